@@ -47,7 +47,7 @@ static inline struct nm_tenant nm_lease_tenant(const struct nm_ledger_entry *ter
 #define NM_LEASE_MOST_INHERITED 8192U
 #define NM_LEASE_SHARE_INHERITED (NM_LEASE_MOST_INHERITED / 4 * 3)
 #define NM_LEASE_MOST 65536U /* that stand in the ledger, also past ones */
-#define NM_LEASE_TURN_STEPS 524288U /* of nm_descent_steps(), in one interval: some 10 ms */
+#define NM_LEASE_TURN_STEPS 524288U /* of a walk, in one interval: some 10 ms */
 #define NM_NUDGE_NS (200 * NM_NSEC_PER_MSEC)
 
 /* A look at every thread of the machine, in as many intervals as it takes. */
@@ -76,7 +76,6 @@ struct nm_actuator {
 	struct nm_settled *settled;	   /* beside those */
 	struct nm_tidmap *by_tid, *by_pid; /* to the index of the newest */
 	struct nm_descent *descent;
-	bool descent_is_current; /* it has the lines of all that are not inherited */
 
 	uint64_t round; /* of nm_actuator_update() */
 	/* Every thread created before reported_ticks was reported by a FORK record, or was
@@ -176,9 +175,5 @@ int nm_lease_search(struct nm_actuator *actuator);
  */
 void nm_lease_walk_on(struct nm_actuator *actuator);
 void nm_lease_walk_stop(struct nm_actuator *actuator);
-
-/* The search's view of the leases; NULL: no memory. Owned by the actuator, until one is put or
- * ends. */
-struct nm_descent *nm_lease_descent(struct nm_actuator *actuator);
 
 #endif

@@ -1,94 +1,64 @@
 /* SPDX-License-Identifier: MIT */
-/* What the search (descent.c) and the rules of descent (kinship.c) share. */
-#ifndef NM_ACTUATE_DESCENT_INTERNAL_H
-#define NM_ACTUATE_DESCENT_INTERNAL_H
+/* What the walk (descent.c) and the rules of descent (kinship.c) share. */
+#ifndef NM_LEASE_DESCENT_INTERNAL_H
+#define NM_LEASE_DESCENT_INTERNAL_H
 
 #include "descent.h"
 #include "numa-migrd/tidmap.h"
 
-/* By what a line is found: its process, or what its process has in common with orphans. */
-enum nm_candidate_class_by { NM_KIN_PROCESS, NM_KIN_SESSION, NM_KIN_CGROUP, NM_KIN_KINDS };
+#define NM_STEPS_CALL 64
+#define NM_STEPS_LOOKUP 16
 
-struct nm_candidate_class_key {
-	enum nm_candidate_class_by by;
-	uint32_t uid; /* PROCESS: 0 */
-	uint64_t id;  /* number of the process or session, hash of the cgroup's path; 0: none */
-	uint32_t target; /* in nm_descent.targets */
-};
-
-struct nm_candidate_class {
-	struct nm_candidate_class_key key;
-	const struct nm_ledger_entry *terms;
-	/* Of this line and those of the same key before it: the one with the latest possible
-	 * inheritor. */
-	const struct nm_ledger_entry *furthest;
-};
-
-/* What was read of a process, once. */
+/* What was read of a process. */
 struct nm_descent_process {
-	uint32_t pid;
-	bool gone;   /* or not ours to read */
-	bool adopts; /* the init of some namespace, or a service manager */
-	uint32_t ppid, session, uid;
+	uint32_t pid, ppid, session, uid;
+	bool gone;   /* or it cannot be read */
+	bool adopts; /* the init of a namespace, or a service manager: parent of orphans */
 	uint64_t start_ticks, cgroup;
-	uint64_t oldest_sibling_ticks; /* of the threads beside its leader; 0: not asked for yet */
+	uint64_t oldest_sibling_ticks; /* of the threads beside its leader; 0: not read yet */
 };
 
-/* What the descent of one process offers to its threads with one target, each for longer than those before. */
-struct nm_offers {
-	uint32_t pid, target; /* pid 0: of none */
-	const struct nm_ledger_entry **terms;
-	size_t count, capacity;
+/* The leases that the threads of one process can have inherited with one target; NULL: there is
+ * none. */
+struct nm_inheritable {
+	uint32_t pid, target;		       /* pid 0: of no process */
+	const struct nm_ledger_entry *nearest; /* by the nearest ancestor */
+	const struct nm_ledger_entry *longest; /* the one that can be inherited longest */
 };
 
 struct nm_descent {
 	const struct nm_masks *masks;
 	struct nm_platform *platform;
-	struct nm_ledger_entry *lines; /* by thread; the affinities are borrowed */
-	size_t nr_lines;
-	struct nm_candidate_class *kin; /* in order of their keys, and then of given_ticks */
-	size_t nr_candidate_classes;
-	hwloc_const_bitmap_t *targets; /* each once, in order */
-	size_t nr_targets;
-
-	struct nm_descent_process *processes;
+	struct nm_descent_process **processes;
 	size_t nr_processes, processes_capacity;
 	struct nm_tidmap *process_of;
-	struct nm_offers offers;
-
-	hwloc_bitmap_t seen; /* the last affinity asked about, and what came of it */
-	bool has_seen, seen_ours;
-	uint32_t seen_target;	      /* NM_NO_TARGET: it is none, but may be part of one */
-	hwloc_bitmap_t allowed, left; /* of the candidate's cpuset; of that, in a target */
+	/* Of the walk under way: */
+	struct nm_ledger_entry *entries; /* copies, which outlive changes of the caller's table */
+	hwloc_const_bitmap_t *targets;	 /* each once, subsets before their supersets */
+	struct nm_index_entry *index;	 /* in order of their keys, and then of given_ticks */
+	size_t nr_targets, nr_index;
+	struct nm_inheritable inheritable;
+	hwloc_bitmap_t other;	/* the last affinity that is part of no target */
+	hwloc_bitmap_t allowed; /* by the cpuset of the thread at hand; empty: not read */
+	hwloc_bitmap_t left;	/* of that, in a target */
 	uint64_t steps;
+	int error; /* a process cannot be read now: nothing is proved */
 };
 
-#define NM_NO_TARGET UINT32_MAX
-#define NM_STEPS_CALL 64
-#define NM_STEPS_LOOKUP 16
+/* Errors that may pass: what is forbidden stays so, and counts as gone. 0 for all others. */
+int nm_descent_if_passing(int error);
 
-/* A thread whose affinity may be one that we set. */
-struct nm_candidate {
-	uint32_t pid, tid;
-	int directory;
-	struct nm_proc_stat stat;
-	hwloc_const_bitmap_t current;
-	uint32_t target; /* what `current` is; NM_NO_TARGET: none */
-	bool knows_allowed;
-};
+/* Orders copies of these leases for the rules, and drops those of an earlier walk. 0 or -ENOMEM. */
+int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *entries,
+			   size_t count);
+void nm_kinship_drop_leases(struct nm_descent *descent);
 
-/* Puts the lines, of which there are nr_lines, in order for the rules. */
-void nm_kinship_index(struct nm_descent *descent);
+/* Reads a process once. NULL: it is gone, or cannot be read now, which descent->error tells. */
+struct nm_descent_process *nm_kinship_find_process(struct nm_descent *descent, uint32_t pid);
 
-/* Has this very thread a line of its own? */
-bool nm_kinship_has_line(const struct nm_descent *descent, uint32_t tid, uint64_t start_ticks);
-
-/* The lease under which it was created with this target, or NULL. 0 or -ENOMEM. */
-int nm_kinship_by_birth(struct nm_descent *descent, const struct nm_candidate *candidate,
-			uint32_t target, const struct nm_ledger_entry **ret);
-
-/* Is the leader the thread of this line, which took over its number by exec? */
-bool nm_kinship_took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-			  const struct nm_candidate *leader);
+/* The lease under which this thread was created with this target, or NULL. */
+const struct nm_ledger_entry *nm_kinship_find_terms(struct nm_descent *descent, uint32_t pid,
+						    uint32_t tid, uint64_t start_ticks,
+						    uint32_t target);
 
 #endif

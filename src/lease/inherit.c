@@ -105,8 +105,7 @@ static void report_inherited(const struct nm_actuator *actuator,
 static int restore_now(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
 		       uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
-	int r = start_ticks ? nm_mask_restore(&actuator->masks, terms, pid,
-					      tid, start_ticks)
+	int r = start_ticks ? nm_mask_restore(&actuator->masks, terms, pid, tid, start_ticks)
 			    : -ESRCH;
 	report_inherited(actuator, terms, pid, tid, start_ticks, r);
 	return r;
@@ -352,55 +351,37 @@ void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_e
 
 /* ---- what no record told of ---- */
 
-struct nm_descent *nm_lease_descent(struct nm_actuator *actuator)
+static int restore_found(void *context, const struct nm_descendant *found)
 {
-	if (actuator->descent_is_current)
-		return actuator->descent;
-	nm_autofree const struct nm_ledger_entry **entries =
-		calloc(actuator->count + 1, sizeof(*entries));
-	actuator->descent_is_current =
-		entries && nm_descent_set_lines(actuator->descent, entries,
-						nm_lease_collect(actuator, entries)) == 0;
-	return actuator->descent_is_current ? actuator->descent : NULL;
-}
-
-struct restoring {
-	struct nm_actuator *actuator;
-	int refused;
-};
-
-static bool restore_found(void *context, const struct nm_descendant *found)
-{
-	struct restoring *restoring = context;
-	struct nm_actuator *actuator = restoring->actuator;
+	struct nm_actuator *actuator = context;
 	if (nm_lease_is_settled(actuator, found->tid, found->start_ticks))
-		return false;
+		return 0;
 	int r = nm_lease_restore_inherited(actuator, found->terms, found->pid, found->tid,
 					   found->start_ticks);
-	restoring->refused += r < 0 && r != -ESRCH;
-	return true;
+	return r < 0 && r != -ESRCH ? r : 1;
+}
+
+/* Into `entries`, which has room for all. */
+static void set_input(struct nm_actuator *actuator, const struct nm_ledger_entry **entries,
+		      struct nm_descent_walk *walk)
+{
+	walk->entries = entries;
+	walk->nr_entries = nm_lease_collect(actuator, entries);
+	walk->born_since = actuator->reported_ticks;
+	walk->each = restore_found;
+	walk->context = actuator;
 }
 
 int nm_lease_search(struct nm_actuator *actuator)
 {
-	struct restoring restoring = {.actuator = actuator};
-	struct nm_descent_walk walk = {.descent = nm_lease_descent(actuator),
-				       .progress = &actuator->progress,
-				       .born_since = actuator->reported_ticks,
-				       .each = restore_found,
-				       .context = &restoring,
-				       .found = 1};
-	int r = walk.descent ? 0 : -ENOMEM;
-	/* Threads created while we walk are met by the next round; a fork bomb is not waited for.
-	 */
-	for (int round = 0; r == 0 && walk.found > 0 && restoring.refused == 0 && round < 4;
-	     round++) {
-		walk.found = 0;
-		r = nm_descent_walk(actuator->platform, &walk);
-		if (r == 0)
-			r = walk.error;
-	}
-	return r < 0 ? r : restoring.refused;
+	struct nm_descent_walk walk = {.progress = &actuator->progress};
+	nm_autofree const struct nm_ledger_entry **entries =
+		calloc(actuator->count + 1, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	set_input(actuator, entries, &walk);
+	int r = nm_descent_search(actuator->descent, &walk);
+	return r < 0 ? r : (int)walk.refused;
 }
 
 void nm_lease_walk_stop(struct nm_actuator *actuator)
@@ -430,17 +411,18 @@ static void end_walk(struct nm_actuator *actuator)
 	nm_lease_walk_stop(actuator);
 }
 
-static void take_turn(struct nm_actuator *actuator, struct nm_descent_walk *course)
+/* As nm_descent_walk() does. */
+static int take_turn(struct nm_actuator *actuator, struct nm_descent_walk *course)
 {
-	struct restoring restoring = {.actuator = actuator};
-	course->descent = nm_lease_descent(actuator);
-	course->born_since = actuator->reported_ticks;
+	nm_autofree const struct nm_ledger_entry **entries =
+		calloc(actuator->count + 1, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	set_input(actuator, entries, course);
 	course->budget = actuator->turn_steps;
-	course->each = restore_found;
-	course->context = &restoring;
 	course->error = 0;
-	int r = course->descent ? nm_descent_walk(actuator->platform, course) : -ENOMEM;
-	actuator->walk.unread = actuator->walk.unread || r < 0 || course->error < 0;
+	int r = nm_descent_walk(actuator->descent, course);
+	return r >= 0 && course->error < 0 ? course->error : r;
 }
 
 void nm_lease_walk_on(struct nm_actuator *actuator)
@@ -448,11 +430,12 @@ void nm_lease_walk_on(struct nm_actuator *actuator)
 	struct nm_lease_walk *walk = &actuator->walk;
 	if (!walk->under_way && actuator->missed)
 		begin_walk(actuator);
-	if (walk->under_way) {
-		take_turn(actuator, &walk->course);
-		if (walk->course.next_pid == 0)
-			end_walk(actuator);
-	}
+	if (!walk->under_way)
+		return;
+	int r = take_turn(actuator, &walk->course);
+	walk->unread = walk->unread || r < 0;
+	if (!walk->course.pids.ids)
+		end_walk(actuator);
 }
 
 /* ---- what the roster asks ---- */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of descent: what proves that a thread's affinity is an inherited one. Lines are found by
- * process, session or cgroup, and within these by target and time, so that what a thread is held against
- * does not grow with what others lease; each process is read once.
+ * The rules of descent: what proves that a thread's affinity is an inherited one. Leases are put
+ * into one sorted array by what their inheritors have in common with them, each process is read
+ * once, and its ancestors are looked at once for all of its threads. So the cost of a thread grows
+ * neither with the number of leases nor with its depth.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +12,26 @@
 
 #define MOST_ANCESTORS 64
 #define GRACE_S 2
+
+enum key_kind { KEY_PROCESS, KEY_SESSION, KEY_CGROUP, KEY_KINDS };
+
+/* Without padding: memcmp(3) compares it. */
+struct key {
+	uint64_t kind;
+	uint64_t id;	 /* number of the process or session, hash of the cgroup's path; 0: none */
+	uint64_t uid;	 /* PROCESS: 0 */
+	uint64_t target; /* index in nm_descent.targets */
+};
+
+struct nm_index_entry {
+	struct key key;
+	const struct nm_ledger_entry *terms;
+	/* Of this lease and those of its key given before it, the one that can be inherited
+	 * longest. */
+	const struct nm_ledger_entry *longest;
+};
+
+/* ---- leases ---- */
 
 static uint64_t grace_ticks(void)
 {
@@ -31,143 +50,105 @@ bool nm_descent_born_under(const struct nm_ledger_entry *terms, uint64_t start_t
 	return start_ticks >= terms->given_ticks && start_ticks <= nm_descent_last_birth(terms);
 }
 
-/* ---- lines ---- */
-
-static int compare_numbers(uint64_t left, uint64_t right)
-{
-	return (left > right) - (left < right);
-}
-
-static int compare_threads(const void *a, const void *b)
+static int compare_targets(const void *a, const void *b)
 {
 	const struct nm_ledger_entry *left = a;
 	const struct nm_ledger_entry *right = b;
-	int order = compare_numbers(left->tid, right->tid);
-	return order ? order : compare_numbers(left->start_ticks, right->start_ticks);
+	return hwloc_bitmap_compare(left->target, right->target);
 }
 
-static int compare_keys(const struct nm_candidate_class_key *left,
-			const struct nm_candidate_class_key *right)
+static int compare_entries(const void *a, const void *b)
 {
-	int order = compare_numbers(left->by, right->by);
-	if (order == 0)
-		order = compare_numbers(left->id, right->id);
-	if (order == 0)
-		order = compare_numbers(left->uid, right->uid);
-	return order ? order : compare_numbers(left->target, right->target);
+	const struct nm_index_entry *left = a;
+	const struct nm_index_entry *right = b;
+	uint64_t left_ticks = left->terms->given_ticks, right_ticks = right->terms->given_ticks;
+	int order = memcmp(&left->key, &right->key, sizeof(left->key));
+	return order ? order : (left_ticks > right_ticks) - (left_ticks < right_ticks);
 }
 
-static int compare_candidate_classes(const void *a, const void *b)
+static void add_keys(struct nm_descent *descent, const struct nm_ledger_entry *terms)
 {
-	const struct nm_candidate_class *left = a;
-	const struct nm_candidate_class *right = b;
-	int order = compare_keys(&left->key, &right->key);
-	return order ? order : compare_numbers(left->terms->given_ticks, right->terms->given_ticks);
+	const uint64_t target = descent->nr_targets - 1;
+	const struct key keys[KEY_KINDS] = {
+		{KEY_PROCESS, terms->pid, 0, target},
+		{KEY_SESSION, terms->session, terms->uid, target},
+		{KEY_CGROUP, terms->cgroup, terms->uid, target},
+	};
+	for (size_t i = 0; i < KEY_KINDS; i++)
+		if (keys[i].id)
+			descent->index[descent->nr_index++] = (struct nm_index_entry){
+				.key = keys[i], .terms = terms, .longest = terms};
 }
 
-static int compare_targets(const void *a, const void *b)
+static void order_keys(struct nm_descent *descent)
 {
-	return hwloc_bitmap_compare(*(hwloc_const_bitmap_t const *)a,
-				    *(hwloc_const_bitmap_t const *)b);
-}
-
-static void list_targets(struct nm_descent *descent)
-{
-	hwloc_const_bitmap_t *targets = descent->targets;
-	size_t count = 0;
-	for (size_t i = 0; i < descent->nr_lines; i++)
-		targets[i] = descent->lines[i].target;
-	qsort(targets, descent->nr_lines, sizeof(*targets), compare_targets);
-	for (size_t i = 0; i < descent->nr_lines; i++)
-		if (count == 0 || !hwloc_bitmap_isequal(targets[i], targets[count - 1]))
-			targets[count++] = targets[i];
-	descent->nr_targets = count;
-}
-
-static uint32_t index_of_target(const struct nm_descent *descent, hwloc_const_bitmap_t target)
-{
-	const hwloc_const_bitmap_t *found = bsearch(&target, descent->targets, descent->nr_targets,
-						    sizeof(*descent->targets), compare_targets);
-	return (uint32_t)(found - descent->targets);
-}
-
-static void add_candidate_class(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-				enum nm_candidate_class_by by, uint64_t id, uint32_t target)
-{
-	if (id)
-		descent->kin[descent->nr_candidate_classes++] = (struct nm_candidate_class){
-			.key = {.by = by,
-				.uid = by == NM_KIN_PROCESS ? 0 : terms->uid,
-				.id = id,
-				.target = target},
-			.terms = terms,
-		};
-}
-
-void nm_kinship_index(struct nm_descent *descent)
-{
-	qsort(descent->lines, descent->nr_lines, sizeof(*descent->lines), compare_threads);
-	list_targets(descent);
-	descent->nr_candidate_classes = 0;
-	for (size_t i = 0; i < descent->nr_lines; i++) {
-		const struct nm_ledger_entry *terms = &descent->lines[i];
-		uint32_t target = index_of_target(descent, terms->target);
-		add_candidate_class(descent, terms, NM_KIN_PROCESS, terms->pid, target);
-		add_candidate_class(descent, terms, NM_KIN_SESSION, terms->session, target);
-		add_candidate_class(descent, terms, NM_KIN_CGROUP, terms->cgroup, target);
-	}
-	qsort(descent->kin, descent->nr_candidate_classes, sizeof(*descent->kin),
-	      compare_candidate_classes);
-	for (size_t i = 0; i < descent->nr_candidate_classes; i++) {
-		struct nm_candidate_class *kin = &descent->kin[i];
-		const struct nm_candidate_class *before = i ? kin - 1 : NULL;
-		bool same = before && compare_keys(&before->key, &kin->key) == 0;
-		kin->furthest = same && nm_descent_last_birth(before->furthest) >
-						nm_descent_last_birth(kin->terms)
-					? before->furthest
-					: kin->terms;
+	qsort(descent->index, descent->nr_index, sizeof(*descent->index), compare_entries);
+	for (size_t i = 1; i < descent->nr_index; i++) {
+		struct nm_index_entry *index = &descent->index[i];
+		const struct nm_index_entry *before = index - 1;
+		if (memcmp(&index->key, &before->key, sizeof(index->key)) == 0 &&
+		    nm_descent_last_birth(before->longest) > nm_descent_last_birth(index->terms))
+			index->longest = before->longest;
 	}
 }
 
-bool nm_kinship_has_line(const struct nm_descent *descent, uint32_t tid, uint64_t start_ticks)
+void nm_kinship_drop_leases(struct nm_descent *descent)
 {
-	const struct nm_ledger_entry key = {.tid = tid, .start_ticks = start_ticks};
-	return bsearch(&key, descent->lines, descent->nr_lines, sizeof(*descent->lines),
-		       compare_threads) != NULL;
+	free(descent->entries);
+	free(descent->targets);
+	free(descent->index);
+	descent->entries = NULL;
+	descent->targets = NULL;
+	descent->index = NULL;
+	descent->nr_targets = descent->nr_index = 0;
+	hwloc_bitmap_zero(descent->other);
 }
 
-/* How many lines come before the first one of this key that was given later. */
-static size_t count_until(struct nm_descent *descent, const struct nm_candidate_class_key *key,
-			  uint64_t until_ticks)
+int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *leases,
+			   size_t count)
 {
-	size_t low = 0;
-	size_t high = descent->nr_candidate_classes;
+	nm_kinship_drop_leases(descent);
+	struct nm_ledger_entry *entries = calloc(count + 1, sizeof(*entries));
+	descent->entries = entries;
+	descent->targets = calloc(count + 1, sizeof(*descent->targets));
+	descent->index = calloc(count * KEY_KINDS + 1, sizeof(*descent->index));
+	if (!entries || !descent->targets || !descent->index)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		entries[i] = *leases[i];
+	qsort(entries, count, sizeof(*entries), compare_targets);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || compare_targets(&entries[i], &entries[i - 1]) != 0)
+			descent->targets[descent->nr_targets++] = entries[i].target;
+		add_keys(descent, &entries[i]);
+	}
+	order_keys(descent);
+	return 0;
+}
+
+/* Of the leases of this key that were given by then, the one that can be inherited longest; or
+ * NULL. */
+static const struct nm_ledger_entry *find_longest(struct nm_descent *descent, const struct key *key,
+						  uint64_t until_ticks)
+{
+	const struct nm_ledger_entry until = {.given_ticks = until_ticks};
+	const struct nm_index_entry wanted = {.key = *key, .terms = &until};
+	size_t low = 0, high = descent->nr_index;
 	descent->steps += NM_STEPS_LOOKUP;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct nm_candidate_class *kin = &descent->kin[middle];
-		int order = compare_keys(&kin->key, key);
-		if (order < 0 || (order == 0 && kin->terms->given_ticks <= until_ticks))
+		if (compare_entries(&descent->index[middle], &wanted) <= 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low;
-}
-
-/* Of the lines of this key that were given by then, the one that goes furthest; or NULL. */
-static const struct nm_ledger_entry *find_terms(struct nm_descent *descent,
-						const struct nm_candidate_class_key *key,
-						uint64_t until_ticks)
-{
-	size_t count = count_until(descent, key, until_ticks);
-	const struct nm_candidate_class *kin = count ? &descent->kin[count - 1] : NULL;
-	return kin && compare_keys(&kin->key, key) == 0 ? kin->furthest : NULL;
+	const struct nm_index_entry *last = low > 0 ? &descent->index[low - 1] : NULL;
+	return last && memcmp(&last->key, key, sizeof(*key)) == 0 ? last->longest : NULL;
 }
 
 /* ---- processes ---- */
 
-static int fill_process(struct nm_descent *descent, struct nm_descent_process *process)
+static int read_process(struct nm_descent *descent, struct nm_descent_process *process)
 {
 	struct nm_platform *platform = descent->platform;
 	nm_autofree char *cgroup = NULL;
@@ -194,282 +175,160 @@ static int fill_process(struct nm_descent *descent, struct nm_descent_process *p
 	return 0;
 }
 
-/* The index of what is known of it; -ENOMEM. */
-static int find_process(struct nm_descent *descent, uint32_t pid)
+static int add_process(struct nm_descent *descent, uint32_t pid)
 {
-	uint32_t index = nm_tidmap_get(descent->process_of, pid);
-	descent->steps++;
-	if (index != NM_TIDMAP_NONE)
-		return (int)index;
-	int r = nm_reserve((void **)&descent->processes, &descent->processes_capacity,
-			   descent->nr_processes, sizeof(*descent->processes));
+	nm_autofree struct nm_descent_process *process = calloc(1, sizeof(*process));
+	const size_t index = descent->nr_processes;
+	int r = process ? 0 : -ENOMEM;
 	if (r == 0)
-		r = nm_tidmap_set(descent->process_of, pid, (uint32_t)descent->nr_processes);
+		r = nm_reserve((void **)&descent->processes, &descent->processes_capacity, index,
+			       sizeof(*descent->processes));
 	if (r < 0)
 		return r;
-	struct nm_descent_process *process = &descent->processes[descent->nr_processes];
-	*process = (struct nm_descent_process){.pid = pid};
-	process->gone = fill_process(descent, process) < 0;
-	return (int)descent->nr_processes++;
-}
-
-/* A process, its parent, and so on, for as far as they live. */
-struct chain {
-	uint32_t processes[MOST_ANCESTORS]; /* by index */
-	size_t length;
-	/* Where somebody has adopted the process before; the length: nobody is known above it. */
-	size_t adoptions[MOST_ANCESTORS + 1];
-	size_t nr_adoptions;
-};
-
-static const struct nm_descent_process *link_of(const struct nm_descent *descent,
-						const struct chain *chain, size_t i)
-{
-	return &descent->processes[chain->processes[i]];
-}
-
-/*
- * Did the older process `parent` adopt this child, rather than bear it? Inits adopt; so does
- * a parent that is not of the child's session, unless the child has left for one of its own.
- */
-static bool adopted_by(const struct nm_descent_process *parent,
-		       const struct nm_descent_process *child)
-{
-	return parent->adopts ||
-	       (child->session != child->pid && child->session != parent->session);
-}
-
-static void list_adoptions(const struct nm_descent *descent, struct chain *chain, bool cut)
-{
-	for (size_t i = 1; i < chain->length; i++)
-		if (adopted_by(link_of(descent, chain, i), link_of(descent, chain, i - 1)))
-			chain->adoptions[chain->nr_adoptions++] = i;
-	if (!cut)
-		chain->adoptions[chain->nr_adoptions++] = chain->length;
-}
-
-static int climb(struct nm_descent *descent, uint32_t pid, struct chain *ret)
-{
-	uint64_t child_start_ticks = UINT64_MAX;
-	*ret = (struct chain){0};
-	while (pid > 0 && ret->length < MOST_ANCESTORS) {
-		int index = find_process(descent, pid);
-		if (index < 0)
-			return index;
-		const struct nm_descent_process *process = &descent->processes[index];
-		/* An ancestor that ended while we climb leaves an orphan, and its number may go on.
-		 */
-		if (process->gone || process->start_ticks > child_start_ticks)
-			break;
-		ret->processes[ret->length++] = (uint32_t)index;
-		child_start_ticks = process->start_ticks;
-		pid = process->ppid > 1 ? process->ppid : 0;
-	}
-	list_adoptions(descent, ret, pid > 0 && ret->length == MOST_ANCESTORS);
+	process->pid = pid;
+	r = read_process(descent, process);
+	process->gone = r < 0;
+	r = nm_descent_if_passing(r);
+	if (r == 0)
+		r = nm_tidmap_set(descent->process_of, pid, (uint32_t)index);
+	if (r < 0)
+		return r;
+	descent->processes[descent->nr_processes++] = NM_TAKE(process);
 	return 0;
 }
 
-/* ---- birth ---- */
+struct nm_descent_process *nm_kinship_find_process(struct nm_descent *descent, uint32_t pid)
+{
+	descent->steps++;
+	if (nm_tidmap_get(descent->process_of, pid) == NM_TIDMAP_NONE) {
+		int r = add_process(descent, pid);
+		if (r < 0) {
+			descent->error = r;
+			return NULL;
+		}
+	}
+	struct nm_descent_process *process =
+		descent->processes[nm_tidmap_get(descent->process_of, pid)];
+	return process->gone ? NULL : process;
+}
 
 /* The leased process itself, not a later one under its number: it is older than its threads. */
 static bool is_leased_process(const struct nm_ledger_entry *terms,
 			      const struct nm_descent_process *process)
 {
-	return process->pid == terms->pid && process->start_ticks <= terms->start_ticks;
+	return process && process->pid == terms->pid && process->start_ticks <= terms->start_ticks;
 }
 
-/* Earlier offers come before later ones, as far as they go. */
-static int offer(struct nm_descent *descent, const struct nm_ledger_entry *terms)
-{
-	struct nm_offers *offers = &descent->offers;
-	if (offers->count > 0 && nm_descent_last_birth(offers->terms[offers->count - 1]) >=
-					 nm_descent_last_birth(terms))
-		return 0;
-	int r = nm_reserve((void **)&offers->terms, &offers->capacity, offers->count,
-			   sizeof(*offers->terms));
-	if (r == 0)
-		offers->terms[offers->count++] = terms;
-	return r;
-}
+/* ---- birth ---- */
 
-/* By the process at this place of the chain, under whose leases those below it were created. */
-static int offer_of_ancestor(struct nm_descent *descent, const struct chain *chain, size_t place)
-{
-	const struct nm_descent_process *process = link_of(descent, chain, place);
-	const struct nm_candidate_class_key key = {
-		.by = NM_KIN_PROCESS, .id = process->pid, .target = descent->offers.target};
-	const struct nm_ledger_entry *terms =
-		find_terms(descent, &key, link_of(descent, chain, place - 1)->start_ticks);
-	return terms && is_leased_process(terms, process) ? offer(descent, terms) : 0;
-}
-
-/*
- * By lines of the same session or cgroup as the chain from this place on: an orphan belongs to it,
- * was created under the lease, and so were its ancestors up to one that an older process adopted.
- */
-static int offer_of_company(struct nm_descent *descent, const struct chain *chain, size_t place,
-			    const struct nm_candidate_class_key *key)
-{
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < chain->nr_adoptions; i++) {
-		size_t adopter = chain->adoptions[i];
-		if (adopter <= place)
-			continue;
-		const struct nm_ledger_entry *terms =
-			find_terms(descent, key, link_of(descent, chain, adopter - 1)->start_ticks);
-		if (terms && (adopter == chain->length ||
-			      terms->given_ticks > link_of(descent, chain, adopter)->start_ticks))
-			r = offer(descent, terms);
-	}
-	return r;
-}
-
-/* Another user's process proves nothing by its company; nor is the same one asked for again. */
-static int offer_of_companies(struct nm_descent *descent, const struct chain *chain, size_t place)
-{
-	const struct nm_descent_process *process = link_of(descent, chain, place);
-	const struct nm_descent_process *below =
-		place ? link_of(descent, chain, place - 1) : &(struct nm_descent_process){0};
-	struct nm_candidate_class_key key = {.uid = process->uid, .target = descent->offers.target};
-	int r = 0;
-	if (process->uid != link_of(descent, chain, 0)->uid)
-		return 0;
-	key.by = NM_KIN_SESSION;
-	key.id = process->session;
-	if (key.id && (key.id != below->session || key.uid != below->uid))
-		r = offer_of_company(descent, chain, place, &key);
-	key.by = NM_KIN_CGROUP;
-	key.id = process->cgroup;
-	if (r == 0 && key.id && (key.id != below->cgroup || key.uid != below->uid))
-		r = offer_of_company(descent, chain, place, &key);
-	return r;
-}
-
-/* The nearest ancestor first, and orphans' kin last. */
-static int make_offers(struct nm_descent *descent, uint32_t pid, uint32_t target)
-{
-	struct nm_offers *offers = &descent->offers;
-	struct chain chain;
-	if (offers->pid == pid && offers->target == target)
-		return 0;
-	offers->pid = 0;
-	offers->target = target;
-	offers->count = 0;
-	int r = climb(descent, pid, &chain);
-	for (size_t place = 1; r == 0 && place < chain.length; place++)
-		r = offer_of_ancestor(descent, &chain, place);
-	for (size_t place = 0; r == 0 && place < chain.length; place++)
-		r = offer_of_companies(descent, &chain, place);
-	if (r == 0)
-		offers->pid = pid;
-	return r;
-}
-
-/* Another thread of the leased process; -ENOMEM. */
-static int find_beside(struct nm_descent *descent, const struct nm_candidate *candidate,
-		       uint32_t target, const struct nm_ledger_entry **ret)
-{
-	const struct nm_candidate_class_key key = {
-		.by = NM_KIN_PROCESS, .id = candidate->pid, .target = target};
-	uint64_t start_ticks = candidate->stat.start_ticks;
-	if (candidate->tid == candidate->pid)
-		return 0;
-	const struct nm_ledger_entry *terms = find_terms(descent, &key, start_ticks);
-	if (!terms || nm_descent_last_birth(terms) < start_ticks)
-		return 0;
-	int index = find_process(descent, candidate->pid);
-	if (index < 0)
-		return index;
-	const struct nm_descent_process *process = &descent->processes[index];
-	if (!process->gone && is_leased_process(terms, process))
-		*ret = terms;
-	return 0;
-}
-
-int nm_kinship_by_birth(struct nm_descent *descent, const struct nm_candidate *candidate,
-			uint32_t target, const struct nm_ledger_entry **ret)
-{
-	const struct nm_offers *offers = &descent->offers;
-	*ret = NULL;
-	int r = find_beside(descent, candidate, target, ret);
-	if (r < 0 || *ret)
-		return r;
-	r = make_offers(descent, candidate->pid, target);
-	for (size_t i = 0; r == 0 && !*ret && i < offers->count; i++)
-		if (nm_descent_last_birth(offers->terms[i]) >= candidate->stat.start_ticks)
-			*ret = offers->terms[i];
-	return r;
-}
-
-/* ---- exec ---- */
-
-struct sibling_search {
-	struct nm_descent *descent;
-	uint32_t pid;
-	uint64_t oldest_ticks;
+/* A process, its parent, and so on, as far as they live; one more than is looked at, and NULL. */
+struct chain {
+	const struct nm_descent_process *links[MOST_ANCESTORS + 2];
+	size_t length;
 };
 
-static int look_at_sibling(void *context, const char *name)
+/* An ancestor that ended meanwhile leaves an orphan, and its number may be another process's. */
+static struct chain read_ancestors(struct nm_descent *descent, uint32_t pid)
 {
-	struct sibling_search *search = context;
-	struct nm_platform *platform = search->descent->platform;
-	struct nm_proc_stat stat;
-	uint32_t tid;
-	if (sscanf(name, "%" SCNu32, &tid) != 1 || tid == search->pid)
-		return 0;
-	search->descent->steps += 3 * NM_STEPS_CALL;
-	int directory = nm_proc_open_thread(platform, search->pid, tid);
-	if (directory < 0)
-		return 0;
-	int r = nm_proc_read_stat(platform, directory, &stat);
-	platform->ops->close(platform, directory);
-	if (r == 0 && stat.start_ticks < search->oldest_ticks)
-		search->oldest_ticks = stat.start_ticks;
-	return 0;
-}
-
-/* The start of the oldest thread beside the leader, looked for once; UINT64_MAX: there is none. */
-static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
-{
-	struct sibling_search search = {
-		.descent = descent, .pid = pid, .oldest_ticks = UINT64_MAX};
-	int index = find_process(descent, pid);
-	char path[64];
-	if (index < 0) /* then nothing is proved */
-		return 0;
-	struct nm_descent_process *process = &descent->processes[index];
-	if (!process->oldest_sibling_ticks) {
-		snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", pid);
-		(void)descent->platform->ops->list_directory(descent->platform, NM_ROOT, path,
-							     look_at_sibling, &search);
-		process->oldest_sibling_ticks = search.oldest_ticks;
+	struct chain chain = {0};
+	const struct nm_descent_process *process = nm_kinship_find_process(descent, pid);
+	size_t length = 0;
+	while (process && length <= MOST_ANCESTORS) {
+		const struct nm_descent_process *child = process;
+		chain.links[length++] = child;
+		process = child->ppid > 1 ? nm_kinship_find_process(descent, child->ppid) : NULL;
+		if (process && process->start_ticks > child->start_ticks)
+			process = NULL;
 	}
-	return process->oldest_sibling_ticks;
+	chain.length = length < MOST_ANCESTORS ? length : MOST_ANCESTORS;
+	return chain;
 }
 
-/*
- * The leader has the same start after an exec by another thread, but is that thread: it has run for
- * at least as long. It may be older than the lease.
- */
-static bool may_have_taken_over(const struct nm_ledger_entry *terms,
-				const struct nm_candidate *leader)
+/* Did another process than its parent create it? A parent that adopts did not, nor one of another
+ * session, unless the child has begun its own. */
+static bool is_orphan(const struct nm_descent_process *child,
+		      const struct nm_descent_process *parent)
 {
-	return terms->tid != terms->pid && !terms->ended_ticks &&
-	       leader->stat.start_ticks <= terms->start_ticks &&
-	       leader->stat.ran_ticks >= terms->ran_ticks;
+	return !parent || parent->adopts ||
+	       (child->session != child->pid && child->session != parent->session);
 }
 
-/*
- * If the address of the stack is hidden (ptrace(2)), no thread may be left that is older than the
- * lease, as an exec ends all others; a leader that may have been pinned by its owner stays as it
- * is.
- */
-bool nm_kinship_took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-			  const struct nm_candidate *leader)
+/* Takes up the lease of this key under which `child` was created: by the leased process, or, as
+ * `child` is an orphan, below a parent that is older than the lease. */
+static void consider(struct nm_descent *descent, const struct nm_descent_process *child,
+		     const struct nm_descent_process *parent, const struct key key)
 {
-	if (!may_have_taken_over(terms, leader))
-		return false;
-	if (terms->start_stack && leader->stat.start_stack)
-		return terms->start_stack != leader->stat.start_stack;
-	return oldest_sibling(descent, terms->pid) > terms->given_ticks;
+	struct nm_inheritable *inheritable = &descent->inheritable;
+	const struct nm_ledger_entry *terms =
+		key.id ? find_longest(descent, &key, child->start_ticks) : NULL;
+	if (!terms)
+		return;
+	if (key.kind == KEY_PROCESS ? !is_leased_process(terms, parent)
+				    : parent && terms->given_ticks <= parent->start_ticks)
+		return;
+	if (!inheritable->nearest)
+		inheritable->nearest = inheritable->longest = terms;
+	if (nm_descent_last_birth(terms) > nm_descent_last_birth(inheritable->longest))
+		inheritable->longest = terms;
+}
+
+/* By what the process at this place has in common with leases, if it or an ancestor below them is
+ * an orphan. */
+static void consider_orphans(struct nm_descent *descent, const struct chain *chain, size_t place)
+{
+	const struct nm_descent_process *process = chain->links[place];
+	const uint64_t target = descent->inheritable.target;
+	for (size_t i = place; i < chain->length; i++) {
+		const struct nm_descent_process *child = chain->links[i];
+		const struct nm_descent_process *parent = chain->links[i + 1];
+		if (!is_orphan(child, parent))
+			continue;
+		consider(descent, child, parent,
+			 (struct key){KEY_SESSION, process->session, process->uid, target});
+		consider(descent, child, parent,
+			 (struct key){KEY_CGROUP, process->cgroup, process->uid, target});
+	}
+}
+
+static bool same_groups(const struct nm_descent_process *a, const struct nm_descent_process *b)
+{
+	return a->uid == b->uid && a->session == b->session && a->cgroup == b->cgroup;
+}
+
+/* Processes of another user prove nothing by their session or cgroup. */
+static void find_inheritable(struct nm_descent *descent, uint32_t pid, uint32_t target)
+{
+	if (descent->inheritable.pid == pid && descent->inheritable.target == target)
+		return;
+	descent->inheritable = (struct nm_inheritable){.pid = pid, .target = target};
+	const struct chain chain = read_ancestors(descent, pid);
+	for (size_t i = 0; i < chain.length && chain.links[i + 1]; i++)
+		consider(descent, chain.links[i], chain.links[i + 1],
+			 (struct key){KEY_PROCESS, chain.links[i + 1]->pid, 0, target});
+	for (size_t i = 0; i < chain.length; i++)
+		if (chain.links[i]->uid == chain.links[0]->uid &&
+		    (i == 0 || !same_groups(chain.links[i], chain.links[i - 1])))
+			consider_orphans(descent, &chain, i);
+}
+
+static bool covers(const struct nm_ledger_entry *terms, uint64_t start_ticks)
+{
+	return terms && nm_descent_last_birth(terms) >= start_ticks;
+}
+
+const struct nm_ledger_entry *nm_kinship_find_terms(struct nm_descent *descent, uint32_t pid,
+						    uint32_t tid, uint64_t start_ticks,
+						    uint32_t target)
+{
+	const struct key key = {KEY_PROCESS, pid, 0, target};
+	const struct nm_ledger_entry *beside =
+		tid != pid ? find_longest(descent, &key, start_ticks) : NULL;
+	if (covers(beside, start_ticks) &&
+	    is_leased_process(beside, nm_kinship_find_process(descent, pid)))
+		return beside;
+	find_inheritable(descent, pid, target);
+	if (covers(descent->inheritable.nearest, start_ticks))
+		return descent->inheritable.nearest;
+	return covers(descent->inheritable.longest, start_ticks) ? descent->inheritable.longest
+								 : NULL;
 }

@@ -164,7 +164,6 @@ struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_ent
 		earlier->ended_round = actuator->round;
 		earlier->settled = true;
 	}
-	actuator->descent_is_current = false;
 	return append(actuator, terms);
 }
 
@@ -183,7 +182,6 @@ void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease)
 	uint64_t now_ticks = nm_proc_ticks_now(actuator->platform);
 	lease->terms.ended_ticks = now_ticks ? now_ticks : UINT64_MAX;
 	lease->ended_round = actuator->round;
-	actuator->descent_is_current = false;
 	/* A line that cannot be written only makes the next start look at a mask that is not ours.
 	 */
 	(void)nm_ledger_return(actuator->ledger, lease->terms.tid, lease->terms.start_ticks,
@@ -265,7 +263,6 @@ void nm_lease_forget_past(struct nm_actuator *actuator)
 	for (size_t i = 0; i < kept; i++)
 		link_lease(actuator, (uint32_t)i);
 	drop(actuator, kept);
-	actuator->descent_is_current = false;
 }
 
 /* ---- giving back ---- */

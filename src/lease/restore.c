@@ -7,6 +7,9 @@
 
 struct restore {
 	struct nm_masks masks;
+	const struct nm_ledger_entry *
+		*lines; /* of the ledger; in the order of threads from the first on */
+	size_t nr_lines;
 	struct nm_ledger *ledger; /* NULL: it cannot be written */
 	struct nm_descent *descent;
 	struct nm_progress progress;
@@ -47,17 +50,23 @@ static void count_result(struct restore *restore, const struct nm_ledger_entry *
 	tell(restore, terms, pid, tid, r < 0 ? NM_LEASE_FAILED : kind, r < 0 ? r : 0);
 }
 
-/* Lines of one thread together, the newest first. */
-static int compare_lines(const void *a, const void *b)
+static int compare_threads(const void *a, const void *b)
 {
 	const struct nm_ledger_entry *left = *(const struct nm_ledger_entry *const *)a;
 	const struct nm_ledger_entry *right = *(const struct nm_ledger_entry *const *)b;
 	if (left->tid != right->tid)
 		return left->tid < right->tid ? -1 : 1;
-	if (left->start_ticks != right->start_ticks)
-		return left->start_ticks < right->start_ticks ? -1 : 1;
-	return (left < right) -
-	       (left > right); /* pointers into the contents, which stay in place */
+	return (left->start_ticks > right->start_ticks) - (left->start_ticks < right->start_ticks);
+}
+
+/* Lines of one thread together, the newest first. */
+static int compare_lines(const void *a, const void *b)
+{
+	const struct nm_ledger_entry *left = *(const struct nm_ledger_entry *const *)a;
+	const struct nm_ledger_entry *right = *(const struct nm_ledger_entry *const *)b;
+	int order = compare_threads(a, b);
+	/* pointers into the contents, which stay in place */
+	return order ? order : (left < right) - (left > right);
 }
 
 /* A restoration that is killed does not begin again with what it has done. */
@@ -106,10 +115,11 @@ static void restore_thread(struct restore *restore, const struct nm_ledger_entry
 	nm_progress_note(&restore->progress);
 }
 
-/* Users in turns. The lines are put in another order. */
-static int restore_threads(struct restore *restore, const struct nm_ledger_entry **lines,
-			   size_t count)
+/* Users in turns. */
+static int restore_threads(struct restore *restore)
 {
+	const struct nm_ledger_entry **lines = restore->lines;
+	const size_t count = restore->nr_lines;
 	nm_autofree struct nm_turn *turns = calloc(count + 1, sizeof(*turns));
 	size_t nr_turns = 0;
 	if (!turns)
@@ -125,35 +135,31 @@ static int restore_threads(struct restore *restore, const struct nm_ledger_entry
 	return 0;
 }
 
-static bool restore_found(void *context, const struct nm_descendant *found)
+/* What a thread with a line of its own carries is not inherited. */
+static int restore_found(void *context, const struct nm_descendant *found)
 {
 	struct restore *restore = context;
+	const struct nm_ledger_entry thread = {.tid = found->tid,
+					       .start_ticks = found->start_ticks};
+	const struct nm_ledger_entry *key = &thread;
+	if (bsearch(&key, restore->lines, restore->nr_lines, sizeof(*restore->lines),
+		    compare_threads))
+		return 0;
 	int r = nm_mask_restore(&restore->masks, found->terms, found->pid, found->tid,
 				found->start_ticks);
 	if (r != 0)
 		count_result(restore, found->terms, found->pid, found->tid, NM_LEASE_INHERITED, r);
-	return true;
+	return r < 0 && r != -ESRCH ? r : 1;
 }
 
-static int restore_inherited(struct restore *restore, const struct nm_ledger_entry *const *entries,
-			     size_t count)
+static int restore_inherited(struct restore *restore)
 {
-	const unsigned failed = restore->failed;
-	int r = nm_descent_set_lines(restore->descent, entries, count);
-	struct nm_descent_walk walk = {.descent = restore->descent,
+	struct nm_descent_walk walk = {.entries = restore->lines,
+				       .nr_entries = restore->nr_lines,
 				       .each = restore_found,
 				       .context = restore,
-				       .found = 1,
 				       .progress = &restore->progress};
-	/* Threads created by those found while we walk are met by the next round. */
-	for (int round = 0; r == 0 && walk.found > 0 && restore->failed == failed && round < 4;
-	     round++) {
-		walk.found = 0;
-		r = nm_descent_walk(restore->masks.platform, &walk);
-		if (r == 0)
-			r = walk.error;
-	}
-	return r;
+	return nm_descent_search(restore->descent, &walk);
 }
 
 static int rewrite(int runtime_directory, const char *boot_id,
@@ -176,9 +182,11 @@ static int restore_contents(struct restore *restore, const struct nm_ledger_cont
 		return -ENOMEM;
 	for (size_t i = 0; i < contents->count; i++)
 		entries[i] = &contents->entries[i];
-	int r = restore_threads(restore, entries, contents->count);
+	restore->lines = entries;
+	restore->nr_lines = contents->count;
+	int r = restore_threads(restore);
 	if (r == 0)
-		r = restore_inherited(restore, entries, contents->count);
+		r = restore_inherited(restore);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < contents->count; i++)

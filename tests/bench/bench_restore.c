@@ -309,13 +309,12 @@ static double walk_calls_per_thread(struct fake *fake)
 	struct nm_descent *descent;
 	must(nm_cgroups_new(&fake->platform, &masks.cgroups), "cgroups");
 	must(nm_descent_new(&masks, &descent), "descent");
-	must(nm_descent_set_lines(descent, lines, 1), "lines");
 	for (uint32_t i = 0; i < DEEP_THREADS; i++)
 		must(fake_set_mask(fake, 100 + i, fake_from_bitmap(line.target)), "affinity");
 	fake->names_cpusets = true;
-	struct nm_descent_walk walk = {.descent = descent};
+	struct nm_descent_walk walk = {.entries = lines, .nr_entries = 1};
 	unsigned calls = fake->calls[FAKE_OPS];
-	must(nm_descent_walk(&fake->platform, &walk), "walk");
+	must(nm_descent_walk(descent, &walk), "walk");
 	must(walk.found ? -EEXIST : 0, "found");
 	nm_descent_free(descent);
 	nm_cgroups_free(masks.cgroups);

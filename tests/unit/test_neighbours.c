@@ -150,6 +150,30 @@ static void test_neighbour_in_process(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
+/* A parent that cannot be read for want of a descriptor is not a dead one, which leaves orphans. */
+/* SECURITY: others-pins */
+static void test_neighbour_with_unreadable_parent(void **state)
+{
+	(void)state;
+	for (unsigned nth = 1; nth <= 20; nth++) {
+		(void)tear_down(NULL);
+		(void)set_up(NULL);
+		lease(101, 1);
+		fake_fork(fake, 50, 201);
+		fake_pin(fake, 201, world_node(1));
+		fake_fork(fake, 101, 300);
+		fake_fork(fake, 300, 301);
+		world_lose_records(world);
+		fake_fail(fake, FAKE_OPEN, nth, 1, EMFILE);
+		world_tick(world);
+		fake_calm(fake);
+		world_tick(world);
+		assert_int_equal(world_mask(world, 201), world_node(1));
+		assert_int_equal(world_mask(world, 300), ALL);
+		assert_int_equal(world_mask(world, 301), ALL);
+	}
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -159,6 +183,7 @@ int main(void)
 		TEST(test_neighbours_of_the_dead),
 		TEST(test_neighbour_under_dead_process_number),
 		TEST(test_neighbour_in_process),
+		TEST(test_neighbour_with_unreadable_parent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
