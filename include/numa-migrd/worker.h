@@ -105,7 +105,7 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 #define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
 #define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
 #define NM_WORKER_HELLO_NS (60 * NM_NSEC_PER_SEC) /* it asks of nobody yet, and holds up nobody else */
-/* A caller's round of calls, which nm_worker_client_ready() begins, ends after as many deadlines. */
+/* A caller's round of calls, which nm_worker_client_prepare() begins, ends after as many deadlines. */
 #define NM_WORKER_ROUND_CALLS 2U
 /* Who missed a deadline is not asked for so long. */
 #define NM_WORKER_REST_NS (600 * NM_NSEC_PER_SEC)
@@ -161,10 +161,6 @@ int nm_worker_client_new(const struct nm_worker_options *options, struct nm_work
 void nm_worker_client_free(struct nm_worker_client *client);
 NM_DEFINE_CLEANUP(struct nm_worker_client, nm_worker_client_free);
 
-/* Begins a round of calls, and has a worker for it, which may take NM_WORKER_HELLO_NS. As of a call:
- * -ECANCELED, -errno of reaching one. Without a round each call has its deadline alone. */
-int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller caller);
-
 /* What is sent and where the answer goes. */
 struct nm_worker_call {
 	struct nm_worker_request request; /* pid, start_ticks: filled in by the call, from `pid` */
@@ -182,17 +178,41 @@ struct nm_worker_call {
 };
 
 /*
- * Has a worker do it, and waits for it until the caller's deadline or the end of its round. Returns
- * the reply's result. -ETIMEDOUT: the deadline was missed, and the worker is given up; -EINPROGRESS:
- * the worker is still at work, or was not asked since the round has ended or since one is still at
- * work for this tenant: try again later; -EALREADY: it is not asked, since its tenant has its share of
- * stuck workers, or since it missed a deadline lately; -ECANCELED: nm_worker_client_stop(); -ESRCH: it is gone; -errno of reaching a worker. One thread
- * for each caller: -EALREADY if another one is still in a call, which a mover may have left behind.
+ * Begins a round of calls, and has a worker for it, which may take NM_WORKER_HELLO_NS. 0: there is one; 1: it starts,
+ * and nm_worker_client_receive() tells how that ended; -errno of reaching one. Without a round each call has its
+ * deadline alone. Never waits.
  */
+int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_caller caller);
+
+/*
+ * Has a worker do it: 1, and `call` is the client's until nm_worker_client_receive() or nm_worker_client_cancel() ends
+ * it. -EINPROGRESS: the round has ended, or a worker is still at work for this tenant: try again later; -EALREADY: it
+ * is not asked, since its tenant has its share of stuck workers, or since it missed a deadline lately; likewise where
+ * a call of this caller is under way; -ECANCELED: nm_worker_client_stop(); -ESRCH: it is gone; -errno of reaching a
+ * worker. Never waits.
+ */
+int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller caller,
+			  struct nm_worker_call *call);
+
+/*
+ * What nm_worker_client_prepare() or nm_worker_client_send() began: true, and it has ended with *ret_result, the
+ * reply's result or an error of those two. -ETIMEDOUT: the deadline was missed, and the worker is given up;
+ * -EINPROGRESS: at the deadline it was still at work, or the round had ended. Never waits.
+ */
+bool nm_worker_client_receive(struct nm_worker_client *client, enum nm_worker_caller caller,
+			      int *ret_result);
+/* Ends what is under way, if anything is; its worker counts as stuck until it answers. */
+void nm_worker_client_cancel(struct nm_worker_client *client, enum nm_worker_caller caller);
+/* True: something is under way, and ends when the socket is readable or at the deadline (CLOCK_MONOTONIC). */
+bool nm_worker_client_awaits(const struct nm_worker_client *client, enum nm_worker_caller caller,
+			     int *ret_fd, uint64_t *ret_deadline_ns);
+
+/* The first two, and waiting for what they began. The mover's thread, tests. */
+int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller caller);
 int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller caller,
 			  struct nm_worker_call *call);
 
-/* True: calls of this caller, the one under way too, end with -ECANCELED. From any thread. */
+/* True: calls of this caller, the one that is waited for too, end with -ECANCELED. From any thread. */
 void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_caller caller, bool stop);
 
 /* Something to be told, each once: true, and it is in *ret. From any thread. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two callers, each with a worker and one call at a time: the loop's thread of questions, and the
- * mover's. The lock is held for moments, never over a call, and neither caller waits for the other.
+ * Two callers, each with a worker and one call at a time: the loop's queries, which wait for nothing,
+ * and the mover's thread. The lock is held for moments, and neither caller waits for the other.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -18,9 +18,16 @@ struct caller {
 	struct nm_worker_link link;
 	int stop_fd; /* eventfd */
 	bool stopping;
-	bool inside;		 /* a thread is in a function of this caller */
-	uint64_t stops, entered; /* how often it was stopped; likewise when that thread came in */
-	uint64_t until_ns; /* of its round; 0: none has begun */
+	bool inside;		 /* a call is under way */
+	uint64_t stops, entered; /* how often it was stopped; likewise when that call began */
+	uint64_t until_ns;	 /* of its round; 0: none has begun */
+
+	/* Of what is under way. */
+	bool greeting;		     /* the worker's first word is awaited */
+	struct nm_worker_call *call; /* that comes then; NULL: only the worker is wanted */
+	struct nm_worker_subject subject; /* the call's */
+	uint64_t deadline_ns;
+	bool cut; /* the round ends before the call's own deadline */
 };
 
 struct nm_worker_client {
@@ -36,12 +43,20 @@ struct nm_worker_client {
 	unsigned news_count;
 };
 
-static int find_subject(const struct nm_worker_client *client, const struct nm_worker_call *call,
+/* Of whom the call is, also for the request. */
+static int find_subject(const struct nm_worker_client *client, struct nm_worker_call *call,
 			struct nm_worker_subject *ret)
 {
-	if (call->pid == 0)
-		return nm_worker_subject_at(call->directory, ret);
-	return nm_worker_subject_of(client->proc_fd, call->pid, call->start_ticks, ret);
+	int r = call->pid == 0 ? nm_worker_subject_at(call->directory, ret)
+			       : nm_worker_subject_of(client->proc_fd, call->pid, call->start_ticks,
+						      ret);
+
+	if (r < 0)
+		return r;
+	call->request.version = NM_WORKER_VERSION;
+	call->request.pid = (int32_t)ret->tid;
+	call->request.start_ticks = ret->tid_ticks;
+	return 0;
 }
 
 /* ---- under the lock ---- */
@@ -90,27 +105,30 @@ static void report_absence(struct nm_worker_client *client, int error)
 	pthread_mutex_unlock(&client->lock);
 }
 
-/* ---- a call: without the lock ---- */
+/* ---- what is under way: without the lock ---- */
 
-static int greet(const struct nm_worker_client *client, struct nm_worker_link *link, int stop_fd)
-{
-	struct nm_worker_call hello = {
-		.request = {.version = NM_WORKER_VERSION, .act = NM_WORKER_HELLO},
-		.fd = -1,
-		.ret_fd = -1};
-	char path[32];
-	int result = 0;
-	int r = nm_worker_link_call(link, &hello, stop_fd, nm_clock_ns() + NM_WORKER_HELLO_NS,
-				    &result);
-
-	if (r < 0 || result < 0)
-		return r < 0 ? r : result;
-	(void)snprintf(path, sizeof(path), "%d/stat", result);
-	(void)nm_worker_read_start(client->proc_fd, path, &link->pid, &link->start_ticks);
-	return 0;
-}
+static const struct nm_worker_call hello = {
+	.request = {.version = NM_WORKER_VERSION, .act = NM_WORKER_HELLO}, .fd = -1};
 
 /* Its first word is waited for longer, and at nobody's expense. */
+static int end_greeting(struct nm_worker_client *client, struct caller *caller, int r, int result)
+{
+	struct nm_worker_link *link = &caller->link;
+	char path[32];
+
+	caller->greeting = false;
+	r = r < 0 ? r : result < 0 ? result : 0;
+	if (r < 0) {
+		nm_unresponsive_list_let_go(client->memory, link);
+	} else {
+		(void)snprintf(path, sizeof(path), "%d/stat", result);
+		(void)nm_worker_read_start(client->proc_fd, path, &link->pid, &link->start_ticks);
+	}
+	report_absence(client, r);
+	return r == -ETIMEDOUT ? -ENOTCONN : r;
+}
+
+/* 0: it has one; 1: one that starts. */
 static int have_worker(struct nm_worker_client *client, struct caller *caller)
 {
 	if (caller->link.fd >= 0 && !nm_worker_link_stirs(&caller->link))
@@ -118,14 +136,61 @@ static int have_worker(struct nm_worker_client *client, struct caller *caller)
 	nm_unresponsive_list_let_go(client->memory, &caller->link);
 	int r = nm_worker_link_open(client->socket_path, client->program, &caller->link);
 	if (r == 0)
-		r = greet(client, &caller->link, caller->stop_fd);
+		r = nm_worker_link_send(&caller->link, &hello);
 	if (r < 0)
-		nm_unresponsive_list_let_go(client->memory, &caller->link);
-	report_absence(client, r);
-	return r == -ETIMEDOUT ? -ENOTCONN : r;
+		return end_greeting(client, caller, r, 0);
+	caller->deadline_ns = nm_clock_ns() + NM_WORKER_HELLO_NS;
+	caller->greeting = true;
+	return 1;
 }
 
-/* -EALREADY: an earlier mover's thread has not returned from its call. */
+static void begin_round(const struct nm_worker_client *client, struct caller *caller)
+{
+	uint64_t deadline_ns = client->deadline_ns[caller - client->callers];
+
+	caller->until_ns = nm_clock_ns() + NM_WORKER_ROUND_CALLS * deadline_ns;
+}
+
+/* A worker that is at work, or had less than its deadline since the round ends, has missed nothing. */
+static int end_call(struct nm_worker_client *client, struct caller *caller, int r)
+{
+	enum nm_worker_act act = (enum nm_worker_act)caller->call->request.act;
+
+	if (r == -ETIMEDOUT &&
+	    (caller->cut || nm_worker_link_is_at_work(&caller->link, client->proc_fd)))
+		r = -EINPROGRESS;
+	pthread_mutex_lock(&client->lock);
+	end(client, caller, &caller->subject, act, r);
+	pthread_mutex_unlock(&client->lock);
+	return r;
+}
+
+/* 1: it is under way. */
+static int send_call(struct nm_worker_client *client, struct caller *caller)
+{
+	uint64_t deadline_ns = nm_clock_ns() + client->deadline_ns[caller - client->callers];
+
+	pthread_mutex_lock(&client->lock);
+	int r = begin(client, caller, &caller->subject);
+	pthread_mutex_unlock(&client->lock);
+	if (r < 0)
+		return r;
+	caller->cut = caller->until_ns && caller->until_ns < deadline_ns;
+	caller->deadline_ns = caller->cut ? caller->until_ns : deadline_ns;
+	r = nm_worker_link_send(&caller->link, caller->call);
+	return r < 0 ? end_call(client, caller, r) : 1;
+}
+
+/* There is a worker, or none because of `r`. 1: the call is under way. */
+static int go_on(struct nm_worker_client *client, struct caller *caller, int r)
+{
+	if (caller->call)
+		return r < 0 ? r : send_call(client, caller);
+	begin_round(client, caller);
+	return r;
+}
+
+/* -EALREADY: a call is under way, of an earlier mover's thread perhaps. */
 static int enter(struct nm_worker_client *client, struct caller *caller)
 {
 	pthread_mutex_lock(&client->lock);
@@ -144,72 +209,131 @@ static void leave(struct nm_worker_client *client, struct caller *caller)
 	pthread_mutex_unlock(&client->lock);
 }
 
-int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller which)
+/* 1: it is under way. */
+static int start(struct nm_worker_client *client, struct caller *caller,
+		 struct nm_worker_call *call)
 {
-	struct caller *caller = &client->callers[which];
 	int r = enter(client, caller);
 
 	if (r < 0)
 		return r;
-	r = have_worker(client, caller);
-	caller->until_ns = nm_clock_ns() + NM_WORKER_ROUND_CALLS * client->deadline_ns[which];
-	leave(client, caller);
+	caller->call = call;
+	if (call)
+		r = find_subject(client, call, &caller->subject);
+	if (r == 0)
+		r = have_worker(client, caller);
+	if (r <= 0)
+		r = go_on(client, caller, r);
+	if (r <= 0)
+		leave(client, caller);
 	return r;
 }
 
-/* A worker that is at work, or had less than its deadline since the round ends, has missed nothing. */
-static int exchange(const struct nm_worker_client *client, const struct caller *caller,
-		    struct nm_worker_call *call, uint64_t deadline_ns, int *ret_result)
+/* True: what is under way has ended with *ret. */
+static bool conclude(struct nm_worker_client *client, struct caller *caller, int r, int result,
+		     int *ret)
 {
-	uint64_t until_ns = nm_clock_ns() + deadline_ns;
-	bool cut = caller->until_ns && caller->until_ns < until_ns;
-	int r = nm_worker_link_call(&caller->link, call, caller->stop_fd,
-				    cut ? caller->until_ns : until_ns, ret_result);
-
-	if (r == -ETIMEDOUT && (cut || nm_worker_link_is_at_work(&caller->link, client->proc_fd)))
-		return -EINPROGRESS;
-	return r;
+	if (caller->greeting) {
+		r = go_on(client, caller, end_greeting(client, caller, r, result));
+		result = 0;
+	} else {
+		r = end_call(client, caller, r);
+	}
+	if (r > 0)
+		return false;
+	*ret = r < 0 ? r : result;
+	leave(client, caller);
+	return true;
 }
 
-static int call_about(struct nm_worker_client *client, enum nm_worker_caller which,
-		      const struct nm_worker_subject *subject, struct nm_worker_call *call)
+int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_caller which)
+{
+	return start(client, &client->callers[which], NULL);
+}
+
+int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller which,
+			  struct nm_worker_call *call)
+{
+	call->ret_fd = -1;
+	call->held_ns = 0;
+	return start(client, &client->callers[which], call);
+}
+
+bool nm_worker_client_receive(struct nm_worker_client *client, enum nm_worker_caller which,
+			      int *ret_result)
 {
 	struct caller *caller = &client->callers[which];
+	struct nm_worker_call greeting = hello;
 	int result = 0;
-	int r = have_worker(client, caller);
+	int r = nm_worker_link_receive(&caller->link, caller->greeting ? &greeting : caller->call,
+				       &result);
+
+	if (r == -EAGAIN && nm_clock_ns() < caller->deadline_ns)
+		return false;
+	return conclude(client, caller, r == -EAGAIN ? -ETIMEDOUT : r, result, ret_result);
+}
+
+void nm_worker_client_cancel(struct nm_worker_client *client, enum nm_worker_caller which)
+{
+	int result;
+
+	if (client->callers[which].inside)
+		(void)conclude(client, &client->callers[which], -ECANCELED, 0, &result);
+}
+
+bool nm_worker_client_awaits(const struct nm_worker_client *client, enum nm_worker_caller which,
+			     int *ret_fd, uint64_t *ret_deadline_ns)
+{
+	const struct caller *caller = &client->callers[which];
+
+	if (!caller->inside)
+		return false;
+	*ret_fd = caller->link.fd;
+	*ret_deadline_ns = caller->deadline_ns;
+	return true;
+}
+
+/* ---- calls that wait ---- */
+
+/* Until something came or the deadline has passed. -ECANCELED: it was stopped. */
+static int await(const struct caller *caller)
+{
+	struct pollfd ends[2] = {{.fd = caller->link.fd, .events = POLLIN},
+				 {.fd = caller->stop_fd, .events = POLLIN}};
+	uint64_t now = nm_clock_ns();
+	uint64_t left = now < caller->deadline_ns ? caller->deadline_ns - now : 0;
+	const struct timespec wait = {.tv_sec = (time_t)(left / NM_NSEC_PER_SEC),
+				      .tv_nsec = (long)(left % NM_NSEC_PER_SEC)};
+	int r = ppoll(ends, 2, &wait, NULL);
 
 	if (r < 0)
+		return errno == EINTR ? 0 : -errno;
+	return ends[1].revents ? -ECANCELED : 0;
+}
+
+static int complete(struct nm_worker_client *client, enum nm_worker_caller which, int r)
+{
+	struct caller *caller = &client->callers[which];
+
+	if (r <= 0)
 		return r;
-	call->request.version = NM_WORKER_VERSION;
-	call->request.pid = (int32_t)subject->tid;
-	call->request.start_ticks = subject->tid_ticks;
-	pthread_mutex_lock(&client->lock);
-	r = begin(client, caller, subject);
-	pthread_mutex_unlock(&client->lock);
-	if (r < 0)
-		return r;
-	r = exchange(client, caller, call, client->deadline_ns[which], &result);
-	pthread_mutex_lock(&client->lock);
-	end(client, caller, subject, (enum nm_worker_act)call->request.act, r);
-	pthread_mutex_unlock(&client->lock);
-	return r < 0 ? r : result;
+	for (;;) {
+		int stopped = await(caller);
+		if (stopped < 0 ? conclude(client, caller, stopped, 0, &r)
+				: nm_worker_client_receive(client, which, &r))
+			return r;
+	}
+}
+
+int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller which)
+{
+	return complete(client, which, nm_worker_client_prepare(client, which));
 }
 
 int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller which,
 			  struct nm_worker_call *call)
 {
-	struct nm_worker_subject subject = {0};
-
-	call->ret_fd = -1;
-	call->held_ns = 0;
-	int r = enter(client, &client->callers[which]);
-	if (r < 0)
-		return r;
-	r = find_subject(client, call, &subject);
-	if (r == 0)
-		r = call_about(client, which, &subject, call);
-	leave(client, &client->callers[which]);
-	return r;
+	return complete(client, which, nm_worker_client_send(client, which, call));
 }
 
 void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_caller which, bool stop)
@@ -298,6 +422,7 @@ void nm_worker_client_free(struct nm_worker_client *client)
 	if (!client)
 		return;
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
+		nm_worker_client_cancel(client, (enum nm_worker_caller)i);
 		if (client->memory)
 			nm_unresponsive_list_let_go(client->memory, &client->callers[i].link);
 		nm_closep(&client->callers[i].stop_fd);

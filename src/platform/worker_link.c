@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* unix(7), SCM_RIGHTS, poll(2): nothing here waits but for the reply, and that has a deadline. */
+/* unix(7), SCM_RIGHTS: nothing here waits. */
 #include "worker_link.h"
 
 #include <errno.h>
@@ -11,10 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
 
-#include "numa-migrd/clock.h"
 #include "numa-migrd/proc.h"
 
 extern char **environ;
@@ -133,7 +130,7 @@ static void attach(struct msghdr *message, void *control, size_t size, int fd)
 	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
 }
 
-static int send_request(int socket, const struct nm_worker_call *call)
+int nm_worker_link_send(const struct nm_worker_link *link, const struct nm_worker_call *call)
 {
 	union {
 		char space[CMSG_SPACE(sizeof(int))];
@@ -150,7 +147,9 @@ static int send_request(int socket, const struct nm_worker_call *call)
 
 	if (call->fd >= 0)
 		attach(&message, &control, sizeof(control), call->fd);
-	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	if (sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		return 0;
+	return errno == EAGAIN ? -EPROTO : errno == EPIPE ? -ECONNRESET : -errno;
 }
 
 static int received_fd(struct msghdr *message)
@@ -165,7 +164,8 @@ static int received_fd(struct msghdr *message)
 	return fd;
 }
 
-static int receive_reply(int socket, struct nm_worker_call *call, int *ret_result)
+int nm_worker_link_receive(const struct nm_worker_link *link, struct nm_worker_call *call,
+			   int *ret_result)
 {
 	union {
 		char space[CMSG_SPACE(sizeof(int))];
@@ -177,7 +177,7 @@ static int receive_reply(int socket, struct nm_worker_call *call, int *ret_resul
 				 .msg_iovlen = 2,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	ssize_t got = recvmsg(link->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
 	if (got < 0)
 		return -errno;
@@ -194,40 +194,6 @@ static int receive_reply(int socket, struct nm_worker_call *call, int *ret_resul
 	call->ret_fd = nm_take_fd(&fd);
 	*ret_result = reply.result;
 	return 0;
-}
-
-/* 1: there is something to receive. */
-static int await(int socket, int stop_fd, uint64_t deadline_ns)
-{
-	struct pollfd ends[2] = {{.fd = socket, .events = POLLIN},
-				 {.fd = stop_fd, .events = POLLIN}};
-
-	for (;;) {
-		uint64_t now = nm_clock_ns();
-		uint64_t left = now < deadline_ns ? deadline_ns - now : 0;
-		const struct timespec wait = {.tv_sec = (time_t)(left / NM_NSEC_PER_SEC),
-					      .tv_nsec = (long)(left % NM_NSEC_PER_SEC)};
-		int r = ppoll(ends, 2, &wait, NULL);
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		if (r > 0 && ends[1].revents)
-			return -ECANCELED;
-		if (r > 0)
-			return 1;
-		if (r == 0)
-			return -ETIMEDOUT;
-	}
-}
-
-int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
-			uint64_t deadline_ns, int *ret_result)
-{
-	int r = send_request(link->fd, call);
-
-	if (r < 0)
-		return r == -EAGAIN ? -EPROTO : r == -EPIPE ? -ECONNRESET : r;
-	r = await(link->fd, stop_fd, deadline_ns);
-	return r < 0 ? r : receive_reply(link->fd, call, ret_result);
 }
 
 bool nm_worker_link_is_at_work(const struct nm_worker_link *link, int proc_fd)

@@ -22,13 +22,14 @@ struct nm_worker_link {
 int nm_worker_link_open(const char *socket_path, const char *program, struct nm_worker_link *ret);
 void nm_worker_link_close(struct nm_worker_link *link);
 
+/* Sends a request. -EPROTO, -ECONNRESET: the connection is of no more use; -errno. */
+int nm_worker_link_send(const struct nm_worker_link *link, const struct nm_worker_call *call);
 /*
- * Sends the request and receives the reply, at the latest at `deadline_ns` (CLOCK_MONOTONIC). 0, and
- * what it says is in *ret_result; -ETIMEDOUT; -ECANCELED: `stop_fd` (an eventfd) has become readable; -EPROTO,
- * -ECONNRESET: the connection is of no more use.
+ * Receives its reply. 0: *ret_result is the reply's result; -EAGAIN: it has not come yet; -EPROTO, -ECONNRESET as
+ * above; -errno.
  */
-int nm_worker_link_call(const struct nm_worker_link *link, struct nm_worker_call *call, int stop_fd,
-			uint64_t deadline_ns, int *ret_result);
+int nm_worker_link_receive(const struct nm_worker_link *link, struct nm_worker_call *call,
+			   int *ret_result);
 
 /* It is on a CPU or wants one: what it was asked takes long, and nobody holds it up. */
 bool nm_worker_link_is_at_work(const struct nm_worker_link *link, int proc_fd);
