@@ -170,6 +170,13 @@ struct nm_platform_ops {
 			   struct nm_memory_answer *ret);
 	/* Discards a query and its answer. */
 	void (*memory_cancel)(struct nm_platform *platform, uint64_t ticket);
+	/*
+	 * A descriptor that is readable when queries can advance, and the function that advances them: it receives
+	 * what has come and gives up what has missed its deadline. It never waits. memory_poll advances them too.
+	 * NULL: queries are answered at once. The loop.
+	 */
+	int (*query_fd)(struct nm_platform *platform);
+	void (*query_progress)(struct nm_platform *platform);
 
 	/*
 	 * Functions for reading maps or numa_maps of a process or thread, below its /proc

@@ -152,6 +152,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	sd_event_source_disable_unref(daemon->timer);
 	sd_event_source_disable_unref(daemon->nudge_timer);
 	sd_event_source_disable_unref(daemon->ring_source);
+	sd_event_source_disable_unref(daemon->query_source);
 	sd_event_unref(daemon->event);
 	nm_history_clear(&daemon->history);
 	nm_released_list_free(daemon->given_back);

@@ -116,7 +116,7 @@ struct nm_daemon {
 	struct nm_journal *journal;
 	struct nm_control *control;
 	sd_event *event;
-	sd_event_source *timer, *nudge_timer, *ring_source;
+	sd_event_source *timer, *nudge_timer, *ring_source, *query_source;
 	int runtime_directory;
 	struct nm_generation *generation; /* of the runtime directory; NULL: there is no other
 					   * daemon */
@@ -433,6 +433,8 @@ int nm_loop_run(struct nm_daemon *daemon);
 void nm_loop_arm(struct nm_daemon *daemon);
 /* Watches the rings of the source, after it was reopened. */
 void nm_loop_watch_source(struct nm_daemon *daemon);
+/* Watches the machine's queries (nm_platform_ops.query_fd), after the machine was opened or closed. */
+void nm_loop_watch_queries(struct nm_daemon *daemon);
 
 /* ---- confine.c ---- */
 

@@ -213,6 +213,29 @@ void nm_loop_watch_source(struct nm_daemon *daemon)
 			      nm_source_fd(daemon->pipeline.source), EPOLLIN, on_ring, daemon);
 }
 
+/* Without enter(): no policy is charged for its CPU time. */
+static int on_query(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct nm_daemon *daemon = context;
+	struct nm_platform *machine = daemon->pipeline.machine;
+	(void)source;
+	(void)fd;
+	(void)events;
+	machine->ops->query_progress(machine);
+	return 0;
+}
+
+void nm_loop_watch_queries(struct nm_daemon *daemon)
+{
+	struct nm_platform *machine = daemon->pipeline.machine;
+	daemon->query_source = sd_event_source_disable_unref(daemon->query_source);
+	if (!daemon->event || !machine || !machine->ops->query_fd)
+		return;
+	/* Without it, queries still advance in every tick. */
+	(void)sd_event_add_io(daemon->event, &daemon->query_source, machine->ops->query_fd(machine),
+			      EPOLLIN, on_query, daemon);
+}
+
 static int add_sources(struct nm_daemon *daemon)
 {
 	int r = sd_event_add_signal(daemon->event, NULL, SIGTERM, NULL, NULL);
@@ -280,6 +303,7 @@ int nm_loop_run(struct nm_daemon *daemon)
 	if (r < 0)
 		return r;
 	nm_loop_watch_source(daemon);
+	nm_loop_watch_queries(daemon);
 	open_control(daemon);
 	(void)sd_notify(0, "READY=1");
 	nm_report_status(daemon);

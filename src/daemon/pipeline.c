@@ -22,7 +22,10 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.unanswered = daemon->unanswered,
 	};
 	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.machine);
-	return r < 0 ? r : nm_recorder_open_platform(daemon);
+	if (r < 0)
+		return r;
+	nm_loop_watch_queries(daemon);
+	return nm_recorder_open_platform(daemon);
 }
 
 static int open_machine(struct nm_daemon *daemon)
@@ -212,7 +215,9 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_topology_free(pipeline->topology);
 	if (pipeline->platform != pipeline->machine)
 		nm_platform_free(pipeline->platform);
-	nm_platform_free(pipeline->machine);
+	struct nm_platform *machine = NM_TAKE(pipeline->machine);
+	nm_loop_watch_queries(daemon);
+	nm_platform_free(machine);
 	*pipeline = (struct nm_pipeline){0};
 	nm_runtime_remember_unanswered(daemon); /* because calls have been cancelled */
 }

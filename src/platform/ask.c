@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "numa-migrd/ask.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "numa-migrd/clock.h"
 #include "numa-migrd/file.h"
@@ -32,18 +29,12 @@ struct resting {
 struct nm_asker {
 	nm_memory_answer_fn answer;
 	void *context;
-	bool started, stopping;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
 	uint64_t tickets;
 	struct entry entries[NM_QUERIES_MOST];
-	const struct entry *under_way; /* and since when */
-	uint64_t since_ns;
+	struct entry *under_way; /* NULL: none */
+	uint64_t took_ns;	 /* that one, until now */
 	struct resting resting[RESTING_MOST];
 };
-
-/* ---- under the lock ---- */
 
 static void empty(struct entry *entry)
 {
@@ -130,68 +121,50 @@ static void refuse(struct entry *entry)
 	entry->state = ANSWERED;
 }
 
-/* Lets go of the lock meanwhile: a place that is under way stays where it is. */
-static void answer_one(struct nm_asker *asker, struct entry *entry)
+/* False: its answer is still to come. */
+static bool advance(struct nm_asker *asker, struct entry *entry)
 {
-	struct nm_memory_answer answer = {0};
-
-	entry->state = UNDER_WAY;
-	asker->under_way = entry;
-	asker->since_ns = nm_clock_ns();
-	pthread_mutex_unlock(&asker->lock);
-	asker->answer(asker->context, &entry->question, &answer);
-	pthread_mutex_lock(&asker->lock);
-	answer.took_ns = nm_clock_ns() - asker->since_ns;
+	if (entry->state == WAITING) {
+		entry->state = UNDER_WAY;
+		asker->under_way = entry;
+		asker->took_ns = 0;
+	}
+	if (!asker->answer(asker->context, &entry->question, &entry->answer))
+		return false;
+	entry->answer.took_ns = asker->took_ns;
 	const struct nm_tenant domain = domain_of(entry);
-	begin_rest(asker, &entry->question.tenant, answer.took_ns);
-	begin_rest(asker, &domain, answer.took_ns);
+	begin_rest(asker, &entry->question.tenant, asker->took_ns);
+	begin_rest(asker, &domain, asker->took_ns);
 	asker->under_way = NULL;
-	entry->answer = answer;
 	if (entry->state == FORGOTTEN)
 		empty(entry);
 	else
 		entry->state = ANSWERED;
+	return true;
 }
 
-/* ---- the thread ---- */
-
-static void *run(void *argument)
+/* True: there may be another. */
+static bool begin_next(struct nm_asker *asker)
 {
-	struct nm_asker *asker = argument;
+	uint64_t now = nm_clock_ns();
+	struct entry *entry = next(asker, now);
+	const struct resting *rest = entry ? rest_of(asker, &entry->question.tenant, now) : NULL;
 
-	pthread_mutex_lock(&asker->lock);
-	while (!asker->stopping) {
-		uint64_t now = nm_clock_ns();
-		struct entry *entry = next(asker, now);
-		const struct resting *rest =
-			entry ? rest_of(asker, &entry->question.tenant, now) : NULL;
-		if (!entry)
-			pthread_cond_wait(&asker->wake, &asker->lock);
-		else if (rest && rest->barred)
-			refuse(entry);
-		else
-			answer_one(asker, entry);
-	}
-	pthread_mutex_unlock(&asker->lock);
-	return NULL;
+	if (!entry)
+		return false;
+	if (!rest || !rest->barred)
+		return advance(asker, entry);
+	refuse(entry);
+	return true;
 }
 
-/* Signals are the loop's. */
-static int start(struct nm_asker *asker)
+void nm_asker_progress(struct nm_asker *asker)
 {
-	sigset_t all, before;
-
-	if (asker->started)
-		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&asker->thread, NULL, run, asker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	asker->started = error == 0;
-	return -error;
+	if (asker->under_way && !advance(asker, asker->under_way))
+		return;
+	while (begin_next(asker))
+		;
 }
-
-/* ---- the loop's ---- */
 
 static int copy(const struct nm_memory_query *question, struct entry *ret)
 {
@@ -222,15 +195,12 @@ static bool has_room(const struct nm_asker *asker, const struct nm_tenant *tenan
 static int put(struct nm_asker *asker, struct entry *wanted)
 {
 	struct entry *place = has_room(asker, &wanted->question.tenant) ? find(asker, 0) : NULL;
-	int r = place ? start(asker) : -EAGAIN;
 
-	if (r < 0)
-		return r;
+	if (!place)
+		return -EAGAIN;
 	*place = *wanted;
 	place->ticket = ++asker->tickets;
 	place->state = WAITING;
-	wanted->ticket = place->ticket;
-	pthread_cond_signal(&asker->wake);
 	return 0;
 }
 
@@ -240,64 +210,52 @@ int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 	struct entry entry = {.question = *question};
 	int r = copy(question, &entry);
 
-	if (r == 0) {
-		pthread_mutex_lock(&asker->lock);
+	if (r == 0)
 		r = put(asker, &entry);
-		pthread_mutex_unlock(&asker->lock);
-	}
 	if (r < 0) {
 		empty(&entry);
 		return r;
 	}
-	*ret_ticket = entry.ticket;
+	*ret_ticket = asker->tickets;
+	if (!asker->under_way)
+		nm_asker_progress(asker);
 	return 0;
 }
 
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret)
 {
-	int r = -EAGAIN;
-
-	pthread_mutex_lock(&asker->lock);
 	struct entry *entry = ticket ? find(asker, ticket) : NULL;
-	if (!entry || entry->state == FORGOTTEN) {
-		r = -ENOENT;
-	} else if (entry->state == ANSWERED) {
-		*ret = entry->answer;
-		entry->answer = (struct nm_memory_answer){0};
-		empty(entry);
-		r = 0;
-	}
-	pthread_mutex_unlock(&asker->lock);
-	return r;
+
+	if (!entry || entry->state == FORGOTTEN)
+		return -ENOENT;
+	if (entry->state != ANSWERED)
+		return -EAGAIN;
+	*ret = entry->answer;
+	entry->answer = (struct nm_memory_answer){0};
+	empty(entry);
+	return 0;
 }
 
 void nm_asker_forget(struct nm_asker *asker, uint64_t ticket)
 {
-	pthread_mutex_lock(&asker->lock);
 	struct entry *entry = ticket ? find(asker, ticket) : NULL;
+
 	if (entry && entry->state == UNDER_WAY)
 		entry->state = FORGOTTEN;
 	else if (entry && entry->state != FORGOTTEN)
 		empty(entry);
-	pthread_mutex_unlock(&asker->lock);
 }
 
-void nm_asker_starts(struct nm_asker *asker)
+void nm_asker_charge(struct nm_asker *asker, uint64_t ns)
 {
-	pthread_mutex_lock(&asker->lock);
-	asker->since_ns = nm_clock_ns();
-	pthread_mutex_unlock(&asker->lock);
+	asker->took_ns += ns;
 }
 
-int nm_asker_goes_on(struct nm_asker *asker)
+int nm_asker_goes_on(const struct nm_asker *asker)
 {
-	pthread_mutex_lock(&asker->lock);
-	bool wanted = asker->under_way->state == UNDER_WAY;
-	uint64_t since_ns = asker->since_ns;
-	pthread_mutex_unlock(&asker->lock);
-	if (!wanted)
+	if (asker->under_way->state == FORGOTTEN)
 		return -ECANCELED;
-	return nm_clock_ns() - since_ns < NM_ANSWER_NS ? 0 : -ETIMEDOUT;
+	return asker->took_ns < NM_ANSWER_NS ? 0 : -ETIMEDOUT;
 }
 
 /* ---- life ---- */
@@ -312,8 +270,6 @@ int nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **re
 	asker->context = context;
 	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		asker->entries[i].question.fd = -1;
-	pthread_mutex_init(&asker->lock, NULL);
-	pthread_cond_init(&asker->wake, NULL);
 	*ret = asker;
 	return 0;
 }
@@ -322,15 +278,7 @@ void nm_asker_free(struct nm_asker *asker)
 {
 	if (!asker)
 		return;
-	pthread_mutex_lock(&asker->lock);
-	asker->stopping = true;
-	pthread_cond_signal(&asker->wake);
-	pthread_mutex_unlock(&asker->lock);
-	if (asker->started)
-		pthread_join(asker->thread, NULL);
 	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		empty(&asker->entries[i]);
-	pthread_cond_destroy(&asker->wake);
-	pthread_mutex_destroy(&asker->lock);
 	free(asker);
 }

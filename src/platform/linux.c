@@ -306,7 +306,8 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 	.event_map = linux_event_map, .event_unmap = linux_event_unmap, .aux_map = linux_aux_map,  \
 	.aux_unmap = linux_aux_unmap, .event_ioctl = linux_event_ioctl,                            \
 	.event_read = linux_event_read, .memory_poll = nm_linux_memory_poll,                       \
-	.memory_cancel = nm_linux_memory_cancel, .open_maps = nm_linux_open_maps,                  \
+	.memory_cancel = nm_linux_memory_cancel, .query_fd = nm_linux_query_fd,                    \
+	.query_progress = nm_linux_query_progress, .open_maps = nm_linux_open_maps,                \
 	.read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,                      \
 	.pages_find = nm_linux_pages_find, .pages_prepare = nm_linux_pages_prepare,                \
 	.pages_stop = nm_linux_pages_stop, .worker_news = nm_linux_worker_news,                    \
@@ -348,9 +349,8 @@ static void linux_close(struct nm_platform *platform)
 	if (!self->helper_socket && self->balancing >= 0)
 		(void)linux_numa_balancing_set(platform, -1);
 	stop_workers(self);
-	/* Its thread uses the pointer until it has ended. */
-	nm_asker_free(self->asker);
-	self->asker = NULL;
+	nm_linux_queries_free(self->queries);
+	self->queries = NULL;
 	helper_close(self);
 }
 
@@ -403,7 +403,7 @@ static int open_workers(struct nm_linux *self, const struct nm_platform_options 
 						  .proc_fd = self->proc};
 	int r = nm_worker_client_new(&workers, &self->workers);
 
-	return r < 0 ? r : nm_asker_new(nm_linux_answer, self, &self->asker);
+	return r < 0 ? r : nm_linux_queries_new(self->workers, &self->queries);
 }
 
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret)

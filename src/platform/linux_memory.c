@@ -1,238 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Other processes' memory: each of these is a worker's call, with an end (worker.h). */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "linux.h"
-#include "numa-migrd/runtime.h"
-#include "private_pages.h"
-#include "privileged.h"
 #include "worker_subject.h"
-
-#define TEXT_MOST (1U << 20) /* of a numa_maps read whole: ten thousand mappings */
-#define MAPS_MOST (4U << 20) /* of a maps, read in pieces: forty thousand mappings */
-#define PAGES_SAMPLED 512U
-#define READ_BUDGET_NS (5 * NM_NSEC_PER_MSEC)
-
-/* ---- for both callers ---- */
-
-static int call_where(struct nm_linux *self, enum nm_worker_caller caller,
-		      const struct nm_memory_query *question, int *ret)
-{
-	struct nm_worker_call call = {
-		.request = {.act = NM_WORKER_WHERE, .count = question->count},
-		.pid = question->pid,
-		.start_ticks = question->start_ticks,
-		.addresses = question->addresses,
-		.fd = -1,
-		.body = ret,
-		.body_size = question->count * sizeof(*ret)};
-	size_t whole = call.body_size;
-
-	if (question->count == 0)
-		return 0;
-	int r = nm_worker_client_call(self->workers, caller, &call);
-	return r == 0 && call.body_size != whole ? -EPROTO : r;
-}
-
-static int call_open_maps(struct nm_linux *self, enum nm_worker_caller caller,
-			  struct nm_worker_call *call, enum nm_maps_file file)
-{
-	call->request = (struct nm_worker_request){.act = NM_WORKER_OPEN_MAPS, .file = file};
-	call->fd = -1;
-	int r = nm_worker_client_call(self->workers, caller, call);
-	return r < 0 ? r : call->ret_fd;
-}
-
-static ssize_t call_read_maps(struct nm_linux *self, enum nm_worker_caller caller,
-			      struct nm_worker_call *call, uint64_t budget_ns)
-{
-	if (call->body_size > NM_WORKER_TEXT_MOST)
-		call->body_size = NM_WORKER_TEXT_MOST;
-	call->request = (struct nm_worker_request){.act = NM_WORKER_READ_MAPS,
-						   .count = (uint32_t)call->body_size,
-						   .budget_ns = budget_ns};
-	int r = nm_worker_client_call(self->workers, caller, call);
-	return r < 0 ? r : (ssize_t)call->body_size;
-}
-
-/* ---- the loop's questions: on the asker's thread ---- */
-
-static int answer_where(struct nm_linux *self, const struct nm_memory_query *question,
-			struct nm_memory_answer *ret)
-{
-	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
-	int r = nodes ? call_where(self, NM_WORKER_LOOP, question, nodes) : -ENOMEM;
-
-	if (r < 0)
-		return r;
-	ret->nodes = NM_TAKE(nodes);
-	ret->count = question->count;
-	return 0;
-}
-
-static int read_whole(struct nm_linux *self, struct nm_worker_call *call, char *text, size_t size)
-{
-	size_t used = 0;
-	int r;
-
-	while ((r = nm_asker_goes_on(self->asker)) == 0) {
-		call->body = text + used;
-		call->body_size = size - 1 - used;
-		if (call->body_size == 0)
-			return -EFBIG;
-		ssize_t got = call_read_maps(self, NM_WORKER_LOOP, call, READ_BUDGET_NS);
-		if (got < 0)
-			return (int)got;
-		used += (size_t)got;
-		text[used] = '\0';
-		if (got == 0)
-			return (int)used;
-	}
-	return r;
-}
-
-static int answer_numa_maps(struct nm_linux *self, const struct nm_memory_query *question,
-			    struct nm_memory_answer *ret)
-{
-	struct nm_worker_call call = {.pid = question->pid, .start_ticks = question->start_ticks};
-	nm_autofree char *text = malloc(TEXT_MOST);
-	nm_auto(nm_closep) int fd = -1;
-
-	if (!text)
-		return -ENOMEM;
-	fd = call_open_maps(self, NM_WORKER_LOOP, &call, NM_NUMA_MAPS);
-	if (fd < 0)
-		return fd;
-	call.fd = fd;
-	int used = read_whole(self, &call, text, TEXT_MOST);
-	if (used < 0)
-		return used;
-	char *fitting = realloc(text, (size_t)used + 1);
-	ret->text = fitting ? fitting : text;
-	text = NULL;
-	return 0;
-}
-
-/* Examines `count` pages; those in memory go into *ret, 512 at most. */
-static int sample_pages(struct nm_linux *self, const struct nm_memory_query *question, char *maps,
-			size_t length, unsigned count, struct nm_memory_answer *ret)
-{
-	nm_autofree uint64_t *addresses = calloc(count, sizeof(*addresses));
-	nm_autofree int *nodes = calloc(count, sizeof(*nodes));
-	struct nm_memory_query where = *question;
-	unsigned found = 0;
-
-	if (!addresses || !nodes)
-		return -ENOMEM;
-	where.count = nm_private_pages_choose(maps, length, count, addresses);
-	where.addresses = addresses;
-	int r = call_where(self, NM_WORKER_LOOP, &where, nodes);
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; i < where.count && found < PAGES_SAMPLED; i++)
-		if (nodes[i] >= 0)
-			nodes[found++] = nodes[i];
-	free(ret->nodes);
-	ret->nodes = NM_TAKE(nodes);
-	ret->count = found;
-	return 0;
-}
-
-/* Where little of its address space is in memory, more of it is looked at. */
-static int answer_pages(struct nm_linux *self, const struct nm_memory_query *question,
-			struct nm_memory_answer *ret)
-{
-	struct nm_worker_call call = {.pid = question->pid, .start_ticks = question->start_ticks};
-	nm_autofree char *maps = malloc(MAPS_MOST);
-	nm_auto(nm_closep) int fd = -1;
-
-	if (!maps)
-		return -ENOMEM;
-	fd = call_open_maps(self, NM_WORKER_LOOP, &call, NM_MAPS);
-	if (fd < 0)
-		return fd;
-	call.fd = fd;
-	int used = read_whole(self, &call, maps, MAPS_MOST);
-	int r = used < 0 ? used
-			 : sample_pages(self, question, maps, (size_t)used, PAGES_SAMPLED, ret);
-	if (r == 0 && ret->count < PAGES_SAMPLED / 4)
-		r = sample_pages(self, question, maps, (size_t)used, NM_WORKER_PAGES_MOST, ret);
-	return r;
-}
-
-static int answer_clear_refs(struct nm_linux *self, const struct nm_memory_query *question)
-{
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_CLEAR_REFS},
-				      .pid = question->pid,
-				      .start_ticks = question->start_ticks,
-				      .fd = question->fd};
-
-	return nm_worker_client_call(self->workers, NM_WORKER_LOOP, &call);
-}
-
-/* A program that has more mappings than are read here may yet have one. */
-static int search_maps(struct nm_linux *self, struct nm_worker_call *call)
-{
-	struct nm_runtime_search search = {0};
-	char text[NM_WORKER_TEXT_MOST];
-	ssize_t got = 1;
-
-	for (size_t read = 0; read < MAPS_MOST; read += (size_t)got) {
-		int r = nm_asker_goes_on(self->asker);
-		if (r < 0)
-			return r;
-		call->body = text;
-		call->body_size = sizeof(text);
-		got = call_read_maps(self, NM_WORKER_LOOP, call, READ_BUDGET_NS);
-		if (got < 0)
-			return (int)got;
-		nm_runtime_search(&search, text, (size_t)got);
-		if (got == 0 || search.found != NM_RUNTIME_NONE)
-			return (int)search.found;
-	}
-	return -EFBIG;
-}
-
-static int answer_runtime(struct nm_linux *self, const struct nm_memory_query *question)
-{
-	struct nm_worker_call call = {.pid = question->pid, .start_ticks = question->start_ticks};
-	nm_auto(nm_closep) int fd = call_open_maps(self, NM_WORKER_LOOP, &call, NM_MAPS);
-
-	if (fd < 0)
-		return fd;
-	call.fd = fd;
-	return search_maps(self, &call);
-}
-
-void nm_linux_answer(void *context, const struct nm_memory_query *question,
-		     struct nm_memory_answer *ret)
-{
-	struct nm_linux *self = context;
-
-	ret->result = nm_worker_client_ready(self->workers, NM_WORKER_LOOP);
-	nm_asker_starts(self->asker);
-	if (ret->result < 0)
-		return;
-	switch (question->kind) {
-	case NM_MEMORY_QUERY_WHERE:
-		ret->result = answer_where(self, question, ret);
-		break;
-	case NM_MEMORY_QUERY_NUMA_MAPS:
-		ret->result = answer_numa_maps(self, question, ret);
-		break;
-	case NM_MEMORY_QUERY_PAGES:
-		ret->result = answer_pages(self, question, ret);
-		break;
-	case NM_MEMORY_QUERY_CLEAR_REFS:
-		ret->result = answer_clear_refs(self, question);
-		break;
-	case NM_MEMORY_QUERY_RUNTIME:
-		ret->result = answer_runtime(self, question);
-		break;
-	}
-}
 
 /* ---- nm_platform_ops: the loop's ---- */
 
@@ -256,18 +28,28 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 						  question->start_ticks);
 	if (question->kind == NM_MEMORY_QUERY_CLEAR_REFS && own.fd < 0)
 		return own.fd;
-	return nm_asker_ask(self->asker, &own, ret_ticket);
+	return nm_linux_queries_add(self->queries, &own, ret_ticket);
 }
 
 int nm_linux_memory_poll(struct nm_platform *platform, uint64_t ticket,
 			 struct nm_memory_answer *ret)
 {
-	return nm_asker_take(nm_linux(platform)->asker, ticket, ret);
+	return nm_linux_queries_take(nm_linux(platform)->queries, ticket, ret);
 }
 
 void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket)
 {
-	nm_asker_forget(nm_linux(platform)->asker, ticket);
+	nm_linux_queries_forget(nm_linux(platform)->queries, ticket);
+}
+
+int nm_linux_query_fd(struct nm_platform *platform)
+{
+	return nm_linux_queries_fd(nm_linux(platform)->queries);
+}
+
+void nm_linux_query_progress(struct nm_platform *platform)
+{
+	nm_linux_queries_progress(nm_linux(platform)->queries);
 }
 
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret)
@@ -284,33 +66,49 @@ void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_count
 
 int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name)
 {
-	struct nm_worker_call call = {.directory = directory};
 	enum nm_maps_file file = strcmp(name, "numa_maps") == 0 ? NM_NUMA_MAPS : NM_MAPS;
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS, .file = file},
+				      .directory = directory,
+				      .fd = -1};
+	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
 
-	return call_open_maps(nm_linux(platform), NM_WORKER_MOVER, &call, file);
+	return r < 0 ? r : call.ret_fd;
 }
 
 ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
 			   size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
-	struct nm_worker_call call = {
-		.directory = directory, .fd = fd, .body = buffer, .body_size = size};
-	ssize_t got = call_read_maps(nm_linux(platform), NM_WORKER_MOVER, &call, budget_ns);
+	size_t most = size < NM_WORKER_TEXT_MOST ? size : NM_WORKER_TEXT_MOST;
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_READ_MAPS,
+						  .count = (uint32_t)most,
+						  .budget_ns = budget_ns},
+				      .directory = directory,
+				      .fd = fd,
+				      .body = buffer,
+				      .body_size = most};
+	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
 
-	if (got >= 0)
-		*ret_held_ns = call.held_ns;
-	return got;
+	if (r < 0)
+		return r;
+	*ret_held_ns = call.held_ns;
+	return (ssize_t)call.body_size;
 }
 
 int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			 unsigned count, const uint64_t *addresses, int *ret)
 {
-	const struct nm_memory_query question = {.pid = (uint32_t)tid,
-						 .start_ticks = start_ticks,
-						 .count = count,
-						 .addresses = addresses};
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = count},
+				      .pid = (uint32_t)tid,
+				      .start_ticks = start_ticks,
+				      .addresses = addresses,
+				      .fd = -1,
+				      .body = ret,
+				      .body_size = count * sizeof(*ret)};
 
-	return call_where(nm_linux(platform), NM_WORKER_MOVER, &question, ret);
+	if (count == 0)
+		return 0;
+	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
+	return r == 0 && call.body_size != count * sizeof(*ret) ? -EPROTO : r;
 }
 
 int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,

@@ -4,17 +4,16 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "numa-migrd/base.h"
 
 #define PAGE_BYTES 4096U
 #define STEP UINT64_C(0x9e3779b97f4a7c15) /* so that no program's stride is ours */
 
-struct extent {
-	uint64_t start, pages;
-};
-
 /* proc(5), /proc/PID/maps. MAP_ANONYMOUS of huge pages shows as the file /anon_hugepage. */
-static bool parse(const char *line, struct extent *ret)
+static bool parse(const char *line, struct nm_private_extent *ret)
 {
 	char permissions[5];
 	uint64_t start, end, inode;
@@ -27,20 +26,39 @@ static bool parse(const char *line, struct extent *ret)
 		return false;
 	if (inode != 0 && strncmp(line + path, "/anon_hugepage", strlen("/anon_hugepage")) != 0)
 		return false;
-	*ret = (struct extent){start, (end - start) / PAGE_BYTES};
+	*ret = (struct nm_private_extent){start, (end - start) / PAGE_BYTES};
 	return true;
 }
 
-/* The next line behind *at that is such a mapping. */
-static bool next_extent(const char *text, size_t length, size_t *at, struct extent *ret)
+static int add(struct nm_private_pages *pages, const struct nm_private_extent *extent)
 {
-	while (*at < length) {
-		const char *line = text + *at;
-		*at += strlen(line) + 1;
-		if (parse(line, ret))
-			return true;
+	void *extents = pages->extents;
+
+	if (nm_reserve(&extents, &pages->capacity, pages->count, sizeof(*extent)) < 0)
+		return -ENOMEM;
+	pages->extents = extents;
+	pages->extents[pages->count++] = *extent;
+	pages->all += extent->pages;
+	return 0;
+}
+
+ssize_t nm_private_pages_add(struct nm_private_pages *pages, char *text, size_t length)
+{
+	struct nm_private_extent extent;
+	char *line = text;
+
+	for (char *end; (end = memchr(line, '\n', (size_t)(text + length - line))); line = end + 1) {
+		*end = '\0';
+		if (parse(line, &extent) && add(pages, &extent) < 0)
+			return -ENOMEM;
 	}
-	return false;
+	return line - text;
+}
+
+void nm_private_pages_clear(struct nm_private_pages *pages)
+{
+	free(pages->extents);
+	*pages = (struct nm_private_pages){0};
 }
 
 /* Of the pages [k * all / count, (k + 1) * all / count) one, by chance. */
@@ -53,25 +71,20 @@ static uint64_t page_of_part(uint64_t k, uint64_t all, uint64_t count)
 	return first + ((k + 1) * STEP >> 32) % (next - first);
 }
 
-unsigned nm_private_pages_choose(char *text, size_t length, unsigned count, uint64_t *ret)
+unsigned nm_private_pages_choose(const struct nm_private_pages *pages, unsigned count,
+				 uint64_t *ret)
 {
-	struct extent extent;
-	uint64_t all = 0, before = 0;
+	uint64_t before = 0;
 	unsigned chosen = 0;
 
-	for (char *end = text; (end = memchr(end, '\n', (size_t)(text + length - end)));)
-		*end = '\0';
-	for (size_t at = 0; next_extent(text, length, &at, &extent);)
-		all += extent.pages;
-	if (count > all)
-		count = (unsigned)all;
-	for (size_t at = 0; chosen < count && next_extent(text, length, &at, &extent);
-	     before += extent.pages)
+	if (count > pages->all)
+		count = (unsigned)pages->all;
+	for (size_t i = 0; chosen < count && i < pages->count; before += pages->extents[i++].pages)
 		for (; chosen < count; chosen++) {
-			uint64_t page = page_of_part(chosen, all, count);
-			if (page >= before + extent.pages)
+			uint64_t page = page_of_part(chosen, pages->all, count);
+			if (page >= before + pages->extents[i].pages)
 				break;
-			ret[chosen] = extent.start + (page - before) * PAGE_BYTES;
+			ret[chosen] = pages->extents[i].start + (page - before) * PAGE_BYTES;
 		}
 	return chosen;
 }

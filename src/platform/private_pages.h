@@ -5,13 +5,34 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+struct nm_private_extent {
+	uint64_t start, pages;
+};
 
 /*
- * Chooses `count` addresses at about the same distance from each other, over all private mappings
- * that may be written and have no file behind them (heap, stacks, anonymous memory, also of huge
- * pages). Many may have never been touched. text: of /proc/PID/maps; its line ends become zeros.
- * Returns the number, less than count where there are not as many pages. Pure.
+ * The private mappings of a process that may be written and have no file behind them (heap, stacks,
+ * anonymous memory, also of huge pages). Zeroed: none is known yet.
  */
-unsigned nm_private_pages_choose(char *text, size_t length, unsigned count, uint64_t *ret);
+struct nm_private_pages {
+	struct nm_private_extent *extents; /* owned */
+	size_t count, capacity;
+	uint64_t all; /* pages; many may have never been touched */
+};
+
+/*
+ * Adds those of the next piece of /proc/PID/maps, whose line ends become zeros. Returns how much of
+ * it was whole lines: the rest belongs to the next piece. -ENOMEM.
+ */
+ssize_t nm_private_pages_add(struct nm_private_pages *pages, char *text, size_t length);
+void nm_private_pages_clear(struct nm_private_pages *pages);
+
+/*
+ * Chooses `count` addresses at about the same distance from each other. Returns the number, less
+ * than count where there are not as many pages.
+ */
+unsigned nm_private_pages_choose(const struct nm_private_pages *pages, unsigned count,
+				 uint64_t *ret);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <sys/eventfd.h>
 #include <sysexits.h>
 
 #include "whole_daemon_fixture.h"
@@ -296,6 +297,51 @@ static void a_dry_run_by_reload_returns_the_masks(void **state)
 	assert_true(world->seen_returned);
 }
 
+/* ---- queries ---- */
+
+static int query_fd; /* an eventfd: something came for a query */
+static unsigned progressed;
+
+static int world_query_fd(struct nm_platform *platform)
+{
+	(void)platform;
+	return query_fd;
+}
+
+static void world_query_progress(struct nm_platform *platform)
+{
+	eventfd_t value;
+	(void)platform;
+	assert_int_equal(eventfd_read(query_fd, &value), 0);
+	progressed++;
+}
+
+/* Once before a reload that opens the machine anew, once after. */
+static void let_answers_come(struct world *w)
+{
+	if (w->seconds == 1 || (reloaded_at && w->seconds == reloaded_at + 2))
+		assert_int_equal(eventfd_write(query_fd, 1), 0);
+	else if (progressed == 1 && !reloaded_at)
+		reload_with(w, "general: { interval_s = 0.1; dry_run = true; };\n");
+	else if (progressed == 2 || w->seconds > LONG)
+		raise(SIGTERM);
+}
+
+static void queries_advance_in_the_loop(void **state)
+{
+	struct nm_platform_ops ops = *world->platform.ops;
+	(void)state;
+	ops.query_fd = world_query_fd;
+	ops.query_progress = world_query_progress;
+	world->platform.ops = &ops;
+	query_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	progressed = reloaded_at = 0;
+	world->each_second = let_answers_come;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_int_equal(progressed, 2);
+	close(query_fd);
+}
+
 /* ---- after a crash ---- */
 
 static void die_when_leased(struct world *w)
@@ -413,6 +459,7 @@ int main(void)
 		TEST(a_bad_file_is_not_taken),
 		TEST(a_good_file_is_taken),
 		TEST(a_dry_run_by_reload_returns_the_masks),
+		TEST(queries_advance_in_the_loop),
 		TEST(restore_returns_what_a_crash_left),
 		TEST(restore_needs_no_configuration),
 		TEST(a_start_returns_it_as_well),

@@ -15,10 +15,37 @@
 
 static unsigned choose(const char *maps, unsigned count, uint64_t *ret)
 {
+	struct nm_private_pages pages = {0};
 	char text[4096];
 
 	(void)snprintf(text, sizeof(text), "%s", maps);
-	return nm_private_pages_choose(text, strlen(text), count, ret);
+	const char *last = strrchr(maps, '\n');
+	assert_int_equal(nm_private_pages_add(&pages, text, strlen(text)),
+			 last ? last + 1 - maps : 0);
+	unsigned chosen = nm_private_pages_choose(&pages, count, ret);
+	nm_private_pages_clear(&pages);
+	return chosen;
+}
+
+/* In pieces of `size` bytes, what is left of one before the next. */
+static unsigned choose_in_pieces(const char *maps, size_t size, unsigned count, uint64_t *ret)
+{
+	struct nm_private_pages pages = {0};
+	char text[4096];
+	size_t used = 0, length = strlen(maps);
+
+	for (size_t at = 0; at < length; at += size) {
+		size_t piece = length - at < size ? length - at : size;
+		memcpy(text + used, maps + at, piece);
+		used += piece;
+		ssize_t taken = nm_private_pages_add(&pages, text, used);
+		assert_true(taken >= 0);
+		used -= (size_t)taken;
+		memmove(text, text + taken, used);
+	}
+	unsigned chosen = nm_private_pages_choose(&pages, count, ret);
+	nm_private_pages_clear(&pages);
+	return chosen;
 }
 
 static void its_own_memory_is_asked_for(void **state)
@@ -65,6 +92,20 @@ static void each_page_is_asked_for_once(void **state)
 	assert_int_equal(choose("2000-1000 rw-p 0 00:00 0\n", 512, addresses), 0);
 }
 
+static void pieces_tell_the_same(void **state)
+{
+	static const char maps[] = "1000-4000 rw-p 0 00:00 0\n5000-6000 r--p 0 00:00 0\n"
+				   "8000-9000 rw-p 0 00:00 0\n";
+	uint64_t whole[512], addresses[512];
+
+	(void)state;
+	assert_int_equal(choose(maps, 512, whole), 4);
+	for (size_t size = 1; size < sizeof(maps); size++) {
+		assert_int_equal(choose_in_pieces(maps, size, 512, addresses), 4);
+		assert_memory_equal(addresses, whole, 4 * sizeof(*whole));
+	}
+}
+
 /* Mappings of any size, also of all that there are addresses for. */
 static void any_size_will_do(void **state)
 {
@@ -82,6 +123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(its_own_memory_is_asked_for),
 		cmocka_unit_test(each_page_is_asked_for_once),
+		cmocka_unit_test(pieces_tell_the_same),
 		cmocka_unit_test(any_size_will_do),
 	};
 

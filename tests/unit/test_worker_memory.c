@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Who did not answer a worker holds for the next client, and over a restart. */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -237,6 +238,73 @@ static void another_start_since_the_question_is_another_process(void **state)
 	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
 }
 
+/* Within the deadline of a call, and longer on a busy machine. */
+#define READABLE_MS 20000
+
+/* Only by what a loop would do. */
+static void advance_when_readable(struct nm_platform *platform)
+{
+	struct pollfd ready = {.fd = platform->ops->query_fd(platform), .events = POLLIN};
+
+	assert_int_equal(poll(&ready, 1, READABLE_MS), 1);
+	platform->ops->query_progress(platform);
+}
+
+static uint64_t ask_where(struct fixture *f, struct nm_platform *platform, pid_t pid)
+{
+	const uint64_t address = (uintptr_t)f->page;
+	const struct nm_memory_query query = {.kind = NM_MEMORY_QUERY_WHERE,
+					      .pid = (uint32_t)pid,
+					      .count = 1,
+					      .addresses = &address};
+	uint64_t ticket = 0;
+
+	assert_int_equal(platform->ops->memory_query(platform, &query, &ticket), 0);
+	return ticket;
+}
+
+/* A greeting and a call for the first, a call for the next, and then nothing is waited for. */
+static void queries_advance_when_their_descriptor_is_readable(void **state)
+{
+	struct fixture *f = *state;
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = NM_WORKER_BUILT};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	uint64_t tickets[2];
+
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	tickets[0] = ask_where(f, platform, f->other);
+	tickets[1] = ask_where(f, platform, getpid());
+	for (unsigned i = 0; i < 3; i++)
+		advance_when_readable(platform);
+	struct pollfd idle = {.fd = platform->ops->query_fd(platform), .events = POLLIN};
+	assert_int_equal(poll(&idle, 1, 0), 0);
+	assert_int_not_equal(await_answer(platform, tickets[0]), -EALREADY);
+	assert_int_not_equal(await_answer(platform, tickets[1]), -EALREADY);
+}
+
+/* SECURITY: held-lock */
+static void a_missed_deadline_makes_it_readable_too(void **state)
+{
+	struct fixture *f = *state;
+	const struct nm_platform_options options = {.root_path = "/",
+						    .worker_program = NM_WORKER_BUILT};
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	(void)await_answer(platform, ask_where(f, platform, getpid()));
+	pid_t stopped = stop_worker();
+	uint64_t ticket = ask_where(f, platform, f->other);
+	advance_when_readable(platform);
+	assert_int_equal(await_answer(platform, ticket), -ETIMEDOUT);
+	/* What the worker says at last is nobody's, and does not keep the loop busy. */
+	assert_int_equal(kill(stopped, SIGCONT), 0);
+	pause_ms(100);
+	platform->ops->query_progress(platform);
+	struct pollfd idle = {.fd = platform->ops->query_fd(platform), .events = POLLIN};
+	assert_int_equal(poll(&idle, 1, 0), 0);
+}
+
 /* In a sanitized build the other process has the sanitizer's shadow of terabytes as well, in which
  * no page is found in time. */
 #if defined(__has_feature)
@@ -311,6 +379,8 @@ int main(void)
 		TEST(what_cannot_be_written_is_tried_again),
 		TEST(damaged_lines_are_skipped),
 		TEST(another_start_since_the_question_is_another_process),
+		TEST(queries_advance_when_their_descriptor_is_readable),
+		TEST(a_missed_deadline_makes_it_readable_too),
 		TEST(pages_of_a_process_are_found),
 		TEST(a_platform_serves_its_last_reference),
 	};

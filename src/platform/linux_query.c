@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The loop's queries about other processes' memory. An answer is a series of calls of a worker; a
+ * step takes the result of one and prepares the next. Nothing here waits.
+ */
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+#include "linux.h"
+#include "numa-migrd/clock.h"
+#include "numa-migrd/file.h"
+#include "numa-migrd/runtime.h"
+#include "private_pages.h"
+
+#define NUMA_MAPS_BYTES (1U << 20) /* of a numa_maps kept whole: ten thousand mappings */
+#define MAPS_MOST (4U << 20)	   /* of a maps, read in pieces: forty thousand mappings */
+#define MAPS_BYTES (4 * NM_WORKER_TEXT_MOST)
+#define PAGES_SAMPLED 512U
+#define EVENTS_MOST 16
+#define READ_BUDGET_NS (5 * NM_NSEC_PER_MSEC)
+
+struct nm_linux_queries {
+	struct nm_worker_client *workers; /* the platform's */
+	struct nm_asker *asker;
+	int epoll_fd, timer_fd;
+
+	/* Of the query under way. */
+	const struct nm_memory_query *query; /* NULL: none */
+	/* Takes a call's result. True: `call` is the next one; else the answer is complete. */
+	bool (*step)(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret);
+	struct nm_worker_call call;
+	uint64_t sent_ns;
+	int maps; /* its maps or numa_maps, or -1 */
+	char *text;
+	size_t size, used, total; /* of the text: room; in use; that was read of the file */
+	struct nm_private_pages pages;
+	struct nm_runtime_search search;
+	uint64_t *addresses;
+	int *nodes;
+};
+
+static bool end(struct nm_memory_answer *ret, int r)
+{
+	ret->result = r;
+	return false;
+}
+
+static struct nm_worker_call call_of(const struct nm_linux_queries *self, enum nm_worker_act act)
+{
+	return (struct nm_worker_call){.request = {.act = act},
+				       .pid = self->query->pid,
+				       .start_ticks = self->query->start_ticks,
+				       .fd = -1};
+}
+
+/* ---- where pages are ---- */
+
+static bool take_nodes(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret);
+
+static bool ask_where(struct nm_linux_queries *self, unsigned count, const uint64_t *addresses,
+		      struct nm_memory_answer *ret)
+{
+	free(self->nodes);
+	self->nodes = calloc(count + 1, sizeof(*self->nodes));
+	if (!self->nodes)
+		return end(ret, -ENOMEM);
+	self->call = call_of(self, NM_WORKER_WHERE);
+	self->call.request.count = count;
+	self->call.addresses = addresses;
+	self->call.body = self->nodes;
+	self->call.body_size = count * sizeof(*self->nodes);
+	self->step = take_nodes;
+	return count > 0 || take_nodes(self, 0, ret);
+}
+
+/* Examines so many pages; those in memory are the answer, 512 at most. */
+static bool sample_pages(struct nm_linux_queries *self, unsigned count,
+			 struct nm_memory_answer *ret)
+{
+	free(self->addresses);
+	self->addresses = calloc(count, sizeof(*self->addresses));
+	if (!self->addresses)
+		return end(ret, -ENOMEM);
+	count = nm_private_pages_choose(&self->pages, count, self->addresses);
+	return ask_where(self, count, self->addresses, ret);
+}
+
+static unsigned keep_resident(int *nodes, unsigned count)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < count && kept < PAGES_SAMPLED; i++)
+		if (nodes[i] >= 0)
+			nodes[kept++] = nodes[i];
+	return kept;
+}
+
+/* Where little of its address space is in memory, more of it is looked at. */
+static bool take_nodes(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
+{
+	unsigned count = self->call.request.count;
+
+	if (r == 0 && self->call.body_size != count * sizeof(*self->nodes))
+		r = -EPROTO;
+	if (r < 0)
+		return end(ret, r);
+	if (self->query->kind == NM_MEMORY_QUERY_PAGES) {
+		unsigned kept = keep_resident(self->nodes, count);
+		if (kept < PAGES_SAMPLED / 4 && count == PAGES_SAMPLED)
+			return sample_pages(self, NM_WORKER_PAGES_MOST, ret);
+		count = kept;
+	}
+	ret->nodes = NM_TAKE(self->nodes);
+	ret->count = count;
+	return end(ret, 0);
+}
+
+/* ---- maps and numa_maps ---- */
+
+static bool take_text(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret);
+
+static bool read_on(struct nm_linux_queries *self, struct nm_memory_answer *ret)
+{
+	size_t room = self->size - 1 - self->used;
+
+	if (room == 0 || self->total >= MAPS_MOST)
+		return end(ret, -EFBIG);
+	self->call = call_of(self, NM_WORKER_READ_MAPS);
+	self->call.fd = self->maps;
+	self->call.body = self->text + self->used;
+	self->call.body_size = room < NM_WORKER_TEXT_MOST ? room : NM_WORKER_TEXT_MOST;
+	self->call.request.count = (uint32_t)self->call.body_size;
+	self->call.request.budget_ns = READ_BUDGET_NS;
+	self->step = take_text;
+	return true;
+}
+
+static bool take_numa_maps(struct nm_linux_queries *self, size_t got, struct nm_memory_answer *ret)
+{
+	if (got > 0)
+		return read_on(self, ret);
+	char *fitting = realloc(self->text, self->used + 1);
+	ret->text = fitting ? fitting : self->text;
+	self->text = NULL;
+	return end(ret, 0);
+}
+
+static bool take_maps(struct nm_linux_queries *self, size_t got, struct nm_memory_answer *ret)
+{
+	ssize_t taken = nm_private_pages_add(&self->pages, self->text, self->used);
+
+	if (taken < 0)
+		return end(ret, (int)taken);
+	self->used -= (size_t)taken;
+	memmove(self->text, self->text + taken, self->used);
+	return got > 0 ? read_on(self, ret) : sample_pages(self, PAGES_SAMPLED, ret);
+}
+
+/* A program that has more mappings than are read here may yet have one. */
+static bool search_maps(struct nm_linux_queries *self, size_t got, struct nm_memory_answer *ret)
+{
+	nm_runtime_search(&self->search, self->text, got);
+	self->used = 0;
+	if (got == 0 || self->search.found != NM_RUNTIME_NONE)
+		return end(ret, (int)self->search.found);
+	return read_on(self, ret);
+}
+
+static bool take_text(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
+{
+	size_t got = self->call.body_size;
+
+	if (r < 0)
+		return end(ret, r);
+	self->used += got;
+	self->total += got;
+	self->text[self->used] = '\0';
+	if (self->query->kind == NM_MEMORY_QUERY_NUMA_MAPS)
+		return take_numa_maps(self, got, ret);
+	return self->query->kind == NM_MEMORY_QUERY_PAGES ? take_maps(self, got, ret)
+							  : search_maps(self, got, ret);
+}
+
+static bool take_file(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
+{
+	if (r < 0)
+		return end(ret, r);
+	bool whole = self->query->kind == NM_MEMORY_QUERY_NUMA_MAPS;
+	self->maps = self->call.ret_fd;
+	self->size = whole ? NUMA_MAPS_BYTES : MAPS_BYTES;
+	self->text = malloc(self->size);
+	return self->text ? read_on(self, ret) : end(ret, -ENOMEM);
+}
+
+/* ---- a query ---- */
+
+static bool take_result(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
+{
+	(void)self;
+	return end(ret, r);
+}
+
+/* There is a worker, or none because of `r`. */
+static bool begin(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
+{
+	const struct nm_memory_query *query = self->query;
+	bool numa_maps = query->kind == NM_MEMORY_QUERY_NUMA_MAPS;
+
+	if (r < 0)
+		return end(ret, r);
+	if (query->kind == NM_MEMORY_QUERY_WHERE)
+		return ask_where(self, query->count, query->addresses, ret);
+	if (query->kind == NM_MEMORY_QUERY_CLEAR_REFS) {
+		self->call = call_of(self, NM_WORKER_CLEAR_REFS);
+		self->call.fd = query->fd;
+		self->step = take_result;
+		return true;
+	}
+	self->call = call_of(self, NM_WORKER_OPEN_MAPS);
+	self->call.request.file = numa_maps ? NM_NUMA_MAPS : NM_MAPS;
+	self->step = take_file;
+	return true;
+}
+
+static void clear(struct nm_linux_queries *self)
+{
+	nm_closep(&self->maps);
+	free(self->text);
+	free(self->addresses);
+	free(self->nodes);
+	nm_private_pages_clear(&self->pages);
+	*self = (struct nm_linux_queries){.workers = self->workers,
+					  .asker = self->asker,
+					  .epoll_fd = self->epoll_fd,
+					  .timer_fd = self->timer_fd,
+					  .maps = -1};
+}
+
+/* True: *ret is the result of what was under way. */
+static bool await_result(struct nm_linux_queries *self, const struct nm_memory_query *query,
+			 int *ret)
+{
+	if (!self->query) {
+		self->query = query;
+		self->step = begin;
+		*ret = nm_worker_client_prepare(self->workers, NM_WORKER_LOOP);
+		return *ret <= 0;
+	}
+	if (!nm_worker_client_receive(self->workers, NM_WORKER_LOOP, ret))
+		return false;
+	if (self->step != begin)
+		nm_asker_charge(self->asker, self->call.held_ns ? self->call.held_ns
+								: nm_clock_ns() - self->sent_ns);
+	return true;
+}
+
+static int send_next(struct nm_linux_queries *self)
+{
+	int r = nm_asker_goes_on(self->asker);
+
+	if (r < 0)
+		return r;
+	self->sent_ns = nm_clock_ns();
+	return nm_worker_client_send(self->workers, NM_WORKER_LOOP, &self->call);
+}
+
+/* nm_memory_answer_fn */
+static bool answer(void *context, const struct nm_memory_query *query,
+		   struct nm_memory_answer *ret)
+{
+	struct nm_linux_queries *self = context;
+	int r;
+
+	if (!await_result(self, query, &r))
+		return false;
+	while (self->step(self, r, ret)) {
+		r = send_next(self);
+		if (r > 0)
+			return false;
+	}
+	clear(self);
+	return true;
+}
+
+/* ---- for the loop ---- */
+
+/* The socket is for one event: a stuck worker's stays open, and what it says at last is not read. */
+static void watch(struct nm_linux_queries *self)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+	struct itimerspec until = {0};
+	uint64_t deadline_ns = 0;
+	int fd;
+
+	if (nm_worker_client_awaits(self->workers, NM_WORKER_LOOP, &fd, &deadline_ns) &&
+	    epoll_ctl(self->epoll_fd, EPOLL_CTL_MOD, fd, &event) < 0 && errno == ENOENT)
+		(void)epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+	until.it_value.tv_sec = (time_t)(deadline_ns / NM_NSEC_PER_SEC);
+	until.it_value.tv_nsec = (long)(deadline_ns % NM_NSEC_PER_SEC);
+	(void)timerfd_settime(self->timer_fd, TFD_TIMER_ABSTIME, &until, NULL);
+}
+
+void nm_linux_queries_progress(struct nm_linux_queries *self)
+{
+	struct epoll_event events[EVENTS_MOST];
+
+	/* Takes the events, so that a socket is not readable any more. */
+	(void)epoll_wait(self->epoll_fd, events, EVENTS_MOST, 0);
+	nm_asker_progress(self->asker);
+	watch(self);
+}
+
+int nm_linux_queries_fd(const struct nm_linux_queries *self)
+{
+	return self->epoll_fd;
+}
+
+int nm_linux_queries_add(struct nm_linux_queries *self, const struct nm_memory_query *query,
+			 uint64_t *ret_ticket)
+{
+	int r = nm_asker_ask(self->asker, query, ret_ticket);
+
+	if (r == 0)
+		watch(self);
+	return r;
+}
+
+int nm_linux_queries_take(struct nm_linux_queries *self, uint64_t ticket,
+			  struct nm_memory_answer *ret)
+{
+	int r = nm_asker_take(self->asker, ticket, ret);
+
+	if (r != -EAGAIN)
+		return r;
+	nm_linux_queries_progress(self);
+	return nm_asker_take(self->asker, ticket, ret);
+}
+
+void nm_linux_queries_forget(struct nm_linux_queries *self, uint64_t ticket)
+{
+	nm_asker_forget(self->asker, ticket);
+}
+
+/* ---- life ---- */
+
+static int open_fds(struct nm_linux_queries *self)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	self->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (self->epoll_fd < 0 || self->timer_fd < 0)
+		return -errno;
+	return epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, self->timer_fd, &event) < 0 ? -errno : 0;
+}
+
+int nm_linux_queries_new(struct nm_worker_client *workers, struct nm_linux_queries **ret)
+{
+	struct nm_linux_queries *self = calloc(1, sizeof(*self));
+
+	if (!self)
+		return -ENOMEM;
+	self->workers = workers;
+	self->maps = -1;
+	int r = open_fds(self);
+	if (r == 0)
+		r = nm_asker_new(answer, self, &self->asker);
+	if (r < 0) {
+		nm_linux_queries_free(self);
+		return r;
+	}
+	*ret = self;
+	return 0;
+}
+
+void nm_linux_queries_free(struct nm_linux_queries *self)
+{
+	if (!self)
+		return;
+	nm_worker_client_cancel(self->workers, NM_WORKER_LOOP);
+	clear(self);
+	nm_asker_free(self->asker);
+	nm_closep(&self->timer_fd);
+	nm_closep(&self->epoll_fd);
+	free(self);
+}
