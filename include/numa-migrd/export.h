@@ -165,7 +165,7 @@ enum nm_summary {
 	NM_SUMMARY_PAGES,
 };
 
-/* Where a statistic is shown. */
+/* The places that show a statistic. */
 struct nm_statistic_row {
 	const char *status; /* its name in the status; NULL: not shown there */
 	enum nm_status_type type;
@@ -180,7 +180,7 @@ struct nm_statistic_row {
 /* Returns the row of a statistic; static. Called by everything that shows statistics. */
 const struct nm_statistic_row *nm_statistic_row(enum nm_statistic value);
 
-/* A statistic now. Counters above 2^53 lose precision. */
+/* The current value of a statistic. Counters above 2^53 lose precision. */
 struct nm_statistic_now {
 	bool known;	  /* otherwise it is not shown */
 	double number;	  /* NaN: unavailable */

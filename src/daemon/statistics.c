@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the daemon counts and measures, as it is now: the statistics of the table in export.h. */
+/* Collects the current statistics of the daemon, for the table in export.h. */
 #include "statistics.h"
 
 #include <fcntl.h>

@@ -23,10 +23,8 @@ bool nm_balance_update(struct nm_balance_state *state, const struct nm_balance_r
 	return state->active;
 }
 
-/*
- * Within a round a node either sends or receives. So what could not go once never can later:
- * senders only get emptier and receivers fuller.
- */
+/* Within a round a node either sends or receives threads. Therefore a move that is impossible once
+ * stays impossible: senders only get emptier and receivers fuller. */
 enum role { ROLE_NONE, ROLE_SENDS, ROLE_RECEIVES };
 
 enum { TYPES = NM_DTAS_MEMORY + 1 };
@@ -36,13 +34,15 @@ struct round {
 	const struct nm_balance_rules *rules;
 	struct nm_loads loads;
 	struct nm_waiting waiting;
-	struct nm_selection_group *groups; /* the input's, with counts of their own: */
+	struct nm_selection_group *groups; /* those of the input, with separate counts: */
 	uint32_t *members;
 	enum role *roles; /* per node */
-	bool *dead;	  /* per CPU: nobody can go there */
-	/* Nobody can leave this CPU for a CPU of that node and type, whatever masks say. */
+	bool *dead;	  /* per CPU: no thread can move to it */
+	/*
+	 * No thread can leave this CPU for a CPU of that node and type, regardless of affinities.
+	 */
 	bool *hopeless;
-	struct nm_selection_candidate *candidates; /* scratch, as what follows */
+	struct nm_selection_candidate *candidates; /* scratch space, also the next field */
 	uint32_t *positions;
 	bool *judged;
 	struct nm_balance_result result;
@@ -103,7 +103,7 @@ static int node_of(const struct round *round, uint32_t cpu)
 	return round->input->topology->cpus[cpu].node;
 }
 
-/* What the CPU takes: its type, unless it idles. */
+/* The type of threads that the CPU accepts; an idle CPU accepts all. */
 static enum nm_dtas_type type_now(const struct round *round, uint32_t cpu)
 {
 	bool idle = round->loads.cpu[cpu] < round->rules->idle_max;
@@ -126,10 +126,8 @@ static bool are_apart(const struct round *round, int from, int to)
 	       nm_loads_of_node(&round->loads, from) >= round->rules->overload;
 }
 
-/*
- * Below this load a thread makes neither its new CPU nor its new node take the place of the old
- * one, from where it would come back.
- */
+/* Returns the load below which a thread makes neither its new CPU nor its new node as busy as the
+ * old one; otherwise it would move back. */
 static double most_relief(const struct round *round, uint32_t from, uint32_t to)
 {
 	const struct nm_loads *loads = &round->loads;
@@ -148,8 +146,8 @@ static bool is_promising(const struct round *round, uint32_t from, uint32_t to)
 	       !*hopeless_at(round, from, to, type_now(round, to));
 }
 
-/* Those of the CPU's threads that could go; ret_masked: one is kept by its mask only. NULL: masks
- * are not asked. */
+/* Lists the threads of the CPU that could move. *ret_masked is set if a thread is excluded only by
+ * its affinity. NULL: affinities are ignored. */
 static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, bool *ret_masked)
 {
 	const struct nm_queue *queue = &round->waiting.queues[from];
@@ -189,7 +187,8 @@ static struct nm_selection_answer choose(const struct round *round, uint32_t fro
 	return nm_selection_choose(&question);
 }
 
-/* Would somebody go if masks were not asked? Else no other CPU of the node need be tried. */
+/* Returns whether a thread would move if affinities were ignored. Otherwise the other CPUs of the
+ * node need not be tried. */
 static bool is_up_to_masks(struct round *round, uint32_t from, uint32_t to)
 {
 	size_t count = list_candidates(round, from, to, NULL);
@@ -242,7 +241,7 @@ static void carry_out(struct round *round, const struct nm_balance_move *move, u
 	round->result.moves[round->result.count++] = *move;
 }
 
-/* 1: somebody went; 0: nobody can. */
+/* Returns 1 if a thread was moved, 0 if none can be, or a negative errno. */
 static int try_pair(struct round *round, uint32_t from, uint32_t to)
 {
 	bool masked = false;

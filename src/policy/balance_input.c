@@ -3,15 +3,16 @@
 
 #include "numa-migrd/balance_input.h"
 
-/* Busy for so much of the interval that threads may have waited; unknown: they may not. */
+/* Returns whether the CPU was so busy in the interval that threads may have waited; false if not
+ * known. */
 static bool is_saturated(const struct nm_snap_cpu *cpu)
 {
 	return cpu->usable && cpu->busy_share >= 1 - NM_WAIT_SHARE;
 }
 
-/* ---- suspects ---- */
+/* ---- threads that may wait ---- */
 
-/* What the CPU can have been asked for at most: its threads may all have waited all the time. */
+/* Returns the maximum demand on the CPU: all its threads may have waited all the time. */
 static double most_load(const struct nm_snap_cpu *cpu)
 {
 	if (!is_saturated(cpu))
@@ -67,7 +68,7 @@ static int by_homes(const void *left, const void *right)
 	return (a->cpu > b->cpu) - (a->cpu < b->cpu);
 }
 
-/* A thread alone on its CPU is listed too: what is not managed may have kept it waiting. */
+/* A thread that is alone on its CPU is listed, too: unmanaged tasks may have made it wait. */
 static int list_queues(const struct nm_snapshot *snapshot, size_t most, uint32_t *ret_threads,
 		       size_t *ret_count)
 {
@@ -103,7 +104,7 @@ int nm_balance_suspects(const struct nm_snapshot *snapshot, const struct nm_bala
 	return 0;
 }
 
-/* ---- gathering ---- */
+/* ---- collection ---- */
 
 void nm_balance_gathered_clear(struct nm_balance_gathered *gathered)
 {

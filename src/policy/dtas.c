@@ -45,7 +45,7 @@ unsigned nm_dtas_memory_cpus(unsigned cpus, uint64_t memory, uint64_t compute)
 	return wanted == cpus && cpus > 1 ? cpus - 1 : wanted;
 }
 
-/* A CPU by its cache, its core, and its number among them. */
+/* A CPU with its cache, its core, and its positions in them. */
 struct place {
 	unsigned cpu;
 	int cache, core;
@@ -66,7 +66,7 @@ static int by_sharing(const void *left, const void *right)
 	return r ? r : compare(a->cpu, b->cpu);
 }
 
-/* Every other core first: neighbours may share more than is known. */
+/* Alternate cores first, because neighbours may share hardware that is not reported. */
 static int by_turn(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
@@ -80,7 +80,7 @@ static int by_turn(const void *left, const void *right)
 	return r ? r : compare(a->cpu, b->cpu);
 }
 
-/* What is not known to be shared is the CPU's own; an unknown cache is its node's. */
+/* An unknown core counts as not shared; an unknown cache counts as shared by the node. */
 static size_t list_places(const struct nm_topology *topology, struct place *places)
 {
 	size_t count = 0;

@@ -6,20 +6,20 @@
 #include "readings.h"
 #include "spread.h"
 
-/* A change of the number of active threads beyond this share postpones the verdict. */
+/* A relative change of the number of active threads above this value postpones the verdict. */
 #define CROWD_CHANGE 0.25
-#define POSTPONED_MOST 2U /* judgements in a row, while the number of threads changes */
-/* What rose by less is not called a gain in a verdict, however still it was before. */
+#define POSTPONED_MOST 2U /* maximum number of consecutive postponements */
+/* A verdict does not call a smaller rise a gain, even if there was no noise before. */
 #define GAIN_LEAST 0.01
 
-/* What a process, or all of them together, has been through. */
+/* The history of a process, or of all of them together. */
 struct history {
 	uint32_t pid;
 	struct nm_spread spread;
-	double log_losses, losses_variance; /* of moves kept since its last gain */
+	double log_losses, losses_variance; /* of moves accepted since its last gain */
 };
 
-/* A decision under judgement and a process that owns a thread moved by it. */
+/* A decision that awaits its judgement, and a process that owns a thread moved by it. */
 struct part {
 	uint64_t decision;
 	uint32_t pid;
@@ -27,23 +27,25 @@ struct part {
 
 struct nm_feedback {
 	struct nm_readings last; /* of the last call */
-	struct nm_readings base; /* when the moves under judgement were decided */
+	struct nm_readings base; /* when the moves to be judged were decided */
 	size_t active_base;
 	struct part *parts;
 	size_t nr_parts, part_capacity;
-	struct nm_feedback_judgement *judgements; /* of the decisions, in their order */
+	struct nm_feedback_judgement *judgements; /* of the decisions, in order */
 	size_t nr_judgements, judgement_capacity;
-	uint32_t *disturbed; /* pids of any thread moved in the last tick */
+	uint32_t *disturbed; /* pids of processes of all threads moved in the last tick */
 	size_t nr_disturbed, disturbed_capacity;
 	unsigned postponed;
-	/* What P was when these were begun: spreads of another figure say nothing. */
+	/*
+	 * The meaning of P when these were collected: a spread of other values is not comparable.
+	 */
 	bool by_locality;
 	enum nm_performance performance;
 	struct history all;
-	struct history *histories; /* of the managed processes, ascending pid */
+	struct history *histories; /* of the managed processes, in ascending pid order */
 	size_t nr_histories;
-	double interval_s;	/* 0: not begun */
-	double interval_from_s; /* the setting that it began with */
+	double interval_s;	/* 0: not started */
+	double interval_from_s; /* the setting from which it started */
 };
 
 int nm_feedback_new(struct nm_feedback **ret)
@@ -68,7 +70,7 @@ void nm_feedback_free(struct nm_feedback *feedback)
 	free(feedback);
 }
 
-/* ---- the spread without our doing ---- */
+/* ---- spread of the performance without moves ---- */
 
 static bool is_disturbed(const struct nm_feedback *feedback, uint32_t pid)
 {
@@ -92,7 +94,9 @@ static struct history *history_of(const struct nm_feedback *feedback, uint32_t p
 	return bsearch(&key, feedback->histories, feedback->nr_histories, sizeof(key), by_pid);
 }
 
-/* Processes that are not managed any more are forgotten; idle ones are not. */
+/*
+ * Drops the histories of processes that are not managed any more; those of idle processes are kept.
+ */
 static int keep_histories(struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
 {
 	size_t count = snapshot->nr_processes;
@@ -114,7 +118,7 @@ static int keep_histories(struct nm_feedback *feedback, const struct nm_snapshot
 	return 0;
 }
 
-/* An interval in which nobody was measured tells of no figure. */
+/* An interval without measured threads does not determine the meaning of P. */
 static void follow_figure(struct nm_feedback *feedback, const struct nm_readings *now)
 {
 	if (now->count == 0 || (now->by_locality == feedback->by_locality &&
@@ -149,13 +153,13 @@ static int follow_spread(struct nm_feedback *feedback, const struct nm_snapshot 
 	return 0;
 }
 
-/* ---- the verdict ---- */
+/* ---- judgement ---- */
 
-/* A process of which threads were moved; with feedback = "global" all of them together. */
+/* A process whose threads were moved; with feedback = "global", all processes together. */
 struct scope {
 	struct history *history;
 	uint32_t pid;
-	double log; /* of what is left; NaN: nothing to compare */
+	double log; /* logarithm of the remaining performance; NaN: not comparable */
 	double sigma;
 	bool undone;
 };
@@ -207,7 +211,7 @@ static int list_scopes(struct nm_feedback *feedback, const struct nm_config *con
 	return 0;
 }
 
-/* Has the decision moved a thread of the scope? (0: has any of them?) */
+/* Returns whether the decision (0: any decision) moved a thread of the scope. */
 static bool involves(const struct nm_feedback *feedback, const struct scopes *scopes,
 		     uint64_t decision, const struct scope *scope)
 {
@@ -219,7 +223,7 @@ static bool involves(const struct nm_feedback *feedback, const struct scopes *sc
 	return false;
 }
 
-/* The geometric mean over the scopes of a decision; NaN where nothing is known of any. */
+/* The geometric mean over the scopes of a decision; NaN if none has values. */
 struct change {
 	double log, sigma;
 	double losses, losses_sigma;
@@ -266,7 +270,7 @@ static bool is_improvement(const struct nm_config *config, double change, double
 	return change >= log1p(GAIN_LEAST) && is_gain(config, change, sigma);
 }
 
-/* Small losses multiply; the last one of them is what can be undone. */
+/* Small losses accumulate; only the last decision can be rolled back. */
 static bool is_to_be_undone(const struct nm_config *config, const struct change *change)
 {
 	if (is_loss(config, change->log, change->sigma))
@@ -300,7 +304,7 @@ static void judge_decision(const struct nm_feedback *feedback, const struct nm_c
 			scopes->items[i].undone = true;
 }
 
-/* What is undone leaves no loss behind. */
+/* A decision that is rolled back leaves no loss. */
 static void remember_loss(const struct nm_config *config, const struct scope *scope)
 {
 	struct history *history = scope->history;
@@ -402,9 +406,9 @@ static void adapt_interval(struct nm_feedback *feedback, const struct nm_config 
 	feedback->interval_from_s = config->general.interval_s;
 }
 
-/* ---- the whole ---- */
+/* ---- interface ---- */
 
-/* Nothing is under judgement any more; what was is still there for the result. */
+/* Ends the judgement; its arrays stay valid for the result. */
 static void close_judgement(struct nm_feedback *feedback)
 {
 	feedback->nr_parts = 0;
@@ -420,7 +424,7 @@ static int look_back(struct nm_feedback *feedback, const struct nm_snapshot *sna
 	follow_figure(feedback, now);
 	if (feedback->nr_judgements > 0)
 		r = judge(feedback, snapshot, config, now, result);
-	/* After the verdict: the spread it is compared with is that of before. */
+	/* After the judgement, which must be compared with the earlier spread. */
 	if (r == 0)
 		r = follow_spread(feedback, snapshot, now);
 	adapt_interval(feedback, config, result->outcome);
@@ -466,7 +470,7 @@ static int note_disturbed(struct nm_feedback *feedback, uint32_t pid)
 	return 0;
 }
 
-/* The readings of the tick are what the moves are measured against. */
+/* Stores the readings of this tick as the baseline of the moves. */
 static int open_judgement(struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
 {
 	struct nm_readings base;
@@ -513,11 +517,11 @@ int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *sn
 	return r < 0 ? r : add_part(feedback, decision, pid);
 }
 
-/* ---- acts that take longer ---- */
+/* ---- operations that take longer than a tick ---- */
 
 struct nm_baseline {
 	uint32_t pid;
-	struct nm_readings readings; /* of its threads alone */
+	struct nm_readings readings; /* of its threads only */
 };
 
 void nm_baseline_free(struct nm_baseline *baseline)

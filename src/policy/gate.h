@@ -7,15 +7,15 @@
 
 #include "numa-migrd/snapshot.h"
 
-/* An unknown number of accesses is no argument for a move. */
+/* An unknown number of accesses counts as 0, and does not justify a move. */
 static inline double nm_known_accesses(const struct nm_snap_thread *thread)
 {
 	return thread->access_total > 0 ? thread->access_total : 0;
 }
 
 /*
- * Standard deviation of the difference of two counts of samples, each of which stands for as many
- * accesses as the thread's samples do on average (counts of independent samples are Poisson
+ * Returns the standard deviation of the difference of two sample counts, each sample representing
+ * as many accesses as the thread's samples do on average (counts of independent samples are Poisson
  * distributed).
  */
 static inline double nm_gate_noise(const struct nm_snap_thread *thread, int node_from, int node_to)
@@ -27,9 +27,9 @@ static inline double nm_gate_noise(const struct nm_snap_thread *thread, int node
 }
 
 /*
- * Accesses that one thread gains by moving between nodes, less the margin's share of its accesses
- * and what may be chance with this number of samples (`sigmas` standard deviations; 0: nothing).
- * Moves pass if the sum over their threads is above 0.
+ * Returns the accesses that a thread gains by moving between nodes, minus the margin's share of its
+ * accesses and the part that may be chance with this number of samples (`sigmas` standard
+ * deviations; 0: none). Moves pass the gate if the sum over their threads is positive.
  */
 static inline double nm_surplus_of(const struct nm_snap_thread *thread, int node_from, int node_to,
 				   double margin, double sigmas)

@@ -9,13 +9,13 @@ struct judge {
 	const struct nm_record *record;
 };
 
-/* A thread of Θ̂: the lower, the more it needs a move. */
+/* A thread of Θ̂; a lower rank means a greater need for a move. */
 struct entry {
 	double rank;
 	uint32_t thread; /* ascending with the tid */
 };
 
-/* A heap: few of many are asked for. */
+/* A heap, because only a few of many threads are taken. */
 struct ranking {
 	struct entry *entries;
 	size_t count;
@@ -55,13 +55,15 @@ static bool is_slow(const struct nm_config *config, const struct nm_snap_thread 
 	return thread->relative < config->threads.delta_r;
 }
 
-/* A few accesses tell no locality, however many samples told the performance. */
+/*
+ * A few accesses do not determine the locality, even if enough samples determined the performance.
+ */
 static double locality_of(const struct nm_snap_thread *thread)
 {
 	return thread->valid ? thread->local_share : NAN;
 }
 
-/* Where remote_below is 0, as in the paper, locality has no say in the order either. */
+/* If remote_below is 0, as in the paper, locality does not affect the order. */
 static bool rank(const struct nm_config *config, const struct nm_snap_thread *thread,
 		 double *ret_rank)
 {
@@ -127,7 +129,7 @@ static void grant(const struct judge *judge, double *going, double *partner, boo
 		const struct nm_snap_thread *thread = &judge->snapshot->threads[i];
 		known[i] = thread->valid || thread->measured;
 		partner[i] = q4_of(judge, i);
-		/* The records, and then the tickets in their place. */
+		/* The records, which are then replaced by the tickets. */
 		double *tickets = going + i * nr_nodes;
 		nm_record_get_all(judge->record, judge->snapshot, judge->config, i, tickets);
 		for (size_t node = 0; node < nr_nodes; node++)

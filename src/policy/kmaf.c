@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may be mapped where. */
+/* Determines the CPUs on which threads may be placed. */
 #include "numa-migrd/kmaf.h"
 
-/* The threads as the mapping takes them, and the masks made for those that have to stay. */
+/* The threads as input of the placement, and the CPU sets created for those that must stay. */
 struct input {
 	struct nm_mapping_thread *threads;
 	hwloc_bitmap_t *masks;
@@ -22,7 +22,7 @@ static bool must_stay(const struct nm_snap_thread *thread)
 	return !thread->movable || thread->main_node < 0;
 }
 
-/* A thread that stays is bound to the node it is on, so that partners come to it. */
+/* A thread that must stay is bound to its node, so that partners move to it. */
 static int bind_to_node(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 			hwloc_bitmap_t *ret)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A mapping → moves that nodes have room for, as few as bring sharing threads together. */
+/* Turns a thread placement into moves for which the nodes have room, as few as bring communicating
+ * threads together. */
 #include <math.h>
 
 #include "kmaf_plan.h"
@@ -91,7 +92,7 @@ static int begin(struct plan *plan, const struct nm_mapping *mapping)
 	return 0;
 }
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
 static struct unit *add_unit(struct plan *plan, bool swap)
 {
@@ -137,9 +138,9 @@ static bool may_take_place_of(const struct plan *plan, size_t thread, size_t oth
 	return hwloc_bitmap_isset(goes->allowed, (unsigned)leaves->main_cpu);
 }
 
-/* Threads that wait, by where they are and want to be, in their order. */
+/* Waiting threads, by their current and wanted nodes, in order. */
 struct queues {
-	int *first, *next; /* of each pair of nodes; behind each thread */
+	int *first, *next; /* per pair of nodes; per thread */
 };
 
 static int *queue_of(const struct plan *plan, const struct queues *queues, int here, int wanted)
@@ -161,8 +162,8 @@ static void fill_queues(const struct plan *plan, const struct queues *queues)
 	}
 }
 
-/* The first behind `a` that goes the other way; earlier ones have looked for a partner themselves.
- */
+/* Finds the first thread after `a` that moves in the opposite direction; earlier ones have searched
+ * for a partner themselves. */
 static void find_partner(struct plan *plan, const struct queues *queues, size_t a)
 {
 	int *first = queue_of(plan, queues, plan->wanted[a], plan->here[a]);
@@ -196,7 +197,7 @@ static int find_partners(struct plan *plan)
 	return 0;
 }
 
-/* A CPU may be free only because others of the node share one for the moment. */
+/* A CPU may be free only because other threads of the node share one at the moment. */
 static bool has_room(const struct plan *plan, size_t thread)
 {
 	int node = plan->wanted[thread];
@@ -204,7 +205,7 @@ static bool has_room(const struct plan *plan, size_t thread)
 	       plan->demand[node] + demand_of(plan, thread) <= plan->capacity[node];
 }
 
-/* A CPU of the node for the thread: one that is free, else one that will be; NONE. */
+/* Returns a CPU of the node for the thread: one that is free, or else one that will be; or NONE. */
 static int find_cpu(struct plan *plan, size_t thread)
 {
 	const struct nm_snapshot *snapshot = plan->snapshot;
@@ -224,7 +225,8 @@ static int find_cpu(struct plan *plan, size_t thread)
 	return left;
 }
 
-/* Nobody else is at home on the CPU that the thread leaves, and nothing else keeps it busy. */
+/* Returns whether no other thread runs on the CPU that the thread leaves, and nothing else keeps it
+ * busy. */
 static bool leaves_it_free(const struct plan *plan, size_t thread)
 {
 	const struct nm_snap_thread *leaving = thread_of(plan, thread);
@@ -248,8 +250,8 @@ static bool go_alone(struct plan *plan, size_t thread)
 	return true;
 }
 
-/* Who may go next in a ring: it leaves a place on `node` for the last one, and goes to a node that
- * the ring has not been to, or where it began. */
+/* Finds the next thread of a cycle: one that leaves a place on `node` for the previous thread, and
+ * moves to a node that is not in the cycle, or to its start. */
 static size_t find_next(struct plan *plan, const size_t *ring, size_t length)
 {
 	int node = plan->wanted[ring[length - 1]];
@@ -307,7 +309,7 @@ static int make_units(struct plan *plan)
 	return 0;
 }
 
-/* ---- the outcome ---- */
+/* ---- result ---- */
 
 static double shared_there(const struct plan *plan, uint32_t thread)
 {
@@ -319,10 +321,8 @@ static double shared_there(const struct plan *plan, uint32_t thread)
 	return shared;
 }
 
-/*
- * At home where partners come to, and free to be carried away: the kernel would, as the node is
- * fuller then. It is bound to where it is.
- */
+/* Returns whether the thread stays on a node to which partners move, and could be moved away by the
+ * kernel because the node becomes fuller. It is then bound to its node. */
 static bool is_host(const struct plan *plan, uint32_t thread)
 {
 	const struct nm_affinity_graph *graph = plan->graph;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a placement by sharing is worth, and which of its moves are for nothing. */
+/* Computes the benefit of a thread placement by communication, and drops moves without benefit. */
 #include <math.h>
 
 #include "kmaf_plan.h"
 
-/* An edge between nodes, in sharings times distance; what is not known costs nothing. */
+/* The cost of an edge between two nodes, weight times distance; unknown nodes cost nothing. */
 static double cost_of(const struct plan *plan, uint32_t at, int node_a, int node_b)
 {
 	if (node_a < 0 || node_b < 0)
@@ -13,8 +13,8 @@ static double cost_of(const struct plan *plan, uint32_t at, int node_a, int node
 	       nm_topology_distance(plan->snapshot->topology, node_a, node_b);
 }
 
-/* What a group's sharings cost if its threads stay and if they go, all others where they are to be.
- */
+/* The communication cost of a group if its threads stay and if they move, with all others at their
+ * planned places. */
 struct change {
 	double stay, go;
 };
@@ -39,7 +39,7 @@ static void add_change(const struct plan *plan, uint32_t i, int group, struct ch
 	}
 }
 
-/* Is what the group's threads share nearer by as much as a mapping must be worth? */
+/* Returns whether moving the group saves as much as a placement must save. */
 static bool is_worthwhile(const struct plan *plan, int group)
 {
 	struct change change = {0};
@@ -51,7 +51,7 @@ static bool is_worthwhile(const struct plan *plan, int group)
 	return saved > 0 && saved >= plan->config->threads.mapping_gain * change.stay;
 }
 
-/* Units behind it may have counted on its leaving. */
+/* Returns whether the unit can be dropped: later units may rely on the room that it leaves. */
 static bool may_stay(const struct plan *plan, const struct unit *unit)
 {
 	const struct nm_move *move = &plan->moves[unit->first];
@@ -72,7 +72,7 @@ static void drop(struct plan *plan, struct unit *unit)
 	}
 }
 
-/* Each group's units in their order. */
+/* Lists the units of each group in order. */
 static void list_groups(struct plan *plan)
 {
 	for (size_t i = 0; i < plan->nr_units; i++)
@@ -88,7 +88,7 @@ static void list_groups(struct plan *plan)
 	}
 }
 
-/* Later ones first, since they may need what earlier ones leave. */
+/* Later units first, because they may need CPUs that earlier ones leave. */
 static void drop_idle(struct plan *plan)
 {
 	list_groups(plan);
@@ -101,9 +101,9 @@ static void drop_idle(struct plan *plan)
 	}
 }
 
-/* ---- those that travel together ---- */
+/* ---- threads that move together ---- */
 
-/* While groups are joined, `first_of` leads from a group to the one that it was joined to. */
+/* While groups are being joined, `first_of` leads from a group to the one that it was joined to. */
 static int whole_group(struct plan *plan, int unit)
 {
 	int group = plan->units[unit].group;
@@ -114,7 +114,8 @@ static int whole_group(struct plan *plan, int unit)
 	return group;
 }
 
-/* Threads that share, and are on one node before and after: none of them would go alone. */
+/* Joins communicating threads that are on one node before and after: none of them would benefit
+ * from moving alone. */
 static void group_travellers(struct plan *plan)
 {
 	const struct nm_affinity_graph *graph = plan->graph;
@@ -137,7 +138,7 @@ static void group_travellers(struct plan *plan)
 	list_groups(plan);
 }
 
-/* A unit that needs one of another group comes (1) or is dropped (-1). */
+/* Counts a unit that needs one of another group: 1 when it is added, -1 when it is dropped. */
 static void count_need(struct plan *plan, const struct unit *unit, int change)
 {
 	if (unit->needs != NONE && plan->units[unit->needs].group != unit->group)
@@ -181,7 +182,7 @@ static void move_group_again(struct plan *plan, int group)
 	}
 }
 
-/* Two pairs that change places are as far from each other as before, though each thread follows its
+/* Two pairs that swap places are as far from each other as before, although each thread follows its
  * partner. */
 static void drop_idle_groups(struct plan *plan)
 {
@@ -191,7 +192,7 @@ static void drop_idle_groups(struct plan *plan)
 			count_need(plan, &plan->units[u], 1);
 	for (int group = 0; group < (int)plan->nr_units; group++) {
 		int first = plan->first_of[group];
-		/* Dropped ones are alone in their groups. */
+		/* Dropped units are alone in their groups. */
 		if (first == NONE || plan->units[first].dropped || plan->needed_by[group] > 0 ||
 		    is_worthwhile(plan, group))
 			continue;
@@ -231,7 +232,7 @@ static bool is_worth(const struct plan *plan)
 	return saved >= plan->config->threads.mapping_gain * worth.before;
 }
 
-/* What comes first stays; nothing behind may need what is cut off. */
+/* Earlier units are kept; no kept unit may need a dropped one. */
 static bool cut(struct plan *plan)
 {
 	uint64_t budget = plan->config->threads.moves_per_interval;

@@ -7,7 +7,7 @@ void nm_proposals_clear(struct nm_proposals *proposals)
 	*proposals = (struct nm_proposals){0};
 }
 
-/* Threads in a random order: without those that have no candidate, a uniform choice of n. */
+/* Threads in random order: a uniform choice of n threads among those that have a candidate. */
 struct shuffle {
 	struct nm_rng *rng;
 	uint32_t *threads;

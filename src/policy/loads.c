@@ -61,7 +61,7 @@ static int compare(const void *a, const void *b, void *loads)
 	return is_busier(loads, *(const uint32_t *)a, *(const uint32_t *)b) ? -1 : 1;
 }
 
-/* Few are out of their places after a move. */
+/* Few CPUs change their position after a move, so insertion suffices. */
 static void sort_again(struct nm_loads *loads)
 {
 	for (size_t i = 1; i < loads->count; i++) {

@@ -3,10 +3,8 @@
 
 #include "numa-migrd/lottery.h"
 
-/*
- * The candidates of one θ, side by side. A θ wins at most once, so that a win closes its whole
- * stand at once, and a draw looks at stands first and at candidates of one stand only.
- */
+/* The candidates of one θ, stored consecutively. A θ wins at most once, so that a win removes the
+ * whole group. A draw first selects a group, and then a candidate of that group. */
 struct stand {
 	uint32_t thread;
 	size_t first, count;
@@ -21,8 +19,8 @@ struct nm_ticket_pool {
 	size_t count, capacity;
 	struct stand *stands;
 	size_t nr_stands, stand_capacity;
-	bool *taken;   /* per thread: moves already */
-	bool *claimed; /* per CPU: a winner's destination */
+	bool *taken;   /* per thread: already moves */
+	bool *claimed; /* per CPU: destination of a winner */
 	bool *crowded; /* per CPU: an SMT sibling is claimed */
 };
 
@@ -57,8 +55,8 @@ int nm_ticket_pool_new(const struct nm_snapshot *snapshot, enum nm_lottery rule,
 	return 0;
 }
 
-/* Without tickets a draw is 0; below it, so that 0 loses to all others and chance decides among
- * equals. */
+/* A draw without tickets would be 0. It is shifted below 0, so that it loses to all others, and
+ * ties among such candidates are random. */
 static double paper_draw(struct nm_rng *rng, double tickets)
 {
 	double unit = nm_rng_unit(rng);
@@ -147,7 +145,7 @@ static struct stand *draw_highest(struct nm_ticket_pool *pool, size_t *ret_index
 	return best;
 }
 
-/* The candidate at `point` on the line of the stand's tickets. */
+/* Returns the candidate at `point` in the range of the group's tickets. */
 static size_t candidate_at(const struct nm_ticket_pool *pool, const struct stand *stand,
 			   double point)
 {
@@ -191,8 +189,8 @@ struct choice {
 	const bool *crowded;
 };
 
-/* Idle before half idle, with idle siblings before busy ones, then the least busy of the half idle.
- */
+/* Prefers idle CPUs to partly idle ones, then CPUs with idle siblings, then the least busy of the
+ * partly idle ones. */
 static bool is_better(const struct choice *choice, int cpu, int than)
 {
 	const struct nm_snap_cpu *one = &choice->snapshot->cpus[cpu];
@@ -232,7 +230,7 @@ static void claim_cpu(struct nm_ticket_pool *pool, int cpu)
 			pool->crowded[other] = true;
 }
 
-/* The CPU where the candidate leads, or -1 when it conflicts with an earlier winner. */
+/* Returns the destination CPU of the candidate, or -1 if it conflicts with an earlier winner. */
 static int destination_of(const struct nm_ticket_pool *pool, uint32_t thread,
 			  const struct nm_candidate *candidate)
 {

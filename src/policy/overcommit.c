@@ -3,15 +3,15 @@
 
 #include "room.h"
 
-/* One thread's wish to be on the node in question. */
+/* The claim of one thread to run on the node. */
 struct claim {
-	double process_accesses; /* to the node, of all claims of the process */
+	double process_accesses; /* to the node, by all claims of the process */
 	double accesses;	 /* of the thread */
 	uint32_t pid, process, thread;
-	size_t room; /* of the CPUs there that it may run on */
+	size_t room; /* the set of CPUs there that it may use */
 };
 
-/* Everything for one node at a time. */
+/* The state for one node at a time. */
 struct filling {
 	const struct nm_snapshot *snapshot;
 	struct claim *claims;
@@ -53,7 +53,7 @@ static void collect_claims(struct filling *filling, int node)
 			filling->process_accesses[filling->claims[i].process];
 }
 
-/* Process by process, each one's threads by accesses. */
+/* Orders by process, and within a process by accesses of threads. */
 static int by_precedence(const void *left, const void *right)
 {
 	const struct claim *a = left, *b = right;
@@ -66,7 +66,8 @@ static int by_precedence(const void *left, const void *right)
 	return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
-/* Before the first is taken up: which sets there are decides what each counts in. */
+/* Adds all sets before the first claim is accepted, because the sets determine where each claim
+ * counts. */
 static int find_rooms(struct filling *filling, struct nm_rooms *rooms)
 {
 	for (size_t i = 0; i < filling->nr_claims; i++) {
@@ -89,7 +90,8 @@ static void take_up(struct filling *filling, struct nm_rooms *rooms, bool *refus
 	}
 }
 
-/* Where nobody is bound to a part of the node, and it holds them all, there is nothing to weigh. */
+/* If no thread is bound to a part of the node, and the node has room for all, nothing needs to be
+ * decided. */
 static int fill_node(struct filling *filling, int node, double demand, bool *refused)
 {
 	struct nm_rooms rooms;

@@ -26,7 +26,8 @@ static unsigned moves_of(const struct nm_proposal *proposal)
 	return proposal->kind == NM_PROPOSAL_SWAP ? 2 : 1;
 }
 
-/* One that is where it is to be is held there, or there is nothing to do. */
+/* Returns whether a thread is already at its destination and would only get a transient affinity,
+ * so that there is nothing to do. */
 static bool is_idle(const struct nm_decision *decision)
 {
 	const struct nm_step *step = &decision->steps[0];
@@ -34,7 +35,7 @@ static bool is_idle(const struct nm_decision *decision)
 	       step->node_from == step->node_to && step->cpu_from == step->cpu_to;
 }
 
-/* -EALREADY: it would change nothing. */
+/* Returns -EALREADY if the proposal would change nothing. */
 static int decide(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_proposal *proposal, struct nm_decision *ret)
 {

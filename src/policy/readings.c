@@ -52,7 +52,7 @@ static bool is_same(const struct nm_reading *a, const struct nm_reading *b)
 	       a->adopted_ns == b->adopted_ns;
 }
 
-/* One course for each thread measured in both; then those of a process become one. */
+/* Lists one change per thread measured in both; those of a process are merged afterwards. */
 static size_t list_common(const struct nm_readings *before, const struct nm_readings *after,
 			  struct nm_process_change *process_changes)
 {
@@ -110,7 +110,7 @@ static bool ascends(const struct nm_process_change *process_changes, size_t coun
 	return true;
 }
 
-/* Threads of a process mostly have ids in a row, so that there is little or nothing to sort. */
+/* Threads of a process mostly have consecutive ids, so that there is little or nothing to sort. */
 static size_t merge_processes(struct nm_process_change *process_changes, size_t count)
 {
 	size_t merged = merge_neighbours(process_changes, count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* P of threads and processes from one interval to a later one, for IMAR²'s feedback. */
+/* Compares P of threads and processes between two intervals, for IMAR²'s feedback. */
 #ifndef NM_POLICY_READINGS_H
 #define NM_POLICY_READINGS_H
 
@@ -17,13 +17,14 @@ struct nm_readings {
 	struct nm_reading *items;
 	size_t count;
 	bool by_locality;
-	enum nm_performance performance; /* readings of another figure cannot be compared */
+	enum nm_performance performance; /* readings with another meaning of P cannot be compared */
 };
 
-/* A process over two intervals: sums of P over the threads measured in both. */
+/* A process in two intervals: sums of P over the threads measured in both. */
 struct nm_process_change {
 	uint32_t pid;
-	uint32_t first; /* place of its first thread: sums are made in one order on any machine */
+	uint32_t first; /* index of its first thread, so that sums have the same order on any
+			 * machine */
 	double before, after;
 };
 
@@ -36,17 +37,17 @@ struct nm_process_changes {
 int nm_readings_take(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		     struct nm_readings *ret);
 int nm_readings_copy(const struct nm_readings *readings, struct nm_readings *ret);
-/* Puts `fresh` in the place of `old`, which is freed. */
+/* Replaces `old`, which is freed, by `fresh`. */
 void nm_readings_replace(struct nm_readings *old, struct nm_readings *fresh);
 
 /* Returns 0 or -ENOMEM. */
 int nm_process_changes_compare(const struct nm_readings *before, const struct nm_readings *after,
 			       struct nm_process_changes *ret);
 void nm_process_changes_clear(struct nm_process_changes *process_changes);
-/* NULL: no thread of it was measured in both. */
+/* Returns NULL if no thread of the process was measured in both. */
 const struct nm_process_change *
 nm_process_change_of(const struct nm_process_changes *process_changes, uint32_t pid);
-/* Over all processes; the pid is 0. */
+/* Returns the sum over all processes; its pid is 0. */
 struct nm_process_change nm_process_changes_sum(const struct nm_process_changes *process_changes);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "numa-migrd/record.h"
 
-/* Rows are in ascending tid order, as the snapshot's threads. */
+/* Rows are in ascending tid order, like the snapshot's threads. */
 struct row {
 	uint32_t tid, pid;
 	uint64_t start_ticks, adopted_ns;
@@ -54,7 +54,7 @@ static bool is_same(const struct row *row, const struct nm_snap_thread *thread)
 	       row->start_ticks == thread->start_ticks && row->adopted_ns == thread->adopted_ns;
 }
 
-/* Copies what is known of the thread; *position only moves up, as both lists ascend. */
+/* Copies the values of the thread; *position only increases, because both lists are ascending. */
 static void take_over(const struct nm_record *old, const struct nm_snap_thread *thread,
 		      size_t *position, struct cell *cells)
 {
@@ -86,7 +86,7 @@ static void fill(const struct nm_record *old, const struct nm_snapshot *snapshot
 	}
 }
 
-/* An interval in which nobody was measured says nothing about what is sampled. */
+/* An interval without measured threads does not determine what is sampled. */
 static bool is_comparable(const struct nm_record *old, const struct nm_record *fresh,
 			  const struct nm_snapshot *snapshot)
 {
@@ -124,7 +124,7 @@ static double unless_expired(const struct cell *cell, uint64_t interval, uint64_
 	return age > 0 && interval - cell->interval > age ? (double)NAN : cell->performance;
 }
 
-/* The thread's cells, or NULL. */
+/* Returns the cells of the thread, or NULL. */
 static const struct cell *cells_of(const struct nm_record *record,
 				   const struct nm_snapshot *snapshot, uint32_t thread)
 {

@@ -11,8 +11,8 @@ static bool is_undone(const struct nm_rollback *rollback, const struct nm_snap_t
 	return false;
 }
 
-/* Offline, or the home of a managed thread that stays: the two of a swap make room for each other.
- */
+/* Returns whether the CPU is offline, or is the main CPU of a managed thread that stays: the two
+ * threads of a swap make room for each other. */
 static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_rollback *rollback,
 			int cpu)
 {
@@ -29,7 +29,7 @@ static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_roll
 	return false;
 }
 
-/* Returns -ENOENT also for a thread that ended, or is not to be moved by now. */
+/* Also returns -ENOENT for a thread that has exited, or must not be moved any more. */
 static int build_step(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		      const struct nm_rollback *rollback, unsigned index, struct nm_step *ret)
 {

@@ -3,7 +3,7 @@
 
 #include "room.h"
 
-/* Takes over the set where it returns 0. */
+/* Takes over the set if it returns 0. */
 static int put(struct nm_rooms *rooms, hwloc_bitmap_t cpus)
 {
 	struct nm_node_free *room = &rooms->items[rooms->count];
@@ -54,7 +54,7 @@ static size_t find(const struct nm_rooms *rooms, hwloc_const_bitmap_t cpus)
 int nm_rooms_add(struct nm_rooms *rooms, hwloc_const_bitmap_t allowed, size_t *ret)
 {
 	*ret = 0;
-	if (hwloc_bitmap_isincluded(rooms->items[0].cpus, allowed)) /* most threads' */
+	if (hwloc_bitmap_isincluded(rooms->items[0].cpus, allowed)) /* the case of most threads */
 		return 0;
 	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
 	if (!cpus || hwloc_bitmap_and(cpus, rooms->items[0].cpus, allowed) < 0) {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of a node's CPUs is still to be had for threads that may not all run on the same of
- * them. Each set of CPUs that some thread is bound to has room of its own: what its threads and
- * those bound to parts of it use together must fit into it. Exact where the sets lie in each other
- * or apart; of sets that overlap otherwise too much may be let in. Cores count, not hardware
- * threads: a further thread on a busy core adds about a quarter of one.
+ * The remaining capacity of a node's CPUs for threads that may run on different subsets of them.
+ * Each set of CPUs to which a thread is bound has its own capacity: the demand of its threads, and
+ * of those bound to subsets of it, must fit into it. This is exact if the sets are nested or
+ * disjoint; with other overlaps too many threads may be admitted. The unit is cores, not hardware
+ * threads: another thread on a busy core adds about 0.25.
  */
 #ifndef NM_POLICY_ROOM_H
 #define NM_POLICY_ROOM_H
 
 #include "numa-migrd/snapshot.h"
 
-/* Machines are divided into a handful of sets; threads of further ones count by the whole node. */
+/*
+ * A machine is usually divided into a few sets; threads of further sets count for the whole node.
+ */
 #define NM_ROOMS_MAX 64
 
 struct nm_rooms {
@@ -24,15 +26,17 @@ struct nm_rooms {
 	double sibling_worth;
 };
 
-/* The usable CPUs of the node. -ENOMEM, with nothing to clear. */
+/* Initializes the usable CPUs of the node. Returns 0, or -ENOMEM with nothing to clear. */
 int nm_rooms_init(struct nm_rooms *rooms, const struct nm_snapshot *snapshot, int node);
 void nm_rooms_clear(struct nm_rooms *rooms);
 
-/* The room of threads with this mask, made if it is new, its index in *ret. -ENOMEM. */
+/*
+ * Finds or adds the set of threads with this affinity, and returns its index. Returns 0 or -ENOMEM.
+ */
 int nm_rooms_add(struct nm_rooms *rooms, hwloc_const_bitmap_t allowed, size_t *ret);
 
-/* Takes up a thread's demand, or says that there is no room for it in one of the sets it counts in.
- */
+/* Adds the demand of a thread. Returns false, without a change, if it exceeds the capacity of one
+ * of its sets. */
 bool nm_rooms_take(struct nm_rooms *rooms, size_t room, double demand);
 
 #endif

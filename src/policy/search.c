@@ -4,18 +4,19 @@
 #include "gate.h"
 #include "search.h"
 
-/* Pairs of threads looked at per tick, beyond which Θ̂ is what was found: some 10 ms. */
+/* Maximum number of pairs of threads examined per tick, about 10 ms; at the limit Θ̂ consists of
+ * the threads found so far. */
 #define MAX_LOOKS (4ULL << 20)
 #define NEVER (-1.0)
 
-/* θ and one other node k', while its candidates are looked for. */
+/* θ and one other node k' during the search for candidates. */
 struct view {
 	struct nm_search *search;
 	struct nm_ticket_pool *pool;
 	const struct nm_snap_thread *thread;
 	uint32_t index;
 	int node;	/* k' */
-	double surplus; /* of θ going there */
+	double surplus; /* of θ for moving there */
 	double going;	/* tickets for that */
 	bool gate_refused;
 };
@@ -28,14 +29,15 @@ struct nm_search_rules nm_search_rules_of(const struct nm_config *config,
 	return (struct nm_search_rules){
 		.gated = gated,
 		.merged = merged,
-		/* A share of no tickets is no chance: only the paper's lottery lets Q = 0 win. */
+		/* A candidate without tickets never wins, except in the paper's lottery. */
 		.zero_wins = !gated && !merged,
 		.any_thread = config->profile == NM_PROFILE_PAPER,
 		.cross_owner_swap = config->threads.cross_owner_swap,
 		.fill_nodes = config->profile != NM_PROFILE_PAPER,
 		.q1 = config->threads.q1,
 		.q1_sibling_busy = config->threads.q1_sibling,
-		/* Which of the two would be the faster there, locality cannot tell; IMAR²'s P can.
+		/*
+		 * Locality cannot determine which of the two would be faster there; IMAR²'s P can.
 		 */
 		.no_exchange = gated &&
 			       (config->threads.policy == NM_POLICY_LBMA || snapshot->by_locality),
@@ -75,7 +77,8 @@ static double going_of(const struct nm_search *search, uint32_t thread, int node
 	return search->tickets.going[thread * nr_nodes + (size_t)node];
 }
 
-/* Where it would go: not to the node it is on, nor where there is no room for it. */
+/* Sets the values for moving a thread to a node, unless it is already there or the node has no room
+ * for it. */
 static void fill_direction(struct nm_search *search, size_t position, uint32_t index, int node)
 {
 	const struct nm_snap_thread *thread = &search->snapshot->threads[index];
@@ -96,8 +99,7 @@ static void fill_partner(struct nm_search *search, size_t position)
 	uint32_t index = snapshot->home_threads[position];
 	const struct nm_snap_thread *thread = &snapshot->threads[index];
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
-	/* A partner with too few samples may lose more than is known: it is not gambled
-	 * with. */
+	/* A partner with too few samples may lose more than is known, and is not moved. */
 	bool unknown = search->rules.gated && !search->tickets.known[index];
 	bool fixed = !thread->movable || thread->main_node < 0 || unknown;
 	search->partners[position] = (struct nm_search_partner){
@@ -210,10 +212,8 @@ static int add_singles(struct view *view)
 	return 0;
 }
 
-/*
- * Both prefer the node where one of them is: who of them is local would turn on whose accesses were
- * sampled more often, and turn back with the next samples.
- */
+/* Both threads prefer the node of one of them: which of them is local would depend on the number of
+ * their samples, and would change again with the next samples. */
 static bool is_mere_exchange(const struct view *view, uint32_t partner)
 {
 	int wanted = view->thread->preferred;
@@ -222,7 +222,7 @@ static bool is_mere_exchange(const struct view *view, uint32_t partner)
 	       (wanted == view->node || wanted == view->thread->main_node);
 }
 
-/* Is the pair to be looked at any closer? Most are not, for the gate. */
+/* Returns whether the pair must be examined further; most are rejected by the gate. */
 static bool is_candidate(struct view *view, size_t at, const struct nm_search_partner *partner)
 {
 	const struct nm_search *search = view->search;
@@ -236,7 +236,7 @@ static bool is_candidate(struct view *view, size_t at, const struct nm_search_pa
 	return passes_gate(view, view->surplus + search->surplus[at]);
 }
 
-/* No user pays for another: threads of two users change places if each of them gains. */
+/* No user may lose for another: threads of two users are swapped only if each of them gains. */
 static bool may_cross_owners(const struct view *view, size_t at)
 {
 	const struct nm_search *search = view->search;
@@ -244,7 +244,7 @@ static bool may_cross_owners(const struct view *view, size_t at)
 	       (search->rules.gated && view->surplus > 0 && search->surplus[at] > 0);
 }
 
-/* Interchanges with the home threads of one CPU γ' that θ may run on. */
+/* Adds swaps with the threads whose main CPU is γ', which θ may use. */
 static int add_swaps_with(struct view *view, int cpu)
 {
 	struct nm_search *search = view->search;
@@ -350,7 +350,8 @@ static struct nm_alternative rival_of(const struct nm_snapshot *snapshot,
 	};
 }
 
-/* Behind the first, which won; the one with the fewest tickets falls out. */
+/* Inserts an alternative after the first one, which won; the one with the fewest tickets is
+ * dropped. */
 static void insert_rival(struct nm_alternative alternative, struct nm_proposal *proposal)
 {
 	size_t place = proposal->nr_alternatives < NM_ALTERNATIVES_MOST

@@ -3,7 +3,7 @@
 
 #include "numa-migrd/selection.h"
 
-/* What a metric may look at; pages are NULL only for rules that do not need them. */
+/* The input of a metric; pages are NULL only for rules that do not need them. */
 struct view {
 	const double *resident;
 	const uint32_t *members;
@@ -11,7 +11,7 @@ struct view {
 	int from, to;
 };
 
-/* The higher is chosen; `second` tells between equal firsts. */
+/* The highest is chosen; `second` decides between equal values of `first`. */
 struct rank {
 	double first, second;
 };
@@ -50,7 +50,9 @@ static struct rank rank_most_benefit(const struct view *view)
 	return (struct rank){.first = gain_of(view)};
 }
 
-/* Nothing to leave behind is beyond any ratio, and then what is over there counts. */
+/*
+ * Without pages on the source node the ratio is infinite, and the pages on the destination count.
+ */
 static struct rank rank_cost_effective(const struct view *view)
 {
 	double here = view->resident[view->from], there = view->resident[view->to];
@@ -79,9 +81,9 @@ static struct rank rank_exclusivity(const struct view *view)
 
 static const struct rule {
 	struct rank (*rank)(const struct view *view);
-	double sign; /* from the rank to the metric as the papers write it; 0: there is none */
+	double sign; /* factor from the rank to the metric in the papers; 0: none */
 	bool needs_pages;
-	bool enhanced; /* leader rules, one member per group */
+	bool enhanced; /* rules for leaders, and one member per group */
 } rules[] = {
 	[NM_SELECTION_FIRST_FIT] = {rank_first_fit, 0, false, false},
 	[NM_SELECTION_TOTAL_MIN] = {rank_total_min, -1, true, false},
@@ -105,7 +107,7 @@ int nm_selection_leader_node(const struct nm_selection_group *group, unsigned nr
 	return group->resident[most] > 0 ? (int)most : -1;
 }
 
-/* One choice as it is being made. */
+/* The state of one selection. */
 struct choice {
 	const struct nm_selection_question *question;
 	const struct rule *rule;
@@ -136,7 +138,8 @@ static bool is_worth(struct choice *choice, const struct view *view)
 	return worth;
 }
 
-/* The enhanced procedure's three types (section 3.2.2): stays, may join its leader, is evaluated.
+/*
+ * The enhanced procedure's three classes (section 3.2.2): stays, may join its leader, is evaluated.
  */
 enum kin { KIN_STAYS, KIN_JOINS, KIN_OTHER };
 
@@ -179,7 +182,7 @@ static void evaluate(struct choice *choice, size_t index, const struct view *vie
 		take(choice, index, NM_SELECTED_BY_RULE, rank);
 }
 
-/* Of a group that was evaluated, nobody else could come out higher. */
+/* After one member of a group was evaluated, the others cannot have a higher rank. */
 static bool is_judged(const struct choice *choice, uint32_t group)
 {
 	bool *judged = &choice->question->judged[group];
@@ -188,7 +191,7 @@ static bool is_judged(const struct choice *choice, uint32_t group)
 	return before;
 }
 
-/* False: the choice is made. */
+/* Returns false if the selection is complete. */
 static bool consider(struct choice *choice, size_t index)
 {
 	const struct nm_selection_candidate *candidate = &choice->question->candidates[index];

@@ -7,7 +7,7 @@
 #define CHANGES_MIN 3
 #define UNKNOWN_SIGMA 0.05
 #define FEW_CHANGES 8.0
-/* The standard deviation of a normal distribution by the median of its absolute values. */
+/* Ratio of the standard deviation of a normal distribution to the median of its absolute values. */
 #define SIGMA_BY_MEDIAN 1.4826
 
 void nm_spread_add(struct nm_spread *spread, double before, double after)

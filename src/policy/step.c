@@ -18,8 +18,8 @@ static enum nm_step_pin pin_of(const struct nm_config *config,
 	case NM_PIN_AUTO:
 		break;
 	}
-	/* Newcomers would inherit a lease, and a program that sizes itself would see it, be it when
-	 * it begins or as long as it runs. */
+	/* New tasks would inherit a lease, and a program that sizes itself by its affinity, at its
+	 * start or while it runs, would observe it. */
 	return process->young || process->spawning || nm_runtime_may_count_again(process->runtime)
 		       ? NM_STEP_NUDGE
 		       : NM_STEP_LEASE;

@@ -7,18 +7,18 @@
 
 struct nm_step_route {
 	int cpu_from, cpu_to, node_from, node_to;
-	bool whole_node;	     /* even under pin = "core" */
-	hwloc_const_bitmap_t within; /* of the node's CPUs; NULL: all */
+	bool whole_node;	     /* even with pin = "core" */
+	hwloc_const_bitmap_t within; /* subset of the node's CPUs; NULL: all */
 };
 
-/* Returns 0, -ENOENT (no CPU there that the thread may use) or -ENOMEM; *ret is untouched then. */
+/* Returns 0, -ENOENT (the thread may use no CPU there) or -ENOMEM; *ret is unchanged on failure. */
 int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_snap_thread *thread, const struct nm_step_route *route,
 		  struct nm_step *ret);
 
 void nm_decision_clear(struct nm_decision *decision);
 
-/* Puts the decision at the plan's end, which takes it over; -ENOMEM. */
+/* Appends the decision to the plan, which takes it over. Returns 0 or -ENOMEM. */
 int nm_plan_append(struct nm_plan *plan, const struct nm_decision *decision);
 
 #endif

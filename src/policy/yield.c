@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Leases give way to load: a mask must not keep threads queueing, nor on the siblings of busy
- * cores, while others are idle.
- */
+/* Ends leases under load: an affinity must not make threads queue, or share cores, while other
+ * cores are idle. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,15 +8,15 @@
 #include "room.h"
 
 #define FULL_SHARE 0.95	  /* busy share from which CPUs count as full */
-#define ACTIVE_SHARE 0.05 /* run share from which a thread wants a CPU */
+#define ACTIVE_SHARE 0.05 /* run share from which a thread counts as demanding a CPU */
 
-/* Leased threads on one node that share one set of CPUs there: a stretch of the list. */
+/* Leased threads on one node that may use the same set of CPUs there: a range of the list. */
 struct group {
 	const struct nm_snapshot *snapshot;
 	int node;
-	hwloc_const_bitmap_t allowed; /* outer bound of all of them */
+	hwloc_const_bitmap_t allowed; /* original affinity of all of them */
 	double sibling_worth;
-	uint32_t *members;	      /* ascending at first */
+	uint32_t *members;	      /* initially ascending */
 	size_t count;
 };
 
@@ -27,12 +25,12 @@ static bool wants_cpu(const struct nm_snap_thread *thread)
 	return thread->main_node >= 0 && thread->run_share >= ACTIVE_SHARE;
 }
 
-/* ---- who belongs together ---- */
+/* ---- grouping ---- */
 
 struct entry {
 	const struct nm_snap_thread *thread;
 	uint32_t index;
-	uint32_t first; /* of its crowd: whose first thread is the lowest comes first */
+	uint32_t first; /* of its group; groups are ordered by their first thread */
 };
 
 static int by_place(const struct entry *a, const struct entry *b)
@@ -73,7 +71,7 @@ static size_t list_leased(const struct nm_snapshot *snapshot, struct entry *entr
 	return count;
 }
 
-/* ---- how many too many ---- */
+/* ---- number of threads in excess ---- */
 
 static bool is_bound(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread)
 {
@@ -82,8 +80,8 @@ static bool is_bound(const struct nm_snapshot *snapshot, const struct nm_snap_th
 				       snapshot->topology->nodes[thread->main_node].cpus);
 }
 
-/* Threads by home CPU that no scheduler takes elsewhere: ours by their leases, others by bounds
- * within the node. */
+/* Counts threads by main CPU that the scheduler cannot move away: leased threads, and others bound
+ * to the node. */
 static void count_held(const struct nm_snapshot *snapshot, uint32_t *held)
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -93,7 +91,7 @@ static void count_held(const struct nm_snapshot *snapshot, uint32_t *held)
 	}
 }
 
-/* Of the CPUs inside a crowd's bound, on its node or elsewhere. */
+/* The CPUs that a group may use, on its node or on others. */
 struct part {
 	size_t cpus, held;
 	double idle;	 /* in CPUs; unknown ones count as busy */
@@ -130,8 +128,8 @@ static size_t least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Half of those too many, so that the next interval shows the effect, and no more than find an idle
- * core. */
+/* Returns half of the excess, so that the next interval shows the effect, and at most the number of
+ * idle cores. */
 static int too_many(const struct group *group, const uint32_t *held, size_t *ret)
 {
 	struct part here, elsewhere;
@@ -151,14 +149,14 @@ static int too_many(const struct group *group, const uint32_t *held, size_t *ret
 	return 0;
 }
 
-/* ---- who ---- */
+/* ---- selection ---- */
 
 static double accesses_here(const struct group *group, uint32_t index)
 {
 	return group->snapshot->threads[index].accesses[group->node];
 }
 
-/* Moves the thread with the least to lose to the front of members[from …]. */
+/* Moves the thread with the fewest accesses to the front of members[from …]. */
 static void least_first(struct group *group, size_t from)
 {
 	size_t lowest = from;
@@ -171,7 +169,8 @@ static void least_first(struct group *group, size_t from)
 	group->members[from] = member;
 }
 
-/* Who goes is held here no longer, so that the next crowd need not go for the same reason. */
+/* Selected threads are no longer counted as held here, so that the next group need not yield for
+ * the same reason. */
 static int yield_group(struct group *group, uint32_t *held, uint32_t *ret, size_t *ret_count)
 {
 	size_t yielding;
@@ -187,7 +186,7 @@ static int yield_group(struct group *group, uint32_t *held, uint32_t *ret, size_
 	return 0;
 }
 
-/* The crowd that begins at this entry. */
+/* Returns the group that begins at this entry. */
 static struct group gather(const struct nm_snapshot *snapshot, const struct entry *entries,
 			   size_t count, uint32_t *members)
 {

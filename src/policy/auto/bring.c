@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* When a group's memory follows its threads. */
+/* Decides when the memory of a group follows its threads. */
 #include "numa-migrd/placement.h"
 
 #define PAGE_BYTES 4096.0
-#define STALLED 0.25	/* of the time of a group whose memory is near: what it waits for it; a guess */
-#define BOTH 2.0	/* while pages move, who moves them works, and who wants them waits */
-/* Of processes that have lived for so long, half become twice as old, and a tenth ten times: Harchol-Balter and Downey,
- * "Exploiting Process Lifetime Distributions for Dynamic Load Balancing", 1997. By that the mean of what is still to
- * come is ln(n) times what was, when nobody is thought to become more than n times as old; here 20. */
+#define STALLED 0.25	/* share of its time that a group with local memory waits for memory; an
+			 * estimate */
+#define BOTH 2.0	/* while pages move, the mover works and their users wait */
+/*
+ * Of processes of a certain age, half reach twice that age, and 10 % ten times that age:
+ * Harchol-Balter and Downey, "Exploiting Process Lifetime Distributions for Dynamic Load
+ * Balancing", 1997. Therefore the mean remaining lifetime is ln(n) times the age, if no process is
+ * assumed to reach more than n times its age; here n is 20.
+ */
 #define LIVES_ON 3.0
-#define BELIEVED 256.0	/* pages that the first guess of their cost weighs as much as */
-#define BELIEVED_NS 5e3 /* for each: some 0.8 GB/s, as migrate_pages(2) was measured to reach: Goglin and
-			 * Furmento, "Enabling High-Performance Memory Migration for Multithreaded
-			 * Applications on Linux", 2009 */
-#define RECENT 65536.0	/* pages after which what was learned before counts half */
+#define BELIEVED 256.0	/* weight of the initial estimate of the cost, in pages */
+#define BELIEVED_NS 5e3 /* estimate per page: about 0.8 GB/s, as measured for migrate_pages(2):
+			 * Goglin and Furmento, "Enabling High-Performance Memory Migration for
+			 * Multithreaded Applications on Linux", 2009 */
+#define RECENT 65536.0	/* number of pages after which earlier measurements are halved */
 
 double nm_place_lost_cpus(double demand_cpus, double distance)
 {

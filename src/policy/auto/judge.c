@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a placement helped. */
+/* Judges whether a placement helped. */
 #include "numa-migrd/placement.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define CLEARLY 0.05	   /* relative change that counts, at least */
-#define LEAST_RUN_S 0.2	   /* CPU time behind a figure per CPU time */
-#define WAITS_LONGER 1.2   /* times as long as before */
-#define WAITS_LEAST 0.05   /* seconds for each second of CPU time: less is nothing */
+#define CLEARLY 0.05	   /* minimum relative change that counts */
+#define LEAST_RUN_S 0.2	   /* minimum CPU time for values per CPU time */
+#define WAITS_LONGER 1.2   /* factor relative to before */
+#define WAITS_LEAST 0.05   /* seconds per second of CPU time; less is ignored */
 #define NOISE_SIGMAS 2
 
 static bool is_by_performance(const struct nm_place_measure *before,
@@ -80,7 +80,7 @@ struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 	return verdict;
 }
 
-/* ---- what others saw meanwhile ---- */
+/* ---- changes of other processes ---- */
 
 static int by_user_and_value(const void *one, const void *other)
 {

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Which home a group gets. */
+/* Chooses the home of a group. */
 #include "numa-migrd/placement.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define MOVING_COSTS 0.6  /* what a node must be emptier by, per core, to go there for that alone; less while young */
-#define HALF_CPU 0.5	  /* demand is measured, and that of threads is in whole CPUs */
-#define THERE 0.9	  /* share of its running that makes a node the one it runs on */
-#define GATHERED 0.8	  /* share of its memory that makes a node its memory's */
-#define IN_DEMAND 0.75	  /* load per core of the machine from which on groups are kept apart */
-/* Bytes per second: one channel of DDR3-1066 sustains about this; lower traffic shows no limit. */
+#define MOVING_COSTS 0.6  /* by how much emptier, per core, a node must be to justify a migration
+			   * for that reason alone; less for young groups */
+#define HALF_CPU 0.5	  /* tolerance, because demand is measured, while threads need whole CPUs */
+#define THERE 0.9 /* share of its running on a node, from which the group counts as running there */
+#define GATHERED 0.8	  /* share of its memory on a node, from which its memory counts as being
+			   * there */
+#define IN_DEMAND 0.75	  /* load per core of the machine from which groups are kept apart */
+/*
+ * Bytes per second, which one channel of DDR3-1066 sustains; lower traffic does not show a limit.
+ */
 #define CONTROLLER_LEAST 8e9
-#define KERNEL_ALLOWS 4.0 /* threads up to this part of a node's cores are not spread by the kernel:
-			   * adjust_numa_imbalance(), kernel/sched/fair.c */
-#define STEADY_S 1.0	  /* by then threads have touched what they use */
-#define MEMORY_KNOWN_S 0.25 /* an answer takes less */
-#define NEAR 10.5 /* mean distance of one that is where it belongs */
+#define KERNEL_ALLOWS 4.0 /* the kernel does not spread threads up to this fraction of a node's
+			   * cores: adjust_numa_imbalance(), kernel/sched/fair.c */
+#define STEADY_S 1.0	  /* time after which threads have touched the memory that they use */
+#define MEMORY_KNOWN_S 0.25 /* time limit of a query */
+#define NEAR 10.5 /* mean distance up to which a group counts as near its memory */
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_THERE] = "runs there",
@@ -40,11 +44,11 @@ const char *nm_place_reason_text(enum nm_place_reason reason)
 	return reasons[reason];
 }
 
-/* What is promised and used, while groups are given their homes one after another. */
+/* Load and memory, including the homes assigned so far. */
 struct plan {
 	const struct nm_place_view *view;
 	double *load;	     /* per node: CPUs in demand */
-	uint64_t *free_bytes; /* per node: not promised yet */
+	uint64_t *free_bytes; /* per node: not assigned yet */
 	double total, cores;
 	double largest_cores; /* of a node */
 };
@@ -63,8 +67,10 @@ static double sum(const double *values, unsigned count)
 	return total;
 }
 
-/* A program that has just begun may have one thread that waits for its data, and eight in a second;
- * on a small node, one of these may be its first one, which has ended its part. */
+/*
+ * A program that has just started may have one thread that waits for its data, and eight threads a
+ * second later. On a small node, one of these may be the first one, which has completed its part.
+ */
 static double expected_demand(const struct plan *plan, const struct nm_place_group *group)
 {
 	return group->age_s < NM_PLACE_YOUNG_S
@@ -72,8 +78,8 @@ static double expected_demand(const struct plan *plan, const struct nm_place_gro
 		       : group->demand_cpus;
 }
 
-/* Its memory is large for its age: which node it goes to is decided once it is known where that is.
- */
+/* The memory is large for the age of the group: its node is chosen when the location of the memory
+ * is known. */
 static bool awaits_memory(const struct nm_place_view *view, const struct nm_place_group *group)
 {
 	return group->age_s < MEMORY_KNOWN_S && !group->memory_on &&
@@ -89,7 +95,7 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 		*ret = NM_PLACE_BARRED;
 	else if (group->age_s < NM_PLACE_MIN_AGE_S || awaits_memory(view, group) ||
 		 (group->awaits_count &&
-		  group->age_s >= NM_PLACE_YOUNG_S)) /* the young cannot wait */
+		  group->age_s >= NM_PLACE_YOUNG_S)) /* young groups cannot wait */
 		*ret = NM_PLACE_YOUNG;
 	else if (group->age_s > NM_PLACE_YOUNG_S && group->watched_s < NM_PLACE_WATCHED_S)
 		*ret = NM_PLACE_WATCHED;
@@ -100,14 +106,14 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 	return false;
 }
 
-/* It is not to be placed now, and goes on where it is. */
+/* Accounts for a group that is not placed now, and stays where it is. */
 static void account_in_place(struct plan *plan, const struct nm_place_group *group)
 {
 	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++)
 		plan->load[k] += group->ran_on[k];
 }
 
-/* What runs there beside the groups; then the homes that stand. */
+/* Computes the load of other tasks, then that of the existing homes. */
 static int plan_init(struct plan *plan, const struct nm_place_view *view)
 {
 	unsigned nr_nodes = view->topology->nr_nodes;
@@ -121,7 +127,7 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 		for (size_t i = 0; i < view->nr_groups; i++)
 			others -= view->groups[i].ran_on[k];
 		others = fmax(others, 0);
-		plan->load[k] = fmax(others - HALF_CPU, 0); /* finds another CPU */
+		plan->load[k] = fmax(others - HALF_CPU, 0); /* a task finds another CPU */
 		plan->free_bytes[k] = view->nodes[k].free_bytes;
 		plan->cores += view->nodes[k].cores;
 		plan->largest_cores = fmax(plan->largest_cores, view->nodes[k].cores);
@@ -139,8 +145,8 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 	return 0;
 }
 
-/* Parts of its memory by node. Where nothing is known, memory is where the threads have run, since
- * they touched it. */
+/* Returns the distribution of its memory over nodes. If it is not known, memory is assumed to be
+ * where the threads have run, because they touched it first. */
 static const double *memory_parts(const struct nm_place_group *group)
 {
 	if (group->memory_on)
@@ -184,7 +190,8 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 	return ran > 0 ? distance : NAN;
 }
 
-/* Its load per core stays within one, or within what an even spread of all demand would give. */
+/* Returns whether the load per core stays within one, or within the load with an even spread of all
+ * demand. */
 static bool has_room(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	const struct nm_place_node *at = &plan->view->nodes[node];
@@ -194,21 +201,22 @@ static bool has_room(const struct plan *plan, const struct nm_place_group *group
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
 }
 
-/* A program that has run more threads than now will run as many again. */
+/* A program that has run more threads than now is expected to do so again. */
 static unsigned threads_of(const struct nm_place_group *group)
 {
 	return group->running > group->ran_most ? group->running : group->ran_most;
 }
 
-/* Threads that were created a moment ago have touched little yet, and run where their creator does.
- * A young program cannot wait for that. */
+/* New threads have touched little memory, and run where they were created. A young program cannot
+ * wait for that. */
 static bool is_steady(const struct nm_place_group *group)
 {
 	return threads_of(group) <= 1 || group->age_s < NM_PLACE_YOUNG_S ||
 	       group->steady_s >= STEADY_S;
 }
 
-/* Then one memory controller serves all of it, wherever its threads run. */
+/* Returns whether its memory is on one node, so that one memory controller serves it wherever its
+ * threads run. */
 static bool is_memory_gathered(const struct nm_place_view *view, const struct nm_place_group *group)
 {
 	if (!is_steady(group))
@@ -219,8 +227,8 @@ static bool is_memory_gathered(const struct nm_place_view *view, const struct nm
 	return false;
 }
 
-/* On the node, its traffic and that of the others would exceed what any controller was seen to
- * serve. */
+/* Returns whether its traffic and that of the others on the node would exceed the highest traffic
+ * observed on any node. */
 static bool fills_controller(const struct nm_place_view *view, const struct nm_place_group *group,
 			     unsigned node)
 {
@@ -231,8 +239,8 @@ static bool fills_controller(const struct nm_place_view *view, const struct nm_p
 	return others + group->traffic > fmax(view->most_traffic, CONTROLLER_LEAST);
 }
 
-/* Is there a reason to pack it on the node? The scheduler spreads for bandwidth, and is right on an
- * idle machine. */
+/* Returns whether there is a reason to pack the group on the node. The scheduler spreads threads
+ * for bandwidth, which is right on an idle machine. */
 static bool may_pack(const struct plan *plan, const struct nm_place_group *group, unsigned node,
 		     enum nm_place_reason *ret)
 {
@@ -251,7 +259,7 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 	return true;
 }
 
-/* May it be brought together there? */
+/* Returns whether the group may be moved together there. */
 static bool may_gather(const struct plan *plan, const struct nm_place_group *group, unsigned node,
 		       enum nm_place_reason *ret)
 {
@@ -268,7 +276,7 @@ static double move_s(const struct plan *plan, const struct nm_place_group *group
 	return nm_place_move_s(&plan->view->cost, bytes_elsewhere(plan, group, node));
 }
 
-/* Of the time that it still has: until its memory has followed. */
+/* Share of its remaining lifetime until its memory has followed. */
 static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	if (plan->view->memory_stays)
@@ -276,7 +284,7 @@ static double share_away(const struct plan *plan, const struct nm_place_group *g
 	return fmin(move_s(plan, group, node) / nm_place_to_come(group->age_s), 1);
 }
 
-/* At the mean over that time. */
+/* Mean distance over its remaining lifetime. */
 static double expected_distance(const struct plan *plan, const struct nm_place_group *group,
 				unsigned node)
 {
@@ -284,7 +292,7 @@ static double expected_distance(const struct plan *plan, const struct nm_place_g
 	return away * distance_from(plan->view, group, node) + (1 - away) * NM_DISTANCE_LOCAL;
 }
 
-/* Lower is better: how full the node gets, and how far its memory is for how long. */
+/* Lower is better: the load of the node, and the distance of the memory weighted by time. */
 static double cost_of(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	double far = expected_distance(plan, group, node) / NM_DISTANCE_LOCAL - 1;
@@ -293,8 +301,8 @@ static double cost_of(const struct plan *plan, const struct nm_place_group *grou
 	       (plan->load[node] + expected_demand(plan, group)) / plan->view->nodes[node].cores;
 }
 
-/* Threads that run apart are brought together at once, where that takes them no further from their
- * memory: what they touch from then on is there. */
+/* Threads on several nodes are brought together at once if their distance to memory does not
+ * increase: the memory that they touch from then on is local. */
 static bool only_gathers(const struct plan *plan, const struct nm_place_group *group,
 			 const struct nm_place_proposal *to)
 {
@@ -302,8 +310,11 @@ static bool only_gathers(const struct plan *plan, const struct nm_place_group *g
 	       distance_from(plan->view, group, (unsigned)to->node) <= to->distance_now;
 }
 
-/* Else once its memory's being elsewhere may be expected to cost as much as moving it does. The scheduler leaves
- * most threads where they are, so that there is no hurry to hold those that are beside it. */
+/*
+ * Otherwise the cost of remote accesses must be expected to reach the cost of migration. The
+ * scheduler leaves most threads in place, so that threads near their memory need not be held at
+ * once.
+ */
 static bool is_worth_it(const struct plan *plan, const struct nm_place_group *group,
 			struct nm_place_proposal *ret)
 {
@@ -367,7 +378,7 @@ static void choose(struct plan *plan, const struct nm_place_group *group,
 }
 
 struct rank {
-	bool well; /* its threads are beside its memory: newcomers go elsewhere */
+	bool well; /* its threads are near its memory: new groups go elsewhere */
 	double demand;
 	size_t group;
 };
@@ -414,7 +425,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 	return 0;
 }
 
-/* ---- homes whose reason has gone ---- */
+/* ---- homes without a reason ---- */
 
 static bool goes_with_growth(enum nm_place_reason reason)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which homes are given up, since they make threads queue while CPUs elsewhere are idle. */
+/* Selects homes to give up, because they make threads queue while CPUs on other nodes are idle. */
 #include "numa-migrd/placement.h"
 
 #include <stdlib.h>
 
-#define TOO_FULL 1.1   /* demand per core: what queues for longer than a moment */
-#define IDLE_CORES 0.9 /* of a node: a thread could run there at once, and one must queue here for that */
+#define TOO_FULL 1.1   /* demand per core from which queues are not short */
+#define IDLE_CORES 0.9 /* idle cores on a node from which a thread could run there at once, so that
+		        * queueing here is avoidable */
 
 static bool has_idle_core(const struct nm_place_node *node, double demand)
 {
@@ -13,7 +14,9 @@ static bool has_idle_core(const struct nm_place_node *node, double demand)
 	return node->cores - used >= IDLE_CORES;
 }
 
-/* So much may be in demand of a node: more than is accepted when homes are given. */
+/*
+ * Returns the maximum demand of a node, which is more than that accepted when homes are assigned.
+ */
 static double most_of(const struct nm_place_node *node)
 {
 	double tenth = TOO_FULL * node->cores, thread = node->cores + IDLE_CORES;
@@ -37,8 +40,10 @@ bool nm_place_could_run_elsewhere(const struct nm_place_view *view,
 	return false;
 }
 
-/* CPUs in demand on each node: what its homes want, and what else has to run there. A group without a
- * home that may go anywhere is no reason: the scheduler has it run where CPUs are idle. */
+/*
+ * Computes the CPUs in demand on each node: by its homes, and by other tasks that must run there. A
+ * group without a home that may use all nodes does not count: the scheduler moves it to idle CPUs.
+ */
 static void fill_demand(const struct nm_place_view *view, double *demand)
 {
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
@@ -54,14 +59,14 @@ static void fill_demand(const struct nm_place_view *view, double *demand)
 	}
 }
 
-/* A group that does not fit the node on its own goes first, then the one with the least demand. */
+/* A group that exceeds the node on its own is first, then the one with the least demand. */
 static bool goes_before(const struct nm_place_group *a, const struct nm_place_group *b, double most)
 {
 	bool a_alone = a->demand_cpus > most, b_alone = b->demand_cpus > most;
 	return a_alone != b_alone ? a_alone : a->demand_cpus < b->demand_cpus;
 }
 
-/* Of the groups at home there that have not been chosen yet; nr_groups: none. */
+/* Returns the next group with a home there that has not been selected; nr_groups: none. */
 static size_t next_at(const struct nm_place_view *view, unsigned node, const bool *given_up)
 {
 	double most = most_of(&view->nodes[node]);

@@ -3,7 +3,7 @@
 
 #include "locality.h"
 
-/* Mean cost of an access, in local ones, and the variance of that mean. */
+/* Mean cost of an access relative to a local one, and the variance of that mean. */
 struct cost {
 	double mean, variance;
 };
@@ -54,7 +54,7 @@ static struct costs costs_of(const struct nm_verdict *verdict, const struct nm_c
 	return costs;
 }
 
-/* Locality is one by the cost. */
+/* Locality is the reciprocal of the cost. */
 static double locality_variance(const struct cost *cost, double weight)
 {
 	double mean = cost->mean / weight;

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* How near a decision's threads are to their memory, before it and since. */
+/* The distance of a decision's threads to their memory, before the decision and since. */
 #ifndef NM_VERIFY_LOCALITY_H
 #define NM_VERIFY_LOCALITY_H
 
 #include "numa-migrd/verify.h"
 
-/*
- * Has the thread made enough accesses since, threads.min_samples of them sampled, for its part in
- * what follows?
- */
+/* Returns whether the thread has made enough accesses since the decision, with threads.min_samples
+ * samples, to contribute to the following values. */
 bool nm_verdict_is_sampled(const struct nm_verdict_thread *thread, const struct nm_config *config);
 
 /*
- * Sets the verdict's locality: the local distance by the mean distance of the accesses, over the
- * living threads that are sampled, weighted by their accesses since. Its noise is
- * threads.gate_sigmas standard errors of the difference; of a mean between bounds the variance is
- * at most (mean - lowest) x (highest - mean) (Bhatia and Davis, 2000), and for two distances just
- * that. NaN where no thread can tell. Verifier, in each interval.
+ * Sets the verdict's locality: the local distance divided by the mean distance of the accesses,
+ * over the living threads that are sampled, weighted by their accesses since. Its noise is
+ * threads.gate_sigmas standard errors of the difference. The variance of a mean between bounds is
+ * at most (mean - lowest) x (highest - mean) (Bhatia and Davis, 2000), with equality for two
+ * distances. NaN if no thread has values. Called by the verifier in each interval.
  */
 void nm_verdict_measure_locality(struct nm_verdict *verdict, const struct nm_topology *topology,
 				 const struct nm_config *config);
 
-/* A fall or rise by more than threads.gate_margin; a rise must exceed the noise, too. */
+/* Return whether the locality fell or rose by more than threads.gate_margin; a rise must also
+ * exceed the noise. */
 bool nm_verdict_locality_fell(const struct nm_verdict *verdict, const struct nm_config *config);
 bool nm_verdict_locality_rose(const struct nm_verdict *verdict, const struct nm_config *config);
 

@@ -8,9 +8,9 @@ struct question {
 	uint32_t pid;
 	uint64_t start_ticks;
 	uint64_t opened; /* interval of the first decision */
-	uint64_t done;	 /* interval in which the last batch had ended */
-	size_t moving;	 /* decisions whose batches have not ended */
-	bool disturbed;	 /* threads of it were moved meanwhile */
+	uint64_t done;	 /* interval in which the last batch ended */
+	size_t moving;	 /* number of decisions with pending batches */
+	bool disturbed;	 /* threads of the process were moved meanwhile */
 	struct nm_baseline *baseline;
 	double local_before, samples_before;
 	uint64_t local_after, total_after, samples_after;
@@ -65,7 +65,7 @@ size_t nm_page_verifier_open(const struct nm_page_verifier *verifier)
 	return open;
 }
 
-/* ---- asking ---- */
+/* ---- beginning of an evaluation ---- */
 
 struct locality {
 	double local, total;
@@ -79,8 +79,11 @@ static void add_lately(struct locality *locality, const struct nm_snap_thread *t
 		locality->total += (double)thread->fresh[node];
 }
 
-/* What the process accessed in this interval, or, where that is too little, of late: a program that
- * has just turned to other memory is not to be measured by what it did before. */
+/*
+ * Returns the local access ratio of the process in this interval or, if there were too few
+ * accesses, in the window. A program that has just begun to use other memory must not be compared
+ * with its earlier accesses.
+ */
 static double local_share(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			  uint32_t pid, double *ret_samples)
 {
@@ -162,7 +165,7 @@ static int join(struct question *question, const struct nm_page_decision *decisi
 	question->ended[question->count] = false;
 	question->decisions[question->count++] = (struct nm_page_verdict){.decision = *decision};
 	question->moving++;
-	/* What was seen meanwhile is neither before nor after. */
+	/* Accesses during the migration count neither as before nor as after. */
 	question->local_after = question->total_after = question->samples_after = 0;
 	return 0;
 }
@@ -207,7 +210,7 @@ void nm_page_verifier_disturb(struct nm_page_verifier *verifier, uint32_t pid)
 			verifier->questions[i].disturbed = true;
 }
 
-/* ---- answering ---- */
+/* ---- end of an evaluation ---- */
 
 static bool is_alive(const struct question *question, const struct nm_snapshot *snapshot)
 {
@@ -252,7 +255,7 @@ static bool has_moved(const struct question *question)
 	return false;
 }
 
-/* Where nearness is all that is known, what was spread on purpose cannot be judged. */
+/* If only locality is known, pages that were spread on purpose cannot be judged. */
 static bool is_unobservable(const struct question *question,
 			    const struct nm_page_decision *decision,
 			    const struct nm_snapshot *snapshot)
@@ -266,7 +269,7 @@ static double variance_of(double share, double samples)
 	return share * (1 - share) / fmax(samples, 1);
 }
 
-/* A rollback brings back what was, and improves nothing. */
+/* A rollback restores the earlier state, and cannot be an improvement. */
 static bool is_gain(const struct question *question, const struct nm_page_decision *decision,
 		    const struct nm_snapshot *snapshot, const struct nm_config *config)
 {
@@ -289,7 +292,7 @@ static bool is_loss(const struct question *question, const struct nm_page_decisi
 {
 	if (config->pages.rollback_pages == 0)
 		return false;
-	/* What cannot go back is not said to. */
+	/* Pages that cannot be moved back must not be rolled back. */
 	if (results->forgotten > 0 && results->remembered == 0)
 		return false;
 	if (is_unobservable(question, decision, snapshot))

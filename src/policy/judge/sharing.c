@@ -7,10 +7,10 @@
 struct sum {
 	const struct nm_snapshot *snapshot;
 	struct nm_sharing_place *places;
-	struct nm_tidmap *first_of; /* place of each thread */
+	struct nm_tidmap *first_of; /* index of the first place of each thread */
 };
 
-/* The partner runs on node `there`. */
+/* Adds a partner that runs on node `there`. */
 static void add_at(const struct nm_topology *topology, struct nm_sharing_place *place, int there,
 		   double weight)
 {
@@ -73,14 +73,14 @@ int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapsho
 	return 0;
 }
 
-/* ---- what accesses take ---- */
+/* ---- access latency ---- */
 
 struct latency_sums {
 	double before, after, variance;
 };
 
-/* A mean over n samples is taken to be off by one in √n: latencies spread about as wide as they are
- * long. */
+/* The relative error of a mean over n samples is taken to be 1/√n, because the spread of latencies
+ * is about as large as their mean. */
 static void add_latencies(const struct nm_verdict *verdict, struct latency_sums *sums)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
@@ -96,7 +96,7 @@ static void add_latencies(const struct nm_verdict *verdict, struct latency_sums 
 	}
 }
 
-/* Of the same mapping and process: these threads were moved for each other's sake. */
+/* Orders by placement and process: these threads were moved together. */
 static int compare_sakes(const struct nm_verdict *a, const struct nm_verdict *b)
 {
 	uint32_t pid_a = a->threads[0].pid, pid_b = b->threads[0].pid;
@@ -107,7 +107,7 @@ static int compare_sakes(const struct nm_verdict *a, const struct nm_verdict *b)
 	return (a->of > b->of) - (a->of < b->of);
 }
 
-/* Among themselves as they were decided, so that sums are the same on any machine. */
+/* Within such a set, orders by decision, so that sums are the same on any machine. */
 static int by_sake(const void *one, const void *other)
 {
 	const struct nm_verdict *const *a = one, *const *b = other;

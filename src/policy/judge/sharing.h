@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sharing costs a thread on each of two nodes. */
+/* The communication cost of a thread on each of two nodes. */
 #ifndef NM_VERIFY_SHARING_H
 #define NM_VERIFY_SHARING_H
 
@@ -8,23 +8,22 @@
 struct nm_sharing_place {
 	uint32_t tid;
 	int node_from, node_to; /* -1: not known */
-	/* Σ over its partners of what they share times the distance, were it there; NaN where the
+	/* Σ over its partners of weight times distance, if the thread were on that node; NaN if the
 	 * node is not known. */
 	double before, after;
-	double variance; /* of the difference: sharings come by chance */
-	uint32_t next; /* of the same thread; used by the function */
+	double variance; /* of the difference: communication is a random count */
+	uint32_t next; /* next entry of the same thread; set by the function */
 };
 
-/*
- * Sets before, after and variance of each. Time goes with the pairs that share and with `count`, not with
- * their product. -ENOMEM.
- */
+/* Sets before, after and variance of each entry. The time is proportional to the number of pairs
+ * plus `count`. Returns 0 or -ENOMEM. */
 int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
 		     struct nm_sharing_place *places, size_t count);
 
 /*
- * Sets slowdown and its noise where latencies were sampled: one for all moves of a mapping and
- * process (those of as many intervals). Each is looked at once; they come back in another order.
+ * Sets slowdown and its noise if latencies were sampled, with one value for all moves of a
+ * placement and process (those with the same number of intervals). Each entry is used once; the
+ * array is reordered.
  */
 void nm_sharing_weigh_latencies(struct nm_verdict **verdicts, size_t count,
 				const struct nm_config *config);

@@ -8,20 +8,20 @@
 
 #define MAX_AWAY_INTERVALS 2
 
-/* An applied decision whose effect is not known yet. */
+/* An applied decision whose verdict is pending. */
 struct question {
-	struct nm_verdict verdict; /* as far as it is known */
+	struct nm_verdict verdict; /* values known so far */
 	uint64_t interval;	   /* of the decision */
-	unsigned away[2];	   /* intervals in which the thread ran on another node only */
+	unsigned away[2]; /* number of intervals in which the thread ran only on another node */
 	uint64_t local_accesses[2];
-	double access_cost[2]; /* sum over the accesses since, in local ones */
-	bool heeded, undo, gain; /* the feedback has judged, and how */
+	double access_cost[2]; /* sum over the accesses since, relative to local ones */
+	bool heeded, undo, gain; /* result of the feedback, if it has judged */
 };
 
 struct nm_verifier {
-	struct question *questions; /* in order of the decisions */
+	struct question *questions; /* in order of their decisions */
 	size_t count, capacity;
-	struct nm_tidmap *last; /* of each thread asked about: the latest question */
+	struct nm_tidmap *last; /* per thread: its latest evaluation */
 };
 
 void nm_verdicts_clear(struct nm_verdicts *verdicts)
@@ -61,18 +61,18 @@ static bool is_about(const struct question *question, uint32_t tid)
 	return false;
 }
 
-/* The next question is about this thread; those before the last one have been superseded by it. */
+/* Notes that the next evaluation concerns this thread; its previous one is superseded. */
 static int supersede(struct nm_verifier *verifier, uint32_t tid)
 {
 	uint32_t last = nm_tidmap_get(verifier->last, tid);
 	int r = nm_tidmap_set(verifier->last, tid, (uint32_t)verifier->count);
-	/* One that could not be added may have left its number. */
+	/* An evaluation that could not be added may have left its number. */
 	if (last < verifier->count && is_about(&verifier->questions[last], tid))
 		verifier->questions[last].verdict.superseded = true;
 	return r;
 }
 
-/* The question has another place now, or none: NM_TIDMAP_NONE. */
+/* Notes that the evaluation has moved in the array, or was removed: NM_TIDMAP_NONE. */
 static void put_at(struct nm_verifier *verifier, const struct question *question, uint32_t from,
 		   uint32_t to)
 {
@@ -83,7 +83,8 @@ static void put_at(struct nm_verifier *verifier, const struct question *question
 		if (to == NM_TIDMAP_NONE)
 			nm_tidmap_remove(verifier->last, tid);
 		else
-			(void)nm_tidmap_set(verifier->last, tid, to); /* it is there already */
+			/* cannot fail, because the entry exists */
+			(void)nm_tidmap_set(verifier->last, tid, to);
 	}
 }
 
@@ -168,7 +169,7 @@ static void heed(struct question *question, const struct nm_feedback_result *res
 	question->verdict.interval_s = result->interval_s;
 }
 
-/* Both are in the order of the decisions. */
+/* Both arrays are in the order of the decisions. */
 void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_result *result)
 {
 	size_t q = 0;
@@ -189,7 +190,7 @@ static void observe_performance(const struct nm_snap_thread *seen, struct nm_ver
 	thread->latency_after = seen->latency;
 }
 
-/* Pages follow threads: what counts is how it is in the end. */
+/* Pages follow threads, so that the last value counts. */
 static void observe_latency(const struct nm_snap_thread *seen, const struct nm_config *config,
 			    struct nm_verdict_thread *thread)
 {
@@ -200,7 +201,7 @@ static void observe_latency(const struct nm_snap_thread *seen, const struct nm_c
 	thread->latency_samples_after = seen->latency_samples;
 }
 
-/* What its accesses of this interval cost from where it ran. */
+/* The cost of its accesses in this interval from the node on which it ran. */
 static double fresh_cost(const struct nm_snapshot *snapshot, const struct nm_snap_thread *seen)
 {
 	const struct nm_topology *topology = snapshot->topology;
@@ -244,7 +245,7 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 	thread->access_cost_after = question->access_cost[index] / (double)thread->accesses_after;
 }
 
-/* P before and after tells as much as accesses do. */
+/* P before and after is as informative as accesses. */
 static bool is_reported(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
 			const struct nm_config *config)
 {
@@ -252,7 +253,7 @@ static bool is_reported(const struct nm_verdict *verdict, const struct nm_verdic
 	       (verdict->by_performance && !isnan(thread->performance_after));
 }
 
-/* LBMA, which takes no loss of locality, waits for that, too. */
+/* LBMA, which accepts no loss of locality, also waits for the accesses. */
 static bool is_awaited(const struct nm_verdict *verdict, const struct nm_verdict_thread *thread,
 		       const struct nm_config *config)
 {
@@ -305,7 +306,7 @@ static enum nm_verdict_kind weigh(const struct question *question, const struct 
 	return weigh_locality(verdict, config);
 }
 
-/* ---- by sharing ---- */
+/* ---- communication ---- */
 
 static size_t count_by_sharing(const struct nm_verifier *verifier)
 {
@@ -359,7 +360,7 @@ int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affi
 	return 0;
 }
 
-/* Those that belong together are judged by what is known of all of them. */
+/* Decisions that belong together are judged by the values of all of them. */
 static int weigh_latencies(struct nm_verifier *verifier, const struct nm_config *config)
 {
 	size_t count = 0;
@@ -379,7 +380,8 @@ static bool is_slower(const struct nm_verdict *verdict, const struct nm_config *
 	       verdict->slowdown - 1 > verdict->slowdown_noise;
 }
 
-/* Accesses take less time, or, where that is not sampled, what is shared is nearer. */
+/* Returns whether accesses are faster or, if latencies are not sampled, communicating threads are
+ * nearer. */
 static bool is_better(const struct nm_verdict *verdict, const struct nm_config *config)
 {
 	double saved = verdict->cost_before - verdict->cost_after;
@@ -390,8 +392,8 @@ static bool is_better(const struct nm_verdict *verdict, const struct nm_config *
 	       saved > verdict->cost_noise;
 }
 
-/* Sets the verdict's kind where there is one by now; all of its threads are where they were sent.
- */
+/* Sets the verdict's kind and returns true if there is a verdict; all of its threads are on their
+ * new nodes. */
 static bool judge_sharing(struct nm_verdict *verdict, const struct nm_config *config, bool expired)
 {
 	bool measured = !isnan(verdict->slowdown);
@@ -417,7 +419,7 @@ static bool has_arrived(const struct nm_verdict *verdict)
 	return true;
 }
 
-/* ---- the judgement ---- */
+/* ---- verdict ---- */
 
 static bool awaits_feedback(const struct question *question)
 {
@@ -433,13 +435,13 @@ static bool has_living(const struct nm_verdict *verdict)
 	return false;
 }
 
-/* IMAR² is nothing without it; LBMA and balance are, in the papers. */
+/* IMAR² requires rollbacks; in the papers, LBMA and balance have none. */
 static bool may_be_undone(const struct nm_verdict *verdict, const struct nm_config *config)
 {
 	return verdict->policy == NM_POLICY_IMAR2 || config->threads.rollback;
 }
 
-/* Sets the verdict's kind where there is one by now. */
+/* Sets the verdict's kind and returns true if there is a verdict. */
 static bool judge(struct question *question, const struct nm_config *config)
 {
 	struct nm_verdict *verdict = &question->verdict;
@@ -470,7 +472,7 @@ static bool judge(struct question *question, const struct nm_config *config)
 	return true;
 }
 
-/* Balance moves one thread at a time. */
+/* Balance moves one thread per decision. */
 static void compare_with_prediction(struct nm_verdict *verdict)
 {
 	const struct nm_verdict_thread *thread = &verdict->threads[0];

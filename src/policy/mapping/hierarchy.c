@@ -6,7 +6,7 @@ static int compare_numbers(int a, int b)
 	return (a > b) - (a < b);
 }
 
-/* What distinguishes CPUs at each level, the outermost first. */
+/* The properties that distinguish CPUs at each level, the outermost first. */
 static int key_of(const struct nm_topology *topology, int cpu, unsigned level)
 {
 	const struct nm_cpu *info = &topology->cpus[cpu];
@@ -48,7 +48,7 @@ static int take_cpus(struct nm_hierarchy *tree, hwloc_const_bitmap_t cpus)
 	return 0;
 }
 
-/* Leaves differ in a level when they differ there or further out. */
+/* Leaves differ at a level if they differ there or at an outer level. */
 static int number_groups(struct nm_hierarchy *tree, unsigned level)
 {
 	unsigned *group = calloc(tree->nr_leaves, sizeof(*group));
@@ -66,7 +66,7 @@ static int number_groups(struct nm_hierarchy *tree, unsigned level)
 	return 0;
 }
 
-/* Number of the leaf's group among its siblings. */
+/* Returns the number of the leaf's group among its siblings. */
 static unsigned digit_of(const struct nm_hierarchy *tree, unsigned leaf, unsigned level)
 {
 	unsigned first = leaf;

@@ -3,8 +3,9 @@
 
 #include "hierarchy.h"
 
-#define CROWD_GAIN 0.25 /* of the cost of sharing, for which threads share CPUs while others idle  \
-			 */
+/* Share of the communication cost that must be saved to let threads share CPUs while others are
+ * idle. */
+#define CROWD_GAIN 0.25
 
 unsigned nm_mapping_distance(const struct nm_topology *topology, int a, int b)
 {
@@ -32,7 +33,7 @@ static void free_task(struct nm_task *task)
 	free(task->now);
 }
 
-/* The CPUs that any of the threads may run on. */
+/* Builds the tree of the CPUs that any of the threads may use. */
 static int make_hierarchy(const struct nm_topology *topology,
 			  const struct nm_mapping_thread *threads, size_t nr_threads,
 			  struct nm_hierarchy **ret)
@@ -44,7 +45,7 @@ static int make_hierarchy(const struct nm_topology *topology,
 	for (size_t i = 0; i < nr_threads; i++)
 		if (hwloc_bitmap_or(cpus, cpus, threads[i].allowed) < 0)
 			return -ENOMEM;
-	/* Masks may have no end; the machine has. */
+	/* CPU sets may be infinite; the usable CPUs are not. */
 	if (hwloc_bitmap_and(cpus, cpus, topology->usable) < 0)
 		return -ENOMEM;
 	return nm_hierarchy_new(topology, cpus, ret);
@@ -108,7 +109,7 @@ static void read_out(const struct nm_task *task, double gain, struct nm_mapping 
 	mapping->worth = gain <= 0 || mapping->cost_new < (1 - gain) * mapping->cost_now;
 }
 
-/* CPUs beyond what the threads can use. */
+/* Returns the number of CPUs that exceed the needs of the threads. */
 static unsigned count_idle(const struct nm_task *task)
 {
 	double free = task->hierarchy->nr_leaves;
@@ -118,7 +119,7 @@ static unsigned count_idle(const struct nm_task *task)
 	return free >= 1 ? (unsigned)free : 0;
 }
 
-/* Of pairs on one node, how near they are there is of no account. */
+/* For pairs on one node, their distance within the node is ignored. */
 static double cost_between_nodes(const struct nm_task *task)
 {
 	const struct nm_affinity_graph *graph = task->graph;
@@ -137,9 +138,9 @@ static double cost_between_nodes(const struct nm_task *task)
 }
 
 /*
- * Spread over all CPUs threads have the most cache and bandwidth, but a few that share are far from
- * each other: crowded together they are nearer. What they lose by that is not known, so it must be
- * worth more than a new mapping.
+ * Spread over all CPUs, threads have the most cache and bandwidth, but a few communicating threads
+ * are far from each other; placed closely, they are nearer. The loss by close placement is not
+ * known, so that it must save more than a new placement otherwise must.
  */
 static int map(struct nm_task *task, double gain, uint32_t seed)
 {

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scotch's names of equivalent places are arbitrary: siblings change names while that lets more
- * load stay where it is, and nodes while it also does not bring partners further apart. For nodes
- * masks count more than staying, and where memory lies counts less.
+ * Scotch assigns equivalent places arbitrarily. Siblings are swapped if that lets more load stay in
+ * place; nodes are swapped if it also does not increase the distance of partners. For nodes,
+ * affinities have priority over staying, and the location of memory has less weight.
  */
 #include "hierarchy.h"
 
 #define SIBLINGS_MOST 256U
 #define EPSILON 1e-9
-#define MEMORY_PULL 0.5	 /* of what staying counts */
-#define MASK_PUSH 1000.0 /* however many stay */
+#define MEMORY_PULL 0.5	 /* weight relative to staying */
+#define MASK_PUSH 1000.0 /* weight that exceeds any number of staying threads */
 
-/* A stretch of leaves whose groups of one level are siblings. */
+/* A range of leaves whose groups at one level are siblings. */
 struct family {
 	struct nm_task *task;
 	unsigned level, begin, end;
-	unsigned count;	 /* of the siblings */
-	unsigned *start; /* of each sibling's leaves; count + 1 */
-	double *stay;	 /* count × count: load mapped to the one that runs on the other now */
-	double *share; /* count × count: what those mapped to the two share; NULL: of no account */
-	unsigned *name_of; /* where those mapped to a sibling go instead */
+	unsigned count;	 /* number of siblings */
+	unsigned *start; /* first leaf of each sibling; count + 1 entries */
+	double *stay;	 /* count × count: load mapped to one sibling that now runs on the other */
+	double *share; /* count × count: communication of the threads mapped to the two; NULL:
+		        * ignored */
+	unsigned *name_of; /* new sibling of the threads mapped to each one */
 };
 
 static void free_family(struct family *family)
@@ -42,7 +43,7 @@ static bool holds(const struct family *family, int leaf)
 	return leaf >= (int)family->begin && leaf < (int)family->end;
 }
 
-/* The sibling that is the node, or the number of siblings. */
+/* Returns the sibling that is this node, or the number of siblings. */
 static unsigned sibling_of_node(const struct family *family, int node)
 {
 	const struct nm_hierarchy *tree = family->task->hierarchy;
@@ -53,7 +54,7 @@ static unsigned sibling_of_node(const struct family *family, int node)
 	return i;
 }
 
-/* Where partners can meet on either's node, the one that holds their memory is the better. */
+/* If partners can be placed together on either's node, the node of their memory is preferred. */
 static void sum_memory(struct family *family)
 {
 	const struct nm_task *task = family->task;
@@ -68,7 +69,7 @@ static void sum_memory(struct family *family)
 	}
 }
 
-/* A group goes where those of its threads that are bound may follow. */
+/* A group moves to a node to which its bound threads may follow. */
 static void sum_masks(struct family *family)
 {
 	const struct nm_task *task = family->task;
@@ -147,7 +148,7 @@ static double distance(const struct family *family, unsigned name_a, unsigned na
 				   tree->cpu[family->start[name_b]]);
 }
 
-/* By how much the cost rises when the siblings a and b change names. */
+/* Returns the increase of the cost if the siblings a and b are swapped. */
 static double rise_of_cost(const struct family *family, unsigned a, unsigned b)
 {
 	double rise = 0;
@@ -222,8 +223,8 @@ static int relabel_family(struct nm_task *task, unsigned level, unsigned begin, 
 	int r = begin_family(&family);
 	if (r < 0)
 		return r;
-	/* Each swap lowers the cost, or keeps it and raises what stays: it ends; the bound is for
-	 * rounding. */
+	/* Each swap lowers the cost, or keeps it and raises the load that stays, so that the loop
+	 * ends; the bound guards against rounding. */
 	for (unsigned pass = 0; pass < count && swap_once(&family); pass++)
 		;
 	apply(&family);

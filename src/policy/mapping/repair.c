@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Scotch knows no affinities: threads on CPUs that they may not use are moved, one after another.
- */
+/* Scotch does not support affinities: threads on CPUs that they may not use are moved one after
+ * another. */
 #include <math.h>
 
 #include "hierarchy.h"
 
-#define CROWDED 1.05 /* times the mean load of a CPU, or one thread's */
+#define CROWDED 1.05 /* factor of the mean load of a CPU, or of one thread's load */
 
 static bool may_run(const struct nm_task *task, size_t thread, int leaf)
 {
@@ -29,7 +29,7 @@ static double cost_at(const struct nm_task *task, size_t thread, int leaf)
 	return cost;
 }
 
-/* Uncrowded first, then near its partners, then where it is now, then the least load. */
+/* Criteria in order: not crowded, near its partners, on its current CPU, least load. */
 struct merit {
 	bool crowded, elsewhere;
 	double cost, load;

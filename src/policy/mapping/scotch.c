@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The door to Scotch. A context of our own per call, with its own generator seeded anew and one
- * thread: without it the outcome would depend on earlier calls and on the environment.
- */
+/* The interface to Scotch. Each call uses its own context with one thread and a newly seeded
+ * generator; otherwise the result would depend on earlier calls and on the environment. */
 #include <math.h>
 #include <scotch.h>
 #include <stdarg.h>
 
 #include "hierarchy.h"
 
-#define LOAD_UNIT 100 /* a CPU's worth of load */
+#define LOAD_UNIT 100 /* load of one CPU */
 #define LOAD_MOST (16 * LOAD_UNIT)
 #define WEIGHTS_MOST (1U << 29) /* Scotch sums weights in 32 bits */
-#define IMBALANCE 0.05		/* how much more than its share a CPU may get */
+#define IMBALANCE 0.05		/* by how much a CPU may exceed its share */
 
-/* Scotch's own versions write to stderr; its return values tell enough. */
+/* Scotch's own versions write to stderr; its return values are sufficient. */
 void SCOTCH_errorProg(const char *name)
 {
 	(void)name;
@@ -30,7 +28,7 @@ void SCOTCH_errorPrintW(const char *format, ...)
 	(void)format;
 }
 
-/* The graph as Scotch takes it; the arrays must outlive it. */
+/* The graph in Scotch's format; the arrays must outlive it. */
 struct arrays {
 	SCOTCH_Num *first, *partner, *weight, *load, *part;
 };
@@ -59,7 +57,7 @@ static int allocate(const struct nm_affinity_graph *graph, unsigned idle, struct
 		       : -ENOMEM;
 }
 
-/* By how many bits weights must shrink for their sum to fit. */
+/* Returns the number of bits by which weights must be shifted for their sum to fit. */
 static unsigned shrinkage(const struct nm_affinity_graph *graph)
 {
 	uint64_t sum = 0;
@@ -93,16 +91,16 @@ static void fill(const struct nm_task *task, unsigned idle, struct arrays *array
 	}
 }
 
-/* Every Scotch object, to be left in order whatever failed. */
+/* All Scotch objects, for a complete cleanup after any failure. */
 struct session {
 	SCOTCH_Context context;
 	SCOTCH_Graph graph, bound;
 	SCOTCH_Arch whole, present;
 	SCOTCH_Strat strategy;
-	unsigned begun; /* of these, in the order of init_all() */
+	unsigned begun; /* number of initialized objects, in the order of init_all() */
 };
 
-/* Only what was begun may be ended. */
+/* Frees the objects that were initialized. */
 static void end(struct session *session)
 {
 	if (session->begun > 4)
@@ -139,10 +137,10 @@ static bool init_all(struct session *session)
 	return true;
 }
 
-/* On failure nothing is left to end. */
+/* On failure nothing is left to free. */
 static int begin(struct session *session, uint32_t seed)
 {
-	/* Builds of Scotch differ in the width of its integers, under one name. */
+	/* Builds of Scotch use integers of different widths under the same library name. */
 	if (SCOTCH_numSizeof() != (int)sizeof(SCOTCH_Num))
 		return -ENOSYS;
 	if (!init_all(session) || SCOTCH_contextRandomClone(&session->context) ||
@@ -155,8 +153,8 @@ static int begin(struct session *session, uint32_t seed)
 	return 0;
 }
 
-/* The cost of an arc that crosses a level: the mean between nodes, then as nm_mapping_distance().
- */
+/* The cost of an arc that crosses a level: the mean distance between nodes, then as in
+ * nm_mapping_distance(). */
 static SCOTCH_Num crossing_cost(const struct nm_topology *topology, unsigned level)
 {
 	static const SCOTCH_Num within[NM_LEVELS] = {0, 10, 5, 2};
@@ -173,7 +171,7 @@ static SCOTCH_Num crossing_cost(const struct nm_topology *topology, unsigned lev
 	return pairs ? (SCOTCH_Num)(sum / pairs) : 1;
 }
 
-/* Levels at which nothing branches are no levels (section 3.4.1). */
+/* Levels without branches are omitted (section 3.4.1). */
 static int make_architecture(struct session *session, const struct nm_hierarchy *tree)
 {
 	SCOTCH_Num size[NM_LEVELS], cost[NM_LEVELS], levels = 0;
@@ -187,8 +185,8 @@ static int make_architecture(struct session *session, const struct nm_hierarchy 
 	return SCOTCH_archTleaf(&session->whole, levels, size, cost) ? -ENOMEM : 0;
 }
 
-/* Of an irregular machine, or one of which some CPUs are out of bounds, only the leaves that are
- * there. */
+/* Restricts the architecture to the existing leaves, if the machine is irregular or some CPUs may
+ * not be used. */
 static int keep_present(struct session *session, const struct nm_hierarchy *tree)
 {
 	nm_autofree SCOTCH_Num *places = calloc(tree->nr_leaves, sizeof(*places));
