@@ -7,17 +7,17 @@
 #define ELLIPSIS "\xe2\x80\xa6"
 #define ELLIPSIS_SIZE (sizeof(ELLIPSIS) - 1)
 #define MAX_UTF8 4
-#define MAX_PIECE (MAX_UTF8 * 4) /* four bytes of "\xNN" each */
+#define MAX_PIECE (MAX_UTF8 * 4) /* four bytes "\xNN" for each byte */
 
 struct range {
 	uint32_t first, last;
 };
 
-/* Valid code points that steer a terminal, reorder or hide text, or are no characters (ascending).
- */
+/* Valid code points that control a terminal, reorder or hide text, or are no characters
+ * (ascending). */
 static const struct range unprintable[] = {
 	{0x0000, 0x001f},   /* C0 controls */
-	{'\\', '\\'},	    /* ours: marks an escape */
+	{'\\', '\\'},	    /* marks an escape */
 	{0x007f, 0x009f},   /* DEL and C1 controls */
 	{0x00ad, 0x00ad},   /* soft hyphen */
 	{0x061c, 0x061c},   /* Arabic letter mark */
@@ -89,7 +89,8 @@ static size_t escape_bytes(char *out, const char *text, size_t length)
 	return length * 4;
 }
 
-/* One character of text, as it may be shown, in piece; returns how much of text it was. */
+/* Writes one character of the text to `piece`, in printable form. Returns how many bytes of the
+ * text it used. */
 static size_t next_piece(const char *text, size_t length, char *piece, size_t *ret_piece_size)
 {
 	uint32_t code;

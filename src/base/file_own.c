@@ -22,8 +22,8 @@ static int check_own(int directory, int fd)
 	return 0;
 }
 
-/* What root creates in the service's directory is the service's: else its next start could not read
- * it. */
+/* A file that root creates in the service's directory is given to the service's user, because its
+ * next start could not read it otherwise. */
 static int give_to_owner(int directory, int fd)
 {
 	struct stat parent;

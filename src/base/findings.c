@@ -15,7 +15,7 @@ const char *nm_severity_name(enum nm_severity severity)
 	return severity_names[severity];
 }
 
-/* NULL without memory. */
+/* Returns NULL if memory is short. */
 static char *__attribute__((format(printf, 1, 0))) write_text(const char *format, va_list arguments)
 {
 	char *text;
@@ -42,7 +42,7 @@ void nm_findings_add(struct nm_findings *findings, const char *check, enum nm_se
 		(struct nm_finding){.check = check, .severity = severity, .what = what};
 }
 
-/* Puts `text`, which it takes over, behind what is there. */
+/* Appends `text`, which it takes over. */
 static int append(char **place, char *text)
 {
 	nm_autofree char *more = text;
@@ -61,7 +61,7 @@ static int append(char **place, char *text)
 	return 0;
 }
 
-/* Once one is missing, what completes it must not go to the one before. */
+/* After a finding was lost, its evidence must not be added to the previous one. */
 static struct nm_finding *last(struct nm_findings *findings)
 {
 	if (findings->error < 0 || findings->count == 0)

@@ -43,7 +43,7 @@ double nm_rng_unit(struct nm_rng *rng)
 
 uint64_t nm_rng_below(struct nm_rng *rng, uint64_t bound)
 {
-	/* 2^64 mod bound values too many: dropping the lowest ones leaves a whole multiple of
+	/* 2^64 mod bound values are in excess: without the lowest ones, the rest is a multiple of
 	 * bound. */
 	uint64_t surplus = (0 - bound) % bound;
 	uint64_t drawn;

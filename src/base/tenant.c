@@ -20,7 +20,7 @@ static bool is(const char *name, size_t length, const char *wanted)
 	return length == strlen(wanted) && memcmp(name, wanted, length) == 0;
 }
 
-/* A directory of root's with one cgroup for each container, which belongs to no unit of systemd. */
+/* A directory of root with one cgroup per container, which belongs to no unit of systemd. */
 static bool is_parent_of_containers(const char *name, size_t length)
 {
 	static const char *const names[] = {"docker", "lxc",	    "kubepods",
@@ -45,7 +45,7 @@ static bool ends_domain(const char *name, size_t length)
 	return !ends_with(name, length, ".slice") && !is_parent_of_containers(name, length);
 }
 
-/* How long the path of the top-level cgroup is; 0: there is none. */
+/* Returns the length of the path of the top-level cgroup; 0: none. */
 static size_t domain_length(const char *cgroup)
 {
 	const char *place = cgroup;
@@ -80,7 +80,7 @@ bool nm_tenant_same(const struct nm_tenant *a, const struct nm_tenant *b)
 
 struct row {
 	uint64_t most;
-	uint64_t of_user; /* 0: as the rule has it */
+	uint64_t of_user; /* 0: by the general rule */
 };
 
 static const struct row rows[NM_SHARES] = {

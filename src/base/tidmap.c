@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define LEAF_SIZE (1U << NM_TIDMAP_LEAF_BITS)
-#define USED LEAF_SIZE /* behind the ids: how many of them are set */
+#define USED LEAF_SIZE /* follows the ids: number of ids that are set */
 
 int nm_tidmap_new(struct nm_tidmap **ret)
 {
@@ -26,7 +26,7 @@ void nm_tidmap_free(struct nm_tidmap *map)
 	free(map);
 }
 
-/* To a power of two of leaves, at least 32. */
+/* Grows to a power of two of leaves, at least 32. */
 static int grow(struct nm_tidmap *map, uint32_t leaf)
 {
 	uint32_t wanted = map->nr_leaves ? map->nr_leaves : 32;
@@ -69,8 +69,8 @@ void nm_tidmap_remove(struct nm_tidmap *map, uint32_t tid)
 	uint32_t *slot = &map->leaves[leaf][tid & (LEAF_SIZE - 1)];
 	map->leaves[leaf][USED] -= *slot != 0;
 	*slot = 0;
-	/* Numbers go round: without this, a long-lived map would hold a leaf for each thousand
-	 * there ever were. */
+	/* Numbers wrap around: without this, a long-lived map would keep a leaf for every 1024 ids
+	 * ever used. */
 	if (map->leaves[leaf][USED] == 0) {
 		free(map->leaves[leaf]);
 		map->leaves[leaf] = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads and their ids, and the cells of the matrix. */
+/* Threads with their ids, and the cells of the communication matrix. */
 #include "pairs.h"
 
 #define GROW_FACTOR 4U
@@ -45,8 +45,8 @@ void nm_affinity_configure(struct nm_affinity *affinity, const struct nm_config 
 
 /* ---- threads ---- */
 
-/* An id that no page remembers: it ended longer ago than sharing reaches, and its pairs are
- * cleared. */
+/* Returns an id that is in no page: its thread exited longer ago than the window for sharing, and
+ * its pairs have been cleared. */
 static uint16_t take_free(struct nm_affinity *affinity, uint32_t now_s)
 {
 	uint16_t id = affinity->first_free;
@@ -138,7 +138,7 @@ static uint32_t ids_of(uint16_t a, uint16_t b)
 	return a < b ? (uint32_t)a << 16 | b : (uint32_t)b << 16 | a;
 }
 
-/* The cell, or the free one where it belongs; there is always a free one. */
+/* Returns the cell, or the free one where it belongs; there is always a free one. */
 static struct nm_pair *cell(struct nm_pair *pairs, size_t slots, uint32_t ids)
 {
 	uint64_t mixed = ids * 0x9e3779b97f4a7c15ULL;
@@ -160,7 +160,7 @@ void nm_affinity_share(struct nm_affinity *affinity, uint16_t a, uint16_t b)
 		return;
 	struct nm_pair *pair = cell(affinity->pairs, affinity->slots, ids_of(a, b));
 	if (pair->ids == 0) {
-		/* Full tables are slow to search: the last eighth stays free. */
+		/* Full tables are slow to search, so the last eighth stays free. */
 		if (affinity->used >= affinity->slots / 8 * 7) {
 			affinity->lost++;
 			return;
@@ -193,7 +193,7 @@ int nm_affinity_age(struct nm_affinity *affinity)
 		if (!nm_pair_lives(affinity, pair))
 			continue;
 		pair.weight -= pair.weight >> 2;
-		/* Below 4 it cannot decay; it only takes room. */
+		/* A weight below 4 cannot decay, and would only use space. */
 		if (pair.weight < 4)
 			continue;
 		*cell(pairs, slots, pair.ids) = pair;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The store behind pages.h. Buckets of three pages, two cache lines each for up to five nodes: the
- * hash gives a page its bucket, and looking it up is one miss. Where a bucket is full its next
- * pages pass on to the buckets behind it, and it counts them, so that a search knows when to stop.
+ * The storage behind pages.h. Buckets of three pages take two cache lines each for up to five
+ * nodes. The hash of a page selects its bucket, so that a lookup costs one cache miss. If a bucket
+ * is full, further pages overflow to the buckets after it, and it counts them, so that a search
+ * knows when to stop.
  */
 #ifndef NUMA_MIGRD_MEMORY_BUCKET_H
 #define NUMA_MIGRD_MEMORY_BUCKET_H
@@ -10,33 +11,33 @@
 #include "numa-migrd/pages.h"
 
 #define NM_WAYS 3U
-#define NM_CHAIN 16U	   /* buckets in which a page may be */
-#define NM_PASSED_MANY 255 /* a count that has lost count, and stays */
+#define NM_CHAIN 16U	   /* number of buckets in which a page may be */
+#define NM_PASSED_MANY 255 /* a count that has overflowed, and no longer changes */
 #define NM_CACHE_LINE 64U
-/* Pages of 4 KiB within a huge page: for sharing alone. */
+/* Pages of 4 KiB within a huge page: used only for communication. */
 #define NM_PAGE_PART 3U
 
 enum {
 	NM_STATE_PENDING = 1,
 	NM_STATE_BARRED = 2,
 	NM_STATE_ALONE = 4,
-	NM_STATE_REVERSAL = 8, /* the unit of the three bits that count turns back */
+	NM_STATE_REVERSAL = 8, /* the unit of three bits that count reversals */
 	NM_STATE_REVERSALS = 0x38
 };
 
 struct nm_bucket {
 	uint64_t key[NM_WAYS];				/* 0: free */
-	uint16_t thread[NM_WAYS][NM_PAGE_SUBBLOCKS][2]; /* the latest, then the one before it */
+	uint16_t thread[NM_WAYS][NM_PAGE_SUBBLOCKS][2]; /* the latest, and the one before */
 	uint16_t home[NM_WAYS], previous[NM_WAYS];	/* node + 1; 0: not known */
-	uint16_t seen[NM_WAYS], barred[NM_WAYS];	/* last access, end of the bar; seconds */
+	uint16_t seen[NM_WAYS], barred[NM_WAYS]; /* last access, and end of the bar; seconds */
 	uint8_t stamp[NM_WAYS][NM_PAGE_SUBBLOCKS];	/* last access of the sub-block, seconds */
 	uint8_t state[NM_WAYS];
-	uint8_t passed;	  /* pages whose bucket this is, or lies before, kept behind it */
+	uint8_t passed;	  /* pages of this bucket or earlier ones that are stored after it */
 	uint8_t vector[]; /* NM_WAYS × nr_nodes: accesses */
 };
 
 struct nm_slot {
-	struct nm_bucket *bucket; /* NULL: nowhere */
+	struct nm_bucket *bucket; /* NULL: none */
 	unsigned way;
 };
 
@@ -48,13 +49,15 @@ struct nm_owner {
 	bool held;
 	uint16_t next_free;
 	struct nm_exclusivity summing, published;
-	uint64_t ping_pong; /* pages left alone, having gone back and forth */
+	uint64_t ping_pong; /* pages that are no longer moved because they moved back and forth */
 };
 
 struct nm_page_rules {
 	uint64_t max_tracked;
 	uint16_t
-		needed[256]; /* by the second most accesses: more than so many make the page move */
+		/* By the second highest number of accesses: the page moves if the highest one
+		 * exceeds this. */
+		needed[256];
 	uint32_t min_accesses;
 	uint16_t cooldown_s, decay_s;
 	uint8_t window_s;
@@ -63,22 +66,22 @@ struct nm_page_rules {
 
 struct nm_pages {
 	unsigned nr_nodes;
-	uint16_t *stand_in; /* by node: whose CPUs have its memory beside them */
+	uint16_t *stand_in; /* by node: the node with CPUs that represents it */
 	size_t stride;
 	uint8_t *buckets;
-	uint64_t nr_homes;   /* buckets that the hash gives; NM_CHAIN - 1 more lie behind them */
-	uint64_t used, dead; /* of the entries; `dead` belong to closed owners */
+	uint64_t nr_homes;   /* buckets selected by the hash; NM_CHAIN - 1 more follow them */
+	uint64_t used, dead; /* numbers of entries; `dead` belong to closed owners */
 	uint64_t limit;
 	uint64_t key[4];
 	struct nm_page_rules rules;
 	struct nm_owner *owners;
-	size_t owner_capacity, owner_count; /* index 0 is nobody */
-	/* Per owner and node, pages that live there: being summed up, and as published. */
+	size_t owner_capacity, owner_count; /* index 0 is not used */
+	/* Per owner and node, number of pages there: being summed up, and as published. */
 	uint32_t *summing_homes, *homes;
 	size_t home_rows;
 	uint16_t free_owner;
-	uint64_t cursor;	    /* of nm_pages_update() */
-	unsigned period_s, phase_s; /* of decay; how much of it is over now */
+	uint64_t cursor;	    /* position of nm_pages_update() */
+	unsigned period_s, phase_s; /* period of decay, and the part of it that has elapsed */
 	struct nm_pages_counts counts;
 };
 
@@ -102,7 +105,8 @@ static inline unsigned nm_key_size(uint64_t key)
 	return (unsigned)(key >> 44) & 3;
 }
 
-/* 44 bits of page number, two of size, 16 of owner. Bits above an address are a pointer's tag. */
+/* 44 bits of page number, two of size, 16 of owner. The bits above an address may be the tag of a
+ * pointer. */
 static inline uint64_t nm_page_key(const struct nm_page_id *page, unsigned size)
 {
 	static const uint8_t pages_bits[] = {0, 9, 18, 0};
@@ -119,10 +123,8 @@ static inline uint64_t nm_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/*
- * The bucket of a key: two keyed multiplications, scaled to the number of buckets. The constants
- * are any with many bits, so that small keys serve too.
- */
+/* The bucket of a key: two keyed multiplications, scaled to the number of buckets. The constants
+ * are arbitrary with many bits set, so that small keys also spread. */
 static inline uint64_t nm_bucket_of(const struct nm_pages *pages, uint64_t key)
 {
 	uint64_t mixed = nm_fold(key ^ pages->key[0], pages->key[1] ^ 0x9e3779b97f4a7c15ULL);
@@ -136,10 +138,8 @@ static inline uint16_t nm_age(uint32_t now_s, uint16_t then_s)
 	return (uint16_t)((uint16_t)now_s - then_s);
 }
 
-/*
- * Halvings due since then: one at each multiple of the period on the clock, `phase_s` seconds ago
- * the latest.
- */
+/* Number of halvings due since then: one at each multiple of the period on the clock, the latest
+ * one `phase_s` seconds ago. */
 static inline unsigned nm_halvings(const struct nm_pages *pages, uint32_t now_s, uint16_t then_s)
 {
 	uint32_t age = nm_age(now_s, then_s), phase = pages->phase_s;
@@ -147,8 +147,8 @@ static inline unsigned nm_halvings(const struct nm_pages *pages, uint32_t now_s,
 	return age <= phase ? 0 : (age - phase + pages->period_s - 1) / pages->period_s;
 }
 
-/* The ways that hold the key (0: the free ones), as bits: which one is a branch nobody can predict.
- */
+/* The ways that hold the key (0: the free ones), as bits, because a branch on them would be
+ * unpredictable. */
 static inline unsigned nm_bucket_match(const struct nm_bucket *bucket, uint64_t key)
 {
 	unsigned match = 0;
@@ -158,7 +158,7 @@ static inline unsigned nm_bucket_match(const struct nm_bucket *bucket, uint64_t 
 	return match;
 }
 
-/* Of the hot path, and therefore here. */
+/* Inline because it is on the hot path. */
 static inline struct nm_slot nm_store_find(const struct nm_pages *pages, uint64_t key,
 					   uint64_t home)
 {
@@ -173,18 +173,19 @@ static inline struct nm_slot nm_store_find(const struct nm_pages *pages, uint64_
 	return (struct nm_slot){NULL, 0};
 }
 
-/* Room for `limit` pages, empty. */
+/* Allocates an empty store for `limit` pages. */
 int nm_store_new(struct nm_pages *pages, uint64_t limit);
 
-/* Makes it a store for `limit` pages and takes the pages over, the coldest as far as there is room.
- */
+/* Changes the size to `limit` pages and keeps the pages. If there is not enough room, the coldest
+ * are dropped. */
 int nm_store_resize(struct nm_pages *pages, uint64_t limit, uint32_t now_s);
 
-/* An empty entry for a key that is not there; nowhere: there is no room for this owner. */
+/* Adds an empty entry for a key that is not present. Returns no bucket if there is no room for this
+ * owner. */
 struct nm_slot nm_store_add(struct nm_pages *pages, uint64_t key, uint64_t home, uint32_t now_s);
 void nm_store_remove(struct nm_pages *pages, struct nm_slot slot);
 
-/* The rule (page_rule.c): where the page should be, -1: where it is. */
+/* The rule (page_rule.c): returns the node to which the page should move, or -1. */
 int nm_rule_target(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s);
 void nm_rule_set(struct nm_page_rules *rules, const struct nm_config *config);
 void nm_rule_moved(struct nm_pages *pages, struct nm_slot slot, unsigned node);

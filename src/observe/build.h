@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of a snapshot under construction; each fills its arrays of storage->view. */
+/* The parts of a snapshot under construction; each function fills its arrays of storage->view. */
 #ifndef NM_SNAPSHOT_BUILD_H
 #define NM_SNAPSHOT_BUILD_H
 
 #include "numa-migrd/snapshot.h"
 
 struct nm_snapshot_storage {
-	struct nm_snapshot view; /* what the world sees */
+	struct nm_snapshot view; /* the public part */
 	double *accesses;	 /* nr_threads × nr_nodes */
 	uint32_t *fresh;
 	char (*comms)[NM_COMM_BYTES]; /* per process */
 };
 
-/* Fills threads; their `process` and the processes are nm_snapshot_fill_processes()'s. */
+/* Fills the threads, except for their `process`, which nm_snapshot_fill_processes() sets together
+ * with the processes. */
 void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			      struct nm_snapshot_storage *storage);
 int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
 			       struct nm_snapshot_storage *storage);
 
-/* The O of P: O_R where the setting says so or floating-point operations are not sampled, else O_F.
- */
+/* Returns the O of P: O_R if the setting requires it or floating-point operations are not sampled,
+ * otherwise O_F. */
 double nm_snapshot_operations(const struct nm_config *config, const struct nm_figures *figures);
 
-/* P, its means and its sum (algorithms.md section 1); needs threads and processes. */
+/* Computes P, its means and its sum (algorithms.md section 1) from threads and processes. */
 void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 				  struct nm_snapshot_storage *storage);
 
-/* Marks as free what a node has of CPUs beside the idle ones; needs busy shares and homes. */
+/* Marks the CPUs that are free by the idle time of a node, in addition to the idle ones; needs busy
+ * shares and main CPUs. */
 void nm_snapshot_fill_free(const struct nm_config *config, struct nm_snapshot *view);
 
-/* Needs the threads. -ENOMEM. */
+/* Needs the threads. Returns 0 or -ENOMEM. */
 int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 			  struct nm_snapshot_storage *storage);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a set of CPUs is worth, in cores. */
+/* Computes the capacity of a set of CPUs in cores. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ struct capacity {
 	unsigned cores, siblings;
 };
 
-/* Of the usable CPUs in the set, NULL: of all; the first of each core counts as the core. */
+/* Counts the usable CPUs in the set (NULL: all); the first CPU of each core counts as the core. */
 static int count_cores(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus,
 		       struct capacity *ret)
 {
@@ -34,7 +34,7 @@ static int count_cores(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t 
 	return 0;
 }
 
-/* An unknown share counts as a whole. */
+/* An unknown share counts as fully busy. */
 static double busy_cpus(const struct nm_snapshot *snapshot)
 {
 	double busy = 0;

@@ -3,7 +3,7 @@
 
 #include "numa-migrd/contention.h"
 
-#define CONTENTION_SHARE 0.7 /* of all accesses, from which on a node is too busy */
+#define CONTENTION_SHARE 0.7 /* share of all accesses from which a node counts as overloaded */
 
 struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
 				      const struct nm_config *config)
@@ -34,7 +34,8 @@ int nm_contention_target(const struct nm_region *region, unsigned nr_nodes,
 	if (target != NM_REGION_NOWHERE || contention->busiest < 0 ||
 	    region->node != contention->busiest || region->second < 0)
 		return target;
-	/* What can still be split may turn out to be several nodes' own, and so may its halves. */
+	/* A region that can be split may consist of parts that single nodes use, and so may its
+	 * halves. */
 	if (!region->whole || !(region->by_halves < config->pages.region_exclusivity) ||
 	    region->end - region->start < NM_REGION_LEAST_BYTES ||
 	    region->samples < NM_REGION_LEAST_SAMPLES)

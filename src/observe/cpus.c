@@ -8,7 +8,7 @@ static double busy_share_of(const struct nm_snapshot_input *input, unsigned cpu)
 	return input->busy_share ? input->busy_share[cpu] : (double)NAN;
 }
 
-/* Unknown counts as busy. At free_max = 0 (the paper) only a CPU where nothing ran is idle. */
+/* Unknown counts as busy. With free_max = 0 (the paper) only a CPU on which nothing ran is idle. */
 static bool is_idle(double busy_share, double free_max)
 {
 	return busy_share < free_max || busy_share <= 0;
@@ -24,7 +24,7 @@ static void fill_cpu(const struct nm_snapshot_input *input, unsigned cpu, struct
 	ret->usable = ret->node >= 0 && hwloc_bitmap_isset(input->topology->usable, cpu);
 }
 
-/* Orders the threads by home CPU: a counting sort, which keeps the order of their ids. */
+/* Sorts the threads by main CPU, with a counting sort, which keeps the order of their ids. */
 static void group_home_threads(struct nm_snapshot *view, unsigned nr_cpus)
 {
 	for (size_t i = 0; i < view->nr_threads; i++)
@@ -44,7 +44,7 @@ static void group_home_threads(struct nm_snapshot *view, unsigned nr_cpus)
 	}
 }
 
-/* The counter of busy CPUs in this CPU's core, or NULL for a CPU without one. */
+/* Returns the counter of busy CPUs of this CPU's core, or NULL for a CPU without one. */
 static unsigned *core_counter(const struct nm_topology *topology, unsigned *counters, unsigned cpu)
 {
 	int core = topology->cpus[cpu].core;

@@ -15,6 +15,7 @@ void nm_exclusivity_add(struct nm_exclusivity *sums, uint32_t most, uint32_t tot
 
 double nm_exclusivity_average(const struct nm_exclusivity *sums)
 {
-	/* A page's exclusivity times its accesses is the accesses of its foremost node. */
+	/* The exclusivity of a page, multiplied by its accesses, is the number of accesses by its
+	 * main node. */
 	return sums->accesses ? (double)sums->most / (double)sums->accesses : (double)NAN;
 }

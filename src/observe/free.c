@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Free CPUs by the idle time of a whole node: a thread that wanders between two CPUs leaves neither
- * idle, and yet one of the two is free.
- */
+/* Determines which CPUs are free from the idle time of a whole node: a thread that alternates
+ * between two CPUs leaves neither idle, although one CPU is free. */
 #include "build.h"
 
-/*
- * A CPU busier than this is never free: that many CPUs are a little idle is no room for one more
- * thread. Two threads that wander among three CPUs leave each of them so busy.
- */
+/* A CPU busier than this is never free: a small idle share on many CPUs is no room for another
+ * thread. Two threads that alternate among three CPUs cause this share on each. */
 #define BUSY_MAX 0.67
 
-/* What a set of CPUs of one node adds up to. */
+/* Sums over a set of CPUs of one node. */
 struct share {
 	unsigned cpus;
-	unsigned idle_cpus; /* each by itself */
-	unsigned at_work;   /* managed threads at home on them that ran enough to want one */
+	unsigned idle_cpus; /* CPUs that are idle individually */
+	unsigned at_work; /* managed threads with these main CPUs that ran enough to demand a CPU */
 	double idle;	    /* in CPUs */
 };
 
@@ -49,8 +45,8 @@ static struct share share_of(const struct nm_snapshot *view, unsigned node)
 	return share;
 }
 
-/* How many CPUs the idle time makes, and no more than are left by those who have their home here.
- */
+/* Returns the number of CPUs that the idle time covers, limited to those not demanded by the
+ * threads that run here. */
 static unsigned free_cpus_of(const struct nm_snapshot *view, const struct share *share)
 {
 	unsigned left = share->cpus > share->at_work ? share->cpus - share->at_work : 0;
@@ -70,7 +66,8 @@ static bool is_better(const struct nm_snapshot *view, int cpu, int than)
 	return view->cpus[cpu].busy_share < view->cpus[than].busy_share;
 }
 
-/* The least busy one that is not free yet, nobody's home if there is such a one; or -1. */
+/* Returns the least busy CPU that is not yet free, if possible one that is not the main CPU of a
+ * thread; or -1. */
 static int next_free(const struct nm_snapshot *view, unsigned node)
 {
 	hwloc_const_bitmap_t cpus = view->topology->nodes[node].cpus;

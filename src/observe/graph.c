@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the matrix to the graph that is mapped, and its figures. */
+/* Converts the matrix to the graph for thread placement, and computes metrics of it. */
 #include <math.h>
 #include <string.h>
 
@@ -11,11 +11,11 @@ struct arc {
 	uint32_t weight, partner;
 };
 
-/* The strongest pairs of each thread so far: a heap each, the weakest on top. */
+/* The strongest pairs of each thread so far: a heap each, with the weakest on top. */
 struct selection {
 	size_t nr_threads;
 	unsigned partners;
-	uint32_t *vertex_of; /* by id: index into the threads, or NOBODY */
+	uint32_t *vertex_of; /* by id: index of the thread, or NOBODY */
 	uint32_t *count;
 	struct arc *arcs; /* nr_threads × partners */
 };
@@ -43,8 +43,8 @@ static uint32_t *vertices_by_id(const struct nm_affinity *affinity, const uint32
 	return vertex_of;
 }
 
-/* Of equal weights the lower partner is the stronger, so that the order of the cells is no matter.
- */
+/* Of equal weights, the pair with the lower partner is stronger, so that the order of the cells has
+ * no effect. */
 static bool is_weaker(struct arc a, struct arc b)
 {
 	return a.weight != b.weight ? a.weight < b.weight : a.partner > b.partner;
@@ -126,7 +126,7 @@ static bool has_partner(const struct selection *selection, uint32_t vertex, uint
 	return false;
 }
 
-/* Calls on_edge for each selected pair once, by whichever end has it first. */
+/* Calls on_edge once for each selected pair, for the end that has it first. */
 static void for_edges(const struct selection *selection, struct nm_affinity_graph *graph,
 		      void (*on_edge)(struct nm_affinity_graph *graph, uint32_t a, struct arc arc))
 {
@@ -144,7 +144,9 @@ static void count_edge(struct nm_affinity_graph *graph, uint32_t a, struct arc a
 	graph->first[arc.partner + 1]++;
 }
 
-/* first[v + 1] serves as the end of v's row so far; when all are put it is that. */
+/*
+ * first[v + 1] is the current end of v's row, and its final value when all edges have been added.
+ */
 static void put_edge(struct nm_affinity_graph *graph, uint32_t a, struct arc arc)
 {
 	uint32_t at = graph->first[a + 1]++, back = graph->first[arc.partner + 1]++;
@@ -154,7 +156,7 @@ static void put_edge(struct nm_affinity_graph *graph, uint32_t a, struct arc arc
 	graph->weight[at] = graph->weight[back] = arc.weight;
 }
 
-/* Insertion: rows are short and nearly in order. */
+/* Insertion sort: rows are short and nearly sorted. */
 static void sort_row(struct nm_affinity_graph *graph, uint32_t vertex)
 {
 	uint32_t begin = graph->first[vertex], end = graph->first[vertex + 1];
@@ -229,10 +231,8 @@ void nm_affinity_graph_free(struct nm_affinity_graph *graph)
 
 /* ---- equations 1 and 2 ---- */
 
-/*
- * Σ_j (mean − M_ij)² over n cells is Σ_j M_ij² − (Σ_j M_ij)²/n: only cells that are not zero need
- * looking at.
- */
+/* Σ_j (mean − M_ij)² over n cells equals Σ_j M_ij² − (Σ_j M_ij)²/n, so that only nonzero cells must
+ * be visited. */
 static void sum_rows(const double *sums, size_t nr_threads, double squares, struct nm_sharing *ret)
 {
 	double count = (double)nr_threads, total = 0, sum_squares = 0;

@@ -5,7 +5,7 @@
 #include "numa-migrd/tidmap.h"
 
 #define BATCH 64U
-#define TEND_SHARE 0.1 /* of the table looked after in each interval */
+#define TEND_SHARE 0.1 /* share of the table scanned in each interval */
 
 struct process {
 	struct nm_memory_process shown;
@@ -21,7 +21,7 @@ struct nm_memory {
 	struct nm_tidmap *owner_of; /* pid → owner */
 	uint32_t now_s;
 
-	struct nm_memory_thread *threads; /* followed, ascending tid */
+	struct nm_memory_thread *threads; /* followed threads, ascending tid */
 	size_t nr_threads;
 	struct process *processes; /* ascending pid */
 	size_t nr_processes;
@@ -82,7 +82,7 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 	nm_affinity_configure(memory->affinity, config);
 }
 
-/* ---- who is followed ---- */
+/* ---- followed threads ---- */
 
 static int compare_numbers(uint32_t a, uint32_t b)
 {
@@ -137,7 +137,7 @@ static int open_process(struct nm_memory *memory, struct process *process)
 	return 0;
 }
 
-/* Groups the threads by process, keeping what is known of processes that were there before. */
+/* Groups the threads by process, and keeps the data of known processes. */
 static size_t group(struct nm_memory *memory, const struct nm_memory_thread *sorted, size_t count,
 		    struct process *processes, uint32_t *tids)
 {
@@ -152,7 +152,7 @@ static size_t group(struct nm_memory *memory, const struct nm_memory_thread *sor
 			processes[used].first_tid = i;
 			processes[used++].shown.nr_threads = 0;
 			if (old)
-				old->shown.owner = 0; /* handed over: not to be closed */
+				old->shown.owner = 0; /* ownership was transferred */
 		}
 		processes[used - 1].shown.nr_threads++;
 	}
@@ -204,7 +204,7 @@ static int set_processes(struct nm_memory *memory, const struct nm_memory_thread
 	return open_new(memory);
 }
 
-/* Both lists ascend by tid: one walk tells who came and who went. */
+/* Both lists are in ascending tid order: one pass finds added and removed threads. */
 static int set_threads(struct nm_memory *memory, const struct nm_memory_thread *threads,
 		       size_t count)
 {
@@ -220,7 +220,8 @@ static int set_threads(struct nm_memory *memory, const struct nm_memory_thread *
 			nm_affinity_leave(memory->affinity, memory->threads[old++].tid,
 					  memory->now_s);
 		if (old < memory->nr_threads && memory->threads[old].tid == threads[i].tid) {
-			/* The number of a thread that has ended and of a new one. */
+			/* The number belonged to a thread that has exited, and now belongs to a new
+			 * one. */
 			if (memory->threads[old].pid != threads[i].pid)
 				nm_affinity_leave(memory->affinity, threads[i].tid, memory->now_s);
 			old++;
@@ -358,7 +359,7 @@ int nm_memory_update(struct nm_memory *memory)
 	return nm_pages_update(memory->pages, memory->now_s, TEND_SHARE);
 }
 
-/* ---- what follows ---- */
+/* ---- queries ---- */
 
 size_t nm_memory_processes(const struct nm_memory *memory, const struct nm_memory_process **ret)
 {
@@ -393,7 +394,7 @@ void nm_memory_settle(struct nm_memory *memory, size_t index, enum nm_page_outco
 	struct nm_memory_wanted *wanted = &memory->wanted[index];
 
 	wanted->settled = true;
-	/* Meanwhile it may have made room, or its process may have ended. */
+	/* The page may have been evicted, or its process may have exited. */
 	(void)nm_pages_settle(memory->pages, memory->now_s, &wanted->page, outcome, node);
 }
 

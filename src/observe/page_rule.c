@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* When a page belongs elsewhere (kMAF, section 3.3, equation 6), and what keeps it from dancing. */
+/*
+ * Determines when a page should move (kMAF, section 3.3, equation 6), and prevents repeated moves.
+ */
 #include <math.h>
 
 #include "bucket.h"
 
-/* A page is left alone once it went back and forth twice. Back and forth once is one turn back at
- * its end, the second time two more. */
+/* A page is no longer moved after it has moved back and forth twice. The first time ends with one
+ * reversal, the second adds two. */
 #define REVERSALS_MOST 3U
 
 static uint16_t whole_seconds(double seconds)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Owners, counting, and housekeeping of the table of pages. */
+/* The table of pages: owners, counting, and housekeeping. */
 #include <string.h>
 
 #include "bucket.h"
 
 #define LIMIT_MIN 1024U
-#define GROW_DIVISOR 16U /* the first table is for so small a part of max_tracked, */
-#define GROW_FACTOR 4U	 /* and each further one so much larger */
-#define BATCH 64U	 /* accesses whose buckets are fetched at a time */
-#define NEAR 8U		 /* of these, those about to be counted */
+#define GROW_DIVISOR 16U /* the first table is for this fraction of max_tracked */
+#define GROW_FACTOR 4U	 /* growth factor of the table */
+#define BATCH 64U	 /* number of accesses whose buckets are prefetched together */
+#define NEAR 8U		 /* accesses ahead of the one being counted */
 
 static uint64_t first_limit(uint64_t most)
 {
@@ -27,7 +27,7 @@ static uint32_t *homes_row(const struct nm_pages *pages, uint32_t *homes, size_t
 	return homes + owner * pages->nr_nodes;
 }
 
-/* A row for each owner that there is room for. */
+/* Allocates a row for each possible owner. */
 static int grow_homes(struct nm_pages *pages)
 {
 	uint32_t **tables[] = {&pages->summing_homes, &pages->homes};
@@ -135,7 +135,7 @@ void nm_pages_close(struct nm_pages *pages, uint16_t id)
 	if (!is_live(pages, id))
 		return;
 	struct nm_owner *owner = &pages->owners[id];
-	/* The number is given anew when the last of the pages has made room. */
+	/* The number is reused when the last of the pages has been dropped. */
 	owner->state = owner->pages ? NM_OWNER_DEAD : NM_OWNER_FREE;
 	pages->dead += owner->pages;
 	if (owner->pages == 0) {
@@ -166,7 +166,7 @@ static void count_access(const struct nm_pages *pages, struct nm_slot slot, uint
 
 	if (halvings && pages->rules.decays)
 		halve(vector, pages->nr_nodes, halvings);
-	/* A counter that stood still at its end could never be outvoted. */
+	/* A counter stuck at its maximum could never be exceeded. */
 	if (vector[touch->node] == UINT8_MAX)
 		halve(vector, pages->nr_nodes, 1);
 	vector[touch->node]++;
@@ -174,7 +174,8 @@ static void count_access(const struct nm_pages *pages, struct nm_slot slot, uint
 		slot.bucket->home[slot.way] = (uint16_t)(touch->page_node + 1);
 }
 
-/* Must be called before the entry is marked as seen now: eight bits of a stamp go round. */
+/* Must be called before the entry is marked as seen now, because the stamps of eight bits wrap
+ * around. */
 static void forget_old_threads(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
 {
 	struct nm_bucket *bucket = slot.bucket;
@@ -182,7 +183,7 @@ static void forget_old_threads(const struct nm_pages *pages, struct nm_slot slot
 
 	if (nm_age(now_s, bucket->seen[slot.way]) > window_s)
 		window_s = -1;
-	/* No branches: whether a sub-block was touched of late is anyone's guess. */
+	/* No branches, because whether a sub-block was touched recently is unpredictable. */
 	for (unsigned i = 0; i < NM_PAGE_SUBBLOCKS; i++) {
 		uint8_t idle = (uint8_t)((uint8_t)now_s - bucket->stamp[slot.way][i]);
 		uint16_t keep = (uint16_t) - (idle <= window_s);
@@ -191,8 +192,8 @@ static void forget_old_threads(const struct nm_pages *pages, struct nm_slot slot
 	}
 }
 
-/* Section 3.2: the thread becomes the sub-block's latest; returns the thread with which it shares.
- */
+/* Section 3.2: records the thread as the sub-block's latest, and returns the thread with which it
+ * shares. */
 static uint16_t note_thread(struct nm_slot slot, uint32_t now_s, const struct nm_page_touch *touch)
 {
 	unsigned block =
@@ -208,7 +209,7 @@ static uint16_t note_thread(struct nm_slot slot, uint32_t now_s, const struct nm
 	return latest;
 }
 
-/* The page's entry, made where there is none yet, ready for an access now. */
+/* Returns the entry of the page, prepared for an access now; creates it if necessary. */
 static struct nm_slot entry_for(struct nm_pages *pages, uint64_t key, uint64_t home, uint32_t now_s)
 {
 	struct nm_slot slot = nm_store_find(pages, key, home);
@@ -223,7 +224,7 @@ static struct nm_slot entry_for(struct nm_pages *pages, uint64_t key, uint64_t h
 	return slot;
 }
 
-/* Where an access is counted: its page, and a part of it where that is huge. */
+/* The entries that count an access: its page and, if that is huge, a part of it. */
 struct visit {
 	uint64_t page_key, page_home, part_key, part_home;
 };
@@ -234,11 +235,11 @@ static void set_time(struct nm_pages *pages, uint32_t now_s)
 	pages->phase_s = now_s % pages->period_s;
 }
 
-/* A function that only fetches ahead has no effect in the compiler's eyes: not inlined, it is
- * dropped. */
+/* The compiler considers a function that only prefetches to have no effect, and drops it unless it
+ * is inlined. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* The lines of a bucket that a machine of five nodes has; more follow by themselves. */
+/* Prefetches the lines of a bucket for up to five nodes; the hardware fetches further lines. */
 static ALWAYS_INLINE void fetch(const struct nm_pages *pages, uint64_t index)
 {
 	const uint8_t *bucket = pages->buckets + index * pages->stride;
@@ -247,8 +248,8 @@ static ALWAYS_INLINE void fetch(const struct nm_pages *pages, uint64_t index)
 	__builtin_prefetch(bucket + NM_CACHE_LINE);
 }
 
-/* One page in seven is in the bucket behind its own: waiting for that costs more than to fetch it
- * always. */
+/* One page in seven is in the bucket after its own: waiting for it would cost more than always
+ * fetching it. */
 static ALWAYS_INLINE void fetch_both(const struct nm_pages *pages, uint64_t home)
 {
 	fetch(pages, home);
@@ -279,8 +280,8 @@ static ALWAYS_INLINE void approach_key(const struct nm_pages *pages, uint64_t ke
 		fetch(pages, home + 2);
 }
 
-/* The second look ahead: the bucket has arrived, and if the page is not there the next one is due.
- */
+/* The second prefetch: the bucket has arrived, and the next one is fetched if the page is not in
+ * it. */
 static ALWAYS_INLINE void approach(const struct nm_pages *pages, const struct visit *visit)
 {
 	approach_key(pages, visit->page_key, visit->page_home);
@@ -452,7 +453,7 @@ static void end_round(struct nm_pages *pages)
 	memset(pages->summing_homes, 0, pages->owner_count * row_bytes(pages));
 }
 
-/* The size that the table should have now. */
+/* Returns the current target size of the table. */
 static uint64_t wanted_limit(const struct nm_pages *pages)
 {
 	uint64_t most = pages->rules.max_tracked;

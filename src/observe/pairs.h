@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cells of the affinity matrix that are not zero, each pair once. */
+/* The nonzero cells of the communication matrix, each pair once. */
 #ifndef NUMA_MIGRD_MEMORY_PAIRS_H
 #define NUMA_MIGRD_MEMORY_PAIRS_H
 
@@ -10,23 +10,24 @@
 #define NM_PAIRS_MOST ((size_t)1 << 21)
 
 struct nm_pair {
-	uint32_t ids; /* the lower id << 16 | the higher; 0: free */
+	uint32_t ids; /* lower id << 16 | higher id; 0: free */
 	uint32_t weight;
 };
 
 struct nm_vertex {
-	uint32_t tid;	     /* 0: ended, or never given */
-	uint32_t left_s;     /* when it ended, */
-	uint32_t left_aging; /* and after how many agings */
+	uint32_t tid;	     /* 0: exited, or never assigned */
+	uint32_t left_s;     /* time of its exit */
+	uint32_t left_aging; /* number of agings at its exit */
 	uint16_t next_free;
 };
 
 struct nm_affinity {
-	struct nm_pair *pairs; /* `slots` of them, a power of two; probed one after another */
+	struct nm_pair *pairs; /* `slots` entries, a power of two; linear probing */
 	size_t slots, used;
-	struct nm_vertex *vertices; /* by id; 0 is nobody */
+	struct nm_vertex *vertices; /* by id; 0 is not used */
 	size_t vertex_capacity, vertex_count, live;
-	uint16_t first_free, last_free; /* ended ones, in the order of their ends; 0: none */
+	uint16_t first_free, last_free; /* list of exited threads, in the order of their exits; 0:
+					 * none */
 	struct nm_tidmap *id_of;
 	uint32_t window_s, agings;
 	uint64_t lost;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* P, relative and global performance (lbma-imar2 section 4.3, equations 2–8). */
+/* P, and relative and global performance (lbma-imar2 section 4.3, equations 2–8). */
 #include <math.h>
 
 #include "build.h"
@@ -19,7 +19,7 @@ double nm_snapshot_operations(const struct nm_config *config, const struct nm_fi
 {
 	if (config->threads.performance == NM_PERFORMANCE_PRODUCT_INSTRUCTIONS)
 		return figures->instructions;
-	/* Intensity names no O of its own. */
+	/* With intensity, O is not defined by the setting. */
 	if (config->threads.performance == NM_PERFORMANCE_INTENSITY && isnan(figures->operations))
 		return figures->instructions;
 	return figures->operations;
@@ -33,7 +33,7 @@ static bool has_latencies(const struct nm_snapshot *view)
 	return false;
 }
 
-/* A source of memory samples that never tells a latency gives no L, whatever else it gives. */
+/* A source of memory samples that never contains a latency provides no L. */
 static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_snapshot *view)
 {
 	if (view->has_latencies || input->had_latencies)
@@ -41,14 +41,15 @@ static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_
 	return input->kinds & ~BIT(MEMORY);
 }
 
-/* This interval's latency if it has enough samples, so that P follows the program at once. */
+/* Returns this interval's latency if it has enough samples, so that P follows changes of the
+ * program at once. */
 static double latency_of(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
 	return thread->latency_samples >= config->threads.min_samples ? thread->latency
 								      : thread->recent_latency;
 }
 
-/* The paper prints P := L (equation 5), but P is to grow. */
+/* The paper prints P := L (equation 5), but P must increase with the performance. */
 static double performance_of(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
 	double latency = latency_of(config, thread);
@@ -69,7 +70,8 @@ static double performance_of(const struct nm_config *config, const struct nm_sna
 	return NAN;
 }
 
-/* Latency samples where there are any: the accesses behind the local share are DRAM's alone. */
+/* Uses latency samples if there are any: the accesses of the local access ratio are only those
+ * served by DRAM. */
 static bool has_evidence(const struct nm_config *config, const struct nm_snap_thread *thread,
 			 bool by_latency)
 {
@@ -78,17 +80,17 @@ static bool has_evidence(const struct nm_config *config, const struct nm_snap_th
 	return thread->access_samples >= (double)config->threads.min_samples;
 }
 
-/* Accesses at each node: this interval's if they are enough, so that P follows the program at once.
- */
+/* Accesses to each node: those of this interval if they suffice, so that P follows changes of the
+ * program at once. */
 static double accesses_at(const struct nm_snap_thread *thread, int node, bool fresh)
 {
 	return fresh ? thread->fresh[node] : thread->accesses[node];
 }
 
 /*
- * The distance of local memory by the mean distance of the accesses: 1 where all are local. The
- * bare share of local ones would call every node but one equally bad, and a ratio of two shares
- * near 0 means nothing.
+ * The distance of local memory divided by the mean distance of the accesses; 1 if all are local.
+ * The local access ratio alone would rate all remote nodes equally, and a ratio of two values near
+ * 0 has no meaning.
  */
 static double locality_of(const struct nm_snapshot_input *input,
 			  const struct nm_snap_thread *thread)
@@ -107,7 +109,7 @@ static double locality_of(const struct nm_snapshot_input *input,
 	return accesses * nm_topology_distance(topology, home, home) / distance;
 }
 
-/* With threads that wait for a CPU, how much of one they get counts as much. */
+/* If threads wait for CPUs, their share of a CPU is equally important. */
 static double stand_in(const struct nm_snapshot_input *input, const struct nm_snap_thread *thread)
 {
 	double locality = locality_of(input, thread);
@@ -116,7 +118,7 @@ static double stand_in(const struct nm_snapshot_input *input, const struct nm_sn
 	return locality;
 }
 
-/* Threads that queue run little, and how little is what balancing is judged by. */
+/* Threads that queue run little, and balancing is judged by how much they run. */
 static bool has_run(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
 	return thread->active ||

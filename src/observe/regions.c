@@ -4,10 +4,11 @@
 
 #include "numa-migrd/regions.h"
 
-/* Accesses by node that are of the whole region, not known of which half; and of each half. */
-/* In each half of a range that is to be split. */
+/* Accesses by node of the whole region whose half is not known, and of each half. */
+/* minimum number of samples in each half of a range to be split */
 #define SPLIT_SAMPLES 8
-/* Neighbouring ranges of a node are one if their exclusivity differs by no more. */
+/* Neighbouring ranges of a node are merged if the difference of their exclusivities is at most
+ * this. */
 #define MERGE_BAND 0.1
 
 enum { WHOLE, LEFT, RIGHT, PARTS };
@@ -20,7 +21,7 @@ struct bounds {
 
 struct list {
 	struct bounds *items;
-	double *counts; /* PARTS × nr_nodes each */
+	double *counts; /* PARTS × nr_nodes values per region */
 	size_t count, capacity;
 };
 
@@ -110,7 +111,7 @@ static void add(double *to, const double *counts, unsigned nr_nodes)
 		to[k] += counts[k];
 }
 
-/* The last region of `list` takes a share of the accesses of `index` in the old one. */
+/* Adds a share of the accesses of region `index` in the old list to the last region of `list`. */
 static void inherit(const struct nm_regions *regions, struct list *list, size_t index, double share)
 {
 	double *whole = counts_of(regions, list, list->count - 1, WHOLE);
@@ -121,7 +122,7 @@ static void inherit(const struct nm_regions *regions, struct list *list, size_t 
 			whole[k] += share * parts[part * regions->nr_nodes + k];
 }
 
-/* And exactly as they are, halves and all. */
+/* Copies a region exactly, including its halves. */
 static int append_copy(const struct nm_regions *regions, struct list *list, size_t index)
 {
 	int r = append(regions, list, regions->list.items[index]);
@@ -133,7 +134,7 @@ static int append_copy(const struct nm_regions *regions, struct list *list, size
 	return r;
 }
 
-/* ---- what a region's accesses say ---- */
+/* ---- evaluation of accesses ---- */
 
 struct tally {
 	double samples, most, next;
@@ -181,7 +182,8 @@ static double exclusivity_of(struct tally tally)
 	return tally.samples > 0 ? tally.most / tally.samples : (double)NAN;
 }
 
-/* Where the region would be split: at the page boundary next below its middle; or its start. */
+/* Returns the address at which the region would be split: the page boundary at or below its middle;
+ * or its start. */
 static uint64_t middle_of(const struct bounds *bounds)
 {
 	uint64_t middle = bounds->start + (bounds->end - bounds->start) / 2;
@@ -200,7 +202,7 @@ static struct bounds bounds_of(const struct nm_range *range, uint64_t start, uin
 	return (struct bounds){start, end, page_bytes, .placed = NM_REGION_NOWHERE};
 }
 
-/* Memory newly mapped: a region of its own, or a little more of the one before it. */
+/* Newly mapped memory becomes a region of its own, or extends the previous one if it is small. */
 static int append_new(const struct nm_regions *regions, struct list *list,
 		      const struct nm_range *range, uint64_t start, uint64_t end)
 {
@@ -216,7 +218,7 @@ static int append_new(const struct nm_regions *regions, struct list *list,
 	return append(regions, list, bounds_of(range, start, end));
 }
 
-/* What is left of an old region within the range. */
+/* Appends the part of an old region that is within the range. */
 static int append_rest(const struct nm_regions *regions, struct list *list,
 		       const struct nm_range *range, size_t index)
 {
@@ -266,7 +268,8 @@ static int larger_first(const void *left, const void *right)
 	return (a < b) - (a > b);
 }
 
-/* Which ranges there is room for: those of more bytes than this, and so many of as many. */
+/* The ranges for which there is room: all larger ones than this size, and a number of equally large
+ * ones. */
 struct choice {
 	uint64_t least;
 	size_t as_large;
@@ -303,7 +306,7 @@ static bool is_chosen(struct choice *choice, const struct nm_range *range)
 int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ranges, size_t count)
 {
 	nm_auto(free_list) struct list list = {0};
-	struct choice choice = {0}; /* set or not used, which not every compiler can tell */
+	struct choice choice = {0}; /* set or unused, which not every compiler can detect */
 	size_t first = 0;
 
 	int r = choose_ranges(regions, ranges, count, &choice);
@@ -353,7 +356,7 @@ void nm_regions_fade(struct nm_regions *regions, double keep)
 
 /* ---- splitting and merging ---- */
 
-/* Neither half may be too small to be decided on. */
+/* Neither half may be too small for a decision. */
 static bool can_split(const struct bounds *bounds)
 {
 	uint64_t middle = middle_of(bounds);
@@ -367,8 +370,8 @@ static bool is_one_nodes(struct tally tally, const struct nm_config *config)
 	return exclusivity_of(tally) >= config->pages.region_exclusivity;
 }
 
-/* What threads of all nodes have by turns looks the same in both halves: so what is not one node's
- * is split too, until that shows. */
+/* Memory that threads of all nodes use alternately looks the same in both halves. Therefore a
+ * region that does not belong to one node is split until parts of single nodes appear. */
 static bool should_split(const struct nm_regions *regions, size_t index,
 			 const struct nm_config *config)
 {
@@ -399,7 +402,7 @@ static int append_half(const struct nm_regions *regions, struct list *list, size
 	return r;
 }
 
-/* Is the old region a continuation of the last new one? */
+/* Returns whether the old region continues the last new one. */
 static bool should_merge(const struct nm_regions *regions, const struct list *list, size_t index,
 			 const struct nm_config *config)
 {
@@ -414,12 +417,12 @@ static bool should_merge(const struct nm_regions *regions, const struct list *li
 	struct tally b = tally_of_region(regions, &regions->list, index);
 	if (a.samples < 1 && b.samples < 1)
 		return true;
-	/* Else they would be split again. */
+	/* Otherwise they would be split again. */
 	return a.node == b.node && is_one_nodes(a, config) && is_one_nodes(b, config) &&
 	       fabs(exclusivity_of(a) - exclusivity_of(b)) <= MERGE_BAND;
 }
 
-/* Both become one, whose halves are yet to be told apart. */
+/* Merges both; their halves are not known yet. */
 static void merge(const struct nm_regions *regions, struct list *list, size_t index)
 {
 	double *whole = counts_of(regions, list, list->count - 1, WHOLE);
@@ -463,7 +466,7 @@ int nm_regions_adapt(struct nm_regions *regions, const struct nm_config *config)
 	return 0;
 }
 
-/* ---- reading and deciding ---- */
+/* ---- queries ---- */
 
 bool nm_regions_find(const struct nm_regions *regions, uint64_t address, size_t *ret_index)
 {
@@ -515,8 +518,8 @@ int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double i
 	if (region->exclusivity >= config->pages.region_exclusivity)
 		return region->node;
 	double even = 1.0 / nr_nodes, band = NM_REGION_EVEN_BAND;
-	/* Half as many accesses look less even by chance. Not a number: no spreading on what is not
-	 * known. */
+	/* Fewer accesses deviate more from an even distribution by chance. If the imbalance is NaN,
+	 * nothing is spread. */
 	if (region->whole && region->exclusivity <= even + band &&
 	    region->by_halves <= even + 2 * band && imbalance > config->pages.imbalance)
 		return NM_REGION_EVERYWHERE;

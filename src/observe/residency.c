@@ -27,15 +27,14 @@ int nm_residency_estimate(const struct nm_residency_reading *reading, unsigned n
 	return 0;
 }
 
-/* The node's share as half a sample more on each side of the question would have it: never 0 or 1.
- */
+/* The node's share with half a sample added on each side, so that it is never 0 or 1. */
 static double share_of(const struct nm_residency *residency, int node)
 {
 	double share = residency->pages[node] / residency->resident;
 	return (share * residency->samples + 0.5) / (residency->samples + 1);
 }
 
-/* From the variance of one sample to the error in pages. */
+/* Converts the variance of one sample to the error in pages. */
 static double error_of(const struct nm_residency *residency, double variance)
 {
 	double looked_at = residency->samples / residency->resident;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts of a process's pages on each node, from numa_maps. */
+/* Parses the number of a process's pages on each node from numa_maps. */
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static size_t word_length(const char *text)
 	return strcspn(text, " \t\n");
 }
 
-/* Digits alone, up to the end of the word. -EBADMSG. */
+/* Reads digits up to the end of the word. Returns 0 or -EBADMSG. */
 static int read_number(const char *text, const char *end, unsigned long long *ret)
 {
 	char *after;
@@ -30,7 +30,7 @@ static int read_number(const char *text, const char *end, unsigned long long *re
 	return 0;
 }
 
-/* "N<node>=<count>": 1; any other word: 0; damaged: -EBADMSG. */
+/* Returns 1 for "N<node>=<count>", 0 for another word, -EBADMSG for damaged text. */
 static int read_node(const char *word, size_t length, unsigned *ret_node,
 		     unsigned long long *ret_count)
 {
@@ -45,7 +45,7 @@ static int read_node(const char *word, size_t length, unsigned *ret_node,
 	return 1;
 }
 
-/* Adds the line's counts, `scale` pages each; NULL: only looks whether it is sound. */
+/* Adds the counts of the line, `scale` pages each. NULL: only checks the line. */
 static int add_line(const char *line, const struct nm_topology *topology, double scale,
 		    double *pages)
 {
@@ -63,7 +63,7 @@ static int add_line(const char *line, const struct nm_topology *topology, double
 	return 0;
 }
 
-/* A line without it has no pages. */
+/* A line without this word has no pages. */
 static int read_page_kb(const char *line, unsigned long long *ret)
 {
 	static const char name[] = "kernelpagesize_kB=";

@@ -17,7 +17,7 @@ void nm_snapshot_free(struct nm_snapshot *snapshot)
 	free(storage);
 }
 
-/* At least one element, so that an empty snapshot needs no special cases. */
+/* Allocates at least one element, so that an empty snapshot needs no special cases. */
 static void *array_of(size_t count, size_t element_size)
 {
 	return calloc(count ? count : 1, element_size);

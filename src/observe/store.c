@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding, adding and evicting pages in buckets. */
+/* Finds, adds and evicts pages in buckets. */
 #include <string.h>
 
 #include "bucket.h"
 
 #define LINE_PAIR 128U
 #define HUGE_BYTES ((size_t)2 << 20)
-/* Owners whose pages differ by no more than this part are peers. */
+/* Owners whose numbers of pages differ by at most this fraction count as equal. */
 #define PEERS_DIVISOR 8U
-/* What 8 s without an access are worth: half of a page's accesses. */
+/* 8 s (1 << 3) without an access halve the weight of a page's accesses. */
 #define COLD_SHIFT 3U
 
 _Static_assert(offsetof(struct nm_bucket, vector) + (size_t)5 * NM_WAYS <=
@@ -25,7 +25,8 @@ static size_t stride_for(unsigned nr_nodes)
 int nm_store_new(struct nm_pages *pages, uint64_t limit)
 {
 	size_t stride = stride_for(pages->nr_nodes);
-	/* 0.69 pages to an entry: few pass on, and a page costs less than 64 bytes on four nodes.
+	/*
+	 * 0.69 pages per entry: few overflow, and a page costs less than 64 bytes with four nodes.
 	 */
 	uint64_t homes = limit / 2 - limit / 64;
 	size_t bytes = (size_t)(homes + NM_CHAIN - 1) * stride;
@@ -52,7 +53,7 @@ static struct nm_owner *owner_of(const struct nm_pages *pages, struct nm_slot sl
 	return &pages->owners[nm_key_owner(slot.bucket->key[slot.way])];
 }
 
-/* The buckets from a page's own up to where it is kept count it, or no longer do. */
+/* Adjusts the counters of the buckets from the page's own to the one that holds it. */
 static void count_passed(struct nm_pages *pages, uint64_t home, const struct nm_bucket *kept,
 			 int by)
 {
@@ -115,7 +116,7 @@ static struct nm_slot place(struct nm_pages *pages, uint64_t key, uint64_t home)
 
 /* ---- evicting ---- */
 
-/* Less is colder: few accesses, half as many for every so many seconds of age; then the age. */
+/* A lower value is colder: the number of accesses, halved for each period of age; then the age. */
 static uint32_t warmth(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
 {
 	uint32_t age = nm_age(now_s, slot.bucket->seen[slot.way]);
@@ -133,9 +134,10 @@ static uint32_t warmth(const struct nm_pages *pages, struct nm_slot slot, uint32
 enum { GOES_FIRST, GOES_SECOND, GOES_THIRD, STAYS };
 
 /*
- * When may this page make room for one of an owner who has `own_pages`? First pages of closed
- * owners; then those of owners with more; then the owner's own and those of owners with about as
- * many. So the many of one process cannot crowd out the few of another.
+ * Returns the order in which this page may be evicted for one of an owner with `own_pages` pages:
+ * first pages of closed owners; then those of owners with more pages; then the owner's own and
+ * those of owners with about as many. Therefore the many pages of one process cannot displace the
+ * few of another.
  */
 static uint64_t turn_of(const struct nm_pages *pages, uint64_t key, unsigned owner,
 			uint32_t own_pages)
@@ -151,8 +153,8 @@ static uint64_t turn_of(const struct nm_pages *pages, uint64_t key, unsigned own
 }
 
 /*
- * The page to go of the first two buckets, or of the first one behind them that has any: by its
- * turn, then the coldest. Few branches: which is taken is anyone's guess.
+ * Returns the page to evict from the first two buckets, or from the first one after them that has
+ * any: by its order, then the coldest. It uses few branches, because they would be unpredictable.
  */
 static struct nm_slot first_to_go(const struct nm_pages *pages, unsigned owner, uint64_t home,
 				  uint32_t now_s)
@@ -202,7 +204,7 @@ struct nm_slot nm_store_add(struct nm_pages *pages, uint64_t key, uint64_t home,
 	return place(pages, key, home);
 }
 
-/* ---- another size ---- */
+/* ---- resizing ---- */
 
 static void take_over(struct nm_pages *pages, const struct nm_pages *old, struct nm_slot from,
 		      uint32_t now_s)
@@ -223,7 +225,7 @@ static void take_over(struct nm_pages *pages, const struct nm_pages *old, struct
 	to.bucket->state[a] = from.bucket->state[b];
 }
 
-/* Dead pages are left behind, and with them their owners. */
+/* Drops dead pages and their owners. */
 static void take_over_all(struct nm_pages *pages, struct nm_pages *old, uint32_t now_s)
 {
 	for (uint64_t i = 0; i < old->nr_homes + NM_CHAIN - 1; i++) {

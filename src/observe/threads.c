@@ -5,7 +5,7 @@
 #include "build.h"
 #include "numa-migrd/tidmap.h"
 
-/* The node whose CPUs are as local as it gets to this node's memory. */
+/* Returns the node whose CPUs are nearest to this node's memory. */
 static unsigned stand_in(const struct nm_topology *topology, unsigned node)
 {
 	int nearest = topology->nodes[node].nearest_with_cpus;
@@ -24,7 +24,7 @@ static void fold_accesses(const struct nm_topology *topology, const struct nm_fi
 	}
 }
 
-/* Ties: the node the thread is on, then the nearest, then the lowest index. */
+/* Ties: the node of the thread, then the nearest, then the lowest index. */
 static int preferred_node(const struct nm_topology *topology, const double *accesses, int here)
 {
 	int best = -1;
@@ -90,7 +90,8 @@ static bool is_movable(const struct nm_snapshot_input *input, const struct nm_me
 	       input->interval >= member->barred_until && input->interval >= member->held_until;
 }
 
-/* The thread's figures, or NULL; *position only moves up, as both lists ascend. */
+/* Returns the metrics of the thread, or NULL; *position only increases, because both lists are
+ * ascending. */
 static const struct nm_figures *figures_of(const struct nm_snapshot_input *input, size_t *position,
 					   const struct nm_member *member)
 {
@@ -99,7 +100,8 @@ static const struct nm_figures *figures_of(const struct nm_snapshot_input *input
 	if (*position == input->nr_figures)
 		return NULL;
 	const struct nm_figures *figures = &input->figures[*position];
-	/* Another process: the number has a new owner that the roster does not know yet. */
+	/* Another process: the number was reused, and the task table does not know its new owner
+	 * yet. */
 	return figures->tid == member->tid && figures->pid == member->pid ? figures : NULL;
 }
 

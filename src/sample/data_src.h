@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * perf_event_attr's data_src → where an access was served. Inline: it is on the hot path.
- * perf_event_open(2), PERF_SAMPLE_DATA_SRC; traps: sampling.md, "data_src bits".
- */
+/* Decodes data_src: where an access was served. Inline, because it is on the hot path.
+ * perf_event_open(2), PERF_SAMPLE_DATA_SRC; traps: sampling.md, "data_src bits". */
 #ifndef NUMA_MIGRD_SAMPLE_DATA_SRC_H
 #define NUMA_MIGRD_SAMPLE_DATA_SRC_H
 
@@ -19,7 +17,9 @@
 #define NM_SRC_REM_RAM (PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_REM_RAM2)
 #define NM_SRC_REM_CACHE (PERF_MEM_LVL_REM_CCE1 | PERF_MEM_LVL_REM_CCE2)
 
-/* A sample of no memory operation (most of IBS, and any event without PEBS) has neither. */
+/*
+ * A sample without a memory operation (most of IBS, and any event without PEBS) has neither flag.
+ */
 static inline bool nm_data_src_is_memory(uint64_t word)
 {
 	return NM_SRC_OP(word) & (PERF_MEM_OP_LOAD | PERF_MEM_OP_STORE);
@@ -30,7 +30,7 @@ static inline bool nm_data_src_is_store(uint64_t word)
 	return NM_SRC_OP(word) & PERF_MEM_OP_STORE;
 }
 
-/* Kernels before 5.x and some sources tell a level only in these bits, or only by number. */
+/* Kernels before 5.x and some sources report the level only in these bits, or only by number. */
 static inline enum nm_level nm_data_src_level_by_bits(uint64_t lvl)
 {
 	if (lvl & PERF_MEM_LVL_L1)
@@ -56,10 +56,8 @@ static inline enum nm_level nm_data_src_level_by_number(uint64_t word)
 	return (enum nm_level)levels[NM_SRC_NUM(word)];
 }
 
-/*
- * Memory first: Intel's source 0x0b is remote memory with level number 3. A level that was missed
- * says nothing about who served the access.
- */
+/* Memory is checked first: Intel's source 0x0b is remote memory with level number 3. A level that
+ * was missed does not show what served the access. */
 static inline enum nm_level nm_data_src_level(uint64_t word)
 {
 	uint64_t lvl = NM_SRC_LVL(word);
@@ -76,8 +74,9 @@ static inline enum nm_level nm_data_src_level(uint64_t word)
 }
 
 /*
- * Served by another node. A neighbouring core complex of the same node is "remote" with hops 0
- * (Zen 4), or the third level and a remote cache at once (older IBS): neither is for NUMA.
+ * Returns whether another node served the access. A neighbouring core complex of the same node is
+ * reported as "remote" with hops 0 (Zen 4), or as the third level and a remote cache at once (older
+ * IBS): neither is another NUMA node.
  */
 static inline bool nm_data_src_remote(uint64_t word)
 {

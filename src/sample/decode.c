@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ring bytes → samples and side-band events. Layouts: perf_event_open(2), "MMAP layout". */
+/* Decodes the bytes of a ring into samples and side-band events. Layouts: perf_event_open(2), "MMAP
+ * layout". */
 #include <linux/perf_event.h>
 #include <string.h>
 
@@ -32,7 +33,9 @@ static inline uint32_t load_u32(const uint8_t *from)
 	return value;
 }
 
-/* What stands where in the body of a sample: the kernel's order, whatever the bits' order. */
+/*
+ * Offsets in the body of a sample: the order is the kernel's, independent of the order of the bits.
+ */
 enum {
 	AT_ID = BODY,
 	AT_PID = BODY + 8,
@@ -76,10 +79,8 @@ static inline bool decode_fault(const struct decoder *decoder, const uint8_t *re
 	return emit_sample(decoder, sample);
 }
 
-/*
- * The lower half of WEIGHT is the latency, and so is the first field of WEIGHT_STRUCT. A load that
- * a store event caught by chance is a load, and the other way round.
- */
+/* The lower half of WEIGHT is the latency, and so is the first field of WEIGHT_STRUCT. A load
+ * sampled by a store event counts as a load, and vice versa. */
 static inline bool decode_memory(const struct decoder *decoder, const uint8_t *record, size_t size,
 				 struct nm_sample *sample)
 {
@@ -161,7 +162,7 @@ static bool decode_fork_exit(const struct decoder *decoder, const uint8_t *recor
 	return true;
 }
 
-/* COMM holds no time of its own; the trailer does. */
+/* COMM has no time of its own; the trailer has. */
 static bool decode_comm(const struct decoder *decoder, const uint8_t *record, size_t size,
 			uint16_t misc)
 {
@@ -186,7 +187,8 @@ static bool decode_lost(const struct decoder *decoder, const uint8_t *record, si
 	return true;
 }
 
-/* Everything but samples: rare. Returns false where the record is too short for its type. */
+/* Decodes rare records, which are not samples. Returns false if the record is too short for its
+ * type. */
 static __attribute__((noinline)) bool decode_other(const struct decoder *decoder,
 						   const struct perf_event_header *header,
 						   const uint8_t *record)
@@ -221,8 +223,8 @@ static inline bool decode_record(const struct decoder *decoder,
 	return decode_other(decoder, header, record);
 }
 
-/* A record over the ring's end is put together in a buffer; its own function, so that only it pays.
- */
+/* Copies a record that wraps around the end of the ring to a buffer. A separate function, so that
+ * other records do not pay for it. */
 static __attribute__((noinline)) bool decode_wrapped(const struct decoder *decoder,
 						     const struct perf_event_header *header,
 						     const uint8_t *ring, size_t size,
@@ -236,10 +238,8 @@ static __attribute__((noinline)) bool decode_wrapped(const struct decoder *decod
 	return decode_record(decoder, header, scratch);
 }
 
-/*
- * Decodes the record at tail. Returns its size, 0 for one that cannot be. The kernel writes whole
- * multiples of 8, which is why a header never wraps.
- */
+/* Decodes the record at tail. Returns its size, or 0 if it is invalid. The kernel writes multiples
+ * of 8 bytes, so that a header never wraps. */
 static inline size_t decode_one(const struct decoder *decoder, const uint8_t *ring, size_t size,
 				uint64_t tail, uint64_t available)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A source that is fed: no rings, no periods to control. */
+/* A source that reads from a feed: no rings, and no periods to control. */
 #include "source.h"
 
 int nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret)

@@ -6,8 +6,9 @@
 
 #define SLOTS 4096U /* power of two */
 #define WAITING_MAX 512U
-#define PROCESSES_MAX 64U /* asked about at a time; of the rest it stays unknown */
-#define PARKED_INTERVALS 2U /* that an answer is waited for */
+#define PROCESSES_MAX 64U /* queried at the same time; the node stays unknown for further
+			   * processes */
+#define PARKED_INTERVALS 2U /* time limit of an answer */
 #define PAGE_SHIFT 12
 #define VALID_INTERVALS 8U
 
@@ -18,10 +19,10 @@ struct slot {
 	uint32_t age;
 };
 
-/* Samples of one process, until it is known where their pages are. */
+/* Samples of one process that wait for the nodes of their pages. */
 struct parked {
-	uint64_t ticket; /* 0: a free place */
-	uint32_t age;	 /* when it was asked */
+	uint64_t ticket; /* 0: not used */
+	uint32_t age;	 /* time of the query */
 	unsigned count;
 	struct nm_sample *samples;
 };
@@ -33,10 +34,10 @@ struct nm_homes {
 	uint32_t age;
 	unsigned waiting_count;
 	struct nm_sample waiting[WAITING_MAX];
-	struct parked parked[PROCESSES_MAX]; /* in the order in which they were asked about */
+	struct parked parked[PROCESSES_MAX]; /* in the order of their queries */
 	unsigned parked_count;
 	struct slot slots[SLOTS];
-	bool has_slots[SLOTS]; /* by pid, modulo: some process of that kind may have */
+	bool has_slots[SLOTS]; /* by pid, modulo: a process with this remainder may have slots */
 };
 
 struct nm_homes *nm_homes_new(struct nm_platform *platform)
@@ -68,7 +69,7 @@ void nm_homes_age(struct nm_homes *homes)
 
 void nm_homes_renumber(struct nm_homes *homes)
 {
-	memset(homes->slots, 0, sizeof(homes->slots)); /* of no process */
+	memset(homes->slots, 0, sizeof(homes->slots)); /* no process */
 }
 
 static struct slot *slot_of(struct nm_homes *homes, uint32_t pid, uint64_t address)
@@ -110,7 +111,7 @@ static void on_sample(void *context, const struct nm_sample *sample)
 	homes->waiting[homes->waiting_count++] = *sample;
 }
 
-/* One thread; or a whole process, where its first thread ends. */
+/* Matches one thread, or the whole process if its first thread ends. */
 static bool is_of(const struct nm_sample *sample, const struct nm_task_event *ended)
 {
 	return ended->tid == ended->pid ? sample->pid == ended->pid : sample->tid == ended->tid;
@@ -143,7 +144,7 @@ static void release(struct nm_homes *homes, const struct nm_task_event *ended)
 	}
 }
 
-/* The number is another process's from now on, or its memory is another. */
+/* The number was reused, or the process has new memory. */
 static void forget_process(struct nm_homes *homes, uint32_t pid)
 {
 	if (!homes->has_slots[pid % SLOTS])
@@ -211,7 +212,7 @@ static void pass_on_parked(struct nm_homes *homes, struct parked *parked, const 
 	free(parked->samples);
 }
 
-/* True: they have gone on, with their homes or, after a while, without. */
+/* Returns true if the samples were passed on, with their nodes or, after a time limit, without. */
 static bool settle(struct nm_homes *homes, struct parked *parked)
 {
 	struct nm_platform *platform = homes->platform;
@@ -236,7 +237,7 @@ static void settle_parked(struct nm_homes *homes)
 	homes->parked_count = kept;
 }
 
-/* Asks about the samples [first, end), all of one process. */
+/* Queries the samples [first, end), all of one process. */
 static int ask(struct nm_homes *homes, unsigned first, unsigned end)
 {
 	struct nm_platform *platform = homes->platform;
@@ -280,7 +281,7 @@ static void ask_all(struct nm_homes *homes)
 	homes->waiting_count = 0;
 }
 
-/* What has been answered by now makes room, also for answers that come at once. */
+/* Answers make room first; the last call handles answers that arrive at once. */
 void nm_homes_flush(struct nm_homes *homes)
 {
 	settle_parked(homes);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The node of an access whose sample has no physical address: Intel's comes from a look-up that
- * fails for pages not mapped at that moment. Unresolved samples wait for one batched question per
- * process, and then for its answer: until a later drain, or without it for two intervals at most.
+ * Determines the node of accesses whose samples have no physical address: Intel's results from a
+ * lookup that fails for pages not mapped at that moment. Such samples are collected for one batched
+ * query per process, and then wait for its answer: until a later drain, or for at most two
+ * intervals without one.
  */
 #ifndef NUMA_MIGRD_SAMPLE_HOME_H
 #define NUMA_MIGRD_SAMPLE_HOME_H
@@ -11,22 +12,24 @@
 
 struct nm_homes;
 
-/* The caller frees. The platform must outlive it. Returns NULL without memory. */
+/* Creates the object, which the caller frees. The platform must outlive it. Returns NULL if memory
+ * is short. */
 struct nm_homes *nm_homes_new(struct nm_platform *platform);
 void nm_homes_free(struct nm_homes *homes);
 
-/* A sink that passes everything on to `inner`, accesses with their home where it takes asking. */
+/* Returns a sink that passes all records on to `inner`, and accesses with their node if a query is
+ * needed for it. */
 struct nm_sample_sink nm_homes_sink(struct nm_homes *homes, const struct nm_topology *topology,
 				    const struct nm_sample_sink *inner);
 
-/* Passes on what has been answered, and asks for the homes of what waits; never waits itself. At the
+/* Passes on samples with answers, and submits queries for the others; never waits. Called at the
  * end of each drain. */
 void nm_homes_flush(struct nm_homes *homes);
 
-/* Nodes have other numbers from now on: what was answered is asked again. */
+/* Discards answers because node indices have changed; the queries are repeated. */
 void nm_homes_renumber(struct nm_homes *homes);
 
-/* Answers are forgotten after some of these, since pages move. Once per interval. */
+/* Expires old answers, because pages move. Called once per interval. */
 void nm_homes_age(struct nm_homes *homes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Soft-dirty injection: which processes are write-protected next, under a rate (sampling.md, 3 and
- * 6). */
+/* Soft-dirty injection: selects the processes to write-protect next, within a rate (sampling.md, 3
+ * and 6). */
 #include "numa-migrd/sample.h"
 
 #include <sys/mman.h>
@@ -10,20 +10,18 @@
 #include "numa-migrd/proc.h"
 
 #define BYTES_PER_MB 1e6
-/* One write walks a whole process with its mappings locked, and cannot be cut short. */
+/* One write walks a whole process with its mappings locked, and cannot be interrupted. */
 #define WRITE_NS_MAX (100.0 * NM_NSEC_PER_MSEC)
-/* Until one was measured: 50 µs for each MB. */
+/* Before the first measurement: 50 µs per MB. */
 #define FIRST_NS_PER_BYTE 0.05
-/* Small enough to be measured again and again. */
+/* Small enough to be measured repeatedly. */
 #define ALWAYS_BYTES (256.0 * BYTES_PER_MB)
 
-/*
- * Adds what the rate grants since the last call. Savings end at one second's worth, or at the size
- * of the target whose turn it is (`need`), else a large one would never have its turn.
- */
+/* Adds the budget since the last call. It is limited to one second's worth, or to the size of the
+ * next target (`need`), so that a large one gets its turn. */
 static void refill(struct nm_injector *injector, double rate, double need, uint64_t now_ns)
 {
-	double elapsed_s = 1.0; /* the first call may spend one second's worth */
+	double elapsed_s = 1.0; /* the first call may use one second's worth */
 	double most = need > rate ? need : rate;
 
 	if (injector->last_time_ns)
@@ -34,7 +32,7 @@ static void refill(struct nm_injector *injector, double rate, double need, uint6
 		injector->budget_bytes = most;
 }
 
-/* Index of the first target after `pid`, around the end. */
+/* Returns the index of the first target after `pid`, with wrap-around. */
 static size_t first_after(const struct nm_inject_target *targets, size_t count, uint32_t pid)
 {
 	for (size_t i = 0; i < count; i++)
@@ -51,7 +49,7 @@ static bool takes_too_long(const struct nm_injector *injector,
 	       per_byte * (double)target->resident_bytes > WRITE_NS_MAX;
 }
 
-/* The least that a byte ever took: what more there was, was somebody else's load. */
+/* Keeps the lowest cost per byte: additional time is due to other load. */
 static void note_cost(struct nm_injector *injector, const struct nm_inject_target *target,
 		      uint64_t took_ns)
 {
@@ -70,7 +68,8 @@ static void refused(struct nm_injector *injector, int error)
 	injector->last_error = error;
 }
 
-/* True where it was protected. A process whose answer was late may have been, later. */
+/* Returns true if the process was protected. If the answer was late, it may have been protected
+ * later. */
 static bool hear(struct nm_injector *injector, const struct nm_inject_target *target,
 		 const struct nm_memory_answer *answer)
 {
@@ -102,7 +101,7 @@ static int hear_all(struct nm_injector *injector, struct nm_platform *platform)
 	return protected;
 }
 
-/* One that died or is refused has had its turn, too. */
+/* A target that has exited or is refused has had its turn, too. */
 static void protect(struct nm_injector *injector, struct nm_platform *platform,
 		    const struct nm_inject_target *target)
 {
@@ -138,7 +137,8 @@ int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platf
 	refill(injector, mb_per_s * BYTES_PER_MB, (double)targets[next].resident_bytes, now_ns);
 	for (size_t turn = 0; turn < count && injector->nr_asked < NM_INJECTIONS_MOST; turn++) {
 		if ((double)targets[next].resident_bytes > injector->budget_bytes)
-			break; /* its turn waits, so that the small do not starve the large */
+			break; /* it keeps its turn, so that small targets do not starve large
+			        * ones */
 		protect(injector, platform, &targets[next]);
 		next = (next + 1) % count;
 	}
@@ -152,7 +152,7 @@ void nm_injector_clear(struct nm_injector *injector, struct nm_platform *platfor
 	*injector = (struct nm_injector){0};
 }
 
-/* ---- does it work here? ---- */
+/* ---- test of soft-dirty protection ---- */
 
 static long minor_faults(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrd --list-events: what would be opened, and why. */
+/* numa-migrd --list-events: shows the events that would be opened, and why. */
 #include "numa-migrd/list_events.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "numa-migrd/event_table.h"
 #include "problem.h"
 
-#define LOAD_LATENCY 30U /* sampling.load_latency's default */
+#define LOAD_LATENCY 30U /* default of sampling.load_latency */
 
 static void print_word(FILE *out, const struct nm_event_word *word, const char *name)
 {

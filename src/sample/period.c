@@ -28,7 +28,8 @@ uint64_t nm_period_prime(uint64_t period, uint64_t maximum)
 	return prime;
 }
 
-/* Cost goes with the rate: far above the cap, doubling once an interval would take too long. */
+/* The cost is proportional to the rate: far above the cap, doubling once per interval would take
+ * too long. */
 static uint64_t factor_for(double cost_share, double cap_share)
 {
 	enum { MOST = 16 };

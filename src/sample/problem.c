@@ -12,7 +12,7 @@ struct remedy {
 
 #define PRIVILEGE "CAP_PERFMON missing; enable numa-migrd-helper.socket"
 
-/* The errors perf_event_open(2) documents, and those of the helper's socket. */
+/* Errors documented in perf_event_open(2), and those of the helper's socket. */
 static const struct remedy remedies[] = {
 	{NM_STEP_OPEN, -EACCES, PRIVILEGE},
 	{NM_STEP_OPEN, -EPERM, PRIVILEGE},
@@ -57,7 +57,7 @@ static const char *const subjects[NM_EVENT_KIND_MAX] = {
 	[NM_EVENT_DRAM] = "memory traffic",
 };
 
-/* A trial fails for the same reasons as any opening, unless it has one of its own. */
+/* A trial fails for the same reasons as any opening, unless it has its own entry. */
 static const char *remedy_text(enum nm_problem_step step, int error)
 {
 	for (size_t i = 0; i < NM_ARRAY_SIZE(remedies); i++)
@@ -87,7 +87,7 @@ static void write_text(struct nm_source_problem *problem, enum nm_problem_step s
 			 problem->first_cpu, others, strerrordesc_np(-problem->error));
 }
 
-/* The place of an entry, or the count where there is none. */
+/* Returns the index of an entry, or the count if there is none. */
 static size_t find(const struct nm_problems *problems, const struct nm_problem_cause *cause)
 {
 	size_t i = 0;
@@ -99,7 +99,7 @@ static size_t find(const struct nm_problems *problems, const struct nm_problem_c
 	return i;
 }
 
-/* The same, and a new entry where there is room for one; NM_PROBLEMS_MAX where not. */
+/* The same, but adds an entry if there is room; otherwise returns NM_PROBLEMS_MAX. */
 static size_t find_or_make(struct nm_problems *problems, const struct nm_problem_cause *cause,
 			   int cpu)
 {
@@ -183,8 +183,7 @@ static struct nm_source_problem ended(const struct nm_problem_cause *cause)
 	return news;
 }
 
-/* That something else is no problem any more shows elsewhere: CPUs come back, sources are chosen.
- */
+/* The end of other problems is visible elsewhere: CPUs come back, sources are selected. */
 static size_t report_ends(struct nm_problems *problems)
 {
 	size_t kept = 0, count = 0;

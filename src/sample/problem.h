@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What could not be sampled and why, one entry per cause, in words an administrator can act on. */
+/*
+ * Problems of sampling and their reasons, one entry per cause, with remedies for the administrator.
+ */
 #ifndef NUMA_MIGRD_SAMPLE_PROBLEM_H
 #define NUMA_MIGRD_SAMPLE_PROBLEM_H
 
@@ -7,17 +9,17 @@
 
 #define NM_PROBLEMS_MAX 24
 
-/* At which step something failed: the same errno means different things. */
+/* The step that failed: the same errno has different meanings. */
 enum nm_problem_step {
 	NM_STEP_OPEN,	 /* perf_event_open(2) */
 	NM_STEP_MAP,	 /* no ring at all */
 	NM_STEP_SMALL,	 /* a smaller ring than configured */
 	NM_STEP_JOIN,	 /* ioctls that put an event onto its CPU's ring */
-	NM_STEP_TRIAL,	 /* opened, yet does not count: cycles */
-	NM_STEP_SOURCE,	 /* the same, or refused: a source of memory accesses */
-	NM_STEP_COUNTER, /* the same: one of the amounts */
-	NM_STEP_STARVED, /* it counted, and does no more */
-	NM_STEP_EVENT,	 /* as NM_STEP_SOURCE: the source that sampling.event names */
+	NM_STEP_TRIAL,	 /* opened, but does not count: cycles */
+	NM_STEP_SOURCE,	 /* opened but does not count, or refused: a source of memory accesses */
+	NM_STEP_COUNTER, /* opened but does not count, or refused: one of the amounts */
+	NM_STEP_STARVED, /* counted before, and no longer does */
+	NM_STEP_EVENT,	 /* as NM_STEP_SOURCE, for the source named by sampling.event */
 };
 
 struct nm_problem_cause {
@@ -35,18 +37,18 @@ struct nm_problems {
 	struct nm_source_problem news[2 * NM_PROBLEMS_MAX];
 };
 
-/* Notes a failure on one CPU: a new entry, or one CPU more on the entry of the same cause. */
+/* Records a failure on one CPU: adds an entry, or adds the CPU to the entry of the same cause. */
 void nm_problems_add(struct nm_problems *problems, enum nm_problem_step step,
 		     enum nm_event_kind kind, int cpu, int error);
 
-/* The entry of that cause is about `count` CPUs now, `cpu` the first; 0: it goes. */
+/* Sets the number of CPUs of the entry of that cause, and the first CPU; 0 removes the entry. */
 void nm_problems_set(struct nm_problems *problems, enum nm_problem_step step,
 		     enum nm_event_kind kind, int error, int cpu, unsigned count);
 
-/* Forgets what single rings complained of, before they are opened anew. */
+/* Removes the problems of single rings, before they are opened again. */
 void nm_problems_forget_rings(struct nm_problems *problems);
 
-/* What can be done about an event that could not be opened, as half a sentence; NULL: not known. */
+/* Returns the remedy for an event that could not be opened, as a phrase; NULL: not known. */
 const char *nm_problem_remedy(int error);
 
 /* nm_source_news(). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The perf rings: opened, drained and closed per CPU (perf_event_open(2); sampling.md section 2).
+/*
+ * The perf rings: opens, drains and closes one per CPU (perf_event_open(2); sampling.md section 2).
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 #include "period.h"
 #include "source.h"
 
-#define WAKE_FRACTION 4 /* the reader is woken at a quarter of a ring */
+#define WAKE_FRACTION 4 /* the reader is woken when 1/4 of a ring is full */
 #define WEIGHT_ONE 256.0
-#define RUN_NS (10 * NM_NSEC_PER_MSEC) /* between samples of what runs on a CPU */
+#define RUN_NS (10 * NM_NSEC_PER_MSEC) /* time between run samples on a CPU */
 
 static size_t page_bytes(void)
 {
@@ -39,7 +40,7 @@ static void ring_close(struct nm_source *source, struct nm_ring *ring)
 	struct nm_platform *platform = source->platform;
 
 	if (ring->map) {
-		/* The mapping keeps the file alive, and a live file stays in the epoll set. */
+		/* The mapping keeps the file open, and an open file stays in the epoll set. */
 		(void)epoll_ctl(source->epoll, EPOLL_CTL_DEL, ring->events[0].fds.event, NULL);
 		platform->ops->event_unmap(platform, ring->map, ring->data_bytes);
 	}
@@ -63,14 +64,16 @@ static void complain(struct nm_source *source, struct nm_ring *ring, enum nm_pro
 		     enum nm_event_kind kind, int error)
 {
 	ring->complete = false;
-	/* A kind of several events counts its CPU once. */
+	/* A kind with several events counts its CPU once. */
 	if (kind >= NM_EVENT_MEMORY && (ring->complained & 1U << kind))
 		return;
 	ring->complained |= 1U << kind;
 	nm_problems_add(&source->problems, step, kind, (int)ring->layout.cpu, error);
 }
 
-/* One try at the leader with a ring of that size; the event's wake-up mark depends on the size. */
+/*
+ * Tries to open the leader with a ring of this size, on which the event's wakeup watermark depends.
+ */
 static int try_leader(struct nm_source *source, struct nm_ring *ring, size_t bytes,
 		      enum nm_problem_step *step, int *ret_fd)
 {
@@ -93,7 +96,8 @@ static int try_leader(struct nm_source *source, struct nm_ring *ring, size_t byt
 	return 0;
 }
 
-/* Opens the side-band event and its ring; where mapping is refused, with half the size each time.
+/*
+ * Opens the side-band event and its ring; if mapping is refused, halves the size and tries again.
  */
 static int open_leader(struct nm_source *source, struct nm_ring *ring, int *ret_fd)
 {
@@ -114,7 +118,7 @@ static int open_leader(struct nm_source *source, struct nm_ring *ring, int *ret_
 	return r;
 }
 
-/* The event takes its place on the ring; from now on the ring closes it. */
+/* Adds the event to the ring, which closes it from now on. */
 static struct nm_ring_event *place(struct nm_ring *ring, enum nm_event_kind kind, uint64_t id,
 				   struct nm_event_fds fds)
 {
@@ -128,8 +132,7 @@ static struct nm_ring_event *place(struct nm_ring *ring, enum nm_event_kind kind
 	return &ring->events[i];
 }
 
-/* Puts an open event onto the ring and learns the id its records will carry; closes it on failure.
- */
+/* Redirects an open event to the ring, and reads the id of its records; closes it on failure. */
 static int join(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
 		struct nm_event_fds fds, struct nm_ring_event **ret)
 {
@@ -229,7 +232,7 @@ static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w
 	nm_ring_amount(source, ring, i);
 }
 
-/* The leader first: births are then known before samples refer to the newborn. */
+/* The leader first, so that forks are known before samples of the new tasks. */
 static void enable_all(struct nm_source *source, struct nm_ring *ring)
 {
 	struct nm_platform *platform = source->platform;
@@ -263,13 +266,13 @@ static void add_spe(struct nm_source *source, struct nm_ring *ring)
 	if (r == 0)
 		r = platform->ops->event_ioctl(platform, spe->fds.event, PERF_EVENT_IOC_ENABLE,
 					       NULL);
-	ring->spe = spe; /* closed with the ring, also where it failed half-way */
+	ring->spe = spe; /* closed with the ring, even after a partial failure */
 	if (r < 0)
 		complain(source, ring, step, NM_EVENT_MEMORY, r);
 }
 
-/* Opens the ring's leader and watches it. Returns 0, or a negative errno after having complained.
- */
+/* Opens the ring's leader and watches it. Returns 0, or a negative errno after having reported a
+ * problem. */
 static int lead(struct nm_source *source, struct nm_ring *ring)
 {
 	struct nm_ring_event *event;
@@ -277,7 +280,7 @@ static int lead(struct nm_source *source, struct nm_ring *ring)
 
 	if (r < 0)
 		return r;
-	/* Closed with the ring from here on, whether or not it gets its id. */
+	/* From here on closed with the ring, even without an id. */
 	ring->events[0].fds = (struct nm_event_fds){fd, -1};
 	r = join(source, ring, NM_EVENT_SIDEBAND, ring->events[0].fds, &event);
 	if (r < 0) {
@@ -290,8 +293,8 @@ static int lead(struct nm_source *source, struct nm_ring *ring)
 	return r;
 }
 
-/* The CPUs of a machine can differ: where one has no cycle counter, its clock stands in. Page
- * faults are for where the hardware shows no accesses: the two would not add up. */
+/* The CPUs of a machine can differ: on one without a cycle counter the clock is used. Page faults
+ * are used only if the hardware samples no accesses, because the two cannot be added up. */
 static void open_members(struct nm_source *source, struct nm_ring *ring)
 {
 	if (open_member(source, ring, source->run_kind) < 0 && source->run_kind == NM_EVENT_CYCLES)
@@ -357,7 +360,7 @@ void nm_ring_stand_in(struct nm_source *source, struct nm_ring *ring, enum nm_ev
 						 PERF_EVENT_IOC_ENABLE, NULL);
 }
 
-/* ---- the source ---- */
+/* ---- source ---- */
 
 static void raise_file_limit(void)
 {
@@ -366,7 +369,8 @@ static void raise_file_limit(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
 		return;
 	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* too few show as EMFILE, which is told */
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* a limit that is too low results in EMFILE, which
+						 * is reported */
 }
 
 static int grow_rings(struct nm_source *source, unsigned nr_cpus)
@@ -435,7 +439,7 @@ static int prepare(struct nm_source *source, const struct nm_topology *topology)
 	return grow_rings(source, topology->nr_cpus);
 }
 
-/* The reason why nothing at all is open: its errno, and in words. */
+/* Returns the errno for which nothing is open, and describes it. */
 static int explain_nothing(const struct nm_source *source, char *error, size_t error_size)
 {
 	if (!source->problems.count) {
@@ -510,19 +514,19 @@ void nm_source_flush(struct nm_source *source)
 			nm_spe_ring_flush(source->platform, source->rings[cpu].spe);
 }
 
-/* The records that could as well have been lost. */
+/* Counts the records that could also have been lost. */
 static uint64_t records_of(const struct nm_ring_counts *counts)
 {
 	return counts->samples + counts->task_events + counts->no_access + counts->kernel;
 }
 
-/* The kernel publishes records by moving data_head and may reuse what data_tail has passed. */
+/* The kernel publishes records by advancing data_head, and may reuse the space before data_tail. */
 static void drain_ring(struct nm_source *source, struct nm_ring *ring,
 		       const struct nm_sample_sink *sink)
 {
 	struct perf_event_mmap_page *control = ring->map;
 	const uint8_t *data = (const uint8_t *)ring->map + control->data_offset;
-	uint64_t tail = control->data_tail; /* only we write it */
+	uint64_t tail = control->data_tail; /* only this process writes it */
 	uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
 	const struct nm_ring_counts before = source->counts;
 
@@ -573,7 +577,7 @@ int nm_source_retarget(struct nm_source *source, const struct nm_topology *topol
 	int r = grow_rings(source, topology->nr_cpus);
 	if (r < 0)
 		return r;
-	nm_problems_forget_rings(&source->problems); /* what is incomplete is tried again below */
+	nm_problems_forget_rings(&source->problems); /* incomplete rings are tried again below */
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
 		struct nm_ring *ring = &source->rings[cpu];
 		if (ring->map && (!ring->complete || !hwloc_bitmap_isset(topology->usable, cpu)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this machine really counts, found out by trial on one CPU (sampling.md, section 4). */
+/* Determines by a trial on one CPU which events count on this machine (sampling.md, section 4). */
 #include <stdio.h>
 #include <time.h>
 
@@ -9,8 +9,8 @@ struct count {
 	uint64_t value, enabled_ns, running_ns;
 };
 
-/* The highest frequency in cycles per ns; 0 where the kernel does not tell (most virtual machines).
- */
+/* Returns the maximum frequency in cycles per ns; 0 if the kernel does not report it (most virtual
+ * machines). */
 static double cpu_cycles_per_ns(struct nm_platform *platform, unsigned cpu)
 {
 	char path[96], text[32];
@@ -21,7 +21,7 @@ static double cpu_cycles_per_ns(struct nm_platform *platform, unsigned cpu)
 	return (double)strtoull(text, NULL, 10) / 1e6; /* kHz */
 }
 
-/* Has it been on a counter? 0, or -EBUSY. */
+/* Returns 0 if the event has been on a counter, otherwise -EBUSY. */
 static int has_run(struct nm_platform *platform, int fd)
 {
 	struct count count = {0};
@@ -39,7 +39,8 @@ static void wait_a_trial(void)
 
 /* ---- cycles or clock ---- */
 
-/* Returns 0 where a cycle counter opened on the CPU and ran, -EBUSY where it opened and did not. */
+/* Returns 0 if a cycle counter opened on the CPU and counted, -EBUSY if it opened but did not
+ * count. */
 static int try_cycles(struct nm_source *source, int cpu)
 {
 	struct nm_platform *platform = source->platform;
@@ -107,7 +108,7 @@ static void trial_close(struct nm_platform *platform, const struct nm_event_fds 
 		platform->ops->close(platform, fds->leader);
 }
 
-/* Tries either the accesses or the amounts of a list, all at once: the kernel takes turns. */
+/* Tries either the accesses or the amounts of a list, all at once: the kernel multiplexes them. */
 static void try_words(struct nm_source *source, int cpu, const struct nm_event_list *list,
 		      bool accesses, struct trial *trial)
 {
@@ -132,8 +133,9 @@ static void try_words(struct nm_source *source, int cpu, const struct nm_event_l
 }
 
 /*
- * Adds to what will be opened the words that counted, and those that opened but did not: another
- * program may give the counter back. Tells of those that are there but cannot be had.
+ * Adds the words that counted to those that will be opened, and also those that opened but did not
+ * count, because another program may release the counter. Reports those that exist but cannot be
+ * used.
  */
 static void keep_words(struct nm_source *source, int cpu, const struct nm_event_list *list,
 		       bool accesses, const struct trial *trial)
@@ -165,7 +167,7 @@ static int try_spe(struct nm_source *source, int cpu, const struct nm_event_list
 	enum nm_problem_step step;
 	int r = nm_source_open_spe(source, list, cpu, &step, &ring);
 
-	if (r < 0 && step == NM_STEP_MAP) /* the remedy is another one */
+	if (r < 0 && step == NM_STEP_MAP) /* with another remedy */
 		nm_problems_add(&source->problems, step, NM_EVENT_MEMORY, cpu, r);
 	if (r < 0)
 		return step == NM_STEP_MAP ? -ENOSPC : r;
@@ -183,8 +185,8 @@ static int try_spe(struct nm_source *source, int cpu, const struct nm_event_list
 	return 0;
 }
 
-/* Returns 0 where that source's loads are sampled, which is then the one we have; even_busy: also
- * where it returns -EBUSY. */
+/* Returns 0 if loads are sampled with that source, which is then used. even_busy: also uses it if
+ * the result is -EBUSY. */
 static int try_source(struct nm_source *source, int cpu, enum nm_memory_source memory,
 		      bool even_busy)
 {
@@ -205,7 +207,7 @@ static int try_source(struct nm_source *source, int cpu, enum nm_memory_source m
 	return trial.results[0];
 }
 
-/* In the order they are tried; what is named in the configuration is meant. */
+/* In the order of the trials; sources named in the configuration come first. */
 static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_EVENT, NM_MEMORY_PEBS,
 					       NM_MEMORY_IBS, NM_MEMORY_SPE};
 
@@ -229,8 +231,9 @@ static bool is_wanted(const struct nm_source *source, enum nm_memory_source memo
 }
 
 /*
- * That a machine lacks what nobody asked for by name is no problem. Where nothing counts, the first
- * that another program seems to hold is opened and waits, with page faults standing in.
+ * A machine without a source that was not requested by name has no problem. If no source counts,
+ * the first one whose counter another program seems to hold is opened and waits, and page faults
+ * replace it meanwhile.
  */
 static void choose_memory(struct nm_source *source, int cpu)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What changes while the source runs: which CPUs' clocks tick, and how often anything is sampled.
- */
+/* Changes while the source runs: the CPUs with an enabled clock, and all sampling rates. */
 #include <math.h>
 
 #include "period.h"
 #include "source.h"
 
-/* A CPU's clock starts at once and stops only after calm intervals, so that bursts are not missed.
- */
+/* The clock of a CPU is enabled at once and disabled only after calm intervals, so that bursts are
+ * not missed. */
 #define BUSY_FROM_SHARE 0.05
 #define IDLE_BELOW_SHARE 0.02
 #define IDLE_INTERVALS 3U
 #define WHOLE_SHARE 0.99
-#define THIN_FAULTS 251U /* of first touches that nobody asks for: enough to see that they come */
-#define THIN_RUN_NS (40 * NM_NSEC_PER_MSEC) /* who runs on which node takes few samples to tell */
+#define THIN_FAULTS 251U /* factor for first touches that are not needed: enough to show that they
+			  * occur */
+#define THIN_RUN_NS (40 * NM_NSEC_PER_MSEC) /* few samples suffice to determine the node of each
+					     * thread */
 
 uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind)
 {
@@ -28,7 +29,7 @@ uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kin
 	}
 }
 
-/* Counts that come a hundred times a second from a busy CPU, more or less. */
+/* Returns a period with about one hundred samples per second on a busy CPU. */
 static uint64_t suitable_period(const struct nm_event_word *word)
 {
 	switch (word->kind) {
@@ -47,7 +48,7 @@ static uint64_t suitable_period(const struct nm_event_word *word)
 	}
 }
 
-/* A PMU with a period of its own, IBS and SPE, which add chance themselves, need no prime. */
+/* PMUs with a period of their own, IBS and SPE, which add randomness themselves, need no prime. */
 uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word)
 {
 	uint64_t base = word->period ? word->period : suitable_period(word);
@@ -72,8 +73,8 @@ static void stop_clock(struct nm_source *source, struct nm_ring *ring, bool stop
 		ring->clock_stopped = stop;
 }
 
-/* Events that take turns have the kernel wake the CPU every few milliseconds for it. A starved one
- * is left on, to see when it counts again. */
+/* Multiplexed events make the kernel wake the CPU every few milliseconds. A starved one stays
+ * enabled, to detect when it counts again. */
 static bool take_turns(const struct nm_ring *ring)
 {
 	bool turns = false;
@@ -167,8 +168,8 @@ static bool change_scale(struct nm_source *source, double cost_share)
 	return true;
 }
 
-/* Load comes in bursts: only after several calm intervals are the periods lowered, else they swing.
- */
+/* Load comes in bursts: periods are lowered only after several calm intervals, to avoid
+ * oscillation. */
 #define CALM_INTERVALS 3U
 
 static double without_haste(struct nm_source *source, double cost_share)
@@ -226,7 +227,8 @@ bool nm_source_is_held_back(const struct nm_source *source)
 	return source->faults > source->faults_configured;
 }
 
-/* Records were lost among which samples were most: of fewer samples fewer are lost. */
+/* Returns whether records were lost while samples were the majority: a longer period then reduces
+ * the losses. */
 static bool loses_by_samples(struct nm_source *source)
 {
 	const struct nm_ring_counts *now = &source->counts, *before = &source->before;

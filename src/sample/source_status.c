@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What is sampled and what is not, in one value. */
+/* Summarizes what is sampled and what is not. */
 #include <stdio.h>
 
 #include "source.h"
 
-/* Is an event of the hardware list on that CPU's counter now and then? */
+/* Returns whether an event of the hardware list is sometimes on that CPU's counter. */
 static bool counts_on(const struct nm_source *source, const struct nm_ring *ring, unsigned word)
 {
 	if (source->hardware.words[word].aux)
@@ -16,7 +16,8 @@ static bool counts_on(const struct nm_source *source, const struct nm_ring *ring
 	return false;
 }
 
-/* Accesses are worth having from some CPUs; an amount is not, as threads elsewhere would show 0. */
+/* Accesses from only some CPUs are useful. Amounts are not, because threads on other CPUs would
+ * have 0. */
 static bool word_counts(const struct nm_source *source, unsigned word)
 {
 	bool everywhere = source->hardware.words[word].unit > 0, any = false;
@@ -33,7 +34,8 @@ static bool word_counts(const struct nm_source *source, unsigned word)
 	return any;
 }
 
-/* A sum is known only where all of its parts are: half the widths would be half the operations. */
+/* A sum is known only if all of its parts are: without some widths, the number of operations would
+ * be too low. */
 static bool kind_counts(const struct nm_source *source, enum nm_event_kind kind)
 {
 	bool any = false;
@@ -85,7 +87,7 @@ static void write_name(struct nm_source_status *status)
 			 status->has_flops ? "+flops" : "", status->has_dram ? "+dram" : "");
 }
 
-/* They are primes, which take long to find. */
+/* Computed only on changes, because primes take long to find. */
 static void find_periods(struct nm_source *source)
 {
 	struct nm_source_reported *told = &source->told;

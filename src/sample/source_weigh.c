@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events that share a counter have it for a part of the time, so that one sample stands for more
- * (perf_event_open(2), PERF_FORMAT_TOTAL_TIME_RUNNING). One that never has it tells nothing.
+ * Events that share a counter have it for part of the time, so that one sample represents more
+ * (perf_event_open(2), PERF_FORMAT_TOTAL_TIME_RUNNING). An event that never has it provides
+ * nothing.
  */
 #include "source.h"
 
-/* Reading costs a system call for each event, so that large machines are gone over in turns. */
+/* Reading takes a system call per event, so that large machines are checked in turns. */
 #define RINGS_AT_A_TIME 32U
 
 bool nm_event_shares(enum nm_event_kind kind)
@@ -42,7 +43,9 @@ static bool is_starved(const struct nm_ring *ring, enum nm_event_kind kind)
 	return false;
 }
 
-/* As where there is no such counter at all: the clock for cycles, page faults for accesses. */
+/*
+ * The replacements are those for a missing counter: the clock for cycles, page faults for accesses.
+ */
 void nm_ring_let_stand_in(struct nm_source *source, struct nm_ring *ring)
 {
 	bool accesses = is_starved(ring, NM_EVENT_MEMORY);

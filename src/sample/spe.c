@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The first byte of a packet, or the second where the first is an extension. */
+/* The first byte of a packet, or the second if the first is an extension. */
 enum {
 	HEADER_PAD = 0x00,
 	HEADER_END = 0x01,
@@ -11,9 +11,9 @@ enum {
 	HEADER_EXTENDED = 0x20, /* bits 7–5 */
 	HEADER_EVENTS = 0x42,	/* bits 7–6 and 3–0 */
 	HEADER_SOURCE = 0x43,
-	HEADER_OPERATION = 0x48, /* bits 7–2 but the size */
+	HEADER_OPERATION = 0x48, /* bits 7–2 without the size */
 	HEADER_CONTEXT = 0x44,
-	HEADER_COUNTER = 0x88, /* bits 7–3 but the size */
+	HEADER_COUNTER = 0x88, /* bits 7–3 without the size */
 	HEADER_ADDRESS = 0x80,
 	SIZE_BITS = 0x30,
 };
@@ -33,12 +33,12 @@ struct packet {
 	unsigned header; /* without the size, the index and the extension */
 	unsigned index;
 	uint64_t payload;
-	size_t length; /* 0: unfinished; SIZE_MAX: no packet */
+	size_t length; /* 0: incomplete; SIZE_MAX: invalid */
 };
 
 #define NO_PACKET SIZE_MAX
 
-/* Two bytes: an alignment packet fills up to a multiple of its power of two. */
+/* Two bytes: an alignment packet pads to a multiple of its power of two. */
 static struct packet alignment(unsigned header, uint64_t position)
 {
 	uint64_t multiple = 2ULL << (header & 0xf);
@@ -55,7 +55,7 @@ static bool has_kind(struct packet *packet, unsigned header, unsigned mask, unsi
 	return true;
 }
 
-/* Which packet a header begins; its index goes into the upper bits of an extended one. */
+/* Identifies the packet that a header begins; its index is in the upper bits of an extended one. */
 static bool classify(struct packet *packet, unsigned header)
 {
 	if (header == HEADER_TIMESTAMP) {
@@ -98,7 +98,7 @@ static struct packet read_packet(const uint8_t *data, size_t size, uint64_t posi
 	packet.length = headers + bytes <= size ? headers + bytes : 0;
 	if (packet.length)
 		memcpy(&packet.payload, data + headers,
-		       bytes); /* little endian, as every Arm Linux */
+		       bytes); /* little-endian, as on every Arm Linux */
 	return packet;
 }
 
@@ -117,7 +117,7 @@ static void take_address(struct nm_spe_record *record, const struct packet *pack
 		record->physical_address = packet->payload & ADDRESS_MASK;
 }
 
-/* True where the packet ends its record. */
+/* Returns true if the packet ends its record. */
 static bool take(struct nm_spe_record *record, const struct packet *packet)
 {
 	switch (packet->header) {
@@ -181,7 +181,7 @@ size_t nm_spe_decode(const uint8_t *data, size_t size, uint64_t offset, nm_spe_f
 	return used;
 }
 
-/* ---- records → samples ---- */
+/* ---- conversion of records to samples ---- */
 
 static enum nm_level level_by_source(unsigned source)
 {

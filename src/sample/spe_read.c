@@ -5,20 +5,20 @@
 #include <string.h>
 
 #define TURNS_MAX 8192U
-#define RECORD_ROOM 128U /* the records that matter are smaller */
+#define RECORD_ROOM 128U /* the records that are used are smaller */
 #define LOOK_BACK 64U
 
 /* sample_id_all, from the end: pid and tid, time, id. */
 enum { TRAILER_BYTES = 24, PID_FROM_END = 24, TID_FROM_END = 20, TIME_FROM_END = 16 };
 enum { BODY = sizeof(struct perf_event_header) };
 
-/* One piece of the AUX area on its way through the decoder. */
+/* One piece of the AUX area during decoding. */
 struct piece {
 	const struct nm_spe_reader *reader;
 	const struct nm_sample_sink *sink;
 	struct nm_ring_counts *counts;
-	uint64_t time_ns; /* when it was handed over */
-	size_t turn;	  /* where the last sample's time was found */
+	uint64_t time_ns; /* time at which it was handed over */
+	size_t turn;	  /* turn of the last sample */
 };
 
 static uint64_t load_u64(const uint8_t *from)
@@ -44,9 +44,9 @@ uint64_t nm_spe_time_ns(const struct nm_spe_clock *clock, uint64_t ticks)
 	return clock->zero_ns + whole * clock->mult + (rest * clock->mult >> clock->shift);
 }
 
-/* ---- whose ---- */
+/* ---- assignment to threads ---- */
 
-/* Records come in order of time, nearly: it is the turn found last, or one nearby. */
+/* Records are almost in order of time: it is the turn found last, or one nearby. */
 static const struct nm_spe_turn *turn_at(struct piece *piece, uint64_t time_ns)
 {
 	const struct nm_spe_reader *reader = piece->reader;
@@ -121,7 +121,7 @@ static const uint8_t *unwrap(const struct nm_spe_areas *areas, uint64_t offset, 
 	return areas->scratch;
 }
 
-/* Each piece begins and ends with whole records, unless it says that data were lost. */
+/* Each piece consists of complete records, unless it reports that data were lost. */
 static void take_piece(struct nm_spe_reader *reader, const struct nm_spe_areas *areas,
 		       const uint8_t *record, size_t size, struct piece *piece)
 {
@@ -146,7 +146,7 @@ static void take_piece(struct nm_spe_reader *reader, const struct nm_spe_areas *
 	reader->nr_turns = reader->carried;
 }
 
-/* After a loss nobody knows whose turn it is, until the next switch. */
+/* After a loss the running thread is not known until the next switch. */
 static void take_loss(struct nm_spe_reader *reader, uint64_t lost, struct nm_ring_counts *counts)
 {
 	counts->lost += lost;
@@ -154,7 +154,7 @@ static void take_loss(struct nm_spe_reader *reader, uint64_t lost, struct nm_rin
 	reader->carried = false;
 }
 
-/* Where no piece comes for long, the older turns go. */
+/* Without pieces for a long time, older turns are dropped. */
 static void take_turn(struct nm_spe_reader *reader, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		      struct nm_ring_counts *counts)
 {
@@ -182,7 +182,7 @@ static void take_switch(struct nm_spe_reader *reader, const struct perf_event_he
 			  load_u64(end - TIME_FROM_END), counts);
 }
 
-/* What a record of a type has at least, before the trailer. */
+/* Returns the minimum size of a record of this type, before the trailer. */
 static size_t least_bytes(uint32_t type)
 {
 	switch (type) {
@@ -195,7 +195,7 @@ static size_t least_bytes(uint32_t type)
 	}
 }
 
-/* False for a record too short for its type. */
+/* Returns false for a record too short for its type. */
 static bool take_record(struct nm_spe_reader *reader, const struct nm_spe_areas *areas,
 			const struct perf_event_header *header, const uint8_t *record,
 			struct piece *piece)
@@ -231,8 +231,8 @@ static bool take_record(struct nm_spe_reader *reader, const struct nm_spe_areas 
 	}
 }
 
-/* Copies the beginning of a record and its trailer, which are next to each other in all that
- * matter; returns its size, 0 for one that cannot be. */
+/* Copies the beginning of a record and its trailer, which are adjacent in all records that are
+ * used. Returns its size, or 0 if it is invalid. */
 static size_t copy_record(const struct nm_spe_areas *areas, uint64_t tail, uint64_t available,
 			  uint8_t record[RECORD_ROOM])
 {

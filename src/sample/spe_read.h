@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an SPE event leaves behind, put together: its ring tells which piece of the AUX area is
- * ready and which thread had the CPU when; the area holds the records. Pure. perf_event_open(2),
- * PERF_RECORD_AUX and PERF_RECORD_SWITCH_CPU_WIDE; kernel, drivers/perf/arm_spe_pmu.c.
+ * Combines the output of an SPE event: its ring reports which piece of the AUX area is ready, and
+ * which thread ran on the CPU at which time; the area contains the records. Pure.
+ * perf_event_open(2), PERF_RECORD_AUX and PERF_RECORD_SWITCH_CPU_WIDE; kernel,
+ * drivers/perf/arm_spe_pmu.c.
  */
 #ifndef NUMA_MIGRD_SAMPLE_SPE_READ_H
 #define NUMA_MIGRD_SAMPLE_SPE_READ_H
 
 #include "numa-migrd/spe.h"
 
-/* From the ticks of the generic timer to perf's clock: perf_event_mmap_page, cap_user_time_zero. */
+/* Converts ticks of the generic timer to perf's clock: perf_event_mmap_page, cap_user_time_zero. */
 struct nm_spe_clock {
 	bool known;
-	bool wraps; /* only the bits of `mask` count, from `cycles` on (cap_user_time_short) */
+	bool wraps; /* only the bits of `mask` are valid, relative to `cycles`
+		     * (cap_user_time_short) */
 	uint16_t shift;
 	uint32_t mult;
 	uint64_t zero_ns, cycles, mask;
@@ -20,7 +22,7 @@ struct nm_spe_clock {
 
 uint64_t nm_spe_time_ns(const struct nm_spe_clock *clock, uint64_t ticks);
 
-/* From time_ns on this thread had the CPU. */
+/* This thread ran on the CPU from time_ns on. */
 struct nm_spe_turn {
 	uint64_t time_ns;
 	uint32_t pid, tid;
@@ -29,25 +31,25 @@ struct nm_spe_turn {
 struct nm_spe_reader {
 	uint32_t cpu;
 	struct nm_spe_clock clock;
-	bool stopped;		   /* the kernel ran out of room and has disabled the event */
-	struct nm_spe_turn *turns; /* since the last piece, the first from before it */
+	bool stopped;		   /* the kernel ran out of space and has disabled the event */
+	struct nm_spe_turn *turns; /* since the last piece; the first is from before it */
 	size_t nr_turns, capacity;
-	bool carried; /* the first one is */
+	bool carried; /* the first turn is from before the last piece */
 };
 
 struct nm_spe_areas {
-	const uint8_t *ring; /* of records */
-	size_t ring_bytes;   /* powers of two, both */
+	const uint8_t *ring; /* records */
+	size_t ring_bytes;   /* both sizes are powers of two */
 	const uint8_t *aux;
 	size_t aux_bytes;
-	uint8_t *scratch; /* of aux_bytes, for pieces that wrap */
+	uint8_t *scratch; /* aux_bytes of scratch space, for pieces that wrap around */
 };
 
 /*
- * Reads the records in [tail, head) of the ring; returns head. A sample goes to the thread that its
- * context packet names, if that has had a turn; else to the one whose turn it was at its time; and
- * where neither is known, to the only one that had a turn. What is nobody's counts as `unknown`, a
- * piece that the hardware or the kernel cut short as one lost record.
+ * Reads the records in [tail, head) of the ring and returns head. A sample is assigned to the
+ * thread in its context packet, if that has had a turn; otherwise to the thread that ran at its
+ * time; and if neither is known, to the only thread that had a turn. Samples without a thread count
+ * as `unknown`; a piece that the hardware or the kernel truncated counts as one lost record.
  */
 uint64_t nm_spe_read(struct nm_spe_reader *reader, const struct nm_spe_areas *areas, uint64_t tail,
 		     uint64_t head, const struct nm_sample_sink *sink,

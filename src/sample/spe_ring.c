@@ -4,7 +4,7 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#define DATA_PER_AUX 4 /* switches and pieces take less room than the records */
+#define DATA_PER_AUX 4 /* switches and pieces take less space than the records */
 #define AUX_PAGES_MIN 2
 #define CLOCK_TRIES 16
 
@@ -13,7 +13,7 @@ static size_t at_least(size_t bytes, size_t least)
 	return bytes > least ? bytes : least;
 }
 
-/* Both of the mappings, or neither. */
+/* Maps both areas, or none. */
 static int map_both(struct nm_platform *platform, struct nm_spe_ring *ring, size_t aux_bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -107,7 +107,7 @@ static struct nm_spe_clock clock_of(const struct perf_event_mmap_page *page)
 				     .mask = page->time_mask};
 }
 
-/* The kernel makes `lock` odd while it writes. One that is never at rest tells no time. */
+/* The kernel makes `lock` odd while it writes. If it is never even, the clock is not known. */
 static struct nm_spe_clock read_clock(const struct perf_event_mmap_page *page)
 {
 	for (unsigned i = 0; i < CLOCK_TRIES; i++) {
@@ -121,8 +121,9 @@ static struct nm_spe_clock read_clock(const struct perf_event_mmap_page *page)
 }
 
 /*
- * aux_head is read before data_head: what it covers has been announced in the ring by then, or the
- * announcement was lost. An event that ran out of room starts again only if it is told to.
+ * aux_head is read before data_head: the data that it covers has been announced in the ring by
+ * then, or the announcement was lost. An event that ran out of space must be enabled again
+ * explicitly.
  */
 void nm_spe_ring_drain(struct nm_platform *platform, struct nm_spe_ring *ring, uint8_t *scratch,
 		       const struct nm_sample_sink *sink, struct nm_ring_counts *counts)

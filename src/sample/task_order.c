@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings are emptied one after another, yet a thread must be known before its children. */
+/* Rings are drained one after another, but a thread must be known before its children. */
 #include <stdlib.h>
 
 #include "numa-migrd/sample.h"
 #include "numa-migrd/tidmap.h"
 
-/* Of the same time: as they were read. Pointers are put in order; the records stay where they are.
- */
+/* Events with the same time keep the order of reading. Pointers are sorted; the records stay in
+ * place. */
 static int compare_events(const void *a, const void *b)
 {
 	const struct nm_task_event *left = *(const struct nm_task_event *const *)a;

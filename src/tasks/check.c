@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc says of processes and threads, and what follows for their standing. */
+/* Reads processes and threads from /proc, and determines their eligibility. */
 #include <math.h>
 #include <sched.h>
 #include <string.h>
@@ -9,11 +9,12 @@
 #include "numa-migrd/proc.h"
 #include "roster_internal.h"
 
-#define UNKNOWN_LLC_RSS_BYTES (32ULL << 20) /* twice a modest last-level cache */
+#define UNKNOWN_LLC_RSS_BYTES (32ULL << 20) /* twice the size of a small last-level cache */
 
 /*
- * A process whose memory fits the caches gains nothing (algorithms.md section 6). Policy "auto" meets it
- * while it is young and its memory still grows, and it is not alone in the cache.
+ * A process whose memory fits into the caches gains nothing (algorithms.md section 6). Policy
+ * "auto" examines a process while it is young and its memory still grows; and it may share the
+ * cache with others.
  */
 static uint64_t min_rss_bytes(const struct nm_roster *roster)
 {
@@ -24,8 +25,8 @@ static uint64_t min_rss_bytes(const struct nm_roster *roster)
 	return roster->config->threads.policy == NM_POLICY_AUTO ? rss_bytes / 8 : rss_bytes;
 }
 
-/* A managed process stays so down to half the threshold, so that it does not flicker, and while it
- * sleeps. */
+/* A managed process stays managed down to half the threshold, to avoid frequent changes, and while
+ * it sleeps. */
 static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_process *process,
 			   uint64_t now_ns)
 {
@@ -58,7 +59,7 @@ static bool is_included(const struct nm_config *config, const struct nm_process 
 	       matches(&config->targets.include, process, false);
 }
 
-/* systemd's process that becomes a worker has no name of ours yet, and looks busy. */
+/* The systemd process that becomes a worker does not have the worker's name yet, and looks busy. */
 static bool is_ours(uint32_t own_pid, const struct nm_process *process)
 {
 	static const char *const units[] = {"/numa-migrd-worker@", "/numa-migrd-helper.service"};
@@ -100,7 +101,7 @@ static uint64_t started_ns(struct nm_roster *roster, uint64_t start_ticks, uint6
 	return now_ns > age_ns ? now_ns - age_ns : 0;
 }
 
-/* One that has another name may be another program, whose start we have not been told. */
+/* A process with a changed name may run another program whose start was not reported. */
 static void take_name(const struct nm_roster *roster, struct nm_process *process, const char *comm)
 {
 	char name[sizeof(process->raw_comm)] = "";
@@ -140,7 +141,8 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	return 0;
 }
 
-/* Small processes are left alone whatever the attributes are. -errno: the last known value stays.
+/*
+ * Small processes are not managed, regardless of attributes. On errors the last known value stays.
  */
 static int read_steering(struct nm_roster *roster, struct nm_process *process, bool eligible,
 			 uint64_t now_ns)
@@ -166,7 +168,8 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (r < 0)
 		return r;
 
-	/* Estimated once, since each estimate is another one; only an exec, of which it is told, is another start. */
+	/* Estimated once, because each estimate differs. Only an exec, which is reported, changes
+	 * the start. */
 	if (!process->started_ns)
 		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
@@ -189,8 +192,9 @@ static bool leaves_a_choice(const struct nm_topology *topology, hwloc_const_bitm
 }
 
 /*
- * Equal to all that its cpuset offers: nobody has narrowed it. In the root cpuset who was never
- * narrowed may also use what is offline (`whole`); who chose just what is online may not.
+ * Returns whether the affinity equals the CPUs of the cpuset, so that it was never narrowed. In the
+ * root cpuset an unrestricted thread may also use offline CPUs (`whole`); a thread that selected
+ * exactly the online CPUs may not.
  */
 static bool is_unrestricted(struct nm_roster *roster, const struct nm_process *process,
 			    hwloc_const_bitmap_t mask, hwloc_const_bitmap_t whole)
@@ -206,8 +210,8 @@ static bool is_unrestricted(struct nm_roster *roster, const struct nm_process *p
 	       (!root || hwloc_bitmap_isincluded(roster->topology->possible, whole));
 }
 
-/* Also the CPUs that are offline now: sched_getaffinity(2) leaves them out, and what is restored is
- * to have them again. */
+/* Includes the CPUs that are offline now: sched_getaffinity(2) omits them, and a restored affinity
+ * must include them again. */
 static hwloc_bitmap_t with_offline(struct nm_roster *roster, int directory,
 				   hwloc_const_bitmap_t current)
 {
@@ -220,8 +224,7 @@ static hwloc_bitmap_t with_offline(struct nm_roster *roster, int directory,
 	return whole;
 }
 
-/* What the thread may use for all that we know: `current`, unless that is a mask of ours it
- * inherited. */
+/* Determines the original affinity: `current`, unless that is an inherited lease. */
 static int take_original(struct nm_roster *roster, struct nm_roster_thread *thread, int directory,
 			 hwloc_const_bitmap_t current)
 {
@@ -249,7 +252,7 @@ static int take_original(struct nm_roster *roster, struct nm_roster_thread *thre
 	return 0;
 }
 
-/* Is it as we know it, but for what is offline? */
+/* Returns whether the affinity is the known one, except for offline CPUs. */
 static bool is_original(const struct nm_roster *roster, const struct nm_roster_thread *thread,
 			hwloc_const_bitmap_t current)
 {
@@ -312,7 +315,8 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 		thread->member.start_ticks = stat.start_ticks;
 		r = check_mask(roster, thread, directory);
 	}
-	/* The mask was read by number: it is this thread's only if the directory still answers. */
+	/* The affinity was read by number, and is that of this thread only if the directory is
+	 * still valid. */
 	if (r == 0)
 		r = nm_proc_read_stat(platform, directory, &stat);
 	platform->ops->close(platform, directory);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of an interval: the table of threads → figures, and the decay of what is remembered. */
+/* Ends an interval: computes metrics from the table of threads, and decays the history. */
 #include <math.h>
 #include <string.h>
 
 #include "table.h"
 
-/* Remembered accesses and latencies below this sum count for nothing and are dropped. */
+/* Historic accesses and latencies below this sum are dropped. */
 #define WINDOW_FLOOR 0.01
 #define CACHE_LINE 64
 
@@ -20,7 +20,8 @@ static int by_tid(const void *a, const void *b)
 	return (left->index > right->index) - (left->index < right->index);
 }
 
-/* Drops keys of entries that were freed, also those whose entry went to the same tid again. */
+/* Drops keys of entries that were freed, including those whose entry was assigned to the same tid
+ * again. */
 static void sort_keys(struct nm_metrics *metrics)
 {
 	struct nm_entry_key *keys = metrics->keys;
@@ -68,10 +69,10 @@ static int reserve_figures(struct nm_metrics *metrics)
 	return 0;
 }
 
-/* ---- where it ran ---- */
+/* ---- CPUs ---- */
 
-/* With more CPUs than slots the exact node counts decide first: -1 where no slot is on such a node.
- */
+/* With more CPUs than slots, the exact counts per node decide first. Returns -1 if no slot is on
+ * such a node. */
 static int best_slot(const struct nm_metrics *metrics, const struct nm_entry *entry,
 		     uint32_t least_node_runs)
 {
@@ -93,7 +94,7 @@ static int best_slot(const struct nm_metrics *metrics, const struct nm_entry *en
 static void set_home(const struct nm_metrics *metrics, const struct nm_entry *entry,
 		     struct nm_figures *figures)
 {
-	/* With more CPUs than slots, only the nodes' counts are exact. */
+	/* With more CPUs than slots, only the counts per node are exact. */
 	int slot = best_slot(metrics, entry, entry->overflowed ? nm_most_runs(metrics, entry) : 0);
 
 	figures->main_cpu = slot < 0 ? -1 : entry->run_cpu[slot];
@@ -113,12 +114,10 @@ static double run_share(const struct nm_entry *entry, const struct nm_metrics_in
 	return fmin(1.0, run_ns / (double)interval->length_ns);
 }
 
-/* ---- what it touched ---- */
+/* ---- accesses ---- */
 
-/*
- * The interval's accesses by node: memory samples that DRAM served, or all of them where none tells
- * its level, or page faults where there are none.
- */
+/* Takes the accesses of the interval by node: memory samples served by DRAM, or all of them if none
+ * contains its level, or page faults if there are none. */
 static uint32_t take_fresh(const struct nm_metrics *metrics, const struct nm_entry *entry,
 			   const struct nm_hardware *hardware, uint32_t *fresh, uint32_t *touched)
 {
@@ -134,7 +133,7 @@ static uint32_t take_fresh(const struct nm_metrics *metrics, const struct nm_ent
 	return hardware->levels ? hardware->dram_accesses : hardware->accesses;
 }
 
-/* Adds the interval's counts to the window and copies it to `accesses`; returns the sum. */
+/* Adds the counts of the interval to the window and copies it to `accesses`; returns the sum. */
 static double take_accesses(const struct nm_metrics *metrics, const struct nm_figures *figures,
 			    struct nm_window *window, double *accesses)
 {
@@ -162,7 +161,7 @@ static void decay(const struct nm_metrics *metrics, struct nm_window *window, do
 	window->latency_samples *= factor;
 }
 
-/* ---- how fast it was ---- */
+/* ---- performance ---- */
 
 static bool is_sampled(const struct nm_metrics_interval *interval, enum nm_event_kind kind)
 {
@@ -170,9 +169,10 @@ static bool is_sampled(const struct nm_metrics_interval *interval, enum nm_event
 }
 
 /*
- * Bytes per second that are taken for none, at least: what min_samples samples stand for. As a
- * rate, and by the least that a sample ever stood for, so that a thread that lives in its caches is
- * not said to have become another when T, the period or another CPU's share of a counter changes.
+ * Returns the minimum traffic in bytes per second: the amount that min_samples samples represent.
+ * It is a rate, based on the smallest amount that a sample has represented, so that a thread that
+ * uses only its caches does not appear to change when T, the period or a CPU's share of a counter
+ * changes.
  */
 static double traffic_floor(const struct nm_metrics *metrics,
 			    const struct nm_metrics_interval *interval)
@@ -181,7 +181,7 @@ static double traffic_floor(const struct nm_metrics *metrics,
 	return (double)interval->min_samples * (double)bytes;
 }
 
-/* The interval's latencies join those of the window, if the thread still runs on the same node. */
+/* Adds the latencies of the interval to the window, if the thread still runs on the same node. */
 static void set_latency(const struct nm_hardware *hardware, struct nm_window *window,
 			struct nm_figures *figures)
 {
@@ -218,7 +218,7 @@ static void set_performance(const struct nm_metrics *metrics, const struct nm_ha
 					traffic_floor(metrics, interval));
 }
 
-/* ---- closing ---- */
+/* ---- end of the interval ---- */
 
 static bool has_accesses(const struct nm_metrics *metrics, const struct nm_window *window)
 {
@@ -239,7 +239,7 @@ static void clear_interval(const struct nm_metrics *metrics, uint32_t index)
 	memset(nm_hardware_at(metrics, index), 0, metrics->hardware_stride);
 }
 
-/* What was lost is taken to have been like what was seen on the CPU where the thread ran most. */
+/* Lost samples are assumed to be distributed like those received on the main CPU of the thread. */
 static double taken_per_seen(const struct nm_metrics_interval *interval,
 			     const struct nm_figures *figures)
 {
@@ -262,8 +262,8 @@ static void make_up_for_losses(const struct nm_metrics *metrics, double factor, 
 	hardware->dram_bytes = (uint64_t)((double)hardware->dram_bytes * factor);
 }
 
-/* True where the thread has something to tell: `figures` is then filled; first: of its node values.
- */
+/* Returns true if the thread has metrics, which are then in `figures`. `first` is the index of its
+ * values per node. */
 static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
 			const struct nm_entry_key *key, struct nm_figures *figures, size_t first)
 {

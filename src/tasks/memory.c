@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Released processes and threads: outlives the roster, which is built anew at every
- * resume, and by its file the daemon. */
+/* The list of released processes and threads. It outlives the task table, which is rebuilt at every
+ * resume, and through its file also the daemon. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,16 +10,19 @@
 #include "numa-migrd/proc.h"
 #include "roster_internal.h"
 
-/* Beyond a share, those that ended go, or else the oldest thread of the tenant. Of a full list the oldest thread goes:
- * what was released by hand is the last to go. */
-#define HEADER "numa-migrd-given-back 2 " /* and the boot id */
+/*
+ * Beyond a tenant's share, entries of exited tasks are dropped, or else the oldest thread of the
+ * tenant. From a full list the oldest thread is dropped; explicitly released processes are dropped
+ * last.
+ */
+#define HEADER "numa-migrd-given-back 2 " /* followed by the boot id */
 #define HEADER_BYTES 128
 #define LINE_BYTES 96 /* "process", four numbers */
-/* How many more than were alive at the last look are kept without a look. */
+/* Number of entries beyond those alive at the last check that are kept without another check. */
 #define SLACK 64
 
 struct given {
-	uint32_t id; /* tid of a FOREIGN thread, pid of a RELEASED process */
+	uint32_t id; /* tid of a FOREIGN thread, or pid of a RELEASED process */
 	uint64_t start_ticks;
 	enum nm_eligibility eligibility;
 	struct nm_tenant tenant;
@@ -28,9 +31,9 @@ struct given {
 struct nm_released_list {
 	struct given *items;
 	size_t count, capacity;
-	size_t alive; /* of them at the last look */
-	unsigned kept_off; /* how many more may go before all are looked at again */
-	bool changed; /* since it was saved */
+	size_t alive; /* number of entries alive at the last check */
+	unsigned kept_off; /* number of entries that may be dropped before all are checked again */
+	bool changed; /* since the last save */
 };
 
 int nm_released_list_new(struct nm_released_list **ret)
@@ -62,7 +65,7 @@ bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uin
 	return false;
 }
 
-/* What cannot be read is taken for alive: a mark too many does no harm. */
+/* A task that cannot be read counts as alive: an unnecessary entry does no harm. */
 static bool is_gone(struct nm_platform *platform, const struct given *given)
 {
 	struct nm_proc_stat stat;
@@ -88,7 +91,8 @@ static bool has_room(const struct nm_released_list *memory, const struct nm_tena
 	return nm_share_has_room(NM_SHARE_RELEASED, &usage);
 }
 
-/* The oldest thread of its domain; if the list is full, of any; -1: there is room. */
+/* Returns the oldest thread of the tenant's domain or, if the list is full, of any; -1: there is
+ * room. */
 static ptrdiff_t least_needed(const struct nm_released_list *memory, const struct nm_tenant *tenant)
 {
 	ptrdiff_t any = -1;
@@ -104,7 +108,8 @@ static ptrdiff_t least_needed(const struct nm_released_list *memory, const struc
 	return any < 0 ? 0 : any;
 }
 
-/* Where few have ended, all are looked at once in SLACK times: nobody can keep us busy with threads that live on. */
+/* If few have exited, all are checked only once in SLACK additions, so that no program can overload
+ * the daemon with living threads. */
 static void make_room(struct nm_released_list *memory, struct nm_platform *platform,
 		      const struct nm_tenant *tenant)
 {
@@ -148,7 +153,7 @@ static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_
 		      struct nm_tenant *ret_tenant)
 {
 	struct nm_proc_stat stat;
-	struct nm_proc_status status = {0}; /* read or not used, which the analyzer cannot tell */
+	struct nm_proc_status status = {0}; /* read or unused, which the analyzer cannot detect */
 	nm_autofree char *cgroup = NULL;
 	int directory = nm_proc_open_thread(platform, 0, pid);
 	if (directory < 0)
@@ -157,11 +162,11 @@ static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_
 	if (r == 0)
 		r = nm_proc_read_status(platform, directory, &status);
 	if (r == 0)
-		(void)nm_proc_read_cgroup(platform, directory, &cgroup); /* which may not be known */
+		(void)nm_proc_read_cgroup(platform, directory, &cgroup); /* may not be known */
 	platform->ops->close(platform, directory);
 	if (r < 0)
 		return r;
-	/* A thread's number opens, too. */
+	/* The number of a thread can be opened, too. */
 	if (status.tgid != pid)
 		return -ESRCH;
 	*ret_start_ticks = stat.start_ticks;
@@ -227,7 +232,7 @@ static int parse_line(const char *line, struct given *ret)
 	return 0;
 }
 
-/* -EBADMSG where lines were skipped. */
+/* Returns -EBADMSG if lines were skipped. */
 static int parse_lines(struct nm_released_list *memory, struct nm_platform *platform, char *text)
 {
 	struct given given;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counting samples into the table of threads. */
+/* Counts samples in the table of threads. */
 #include <string.h>
 
 #include "table.h"
@@ -9,7 +9,7 @@
 #define CAPACITY_MIN 64U
 #define NO_INDEX UINT32_MAX
 
-/* Of a head followed by two counts for each node. */
+/* Size of a head followed by two counts per node. */
 static size_t stride_for(size_t head_bytes, unsigned nr_nodes)
 {
 	size_t bytes = head_bytes + 2 * (size_t)nr_nodes * sizeof(uint32_t);
@@ -115,8 +115,8 @@ static void give_back(struct nm_metrics *metrics, uint32_t index)
 	metrics->first_free = index;
 }
 
-/* From how many silent intervals on threads go, so that an eighth of the room is free, or all
- * silent ones have gone. */
+/* Returns the number of silent intervals from which threads are dropped, so that an eighth of the
+ * room is free, or all silent threads are dropped. */
 static uint32_t coldness_to_go(const struct nm_metrics *metrics)
 {
 	uint32_t counts[NM_SILENT_INTERVALS_MAX + 1] = {0}, coldest = NM_SILENT_INTERVALS_MAX;
@@ -216,8 +216,8 @@ static __attribute__((noinline)) struct nm_entry *add_entry(struct nm_metrics *m
 	return NULL;
 }
 
-/* The thread's entry, begun anew where its number now belongs to another process; NULL: not
- * countable. */
+/* Returns the entry of the thread, reset if its number now belongs to another process; NULL: cannot
+ * be counted. */
 static inline struct nm_entry *entry_for(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
 	uint32_t index = nm_tidmap_get(metrics->index_of, sample->tid);
@@ -251,8 +251,9 @@ static bool on_busiest_node(const struct nm_metrics *metrics, const struct nm_en
 }
 
 /*
- * The slot to give away when a thread has run on more CPUs than there are: the rarest, but never
- * the last one on the node where it ran most, which has to have a CPU to show at the end.
+ * Selects the slot to reuse when a thread has run on more CPUs than there are slots: the rarest,
+ * but never the last one on the node on which it ran most, which must have a CPU at the end of the
+ * interval.
  */
 static __attribute__((noinline)) unsigned overflow_slot(const struct nm_metrics *metrics,
 							struct nm_entry *entry)
@@ -272,7 +273,7 @@ static __attribute__((noinline)) unsigned overflow_slot(const struct nm_metrics 
 	return rarest;
 }
 
-/* The slot of a CPU: its own, else an empty one, else another's. */
+/* Returns the slot of a CPU: its own, an empty one, or that of another CPU. */
 static inline unsigned slot_for(const struct nm_metrics *metrics, struct nm_entry *entry,
 				uint32_t cpu)
 {
@@ -286,8 +287,8 @@ static inline unsigned slot_for(const struct nm_metrics *metrics, struct nm_entr
 	return slot;
 }
 
-/* How often the sample counts. What is left over from weights that are no whole number goes to the
- * next one, whose ever it is. */
+/* Returns how often the sample counts. The fractional part of weights is carried over to the next
+ * sample, of any thread. */
 static inline uint32_t times(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
 	enum { ONE_SHIFT = 8, ONE = 1 << ONE_SHIFT };
@@ -316,7 +317,7 @@ static inline void add_run(struct nm_metrics *metrics, const struct nm_sample *s
 		entry->counts[node] += count;
 }
 
-/* Pages of 4 KiB that the fault stands for; at most 1 GiB, the largest page there is. */
+/* Number of 4 KiB pages that the fault represents; at most 1 GiB, the largest page size. */
 static inline uint32_t fault_weight(uint64_t page_bytes)
 {
 	enum { BASE_SHIFT = 12, MOST = 1 << 18 };
@@ -327,7 +328,7 @@ static inline uint32_t fault_weight(uint64_t page_bytes)
 	return pages < MOST ? (uint32_t)pages : MOST;
 }
 
-/* By the physical address, or as the kernel answered where the sample has none. */
+/* By the physical address, or by the kernel's answer if the sample has none. */
 static inline int home_of(const struct nm_metrics *metrics, const struct nm_sample *sample)
 {
 	if (sample->page_node)
@@ -350,7 +351,7 @@ static inline void add_access(struct nm_metrics *metrics, const struct nm_sample
 	entry->counts[metrics->nr_nodes + (unsigned)node] += fault_weight(sample->page_bytes);
 }
 
-/* Where the thread's figures of the hardware go; NULL: not countable. */
+/* Returns the hardware metrics of the thread; NULL: cannot be counted. */
 static inline struct nm_hardware *hardware_for(struct nm_metrics *metrics,
 					       const struct nm_sample *sample)
 {
@@ -365,7 +366,7 @@ static inline struct nm_hardware *hardware_for(struct nm_metrics *metrics,
 	return hardware;
 }
 
-/* Stores have periods of their own, so that their latencies do not go into the loads' mean. */
+/* Stores have separate periods, so that their latencies are not included in the mean of loads. */
 static inline void add_memory(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
 	struct nm_hardware *hardware = hardware_for(metrics, sample);
@@ -410,7 +411,7 @@ static void add_amount(struct nm_metrics *metrics, const struct nm_sample *sampl
 void nm_metrics_add(void *metrics, const struct nm_sample *sample)
 {
 	if (sample->tid == 0)
-		return; /* the idle task, or a thread of a pid namespace that is not ours */
+		return; /* the idle task, or a thread of another PID namespace */
 	switch (sample->kind) {
 	case NM_EVENT_CLOCK:
 	case NM_EVENT_CYCLES:

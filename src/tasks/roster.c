@@ -80,7 +80,7 @@ static void on_fork(struct nm_roster *roster, const struct nm_task_event *event,
 	if (by && event->pid != event->parent_pid)
 		by->member.forked = true;
 
-	/* A number that is given anew: what we knew of its last owner goes. */
+	/* The number was reused: the data of its previous owner is dropped. */
 	struct nm_roster_thread *stale = nm_roster_find_thread(roster, event->tid);
 	if (stale)
 		nm_roster_remove_thread(roster, stale);
@@ -89,8 +89,8 @@ static void on_fork(struct nm_roster *roster, const struct nm_task_event *event,
 		nm_roster_remove_process(roster, reused);
 }
 
-/* A new program: its threads are new, and it is judged anew; a release holds for the process's
- * life. */
+/* A new program: its threads are new, and its eligibility is evaluated again. A release lasts for
+ * the life of the process. */
 static void on_exec(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)
 {
 	struct nm_process *process = nm_roster_find_process(roster, event->pid);
@@ -106,10 +106,8 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event,
 	process->runtime_asked_ns = 0;
 }
 
-/*
- * Processes come and go by the thousand: a record without threads goes with its leader. A managed
- * process may go on without its leader, and a release is kept for its life.
- */
+/* Thousands of processes may start and exit, so a record without threads is dropped with its
+ * leader. A managed process may continue without its leader, and a release lasts for its life. */
 static void on_exit_event(struct nm_roster *roster, const struct nm_task_event *event)
 {
 	struct nm_roster_thread *thread = nm_roster_find_thread(roster, event->tid);
@@ -137,7 +135,7 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 		on_exit_event(roster, event);
 		break;
 	case NM_TASK_COMM:
-		/* A renamed thread may move in or out of the targets. */
+		/* A renamed thread may become or cease to be a target. */
 		process = nm_roster_find_process(roster, event->pid);
 		if (process && process->checked_ns)
 			process->checked_ns = 1;
@@ -147,7 +145,7 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 
 /* ---- the interval ---- */
 
-/* Half of the old value and half of the new one; the first interval counts in full. */
+/* The mean of the old and the new value; the first interval counts fully. */
 static void blend_share(struct nm_process *process, double share)
 {
 	if (process->cpu_share == 0 || isnan(process->cpu_share) || isnan(share))
@@ -161,7 +159,7 @@ static bool was_seen(const struct nm_figures *figures)
 	return figures->run_samples > 0 || figures->access_new > 0;
 }
 
-/* Sums this interval's CPU shares per process, and makes a record for each new one. */
+/* Sums up the CPU shares of this interval per process, and creates records for new ones. */
 static int count_processes(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 			   double *shares, uint64_t now_ns)
 {
@@ -188,7 +186,8 @@ static bool enough_cpu_to_look(const struct nm_roster *roster, const struct nm_p
 	       process->cpu_share >= roster->config->targets.min_cpu_percent / 200;
 }
 
-/* Would what is known of the process get too old in an interval as long as the last one? */
+/* Returns whether the data of the process would become too old in an interval as long as the last
+ * one. */
 static bool is_outdated(const struct nm_roster *roster, const struct nm_process *process,
 			uint64_t now_ns)
 {
@@ -197,10 +196,8 @@ static bool is_outdated(const struct nm_roster *roster, const struct nm_process 
 	return nm_roster_age(now_ns, process->checked_ns) + interval_ns > NM_ROSTER_CHECK_NS;
 }
 
-/*
- * A small process is checked in every interval while it is new, when its memory grows; other
- * running processes when their age has doubled. A managed process that sleeps may hold leases.
- */
+/* A small process is checked in every interval while it is new, because its memory grows; other
+ * running processes when their age has doubled. A managed process that sleeps may have leases. */
 static bool is_due(const struct nm_roster *roster, const struct nm_process *process,
 		   uint64_t now_ns)
 {
@@ -216,7 +213,7 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 		       nm_roster_age(process->checked_ns, process->started_ns);
 }
 
-/* Looks at a process when it is due, and drops it when it is gone. */
+/* Checks a process when it is due, and drops it when it has exited. */
 static void update_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	bool silent = nm_roster_age(now_ns, process->last_seen_ns) > NM_ROSTER_FORGET_NS;
@@ -227,7 +224,7 @@ static void update_process(struct nm_roster *roster, struct nm_process *process,
 	}
 	if (!is_due(roster, process, now_ns))
 		return;
-	/* What cannot be read now (no memory, no descriptor) stays as it is known. */
+	/* If reading fails (no memory, no descriptor), the known data stays. */
 	int r = nm_roster_check_process(roster, process, now_ns);
 	if (r == -ESRCH) {
 		roster->counts.vanished++;
@@ -262,7 +259,8 @@ static void look_again(struct nm_roster *roster, struct nm_roster_thread *thread
 	}
 }
 
-/* Looks at threads in one interval, and who was the first to wait for the next one; 0: nobody. */
+/* Number of threads checked in one interval, and the first one that must wait for the next one; 0:
+ * none. */
 struct looks {
 	unsigned count;
 	uint32_t waiting;
@@ -302,7 +300,7 @@ static int update_thread(struct nm_roster *roster, const struct nm_figures *figu
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Begins with threads that had to wait, so that each has its turn. */
+/* Begins with threads that had to wait, so that each gets its turn. */
 static int update_threads(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 			  uint64_t now_ns)
 {
@@ -373,14 +371,15 @@ static bool is_observed(const struct nm_roster_thread *thread)
 	       nm_steer_holds(&thread->process->steering);
 }
 
-/* Memory follows a thread also where its owner has put it: it is looked at, and never moved. */
+/* Returns whether the thread is observed but never moved. Memory follows a thread even if its owner
+ * has pinned it. */
 static bool is_only_watched(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
 	return is_observed(thread) || (thread->eligibility == NM_ELIGIBILITY_PINNED &&
 				       roster->config->pages.policy != NM_PAGES_NONE);
 }
 
-/* Who is no member gets its own mask back (actuate). */
+/* A thread that is not a member gets its original affinity back (actuate). */
 static bool is_member(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
 	if (is_observed(thread) && is_leased(roster, thread))
@@ -405,7 +404,7 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 	for (size_t i = 0; i < roster->nr_threads; i++) {
 		if (!is_member(roster, roster->threads[i]))
 			continue;
-		/* Out of memory: the rest has to wait for an interval in which there is some. */
+		/* Out of memory: the other threads wait for a later interval. */
 		if (nm_reserve((void **)&roster->members, &roster->members_capacity, count,
 			       sizeof(*roster->members)) < 0)
 			break;
@@ -460,7 +459,7 @@ int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, s
 	return r;
 }
 
-/* ---- what other stages tell us ---- */
+/* ---- updates by other stages ---- */
 
 static struct nm_roster_thread *find_same(const struct nm_roster *roster, uint32_t tid,
 					  uint64_t start_ticks)
@@ -498,7 +497,7 @@ void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_
 	if (!thread)
 		return;
 	thread->eligibility = NM_ELIGIBILITY_FOREIGN;
-	/* Out of memory: the standing holds for as long as this roster knows the thread. */
+	/* Out of memory: the state lasts only as long as this task table contains the thread. */
 	(void)nm_roster_remember(roster->memory, roster->platform, tid, start_ticks,
 				 NM_ELIGIBILITY_FOREIGN, &thread->process->tenant);
 }
@@ -508,7 +507,7 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 	struct nm_process *process = nm_roster_find_process(roster, pid);
 	if (!process)
 		return -ESRCH;
-	/* Its start may not be known yet, or its number have gone to another one. */
+	/* Its start may not be known yet, or its number may have been reused. */
 	int r = nm_roster_check_process(roster, process, process->last_seen_ns);
 	if (r < 0)
 		return r;
@@ -548,7 +547,7 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 	return count;
 }
 
-/* ---- for showing ---- */
+/* ---- display ---- */
 
 size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *const **ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of the attribute, alone and below each other. Pure. */
+/* The values of the attribute, and their combination. Pure. */
 #include <string.h>
 
 #include "numa-migrd/steer.h"

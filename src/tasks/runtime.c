@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Which runtime a managed program has: asked once, a few programs at a time, answered when it may. */
+/* Determines the runtime of managed programs: queried once, for a few programs at a time, with
+ * asynchronous answers. */
 #include "roster_internal.h"
 
 #define SETTLED_NS                                                                                 \
 	(NM_NSEC_PER_SEC /                                                                         \
-	 2) /* by then a program has mapped its runtime, or once it has created a thread */
+	 2) /* by then, or once it has created a thread, a program has mapped its runtime */
 #define ANSWER_NS (5 * NM_NSEC_PER_SEC)
 #define AGAIN_NS (60 * NM_NSEC_PER_SEC) /* after an answer without a result */
-#define SOON_NS NM_NSEC_PER_SEC /* after the first question without an answer, and twice as long after each further one */
+#define SOON_NS NM_NSEC_PER_SEC /* after the first query without an answer; doubled after each
+				 * further one */
 
 void nm_roster_forget_runtime(const struct nm_roster *roster, struct nm_process *process)
 {
@@ -28,14 +30,17 @@ void nm_roster_doubt_runtime(const struct nm_roster *roster, struct nm_process *
 		process->runtime = known;
 }
 
-/* Nobody had the time for it: it is asked again soon. Any other error would be the same again. */
+/*
+ * Returns whether the query was not processed: it is repeated soon. Other errors would occur again.
+ */
 static bool is_unanswered(int result)
 {
 	return result == -EAGAIN || result == -ETIMEDOUT || result == -EALREADY ||
 	       result == -EINPROGRESS || result == -ECANCELED;
 }
 
-/* Without an answer it stays AWAITED, and gets no lease, which it might see. */
+/* Without an answer the runtime stays AWAITED, and the process gets no lease, which it might
+ * observe. */
 static void set_runtime(struct nm_process *process, int result)
 {
 	if (is_unanswered(result)) {
@@ -57,7 +62,7 @@ static uint64_t again_ns(const struct nm_process *process)
 	return unanswered > 0 && unanswered <= 6 ? SOON_NS << (unanswered - 1) : AGAIN_NS;
 }
 
-/* True: its question is still open. */
+/* Returns true if its query is still pending. */
 static bool take(const struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	struct nm_platform *platform = roster->platform;
@@ -86,7 +91,7 @@ static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 		nm_roster_age(now_ns, process->runtime_asked_ns) >= again_ns(process));
 }
 
-/* -EAGAIN: there is no room for another question, and it is asked in the next interval. */
+/* Returns -EAGAIN if the limit of queries is reached; the next interval tries again. */
 static int ask(const struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_RUNTIME,
@@ -117,7 +122,7 @@ static bool has_room(const struct nm_tenant *asked, unsigned count, const struct
 
 void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns)
 {
-	struct nm_tenant asked[NM_RUNTIME_QUERIES_MOST]; /* at a time, and in an interval */
+	struct nm_tenant asked[NM_RUNTIME_QUERIES_MOST]; /* at a time, and per interval */
 	unsigned count = 0;
 
 	for (size_t i = 0; i < roster->nr_processes; i++)

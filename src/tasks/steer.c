@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the attribute of a cgroup and of those above it, and reports what it cannot follow. */
+/* Reads the attributes of a cgroup and its ancestors, and reports values that cannot be applied. */
 #include "numa-migrd/steer.h"
 
 #include <search.h>
@@ -10,12 +10,13 @@
 #include "numa-migrd/hash.h"
 
 #define UNIFIED "sys/fs/cgroup"
-#define HYBRID "sys/fs/cgroup/unified" /* beside version 1, systemd's "hybrid" layout */
+#define HYBRID "sys/fs/cgroup/unified" /* systemd's "hybrid" layout with version 1 */
 #define VALUE_BYTES 64
 #define TEXT_BYTES 256
 #define MAX_LEVELS 32U
-#define MAX_OF_OTHERS 64U /* directories read in a tick below the topmost one of others */
-#define REPORTED 256U	  /* remembered */
+#define MAX_OF_OTHERS 64U /* directories read per tick below the topmost one that other users can
+			   * write to */
+#define REPORTED 256U	  /* number of reports remembered */
 #define OTHERS_REPORTED 16U
 #define OTHERS_REPORTED_NS (60 * NM_NSEC_PER_SEC)
 
@@ -25,7 +26,8 @@ struct directory {
 	bool exists, roots;
 	struct nm_steering said;
 	char value[VALUE_BYTES];
-	unsigned nr_below; /* directories read in this tick, if it is the topmost one of others */
+	unsigned nr_below; /* directories read below it in this tick, if it is the topmost one that
+			    * other users can write to */
 };
 
 struct nm_steer {
@@ -37,14 +39,14 @@ struct nm_steer {
 	nm_steer_report_fn report;
 	void *context;
 	uint64_t conflicts;
-	uint64_t reported[REPORTED]; /* hashes, the oldest is replaced */
+	uint64_t reported[REPORTED]; /* hashes; the oldest is replaced */
 	uint64_t others_since_ns;
 	unsigned others_reported; /* since then */
 };
 
 /* ---- reports ---- */
 
-/* A collision costs a report. */
+/* A collision suppresses a report. */
 static uint64_t add_hash(uint64_t hash, const char *text)
 {
 	return nm_hash_add(hash, text, strlen(text));
@@ -80,7 +82,7 @@ static void send_report(struct nm_steer *steer, enum nm_steer_conflict conflict,
 	steer->report(steer->context, &report);
 }
 
-/* Others than root could change the value all the time: their values are not part of the hash. */
+/* Other users could change the value all the time, so their values are not part of the hash. */
 static void report_directory(struct nm_steer *steer, enum nm_steer_conflict conflict,
 			     const struct directory *directory)
 {
@@ -146,7 +148,7 @@ static bool is_roots(const struct nm_steer *steer, int fd)
 	       !owner.others_write;
 }
 
-/* What counts of an attribute. */
+/* Evaluates an attribute. */
 static struct nm_steering judge(struct nm_steer *steer, const struct directory *directory,
 				size_t length)
 {
@@ -178,7 +180,7 @@ static int read_attribute(struct nm_steer *steer, int fd, struct directory *dire
 	ssize_t length = platform->ops->read_attribute(
 		platform, fd, NM_STEER_ATTRIBUTE, directory->value, sizeof(directory->value) - 1);
 
-	/* Longer than any value that is known. */
+	/* Longer than any known value. */
 	if (length == -ERANGE)
 		length = snprintf(directory->value, sizeof(directory->value), "(too long)");
 	if (length < 0)
@@ -223,7 +225,7 @@ static int read_directory(struct nm_steer *steer, char *path, struct directory *
 
 struct walk {
 	struct nm_steer *steer;
-	struct directory *others; /* the topmost directory that others can write to */
+	struct directory *others; /* the topmost directory that other users can write to */
 	struct nm_steering result;
 };
 
@@ -236,7 +238,7 @@ static void add_value(struct walk *walk, const struct directory *directory)
 	walk->result = nm_steer_under(walk->result, directory->said);
 }
 
-/* 1: go on below; 0: there is nothing below that counts; -errno. */
+/* Returns 1 to continue below; 0 if nothing below can have an effect; or a negative errno. */
 static int visit(struct walk *walk, char *path)
 {
 	struct directory *directory = find_directory(walk->steer, path);
@@ -281,7 +283,7 @@ static int walk_down(struct walk *walk, char *path)
 	return r < 0 ? r : 0;
 }
 
-/* The path of a process outside of the daemon's cgroup namespace leads out of it. */
+/* The path of a process outside the daemon's cgroup namespace leads out of it. */
 static bool is_visible(struct nm_steer *steer, const char *cgroup)
 {
 	if (!cgroup || cgroup[0] != '/')
@@ -340,7 +342,7 @@ uint64_t nm_steer_conflicts(const struct nm_steer *steer)
 	return steer->conflicts;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 static const char *find_base(struct nm_platform *platform)
 {
@@ -349,7 +351,7 @@ static const char *find_base(struct nm_platform *platform)
 
 	if (fd < 0)
 		return UNIFIED;
-	/* A cgroup of that name in the unified layout is not a layout. */
+	/* A cgroup of that name in the unified layout is no layout. */
 	ssize_t length = platform->ops->read_file(platform, NM_ROOT, UNIFIED "/cgroup.controllers",
 						  text, sizeof(text));
 	platform->ops->close(platform, fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two tables of the roster: threads and processes, each found by its number. */
+/* The two tables: threads and processes, each found by number. */
 #include "roster_internal.h"
 
 static void free_thread(struct nm_roster_thread *thread)
@@ -39,7 +39,7 @@ struct nm_process *nm_roster_find_process(const struct nm_roster *roster, uint32
 	return index == NM_TIDMAP_NONE ? NULL : roster->processes[index];
 }
 
-/* The last one takes the place of the one that goes: order is mended when it is asked for. */
+/* The last entry replaces the removed one; the order is restored when it is needed. */
 void nm_roster_remove_thread(struct nm_roster *roster, struct nm_roster_thread *thread)
 {
 	uint32_t index = nm_tidmap_get(roster->thread_of, thread->member.tid);

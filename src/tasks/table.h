@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of threads behind metrics.h: filled by metrics.c, read out by close.c. */
+/* The table of threads behind metrics.h: filled by metrics.c, read by close.c. */
 #ifndef NUMA_MIGRD_METRICS_TABLE_H
 #define NUMA_MIGRD_METRICS_TABLE_H
 
@@ -7,57 +7,56 @@
 #include "numa-migrd/tidmap.h"
 
 /*
- * CPUs remembered per thread and interval. Most threads run on one or two; of those that run on
+ * CPUs recorded per thread and interval. Most threads run on one or two. For those that run on
  * more, the rarest is overwritten and its count inherited (the space-saving rule), so that a CPU
- * with more than a quarter of the samples is never missed. Nodes are counted exactly besides.
+ * with more than 25 % of the samples is never missed. Nodes are counted exactly in addition.
  */
 #define NM_RUN_SLOTS 4
 
-/* After as many intervals without a sample a thread is forgotten. */
+/* A thread is dropped after this number of intervals without a sample. */
 #define NM_SILENT_INTERVALS_MAX 600U
 
 /*
- * One thread in one interval. The first 64 bytes serve every run sample, the counts that follow (up
- * to eight nodes in the next 64) every sample; two lines next to each other are fetched as a pair.
+ * One thread in one interval. The first 64 bytes are used for every run sample, the counts after
+ * them (up to eight nodes in the next 64 bytes) for every sample; adjacent lines are fetched as a
+ * pair.
  */
 struct nm_entry {
 	uint32_t pid, tid; /* tid 0: free, and pid is the next free index */
 	uint32_t run_samples, access_new;
 	uint32_t run_count[NM_RUN_SLOTS];
-	uint32_t run_last[NM_RUN_SLOTS]; /* run_samples at the slot's last sample: greater is later
-					  */
+	uint32_t run_last[NM_RUN_SLOTS]; /* run_samples at the slot's last sample; greater is
+					  * later */
 	uint16_t run_cpu[NM_RUN_SLOTS];
 	uint32_t overflowed; /* more CPUs than slots */
-	uint32_t silent;     /* intervals without a sample */
+	uint32_t silent;     /* number of intervals without a sample */
 	uint32_t counts[];   /* nr_nodes run counts, then nr_nodes access counts */
 };
 
-/* What the hardware's samples told of one thread in one interval: the other samplings cost no more
- * for it. */
+/* Hardware samples of one thread in one interval. They are separate, so that other samples cost no
+ * more. */
 struct nm_hardware {
 	uint64_t instructions, flops, dram_bytes;
 	uint64_t latency_sum;
 	uint32_t latency_samples;
 	uint32_t samples;		  /* of any kind */
-	uint32_t levels;		  /* memory samples that told their level */
-	uint32_t accesses, dram_accesses; /* those of a known node, and of them what DRAM served */
-	uint32_t counts[]; /* nr_nodes memory samples of any level, nr_nodes served by DRAM, weighed
-			    */
+	uint32_t levels;		  /* memory samples that contain their level */
+	uint32_t accesses, dram_accesses; /* samples with a known node, and those of them served by
+					   * DRAM */
+	uint32_t counts[]; /* nr_nodes weighted memory samples of any level, then nr_nodes served by
+			    * DRAM */
 };
 
-/*
- * What a thread keeps from one interval to the next, decayed by struct nm_metrics_interval.keep.
- * A latency depends on the node that the thread runs on: the window of latencies starts anew when
- * that changes.
- */
+/* Data of a thread kept between intervals, decayed by struct nm_metrics_interval.keep. A latency
+ * depends on the node of the thread: the window of latencies is reset when that changes. */
 struct nm_window {
 	double latency_sum, latency_samples;
-	int latency_node; /* where the thread ran then */
+	int latency_node; /* node on which the thread ran then */
 	double access_samples;
-	double accesses[]; /* nr_nodes */
+	double accesses[]; /* nr_nodes values */
 };
 
-/* Sorts by tid; an entry may have been given away since, then its key is stale. */
+/* Sorted by tid. If an entry has been reassigned, its key is stale. */
 struct nm_entry_key {
 	uint32_t tid, index;
 };
@@ -79,12 +78,12 @@ struct nm_metrics {
 	bool keys_unsorted;
 	bool made_room; /* in this interval */
 	struct nm_figures *figures;
-	double *accesses; /* what the figures point into, */
-	uint32_t *fresh;  /* nr_nodes each a figure */
+	double *accesses; /* referenced by the metrics */
+	uint32_t *fresh;  /* nr_nodes values per thread */
 	uint32_t *touched;
 	size_t figure_capacity;
-	uint64_t dram_sample_bytes; /* the least that one sample of DRAM traffic stood for; 0: none
-				       seen */
+	uint64_t dram_sample_bytes; /* smallest amount that one sample of DRAM traffic has
+				     * represented; 0: none seen */
 	uint32_t carry; /* of weights, in 1/256 */
 	struct nm_metrics_losses losses;
 };
@@ -111,7 +110,7 @@ static inline int nm_cpu_node(const struct nm_metrics *metrics, uint32_t cpu)
 	return cpu < metrics->topology->nr_cpus ? metrics->topology->cpus[cpu].node : -1;
 }
 
-/* Has anything of it come in this interval? */
+/* Returns whether the entry has no sample in this interval. */
 static inline bool nm_entry_is_silent(const struct nm_metrics *metrics, uint32_t index)
 {
 	const struct nm_entry *entry = nm_entry_at(metrics, index);
@@ -120,7 +119,7 @@ static inline bool nm_entry_is_silent(const struct nm_metrics *metrics, uint32_t
 	       !nm_hardware_at(metrics, index)->samples;
 }
 
-/* The run count of the node where the thread ran most. */
+/* Returns the run count of the node on which the thread ran most. */
 static inline uint32_t nm_most_runs(const struct nm_metrics *metrics, const struct nm_entry *entry)
 {
 	uint32_t most = 0;

@@ -12,7 +12,8 @@
 
 #define KEPT_BYTES 4096
 
-/* What is left of a line about the file behind its name; NULL: it is about something else. */
+/* Returns the part of a line about the file that follows its name; NULL: it is about something
+ * else. */
 static const char *about(const char *line, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -30,7 +31,7 @@ static void find_last(char *text, const char *path, char ret[NM_COMPLAINT_BYTES]
 	char *rest = text;
 	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
 		const char *words = about(line, path);
-		/* That much is known already. */
+		/* That is known already. */
 		if (words && !strstr(words, "discovery failed"))
 			(void)nm_escape(ret, NM_COMPLAINT_BYTES, words, strlen(words));
 	}

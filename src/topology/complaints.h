@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * hwloc tells why it refuses an XML file on stderr only, and only if asked for by the environment
- * (HWLOC_XML_VERBOSE): while one is loaded, what is written there is kept.
- */
+/* hwloc reports why it rejects an XML file only on stderr, and only if the environment requests it
+ * (HWLOC_XML_VERBOSE). While a file is loaded, the text written there is captured. */
 #ifndef NM_TOPOLOGY_COMPLAINTS_H
 #define NM_TOPOLOGY_COMPLAINTS_H
 
@@ -11,12 +9,12 @@
 #define NM_COMPLAINT_BYTES 128
 
 struct nm_complaints {
-	int stderr_kept, file; /* negative: nothing is kept */
+	int stderr_kept, file; /* negative: nothing is captured */
 };
 
-/* Until the end, stderr is ours: not beside other threads. */
+/* Until nm_complaints_end(), stderr is redirected; no other thread may run. */
 void nm_complaints_begin(struct nm_complaints *ret);
-/* Puts stderr back; the last complaint about the file, escaped, "" if there is none. */
+/* Restores stderr, and returns the last message about the file, escaped, or "" if there is none. */
 void nm_complaints_end(struct nm_complaints *complaints, const char *path,
 		       char ret[NM_COMPLAINT_BYTES]);
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Sets of CPUs or nodes as text. hwloc's own readers take endless ranges, make room for any number
- * and stop the program where a group of digits is too long, so what they get is looked at first. */
+/*
+ * Sets of CPUs or nodes as text. hwloc's own parsers accept infinite ranges, make room for any
+ * number, and abort the program if a group of digits is too long; therefore their input is checked
+ * first.
+ */
 #include <ctype.h>
 #include <string.h>
 
 #include "numa-migrd/topology.h"
 
-#define GROUP_DIGITS 8U /* of a map: 32 bits */
+#define GROUP_DIGITS 8U /* in a map: 32 bits */
 #define GROUPS_MOST ((NM_LIST_MOST + 1) / 32)
 
 static bool ends(char c)
@@ -14,7 +17,7 @@ static bool ends(char c)
 	return c == '\0' || c == '\n';
 }
 
-/* strtoul() alone would take signs and spaces. */
+/* strtoul() alone would accept signs and spaces. */
 static const char *read_number(const char *text, unsigned *ret)
 {
 	char *end;
@@ -28,7 +31,7 @@ static const char *read_number(const char *text, unsigned *ret)
 	return end;
 }
 
-/* One "3" or "0-15"; NULL: it is none. */
+/* Reads one "3" or "0-15"; NULL: invalid. */
 static const char *read_range(const char *text, hwloc_bitmap_t set, int *r)
 {
 	unsigned first = 0;

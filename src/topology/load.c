@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* hwloc and a few files of /sys → struct nm_topology. */
+/* Builds a struct nm_topology from hwloc and a few files of /sys. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 struct loader {
 	hwloc_topology_t hwloc;
-	int root; /* the tree's /, or -1 where there is only an XML file */
+	int root; /* the root of the tree, or -1 if there is only an XML file */
 	hwloc_bitmap_t isolated, nohz_full, scratch;
 	struct nm_topology *topology;
 	char *error;
@@ -32,7 +32,7 @@ __attribute__((format(printf, 3, 4))) static int fail(struct loader *loader, int
 	return error;
 }
 
-/* ---- asking hwloc ---- */
+/* ---- hwloc ---- */
 
 struct variable {
 	const char *name;
@@ -64,9 +64,10 @@ static void variable_restore(struct variable *variable)
 }
 
 /*
- * Neither the x86 component (it binds its caller to each CPU in turn, isolated ones too) nor any
- * plugin (they would pull graphics and accelerator libraries into a privileged process) tells us
- * more. INCLUDE_DISALLOWED: our own cpuset says nothing about where other processes may run.
+ * Neither the x86 component (it binds its caller to each CPU in turn, including isolated ones) nor
+ * plugins (they would load graphics and accelerator libraries into a privileged process) provide
+ * more information. INCLUDE_DISALLOWED: the daemon's cpuset does not determine where other
+ * processes may run.
  */
 static int configure(hwloc_topology_t hwloc, const char *xml_path)
 {
@@ -118,10 +119,8 @@ static int discover(struct loader *loader, const char *xml_path)
 	return 0;
 }
 
-/*
- * hwloc takes these from the environment only: they are set around the load, and put back. It would
- * print what it thinks of the firmware to stderr, which is not a library's to write to.
- */
+/* hwloc reads these only from the environment: they are set for the load, and restored. It would
+ * print opinions about the firmware to stderr, which a library should not write to. */
 static int discover_with_environment(struct loader *loader, const struct nm_topology_source *source)
 {
 	nm_auto(variable_restore) struct variable quiet = {0};
@@ -158,7 +157,8 @@ static int open_tree(struct loader *loader, const struct nm_topology_source *sou
 
 /* ---- CPUs ---- */
 
-/* Memory in front of memory, which hwloc shows as a third level on Knights Landing: not the CPUs' own. */
+/* Memory-side cache, which hwloc shows as level 3 on Knights Landing: it does not belong to the
+ * CPUs. */
 static bool is_memory_side(hwloc_obj_t cache)
 {
 	return cache->subtype && strcmp(cache->subtype, "MemorySideCache") == 0;
@@ -176,7 +176,8 @@ static void number_core_and_cache(struct nm_topology *topology, hwloc_topology_t
 		if (up->type == HWLOC_OBJ_CORE)
 			core = up;
 	}
-	/* Where a machine tells no cores, each CPU is one, numbered after the cores that were told.
+	/*
+	 * Without information about cores, each CPU counts as one, numbered after the known cores.
 	 */
 	cpu->core = core ? (int)core->logical_index
 			 : hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE) + (int)pu->logical_index;
@@ -274,10 +275,8 @@ static int by_os_index(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/*
- * The kernel's own cpumap decides where it can be read: hwloc gives memory-only nodes the CPUs that
- * are near them. From XML the smallest set that holds a CPU wins, then the lowest node number.
- */
+/* The kernel's own cpumap decides if it can be read: hwloc assigns nearby CPUs to memory-only
+ * nodes. From XML the smallest set that contains a CPU wins, then the lowest node number. */
 static void assign_cpus(struct nm_topology *topology, int node, hwloc_const_bitmap_t cpus,
 			int *weights)
 {
@@ -340,9 +339,10 @@ static void fill_distances(struct loader *loader)
 	hwloc_distances_release(loader->hwloc, told);
 }
 
-/* ---- who stands for a node without CPUs ---- */
+/* ---- representatives of nodes without CPUs ---- */
 
-/* Of the nodes with usable CPUs among those with os_ids or CPUs in a set; -1: there is none. */
+/* Returns the nearest node with usable CPUs, among those in os_ids or with CPUs in the set; -1:
+ * none. */
 static int nearest_by_distance(const struct nm_topology *topology, int node,
 			       hwloc_const_bitmap_t os_ids, hwloc_const_bitmap_t cpus)
 {
@@ -363,9 +363,9 @@ static int nearest_by_distance(const struct nm_topology *topology, int node,
 }
 
 /*
- * The firmware's best initiators (Linux, admin-guide/mm/numaperf): class 1 tells CPUs alone, class 0
- * also devices. What has none is told by hwloc, which knows machines whose firmware is silent.
- * Distances come last: they often tie between all memory that is not a CPU's own.
+ * Uses the firmware's best initiators (Linux, admin-guide/mm/numaperf): class 1 contains only CPUs,
+ * class 0 also devices. Without them hwloc is used, which knows machines whose firmware has no such
+ * table. Distances come last: they are often equal for all memory without CPUs.
  */
 static int find_stand_in(struct loader *loader, int node, hwloc_const_bitmap_t near)
 {
@@ -382,7 +382,7 @@ static int find_stand_in(struct loader *loader, int node, hwloc_const_bitmap_t n
 	return found < 0 ? nearest_by_distance(topology, node, NULL, NULL) : found;
 }
 
-/* Where no node has a usable CPU there is nowhere to send anyone, and each stands for itself. */
+/* If no node has a usable CPU, threads cannot be moved, and each node represents itself. */
 static void fill_nearest(struct loader *loader, hwloc_obj_t *objects)
 {
 	struct nm_topology *topology = loader->topology;
@@ -420,7 +420,7 @@ static int fill_memory(struct loader *loader)
 	return 0;
 }
 
-/* ---- all of it ---- */
+/* ---- interface ---- */
 
 static void loader_clear(struct loader *loader)
 {

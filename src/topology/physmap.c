@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Physical address → node. Two tables: memory blocks (exact, but a block may lie on two nodes, as
- * numa=fake makes them) and the zones' spans (to the page, but spans of two nodes may overlap).
- * Blocks answer first; what they leave open the spans answer, unless they contradict each other.
+ * Maps physical addresses to nodes with two tables: memory blocks (exact, but a block may lie on
+ * two nodes, for example with numa=fake) and the spans of zones (exact to the page, but spans of
+ * two nodes may overlap). Blocks have priority; for addresses that they do not determine the spans
+ * are used, unless these contradict each other.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -61,10 +62,8 @@ static int by_start(const void *a, const void *b)
 	return (left->node > right->node) - (left->node < right->node);
 }
 
-/*
- * Sorts the blocks and joins neighbours of one node. All have one size and alignment, so a block
- * that two nodes claim is one that appears twice.
- */
+/* Sorts the blocks and merges neighbours of one node. All have the same size and alignment, so that
+ * a block of two nodes appears twice. */
 static void normalise(struct ranges *blocks)
 {
 	size_t kept = 0;
@@ -102,7 +101,7 @@ static int block_node(const struct ranges *ranges, uint64_t address)
 	return ranges->items[low].node;
 }
 
-/* Few and possibly overlapping: -1 where two nodes' zones span the address. */
+/* There are few spans, and they may overlap. Returns -1 if zones of two nodes span the address. */
 static int span_node(const struct ranges *spans, uint64_t address)
 {
 	int node = -1;
@@ -192,11 +191,11 @@ static int load_blocks(struct ranges *blocks, const struct nm_topology *topology
 struct zone_parser {
 	const struct nm_topology *topology;
 	uint64_t page_bytes;
-	int node; /* of the zone being read; -1 = none of ours */
+	int node; /* of the current zone; -1: not in the topology */
 	uint64_t spanned;
 };
 
-/* The number after a word at the line's beginning; false where another word is there. */
+/* Returns the number after a word at the beginning of the line; false for another word. */
 static bool number_after(const char *line, const char *word, uint64_t *ret)
 {
 	char *end;

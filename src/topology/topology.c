@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The loaded value: lookups, comparison, release. Pure. */
+/* Lookups in the loaded topology, and its release. Pure. */
 #include "numa-migrd/topology.h"
 
 #include <string.h>
