@@ -79,13 +79,14 @@ void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, u
 void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_event *event);
 
 /*
- * For the roster (struct nm_lease_lookup): is `current` a mask of ours, leased, or inherited as the
- * records show? A thread whose record was lost is found by nm_actuator_update(), and reported as
- * NM_LEASE_INHERITED: its affinity is to be read again then.
+ * For the roster (struct nm_lease_lookup): if `current` is the affinity of the lease on this very
+ * thread, gives what it had before, valid until the next call on the actuator. An affinity that was
+ * inherited is restored as soon as it is known, and reported as NM_LEASE_INHERITED: it is to be read
+ * again then.
  */
-bool nm_actuator_inherited(void *actuator, uint32_t pid, uint32_t tid, uint64_t start_ticks,
-			   hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
-			   bool *ret_unrestricted);
+bool nm_actuator_original(void *actuator, uint32_t tid, uint64_t start_ticks,
+			  hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
+			  bool *ret_unrestricted);
 
 /* Does a lease on this very thread stand? (struct nm_lease_lookup) */
 bool nm_actuator_holds(void *actuator, uint32_t tid, uint64_t start_ticks);

@@ -65,8 +65,8 @@ struct nm_member {
 	uint32_t tid, pid;
 	uint64_t start_ticks;
 	const struct nm_process *process;
-	/* Its CPU affinity when adopted, or that of its ancestor if it inherited a lease. A new
-	 * affinity is always a subset of it. */
+	/* Its CPU affinity when adopted, or before its lease. A new affinity is always a subset of
+	 * it. */
 	hwloc_const_bitmap_t original;
 	bool everywhere; /* `original` includes every usable CPU, so it need not be tested */
 	bool leased;	 /* has an affinity set by the daemon */
@@ -84,15 +84,14 @@ struct nm_member {
 struct nm_roster;
 
 /*
- * A lookup of leases, which the task table uses for new threads. A thread created by a leased
- * thread has inherited its affinity, and its original affinity is that of the ancestor. `inherited`
- * returns true and the ancestor's original if `current` is an inherited lease.
+ * A lookup of leases, which the task table uses for new threads. `original` returns true and the
+ * affinity that the thread had before, if `current` is the affinity of a lease on this thread.
  */
 struct nm_lease_lookup {
 	void *context;
-	bool (*inherited)(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
-			  hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
-			  bool *ret_unrestricted);
+	bool (*original)(void *context, uint32_t tid, uint64_t start_ticks,
+			 hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
+			 bool *ret_unrestricted);
 	/* Returns whether this thread itself has a lease, so that its affinity was set by the
 	 * daemon. */
 	bool (*holds)(void *context, uint32_t tid, uint64_t start_ticks);

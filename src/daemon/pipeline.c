@@ -62,7 +62,7 @@ static int open_stages(struct nm_daemon *daemon)
 	}
 	struct nm_lease_lookup leases = {
 		.context = pipeline->actuator,
-		.inherited = nm_actuator_inherited,
+		.original = nm_actuator_original,
 		.holds = nm_actuator_holds,
 	};
 	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,

@@ -440,41 +440,14 @@ void nm_lease_walk_on(struct nm_actuator *actuator)
 
 /* ---- what the roster asks ---- */
 
-/* What this very thread inherited and still carries, since it was refused to it before. */
-static const struct nm_ledger_entry *find_refused(const struct nm_actuator *actuator, uint32_t tid,
-						  uint64_t start_ticks,
-						  hwloc_const_bitmap_t current)
+bool nm_actuator_original(void *actuator, uint32_t tid, uint64_t start_ticks,
+			  hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
+			  bool *ret_unrestricted)
 {
-	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
-	     i = actuator->leases[i].next_of_tid) {
-		const struct nm_lease *lease = &actuator->leases[i];
-		if (lease->inherited && !lease->settled &&
-		    lease->terms.start_ticks == start_ticks &&
-		    hwloc_bitmap_isequal(current, lease->terms.target))
-			return &lease->terms;
-	}
-	return NULL;
-}
-
-bool nm_actuator_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
-			   hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
-			   bool *ret_unrestricted)
-{
-	struct nm_actuator *actuator = context;
-	const struct nm_lease *own = nm_lease_active_of(actuator, tid, start_ticks);
-	struct nm_ledger_entry terms;
-	if (own && hwloc_bitmap_isincluded(current, own->terms.target)) {
-		*ret_original = own->terms.original;
-		*ret_unrestricted = own->terms.unrestricted;
-		return true;
-	}
-	const struct nm_ledger_entry *found = find_refused(actuator, tid, start_ticks, current);
-	if (!found)
+	const struct nm_lease *lease = nm_lease_active_of(actuator, tid, start_ticks);
+	if (!lease || !hwloc_bitmap_isincluded(current, lease->terms.target))
 		return false;
-	terms = *found; /* masks stay where they are */
-	if (nm_lease_restore_inherited(actuator, &terms, pid, tid, start_ticks) == 0)
-		return false;
-	*ret_original = terms.original;
-	*ret_unrestricted = terms.unrestricted;
+	*ret_original = lease->terms.original;
+	*ret_unrestricted = lease->terms.unrestricted;
 	return true;
 }

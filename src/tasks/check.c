@@ -224,7 +224,7 @@ static hwloc_bitmap_t with_offline(struct nm_roster *roster, int directory,
 	return whole;
 }
 
-/* Determines the original affinity: `current`, unless that is an inherited lease. */
+/* Determines the original affinity: `current`, unless that is of a lease on the thread. */
 static int take_original(struct nm_roster *roster, struct nm_roster_thread *thread, int directory,
 			 hwloc_const_bitmap_t current)
 {
@@ -235,9 +235,9 @@ static int take_original(struct nm_roster *roster, struct nm_roster_thread *thre
 
 	if (!whole)
 		return -ENOMEM;
-	if (!roster->leases.inherited ||
-	    !roster->leases.inherited(roster->leases.context, member->pid, member->tid,
-				      member->start_ticks, current, &original, &unrestricted)) {
+	if (!roster->leases.original ||
+	    !roster->leases.original(roster->leases.context, member->tid, member->start_ticks,
+				     current, &original, &unrestricted)) {
 		unrestricted = is_unrestricted(roster, thread->process, current, whole);
 		original = unrestricted ? current : whole;
 	}

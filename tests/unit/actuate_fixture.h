@@ -250,7 +250,7 @@ static inline void world_tick(struct world *world)
 	nm_actuator_update(world->actuator, &input);
 }
 
-/* What the roster asks when it meets a thread: is its affinity an inherited one? */
+/* What the roster asks when it meets a thread: is its affinity one of ours? */
 static inline bool world_asked_of(struct world *world, uint32_t tid)
 {
 	const struct fake_thread *thread = fake_get(world->fake, tid);
@@ -258,11 +258,10 @@ static inline bool world_asked_of(struct world *world, uint32_t tid)
 	hwloc_const_bitmap_t original;
 	bool unrestricted;
 	fake_to_bitmap(thread->mask, current);
-	bool inherited =
-		nm_actuator_inherited(world->actuator, thread->pid, tid, thread->start_ticks,
-				      current, &original, &unrestricted);
+	bool leased = nm_actuator_original(world->actuator, tid, thread->start_ticks, current,
+					   &original, &unrestricted);
 	hwloc_bitmap_free(current);
-	return inherited;
+	return leased;
 }
 
 #endif

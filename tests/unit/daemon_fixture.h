@@ -472,7 +472,7 @@ static inline bool all_at_home(void)
 static inline void open_stages(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	struct nm_lease_lookup leases = {.inherited = nm_actuator_inherited,
+	struct nm_lease_lookup leases = {.original = nm_actuator_original,
 					 .holds = nm_actuator_holds};
 	assert_int_equal(machine_physmap(pipeline->topology, &pipeline->physmap), 0);
 	assert_int_equal(nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics),

@@ -19,19 +19,19 @@ static struct nm_roster *roster;
 
 /* What the lease keeper would say. */
 static uint32_t leased_tid;
-static uint32_t heir_tid;
-static uint64_t heir_original;
+static uint32_t narrowed_tid;
+static uint64_t narrowed_original;
 static hwloc_bitmap_t reported_original;
 
-static inline bool says_inherited(void *context, uint32_t pid, uint32_t tid, uint64_t start_ticks,
-				  hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
-				  bool *ret_unrestricted)
+static inline bool says_original(void *context, uint32_t tid, uint64_t start_ticks,
+				 hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
+				 bool *ret_unrestricted)
 {
-	(void)context, (void)pid, (void)current;
+	(void)context, (void)current;
 	assert_int_equal(start_ticks, fake_get(fake, tid)->start_ticks);
-	if (tid != heir_tid)
+	if (tid != narrowed_tid)
 		return false;
-	fake_to_bitmap(heir_original, reported_original);
+	fake_to_bitmap(narrowed_original, reported_original);
 	*ret_original = reported_original;
 	*ret_unrestricted = true;
 	return true;
@@ -52,7 +52,7 @@ static inline uint64_t start_of(uint32_t tid)
 
 static inline void open_roster(void)
 {
-	struct nm_lease_lookup leases = {.inherited = says_inherited, .holds = says_holds};
+	struct nm_lease_lookup leases = {.original = says_original, .holds = says_holds};
 	assert_int_equal(nm_roster_new(&fake->platform, topology, config, &leases, memory, &roster),
 			 0);
 }
@@ -65,7 +65,7 @@ static inline int set_up(void **state)
 	topology = machine_topology(4, 8);
 	topology->llc_bytes = 16U << 20;
 	reported_original = hwloc_bitmap_alloc();
-	leased_tid = heir_tid = 0;
+	leased_tid = narrowed_tid = 0;
 	assert_int_equal(nm_config_default(&config), 0);
 	assert_int_equal(nm_released_list_new(&memory), 0);
 	open_roster();

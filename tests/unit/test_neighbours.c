@@ -131,8 +131,6 @@ static void test_neighbour_under_dead_process_number(void **state)
 /* A younger thread of the leased process itself, born of a free one: only records can tell. */
 static void test_neighbour_in_process(void **state)
 {
-	hwloc_const_bitmap_t original;
-	bool unrestricted;
 	(void)state;
 	lease(101, 1);
 	fake_clone(fake, 102, 110);
@@ -140,9 +138,7 @@ static void test_neighbour_in_process(void **state)
 	fake_fork(fake, 102, 300);
 	fake_pin(fake, 300, world_node(1));
 	world_drain(world);
-	assert_false(
-		nm_actuator_inherited(world->actuator, 100, 110, fake_get(fake, 110)->start_ticks,
-				      world->topology->nodes[1].cpus, &original, &unrestricted));
+	assert_false(world_asked_of(world, 110));
 	tick_until_reported();
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
 	assert_int_equal(world_mask(world, 110), world_node(1));

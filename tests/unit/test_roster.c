@@ -405,12 +405,12 @@ static void test_all_that_is_online_is_a_choice(void **state)
 	assert_int_equal(fake_from_bitmap(member(102)->original), online);
 }
 
-static void test_inherited(void **state)
+static void test_leased_when_met(void **state)
 {
 	(void)state;
 	fake_pin(fake, 101, fake_cpus(2, 3));
-	heir_tid = 101;
-	heir_original = fake_cpus(0, 5);
+	narrowed_tid = 101;
+	narrowed_original = fake_cpus(0, 5);
 	run_all(0.5);
 	assert_managed(101, true);
 	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(0, 5));
@@ -482,7 +482,7 @@ int main(void)
 		TEST(test_pinned_with_pages),
 		TEST(test_unrestricted_in_cpuset),
 		TEST(test_all_that_is_online_is_a_choice),
-		TEST(test_inherited),
+		TEST(test_leased_when_met),
 		TEST(test_leased),
 		TEST(test_recheck),
 	};
