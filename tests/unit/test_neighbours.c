@@ -170,6 +170,42 @@ static void test_neighbour_with_unreadable_parent(void **state)
 	}
 }
 
+/* Below an orphan of the leased process, but another user's, which has left its session and cgroup.
+ */
+/* SECURITY: others-pins */
+static void test_another_users_child_of_an_orphan(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 101, 300);
+	fake_fork(fake, 300, 301);
+	fake_fork(fake, 301, 302);
+	fake_kill(fake, 300);
+	fake_get(fake, 302)->uid = 1001;
+	fake_get(fake, 302)->session = 302;
+	fake_move(fake, 302, "/elsewhere");
+	fake_pin(fake, 302, world_node(1));
+	world_lose_records(world);
+	tick_until_reported();
+	assert_int_equal(world_mask(world, 301), ALL);
+	assert_int_equal(world_mask(world, 302), world_node(1));
+}
+
+/* The init of a container is younger than the lease: its children are no orphans of the leased
+ * process. */
+static void test_neighbour_in_a_new_container(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_fork(fake, 50, 201);
+	fake_get(fake, 201)->ns_pid = 1;
+	fake_fork(fake, 201, 202);
+	fake_pin(fake, 202, world_node(1));
+	world_lose_records(world);
+	tick_until_reported();
+	assert_int_equal(world_mask(world, 202), world_node(1));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -180,6 +216,8 @@ int main(void)
 		TEST(test_neighbour_under_dead_process_number),
 		TEST(test_neighbour_in_process),
 		TEST(test_neighbour_with_unreadable_parent),
+		TEST(test_another_users_child_of_an_orphan),
+		TEST(test_neighbour_in_a_new_container),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
