@@ -5,7 +5,8 @@
 
 #include "parse.h"
 
-/* Of a path like "/a.slice/b.service/c": the first part that is no slice, and its length. */
+/* Returns the first component of a path like "/a.slice/b.service/c" that is no slice, and its
+ * length. */
 static const char *first_unit(const char *cgroup, size_t *ret_length)
 {
 	static const char suffix[] = ".slice";
@@ -21,8 +22,8 @@ static const char *first_unit(const char *cgroup, size_t *ret_length)
 }
 
 /*
- * A unit of the system's manager is the first directory that is no slice: what a user or a container
- * calls its own directories below that names none. A user's own unit is named with the user's manager,
+ * A unit of the system manager is the first directory that is no slice; directories that users or
+ * containers create below it are not units. A unit of a user is named with the user's manager,
  * "user@1000.service/job.service".
  */
 static bool unit_matches(const char *glob, const char *cgroup)
@@ -45,10 +46,8 @@ static bool unit_matches(const char *glob, const char *cgroup)
 	return own_length > 0 && fnmatch(glob, both, FNM_PATHNAME) == 0;
 }
 
-/*
- * The slices that the system's manager keeps are the leading directories of that name: what a user
- * calls a slice inside a delegated directory is none.
- */
+/* Slices of the system manager are the leading directories with that suffix; directories that users
+ * name so inside a delegated directory are not. */
 static bool slice_matches(const char *glob, const char *cgroup)
 {
 	static const char suffix[] = ".slice";
@@ -65,7 +64,7 @@ static bool slice_matches(const char *glob, const char *cgroup)
 	return false;
 }
 
-/* The path or any above it, up to "/"; a * stands inside one name. */
+/* Matches the path or any of its ancestors, up to "/"; a * stays within one component. */
 static bool cgroup_matches(const char *glob, const char *cgroup)
 {
 	nm_autofree char *path = strdup(cgroup);
@@ -94,7 +93,7 @@ static bool target_matches(const struct nm_target *target, const struct nm_targe
 	return !target->has_uid || target->uid == subject->uid;
 }
 
-/* "*" names nothing in particular, nor does "/". */
+/* "*" and "/" match everything, and count as no name. */
 static bool is_name(const char *glob)
 {
 	return glob && glob[strspn(glob, "*/")] != '\0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of one value → its place in struct nm_config, strictly: nothing is rounded, wrapped or
- * guessed. */
+/* Parses the text of one value into its place in struct nm_config, strictly: nothing is rounded,
+ * wrapped or guessed. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define HEX_DIGITS DIGITS "abcdefABCDEF"
 #define EVENT_PARTS_MOST 16U
 
-/* 08 is 8 to some readers and an octal mistake to others: refused. */
+/* 08 is 8 for some readers and an invalid octal number for others, and is rejected. */
 static bool has_leading_zero(const char *text)
 {
 	text += strspn(text, "+-");
@@ -40,7 +40,7 @@ int nm_number_parse_real(const char *text, double *ret)
 {
 	size_t length = strlen(text);
 	char *end;
-	/* strtod() alone would take "inf", "nan" and hexadecimal. */
+	/* strtod() alone would accept "inf", "nan" and hexadecimal numbers. */
 	if (length == 0 || strspn(text, DIGITS "+-.eE") != length || has_leading_zero(text))
 		return -EINVAL;
 	errno = 0;
@@ -100,7 +100,7 @@ static int assign_choice(const struct nm_setting *setting, const char *text, uns
 	return -EINVAL;
 }
 
-/* "" or "name/…/"; which names and terms there are only the machine knows. */
+/* "" or "name/…/"; only the machine knows the valid names and terms. */
 static int assign_pmu(const char *text, char *ret)
 {
 	static const char allowed[] =
@@ -128,7 +128,7 @@ bool nm_config_is_event(const char *text)
 	return parts <= EVENT_PARTS_MOST;
 }
 
-/* Which events there are, only the machine and libpfm4 know. */
+/* Only the machine and libpfm4 know the valid events. */
 static int assign_event(const char *text, char *ret)
 {
 	if (text[0] && !nm_config_is_event(text))
@@ -137,7 +137,7 @@ static int assign_event(const char *text, char *ret)
 	return 0;
 }
 
-/* "" or an absolute path to a file; whether it can be written only the machine knows. */
+/* "" or an absolute path of a file; whether it can be written is not checked. */
 static int assign_path(const char *text, char *ret)
 {
 	size_t length = strlen(text);

@@ -25,7 +25,7 @@ static bool is_listing(const config_setting_t *value)
 	return config_setting_is_list(value) || config_setting_is_array(value);
 }
 
-/* The n-th number of the tree is the n-th number of the file: hangs its text on it. */
+/* The n-th number of the tree is the n-th number of the file: attaches its text. */
 static size_t attach_numbers(const config_setting_t *parent, const struct nm_scan *scan,
 			     size_t next)
 {
@@ -39,7 +39,7 @@ static size_t attach_numbers(const config_setting_t *parent, const struct nm_sca
 	return next;
 }
 
-/* The text that nm_setting_assign() is to judge, or NULL for a value of the wrong type. */
+/* Returns the text for nm_setting_assign(), or NULL for a value of the wrong type. */
 static const char *value_text(const struct nm_setting *setting, const config_setting_t *value)
 {
 	switch (setting->type) {
@@ -136,7 +136,7 @@ struct nearest {
 	unsigned distance;
 };
 
-/* A setting's name counts for more than the group it was looked for in. */
+/* The name of a setting weighs more than its group. */
 static void consider(struct nearest *nearest, const char *group, const char *name,
 		     const char *known_group, const char *known_name)
 {
@@ -204,7 +204,7 @@ static void take_defaults(struct nm_config *config, enum nm_profile profile)
 	}
 }
 
-/* The profile first, wherever it stands in the file: what the file sets wins over it. */
+/* The profile is applied first, regardless of its position: explicit settings override it. */
 static void take_root(const struct parse *parse, const config_setting_t *root)
 {
 	const config_setting_t *profile = config_setting_get_member(root, "profile");

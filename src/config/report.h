@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects what is wrong with a configuration, as sentences that begin with file and line. */
+/* Collects errors of a configuration, as sentences that begin with file and line. */
 #ifndef NM_CONFIG_REPORT_H
 #define NM_CONFIG_REPORT_H
 
@@ -12,11 +12,12 @@ struct nm_report {
 	bool out_of_memory;
 };
 
-/* Adds one error (line 0: of the whole file). Beyond a hundred they are only counted. */
+/* Adds one error (line 0: the whole file). More than a hundred errors are only counted. */
 void nm_report_error(struct nm_report *report, unsigned line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* 0 when nothing was wrong, else -EINVAL or -ENOMEM; tells how many errors were only counted. */
+/* Returns 0 without errors, otherwise -EINVAL or -ENOMEM. Reports the number of errors that were
+ * only counted. */
 int nm_report_result(struct nm_report *report);
 
 #endif

@@ -127,10 +127,8 @@ static size_t number_length(const struct cursor *cursor)
 	}
 }
 
-/*
- * Leaves a 0 at the end, so that blanks keep it apart from a name before it ("n.5"); a lone sign or
- * point stays for libconfig to refuse.
- */
+/* Leaves a 0 at the end, so that blanks separate it from a name before it ("n.5"). A single sign or
+ * point stays, and libconfig rejects it. */
 static void blank_number(char *number, size_t length)
 {
 	if (length == 1 && !is_digit(*number))
@@ -190,7 +188,7 @@ static int take_token(struct cursor *cursor)
 	return 0;
 }
 
-/* The whole file is UTF-8 without NULs; a string can still hold any byte but NUL, as \xNN. */
+/* The whole file must be UTF-8 without NULs; a string may contain any byte except NUL as \xNN. */
 static int check_bytes(struct cursor *cursor)
 {
 	while (cursor->at < cursor->length) {
@@ -226,7 +224,7 @@ int nm_scan_text(struct nm_report *report, const char *text, size_t length, stru
 		return -ENOMEM;
 	if (length > 0)
 		memcpy(scan.structure, text, length);
-	/* libconfig knows a comment only by the end of its line. */
+	/* libconfig recognizes a comment only by the end of its line. */
 	memcpy(scan.structure + length, "\n", 2);
 	struct cursor cursor = {
 		.report = report, .scan = &scan, .text = text, .length = length, .line = 1};

@@ -3,7 +3,7 @@
 
 #include "table.h"
 
-/* Each in the order of its enum in config.h. */
+/* Each list is in the order of its enum in config.h. */
 static const char *const profiles[] = {"shipped", "paper", NULL};
 static const char *const sources[] = {"auto",  "pebs",	 "ibs",	 "spe", "pmu",
 				      "event", "faults", "none", NULL};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Every setting as a row of data. Parsing, validation, defaults, messages and the shipped file all
- * come from these rows, and the tests hold the manual page to them.
- */
+/* Every setting as a row of data. Parsing, validation, defaults, messages and the shipped file are
+ * all derived from these rows, and tests compare the manual page with them. */
 #ifndef NM_CONFIG_TABLE_H
 #define NM_CONFIG_TABLE_H
 
@@ -22,17 +20,16 @@ enum nm_setting_type {
 	NM_SETTING_TARGETS,
 };
 
-/* Values are text as the file would have it (a choice without its quotes), so that they have one
- * parser. */
+/* Values are text as in the file (a choice without quotes), so that one parser handles them all. */
 struct nm_setting {
-	const char *group; /* "" = top level */
+	const char *group; /* "": top level */
 	const char *name;
 	enum nm_setting_type type;
 	size_t offset; /* in struct nm_config */
 	const char *shipped;
-	const char *paper; /* NULL = as shipped */
+	const char *paper; /* NULL: the same as `shipped` */
 	const char *low, *high;
-	const char *const *choices; /* NULL-terminated, in the enum's order */
+	const char *const *choices; /* NULL-terminated, in the order of the enum */
 	bool power_of_two;
 	const char *meaning;
 };
@@ -47,7 +44,7 @@ extern const size_t nm_setting_count;
 extern const struct nm_setting_group nm_setting_groups[];
 extern const size_t nm_setting_group_count;
 
-/* Is its value written in quotes? */
+/* Returns whether its value is written in quotes. */
 static inline bool nm_setting_is_text(const struct nm_setting *setting)
 {
 	return setting->type == NM_SETTING_CHOICE || setting->type == NM_SETTING_PMU ||
@@ -57,13 +54,13 @@ static inline bool nm_setting_is_text(const struct nm_setting *setting)
 const struct nm_setting *nm_setting_find(const char *group, const char *name);
 const struct nm_setting_group *nm_setting_group_find(const char *name);
 
-/* Validates text and stores it in config (nothing for TARGETS). Returns 0 or -EINVAL. */
+/* Validates the text and stores it in `config` (nothing for TARGETS). Returns 0 or -EINVAL. */
 int nm_setting_assign(const struct nm_setting *setting, const char *text, struct nm_config *config);
 
-/* What the setting allows, as words that follow "allowed: ". */
+/* Describes the allowed values, as text that follows "allowed: ". */
 void nm_setting_allowed(const struct nm_setting *setting, char *out, size_t out_size);
 
-/* Whole numbers and reals as the file may spell them; 0 or -EINVAL. */
+/* Parse integers and reals as written in the file. Return 0 or -EINVAL. */
 int nm_number_parse_count(const char *text, uint64_t *ret);
 int nm_number_parse_real(const char *text, double *ret);
 

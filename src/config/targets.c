@@ -25,7 +25,7 @@ static void report_in(const struct pattern *pattern, const config_setting_t *val
 	nm_report_value(pattern->report, path, value, allowed);
 }
 
-/* Copies the string; false when the value is something else, empty, or there is no memory. */
+/* Copies the string. Returns false if the value is not a string, is empty, or memory is short. */
 static bool take_string(const struct pattern *pattern, const config_setting_t *value, char **ret)
 {
 	const char *text = config_setting_get_string(value);
@@ -93,19 +93,19 @@ static bool parse_uid(const char *text, uint32_t *ret)
 	if (strspn(text, "0123456789") != strlen(text) || strlen(text) > 10)
 		return false;
 	value = strtoull(text, NULL, 10);
-	if (value >= UINT32_MAX) /* (uid_t)-1 is nobody's */
+	if (value >= UINT32_MAX) /* (uid_t)-1 belongs to no user */
 		return false;
 	*ret = (uint32_t)value;
 	return true;
 }
 
-/* getpwnam_r(3), "NOTES": what various systems return where there is no such user. */
+/* getpwnam_r(3), "NOTES": return values of various systems if there is no such user. */
 static bool is_not_found(int error)
 {
 	return error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
 }
 
-/* Returns 0, -ENOENT for no such user, or what the user database failed with. */
+/* Returns 0, -ENOENT if there is no such user, or the error of the user database. */
 static int find_user(const char *name, uint32_t *ret)
 {
 	for (size_t size = 1024; size <= PASSWD_BYTES_MAX; size *= 2) {

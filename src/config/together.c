@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings that are right by themselves and wrong in company. */
+/* Checks settings that are valid individually but not in combination. */
 #include "parse.h"
 
-/* A file and what came of it. */
+/* A file and its configuration. */
 struct config_check {
 	struct nm_report *report;
 	const struct nm_config *config;
 	const config_t *file;
 };
 
-/* The line of the first of the settings that the file has: that is where to look. */
+/* Returns the line of the first of the settings that the file contains. */
 static unsigned line_of(const struct config_check *config_check, const char *const *paths)
 {
 	for (; *paths; paths++) {
@@ -54,8 +54,8 @@ static void check_source(const struct config_check *config_check)
 			"set to the one that is meant");
 }
 
-/* An administrator who sets T and gets another would not know why; the default keeps within the
- * bounds. */
+/* A setting of T outside the bounds would have no effect, which would be confusing; the default
+ * stays within the bounds. */
 static void check_interval(const struct config_check *config_check)
 {
 	const struct nm_config *config = config_check->config;

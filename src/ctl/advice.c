@@ -12,7 +12,7 @@
 #define PAGE_SUMMARY 0
 #define PAGE_REGIONS 1
 
-/* ---- from the bus ---- */
+/* ---- values from the bus ---- */
 
 static double real_of(const json_t *object, const char *name)
 {
@@ -28,7 +28,7 @@ static uint64_t count_of(const json_t *object, const char *name)
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-/* The bus has the kernel's numbers. */
+/* The bus uses the kernel's numbers. */
 static int node_of(const struct nm_topology *topology, const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
@@ -53,7 +53,7 @@ static struct nm_advise_thread take_thread(const struct nm_topology *topology, c
 	};
 }
 
-/* A range of which nothing is known yet has no kind. */
+/* A range without known accesses has no kind. */
 static bool take_region(const json_t *object, struct nm_advise_region *ret)
 {
 	static const char *const kinds[] = {
@@ -128,7 +128,7 @@ static int take_nodes(struct nm_advice *advice, const struct nm_topology *topolo
 	return 0;
 }
 
-/* Pages of the last step are one node's alone, or nearly. */
+/* Pages of the last step are used by one node alone, or almost. */
 static double shared_page_share(const json_t *pages)
 {
 	const json_t *histogram = json_object_get(pages, "histogram");
@@ -142,7 +142,7 @@ static double shared_page_share(const json_t *pages)
 	return 1 - json_number_value(json_array_get(histogram, steps - 1)) / all;
 }
 
-/* As the process's: its threads' by their accesses. */
+/* As for a process: the mean over its threads, weighted by accesses. */
 static double local_share(const struct nm_advise_input *input)
 {
 	double local = 0, all = 0;
@@ -179,9 +179,9 @@ int nm_advice_take(struct nm_advice *advice, uint32_t pid, const struct nm_topol
 	return r;
 }
 
-/* ---- from /proc ---- */
+/* ---- values from /proc ---- */
 
-/* "AnonHugePages:    2048 kB" in bytes; 0 where there is none. */
+/* Returns "AnonHugePages:    2048 kB" in bytes; 0 if there is no such line. */
 static uint64_t kib_after(const char *text, const char *name)
 {
 	const char *found = strstr(text, name);
@@ -192,8 +192,8 @@ static uint64_t kib_after(const char *text, const char *name)
 	return kib * 1024;
 }
 
-/* What is in memory tells anybody; how much of it are huge pages, only who may trace the process.
- */
+/* All users may read the amount of memory; only users who may trace the process may read the amount
+ * of huge pages. */
 static void look_at_memory(struct nm_advice *advice, struct nm_platform *platform)
 {
 	char path[64], text[4096];
@@ -206,7 +206,7 @@ static void look_at_memory(struct nm_advice *advice, struct nm_platform *platfor
 		advice->input.huge_bytes = kib_after(text, "AnonHugePages");
 }
 
-/* The one node that a mask reaches; -1: several, or none that is known. */
+/* Returns the only node of a CPU affinity; -1: several, or none known. */
 static int only_node(const struct nm_topology *topology, hwloc_const_bitmap_t mask)
 {
 	int only = -1;

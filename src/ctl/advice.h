@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What advise (advise.h) is to judge, from the bus's lists and /proc. */
+/* Collects the input of advise (advise.h) from the lists of the bus and from /proc. */
 #ifndef NM_CTL_ADVICE_H
 #define NM_CTL_ADVICE_H
 
@@ -9,33 +9,31 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/topology.h"
 
-/* Begins as {0}. */
+/* Initially {0}. */
 struct nm_advice {
-	struct nm_advise_input input; /* points to what follows */
+	struct nm_advise_input input; /* points to the following arrays */
 	struct nm_advise_thread *threads;
 	struct nm_advise_region *regions;
 	struct nm_advise_node *nodes;
 };
 
-/* Counters of /proc/vmstat, at one time. */
+/* Counters of /proc/vmstat at one time. */
 struct nm_hinting {
 	uint64_t faults, local, migrated;
 	bool known;
 };
 
-/*
- * What ListThreads, and Pages (NULL: it was not answered), have returned of a process; absent
- * values stay unavailable. The topology must outlive the advice. -ENOMEM.
- */
+/* Adds the results of ListThreads and Pages (NULL: no answer) for a process; missing values stay
+ * unavailable. The topology must outlive the advice. Returns 0 or -ENOMEM. */
 int nm_advice_take(struct nm_advice *advice, uint32_t pid, const struct nm_topology *topology,
 		   const json_t *threads, const json_t *pages);
 
-/* What /proc says of the process, as far as we may see it, and of the settings. */
+/* Adds the data of the process in /proc, as far as it is readable, and the settings. */
 void nm_advice_look(struct nm_advice *advice, struct nm_platform *platform,
 		    const struct nm_topology *topology);
 
 struct nm_hinting nm_hinting_read(struct nm_platform *platform);
-/* The rates between two readings. */
+/* Adds the rates between two readings. */
 void nm_advice_set_hinting(struct nm_advice *advice, const struct nm_hinting *before,
 			   const struct nm_hinting *after, double seconds);
 

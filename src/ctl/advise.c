@@ -9,9 +9,9 @@
 #include "findings.h"
 #include "numa-migrd/numa_balancing.h"
 
-#define LOOK_S 1 /* at the kernel's balancing, where it is on */
+#define LOOK_S 1 /* time for which the kernel's balancing is observed, if it is on */
 
-/* Pages are not looked at under every configuration; threads always are. */
+/* Pages are not tracked with every configuration; threads always are. */
 static int ask(uint32_t pid, json_t **ret_threads, json_t **ret_pages)
 {
 	int r = nm_ctl_ask_once("ListThreads", NM_RIGHT_READ, ret_threads, "u", pid);

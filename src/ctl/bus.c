@@ -7,9 +7,9 @@
 #include "numa-migrd/control.h"
 
 #define TIMEOUT_US (10ULL * 1000 * 1000)
-#define PERSON_TIMEOUT_US (120ULL * 1000 * 1000) /* somebody types a password */
+#define PERSON_TIMEOUT_US (120ULL * 1000 * 1000) /* time for entering a password */
 
-/* ---- what went wrong ---- */
+/* ---- errors ---- */
 
 static bool is_named(const sd_bus_error *error, const char *const *names, size_t count)
 {
@@ -53,8 +53,7 @@ static void fail(struct nm_failure *ret, int status, const char *text)
 	(void)snprintf(ret->text, sizeof(ret->text), "%s", text);
 }
 
-/* Its lines stay lines (a configuration has several errors); it has no other say over this
- * terminal. */
+/* Keeps line breaks (a configuration has several errors), but no other control characters. */
 static void copy_words(struct nm_failure *ret, const char *words)
 {
 	const struct nm_style style = {.utf8 = true};

@@ -11,7 +11,7 @@
 #define NONE "\xe2\x80\x93"  /* – */
 #define ARROW "\xe2\x86\x92" /* → */
 
-/* Three digits and a letter, with `step` from one letter to the next. */
+/* Writes three digits and a letter, with a factor of `step` between letters. */
 static void write_scaled(char *out, double value, double step, const char *letters)
 {
 	size_t letter = 0;

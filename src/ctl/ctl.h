@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl: a command line in front of the bus object (numa-migrctl(1), org.numamigrd1(5)). */
+/* numa-migrctl: a command-line client of the bus object (numa-migrctl(1), org.numamigrd1(5)). */
 #ifndef NM_CTL_H
 #define NM_CTL_H
 
@@ -14,22 +14,22 @@
 #define NM_CTL_UNAVAILABLE 69 /* EX_UNAVAILABLE of sysexits.h(3head): no daemon, no bus */
 #define NM_CTL_NOT_ALLOWED 77 /* EX_NOPERM */
 
-#define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or goes */
+#define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or is removed */
 
 #define NM_CTL_POLICIES_MOST 16U
 
-/* What the options of "simulate" say. */
+/* Options of "simulate". */
 struct nm_ctl_simulate {
 	const char *machine, *workload, *record; /* NULL: not given */
 	const char *policies[NM_CTL_POLICIES_MOST];
 	unsigned nr_policies;
-	bool given; /* any of them */
+	bool given; /* any of them was given */
 	uint64_t seed;
 	unsigned runs;
 	double wander_per_s;
 };
 
-/* What the options say, the same for every command. */
+/* Options common to all commands. */
 struct nm_ctl {
 	bool json;
 	uint32_t lines; /* -n */
@@ -41,8 +41,8 @@ struct nm_ctl {
 	struct nm_ctl_simulate simulate;
 };
 
-/* ---- commands: `words` are those behind the command, NULL at the end; they return an exit status
- * ---- */
+/* ---- commands: `words` are the arguments after the command, NULL-terminated; they return an exit
+ * status ---- */
 
 int nm_ctl_status(const struct nm_ctl *ctl, char *const *words);
 int nm_ctl_top(const struct nm_ctl *ctl, char *const *words);
@@ -67,30 +67,33 @@ int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words);
 /* ---- recordings ---- */
 
 struct nm_recording;
-/* Exit status; says on stderr what is wrong with it. */
+/* Opens a recording. Returns the exit status; prints errors to stderr. */
 int nm_ctl_open_recording(const char *file, struct nm_recording **ret);
-/* The same once it was read, and r is what reading came to. */
-int nm_ctl_recording_read(const char *file, const struct nm_recording *recording, int r);
-/* A decision of it with the names of org.numamigrd1(5), and what stopped others. Exit status, told.
+/*
+ * Returns the exit status after reading, where r is the result of reading; prints errors to stderr.
  */
+int nm_ctl_recording_read(const char *file, const struct nm_recording *recording, int r);
+/* Finds a decision in a recording, with the names of org.numamigrd1(5), and the counts of rejected
+ * proposals. Returns the exit status; prints errors. */
 int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret);
-/* What the daemon does with the process of this number, or why nothing. Exit status, told. */
+/* Explains the management of the process with this PID, or why it is not managed. Returns the exit
+ * status; prints errors. */
 int nm_ctl_explain_process(const struct nm_ctl *ctl, const char *word);
 
 /* ---- words ---- */
 
-/* "numa-migrctl: what: which" and where to read on, on stderr. Returns EX_USAGE. */
+/* Prints "numa-migrctl: what: which" and a pointer to the help to stderr. Returns EX_USAGE. */
 int nm_ctl_wrong_usage(const char *what, const char *which);
-/* A decimal number in the range; anything else, also text behind it, is refused. */
+/* Parses a decimal number in the range; returns false for other text. */
 bool nm_ctl_number(const char *word, uint64_t least, uint64_t most, uint64_t *ret);
-/* A process id, or EX_USAGE (told) where the word is none. */
+/* Parses a PID. Returns 0, or EX_USAGE with a message. */
 int nm_ctl_pid(const char *word, uint32_t *ret);
 
 /* ---- the bus ---- */
 
 struct nm_failure {
-	int status;	 /* what to exit with */
-	char text[4096]; /* printable, one line or several */
+	int status;	 /* exit status */
+	char text[4096]; /* printable, one or more lines */
 };
 
 enum nm_right {
@@ -98,45 +101,47 @@ enum nm_right {
 	NM_RIGHT_STEER,
 };
 
-/* What a failed call means for the person who asked. */
+/* Explains a failed call to the user. */
 void nm_ctl_explain_failure(const sd_bus_error *error, int r, enum nm_right right,
 			    struct nm_failure *ret);
 
-/* Opens the system bus. Exit status; says on stderr what went wrong. */
+/* Opens the system bus. Returns the exit status; prints errors to stderr. */
 int nm_ctl_open(sd_bus **ret);
 
 /*
- * Calls a method of the daemon, with arguments of these types as sd_bus_message_append(3) has them.
- * *ret, which the caller drops: what it returned (several values: an array of them; nothing: null).
- * Exit status; says on stderr what went wrong.
+ * Calls a method of the daemon, with arguments of these types as for sd_bus_message_append(3). *ret
+ * gets the result (several values: an array; none: null), which the caller releases. Returns the
+ * exit status; prints errors to stderr.
  */
 int nm_ctl_ask(sd_bus *bus, const char *method, json_t **ret, const char *types, ...);
 
-/* The same on a connection of its own. A person is asked to prove who they are where polkit has an
- * agent. */
+/* The same with a new connection. If polkit has an agent, the user is asked to authenticate. */
 int nm_ctl_ask_once(const char *method, enum nm_right right, json_t **ret, const char *types, ...);
 
-/* Makes a call of the daemon's method without sending it; -errno. */
+/* Creates a call of a method of the daemon without sending it. Returns 0 or a negative errno. */
 int nm_ctl_new_call(sd_bus *bus, const char *method, sd_bus_message **ret);
 
-/* Turns a message's values into JSON, without its strings' control characters. -errno. */
+/* Converts the values of a message to JSON, without control characters in strings. Returns 0 or a
+ * negative errno. */
 int nm_value_read(sd_bus_message *message, json_t **ret);
 
 /* ---- output ---- */
 
-/* Exit status: 1, told, where not all could be written on standard output. */
+/* Returns the exit status: 1, with a message, if not everything could be written to standard
+ * output. */
 int nm_ctl_close_output(void);
 
-/* Prints a document on standard output; NULL: no memory. Exit status. */
+/* Prints a document to standard output; NULL: out of memory. Returns the exit status. */
 int nm_ctl_print_json(const json_t *document);
 
-/* Prints {"version": 1, name: value}; takes the value over. Exit status. */
+/* Prints {"version": 1, name: value} and takes over the value. Returns the exit status. */
 int nm_ctl_print_document(const char *name, json_t *value);
-/* The same of two, which stay the caller's. */
+/* The same for two values, which the caller keeps. */
 int nm_ctl_print_pair(const char *name, const json_t *value, const char *second_name,
 		      const json_t *second_value);
 
-/* "name: value" a line, names right-aligned; arrays in one line, objects left out. */
+/* Prints lines of the form "name: value", with names right-aligned; arrays on one line, without
+ * objects. */
 void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *object);
 
 #endif

@@ -26,7 +26,7 @@ int nm_ctl_decisions(const struct nm_ctl *ctl, char *const *words)
 	nm_auto(json_decrefp) json_t *rows = NULL;
 	uint32_t lines = ctl->lines_given ? ctl->lines : USUAL_LINES;
 	(void)words;
-	/* All that the ring has, so that the last ones are those shown. */
+	/* Fetches the whole history, so that the last ones are shown. */
 	int r = nm_ctl_ask_once("Decisions", NM_RIGHT_READ, &rows, "tu", (uint64_t)0, UINT32_MAX);
 	if (r != EXIT_SUCCESS)
 		return r;

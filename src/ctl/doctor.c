@@ -14,10 +14,8 @@ static uint64_t number_of(const json_t *status, const char *name)
 	return (uint64_t)json_integer_value(json_object_get(status, name));
 }
 
-/*
- * Asks the daemon what it reports, which anyone may. Returns the source that it samples, allocated
- * and also in *options; NULL if the daemon does not run or does not answer.
- */
+/* Queries the daemon's status, which anyone may read. Returns its sampling source, allocated and
+ * also in *options; NULL if the daemon does not run or does not answer. */
 static char *ask_daemon(sd_bus *bus, struct nm_doctor_options *options)
 {
 	nm_auto(json_decrefp) json_t *status = NULL;
@@ -58,7 +56,7 @@ int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 			      strerror(-r));
 		return EXIT_FAILURE;
 	}
-	/* What all of it comes to is the first of the checks. */
+	/* The first check is the conclusion of all. */
 	r = nm_ctl_show_findings(ctl, &findings, 1);
 	return nm_findings_count(&findings, NM_SEVERITY_PROBLEM) ? EXIT_FAILURE : r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One decision: what was done, why, and what came of it. */
+/* Explains one decision: the change, its reasons, and its verdict. */
 #include <string.h>
 
 #include "cell.h"
@@ -14,7 +14,7 @@ static const char *text_of(const json_t *decision, const char *name)
 	return text && text[0] != '\0' ? text : NULL;
 }
 
-/* Nothing of what the daemon did not keep. */
+/* Prints nothing if the daemon did not keep the text. */
 static void print_text(FILE *out, const struct nm_style *style, const char *title, const char *text)
 {
 	char clean[2048];
@@ -48,7 +48,7 @@ static void print_head(FILE *out, const struct nm_style *style, const json_t *de
 		      policy ? policy : "-");
 }
 
-/* The first one won. */
+/* The first candidate won. */
 static void print_candidates(FILE *out, const struct nm_style *style, const json_t *decision)
 {
 	static const struct nm_column columns[] = {
@@ -66,7 +66,7 @@ static void print_candidates(FILE *out, const struct nm_style *style, const json
 	nm_table_print(out, style, columns, NM_ARRAY_SIZE(columns), candidates);
 }
 
-/* What the journal has of it, a field a line. */
+/* Prints the fields of the journal entry, one per line. */
 static void print_fields(FILE *out, const struct nm_style *style, const json_t *decision)
 {
 	const char *text = text_of(decision, "fields");
@@ -82,7 +82,8 @@ static void print_fields(FILE *out, const struct nm_style *style, const json_t *
 	}
 }
 
-/* Of a recording: whose tickets came from what, and what others met. */
+/* For a recording: prints the values behind the tickets, and the reasons for which others were
+ * rejected. */
 static void print_threads(FILE *out, const struct nm_style *style, const json_t *decision)
 {
 	static const struct nm_column columns[] = {
@@ -103,7 +104,7 @@ static void print_threads(FILE *out, const struct nm_style *style, const json_t 
 	nm_table_print(out, style, columns, NM_ARRAY_SIZE(columns), threads);
 }
 
-/* Of one about pages alone there is nothing. */
+/* A decision about pages has no such counts. */
 static bool is_all_zero(const json_t *counts)
 {
 	const char *key;
@@ -136,7 +137,7 @@ static void print_stopped(FILE *out, const json_t *decision)
 	}
 }
 
-/* In the order in which it happened. */
+/* In chronological order. */
 static void print_decision(FILE *out, const struct nm_style *style, const json_t *decision)
 {
 	static const struct nm_column tickets = {.key = "tickets"};

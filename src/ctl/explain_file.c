@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A decision of a recording, told as one of the daemon's. */
+/* Converts a decision of a recording to the form of the daemon's. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,13 +9,14 @@
 #include "numa-migrd/journal.h"
 #include "numa-migrd/recording.h"
 
-/* What is gathered of it on the way through the file. */
+/* The data collected while reading the file. */
 struct search {
 	uint64_t id;
-	json_t *decision;      /* NULL: not met yet */
-	json_t *home;	       /* its entry, which is recorded before the decision itself */
-	json_t *stopped;       /* of the interval it is of: what stopped others */
-	uint64_t met, entries; /* the interval; entries of it, the first is what it was */
+	json_t *decision;      /* NULL: not found yet */
+	json_t *home;	       /* its journal entry, which is recorded before the decision itself */
+	json_t *stopped;       /* counts of rejected proposals of its interval */
+	uint64_t met, entries; /* interval; number of its entries, of which the first describes
+			        * it */
 };
 
 static void set_real(json_t *object, const char *name, double value)
@@ -60,7 +61,7 @@ static void set_tickets(json_t *object, const struct nm_tickets *tickets)
 	set_text(object, "tickets_parts", text);
 }
 
-/* The figures that the tickets came from, thread by thread. */
+/* The values behind the tickets, per thread. */
 static json_t *threads_of(const struct nm_decision *decision)
 {
 	json_t *threads = json_array();
@@ -162,7 +163,7 @@ static bool has_verdict(const char *fields)
 	return at;
 }
 
-/* A home is recorded as the migration of a thread: only the journal has its kind. */
+/* A home is recorded as the migration of a thread: only the journal entry has its kind. */
 static bool is_home(const char *fields)
 {
 	static const char kind[] = "KIND=home\n";
@@ -195,7 +196,8 @@ static void set_decision(struct search *search, const struct nm_decision *decisi
 	search->entries = 1;
 }
 
-/* First it is told what was done, then what came of it, and later of leases and the like. */
+/* The first entry describes the decision; later ones are its verdict, and events of leases and
+ * others. */
 static void set_entry(struct search *search, const struct nm_recorded_entry *entry)
 {
 	if (search->entries++ == 0) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* One process: what is done with it or why nothing is, and the decisions about it that are remembered. */
+/* Explains one process: its management or the reason for its absence, and the decisions about it in
+ * the history. */
 #include <inttypes.h>
 
 #include "cell.h"
 #include "ctl.h"
 #include "rows.h"
 
-/* The one of that process; NULL: none. Borrowed. */
+/* Returns the row of that process, borrowed; NULL: none. */
 static json_t *row_of(const json_t *rows, uint32_t pid)
 {
 	size_t index;
@@ -19,7 +20,7 @@ static json_t *row_of(const json_t *rows, uint32_t pid)
 	return NULL;
 }
 
-/* Those about other processes go. */
+/* Removes decisions about other processes. */
 static void keep_those_of(json_t *decisions, uint32_t pid)
 {
 	for (size_t i = json_array_size(decisions); i-- > 0;) {

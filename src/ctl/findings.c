@@ -7,14 +7,14 @@
 
 #define BOLD "\033[1m"
 #define USUAL "\033[0m"
-#define HEAD_COLUMNS 9 /* of the severity, and what follows begins below */
+#define HEAD_COLUMNS 9 /* for the severity; further lines begin below it */
 #define WIDTH_LEAST 40U
 #define WIDTH_USUAL 80U
 #define WIDTH_MOST 120U /* longer lines are hard to read */
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
-/* What takes so many columns, and in which style. */
+/* The width and style of the output. */
 struct page {
 	FILE *out;
 	const struct nm_style *style;
@@ -32,7 +32,7 @@ static const char *color_of(enum nm_severity severity)
 	return colors[severity];
 }
 
-/* The name at the line's beginning, padded outside of its colour. */
+/* Writes the name at the beginning of the line, with padding outside its color. */
 static void write_severity(const struct page *page, enum nm_severity severity)
 {
 	const char *name = nm_severity_name(severity);
@@ -60,7 +60,7 @@ static size_t columns_of(const char *word, size_t length)
 	return copy ? nm_text_width(copy) : length;
 }
 
-/* Goes on at column `used`; a new line begins at HEAD_COLUMNS. */
+/* Continues at column `used`; a new line begins at HEAD_COLUMNS. */
 static void write_words(const struct page *page, const char *text, size_t used)
 {
 	bool first = true;
@@ -104,7 +104,7 @@ static void write_finding(const struct page *page, const struct nm_finding *find
 	write_part(page, "remedy:", finding->remedy);
 }
 
-/* The worst first: "1 problem, 2 notes". "fine" and "unseen" have no plural. */
+/* In descending order of severity: "1 problem, 2 notes". "fine" and "unseen" have no plural. */
 static void write_counts(FILE *out, const struct nm_findings *findings)
 {
 	const char *between = "";
@@ -137,7 +137,7 @@ void nm_ctl_write_findings(FILE *out, const struct nm_style *style,
 	write_counts(out, findings);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static json_t *text_or_null(const char *text)
 {

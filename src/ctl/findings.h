@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Findings (findings.h) for people and for programs. */
+/* Prints findings (findings.h) as text or as JSON. */
 #ifndef NM_CTL_FINDINGS_H
 #define NM_CTL_FINDINGS_H
 
@@ -10,17 +10,18 @@
 #include "numa-migrd/findings.h"
 
 /*
- * The first `leading` of them, then the others with the worst first, in lines of at most `width`
- * columns where words allow it; of what is fine, only that it is. At the end how many there are.
+ * Prints the first `leading` findings, then the others in descending order of severity, in lines of
+ * at most `width` columns if possible. For findings that are fine, only that is printed. The last
+ * line has the counts.
  */
 void nm_ctl_write_findings(FILE *out, const struct nm_style *style,
 			   const struct nm_findings *findings, size_t leading, size_t width);
 
-/* {"version": 1, "findings": [...], "counts": {...}}; NULL without memory. */
+/* Returns {"version": 1, "findings": [...], "counts": {...}}; NULL if memory is short. */
 json_t *nm_ctl_findings_document(const struct nm_findings *findings);
 
-/* One or the other, with the terminal's width. Exit status: 1 where they cannot
- * be written. */
+/* Prints either form, with the terminal's width. Returns the exit status: 1 if they cannot be
+ * written. */
 int nm_ctl_show_findings(const struct nm_ctl *ctl, const struct nm_findings *findings,
 			 size_t leading);
 

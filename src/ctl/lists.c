@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What numa-migrd sees: its own state, processes, threads, pages. */
+/* Lists of the daemon: status, processes, threads, pages. */
 #include <string.h>
 
 #include "cell.h"
@@ -39,7 +39,7 @@ const struct nm_column nm_thread_columns[NM_THREAD_COLUMNS] = {
 	{.key = "latency_cycles", .head = "LAT", .kind = NM_CELL_FIGURE},
 	{.key = "intensity", .head = "INT", .kind = NM_CELL_FIGURE},
 	{.key = "relative_performance",
-	 .head = "P\xcc\x82", /* P with a circumflex: against the process's mean */
+	 .head = "P\xcc\x82", /* P with a circumflex: relative to the mean of the process */
 	 .plain_head = "P^",
 	 .kind = NM_CELL_FIGURE},
 	{.key = "run_share", .head = "RUN", .kind = NM_CELL_SHARE},

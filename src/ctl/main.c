@@ -10,11 +10,11 @@
 #include "ctl.h"
 #include "numa-migrd/sim.h"
 
-/* A command is one line here: its help and its completion follow from it. */
+/* Each command is one row; its help and its completion are derived from it. */
 struct command {
 	const char *name;
-	const char *argument; /* NULL: none; in brackets where it may be left out */
-	const char *needs;    /* the argument, in words */
+	const char *argument; /* NULL: none; in brackets if it is optional */
+	const char *needs;    /* description of the argument */
 	const char *summary;
 	int (*run)(const struct nm_ctl *ctl, char *const *words);
 };
@@ -107,7 +107,7 @@ static size_t arguments_of(const struct command *command)
 	return strchr(command->argument, ' ') ? 2 : 1;
 }
 
-/* Options that the command has no use for, in words; NULL: none is given. */
+/* Describes given options that do not apply to the command; NULL: none. */
 static const char *foreign_options(const struct nm_ctl *ctl, const struct command *command)
 {
 	if (ctl->lines_given && command->run != nm_ctl_decisions)
@@ -279,7 +279,7 @@ static int set_option(struct nm_ctl *ctl, int option)
 		return EXIT_SUCCESS;
 	case OPTION_COLOR:
 		return set_color(ctl, optarg);
-	default: /* getopt_long(3) has told */
+	default: /* getopt_long(3) has printed a message */
 		(void)fputs("Try: numa-migrctl --help\n", stderr);
 		return EX_USAGE;
 	}
@@ -321,7 +321,7 @@ static int act(struct nm_ctl *ctl, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	/* Characters only: numbers stay as programs read them. */
+	/* Characters only: numbers keep their machine-readable format. */
 	(void)setlocale(LC_CTYPE, "");
 	struct nm_ctl ctl = {
 		.simulate = {.seed = 1, .runs = 1, .wander_per_s = NM_SIM_WANDER_USUAL},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings: made by the daemon, read without it. */
+/* Recordings: the daemon makes them, and they are read without it. */
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include "numa-migrd/recording.h"
 
 #define LIMIT_MB 1024ULL
-/* Should nobody be left to end it. */
+/* Additional time limit in the daemon, in case this program is killed. */
 #define GRACE_S 60
 
 static int fail(const char *file, const char *why)
@@ -24,7 +24,7 @@ static int fail(const char *file, const char *why)
 
 /* ---- record ---- */
 
-/* Until the time is over, or somebody interrupts. */
+/* Waits until the time is over or the user interrupts. */
 static void wait_for_end(uint64_t seconds)
 {
 	const struct timespec until = {.tv_sec = (time_t)seconds};
@@ -85,7 +85,7 @@ int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)
 
 /* ---- replay ---- */
 
-/* Beside this program, as installed or as built. */
+/* Finds it relative to this program, as installed or in the build tree. */
 static int find_replay(char *ret, size_t size)
 {
 	static const char *const places[] = {"../libexec/numa-migrd/numa-migrd-replay",
@@ -114,7 +114,7 @@ int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words)
 	return fail(path, strerror(errno));
 }
 
-/* ---- dump, and explain from a file ---- */
+/* ---- dump, and explain with a file ---- */
 
 int nm_ctl_open_recording(const char *file, struct nm_recording **ret)
 {

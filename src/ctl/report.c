@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording as a page to look at. */
+/* Writes a recording as an HTML page. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ static const char *last_part(const char *path)
 	return slash && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* The recording is read to its end before the first byte of the page. */
+/* The recording is read completely before the first byte of the page is written. */
 static int write_page(const char *file, const char *output, FILE *out)
 {
 	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
@@ -33,14 +33,16 @@ static int write_page(const char *file, const char *output, FILE *out)
 	return nm_ctl_recording_read(file, recording, r);
 }
 
-/* Only a file is put in the place of a file. */
+/* Only a regular file is replaced. */
 static bool is_replaceable(const char *output)
 {
 	struct stat about;
 	return lstat(output, &about) < 0 ? errno == ENOENT : S_ISREG(about.st_mode);
 }
 
-/* Nothing brings a recording back, and a page is made again in a moment. */
+/*
+ * A recording must not be overwritten: it cannot be restored, while a page can be generated again.
+ */
 static bool is_recording(const char *output)
 {
 	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
@@ -50,8 +52,10 @@ static bool is_recording(const char *output)
 	return r == 0 || r == -EPROTONOSUPPORT;
 }
 
-/* Beside it and then in its place, so that there is a whole page or none. It tells of what the
- * recording does, so only its owner may read it (mkostemp(3): mode 0600). */
+/*
+ * Writes a temporary file next to the output and renames it, so that the page is complete or
+ * missing. It describes the recording, so that only its owner may read it (mkostemp(3): mode 0600).
+ */
 static int write_file(const char *file, const char *output)
 {
 	nm_autofree char *fresh = NULL;

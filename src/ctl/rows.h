@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns of the bus's lists, the same for the commands and for top. */
+/* Columns of the lists of the bus, shared by the commands and top. */
 #ifndef NM_CTL_ROWS_H
 #define NM_CTL_ROWS_H
 

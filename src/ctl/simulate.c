@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl simulate: a workload on a model machine, under one policy after another. */
+/* numa-migrctl simulate: runs a workload on a model of a machine with one policy after another. */
 #include "simulate.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static int simulation_failed(int r)
 	return EXIT_FAILURE;
 }
 
-/* ---- what is asked for ---- */
+/* ---- arguments ---- */
 
 static int list_machines(const char *unknown)
 {
@@ -46,7 +46,7 @@ static int list_policies(const char *unknown)
 	return EX_USAGE;
 }
 
-/* Not a name that was mistyped. */
+/* Returns false for a mistyped name. */
 static bool is_path(const char *word)
 {
 	return strchr(word, '/') || strchr(word, '.') || access(word, F_OK) == 0;
@@ -54,7 +54,7 @@ static bool is_path(const char *word)
 
 static int wrong_file(const char *path, const char *why)
 {
-	/* Some of what reads files names them. */
+	/* Some functions that read files include their names in errors. */
 	if (strncmp(why, path, strlen(path)) == 0)
 		(void)fprintf(stderr, "numa-migrctl: %s\n", why);
 	else
@@ -120,7 +120,7 @@ static int load_workload(const char *path, struct nm_sim_workload *ret)
 	return EXIT_SUCCESS;
 }
 
-/* A node that a workload names may not be there. */
+/* A node named in a workload may not exist. */
 static int check_nodes(const char *path, const struct nm_sim_machine *machine,
 		       const struct nm_sim_workload *workload)
 {
@@ -144,10 +144,10 @@ static int check_nodes(const char *path, const struct nm_sim_machine *machine,
 	return EXIT_SUCCESS;
 }
 
-/* All that are asked for, before the first of them runs for long. */
+/* All policies, which are checked before the first long run. */
 struct choice {
 	struct nm_sim_policy policies[NM_CTL_POLICIES_MOST];
-	char *texts[NM_CTL_POLICIES_MOST]; /* of those that are files */
+	char *texts[NM_CTL_POLICIES_MOST]; /* texts of those that are files */
 };
 
 static void choice_clear(struct choice *choice)
@@ -156,7 +156,7 @@ static void choice_clear(struct choice *choice)
 		free(choice->texts[i]);
 }
 
-/* A policy of the table, or what a file says; *ret_text is what the caller frees. */
+/* Loads a policy of the table or from a file. The caller frees *ret_text. */
 static int load_policy(const char *word, struct nm_sim_policy *ret, char **ret_text)
 {
 	const struct nm_sim_policy *known = nm_sim_policy_by_name(word);
@@ -189,7 +189,7 @@ static void print_head(void)
 	       "BACK");
 }
 
-/* Of what is not there, nothing. */
+/* Returns "-" if a value is missing. */
 static const char *percent(char text[16], double now, double before)
 {
 	if (!(now > 0 && before > 0))
@@ -198,7 +198,7 @@ static const char *percent(char text[16], double now, double before)
 	return text;
 }
 
-/* While somebody has not ended, less time may only mean less work. */
+/* If a user has not finished, less time may only mean less work. */
 static double computing_of(const struct nm_sim_outcome *outcome)
 {
 	return outcome->all_ended ? outcome->slowest_user_s : (double)NAN;
@@ -294,7 +294,7 @@ static int run_case(const struct nm_ctl *ctl, const struct nm_sim_case *what,
 	return status;
 }
 
-/* A disk may have filled up meanwhile: then it lacks its end. */
+/* The disk may have become full, so that the end is missing. */
 static int check_recording(const char *path)
 {
 	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
@@ -308,7 +308,7 @@ static int check_recording(const char *path)
 	return wrong_file(path, "recording incomplete: check the space of the file system");
 }
 
-/* Of a simulation that fails no recording is left. */
+/* A failed simulation leaves no recording. */
 static int run_recorded(const struct nm_ctl *ctl, struct nm_sim_case *what,
 			const struct choice *choice)
 {

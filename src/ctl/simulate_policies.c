@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Policies by name, and runs of a workload under one. */
+/* Policies by name, and runs of a workload with one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -112,14 +112,14 @@ int nm_sim_policy_check(const struct nm_sim_policy *policy)
 	return read_config(policy, &config);
 }
 
-/* What a workload asks for itself comes back afterwards. */
+/* The placements of the workload itself are restored afterwards. */
 struct placement {
 	enum nm_sim_placement placement;
 	int node;
 	unsigned width;
 };
 
-/* The nodes with CPUs in turn: numactl refuses to run anybody on another. */
+/* Uses the nodes with CPUs in turn: numactl refuses to run a program on others. */
 static int node_in_turn(const struct nm_topology *topology, size_t turn)
 {
 	unsigned count = 0;
@@ -175,7 +175,7 @@ static void add_run(const struct nm_simulated *run, double runs, struct nm_sim_o
 	sum->programs_ended += (double)figures->programs_ended / runs;
 }
 
-/* Those who do not repeat. */
+/* Counts users without `repeat`. */
 static size_t count_finite(const struct nm_sim_workload *workload)
 {
 	size_t count = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What an administrator asks numa-migrd to do. */
+/* Commands of an administrator. */
 #include <string.h>
 
 #include "ctl.h"
 
-/* People see that it worked by the silence, as with kill(1); programs get a document. */
+/* On success nothing is printed, as with kill(1); with --json a document is printed. */
 static int done(const struct nm_ctl *ctl, const char *result)
 {
 	if (ctl->json)

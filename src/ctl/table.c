@@ -11,7 +11,7 @@
 #define USUAL "\033[0m"
 #define GAP 2
 
-/* The columns a cell takes in all rows and the head. */
+/* Returns the maximum width of the cells of a column, including its head. */
 static size_t column_width(const struct nm_column *column, const struct nm_style *style,
 			   const json_t *rows)
 {
@@ -26,7 +26,7 @@ static size_t column_width(const struct nm_column *column, const struct nm_style
 	return width;
 }
 
-/* A left-aligned cell at the end of the line is not padded: nothing follows it. */
+/* A left-aligned cell at the end of the line is not padded. */
 static void print_cell(FILE *out, const char *text, const char *color, size_t width, bool left,
 		       bool last)
 {
@@ -74,7 +74,7 @@ void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_col
 	}
 }
 
-/* Programs that read the table get its head alone. */
+/* Programs that read the table get only its head. */
 void nm_table_explain_empty(FILE *out, const json_t *rows)
 {
 	if (json_array_size(rows) == 0 && isatty(STDOUT_FILENO))

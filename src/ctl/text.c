@@ -8,11 +8,11 @@
 
 #define ELLIPSIS "\xe2\x80\xa6"
 
-/* One character as it is shown. */
+/* One character as displayed. */
 struct glyph {
 	const char *bytes;
 	size_t size, columns;
-	size_t taken; /* bytes of the text that it stands for */
+	size_t taken; /* number of bytes of the text that it represents */
 };
 
 static struct glyph next_glyph(const char *text, size_t length, bool utf8)
@@ -27,7 +27,8 @@ static struct glyph next_glyph(const char *text, size_t length, bool utf8)
 	return (struct glyph){text, size, columns < 0 ? 1 : (size_t)columns, size};
 }
 
-/* The longest beginning of text within so many columns and bytes; returns its columns. */
+/* Copies the longest prefix of the text that fits into these columns and bytes; returns its
+ * columns. */
 static size_t copy(char *out, size_t size, const char **text, size_t width, bool utf8)
 {
 	size_t length = strlen(*text), columns = 0, used = 0;

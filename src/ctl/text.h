@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Text in columns of a terminal. Pure but for the locale, which tells the width of a character. */
+/*
+ * Text in terminal columns. Pure except for the locale, which determines the width of characters.
+ */
 #ifndef NM_CTL_TEXT_H
 #define NM_CTL_TEXT_H
 
@@ -8,23 +10,20 @@
 
 struct nm_style {
 	bool color;
-	bool utf8; /* the terminal's locale has it */
+	bool utf8; /* the locale of the terminal supports it */
 };
 
 #define NM_TEXT_ANY_WIDTH ((size_t)-1)
 
-/*
- * Writes text to out so that it takes at most `width` columns, cut with "…"; control characters
- * become
- * "?", and without UTF-8 so does everything beyond ASCII. Returns the columns it takes.
- */
+/* Writes text to `out` in at most `width` columns, truncated with "…". Control characters become
+ * "?", and without UTF-8 also all non-ASCII characters. Returns the number of columns. */
 size_t nm_text_fit(char *out, size_t size, const char *text, size_t width,
 		   const struct nm_style *style);
 
-/* The columns that text takes. */
+/* Returns the number of columns of the text. */
 size_t nm_text_width(const char *text);
 
-/* True where `part` is in text, in whatever case (ASCII letters). */
+/* Returns whether `part` is in the text, ignoring the case of ASCII letters. */
 bool nm_text_contains(const char *text, const char *part);
 
 #endif

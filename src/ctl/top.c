@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The full screen: asks the bus every two seconds without waiting for it, so that keys always work.
- */
+/* The full-screen display: queries the bus every two seconds asynchronously, so that keys always
+ * work. */
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,7 +16,7 @@
 
 struct top;
 
-/* One question: its answer goes to *into. */
+/* One query, whose answer is stored in *into. */
 struct question {
 	struct top *top;
 	json_t **into;
@@ -41,8 +41,8 @@ struct top {
 	struct nm_top_model model;
 	struct nm_top_view view;
 	struct question questions[ASK_MAX];
-	unsigned open; /* questions */
-	bool failed;   /* one of this round */
+	unsigned open; /* number of pending queries */
+	bool failed;   /* a query of this round has failed */
 };
 
 static int draw(struct top *top)
@@ -58,7 +58,7 @@ static int draw(struct top *top)
 	return r;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static void note_failure(struct top *top, const sd_bus_error *error, int r)
 {
@@ -71,7 +71,7 @@ static void note_failure(struct top *top, const sd_bus_error *error, int r)
 
 static void ask_all(struct top *top);
 
-/* Somebody turned the page while the last round was on its way: the next one begins. */
+/* If the page was changed during the last round, the next one begins at once. */
 static int end_round(struct top *top)
 {
 	if (!top->failed)
@@ -118,11 +118,11 @@ static void ask(struct top *top, size_t which, const char *method, const uint32_
 		note_failure(top, &SD_BUS_ERROR_NULL, r);
 }
 
-/* What the page needs, and what every page shows. */
+/* Queries the data of the page, and that of all pages. */
 static void ask_all(struct top *top)
 {
 	if (top->open > 0)
-		return; /* the last round is still on its way */
+		return; /* the last round is still pending */
 	top->failed = false;
 	top->view.asks = false;
 	ask(top, ASK_STATUS, "Status", NULL);
@@ -135,7 +135,7 @@ static void ask_all(struct top *top)
 		ask(top, ASK_PAGES, "Pages", &top->view.pid);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -147,7 +147,7 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-/* Rows of another process are not shown as this one's. */
+/* Rows of another process must not be shown for this one. */
 static void forget_old(struct top *top, uint32_t old_pid)
 {
 	if (top->view.pid == old_pid)
@@ -179,7 +179,7 @@ static int on_keys(sd_event_source *source, int fd, uint32_t events, void *userd
 		r = press(top, key);
 	if (r < 0 || top->view.quit)
 		return r;
-	if ((events & (EPOLLHUP | EPOLLERR)) != 0) /* the terminal has gone */
+	if ((events & (EPOLLHUP | EPOLLERR)) != 0) /* the terminal was closed */
 		return sd_event_exit(top->event, EXIT_FAILURE);
 	return draw(top);
 }
@@ -201,7 +201,7 @@ static int on_end(sd_event_source *source, const struct signalfd_siginfo *info, 
 	return sd_event_exit(top->event, EXIT_SUCCESS);
 }
 
-/* ---- begin and end ---- */
+/* ---- start and end ---- */
 
 static int block_signals(void)
 {
@@ -246,8 +246,8 @@ static void close_top(struct top *top)
 	nm_top_model_clear(&top->model);
 }
 
-/* Before the screen changes: a user who may not, or an unknown process, gets the reason on the line
- * below. */
+/* Before the screen changes, so that errors (no authorization, unknown process) are printed below
+ * the command line. */
 static int ask_first(struct top *top)
 {
 	int r = nm_ctl_open(&top->bus);

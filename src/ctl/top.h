@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl top: what is known, what is looked at, and a screenful of lines from both. Pure. */
+/* numa-migrctl top: its data, its state, and the screen rendered from both. Pure. */
 #ifndef NM_CTL_TOP_H
 #define NM_CTL_TOP_H
 
@@ -8,17 +8,17 @@
 #include "cell.h"
 #include "numa-migrd/base.h"
 
-/* ---- what numa-migrd last said ---- */
+/* ---- last data from the daemon ---- */
 
 struct nm_top_model {
 	json_t *status, *nodes, *processes, *threads;
 	json_t *pages;	 /* of view.pid: the summary and the regions */
-	char error[512]; /* why the last question was not answered; "" when all were */
+	char error[512]; /* error of the last failed query; "" if all were answered */
 };
 
 void nm_top_model_clear(struct nm_top_model *model);
 
-/* ---- what the person looks at ---- */
+/* ---- state of the display ---- */
 
 enum nm_top_page {
 	NM_TOP_PROCESSES,
@@ -28,7 +28,7 @@ enum nm_top_page {
 };
 
 enum nm_top_key {
-	NM_TOP_KEY_UP = 0x110000, /* beyond every character */
+	NM_TOP_KEY_UP = 0x110000, /* above all characters */
 	NM_TOP_KEY_DOWN,
 	NM_TOP_KEY_PAGE_UP,
 	NM_TOP_KEY_PAGE_DOWN,
@@ -43,32 +43,33 @@ enum nm_top_key {
 
 struct nm_top_view {
 	enum nm_top_page page;
-	uint32_t pid;		      /* whose threads (0: everybody's) and pages */
-	size_t sort[NM_TOP_PAGE_MAX]; /* column */
+	uint32_t pid;		      /* threads (0: all) and pages of this process */
+	size_t sort[NM_TOP_PAGE_MAX]; /* column index */
 	bool reverse[NM_TOP_PAGE_MAX];
 	char filter[64];
-	bool typing; /* the filter */
+	bool typing; /* entering the filter */
 	bool frozen, help, quit;
-	bool asks;		      /* for what is not in the model yet */
-	json_int_t selected;	      /* pid or tid, to stay on while rows move */
+	bool asks;		      /* needs data that is not in the model yet */
+	json_int_t selected;	      /* pid or tid, which stays selected while rows move */
 	size_t cursor, first, height; /* in rows */
 };
 
 void nm_top_view_init(struct nm_top_view *view);
 
-/* The columns of the page looked at. */
+/* Returns the columns of the current page. */
 const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *ret_count);
 
-/* The rows of the page looked at, filtered and in order; the caller drops them. NULL: no memory. */
+/* Returns the rows of the current page, filtered and sorted, which the caller releases. NULL: out
+ * of memory. */
 json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *view);
 
-/* Puts the cursor on the row that was selected, and the window around it. */
+/* Moves the cursor to the selected row, and the window around it. */
 void nm_top_settle(struct nm_top_view *view, const json_t *rows, size_t height);
 
-/* A key or a character. */
+/* Handles a key or a character. */
 void nm_top_press(struct nm_top_view *view, int key, const json_t *rows);
 
-/* ---- a screenful ---- */
+/* ---- rendering ---- */
 
 enum nm_top_look {
 	NM_TOP_PLAIN,
@@ -92,7 +93,7 @@ struct nm_top_frame {
 int nm_top_frame_init(struct nm_top_frame *frame, size_t rows, size_t columns);
 void nm_top_frame_clear(struct nm_top_frame *frame);
 
-/* Fills the frame; no line is wider than it. Settles the view. -ENOMEM. */
+/* Renders the frame, with no line wider than it, and settles the view. Returns 0 or -ENOMEM. */
 int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
 		  struct nm_top_view *view, const struct nm_style *style);
 
@@ -100,7 +101,7 @@ int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
 
 struct nm_top_screen;
 
-/* -ENOTTY where the terminal cannot do it. */
+/* Returns -ENOTTY if the terminal does not support it. */
 int nm_top_screen_new(bool color, struct nm_top_screen **ret);
 void nm_top_screen_free(struct nm_top_screen *screen);
 NM_DEFINE_CLEANUP(struct nm_top_screen, nm_top_screen_free);
@@ -109,7 +110,7 @@ void nm_top_screen_resize(struct nm_top_screen *screen);
 void nm_top_screen_size(size_t *ret_rows, size_t *ret_columns);
 void nm_top_screen_draw(const struct nm_top_screen *screen, const struct nm_top_frame *frame);
 
-/* The next key that was pressed, or -1 for none. */
+/* Returns the next key, or -1 if there is none. */
 int nm_top_screen_key(void);
 
 #endif

@@ -12,7 +12,7 @@ static size_t column_named(const struct nm_column *columns, size_t count, const 
 	return 0;
 }
 
-/* The largest first, and of threads those that run most. */
+/* Sorts by size and, for threads, by CPU use, in descending order. */
 void nm_top_view_init(struct nm_top_view *view)
 {
 	*view = (struct nm_top_view){.asks = true};
@@ -40,7 +40,7 @@ static void select_row(struct nm_top_view *view, const json_t *rows, size_t row)
 	view->selected = id_of(view, json_array_get(rows, view->cursor));
 }
 
-/* Until somebody moves the cursor it stays on the first line, whatever comes there. */
+/* Until the user moves the cursor, it stays on the first line. */
 static void find_selected(struct nm_top_view *view, const json_t *rows)
 {
 	size_t index;
@@ -108,7 +108,7 @@ static void open_process(struct nm_top_view *view, enum nm_top_page page, const 
 		turn_to(view, page, pid);
 }
 
-/* One step at a time: the help, the filter, the page. */
+/* Goes back one step: from the help, the filter, the page. */
 static void go_back(struct nm_top_view *view)
 {
 	if (view->help)

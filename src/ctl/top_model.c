@@ -42,7 +42,7 @@ static const json_t *all_rows(const struct nm_top_model *model, const struct nm_
 
 /* ---- filter ---- */
 
-/* In any cell: the name, the number, the unit, the state. */
+/* Searches all cells, such as name, number, unit, state. */
 static bool passes(const struct nm_top_view *view, const json_t *row)
 {
 	static const struct nm_style style = {.utf8 = true};
@@ -59,7 +59,7 @@ static bool passes(const struct nm_top_view *view, const json_t *row)
 	return false;
 }
 
-/* The answer may be an older question's. */
+/* The answer may be that of an earlier query. */
 static bool belongs(const struct nm_top_view *view, const json_t *row)
 {
 	return view->page != NM_TOP_THREADS || view->pid == 0 ||
@@ -83,7 +83,7 @@ static double number_of(const json_t *value)
 	return json_is_boolean(value) ? (double)json_is_true(value) : json_number_value(value);
 }
 
-/* Numbers from the greatest, text from the first letter. */
+/* Numbers in descending order, text in ascending order. */
 static int compare_values(const json_t *a, const json_t *b)
 {
 	if (json_is_string(a) && json_is_string(b))
@@ -92,7 +92,7 @@ static int compare_values(const json_t *a, const json_t *b)
 	return (x < y) - (x > y);
 }
 
-/* What is not known comes last either way; equals stay as they came. */
+/* Unknown values come last in both orders; equal ones keep their order. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
 	const struct ranked *a = left, *b = right;

@@ -8,9 +8,9 @@
 
 #define GAP 1
 #define MOST_COLUMNS 20
-#define TEXT_COLUMNS 15 /* of a cell with text, but the last */
+#define TEXT_COLUMNS 15 /* of a text cell, except the last */
 #define LEAST_TEXT 6
-#define FIGURE_COLUMNS 4 /* so that columns stay where they are when figures change */
+#define FIGURE_COLUMNS 4 /* so that columns do not move when values change */
 #define BAR_COLUMNS 10
 
 static const struct nm_column node_columns[] = {
@@ -57,8 +57,8 @@ void nm_top_frame_clear(struct nm_top_frame *frame)
 struct painter {
 	struct nm_top_frame *frame;
 	const struct nm_style *style;
-	size_t used; /* lines */
-	size_t room; /* of lines above the foot */
+	size_t used; /* number of lines */
+	size_t room; /* number of lines above the foot */
 };
 
 __attribute__((format(printf, 3, 4))) static void
@@ -81,7 +81,7 @@ put(struct painter *painter, enum nm_top_look look, const char *format, ...)
 
 struct layout {
 	const struct nm_column *columns;
-	size_t count; /* as many as fit */
+	size_t count; /* number of columns that fit */
 	size_t widths[MOST_COLUMNS];
 };
 
@@ -101,7 +101,7 @@ static size_t wanted_width(const struct nm_column *column, const json_t *rows,
 	return width;
 }
 
-/* Columns that do not fit are left out from the right; text is cut before. */
+/* Columns that do not fit are omitted from the right; before that, text is truncated. */
 static void lay_out(struct layout *layout, const struct nm_column *columns, size_t count,
 		    const json_t *rows, size_t room, const struct nm_style *style)
 {
@@ -122,7 +122,7 @@ static void lay_out(struct layout *layout, const struct nm_column *columns, size
 	}
 }
 
-/* row NULL: the heads. */
+/* If row is NULL, writes the heads. */
 static void write_row(const struct layout *layout, const json_t *row, const struct nm_style *style,
 		      char *out, size_t size)
 {
@@ -154,7 +154,7 @@ static void put_row(struct painter *painter, enum nm_top_look look, const struct
 	put(painter, look, "%s", text);
 }
 
-/* ---- the head: what it is, and the nodes ---- */
+/* ---- head: title and nodes ---- */
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -196,7 +196,7 @@ static void put_title(struct painter *painter, const struct nm_top_model *model,
 	    number_of(status, "verdicts_rolled_back"));
 }
 
-/* How busy a node is. */
+/* Draws the load of a node. */
 static void write_bar(const json_t *node, char out[BAR_COLUMNS + 3])
 {
 	double load = json_number_value(json_object_get(node, "load"));
@@ -216,7 +216,7 @@ static void put_node(struct painter *painter, const struct layout *layout, const
 	put(painter, NM_TOP_PLAIN, "%s %s", bar, text);
 }
 
-/* At most a third of the screen. */
+/* Uses at most 1/3 of the screen. */
 static void put_nodes(struct painter *painter, const json_t *nodes)
 {
 	size_t count = json_array_size(nodes), most = painter->room / 3, indent = BAR_COLUMNS + 3;

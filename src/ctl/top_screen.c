@@ -6,7 +6,7 @@
 
 #include "top.h"
 
-#define ESCAPE_MS 25 /* to tell the key from the beginning of a sequence */
+#define ESCAPE_MS 25 /* to distinguish the key from the beginning of a sequence */
 
 struct nm_top_screen {
 	SCREEN *screen;

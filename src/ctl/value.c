@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a bus message holds, as JSON: dictionaries as objects, everything else by its type. */
+/* Converts the contents of a bus message to JSON: dictionaries become objects, other values keep
+ * their type. */
 #include <math.h>
 #include <string.h>
 
@@ -18,12 +19,12 @@ union basic {
 	double real;
 };
 
-/* The owner of the bus name may send anything: nothing of it controls a terminal; lines stay lines.
- */
+/* The owner of the bus name may send any text: control characters are removed, line breaks are
+ * kept. */
 static char *clean_text(const char *text)
 {
 	const struct nm_style style = {.utf8 = true};
-	size_t size = strlen(text) + 1, used = 0; /* nothing becomes longer */
+	size_t size = strlen(text) + 1, used = 0; /* the text does not become longer */
 	nm_autofree char *copy = strdup(text), *clean = malloc(size);
 	char *rest = copy, *line;
 	if (!copy || !clean)
@@ -44,7 +45,7 @@ static json_t *from_text(const char *text)
 	return clean ? json_string(clean) : NULL;
 }
 
-/* jansson has no integers beyond 2⁶³: those come as text, whole. */
+/* jansson has no integers beyond 2⁶³: such numbers become text. */
 static json_t *from_u64(uint64_t number)
 {
 	if (number <= INT64_MAX)
@@ -84,7 +85,7 @@ static json_t *from_basic(char type, const union basic *value)
 
 static int read_one(sd_bus_message *message, json_t **ret);
 
-/* A name that comes a second time replaces the first. */
+/* A second value for the same name replaces the first. */
 static int read_entry(sd_bus_message *message, const char *contents, json_t *object)
 {
 	const char *name;
@@ -131,7 +132,7 @@ static int read_list(sd_bus_message *message, json_t **ret)
 	return r;
 }
 
-/* Dictionaries whose names are text become objects; a variant is what is in it. */
+/* Dictionaries with text keys become objects; a variant becomes its contents. */
 static int read_container(sd_bus_message *message, char type, const char *contents, json_t **ret)
 {
 	json_t *value = NULL;
@@ -154,7 +155,7 @@ static int read_container(sd_bus_message *message, char type, const char *conten
 	return 1;
 }
 
-/* 1 with the next value, 0 at the end of the container. */
+/* Returns 1 with the next value, 0 at the end of the container. */
 static int read_one(sd_bus_message *message, json_t **ret)
 {
 	const char *contents;

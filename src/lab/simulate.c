@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon on a model in place of a machine: the same pipeline, the same ticks, no loop and no
+/* The daemon on a model of a machine: the same pipeline and the same ticks, without event loop and
  * bus. */
 #include "numa-migrd/simulate.h"
 
@@ -31,7 +31,7 @@ static int open_platform(void *context, const struct nm_platform_options *option
 	return 0;
 }
 
-/* The configuration is borrowed: it is not freed here. */
+/* The configuration is borrowed and not freed here. */
 static void daemon_clear(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "simulation ended");
@@ -59,7 +59,7 @@ static uint64_t allocated_bytes(void)
 	return about.uordblks + about.hblkhd;
 }
 
-/* What there is less of once it has gone. */
+/* Returns the amount of memory that this frees. */
 static uint64_t clear_and_measure(struct trial *trial)
 {
 	uint64_t before = allocated_bytes();
@@ -68,7 +68,7 @@ static uint64_t clear_and_measure(struct trial *trial)
 	return before > after ? before - after : 0;
 }
 
-/* As one of a daemon that has just started. */
+/* As for a daemon that has just started. */
 static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_output *output)
 {
 	const struct nm_recording_options options = {0};
@@ -114,7 +114,7 @@ static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t s
 
 /* ---- time ---- */
 
-/* Of this thread: how busy the machine is otherwise does not show in it. */
+/* CPU time of this thread, which does not depend on other load. */
 static double own_time_s(void)
 {
 	struct timespec used;
@@ -178,7 +178,7 @@ static void take_verdicts(const struct nm_daemon *daemon, double now_s, struct n
 	}
 }
 
-/* As the loop would: rings are emptied and nudges looked after between ticks. */
+/* Does the work of the main loop between ticks: drains rings and handles transient affinities. */
 static int look(struct trial *trial, struct nm_simulated *done)
 {
 	struct nm_daemon *daemon = &trial->daemon;
@@ -190,7 +190,7 @@ static int look(struct trial *trial, struct nm_simulated *done)
 	done->drain_s += own_time_s() - before_s;
 	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
-	/* Steps add up to a time that is nearly that. */
+	/* The sum of steps may differ slightly from that time. */
 	if (figures.time_s + 1e-6 < trial->next_beat_s)
 		return 0;
 	before_s = own_time_s();
@@ -241,7 +241,7 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	int r = nm_sim_new(machine, workload, &asked, &trial.sim);
 	if (r < 0)
 		return r;
-	/* The daemon's own type wants to free it; nothing here changes it. */
+	/* The type of the daemon's pointer is not const, but the configuration is not modified. */
 	struct nm_config lent = config ? *config : (struct nm_config){0};
 	if (config)
 		r = open_daemon(&trial, &lent, options->seed, output);

@@ -134,7 +134,7 @@ int nm_ranges_get(const uint8_t *bytes, size_t size, struct nm_range **ret, size
 		ranges[i].start = nm_get_uint(&cursor);
 		ranges[i].end = nm_get_uint(&cursor);
 		ranges[i].page_bytes = nm_get_uint(&cursor);
-		/* Ascending, as the kernel lists them. */
+		/* Ascending, as listed by the kernel. */
 		cursor.bad |= ranges[i].end <= ranges[i].start ||
 			      (i > 0 && ranges[i].start < ranges[i - 1].end);
 	}

@@ -12,14 +12,14 @@ static uint32_t checksum(const uint8_t *data, size_t size)
 
 void nm_file_head_write(uint32_t version, uint8_t ret[NM_FILE_HEAD])
 {
-	static const char magic[8] = NM_FILE_MAGIC; /* no string */
+	static const char magic[8] = NM_FILE_MAGIC; /* not a string */
 	memset(ret, 0, NM_FILE_HEAD);
 	memcpy(ret, magic, sizeof(magic));
 	nm_store_u32(ret + 8, version);
 	nm_store_u32(ret + 20, checksum(ret, 20));
 }
 
-/* What a newer version has behind its number is its own affair. */
+/* A newer version defines the bytes after its number. */
 int nm_file_head_read(const uint8_t head[NM_FILE_HEAD], uint32_t *ret_version)
 {
 	uint32_t version = nm_load_u32(head + 8);
@@ -49,7 +49,7 @@ int nm_block_head_read(const uint8_t head[NM_BLOCK_HEAD], struct nm_block_head *
 	return 0;
 }
 
-/* The number of bytes that it takes, 0: it saves nothing. */
+/* Returns the number of bytes used; 0: packing does not make it smaller. */
 static size_t deflate_into(const uint8_t *contents, size_t size, uint8_t *ret, size_t room)
 {
 	uLongf stored = room;

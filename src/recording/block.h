@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Blocks: what a file consists of behind its header. 24 bytes of head (magic, how it is packed, its
- * size before and after, the contents' crc32, the head's crc32), then the contents.
- */
+/* Blocks, of which a file consists after its header: a head of 24 bytes (magic, packing, size
+ * before and after packing, crc32 of the contents, crc32 of the head), then the contents. */
 #ifndef NM_RECORDING_BLOCK_H
 #define NM_RECORDING_BLOCK_H
 
@@ -18,20 +16,22 @@ enum nm_block_packing { NM_BLOCK_PLAIN, NM_BLOCK_DEFLATED, NM_BLOCK_PACKINGS };
 
 struct nm_block_head {
 	enum nm_block_packing packing;
-	uint32_t size, stored; /* bytes: of the contents, and of what is in the file */
+	uint32_t size, stored; /* bytes: of the contents, and as stored in the file */
 	uint32_t checksum;
 };
 
-/* A header of the file, by a program of that version. */
+/* Writes the header of a file by a program of that version. */
 void nm_file_head_write(uint32_t version, uint8_t ret[NM_FILE_HEAD]);
-/* 0; -EPROTO: no recording; -EPROTONOSUPPORT: a newer one. */
+/* Returns 0; -EPROTO: not a recording; -EPROTONOSUPPORT: a newer version. */
 int nm_file_head_read(const uint8_t head[NM_FILE_HEAD], uint32_t *ret_version);
 
-/* 0; -EBADMSG: none. */
+/* Returns 0, or -EBADMSG if it is no block. */
 int nm_block_head_read(const uint8_t head[NM_BLOCK_HEAD], struct nm_block_head *ret);
-/* Appends head and contents; `pack`: deflated where that saves something. */
+/* Appends head and contents. `pack`: deflates the contents if that makes them smaller. */
 int nm_block_write(const uint8_t *contents, size_t size, bool pack, struct nm_bytes *ret);
-/* Checks and unpacks into `ret`, which is emptied before. -EBADMSG, -ENOMEM. */
+/*
+ * Checks and unpacks a block into `ret`, which is emptied before. Returns 0, -EBADMSG or -ENOMEM.
+ */
 int nm_block_unpack(const struct nm_block_head *head, const uint8_t *stored, struct nm_bytes *ret);
 
 #endif

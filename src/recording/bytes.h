@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers to bytes and back: little-endian, and of variable length where most are small. Pure. */
+/* Encodes and decodes numbers: little-endian, and with variable length if most values are small.
+ * Pure. */
 #ifndef NM_RECORDING_BYTES_H
 #define NM_RECORDING_BYTES_H
 
@@ -8,8 +9,8 @@
 
 #include "numa-migrd/base.h"
 
-/* What is being written; once memory is short nothing more is taken, and `failed` tells. key: names
- * and addresses are hashed with it (hide.h); NULL: they are not. */
+/* Output buffer. When memory is short, it accepts no more data, and `failed` is set. If `key` is
+ * set, names and addresses are hashed with it (hide.h). */
 struct nm_bytes {
 	uint8_t *data;
 	size_t used, capacity;
@@ -17,7 +18,7 @@ struct nm_bytes {
 	bool failed;
 };
 
-/* What is being read; `bad` once more was asked for than there is, and then everything is 0. */
+/* Input. After an attempt to read beyond the end, `bad` is set and all values are 0. */
 struct nm_cursor {
 	const uint8_t *at, *end;
 	bool bad;
@@ -29,7 +30,7 @@ static inline void nm_bytes_clear(struct nm_bytes *bytes)
 	*bytes = (struct nm_bytes){0};
 }
 
-/* Room for `size` more; NULL: none. The caller moves `used` on. */
+/* Returns room for `size` more bytes, or NULL. The caller advances `used`. */
 static inline uint8_t *nm_bytes_room(struct nm_bytes *bytes, size_t size)
 {
 	if (!bytes->failed && (!bytes->data || bytes->capacity - bytes->used < size)) {
@@ -44,7 +45,7 @@ static inline uint8_t *nm_bytes_room(struct nm_bytes *bytes, size_t size)
 
 #define NM_VARINT_MOST 10U
 
-/* At `at` there is room for NM_VARINT_MOST; returns what is behind it. */
+/* There must be room for NM_VARINT_MOST bytes at `at`. Returns the position after the number. */
 static inline uint8_t *nm_varint_write(uint8_t *at, uint64_t value)
 {
 	for (; value >= 0x80; value >>= 7)
@@ -96,7 +97,7 @@ static inline uint32_t nm_load_u32(const uint8_t *at)
 	       (uint32_t)at[3] << 24;
 }
 
-/* Compilers differ in the sign of what is not a number: there is but one here. */
+/* Compilers differ in the sign of NaN, so a single representation is written. */
 static inline void nm_put_real(struct nm_bytes *bytes, double value)
 {
 	uint64_t bits = 0x7ff8000000000000;
@@ -134,7 +135,7 @@ static inline int64_t nm_get_int(struct nm_cursor *cursor)
 	return nm_unzigzag(nm_get_uint(cursor));
 }
 
-/* NULL: there are not so many. */
+/* Returns NULL if there are fewer bytes. */
 static inline const uint8_t *nm_get_bytes(struct nm_cursor *cursor, uint64_t size)
 {
 	const uint8_t *at = cursor->at;

@@ -68,7 +68,7 @@ static int64_t load_int(const void *at, size_t size)
 	}
 }
 
-/* A number that has no room there is damage. */
+/* A number that does not fit is damage. */
 static void store_uint(void *at, size_t size, uint64_t value, struct nm_cursor *cursor)
 {
 	if (size < 8 && value >> 8 * size)
@@ -97,7 +97,7 @@ static void store_int(void *at, size_t size, int64_t value, struct nm_cursor *cu
 		*(int64_t *)at = value;
 }
 
-/* How many items the field has in this value. */
+/* Returns the number of items of the field in this value. */
 static size_t count_of(const struct nm_field *field, const char *value, unsigned nr_nodes)
 {
 	if (field->count)
@@ -202,7 +202,7 @@ void nm_shape_put(const struct nm_shape *shape, const void *value, unsigned nr_n
 
 /* ---- reading ---- */
 
-/* Ends with its NUL, and has no other. */
+/* Must end with its NUL, and contain no other. */
 static const char *get_text(struct nm_cursor *cursor)
 {
 	uint64_t size = nm_get_uint(cursor);
@@ -233,7 +233,7 @@ static int get_mask(struct nm_cursor *cursor, struct nm_arena *arena, hwloc_bitm
 	if (!mask)
 		return -ENOMEM;
 	int r = nm_arena_keep(arena, mask);
-	/* What hwloc's reader makes of other text is its own affair: "-03" is infinite. */
+	/* The result of hwloc's parser for other text is unspecified: "-03" is infinite. */
 	if (r == 0 && text[0] && nm_list_parse(text, mask) < 0)
 		cursor->bad = true;
 	if (r == 0)
@@ -257,7 +257,7 @@ static int get_items(const struct nm_field *field, struct nm_cursor *cursor, siz
 	return r;
 }
 
-/* Nothing takes less than a byte: what cannot be there is not allocated either. */
+/* Each item takes at least one byte: items that cannot exist are not allocated. */
 static bool can_be(const struct nm_field *field, uint64_t count, const struct nm_cursor *cursor)
 {
 	size_t least = field->kind == NM_FIELD_REALS ? 8 : 1;
@@ -308,7 +308,7 @@ static void get_blob(const struct nm_field *field, struct nm_cursor *cursor, cha
 		store_uint(value + field->count - 1, field->count_size, size, cursor);
 }
 
-/* A choice beyond those there are would be used as an index somewhere. */
+/* A choice beyond the valid ones would be used as an index. */
 static void get_uint(const struct nm_field *field, struct nm_cursor *cursor, char *ret)
 {
 	uint64_t value = nm_get_uint(cursor);
@@ -375,7 +375,7 @@ int nm_shape_get(const struct nm_shape *shape, struct nm_cursor *cursor, unsigne
 	return r == 0 && cursor->bad ? -EBADMSG : r;
 }
 
-/* ---- the dump ---- */
+/* ---- dump ---- */
 
 static void print_uint(const struct nm_field *field, uint64_t value, FILE *out)
 {
@@ -393,7 +393,7 @@ static void print_real(double value, FILE *out)
 		(void)fprintf(out, "%.17g", value);
 }
 
-/* A line stays a line, whatever is in it. */
+/* Prints the text on a single line, whatever it contains. */
 static void print_quoted(const char *text, size_t length, FILE *out)
 {
 	(void)fputc('"', out);

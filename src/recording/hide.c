@@ -69,7 +69,7 @@ uint64_t nm_hide_address(const uint64_t key[2], uint64_t address)
 		return 0;
 	nm_store_u32(page, (uint32_t)(address >> PAGE_BITS));
 	nm_store_u32(page + 4, (uint32_t)(address >> PAGE_BITS >> 32));
-	/* 47 bits, as addresses of programs have; never 0, which means that there is none. */
+	/* 47 bits, like addresses of programs; never 0, which means that there is none. */
 	return (nm_hide_hash(key, page, sizeof(page)) >> 17 | 1ULL << PAGE_BITS) &
 	       ~((1ULL << PAGE_BITS) - 1);
 }
@@ -80,7 +80,7 @@ bool nm_hide_may_show(const struct nm_recorded *record)
 	       !(record->kind == NM_RECORDED_CALL && record->step.call == NM_CALL_RELOAD);
 }
 
-/* Names of fields whose values are words of ours. */
+/* Names of fields whose values are words of this program. */
 static bool is_own_word(const char *line, size_t length)
 {
 	static const char *const names[] = {

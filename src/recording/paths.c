@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What recording and replaying of operations share. Pure. */
+/* Functions shared by recording and replaying operations. Pure. */
 #include <stdio.h>
 
 #include "bytes.h"
@@ -60,7 +60,7 @@ void nm_answer_get_owner(const uint8_t bytes[NM_ANSWER_OWNER_BYTES], struct nm_o
 	*ret = (struct nm_owner){.uid = nm_load_u32(bytes), .others_write = bytes[4] != 0};
 }
 
-/* The result, then the homes of so many pages, then text to the end. */
+/* The result, then the number of nodes and the nodes, then text to the end. */
 void nm_memory_answer_put(const struct nm_memory_answer *answer, struct nm_bytes *bytes)
 {
 	nm_put_int(bytes, answer->result);

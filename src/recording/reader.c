@@ -36,7 +36,7 @@ static int fail(struct nm_recording *recording, int r, const char *format, ...)
 	return r;
 }
 
-/* So many bytes as there are, up to `size`; -errno. */
+/* Reads up to `size` bytes. Returns the number of bytes, or a negative errno. */
 static ssize_t read_at(int fd, uint64_t offset, uint8_t *ret, size_t size)
 {
 	size_t used = 0;
@@ -164,7 +164,7 @@ static int cut(struct nm_recording *recording)
 	return 0;
 }
 
-/* A file that was made longer before what belongs there was written. */
+/* Detects a file that was extended before the data was written. */
 static bool is_blank(const struct nm_recording *recording, const uint8_t *head)
 {
 	static const uint8_t blank[4096];
@@ -194,7 +194,7 @@ static int unpack(struct nm_recording *recording, const struct nm_block_head *he
 		return cut(recording);
 	int r = nm_block_unpack(head, stored, &recording->block);
 	uint64_t behind = recording->offset + NM_BLOCK_HEAD + head->stored;
-	/* The last block may have its place and not its contents. */
+	/* The last block may be incomplete. */
 	if (r == -EBADMSG && behind >= recording->size)
 		return cut(recording);
 	if (r < 0)
@@ -209,7 +209,7 @@ static int unpack(struct nm_recording *recording, const struct nm_block_head *he
 	return 1;
 }
 
-/* 1: there is one, 0: the end. */
+/* Returns 1 for a block, 0 at the end. */
 static int next_block(struct nm_recording *recording)
 {
 	uint8_t raw[NM_BLOCK_HEAD];
@@ -249,7 +249,7 @@ static int decode(struct nm_recording *recording, struct nm_cursor *payload, uns
 			    (char *)ret + nm_shape_place(ret->kind));
 }
 
-/* 1: it is in *ret, 0: it is not wanted. */
+/* Returns 1 if it is in *ret, 0 if it is not wanted. */
 static int next_record(struct nm_recording *recording, struct nm_recorded *ret)
 {
 	struct nm_cursor *cursor = &recording->cursor;

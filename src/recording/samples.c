@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples to bytes and back, each against the one before it: threads run for a while, time goes on
- * by little, so that most take a dozen bytes. Pure; reading is the hot path of a replay.
+ * Encodes samples as differences from the previous one: threads run for a while and time advances
+ * slowly, so that most samples take about a dozen bytes. Pure; reading is the hot path of a replay.
  */
 #include <inttypes.h>
 
 #include "hide.h"
 
-/* The first byte: the kind, and what is there. */
+/* The first byte: the kind, and flags for the following values. */
 #define KIND_BITS 4
 #define OTHER_THREAD 0x10U
 #define OTHER_CPU 0x20U
 #define ADDRESS 0x40U
 #define MORE 0x80U
-/* The second, with MORE. */
+/* The second byte, with MORE. */
 #define HOME 0x01U
 #define PAGE 0x02U
 #define LATENCY 0x04U
@@ -115,7 +115,7 @@ void nm_samples_put(const struct nm_recorded_samples *samples, struct nm_bytes *
 
 /* ---- reading ---- */
 
-/* At most NM_VARINT_MOST bytes, which there must be. */
+/* Reads at most NM_VARINT_MOST bytes, which must be available. */
 static inline uint64_t read_varint(const uint8_t **at)
 {
 	const uint8_t *byte = *at;
@@ -151,7 +151,7 @@ static inline bool read_more(const uint8_t **at, struct nm_sample *sample)
 	       sample->page_node <= NM_RECORDING_NODES_MOST;
 }
 
-/* At `at` there is room for SAMPLE_MOST. */
+/* SAMPLE_MOST bytes must be readable at `at`. */
 static inline bool read_sample(const uint8_t **at, const struct nm_sample *before,
 			       uint64_t *address, struct nm_sample *ret)
 {
@@ -174,7 +174,7 @@ static inline bool read_sample(const uint8_t **at, const struct nm_sample *befor
 	return (!(flags & MORE) || read_more(at, ret)) && ret->kind < NM_EVENT_KIND_MAX;
 }
 
-/* The last ones may end anywhere: they are read from a copy with room behind it. */
+/* The last samples may end anywhere: they are read from a copy with room after it. */
 static bool read_at_end(struct nm_cursor *cursor, const struct nm_sample *before, uint64_t *address,
 			struct nm_sample *ret)
 {
@@ -217,7 +217,7 @@ static struct nm_task_event get_event(struct nm_cursor *cursor)
 	return event;
 }
 
-/* Contents are written anew anyway. */
+/* The contents need not be copied, because they are overwritten. */
 static int make_room(void **items, size_t *room, uint64_t count, size_t size)
 {
 	if (count <= *room)
@@ -235,7 +235,7 @@ int nm_samples_get(struct nm_cursor *cursor, struct nm_sample_room *room,
 		   struct nm_recorded_samples *ret)
 {
 	uint64_t nr_events = nm_get_uint(cursor);
-	/* An event takes six bytes at least, a sample two. */
+	/* An event takes at least six bytes, a sample two. */
 	if (nr_events > nm_cursor_left(cursor) / 6)
 		return -EBADMSG;
 	int r = make_room((void **)&room->events, &room->room_events, nr_events,
@@ -261,7 +261,7 @@ int nm_samples_get(struct nm_cursor *cursor, struct nm_sample_room *room,
 	return 0;
 }
 
-/* ---- the dump ---- */
+/* ---- dump ---- */
 
 static void print_event(const struct nm_task_event *event, FILE *out)
 {

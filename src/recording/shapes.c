@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each kind of record consists of, as numa-migrctl dump shows it. */
+/* The fields of each kind of record, as numa-migrctl dump shows them. */
 #include "fields.h"
 
 #define SIZE(type, member) sizeof(((type *)0)->member)
@@ -20,7 +20,7 @@
 	}
 #define TEXT(type, member) FIELD(type, member, TEXT)
 #define MASK(type, member) FIELD(type, member, MASK)
-/* One of so many values as there are words. */
+/* A choice with as many values as words. */
 #define ENUM(type, member, known)                                                                  \
 	{                                                                                          \
 		.name = #member, .words = (known), .offset = offsetof(type, member),               \
@@ -37,7 +37,7 @@
 		.name = #member, .shape = &(of), .offset = offsetof(type, member), .most = 1,      \
 		.kind = NM_FIELD_SHAPE                                                             \
 	}
-/* `unit`: the type of one. */
+/* `unit` is the type of one value. */
 #define BY_NODE(type, member, unit, how)                                                           \
 	{                                                                                          \
 		.name = #member, .offset = offsetof(type, member), .size = sizeof(unit),           \
@@ -47,7 +47,7 @@
 	static const struct nm_shape what = {                                                      \
 		.name = #what, .size = sizeof(type), .fields = list, .count = NM_ARRAY_SIZE(list)}
 
-/* In the order of the enumerations, and as many: see WORDS_OF. */
+/* In the order of the enumerations, and complete: see WORDS_OF. */
 static const char *const selection_words[] = {
 	"first_fit",	  "total_min",	      "remote_min",  "local_max",	 "most_benefit",
 	"cost_effective", "exclusivity_base", "exclusivity", "most_benefit_plus"};
@@ -438,7 +438,7 @@ static const struct nm_field source_fields[] = {
 };
 SHAPE(source_shape, source_t, source_fields);
 
-/* ---- the machine ---- */
+/* ---- machine ---- */
 
 static const struct nm_field cpu_fields[] = {
 	BOOL(struct nm_cpu, present),	BOOL(struct nm_cpu, online), BOOL(struct nm_cpu, isolated),
@@ -483,7 +483,7 @@ const struct nm_shape *nm_shape_of_topology(void)
 	return &parts_shape;
 }
 
-/* ---- of each kind ---- */
+/* ---- kinds ---- */
 
 typedef struct nm_recorded recorded_t;
 /* Lists begin with their pointer: see struct nm_recorded. */

@@ -14,7 +14,7 @@ struct tap {
 	struct nm_paths paths;
 	struct nm_bytes scratch;
 	struct {
-		uint64_t ticket; /* 0: free */
+		uint64_t ticket; /* 0: not used */
 		uint32_t pid;
 	} asked[NM_QUERIES_MOST];
 };
@@ -38,7 +38,7 @@ static void tell(struct tap *tap, const char *operation, int64_t handle, const c
 	tap->tell(tap->context, &answer);
 }
 
-/* The same for what is below a directory. */
+/* The same for a path below a directory. */
 static void report_below(struct tap *tap, const char *operation, int directory, const char *path,
 			 int64_t result, const void *bytes)
 {
@@ -59,7 +59,7 @@ static int opened(struct tap *tap, const char *operation, int directory, const c
 {
 	report_below(tap, operation, directory, path, fd, NULL);
 	char *whole = nm_paths_join(&tap->paths, directory, path);
-	/* Without memory what is below it has no path in the recording. */
+	/* If memory is short, files below it have no path in the recording. */
 	if (whole)
 		(void)nm_paths_set(&tap->paths, fd, whole);
 	return fd;
@@ -95,7 +95,7 @@ static int keep_name(void *context, const char *name)
 	return 0;
 }
 
-/* The names first, as other operations may come between them. */
+/* All names are collected first, because other operations may happen in between. */
 static int tap_list_directory(struct nm_platform *platform, int directory, const char *path,
 			      nm_name_fn each, void *context)
 {
@@ -178,7 +178,7 @@ static int tap_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const
 	return r;
 }
 
-/* The requester of the ticket; it is another's from now on. */
+/* Returns the process of the ticket, and assigns the slot to a new ticket. */
 static uint32_t trade_ticket(struct tap *tap, uint64_t ticket, uint64_t new_ticket,
 			     uint32_t new_pid)
 {
@@ -241,7 +241,8 @@ static void tap_free(struct nm_platform *platform)
 	free(tap);
 }
 
-/* Nobody on the loop has a use for the others: the source and the mover have the machine. */
+/* The main loop does not use the other operations: the source and the mover use the machine
+ * directly. */
 static const struct nm_platform_ops tap_ops = {
 	.now_ns = tap_now_ns,
 	.open_directory = tap_open_directory,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine as a record, and as a value that outlives it. Pure. */
+/* The topology as a record, and as a value that outlives it. Pure. */
 #include <string.h>
 
 #include "fields.h"
@@ -32,7 +32,7 @@ void nm_topology_print(const struct nm_topology *topology, FILE *out)
 	nm_shape_print(nm_shape_of_topology(), &parts, topology->nr_nodes, out);
 }
 
-/* Finite, and of CPUs that there are. */
+/* Returns whether the set is finite and contains only existing CPUs. */
 static bool is_mask(hwloc_const_bitmap_t mask, unsigned nr_cpus)
 {
 	return mask && hwloc_bitmap_last(mask) < (int)nr_cpus && hwloc_bitmap_weight(mask) >= 0;

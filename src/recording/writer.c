@@ -6,11 +6,11 @@
 #include "block.h"
 #include "hide.h"
 
-/* A block is written once it has so much; long ones of samples go out as they are, to be read fast.
- */
+/* A block is written when it has this size. Large records of samples are written unpacked, for fast
+ * reading. */
 #define BLOCK_BYTES (256U << 10)
 #define OWN_BLOCK_BYTES (16U << 10)
-/* Of the limit, kept for saying that it was reached. */
+/* Part of the limit that is reserved for the message that it was reached. */
 #define END_BYTES 1024U
 
 struct nm_recorder_writer {
@@ -35,7 +35,8 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Somebody else's descriptor: one that could keep us waiting, or that holds something, is refused.
+/*
+ * The descriptor comes from a caller: one that could block, or a file with contents, is rejected.
  */
 static int check_file(int fd)
 {
@@ -107,7 +108,7 @@ static void put_payload(const struct nm_recorded *record, unsigned nr_nodes, str
 			     ret);
 }
 
-/* Past the limit there is only this. */
+/* Beyond the limit only this record is written. */
 static int end_full(struct nm_recorder_writer *writer)
 {
 	struct nm_recorded end = {.kind = NM_RECORDED_END, .end = "its size limit was reached"};
@@ -123,7 +124,7 @@ static int flush(struct nm_recorder_writer *writer)
 {
 	if (writer->block.used == 0)
 		return 0;
-	/* Packed it is no larger than this. */
+	/* Packing does not make it larger than this. */
 	if (is_full(writer, writer->block.used))
 		return end_full(writer);
 	int r = put_block(writer, &writer->block, true);

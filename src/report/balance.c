@@ -9,7 +9,7 @@ static const char *const sources[] = {
 	[NM_RESIDENCY_QUERY] = "query",	   [NM_RESIDENCY_MAPS] = "numa_maps",
 };
 
-/* Negative is better of a cost, and more is of a benefit. */
+/* A lower cost is better, but a higher benefit is. */
 static double benefit(const struct nm_balance_reason *reason)
 {
 	return -reason->cost_change;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Moves that balance nodes, and their verdicts. */
+/* Text and fields of moves that balance nodes, and of their verdicts. */
 #ifndef NM_JOURNAL_BALANCE_H
 #define NM_JOURNAL_BALANCE_H
 

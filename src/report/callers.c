@@ -24,7 +24,7 @@ static void begin_second(struct nm_callers *callers, uint64_t now_ns)
 	memset(callers->places, 0, sizeof(callers->places));
 }
 
-/* NULL: there are too many. */
+/* Returns NULL if there are too many. */
 static struct nm_caller *find(struct nm_callers *callers, uint64_t sender)
 {
 	size_t place = sender % NM_CALLERS_PLACES;

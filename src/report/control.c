@@ -26,12 +26,12 @@ static void on_up(struct nm_control *control)
 	control->down_reported = false;
 }
 
-/* May be called from the bus's own handlers: the connection is taken down by the next try. */
+/* May be called from the bus's own handlers: the next retry closes the connection. */
 static void on_down(struct nm_control *control, int error)
 {
 	int enabled = SD_EVENT_OFF;
 	(void)sd_event_source_get_enabled(control->retry, &enabled);
-	if (enabled != SD_EVENT_OFF) /* more than one handler hears of it */
+	if (enabled != SD_EVENT_OFF) /* several handlers may detect it */
 		return;
 	if (!control->down_reported)
 		control->ops.bus_changed(control->ops.context, error);
@@ -84,7 +84,7 @@ static int serve(struct nm_control *control)
 	return r < 0 ? r : 0;
 }
 
-/* At the start the name is ours before anybody is told that we are ready. */
+/* At the start, the name is acquired before readiness is reported. */
 static void connect_at_start(struct nm_control *control)
 {
 	int r = serve(control);
@@ -94,7 +94,7 @@ static void connect_at_start(struct nm_control *control)
 		on_down(control, r);
 }
 
-/* Later nothing waits: samples and leases need the loop more than the bus does. */
+/* Later attempts are asynchronous: samples and leases need the main loop more than the bus does. */
 static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct nm_control *control = userdata;

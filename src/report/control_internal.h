@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of this folder share. */
+/* Definitions shared by the files of the bus object. */
 #ifndef NM_CONTROL_INTERNAL_H
 #define NM_CONTROL_INTERNAL_H
 
@@ -13,12 +13,12 @@ struct nm_request;
 struct nm_control {
 	sd_event *event;
 	sd_event_source *retry;
-	uint64_t retry_usec; /* until the next try */
+	uint64_t retry_usec; /* until the next retry */
 	sd_bus *bus;
 	sd_bus_slot *object, *disconnected, *name, *filter;
 	bool down_reported;
 	struct nm_callers callers;
-	struct nm_request *requests; /* calls that wait to be allowed */
+	struct nm_request *requests; /* calls that await authorization */
 	bool paused_reported, dry_run_reported;
 	struct nm_control_ops ops;
 };
@@ -29,10 +29,10 @@ extern const sd_bus_vtable nm_manager_vtable[];
 
 /* ---- answer.c: dictionaries in a message ---- */
 
-/* Of more the bus would not take the message (32 MiB), and end the connection instead. */
+/* With more, the bus would reject the message (32 MiB) and close the connection. */
 #define NM_ANSWER_ROWS_MOST 25000U
 
-/* The first error sticks; -E2BIG: too many dictionaries. */
+/* The first error is kept; -E2BIG: too many dictionaries. */
 struct nm_answer {
 	sd_bus_message *message;
 	int r;
@@ -40,27 +40,27 @@ struct nm_answer {
 };
 
 struct nm_show nm_answer_show(struct nm_answer *answer);
-/* Numbers alone, as a{st}: its dictionary is open from here to there. */
+/* Numbers only, as a{st}. The dictionary stays open until the answer is complete. */
 struct nm_show nm_answer_numbers(struct nm_answer *answer);
 int nm_answer_items(sd_bus_message *message, const struct nm_status_item *items, size_t count);
 
-/* ---- request.c: who calls, and may they? ---- */
+/* ---- request.c: authorization of calls ---- */
 
-/* Answers the call, or returns -errno, or has set the error. uid: the caller's. */
+/* Answers the call; or returns a negative errno, or sets the error. uid is that of the caller. */
 typedef int (*nm_request_fn)(struct nm_control *control, sd_bus_message *call, uid_t uid,
 			     sd_bus_error *error);
 
 /*
- * Calls `run` as soon as the bus has told the caller's uid and, for an action of polkit, that is
- * root's or polkit allows it. Nothing waits: returns 1, and the call is answered later, or what a
- * method returns on failure.
+ * Calls `run` when the bus has reported the caller's uid and, if a polkit action is given, the
+ * caller is root or polkit allows it. Does not wait: returns 1 and the call is answered later, or
+ * the error of a method.
  */
 int nm_request(struct nm_control *control, sd_bus_message *call, const char *action,
 	       nm_request_fn run, sd_bus_error *error);
-/* A filter (sd_bus_add_filter(3)): calls of one sender that are too many end here. userdata: the
+/* A filter (sd_bus_add_filter(3)) that rejects calls of a sender beyond its limit. userdata is the
  * control. */
 int nm_request_bound(sd_bus_message *message, void *userdata, sd_bus_error *error);
-/* Those that wait are forgotten: the bus they came from is gone. */
+/* Discards pending calls, because their connection is closed. */
 void nm_requests_clear(struct nm_control *control);
 
 #endif

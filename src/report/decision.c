@@ -7,7 +7,7 @@
 
 enum outcome { DONE, WOULD, REFUSED };
 
-/* A dry run's platform refuses each write with -EROFS: that, and only that, is "would move". */
+/* A dry run's platform fails each write with -EROFS; only this error means "would move". */
 static enum outcome outcome_of(const struct nm_entry_context *context,
 			       const struct nm_receipt *receipt)
 {
@@ -21,7 +21,7 @@ static enum outcome outcome_of(const struct nm_entry_context *context,
 	return WOULD;
 }
 
-/* Bound to the node on which it already runs. */
+/* Returns whether the thread is only bound to the node on which it already runs. */
 static bool is_kept(const struct nm_step *step)
 {
 	return step->node_from == step->node_to && step->cpu_from == step->cpu_to;
@@ -40,7 +40,7 @@ static const char *verb(const struct nm_decision *decision, enum outcome outcome
 	return verbs[decision->kind][outcome];
 }
 
-/* An affinity of one CPU (pin = "core") names that CPU; a wider one is a node's. */
+/* An affinity of one CPU (pin = "core") is shown as that CPU, a wider one as a node. */
 static bool is_pinned_to_cpu(const struct nm_step *step)
 {
 	return step->target && hwloc_bitmap_weight(step->target) == 1;
@@ -98,7 +98,7 @@ static void say_what(struct nm_entry *entry, const struct nm_entry_context *cont
 	nm_entry_because(entry);
 }
 
-/* Costs are those of all decisions of the interval. */
+/* The costs are those of all decisions of the interval. */
 static void say_sharing(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	char change[NM_WORD_BYTES];
@@ -115,7 +115,8 @@ static void say_performance(struct nm_entry *entry, const struct nm_decision *de
 				relative < 1 ? "below" : "above");
 }
 
-/* For one thread the gain is the difference of two shares, so the destination's share is known too. */
+/* For one thread the gain is the difference of two shares, so that the destination's share is
+ * known, too. */
 static void say_accesses(struct nm_entry *entry, const struct nm_entry_context *context,
 			 const struct nm_decision *decision)
 {
@@ -149,7 +150,7 @@ static void say_why(struct nm_entry *entry, const struct nm_entry_context *conte
 	}
 }
 
-/* The cause of the error, or NULL if its description suffices. */
+/* Returns the cause of the error, or NULL if its description suffices. */
 static const char *cause(int error)
 {
 	switch (error) {
@@ -169,7 +170,8 @@ static const char *cause(int error)
 	}
 }
 
-/* The other half of a swap: moved back at once, or, if that failed too, when its lease expires. */
+/* The other half of a failed swap is moved back at once or, if that fails, too, when its lease
+ * expires. */
 static void say_other_half(struct nm_entry *entry, const struct nm_decision *decision,
 			   const struct nm_receipt *receipt)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The object's methods and properties. */
+/* The methods and properties of the object. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static int begin_list(struct nm_answer *answer, sd_bus_message *call)
 	return answer->r;
 }
 
-/* r: of what wrote the list. */
+/* r is the result of the function that wrote the list. */
 static int end_list(struct nm_answer *answer, int r)
 {
 	if (r < 0)
@@ -61,7 +61,7 @@ static int end_list(struct nm_answer *answer, int r)
 	return answer->r;
 }
 
-/* A list of thousands takes as long as many other answers. */
+/* A list with thousands of entries costs as much as many other answers. */
 static int send_list(struct nm_control *control, sd_bus_message *call,
 		     const struct nm_answer *answer, int r, sd_bus_error *error)
 {
@@ -75,7 +75,7 @@ static int send_list(struct nm_control *control, sd_bus_message *call,
 	return send_answer(answer->message, r);
 }
 
-/* A list without arguments. */
+/* Answers with a list that has no arguments. */
 static int give_list(sd_bus_message *call, struct nm_control *control,
 		     int (*write)(void *context, const struct nm_show *show), sd_bus_error *error)
 {
@@ -141,7 +141,7 @@ static int on_decisions(sd_bus_message *call, void *userdata, sd_bus_error *erro
 	return r;
 }
 
-/* ---- one thing ---- */
+/* ---- single objects ---- */
 
 static int write_summary(struct nm_answer *answer, sd_bus_message *call,
 			 const struct nm_control *control, uint64_t id,
@@ -199,7 +199,7 @@ static int write_regions(struct nm_answer *answer, sd_bus_message *call,
 	return end_list(answer, control->ops.regions(control->ops.context, pid, caller, &show));
 }
 
-/* Once the caller is known: addresses are not for everybody. */
+/* Called when the caller is known, because addresses are not shown to all users. */
 static int give_pages(struct nm_control *control, sd_bus_message *call, uid_t uid,
 		      sd_bus_error *error)
 {
@@ -223,7 +223,7 @@ static int on_pages(sd_bus_message *call, void *userdata, sd_bus_error *error)
 	return nm_request(control, call, NULL, give_pages, error);
 }
 
-/* ---- steering ---- */
+/* ---- changes ---- */
 
 static int answer(sd_bus_message *call, int r, sd_bus_error *error)
 {
@@ -334,7 +334,7 @@ static int on_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_error *er
 	return nm_request(userdata, call, NM_POLKIT_STEER, do_set_dry_run, error);
 }
 
-/* ---- recordings: of everybody's programs, so for root alone ---- */
+/* ---- recordings: they cover the programs of all users, so only root may make them ---- */
 
 static int only_root(sd_bus_message *call, sd_bus_error *error)
 {
@@ -455,14 +455,12 @@ static int get_counters(sd_bus *bus, const char *path, const char *interface, co
 	return answer.r;
 }
 
-/* ---- the table ---- */
+/* ---- vtable ---- */
 
 #define PROPERTY(name, signature, get, flags) SD_BUS_PROPERTY(name, signature, get, 0, flags)
 
-/*
- * UNPRIVILEGED: sd-bus's own check would ask for CAP_SYS_ADMIN. Reading is up to the bus policy,
- * steering to request.c.
- */
+/* UNPRIVILEGED: sd-bus's own check would require CAP_SYS_ADMIN. The bus policy controls reading,
+ * request.c controls changes. */
 const sd_bus_vtable nm_manager_vtable[] = {
 	SD_BUS_VTABLE_START(0),
 	PROPERTY("Version", "s", get_property, SD_BUS_VTABLE_PROPERTY_CONST),

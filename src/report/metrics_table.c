@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of values and of the metrics for Prometheus, whose names follow its rules: base units,
- * ratios from 0 to 1, counters end in _total.
- */
+/* The table of statistics and of the metrics for Prometheus, whose names follow its rules: base
+ * units, ratios from 0 to 1, counters end in _total. */
 #include "numa-migrd/export.h"
 
 #define GAUGE(n, h, ...)                                                                           \

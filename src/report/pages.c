@@ -87,7 +87,7 @@ struct outcome {
 	const char *name;
 };
 
-/* Counts of pages as fields; if none was migrated, the most frequent reason as text. */
+/* Adds the page counts as fields and, if no page was migrated, the most frequent reason as text. */
 static void say_failures(struct nm_entry *entry, const struct nm_page_results *results)
 {
 	uint64_t told = results->busy + results->gone + results->denied + results->no_memory +

@@ -57,7 +57,8 @@ void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *c
 	nm_say_decision(entry, home->decision);
 }
 
-/* The verdict's change is positive if it is better; the text has the change of the measure itself. */
+/* The change in the verdict is positive if it is an improvement; the text has the change of the
+ * measure itself. */
 static void say_measure(struct nm_entry *entry, const struct nm_place_verdict *verdict)
 {
 	char change[NM_WORD_BYTES];

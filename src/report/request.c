@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who calls, and may they? The bus vouches for the caller's uid, and polkit decides about those who
- * are not root. Both are asked without waiting: the loop has samples to take, and polkit may be
- * asking a person.
+ * Authorization of calls: the bus vouches for the caller's uid, and polkit decides about callers
+ * other than root. Both queries are asynchronous: the main loop must process samples, and polkit
+ * may be waiting for a user.
  */
 #include "control_internal.h"
 
@@ -12,8 +12,8 @@
 #include "numa-migrd/clock.h"
 #include "numa-migrd/tenant.h"
 
-#define REQUESTS_OF_ONE_MOST 8U		/* of a user, that wait for polkit */
-#define PERSON_USEC UINT64_C(120000000) /* to find a password */
+#define REQUESTS_OF_ONE_MOST 8U		/* pending polkit queries per user */
+#define PERSON_USEC UINT64_C(120000000) /* time limit for entering a password */
 
 #define POLKIT_NAME "org.freedesktop.PolicyKit1"
 #define POLKIT_PATH "/org/freedesktop/PolicyKit1/Authority"
@@ -24,11 +24,11 @@ struct nm_request {
 	struct nm_request *next;
 	struct nm_control *control;
 	sd_bus_message *call;
-	sd_bus_slot *answer; /* that we wait for */
+	sd_bus_slot *answer; /* the pending answer */
 	struct nm_tenant sender;
-	const char *action;  /* NULL: nothing is asked but who it is */
+	const char *action;  /* NULL: only the uid is needed */
 	nm_request_fn run;
-	bool known; /* the uid is */
+	bool known; /* the uid is known */
 	uid_t uid;
 };
 
@@ -59,7 +59,7 @@ void nm_requests_clear(struct nm_control *control)
 	}
 }
 
-/* On the bus a sender is a domain: its user is not known yet. */
+/* On the bus a sender counts as a domain, because its user is not known yet. */
 static struct nm_tenant sender_of(sd_bus_message *call)
 {
 	char path[64];
@@ -67,7 +67,7 @@ static struct nm_tenant sender_of(sd_bus_message *call)
 	return nm_tenant_of(0, path);
 }
 
-/* A patient user could keep root out by calls without end. */
+/* Otherwise a user could keep root out with endless calls. */
 static bool has_room(const struct nm_control *control, const struct nm_tenant *sender)
 {
 	struct nm_usage usage = {0};
@@ -84,7 +84,7 @@ static unsigned count_of(const struct nm_control *control, uid_t uid)
 	return count;
 }
 
-/* ---- the end: the call is answered ---- */
+/* ---- completion ---- */
 
 static void refuse(struct nm_request *request, int r, const sd_bus_error *error)
 {
@@ -113,7 +113,7 @@ static void run(struct nm_request *request)
 
 /* ---- polkit ---- */
 
-/* An authority that is not there, or does not know the action, allows nothing. */
+/* Without polkit, or if it does not know the action, nothing is allowed. */
 static void deny_unasked(struct nm_request *request, const sd_bus_error *why)
 {
 	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -180,7 +180,7 @@ static int ask_polkit(struct nm_request *request)
 				 may_ask ? PERSON_USEC : 0);
 }
 
-/* ---- the bus: who is it? ---- */
+/* ---- uid of the caller ---- */
 
 static int too_many(sd_bus_error *error)
 {
@@ -253,7 +253,7 @@ int nm_request(struct nm_control *control, sd_bus_message *call, const char *act
 	return 1;
 }
 
-/* ---- before all that ---- */
+/* ---- limits ---- */
 
 int nm_request_bound(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {

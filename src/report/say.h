@@ -1,53 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* How an entry's text and fields are put together; shared by the files of this folder alone. */
+/*
+ * Functions that build the text and the fields of an entry; used only by the files of this folder.
+ */
 #ifndef NM_JOURNAL_SAY_H
 #define NM_JOURNAL_SAY_H
 
 #include "numa-migrd/journal.h"
 
-#define NM_DASH "\xe2\x80\x93"  /* "–": a value that is unavailable */
+#define NM_DASH "\xe2\x80\x93"  /* "–": a value that is not available */
 #define NM_ARROW "\xe2\x86\x92" /* "→" between before and after */
 #define NM_WORD_BYTES 24
 #define NM_NAME_BYTES 48
 
-/* Appends to the entry's text; what does not fit is cut at a whole character and ends in "…". */
+/* Appends to the text of the entry; text that does not fit is cut at a whole character and ends in
+ * "…". */
 void nm_entry_say(struct nm_entry *entry, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Ends what was done: what nm_entry_detail() appends from here on is why. */
+/* Ends the description of the event: nm_entry_detail() appends reasons from here on. */
 void nm_entry_because(struct nm_entry *entry);
 
 /* Appends a detail after ": " (the first) or "; ". */
 void nm_entry_detail(struct nm_entry *entry, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The subject of decisions and verdicts: "lu[4711]"; of a thread, "perf[1234/1240]" (tid above 0). */
+/* Appends the subject of decisions and verdicts: "lu[4711]"; for a thread, "perf[1234/1240]" (tid
+ * above 0). */
 void nm_say_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid);
 
-/* " [#17]": ends a decision. Details that would make the line longer than 120 characters are
- * dropped, last first. */
+/* Appends " [#17]", which ends a decision. Details that would make the line longer than 120
+ * characters are dropped, the last first. */
 void nm_say_decision(struct nm_entry *entry, uint64_t decision);
 
-/* "#17 rolled back: ", with the fields that all verdicts have. */
+/* Begins with "#17 rolled back: ", and the fields common to all verdicts. */
 void nm_entry_begin_verdict(struct nm_entry *entry, uint64_t decision, enum nm_verdict_kind kind);
 
-/* "12 MiB", "512 KiB". */
+/* Appends "12 MiB", "512 KiB". */
 void nm_say_size(struct nm_entry *entry, uint64_t bytes);
 
-/* "+31 %" of a relative change of 0.31, or "–" for NaN. */
+/* Returns "+31 %" for a relative change of 0.31, or "–" for NaN. */
 const char *nm_say_change(double change, char out[static NM_WORD_BYTES]);
 
-/* "98 %", or "–" for NaN, in `out`. */
+/* Returns "98 %", or "–" for NaN, in `out`. */
 const char *nm_say_percent(double share, char out[static NM_WORD_BYTES]);
 
-/* "1.53e+09", or "–" for NaN. */
+/* Returns "1.53e+09", or "–" for NaN. */
 const char *nm_say_figure(double figure, char out[static NM_WORD_BYTES]);
 
-/* "node 2" by the kernel's number, or "an unknown node". */
+/* Returns "node 2" with the kernel's number, or "an unknown node". */
 const char *nm_say_node(const struct nm_entry_context *context, int node,
 			char out[static NM_WORD_BYTES]);
 
-/* Fields that are left out if there is no value: a node or CPU below 0, a share that is NaN. */
+/* Add fields that are omitted if there is no value: a node or CPU below 0, a share that is NaN. */
 void nm_field_node(struct nm_entry *entry, const struct nm_entry_context *context, const char *name,
 		   int node);
 void nm_field_cpu(struct nm_entry *entry, const char *name, int cpu);
@@ -55,10 +59,11 @@ void nm_field_permille(struct nm_entry *entry, const char *name, double share);
 void nm_field_figure(struct nm_entry *entry, const char *name, double figure);
 void nm_field_errno(struct nm_entry *entry, int error);
 
-/* The name of a field of thread `index`: "TID" of the first, "TID_2" of the second (a swap). */
+/* Returns the name of a field of thread `index`: "TID" for the first, "TID_2" for the second (a
+ * swap). */
 const char *nm_numbered(const char *name, unsigned index, char out[static NM_NAME_BYTES]);
 
-/* The kernel's words for a negative errno, never NULL. */
+/* Returns the description of a negative errno, never NULL. */
 const char *nm_say_error(int error);
 
 #endif

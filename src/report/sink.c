@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* journald's CODE_FILE would name this file for every entry: the MESSAGE_ID tells more. */
+/* journald's CODE_FILE would be this file for every entry: the MESSAGE_ID is more informative. */
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 
@@ -15,15 +15,15 @@
 
 struct nm_journal {
 	bool journald;
-	int most; /* the largest (least pressing) priority that is written */
+	int most; /* the lowest priority that is written (the highest number) */
 	uint64_t rate_per_s;
-	double tokens; /* entries that may be written now; at most one second's */
+	double tokens; /* entries that may be written now; at most those of one second */
 	uint64_t filled_ns;
 	uint64_t suppressed;
 };
 
-/* JOURNAL_STREAM is "device:inode" of the journal's stream (systemd.exec(5)); ours if stderr is it.
- */
+/* JOURNAL_STREAM is "device:inode" of the journal's stream (systemd.exec(5)), which stderr must
+ * match. */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -69,7 +69,7 @@ void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level leve
 		journal->tokens = (double)rate_per_s;
 }
 
-/* Only these can come by the hundred; the rest is rare, and a summary must not be what is lost. */
+/* Only these can occur in large numbers; other entries are rare, and a summary must not be lost. */
 static bool is_limited(const struct nm_entry *entry)
 {
 	if (entry->priority <= LOG_ERR)
@@ -118,7 +118,7 @@ static int send_to_journald(const struct nm_entry *entry)
 	return sd_journal_sendv(lines, (int)(4 + entry->count));
 }
 
-/* "<4>" in front tells journald the priority where stderr is its stream (sd-daemon(3)). */
+/* A prefix "<4>" is the priority if stderr is a stream of journald (sd-daemon(3)). */
 static void write_to_stderr(const struct nm_journal *journal, const struct nm_entry *entry)
 {
 	if (journal->journald)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The exposition format, version 0.0.4; "# EOF" is a comment there and shows a reader
- * that the file is whole. */
+/* The exposition format, version 0.0.4. "# EOF" is a comment in it, and shows that the file is
+ * complete. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void say(struct nm_export *out, const char *text)
 	add(out, text, strlen(text));
 }
 
-/* Backslash, quote and newline; a help text has no quotes around it. */
+/* Escapes backslash, quote and newline; a help text is not quoted. */
 static void say_escaped(struct nm_export *out, const char *text, const char *special)
 {
 	for (; *text; text++) {
@@ -55,7 +55,7 @@ static void say_escaped(struct nm_export *out, const char *text, const char *spe
 	}
 }
 
-/* As short as gives the same number back. */
+/* The shortest text that yields the same number. */
 static void say_number(struct nm_export *out, double value)
 {
 	char text[NUMBER_BYTES];

@@ -4,7 +4,8 @@
 #include "balance.h"
 #include "say.h"
 
-/* The thread, if it ended or was never seen on its new node: then there is nothing to compare. */
+/* Returns the thread that exited or was never seen on its new node, so that nothing can be
+ * compared; or NULL. */
 static const struct nm_verdict_thread *absent_thread(const struct nm_verdict *verdict)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++)
@@ -52,7 +53,7 @@ static void say_sharing(struct nm_entry *entry, const struct nm_verdict *verdict
 			     nm_say_figure(verdict->cost_after, after));
 }
 
-/* The measure by which it was judged; others are in the fields. */
+/* Adds the measure by which it was judged; others are in the fields. */
 static void say_measure(struct nm_entry *entry, const struct nm_entry_context *context,
 			const struct nm_verdict *verdict)
 {
@@ -114,7 +115,7 @@ static void locality_fields(struct nm_entry *entry, const struct nm_verdict *ver
 	nm_field_permille(entry, "LOCALITY_NOISE_PERMILLE", verdict->locality_noise);
 }
 
-/* The fall that is still noise: the feedback compares logarithms. */
+/* The fall that counts as noise: the feedback compares logarithms. */
 static double noise_share(const struct nm_verdict *verdict)
 {
 	return 1 - exp(-verdict->noise);

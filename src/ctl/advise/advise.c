@@ -24,7 +24,7 @@ static const struct nm_advise_rule rules[] = {
 	{"as-it-is", "that there is nothing to change"},
 };
 
-/* The last one is what is left when nothing was found. */
+/* The last one is used if there was no other finding. */
 static const nm_rule_fn functions[] = {
 	rule_enough,	       nm_rule_bound_away,	 nm_rule_fits_a_node,
 	nm_rule_first_touch,   nm_rule_work_weights,	 nm_rule_shared_ranges,
@@ -40,7 +40,7 @@ const struct nm_advise_rule *nm_advise_rules(size_t *ret_count)
 	return rules;
 }
 
-/* ---- what several ask ---- */
+/* ---- shared functions ---- */
 
 double nm_all_samples(const struct nm_advise_input *input)
 {
@@ -70,7 +70,7 @@ static size_t count_workers(const struct nm_advise_input *input)
 	return count;
 }
 
-/* ---- first and last ---- */
+/* ---- first and last rule ---- */
 
 static void rule_enough(const char *name, const struct nm_advise_input *input,
 			struct nm_findings *findings)
@@ -97,7 +97,7 @@ static void rule_enough(const char *name, const struct nm_advise_input *input,
 			   "are sampled");
 }
 
-/* Which pages and ranges are whose is told apart only where the configuration wants it. */
+/* Pages and ranges are only tracked with some configurations. */
 static void rule_memory_unseen(const char *name, const struct nm_advise_input *input,
 			       struct nm_findings *findings)
 {
@@ -114,7 +114,7 @@ static void rule_memory_unseen(const char *name, const struct nm_advise_input *i
 				     "general.dry_run = true nothing is moved");
 }
 
-/* What is left where no rule fires. */
+/* The finding if no rule applies. */
 static void say_nothing_to_change(const struct nm_advise_input *input, struct nm_findings *findings)
 {
 	nm_findings_add(findings, rules[NM_ARRAY_SIZE(rules) - 1].name, NM_SEVERITY_FINE,
@@ -124,7 +124,7 @@ static void say_nothing_to_change(const struct nm_advise_input *input, struct nm
 				     100 * input->local_share);
 }
 
-/* Findings from there on that are more than that something was not seen. */
+/* Counts the findings from there on that are more severe than missing data. */
 static size_t count_advice(const struct nm_findings *findings, size_t from)
 {
 	size_t count = 0;

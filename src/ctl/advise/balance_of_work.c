@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads with equal shares of work wait for each other when the memory of some is farther away
- * (stencil paper, section 6.3); a share each by its speed ends that (section 6.4, up to 1.1 times
- * faster there).
+ * Threads with equal shares of work wait for each other if the memory of some is farther away
+ * (stencil paper, section 6.3); shares in proportion to their speed avoid that (section 6.4, up to
+ * 1.1 times faster there).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,17 +11,18 @@
 
 #define WORKERS_LEAST 4U
 #define WORKERS_NAMED 32U
-#define SPREAD_LEAST 1.2 /* costliest to cheapest access */
+#define SPREAD_LEAST 1.2 /* ratio of the highest to the lowest access cost */
 #define SPREAD_LARGE 1.5
 #define CORRELATION_LEAST 0.5
-#define WAIT_LEAST 0.05 /* by which the cheaper half must run less, to be waiting */
-/* Of a thread's time, what is taken to go into accesses where that was not measured. */
+#define WAIT_LEAST 0.05 /* minimum difference of the run shares of the two halves that indicates
+			 * waiting */
+/* Share of a thread's time that is assumed to be spent on accesses if it was not measured. */
 #define MEMORY_SHARE 0.5
 
 struct worker {
 	const struct nm_advise_thread *thread;
-	double cost;   /* of an access, in cycles or in local accesses */
-	double weight; /* share of the work that would suit it, 1 in the mean */
+	double cost;   /* of an access, in cycles or relative to local accesses */
+	double weight; /* suitable share of the work; the mean is 1 */
 };
 
 struct crew {
@@ -29,7 +30,7 @@ struct crew {
 	size_t count;
 	bool measured;		      /* costs are latencies */
 	double least, most;	      /* cost */
-	double run_cheap, run_costly; /* mean run share of either half; NaN: not sampled */
+	double run_cheap, run_costly; /* mean run share of each half; NaN: not sampled */
 };
 
 static double far_cost(const struct nm_advise_input *input, int node)
@@ -78,7 +79,7 @@ static double mean_run(const struct worker *workers, size_t count)
 	return sum / (double)count;
 }
 
-/* In order of cost. -ENOMEM. */
+/* Sorted by cost. Returns 0 or -ENOMEM. */
 static int gather_crew(const struct nm_advise_input *input, struct crew *ret)
 {
 	ret->workers = calloc(input->nr_threads + 1, sizeof(*ret->workers));
@@ -100,7 +101,8 @@ static int gather_crew(const struct nm_advise_input *input, struct crew *ret)
 	return 0;
 }
 
-/* Of cost and remote share (Pearson's): is it the distance that makes accesses costly? */
+/* Pearson correlation of cost and remote share: shows whether the distance makes accesses
+ * expensive. */
 static double correlation(const struct crew *crew)
 {
 	double n = (double)crew->count, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
@@ -118,16 +120,16 @@ static double correlation(const struct crew *crew)
 	return spread > 0 ? (n * xy - x * y) / sqrt(spread) : 0;
 }
 
-/* Those whose accesses are cheap run less than the others: they wait for them. */
+/*
+ * Returns whether threads with cheap accesses run less than the others, because they wait for them.
+ */
 static bool wait_is_seen(const struct crew *crew)
 {
 	return crew->run_costly - crew->run_cheap >= WAIT_LEAST;
 }
 
-/*
- * Who did the same work in half the time can do twice of it; where waiting is not seen (it may be
- * done by spinning), half of a thread's time is taken to be accesses.
- */
+/* A thread that did the same work in 50 % of the time can do twice the work. If no waiting is
+ * visible (threads may spin), 50 % of a thread's time is assumed to be accesses. */
 static void weigh(struct crew *crew)
 {
 	bool waits = wait_is_seen(crew);

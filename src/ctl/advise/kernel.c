@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel does to the program's pages. */
+/* Effects of the kernel on the program's pages. */
 #include <inttypes.h>
 
 #include "numa-migrd/numa_balancing.h"
 #include "rules.h"
 
-#define COMMON_LEAST 0.3 /* of the accesses, in ranges that no node has for itself */
-#define OWN_LEAST 0.8	 /* exclusivity from which on pages have a node where they belong */
-#define LOCAL_POOR 0.6	 /* of the accesses */
-#define HUGE_LEAST 0.3	 /* of what is in memory */
+#define COMMON_LEAST 0.3 /* share of the accesses to ranges that several nodes use */
+#define OWN_LEAST 0.8	 /* exclusivity from which pages belong to one node */
+#define LOCAL_POOR 0.6	 /* share of local accesses */
+#define HUGE_LEAST 0.3	 /* share of the resident memory */
 #define EXCLUSIVITY_POOR 0.7
 
 static void say_in_the_way(const char *name, const struct nm_advise_input *input,

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the memory is, and where those who use it run. */
+/* Advice about the location of memory, and of the threads that use it. */
 #include <inttypes.h>
 
 #include "rules.h"
 
-#define ONE_NODE_SHARE 0.8   /* of the pages, from which on they are all on one node */
-#define ELSEWHERE_SHARE 0.25 /* of the running time, from which on others use them */
-#define LOCAL_ENOUGH 0.75    /* of the accesses: then there is not much to win */
-#define ROOM_SHARE 0.8	     /* of a node's memory that a program may take up */
+#define ONE_NODE_SHARE 0.8   /* share of the pages from which all count as being on one node */
+#define ELSEWHERE_SHARE 0.25 /* share of the running time from which other nodes count as using
+			      * them */
+#define LOCAL_ENOUGH 0.75    /* share of local accesses from which there is little to gain */
+#define ROOM_SHARE 0.8	     /* share of a node's memory that a program may use */
 #define BOUND_LOCAL 0.5
 #define BOUND_NAMED 8U
 
-/* ---- who runs where ---- */
+/* ---- nodes of threads ---- */
 
 static double run_of(const struct nm_advise_thread *thread)
 {
 	return isnan(thread->run_share) ? 1 : thread->run_share;
 }
 
-/* Share of the workers' running time that is spent on other nodes than that one. */
+/* Share of the workers' running time on other nodes than this one. */
 static double run_elsewhere(const struct nm_advise_input *input, int node)
 {
 	double all = 0, elsewhere = 0;
@@ -97,7 +98,7 @@ void nm_rule_first_touch(const char *name, const struct nm_advise_input *input,
 	say_how_to_touch(input, findings);
 }
 
-/* ---- one node would do ---- */
+/* ---- programs that fit one node ---- */
 
 static bool runs_on_several(const struct nm_advise_input *input, size_t *ret_workers)
 {
@@ -142,7 +143,7 @@ void nm_rule_fits_a_node(const char *name, const struct nm_advise_input *input,
 			   home->os_id, home->os_id);
 }
 
-/* ---- bound to the wrong node ---- */
+/* ---- threads bound to the wrong node ---- */
 
 static bool is_bound_away(const struct nm_advise_thread *thread)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of memory that several nodes use. */
+/* Memory ranges that several nodes use. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "rules.h"
 
 #define RANGES_NAMED 4U
-#define DENSE 8.0 /* times as many accesses per byte as in the mean */
+#define DENSE 8.0 /* factor of the mean number of accesses per byte */
 #define PING_PONG_LEAST 4U
 
 static double share_of(const struct nm_advise_input *input, const struct nm_advise_region *region)
@@ -16,7 +16,7 @@ static double share_of(const struct nm_advise_input *input, const struct nm_advi
 	return all > 0 ? region->samples / all : 0;
 }
 
-/* Accesses per byte, in the mean of all ranges. */
+/* Accesses per byte, averaged over all ranges. */
 static double density(const struct nm_advise_input *input)
 {
 	uint64_t bytes = 0;
@@ -51,7 +51,7 @@ static void say_range(const struct nm_advise_input *input, const struct nm_advis
 			     100 * share_of(input, region), 100 * region->exclusivity);
 }
 
-/* The first few; where they are, the rest is alike. */
+/* Lists the first few ranges; the others are similar. */
 static size_t say_ranges(const struct nm_advise_input *input, bool dense, const char *name,
 			 const char *what, struct nm_findings *findings)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules: each adds a finding of its name, or nothing. */
+/* The rules: each adds a finding with its name, or nothing. */
 #ifndef NUMA_MIGRD_ADVISE_RULES_H
 #define NUMA_MIGRD_ADVISE_RULES_H
 
@@ -7,9 +7,10 @@
 
 #include "numa-migrd/advise.h"
 
-#define NM_WORKER_RUN_SHARE 0.05   /* who runs less does no work that could be divided otherwise */
-#define NM_WORKER_ACCESSES 20.0	   /* fewer tell nothing of a thread */
-#define NM_REGION_SHARE_LEAST 0.05 /* of all accesses; less is not worth a change */
+#define NM_WORKER_RUN_SHARE 0.05   /* threads that run less do no work that could be distributed
+				    * differently */
+#define NM_WORKER_ACCESSES 20.0	   /* minimum number of accesses to assess a thread */
+#define NM_REGION_SHARE_LEAST 0.05 /* minimum share of all accesses that justifies a change */
 
 typedef void (*nm_rule_fn)(const char *name, const struct nm_advise_input *input,
 			   struct nm_findings *findings);
@@ -38,9 +39,9 @@ void nm_rule_kernel_balancing(const char *name, const struct nm_advise_input *in
 void nm_rule_huge_pages(const char *name, const struct nm_advise_input *input,
 			struct nm_findings *findings);
 
-/* ---- what several ask ---- */
+/* ---- shared functions ---- */
 
-/* Does it work, and is enough known of its accesses? */
+/* Returns whether the thread does work, and enough of its accesses are known. */
 static inline bool nm_is_worker(const struct nm_advise_thread *thread)
 {
 	bool runs = isnan(thread->run_share) || thread->run_share >= NM_WORKER_RUN_SHARE;
@@ -48,8 +49,10 @@ static inline bool nm_is_worker(const struct nm_advise_thread *thread)
 	return runs && thread->accesses >= NM_WORKER_ACCESSES && !isnan(thread->local_share);
 }
 
-/* Accesses counted in all ranges, and of those the share in ranges that no node has for itself;
- * where no ranges are told apart, the share of such pages instead. NaN: neither is known. */
+/*
+ * nm_all_samples() returns the accesses counted in all ranges; nm_common_share() the share in
+ * ranges that several nodes use or, without ranges, the share of such pages. NaN: neither is known.
+ */
 double nm_all_samples(const struct nm_advise_input *input);
 double nm_common_share(const struct nm_advise_input *input);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What all of it comes to: what numa-migrd would do here, and what it cannot. */
+/* The conclusion: what numa-migrd would do here, and what it cannot do. */
 #include <stdio.h>
 #include <string.h>
 
 #include "checks.h"
 
-/* ---- what stands in its way altogether ---- */
+/* ---- obstacles ---- */
 
 static bool may_sample(const struct nm_facts *facts)
 {
@@ -22,7 +22,7 @@ static bool sees_repeated(const struct nm_facts *facts)
 	return nm_facts_balances(facts) || nm_facts_injects(facts) || nm_facts_sees_accesses(facts);
 }
 
-/* Half a sentence; NULL: nothing. */
+/* Returns a phrase, or NULL if there is none. */
 static const char *obstacle(const struct nm_facts *facts)
 {
 	if (!facts->topology)
@@ -38,7 +38,7 @@ static const char *obstacle(const struct nm_facts *facts)
 	return NULL;
 }
 
-/* ---- what it would do ---- */
+/* ---- effects ---- */
 
 static const char *what_for_threads(const struct nm_facts *facts)
 {
@@ -72,7 +72,7 @@ static const char *what_for_pages(const struct nm_facts *facts)
 	return config->pages.policy == NM_PAGES_WATCH ? "watch pages" : "move no pages";
 }
 
-/* Homes are given by where threads run, if need be. */
+/* Without repeated accesses, homes can be chosen by the CPUs on which threads run. */
 static enum nm_severity severity_of(const struct nm_facts *facts)
 {
 	if (sees_repeated(facts))

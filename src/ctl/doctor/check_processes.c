@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that are handled otherwise than most. */
+/* Processes that are treated specially. */
 #include <inttypes.h>
 
 #include "checks.h"

@@ -5,9 +5,9 @@
 
 #include "checks.h"
 
-#define PARANOID_MOST 2 /* from 3 on, Debian's kernels refuse CAP_PERFMON */
+#define PARANOID_MOST 2 /* from 3 on, Debian's kernels reject CAP_PERFMON */
 
-/* "pebs, ibs" */
+/* For example "pebs, ibs". */
 static void list_sources(const struct nm_facts *facts, char *text, size_t size)
 {
 	size_t used = 0;
@@ -106,7 +106,7 @@ static void say_refused(const char *name, const struct nm_facts *facts,
 		nm_findings_remedy(findings, "%s", facts->trial_text);
 }
 
-/* Policies that go by performance move only threads that are measured. */
+/* Policies that use performance move only threads that are measured. */
 static bool too_few_samples(const struct nm_facts *facts)
 {
 	bool by_performance = facts->config && (facts->config->threads.policy == NM_POLICY_IMAR2 ||
@@ -166,7 +166,7 @@ void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_fi
 	}
 }
 
-/* ---- may it be sampled ---- */
+/* ---- privileges ---- */
 
 static void say_helper(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
@@ -220,7 +220,7 @@ void nm_check_privilege(const char *name, const struct nm_facts *facts,
 	}
 }
 
-/* ---- how accesses are seen ---- */
+/* ---- visibility of accesses ---- */
 
 static void report_dead_soft_dirty(const char *name, struct nm_findings *findings)
 {
@@ -278,7 +278,7 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 	say_how_to_see(facts, findings);
 }
 
-/* On: its hinting faults are what is seen, and it moves pages and threads as well. */
+/* It is on: its hinting faults are sampled, and it also moves pages and threads. */
 static void say_balancing_on(const char *name, const struct nm_facts *facts,
 			     struct nm_findings *findings)
 {

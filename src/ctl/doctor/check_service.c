@@ -100,7 +100,7 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 
 /* ---- the configuration ---- */
 
-/* The rest goes by the shipped one. */
+/* Other checks use the default configuration. */
 static void say_no_config(const char *name, const struct nm_facts *facts,
 			  struct nm_findings *findings)
 {
@@ -160,7 +160,7 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 
 /* ---- capabilities and limits ---- */
 
-/* Of the running process, else of the unit. */
+/* Uses the value of the running process, or else that of the unit. */
 static struct nm_reading choose(const struct nm_facts *facts, const struct nm_reading *running,
 				const struct nm_reading *unit)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of checks, and what several of them ask. Pure. */
+/* The list of checks, and functions used by several of them. Pure. */
 #include "checks.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ int nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret)
 	return ret->error;
 }
 
-/* ---- what several ask ---- */
+/* ---- shared functions ---- */
 
 bool nm_facts_sees_accesses(const struct nm_facts *facts)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks: each turns facts into one finding of its name. Pure. */
+/* The checks: each converts facts to one finding with its name. Pure. */
 #ifndef NUMA_MIGRD_DOCTOR_CHECKS_H
 #define NUMA_MIGRD_DOCTOR_CHECKS_H
 
@@ -43,18 +43,18 @@ void nm_check_unanswered(const char *name, const struct nm_facts *facts,
 /* check_outlook.c */
 void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
 
-/* Every check, in the order of nm_doctor_checks(). 0 or -ENOMEM. */
+/* Runs every check, in the order of nm_doctor_checks(). Returns 0 or -ENOMEM. */
 int nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret);
 
-/* ---- what several ask ---- */
+/* ---- shared functions ---- */
 
-/* Is there something to move? Also where the nodes are not known. */
+/* Returns whether there is something to move; also true if the nodes are not known. */
 static inline bool nm_facts_several_nodes(const struct nm_facts *facts)
 {
 	return !facts->topology || facts->topology->nr_nodes > 1;
 }
 
-/* On a machine without work for numa-migrd, nothing that it lacks is worse than a note. */
+/* Limits the severity to a note on a machine on which numa-migrd has nothing to do. */
 static inline enum nm_severity nm_facts_weigh(const struct nm_facts *facts,
 					      enum nm_severity severity)
 {
@@ -73,7 +73,7 @@ static inline bool nm_facts_balances(const struct nm_facts *facts)
 	return facts->balancing.error == 0 && nm_balances_nodes(facts->balancing.value);
 }
 
-/* Some kernels accept the write to clear_refs and do nothing. */
+/* Some kernels accept the write to clear_refs but ignore it. */
 static inline bool nm_facts_injects_in_vain(const struct nm_facts *facts)
 {
 	return facts->config && facts->config->sampling.inject == NM_INJECT_SOFT_DIRTY &&
@@ -86,7 +86,7 @@ static inline bool nm_facts_injects(const struct nm_facts *facts)
 	       !nm_facts_injects_in_vain(facts);
 }
 
-/* Policy "auto" brings processes' memory to their homes, unless the kernel does. */
+/* Policy "auto" moves the memory of processes to their homes, unless the kernel does. */
 static inline bool nm_facts_moves_memory(const struct nm_facts *facts)
 {
 	const struct nm_config *config = facts->config;
@@ -96,10 +96,10 @@ static inline bool nm_facts_moves_memory(const struct nm_facts *facts)
 			  config->pages.numa_balancing == NM_BALANCING_WARN));
 }
 
-/* Does some hardware here sample memory accesses, as far as it is known? */
+/* Returns whether hardware of this machine samples memory accesses, as far as known. */
 bool nm_facts_sees_accesses(const struct nm_facts *facts);
 
-/* For a finding of `unseen`: what the one who asks can do about it. */
+/* For a finding with severity `unseen`: adds a remedy for the caller. */
 void nm_facts_say_unseen(const struct nm_facts *facts, struct nm_findings *findings,
 			 const char *path, int error);
 

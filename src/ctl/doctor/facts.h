@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a machine before anything is judged: read once, then only looked at. */
+/* Facts about a machine, which are read once and then judged. */
 #ifndef NUMA_MIGRD_DOCTOR_FACTS_H
 #define NUMA_MIGRD_DOCTOR_FACTS_H
 
@@ -14,63 +14,63 @@
 #define NM_FACTS_UNIT "numa-migrd.service"
 #define NM_FACTS_USER "numa-migrd"
 
-/* A number from a file. */
+/* A number read from a file. */
 struct nm_reading {
-	int error; /* 0: it was read; -ENOENT: there is no such file; any other: it was not seen */
+	int error; /* 0: success; -ENOENT: no such file; other: could not be read */
 	int64_t value;
 };
 
 /* numa-migrd or its helper, if it runs. */
 struct nm_facts_service {
-	uint32_t pid;			/* 0: it does not run */
-	struct nm_reading capabilities; /* effective ones, as bits */
-	struct nm_reading files;	/* limit of open ones */
+	uint32_t pid;			/* 0: not running */
+	struct nm_reading capabilities; /* effective set, as bits */
+	struct nm_reading files;	/* limit of open files */
 	struct nm_reading locked; /* limit of locked memory in bytes; INT64_MAX: none */
 };
 
-/* The service's unit, as systemd reports it. */
+/* The unit of the service, as systemd reports it. */
 struct nm_facts_unit {
-	int error;			 /* -errno: systemd was not reached */
-	bool exists;			 /* else nothing that follows is set */
+	int error;			 /* negative errno: no connection to systemd */
+	bool exists;			 /* false: the following fields are not set */
 	char load[NM_WORD_SIZE];	 /* "loaded", "masked", "bad-setting", …; escaped */
 	char active[NM_WORD_SIZE];	 /* "active", "inactive", "failed", …; escaped */
-	struct nm_reading capabilities;	 /* ambient and bounding ones, as bits */
+	struct nm_reading capabilities;	 /* ambient and bounding sets, as bits */
 	struct nm_reading files, locked; /* hard limits; INT64_MAX: none */
 };
 
-/* Programs with a runtime that asks for its CPU affinity again. */
+/* Programs with a runtime that queries its CPU affinity repeatedly. */
 struct nm_facts_runtime {
 	unsigned count;
-	uint32_t pid; /* of the first */
+	uint32_t pid; /* of the first one */
 	char comm[NM_WORD_SIZE];
 };
 
 enum nm_trial {
 	NM_TRIAL_NOT_ASKED,
-	NM_TRIAL_DAEMON_RUNS, /* which may want the same counters */
-	NM_TRIAL_REFUSED,     /* nothing could be opened: `trial_error` */
+	NM_TRIAL_DAEMON_RUNS, /* it may need the same counters */
+	NM_TRIAL_REFUSED,     /* no event could be opened: `trial_error` */
 	NM_TRIAL_DONE,
 };
 
-/* Text is "" if it could not be read, and escaped unless something else is said. */
+/* Text is "" if it could not be read; it is escaped unless noted otherwise. */
 struct nm_facts {
-	bool root;   /* the caller is */
-	bool hidden; /* others' processes are not shown to the caller (hidepid of proc(5)) */
+	bool root;   /* the caller is root */
+	bool hidden; /* processes of other users are hidden from the caller (hidepid of proc(5)) */
 
-	/* the machine */
-	struct nm_topology *topology; /* NULL: topology_error says why */
+	/* machine */
+	struct nm_topology *topology; /* NULL: see topology_error */
 	char topology_error[256];
-	bool knows_homes; /* which node a physical address is on */
+	bool knows_homes; /* the nodes of physical addresses are known */
 	bool virtual_machine;
-	const char *container; /* the file that shows that this is one; NULL: it is not */
+	const char *container; /* the file that identifies a container; NULL: no container */
 	char lockdown[NM_WORD_SIZE];
 
 	/* sampling */
 	struct nm_reading paranoid, mlock_kb, balancing;
-	struct nm_reading soft_dirty;	    /* value: 1 it has an effect, 0 none */
+	struct nm_reading soft_dirty;	    /* value: 1: has an effect, 0: none */
 	bool offered[NM_MEMORY_SOURCE_MAX]; /* the machine has such a source */
 	bool has_counters;		    /* instructions, operations or memory traffic */
-	char table[NM_WORD_SIZE];	    /* entry of the table of events */
+	char table[NM_WORD_SIZE];	    /* entry of the event table */
 	enum nm_trial trial;
 	int trial_error;
 	char trial_text[320];
@@ -80,19 +80,20 @@ struct nm_facts {
 
 	/* processes and cgroups */
 	struct nm_facts_runtime runtimes[NM_RUNTIME_MAX];
-	unsigned unread_programs; /* whose files the caller may not read */
-	bool unified;		  /* the v2 hierarchy is there */
+	unsigned unread_programs; /* programs whose files the caller may not read */
+	bool unified;		  /* the v2 hierarchy exists */
 	unsigned nr_cgroups, nr_cpusets;
-	bool cgroups_cut;      /* there are more than were looked at */
-	char cpuset_path[256]; /* the first that is narrowed; raw */
+	bool cgroups_cut;      /* there are more than were examined */
+	char cpuset_path[256]; /* the first restricted one; raw */
 
-	/* the service */
+	/* service */
 	struct nm_facts_service daemon, helper;
 	struct nm_facts_unit unit;
-	struct nm_reading helper_socket; /* value: 1 it is there, 0 not */
-	struct nm_reading ledger;	 /* in the runtime directory; likewise */
+	struct nm_reading helper_socket; /* value: 1: exists, 0: does not */
+	struct nm_reading ledger;	 /* in the runtime directory; 1: exists, 0: does not */
 	struct nm_reading nr_open;
-	/* NULL: it cannot be used. The shipped one if it may not be read, or before installing. */
+	/* NULL: it is invalid. The default one if the file may not be read, or before the
+	 * installation. */
 	struct nm_config *config;
 	int config_error;
 	struct nm_config_errors config_errors;
@@ -104,7 +105,7 @@ struct nm_facts {
 	uint64_t workers_stuck, workers_given_up;
 };
 
-/* Frees what the facts hold, not the facts. */
+/* Frees the contents of the facts, but not the struct. */
 void nm_facts_clear(struct nm_facts *facts);
 
 #endif

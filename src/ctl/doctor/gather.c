@@ -63,7 +63,7 @@ struct nm_reading nm_gather_name(struct nm_platform *platform, const char *direc
 int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *facts)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	/* Nothing here writes to anybody but to ourselves, and that past the platform. */
+	/* The doctor writes only to its own process, without the platform. */
 	const struct nm_platform_options direct = {.root_path = options->root_path,
 						   .dry_run = true};
 

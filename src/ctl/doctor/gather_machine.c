@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The nodes, and whether the machine is a virtual one. */
+/* Collects the nodes, and whether the machine is virtual. */
 #include <string.h>
 
 #include "gather.h"
@@ -19,7 +19,7 @@ static int read_topology(const char *root_path, struct nm_facts *facts)
 	return 0;
 }
 
-/* The first CPU's lines; the whole file is long where there are many. */
+/* Reads only the lines of the first CPU, because the file is long on large machines. */
 static bool under_hypervisor(struct nm_platform *platform)
 {
 	char text[CPUINFO_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes: the service's own, and programs with a runtime; and cpusets. */
+/* Collects processes: those of the service, and programs with a runtime; and cpusets. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -18,12 +18,13 @@
 struct look {
 	struct nm_platform *platform;
 	struct nm_facts *facts;
-	uid_t service; /* the user it runs as; 0 where there is none */
+	uid_t service; /* the user of the service; 0: none */
 	unsigned programs;
-	char *bytes; /* NM_RUNTIME_BYTES, of a program */
+	char *bytes; /* NM_RUNTIME_BYTES of a program's file */
 };
 
-/* Anyone may call a program so; of others than the service's user, root and who asks it is none. */
+/* Any user may use this name for a program: only processes of the service's user, root and the
+ * caller count. */
 static bool is_ours(const struct look *look, unsigned long pid)
 {
 	struct nm_proc_status status;
@@ -32,7 +33,7 @@ static bool is_ours(const struct look *look, unsigned long pid)
 	       (status.uid == 0 || status.uid == look->service || status.uid == geteuid());
 }
 
-/* Of a file that may be any size. */
+/* Reads the beginning of a file of any size. */
 static ssize_t read_beginning(struct nm_platform *platform, const char *path, char *bytes,
 			      size_t size)
 {
@@ -50,7 +51,7 @@ static ssize_t read_beginning(struct nm_platform *platform, const char *path, ch
 	return some < 0 ? some : (ssize_t)length;
 }
 
-/* /proc/PID/exe and what it holds take no lock of the process's. Kernel threads have none. */
+/* Reading /proc/PID/exe and its target takes no lock of the process. Kernel threads have none. */
 static void look_at_program(struct look *look, uint32_t pid, const char *comm)
 {
 	char path[64];
@@ -109,11 +110,11 @@ int nm_gather_processes(struct nm_platform *platform, struct nm_facts *facts)
 struct walk {
 	struct nm_platform *platform;
 	struct nm_facts *facts;
-	const char *path; /* of the directory that is listed, from the hierarchy's top */
+	const char *path; /* of the directory being listed, relative to the top of the hierarchy */
 	unsigned depth;
 };
 
-/* Names of the controllers' own files; the rest may be a cgroup. */
+/* Returns whether the name is that of a controller's file; others may be cgroups. */
 static bool is_control_file(const char *name)
 {
 	static const char *const controllers[] = {"cgroup.", "cpu.",  "cpuset.",  "memory.",

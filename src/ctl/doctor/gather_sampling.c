@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be sampled here: what the kernel allows, what the machine has, and what really counts.
- */
+/* Collects what the kernel permits, what the machine offers, and what really counts. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +20,7 @@ static void read_settings(struct nm_platform *platform, struct nm_facts *facts)
 	facts->balancing = nm_gather_number(platform, "proc/sys/kernel/numa_balancing");
 }
 
-/* ---- what the machine has ---- */
+/* ---- events of the machine ---- */
 
 static void look_at_source(struct nm_platform *platform, const struct nm_config *config,
 			   enum nm_memory_source source, struct nm_facts *facts)
@@ -53,7 +52,7 @@ static void look_at_sources(struct nm_platform *platform, const struct nm_config
 		look_at_source(platform, config, (enum nm_memory_source)source, facts);
 }
 
-/* ---- what counts ---- */
+/* ---- trial ---- */
 
 static void keep_status(const struct nm_source_status *status, struct nm_facts *facts)
 {
@@ -67,7 +66,7 @@ static void keep_status(const struct nm_source_status *status, struct nm_facts *
 			       status->problems[i].text);
 }
 
-/* As the daemon does it, but on one CPU and with a small ring. */
+/* Opens the source as the daemon does, but on one CPU and with a small ring. */
 static void try_source(struct nm_platform *platform, const struct nm_topology *topology,
 		       const struct nm_config *config, struct nm_facts *facts)
 {
@@ -112,10 +111,8 @@ static long minor_faults(void)
 	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_minflt;
 }
 
-/*
- * Some kernels take the write and do nothing, so its effect is looked for: on a page of our own,
- * and past the platform, whose way is the daemon's and asks root's configuration.
- */
+/* Some kernels accept the write but ignore it, so that its effect is tested: on a page of this
+ * process, and without the platform, which would use root's configuration as the daemon does. */
 static struct nm_reading try_soft_dirty(void)
 {
 	volatile char *page =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Our own service: what its processes may, its configuration, and what an earlier run has left. */
+/* Collects facts about the service: privileges of its processes, its configuration, and the state
+ * left by an earlier run. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #define CONFIG_PATH "/etc/numa-migrd.conf"
 
-/* What follows "name" in a file of such lines, as a number; "unlimited" is INT64_MAX. */
+/* Returns the number after "name" in a file with such lines; "unlimited" becomes INT64_MAX. */
 static struct nm_reading number_after(const char *text, const char *name, int base)
 {
 	const char *found = strstr(text, name);
@@ -43,7 +44,7 @@ static void read_process(struct nm_platform *platform, struct nm_facts_service *
 	service->locked = number_after(text, "Max locked memory", 10);
 }
 
-/* With the path as an administrator would type it: below another root it is only for tests. */
+/* Uses the path that an administrator would type; other roots are only used in tests. */
 static int read_config(const struct nm_doctor_options *options, struct nm_facts *facts)
 {
 	const char *root = strcmp(options->root_path, "/") == 0 ? "" : options->root_path;

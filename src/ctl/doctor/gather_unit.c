@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The service's unit, as systemd reports it (org.freedesktop.systemd1(5)). */
+/* Reads the unit of the service from systemd (org.freedesktop.systemd1(5)). */
 #include <string.h>
 #include <systemd/sd-bus.h>
 
@@ -9,7 +9,9 @@
 #define SYSTEMD "org.freedesktop.systemd1"
 #define SYSTEMD_PATH "/org/freedesktop/systemd1"
 
-/* Asks for the unit's object, which loads the unit if need be. The caller frees the path. */
+/*
+ * Returns the path of the unit's object, loading the unit if necessary. The caller frees the path.
+ */
 static int find_unit(sd_bus *bus, char **ret_path)
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -40,7 +42,7 @@ static int read_word(sd_bus *bus, const char *path, const char *property, char *
 	return 0;
 }
 
-/* UINT64_MAX, which stands for no limit, becomes INT64_MAX. */
+/* UINT64_MAX, which means no limit, becomes INT64_MAX. */
 static struct nm_reading read_number(sd_bus *bus, const char *path, const char *property)
 {
 	uint64_t value = 0;

@@ -63,7 +63,8 @@ static bool is_go(const struct file *file)
 	return false;
 }
 
-/* Where in the file an address of the program is; its length: not in it. */
+/* Returns the file offset of an address of the program, or the length of the file if it is not in
+ * it. */
 static size_t place_of(const struct file *file, uint64_t address)
 {
 	Elf64_Phdr program;
@@ -82,7 +83,7 @@ static bool is_named(const struct file *file, uint64_t strings, uint64_t offset,
 	       memcmp(file->bytes + at, name, strlen(name) + 1) == 0;
 }
 
-/* Among the libraries in the dynamic section (elf(5), "Dynamic tags")? */
+/* Returns whether the library is in the dynamic section (elf(5), "Dynamic tags"). */
 static bool needs(const struct file *file, const Elf64_Phdr *dynamic, const char *library)
 {
 	Elf64_Dyn entry;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which threads share memory: kMAF's affinity matrix (section 3.2) as a heat map. */
+/* Threads that share memory: kMAF's communication matrix (section 3.2) as a heat map. */
 #include <math.h>
 
 #include "axis.h"
@@ -26,7 +26,7 @@ static struct nm_axis axis_of(const struct nm_picture *picture)
 		axis.high = fmax(axis.high, mean);
 	}
 	axis.log = axis.high / axis.low > 10;
-	/* Almost the same is to look so. */
+	/* Similar values must look similar. */
 	if (!axis.log)
 		axis.low = 0;
 	return axis;
@@ -47,7 +47,7 @@ static void put_cell(const struct nm_picture *picture, const struct nm_axis *axi
 		threads->items[a].id, threads->items[b].id, nm_html_amount(mean, text));
 }
 
-/* Lines where another process begins, and thread ids as far as there is room. */
+/* Draws lines between processes, and thread ids as far as there is room. */
 static void put_rows(const struct nm_pick *threads, FILE *out)
 {
 	double side = 100.0 / (double)threads->count;
@@ -68,7 +68,7 @@ static void put_rows(const struct nm_pick *threads, FILE *out)
 	}
 }
 
-/* Which rows are whose. */
+/* Lists the rows of each process. */
 static void put_owners(const struct nm_picture *picture, FILE *out)
 {
 	const struct nm_pick *threads = &picture->picked[NM_PICKED_MATRIX];

@@ -10,7 +10,7 @@
 
 /* ---- values ---- */
 
-/* 1, 2 or 5 times a power of ten, at least so much. */
+/* Returns 1, 2 or 5 times a power of ten, at least as large as the argument. */
 static double round_step(double least)
 {
 	double power = pow(10, floor(log10(least)));
@@ -63,7 +63,8 @@ static size_t add_tick(const struct nm_axis *axis, double value, size_t count, d
 	return count;
 }
 
-/* So many of the values 1, 2 (or 3) and 5 times a power of ten, for each `apart`th power. */
+/* Returns `parts` of the values 1, 2 (or 3) and 5 times a power of ten, for every power that is a
+ * multiple of `apart`. */
 static size_t log_parts(const struct nm_axis *axis, size_t parts, int apart, double *ret)
 {
 	static const double factors[][3] = {{1}, {1, 3}, {1, 2, 5}};

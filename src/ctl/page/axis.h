@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Axes and the frame of a plot. A plot is as wide as its place: lengths across are in per cent,
- * those down and the size of text in pixels, so that it is read on a phone as on a desk.
+ * Axes and the frame of a plot. A plot has the width of the page: horizontal lengths are in per
+ * cent, vertical ones and text sizes in pixels, so that it is readable on small and large screens.
  */
 #ifndef NM_REPORT_AXIS_H
 #define NM_REPORT_AXIS_H
@@ -12,44 +12,45 @@
 #include <stdio.h>
 
 #define NM_AXIS_TICKS_MOST 12U
-#define NM_SHADES 7U /* of what is told by a colour's depth: classes h0 to h6 */
-#define NM_HUES 8U   /* of nodes: classes n0 to n7, then again from the first */
+#define NM_SHADES 7U /* of a color scale: classes h0 to h6 */
+#define NM_HUES 8U   /* of nodes: classes n0 to n7, repeated */
 
 struct nm_axis {
-	double low, high; /* log: above 0 */
+	double low, high; /* above 0 if log */
 	bool log;
 };
 
-/* Grows the axis to a whole step around the values, and never to nothing. */
+/* Extends the axis to a whole step around the values; never leaves it empty. */
 void nm_axis_fit(struct nm_axis *axis);
-/* Where a value is on it, within [0, 1]. */
+/* Returns the position of a value, within [0, 1]. */
 double nm_axis_at(const struct nm_axis *axis, double value);
-/* Round values on it, `most` at most (and at most NM_AXIS_TICKS_MOST). */
+/* Returns at most `most` (and NM_AXIS_TICKS_MOST) round values. */
 size_t nm_axis_ticks(const struct nm_axis *axis, size_t most, double *ret);
-/* The same of time: whole seconds, minutes, hours. */
+/* The same for time: whole seconds, minutes, hours. */
 size_t nm_axis_times(double span_s, size_t most, double *ret);
-/* Which of NM_SHADES: deeper for more. */
+/* Returns one of NM_SHADES, deeper for larger values. */
 unsigned nm_axis_shade(const struct nm_axis *axis, double value);
 
 /* ---- parts of a page ---- */
 
 void nm_section_open(FILE *out, const char *id, const char *title);
 void nm_section_close(FILE *out);
-/* What would be here, and why it is not: a sentence of ours. */
+/* Writes why a part is missing, as a literal sentence. */
 void nm_absent(FILE *out, const char *why);
-/* "… and 12 more threads", or nothing. */
+/* Writes "… and 12 more threads", or nothing. */
 void nm_more(FILE *out, uint64_t more, const char *one, const char *several);
 
-/* Until nm_plot_close(); `height` is that of the plot's inside, `says` what it shows, in words of
- * ours. */
+/*
+ * Opens a plot until nm_plot_close(). `height` is the inner height, `says` a literal description.
+ */
 void nm_plot_open(FILE *out, unsigned height, const char *says);
 void nm_plot_close(FILE *out);
-/* Lines across the plot and their labels; above it stands what they measure. */
+/* Draw lines across the plot with their labels, and the quantity above. */
 void nm_plot_up(FILE *out, const struct nm_axis *axis, unsigned height);
 void nm_plot_across(FILE *out, const struct nm_axis *axis, unsigned height);
 void nm_plot_time(FILE *out, double span_s, unsigned height);
 
-/* A legend's items go between. */
+/* The items of a legend are written in between. */
 void nm_legend_open(FILE *out);
 void nm_legend_close(FILE *out);
 void nm_legend_nodes(FILE *out, unsigned nr_nodes);

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A file may say anything: figures beyond these are none. */
+/* A file may contain any values: those outside these limits are ignored. */
 #define SANE_LEAST 1e-9
 #define SANE_MOST 1e18
 #define INTERVAL_S_MOST 86400.0
-/* Being there at all, beside CPU time. */
+/* Value of the presence, in addition to CPU time. */
 #define PRESENCE_S 1e-6
 
 double nm_census_sane(double value)
@@ -42,8 +42,9 @@ static int drop_half(struct nm_seen_table *table)
 	return r;
 }
 
-/* An id that was given to another process meanwhile is another thread. -ERANGE: no kernel gives
- * such an id. */
+/*
+ * An id that was reused by another process is another thread. Returns -ERANGE for an impossible id.
+ */
 static int find_or_add(struct nm_seen_table *table, uint32_t id, uint32_t pid, struct nm_seen **ret)
 {
 	uint32_t at = nm_tidmap_get(table->by_id, id);
@@ -82,7 +83,7 @@ static void see_interval(struct nm_census *census, const struct nm_recorded_inte
 	census->intervals++;
 }
 
-/* Ids that no kernel gives are nobody's. */
+/* Impossible ids are ignored. */
 static int see_thread(struct nm_census *census, const struct nm_recorded_thread *thread)
 {
 	struct nm_seen *known, *process;
@@ -116,7 +117,7 @@ static int see_process(struct nm_census *census, const struct nm_recorded_proces
 	return 0;
 }
 
-/* Of threads that were seen. */
+/* Only for threads that were found. */
 static void see_pair(struct nm_census *census, const struct nm_recorded_pair *pair)
 {
 	const uint32_t tids[] = {pair->a, pair->b};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The last decisions in words, and the signs of verdicts. */
+/* The last decisions as text, and the marks of verdicts. */
 #include <string.h>
 
 #include "axis.h"
@@ -45,7 +45,7 @@ void nm_show_mark_key(unsigned state, FILE *out)
 		state, nm_state_name(state));
 }
 
-/* ---- in words ---- */
+/* ---- text ---- */
 
 static void put_place(int node, FILE *out)
 {
@@ -65,7 +65,7 @@ static void put_node(const struct nm_shown_decision *deed, unsigned i, FILE *out
 	put_place(deed->to[i], out);
 }
 
-/* What the journal was told; where that is not in the recording, what can be told without. */
+/* Writes the text of the journal; if it is not in the recording, a shorter description. */
 static void put_said(const struct nm_picture *picture, const struct nm_shown_decision *deed,
 		     FILE *out)
 {
@@ -104,7 +104,7 @@ static void put_decision(const struct nm_picture *picture, const struct nm_shown
 	nm_html(out, "</td></tr>\n");
 }
 
-/* Why others were not moved, as far as there were any. */
+/* Writes why other proposals were rejected, if there were any. */
 static void put_stopped(const struct nm_picture *picture, FILE *out)
 {
 	const struct nm_recorded_proposals *sums = &picture->stopped;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much pages belong to one node (kMAF, figure 2): a histogram for each process. */
+/* The exclusivity of pages (kMAF, figure 2): a histogram per process. */
 #include <math.h>
 
 #include "axis.h"
@@ -13,7 +13,7 @@ static double share_at(const struct nm_exclusivity *sums, unsigned step)
 	return sums->pages ? 100.0 * (double)sums->histogram[step] / (double)sums->pages : 0;
 }
 
-/* The same for all, so that they compare. */
+/* The same axis for all, so that they can be compared. */
 static struct nm_axis axis_of(const struct nm_picture *picture)
 {
 	double most = 0;

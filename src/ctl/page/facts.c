@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a recording is of, and how it went in a few figures. */
+/* The subject of a recording, and its result as a few values. */
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -87,9 +87,9 @@ static void put_watched(const struct nm_picture *picture, FILE *out)
 			     "counters, at least in part</dd>\n");
 }
 
-/* ---- figures ---- */
+/* ---- values ---- */
 
-/* Of the first and of the last tenth of what is known. */
+/* Over the first and the last 10 % of the known bins. */
 static double share_in(const struct nm_picture *picture, unsigned from, unsigned to)
 {
 	struct nm_mean all = {0};

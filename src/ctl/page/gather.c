@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Second reading of a recording: figures of what was picked. */
+/* Second pass over a recording: collects values of the selected threads and processes. */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static int see_start(struct nm_picture *picture, const struct nm_recorded_start 
 	return r;
 }
 
-/* A recording begins before what is sampled is opened. */
+/* A recording begins before the source is opened. */
 static int see_source(struct nm_picture *picture, const struct nm_recorded_source *source)
 {
 	if (!source->open || picture->source)
@@ -64,7 +64,7 @@ static void see_interval(struct nm_picture *picture, const struct nm_recorded_in
 	picture->now_s = (double)since_ns / 1e9;
 	picture->length_s = nm_census_seconds(about);
 	picture->by_locality |= about->by_locality;
-	/* The end belongs to the next one. */
+	/* The end belongs to the next bin. */
 	double before_s = picture->now_s * (1 - 1e-9);
 	picture->first_bin = bin_at(picture, picture->now_s - picture->length_s);
 	picture->last_bin = bin_at(picture, before_s);
@@ -185,7 +185,7 @@ static void see_processes(struct nm_picture *picture, const struct nm_recorded *
 	}
 }
 
-/* Pairs name threads alone; whose they are is what the census met last. */
+/* Pairs contain only thread ids; the process is the last one that the first pass found. */
 static int sharing_index(const struct nm_picture *picture, uint32_t tid)
 {
 	const struct nm_seen *thread = nm_seen_find(&picture->census->threads, tid);
@@ -219,7 +219,7 @@ static void see_proposals(struct nm_picture *picture, const struct nm_recorded_p
 	sums->stopped_by_mask += about->stopped_by_mask;
 }
 
-/* Ids count up; where a file says otherwise, it is left out. */
+/* Ids are ascending; decisions that violate this are omitted. */
 static int add_decision(struct nm_picture *picture, const struct nm_shown_decision *deed,
 			uint64_t *skip)
 {
@@ -289,7 +289,7 @@ static bool has_line(const char *text, const char *start)
 	return false;
 }
 
-/* First the journal is told what was done, then the verdict; what leases do is told between. */
+/* The first entry is the decision, and the verdict follows; events of leases are in between. */
 static int see_entry(struct nm_picture *picture, const struct nm_recorded_entry *entry)
 {
 	uint64_t reported_from =

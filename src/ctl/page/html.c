@@ -37,10 +37,8 @@ static const char *reference_of(uint32_t code)
 	}
 }
 
-/*
- * Beside what XML 1.0 forbids (section 2.2) also what steers the reading direction: names are shown
- * as they are, in the order they have.
- */
+/* Excludes characters that XML 1.0 forbids (section 2.2), and those that change the reading
+ * direction, so that names are shown in their original order. */
 static bool is_shown(uint32_t code)
 {
 	if (code < 0x20)

@@ -1,33 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Text of a page. Markup is ours and literal: only numbers go into it by a format; every other
- * text goes through nm_html_text() or nm_html_say(), which leave no markup in it.
- */
+/* Output of a page. Markup is literal, and only numbers are formatted into it. All other text is
+ * written by nm_html_text() or nm_html_say(), which escape markup. */
 #ifndef NM_REPORT_HTML_H
 #define NM_REPORT_HTML_H
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* Markup, with numbers and words of ours. */
+/* Writes markup, with numbers and literal words. */
 void nm_html(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Anybody's text (length bytes), in an element or an attribute's value: what HTML or XML would take
- * for markup is escaped, and what is no character that both can hold is shown as U+FFFD. */
+/* Writes arbitrary text (length bytes) in an element or an attribute's value: characters with a
+ * meaning in HTML or XML are escaped, and characters not allowed in both become U+FFFD. */
 void nm_html_text(FILE *out, const char *text, size_t length);
 
-/* The same of a formatted text. */
+/* Writes formatted text in the same way. */
 void nm_html_say(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define NM_AMOUNT_SIZE 24
 
-/* "950", "1.2 k", "34 M": three digits at most, and a unit prefix; "–" where it is no number. */
+/* Returns "950", "1.2 k", "34 M": at most three digits, and a unit prefix; "–" for NaN. */
 const char *nm_html_amount(double value, char ret[static NM_AMOUNT_SIZE]);
 
-/* Since the beginning: "12.5 s", "3:07", "2:03:07". */
+/* Returns the time since the beginning: "12.5 s", "3:07", "2:03:07". */
 const char *nm_html_time(double seconds, char ret[static NM_AMOUNT_SIZE]);
 
-/* "thread" or "threads", as there are so many. */
+/* Returns "thread" or "threads", depending on the count. */
 const char *nm_html_many(uint64_t count, const char *one, const char *several);
 
 #endif

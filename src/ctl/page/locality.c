@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The share of accesses that are local, over time. */
+/* The local access ratio over time. */
 #include "axis.h"
 #include "html.h"
 #include "plots.h"
@@ -16,7 +16,7 @@ static double share_of(const struct nm_mean *bin)
 	return bin->sum / bin->weight;
 }
 
-/* From bin to bin of a run without gaps; in thousandths of the plot, which is stretched. */
+/* Draws a line over consecutive bins; in 1/1000 of the plot, which is stretched. */
 static unsigned put_run(const struct nm_mean *bins, unsigned from, const char *class, FILE *out)
 {
 	unsigned to = from;
@@ -25,7 +25,7 @@ static unsigned put_run(const struct nm_mean *bins, unsigned from, const char *c
 	nm_html(out, "<polyline class=\"%s\" points=\"", class);
 	for (unsigned i = from; i < to; i++) {
 		double y = 1000 - 1000 * share_of(&bins[i]);
-		/* Not those within a straight line. */
+		/* Points within a straight line are omitted. */
 		if (i > from && i + 1 < to && bins[i - 1].sum == bins[i].sum &&
 		    bins[i + 1].sum == bins[i].sum && bins[i - 1].weight == bins[i].weight &&
 		    bins[i + 1].weight == bins[i].weight)
@@ -54,7 +54,7 @@ static void put_line(const struct nm_mean *bins, const char *class, FILE *out)
 			i = put_run(bins, i, class, out);
 }
 
-/* Classes of processes' lines. */
+/* CSS classes of the lines of processes. */
 static const char *const classes[] = {"line p0", "line p1", "line p2", "line p3"};
 
 static const struct nm_mean *line_of(const struct nm_picture *picture, size_t i)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* On which nodes the sampled pages are: over time, and of each process. */
+/* Distribution of the sampled pages over nodes: over time, and per process. */
 #include <math.h>
 #include <string.h>
 

@@ -10,7 +10,7 @@ static const size_t most_picked[NM_PICKED_KINDS] = {
 	[NM_PICKED_LINES] = 4,	  [NM_PICKED_SPACES] = 6,
 };
 
-/* How much there is to show; 0: nothing. */
+/* Returns the weight for the selection; 0: no data. */
 static double weight_of(enum nm_picked what, const struct nm_seen *seen)
 {
 	switch (what) {
@@ -58,7 +58,7 @@ static int compare_items(const void *a, const void *b, void *context)
 	return compare_key(&items[*(const uint32_t *)a], other->id, other->pid);
 }
 
-/* Threads that share stand beside others of their process. */
+/* Groups communicating threads by process. */
 static int compare_owners(const void *a, const void *b)
 {
 	const struct nm_seen *one = a, *other = b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page's sections, each a plot or why there is none. */
+/* The sections of the page: each is a plot, or the reason for its absence. */
 #ifndef NM_REPORT_PLOTS_H
 #define NM_REPORT_PLOTS_H
 
@@ -15,7 +15,8 @@ void nm_show_pages(const struct nm_picture *picture, FILE *out);
 void nm_show_decisions(const struct nm_picture *picture, FILE *out);
 void nm_show_config(const struct nm_picture *picture, FILE *out);
 
-/* Signs of what became of a decision: their shapes, once a page; a legend's item; a word. */
+/* Marks for the states of decisions: their shapes, written once per page; an item of the legend; a
+ * name. */
 void nm_show_marks(FILE *out);
 void nm_show_mark_key(unsigned state, FILE *out);
 const char *nm_state_name(unsigned state);

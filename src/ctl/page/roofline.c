@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The 3DyRM roofline (lbma-imar2, section 3): operations against their intensity, both logarithmic,
- * with the latency of accesses as the colour. The roofs themselves are the machine's, which a
- * recording does not hold: the diagonals are traffic, as a scale.
+ * The 3DyRM roofline (lbma-imar2, section 3): operations over their intensity, both logarithmic,
+ * with the latency of accesses as color. The roofs are properties of the machine, which a recording
+ * does not contain; the diagonals show traffic as a scale.
  */
 #include <math.h>
 
@@ -12,7 +12,7 @@
 
 #define HEIGHT 340U
 #define DOT_LEAST 3.5
-#define DOT_GROWS 4.5 /* for a whole CPU */
+#define DOT_GROWS 4.5 /* growth for a whole CPU */
 
 struct roofline {
 	struct nm_axis intensity, operations, latency;
@@ -58,7 +58,7 @@ static void heed(struct roofline *roofline, const struct nm_roof *roof)
 	take_in(&roofline->latency, spot.latency);
 }
 
-/* Almost the same latency is to look so: from end to end it is twice as long at least. */
+/* Similar latencies must look similar: the range covers at least a factor of two. */
 static void widen(struct nm_axis *latency)
 {
 	double middle = sqrt(latency->low * latency->high);
@@ -97,7 +97,7 @@ static void put_diagonal(const struct roofline *roofline, double traffic, FILE *
 		return;
 	nm_html(out, "<line class=\"roof\" x1=\"%.2f%%\" y1=\"%.1f\" x2=\"%.2f%%\" y2=\"%.1f\"/>\n",
 		100 * x1, y1, 100 * x2, y2);
-	/* Those that leave by the top have their label to the left of it, the others above. */
+	/* Diagonals that end at the top have their label at the left, the others above. */
 	if (x2 > 0.25 || y2 > 1)
 		nm_html(out,
 			"<text class=\"scale end\" x=\"%.2f%%\" dx=\"-8\" "
@@ -117,7 +117,7 @@ static void put_diagonals(const struct roofline *roofline, FILE *out)
 
 /* ---- threads ---- */
 
-/* Where it went in time, to the end with a dot; in thousandths of the plot, which is stretched. */
+/* The path over time, which ends with a dot; in 1/1000 of the plot, which is stretched. */
 static void put_trail(const struct roofline *roofline, const struct nm_roof *steps, FILE *out)
 {
 	unsigned count = 0;

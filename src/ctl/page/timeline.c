@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where threads ran, and the decisions on them. */
+/* The nodes on which threads ran, and the decisions about them. */
 #include <string.h>
 
 #include "axis.h"
@@ -8,15 +8,15 @@
 
 #define ROW 18U
 #define BAR 12U
-#define LABEL_SHARE 0.07 /* a bar so wide has its node's number in it */
-#define SLOTS 60U	 /* of time: decisions on a thread within one share a mark */
+#define LABEL_SHARE 0.07 /* minimum width of a bar with a label */
+#define SLOTS 60U	 /* of time: decisions on a thread within one slot share a mark */
 
 struct slot {
 	unsigned count, states[NM_DEED_STATES];
 	const struct nm_shown_decision *last;
 };
 
-/* ---- where it ran ---- */
+/* ---- nodes of a thread ---- */
 
 static void put_bar(const struct nm_picture *picture, unsigned row, unsigned from, unsigned to,
 		    unsigned node, FILE *out)
@@ -71,7 +71,7 @@ static void put_words(const struct slot *slot, FILE *out)
 			nm_html(out, " %u %s", slot->states[state], nm_state_name(state));
 }
 
-/* Of a thread; NULL: those about pages. */
+/* For one thread; NULL: decisions about pages. */
 static void put_marks(const struct nm_picture *picture, const struct nm_seen *thread, unsigned row,
 		      FILE *out)
 {
@@ -106,7 +106,7 @@ static bool has_page_deeds(const struct nm_picture *picture)
 	return false;
 }
 
-/* Threads that are not on the plot. */
+/* Counts decisions on threads that are not on the plot. */
 static uint64_t deeds_elsewhere(const struct nm_picture *picture)
 {
 	const struct nm_pick *tracks = &picture->picked[NM_PICKED_TRACKS];
@@ -121,7 +121,7 @@ static uint64_t deeds_elsewhere(const struct nm_picture *picture)
 	return count;
 }
 
-/* ---- together ---- */
+/* ---- section ---- */
 
 static void put_names(const struct nm_picture *picture, bool pages, FILE *out)
 {

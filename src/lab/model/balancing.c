@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernel.numa_balancing, as kernel/sched/fair.c of Linux 6.1 has it: hinting faults by scans that
- * back off, pages that follow two faults from one node, preferred nodes, and tasks that move or
- * swap to them. What it costs is charged as what pages_move() costs, to the thread that faults.
- * Left out: that group faults are weighted by how active nodes are, and the traffic of the copies.
+ * kernel.numa_balancing, as in kernel/sched/fair.c of Linux 6.1: hinting faults by scans with
+ * back-off, pages that move after two faults from one node, preferred nodes, and tasks that move or
+ * swap to them. Its cost is charged, like that of pages_move(), to the thread that faults. Not
+ * modelled: the weighting of group faults by the activity of nodes, and the traffic of the copies.
  */
 #include <math.h>
 #include <string.h>
 
 #include "model.h"
 
-/* numa_balancing_scan_delay_ms, _period_min_ms, _period_max_ms; MAX_SCAN_WINDOW: MB a second. */
+/* numa_balancing_scan_delay_ms, _period_min_ms, _period_max_ms; MAX_SCAN_WINDOW: MB per second. */
 #define SCAN_DELAY_S 1.0
 #define PASS_LEAST_S 1.0
 #define PASS_MOST_S 60.0
@@ -18,12 +18,13 @@
 /* NUMA_PERIOD_SLOTS, NUMA_PERIOD_THRESHOLD */
 #define SLOTS 10.0
 #define THRESHOLD 7.0
-#define EARLY_PASSES 4	    /* in which a thread's own pages follow at once */
-#define RETRY_S 1.0	    /* numa_migrate_retry: at most a second */
+#define EARLY_PASSES 4	    /* number of passes in which a thread's own pages follow at once */
+#define RETRY_S 1.0	    /* numa_migrate_retry: at most one second */
 #define SMALL_GAIN 0.03	    /* SMALLIMP, 30 of 1000 */
 #define SWAP_WITHIN 15 / 16 /* of a gain, between threads of one group: hysteresis */
-#define IMBALANCE 0.25 /* of a node's CPUs may be busy before others have to be (imb_numa_nr) */
-#define FAULT_S 1e-6   /* a minor fault: an estimate */
+#define IMBALANCE 0.25 /* share of a node's CPUs that may be busy before others must be
+		        * (imb_numa_nr) */
+#define FAULT_S 1e-6   /* cost of a minor fault: an estimate */
 
 /* ---- faults ---- */
 
@@ -123,7 +124,7 @@ static int preferred_of(const struct nm_sim *sim, const struct nm_sim_task *task
 	return preferred;
 }
 
-/* task_numa_placement(): after each pass half of what was known is forgotten. */
+/* task_numa_placement(): after each pass the counts are halved. */
 static void end_pass(struct nm_sim *sim, struct nm_sim_process *process)
 {
 	process->passes++;
@@ -157,7 +158,7 @@ static int scan(struct nm_sim *sim, struct nm_sim_process *process, double step_
 
 /* ---- tasks ---- */
 
-/* The share of what a task, or its group, touches. */
+/* Returns the share of the accesses of a task, or of its group, to the node. */
 static double weight(const struct nm_sim *sim, const struct nm_sim_task *task, int node, bool group)
 {
 	double sum = 0;
@@ -190,11 +191,11 @@ static bool may_leave_uneven(const struct nm_sim *sim, int from, int to)
 
 struct choice {
 	int cpu;		   /* -1: none */
-	struct nm_sim_task *other; /* who comes here in exchange; NULL: the CPU is idle */
+	struct nm_sim_task *other; /* swap partner; NULL: the CPU is idle */
 	double gain;
 };
 
-/* task_numa_compare(): a swap is worth the gains of both. */
+/* task_numa_compare(): a swap counts the gains of both. */
 static void consider_swap(const struct nm_sim *sim, struct nm_sim_task *task,
 			  struct nm_sim_task *other, struct choice *best)
 {
@@ -228,7 +229,7 @@ static struct choice find_place(const struct nm_sim *sim, struct nm_sim_task *ta
 	return best;
 }
 
-/* task_numa_migrate(): the preferred node first, else whichever gains. */
+/* task_numa_migrate(): the preferred node first, then any node with a gain. */
 static void migrate(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	int here = nm_sim_node_of(sim, task->cpu), cpu = task->cpu;
@@ -261,7 +262,7 @@ int nm_sim_balance_memory(struct nm_sim *sim, double step_s)
 	int r = 0;
 	for (size_t i = 0; i < sim->nr_processes && r == 0; i++) {
 		struct nm_sim_process *process = sim->processes[i];
-		/* Memory with a policy of its owner's is left alone. */
+		/* Memory with a policy set by its owner is not moved. */
 		if (process->user->placement != NM_SIM_PLACE_SYSTEM ||
 		    sim->now_s < process->started_s + SCAN_DELAY_S)
 			continue;

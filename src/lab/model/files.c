@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of /proc and /sys, as far as they are read (proc(5)). */
+/* Files of /proc and /sys that are read (proc(5)). */
 #include "files.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static void put(struct nm_sim_text *text, const char *format, ...)
 		text->length += (size_t)written;
 }
 
-/* ---- of the machine ---- */
+/* ---- files of the machine ---- */
 
 static void write_cpu_times(const struct nm_sim *sim, struct nm_sim_text *text)
 {
@@ -46,7 +46,7 @@ static int write_online(const struct nm_sim *sim, struct nm_sim_text *text)
 	return 0;
 }
 
-/* Nothing is fragmented: all that is free is free in blocks of 2 MiB, order 9. */
+/* Memory is not fragmented: all free memory is in blocks of 2 MiB, order 9. */
 static void write_buddyinfo(const struct nm_sim *sim, struct nm_sim_text *text)
 {
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
@@ -103,7 +103,7 @@ int nm_sim_write_root(const struct nm_sim *sim, const char *path, struct nm_sim_
 	return -ENOENT;
 }
 
-/* ---- of threads ---- */
+/* ---- files of threads ---- */
 
 static uint64_t resident_kb(const struct nm_sim_process *process)
 {
@@ -122,7 +122,7 @@ static void write_stat(const struct nm_sim_task *task, struct nm_sim_text *text)
 	    nm_sim_start_ticks(process), task->cpu);
 }
 
-/* Users are numbered from 1000 on. */
+/* User ids begin at 1000. */
 static void write_status(const struct nm_sim *sim, const struct nm_sim_task *task,
 			 struct nm_sim_text *text)
 {
@@ -149,7 +149,7 @@ int nm_sim_write_thread(const struct nm_sim *sim, const struct nm_sim_task *task
 	return -ENOENT;
 }
 
-/* ---- of a process's memory: one mapping ---- */
+/* ---- memory of a process: one mapping ---- */
 
 static const char *policy_of(const struct nm_sim_process *process)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Cache-aware scheduling as proposed for Linux (version 4, April 2026), without its limit on the
- * resident set (llc_balancing/aggr_tolerance at its highest): threads of a process gather under the
- * last-level cache where most of them run, if it has a core for each and is not half busy.
+ * resident set (llc_balancing/aggr_tolerance at its highest value): threads of a process gather
+ * under the last-level cache where most of them run, if it has a core for each and is less than 50
+ * % busy.
  */
 #include <string.h>
 
 #include "model.h"
 
-#define CLEARLY 2U    /* times as many threads, to prefer another cache */
-#define BUSY_MOST 0.5 /* of the cache's CPUs, for one more to come: llc_balancing/overaggr_pct */
+#define CLEARLY 2U    /* factor of threads by which another cache must exceed the preferred one */
+#define BUSY_MOST 0.5 /* share of the cache's CPUs that may be busy to accept one more thread:
+		       * llc_balancing/overaggr_pct */
 
 static int cache_of(const struct nm_sim *sim, int cpu)
 {
@@ -41,7 +43,7 @@ static int preferred_cache(const struct nm_sim *sim, const struct nm_sim_process
 	return best;
 }
 
-/* An idle CPU under the cache, or -1: none, or the cache is busy enough. */
+/* Returns an idle CPU under the cache; -1: none, or the cache is too busy. */
 static int room_under(const struct nm_sim *sim, const struct nm_sim_task *task, int cache)
 {
 	unsigned cpus = 0, busy = 0;
@@ -82,7 +84,7 @@ static void gather(struct nm_sim *sim, struct nm_sim_process *process)
 		int cpu = room_under(sim, task, process->cache);
 		if (cpu >= 0)
 			nm_sim_move(sim, task, cpu);
-		return; /* one at a time, as the load balancer comes round */
+		return; /* one at a time, like the load balancer */
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Users begin programs, programs run threads, and all end. */
+/* The life of users, programs and threads. */
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ void nm_sim_process_free(struct nm_sim_process *process)
 }
 NM_DEFINE_CLEANUP(struct nm_sim_process, nm_sim_process_free);
 
-/* Every block has a page at least. */
+/* Every block has at least one page. */
 static size_t pages_of(const struct nm_sim_program *program)
 {
 	size_t pages = (size_t)(program->footprint_mb * 1024 / program->page_kb);
@@ -54,7 +54,7 @@ static int process_new(const struct nm_sim *sim, const struct nm_sim_program *pr
 	return 0;
 }
 
-/* numactl's and the oracle's masks are there from the start, as their owner set them. */
+/* The affinities of numactl and of the oracle are set from the start, as by their owner. */
 static int bind_task(const struct nm_sim *sim, struct nm_sim_task *task)
 {
 	const struct nm_sim_process *process = task->process;
@@ -62,7 +62,8 @@ static int bind_task(const struct nm_sim *sim, struct nm_sim_task *task)
 	unsigned nodes = sim->nr_run_nodes;
 	unsigned width = process->user->width ? process->user->width : nodes;
 	unsigned part = (unsigned)((uint64_t)task->block * width / process->program->threads);
-	/* Where one's blocks do not come out even, the next user's begin at the next node. */
+	/* If the blocks of a user do not divide evenly, those of the next user begin at the next
+	 * node. */
 	size_t first = node >= 0 ? (size_t)node : process->user_index;
 	if (process->user->placement == NM_SIM_PLACE_ORACLE && nodes > 0)
 		node = (int)sim->run_nodes[(part + first) % nodes];
@@ -110,7 +111,7 @@ static int start_thread(struct nm_sim *sim, struct nm_sim_task *task)
 	return nm_sim_note_event(sim, NM_TASK_FORK, task);
 }
 
-/* All threads of the team go on from one count, when the last of them has slept. */
+/* All threads of the team continue from one count, when the last of them has woken up. */
 static void wake_team(struct nm_sim_process *process, size_t phase)
 {
 	double most_total = 0, wake_s = 0;
@@ -127,7 +128,7 @@ static void wake_team(struct nm_sim_process *process, size_t phase)
 	}
 }
 
-/* Begins a phase once no thread executes one any more. */
+/* Begins a phase when no thread executes the previous one any more. */
 static int begin_phase(struct nm_sim *sim, struct nm_sim_process *process, size_t phase)
 {
 	double touched = process->program->phases[phase].touched;
@@ -233,7 +234,9 @@ static void end_program(struct nm_sim *sim, struct nm_sim_process *process)
 	nm_sim_process_free(process);
 }
 
-/* The first thread executes each phase; those that take no part in the last one end with it. */
+/*
+ * The first thread executes each phase; threads that do not take part in the last one end with it.
+ */
 static bool all_ended(const struct nm_sim_process *process)
 {
 	return process->tasks[0].ended && is_between_phases(process);
@@ -251,9 +254,10 @@ void nm_sim_end_programs(struct nm_sim *sim)
 	sim->nr_processes = kept;
 }
 
-/* ---- look-ups ---- */
+/* ---- lookups ---- */
 
-/* Numbers ascend, and a process has those of its threads: the last that is not above. */
+/* Numbers are ascending, and a process has the numbers of its threads: returns the last process
+ * that is not above. */
 static struct nm_sim_process *process_with(const struct nm_sim *sim, uint32_t tid)
 {
 	size_t low = 0, high = sim->nr_processes;

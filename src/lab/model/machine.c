@@ -10,42 +10,50 @@
 enum shape { RING, MESH };
 
 /*
- * Where the figures are from: latencies of idle machines and sustained bandwidths, measured by
- * others on machines like these with Intel MLC where nothing else is said.
+ * Sources of the values: latencies of idle machines and sustained bandwidths, measured by others on
+ * machines like these, with Intel MLC unless another tool is named.
  *
- * ring-4x10: 4 x Xeon E5-4620 v4 in a ring, one memory channel a node (LBMA/IMAR2 paper, section
- * 5). Latency: 80 and 140 ns, as two-socket Broadwell (74 to 77, 85/136); a lone thread's rates in
- * table 1 of the paper are in that ratio (triad 11.3 to 6.4 GB/s), so that latency bounds them, and
- * fall over the second hop to 0.83 (copy) and 0.93 (triad): 150 to 169 ns, taken as 160.
- *   Channel: the same table has 10.4 GB/s copied and 11.3 in the triad: with the lines read before
- *   they are written 15.6 and 15.1, of 17.1 that DDR4-2133 has; taken as 15.3.
- *   Link: QPI of 8 GT/s has 16 GB/s each way; two of 9.6 GT/s, 38.4 GB/s, carry 15 to 16 across
- *   sockets of Broadwell in MLC, snoops included: 0.42 of that would be 6.7. Table 1 of the paper
- * has 7.4 GB/s copied over one hop by one thread, which is as much again inwards: 7.5.
+ * ring-4x10: 4 x Xeon E5-4620 v4 in a ring, one memory channel per node (LBMA/IMAR2 paper, section
+ * 5).
+ *
+ *   Latency: 80 and 140 ns, as two-socket Broadwell (74 to 77, 85/136). The rates of a single
+ *   thread in table 1 of the paper have the same ratio (triad 11.3 to 6.4 GB/s), so that latency
+ *   limits them, and fall over the second hop to 0.83 (copy) and 0.93 (triad): 150 to 169 ns,
+ *   taken as 160.
+ *
+ *   Channel: the same table has 10.4 GB/s for copy and 11.3 for triad: including the lines read
+ *   before they are written 15.6 and 15.1, of 17.1 that DDR4-2133 has; taken as 15.3.
+ *
+ *   Link: QPI with 8 GT/s has 16 GB/s in each direction. Two links with 9.6 GT/s, 38.4 GB/s,
+ *   carry 15 to 16 between sockets of Broadwell in MLC, including snoops: the same share of 16,
+ *   0.42, would be 6.7. Table 1 of the paper has 7.4 GB/s copied over one hop by one thread, with the
+ *   same amount inwards: 7.5.
  *
  * mesh-4x20: 4 x Xeon Gold 6248, fully connected. Two-socket Cascade Lake: 81 and 141 ns, 208 GB/s
- * of three reads to a write, 104 a node; 34.3 GB/s over two UPI links: 17 for the one of each pair.
+ * with three reads per write, 104 per node; 34.3 GB/s over two UPI links: 17 for the single link of
+ * each pair.
  *
  * x7550-4x8: 4 x Xeon X7550. 160 ns local (X7560, AnandTech 3648); 230 remote, by the ratio of
  * E7-4800 (135 to 197 ns, Intel's blog). Four DDR3-1066 channels behind buffers: 17 GB/s, an
- * estimate; QPI of 6.4 GT/s: 12.8 GB/s each way.
+ * estimate; QPI with 6.4 GT/s: 12.8 GB/s in each direction.
  *
  * e5620-2x4: 2 x Xeon E5620, kMLB's machine (its table 2). 85 and 137 ns as later two-socket
- * machines; three channels of DDR3-1066: 18 GB/s, and QPI of 5.86 GT/s: 11.7 GB/s; estimates.
+ * machines; three channels of DDR3-1066: 18 GB/s, and QPI with 5.86 GT/s: 11.7 GB/s; estimates.
  *
- * o6320-4x8: 4 x Opteron 6320 (exclusivity paper, table 4): its constant NUMA factor, 1.6, on an
- *   estimated 100 ns; 25 GB/s a node and HyperTransport of 6.4 GT/s at 16 bit, 12.8 GB/s;
+ * o6320-4x8: 4 x Opteron 6320 (exclusivity paper, table 4): its constant NUMA factor, 1.6, with an
+ * estimated 100 ns; 25 GB/s per node and HyperTransport with 6.4 GT/s at 16 bit, 12.8 GB/s;
  * estimates.
  *
- * Two busy threads of a core do 1.25 times what one does: an estimate within what Intel states.
+ * Two busy threads of a core have 1.25 times the throughput of one: an estimate within Intel's
+ * statements.
  */
 struct model {
 	struct nm_sim_model shown;
 	enum shape shape;
 	unsigned nodes, cores, smt;
-	double ghz, latency_ns[3]; /* by hops */
+	double ghz, latency_ns[3]; /* by number of hops */
 	double node_bytes_per_ns, link_bytes_per_ns;
-	unsigned distance[3]; /* what firmware tells */
+	unsigned distance[3]; /* from the firmware */
 	uint64_t llc_bytes, node_memory_bytes;
 };
 
@@ -113,8 +121,8 @@ static const struct model models[] = {
 };
 
 #define SMT_GAIN 1.25
-/* For machines of which only the topology is known: a current server's, and SLIT exaggerates (21/10
- * where 1.6 to 1.8 is measured: beyond the local distance, 0.7 of what it says). */
+/* For machines of which only the topology is known: values of a current server. SLIT exaggerates
+ * (21/10, while 1.6 to 1.8 is measured: 0.7 of the excess over the local distance). */
 #define USUAL_GHZ 2.5
 #define USUAL_LATENCY_NS 80.0
 #define USUAL_NODE_BYTES_PER_NS 100.0
@@ -168,7 +176,7 @@ static int alloc_topology(unsigned nodes, unsigned cpus, struct nm_topology **re
 	return 0;
 }
 
-/* As Linux numbers them: first one thread of each core, node after node, then the others. */
+/* In the numbering of Linux: first one thread of each core, node by node, then the others. */
 static void place_cpus(struct nm_topology *topology, unsigned smt)
 {
 	unsigned cores = topology->nr_cpus / smt;
@@ -228,8 +236,8 @@ static int alloc_machine(unsigned nodes, unsigned links, struct nm_sim_machine *
 	return 0;
 }
 
-/* Link 2k leads from node k to the next one, 2k + 1 to the one before. Over half of the ring both
- * ways are as long, and carry half each. */
+/* Link 2k leads from node k to the next one, 2k + 1 to the previous one. To the opposite node both
+ * directions are equally long, and carry 50 % each. */
 static void route_ring(struct nm_sim_machine *machine)
 {
 	unsigned nodes = machine->topology->nr_nodes;
@@ -254,7 +262,7 @@ static void route_mesh(struct nm_sim_machine *machine)
 				*share_of(machine, from, to, from * nodes + to) = 1;
 }
 
-/* One way out of each node and one in, to any other node. */
+/* One outgoing and one incoming link per node, to all other nodes. */
 static void route_ports(struct nm_sim_machine *machine)
 {
 	unsigned nodes = machine->topology->nr_nodes;
@@ -358,7 +366,7 @@ int nm_sim_machine_regular(unsigned nodes, unsigned cpus, struct nm_sim_machine 
 	return r;
 }
 
-/* ---- a copy for who loads topologies ---- */
+/* ---- copy of the topology ---- */
 
 static int copy_parts(const struct nm_topology *from, struct nm_topology *to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages: where they are put, and who accesses them. */
+/* Pages: their placement, and their accesses. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static uint64_t small_pages(const struct nm_sim_process *process)
 	return nm_sim_page_bytes(process) / SMALL_PAGE;
 }
 
-/* What the kernel keeps free on a node whose memory the page cache has filled. */
+/* Memory that the kernel keeps free on a node filled by the page cache. */
 #define KEPT_FREE_BYTES (UINT64_C(64) << 20)
 
 uint64_t nm_sim_free_bytes(const struct nm_sim *sim, unsigned node)
@@ -49,7 +49,7 @@ void nm_sim_settle_cache(struct nm_sim *sim, uint64_t most_bytes)
 	}
 }
 
-/* The last of them whose block begins no later. */
+/* Returns the last block that begins at or before the page. */
 static unsigned block_of(const struct nm_sim_process *process, size_t page)
 {
 	unsigned threads = process->program->threads;
@@ -82,9 +82,9 @@ void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t 
 }
 
 /*
- * A first touch does not wait for page cache to make way as long as a node has free memory: it
- * takes the nearest such node. If none has any, cache of the wanted node makes way; without cache,
- * the page goes there all the same.
+ * A first touch does not wait for page cache to be reclaimed while a node has free memory: it uses
+ * the nearest such node. If there is none, page cache of the wanted node is reclaimed; without page
+ * cache the page is allocated there anyway.
  */
 static unsigned with_room(struct nm_sim *sim, unsigned wanted, uint64_t bytes)
 {
@@ -125,7 +125,7 @@ static unsigned wanted_node(const struct nm_sim *sim, const struct nm_sim_proces
 	return (unsigned)nm_sim_node_of(sim, process->tasks[toucher].cpu);
 }
 
-/* Memory that is bound to its node waits for page cache to make way. */
+/* Memory bound to its node waits for page cache to be reclaimed. */
 static unsigned node_for(struct nm_sim *sim, const struct nm_sim_process *process, size_t page)
 {
 	unsigned wanted = wanted_node(sim, process, page);
@@ -167,7 +167,7 @@ void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process)
 			take(sim, process, page);
 }
 
-/* ---- who accesses what ---- */
+/* ---- accesses ---- */
 
 static void add_block(const struct nm_sim *sim, const struct nm_sim_task *task, unsigned block,
 		      double part)
@@ -233,7 +233,7 @@ size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task)
 	return draw_of_block(rng, task, block_of(process, page));
 }
 
-/* Who touches a page next, by chance. */
+/* Selects the next thread to access a page at random. */
 struct nm_sim_task *nm_sim_draw_accessor(struct nm_sim *sim, struct nm_sim_process *process,
 					 size_t page)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of the model share. */
+/* Definitions shared by the files of the model. */
 #ifndef NM_SIM_MODEL_H
 #define NM_SIM_MODEL_H
 
@@ -9,15 +9,15 @@
 #include "numa-migrd/rng.h"
 #include "numa-migrd/sim.h"
 
-#define NM_SIM_BOOT_S 1000.0 /* the machine has been up for so long when it begins */
-/* Where few machines come to; up to PID_MAX_LIMIT (proc(5)). */
+#define NM_SIM_BOOT_S 1000.0 /* uptime of the machine at the start */
+/* Numbers that few machines reach; up to PID_MAX_LIMIT (proc(5)). */
 #define NM_SIM_FIRST_PID 3000000U
 #define NM_SIM_LAST_PID 4194303U
 #define NM_SIM_FIRST_ADDRESS 0x7f0000000000ULL
 #define NM_SIM_UNTOUCHED UINT8_MAX
 #define NM_SIM_TICKS_PER_S 100.0 /* USER_HZ */
 #define NM_SIM_LINE_BYTES 64.0
-/* Bytes copied for pages that move, by any cause: their users wait meanwhile. */
+/* Rate of copying pages for any reason; their users wait meanwhile. */
 #define NM_SIM_MOVE_BYTES_PER_S 1e9
 
 enum { NM_SIM_DUE_RUN, NM_SIM_DUE_ACCESS, NM_SIM_DUE_KINDS };
@@ -27,26 +27,28 @@ struct nm_sim_process;
 struct nm_sim_task {
 	struct nm_sim_process *process;
 	uint32_t tid;
-	unsigned block; /* of the process's pages that is its own */
+	unsigned block; /* its own block of the process's pages */
 	int cpu;
 	hwloc_bitmap_t mask; /* NULL: every CPU */
-	bool ended;	     /* or has not begun yet */
+	bool ended;	     /* or not started yet */
 	bool waits;	     /* for the other threads of the phase, or takes no part in it */
 	size_t phase;
-	double done, total;    /* 10^9 instructions: in this phase, and all that barriers count */
-	double wake_s, lost_s; /* asleep until then; to be made up for after a move */
-	double duty;	       /* share of the last step that no barrier was waited for */
-	double rate;	       /* of this step, in instructions per ns */
+	double done, total; /* 10^9 instructions: in this phase, and all that count for barriers */
+	double wake_s, lost_s; /* end of its sleep; time lost by a move, to be made up for */
+	double duty;	       /* share of the last step without waiting at a barrier */
+	double rate;	       /* in this step, in instructions per ns */
 	double did;	       /* 10^9 instructions in this step */
-	double cpu_share;      /* of its CPU, in this step */
-	double core_share;     /* of what its core executes while it has the CPU */
+	double cpu_share;      /* share of its CPU in this step */
+	double core_share;     /* share of its core's execution rate while it has the CPU */
 	double latency_ns, bytes_per_ns;
-	double *mix; /* by node */
-	/* For kernel.numa_balancing, by node: hinting faults of earlier passes, and of this one. */
+	double *mix; /* per node */
+	/*
+	 * For kernel.numa_balancing, per node: hinting faults of earlier passes, and of this one.
+	 */
 	double *faults, *found;
-	int preferred; /* node, or -1 */
+	int preferred; /* node; -1: none */
 	double due[NM_SIM_DUE_KINDS];
-	uint64_t run_ns, delay_ns, seen_ns; /* seen: of run_ns, by samples */
+	uint64_t run_ns, delay_ns, seen_ns; /* seen_ns: part of run_ns that was sampled */
 };
 
 struct nm_sim_process {
@@ -59,43 +61,44 @@ struct nm_sim_process {
 	double *mixes; /* of all tasks, and their faults */
 	size_t nr_pages, nr_touched;
 	double touched;	    /* share of each block */
-	uint8_t *home;	    /* of each page, node index, or NM_SIM_UNTOUCHED */
-	uint32_t *block_on; /* pages by block and node */
-	uint64_t *on;	    /* pages by node */
-	/* kernel.numa_balancing: where it goes on; who faulted last, plus 1, and where. */
+	uint8_t *home;	    /* per page: node index, or NM_SIM_UNTOUCHED */
+	uint32_t *block_on; /* number of pages per block and node */
+	uint64_t *on;	    /* number of pages per node */
+	/* kernel.numa_balancing: position of the scan; block of the last thread to fault, plus 1,
+	 * and its node. */
 	size_t scanned;
 	uint32_t *last_block;
 	uint8_t *last_node;
 	unsigned passes;
 	double scan_due, pass_s, retry_s;
-	int cache; /* preferred by cache-aware scheduling, or -1 */
-	/* Faults since the last pass: by others than the last time and by the same; remote and
+	int cache; /* preferred by cache-aware scheduling; -1: none */
+	/* Faults since the last pass: by another thread than before and by the same; remote and
 	 * local. */
 	double faults[2], places[2];
 };
 
 struct nm_sim_user_state {
-	size_t next; /* program */
+	size_t next; /* next program */
 	double due_s, computing_s;
 	struct nm_sim_process *running; /* NULL: idle, or done */
 	bool done;
 };
 
 struct nm_sim_handle {
-	uint32_t pid, tid; /* 0: free */
-	char *text;	   /* of a file that is read in pieces; NULL: a directory */
+	uint32_t pid, tid; /* 0: not used */
+	char *text;	   /* contents of a file that is read in pieces; NULL: a directory */
 	size_t length, at;
 };
 
 struct nm_sim {
 	struct nm_platform platform;
-	struct nm_memory_answer answers[64]; /* to questions, until they are taken */
+	struct nm_memory_answer answers[64]; /* to queries, until they are fetched */
 	bool answered[64];
 	const struct nm_sim_machine *machine;
 	const struct nm_sim_workload *workload;
 	struct nm_sim_options options;
 	unsigned nr_nodes, nr_cpus, nr_cores;
-	struct nm_rng rng, sampler; /* what is sampled changes nothing of what happens */
+	struct nm_rng rng, sampler; /* separate, so that sampling does not change the simulation */
 	double now_s;
 	uint32_t next_pid;
 	struct nm_sim_user_state *users;
@@ -103,15 +106,15 @@ struct nm_sim {
 	size_t nr_processes, processes_capacity;
 	struct nm_sim_task **live; /* all threads that have not ended, ascending tid */
 	size_t nr_live, live_capacity;
-	bool *open_cpus;	      /* to threads without an affinity */
-	int *near_node;		      /* by CPU: whose memory it has, or takes where it has none */
-	unsigned *run_nodes;	      /* those with usable CPUs, ascending */
+	bool *open_cpus;	      /* CPUs that threads without an affinity may use */
+	int *near_node; /* per CPU: node whose memory is local, or is used if there is none */
+	unsigned *run_nodes;	      /* nodes with usable CPUs, ascending */
 	unsigned nr_run_nodes;
-	unsigned *nr_runnable, *nr_core_runnable; /* runnable threads */
-	double *busy_s;		      /* by CPU */
-	uint64_t *node_pages;	      /* of 4 KiB that processes use, by node */
-	uint64_t *cache_bytes;	      /* of clean page cache, by node */
-	double *queue_ns;	      /* wait at each controller, then at each link */
+	unsigned *nr_runnable, *nr_core_runnable; /* number of runnable threads */
+	double *busy_s;		      /* per CPU */
+	uint64_t *node_pages;	      /* per node: pages of 4 KiB in use by processes */
+	uint64_t *cache_bytes;	      /* per node: clean page cache */
+	double *queue_ns;	      /* waiting time at each controller, then at each link */
 	double *flow, *pair_flow, *path_ns, *excess;
 	struct nm_sample *samples;
 	size_t nr_samples, samples_capacity;
@@ -120,7 +123,7 @@ struct nm_sim {
 	struct nm_source_status status;
 	struct nm_sim_handle *handles;
 	size_t nr_handles, handles_capacity;
-	size_t first_free_handle; /* none below it is free */
+	size_t first_free_handle; /* all below it are in use */
 	struct nm_sim_figures figures;
 	uint64_t digest;
 };
@@ -166,37 +169,37 @@ static inline uint64_t nm_sim_page_bytes(const struct nm_sim_process *process)
 	return (uint64_t)process->program->page_kb * 1024;
 }
 
-/* Threads that execute a phase: the first ones. */
+/* Returns the number of threads that execute a phase, which are the first ones. */
 static inline unsigned nm_sim_team(const struct nm_sim_process *process, size_t phase)
 {
 	unsigned team = process->program->phases[phase].threads, all = process->program->threads;
 	return team > 0 && team < all ? team : all;
 }
 
-/* machine.c; -ENOMEM. */
+/* In machine.c. Returns 0 or -ENOMEM. */
 int nm_sim_copy_topology(const struct nm_topology *from, struct nm_topology **ret);
 
 /* ---- life.c: users, processes and threads ---- */
 
-/* Begins what is due. -ENOMEM. */
+/* Starts programs that are due. Returns 0 or -ENOMEM. */
 int nm_sim_begin_programs(struct nm_sim *sim);
-/* Ends what is done. */
+/* Ends programs that are complete. */
 void nm_sim_end_programs(struct nm_sim *sim);
 void nm_sim_process_free(struct nm_sim_process *process);
 struct nm_sim_process *nm_sim_find_process(const struct nm_sim *sim, uint32_t pid);
 struct nm_sim_task *nm_sim_find_task(const struct nm_sim *sim, uint32_t tid);
 
-/* ---- schedule.c: the operating system's scheduler, which sees CPUs and no memory ---- */
+/* ---- schedule.c: the scheduler, which considers CPUs but not memory ---- */
 
 void nm_sim_count_runnable(struct nm_sim *sim);
 bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, int cpu);
 void nm_sim_place(struct nm_sim *sim, struct nm_sim_task *task);
 void nm_sim_move(struct nm_sim *sim, struct nm_sim_task *task, int cpu);
 void nm_sim_schedule(struct nm_sim *sim);
-/* A CPU of the node that nobody uses and the task may, of an idle core if there is one; or -1. */
+/* Returns an unused CPU of the node that the task may use, if possible of an idle core; or -1. */
 int nm_sim_idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int node);
 
-/* ---- memory.c: where pages are ---- */
+/* ---- memory.c: location of pages ---- */
 
 /* Threads write the pages up to this share of each block. */
 void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process, double share);
@@ -204,42 +207,44 @@ void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process);
 void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t page,
 		     unsigned node);
 uint64_t nm_sim_free_bytes(const struct nm_sim *sim, unsigned node);
-/* Page cache makes way for a page that is migrated to the node. False: it is full without any. */
+/* Reclaims page cache for a page that is migrated to the node. Returns false if the node is full
+ * without any. */
 bool nm_sim_make_room(struct nm_sim *sim, unsigned node, uint64_t bytes);
-/* kernel.numa_balancing leaves the high watermark free, and reclaims nothing. */
+/* Returns whether kernel.numa_balancing may move pages to the node: it keeps the high watermark
+ * free, and reclaims nothing. */
 bool nm_sim_may_balance_to(const struct nm_sim *sim, unsigned node, uint64_t bytes);
-/* Cache makes way for the little that is kept free, at once (kswapd), or fills what is free beyond
- * it by as many bytes at most. */
+/* Reclaims page cache at once (kswapd) down to the memory that is kept free, or fills free memory
+ * beyond that with at most most_bytes of page cache. */
 void nm_sim_settle_cache(struct nm_sim *sim, uint64_t most_bytes);
 void nm_sim_mix(const struct nm_sim *sim, struct nm_sim_task *task);
-/* A page that the task accesses, by chance. */
+/* Returns a random page that the task accesses. */
 size_t nm_sim_draw_page(struct nm_rng *rng, const struct nm_sim_task *task);
-/* A thread that accesses the page, by chance. */
+/* Returns a random thread that accesses the page. */
 struct nm_sim_task *nm_sim_draw_accessor(struct nm_sim *sim, struct nm_sim_process *process,
 					 size_t page);
 
 /* ---- gather.c: cache-aware scheduling ---- */
 
 void nm_sim_gather(struct nm_sim *sim);
-/* It runs under the cache that its process prefers. */
+/* Returns whether the task runs under the cache that its process prefers. */
 bool nm_sim_is_gathered(const struct nm_sim *sim, const struct nm_sim_task *task);
 
 /* ---- balancing.c: kernel.numa_balancing ---- */
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int nm_sim_balance_memory(struct nm_sim *sim, double step_s);
 
-/* ---- physics.c: how fast everybody is ---- */
+/* ---- physics.c: speed of threads ---- */
 
 void nm_sim_work(struct nm_sim *sim, double step_s);
-/* Threads that have done a phase go on to the next, or end; once samples are taken of what they
- * did. */
+/* Moves threads that have completed a phase to the next one, or ends them; called after their work
+ * was sampled. */
 void nm_sim_go_on(struct nm_sim *sim, double step_s);
 
-/* ---- observe.c: what counters see ---- */
+/* ---- observe.c: samples ---- */
 
 int nm_sim_observe(struct nm_sim *sim);
-/* Without a PMU, faults of kernel.numa_balancing are all that is seen of accesses. -ENOMEM. */
+/* Without a PMU, only faults of kernel.numa_balancing show accesses. Returns 0 or -ENOMEM. */
 int nm_sim_sample_fault(struct nm_sim *sim, const struct nm_sim_task *task, size_t page);
 int nm_sim_note_event(struct nm_sim *sim, enum nm_task_event_kind kind,
 		      const struct nm_sim_task *task);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a processor with PEBS would sample: runs, accesses with latency, and amounts. */
+/* The samples of a processor with PEBS: runs, accesses with latency, and amounts. */
 #include <math.h>
 #include <string.h>
 
 #include "model.h"
 
-#define NOISE 0.2	  /* of a single latency, to both sides */
+#define NOISE 0.2	  /* relative error of a single latency, in both directions */
 #define SMALL_PAGE 4096U
 
 static int keep(struct nm_sim *sim, const struct nm_sample *sample)
@@ -34,7 +34,7 @@ int nm_sim_note_event(struct nm_sim *sim, enum nm_task_event_kind kind,
 	return 0;
 }
 
-/* How many of what comes so often fall into this step. */
+/* Returns how many events with this rate occur in this step. */
 static unsigned due(struct nm_sim_task *task, int kind, double more)
 {
 	task->due[kind] += more;
@@ -63,7 +63,7 @@ static int sample_run(struct nm_sim *sim, struct nm_sim_task *task)
 	return r;
 }
 
-/* In a second a page is used where the program is just then: all who use it meet there. */
+/* The part of a page in use changes every second, and is the same for all threads that use it. */
 static uint64_t address_of(struct nm_sim *sim, const struct nm_sim_process *process, size_t page)
 {
 	uint64_t parts = nm_sim_page_bytes(process) / SMALL_PAGE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ops table on the model: as much of /proc and /sys as is read, masks, and pages. */
+/* The operations table on the model: the files of /proc and /sys that are read, CPU affinities, and
+ * pages. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -161,7 +162,7 @@ static int list_directory(struct nm_platform *platform, int directory, const cha
 	return -ENOENT;
 }
 
-/* ---- what control groups would say: there are none ---- */
+/* ---- cgroups: there are none ---- */
 
 static ssize_t read_attribute(struct nm_platform *platform, int directory, const char *name,
 			      void *buffer, size_t size)
@@ -177,7 +178,7 @@ static int owner(struct nm_platform *platform, int directory, struct nm_owner *r
 	return 0;
 }
 
-/* ---- masks ---- */
+/* ---- CPU affinities ---- */
 
 static int affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
 {
@@ -190,7 +191,7 @@ static int affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t 
 		       : 0;
 }
 
-/* The thread goes when it is looked at next, as the kernel's migration thread would have it. */
+/* The thread moves when it is scheduled next, as the kernel's migration thread would do. */
 static int affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
 {
 	struct nm_sim *sim = sim_of(platform);
@@ -214,7 +215,7 @@ static int affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bit
 
 /* ---- pages ---- */
 
-/* The page's number, or a negative errno as move_pages(2) gives. */
+/* Returns the index of the page, or a negative errno as for move_pages(2). */
 static ssize_t page_at(const struct nm_sim_process *process, uint64_t address)
 {
 	if (address < NM_SIM_FIRST_ADDRESS)
@@ -284,7 +285,7 @@ static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ti
 	return where(sim, process, ret->count, ret->addresses, ret->nodes);
 }
 
-/* All threads of the process wait for a page under way, each for its part of them. */
+/* All threads of the process share the time of waiting for pages that move. */
 static void charge(struct nm_sim_process *process, double bytes)
 {
 	unsigned team = nm_sim_team(process, process->tasks[0].phase);
@@ -355,7 +356,7 @@ static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, ch
 	return read_some(platform, fd, buffer, size);
 }
 
-/* ---- questions: answered at once ---- */
+/* ---- queries: answered at once ---- */
 
 static int answer_where(const struct nm_sim *sim, const struct nm_memory_query *question,
 			struct nm_memory_answer *ret)
@@ -380,7 +381,7 @@ static int answer_numa_maps(const struct nm_sim *sim, const struct nm_memory_que
 		       : -ESRCH;
 }
 
-/* One page of every N. */
+/* Returns one page in N. */
 static int answer_pages(const struct nm_sim *sim, const struct nm_memory_query *question,
 			struct nm_memory_answer *ret)
 {
@@ -411,7 +412,7 @@ static int answer(struct nm_sim *sim, const struct nm_memory_query *question,
 	return -EOPNOTSUPP;
 }
 
-/* A ticket is a place among the answers, from 1. */
+/* A ticket is an index into the answers, from 1. */
 static int ask(struct nm_platform *platform, const struct nm_memory_query *question,
 	       uint64_t *ret_ticket)
 {
@@ -444,7 +445,7 @@ static void forget(struct nm_platform *platform, uint64_t ticket)
 	(void)take(platform, ticket, &unwanted);
 }
 
-/* ---- what a model has none of ---- */
+/* ---- operations that the model does not support ---- */
 
 static int clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
 {
@@ -460,7 +461,7 @@ static int numa_balancing_set(struct nm_platform *platform, int value)
 	return 0;
 }
 
-/* Events are opened nowhere: samples come by nm_sim_feed(). */
+/* Events cannot be opened: samples come from nm_sim_feed(). */
 const struct nm_platform_ops nm_sim_ops = {
 	.now_ns = now_ns,
 	.open_directory = open_directory,

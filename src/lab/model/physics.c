@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast everybody is. A thread executes and waits for memory, several accesses at once
- * (overlap); controllers and links have queues that grow until what they carry is what they
- * sustain: closed loops, as threads that wait ask for less.
+ * Computes the speed of each thread. A thread executes and waits for memory, with several
+ * outstanding accesses (overlap). Controllers and links have queues that grow until the traffic
+ * equals the sustained bandwidth: a closed loop, because waiting threads make fewer requests.
  */
 #include <math.h>
 #include <string.h>
 
 #include "model.h"
 
-#define ROUNDS 6  /* towards the balance of a step; from one step to the next little changes */
-#define FULL 0.95 /* of what is sustained, from where on the queue grows without bound */
-/* Of the lines read so many are written back, too: MLC's 2:1 to 3:1 mixes. */
+#define ROUNDS 6  /* iterations per step; changes between steps are small */
+#define FULL 0.95 /* share of the sustained bandwidth from which the queue grows without bound */
+/* Share of the lines read that are also written back: the 2:1 to 3:1 mixes of MLC. */
 #define WRITE_BACK 0.3
 
 /*
- * What waiting adds at a share of the sustained bandwidth, in ns: loaded latency of a Xeon Platinum
- * 8269CY by Intel MLC (79 ns idle, 85 at 18 %, 95 at 45 %, 131 at 87 %); Broadwell's has the same
- * shape.
+ * Additional waiting time at a share of the sustained bandwidth, in ns: loaded latency of a Xeon
+ * Platinum 8269CY by Intel MLC (79 ns idle, 85 at 18 %, 95 at 45 %, 131 at 87 %); Broadwell's has
+ * the same shape.
  */
 static const struct {
 	double share, wait_ns;
@@ -56,7 +56,7 @@ static double line_traffic(void)
 
 /* ---- latencies ---- */
 
-/* Of a thread on a node to memory on another; data comes from there to here. */
+/* Latency of a thread on one node to memory on another; data flows from there to here. */
 static void find_paths(struct nm_sim *sim)
 {
 	unsigned nodes = sim->nr_nodes;
@@ -80,7 +80,8 @@ static void find_rate(const struct nm_sim *sim, struct nm_sim_task *task)
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		latency += task->mix[k] * path[k];
 	task->latency_ns = latency;
-	/* A core's two threads share what it executes; who waits for memory takes nothing of it. */
+	/* The two threads of a core share its execution rate; a thread that waits for memory uses
+	 * none of it. */
 	double ns = phase->cpi / sim->machine->ghz / task->core_share +
 		    nm_sim_phase_of(task)->misses_per_kilo / 1000 * latency / phase->overlap;
 	task->rate = task->cpu_share / ns;
@@ -95,7 +96,7 @@ static void add_flow(const struct nm_sim *sim, const struct nm_sim_task *task, d
 		flow[k] += lines_per_ns * line_traffic() * task->mix[k];
 }
 
-/* By pairs of nodes → by controllers and links. */
+/* Converts flows between nodes to flows through controllers and links. */
 static void find_flows(struct nm_sim *sim)
 {
 	unsigned nodes = sim->nr_nodes;
@@ -116,8 +117,8 @@ static void clear_flows(struct nm_sim *sim)
 }
 
 /*
- * Towards where the queue is as long as it makes itself. At a full resource rates answer to its
- * wait no more than in proportion, so that growing by less than the excess does not overshoot.
+ * Moves the queue towards the length that it causes. At a full resource, rates respond to its
+ * waiting time at most proportionally, so that growth by less than the excess does not overshoot.
  */
 static void settle_queue(double *queue_ns, double share)
 {
@@ -144,7 +145,7 @@ static void settle(struct nm_sim *sim)
 		settle_queue(&sim->queue_ns[r], sim->flow[r] / sustained(sim, r));
 }
 
-/* ---- what is done ---- */
+/* ---- progress ---- */
 
 static void find_share(const struct nm_sim *sim, struct nm_sim_task *task)
 {
@@ -154,7 +155,7 @@ static void find_share(const struct nm_sim *sim, struct nm_sim_task *task)
 	task->cpu_share = nm_sim_is_awake(sim, task) ? 1.0 / on_cpu : 0;
 }
 
-/* The slowest thread's work; those that have ended or wait hold nobody up. */
+/* Returns the progress of the slowest thread; threads that have ended or wait do not count. */
 static double slowest(const struct nm_sim_process *process)
 {
 	double least = INFINITY;
@@ -168,7 +169,7 @@ static void find_done(struct nm_sim_task *task, double step_s, double barrier)
 {
 	const struct nm_sim_phase *phase = nm_sim_phase_of(task);
 	double lost = fmin(task->lost_s, step_s);
-	double could = task->rate * (step_s - lost); /* 10^9 a second is one a nanosecond */
+	double could = task->rate * (step_s - lost); /* 10^9 per second is one per nanosecond */
 	double most = phase->giga - task->done;
 	task->lost_s -= lost;
 	if (phase->period_giga > 0)
@@ -182,7 +183,8 @@ static double lines_of(const struct nm_sim_task *task, double step_s)
 	return task->did * nm_sim_phase_of(task)->misses_per_kilo / 1000 / step_s;
 }
 
-/* How many times over the fullest part of the way is used, from a node's memory to another. */
+/* Returns the utilization of the busiest part of the path from one node's memory to another node,
+ * at least 1. */
 static double excess_between(const struct nm_sim *sim, unsigned here, unsigned there)
 {
 	const double *parts = route(sim, there, here);
@@ -202,7 +204,7 @@ static void find_excess(struct nm_sim *sim)
 			sim->excess[here * nodes + there] = excess_between(sim, here, there);
 }
 
-/* What would be more than a controller or a link sustains is left for later. */
+/* Work that would exceed the bandwidth of a controller or a link is postponed. */
 static void hold_to_bandwidth(struct nm_sim *sim, double step_s)
 {
 	clear_flows(sim);
@@ -235,9 +237,10 @@ static void note_use(struct nm_sim *sim, double step_s)
 	}
 }
 
-/* ---- what it means for the thread ---- */
+/* ---- effects on threads ---- */
 
-/* Threads meet before a phase that others execute, or for which more memory is written. */
+/* Threads wait for each other before a phase that other threads execute, or that writes more
+ * memory. */
 static bool meets_before(const struct nm_sim_process *process, size_t phase)
 {
 	const struct nm_sim_phase *phases = process->program->phases;

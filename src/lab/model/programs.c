@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Built-in programs: what is known of the NAS Parallel Benchmarks, class C (DC: B), and a few
- * patterns. */
+/* Built-in programs: the known properties of the NAS Parallel Benchmarks, class C (DC: B), and a
+ * few patterns. */
 #include <stdio.h>
 #include <string.h>
 
 #include "numa-migrd/sim.h"
 
 /*
- * Two kinds of figures. What the programs do is estimated from what is known of them: how they
- * divide their arrays (kMAF paper, figures 1 and 2: SP, BT and LU share with neighbours and have
- * exclusive pages; CG, UA and IS read what others write; EP shares nothing), footprints (NAS-99-011
- * and the programs' own output), and how their times stand to each other (LBMA/IMAR2 paper,
- * section 6.1: EP 24 s, IS 3 s, SP the longest). Fitted to table 3 of that paper, server ct1, are a
- * factor on all instructions (its baseline at idle 0), twice the misses and overlap of the three
- * that stream (CG, IS, SP), and 0.6 of the overlap of the others. Nothing is fitted to any other
- * table.
+ * There are two kinds of values. The behaviour of the programs is estimated from published
+ * properties: the distribution of their arrays (kMAF paper, figures 1 and 2: SP, BT and LU share
+ * with neighbours and have exclusive pages; CG, UA and IS read what other threads write; EP shares
+ * nothing), footprints (NAS-99-011 and the programs' own output), and the ratios of their run times
+ * (LBMA/IMAR2 paper, section 6.1: EP 24 s, IS 3 s, SP the longest). Three values are fitted to
+ * table 3 of that paper, server ct1: a factor on all instructions (its baseline at idle 0), twice
+ * the misses and overlap of the three streaming programs (CG, IS, SP), and 0.6 of the overlap of
+ * the others. Nothing is fitted to any other table.
  */
 /* clang-format off */
 static const struct {
@@ -33,7 +33,7 @@ static const struct {
 	{"lu", 5610, 0.60, 0.5, 1.4, 5, 2.4, 0.10, 0.04, 650, 25, NM_SIM_TOUCH_OWN},
 	{"sp", 4810, 0.60, 0.5, 1.6, 24, 12, 0.08, 0.06, 800, 13, NM_SIM_TOUCH_OWN},
 	{"ua", 4270, 0.70, 0.4, 1.2, 6, 2.4, 0.06, 0.14, 500, 23, NM_SIM_TOUCH_OWN},
-	/* Patterns: each thread its own block and endless work. */
+	/* Patterns: each thread has its own block and endless work. */
 	{"stream", 400, 0.50, 0.3, 4.0, 25.0, 8.0, 0.00, 0.00, 2048, 0, NM_SIM_TOUCH_OWN},
 	{"stencil", 2000, 0.60, 0.5, 4.0, 10.0, 6.0, 0.20, 0.00, 2048, 10, NM_SIM_TOUCH_OWN},
 	{"table", 1000, 0.80, 0.0, 1.0, 8.0, 2.0, 0.00, 1.00, 4096, 0, NM_SIM_TOUCH_MASTER},

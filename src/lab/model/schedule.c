@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A scheduler like Linux's in what matters here: it evens out CPUs, keeps masks, and sees no
- * memory. */
+/* A scheduler that resembles Linux in the relevant aspects: it balances CPUs, respects affinities,
+ * and ignores memory. */
 #include <string.h>
 
 #include "model.h"
 
 #define FAR_PULL                                                                                   \
-	0.5	     /* chance in a step that an idle CPU of another node takes a waiting thread   \
-		      */
-#define TRIES 2	     /* CPUs that a queueing thread is compared with in a step */
-#define COLD_S 0.003 /* lost by a thread whose caches stay behind on another node */
+	/* Probability per step that an idle CPU of another node pulls a waiting thread. */
+	0.5
+#define TRIES 2	     /* CPUs with which a queueing thread is compared per step */
+#define COLD_S 0.003 /* time lost by a thread that leaves its caches on another node */
 
 bool nm_sim_may_run(const struct nm_sim *sim, const struct nm_sim_task *task, int cpu)
 {
@@ -36,7 +36,7 @@ static unsigned *core_runnable_of(struct nm_sim *sim, int cpu)
 	return &sim->nr_core_runnable[sim->machine->topology->cpus[cpu].core];
 }
 
-/* Fewest on the CPU, then fewest on its core; any of those. */
+/* Prefers the fewest threads on the CPU, then the fewest on its core; random among equal ones. */
 static int emptiest(struct nm_sim *sim, const struct nm_sim_task *task)
 {
 	uint64_t best_key = UINT64_MAX;
@@ -96,7 +96,7 @@ int nm_sim_idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int
 	return found;
 }
 
-/* Compared with some others, as the balancer's domains come round. */
+/* Compares the CPU with some others, as the domains of the load balancer do in turn. */
 static void even_out(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
@@ -118,10 +118,8 @@ static int idle_anywhere(struct nm_sim *sim, const struct nm_sim_task *task)
 	return cpu;
 }
 
-/*
- * Where masks are in the way of who queues, another that may leave does, and makes room: what Linux
- * calls an imbalanced group.
- */
+/* If affinities prevent a queueing thread from moving, another thread that may leave makes room:
+ * Linux calls this an imbalanced group. */
 static int make_room(struct nm_sim *sim, const struct nm_sim_task *task)
 {
 	int home = nm_sim_node_of(sim, task->cpu);
@@ -155,7 +153,7 @@ static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool som
 		even_out(sim, task);
 }
 
-/* The kernel's balancing keeps tasks on their preferred node while nobody waits
+/* The kernel's balancing keeps tasks on their preferred node while no task waits
  * (migrate_degrades_locality()), and its cache-aware scheduling under their preferred cache. */
 static bool is_kept(const struct nm_sim *sim, const struct nm_sim_task *task, int cpu)
 {
@@ -166,9 +164,9 @@ static bool is_kept(const struct nm_sim *sim, const struct nm_sim_task *task, in
 }
 
 /*
- * Though its CPU is its own a thread is put elsewhere: other work (kernel threads, interrupts, the
- * ends of other programs) has it wait, and another CPU pulls it. To any CPU that is emptier, or in
- * another's place.
+ * A thread is moved although its CPU is its own: other activity (kernel threads, interrupts, exits
+ * of other programs) makes it wait, and another CPU pulls it; either to a less loaded CPU, or in a
+ * swap with another thread.
  */
 static void wander(struct nm_sim *sim, struct nm_sim_task *task)
 {

@@ -11,12 +11,12 @@
 #define STEP_S 0.1
 #define MEMORY_PERIOD 500000.0
 #define RUN_SAMPLE_S 0.01
-#define CACHE_FILL_BYTES_PER_S 1e8 /* on each node: what a busy server reads; a guess */
+#define CACHE_FILL_BYTES_PER_S 1e8 /* on each node: read rate of a busy server; an estimate */
 #define MOST_SAMPLES_S 200.0
 
 static void leave_alone(struct nm_platform *platform)
 {
-	(void)platform; /* the model outlives the users of its ops */
+	(void)platform; /* the model outlives the users of its operations */
 }
 
 static unsigned count_cores(const struct nm_topology *topology)
@@ -53,10 +53,8 @@ static int alloc_parts(struct nm_sim *sim)
 	return 0;
 }
 
-/*
- * A CPU whose own node is offline, or has no memory, is told no node. It takes memory like its
- * neighbours under the last-level cache; where those have none either, from the first node.
- */
+/* A CPU whose node is offline or has no memory has no node. It uses the memory of its neighbours
+ * under the last-level cache or, if these have none either, of the first node. */
 static int near_node_of(const struct nm_topology *topology, unsigned cpu)
 {
 	if (topology->cpus[cpu].node >= 0)
@@ -98,7 +96,7 @@ static void begin(struct nm_sim *sim)
 	}
 	nm_sim_settle_cache(sim, UINT64_MAX);
 	sim->status = (struct nm_source_status){.runs = true,
-						.accesses = true, /* page faults are */
+						.accesses = true, /* page faults are available */
 						.memory = pmu ? NM_MEMORY_PEBS : NM_MEMORY_NONE,
 						.has_instructions = pmu,
 						.has_flops = pmu,

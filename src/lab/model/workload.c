@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Workload files: libconfig text → users, programs, phases; or where and why not. */
+/* Parses workload files: libconfig text with users, programs and phases. Errors contain place and
+ * reason. */
 #include <libconfig.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,12 +20,12 @@ struct reader {
 	size_t error_size;
 };
 
-/* A number of a structure: where it is and what it may be. */
+/* A number in a structure: its offset and its bounds. */
 struct number {
 	const char *name;
 	size_t offset;
 	double least, most;
-	bool whole; /* an unsigned; else a double */
+	bool whole; /* an unsigned; otherwise a double */
 };
 
 static const struct number phase_numbers[] = {
@@ -100,7 +101,7 @@ static int take_number(const struct reader *reader, const struct number *number,
 	return 0;
 }
 
-/* 1: taken; 0: not of these. */
+/* Returns 1 if the value was taken, 0 if it is none of these numbers. */
 static int try_numbers(const struct reader *reader, const struct number *numbers, size_t count,
 		       const config_setting_t *value, void *object)
 {
@@ -118,7 +119,7 @@ static bool is_named(const config_setting_t *value, const char *name)
 	return strcmp(config_setting_name(value), name) == 0;
 }
 
-/* One of the words, by its place. */
+/* Returns the index of the word. */
 static int take_word(const struct reader *reader, const config_setting_t *value,
 		     const char *const *words, const char *allowed, int *ret)
 {
@@ -131,7 +132,9 @@ static int take_word(const struct reader *reader, const config_setting_t *value,
 	return wrong(reader, value, allowed);
 }
 
-/* What it could have been: the numbers, and other names before the NULL. */
+/*
+ * Reports an unknown setting with the known ones: the numbers, and the other names before the NULL.
+ */
 static int unknown(const struct reader *reader, const config_setting_t *value, const char *of,
 		   const struct number *numbers, size_t count, const char *const *others)
 {
@@ -187,8 +190,8 @@ static int read_phases(const struct reader *reader, const config_setting_t *list
 	if (!phases)
 		return out_of_memory(reader);
 	for (size_t i = 0; i < count && r == 0; i++) {
-		phases[i] = program->phases[0]; /* what is not said is as the program it is like has
-						   it */
+		phases[i] = program->phases[0]; /* settings that are missing are those of the base
+						 * program */
 		r = read_phase(reader, config_setting_get_elem(list, (unsigned)i), &phases[i]);
 	}
 	if (r < 0)
@@ -216,7 +219,7 @@ static int read_program_setting(const struct reader *reader, const config_settin
 {
 	static const char *const touches[] = {"own", "master", NULL};
 	static const char *const others[] = {"like", "name", "touch", "phases", NULL};
-	int touch = 0; /* set or not used, which not every compiler can tell */
+	int touch = 0; /* set or unused, which not every compiler can detect */
 	int r = try_numbers(reader, program_numbers, NM_ARRAY_SIZE(program_numbers), value,
 			    program);
 	if (r != 0)
@@ -364,7 +367,7 @@ static int read_user(const struct reader *reader, const config_setting_t *group,
 	return r;
 }
 
-/* ---- the whole ---- */
+/* ---- root ---- */
 
 static int read_root(const struct reader *reader, const config_setting_t *root,
 		     struct nm_sim_workload *workload)

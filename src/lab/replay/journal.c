@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of the journal: a replay tells nobody there. */
+/* Replaces the journal: a replay writes no entries. */
 #include "numa-migrd/journal.h"
 
 struct nm_journal {

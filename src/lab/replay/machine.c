@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The ops table that answers from the recording. */
+/* The operations table that answers from the recording. */
 #include <string.h>
 
 #include "replay.h"
 
-/* For whatever cannot be known: neither gone nor there. */
+/* The result for unknown files: neither present nor missing. */
 #define UNKNOWN (-EACCES)
 
 static const struct nm_platform_ops strict_ops, quiet_ops;
@@ -81,7 +81,7 @@ static ssize_t player_read_file(struct nm_platform *platform, int directory, con
 	return length;
 }
 
-/* Names are kept, as more is asked for in between. */
+/* The names are copied, because other operations happen in between. */
 static int player_list_directory(struct nm_platform *platform, int directory, const char *path,
 				 nm_name_fn each, void *context)
 {
@@ -158,7 +158,7 @@ static int player_ask(struct nm_platform *platform, const struct nm_memory_query
 	return answer ? (int)answer->result : UNKNOWN;
 }
 
-/* What was not answered with as many homes as were asked for has no meaning. */
+/* An answer with another number of nodes than was requested is invalid. */
 static int player_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
 {
 	const struct nm_recorded_answer *answer = ask(platform, "take", (int64_t)ticket, "");
@@ -201,7 +201,7 @@ static const struct nm_platform_ops strict_ops = {
 	.numa_balancing_set = player_numa_balancing_set,
 };
 
-/* ---- what is asked beside the stages, and was not recorded ---- */
+/* ---- operations outside the stages, which are not recorded ---- */
 
 static ssize_t quiet_read_file(struct nm_platform *platform, int directory, const char *path,
 			       char *buffer, size_t size)

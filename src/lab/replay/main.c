@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrd-replay: what numa-migrctl replay runs. */
+/* numa-migrd-replay, the program behind numa-migrctl replay. */
 #include <sysexits.h>
 #include <unistd.h>
 

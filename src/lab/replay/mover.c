@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of the mover and its thread: the answers that it gave. */
+/* Replaces the mover and its thread by the recorded results. */
 #include <string.h>
 
 #include "numa-migrd/batch.h"
@@ -13,7 +13,7 @@ struct nm_mover {
 	size_t nr_waiting;
 };
 
-/* NULL: the replay is over. */
+/* Returns NULL if the replay is over. */
 static const struct nm_recorded_answer *said(struct nm_mover *mover, const char *function)
 {
 	return nm_player_answer(mover->player, function, 0, "");
@@ -41,7 +41,7 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	return 0;
 }
 
-/* Here none has a thread. */
+/* The replayed mover never has a thread. */
 int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
 			    const struct nm_config *config, struct nm_mover **ret)
 {
@@ -107,7 +107,7 @@ struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
 	return take(mover, i);
 }
 
-/* It comes back when the recording says so. */
+/* The batch is returned when the recording contains it. */
 void nm_mover_drop(struct nm_mover *mover, uint32_t pid)
 {
 	(void)mover, (void)pid;

@@ -20,8 +20,7 @@ void nm_player_stop(struct nm_player *player, const char *format, ...)
 	va_end(arguments);
 }
 
-/* Entries of the journal have the time of day in them; topologies have a reader of their
- * own. */
+/* Journal entries contain the time of day; topologies have a separate reader. */
 static bool is_passed_over(const struct nm_recorded *record)
 {
 	return record->kind == NM_RECORDED_ENTRY || record->kind == NM_RECORDED_END ||
@@ -97,7 +96,7 @@ const struct nm_recorded_answer *nm_player_answer(struct nm_player *player, cons
 	return NULL;
 }
 
-/* ---- what comes out ---- */
+/* ---- outputs ---- */
 
 static void report_difference(struct nm_player *player, const struct nm_recorded *recorded,
 			      const struct nm_recorded *replayed)
@@ -126,7 +125,7 @@ static void report_difference(struct nm_player *player, const struct nm_recorded
 		       from ? "..." : "", other ? other + from : "");
 }
 
-/* Arrays by node are as long as the record says, and read as long as the machine has nodes. */
+/* Arrays by node have the length given in the record, but are read for the nodes of the machine. */
 static bool is_of_machine(struct nm_player *player, const struct nm_recorded *recorded,
 			  unsigned nr_nodes)
 {
@@ -145,7 +144,7 @@ static int check(struct nm_player *player, const struct nm_recorded *record, uns
 	bool same = false;
 	const struct nm_recorded *recorded = nm_player_peek(player);
 	if (!recorded) {
-		/* Cut off in the midst of an interval. */
+		/* Truncated within an interval. */
 		nm_player_stop(player, "%s", "");
 		return 0;
 	}

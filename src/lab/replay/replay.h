@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A recording played back to the daemon's own stages. source.c, mover.c and journal.c stand in for
- * the libraries' at link time, so that what runs in between is the production code, unchanged.
- */
+/* Plays a recording back to the daemon's own stages. source.c, mover.c and journal.c replace the
+ * libraries' files at link time, so that all other code is the unmodified production code. */
 #ifndef NM_REPLAY_H
 #define NM_REPLAY_H
 
@@ -11,17 +9,18 @@
 #include "numa-migrd/tap.h"
 
 struct nm_player {
-	const struct nm_daemon *daemon; /* that is fed; borrowed */
+	const struct nm_daemon *daemon; /* the daemon that is fed; borrowed */
 	struct nm_platform strict,
-		quiet; /* what stages of the loop get; the source and the mover */
+		/* Platforms for the stages of the main loop, and for the source and the mover. */
+		quiet;
 	struct nm_recording *stream;
 	struct nm_recorded next;
 	bool has_next;
 	bool over; /* the recording has ended, or the replay differs from it */
 	struct nm_paths paths;
-	struct nm_recording *topologies; /* the same file, for these alone */
+	struct nm_recording *topologies; /* the same file, read only for topologies */
 	uint64_t interval, intervals, samples, sent, checked;
-	char trouble[1024]; /* the first difference, or what is wrong with the file; "": none */
+	char trouble[1024]; /* the first difference, or an error in the file; "": none */
 };
 
 /* ---- run.c ---- */
@@ -31,19 +30,20 @@ struct nm_replay_request {
 	FILE *out, *err;
 };
 
-/* Returns the exit status; whatever the file holds, what is written is fit for a terminal. */
+/* Returns the exit status. The output is safe for a terminal, whatever the file contains. */
 int nm_replay_run(const struct nm_replay_request *request);
 
-/* ---- player.c: the records in their order ---- */
+/* ---- player.c: the records in order ---- */
 
-/* The next record that a replay has a use for; NULL at the end. Valid until the next call. */
+/* Returns the next record that the replay uses, or NULL at the end. Valid until the next call. */
 const struct nm_recorded *nm_player_peek(struct nm_player *player);
-/* The same if it is of the kind, and then passed; otherwise the replay is over, and told why. */
+/* Returns the next record and advances, if it is of this kind; otherwise the replay is over, with a
+ * message. */
 const struct nm_recorded *nm_player_take(struct nm_player *player, enum nm_recorded_kind kind,
 					 const char *wanted_by);
 void nm_player_stop(struct nm_player *player, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The answer to this operation; NULL: there is none. */
+/* Returns the answer to this operation, or NULL if there is none. */
 const struct nm_recorded_answer *nm_player_answer(struct nm_player *player, const char *operation,
 						  int64_t handle, const char *path);
 struct nm_record_sink nm_player_sink(struct nm_player *player);
@@ -51,7 +51,7 @@ void nm_player_clear(struct nm_player *player);
 
 /* ---- machine.c ---- */
 
-/* Fills in the player's platforms. */
+/* Initializes the platforms of the player. */
 void nm_player_machine(struct nm_player *player);
 struct nm_player *nm_player_of(struct nm_platform *platform);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A whole replay: the recorded daemon's stages, its calls in their order, and what came of it. */
+/* A complete replay: the stages of the recorded daemon, its calls in order, and the result. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -40,7 +40,7 @@ static int give_topology(void *context, struct nm_topology **ret)
 
 /* ---- the daemon ---- */
 
-/* What could reach this machine, or is only sampled by, does not matter here. */
+/* Disables settings that could affect this machine, or only matter for sampling. */
 static void tame(struct nm_config *config, bool dry_run)
 {
 	config->general.dry_run = dry_run;
@@ -70,7 +70,7 @@ static int load_config(const struct nm_replay_request *request,
 	return 0;
 }
 
-/* Processes and threads that the recorded daemon had released: its file is in the recording. */
+/* Restores the released processes and threads from the daemon's file, which is in the recording. */
 static int keep_given_back(struct nm_daemon *daemon, const struct nm_recorded_answer *given_back,
 			   char **ret_text)
 {
@@ -169,7 +169,7 @@ static void run_calls(struct nm_daemon *daemon, struct nm_player *player)
 	}
 }
 
-/* ---- the whole ---- */
+/* ---- interface ---- */
 
 static int open_recording(const struct nm_replay_request *request, struct nm_recording **ret)
 {

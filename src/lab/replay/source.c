@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In place of the rings: what they held. */
+/* Replaces the rings by the recorded samples. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int take_over(struct nm_source *source, const struct nm_recorded_source *
 	return 0;
 }
 
-/* What was said of it by now. */
+/* Updates the status from the recording. */
 static void refresh(struct nm_source *source)
 {
 	const struct nm_recorded *record = nm_player_peek(source->player);
