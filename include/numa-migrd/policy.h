@@ -49,7 +49,7 @@ struct nm_tickets {
 
 #define NM_ALTERNATIVES_MOST 8U
 
-/* A candidate move of the thread that the lottery did not choose; for `explain`. */
+/* One candidate move of a thread in the lottery; for `explain`. */
 struct nm_alternative {
 	int node_to, cpu_to; /* cpu_to is -1 for any idle CPU of the node */
 	uint32_t partner;    /* tid of the swap partner; 0: none */

@@ -251,7 +251,7 @@ static bool go_alone(struct plan *plan, size_t thread)
 }
 
 /* Finds the next thread of a cycle: one that leaves a place on `node` for the previous thread, and
- * moves to a node that is not in the cycle, or to its start. */
+ * wants to move to a node that is not in the cycle yet, or to the start of the cycle. */
 static size_t find_next(struct plan *plan, const size_t *ring, size_t length)
 {
 	int node = plan->wanted[ring[length - 1]];

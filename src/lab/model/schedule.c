@@ -5,9 +5,8 @@
 
 #include "model.h"
 
-#define FAR_PULL                                                                                   \
-	/* Probability per step that an idle CPU of another node pulls a waiting thread. */
-	0.5
+/* Probability per step that an idle CPU of another node pulls a waiting thread. */
+#define FAR_PULL 0.5
 #define TRIES 2	     /* CPUs with which a queueing thread is compared per step */
 #define COLD_S 0.003 /* time lost by a thread that leaves its caches on another node */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* numa-migrd-helper: started by systemd when somebody connects to its socket, ends when nobody
- * does. */
+/* numa-migrd-helper: systemd starts it when a client connects to its socket; it exits when no
+ * client is connected. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <pwd.h>
@@ -19,7 +19,7 @@
 #define IDLE_US (60ULL * 1000 * 1000)
 #define REMEMBERED 32
 
-/* Which failures have been told: each kind once, so that a client cannot flood the journal. */
+/* Failures that were logged, once per kind, so that a client cannot flood the journal. */
 struct failures {
 	size_t count;
 	struct {
@@ -44,7 +44,7 @@ static const char *act_name(uint32_t act)
 	}
 }
 
-/* Which events a machine has is found out by trying, and the daemon says what is missing. */
+/* The daemon finds out by trials which events a machine has, and reports missing ones itself. */
 static bool is_expected(uint32_t act, int error)
 {
 	return act == NM_HELPER_OPEN_EVENT &&

@@ -18,18 +18,19 @@
 
 struct client {
 	struct nm_helper_server *server;
-	sd_event_source *source; /* owns the connection; NULL: a free place */
+	sd_event_source *source; /* owns the connection; NULL: not used */
 	uint64_t number;	 /* in order of arrival */
 	pid_t pid;
-	uint64_t start_ticks; /* 0: unknown, and then it is nobody */
+	uint64_t start_ticks; /* 0: not known; the client then matches no process */
 };
 
 struct nm_helper_server {
 	struct nm_helper_server_options options;
 	sd_event_source *listener, *idle;
 	uint64_t arrivals;
-	struct client *balancing_owner; /* who changed the sysctl last */
-	struct nm_helper_rate rate; /* of all clients together: a new connection brings nothing */
+	struct client *balancing_owner; /* client that last changed the sysctl */
+	struct nm_helper_rate rate; /* shared by all clients, so that a new connection does not
+				     * raise the budget */
 	struct client clients[NM_HELPER_CLIENTS_MAX];
 };
 
@@ -71,7 +72,7 @@ static void client_close(struct client *client)
 
 /* ---- requests ---- */
 
-/* The event's descriptor, and its leader's where it has one. */
+/* Attaches the event's descriptor, and its leader's if it has one. */
 static void attach_fds(struct msghdr *message, const struct nm_event_fds *fds)
 {
 	size_t size = fds->leader < 0 ? sizeof(fds->event) : sizeof(*fds);
@@ -84,7 +85,7 @@ static void attach_fds(struct msghdr *message, const struct nm_event_fds *fds)
 	message->msg_controllen = CMSG_SPACE(size);
 }
 
-/* A client that does not fetch its replies is not waited for. */
+/* Does not wait for a client that does not read its replies. */
 static int send_reply(int socket, int result, const struct nm_event_fds *fds)
 {
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION, .result = result};
@@ -120,10 +121,8 @@ static int serve(struct client *client, int socket, const struct nm_helper_reque
 	return send_reply(socket, result, &fds);
 }
 
-/*
- * Returns 0 where the client may go on. Descriptors that a client attaches find no room here, and
- * the kernel closes them again.
- */
+/* Returns 0 if the client may continue. There is no room for descriptors that a client attaches,
+ * and the kernel closes them. */
 static int serve_one(struct client *client, int socket)
 {
 	struct nm_helper_request request;
@@ -153,7 +152,7 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
 
 /* ---- connections ---- */
 
-/* Who may ask; its pid in *ret. */
+/* Checks whether the peer may connect, and returns its PID in *ret. */
 static int check_peer(const struct nm_helper_server *server, int socket, pid_t *ret)
 {
 	struct ucred peer;
@@ -180,8 +179,9 @@ static uint64_t read_start(int proc_fd, pid_t pid)
 }
 
 /*
- * When the process that has connected started. With SO_PEERPIDFD (Linux 6.5) it is known to be the
- * same one: it still lives after the look. Older kernels have a gap, from its connect(2) to here.
+ * Returns the start time of the connected process. With SO_PEERPIDFD (Linux 6.5) it is known to be
+ * the same process, because it is still alive after reading. With older kernels its PID could be
+ * reused between its connect(2) and this.
  */
 static uint64_t start_of_peer(const struct nm_helper_server *server, int socket, pid_t pid)
 {
@@ -196,7 +196,7 @@ static uint64_t start_of_peer(const struct nm_helper_server *server, int socket,
 	return known && poll(&ended, 1, 0) != 0 ? 0 : start;
 }
 
-/* A free place, or the one that has been taken longest. */
+/* Returns an unused slot, or the one of the oldest client. */
 static struct client *make_place(struct nm_helper_server *server)
 {
 	struct client *oldest = &server->clients[0];
@@ -212,7 +212,7 @@ static struct client *make_place(struct nm_helper_server *server)
 	return oldest;
 }
 
-/* On success the connection belongs to the event source. */
+/* On success the event source owns the connection. */
 static int adopt(struct nm_helper_server *server, sd_event *event, int socket)
 {
 	pid_t pid = 0;
@@ -255,7 +255,7 @@ static int on_idle(sd_event_source *source, uint64_t now_us, void *context)
 	return sd_event_exit(sd_event_source_get_event(source), 0);
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 void nm_helper_server_free(struct nm_helper_server *server)
 {
