@@ -40,14 +40,16 @@ int nm_linux_open_file(struct nm_platform *platform, int directory, const char *
 ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size);
 void nm_linux_close(struct nm_platform *platform, int fd);
 
-/* nm_platform_ops, linux_memory.c */
-int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *question,
+/* nm_platform_ops, linux_query.c */
+int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *query,
 			  uint64_t *ret_ticket);
 int nm_linux_memory_poll(struct nm_platform *platform, uint64_t ticket,
 			 struct nm_memory_answer *ret);
 void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket);
 int nm_linux_query_fd(struct nm_platform *platform);
 void nm_linux_query_progress(struct nm_platform *platform);
+
+/* nm_platform_ops, linux_memory.c */
 int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name);
 ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
 			   size_t size, uint64_t budget_ns, uint64_t *ret_held_ns);
@@ -66,20 +68,10 @@ void nm_linux_pages_stop(struct nm_platform *platform, bool stop);
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);
 void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_counts *ret);
 
-/*
- * linux_query.c: the queries to the loop's worker, as the operations above have them. The caller frees, which cancels
- * what is under way. -ENOMEM, -errno.
- */
+/* linux_query.c. The caller frees, which cancels the query under way. -ENOMEM, -errno. */
 struct nm_linux_queries;
 int nm_linux_queries_new(struct nm_worker_client *workers, struct nm_linux_queries **ret);
 void nm_linux_queries_free(struct nm_linux_queries *self);
-int nm_linux_queries_add(struct nm_linux_queries *self, const struct nm_memory_query *query,
-			 uint64_t *ret_ticket);
-int nm_linux_queries_take(struct nm_linux_queries *self, uint64_t ticket,
-			  struct nm_memory_answer *ret);
-void nm_linux_queries_forget(struct nm_linux_queries *self, uint64_t ticket);
-int nm_linux_queries_fd(const struct nm_linux_queries *self);
-void nm_linux_queries_progress(struct nm_linux_queries *self);
 
 /* linux.c: clear_refs of a process, open for writing, as the privileged act has it. */
 int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks);

@@ -4,53 +4,6 @@
 #include <string.h>
 
 #include "linux.h"
-#include "worker_subject.h"
-
-/* ---- nm_platform_ops: the loop's ---- */
-
-int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *question,
-			  uint64_t *ret_ticket)
-{
-	struct nm_linux *self = nm_linux(platform);
-	struct nm_memory_query own = *question;
-	struct nm_worker_subject subject;
-
-	if (question->count > NM_WORKER_PAGES_MOST)
-		return -EINVAL;
-	int r = nm_worker_subject_of(self->proc, question->pid, question->start_ticks, &subject);
-	if (r < 0)
-		return r;
-	own.tenant = subject.tenant;
-	own.start_ticks = subject.tid_ticks;
-	own.fd = -1;
-	if (question->kind == NM_MEMORY_QUERY_CLEAR_REFS)
-		own.fd = nm_linux_open_clear_refs(self, (pid_t)question->pid,
-						  question->start_ticks);
-	if (question->kind == NM_MEMORY_QUERY_CLEAR_REFS && own.fd < 0)
-		return own.fd;
-	return nm_linux_queries_add(self->queries, &own, ret_ticket);
-}
-
-int nm_linux_memory_poll(struct nm_platform *platform, uint64_t ticket,
-			 struct nm_memory_answer *ret)
-{
-	return nm_linux_queries_take(nm_linux(platform)->queries, ticket, ret);
-}
-
-void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket)
-{
-	nm_linux_queries_forget(nm_linux(platform)->queries, ticket);
-}
-
-int nm_linux_query_fd(struct nm_platform *platform)
-{
-	return nm_linux_queries_fd(nm_linux(platform)->queries);
-}
-
-void nm_linux_query_progress(struct nm_platform *platform)
-{
-	nm_linux_queries_progress(nm_linux(platform)->queries);
-}
 
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret)
 {

@@ -12,6 +12,7 @@
 #include "numa-migrd/file.h"
 #include "numa-migrd/runtime.h"
 #include "private_pages.h"
+#include "worker_subject.h"
 
 #define NUMA_MAPS_BYTES (1U << 20) /* of a numa_maps kept whole: ten thousand mappings */
 #define MAPS_MOST (4U << 20)	   /* of a maps, read in pieces: forty thousand mappings */
@@ -283,7 +284,7 @@ static bool answer(void *context, const struct nm_memory_query *query,
 	return true;
 }
 
-/* ---- for the loop ---- */
+/* ---- nm_platform_ops ---- */
 
 /* The socket is for one event: a stuck worker's stays open, and what it says at last is not read. */
 static void watch(struct nm_linux_queries *self)
@@ -301,8 +302,9 @@ static void watch(struct nm_linux_queries *self)
 	(void)timerfd_settime(self->timer_fd, TFD_TIMER_ABSTIME, &until, NULL);
 }
 
-void nm_linux_queries_progress(struct nm_linux_queries *self)
+void nm_linux_query_progress(struct nm_platform *platform)
 {
+	struct nm_linux_queries *self = nm_linux(platform)->queries;
 	struct epoll_event events[EVENTS_MOST];
 
 	/* Takes the events, so that a socket is not readable any more. */
@@ -311,13 +313,13 @@ void nm_linux_queries_progress(struct nm_linux_queries *self)
 	watch(self);
 }
 
-int nm_linux_queries_fd(const struct nm_linux_queries *self)
+int nm_linux_query_fd(struct nm_platform *platform)
 {
-	return self->epoll_fd;
+	return nm_linux(platform)->queries->epoll_fd;
 }
 
-int nm_linux_queries_add(struct nm_linux_queries *self, const struct nm_memory_query *query,
-			 uint64_t *ret_ticket)
+static int add(struct nm_linux_queries *self, const struct nm_memory_query *query,
+	       uint64_t *ret_ticket)
 {
 	int r = nm_asker_ask(self->asker, query, ret_ticket);
 
@@ -326,20 +328,44 @@ int nm_linux_queries_add(struct nm_linux_queries *self, const struct nm_memory_q
 	return r;
 }
 
-int nm_linux_queries_take(struct nm_linux_queries *self, uint64_t ticket,
-			  struct nm_memory_answer *ret)
+int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *query,
+			  uint64_t *ret_ticket)
 {
-	int r = nm_asker_take(self->asker, ticket, ret);
+	struct nm_linux *self = nm_linux(platform);
+	struct nm_memory_query own = *query;
+	struct nm_worker_subject subject;
+
+	if (query->count > NM_WORKER_PAGES_MOST)
+		return -EINVAL;
+	int r = nm_worker_subject_of(self->proc, query->pid, query->start_ticks, &subject);
+	if (r < 0)
+		return r;
+	own.tenant = subject.tenant;
+	own.start_ticks = subject.tid_ticks;
+	own.fd = -1;
+	if (query->kind == NM_MEMORY_QUERY_CLEAR_REFS) {
+		own.fd = nm_linux_open_clear_refs(self, (pid_t)query->pid, query->start_ticks);
+		if (own.fd < 0)
+			return own.fd;
+	}
+	return add(self->queries, &own, ret_ticket);
+}
+
+int nm_linux_memory_poll(struct nm_platform *platform, uint64_t ticket,
+			 struct nm_memory_answer *ret)
+{
+	struct nm_asker *asker = nm_linux(platform)->queries->asker;
+	int r = nm_asker_take(asker, ticket, ret);
 
 	if (r != -EAGAIN)
 		return r;
-	nm_linux_queries_progress(self);
-	return nm_asker_take(self->asker, ticket, ret);
+	nm_linux_query_progress(platform);
+	return nm_asker_take(asker, ticket, ret);
 }
 
-void nm_linux_queries_forget(struct nm_linux_queries *self, uint64_t ticket)
+void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket)
 {
-	nm_asker_forget(self->asker, ticket);
+	nm_asker_forget(nm_linux(platform)->queries->asker, ticket);
 }
 
 /* ---- life ---- */
