@@ -39,6 +39,7 @@ enum nm_place_reason {
 	NM_PLACE_TOO_DEAR, /* migrating its memory costs more than the remote accesses it would
 			    * save */
 	NM_PLACE_SPREAD,   /* runs faster spread over an idle machine */
+	NM_PLACE_WAKES,	   /* one thread that others wake all the time, and that runs near them */
 	NM_PLACE_REASON_MAX,
 };
 
@@ -50,6 +51,8 @@ struct nm_place_group {
 	double demand_cpus; /* CPUs that its threads use or wait for */
 	unsigned running;   /* number of threads that ran for a significant part of the interval */
 	unsigned ran_most;  /* largest value of `running` in any interval */
+	double burst_s;	    /* mean time that a thread runs before it sleeps or is preempted; 0:
+			     * not known */
 	double steady_s;    /* time since `ran_most` last rose */
 	double age_s;	    /* time since its program started */
 	double watched_s;   /* time for which it has been observed running */
@@ -126,7 +129,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 /*
  * Determines which homes have lost the reason for which they were assigned: that few threads ran,
  * or that the group ran there. ret[i] is the reason that now justifies the home, or NM_PLACE_SPREAD
- * if there is none. Returns 0 or -ENOMEM. Called by the tick, before nm_place_yield().
+ * or NM_PLACE_WAKES if there is none. Returns 0 or -ENOMEM. Called by the tick, before nm_place_yield().
  */
 int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *ret);
 

@@ -58,6 +58,7 @@ int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc
 /* Total time that a thread has run, and that it was runnable but waited for a CPU. */
 struct nm_proc_schedstat {
 	uint64_t run_ns, delay_ns;
+	uint64_t runs; /* how often it was put on a CPU */
 	uint64_t read_ns; /* CLOCK_MONOTONIC time of this reading */
 };
 

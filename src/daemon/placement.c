@@ -115,10 +115,12 @@ static int expire_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		if (placed->home < 0)
 			continue;
 		placed->reason = reasons[i];
-		if (reasons[i] != NM_PLACE_SPREAD)
+		if (reasons[i] != NM_PLACE_SPREAD && reasons[i] != NM_PLACE_WAKES)
 			continue;
 		nm_report_placement_end(daemon, &snapshot->processes[placed->process], placed,
-					"more threads than when placed");
+					reasons[i] == NM_PLACE_WAKES
+						? nm_place_reason_text(NM_PLACE_WAKES)
+						: "more threads than when placed");
 		daemon->tally.homes.expired++;
 		nm_placement_give_up(daemon, placed, false);
 		view->groups[i].home = -1;

@@ -24,6 +24,7 @@ struct examined {
 	struct nm_figures figures[THREADS_MOST];
 	double wanted_cpus[THREADS_MOST]; /* of each thread with metrics */
 	size_t count;
+	double run_s, runs; /* of all its threads, since they began */
 };
 
 static int note_tid(void *context, const char *name)
@@ -75,6 +76,8 @@ static int read_thread(const struct nm_daemon *daemon, struct examined *one, uin
 		return r;
 	double ticks = now_ticks > stat.start_ticks ? (double)(now_ticks - stat.start_ticks) : 1;
 	double age_ns = ticks * (double)NM_NSEC_PER_SEC / (double)sysconf(_SC_CLK_TCK);
+	one->run_s += (double)times.run_ns / (double)NM_NSEC_PER_SEC;
+	one->runs += (double)times.runs;
 	one->wanted_cpus[one->count] =
 		fmin((double)(times.run_ns + times.delay_ns) / age_ns, 1);
 	one->figures[one->count++] = (struct nm_figures){
@@ -173,7 +176,8 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 	if (r < 0 || snapshot->nr_processes == 0)
 		return r;
 	match_wanted(snapshot, &one);
-	r = nm_placement_follow_one(daemon, snapshot, one.wanted_cpus);
+	r = nm_placement_follow_one(daemon, snapshot, one.wanted_cpus,
+				    one.run_s / fmax(one.runs, 1));
 	if (r == 0)
 		*ret = NM_TAKE(snapshot);
 	return r;

@@ -173,6 +173,7 @@ int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t
 	ret->tid = tid;
 	ret->run_ns = times.run_ns;
 	ret->delay_ns = times.delay_ns;
+	ret->runs = times.runs;
 	ret->read_ns = times.read_ns;
 	return 0;
 }
@@ -192,7 +193,7 @@ static const struct nm_thread_times *times_of(const struct nm_placement *placeme
  * The activity of a thread since the last reading, or since its start if that was in this interval.
  */
 struct use {
-	double run_s, delay_s, length_s;
+	double run_s, delay_s, length_s, runs;
 };
 
 static bool find_use(const struct nm_thread_times *before, const struct nm_thread_times *now,
@@ -205,10 +206,12 @@ static bool find_use(const struct nm_thread_times *before, const struct nm_threa
 		return false;
 	if (!before)
 		before = &none;
-	if (now->run_ns < before->run_ns || now->delay_ns < before->delay_ns || !(length_s > 0))
+	if (now->run_ns < before->run_ns || now->delay_ns < before->delay_ns ||
+	    now->runs < before->runs || !(length_s > 0))
 		return false;
 	ret->run_s = (double)(now->run_ns - before->run_ns) / (double)NM_NSEC_PER_SEC;
 	ret->delay_s = (double)(now->delay_ns - before->delay_ns) / (double)NM_NSEC_PER_SEC;
+	ret->runs = (double)(now->runs - before->runs);
 	ret->length_s = length_s;
 	return true;
 }
@@ -265,6 +268,7 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		} else {
 			placed->run_s += use.run_s;
 			placed->delay_s += use.delay_s;
+			placed->runs += use.runs;
 			placed->wanted_cpus += fmin((use.run_s + use.delay_s) / use.length_s, 1);
 			ret_ran[i] = fmin(use.run_s / fmax(use.length_s, interval_s), 1);
 		}
@@ -287,6 +291,7 @@ static void clear_interval(struct nm_placed *placed, unsigned nr_nodes)
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placed->allowed[k] = true;
 	placed->run_s = placed->delay_s = placed->wanted_cpus = placed->accesses = 0;
+	placed->runs = 0;
 	placed->traffic = 0;
 	placed->running = 0;
 }
@@ -482,6 +487,8 @@ static int measure_all(const struct nm_daemon *daemon, const struct nm_snapshot 
 		struct nm_placed *placed = &placement->items[i];
 		if (!sees)
 			sums[i].accesses = placed->accesses = 0;
+		if (placed->run_s > 0) /* one that was not off the CPU ran all the time */
+			placed->burst_s = placed->run_s / fmax(placed->runs, 1);
 		settle(placed, snapshot, since_measured_s(placed, snapshot->time_ns, interval_s));
 		struct nm_place_measure earlier = placed->recent;
 		add_measure(&placed->recent, placed, &sums[i], keep);
@@ -564,7 +571,7 @@ static int meet(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 }
 
 int nm_placement_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			    const double *wanted_cpus)
+			    const double *wanted_cpus, double burst_s)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
@@ -584,6 +591,7 @@ int nm_placement_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *
 	}
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placement->nodes[k].busy_cpus += placed->ran_on[k];
+	placed->burst_s = burst_s;
 	settle(placed, snapshot, since_measured_s(placed, snapshot->time_ns, age_s));
 	return 0;
 }

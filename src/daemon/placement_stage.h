@@ -79,18 +79,20 @@ struct nm_placed {
 	bool *allowed; /* in the same allocation */
 	bool located;  /* located_on is known */
 	double run_s, delay_s, wanted_cpus, accesses;
+	double runs; /* how often its threads were put on a CPU while they ran for run_s */
 	double traffic; /* bytes per second; 0: not known */
 	unsigned running;
 	unsigned ran_most;  /* maximum of `running` */
 	uint64_t grown_ns;  /* time when ran_most last changed */
 	unsigned home_ran_most; /* ran_most when it was assigned its home */
 	double demand_cpus; /* recent demand */
+	double burst_s;	    /* mean time that a thread runs at a time; 0: not known */
 };
 
 /* The last reading of the times of one thread. */
 struct nm_thread_times {
 	uint32_t tid;
-	uint64_t start_ticks, run_ns, delay_ns, read_ns;
+	uint64_t start_ticks, run_ns, delay_ns, runs, read_ns;
 };
 
 /* A process that is examined between intervals, because it has just started or has grown since. */
@@ -207,10 +209,10 @@ int nm_placement_decide(struct nm_daemon *daemon, const struct nm_snapshot *snap
 /* Updates the set of processes and their measurements for this interval. Returns 0 or -ENOMEM. */
 int nm_placement_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			uint64_t interval_ns);
-/* The same for the only process of a separate snapshot, whose threads demand these shares of a CPU.
- * Returns 0 or -ENOMEM. */
+/* The same for the only process of a separate snapshot, whose threads demand these shares of a CPU,
+ * and have run for burst_s at a time since they started. Returns 0 or -ENOMEM. */
 int nm_placement_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			    const double *wanted_cpus);
+			    const double *wanted_cpus, double burst_s);
 /* Returns 0 or a negative errno. */
 int nm_placement_read_times(struct nm_platform *platform, uint32_t pid, uint32_t tid,
 			    struct nm_thread_times *ret);

@@ -170,7 +170,8 @@ int nm_proc_read_schedstat(struct nm_platform *platform, uint32_t pid, uint32_t 
 	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
 	if (length < 0)
 		return (int)length;
-	if (sscanf(text, "%" SCNu64 " %" SCNu64, &times.run_ns, &times.delay_ns) != 2)
+	if (sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &times.run_ns, &times.delay_ns,
+		   &times.runs) != 3)
 		return -ENODATA;
 	times.read_ns = platform->ops->now_ns(platform);
 	*ret = times;

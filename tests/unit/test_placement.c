@@ -516,6 +516,54 @@ static void test_the_large_keep_nobody_away(void **state)
 
 /* ---- giving up ---- */
 
+/* A server and the like: its single thread answers others, so it runs where these wake it. */
+static void test_woken_threads_stay_with_their_wakers(void **state)
+{
+	static const double ran[NODES] = {0, 1, 0, 0}, memory[NODES] = {1, 0, 0, 0};
+	struct nm_place_group group = group_of(1, ran);
+	struct nm_place_proposal found;
+	(void)state;
+	group.memory_on = memory;
+	group.burst_s = 0.0015;
+	propose(&group, 1, 1, &found);
+	assert_int_equal(found.node, -1);
+	assert_int_equal(found.reason, NM_PLACE_WAKES);
+	/* It computes. */
+	group.burst_s = 0.004;
+	propose(&group, 1, 1, &found);
+	assert_true(found.node >= 0);
+	/* This is not known. */
+	group.burst_s = 0;
+	propose(&group, 1, 1, &found);
+	assert_true(found.node >= 0);
+	/* Threads that wake each other are packed on a busy machine. */
+	static const double apart[NODES] = {1, 1, 0, 0};
+	group = group_of(2, apart);
+	group.burst_s = 0.0015;
+	propose(&group, 1, 1, &found);
+	assert_true(found.node >= 0);
+}
+
+/* What was given to a program that loaded its data ends when it serves others. */
+static void test_a_home_ends_once_others_wake_its_thread(void **state)
+{
+	static const double ran[NODES] = {0, 1, 0, 0};
+	struct nm_place_group group = group_of(1, ran);
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+	enum nm_place_reason reason;
+	(void)state;
+	group.home = 1;
+	group.home_reason = NM_PLACE_SINGLE;
+	group.home_ran_most = 1;
+	group.burst_s = 0.0005;
+	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_WAKES);
+	group.burst_s = 0.0015; /* so close to what computes that it would go to and fro */
+	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_SINGLE);
+}
+
 /* A home for one thread is not one for eight on an idle machine; one that was outgrown by none stays. */
 static void test_a_home_ends_with_its_reason(void **state)
 {
@@ -762,6 +810,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
+		cmocka_unit_test_setup(test_woken_threads_stay_with_their_wakers, set_up),
+		cmocka_unit_test_setup(test_a_home_ends_once_others_wake_its_thread, set_up),
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),
 		cmocka_unit_test_setup(test_demand_of_late_counts, set_up),
 		cmocka_unit_test_setup(test_new_threads_are_left_spread, set_up),

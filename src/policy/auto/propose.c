@@ -21,6 +21,10 @@
 #define STEADY_S 1.0	  /* time after which threads have touched the memory that they use */
 #define MEMORY_KNOWN_S 0.25 /* time limit of a query */
 #define NEAR 10.5 /* mean distance up to which a group counts as near its memory */
+/* Seconds. A thread that computes runs for a time slice of about 3 ms or more (base_slice_ns of
+ * Linux); a thread that answers requests sleeps again sooner. */
+#define BURST_TO_EXPIRE 0.001
+#define BURST_TO_PLACE 0.003
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_THERE] = "runs there",
@@ -37,6 +41,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_NEAR] = "just started, near its memory",
 	[NM_PLACE_TOO_DEAR] = "migration costs more than it gains",
 	[NM_PLACE_SPREAD] = "idle CPUs, faster spread",
+	[NM_PLACE_WAKES] = "woken all the time, runs near its wakers",
 };
 
 const char *nm_place_reason_text(enum nm_place_reason reason)
@@ -86,6 +91,20 @@ static bool awaits_memory(const struct nm_place_view *view, const struct nm_plac
 	       nm_place_move_s(&view->cost, (double)group->anon_bytes) > group->age_s;
 }
 
+/* A program that has run more threads than now will run as many again. */
+static unsigned threads_of(const struct nm_place_group *group)
+{
+	return group->running > group->ran_most ? group->running : group->ran_most;
+}
+
+/* Returns whether its only thread is woken by other processes all the time, such as a client by its
+ * server. The scheduler runs it near the thread that wakes it, or on any idle CPU; on a home node it
+ * would be far from its partner, and would queue. */
+static bool is_woken_often(const struct nm_place_group *group, double burst_s)
+{
+	return threads_of(group) <= 1 && group->burst_s > 0 && group->burst_s < burst_s;
+}
+
 static bool is_eligible(const struct nm_place_view *view, const struct nm_place_group *group,
 			enum nm_place_reason *ret)
 {
@@ -101,6 +120,8 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 		*ret = NM_PLACE_WATCHED;
 	else if (group->demand_cpus < NM_PLACE_LEAST_DEMAND || group->running == 0)
 		*ret = NM_PLACE_IDLE;
+	else if (is_woken_often(group, BURST_TO_PLACE))
+		*ret = NM_PLACE_WAKES;
 	else
 		return true;
 	return false;
@@ -199,12 +220,6 @@ static bool has_room(const struct plan *plan, const struct nm_place_group *group
 	return group->allowed[node] && at->cores > 0 &&
 	       plan->load[node] + expected_demand(plan, group) <= most + HALF_CPU &&
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
-}
-
-/* A program that has run more threads than now is expected to do so again. */
-static unsigned threads_of(const struct nm_place_group *group)
-{
-	return group->running > group->ran_most ? group->running : group->ran_most;
 }
 
 /* New threads have touched little memory, and run where they were created. A young program cannot
@@ -439,8 +454,11 @@ int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *re
 	for (size_t i = 0; r == 0 && i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
 		ret[i] = group->home_reason;
-		if (group->home < 0 || !goes_with_growth(group->home_reason) ||
-		    group->running <= group->home_ran_most)
+		if (group->home < 0 || !goes_with_growth(group->home_reason))
+			continue;
+		if (is_woken_often(group, BURST_TO_EXPIRE))
+			ret[i] = NM_PLACE_WAKES;
+		if (group->running <= group->home_ran_most)
 			continue;
 		if (!may_pack(&plan, group, (unsigned)group->home, &ret[i]))
 			ret[i] = NM_PLACE_SPREAD;
