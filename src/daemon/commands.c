@@ -134,10 +134,10 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		 * meaning. */
 		if (other_policy) {
 			nm_balance_end(daemon);
-			nm_placement_end(daemon);
+			nm_home_stage_end(daemon);
 			(void)nm_pipeline_forget_performance(daemon);
 		}
-		nm_placement_configure(daemon);
+		nm_home_stage_configure(daemon);
 		nm_steer_configure(daemon->pipeline.steer, config);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		(void)nm_watch_configure(daemon);

@@ -14,9 +14,12 @@
 #include "numa-migrd/export.h"
 #include "numa-migrd/feedback.h"
 #include "numa-migrd/generation.h"
+#include "numa-migrd/homes.h"
 #include "numa-migrd/journal.h"
 #include "numa-migrd/memory.h"
 #include "numa-migrd/metrics.h"
+#include "numa-migrd/mover.h"
+#include "numa-migrd/node_memory.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/policy.h"
 #include "numa-migrd/proc.h"
@@ -30,7 +33,6 @@
 #include "numa-migrd/verify.h"
 #include "numa-migrd/worker.h"
 #include "page_stage.h"
-#include "placement_stage.h"
 #include "recorder.h"
 #include "views.h"
 
@@ -93,6 +95,9 @@ struct nm_pipeline {
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_balancer *balancer; /* NULL: nodes are not balanced, or not yet */
 	struct nm_placement *placement; /* policy "auto"; NULL: another policy, or not yet */
+	struct nm_mover *home_mover;	/* moves memory to homes; NULL if placement is */
+	struct nm_reclaim_watch home_reclaim;
+	uint64_t available_ns; /* when placement->available_bytes were read; 0: not yet */
 };
 
 /* Set by a command, until the next reload. */
@@ -310,30 +315,30 @@ void nm_balance_add(struct nm_daemon *daemon, const struct nm_sample *sample);
 /* Discards all state, because the machine or the policy has changed. */
 void nm_balance_end(struct nm_daemon *daemon);
 
-/* ---- placement.c: a home node for each process ---- */
+/* ---- home_stage.c: a home node for each process ---- */
 
 /* Policy "auto": judges and assigns homes, moves threads there, and moves their memory. Returns 0
  * or -ENOMEM. */
-int nm_placement_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		      uint64_t interval_ns);
 /* Notes the begin or end of a process. Called by the drain. */
-void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
+void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);
-/* nm_placement_beat_s() returns the interval in seconds at which rings are drained;
- * nm_placement_is_awaited() whether the interval should end after that. Called by the main loop. */
-double nm_placement_beat_s(const struct nm_daemon *daemon);
-bool nm_placement_is_awaited(const struct nm_daemon *daemon, uint64_t now_ns);
-/* Returns how many processes nm_placement_examine() may examine now; -1: it need not be called.
+/* nm_home_stage_beat_s() returns the interval in seconds at which rings are drained;
+ * nm_home_stage_is_awaited() whether the interval should end after that. Called by the main loop. */
+double nm_home_stage_beat_s(const struct nm_daemon *daemon);
+bool nm_home_stage_is_awaited(const struct nm_daemon *daemon, uint64_t now_ns);
+/* Returns how many processes nm_home_stage_examine() may examine now; -1: it need not be called.
  * Called by the main loop. */
-int nm_placement_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns);
+int nm_home_stage_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns);
 /* Examines up to `most` processes that are due between intervals, and hands memory to the mover. */
-void nm_placement_examine(struct nm_daemon *daemon, unsigned most);
+void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most);
 /* Discards all state, because the machine or the policy has changed. */
-void nm_placement_end(struct nm_daemon *daemon);
+void nm_home_stage_end(struct nm_daemon *daemon);
 /* Returns false for other policies than "auto" and for unknown processes. Called by the tick. */
-bool nm_placement_has_home(const struct nm_daemon *daemon, uint32_t pid);
+bool nm_home_stage_has_home(const struct nm_daemon *daemon, uint32_t pid);
 /* Applies changed settings to the mover, with the same policy. */
-void nm_placement_configure(struct nm_daemon *daemon);
+void nm_home_stage_configure(struct nm_daemon *daemon);
 
 /* ---- steering.c: attributes of cgroups ---- */
 

@@ -21,7 +21,7 @@ double nm_loop_interval_s(const struct nm_daemon *daemon)
 
 double nm_loop_beat_s(const struct nm_daemon *daemon)
 {
-	return daemon->config->threads.policy == NM_POLICY_AUTO ? nm_placement_beat_s(daemon)
+	return daemon->config->threads.policy == NM_POLICY_AUTO ? nm_home_stage_beat_s(daemon)
 								: nm_loop_interval_s(daemon);
 }
 
@@ -29,12 +29,12 @@ void nm_loop_examine(struct nm_daemon *daemon)
 {
 	struct nm_platform *machine = daemon->pipeline.machine;
 	int room = daemon->config->threads.policy == NM_POLICY_AUTO
-			   ? nm_placement_room_to_examine(daemon, machine->ops->now_ns(machine))
+			   ? nm_home_stage_room_to_examine(daemon, machine->ops->now_ns(machine))
 			   : -1;
 	if (room < 0)
 		return;
 	nm_recorder_call(daemon, NM_CALL_EXAMINE, (uint64_t)room, NULL);
-	nm_placement_examine(daemon, (unsigned)room);
+	nm_home_stage_examine(daemon, (unsigned)room);
 }
 
 bool nm_loop_goes_on(const struct nm_daemon *daemon)
@@ -42,7 +42,7 @@ bool nm_loop_goes_on(const struct nm_daemon *daemon)
 	/* Uses the machine, not the recorded platform, because a replay does not make this call. */
 	struct nm_platform *machine = daemon->pipeline.machine;
 	return daemon->config->threads.policy == NM_POLICY_AUTO &&
-	       !nm_placement_is_awaited(daemon, machine->ops->now_ns(machine));
+	       !nm_home_stage_is_awaited(daemon, machine->ops->now_ns(machine));
 }
 
 static uint64_t beat_usec(const struct nm_daemon *daemon)

@@ -175,7 +175,7 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	nm_actuator_retarget(pipeline->actuator, topology);
 	nm_roster_configure(pipeline->roster, topology, daemon->config);
 	nm_balance_end(daemon);
-	nm_placement_end(daemon);
+	nm_home_stage_end(daemon);
 	nm_views_forget(daemon);
 	nm_topology_free(pipeline->topology);
 	nm_physmap_free(pipeline->physmap);

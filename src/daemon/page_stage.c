@@ -208,7 +208,7 @@ static int follow_processes(struct nm_daemon *daemon)
 			seen[i].nr_threads ? roster_process(members, nr_members, seen[i].tids[0])
 					   : NULL;
 		if (known && seen[i].owner && !nm_steer_holds(&known->steering) &&
-		    !nm_placement_has_home(daemon, seen[i].pid))
+		    !nm_home_stage_has_home(daemon, seen[i].pid))
 			used += adopt(&processes[used], nm_page_process_of(stage, seen[i].pid),
 				      &seen[i], known);
 	}

@@ -50,7 +50,7 @@ static void summarise_pages(struct nm_daemon *daemon, const struct nm_statistics
 static void summarise_homes(struct nm_daemon *daemon, const struct nm_statistics *statistics)
 {
 	const struct nm_home_tally *homes = &daemon->tally.homes;
-	size_t placed = nm_placement_homes(daemon);
+	size_t placed = nm_placement_homes(daemon->pipeline.placement);
 	struct nm_entry entry;
 
 	nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);

@@ -75,7 +75,7 @@ static void gather_homes(const struct nm_daemon *daemon, struct nm_statistics *s
 
 	if (!daemon->pipeline.placement && homes->granted == 0)
 		return;
-	count(statistics, NM_STATISTIC_PROCESSES_PLACED, nm_placement_homes(daemon));
+	count(statistics, NM_STATISTIC_PROCESSES_PLACED, nm_placement_homes(daemon->pipeline.placement));
 	count(statistics, NM_STATISTIC_HOMES_GRANTED, homes->granted);
 	count(statistics, NM_STATISTIC_HOMES_EXPIRED, homes->expired);
 	count(statistics, NM_STATISTIC_HOMES_YIELDED, homes->yielded);

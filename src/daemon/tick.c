@@ -64,7 +64,7 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 	if (pipeline->memory)
 		nm_memory_task_event(pipeline->memory, event);
 	nm_page_stage_task_event(daemon, event);
-	nm_placement_task_event(daemon, event, now_ns);
+	nm_home_stage_task_event(daemon, event, now_ns);
 }
 
 /*
@@ -462,7 +462,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r == 0)
 		r = act(daemon, snapshot, &plan, now_ns);
 	if (r == 0)
-		r = nm_placement_tick(daemon, snapshot, interval_ns);
+		r = nm_home_stage_tick(daemon, snapshot, interval_ns);
 	if (r == 0)
 		r = nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
 	nm_views_keep(daemon, NM_TAKE(snapshot), figures, nr_figures);

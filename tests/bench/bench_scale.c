@@ -187,7 +187,7 @@ static double lap(double *mark)
 static void place(struct scale *scale, const struct nm_snapshot *snapshot, double ms[STAGES],
 		  double *mark)
 {
-	check(nm_placement_tick(scale->daemon, snapshot, NM_NSEC_PER_SEC));
+	check(nm_home_stage_tick(scale->daemon, snapshot, NM_NSEC_PER_SEC));
 	ms[POLICY] = lap(mark);
 	ms[PLAN] = ms[VERIFY] = 0;
 }
@@ -344,7 +344,7 @@ static void open_daemon(struct scale *scale)
 
 static void close_daemon(struct nm_daemon *daemon)
 {
-	nm_placement_end(daemon);
+	nm_home_stage_end(daemon);
 	nm_actuator_free(daemon->pipeline.actuator);
 	nm_journal_free(daemon->journal);
 	free(daemon);
@@ -367,7 +367,7 @@ static void measure_events(const struct scale *scale)
 						    .parent_tid = 1};
 		nm_actuator_task_event(daemon->pipeline.actuator, &event);
 		nm_roster_task_event(scale->roster, &event, NM_NSEC_PER_SEC);
-		nm_placement_task_event(daemon, &event, NM_NSEC_PER_SEC);
+		nm_home_stage_task_event(daemon, &event, NM_NSEC_PER_SEC);
 	}
 	bench_print("event_us", (bench_cpu_ns() - start) * 1e-3 / (3 * PROCESSES), "us");
 }

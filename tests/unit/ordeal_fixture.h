@@ -13,7 +13,7 @@
 
 #include "ordeal_gate.h"
 /* The mover's own thread would make each life another one. */
-#include "../../src/daemon/placement_stage.h"
+#include "../../src/daemon/home_stage.h"
 #include "fake_mover.h"
 #include "whole_daemon_fixture.h"
 

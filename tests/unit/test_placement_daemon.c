@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/daemon/home_stage.h"
 #include "page_daemon_fixture.h"
 
 /* The model's space is process 1000's. */
@@ -259,7 +260,7 @@ static void nobody_is_leased_at_once(void **state)
 		add_worker(2000 + 100 * i, (int)(1 + i + (i >= 3)), i / 2);
 	for (bool had_home = false; world.fake->now_ns < born_ns + NM_NSEC_PER_SEC;) {
 		/* Somebody else begins: looks come often. */
-		nm_placement_task_event(&world.daemon, &exec, world.fake->now_ns);
+		nm_home_stage_task_event(&world.daemon, &exec, world.fake->now_ns);
 		live_one();
 		const struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, 1000);
 		bool leased = fake_get(world.fake, world.workers[0].tid)->mask != (1U << CPUS) - 1;
@@ -596,7 +597,7 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 	fake_asked.pages_asked = 0;
 	begin_large(UINT64_C(200) << 10);
 	live_s(1);
-	const double *shares = nm_placement_shares(placed_of(1000));
+	const double *shares = nm_placed_shares(placed_of(1000));
 	assert_non_null(shares);
 	assert_true(fabs(shares[3] - 412.0 / 512) < 1e-9);
 	live_s(20);
@@ -604,7 +605,7 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 	assert_int_equal(placed_of(1000)->home, 3);
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_MEMORY);
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
-	assert_true(nm_placement_shares(placed_of(1000))[3] == 1);
+	assert_true(nm_placed_shares(placed_of(1000))[3] == 1);
 	fake_asked.pages = NULL;
 }
 
@@ -616,7 +617,7 @@ static void few_pages_tell_nothing(void **state)
 	fake_asked.nr_pages = 63;
 	begin_large(UINT64_C(200) << 10);
 	live_s(1);
-	assert_null(nm_placement_shares(placed_of(1000)));
+	assert_null(nm_placed_shares(placed_of(1000)));
 	fake_asked.pages = NULL;
 }
 
@@ -658,8 +659,8 @@ static void huge_pages_of_the_pool_keep_a_process(void **state)
 	fake_get(world.fake, add_worker(1000, 0, 1)->tid)->rss_kb = 4096;
 	begin_auto();
 	live_s(1);
-	assert_true(nm_placement_shares(placed_of(1000))[1] > 0.99);
-	assert_int_equal(nm_placement_bytes(placed_of(1000)), (UINT64_C(1) << 30) + (4 << 20));
+	assert_true(nm_placed_shares(placed_of(1000))[1] > 0.99);
+	assert_int_equal(nm_placed_bytes(placed_of(1000)), (UINT64_C(1) << 30) + (4 << 20));
 	live_s(6);
 	fake_asked.numa_maps = NULL;
 	assert_int_equal(placed_of(1000)->home, 1);
@@ -748,11 +749,11 @@ static unsigned handed_over(uint64_t away_bytes, struct nm_place_cost cost)
 	placement->page_cost = cost;
 	for (size_t i = 0; i < placement->count; i++) {
 		placement->items[i].lost_s = 1e6;
-		nm_placement_forget_memory(&placement->items[i]);
+		nm_placed_forget_memory(&placement->items[i]);
 		placement->items[i].memory = (struct nm_bring_memory){
 			.state = NM_BRING_WANTED, .away_bytes = away_bytes, .away_distance = 20};
 	}
-	nm_placement_bring(&world.daemon, NM_NSEC_PER_SEC / 10);
+	nm_home_stage_bring(&world.daemon, NM_NSEC_PER_SEC / 10);
 	return fake_mover.submitted - before;
 }
 

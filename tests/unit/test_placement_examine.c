@@ -42,7 +42,7 @@ static void tell(enum nm_task_event_kind kind, uint32_t pid)
 					    .tid = pid,
 					    .parent_pid = 1,
 					    .parent_tid = 1};
-	nm_placement_task_event(&world.daemon, &event, world.fake->now_ns);
+	nm_home_stage_task_event(&world.daemon, &event, world.fake->now_ns);
 }
 
 static struct worker *add_young(uint32_t pid, int cpu, unsigned memory)
@@ -171,7 +171,7 @@ static void storm_of(uint32_t parent, uint32_t first, uint32_t count)
 						    .tid = pid,
 						    .parent_pid = parent,
 						    .parent_tid = parent};
-		nm_placement_task_event(&world.daemon, &event, world.fake->now_ns);
+		nm_home_stage_task_event(&world.daemon, &event, world.fake->now_ns);
 	}
 }
 
@@ -225,11 +225,11 @@ static void a_storm_is_charged_to_its_user(void **state)
 	nm_placement_charge(placement, domain, 1, world.fake->now_ns);
 	placement->saved_s = -1000;
 	uint64_t due_ns = world.fake->now_ns + NM_NSEC_PER_SEC;
-	assert_int_equal(nm_placement_room_to_examine(&world.daemon, due_ns), 1);
+	assert_int_equal(nm_home_stage_room_to_examine(&world.daemon, due_ns), 1);
 	struct nm_examination next;
 	assert_true(nm_placement_next_due(placement, due_ns, &next));
 	assert_int_equal(next.pid, 8000);
-	assert_int_equal(nm_placement_room_to_examine(&world.daemon, due_ns), 0);
+	assert_int_equal(nm_home_stage_room_to_examine(&world.daemon, due_ns), 0);
 }
 
 /* What the bus and forks cost the loop does not come off what examinations may cost. */
@@ -294,7 +294,7 @@ static void who_grows_is_examined(void **state)
 	const struct nm_task_event fork = {
 		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1999, .parent_pid = 1000, .parent_tid = 1000};
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
-	nm_placement_task_event(&world.daemon, &fork, world.fake->now_ns);
+	nm_home_stage_task_event(&world.daemon, &fork, world.fake->now_ns);
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 1);
 }
 
@@ -340,7 +340,7 @@ static unsigned calls_of_four(bool known)
 	struct nm_placement *placement = world.daemon.pipeline.placement;
 	for (unsigned k = 0; k < NODES; k++)
 		placement->available_bytes[k] = 1ULL << 40;
-	placement->available_ns = known ? world.fake->now_ns + NM_NSEC_PER_SEC / 10 : 0;
+	world.daemon.pipeline.available_ns = known ? world.fake->now_ns + NM_NSEC_PER_SEC / 10 : 0;
 	unsigned before = world.fake->calls[FAKE_OPS];
 	beat();
 	assert_true(placed_of(1000)->home >= 0);

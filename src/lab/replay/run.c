@@ -139,7 +139,7 @@ static void run_call(struct nm_daemon *daemon, struct nm_player *player,
 		nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 		break;
 	case NM_CALL_EXAMINE:
-		nm_placement_examine(daemon, (unsigned)step->number);
+		nm_home_stage_examine(daemon, (unsigned)step->number);
 		break;
 	case NM_CALL_OPEN_SOURCE:
 		nm_pipeline_open_source(daemon);

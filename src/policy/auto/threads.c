@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": moves threads to their homes. */
-#include "daemon.h"
-#include "placement_stage.h"
+#include "numa-migrd/homes.h"
 
 #define LEASED_AFTER_S 0.25 /* time without a new thread after which the program has chosen its
 			     * number of threads */
@@ -39,22 +38,21 @@ static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_
 	       nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu) != home;
 }
 
-static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			struct nm_plan *plan)
+int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config, struct nm_plan *plan)
 {
-	const struct nm_placement *placement = daemon->pipeline.placement;
 	int r = 0;
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		const struct nm_placed *placed = nm_placed_find(placement, thread->pid);
 		if (!placed || placed->home < 0 ||
 		    snapshot->time_ns < placed->refused_until_ns ||
-		    plan->count >= daemon->config->threads.moves_per_interval)
+		    plan->count >= config->threads.moves_per_interval)
 			continue;
-		enum nm_step_pin pin = pin_of(daemon->config, snapshot, placed, thread);
+		enum nm_step_pin pin = pin_of(config, snapshot, placed, thread);
 		if (!needs_step(snapshot, thread, placed->home, pin))
 			continue;
-		r = nm_plan_add_home(snapshot, daemon->config, i, placed->home, pin,
+		r = nm_plan_add_home(snapshot, config, i, placed->home, pin,
 				     placed->decision, plan);
 		if (r == -ENOMEM)
 			return r;
@@ -62,42 +60,9 @@ static int plan_threads(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return 0;
 }
 
-/*
- * A refusal is likely to repeat: seccomp, a cpuset, an affinity that the owner has set meanwhile.
- */
-static void handle_refusal(struct nm_daemon *daemon, const struct nm_step *step, int error,
-			   uint64_t now_ns)
+void nm_placement_refused(struct nm_placement *placement, uint32_t pid, int error, uint64_t now_ns)
 {
-	struct nm_placed *placed = nm_placed_find(daemon->pipeline.placement, step->pid);
-	if (error == -ESTALE)
-		nm_roster_recheck(daemon->pipeline.roster, step->tid, step->start_ticks);
+	struct nm_placed *placed = nm_placed_find(placement, pid);
 	if (placed && error != -ESRCH && error != -ESTALE)
 		placed->refused_until_ns = now_ns + REFUSED_NS;
-}
-
-int nm_placement_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
-{
-	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
-	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
-	if (nm_daemon_is_dry_run(daemon))
-		return 0;
-	int r = plan_threads(daemon, snapshot, &plan);
-	if (r < 0 || plan.count == 0)
-		return r;
-	nm_autofree struct nm_receipt *receipts = calloc(plan.count, sizeof(*receipts));
-	if (!receipts)
-		return -ENOMEM;
-	nm_actuator_run(daemon->pipeline.actuator, &plan, snapshot->time_ns, receipts);
-	/* A running thread has moved when the call returns, and its affinity is restored before the
-	 * thread can read it. */
-	nm_actuator_poll_nudges(daemon->pipeline.actuator, snapshot->time_ns);
-	for (size_t i = 0; i < plan.count; i++) {
-		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);
-		daemon->tally.applied += receipts[i].applied;
-		daemon->tally.failed += !receipts[i].applied;
-		if (!receipts[i].applied)
-			handle_refusal(daemon, &plan.decisions[i].steps[0],
-				       receipts[i].steps[0].error, snapshot->time_ns);
-	}
-	return 0;
 }

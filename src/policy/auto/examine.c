@@ -2,14 +2,12 @@
 /* Policy "auto": the schedule of examinations, and the limit of their cost. */
 #include <math.h>
 
-#include "daemon.h"
-#include "placement_stage.h"
+#include "numa-migrd/homes.h"
 
 /* In the long run, examinations cost at most sampling.overhead_percent. Above that, no process is
  * examined between intervals, and intervals become longer, by at most this factor. */
 #define STRETCH_MOST 16
 #define STRETCH_IDLE 4 /* factor by which the interval is longer on an idle machine */
-#define IDLE_CPUS 0.2  /* maximum load of an idle machine */
 
 #define MIN_AGE_NS ((uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC))
 
@@ -108,19 +106,6 @@ bool nm_placement_is_unknown(const struct nm_tenant *tenant)
 	return nm_tenant_same(tenant, &unknown);
 }
 
-/*
- * The tenant of a process that is not in the table yet is that of its parent, as noted at its fork.
- */
-static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct nm_task_event *event,
-				  const struct nm_examination *noted)
-{
-	const struct nm_roster *roster = daemon->pipeline.roster;
-	struct nm_tenant tenant = nm_roster_tenant(roster, event->pid);
-	if (nm_placement_is_unknown(&tenant) && event->kind == NM_TASK_FORK)
-		tenant = nm_roster_tenant(roster, event->parent_pid);
-	return nm_placement_is_unknown(&tenant) && noted ? noted->tenant : tenant;
-}
-
 /* The process needs no CPUs any more: other processes may be assigned its node before the interval
  * ends. */
 static void release_demand(struct nm_placement *placement, struct nm_placed *placed)
@@ -135,101 +120,70 @@ static void release_demand(struct nm_placement *placement, struct nm_placed *pla
 	placed->running = 0;
 }
 
-void nm_placement_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
-			     uint64_t now_ns)
+void nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
+			     const struct nm_tenant *tenant, uint64_t now_ns)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
-	if (!placement)
-		return;
 	bool thread = event->kind == NM_TASK_FORK && event->pid == event->parent_pid;
 	bool begins = event->kind == NM_TASK_EXEC || (event->kind == NM_TASK_FORK && !thread);
 	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid;
 	struct nm_examination *noted = find_due(placement, event->pid);
-	struct nm_tenant tenant = tenant_of(daemon, event, noted);
+	struct nm_examination one = {event->pid, now_ns, now_ns + MIN_AGE_NS, *tenant};
+	if (nm_placement_is_unknown(tenant) && noted)
+		one.tenant = noted->tenant; /* its parent's, when it was forked */
 	if (begins || ends) { /* the number may have been reused */
 		drop_due(placement, noted);
 		release_demand(placement, nm_placed_find(placement, event->pid));
 	}
 	/* A new thread starts on any idle CPU, even if its process has a home. */
 	if (begins || (thread && nm_placed_find(placement, event->pid)))
-		nm_placement_examine_at(
-			placement,
-			&(struct nm_examination){event->pid, now_ns, now_ns + MIN_AGE_NS, tenant});
+		nm_placement_examine_at(placement, &one);
 }
 
 /* ---- limits of the cost ---- */
 
-/* The budget until that time. In a simulation the cost of the model must not affect decisions. */
-static double budget_s(const struct nm_daemon *daemon, double since_s)
+/* Returns the rest of the budget at this time. */
+static double left_s(const struct nm_placement *placement,
+		     const struct nm_examination_budget *budget, double since_s)
 {
-	const struct nm_placement *placement = daemon->pipeline.placement;
-	double share = daemon->config->sampling.overhead_percent / 100;
-	if (daemon->options.feed)
+	if (budget->unlimited)
 		return NM_SAVED_MOST_S;
-	uint64_t own_ns = nm_loop_own_ns(daemon);
-	uint64_t spent_ns = own_ns > placement->spent_ns ? own_ns - placement->spent_ns : 0;
-	return fmin(placement->saved_s + share * since_s, NM_SAVED_MOST_S) -
+	uint64_t spent_ns =
+		budget->own_ns > placement->spent_ns ? budget->own_ns - placement->spent_ns : 0;
+	return fmin(placement->saved_s + budget->share * since_s, NM_SAVED_MOST_S) -
 	       (double)spent_ns / (double)NM_NSEC_PER_SEC;
 }
 
 /* Only the main loop's own time counts: the time of the mover is limited elsewhere. The debt is
  * limited to the amount earned until the next interval must start. */
-void nm_placement_pay(struct nm_daemon *daemon, uint64_t interval_ns)
+void nm_placement_pay(struct nm_placement *placement, const struct nm_examination_budget *budget,
+		      uint64_t interval_ns)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
-	double share = daemon->config->sampling.overhead_percent / 100;
-	double most_s = share * STRETCH_MOST * daemon->config->general.interval_s;
-	double left_s = budget_s(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC);
-	placement->saved_s = fmax(left_s, -most_s);
-	earn(placement, share * (double)interval_ns / (double)NM_NSEC_PER_SEC);
-	placement->spent_ns = nm_loop_own_ns(daemon);
+	double since_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
+	double most_s = budget->share * STRETCH_MOST * budget->interval_s;
+	placement->saved_s = fmax(left_s(placement, budget, since_s), -most_s);
+	earn(placement, budget->share * since_s);
+	placement->spent_ns = budget->own_ns;
 }
 
-static double since_s(const struct nm_daemon *daemon, uint64_t now_ns)
+bool nm_placement_is_awaited(const struct nm_placement *placement,
+			     const struct nm_examination_budget *budget, bool idle)
 {
-	return (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC;
-}
-
-double nm_placement_beat_s(const struct nm_daemon *daemon)
-{
-	return fmin(daemon->config->general.interval_s, NM_PLACE_MIN_AGE_S);
-}
-
-/* Returns whether no process that could be assigned a home has run since the last interval. Page
- * faults count as running. */
-static bool is_machine_idle(const struct nm_daemon *daemon, double seconds)
-{
-	const struct nm_source_status *status =
-		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
-	if (!status || !status->runs)
+	double intervals = (budget->since_s + NM_PLACE_MIN_AGE_S / 2) / budget->interval_s;
+	if (intervals < 1 && placement)
 		return false;
-	double ran_s = (double)(status->counts.samples - daemon->counts.samples) *
-		       status->run_sample_ns / (double)NM_NSEC_PER_SEC;
-	return ran_s < IDLE_CPUS * seconds;
-}
-
-bool nm_placement_is_awaited(const struct nm_daemon *daemon, uint64_t now_ns)
-{
-	double seconds = since_s(daemon, now_ns);
-	double intervals =
-		(seconds + NM_PLACE_MIN_AGE_S / 2) / daemon->config->general.interval_s;
-	if (intervals < 1 && daemon->pipeline.placement)
-		return false;
-	if (!daemon->pipeline.placement || intervals >= STRETCH_MOST)
+	if (!placement || intervals >= STRETCH_MOST)
 		return true;
-	return budget_s(daemon, seconds) > 0 &&
-	       (intervals >= STRETCH_IDLE || !is_machine_idle(daemon, seconds));
+	return left_s(placement, budget, budget->since_s) > 0 &&
+	       (intervals >= STRETCH_IDLE || !idle);
 }
 
-/* Returns whether the mover waits for work, and no memory is waiting to be moved. */
-static bool is_mover_idle(const struct nm_placement *placement)
+/* Returns whether memory is waiting to be moved. */
+static bool wants_mover(const struct nm_placement *placement)
 {
-	bool wanted = false;
-	if (nm_mover_counts(placement->mover).waiting > 0)
-		return false;
-	for (size_t i = 0; !wanted && i < placement->count; i++)
-		wanted = placement->items[i].memory.state == NM_BRING_WANTED;
-	return wanted;
+	for (size_t i = 0; i < placement->count; i++)
+		if (placement->items[i].memory.state == NM_BRING_WANTED)
+			return true;
+	return false;
 }
 
 /*
@@ -247,15 +201,16 @@ static bool is_kept_waiting(const struct nm_placement *placement, uint64_t now_n
 	return false;
 }
 
-int nm_placement_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns)
+int nm_placement_room_to_examine(const struct nm_placement *placement,
+				 const struct nm_examination_budget *budget, bool mover_idle,
+				 uint64_t now_ns)
 {
-	const struct nm_placement *placement = daemon->pipeline.placement;
 	bool due = false;
-	for (unsigned i = 0; placement && !due && i < placement->nr_due; i++)
+	for (unsigned i = 0; !due && i < placement->nr_due; i++)
 		due = placement->due[i].due_ns <= now_ns;
-	if (!placement || (!due && !is_mover_idle(placement)))
+	if (!due && !(mover_idle && wants_mover(placement)))
 		return -1;
-	if (budget_s(daemon, since_s(daemon, now_ns)) > 0)
+	if (left_s(placement, budget, budget->since_s) > 0)
 		return NM_EXAMINED_AT_ONCE;
 	return due && is_kept_waiting(placement, now_ns) ? 1 : 0;
 }

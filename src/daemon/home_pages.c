@@ -6,16 +6,12 @@
  */
 #include <string.h>
 
-#include "daemon.h"
+#include "home_stage.h"
 #include "numa-migrd/residency.h"
-#include "placement_stage.h"
 
 #define PAGE_BYTES 4096.0
 #define GREW_BY 1.5 /* growth factor after which the location is queried again */
 #define FEWEST 64U  /* minimum number of pages for an answer */
-#define AWAITED_NS                                                                                 \
-	(NM_NSEC_PER_SEC / 2) /* time limit of the answer; after it, the home follows the CPUs used
-			       */
 
 static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
 {
@@ -45,34 +41,12 @@ static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t ano
 		placed->count.ticket = 0;
 }
 
-void nm_placement_forget_count(struct nm_daemon *daemon, struct nm_placed *placed)
+void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *placed)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	if (placed->count.ticket)
 		platform->ops->memory_cancel(platform, placed->count.ticket);
 	placed->count.ticket = 0;
-}
-
-void nm_placement_locate(struct nm_placed *placed, const double *pages, unsigned nr_nodes)
-{
-	double all = 0;
-	for (unsigned k = 0; k < nr_nodes; k++)
-		all += pages[k];
-	placed->located = all > 0;
-	for (unsigned k = 0; k < nr_nodes && all > 0; k++)
-		placed->located_on[k] = pages[k] / all;
-}
-
-uint64_t nm_placement_bytes(const struct nm_placed *placed)
-{
-	return placed->anon_bytes + placed->count.huge_bytes;
-}
-
-const double *nm_placement_shares(const struct nm_placed *placed)
-{
-	if (placed->accesses >= NM_PLACE_LEAST_ACCESSES)
-		return placed->memory_on;
-	return placed->located ? placed->located_on : NULL;
 }
 
 /* RssAnon does not include huge pages from the pool, which stay where they are while the pools of
@@ -128,15 +102,10 @@ static void take(struct nm_daemon *daemon, struct nm_placed *placed)
 		read_maps(topology, answer.text, pages, placed);
 	if (placed->count.pages)
 		count_nodes(topology, &answer, pages);
-	nm_placement_locate(placed, pages, topology->nr_nodes);
+	nm_placed_locate(placed, pages, topology->nr_nodes);
 }
 
-bool nm_placement_awaits_count(const struct nm_placed *placed, uint64_t now_ns)
-{
-	return placed->count.ticket && now_ns - placed->count.asked_ns < AWAITED_NS;
-}
-
-void nm_placement_count(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t now_ns)
+void nm_home_stage_locate(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t now_ns)
 {
 	if (placed->count.ticket)
 		take(daemon, placed);

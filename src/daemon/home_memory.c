@@ -4,20 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon.h"
-#include "placement_stage.h"
+#include "home_stage.h"
 
 /* If the location of a process's memory is not known, at most this amount is moved. */
 #define ASSUMED_MOST_BYTES (UINT64_C(64) << 20)
 #define AHEAD_S 0.25 /* work handed to the mover in addition to the current batch, in seconds;
 		      * waiting work can still be reordered by the latest measurements */
 #define GUESSED_S 0.05 /* the same while the cost is an estimate */
-
-void nm_placement_forget_memory(struct nm_placed *placed)
-{
-	free(placed->memory.was);
-	placed->memory = (struct nm_bring_memory){0};
-}
 
 static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct nm_placed *placed)
 {
@@ -30,7 +23,7 @@ static int submit(struct nm_daemon *daemon, const struct nm_placed *placed, stru
 	batch->start_ticks = placed->start_ticks;
 	batch->bulk = true;
 	batch->tenant = tenant_of(daemon, placed);
-	int r = nm_mover_submit(daemon->pipeline.placement->mover, batch);
+	int r = nm_mover_submit(daemon->pipeline.home_mover, batch);
 	nm_recorder_mover(daemon, "mover_submit", r);
 	return r;
 }
@@ -46,7 +39,7 @@ static void assume_location(struct nm_placed *placed, const struct nm_base_pages
 		if (was[i].was_on >= 0 && (unsigned)was[i].was_on < nr_nodes)
 			pages[was[i].was_on] += was[i].pages;
 	if (pages)
-		nm_placement_locate(placed, pages, nr_nodes);
+		nm_placed_locate(placed, pages, nr_nodes);
 	placed->count.anon_bytes = 0; /* so that its location is queried again */
 }
 
@@ -68,7 +61,7 @@ static void go_back(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t
 		(void)NM_TAKE(batch);
 }
 
-void nm_placement_send_back(struct nm_daemon *daemon, struct nm_placed *placed)
+void nm_home_stage_send_back(struct nm_daemon *daemon, struct nm_placed *placed)
 {
 	placed->undone = placed->decision;
 	go_back(daemon, placed, placed->decision, NM_TAKE(placed->memory.was), placed->memory.nr_was);
@@ -144,10 +137,9 @@ static void take_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 			batch->nr_base_pages);
 }
 
-void nm_placement_collect(struct nm_daemon *daemon)
+void nm_home_stage_collect(struct nm_daemon *daemon)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
-	for (struct nm_page_batch *batch; (batch = nm_mover_collect(placement->mover));) {
+	for (struct nm_page_batch *batch; (batch = nm_mover_collect(daemon->pipeline.home_mover));) {
 		take_batch(daemon, batch);
 		nm_page_batch_free(batch);
 	}
@@ -219,10 +211,10 @@ static bool is_to_come(const struct nm_placed *placed)
 	return placed->memory.state == NM_BRING_WANTED || placed->memory.state == NM_BRING_LATER;
 }
 
-bool nm_placement_is_reclaimed(struct nm_daemon *daemon, unsigned node)
+bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node)
 {
 	return nm_node_is_reclaimed(daemon->pipeline.platform,
-				    &daemon->pipeline.placement->reclaim,
+				    &daemon->pipeline.home_reclaim,
 				    daemon->pipeline.topology->nodes[node].os_id,
 				    daemon->last_tick_ns);
 }
@@ -230,7 +222,7 @@ bool nm_placement_is_reclaimed(struct nm_daemon *daemon, unsigned node)
 /* The mover moves all remote memory, including memory whose location was not known. */
 static bool may_move_memory(const struct nm_placed *placed)
 {
-	return nm_placement_shares(placed) || nm_placement_bytes(placed) <= ASSUMED_MOST_BYTES;
+	return nm_placed_shares(placed) || nm_placed_bytes(placed) <= ASSUMED_MOST_BYTES;
 }
 
 /* The cost of remote accesses grows, and the cost of the migration becomes known better. */
@@ -263,7 +255,7 @@ static int consider_all(struct nm_daemon *daemon, double interval_s)
 	if (!reclaimed)
 		return -ENOMEM;
 	for (unsigned k = 0; any && k < nr_nodes; k++)
-		reclaimed[k] = nm_placement_is_reclaimed(daemon, k);
+		reclaimed[k] = nm_home_stage_is_reclaimed(daemon, k);
 	for (size_t i = 0; any && i < placement->count; i++)
 		consider(placement, &placement->items[i], interval_s, reclaimed);
 	return 0;
@@ -289,7 +281,7 @@ static bool is_enough_under_way(const struct nm_daemon *daemon, const struct nm_
 				   : nr_ahead > 1 && ahead_s > AHEAD_S;
 }
 
-void nm_placement_bring(struct nm_daemon *daemon, uint64_t interval_ns)
+void nm_home_stage_bring(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_placed *next;

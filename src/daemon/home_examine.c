@@ -9,9 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon.h"
 #include "numa-migrd/proc.h"
-#include "placement_stage.h"
+#include "home_stage.h"
 
 #define SPREADS_NS NM_NSEC_PER_SEC
 #define AGAIN_NS (200 * NM_NSEC_PER_MSEC)
@@ -71,7 +70,7 @@ static int read_thread(const struct nm_daemon *daemon, struct examined *one, uin
 	struct nm_proc_stat stat;
 	int r = read_stat(platform, one->pid, tid, &stat);
 	if (r == 0)
-		r = nm_placement_read_times(platform, one->pid, tid, &times);
+		r = nm_home_stage_read_times(platform, one->pid, tid, &times);
 	if (r < 0)
 		return r;
 	double ticks = now_ticks > stat.start_ticks ? (double)(now_ticks - stat.start_ticks) : 1;
@@ -176,7 +175,7 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 	if (r < 0 || snapshot->nr_processes == 0)
 		return r;
 	match_wanted(snapshot, &one);
-	r = nm_placement_follow_one(daemon, snapshot, one.wanted_cpus,
+	r = nm_home_stage_follow_one(daemon, snapshot, one.wanted_cpus,
 				    one.run_s / fmax(one.runs, 1));
 	if (r == 0)
 		*ret = NM_TAKE(snapshot);
@@ -220,7 +219,7 @@ static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned mo
 	return count;
 }
 
-void nm_placement_examine(struct nm_daemon *daemon, unsigned most)
+void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_platform *platform = daemon->pipeline.platform;
@@ -228,13 +227,13 @@ void nm_placement_examine(struct nm_daemon *daemon, unsigned most)
 	if (!placement || placement->nr_nodes != daemon->pipeline.topology->nr_nodes)
 		return;
 	uint64_t now_ns = platform->ops->now_ns(platform);
-	nm_placement_collect(daemon);
+	nm_home_stage_collect(daemon);
 	/* Without the answer nothing is leased. */
 	nm_roster_ask_runtimes(daemon->pipeline.roster, now_ns);
 	size_t count = measure_due(daemon, now_ns, most, snapshots);
 	for (size_t i = 0; i < count; i++) {
-		(void)nm_placement_decide(daemon, snapshots[i]);
+		(void)nm_home_stage_decide(daemon, snapshots[i]);
 		nm_snapshot_free(snapshots[i]);
 	}
-	nm_placement_bring(daemon, 0);
+	nm_home_stage_bring(daemon, 0);
 }

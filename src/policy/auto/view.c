@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon.h"
-#include "placement_stage.h"
+#include "numa-migrd/homes.h"
 
 /*
  * A process is assumed to have run as it does now before it was first seen, for at most this time.
@@ -66,7 +65,6 @@ static int reserve_nodes(struct nm_placement *placement, unsigned nr_nodes)
 	placement->nodes = nodes;
 	placement->beside_cpus = beside;
 	placement->available_bytes = available;
-	placement->available_ns = 0;
 	placement->nr_nodes = nr_nodes;
 	return 0;
 }
@@ -123,24 +121,24 @@ void nm_placement_fill_group(const struct nm_placed *placed, uint64_t now_ns,
 		.age_s = seconds_since(now_ns, placed->program_ns),
 		.watched_s = placed->setbacks > 0 ? INFINITY : placed->watched_s,
 		.lost_s = placed->lost_s,
-		.anon_bytes = nm_placement_bytes(placed),
+		.anon_bytes = nm_placed_bytes(placed),
 		.traffic = placed->traffic,
 		.ran_on = placed->ran_on,
-		.memory_on = nm_placement_shares(placed),
+		.memory_on = nm_placed_shares(placed),
 		.has_run_on = placed->has_run_on,
 		.allowed = placed->allowed,
 		.home = placed->home,
 		.home_reason = placed->reason,
 		.home_ran_most = placed->home_ran_most,
 		.barred = now_ns < placed->barred_until_ns,
-		.awaits_count = nm_placement_awaits_count(placed, now_ns),
+		.awaits_count = nm_placed_awaits_count(placed, now_ns),
 	};
 }
 
-int nm_placement_view_build(const struct nm_daemon *daemon, uint64_t now_ns,
+int nm_placement_view_build(const struct nm_placement *placement,
+			    const struct nm_topology *topology, uint64_t now_ns,
 			    struct nm_placement_view *view)
 {
-	const struct nm_placement *placement = daemon->pipeline.placement;
 	view->nodes = calloc(placement->nr_nodes, sizeof(*view->nodes));
 	view->groups = calloc(placement->count + 1, sizeof(*view->groups));
 	if (!view->nodes || !view->groups)
@@ -149,7 +147,7 @@ int nm_placement_view_build(const struct nm_daemon *daemon, uint64_t now_ns,
 	for (size_t i = 0; i < placement->count; i++)
 		nm_placement_fill_group(&placement->items[i], now_ns, &view->groups[i]);
 	view->place = (struct nm_place_view){
-		.topology = daemon->pipeline.topology,
+		.topology = topology,
 		.nodes = view->nodes,
 		.groups = view->groups,
 		.nr_groups = placement->count,

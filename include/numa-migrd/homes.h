@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * threads.policy = "auto": its state of each process, and the decisions of an interval or of an
+ * examination between intervals. The daemon provides the measurements and carries the decisions
+ * out. Pure.
+ */
+#ifndef NUMA_MIGRD_HOMES_H
+#define NUMA_MIGRD_HOMES_H
+
+#include "numa-migrd/placement.h"
+#include "numa-migrd/plan.h"
+#include "numa-migrd/sample.h"
+#include "numa-migrd/snapshot.h"
+#include "numa-migrd/tenant.h"
+
+struct nm_base_pages; /* mover.h */
+
+enum nm_bring {
+	NM_BRING_NOTHING, /* its memory stays where it is */
+	NM_BRING_WANTED,  /* to be handed to the mover */
+	NM_BRING_LATER,	  /* to be handed to the mover once its remote accesses are expected to cost
+			   * as much as its migration */
+	NM_BRING_UNDER_WAY, /* handed to the mover */
+	NM_BRING_DONE,
+};
+
+/* The migration of a process's memory to its home, which happens once. */
+struct nm_bring_memory {
+	enum nm_bring state;
+	uint64_t moved; /* number of pages */
+	uint64_t away_bytes;  /* when the home was chosen */
+	double away_distance; /* when the home was chosen: from home to its memory */
+	struct nm_base_pages *was; /* original locations of the moved pages, for rollback; owned */
+	size_t nr_was;
+	bool waits; /* in this interval, because of other processes of its domain */
+};
+
+/* The query about the location of its memory. */
+struct nm_place_count {
+	uint64_t ticket; /* 0: no query is pending */
+	uint64_t asked_ns;
+	uint64_t anon_bytes; /* at the last query; 0: none yet */
+	uint64_t huge_bytes; /* additional memory from the pool of huge pages */
+	bool pages;	     /* a sample of pages was queried instead of numa_maps */
+};
+
+/* Changes since the start of processes that were not moved: products of the median changes between
+ * intervals, and for waiting their sum. */
+struct nm_place_trend {
+	double performance, distance, waiting;
+};
+
+/* A process managed by policy "auto". */
+struct nm_placed {
+	uint32_t pid;
+	uint64_t start_ticks, program_ns;
+	int home; /* node index; -1: none */
+	enum nm_place_reason reason; /* reason for the home, or for having none */
+	uint64_t decision;	     /* 0: none yet */
+	uint64_t undone;	     /* the last one that was rolled back; 0: none */
+	uint64_t decided_ns;	     /* or when its memory was last being moved */
+	uint64_t barred_until_ns;
+	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
+	unsigned setbacks;	     /* consecutive homes that were rolled back */
+	bool judged;
+	uint64_t placed_ns; /* when it was assigned its home */
+	bool is_home;	    /* its threads ran only there in the last interval */
+	double watched_s; /* time for which it ran without a home */
+	double lost_s;	  /* CPU time lost by waiting for memory on other nodes, until that was
+			   * migrated */
+	struct nm_place_measure before, after;
+	struct nm_place_measure recent; /* with or without a home */
+	struct nm_place_trend trend;	/* when it was assigned its home */
+	struct nm_bring_memory memory;
+	struct nm_place_count count;
+	uint64_t anon_bytes;
+	uint64_t measured_ns; /* time of the last interval or examination that measured it; 0: none
+			       * yet */
+	/* Values of this interval: */
+	size_t process; /* index in the snapshot */
+	/*
+	 * Per node, in one allocation. has_run_on is counted since the process was first seen;
+	 * located_on is the share of its memory as counted by the kernel, or after its migration.
+	 */
+	double *ran_on, *memory_on, *has_run_on, *located_on;
+	bool *allowed; /* in the same allocation */
+	bool located;  /* located_on is known */
+	double run_s, delay_s, wanted_cpus, accesses;
+	double runs; /* how often its threads were put on a CPU while they ran for run_s */
+	double traffic; /* bytes per second; 0: not known */
+	unsigned running;
+	unsigned ran_most;  /* maximum of `running` */
+	uint64_t grown_ns;  /* time when ran_most last changed */
+	unsigned home_ran_most; /* ran_most when it was assigned its home */
+	double demand_cpus; /* recent demand */
+	double burst_s;	    /* mean time that a thread runs at a time; 0: not known */
+};
+
+/* The last reading of the times of one thread. */
+struct nm_thread_times {
+	uint32_t tid;
+	uint64_t start_ticks, run_ns, delay_ns, runs, read_ns;
+};
+
+/* A process that is examined between intervals, because it has just started or has grown since. */
+struct nm_examination {
+	uint32_t pid;
+	uint64_t since_ns, due_ns; /* when it started or grew; time of the next examination */
+	struct nm_tenant tenant;   /* its own tenant, or its parent's */
+};
+#define NM_EXAMINED_AT_ONCE 64U
+
+/* CPU time that examinations for one domain have used beyond its share. */
+struct nm_payer {
+	uint64_t domain;
+	double owed_s;
+	uint64_t charged_ns; /* 0: never */
+};
+#define NM_PAYERS 16U
+#define NM_SAVED_MOST_S 1.0 /* of CPU time that the budget of examinations holds */
+
+struct nm_placement {
+	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no particular order */
+	unsigned nr_due;
+	struct nm_payer payers[NM_PAYERS]; /* the one that owes least is replaced */
+	struct nm_placed *items; /* ascending pid */
+	size_t count;
+	struct nm_thread_times *times; /* ascending tid */
+	size_t nr_times;
+	uint32_t next_read_tid; /* where reading continues in the next interval */
+	struct nm_place_cost page_cost;
+	struct nm_place_trend trend;
+	struct nm_place_node *nodes; /* as of the last interval */
+	double *beside_cpus; /* per node: recent load of other processes */
+	uint64_t *available_bytes; /* per node, minus the memory of homes assigned since */
+	unsigned nr_nodes;	   /* of the three arrays */
+	double most_traffic;	   /* bytes per second, the highest traffic of any node so far; 0:
+				    * not known */
+	double demand_of_late;	   /* CPUs in demand on the machine, smoothed */
+	double saved_s;	   /* CPU time that examinations may use; negative: overdrawn */
+	uint64_t spent_ns; /* CPU time of the main loop as of the last interval */
+};
+
+/* ---- homes.c: processes ---- */
+
+/* Creates the state of the policy; own_ns is the CPU time of the main loop so far. Returns 0 or
+ * -ENOMEM. */
+int nm_placement_new(uint64_t own_ns, struct nm_placement **ret);
+/* The caller cancels the queries of all processes before. NULL is allowed. */
+void nm_placement_free(struct nm_placement *placement);
+
+/* Returns NULL if the process is not managed by policy "auto". */
+struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid);
+/* Returns the same process with the same program, or NULL. */
+struct nm_placed *nm_placed_find_same(const struct nm_placement *placement,
+				      const struct nm_snap_process *process);
+/* Returns the number of processes with a home; placement may be NULL. */
+size_t nm_placement_homes(const struct nm_placement *placement);
+/* Creates the state of a process that has no home. Returns 0 or -ENOMEM. */
+int nm_placed_init(const struct nm_snap_process *process, unsigned nr_nodes,
+		   struct nm_placed *ret);
+void nm_placed_clear(struct nm_placed *placed);
+/* Takes the values of this interval's snapshot that need no measurement. */
+void nm_placed_take(const struct nm_snapshot *snapshot, size_t process, struct nm_placed *placed);
+
+/*
+ * Lists the processes of a snapshot in ascending PID. Entries of processes that were known take
+ * over their arrays; what remains in the old list belongs to processes that have gone. The caller
+ * clears the old list and puts the new one in its place. Returns 0 or -ENOMEM.
+ */
+int nm_placement_list(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+		      struct nm_placed **ret_items, size_t *ret_count);
+
+/* Sets the location of its memory, from pages on each node; all zero: not known. */
+void nm_placed_locate(struct nm_placed *placed, const double *pages, unsigned nr_nodes);
+/* Return the amount of its memory, and the share of it on each node; NULL: not known. */
+uint64_t nm_placed_bytes(const struct nm_placed *placed);
+const double *nm_placed_shares(const struct nm_placed *placed);
+/* Returns whether its home must wait for the answer to a query, which takes moments. */
+bool nm_placed_awaits_count(const struct nm_placed *placed, uint64_t now_ns);
+/* Discards the state of its memory's migration. */
+void nm_placed_forget_memory(struct nm_placed *placed);
+
+/* ---- examine.c: when processes are examined, and the limits of its cost ---- */
+
+/* The budget of examinations. */
+struct nm_examination_budget {
+	double share;	   /* of one CPU */
+	double interval_s; /* configured length of an interval */
+	double since_s;	   /* since the last interval */
+	uint64_t own_ns;   /* CPU time of the main loop so far */
+	bool unlimited;	   /* in a simulation the cost of the model must not affect decisions */
+};
+
+/* Schedules an examination of a process, unless an earlier one is already scheduled. Beyond its
+ * tenant's share it is not scheduled, and the next interval handles the process. */
+void nm_placement_examine_at(struct nm_placement *placement, const struct nm_examination *one);
+/* Returns true if the task table does not contain the process. */
+bool nm_placement_is_unknown(const struct nm_tenant *tenant);
+/* Records the cost of an examination for this domain. */
+void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double cost_s,
+			 uint64_t now_ns);
+/* Returns the next examination that is due at this time, and removes it. Returns false if there is
+ * none. */
+bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
+			   struct nm_examination *ret);
+/* Follows the start and the end of processes; tenant: the process's own or its parent's. Called
+ * for each record of the drain. */
+void nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
+			     const struct nm_tenant *tenant, uint64_t now_ns);
+/* Subtracts the cost of an interval from the budget of examinations. */
+void nm_placement_pay(struct nm_placement *placement, const struct nm_examination_budget *budget,
+		      uint64_t interval_ns);
+/* Returns whether the interval must end now. idle: no process that could be assigned a home has run
+ * since the last one. placement may be NULL. */
+bool nm_placement_is_awaited(const struct nm_placement *placement,
+			     const struct nm_examination_budget *budget, bool idle);
+/* Returns how many processes may be examined now; -1: none is due. mover_idle: the mover waits for
+ * work. */
+int nm_placement_room_to_examine(const struct nm_placement *placement,
+				 const struct nm_examination_budget *budget, bool mover_idle,
+				 uint64_t now_ns);
+
+/* ---- measure.c: what processes did in an interval ---- */
+
+/* Discards the values of the last interval. */
+void nm_placed_clear_interval(struct nm_placed *placed, unsigned nr_nodes);
+/* Updates the measurements of all processes; ran: CPUs' worth of time of each thread of the
+ * snapshot; sees_accesses: sampled accesses show where memory is used. Returns 0 or -ENOMEM. */
+int nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			 double interval_s, const double *ran, bool sees_accesses);
+/* The same for the only process of a separate snapshot, whose threads demand these shares of a CPU,
+ * and have run for burst_s at a time since they started. */
+void nm_placement_measure_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			      const double *wanted_cpus, double burst_s, struct nm_placed *placed);
+
+/* ---- view.c: the input of decisions ---- */
+
+/* The input of decisions; it owns its arrays. */
+struct nm_placement_view {
+	struct nm_place_view place;
+	struct nm_place_node *nodes;
+	struct nm_place_group *groups;
+};
+/* Updates the loads of the nodes in this interval. Returns 0 or -ENOMEM. */
+int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			      double interval_s);
+/* Builds the view of all processes from their last measurements. Returns 0 or -ENOMEM; the caller
+ * clears it in both cases. */
+int nm_placement_view_build(const struct nm_placement *placement,
+			    const struct nm_topology *topology, uint64_t now_ns,
+			    struct nm_placement_view *view);
+void nm_placement_view_clear(struct nm_placement_view *view);
+void nm_placement_fill_group(const struct nm_placed *placed, uint64_t now_ns,
+			     struct nm_place_group *ret);
+/* Adds the cost of this time without a home. */
+void nm_placement_add_loss(const struct nm_topology *topology, struct nm_placed *placed,
+			   uint64_t now_ns, double since_s);
+
+/* ---- decide.c: homes ---- */
+
+enum nm_home_end {
+	NM_HOME_EXPIRED, /* its reason has gone: nm_placed.reason */
+	NM_HOME_YIELDED, /* the run queue of the node was full */
+	NM_HOME_ROLLED_BACK,
+};
+
+/* The functions that carry decisions out, and report them. */
+struct nm_home_handler {
+	void *context;
+	/* It was assigned a home. Sets its decision's number. */
+	void (*granted)(void *context, struct nm_placed *placed,
+			const struct nm_place_proposal *proposal);
+	/* A verdict was given on its home, which is still its home. */
+	void (*judged)(void *context, const struct nm_placed *placed,
+		       const struct nm_place_verdict *verdict);
+	/* It loses its home, which it still has. */
+	void (*ends)(void *context, struct nm_placed *placed, enum nm_home_end end);
+};
+
+/* The processes that are decided about: those with the indices from first to end. */
+struct nm_home_round {
+	const struct nm_snapshot *snapshot;
+	size_t first, end;
+	const struct nm_home_handler *handler;
+};
+
+/* Gives the verdicts that are due, and ends homes that did not help. */
+void nm_placement_judge(struct nm_placement *placement, const struct nm_home_round *round,
+			const struct nm_placement_view *view);
+/* Ends homes whose reason has gone. Returns 0 or -ENOMEM. */
+int nm_placement_expire(struct nm_placement *placement, const struct nm_home_round *round,
+			const struct nm_placement_view *view);
+/* Ends homes on nodes whose run queues are full. Returns 0 or -ENOMEM. */
+int nm_placement_yield(struct nm_placement *placement, const struct nm_home_round *round,
+		       const struct nm_placement_view *view);
+/* Returns whether a process could be assigned a home, for which nm_placement_assign() needs
+ * placement->available_bytes. */
+bool nm_placement_wants_homes(const struct nm_home_round *round,
+			      const struct nm_placement_view *view);
+/* Assigns homes. may_move: the daemon moves memory; view->place.memory_stays is set. Returns 0 or
+ * -ENOMEM. */
+int nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
+			bool may_move, struct nm_placement_view *view);
+
+/* ---- threads.c ---- */
+
+/* Plans the moves of the snapshot's threads to their homes. Returns 0 or -ENOMEM. */
+int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config, struct nm_plan *plan);
+/* A move was refused, which is likely to repeat: seccomp, a cpuset, an affinity that the owner has
+ * set meanwhile. */
+void nm_placement_refused(struct nm_placement *placement, uint32_t pid, int error,
+			  uint64_t now_ns);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto" in the daemon: gathers its input, and carries its decisions out. */
+#include "home_stage.h"
+
+#include <math.h>
+
+#include "numa-migrd/node_memory.h"
+#include "numa-migrd/numa_balancing.h"
+
+/* Available memory is read again after this time. */
+#define AVAILABLE_AGE_NS (100 * NM_NSEC_PER_MSEC)
+#define IDLE_CPUS 0.2 /* maximum load of an idle machine */
+
+/* ---- creation and destruction ---- */
+
+void nm_home_stage_end(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (!pipeline->placement)
+		return;
+	nm_mover_free(pipeline->home_mover);
+	for (size_t i = 0; i < pipeline->placement->count; i++)
+		nm_home_stage_cancel_query(daemon, &pipeline->placement->items[i]);
+	nm_placement_free(pipeline->placement);
+	pipeline->placement = NULL;
+	pipeline->home_mover = NULL;
+	pipeline->home_reclaim = (struct nm_reclaim_watch){0};
+	pipeline->available_ns = 0;
+}
+
+static int begin(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (pipeline->placement)
+		return 0;
+	int r = nm_placement_new(nm_loop_own_ns(daemon), &pipeline->placement);
+	if (r < 0)
+		return r;
+	r = (daemon->options.feed ? nm_mover_new_threadless : nm_mover_new)(
+		pipeline->machine, pipeline->topology, daemon->config, &pipeline->home_mover);
+	if (r < 0)
+		nm_home_stage_end(daemon);
+	return r;
+}
+
+void nm_home_stage_configure(struct nm_daemon *daemon)
+{
+	if (daemon->pipeline.placement)
+		nm_mover_configure(daemon->pipeline.home_mover, daemon->pipeline.topology,
+				   daemon->config);
+}
+
+bool nm_home_stage_has_home(const struct nm_daemon *daemon, uint32_t pid)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	const struct nm_placed *placed = placement ? nm_placed_find(placement, pid) : NULL;
+	return placed && placed->home >= 0;
+}
+
+/* ---- the schedule ---- */
+
+static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, uint64_t now_ns)
+{
+	return (struct nm_examination_budget){
+		.share = daemon->config->sampling.overhead_percent / 100,
+		.interval_s = daemon->config->general.interval_s,
+		.since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC,
+		.own_ns = nm_loop_own_ns(daemon),
+		.unlimited = daemon->options.feed != NULL,
+	};
+}
+
+double nm_home_stage_beat_s(const struct nm_daemon *daemon)
+{
+	return fmin(daemon->config->general.interval_s, NM_PLACE_MIN_AGE_S);
+}
+
+/* Returns whether no process that could be assigned a home has run since the last interval. Page
+ * faults count as running. */
+static bool is_machine_idle(const struct nm_daemon *daemon, double seconds)
+{
+	const struct nm_source_status *status =
+		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
+	if (!status || !status->runs)
+		return false;
+	double ran_s = (double)(status->counts.samples - daemon->counts.samples) *
+		       status->run_sample_ns / (double)NM_NSEC_PER_SEC;
+	return ran_s < IDLE_CPUS * seconds;
+}
+
+bool nm_home_stage_is_awaited(const struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_examination_budget budget = budget_of(daemon, now_ns);
+	return nm_placement_is_awaited(daemon->pipeline.placement, &budget,
+				       is_machine_idle(daemon, budget.since_s));
+}
+
+int nm_home_stage_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns)
+{
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (!pipeline->placement)
+		return -1;
+	struct nm_examination_budget budget = budget_of(daemon, now_ns);
+	bool mover_idle = nm_mover_counts(pipeline->home_mover).waiting == 0;
+	return nm_placement_room_to_examine(pipeline->placement, &budget, mover_idle, now_ns);
+}
+
+void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
+			      uint64_t now_ns)
+{
+	const struct nm_roster *roster = daemon->pipeline.roster;
+	if (!daemon->pipeline.placement)
+		return;
+	/* The parent's tenant stands for a process that is not in the table yet. */
+	struct nm_tenant tenant = nm_roster_tenant(roster, event->pid);
+	if (nm_placement_is_unknown(&tenant) && event->kind == NM_TASK_FORK)
+		tenant = nm_roster_tenant(roster, event->parent_pid);
+	nm_placement_task_event(daemon->pipeline.placement, event, &tenant, now_ns);
+}
+
+/* ---- memory ---- */
+
+static bool is_barred(struct nm_daemon *daemon)
+{
+	bool barred = nm_mover_is_barred(daemon->pipeline.home_mover);
+	nm_recorder_mover(daemon, "mover_is_barred", barred);
+	return barred;
+}
+
+/* Reads the setting again: it may have changed since the start, also by the daemon itself
+ * (sampling.inject). */
+static bool kernel_brings_memory(struct nm_daemon *daemon)
+{
+	daemon->balancing = nm_machine_read_balancing(daemon);
+	return nm_balances_nodes(daemon->balancing) &&
+	       daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
+}
+
+/* No limit if the kernel does not report it. */
+static uint64_t available_on(struct nm_daemon *daemon, unsigned node,
+			     const struct nm_watermarks *watermarks)
+{
+	uint64_t bytes;
+	if (nm_home_stage_is_reclaimed(daemon, node))
+		return 0;
+	int r = nm_node_available_read(daemon->pipeline.platform,
+				       daemon->pipeline.topology->nodes[node].os_id, watermarks,
+				       daemon->config->pages.keep_free, &bytes);
+	return r < 0 ? UINT64_MAX : bytes;
+}
+
+/* Reading these files costs more than examining a process, so they are read once for all processes
+ * that are examined together. */
+static void read_available(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	uint64_t *read_ns = &daemon->pipeline.available_ns;
+	if (*read_ns && now_ns - *read_ns < AVAILABLE_AGE_NS)
+		return;
+	struct nm_watermarks watermarks = nm_watermarks_read(daemon->pipeline.platform);
+	for (unsigned k = 0; k < placement->nr_nodes; k++)
+		placement->available_bytes[k] = available_on(daemon, k, &watermarks);
+	*read_ns = now_ns;
+}
+
+/* ---- decisions ---- */
+
+/* The context of the handler below. */
+struct round {
+	struct nm_daemon *daemon;
+	const struct nm_snapshot *snapshot;
+};
+
+static void granted(void *context, struct nm_placed *placed,
+		    const struct nm_place_proposal *proposal)
+{
+	const struct round *round = context;
+	placed->decision = round->daemon->next_decision++;
+	round->daemon->tally.decisions++;
+	round->daemon->tally.homes.granted++;
+	nm_report_placement(round->daemon, round->snapshot, placed, proposal);
+}
+
+static void judged(void *context, const struct nm_placed *placed,
+		   const struct nm_place_verdict *verdict)
+{
+	const struct round *round = context;
+	struct nm_tally *tally = &round->daemon->tally;
+	tally->improved += verdict->outcome == NM_PLACE_IMPROVED;
+	tally->neutral += verdict->outcome == NM_PLACE_NEUTRAL;
+	tally->rolled_back += verdict->outcome == NM_PLACE_WORSE;
+	tally->inconclusive += verdict->outcome == NM_PLACE_INCONCLUSIVE;
+	nm_report_placement_verdict(round->daemon, round->snapshot, placed, verdict);
+}
+
+/* A verdict reports a rollback. */
+static void report_end(const struct round *round, const struct nm_placed *placed,
+		       enum nm_home_end end)
+{
+	const struct nm_snap_process *process = &round->snapshot->processes[placed->process];
+	const char *why = "run queue full, other nodes idle";
+	if (end == NM_HOME_ROLLED_BACK)
+		return;
+	if (end == NM_HOME_EXPIRED)
+		why = placed->reason == NM_PLACE_WAKES ? nm_place_reason_text(NM_PLACE_WAKES)
+						       : "more threads than when placed";
+	nm_report_placement_end(round->daemon, process, placed, why);
+}
+
+static void ends(void *context, struct nm_placed *placed, enum nm_home_end end)
+{
+	const struct round *round = context;
+	struct nm_daemon *daemon = round->daemon;
+	report_end(round, placed, end);
+	daemon->tally.homes.expired += end == NM_HOME_EXPIRED;
+	daemon->tally.homes.yielded += end == NM_HOME_YIELDED;
+	daemon->tally.homes.rolled_back += end == NM_HOME_ROLLED_BACK;
+	(void)nm_actuator_return_process(daemon->pipeline.actuator, placed->pid);
+	nm_mover_drop(daemon->pipeline.home_mover, placed->pid);
+	if (end == NM_HOME_ROLLED_BACK)
+		nm_home_stage_send_back(daemon, placed);
+}
+
+static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
+		  struct nm_placement_view *view)
+{
+	bool barred = false;
+	if (nm_placement_wants_homes(round, view)) {
+		barred = is_barred(daemon);
+		view->place.memory_stays = barred && !kernel_brings_memory(daemon);
+		read_available(daemon, round->snapshot->time_ns);
+	}
+	bool may_move = !barred && !nm_daemon_is_dry_run(daemon);
+	return nm_placement_assign(daemon->pipeline.placement, round, may_move, view);
+}
+
+static void handle_refusal(struct nm_daemon *daemon, const struct nm_step *step, int error,
+			   uint64_t now_ns)
+{
+	if (error == -ESTALE)
+		nm_roster_recheck(daemon->pipeline.roster, step->tid, step->start_ticks);
+	nm_placement_refused(daemon->pipeline.placement, step->pid, error, now_ns);
+}
+
+static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	struct nm_placement *placement = daemon->pipeline.placement;
+	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
+	if (nm_daemon_is_dry_run(daemon))
+		return 0;
+	int r = nm_placement_plan(placement, snapshot, daemon->config, &plan);
+	if (r < 0 || plan.count == 0)
+		return r;
+	nm_autofree struct nm_receipt *receipts = calloc(plan.count, sizeof(*receipts));
+	if (!receipts)
+		return -ENOMEM;
+	nm_actuator_run(daemon->pipeline.actuator, &plan, snapshot->time_ns, receipts);
+	/* A running thread has moved when the call returns, and its affinity is restored before the
+	 * thread can read it. */
+	nm_actuator_poll_nudges(daemon->pipeline.actuator, snapshot->time_ns);
+	for (size_t i = 0; i < plan.count; i++) {
+		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);
+		daemon->tally.applied += receipts[i].applied;
+		daemon->tally.failed += !receipts[i].applied;
+		if (!receipts[i].applied)
+			handle_refusal(daemon, &plan.decisions[i].steps[0],
+				       receipts[i].steps[0].error, snapshot->time_ns);
+	}
+	return 0;
+}
+
+/* whole: of the machine, in an interval; otherwise the snapshot is of one process. */
+static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool whole,
+		  size_t first, size_t end)
+{
+	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
+	struct nm_placement *placement = daemon->pipeline.placement;
+	struct round context = {daemon, snapshot};
+	const struct nm_home_handler handler = {&context, granted, judged, ends};
+	const struct nm_home_round round = {snapshot, first, end, &handler};
+	int r = nm_placement_view_build(placement, daemon->pipeline.topology, snapshot->time_ns,
+					&view);
+	if (r < 0)
+		return r;
+	if (whole && !nm_daemon_is_dry_run(daemon))
+		nm_placement_judge(placement, &round, &view);
+	r = nm_placement_expire(placement, &round, &view);
+	if (r == 0 && whole)
+		r = nm_placement_yield(placement, &round, &view);
+	if (r == 0)
+		r = assign(daemon, &round, &view);
+	return r < 0 ? r : act(daemon, snapshot);
+}
+
+int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placed *placed = nm_placed_find(placement, snapshot->processes[0].pid);
+	size_t first = (size_t)(placed - placement->items);
+	nm_home_stage_locate(daemon, placed, snapshot->time_ns);
+	return decide(daemon, snapshot, false, first, first + 1);
+}
+
+/* ---- one interval ---- */
+
+int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       uint64_t interval_ns)
+{
+	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
+	if (daemon->config->threads.policy != NM_POLICY_AUTO) {
+		nm_home_stage_end(daemon);
+		return 0;
+	}
+	int r = begin(daemon);
+	if (r < 0)
+		return r;
+	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_examination_budget budget = budget_of(daemon, snapshot->time_ns);
+	nm_placement_pay(placement, &budget, interval_ns);
+	nm_home_stage_collect(daemon);
+	r = nm_home_stage_follow(daemon, snapshot, interval_ns);
+	unsigned nr_nodes = placement->nr_nodes;
+	if (r == 0)
+		r = nm_placement_follow_nodes(placement, snapshot, interval_s);
+	if (placement->nr_nodes != nr_nodes)
+		daemon->pipeline.available_ns = 0;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < placement->count; i++)
+		nm_home_stage_locate(daemon, &placement->items[i], snapshot->time_ns);
+	r = decide(daemon, snapshot, true, 0, placement->count);
+	if (r == 0)
+		nm_home_stage_bring(daemon, interval_ns);
+	return r;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto" in the daemon, shared by the files home_*.c. */
+#ifndef NM_DAEMON_HOME_STAGE_H
+#define NM_DAEMON_HOME_STAGE_H
+
+#include "daemon.h"
+
+/* ---- home_stage.c ---- */
+
+/* Decides whether the only process of a separate snapshot keeps its home or is assigned one, and
+ * moves its threads there. Returns 0 or -ENOMEM. */
+int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+
+/* ---- home_times.c ---- */
+
+/* Updates the set of processes and their measurements for this interval. Returns 0 or -ENOMEM. */
+int nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 uint64_t interval_ns);
+/* The same for the only process of a separate snapshot, whose threads demand these shares of a CPU,
+ * and have run for burst_s at a time since they started. Returns 0 or -ENOMEM. */
+int nm_home_stage_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			     const double *wanted_cpus, double burst_s);
+/* Returns 0 or a negative errno. */
+int nm_home_stage_read_times(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+			     struct nm_thread_times *ret);
+
+/* ---- home_pages.c ---- */
+
+/* Collects an answer about the location of its memory, and sends a query if it has no home. */
+void nm_home_stage_locate(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t now_ns);
+/* Cancels the query. */
+void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *placed);
+
+/* ---- home_memory.c ---- */
+
+/* Collects the results of the mover. */
+void nm_home_stage_collect(struct nm_daemon *daemon);
+/* Moves the memory of a process that was slower with its home back to its original location, as far
+ * as that is known, including memory that the mover is still moving. */
+void nm_home_stage_send_back(struct nm_daemon *daemon, struct nm_placed *placed);
+/* Returns whether the node reclaims memory, which delays its users, so that nothing must be moved
+ * there now. */
+bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node);
+/* Hands memory to the mover if its migration is worth the cost, in descending order of lost time
+ * per byte. */
+void nm_home_stage_bring(struct nm_daemon *daemon, uint64_t interval_ns);
+
+#endif

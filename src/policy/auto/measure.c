@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto": where processes ran, where their memory is, and what they are judged by. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "numa-migrd/homes.h"
+
+#define AT_HOME 0.9 /* minimum share of its running */
+
+/* ---- where they ran, and the location of their memory ---- */
+
+void nm_placed_clear_interval(struct nm_placed *placed, unsigned nr_nodes)
+{
+	memset(placed->ran_on, 0, nr_nodes * sizeof(*placed->ran_on));
+	memset(placed->memory_on, 0, nr_nodes * sizeof(*placed->memory_on));
+	for (unsigned k = 0; k < nr_nodes; k++)
+		placed->allowed[k] = true;
+	placed->run_s = placed->delay_s = placed->wanted_cpus = placed->accesses = 0;
+	placed->runs = 0;
+	placed->traffic = 0;
+	placed->running = 0;
+}
+
+static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+		       double ran, struct nm_placed *placed)
+{
+	const struct nm_topology *topology = snapshot->topology;
+	int here = nm_topology_node_of_cpu(topology, thread->main_cpu);
+	for (unsigned k = 0; k < topology->nr_nodes; k++) {
+		placed->memory_on[k] += thread->accesses[k];
+		placed->accesses += thread->accesses[k];
+		placed->allowed[k] =
+			placed->allowed[k] && !thread->only_watched &&
+			(thread->everywhere ||
+			 hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed));
+	}
+	placed->running += thread->active;
+	placed->traffic += fmax(thread->traffic, 0); /* NaN counts as 0 */
+	if (here >= 0 && ran > 0)
+		placed->ran_on[here] += ran;
+}
+
+/* Ignores the part that a thread ran elsewhere while it was moved. */
+static bool ran_at_home(const struct nm_placed *placed, unsigned nr_nodes)
+{
+	double ran = 0;
+	for (unsigned k = 0; k < nr_nodes; k++)
+		ran += placed->ran_on[k];
+	return placed->home >= 0 && placed->ran_on[placed->home] >= AT_HOME * ran;
+}
+
+/* since_s is the time for which it has had its current activity. A lull does not end the demand:
+ * earlier demand decays slowly. */
+static void settle(struct nm_placed *placed, const struct nm_snapshot *snapshot, double since_s)
+{
+	unsigned nr_nodes = snapshot->topology->nr_nodes;
+	double keep = exp(-since_s / NM_PLACE_YOUNG_S);
+	placed->demand_cpus = fmax(placed->wanted_cpus, keep * placed->demand_cpus);
+	for (unsigned k = 0; k < nr_nodes; k++)
+		placed->has_run_on[k] += placed->ran_on[k] * since_s;
+	placed->is_home = ran_at_home(placed, nr_nodes);
+	/* Many light threads count as the number of CPUs that they demand. */
+	if (placed->running < round(placed->wanted_cpus))
+		placed->running = (unsigned)round(placed->wanted_cpus);
+	if (placed->ran_most < placed->running) {
+		placed->ran_most = placed->running;
+		placed->grown_ns = snapshot->time_ns;
+	}
+	for (unsigned k = 0; placed->accesses > 0 && k < nr_nodes; k++)
+		placed->memory_on[k] /= placed->accesses;
+	if (placed->home < 0 && placed->running > 0)
+		placed->watched_s += since_s;
+	placed->measured_ns = snapshot->time_ns;
+	nm_placement_add_loss(snapshot->topology, placed, snapshot->time_ns, since_s);
+}
+
+/* ---- values for the verdict ---- */
+
+/* Sums over the threads of one process in this interval. */
+struct sums {
+	double distance, accesses, instructions, run_share;
+};
+
+static void add_to_sums(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+			struct sums *sums)
+{
+	int here = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
+	for (unsigned k = 0; here >= 0 && k < snapshot->topology->nr_nodes; k++) {
+		sums->distance += thread->fresh[k] *
+				  nm_topology_distance(snapshot->topology, here, (int)k);
+		sums->accesses += thread->fresh[k];
+	}
+	if (thread->instructions > 0 && thread->run_share > 0) {
+		sums->instructions += thread->instructions;
+		sums->run_share += thread->run_share;
+	}
+}
+
+static void blend(double *mean, double *variance, double old_weight, double value, double weight)
+{
+	if (!(weight > 0))
+		return;
+	if (isnan(*mean) || !(old_weight > 0)) {
+		*mean = value;
+		*variance = 0;
+		return;
+	}
+	double part = weight / (old_weight + weight), difference = value - *mean;
+	*mean += part * difference;
+	*variance = (1 - part) * (*variance + part * difference * difference);
+}
+
+static void add_measure(struct nm_place_measure *measure, const struct nm_placed *placed,
+			const struct sums *sums, double keep)
+{
+	double run_s = measure->run_s * keep, accesses = measure->accesses * keep;
+	blend(&measure->distance, &measure->distance_variance, accesses,
+	      sums->distance / sums->accesses, sums->accesses);
+	blend(&measure->performance, &measure->performance_variance, run_s,
+	      sums->instructions / sums->run_share, sums->run_share > 0 ? placed->run_s : 0);
+	measure->run_s = run_s + placed->run_s;
+	measure->delay_s = measure->delay_s * keep + placed->delay_s;
+	measure->accesses = accesses + sums->accesses;
+}
+
+/* ---- changes of other processes ---- */
+
+struct changes {
+	struct nm_place_change *performance, *distance, *waiting; /* in one allocation */
+	size_t nr_performance, nr_distance, nr_waiting;
+};
+
+static void changes_clear(struct changes *changes)
+{
+	free(changes->performance);
+}
+
+/* Allocates room for one change of each kind per process. Returns 0 or -ENOMEM. */
+static int changes_init(struct changes *changes, size_t count)
+{
+	changes->performance = calloc(3 * count + 1, sizeof(*changes->performance));
+	if (!changes->performance)
+		return -ENOMEM;
+	changes->distance = changes->performance + count;
+	changes->waiting = changes->distance + count;
+	return 0;
+}
+
+static void note(struct nm_place_change *changes, size_t *count, uint32_t uid, double value)
+{
+	if (isfinite(value))
+		changes[(*count)++] = (struct nm_place_change){uid, value};
+}
+
+/* A home on the node where a process already ran does not affect it. */
+static bool is_untouched(const struct nm_placed *placed)
+{
+	return placed->home < 0 || placed->judged || placed->reason == NM_PLACE_THERE;
+}
+
+static void note_change(struct changes *changes, uint32_t uid,
+			const struct nm_place_measure *before, const struct nm_place_measure *now)
+{
+	if (before->performance > 0)
+		note(changes->performance, &changes->nr_performance, uid,
+		     now->performance / before->performance);
+	if (before->distance > 0)
+		note(changes->distance, &changes->nr_distance, uid,
+		     now->distance / before->distance);
+	if (before->run_s > 0 && now->run_s > 0)
+		note(changes->waiting, &changes->nr_waiting, uid,
+		     now->delay_s / now->run_s - before->delay_s / before->run_s);
+}
+
+static void follow_trend(struct changes *changes, struct nm_place_trend *trend)
+{
+	trend->performance *=
+		nm_place_user_median(changes->performance, changes->nr_performance, 1);
+	trend->distance *= nm_place_user_median(changes->distance, changes->nr_distance, 1);
+	trend->waiting += nm_place_user_median(changes->waiting, changes->nr_waiting, 0);
+}
+
+/* It may have been examined during the interval. */
+static double since_measured_s(const struct nm_placed *placed, uint64_t now_ns, double interval_s)
+{
+	double since_s = (double)(now_ns - placed->measured_ns) / (double)NM_NSEC_PER_SEC;
+	return placed->measured_ns ? fmin(since_s, interval_s) : interval_s;
+}
+
+int nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			 double interval_s, const double *ran, bool sees_accesses)
+{
+	nm_autofree struct sums *sums = calloc(placement->count + 1, sizeof(*sums));
+	nm_auto(changes_clear) struct changes changes = {0};
+	/* Earlier measurements decay over the time for which a process is observed before its
+	 * placement. */
+	double keep = exp(-interval_s / NM_PLACE_WATCHED_S);
+	if (!sums || changes_init(&changes, placement->count) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct nm_placed *placed =
+			nm_placed_find(placement, snapshot->threads[i].pid);
+		if (!placed)
+			continue;
+		add_thread(snapshot, &snapshot->threads[i], ran[i], placed);
+		add_to_sums(snapshot, &snapshot->threads[i], &sums[placed - placement->items]);
+	}
+	for (size_t i = 0; i < placement->count; i++) {
+		struct nm_placed *placed = &placement->items[i];
+		if (!sees_accesses)
+			sums[i].accesses = placed->accesses = 0;
+		if (placed->run_s > 0) /* one that was not off the CPU ran all the time */
+			placed->burst_s = placed->run_s / fmax(placed->runs, 1);
+		settle(placed, snapshot, since_measured_s(placed, snapshot->time_ns, interval_s));
+		struct nm_place_measure earlier = placed->recent;
+		add_measure(&placed->recent, placed, &sums[i], keep);
+		if (is_untouched(placed))
+			note_change(&changes, snapshot->processes[placed->process].uid, &earlier,
+				    &placed->recent);
+		if (placed->home < 0)
+			add_measure(&placed->before, placed, &sums[i], keep);
+		if (placed->home >= 0 && !placed->judged)
+			add_measure(&placed->after, placed, &sums[i], keep);
+	}
+	follow_trend(&changes, &placement->trend);
+	return 0;
+}
+
+void nm_placement_measure_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			      const double *wanted_cpus, double burst_s, struct nm_placed *placed)
+{
+	unsigned nr_nodes = snapshot->topology->nr_nodes;
+	double age_s = snapshot->processes[0].age_s;
+	for (unsigned k = 0; k < nr_nodes; k++)
+		placement->nodes[k].busy_cpus -= placed->ran_on[k];
+	nm_placed_clear_interval(placed, nr_nodes);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		add_thread(snapshot, thread, thread->run_share, placed);
+		placed->wanted_cpus += wanted_cpus[i];
+	}
+	for (unsigned k = 0; k < nr_nodes; k++)
+		placement->nodes[k].busy_cpus += placed->ran_on[k];
+	placed->burst_s = burst_s;
+	settle(placed, snapshot, since_measured_s(placed, snapshot->time_ns, age_s));
+}
