@@ -38,7 +38,7 @@ struct nm_balance_facts {
 
 struct nm_balance_gathered {
 	struct nm_balance_input input; /* threads and groups have the indices of the snapshot's
-				        * threads and processes */
+					* threads and processes */
 	struct nm_balance_thread *threads;
 	struct nm_selection_group *groups;
 	double *resident, *other_load, *factors;

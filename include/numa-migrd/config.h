@@ -59,9 +59,9 @@ struct nm_target {
 	char *command; /* glob on comm; NULL: any */
 	char *unit;    /* glob on the systemd unit or the cgroup path; NULL: any */
 	char *slice;   /* glob on a slice of the system manager that contains it, at any depth;
-		        * NULL: any */
+			* NULL: any */
 	char *cgroup;  /* glob on the path of the cgroup or of one of its ancestors, component by
-		        * component; NULL: any */
+			* component; NULL: any */
 	char *user;    /* user name or numeric id, resolved to a uid when loaded */
 	bool has_uid;
 	uint32_t uid;
@@ -91,7 +91,7 @@ struct nm_config {
 	struct {
 		enum nm_source_choice source;
 		char pmu[NM_CONFIG_PMU_BYTES]; /* "": none; otherwise "name/term=value,…/", which
-					        * `auto` prefers to all others */
+						* `auto` prefers to all others */
 		char event[NM_CONFIG_EVENT_BYTES]; /* "": none; otherwise an event as spelled for
 						    * libpfm4; `auto` tries it after pmu */
 		unsigned event_line;          /* line in the file; 0: not set */

@@ -63,7 +63,7 @@ const char *nm_memory_source_name(enum nm_memory_source source);
 struct nm_event_wishes {
 	enum nm_memory_source source; /* for MEMORY and STORE */
 	unsigned load_latency; /* cycles; faster loads are not sampled, if the hardware supports
-			        * that */
+				* that */
 	const char *pmu;       /* NM_MEMORY_PMU: "name/term=value,…/" */
 	const char *event;     /* NM_MEMORY_EVENT: in libpfm4 spelling */
 };

@@ -12,11 +12,11 @@
 enum nm_feedback_outcome {
 	NM_FEEDBACK_NONE,      /* nothing was moved: T stays */
 	NM_FEEDBACK_POSTPONED, /* the set of active threads changed: no verdict and no proposals
-			        * yet */
+				* yet */
 	NM_FEEDBACK_GAIN,      /* T halves */
 	NM_FEEDBACK_KEEP,      /* T stays */
 	NM_FEEDBACK_UNDO,      /* T doubles; the tick rolls back the moves judged so and proposes
-			        * nothing */
+				* nothing */
 };
 
 /* The judgement of one decision of the last tick. */
@@ -29,7 +29,7 @@ struct nm_feedback_judgement {
 	double figure;
 	double noise;  /* |ln figure| up to this value is noise; 0: no noise limit */
 	double losses; /* product of the values of `figure` accepted since the last gain, including
-		        * this one */
+			* this one */
 };
 
 struct nm_feedback_result {

@@ -89,7 +89,7 @@ struct nm_place_view {
 	size_t nr_groups;
 	struct nm_place_cost cost;
 	double demand_of_late; /* CPUs in demand, smoothed over several seconds to cover programs
-			        * that run one after the other */
+				* that run one after the other */
 	double most_traffic;   /* highest traffic of any node since the start; 0: not known */
 	bool memory_stays; /* neither the daemon nor the kernel moves memory */
 };
@@ -219,7 +219,7 @@ enum nm_place_judged_by {
 struct nm_place_verdict {
 	enum nm_place_outcome outcome;
 	double change; /* relative change of the value it was judged by; positive is better; NaN:
-		        * none */
+			* none */
 	enum nm_place_judged_by judged_by;
 };
 

@@ -13,7 +13,7 @@
 
 struct nm_proc_stat {
 	char comm[64]; /* raw bytes, NUL-terminated; names of kernel threads may be longer than 15
-		        * bytes */
+			* bytes */
 	char state;
 	uint32_t ppid, session;
 	uint32_t flags;	      /* PF_* */

@@ -40,7 +40,7 @@ enum nm_selection_reason {
 	NM_SELECTED_NOBODY,
 	NM_SELECTED_BY_RULE,
 	NM_SELECTED_BY_LEADER, /* its leader is on that node: selected without examining the
-			        * others */
+				* others */
 };
 
 struct nm_selection_answer {

@@ -154,15 +154,15 @@ struct nm_sim_options {
 	uint64_t seed;
 	double step_s;	       /* time for which rates are constant; 0: 0.1 */
 	bool numa_balancing;   /* the kernel moves pages to the node that accesses them, and tasks
-			        * to their pages */
+				* to their pages */
 	bool cache_aware;      /* the kernel gathers threads on the CPUs of one last-level cache
-			        * (gather.c) */
+				* (gather.c) */
 	/* Rate at which a thread is moved to another CPU although its own is free; a parameter,
 	 * because no value for real machines is known. 0: never. */
 	double wander_per_s;
 	double memory_period;  /* accesses per sample; 0: 500000 */
 	double most_samples_s; /* maximum access samples per second and thread; 0: 200, as with the
-			        * overhead control */
+				* overhead control */
 	bool unobserved;       /* no samples are generated */
 	bool no_pmu;	       /* samples contain only the CPU of each thread */
 	double run_sample_s;   /* CPU time per run sample; 0: 0.01 */

@@ -82,7 +82,7 @@ struct nm_snap_cpu {
 	double busy_share; /* CPU time of all tasks, from /proc/stat */
 	unsigned first_home,
 		homes; /* the managed threads whose main CPU this is:
-		        * snapshot->home_threads[first_home …] */
+			* snapshot->home_threads[first_home …] */
 };
 
 struct nm_snapshot {
@@ -111,7 +111,7 @@ struct nm_snapshot {
 	double idle_cpu; /* a CPU is idle above this idle share: 1 - free_max */
 	uint32_t
 		*home_threads; /* thread indices grouped by main CPU, in ascending tid order within
-			        * a group */
+				* a group */
 };
 
 struct nm_snapshot_input {

@@ -35,7 +35,7 @@ struct nm_topology_source {
 	int (*load)(void *context, struct nm_topology **ret);
 	void *context;
 	const char *root_path; /* a tree with /sys and /proc of a machine; NULL or "/": this
-			        * machine */
+				* machine */
 };
 
 struct nm_cpu {

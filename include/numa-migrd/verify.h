@@ -56,7 +56,7 @@ struct nm_verdict {
 	/* If true, the following values are those of the feedback, NaN until it has judged. */
 	bool by_performance;
 	double figure, noise, losses, global_before, global_after, interval_s;
-	/* Weighted by distance, see nm_verdict_measure_locality() (verify/locality.h). A rise
+	/* Weighted by distance, see nm_verdict_measure_locality() (policy/judge/locality.h). A rise
 	 * within locality_noise does not count. NaN: not known. */
 	double locality_before, locality_after, locality_noise;
 	/*

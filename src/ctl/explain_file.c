@@ -16,7 +16,7 @@ struct search {
 	json_t *home;	       /* its journal entry, which is recorded before the decision itself */
 	json_t *stopped;       /* counts of rejected proposals of its interval */
 	uint64_t met, entries; /* interval; number of its entries, of which the first describes
-			        * it */
+				* it */
 };
 
 static void set_real(json_t *object, const char *name, double value)

@@ -193,7 +193,7 @@ int nm_command_reload(void *context, char *error, size_t size)
 	(void)sd_notify(0, "READY=1");
 	if (daemon->paused ||
 	    daemon->pipeline.topology) /* not after a failed rebuild, when the daemon is about to
-				        * exit */
+					* exit */
 		nm_report_status(daemon);
 	nm_control_changed(daemon->control);
 	return r;

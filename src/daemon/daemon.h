@@ -163,7 +163,7 @@ struct nm_daemon {
 	 */
 	uint64_t foreign_ns, left_ns;
 	uint64_t latency_seen; /* interval of the last latency since the source was opened; 0:
-			        * none */
+				* none */
 	/* The last reported limitation of P: the metrics that are missing (0: none), and the
 	 * setting. */
 	uint32_t missing_reported;
@@ -247,8 +247,8 @@ void nm_drain(struct nm_daemon *daemon);
  */
 int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		      bool *ret_may_propose);
-/* Handles verdicts that are due: reports them, bars threads from moves for some time or releases
- * them, and adds rollbacks to the plan. Returns 0 or a negative errno. */
+/* Handles verdicts that are due: reports them, bars threads from moves for some time or allows
+ * moves again, and adds rollbacks to the plan. Returns 0 or a negative errno. */
 int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
 /* ---- propose.c: the configured policy ---- */

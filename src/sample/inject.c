@@ -138,7 +138,7 @@ int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platf
 	for (size_t turn = 0; turn < count && injector->nr_asked < NM_INJECTIONS_MOST; turn++) {
 		if ((double)targets[next].resident_bytes > injector->budget_bytes)
 			break; /* it keeps its turn, so that small targets do not starve large
-			        * ones */
+				* ones */
 		protect(injector, platform, &targets[next]);
 		next = (next + 1) % count;
 	}

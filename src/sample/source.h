@@ -68,7 +68,7 @@ struct nm_source {
 	uint64_t memory_period;	       /* configured; 0: automatic */
 	uint64_t hardware_scale; /* factor by which all periods of hardware events are raised */
 	struct nm_event_list hardware; /* the events opened on each CPU, which counted in the
-				        * trial */
+					* trial */
 	unsigned busy_words; /* events, as bits, whose counter another program held in the trial */
 	unsigned weigh_next;	       /* next CPU whose counters are checked */
 	uint8_t *aux_scratch; /* 2 × ring_bytes, because an AUX area has at least two pages */

@@ -379,7 +379,7 @@ static bool is_only_watched(const struct nm_roster *roster, const struct nm_rost
 				       roster->config->pages.policy != NM_PAGES_NONE);
 }
 
-/* A thread that is not a member gets its original affinity back (actuate). */
+/* The actuator restores the original affinity of a thread that is not a member. */
 static bool is_member(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
 	if (is_observed(thread) && is_leased(roster, thread))

@@ -23,7 +23,7 @@
 #define SMALL_GAIN 0.03	    /* SMALLIMP, 30 of 1000 */
 #define SWAP_WITHIN 15 / 16 /* of a gain, between threads of one group: hysteresis */
 #define IMBALANCE 0.25 /* share of a node's CPUs that may be busy before others must be
-		        * (imb_numa_nr) */
+			* (imb_numa_nr) */
 #define FAULT_S 1e-6   /* cost of a minor fault: an estimate */
 
 /* ---- faults ---- */

@@ -6,7 +6,7 @@
 
 #define TOO_FULL 1.1   /* demand per core above which tasks queue for more than a moment */
 #define IDLE_CORES 0.9 /* idle cores that another thread needs to run at once; also the excess
-		        * demand of one queueing thread */
+			* demand of one queueing thread */
 
 static bool has_idle_core(const struct nm_place_node *node, double demand)
 {

@@ -19,7 +19,7 @@ struct family {
 	unsigned *start; /* first leaf of each sibling; count + 1 entries */
 	double *stay;	 /* count × count: load mapped to one sibling that now runs on the other */
 	double *share; /* count × count: communication of the threads mapped to the two; NULL:
-		        * ignored */
+			* ignored */
 	unsigned *name_of; /* new sibling of the threads mapped to each one */
 };
 
