@@ -35,7 +35,7 @@ struct nm_bring_memory {
 	bool waits; /* in this interval, because of other processes of its domain */
 };
 
-/* The query about the location of its memory. */
+/* The query about the location of a process's memory. */
 struct nm_place_count {
 	uint64_t ticket; /* 0: no query is pending */
 	uint64_t asked_ns;
@@ -86,7 +86,8 @@ struct nm_placed {
 	bool *allowed; /* in the same allocation */
 	bool located;  /* located_on is known */
 	double run_s, delay_s, wanted_cpus, accesses;
-	double runs; /* how often its threads were put on a CPU while they ran for run_s */
+	double runs; /* number of times that its threads were put on a CPU while they ran for
+		      * run_s */
 	double traffic; /* bytes per second; 0: not known */
 	unsigned running;
 	unsigned ran_most;  /* maximum of `running` */

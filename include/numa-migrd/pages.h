@@ -90,11 +90,11 @@ void nm_pages_stand_in(struct nm_pages *pages, unsigned node, unsigned with_cpus
 void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config);
 
 /*
- * Opens and closes an owner when a process begins or ends; an exec does both. Closing drops its
- * pages at once. The pages of a new owner are held back, so that none is found to belong on another
- * node, until nm_pages_hold(…, false): section 3.3, "delay any page migration until we set the
- * thread affinity for the first time". Returns 0; -ENOSPC if there are 65,535 owners, including
- * those whose pages are still in the table; or -ENOMEM.
+ * Opens and closes an owner when a process begins or ends; an exec does both. Closing makes its
+ * pages invalid at once; they are removed later. The pages of a new owner are held back, so that
+ * none is found to belong on another node, until nm_pages_hold(…, false): section 3.3, "delay any
+ * page migration until we set the thread affinity for the first time". Returns 0; -ENOSPC if there
+ * are 65,535 owners, including those whose pages are still in the table; or -ENOMEM.
  */
 int nm_pages_open(struct nm_pages *pages, uint16_t *ret);
 void nm_pages_close(struct nm_pages *pages, uint16_t id);

@@ -244,9 +244,9 @@ void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page
 /* ---- its pages ---- */
 
 /*
- * Returns the page at an address: a huge one if a huge page was sampled there, or if all sampled
- * pages around it are huge. If it turns out to be small, the mover moves the small pages. The
- * result is never a part of a page.
+ * Returns the page at an address: a huge one if at least 50 % of the sampled accesses to the range
+ * were to huge pages, if there were none, or if the table of pages has a huge page there. If it
+ * turns out to be small, the mover moves the small pages. The result is never a part of a page.
  */
 static struct nm_page_id page_at(const struct nm_daemon *daemon,
 				 const struct nm_page_process *process,

@@ -227,8 +227,8 @@ bool nm_source_is_held_back(const struct nm_source *source)
 	return source->faults > source->faults_configured;
 }
 
-/* Returns whether records were lost while samples were the majority: a longer period then reduces
- * the losses. */
+/* Returns whether the kernel throttled samples, or records were lost while samples were the
+ * majority: a longer period then reduces the losses. */
 static bool loses_by_samples(struct nm_source *source)
 {
 	const struct nm_ring_counts *now = &source->counts, *before = &source->before;
