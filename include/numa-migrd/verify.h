@@ -115,9 +115,9 @@ int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affi
 
 /*
  * Judges the decisions for which a verdict is possible now, at the earliest one interval after the
- * move. A decision waits, for at most 10 intervals, while one of its living threads has fewer than
- * threads.min_samples new samples or has not been seen on its new node. It is cancelled if a thread
- * ran elsewhere in two intervals and never on its new node.
+ * move. A decision waits, for at most NM_VERDICT_INTERVALS intervals, while one of its living
+ * threads has fewer than threads.min_samples new samples or has not been seen on its new node. It
+ * is cancelled if a thread ran elsewhere in two intervals and never on its new node.
  *
  * A decision judged by performance follows the feedback. If the feedback has no result, and for all
  * other decisions (those of LBMA if P is not known), the locality is compared: improved if it rose
@@ -133,8 +133,9 @@ int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affi
  * improved if they are faster by as much). If they are still slower at the end of the time limit,
  * all its threads are rolled back together. P is less suitable: it combines the latency with
  * metrics that placement does not change, and is unknown if they are not sampled. If latencies are
- * not sampled, the communication after some intervals shows whether the threads are nearer to each
- * other than at their old places, by the same two settings.
+ * not sampled, the communication after NM_VERDICT_AGED_INTERVALS intervals decides: rolled back if
+ * the threads are farther from their partners than at their old places, improved if they are nearer
+ * by the same two settings.
  *
  * A ROLLBACK decision is only checked for arrival: it is neutral, never improved or rolled back.
  * The caller clears *ret. Returns 0, or -ENOMEM (nothing judged). Called by the tick once per
