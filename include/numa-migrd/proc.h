@@ -14,6 +14,7 @@
 struct nm_proc_stat {
 	char comm[64]; /* raw bytes, NUL-terminated; names of kernel threads may be longer than 15
 			* bytes */
+	uint32_t tid;
 	char state;
 	uint32_t ppid, session;
 	uint32_t flags;	      /* PF_* */
@@ -49,6 +50,17 @@ int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid
 /* Reads and parses a file of `directory`. Returns -ESRCH if the thread has exited. */
 int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret);
 int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret);
+
+/*
+ * The same for programs without the operations table, such as the worker and the helper: `path` is
+ * relative to `directory`, a descriptor. Returns 0, -ESRCH if the thread has exited, -EINVAL, or
+ * another negative errno. Called by everything that verifies whose descriptor or number it has.
+ */
+int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret);
+int nm_proc_status_at(int directory, const char *path, struct nm_proc_status *ret);
+/* The path in the unified hierarchy, allocated. Returns 0, -ESRCH, -ENODATA (no such hierarchy) or
+ * -ENOMEM. */
+int nm_proc_cgroup_at(int directory, const char *path, char **ret);
 
 /* Reads and parses the file of one thread. For a process these are the values of its leader: times
  * are not summed over its threads. Returns 0, -ESRCH or another negative errno. */

@@ -13,9 +13,7 @@
 #include "numa-migrd/proc.h"
 #include "privileged.h"
 
-#define STAT_START_TICKS 22
 #define COMM_BYTES 15 /* that the kernel keeps of a name */
-#define TEXT_BYTES 16384
 
 static void closedirp(DIR **directory)
 {
@@ -23,34 +21,14 @@ static void closedirp(DIR **directory)
 		closedir(*directory);
 }
 
-/* Field 22 of stat (proc(5)); the command may hold spaces and parentheses, so count from the last
- * ')'. */
-static int read_start_ticks(int process, uint64_t *ret)
-{
-	char text[1024], *end;
-	int length = nm_read_text(process, "stat", text, sizeof(text));
-
-	if (length < 0)
-		return length == -ENOENT ? -ESRCH : length;
-	const char *field = strrchr(text, ')');
-	for (int number = 2; field && number < STAT_START_TICKS; number++) {
-		field = strchr(field, ' ');
-		field = field ? field + 1 : NULL;
-	}
-	if (!field || *field < '0' || *field > '9')
-		return -EPROTO;
-	*ret = strtoull(field, &end, 10);
-	return 0;
-}
-
 static int require_start_ticks(int process, uint64_t wanted)
 {
-	uint64_t ticks = 0;
-	int r = read_start_ticks(process, &ticks);
+	struct nm_proc_stat stat;
+	int r = nm_proc_stat_at(process, "stat", &stat);
 
 	if (r < 0)
-		return r;
-	return ticks == wanted ? 0 : -ESRCH;
+		return r == -EINVAL ? -EPROTO : r;
+	return stat.start_ticks == wanted ? 0 : -ESRCH;
 }
 
 static bool is_soft_dirty_file(const char *link)
@@ -93,47 +71,33 @@ static int require_no_soft_dirty_user(int process)
 	return -errno;
 }
 
-/* The process as root's targets are to see it; a thread of it is not. */
-static int read_subject(int process, pid_t pid, char *text, struct nm_proc_stat *stat,
+/* Reads a process as targets are matched with it; a thread of it is refused. */
+static int read_subject(int process, pid_t pid, struct nm_proc_stat *stat,
 			struct nm_proc_status *status)
 {
-	int r = nm_read_text(process, "stat", text, TEXT_BYTES);
-	if (r >= 0)
-		r = nm_proc_parse_stat(text, stat);
-	if (r >= 0)
-		r = nm_read_text(process, "status", text, TEXT_BYTES);
-	if (r >= 0)
-		r = nm_proc_parse_status(text, status);
+	int r = nm_proc_stat_at(process, "stat", stat);
+	if (r == 0)
+		r = nm_proc_status_at(process, "status", status);
 	if (r < 0)
-		return r == -ENOENT ? -ESRCH : r;
+		return r;
 	return status->tgid == (uint32_t)pid ? 0 : -EPERM;
-}
-
-/* NULL where the kernel tells none, and then no pattern with a unit matches. */
-static const char *read_cgroup(int process, char *text)
-{
-	const char *path = NULL;
-	size_t length = 0;
-	if (nm_read_text(process, "cgroup", text, TEXT_BYTES) < 0 ||
-	    nm_proc_parse_cgroup(text, &path, &length) < 0)
-		return NULL;
-	text[(size_t)(path - text) + length] = '\0';
-	return path;
 }
 
 static int require_target(int process, pid_t pid, const struct nm_config *config)
 {
-	nm_autofree char *text = malloc(TEXT_BYTES);
+	nm_autofree char *cgroup = NULL;
 	struct nm_proc_stat stat;
 	struct nm_proc_status status;
-	if (!text)
-		return -ENOMEM;
-	int r = read_subject(process, pid, text, &stat, &status);
+	int r = read_subject(process, pid, &stat, &status);
 	if (r < 0)
+		return r;
+	/* Without a path no pattern with a unit matches. */
+	r = nm_proc_cgroup_at(process, "cgroup", &cgroup);
+	if (r == -ENOMEM)
 		return r;
 	stat.comm[COMM_BYTES] = '\0'; /* as long as the daemon sees it */
 	const struct nm_target_subject subject = {
-		.command = stat.comm, .cgroup = read_cgroup(process, text), .uid = status.uid};
+		.command = stat.comm, .cgroup = cgroup, .uid = status.uid};
 	if (nm_config_matches(&config->targets.exclude, &subject, false))
 		return -EPERM;
 	return nm_config_matches(&config->targets.include, &subject, true) ? 0 : -EPERM;

@@ -90,13 +90,10 @@ static int end_previous(int directory, int proc_fd, uint64_t *ret)
 
 static int read_self(int proc_fd, struct holder *ret)
 {
-	char text[TEXT_BYTES];
 	struct nm_proc_stat stat;
-	int r = nm_read_text(proc_fd, "self/stat", text, sizeof(text));
-	if (r >= 0)
-		r = nm_proc_parse_stat(text, &stat);
+	int r = nm_proc_stat_at(proc_fd, "self/stat", &stat);
 	if (r < 0)
-		return r;
+		return r == -ESRCH ? -ENOENT : r; /* /proc is not mounted */
 	ret->pid = getpid();
 	ret->start_ticks = stat.start_ticks;
 	return 0;

@@ -22,13 +22,12 @@ static void closedirp(DIR **directory)
 		closedir(*directory);
 }
 
-static int read_stat(int directory, const char *name, char *text, struct nm_proc_stat *ret)
+static int read_stat(int directory, const char *name, struct nm_proc_stat *ret)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "%.32s%sstat", name, *name ? "/" : "");
-	int r = nm_read_text(directory, path, text, TEXT_BYTES);
-	return r < 0 ? r : nm_proc_parse_stat(text, ret);
+	return nm_proc_stat_at(directory, path, ret);
 }
 
 /* The signals that wait for this thread alone; a kill of the process is put there for each of them.
@@ -52,7 +51,7 @@ static bool thread_is_over(int tasks, const char *tid, char *text)
 	struct nm_proc_stat stat;
 	char path[64];
 
-	int r = read_stat(tasks, tid, text, &stat);
+	int r = read_stat(tasks, tid, &stat);
 	if (r < 0)
 		return has_ended(r);
 	if (strchr("ZXx", stat.state) || (stat.flags & PF_EXITING))
@@ -89,7 +88,7 @@ bool nm_process_is_over(int proc_fd, pid_t pid, uint64_t start_ticks)
 
 	snprintf(name, sizeof(name), "%d", pid);
 	nm_auto(nm_closep) int process = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (!text || process < 0 || read_stat(process, "", text, &stat) < 0 ||
+	if (!text || process < 0 || read_stat(process, "", &stat) < 0 ||
 	    stat.start_ticks != start_ticks)
 		return false;
 	for (int pass = 0; pass < PASSES; pass++)

@@ -3,9 +3,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "numa-migrd/file.h"
 #include "numa-migrd/topology.h"
 
 #define STATUS_BYTES 32768 /* with 2,900 supplementary groups */
@@ -22,6 +24,7 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 	if (length >= sizeof(stat.comm))
 		length = sizeof(stat.comm) - 1;
 	memcpy(stat.comm, open + 1, length);
+	stat.tid = (uint32_t)strtoul(text, NULL, 10);
 
 	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 28 startstack, 39 processor,
 	 * 41 policy; 14 utime, 15 stime. */
@@ -140,6 +143,56 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 	return length ? nm_proc_parse_status(text, ret) : -ESRCH;
 }
 
+/* An empty file is that of a thread that has exited. */
+static int read_at(int directory, const char *path, char *text, size_t size)
+{
+	int length = nm_read_text(directory, path, text, size);
+	if (length < 0)
+		return gone(length);
+	return length ? 0 : -ESRCH;
+}
+
+int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret)
+{
+	char text[2048];
+	int r = read_at(directory, path, text, sizeof(text));
+	return r < 0 ? r : nm_proc_parse_stat(text, ret);
+}
+
+/* A process in tens of thousands of groups has a longer file. Its first lines name it. */
+int nm_proc_status_at(int directory, const char *path, struct nm_proc_status *ret)
+{
+	char text[STATUS_BYTES];
+	int r = read_at(directory, path, text, sizeof(text));
+	if (r == -EFBIG)
+		text[sizeof(text) - 1] = '\0';
+	else if (r < 0)
+		return r;
+	return nm_proc_parse_status(text, ret);
+}
+
+/* Copies the path in the unified hierarchy. Returns 0, -ENODATA or -ENOMEM. */
+static int copy_cgroup(const char *text, char **ret)
+{
+	const char *path;
+	size_t length;
+	int r = nm_proc_parse_cgroup(text, &path, &length);
+	if (r < 0)
+		return r;
+	char *copy = strndup(path, length);
+	if (!copy)
+		return -ENOMEM;
+	*ret = copy;
+	return 0;
+}
+
+int nm_proc_cgroup_at(int directory, const char *path, char **ret)
+{
+	char text[8192];
+	int r = read_at(directory, path, text, sizeof(text));
+	return r < 0 ? r : copy_cgroup(text, ret);
+}
+
 /* Not proc/PID/stat: the kernel makes its sums by going through all threads. */
 int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret)
 {
@@ -183,19 +236,7 @@ int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret)
 	char text[8192];
 	ssize_t length =
 		platform->ops->read_file(platform, directory, "cgroup", text, sizeof(text));
-	if (length < 0)
-		return gone((int)length);
-
-	const char *path;
-	size_t path_length;
-	int r = nm_proc_parse_cgroup(text, &path, &path_length);
-	if (r < 0)
-		return r;
-	char *copy = strndup(path, path_length);
-	if (!copy)
-		return -ENOMEM;
-	*ret = copy;
-	return 0;
+	return length < 0 ? gone((int)length) : copy_cgroup(text, ret);
 }
 
 static int read_cpu_list(struct nm_platform *platform, const char *path, hwloc_bitmap_t ret)

@@ -199,10 +199,10 @@ int nm_worker_link_receive(const struct nm_worker_link *link, struct nm_worker_c
 bool nm_worker_link_is_at_work(const struct nm_worker_link *link, int proc_fd)
 {
 	struct nm_proc_stat stat;
-	char path[32], text[2048];
+	char path[32];
 
 	(void)snprintf(path, sizeof(path), "%u/stat", link->pid);
-	return link->pid > 0 && nm_read_text(proc_fd, path, text, sizeof(text)) > 0 &&
-	       nm_proc_parse_stat(text, &stat) == 0 && stat.start_ticks == link->start_ticks &&
+	return link->pid > 0 && nm_proc_stat_at(proc_fd, path, &stat) == 0 &&
+	       stat.start_ticks == link->start_ticks &&
 	       stat.state == 'R';
 }

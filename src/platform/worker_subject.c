@@ -3,59 +3,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
-
-static int read_process(int directory, const char *path, char *text, size_t size)
-{
-	int r = nm_read_text(directory, path, text, size);
-
-	return r == -ENOENT ? -ESRCH : r < 0 ? r : 0;
-}
 
 int nm_worker_read_start(int directory, const char *path, uint32_t *ret_tid, uint64_t *ret_ticks)
 {
 	struct nm_proc_stat stat;
-	char text[2048];
-	int r = read_process(directory, path, text, sizeof(text));
+	int r = nm_proc_stat_at(directory, path, &stat);
 
-	if (r == 0)
-		r = nm_proc_parse_stat(text, &stat);
 	if (r < 0)
 		return r;
-	*ret_tid = (uint32_t)strtoul(text, NULL, 10);
+	*ret_tid = stat.tid;
 	*ret_ticks = stat.start_ticks;
 	return 0;
-}
-
-/* Its first kilobyte has all that is needed; a process in many groups has a long one. */
-static int read_status(int directory, struct nm_proc_status *ret)
-{
-	char text[1024];
-	int r = read_process(directory, "status", text, sizeof(text));
-
-	if (r == -EFBIG)
-		text[sizeof(text) - 1] = '\0';
-	else if (r < 0)
-		return r;
-	return nm_proc_parse_status(text, ret);
 }
 
 /* The real user: an effective one, and the directory's owner, may be changed at will. */
 static struct nm_tenant tenant_at(int directory, uint32_t uid)
 {
-	char text[8192];
-	const char *path;
-	size_t length;
+	nm_autofree char *path = NULL;
 
-	if (nm_read_text(directory, "cgroup", text, sizeof(text)) < 0 ||
-	    nm_proc_parse_cgroup(text, &path, &length) < 0)
-		return nm_tenant_of(uid, NULL);
-	text[path - text + (ptrdiff_t)length] = '\0';
+	(void)nm_proc_cgroup_at(directory, "cgroup", &path);
 	return nm_tenant_of(uid, path);
 }
 
@@ -67,7 +39,7 @@ int nm_worker_subject_at(int directory, struct nm_worker_subject *ret)
 	int r = nm_worker_read_start(directory, "stat", &subject.tid, &subject.tid_ticks);
 
 	if (r == 0)
-		r = read_status(directory, &status);
+		r = nm_proc_status_at(directory, "status", &status);
 	if (r < 0)
 		return r;
 	subject.pid = status.tgid;

@@ -261,7 +261,7 @@ static void another_process_is_left_alone(void **state)
 
 static void strange_stat_is_refused(void **state)
 {
-	static const char *const texts[] = {"", "100 (a", "100 (a) S 1 2",
+	static const char *const texts[] = {"100 (a", "100 (a) S 1 2",
 					    "100 (a) S 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 x 1\n"};
 	struct helper_fixture *f = *state;
 
@@ -270,6 +270,8 @@ static void strange_stat_is_refused(void **state)
 		fixture_file(f->root, "proc/100/stat", texts[i]);
 		assert_int_equal(serve(f, helper_fixture_clear_refs()), -EPROTO);
 	}
+	fixture_file(f->root, "proc/100/stat", ""); /* it has ended */
+	assert_int_equal(serve(f, helper_fixture_clear_refs()), -ESRCH);
 	assert_string_equal(clear_refs(f), "");
 }
 

@@ -168,14 +168,11 @@ static int check_peer(const struct nm_helper_server *server, int socket, pid_t *
 
 static uint64_t read_start(int proc_fd, pid_t pid)
 {
-	char path[32], text[1024];
+	char path[32];
 	struct nm_proc_stat stat;
 
 	snprintf(path, sizeof(path), "%d/stat", pid);
-	if (nm_read_text(proc_fd, path, text, sizeof(text)) < 0 ||
-	    nm_proc_parse_stat(text, &stat) < 0)
-		return 0;
-	return stat.start_ticks;
+	return nm_proc_stat_at(proc_fd, path, &stat) < 0 ? 0 : stat.start_ticks;
 }
 
 /*

@@ -31,14 +31,12 @@
 static int require_process(int proc_fd, const struct nm_worker_request *request)
 {
 	struct nm_proc_stat stat;
-	char path[32], text[2048];
+	char path[32];
 
 	(void)snprintf(path, sizeof(path), "%d/stat", request->pid);
-	int r = nm_read_text(proc_fd, path, text, sizeof(text));
-	if (r >= 0)
-		r = nm_proc_parse_stat(text, &stat);
+	int r = nm_proc_stat_at(proc_fd, path, &stat);
 	if (r < 0)
-		return r == -ENOENT ? -ESRCH : r;
+		return r;
 	return stat.start_ticks == request->start_ticks ? 0 : -ESRCH;
 }
 
