@@ -7,7 +7,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "balance.h"
+#include "daemon.h"
 
 static void report_pause(struct nm_daemon *daemon)
 {
@@ -133,7 +133,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		/* If memory is short, the old record stays, and is reset when P has another
 		 * meaning. */
 		if (other_policy) {
-			nm_balance_end(daemon);
+			nm_balance_stage_end(daemon);
 			nm_home_stage_end(daemon);
 			(void)nm_pipeline_forget_performance(daemon);
 		}

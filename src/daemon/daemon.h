@@ -8,6 +8,7 @@
 #include "decision_lines.h"
 #include "history.h"
 #include "numa-migrd/actuate.h"
+#include "numa-migrd/balancer.h"
 #include "numa-migrd/config.h"
 #include "numa-migrd/control.h"
 #include "numa-migrd/daemon.h"
@@ -76,6 +77,16 @@ struct nm_exporter {
 	unsigned nr_nodes;
 };
 
+/* Policy "balance": its query, and what was logged. */
+struct nm_balance_stage {
+	struct nm_balance_query query;
+	uint64_t ticket; /* 0: no query is pending */
+	uint64_t asked;	 /* interval of the query */
+	uint64_t reads;	 /* total of schedstat */
+	bool silence_reported; /* logged that schedstat has no values */
+	bool dtas_reported;    /* logged that DTAS is not available */
+};
+
 /* The state of the stages: built at start and resume, destroyed at pause and stop. */
 struct nm_pipeline {
 	struct nm_platform *machine;
@@ -93,7 +104,8 @@ struct nm_pipeline {
 	struct nm_feedback *feedback;
 	struct nm_memory *memory;     /* NULL: not needed, see nm_watch_restart() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
-	struct nm_balancer *balancer; /* NULL: nodes are not balanced, or not yet */
+	struct nm_balancer *balancer; /* policy "balance"; NULL: another policy, or not yet */
+	struct nm_balance_stage balance; /* all zero if `balancer` is NULL */
 	struct nm_placement *placement; /* policy "auto"; NULL: another policy, or not yet */
 	struct nm_mover *home_mover;	/* moves memory to homes; NULL if placement is */
 	struct nm_reclaim_watch home_reclaim;
@@ -299,21 +311,14 @@ int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 /* Ages the matrix with other policies. Called after nm_watch_update(). */
 void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns);
 
-/* ---- balance.c: overloaded nodes ---- */
+/* ---- balance_stage.c: overloaded nodes ---- */
 
-/* Policy "balance": determines whether nodes are to be balanced, and which threads to move. Called
- * once in each interval. Returns 0 or -ENOMEM. */
-int nm_balance_look(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		    const struct nm_figures *figures, size_t nr_figures);
-/* Proposes the moves found by nm_balance_look() in the same interval. Returns 0 or -ENOMEM. */
-int nm_balance_propose(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		       struct nm_proposals *ret);
-/* Notes that a decision of this interval was applied. */
-void nm_balance_applied(struct nm_daemon *daemon, const struct nm_decision *decision);
-/* Counts an access while nodes are balanced. This is the hot path. */
-void nm_balance_add(struct nm_daemon *daemon, const struct nm_sample *sample);
+/* Policy "balance": determines whether nodes are to be balanced, and which threads to move; these
+ * are proposed by nm_balancer_propose(). Called once in each interval. Returns 0 or -ENOMEM. */
+int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_figures *figures, size_t nr_figures);
 /* Discards all state, because the machine or the policy has changed. */
-void nm_balance_end(struct nm_daemon *daemon);
+void nm_balance_stage_end(struct nm_daemon *daemon);
 
 /* ---- home_stage.c: a home node for each process ---- */
 

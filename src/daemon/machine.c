@@ -174,7 +174,7 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 		(void)nm_source_retarget(pipeline->source, topology);
 	nm_actuator_retarget(pipeline->actuator, topology);
 	nm_roster_configure(pipeline->roster, topology, daemon->config);
-	nm_balance_end(daemon);
+	nm_balance_stage_end(daemon);
 	nm_home_stage_end(daemon);
 	nm_views_forget(daemon);
 	nm_topology_free(pipeline->topology);

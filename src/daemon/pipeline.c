@@ -203,7 +203,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_record_free(pipeline->record);
 	nm_feedback_free(pipeline->feedback);
 	nm_page_stage_close(daemon);
-	nm_balance_end(daemon);
+	nm_balance_stage_end(daemon);
 	nm_home_stage_end(daemon);
 	nm_views_forget(daemon);
 	nm_memory_free(pipeline->memory);

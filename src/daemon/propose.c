@@ -23,7 +23,7 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 		r = nm_sharing_propose(daemon, snapshot, &proposals);
 		break;
 	case NM_POLICY_BALANCE:
-		r = nm_balance_propose(daemon, snapshot, &proposals);
+		r = nm_balancer_propose(daemon->pipeline.balancer, snapshot, config, &proposals);
 		break;
 	}
 	nm_plan_clear(plan);

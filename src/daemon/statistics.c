@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "balance.h"
 #include "numa-migrd/file.h"
 
 static void set(struct nm_statistics *statistics, enum nm_statistic value, double number)
@@ -165,12 +164,12 @@ static void gather_pages(const struct nm_page_stage *stage, struct nm_statistics
 
 static const char *dtas_state(const struct nm_daemon *daemon)
 {
-	const struct nm_balancer *balancer = daemon->pipeline.balancer;
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (!daemon->config->threads.dtas)
 		return "off";
-	if (balancer->dtas_reported)
+	if (pipeline->balance.dtas_reported)
 		return "unavailable";
-	return balancer->split ? "on" : "undecided";
+	return pipeline->balancer->split ? "on" : "undecided";
 }
 
 static void gather_balance(const struct nm_daemon *daemon, struct nm_statistics *statistics)
@@ -182,7 +181,7 @@ static void gather_balance(const struct nm_daemon *daemon, struct nm_statistics 
 	set(statistics, NM_STATISTIC_BALANCING, balancer->result.active);
 	set(statistics, NM_STATISTIC_LOAD_GAP, balancer->result.gap);
 	count(statistics, NM_STATISTIC_THREADS_WAITING, balancer->result.waiting);
-	count(statistics, NM_STATISTIC_SCHEDSTAT_READS, balancer->tally.reads);
+	count(statistics, NM_STATISTIC_SCHEDSTAT_READS, daemon->pipeline.balance.reads);
 	count(statistics, NM_STATISTIC_RESIDENCY_COUNTS, balancer->tally.pages_counted);
 	count(statistics, NM_STATISTIC_STOPPED_BY_GAIN, balancer->tally.stopped_by_gain);
 	count(statistics, NM_STATISTIC_STOPPED_BY_LEADER, balancer->tally.stopped_by_leader);

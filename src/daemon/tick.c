@@ -49,7 +49,7 @@ static void keep_sample(void *context, const struct nm_sample *sample)
 	if (daemon->pipeline.pages)
 		nm_page_stage_add(daemon, sample);
 	if (daemon->pipeline.balancer)
-		nm_balance_add(daemon, sample);
+		nm_balancer_add(daemon->pipeline.balancer, sample);
 }
 
 static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event *event,
@@ -317,7 +317,8 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		else if (r == 0)
 			r = remember_move(daemon, snapshot, &plan->decisions[i]);
 		if (receipts[i].applied) {
-			nm_balance_applied(daemon, &plan->decisions[i]);
+			if (daemon->pipeline.balancer)
+				nm_balancer_applied(daemon->pipeline.balancer, &plan->decisions[i]);
 			nm_page_stage_threads_moved(daemon, &plan->decisions[i]);
 		}
 	}
@@ -455,7 +456,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r == 0)
 		r = nm_judge(daemon, snapshot, &plan);
 	if (r == 0)
-		r = nm_balance_look(daemon, snapshot, figures, nr_figures);
+		r = nm_balance_stage_tick(daemon, snapshot, figures, nr_figures);
 	/* A tick that rolls back moves proposes none: the effect must be visible first. */
 	if (r == 0 && plan.count == 0 && may_propose)
 		r = nm_propose(daemon, snapshot, &plan);

@@ -4,8 +4,8 @@
 #ifndef NM_TEST_BALANCE_DAEMON_FIXTURE_H
 #define NM_TEST_BALANCE_DAEMON_FIXTURE_H
 
-#include "../../src/daemon/balance.h"
 #include "daemon_fixture.h"
+#include "numa-migrd/balancer.h"
 
 static inline struct nm_config *config(void)
 {

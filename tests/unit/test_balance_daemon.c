@@ -62,7 +62,7 @@ static void an_even_load_is_not_read(void **state)
 		add_worker(1000 + 100 * (uint32_t)cpu, cpu, 0);
 	begin(NM_SELECTION_FIRST_FIT);
 	live(20);
-	assert_int_equal(world.daemon.pipeline.balancer->tally.reads, 0);
+	assert_int_equal(world.daemon.pipeline.balance.reads, 0);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
 }
 
@@ -326,7 +326,7 @@ static void another_policy_forgets_it(void **state)
 	begin(NM_SELECTION_FIRST_FIT);
 	live(3);
 	assert_non_null(world.daemon.pipeline.balancer);
-	nm_balance_end(&world.daemon);
+	nm_balance_stage_end(&world.daemon);
 	assert_null(world.daemon.pipeline.balancer);
 	config()->threads.policy = NM_POLICY_LBMA;
 	live(3);

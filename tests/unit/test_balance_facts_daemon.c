@@ -111,7 +111,7 @@ static const struct nm_residency *residency_asked_for(unsigned gone)
 	config()->threads.balance_persist = 1000;
 	live(30);
 	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
-	const struct nm_residence *residence = nm_balance_residence(balancer, 1000);
+	const struct nm_residence *residence = nm_balancer_residence(balancer, 1000);
 	assert_non_null(residence);
 	return &residence->counted;
 }
@@ -129,16 +129,21 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 	assert_true(pages->pages[0] == 0 && pages->pages[2] == 0);
 }
 
-static void query(struct nm_daemon *daemon, struct nm_residence *residence)
+/* Asks for the pages of this process, whoever is due. */
+static void query(struct nm_balancer *balancer, uint32_t pid)
 {
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	struct nm_platform *platform = daemon->pipeline.platform;
-	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	assert_int_equal(nm_balance_query(daemon, residence), 0);
-	assert_int_equal(platform->ops->memory_poll(platform, balancer->counting.ticket, &answer),
+	uint64_t now_ns = world.fake->now_ns;
+	struct nm_balance_query query;
+	int nodes[NM_BALANCE_SLOTS];
+	for (size_t i = 0; i < balancer->nr_residences; i++)
+		balancer->residences[i].tried_ns = now_ns;
+	nm_balancer_residence(balancer, pid)->tried_ns = 0;
+	assert_true(nm_balancer_next_query(balancer, config(), now_ns, &query));
+	assert_int_equal(query.source, NM_RESIDENCY_QUERY);
+	assert_int_equal(where_in_space(NULL, (pid_t)query.pid, query.start_ticks, query.count,
+					query.addresses, nodes),
 			 0);
-	balancer->counting.ticket = 0;
-	nm_balance_take_homes(balancer, residence, answer.nodes, world.fake->now_ns);
+	nm_balancer_take_nodes(balancer, &query, nodes, now_ns);
 }
 
 static void pages_that_are_gone_count_for_nothing(void **state)
@@ -147,11 +152,9 @@ static void pages_that_are_gone_count_for_nothing(void **state)
 	const struct nm_residency *pages = residency_asked_for(256);
 	assert_int_equal(pages->source, NM_RESIDENCY_QUERY);
 	assert_true(pages->samples > 0 && pages->samples < asked.most);
-	struct nm_daemon *daemon = &world.daemon;
-	struct nm_residence *residence = nm_balance_residence(daemon->pipeline.balancer, 1000);
-	query(daemon, residence);
+	query(world.daemon.pipeline.balancer, 1000);
 	asked.most = 0;
-	query(daemon, residence);
+	query(world.daemon.pipeline.balancer, 1000);
 	assert_true(asked.most == pages->samples); /* those that are gone are forgotten */
 }
 

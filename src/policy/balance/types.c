@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Dynamic task-aware scheduling: the threads that wait for memory, and the CPUs for them. */
-#include <math.h>
+#include <stdlib.h>
+#include <sys/types.h>
 
-#include "balance.h"
+#include "numa-migrd/balancer.h"
 
 enum { TYPES = NM_DTAS_MEMORY + 1 };
 #define PERSIST 2U /* intervals in a row after which the type of a thread changes */
 #define SPLIT_NS (10 * NM_NSEC_PER_SEC) /* time after which CPUs are split again */
-#define LINE_BYTES 64 /* bytes per miss */
+#define LINE_BYTES 64			/* bytes per miss */
 /* Misses per 1000 instructions: a thread counts as memory-bound from MEMORY_FROM, and as
  * compute-bound below COMPUTE_BELOW. */
 #define MEMORY_FROM 5
 #define COMPUTE_BELOW 3
 
-static void forget_split(struct nm_balancer *balancer)
+void nm_balancer_clear_types(struct nm_balancer *balancer)
 {
 	size_t cells = (size_t)balancer->topology->nr_nodes * TYPES;
 	for (size_t i = 0; balancer->leasable && i < cells; i++)
@@ -25,11 +26,6 @@ static void forget_split(struct nm_balancer *balancer)
 	balancer->split = false;
 }
 
-void nm_balance_types_clear(struct nm_balancer *balancer)
-{
-	forget_split(balancer);
-}
-
 /* ---- threads ---- */
 
 static double mpki_of(const struct nm_figures *figures)
@@ -37,13 +33,12 @@ static double mpki_of(const struct nm_figures *figures)
 	return nm_dtas_mpki(figures->traffic / LINE_BYTES, figures->instructions);
 }
 
-static void classify(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+static void classify(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		     const struct nm_figures *figures, size_t nr_figures)
 {
-	const struct nm_dtas_rules rules = {.memory_from = MEMORY_FROM,
-					    .compute_below = COMPUTE_BELOW,
-					    .persist = PERSIST};
-	struct nm_known_thread *known = daemon->pipeline.balancer->known;
+	const struct nm_dtas_rules rules = {
+		.memory_from = MEMORY_FROM, .compute_below = COMPUTE_BELOW, .persist = PERSIST};
+	struct nm_known_thread *known = balancer->known;
 	size_t at = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		while (at < nr_figures && figures[at].tid < known[i].tid)
@@ -83,11 +78,12 @@ static bool is_changed(const struct nm_balancer *balancer, const enum nm_dtas_ty
 	return false;
 }
 
-/* Ends leases of threads whose type, or the type of a CPU of whose node, has changed. */
-static void return_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			  const enum nm_dtas_type *before)
+/* Lists the leased threads whose type, or the type of a CPU of whose node, has changed. Returns
+ * their number. */
+static size_t end_leases(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			 const enum nm_dtas_type *before, uint32_t *ret)
 {
-	const struct nm_balancer *balancer = daemon->pipeline.balancer;
+	size_t count = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct nm_known_thread *known = &balancer->known[i];
 		int node =
@@ -98,85 +94,67 @@ static void return_leases(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		    !is_changed(balancer, before, node))
 			continue;
 		known->leased_as = NM_DTAS_EITHER;
-		(void)nm_actuator_return_thread(daemon->pipeline.actuator, known->tid,
-						snapshot->threads[i].start_ticks);
+		ret[count++] = (uint32_t)i;
 	}
+	return count;
 }
 
-static int split(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+static void count_types(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			uint64_t *counts)
 {
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	uint64_t counts[TYPES] = {0};
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i].active)
 			counts[balancer->known[i].behaviour.type]++;
-	nm_autofree enum nm_dtas_type *before = NM_TAKE(balancer->cpu_types);
-	forget_split(balancer);
-	if (counts[NM_DTAS_MEMORY] + counts[NM_DTAS_COMPUTE] == 0)
-		return 0;
+}
+
+/* Divides the CPUs by the numbers of threads of each type. */
+static int split(struct nm_balancer *balancer, const uint64_t *counts)
+{
 	balancer->cpu_types = calloc(balancer->topology->nr_cpus + 1U, sizeof(enum nm_dtas_type));
 	if (!balancer->cpu_types)
 		return -ENOMEM;
 	int r = nm_dtas_split(balancer->topology, counts[NM_DTAS_MEMORY], counts[NM_DTAS_COMPUTE],
 			      balancer->cpu_types);
-	if (r == 0)
-		r = list_leasable(balancer);
+	return r < 0 ? r : list_leasable(balancer);
+}
+
+/* Returns the number of leases that end, or -ENOMEM. Without threads of a type no CPU has one. */
+static ssize_t split_again(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			   uint32_t *ret_ended)
+{
+	uint64_t counts[TYPES] = {0};
+	nm_autofree enum nm_dtas_type *before = NM_TAKE(balancer->cpu_types);
+	nm_balancer_clear_types(balancer);
+	count_types(balancer, snapshot, counts);
+	if (counts[NM_DTAS_MEMORY] + counts[NM_DTAS_COMPUTE] == 0)
+		return 0;
+	int r = split(balancer, counts);
 	if (r < 0) {
-		forget_split(balancer);
+		nm_balancer_clear_types(balancer);
 		return r;
 	}
 	balancer->split = true;
 	balancer->split_ns = snapshot->time_ns;
-	if (before)
-		return_leases(daemon, snapshot, before);
+	return before ? (ssize_t)end_leases(balancer, snapshot, before, ret_ended) : 0;
+}
+
+int nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			     const struct nm_figures *figures, size_t nr_figures,
+			     uint32_t *ret_ended, size_t *ret_count)
+{
+	ssize_t count = 0;
+	classify(balancer, snapshot, figures, nr_figures);
+	if (!balancer->split || snapshot->time_ns - balancer->split_ns >= SPLIT_NS)
+		count = split_again(balancer, snapshot, ret_ended);
+	if (count < 0)
+		return (int)count;
+	*ret_count = (size_t)count;
 	return 0;
 }
 
-/* ---- both ---- */
-
-static bool is_sampled(const struct nm_daemon *daemon)
-{
-	if (!daemon->pipeline.source)
-		return false;
-	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
-	return status->has_dram && status->has_instructions;
-}
-
-static void report_availability(struct nm_daemon *daemon, bool available)
-{
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	if (available != balancer->dtas_reported)
-		return;
-	balancer->dtas_reported = !available;
-	if (available)
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			  "All events that threads.dtas needs are sampled");
-	else
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "threads.dtas is off: it needs hardware samples of instructions and of "
-			  "memory traffic");
-}
-
-int nm_balance_follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			    const struct nm_figures *figures, size_t nr_figures)
-{
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	bool available = daemon->config->threads.dtas && is_sampled(daemon);
-	if (daemon->config->threads.dtas)
-		report_availability(daemon, available);
-	if (!available) {
-		forget_split(balancer);
-		return 0;
-	}
-	classify(daemon, snapshot, figures, nr_figures);
-	if (balancer->split && snapshot->time_ns - balancer->split_ns < SPLIT_NS)
-		return 0;
-	return split(daemon, snapshot);
-}
-
 /* If an idle CPU of the other type was chosen, it now serves the thread that runs there. */
-hwloc_const_bitmap_t nm_balance_lease(const struct nm_balancer *balancer, enum nm_dtas_type type,
-				      int node, int cpu)
+hwloc_const_bitmap_t nm_balancer_lease(const struct nm_balancer *balancer, enum nm_dtas_type type,
+				       int node, int cpu)
 {
 	if (!balancer->split || type == NM_DTAS_EITHER)
 		return NULL;

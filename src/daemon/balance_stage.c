@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "balance" in the daemon: reads how long threads ran and waited, sends queries about the
+ * location of pages, and ends leases. */
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon.h"
+
+#define READS_MOST 512U	     /* of schedstat, per interval */
+#define ANSWER_INTERVALS 10U /* time limit of an answer */
+
+/* ---- creation and destruction ---- */
+
+static int begin(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (pipeline->balancer)
+		return 0;
+	return nm_balancer_new(pipeline->topology, (double)sysconf(_SC_PAGESIZE),
+			       &pipeline->balancer);
+}
+
+static void cancel_query(struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	struct nm_balance_stage *stage = &daemon->pipeline.balance;
+	if (stage->ticket)
+		platform->ops->memory_cancel(platform, stage->ticket);
+	stage->ticket = 0;
+}
+
+void nm_balance_stage_end(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (!pipeline->balancer)
+		return;
+	cancel_query(daemon);
+	nm_balancer_free(pipeline->balancer);
+	pipeline->balancer = NULL;
+	pipeline->balance = (struct nm_balance_stage){0};
+}
+
+/* ---- times of threads ---- */
+
+/* Returns -ENODATA if the kernel does not provide these values. */
+static int read_schedstat(struct nm_platform *platform, const struct nm_snap_thread *thread,
+			  struct nm_balance_reading *ret)
+{
+	struct nm_proc_schedstat times;
+	int r = nm_proc_read_schedstat(platform, thread->pid, thread->tid, &times);
+	if (r < 0)
+		return r;
+	if (times.run_ns == 0)
+		return -ENODATA;
+	*ret = (struct nm_balance_reading){
+		.run_ns = times.run_ns, .delay_ns = times.delay_ns, .read_ns = times.read_ns};
+	return 0;
+}
+
+/* Every thread that was read has run: if none has values, the kernel provides none. */
+static void report_silence(struct nm_daemon *daemon)
+{
+	struct nm_balance_stage *stage = &daemon->pipeline.balance;
+	if (stage->silence_reported)
+		return;
+	stage->silence_reported = true;
+	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+		  "No run queue delay in /proc/PID/task/TID/schedstat: policy \"balance\" moves "
+		  "nothing");
+}
+
+static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uint32_t i,
+			struct nm_balance_times *ret)
+{
+	struct nm_balance_reading reading;
+	int r = read_schedstat(daemon->pipeline.platform, &snapshot->threads[i], &reading);
+	daemon->pipeline.balance.reads++;
+	if (r == -ENODATA)
+		report_silence(daemon);
+	if (r == 0)
+		*ret = nm_balancer_take_reading(daemon->pipeline.balancer, i, snapshot->interval,
+						&reading);
+}
+
+/* Reads schedstat of the threads that may wait. ret_times has an entry per thread; *ret_suspects is
+ * the number of threads that may wait. Returns 0 or -ENOMEM. */
+static int read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		      struct nm_balance_times *ret_times, size_t *ret_suspects)
+{
+	const struct nm_balance_rules rules = nm_balancer_rules(daemon->config);
+	size_t most = READS_MOST, count;
+	if (most > snapshot->nr_threads)
+		most = snapshot->nr_threads;
+	nm_autofree uint32_t *suspects = calloc(most + 1, sizeof(*suspects));
+	if (!suspects)
+		return -ENOMEM;
+	int r = nm_balance_suspects(snapshot, &rules, most, suspects, &count);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++)
+		read_thread(daemon, snapshot, suspects[i], &ret_times[suspects[i]]);
+	*ret_suspects = count;
+	return 0;
+}
+
+/* ---- types of threads ---- */
+
+static bool is_sampled(const struct nm_daemon *daemon)
+{
+	if (!daemon->pipeline.source)
+		return false;
+	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
+	return status->has_dram && status->has_instructions;
+}
+
+static void report_availability(struct nm_daemon *daemon, bool available)
+{
+	struct nm_balance_stage *stage = &daemon->pipeline.balance;
+	if (available != stage->dtas_reported)
+		return;
+	stage->dtas_reported = !available;
+	if (available)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
+			  "All events that threads.dtas needs are sampled");
+	else
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "threads.dtas is off: it needs hardware samples of instructions and of "
+			  "memory traffic");
+}
+
+/* Updates the types of threads, and ends leases that no longer fit them. Returns 0 or -ENOMEM. */
+static int follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			const struct nm_figures *figures, size_t nr_figures)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	bool available = daemon->config->threads.dtas && is_sampled(daemon);
+	size_t count;
+	if (daemon->config->threads.dtas)
+		report_availability(daemon, available);
+	if (!available) {
+		nm_balancer_clear_types(balancer);
+		return 0;
+	}
+	nm_autofree uint32_t *ended = calloc(snapshot->nr_threads + 1, sizeof(*ended));
+	if (!ended)
+		return -ENOMEM;
+	int r = nm_balancer_follow_types(balancer, snapshot, figures, nr_figures, ended, &count);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++)
+		(void)nm_actuator_return_thread(daemon->pipeline.actuator,
+						snapshot->threads[ended[i]].tid,
+						snapshot->threads[ended[i]].start_ticks);
+	return 0;
+}
+
+/* ---- location of pages ---- */
+
+static void ask_next(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	struct nm_balance_stage *stage = &daemon->pipeline.balance;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	if (!nm_balancer_next_query(balancer, daemon->config, now_ns, &stage->query))
+		return;
+	bool maps = stage->query.source == NM_RESIDENCY_MAPS;
+	const struct nm_memory_query question = {
+		.kind = maps ? NM_MEMORY_QUERY_NUMA_MAPS : NM_MEMORY_QUERY_WHERE,
+		.pid = stage->query.pid,
+		.start_ticks = stage->query.start_ticks,
+		.count = stage->query.count,
+		.addresses = maps ? NULL : stage->query.addresses,
+	};
+	stage->asked = daemon->tally.intervals;
+	int r = platform->ops->memory_query(platform, &question, &stage->ticket);
+	if (r == -EAGAIN)
+		nm_balancer_retry(balancer, daemon->config, &stage->query, now_ns);
+}
+
+static void take_numa_maps(struct nm_daemon *daemon, char *text, uint64_t now_ns)
+{
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	nm_autofree double *pages = calloc(balancer->topology->nr_nodes, sizeof(*pages));
+	if (!pages)
+		return;
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+		(void)nm_residency_read_numa_maps_line(line, balancer->topology,
+						       balancer->page_bytes, pages);
+	nm_balancer_take_counts(balancer, &daemon->pipeline.balance.query, pages, now_ns);
+}
+
+/* Returns true if no query is pending any more. A query without an answer for a long time is
+ * cancelled. */
+static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_balance_stage *stage = &daemon->pipeline.balance;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	const struct nm_balance_query *query = &stage->query;
+	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
+	if (!stage->ticket)
+		return true;
+	int r = platform->ops->memory_poll(platform, stage->ticket, &answer);
+	if (r == -EAGAIN && daemon->tally.intervals - stage->asked < ANSWER_INTERVALS)
+		return false;
+	if (r != -EAGAIN)
+		stage->ticket = 0;
+	cancel_query(daemon);
+	if (r < 0 || answer.result < 0)
+		return true;
+	if (query->source == NM_RESIDENCY_MAPS && answer.text)
+		take_numa_maps(daemon, answer.text, now_ns);
+	else if (query->source == NM_RESIDENCY_QUERY && answer.count == query->count)
+		nm_balancer_take_nodes(daemon->pipeline.balancer, query, answer.nodes, now_ns);
+	return true;
+}
+
+/* While `due`, estimates the location of pages from accesses, and counts the pages of one process
+ * per tick. Returns 0 or -ENOMEM. */
+static int follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)
+{
+	const struct nm_member *members;
+	if (!due && !daemon->pipeline.balance.ticket)
+		return 0;
+	size_t nr_members = nm_roster_members(daemon->pipeline.roster, &members);
+	int r = nm_balancer_follow_pages(daemon->pipeline.balancer, snapshot, members, nr_members);
+	if (r < 0)
+		return r;
+	if (take_answer(daemon, snapshot->time_ns) && due)
+		ask_next(daemon, snapshot->time_ns);
+	return 0;
+}
+
+/* ---- one interval ---- */
+
+static void report_change(struct nm_daemon *daemon, bool was_active)
+{
+	const struct nm_balance_result *result = &daemon->pipeline.balancer->result;
+	if (result->active == was_active)
+		return;
+	if (result->active)
+		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
+			  "Balancing nodes: loads differ by %.2f per CPU", result->gap);
+	else
+		nm_report(daemon, NM_MESSAGE_SUMMARY, LOG_INFO,
+			  "Balancing ended: loads differ by %.2f per CPU", result->gap);
+}
+
+int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_figures *figures, size_t nr_figures)
+{
+	size_t suspects = 0;
+	if (daemon->config->threads.policy != NM_POLICY_BALANCE)
+		return 0;
+	nm_autofree struct nm_balance_times *times =
+		calloc(snapshot->nr_threads + 1, sizeof(*times));
+	int r = times ? begin(daemon) : -ENOMEM;
+	if (r < 0)
+		return r;
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	bool was_active = balancer->result.active;
+	r = nm_balancer_follow_threads(balancer, snapshot);
+	if (r == 0)
+		r = read_times(daemon, snapshot, times, &suspects);
+	if (r == 0)
+		r = follow_types(daemon, snapshot, figures, nr_figures);
+	if (r == 0)
+		r = follow_pages(daemon, snapshot, suspects > 0);
+	if (r == 0)
+		r = nm_balancer_round(balancer, snapshot, daemon->config, times);
+	if (r == 0)
+		report_change(daemon, was_active);
+	return r;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "balance": threads that wait leave an overloaded node. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "numa-migrd/balancer.h"
+
+/* Minimum difference between the load of the old CPU, and that of the new CPU with the thread. */
+#define RELIEF 0.1
+
+/* ---- creation and destruction ---- */
+
+int nm_balancer_new(const struct nm_topology *topology, double page_bytes, struct nm_balancer **ret)
+{
+	struct nm_balancer *balancer = calloc(1, sizeof(*balancer));
+	if (!balancer)
+		return -ENOMEM;
+	balancer->topology = topology;
+	balancer->page_bytes = page_bytes;
+	*ret = balancer;
+	return 0;
+}
+
+void nm_balancer_free(struct nm_balancer *balancer)
+{
+	if (!balancer)
+		return;
+	nm_balancer_clear_pages(balancer);
+	nm_balancer_clear_types(balancer);
+	nm_balance_result_clear(&balancer->result);
+	free(balancer->known);
+	free(balancer);
+}
+
+struct nm_balance_rules nm_balancer_rules(const struct nm_config *config)
+{
+	double min_gain = config->threads.balance_min_gain;
+	return (struct nm_balance_rules){
+		.selection = config->threads.selection,
+		.begin = config->threads.balance_begin,
+		.end = config->threads.balance_end,
+		.persist = (unsigned)config->threads.balance_persist,
+		.overload = config->threads.balance_overload,
+		.relief = config->profile == NM_PROFILE_PAPER ? 0 : RELIEF,
+		.min_gain = min_gain <= NM_CONFIG_ANY_GAIN ? -INFINITY : min_gain,
+		.max_moves = config->threads.moves_per_interval,
+		.idle_max = config->threads.balance_idle_max,
+	};
+}
+
+/* ---- threads ---- */
+
+int nm_balancer_follow_threads(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
+{
+	struct nm_known_thread *known = calloc(snapshot->nr_threads + 1, sizeof(*known));
+	size_t at = 0;
+	if (!known)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		known[i].tid = thread->tid;
+		known[i].start_ticks = thread->start_ticks;
+		while (at < balancer->nr_known && balancer->known[at].tid < thread->tid)
+			at++;
+		if (at < balancer->nr_known && balancer->known[at].tid == thread->tid &&
+		    balancer->known[at].start_ticks == thread->start_ticks)
+			known[i] = balancer->known[at];
+	}
+	free(balancer->known);
+	balancer->known = known;
+	balancer->nr_known = snapshot->nr_threads;
+	return 0;
+}
+
+struct nm_balance_times nm_balancer_take_reading(struct nm_balancer *balancer, uint32_t thread,
+						 uint64_t interval,
+						 const struct nm_balance_reading *reading)
+{
+	struct nm_known_thread *known = &balancer->known[thread];
+	const struct nm_balance_reading last = known->last;
+	bool comparable = known->read_interval != 0 && known->read_interval + 1 == interval &&
+			  reading->run_ns >= last.run_ns && reading->delay_ns >= last.delay_ns;
+	known->read_interval = interval;
+	known->last = *reading;
+	if (!comparable)
+		return (struct nm_balance_times){0};
+	return (struct nm_balance_times){.run_ns = reading->run_ns - last.run_ns,
+					 .delay_ns = reading->delay_ns - last.delay_ns,
+					 .length_ns = reading->read_ns - last.read_ns};
+}
+
+/* ---- the round ---- */
+
+/* State of the balancer by index of the snapshot's threads and processes. */
+struct evidence {
+	const double **resident;
+	enum nm_dtas_type *types;
+};
+
+static void free_evidence(struct evidence *evidence)
+{
+	free(evidence->resident);
+	free(evidence->types);
+}
+
+static int take_evidence(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			 struct evidence *evidence)
+{
+	evidence->resident = calloc(snapshot->nr_processes + 1, sizeof(*evidence->resident));
+	evidence->types = calloc(snapshot->nr_threads + 1, sizeof(*evidence->types));
+	if (!evidence->resident || !evidence->types)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		evidence->types[i] = balancer->known[i].behaviour.type;
+	for (size_t i = 0; i < snapshot->nr_processes; i++) {
+		const struct nm_residency *pages = nm_balancer_residency(
+			balancer, snapshot->processes[i].pid, snapshot->time_ns);
+		evidence->resident[i] = pages ? pages->pages : NULL;
+	}
+	return 0;
+}
+
+static void keep_result(struct nm_balancer *balancer, const struct nm_balance_result *result)
+{
+	nm_balance_result_clear(&balancer->result);
+	balancer->result = *result;
+	balancer->tally.stopped_by_gain += result->stopped_by_gain;
+	balancer->tally.unknown += result->unknown;
+	balancer->tally.stopped_by_leader += result->stopped_by_leader;
+}
+
+int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config, const struct nm_balance_times *times)
+{
+	nm_auto(free_evidence) struct evidence evidence = {0};
+	nm_auto(nm_balance_gathered_clear) struct nm_balance_gathered gathered = {0};
+	const struct nm_balance_rules rules = nm_balancer_rules(config);
+	struct nm_balance_result result = {0};
+	int r = take_evidence(balancer, snapshot, &evidence);
+	if (r < 0)
+		return r;
+	const struct nm_balance_facts facts = {
+		.snapshot = snapshot,
+		.times = times,
+		.resident = evidence.resident,
+		.types = balancer->split ? evidence.types : NULL,
+		.cpu_types = balancer->split ? balancer->cpu_types : NULL,
+		.min_run = config->threads.min_run,
+	};
+	r = nm_balance_gather(&facts, &gathered);
+	if (r == 0)
+		r = nm_balance_round(&gathered.input, &rules, &balancer->state, &result);
+	if (r < 0)
+		return r;
+	keep_result(balancer, &result);
+	return 0;
+}
+
+/* ---- proposals ---- */
+
+static struct nm_balance_reason reason_of(const struct nm_balancer *balancer,
+					  const struct nm_snapshot *snapshot,
+					  const struct nm_config *config,
+					  const struct nm_balance_move *move)
+{
+	const struct nm_residency *pages = nm_balancer_residency(
+		balancer, snapshot->threads[move->thread].pid, snapshot->time_ns);
+	struct nm_balance_reason reason = {
+		.given = true,
+		.selection = config->threads.selection,
+		.by = move->reason,
+		.metric = move->metric,
+		.cost_change = move->cost_change,
+		.load = move->load,
+		.load_from = move->load_from,
+		.load_to = move->load_to,
+		.gap = balancer->result.gap,
+		.gain = move->gain,
+		.gain_error = NAN,
+		.resident = NAN,
+		.age_s = NAN,
+	};
+	if (!pages)
+		return reason;
+	reason.gain_error = nm_residency_gain_error(pages, move->node_from, move->node_to);
+	reason.resident = pages->resident;
+	reason.source = pages->source;
+	reason.age_s =
+		(double)nm_residency_age_ns(pages, snapshot->time_ns) / (double)NM_NSEC_PER_SEC;
+	return reason;
+}
+
+static void propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+		    const struct nm_config *config, const struct nm_balance_move *move,
+		    struct nm_proposal *ret)
+{
+	*ret = (struct nm_proposal){
+		.kind = NM_PROPOSAL_MIGRATE,
+		.moves[0] = {.thread = move->thread,
+			     .cpu_from = move->cpu_from,
+			     .cpu_to = move->cpu_to,
+			     .node_from = move->node_from,
+			     .node_to = move->node_to,
+			     .record = NAN,
+			     .within = nm_balancer_lease(
+				     balancer, balancer->known[move->thread].behaviour.type,
+				     move->node_to, move->cpu_to)},
+		.draw = NAN,
+		.cost_before = NAN,
+		.cost_after = NAN,
+		.shared = {NAN, NAN},
+		.balance = reason_of(balancer, snapshot, config, move),
+	};
+	ret->gain = nm_gate_gain(snapshot, ret->moves, 1);
+}
+
+int nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			const struct nm_config *config, struct nm_proposals *ret)
+{
+	const struct nm_balance_result *result = &balancer->result;
+	struct nm_proposals proposals = {.count = result->count,
+					 .threads_considered = result->waiting,
+					 .candidates = result->evaluated};
+	proposals.items = calloc(result->count + 1, sizeof(*proposals.items));
+	if (!proposals.items)
+		return -ENOMEM;
+	for (size_t i = 0; i < result->count; i++)
+		propose(balancer, snapshot, config, &result->moves[i], &proposals.items[i]);
+	*ret = proposals;
+	return 0;
+}
+
+static struct nm_known_thread *find_known(struct nm_balancer *balancer, uint32_t tid,
+					  uint64_t start_ticks)
+{
+	for (size_t i = 0; i < balancer->nr_known; i++)
+		if (balancer->known[i].tid == tid && balancer->known[i].start_ticks == start_ticks)
+			return &balancer->known[i];
+	return NULL;
+}
+
+void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision *decision)
+{
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
+		struct nm_known_thread *known = find_known(balancer, step->tid, step->start_ticks);
+		if (!known || step->node_to < 0)
+			continue;
+		enum nm_dtas_type type = known->behaviour.type;
+		hwloc_const_bitmap_t within =
+			nm_balancer_lease(balancer, type, step->node_to, step->cpu_to);
+		bool typed = within && hwloc_bitmap_isincluded(step->target, within);
+		known->leased_as = typed ? type : NM_DTAS_EITHER;
+	}
+}
