@@ -79,6 +79,7 @@ struct nm_snap_cpu {
 	/* Idle, or one of the CPUs that the node's idle time covers. */
 	bool free;
 	bool sibling_busy; /* an SMT sibling's busy share is at least free_max */
+	unsigned sibling;  /* next CPU of the same core, in a ring; a single CPU: itself */
 	double busy_share; /* CPU time of all tasks, from /proc/stat */
 	unsigned first_home,
 		homes; /* the managed threads whose main CPU this is:
@@ -109,6 +110,13 @@ struct nm_snapshot {
 	size_t nr_processes;
 	struct nm_snap_cpu *cpus; /* topology->nr_cpus entries */
 	double idle_cpu; /* a CPU is idle above this idle share: 1 - free_max */
+	/*
+	 * The capacity, in cores, that each further SMT sibling adds to a core. While cores
+	 * elsewhere are idle it is 0.25, as measured for most programs (Intel Technology Journal
+	 * 6(1), 2002, section "Hyper-Threading performance"). It rises to 1 as the demand on the
+	 * machine exceeds its cores, because siblings must then be used wherever a thread runs.
+	 */
+	double sibling_worth;
 	uint32_t
 		*home_threads; /* thread indices grouped by main CPU, in ascending tid order within
 				* a group */
@@ -150,18 +158,13 @@ const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapsh
 bool nm_snapshot_is_free_for(const struct nm_snapshot *snapshot, int cpu,
 			     hwloc_const_bitmap_t allowed);
 
-/*
- * Computes the capacity, in cores, that each further SMT sibling adds to a core. While cores
- * elsewhere are idle it is 0.25, as measured for most programs (Intel Technology Journal 6(1),
- * 2002, section "Hyper-Threading performance"). It rises to 1 as the demand on the machine exceeds
- * its cores, because siblings must then be used wherever a thread runs. Returns 0 or -ENOMEM.
- * Called by the tick.
- */
-int nm_sibling_worth(const struct nm_snapshot *snapshot, double *ret);
+/* Returns the busy share of a CPU; an unknown one counts as fully busy. Pure. */
+static inline double nm_busy_share(const struct nm_snap_cpu *cpu)
+{
+	return cpu->busy_share < 1 ? cpu->busy_share : 1;
+}
 
-/* Computes the capacity, in cores, of the usable CPUs in the set, if each further sibling adds
- * sibling_worth. Returns 0 or -ENOMEM. Called by the tick. */
-int nm_core_capacity(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus,
-		     double sibling_worth, double *ret);
+/* Returns the capacity, in cores, of the usable CPUs in the set. Pure. */
+double nm_core_capacity(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t cpus);
 
 #endif

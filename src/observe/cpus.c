@@ -44,33 +44,30 @@ static void group_home_threads(struct nm_snapshot *view, unsigned nr_cpus)
 	}
 }
 
-/* Returns the counter of busy CPUs of this CPU's core, or NULL for a CPU without one. */
-static unsigned *core_counter(const struct nm_topology *topology, unsigned *counters, unsigned cpu)
+static int link_siblings(const struct nm_topology *topology, struct nm_snap_cpu *cpus)
 {
-	int core = topology->cpus[cpu].core;
-	if (!topology->cpus[cpu].online || core < 0 || core >= (int)topology->nr_cpus)
-		return NULL;
-	return &counters[core];
-}
-
-static int mark_siblings(const struct nm_snapshot_input *input, struct nm_snap_cpu *cpus)
-{
-	const struct nm_topology *topology = input->topology;
-	double free_max = input->config->threads.free_max;
-	nm_autofree unsigned *busy = calloc(topology->nr_cpus + 1, sizeof(*busy));
-	if (!busy)
+	nm_autofree unsigned *last = calloc(topology->nr_cpus + 1U, sizeof(*last)); /* + 1 */
+	if (!last)
 		return -ENOMEM;
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
-		unsigned *counter = core_counter(topology, busy, cpu);
-		if (counter && !is_idle(cpus[cpu].busy_share, free_max))
-			(*counter)++;
-	}
-	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
-		const unsigned *counter = core_counter(topology, busy, cpu);
-		unsigned own = !is_idle(cpus[cpu].busy_share, free_max);
-		cpus[cpu].sibling_busy = counter && *counter > own;
+		int core = topology->cpus[cpu].core;
+		cpus[cpu].sibling = cpu;
+		if (!topology->cpus[cpu].online || core < 0 || core >= (int)topology->nr_cpus)
+			continue;
+		if (last[core]) {
+			cpus[cpu].sibling = cpus[last[core] - 1].sibling;
+			cpus[last[core] - 1].sibling = cpu;
+		}
+		last[core] = cpu + 1;
 	}
 	return 0;
+}
+
+static void mark_busy_sibling(struct nm_snap_cpu *cpus, unsigned cpu, double free_max)
+{
+	for (unsigned other = cpus[cpu].sibling; other != cpu; other = cpus[other].sibling)
+		if (!is_idle(cpus[other].busy_share, free_max))
+			cpus[cpu].sibling_busy = true;
 }
 
 int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
@@ -78,15 +75,19 @@ int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 {
 	struct nm_snapshot *view = &storage->view;
 	unsigned nr_cpus = input->topology->nr_cpus;
+	double free_max = input->config->threads.free_max;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
 		fill_cpu(input, cpu, &view->cpus[cpu]);
+	int r = link_siblings(input->topology, view->cpus);
+	if (r < 0)
+		return r;
 	group_home_threads(view, nr_cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		struct nm_snap_cpu *one = &view->cpus[cpu];
-		one->idle = one->usable && one->homes == 0 &&
-			    is_idle(one->busy_share, input->config->threads.free_max);
+		one->idle = one->usable && one->homes == 0 && is_idle(one->busy_share, free_max);
 		one->free = one->idle;
+		mark_busy_sibling(view->cpus, cpu, free_max);
 	}
-	nm_snapshot_fill_free(input->config, view);
-	return mark_siblings(input, view->cpus);
+	nm_snapshot_fill_capacity(input->config, view);
+	return 0;
 }

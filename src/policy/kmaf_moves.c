@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "kmaf_plan.h"
-#include "room.h"
 
 static void free_plan(struct plan *plan)
 {
@@ -58,36 +57,25 @@ static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping
 	return node == plan->here[i] ? NONE : node;
 }
 
-static int find_capacities(struct plan *plan)
-{
-	const struct nm_topology *topology = plan->snapshot->topology;
-	double sibling_worth = 1;
-	int r = nm_sibling_worth(plan->snapshot, &sibling_worth);
-	for (unsigned node = 0; r == 0 && node < topology->nr_nodes; node++)
-		r = nm_core_capacity(plan->snapshot, topology->nodes[node].cpus, sibling_worth,
-				     &plan->capacity[node]);
-	return r;
-}
-
 static int begin(struct plan *plan, const struct nm_mapping *mapping)
 {
+	const struct nm_topology *topology = plan->snapshot->topology;
 	int r = allocate(plan);
-	if (r == 0)
-		r = find_capacities(plan);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
-		plan->here[i] = nm_topology_node_of_cpu(plan->snapshot->topology,
-							thread_of(plan, i)->main_cpu);
+		plan->here[i] = nm_topology_node_of_cpu(topology, thread_of(plan, i)->main_cpu);
 		plan->place[i] = plan->here[i];
 		plan->unit_of[i] = NONE;
 		plan->wanted[i] = wanted_node(plan, mapping, i);
 		if (plan->here[i] >= 0)
 			plan->demand_now[plan->here[i]] += demand_of(plan, i);
 	}
-	for (unsigned node = 0; node < plan->snapshot->topology->nr_nodes; node++)
+	for (unsigned node = 0; node < topology->nr_nodes; node++) {
 		plan->demand[node] = plan->demand_now[node];
-	for (unsigned cpu = 0; cpu < plan->snapshot->topology->nr_cpus; cpu++)
+		plan->capacity[node] = nm_core_capacity(plan->snapshot, topology->nodes[node].cpus);
+	}
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
 		plan->left_by[cpu] = NONE;
 	return 0;
 }

@@ -1,7 +1,32 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Keeps nodes from being overcommitted: refuses threads for which their preferred node has no
+ * capacity left, and ends leases under load, because an affinity must not make threads queue, or
+ * share cores, while other cores are idle.
+ */
+#include <math.h>
+
 #include "numa-migrd/policy.h"
 
-#include "room.h"
+#define FULL_SHARE 0.95	  /* busy share from which CPUs count as full */
+#define ACTIVE_SHARE 0.05 /* run share from which a thread counts as demanding a CPU */
+
+/*
+ * A machine is usually divided into a few sets; threads of further sets count for the whole node.
+ */
+#define ROOMS_MAX 64U
+
+/* ---- the remaining capacity of a node ---- */
+
+/*
+ * A set of a node's CPUs to which threads are bound. The demand of its threads, and of those bound
+ * to subsets of it, must fit into its capacity. This is exact if the sets are nested or disjoint;
+ * with other overlaps too many threads may be admitted.
+ */
+struct room {
+	hwloc_bitmap_t cpus;
+	double capacity, used; /* in cores */
+};
 
 /* The claim of one thread to run on the node. */
 struct claim {
@@ -17,30 +42,91 @@ struct filling {
 	struct claim *claims;
 	size_t nr_claims;
 	double *process_accesses;
+	double demand;		      /* of all claims */
+	struct room rooms[ROOMS_MAX]; /* the first is the whole node */
+	size_t nr_rooms;
 };
+
+static void add_room(struct filling *filling, hwloc_bitmap_t cpus)
+{
+	filling->rooms[filling->nr_rooms++] =
+		(struct room){.cpus = cpus, .capacity = nm_core_capacity(filling->snapshot, cpus)};
+}
+
+static int add_node(struct filling *filling, int node)
+{
+	const struct nm_topology *topology = filling->snapshot->topology;
+	nm_autobitmap cpus = hwloc_bitmap_alloc();
+	if (!cpus || hwloc_bitmap_and(cpus, topology->nodes[node].cpus, topology->usable) < 0)
+		return -ENOMEM;
+	add_room(filling, NM_TAKE(cpus));
+	return 0;
+}
+
+static void clear_rooms(struct filling *filling)
+{
+	while (filling->nr_rooms > 0)
+		hwloc_bitmap_free(filling->rooms[--filling->nr_rooms].cpus);
+}
+
+/* Finds or adds the set of threads with this affinity. */
+static int find_room(struct filling *filling, hwloc_const_bitmap_t allowed, size_t *ret)
+{
+	hwloc_const_bitmap_t node = filling->rooms[0].cpus;
+	size_t room = 0;
+	*ret = 0;
+	if (hwloc_bitmap_isincluded(node, allowed)) /* the case of most threads */
+		return 0;
+	nm_autobitmap cpus = hwloc_bitmap_alloc();
+	if (!cpus || hwloc_bitmap_and(cpus, node, allowed) < 0)
+		return -ENOMEM;
+	while (room < filling->nr_rooms && !hwloc_bitmap_isequal(filling->rooms[room].cpus, cpus))
+		room++;
+	if (room == ROOMS_MAX)
+		return 0;
+	if (room == filling->nr_rooms)
+		add_room(filling, NM_TAKE(cpus));
+	*ret = room;
+	return 0;
+}
+
+/* Adds the demand of a thread. Returns false, without a change, if it exceeds the capacity of one
+ * of its sets. */
+static bool take_room(struct filling *filling, size_t room, double demand)
+{
+	hwloc_const_bitmap_t cpus = filling->rooms[room].cpus;
+	bool counts[ROOMS_MAX];
+	for (size_t i = 0; i < filling->nr_rooms; i++) {
+		const struct room *one = &filling->rooms[i];
+		counts[i] = hwloc_bitmap_isincluded(cpus, one->cpus);
+		if (counts[i] && one->used + demand > one->capacity)
+			return false;
+	}
+	for (size_t i = 0; i < filling->nr_rooms; i++)
+		if (counts[i])
+			filling->rooms[i].used += demand;
+	return true;
+}
+
+/* ---- refusing threads ---- */
 
 static double demand_of(const struct nm_snap_thread *thread)
 {
 	return thread->run_share >= 0 && thread->run_share < 1 ? thread->run_share : 1;
 }
 
-static void sum_demands(const struct nm_snapshot *snapshot, double *demands)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i].preferred >= 0)
-			demands[snapshot->threads[i].preferred] += demand_of(&snapshot->threads[i]);
-}
-
 static void collect_claims(struct filling *filling, int node)
 {
 	const struct nm_snapshot *snapshot = filling->snapshot;
 	filling->nr_claims = 0;
+	filling->demand = 0;
 	for (size_t i = 0; i < snapshot->nr_processes; i++)
 		filling->process_accesses[i] = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->preferred != node)
 			continue;
+		filling->demand += demand_of(thread);
 		filling->process_accesses[thread->process] += thread->accesses[node];
 		filling->claims[filling->nr_claims++] =
 			(struct claim){.accesses = thread->accesses[node],
@@ -68,41 +154,39 @@ static int by_precedence(const void *left, const void *right)
 
 /* Adds all sets before the first claim is accepted, because the sets determine where each claim
  * counts. */
-static int find_rooms(struct filling *filling, struct nm_rooms *rooms)
+static int find_rooms(struct filling *filling)
 {
-	for (size_t i = 0; i < filling->nr_claims; i++) {
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < filling->nr_claims; i++) {
 		struct claim *claim = &filling->claims[i];
-		int r = nm_rooms_add(rooms, filling->snapshot->threads[claim->thread].allowed,
-				     &claim->room);
-		if (r < 0)
-			return r;
+		r = find_room(filling, filling->snapshot->threads[claim->thread].allowed,
+			      &claim->room);
 	}
-	return 0;
+	return r;
 }
 
-static void take_up(struct filling *filling, struct nm_rooms *rooms, bool *refused)
+static void take_up(struct filling *filling, bool *refused)
 {
 	qsort(filling->claims, filling->nr_claims, sizeof(*filling->claims), by_precedence);
 	for (size_t i = 0; i < filling->nr_claims; i++) {
 		const struct claim *claim = &filling->claims[i];
 		double demand = demand_of(&filling->snapshot->threads[claim->thread]);
-		refused[claim->thread] = !nm_rooms_take(rooms, claim->room, demand);
+		refused[claim->thread] = !take_room(filling, claim->room, demand);
 	}
 }
 
 /* If no thread is bound to a part of the node, and the node has room for all, nothing needs to be
  * decided. */
-static int fill_node(struct filling *filling, int node, double demand, bool *refused)
+static int fill_node(struct filling *filling, int node, bool *refused)
 {
-	struct nm_rooms rooms;
-	int r = nm_rooms_init(&rooms, filling->snapshot, node);
+	int r = add_node(filling, node);
 	if (r < 0)
 		return r;
 	collect_claims(filling, node);
-	r = find_rooms(filling, &rooms);
-	if (r == 0 && (rooms.count > 1 || demand > rooms.items[0].capacity))
-		take_up(filling, &rooms, refused);
-	nm_rooms_clear(&rooms);
+	r = find_rooms(filling);
+	if (r == 0 && (filling->nr_rooms > 1 || filling->demand > filling->rooms[0].capacity))
+		take_up(filling, refused);
+	clear_rooms(filling);
 	return r;
 }
 
@@ -111,16 +195,206 @@ int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
 	size_t threads = snapshot->nr_threads, processes = snapshot->nr_processes;
 	nm_autofree struct claim *claims = calloc(threads + 1, sizeof(*claims));
 	nm_autofree double *process_accesses = calloc(processes + 1, sizeof(*process_accesses));
-	nm_autofree double *demands = calloc(snapshot->topology->nr_nodes + 1, sizeof(*demands));
-	if (!claims || !process_accesses || !demands)
+	if (!claims || !process_accesses)
 		return -ENOMEM;
 	struct filling filling = {
 		.snapshot = snapshot, .claims = claims, .process_accesses = process_accesses};
 	for (size_t i = 0; i < threads; i++)
 		refused[i] = false;
-	sum_demands(snapshot, demands);
 	int r = 0;
 	for (int node = 0; r == 0 && node < (int)snapshot->topology->nr_nodes; node++)
-		r = fill_node(&filling, node, demands[node], refused);
+		r = fill_node(&filling, node, refused);
+	return r;
+}
+
+/* ---- ending leases ---- */
+
+static bool wants_cpu(const struct nm_snap_thread *thread)
+{
+	return thread->main_node >= 0 && thread->run_share >= ACTIVE_SHARE;
+}
+
+struct entry {
+	const struct nm_snap_thread *thread;
+	uint32_t index;
+	uint32_t first; /* of its group; groups are ordered by their first thread */
+};
+
+/* Leased threads on one node that may use the same set of CPUs there: a range of the list. */
+struct group {
+	const struct nm_snapshot *snapshot;
+	int node;
+	hwloc_const_bitmap_t allowed; /* original affinity of all of them */
+	struct entry *entries;	      /* initially ascending */
+	size_t count;
+};
+
+static int by_place(const struct entry *a, const struct entry *b)
+{
+	if (a->thread->main_node != b->thread->main_node)
+		return a->thread->main_node < b->thread->main_node ? -1 : 1;
+	return hwloc_bitmap_compare(a->thread->allowed, b->thread->allowed);
+}
+
+static int by_group(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+	int order = by_place(a, b);
+	return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static int by_first(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+	if (a->first != b->first)
+		return a->first < b->first ? -1 : 1;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+static size_t list_leased(const struct nm_snapshot *snapshot, struct entry *entries)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].leased && wants_cpu(&snapshot->threads[i]))
+			entries[count++] = (struct entry){.thread = &snapshot->threads[i],
+							  .index = (uint32_t)i};
+	qsort(entries, count, sizeof(*entries), by_group);
+	for (size_t i = 0; i < count; i++) {
+		bool same = i > 0 && by_place(&entries[i - 1], &entries[i]) == 0;
+		entries[i].first = same ? entries[i - 1].first : entries[i].index;
+	}
+	qsort(entries, count, sizeof(*entries), by_first);
+	return count;
+}
+
+static bool is_bound(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread)
+{
+	return !thread->everywhere &&
+	       hwloc_bitmap_isincluded(thread->allowed,
+				       snapshot->topology->nodes[thread->main_node].cpus);
+}
+
+/* Counts threads by main CPU that the scheduler cannot move away: leased threads, and others bound
+ * to the node. */
+static void count_held(const struct nm_snapshot *snapshot, uint32_t *held)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (wants_cpu(thread) && (thread->leased || is_bound(snapshot, thread)))
+			held[thread->main_cpu]++;
+	}
+}
+
+/* The CPUs that a group may use, on its node or on others. */
+struct part {
+	size_t cpus, held;
+	double idle;	 /* in CPUs; unknown ones count as busy */
+	double capacity; /* in cores */
+};
+
+static int part_of(const struct group *group, const uint32_t *held, bool here, struct part *ret)
+{
+	const struct nm_snapshot *snapshot = group->snapshot;
+	hwloc_const_bitmap_t node = snapshot->topology->nodes[group->node].cpus;
+	nm_autobitmap cpus = hwloc_bitmap_alloc();
+	struct part part = {0};
+	if (!cpus || hwloc_bitmap_and(cpus, group->allowed, snapshot->topology->usable) < 0 ||
+	    (here ? hwloc_bitmap_and(cpus, cpus, node) : hwloc_bitmap_andnot(cpus, cpus, node)) < 0)
+		return -ENOMEM;
+	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
+		part.cpus++;
+		part.held += held[cpu];
+		part.idle += 1 - nm_busy_share(&snapshot->cpus[cpu]);
+	}
+	part.capacity = nm_core_capacity(snapshot, cpus);
+	*ret = part;
+	return 0;
+}
+
+/* Returns half of the excess, so that the next interval shows the effect, and at most the number of
+ * idle cores. */
+static int too_many(const struct group *group, const uint32_t *held, size_t *ret)
+{
+	struct part here, elsewhere;
+	int r = part_of(group, held, true, &here);
+	if (r < 0)
+		return r;
+	*ret = 0;
+	size_t fit = (size_t)here.capacity;
+	if (here.held <= fit || here.idle > (1 - FULL_SHARE) * (double)here.cpus)
+		return 0;
+	r = part_of(group, held, false, &elsewhere);
+	if (r < 0)
+		return r;
+	double busy = (double)elsewhere.cpus - elsewhere.idle;
+	size_t half = (here.held - fit + 1) / 2;
+	size_t idle = (size_t)fmax(elsewhere.capacity - busy, 0);
+	*ret = half < group->count ? half : group->count;
+	*ret = *ret < idle ? *ret : idle;
+	return 0;
+}
+
+/* Moves the thread with the fewest accesses to the front of entries[from …]. */
+static void least_first(struct group *group, size_t from)
+{
+	struct entry *entries = group->entries, first = entries[from];
+	size_t lowest = from;
+	for (size_t i = from + 1; i < group->count; i++)
+		if (entries[i].thread->accesses[group->node] <
+		    entries[lowest].thread->accesses[group->node])
+			lowest = i;
+	entries[from] = entries[lowest];
+	entries[lowest] = first;
+}
+
+/* Selected threads are no longer counted as held here, so that the next group need not yield for
+ * the same reason. */
+static int yield_group(struct group *group, uint32_t *held, uint32_t *ret, size_t *ret_count)
+{
+	size_t yielding;
+	int r = too_many(group, held, &yielding);
+	if (r < 0)
+		return r;
+	for (size_t k = 0; k < yielding; k++) {
+		least_first(group, k);
+		ret[k] = group->entries[k].index;
+		held[group->entries[k].thread->main_cpu]--;
+	}
+	*ret_count += yielding;
+	return 0;
+}
+
+/* Returns the group that begins at this entry. */
+static struct group group_at(const struct nm_snapshot *snapshot, struct entry *entries,
+			     size_t count)
+{
+	struct group group = {.snapshot = snapshot,
+			      .node = entries->thread->main_node,
+			      .allowed = entries->thread->allowed,
+			      .entries = entries};
+	while (group.count < count && entries[group.count].first == entries->first)
+		group.count++;
+	return group;
+}
+
+int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads,
+			size_t *ret_count)
+{
+	nm_autofree struct entry *entries = calloc(snapshot->nr_threads + 1, sizeof(*entries));
+	nm_autofree uint32_t *held = calloc(snapshot->topology->nr_cpus + 1U, sizeof(*held));
+	size_t yielding = 0;
+	int r = 0;
+	if (!entries || !held)
+		return -ENOMEM;
+	size_t count = list_leased(snapshot, entries);
+	if (count > 0)
+		count_held(snapshot, held);
+	for (size_t i = 0; r == 0 && i < count;) {
+		struct group group = group_at(snapshot, entries + i, count - i);
+		r = yield_group(&group, held, ret_threads + yielding, &yielding);
+		i += group.count;
+	}
+	if (r == 0)
+		*ret_count = yielding;
 	return r;
 }

@@ -12,20 +12,16 @@
 
 /* ---- the machine ---- */
 
-static int fill_nodes(const struct nm_snapshot *snapshot, struct nm_place_node *nodes)
+static void fill_nodes(const struct nm_snapshot *snapshot, struct nm_place_node *nodes)
 {
 	const struct nm_topology *topology = snapshot->topology;
-	double sibling_worth;
-	int r = nm_sibling_worth(snapshot, &sibling_worth);
-	for (unsigned k = 0; r == 0 && k < topology->nr_nodes; k++)
-		r = nm_core_capacity(snapshot, topology->nodes[k].cpus, sibling_worth,
-				     &nodes[k].cores);
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		nodes[k].cores = nm_core_capacity(snapshot, topology->nodes[k].cpus);
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		const struct nm_snap_cpu *one = &snapshot->cpus[cpu];
 		if (one->usable && one->busy_share > 0)
 			nodes[one->node].busy_cpus += one->busy_share;
 	}
-	return r;
 }
 
 /* A thread's traffic is divided like its accesses; without accesses it counts at the node on which
@@ -78,7 +74,7 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 	if (r < 0)
 		return r;
 	memset(placement->nodes, 0, nr_nodes * sizeof(*placement->nodes));
-	r = fill_nodes(snapshot, placement->nodes);
+	fill_nodes(snapshot, placement->nodes);
 	add_traffic(snapshot, placement->nodes);
 	/*
 	 * The load of tasks that exited in the interval, or ran briefly, must not keep others away.
@@ -98,7 +94,7 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 		demand += placement->items[i].wanted_cpus;
 	placement->demand_of_late += (demand - placement->demand_of_late) * interval_s /
 				     (interval_s + NM_PLACE_WATCHED_S);
-	return r;
+	return 0;
 }
 
 /* ---- the processes ---- */
