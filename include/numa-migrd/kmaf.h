@@ -9,6 +9,7 @@
 
 #include "numa-migrd/affinity.h"
 #include "numa-migrd/mapping.h"
+#include "numa-migrd/memory.h"
 #include "numa-migrd/policy.h"
 
 /*
@@ -44,5 +45,23 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
 		  struct nm_proposals *ret);
+
+/* The placement periods; initially zero. */
+struct nm_kmaf_clock {
+	uint64_t ended_ns; /* end of the last one */
+};
+
+/* Returns whether a placement period ends now, which begins the next one. interval_s is the time
+ * between two calls, each in a tick. */
+bool nm_kmaf_ends_period(struct nm_kmaf_clock *clock, const struct nm_config *config,
+			 double interval_s, uint64_t now_ns);
+
+/*
+ * Proposes moves at the end of a placement period, releases pages that were held back, and ages the
+ * matrix of communication. The seed must be the same each time: otherwise threads would move back
+ * and forth between equivalent placements. Returns 0 or -ENOMEM; the caller clears *ret.
+ */
+int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  struct nm_memory *memory, uint32_t seed, struct nm_proposals *ret);
 
 #endif

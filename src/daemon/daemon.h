@@ -17,6 +17,7 @@
 #include "numa-migrd/generation.h"
 #include "numa-migrd/homes.h"
 #include "numa-migrd/journal.h"
+#include "numa-migrd/kmaf.h"
 #include "numa-migrd/memory.h"
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/mover.h"
@@ -149,7 +150,7 @@ struct nm_daemon {
 	struct nm_rng rng;
 	uint64_t next_decision;
 	uint64_t last_tick_ns;
-	uint64_t mapped_ns;    /* end of the last placement period */
+	struct nm_kmaf_clock kmaf_clock;
 	bool paused;
 
 	struct nm_cpu_times *cpu_times; /* at the last tick, by CPU id */
@@ -298,18 +299,6 @@ void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid);
  * or -ENOMEM. */
 int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns);
-
-/* ---- sharing.c: threads that share memory ---- */
-
-/*
- * Policy "kmaf": at the end of a placement period, proposes moves, releases pages that were held
- * back, and ages the matrix. Returns 0 or -ENOMEM; *ret is unchanged if there is nothing to
- * propose.
- */
-int nm_sharing_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		       struct nm_proposals *ret);
-/* Ages the matrix with other policies. Called after nm_watch_update(). */
-void nm_sharing_tick(struct nm_daemon *daemon, uint64_t now_ns);
 
 /* ---- balance_stage.c: overloaded nodes ---- */
 

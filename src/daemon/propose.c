@@ -2,6 +2,17 @@
 /* Runs the configured policy, and plans its proposals. */
 #include "daemon.h"
 
+/* Policy "kmaf" proposes only at the end of a placement period. */
+static int place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		 struct nm_proposals *ret)
+{
+	struct nm_memory *memory = daemon->pipeline.memory;
+	if (!memory || !nm_kmaf_ends_period(&daemon->kmaf_clock, daemon->config,
+					    nm_loop_interval_s(daemon), snapshot->time_ns))
+		return 0;
+	return nm_kmaf_place(snapshot, daemon->config, memory, (uint32_t)daemon->seed, ret);
+}
+
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
 	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};
@@ -20,7 +31,7 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 				     &proposals);
 		break;
 	case NM_POLICY_KMAF:
-		r = nm_sharing_propose(daemon, snapshot, &proposals);
+		r = place(daemon, snapshot, &proposals);
 		break;
 	case NM_POLICY_BALANCE:
 		r = nm_balancer_propose(daemon->pipeline.balancer, snapshot, config, &proposals);

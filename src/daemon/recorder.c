@@ -118,7 +118,7 @@ int nm_recorder_attach(struct nm_daemon *daemon, const struct nm_record_sink *si
 static void forget_state(struct nm_daemon *daemon)
 {
 	nm_rng_seed(&daemon->rng, daemon->seed);
-	daemon->mapped_ns = 0;
+	daemon->kmaf_clock = (struct nm_kmaf_clock){0};
 	daemon->online[0] = '\0';
 	daemon->injector = (struct nm_injector){0};
 	daemon->inject_dead = false;

@@ -470,6 +470,17 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	return r;
 }
 
+/* Policy "kmaf" ages the matrix of communication itself. With other policies it is aged here, so
+ * that it reflects recent accesses. */
+static void age_communication(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_memory *memory = daemon->pipeline.memory;
+	if (memory && daemon->config->threads.policy != NM_POLICY_KMAF &&
+	    nm_kmaf_ends_period(&daemon->kmaf_clock, daemon->config, nm_loop_interval_s(daemon),
+				now_ns))
+		(void)nm_affinity_age(nm_memory_affinity(memory));
+}
+
 int nm_tick(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -507,7 +518,7 @@ int nm_tick(struct nm_daemon *daemon)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
 	update_leases(daemon, figures, (size_t)count, now_ns);
 	nm_watch_update(daemon);
-	nm_sharing_tick(daemon, now_ns);
+	age_communication(daemon, now_ns);
 
 	nm_inject(daemon);
 	if (pipeline->source)
