@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Performing a plan: each step checked, written down, done, and looked at again. */
+/* Performs a plan: each step is checked, written to the ledger, performed and verified. */
 #include <sched.h>
 #include <string.h>
 
 #include "actuator.h"
 
-/* A step under way: what is needed to undo it. */
+/* A step in progress, with the data needed to roll it back. */
 struct attempt {
 	const struct nm_step *step;
 	struct nm_receipt_step *receipt;
 	struct nm_ledger_entry terms; /* of the new lease */
 	struct nm_tenant tenant;
-	hwloc_bitmap_t before;	      /* the mask it had */
+	hwloc_bitmap_t before; /* the affinity before the step */
 	int directory;
-	bool has_share; /* of the leases that its user may have */
-	bool written; /* in the ledger: the mask may be set from now on */
+	bool has_share; /* counts against the share of its user and domain */
+	bool written;	/* to the ledger; from now on the affinity may be set */
 };
 
 static void attempt_clear(struct nm_actuator *actuator, struct attempt *attempt)
@@ -42,7 +42,8 @@ static bool is_ordinary(const struct nm_proc_stat *stat)
 	       stat->policy != SCHED_RR && stat->policy != SCHED_DEADLINE;
 }
 
-/* The mask must be the one we know of: our last target, or the original. */
+/* Returns whether the affinity is the known one: the target of the active lease, or the original
+ * affinity. */
 static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *attempt)
 {
 	const struct nm_step *step = attempt->step;
@@ -50,7 +51,8 @@ static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *at
 	if (lease)
 		return nm_mask_judge(&actuator->masks, attempt->directory, &lease->terms,
 				     attempt->before) == NM_MASK_OURS;
-	/* What is offline is in the original, and not in what sched_getaffinity(2) returns. */
+	/* The original affinity may contain offline CPUs, which sched_getaffinity(2) does not
+	 * return. */
 	nm_autobitmap online = hwloc_bitmap_alloc();
 	return online &&
 	       hwloc_bitmap_and(online, step->original, actuator->masks.topology->online) == 0 &&
@@ -58,7 +60,7 @@ static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *at
 		hwloc_bitmap_isequal(attempt->before, online));
 }
 
-/* Descent is proved by the owner: without it nothing is narrowed. */
+/* Descent is proved by the owner's data; without it, nothing is narrowed. */
 static int fill_owner(struct nm_actuator *actuator, const struct attempt *attempt,
 		      struct nm_ledger_entry *terms)
 {
@@ -92,8 +94,9 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 		.target = hwloc_bitmap_dup(step->target),
 	};
 	int r = fill_owner(actuator, attempt, &terms);
-	if (r == 0 && !terms.given_ticks) /* otherwise inheritors could not be distinguished from
-					     older threads */
+	/* Without this time, tasks that inherit the affinity could not be distinguished from older
+	 * threads. */
+	if (r == 0 && !terms.given_ticks)
 		r = -ENODATA;
 	if (r == 0 && (!terms.original || !terms.target))
 		r = -ENOMEM;
@@ -104,7 +107,7 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 	return r;
 }
 
-/* Before the ledger is full, and as long as its user leaves room for others. */
+/* Returns -ENOSPC if the ledger is full, or if the user or domain has used its share. */
 static int take_share(struct nm_actuator *actuator, struct attempt *attempt)
 {
 	if (actuator->count - actuator->inherited >= actuator->most_leases)
@@ -116,7 +119,7 @@ static int take_share(struct nm_actuator *actuator, struct attempt *attempt)
 	return r;
 }
 
-/* Everything that can be checked and allocated before the act. */
+/* Does everything that can be checked and allocated before the affinity is set. */
 static int prepare(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision)
 {
 	const struct nm_step *step = attempt->step;
@@ -146,20 +149,21 @@ static int prepare(struct nm_actuator *actuator, struct attempt *attempt, uint64
 	return take_share(actuator, attempt) < 0 ? refuse(attempt, -ENOSPC, "ledger") : 0;
 }
 
-/* Records who holds the narrowed mask from now on. */
+/* Records the new lease. */
 static struct nm_lease *take_lease(struct nm_actuator *actuator, struct attempt *attempt,
 				   uint64_t now_ns)
 {
 	const struct nm_step *step = attempt->step;
 	struct nm_lease *lease = nm_lease_put(actuator, &attempt->terms);
-	attempt->has_share = false; /* the lease has it */
+	attempt->has_share = false; /* it belongs to the lease now */
 	lease->pin = step->pin;
 	lease->renewed_ns = now_ns;
 	lease->nudge_end_ns = now_ns + NM_NUDGE_NS;
 	return lease;
 }
 
-/* Writing the ledger took its time: what the owner has set meanwhile stays. */
+/* Writing the ledger takes time. If the owner has changed the affinity meanwhile, that affinity
+ * stays. */
 static int look_again(struct nm_actuator *actuator, struct attempt *attempt)
 {
 	nm_autobitmap current = hwloc_bitmap_alloc();
@@ -193,10 +197,10 @@ static int perform(struct nm_actuator *actuator, struct attempt *attempt)
 	return 0;
 }
 
-/* ---- taking back what stands in part ---- */
+/* ---- rolling back ---- */
 
-/* Back to the lease that goes on, unless the mask is not as we set it: then it is somebody else's,
- * or was never set. */
+/* Sets the target of the earlier lease, which continues, unless the present affinity is not the one
+ * that we set: another program has changed it, or it was never set. */
 static int step_back(struct nm_actuator *actuator, struct attempt *attempt,
 		     const struct nm_ledger_entry *earlier)
 {
@@ -224,8 +228,8 @@ static int put_back(struct nm_actuator *actuator, struct attempt *attempt)
 	return r > 0 || r == -ESRCH || r == -ESTALE ? 0 : r;
 }
 
-/* The line stands for nothing, unless an earlier lease of the thread goes on: its return ends both.
- */
+/* Ends the line in the ledger, unless an earlier lease of the thread continues; the end of that
+ * lease ends both lines. */
 static void cancel_line(struct nm_actuator *actuator, const struct attempt *attempt)
 {
 	const struct nm_ledger_entry *terms = &attempt->terms;
@@ -246,7 +250,8 @@ static void undo(struct nm_actuator *actuator, struct attempt *attempt, uint64_t
 		cancel_line(actuator, attempt);
 		return;
 	}
-	/* What could not be undone stays ours to return: as a nudge whose time is over. */
+	/* A step that could not be rolled back becomes a lease that is restored later, like a
+	 * transient affinity whose time is over. */
 	struct nm_lease *lease = take_lease(actuator, attempt, now_ns);
 	lease->pin = NM_STEP_NUDGE;
 	lease->nudge_end_ns = now_ns;

@@ -7,8 +7,8 @@
 #include "turns.h"
 
 /*
- * What an earlier run could not return (nm_restore() leaves only that) is ours again: no member, so
- * it is tried again in each round.
+ * Takes over the lines that nm_restore() left in the ledger because it could not restore some
+ * affinities. Their threads are not members, so each round tries again to restore them.
  */
 static int take_over(struct nm_actuator *actuator, const char *boot_id)
 {
@@ -26,7 +26,7 @@ static int take_over(struct nm_actuator *actuator, const char *boot_id)
 		if (r == 0)
 			(void)nm_lease_put(actuator, &contents.entries[i]);
 	}
-	/* Inheritors are to be found, too. */
+	/* Tasks with inherited affinity have to be found, too. */
 	actuator->missed = actuator->count > 0;
 	nm_ledger_contents_clear(&contents);
 	return r;
@@ -84,8 +84,8 @@ void nm_actuator_free(struct nm_actuator *actuator)
 {
 	if (!actuator)
 		return;
-	/* A ledger without a live entry has nothing to tell the next start; who inherited and is
-	 * still to be found needs it. */
+	/* The next start needs the ledger only if it has an active entry, or if tasks with
+	 * inherited affinity have not been found or restored yet. */
 	if (actuator->ledger && nm_ledger_is_ours(actuator->ledger) &&
 	    nm_actuator_leases(actuator) == 0 && !nm_lease_may_be_missed(actuator) &&
 	    count_refused(actuator) == 0)
@@ -107,11 +107,11 @@ void nm_actuator_free(struct nm_actuator *actuator)
 
 void nm_actuator_retarget(struct nm_actuator *actuator, const struct nm_topology *topology)
 {
-	/* Node indices may have changed: leases stay, by their masks. */
+	/* Leases do not depend on node indices, which may have changed. */
 	actuator->masks.topology = topology;
 }
 
-/* ---- looking after leases ---- */
+/* ---- updating leases ---- */
 
 static int compare_tid(const void *a, const void *b)
 {
@@ -120,7 +120,7 @@ static int compare_tid(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* A member under the same number may be another thread by now. */
+/* A member with the same number may be another thread. */
 static bool is_member(const struct nm_actuator_input *input, const struct nm_ledger_entry *terms)
 {
 	_Static_assert(offsetof(struct nm_member, tid) == 0, "bsearch compares the first field");
@@ -133,7 +133,8 @@ static bool is_member(const struct nm_actuator_input *input, const struct nm_led
 
 #define EVIDENCE_SAMPLES 10
 
-/* To nodes for which a node's CPUs stand: its own memory, and what has no CPUs beside it. */
+/* Returns the accesses to the nodes nearest to the CPUs of `node`: to its own memory, and to that
+ * of nodes without CPUs beside it. */
 static double accesses_beside(const struct nm_topology *topology, const struct nm_figures *figures,
 			      int node)
 {
@@ -145,8 +146,8 @@ static double accesses_beside(const struct nm_topology *topology, const struct n
 	return sum;
 }
 
-/* Clearly more of the thread's memory is on another node by now: running on is no reason to hold it
- * here. */
+/* Returns whether clearly more of the thread's accesses are to another node. If so, activity does
+ * not renew the lease. */
 static bool speaks_against(const struct nm_actuator *actuator, const struct nm_lease *lease,
 			   const struct nm_figures *figures)
 {
@@ -161,7 +162,7 @@ static bool speaks_against(const struct nm_actuator *actuator, const struct nm_l
 	return false;
 }
 
-/* Metrics name threads by number alone. */
+/* Metrics identify threads by number only. */
 static struct nm_lease *active_of_number(const struct nm_actuator *actuator, uint32_t tid)
 {
 	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
@@ -183,7 +184,8 @@ static void renew(struct nm_actuator *actuator, const struct nm_actuator_input *
 	}
 }
 
-/* Is the mask still in force? What became of it otherwise is seen to by the give-back. */
+/* Returns whether the leased affinity is still in force. If not, nm_lease_give_back() determines
+ * the reason. */
 static bool carries_target(struct nm_actuator *actuator, const struct nm_lease *lease)
 {
 	const struct nm_ledger_entry *terms = &lease->terms;
@@ -224,7 +226,7 @@ void nm_lease_compact_ledger(struct nm_actuator *actuator)
 	nm_autofree const struct nm_ledger_entry **entries =
 		calloc(actuator->count + 1, sizeof(*entries));
 	size_t count = entries ? nm_lease_collect_lines(actuator, entries) : 0;
-	/* A refusal leaves the longer file, which says the same. */
+	/* If this fails, the longer file with the same contents stays. */
 	if (entries && nm_ledger_lines(actuator->ledger) > 2 * count + 256)
 		(void)nm_ledger_compact(actuator->ledger, entries, count);
 }
@@ -234,14 +236,14 @@ bool nm_actuator_holds(void *context, uint32_t tid, uint64_t start_ticks)
 	return nm_lease_active_of(context, tid, start_ticks) != NULL;
 }
 
-/* ---- what no record told of ---- */
+/* ---- tasks that no record reported ---- */
 
 void nm_actuator_records_lost(struct nm_actuator *actuator)
 {
 	actuator->missed = true;
 }
 
-/* All that was created before the last round has been told of by the records drained since. */
+/* The records drained since the last round report all tasks created before it. */
 static void note_reported(struct nm_actuator *actuator)
 {
 	if (nm_lease_may_be_missed(actuator) || actuator->count == 0)
@@ -267,7 +269,7 @@ void nm_actuator_update(struct nm_actuator *actuator, const struct nm_actuator_i
 	note_reported(actuator);
 }
 
-/* ---- nudges ---- */
+/* ---- transient affinities ---- */
 
 static bool seen_on_node(struct nm_actuator *actuator, const struct nm_lease *lease)
 {
@@ -312,7 +314,7 @@ size_t nm_actuator_leases(const struct nm_actuator *actuator)
 	return active;
 }
 
-/* ---- giving back ---- */
+/* ---- restoring ---- */
 
 unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
 				   uint64_t start_ticks)
@@ -324,7 +326,9 @@ unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
 	       0;
 }
 
-/* No record shows what an exec or a fork has just made of a leased thread. */
+/*
+ * No record shows yet what an exec or fork has just done to a leased thread, so a walk is needed.
+ */
 unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
 {
 	unsigned failed = 0;
@@ -336,7 +340,8 @@ unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
 	return failed;
 }
 
-/* Without memory for the turns, in the order in which they were given. */
+/* Restores the leases of all tenants in turns, or in the order of the table if there is no memory
+ * for that. */
 static unsigned return_in_turns(struct nm_actuator *actuator)
 {
 	unsigned failed = 0;
@@ -357,7 +362,8 @@ static unsigned return_in_turns(struct nm_actuator *actuator)
 	return failed;
 }
 
-/* Inheritors are searched for afterwards: until then more may be created. */
+/* Tasks with inherited affinity are searched for afterwards, because more may be created until
+ * then. */
 static unsigned return_leases(struct nm_actuator *actuator)
 {
 	bool missed = nm_lease_may_be_missed(actuator);

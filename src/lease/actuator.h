@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of this folder share: the lease keeper's state. */
+/* The state of the actuator, shared by the files of this folder. */
 #ifndef NM_ACTUATE_ACTUATOR_H
 #define NM_ACTUATE_ACTUATOR_H
 
@@ -11,26 +11,27 @@
 #include "settled.h"
 
 /*
- * One affinity that we narrowed, or that was inherited from one. After it ended
- * (terms.ended_ticks != 0) it is remembered until two more rounds of nm_actuator_update() are over:
- * FORK records of its time may still be in the rings. A thread whose lease is replaced by another
- * one has several.
+ * One affinity that we narrowed, or that a task inherited from such a thread. After it has ended
+ * (terms.ended_ticks != 0), it is kept until two more rounds of nm_actuator_update() are over,
+ * because FORK records from its time may still be in the rings. A thread whose lease was replaced
+ * by another one has several.
  */
 struct nm_lease {
 	struct nm_ledger_entry terms;
 	enum nm_step_pin pin;
-	bool inherited; /* one for each thread and target; its ancestor's line stands for it */
+	bool inherited; /* one for each thread and target; its ancestor has the ledger line */
 	bool settled;	/* restored, or changed by its owner: the present affinity is the owner's
-			 */
-	bool refused;	/* inherited, and could not be restored: to be tried again */
-	bool written;	/* then it has a line of its own, which outlives its ancestor's */
-	bool exited;	/* its thread ended, by an EXIT record: it did not exec */
-	bool awaited;	/* it is gone, and its leader looks as if it had called exec: a record will
-			   tell */
-	uint64_t ended_round; /* in which round of tending it ended */
+			   choice */
+	bool refused;	/* inherited, and restoring it failed; tried again in each round */
+	bool written;	/* has a ledger line of its own, which outlives that of its ancestor */
+	bool exited;	/* its thread ended without an exec, according to an EXIT record or a reused
+			   number */
+	bool awaited;	/* its thread is gone, and its leader has the target, as after an exec; an
+			   EXEC record is awaited */
+	uint64_t ended_round; /* round of nm_actuator_update() in which it ended */
 	uint64_t renewed_ns;
-	uint64_t nudge_end_ns; /* NUDGE: widened at the latest now */
-	uint32_t next_of_tid, next_of_pid; /* the next older one; NM_LEASE_NONE: none */
+	uint64_t nudge_end_ns; /* NUDGE: the affinity is restored at this time at the latest */
+	uint32_t next_of_tid, next_of_pid; /* index of the next older one, or NM_LEASE_NONE */
 };
 
 static inline struct nm_tenant nm_lease_tenant(const struct nm_ledger_entry *terms)
@@ -40,53 +41,53 @@ static inline struct nm_tenant nm_lease_tenant(const struct nm_ledger_entry *ter
 
 #define NM_LEASE_NONE NM_TIDMAP_NONE
 #define NM_LEASE_MEMORY_ROUNDS 2
-#define NM_LEASE_MOST_ROUNDS 64 /* however long a walk takes */
-/* Tasks with inherited affinity that are remembered as leases are, and how many of one user's; of
- * those beyond it is only known that they are settled, and their children are looked for in /proc.
- */
+#define NM_LEASE_MOST_ROUNDS 64 /* limit for keeping an ended lease during a walk */
+/* Limits on the tasks with inherited affinity that are kept as leases: in total, and for one user.
+ * Tasks beyond the limits are only known by number (settled.h), and a walk of /proc finds their
+ * children. */
 #define NM_LEASE_MOST_INHERITED 8192U
 #define NM_LEASE_SHARE_INHERITED (NM_LEASE_MOST_INHERITED / 4 * 3)
-#define NM_LEASE_MOST 65536U /* that stand in the ledger, also past ones */
-#define NM_LEASE_TURN_STEPS 524288U /* of a walk, in one interval: some 10 ms */
+#define NM_LEASE_MOST 65536U	    /* limit on the leases in the ledger, including ended ones */
+#define NM_LEASE_TURN_STEPS 524288U /* budget of a walk in one interval: about 10 ms */
 #define NM_NUDGE_NS (200 * NM_NSEC_PER_MSEC)
 
-/* A look at every thread of the machine, in as many intervals as it takes. */
+/* A walk over all threads of the machine, which extends over several intervals. */
 struct nm_lease_walk {
 	bool under_way;
-	bool unread; /* something could not be read */
-	bool failed; /* somebody is to be restored yet */
+	bool unread; /* some process or thread could not be read */
+	bool failed; /* some thread still has to be restored */
 	uint64_t began_ticks;
 	struct nm_descent_walk course;
 };
 
 struct nm_actuator {
 	struct nm_platform *platform;
-	struct nm_masks masks; /* of the same platform */
+	struct nm_masks masks; /* uses the same platform */
 	int runtime_directory;
 	struct nm_ledger *ledger; /* NULL: nothing may be changed */
 	nm_lease_event_fn on_event;
 	void *context;
-	struct nm_progress progress; /* of what returns all */
+	struct nm_progress progress; /* of restoring all leases */
 	struct nm_lease *leases;
 	size_t count, capacity;
-	size_t inherited;		   /* how many of them are */
-	uint32_t most_leases;		   /* NM_LEASE_MOST */
+	size_t inherited;		   /* number of inherited ones among them */
+	uint32_t most_leases;		   /* NM_LEASE_MOST by default */
 	struct nm_shares lease_shares;
 	struct nm_shares inherited_shares;
-	struct nm_settled *settled;	   /* beside those */
-	struct nm_tidmap *by_tid, *by_pid; /* to the index of the newest */
+	struct nm_settled *settled;	   /* threads without an entry in `leases` */
+	struct nm_tidmap *by_tid, *by_pid; /* map to the index of the newest lease */
 	struct nm_descent *descent;
 
 	uint64_t round; /* of nm_actuator_update() */
-	/* Every thread created before reported_ticks was reported by a FORK record, or was
-	 * looked at.
-	 */
+	/* Every thread created before reported_ticks was reported by a FORK record or examined by a
+	 * walk. */
 	uint64_t reported_ticks, tended_ticks;
-	bool missed; /* side-band records were lost since the last walk began */
-	bool ends;   /* all is returned, and nothing will be looked for any more */
+	bool missed; /* tasks with inherited affinity may have been missed since the last walk
+			began, because records were lost or entries could not be kept */
+	bool ends;   /* all leases are being restored, and no later walk will search for tasks */
 	struct nm_lease_walk walk;
-	uint64_t turn_steps; /* NM_LEASE_TURN_STEPS */
-	uint64_t clock_ns, clock_ticks; /* the same moment, for nm_lease_ticks() */
+	uint64_t turn_steps; /* budget of a walk in one interval; NM_LEASE_TURN_STEPS by default */
+	uint64_t clock_ns, clock_ticks; /* one point in time in both units, for nm_lease_ticks() */
 };
 
 static inline bool nm_lease_active(const struct nm_lease *lease)
@@ -94,7 +95,7 @@ static inline bool nm_lease_active(const struct nm_lease *lease)
 	return !lease->inherited && lease->terms.ended_ticks == 0;
 }
 
-/* May there be tasks with inherited affinity that no record told of? */
+/* Returns whether there may be tasks with inherited affinity that no record reported. */
 static inline bool nm_lease_may_be_missed(const struct nm_actuator *actuator)
 {
 	return actuator->missed || actuator->walk.under_way;
@@ -103,76 +104,84 @@ static inline bool nm_lease_may_be_missed(const struct nm_actuator *actuator)
 void nm_lease_report(struct nm_actuator *actuator, const struct nm_lease *lease,
 		     enum nm_lease_event_kind kind, int error);
 
-/* Roughly now, in clock ticks; /proc/uptime is read once a second. UINT64_MAX where it cannot be.
- */
+/* Returns the approximate present time in clock ticks; reads /proc/uptime at most once per second.
+ * Returns UINT64_MAX if it cannot be read. */
 uint64_t nm_lease_ticks(struct nm_actuator *actuator);
 
-/* The index of the newest one of the number; NM_LEASE_NONE: none. The others follow by next_of_….
- */
+/* Returns the index of the newest lease with this number, or NM_LEASE_NONE. The older ones follow
+ * by next_of_tid or next_of_pid. */
 uint32_t nm_lease_first_of_tid(const struct nm_actuator *actuator, uint32_t tid);
 uint32_t nm_lease_first_of_pid(const struct nm_actuator *actuator, uint32_t pid);
 
-/* The lease that this very thread holds, or NULL. */
+/* Returns the active lease of the thread with this number and start time, or NULL. */
 struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t tid,
 				    uint64_t start_ticks);
 
-/* Is it known that what this very thread carries is its lease, or its owner's choice? */
+/* Returns whether the present affinity of this thread is known to be its lease or its owner's
+ * choice. */
 bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks);
 
-/* All leases, also past ones; or all that is to stand in the ledger. ret: room for actuator->count. */
+/* nm_lease_collect() stores all leases that are not inherited, including ended ones;
+ * nm_lease_collect_lines() stores all entries that belong in the ledger. `ret` has space for
+ * actuator->count pointers. Both return the number stored. */
 size_t nm_lease_collect(const struct nm_actuator *actuator, const struct nm_ledger_entry **ret);
 size_t nm_lease_collect_lines(const struct nm_actuator *actuator,
 			      const struct nm_ledger_entry **ret);
 
-/* Makes room so that `more` puts cannot fail; nm_lease_reserve_place() for one of them, of this
- * thread, which nm_lease_release_place() gives up where it was not used. */
+/* nm_lease_reserve() allocates space, so that `more` calls of nm_lease_put() cannot fail. Each of
+ * them also needs nm_lease_reserve_place() for its thread; nm_lease_release_place() releases that
+ * place if it was not used. The first two return 0 or a negative errno. */
 int nm_lease_reserve(struct nm_actuator *actuator, size_t more);
 int nm_lease_reserve_place(struct nm_actuator *actuator, uint32_t pid, uint32_t tid);
 void nm_lease_release_place(struct nm_actuator *actuator, uint32_t pid, uint32_t tid);
 
-/* Takes over `terms`; the thread's earlier lease, if one is active, ends with it. Cannot fail. */
+/* Adds a lease, and takes over the contents of `terms`. An active lease of the same thread ends.
+ * The caller has reserved the space, so this cannot fail. */
 struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_entry *terms);
 
-/* The same for inherited affinity: no lease ends with it. */
+/* Adds an inherited affinity in the same way; no lease ends. */
 struct nm_lease *nm_lease_put_inherited(struct nm_actuator *actuator,
 					struct nm_ledger_entry *terms);
 
-/* Ends a lease without touching the mask: it is no longer ours. */
+/* Ends a lease without changing the affinity, which is no longer ours. */
 void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease);
 
-/* Rewrites the ledger when most of its lines are dead. */
+/* Rewrites the ledger if most of its lines are obsolete. */
 void nm_lease_compact_ledger(struct nm_actuator *actuator);
 
-/* Drops those that ended long enough ago. */
+/* Drops the leases that ended long enough ago. */
 void nm_lease_forget_past(struct nm_actuator *actuator);
 
-/* Restores the original affinity, tells `kind` (or FOREIGN, GONE, FAILED), ends the lease unless
- * refused. May add to actuator->leases, so that pointers into it are void. */
+/* Restores the original affinity, reports `kind` (or FOREIGN, GONE, FAILED), and ends the lease
+ * unless restoring was refused. May extend actuator->leases, so that pointers into it become
+ * invalid. Returns 0 or a negative errno. */
 int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease_event_kind kind);
 
 /* ---- inherited affinity ---- */
 
-/* Restores what a thread inherited under `terms`, and remembers it. Returns as nm_mask_restore(),
- * or -ENOSPC: it could not be remembered, so that what it carried afterwards could not be told from
- * what it inherited; it is looked for again. */
+/* Restores the affinity of a thread that inherited it under `terms`, and keeps an entry for the
+ * thread. Returns as nm_mask_restore(), or -ENOSPC if no entry could be kept. In this case nothing
+ * is restored, because a later choice of the owner could not be distinguished from the inherited
+ * affinity, and a walk finds the thread again. */
 int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
 			       uint32_t pid, uint32_t tid, uint64_t start_ticks);
 
-/* Tries again what was refused. */
+/* Tries again to restore the affinities that could not be restored. */
 void nm_lease_retry_inherited(struct nm_actuator *actuator);
 
 /*
- * The leased thread is gone from its number. After an exec from a thread that was not the leader it
- * goes on under the leader's number with our mask: that is restored. For when no record tells it.
+ * Handles a leased thread whose number no longer exists. If a thread other than the leader has
+ * called exec, it continues under the leader's number with our affinity, which is restored. Called
+ * if no record reports this.
  */
 void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index);
 
-/* Looks for missed ones at every thread of the machine, at once. Returns the number of refusals, or
- * -errno. */
+/* Searches all threads of the machine at once for tasks with inherited affinity that were missed.
+ * Returns the number of refusals, or a negative errno. */
 int nm_lease_search(struct nm_actuator *actuator);
 
-/* Goes on with the walk, for as much as one interval may take; begins one where records were lost.
- */
+/* nm_lease_walk_on() continues the walk within the budget of one interval, and begins one if
+ * records were lost. */
 void nm_lease_walk_on(struct nm_actuator *actuator);
 void nm_lease_walk_stop(struct nm_actuator *actuator);
 

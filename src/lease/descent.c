@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The walk that finds inheritors, in as many turns as it takes; and what an exec made of a leased
- * thread. */
+/* The walk that finds tasks with inherited affinity, in as many turns as necessary, and the
+ * detection of an exec by a leased thread. */
 #include "descent.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #define MOST_ROUNDS 4
 
-/* ---- life ---- */
+/* ---- construction ---- */
 
 int nm_descent_new(const struct nm_masks *masks, struct nm_descent **ret)
 {
@@ -62,7 +62,8 @@ int nm_descent_if_passing(int error)
 	return passing ? error : 0;
 }
 
-/* Is it a target, or part of one? Most threads carry what the one before them did. */
+/* Returns whether `current` is a target or a part of one. The last affinity that is not is
+ * remembered, because most threads have the same affinity as the thread before them. */
 static bool may_be_inherited(struct nm_descent *descent, hwloc_const_bitmap_t current)
 {
 	if (hwloc_bitmap_isequal(current, descent->other))
@@ -83,7 +84,8 @@ static void read_allowed(struct nm_descent *descent, int directory)
 	descent->steps += (nm_cgroups_calls(cgroups) - before + 1) * NM_STEPS_CALL;
 }
 
-/* Is the affinity of the thread behind `directory` this target, or what its cpuset leaves of it? */
+/* Returns whether `current`, the affinity of the thread behind `directory`, is this target or the
+ * part of it that the cpuset allows. */
 static bool is_target(struct nm_descent *descent, int directory, hwloc_const_bitmap_t current,
 		      hwloc_const_bitmap_t target)
 {
@@ -98,7 +100,8 @@ static bool is_target(struct nm_descent *descent, int directory, hwloc_const_bit
 	       hwloc_bitmap_isequal(current, descent->left);
 }
 
-/* Opens its directory of /proc, which the caller closes. Threads of the kernel inherit nothing. */
+/* Opens the /proc directory of the thread, which the caller closes. Returns -ESRCH for a kernel
+ * thread, which inherits nothing. */
 static int open_thread(struct nm_descent *descent, uint32_t pid, uint32_t tid,
 		       struct nm_proc_stat *ret)
 {
@@ -115,7 +118,8 @@ static int open_thread(struct nm_descent *descent, uint32_t pid, uint32_t tid,
 	return r < 0 ? r : directory;
 }
 
-/* By the first target that explains its affinity. 1, 0 or -errno. */
+/* Finds the lease of the first target that explains the affinity of the thread. Returns 1, 0 if
+ * there is none, or a negative errno. */
 static int explain(struct nm_descent *descent, hwloc_const_bitmap_t current, int directory,
 		   struct nm_descendant *found)
 {
@@ -131,7 +135,8 @@ static int explain(struct nm_descent *descent, hwloc_const_bitmap_t current, int
 	return descent->error;
 }
 
-/* Did it inherit a target? 1, 0 (also: it is gone, or may not be read) or -errno. */
+/* Returns 1 if the thread inherited a target; 0 if not, or if it has exited or may not be read; or
+ * a negative errno. */
 static int look(struct nm_descent *descent, uint64_t born_since, struct nm_descendant *found)
 {
 	struct nm_platform *platform = descent->platform;
@@ -179,7 +184,7 @@ static int add_id(void *context, const char *name)
 	return r;
 }
 
-/* The processes, or the threads of one. */
+/* Lists the processes, or the threads of `pid` if it is not 0. */
 static int list_ids(struct nm_descent *descent, uint32_t pid, struct nm_ids *ret)
 {
 	struct nm_platform *platform = descent->platform;
@@ -192,7 +197,7 @@ static int list_ids(struct nm_descent *descent, uint32_t pid, struct nm_ids *ret
 	return r;
 }
 
-/* One that ended meanwhile is no error. */
+/* A process that has exited meanwhile is not an error. */
 static void list_next_process(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
 	walk->pid = walk->pids.ids[walk->pids.next++];
@@ -215,7 +220,7 @@ static void look_at_next_thread(struct nm_descent *descent, struct nm_descent_wa
 	walk->refused += r < 0;
 }
 
-/* 1: the budget is spent; 0: it is at the end. */
+/* Returns 1 if the budget is used up, or 0 at the end of the walk. */
 static int go_on(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
 	const uint64_t began_steps = descent->steps;
@@ -237,7 +242,7 @@ void nm_descent_walk_clear(struct nm_descent_walk *walk)
 	walk->pids = walk->tids = (struct nm_ids){0};
 }
 
-/* With the leases taken. */
+/* The caller has called nm_kinship_take_leases(). */
 static int take_turn(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
 	const uint64_t began_steps = descent->steps;
@@ -281,8 +286,8 @@ int nm_descent_search(struct nm_descent *descent, struct nm_descent_walk *walk)
 
 /* ---- exec ---- */
 
-/* The start of the oldest thread beside the leader, read once; UINT64_MAX: there is none. 0: that
- * cannot be known. */
+/* Returns the start time of the oldest thread besides the leader, which is read once; UINT64_MAX if
+ * there is no such thread, or 0 if it cannot be determined. */
 static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
 {
 	struct nm_descent_process *process = nm_kinship_find_process(descent, pid);
@@ -308,10 +313,11 @@ static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
 }
 
 /*
- * The leader has the same start after an exec by another thread, but is that thread: it has run for
- * at least as long, and has another stack. If the stack's address is hidden (ptrace(2)), no thread
- * may be left that is older than the lease, as an exec ends all others; a leader that may have been
- * pinned by its owner stays as it is.
+ * Returns whether the leader is the leased thread, after an exec. An exec by another thread keeps
+ * the start time of the leader, but the leader is that thread from then on: it has used at least as
+ * much CPU time, and has another stack. If the address of the stack is hidden (ptrace(2)), no
+ * thread older than the lease may be left, because an exec ends all other threads. A leader that
+ * may have been pinned by its owner is left alone.
  */
 static bool took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
 		      const struct nm_proc_stat *leader)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which threads inherited a narrowed affinity. FORK records show it exactly; this is used if they
- * may be missing: after a crash, after records were lost, and for threads created since they were
- * last read. Two threads with the same affinity look alike, so descent must be proved, too: a
- * neighbour that its owner pinned to the same CPUs stays pinned. One walk of /proc, within a
- * budget, serves all leases.
+ * Finds the threads that inherited a leased affinity. FORK records identify them exactly; this
+ * search is used when records may be missing: after a crash, after records were lost, and for
+ * threads created since the records were last read. Two unrelated threads may have the same
+ * affinity, so the search also requires proof of descent: a thread of another program that its
+ * owner pinned to the same CPUs stays pinned. One walk of /proc, limited by a budget, serves all
+ * leases.
  */
 #ifndef NM_LEASE_DESCENT_H
 #define NM_LEASE_DESCENT_H
@@ -16,30 +17,33 @@
 #include "numa-migrd/proc.h"
 
 /*
- * Was it created while the target could be inherited? The affinity is copied some time before a
- * large process's child has its start, and a child's own children may come until it was restored,
- * too. So two seconds after the lease's end count as well.
+ * Returns whether a thread with this start time was created while the target could be inherited.
+ * The kernel copies the affinity some time before the child of a large process gets its start time,
+ * and a child may itself create children before its affinity is restored. Therefore 2 s after the
+ * end of the lease still count.
  */
 bool nm_descent_born_under(const struct nm_ledger_entry *terms, uint64_t start_ticks);
 
-/* Until when that is; UINT64_MAX: the lease stands. */
+/* Returns the latest start time for which nm_descent_born_under() holds, in clock ticks, or
+ * UINT64_MAX while the lease is active. */
 uint64_t nm_descent_last_birth(const struct nm_ledger_entry *terms);
 
 struct nm_descent;
 
-/* `masks` must outlive it. 0 or -ENOMEM. */
+/* The caller frees it. `masks` must outlive it. Returns 0 or -ENOMEM. */
 int nm_descent_new(const struct nm_masks *masks, struct nm_descent **ret);
 void nm_descent_free(struct nm_descent *descent);
 NM_DEFINE_CLEANUP(struct nm_descent, nm_descent_free);
 
-/* What was read of processes is read anew: each walk begins so, and its caller does after a while.
- */
+/* Drops the data that was read of processes and cgroups, so that it is read again. Each turn of a
+ * walk begins with this call; the actuator also calls it once per round. */
 void nm_descent_forget_processes(struct nm_descent *descent);
 
 /*
- * For a leased thread that is gone: 1 it took over the number of its process's leader by exec and
- * still carries the target, and *ret_start_ticks is the leader's; 0 not; -ENOMEM, -EMFILE, -ENFILE,
- * -EIO: it cannot be read now.
+ * Checks whether a leased thread that is gone has taken over the number of its process's leader by
+ * exec. Returns 1 if it has and still carries the target, and stores the leader's start time in
+ * *ret_start_ticks; 0 if not; -ENOMEM, -EMFILE, -ENFILE or -EIO if the leader cannot be read at the
+ * moment.
  */
 int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_entry *terms,
 			   uint64_t *ret_start_ticks);
@@ -49,64 +53,66 @@ int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_en
 struct nm_descendant {
 	uint32_t pid, tid;
 	uint64_t start_ticks;
-	const struct nm_ledger_entry *terms; /* what it inherited; valid until the walk returns */
+	const struct nm_ledger_entry *terms; /* the inherited lease; valid until the walk returns */
 };
 
-/* Called for each one found. 1: it was restored, or is gone; 0: it is no inheritor after all;
- * -errno: its restoration was refused. */
+/* Called for each thread found. Returns 1 if it was restored or has exited, 0 if it did not inherit
+ * its affinity after all, or a negative errno if restoring was refused. */
 typedef int (*nm_descendant_fn)(void *context, const struct nm_descendant *found);
 
-/* Reported while a restoration goes on: its time limit may be extended. */
+/* Reports that a restoration is in progress, so that its time limit can be extended. */
 struct nm_progress {
 	struct nm_platform *platform;
-	nm_lease_event_fn on_event; /* NULL: nobody */
+	nm_lease_event_fn on_event; /* NULL: progress is not reported */
 	void *context;
-	uint64_t reported_ns; /* 0: not yet */
+	uint64_t reported_ns; /* 0: not reported yet */
 };
 void nm_progress_note(struct nm_progress *progress);
 
-/* The numbers of processes or threads that are to be looked at. */
+/* Numbers of the processes or threads to examine. */
 struct nm_ids {
 	uint32_t *ids;
 	size_t count, capacity, next;
 };
 
 struct nm_descent_walk {
-	/* Whose inheritors, also of leases that ended. The affinities must outlive the call. */
+	/* The leases whose descendants are searched for, including ended ones. Their affinities
+	 * must outlive the call. */
 	const struct nm_ledger_entry *const *entries;
 	size_t nr_entries;
-	uint64_t born_since; /* in ticks: older threads are none */
-	uint64_t budget;     /* in steps of some 20 ns, a call being 64; 0: any */
+	uint64_t born_since; /* in ticks; older threads are skipped */
+	uint64_t budget; /* limit in steps of about 20 ns, where a call counts as 64; 0: no limit */
 	nm_descendant_fn each;
 	void *context;
-	struct nm_progress *progress; /* NULL: it does not take long */
-	/* Filled in: how many were found and refused, and the last reason why one could not be
-	 * read. */
+	struct nm_progress *progress; /* NULL: the walk is short */
+	/* Set by the walk: the number of threads found and of those refused, and the last error
+	 * that prevented a read. */
 	size_t found, refused;
 	int error;
-	uint64_t steps; /* that it took so far */
-	/* The walk's own, until it is at the end or cleared. */
+	uint64_t steps; /* steps used so far */
+	/* Used internally by the walk until it ends or is cleared. */
 	struct nm_ids pids, tids;
 	uint32_t pid;
 };
 
 /*
- * Goes on with a walk to every thread of the machine, which begins as all zeroes but for its input.
- * 0: it is at the end; 1: the budget is spent; -errno: /proc cannot be read, which ends it. A
- * thread inherited a target if its affinity is the target, or what its cpuset leaves of it, and it
- * is
+ * Continues a walk over all threads of the machine. Before the first call, all fields except the
+ * input are zero. Returns 0 at the end of the walk, 1 if the budget is used up, or a negative errno
+ * if /proc cannot be read, which ends the walk. A thread inherited a target if its affinity is the
+ * target, or the part of it that its cpuset allows, and if it is
  *  - another thread of the leased process, created under the lease; or
- *  - of a process created under the lease that descends from the leased one, each parent alive; or
- *    from an orphan of the leased process's user and of the same session or cgroup.
- * Whether it has a lease of its own is for `each` to know.
+ *  - a thread of a process created under the lease that descends from the leased process, with all
+ *    parents alive; or from an orphan of the leased process's user, in the same session or cgroup.
+ * `each` checks whether the thread has a lease of its own.
  */
 int nm_descent_walk(struct nm_descent *descent, struct nm_descent_walk *walk);
 
-/* Ends a walk on its way. */
+/* Ends a walk that is not finished. */
 void nm_descent_walk_clear(struct nm_descent_walk *walk);
 
-/* Walks to the end, and again for threads created by those found meanwhile, a few times at most: a
- * fork bomb is not waited for. 0, or -errno: not every thread could be read. */
+/* Walks to the end, and repeats the walk for threads that the found threads created meanwhile. The
+ * number of repetitions is limited, so that a fork bomb cannot prolong the search. Returns 0, or a
+ * negative errno if some thread could not be read. */
 int nm_descent_search(struct nm_descent *descent, struct nm_descent_walk *walk);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the walk (descent.c) and the rules of descent (kinship.c) share. */
+/* Declarations shared by the walk (descent.c) and the rules of descent (kinship.c). */
 #ifndef NM_LEASE_DESCENT_INTERNAL_H
 #define NM_LEASE_DESCENT_INTERNAL_H
 
@@ -9,21 +9,24 @@
 #define NM_STEPS_CALL 64
 #define NM_STEPS_LOOKUP 16
 
-/* What was read of a process. */
+/* The data read of one process. */
 struct nm_descent_process {
 	uint32_t pid, ppid, session, uid;
 	bool gone;   /* or it cannot be read */
-	bool adopts; /* the init of a namespace, or a service manager: parent of orphans */
+	bool adopts; /* the init process of a namespace or a service manager, which becomes the
+			parent of orphans */
 	uint64_t start_ticks, cgroup;
-	uint64_t oldest_sibling_ticks; /* of the threads beside its leader; 0: not read yet */
+	uint64_t oldest_sibling_ticks; /* start time of the oldest thread besides the leader; 0: not
+					  read yet */
 };
 
-/* The leases that the threads of one process can have inherited with one target; NULL: there is
- * none. */
+/*
+ * The leases that threads of one process may have inherited with one target; NULL if there is none.
+ */
 struct nm_inheritable {
-	uint32_t pid, target;		       /* pid 0: of no process */
-	const struct nm_ledger_entry *nearest; /* by the nearest ancestor */
-	const struct nm_ledger_entry *longest; /* the one that can be inherited longest */
+	uint32_t pid, target;		       /* pid 0: no process */
+	const struct nm_ledger_entry *nearest; /* lease of the nearest ancestor */
+	const struct nm_ledger_entry *longest; /* lease that can be inherited longest */
 };
 
 struct nm_descent {
@@ -32,31 +35,34 @@ struct nm_descent {
 	struct nm_descent_process **processes;
 	size_t nr_processes, processes_capacity;
 	struct nm_tidmap *process_of;
-	/* Of the walk under way: */
-	struct nm_ledger_entry *entries; /* copies, which outlive changes of the caller's table */
-	hwloc_const_bitmap_t *targets;	 /* each once, subsets before their supersets */
-	struct nm_index_entry *index;	 /* in order of their keys, and then of given_ticks */
+	/* State of the current walk: */
+	struct nm_ledger_entry *entries; /* copies, which do not depend on the caller's table */
+	hwloc_const_bitmap_t *targets;	 /* without duplicates, subsets before their supersets */
+	struct nm_index_entry *index;	 /* sorted by key, then by given_ticks */
 	size_t nr_targets, nr_index;
 	struct nm_inheritable inheritable;
-	hwloc_bitmap_t other;	/* the last affinity that is part of no target */
-	hwloc_bitmap_t allowed; /* by the cpuset of the thread at hand; empty: not read */
-	hwloc_bitmap_t left;	/* of that, in a target */
+	hwloc_bitmap_t other;	/* the last affinity that was not part of any target */
+	hwloc_bitmap_t allowed; /* CPUs that the thread's cpuset allows; empty: not read */
+	hwloc_bitmap_t left;	/* the intersection of `allowed` and a target */
 	uint64_t steps;
-	int error; /* a process cannot be read now: nothing is proved */
+	int error; /* set if a process cannot be read at the moment, so that nothing is proved */
 };
 
-/* Errors that may pass: what is forbidden stays so, and counts as gone. 0 for all others. */
+/* Returns the error if it may be temporary (-ENOMEM, -EMFILE, -ENFILE, -EIO), else 0: a process
+ * that may not be read counts as gone. */
 int nm_descent_if_passing(int error);
 
-/* Orders copies of these leases for the rules, and drops those of an earlier walk. 0 or -ENOMEM. */
+/* Copies and sorts these leases for the rules, and drops those of an earlier walk. Returns 0 or
+ * -ENOMEM. */
 int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *entries,
 			   size_t count);
 void nm_kinship_drop_leases(struct nm_descent *descent);
 
-/* Reads a process once. NULL: it is gone, or cannot be read now, which descent->error tells. */
+/* Returns the data of a process, which is read once, or NULL if the process is gone or cannot be
+ * read at the moment; descent->error is set in the latter case. */
 struct nm_descent_process *nm_kinship_find_process(struct nm_descent *descent, uint32_t pid);
 
-/* The lease under which this thread was created with this target, or NULL. */
+/* Returns the lease under which this thread was created with this target, or NULL. */
 const struct nm_ledger_entry *nm_kinship_find_terms(struct nm_descent *descent, uint32_t pid,
 						    uint32_t tid, uint64_t start_ticks,
 						    uint32_t target);

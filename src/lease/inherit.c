@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Affinities of ours that were passed on: by fork, by exec, and to threads that the roster finds.
- */
+/* Leased affinities that were inherited: by fork, by exec, and by tasks that a walk finds. */
 #include <unistd.h>
 
 #include "actuator.h"
@@ -37,7 +36,7 @@ static struct nm_lease *put_copy(struct nm_actuator *actuator, const struct nm_l
 	return NULL;
 }
 
-/* One user's forks leave room for others'. */
+/* The limit for each user and domain leaves space for others. */
 static struct nm_lease *add_inherited(struct nm_actuator *actuator,
 				      const struct nm_ledger_entry *terms, uint32_t pid,
 				      uint32_t tid, uint64_t start_ticks)
@@ -53,16 +52,19 @@ static struct nm_lease *add_inherited(struct nm_actuator *actuator,
 	return lease;
 }
 
-/* It goes on carrying the target, maybe for longer than its ancestor is remembered. */
+/* The task still carries the target, possibly for longer than the lease of its ancestor is kept. So
+ * it gets a line of its own. */
 static void note_refusal(struct nm_actuator *actuator, struct nm_lease *lease)
 {
 	lease->refused = true;
 	lease->terms.ended_ticks = 0;
-	if (!lease->written) /* what cannot be written now may be in the next round */
+	if (!lease->written) /* if this fails, the next round tries again */
 		lease->written = nm_ledger_give(actuator->ledger, &lease->terms) == 0;
 }
 
-/* A lease that the thread has by now ends all of its lines with its own. */
+/*
+ * If the thread has an active lease by now, the end of that lease also ends the lines of this one.
+ */
 static void note_end(struct nm_actuator *actuator, struct nm_lease *lease)
 {
 	const struct nm_ledger_entry *terms = &lease->terms;
@@ -111,7 +113,8 @@ static int restore_now(struct nm_actuator *actuator, const struct nm_ledger_entr
 	return r;
 }
 
-/* Its children are looked for in /proc, and so is it where it is refused. */
+/* Restores a task for which there is no space among the leases. A walk finds its children, and the
+ * task itself if restoring fails. */
 static int restore_without_lease(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
 				 uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
@@ -130,12 +133,13 @@ static int restore_without_lease(struct nm_actuator *actuator, const struct nm_l
 	return r;
 }
 
-/* It is remembered first: its own children may carry the target, too, or an exec may give it to its
- * leader, and what it carries afterwards is its owner's. */
+/* The entry is added before the affinity is restored: the task's own children may carry the target,
+ * too, an exec may pass it to the leader, and any affinity that the task has afterwards is its
+ * owner's choice. */
 int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
 			       uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
-	const struct nm_ledger_entry copy = *terms; /* the table may move */
+	const struct nm_ledger_entry copy = *terms; /* adding an entry may move the table */
 	struct nm_lease *lease = find_inherited(actuator, &copy, tid, start_ticks);
 	if (!lease)
 		lease = add_inherited(actuator, &copy, pid, tid, start_ticks);
@@ -176,7 +180,8 @@ static int read_start(struct nm_platform *platform, uint32_t pid, uint32_t tid, 
 	return r;
 }
 
-/* 0: it is gone, or cannot be read now; then the walk looks for it. */
+/* Returns the start time, or 0 if the thread has exited, or if it cannot be read at the moment; in
+ * the latter case a walk finds it. */
 static uint64_t start_of(struct nm_actuator *actuator, uint32_t pid, uint32_t tid)
 {
 	uint64_t start_ticks = 0;
@@ -186,7 +191,7 @@ static uint64_t start_of(struct nm_actuator *actuator, uint32_t pid, uint32_t ti
 	return start_ticks;
 }
 
-/* A number that is given anew: its last owner is gone, even if that record was lost. */
+/* The number was reused, so its previous owner has exited, even if that record was lost. */
 static void note_reuse(struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks)
 {
 	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
@@ -195,7 +200,8 @@ static void note_reuse(struct nm_actuator *actuator, uint32_t tid, uint64_t star
 			actuator->leases[i].exited = true;
 }
 
-/* With records lost, the parent's number may have gone to another thread that no record told of. */
+/* If records were lost, the parent's number may have been reused by a thread that no record
+ * reported. */
 static bool is_same_thread(struct nm_actuator *actuator, const struct nm_ledger_entry *terms)
 {
 	uint64_t start_ticks;
@@ -204,8 +210,8 @@ static bool is_same_thread(struct nm_actuator *actuator, const struct nm_ledger_
 	       start_ticks == terms->start_ticks;
 }
 
-/* The owner of the parent has pinned it where the lease had been: what is created then is the
- * owner's, too. */
+/* Returns whether the owner has pinned the parent to the former target. The affinity of a child
+ * created since then is the owner's choice, too. */
 static bool is_owners_choice(struct nm_actuator *actuator, const struct nm_lease *parent,
 			     uint64_t start_ticks)
 {
@@ -218,7 +224,9 @@ static bool is_owners_choice(struct nm_actuator *actuator, const struct nm_lease
 	       hwloc_bitmap_isequal(current, parent->terms.target);
 }
 
-/* Of a parent that has only just been created, a fork takes no seconds. */
+/* Returns whether the child was created more than 0.2 s after its parent was restored, where the
+ * parent itself had inherited its affinity. A fork of a process that has only just been created
+ * does not take longer. */
 static bool is_born_too_late(const struct nm_lease *parent, uint64_t start_ticks)
 {
 	uint64_t grace_ticks = (uint64_t)sysconf(_SC_CLK_TCK) / 5;
@@ -226,9 +234,7 @@ static bool is_born_too_late(const struct nm_lease *parent, uint64_t start_ticks
 	       start_ticks - grace_ticks > parent->terms.ended_ticks;
 }
 
-/* A child created well after its parent had its affinity back inherits nothing: this ends the
- * chain.
- */
+/* A child created well after its parent was restored inherits nothing, which ends the chain. */
 static bool may_inherit(struct nm_actuator *actuator, const struct nm_lease *parent,
 			uint64_t start_ticks)
 {
@@ -241,7 +247,7 @@ static bool may_inherit(struct nm_actuator *actuator, const struct nm_lease *par
 	       !is_owners_choice(actuator, parent, start_ticks);
 }
 
-/* A thread or child was created by a thread that carries, or lately carried, affinities of ours. */
+/* Handles a thread or process created by a thread that has, or recently had, a leased affinity. */
 static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *event)
 {
 	uint32_t parent = nm_lease_first_of_tid(actuator, event->parent_tid);
@@ -251,10 +257,10 @@ static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *ev
 	uint64_t start_ticks = event->reused ? 0 : start_of(actuator, event->pid, event->tid);
 	if (known && start_ticks)
 		note_reuse(actuator, event->tid, start_ticks);
-	/* The record comes late: the thread was met before. */
+	/* The record is late: the thread has been handled already. */
 	if (start_ticks && nm_lease_is_settled(actuator, event->tid, start_ticks))
 		return;
-	/* Also where it is gone by now: its own children may live. */
+	/* This is also done if the thread has exited, because its own children may be alive. */
 	for (int r = 0; parent != NM_LEASE_NONE && (r == 0 || r == -ESRCH);
 	     parent = actuator->leases[parent].next_of_tid)
 		if (may_inherit(actuator, &actuator->leases[parent], start_ticks))
@@ -265,8 +271,9 @@ static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *ev
 /* ---- exec ---- */
 
 /*
- * In an exec by a thread that was not the leader all others end, with EXIT records, the leader too,
- * and it takes the leader's number: if it carried our mask, the leader does now.
+ * When a thread other than the leader calls exec, all other threads end with EXIT records,
+ * including the leader, and the calling thread takes the leader's number. If it carried our
+ * affinity, the leader carries it now.
  */
 static void follow_record(struct nm_actuator *actuator, size_t index, uint32_t pid)
 {
@@ -280,7 +287,7 @@ static void follow_record(struct nm_actuator *actuator, size_t index, uint32_t p
 					 start_ticks);
 }
 
-/* A program that starts must not size itself by our mask: the process's leases end. */
+/* A new program must not size itself by a leased affinity, so the leases of the process end. */
 static void on_exec(struct nm_actuator *actuator, const struct nm_task_event *event)
 {
 	for (uint32_t i = nm_lease_first_of_pid(actuator, event->pid); i != NM_LEASE_NONE;
@@ -301,7 +308,7 @@ void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index)
 	uint64_t start_ticks;
 	if (nm_descent_follow_exec(actuator->descent, &terms, &start_ticks) <= 0)
 		return;
-	/* A leader's lease of before the exec: that thread is gone. */
+	/* The leader's lease is from before the exec, and its thread has ended. */
 	struct nm_lease *leader = nm_lease_active_of(actuator, terms.pid, start_ticks);
 	if (leader)
 		nm_lease_end(actuator, leader);
@@ -321,7 +328,8 @@ static void on_thread_exit(struct nm_actuator *actuator, const struct nm_task_ev
 	}
 	if (!active)
 		return;
-	/* A leader's number may live on: as a zombie, or given to another thread by an exec. */
+	/* The number of an exited leader may still be in use: by a zombie, or by another thread
+	 * after an exec. */
 	int directory = nm_mask_open(actuator->platform, active->terms.pid, active->terms.tid,
 				     active->terms.start_ticks, NULL);
 	if (directory >= 0) {
@@ -349,7 +357,7 @@ void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_e
 	}
 }
 
-/* ---- what no record told of ---- */
+/* ---- tasks that no record reported ---- */
 
 static int restore_found(void *context, const struct nm_descendant *found)
 {
@@ -361,7 +369,7 @@ static int restore_found(void *context, const struct nm_descendant *found)
 	return r < 0 && r != -ESRCH ? r : 1;
 }
 
-/* Into `entries`, which has room for all. */
+/* `entries` has space for all leases. */
 static void set_input(struct nm_actuator *actuator, const struct nm_ledger_entry **entries,
 		      struct nm_descent_walk *walk)
 {
@@ -399,7 +407,7 @@ static void begin_walk(struct nm_actuator *actuator)
 	};
 }
 
-/* What was created a second before it began may not have been there to be seen. */
+/* Threads created within 1 s before the start of the walk may not have been visible to it. */
 static void end_walk(struct nm_actuator *actuator)
 {
 	const struct nm_lease_walk *walk = &actuator->walk;
@@ -411,7 +419,7 @@ static void end_walk(struct nm_actuator *actuator)
 	nm_lease_walk_stop(actuator);
 }
 
-/* As nm_descent_walk() does. */
+/* Returns as nm_descent_walk(), or the last error that prevented a read. */
 static int take_turn(struct nm_actuator *actuator, struct nm_descent_walk *course)
 {
 	nm_autofree const struct nm_ledger_entry **entries =
@@ -438,7 +446,7 @@ void nm_lease_walk_on(struct nm_actuator *actuator)
 		end_walk(actuator);
 }
 
-/* ---- what the roster asks ---- */
+/* ---- lookup for the task table ---- */
 
 bool nm_actuator_original(void *actuator, uint32_t tid, uint64_t start_ticks,
 			  hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of descent: what proves that a thread's affinity is an inherited one. Leases are put
- * into one sorted array by what their inheritors have in common with them, each process is read
- * once, and its ancestors are looked at once for all of its threads. So the cost of a thread grows
- * neither with the number of leases nor with its depth.
+ * The rules of descent, which prove that a thread inherited its affinity. Leases are kept in one
+ * array, sorted by the properties that their descendants share with them; each process is read
+ * once, and its ancestors are examined once for all of its threads. Therefore the cost for a thread
+ * depends neither on the number of leases nor on the depth of the process tree.
  */
 #include <string.h>
 #include <unistd.h>
@@ -15,19 +15,19 @@
 
 enum key_kind { KEY_PROCESS, KEY_SESSION, KEY_CGROUP, KEY_KINDS };
 
-/* Without padding: memcmp(3) compares it. */
+/* Has no padding, because memcmp(3) compares it. */
 struct key {
 	uint64_t kind;
-	uint64_t id;	 /* number of the process or session, hash of the cgroup's path; 0: none */
-	uint64_t uid;	 /* PROCESS: 0 */
+	uint64_t id;  /* number of the process or session, or hash of the cgroup's path; 0: none */
+	uint64_t uid; /* 0 for KEY_PROCESS */
 	uint64_t target; /* index in nm_descent.targets */
 };
 
 struct nm_index_entry {
 	struct key key;
 	const struct nm_ledger_entry *terms;
-	/* Of this lease and those of its key given before it, the one that can be inherited
-	 * longest. */
+	/* Of this lease and those with the same key given before it, the one that can be inherited
+	 * for the longest time. */
 	const struct nm_ledger_entry *longest;
 };
 
@@ -126,8 +126,8 @@ int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_en
 	return 0;
 }
 
-/* Of the leases of this key that were given by then, the one that can be inherited longest; or
- * NULL. */
+/* Returns the lease that can be inherited for the longest time, among those with this key that were
+ * given until until_ticks, or NULL. */
 static const struct nm_ledger_entry *find_longest(struct nm_descent *descent, const struct key *key,
 						  uint64_t until_ticks)
 {
@@ -212,22 +212,25 @@ struct nm_descent_process *nm_kinship_find_process(struct nm_descent *descent, u
 	return process->gone ? NULL : process;
 }
 
-/* The leased process itself, not a later one under its number: it is older than its threads. */
+/* Returns whether this is the leased process, and not a later one with its number: a process is not
+ * younger than its threads. */
 static bool is_leased_process(const struct nm_ledger_entry *terms,
 			      const struct nm_descent_process *process)
 {
 	return process && process->pid == terms->pid && process->start_ticks <= terms->start_ticks;
 }
 
-/* ---- birth ---- */
+/* ---- creation ---- */
 
-/* A process, its parent, and so on, as far as they live; one more than is looked at, and NULL. */
+/* A process and its ancestors, as far as they are alive. `links` may contain one process more than
+ * `length`, and ends with NULL. */
 struct chain {
 	const struct nm_descent_process *links[MOST_ANCESTORS + 2];
 	size_t length;
 };
 
-/* An ancestor that ended meanwhile leaves an orphan, and its number may be another process's. */
+/* An ancestor that has exited leaves an orphan, and its number may belong to another process, which
+ * is younger than the child. */
 static struct chain read_ancestors(struct nm_descent *descent, uint32_t pid)
 {
 	struct chain chain = {0};
@@ -244,8 +247,8 @@ static struct chain read_ancestors(struct nm_descent *descent, uint32_t pid)
 	return chain;
 }
 
-/* Did another process than its parent create it? A parent that adopts did not, nor one of another
- * session, unless the child has begun its own. */
+/* Returns whether a process other than its present parent created the child. This is so if the
+ * parent adopts orphans, or if it is in another session and the child has not begun its own. */
 static bool is_orphan(const struct nm_descent_process *child,
 		      const struct nm_descent_process *parent)
 {
@@ -253,8 +256,9 @@ static bool is_orphan(const struct nm_descent_process *child,
 	       (child->session != child->pid && child->session != parent->session);
 }
 
-/* Takes up the lease of this key under which `child` was created: by the leased process, or, as
- * `child` is an orphan, below a parent that is older than the lease. */
+/* Adds the lease with this key under which `child` was created, if there is one. `child` was
+ * created by the leased process, or it is an orphan whose present parent is older than the
+ * lease. */
 static void consider(struct nm_descent *descent, const struct nm_descent_process *child,
 		     const struct nm_descent_process *parent, const struct key key)
 {
@@ -272,8 +276,8 @@ static void consider(struct nm_descent *descent, const struct nm_descent_process
 		inheritable->longest = terms;
 }
 
-/* By what the process at this place has in common with leases, if it or an ancestor below them is
- * an orphan. */
+/* Considers the leases that share the session or cgroup of the process at this place, if the
+ * process or one of its ancestors is an orphan. */
 static void consider_orphans(struct nm_descent *descent, const struct chain *chain, size_t place)
 {
 	const struct nm_descent_process *process = chain->links[place];
@@ -295,7 +299,7 @@ static bool same_groups(const struct nm_descent_process *a, const struct nm_desc
 	return a->uid == b->uid && a->session == b->session && a->cgroup == b->cgroup;
 }
 
-/* Processes of another user prove nothing by their session or cgroup. */
+/* The session and cgroup of an ancestor that runs as another user prove nothing. */
 static void find_inheritable(struct nm_descent *descent, uint32_t pid, uint32_t target)
 {
 	if (descent->inheritable.pid == pid && descent->inheritable.target == target)

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#define RESERVED (NM_TIDMAP_NONE - 1) /* in a map: no lease yet, but room for it */
+#define RESERVED (NM_TIDMAP_NONE - 1) /* in a map: no lease yet, but the place is reserved */
 
 void nm_lease_report(struct nm_actuator *actuator, const struct nm_lease *lease,
 		     enum nm_lease_event_kind kind, int error)
@@ -98,7 +98,7 @@ size_t nm_lease_collect_lines(const struct nm_actuator *actuator,
 	return count;
 }
 
-/* ---- keeping ---- */
+/* ---- adding ---- */
 
 int nm_lease_reserve(struct nm_actuator *actuator, size_t more)
 {
@@ -136,7 +136,7 @@ void nm_lease_release_place(struct nm_actuator *actuator, uint32_t pid, uint32_t
 	release_id(actuator->by_pid, pid);
 }
 
-/* Its places in the maps exist: this cannot fail. */
+/* The places in the maps exist, so this cannot fail. */
 static void link_lease(struct nm_actuator *actuator, uint32_t index)
 {
 	struct nm_lease *lease = &actuator->leases[index];
@@ -159,7 +159,7 @@ static struct nm_lease *append(struct nm_actuator *actuator, struct nm_ledger_en
 struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_entry *terms)
 {
 	struct nm_lease *earlier = nm_lease_active_of(actuator, terms->tid, terms->start_ticks);
-	if (earlier) { /* children of its time may still turn up; the ledger keeps both */
+	if (earlier) { /* children from its time may still appear; the ledger keeps both lines */
 		earlier->terms.ended_ticks = terms->given_ticks;
 		earlier->ended_round = actuator->round;
 		earlier->settled = true;
@@ -182,17 +182,18 @@ void nm_lease_end(struct nm_actuator *actuator, struct nm_lease *lease)
 	uint64_t now_ticks = nm_proc_ticks_now(actuator->platform);
 	lease->terms.ended_ticks = now_ticks ? now_ticks : UINT64_MAX;
 	lease->ended_round = actuator->round;
-	/* A line that cannot be written only makes the next start look at a mask that is not ours.
-	 */
+	/* If this line cannot be written, the next start only examines an affinity that is not
+	 * ours. */
 	(void)nm_ledger_return(actuator->ledger, lease->terms.tid, lease->terms.start_ticks,
 			       lease->terms.ended_ticks);
 }
 
-/* ---- forgetting ---- */
+/* ---- dropping ---- */
 
-/* As long as a walk may meet the thread, it must be known that what it carries is its owner's; and
- * as long as one may meet a child, under what terms it was created. Leases, of which there may be
- * any number, do not wait for ever, nor for what cannot be read. */
+/* Returns whether a walk may still find the thread or its children. If it may find the thread, the
+ * entry shows that the thread's affinity is its owner's choice; if it may find a child, the entry
+ * contains the terms under which the child was created. Leases that are not inherited are kept
+ * neither for more than NM_LEASE_MOST_ROUNDS, nor because something cannot be read. */
 static bool is_still_met(const struct nm_actuator *actuator, const struct nm_lease *lease)
 {
 	if (!nm_lease_may_be_missed(actuator))
@@ -211,7 +212,7 @@ static bool is_past(const struct nm_actuator *actuator, const struct nm_lease *l
 	       !is_still_met(actuator, lease);
 }
 
-/* Puts those to be kept first, in their order. Returns their number. */
+/* Moves the entries to keep to the front, in their order. Returns their number. */
 static size_t part(struct nm_actuator *actuator)
 {
 	size_t kept = 0;
@@ -265,7 +266,7 @@ void nm_lease_forget_past(struct nm_actuator *actuator)
 	drop(actuator, kept);
 }
 
-/* ---- giving back ---- */
+/* ---- restoring ---- */
 
 static bool looks_like_exec(const struct nm_actuator *actuator, const struct nm_lease *lease)
 {
@@ -277,8 +278,8 @@ static bool looks_like_exec(const struct nm_actuator *actuator, const struct nm_
 	       hwloc_bitmap_isincluded(leader, terms->target);
 }
 
-/* The thread is gone, or goes on as the leader of a new program: that is left to a record, unless
- * these were lost. */
+/* The thread has exited, or continues as the leader of a new program. The latter is handled by an
+ * EXEC record, unless records were lost. */
 static void end_of_thread(struct nm_actuator *actuator, size_t index)
 {
 	struct nm_lease *lease = &actuator->leases[index];
@@ -310,7 +311,8 @@ int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease
 	}
 	lease->settled = true;
 	nm_lease_end(actuator, lease);
-	/* After an exec by another thread, a leader that ended has no owner to have it back. */
+	/* A leader that ended in an exec by another thread is reported as gone: its number belongs
+	 * to that thread. */
 	if (r == 0)
 		kind = lease->exited ? NM_LEASE_GONE : NM_LEASE_FOREIGN;
 	nm_lease_report(actuator, lease, kind, 0);

@@ -17,7 +17,7 @@
 struct nm_ledger {
 	int directory;
 	int fd;
-	struct nm_generation *generation; /* that of its opening */
+	struct nm_generation *generation; /* the generation in which the ledger was opened */
 	char *boot_id;
 	size_t lines;
 };
@@ -43,8 +43,8 @@ int nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_e
 }
 
 /*
- * Appends one line. A line that did not fit whole is cut off again: whatever follows must not be
- * glued to a torn one.
+ * Appends one line. A line that was written only in part is removed again, so that the next one is
+ * not joined to it.
  */
 static int append(int fd, const char *line, size_t length)
 {
@@ -68,7 +68,8 @@ static int write_header(int fd, const char *boot_id)
 	return append(fd, line, (size_t)length);
 }
 
-/* Is there a whole first line, and does it name this boot? -EBADMSG: it is no ledger's. */
+/* Returns 1 if the first line is complete and names this boot, 0 if not, -EBADMSG if the file is
+ * not a ledger, or another negative errno. */
 static int is_current(int fd, const char *boot_id)
 {
 	char line[256];
@@ -77,7 +78,7 @@ static int is_current(int fd, const char *boot_id)
 		return -errno;
 	line[length] = '\0';
 	char *end = strchr(line, '\n');
-	if (!end) /* torn: nothing was ever given under it */
+	if (!end) /* incomplete: no lease was ever written after it */
 		return (size_t)length < sizeof(line) - 1 ? 0 : -EBADMSG;
 	*end = '\0';
 	if (strncmp(line, NM_LEDGER_HEADER, strlen(NM_LEDGER_HEADER)) != 0)
@@ -85,8 +86,8 @@ static int is_current(int fd, const char *boot_id)
 	return strcmp(line + strlen(NM_LEDGER_HEADER), boot_id) == 0;
 }
 
-/* A line that a death tore is cut off: it must not swallow the next one, nor count as a damaged
- * one. */
+/* Removes an incomplete last line, which a crash can leave: it must neither be joined to the next
+ * line nor count as a damaged one. */
 static int cut_torn_line(int fd)
 {
 	char text[NM_LEDGER_LINE_BYTES + 1];
@@ -98,7 +99,7 @@ static int cut_torn_line(int fd)
 	if (length != size - start)
 		return length < 0 ? -errno : -EIO;
 	const char *end = memrchr(text, '\n', (size_t)length);
-	if (!end) /* none of ours is so long */
+	if (!end) /* no line of a ledger has this length */
 		return append(fd, "\n", 1);
 	off_t whole = start + (end - text) + 1;
 	return whole == size || ftruncate(fd, whole) == 0 ? 0 : -errno;
@@ -158,7 +159,7 @@ size_t nm_ledger_lines(const struct nm_ledger *ledger)
 	return ledger->lines;
 }
 
-/* A collision of one user's cgroups proves no less than a common session. */
+/* A hash collision between cgroups of one user is no weaker proof than a common session. */
 uint64_t nm_ledger_cgroup(const char *path)
 {
 	if (!path || !path[0] || strcmp(path, "/") == 0)
@@ -226,7 +227,7 @@ int nm_ledger_return(struct nm_ledger *ledger, uint32_t tid, uint64_t start_tick
 	return r;
 }
 
-/* A return ends all of a thread's earlier lines: so those that ended come first. */
+/* A return line ends all earlier lines of its thread, so the ended entries are written first. */
 static int write_entries(int fd, const char *boot_id, const struct nm_ledger_entry *const *entries,
 			 size_t count)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What writing and reading the ledger share. */
+/* Declarations shared by the writer and the reader of the ledger. */
 #ifndef NM_ACTUATE_LEDGER_FILE_H
 #define NM_ACTUATE_LEDGER_FILE_H
 
 #include "numa-migrd/ledger.h"
 
-#define NM_LEDGER_HEADER "numa-migrd-ledger 1 " /* and the boot id */
+#define NM_LEDGER_HEADER "numa-migrd-ledger 1 " /* followed by the boot ID */
 
 #endif

@@ -63,7 +63,8 @@ static int parse_give(const char *line, struct nm_ledger_entry *ret)
 	return 0;
 }
 
-/* The contents under way, with each number's lines from the newest to the oldest. */
+/* The contents read so far; `newest` and `earlier` link the lines of each thread number, from the
+ * newest to the oldest. */
 struct reading {
 	struct nm_ledger_contents *contents;
 	size_t capacity;
@@ -81,7 +82,7 @@ static void end_entries(struct reading *reading, uint32_t tid, uint64_t start_ti
 		if (entry->start_ticks != start_ticks)
 			continue;
 		if (entry->ended_ticks)
-			break; /* and so have those before it */
+			break; /* the earlier ones have ended, too */
 		entry->ended_ticks = ended_ticks ? ended_ticks : UINT64_MAX;
 	}
 }
@@ -127,7 +128,7 @@ static int parse_line(const char *line, struct reading *reading)
 	return r;
 }
 
-/* 1: a ledger of this boot; 0: of another; -EBADMSG. */
+/* Returns 1 for a ledger of this boot, 0 for one of another boot, or -EBADMSG. */
 static int parse_header(const char *line, const char *boot_id)
 {
 	if (strncmp(line, NM_LEDGER_HEADER, strlen(NM_LEDGER_HEADER)) != 0)
@@ -140,7 +141,8 @@ struct line {
 	size_t capacity;
 };
 
-/* 1: a whole line without its end; 0: there is no further one (a torn last one is none); -errno. */
+/* Returns 1 and a complete line without its newline, 0 if there are no more lines (an incomplete
+ * last line does not count), or a negative errno. */
 static int next_line(FILE *file, struct line *line)
 {
 	errno = 0;

@@ -27,7 +27,8 @@ int nm_mask_read_allowed(const struct nm_masks *masks, int directory, hwloc_bitm
 	return r == -ENODATA ? nm_proc_read_online(masks->platform, ret) : r;
 }
 
-/* Has the kernel given it other CPUs, since those of the lease, or of the cpuset, changed? */
+/* Returns whether the kernel gave the thread other CPUs because the CPUs of the lease or of the
+ * cpuset changed. */
 static bool was_reset(const struct nm_ledger_entry *terms, hwloc_const_bitmap_t allowed,
 		      hwloc_const_bitmap_t current)
 {
@@ -37,13 +38,13 @@ static bool was_reset(const struct nm_ledger_entry *terms, hwloc_const_bitmap_t 
 		return false;
 	if (hwloc_bitmap_isequal(current, allowed))
 		return true;
-	/* With cgroup v1, whose cpusets are not read, less may be allowed than is online. */
+	/* With cgroup v1, whose cpusets are not read, fewer CPUs may be allowed than are online. */
 	nm_autobitmap left = hwloc_bitmap_alloc();
 	return shrunk && left && hwloc_bitmap_and(left, terms->original, allowed) == 0 &&
 	       hwloc_bitmap_isequal(current, left);
 }
 
-/* By what its cpuset allows; -errno. */
+/* Compares with the CPUs that the cpuset allows. Returns a state or a negative errno. */
 static int judge_cut(const struct nm_masks *masks, int directory,
 		     const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current)
 {
@@ -59,7 +60,8 @@ static int judge_cut(const struct nm_masks *masks, int directory,
 	return was_reset(terms, allowed, current) ? NM_MASK_RESET : NM_MASK_FOREIGN;
 }
 
-/* The cpuset may be another one since it was read in this tick. */
+/* The cpuset may have changed since it was read in this tick, so it is read again before FOREIGN is
+ * returned. */
 int nm_mask_judge(const struct nm_masks *masks, int directory, const struct nm_ledger_entry *terms,
 		  hwloc_const_bitmap_t current)
 {
@@ -72,7 +74,7 @@ int nm_mask_judge(const struct nm_masks *masks, int directory, const struct nm_l
 	return judge_cut(masks, directory, terms, current);
 }
 
-/* Is `current` what setting `mask` gives the thread behind `directory`? */
+/* Returns whether `current` is the result of setting `mask` for the thread behind `directory`. */
 static bool is_effect_of(const struct nm_masks *masks, int directory, hwloc_const_bitmap_t mask,
 			 hwloc_const_bitmap_t current)
 {
@@ -84,8 +86,8 @@ static bool is_effect_of(const struct nm_masks *masks, int directory, hwloc_cons
 	       hwloc_bitmap_isequal(current, allowed);
 }
 
-/* The affinity with which a thread was created, as far as /proc shows it: that of its leader or
- * parent. */
+/* Finds the task whose affinity a thread was created with, as far as /proc shows it: the leader of
+ * the thread, or the parent of a leader. */
 static int read_origin(struct nm_platform *platform, int directory, uint32_t tid, uint32_t *ret)
 {
 	struct nm_proc_stat stat;
@@ -96,18 +98,18 @@ static int read_origin(struct nm_platform *platform, int directory, uint32_t tid
 	if (r != 0)
 		return r;
 	*ret = status.tgid == tid ? stat.ppid : status.tgid;
-	return *ret ? 0 : -ESRCH; /* number 0 would be ourselves */
+	return *ret ? 0 : -ESRCH; /* number 0 means the calling thread */
 }
 
-/* What to set for a thread to have this affinity, of which `unrestricted` says that nobody chose
- * it. */
+/* Returns the affinity to set. If it is unrestricted, no program has chosen it, and all possible
+ * CPUs are set instead. */
 static hwloc_const_bitmap_t settable(const struct nm_masks *masks, hwloc_const_bitmap_t mask,
 				     bool unrestricted)
 {
 	return unrestricted ? masks->topology->possible : mask;
 }
 
-/* The affinity that a child of this task is created with. */
+/* Reads the affinity with which a child of this task is created. */
 static int read_inheritable(const struct nm_masks *masks, uint32_t origin, hwloc_bitmap_t ret,
 			    bool *ret_unrestricted)
 {
@@ -125,8 +127,8 @@ static int read_inheritable(const struct nm_masks *masks, uint32_t origin, hwloc
 }
 
 /*
- * The thread died between our check and our call, and its number may have been given to a new one:
- * that one was created with the affinity of its leader or parent, which is restored.
+ * The thread exited between our check and our call, and its number may have been reused. The new
+ * thread was created with the affinity of its leader or parent, which is restored.
  */
 static void undo_misfire(const struct nm_masks *masks, uint32_t tid, hwloc_const_bitmap_t mask)
 {
@@ -172,14 +174,15 @@ int nm_mask_set(const struct nm_masks *masks, int directory, uint32_t tid, uint6
 	return hwloc_bitmap_isincluded(seen, mask) ? 0 : -ESTALE;
 }
 
-/* 1: set; 0: another program has set another one since, which stays. */
+/* Returns 1 if the affinity was set, 0 if another program has set another one since, which stays,
+ * or a negative errno. */
 static int set_original(const struct nm_masks *masks, const struct nm_ledger_entry *terms,
 			int directory, uint32_t tid, uint64_t start_ticks)
 {
 	hwloc_const_bitmap_t mask = settable(masks, terms->original, terms->unrestricted);
 	int r = nm_mask_set(masks, directory, tid, start_ticks, mask);
-	/* Twice: the cpuset has left the original entirely, and anything in it is what the owner
-	 * gets. */
+	/* If the second attempt fails as well, the cpuset contains no CPU of the original affinity
+	 * any more, and the thread gets all CPUs of the cpuset. */
 	if (r == -EINVAL)
 		r = nm_mask_set(masks, directory, tid, start_ticks, mask);
 	if (r == -EINVAL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Changing and returning the mask of one identified thread (design section 2, "Identity"). */
+/* Sets and restores the CPU affinity of one identified thread (design section 2, "Identity"). */
 #ifndef NM_ACTUATE_MASK_H
 #define NM_ACTUATE_MASK_H
 
@@ -9,7 +9,7 @@
 #include "numa-migrd/proc.h"
 #include "numa-migrd/topology.h"
 
-/* The machine on which affinities are set, and with which they are compared. */
+/* The machine whose affinities are set and compared. */
 struct nm_masks {
 	struct nm_platform *platform;
 	const struct nm_topology *topology;
@@ -17,42 +17,45 @@ struct nm_masks {
 };
 
 /*
- * Opens the thread's /proc directory if it is still the one that started at start_ticks. Returns
- * the fd (closed by the caller) or -ESRCH. stat may be NULL.
+ * Opens the /proc directory of the thread if its start time is start_ticks. Returns the fd, which
+ * the caller closes; -ESRCH if the thread has exited or its number was reused; or another negative
+ * errno. `stat` receives the thread's stat and may be NULL.
  */
 int nm_mask_open(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint64_t start_ticks,
 		 struct nm_proc_stat *stat);
 
 enum nm_mask_state {
-	NM_MASK_OURS,  /* the target, or what the cpuset leaves of it */
-	NM_MASK_RESET, /* what its cpuset, or the loss of CPUs, made of it under the lease: the
-			* kernel's doing. Newer kernels still remember our mask then, and would
-			* bring it back */
+	NM_MASK_OURS,  /* the target, or the part of it that the cpuset allows */
+	NM_MASK_RESET, /* set by the kernel during the lease, because the cpuset changed or CPUs
+			  went offline. Newer kernels still remember our affinity in this state, and
+			  would restore it later */
 	NM_MASK_FOREIGN,
 };
 
-/* Who set the affinity `current` of the thread behind `directory` with this lease? An enum
- * nm_mask_state, or -errno: it cannot be read now. */
+/* Determines the origin of `current`, the affinity of the leased thread behind `directory`. Returns
+ * an enum nm_mask_state, or a negative errno if the cpuset cannot be read at the moment. */
 int nm_mask_judge(const struct nm_masks *masks, int directory,
 				 const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current);
 
 /*
- * Sets the mask of the thread behind `directory`, and looks again: -ESRCH when it died meanwhile
- * (the affinity of a new owner of its number that was hit is restored), -ESTALE when the kernel
- * shows another mask. On any error the mask may have been set nevertheless.
+ * Sets the affinity of the thread behind `directory`, and verifies the result. Returns 0; -ESRCH if
+ * the thread exited meanwhile (if its number was reused, the affinity of the new thread is
+ * restored); -ESTALE if the kernel reports CPUs outside the requested affinity; or another negative
+ * errno. After any error the affinity may have been set.
  */
 int nm_mask_set(const struct nm_masks *masks, int directory, uint32_t tid, uint64_t start_ticks,
 		hwloc_const_bitmap_t mask);
 
-/* What the cpuset of the thread behind `directory` allows now; where cpusets cannot be read (cgroup
- * v1), what is online. 0 or -errno. */
+/* Reads the CPUs that the cpuset of the thread behind `directory` allows, or the online CPUs if
+ * cpusets cannot be read (cgroup v1). Returns 0 or a negative errno. */
 int nm_mask_read_allowed(const struct nm_masks *masks, int directory, hwloc_bitmap_t ret);
 
 /*
- * The only way back: restores the original affinity of one thread that carries `terms`' target: 1
- * restored, 0 the mask is not ours any more (left alone), -ESRCH gone, other -errno refused. Where
- * the original was the whole cpuset, all possible CPUs are set, so that the thread follows the
- * cpuset when it widens, and nothing narrower stays in the kernel's memory. Everywhere.
+ * Restores the original affinity of a thread that carries the target of `terms`. No other function
+ * restores an original affinity. Returns 1 if it was restored; 0 if the affinity is no longer ours
+ * and was left alone; -ESRCH if the thread has exited; or another negative errno. If the original
+ * affinity was the whole cpuset, all possible CPUs are set, so that the thread follows later
+ * extensions of the cpuset, and the kernel remembers no narrower affinity.
  */
 int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
 		    uint32_t tid, uint64_t start_ticks);

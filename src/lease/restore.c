@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Undoing after a crash, from the ledger alone. */
+/* Restores affinities after a crash, from the ledger alone. */
 #include "actuator.h"
 #include "descent.h"
 #include "mask.h"
@@ -8,7 +8,7 @@
 struct restore {
 	struct nm_masks masks;
 	const struct nm_ledger_entry *
-		*lines; /* of the ledger; in the order of threads from the first on */
+		*lines; /* in the ledger; restore_threads() sorts them by thread */
 	size_t nr_lines;
 	struct nm_ledger *ledger; /* NULL: it cannot be written */
 	struct nm_descent *descent;
@@ -59,17 +59,17 @@ static int compare_threads(const void *a, const void *b)
 	return (left->start_ticks > right->start_ticks) - (left->start_ticks < right->start_ticks);
 }
 
-/* Lines of one thread together, the newest first. */
+/* Sorts the lines by thread, and those of one thread from the newest to the oldest. */
 static int compare_lines(const void *a, const void *b)
 {
 	const struct nm_ledger_entry *left = *(const struct nm_ledger_entry *const *)a;
 	const struct nm_ledger_entry *right = *(const struct nm_ledger_entry *const *)b;
 	int order = compare_threads(a, b);
-	/* pointers into the contents, which stay in place */
+	/* the pointers refer to the contents, which are in the order of the file */
 	return order ? order : (left < right) - (left > right);
 }
 
-/* A restoration that is killed does not begin again with what it has done. */
+/* Records the return, so that a restoration that is killed does not start from the beginning. */
 static void note_return(const struct restore *restore, const struct nm_ledger_entry *terms)
 {
 	if (restore->ledger)
@@ -77,8 +77,8 @@ static void note_return(const struct restore *restore, const struct nm_ledger_en
 				       nm_proc_ticks_now(restore->masks.platform));
 }
 
-/* The thread is gone: it may go on under its leader's number, with the target of one of its lines.
- */
+/* The thread is gone. It may continue under its leader's number, with the target of one of its
+ * lines. */
 static void follow_exec(struct restore *restore, const struct nm_ledger_entry *const *lines,
 			size_t count)
 {
@@ -96,8 +96,8 @@ static void follow_exec(struct restore *restore, const struct nm_ledger_entry *c
 }
 
 /*
- * Restores the affinity of the thread of these lines. It carries the newest target, or after a
- * death between that line and the act an earlier one.
+ * Restores the affinity of the thread of these lines. It carries the newest target, or an earlier
+ * one if the daemon died after writing the line and before setting the affinity.
  */
 static void restore_thread(struct restore *restore, const struct nm_ledger_entry *const *lines,
 			   size_t count)
@@ -115,7 +115,7 @@ static void restore_thread(struct restore *restore, const struct nm_ledger_entry
 	nm_progress_note(&restore->progress);
 }
 
-/* Users in turns. */
+/* Restores the threads of all users in turns. */
 static int restore_threads(struct restore *restore)
 {
 	const struct nm_ledger_entry **lines = restore->lines;
@@ -135,7 +135,7 @@ static int restore_threads(struct restore *restore)
 	return 0;
 }
 
-/* What a thread with a line of its own carries is not inherited. */
+/* A thread with a line of its own did not inherit its affinity. */
 static int restore_found(void *context, const struct nm_descendant *found)
 {
 	struct restore *restore = context;
@@ -172,7 +172,8 @@ static int rewrite(int runtime_directory, const char *boot_id,
 	return r < 0 ? r : nm_ledger_compact(ledger, kept, count);
 }
 
-/* All lines stay where anything was refused: replaying them again does no harm. */
+/* If an affinity could not be restored, all lines are kept, because processing a line again does no
+ * harm. */
 static int restore_contents(struct restore *restore, const struct nm_ledger_contents *contents,
 			    int runtime_directory, const char *boot_id)
 {
@@ -220,7 +221,9 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 		.first_bad_line = contents.first_bad_line,
 	};
 	r = nm_descent_new(&restore.masks, &restore.descent);
-	/* What cannot be kept for the administrator must not stop what can be returned. */
+	/*
+	 * The restoration continues even if the damaged file cannot be kept for the administrator.
+	 */
 	if (found.bad_lines > 0)
 		found.kept = nm_ledger_keep_damaged(runtime_directory);
 	if (contents.count > 0)

@@ -10,7 +10,7 @@ struct nm_share {
 	uint32_t count;
 };
 
-/* Users with something are few: one for each leased process at most. */
+/* The number of users is small: at most one for each leased process. */
 static struct nm_share *find_share(const struct nm_shares *shares, uint64_t key)
 {
 	for (size_t i = 0; i < shares->count; i++)
@@ -43,7 +43,7 @@ void nm_shares_release(struct nm_shares *shares, uint64_t key)
 		*share = shares->shares[--shares->count];
 }
 
-/* No user has such a number. */
+/* No user ID has this bit. */
 static uint64_t key_of_domain(const struct nm_tenant *tenant)
 {
 	return tenant->domain | UINT64_C(1) << 63;
@@ -102,7 +102,7 @@ static void remove_at(struct nm_settled *settled, uint32_t index)
 	nm_shares_release(&settled->shares, thread->owner);
 	nm_tidmap_remove(settled->by_tid, thread->tid);
 	*thread = settled->threads[--settled->count];
-	if (index < settled->count) /* its number is in the map: this cannot fail */
+	if (index < settled->count) /* the map contains its number, so this cannot fail */
 		(void)nm_tidmap_set(settled->by_tid, thread->tid, index);
 }
 

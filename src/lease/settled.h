@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads whose affinity was restored, by number and start: what they carry from then on is their
- * owner's, whatever it looks like. For those that are not remembered as leases are: 16 bytes each,
- * so many at most, and of these a share for each domain.
+ * Threads whose affinity was restored, by number and start time. Whatever affinity such a thread
+ * has later is its owner's choice. This table holds the threads that are not kept as leases: 16
+ * bytes per thread, at most NM_SETTLED_MOST threads, of which each domain may use NM_SETTLED_SHARE.
  */
 #ifndef NM_ACTUATE_SETTLED_H
 #define NM_ACTUATE_SETTLED_H
@@ -11,17 +11,18 @@
 #include "numa-migrd/tenant.h"
 #include "numa-migrd/tidmap.h"
 
-/* How many each user, or domain, has of something. */
+/* The number of units of some resource that each user or domain has. */
 struct nm_shares {
 	struct nm_share *shares;
 	size_t count, capacity;
 };
 
-/* One more for the user or domain. 0, -ENOSPC (it has `most`) or -ENOMEM. */
+/* Takes one unit for the user or domain `key`. Returns 0, -ENOSPC if it has `most` units already,
+ * or -ENOMEM. */
 int nm_shares_take(struct nm_shares *shares, uint64_t key, uint32_t most);
 void nm_shares_release(struct nm_shares *shares, uint64_t key);
-/* The same for a user and his domain: of `all`, three quarters are a user's at most, and seven
- * eighths a domain's. */
+/* Takes one unit for a user and one for its domain: of `all` units, a user may have at most 3/4,
+ * and a domain at most 7/8. Returns as nm_shares_take(). */
 int nm_shares_take_both(struct nm_shares *shares, const struct nm_tenant *tenant, uint32_t all);
 void nm_shares_release_both(struct nm_shares *shares, const struct nm_tenant *tenant);
 void nm_shares_clear(struct nm_shares *shares);
@@ -30,9 +31,9 @@ void nm_shares_clear(struct nm_shares *shares);
 #define NM_SETTLED_SHARE (NM_SETTLED_MOST / 4)
 
 struct nm_settled_thread {
-	uint32_t tid, owner; /* of its domain's hash, what there is room for */
+	uint32_t tid, owner; /* the low 32 bits of its domain's hash */
 	uint64_t start_ticks : 48;
-	uint64_t round : 16; /* of noting it; the rest of it is of no interest */
+	uint64_t round : 16; /* the low 16 bits of the round in which it was added */
 };
 
 struct nm_settled {
@@ -40,20 +41,21 @@ struct nm_settled {
 	size_t count, capacity;
 	struct nm_tidmap *by_tid;
 	struct nm_shares shares;
-	bool crowded; /* somebody could not be noted */
+	bool crowded; /* a thread could not be added since the last nm_settled_forget() */
 };
 
 int nm_settled_new(struct nm_settled **ret);
 void nm_settled_free(struct nm_settled *settled);
 
-/* In place of an earlier thread of the number. 0, -ENOSPC or -ENOMEM. */
+/* Adds a thread, after removing an earlier thread with the same number. Returns 0, -ENOSPC or
+ * -ENOMEM. */
 int nm_settled_add(struct nm_settled *settled, uint64_t domain, uint32_t tid, uint64_t start_ticks,
 		   uint64_t round);
 void nm_settled_remove(struct nm_settled *settled, uint32_t tid, uint64_t start_ticks);
 bool nm_settled_has(const struct nm_settled *settled, uint32_t tid, uint64_t start_ticks);
 
-/* Forgets those noted before `round` that started before `since_ticks`; where it is crowded, those
- * that have ended, too. */
+/* Drops the threads that were added before `round` and started before `since_ticks`. If the table
+ * is crowded, it also drops the threads that have exited. */
 void nm_settled_forget(struct nm_settled *settled, struct nm_platform *platform, uint64_t round,
 		       uint64_t since_ticks);
 

@@ -41,7 +41,7 @@ static uint32_t next_round(const struct nm_turn *before, bool same)
 	return same ? before->round + 1 : 0;
 }
 
-/* Rounds of the users of each domain first, and by these the rounds of domains. */
+/* Computes the rounds of the users of each domain, and from these the rounds of the domains. */
 void nm_turns_order(struct nm_turn *turns, size_t count)
 {
 	qsort(turns, count, sizeof(*turns), compare_users);
