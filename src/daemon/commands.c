@@ -11,14 +11,15 @@
 
 static void report_pause(struct nm_daemon *daemon)
 {
-	if (daemon->unrestored == 0)
+	if (daemon->runtime.unrestored == 0)
 		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_NOTICE,
 			  "Paused: all affinities restored, sampling stopped until numa-migrctl "
 			  "resume");
 	else
 		nm_report(daemon, NM_MESSAGE_PAUSE, LOG_ERR,
 			  "Paused; affinities not restored: %u (kept in the ledger; resume or "
-			  "stop tries again)", daemon->unrestored);
+			  "stop tries again)",
+			  daemon->runtime.unrestored);
 }
 
 int nm_command_pause(void *context)
@@ -31,7 +32,7 @@ int nm_command_pause(void *context)
 	daemon->paused = true;
 	report_pause(daemon);
 	nm_control_changed(daemon->control);
-	return daemon->unrestored ? -EIO : 0;
+	return daemon->runtime.unrestored ? -EIO : 0;
 }
 
 int nm_command_resume(void *context)
@@ -52,7 +53,7 @@ int nm_command_resume(void *context)
 /* The process has not been sampled yet: it is only added to the list. */
 static int release_unseen(struct nm_daemon *daemon, uint32_t pid)
 {
-	int r = nm_released_list_release(daemon->given_back, daemon->pipeline.platform, pid);
+	int r = nm_released_list_release(daemon->runtime.released, daemon->pipeline.platform, pid);
 	if (r == 0)
 		nm_runtime_remember(daemon);
 	return r;
@@ -100,7 +101,7 @@ static int rebuild(struct nm_daemon *daemon)
 	nm_pipeline_close(daemon);
 	int r = nm_pipeline_open(daemon);
 	if (r < 0)
-		sd_event_exit(daemon->event, r);
+		sd_event_exit(daemon->loop.event, r);
 	return r;
 }
 
@@ -183,7 +184,7 @@ int nm_command_reload(void *context, char *error, size_t size)
 	char *text;
 
 	(void)sd_notify(0, "RELOADING=1\nSTATUS=Reloading.");
-	daemon->status[0] = '\0';
+	daemon->reported.status[0] = '\0';
 	int r = nm_config_load_text(daemon->options.config_path, &errors, &config, &text);
 	if (r == 0)
 		nm_command_apply(daemon, config, text);
@@ -280,7 +281,7 @@ int nm_command_record(void *context, int fd, const struct nm_control_recording *
 		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE,
 			  "Recording: %s; placement starts anew", nm_report_restoration(daemon));
 	else if (!daemon->paused && !daemon->pipeline.platform)
-		sd_event_exit(daemon->event, r);
+		sd_event_exit(daemon->loop.event, r);
 	return r;
 }
 

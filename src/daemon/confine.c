@@ -89,7 +89,7 @@ static int allow_ours(const struct ruleset *ruleset, const struct nm_daemon *dae
 	const char *cache = getenv("CACHE_DIRECTORY");
 	int r = allow_folder_of(ruleset, daemon->options.config_path, READ);
 	if (r == 0)
-		r = allow_descriptor(ruleset, daemon->runtime_directory);
+		r = allow_descriptor(ruleset, daemon->runtime.directory);
 	if (r == 0 && cache)
 		r = allow(ruleset, cache, WRITE);
 	if (r == 0)

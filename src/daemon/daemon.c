@@ -79,16 +79,17 @@ static int hold_signals(void)
 
 static void report_stop(struct nm_daemon *daemon)
 {
-	if (daemon->unrestored == 0 && daemon->ledger_was_damaged)
+	if (daemon->runtime.unrestored == 0 && daemon->runtime.ledger_was_damaged)
 		nm_report(daemon, NM_MESSAGE_STOP, LOG_WARNING,
 			  "Stopped: affinities in the ledger restored; its damaged lines are in "
 			  NM_LEDGER_DAMAGED);
-	else if (daemon->unrestored == 0)
+	else if (daemon->runtime.unrestored == 0)
 		nm_report(daemon, NM_MESSAGE_STOP, LOG_NOTICE, "Stopped: all affinities restored");
 	else
 		nm_report(daemon, NM_MESSAGE_STOP, LOG_ERR,
 			  "Stopped; affinities not restored: %u (kept in the ledger; next start "
-			  "or --restore tries again)", daemon->unrestored);
+			  "or --restore tries again)",
+			  daemon->runtime.unrestored);
 }
 
 /* Only for the service's user: if root runs the daemon, workers are its children and would be
@@ -115,13 +116,13 @@ static int run_daemon(struct nm_daemon *daemon)
 {
 	choose_seed(daemon);
 	daemon->next_decision = 1;
-	daemon->started_s = (uint64_t)time(NULL);
+	daemon->tally.started_s = (uint64_t)time(NULL);
 	daemon->tally.local_share = NAN;
 	confine(daemon);
 	int r = hold_signals();
 	if (r < 0)
 		return r;
-	r = sd_event_default(&daemon->event);
+	r = sd_event_default(&daemon->loop.event);
 	if (r < 0)
 		return r;
 	nm_runtime_recall_unanswered(daemon);
@@ -136,8 +137,8 @@ static int run_daemon(struct nm_daemon *daemon)
 	(void)nm_recorder_end(daemon, "service stopped");
 	if (!daemon->paused)
 		nm_pipeline_close(daemon);
-	else if (daemon->unrestored > 0 && nm_runtime_restore(daemon) == 0)
-		daemon->unrestored = 0;
+	else if (daemon->runtime.unrestored > 0 && nm_runtime_restore(daemon) == 0)
+		daemon->runtime.unrestored = 0;
 	if (!nm_runtime_is_ours(daemon))
 		return -EOWNERDEAD;
 	nm_exporter_close(daemon);
@@ -149,20 +150,20 @@ static void daemon_clear(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "service failed");
 	nm_control_free(daemon->control);
-	sd_event_source_disable_unref(daemon->timer);
-	sd_event_source_disable_unref(daemon->nudge_timer);
-	sd_event_source_disable_unref(daemon->ring_source);
-	sd_event_source_disable_unref(daemon->query_source);
-	sd_event_unref(daemon->event);
+	sd_event_source_disable_unref(daemon->loop.timer);
+	sd_event_source_disable_unref(daemon->loop.nudge_timer);
+	sd_event_source_disable_unref(daemon->loop.ring_source);
+	sd_event_source_disable_unref(daemon->loop.query_source);
+	sd_event_unref(daemon->loop.event);
 	nm_history_clear(&daemon->history);
-	nm_released_list_free(daemon->given_back);
-	nm_unresponsive_list_free(daemon->unanswered);
+	nm_released_list_free(daemon->runtime.released);
+	nm_unresponsive_list_free(daemon->runtime.unanswered);
 	nm_journal_free(daemon->journal);
 	nm_config_free(daemon->config);
 	free(daemon->config_text);
-	free(daemon->cpu_times);
-	free(daemon->busy_share);
-	free(daemon->events);
+	free(daemon->machine.cpu_times);
+	free(daemon->machine.busy_share);
+	free(daemon->drained.events);
 	nm_runtime_close(daemon, false);
 }
 
@@ -181,7 +182,7 @@ static int end_restore(struct nm_daemon *daemon, int left)
 
 static int end_daemon(struct nm_daemon *daemon, int r)
 {
-	bool restored = daemon->unrestored == 0;
+	bool restored = daemon->runtime.unrestored == 0;
 	if (r < 0)
 		return give_up(daemon, r);
 	nm_runtime_close(daemon, restored);
@@ -191,12 +192,12 @@ static int end_daemon(struct nm_daemon *daemon, int r)
 int nm_daemon_run(const struct nm_options *options)
 {
 	nm_auto(daemon_clear) struct nm_daemon daemon = {.options = *options,
-							 .runtime_directory = -1};
+							 .runtime.directory = -1};
 	if (nm_journal_new(&daemon.journal) < 0)
 		return EXIT_FAILURE; /* without an output for the reason */
-	int r = nm_released_list_new(&daemon.given_back);
+	int r = nm_released_list_new(&daemon.runtime.released);
 	if (r == 0)
-		r = nm_unresponsive_list_new(&daemon.unanswered);
+		r = nm_unresponsive_list_new(&daemon.runtime.unanswered);
 	if (r < 0)
 		return give_up(&daemon, r);
 	/* Changes left by a crashed run are restored regardless of the configuration. */

@@ -46,6 +46,7 @@ struct nm_home_tally {
 };
 
 struct nm_tally {
+	uint64_t started_s; /* since 1970 */
 	uint64_t intervals, decisions, applied, failed;
 	uint64_t late_max_usec; /* maximum delay of the end of an interval */
 	uint64_t improved, neutral, rolled_back, cancelled, inconclusive;
@@ -95,7 +96,9 @@ struct nm_pipeline {
 				       * recorder.h */
 	struct nm_topology *topology;
 	struct nm_physmap *physmap;
-	struct nm_source *source; /* NULL: no sampling source, see nm_daemon.no_source_until_ns */
+	struct nm_source *source;    /* NULL: no sampling source, see no_source_until_ns */
+	uint64_t no_source_until_ns; /* time of the next attempt to open it */
+	uint64_t latency_seen;	     /* interval of its last latency; 0: none */
 	struct nm_metrics *metrics;
 	struct nm_steer *steer;
 	struct nm_roster *roster;
@@ -103,6 +106,7 @@ struct nm_pipeline {
 	struct nm_verifier *verifier;
 	struct nm_record *record; /* IMAR² only, also the next field */
 	struct nm_feedback *feedback;
+	struct nm_kmaf_clock kmaf_clock; /* kMAF only */
 	struct nm_memory *memory;     /* NULL: not needed, see nm_watch_restart() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_balancer *balancer; /* policy "balance"; NULL: another policy, or not yet */
@@ -120,79 +124,100 @@ enum nm_dry_run_asked {
 	NM_DRY_RUN_END,
 };
 
-struct nm_daemon {
-	struct nm_options options;
-	struct nm_config *config;
-	struct nm_pipeline pipeline;
-	struct nm_views views; /* of the pipeline's last interval */
-	struct nm_history history;
-	struct nm_released_list *given_back;
+/* The runtime directory, and what outlives a restart there. */
+struct nm_runtime_state {
+	int directory;
+	struct nm_generation *generation; /* of the directory; NULL: there is no other daemon */
+	struct nm_released_list *released;
 	struct nm_unresponsive_list *unanswered; /* NULL: not supported by this kind of machine */
 	bool unsaved_reported, unanswered_reported; /* failures to save these lists were logged */
-	struct nm_recorder *recorder; /* NULL: no recording */
-	char *config_text;	      /* text of the configuration file */
-	struct nm_journal *journal;
-	struct nm_control *control;
-	sd_event *event;
-	sd_event_source *timer, *nudge_timer, *ring_source, *query_source;
-	int runtime_directory;
-	struct nm_generation *generation; /* of the runtime directory; NULL: there is no other
-					   * daemon */
 	unsigned unrestored; /* CPU affinities that the last stop or pause could not restore */
 	bool ledger_was_damaged; /* at the start; some of its contents are unknown */
 	char boot_id[64];
-	char status[192]; /* last status sent to systemd, and its time */
-	uint64_t status_ns;
+};
 
-	enum nm_dry_run_asked dry_run_asked;
+struct nm_loop_state {
+	sd_event *event;
+	sd_event_source *timer, *nudge_timer, *ring_source, *query_source;
+};
 
-	uint64_t seed;
-	struct nm_rng rng;
-	uint64_t next_decision;
-	uint64_t last_tick_ns;
-	struct nm_kmaf_clock kmaf_clock;
-	bool paused;
-
+/* The machine as last read. */
+struct nm_machine_state {
 	struct nm_cpu_times *cpu_times; /* at the last tick, by CPU id */
 	double *busy_share;
 	unsigned nr_cpus;
 	size_t stat_bytes; /* size of a buffer for /proc/stat; 0: the default */
-	char online[4096]; /* the kernel's list when last read, to detect changes */
+	char online[4096]; /* the kernel's list, to detect changes */
 	struct nm_memory_mark memory_mark;
+	int balancing;		 /* kernel.numa_balancing; -1: not supported by this kernel */
+	bool balancing_switched; /* by the daemon, see sampling.inject */
+	int balancing_error;	 /* of the last attempt to enable it; logged when it changes */
+};
 
-	struct nm_task_event *events; /* side-band records of one drain, in the order of reading */
-	size_t nr_events, events_capacity;
-	uint64_t newest_ns; /* latest time of the records of one drain, by perf's clock */
+/* The side-band records of one drain. */
+struct nm_drained {
+	struct nm_task_event *events; /* in the order of reading */
+	size_t nr_events, capacity;
+	uint64_t newest_ns; /* latest time, by perf's clock */
+	uint64_t lost_seen; /* lost records, as of the last drain */
+};
+
+/* The cost of the daemon, and how it is limited. */
+struct nm_costs {
 	struct nm_ring_counts counts; /* as of the last tick */
-	uint64_t lost_seen;	      /* lost records, as of the last drain */
-	uint64_t losses_reported_ns;
-	bool held_back;	       /* periods are above the configured ones, and this was logged */
-	uint64_t own_cpu_ns;   /* as of the last tick */
-	uint64_t drain_ns;     /* CPU time used for draining rings since then */
+	uint64_t own_cpu_ns;	      /* as of the last tick */
+	uint64_t drain_ns;	      /* CPU time used for draining rings since then */
 	/*
 	 * foreign_ns is CPU time of the main loop that other programs cause and that is not limited
 	 * by a budget: calls on the bus, and processing of forks. left_ns is the CPU time of the
 	 * main loop when its last handler ended.
 	 */
 	uint64_t foreign_ns, left_ns;
-	uint64_t latency_seen; /* interval of the last latency since the source was opened; 0:
-				* none */
-	/* The last reported limitation of P: the metrics that are missing (0: none), and the
-	 * setting. */
-	uint32_t missing_reported;
-	enum nm_performance performance_reported;
+	bool held_back; /* periods are above the configured ones, and this was logged */
+	uint64_t losses_reported_ns;
+};
+
+/* What was reported last, to report changes only. */
+struct nm_reported {
+	/* The limitation of P: the metrics that are missing (0: none), and the setting. */
+	uint32_t missing;
+	enum nm_performance performance;
+	bool first_touches; /* that only first touches are sampled */
+	char status[192];   /* sent to systemd */
+	uint64_t status_ns;
+	uint64_t summary_ns; /* time of the last summary */
+};
+
+struct nm_injection {
 	struct nm_injector injector;
-	bool inject_dead; /* soft-dirty has no effect here, or is not permitted; logged once */
-	int balancing_error;	 /* of the last attempt to enable kernel.numa_balancing; logged when
-				  * it changes */
-	bool balancing_switched; /* by the daemon, see sampling.inject */
-	int balancing; /* kernel.numa_balancing when last read; -1: not supported by this kernel */
-	bool first_touches_reported; /* logged that only first touches are sampled */
-	uint64_t no_source_until_ns; /* time of the next attempt to open the source */
-	uint64_t summary_ns;	 /* time of the last summary */
+	bool dead; /* soft-dirty has no effect here, or is not permitted; logged once */
+};
+
+struct nm_daemon {
+	struct nm_options options;
+	struct nm_config *config;
+	char *config_text; /* text of the configuration file */
+	struct nm_pipeline pipeline;
+	struct nm_runtime_state runtime;
+	struct nm_loop_state loop;
+	struct nm_machine_state machine;
+	struct nm_drained drained;
+	struct nm_costs costs;
 	struct nm_tally tally;
+	struct nm_reported reported;
+	struct nm_injection injection;
 	struct nm_exporter exporter;
-	uint64_t started_s; /* since 1970 */
+	struct nm_views views; /* of the pipeline's last interval */
+	struct nm_history history;
+	struct nm_recorder *recorder; /* NULL: no recording */
+	struct nm_journal *journal;
+	struct nm_control *control;
+	enum nm_dry_run_asked dry_run_asked;
+	bool paused;
+	uint64_t seed;
+	struct nm_rng rng;
+	uint64_t next_decision;
+	uint64_t last_tick_ns;
 };
 
 /* Set by the command line, by a command, or else by the configuration. */

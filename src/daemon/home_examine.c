@@ -120,7 +120,7 @@ static int snapshot_of(struct nm_daemon *daemon, const struct examined *one, uin
 		.figures = one->figures,
 		.nr_figures = one->count,
 		.members = members,
-		.busy_share = daemon->busy_share,
+		.busy_share = daemon->machine.busy_share,
 	};
 	int r = nm_roster_meet(daemon->pipeline.roster, one->figures, one->count, now_ns, members,
 			       &input.nr_members);

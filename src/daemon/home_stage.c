@@ -83,7 +83,7 @@ static bool is_machine_idle(const struct nm_daemon *daemon, double seconds)
 		daemon->pipeline.source ? nm_source_status(daemon->pipeline.source) : NULL;
 	if (!status || !status->runs)
 		return false;
-	double ran_s = (double)(status->counts.samples - daemon->counts.samples) *
+	double ran_s = (double)(status->counts.samples - daemon->costs.counts.samples) *
 		       status->run_sample_ns / (double)NM_NSEC_PER_SEC;
 	return ran_s < IDLE_CPUS * seconds;
 }
@@ -131,8 +131,8 @@ static bool is_barred(struct nm_daemon *daemon)
  * (sampling.inject). */
 static bool kernel_brings_memory(struct nm_daemon *daemon)
 {
-	daemon->balancing = nm_machine_read_balancing(daemon);
-	return nm_balances_nodes(daemon->balancing) &&
+	daemon->machine.balancing = nm_machine_read_balancing(daemon);
+	return nm_balances_nodes(daemon->machine.balancing) &&
 	       daemon->config->pages.numa_balancing != NM_BALANCING_WARN;
 }
 

@@ -30,7 +30,7 @@ static void report_refusal(struct nm_daemon *daemon, const char *what, int error
 static void probe_soft_dirty(struct nm_daemon *daemon)
 {
 	int r = nm_inject_probe(daemon->pipeline.machine);
-	daemon->inject_dead = r < 0;
+	daemon->injection.dead = r < 0;
 	if (r == -EOPNOTSUPP)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "sampling.inject = \"soft_dirty\" has no effect: kernel without "
@@ -44,13 +44,13 @@ static void switch_balancing(struct nm_daemon *daemon, int value)
 {
 	static const char what[] = "kernel.numa_balancing = 1";
 	struct nm_platform *platform = daemon->pipeline.machine;
-	int before = daemon->balancing_error;
+	int before = daemon->machine.balancing_error;
 	int r = platform->ops->numa_balancing_set(platform, value);
-	daemon->balancing_error = r < 0 ? r : 0;
+	daemon->machine.balancing_error = r < 0 ? r : 0;
 	if (value < 0 || r >= 0 || r == before)
 		return;
-	daemon->inject_dead = r != -ETIMEDOUT;
-	if (daemon->inject_dead)
+	daemon->injection.dead = r != -ETIMEDOUT;
+	if (daemon->injection.dead)
 		report_refusal(daemon, what, r);
 	else
 		tell(daemon, what, r,
@@ -61,14 +61,14 @@ void nm_inject_configure(struct nm_daemon *daemon)
 {
 	enum nm_inject inject = daemon->config->sampling.inject;
 
-	nm_injector_clear(&daemon->injector, daemon->pipeline.machine);
-	daemon->inject_dead = false;
-	daemon->balancing_error = 0;
+	nm_injector_clear(&daemon->injection.injector, daemon->pipeline.machine);
+	daemon->injection.dead = false;
+	daemon->machine.balancing_error = 0;
 	if (inject == NM_INJECT_NUMA_BALANCING)
 		switch_balancing(daemon, 1);
-	else if (daemon->balancing_switched)
+	else if (daemon->machine.balancing_switched)
 		switch_balancing(daemon, -1);
-	daemon->balancing_switched = inject == NM_INJECT_NUMA_BALANCING;
+	daemon->machine.balancing_switched = inject == NM_INJECT_NUMA_BALANCING;
 	if (inject == NM_INJECT_SOFT_DIRTY)
 		probe_soft_dirty(daemon);
 }
@@ -92,23 +92,25 @@ static void protect_targets(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	const struct nm_inject_target *targets = NULL;
 	size_t count = nm_roster_inject_targets(pipeline->roster, &targets);
-	int last_error = daemon->injector.last_error;
-	bool passed_over = daemon->injector.too_large > 0;
-	int written = nm_inject_soft_dirty(&daemon->injector, pipeline->machine, targets, count,
-					   inject_rate(daemon->config), daemon->last_tick_ns);
+	int last_error = daemon->injection.injector.last_error;
+	bool passed_over = daemon->injection.injector.too_large > 0;
+	int written =
+		nm_inject_soft_dirty(&daemon->injection.injector, pipeline->machine, targets, count,
+				     inject_rate(daemon->config), daemon->last_tick_ns);
 	daemon->tally.injected += (uint64_t)written;
-	if (!passed_over && daemon->injector.too_large > 0)
+	if (!passed_over && daemon->injection.injector.too_large > 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "Target too large to write-protect in 100 ms: skipped, its accesses are "
 			  "not sampled");
-	if (daemon->injector.last_error != last_error)
-		report_refusal(daemon, "Write-protecting pages", daemon->injector.last_error);
+	if (daemon->injection.injector.last_error != last_error)
+		report_refusal(daemon, "Write-protecting pages",
+			       daemon->injection.injector.last_error);
 }
 
 void nm_inject(struct nm_daemon *daemon)
 {
 	enum nm_inject inject = daemon->config->sampling.inject;
-	if (!daemon->pipeline.source || daemon->inject_dead)
+	if (!daemon->pipeline.source || daemon->injection.dead)
 		return;
 	if (inject == NM_INJECT_SOFT_DIRTY)
 		protect_targets(daemon);

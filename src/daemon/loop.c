@@ -56,7 +56,7 @@ static bool has_been_replaced(struct nm_daemon *daemon)
 	if (nm_runtime_is_ours(daemon))
 		return false;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "A newer numa-migrd took over: exiting");
-	(void)sd_event_exit(daemon->event, -EOWNERDEAD);
+	(void)sd_event_exit(daemon->loop.event, -EOWNERDEAD);
 	return true;
 }
 
@@ -74,18 +74,18 @@ static bool is_beat(struct nm_daemon *daemon)
 /* Between two of its own handlers, the main loop handles calls on the bus. */
 static void enter(struct nm_daemon *daemon)
 {
-	daemon->foreign_ns += nm_loop_cpu_ns() - daemon->left_ns;
+	daemon->costs.foreign_ns += nm_loop_cpu_ns() - daemon->costs.left_ns;
 }
 
 static void leave(struct nm_daemon *daemon)
 {
-	daemon->left_ns = nm_loop_cpu_ns();
+	daemon->costs.left_ns = nm_loop_cpu_ns();
 }
 
 static void note_lateness(struct nm_daemon *daemon, uint64_t due_usec)
 {
 	uint64_t now_usec;
-	if (sd_event_now(daemon->event, CLOCK_MONOTONIC, &now_usec) < 0 || now_usec < due_usec)
+	if (sd_event_now(daemon->loop.event, CLOCK_MONOTONIC, &now_usec) < 0 || now_usec < due_usec)
 		return;
 	if (now_usec - due_usec > daemon->tally.late_max_usec)
 		daemon->tally.late_max_usec = now_usec - due_usec;
@@ -93,8 +93,8 @@ static void note_lateness(struct nm_daemon *daemon, uint64_t due_usec)
 
 static void end_interval(struct nm_daemon *daemon)
 {
-	if (!daemon->pipeline.source && daemon->no_source_until_ns &&
-	    daemon->last_tick_ns > daemon->no_source_until_ns) {
+	if (!daemon->pipeline.source && daemon->pipeline.no_source_until_ns &&
+	    daemon->last_tick_ns > daemon->pipeline.no_source_until_ns) {
 		nm_recorder_call(daemon, NM_CALL_OPEN_SOURCE, 0, NULL);
 		nm_pipeline_open_source(daemon);
 	}
@@ -177,12 +177,12 @@ static void arm(sd_event_source *timer, uint64_t usec)
 static void arm_interval(struct nm_daemon *daemon)
 {
 	int enabled = SD_EVENT_OFF;
-	(void)sd_event_source_get_enabled(daemon->timer, &enabled);
+	(void)sd_event_source_get_enabled(daemon->loop.timer, &enabled);
 	uint64_t now_usec;
 	uint64_t next_usec;
 	uint64_t period_usec = beat_usec(daemon);
-	if (sd_event_now(daemon->event, CLOCK_MONOTONIC, &now_usec) < 0 ||
-	    sd_event_source_get_time(daemon->timer, &next_usec) < 0)
+	if (sd_event_now(daemon->loop.event, CLOCK_MONOTONIC, &now_usec) < 0 ||
+	    sd_event_source_get_time(daemon->loop.timer, &next_usec) < 0)
 		return;
 	if (enabled != SD_EVENT_OFF && next_usec > now_usec && next_usec - now_usec <= period_usec)
 		return;
@@ -190,26 +190,26 @@ static void arm_interval(struct nm_daemon *daemon)
 	next_usec += period_usec;
 	if (next_usec <= now_usec || next_usec > now_usec + period_usec)
 		next_usec = now_usec + period_usec;
-	(void)sd_event_source_set_time(daemon->timer, next_usec);
-	(void)sd_event_source_set_enabled(daemon->timer, SD_EVENT_ONESHOT);
+	(void)sd_event_source_set_time(daemon->loop.timer, next_usec);
+	(void)sd_event_source_set_enabled(daemon->loop.timer, SD_EVENT_ONESHOT);
 }
 
 void nm_loop_arm(struct nm_daemon *daemon)
 {
-	if (!daemon->timer)
+	if (!daemon->loop.timer)
 		return;
 	arm_interval(daemon);
 	if (daemon->pipeline.actuator && nm_actuator_nudges(daemon->pipeline.actuator) > 0)
-		arm(daemon->nudge_timer, NUDGE_POLL_USEC);
+		arm(daemon->loop.nudge_timer, NUDGE_POLL_USEC);
 }
 
 void nm_loop_watch_source(struct nm_daemon *daemon)
 {
-	daemon->ring_source = sd_event_source_disable_unref(daemon->ring_source);
-	if (!daemon->event || !daemon->pipeline.source)
+	daemon->loop.ring_source = sd_event_source_disable_unref(daemon->loop.ring_source);
+	if (!daemon->loop.event || !daemon->pipeline.source)
 		return;
 	/* If this fails, the rings are still drained by every tick. */
-	(void)sd_event_add_io(daemon->event, &daemon->ring_source,
+	(void)sd_event_add_io(daemon->loop.event, &daemon->loop.ring_source,
 			      nm_source_fd(daemon->pipeline.source), EPOLLIN, on_ring, daemon);
 }
 
@@ -228,31 +228,33 @@ static int on_query(sd_event_source *source, int fd, uint32_t events, void *cont
 void nm_loop_watch_queries(struct nm_daemon *daemon)
 {
 	struct nm_platform *machine = daemon->pipeline.machine;
-	daemon->query_source = sd_event_source_disable_unref(daemon->query_source);
-	if (!daemon->event || !machine || !machine->ops->query_fd)
+	daemon->loop.query_source = sd_event_source_disable_unref(daemon->loop.query_source);
+	if (!daemon->loop.event || !machine || !machine->ops->query_fd)
 		return;
 	/* Without it, queries still advance in every tick. */
-	(void)sd_event_add_io(daemon->event, &daemon->query_source, machine->ops->query_fd(machine),
-			      EPOLLIN, on_query, daemon);
+	(void)sd_event_add_io(daemon->loop.event, &daemon->loop.query_source,
+			      machine->ops->query_fd(machine), EPOLLIN, on_query, daemon);
 }
 
 static int add_sources(struct nm_daemon *daemon)
 {
-	int r = sd_event_add_signal(daemon->event, NULL, SIGTERM, NULL, NULL);
+	int r = sd_event_add_signal(daemon->loop.event, NULL, SIGTERM, NULL, NULL);
 	if (r >= 0)
-		r = sd_event_add_signal(daemon->event, NULL, SIGINT, NULL, NULL);
+		r = sd_event_add_signal(daemon->loop.event, NULL, SIGINT, NULL, NULL);
 	if (r >= 0)
-		r = sd_event_add_signal(daemon->event, NULL, SIGHUP, on_reload, daemon);
+		r = sd_event_add_signal(daemon->loop.event, NULL, SIGHUP, on_reload, daemon);
 	if (r >= 0)
-		r = sd_event_add_time_relative(daemon->event, &daemon->timer, CLOCK_MONOTONIC,
-					       beat_usec(daemon), 1000, on_interval, daemon);
+		r = sd_event_add_time_relative(daemon->loop.event, &daemon->loop.timer,
+					       CLOCK_MONOTONIC, beat_usec(daemon), 1000,
+					       on_interval, daemon);
 	if (r >= 0)
-		r = sd_event_add_time_relative(daemon->event, &daemon->nudge_timer, CLOCK_MONOTONIC,
-					       NUDGE_POLL_USEC, 1000, on_nudge, daemon);
+		r = sd_event_add_time_relative(daemon->loop.event, &daemon->loop.nudge_timer,
+					       CLOCK_MONOTONIC, NUDGE_POLL_USEC, 1000, on_nudge,
+					       daemon);
 	if (r >= 0)
-		r = sd_event_source_set_enabled(daemon->nudge_timer, SD_EVENT_OFF);
+		r = sd_event_source_set_enabled(daemon->loop.nudge_timer, SD_EVENT_OFF);
 	if (r >= 0)
-		r = sd_event_set_watchdog(daemon->event, true);
+		r = sd_event_set_watchdog(daemon->loop.event, true);
 	return r < 0 ? r : 0;
 }
 
@@ -292,7 +294,7 @@ static void open_control(struct nm_daemon *daemon)
 		.record = nm_command_record,
 		.stop_recording = nm_command_stop_recording,
 	};
-	int r = nm_control_new(daemon->event, &ops, &daemon->control);
+	int r = nm_control_new(daemon->loop.event, &ops, &daemon->control);
 	if (r < 0)
 		on_bus_changed(daemon, r);
 }
@@ -308,7 +310,7 @@ int nm_loop_run(struct nm_daemon *daemon)
 	(void)sd_notify(0, "READY=1");
 	nm_report_status(daemon);
 	leave(daemon);
-	r = sd_event_loop(daemon->event);
+	r = sd_event_loop(daemon->loop.event);
 	(void)sd_notify(0, "STOPPING=1\nSTATUS=Restoring CPU affinities.");
 	return r;
 }

@@ -51,26 +51,27 @@ void nm_machine_follow_balancing(struct nm_daemon *daemon)
 		return;
 	int value = nm_machine_read_balancing(daemon);
 	if (value >= 0)
-		daemon->balancing = value;
+		daemon->machine.balancing = value;
 }
 
 static int make_room(struct nm_daemon *daemon, unsigned nr_cpus)
 {
-	if (nr_cpus <= daemon->nr_cpus)
+	if (nr_cpus <= daemon->machine.nr_cpus)
 		return 0;
-	struct nm_cpu_times *times = reallocarray(daemon->cpu_times, nr_cpus, sizeof(*times));
+	struct nm_cpu_times *times =
+		reallocarray(daemon->machine.cpu_times, nr_cpus, sizeof(*times));
 	if (times)
-		daemon->cpu_times = times;
-	double *shares = reallocarray(daemon->busy_share, nr_cpus, sizeof(*shares));
+		daemon->machine.cpu_times = times;
+	double *shares = reallocarray(daemon->machine.busy_share, nr_cpus, sizeof(*shares));
 	if (shares)
-		daemon->busy_share = shares;
+		daemon->machine.busy_share = shares;
 	if (!times || !shares)
 		return -ENOMEM;
-	for (unsigned cpu = daemon->nr_cpus; cpu < nr_cpus; cpu++) {
+	for (unsigned cpu = daemon->machine.nr_cpus; cpu < nr_cpus; cpu++) {
 		times[cpu] = (struct nm_cpu_times){0};
 		shares[cpu] = (double)NAN;
 	}
-	daemon->nr_cpus = nr_cpus;
+	daemon->machine.nr_cpus = nr_cpus;
 	return 0;
 }
 
@@ -80,33 +81,34 @@ static int read_stat(struct nm_daemon *daemon, char **ret)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	ssize_t length = -EFBIG;
-	if (daemon->stat_bytes == 0)
-		daemon->stat_bytes = STAT_BYTES;
+	if (daemon->machine.stat_bytes == 0)
+		daemon->machine.stat_bytes = STAT_BYTES;
 	while (length == -EFBIG) {
-		nm_autofree char *text = malloc(daemon->stat_bytes);
+		nm_autofree char *text = malloc(daemon->machine.stat_bytes);
 		if (!text)
 			return -ENOMEM;
 		length = platform->ops->read_file(platform, NM_ROOT, "proc/stat", text,
-						  daemon->stat_bytes);
+						  daemon->machine.stat_bytes);
 		if (length > 0)
 			*ret = NM_TAKE(text);
-		if (length == -EFBIG && daemon->stat_bytes >= STAT_BYTES_MOST)
+		if (length == -EFBIG && daemon->machine.stat_bytes >= STAT_BYTES_MOST)
 			break;
 		if (length == -EFBIG)
-			daemon->stat_bytes *= 2;
+			daemon->machine.stat_bytes *= 2;
 	}
 	return length > 0 ? 0 : -ENODATA;
 }
 
 static void compute_shares(struct nm_daemon *daemon, const struct nm_cpu_times *now)
 {
-	for (unsigned cpu = 0; cpu < daemon->nr_cpus; cpu++) {
-		uint64_t total = now[cpu].total - daemon->cpu_times[cpu].total;
-		uint64_t busy = now[cpu].busy - daemon->cpu_times[cpu].busy;
-		bool known =
-			daemon->cpu_times[cpu].total && now[cpu].total && total && busy <= total;
-		daemon->busy_share[cpu] = known ? (double)busy / (double)total : (double)NAN;
-		daemon->cpu_times[cpu] = now[cpu];
+	for (unsigned cpu = 0; cpu < daemon->machine.nr_cpus; cpu++) {
+		uint64_t total = now[cpu].total - daemon->machine.cpu_times[cpu].total;
+		uint64_t busy = now[cpu].busy - daemon->machine.cpu_times[cpu].busy;
+		bool known = daemon->machine.cpu_times[cpu].total && now[cpu].total && total &&
+			     busy <= total;
+		daemon->machine.busy_share[cpu] =
+			known ? (double)busy / (double)total : (double)NAN;
+		daemon->machine.cpu_times[cpu] = now[cpu];
 	}
 }
 
@@ -116,13 +118,13 @@ int nm_machine_read_load(struct nm_daemon *daemon)
 	int r = make_room(daemon, daemon->pipeline.topology->nr_cpus);
 	if (r < 0)
 		return r;
-	nm_autofree struct nm_cpu_times *now = calloc(daemon->nr_cpus, sizeof(*now));
+	nm_autofree struct nm_cpu_times *now = calloc(daemon->machine.nr_cpus, sizeof(*now));
 	r = now ? read_stat(daemon, &text) : -ENOMEM;
 	if (r == -ENOMEM)
 		return 0;
 	/* If the load cannot be read, no CPU is free: unknown shares stay NaN. */
 	if (r == 0)
-		(void)nm_proc_parse_cpu_times(text, now, daemon->nr_cpus);
+		(void)nm_proc_parse_cpu_times(text, now, daemon->machine.nr_cpus);
 	compute_shares(daemon, now);
 	return 0;
 }
@@ -222,14 +224,14 @@ static void follow(struct nm_daemon *daemon, const char *what, const char *onlin
 static void follow_cpus(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
-	char online[sizeof(daemon->online)];
+	char online[sizeof(daemon->machine.online)];
 
 	if (platform->ops->read_file(platform, NM_ROOT, "sys/devices/system/cpu/online", online,
 				     sizeof(online)) <= 0 ||
-	    strcmp(online, daemon->online) == 0)
+	    strcmp(online, daemon->machine.online) == 0)
 		return;
-	bool first = daemon->online[0] == '\0';
-	memcpy(daemon->online, online, sizeof(online));
+	bool first = daemon->machine.online[0] == '\0';
+	memcpy(daemon->machine.online, online, sizeof(online));
 	if (first)
 		return;
 	online[strcspn(online, "\n")] = '\0';
@@ -276,7 +278,7 @@ static bool has_moved(const struct nm_memory_mark *before, const struct nm_memor
 static void follow_memory(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
-	struct nm_memory_mark *before = &daemon->memory_mark;
+	struct nm_memory_mark *before = &daemon->machine.memory_mark;
 	struct nm_memory_mark now = {.seen_ns = now_ns};
 	char text[sizeof(now.nodes) + 64];
 

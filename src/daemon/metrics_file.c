@@ -61,10 +61,10 @@ static double busy_share_of(const struct nm_daemon *daemon, const struct nm_node
 	double busy = 0;
 	unsigned known = 0;
 
-	for (unsigned cpu = 0; cpu < daemon->nr_cpus; cpu++) {
-		if (!hwloc_bitmap_isset(node->cpus, cpu) || isnan(daemon->busy_share[cpu]))
+	for (unsigned cpu = 0; cpu < daemon->machine.nr_cpus; cpu++) {
+		if (!hwloc_bitmap_isset(node->cpus, cpu) || isnan(daemon->machine.busy_share[cpu]))
 			continue;
-		busy += daemon->busy_share[cpu];
+		busy += daemon->machine.busy_share[cpu];
 		known++;
 	}
 	return known > 0 ? busy / known : (double)NAN;

@@ -15,7 +15,7 @@ static int switch_it(struct nm_daemon *daemon, int value)
 /* Returns whether accesses are sampled without the kernel's hinting faults. */
 static bool sees_without_it(const struct nm_daemon *daemon)
 {
-	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY && !daemon->inject_dead)
+	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY && !daemon->injection.dead)
 		return true;
 	return daemon->pipeline.source &&
 	       nm_source_status(daemon->pipeline.source)->memory != NM_MEMORY_NONE;
@@ -39,16 +39,17 @@ static enum nm_balancing_mode look(struct nm_daemon *daemon)
 	enum nm_page_balancing wanted = daemon->config->pages.numa_balancing;
 	bool managing = daemon->pipeline.pages->managing;
 
-	daemon->balancing = nm_machine_read_balancing(daemon);
+	daemon->machine.balancing = nm_machine_read_balancing(daemon);
 	if (daemon->config->sampling.inject == NM_INJECT_NUMA_BALANCING)
 		return NM_PAGES_INJECTED;
 	if (managing && wanted != NM_BALANCING_MANAGE) {
 		nm_page_balancing_end(daemon);
-		daemon->balancing = nm_machine_read_balancing(daemon);
+		daemon->machine.balancing = nm_machine_read_balancing(daemon);
 	}
-	if (wanted == NM_BALANCING_MANAGE && (managing || nm_balances_nodes(daemon->balancing)))
+	if (wanted == NM_BALANCING_MANAGE &&
+	    (managing || nm_balances_nodes(daemon->machine.balancing)))
 		return turn_off(daemon);
-	if (!nm_balances_nodes(daemon->balancing))
+	if (!nm_balances_nodes(daemon->machine.balancing))
 		return NM_PAGES_ALONE;
 	return wanted == NM_BALANCING_WARN ? NM_PAGES_WARNED : NM_PAGES_YIELDED;
 }

@@ -18,8 +18,8 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.worker_socket = NM_WORKER_SOCKET_PATH,
 		.config_path = daemon->options.config_path,
 		.dry_run = nm_daemon_is_dry_run(daemon),
-		.generation = daemon->generation,
-		.unanswered = daemon->unanswered,
+		.generation = daemon->runtime.generation,
+		.unanswered = daemon->runtime.unanswered,
 	};
 	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.machine);
 	if (r < 0)
@@ -52,8 +52,8 @@ static int open_stages(struct nm_daemon *daemon)
 	int r = nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics);
 	if (r < 0)
 		return r;
-	r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime_directory,
-			    daemon->boot_id, nm_report_lease, daemon, &pipeline->actuator);
+	r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime.directory,
+			    daemon->runtime.boot_id, nm_report_lease, daemon, &pipeline->actuator);
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "Ledger not opened: %s (/run/numa-migrd/ledger must be a regular file "
@@ -66,7 +66,7 @@ static int open_stages(struct nm_daemon *daemon)
 		.holds = nm_actuator_holds,
 	};
 	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
-			  daemon->given_back, &pipeline->roster);
+			  daemon->runtime.released, &pipeline->roster);
 	if (r == 0 && daemon->options.own_pid)
 		nm_roster_set_self(pipeline->roster, daemon->options.own_pid);
 	if (r == 0)
@@ -92,7 +92,7 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon)
 	nm_feedback_free(pipeline->feedback);
 	pipeline->record = NM_TAKE(record);
 	pipeline->feedback = NM_TAKE(feedback);
-	daemon->missing_reported = 0;
+	daemon->reported.missing = 0;
 	return 0;
 }
 
@@ -112,17 +112,17 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;
-	daemon->counts = (struct nm_ring_counts){0};
-	daemon->lost_seen = 0;
-	daemon->latency_seen = 0;
+	daemon->costs.counts = (struct nm_ring_counts){0};
+	daemon->drained.lost_seen = 0;
+	daemon->pipeline.latency_seen = 0;
 	if (pipeline->topology->nr_nodes < 2)
 		return;
 	int r = open_source(daemon, error, sizeof(error));
 	nm_recorder_source(daemon, NULL, 0);
-	if (r < 0 && daemon->no_source_until_ns == 0)
+	if (r < 0 && daemon->pipeline.no_source_until_ns == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Nothing moved: %s",
 			  error[0] ? error : strerror(-r));
-	daemon->no_source_until_ns =
+	daemon->pipeline.no_source_until_ns =
 		r < 0 ? pipeline->platform->ops->now_ns(pipeline->platform) + RETRY_BLIND_NS : 0;
 	if (r == 0)
 		nm_report_source(daemon);
@@ -134,8 +134,8 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 /* Returns whether pages fault repeatedly, because of the kernel or of sampling.inject. */
 static bool has_repeated_faults(const struct nm_daemon *daemon)
 {
-	return nm_balances_nodes(daemon->balancing) ||
-	       (daemon->config->sampling.inject != NM_INJECT_NONE && !daemon->inject_dead);
+	return nm_balances_nodes(daemon->machine.balancing) ||
+	       (daemon->config->sampling.inject != NM_INJECT_NONE && !daemon->injection.dead);
 }
 
 bool nm_pipeline_sees_first_touches_only(const struct nm_daemon *daemon)
@@ -171,18 +171,18 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 		nm_pipeline_close(daemon);
 		return r;
 	}
-	daemon->no_source_until_ns = 0;
+	daemon->pipeline.no_source_until_ns = 0;
 	nm_recorder_topology(daemon);
-	daemon->balancing = nm_machine_read_balancing(daemon);
+	daemon->machine.balancing = nm_machine_read_balancing(daemon);
 	nm_pipeline_open_source(daemon);
 	nm_inject_configure(daemon);
 	nm_report_sampling_source(daemon);
 	daemon->last_tick_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
-	daemon->memory_mark = (struct nm_memory_mark){0}; /* it has just been loaded */
+	daemon->machine.memory_mark = (struct nm_memory_mark){0}; /* it has just been loaded */
 	nm_machine_follow_topology(daemon, daemon->last_tick_ns);
 	(void)nm_machine_read_load(daemon);
-	daemon->own_cpu_ns = nm_own_cpu_ns();
-	daemon->drain_ns = 0;
+	daemon->costs.own_cpu_ns = nm_own_cpu_ns();
+	daemon->costs.drain_ns = 0;
 	return 0;
 }
 
@@ -191,14 +191,14 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (pipeline->actuator && nm_runtime_is_ours(daemon)) {
 		nm_drain(daemon);
-		daemon->unrestored = nm_actuator_return_all(pipeline->actuator);
+		daemon->runtime.unrestored = nm_actuator_return_all(pipeline->actuator);
 		nm_runtime_remember(daemon);
 	}
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;
 	nm_loop_watch_source(daemon);
 	if (pipeline->machine)
-		nm_injector_clear(&daemon->injector, pipeline->machine);
+		nm_injector_clear(&daemon->injection.injector, pipeline->machine);
 	nm_verifier_free(pipeline->verifier);
 	nm_record_free(pipeline->record);
 	nm_feedback_free(pipeline->feedback);

@@ -7,7 +7,7 @@ static int place(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		 struct nm_proposals *ret)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
-	if (!memory || !nm_kmaf_ends_period(&daemon->kmaf_clock, daemon->config,
+	if (!memory || !nm_kmaf_ends_period(&daemon->pipeline.kmaf_clock, daemon->config,
 					    nm_loop_interval_s(daemon), snapshot->time_ns))
 		return 0;
 	return nm_kmaf_place(snapshot, daemon->config, memory, (uint32_t)daemon->seed, ret);

@@ -118,12 +118,12 @@ int nm_recorder_attach(struct nm_daemon *daemon, const struct nm_record_sink *si
 static void forget_state(struct nm_daemon *daemon)
 {
 	nm_rng_seed(&daemon->rng, daemon->seed);
-	daemon->kmaf_clock = (struct nm_kmaf_clock){0};
-	daemon->online[0] = '\0';
-	daemon->injector = (struct nm_injector){0};
-	daemon->inject_dead = false;
-	for (unsigned cpu = 0; cpu < daemon->nr_cpus; cpu++)
-		daemon->cpu_times[cpu] = (struct nm_cpu_times){0};
+	daemon->pipeline.kmaf_clock = (struct nm_kmaf_clock){0};
+	daemon->machine.online[0] = '\0';
+	daemon->injection.injector = (struct nm_injector){0};
+	daemon->injection.dead = false;
+	for (unsigned cpu = 0; cpu < daemon->machine.nr_cpus; cpu++)
+		daemon->machine.cpu_times[cpu] = (struct nm_cpu_times){0};
 }
 
 static void add_start(struct nm_daemon *daemon)
@@ -151,11 +151,11 @@ static void add_given_back(struct nm_daemon *daemon)
 	static const size_t most = 1 << 20;
 	nm_autofree char *text = malloc(most);
 	int length =
-		text ? nm_read_text(daemon->runtime_directory, NM_ROSTER_MEMORY_NAME, text, most)
+		text ? nm_read_text(daemon->runtime.directory, NM_ROSTER_MEMORY_NAME, text, most)
 		     : -ENOMEM;
 	struct nm_recorded record = {.kind = NM_RECORDED_ANSWER,
 				     .answer = {.operation = "given_back",
-						.path = daemon->boot_id,
+						.path = daemon->runtime.boot_id,
 						.result = length,
 						.bytes = (const uint8_t *)text,
 						.length = length > 0 ? (size_t)length : 0}};
@@ -302,8 +302,8 @@ void nm_recorder_drained(struct nm_daemon *daemon)
 	struct nm_recorded record = {.kind = NM_RECORDED_SAMPLES,
 				     .samples = {.samples = recorder->samples,
 						 .nr_samples = recorder->nr_samples,
-						 .events = daemon->events,
-						 .nr_events = daemon->nr_events}};
+						 .events = daemon->drained.events,
+						 .nr_events = daemon->drained.nr_events}};
 	add(daemon, &record);
 	recorder->nr_samples = 0;
 	nm_recorder_source(daemon, NULL, 0);

@@ -93,25 +93,25 @@ static void report_first_touches(struct nm_daemon *daemon)
 	bool refused = daemon->config->sampling.inject != NM_INJECT_NONE;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, homes ? LOG_NOTICE : LOG_WARNING,
 		  "Only first touches sampled: kernel.numa_balancing is %s; %s, or set it to %d",
-		  nm_balancing_off_text(daemon->balancing),
+		  nm_balancing_off_text(daemon->machine.balancing),
 		  refused ? "fix sampling.inject" : "set sampling.inject",
-		  nm_balancing_with(daemon->balancing, true));
+		  nm_balancing_with(daemon->machine.balancing, true));
 }
 
 const char *nm_report_consequence(struct nm_daemon *daemon)
 {
 	if (!nm_pipeline_sees_first_touches_only(daemon))
 		return "";
-	daemon->first_touches_reported = true;
+	daemon->reported.first_touches = true;
 	return "; only first touches sampled";
 }
 
 void nm_report_sampling_source(struct nm_daemon *daemon)
 {
 	bool first_touches = nm_pipeline_sees_first_touches_only(daemon);
-	if (first_touches == daemon->first_touches_reported)
+	if (first_touches == daemon->reported.first_touches)
 		return;
-	daemon->first_touches_reported = first_touches;
+	daemon->reported.first_touches = first_touches;
 	if (first_touches)
 		report_first_touches(daemon);
 	else if (!nm_pipeline_is_blind(daemon))
@@ -131,7 +131,7 @@ void nm_report_news(struct nm_daemon *daemon)
 void nm_report_source(struct nm_daemon *daemon)
 {
 	nm_report_news(daemon);
-	daemon->first_touches_reported = false;
+	daemon->reported.first_touches = false;
 }
 
 /* For example "floating-point operations and memory traffic". */
@@ -160,10 +160,10 @@ static void list_missing(uint32_t missing, char *text, size_t size)
 
 static bool is_reported(const struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	if (snapshot->missing != daemon->missing_reported)
+	if (snapshot->missing != daemon->reported.missing)
 		return false;
 	return snapshot->missing == 0 ||
-	       daemon->performance_reported == daemon->config->threads.performance;
+	       daemon->reported.performance == daemon->config->threads.performance;
 }
 
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -173,8 +173,8 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	/* An interval without measured threads contains no information. */
 	if (snapshot->measured == 0 || is_reported(daemon, snapshot))
 		return;
-	daemon->missing_reported = snapshot->missing;
-	daemon->performance_reported = daemon->config->threads.performance;
+	daemon->reported.missing = snapshot->missing;
+	daemon->reported.performance = daemon->config->threads.performance;
 	list_missing(snapshot->missing, missing, sizeof(missing));
 	if (snapshot->by_locality)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
@@ -269,10 +269,10 @@ void nm_report_coexistence(struct nm_daemon *daemon)
 	struct other_daemons other_daemons = {.daemon = daemon};
 	if (daemon->pipeline.topology->nr_nodes < 2)
 		return;
-	if (nm_balances_nodes(daemon->balancing))
+	if (nm_balances_nodes(daemon->machine.balancing))
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: the kernel moves pages and threads, too",
-			  daemon->balancing);
+			  daemon->machine.balancing);
 	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_other, &other_daemons);
 }
 

@@ -93,17 +93,18 @@ static void write_summary(struct nm_daemon *daemon)
 void nm_report_summary(struct nm_daemon *daemon)
 {
 	uint64_t now_ns = nm_clock_ns();
-	if (daemon->summary_ns == 0)
-		daemon->summary_ns = now_ns;
-	if (!daemon->pipeline.source || now_ns - daemon->summary_ns < SUMMARY_NS)
+	if (daemon->reported.summary_ns == 0)
+		daemon->reported.summary_ns = now_ns;
+	if (!daemon->pipeline.source || now_ns - daemon->reported.summary_ns < SUMMARY_NS)
 		return;
-	daemon->summary_ns = now_ns;
+	daemon->reported.summary_ns = now_ns;
 	write_summary(daemon);
 }
 
 const char *nm_report_restoration(const struct nm_daemon *daemon)
 {
-	return daemon->unrestored ? "some affinities not restored" : "all affinities restored";
+	return daemon->runtime.unrestored ? "some affinities not restored"
+					  : "all affinities restored";
 }
 
 static void describe_managed(const struct nm_daemon *daemon, char *text, size_t size,
@@ -160,14 +161,14 @@ static bool are_numbers(const char *status)
 /* Notifies systemd only of changes, and less often if only numbers have changed. */
 void nm_report_status(struct nm_daemon *daemon)
 {
-	char text[sizeof(daemon->status)];
+	char text[sizeof(daemon->reported.status)];
 	uint64_t now_ns = nm_clock_ns();
 	describe_status(daemon, text, sizeof(text));
-	if (strcmp(text, daemon->status) == 0 ||
-	    (are_numbers(text) && are_numbers(daemon->status) &&
-	     now_ns - daemon->status_ns < STATUS_NS))
+	if (strcmp(text, daemon->reported.status) == 0 ||
+	    (are_numbers(text) && are_numbers(daemon->reported.status) &&
+	     now_ns - daemon->reported.status_ns < STATUS_NS))
 		return;
-	daemon->status_ns = now_ns;
-	memcpy(daemon->status, text, sizeof(text));
+	daemon->reported.status_ns = now_ns;
+	memcpy(daemon->reported.status, text, sizeof(text));
 	(void)sd_notify(0, text);
 }

@@ -50,26 +50,26 @@ int nm_runtime_open(struct nm_daemon *daemon)
 		return fd;
 	int r = check_directory(fd);
 	if (r == 0)
-		r = take_over(fd, &daemon->generation);
+		r = take_over(fd, &daemon->runtime.generation);
 	if (r == 0)
-		daemon->runtime_directory = nm_take_fd(&fd);
+		daemon->runtime.directory = nm_take_fd(&fd);
 	return r;
 }
 
 bool nm_runtime_is_ours(const struct nm_daemon *daemon)
 {
-	return nm_generation_stands(daemon->generation);
+	return nm_generation_stands(daemon->runtime.generation);
 }
 
 void nm_runtime_close(struct nm_daemon *daemon, bool restored)
 {
 	if (restored)
-		nm_generation_remove(daemon->generation);
-	nm_generation_free(daemon->generation);
-	daemon->generation = NULL;
-	if (daemon->runtime_directory >= 0)
-		close(daemon->runtime_directory);
-	daemon->runtime_directory = -1;
+		nm_generation_remove(daemon->runtime.generation);
+	nm_generation_free(daemon->runtime.generation);
+	daemon->runtime.generation = NULL;
+	if (daemon->runtime.directory >= 0)
+		close(daemon->runtime.directory);
+	daemon->runtime.directory = -1;
 }
 
 /* The contents of damaged lines are unknown; usually each is one affinity. */
@@ -119,13 +119,13 @@ static void restore_balancing(const struct nm_daemon *daemon)
  * fail. */
 static int set_aside(struct nm_daemon *daemon)
 {
-	if (renameat(daemon->runtime_directory, NM_LEDGER_NAME, daemon->runtime_directory,
+	if (renameat(daemon->runtime.directory, NM_LEDGER_NAME, daemon->runtime.directory,
 		     NM_LEDGER_DAMAGED) < 0)
 		return -errno;
 	nm_report(daemon, NM_MESSAGE_RESTORE, LOG_ERR,
 		  "Ledger unreadable, kept as " NM_LEDGER_DAMAGED "; affinities may be narrowed "
 		  "(taskset -acp)");
-	daemon->ledger_was_damaged = true;
+	daemon->runtime.ledger_was_damaged = true;
 	return 1;
 }
 
@@ -134,7 +134,8 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
 	struct nm_topology_source source = {.xml_path = daemon->options.topology.xml_path};
-	struct nm_platform_options options = {.root_path = "/", .generation = daemon->generation};
+	struct nm_platform_options options = {.root_path = "/",
+					      .generation = daemon->runtime.generation};
 	struct nm_restoration found;
 	char error[256];
 
@@ -145,17 +146,18 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	r = nm_topology_load(&source, error, sizeof(error), &topology);
 	if (r < 0)
 		return r;
-	r = nm_machine_read_boot_id(platform, daemon->boot_id, sizeof(daemon->boot_id));
+	r = nm_machine_read_boot_id(platform, daemon->runtime.boot_id,
+				    sizeof(daemon->runtime.boot_id));
 	if (r < 0)
 		return r;
-	r = nm_restore(platform, topology, daemon->runtime_directory, daemon->boot_id,
+	r = nm_restore(platform, topology, daemon->runtime.directory, daemon->runtime.boot_id,
 		       nm_report_lease, daemon, &found);
 	if (r == -EBADMSG || r == -EPERM)
 		return set_aside(daemon);
 	if (r < 0)
 		return r;
 	report_restored(daemon, r, &found);
-	daemon->ledger_was_damaged |= found.bad_lines > 0;
+	daemon->runtime.ledger_was_damaged |= found.bad_lines > 0;
 	return found.failed > 0 || found.bad_lines > 0;
 }
 
@@ -180,8 +182,8 @@ static void report_unsaved(struct nm_daemon *daemon, const char *name, int r, co
 
 void nm_runtime_recall(struct nm_daemon *daemon)
 {
-	int r = nm_released_list_load(daemon->given_back, daemon->pipeline.platform,
-				      daemon->runtime_directory, daemon->boot_id);
+	int r = nm_released_list_load(daemon->runtime.released, daemon->pipeline.platform,
+				      daemon->runtime.directory, daemon->runtime.boot_id);
 	report_unread(daemon, NM_ROSTER_MEMORY_NAME, r,
 		      "earlier releases and external changes may be lost");
 }
@@ -190,27 +192,27 @@ void nm_runtime_remember(struct nm_daemon *daemon)
 {
 	if (!nm_runtime_is_ours(daemon))
 		return;
-	int r = nm_released_list_save(daemon->given_back, daemon->pipeline.machine,
-				      daemon->runtime_directory, daemon->boot_id);
+	int r = nm_released_list_save(daemon->runtime.released, daemon->pipeline.machine,
+				      daemon->runtime.directory, daemon->runtime.boot_id);
 	report_unsaved(daemon, NM_ROSTER_MEMORY_NAME, r, "releases hold until a restart only",
-		       &daemon->unsaved_reported);
+		       &daemon->runtime.unsaved_reported);
 }
 
 void nm_runtime_recall_unanswered(struct nm_daemon *daemon)
 {
-	int r = nm_unresponsive_list_load(daemon->unanswered, daemon->runtime_directory,
-					  daemon->boot_id);
+	int r = nm_unresponsive_list_load(daemon->runtime.unanswered, daemon->runtime.directory,
+					  daemon->runtime.boot_id);
 	report_unread(daemon, NM_WORKER_MEMORY_NAME, r,
 		      "processes that did not answer may be asked again");
 }
 
 void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
 {
-	if (!daemon->unanswered || !nm_runtime_is_ours(daemon))
+	if (!daemon->runtime.unanswered || !nm_runtime_is_ours(daemon))
 		return;
-	int r = nm_unresponsive_list_save(daemon->unanswered, daemon->runtime_directory,
-					  daemon->boot_id);
+	int r = nm_unresponsive_list_save(daemon->runtime.unanswered, daemon->runtime.directory,
+					  daemon->runtime.boot_id);
 	report_unsaved(daemon, NM_WORKER_MEMORY_NAME, r,
 		       "processes that do not answer may be asked again after a restart",
-		       &daemon->unanswered_reported);
+		       &daemon->runtime.unanswered_reported);
 }

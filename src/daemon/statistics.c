@@ -46,7 +46,7 @@ static void gather_service(const struct nm_daemon *daemon, struct nm_statistics 
 	set(statistics, NM_STATISTIC_BLIND, nm_pipeline_is_blind(daemon));
 	set(statistics, NM_STATISTIC_INTERVAL_S, nm_loop_interval_s(daemon));
 	set(statistics, NM_STATISTIC_STARTED_S,
-	    daemon->started_s ? (double)daemon->started_s : (double)NAN);
+	    daemon->tally.started_s ? (double)daemon->tally.started_s : (double)NAN);
 	count(statistics, NM_STATISTIC_CPU_SELF_NS, nm_own_cpu_ns());
 	set(statistics, NM_STATISTIC_RESIDENT_BYTES, resident_bytes());
 }

@@ -20,8 +20,8 @@ static uint64_t samples_taken(const struct nm_ring_counts *counts)
 
 static void note_time(struct nm_daemon *daemon, uint64_t time_ns)
 {
-	if (time_ns > daemon->newest_ns)
-		daemon->newest_ns = time_ns;
+	if (time_ns > daemon->drained.newest_ns)
+		daemon->drained.newest_ns = time_ns;
 }
 
 static void keep_event(void *context, const struct nm_task_event *event)
@@ -29,12 +29,12 @@ static void keep_event(void *context, const struct nm_task_event *event)
 	struct nm_daemon *daemon = context;
 	note_time(daemon, event->time_ns);
 	/* Out of memory: treated like a record that the kernel lost. */
-	if (nm_reserve((void **)&daemon->events, &daemon->events_capacity, daemon->nr_events,
-		       sizeof(*daemon->events)) < 0) {
+	if (nm_reserve((void **)&daemon->drained.events, &daemon->drained.capacity,
+		       daemon->drained.nr_events, sizeof(*daemon->drained.events)) < 0) {
 		nm_actuator_records_lost(daemon->pipeline.actuator);
 		return;
 	}
-	daemon->events[daemon->nr_events++] = *event;
+	daemon->drained.events[daemon->drained.nr_events++] = *event;
 }
 
 static void keep_sample(void *context, const struct nm_sample *sample)
@@ -75,16 +75,16 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 static uint64_t happened_ns(const struct nm_daemon *daemon, const struct nm_task_event *event,
 			    uint64_t now_ns)
 {
-	uint64_t age_ns = daemon->newest_ns - event->time_ns;
+	uint64_t age_ns = daemon->drained.newest_ns - event->time_ns;
 	return age_ns < now_ns ? now_ns - age_ns : now_ns;
 }
 
 static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 {
-	size_t count = daemon->nr_events;
+	size_t count = daemon->drained.nr_events;
 	nm_autofree struct nm_task_event **order = calloc(count + 1, sizeof(*order));
-	daemon->nr_events = 0;
-	if (!order || nm_task_events_order(daemon->events, count, order) < 0) {
+	daemon->drained.nr_events = 0;
+	if (!order || nm_task_events_order(daemon->drained.events, count, order) < 0) {
 		nm_actuator_records_lost(daemon->pipeline.actuator);
 		return;
 	}
@@ -98,9 +98,9 @@ static void look_for_losses(struct nm_daemon *daemon)
 {
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
 	int usable = hwloc_bitmap_weight(daemon->pipeline.topology->usable);
-	if (status->counts.lost != daemon->lost_seen || (int)status->cpus_open < usable)
+	if (status->counts.lost != daemon->drained.lost_seen || (int)status->cpus_open < usable)
 		nm_actuator_records_lost(daemon->pipeline.actuator);
-	daemon->lost_seen = status->counts.lost;
+	daemon->drained.lost_seen = status->counts.lost;
 }
 
 static uint64_t cpu_ns(clockid_t clock)
@@ -123,7 +123,7 @@ uint64_t nm_loop_cpu_ns(void)
 
 uint64_t nm_loop_own_ns(const struct nm_daemon *daemon)
 {
-	return nm_loop_cpu_ns() - daemon->foreign_ns;
+	return nm_loop_cpu_ns() - daemon->costs.foreign_ns;
 }
 
 void nm_drain(struct nm_daemon *daemon)
@@ -134,18 +134,18 @@ void nm_drain(struct nm_daemon *daemon)
 		return;
 	}
 	uint64_t before_ns = nm_loop_cpu_ns();
-	daemon->newest_ns = 0;
+	daemon->drained.newest_ns = 0;
 	struct nm_sample_sink sink = {
 		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
 	(void)nm_source_drain(pipeline->source, &sink);
 	nm_recorder_drained(daemon);
-	daemon->drain_ns += nm_loop_cpu_ns() - before_ns;
+	daemon->costs.drain_ns += nm_loop_cpu_ns() - before_ns;
 	look_for_losses(daemon);
 	/* The processing of forks does not decrease with the sampling rate, and is not charged to
 	 * another budget. */
 	before_ns = nm_loop_cpu_ns();
 	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
-	daemon->foreign_ns += nm_loop_cpu_ns() - before_ns;
+	daemon->costs.foreign_ns += nm_loop_cpu_ns() - before_ns;
 }
 
 /* ---- metrics ---- */
@@ -201,8 +201,8 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 
 static bool had_latencies(const struct nm_daemon *daemon)
 {
-	return daemon->latency_seen &&
-	       daemon->tally.intervals - daemon->latency_seen <= LATENCY_MEMORY_INTERVALS;
+	return daemon->pipeline.latency_seen &&
+	       daemon->tally.intervals - daemon->pipeline.latency_seen <= LATENCY_MEMORY_INTERVALS;
 }
 
 static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -331,9 +331,9 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 static void report_periods(struct nm_daemon *daemon, double cost_share)
 {
 	bool held_back = nm_source_is_held_back(daemon->pipeline.source);
-	if (held_back == daemon->held_back)
+	if (held_back == daemon->costs.held_back)
 		return;
-	daemon->held_back = held_back;
+	daemon->costs.held_back = held_back;
 	bool by_cost = cost_share * 100 > daemon->config->sampling.overhead_percent;
 	if (held_back && by_cost)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
@@ -350,10 +350,10 @@ static void report_periods(struct nm_daemon *daemon, double cost_share)
 /* Logged at most once in five minutes. */
 static void note_losses(struct nm_daemon *daemon, uint64_t lost)
 {
-	if (daemon->losses_reported_ns &&
-	    daemon->last_tick_ns - daemon->losses_reported_ns < TELL_LOSSES_NS)
+	if (daemon->costs.losses_reported_ns &&
+	    daemon->last_tick_ns - daemon->costs.losses_reported_ns < TELL_LOSSES_NS)
 		return;
-	daemon->losses_reported_ns = daemon->last_tick_ns;
+	daemon->costs.losses_reported_ns = daemon->last_tick_ns;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
 		  "Buffer full, samples lost: %llu; sampling reduced (raise sampling.ring_kb, "
 		  "now %llu)",
@@ -364,10 +364,11 @@ static void note_losses(struct nm_daemon *daemon, uint64_t lost)
 static double drained_for_samples_ns(const struct nm_daemon *daemon,
 				     const struct nm_ring_counts *counts)
 {
-	double samples = (double)(samples_taken(counts) - samples_taken(&daemon->counts));
-	double tasks = (double)(counts->task_events - daemon->counts.task_events);
+	double samples = (double)(samples_taken(counts) - samples_taken(&daemon->costs.counts));
+	double tasks = (double)(counts->task_events - daemon->costs.counts.task_events);
 	double all = samples + tasks;
-	return all > 0 ? (double)daemon->drain_ns * samples / all : (double)daemon->drain_ns;
+	return all > 0 ? (double)daemon->costs.drain_ns * samples / all
+		       : (double)daemon->costs.drain_ns;
 }
 
 /*
@@ -381,19 +382,20 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 		return;
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
 	uint64_t caused_ns =
-		(samples_taken(&status->counts) - samples_taken(&daemon->counts)) * SAMPLE_COST_NS;
+		(samples_taken(&status->counts) - samples_taken(&daemon->costs.counts)) *
+		SAMPLE_COST_NS;
 	uint64_t own_ns = nm_own_cpu_ns();
 	double cost_share = (drained_for_samples_ns(daemon, &status->counts) + (double)caused_ns) /
 			    (double)interval_ns;
 
-	if (status->counts.lost > daemon->counts.lost)
-		note_losses(daemon, status->counts.lost - daemon->counts.lost);
+	if (status->counts.lost > daemon->costs.counts.lost)
+		note_losses(daemon, status->counts.lost - daemon->costs.counts.lost);
 	daemon->tally.cpu_share =
-		(double)(own_ns - daemon->own_cpu_ns + caused_ns) / (double)interval_ns;
+		(double)(own_ns - daemon->costs.own_cpu_ns + caused_ns) / (double)interval_ns;
 	daemon->tally.caused_ns += caused_ns;
-	daemon->own_cpu_ns = own_ns;
-	daemon->drain_ns = 0;
-	daemon->counts = status->counts;
+	daemon->costs.own_cpu_ns = own_ns;
+	daemon->costs.drain_ns = 0;
+	daemon->costs.counts = status->counts;
 	/* Homes are chosen by the CPUs on which threads run; first touches of memory provide no
 	 * further information. */
 	bool homes = daemon->config->threads.policy == NM_POLICY_AUTO &&
@@ -434,7 +436,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		.config = daemon->config,
 		.figures = figures,
 		.nr_figures = nr_figures,
-		.busy_share = daemon->busy_share,
+		.busy_share = daemon->machine.busy_share,
 		.kinds = sampled_kinds(source_status(daemon)),
 		.had_latencies = had_latencies(daemon),
 	};
@@ -445,7 +447,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r < 0)
 		return r;
 	if (snapshot->has_latencies)
-		daemon->latency_seen = daemon->tally.intervals;
+		daemon->pipeline.latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
 	nm_exporter_note(daemon, snapshot);
 	nm_recorder_interval(daemon, snapshot, interval_ns);
@@ -476,8 +478,8 @@ static void age_communication(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 	if (memory && daemon->config->threads.policy != NM_POLICY_KMAF &&
-	    nm_kmaf_ends_period(&daemon->kmaf_clock, daemon->config, nm_loop_interval_s(daemon),
-				now_ns))
+	    nm_kmaf_ends_period(&daemon->pipeline.kmaf_clock, daemon->config,
+				nm_loop_interval_s(daemon), now_ns))
 		(void)nm_affinity_age(nm_memory_affinity(memory));
 }
 
@@ -522,7 +524,8 @@ int nm_tick(struct nm_daemon *daemon)
 
 	nm_inject(daemon);
 	if (pipeline->source)
-		nm_source_follow_load(pipeline->source, daemon->busy_share, daemon->nr_cpus);
+		nm_source_follow_load(pipeline->source, daemon->machine.busy_share,
+				      daemon->machine.nr_cpus);
 	control_cost(daemon, interval_ns);
 	nm_report_sampling_source(daemon);
 	nm_report_workers(daemon);

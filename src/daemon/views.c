@@ -117,8 +117,8 @@ void nm_view_counters(void *context, const struct nm_show *show)
 	nm_show_u64(show, "verdicts_rolled_back", tally->rolled_back);
 	nm_show_u64(show, "verdicts_cancelled", tally->cancelled);
 	nm_show_u64(show, "verdicts_inconclusive", tally->inconclusive);
-	nm_show_u64(show, "samples", daemon->counts.samples);
-	nm_show_u64(show, "samples_lost", daemon->counts.lost);
+	nm_show_u64(show, "samples", daemon->costs.counts.samples);
+	nm_show_u64(show, "samples_lost", daemon->costs.counts.lost);
 	if (daemon->pipeline.placement)
 		home_counters(&tally->homes, show);
 	if (daemon->pipeline.pages)
@@ -131,11 +131,12 @@ static double node_load(const struct nm_daemon *daemon, const struct nm_node *no
 {
 	double sum = 0;
 	unsigned known = 0;
-	for (int cpu = hwloc_bitmap_first(node->cpus); cpu >= 0 && cpu < (int)daemon->nr_cpus;
+	for (int cpu = hwloc_bitmap_first(node->cpus);
+	     cpu >= 0 && cpu < (int)daemon->machine.nr_cpus;
 	     cpu = hwloc_bitmap_next(node->cpus, cpu)) {
-		if (!isfinite(daemon->busy_share[cpu]))
+		if (!isfinite(daemon->machine.busy_share[cpu]))
 			continue;
-		sum += daemon->busy_share[cpu];
+		sum += daemon->machine.busy_share[cpu];
 		known++;
 	}
 	return known ? sum / known : (double)NAN;

@@ -38,13 +38,13 @@ static void daemon_clear(struct nm_daemon *daemon)
 	if (daemon->pipeline.platform)
 		nm_pipeline_close(daemon);
 	nm_history_clear(&daemon->history);
-	nm_released_list_free(daemon->given_back);
+	nm_released_list_free(daemon->runtime.released);
 	nm_journal_free(daemon->journal);
 	free(daemon->config_text);
-	free(daemon->cpu_times);
-	free(daemon->busy_share);
-	free(daemon->events);
-	*daemon = (struct nm_daemon){.runtime_directory = NM_NOWHERE};
+	free(daemon->machine.cpu_times);
+	free(daemon->machine.busy_share);
+	free(daemon->drained.events);
+	*daemon = (struct nm_daemon){.runtime.directory = NM_NOWHERE};
 }
 
 static void trial_clear(struct trial *trial)
@@ -102,7 +102,8 @@ static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t s
 	daemon->tally.local_share = (double)NAN;
 	daemon->seed = config->general.seed ? config->general.seed : seed;
 	nm_rng_seed(&daemon->rng, daemon->seed);
-	if (nm_journal_new(&daemon->journal) < 0 || nm_released_list_new(&daemon->given_back) < 0)
+	if (nm_journal_new(&daemon->journal) < 0 ||
+	    nm_released_list_new(&daemon->runtime.released) < 0)
 		return -ENOMEM;
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
 	int r = recorded ? begin_recording(daemon, output) : 0;
@@ -232,7 +233,7 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 		const struct nm_sim_options *options, const struct nm_config *config,
 		const struct nm_simulate_output *output, struct nm_simulated *ret)
 {
-	nm_auto(trial_clear) struct trial trial = {.daemon = {.runtime_directory = NM_NOWHERE}};
+	nm_auto(trial_clear) struct trial trial = {.daemon = {.runtime.directory = NM_NOWHERE}};
 	struct nm_sim_options asked = *options;
 	struct nm_simulated done = {0};
 	asked.unobserved = !config;

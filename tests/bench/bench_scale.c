@@ -329,10 +329,10 @@ static void open_daemon(struct scale *scale)
 	scale->config->threads.policy = NM_POLICY_AUTO;
 	daemon->config = scale->config;
 	daemon->options.feed = &(struct nm_feed){0}; /* no worker is needed */
-	daemon->busy_share = scale->busy;
-	daemon->nr_cpus = CPUS;
+	daemon->machine.busy_share = scale->busy;
+	daemon->machine.nr_cpus = CPUS;
 	daemon->next_decision = 1;
-	daemon->balancing = -1;
+	daemon->machine.balancing = -1;
 	daemon->pipeline.platform = daemon->pipeline.machine = &scale->platform;
 	daemon->pipeline.topology = scale->topology;
 	daemon->pipeline.roster = scale->roster;

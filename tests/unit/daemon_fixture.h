@@ -478,12 +478,12 @@ static inline void open_stages(struct nm_daemon *daemon)
 	assert_int_equal(nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics),
 			 0);
 	assert_int_equal(nm_actuator_new(pipeline->platform, pipeline->topology,
-					 daemon->runtime_directory, "boot", nm_report_lease, daemon,
+					 daemon->runtime.directory, "boot", nm_report_lease, daemon,
 					 &pipeline->actuator),
 			 0);
 	leases.context = pipeline->actuator;
 	assert_int_equal(nm_roster_new(pipeline->platform, pipeline->topology, daemon->config,
-				       &leases, daemon->given_back, &pipeline->roster),
+				       &leases, daemon->runtime.released, &pipeline->roster),
 			 0);
 	assert_int_equal(nm_steering_open(daemon), 0);
 	assert_int_equal(nm_verifier_new(&pipeline->verifier), 0);
@@ -495,12 +495,12 @@ static inline void open_stages(struct nm_daemon *daemon)
 static inline void open_daemon(void)
 {
 	struct nm_daemon *daemon = &world.daemon;
-	*daemon = (struct nm_daemon){.next_decision = 1, .balancing = 1};
+	*daemon = (struct nm_daemon){.next_decision = 1, .machine.balancing = 1};
 	assert_int_equal(nm_journal_new(&daemon->journal), 0);
 	assert_int_equal(nm_config_default(&daemon->config), 0);
 	daemon->config->threads.policy = NM_POLICY_IMAR2;
-	assert_int_equal(nm_released_list_new(&daemon->given_back), 0);
-	daemon->runtime_directory = open(world.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(nm_released_list_new(&daemon->runtime.released), 0);
+	daemon->runtime.directory = open(world.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	daemon->seed = 42;
 	nm_rng_seed(&daemon->rng, daemon->seed);
 	daemon->pipeline.machine = daemon->pipeline.platform = &world.fake->platform;
@@ -539,14 +539,14 @@ static inline int world_close(void **state)
 	(void)nm_actuator_return_all(daemon->pipeline.actuator);
 	const struct fake_thread *trace = fake_trace(world.fake);
 	nm_pipeline_close(daemon);
-	nm_released_list_free(daemon->given_back);
+	nm_released_list_free(daemon->runtime.released);
 	nm_config_free(daemon->config);
 	free(daemon->config_text);
-	free(daemon->cpu_times);
-	free(daemon->busy_share);
-	free(daemon->events);
+	free(daemon->machine.cpu_times);
+	free(daemon->machine.busy_share);
+	free(daemon->drained.events);
 	nm_history_clear(&daemon->history);
-	close(daemon->runtime_directory);
+	close(daemon->runtime.directory);
 	fixture_remove(world.root);
 	assert_null(trace);
 	return 0;

@@ -37,14 +37,14 @@ static int set_up(void **state)
 	daemon_of_test = (struct nm_daemon){.options = {.config_path = path}, .config = &config};
 	char run[FIXTURE_PATH];
 	snprintf(run, sizeof(run), "%s/run", root);
-	daemon_of_test.runtime_directory = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	daemon_of_test.runtime.directory = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	snprintf(run, sizeof(run), "%s/cache", root);
 	setenv("CACHE_DIRECTORY", run, 1);
 	other = fork();
 	if (other == 0)
 		for (;;)
 			pause();
-	return daemon_of_test.runtime_directory < 0 || other < 0;
+	return daemon_of_test.runtime.directory < 0 || other < 0;
 }
 
 static int tear_down(void **state)
@@ -52,7 +52,7 @@ static int tear_down(void **state)
 	(void)state;
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
-	close(daemon_of_test.runtime_directory);
+	close(daemon_of_test.runtime.directory);
 	fixture_remove(root);
 	return 0;
 }
@@ -147,9 +147,9 @@ static void other_files_stay_closed(void **state)
 
 static int replace_in_runtime(void)
 {
-	return nm_replace_own(daemon_of_test.runtime_directory, "ledger", "1", 1) == 0 &&
-	       nm_replace_own(daemon_of_test.runtime_directory, "ledger", "2", 1) == 0 &&
-	       unlinkat(daemon_of_test.runtime_directory, "ledger", 0) == 0;
+	return nm_replace_own(daemon_of_test.runtime.directory, "ledger", "1", 1) == 0 &&
+	       nm_replace_own(daemon_of_test.runtime.directory, "ledger", "2", 1) == 0 &&
+	       unlinkat(daemon_of_test.runtime.directory, "ledger", 0) == 0;
 }
 
 /* The first call initialises libpfm4, which reads /sys and /proc. */

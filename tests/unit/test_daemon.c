@@ -147,7 +147,7 @@ static void a_bad_file_stops_the_start(void **state)
 
 static void only_one_runs(void **state)
 {
-	struct nm_daemon other = {.runtime_directory = -1};
+	struct nm_daemon other = {.runtime.directory = -1};
 	(void)state;
 	assert_int_equal(nm_runtime_open(&other), 0);
 	assert_int_equal(world_run(world), EXIT_FAILURE);

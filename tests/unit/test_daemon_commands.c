@@ -445,8 +445,8 @@ static void a_pause_hands_the_next_client_what_the_last_had(void **state)
 		assert_int_equal(nm_command_resume(service), 0);
 	}
 	assert_int_equal(handed_count, NM_ARRAY_SIZE(handed));
-	assert_ptr_equal(handed[0], service->unanswered);
-	assert_ptr_equal(handed[1], service->unanswered);
+	assert_ptr_equal(handed[0], service->runtime.unanswered);
+	assert_ptr_equal(handed[1], service->runtime.unanswered);
 }
 
 static void a_tick_without_a_source_moves_nothing(void **state)
@@ -463,7 +463,7 @@ static void a_tick_without_a_source_moves_nothing(void **state)
 	world_assert_said(world, "Nothing moved: ");
 	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
 	nm_pipeline_open_source(service);
-	service->balancing = 1; /* page faults are seen again and again */
+	service->machine.balancing = 1; /* page faults are seen again and again */
 	assert_false(status("blind")->flag);
 	go_astray();
 	assert_true(tick_until_leased(100));
@@ -473,8 +473,8 @@ static void assert_line(bool blind, const char *part)
 {
 	nm_report_status(service);
 	assert_true(status("blind")->flag == blind);
-	assert_true((strstr(service->status, "sampl") != NULL) == blind);
-	assert_non_null(strstr(service->status, part));
+	assert_true((strstr(service->reported.status, "sampl") != NULL) == blind);
+	assert_non_null(strstr(service->reported.status, part));
 }
 
 /* Page faults are all there is, and nothing has pages fault again; the flag and the line mean the
@@ -483,14 +483,14 @@ static void first_touches_alone_are_blindness(void **state)
 {
 	(void)state;
 	service->config->sampling.inject = NM_INJECT_NONE;
-	service->balancing = 1;
+	service->machine.balancing = 1;
 	assert_line(false, "threads managed");
-	service->balancing = 0;
+	service->machine.balancing = 0;
 	assert_line(true, "Only first touches sampled: ");
 	service->config->threads.policy = NM_POLICY_AUTO;
 	assert_line(true, "Only first touches sampled: ");
-	assert_non_null(strstr(service->status, "threads managed"));
-	service->balancing = 1;
+	assert_non_null(strstr(service->reported.status, "threads managed"));
+	service->machine.balancing = 1;
 	assert_line(false, "threads managed");
 }
 
@@ -498,7 +498,7 @@ static void first_touches_alone_are_blindness(void **state)
 static void no_accesses_at_all_are_blindness(void **state)
 {
 	(void)state;
-	service->balancing = 1;
+	service->machine.balancing = 1;
 	world->perf.open_error[NM_EVENT_FAULT_MIN] = -EACCES;
 	world->perf.open_error[NM_EVENT_FAULT_MAJ] = -EACCES;
 	nm_pipeline_open_source(service);

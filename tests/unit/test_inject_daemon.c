@@ -101,7 +101,7 @@ static void each_refusal_has_its_remedy(void **state)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(refusals); i++) {
 		probe_error = refusals[i].error;
 		reload(SOFT_DIRTY);
-		assert_true(service->inject_dead);
+		assert_true(service->injection.dead);
 		world_assert_said(world, refusals[i].remedy);
 	}
 }
@@ -112,7 +112,7 @@ static void a_slow_helper_is_asked_again(void **state)
 	(void)state;
 	balancing_error = -ETIMEDOUT;
 	reload("sampling: { inject = \"numa_balancing\"; };");
-	assert_false(service->inject_dead);
+	assert_false(service->injection.dead);
 	world_assert_said(world, "helper too slow, retrying in a minute");
 	assert_int_equal(nm_tick(service), 0);
 	assert_int_equal(balancing, -1);
@@ -126,7 +126,7 @@ static void a_kernel_that_protects_nothing_is_reported(void **state)
 	(void)state;
 	ops.clear_refs = protect_nothing;
 	reload(SOFT_DIRTY);
-	assert_true(service->inject_dead);
+	assert_true(service->injection.dead);
 	world_assert_said(world, "has no effect: kernel without CONFIG_MEM_SOFT_DIRTY");
 }
 
@@ -137,7 +137,7 @@ static void a_process_that_is_refused_is_reported(void **state)
 	other_error = -EBUSY;
 	fake_get(world->fake, 100)->rss_kb = 8 << 10;
 	reload(SOFT_DIRTY);
-	assert_false(service->inject_dead);
+	assert_false(service->injection.dead);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(nm_tick(service), 0);
 	world_assert_said(world, "Write-protecting pages refused: ");
@@ -150,7 +150,7 @@ static void a_process_that_is_too_large_is_told_of(void **state)
 	(void)state;
 	fake_get(world->fake, 100)->rss_kb = 4 << 20;
 	reload(SOFT_DIRTY);
-	for (unsigned i = 0; i < 1000 && service->injector.too_large == 0; i++)
+	for (unsigned i = 0; i < 1000 && service->injection.injector.too_large == 0; i++)
 		assert_int_equal(nm_tick(service), 0);
 	world_assert_said(world, "Target too large to write-protect in 100 ms");
 }
@@ -164,7 +164,7 @@ static void a_refused_injection_is_blindness(void **state)
 	probe_error = -EPERM;
 	reload(SOFT_DIRTY);
 	assert_true(nm_pipeline_is_blind(service));
-	assert_non_null(strstr(service->status, "Only first touches sampled: "));
+	assert_non_null(strstr(service->reported.status, "Only first touches sampled: "));
 	world_assert_said(world, "; only first touches sampled");
 	balancing_error = -EPERM;
 	reload(BALANCING);
@@ -195,11 +195,11 @@ static void balancing_that_cannot_be_switched_is_reported(void **state)
 	(void)state;
 	balancing_error = -EPERM;
 	reload(BALANCING);
-	assert_true(service->inject_dead);
+	assert_true(service->injection.dead);
 	world_assert_said(world, "kernel.numa_balancing = 1 refused: ");
 	balancing_error = 0;
 	reload(BALANCING);
-	assert_false(service->inject_dead);
+	assert_false(service->injection.dead);
 	assert_int_equal(balancing, 1);
 	reload(WORLD_SETTINGS);
 	assert_int_equal(balancing, -1);

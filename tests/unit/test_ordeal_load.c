@@ -54,8 +54,8 @@ static int tear_down(void **state)
 	gate.on = false;
 	nm_topology_free(few);
 	nm_topology_free(many);
-	free(load_daemon.cpu_times);
-	free(load_daemon.busy_share);
+	free(load_daemon.machine.cpu_times);
+	free(load_daemon.machine.busy_share);
 	free(stat_text);
 	stat_text = NULL;
 	return 0;
@@ -87,9 +87,9 @@ static bool grow(unsigned fail_at)
 	bool failed = gate.failed > 0;
 	if (r < 0)
 		return failed;
-	assert_true(load_daemon.nr_cpus >= MANY);
+	assert_true(load_daemon.machine.nr_cpus >= MANY);
 	for (unsigned cpu = FEW; cpu < MANY; cpu++)
-		assert_true(isnan(load_daemon.busy_share[cpu]));
+		assert_true(isnan(load_daemon.machine.busy_share[cpu]));
 	return failed;
 }
 
@@ -115,7 +115,7 @@ static void a_failed_growth_is_reported(void **state)
 static void assert_half_busy(void)
 {
 	for (unsigned cpu = 0; cpu < MANY; cpu++)
-		assert_true(load_daemon.busy_share[cpu] == 0.5);
+		assert_true(load_daemon.machine.busy_share[cpu] == 0.5);
 }
 
 /* A machine of many interrupts: their counts are behind those of the CPUs, on one line. */
@@ -141,7 +141,7 @@ static void an_endless_file_says_nothing(void **state)
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(nm_machine_read_load(&load_daemon), 0);
 	for (unsigned cpu = 0; cpu < MANY; cpu++)
-		assert_true(isnan(load_daemon.busy_share[cpu]));
+		assert_true(isnan(load_daemon.machine.busy_share[cpu]));
 }
 
 int main(void)

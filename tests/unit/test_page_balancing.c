@@ -177,10 +177,10 @@ static void what_is_needed_is_not_turned_off(void **state)
 	assert_int_equal(switches, 0);
 	assert_reported(1, LOG_NOTICE, "stays on");
 	world.daemon.config->sampling.inject = NM_INJECT_SOFT_DIRTY;
-	world.daemon.inject_dead = true; /* this kernel protects nothing */
+	world.daemon.injection.dead = true; /* this kernel protects nothing */
 	live(2);
 	assert_int_equal(world.balancing, 1);
-	world.daemon.inject_dead = false;
+	world.daemon.injection.dead = false;
 	live(2);
 	assert_int_equal(world.balancing, 0);
 	/* And where the better source goes, it comes back. */

@@ -35,7 +35,7 @@ static void begin_auto(void)
 {
 	world.daemon.config->threads.policy = NM_POLICY_AUTO;
 	world.balancing = -1;
-	world.daemon.balancing = -1;
+	world.daemon.machine.balancing = -1;
 	fake_mover.perform = move_of_1000;
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
@@ -125,7 +125,8 @@ static void little_is_asked_of_samples(void **state)
 	live_s(1);
 	assert_true(source->runs_thinned);
 	assert_true(source->faults_thinned);
-	world.balancing = world.daemon.balancing = 1; /* the kernel makes pages fault again */
+	world.balancing = world.daemon.machine.balancing =
+		1; /* the kernel makes pages fault again */
 	live_s(1);
 	assert_true(source->runs_thinned);
 	assert_true(source->faults_thinned);
@@ -796,7 +797,7 @@ static void balancing_of_tiers_brings_no_memory(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
-	world.balancing = world.daemon.balancing = 2;
+	world.balancing = world.daemon.machine.balancing = 2;
 	live_s(5);
 	assert_int_equal(placed_of(1000)->home, 0);
 	assert_int_equal(pages_on(0), 1024);

@@ -239,15 +239,15 @@ static void others_cost_is_not_ours(void **state)
 	(void)state;
 	begin_young_ones();
 	uint64_t own_ns = nm_loop_own_ns(&world.daemon);
-	world.daemon.foreign_ns += own_ns;
+	world.daemon.costs.foreign_ns += own_ns;
 	assert_true(nm_loop_own_ns(&world.daemon) < NM_NSEC_PER_SEC);
-	uint64_t before_ns = world.daemon.foreign_ns;
+	uint64_t before_ns = world.daemon.costs.foreign_ns;
 	for (uint32_t pid = 5000; pid < 5100; pid++) {
 		fake_tell(world.fake, NM_TASK_FORK, pid, pid, 1, 1);
 		fake_tell(world.fake, NM_TASK_EXIT, pid, pid, 1, 1);
 	}
 	nm_drain(&world.daemon);
-	assert_true(world.daemon.foreign_ns > before_ns);
+	assert_true(world.daemon.costs.foreign_ns > before_ns);
 }
 
 /* However much was spent, intervals come again after a while, and what is owed is limited. */

@@ -32,9 +32,9 @@ static int tear_down(void **state)
 
 static int try_open(void)
 {
-	struct nm_daemon daemon = {.runtime_directory = -1};
+	struct nm_daemon daemon = {.runtime.directory = -1};
 	int r = nm_runtime_open(&daemon);
-	assert_true((r == 0) == (daemon.runtime_directory >= 0));
+	assert_true((r == 0) == (daemon.runtime.directory >= 0));
 	nm_runtime_close(&daemon, true);
 	return r;
 }

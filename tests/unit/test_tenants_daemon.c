@@ -82,7 +82,7 @@ static void b_gets_its_home_and_its_affinities_back(void **state)
 	add_a();
 	add_b();
 	world.daemon.config->threads.policy = NM_POLICY_AUTO;
-	world.balancing = world.daemon.balancing = -1;
+	world.balancing = world.daemon.machine.balancing = -1;
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
 	for (unsigned turn = 0; turn < SECONDS / nm_loop_beat_s(&world.daemon); turn++) {
@@ -144,7 +144,7 @@ static size_t remembered_beside(size_t of_a)
 	add_worker(B, 3, 2);
 	fake_move(world.fake, B, "/b.slice/b.service");
 	world.daemon.config->threads.policy = NM_POLICY_AUTO;
-	world.balancing = world.daemon.balancing = -1;
+	world.balancing = world.daemon.machine.balancing = -1;
 	fake_mover.perform = one_run_of_pages;
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;

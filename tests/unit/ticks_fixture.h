@@ -13,10 +13,10 @@ static inline struct nm_daemon *service_open(struct world *world)
 	assert_non_null(service);
 	service->options = world->options;
 	service->next_decision = 1;
-	service->runtime_directory = -1;
+	service->runtime.directory = -1;
 	assert_int_equal(nm_journal_new(&service->journal), 0);
-	assert_int_equal(nm_released_list_new(&service->given_back), 0);
-	assert_int_equal(nm_unresponsive_list_new(&service->unanswered), 0);
+	assert_int_equal(nm_released_list_new(&service->runtime.released), 0);
+	assert_int_equal(nm_unresponsive_list_new(&service->runtime.unanswered), 0);
 	assert_int_equal(nm_config_load(world->config, &errors, &service->config), 0);
 	nm_rng_seed(&service->rng, 1);
 	assert_int_equal(nm_runtime_open(service), 0);
@@ -32,14 +32,14 @@ static inline void service_close(struct nm_daemon *service)
 	if (!service->paused)
 		nm_pipeline_close(service);
 	nm_runtime_close(service, true);
-	nm_released_list_free(service->given_back);
-	nm_unresponsive_list_free(service->unanswered);
+	nm_released_list_free(service->runtime.released);
+	nm_unresponsive_list_free(service->runtime.unanswered);
 	nm_journal_free(service->journal);
 	nm_config_free(service->config);
 	free(service->config_text);
-	free(service->cpu_times);
-	free(service->busy_share);
-	free(service->events);
+	free(service->machine.cpu_times);
+	free(service->machine.busy_share);
+	free(service->drained.events);
 	nm_history_clear(&service->history);
 	free(service);
 }

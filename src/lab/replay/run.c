@@ -74,7 +74,8 @@ static int load_config(const struct nm_replay_request *request,
 static int keep_given_back(struct nm_daemon *daemon, const struct nm_recorded_answer *given_back,
 			   char **ret_text)
 {
-	(void)snprintf(daemon->boot_id, sizeof(daemon->boot_id), "%s", given_back->path);
+	(void)snprintf(daemon->runtime.boot_id, sizeof(daemon->runtime.boot_id), "%s",
+		       given_back->path);
 	if (given_back->result <= 0)
 		return 0;
 	*ret_text = strndup((const char *)given_back->bytes, given_back->length);
@@ -95,13 +96,13 @@ static void daemon_clear(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "");
 	nm_history_clear(&daemon->history);
-	nm_released_list_free(daemon->given_back);
+	nm_released_list_free(daemon->runtime.released);
 	nm_journal_free(daemon->journal);
 	nm_config_free(daemon->config);
 	free(daemon->config_text);
-	free(daemon->cpu_times);
-	free(daemon->busy_share);
-	free(daemon->events);
+	free(daemon->machine.cpu_times);
+	free(daemon->machine.busy_share);
+	free(daemon->drained.events);
 }
 
 /* ---- the calls ---- */
@@ -231,8 +232,8 @@ static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, char *
 	if (r < 0)
 		return r;
 	if (given_back)
-		(void)nm_released_list_take(daemon->given_back, daemon->pipeline.platform,
-					    given_back, daemon->boot_id);
+		(void)nm_released_list_take(daemon->runtime.released, daemon->pipeline.platform,
+					    given_back, daemon->runtime.boot_id);
 	run_calls(daemon, player);
 	player->over = true;
 	nm_pipeline_close(daemon);
@@ -268,11 +269,12 @@ static int replay(const struct nm_replay_request *request, struct nm_player *pla
 			    .topology = {.load = give_topology, .context = player},
 			    .open_platform = give_quiet,
 			    .platform_context = player},
-		.runtime_directory = NM_NOWHERE,
+		.runtime.directory = NM_NOWHERE,
 	};
 	nm_autofree char *given_back = NULL;
 	player->daemon = &daemon;
-	if (nm_journal_new(&daemon.journal) < 0 || nm_released_list_new(&daemon.given_back) < 0)
+	if (nm_journal_new(&daemon.journal) < 0 ||
+	    nm_released_list_new(&daemon.runtime.released) < 0)
 		return fail(request, "out of memory");
 	int status = prepare(request, &daemon, player, &given_back);
 	if (status != EXIT_SUCCESS)
