@@ -63,10 +63,9 @@ bool nm_residency_better(const struct nm_residency *a, const struct nm_residency
 			 uint64_t now_ns, double drift);
 
 /*
- * Adds the counts of one line of numa_maps (numa(7)) to `pages` (nr_nodes values, in pages of
- * page_bytes); its counts are in pages of its kernelpagesize_kB. Returns 0, also for a mapping
- * without pages, or -EBADMSG for a damaged line, with `pages` unchanged. Nodes that are not in the
- * topology are ignored.
+ * Adds the counts of one line of numa_maps to `pages` (nr_nodes values, in pages of page_bytes); its
+ * counts are in pages of its kernelpagesize_kB. Returns 0, also for a mapping without pages, or
+ * -EINVAL for another text. Nodes that are not in the topology are ignored.
  */
 int nm_residency_read_numa_maps_line(const char *line, const struct nm_topology *topology,
 				     double page_bytes, double *pages);

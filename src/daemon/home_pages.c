@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "home_stage.h"
+#include "numa-migrd/mapped.h"
 #include "numa-migrd/residency.h"
 
 #define PAGE_BYTES 4096.0
@@ -51,27 +52,19 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *plac
 
 /* RssAnon does not include huge pages from the pool, which stay where they are while the pools of
  * other nodes are used up. */
-static void read_line(const struct nm_topology *topology, const char *line, double *pages,
-		      struct nm_placed *placed)
-{
-	double before = 0, after = 0;
-	for (unsigned k = 0; k < topology->nr_nodes; k++)
-		before += pages[k];
-	(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
-	for (unsigned k = 0; k < topology->nr_nodes; k++)
-		after += pages[k];
-	if (strstr(line, " huge "))
-		placed->count.huge_bytes += (uint64_t)((after - before) * PAGE_BYTES);
-}
-
 static void read_maps(const struct nm_topology *topology, char *text, double *pages,
 		      struct nm_placed *placed)
 {
+	struct nm_mapped mapped;
 	placed->count.huge_bytes = 0;
-	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
-		if (strstr(line, " anon=")) /* pages that other processes also map existed before,
-					     * and stay */
-			read_line(topology, line, pages, placed);
+	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
+		if (!strstr(line, " anon=")) /* pages that other processes also map existed before,
+					      * and stay */
+			continue;
+		if (nm_mapped_parse_policy(line, &mapped) == 0 && mapped.huge)
+			placed->count.huge_bytes += mapped.resident * mapped.page_bytes;
+		(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
+	}
 }
 
 static void count_nodes(const struct nm_topology *topology, const struct nm_memory_answer *answer,

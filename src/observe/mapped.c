@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/mappings.h"
+#include "numa-migrd/mapped.h"
+#include "numa-migrd/residency.h"
 
 #define KIB 1024U
 #define PAGE_KIB_MOST (1U << 24) /* 16 GiB, the largest page that any machine has */
@@ -108,7 +109,7 @@ static bool begins(const char *word, const char *start)
 	return strncmp(word, start, strlen(start)) == 0;
 }
 
-/* "N3=12": so many pages on that node. */
+/* Parses the number of pages on a node: "N3=12". */
 static bool is_of_node(const char *word, unsigned *ret_node, uint64_t *ret_pages)
 {
 	char *after;
@@ -172,13 +173,38 @@ int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret)
 	return 0;
 }
 
+/* Returns the next word of a node after `word`, or NULL. */
+static const char *next_node(const char *word, unsigned *ret_node, uint64_t *ret_pages)
+{
+	do
+		word = next_word(word);
+	while (word && !is_of_node(word, ret_node, ret_pages));
+	return word;
+}
+
 void nm_mapped_add_nodes(const char *line, uint64_t pages[NM_MAPPINGS_NODES])
 {
 	uint64_t count;
 	unsigned node;
 
-	for (const char *word = next_word(line); word; word = next_word(word))
-		if (is_of_node(word, &node, &count) && node < NM_MAPPINGS_NODES &&
-		    count <= UINT64_MAX - pages[node])
+	while ((line = next_node(line, &node, &count)))
+		if (node < NM_MAPPINGS_NODES && count <= UINT64_MAX - pages[node])
 			pages[node] += count;
+}
+
+int nm_residency_read_numa_maps_line(const char *line, const struct nm_topology *topology,
+				     double page_bytes, double *pages)
+{
+	struct nm_mapped mapped;
+	uint64_t count;
+	unsigned node;
+	int r = nm_mapped_parse_policy(line, &mapped);
+	if (r < 0)
+		return r;
+	while ((line = next_node(line, &node, &count))) {
+		int index = nm_topology_node_index(topology, node);
+		if (index >= 0)
+			pages[index] += (double)count * ((double)mapped.page_bytes / page_bytes);
+	}
+	return 0;
 }
