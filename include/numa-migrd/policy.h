@@ -87,10 +87,7 @@ struct nm_proposals {
 
 /* Returns whether the policy selects threads by their performance, and therefore waits until that
  * can be measured. */
-static inline bool nm_policy_by_performance(enum nm_thread_policy policy)
-{
-	return policy == NM_POLICY_IMAR2 || policy == NM_POLICY_BALANCE;
-}
+bool nm_policy_by_performance(enum nm_thread_policy policy);
 
 /*
  * Returns whether the moves decided on this snapshot are judged by performance (feedback.h). Moves
