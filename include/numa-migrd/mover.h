@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages → other nodes, by a worker thread beside the tick: each call of move_pages(2) drains every
- * CPU and may wait long. Batches go in, receipts come out; nothing here decides. Not pure: with
- * actuate the only stage that writes to the machine.
+ * Moves pages to other nodes in a worker thread beside the tick, because each call of move_pages(2)
+ * drains the per-CPU lists of every CPU and may take long. Batches go in and come out finished;
+ * nothing here decides. Not pure: apart from actuate, the only stage that writes to the machine.
  */
 #ifndef NUMA_MIGRD_MOVER_H
 #define NUMA_MIGRD_MOVER_H
@@ -14,71 +14,76 @@
 #include "numa-migrd/topology.h"
 
 enum nm_page_fate {
-	NM_PAGE_FATE_UNTRIED,	/* the batch ended before: stopped, dropped, process gone */
-	NM_PAGE_FATE_MOVED,	/* it is on `to` now; of small pages asked for as one: some are */
-	NM_PAGE_FATE_ELSEWHERE, /* it was not where it had been seen, or on `to` already: left */
-	NM_PAGE_FATE_REFUSED,	/* by us: policy of the mapping, shared, cpuset, no room */
-	NM_PAGE_FATE_FAILED	/* by the kernel: `error` */
+	NM_PAGE_FATE_UNTRIED, /* the batch ended before: stopped, dropped, or the process is gone */
+	NM_PAGE_FATE_MOVED, /* on `to` now; of base pages requested as one huge page, some are */
+	NM_PAGE_FATE_ELSEWHERE, /* left alone: not where it had been seen, or on `to` already */
+	NM_PAGE_FATE_REFUSED,	/* by our rules: memory policy, sharing, cpuset, no free memory */
+	NM_PAGE_FATE_FAILED	/* by the kernel: see `error` */
 };
 
 /*
- * One page, or one huge page: never a part of one. What is no huge page after all (nobody but the
- * kernel knows) goes as the small pages that it is.
+ * One page or one huge page, never a part of one. Only the kernel knows whether a range is a huge
+ * page; if it is not, its base pages are moved instead.
  */
 struct nm_page_step {
-	uint64_t address; /* its first byte */
-	uint64_t bytes;	  /* 4 KiB, 2 MiB, 1 GiB */
+	uint64_t address; /* of its first byte */
+	uint64_t bytes;	  /* 4 KiB, 2 MiB or 1 GiB */
 	int16_t from, to; /* node indices; from -1: wherever it is */
 	/* Set by the worker: */
 	uint8_t fate;	  /* enum nm_page_fate */
-	bool base_pages;  /* small pages after all: those that moved are in `loose` of the batch */
-	int16_t found_on; /* node index where it was, if loose one of them; -1: not known */
-	int error;	  /* negative errno of FAILED */
+	bool base_pages;  /* it was base pages; those that moved are in `base_pages` of the batch */
+	int16_t found_on; /* index of the node where it was, or where one of its base pages was; -1:
+			     unknown */
+	int error;	  /* negative errno if FAILED */
 };
 
-/* Small pages in a row that were moved: of what had been asked for as a huge page, or of all of a process. */
+/* Adjacent base pages that were moved, from a range requested as a huge page or from a whole
+ * process. */
 struct nm_base_pages {
-	uint64_t address;	/* of the first; of 4 KiB each */
+	uint64_t address;	/* of the first one; each has 4 KiB */
 	uint32_t pages;		/* 1–512 */
-	int16_t was_on, now_on; /* node indices; was_on -1: on none that is known */
+	int16_t was_on, now_on; /* node indices; was_on -1: unknown */
 };
 
-/* What one process's pages are asked to do; the worker's while it is queued. */
+/* The pages of one process that are to be moved. Owned by the mover while it is queued. */
 struct nm_page_batch {
 	uint64_t decision;
 	uint32_t pid;
-	uint64_t start_ticks; /* field 22 of stat: guards against a reused pid */
+	uint64_t start_ticks; /* field 22 of stat: detects a reused pid */
 	struct nm_tenant tenant;
 	bool rollback;
-	/* All of the process's memory that may be moved goes to that node, by longer calls; no steps. */
+	/* All memory of the process that may be moved goes to node `to`, in longer calls; there are
+	 * no steps. */
 	bool bulk;
 	int16_t to;
-	/* Of a bulk batch, instead: these go back, each to the node that it was on. Owned. */
+	/* For a bulk batch, instead: these pages go back to the nodes that they were on. Owned. */
 	struct nm_base_pages *back;
 	size_t nr_back;
 	size_t count;
 	struct nm_page_step *steps; /* owned */
 	/* Set by the worker: */
 	/*
-	 * Of the batch as a whole, which ended there: -ESRCH the process is gone or another;
-	 * -ESTALE its mappings are not known yet, but are being read: try again; -ECANCELED
-	 * dropped; -EPERM we may not; -EFBIG it has too many mappings, or more in
-	 * memory than pages.maps_max_rss_gb; -ENOSPC a bulk batch's node lacks memory and reclaims
-	 * what programs use: later; -EROFS dry run.
+	 * Error of the batch as a whole, which ended there. -ESRCH: the process has exited, or its
+	 * pid was reused; -ESTALE: its mappings are not known yet, but are being read: try again;
+	 * -ECANCELED: dropped; -EPERM: not permitted; -EFBIG: it has too many mappings, or more
+	 * memory than pages.maps_max_rss_gb; -ENOSPC: the node of a bulk batch lacks memory and
+	 * reclaims memory in use: try later; -EROFS: dry run.
 	 */
 	int error;
 	uint64_t moved, bytes, call_ns, calls;
 	/*
-	 * Which small pages of the steps marked `loose`, or of a bulk batch, were moved, and from where, also of
-	 * a batch that ended early; each page once. It may lack some that went along with a huge page which
-	 * the kernel then split, and lacks what the kernel moved all at once (migrate_pages(2)). NULL: none.
-	 * Owned. loose_lost: those lacking for want of memory, or beyond 65,536 runs.
+	 * The base pages that were moved, of the steps marked `base_pages` or of a bulk batch, with
+	 * the node where they were, also if the batch ended early; each page occurs once. Pages
+	 * that moved together with a huge page that the kernel then split may be missing; pages
+	 * that the kernel moved all at once (migrate_pages(2)) are missing. NULL: none. Owned.
+	 * loose_lost: number of pages missing because of a lack of memory, or beyond 65,536 runs.
 	 */
 	struct nm_base_pages *base_pages;
 	size_t nr_base_pages;
 	uint64_t loose_lost;
-	/* The worker's own, of a bulk batch: what lies below has been dealt with; it rests until then; so
-	 * often its mappings could not be read. */
+	/* Used internally by the worker, for a bulk batch: everything below `next` is done; the
+	 * batch rests until again_ns; `refused` is the number of times that its mappings could not
+	 * be read. */
 	uint64_t next, again_ns;
 	unsigned refused;
 	size_t loose_capacity;
@@ -87,87 +92,94 @@ struct nm_page_batch {
 void nm_page_batch_free(struct nm_page_batch *batch);
 NM_DEFINE_CLEANUP(struct nm_page_batch, nm_page_batch_free);
 
-/* Sums since the start, in pages of whatever size but where it says otherwise. */
+/* Totals since the start, in pages of any size unless stated otherwise. */
 struct nm_mover_counts {
 	uint64_t queued, moved, elsewhere, refused, failed;
 	uint64_t busy, gone, denied, no_memory,
 		fault;	   /* of failed: EBUSY, ENOENT, EACCES, ENOMEM, EFAULT */
-	uint64_t backoffs; /* calls over pages.call_limit_ms */
+	uint64_t backoffs; /* calls over pages.call_limit_ms; those of bulk batches, over 1 s */
 	uint64_t splits;   /* thp_migration_split of the machine since the start */
 	uint64_t calls, call_ns, call_longest_ns;
 	uint64_t bytes; /* moved */
 	uint64_t bound, shared, unknown, outside,
-		full;	    /* of refused: policy, sharing, no such mapping, cpuset, no room */
-	uint64_t map_reads; /* of the mappings of a process, whole ones */
-	uint64_t map_ns;    /* spent on them */
-	uint64_t waiting;   /* now: batches queued or under way */
+		full;	    /* of refused: policy, sharing, unknown mapping, cpuset, no memory */
+	uint64_t map_reads; /* complete reads of the mappings of a process */
+	uint64_t map_ns;    /* time spent on them */
+	uint64_t waiting;   /* at present: batches queued or in progress */
 };
 
 struct nm_mover;
 
 /*
- * Starts the worker. The platform's now_ns, open_directory, open_file, read_some, read_file,
- * list_directory, close, pages_where, pages_find, pages_migrate and pages_move are called from it,
- * beside the tick. The mover keeps a reference to the platform, and copies what it needs of the
- * topology and the configuration. -ENOMEM, -EAGAIN. Daemon, start.
+ * Creates a mover, which the caller frees, and starts its worker thread. The thread calls now_ns,
+ * open_directory, read_file, list_directory, close, open_maps, read_maps and the pages_* operations
+ * of the platform, beside the tick. The mover keeps a reference to the platform, and copies what it
+ * needs of the topology and the configuration. Returns 0, -ENOMEM or -EAGAIN. Called by the daemon
+ * at start.
  */
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret);
 /*
- * The same without a thread: what waits is done by nm_mover_work(), for machines whose time is not
- * ours (simulator, replay). -ENOMEM.
+ * Creates a mover without a thread, for machines with simulated time (simulator, replay);
+ * nm_mover_work() does its work. Returns 0 or -ENOMEM.
  */
 int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
 			    const struct nm_config *config, struct nm_mover **ret);
-/* Does what may be done by now, by the platform's clock. Only without a thread. */
+/* Does all work that is due by the platform's clock. Only for a mover without a thread. */
 void nm_mover_work(struct nm_mover *mover);
 /*
- * Stops after the call under way, and drops what is queued. It waits for that call for a second at
- * most. If the call takes longer, the thread frees the mover and its reference to the platform once
- * the call has returned. Daemon, stop and reload.
+ * Stops after the call in progress, and drops the queue. Waits for that call for at most 1 s. If
+ * the call takes longer, the thread frees the mover and its reference to the platform once the call
+ * has returned. Called by the daemon at stop and reload.
  */
 void nm_mover_free(struct nm_mover *mover);
 NM_DEFINE_CLEANUP(struct nm_mover, nm_mover_free);
 
 /*
- * New rules or nodes, from the end of the call under way on; never waits for it. Where the nodes
- * are others now, what waits comes back UNTRIED with -ECANCELED, as does the rest of the batch
- * under way: their node indices mean the old ones. Daemon, reload.
+ * Sets new rules or nodes, which apply from the end of the call in progress; never waits for it. If
+ * the nodes have changed, or moves are barred, the queued batches come back UNTRIED with
+ * -ECANCELED, as does the rest of the batch in progress, because their node indices refer to the
+ * old nodes. Called by the daemon at reload.
  */
 void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
 			const struct nm_config *config);
 
-/* No pages move on this machine: it has isolated or nohz_full CPUs, which every call would
- * disturb, and pages.isolated_cpus does not allow it. Daemon, start and reload: to be told. */
+/* Returns whether no pages move on this machine, because it has isolated or nohz_full CPUs, which
+ * every call would disturb, and pages.isolated_cpus does not allow this. Called by the daemon at
+ * start and reload, to log it. */
 bool nm_mover_is_barred(struct nm_mover *mover);
 
 /*
- * Takes the batch over (allocated, as are its steps). -EAGAIN: NM_SHARE_BATCHES has no room for its
- * tenant (a rollback may use all of it); -EPERM: nm_mover_is_barred(). Then the caller keeps it. Tick, never waits for a call.
+ * Takes over the batch (allocated, as are its steps). Returns 0; -EAGAIN if NM_SHARE_BATCHES has no
+ * space for its tenant (a rollback may use all of it); or -EPERM if nm_mover_is_barred(). On an
+ * error the caller keeps the batch. Called by the tick; never waits for a call.
  */
 int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch);
 
-/* A finished batch, the caller's from now on; NULL: none. Tick, never waits for a call. */
+/* Returns a finished batch, which the caller frees, or NULL. Called by the tick; never waits for a
+ * call. */
 struct nm_page_batch *nm_mover_collect(struct nm_mover *mover);
 
 /*
- * Drops what waits for a process (exit, exec, release), and what is known of its mappings; it comes
- * back as finished, -ECANCELED, UNTRIED from where it was. Tick, never waits for a call.
+ * Drops the batches of a process (on exit, exec or release), and the data on its mappings. The
+ * batches come back as finished, with -ECANCELED, and UNTRIED from where they were. Called by the
+ * tick; never waits for a call.
  */
 void nm_mover_drop(struct nm_mover *mover, uint32_t pid);
 
 /*
- * How many more pages, and bytes of them, may be submitted in this interval under
- * pages.max_pages_per_interval and pages.max_mb_per_s, beyond what waits: a huge page is one page.
- * More may be submitted, and then waits for its time. Tick.
+ * Return the number of further pages, and of bytes, that may be submitted in this interval under
+ * pages.max_pages_per_interval and pages.max_mb_per_s, besides those that are queued; a huge page
+ * counts as one page. More may be submitted, and is delayed. Called by the tick.
  */
 size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns);
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
 
 /*
- * The process's mappings whose pages may be moved, for nm_regions_set_ranges(); the caller frees
- * the array. -EAGAIN: not known; they are being read from now on, or wait for those of others to be
- * asked for: ask again. -ENOMEM; -ESRCH, -EPERM, -EFBIG as for a batch. Tick.
+ * Returns the mappings of the process whose pages may be moved, for nm_regions_set_ranges(); the
+ * caller frees the array. -EAGAIN: not known; they are being read from now on, or wait until the
+ * mappings of other processes have been delivered: call again. -ENOMEM; -ESRCH, -EPERM, -EFBIG as
+ * for a batch. Called by the tick.
  */
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 		    struct nm_range **ret, size_t *ret_count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* One batch, call by call: what must be known of the process, which pages go, what became of them.
- */
+/* Processes one batch, call by call: reads what it needs to know of the process, selects the pages
+ * to move, and records the results. */
 #include <string.h>
 
 #include "bulk.h"
@@ -8,7 +8,7 @@
 #include "loose.h"
 #include "numa-migrd/proc.h"
 
-#define CHECK_NS NM_NSEC_PER_SEC /* calls name the process: this finds another thread in time */
+#define CHECK_NS NM_NSEC_PER_SEC /* how often the thread named by calls is checked */
 
 static enum nm_pace_class class_of(const struct nm_page_step *step)
 {
@@ -17,7 +17,7 @@ static enum nm_pace_class class_of(const struct nm_page_step *step)
 
 /* ---- the process ---- */
 
-/* Kernels without cpusets have no such line, and then nothing is forbidden. */
+/* Kernels without cpusets have no such line, and all nodes are allowed. */
 static int parse_mems(const char *status, hwloc_bitmap_t ret)
 {
 	static const char name[] = "\nMems_allowed_list:";
@@ -49,7 +49,8 @@ static int read_mems(struct nm_mover *mover, int directory)
 	return r;
 }
 
-/* Its cpuset is read once for a batch; that the number still means it, each call makes sure. */
+/* The cpuset is read once for a batch. Each call verifies that the number still belongs to the
+ * process. */
 static int check_process(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
@@ -67,7 +68,7 @@ static int check_process(struct nm_mover *mover)
 	return r;
 }
 
-/* A first look may be all that it takes; else it is gone on with in later turns. */
+/* The first turn of reading may be sufficient; otherwise later turns continue it. */
 static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 {
 	const struct nm_platform_ops *ops = mover->platform->ops;
@@ -82,7 +83,8 @@ static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 	return r == -EAGAIN ? -ESTALE : r;
 }
 
-/* 0: they are known; -EAGAIN: they may be read now; else why the batch ends. Under the lock. */
+/* Returns 0 if the mappings are known, -EAGAIN if they may be read now, or the negative errno that
+ * ends the batch. Under the lock. */
 static int look_up(struct nm_mover *mover, uint64_t now)
 {
 	const struct nm_page_batch *batch = mover->work.batch;
@@ -110,7 +112,7 @@ static int check_mappings(struct nm_mover *mover)
 	return r == -EAGAIN ? read_mappings(mover, mover->work.known) : r;
 }
 
-/* ---- small and whole pages ---- */
+/* ---- base pages and huge pages ---- */
 
 static void collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
 		    uint64_t bytes)
@@ -137,7 +139,7 @@ static void collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsi
 	}
 }
 
-/* Settles what is not to be moved; true: it is. */
+/* Returns whether the page is to be moved. If not, sets the fate of its step. */
 static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit, struct nm_mover_counts *counts)
 {
 	struct nm_page_step *step = &mover->work.batch->steps[unit->step];
@@ -154,8 +156,8 @@ static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit, struct nm_mov
 	return false;
 }
 
-/* Whether something is a transparent huge page only the kernel knows: its ends are on one node, and
- * go together. What is not is taken apart. */
+/* Only the kernel knows whether a range is a transparent huge page. If it is one, its first and
+ * last base page are on one node and move together. Any other range is handled as base pages. */
 static int find_places(struct nm_mover *mover, struct nm_mover_counts *counts, bool huge)
 {
 	struct nm_call *call = &mover->call;

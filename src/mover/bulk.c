@@ -4,19 +4,22 @@
 #include "call.h"
 
 _Static_assert(NM_MAPPINGS_NODES <= NM_WORKER_NODES_MOST, "a bit for each");
-#define WHOLE_BYTES ((uint64_t)32 << 20) /* a worker's deadline is seconds away, also on a slow machine */
+#define WHOLE_BYTES ((uint64_t)32 << 20) /* moved in time by any machine */
 #define RUN_PAGES 512U
-#define RUNS_MOST 65536U /* 1.5 MiB: so much is remembered of where a process's pages were */
-#define SPARSE_PAGES 16384U /* a mapping of more */
+#define RUNS_MOST 65536U    /* 1 MiB; limit on the recorded locations of the pages of a process */
+#define SPARSE_PAGES 16384U /* applies to mappings with more pages */
 /* A mapping with less than 1/64 of its pages in memory is not searched: it may have 64 TiB. */
 #define SPARSE 64
-#define FEW 32 /* the kernel walks through all page tables for each node: not for less than one page of so many */
+/* The kernel walks all page tables for each node. Nodes with less than 1/32 of the pages are
+ * skipped. */
+#define FEW 32
 
 /* ---- all at once ---- */
 
 static bool is_to_stay(const struct nm_mover_rules *rules, const struct nm_mapped *mapped)
 {
-	if (mapped->policy == NM_MEMORY_UNKNOWN) /* of the kernel's own page numa_maps tells nothing */
+	/* numa_maps does not describe the kernel's own page (vsyscall). */
+	if (mapped->policy == NM_MEMORY_UNKNOWN)
 		return mapped->start <= INT64_MAX;
 	if (mapped->resident == 0)
 		return false;
@@ -31,7 +34,8 @@ static bool is_there(const struct nm_mover *mover, unsigned node)
 	return index == to || (index >= 0 && mover->rules.stand_ins[index] == to);
 }
 
-/* How many pages are to come, and the nodes that they are on: not those that have few of them. */
+/* Returns the number of pages to move and the nodes that they are on, except nodes that have few of
+ * them. */
 static uint64_t count_elsewhere(const struct nm_mover *mover, uint64_t *ret_nodes)
 {
 	const uint64_t *on_nodes = nm_mappings_nodes(mover->work.known->ready);
@@ -50,8 +54,9 @@ static uint64_t count_elsewhere(const struct nm_mover *mover, uint64_t *ret_node
 }
 
 /*
- * Where nothing of a small process is to stay, the kernel finds its pages in its page tables, however far
- * apart they are. 0: it did; 1: they are to be searched for; or -errno.
+ * If no page of a small process has to stay, the kernel finds its pages in the page tables, however
+ * sparse they are. Returns 0 if it has moved them, 1 if they have to be searched for, or a negative
+ * errno.
  */
 static int move_at_once(struct nm_mover *mover, struct nm_mover_counts *counts)
 {
@@ -81,14 +86,14 @@ static int move_at_once(struct nm_mover *mover, struct nm_mover_counts *counts)
 	return 0;
 }
 
-/* ---- what is looked at ---- */
+/* ---- selecting mappings ---- */
 
 static uint64_t page_bytes(const struct nm_mapped *mapped)
 {
 	return mapped->huge ? mapped->page_bytes : NM_SMALL_PAGE;
 }
 
-/* Then a search costs more than all that it may find is worth. */
+/* Returns whether a search would cost more than moving the pages could gain. */
 static bool is_sparse(const struct nm_mapped *mapped)
 {
 	uint64_t pages = (mapped->end - mapped->start) / page_bytes(mapped);
@@ -108,7 +113,7 @@ static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_map
 	       mapped->end % bytes == 0 && !is_sparse(mapped);
 }
 
-/* Once for a batch: what stays where it is, whatever is found of it. */
+/* Counts, once for a batch, the pages of mappings that are not searched. */
 static void count_those_left(struct nm_mover *mover, struct nm_mover_counts *counts)
 {
 	const struct nm_mapped *items;
@@ -125,7 +130,7 @@ static void count_those_left(struct nm_mover *mover, struct nm_mover_counts *cou
 	}
 }
 
-/* From batch->next on. */
+/* Selects ranges from batch->next on. */
 static unsigned choose_ranges(const struct nm_mover *mover, struct nm_mover_counts *counts,
 			      struct nm_worker_range *ranges)
 {
@@ -145,7 +150,7 @@ static unsigned choose_ranges(const struct nm_mover *mover, struct nm_mover_coun
 	return count;
 }
 
-/* Into work.found, where nothing is left of what was found before. */
+/* Fills work.found, after all pages found before are done. */
 static int find(struct nm_mover *mover, struct nm_mover_counts *counts)
 {
 	struct nm_worker_range ranges[NM_WORKER_RANGES_MOST];
@@ -157,9 +162,9 @@ static int find(struct nm_mover *mover, struct nm_mover_counts *counts)
 	return count ? nm_call_find(mover, count, ranges) : 0;
 }
 
-/* ---- what goes ---- */
+/* ---- moving ---- */
 
-/* Settles what is not to be moved; true: it is. */
+/* Returns whether the page is to be moved. If not, counts the reason. */
 static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit,
 		     struct nm_mover_counts *counts)
 {
@@ -174,7 +179,8 @@ static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit,
 	return false;
 }
 
-/* Of those found, up to so many pages and bytes (beyond: one page alone). Returns the bytes. */
+/* Selects up to `pages` of the pages found, with up to `bytes` bytes, or one larger page. Returns
+ * the bytes. */
 static uint64_t collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
 			uint64_t bytes)
 {
@@ -188,7 +194,7 @@ static uint64_t collect(struct nm_mover *mover, struct nm_mover_counts *counts, 
 		const struct nm_mapped *mapped =
 			nm_mappings_find(work->known->ready, address, NM_SMALL_PAGE);
 		if (!mapped || !is_to_be_looked_at(mover, mapped, counts))
-			continue; /* another mapping by now */
+			continue; /* the mapping has changed */
 		if (taken > 0 && taken + page_bytes(mapped) > bytes)
 			break;
 		const struct nm_unit unit = {.address = address,
@@ -262,7 +268,7 @@ static int move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned
 	return r;
 }
 
-/* ---- back to where they were ---- */
+/* ---- rolling back ---- */
 
 static bool is_allowed(const struct nm_mover *mover, int to)
 {
@@ -287,7 +293,7 @@ static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, ui
 						      .state = NM_UNIT_UNTOLD};
 }
 
-/* batch->next counts the pages that have been dealt with. */
+/* batch->next is the number of pages that are done. */
 static void collect_back(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
 {
 	struct nm_page_batch *batch = mover->work.batch;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A batch of all of a process's memory. */
+/* A batch that moves all memory of a process. */
 #ifndef NM_MOVER_BULK_H
 #define NM_MOVER_BULK_H
 
 #include "mover_internal.h"
 
-#define NM_BULK_END UINT64_MAX /* batch->next: all has been looked at */
+#define NM_BULK_END UINT64_MAX /* batch->next: everything is done */
 
 /*
- * Finds the next pages that are in memory, where none is left of those found before, and moves up to
- * so many of them, and bytes (beyond: one page alone). A huge page goes with the first of its small pages
- * that does. -errno ends the batch; -EPERM: its cpuset does not allow the node.
+ * Finds the next pages that are in memory, if all pages found before are done, and moves up to
+ * `pages` of them with up to `bytes` bytes, or one larger page. A huge page moves with the first of
+ * its base pages that does. Returns 0 or a negative errno, which ends the batch; -EPERM: the cpuset
+ * of the process does not allow the node; -ENOSPC: the node reclaims memory.
  */
 int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
 		 uint64_t bytes);

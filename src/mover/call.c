@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel tells a page's status only where it does not have to give up: around one that it could
- * not migrate, others may have moved without a word, and those behind may not have been tried. So
- * what is untold is asked for, and tried once more in the opposite order.
+ * The kernel reports the status of a page only if it does not give up: near a page that it could
+ * not migrate, others may have moved without a status, and later ones may not have been tried.
+ * Therefore pages without a status are queried, and tried once more in the opposite order.
  */
 #include "call.h"
 
@@ -13,14 +13,15 @@ static bool is_off_target(const struct nm_unit *unit)
 	return unit->state != unit->to;
 }
 
-/* It may be otherwise at the next try: in use just now, or never reached. */
+/* Returns whether another try may succeed: the page was in use, or was never reached. */
 static bool is_worth_a_try(const struct nm_unit *unit)
 {
 	return unit->state >= 0 || unit->state == NM_UNIT_UNTOLD || unit->state == -EBUSY ||
 	       unit->state == -EAGAIN;
 }
 
-/* Brings those of the first `count` units that are meant to the front; returns how many. */
+/* Moves those of the first `count` units for which is_meant() is true to the front; returns their
+ * number. */
 static unsigned bring_forward(struct nm_unit *units, unsigned count, unit_fn is_meant)
 {
 	unsigned front = 0;
@@ -44,7 +45,7 @@ static void reverse(struct nm_unit *units, unsigned count)
 	}
 }
 
-/* Whether a call may begin: none does once the mover is to end. */
+/* Returns whether a call may begin: none does once the mover is stopping. */
 static bool may_call(struct nm_mover *mover)
 {
 	pthread_mutex_lock(&mover->lock);
@@ -126,7 +127,7 @@ static void prepare(struct nm_call *call, unsigned count)
 	}
 }
 
-/* True: it took so long that no other should follow now. */
+/* Returns true if the call was slow, and no other one should follow now. */
 static bool learn(struct nm_mover *mover, enum nm_pace_class class, unsigned count, uint64_t taken,
 		  struct nm_mover_counts *counts)
 {
@@ -141,7 +142,7 @@ static bool learn(struct nm_mover *mover, enum nm_pace_class class, unsigned cou
 	return slow;
 }
 
-/* One call, timed and counted. */
+/* Makes one call, which is timed and counted. */
 static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned count,
 		     struct nm_mover_counts *counts, bool *ret_slow)
 {
@@ -160,14 +161,14 @@ static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned 
 	return r;
 }
 
-/* These are about the pages or the node; all else is about the process or us. */
+/* These errors concern the pages or the node; all others concern the process or our permissions. */
 static bool is_about_pages(int error)
 {
 	return error == -ENOMEM || error == -EACCES || error == -ENODEV || error == -EBUSY ||
 	       error == -EAGAIN || error == -EINTR;
 }
 
-/* What the kernel did not tell of the first `count` units, it is asked. */
+/* Queries those of the first `count` units whose status the kernel did not report. */
 static void learn_unreported(struct nm_mover *mover, unsigned count, int r)
 {
 	struct nm_call *call = &mover->call;

@@ -24,22 +24,23 @@ void nm_known_clear(struct nm_known *known)
 		empty_entry(&known->entries[i]);
 }
 
-/* ---- who gives way ---- */
+/* ---- replacing entries ---- */
 
-/* What took long to read is not read again sooner because others came in between. */
+/* Returns whether the entry took long to read, and is not due yet. Such an entry is not replaced,
+ * so that it is not read again early. */
 static bool is_dear(const struct nm_known_entry *entry, uint64_t now_ns)
 {
 	return now_ns < entry->again_ns && entry->again_ns - entry->ready_ns > NM_KNOWN_AGE_NS;
 }
 
-/* Nobody came back for it, or ever will. */
+/* Returns whether the entry was dropped, or has expired without another request. */
 static bool is_forgotten(const struct nm_known_entry *entry, uint64_t now_ns)
 {
 	return entry->dropped || (entry->again_ns != 0 && !entry->reading && !entry->asked &&
 				  now_ns >= entry->again_ns && !nm_known_holds(entry, now_ns));
 }
 
-/* Its requester has received it, or cancelled. */
+/* Returns whether the mappings have been delivered or are no longer needed. */
 static bool may_go(const struct nm_known_entry *entry, uint64_t now_ns)
 {
 	if (is_forgotten(entry, now_ns))
@@ -84,7 +85,7 @@ bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_
 	return true;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static struct nm_known_entry *find(struct nm_known *known, uint32_t pid)
 {
@@ -94,7 +95,7 @@ static struct nm_known_entry *find(struct nm_known *known, uint32_t pid)
 	return NULL;
 }
 
-/* Free already, or by giving way. */
+/* Returns an unused entry, or one whose contents were discarded. */
 static struct nm_known_entry *make_place(struct nm_known *known, uint64_t now_ns,
 					 const struct nm_known_entry *keep)
 {
@@ -115,7 +116,7 @@ struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64
 
 	if (entry && (entry->start_ticks != start_ticks || entry->dropped)) {
 		if (entry == keep)
-			return NULL; /* the worker is about to throw it away */
+			return NULL; /* the worker is about to discard it */
 		empty_entry(entry);
 	} else if (!entry) {
 		entry = make_place(known, now_ns, keep);
@@ -201,7 +202,7 @@ struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 
 struct search {
 	struct nm_platform *platform;
-	int process, thread; /* directories */
+	int process, thread; /* descriptors of directories */
 	uint32_t tid;
 	uint64_t start_ticks;
 };
@@ -211,7 +212,7 @@ static bool has_exited(const struct nm_proc_stat *stat)
 	return stat->state == 'Z' || stat->state == 'X';
 }
 
-/* Ends the search when the thread lives. */
+/* Ends the search if the thread has not exited. */
 static int try_thread(void *context, const char *name)
 {
 	struct search *search = context;
@@ -234,7 +235,7 @@ static int try_thread(void *context, const char *name)
 	return -ECANCELED;
 }
 
-/* Of a process whose first thread has exited, in place of its directory. */
+/* Opens another thread of a process whose first thread has exited, and closes `directory`. */
 static int open_survivor(struct nm_platform *platform, int directory, uint32_t *ret_tid,
 			 uint64_t *ret_ticks)
 {
@@ -281,7 +282,7 @@ static int check_size(struct nm_platform *platform, int directory, uint64_t most
 	return r == 0 && status.rss_bytes > most_bytes ? -EFBIG : r;
 }
 
-/* It may grow from one turn to the next. */
+/* The size is checked in each turn, because the process may grow. */
 int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 		  const struct nm_known_limits *limits)
 {

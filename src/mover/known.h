@@ -1,47 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mappings of some processes, read in turns. Entries are made and dropped under the mover's
- * lock; what is in one is the worker's, but for `ready`, which it changes under the lock.
+ * The mappings of some processes, read in turns. Entries are created and dropped under the mover's
+ * lock; the contents of an entry belong to the worker, except `ready`, which it changes under the
+ * lock.
  */
 #ifndef NM_MOVER_KNOWN_H
 #define NM_MOVER_KNOWN_H
 
 #include "numa-migrd/mappings.h"
 
-/* More processes, or more memory for what was read of them, are not known at a time: who comes in
- * excess waits until others have asked for what was read for them. */
+/* Limits on the number of processes, and on the memory for their mappings. Another process waits
+ * until the mappings read for others have been delivered. */
 #define NM_KNOWN_MOST 512U
 #define NM_KNOWN_BYTES_MOST ((size_t)64 << 20)
-/* What was read is read again, when asked for, after so long, and a hundred times as long as that
- * took: it holds for twice that time, but not for longer than so long. Then nothing is known until
- * the time has come to read it again. */
+/* Mappings are read again, on request, after NM_KNOWN_AGE_NS, or after 100 times the time that
+ * reading took, if that is longer. They are valid for twice that time, but for at most
+ * NM_KNOWN_HOLDS_NS. After that, nothing is known of the process until it is time to read its
+ * mappings again. */
 #define NM_KNOWN_AGE_NS (5 * NM_NSEC_PER_SEC)
 #define NM_KNOWN_HOLDS_NS (30 * NM_NSEC_PER_SEC)
-/* After so long where somebody asked for a mapping that was not in it. */
+/* Used instead of NM_KNOWN_AGE_NS if a mapping was requested that was missing. */
 #define NM_KNOWN_SOON_NS NM_NSEC_PER_SEC
-/* From one turn of reading to the next, of what the one took. */
+/* Pause between two turns of reading, as a multiple of the time that the first one took. */
 #define NM_KNOWN_TURN_SHARE 3U
-/* And where the kernel, or no worker, was to be had for it just then. */
+/* The pause if the kernel or a worker was not available for reading. */
 #define NM_KNOWN_REFUSED_NS (100 * NM_NSEC_PER_MSEC)
 
 struct nm_known_entry {
-	uint32_t pid; /* 0: free */
+	uint32_t pid; /* 0: unused */
 	uint64_t start_ticks;
 	bool dropped;
-	bool asked, had; /* since it was read: somebody wanted it; got it */
+	bool asked, had; /* since it was read: requested; delivered */
 	uint64_t asked_ns;
-	uint64_t wanted_ns; /* since when it waits to be read for the first time */
+	uint64_t wanted_ns; /* start of waiting to be read for the first time */
 	struct nm_mappings *ready, *reading;
-	uint64_t ready_ns; /* when it was whole */
-	uint64_t again_ns; /* when it is to be read again; 0: it never was read */
-	int error;	   /* of the last reading; it is not tried again before again_ns */
-	uint64_t held_ns;  /* how long the kernel was at it in the last turn */
+	uint64_t ready_ns; /* when the last reading ended */
+	uint64_t again_ns; /* when it is to be read again; 0: never read */
+	int error;	   /* of the last reading, which is not repeated before again_ns */
+	uint64_t held_ns;  /* time that the kernel took in the last turn */
 };
 
 struct nm_known {
 	struct nm_known_entry entries[NM_KNOWN_MOST];
 	size_t bytes_most;
-	uint64_t turn_ns; /* when the next turn may be */
+	uint64_t turn_ns; /* earliest time of the next turn */
 	uint64_t reads, read_ns;
 };
 
@@ -49,59 +51,63 @@ void nm_known_init(struct nm_known *known);
 void nm_known_clear(struct nm_known *known);
 
 /*
- * The process's entry, made where there is none. For it another gives way that somebody has asked
- * for since it was read, or that may be gone by: of these the one asked for longest ago, and never
- * `keep` (the one that the worker has in hand; may be NULL). NULL: there is none. Under the lock.
+ * Returns the entry of the process, which is created if necessary. If no entry is unused, the
+ * process replaces one that has been delivered since it was read, or that has expired: of these,
+ * the one requested longest ago, and never `keep` (the one that the worker uses; may be NULL).
+ * Returns NULL if there is none. Under the lock.
  */
 struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64_t start_ticks,
 				    uint64_t now_ns, const struct nm_known_entry *keep);
 
-/* Under the lock: the next turn throws away what is known of it. */
+/* Marks the entry as dropped; the next turn discards its contents. Under the lock. */
 void nm_known_drop(struct nm_known *known, uint32_t pid);
 
-/* What was read is still to be gone by. */
+/* Returns whether the mappings are still valid. */
 bool nm_known_holds(const struct nm_known_entry *entry, uint64_t now_ns);
 
-/* It was read, and it is too early to do that again. */
+/* Returns whether the process was read, and it is too early to read it again. */
 bool nm_known_rests(const struct nm_known_entry *entry, uint64_t now_ns);
 
-/* It lacks a mapping that somebody asked for. Under the lock. */
+/* Notes that a requested mapping is missing from the entry. Under the lock. */
 void nm_known_lacks(struct nm_known_entry *entry);
 
 /*
- * One that is to be read, or NULL: first one that is begun, then what has waited longest. Forgets
- * what is gone by and was not asked for. Under the lock.
+ * Returns an entry that is to be read, or NULL: the one whose reading has begun, or else the one
+ * that has waited longest. Clears the entries that have expired without another request. Under the
+ * lock.
  */
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns);
 
-/* Memory that takes. Under the lock. */
+/* Returns the memory in use. Under the lock. */
 size_t nm_known_bytes(const struct nm_known *known);
 
-/* Makes room in memory; false: there is none for another reading. Under the lock. */
+/* Frees memory for another reading; returns false if this is not possible. Under the lock. */
 bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *keep);
 
 struct nm_known_limits {
-	uint64_t budget_ns; /* of one turn */
-	uint64_t rss_bytes; /* a process with more in memory is not read; 0: no limit */
+	uint64_t budget_ns; /* for one turn */
+	uint64_t rss_bytes; /* a process with more memory is not read; 0: no limit */
 };
 
 /*
- * The worker, without the lock: reads on for a budget. 0: whole, to be published by
- * nm_known_publish(); -EAGAIN: go on later; else the reading failed, -ESRCH where the process is
- * another, -EFBIG where it is too large.
+ * Continues a reading for one budget; called by the worker, without the lock. Returns 0 if it is
+ * complete, to be published by nm_known_publish(); -EAGAIN if it has to continue later; or a
+ * negative errno: -ESRCH if the process has exited or its number was reused, -EFBIG if it is too
+ * large.
  */
 int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 		  const struct nm_known_limits *limits);
 
-/* Under the lock, with the result of nm_known_read(). */
+/* Publishes the result of nm_known_read(). Under the lock. */
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
 		      uint64_t now_ns);
 
 /*
- * Opens /proc/PID of this very process: a descriptor to be closed, or -ESRCH. Where the first
- * thread has exited before the others, it is /proc/PID/task/TID of one of these: a thread that has
- * exited has no memory any more that could be seen or moved by its number. Which thread it is, and
- * that one's own start.
+ * Opens /proc/PID of the process with this start time. Returns a descriptor, which the caller
+ * closes, -ESRCH, or another negative errno. If the first thread has exited before the others, it
+ * opens /proc/PID/task/TID of another thread, because the memory of the process is not accessible
+ * by the number of an exited thread. Stores the number of the thread, and the thread's own start
+ * time.
  */
 int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
 		  uint32_t *ret_tid, uint64_t *ret_ticks);

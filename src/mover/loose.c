@@ -5,9 +5,9 @@
 
 #define PAGES NM_ARRAY_SIZE(((struct nm_work *)0)->loose_was)
 
-/* ---- where they were ---- */
+/* ---- previous nodes ---- */
 
-/* For the step that is last now: nothing is known to have moved but its first page. */
+/* Begins with the step that is the last one now. At most its first base page has moved. */
 static void begin(struct nm_work *work)
 {
 	work->loose_offset = 0;
@@ -48,7 +48,7 @@ static void write_down(struct nm_work *work, const struct nm_page_step *step)
 	}
 }
 
-/* The last step is done, or never will be. */
+/* Removes the last step, which is complete, or will never be. */
 static void take_off(struct nm_work *work)
 {
 	write_down(work, &work->batch->steps[work->base_pages[work->loose_count - 1]]);
@@ -86,7 +86,7 @@ static void collect(struct nm_mover *mover, const struct nm_page_step *step, siz
 					 .state = NM_UNIT_UNTOLD};
 }
 
-/* Leaves the pages that are to go; others of the range are not counted. */
+/* Keeps the pages that are to be moved; the others are not counted. */
 static int find(struct nm_mover *mover, struct nm_page_step *step)
 {
 	struct nm_call *call = &mover->call;

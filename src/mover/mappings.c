@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reading /proc/PID/maps and then numa_maps under a time budget, and looking things up in them. */
+/* Reads /proc/PID/maps and then numa_maps within a time budget, and looks up mappings. */
 #include "numa-migrd/mappings.h"
 
 #include <string.h>
@@ -17,11 +17,11 @@ struct nm_mappings {
 	uint64_t cost_ns;
 	struct nm_mapped *items;
 	size_t count, capacity;
-	uint64_t on_nodes[NM_MAPPINGS_NODES]; /* pages of those that nobody shares */
+	uint64_t on_nodes[NM_MAPPINGS_NODES]; /* pages of the mappings that are not shared */
 	bool grown;
-	size_t next; /* the first that a line of numa_maps may still be about */
+	size_t next; /* the first extent that further lines of numa_maps may describe */
 	size_t used;
-	bool overlong; /* of the line being put together, the end is lost */
+	bool overlong; /* the end of the current line is lost */
 	char line[LINE_BYTES];
 };
 
@@ -55,7 +55,9 @@ void nm_mappings_free(struct nm_mappings *mappings)
 
 /* ---- lines ---- */
 
-/* They ascend; one that does not is from a process that changes while we look, and is left out. */
+/*
+ * Extents are ascending. One that is not results from a change during the reading, and is skipped.
+ */
 static int add_extent(struct nm_mappings *mappings)
 {
 	struct nm_mapped mapped;
@@ -74,8 +76,8 @@ static int add_extent(struct nm_mappings *mappings)
 	return 0;
 }
 
-/* One that begins within an extent was cut from it since maps was read: of whether the rest of it
- * is still as its head nothing is told, so it is as if it were not there. */
+/* A line that begins within an extent shows that the extent was split after maps was read. It is
+ * unknown whether the rest of the extent is still like its beginning, so the extent ends there. */
 static void cut(struct nm_mappings *mappings, uint64_t start)
 {
 	struct nm_mapped *before = mappings->next ? &mappings->items[mappings->next - 1] : NULL;
@@ -84,7 +86,7 @@ static void cut(struct nm_mappings *mappings, uint64_t start)
 		before->end = start;
 }
 
-/* What began elsewhere when maps was read is not known to be the same mapping. */
+/* A mapping that began at another address when maps was read may not be the same one. */
 static struct nm_mapped *extent_at(struct nm_mappings *mappings, uint64_t start)
 {
 	while (mappings->next < mappings->count && mappings->items[mappings->next].start < start)
@@ -132,7 +134,7 @@ static int end_line(struct nm_mappings *mappings)
 	return r;
 }
 
-/* Part of a line. */
+/* Adds a part of a line. */
 static void add_text(struct nm_mappings *mappings, const char *text, size_t length)
 {
 	size_t room = LINE_BYTES - 1 - mappings->used;
@@ -161,7 +163,7 @@ static int take_piece(struct nm_mappings *mappings, const char *piece, size_t le
 
 /* ---- reading ---- */
 
-/* It is kept for a while. */
+/* Releases unused memory, because the extents are kept for a while. */
 static void shrink(struct nm_mappings *mappings)
 {
 	void *items = reallocarray(mappings->items, mappings->count, sizeof(*mappings->items));
@@ -172,7 +174,7 @@ static void shrink(struct nm_mappings *mappings)
 	mappings->capacity = mappings->count;
 }
 
-/* A file without its last newline was cut short: what it began to say does not count. */
+/* A file without its last newline was truncated; its incomplete last line does not count. */
 static void end_file(struct nm_mappings *mappings)
 {
 	close_file(mappings);
@@ -240,7 +242,7 @@ size_t nm_mappings_bytes(const struct nm_mappings *mappings)
 	return sizeof(*mappings) + mappings->capacity * sizeof(*mappings->items);
 }
 
-/* ---- looking things up ---- */
+/* ---- lookup ---- */
 
 size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mapped **ret)
 {

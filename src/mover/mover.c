@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the loop asks of the worker: each call holds the lock for moments only. */
+/* The functions that the main loop calls; each of them holds the lock only briefly. */
 #include "numa-migrd/mover.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include "mover_internal.h"
 #include "split.h"
 
-#define STOP_S 1 /* that a call under way is waited for */
+#define STOP_S 1 /* maximum wait for a call in progress */
 
 void nm_page_batch_free(struct nm_page_batch *batch)
 {
@@ -21,9 +21,9 @@ void nm_page_batch_free(struct nm_page_batch *batch)
 	free(batch);
 }
 
-/* ---- life ---- */
+/* ---- construction ---- */
 
-/* Signals are the loop's. */
+/* The thread blocks all signals, because the main loop handles them. */
 static int start_thread(struct nm_mover *mover)
 {
 	sigset_t all, before;
@@ -67,7 +67,7 @@ void nm_mover_destroy(struct nm_mover *mover)
 	nm_platform_unref(platform);
 }
 
-/* Nobody is kept waiting by a call. */
+/* Makes the calls of the mover end at once, or permits them again. */
 static void stop_calls(struct nm_platform *platform, bool stop)
 {
 	if (platform->ops->pages_stop)
@@ -125,7 +125,7 @@ void nm_mover_work(struct nm_mover *mover)
 	pthread_mutex_unlock(&mover->lock);
 }
 
-/* False: it is in a call that does not return. Under the lock. */
+/* Returns false if the thread is in a call that does not return. Under the lock. */
 static bool await_end(struct nm_mover *mover)
 {
 	struct timespec until;
@@ -190,7 +190,7 @@ static void count_batches(struct nm_page_batch *const *batches, size_t count,
 		nm_usage_add(usage, tenant, &batches[i]->tenant, 1);
 }
 
-/* Waiting, under way, and not collected. */
+/* Counts the batches that are queued, in progress, or not collected. */
 static bool has_room(const struct nm_mover *mover, const struct nm_page_batch *batch)
 {
 	struct nm_usage usage = {0};
@@ -227,14 +227,14 @@ void nm_mover_adopt(struct nm_mover *mover)
 	mover->has_next = false;
 }
 
-/* ---- the loop's ---- */
+/* ---- called by the main loop ---- */
 
 static const struct nm_mover_rules *latest(const struct nm_mover *mover)
 {
 	return mover->has_next ? &mover->next : &mover->rules;
 }
 
-/* Without memory for the nodes none is known, and what is about them is refused. */
+/* If there is no memory for the nodes, none is known, and steps to any node are refused. */
 void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
 			const struct nm_config *config)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the mover's files share. */
+/* Declarations shared by the mover's files. */
 #ifndef NM_MOVER_INTERNAL_H
 #define NM_MOVER_INTERNAL_H
 
@@ -14,92 +14,94 @@
 #define NM_SMALL_PAGE 4096U
 #define NM_HUGE_PAGE ((uint64_t)2 << 20)
 
-/* rules.c: copies of what the batches go by; replaced between calls. */
+/* rules.c: copies of the settings and nodes for the batches; replaced between calls. */
 struct nm_mover_rules {
 	bool move_bound, move_shared, barred;
 	double keep_free;
 	struct nm_known_limits maps;
 	unsigned nr_nodes;
-	unsigned *node_ids;    /* the kernel's numbers, by index */
-	int16_t *stand_ins;    /* the node whose CPUs it is beside, likewise */
-	struct nm_node_free *rooms; /* likewise */
+	unsigned *node_ids;    /* by index, the kernel's number */
+	int16_t *stand_ins;    /* by index, the index of the nearest node with CPUs */
+	struct nm_node_free *rooms; /* by index, the free memory */
 };
 
 /* One page of a call. */
 struct nm_unit {
 	uint64_t address;
-	const struct nm_mapped *mapped; /* that it is in; of a bulk batch */
+	const struct nm_mapped *mapped; /* its mapping; bulk batches only */
 	size_t step;
-	int to;	   /* the kernel's number */
-	int was;   /* where it was found, likewise, or a negative errno */
-	int state; /* where it is now likewise, or NM_UNIT_UNTOLD */
-	bool pool; /* of the pool of huge pages */
+	int to;	   /* the kernel's number of the node */
+	int was;   /* the node where it was found, or a negative errno */
+	int state; /* the node where it is now, a negative errno, or NM_UNIT_UNTOLD */
+	bool pool; /* from the pool of huge pages */
 };
 #define NM_UNIT_UNTOLD INT32_MIN
 
-/* The batch in hand, and how far it is. */
+/* The batch in progress, and its state. */
 struct nm_work {
 	struct nm_page_batch *batch; /* NULL: none */
-	bool dropped;		     /* under the lock */
+	bool dropped;		     /* changed under the lock */
 	size_t next;
-	/* Of a bulk batch: what was found last, and how many of these have been dealt with. */
+	/* For a bulk batch: the pages that were found last, and how many of them are done. */
 	struct nm_worker_found found;
 	unsigned found_next;
-	struct nm_known_entry *known; /* kept from being given away; under the lock */
-	hwloc_bitmap_t mems;	      /* that the process's cpuset allows; the kernel's numbers */
+	struct nm_known_entry *known; /* must not be replaced; changed under the lock */
+	hwloc_bitmap_t mems;	      /* nodes that the cpuset allows, by the kernel's numbers */
 	bool has_mems;
-	uint32_t tid; /* a thread of the process that has not exited: the first, if it has not */
-	uint64_t tid_ticks; /* its own start */
-	uint64_t checked_ns;		  /* when it was this very process */
-	uint64_t held_ns; /* that its mappings were being read, in this step */
-	size_t base_pages[NM_PACE_PAGES_MOST]; /* steps whose small pages are still to go, one by
-						  one */
+	uint32_t tid; /* a thread of the process that has not exited; the first one if possible */
+	uint64_t tid_ticks;		  /* start time of that thread */
+	uint64_t checked_ns;		  /* when the identity of the process was checked */
+	uint64_t held_ns;		  /* time spent reading its mappings in this step */
+	size_t base_pages[NM_PACE_PAGES_MOST]; /* steps whose base pages are still to be moved, one
+						  step after the other */
 	size_t loose_count;
 	uint64_t loose_offset; /* within the last of them */
-	/* Of the small pages of the last of them that moved: where they were; NM_LOOSE_STAYS. */
+	/*
+	 * The node where each base page of the last of them was before it moved, or NM_LOOSE_STAYS.
+	 */
 	int16_t loose_was[NM_HUGE_PAGE / NM_SMALL_PAGE];
 };
 #define NM_LOOSE_STAYS (-2)
 
-/* What a call takes as arguments. */
+/* The arguments of a call. */
 struct nm_call {
 	struct nm_unit units[NM_PACE_PAGES_MOST];
 	uint64_t addresses[NM_PACE_PAGES_MOST];
 	int nodes[NM_PACE_PAGES_MOST], statuses[NM_PACE_PAGES_MOST];
 	unsigned count;
-	uint64_t now_ns; /* when the process was looked at */
+	uint64_t now_ns; /* when the process was examined */
 };
 
 struct nm_mover {
-	struct nm_platform *platform; /* a reference */
+	struct nm_platform *platform; /* holds a reference */
 	pthread_t thread;
-	bool threadless; /* nm_mover_work() does its work; no lock is contended */
+	bool threadless; /* nm_mover_work() does the work; the lock is not contended */
 
-	/* Under the lock. */
+	/* Protected by the lock: */
 	pthread_mutex_t lock;
-	pthread_cond_t wake, turned; /* for the worker; for nm_mover_free(), when it has ended */
+	pthread_cond_t wake, turned; /* for the worker; when the thread has ended */
 	bool stopping, ended;
-	bool busy;	/* it has let go of the lock */
+	bool busy;	/* the worker has released the lock */
 	bool abandoned; /* nm_mover_free() has returned: the thread frees the mover when it ends */
 	bool has_next;
-	struct nm_mover_rules next; /* adopted when it is not busy */
+	struct nm_mover_rules next; /* adopted when the worker is not busy */
 	struct nm_page_batch *queue[NM_BATCHES_MOST], *done[NM_BATCHES_MOST];
 	size_t queue_count, done_count;
-	uint64_t queued_pages, queued_bytes; /* not tried yet, of the one under way too */
+	uint64_t queued_pages, queued_bytes; /* not tried yet, including the batch in progress */
 	struct nm_pace pace;
 	struct nm_known known;
 	struct nm_mover_counts counts;
 	uint64_t splits_before, splits_ns;
 
-	/* The worker's while busy, else under the lock. */
+	/* Owned by the worker while it is busy, otherwise protected by the lock: */
 	struct nm_mover_rules rules;
 	struct nm_work work;
 
-	struct nm_call call; /* the worker's, as is the next */
+	struct nm_call call; /* used by the worker only, as is `reclaim` */
 	struct nm_reclaim_watch reclaim;
 };
 
-/* -ENOMEM: without nodes. To be cleared in any case. */
+/* Copies the rules. On -ENOMEM they contain no nodes. The caller clears them in any case. */
 int nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topology,
 		  const struct nm_config *config);
 void nm_rules_clear(struct nm_mover_rules *rules);
@@ -107,46 +109,52 @@ bool nm_rules_same_nodes(const struct nm_mover_rules *a, const struct nm_mover_r
 
 /* mover.c */
 
-/* The rules that wait, if any, are those from now on. Under the lock, not busy. */
+/* Applies the new rules, if there are any. Under the lock, while the worker is not busy. */
 void nm_mover_adopt(struct nm_mover *mover);
-/* The thread has ended, never began, or calls it last and is abandoned. */
+/* Frees the mover. The thread has ended or was never started, or it is the caller and the mover is
+ * abandoned. */
 void nm_mover_destroy(struct nm_mover *mover);
 
-/* worker.c: what the thread runs. */
+/* worker.c: the main function of the thread. */
 void *nm_mover_run(void *argument);
-/* One turn; under the lock. True: there may be more to do at once; else how long to wait. */
+/* Does one turn of work, under the lock. Returns true if there may be more to do at once; otherwise
+ * stores the time to wait. */
 bool nm_mover_turn(struct nm_mover *mover, uint64_t *ret_wait_ns);
 
 /*
- * batch.c: the next call of the batch in hand, and what must be known before. -EAGAIN: there is
- * more to do; 0: done; else why it ended. Without the lock, `busy`.
+ * batch.c: makes the next call of the batch in progress, after reading what it requires. Returns
+ * -EAGAIN if there is more to do, 0 if the batch is complete, or another negative errno if it has
+ * ended. Called without the lock, while `busy`.
  */
 int nm_batch_step(struct nm_mover *mover);
 
 /* step.c */
 
-/* Why a step is not asked for, as a place in the counts; NULL: it may go. Fills in the unit. */
+/* Returns the counter of the reason for which a step is refused, or NULL if it may be moved; in
+ * this case fills in the unit. */
 uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_work *work,
 			  const struct nm_page_step *step, struct nm_mover_counts *counts,
 			  struct nm_unit *ret_unit);
-/* Likewise, whatever page of the mapping it is about. */
+/* Returns the same for any page of a mapping. */
 uint64_t *nm_mapped_refusal(const struct nm_mover_rules *rules, const struct nm_mapped *mapped,
 			    struct nm_mover_counts *counts);
-/* Of the kernel's number of a node, or of a negative errno; -1: none that we know. */
+/* Returns the index of the node with this kernel number, or -1 if it is unknown or if `node` is a
+ * negative errno. */
 int16_t nm_node_index(const struct nm_mover_rules *rules, int node);
-/* The page is where the step says, and not where it is to go. */
+/* Returns whether the page is on the node that the step names, and not on its target. */
 bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
 			   int16_t found_on);
 void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_refused(struct nm_page_step *step, struct nm_mover_counts *counts, uint64_t *why);
 void nm_step_elsewhere(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_failed(struct nm_page_step *step, struct nm_mover_counts *counts, int error);
-/* Of one page, by the kernel: a negative errno. */
+/* Counts a page that the kernel did not move, by its negative errno. */
 void nm_count_failure(struct nm_mover_counts *counts, int error);
-/* All of its small pages have been looked at: its fate, unless it has one, by what was found of them. */
+/* Called when all base pages of the step have been examined: sets its fate according to the
+ * results, if it has none yet. */
 void nm_step_end(struct nm_page_step *step, struct nm_mover_counts *counts);
 
-/* room.c's, as the mover's own. */
+/* Calls nm_node_free_take() with the state of the mover. */
 static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes,
 				      bool pool)
 {

@@ -4,18 +4,19 @@
 #include <string.h>
 
 #define FIRST_CHUNK 16U
-#define GROWTH 4U /* from one call to the next */
-#define SLOWEST 8 /* limits, beyond which it does not matter how long a call took */
-/* Calls of so many pages tell, beside the first, whether it is the pages that make them slow. */
+#define GROWTH 4U /* limit from one call to the next */
+#define SLOWEST 8 /* multiple of the limit above which the time of a call does not count */
+/* Minimum number of base pages after slow calls. Besides the first call, such calls show whether it
+ * is the pages that make calls slow. */
 #define SLOW_CHUNK 64U
-/* Each call drains every CPU, however few pages it moves; a second is what a worker may take at ease. */
+/* Each call drains every CPU, however few pages it moves. A worker may take 1 s without harm. */
 #define BULK_CHUNK 256U
 #define BULK_LIMIT_NS NM_NSEC_PER_SEC
-#define TARGET 0.25 /* of the limit: what a call is to take */
-#define MEMORY 0.9  /* what a call counts beside the next one */
-#define SPREAD 0.02 /* of lengths, from which on calls tell what a page costs */
-#define LEAST 0.001 /* of its share of the whole, that a page costs */
-#define BURST_S 0.1 /* of max_mb_per_s: what may be moved at once */
+#define TARGET 0.25 /* intended time of a call, relative to the limit */
+#define MEMORY 0.9  /* weight of a call, relative to the next one */
+#define SPREAD 0.02 /* relative spread of call sizes that determines the cost of a page */
+#define LEAST 0.001 /* minimum cost of a page, relative to the mean */
+#define BURST_S 0.1 /* maximum burst, in seconds of max_mb_per_s */
 #define MIB 1048576.0
 
 void nm_pace_init(struct nm_pace *pace, uint64_t now_ns)
@@ -63,7 +64,7 @@ uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns)
 	if (pace->window_pages >= pace->pages_per_interval &&
 	    pace->window_ns + pace->interval_ns - now_ns > wait)
 		wait = pace->window_ns + pace->interval_ns - now_ns;
-	/* Not for each page by itself: a quarter of a burst is worth a call. */
+	/* A call is not made for each page: it waits until 25 % of a burst is available. */
 	double lack = pace->bytes > 0 ? 0 : pace->burst_bytes / 4 - pace->bytes;
 	if (lack / pace->bytes_per_ns > (double)wait)
 		wait = (uint64_t)(lack / pace->bytes_per_ns);
@@ -108,12 +109,13 @@ void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes)
 	pace->window_pages += pages;
 }
 
-/* ---- what calls cost ---- */
+/* ---- cost of calls ---- */
 
 /*
- * The slope of the line through the calls, where they differ in length: calls of one length tell
- * none, and then a change is taken for one of the fixed cost. That is never negative, so a page
- * costs at most its share of the whole.
+ * Determines the cost of a page as the slope of the regression line through the calls, if their
+ * sizes differ. Calls of one size do not determine the slope; in this case a change is attributed
+ * to the fixed cost. The fixed cost is never negative, so a page costs at most the mean. Returns
+ * whether the slope was determined.
  */
 static bool learn_page_cost(struct nm_cost *cost)
 {
@@ -130,7 +132,8 @@ static bool learn_page_cost(struct nm_cost *cost)
 	return told;
 }
 
-/* Where a call's fixed cost takes what it is to take, fewer pages would only make more calls. */
+/* If the fixed cost of a call alone reaches the target, fewer pages would only result in more
+ * calls. */
 static unsigned choose_chunk(const struct nm_cost *cost, double target_ns)
 {
 	double fixed_ns = (cost->ns - cost->page_ns * cost->pages) / cost->calls;
@@ -147,7 +150,7 @@ static unsigned choose_chunk(const struct nm_cost *cost, double target_ns)
 	return pages < 1 ? 1 : (unsigned)pages;
 }
 
-/* After a slow call: half as many pages. */
+/* Halves the number of pages after a slow call. */
 static void shrink(struct nm_cost *cost, unsigned least, unsigned pages)
 {
 	unsigned half = pages / 2 > least ? pages / 2 : least;
@@ -176,7 +179,8 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, un
 {
 	struct nm_cost *cost = &pace->cost[class];
 	bool slow = ns > (bulk && pace->limit_ns < BULK_LIMIT_NS ? BULK_LIMIT_NS : pace->limit_ns);
-	/* A call that waited for another CPU says little about pages. */
+	/* The time of a call that waited for another CPU depends little on its pages, so it is
+	 * limited. */
 	double most = (double)pace->limit_ns * SLOWEST, count = pages;
 	double taken = (double)ns < most ? (double)ns : most;
 
@@ -188,7 +192,8 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, un
 	bool told = learn_page_cost(cost) && taken < most;
 	double target_ns = (double)pace->limit_ns * TARGET;
 	cost->chunk = choose_chunk(cost, target_ns);
-	/* Where it is known that the call waited rather than worked, its pages are not to blame. */
+	/* If the call is known to have waited rather than worked, the number of pages is not the
+	 * cause. */
 	if (slow && (!told || cost->page_ns * count > target_ns / 2))
 		shrink(cost, class == NM_PACE_SMALL ? SLOW_CHUNK : 1, pages);
 	take_pause(pace, slow, now_ns);

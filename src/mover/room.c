@@ -12,7 +12,7 @@
 #define ORDERS_MOST 32U
 #define BUDDYINFO_BYTES 16384U
 
-/* Counts of free blocks by order: "Node 0, zone   Normal    12     3 …" */
+/* Parses the counts of free blocks by order: "Node 0, zone Normal 12 3 …" */
 static uint64_t huge_free_of_zone(const char *counts)
 {
 	uint64_t bytes = 0;
@@ -45,7 +45,7 @@ uint64_t nm_huge_free_parse(const char *text, unsigned node)
 	return bytes;
 }
 
-/* ---- as it is now ---- */
+/* ---- current values ---- */
 
 static bool is_due(uint64_t now_ns, uint64_t *read_ns)
 {
@@ -86,7 +86,8 @@ static bool take(uint64_t *room, uint64_t bytes)
 	return true;
 }
 
-/* The pool's pages are taken from the node's memory already, whether in use or not. */
+/* The pages of the pool are deducted from the node's memory already, whether they are in use or
+ * not. */
 bool nm_node_free_take(struct nm_platform *platform, struct nm_reclaim_watch *watch,
 		       struct nm_node_free *room, unsigned node, double keep_free,
 		       struct nm_node_free_page page)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the batches go by, copied from the topology and the configuration. */
+/* The rules for batches, copied from the topology and the configuration. */
 #include "mover_internal.h"
 
 static bool has_quiet_cpus(const struct nm_topology *topology)
@@ -10,7 +10,7 @@ static bool has_quiet_cpus(const struct nm_topology *topology)
 	return false;
 }
 
-/* One more than there are, so that none is an error neither. */
+/* The arrays have one element more than there are nodes, so that an empty set is valid. */
 static int copy_nodes(struct nm_mover_rules *rules, const struct nm_topology *topology)
 {
 	rules->node_ids = calloc(topology->nr_nodes + 1, sizeof(*rules->node_ids));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which steps may be asked for, and what became of them. */
+/* Determines which steps may be moved, and records their results. */
 #include "mover_internal.h"
 
 static bool has_shape(const struct nm_page_step *step, const struct nm_mapped *mapped)

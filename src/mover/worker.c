@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The thread: what it does next, and how long it sleeps until then. */
+/* The thread: determines what to do next, and how long to sleep until then. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -29,9 +29,10 @@ static void sleep_for(struct nm_mover *mover, uint64_t ns)
 	pthread_cond_timedwait(&mover->wake, &mover->lock, &until);
 }
 
-/* ---- batches: under the lock ---- */
+/* ---- batches (under the lock) ---- */
 
-/* The first whose time has come; where there is none, *wait_ns is until then, if that is less. */
+/* Takes the first batch that is due. If there is none, reduces *wait_ns to the time until one is
+ * due. */
 static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 {
 	struct nm_work *work = &mover->work;
@@ -51,7 +52,7 @@ static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 	work->found.count = work->found_next = 0;
 }
 
-/* It goes on when its time comes again, behind those that wait by then. */
+/* Puts the batch at the end of the queue; it continues at again_ns or later. */
 static void put_back(struct nm_mover *mover, uint64_t again_ns)
 {
 	mover->work.batch->again_ns = again_ns;
@@ -74,7 +75,7 @@ static void finish_batch(struct nm_mover *mover, int error)
 	work->batch = NULL;
 }
 
-/* Until calm_down() the rules and the work are the worker's own. */
+/* Releases the lock. Until calm_down() the rules and the work belong to the worker alone. */
 static void get_busy(struct nm_mover *mover, struct nm_known_entry *entry)
 {
 	mover->busy = true;
@@ -89,8 +90,8 @@ static void calm_down(struct nm_mover *mover)
 	nm_mover_adopt(mover);
 }
 
-/* Until its mappings may be known: as long as it took to come so far, or twice as long each time that they could not
- * be read. */
+/* Returns the time until the mappings may be known: the time spent reading them in this step, or,
+ * if they could not be read, a time that doubles with each such attempt. */
 static uint64_t rest_ns(struct nm_mover *mover)
 {
 	unsigned refused = mover->work.batch->refused;
@@ -141,7 +142,8 @@ static void read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 	calm_down(mover);
 }
 
-/* True: something was read. Else how long to wait for a turn is in *wait_ns, if that is less. */
+/* Returns true if something was read. Otherwise, if an entry waits for its turn, reduces *wait_ns
+ * to the time until then. */
 static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 {
 	struct nm_known_entry *entry = nm_known_unread(&mover->known, now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Lines of /proc/PID/maps and numa_maps → struct nm_mapped. */
+/* Parses lines of /proc/PID/maps and numa_maps into struct nm_mapped. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,10 +10,10 @@
 #include "numa-migrd/residency.h"
 
 #define KIB 1024U
-#define PAGE_KIB_MOST (1U << 24) /* 16 GiB, the largest page that any machine has */
+#define PAGE_KIB_MOST (1U << 24) /* 16 GiB, the largest page size of any machine */
 
-/* A hexadecimal number that ends in `end`; returns what follows, or NULL. strtoull() alone would
- * take signs, spaces and 0x. */
+/* Parses a hexadecimal number that is followed by `end`; returns the text after that, or NULL.
+ * strtoull() alone would accept signs, spaces and 0x. */
 static const char *parse_address(const char *text, char end, uint64_t *ret)
 {
 	char *after;
@@ -54,7 +54,8 @@ int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret)
 	return 0;
 }
 
-/* The kernel's words; some have a space in them. Longer ones stand before what they begin with. */
+/* The kernel's names, some of which contain a space. A longer name precedes the names that it
+ * begins with. */
 static const struct {
 	const char *word;
 	enum nm_memory_policy policy;
@@ -83,7 +84,7 @@ static enum nm_memory_policy parse_policy(const char *text)
 	return NM_MEMORY_OTHER;
 }
 
-/* The number behind "name=" where the word is that; the word ends at a space. */
+/* Parses the number in "name=number" if the word has this form; a word ends at a space. */
 static bool word_value(const char *word, const char *name, uint64_t *ret)
 {
 	size_t length = strlen(name);
