@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whatever takes another process's lock on its memory map (mmap_lock: move_pages(2), reading
- * /proc/PID/maps and numa_maps, writing clear_refs) is done by numa-migrd-worker, a process of its
- * own: a process that holds its own lock for ever blocks a worker, and not the daemon. Here: the
- * protocol, and the daemon's end of it.
+ * Operations that take the memory map lock of another process (mmap_lock: move_pages(2), reading
+ * /proc/PID/maps and numa_maps, writing clear_refs) are performed by numa-migrd-worker, a process
+ * of its own. A process that holds its own lock forever thus blocks a worker, and not the daemon.
+ * This header contains the protocol, and the daemon's side of it.
  *
- * One request, one reply over a SOCK_SEQPACKET socket, native-endian (both ends are one package on
- * one machine). A worker has one client, and ends with it.
+ * Each request gets one reply, over a SOCK_SEQPACKET socket and in native byte order (both ends
+ * belong to one package on one machine). A worker has one client, and exits with it.
  */
 #ifndef NUMA_MIGRD_WORKER_H
 #define NUMA_MIGRD_WORKER_H
@@ -23,56 +23,57 @@
 #define NM_WORKER_PROGRAM "/usr/libexec/numa-migrd/numa-migrd-worker"
 #define NM_WORKER_PAGES_MOST 4096U
 #define NM_WORKER_TEXT_MOST 16384U
-#define NM_WORKER_UNTOLD INT32_MIN /* status of a page of which the kernel told nothing */
+#define NM_WORKER_UNTOLD INT32_MIN /* status of a page for which the kernel reported none */
 
 enum nm_worker_act {
-	NM_WORKER_HELLO = 1,  /* result: its pid */
+	NM_WORKER_HELLO = 1,  /* result: the worker's PID */
 	NM_WORKER_WHERE,      /* addresses → statuses (move_pages(2) without nodes) */
 	NM_WORKER_MOVE,	      /* addresses, nodes → statuses (move_pages(2), MPOL_MF_MOVE) */
 	NM_WORKER_OPEN_MAPS,  /* file → its descriptor, by SCM_RIGHTS */
-	NM_WORKER_READ_MAPS,  /* that descriptor, most bytes, time → text; empty at its end */
+	NM_WORKER_READ_MAPS,  /* that descriptor, maximum size, time → text; empty at its end */
 	NM_WORKER_CLEAR_REFS, /* a descriptor of clear_refs, open for writing */
 	NM_WORKER_FIND,	      /* ranges, time → struct nm_worker_found */
-	NM_WORKER_MIGRATE,    /* nodes, node → how many pages stayed (migrate_pages(2)) */
+	NM_WORKER_MIGRATE,    /* nodes, node → number of pages that stayed (migrate_pages(2)) */
 };
 
 enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
 
-/* Behind it `count` addresses of 8 bytes (WHERE, MOVE), and as many nodes of 4 bytes (MOVE); or ranges (FIND). */
+/* Followed by `count` addresses of 8 bytes (WHERE, MOVE) and `count` nodes of 4 bytes (MOVE), or by
+ * `count` ranges (FIND). */
 struct nm_worker_request {
 	uint32_t version;
 	uint32_t act;
-	int32_t pid;	/* of a thread that has not exited */
-	uint32_t count; /* pages; FIND: ranges; READ_MAPS: bytes at most */
-	uint64_t start_ticks; /* of that thread: -ESRCH where another has the number */
-	uint64_t budget_ns;   /* READ_MAPS, FIND: it reads no further piece after this time */
+	int32_t pid;	/* a thread that has not exited */
+	uint32_t count; /* pages; FIND: ranges; READ_MAPS: maximum number of bytes */
+	uint64_t start_ticks; /* of that thread; -ESRCH if it differs */
+	uint64_t budget_ns;   /* READ_MAPS, FIND: no further piece is read after this time */
 	uint32_t file;	      /* OPEN_MAPS: enum nm_maps_file */
-	/* MIGRATE, in the kernel's numbers: */
+	/* MIGRATE, by the kernel's numbers: */
 	uint32_t to_node;
-	uint64_t from_nodes; /* a bit for each */
+	uint64_t from_nodes; /* one bit for each node */
 };
 #define NM_WORKER_NODES_MOST 64U
 
-/* Behind it `bytes` of statuses or text. */
+/* Followed by `bytes` bytes: statuses, text or struct nm_worker_found. */
 struct nm_worker_reply {
 	uint32_t version;
-	int32_t result; /* what the call returned, or a negative errno */
+	int32_t result; /* return value of the call, or a negative errno */
 	uint32_t bytes;
 	uint32_t zero;
-	uint64_t held_ns; /* how long the call took, without the way here and back */
+	uint64_t held_ns; /* duration of the call, without the transfer */
 };
 
-/* A range of whole pages of one size to search, and how many are in memory at most (0: unknown);
- * ranges ascend. */
+/* A range of whole pages of one size to search, with the maximum number of pages that are in memory
+ * (0: unknown). Ranges are in ascending order. */
 #define NM_WORKER_RANGES_MOST 256U
 #define NM_WORKER_PAGE_BYTES_MOST ((uint64_t)16 << 30)
 struct nm_worker_range {
 	uint64_t start, end, page_bytes, resident;
 };
 
-/* The answer to FIND: pages that are in memory, ascending, and on which node each is or a negative errno. */
+/* The answer to FIND: the pages that are in memory, in ascending order, and the node of each. */
 struct nm_worker_found {
-	uint64_t next; /* all below has been looked at */
+	uint64_t next; /* everything below has been searched */
 	uint32_t count, zero;
 	uint64_t addresses[NM_WORKER_PAGES_MOST];
 	int32_t nodes[NM_WORKER_PAGES_MOST];
@@ -84,7 +85,7 @@ _Static_assert(NM_WORKER_PAGES_MOST * 4 <= NM_WORKER_BODY_MOST, "statuses fit");
 _Static_assert(NM_WORKER_TEXT_MOST <= NM_WORKER_BODY_MOST, "text fits");
 _Static_assert(NM_WORKER_RANGES_MOST * sizeof(struct nm_worker_range) <= NM_WORKER_PAGES_MOST * 12, "ranges fit");
 
-/* A request as it was understood; the arrays are within the message. */
+/* A parsed request; the arrays are within the message. */
 struct nm_worker_order {
 	struct nm_worker_request request;
 	const uint64_t *addresses;
@@ -93,129 +94,143 @@ struct nm_worker_order {
 };
 
 /*
- * Understands a message of `length` bytes (at a multiple of 8), with or without a descriptor.
- * -EPROTO: another version; -EINVAL: not a request. Pure. The worker.
+ * Parses a message of `length` bytes (aligned to 8), received with or without a descriptor. Returns
+ * 0, -EPROTO for another version, or -EINVAL for a malformed request. Pure. Called by the worker.
  */
 int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_worker_order *ret);
 
-/* ---- the daemon's end ---- */
+/* ---- the daemon's side ---- */
 
-/* A call of the loop's worker is answered within this time, one of the mover's within that;
- * else the worker is given up. A worker that is just started may take longer for its first word. */
+/* Deadlines for the calls of the main loop and of the mover. A worker that misses its deadline is
+ * abandoned. A worker that is starting may take longer for its first reply. */
 #define NM_WORKER_QUERY_NS (1 * NM_NSEC_PER_SEC)
 #define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
-#define NM_WORKER_HELLO_NS (60 * NM_NSEC_PER_SEC) /* it asks of nobody yet, and holds up nobody else */
-/* A caller's round of calls, which nm_worker_client_prepare() begins, ends after as many deadlines. */
+#define NM_WORKER_HELLO_NS (60 * NM_NSEC_PER_SEC) /* no process is queried yet */
+/*
+ * A round of calls, which nm_worker_client_prepare() begins, ends after this number of deadlines.
+ */
 #define NM_WORKER_ROUND_CALLS 2U
-/* Who missed a deadline is not asked for so long. */
+/* A process that missed a deadline is not queried during this time. */
 #define NM_WORKER_REST_NS (600 * NM_NSEC_PER_SEC)
 
-/* Who calls: each has a worker of its own. */
+/* The callers; each has a worker of its own. */
 enum nm_worker_caller { NM_WORKER_LOOP, NM_WORKER_MOVER, NM_WORKER_CALLERS };
 
-/* A process missed its deadline, or there is no worker; to be logged once. */
+/* An event to be logged once: a process missed its deadline, or no worker is available. */
 struct nm_worker_news {
-	uint32_t pid, uid; /* pid 0: no worker can be had, `error` says why */
+	uint32_t pid, uid; /* pid 0: no worker is available, because of `error` */
 	enum nm_worker_act act;
 	int error;
 };
 
 struct nm_worker_counts {
 	uint64_t given_up;
-	unsigned stuck; /* of these: now */
+	unsigned stuck; /* at present; includes those whose call was cancelled */
 };
 
 /*
- * What outlives a client: processes that rest, and workers that were given up and have not ended.
- * Owned by the daemon; under a lock of its own.
+ * State that outlives a client: the processes that are not queried for a while, and the workers
+ * that were abandoned and have not ended. Owned by the daemon; it has a lock of its own.
  */
 #define NM_WORKER_MEMORY_NAME "unanswered" /* its file in the runtime directory */
 struct nm_unresponsive_list;
 int nm_unresponsive_list_new(struct nm_unresponsive_list **ret);
-/* A further reference. Each is dropped by nm_unresponsive_list_free(). From any thread. */
+/*
+ * Takes a further reference; nm_unresponsive_list_free() drops one. May be called from any thread.
+ */
 struct nm_unresponsive_list *nm_unresponsive_list_ref(struct nm_unresponsive_list *memory);
 void nm_unresponsive_list_free(struct nm_unresponsive_list *memory);
 NM_DEFINE_CLEANUP(struct nm_unresponsive_list, nm_unresponsive_list_free);
-/* Takes up what an earlier run of this boot has saved. 0 also without a file; -EBADMSG where lines
- * were damaged and skipped; -errno. Daemon, start. */
+/* Loads the list that an earlier run of this boot has saved. Returns 0, also if there is no
+ * file; -EBADMSG if damaged lines were skipped; or another negative errno. Called by the daemon
+ * at start. */
 int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory,
 			      const char *boot_id);
-/* Saves what has changed since it was saved last; the file is replaced at once. 0 or -errno, and
- * then the next call tries again. Daemon, after each tick, and at its end. */
+/* Saves the list if it has changed since it was last saved; the file is replaced atomically.
+ * Returns 0 or a negative errno, in which case the next call tries again. Called by the daemon
+ * after each tick and at its end. */
 int nm_unresponsive_list_save(struct nm_unresponsive_list *memory, int directory,
 			      const char *boot_id);
 
 struct nm_worker_client;
 
 struct nm_worker_options {
-	const char *socket_path; /* NULL: none, the program is started */
-	const char *program;	 /* started where nobody listens there; NULL: as installed */
-	const uint64_t *deadline_ns; /* by nm_worker_caller; NULL: as above. Tests */
-	int proc_fd;		     /* /proc; must stay open as long as the client */
+	const char *socket_path; /* NULL: none, and the program is started */
+	const char *program;	 /* started if nothing listens there; NULL: the installed program */
+	const uint64_t *deadline_ns; /* indexed by nm_worker_caller; NULL: as above. For tests */
+	int proc_fd;		     /* /proc; must stay open while the client exists */
 	struct nm_unresponsive_list
-		*memory; /* the client keeps a reference; NULL: one of its own */
+		*memory; /* the client keeps a reference; NULL: a new list */
 };
 
-/* The caller frees, once nobody is in a call. Copies the options. -ENOMEM, -errno. */
+/* Copies the options. The caller frees the client when no call is in progress. Returns 0, -ENOMEM
+ * or another negative errno. */
 int nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret);
 void nm_worker_client_free(struct nm_worker_client *client);
 NM_DEFINE_CLEANUP(struct nm_worker_client, nm_worker_client_free);
 
-/* What is sent and where the answer goes. */
+/* A request, and the buffers for its reply. */
 struct nm_worker_call {
-	struct nm_worker_request request; /* pid, start_ticks: filled in by the call, from `pid` */
-	uint32_t pid;		/* of a thread of the process, or 0 for: see `directory` */
-	int directory;		/* /proc/PID, where pid is 0 */
-	uint64_t start_ticks;	/* that it must have; 0: any process with the number */
+	struct nm_worker_request request; /* the client sets version, pid and start_ticks */
+	uint32_t pid;			  /* a thread of the process; 0: see `directory` */
+	int directory;		/* /proc/PID, used if pid is 0 */
+	uint64_t start_ticks;	/* required start time; 0: any process with this number */
 	const uint64_t *addresses;
 	const int *nodes;
 	const struct nm_worker_range *ranges;
-	int fd;			/* that goes along, or -1 */
+	int fd; /* descriptor to send, or -1 */
 	void *body;
-	size_t body_size;	/* room; then how much came */
-	uint64_t held_ns;	/* that came; 0 without a reply */
-	int ret_fd;		/* that came along, or -1; the caller closes */
+	size_t body_size;	/* size of the buffer; then the number of bytes received */
+	uint64_t held_ns;	/* from the reply; 0 without a reply */
+	int ret_fd;		/* descriptor received, or -1; the caller closes it */
 };
 
 /*
- * Begins a round of calls, and has a worker for it, which may take NM_WORKER_HELLO_NS. 0: there is one; 1: it starts,
- * and nm_worker_client_receive() tells how that ended; -errno of reaching one. Without a round each call has its
- * deadline alone. Never waits.
+ * Begins a round of calls, and starts a worker for it if necessary, which may take
+ * NM_WORKER_HELLO_NS. Returns 0 if there is a worker; 1 if it is starting, in which case
+ * nm_worker_client_receive() returns the result; or a negative errno if no worker could be reached.
+ * Without a round, only the deadline of each call applies. Never waits.
  */
 int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_caller caller);
 
 /*
- * Has a worker do it: 1, and `call` is the client's until nm_worker_client_receive() or nm_worker_client_cancel() ends
- * it. -EINPROGRESS: the round has ended, or a worker is still at work for this tenant: try again later; -EALREADY: it
- * is not asked, since its tenant has its share of stuck workers, or since it missed a deadline lately; likewise where
- * a call of this caller is under way; -ECANCELED: nm_worker_client_stop(); -ESRCH: it is gone; -errno of reaching a
- * worker. Never waits.
+ * Sends a call to a worker. Returns 1, and `call` belongs to the client until
+ * nm_worker_client_receive() or nm_worker_client_cancel() ends it; or a negative errno.
+ * -EINPROGRESS: the round has ended, or a worker is still working for this tenant: try again later.
+ * -EALREADY: the process missed a deadline recently, its tenant has used its share of stuck
+ * workers, or another call of this caller is in progress. -ECANCELED: the caller was stopped by
+ * nm_worker_client_stop(). -ESRCH: the process has exited. Any other error: no worker could be
+ * reached. Never waits.
  */
 int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller caller,
 			  struct nm_worker_call *call);
 
 /*
- * What nm_worker_client_prepare() or nm_worker_client_send() began: true, and it has ended with *ret_result, the
- * reply's result or an error of those two. -ETIMEDOUT: the deadline was missed, and the worker is given up;
- * -EINPROGRESS: at the deadline it was still at work, or the round had ended. Never waits.
+ * Receives the result of nm_worker_client_prepare() or nm_worker_client_send(). Returns true if the
+ * operation has ended; *ret_result is the result in the reply, or an error of those functions.
+ * -ETIMEDOUT: the deadline was missed, and the worker is abandoned. -EINPROGRESS: at the deadline
+ * the worker was still running, or the round had ended. Never waits.
  */
 bool nm_worker_client_receive(struct nm_worker_client *client, enum nm_worker_caller caller,
 			      int *ret_result);
-/* Ends what is under way, if anything is; its worker counts as stuck until it answers. */
+/* Ends the operation in progress, if there is one; its worker counts as stuck until it answers. */
 void nm_worker_client_cancel(struct nm_worker_client *client, enum nm_worker_caller caller);
-/* True: something is under way, and ends when the socket is readable or at the deadline (CLOCK_MONOTONIC). */
+/* Returns whether an operation is in progress. It ends when the socket is readable or at the
+ * deadline (CLOCK_MONOTONIC). */
 bool nm_worker_client_awaits(const struct nm_worker_client *client, enum nm_worker_caller caller,
 			     int *ret_fd, uint64_t *ret_deadline_ns);
 
-/* The first two, and waiting for what they began. The mover's thread, tests. */
+/* These are nm_worker_client_prepare() and nm_worker_client_send(), but they wait for the result.
+ * Called by the mover's thread, and by tests. */
 int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller caller);
 int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller caller,
 			  struct nm_worker_call *call);
 
-/* True: calls of this caller, the one that is waited for too, end with -ECANCELED. From any thread. */
+/* If `stop` is true, the calls of this caller end with -ECANCELED, including one that is being
+ * waited for. May be called from any thread. */
 void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_caller caller, bool stop);
 
-/* Something to be told, each once: true, and it is in *ret. From any thread. */
+/* Returns true and the next event in *ret, each event once. May be called from any thread. */
 bool nm_worker_client_news(struct nm_worker_client *client, struct nm_worker_news *ret);
 struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client);
 

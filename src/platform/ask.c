@@ -6,24 +6,24 @@
 #include "numa-migrd/clock.h"
 #include "numa-migrd/file.h"
 
-#define RESTING_MOST 128U  /* tenants and domains; the one with the earliest end is replaced */
-#define ANY_UID UINT32_MAX /* no user has it (chown(2)): a whole domain */
+#define RESTING_MOST 128U  /* tenants and domains; the one whose rest ends first is replaced */
+#define ANY_UID UINT32_MAX /* no user has this ID (chown(2)); it stands for a whole domain */
 
 enum state { FREE, WAITING, UNDER_WAY, FORGOTTEN, ANSWERED };
 
 struct entry {
-	enum state state; /* FORGOTTEN: under way, and nobody wants it any more */
+	enum state state; /* FORGOTTEN: in progress, but cancelled */
 	uint64_t ticket;
 	struct nm_memory_query question;
-	uint64_t *addresses; /* the question's */
+	uint64_t *addresses; /* those of the question */
 	struct nm_memory_answer answer;
 };
 
-/* Whose questions come last, for a while. */
+/* A tenant or domain whose queries come last for a while. */
 struct resting {
 	struct nm_tenant tenant;
 	uint64_t until_ns;
-	bool barred; /* they are not asked at all */
+	bool barred; /* its queries are refused */
 };
 
 struct nm_asker {
@@ -32,7 +32,7 @@ struct nm_asker {
 	uint64_t tickets;
 	struct entry entries[NM_QUERIES_MOST];
 	struct entry *under_way; /* NULL: none */
-	uint64_t took_ns;	 /* that one, until now */
+	uint64_t took_ns;	 /* time spent on that one so far */
 	struct resting resting[RESTING_MOST];
 };
 
@@ -57,7 +57,7 @@ static struct nm_tenant domain_of(const struct entry *entry)
 	return (struct nm_tenant){.domain = entry->question.tenant.domain, .uid = ANY_UID};
 }
 
-/* Its rest, or NULL. */
+/* Returns the rest period of the tenant, or NULL. */
 static const struct resting *rest_of(const struct nm_asker *asker, const struct nm_tenant *tenant,
 				     uint64_t now)
 {
@@ -88,7 +88,8 @@ static uint64_t rests_until(const struct nm_asker *asker, struct nm_tenant tenan
 	return rest ? rest->until_ns : 0;
 }
 
-/* Domains, then tenants, that rest come last; otherwise the longest wait comes first. */
+/* Queries of resting domains come last, and before them those of resting tenants; otherwise the
+ * longest wait comes first. */
 static bool is_before(const struct nm_asker *asker, const struct entry *a, const struct entry *b,
 		      uint64_t now)
 {
@@ -102,7 +103,7 @@ static bool is_before(const struct nm_asker *asker, const struct entry *a, const
 	return one != other ? one < other : a->ticket < b->ticket;
 }
 
-/* NULL: none waits. */
+/* Returns the next query, or NULL if none is waiting. */
 static struct entry *next(struct nm_asker *asker, uint64_t now)
 {
 	struct entry *first = NULL;
@@ -121,7 +122,7 @@ static void refuse(struct entry *entry)
 	entry->state = ANSWERED;
 }
 
-/* False: its answer is still to come. */
+/* Returns false if the answer is not complete yet. */
 static bool advance(struct nm_asker *asker, struct entry *entry)
 {
 	if (entry->state == WAITING) {
@@ -143,7 +144,7 @@ static bool advance(struct nm_asker *asker, struct entry *entry)
 	return true;
 }
 
-/* True: there may be another. */
+/* Returns true if there may be another query. */
 static bool begin_next(struct nm_asker *asker)
 {
 	uint64_t now = nm_clock_ns();
@@ -258,7 +259,7 @@ int nm_asker_goes_on(const struct nm_asker *asker)
 	return asker->took_ns < NM_ANSWER_NS ? 0 : -ETIMEDOUT;
 }
 
-/* ---- life ---- */
+/* ---- construction ---- */
 
 int nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **ret)
 {

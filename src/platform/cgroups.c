@@ -11,8 +11,8 @@
 #include "numa-migrd/topology.h"
 
 #define BASE "sys/fs/cgroup"
-#define MOST_VALUES 1024U /* kept at once */
-#define LIST_BYTES 16384  /* a list of every other of 4,096 CPUs takes 10 KiB */
+#define MOST_VALUES 1024U /* limit on the values kept at once */
+#define LIST_BYTES 16384  /* a list of every other one of 4,096 CPUs takes 10 KiB */
 
 enum file { CPUS, CPU_LIMIT };
 
@@ -21,13 +21,13 @@ static const char *const names[] = {
 	[CPU_LIMIT] = "cpu.max",
 };
 
-/* The limit of one file, combined with those above it. */
+/* The limit in one file, combined with those of the cgroups above. */
 struct value {
 	char *path; /* of the cgroup; "": the root */
 	enum file file;
-	bool exists;	     /* else neither does any file of the name below it */
-	bool is_root;	     /* `cpus` are the root's */
-	hwloc_bitmap_t cpus; /* NULL: not known */
+	bool exists;	     /* if not, no file of this name exists below it */
+	bool is_root;	     /* `cpus` are those of the root */
+	hwloc_bitmap_t cpus; /* NULL: unknown */
 	double limit;
 };
 
@@ -35,7 +35,7 @@ struct nm_cgroups {
 	struct nm_platform *platform;
 	uint64_t tick_ns;
 	uint64_t calls;
-	void *values; /* tsearch(3) */
+	void *values; /* a tree of tsearch(3) */
 	size_t nr_values;
 };
 
@@ -68,7 +68,7 @@ static const struct value *find_value(const struct nm_cgroups *cgroups, enum fil
 	return found ? *found : NULL;
 }
 
-/* What holds where the file does not exist. */
+/* Returns the value that applies if the file does not exist, or NULL if there is no memory. */
 static struct value *inherit(enum file file, const char *path, const struct value *above)
 {
 	struct value *value = calloc(1, sizeof(*value));
@@ -164,7 +164,7 @@ static int find_or_read(struct nm_cgroups *cgroups, enum file file, char *path,
 	return 0;
 }
 
-/* Is it a path like "/a/b", within our namespace and not too deep? */
+/* Returns whether this is a path like "/a/b", within our namespace and not too deep. */
 static bool is_readable(const char *cgroup)
 {
 	unsigned levels = 0;
@@ -176,7 +176,8 @@ static bool is_readable(const char *cgroup)
 	return levels <= NM_CGROUPS_LEVELS;
 }
 
-/* A controller that a cgroup lacks is not to be had below it either. But the root never has a cpu.max. */
+/* A controller that a cgroup lacks is not available below it. The exception is cpu.max, which the
+ * root never has. */
 static bool may_go_on_below(const struct value *value)
 {
 	return value->exists || (value->file == CPU_LIMIT && !value->path[0]);
@@ -246,8 +247,8 @@ int nm_cgroups_cpu_limit(struct nm_cgroups *cgroups, const char *cgroup, double 
 
 /* ---- of a thread ---- */
 
-/* 1: the kernel names the cgroup whose cpuset counts, and it can be read; 0: not so; -ENODATA: it is too
- * deep; -errno. */
+/* Returns 1 if the kernel names the cgroup whose cpuset applies, and it can be read; 0 if not;
+ * -ENODATA if it is too deep; or another negative errno. */
 static int read_named(struct nm_cgroups *cgroups, int directory, const struct value **ret)
 {
 	const struct value *above;
@@ -286,12 +287,12 @@ int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t
 		return give_cpus(value, ret, ret_root);
 	cgroups->calls++;
 	r = nm_proc_read_cgroup(cgroups->platform, directory, &cgroup);
-	if (r < 0) /* a path that is too long is an unknown one */
+	if (r < 0) /* a path that is too long counts as unknown */
 		return r == -ESRCH || is_passing(r) ? r : -ENODATA;
 	return nm_cgroups_cpus(cgroups, cgroup, ret, ret_root);
 }
 
-/* ---- life ---- */
+/* ---- construction ---- */
 
 int nm_cgroups_new(struct nm_platform *platform, struct nm_cgroups **ret)
 {

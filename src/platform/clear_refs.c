@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Soft-dirty clearing of one process. Everything goes through one descriptor of its /proc
- * directory, which stays with that process even when its number is given to another.
+ * Opens clear_refs of one process, for clearing its soft-dirty bits. Everything is opened through
+ * one descriptor of its /proc directory, which stays with that process even if its number is
+ * reused.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include "numa-migrd/proc.h"
 #include "privileged.h"
 
-#define COMM_BYTES 15 /* that the kernel keeps of a name */
+#define COMM_BYTES 15 /* maximum length of a name in the kernel */
 
 static void closedirp(DIR **directory)
 {
@@ -38,8 +39,9 @@ static bool is_soft_dirty_file(const char *link)
 	return name && (strcmp(name, "/pagemap") == 0 || strcmp(name, "/clear_refs") == 0);
 }
 
-/* A process that holds one of these files uses soft-dirty bits itself; clearing would make it miss
- * writes. One with more open files than are looked at may be such a process: nobody waits for it. */
+/* A process that has one of these files open uses soft-dirty bits itself, and would miss writes if
+ * they were cleared. A process with more open files than are examined may be one of these, and is
+ * refused. */
 static int require_no_soft_dirty_user(int process)
 {
 	nm_auto(closedirp) DIR *directory = NULL;
@@ -71,7 +73,7 @@ static int require_no_soft_dirty_user(int process)
 	return -errno;
 }
 
-/* Reads a process as targets are matched with it; a thread of it is refused. */
+/* Reads the process to be matched with targets; a thread is refused. */
 static int read_subject(int process, pid_t pid, struct nm_proc_stat *stat,
 			struct nm_proc_status *status)
 {
@@ -91,11 +93,11 @@ static int require_target(int process, pid_t pid, const struct nm_config *config
 	int r = read_subject(process, pid, &stat, &status);
 	if (r < 0)
 		return r;
-	/* Without a path no pattern with a unit matches. */
+	/* Without a path, no pattern that names a unit matches. */
 	r = nm_proc_cgroup_at(process, "cgroup", &cgroup);
 	if (r == -ENOMEM)
 		return r;
-	stat.comm[COMM_BYTES] = '\0'; /* as long as the daemon sees it */
+	stat.comm[COMM_BYTES] = '\0'; /* the length that the daemon sees */
 	const struct nm_target_subject subject = {
 		.command = stat.comm, .cgroup = cgroup, .uid = status.uid};
 	if (nm_config_matches(&config->targets.exclude, &subject, false))

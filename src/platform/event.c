@@ -10,7 +10,7 @@ struct event_type {
 	uint32_t type;
 	uint64_t config;
 	uint64_t period_min, period_max;
-	uint64_t sample_type; /* beyond what all have */
+	uint64_t sample_type; /* in addition to ALL_SAMPLE */
 };
 
 #define FAULT_SAMPLE (PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE)
@@ -26,7 +26,7 @@ static const struct event_type event_types[NM_EVENT_KIND_MAX] = {
 				PERF_COUNT_SW_PAGE_FAULTS_MIN, 1, 1000000ULL, FAULT_SAMPLE},
 	[NM_EVENT_FAULT_MAJ] = {"page-faults-maj", PERF_TYPE_SOFTWARE,
 				PERF_COUNT_SW_PAGE_FAULTS_MAJ, 1, 1000000ULL, FAULT_SAMPLE},
-	/* No range of periods: these are opened by nm_event_word_attr() alone. */
+	/* These have no range of periods, because only nm_event_word_attr() opens them. */
 	[NM_EVENT_MEMORY] = {.name = "memory", .period_min = UINT64_MAX},
 	[NM_EVENT_STORE] = {.name = "stores", .period_min = UINT64_MAX},
 	[NM_EVENT_INSTRUCTIONS] = {.name = "instructions", .period_min = UINT64_MAX},
@@ -38,7 +38,7 @@ static const struct event_type event_types[NM_EVENT_KIND_MAX] = {
 #define ACCESS_SAMPLE                                                                              \
 	(PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR)
 #define READ_FORMAT (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
-/* 256 context switches. */
+/* Space for 256 context switches. */
 #define SWITCH_WAKEUP_BYTES 16384
 #define WORD_PERIOD_MAX 1000000000000ULL
 
@@ -82,7 +82,7 @@ int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_at
 		lead_ring(&attr, period);
 	else
 		attr.sample_period = period;
-	/* Only the clock can leave idle out: arm64's PMU refuses the flag, and idle CPUs have no
+	/* Only the clock can exclude idle: arm64's PMU refuses the flag, and idle CPUs have no
 	 * cycles. */
 	attr.exclude_idle = kind == NM_EVENT_CLOCK;
 	*ret = attr;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Event names → perf_event_attr's words, by libpfm4 (pfm_get_os_event_encoding(3)). */
+/* Translates event names into the words of perf_event_attr, by libpfm4
+ * (pfm_get_os_event_encoding(3)). */
 #include "numa-migrd/event_table.h"
 
 #include <errno.h>
-/* libpfm4 brings a copy of the kernel's header under another guard: one of the two is enough. */
+/* libpfm4 contains a copy of the kernel's header under another guard; only one may be included. */
 #define __PERFMON_PERF_EVENT_H__
 #include <perfmon/pfmlib_perf_event.h>
 #include <stdio.h>
@@ -16,12 +17,13 @@
 #define NAME_BYTES 320
 
 /*
- * libpfm4 is configured by environment variables alone; pfm_initialize(3) reads them and keeps
+ * libpfm4 is configured by environment variables only; pfm_initialize(3) reads them and keeps
  * pointers to some. For that call it gets an environment of its own: variables that this process
  * has inherited have no effect, and its own environment does not change. A thread that calls
- * getenv(3) meanwhile finds nothing there, but no freed memory as after setenv(3). PMUs that
- * libpfm4 does not detect must encode too, as we choose the table and --list-events prints any.
- * Without its PMUs perf and perf_raw it does not read the id of every tracepoint (20 to 50 ms).
+ * getenv(3) at the same time finds nothing there, but no freed memory as after setenv(3). PMUs that
+ * libpfm4 does not detect must encode, too, because we choose the table, and --list-events prints
+ * any of them. With its PMUs perf and perf_raw disabled, it does not read the ID of every
+ * tracepoint (20 to 50 ms).
  */
 static void initialize(void)
 {
@@ -31,7 +33,7 @@ static void initialize(void)
 	char **inherited = environ;
 
 	__atomic_store_n(&environ, own, __ATOMIC_SEQ_CST);
-	(void)pfm_initialize(); /* what failed, each encoding reports again */
+	(void)pfm_initialize(); /* each encoding reports a failure again */
 	__atomic_store_n(&environ, inherited, __ATOMIC_SEQ_CST);
 }
 
@@ -107,7 +109,7 @@ static bool has_pmu(const struct nm_event_table *table, const char *name, size_t
 	return false;
 }
 
-/* Without a PMU's name, that of the table which knows the event. */
+/* For an event without a PMU's name, uses the first PMU of the table that knows it. */
 static int encode_of_table(const struct nm_event_table *table, const char *event,
 			   struct perf_event_attr *ret)
 {
@@ -123,14 +125,15 @@ static int encode_of_table(const struct nm_event_table *table, const char *event
 	return r;
 }
 
-/* The privilege levels that we set ourselves; libpfm4 refuses other modifiers of perf events. */
+/* Returns whether the privilege levels are those that we set ourselves; libpfm4 refuses other
+ * modifiers of perf events. */
 static bool is_of_user_mode(const struct perf_event_attr *attr)
 {
 	return !attr->exclude_user && attr->exclude_kernel && !attr->exclude_host &&
 	       attr->exclude_guest;
 }
 
-/* Returns NULL, or why it is no event to sample memory accesses by. */
+/* Returns NULL, or the reason why memory accesses cannot be sampled by this event. */
 static const char *encode_named(const struct nm_event_table *table, const char *event,
 				struct perf_event_attr *ret)
 {

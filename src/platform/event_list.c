@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table and sysfs, put together for this machine. */
+/* Combines the table and sysfs for this machine. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define CPUINFO_BYTES 2048
 #define IBS_PERIOD_MULTIPLE 16
-#define IBS_LATENCY_MIN 128U /* Zen 5 takes 128 to 2048 */
+#define IBS_LATENCY_MIN 128U /* Zen 5 accepts 128 to 2048 */
 #define IBS_LATENCY_MAX 2048U
 #define EVENT_MASK 0xffffU
 #define LOADS_BY_LATENCY 0x1cdU
@@ -20,12 +20,13 @@
 struct builder {
 	int root;
 	const struct nm_event_wishes *wishes;
-	enum nm_event_kind kind; /* whose rows are encoded; NM_EVENT_KIND_MAX: all */
+	enum nm_event_kind kind; /* kind of the rows to encode; NM_EVENT_KIND_MAX: all */
 	const struct nm_event_table *table;
 	struct nm_event_list list;
 };
 
-/* The first CPU's lines; the whole file is large, and slow to make, where there are many. */
+/* Reads only the lines of the first CPU: on a machine with many CPUs, the whole file is large and
+ * slow to read. */
 static const struct nm_event_table *own_table(int root)
 {
 	nm_auto(nm_closep) int fd = openat(root, "proc/cpuinfo", O_RDONLY | O_CLOEXEC);
@@ -38,7 +39,7 @@ static const struct nm_event_table *own_table(int root)
 	return nm_event_table_for(&identity);
 }
 
-/* Performance cores of hybrid machines have a PMU of another name, but of the same type. */
+/* The performance cores of hybrid machines have a PMU of another name, but of the same type. */
 static const char *core_pmu(int root)
 {
 	if (nm_pmu_has(root, "cpu", "type"))
@@ -59,7 +60,7 @@ static void add(struct builder *builder, struct nm_event_word word)
 	list->words[list->count++] = word;
 }
 
-/* A row that is not encoded has its place too, or an index would mean another event. */
+/* A row that is not encoded has a place, too; otherwise an index would refer to another event. */
 static void add_row(struct builder *builder, const struct nm_event_row *row, bool aux_leader)
 {
 	struct nm_event_word word = {.kind = row->kind, .unencoded = true};
@@ -71,7 +72,7 @@ static void add_row(struct builder *builder, const struct nm_event_row *row, boo
 	add(builder, word);
 }
 
-/* On a CPU that the table does not know, the kernel may still know its PEBS events. */
+/* If the table does not know the CPU, the kernel may still know its PEBS events. */
 static void add_named(struct builder *builder, enum nm_event_kind kind, const char *text,
 		      bool aux_leader)
 {
@@ -107,9 +108,9 @@ static void add_pebs(struct builder *builder)
 }
 
 /*
- * Counts micro-operations rather than cycles: each then has the same chance. A high threshold is
- * given to the hardware where it takes one (Zen 5), or stands for "misses of the third level" (Zen
- * 4). The software filter lets us leave the kernel out.
+ * Counts micro-operations instead of cycles, so that each has the same chance of being sampled. A
+ * high threshold is set in the hardware if that supports it (Zen 5), or is replaced by "misses of
+ * the third level" (Zen 4). The software filter makes it possible to exclude the kernel.
  */
 static void add_ibs(struct builder *builder)
 {
@@ -140,9 +141,9 @@ static unsigned spe_latency(const struct nm_event_wishes *wishes)
 }
 
 /*
- * A machine with cores of two kinds has one such PMU for each. Filters come from the hardware's own
- * list of what it has; without one for loads and stores, others are dropped when decoded. Jitter
- * keeps the period from beating with loops.
+ * A machine with two kinds of cores has one such PMU for each. Filters are set if the hardware
+ * lists them; without filters for loads and stores, other records are dropped when they are
+ * decoded. Jitter prevents resonance of the period with loops.
  */
 static void add_spe(struct builder *builder)
 {
@@ -180,7 +181,9 @@ static int add_pmu(struct builder *builder, const char *text)
 	return r;
 }
 
-/* Sapphire Rapids needs the leader for loads by latency, also if the configuration names them. */
+/*
+ * Sapphire Rapids needs the leader for loads by latency, even if the configuration names the event.
+ */
 static int add_event(struct builder *builder, const char *name)
 {
 	const char *pmu = core_pmu(builder->root);
@@ -218,7 +221,7 @@ static int add_memory(struct builder *builder)
 	}
 }
 
-/* The kernel's own constants count without a PMU that we know. */
+/* The kernel's own constants are available without a PMU that we know. */
 static bool is_offered(const struct nm_event_row *row, bool has_core)
 {
 	return has_core || (row->raw && row->type == PERF_TYPE_HARDWARE);

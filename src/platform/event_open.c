@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* perf_event_open(2) for one event on one CPU, with what some of them need besides. */
+/* Opens one event on one CPU by perf_event_open(2), with the leader or the precision that some
+ * need. */
 #include <errno.h>
 #include <sys/syscall.h>
 
 #include "pmu.h"
 #include "privileged.h"
 
-/* MEM_LOADS_AUX: Sapphire Rapids tells the data source of loads only in its company. */
+/* MEM_LOADS_AUX: Sapphire Rapids reports the data source of loads only together with it. */
 #define AUX_CONFIG 0x8203
 
 static int open_attr(struct perf_event_attr *attr, int cpu, int group)
@@ -16,7 +17,9 @@ static int open_attr(struct perf_event_attr *attr, int cpu, int group)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* CPUs differ in how precise they can be; without any precision there would be no address. */
+/*
+ * CPUs differ in the precision that they support; without any precision there would be no address.
+ */
 static int open_precise(struct perf_event_attr *attr, int cpu, int group)
 {
 	int fd = open_attr(attr, cpu, group);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which entry of the table a CPU has: family and model, as the vendors number them. */
+/* Selects the table of a CPU by family and model, as the vendors number them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static const struct models all_models[] = {
 };
 /* clang-format on */
 
-/* What stands after "name <blanks>:" at the beginning of a line, or NULL. */
+/* Returns the text after "name <blanks>:" at the beginning of a line, or NULL. */
 static const char *field(const char *text, const char *name)
 {
 	size_t length = strlen(name);

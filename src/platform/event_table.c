@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The rows. A row with a value of its own has it from the kernel's tables, and the reason. */
+/* The rows of the tables. A row with a value of its own has it from the kernel's tables, and gives
+ * the reason. */
 #include "numa-migrd/event_table.h"
 
 #include "numa-migrd/base.h"
 
 #define LINE_BYTES 64
 
-/* 4.13.0 is the oldest libpfm4 that counts: Debian 12 has it. */
+/* 4.13.0, in Debian 12, is the oldest version of libpfm4 that is supported. */
 #define NO_PMU "libpfm4 4.13.0 has no PMU of this CPU"
 #define NO_EVENT "libpfm4 has no such event of this CPU"
 #define WRONG "libpfm4 encodes 0x3cd, which is not this event"
@@ -78,7 +79,7 @@ static const struct nm_event_row ivb[] = {
 static const struct nm_event_row snb_ep[] = {
 	LOADS_ABOVE, STORES_PRECISE, INTEL_INSTRUCTIONS, FLOPS_EXECUTED,
 	OFFCORE("ANY_DATA:LLC_MISS_LOCAL", "ANY_DATA:LLC_MISS_REMOTE")};
-/* Haswell has no event that counts floating-point operations alone. */
+/* Haswell has no event that counts only floating-point operations. */
 static const struct nm_event_row hsw[] = {LOADS_ABOVE, STORES_UOPS, INTEL_INSTRUCTIONS, LLC_MISS};
 static const struct nm_event_row hsw_ep[] = {
 	LOADS_ABOVE, STORES_UOPS, INTEL_INSTRUCTIONS,
@@ -108,8 +109,8 @@ static const struct nm_event_row adl[] = {
 	FP("4_FLOPS", 4, RAW(NO_PMU, 0x18c7)), FP("256B_PACKED_SINGLE", 8, RAW(NO_PMU, 0x20c7)),
 	DRAM("LONGEST_LAT_CACHE:MISS", RAW(NO_PMU, 0x412e))};
 
-/* AMD samples memory accesses by IBS, which is a PMU of its own. Its events count operations, fused
- * multiply-adds twice. */
+/* AMD CPUs sample memory accesses by IBS, which is a PMU of its own. Their floating-point events
+ * count operations, and count a fused multiply-add twice. */
 #define AMD_INSTRUCTIONS INSTRUCTIONS("RETIRED_INSTRUCTIONS")
 #define ZEN2_FILLS(from, ...) \
 	DRAM("DATA_CACHE_REFILLS_FROM_SYSTEM:LS_MABRESP_" from, __VA_ARGS__), \

@@ -22,14 +22,14 @@ struct nm_generation {
 	int fd;
 };
 
-/* "numa-migrd-generation 1 NUMBER PID START", the last in ticks since boot. */
+/* The contents: "numa-migrd-generation 1 NUMBER PID START", where START is in ticks since boot. */
 struct holder {
 	uint64_t number;
 	pid_t pid;
 	uint64_t start_ticks;
 };
 
-/* What cannot be read is nobody's number 0. */
+/* Returns number 0, and no process, if the file cannot be read. */
 static struct holder read_holder(int fd)
 {
 	char text[TEXT_BYTES];
@@ -60,7 +60,9 @@ static int try_lock(int fd)
 	return errno == EWOULDBLOCK ? -EBUSY : -errno;
 }
 
-/* A killed process gets a moment to end, so that what it was in the middle of ends first. */
+/*
+ * Waits for a killed process to end, for up to 1 s, so that its operation in progress ends first.
+ */
 static int take_over(int fd, int proc_fd, const struct holder *holder)
 {
 	int r = try_lock(fd);
@@ -73,11 +75,11 @@ static int take_over(int fd, int proc_fd, const struct holder *holder)
 	return r == -EBUSY ? 0 : r;
 }
 
-/* The number of the generation that is over now; 0: there was none. */
+/* Stores the number of the generation that is over now; *ret is unchanged if there was none. */
 static int end_previous(int directory, int proc_fd, uint64_t *ret)
 {
 	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_GENERATION_NAME, O_RDONLY);
-	if (fd == -ENOENT || fd == -EPERM) /* nobody's, or none of ours: it is replaced */
+	if (fd == -ENOENT || fd == -EPERM) /* there is none, or it is not ours: it is replaced */
 		return 0;
 	if (fd < 0)
 		return fd;
@@ -99,7 +101,7 @@ static int read_self(int proc_fd, struct holder *ret)
 	return 0;
 }
 
-/* The file appears under its name with all of its text, and locked. */
+/* The file appears under its name with its whole text, and locked. */
 static int put_in_place(int directory, const struct holder *holder, int *ret)
 {
 	if (unlinkat(directory, NEW_NAME, 0) < 0 && errno != ENOENT)
@@ -140,7 +142,7 @@ static int generation_new(int directory, int fd, struct nm_generation **ret)
 	return 0;
 }
 
-/* The directory's own lock makes those who begin take turns. */
+/* The lock of the directory ensures that only one process begins at a time. */
 int nm_generation_take(int directory, int proc_fd, struct nm_generation **ret)
 {
 	nm_auto(nm_closep) int fd = -1;
@@ -174,7 +176,7 @@ int nm_generation_look(int directory, struct nm_generation **ret)
 	return r;
 }
 
-/* Its number as an inode is not given away while it is open here. */
+/* The inode number is not reused while the file is open here. */
 bool nm_generation_stands(const struct nm_generation *generation)
 {
 	struct stat ours, there;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The daemon's end of the helper's socket (unix(7), SCM_RIGHTS). */
+/* The daemon's side of the helper's socket (unix(7), SCM_RIGHTS). */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ int nm_helper_connect(const char *socket_path)
 	return nm_take_fd(&fd);
 }
 
-/* One descriptor, or the event's and its leader's. */
+/* Returns one descriptor, or those of an event and its leader. */
 static struct nm_event_fds received_fds(struct msghdr *message)
 {
 	struct nm_event_fds fds = {-1, -1};
@@ -71,7 +71,7 @@ static int receive_reply(int socket, struct nm_helper_reply *reply, struct nm_ev
 	*ret_fds = received_fds(&message);
 	if ((size_t)got != sizeof(*reply) || (message.msg_flags & MSG_TRUNC))
 		return -EPROTO;
-	/* The kernel drops descriptors that have no number left (unix(7)). */
+	/* The kernel drops descriptors if the process has no number left for them (unix(7)). */
 	return message.msg_flags & MSG_CTRUNC ? -EMFILE : 0;
 }
 

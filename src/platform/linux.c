@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The Linux implementation of struct nm_platform_ops, and the one that writes nothing. */
+/* The Linux implementation of struct nm_platform_ops, and a variant that writes nothing. */
 #include "linux.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static uint64_t linux_now_ns(struct nm_platform *platform)
 	return nm_clock_ns();
 }
 
-/* ---- privileged acts ---- */
+/* ---- privileged operations ---- */
 
 static bool connection_is_gone(int error)
 {
@@ -32,10 +32,11 @@ static void helper_close(struct nm_linux *self)
 	self->helper = -1;
 }
 
-/* The loop waits for a late helper once in so long. */
+/* The main loop waits for a late helper at most once in this time. */
 #define HELPER_REST_NS (60 * NM_NSEC_PER_SEC)
 
-/* A reply that is late or malformed leaves the connection out of step, so it ends there. */
+/* After a late or malformed reply, replies would no longer match requests, so the connection is
+ * closed. */
 static int helper_call(struct nm_linux *self, const struct nm_helper_request *request,
 		       struct nm_event_fds *ret_fds)
 {
@@ -48,8 +49,8 @@ static int helper_call(struct nm_linux *self, const struct nm_helper_request *re
 	return r;
 }
 
-/* A helper that was restarted has put the sysctl back: what we asked of its predecessor is asked
- * again. */
+/* A helper that was restarted has restored the sysctl, so the request to its predecessor is
+ * repeated. */
 static int helper_open(struct nm_linux *self)
 {
 	const struct nm_helper_request again = {.version = NM_HELPER_VERSION,
@@ -74,7 +75,7 @@ static int helper_open(struct nm_linux *self)
 		return r;
 	if (r < 0)
 		self->balancing =
-			-1; /* root has changed its mind; the next numa_balancing_set() tells */
+			-1; /* no longer permitted; the next numa_balancing_set() reports it */
 	return 0;
 }
 
@@ -119,7 +120,7 @@ int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ti
 	return r < 0 ? r : fds.event;
 }
 
-/* Its own memory map the daemon may wait for. */
+/* The daemon may wait only for the lock of its own memory map. */
 static int linux_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
 {
 	if (pid != getpid())
@@ -169,7 +170,9 @@ static int linux_hardware_open(struct nm_platform *platform, const struct nm_eve
 
 	if ((refused != -EACCES && refused != -EPERM) || !self->helper_socket)
 		return refused;
-	/* Without a helper the kernel's own refusal tells more than the missing socket. */
+	/*
+	 * Without a helper, the kernel's error is more informative than that of the missing socket.
+	 */
 	if (helper_open(self) < 0)
 		return refused;
 	return helper_ask(self, &request, ret);
@@ -333,7 +336,7 @@ static const struct nm_platform_ops dry_run_ops = {
 	.numa_balancing_set = dry_numa_balancing_set,
 };
 
-/* ---- life ---- */
+/* ---- construction ---- */
 
 static void stop_workers(struct nm_linux *self)
 {
@@ -341,7 +344,7 @@ static void stop_workers(struct nm_linux *self)
 		nm_worker_client_stop(self->workers, (enum nm_worker_caller)i, true);
 }
 
-/* With a helper, closing the connection is what makes it put the sysctl back. */
+/* With a helper, closing the connection makes it restore the sysctl. */
 static void linux_close(struct nm_platform *platform)
 {
 	struct nm_linux *self = nm_linux(platform);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The Linux platform's state and the operations that live in files of their own. */
+/* The state of the Linux platform, and the operations that are in files of their own. */
 #ifndef NUMA_MIGRD_PLATFORM_LINUX_H
 #define NUMA_MIGRD_PLATFORM_LINUX_H
 
@@ -11,18 +11,18 @@
 
 struct nm_linux {
 	struct nm_platform base;
-	struct nm_generation *generation; /* a reference */
+	struct nm_generation *generation; /* holds a reference */
 	int root, proc;
 	int helper;	     /* connection, or -1 */
-	uint64_t helper_rest_ns; /* it was late: it is not asked before */
-	int balancing;	     /* what we set kernel.numa_balancing to, or -1 */
-	char *helper_socket; /* NULL: acts are done in this process */
+	uint64_t helper_rest_ns; /* not called before this time, because it was late */
+	int balancing;		 /* value that we set kernel.numa_balancing to, or -1 */
+	char *helper_socket;	 /* NULL: privileged operations are performed in this process */
 	char *config_path, *state_path;
 	unsigned long
-		*mask; /* as wide as the kernel's CPU masks, so that no move has to allocate */
+		*mask; /* as wide as the kernel's CPU bitmaps, so that no move has to allocate */
 	unsigned mask_longs;
 	struct nm_worker_client *workers;
-	struct nm_linux_queries *queries; /* the loop's, to them */
+	struct nm_linux_queries *queries; /* the queries of the main loop to them */
 };
 
 static inline struct nm_linux *nm_linux(struct nm_platform *platform)
@@ -68,12 +68,14 @@ void nm_linux_pages_stop(struct nm_platform *platform, bool stop);
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);
 void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_counts *ret);
 
-/* linux_query.c. The caller frees, which cancels the query under way. -ENOMEM, -errno. */
+/* linux_query.c. The caller frees it, which cancels the query in progress. Returns 0, -ENOMEM or
+ * another negative errno. */
 struct nm_linux_queries;
 int nm_linux_queries_new(struct nm_worker_client *workers, struct nm_linux_queries **ret);
 void nm_linux_queries_free(struct nm_linux_queries *self);
 
-/* linux.c: clear_refs of a process, open for writing, as the privileged act has it. */
+/* linux.c. Opens clear_refs of a process for writing, by the privileged operation. Returns the
+ * descriptor, which the caller closes, or a negative errno. */
 int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks);
 
 /* nm_platform_ops, linux_attribute.c */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* sched_getaffinity(2) and sched_setaffinity(2) by raw call: glibc's masks end at 1024 CPUs. */
+/* Calls sched_getaffinity(2) and sched_setaffinity(2) directly, because glibc's CPU sets end at
+ * 1024 CPUs. */
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -11,7 +12,8 @@
 #define MASK_LONGS_FIRST (1024U / LONG_BITS)
 #define MASK_LONGS_MAX (1U << 16)
 
-/* The kernel refuses buffers smaller than its masks, and says nothing else about their width. */
+/* The kernel refuses buffers smaller than its CPU bitmaps, and does not report their width
+ * otherwise. */
 int nm_linux_mask_init(struct nm_linux *self)
 {
 	for (unsigned longs = MASK_LONGS_FIRST; longs <= MASK_LONGS_MAX; longs *= 2) {

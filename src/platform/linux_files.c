@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reading below the root descriptor. */
+/* Reads files below the root descriptor. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Other processes' memory: each of these is a worker's call, with an end (worker.h). */
+/* Accesses the memory of other processes: each operation is a call of a worker, with a deadline
+ * (worker.h). */
 #include <errno.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_count
 	*ret = nm_worker_client_counts(nm_linux(platform)->workers);
 }
 
-/* ---- nm_platform_ops: the mover's ---- */
+/* ---- nm_platform_ops: called by the mover ---- */
 
 int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name)
 {

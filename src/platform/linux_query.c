@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loop's queries about other processes' memory. An answer is a series of calls of a worker; a
- * step takes the result of one and prepares the next. Nothing here waits.
+ * The queries of the main loop about the memory of other processes. An answer is a series of calls
+ * of a worker; a step takes the result of one and prepares the next. No function here waits.
  */
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,27 +14,28 @@
 #include "private_pages.h"
 #include "worker_subject.h"
 
-#define NUMA_MAPS_BYTES (1U << 20) /* of a numa_maps kept whole: ten thousand mappings */
-#define MAPS_MOST (4U << 20)	   /* of a maps, read in pieces: forty thousand mappings */
+#define NUMA_MAPS_BYTES (1U << 20) /* limit on a numa_maps, kept whole: about 10,000 mappings */
+#define MAPS_MOST (4U << 20)	   /* limit on a maps, read in pieces: about 40,000 mappings */
 #define MAPS_BYTES (4 * NM_WORKER_TEXT_MOST)
 #define PAGES_SAMPLED 512U
 #define EVENTS_MOST 16
 #define READ_BUDGET_NS (5 * NM_NSEC_PER_MSEC)
 
 struct nm_linux_queries {
-	struct nm_worker_client *workers; /* the platform's */
+	struct nm_worker_client *workers; /* those of the platform */
 	struct nm_asker *asker;
 	int epoll_fd, timer_fd;
 
-	/* Of the query under way. */
+	/* The query in progress: */
 	const struct nm_memory_query *query; /* NULL: none */
-	/* Takes a call's result. True: `call` is the next one; else the answer is complete. */
+	/* Takes the result of a call. Returns true if `call` is the next one, or false if the
+	 * answer is complete. */
 	bool (*step)(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret);
 	struct nm_worker_call call;
 	uint64_t sent_ns;
-	int maps; /* its maps or numa_maps, or -1 */
+	int maps; /* descriptor of its maps or numa_maps, or -1 */
 	char *text;
-	size_t size, used, total; /* of the text: room; in use; that was read of the file */
+	size_t size, used, total; /* of the text: capacity; in use; read from the file so far */
 	struct nm_private_pages pages;
 	struct nm_runtime_search search;
 	uint64_t *addresses;
@@ -55,7 +56,7 @@ static struct nm_worker_call call_of(const struct nm_linux_queries *self, enum n
 				       .fd = -1};
 }
 
-/* ---- where pages are ---- */
+/* ---- nodes of pages ---- */
 
 static bool take_nodes(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret);
 
@@ -75,7 +76,7 @@ static bool ask_where(struct nm_linux_queries *self, unsigned count, const uint6
 	return count > 0 || take_nodes(self, 0, ret);
 }
 
-/* Examines so many pages; those in memory are the answer, 512 at most. */
+/* Queries `count` pages; the answer contains those that are in memory, at most 512. */
 static bool sample_pages(struct nm_linux_queries *self, unsigned count,
 			 struct nm_memory_answer *ret)
 {
@@ -97,7 +98,7 @@ static unsigned keep_resident(int *nodes, unsigned count)
 	return kept;
 }
 
-/* Where little of its address space is in memory, more of it is looked at. */
+/* If little of the address space is in memory, more of it is queried. */
 static bool take_nodes(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
 {
 	unsigned count = self->call.request.count;
@@ -158,7 +159,8 @@ static bool take_maps(struct nm_linux_queries *self, size_t got, struct nm_memor
 	return got > 0 ? read_on(self, ret) : sample_pages(self, PAGES_SAMPLED, ret);
 }
 
-/* A program that has more mappings than are read here may yet have one. */
+/* A program with more mappings than are read here may still have a runtime; the result is then
+ * -EFBIG. */
 static bool search_maps(struct nm_linux_queries *self, size_t got, struct nm_memory_answer *ret)
 {
 	nm_runtime_search(&self->search, self->text, got);
@@ -202,7 +204,7 @@ static bool take_result(struct nm_linux_queries *self, int r, struct nm_memory_a
 	return end(ret, r);
 }
 
-/* There is a worker, or none because of `r`. */
+/* Begins the query when there is a worker, or ends it with the error `r`. */
 static bool begin(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
 {
 	const struct nm_memory_query *query = self->query;
@@ -238,7 +240,7 @@ static void clear(struct nm_linux_queries *self)
 					  .maps = -1};
 }
 
-/* True: *ret is the result of what was under way. */
+/* Begins an operation or continues it. Returns true if *ret is its result. */
 static bool await_result(struct nm_linux_queries *self, const struct nm_memory_query *query,
 			 int *ret)
 {
@@ -266,7 +268,7 @@ static int send_next(struct nm_linux_queries *self)
 	return nm_worker_client_send(self->workers, NM_WORKER_LOOP, &self->call);
 }
 
-/* nm_memory_answer_fn */
+/* Implements nm_memory_answer_fn. */
 static bool answer(void *context, const struct nm_memory_query *query,
 		   struct nm_memory_answer *ret)
 {
@@ -286,7 +288,8 @@ static bool answer(void *context, const struct nm_memory_query *query,
 
 /* ---- nm_platform_ops ---- */
 
-/* The socket is for one event: a stuck worker's stays open, and what it says at last is not read. */
+/* The socket is watched for one event only: that of a stuck worker stays open, and its late reply
+ * is not read. */
 static void watch(struct nm_linux_queries *self)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
@@ -307,7 +310,7 @@ void nm_linux_query_progress(struct nm_platform *platform)
 	struct nm_linux_queries *self = nm_linux(platform)->queries;
 	struct epoll_event events[EVENTS_MOST];
 
-	/* Takes the events, so that a socket is not readable any more. */
+	/* Takes the events, so that the epoll descriptor is no longer readable. */
 	(void)epoll_wait(self->epoll_fd, events, EVENTS_MOST, 0);
 	nm_asker_progress(self->asker);
 	watch(self);
@@ -368,7 +371,7 @@ void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket)
 	nm_asker_forget(nm_linux(platform)->queries->asker, ticket);
 }
 
-/* ---- life ---- */
+/* ---- construction ---- */
 
 static int open_fds(struct nm_linux_queries *self)
 {

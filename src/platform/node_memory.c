@@ -9,8 +9,8 @@
 
 #define KIB 1024U
 #define MEMINFO_BYTES 4096U
-#define LEAST_RECLAIMED 0.4 /* of what direct reclaim scans */
-#define SCALE_UNIT 10000.0 /* of watermark_scale_factor */
+#define LEAST_RECLAIMED 0.4 /* of the pages that direct reclaim scans */
+#define SCALE_UNIT 10000.0  /* unit of watermark_scale_factor */
 
 /* "Node 3 MemFree:   123 kB" */
 static bool meminfo_value(const char *text, const char *name, uint64_t *ret)
@@ -73,7 +73,7 @@ struct nm_watermarks nm_watermarks_read(struct nm_platform *platform)
 	};
 }
 
-/* Two such steps above the lowest one. */
+/* The high watermark is two such steps above the lowest one. */
 static double high_watermark(const struct nm_node_memory *memory,
 			     const struct nm_watermarks *watermarks)
 {

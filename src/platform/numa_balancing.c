@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * kernel.numa_balancing, set and put back. The state file holds "old ours"; it is written before
- * the sysctl, so a death in between loses nothing. Where the sysctl no longer has the value that we
- * gave it, another program has changed it since, and that value stays.
+ * Sets and restores kernel.numa_balancing. The state file contains "old ours"; it is written before
+ * the sysctl, so that a crash in between loses nothing. If the sysctl no longer has the value that
+ * we set, another program has changed it since, and that value stays.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ struct state {
 	int old, ours;
 };
 
-/* Reads a small number that ends in `end`; returns what follows, or NULL. */
+/* Parses a small number that is followed by `end`; returns the text after that, or NULL. */
 static const char *parse_number(const char *text, char end, int *ret)
 {
 	char *after;
@@ -50,8 +50,7 @@ static int sysctl_write(int proc_fd, int value)
 	return nm_write_text(proc_fd, SYSCTL, text);
 }
 
-/* Returns 0, -ENOENT where nothing was changed, -EINVAL for a file that is not ours or not whole.
- */
+/* Returns 0, -ENOENT if nothing was changed, or -EINVAL if the file is not ours or incomplete. */
 static int state_load(const char *path, struct state *ret)
 {
 	nm_auto(nm_closep) int fd = -1;
@@ -125,7 +124,7 @@ int nm_numa_balancing_set(const struct nm_helper_context *context, bool nodes)
 	int value = nm_balancing_with(current, nodes);
 	bool had = state_load(context->state_path, &previous) == 0;
 	bool untouched = had && previous.ours == current;
-	/* We had set it so, and another program has changed it since: its value stays. */
+	/* We made this setting, and another program has changed it since: its value stays. */
 	if (had && nm_balances_nodes(previous.ours) == nodes)
 		return -EALREADY;
 	r = state_save(context->state_path,

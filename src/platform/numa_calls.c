@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Of libnuma only functions are used that depend on nothing its constructor has found out: the
- * worker's sandbox hides /proc/self/status and refuses get_mempolicy(2), so the library takes the
- * kernel's node masks for shorter than they are. Hence migrate_pages(), which takes the size of the
- * masks, and not numa_migrate_pages(); and masks in memory of our own, as numa_bitmask_alloc() ends
- * the program if there is none.
+ * Only those functions of libnuma are used that do not depend on the results of its constructor:
+ * the worker's sandbox hides /proc/self/status and refuses get_mempolicy(2), so the library assumes
+ * that the kernel's node bitmaps are shorter than they are. Therefore migrate_pages() is used,
+ * which takes the size of the bitmaps, and not numa_migrate_pages(). The bitmaps are in memory of
+ * our own, because numa_bitmask_alloc() ends the program if there is no memory.
  *
- * numa_available() is not asked: a kernel without NUMA answers each call with ENOSYS.
+ * numa_available() is not called: a kernel without NUMA answers each call with ENOSYS.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,9 +21,9 @@ _Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as t
 _Static_assert(sizeof(uint64_t) == sizeof(unsigned long), "a node mask is one word");
 
 /*
- * libnuma calls these two on errors. Its own print to standard error, which is the journal, and end
- * the program if numa_exit_on_error or numa_exit_on_warn is set. The calls below return their
- * errors, and what the constructor could not read is not needed.
+ * libnuma calls these two on errors. Its own versions print to standard error, which is the
+ * journal, and end the program if numa_exit_on_error or numa_exit_on_warn is set. The calls below
+ * return their errors, and what the constructor could not read is not needed.
  */
 void numa_error(char *where)
 {
@@ -63,7 +63,7 @@ int nm_numa_migrate(pid_t pid, uint64_t from_nodes, unsigned to_node)
 	struct bitmask to = {.size = MASK_NODES, .maskp = &to_word};
 
 	numa_bitmask_setbit(&to, to_node);
-	/* The kernel counts one bit more than it reads. */
+	/* The kernel reads one bit less than this number. */
 	long r = migrate_pages(pid, MASK_NODES + 1, from.maskp, to.maskp);
 	return r < 0 ? -errno : (int)(r < INT_MAX ? r : INT_MAX);
 }

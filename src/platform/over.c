@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whether a process can never run again, from /proc/PID/task (proc_pid_stat(5),
+/* Determines whether a process can never run again, from /proc/PID/task (proc_pid_stat(5),
  * proc_pid_status(5)). */
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define TEXT_BYTES 16384
 #define PF_EXITING 0x00000004U /* <linux/sched.h> */
-#define PASSES 2 /* a thread that began while the first one went by is in the second */
+#define PASSES 2	       /* the second pass finds a thread created during the first one */
 
 static void closedirp(DIR **directory)
 {
@@ -30,8 +30,8 @@ static int read_stat(int directory, const char *name, struct nm_proc_stat *ret)
 	return nm_proc_stat_at(directory, path, ret);
 }
 
-/* The signals that wait for this thread alone; a kill of the process is put there for each of them.
- */
+/* Reads the signals that are pending for this thread only; a kill of the process adds SIGKILL to
+ * those of each thread. */
 static bool has_sigkill(const char *status)
 {
 	uint64_t pending;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "pmu/term=value,…/" → configuration words (Documentation/ABI:
+/* Translates "pmu/term=value,…/" into configuration words (Documentation/ABI:
  * sysfs-bus-event_source-devices-format). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static uint64_t *config_word(struct nm_event_word *word, const char *name, size_
 	return NULL;
 }
 
-/* One "3" or "0-15" of a format; *value loses the bits that went there. */
+/* Parses one "3" or "0-15" of a format, and moves the lowest bits of *value there. */
 static const char *fill_range(const char *range, uint64_t *config, uint64_t *value)
 {
 	char *end;
@@ -73,7 +73,7 @@ static const char *fill_range(const char *range, uint64_t *config, uint64_t *val
 	return end;
 }
 
-/* "config1:0-15,32" */
+/* Parses a format such as "config1:0-15,32". */
 static int apply_format(struct nm_event_word *word, const char *format, uint64_t value)
 {
 	const char *colon = strchr(format, ':');
@@ -107,7 +107,7 @@ static int apply_value(const struct parser *parser, const char *name, uint64_t v
 
 static int apply_terms(const struct parser *parser, char *terms, bool within_event);
 
-/* One of the PMU's own named events stands for other terms. */
+/* A named event of the PMU is an abbreviation of other terms. */
 static int apply_event(const struct parser *parser, const char *name)
 {
 	char terms[TEXT_BYTES];

@@ -10,9 +10,10 @@
 #include "numa-migrd/base.h"
 
 #define PAGE_BYTES 4096U
-#define STEP UINT64_C(0x9e3779b97f4a7c15) /* so that no program's stride is ours */
+#define STEP UINT64_C(0x9e3779b97f4a7c15) /* no program has this stride */
 
-/* proc(5), /proc/PID/maps. MAP_ANONYMOUS of huge pages shows as the file /anon_hugepage. */
+/* Parses a line of /proc/PID/maps (proc(5)). MAP_ANONYMOUS memory of huge pages appears as the file
+ * /anon_hugepage. */
 static bool parse(const char *line, struct nm_private_extent *ret)
 {
 	char permissions[5];
@@ -61,7 +62,7 @@ void nm_private_pages_clear(struct nm_private_pages *pages)
 	*pages = (struct nm_private_pages){0};
 }
 
-/* Of the pages [k * all / count, (k + 1) * all / count) one, by chance. */
+/* Returns a pseudo-random page of [k * all / count, (k + 1) * all / count). */
 static uint64_t page_of_part(uint64_t k, uint64_t all, uint64_t count)
 {
 	uint64_t whole = all / count, rest = all % count;

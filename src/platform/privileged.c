@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One request: validated, held against root's configuration, performed. */
+/* Serves one request: validates it, checks it against root's configuration, and performs it. */
 #include "privileged.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define CONFIG_MAX (1 << 20)
 #define CPU_MAX (1 << 16)
 
-/* What root has configured, or -EPERM where root says nothing. */
+/* Reads root's configuration. Returns 0, -ENOMEM, or -EPERM if there is none or it is not valid. */
 static int read_root_config(const struct nm_helper_context *context, struct nm_config **ret)
 {
 	nm_auto(nm_closep) int fd =
@@ -33,7 +33,7 @@ static int read_root_config(const struct nm_helper_context *context, struct nm_c
 	return r < 0 && r != -ENOMEM ? -EPERM : r;
 }
 
-/* Root's configuration, where it asks for this kind of injection. */
+/* Reads root's configuration; returns -EPERM if it does not enable this kind of injection. */
 static int require_inject(const struct nm_helper_context *context, enum nm_inject wanted,
 			  struct nm_config **ret)
 {
@@ -55,7 +55,8 @@ static bool is_well_formed(const struct nm_helper_request *request)
 	       request->load_latency <= NM_LOAD_LATENCY_MAX;
 }
 
-/* What sampling.pmu and sampling.event name is root's choice, for any caller. */
+/* Only root's configuration determines the values of sampling.pmu and sampling.event, for any
+ * client. */
 static int read_named(const struct nm_helper_context *context, struct nm_event_wishes *wishes,
 		      struct nm_config **ret)
 {
@@ -94,9 +95,9 @@ static int serve_open_event(const struct nm_helper_context *context,
 }
 
 #define PAGE_BYTES 4096.0
-#define LEAST_BYTES 65536.0 /* that each act is taken for */
+#define LEAST_BYTES 65536.0 /* minimum that each operation is charged */
 
-/* How large the process is, by statm (proc(5)). */
+/* Returns the size of the process in memory, from statm (proc(5)). */
 static double resident_bytes(int proc_fd, pid_t pid)
 {
 	char path[32], text[256];
@@ -111,8 +112,8 @@ static double resident_bytes(int proc_fd, pid_t pid)
 }
 
 /*
- * Twice what root's configuration grants is let through, since the asker counts in intervals of its
- * own, and a process larger than a second's worth once that is owed.
+ * Permits twice the rate in root's configuration, because the client counts in intervals of its
+ * own. An operation may exceed the budget; the next one must wait until the excess is recovered.
  */
 static int require_rate(const struct nm_helper_context *context, const struct nm_config *config)
 {
@@ -146,7 +147,7 @@ static int serve_clear_refs(const struct nm_helper_context *context,
 	int r = require_inject(context, NM_INJECT_SOFT_DIRTY, &config);
 	if (r < 0)
 		return r;
-	/* On itself it tries whether that has an effect here. */
+	/* The daemon clears its own pages to test whether this has an effect on this machine. */
 	bool own = request->pid == context->requester &&
 		   request->start_ticks == context->requester_ticks;
 	r = require_rate(context, config);
@@ -160,7 +161,8 @@ static int serve_clear_refs(const struct nm_helper_context *context,
 	return 0;
 }
 
-/* On, so that its faults show accesses; off, so that it does not move the pages that we move. */
+/* Balancing may be enabled, so that its faults show accesses, or disabled, so that it does not move
+ * the pages that we move. */
 static bool may_set_balancing(const struct nm_config *config, int value)
 {
 	if (config->sampling.inject == NM_INJECT_NUMA_BALANCING)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The privileged acts one by one, behind nm_helper_serve() and the Linux platform. */
+/* The privileged operations, called by nm_helper_serve() and by the Linux platform. */
 #ifndef NUMA_MIGRD_PLATFORM_PRIVILEGED_H
 #define NUMA_MIGRD_PLATFORM_PRIVILEGED_H
 
@@ -24,24 +24,26 @@ static inline struct nm_event_fds nm_take_event(struct nm_event_fds *fds)
 }
 
 /*
- * Opens an event of the fixed list on one CPU for all processes; hardware events by what the
- * machine below the `root` directory is. Returns 0 or -errno.
+ * Opens an event of the fixed list on one CPU for all processes; hardware events according to the
+ * machine below the `root` directory. The caller closes *ret. Returns 0 or a negative errno.
  */
 int nm_event_open(int root, const struct nm_event_request *request, struct nm_event_fds *ret);
 
-/* To look at more open files would take the helper longer than it is waited for. */
+/* Examining more open files would take longer than a client waits for the helper. */
 #define NM_CLEAR_REFS_FILES_MOST 32768U
 
 /*
- * Opens a process's clear_refs for writing, below an open /proc, after all that is asked of it: which
- * takes no lock of the process's. The descriptor, for the caller to close. -EPERM for a process that
- * the targets do not name; targets NULL: whichever it is; otherwise as nm_platform_ops.ask.
+ * Opens clear_refs of a process for writing, below an open /proc, after all checks. Takes no lock
+ * of the process. Returns the descriptor, which the caller closes; -EPERM if the targets do not
+ * include the process (targets NULL: all processes are permitted); or another negative errno as
+ * nm_platform_ops.memory_query.
  */
 int nm_open_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks,
 		       const struct nm_config *targets);
 
-/* Has the kernel balance nodes or not, keeping the sysctl's old value in state_path first. Returns
- * 0; -EALREADY: somebody has undone it since we did so, and it stays; -errno. */
+/* Makes the kernel balance nodes or not, after saving the old value of the sysctl in state_path.
+ * Returns 0; -EALREADY if another program has reversed this setting since we made it, and its value
+ * stays; or another negative errno. */
 int nm_numa_balancing_set(const struct nm_helper_context *context, bool nodes);
 
 #endif

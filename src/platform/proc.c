@@ -10,7 +10,7 @@
 #include "numa-migrd/file.h"
 #include "numa-migrd/topology.h"
 
-#define STATUS_BYTES 32768 /* with 2,900 supplementary groups */
+#define STATUS_BYTES 32768 /* sufficient for 2,900 supplementary groups */
 
 int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 {
@@ -44,7 +44,7 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 	return 0;
 }
 
-/* The number behind "Name:" at a line's start; NULL where there is no such line. */
+/* Returns the text after "Name:" at the beginning of a line, or NULL if there is no such line. */
 static const char *status_value(const char *text, const char *name)
 {
 	size_t length = strlen(name);
@@ -66,7 +66,7 @@ static uint64_t status_bytes(const char *text, const char *name, uint64_t otherw
 	return value && sscanf(value, "%" SCNu64, &kib) == 1 ? kib * 1024 : otherwise;
 }
 
-/* NSpid tells the number in each namespace, the innermost last. */
+/* NSpid lists the number in each namespace, the innermost last. */
 static uint32_t innermost_pid(const char *text)
 {
 	const char *numbers = status_value(text, "NSpid");
@@ -108,7 +108,9 @@ int nm_proc_parse_cgroup(const char *text, const char **ret_path, size_t *ret_le
 	return -ENODATA;
 }
 
-/* A thread that ended shows as ENOENT at open and as ESRCH at read: both mean the same here. */
+/*
+ * A thread that has exited results in ENOENT on open and in ESRCH on read; both mean the same here.
+ */
 static int gone(int error)
 {
 	return error == -ENOENT ? -ESRCH : error;
@@ -143,7 +145,7 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 	return length ? nm_proc_parse_status(text, ret) : -ESRCH;
 }
 
-/* An empty file is that of a thread that has exited. */
+/* A file that is empty belongs to a thread that has exited. */
 static int read_at(int directory, const char *path, char *text, size_t size)
 {
 	int length = nm_read_text(directory, path, text, size);
@@ -159,7 +161,8 @@ int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret)
 	return r < 0 ? r : nm_proc_parse_stat(text, ret);
 }
 
-/* A process in tens of thousands of groups has a longer file. Its first lines name it. */
+/* The file of a process in tens of thousands of groups is longer, but its first lines are
+ * sufficient. */
 int nm_proc_status_at(int directory, const char *path, struct nm_proc_status *ret)
 {
 	char text[STATUS_BYTES];
@@ -193,7 +196,7 @@ int nm_proc_cgroup_at(int directory, const char *path, char **ret)
 	return r < 0 ? r : copy_cgroup(text, ret);
 }
 
-/* Not proc/PID/stat: the kernel makes its sums by going through all threads. */
+/* Does not read proc/PID/stat, for which the kernel adds up the times of all threads. */
 int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret)
 {
 	int directory = nm_proc_open_thread(platform, pid, pid);
@@ -278,7 +281,8 @@ uint64_t nm_proc_ticks_now(struct nm_platform *platform)
 	uint64_t seconds;
 	uint64_t hundredths;
 	uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
-	/* In whole numbers: rounding must not put the clock before a start it has passed. */
+	/* Uses integers, because rounding must not put the clock before a start time that has
+	 * passed. */
 	if (platform->ops->read_file(platform, NM_ROOT, "proc/uptime", text, sizeof(text)) <= 0 ||
 	    sscanf(text, "%" SCNu64 ".%2" SCNu64, &seconds, &hundredths) != 2)
 		return 0;
@@ -295,7 +299,7 @@ int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsign
 				    "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
 				    " %" SCNu64 " %" SCNu64 " %" SCNu64,
 				    &cpu, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
-		bool numbered = strncmp(line, "cpu ", 4) != 0; /* not the sum over all */
+		bool numbered = strncmp(line, "cpu ", 4) != 0; /* not the sum of all CPUs */
 		if (numbered && parsed >= 5 && cpu < nr_cpus) {
 			found = true;
 			uint64_t total = 0;

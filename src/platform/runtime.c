@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Runtimes by what a process has mapped. Pure. */
+/* Detects language runtimes by the mappings of a process. Pure. */
 #include "numa-migrd/runtime.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ const char *nm_runtime_name(enum nm_runtime runtime)
 	return names[runtime];
 }
 
-/* proc(5), /proc/PID/maps. */
+/* Parses a line of /proc/PID/maps (proc(5)). */
 static bool parse(const char *line, struct mapping *ret)
 {
 	int path = 0;
@@ -41,8 +41,8 @@ static bool is_jvm(const struct mapping *mapping)
 }
 
 /*
- * Of a table that is set aside, one page or a few are used: in the next one those at the same place,
- * just a table's length further.
+ * Of a table that Go reserves, one page or a few are used; in the next table, pages at the same
+ * place, exactly one table's length further.
  */
 static bool ends_table(struct nm_runtime_search *search, const struct mapping *mapping)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two callers, each with a worker and one call at a time: the loop's queries, which wait for nothing,
- * and the mover's thread. The lock is held for moments, and neither caller waits for the other.
+ * Two callers, each with a worker and one call at a time: the queries of the main loop, which never
+ * wait, and the mover's thread. The lock is held only briefly, and neither caller waits for the
+ * other.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -18,14 +19,14 @@ struct caller {
 	struct nm_worker_link link;
 	int stop_fd; /* eventfd */
 	bool stopping;
-	bool inside;		 /* a call is under way */
-	uint64_t stops, entered; /* how often it was stopped; likewise when that call began */
-	uint64_t until_ns;	 /* of its round; 0: none has begun */
+	bool inside;		 /* an operation is in progress */
+	uint64_t stops, entered; /* number of stops; the same at the start of the operation */
+	uint64_t until_ns;	 /* end of its round; 0: none has begun */
 
-	/* Of what is under way. */
-	bool greeting;		     /* the worker's first word is awaited */
-	struct nm_worker_call *call; /* that comes then; NULL: only the worker is wanted */
-	struct nm_worker_subject subject; /* the call's */
+	/* The operation in progress: */
+	bool greeting;		     /* the first reply of the worker is awaited */
+	struct nm_worker_call *call; /* to be sent after that; NULL: only the worker is needed */
+	struct nm_worker_subject subject; /* the process of the call */
 	uint64_t deadline_ns;
 	bool cut; /* the round ends before the call's own deadline */
 };
@@ -34,16 +35,16 @@ struct nm_worker_client {
 	char *socket_path, *program;
 	uint64_t deadline_ns[NM_WORKER_CALLERS];
 	int proc_fd;
-	struct nm_unresponsive_list *memory; /* a reference */
+	struct nm_unresponsive_list *memory; /* holds a reference */
 
 	pthread_mutex_t lock;
 	struct caller callers[NM_WORKER_CALLERS];
 	bool absent_reported;
-	struct nm_worker_news news[NEWS_MOST]; /* more are counted only */
+	struct nm_worker_news news[NEWS_MOST]; /* further ones are not kept */
 	unsigned news_count;
 };
 
-/* Of whom the call is, also for the request. */
+/* Identifies the process of the call, and sets it in the request. */
 static int find_subject(const struct nm_worker_client *client, struct nm_worker_call *call,
 			struct nm_worker_subject *ret)
 {
@@ -67,7 +68,9 @@ static void add_news(struct nm_worker_client *client, const struct nm_worker_new
 		client->news[client->news_count++] = *news;
 }
 
-/* Also if calls are allowed again by now: a mover that was stopped does not go on. */
+/*
+ * Also true if calls are permitted again: the thread of a mover that was stopped does not continue.
+ */
 static bool is_cancelled(const struct caller *caller)
 {
 	return caller->stopping || caller->stops != caller->entered;
@@ -105,12 +108,12 @@ static void report_absence(struct nm_worker_client *client, int error)
 	pthread_mutex_unlock(&client->lock);
 }
 
-/* ---- what is under way: without the lock ---- */
+/* ---- the operation in progress: without the lock ---- */
 
 static const struct nm_worker_call hello = {
 	.request = {.version = NM_WORKER_VERSION, .act = NM_WORKER_HELLO}, .fd = -1};
 
-/* Its first word is waited for longer, and at nobody's expense. */
+/* The first reply has a longer deadline, and no process is charged for it. */
 static int end_greeting(struct nm_worker_client *client, struct caller *caller, int r, int result)
 {
 	struct nm_worker_link *link = &caller->link;
@@ -128,7 +131,7 @@ static int end_greeting(struct nm_worker_client *client, struct caller *caller, 
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
 }
 
-/* 0: it has one; 1: one that starts. */
+/* Returns 0 if there is a worker, 1 if one is starting, or a negative errno. */
 static int have_worker(struct nm_worker_client *client, struct caller *caller)
 {
 	if (caller->link.fd >= 0 && !nm_worker_link_stirs(&caller->link))
@@ -151,7 +154,8 @@ static void begin_round(const struct nm_worker_client *client, struct caller *ca
 	caller->until_ns = nm_clock_ns() + NM_WORKER_ROUND_CALLS * deadline_ns;
 }
 
-/* A worker that is at work, or had less than its deadline since the round ends, has missed nothing. */
+/* A worker has missed nothing if it is still running, or if the end of the round left it less time
+ * than its deadline. */
 static int end_call(struct nm_worker_client *client, struct caller *caller, int r)
 {
 	enum nm_worker_act act = (enum nm_worker_act)caller->call->request.act;
@@ -165,7 +169,7 @@ static int end_call(struct nm_worker_client *client, struct caller *caller, int 
 	return r;
 }
 
-/* 1: it is under way. */
+/* Returns 1 if the call is in progress, or a negative errno. */
 static int send_call(struct nm_worker_client *client, struct caller *caller)
 {
 	uint64_t deadline_ns = nm_clock_ns() + client->deadline_ns[caller - client->callers];
@@ -181,7 +185,7 @@ static int send_call(struct nm_worker_client *client, struct caller *caller)
 	return r < 0 ? end_call(client, caller, r) : 1;
 }
 
-/* There is a worker, or none because of `r`. 1: the call is under way. */
+/* Continues when there is a worker, or with the error `r`. Returns 1 if the call is in progress. */
 static int go_on(struct nm_worker_client *client, struct caller *caller, int r)
 {
 	if (caller->call)
@@ -190,7 +194,7 @@ static int go_on(struct nm_worker_client *client, struct caller *caller, int r)
 	return r;
 }
 
-/* -EALREADY: a call is under way, of an earlier mover's thread perhaps. */
+/* Returns -EALREADY if an operation is in progress, perhaps of an earlier mover's thread. */
 static int enter(struct nm_worker_client *client, struct caller *caller)
 {
 	pthread_mutex_lock(&client->lock);
@@ -209,7 +213,7 @@ static void leave(struct nm_worker_client *client, struct caller *caller)
 	pthread_mutex_unlock(&client->lock);
 }
 
-/* 1: it is under way. */
+/* Returns 1 if the operation is in progress. */
 static int start(struct nm_worker_client *client, struct caller *caller,
 		 struct nm_worker_call *call)
 {
@@ -229,7 +233,7 @@ static int start(struct nm_worker_client *client, struct caller *caller,
 	return r;
 }
 
-/* True: what is under way has ended with *ret. */
+/* Returns true if the operation has ended, with the result in *ret. */
 static bool conclude(struct nm_worker_client *client, struct caller *caller, int r, int result,
 		     int *ret)
 {
@@ -295,7 +299,7 @@ bool nm_worker_client_awaits(const struct nm_worker_client *client, enum nm_work
 
 /* ---- calls that wait ---- */
 
-/* Until something came or the deadline has passed. -ECANCELED: it was stopped. */
+/* Waits for a reply or the deadline. Returns -ECANCELED if the caller was stopped. */
 static int await(const struct caller *caller)
 {
 	struct pollfd ends[2] = {{.fd = caller->link.fd, .events = POLLIN},
@@ -351,7 +355,7 @@ void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_calle
 	pthread_mutex_unlock(&client->lock);
 }
 
-/* ---- what is told ---- */
+/* ---- events and counts ---- */
 
 bool nm_worker_client_news(struct nm_worker_client *client, struct nm_worker_news *ret)
 {
@@ -371,7 +375,7 @@ struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client)
 	return nm_unresponsive_list_counts(client->memory);
 }
 
-/* ---- life ---- */
+/* ---- construction ---- */
 
 static int fill_in(struct nm_worker_client *client, const struct nm_worker_options *options)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* unix(7), SCM_RIGHTS: nothing here waits. */
+/* Connections to workers (unix(7), SCM_RIGHTS). No function here waits. */
 #include "worker_link.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-/* ---- to have a worker ---- */
+/* ---- opening a connection ---- */
 
 static int connect_to(const char *path)
 {
@@ -33,7 +33,7 @@ static int connect_to(const char *path)
 	return nm_take_fd(&fd);
 }
 
-/* Where it was built, it is in a folder beside ours. */
+/* In a build tree, the program is in a folder beside ours. */
 static const char *built_program(char *path, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", path, size - 1);
@@ -48,7 +48,7 @@ static const char *built_program(char *path, size_t size)
 	return access(path, X_OK) == 0 ? path : NULL;
 }
 
-/* It has a session of its own, so that no key pressed for us ends it. */
+/* The worker has a session of its own, so that keys pressed in our terminal do not end it. */
 static int spawn(const char *program, int socket, pid_t *ret)
 {
 	posix_spawn_file_actions_t files;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Outlives clients, which are made anew at each pause, dry run or recording, and by its file the
- * daemon: otherwise a process that holds its lock would get another worker each time.
+ * The list outlives clients, which are replaced on each pause, dry run or recording, and, by its
+ * file, the daemon. Otherwise a process that holds its lock would block another worker each time.
  */
 #include "worker_memory.h"
 
@@ -17,7 +17,7 @@
 #include "numa-migrd/proc.h"
 
 #define CHILDREN_MOST 64U
-#define HEADER "numa-migrd-unanswered 2 " /* and the boot id */
+#define HEADER "numa-migrd-unanswered 2 " /* followed by the boot ID */
 #define HEADER_BYTES 128
 #define LINE_BYTES 96 /* a word and four numbers */
 #define FILE_BYTES (HEADER_BYTES + (NM_WORKER_MISSED_MOST + NM_STUCK_WORKERS_MOST) * LINE_BYTES)
@@ -26,12 +26,13 @@ struct nm_unresponsive_list {
 	struct nm_references references;
 	pthread_mutex_t lock;
 	struct nm_worker_bars bars;
-	struct nm_worker_link stuck[NM_STUCK_WORKERS_MOST]; /* as in bars; of an earlier run: fd is a pidfd */
-	unsigned calling;	       /* calls under way */
-	pid_t children[CHILDREN_MOST]; /* that have been let go, and are not reaped */
+	/* In the order of bars.stuck. The fd of a worker of an earlier run is a pidfd. */
+	struct nm_worker_link stuck[NM_STUCK_WORKERS_MOST];
+	unsigned calling;	       /* calls in progress */
+	pid_t children[CHILDREN_MOST]; /* their connections are closed, but they are not reaped */
 	unsigned children_count;
 	uint64_t given_up;
-	bool changed; /* since it was saved */
+	bool changed; /* since the list was saved */
 };
 
 /* ---- under the lock ---- */
@@ -88,7 +89,7 @@ static void give_up(struct nm_unresponsive_list *memory, const struct nm_worker_
 	keep(memory, &subject->tenant, false, link);
 }
 
-/* ---- the client's ---- */
+/* ---- called by the client ---- */
 
 int nm_unresponsive_list_begin(struct nm_unresponsive_list *memory,
 			       const struct nm_worker_subject *subject)
@@ -101,7 +102,8 @@ int nm_unresponsive_list_begin(struct nm_unresponsive_list *memory,
 	return r;
 }
 
-/* Without its answer a link is of no more use: that would be taken for the next call's. */
+/* A link whose reply was not received cannot be used again: the reply would be taken for that of
+ * the next call. */
 void nm_unresponsive_list_end(struct nm_unresponsive_list *memory,
 			      const struct nm_worker_subject *subject, struct nm_worker_link *link,
 			      int result)
@@ -134,7 +136,7 @@ struct nm_worker_counts nm_unresponsive_list_counts(struct nm_unresponsive_list 
 	return counts;
 }
 
-/* ---- the file: written ---- */
+/* ---- writing the file ---- */
 
 static size_t write_missed(const struct nm_worker_bars *bars, uint64_t now_ns, char *out)
 {
@@ -151,7 +153,7 @@ static size_t write_missed(const struct nm_worker_bars *bars, uint64_t now_ns, c
 	return length;
 }
 
-/* One whose number is not known cannot be found again. */
+/* A worker whose PID is unknown is not saved, because it cannot be found again. */
 static size_t write_stuck(const struct nm_unresponsive_list *memory, char *out)
 {
 	size_t length = 0;
@@ -210,12 +212,12 @@ int nm_unresponsive_list_save(struct nm_unresponsive_list *memory, int directory
 	return r;
 }
 
-/* ---- the file: read ---- */
+/* ---- reading the file ---- */
 
 struct line {
 	char kind[8];
 	uint32_t id;
-	uint64_t start_ticks, last; /* until when, or whose */
+	uint64_t start_ticks, last; /* process: end of its rest; worker: user ID */
 	uint64_t domain;
 };
 
@@ -230,7 +232,8 @@ static int take_process(struct nm_unresponsive_list *memory, const struct line *
 	return 0;
 }
 
-/* A descriptor that becomes readable when that very process ends; -ESRCH: it has. */
+/* Returns a descriptor that becomes readable when this process ends, -ESRCH if it has ended, or
+ * another negative errno. */
 static int watch_process(uint32_t pid, uint64_t start_ticks)
 {
 	nm_auto(nm_closep) int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
@@ -276,7 +279,7 @@ static int take_line(struct nm_unresponsive_list *memory, const char *text)
 	return strcmp(line.kind, "worker") == 0 ? take_worker(memory, &line) : -EBADMSG;
 }
 
-/* -EBADMSG where lines were skipped. */
+/* Returns -EBADMSG if lines were skipped. */
 static int take_text(struct nm_unresponsive_list *memory, char *text, const char *boot_id)
 {
 	char *rest = NULL;
@@ -311,7 +314,7 @@ int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory
 	return r;
 }
 
-/* ---- life ---- */
+/* ---- construction ---- */
 
 int nm_unresponsive_list_new(struct nm_unresponsive_list **ret)
 {
@@ -330,7 +333,7 @@ struct nm_unresponsive_list *nm_unresponsive_list_ref(struct nm_unresponsive_lis
 	return memory;
 }
 
-/* Workers end with their sockets, the stuck ones when they can. */
+/* Workers exit when their sockets are closed, stuck ones as soon as they can. */
 void nm_unresponsive_list_free(struct nm_unresponsive_list *memory)
 {
 	if (!memory || !nm_references_drop(&memory->references))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker is sent, understood or refused. */
+/* Parses and validates the requests to a worker. */
 #include <string.h>
 
 #include "numa-migrd/worker.h"
@@ -14,7 +14,9 @@ static bool takes_descriptor(uint32_t act)
 	return act == NM_WORKER_READ_MAPS || act == NM_WORKER_CLEAR_REFS;
 }
 
-/* Bytes of the whole message; 0: more than may be asked for. */
+/*
+ * Returns the length of the whole message, or 0 if the request contains too many elements or none.
+ */
 static size_t length_of(const struct nm_worker_request *request)
 {
 	bool finds = request->act == NM_WORKER_FIND;

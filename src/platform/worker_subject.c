@@ -22,7 +22,8 @@ int nm_worker_read_start(int directory, const char *path, uint32_t *ret_tid, uin
 	return 0;
 }
 
-/* The real user: an effective one, and the directory's owner, may be changed at will. */
+/* Uses the real user, because a process can change the effective one, and with it the owner of the
+ * directory. */
 static struct nm_tenant tenant_at(int directory, uint32_t uid)
 {
 	nm_autofree char *path = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose memory map it is, by /proc. */
+/* Identifies the process to which a memory map belongs, from /proc. */
 #ifndef NUMA_MIGRD_PLATFORM_WORKER_SUBJECT_H
 #define NUMA_MIGRD_PLATFORM_WORKER_SUBJECT_H
 
@@ -13,12 +13,14 @@ struct nm_worker_subject {
 	struct nm_tenant tenant;
 };
 
-/* Below a directory of a thread or process. -ESRCH: it is gone; -errno. */
+/* Identifies the process by the directory of one of its threads, or its own. Returns 0, -ESRCH if
+ * it has exited, or another negative errno. */
 int nm_worker_subject_at(int directory, struct nm_worker_subject *ret);
-/* By its number; start_ticks: that it must have (else -ESRCH), 0: any process with the number. */
+/* Identifies the process by number. start_ticks: the required start time (-ESRCH if it differs); 0:
+ * any process with this number. */
 int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks,
 			 struct nm_worker_subject *ret);
-/* The start, by a file stat; the number too, where that file's directory is of a descriptor. */
+/* Reads the number and the start time from a file stat. */
 int nm_worker_read_start(int directory, const char *path, uint32_t *ret_tid, uint64_t *ret_ticks);
 
 #endif

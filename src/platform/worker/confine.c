@@ -13,12 +13,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Newer than some of the headers that this is built with (Linux 5.14). */
+/* Linux 5.14; missing in some of the headers that this is built with. */
 #define NOSYMFOLLOW UINT64_C(0x00200000)
 
 /*
- * systemd has given the unit one (and lets it make none), with a /proc that has processes and
- * nothing else (ProcSubset=); other callers of the program have not.
+ * Returns whether the process has a mount namespace of its own. systemd has created one for the
+ * unit (and does not permit another), with a /proc that contains only processes (ProcSubset=);
+ * other callers of the program have not.
  */
 static bool has_namespace(void)
 {
@@ -27,7 +28,8 @@ static bool has_namespace(void)
 	return access("/proc/stat", F_OK) < 0 && errno == ENOENT;
 }
 
-/* What came of it is seen by nm_worker_links_are_closed(): executed anew, it cannot do it again. */
+/* nm_worker_links_are_closed() checks the result, because the program cannot do this again after it
+ * was executed again. */
 static void close_links(void)
 {
 	struct mount_attr attributes = {.attr_set = NOSYMFOLLOW};
@@ -47,7 +49,8 @@ bool nm_worker_links_are_closed(void)
 	return false;
 }
 
-/* The unit's filter has no capset(2): what is not in the ambient set any more goes with execve(2). */
+/* The unit's filter does not permit capset(2). Capabilities that were removed from the ambient set
+ * are dropped by execve(2). */
 static int keep_ptrace(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

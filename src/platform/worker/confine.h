@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker gives away for good before it reads its first request. */
+/* Drops the privileges that a worker does not need, before it reads its first request. */
 #ifndef NUMA_MIGRD_WORKER_CONFINE_H
 #define NUMA_MIGRD_WORKER_CONFINE_H
 
 #include <stdbool.h>
 
 /*
- * In a mount namespace of its own, has no link of /proc followed any more (root, cwd and exe of other
- * processes lead anywhere; mount_setattr(2), Linux 5.14), and keeps CAP_SYS_PTRACE alone, if it has
- * it. 0; 1: the program is to be executed anew, and comes back here without the rest; -errno of
- * giving up capabilities. Links stay open where CAP_SYS_ADMIN or a namespace cannot be had.
+ * In a mount namespace of its own, prevents that links in /proc are followed (root, cwd and exe of
+ * other processes lead anywhere; mount_setattr(2), Linux 5.14), and keeps only CAP_SYS_PTRACE, if
+ * the process has it. Returns 0; 1 if the program must be executed again, and then calls this
+ * function without the other capabilities; or the negative errno of dropping capabilities. Links
+ * stay accessible if CAP_SYS_ADMIN or a namespace is not available.
  */
 int nm_worker_confine(void);
-/* Tried on a link: none of /proc is followed. After nm_worker_confine(). */
+/* Returns whether links in /proc are no longer followed, by trying one. Called after
+ * nm_worker_confine(). */
 bool nm_worker_links_are_closed(void);
 
 #endif

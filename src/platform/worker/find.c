@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Asks for the node of every page. /proc/PID/pagemap would show faster which pages are in memory, but only
- * the owner of the process may read it. */
+/* Queries the node of every page. /proc/PID/pagemap would show faster which pages are in memory,
+ * but only the owner of the process may read it. */
 #include "find.h"
 #include "numa-migrd/clock.h"
 #include "numa-migrd/numa_calls.h"
 
-#define PIECE 2048U /* pages that are asked for at once */
+#define PIECE 2048U /* pages per query */
 
 struct search {
 	const struct nm_worker_request *request;
@@ -22,7 +22,8 @@ static int ask(const struct search *search, uint64_t count, uint64_t page_bytes,
 	return nm_numa_where(search->request->pid, (uint32_t)count, addresses, nodes);
 }
 
-/* 1: the range has been looked at; 0: there is no more room, or time; at least a piece of it was. */
+/* Returns 1 if the range was searched, 0 if there is no more space or time (at least one piece was
+ * searched), or a negative errno. */
 static int search_range(struct search *search, const struct nm_worker_range *range)
 {
 	struct nm_worker_found *found = search->found;

@@ -4,7 +4,8 @@
 
 #include "numa-migrd/worker.h"
 
-/* NM_WORKER_FIND, of a process that is the one that is meant. 0 or -errno. */
+/* Performs NM_WORKER_FIND; the caller has verified the identity of the process. Returns 0 or a
+ * negative errno. */
 int nm_worker_find(const struct nm_worker_order *order, struct nm_worker_found *ret);
 
 #endif

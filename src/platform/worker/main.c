@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* numa-migrd-worker: started by systemd for each connection to its socket, or by the daemon; serves
- * the socket that is its standard input, and ends with it. */
+/* numa-migrd-worker: started by systemd for each connection to its socket, or by the daemon. It
+ * serves the socket that is its standard input, and exits when that is closed. */
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -12,7 +12,8 @@
 #include "confine.h"
 #include "numa-migrd/worker_serve.h"
 
-/* Only root and who we are may ask: systemd's socket is for the service's user alone. */
+/* Only root and our own user may connect; systemd's socket is accessible to the service's user
+ * only. */
 static int check_peer(int socket)
 {
 	struct ucred peer;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Everything here that can wait for ever is a system call about another process's memory map; the
- * client gives such a worker up, and the socket's end ends it once it is free again.
+ * The only operations here that can wait forever are system calls on the memory map of another
+ * process. The client abandons such a worker, which exits when it is no longer blocked, because its
+ * socket is closed.
  */
 #include "numa-migrd/clock.h"
 #include "numa-migrd/worker_serve.h"
@@ -21,12 +22,12 @@
 #include "numa-migrd/numa_calls.h"
 #include "numa-migrd/proc.h"
 
-/* For each read the kernel takes the lock, and fills in as many lines as fit: of numa_maps three or
- * so, as each may be a walk of gigabytes. */
+/* For each read, the kernel takes the lock and writes as many lines as fit. Of numa_maps these are
+ * about three, because each may require a walk of gigabytes. */
 #define MAPS_PIECE 4096U
 #define NUMA_MAPS_PIECE 256U
 
-/* ---- whose it is ---- */
+/* ---- identity checks ---- */
 
 static int require_process(int proc_fd, const struct nm_worker_request *request)
 {
@@ -41,8 +42,9 @@ static int require_process(int proc_fd, const struct nm_worker_request *request)
 }
 
 /*
- * What the descriptor is of, without following the link. Its opener, the helper or an earlier
- * worker, had a mount of /proc of its own, which is no part of the path that is read here.
+ * Checks which file the descriptor refers to, without following the link. The process that opened
+ * it, the helper or an earlier worker, had a mount of /proc of its own, which is not part of the
+ * path that is read here.
  */
 static int require_file(int proc_fd, int fd, const char *name)
 {
@@ -62,7 +64,7 @@ static int require_file(int proc_fd, int fd, const char *name)
 	return last && strcmp(last + 1, name) == 0 ? 0 : -EPERM;
 }
 
-/* ---- the acts ---- */
+/* ---- operations ---- */
 
 static int where(const struct nm_worker_order *order, int *statuses)
 {
@@ -93,7 +95,7 @@ static int open_maps(int proc_fd, const struct nm_worker_request *request, int *
 	return 0;
 }
 
-/* In pieces, as long as there is time and room for another. */
+/* Reads in pieces, as long as there is time and space for another one. */
 static int read_pieces(const struct nm_worker_request *request, int fd, size_t piece, char *text)
 {
 	uint64_t until_ns = nm_clock_ns() + request->budget_ns;
@@ -138,7 +140,7 @@ static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *
 		ret->result = where(order, body);
 		ret->bytes = ret->result < 0 ? 0 : 4 * request->count;
 		break;
-	case NM_WORKER_MOVE: /* what it has moved before it failed is told too */
+	case NM_WORKER_MOVE: /* pages that were moved before a failure are reported, too */
 		ret->result = move(order, body);
 		ret->bytes = 4 * request->count;
 		break;
@@ -165,7 +167,8 @@ static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *
 	}
 }
 
-/* By its number: if another process got it meanwhile, the result is reported for neither. */
+/* The process is identified by its number. If another process has got the number in the meantime,
+ * no result is reported. */
 void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
 		       struct nm_worker_outcome *ret)
 {
@@ -247,7 +250,7 @@ static int send_reply(int socket, const struct nm_worker_outcome *outcome, void 
 	return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* 1: there may be more. A message that is no request ends the connection. */
+/* Returns 1 if there may be more. A malformed request ends the connection. */
 static int serve_one(int proc_fd, int socket, void *message, void *body)
 {
 	nm_auto(nm_closep) int fd = -1;
