@@ -177,7 +177,7 @@ struct nm_costs {
 	uint64_t losses_reported_ns;
 };
 
-/* What was reported last, to report changes only. */
+/* The state that was reported last; only changes are reported. */
 struct nm_reported {
 	/* The limitation of P: the metrics that are missing (0: none), and the setting. */
 	uint32_t missing;

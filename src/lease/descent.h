@@ -110,8 +110,8 @@ int nm_descent_walk(struct nm_descent *descent, struct nm_descent_walk *walk);
 /* Ends a walk that is not finished. */
 void nm_descent_walk_clear(struct nm_descent_walk *walk);
 
-/* Walks to the end, and repeats the walk for threads that the found threads created meanwhile. The
- * number of repetitions is limited, so that a fork bomb cannot prolong the search. Returns 0, or a
+/* Walks to the end, and repeats the walk while it finds threads, because these may have created
+ * others. The number of walks is limited, so that a fork bomb cannot prolong it. Returns 0, or a
  * negative errno if some thread could not be read. */
 int nm_descent_search(struct nm_descent *descent, struct nm_descent_walk *walk);
 

@@ -224,9 +224,9 @@ static bool is_owners_choice(struct nm_actuator *actuator, const struct nm_lease
 	       hwloc_bitmap_isequal(current, parent->terms.target);
 }
 
-/* Returns whether the child was created more than 0.2 s after its parent was restored, where the
- * parent itself had inherited its affinity. A fork of a process that has only just been created
- * does not take longer. */
+/* Returns whether the parent had itself inherited its affinity, and the child was created more than
+ * 0.2 s after the parent was restored. A fork of a process that has only just been created does not
+ * take longer. */
 static bool is_born_too_late(const struct nm_lease *parent, uint64_t start_ticks)
 {
 	uint64_t grace_ticks = (uint64_t)sysconf(_SC_CLK_TCK) / 5;

@@ -127,7 +127,7 @@ int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_en
 }
 
 /* Returns the lease that can be inherited for the longest time, among those with this key that were
- * given until until_ticks, or NULL. */
+ * given no later than until_ticks, or NULL. */
 static const struct nm_ledger_entry *find_longest(struct nm_descent *descent, const struct key *key,
 						  uint64_t until_ticks)
 {

@@ -6,7 +6,7 @@
 #include "mover_internal.h"
 
 /* Adds a step whose base pages are to be moved. If the step is MOVED already, its first base page
- * is. */
+ * has been moved. */
 void nm_base_pages_add(struct nm_work *work, size_t step);
 
 /* Makes the next call, with base pages of the step that was added last. A negative errno ends the
