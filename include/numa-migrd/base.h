@@ -44,6 +44,16 @@ static inline void nm_freep(void *pointer)
 #define NM_CONTAINER_OF(member_pointer, type, member)                                              \
 	((type *)(void *)((char *)(member_pointer)-offsetof(type, member)))
 
+/* Evaluates to -1, 0 or 1: the order of two values, which are evaluated twice. For qsort(). */
+#define NM_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Orders numbers, or structures that begin with one, such as a PID. For qsort() and bsearch(). */
+static inline int nm_compare_u32(const void *left, const void *right)
+{
+	const uint32_t *a = left, *b = right;
+	return NM_COMPARE(*a, *b);
+}
+
 /* Returns the word or ending for this number of things: nm_plural(n, "y", "ies"). For messages. */
 static inline const char *nm_plural(uint64_t count, const char *one, const char *several)
 {

@@ -7,6 +7,7 @@
 #ifndef NUMA_MIGRD_FILE_H
 #define NUMA_MIGRD_FILE_H
 
+#include <dirent.h>
 #include <unistd.h>
 
 #include "numa-migrd/base.h"
@@ -15,6 +16,12 @@ static inline void nm_closep(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
+}
+
+static inline void nm_closedirp(DIR **directory)
+{
+	if (*directory)
+		closedir(*directory);
 }
 
 /* Transfers ownership of a descriptor: returns it and sets the variable to -1. */

@@ -89,7 +89,16 @@ struct nm_page_batch {
 	size_t loose_capacity;
 };
 
-void nm_page_batch_free(struct nm_page_batch *batch);
+/* Frees a batch that the mover has not taken over, or has given back. NULL is allowed. */
+static inline void nm_page_batch_free(struct nm_page_batch *batch)
+{
+	if (!batch)
+		return;
+	free(batch->steps);
+	free(batch->base_pages);
+	free(batch->back);
+	free(batch);
+}
 NM_DEFINE_CLEANUP(struct nm_page_batch, nm_page_batch_free);
 
 /* Totals since the start, in pages of any size unless stated otherwise. */

@@ -104,7 +104,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 	int by_value = x && y ? compare_values(x, y) : 0;
 	if (by_value != 0)
 		return order->reverse ? -by_value : by_value;
-	return (a->index > b->index) - (a->index < b->index);
+	return NM_COMPARE(a->index, b->index);
 }
 
 static size_t collect(const struct nm_top_view *view, const json_t *all, struct ranked *ret)

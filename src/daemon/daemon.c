@@ -155,15 +155,9 @@ static void daemon_clear(struct nm_daemon *daemon)
 	sd_event_source_disable_unref(daemon->loop.ring_source);
 	sd_event_source_disable_unref(daemon->loop.query_source);
 	sd_event_unref(daemon->loop.event);
-	nm_history_clear(&daemon->history);
-	nm_released_list_free(daemon->runtime.released);
 	nm_unresponsive_list_free(daemon->runtime.unanswered);
-	nm_journal_free(daemon->journal);
+	nm_pipeline_clear(daemon);
 	nm_config_free(daemon->config);
-	free(daemon->config_text);
-	free(daemon->machine.cpu_times);
-	free(daemon->machine.busy_share);
-	free(daemon->drained.events);
 	nm_runtime_close(daemon, false);
 }
 

@@ -230,6 +230,8 @@ int nm_pipeline_open(struct nm_daemon *daemon);
  * closes it. */
 int nm_pipeline_open_platform(struct nm_daemon *daemon);
 void nm_pipeline_close(struct nm_daemon *daemon);
+/* Frees what the stages keep while the pipeline is closed. */
+void nm_pipeline_clear(struct nm_daemon *daemon);
 /* Resets the state of IMAR². Called at start and when the policy changes. */
 int nm_pipeline_forget_performance(struct nm_daemon *daemon);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */

@@ -281,7 +281,7 @@ static int compare_last(const void *a, const void *b)
 	const struct nm_last_decision *right = b;
 	if (left->tid != right->tid)
 		return left->tid < right->tid ? -1 : 1;
-	return (left->id > right->id) - (left->id < right->id);
+	return NM_COMPARE(left->id, right->id);
 }
 
 int nm_history_last(const struct nm_history *history, struct nm_last_decision **ret,

@@ -35,18 +35,12 @@ static int note_tid(void *context, const char *name)
 	return 0;
 }
 
-static int by_tid(const void *one, const void *other)
-{
-	const uint32_t *a = one, *b = other;
-	return (*a > *b) - (*a < *b);
-}
-
 static int list_threads(struct nm_platform *platform, struct examined *one)
 {
 	char path[32];
 	(void)snprintf(path, sizeof(path), "proc/%u/task", one->pid);
 	int r = platform->ops->list_directory(platform, NM_ROOT, path, note_tid, one);
-	qsort(one->tids, one->nr_tids, sizeof(*one->tids), by_tid);
+	qsort(one->tids, one->nr_tids, sizeof(*one->tids), nm_compare_u32);
 	return r == -ENOENT ? -ESRCH : r;
 }
 

@@ -221,3 +221,14 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	*pipeline = (struct nm_pipeline){0};
 	nm_runtime_remember_unanswered(daemon); /* because calls have been cancelled */
 }
+
+void nm_pipeline_clear(struct nm_daemon *daemon)
+{
+	nm_history_clear(&daemon->history);
+	nm_released_list_free(daemon->runtime.released);
+	nm_journal_free(daemon->journal);
+	free(daemon->config_text);
+	free(daemon->machine.cpu_times);
+	free(daemon->machine.busy_share);
+	free(daemon->drained.events);
+}

@@ -322,7 +322,7 @@ static int compare_processes(const void *a, const void *b)
 {
 	const struct nm_process *left = *(struct nm_process *const *)a;
 	const struct nm_process *right = *(struct nm_process *const *)b;
-	return (left->pid > right->pid) - (left->pid < right->pid);
+	return NM_COMPARE(left->pid, right->pid);
 }
 
 int nm_view_processes(void *context, const struct nm_show *show)

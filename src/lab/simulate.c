@@ -37,13 +37,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	(void)nm_recorder_end(daemon, "simulation ended");
 	if (daemon->pipeline.platform)
 		nm_pipeline_close(daemon);
-	nm_history_clear(&daemon->history);
-	nm_released_list_free(daemon->runtime.released);
-	nm_journal_free(daemon->journal);
-	free(daemon->config_text);
-	free(daemon->machine.cpu_times);
-	free(daemon->machine.busy_share);
-	free(daemon->drained.events);
+	nm_pipeline_clear(daemon);
 	*daemon = (struct nm_daemon){.runtime.directory = NM_NOWHERE};
 }
 

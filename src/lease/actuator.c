@@ -113,20 +113,13 @@ void nm_actuator_retarget(struct nm_actuator *actuator, const struct nm_topology
 
 /* ---- updating leases ---- */
 
-static int compare_tid(const void *a, const void *b)
-{
-	uint32_t left = *(const uint32_t *)a;
-	uint32_t right = *(const uint32_t *)b;
-	return (left > right) - (left < right);
-}
-
 /* A member with the same number may be another thread. */
 static bool is_member(const struct nm_actuator_input *input, const struct nm_ledger_entry *terms)
 {
 	_Static_assert(offsetof(struct nm_member, tid) == 0, "bsearch compares the first field");
 	const struct nm_member *member =
 		input->nr_members ? bsearch(&terms->tid, input->members, input->nr_members,
-					    sizeof(*input->members), compare_tid)
+					    sizeof(*input->members), nm_compare_u32)
 				  : NULL;
 	return member && member->start_ticks == terms->start_ticks;
 }

@@ -56,7 +56,7 @@ static int compare_threads(const void *a, const void *b)
 	const struct nm_ledger_entry *right = *(const struct nm_ledger_entry *const *)b;
 	if (left->tid != right->tid)
 		return left->tid < right->tid ? -1 : 1;
-	return (left->start_ticks > right->start_ticks) - (left->start_ticks < right->start_ticks);
+	return NM_COMPARE(left->start_ticks, right->start_ticks);
 }
 
 /* Sorts the lines by thread, and those of one thread from the newest to the oldest. */

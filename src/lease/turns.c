@@ -3,37 +3,34 @@
 
 #include <stdlib.h>
 
-static int compare_numbers(uint64_t left, uint64_t right)
-{
-	return (left > right) - (left < right);
-}
+#include "numa-migrd/base.h"
 
 static int compare_users(const void *a, const void *b)
 {
 	const struct nm_turn *left = a;
 	const struct nm_turn *right = b;
-	int order = compare_numbers(left->tenant.domain, right->tenant.domain);
+	int order = NM_COMPARE(left->tenant.domain, right->tenant.domain);
 	if (order == 0)
-		order = compare_numbers(left->tenant.uid, right->tenant.uid);
-	return order ? order : compare_numbers(left->index, right->index);
+		order = NM_COMPARE(left->tenant.uid, right->tenant.uid);
+	return order ? order : NM_COMPARE(left->index, right->index);
 }
 
 static int compare_within(const void *a, const void *b)
 {
 	const struct nm_turn *left = a;
 	const struct nm_turn *right = b;
-	int order = compare_numbers(left->tenant.domain, right->tenant.domain);
+	int order = NM_COMPARE(left->tenant.domain, right->tenant.domain);
 	if (order == 0)
-		order = compare_numbers(left->round, right->round);
-	return order ? order : compare_numbers(left->tenant.uid, right->tenant.uid);
+		order = NM_COMPARE(left->round, right->round);
+	return order ? order : NM_COMPARE(left->tenant.uid, right->tenant.uid);
 }
 
 static int compare_rounds(const void *a, const void *b)
 {
 	const struct nm_turn *left = a;
 	const struct nm_turn *right = b;
-	int order = compare_numbers(left->round, right->round);
-	return order ? order : compare_numbers(left->index, right->index);
+	int order = NM_COMPARE(left->round, right->round);
+	return order ? order : NM_COMPARE(left->index, right->index);
 }
 
 static uint32_t next_round(const struct nm_turn *before, bool same)

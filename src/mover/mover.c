@@ -11,16 +11,6 @@
 
 #define STOP_S 1 /* maximum wait for a call in progress */
 
-void nm_page_batch_free(struct nm_page_batch *batch)
-{
-	if (!batch)
-		return;
-	free(batch->steps);
-	free(batch->base_pages);
-	free(batch->back);
-	free(batch);
-}
-
 /* ---- construction ---- */
 
 /* The thread blocks all signals, because the main loop handles them. */

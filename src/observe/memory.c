@@ -84,17 +84,12 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 
 /* ---- followed threads ---- */
 
-static int compare_numbers(uint32_t a, uint32_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_by_process(const void *a, const void *b)
 {
 	const struct nm_memory_thread *left = a, *right = b;
-	int order = compare_numbers(left->pid, right->pid);
+	int order = NM_COMPARE(left->pid, right->pid);
 
-	return order ? order : compare_numbers(left->tid, right->tid);
+	return order ? order : NM_COMPARE(left->tid, right->tid);
 }
 
 static struct process *find_process(const struct nm_memory *memory, uint32_t pid)

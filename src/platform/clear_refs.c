@@ -11,16 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
 #include "privileged.h"
 
 #define COMM_BYTES 15 /* maximum length of a name in the kernel */
-
-static void closedirp(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
 
 static int require_start_ticks(int process, uint64_t wanted)
 {
@@ -44,7 +39,7 @@ static bool is_soft_dirty_file(const char *link)
  * refused. */
 static int require_no_soft_dirty_user(int process)
 {
-	nm_auto(closedirp) DIR *directory = NULL;
+	nm_auto(nm_closedirp) DIR *directory = NULL;
 	const struct dirent *entry;
 	char link[PATH_MAX];
 

@@ -16,12 +16,6 @@
 #define PF_EXITING 0x00000004U /* <linux/sched.h> */
 #define PASSES 2	       /* the second pass finds a thread created during the first one */
 
-static void closedirp(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
 static int read_stat(int directory, const char *name, struct nm_proc_stat *ret)
 {
 	char path[64];
@@ -63,7 +57,7 @@ static bool thread_is_over(int tasks, const char *tid, char *text)
 
 static bool threads_are_over(int process, char *text)
 {
-	nm_auto(closedirp) DIR *tasks = NULL;
+	nm_auto(nm_closedirp) DIR *tasks = NULL;
 	const struct dirent *entry;
 
 	int fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -52,32 +52,27 @@ struct place {
 	unsigned core_rank, sibling; /* of the core in its cache, of the CPU in its core */
 };
 
-static int compare(long long a, long long b)
-{
-	return (a > b) - (a < b);
-}
-
 static int by_sharing(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
-	int r = compare(a->cache, b->cache);
+	int r = NM_COMPARE(a->cache, b->cache);
 	if (r == 0)
-		r = compare(a->core, b->core);
-	return r ? r : compare(a->cpu, b->cpu);
+		r = NM_COMPARE(a->core, b->core);
+	return r ? r : NM_COMPARE(a->cpu, b->cpu);
 }
 
 /* Alternate cores first, because neighbours may share hardware that is not reported. */
 static int by_turn(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
-	int r = compare(a->sibling, b->sibling);
+	int r = NM_COMPARE(a->sibling, b->sibling);
 	if (r == 0)
-		r = compare(a->core_rank % 2, b->core_rank % 2);
+		r = NM_COMPARE(a->core_rank % 2, b->core_rank % 2);
 	if (r == 0)
-		r = compare(a->core_rank, b->core_rank);
+		r = NM_COMPARE(a->core_rank, b->core_rank);
 	if (r == 0)
-		r = compare(a->cache, b->cache);
-	return r ? r : compare(a->cpu, b->cpu);
+		r = NM_COMPARE(a->cache, b->cache);
+	return r ? r : NM_COMPARE(a->cpu, b->cpu);
 }
 
 /* An unknown core counts as not shared; an unknown cache counts as shared by the node. */

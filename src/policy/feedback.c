@@ -80,18 +80,13 @@ static bool is_disturbed(const struct nm_feedback *feedback, uint32_t pid)
 	return false;
 }
 
-static int by_pid(const void *left, const void *right)
-{
-	const struct history *a = left, *b = right;
-	return (a->pid > b->pid) - (a->pid < b->pid);
-}
-
 static struct history *history_of(const struct nm_feedback *feedback, uint32_t pid)
 {
 	const struct history key = {.pid = pid};
 	if (feedback->nr_histories == 0)
 		return NULL;
-	return bsearch(&key, feedback->histories, feedback->nr_histories, sizeof(key), by_pid);
+	return bsearch(&key, feedback->histories, feedback->nr_histories, sizeof(key),
+		       nm_compare_u32);
 }
 
 /*
@@ -111,7 +106,7 @@ static int keep_histories(struct nm_feedback *feedback, const struct nm_snapshot
 		histories[i].pid = pid;
 	}
 	if (count > 0)
-		qsort(histories, count, sizeof(*histories), by_pid);
+		qsort(histories, count, sizeof(*histories), nm_compare_u32);
 	free(feedback->histories);
 	feedback->histories = histories;
 	feedback->nr_histories = count;

@@ -240,7 +240,7 @@ static int by_group(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
 	int order = by_place(a, b);
-	return order ? order : (a->index > b->index) - (a->index < b->index);
+	return order ? order : NM_COMPARE(a->index, b->index);
 }
 
 static int by_first(const void *left, const void *right)
@@ -248,7 +248,7 @@ static int by_first(const void *left, const void *right)
 	const struct entry *a = left, *b = right;
 	if (a->first != b->first)
 		return a->first < b->first ? -1 : 1;
-	return (a->index > b->index) - (a->index < b->index);
+	return NM_COMPARE(a->index, b->index);
 }
 
 static size_t list_leased(const struct nm_snapshot *snapshot, struct entry *entries)

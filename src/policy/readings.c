@@ -89,17 +89,11 @@ static size_t merge_neighbours(struct nm_process_change *process_changes, size_t
 	return merged;
 }
 
-static int by_pid(const void *left, const void *right)
-{
-	const struct nm_process_change *a = left, *b = right;
-	return (a->pid > b->pid) - (a->pid < b->pid);
-}
-
 static int by_pid_and_place(const void *left, const void *right)
 {
 	const struct nm_process_change *a = left, *b = right;
-	int order = by_pid(left, right);
-	return order ? order : (a->first > b->first) - (a->first < b->first);
+	int order = nm_compare_u32(left, right);
+	return order ? order : NM_COMPARE(a->first, b->first);
 }
 
 static bool ascends(const struct nm_process_change *process_changes, size_t count)
@@ -144,7 +138,8 @@ nm_process_change_of(const struct nm_process_changes *process_changes, uint32_t 
 	const struct nm_process_change key = {.pid = pid};
 	if (process_changes->count == 0)
 		return NULL;
-	return bsearch(&key, process_changes->items, process_changes->count, sizeof(key), by_pid);
+	return bsearch(&key, process_changes->items, process_changes->count, sizeof(key),
+		       nm_compare_u32);
 }
 
 struct nm_process_change nm_process_changes_sum(const struct nm_process_changes *process_changes)

@@ -25,7 +25,7 @@ void nm_spread_add(struct nm_spread *spread, double before, double after)
 static int compare(const void *left, const void *right)
 {
 	const double *a = left, *b = right;
-	return (*a > *b) - (*a < *b);
+	return NM_COMPARE(*a, *b);
 }
 
 double nm_spread_sigma(const struct nm_spread *spread)

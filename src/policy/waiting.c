@@ -66,7 +66,7 @@ static int compare(const void *left, const void *right)
 	const struct nm_waiter *a = left, *b = right;
 	if (a->start_ticks != b->start_ticks)
 		return a->start_ticks < b->start_ticks ? -1 : 1;
-	return (a->tid > b->tid) - (a->tid < b->tid);
+	return NM_COMPARE(a->tid, b->tid);
 }
 
 static int find_reach(const struct nm_waiting *waiting, struct nm_queue *queue)

@@ -184,7 +184,7 @@ static int by_process(const void *one, const void *other)
 
 	if (a->pid != b->pid)
 		return a->pid < b->pid ? -1 : 1;
-	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+	return NM_COMPARE(a->time_ns, b->time_ns);
 }
 
 static void learn(struct nm_homes *homes, struct nm_sample *sample, int number)

@@ -17,7 +17,7 @@ static int by_tid(const void *a, const void *b)
 
 	if (left->tid != right->tid)
 		return left->tid < right->tid ? -1 : 1;
-	return (left->index > right->index) - (left->index < right->index);
+	return NM_COMPARE(left->index, right->index);
 }
 
 /* Drops keys of entries that were freed, including those whose entry was assigned to the same tid

@@ -339,7 +339,7 @@ static int compare_threads(const void *a, const void *b)
 {
 	uint32_t left = (*(struct nm_roster_thread *const *)a)->member.tid;
 	uint32_t right = (*(struct nm_roster_thread *const *)b)->member.tid;
-	return (left > right) - (left < right);
+	return NM_COMPARE(left, right);
 }
 
 static void order_threads(struct nm_roster *roster)
@@ -517,13 +517,6 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 				  NM_ELIGIBILITY_RELEASED, &process->tenant);
 }
 
-static int compare_targets(const void *a, const void *b)
-{
-	uint32_t left = ((const struct nm_inject_target *)a)->pid;
-	uint32_t right = ((const struct nm_inject_target *)b)->pid;
-	return (left > right) - (left < right);
-}
-
 size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject_target **ret)
 {
 	size_t count = 0;
@@ -542,7 +535,7 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 		};
 	}
 	if (count)
-		qsort(roster->targets, count, sizeof(*roster->targets), compare_targets);
+		qsort(roster->targets, count, sizeof(*roster->targets), nm_compare_u32);
 	*ret = roster->targets;
 	return count;
 }

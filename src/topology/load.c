@@ -272,7 +272,7 @@ static int by_os_index(const void *a, const void *b)
 	unsigned left = (*(const hwloc_obj_t *)a)->os_index;
 	unsigned right = (*(const hwloc_obj_t *)b)->os_index;
 
-	return (left > right) - (left < right);
+	return NM_COMPARE(left, right);
 }
 
 /* The kernel's own cpumap decides if it can be read: hwloc assigns nearby CPUs to memory-only

@@ -31,12 +31,6 @@ struct nm_physmap {
 	struct ranges blocks, spans;
 };
 
-static void nm_closedirp(DIR **directory)
-{
-	if (*directory)
-		closedir(*directory);
-}
-
 static void nm_fclosep(FILE **file)
 {
 	if (*file)
@@ -59,7 +53,7 @@ static int by_start(const void *a, const void *b)
 
 	if (left->start != right->start)
 		return left->start < right->start ? -1 : 1;
-	return (left->node > right->node) - (left->node < right->node);
+	return NM_COMPARE(left->node, right->node);
 }
 
 /* Sorts the blocks and merges neighbours of one node. All have the same size and alignment, so that

@@ -539,13 +539,8 @@ static inline int world_close(void **state)
 	(void)nm_actuator_return_all(daemon->pipeline.actuator);
 	const struct fake_thread *trace = fake_trace(world.fake);
 	nm_pipeline_close(daemon);
-	nm_released_list_free(daemon->runtime.released);
+	nm_pipeline_clear(daemon);
 	nm_config_free(daemon->config);
-	free(daemon->config_text);
-	free(daemon->machine.cpu_times);
-	free(daemon->machine.busy_share);
-	free(daemon->drained.events);
-	nm_history_clear(&daemon->history);
 	close(daemon->runtime.directory);
 	fixture_remove(world.root);
 	assert_null(trace);

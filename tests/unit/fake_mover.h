@@ -41,16 +41,6 @@ static inline void fake_mover_move_all(struct nm_page_batch *batch)
 	}
 }
 
-void nm_page_batch_free(struct nm_page_batch *batch)
-{
-	if (!batch)
-		return;
-	free(batch->steps);
-	free(batch->base_pages);
-	free(batch->back);
-	free(batch);
-}
-
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret)
 {

@@ -19,16 +19,6 @@ static const struct nm_recorded_answer *said(struct nm_mover *mover, const char 
 	return nm_player_answer(mover->player, function, 0, "");
 }
 
-void nm_page_batch_free(struct nm_page_batch *batch)
-{
-	if (!batch)
-		return;
-	free(batch->steps);
-	free(batch->base_pages);
-	free(batch->back);
-	free(batch);
-}
-
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret)
 {

@@ -95,14 +95,8 @@ static void adopt_start(struct nm_daemon *daemon, const struct nm_recorded_start
 static void daemon_clear(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "");
-	nm_history_clear(&daemon->history);
-	nm_released_list_free(daemon->runtime.released);
-	nm_journal_free(daemon->journal);
+	nm_pipeline_clear(daemon);
 	nm_config_free(daemon->config);
-	free(daemon->config_text);
-	free(daemon->machine.cpu_times);
-	free(daemon->machine.busy_share);
-	free(daemon->drained.events);
 }
 
 /* ---- the calls ---- */

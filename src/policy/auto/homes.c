@@ -74,18 +74,12 @@ void nm_placed_take(const struct nm_snapshot *snapshot, size_t process, struct n
 
 /* ---- the list of processes ---- */
 
-static int by_pid(const void *one, const void *other)
-{
-	const struct nm_placed *a = one, *b = other;
-	return (a->pid > b->pid) - (a->pid < b->pid);
-}
-
 struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid)
 {
 	const struct nm_placed key = {.pid = pid};
 	if (placement->count == 0)
 		return NULL;
-	return bsearch(&key, placement->items, placement->count, sizeof(key), by_pid);
+	return bsearch(&key, placement->items, placement->count, sizeof(key), nm_compare_u32);
 }
 
 struct nm_placed *nm_placed_find_same(const struct nm_placement *placement,
@@ -153,7 +147,7 @@ int nm_placement_list(struct nm_placement *placement, const struct nm_snapshot *
 		return r;
 	}
 	if (count > 0)
-		qsort(items, count, sizeof(*items), by_pid);
+		qsort(items, count, sizeof(*items), nm_compare_u32);
 	*ret_items = items;
 	*ret_count = count;
 	return 0;

@@ -82,18 +82,16 @@ struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 
 /* ---- changes of other processes ---- */
 
-static int by_user_and_value(const void *one, const void *other)
-{
-	const struct nm_place_change *a = one, *b = other;
-	if (a->uid != b->uid)
-		return a->uid > b->uid ? 1 : -1;
-	return (a->value > b->value) - (a->value < b->value);
-}
-
 static int by_value(const void *one, const void *other)
 {
 	const struct nm_place_change *a = one, *b = other;
-	return (a->value > b->value) - (a->value < b->value);
+	return NM_COMPARE(a->value, b->value);
+}
+
+static int by_user_and_value(const void *one, const void *other)
+{
+	const struct nm_place_change *a = one, *b = other;
+	return a->uid != b->uid ? NM_COMPARE(a->uid, b->uid) : by_value(one, other);
 }
 
 double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise)

@@ -405,7 +405,7 @@ static int by_rank(const void *one, const void *other)
 		return a->well ? -1 : 1;
 	if (a->demand != b->demand)
 		return a->demand > b->demand ? -1 : 1;
-	return (a->group > b->group) - (a->group < b->group);
+	return NM_COMPARE(a->group, b->group);
 }
 
 int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret)

@@ -104,7 +104,7 @@ static int compare_sakes(const struct nm_verdict *a, const struct nm_verdict *b)
 		return a->intervals > b->intervals ? -1 : 1;
 	if (pid_a != pid_b)
 		return pid_a < pid_b ? -1 : 1;
-	return (a->of > b->of) - (a->of < b->of);
+	return NM_COMPARE(a->of, b->of);
 }
 
 /* Within such a set, orders by decision, so that sums are the same on any machine. */
@@ -112,7 +112,7 @@ static int by_sake(const void *one, const void *other)
 {
 	const struct nm_verdict *const *a = one, *const *b = other;
 	int sake = compare_sakes(*a, *b);
-	return sake ? sake : ((*a)->decision > (*b)->decision) - ((*a)->decision < (*b)->decision);
+	return sake ? sake : NM_COMPARE((*a)->decision, (*b)->decision);
 }
 
 static void weigh_together(struct nm_verdict **verdicts, size_t count,

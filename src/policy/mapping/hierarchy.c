@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "hierarchy.h"
 
-static int compare_numbers(int a, int b)
-{
-	return (a > b) - (a < b);
-}
-
 /* The properties that distinguish CPUs at each level, the outermost first. */
 static int key_of(const struct nm_topology *topology, int cpu, unsigned level)
 {
@@ -19,9 +14,11 @@ static int compare_cpus(const void *a, const void *b, void *topology)
 {
 	int order = 0;
 
-	for (unsigned level = 0; level < NM_LEVELS && order == 0; level++)
-		order = compare_numbers(key_of(topology, *(const int *)a, level),
-					key_of(topology, *(const int *)b, level));
+	for (unsigned level = 0; level < NM_LEVELS && order == 0; level++) {
+		int left = key_of(topology, *(const int *)a, level);
+		int right = key_of(topology, *(const int *)b, level);
+		order = NM_COMPARE(left, right);
+	}
 	return order;
 }
 
