@@ -8,7 +8,7 @@
 #include "numa-migrd/memory.h"
 #include "numa-migrd/policy.h"
 
-/* What policies read in an interval, and the state that they keep between intervals. */
+/* The input of policies in an interval, and the state that they keep between intervals. */
 struct nm_policy_input {
 	const struct nm_snapshot *snapshot;
 	const struct nm_config *config;
