@@ -89,7 +89,7 @@ struct nm_page_batch {
 	size_t loose_capacity;
 };
 
-/* Frees a batch that the mover has not taken over, or has given back. NULL is allowed. */
+/* Frees a batch that the mover has not taken over, or has returned. NULL is allowed. */
 static inline void nm_page_batch_free(struct nm_page_batch *batch)
 {
 	if (!batch)
