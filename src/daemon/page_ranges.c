@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Migrates ranges, for processes with too few samples to decide page by page (algorithms.md,
- * section 6): a range is moved as a whole, piece by piece, including pages without samples. */
-#include <math.h>
-#include <string.h>
-
+/* Reads the mappings of processes, and migrates their ranges. */
 #include "daemon.h"
 
-#define SMALL_BYTES 4096ULL
-#define HUGE_BYTES NM_REGION_LEAST_BYTES
-#define MAP_INTERVALS 10 /* between two readings of a process's mappings */
-#define RETRY_COOLDOWNS 6
+#define MAP_INTERVALS 10  /* between two readings of a process's mappings */
 #define REGIONS_MOST 256U /* per process */
-#define RETRY_SEEN 8 /* accesses since its placement that can show that a range is not there */
-#define THERE_SHARE 0.9 /* share of the sampled accesses that must be in the right place for a range
-			 * to stay */
 
 /* ---- once per interval ---- */
 
@@ -24,9 +14,8 @@ static void report_unreadable(struct nm_daemon *daemon, struct nm_page_process *
 	process->unreadable = true;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Pages of %s[%u] stay: %s",
 		  process->comm, process->pid,
-		  error == -EFBIG
-			  ? "too many mappings, or more memory than pages.maps_max_rss_gb"
-			  : "mappings not readable (CAP_SYS_PTRACE of the worker)");
+		  error == -EFBIG ? "too many mappings, or more memory than pages.maps_max_rss_gb"
+				  : "mappings not readable (CAP_SYS_PTRACE of the worker)");
 }
 
 static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *process)
@@ -50,364 +39,64 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 		process->mapped = now;
 }
 
-static double keep_of(const struct nm_config *config, uint64_t interval_ns)
-{
-	if (config->pages.decay_s <= 0)
-		return 1;
-	return exp2(-(double)interval_ns / (config->pages.decay_s * (double)NM_NSEC_PER_SEC));
-}
-
 void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *process,
 			   uint64_t interval_ns)
 {
-	if (process->regions) {
-		nm_regions_fade(process->regions, keep_of(daemon->config, interval_ns));
-		/* If memory is short, the regions stay as they are. */
-		(void)nm_regions_adapt(process->regions, daemon->config);
-	}
+	nm_page_ranges_age(process, daemon->config, interval_ns);
 	read_mappings(daemon, process);
-}
-
-/* ---- samples of a range ---- */
-
-struct range_sample {
-	unsigned seen, huge, known; /* number of accesses; in huge pages; with a known node */
-	unsigned most;		    /* of known: on the most frequent node */
-	unsigned there;		    /* of known: on the requested node, or represented by it */
-};
-
-/* The criteria of a search. */
-struct view {
-	uint64_t start, end;
-	uint64_t since; /* interval */
-	int node;
-	bool exact; /* only that node's own memory counts, because it has its own controller */
-};
-
-/* Memory without CPUs counts as memory of the node that represents it. */
-static bool is_beside(const struct nm_topology *topology, int home, int node)
-{
-	return home == node || (node >= 0 && topology->nodes[home].nearest_with_cpus == node);
-}
-
-static struct range_sample look_at(const struct nm_page_process *process,
-				   const struct nm_topology *topology, const struct view *view)
-{
-	uint32_t count = process->nr_seen < NM_PAGES_SEEN ? process->nr_seen : NM_PAGES_SEEN;
-	unsigned homes[64] = {0};
-	struct range_sample range_sample = {0};
-
-	for (uint32_t i = 0; i < count; i++) {
-		const struct nm_page_seen *seen = &process->seen[i];
-		if (seen->address < view->start || seen->address >= view->end ||
-		    seen->interval < view->since)
-			continue;
-		range_sample.seen++;
-		range_sample.huge += seen->huge;
-		if (seen->home < 0 || (unsigned)seen->home >= topology->nr_nodes)
-			continue;
-		range_sample.known++;
-		range_sample.there += view->exact ? seen->home == view->node
-						  : is_beside(topology, seen->home, view->node);
-		if ((size_t)seen->home < NM_ARRAY_SIZE(homes) &&
-		    ++homes[seen->home] > range_sample.most)
-			range_sample.most = homes[seen->home];
-	}
-	return range_sample;
-}
-
-static bool is_there(const struct nm_daemon *daemon, const struct range_sample *range_sample,
-		     int target)
-{
-	double known = range_sample->known;
-
-	if (range_sample->known == 0)
-		return false;
-	if (target == NM_REGION_EVERYWHERE)
-		return range_sample->most <=
-		       known / daemon->pipeline.topology->nr_nodes + known * NM_REGION_EVEN_BAND;
-	return range_sample->there >= THERE_SHARE * known;
-}
-
-/* ---- choosing a range ---- */
-
-static void start_course(const struct nm_region *region, int target,
-			 struct nm_page_process *process)
-{
-	bool exclusive = target == region->node;
-
-	process->cursor = (struct nm_range_cursor){
-		.active = true,
-		.start = region->start,
-		.end = region->end,
-		.next = region->start,
-		.target = target,
-		.reason = exclusive ? NM_PAGE_REASON_REGION : NM_PAGE_REASON_CONTENTION,
-		.exclusivity = exclusive ? region->exclusivity : (double)NAN,
-		.page_bytes = region->page_bytes,
-	};
-}
-
-/* A placed range may not be there: there was not enough memory, or it was freed and allocated
- * again. */
-static bool may_be_there(const struct nm_daemon *daemon, const struct nm_page_process *process,
-			 const struct nm_region *region)
-{
-	uint64_t settle = 2 + RETRY_COOLDOWNS * nm_page_cooldown(daemon->config);
-	struct view since = {region->start, region->end, region->placed_at + settle,
-			     region->placed, false};
-	struct range_sample range_sample = look_at(process, daemon->pipeline.topology, &since);
-
-	return range_sample.known < RETRY_SEEN || is_there(daemon, &range_sample, region->placed);
-}
-
-/*
- * The overloaded node must be relieved of ranges in its memory, not of ranges that its CPUs access.
- */
-static bool is_on_the_busiest(const struct nm_daemon *daemon, const struct nm_page_process *process,
-			      const struct nm_region *region)
-{
-	struct view all = {region->start, region->end, 0,
-			   daemon->pipeline.pages->contention.busiest, true};
-	struct range_sample range_sample = look_at(process, daemon->pipeline.topology, &all);
-
-	return 2 * range_sample.there > range_sample.known;
-}
-
-static int wanted_target(const struct nm_daemon *daemon, const struct nm_page_process *process,
-			 const struct nm_region *region)
-{
-	int target = nm_contention_target(region, daemon->pipeline.topology->nr_nodes,
-					  &daemon->pipeline.pages->contention, daemon->config);
-
-	if (target == NM_REGION_NOWHERE ||
-	    (target == region->placed && may_be_there(daemon, process, region)) ||
-	    (target >= 0 && target != region->node && !is_on_the_busiest(daemon, process, region)))
-		return NM_REGION_NOWHERE;
-	return target;
-}
-
-/* Selects the next range that should be on another node; a range that is already there is recorded
- * as placed. */
-static void choose_range(const struct nm_daemon *daemon, struct nm_page_process *process,
-			 size_t *index)
-{
-	for (; *index < nm_regions_count(process->regions); ++*index) {
-		struct nm_region region = nm_regions_at(process->regions, *index);
-		int target = wanted_target(daemon, process, &region);
-		struct view all = {region.start, region.end, 0, target, false};
-		if (target == NM_REGION_NOWHERE)
-			continue;
-		struct range_sample range_sample =
-			look_at(process, daemon->pipeline.topology, &all);
-		if (target == region.placed || !is_there(daemon, &range_sample, target)) {
-			start_course(&region, target, process);
-			return;
-		}
-		nm_regions_set_placed(process->regions, *index, target, daemon->tally.intervals);
-	}
-}
-
-/* Its accesses may have changed meanwhile, or it may not exist any more. */
-static bool still_holds(const struct nm_daemon *daemon, const struct nm_page_process *process)
-{
-	size_t index;
-
-	if (!nm_regions_find(process->regions, process->cursor.next, &index))
-		return false;
-	struct nm_region region = nm_regions_at(process->regions, index);
-	int target = nm_contention_target(&region, daemon->pipeline.topology->nr_nodes,
-					  &daemon->pipeline.pages->contention, daemon->config);
-	return target == NM_REGION_NOWHERE || target == process->cursor.target;
-}
-
-static void end_course(struct nm_page_process *process, uint64_t interval)
-{
-	struct nm_range_cursor *cursor = &process->cursor;
-
-	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
-		struct nm_region region = nm_regions_at(process->regions, i);
-		if (region.start >= cursor->start && region.end <= cursor->end)
-			nm_regions_set_placed(process->regions, i, cursor->target, interval);
-	}
-	cursor->active = false;
 }
 
 void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page_step *step)
 {
-	size_t index;
-
-	if (process->regions && nm_regions_find(process->regions, step->address, &index))
-		nm_regions_set_placed(process->regions, index, NM_REGION_NOWHERE, 0);
+	nm_page_ranges_missed_at(process, step->address);
 }
 
-/* ---- its pages ---- */
+/* ---- moving ---- */
 
-/*
- * Returns the page at an address: a huge one if at least 50 % of the sampled accesses to the range
- * were to huge pages, if there were none, or if the table of pages has a huge page there. If it
- * turns out to be small, the mover moves the small pages. The result is never a part of a page.
- */
-static struct nm_page_id page_at(const struct nm_daemon *daemon,
-				 const struct nm_page_process *process,
-				 const struct range_sample *range_sample, uint64_t address,
-				 uint64_t end)
+struct nm_page_step nm_page_step_of(const struct nm_page_choice *choice)
 {
-	const struct nm_range_cursor *cursor = &process->cursor;
-	struct nm_page_id page = {.address = address, .owner = process->owner, .size = NM_PAGE_2M};
-	struct nm_page_view view;
-	uint64_t bytes = cursor->page_bytes;
-
-	if (bytes > HUGE_BYTES && address % bytes == 0 && bytes <= end - address) {
-		page.size = NM_PAGE_1G;
-		return page;
-	}
-	bool fits = address % HUGE_BYTES == 0 && end - address >= HUGE_BYTES;
-	bool huge = range_sample->seen == 0 || 2 * range_sample->huge >= range_sample->seen;
-	if (!fits || (!huge && nm_memory_look(daemon->pipeline.memory, &page, &view) < 0))
-		page.size = NM_PAGE_4K;
-	return page;
+	return (struct nm_page_step){.address = choice->address,
+				     .bytes = choice->bytes,
+				     .from = choice->from,
+				     .to = choice->to};
 }
 
-static uint64_t bytes_of(const struct nm_range_cursor *cursor, const struct nm_page_id *page)
+static int submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		  struct nm_page_process *process, const struct nm_page_choices *choices)
 {
-	if (page->size == NM_PAGE_1G)
-		return cursor->page_bytes;
-	return page->size == NM_PAGE_2M ? HUGE_BYTES : SMALL_BYTES;
-}
-
-/* An interleaved range is spread over the nodes with CPUs; other memory is farther from all of
- * them. */
-static bool takes_turns(const struct nm_topology *topology, unsigned node)
-{
-	return topology->nodes[node].nearest_with_cpus == (int)node;
-}
-
-static int node_of(const struct nm_topology *topology, const struct nm_range_cursor *cursor,
-		   uint64_t turn)
-{
-	unsigned count = 0;
-
-	if (cursor->target >= 0)
-		return cursor->target;
-	for (unsigned k = 0; k < topology->nr_nodes; k++)
-		count += takes_turns(topology, k);
-	turn = count ? turn % count : 0;
-	for (unsigned k = 0; k < topology->nr_nodes; k++)
-		if (takes_turns(topology, k) && turn-- == 0)
-			return (int)k;
-	return 0;
-}
-
-/* A page is not requested if it is known to be on the node, was refused recently, or is no longer
- * moved. */
-static bool is_wanted(const struct nm_daemon *daemon, const struct nm_page_id *page, int node,
-		      int *ret_home)
-{
-	struct nm_page_view view;
-
-	*ret_home = -1;
-	if (nm_memory_look(daemon->pipeline.memory, page, &view) < 0)
-		return true;
-	bool there =
-		view.page_node >= 0 && is_beside(daemon->pipeline.topology, view.page_node, node);
-	return !there && !view.pending && !view.barred && !view.left_alone;
-}
-
-/* The pages of a process that are moved in one interval for one reason. */
-struct batch {
-	enum nm_page_reason reason;
-	struct nm_page_step *steps;
-	size_t count, most;
-	double exclusive; /* Σ over steps of the exclusivities of their ranges */
-};
-
-/* Continues the current range within the budget. */
-static void take_piece(const struct nm_daemon *daemon, struct nm_page_process *process,
-		       struct nm_page_room *room, struct batch *batch)
-{
-	struct nm_range_cursor *cursor = &process->cursor;
-	struct view all = {cursor->start, cursor->end, 0, -1, false};
-	struct range_sample range_sample = look_at(process, daemon->pipeline.topology, &all);
-	int home;
-
-	batch->reason = cursor->reason;
-	while (cursor->next < cursor->end && batch->count < batch->most) {
-		struct nm_page_id page =
-			page_at(daemon, process, &range_sample, cursor->next, cursor->end);
-		uint64_t bytes = bytes_of(cursor, &page);
-		int node = node_of(daemon->pipeline.topology, cursor, cursor->next / bytes);
-		if (is_wanted(daemon, &page, node, &home)) {
-			if (!nm_page_room_take(room, bytes))
-				return;
-			batch->steps[batch->count++] =
-				(struct nm_page_step){.address = cursor->next,
-						      .bytes = bytes,
-						      .from = (int16_t)home,
-						      .to = (int16_t)node};
-			batch->exclusive += cursor->exclusivity;
-		}
-		cursor->next += bytes;
-	}
-}
-
-/* Takes as many ranges as the budget allows. */
-static void take_ranges(const struct nm_daemon *daemon, struct nm_page_process *process,
-			struct nm_page_room *room, struct batch *batch)
-{
-	struct nm_range_cursor *cursor = &process->cursor;
-	size_t region = 0;
-
-	while (batch->count < batch->most) {
-		if (!cursor->active)
-			choose_range(daemon, process, &region);
-		if (!cursor->active || (batch->count > 0 && cursor->reason != batch->reason))
-			return;
-		take_piece(daemon, process, room, batch);
-		if (cursor->next < cursor->end)
-			return;
-		end_course(process, daemon->tally.intervals);
-	}
-}
-
-/* Restores the state before the selection. */
-static void put_back(struct nm_page_process *process, const struct nm_range_cursor *cursor,
-		     const struct batch *batch)
-{
-	process->cursor = *cursor;
-	for (size_t i = 0; i < batch->count; i++)
-		nm_page_ranges_missed(process, &batch->steps[i]);
-}
-
-static int move_haul(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		     struct nm_page_process *process, struct nm_page_room *room)
-{
-	const struct nm_range_cursor before = process->cursor;
-	struct batch batch = {.most = room->pages};
-	nm_autofree struct nm_page_step *steps = calloc(batch.most + 1, sizeof(*steps));
+	struct nm_page_decision decision = {.reason = choices->reason,
+					    .exclusivity = choices->exclusivity};
+	nm_autofree struct nm_page_step *steps = calloc(choices->count, sizeof(*steps));
 
 	if (!steps)
 		return -ENOMEM;
-	batch.steps = steps;
-	take_ranges(daemon, process, room, &batch);
-	if (batch.count == 0)
-		return 0;
-	struct nm_page_decision decision = {.reason = batch.reason,
-					    .exclusivity = batch.exclusive / (double)batch.count};
-	int r = nm_page_stage_submit(daemon, snapshot, process, &decision, steps, batch.count);
-	if (r < 0)
-		put_back(process, &before, &batch);
-	return r;
+	for (size_t i = 0; i < choices->count; i++)
+		steps[i] = nm_page_step_of(&choices->items[i]);
+	return nm_page_stage_submit(daemon, snapshot, process, &decision, steps, choices->count);
 }
 
+/* Moves pages of one process; items has room for the whole budget. */
 static int move_ranges(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		       struct nm_page_process *process, struct nm_page_room *room)
+		       struct nm_page_process *process, struct nm_page_room *room,
+		       struct nm_page_choice *items)
 {
-	if (!process->regions || process->held || process->waits)
+	const struct nm_page_input input = {
+		.topology = daemon->pipeline.topology,
+		.config = daemon->config,
+		.memory = daemon->pipeline.memory,
+		.contention = &daemon->pipeline.pages->contention,
+		.interval = daemon->tally.intervals,
+		.cooldown = nm_page_cooldown(daemon->config),
+	};
+	struct nm_page_choices choices = {.items = items, .most = room->pages};
+
+	nm_page_ranges_choose(&input, process, room, &choices);
+	if (choices.count == 0)
 		return 0;
-	if (process->cursor.active && !still_holds(daemon, process))
-		process->cursor.active = false;
-	return move_haul(daemon, snapshot, process, room);
+	int r = submit(daemon, snapshot, process, &choices);
+	if (r < 0)
+		nm_page_ranges_put_back(process, &choices);
+	return r;
 }
 
 /* Each interval starts with another process. */
@@ -416,11 +105,14 @@ int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *s
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	size_t count = stage->nr_processes;
+	nm_autofree struct nm_page_choice *items = calloc(room->pages + 1, sizeof(*items));
 
+	if (!items)
+		return -ENOMEM;
 	for (size_t i = 0; i < count && room->pages > 0; i++) {
 		struct nm_page_process *process =
 			&stage->processes[(snapshot->interval + i) % count];
-		int r = move_ranges(daemon, snapshot, process, room);
+		int r = move_ranges(daemon, snapshot, process, room, items);
 		if (r < 0)
 			return r == -ENOMEM ? r : 0;
 	}

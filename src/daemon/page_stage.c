@@ -276,16 +276,6 @@ uint64_t nm_page_cooldown(const struct nm_config *config)
 	return (uint64_t)ceil(config->pages.cooldown_s / config->general.interval_s);
 }
 
-bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes)
-{
-	if (room->pages == 0 || (room->bytes < bytes && !room->whole))
-		return false;
-	room->whole = false;
-	room->pages--;
-	room->bytes -= bytes < room->bytes ? bytes : room->bytes;
-	return true;
-}
-
 static struct nm_page_batch *batch_of(const struct nm_page_decision *decision,
 				      const struct nm_page_step *steps, size_t count)
 {

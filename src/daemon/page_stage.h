@@ -7,52 +7,11 @@
 #include "numa-migrd/contention.h"
 #include "numa-migrd/memory.h"
 #include "numa-migrd/mover.h"
+#include "numa-migrd/page_choice.h"
 #include "numa-migrd/page_verify.h"
-#include "numa-migrd/regions.h"
 #include "numa-migrd/tidmap.h"
 
 struct nm_daemon;
-
-#define NM_PAGES_SEEN 1024U /* number of accesses of a process that are kept individually */
-
-/* A recent access: the location of the memory, and the size of its page. */
-struct nm_page_seen {
-	uint64_t address, interval;
-	int16_t home;
-	bool huge;
-};
-
-/* The migration of a range, piece by piece. */
-struct nm_range_cursor {
-	bool active;
-	uint64_t start, end, next;
-	int target; /* a node, or NM_REGION_EVERYWHERE */
-	enum nm_page_reason reason;
-	double exclusivity;
-	uint64_t page_bytes;
-};
-
-/* A managed process whose pages may move. */
-struct nm_page_process {
-	uint32_t pid;
-	uint64_t start_ticks;
-	uint16_t owner; /* in the table of pages; changes after an exec */
-	bool held;	/* its threads are not placed yet */
-	bool waits;	/* for a verdict or a rollback */
-	uint64_t until; /* interval before which its pages stay, because its threads moved or pages
-			 * were rolled back */
-	unsigned setbacks; /* consecutive decisions that were rolled back */
-	unsigned nr_threads, nr_sent; /* number of its threads, and of those moved to another node
-				       * in this interval */
-	size_t share;	   /* number of pages that it may still move by the rule in this interval */
-	char comm[NM_COMM_BYTES];
-	struct nm_regions *regions; /* NULL: its mappings are not known yet */
-	uint64_t mapped;	    /* interval in which they were read */
-	bool unreadable;	    /* reading them failed, and this was logged */
-	struct nm_range_cursor cursor;
-	struct nm_page_seen *seen; /* a ring buffer */
-	uint32_t nr_seen;	   /* total since the start */
-};
 
 /* A decision whose pages the mover processes. */
 struct nm_page_flight {
@@ -117,17 +76,8 @@ struct nm_page_stage {
 /* Returns NULL if the pages of the process may not be moved (any more). */
 struct nm_page_process *nm_page_process_of(const struct nm_page_stage *stage, uint32_t pid);
 
-/* The remaining budget of this interval; submitting pages reduces both values. */
-struct nm_page_room {
-	size_t pages;
-	uint64_t bytes;
-	bool whole; /* nothing was used yet: then even a larger page may be moved */
-};
 /* Returns pages.cooldown_s in intervals. */
 uint64_t nm_page_cooldown(const struct nm_config *config);
-
-/* Takes a page of this size from the budget. Returns false if the budget does not suffice. */
-bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes);
 
 /* Assigns the decision an id, hands a copy of its steps to the mover, and logs it. Returns 0;
  * -EAGAIN if the mover is full; or -ENOMEM. On failure nothing has happened. */
@@ -142,6 +92,8 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 
 /* ---- page_ranges.c: by range ---- */
 
+/* Returns the step that moves a chosen page. */
+struct nm_page_step nm_page_step_of(const struct nm_page_choice *choice);
 /* Reads mappings, decays counts and splits ranges. Called once per interval. */
 void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *process,
 			   uint64_t interval_ns);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Chooses the pages of a process that should be on another node (pages.policy = "exclusivity"):
+ * single pages that the table of pages has found, and ranges, for processes with too few samples to
+ * decide page by page. Pure.
+ */
+#ifndef NUMA_MIGRD_PAGE_CHOICE_H
+#define NUMA_MIGRD_PAGE_CHOICE_H
+
+#include "numa-migrd/config.h"
+#include "numa-migrd/contention.h"
+#include "numa-migrd/memory.h"
+#include "numa-migrd/page_verify.h"
+#include "numa-migrd/regions.h"
+#include "numa-migrd/tidmap.h"
+#include "numa-migrd/topology.h"
+
+#define NM_PAGES_SEEN 1024U /* number of accesses of a process that are kept individually */
+
+/* A recent access: the location of the memory, and the size of its page. */
+struct nm_page_seen {
+	uint64_t address, interval;
+	int16_t home;
+	bool huge;
+};
+
+/* The migration of a range, piece by piece. */
+struct nm_range_cursor {
+	bool active;
+	uint64_t start, end, next;
+	int target; /* a node, or NM_REGION_EVERYWHERE */
+	enum nm_page_reason reason;
+	double exclusivity;
+	uint64_t page_bytes;
+};
+
+/* A managed process whose pages may move. */
+struct nm_page_process {
+	uint32_t pid;
+	uint64_t start_ticks;
+	uint16_t owner; /* in the table of pages; changes after an exec */
+	bool held;	/* its threads are not placed yet */
+	bool waits;	/* for a verdict or a rollback */
+	uint64_t until; /* interval before which its pages stay, because its threads moved or pages
+			 * were rolled back */
+	unsigned setbacks;	      /* consecutive decisions that were rolled back */
+	unsigned nr_threads, nr_sent; /* number of its threads, and of those moved to another node
+				       * in this interval */
+	size_t share; /* number of pages that it may still move by the rule in this interval */
+	char comm[NM_COMM_BYTES];
+	struct nm_regions *regions; /* NULL: its mappings are not known yet */
+	uint64_t mapped;	    /* interval in which they were read */
+	bool unreadable;	    /* reading them failed, and this was logged */
+	struct nm_range_cursor cursor;
+	struct nm_page_seen *seen; /* a ring buffer */
+	uint32_t nr_seen;	   /* total since the start */
+};
+
+/* The remaining budget of this interval; choosing pages reduces both values. */
+struct nm_page_room {
+	size_t pages;
+	uint64_t bytes;
+	bool whole; /* nothing was used yet: then even a larger page may be moved */
+};
+
+/* Takes a page of this size from the budget. Returns false if the budget does not suffice. */
+bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes);
+
+/* A chosen page. */
+struct nm_page_choice {
+	uint64_t address, bytes;
+	int16_t from, to; /* node indices; from -1: not known */
+};
+
+/* ---- ranges.c: by range ---- */
+
+/* The values on which a choice of ranges depends. */
+struct nm_page_input {
+	const struct nm_topology *topology;
+	const struct nm_config *config;
+	const struct nm_memory *memory;
+	const struct nm_contention *contention;
+	uint64_t interval;
+	uint64_t cooldown; /* pages.cooldown_s in intervals */
+};
+
+/* Pages of one process, chosen for one reason. */
+struct nm_page_choices {
+	struct nm_page_choice *items; /* the caller's, with room for `most` */
+	size_t count, most;
+	enum nm_page_reason reason;
+	double exclusivity;	       /* mean of the exclusivities of their ranges */
+	struct nm_range_cursor cursor; /* of the process before the choice */
+};
+
+/* Decays the counts of the process's ranges, and splits and merges them. Called once per interval.
+ */
+void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config *config,
+			uint64_t interval_ns);
+/* Chooses the next pages of the process's ranges that should be on another node, within the budget:
+ * none if it waits. Ranges whose last page was chosen count as placed. The caller sets `items` and
+ * `most` of *choices, and its other fields to zero. */
+void nm_page_ranges_choose(const struct nm_page_input *input, struct nm_page_process *process,
+			   struct nm_page_room *room, struct nm_page_choices *choices);
+/* Restores the state of the process, because the pages chosen could not be submitted. */
+void nm_page_ranges_put_back(struct nm_page_process *process,
+			     const struct nm_page_choices *choices);
+/* Notes that the page at this address was not moved because of a lack of memory or data: its range
+ * is requested again. */
+void nm_page_ranges_missed_at(struct nm_page_process *process, uint64_t address);
+
+/* ---- rule.c: page by page ---- */
+
+/* The processes whose pages may move; index: pid → index in items. */
+struct nm_page_processes {
+	struct nm_page_process *items;
+	size_t count;
+	const struct nm_tidmap *index;
+};
+
+/* A chosen page of the table of pages. */
+struct nm_page_found {
+	uint32_t pid;
+	size_t index; /* in nm_memory_wanted() */
+	struct nm_page_choice page;
+};
+
+/* Chooses pages in the order in which they were found, within the budget, of which each process
+ * gets its share. Writes them to ret (room for `count`) in order of process and address. Returns
+ * their number. */
+size_t nm_page_rule_choose(const struct nm_page_processes *processes,
+			   const struct nm_memory_wanted *wanted, size_t count,
+			   struct nm_page_room *room, struct nm_page_found *ret);
+/* Returns the exclusivity of the chosen pages together (kMAF, equation 4); NaN without accesses. */
+double nm_page_rule_exclusivity(const struct nm_memory *memory, unsigned nr_nodes,
+				const struct nm_memory_wanted *wanted,
+				const struct nm_page_found *found, size_t count);
+
+#endif

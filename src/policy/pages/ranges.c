@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* Chooses ranges, for processes with too few samples to decide page by page (algorithms.md,
+ * section 6): a range is moved as a whole, piece by piece, including pages without samples. */
+#include <math.h>
+
+#include "numa-migrd/page_choice.h"
+
+#define SMALL_BYTES 4096ULL
+#define HUGE_BYTES NM_REGION_LEAST_BYTES
+#define RETRY_COOLDOWNS 6
+#define RETRY_SEEN 8 /* accesses since its placement that can show that a range is not there */
+#define THERE_SHARE                                                                                \
+	0.9 /* share of the sampled accesses that must be in the right place for a range           \
+	     * to stay */
+
+/* ---- once per interval ---- */
+
+static double keep_of(const struct nm_config *config, uint64_t interval_ns)
+{
+	if (config->pages.decay_s <= 0)
+		return 1;
+	return exp2(-(double)interval_ns / (config->pages.decay_s * (double)NM_NSEC_PER_SEC));
+}
+
+void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config *config,
+			uint64_t interval_ns)
+{
+	if (!process->regions)
+		return;
+	nm_regions_fade(process->regions, keep_of(config, interval_ns));
+	/* If memory is short, the regions stay as they are. */
+	(void)nm_regions_adapt(process->regions, config);
+}
+
+/* ---- samples of a range ---- */
+
+struct range_sample {
+	unsigned seen, huge, known; /* number of accesses; in huge pages; with a known node */
+	unsigned most;		    /* of known: on the most frequent node */
+	unsigned there;		    /* of known: on the requested node, or represented by it */
+};
+
+/* The criteria of a search. */
+struct criteria {
+	uint64_t start, end;
+	uint64_t since; /* interval */
+	int node;
+	bool exact; /* only that node's own memory counts, because it has its own controller */
+};
+
+/* Memory without CPUs counts as memory of the node that represents it. */
+static bool is_beside(const struct nm_topology *topology, int home, int node)
+{
+	return home == node || (node >= 0 && topology->nodes[home].nearest_with_cpus == node);
+}
+
+static struct range_sample look_at(const struct nm_page_process *process,
+				   const struct nm_topology *topology,
+				   const struct criteria *criteria)
+{
+	uint32_t count = process->nr_seen < NM_PAGES_SEEN ? process->nr_seen : NM_PAGES_SEEN;
+	unsigned homes[64] = {0};
+	struct range_sample range_sample = {0};
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct nm_page_seen *seen = &process->seen[i];
+		if (seen->address < criteria->start || seen->address >= criteria->end ||
+		    seen->interval < criteria->since)
+			continue;
+		range_sample.seen++;
+		range_sample.huge += seen->huge;
+		if (seen->home < 0 || (unsigned)seen->home >= topology->nr_nodes)
+			continue;
+		range_sample.known++;
+		range_sample.there += criteria->exact
+					      ? seen->home == criteria->node
+					      : is_beside(topology, seen->home, criteria->node);
+		if ((size_t)seen->home < NM_ARRAY_SIZE(homes) &&
+		    ++homes[seen->home] > range_sample.most)
+			range_sample.most = homes[seen->home];
+	}
+	return range_sample;
+}
+
+static bool is_there(const struct nm_page_input *input, const struct range_sample *range_sample,
+		     int target)
+{
+	double known = range_sample->known;
+
+	if (range_sample->known == 0)
+		return false;
+	if (target == NM_REGION_EVERYWHERE)
+		return range_sample->most <=
+		       known / input->topology->nr_nodes + known * NM_REGION_EVEN_BAND;
+	return range_sample->there >= THERE_SHARE * known;
+}
+
+/* ---- choosing a range ---- */
+
+static void start_range(const struct nm_region *region, int target, struct nm_page_process *process)
+{
+	bool exclusive = target == region->node;
+
+	process->cursor = (struct nm_range_cursor){
+		.active = true,
+		.start = region->start,
+		.end = region->end,
+		.next = region->start,
+		.target = target,
+		.reason = exclusive ? NM_PAGE_REASON_REGION : NM_PAGE_REASON_CONTENTION,
+		.exclusivity = exclusive ? region->exclusivity : (double)NAN,
+		.page_bytes = region->page_bytes,
+	};
+}
+
+/* A placed range may not be there: there was not enough memory, or it was freed and allocated
+ * again. */
+static bool may_be_there(const struct nm_page_input *input, const struct nm_page_process *process,
+			 const struct nm_region *region)
+{
+	uint64_t settle = 2 + RETRY_COOLDOWNS * input->cooldown;
+	struct criteria since = {region->start, region->end, region->placed_at + settle,
+				 region->placed, false};
+	struct range_sample range_sample = look_at(process, input->topology, &since);
+
+	return range_sample.known < RETRY_SEEN || is_there(input, &range_sample, region->placed);
+}
+
+/*
+ * The overloaded node must be relieved of ranges in its memory, not of ranges that its CPUs access.
+ */
+static bool is_on_the_busiest(const struct nm_page_input *input,
+			      const struct nm_page_process *process, const struct nm_region *region)
+{
+	struct criteria all = {region->start, region->end, 0, input->contention->busiest, true};
+	struct range_sample range_sample = look_at(process, input->topology, &all);
+
+	return 2 * range_sample.there > range_sample.known;
+}
+
+static int wanted_target(const struct nm_page_input *input, const struct nm_page_process *process,
+			 const struct nm_region *region)
+{
+	int target = nm_contention_target(region, input->topology->nr_nodes, input->contention,
+					  input->config);
+
+	if (target == NM_REGION_NOWHERE ||
+	    (target == region->placed && may_be_there(input, process, region)) ||
+	    (target >= 0 && target != region->node && !is_on_the_busiest(input, process, region)))
+		return NM_REGION_NOWHERE;
+	return target;
+}
+
+/* Selects the next range that should be on another node; a range that is already there is recorded
+ * as placed. */
+static void choose_range(const struct nm_page_input *input, struct nm_page_process *process,
+			 size_t *index)
+{
+	for (; *index < nm_regions_count(process->regions); ++*index) {
+		struct nm_region region = nm_regions_at(process->regions, *index);
+		int target = wanted_target(input, process, &region);
+		struct criteria all = {region.start, region.end, 0, target, false};
+		if (target == NM_REGION_NOWHERE)
+			continue;
+		struct range_sample range_sample = look_at(process, input->topology, &all);
+		if (target == region.placed || !is_there(input, &range_sample, target)) {
+			start_range(&region, target, process);
+			return;
+		}
+		nm_regions_set_placed(process->regions, *index, target, input->interval);
+	}
+}
+
+/* Its accesses may have changed meanwhile, or it may not exist any more. */
+static bool still_holds(const struct nm_page_input *input, const struct nm_page_process *process)
+{
+	size_t index;
+
+	if (!nm_regions_find(process->regions, process->cursor.next, &index))
+		return false;
+	struct nm_region region = nm_regions_at(process->regions, index);
+	int target = nm_contention_target(&region, input->topology->nr_nodes, input->contention,
+					  input->config);
+	return target == NM_REGION_NOWHERE || target == process->cursor.target;
+}
+
+static void end_range(struct nm_page_process *process, uint64_t interval)
+{
+	struct nm_range_cursor *cursor = &process->cursor;
+
+	for (size_t i = 0; i < nm_regions_count(process->regions); i++) {
+		struct nm_region region = nm_regions_at(process->regions, i);
+		if (region.start >= cursor->start && region.end <= cursor->end)
+			nm_regions_set_placed(process->regions, i, cursor->target, interval);
+	}
+	cursor->active = false;
+}
+
+void nm_page_ranges_missed_at(struct nm_page_process *process, uint64_t address)
+{
+	size_t index;
+
+	if (process->regions && nm_regions_find(process->regions, address, &index))
+		nm_regions_set_placed(process->regions, index, NM_REGION_NOWHERE, 0);
+}
+
+/* ---- its pages ---- */
+
+/*
+ * Returns the page at an address: a huge one if at least 50 % of the sampled accesses to the range
+ * were to huge pages, if there were none, or if the table of pages has a huge page there. If it
+ * turns out to be small, the mover moves the small pages. The result is never a part of a page.
+ */
+static struct nm_page_id page_at(const struct nm_page_input *input,
+				 const struct nm_page_process *process,
+				 const struct range_sample *range_sample, uint64_t address,
+				 uint64_t end)
+{
+	const struct nm_range_cursor *cursor = &process->cursor;
+	struct nm_page_id page = {.address = address, .owner = process->owner, .size = NM_PAGE_2M};
+	struct nm_page_view view;
+	uint64_t bytes = cursor->page_bytes;
+
+	if (bytes > HUGE_BYTES && address % bytes == 0 && bytes <= end - address) {
+		page.size = NM_PAGE_1G;
+		return page;
+	}
+	bool fits = address % HUGE_BYTES == 0 && end - address >= HUGE_BYTES;
+	bool huge = range_sample->seen == 0 || 2 * range_sample->huge >= range_sample->seen;
+	if (!fits || (!huge && nm_memory_look(input->memory, &page, &view) < 0))
+		page.size = NM_PAGE_4K;
+	return page;
+}
+
+static uint64_t bytes_of(const struct nm_range_cursor *cursor, const struct nm_page_id *page)
+{
+	if (page->size == NM_PAGE_1G)
+		return cursor->page_bytes;
+	return page->size == NM_PAGE_2M ? HUGE_BYTES : SMALL_BYTES;
+}
+
+/* An interleaved range is spread over the nodes with CPUs; other memory is farther from all of
+ * them. */
+static bool takes_turns(const struct nm_topology *topology, unsigned node)
+{
+	return topology->nodes[node].nearest_with_cpus == (int)node;
+}
+
+static int node_of(const struct nm_topology *topology, const struct nm_range_cursor *cursor,
+		   uint64_t turn)
+{
+	unsigned count = 0;
+
+	if (cursor->target >= 0)
+		return cursor->target;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		count += takes_turns(topology, k);
+	turn = count ? turn % count : 0;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		if (takes_turns(topology, k) && turn-- == 0)
+			return (int)k;
+	return 0;
+}
+
+/* A page is not requested if it is known to be on the node, was refused recently, or is no longer
+ * moved. */
+static bool is_wanted(const struct nm_page_input *input, const struct nm_page_id *page, int node,
+		      int *ret_home)
+{
+	struct nm_page_view view;
+
+	*ret_home = -1;
+	if (nm_memory_look(input->memory, page, &view) < 0)
+		return true;
+	bool there = view.page_node >= 0 && is_beside(input->topology, view.page_node, node);
+	return !there && !view.pending && !view.barred && !view.left_alone;
+}
+
+/* Continues the current range within the budget. */
+static void take_piece(const struct nm_page_input *input, struct nm_page_process *process,
+		       struct nm_page_room *room, struct nm_page_choices *choices)
+{
+	struct nm_range_cursor *cursor = &process->cursor;
+	struct criteria all = {cursor->start, cursor->end, 0, -1, false};
+	struct range_sample range_sample = look_at(process, input->topology, &all);
+	int home;
+
+	choices->reason = cursor->reason;
+	while (cursor->next < cursor->end && choices->count < choices->most) {
+		struct nm_page_id page =
+			page_at(input, process, &range_sample, cursor->next, cursor->end);
+		uint64_t bytes = bytes_of(cursor, &page);
+		int node = node_of(input->topology, cursor, cursor->next / bytes);
+		if (is_wanted(input, &page, node, &home)) {
+			if (!nm_page_room_take(room, bytes))
+				return;
+			choices->items[choices->count++] =
+				(struct nm_page_choice){.address = cursor->next,
+							.bytes = bytes,
+							.from = (int16_t)home,
+							.to = (int16_t)node};
+			choices->exclusivity += cursor->exclusivity;
+		}
+		cursor->next += bytes;
+	}
+}
+
+/* Takes as many ranges as the budget allows. */
+static void take_ranges(const struct nm_page_input *input, struct nm_page_process *process,
+			struct nm_page_room *room, struct nm_page_choices *choices)
+{
+	struct nm_range_cursor *cursor = &process->cursor;
+	size_t region = 0;
+
+	while (choices->count < choices->most) {
+		if (!cursor->active)
+			choose_range(input, process, &region);
+		if (!cursor->active || (choices->count > 0 && cursor->reason != choices->reason))
+			return;
+		take_piece(input, process, room, choices);
+		if (cursor->next < cursor->end)
+			return;
+		end_range(process, input->interval);
+	}
+}
+
+void nm_page_ranges_choose(const struct nm_page_input *input, struct nm_page_process *process,
+			   struct nm_page_room *room, struct nm_page_choices *choices)
+{
+	choices->cursor = process->cursor;
+	if (!process->regions || process->held || process->waits)
+		return;
+	if (process->cursor.active && !still_holds(input, process))
+		process->cursor.active = false;
+	choices->cursor = process->cursor;
+	take_ranges(input, process, room, choices);
+	if (choices->count > 0)
+		choices->exclusivity /= (double)choices->count;
+}
+
+void nm_page_ranges_put_back(struct nm_page_process *process, const struct nm_page_choices *choices)
+{
+	process->cursor = choices->cursor;
+	for (size_t i = 0; i < choices->count; i++)
+		nm_page_ranges_missed_at(process, choices->items[i].address);
+}
