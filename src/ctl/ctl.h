@@ -84,6 +84,9 @@ int nm_ctl_explain_process(const struct nm_ctl *ctl, const char *word);
 
 /* Prints "numa-migrctl: what: which" and a pointer to the help to stderr. Returns EX_USAGE. */
 int nm_ctl_wrong_usage(const char *what, const char *which);
+
+/* Prints "numa-migrctl: file: why" to stderr. Returns EXIT_FAILURE. */
+int nm_ctl_fail(const char *file, const char *why);
 /* Parses a decimal number in the range; returns false for other text. */
 bool nm_ctl_number(const char *word, uint64_t least, uint64_t most, uint64_t *ret);
 /* Parses a PID. Returns 0, or EX_USAGE with a message. */

@@ -16,12 +16,6 @@
 /* Additional time limit in the daemon, in case this program is killed. */
 #define GRACE_S 60
 
-static int fail(const char *file, const char *why)
-{
-	(void)fprintf(stderr, "numa-migrctl: %s: %s\n", file, why);
-	return EXIT_FAILURE;
-}
-
 /* ---- record ---- */
 
 /* Waits until the time is over or the user interrupts. */
@@ -48,7 +42,7 @@ static void hold_signals(void)
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-static int begin(const struct nm_ctl *ctl, int fd)
+static int request_recording(const struct nm_ctl *ctl, int fd)
 {
 	nm_auto(json_decrefp) json_t *nothing = NULL;
 	uint64_t limit_mb = ctl->limit_mb ? ctl->limit_mb : LIMIT_MB;
@@ -63,10 +57,11 @@ int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)
 	struct stat about;
 	int fd = open(words[0], O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return fail(words[0], errno == EEXIST ? "exists; recordings are not overwritten"
-						      : strerror(errno));
+		return nm_ctl_fail(words[0], errno == EEXIST
+						     ? "exists; recordings are not overwritten"
+						     : strerror(errno));
 	hold_signals();
-	int r = begin(ctl, fd);
+	int r = request_recording(ctl, fd);
 	if (r != EXIT_SUCCESS) {
 		(void)unlink(words[0]);
 		(void)close(fd);
@@ -109,9 +104,10 @@ int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words)
 	(void)ctl;
 	char path[8192];
 	if (find_replay(path, sizeof(path)) < 0)
-		return fail("numa-migrd-replay", "is not where it is installed with numa-migrctl");
+		return nm_ctl_fail("numa-migrd-replay",
+				   "is not where it is installed with numa-migrctl");
 	(void)execl(path, path, "--", words[0], (char *)NULL);
-	return fail(path, strerror(errno));
+	return nm_ctl_fail(path, strerror(errno));
 }
 
 /* ---- dump, and explain with a file ---- */
@@ -121,9 +117,9 @@ int nm_ctl_open_recording(const char *file, struct nm_recording **ret)
 	char error[256];
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return fail(file, strerror(errno));
+		return nm_ctl_fail(file, strerror(errno));
 	if (nm_recording_open(fd, error, sizeof(error), ret) < 0)
-		return fail(file, error);
+		return nm_ctl_fail(file, error);
 	return EXIT_SUCCESS;
 }
 
@@ -131,7 +127,7 @@ int nm_ctl_recording_read(const char *file, const struct nm_recording *recording
 {
 	unsigned long long torn = nm_recording_torn(recording);
 	if (r < 0)
-		return fail(file, nm_recording_error(recording));
+		return nm_ctl_fail(file, nm_recording_error(recording));
 	if (torn)
 		(void)fprintf(stderr,
 			      "numa-migrctl: %s: the last %llu bytes are incomplete, and were "

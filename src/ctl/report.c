@@ -8,12 +8,6 @@
 #include "ctl.h"
 #include "numa-migrd/report.h"
 
-static int fail(const char *file, const char *why)
-{
-	(void)fprintf(stderr, "numa-migrctl: %s: %s\n", file, why);
-	return EXIT_FAILURE;
-}
-
 static const char *last_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -29,7 +23,7 @@ static int write_page(const char *file, const char *output, FILE *out)
 		return status;
 	int r = nm_report_write(recording, last_part(file), out);
 	if (r == -EIO && nm_recording_error(recording)[0] == '\0')
-		return fail(output, "page incomplete");
+		return nm_ctl_fail(output, "page incomplete");
 	return nm_ctl_recording_read(file, recording, r);
 }
 
@@ -60,22 +54,22 @@ static int write_file(const char *file, const char *output)
 {
 	nm_autofree char *fresh = NULL;
 	if (!is_replaceable(output))
-		return fail(output, "not a regular file");
+		return nm_ctl_fail(output, "not a regular file");
 	if (is_recording(output))
-		return fail(output, "is a recording; not overwritten");
+		return nm_ctl_fail(output, "is a recording; not overwritten");
 	if (asprintf(&fresh, "%s.XXXXXX", output) < 0) {
 		fresh = NULL;
-		return fail(output, strerror(ENOMEM));
+		return nm_ctl_fail(output, strerror(ENOMEM));
 	}
 	int fd = mkostemp(fresh, O_CLOEXEC);
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!out)
-		return fail(output, strerror(errno));
+		return nm_ctl_fail(output, strerror(errno));
 	int status = write_page(file, output, out);
 	if (fclose(out) != 0 && status == EXIT_SUCCESS)
-		status = fail(output, strerror(errno));
+		status = nm_ctl_fail(output, strerror(errno));
 	if (status == EXIT_SUCCESS && rename(fresh, output) < 0)
-		status = fail(output, strerror(errno));
+		status = nm_ctl_fail(output, strerror(errno));
 	if (status != EXIT_SUCCESS)
 		(void)unlink(fresh);
 	return status;

@@ -11,6 +11,12 @@ int nm_ctl_wrong_usage(const char *what, const char *which)
 	return EX_USAGE;
 }
 
+int nm_ctl_fail(const char *file, const char *why)
+{
+	(void)fprintf(stderr, "numa-migrctl: %s: %s\n", file, why);
+	return EXIT_FAILURE;
+}
+
 bool nm_ctl_number(const char *word, uint64_t least, uint64_t most, uint64_t *ret)
 {
 	char *end;
