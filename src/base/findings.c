@@ -43,7 +43,7 @@ void nm_findings_add(struct nm_findings *findings, const char *check, enum nm_se
 }
 
 /* Appends `text`, which it takes over. */
-static int append(char **place, char *text)
+static int append_text(char **place, char *text)
 {
 	nm_autofree char *more = text;
 	char *joined;
@@ -77,7 +77,7 @@ void nm_findings_evidence(struct nm_findings *findings, const char *format, ...)
 	if (!finding)
 		return;
 	va_start(arguments, format);
-	if (append(&finding->evidence, write_text(format, arguments)) < 0)
+	if (append_text(&finding->evidence, write_text(format, arguments)) < 0)
 		findings->error = -ENOMEM;
 	va_end(arguments);
 }
@@ -90,7 +90,7 @@ void nm_findings_remedy(struct nm_findings *findings, const char *format, ...)
 	if (!finding)
 		return;
 	va_start(arguments, format);
-	if (append(&finding->remedy, write_text(format, arguments)) < 0)
+	if (append_text(&finding->remedy, write_text(format, arguments)) < 0)
 		findings->error = -ENOMEM;
 	va_end(arguments);
 }

@@ -137,8 +137,8 @@ struct nearest {
 };
 
 /* The name of a setting weighs more than its group. */
-static void consider(struct nearest *nearest, const char *group, const char *name,
-		     const char *known_group, const char *known_name)
+static void compare_name(struct nearest *nearest, const char *group, const char *name,
+			 const char *known_group, const char *known_name)
 {
 	unsigned distance =
 		2 * nm_name_distance(name, known_name) + (strcmp(group, known_group) != 0 ? 1 : 0);
@@ -154,9 +154,9 @@ static void report_unknown(const struct parse *parse, const char *group,
 	char path[PATH_BYTES], known[PATH_BYTES];
 	write_path(path, group, name);
 	for (size_t i = 0; i < nm_setting_count; i++)
-		consider(&nearest, group, name, nm_settings[i].group, nm_settings[i].name);
+		compare_name(&nearest, group, name, nm_settings[i].group, nm_settings[i].name);
 	for (size_t i = 0; i < nm_setting_group_count; i++)
-		consider(&nearest, group, name, "", nm_setting_groups[i].name);
+		compare_name(&nearest, group, name, "", nm_setting_groups[i].name);
 	write_path(known, nearest.group, nearest.name);
 	nm_report_error(parse->report, config_setting_source_line(value),
 			"%s: unknown setting; the nearest known one is %s", path, known);

@@ -5,7 +5,7 @@
 
 #define MAX_ERRORS 100
 
-static void append(struct nm_report *report, char *text)
+static void append_error(struct nm_report *report, char *text)
 {
 	struct nm_config_errors *errors = report->errors;
 	char **grown = reallocarray(errors->text, errors->count + 1, sizeof(*grown));
@@ -39,7 +39,7 @@ void nm_report_error(struct nm_report *report, unsigned line, const char *format
 	va_end(arguments);
 	if (length < 0)
 		sentence = NULL;
-	append(report, sentence ? with_place(report, line, sentence) : NULL);
+	append_error(report, sentence ? with_place(report, line, sentence) : NULL);
 }
 
 int nm_report_result(struct nm_report *report)
@@ -49,7 +49,7 @@ int nm_report_result(struct nm_report *report)
 		if (asprintf(&text, "%s: and %zu more errors", report->file,
 			     report->count - MAX_ERRORS) < 0)
 			text = NULL;
-		append(report, text);
+		append_error(report, text);
 	}
 	if (report->out_of_memory)
 		return -ENOMEM;

@@ -15,7 +15,7 @@ struct cursor {
 	size_t capacity;
 };
 
-static int refuse(const struct cursor *cursor, const char *what)
+static int refuse_text(const struct cursor *cursor, const char *what)
 {
 	nm_report_error(cursor->report, cursor->line, "%s", what);
 	return -EINVAL;
@@ -81,7 +81,7 @@ static int skip_block_comment(struct cursor *cursor)
 		advance(cursor);
 	}
 	cursor->line = start;
-	return refuse(cursor, "this comment is never closed");
+	return refuse_text(cursor, "this comment is never closed");
 }
 
 static bool is_escaped_nul(const struct cursor *cursor)
@@ -102,12 +102,12 @@ static int skip_string(struct cursor *cursor)
 		if (c == '\n')
 			break;
 		if (c == '\\' && is_escaped_nul(cursor))
-			return refuse(cursor, "\\x00 in a string would end it");
+			return refuse_text(cursor, "\\x00 in a string would end it");
 		if (c == '\\' && (peek(cursor, 1) == '"' || peek(cursor, 1) == '\\'))
 			advance(cursor);
 	}
 	cursor->line = start;
-	return refuse(cursor, "this string is not closed on its line");
+	return refuse_text(cursor, "this string is not closed on its line");
 }
 
 static void skip_name(struct cursor *cursor)
@@ -161,7 +161,7 @@ static int take_bracket(struct cursor *cursor)
 	else if (cursor->depth > 0)
 		cursor->depth--;
 	if (cursor->depth > MAX_DEPTH)
-		return refuse(cursor, "brackets are nested too deeply");
+		return refuse_text(cursor, "brackets are nested too deeply");
 	advance(cursor);
 	return 0;
 }
@@ -176,7 +176,7 @@ static int take_token(struct cursor *cursor)
 	if (c == '"')
 		return skip_string(cursor);
 	if (c == '@')
-		return refuse(cursor, "@include and other directives are not allowed here");
+		return refuse_text(cursor, "@include and other directives are not allowed here");
 	if (strchr("{}[]()", c))
 		return take_bracket(cursor);
 	if (starts_number(c))
@@ -196,10 +196,10 @@ static int check_bytes(struct cursor *cursor)
 		size_t size = nm_utf8_decode(cursor->text + cursor->at, cursor->length - cursor->at,
 					     &code);
 		if (size == 0)
-			return refuse(cursor, "this line is not valid UTF-8 (in a string, "
-					      "other bytes are written \\xNN)");
+			return refuse_text(cursor, "this line is not valid UTF-8 (in a string, "
+						   "other bytes are written \\xNN)");
 		if (code == 0)
-			return refuse(cursor, "this line holds a NUL byte");
+			return refuse_text(cursor, "this line holds a NUL byte");
 		if (code == '\n')
 			cursor->line++;
 		cursor->at += size;

@@ -21,7 +21,7 @@ static double real_of(const json_t *object, const char *name)
 	return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-static uint64_t count_of(const json_t *object, const char *name)
+static uint64_t count_in(const json_t *object, const char *name)
 {
 	json_int_t value = json_integer_value(json_object_get(object, name));
 
@@ -29,7 +29,7 @@ static uint64_t count_of(const json_t *object, const char *name)
 }
 
 /* The bus uses the kernel's numbers. */
-static int node_of(const struct nm_topology *topology, const json_t *object, const char *name)
+static int node_in(const struct nm_topology *topology, const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
 
@@ -41,9 +41,9 @@ static int node_of(const struct nm_topology *topology, const json_t *object, con
 static struct nm_advise_thread take_thread(const struct nm_topology *topology, const json_t *object)
 {
 	return (struct nm_advise_thread){
-		.tid = (uint32_t)count_of(object, "tid"),
-		.node = node_of(topology, object, "node"),
-		.preferred = node_of(topology, object, "preferred_node"),
+		.tid = (uint32_t)count_in(object, "tid"),
+		.node = node_in(topology, object, "node"),
+		.preferred = node_in(topology, object, "preferred_node"),
 		.bound = -1,
 		.leased = json_is_true(json_object_get(object, "leased")),
 		.run_share = real_of(object, "run_share"),
@@ -67,10 +67,10 @@ static bool take_region(const json_t *object, struct nm_advise_region *ret)
 		if (strcmp(kind, kinds[i]) != 0)
 			continue;
 		*ret = (struct nm_advise_region){
-			.start = count_of(object, "start"),
-			.end = count_of(object, "end"),
-			.bytes = count_of(object, "bytes"),
-			.samples = (double)count_of(object, "samples"),
+			.start = count_in(object, "start"),
+			.end = count_in(object, "end"),
+			.bytes = count_in(object, "bytes"),
+			.samples = (double)count_in(object, "samples"),
 			.exclusivity = real_of(object, "exclusivity"),
 			.kind = (enum nm_advise_kind)i,
 		};
@@ -166,7 +166,7 @@ int nm_advice_take(struct nm_advice *advice, uint32_t pid, const struct nm_topol
 	input->pid = pid;
 	input->exclusivity = real_of(summary, "exclusivity");
 	input->shared_page_share = shared_page_share(summary);
-	input->ping_pong = count_of(summary, "ping_pong");
+	input->ping_pong = count_in(summary, "ping_pong");
 	input->balancing = -1;
 	input->hint_faults_per_s = input->hint_local_share = input->migrated_per_s = NAN;
 	int r = take_threads(advice, topology, threads);

@@ -12,7 +12,7 @@
 #define LOOK_S 1 /* time for which the kernel's balancing is observed, if it is on */
 
 /* Pages are not tracked with every configuration; threads always are. */
-static int ask(uint32_t pid, json_t **ret_threads, json_t **ret_pages)
+static int ask_daemon(uint32_t pid, json_t **ret_threads, json_t **ret_pages)
 {
 	int r = nm_ctl_ask_once("ListThreads", NM_RIGHT_READ, ret_threads, "u", pid);
 
@@ -31,8 +31,8 @@ static void watch_balancing(struct nm_advice *advice, struct nm_platform *platfo
 	nm_advice_set_hinting(advice, &before, &after, (double)took_ns / (double)NM_NSEC_PER_SEC);
 }
 
-static int judge(uint32_t pid, const json_t *threads, const json_t *pages,
-		 struct nm_findings *findings)
+static int advise_process(uint32_t pid, const json_t *threads, const json_t *pages,
+			  struct nm_findings *findings)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
@@ -62,10 +62,10 @@ int nm_ctl_advise(const struct nm_ctl *ctl, char *const *words)
 	int r = nm_ctl_pid(words[0], &pid);
 
 	if (r == EXIT_SUCCESS)
-		r = ask(pid, &threads, &pages);
+		r = ask_daemon(pid, &threads, &pages);
 	if (r != EXIT_SUCCESS)
 		return r;
-	r = judge(pid, threads, pages, &findings);
+	r = advise_process(pid, threads, pages, &findings);
 	if (r < 0) {
 		(void)fprintf(stderr, "numa-migrctl: process %u cannot be examined: %s\n", pid,
 			      strerror(-r));

@@ -47,7 +47,7 @@ static bool not_known(const sd_bus_error *error)
 	return is_named(error, names, NM_ARRAY_SIZE(names));
 }
 
-static void fail(struct nm_failure *ret, int status, const char *text)
+static void set_failure(struct nm_failure *ret, int status, const char *text)
 {
 	ret->status = status;
 	(void)snprintf(ret->text, sizeof(ret->text), "%s", text);
@@ -77,26 +77,27 @@ void nm_ctl_explain_failure(const sd_bus_error *error, int r, enum nm_right righ
 			    struct nm_failure *ret)
 {
 	if (nobody_there(error))
-		fail(ret, NM_CTL_UNAVAILABLE,
-		     "numa-migrd is not running: systemctl start numa-migrd");
+		set_failure(ret, NM_CTL_UNAVAILABLE,
+			    "numa-migrd is not running: systemctl start numa-migrd");
 	else if (no_answer(error, r))
-		fail(ret, NM_CTL_UNAVAILABLE,
-		     "numa-migrd does not answer: see systemctl status numa-migrd");
+		set_failure(ret, NM_CTL_UNAVAILABLE,
+			    "numa-migrd does not answer: see systemctl status numa-migrd");
 	else if (not_allowed(error) && right == NM_RIGHT_STEER)
-		fail(ret, NM_CTL_NOT_ALLOWED,
-		     "only an administrator may control numa-migrd: try with sudo");
+		set_failure(ret, NM_CTL_NOT_ALLOWED,
+			    "only an administrator may control numa-migrd: try with sudo");
 	else if (not_allowed(error))
-		fail(ret, NM_CTL_NOT_ALLOWED,
-		     "only root and the group numa-migrd may read this: try with sudo");
+		set_failure(ret, NM_CTL_NOT_ALLOWED,
+			    "only root and the group numa-migrd may read this: try with sudo");
 	else if (not_known(error))
-		fail(ret, EXIT_FAILURE,
-		     "the running numa-migrd is of another version and does not know this command "
-		     "(numa-migrctl status)");
+		set_failure(ret, EXIT_FAILURE,
+			    "the running numa-migrd is of another version and does not know this "
+			    "command "
+			    "(numa-migrctl status)");
 	else
 		copy_words(ret, error->message ? error->message : strerror(-r));
 }
 
-static int tell(const sd_bus_error *error, int r, enum nm_right right)
+static int print_failure(const sd_bus_error *error, int r, enum nm_right right)
 {
 	struct nm_failure failure;
 	char *rest = failure.text, *line;
@@ -152,7 +153,7 @@ int nm_ctl_ask(sd_bus *bus, const char *method, json_t **ret, const char *types,
 	va_start(arguments, types);
 	int r = send_call(bus, method, false, &error, ret, types, arguments);
 	va_end(arguments);
-	return r < 0 ? tell(&error, r, NM_RIGHT_READ) : EXIT_SUCCESS;
+	return r < 0 ? print_failure(&error, r, NM_RIGHT_READ) : EXIT_SUCCESS;
 }
 
 int nm_ctl_ask_once(const char *method, enum nm_right right, json_t **ret, const char *types, ...)
@@ -167,5 +168,5 @@ int nm_ctl_ask_once(const char *method, enum nm_right right, json_t **ret, const
 	va_start(arguments, types);
 	r = send_call(bus, method, person, &error, ret, types, arguments);
 	va_end(arguments);
-	return r < 0 ? tell(&error, r, right) : EXIT_SUCCESS;
+	return r < 0 ? print_failure(&error, r, right) : EXIT_SUCCESS;
 }

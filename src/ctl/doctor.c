@@ -9,7 +9,7 @@
 
 #define PATIENCE_US (2ULL * 1000 * 1000)
 
-static uint64_t number_of(const json_t *status, const char *name)
+static uint64_t status_number(const json_t *status, const char *name)
 {
 	return (uint64_t)json_integer_value(json_object_get(status, name));
 }
@@ -26,10 +26,10 @@ static char *ask_daemon(sd_bus *bus, struct nm_doctor_options *options)
 		return NULL;
 	options->running_source = source;
 	if (nm_ctl_ask(bus, "Status", &status, "") == EXIT_SUCCESS) {
-		options->threads_measured = number_of(status, "threads_measured");
-		options->threads_undersampled = number_of(status, "threads_undersampled");
-		options->workers_stuck = number_of(status, "workers_stuck");
-		options->workers_given_up = number_of(status, "workers_given_up");
+		options->threads_measured = status_number(status, "threads_measured");
+		options->threads_undersampled = status_number(status, "threads_undersampled");
+		options->workers_stuck = status_number(status, "workers_stuck");
+		options->workers_given_up = status_number(status, "workers_given_up");
 	}
 	return source;
 }

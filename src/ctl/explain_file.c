@@ -84,7 +84,7 @@ static json_t *threads_of(const struct nm_decision *decision)
 	return threads;
 }
 
-static const char *kind_of(enum nm_decision_kind kind)
+static const char *kind_of_decision(enum nm_decision_kind kind)
 {
 	return kind == NM_DECISION_MIGRATE ? "migrate"
 	       : kind == NM_DECISION_SWAP  ? "swap"
@@ -95,7 +95,7 @@ static json_t *decision_of(const struct nm_decision *decision)
 {
 	json_t *object = json_object(), *candidates = json_array();
 	set_count(object, "decision", decision->id);
-	set_text(object, "kind", kind_of(decision->kind));
+	set_text(object, "kind", kind_of_decision(decision->kind));
 	set_text(object, "policy", nm_policy_name(decision->policy));
 	set_count(object, "interval", decision->interval);
 	if (decision->undoes)

@@ -124,7 +124,7 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 	return NULL;
 }
 
-static int run(const struct nm_ctl *ctl, char *const *words)
+static int run_command(const struct nm_ctl *ctl, char *const *words)
 {
 	if (!words[0])
 		return nm_ctl_wrong_usage("a command is missing", NULL);
@@ -305,7 +305,7 @@ static const struct option options[] = {
 	{0},
 };
 
-static int act(struct nm_ctl *ctl, int argc, char **argv)
+static int parse_and_run(struct nm_ctl *ctl, int argc, char **argv)
 {
 	int option, r = EXIT_SUCCESS;
 	while (r == EXIT_SUCCESS &&
@@ -316,7 +316,7 @@ static int act(struct nm_ctl *ctl, int argc, char **argv)
 			return puts("numa-migrctl " NM_VERSION) < 0;
 		r = set_option(ctl, option);
 	}
-	return r == EXIT_SUCCESS ? run(ctl, argv + optind) : r;
+	return r == EXIT_SUCCESS ? run_command(ctl, argv + optind) : r;
 }
 
 int main(int argc, char **argv)
@@ -327,6 +327,6 @@ int main(int argc, char **argv)
 		.simulate = {.seed = 1, .runs = 1, .wander_per_s = NM_SIM_WANDER_USUAL},
 		.style = {.color = color_by_itself(),
 			  .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
-	int r = act(&ctl, argc, argv);
+	int r = parse_and_run(&ctl, argc, argv);
 	return r == EXIT_SUCCESS ? nm_ctl_close_output() : r;
 }

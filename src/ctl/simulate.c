@@ -182,7 +182,7 @@ static int load_policies(const struct nm_ctl_simulate *asked, struct choice *ret
 
 /* ---- output ---- */
 
-static void print_head(void)
+static void print_heading(void)
 {
 	printf("%-14s %9s %7s %6s %9s %7s %8s %8s %9s %8s %7s %6s\n", "POLICY", "TIME s", "CHANGE",
 	       "ENDED", "COMPUTE s", "CHANGE", "LOCAL", "MOVES", "PAGES", "IMPROVED", "NEUTRAL",
@@ -257,7 +257,7 @@ static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what
 {
 	struct nm_sim_outcome first = {0};
 	if (!ctl->json)
-		print_head();
+		print_heading();
 	for (unsigned i = 0; i < ctl->simulate.nr_policies; i++) {
 		const struct nm_sim_policy *policy = &choice->policies[i];
 		struct nm_sim_outcome outcome;

@@ -132,7 +132,8 @@ static int node_in_turn(const struct nm_topology *topology, size_t turn)
 	return 0;
 }
 
-static struct placement *place(const struct nm_sim_case *what, const struct nm_sim_policy *policy)
+static struct placement *place_programs(const struct nm_sim_case *what,
+					const struct nm_sim_policy *policy)
 {
 	const struct nm_topology *topology = what->machine->topology;
 	struct placement *before = calloc(what->workload->nr_users + 1, sizeof(*before));
@@ -224,7 +225,7 @@ int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *
 	int r = read_config(policy, &config);
 	if (r < 0)
 		return r;
-	nm_autofree struct placement *before = place(what, policy);
+	nm_autofree struct placement *before = place_programs(what, policy);
 	if (!before)
 		return -ENOMEM;
 	r = run_all(what, policy, config, ret);

@@ -101,7 +101,7 @@ static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *unused
 	return top->open > 0 ? 0 : end_round(top);
 }
 
-static void ask(struct top *top, size_t which, const char *method, const uint32_t *pid)
+static void ask_question(struct top *top, size_t which, const char *method, const uint32_t *pid)
 {
 	struct question *question = &top->questions[which];
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
@@ -125,14 +125,14 @@ static void ask_all(struct top *top)
 		return; /* the last round is still pending */
 	top->failed = false;
 	top->view.asks = false;
-	ask(top, ASK_STATUS, "Status", NULL);
-	ask(top, ASK_NODES, "ListNodes", NULL);
+	ask_question(top, ASK_STATUS, "Status", NULL);
+	ask_question(top, ASK_NODES, "ListNodes", NULL);
 	if (top->view.page == NM_TOP_PROCESSES)
-		ask(top, ASK_PROCESSES, "ListProcesses", NULL);
+		ask_question(top, ASK_PROCESSES, "ListProcesses", NULL);
 	if (top->view.page == NM_TOP_THREADS)
-		ask(top, ASK_THREADS, "ListThreads", &top->view.pid);
+		ask_question(top, ASK_THREADS, "ListThreads", &top->view.pid);
 	if (top->view.page == NM_TOP_PAGES)
-		ask(top, ASK_PAGES, "Pages", &top->view.pid);
+		ask_question(top, ASK_PAGES, "Pages", &top->view.pid);
 }
 
 /* ---- events ---- */
@@ -212,7 +212,7 @@ static int block_signals(void)
 	return 0;
 }
 
-static int watch(struct top *top)
+static int watch_daemon(struct top *top)
 {
 	int r = block_signals();
 	if (r >= 0)
@@ -282,7 +282,7 @@ static int run_screen(struct top *top)
 {
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return complain("top needs a terminal: try processes, threads or top --json");
-	int r = watch(top);
+	int r = watch_daemon(top);
 	if (r >= 0)
 		r = nm_top_screen_new(top->ctl->style.color, &top->screen);
 	if (r == -ENOTTY)

@@ -72,7 +72,7 @@ void nm_top_settle(struct nm_top_view *view, const json_t *rows, size_t height)
 		view->first = count > height ? count - height : 0;
 }
 
-static void move(struct nm_top_view *view, const json_t *rows, bool down, size_t by)
+static void move_cursor(struct nm_top_view *view, const json_t *rows, bool down, size_t by)
 {
 	if (down)
 		select_row(view, rows, view->cursor + by);
@@ -162,17 +162,17 @@ static bool moves(struct nm_top_view *view, int key, const json_t *rows)
 	switch (key) {
 	case NM_TOP_KEY_UP:
 	case 'k':
-		move(view, rows, false, 1);
+		move_cursor(view, rows, false, 1);
 		return true;
 	case NM_TOP_KEY_DOWN:
 	case 'j':
-		move(view, rows, true, 1);
+		move_cursor(view, rows, true, 1);
 		return true;
 	case NM_TOP_KEY_PAGE_UP:
-		move(view, rows, false, page);
+		move_cursor(view, rows, false, page);
 		return true;
 	case NM_TOP_KEY_PAGE_DOWN:
-		move(view, rows, true, page);
+		move_cursor(view, rows, true, page);
 		return true;
 	case NM_TOP_KEY_HOME:
 		select_row(view, rows, 0);

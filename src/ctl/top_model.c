@@ -107,7 +107,7 @@ static int compare_rows(const void *left, const void *right, void *context)
 	return NM_COMPARE(a->index, b->index);
 }
 
-static size_t collect(const struct nm_top_view *view, const json_t *all, struct ranked *ret)
+static size_t collect_rows(const struct nm_top_view *view, const json_t *all, struct ranked *ret)
 {
 	size_t index, used = 0;
 	json_t *row;
@@ -129,7 +129,7 @@ json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *
 	nm_auto(json_decrefp) json_t *rows = json_array();
 	if (!ranked || !rows)
 		return NULL;
-	size_t used = collect(view, all, ranked);
+	size_t used = collect_rows(view, all, ranked);
 	qsort_r(ranked, used, sizeof(*ranked), compare_rows, &order);
 	for (size_t i = 0; i < used; i++)
 		if (json_array_append(rows, ranked[i].row) < 0)

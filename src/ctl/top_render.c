@@ -156,7 +156,7 @@ static void put_row(struct painter *painter, enum nm_top_look look, const struct
 
 /* ---- head: title and nodes ---- */
 
-static const char *text_of(const json_t *object, const char *name)
+static const char *text_or_dash(const json_t *object, const char *name)
 {
 	const char *text = json_string_value(json_object_get(object, name));
 	return text ? text : "-";
@@ -183,8 +183,9 @@ static void put_title(struct painter *painter, const struct nm_top_model *model,
 	const json_t *status = model->status;
 	char share[NM_CELL_SIZE];
 	(void)nm_cell(&local, status, painter->style, share);
-	put(painter, NM_TOP_TITLE, "numa-migrd %s: %s, policy %s%s", text_of(status, "version"),
-	    state_of(status), text_of(status, "policy"), view->frozen ? "  [frozen]" : "");
+	put(painter, NM_TOP_TITLE, "numa-migrd %s: %s, policy %s%s",
+	    text_or_dash(status, "version"), state_of(status), text_or_dash(status, "policy"),
+	    view->frozen ? "  [frozen]" : "");
 	put(painter, NM_TOP_PLAIN,
 	    "%" JSON_INTEGER_FORMAT " processes, %" JSON_INTEGER_FORMAT
 	    " threads, %" JSON_INTEGER_FORMAT " leases; local %s; %" JSON_INTEGER_FORMAT

@@ -18,7 +18,7 @@ enum pair {
 	PAIR_TITLE,
 };
 
-static void prepare(struct nm_top_screen *screen, bool color)
+static void init_screen(struct nm_top_screen *screen, bool color)
 {
 	(void)cbreak();
 	(void)noecho();
@@ -43,7 +43,7 @@ int nm_top_screen_new(bool color, struct nm_top_screen **ret)
 	screen->screen = newterm(NULL, stdout, stdin);
 	if (!screen->screen)
 		return -ENOTTY;
-	prepare(screen, color);
+	init_screen(screen, color);
 	*ret = NM_TAKE(screen);
 	return 0;
 }

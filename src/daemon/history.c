@@ -35,7 +35,7 @@ struct nm_past *nm_history_find(const struct nm_history *history, uint64_t id)
 }
 
 /* Ids are ascending, but some are never logged. */
-static struct nm_past *make_place(struct nm_history *history, uint64_t id)
+static struct nm_past *place_of_decision(struct nm_history *history, uint64_t id)
 {
 	if (!history->items) {
 		history->items = calloc(NM_HISTORY_MOST, sizeof(*history->items));
@@ -96,7 +96,7 @@ static char *join_fields(const struct nm_entry *entry)
 struct nm_past *nm_history_add(struct nm_history *history, uint64_t id, uint64_t time_usec,
 			       const struct nm_entry *entry)
 {
-	struct nm_past *past = make_place(history, id);
+	struct nm_past *past = place_of_decision(history, id);
 	if (!past)
 		return NULL;
 	*past = (struct nm_past){

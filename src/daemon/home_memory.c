@@ -102,8 +102,8 @@ static void remember_origins(const struct nm_daemon *daemon, struct nm_placed *p
 }
 
 /* All of its memory is there now, except after an interrupted batch, which is continued later. */
-static void settle(const struct nm_daemon *daemon, struct nm_placed *placed,
-		   const struct nm_page_batch *batch)
+static void settle_batch(const struct nm_daemon *daemon, struct nm_placed *placed,
+			 const struct nm_page_batch *batch)
 {
 	struct nm_bring_memory *memory = &placed->memory;
 	remember_origins(daemon, placed, batch);
@@ -131,7 +131,7 @@ static void take_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 	if (!placed || batch->rollback)
 		return;
 	if (placed->home >= 0 && placed->decision == batch->decision)
-		settle(daemon, placed, batch);
+		settle_batch(daemon, placed, batch);
 	else if (placed->undone == batch->decision)
 		go_back(daemon, placed, batch->decision, NM_TAKE(batch->base_pages),
 			batch->nr_base_pages);
@@ -226,8 +226,8 @@ static bool may_move_memory(const struct nm_placed *placed)
 }
 
 /* The cost of remote accesses grows, and the cost of the migration becomes known better. */
-static void consider(const struct nm_placement *placement, struct nm_placed *placed,
-		     double interval_s, const bool *reclaimed)
+static void consider_process(const struct nm_placement *placement, struct nm_placed *placed,
+			     double interval_s, const bool *reclaimed)
 {
 	struct nm_bring_memory *memory = &placed->memory;
 	if (!is_to_come(placed))
@@ -257,7 +257,7 @@ static int consider_all(struct nm_daemon *daemon, double interval_s)
 	for (unsigned k = 0; any && k < nr_nodes; k++)
 		reclaimed[k] = nm_home_stage_is_reclaimed(daemon, k);
 	for (size_t i = 0; any && i < placement->count; i++)
-		consider(placement, &placement->items[i], interval_s, reclaimed);
+		consider_process(placement, &placement->items[i], interval_s, reclaimed);
 	return 0;
 }
 

@@ -25,8 +25,8 @@ static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
 /*
  * For numa_maps the kernel walks all pages; therefore only a sample of a large process is queried.
  */
-static void ask(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t anon_bytes,
-		uint64_t now_ns)
+static void query_location(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t anon_bytes,
+			   uint64_t now_ns)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	bool pages = anon_bytes > daemon->config->threads.residency_maps_mb << 20;
@@ -52,8 +52,8 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *plac
 
 /* RssAnon does not include huge pages from the pool, which stay where they are while the pools of
  * other nodes are used up. */
-static void read_maps(const struct nm_topology *topology, char *text, double *pages,
-		      struct nm_placed *placed)
+static void count_pages(const struct nm_topology *topology, char *text, double *pages,
+			struct nm_placed *placed)
 {
 	struct nm_mapped mapped;
 	placed->count.huge_bytes = 0;
@@ -79,7 +79,7 @@ static void count_nodes(const struct nm_topology *topology, const struct nm_memo
 	}
 }
 
-static void take(struct nm_daemon *daemon, struct nm_placed *placed)
+static void poll_count(struct nm_daemon *daemon, struct nm_placed *placed)
 {
 	const struct nm_topology *topology = daemon->pipeline.topology;
 	struct nm_platform *platform = daemon->pipeline.platform;
@@ -92,7 +92,7 @@ static void take(struct nm_daemon *daemon, struct nm_placed *placed)
 	if (r < 0 || answer.result < 0 || (placed->home >= 0 && placed->located) || !pages)
 		return;
 	if (answer.text && !placed->count.pages)
-		read_maps(topology, answer.text, pages, placed);
+		count_pages(topology, answer.text, pages, placed);
 	if (placed->count.pages)
 		count_nodes(topology, &answer, pages);
 	nm_placed_locate(placed, pages, topology->nr_nodes);
@@ -101,7 +101,7 @@ static void take(struct nm_daemon *daemon, struct nm_placed *placed)
 void nm_home_stage_locate(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t now_ns)
 {
 	if (placed->count.ticket)
-		take(daemon, placed);
+		poll_count(daemon, placed);
 	if (may_be_asked(placed, placed->anon_bytes))
-		ask(daemon, placed, placed->anon_bytes, now_ns);
+		query_location(daemon, placed, placed->anon_bytes, now_ns);
 }

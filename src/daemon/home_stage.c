@@ -28,7 +28,7 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 	pipeline->available_ns = 0;
 }
 
-static int begin(struct nm_daemon *daemon)
+static int open_placement(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (pipeline->placement)
@@ -242,7 +242,7 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_step *step,
 	nm_placement_refused(daemon->pipeline.placement, step->pid, error, now_ns);
 }
 
-static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+static int apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -271,8 +271,8 @@ static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 }
 
 /* whole: of the machine, in an interval; otherwise the snapshot is of one process. */
-static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool whole,
-		  size_t first, size_t end)
+static int decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool whole,
+			size_t first, size_t end)
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -290,7 +290,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, 
 		r = nm_placement_yield(placement, &round, &view);
 	if (r == 0)
 		r = assign(daemon, &round, &view);
-	return r < 0 ? r : act(daemon, snapshot);
+	return r < 0 ? r : apply_homes(daemon, snapshot);
 }
 
 int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -299,7 +299,7 @@ int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	struct nm_placed *placed = nm_placed_find(placement, snapshot->processes[0].pid);
 	size_t first = (size_t)(placed - placement->items);
 	nm_home_stage_locate(daemon, placed, snapshot->time_ns);
-	return decide(daemon, snapshot, false, first, first + 1);
+	return decide_homes(daemon, snapshot, false, first, first + 1);
 }
 
 /* ---- one interval ---- */
@@ -312,7 +312,7 @@ int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		nm_home_stage_end(daemon);
 		return 0;
 	}
-	int r = begin(daemon);
+	int r = open_placement(daemon);
 	if (r < 0)
 		return r;
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -329,7 +329,7 @@ int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		return r;
 	for (size_t i = 0; i < placement->count; i++)
 		nm_home_stage_locate(daemon, &placement->items[i], snapshot->time_ns);
-	r = decide(daemon, snapshot, true, 0, placement->count);
+	r = decide_homes(daemon, snapshot, true, 0, placement->count);
 	if (r == 0)
 		nm_home_stage_bring(daemon, interval_ns);
 	return r;

@@ -5,7 +5,8 @@
 
 #include "daemon.h"
 
-static void tell(struct nm_daemon *daemon, const char *what, int error, const char *remedy)
+static void report_refused(struct nm_daemon *daemon, const char *what, int error,
+			   const char *remedy)
 {
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s refused: %s; %s%s", what,
 		  strerror(-error), remedy, nm_report_consequence(daemon));
@@ -23,7 +24,7 @@ static void report_refusal(struct nm_daemon *daemon, const char *what, int error
 		: error == -ENOENT || error == -ECONNREFUSED || error == -EACCES
 			? "check numa-migrd-helper.socket"
 			: "see systemctl status numa-migrd-helper";
-	tell(daemon, what, error, remedy);
+	report_refused(daemon, what, error, remedy);
 }
 
 /* Tested once per configuration, on a page of this process. */
@@ -53,8 +54,7 @@ static void switch_balancing(struct nm_daemon *daemon, int value)
 	if (daemon->injection.dead)
 		report_refusal(daemon, what, r);
 	else
-		tell(daemon, what, r,
-		     "helper too slow, retrying in a minute");
+		report_refused(daemon, what, r, "helper too slow, retrying in a minute");
 }
 
 void nm_inject_configure(struct nm_daemon *daemon)

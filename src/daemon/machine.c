@@ -54,7 +54,7 @@ void nm_machine_follow_balancing(struct nm_daemon *daemon)
 		daemon->machine.balancing = value;
 }
 
-static int make_room(struct nm_daemon *daemon, unsigned nr_cpus)
+static int reserve_cpus(struct nm_daemon *daemon, unsigned nr_cpus)
 {
 	if (nr_cpus <= daemon->machine.nr_cpus)
 		return 0;
@@ -77,7 +77,7 @@ static int make_room(struct nm_daemon *daemon, unsigned nr_cpus)
 
 /* Returns the whole text, which the caller frees. After a longer text the buffer is larger from the
  * start. */
-static int read_stat(struct nm_daemon *daemon, char **ret)
+static int read_cpu_stat(struct nm_daemon *daemon, char **ret)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	ssize_t length = -EFBIG;
@@ -115,11 +115,11 @@ static void compute_shares(struct nm_daemon *daemon, const struct nm_cpu_times *
 int nm_machine_read_load(struct nm_daemon *daemon)
 {
 	nm_autofree char *text = NULL;
-	int r = make_room(daemon, daemon->pipeline.topology->nr_cpus);
+	int r = reserve_cpus(daemon, daemon->pipeline.topology->nr_cpus);
 	if (r < 0)
 		return r;
 	nm_autofree struct nm_cpu_times *now = calloc(daemon->machine.nr_cpus, sizeof(*now));
-	r = now ? read_stat(daemon, &text) : -ENOMEM;
+	r = now ? read_cpu_stat(daemon, &text) : -ENOMEM;
 	if (r == -ENOMEM)
 		return 0;
 	/* If the load cannot be read, no CPU is free: unknown shares stay NaN. */

@@ -14,7 +14,7 @@
 
 /* ---- values of a snapshot ---- */
 
-static int make_room(struct nm_exporter *exporter, unsigned nr_nodes)
+static int reset_nodes(struct nm_exporter *exporter, unsigned nr_nodes)
 {
 	if (nr_nodes != exporter->nr_nodes) {
 		free(exporter->nodes);
@@ -41,7 +41,7 @@ void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	double cycles = 0, samples = 0;
 
 	if (!daemon->config->metrics.file[0] ||
-	    make_room(exporter, snapshot->topology->nr_nodes) < 0)
+	    reset_nodes(exporter, snapshot->topology->nr_nodes) < 0)
 		return;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];

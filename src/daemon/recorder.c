@@ -42,7 +42,7 @@ void nm_recorder_failed(struct nm_daemon *daemon, int error)
 		daemon->recorder->error = error;
 }
 
-static void add(struct nm_daemon *daemon, const struct nm_recorded *record)
+static void add_output(struct nm_daemon *daemon, const struct nm_recorded *record)
 {
 	(void)nm_recorder_add(daemon, record);
 }
@@ -142,7 +142,7 @@ static void add_start(struct nm_daemon *daemon)
 					       .config_length = strlen(daemon->config_text)}};
 	(void)snprintf(record.start.source, sizeof(record.start.source), "%s",
 		       nm_report_source_name(daemon));
-	add(daemon, &record);
+	add_output(daemon, &record);
 }
 
 /* Records the released processes and threads; the file names the boot. */
@@ -159,7 +159,7 @@ static void add_given_back(struct nm_daemon *daemon)
 						.result = length,
 						.bytes = (const uint8_t *)text,
 						.length = length > 0 ? (size_t)length : 0}};
-	add(daemon, &record);
+	add_output(daemon, &record);
 }
 
 int nm_recorder_begin(struct nm_daemon *daemon, const struct nm_record_sink *sink, uint64_t seconds)
@@ -190,7 +190,7 @@ int nm_recorder_end(struct nm_daemon *daemon, const char *reason)
 	struct nm_recorder *recorder = daemon->recorder;
 	if (!recorder)
 		return -ENOENT;
-	add(daemon, &end);
+	add_output(daemon, &end);
 	if (recorder->sink.flush && recorder->error == 0)
 		recorder->error = recorder->sink.flush(recorder->sink.context);
 	daemon->recorder = NULL;
@@ -235,7 +235,7 @@ static void keep_answer(void *context, const struct nm_recorded_answer *answer)
 	struct nm_daemon *daemon = context;
 	struct nm_recorded record = {.kind = NM_RECORDED_ANSWER, .answer = *answer};
 	if (wants_inputs(daemon))
-		add(daemon, &record);
+		add_output(daemon, &record);
 }
 
 int nm_recorder_open_platform(struct nm_daemon *daemon)
@@ -259,7 +259,7 @@ void nm_recorder_call(struct nm_daemon *daemon, enum nm_recorded_call call, uint
 					      .text = text,
 					      .length = text ? strlen(text) : 0}};
 	if (wants_inputs(daemon))
-		add(daemon, &record);
+		add_output(daemon, &record);
 }
 
 void nm_recorder_topology(struct nm_daemon *daemon)
@@ -267,7 +267,7 @@ void nm_recorder_topology(struct nm_daemon *daemon)
 	struct nm_recorded record = {.kind = NM_RECORDED_TOPOLOGY,
 				     .topology = daemon->pipeline.topology};
 	if (wants_inputs(daemon))
-		add(daemon, &record);
+		add_output(daemon, &record);
 }
 
 static uint32_t home_of(const struct nm_daemon *daemon, const struct nm_sample *sample)
@@ -304,7 +304,7 @@ void nm_recorder_drained(struct nm_daemon *daemon)
 						 .nr_samples = recorder->nr_samples,
 						 .events = daemon->drained.events,
 						 .nr_events = daemon->drained.nr_events}};
-	add(daemon, &record);
+	add_output(daemon, &record);
 	recorder->nr_samples = 0;
 	nm_recorder_source(daemon, NULL, 0);
 }
@@ -320,7 +320,7 @@ void nm_recorder_source(struct nm_daemon *daemon, const double *taken_per_seen, 
 		return;
 	if (source)
 		record.source.status = *nm_source_status(source);
-	add(daemon, &record);
+	add_output(daemon, &record);
 }
 
 static void add_answer(struct nm_daemon *daemon, const char *function, int64_t handle,
@@ -333,7 +333,7 @@ static void add_answer(struct nm_daemon *daemon, const char *function, int64_t h
 						.result = result,
 						.bytes = bytes,
 						.length = length}};
-	add(daemon, &record);
+	add_output(daemon, &record);
 }
 
 void nm_recorder_mover(struct nm_daemon *daemon, const char *function, int64_t result)

@@ -12,7 +12,7 @@
 
 #define DEFAULT_DIRECTORY "/run/numa-migrd"
 
-static int open_directory(void)
+static int open_runtime_directory(void)
 {
 	/* Several directories would be separated by colons (systemd.exec(5)); the unit has only
 	 * one. */
@@ -37,7 +37,7 @@ static int check_directory(int fd)
 	return 0;
 }
 
-static int take_over(int directory, struct nm_generation **ret)
+static int take_generation(int directory, struct nm_generation **ret)
 {
 	nm_auto(nm_closep) int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return proc < 0 ? -errno : nm_generation_take(directory, proc, ret);
@@ -45,12 +45,12 @@ static int take_over(int directory, struct nm_generation **ret)
 
 int nm_runtime_open(struct nm_daemon *daemon)
 {
-	nm_auto(nm_closep) int fd = open_directory();
+	nm_auto(nm_closep) int fd = open_runtime_directory();
 	if (fd < 0)
 		return fd;
 	int r = check_directory(fd);
 	if (r == 0)
-		r = take_over(fd, &daemon->runtime.generation);
+		r = take_generation(fd, &daemon->runtime.generation);
 	if (r == 0)
 		daemon->runtime.directory = nm_take_fd(&fd);
 	return r;

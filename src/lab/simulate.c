@@ -32,7 +32,7 @@ static int open_platform(void *context, const struct nm_platform_options *option
 }
 
 /* The configuration is borrowed and not freed here. */
-static void daemon_clear(struct nm_daemon *daemon)
+static void clear_trial_daemon(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "simulation ended");
 	if (daemon->pipeline.platform)
@@ -43,7 +43,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 
 static void trial_clear(struct trial *trial)
 {
-	daemon_clear(&trial->daemon);
+	clear_trial_daemon(&trial->daemon);
 	nm_sim_free(trial->sim);
 }
 
@@ -57,7 +57,7 @@ static uint64_t allocated_bytes(void)
 static uint64_t clear_and_measure(struct trial *trial)
 {
 	uint64_t before = allocated_bytes();
-	daemon_clear(&trial->daemon);
+	clear_trial_daemon(&trial->daemon);
 	uint64_t after = allocated_bytes();
 	return before > after ? before - after : 0;
 }
@@ -135,7 +135,7 @@ static int tick(struct trial *trial, struct nm_simulated *done)
 	return r;
 }
 
-static bool outcome_of(const char *verdict, enum nm_place_outcome *ret)
+static bool outcome_named(const char *verdict, enum nm_place_outcome *ret)
 {
 	*ret = NM_PLACE_IMPROVED;
 	while (strcmp(verdict, nm_place_outcome_name(*ret)) != 0)
@@ -162,7 +162,7 @@ static void take_verdicts(const struct nm_daemon *daemon, double now_s, struct n
 		const struct nm_past *past = nm_history_find(&daemon->history, id);
 		enum nm_place_outcome outcome;
 		if (!past || !past->verdict || !past->kind || strcmp(past->kind, "home") != 0 ||
-		    !outcome_of(past->verdict, &outcome))
+		    !outcome_named(past->verdict, &outcome))
 			continue;
 		struct nm_simulated_verdict *verdict = verdict_on(done, id);
 		if (!verdict || (verdict->time_s >= 0 && verdict->outcome == outcome))
@@ -174,7 +174,7 @@ static void take_verdicts(const struct nm_daemon *daemon, double now_s, struct n
 }
 
 /* Does the work of the main loop between ticks: drains rings and handles transient affinities. */
-static int look(struct trial *trial, struct nm_simulated *done)
+static int watch_trial(struct trial *trial, struct nm_simulated *done)
 {
 	struct nm_daemon *daemon = &trial->daemon;
 	struct nm_platform *platform = daemon->pipeline.platform;
@@ -199,13 +199,13 @@ static int look(struct trial *trial, struct nm_simulated *done)
 	return r;
 }
 
-static int run(struct trial *trial, bool watched, struct nm_simulated *done)
+static int run_trial(struct trial *trial, bool watched, struct nm_simulated *done)
 {
 	int r = 0;
 	while (r == 0 && !nm_sim_over(trial->sim)) {
 		r = nm_sim_step(trial->sim);
 		if (r == 0 && watched)
-			r = look(trial, done);
+			r = watch_trial(trial, done);
 	}
 	return r;
 }
@@ -241,7 +241,7 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	if (config)
 		r = open_daemon(&trial, &lent, options->seed, output);
 	if (r == 0)
-		r = run(&trial, config, &done);
+		r = run_trial(&trial, config, &done);
 	if (r < 0)
 		return r;
 	take_tally(&trial.daemon, &done);

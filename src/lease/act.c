@@ -120,7 +120,7 @@ static int take_share(struct nm_actuator *actuator, struct attempt *attempt)
 }
 
 /* Does everything that can be checked and allocated before the affinity is set. */
-static int prepare(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision)
+static int prepare_attempt(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision)
 {
 	const struct nm_step *step = attempt->step;
 	struct nm_proc_stat stat;
@@ -218,7 +218,7 @@ static int step_back(struct nm_actuator *actuator, struct attempt *attempt,
 	return r;
 }
 
-static int put_back(struct nm_actuator *actuator, struct attempt *attempt)
+static int restore_mask(struct nm_actuator *actuator, struct attempt *attempt)
 {
 	const struct nm_step *step = attempt->step;
 	const struct nm_lease *lease = nm_lease_active_of(actuator, step->tid, step->start_ticks);
@@ -243,7 +243,7 @@ static void undo(struct nm_actuator *actuator, struct attempt *attempt, uint64_t
 	struct nm_receipt_step *receipt = attempt->receipt;
 	if (!attempt->written)
 		return;
-	int r = put_back(actuator, attempt);
+	int r = restore_mask(actuator, attempt);
 	receipt->undone = receipt->applied && r == 0;
 	receipt->applied = false;
 	if (r == 0) {
@@ -270,7 +270,7 @@ static void run_decision(struct nm_actuator *actuator, const struct nm_decision 
 					       .receipt = &receipt->steps[i],
 					       .directory = -1};
 	for (unsigned i = 0; r == 0 && i < decision->nr_steps; i++)
-		r = prepare(actuator, &attempts[i], decision->id);
+		r = prepare_attempt(actuator, &attempts[i], decision->id);
 	for (unsigned i = 0; r == 0 && i < decision->nr_steps; i++)
 		r = perform(actuator, &attempts[i]);
 

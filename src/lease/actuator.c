@@ -10,7 +10,7 @@
  * Takes over the lines that nm_restore() left in the ledger because it could not restore some
  * affinities. Their threads are not members, so each round tries again to restore them.
  */
-static int take_over(struct nm_actuator *actuator, const char *boot_id)
+static int take_over_ledger(struct nm_actuator *actuator, const char *boot_id)
 {
 	struct nm_ledger_contents contents;
 	int r = nm_ledger_read(actuator->runtime_directory, boot_id, &contents);
@@ -64,7 +64,7 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	if (runtime_directory >= 0 || runtime_directory == NM_NOWHERE) {
 		r = nm_ledger_open(runtime_directory, boot_id, &actuator->ledger);
 		if (r == 0)
-			r = take_over(actuator, boot_id);
+			r = take_over_ledger(actuator, boot_id);
 		if (r < 0)
 			return r;
 	}

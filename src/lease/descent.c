@@ -120,8 +120,8 @@ static int open_thread(struct nm_descent *descent, uint32_t pid, uint32_t tid,
 
 /* Finds the lease of the first target that explains the affinity of the thread. Returns 1, 0 if
  * there is none, or a negative errno. */
-static int explain(struct nm_descent *descent, hwloc_const_bitmap_t current, int directory,
-		   struct nm_descendant *found)
+static int explain_thread(struct nm_descent *descent, hwloc_const_bitmap_t current, int directory,
+			  struct nm_descendant *found)
 {
 	hwloc_bitmap_zero(descent->allowed);
 	descent->error = 0;
@@ -137,7 +137,8 @@ static int explain(struct nm_descent *descent, hwloc_const_bitmap_t current, int
 
 /* Returns 1 if the thread inherited a target; 0 if not, or if it has exited or may not be read; or
  * a negative errno. */
-static int look(struct nm_descent *descent, uint64_t born_since, struct nm_descendant *found)
+static int look_at_thread(struct nm_descent *descent, uint64_t born_since,
+			  struct nm_descendant *found)
 {
 	struct nm_platform *platform = descent->platform;
 	nm_autobitmap current = hwloc_bitmap_alloc();
@@ -151,7 +152,7 @@ static int look(struct nm_descent *descent, uint64_t born_since, struct nm_desce
 	if (directory < 0)
 		return nm_descent_if_passing(directory);
 	found->start_ticks = stat.start_ticks;
-	r = stat.start_ticks >= born_since ? explain(descent, current, directory, found) : 0;
+	r = stat.start_ticks >= born_since ? explain_thread(descent, current, directory, found) : 0;
 	platform->ops->close(platform, directory);
 	return r;
 }
@@ -210,7 +211,7 @@ static void list_next_process(struct nm_descent *descent, struct nm_descent_walk
 static void look_at_next_thread(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
 	struct nm_descendant found = {.pid = walk->pid, .tid = walk->tids.ids[walk->tids.next++]};
-	int r = look(descent, walk->born_since, &found);
+	int r = look_at_thread(descent, walk->born_since, &found);
 	if (r < 0)
 		walk->error = r;
 	if (r <= 0)
@@ -221,7 +222,7 @@ static void look_at_next_thread(struct nm_descent *descent, struct nm_descent_wa
 }
 
 /* Returns 1 if the budget is used up, or 0 at the end of the walk. */
-static int go_on(struct nm_descent *descent, struct nm_descent_walk *walk)
+static int continue_walk(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
 	const uint64_t began_steps = descent->steps;
 	while (walk->tids.next < walk->tids.count || walk->pids.next < walk->pids.count) {
@@ -251,7 +252,7 @@ static int take_turn(struct nm_descent *descent, struct nm_descent_walk *walk)
 	if (walk->nr_entries > 0 && !walk->pids.ids)
 		r = list_ids(descent, 0, &walk->pids);
 	if (walk->nr_entries > 0 && r == 0)
-		r = go_on(descent, walk);
+		r = continue_walk(descent, walk);
 	if (r <= 0)
 		nm_descent_walk_clear(walk);
 	walk->steps += descent->steps - began_steps;

@@ -146,7 +146,7 @@ static void link_lease(struct nm_actuator *actuator, uint32_t index)
 	(void)nm_tidmap_set(actuator->by_pid, lease->terms.pid, index);
 }
 
-static struct nm_lease *append(struct nm_actuator *actuator, struct nm_ledger_entry *terms)
+static struct nm_lease *append_lease(struct nm_actuator *actuator, struct nm_ledger_entry *terms)
 {
 	uint32_t index = (uint32_t)actuator->count++;
 	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller has reserved the place */
@@ -164,12 +164,12 @@ struct nm_lease *nm_lease_put(struct nm_actuator *actuator, struct nm_ledger_ent
 		earlier->ended_round = actuator->round;
 		earlier->settled = true;
 	}
-	return append(actuator, terms);
+	return append_lease(actuator, terms);
 }
 
 struct nm_lease *nm_lease_put_inherited(struct nm_actuator *actuator, struct nm_ledger_entry *terms)
 {
-	struct nm_lease *lease = append(actuator, terms);
+	struct nm_lease *lease = append_lease(actuator, terms);
 	lease->inherited = true;
 	actuator->inherited++;
 	return lease;

@@ -46,7 +46,7 @@ int nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_e
  * Appends one line. A line that was written only in part is removed again, so that the next one is
  * not joined to it.
  */
-static int append(int fd, const char *line, size_t length)
+static int append_line(int fd, const char *line, size_t length)
 {
 	off_t before = lseek(fd, 0, SEEK_END);
 	if (before < 0)
@@ -65,7 +65,7 @@ static int write_header(int fd, const char *boot_id)
 		line = NULL;
 		return -ENOMEM;
 	}
-	return append(fd, line, (size_t)length);
+	return append_line(fd, line, (size_t)length);
 }
 
 /* Returns 1 if the first line is complete and names this boot, 0 if not, -EBADMSG if the file is
@@ -100,12 +100,12 @@ static int cut_torn_line(int fd)
 		return length < 0 ? -errno : -EIO;
 	const char *end = memrchr(text, '\n', (size_t)length);
 	if (!end) /* no line of a ledger has this length */
-		return append(fd, "\n", 1);
+		return append_line(fd, "\n", 1);
 	off_t whole = start + (end - text) + 1;
 	return whole == size || ftruncate(fd, whole) == 0 ? 0 : -errno;
 }
 
-static int begin(int fd, const char *boot_id)
+static int begin_ledger(int fd, const char *boot_id)
 {
 	int r = is_current(fd, boot_id);
 	if (r > 0)
@@ -131,7 +131,7 @@ int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret)
 	ledger->fd = nm_open_own(directory, NM_LEDGER_NAME, O_RDWR | O_CREAT | O_APPEND);
 	if (ledger->fd < 0)
 		return ledger->fd;
-	r = begin(ledger->fd, boot_id);
+	r = begin_ledger(ledger->fd, boot_id);
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(ledger);
@@ -200,7 +200,7 @@ static int write_give(int fd, const struct nm_ledger_entry *entry)
 		entry->tid, entry->pid, entry->start_ticks, entry->given_ticks, entry->start_stack,
 		entry->decision, entry->session, entry->uid, entry->ran_ticks, entry->cgroup,
 		entry->domain, entry->unrestricted, original, target);
-	return length < (int)sizeof(line) ? append(fd, line, (size_t)length) : -E2BIG;
+	return length < (int)sizeof(line) ? append_line(fd, line, (size_t)length) : -E2BIG;
 }
 
 static int write_return(int fd, uint32_t tid, uint64_t start_ticks, uint64_t ended_ticks)
@@ -208,7 +208,7 @@ static int write_return(int fd, uint32_t tid, uint64_t start_ticks, uint64_t end
 	char line[80];
 	int length = snprintf(line, sizeof(line), "return %" PRIu32 " %" PRIu64 " %" PRIu64 " .\n",
 			      tid, start_ticks, ended_ticks);
-	return append(fd, line, (size_t)length);
+	return append_line(fd, line, (size_t)length);
 }
 
 int nm_ledger_give(struct nm_ledger *ledger, const struct nm_ledger_entry *entry)

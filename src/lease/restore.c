@@ -19,8 +19,8 @@ struct restore {
 	unsigned failed;
 };
 
-static void tell(const struct restore *restore, const struct nm_ledger_entry *terms, uint32_t pid,
-		 uint32_t tid, enum nm_lease_event_kind kind, int error)
+static void report_lease(const struct restore *restore, const struct nm_ledger_entry *terms,
+			 uint32_t pid, uint32_t tid, enum nm_lease_event_kind kind, int error)
 {
 	struct nm_lease_event event = {
 		.kind = kind,
@@ -47,7 +47,7 @@ static void count_result(struct restore *restore, const struct nm_ledger_entry *
 	restore->failed += r < 0;
 	if (r == 0)
 		kind = NM_LEASE_FOREIGN;
-	tell(restore, terms, pid, tid, r < 0 ? NM_LEASE_FAILED : kind, r < 0 ? r : 0);
+	report_lease(restore, terms, pid, tid, r < 0 ? NM_LEASE_FAILED : kind, r < 0 ? r : 0);
 }
 
 static int compare_threads(const void *a, const void *b)

@@ -106,7 +106,7 @@ static void remove_at(struct nm_settled *settled, uint32_t index)
 		(void)nm_tidmap_set(settled->by_tid, thread->tid, index);
 }
 
-static int append(struct nm_settled *settled, const struct nm_settled_thread *thread)
+static int append_thread(struct nm_settled *settled, const struct nm_settled_thread *thread)
 {
 	int r = nm_reserve((void **)&settled->threads, &settled->capacity, settled->count,
 			   sizeof(*settled->threads));
@@ -135,7 +135,7 @@ int nm_settled_add(struct nm_settled *settled, uint64_t domain, uint32_t tid, ui
 	settled->crowded = settled->crowded || r < 0;
 	if (r < 0)
 		return r;
-	r = append(settled, &thread);
+	r = append_thread(settled, &thread);
 	if (r < 0)
 		nm_shares_release(&settled->shares, thread.owner);
 	return r;

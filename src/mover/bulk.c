@@ -151,7 +151,7 @@ static unsigned choose_ranges(const struct nm_mover *mover, struct nm_mover_coun
 }
 
 /* Fills work.found, after all pages found before are done. */
-static int find(struct nm_mover *mover, struct nm_mover_counts *counts)
+static int find_pages(struct nm_mover *mover, struct nm_mover_counts *counts)
 {
 	struct nm_worker_range ranges[NM_WORKER_RANGES_MOST];
 	struct nm_work *work = &mover->work;
@@ -236,7 +236,7 @@ static void remember(struct nm_page_batch *batch, uint64_t address, int16_t was_
 		.address = address, .pages = 1, .was_on = was_on, .now_on = batch->to};
 }
 
-static void settle(struct nm_mover *mover, struct nm_mover_counts *counts)
+static void settle_units(struct nm_mover *mover, struct nm_mover_counts *counts)
 {
 	const struct nm_call *call = &mover->call;
 	struct nm_page_batch *batch = mover->work.batch;
@@ -264,7 +264,7 @@ static int move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned
 	nm_call_spend(mover, mover->call.count, taken);
 	int r = nm_call_move(mover, NM_PACE_SMALL, counts);
 	if (r == 0)
-		settle(mover, counts);
+		settle_units(mover, counts);
 	return r;
 }
 
@@ -319,7 +319,7 @@ static int move_back(struct nm_mover *mover, struct nm_mover_counts *counts, uns
 	nm_call_spend(mover, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
 	int r = nm_call_move(mover, NM_PACE_SMALL, counts);
 	if (r == 0)
-		settle(mover, counts);
+		settle_units(mover, counts);
 	return r;
 }
 
@@ -341,7 +341,7 @@ int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigne
 	int r = first ? move_at_once(mover, counts) : 1;
 	if (r <= 0)
 		return r;
-	r = work->found_next == work->found.count ? find(mover, counts) : 0;
+	r = work->found_next == work->found.count ? find_pages(mover, counts) : 0;
 	if (r == 0)
 		r = move(mover, counts, pages, bytes);
 	if (r < 0)

@@ -48,8 +48,8 @@ static bool may_go(const struct nm_known_entry *entry, uint64_t now_ns)
 	return entry->had && !entry->reading && !is_dear(entry, now_ns);
 }
 
-static struct nm_known_entry *choose(struct nm_known *known, uint64_t now_ns,
-				     const struct nm_known_entry *keep)
+static struct nm_known_entry *choose_victim(struct nm_known *known, uint64_t now_ns,
+					    const struct nm_known_entry *keep)
 {
 	struct nm_known_entry *oldest = NULL;
 
@@ -77,7 +77,7 @@ size_t nm_known_bytes(const struct nm_known *known)
 bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *keep)
 {
 	while (nm_known_bytes(known) >= known->bytes_most) {
-		struct nm_known_entry *entry = choose(known, now_ns, keep);
+		struct nm_known_entry *entry = choose_victim(known, now_ns, keep);
 		if (!entry)
 			return false;
 		empty_entry(entry);
@@ -87,7 +87,7 @@ bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_
 
 /* ---- requests ---- */
 
-static struct nm_known_entry *find(struct nm_known *known, uint32_t pid)
+static struct nm_known_entry *find_entry(struct nm_known *known, uint32_t pid)
 {
 	for (size_t i = 0; i < NM_KNOWN_MOST; i++)
 		if (known->entries[i].pid == pid)
@@ -99,11 +99,11 @@ static struct nm_known_entry *find(struct nm_known *known, uint32_t pid)
 static struct nm_known_entry *make_place(struct nm_known *known, uint64_t now_ns,
 					 const struct nm_known_entry *keep)
 {
-	struct nm_known_entry *entry = find(known, 0);
+	struct nm_known_entry *entry = find_entry(known, 0);
 
 	if (entry)
 		return entry;
-	entry = choose(known, now_ns, keep);
+	entry = choose_victim(known, now_ns, keep);
 	if (entry)
 		empty_entry(entry);
 	return entry;
@@ -112,7 +112,7 @@ static struct nm_known_entry *make_place(struct nm_known *known, uint64_t now_ns
 struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64_t start_ticks,
 				    uint64_t now_ns, const struct nm_known_entry *keep)
 {
-	struct nm_known_entry *entry = find(known, pid);
+	struct nm_known_entry *entry = find_entry(known, pid);
 
 	if (entry && (entry->start_ticks != start_ticks || entry->dropped)) {
 		if (entry == keep)
@@ -135,7 +135,7 @@ struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64
 
 void nm_known_drop(struct nm_known *known, uint32_t pid)
 {
-	struct nm_known_entry *entry = find(known, pid);
+	struct nm_known_entry *entry = find_entry(known, pid);
 
 	if (entry)
 		entry->dropped = true;

@@ -8,7 +8,7 @@
 /* ---- previous nodes ---- */
 
 /* Begins with the step that is the last one now. At most its first base page has moved. */
-static void begin(struct nm_work *work)
+static void begin_step(struct nm_work *work)
 {
 	work->loose_offset = 0;
 	for (size_t i = 0; i < PAGES; i++)
@@ -53,14 +53,14 @@ static void take_off(struct nm_work *work)
 {
 	write_down(work, &work->batch->steps[work->base_pages[work->loose_count - 1]]);
 	work->loose_count--;
-	begin(work);
+	begin_step(work);
 }
 
 void nm_base_pages_add(struct nm_work *work, size_t step)
 {
 	work->batch->steps[step].base_pages = true;
 	work->base_pages[work->loose_count++] = step;
-	begin(work);
+	begin_step(work);
 }
 
 void nm_base_pages_end(struct nm_work *work)
@@ -71,8 +71,8 @@ void nm_base_pages_end(struct nm_work *work)
 
 /* ---- a call ---- */
 
-static void collect(struct nm_mover *mover, const struct nm_page_step *step, size_t index,
-		    unsigned pages)
+static void collect_base_pages(struct nm_mover *mover, const struct nm_page_step *step,
+			       size_t index, unsigned pages)
 {
 	struct nm_work *work = &mover->work;
 	struct nm_call *call = &mover->call;
@@ -87,7 +87,7 @@ static void collect(struct nm_mover *mover, const struct nm_page_step *step, siz
 }
 
 /* Keeps the pages that are to be moved; the others are not counted. */
-static int find(struct nm_mover *mover, struct nm_page_step *step)
+static int find_base_pages(struct nm_mover *mover, struct nm_page_step *step)
 {
 	struct nm_call *call = &mover->call;
 	unsigned kept = 0;
@@ -114,8 +114,8 @@ static int find(struct nm_mover *mover, struct nm_page_step *step)
 	return 0;
 }
 
-static void settle(struct nm_mover *mover, struct nm_page_step *step,
-		   struct nm_mover_counts *counts)
+static void settle_base_pages(struct nm_mover *mover, struct nm_page_step *step,
+			      struct nm_mover_counts *counts)
 {
 	const struct nm_call *call = &mover->call;
 
@@ -138,13 +138,13 @@ int nm_base_pages_move(struct nm_mover *mover, struct nm_mover_counts *counts, u
 	size_t index = work->base_pages[work->loose_count - 1];
 	struct nm_page_step *step = &work->batch->steps[index];
 
-	collect(mover, step, index, pages);
-	int r = find(mover, step);
+	collect_base_pages(mover, step, index, pages);
+	int r = find_base_pages(mover, step);
 	if (r == 0 && mover->call.count > 0) {
 		nm_call_spend(mover, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
 		r = nm_call_move(mover, NM_PACE_SMALL, counts);
 		if (r == 0)
-			settle(mover, step, counts);
+			settle_base_pages(mover, step, counts);
 	}
 	if (r == 0 && work->loose_offset >= step->bytes) {
 		take_off(work);

@@ -78,7 +78,7 @@ static int add_extent(struct nm_mappings *mappings)
 
 /* A line that begins within an extent shows that the extent was split after maps was read. It is
  * unknown whether the rest of the extent is still like its beginning, so the extent ends there. */
-static void cut(struct nm_mappings *mappings, uint64_t start)
+static void cut_extent(struct nm_mappings *mappings, uint64_t start)
 {
 	struct nm_mapped *before = mappings->next ? &mappings->items[mappings->next - 1] : NULL;
 
@@ -91,7 +91,7 @@ static struct nm_mapped *extent_at(struct nm_mappings *mappings, uint64_t start)
 {
 	while (mappings->next < mappings->count && mappings->items[mappings->next].start < start)
 		mappings->next++;
-	cut(mappings, start);
+	cut_extent(mappings, start);
 	if (mappings->next == mappings->count || mappings->items[mappings->next].start != start)
 		return NULL;
 	return &mappings->items[mappings->next];

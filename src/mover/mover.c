@@ -181,7 +181,7 @@ static void count_batches(struct nm_page_batch *const *batches, size_t count,
 }
 
 /* Counts the batches that are queued, in progress, or not collected. */
-static bool has_room(const struct nm_mover *mover, const struct nm_page_batch *batch)
+static bool has_batch_room(const struct nm_mover *mover, const struct nm_page_batch *batch)
 {
 	struct nm_usage usage = {0};
 
@@ -192,7 +192,7 @@ static bool has_room(const struct nm_mover *mover, const struct nm_page_batch *b
 			       : nm_share_has_room(NM_SHARE_BATCHES, &usage);
 }
 
-static void prepare(struct nm_page_batch *batch)
+static void reset_batch(struct nm_page_batch *batch)
 {
 	batch->error = 0;
 	batch->moved = batch->bytes = batch->calls = batch->call_ns = batch->loose_lost = 0;
@@ -256,9 +256,9 @@ static int enqueue(struct nm_mover *mover, struct nm_page_batch *batch)
 {
 	if (latest(mover)->barred)
 		return -EPERM;
-	if (!has_room(mover, batch))
+	if (!has_batch_room(mover, batch))
 		return -EAGAIN;
-	prepare(batch);
+	reset_batch(batch);
 	mover->queue[mover->queue_count++] = batch;
 	for (size_t i = 0; i < batch->count; i++)
 		mover->queued_bytes += batch->steps[i].bytes;

@@ -47,7 +47,7 @@ uint64_t nm_huge_free_parse(const char *text, unsigned node)
 
 /* ---- current values ---- */
 
-static bool is_due(uint64_t now_ns, uint64_t *read_ns)
+static bool is_reading_due(uint64_t now_ns, uint64_t *read_ns)
 {
 	if (*read_ns && now_ns - *read_ns < NM_ROOM_AGE_NS)
 		return false;
@@ -78,7 +78,7 @@ static void read_pool(struct nm_platform *platform, struct nm_node_free *room, u
 		room->pool = strtoull(text, NULL, 10) * page_bytes;
 }
 
-static bool take(uint64_t *room, uint64_t bytes)
+static bool take_bytes(uint64_t *room, uint64_t bytes)
 {
 	if (*room < bytes)
 		return false;
@@ -95,11 +95,11 @@ bool nm_node_free_take(struct nm_platform *platform, struct nm_reclaim_watch *wa
 	if (page.pool) {
 		if (room->pool_page_bytes != page.bytes)
 			room->pool_ns = 0;
-		if (is_due(page.now_ns, &room->pool_ns))
+		if (is_reading_due(page.now_ns, &room->pool_ns))
 			read_pool(platform, room, node, page.bytes);
-		return take(&room->pool, page.bytes);
+		return take_bytes(&room->pool, page.bytes);
 	}
-	if (is_due(page.now_ns, &room->memory_ns)) {
+	if (is_reading_due(page.now_ns, &room->memory_ns)) {
 		struct nm_watermarks watermarks = nm_watermarks_read(platform);
 		if (nm_node_is_reclaimed(platform, watch, node, page.now_ns) ||
 		    nm_node_available_read(platform, node, &watermarks, keep_free,
@@ -107,9 +107,9 @@ bool nm_node_free_take(struct nm_platform *platform, struct nm_reclaim_watch *wa
 			room->memory = 0;
 	}
 	if (page.bytes <= BASE_PAGE)
-		return take(&room->memory, page.bytes);
-	if (is_due(page.now_ns, &room->huge_ns))
+		return take_bytes(&room->memory, page.bytes);
+	if (is_reading_due(page.now_ns, &room->huge_ns))
 		read_huge(platform, room, node);
-	return room->memory >= page.bytes && take(&room->huge, page.bytes) &&
-	       take(&room->memory, page.bytes);
+	return room->memory >= page.bytes && take_bytes(&room->huge, page.bytes) &&
+	       take_bytes(&room->memory, page.bytes);
 }

@@ -103,7 +103,7 @@ static uint64_t rest_ns(struct nm_mover *mover)
 	return ns < LONGEST_SLEEP_NS ? ns : LONGEST_SLEEP_NS;
 }
 
-static void go_on(struct nm_mover *mover)
+static void continue_batch(struct nm_mover *mover)
 {
 	get_busy(mover, NULL);
 	nm_call_prepare(mover);
@@ -131,7 +131,7 @@ static void look_at_splits(struct nm_mover *mover)
 
 /* ---- mappings ---- */
 
-static void read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
+static void read_next_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
 {
 	get_busy(mover, entry);
 	nm_call_prepare(mover);
@@ -151,7 +151,7 @@ static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 	if (!entry)
 		return false;
 	if (now >= mover->known.turn_ns) {
-		read_mappings(mover, entry);
+		read_next_mappings(mover, entry);
 		return true;
 	}
 	if (mover->known.turn_ns - now < *wait_ns)
@@ -173,7 +173,7 @@ bool nm_mover_turn(struct nm_mover *mover, uint64_t *ret_wait_ns)
 	if (mover->work.batch) {
 		uint64_t pace_ns = nm_pace_wait_ns(&mover->pace, now);
 		if (pace_ns == 0) {
-			go_on(mover);
+			continue_batch(mover);
 			look_at_splits(mover);
 			return true;
 		}

@@ -111,7 +111,7 @@ static unsigned free_cpus_of(const struct nm_snapshot *view, const struct share 
 	return count;
 }
 
-static bool is_better(const struct nm_snapshot *view, int cpu, int than)
+static bool is_freer(const struct nm_snapshot *view, int cpu, int than)
 {
 	bool taken = at_work(view, &view->cpus[cpu]) > 0;
 	if (than < 0)
@@ -130,7 +130,7 @@ static int next_free(const struct nm_snapshot *view, unsigned node)
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
 		const struct nm_snap_cpu *state = &view->cpus[cpu];
 		if (state->usable && !state->free && state->busy_share <= BUSY_MAX &&
-		    is_better(view, cpu, best))
+		    is_freer(view, cpu, best))
 			best = cpu;
 	}
 	return best;

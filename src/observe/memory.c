@@ -273,7 +273,7 @@ int nm_memory_home(const struct nm_memory *memory, const struct nm_sample *sampl
 	return memory->physmap ? nm_physmap_node(memory->physmap, sample->physical_address) : -1;
 }
 
-static uint8_t size_of(uint64_t page_bytes)
+static uint8_t size_of_page(uint64_t page_bytes)
 {
 	if (page_bytes >= 1ULL << 30)
 		return NM_PAGE_1G;
@@ -303,7 +303,7 @@ void nm_memory_add(void *context, const struct nm_sample *sample)
 	memory->touches[memory->nr_touches++] = (struct nm_page_touch){
 		.page = {.address = sample->address,
 			 .owner = (uint16_t)owner,
-			 .size = size_of(sample->page_bytes)},
+			 .size = size_of_page(sample->page_bytes)},
 		.node = (uint16_t)node,
 		.page_node = (int16_t)nm_memory_home(memory, sample),
 		.thread = nm_affinity_id(memory->affinity, sample->tid),

@@ -256,7 +256,7 @@ static ALWAYS_INLINE void fetch_both(const struct nm_pages *pages, uint64_t home
 	fetch(pages, home + 1);
 }
 
-static struct visit prepare(const struct nm_pages *pages, const struct nm_page_touch *touch)
+static struct visit prepare_visit(const struct nm_pages *pages, const struct nm_page_touch *touch)
 {
 	struct visit visit = {.page_key = nm_page_key(&touch->page, touch->page.size)};
 
@@ -329,7 +329,7 @@ static void touch_batch(struct nm_pages *pages, uint32_t now_s, const struct nm_
 	struct visit visits[BATCH];
 
 	for (size_t i = 0; i < count; i++)
-		visits[i] = prepare(pages, &touches[i]);
+		visits[i] = prepare_visit(pages, &touches[i]);
 	for (size_t i = 0; i < count && i < NEAR; i++)
 		approach(pages, &visits[i]);
 	for (size_t i = 0; i < count; i++) {
@@ -351,7 +351,7 @@ void nm_pages_touch(struct nm_pages *pages, uint32_t now_s, const struct nm_page
 
 /* ---- one page ---- */
 
-static struct nm_slot find(const struct nm_pages *pages, const struct nm_page_id *page)
+static struct nm_slot find_slot(const struct nm_pages *pages, const struct nm_page_id *page)
 {
 	uint64_t key = nm_page_key(page, page->size);
 
@@ -363,7 +363,7 @@ static struct nm_slot find(const struct nm_pages *pages, const struct nm_page_id
 int nm_pages_settle(struct nm_pages *pages, uint32_t now_s, const struct nm_page_id *page,
 		    enum nm_page_outcome outcome, unsigned node)
 {
-	struct nm_slot slot = find(pages, page);
+	struct nm_slot slot = find_slot(pages, page);
 
 	if (!slot.bucket)
 		return -ENOENT;
@@ -383,7 +383,7 @@ int nm_pages_settle(struct nm_pages *pages, uint32_t now_s, const struct nm_page
 int nm_pages_look(const struct nm_pages *pages, uint32_t now_s, const struct nm_page_id *page,
 		  struct nm_page_view *ret)
 {
-	struct nm_slot slot = find(pages, page);
+	struct nm_slot slot = find_slot(pages, page);
 
 	if (!slot.bucket)
 		return -ENOENT;
@@ -402,7 +402,7 @@ int nm_pages_look(const struct nm_pages *pages, uint32_t now_s, const struct nm_
 
 /* ---- housekeeping ---- */
 
-static void sum_up(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
+static void sum_up_slot(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
 {
 	uint64_t key = slot.bucket->key[slot.way];
 	const uint8_t *vector = nm_slot_vector(pages, slot);
@@ -438,7 +438,7 @@ static void update_bucket(struct nm_pages *pages, struct nm_bucket *bucket, uint
 		if (dead || forgotten)
 			nm_store_remove(pages, slot);
 		else
-			sum_up(pages, slot, now_s);
+			sum_up_slot(pages, slot, now_s);
 	}
 }
 

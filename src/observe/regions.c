@@ -85,7 +85,7 @@ static int reserve(const struct nm_regions *regions, struct list *list)
 }
 
 /* Appends a region without accesses. */
-static int append(const struct nm_regions *regions, struct list *list, struct bounds bounds)
+static int append_bounds(const struct nm_regions *regions, struct list *list, struct bounds bounds)
 {
 	int r = reserve(regions, list);
 
@@ -105,7 +105,7 @@ static void replace(struct nm_regions *regions, struct list *list)
 	*list = (struct list){0};
 }
 
-static void add(double *to, const double *counts, unsigned nr_nodes)
+static void add_counts(double *to, const double *counts, unsigned nr_nodes)
 {
 	for (unsigned k = 0; k < nr_nodes; k++)
 		to[k] += counts[k];
@@ -125,7 +125,7 @@ static void inherit(const struct nm_regions *regions, struct list *list, size_t 
 /* Copies a region exactly, including its halves. */
 static int append_copy(const struct nm_regions *regions, struct list *list, size_t index)
 {
-	int r = append(regions, list, regions->list.items[index]);
+	int r = append_bounds(regions, list, regions->list.items[index]);
 
 	if (r == 0)
 		memcpy(counts_of(regions, list, list->count - 1, WHOLE),
@@ -215,7 +215,7 @@ static int append_new(const struct nm_regions *regions, struct list *list,
 		last->end = end;
 		return 0;
 	}
-	return append(regions, list, bounds_of(range, start, end));
+	return append_bounds(regions, list, bounds_of(range, start, end));
 }
 
 /* Appends the part of an old region that is within the range. */
@@ -230,7 +230,7 @@ static int append_rest(const struct nm_regions *regions, struct list *list,
 	rest.placed_at = old->placed_at;
 	if (rest.start == old->start && rest.end == old->end && rest.page_bytes == old->page_bytes)
 		return append_copy(regions, list, index);
-	int r = append(regions, list, rest);
+	int r = append_bounds(regions, list, rest);
 	if (r == 0)
 		inherit(regions, list, index,
 			(double)(rest.end - rest.start) / (double)(old->end - old->start));
@@ -323,7 +323,7 @@ int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ran
 
 /* ---- accesses ---- */
 
-static bool find(const struct list *list, uint64_t address, size_t *ret)
+static bool find_bounds(const struct list *list, uint64_t address, size_t *ret)
 {
 	size_t low = 0, high = list->count;
 
@@ -342,7 +342,7 @@ void nm_regions_touch(struct nm_regions *regions, uint64_t address, unsigned nod
 {
 	size_t index;
 
-	if (node >= regions->nr_nodes || !find(&regions->list, address, &index))
+	if (node >= regions->nr_nodes || !find_bounds(&regions->list, address, &index))
 		return;
 	unsigned part = address < middle_of(&regions->list.items[index]) ? LEFT : RIGHT;
 	counts_of(regions, &regions->list, index, part)[node]++;
@@ -395,10 +395,10 @@ static int append_half(const struct nm_regions *regions, struct list *list, size
 		half.end = middle_of(&regions->list.items[index]);
 	else
 		half.start = middle_of(&regions->list.items[index]);
-	int r = append(regions, list, half);
+	int r = append_bounds(regions, list, half);
 	if (r == 0)
-		add(counts_of(regions, list, list->count - 1, WHOLE),
-		    counts_of(regions, &regions->list, index, part), regions->nr_nodes);
+		add_counts(counts_of(regions, list, list->count - 1, WHOLE),
+			   counts_of(regions, &regions->list, index, part), regions->nr_nodes);
 	return r;
 }
 
@@ -428,8 +428,8 @@ static void merge(const struct nm_regions *regions, struct list *list, size_t in
 	double *whole = counts_of(regions, list, list->count - 1, WHOLE);
 	double *left = counts_of(regions, list, list->count - 1, LEFT);
 
-	add(whole, left, regions->nr_nodes);
-	add(whole, counts_of(regions, list, list->count - 1, RIGHT), regions->nr_nodes);
+	add_counts(whole, left, regions->nr_nodes);
+	add_counts(whole, counts_of(regions, list, list->count - 1, RIGHT), regions->nr_nodes);
 	memset(left, 0, sizeof(*left) * 2 * regions->nr_nodes);
 	inherit(regions, list, index, 1);
 	list->items[list->count - 1].end = regions->list.items[index].end;
@@ -470,7 +470,7 @@ int nm_regions_adapt(struct nm_regions *regions, const struct nm_config *config)
 
 bool nm_regions_find(const struct nm_regions *regions, uint64_t address, size_t *ret_index)
 {
-	return find(&regions->list, address, ret_index);
+	return find_bounds(&regions->list, address, ret_index);
 }
 
 size_t nm_regions_count(const struct nm_regions *regions)

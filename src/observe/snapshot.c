@@ -23,7 +23,8 @@ static void *array_of(size_t count, size_t element_size)
 	return calloc(count ? count : 1, element_size);
 }
 
-static int allocate(const struct nm_snapshot_input *input, struct nm_snapshot_storage *storage)
+static int allocate_snapshot(const struct nm_snapshot_input *input,
+			     struct nm_snapshot_storage *storage)
 {
 	struct nm_snapshot *view = &storage->view;
 	size_t threads = input->nr_members, nodes = input->topology->nr_nodes;
@@ -48,7 +49,7 @@ int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot 
 	view->interval = input->interval;
 	view->time_ns = input->time_ns;
 	view->topology = input->topology;
-	int r = allocate(input, storage);
+	int r = allocate_snapshot(input, storage);
 	if (r < 0)
 		return r;
 	nm_snapshot_fill_threads(input, storage);

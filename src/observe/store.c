@@ -177,7 +177,7 @@ static struct nm_slot first_to_go(const struct nm_pages *pages, unsigned owner, 
 	return found;
 }
 
-static bool make_room(struct nm_pages *pages, uint64_t key, uint64_t home, uint32_t now_s)
+static bool evict_page(struct nm_pages *pages, uint64_t key, uint64_t home, uint32_t now_s)
 {
 	struct nm_slot victim = first_to_go(pages, nm_key_owner(key), home, now_s);
 
@@ -196,17 +196,17 @@ struct nm_slot nm_store_add(struct nm_pages *pages, uint64_t key, uint64_t home,
 
 	/* Pages of closed owners do not count: there is space beyond the limit until they are
 	 * cleared. */
-	if (pages->used - pages->dead >= pages->limit && !make_room(pages, key, home, now_s))
+	if (pages->used - pages->dead >= pages->limit && !evict_page(pages, key, home, now_s))
 		return none;
 	struct nm_slot slot = place(pages, key, home);
-	if (slot.bucket || !make_room(pages, key, home, now_s))
+	if (slot.bucket || !evict_page(pages, key, home, now_s))
 		return slot;
 	return place(pages, key, home);
 }
 
 /* ---- resizing ---- */
 
-static void take_over(struct nm_pages *pages, const struct nm_pages *old, struct nm_slot from,
+static void copy_slot(struct nm_pages *pages, const struct nm_pages *old, struct nm_slot from,
 		      uint32_t now_s)
 {
 	uint64_t key = from.bucket->key[from.way];
@@ -233,7 +233,7 @@ static void take_over_all(struct nm_pages *pages, struct nm_pages *old, uint32_t
 		for (; from.way < NM_WAYS; from.way++)
 			if (from.bucket->key[from.way] &&
 			    owner_of(pages, from)->state == NM_OWNER_LIVE)
-				take_over(pages, old, from, now_s);
+				copy_slot(pages, old, from, now_s);
 	}
 }
 

@@ -23,7 +23,7 @@ static void free_plan(struct plan *plan)
 	free(plan->units);
 }
 
-static int allocate(struct plan *plan)
+static int allocate_plan(struct plan *plan)
 {
 	size_t threads = plan->snapshot->nr_threads, cpus = plan->snapshot->topology->nr_cpus;
 	plan->here = calloc(threads + 1, sizeof(int));
@@ -57,10 +57,10 @@ static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping
 	return node == plan->here[i] ? NONE : node;
 }
 
-static int begin(struct plan *plan, const struct nm_mapping *mapping)
+static int init_plan(struct plan *plan, const struct nm_mapping *mapping)
 {
 	const struct nm_topology *topology = plan->snapshot->topology;
-	int r = allocate(plan);
+	int r = allocate_plan(plan);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
@@ -186,7 +186,7 @@ static int find_partners(struct plan *plan)
 }
 
 /* A CPU may be free only because other threads of the node share one at the moment. */
-static bool has_room(const struct plan *plan, size_t thread)
+static bool fits_node(const struct plan *plan, size_t thread)
 {
 	int node = plan->wanted[thread];
 	return plan->config->profile == NM_PROFILE_PAPER ||
@@ -225,7 +225,7 @@ static bool leaves_it_free(const struct plan *plan, size_t thread)
 
 static bool go_alone(struct plan *plan, size_t thread)
 {
-	int cpu = has_room(plan, thread) ? find_cpu(plan, thread) : NONE;
+	int cpu = fits_node(plan, thread) ? find_cpu(plan, thread) : NONE;
 	if (cpu == NONE)
 		return false;
 	struct unit *unit = add_unit(plan, false);
@@ -385,7 +385,7 @@ int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *co
 		*ret = (struct nm_proposals){0};
 		return 0;
 	}
-	int r = begin(&plan, mapping);
+	int r = init_plan(&plan, mapping);
 	if (r == 0)
 		r = make_units(&plan);
 	if (r < 0)

@@ -61,7 +61,7 @@ static bool may_stay(const struct plan *plan, const struct unit *unit)
 	       demand <= plan->demand_now[move->node_from];
 }
 
-static void drop(struct plan *plan, struct unit *unit)
+static void drop_unit(struct plan *plan, struct unit *unit)
 {
 	unit->dropped = true;
 	for (size_t m = 0; m < unit->count; m++) {
@@ -95,7 +95,7 @@ static void drop_idle(struct plan *plan)
 	for (size_t i = plan->nr_units; i-- > 0;) {
 		struct unit *unit = &plan->units[i];
 		if (!unit->needed && may_stay(plan, unit) && !is_worthwhile(plan, (int)i))
-			drop(plan, unit);
+			drop_unit(plan, unit);
 		else if (unit->needs != NONE)
 			plan->units[unit->needs].needed = true;
 	}
@@ -169,7 +169,7 @@ static bool has_room_everywhere(const struct plan *plan)
 static void drop_group(struct plan *plan, int group)
 {
 	for (int u = plan->first_of[group]; u != NONE; u = plan->units[u].next) {
-		drop(plan, &plan->units[u]);
+		drop_unit(plan, &plan->units[u]);
 		count_need(plan, &plan->units[u], -1);
 	}
 }
@@ -233,7 +233,7 @@ static bool is_worth(const struct plan *plan)
 }
 
 /* Earlier units are kept; no kept unit may need a dropped one. */
-static bool cut(struct plan *plan)
+static bool cut_units(struct plan *plan)
 {
 	uint64_t budget = plan->config->threads.moves_per_interval;
 	bool cut = false;
@@ -243,7 +243,7 @@ static bool cut(struct plan *plan)
 			continue;
 		cut = cut || unit->count > budget;
 		if (cut)
-			drop(plan, unit);
+			drop_unit(plan, unit);
 		else
 			budget -= unit->count;
 	}
@@ -258,17 +258,17 @@ static bool is_unconditional(const struct nm_config *config)
 void nm_kmaf_select(struct plan *plan)
 {
 	if (is_unconditional(plan->config)) {
-		(void)cut(plan);
+		(void)cut_units(plan);
 		return;
 	}
 	drop_idle(plan);
 	drop_idle_groups(plan);
 	bool stands = is_worth(plan);
-	if (cut(plan) && stands) {
+	if (cut_units(plan) && stands) {
 		struct worth worth = nm_kmaf_weigh(plan);
 		stands = worth.after < worth.before;
 	}
 	for (size_t i = 0; !stands && i < plan->nr_units; i++)
 		if (!plan->units[i].dropped)
-			drop(plan, &plan->units[i]);
+			drop_unit(plan, &plan->units[i]);
 }

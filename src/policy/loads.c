@@ -38,7 +38,7 @@ double nm_loads_gap(const struct nm_loads *loads)
 	return most > least ? most - least : 0;
 }
 
-static int node_of(const struct nm_loads *loads, uint32_t cpu)
+static int node_of_cpu(const struct nm_loads *loads, uint32_t cpu)
 {
 	return loads->topology->cpus[cpu].node;
 }
@@ -47,16 +47,16 @@ static bool is_busier(const struct nm_loads *loads, uint32_t a, uint32_t b)
 {
 	if (loads->cpu[a] != loads->cpu[b])
 		return loads->cpu[a] > loads->cpu[b];
-	if (node_of(loads, a) != node_of(loads, b)) {
-		double node_a = nm_loads_of_node(loads, node_of(loads, a));
-		double node_b = nm_loads_of_node(loads, node_of(loads, b));
+	if (node_of_cpu(loads, a) != node_of_cpu(loads, b)) {
+		double node_a = nm_loads_of_node(loads, node_of_cpu(loads, a));
+		double node_b = nm_loads_of_node(loads, node_of_cpu(loads, b));
 		if (node_a != node_b)
 			return node_a > node_b;
 	}
 	return a > b;
 }
 
-static int compare(const void *a, const void *b, void *loads)
+static int compare_load(const void *a, const void *b, void *loads)
 {
 	return is_busier(loads, *(const uint32_t *)a, *(const uint32_t *)b) ? -1 : 1;
 }
@@ -76,9 +76,9 @@ static void sort_again(struct nm_loads *loads)
 void nm_loads_move(struct nm_loads *loads, int from, int to, double load)
 {
 	loads->cpu[from] -= load;
-	loads->node[node_of(loads, (uint32_t)from)] -= load;
+	loads->node[node_of_cpu(loads, (uint32_t)from)] -= load;
 	loads->cpu[to] += load;
-	loads->node[node_of(loads, (uint32_t)to)] += load;
+	loads->node[node_of_cpu(loads, (uint32_t)to)] += load;
 	sort_again(loads);
 }
 
@@ -105,7 +105,7 @@ static void sum_cpus(struct nm_loads *loads, const struct nm_balance_input *inpu
 static void sum_nodes(struct nm_loads *loads)
 {
 	for (unsigned cpu = 0; cpu < loads->topology->nr_cpus; cpu++) {
-		int node = node_of(loads, cpu);
+		int node = node_of_cpu(loads, cpu);
 		if (node < 0 || !hwloc_bitmap_isset(loads->topology->usable, cpu))
 			continue;
 		loads->node[node] += loads->cpu[cpu];
@@ -130,6 +130,6 @@ int nm_loads_init(struct nm_loads *loads, const struct nm_balance_input *input)
 	}
 	sum_cpus(loads, input);
 	sum_nodes(loads);
-	qsort_r(loads->order, loads->count, sizeof(*loads->order), compare, loads);
+	qsort_r(loads->order, loads->count, sizeof(*loads->order), compare_load, loads);
 	return 0;
 }

@@ -243,8 +243,8 @@ static int destination_of(const struct nm_ticket_pool *pool, uint32_t thread,
 	return pool->claimed[candidate->destination] ? -1 : candidate->destination;
 }
 
-static bool settle(struct nm_ticket_pool *pool, uint32_t thread,
-		   const struct nm_candidate *candidate, struct nm_win *ret)
+static bool settle_win(struct nm_ticket_pool *pool, uint32_t thread,
+		       const struct nm_candidate *candidate, struct nm_win *ret)
 {
 	int cpu = destination_of(pool, thread, candidate);
 	if (cpu < 0)
@@ -272,7 +272,7 @@ bool nm_ticket_pool_draw(struct nm_ticket_pool *pool, struct nm_win *ret)
 								     : draw_by_share(pool, &index);
 		if (!stand)
 			return false;
-		if (settle(pool, stand->thread, &pool->candidates[index], ret)) {
+		if (settle_win(pool, stand->thread, &pool->candidates[index], ret)) {
 			ret->stood = &pool->candidates[stand->first];
 			ret->nr_candidates = stand->count;
 			ret->won = index - stand->first;

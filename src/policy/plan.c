@@ -36,8 +36,8 @@ static bool is_idle(const struct nm_decision *decision)
 }
 
 /* Returns -EALREADY if the proposal would change nothing. */
-static int decide(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		  const struct nm_proposal *proposal, struct nm_decision *ret)
+static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			   const struct nm_proposal *proposal, struct nm_decision *ret)
 {
 	bool swap = proposal->kind == NM_PROPOSAL_SWAP;
 	nm_auto(nm_decision_clear) struct nm_decision decision = {
@@ -94,7 +94,7 @@ static int fill_plan(const struct nm_snapshot *snapshot, const struct nm_config 
 			plan->stopped_by_budget++;
 			continue;
 		}
-		int r = decide(snapshot, config, proposal, &plan->decisions[plan->count]);
+		int r = decide_proposal(snapshot, config, proposal, &plan->decisions[plan->count]);
 		plan->stopped_by_mask += r == -ENOENT;
 		if (r == -ENOENT || r == -EALREADY)
 			continue;

@@ -55,8 +55,8 @@ static bool is_same(const struct row *row, const struct nm_snap_thread *thread)
 }
 
 /* Copies the values of the thread; *position only increases, because both lists are ascending. */
-static void take_over(const struct nm_record *old, const struct nm_snap_thread *thread,
-		      size_t *position, struct cell *cells)
+static void copy_cells(const struct nm_record *old, const struct nm_snap_thread *thread,
+		       size_t *position, struct cell *cells)
 {
 	while (*position < old->count && old->rows[*position].tid < thread->tid)
 		(*position)++;
@@ -79,7 +79,7 @@ static void fill(const struct nm_record *old, const struct nm_snapshot *snapshot
 		for (unsigned node = 0; node < record->nr_nodes; node++)
 			cells[node] = (struct cell){.performance = NAN};
 		if (old)
-			take_over(old, thread, &position, cells);
+			copy_cells(old, thread, &position, cells);
 		if (thread->measured && thread->main_node >= 0)
 			cells[thread->main_node] = (struct cell){.performance = thread->performance,
 								 .interval = snapshot->interval};

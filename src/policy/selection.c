@@ -163,8 +163,8 @@ static bool is_higher(struct rank a, struct rank b)
 	return a.first > b.first || (a.first == b.first && a.second > b.second);
 }
 
-static void take(struct choice *choice, size_t index, enum nm_selection_reason reason,
-		 struct rank rank)
+static void choose_candidate(struct choice *choice, size_t index, enum nm_selection_reason reason,
+			     struct rank rank)
 {
 	double sign = choice->rule->sign;
 	bool measured = reason == NM_SELECTED_BY_RULE && sign != 0;
@@ -179,7 +179,7 @@ static void evaluate(struct choice *choice, size_t index, const struct view *vie
 	struct rank rank = choice->rule->rank(view);
 	choice->answer.evaluated++;
 	if (choice->answer.reason == NM_SELECTED_NOBODY || is_higher(rank, choice->best))
-		take(choice, index, NM_SELECTED_BY_RULE, rank);
+		choose_candidate(choice, index, NM_SELECTED_BY_RULE, rank);
 }
 
 /* After one member of a group was evaluated, the others cannot have a higher rank. */
@@ -200,7 +200,7 @@ static bool consider(struct choice *choice, size_t index)
 	if (kin == KIN_STAYS || !is_worth(choice, &view))
 		return true;
 	if (kin == KIN_JOINS) {
-		take(choice, index, NM_SELECTED_BY_LEADER, (struct rank){0});
+		choose_candidate(choice, index, NM_SELECTED_BY_LEADER, (struct rank){0});
 		return false;
 	}
 	if (!is_judged(choice, candidate->group))

@@ -23,7 +23,7 @@ void nm_waiting_clear(struct nm_waiting *waiting)
 	*waiting = (struct nm_waiting){0};
 }
 
-static void fill(struct nm_waiting *waiting, const struct nm_balance_input *input)
+static void fill_queues(struct nm_waiting *waiting, const struct nm_balance_input *input)
 {
 	for (size_t i = 0; i < input->nr_threads; i++)
 		if (counts(&input->threads[i]))
@@ -57,7 +57,7 @@ int nm_waiting_init(struct nm_waiting *waiting, const struct nm_balance_input *i
 		nm_waiting_clear(waiting);
 		return -ENOMEM;
 	}
-	fill(waiting, input);
+	fill_queues(waiting, input);
 	return 0;
 }
 

@@ -158,7 +158,7 @@ const char *nm_recording_error(const struct nm_recording *recording)
 
 /* ---- blocks ---- */
 
-static int cut(struct nm_recording *recording)
+static int note_torn_end(struct nm_recording *recording)
 {
 	recording->torn = recording->size - recording->offset;
 	return 0;
@@ -191,12 +191,12 @@ static int unpack(struct nm_recording *recording, const struct nm_block_head *he
 		return fail(recording, (int)count, "cannot be read: %s",
 			    strerrordesc_np((int)-count));
 	if (count < (ssize_t)head->stored)
-		return cut(recording);
+		return note_torn_end(recording);
 	int r = nm_block_unpack(head, stored, &recording->block);
 	uint64_t behind = recording->offset + NM_BLOCK_HEAD + head->stored;
 	/* The last block may be incomplete. */
 	if (r == -EBADMSG && behind >= recording->size)
-		return cut(recording);
+		return note_torn_end(recording);
 	if (r < 0)
 		return fail(recording, r,
 			    r == -ENOMEM ? "out of memory"
@@ -222,14 +222,14 @@ static int next_block(struct nm_recording *recording)
 		return fail(recording, (int)count, "cannot be read: %s",
 			    strerrordesc_np((int)-count));
 	if (count < (ssize_t)sizeof(raw))
-		return cut(recording);
+		return note_torn_end(recording);
 	int r = nm_block_head_read(raw, &head);
 	if (r < 0 && is_blank(recording, raw))
-		return cut(recording);
+		return note_torn_end(recording);
 	if (r < 0)
 		return fail(recording, r, "damaged: it does not begin as a block does");
 	if (head.stored > recording->size - recording->offset - NM_BLOCK_HEAD)
-		return cut(recording);
+		return note_torn_end(recording);
 	return unpack(recording, &head);
 }
 

@@ -218,7 +218,7 @@ static struct nm_task_event get_event(struct nm_cursor *cursor)
 }
 
 /* The contents need not be copied, because they are overwritten. */
-static int make_room(void **items, size_t *room, uint64_t count, size_t size)
+static int reserve_items(void **items, size_t *room, uint64_t count, size_t size)
 {
 	if (count <= *room)
 		return 0;
@@ -238,16 +238,16 @@ int nm_samples_get(struct nm_cursor *cursor, struct nm_sample_room *room,
 	/* An event takes at least six bytes, a sample two. */
 	if (nr_events > nm_cursor_left(cursor) / 6)
 		return -EBADMSG;
-	int r = make_room((void **)&room->events, &room->room_events, nr_events,
-			  sizeof(*room->events));
+	int r = reserve_items((void **)&room->events, &room->room_events, nr_events,
+			      sizeof(*room->events));
 	for (size_t i = 0; r == 0 && i < nr_events; i++)
 		room->events[i] = get_event(cursor);
 	uint64_t nr_samples = nm_get_uint(cursor);
 	if (r == 0 && (cursor->bad || nr_samples > nm_cursor_left(cursor) / 2))
 		return -EBADMSG;
 	if (r == 0)
-		r = make_room((void **)&room->samples, &room->room_samples, nr_samples,
-			      sizeof(*room->samples));
+		r = reserve_items((void **)&room->samples, &room->room_samples, nr_samples,
+				  sizeof(*room->samples));
 	if (r < 0)
 		return r;
 	if (!get_samples(cursor, (size_t)nr_samples, room->samples))

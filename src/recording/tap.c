@@ -24,8 +24,8 @@ static struct tap *tap_of(struct nm_platform *platform)
 	return NM_CONTAINER_OF(platform, struct tap, base);
 }
 
-static void tell(struct tap *tap, const char *operation, int64_t handle, const char *path,
-		 int64_t result, const void *bytes, size_t length)
+static void record_answer(struct tap *tap, const char *operation, int64_t handle, const char *path,
+			  int64_t result, const void *bytes, size_t length)
 {
 	struct nm_recorded_answer answer = {
 		.operation = operation,
@@ -43,15 +43,15 @@ static void report_below(struct tap *tap, const char *operation, int directory, 
 			 int64_t result, const void *bytes)
 {
 	nm_autofree char *whole = nm_paths_join(&tap->paths, directory, path);
-	tell(tap, operation, directory, whole, result, bytes,
-	     bytes && result > 0 ? (size_t)result : 0);
+	record_answer(tap, operation, directory, whole, result, bytes,
+		      bytes && result > 0 ? (size_t)result : 0);
 }
 
 static uint64_t tap_now_ns(struct nm_platform *platform)
 {
 	struct tap *tap = tap_of(platform);
 	uint64_t now_ns = tap->machine->ops->now_ns(tap->machine);
-	tell(tap, "now_ns", 0, NULL, (int64_t)now_ns, NULL, 0);
+	record_answer(tap, "now_ns", 0, NULL, (int64_t)now_ns, NULL, 0);
 	return now_ns;
 }
 
@@ -105,7 +105,8 @@ static int tap_list_directory(struct nm_platform *platform, int directory, const
 	if (names.failed)
 		r = -ENOMEM;
 	nm_autofree char *whole = nm_paths_join(&tap->paths, directory, path);
-	tell(tap, "list_directory", directory, whole, r, names.data, r < 0 ? 0 : names.used);
+	record_answer(tap, "list_directory", directory, whole, r, names.data,
+		      r < 0 ? 0 : names.used);
 	for (size_t at = 0; r >= 0 && at < names.used;) {
 		const char *name = (const char *)names.data + at;
 		at += strlen(name) + 1;
@@ -149,7 +150,7 @@ static int tap_owner(struct nm_platform *platform, int directory, struct nm_owne
 	int r = tap->machine->ops->owner(tap->machine, directory, ret);
 	if (r >= 0)
 		nm_answer_put_owner(ret, bytes);
-	tell(tap, "owner", directory, whole, r, bytes, r < 0 ? 0 : sizeof(bytes));
+	record_answer(tap, "owner", directory, whole, r, bytes, r < 0 ? 0 : sizeof(bytes));
 	return r;
 }
 
@@ -159,7 +160,7 @@ static void report_mask(struct tap *tap, const char *operation, pid_t tid, int r
 	nm_autofree char *text = NULL;
 	if (result >= 0 && hwloc_bitmap_list_asprintf(&text, cpus) < 0)
 		text = NULL;
-	tell(tap, operation, tid, NULL, result, text, text ? strlen(text) : 0);
+	record_answer(tap, operation, tid, NULL, result, text, text ? strlen(text) : 0);
 }
 
 static int tap_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
@@ -200,7 +201,7 @@ static int tap_ask(struct nm_platform *platform, const struct nm_memory_query *q
 	int r = tap->machine->ops->memory_query(tap->machine, question, ret_ticket);
 	if (r == 0)
 		(void)trade_ticket(tap, 0, *ret_ticket, question->pid);
-	tell(tap, "ask", question->pid, NULL, r, NULL, 0);
+	record_answer(tap, "ask", question->pid, NULL, r, NULL, 0);
 	return r;
 }
 
@@ -214,7 +215,7 @@ static int tap_take(struct nm_platform *platform, uint64_t ticket, struct nm_mem
 	tap->scratch.used = 0;
 	if (r == 0)
 		nm_memory_answer_put(ret, &tap->scratch);
-	tell(tap, "take", pid, NULL, r, tap->scratch.data, tap->scratch.used);
+	record_answer(tap, "take", pid, NULL, r, tap->scratch.data, tap->scratch.used);
 	return r;
 }
 
@@ -229,7 +230,7 @@ static int tap_numa_balancing_set(struct nm_platform *platform, int value)
 {
 	struct tap *tap = tap_of(platform);
 	int r = tap->machine->ops->numa_balancing_set(tap->machine, value);
-	tell(tap, "numa_balancing_set", value, NULL, r, NULL, 0);
+	record_answer(tap, "numa_balancing_set", value, NULL, r, NULL, 0);
 	return r;
 }
 

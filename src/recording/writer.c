@@ -87,8 +87,8 @@ static bool is_full(const struct nm_recorder_writer *writer, size_t more)
 	return limit && writer->written + more + NM_BLOCK_HEAD + END_BYTES > limit;
 }
 
-static void append(struct nm_bytes *block, enum nm_recorded_kind kind, unsigned nr_nodes,
-		   const struct nm_bytes *payload)
+static void append_record(struct nm_bytes *block, enum nm_recorded_kind kind, unsigned nr_nodes,
+			  const struct nm_bytes *payload)
 {
 	nm_put_uint(block, kind);
 	nm_put_uint(block, nr_nodes);
@@ -114,7 +114,7 @@ static int end_full(struct nm_recorder_writer *writer)
 	struct nm_recorded end = {.kind = NM_RECORDED_END, .end = "its size limit was reached"};
 	writer->payload.used = writer->block.used = 0;
 	put_payload(&end, 0, &writer->payload);
-	append(&writer->block, end.kind, 0, &writer->payload);
+	append_record(&writer->block, end.kind, 0, &writer->payload);
 	int r = put_block(writer, &writer->block, false);
 	writer->block.used = 0;
 	return r < 0 ? r : -EFBIG;
@@ -139,7 +139,7 @@ static int add_payload(struct nm_recorder_writer *writer, const struct nm_record
 	int r = own ? flush(writer) : 0;
 	if (r < 0)
 		return r;
-	append(&writer->block, record->kind, nr_nodes, &writer->payload);
+	append_record(&writer->block, record->kind, nr_nodes, &writer->payload);
 	if (writer->block.failed)
 		return -ENOMEM;
 	if (own && is_full(writer, writer->block.used))

@@ -25,7 +25,7 @@ static void begin_second(struct nm_callers *callers, uint64_t now_ns)
 }
 
 /* Returns NULL if there are too many. */
-static struct nm_caller *find(struct nm_callers *callers, uint64_t sender)
+static struct nm_caller *find_caller(struct nm_callers *callers, uint64_t sender)
 {
 	size_t place = sender % NM_CALLERS_PLACES;
 
@@ -51,7 +51,7 @@ static unsigned share(const struct nm_callers *callers)
 enum nm_admission nm_callers_admit(struct nm_callers *callers, const char *sender, uint64_t now_ns)
 {
 	begin_second(callers, now_ns);
-	struct nm_caller *caller = find(callers, hash(sender));
+	struct nm_caller *caller = find_caller(callers, hash(sender));
 	if (!caller)
 		return NM_CALL_ANSWERED;
 	if (caller->calls < share(callers)) {
@@ -66,7 +66,7 @@ enum nm_admission nm_callers_admit(struct nm_callers *callers, const char *sende
 
 void nm_callers_charge(struct nm_callers *callers, const char *sender, unsigned calls)
 {
-	struct nm_caller *caller = find(callers, hash(sender));
+	struct nm_caller *caller = find_caller(callers, hash(sender));
 
 	if (caller)
 		caller->calls += calls;

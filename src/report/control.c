@@ -67,7 +67,7 @@ static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error)
 	return 0;
 }
 
-static int serve(struct nm_control *control)
+static int open_bus(struct nm_control *control)
 {
 	int r = sd_bus_open_system(&control->bus);
 	if (r >= 0)
@@ -87,7 +87,7 @@ static int serve(struct nm_control *control)
 /* At the start, the name is acquired before readiness is reported. */
 static void connect_at_start(struct nm_control *control)
 {
-	int r = serve(control);
+	int r = open_bus(control);
 	if (r >= 0)
 		r = sd_bus_request_name(control->bus, NM_BUS_NAME, 0);
 	if (r < 0)
@@ -101,7 +101,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 	(void)source;
 	(void)usec;
 	disconnect(control);
-	int r = serve(control);
+	int r = open_bus(control);
 	if (r >= 0)
 		r = sd_bus_request_name_async(control->bus, &control->name, NM_BUS_NAME, 0, on_name,
 					      control);

@@ -225,7 +225,7 @@ static int on_pages(sd_bus_message *call, void *userdata, sd_bus_error *error)
 
 /* ---- changes ---- */
 
-static int answer(sd_bus_message *call, int r, sd_bus_error *error)
+static int reply_empty(sd_bus_message *call, int r, sd_bus_error *error)
 {
 	if (r < 0)
 		return sd_bus_error_set_errno(error, r);
@@ -244,7 +244,7 @@ static int do_pause(struct nm_control *control, sd_bus_message *call, uid_t uid,
 		return sd_bus_error_set(error, SD_BUS_ERROR_IO_ERROR,
 					"numa-migrd is paused, but not every CPU affinity could be "
 					"restored; its journal names the threads");
-	return answer(call, r, error);
+	return reply_empty(call, r, error);
 }
 
 static int do_resume(struct nm_control *control, sd_bus_message *call, uid_t uid,
@@ -255,7 +255,7 @@ static int do_resume(struct nm_control *control, sd_bus_message *call, uid_t uid
 	if (r == -EALREADY)
 		return sd_bus_error_set(error, NM_BUS_ERROR_ALREADY_RUNNING,
 					"numa-migrd is not paused");
-	return answer(call, r, error);
+	return reply_empty(call, r, error);
 }
 
 static int do_release(struct nm_control *control, sd_bus_message *call, uid_t uid,
@@ -270,7 +270,7 @@ static int do_release(struct nm_control *control, sd_bus_message *call, uid_t ui
 	if (r == -ESRCH)
 		return sd_bus_error_setf(error, NM_BUS_ERROR_NO_SUCH_PROCESS,
 					 "there is no process %" PRIu32, pid);
-	return answer(call, r, error);
+	return reply_empty(call, r, error);
 }
 
 static int do_reload(struct nm_control *control, sd_bus_message *call, uid_t uid,
@@ -281,7 +281,7 @@ static int do_reload(struct nm_control *control, sd_bus_message *call, uid_t uid
 	int r = control->ops.reload(control->ops.context, text, sizeof(text));
 	if (r < 0 && text[0])
 		return sd_bus_error_set(error, NM_BUS_ERROR_BAD_CONFIGURATION, text);
-	return answer(call, r, error);
+	return reply_empty(call, r, error);
 }
 
 static int do_set_dry_run(struct nm_control *control, sd_bus_message *call, uid_t uid,
@@ -300,7 +300,7 @@ static int do_set_dry_run(struct nm_control *control, sd_bus_message *call, uid_
 		return sd_bus_error_set(error, NM_BUS_ERROR_DRY_RUN_FORCED,
 					"the configuration has general.dry_run = true: only root "
 					"ends that");
-	return answer(call, r, error);
+	return reply_empty(call, r, error);
 }
 
 static int on_pause(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -372,7 +372,7 @@ static int do_record(struct nm_control *control, sd_bus_message *call, uid_t uid
 	if (fd < 0)
 		return sd_bus_error_set_errno(error, errno);
 	r = control->ops.record(control->ops.context, fd, &wanted);
-	return r < 0 ? refuse_recording(r, error) : answer(call, r, error);
+	return r < 0 ? refuse_recording(r, error) : reply_empty(call, r, error);
 }
 
 static int do_stop_recording(struct nm_control *control, sd_bus_message *call, uid_t uid,
@@ -384,7 +384,7 @@ static int do_stop_recording(struct nm_control *control, sd_bus_message *call, u
 	if (r == -ENOENT)
 		return sd_bus_error_set(error, NM_BUS_ERROR_NOT_RECORDING,
 					"there is no recording under way");
-	return answer(call, r, error);
+	return reply_empty(call, r, error);
 }
 
 static int on_record(sd_bus_message *call, void *userdata, sd_bus_error *error)

@@ -79,7 +79,7 @@ static void say_measure(struct nm_entry *entry, const struct nm_place_verdict *v
 	}
 }
 
-static enum nm_verdict_kind kind_of(enum nm_place_outcome outcome)
+static enum nm_verdict_kind kind_of_placement(enum nm_place_outcome outcome)
 {
 	static const enum nm_verdict_kind kinds[] = {
 		[NM_PLACE_IMPROVED] = NM_VERDICT_IMPROVED,
@@ -92,7 +92,7 @@ static enum nm_verdict_kind kind_of(enum nm_place_outcome outcome)
 
 const char *nm_place_outcome_name(enum nm_place_outcome outcome)
 {
-	return nm_verdict_kind_name(kind_of(outcome));
+	return nm_verdict_kind_name(kind_of_placement(outcome));
 }
 
 void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -105,7 +105,7 @@ void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_co
 		[NM_PLACE_BY_DISTANCE] = "distance",
 		[NM_PLACE_BY_DELAY] = "run-queue-delay",
 	};
-	nm_entry_begin_verdict(entry, home->decision, kind_of(verdict->outcome));
+	nm_entry_begin_verdict(entry, home->decision, kind_of_placement(verdict->outcome));
 	subject_fields(entry, context, home);
 	nm_entry_field(entry, "JUDGED_BY", "%s", measures[verdict->judged_by]);
 	nm_field_permille(entry, "CHANGE_PERMILLE", verdict->change);

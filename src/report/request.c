@@ -68,7 +68,7 @@ static struct nm_tenant sender_of(sd_bus_message *call)
 }
 
 /* Otherwise a user could keep root out with endless calls. */
-static bool has_room(const struct nm_control *control, const struct nm_tenant *sender)
+static bool has_request_room(const struct nm_control *control, const struct nm_tenant *sender)
 {
 	struct nm_usage usage = {0};
 	for (const struct nm_request *request = control->requests; request; request = request->next)
@@ -86,7 +86,7 @@ static unsigned count_of(const struct nm_control *control, uid_t uid)
 
 /* ---- completion ---- */
 
-static void refuse(struct nm_request *request, int r, const sd_bus_error *error)
+static void refuse_request(struct nm_request *request, int r, const sd_bus_error *error)
 {
 	unlink_request(request);
 	if (sd_bus_error_is_set(error))
@@ -96,7 +96,7 @@ static void refuse(struct nm_request *request, int r, const sd_bus_error *error)
 	request_free(request);
 }
 
-static void run(struct nm_request *request)
+static void run_request(struct nm_request *request)
 {
 	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	const struct nm_control_ops *ops = &request->control->ops;
@@ -104,7 +104,7 @@ static void run(struct nm_request *request)
 		ops->asked(ops->context, sd_bus_message_get_member(request->call), request->uid);
 	int r = request->run(request->control, request->call, request->uid, &error);
 	if (r < 0 || sd_bus_error_is_set(&error)) {
-		refuse(request, r, &error);
+		refuse_request(request, r, &error);
 		return;
 	}
 	unlink_request(request);
@@ -120,7 +120,7 @@ static void deny_unasked(struct nm_request *request, const sd_bus_error *why)
 	int r = sd_bus_error_setf(
 		&error, SD_BUS_ERROR_ACCESS_DENIED, "%s is for root, as polkit cannot be asked: %s",
 		sd_bus_message_get_member(request->call), why->message ? why->message : why->name);
-	refuse(request, r, &error);
+	refuse_request(request, r, &error);
 }
 
 static void deny(struct nm_request *request, bool challenge)
@@ -133,7 +133,7 @@ static void deny(struct nm_request *request, bool challenge)
 				  sd_bus_message_get_member(request->call),
 				  challenge ? "wants a password for" : "does not allow",
 				  request->action, (uint32_t)request->uid);
-	refuse(request, r, &error);
+	refuse_request(request, r, &error);
 }
 
 static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
@@ -152,7 +152,7 @@ static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_er
 	if (r <= 0 || !authorized)
 		deny(request, r > 0 && challenge);
 	else
-		run(request);
+		run_request(request);
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static int too_many(sd_bus_error *error)
 static int apply_uid(struct nm_request *request, sd_bus_error *error)
 {
 	if (request->uid == 0 || !request->action) {
-		run(request);
+		run_request(request);
 		return 0;
 	}
 	if (count_of(request->control, request->uid) > REQUESTS_OF_ONE_MOST)
@@ -217,7 +217,7 @@ static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error
 		r = apply_uid(request, &error);
 	}
 	if (r < 0)
-		refuse(request, r, &error);
+		refuse_request(request, r, &error);
 	return 0;
 }
 
@@ -233,7 +233,7 @@ int nm_request(struct nm_control *control, sd_bus_message *call, const char *act
 	       nm_request_fn run_fn, sd_bus_error *error)
 {
 	const struct nm_tenant sender = sender_of(call);
-	if (!has_room(control, &sender))
+	if (!has_request_room(control, &sender))
 		return too_many(error);
 	struct nm_request *request = calloc(1, sizeof(*request));
 	if (!request)

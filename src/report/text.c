@@ -10,7 +10,7 @@
 
 #define NUMBER_BYTES 32
 
-static int make_room(struct nm_export *out, size_t more)
+static int reserve_text(struct nm_export *out, size_t more)
 {
 	size_t wanted = out->capacity ? out->capacity : 4096;
 
@@ -26,10 +26,10 @@ static int make_room(struct nm_export *out, size_t more)
 	return 0;
 }
 
-static void add(struct nm_export *out, const char *text, size_t length)
+static void add_text(struct nm_export *out, const char *text, size_t length)
 {
 	if (out->error == 0)
-		out->error = make_room(out, length);
+		out->error = reserve_text(out, length);
 	if (out->error < 0)
 		return;
 	memcpy(out->text + out->length, text, length);
@@ -39,7 +39,7 @@ static void add(struct nm_export *out, const char *text, size_t length)
 
 static void say(struct nm_export *out, const char *text)
 {
-	add(out, text, strlen(text));
+	add_text(out, text, strlen(text));
 }
 
 /* Escapes backslash, quote and newline; a help text is not quoted. */
@@ -47,11 +47,11 @@ static void say_escaped(struct nm_export *out, const char *text, const char *spe
 {
 	for (; *text; text++) {
 		if (!strchr(special, *text)) {
-			add(out, text, 1);
+			add_text(out, text, 1);
 			continue;
 		}
 		const char escaped[] = {'\\', *text == '\n' ? 'n' : *text};
-		add(out, escaped, sizeof(escaped));
+		add_text(out, escaped, sizeof(escaped));
 	}
 }
 

@@ -213,7 +213,7 @@ static void pass_on_parked(struct nm_homes *homes, struct parked *parked, const 
 }
 
 /* Returns true if the samples were passed on, with their nodes or, after a time limit, without. */
-static bool settle(struct nm_homes *homes, struct parked *parked)
+static bool settle_samples(struct nm_homes *homes, struct parked *parked)
 {
 	struct nm_platform *platform = homes->platform;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
@@ -232,13 +232,13 @@ static void settle_parked(struct nm_homes *homes)
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < homes->parked_count; i++)
-		if (!settle(homes, &homes->parked[i]))
+		if (!settle_samples(homes, &homes->parked[i]))
 			homes->parked[kept++] = homes->parked[i];
 	homes->parked_count = kept;
 }
 
 /* Queries the samples [first, end), all of one process. */
-static int ask(struct nm_homes *homes, unsigned first, unsigned end)
+static int query_samples(struct nm_homes *homes, unsigned first, unsigned end)
 {
 	struct nm_platform *platform = homes->platform;
 	uint64_t addresses[WAITING_MAX] = {0};
@@ -274,7 +274,7 @@ static void ask_all(struct nm_homes *homes)
 		end = first + 1;
 		while (end < count && homes->waiting[end].pid == homes->waiting[first].pid)
 			end++;
-		if (ask(homes, first, end) < 0)
+		if (query_samples(homes, first, end) < 0)
 			for (unsigned i = first; i < end; i++)
 				pass_on(homes, &homes->waiting[i]);
 	}

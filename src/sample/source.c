@@ -423,7 +423,7 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	return source;
 }
 
-static int prepare(struct nm_source *source, const struct nm_topology *topology)
+static int init_source(struct nm_source *source, const struct nm_topology *topology)
 {
 	source->topology = topology;
 	source->homes = nm_homes_new(source->platform);
@@ -472,7 +472,7 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 {
 	nm_auto(nm_source_freep) struct nm_source *source = source_new(platform, config);
 
-	int r = source ? prepare(source, topology) : -ENOMEM;
+	int r = source ? init_source(source, topology) : -ENOMEM;
 	if (r < 0) {
 		snprintf(error, error_size, "Sampling could not begin: %s.", strerrordesc_np(-r));
 		return r;

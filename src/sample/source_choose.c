@@ -211,7 +211,7 @@ static int try_source(struct nm_source *source, int cpu, enum nm_memory_source m
 static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_EVENT, NM_MEMORY_PEBS,
 					       NM_MEMORY_IBS, NM_MEMORY_SPE};
 
-static bool is_wanted(const struct nm_source *source, enum nm_memory_source memory)
+static bool is_kind_wanted(const struct nm_source *source, enum nm_memory_source memory)
 {
 	switch (source->choice) {
 	case NM_SOURCE_AUTO:
@@ -240,7 +240,7 @@ static void choose_memory(struct nm_source *source, int cpu)
 	enum nm_memory_source busy = NM_MEMORY_NONE;
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(ladder); i++) {
-		if (!is_wanted(source, ladder[i]))
+		if (!is_kind_wanted(source, ladder[i]))
 			continue;
 		int r = try_source(source, cpu, ladder[i], false);
 		if (r == 0)

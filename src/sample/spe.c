@@ -118,7 +118,7 @@ static void take_address(struct nm_spe_record *record, const struct packet *pack
 }
 
 /* Returns true if the packet ends its record. */
-static bool take(struct nm_spe_record *record, const struct packet *packet)
+static bool add_packet(struct nm_spe_record *record, const struct packet *packet)
 {
 	switch (packet->header) {
 	case HEADER_TIMESTAMP:
@@ -169,7 +169,7 @@ size_t nm_spe_decode(const uint8_t *data, size_t size, uint64_t offset, nm_spe_f
 			return used;
 		at += packet.length;
 		begun |= packet.header != HEADER_PAD;
-		if (take(&record, &packet)) {
+		if (add_packet(&record, &packet)) {
 			counts->records++;
 			each(context, &record);
 			record = (struct nm_spe_record){0};

@@ -84,7 +84,7 @@ static const struct nm_spe_turn *whose(struct piece *piece, const struct nm_spe_
 	return named ? named : turn;
 }
 
-static void on_record(void *context, const struct nm_spe_record *record)
+static void on_spe_record(void *context, const struct nm_spe_record *record)
 {
 	struct piece *piece = context;
 	const struct nm_spe_clock *clock = &piece->reader->clock;
@@ -122,8 +122,8 @@ static const uint8_t *unwrap(const struct nm_spe_areas *areas, uint64_t offset, 
 }
 
 /* Each piece consists of complete records, unless it reports that data were lost. */
-static void take_piece(struct nm_spe_reader *reader, const struct nm_spe_areas *areas,
-		       const uint8_t *record, size_t size, struct piece *piece)
+static void take_spe_piece(struct nm_spe_reader *reader, const struct nm_spe_areas *areas,
+			   const uint8_t *record, size_t size, struct piece *piece)
 {
 	struct nm_spe_counts decoded = {0};
 	uint64_t offset = load_u64(record + BODY), bytes = load_u64(record + BODY + 8);
@@ -137,8 +137,8 @@ static void take_piece(struct nm_spe_reader *reader, const struct nm_spe_areas *
 		piece->counts->corrupt++;
 		return;
 	}
-	(void)nm_spe_decode(unwrap(areas, offset, (size_t)bytes), (size_t)bytes, offset, on_record,
-			    piece, &decoded);
+	(void)nm_spe_decode(unwrap(areas, offset, (size_t)bytes), (size_t)bytes, offset,
+			    on_spe_record, piece, &decoded);
 	piece->counts->corrupt += decoded.corrupt;
 	if (reader->nr_turns > 1)
 		reader->turns[0] = reader->turns[reader->nr_turns - 1];
@@ -155,8 +155,8 @@ static void take_loss(struct nm_spe_reader *reader, uint64_t lost, struct nm_rin
 }
 
 /* Without pieces for a long time, older turns are dropped. */
-static void take_turn(struct nm_spe_reader *reader, uint32_t pid, uint32_t tid, uint64_t time_ns,
-		      struct nm_ring_counts *counts)
+static void take_reader_turn(struct nm_spe_reader *reader, uint32_t pid, uint32_t tid,
+			     uint64_t time_ns, struct nm_ring_counts *counts)
 {
 	if (reader->nr_turns == TURNS_MAX) {
 		reader->nr_turns = TURNS_MAX / 2;
@@ -178,8 +178,8 @@ static void take_switch(struct nm_spe_reader *reader, const struct perf_event_he
 	const uint8_t *end = record + header->size;
 
 	if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
-		take_turn(reader, load_u32(end - PID_FROM_END), load_u32(end - TID_FROM_END),
-			  load_u64(end - TIME_FROM_END), counts);
+		take_reader_turn(reader, load_u32(end - PID_FROM_END), load_u32(end - TID_FROM_END),
+				 load_u64(end - TIME_FROM_END), counts);
 }
 
 /* Returns the minimum size of a record of this type, before the trailer. */
@@ -208,11 +208,11 @@ static bool take_record(struct nm_spe_reader *reader, const struct nm_spe_areas 
 	switch (header->type) {
 	case PERF_RECORD_AUX:
 		piece->turn = 0;
-		take_piece(reader, areas, record, size, piece);
+		take_spe_piece(reader, areas, record, size, piece);
 		return true;
 	case PERF_RECORD_ITRACE_START:
-		take_turn(reader, load_u32(record + BODY), load_u32(record + BODY + 4),
-			  load_u64(record + size - TIME_FROM_END), piece->counts);
+		take_reader_turn(reader, load_u32(record + BODY), load_u32(record + BODY + 4),
+				 load_u64(record + size - TIME_FROM_END), piece->counts);
 		return true;
 	case PERF_RECORD_SWITCH_CPU_WIDE:
 		take_switch(reader, header, record, piece->counts);

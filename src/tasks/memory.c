@@ -83,7 +83,7 @@ static void drop_gone(struct nm_released_list *memory, struct nm_platform *platf
 	memory->count = memory->alive = kept;
 }
 
-static bool has_room(const struct nm_released_list *memory, const struct nm_tenant *tenant)
+static bool has_released_room(const struct nm_released_list *memory, const struct nm_tenant *tenant)
 {
 	struct nm_usage usage = {0};
 	for (size_t i = 0; i < memory->count; i++)
@@ -110,15 +110,15 @@ static ptrdiff_t least_needed(const struct nm_released_list *memory, const struc
 
 /* If few have exited, all are checked only once in SLACK additions, so that no program can overload
  * the daemon with living threads. */
-static void make_room(struct nm_released_list *memory, struct nm_platform *platform,
-		      const struct nm_tenant *tenant)
+static void drop_entries(struct nm_released_list *memory, struct nm_platform *platform,
+			 const struct nm_tenant *tenant)
 {
 	if (memory->kept_off == 0) {
 		size_t before = memory->count;
 		drop_gone(memory, platform);
 		memory->kept_off = before - memory->count < SLACK ? SLACK : 0;
 	}
-	if (has_room(memory, tenant))
+	if (has_released_room(memory, tenant))
 		return;
 	memory->kept_off -= memory->kept_off > 0;
 	ptrdiff_t index = least_needed(memory, tenant);
@@ -135,8 +135,8 @@ int nm_roster_remember(struct nm_released_list *memory, struct nm_platform *plat
 {
 	if (nm_roster_remembers(memory, id, start_ticks, eligibility))
 		return 0;
-	if (!has_room(memory, tenant))
-		make_room(memory, platform, tenant);
+	if (!has_released_room(memory, tenant))
+		drop_entries(memory, platform, tenant);
 	int r = nm_reserve((void **)&memory->items, &memory->capacity, memory->count,
 			   sizeof(*memory->items));
 	if (r < 0)
@@ -250,8 +250,8 @@ static int parse_lines(struct nm_released_list *memory, struct nm_platform *plat
 	return result;
 }
 
-static int parse(struct nm_released_list *memory, struct nm_platform *platform, char *text,
-		 const char *boot_id)
+static int parse_text(struct nm_released_list *memory, struct nm_platform *platform, char *text,
+		      const char *boot_id)
 {
 	if (strncmp(text, HEADER, strlen(HEADER)) != 0)
 		return -EBADMSG;
@@ -266,7 +266,7 @@ static int parse(struct nm_released_list *memory, struct nm_platform *platform, 
 int nm_released_list_take(struct nm_released_list *memory, struct nm_platform *platform, char *text,
 			  const char *boot_id)
 {
-	int r = parse(memory, platform, text, boot_id);
+	int r = parse_text(memory, platform, text, boot_id);
 	drop_gone(memory, platform);
 	return r;
 }

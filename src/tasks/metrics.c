@@ -132,7 +132,7 @@ static uint32_t coldness_to_go(const struct nm_metrics *metrics)
 	return coldest;
 }
 
-static void make_room(struct nm_metrics *metrics)
+static void forget_silent(struct nm_metrics *metrics)
 {
 	uint32_t coldness = coldness_to_go(metrics);
 
@@ -149,7 +149,7 @@ static int take_free(struct nm_metrics *metrics, uint32_t *ret)
 	bool full = metrics->first_free == NO_INDEX && metrics->used == NM_METRICS_THREADS_MOST;
 
 	if (full && !metrics->made_room)
-		make_room(metrics);
+		forget_silent(metrics);
 	if (full && metrics->first_free == NO_INDEX)
 		return -ENOSPC;
 	if (metrics->first_free != NO_INDEX) {

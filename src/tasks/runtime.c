@@ -63,7 +63,8 @@ static uint64_t again_ns(const struct nm_process *process)
 }
 
 /* Returns true if its query is still pending. */
-static bool take(const struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+static bool poll_runtime(const struct nm_roster *roster, struct nm_process *process,
+			 uint64_t now_ns)
 {
 	struct nm_platform *platform = roster->platform;
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
@@ -92,7 +93,8 @@ static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 }
 
 /* Returns -EAGAIN if the limit of queries is reached; the next interval tries again. */
-static int ask(const struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+static int query_runtime(const struct nm_roster *roster, struct nm_process *process,
+			 uint64_t now_ns)
 {
 	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_RUNTIME,
 						 .pid = process->pid,
@@ -107,11 +109,12 @@ static int ask(const struct nm_roster *roster, struct nm_process *process, uint6
 	if (r < 0)
 		set_runtime(process, r);
 	else
-		(void)take(roster, process, now_ns);
+		(void)poll_runtime(roster, process, now_ns);
 	return 0;
 }
 
-static bool has_room(const struct nm_tenant *asked, unsigned count, const struct nm_tenant *tenant)
+static bool has_query_room(const struct nm_tenant *asked, unsigned count,
+			   const struct nm_tenant *tenant)
 {
 	struct nm_usage usage = {0};
 
@@ -126,12 +129,14 @@ void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns)
 	unsigned count = 0;
 
 	for (size_t i = 0; i < roster->nr_processes; i++)
-		if (take(roster, roster->processes[i], now_ns) && count < NM_RUNTIME_QUERIES_MOST)
+		if (poll_runtime(roster, roster->processes[i], now_ns) &&
+		    count < NM_RUNTIME_QUERIES_MOST)
 			asked[count++] = roster->processes[i]->tenant;
 	for (size_t i = 0; i < roster->nr_processes && count < NM_RUNTIME_QUERIES_MOST; i++) {
 		struct nm_process *process = roster->processes[i];
-		if (is_to_be_asked(process, now_ns) && has_room(asked, count, &process->tenant) &&
-		    ask(roster, process, now_ns) != -EAGAIN)
+		if (is_to_be_asked(process, now_ns) &&
+		    has_query_room(asked, count, &process->tenant) &&
+		    query_runtime(roster, process, now_ns) != -EAGAIN)
 			asked[count++] = process->tenant;
 	}
 }

@@ -52,7 +52,7 @@ static uint64_t add_hash(uint64_t hash, const char *text)
 	return nm_hash_add(hash, text, strlen(text));
 }
 
-static bool is_reported(const struct nm_steer *steer, uint64_t hash)
+static bool has_reported(const struct nm_steer *steer, uint64_t hash)
 {
 	for (unsigned i = 0; i < REPORTED; i++)
 		if (steer->reported[i] == hash)
@@ -90,7 +90,7 @@ static void report_directory(struct nm_steer *steer, enum nm_steer_conflict conf
 
 	if (directory->roots)
 		hash = add_hash(hash * 2, directory->value);
-	if (!is_reported(steer, hash) && (directory->roots || may_report_others(steer)))
+	if (!has_reported(steer, hash) && (directory->roots || may_report_others(steer)))
 		send_report(steer, conflict, directory->path, directory->value, hash);
 }
 
@@ -98,7 +98,7 @@ static void report_once(struct nm_steer *steer, enum nm_steer_conflict conflict,
 {
 	uint64_t hash = (uint64_t)conflict + 1;
 
-	if (!is_reported(steer, hash))
+	if (!has_reported(steer, hash))
 		send_report(steer, conflict, path, "", hash);
 }
 
@@ -149,8 +149,8 @@ static bool is_roots(const struct nm_steer *steer, int fd)
 }
 
 /* Evaluates an attribute. */
-static struct nm_steering judge(struct nm_steer *steer, const struct directory *directory,
-				size_t length)
+static struct nm_steering evaluate_attribute(struct nm_steer *steer,
+					     const struct directory *directory, size_t length)
 {
 	struct nm_steering said = {.asked = directory->roots};
 
@@ -174,7 +174,7 @@ static bool is_absent(ssize_t error)
 	       error == -EPERM;
 }
 
-static int read_attribute(struct nm_steer *steer, int fd, struct directory *directory)
+static int read_value(struct nm_steer *steer, int fd, struct directory *directory)
 {
 	struct nm_platform *platform = steer->platform;
 	ssize_t length = platform->ops->read_attribute(
@@ -186,7 +186,7 @@ static int read_attribute(struct nm_steer *steer, int fd, struct directory *dire
 	if (length < 0)
 		return is_absent(length) ? 0 : (int)length;
 	directory->value[length] = '\0';
-	directory->said = judge(steer, directory, (size_t)length);
+	directory->said = evaluate_attribute(steer, directory, (size_t)length);
 	return 0;
 }
 
@@ -212,7 +212,7 @@ static int read_directory(struct nm_steer *steer, char *path, struct directory *
 	directory.exists = fd != -ENOENT;
 	if (fd >= 0) {
 		directory.roots = is_roots(steer, fd);
-		r = read_attribute(steer, fd, &directory);
+		r = read_value(steer, fd, &directory);
 		steer->platform->ops->close(steer->platform, fd);
 	}
 	if (r < 0)

@@ -37,7 +37,7 @@ static void nm_fclosep(FILE **file)
 		fclose(*file);
 }
 
-static int add(struct ranges *ranges, struct range range)
+static int add_range(struct ranges *ranges, struct range range)
 {
 	int r = nm_reserve((void **)&ranges->items, &ranges->capacity, ranges->count,
 			   sizeof(range));
@@ -158,7 +158,7 @@ static int add_node_blocks(struct ranges *blocks, int root, unsigned os_id, int 
 	while ((entry = readdir(directory))) {
 		if (!block_number(entry->d_name, &number) || number >= UINT64_MAX / size)
 			continue;
-		int r = add(blocks, (struct range){number * size, (number + 1) * size, node});
+		int r = add_range(blocks, (struct range){number * size, (number + 1) * size, node});
 		if (r < 0)
 			return r;
 	}
@@ -219,8 +219,9 @@ static int parse_zone_line(struct zone_parser *zone, const char *line, struct ra
 		return 0;
 	if (!number_after(line, "start_pfn:", &number) || zone->node < 0 || !zone->spanned)
 		return 0;
-	return add(spans, (struct range){number * zone->page_bytes,
-					 (number + zone->spanned) * zone->page_bytes, zone->node});
+	return add_range(spans,
+			 (struct range){number * zone->page_bytes,
+					(number + zone->spanned) * zone->page_bytes, zone->node});
 }
 
 static int load_spans(struct ranges *spans, const struct nm_topology *topology, int root)

@@ -45,8 +45,8 @@ static double far_cost(const struct nm_advise_input *input, int node)
 	return sum / (10.0 * (input->nr_nodes - 1));
 }
 
-static double cost_of(const struct nm_advise_input *input, const struct nm_advise_thread *thread,
-		      bool measured)
+static double cost_of_thread(const struct nm_advise_input *input,
+			     const struct nm_advise_thread *thread, bool measured)
 {
 	if (measured)
 		return thread->latency_cycles;
@@ -90,7 +90,7 @@ static int gather_crew(const struct nm_advise_input *input, struct crew *ret)
 		if (nm_is_worker(&input->threads[i]))
 			ret->workers[ret->count++] = (struct worker){
 				.thread = &input->threads[i],
-				.cost = cost_of(input, &input->threads[i], ret->measured)};
+				.cost = cost_of_thread(input, &input->threads[i], ret->measured)};
 	if (ret->count < WORKERS_LEAST)
 		return 0;
 	qsort(ret->workers, ret->count, sizeof(*ret->workers), by_cost);
@@ -130,7 +130,7 @@ static bool wait_is_seen(const struct crew *crew)
 
 /* A thread that did the same work in 50 % of the time can do twice the work. If no waiting is
  * visible (threads may spin), 50 % of a thread's time is assumed to be accesses. */
-static void weigh(struct crew *crew)
+static void weigh_crew(struct crew *crew)
 {
 	bool waits = wait_is_seen(crew);
 	double mean_cost = 0, sum = 0;
@@ -190,13 +190,13 @@ static void say_spread(const struct crew *crew, struct nm_findings *findings)
 			"time goes into accesses");
 }
 
-static void judge(const char *name, struct crew *crew, struct nm_findings *findings)
+static void judge_crew(const char *name, struct crew *crew, struct nm_findings *findings)
 {
 	if (crew->count < WORKERS_LEAST || !(crew->most >= SPREAD_LEAST * crew->least))
 		return;
 	if (correlation(crew) < CORRELATION_LEAST)
 		return;
-	weigh(crew);
+	weigh_crew(crew);
 	nm_findings_add(
 		findings, name,
 		crew->most >= SPREAD_LARGE * crew->least ? NM_SEVERITY_WARNING : NM_SEVERITY_NOTE,
@@ -215,6 +215,6 @@ void nm_rule_work_weights(const char *name, const struct nm_advise_input *input,
 	if (gather_crew(input, &crew) < 0)
 		findings->error = -ENOMEM;
 	else
-		judge(name, &crew, findings);
+		judge_crew(name, &crew, findings);
 	free(crew.workers);
 }

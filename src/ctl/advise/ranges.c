@@ -9,7 +9,8 @@
 #define DENSE 8.0 /* factor of the mean number of accesses per byte */
 #define PING_PONG_LEAST 4U
 
-static double share_of(const struct nm_advise_input *input, const struct nm_advise_region *region)
+static double share_of_region(const struct nm_advise_input *input,
+			      const struct nm_advise_region *region)
 {
 	double all = nm_all_samples(input);
 
@@ -29,7 +30,7 @@ static double density(const struct nm_advise_input *input)
 static bool is_common(const struct nm_advise_input *input, const struct nm_advise_region *region)
 {
 	return region->kind != NM_ADVISE_EXCLUSIVE && region->bytes > 0 &&
-	       share_of(input, region) >= NM_REGION_SHARE_LEAST;
+	       share_of_region(input, region) >= NM_REGION_SHARE_LEAST;
 }
 
 static bool is_dense(const struct nm_advise_input *input, const struct nm_advise_region *region)
@@ -48,7 +49,7 @@ static void say_range(const struct nm_advise_input *input, const struct nm_advis
 	nm_findings_evidence(findings,
 			     "%.1f MiB%s: %.0f %% of the accesses, %.0f %% of those from one node",
 			     (double)region->bytes / (double)(1 << 20), place,
-			     100 * share_of(input, region), 100 * region->exclusivity);
+			     100 * share_of_region(input, region), 100 * region->exclusivity);
 }
 
 /* Lists the first few ranges; the others are similar. */

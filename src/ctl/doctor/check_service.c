@@ -161,8 +161,9 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 /* ---- capabilities and limits ---- */
 
 /* Uses the value of the running process, or else that of the unit. */
-static struct nm_reading choose(const struct nm_facts *facts, const struct nm_reading *running,
-				const struct nm_reading *unit)
+static struct nm_reading choose_reading(const struct nm_facts *facts,
+					const struct nm_reading *running,
+					const struct nm_reading *unit)
 {
 	if (facts->daemon.pid && running->error == 0)
 		return *running;
@@ -189,7 +190,7 @@ void nm_check_capabilities(const char *name, const struct nm_facts *facts,
 			   struct nm_findings *findings)
 {
 	struct nm_reading held =
-		choose(facts, &facts->daemon.capabilities, &facts->unit.capabilities);
+		choose_reading(facts, &facts->daemon.capabilities, &facts->unit.capabilities);
 	unsigned lacking = 0;
 
 	if (held.error) {
@@ -221,7 +222,7 @@ static int64_t cpus_of(const struct nm_facts *facts)
 
 void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
-	struct nm_reading files = choose(facts, &facts->daemon.files, &facts->unit.files);
+	struct nm_reading files = choose_reading(facts, &facts->daemon.files, &facts->unit.files);
 	int64_t needed = cpus_of(facts) * FDS_PER_CPU + FDS_BESIDES;
 
 	if (files.error) {
@@ -246,7 +247,8 @@ void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_fi
 void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
 			    struct nm_findings *findings)
 {
-	struct nm_reading locked = choose(facts, &facts->daemon.locked, &facts->unit.locked);
+	struct nm_reading locked =
+		choose_reading(facts, &facts->daemon.locked, &facts->unit.locked);
 	int64_t ring_kb = facts->config ? (int64_t)facts->config->sampling.ring_kb : 512;
 	bool unlimited = locked.error == 0 && locked.value == INT64_MAX;
 	bool fits = !facts->mlock_kb.error && ring_kb + RING_PAGE_KB <= facts->mlock_kb.value;

@@ -42,7 +42,7 @@ struct nm_reading nm_gather_number(struct nm_platform *platform, const char *pat
 	return (struct nm_reading){.value = value};
 }
 
-static int is_wanted(void *context, const char *name)
+static int is_wanted_entry(void *context, const char *name)
 {
 	return strcmp(context, name) == 0 ? -EEXIST : 0;
 }
@@ -54,7 +54,8 @@ struct nm_reading nm_gather_name(struct nm_platform *platform, const char *direc
 
 	if (!wanted)
 		return (struct nm_reading){.error = -ENOMEM};
-	int r = platform->ops->list_directory(platform, NM_ROOT, directory, is_wanted, wanted);
+	int r = platform->ops->list_directory(platform, NM_ROOT, directory, is_wanted_entry,
+					      wanted);
 	if (r == -EEXIST)
 		return (struct nm_reading){.value = 1};
 	return (struct nm_reading){.error = r};

@@ -29,7 +29,7 @@ static struct nm_reading number_after(const char *text, const char *name, int ba
 	return (struct nm_reading){.value = value};
 }
 
-static void read_process(struct nm_platform *platform, struct nm_facts_service *service)
+static void read_daemon(struct nm_platform *platform, struct nm_facts_service *service)
 {
 	char path[64], text[8192];
 
@@ -63,9 +63,9 @@ int nm_gather_service(struct nm_platform *platform, const struct nm_doctor_optio
 		      struct nm_facts *facts)
 {
 	if (facts->daemon.pid)
-		read_process(platform, &facts->daemon);
+		read_daemon(platform, &facts->daemon);
 	if (facts->helper.pid)
-		read_process(platform, &facts->helper);
+		read_daemon(platform, &facts->helper);
 	facts->helper_socket =
 		nm_gather_name(platform, "run", strrchr(NM_HELPER_SOCKET_PATH, '/') + 1);
 	facts->ledger = nm_gather_name(platform, "run/numa-migrd", NM_LEDGER_NAME);

@@ -43,7 +43,7 @@ static int read_word(sd_bus *bus, const char *path, const char *property, char *
 }
 
 /* UINT64_MAX, which means no limit, becomes INT64_MAX. */
-static struct nm_reading read_number(sd_bus *bus, const char *path, const char *property)
+static struct nm_reading read_property(sd_bus *bus, const char *path, const char *property)
 {
 	uint64_t value = 0;
 	int r = sd_bus_get_property_trivial(bus, SYSTEMD, path, SYSTEMD ".Service", property, NULL,
@@ -56,8 +56,8 @@ static struct nm_reading read_number(sd_bus *bus, const char *path, const char *
 
 static struct nm_reading read_capabilities(sd_bus *bus, const char *path)
 {
-	struct nm_reading ambient = read_number(bus, path, "AmbientCapabilities");
-	struct nm_reading bounding = read_number(bus, path, "CapabilityBoundingSet");
+	struct nm_reading ambient = read_property(bus, path, "AmbientCapabilities");
+	struct nm_reading bounding = read_property(bus, path, "CapabilityBoundingSet");
 
 	if (ambient.error || bounding.error)
 		return (struct nm_reading){.error = ambient.error ? ambient.error : bounding.error};
@@ -78,8 +78,8 @@ static int read_unit(sd_bus *bus, struct nm_facts_unit *unit)
 		return r;
 	unit->exists = true;
 	unit->capabilities = read_capabilities(bus, path);
-	unit->files = read_number(bus, path, "LimitNOFILE");
-	unit->locked = read_number(bus, path, "LimitMEMLOCK");
+	unit->files = read_property(bus, path, "LimitNOFILE");
+	unit->locked = read_property(bus, path, "LimitMEMLOCK");
 	return 0;
 }
 

@@ -48,7 +48,7 @@ static void put_cell(const struct nm_picture *picture, const struct nm_axis *axi
 }
 
 /* Draws lines between processes, and thread ids as far as there is room. */
-static void put_rows(const struct nm_pick *threads, FILE *out)
+static void put_matrix(const struct nm_pick *threads, FILE *out)
 {
 	double side = 100.0 / (double)threads->count;
 	size_t every = (threads->count + LABELS_MOST - 1) / LABELS_MOST;
@@ -86,7 +86,8 @@ static void put_owners(const struct nm_picture *picture, FILE *out)
 	nm_html(out, "</ul>\n");
 }
 
-static void put_plot(const struct nm_picture *picture, const struct nm_axis *axis, FILE *out)
+static void put_affinity_plot(const struct nm_picture *picture, const struct nm_axis *axis,
+			      FILE *out)
 {
 	const struct nm_pick *threads = &picture->picked[NM_PICKED_MATRIX];
 	nm_html(out,
@@ -96,7 +97,7 @@ static void put_plot(const struct nm_picture *picture, const struct nm_axis *axi
 	for (size_t a = 0; a < threads->count; a++)
 		for (size_t b = 0; b < threads->count; b++)
 			put_cell(picture, axis, a, b, out);
-	put_rows(threads, out);
+	put_matrix(threads, out);
 	nm_plot_close(out);
 }
 
@@ -121,7 +122,7 @@ void nm_show_affinity(const struct nm_picture *picture, FILE *out)
 	nm_html(out, "<li><svg class=\"key\" width=\"14\" height=\"14\"><rect class=\"field\" "
 		     "width=\"14\" height=\"14\"/></svg> none</li>");
 	nm_legend_close(out);
-	put_plot(picture, &axis, out);
+	put_affinity_plot(picture, &axis, out);
 	put_owners(picture, out);
 	nm_more(out, threads->more, "thread", "threads");
 	nm_section_close(out);

@@ -220,8 +220,8 @@ static void see_proposals(struct nm_picture *picture, const struct nm_recorded_p
 }
 
 /* Ids are ascending; decisions that violate this are omitted. */
-static int add_decision(struct nm_picture *picture, const struct nm_shown_decision *deed,
-			uint64_t *skip)
+static int add_deed(struct nm_picture *picture, const struct nm_shown_decision *deed,
+		    uint64_t *skip)
 {
 	if (*skip > 0) {
 		(*skip)--;
@@ -256,7 +256,7 @@ static int see_decision(struct nm_picture *picture, const struct nm_decision *de
 		deed.to[i] = decision->steps[i].node_to;
 		deed.nr_threads++;
 	}
-	return add_decision(picture, &deed, skip);
+	return add_deed(picture, &deed, skip);
 }
 
 static int see_page_decision(struct nm_picture *picture, const struct nm_page_decision *decision,
@@ -269,7 +269,7 @@ static int see_page_decision(struct nm_picture *picture, const struct nm_page_de
 		.from = {decision->node_from, -1},
 		.to = {decision->node_to, -1},
 	};
-	return add_decision(picture, &deed, skip);
+	return add_deed(picture, &deed, skip);
 }
 
 static void see_state(const struct nm_picture *picture, uint64_t id, unsigned state)

@@ -6,12 +6,12 @@
 
 #define HEIGHT 200U
 
-static bool is_known(const struct nm_mean *bin)
+static bool has_weight(const struct nm_mean *bin)
 {
 	return bin->weight > 0;
 }
 
-static double share_of(const struct nm_mean *bin)
+static double share_of_bin(const struct nm_mean *bin)
 {
 	return bin->sum / bin->weight;
 }
@@ -20,11 +20,11 @@ static double share_of(const struct nm_mean *bin)
 static unsigned put_run(const struct nm_mean *bins, unsigned from, const char *class, FILE *out)
 {
 	unsigned to = from;
-	while (to < NM_PICTURE_BINS && is_known(&bins[to]))
+	while (to < NM_PICTURE_BINS && has_weight(&bins[to]))
 		to++;
 	nm_html(out, "<polyline class=\"%s\" points=\"", class);
 	for (unsigned i = from; i < to; i++) {
-		double y = 1000 - 1000 * share_of(&bins[i]);
+		double y = 1000 - 1000 * share_of_bin(&bins[i]);
 		/* Points within a straight line are omitted. */
 		if (i > from && i + 1 < to && bins[i - 1].sum == bins[i].sum &&
 		    bins[i + 1].sum == bins[i].sum && bins[i - 1].weight == bins[i].weight &&
@@ -34,7 +34,7 @@ static unsigned put_run(const struct nm_mean *bins, unsigned from, const char *c
 	}
 	if (to == from + 1)
 		nm_html(out, "%.1f,%.1f", 1000 * (from + 0.9) / NM_PICTURE_BINS,
-			1000 - 1000 * share_of(&bins[from]));
+			1000 - 1000 * share_of_bin(&bins[from]));
 	nm_html(out, "\"/>\n");
 	return to;
 }
@@ -42,7 +42,7 @@ static unsigned put_run(const struct nm_mean *bins, unsigned from, const char *c
 static bool has_any(const struct nm_mean *bins)
 {
 	for (unsigned i = 0; i < NM_PICTURE_BINS; i++)
-		if (is_known(&bins[i]))
+		if (has_weight(&bins[i]))
 			return true;
 	return false;
 }
@@ -50,7 +50,7 @@ static bool has_any(const struct nm_mean *bins)
 static void put_line(const struct nm_mean *bins, const char *class, FILE *out)
 {
 	for (unsigned i = 0; i < NM_PICTURE_BINS; i++)
-		if (is_known(&bins[i]))
+		if (has_weight(&bins[i]))
 			i = put_run(bins, i, class, out);
 }
 

@@ -106,7 +106,7 @@ int nm_picked_index(const struct nm_pick *pick, uint32_t id, uint32_t pid)
 	return -1;
 }
 
-static int make_room(struct nm_picture *picture)
+static int allocate_picture(struct nm_picture *picture)
 {
 	const struct nm_pick *picked = picture->picked;
 	size_t sharing = picked[NM_PICKED_MATRIX].count;
@@ -135,7 +135,7 @@ int nm_picture_new(const struct nm_census *census, const char *name, struct nm_p
 									     : &census->threads,
 			 &picture->picked[what]);
 	if (r == 0)
-		r = make_room(picture);
+		r = allocate_picture(picture);
 	if (r < 0)
 		return r;
 	picture->census = census;

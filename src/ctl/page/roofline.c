@@ -44,7 +44,7 @@ static void take_in(struct nm_axis *axis, double value)
 	axis->high = fmax(axis->high, value);
 }
 
-static void heed(struct roofline *roofline, const struct nm_roof *roof)
+static void add_roof(struct roofline *roofline, const struct nm_roof *roof)
 {
 	struct spot spot = spot_of(roof);
 	if (!is_known(&spot))
@@ -72,9 +72,9 @@ static struct roofline axes_of(const struct nm_picture *picture)
 	const struct nm_axis empty = {.low = (double)INFINITY, .high = 0, .log = true};
 	struct roofline roofline = {.intensity = empty, .operations = empty, .latency = empty};
 	for (size_t i = 0; i < picture->picked[NM_PICKED_POINTS].count; i++)
-		heed(&roofline, &picture->roofs[i]);
+		add_roof(&roofline, &picture->roofs[i]);
 	for (size_t i = 0; i < (size_t)NM_PICTURE_TRAILS * NM_PICTURE_STEPS; i++)
-		heed(&roofline, &picture->trails[i]);
+		add_roof(&roofline, &picture->trails[i]);
 	nm_axis_fit(&roofline.intensity);
 	nm_axis_fit(&roofline.operations);
 	widen(&roofline.latency);

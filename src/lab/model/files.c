@@ -10,10 +10,10 @@
 #define SMALL_KB 4
 #define MEMORY_TEXT 4096
 
-static void put(struct nm_sim_text *text, const char *format, ...)
+static void put_text(struct nm_sim_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void put(struct nm_sim_text *text, const char *format, ...)
+static void put_text(struct nm_sim_text *text, const char *format, ...)
 {
 	va_list arguments;
 	size_t room = text->length < text->size ? text->size - text->length : 0;
@@ -29,11 +29,11 @@ static void put(struct nm_sim_text *text, const char *format, ...)
 static void write_cpu_times(const struct nm_sim *sim, struct nm_sim_text *text)
 {
 	double all_s = NM_SIM_BOOT_S + sim->now_s;
-	put(text, "cpu  0 0 0 0 0 0 0 0\n");
+	put_text(text, "cpu  0 0 0 0 0 0 0 0\n");
 	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++) {
 		uint64_t all = (uint64_t)(all_s * 1e6), busy = (uint64_t)(sim->busy_s[cpu] * 1e6);
-		put(text, "cpu%u %" PRIu64 " 0 0 %" PRIu64 " 0 0 0 0\n", cpu, busy,
-		    all > busy ? all - busy : 0);
+		put_text(text, "cpu%u %" PRIu64 " 0 0 %" PRIu64 " 0 0 0 0\n", cpu, busy,
+			 all > busy ? all - busy : 0);
 	}
 }
 
@@ -42,7 +42,7 @@ static int write_online(const struct nm_sim *sim, struct nm_sim_text *text)
 	char list[4096];
 	if (hwloc_bitmap_list_snprintf(list, sizeof(list), sim->machine->topology->online) < 0)
 		return -ENOMEM;
-	put(text, "%s\n", list);
+	put_text(text, "%s\n", list);
 	return 0;
 }
 
@@ -50,8 +50,8 @@ static int write_online(const struct nm_sim *sim, struct nm_sim_text *text)
 static void write_buddyinfo(const struct nm_sim *sim, struct nm_sim_text *text)
 {
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
-		put(text, "Node %u, zone   Normal 0 0 0 0 0 0 0 0 0 %" PRIu64 " 0\n",
-		    sim->machine->topology->nodes[k].os_id, nm_sim_free_bytes(sim, k) >> 21);
+		put_text(text, "Node %u, zone   Normal 0 0 0 0 0 0 0 0 0 %" PRIu64 " 0\n",
+			 sim->machine->topology->nodes[k].os_id, nm_sim_free_bytes(sim, k) >> 21);
 }
 
 static int write_meminfo(const struct nm_sim *sim, unsigned os_id, struct nm_sim_text *text)
@@ -60,11 +60,11 @@ static int write_meminfo(const struct nm_sim *sim, unsigned os_id, struct nm_sim
 	if (node < 0)
 		return -ENOENT;
 	uint64_t total_kb = sim->machine->topology->nodes[node].memory_bytes / 1024;
-	put(text,
-	    "Node %u MemTotal: %" PRIu64 " kB\nNode %u MemFree: %" PRIu64
-	    " kB\nNode %u Inactive(file): %" PRIu64 " kB\n",
-	    os_id, total_kb, os_id, nm_sim_free_bytes(sim, (unsigned)node) / 1024, os_id,
-	    sim->cache_bytes[node] / 1024);
+	put_text(text,
+		 "Node %u MemTotal: %" PRIu64 " kB\nNode %u MemFree: %" PRIu64
+		 " kB\nNode %u Inactive(file): %" PRIu64 " kB\n",
+		 os_id, total_kb, os_id, nm_sim_free_bytes(sim, (unsigned)node) / 1024, os_id,
+		 sim->cache_bytes[node] / 1024);
 	return 0;
 }
 
@@ -73,7 +73,7 @@ static int write_schedstat(const struct nm_sim *sim, uint32_t tid, struct nm_sim
 	const struct nm_sim_task *task = nm_sim_find_task(sim, tid);
 	if (!task)
 		return -ESRCH;
-	put(text, "%" PRIu64 " %" PRIu64 " 7\n", task->run_ns, task->delay_ns);
+	put_text(text, "%" PRIu64 " %" PRIu64 " 7\n", task->run_ns, task->delay_ns);
 	return 0;
 }
 
@@ -91,11 +91,11 @@ int nm_sim_write_root(const struct nm_sim *sim, const char *path, struct nm_sim_
 	if (strcmp(path, "proc/buddyinfo") == 0)
 		return write_buddyinfo(sim, text), 0;
 	if (strcmp(path, "proc/uptime") == 0)
-		return put(text, "%" PRIu64 ".%02" PRIu64 " 1.00\n", hundredths / 100,
-			   hundredths % 100),
+		return put_text(text, "%" PRIu64 ".%02" PRIu64 " 1.00\n", hundredths / 100,
+				hundredths % 100),
 		       0;
 	if (strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
-		return put(text, "%d\n", sim->options.numa_balancing), 0;
+		return put_text(text, "%d\n", sim->options.numa_balancing), 0;
 	if (sscanf(path, "sys/devices/system/node/node%u/meminfo%c", &number, &rest) == 1)
 		return write_meminfo(sim, number, text);
 	if (sscanf(path, "proc/%*u/task/%u/schedstat%n", &number, &end) == 1 && end)
@@ -113,13 +113,14 @@ static uint64_t resident_kb(const struct nm_sim_process *process)
 static void write_stat(const struct nm_sim_task *task, struct nm_sim_text *text)
 {
 	const struct nm_sim_process *process = task->process;
-	put(text,
-	    "%u (%.15s) %c 1 %u %u 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
-	    " 4096 25 18446744073709551615 1 1 140000000 0 0 0 0 0 0 0 0 0 17 %d 0 0 0 0 0 0 0 0 0 "
-	    "0 0 "
-	    "0\n",
-	    task->tid, process->program->name, task->ended ? 'Z' : 'R', process->pid, process->pid,
-	    nm_sim_start_ticks(process), task->cpu);
+	put_text(text,
+		 "%u (%.15s) %c 1 %u %u 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
+		 " 4096 25 18446744073709551615 1 1 140000000 0 0 0 0 0 0 0 0 0 17 %d 0 0 0 0 0 0 "
+		 "0 0 0 "
+		 "0 0 "
+		 "0\n",
+		 task->tid, process->program->name, task->ended ? 'Z' : 'R', process->pid,
+		 process->pid, nm_sim_start_ticks(process), task->cpu);
 }
 
 /* User ids begin at 1000. */
@@ -127,14 +128,14 @@ static void write_status(const struct nm_sim *sim, const struct nm_sim_task *tas
 			 struct nm_sim_text *text)
 {
 	unsigned uid = 1000 + (unsigned)task->process->user_index;
-	put(text,
-	    "Name:\tx\nTgid:\t%u\nPid:\t%u\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%u\nVmRSS:\t%" PRIu64
-	    " kB\nRssAnon:\t%" PRIu64 " kB\nMems_allowed_list:\t",
-	    task->process->pid, task->tid, uid, uid, uid, uid, task->tid,
-	    resident_kb(task->process), resident_kb(task->process));
+	put_text(text,
+		 "Name:\tx\nTgid:\t%u\nPid:\t%u\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%u\nVmRSS:\t%" PRIu64
+		 " kB\nRssAnon:\t%" PRIu64 " kB\nMems_allowed_list:\t",
+		 task->process->pid, task->tid, uid, uid, uid, uid, task->tid,
+		 resident_kb(task->process), resident_kb(task->process));
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
-		put(text, "%s%u", k ? "," : "", sim->machine->topology->nodes[k].os_id);
-	put(text, "\n");
+		put_text(text, "%s%u", k ? "," : "", sim->machine->topology->nodes[k].os_id);
+	put_text(text, "\n");
 }
 
 int nm_sim_write_thread(const struct nm_sim *sim, const struct nm_sim_task *task, const char *name,
@@ -145,7 +146,7 @@ int nm_sim_write_thread(const struct nm_sim *sim, const struct nm_sim_task *task
 	if (strcmp(name, "status") == 0)
 		return write_status(sim, task, text), 0;
 	if (strcmp(name, "cgroup") == 0)
-		return put(text, "0::/user/%.31s\n", task->process->user->name), 0;
+		return put_text(text, "0::/user/%.31s\n", task->process->user->name), 0;
 	return -ENOENT;
 }
 
@@ -169,13 +170,13 @@ static void write_numa_maps(const struct nm_sim *sim, const struct nm_sim_proces
 			    struct nm_sim_text *text)
 {
 	uint64_t small = nm_sim_page_bytes(process) / (SMALL_KB * UINT64_C(1024));
-	put(text, "%llx %s anon=%" PRIu64 " dirty=%" PRIu64, NM_SIM_FIRST_ADDRESS,
-	    policy_of(process), process->nr_touched * small, process->nr_touched * small);
+	put_text(text, "%llx %s anon=%" PRIu64 " dirty=%" PRIu64, NM_SIM_FIRST_ADDRESS,
+		 policy_of(process), process->nr_touched * small, process->nr_touched * small);
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		if (process->on[k])
-			put(text, " N%u=%" PRIu64, sim->machine->topology->nodes[k].os_id,
-			    process->on[k] * small);
-	put(text, " kernelpagesize_kB=%d\n", SMALL_KB);
+			put_text(text, " N%u=%" PRIu64, sim->machine->topology->nodes[k].os_id,
+				 process->on[k] * small);
+	put_text(text, " kernelpagesize_kB=%d\n", SMALL_KB);
 }
 
 int nm_sim_write_memory(const struct nm_sim *sim, const struct nm_sim_process *process,
@@ -185,8 +186,8 @@ int nm_sim_write_memory(const struct nm_sim *sim, const struct nm_sim_process *p
 	if (!text.buffer)
 		return -ENOMEM;
 	if (strcmp(name, "maps") == 0)
-		put(&text, "%llx-%llx rw-p 00000000 00:00 0 \n", NM_SIM_FIRST_ADDRESS,
-		    NM_SIM_FIRST_ADDRESS + process->nr_pages * nm_sim_page_bytes(process));
+		put_text(&text, "%llx-%llx rw-p 00000000 00:00 0 \n", NM_SIM_FIRST_ADDRESS,
+			 NM_SIM_FIRST_ADDRESS + process->nr_pages * nm_sim_page_bytes(process));
 	else if (strcmp(name, "numa_maps") == 0)
 		write_numa_maps(sim, process, &text);
 	else {

@@ -151,7 +151,7 @@ static bool is_between_phases(const struct nm_sim_process *process)
 	return true;
 }
 
-static int go_on(struct nm_sim *sim)
+static int advance_phases(struct nm_sim *sim)
 {
 	int r = 0;
 	for (size_t i = 0; i < sim->nr_processes && r == 0; i++)
@@ -185,7 +185,7 @@ static int start_program(struct nm_sim *sim, size_t user)
 
 int nm_sim_begin_programs(struct nm_sim *sim)
 {
-	int began = go_on(sim);
+	int began = advance_phases(sim);
 	if (began < 0)
 		return began;
 	for (size_t u = 0; u < sim->workload->nr_users; u++) {

@@ -212,8 +212,8 @@ static double *pair(const struct nm_sim_machine *machine, double *matrix, unsign
 	return &matrix[(size_t)a * machine->topology->nr_nodes + b];
 }
 
-static double *share_of(const struct nm_sim_machine *machine, unsigned from, unsigned to,
-			unsigned link)
+static double *share_of_link(const struct nm_sim_machine *machine, unsigned from, unsigned to,
+			     unsigned link)
 {
 	unsigned nodes = machine->topology->nr_nodes;
 	return &machine->route[((size_t)from * nodes + to) * machine->nr_links + link];
@@ -246,10 +246,11 @@ static void route_ring(struct nm_sim_machine *machine)
 			unsigned to = (from + up) % nodes, down = nodes - up;
 			double part = up == down ? 0.5 : up < down;
 			for (unsigned hop = 0; hop < up && part > 0; hop++)
-				*share_of(machine, from, to, 2 * ((from + hop) % nodes)) = part;
+				*share_of_link(machine, from, to, 2 * ((from + hop) % nodes)) =
+					part;
 			for (unsigned hop = 0; hop < down && part < 1; hop++)
-				*share_of(machine, from, to,
-					  2 * ((from + nodes - hop) % nodes) + 1) = 1 - part;
+				*share_of_link(machine, from, to,
+					       2 * ((from + nodes - hop) % nodes) + 1) = 1 - part;
 		}
 }
 
@@ -259,7 +260,7 @@ static void route_mesh(struct nm_sim_machine *machine)
 	for (unsigned from = 0; from < nodes; from++)
 		for (unsigned to = 0; to < nodes; to++)
 			if (from != to)
-				*share_of(machine, from, to, from * nodes + to) = 1;
+				*share_of_link(machine, from, to, from * nodes + to) = 1;
 }
 
 /* One outgoing and one incoming link per node, to all other nodes. */
@@ -269,8 +270,8 @@ static void route_ports(struct nm_sim_machine *machine)
 	for (unsigned from = 0; from < nodes; from++)
 		for (unsigned to = 0; to < nodes; to++)
 			if (from != to)
-				*share_of(machine, from, to, 2 * from) =
-					*share_of(machine, from, to, 2 * to + 1) = 1;
+				*share_of_link(machine, from, to, 2 * from) =
+					*share_of_link(machine, from, to, 2 * to + 1) = 1;
 }
 
 static void fill_model(const struct model *model, struct nm_sim_machine *machine)

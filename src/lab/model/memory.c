@@ -67,7 +67,7 @@ static void put(struct nm_sim *sim, struct nm_sim_process *process, size_t page,
 	sim->node_pages[node] += small_pages(process);
 }
 
-static void take(struct nm_sim *sim, struct nm_sim_process *process, size_t page)
+static void remove_page(struct nm_sim *sim, struct nm_sim_process *process, size_t page)
 {
 	unsigned node = process->home[page];
 	process->on[node]--;
@@ -77,7 +77,7 @@ static void take(struct nm_sim *sim, struct nm_sim_process *process, size_t page
 
 void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t page, unsigned node)
 {
-	take(sim, process, page);
+	remove_page(sim, process, page);
 	put(sim, process, page, node);
 }
 
@@ -164,7 +164,7 @@ void nm_sim_release_pages(struct nm_sim *sim, struct nm_sim_process *process)
 {
 	for (size_t page = 0; page < process->nr_pages; page++)
 		if (process->home[page] != NM_SIM_UNTOUCHED)
-			take(sim, process, page);
+			remove_page(sim, process, page);
 }
 
 /* ---- accesses ---- */

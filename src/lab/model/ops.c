@@ -398,8 +398,8 @@ static int answer_pages(const struct nm_sim *sim, const struct nm_memory_query *
 	return 0;
 }
 
-static int answer(struct nm_sim *sim, const struct nm_memory_query *question,
-		  struct nm_memory_answer *ret)
+static int answer_query(struct nm_sim *sim, const struct nm_memory_query *question,
+			struct nm_memory_answer *ret)
 {
 	if (question->kind == NM_MEMORY_QUERY_WHERE)
 		return answer_where(sim, question, ret);
@@ -413,14 +413,14 @@ static int answer(struct nm_sim *sim, const struct nm_memory_query *question,
 }
 
 /* A ticket is an index into the answers, from 1. */
-static int ask(struct nm_platform *platform, const struct nm_memory_query *question,
-	       uint64_t *ret_ticket)
+static int queue_answer(struct nm_platform *platform, const struct nm_memory_query *question,
+			uint64_t *ret_ticket)
 {
 	struct nm_sim *sim = sim_of(platform);
 	for (unsigned i = 0; i < NM_ARRAY_SIZE(sim->answers); i++) {
 		if (sim->answered[i])
 			continue;
-		sim->answers[i].result = answer(sim, question, &sim->answers[i]);
+		sim->answers[i].result = answer_query(sim, question, &sim->answers[i]);
 		sim->answered[i] = true;
 		*ret_ticket = i + 1;
 		return 0;
@@ -428,7 +428,7 @@ static int ask(struct nm_platform *platform, const struct nm_memory_query *quest
 	return -EAGAIN;
 }
 
-static int take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
+static int poll_answer(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
 {
 	struct nm_sim *sim = sim_of(platform);
 	if (ticket == 0 || ticket > NM_ARRAY_SIZE(sim->answers) || !sim->answered[ticket - 1])
@@ -442,7 +442,7 @@ static int take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_
 static void forget(struct nm_platform *platform, uint64_t ticket)
 {
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer unwanted = {0};
-	(void)take(platform, ticket, &unwanted);
+	(void)poll_answer(platform, ticket, &unwanted);
 }
 
 /* ---- operations that the model does not support ---- */
@@ -474,8 +474,8 @@ const struct nm_platform_ops nm_sim_ops = {
 	.owner = owner,
 	.affinity_get = affinity_get,
 	.affinity_set = affinity_set,
-	.memory_query = ask,
-	.memory_poll = take,
+	.memory_query = queue_answer,
+	.memory_poll = poll_answer,
 	.memory_cancel = forget,
 	.open_maps = open_file,
 	.read_maps = read_maps,

@@ -131,7 +131,7 @@ static void settle_queue(double *queue_ns, double share)
 		*queue_ns += 0.5 * (least - *queue_ns);
 }
 
-static void settle(struct nm_sim *sim)
+static void find_equilibrium(struct nm_sim *sim)
 {
 	find_paths(sim);
 	clear_flows(sim);
@@ -303,7 +303,7 @@ void nm_sim_work(struct nm_sim *sim, double step_s)
 		nm_sim_mix(sim, sim->live[i]);
 	}
 	for (unsigned round = 0; round < ROUNDS; round++)
-		settle(sim);
+		find_equilibrium(sim);
 	find_all_done(sim, step_s);
 	hold_to_bandwidth(sim, step_s);
 	note_use(sim, step_s);

@@ -62,7 +62,7 @@ struct nm_sim_user *nm_sim_workload_add(struct nm_sim_workload *workload, const 
 	return user;
 }
 
-static int fill(struct nm_sim_program *program, size_t row)
+static int fill_program(struct nm_sim_program *program, size_t row)
 {
 	double threads = program->threads;
 	program->phases = calloc(1, sizeof(*program->phases));
@@ -102,7 +102,7 @@ struct nm_sim_program *nm_sim_user_add(struct nm_sim_user *user, const char *pro
 	struct nm_sim_program *added = &user->programs[user->nr_programs];
 	*added = (struct nm_sim_program){.threads = threads};
 	(void)snprintf(added->name, sizeof(added->name), "%s", program);
-	if (fill(added, row) < 0)
+	if (fill_program(added, row) < 0)
 		return NULL;
 	user->nr_programs++;
 	return added;

@@ -119,7 +119,7 @@ static int idle_anywhere(struct nm_sim *sim, const struct nm_sim_task *task)
 
 /* If affinities prevent a queueing thread from moving, another thread that may leave makes room:
  * Linux calls this an imbalanced group. */
-static int make_room(struct nm_sim *sim, const struct nm_sim_task *task)
+static int free_cpu_for(struct nm_sim *sim, const struct nm_sim_task *task)
 {
 	int home = nm_sim_node_of(sim, task->cpu);
 	for (size_t i = 0; i < sim->nr_live; i++) {
@@ -144,7 +144,7 @@ static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool som
 	if (cpu < 0 && some_idle && nm_rng_unit(&sim->rng) < FAR_PULL) {
 		cpu = idle_anywhere(sim, task);
 		if (cpu < 0 && task->mask)
-			cpu = make_room(sim, task);
+			cpu = free_cpu_for(sim, task);
 	}
 	if (cpu >= 0)
 		nm_sim_move(sim, task, cpu);

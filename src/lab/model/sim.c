@@ -79,7 +79,7 @@ static void fill_places(struct nm_sim *sim)
 			sim->run_nodes[sim->nr_run_nodes++] = k;
 }
 
-static void begin(struct nm_sim *sim)
+static void init_sim(struct nm_sim *sim)
 {
 	nm_rng_seed(&sim->rng, sim->options.seed);
 	nm_rng_seed(&sim->sampler, ~sim->options.seed);
@@ -133,7 +133,7 @@ int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workloa
 	sim->nr_cores = count_cores(machine->topology);
 	if (alloc_parts(sim) < 0)
 		return -ENOMEM;
-	begin(sim);
+	init_sim(sim);
 	*ret = NM_TAKE(sim);
 	return 0;
 }

@@ -75,7 +75,7 @@ static int out_of_memory(const struct reader *reader)
 	return -ENOMEM;
 }
 
-static double number_of(const config_setting_t *value)
+static double number_in(const config_setting_t *value)
 {
 	return config_setting_type(value) == CONFIG_TYPE_FLOAT
 		       ? config_setting_get_float(value)
@@ -90,7 +90,7 @@ static int take_number(const struct reader *reader, const struct number *number,
 		       number->whole ? "whole " : "", number->least, number->most);
 	if (!config_setting_is_number(value))
 		return wrong(reader, value, reason);
-	double given = number_of(value);
+	double given = number_in(value);
 	if (!(given >= number->least && given <= number->most) ||
 	    (number->whole && given != floor(given)))
 		return wrong(reader, value, reason);
@@ -114,7 +114,7 @@ static int try_numbers(const struct reader *reader, const struct number *numbers
 	return 0;
 }
 
-static bool is_named(const config_setting_t *value, const char *name)
+static bool has_name(const config_setting_t *value, const char *name)
 {
 	return strcmp(config_setting_name(value), name) == 0;
 }
@@ -224,13 +224,13 @@ static int read_program_setting(const struct reader *reader, const config_settin
 			    program);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	if (is_named(value, "like"))
+	if (has_name(value, "like"))
 		return 0;
-	if (is_named(value, "name"))
+	if (has_name(value, "name"))
 		return take_name(reader, value, program->name);
-	if (is_named(value, "phases"))
+	if (has_name(value, "phases"))
 		return read_phases(reader, value, program);
-	if (!is_named(value, "touch"))
+	if (!has_name(value, "touch"))
 		return unknown(reader, value, "program", program_numbers,
 			       NM_ARRAY_SIZE(program_numbers), others);
 	r = take_word(reader, value, touches, "\"own\" or \"master\" is allowed", &touch);
@@ -263,7 +263,7 @@ static int take_bool(const struct reader *reader, const config_setting_t *value,
 	return 0;
 }
 
-static bool is_known(const char *name)
+static bool is_program(const char *name)
 {
 	for (const char *const *known = nm_sim_programs(); *known; known++)
 		if (strcmp(name, *known) == 0)
@@ -293,7 +293,7 @@ static int read_program(const struct reader *reader, const config_setting_t *set
 		if (config_setting_lookup_int(setting, "threads", &number) && number > 0)
 			threads = (unsigned)number;
 	}
-	if (!name || !is_known(name))
+	if (!name || !is_program(name))
 		return unknown_program(reader, setting, name);
 	if (threads == 0)
 		return wrong(reader, setting, "threads are missing, here or of the user");
@@ -320,13 +320,13 @@ static int read_user_setting(const struct reader *reader, const config_setting_t
 	int r = try_numbers(reader, user_numbers, NM_ARRAY_SIZE(user_numbers), value, user);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	if (is_named(value, "programs") || is_named(value, "threads"))
+	if (has_name(value, "programs") || has_name(value, "threads"))
 		return 0;
-	if (is_named(value, "name"))
+	if (has_name(value, "name"))
 		return take_name(reader, value, user->name);
-	if (is_named(value, "repeat"))
+	if (has_name(value, "repeat"))
 		return take_bool(reader, value, &user->for_ever);
-	if (!is_named(value, "placement"))
+	if (!has_name(value, "placement"))
 		return unknown(reader, value, "user", user_numbers, NM_ARRAY_SIZE(user_numbers),
 			       others);
 	r = take_word(reader, value, placements,
@@ -379,9 +379,9 @@ static int read_root(const struct reader *reader, const config_setting_t *root,
 	int r = 0;
 	for (int i = 0; i < config_setting_length(root) && r == 0; i++) {
 		const config_setting_t *value = config_setting_get_elem(root, (unsigned)i);
-		if (is_named(value, "users"))
+		if (has_name(value, "users"))
 			continue;
-		if (is_named(value, "full_page_cache")) {
+		if (has_name(value, "full_page_cache")) {
 			r = take_bool(reader, value, &workload->full_page_cache);
 			continue;
 		}

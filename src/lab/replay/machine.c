@@ -15,8 +15,8 @@ struct nm_player *nm_player_of(struct nm_platform *platform)
 					    : NM_CONTAINER_OF(platform, struct nm_player, quiet);
 }
 
-static const struct nm_recorded_answer *ask(struct nm_platform *platform, const char *operation,
-					    int64_t handle, const char *path)
+static const struct nm_recorded_answer *
+next_answer(struct nm_platform *platform, const char *operation, int64_t handle, const char *path)
 {
 	return nm_player_answer(nm_player_of(platform), operation, handle, path);
 }
@@ -25,12 +25,12 @@ static const struct nm_recorded_answer *
 ask_below(struct nm_platform *platform, const char *operation, int directory, const char *path)
 {
 	nm_autofree char *whole = nm_paths_join(&nm_player_of(platform)->paths, directory, path);
-	return ask(platform, operation, directory, whole ? whole : "");
+	return next_answer(platform, operation, directory, whole ? whole : "");
 }
 
 static uint64_t player_now_ns(struct nm_platform *platform)
 {
-	const struct nm_recorded_answer *answer = ask(platform, "now_ns", 0, "");
+	const struct nm_recorded_answer *answer = next_answer(platform, "now_ns", 0, "");
 	return answer ? (uint64_t)answer->result : 0;
 }
 
@@ -133,7 +133,7 @@ static int player_owner(struct nm_platform *platform, int directory, struct nm_o
 
 static int player_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
 {
-	const struct nm_recorded_answer *answer = ask(platform, "affinity_get", tid, "");
+	const struct nm_recorded_answer *answer = next_answer(platform, "affinity_get", tid, "");
 	char text[8192];
 	ssize_t length = copy_bytes(answer, text, sizeof(text) - 1);
 	if (length < 0)
@@ -145,7 +145,7 @@ static int player_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bi
 static int player_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
 {
 	(void)cpus;
-	const struct nm_recorded_answer *answer = ask(platform, "affinity_set", tid, "");
+	const struct nm_recorded_answer *answer = next_answer(platform, "affinity_set", tid, "");
 	return answer ? (int)answer->result : UNKNOWN;
 }
 
@@ -153,7 +153,7 @@ static int player_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_co
 static int player_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 		      uint64_t *ret_ticket)
 {
-	const struct nm_recorded_answer *answer = ask(platform, "ask", question->pid, "");
+	const struct nm_recorded_answer *answer = next_answer(platform, "ask", question->pid, "");
 	*ret_ticket = question->pid;
 	return answer ? (int)answer->result : UNKNOWN;
 }
@@ -161,7 +161,8 @@ static int player_ask(struct nm_platform *platform, const struct nm_memory_query
 /* An answer with another number of nodes than was requested is invalid. */
 static int player_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
 {
-	const struct nm_recorded_answer *answer = ask(platform, "take", (int64_t)ticket, "");
+	const struct nm_recorded_answer *answer =
+		next_answer(platform, "take", (int64_t)ticket, "");
 	if (!answer || answer->result < 0)
 		return answer ? (int)answer->result : -ENOENT;
 	return nm_memory_answer_get(answer->bytes, answer->length, ret) < 0 ? -ENOENT : 0;
@@ -174,7 +175,8 @@ static void player_forget(struct nm_platform *platform, uint64_t ticket)
 
 static int player_numa_balancing_set(struct nm_platform *platform, int value)
 {
-	const struct nm_recorded_answer *answer = ask(platform, "numa_balancing_set", value, "");
+	const struct nm_recorded_answer *answer =
+		next_answer(platform, "numa_balancing_set", value, "");
 	return answer ? (int)answer->result : UNKNOWN;
 }
 

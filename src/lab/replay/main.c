@@ -13,7 +13,7 @@ static int close_output(int status)
 	return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
 }
 
-static int parse(int argc, char **argv, struct nm_replay_request *ret)
+static int parse_arguments(int argc, char **argv, struct nm_replay_request *ret)
 {
 	if (getopt(argc, argv, "") != -1 || optind + 1 != argc)
 		return EX_USAGE;
@@ -24,7 +24,7 @@ static int parse(int argc, char **argv, struct nm_replay_request *ret)
 int main(int argc, char **argv)
 {
 	struct nm_replay_request request = {.out = stdout, .err = stderr};
-	int status = parse(argc, argv, &request);
+	int status = parse_arguments(argc, argv, &request);
 	if (status != EXIT_SUCCESS) {
 		(void)fputs("Run by numa-migrctl(1): replay\n", stderr);
 		return status;

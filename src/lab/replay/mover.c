@@ -70,7 +70,7 @@ int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 	return 0;
 }
 
-static struct nm_page_batch *take(struct nm_mover *mover, size_t index)
+static struct nm_page_batch *pull_batch(struct nm_mover *mover, size_t index)
 {
 	struct nm_page_batch *batch = mover->waiting[index];
 	memmove(mover->waiting + index, mover->waiting + index + 1,
@@ -94,7 +94,7 @@ struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
 		nm_player_stop(mover->player, "a batch of pages in the recording is damaged");
 		return NULL;
 	}
-	return take(mover, i);
+	return pull_batch(mover, i);
 }
 
 /* The batch is returned when the recording contains it. */

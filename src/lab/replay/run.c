@@ -11,7 +11,7 @@
 #include "numa-migrd/file.h"
 #include "replay.h"
 
-static int fail(const struct nm_replay_request *request, const char *what)
+static int fail_replay(const struct nm_replay_request *request, const char *what)
 {
 	(void)fprintf(request->err, "numa-migrctl: %s: %s\n", request->file, what);
 	return EXIT_FAILURE;
@@ -171,9 +171,9 @@ static int open_recording(const struct nm_replay_request *request, struct nm_rec
 	char error[256];
 	int fd = open(request->file, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return fail(request, strerror(errno));
+		return fail_replay(request, strerror(errno));
 	if (nm_recording_open(fd, error, sizeof(error), ret) < 0)
-		return fail(request, error);
+		return fail_replay(request, error);
 	return EXIT_SUCCESS;
 }
 
@@ -195,7 +195,7 @@ static int report_result(const struct nm_replay_request *request, const struct n
 		      "%" PRIu64 " intervals, %" PRIu64 " samples, %" PRIu64 " threads sent\n",
 		      player->intervals, player->samples, player->sent);
 	if (player->trouble[0])
-		return fail(request, player->trouble);
+		return fail_replay(request, player->trouble);
 	if (player->checked == 0)
 		(void)fputs("nothing was decided in it that could be the same\n", request->out);
 	else
@@ -234,16 +234,18 @@ static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, char *
 	return 0;
 }
 
-static int prepare(const struct nm_replay_request *request, struct nm_daemon *daemon,
-		   struct nm_player *player, char **ret_given_back)
+static int prepare_replay(const struct nm_replay_request *request, struct nm_daemon *daemon,
+			  struct nm_player *player, char **ret_given_back)
 {
 	const struct nm_recorded *record =
 		nm_player_take(player, NM_RECORDED_START, "its beginning");
 	if (record && record->start.hashed)
-		return fail(request, "names in it are hashed, so that it cannot be replayed");
+		return fail_replay(request,
+				   "names in it are hashed, so that it cannot be replayed");
 	if (!record || load_config(request, &record->start, daemon) < 0)
 		return record ? EX_CONFIG
-			      : fail(request, player->trouble[0] ? player->trouble : "it is empty");
+			      : fail_replay(request,
+					    player->trouble[0] ? player->trouble : "it is empty");
 	adopt_start(daemon, &record->start);
 	record = nm_player_peek(player);
 	const struct nm_recorded_answer *given_back =
@@ -251,9 +253,10 @@ static int prepare(const struct nm_replay_request *request, struct nm_daemon *da
 			? nm_player_answer(player, "given_back", 0, record->answer.path)
 			: NULL;
 	if (!given_back)
-		return fail(request, player->trouble[0] ? player->trouble : "it has only begun");
+		return fail_replay(request,
+				   player->trouble[0] ? player->trouble : "it has only begun");
 	int r = keep_given_back(daemon, given_back, ret_given_back);
-	return r < 0 ? fail(request, strerror(-r)) : EXIT_SUCCESS;
+	return r < 0 ? fail_replay(request, strerror(-r)) : EXIT_SUCCESS;
 }
 
 static int replay(const struct nm_replay_request *request, struct nm_player *player)
@@ -269,13 +272,13 @@ static int replay(const struct nm_replay_request *request, struct nm_player *pla
 	player->daemon = &daemon;
 	if (nm_journal_new(&daemon.journal) < 0 ||
 	    nm_released_list_new(&daemon.runtime.released) < 0)
-		return fail(request, "out of memory");
-	int status = prepare(request, &daemon, player, &given_back);
+		return fail_replay(request, "out of memory");
+	int status = prepare_replay(request, &daemon, player, &given_back);
 	if (status != EXIT_SUCCESS)
 		return status;
 	int r = run_daemon(&daemon, player, given_back);
 	if (r < 0 && !player->trouble[0])
-		return fail(request, strerror(-r));
+		return fail_replay(request, strerror(-r));
 	return report(request, player);
 }
 

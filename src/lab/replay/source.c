@@ -12,7 +12,7 @@ struct nm_source {
 	unsigned nr_cpus;
 };
 
-static int take_over(struct nm_source *source, const struct nm_recorded_source *recorded)
+static int copy_status(struct nm_source *source, const struct nm_recorded_source *recorded)
 {
 	source->status = recorded->status;
 	source->nr_cpus = 0;
@@ -34,7 +34,7 @@ static void refresh(struct nm_source *source)
 	if (!record || record->kind != NM_RECORDED_SOURCE)
 		return;
 	record = nm_player_take(source->player, NM_RECORDED_SOURCE, "the source");
-	if (record && take_over(source, &record->source) < 0)
+	if (record && copy_status(source, &record->source) < 0)
 		nm_player_stop(source->player, "out of memory");
 }
 
@@ -52,7 +52,7 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 	if (!source)
 		return -ENOMEM;
 	source->player = player;
-	int r = take_over(source, &record->source);
+	int r = copy_status(source, &record->source);
 	if (r < 0) {
 		free(source);
 		return r;

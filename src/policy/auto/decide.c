@@ -97,9 +97,9 @@ static struct nm_place_context context_of(const struct nm_place_trend *now,
 	};
 }
 
-static void judge(const struct nm_home_round *round, const struct nm_place_trend *trend,
-		  const struct nm_place_view *view, const struct nm_place_group *group,
-		  struct nm_placed *placed)
+static void judge_home(const struct nm_home_round *round, const struct nm_place_trend *trend,
+		       const struct nm_place_view *view, const struct nm_place_group *group,
+		       struct nm_placed *placed)
 {
 	struct nm_place_measure before = placed->before, after = placed->after;
 	bool early = is_early(round->snapshot, placed);
@@ -124,7 +124,7 @@ static void judge(const struct nm_home_round *round, const struct nm_place_trend
 }
 
 /* Its memory has arrived, and the measurements are from after that. */
-static bool is_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
+static bool is_verdict_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
 {
 	if (placed->home < 0 || placed->judged)
 		return false;
@@ -141,9 +141,9 @@ void nm_placement_judge(struct nm_placement *placement, const struct nm_home_rou
 {
 	for (size_t i = round->first; i < round->end; i++) {
 		struct nm_placed *placed = &placement->items[i];
-		if (!is_due(round->snapshot, placed))
+		if (!is_verdict_due(round->snapshot, placed))
 			continue;
-		judge(round, &placement->trend, &view->place, &view->groups[i], placed);
+		judge_home(round, &placement->trend, &view->place, &view->groups[i], placed);
 		nm_placement_fill_group(placed, round->snapshot->time_ns, &view->groups[i]);
 	}
 }

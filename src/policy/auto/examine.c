@@ -63,7 +63,8 @@ static void drop_due(struct nm_placement *placement, struct nm_examination *one)
 		*one = placement->due[--placement->nr_due];
 }
 
-static bool has_room(const struct nm_placement *placement, const struct nm_tenant *tenant)
+static bool has_examination_room(const struct nm_placement *placement,
+				 const struct nm_tenant *tenant)
 {
 	struct nm_usage usage = {0};
 	for (unsigned i = 0; i < placement->nr_due; i++)
@@ -76,7 +77,7 @@ void nm_placement_examine_at(struct nm_placement *placement, const struct nm_exa
 	struct nm_examination *known = find_due(placement, one->pid);
 	if (known)
 		known->due_ns = one->due_ns < known->due_ns ? one->due_ns : known->due_ns;
-	else if (has_room(placement, &one->tenant))
+	else if (has_examination_room(placement, &one->tenant))
 		placement->due[placement->nr_due++] = *one;
 }
 

@@ -52,7 +52,8 @@ static bool ran_at_home(const struct nm_placed *placed, unsigned nr_nodes)
 
 /* since_s is the time for which it has had its current activity. A lull does not end the demand:
  * earlier demand decays slowly. */
-static void settle(struct nm_placed *placed, const struct nm_snapshot *snapshot, double since_s)
+static void update_demand(struct nm_placed *placed, const struct nm_snapshot *snapshot,
+			  double since_s)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double keep = exp(-since_s / NM_PLACE_YOUNG_S);
@@ -212,7 +213,8 @@ int nm_placement_measure(struct nm_placement *placement, const struct nm_snapsho
 			sums[i].accesses = placed->accesses = 0;
 		if (placed->run_s > 0) /* one that was not off the CPU ran all the time */
 			placed->burst_s = placed->run_s / fmax(placed->runs, 1);
-		settle(placed, snapshot, since_measured_s(placed, snapshot->time_ns, interval_s));
+		update_demand(placed, snapshot,
+			      since_measured_s(placed, snapshot->time_ns, interval_s));
 		struct nm_place_measure earlier = placed->recent;
 		add_measure(&placed->recent, placed, &sums[i], keep);
 		if (is_untouched(placed))
@@ -243,5 +245,5 @@ void nm_placement_measure_one(struct nm_placement *placement, const struct nm_sn
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placement->nodes[k].busy_cpus += placed->ran_on[k];
 	placed->burst_s = burst_s;
-	settle(placed, snapshot, since_measured_s(placed, snapshot->time_ns, age_s));
+	update_demand(placed, snapshot, since_measured_s(placed, snapshot->time_ns, age_s));
 }

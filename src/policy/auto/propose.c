@@ -354,8 +354,8 @@ bool nm_place_may_go_anywhere(const struct nm_place_view *view, const struct nm_
 	return true;
 }
 
-static void choose(struct plan *plan, const struct nm_place_group *group,
-		   struct nm_place_proposal *ret)
+static void choose_node(struct plan *plan, const struct nm_place_group *group,
+			struct nm_place_proposal *ret)
 {
 	double best = INFINITY;
 	ret->reason = NM_PLACE_NO_ROOM;
@@ -435,7 +435,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 		size_t at = ranks[i].group;
 		const struct nm_place_group *group = &view->groups[at];
 		if (is_eligible(view, group, &ret[at].reason))
-			choose(&plan, group, &ret[at]);
+			choose_node(&plan, group, &ret[at]);
 	}
 	return 0;
 }

@@ -240,7 +240,7 @@ static double share_after(const struct question *question)
 		       : (double)NAN;
 }
 
-static bool is_reported(const struct question *question, const struct nm_config *config)
+static bool is_measured(const struct question *question, const struct nm_config *config)
 {
 	return isfinite(question->performance.figure) ||
 	       (question->samples_after >= config->threads.min_samples &&
@@ -308,7 +308,7 @@ static enum nm_verdict_kind kind_of(const struct question *question,
 				    const struct nm_snapshot *snapshot,
 				    const struct nm_config *config)
 {
-	if (verdict->results.moved == 0 || !is_reported(question, config) || question->disturbed ||
+	if (verdict->results.moved == 0 || !is_measured(question, config) || question->disturbed ||
 	    !is_alive(question, snapshot))
 		return NM_VERDICT_INCONCLUSIVE;
 	if (verdict->decision.reason != NM_PAGE_REASON_ROLLBACK &&
@@ -327,7 +327,7 @@ static bool is_ripe(const struct question *question, const struct nm_snapshot *s
 		return true;
 	uint64_t waited = snapshot->interval - question->done;
 	return waited >= NM_VERDICT_INTERVALS ||
-	       (waited >= NM_PAGE_SETTLE_INTERVALS && is_reported(question, config));
+	       (waited >= NM_PAGE_SETTLE_INTERVALS && is_measured(question, config));
 }
 
 static void answer(struct question *question, const struct nm_snapshot *snapshot,
@@ -346,8 +346,8 @@ static void answer(struct question *question, const struct nm_snapshot *snapshot
 	}
 }
 
-static int look(struct question *question, const struct nm_snapshot *snapshot,
-		const struct nm_feedback *feedback, const struct nm_config *config)
+static int look_at_question(struct question *question, const struct nm_snapshot *snapshot,
+			    const struct nm_feedback *feedback, const struct nm_config *config)
 {
 	if (question->moving > 0 || snapshot->interval <= question->done)
 		return 0;
@@ -364,7 +364,7 @@ int nm_page_verifier_judge(struct nm_page_verifier *verifier, const struct nm_sn
 	size_t open = 0;
 	int r = verdicts.items ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < verifier->count; i++)
-		r = look(&verifier->questions[i], snapshot, feedback, config);
+		r = look_at_question(&verifier->questions[i], snapshot, feedback, config);
 	if (r < 0) {
 		nm_page_verdicts_clear(&verdicts);
 		return r;

@@ -382,7 +382,7 @@ static bool is_slower(const struct nm_verdict *verdict, const struct nm_config *
 
 /* Returns whether accesses are faster or, if latencies are not sampled, communicating threads are
  * nearer. */
-static bool is_better(const struct nm_verdict *verdict, const struct nm_config *config)
+static bool is_improvement(const struct nm_verdict *verdict, const struct nm_config *config)
 {
 	double saved = verdict->cost_before - verdict->cost_after;
 	if (!isnan(verdict->slowdown))
@@ -406,7 +406,7 @@ static bool judge_sharing(struct nm_verdict *verdict, const struct nm_config *co
 		return false;
 	if (worse && config->threads.rollback)
 		verdict->kind = NM_VERDICT_ROLLED_BACK;
-	else if (is_better(verdict, config))
+	else if (is_improvement(verdict, config))
 		verdict->kind = NM_VERDICT_IMPROVED;
 	return true;
 }

@@ -68,7 +68,7 @@ static int begin_task(struct nm_task *task)
 	return 0;
 }
 
-static bool is_known(const struct nm_task *task, size_t thread)
+static bool has_place(const struct nm_task *task, size_t thread)
 {
 	int cpu = task->threads[thread].cpu;
 
@@ -84,7 +84,7 @@ static void sum_costs(const struct nm_task *task, struct nm_mapping *mapping)
 	for (size_t i = 0; i < graph->nr_threads; i++)
 		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
 			size_t j = graph->partner[at];
-			if (j <= i || !is_known(task, i) || !is_known(task, j))
+			if (j <= i || !has_place(task, i) || !has_place(task, j))
 				continue;
 			double weight = graph->weight[at];
 			mapping->cost_now +=
@@ -101,7 +101,7 @@ static void read_out(const struct nm_task *task, double gain, struct nm_mapping 
 
 	for (size_t i = 0; i < mapping->nr_threads; i++) {
 		mapping->cpu[i] = task->leaf[i] < 0 ? -1 : tree->cpu[task->leaf[i]];
-		if (is_known(task, i))
+		if (has_place(task, i))
 			mapping->staying += tree->topology->cpus[mapping->cpu[i]].node ==
 					    tree->topology->cpus[task->threads[i].cpu].node;
 	}

@@ -135,7 +135,7 @@ static int begin_family(struct family *family)
 	return 0;
 }
 
-static unsigned size_of(const struct family *family, unsigned sibling)
+static unsigned size_of_group(const struct family *family, unsigned sibling)
 {
 	return family->start[sibling + 1] - family->start[sibling];
 }
@@ -175,7 +175,7 @@ static double rise_of_staying(const struct family *family, unsigned a, unsigned 
 
 static bool should_swap(const struct family *family, unsigned a, unsigned b)
 {
-	if (size_of(family, family->name_of[a]) != size_of(family, family->name_of[b]))
+	if (size_of_group(family, family->name_of[a]) != size_of_group(family, family->name_of[b]))
 		return false;
 	double cost = rise_of_cost(family, a, b);
 	if (cost < -EPSILON)

@@ -101,7 +101,7 @@ struct session {
 };
 
 /* Frees the objects that were initialized. */
-static void end(struct session *session)
+static void end_session(struct session *session)
 {
 	if (session->begun > 4)
 		SCOTCH_stratExit(&session->strategy);
@@ -138,14 +138,14 @@ static bool init_all(struct session *session)
 }
 
 /* On failure nothing is left to free. */
-static int begin(struct session *session, uint32_t seed)
+static int init_session(struct session *session, uint32_t seed)
 {
 	/* Builds of Scotch use integers of different widths under the same library name. */
 	if (SCOTCH_numSizeof() != (int)sizeof(SCOTCH_Num))
 		return -ENOSYS;
 	if (!init_all(session) || SCOTCH_contextRandomClone(&session->context) ||
 	    SCOTCH_contextThreadSpawn(&session->context, 1, NULL)) {
-		end(session);
+		end_session(session);
 		return -ENOMEM;
 	}
 	SCOTCH_contextRandomSeed(&session->context, (SCOTCH_Num)(seed & INT32_MAX));
@@ -243,11 +243,11 @@ int nm_scotch_map(struct nm_task *task, uint32_t seed, unsigned idle)
 	if (r < 0)
 		return r;
 	fill(task, idle, &arrays);
-	r = begin(&session, seed);
+	r = init_session(&session, seed);
 	if (r < 0)
 		return r;
 	r = map(&session, task, idle, &arrays);
-	end(&session);
+	end_session(&session);
 	for (size_t i = 0; i < threads && r == 0; i++)
 		task->leaf[i] = (int)arrays.part[i];
 	return r;
