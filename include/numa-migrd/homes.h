@@ -179,6 +179,12 @@ uint64_t nm_placed_bytes(const struct nm_placed *placed);
 const double *nm_placed_shares(const struct nm_placed *placed);
 /* Returns whether its home must wait for the answer to a query, which takes moments. */
 bool nm_placed_awaits_count(const struct nm_placed *placed, uint64_t now_ns);
+/*
+ * Schedules another migration if much of the memory of a process with a home is elsewhere, because
+ * it was allocated after the last one. That starts once the new remote accesses are expected to
+ * cost as much as it does. Called after nm_placed_locate().
+ */
+void nm_placed_reconsider_memory(struct nm_placed *placed, const struct nm_topology *topology);
 /* Discards the state of its memory's migration. */
 void nm_placed_forget_memory(struct nm_placed *placed);
 

@@ -8,16 +8,28 @@
 
 #include "home_stage.h"
 #include "numa-migrd/mapped.h"
+#include "numa-migrd/numa_balancing.h"
 #include "numa-migrd/residency.h"
 
 #define PAGE_BYTES 4096.0
 #define GREW_BY 1.5 /* growth factor after which the location is queried again */
+#define GREW_LEAST (UINT64_C(1) << 20) /* minimum growth in bytes of a process that has a home */
 #define FEWEST 64U  /* minimum number of pages for an answer */
 
-static bool may_be_asked(const struct nm_placed *placed, uint64_t anon_bytes)
+/* Returns whether memory that it has allocated since its migration may be elsewhere. The kernel
+ * moves that if automatic NUMA balancing is on. */
+static bool has_grown_at_home(const struct nm_daemon *daemon, const struct nm_placed *placed)
 {
-	return (placed->home < 0 || !placed->located) && placed->running > 0 &&
-	       !placed->count.ticket &&
+	return placed->memory.state == NM_BRING_DONE &&
+	       placed->anon_bytes >= placed->count.anon_bytes + GREW_LEAST &&
+	       !nm_balances_nodes(daemon->machine.balancing);
+}
+
+static bool may_be_asked(const struct nm_daemon *daemon, const struct nm_placed *placed,
+			 uint64_t anon_bytes)
+{
+	return (placed->home < 0 || !placed->located || has_grown_at_home(daemon, placed)) &&
+	       placed->running > 0 && !placed->count.ticket &&
 	       placed->accesses < NM_PLACE_LEAST_ACCESSES && /* otherwise these show the location */
 	       (double)anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
 }
@@ -89,19 +101,23 @@ static void poll_count(struct nm_daemon *daemon, struct nm_placed *placed)
 		return;
 	placed->count.ticket = 0;
 	nm_autofree double *pages = calloc(topology->nr_nodes, sizeof(*pages));
-	if (r < 0 || answer.result < 0 || (placed->home >= 0 && placed->located) || !pages)
+	bool again = placed->home >= 0 && placed->memory.state == NM_BRING_DONE;
+	if (r < 0 || answer.result < 0 || (placed->home >= 0 && placed->located && !again) ||
+	    !pages)
 		return;
 	if (answer.text && !placed->count.pages)
 		count_pages(topology, answer.text, pages, placed);
 	if (placed->count.pages)
 		count_nodes(topology, &answer, pages);
 	nm_placed_locate(placed, pages, topology->nr_nodes);
+	if (again)
+		nm_placed_reconsider_memory(placed, topology);
 }
 
 void nm_home_stage_locate(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t now_ns)
 {
 	if (placed->count.ticket)
 		poll_count(daemon, placed);
-	if (may_be_asked(placed, placed->anon_bytes))
+	if (may_be_asked(daemon, placed, placed->anon_bytes))
 		query_location(daemon, placed, placed->anon_bytes, now_ns);
 }

@@ -610,6 +610,32 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 	fake_asked.pages = NULL;
 }
 
+/* What it has allocated since, while a thread ran elsewhere, is brought home as well. */
+static void memory_that_grows_elsewhere_is_brought(void **state)
+{
+	static const int grown[512] = {[0 ... 299] = 0, [300 ... 511] = 3};
+	(void)state;
+	fake_asked.pages = sampled;
+	fake_asked.nr_pages = 512;
+	fake_asked.pages_asked = 0;
+	world.balancing = world.daemon.machine.balancing = 0;
+	begin_large(UINT64_C(200) << 10);
+	live_s(20);
+	assert_int_equal(placed_of(1000)->home, 3);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_true(placed_of(1000)->memory.away_bytes < UINT64_C(50) << 20);
+	fake_asked.pages = grown;
+	uint64_t decision = placed_of(1000)->decision;
+	fake_get(world.fake, 1000)->rss_kb = UINT64_C(400) << 10;
+	live_s(30);
+	assert_int_equal(fake_asked.pages_asked, 2);
+	assert_true(placed_of(1000)->memory.away_bytes > UINT64_C(200) << 20);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_true(nm_placed_shares(placed_of(1000))[3] == 1); /* so it was brought */
+	assert_int_equal(placed_of(1000)->decision, decision);
+	fake_asked.pages = NULL;
+}
+
 /* A few pages that are found of a large address space are no estimate. */
 static void few_pages_tell_nothing(void **state)
 {
@@ -933,6 +959,7 @@ int main(void)
 		TEST(only_anonymous_memory_needs_room),
 		TEST(memory_is_counted_before_a_home_is_chosen),
 		TEST(pages_of_a_large_process_are_asked_for),
+		TEST(memory_that_grows_elsewhere_is_brought),
 		TEST(few_pages_tell_nothing),
 		TEST(what_is_assumed_of_small_ones_is_moved),
 		TEST(not_much_is_moved_on_an_assumption),

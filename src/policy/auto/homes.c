@@ -8,6 +8,8 @@
 /* Time limit of the answer; after it, the home follows the CPUs used. */
 #define AWAITED_NS (NM_NSEC_PER_SEC / 2)
 
+#define AWAY_LEAST 0.2 /* share of the memory that is worth another migration */
+
 /* ---- creation and destruction ---- */
 
 int nm_placement_new(uint64_t own_ns, struct nm_placement **ret)
@@ -186,4 +188,20 @@ const double *nm_placed_shares(const struct nm_placed *placed)
 bool nm_placed_awaits_count(const struct nm_placed *placed, uint64_t now_ns)
 {
 	return placed->count.ticket && now_ns - placed->count.asked_ns < AWAITED_NS;
+}
+
+void nm_placed_reconsider_memory(struct nm_placed *placed, const struct nm_topology *topology)
+{
+	double away = 0, distance = 0;
+	for (unsigned k = 0; placed->located && k < topology->nr_nodes; k++) {
+		double share = placed->located_on[k];
+		away += (int)k == placed->home ? 0 : share;
+		distance += share * nm_topology_distance(topology, placed->home, (int)k);
+	}
+	if (away < AWAY_LEAST)
+		return;
+	placed->memory.state = NM_BRING_LATER;
+	placed->memory.away_bytes = (uint64_t)(away * (double)placed->anon_bytes);
+	placed->memory.away_distance = distance;
+	placed->lost_s = 0; /* the earlier loss has been paid for */
 }
