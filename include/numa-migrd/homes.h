@@ -33,6 +33,9 @@ struct nm_bring_memory {
 	struct nm_base_pages *was; /* original locations of the moved pages, for rollback; owned */
 	size_t nr_was;
 	bool waits; /* in this interval, because of other processes of its domain */
+	bool checked; /* its location was queried again after the migration */
+	uint64_t settled_bytes; /* its memory at the end of the migration, and the time of that */
+	uint64_t settled_ns;
 };
 
 /* The query about the location of a process's memory. */
@@ -85,6 +88,8 @@ struct nm_placed {
 	double *ran_on, *memory_on, *has_run_on, *located_on;
 	bool *allowed; /* in the same allocation */
 	bool located;  /* located_on is known */
+	bool immovable; /* most of its memory stayed where it was */
+	bool home_immovable; /* this was known when it was assigned its home */
 	double run_s, delay_s, wanted_cpus, accesses;
 	double runs; /* number of times that its threads were put on a CPU while they ran for
 		      * run_s */
@@ -182,7 +187,8 @@ bool nm_placed_awaits_count(const struct nm_placed *placed, uint64_t now_ns);
 /*
  * Schedules another migration if much of the memory of a process with a home is elsewhere, because
  * it was allocated after the last one. That starts once the new remote accesses are expected to
- * cost as much as it does. Called after nm_placed_locate().
+ * cost as much as it does. If the memory has not grown, it cannot be moved. Called after
+ * nm_placed_locate().
  */
 void nm_placed_reconsider_memory(struct nm_placed *placed, const struct nm_topology *topology);
 /* Discards the state of its memory's migration. */

@@ -39,6 +39,7 @@ enum nm_place_reason {
 	NM_PLACE_TOO_DEAR, /* migrating its memory costs more than the remote accesses it would
 			    * save */
 	NM_PLACE_SPREAD,   /* runs faster spread over an idle machine */
+	NM_PLACE_FIXED,	   /* its memory is on another node, and cannot be moved */
 	NM_PLACE_WAKES,	   /* one thread that others wake all the time, and that runs near them */
 	NM_PLACE_REASON_MAX,
 };
@@ -67,6 +68,8 @@ struct nm_place_group {
 	enum nm_place_reason home_reason; /* reason for which it was assigned that home */
 	unsigned home_ran_most;		  /* ran_most at the time of that assignment */
 	bool barred;		 /* must not be placed now */
+	bool memory_stays;	 /* its memory could not be moved */
+	bool home_despite_memory; /* this was known when it was assigned its home */
 	bool awaits_count;	 /* the location of its memory will be known shortly */
 };
 
@@ -128,8 +131,8 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 
 /*
  * Determines which homes have lost the reason for which they were assigned: that few threads ran,
- * or that the group ran there. ret[i] is the reason that now justifies the home, or NM_PLACE_SPREAD
- * or NM_PLACE_WAKES if there is none. Returns 0 or -ENOMEM. Called by the tick, before nm_place_yield().
+ * or that the group ran there. ret[i] is the reason that now justifies the home, or NM_PLACE_SPREAD,
+ * NM_PLACE_WAKES or NM_PLACE_FIXED if there is none. Returns 0 or -ENOMEM. Called by the tick, before nm_place_yield().
  */
 int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *ret);
 

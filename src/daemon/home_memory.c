@@ -108,6 +108,9 @@ static void settle_batch(const struct nm_daemon *daemon, struct nm_placed *place
 	struct nm_bring_memory *memory = &placed->memory;
 	remember_origins(daemon, placed, batch);
 	memory->moved += batch->moved;
+	memory->checked = false;
+	memory->settled_bytes = placed->anon_bytes;
+	memory->settled_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
 	memory->state = batch->error == -ENOSPC ? NM_BRING_LATER : NM_BRING_DONE;
 	if (memory->state == NM_BRING_LATER)
 		memory->away_bytes -= batch->bytes < memory->away_bytes ? batch->bytes

@@ -16,22 +16,32 @@
 #define GREW_LEAST (UINT64_C(1) << 20) /* minimum growth in bytes of a process that has a home */
 #define FEWEST 64U  /* minimum number of pages for an answer */
 
-/* Returns whether memory that it has allocated since its migration may be elsewhere. The kernel
- * moves that if automatic NUMA balancing is on. */
-static bool has_grown_at_home(const struct nm_daemon *daemon, const struct nm_placed *placed)
+/*
+ * Returns whether the memory of a process with a home may be elsewhere: it did not move, which is
+ * checked once, or it was allocated since. The kernel moves the latter if automatic NUMA balancing
+ * is on.
+ */
+static bool is_uncertain(const struct nm_daemon *daemon, const struct nm_placed *placed,
+			 uint64_t now_ns)
 {
-	return placed->memory.state == NM_BRING_DONE &&
-	       placed->anon_bytes >= placed->count.anon_bytes + GREW_LEAST &&
-	       !nm_balances_nodes(daemon->machine.balancing);
+	const struct nm_bring_memory *memory = &placed->memory;
+	if (memory->state != NM_BRING_DONE)
+		return false;
+	if (placed->anon_bytes >= placed->count.anon_bytes + GREW_LEAST &&
+	    (double)placed->anon_bytes > GREW_BY * (double)placed->count.anon_bytes)
+		return !nm_balances_nodes(daemon->machine.balancing);
+	return !memory->checked && memory->away_bytes >= GREW_LEAST &&
+	       (double)(now_ns - memory->settled_ns) > NM_PLACE_WATCHED_S * (double)NM_NSEC_PER_SEC;
 }
 
 static bool may_be_asked(const struct nm_daemon *daemon, const struct nm_placed *placed,
-			 uint64_t anon_bytes)
+			 uint64_t now_ns)
 {
-	return (placed->home < 0 || !placed->located || has_grown_at_home(daemon, placed)) &&
-	       placed->running > 0 && !placed->count.ticket &&
-	       placed->accesses < NM_PLACE_LEAST_ACCESSES && /* otherwise these show the location */
-	       (double)anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
+	bool grew = (double)placed->anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
+	bool unknown = (placed->home < 0 || !placed->located) && grew;
+	return (unknown || is_uncertain(daemon, placed, now_ns)) && placed->running > 0 &&
+	       !placed->count.ticket &&
+	       placed->accesses < NM_PLACE_LEAST_ACCESSES; /* otherwise these show the location */
 }
 
 /*
@@ -50,6 +60,7 @@ static void query_location(struct nm_daemon *daemon, struct nm_placed *placed, u
 	placed->count.anon_bytes = anon_bytes; /* also if the query fails */
 	placed->count.asked_ns = now_ns;
 	placed->count.pages = pages;
+	placed->memory.checked = true;
 	if (platform->ops->memory_query(platform, &question, &placed->count.ticket) < 0)
 		placed->count.ticket = 0;
 }
@@ -118,6 +129,6 @@ void nm_home_stage_locate(struct nm_daemon *daemon, struct nm_placed *placed, ui
 {
 	if (placed->count.ticket)
 		poll_count(daemon, placed);
-	if (may_be_asked(daemon, placed, placed->anon_bytes))
+	if (may_be_asked(daemon, placed, now_ns))
 		query_location(daemon, placed, placed->anon_bytes, now_ns);
 }

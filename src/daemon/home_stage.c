@@ -202,8 +202,8 @@ static void report_end(const struct round *round, const struct nm_placed *placed
 	if (end == NM_HOME_ROLLED_BACK)
 		return;
 	if (end == NM_HOME_EXPIRED)
-		why = placed->reason == NM_PLACE_WAKES ? nm_place_reason_text(NM_PLACE_WAKES)
-						       : "more threads than when placed";
+		why = placed->reason == NM_PLACE_SPREAD ? "more threads than when placed"
+							: nm_place_reason_text(placed->reason);
 	nm_report_placement_end(round->daemon, process, placed, why);
 }
 

@@ -564,6 +564,34 @@ static void test_a_home_ends_once_others_wake_its_thread(void **state)
 	assert_int_equal(reason, NM_PLACE_SINGLE);
 }
 
+/* Its memory stays on node 0, which was not known when it was given a home on node 2. */
+static void test_a_home_ends_if_memory_stays(void **state)
+{
+	static const double ran[NODES] = {0, 0, 1, 0}, memory[NODES] = {1, 0, 0, 0};
+	struct nm_place_group group = group_of(1, ran);
+	struct nm_place_proposal found;
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+	enum nm_place_reason reason;
+	(void)state;
+	group.memory_on = memory;
+	group.home = 2;
+	group.home_reason = NM_PLACE_MEMORY;
+	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_MEMORY);
+	group.memory_stays = true;
+	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_FIXED);
+	group.home = -1;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.node, 0);
+	/* It is not taken from the best node that had room again and again. */
+	group.home = 2;
+	group.home_despite_memory = true;
+	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_MEMORY);
+}
+
 /* A home for one thread is not one for eight on an idle machine; one that was outgrown by none stays. */
 static void test_a_home_ends_with_its_reason(void **state)
 {
@@ -810,6 +838,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
+		cmocka_unit_test_setup(test_a_home_ends_if_memory_stays, set_up),
 		cmocka_unit_test_setup(test_woken_threads_stay_with_their_wakers, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_once_others_wake_its_thread, set_up),
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),

@@ -36,7 +36,8 @@ int nm_placement_expire(struct nm_placement *placement, const struct nm_home_rou
 		if (placed->home < 0)
 			continue;
 		placed->reason = reasons[i];
-		if (reasons[i] != NM_PLACE_SPREAD && reasons[i] != NM_PLACE_WAKES)
+		if (reasons[i] != NM_PLACE_SPREAD && reasons[i] != NM_PLACE_WAKES &&
+		    reasons[i] != NM_PLACE_FIXED)
 			continue;
 		end_home(round, placed, NM_HOME_EXPIRED);
 		view->groups[i].home = -1;
@@ -155,6 +156,7 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 {
 	placed->home = proposal->node;
 	placed->home_ran_most = placed->ran_most;
+	placed->home_immovable = placed->immovable;
 	placed->decided_ns = placed->placed_ns = round->snapshot->time_ns;
 	placed->is_home = false;
 	placed->judged = false;
@@ -164,7 +166,7 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	/* Once, even with automatic NUMA balancing: its scans take seconds, and it does not reclaim
 	 * page cache. */
 	placed->memory = (struct nm_bring_memory){
-		.state = may_move ? NM_BRING_WANTED : NM_BRING_NOTHING,
+		.state = may_move && !placed->immovable ? NM_BRING_WANTED : NM_BRING_NOTHING,
 		.away_bytes = proposal->bytes_away,
 		.away_distance = proposal->distance_away,
 	};

@@ -9,6 +9,7 @@
 #define AWAITED_NS (NM_NSEC_PER_SEC / 2)
 
 #define AWAY_LEAST 0.2 /* share of the memory that is worth another migration */
+#define GREW_BY 1.5    /* growth factor since the last one */
 
 /* ---- creation and destruction ---- */
 
@@ -200,6 +201,10 @@ void nm_placed_reconsider_memory(struct nm_placed *placed, const struct nm_topol
 	}
 	if (away < AWAY_LEAST)
 		return;
+	if ((double)placed->anon_bytes < GREW_BY * (double)placed->memory.settled_bytes) {
+		placed->immovable = true;
+		return;
+	}
 	placed->memory.state = NM_BRING_LATER;
 	placed->memory.away_bytes = (uint64_t)(away * (double)placed->anon_bytes);
 	placed->memory.away_distance = distance;

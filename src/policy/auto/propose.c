@@ -41,6 +41,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_NEAR] = "just started, near its memory",
 	[NM_PLACE_TOO_DEAR] = "migration costs more than it gains",
 	[NM_PLACE_SPREAD] = "idle CPUs, faster spread",
+	[NM_PLACE_FIXED] = "memory elsewhere cannot be moved",
 	[NM_PLACE_WAKES] = "woken all the time, runs near its wakers",
 };
 
@@ -294,7 +295,7 @@ static double move_s(const struct plan *plan, const struct nm_place_group *group
 /* Share of its remaining lifetime until its memory has followed. */
 static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
-	if (plan->view->memory_stays)
+	if (plan->view->memory_stays || group->memory_stays)
 		return 1;
 	return fmin(move_s(plan, group, node) / nm_place_to_come(group->age_s), 1);
 }
@@ -338,7 +339,7 @@ static bool is_worth_it(const struct plan *plan, const struct nm_place_group *gr
 		ret->reason = group->age_s < NM_PLACE_YOUNG_S ? NM_PLACE_NEAR : NM_PLACE_THERE;
 		return ret->reason == NM_PLACE_THERE;
 	}
-	bool worth = plan->view->memory_stays
+	bool worth = plan->view->memory_stays || group->memory_stays
 			     ? distance_from(plan->view, group, node) < ret->distance_now
 			     : nm_place_to_come(group->lost_s) >= move_s(plan, group, node) ||
 				       only_gathers(plan, group, ret);
@@ -454,7 +455,14 @@ int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *re
 	for (size_t i = 0; r == 0 && i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
 		ret[i] = group->home_reason;
-		if (group->home < 0 || !goes_with_growth(group->home_reason))
+		if (group->home < 0)
+			continue;
+		if (group->memory_stays && !group->home_despite_memory &&
+		    memory_share(view, group, (unsigned)group->home) < 0.5) {
+			ret[i] = NM_PLACE_FIXED;
+			continue;
+		}
+		if (!goes_with_growth(group->home_reason))
 			continue;
 		if (is_woken_often(group, BURST_TO_EXPIRE))
 			ret[i] = NM_PLACE_WAKES;
