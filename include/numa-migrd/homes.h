@@ -184,6 +184,9 @@ uint64_t nm_placed_bytes(const struct nm_placed *placed);
 const double *nm_placed_shares(const struct nm_placed *placed);
 /* Returns whether its home must wait for the answer to a query, which takes moments. */
 bool nm_placed_awaits_count(const struct nm_placed *placed, uint64_t now_ns);
+/* Returns whether the location of its memory is to be queried now. kernel_moves: automatic NUMA
+ * balancing moves memory that is allocated elsewhere. Called by the tick and by examinations. */
+bool nm_placed_wants_query(const struct nm_placed *placed, bool kernel_moves, uint64_t now_ns);
 /*
  * Schedules another migration if much of the memory of a process with a home is elsewhere, because
  * it was allocated after the last one. That starts once the new remote accesses are expected to

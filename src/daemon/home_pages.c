@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Policy "auto": the location of the memory of a process without a home, as counted by the kernel.
- * The first thread of a program may have touched all of it before the others ran, so that the CPUs
- * on which threads run do not show the location.
+ * Policy "auto": queries the location of the memory of a process, as counted by the kernel. The
+ * first thread of a program may have touched all of it before the others ran, so that the CPUs on
+ * which threads run do not show the location.
  */
 #include <string.h>
 
@@ -12,37 +12,7 @@
 #include "numa-migrd/residency.h"
 
 #define PAGE_BYTES 4096.0
-#define GREW_BY 1.5 /* growth factor after which the location is queried again */
-#define GREW_LEAST (UINT64_C(1) << 20) /* minimum growth in bytes of a process that has a home */
 #define FEWEST 64U  /* minimum number of pages for an answer */
-
-/*
- * Returns whether the memory of a process with a home may be elsewhere: it did not move, which is
- * checked once, or it was allocated since. The kernel moves the latter if automatic NUMA balancing
- * is on.
- */
-static bool is_uncertain(const struct nm_daemon *daemon, const struct nm_placed *placed,
-			 uint64_t now_ns)
-{
-	const struct nm_bring_memory *memory = &placed->memory;
-	if (memory->state != NM_BRING_DONE)
-		return false;
-	if (placed->anon_bytes >= placed->count.anon_bytes + GREW_LEAST &&
-	    (double)placed->anon_bytes > GREW_BY * (double)placed->count.anon_bytes)
-		return !nm_balances_nodes(daemon->machine.balancing);
-	return !memory->checked && memory->away_bytes >= GREW_LEAST &&
-	       (double)(now_ns - memory->settled_ns) > NM_PLACE_WATCHED_S * (double)NM_NSEC_PER_SEC;
-}
-
-static bool may_be_asked(const struct nm_daemon *daemon, const struct nm_placed *placed,
-			 uint64_t now_ns)
-{
-	bool grew = (double)placed->anon_bytes > GREW_BY * (double)placed->count.anon_bytes;
-	bool unknown = (placed->home < 0 || !placed->located) && grew;
-	return (unknown || is_uncertain(daemon, placed, now_ns)) && placed->running > 0 &&
-	       !placed->count.ticket &&
-	       placed->accesses < NM_PLACE_LEAST_ACCESSES; /* otherwise these show the location */
-}
 
 /*
  * For numa_maps the kernel walks all pages; therefore only a sample of a large process is queried.
@@ -129,6 +99,6 @@ void nm_home_stage_locate(struct nm_daemon *daemon, struct nm_placed *placed, ui
 {
 	if (placed->count.ticket)
 		poll_count(daemon, placed);
-	if (may_be_asked(daemon, placed, now_ns))
+	if (nm_placed_wants_query(placed, nm_balances_nodes(daemon->machine.balancing), now_ns))
 		query_location(daemon, placed, placed->anon_bytes, now_ns);
 }

@@ -590,16 +590,22 @@ static void begin_large(uint64_t rss_kb)
 static const int sampled[512] = {[0 ... 99] = 0, [100 ... 511] = 3};
 static const int gathered[512] = {[0 ... 511] = 3};
 
-/* Its pages are asked for once, and are what is known of where its memory is; and once more after it
- * has been brought home. */
-static void pages_of_a_large_process_are_asked_for(void **state)
+/* Until its pages have been asked for. */
+static void begin_sampled(void)
 {
-	(void)state;
 	fake_asked.pages = sampled;
 	fake_asked.nr_pages = 512;
 	fake_asked.pages_asked = 0;
 	begin_large(UINT64_C(200) << 10);
 	live_s(1);
+}
+
+/* Its pages are asked for once, and are what is known of where its memory is; and once more after it
+ * has been brought home. */
+static void pages_of_a_large_process_are_asked_for(void **state)
+{
+	(void)state;
+	begin_sampled();
 	const double *shares = nm_placed_shares(placed_of(1000));
 	assert_non_null(shares);
 	assert_true(fabs(shares[3] - 412.0 / 512) < 1e-9);
@@ -618,11 +624,7 @@ static void memory_that_grows_elsewhere_is_brought(void **state)
 {
 	static const int grown[512] = {[0 ... 299] = 0, [300 ... 511] = 3};
 	(void)state;
-	fake_asked.pages = sampled;
-	fake_asked.nr_pages = 512;
-	fake_asked.pages_asked = 0;
-	begin_large(UINT64_C(200) << 10);
-	live_s(1);
+	begin_sampled();
 	fake_asked.pages = gathered;
 	live_s(20);
 	assert_int_equal(placed_of(1000)->home, 3);
@@ -648,11 +650,7 @@ static void memory_that_cannot_be_moved_ends_a_home(void **state)
 {
 	static const int elsewhere[512] = {[0 ... 511] = 1};
 	(void)state;
-	fake_asked.pages = sampled;
-	fake_asked.nr_pages = 512;
-	fake_asked.pages_asked = 0;
-	begin_large(UINT64_C(200) << 10);
-	live_s(1);
+	begin_sampled();
 	fake_asked.pages = elsewhere;
 	for (unsigned s = 0; s < 20 && placed_of(1000)->home != 3; s++)
 		live_s(1);

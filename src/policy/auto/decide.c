@@ -24,6 +24,11 @@ static void end_home(const struct nm_home_round *round, struct nm_placed *placed
 	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 }
 
+static bool is_without_home(enum nm_place_reason reason)
+{
+	return reason == NM_PLACE_SPREAD || reason == NM_PLACE_WAKES || reason == NM_PLACE_FIXED;
+}
+
 /* A home that was assigned because few threads ran is not valid for many. Its end does not count as
  * a setback and bars nothing. */
 int nm_placement_expire(struct nm_placement *placement, const struct nm_home_round *round,
@@ -36,8 +41,7 @@ int nm_placement_expire(struct nm_placement *placement, const struct nm_home_rou
 		if (placed->home < 0)
 			continue;
 		placed->reason = reasons[i];
-		if (reasons[i] != NM_PLACE_SPREAD && reasons[i] != NM_PLACE_WAKES &&
-		    reasons[i] != NM_PLACE_FIXED)
+		if (!is_without_home(reasons[i]))
 			continue;
 		end_home(round, placed, NM_HOME_EXPIRED);
 		view->groups[i].home = -1;

@@ -9,7 +9,8 @@
 #define AWAITED_NS (NM_NSEC_PER_SEC / 2)
 
 #define AWAY_LEAST 0.2 /* share of the memory that is worth another migration */
-#define GREW_BY 1.5    /* growth factor since the last one */
+#define GREW_BY 1.5    /* growth factor after which its location is uncertain again */
+#define GREW_LEAST (UINT64_C(1) << 20) /* bytes; the same for a process with a home */
 
 /* ---- creation and destruction ---- */
 
@@ -191,6 +192,36 @@ bool nm_placed_awaits_count(const struct nm_placed *placed, uint64_t now_ns)
 	return placed->count.ticket && now_ns - placed->count.asked_ns < AWAITED_NS;
 }
 
+static bool has_grown(const struct nm_placed *placed, uint64_t before_bytes)
+{
+	return (double)placed->anon_bytes > GREW_BY * (double)before_bytes;
+}
+
+/*
+ * Returns whether the memory of a process with a home may be elsewhere: it did not move, which is
+ * checked once, or it was allocated since.
+ */
+static bool is_uncertain(const struct nm_placed *placed, bool kernel_moves, uint64_t now_ns)
+{
+	const struct nm_bring_memory *memory = &placed->memory;
+	if (memory->state != NM_BRING_DONE)
+		return false;
+	if (has_grown(placed, placed->count.anon_bytes) &&
+	    placed->anon_bytes >= placed->count.anon_bytes + GREW_LEAST)
+		return !kernel_moves;
+	return !memory->checked && memory->away_bytes >= GREW_LEAST &&
+	       (double)(now_ns - memory->settled_ns) > NM_PLACE_WATCHED_S * (double)NM_NSEC_PER_SEC;
+}
+
+bool nm_placed_wants_query(const struct nm_placed *placed, bool kernel_moves, uint64_t now_ns)
+{
+	bool unknown = (placed->home < 0 || !placed->located) &&
+		       has_grown(placed, placed->count.anon_bytes);
+	return (unknown || is_uncertain(placed, kernel_moves, now_ns)) && placed->running > 0 &&
+	       !placed->count.ticket &&
+	       placed->accesses < NM_PLACE_LEAST_ACCESSES; /* otherwise these show the location */
+}
+
 void nm_placed_reconsider_memory(struct nm_placed *placed, const struct nm_topology *topology)
 {
 	double away = 0, distance = 0;
@@ -201,7 +232,7 @@ void nm_placed_reconsider_memory(struct nm_placed *placed, const struct nm_topol
 	}
 	if (away < AWAY_LEAST)
 		return;
-	if ((double)placed->anon_bytes < GREW_BY * (double)placed->memory.settled_bytes) {
+	if (!has_grown(placed, placed->memory.settled_bytes)) {
 		placed->immovable = true;
 		return;
 	}
