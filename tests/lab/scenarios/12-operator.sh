@@ -66,13 +66,15 @@ who_may() {
 
 # ---- what is to be seen ----
 
+managed() { [[ $(numa-migrctl explain process "$1") =~ state:\ *managed ]]; } # PID
+
 lists() {
 	local decision
 	decision=$(field DECISION KIND=migrate | head -n 1)
 	check "the decision is listed" grep -q "\"decision\": *$decision\b" <<<"$(numa-migrctl --json decisions)"
 	check "and explained" numa-migrctl explain "$decision"
 	check_equal "one that was never made is not" 1 "$(status_of numa-migrctl explain 999999)"
-	check "a process is explained" grep -q 'state: *managed' <<<"$(numa-migrctl explain process "$opted")"
+	check "a process is explained" wait_for 30 managed "$opted" # after the resume, an interval later
 	check "processes" grep -q opted <<<"$(numa-migrctl processes)"
 	check "pages" numa-migrctl pages "$opted"
 	check "doctor" grep -q '"version": *1' <<<"$(numa-migrctl --json doctor)"
