@@ -296,6 +296,17 @@ int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struc
 /* Plans the proposals of the configured policy. Returns 0 or -ENOMEM. */
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
+/* ---- act.c: moving threads ---- */
+
+/*
+ * Carries out a plan, and records, counts and reports its decisions. Threads whose move was refused
+ * are left alone for some time. Applied decisions are noted for their verdict; those of policy
+ * "auto" belong to a home, which is reported and judged as a whole. Returns 0 or -ENOMEM. Called by
+ * the tick and by examinations.
+ */
+int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+	   const struct nm_plan *plan);
+
 /* ---- watch.c: pages and communication ---- */
 
 /* Starts, reconfigures or stops the tracking of pages, according to the configuration. Returns 0 or
@@ -402,8 +413,8 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 void nm_report_coexistence(struct nm_daemon *daemon);
 /* Logs processes that have not answered since the last call. */
 void nm_report_workers(struct nm_daemon *daemon);
-void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
-			 const struct nm_receipt *receipts);
+void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
+			const struct nm_receipt *receipt);
 void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verdicts);
 void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
 void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);

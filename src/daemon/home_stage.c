@@ -234,14 +234,6 @@ static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 	return nm_placement_assign(daemon->pipeline.placement, round, may_move, view);
 }
 
-static void handle_refusal(struct nm_daemon *daemon, const struct nm_step *step, int error,
-			   uint64_t now_ns)
-{
-	if (error == -ESTALE)
-		nm_roster_recheck(daemon->pipeline.roster, step->tid, step->start_ticks);
-	nm_placement_refused(daemon->pipeline.placement, step->pid, error, now_ns);
-}
-
 static int apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
@@ -252,22 +244,11 @@ static int apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	int r = nm_placement_plan(placement, snapshot, daemon->config, &plan);
 	if (r < 0 || plan.count == 0)
 		return r;
-	nm_autofree struct nm_receipt *receipts = calloc(plan.count, sizeof(*receipts));
-	if (!receipts)
-		return -ENOMEM;
-	nm_actuator_run(daemon->pipeline.actuator, &plan, snapshot->time_ns, receipts);
+	r = nm_act(daemon, snapshot, &plan);
 	/* A running thread has moved when the call returns, and its affinity is restored before the
 	 * thread can read it. */
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, snapshot->time_ns);
-	for (size_t i = 0; i < plan.count; i++) {
-		nm_recorder_decision(daemon, &plan.decisions[i], &receipts[i]);
-		daemon->tally.applied += receipts[i].applied;
-		daemon->tally.failed += !receipts[i].applied;
-		if (!receipts[i].applied)
-			handle_refusal(daemon, &plan.decisions[i].steps[0],
-				       receipts[i].steps[0].error, snapshot->time_ns);
-	}
-	return 0;
+	return r;
 }
 
 /* whole: of the machine, in an interval; otherwise the snapshot is of one process. */

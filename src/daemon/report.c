@@ -324,21 +324,18 @@ static void remember_threads(const struct nm_daemon *daemon, const struct nm_dec
 	}
 }
 
-void nm_report_decisions(struct nm_daemon *daemon, const struct nm_plan *plan,
-			 const struct nm_receipt *receipts)
+void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
+			const struct nm_receipt *receipt)
 {
 	struct nm_entry_context context = entry_context(daemon);
 	struct nm_entry entry;
-	for (size_t i = 0; i < plan->count; i++) {
-		nm_recorder_decision(daemon, &plan->decisions[i], &receipts[i]);
-		context.policy = nm_policy_name(plan->decisions[i].policy);
-		nm_entry_decision(&entry, &context, &plan->decisions[i], &receipts[i]);
-		nm_report_entry(daemon, &entry);
-		struct nm_past *past = nm_history_add(&daemon->history, plan->decisions[i].id,
-						      realtime_usec(), &entry);
-		if (past)
-			remember_threads(daemon, &plan->decisions[i], past);
-	}
+	context.policy = nm_policy_name(decision->policy);
+	nm_entry_decision(&entry, &context, decision, receipt);
+	nm_report_entry(daemon, &entry);
+	struct nm_past *past =
+		nm_history_add(&daemon->history, decision->id, realtime_usec(), &entry);
+	if (past)
+		remember_threads(daemon, decision, past);
 }
 
 void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verdicts)

@@ -261,70 +261,6 @@ static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return 0;
 }
 
-/* ---- actuate ---- */
-
-/* A refused operation is not repeated at once. If the affinity was not the expected one, it is read
- * again. */
-static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *decision,
-			   const struct nm_receipt *receipt)
-{
-	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
-	for (unsigned i = 0; i < decision->nr_steps; i++) {
-		if (receipt->steps[i].error == -ESTALE)
-			nm_roster_recheck(daemon->pipeline.roster, decision->steps[i].tid,
-					  decision->steps[i].start_ticks);
-		nm_roster_bar(daemon->pipeline.roster, decision->steps[i].tid,
-			      decision->steps[i].start_ticks, until);
-	}
-}
-
-/* Notes an applied decision for verifier and feedback. Its threads stay until the verdict, except
- * in the "paper" profile: another move would prevent the verdict. */
-static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			 const struct nm_decision *decision)
-{
-	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
-	bool stay = daemon->config->profile != NM_PROFILE_PAPER;
-	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
-	for (unsigned i = 0; stay && i < decision->nr_steps; i++)
-		nm_roster_hold(daemon->pipeline.roster, decision->steps[i].tid,
-			       decision->steps[i].start_ticks, until);
-	int r = nm_verifier_add(daemon->pipeline.verifier, decision);
-	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
-		r = nm_feedback_moved(daemon->pipeline.feedback, snapshot, decision->id,
-				      decision->steps[i].pid, rollback);
-	return r;
-}
-
-static int act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-	       const struct nm_plan *plan, uint64_t now_ns)
-{
-	if (plan->count == 0)
-		return 0;
-	nm_autofree struct nm_receipt *receipts = calloc(plan->count, sizeof(*receipts));
-	if (!receipts)
-		return -ENOMEM;
-	nm_actuator_run(daemon->pipeline.actuator, plan, now_ns, receipts);
-	nm_report_decisions(daemon, plan, receipts);
-
-	int r = 0;
-	for (size_t i = 0; i < plan->count; i++) {
-		daemon->tally.decisions++;
-		daemon->tally.applied += receipts[i].applied;
-		daemon->tally.failed += !receipts[i].applied;
-		if (!receipts[i].applied)
-			handle_refusal(daemon, &plan->decisions[i], &receipts[i]);
-		else if (r == 0)
-			r = remember_move(daemon, snapshot, &plan->decisions[i]);
-		if (receipts[i].applied) {
-			if (daemon->pipeline.balancer)
-				nm_balancer_applied(daemon->pipeline.balancer, &plan->decisions[i]);
-			nm_page_stage_threads_moved(daemon, &plan->decisions[i]);
-		}
-	}
-	return r;
-}
-
 /* ---- own cost ---- */
 
 /* Logs only that sampling is reduced, and that this has ended, but not the steps in between. */
@@ -463,7 +399,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r == 0 && plan.count == 0 && may_propose)
 		r = nm_propose(daemon, snapshot, &plan);
 	if (r == 0)
-		r = act(daemon, snapshot, &plan, now_ns);
+		r = nm_act(daemon, snapshot, &plan);
 	if (r == 0)
 		r = nm_home_stage_tick(daemon, snapshot, interval_ns);
 	if (r == 0)

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* Carries out plans: moves threads, records and reports what was done, and handles refusals. */
+#include "daemon.h"
+
+/* The moves of threads to their home are reported, counted and judged together with that. */
+static bool is_to_home(const struct nm_decision *decision)
+{
+	return decision->policy == NM_POLICY_AUTO;
+}
+
+/* A refused operation is not repeated at once. If the affinity was not the expected one, it is read
+ * again. */
+static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *decision,
+			   const struct nm_receipt *receipt, uint64_t now_ns)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
+		int error = receipt->steps[i].error;
+		if (error == -ESTALE)
+			nm_roster_recheck(pipeline->roster, step->tid, step->start_ticks);
+		if (is_to_home(decision))
+			nm_placement_refused(pipeline->placement, step->pid, error, now_ns);
+		else
+			nm_roster_bar(pipeline->roster, step->tid, step->start_ticks, until);
+	}
+}
+
+/* Notes an applied decision for verifier and feedback. Its threads stay until the verdict, except
+ * in the "paper" profile: another move would prevent the verdict. */
+static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 const struct nm_decision *decision)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
+	bool stay = daemon->config->profile != NM_PROFILE_PAPER;
+	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
+	for (unsigned i = 0; stay && i < decision->nr_steps; i++)
+		nm_roster_hold(pipeline->roster, decision->steps[i].tid,
+			       decision->steps[i].start_ticks, until);
+	if (pipeline->balancer)
+		nm_balancer_applied(pipeline->balancer, decision);
+	nm_page_stage_threads_moved(daemon, decision);
+	int r = nm_verifier_add(pipeline->verifier, decision);
+	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
+		r = nm_feedback_moved(pipeline->feedback, snapshot, decision->id,
+				      decision->steps[i].pid, rollback);
+	return r;
+}
+
+int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const struct nm_plan *plan)
+{
+	if (plan->count == 0)
+		return 0;
+	nm_autofree struct nm_receipt *receipts = calloc(plan->count, sizeof(*receipts));
+	int r = 0, noted = 0;
+	if (!receipts)
+		return -ENOMEM;
+	nm_actuator_run(daemon->pipeline.actuator, plan, snapshot->time_ns, receipts);
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct nm_decision *decision = &plan->decisions[i];
+		bool applied = receipts[i].applied;
+		nm_recorder_decision(daemon, decision, &receipts[i]);
+		if (!is_to_home(decision))
+			nm_report_decision(daemon, decision, &receipts[i]);
+		daemon->tally.decisions += !is_to_home(decision);
+		daemon->tally.applied += applied;
+		daemon->tally.failed += !applied;
+		if (!applied)
+			handle_refusal(daemon, decision, &receipts[i], snapshot->time_ns);
+		else if (!is_to_home(decision))
+			noted = remember_move(daemon, snapshot, decision);
+		r = r < 0 ? r : noted;
+	}
+	return r;
+}
