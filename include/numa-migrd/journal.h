@@ -47,7 +47,8 @@ const char *nm_message_id(enum nm_message message);
  * is cut and marked. */
 struct nm_entry {
 	enum nm_message message;
-	int priority; /* syslog(3) */
+	int priority;	   /* syslog(3) */
+	uint64_t decision; /* which it is about; 0: none */
 	unsigned count;
 	char text[1024];
 	size_t reason; /* offset in `text` of the reason, which follows the event; 0: no reason */
@@ -67,6 +68,10 @@ void nm_entry_text(struct nm_entry *entry, const char *format, ...)
  */
 void nm_entry_field(struct nm_entry *entry, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Sets the decision that the entry is about, also as a field. */
+void nm_entry_set_decision(struct nm_entry *entry, uint64_t decision);
+/* Returns all fields, one per line, which the caller frees; NULL if memory is short. */
+char *nm_entry_fields(const struct nm_entry *entry);
 
 /* ---- formatting the results of the stages (pure) ---- */
 
@@ -113,13 +118,22 @@ void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_co
 				const struct nm_place_verdict *verdict);
 void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event);
 
-/* Returns the value of a field: "migrate", "swap", "rollback". A static string, as for the next two
+/* Returns the value of a field: "migrate", "swap", "rollback". A static string, as for the next
  * functions. */
 const char *nm_decision_kind_name(enum nm_decision_kind kind);
+/* Returns "applied", "dry-run" or "refused". */
+const char *nm_decision_result_name(const struct nm_entry_context *context,
+				    const struct nm_receipt *receipt);
+/* The same for a decision about pages: "asked" or "dry-run". */
+const char *nm_page_result_name(const struct nm_entry_context *context);
+/* Returns true if the decision won a lottery; otherwise its tickets and draw are unused. */
+bool nm_decision_has_tickets(const struct nm_decision *decision);
+#define NM_TICKETS_BYTES 160
+/* Writes the parts of the tickets of a decision of this policy to `ret`, which it returns. */
+const char *nm_tickets_text(const struct nm_tickets *tickets, enum nm_thread_policy policy,
+			    char ret[static NM_TICKETS_BYTES]);
 /* Returns "improved", "neutral", "rolled-back", "cancelled" or "inconclusive". */
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
-/* The same for the verdict on a home; never "cancelled". */
-const char *nm_place_outcome_name(enum nm_place_outcome outcome);
 
 /* ---- output ---- */
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "numa-migrd/judge.h"
 #include "numa-migrd/topology.h"
 
 #define NM_PLACE_MIN_AGE_S 0.1 /* younger processes are not examined */
@@ -205,13 +206,6 @@ struct nm_place_change {
  */
 double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise);
 
-enum nm_place_outcome {
-	NM_PLACE_IMPROVED,
-	NM_PLACE_NEUTRAL,
-	NM_PLACE_WORSE,
-	NM_PLACE_INCONCLUSIVE,
-};
-
 enum nm_place_judged_by {
 	NM_PLACE_BY_NOTHING,
 	NM_PLACE_BY_PERFORMANCE,
@@ -220,7 +214,7 @@ enum nm_place_judged_by {
 };
 
 struct nm_place_verdict {
-	enum nm_place_outcome outcome;
+	enum nm_verdict_kind kind; /* never CANCELLED */
 	double change; /* relative change of the value it was judged by; positive is better; NaN:
 			* none */
 	enum nm_place_judged_by judged_by;
@@ -229,7 +223,7 @@ struct nm_place_verdict {
 /*
  * Compares the performance if both measures have it, otherwise the distance of the accesses if both
  * have enough accesses. A change counts if it exceeds 5 % and twice the standard deviation between
- * the intervals before. In any case the outcome is NM_PLACE_WORSE if the group waits 20 % longer
+ * the intervals before. In any case it is rolled back if the group waits 20 % longer
  * for a CPU than before, and than other processes do, while CPUs on other nodes are idle. Called by
  * the tick.
  */

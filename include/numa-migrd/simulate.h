@@ -14,7 +14,7 @@ struct nm_simulated_verdict {
 	uint64_t decision;
 	uint32_t pid;
 	double time_s; /* simulated time */
-	enum nm_place_outcome outcome;
+	enum nm_verdict_kind kind;
 };
 #define NM_SIMULATED_VERDICTS_MOST 64U
 

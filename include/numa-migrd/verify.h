@@ -9,19 +9,9 @@
 
 #include "numa-migrd/affinity.h"
 #include "numa-migrd/feedback.h"
+#include "numa-migrd/judge.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/snapshot.h"
-
-enum nm_verdict_kind {
-	NM_VERDICT_IMPROVED,	 /* the value it is judged by rose by more than the noise */
-	NM_VERDICT_NEUTRAL,	 /* no clear change, or a fall while threads.rollback is false; of a
-				  * rollback: the thread arrived */
-	NM_VERDICT_ROLLED_BACK,	 /* fell by more than the margin: the move is rolled back */
-	NM_VERDICT_CANCELLED,	 /* the thread never ran on its new node: its CPU affinity is
-				  * restored */
-	NM_VERDICT_INCONCLUSIVE, /* too few samples, or the threads exited or were moved again
-				  * meanwhile */
-};
 
 struct nm_verdict_thread {
 	uint32_t tid, pid;

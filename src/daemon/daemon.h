@@ -413,9 +413,19 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 void nm_report_coexistence(struct nm_daemon *daemon);
 /* Logs processes that have not answered since the last call. */
 void nm_report_workers(struct nm_daemon *daemon);
+void nm_report_lease(void *context, const struct nm_lease_event *event);
+void nm_report_summary(struct nm_daemon *daemon);
+void nm_report_status(struct nm_daemon *daemon);
+/* Returns a phrase: whether the pipeline that was closed last has restored every CPU affinity. */
+const char *nm_report_restoration(const struct nm_daemon *daemon);
+void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
+			     const struct nm_config_errors *errors);
+
+/* ---- report_decisions.c: decisions and verdicts, also in recording and history ---- */
+
 void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			const struct nm_receipt *receipt);
-void nm_report_verdicts(struct nm_daemon *daemon, const struct nm_verdicts *verdicts);
+void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
 void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
 void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -426,13 +436,6 @@ void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snaps
 /* Logs that a process has lost its home without a verdict. */
 void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			     const struct nm_placed *placed, const char *why);
-void nm_report_lease(void *context, const struct nm_lease_event *event);
-void nm_report_summary(struct nm_daemon *daemon);
-void nm_report_status(struct nm_daemon *daemon);
-/* Returns a phrase: whether the pipeline that was closed last has restored every CPU affinity. */
-const char *nm_report_restoration(const struct nm_daemon *daemon);
-void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
-			     const struct nm_config_errors *errors);
 
 /* ---- commands.c: pause, resume, release, reload, dry run ---- */
 

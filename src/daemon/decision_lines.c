@@ -116,7 +116,7 @@ void nm_lines_home_verdict(const struct nm_daemon *daemon, const struct nm_place
 {
 	add_line(daemon, "home-verdict",
 		 "id=%" PRIu64 " pid=%u verdict=%s judged_by=%d change=%s pages=%" PRIu64,
-		 placed->decision, placed->pid, nm_place_outcome_name(verdict->outcome),
+		 placed->decision, placed->pid, nm_verdict_kind_name(verdict->kind),
 		 (int)verdict->judged_by, NUMBER(verdict->change), placed->memory.moved);
 }
 

@@ -7,14 +7,9 @@
 
 static void past_clear(struct nm_past *past)
 {
-	free(past->kind);
-	free(past->policy);
-	free(past->result);
-	free(past->tickets_parts);
-	free(past->message);
-	free(past->fields);
-	free(past->verdict);
-	free(past->verdict_message);
+	free(past->text.message);
+	free(past->text.fields);
+	free(past->text.verdict);
 	*past = (struct nm_past){0};
 }
 
@@ -52,99 +47,47 @@ static struct nm_past *place_of_decision(struct nm_history *history, uint64_t id
 	return past;
 }
 
-/* ---- contents of journal entries ---- */
-
-static const char *field_of(const struct nm_entry *entry, const char *name)
+void nm_history_add(struct nm_history *history, const struct nm_past *decision,
+		    const struct nm_entry *entry)
 {
-	size_t length = strlen(name);
-	for (unsigned i = 0; i < entry->count; i++)
-		if (strncmp(entry->fields[i], name, length) == 0 && entry->fields[i][length] == '=')
-			return entry->fields[i] + length + 1;
-	return NULL;
-}
-
-static char *copy_field(const struct nm_entry *entry, const char *name)
-{
-	const char *value = field_of(entry, name);
-	return value ? strdup(value) : NULL;
-}
-
-static double number_field(const struct nm_entry *entry, const char *name)
-{
-	const char *value = field_of(entry, name);
-	return value ? strtod(value, NULL) : (double)NAN;
-}
-
-/* Joins all fields, one per line, as journalctl -o verbose shows them. */
-static char *join_fields(const struct nm_entry *entry)
-{
-	size_t size = 1, used = 0;
-	for (unsigned i = 0; i < entry->count; i++)
-		size += strlen(entry->fields[i]) + 1;
-	char *text = malloc(size);
-	for (unsigned i = 0; text && i < entry->count; i++) {
-		size_t length = strlen(entry->fields[i]);
-		memcpy(text + used, entry->fields[i], length);
-		used += length;
-		text[used++] = '\n';
-	}
-	if (text)
-		text[used ? used - 1 : 0] = '\0';
-	return text;
-}
-
-struct nm_past *nm_history_add(struct nm_history *history, uint64_t id, uint64_t time_usec,
-			       const struct nm_entry *entry)
-{
-	struct nm_past *past = place_of_decision(history, id);
+	struct nm_past *past = place_of_decision(history, decision->id);
 	if (!past)
-		return NULL;
-	*past = (struct nm_past){
-		.id = id,
-		.time_usec = time_usec,
-		.kind = copy_field(entry, "KIND"),
-		.policy = copy_field(entry, "POLICY"),
-		.result = copy_field(entry, "RESULT"),
-		.tickets_parts = copy_field(entry, "TICKETS_PARTS"),
-		.message = strdup(entry->text),
-		.fields = join_fields(entry),
-		.reason = entry->reason,
-		.tickets = number_field(entry, "TICKETS"),
-		.draw = number_field(entry, "DRAW"),
-		.before = (double)NAN,
-		.after = (double)NAN,
-	};
-	return past;
+		return;
+	*past = *decision;
+	past->text = (struct nm_past_text){.message = strdup(entry->text),
+					   .fields = nm_entry_fields(entry),
+					   .reason = entry->reason};
+}
+
+/* As precise as the journal is. */
+static double rounded_share(double share)
+{
+	return rint(share * 1000) / 1000;
 }
 
 /* The metric of the verdict: the performance if it is known before and after, otherwise the local
  * access ratio. */
-static void take_figures(struct nm_past *past, const struct nm_entry *entry)
+static void set_figures(struct nm_past *past, const struct nm_past_verdict *verdict)
 {
-	double before = number_field(entry, "PERFORMANCE_BEFORE");
-	double after = number_field(entry, "PERFORMANCE_AFTER");
-	past->figure = "performance";
-	if (isnan(before) || isnan(after)) {
-		past->figure = "local_share";
-		before = number_field(entry, "LOCAL_SHARE_BEFORE_PERMILLE") / 1000;
-		after = number_field(entry, "LOCAL_SHARE_AFTER_PERMILLE") / 1000;
-	}
-	past->before = before;
-	past->after = after;
+	bool performed =
+		isfinite(verdict->performance_before) && isfinite(verdict->performance_after);
+	past->figure = performed ? "performance" : "local_share";
+	past->before =
+		performed ? verdict->performance_before : rounded_share(verdict->local_before);
+	past->after = performed ? verdict->performance_after : rounded_share(verdict->local_after);
 }
 
-struct nm_past *nm_history_judge(struct nm_history *history, uint64_t id,
-				 const struct nm_entry *entry)
+void nm_history_judge(struct nm_history *history, const struct nm_past_verdict *verdict,
+		      const struct nm_entry *entry)
 {
-	struct nm_past *past = nm_history_find(history, id);
+	struct nm_past *past = nm_history_find(history, entry->decision);
 	if (!past)
-		return NULL;
-	free(past->verdict);
-	free(past->verdict_message);
-	past->verdict = copy_field(entry, "VERDICT");
-	past->verdict_message = strdup(entry->text);
-	take_figures(past, entry);
-	return past;
+		return;
+	past->judged = true;
+	past->verdict = verdict->kind;
+	free(past->text.verdict);
+	past->text.verdict = strdup(entry->text);
+	set_figures(past, verdict);
 }
 
 /* ---- output ---- */
@@ -194,8 +137,8 @@ static void write_past(const struct nm_past *past, const struct nm_show *show)
 		nm_show_u64(show, "bytes", past->bytes);
 	}
 	write_text(show, "result", past->result);
-	write_text(show, "verdict", past->verdict);
-	write_text(show, "message", past->message);
+	write_text(show, "verdict", past->judged ? nm_verdict_kind_name(past->verdict) : NULL);
+	write_text(show, "message", past->text.message);
 	if (past->figure)
 		nm_show_text(show, "figure", past->figure);
 	nm_show_real(show, "before", past->before);
@@ -206,11 +149,11 @@ static void write_past(const struct nm_past *past, const struct nm_show *show)
  * number. */
 static void write_reasons(const struct nm_past *past, const struct nm_show *show)
 {
-	size_t length = past->message ? strlen(past->message) : 0;
+	size_t length = past->text.message ? strlen(past->text.message) : 0;
 	nm_autofree char *reasons = NULL;
-	if (past->reason > 0 && past->reason < length)
-		reasons = strdup(past->message + past->reason +
-				 strspn(past->message + past->reason, ": "));
+	if (past->text.reason > 0 && past->text.reason < length)
+		reasons = strdup(past->text.message + past->text.reason +
+				 strspn(past->text.message + past->text.reason, ": "));
 	char *number = reasons ? strstr(reasons, " [#") : NULL;
 	if (number)
 		*number = '\0';
@@ -238,17 +181,18 @@ static void write_candidates(const struct nm_past *past, const struct nm_show *s
 
 void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 {
+	char parts[NM_TICKETS_BYTES];
 	write_past(past, show);
-	if (isfinite(past->tickets)) {
-		nm_show_real(show, "tickets", past->tickets);
-		write_text(show, "tickets_parts", past->tickets_parts);
+	if (isfinite(past->tickets.total)) {
+		nm_show_real(show, "tickets", past->tickets.total);
+		write_text(show, "tickets_parts", nm_tickets_text(&past->tickets, past->by, parts));
 	}
 	nm_show_real(show, "draw", past->draw);
 	if (past->nr_alternatives > 0)
 		write_candidates(past, show);
 	write_reasons(past, show);
-	write_text(show, "fields", past->fields);
-	write_text(show, "verdict_message", past->verdict_message);
+	write_text(show, "fields", past->text.fields);
+	write_text(show, "verdict_message", past->text.verdict);
 }
 
 static uint64_t first_to_list(const struct nm_history *history, uint64_t after, uint32_t most)

@@ -16,22 +16,36 @@ struct nm_past_thread {
 	char comm[NM_COMM_BYTES];
 };
 
+/* A decision. `kind`, `policy` and `result` are static strings, as in the journal. */
 struct nm_past {
-	uint64_t id, time_usec; /* CLOCK_REALTIME */
+	uint64_t id, time_usec;	   /* CLOCK_REALTIME */
+	const char *kind, *policy; /* the policy for threads, or for pages */
+	const char *result;	   /* NULL: of a home, whose threads follow one by one */
 	unsigned nr_threads;
 	struct nm_past_thread threads[2];
 	uint64_t pages, bytes; /* for a decision about pages */
 	const char *figure;    /* name of the metric in the next two fields; NULL: not known */
 	double before, after;
-	double tickets, draw;			/* NaN: no lottery */
+	enum nm_thread_policy by;  /* of threads and homes */
+	struct nm_tickets tickets; /* total and draw are NaN: no lottery */
+	double draw;
 	struct nm_alternative
 		/* With the kernel's node numbers. */
 		alternatives[NM_ALTERNATIVES_MOST];
 	size_t nr_alternatives, nr_candidates;
-	size_t reason; /* its offset in the message */
-	/* As in the journal; owned. NULL: out of memory, or not available (yet). */
-	char *kind, *policy, *result, *tickets_parts, *message, *fields;
-	char *verdict, *verdict_message;
+	bool judged;
+	enum nm_verdict_kind verdict;
+	/* From the journal; the history owns it. */
+	struct nm_past_text {
+		char *message, *fields, *verdict; /* NULL: out of memory, or not available yet */
+		size_t reason;			  /* its offset in the message */
+	} text;
+};
+
+/* The verdict on a decision. Values are NaN if they are not known. */
+struct nm_past_verdict {
+	enum nm_verdict_kind kind;
+	double performance_before, performance_after, local_before, local_after;
 };
 
 struct nm_history {
@@ -44,14 +58,14 @@ void nm_history_clear(struct nm_history *history);
 /* Returns the decision with this id, or NULL if it does not exist or has been overwritten. */
 struct nm_past *nm_history_find(const struct nm_history *history, uint64_t id);
 
-/* Adds a decision from its journal entry. The caller fills in the threads. Returns NULL if memory
- * is short. */
-struct nm_past *nm_history_add(struct nm_history *history, uint64_t id, uint64_t time_usec,
-			       const struct nm_entry *entry);
+/* Adds a copy of a decision, with the text of its journal entry. If memory is short, it is not
+ * added, or without the text. */
+void nm_history_add(struct nm_history *history, const struct nm_past *decision,
+		    const struct nm_entry *entry);
 
-/* Adds the verdict to a decision. Returns NULL if the decision has been overwritten. */
-struct nm_past *nm_history_judge(struct nm_history *history, uint64_t id,
-				 const struct nm_entry *entry);
+/* Adds the verdict to the decision that the entry is about, unless it has been overwritten. */
+void nm_history_judge(struct nm_history *history, const struct nm_past_verdict *verdict,
+		      const struct nm_entry *entry);
 
 /* Shows the newest `most` (0: all) of the decisions after this id, oldest first. */
 void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t most,

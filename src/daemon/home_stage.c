@@ -186,10 +186,10 @@ static void judged(void *context, const struct nm_placed *placed,
 {
 	const struct round *round = context;
 	struct nm_tally *tally = &round->daemon->tally;
-	tally->improved += verdict->outcome == NM_PLACE_IMPROVED;
-	tally->neutral += verdict->outcome == NM_PLACE_NEUTRAL;
-	tally->rolled_back += verdict->outcome == NM_PLACE_WORSE;
-	tally->inconclusive += verdict->outcome == NM_PLACE_INCONCLUSIVE;
+	tally->improved += verdict->kind == NM_VERDICT_IMPROVED;
+	tally->neutral += verdict->kind == NM_VERDICT_NEUTRAL;
+	tally->rolled_back += verdict->kind == NM_VERDICT_ROLLED_BACK;
+	tally->inconclusive += verdict->kind == NM_VERDICT_INCONCLUSIVE;
 	nm_report_placement_verdict(round->daemon, round->snapshot, placed, verdict);
 }
 

@@ -199,31 +199,16 @@ void nm_recorder_page_verdict(struct nm_daemon *daemon, const struct nm_page_ver
 
 /* ---- journal entries ---- */
 
-static uint64_t decision_of(const struct nm_entry *entry)
-{
-	static const char name[] = "DECISION=";
-	for (unsigned i = 0; i < entry->count; i++)
-		if (strncmp(entry->fields[i], name, sizeof(name) - 1) == 0)
-			return strtoull(entry->fields[i] + sizeof(name) - 1, NULL, 10);
-	return 0;
-}
-
 void nm_recorder_entry(struct nm_daemon *daemon, const struct nm_entry *entry, uint64_t time_usec)
 {
-	char fields[sizeof(entry->fields) + NM_ENTRY_FIELDS], *at = fields;
 	if (!daemon->recorder)
 		return;
-	*at = '\0';
-	for (unsigned i = 0; i < entry->count; i++) {
-		if (i > 0)
-			*at++ = '\n';
-		at = stpcpy(at, entry->fields[i]);
-	}
+	nm_autofree char *fields = nm_entry_fields(entry);
 	struct nm_recorded record = {.kind = NM_RECORDED_ENTRY,
-				     .entry = {.decision = decision_of(entry),
+				     .entry = {.decision = entry->decision,
 					       .time_usec = time_usec,
 					       .priority = entry->priority,
 					       .text = entry->text,
 					       .fields = fields}};
-	(void)nm_recorder_add(daemon, &record);
+	nm_recorder_failed(daemon, fields ? nm_recorder_add(daemon, &record) : -ENOMEM);
 }

@@ -146,7 +146,8 @@ int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struc
 				      &verdicts);
 	if (r < 0)
 		return r;
-	nm_report_verdicts(daemon, &verdicts);
+	for (size_t i = 0; i < verdicts.count; i++)
+		nm_report_verdict(daemon, &verdicts.items[i]);
 	for (size_t i = 0; r == 0 && i < verdicts.count; i++)
 		r = follow_verdict(daemon, snapshot, &verdicts.items[i], plan);
 	return r;

@@ -135,15 +135,6 @@ static int tick(struct trial *trial, struct nm_simulated *done)
 	return r;
 }
 
-static bool outcome_named(const char *verdict, enum nm_place_outcome *ret)
-{
-	*ret = NM_PLACE_IMPROVED;
-	while (strcmp(verdict, nm_place_outcome_name(*ret)) != 0)
-		if (++*ret > NM_PLACE_INCONCLUSIVE)
-			return false;
-	return true;
-}
-
 static struct nm_simulated_verdict *verdict_on(struct nm_simulated *done, uint64_t decision)
 {
 	for (size_t i = 0; i < done->nr_verdicts; i++)
@@ -160,16 +151,14 @@ static void take_verdicts(const struct nm_daemon *daemon, double now_s, struct n
 {
 	for (uint64_t id = daemon->history.first; id < daemon->history.next; id++) {
 		const struct nm_past *past = nm_history_find(&daemon->history, id);
-		enum nm_place_outcome outcome;
-		if (!past || !past->verdict || !past->kind || strcmp(past->kind, "home") != 0 ||
-		    !outcome_named(past->verdict, &outcome))
+		if (!past || !past->judged || past->by != NM_POLICY_AUTO)
 			continue;
 		struct nm_simulated_verdict *verdict = verdict_on(done, id);
-		if (!verdict || (verdict->time_s >= 0 && verdict->outcome == outcome))
+		if (!verdict || (verdict->time_s >= 0 && verdict->kind == past->verdict))
 			continue;
 		verdict->pid = past->threads[0].pid;
 		verdict->time_s = now_s;
-		verdict->outcome = outcome;
+		verdict->kind = past->verdict;
 	}
 }
 

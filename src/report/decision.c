@@ -245,19 +245,33 @@ static void performance_fields(struct nm_entry *entry, const struct nm_step *ste
 	nm_field_figure(entry, nm_numbered("LATENCY_CYCLES", index, name), step->latency_before);
 }
 
-static void lottery_fields(struct nm_entry *entry, const struct nm_decision *decision)
+bool nm_decision_has_tickets(const struct nm_decision *decision)
 {
-	const struct nm_tickets *tickets = &decision->tickets;
-	nm_entry_field(entry, "TICKETS", "%g", tickets->total);
-	if (decision->policy == NM_POLICY_IMAR2)
-		nm_entry_field(entry, "TICKETS_PARTS",
+	return decision->kind != NM_DECISION_ROLLBACK && !decision->by_sharing &&
+	       !decision->balance.given;
+}
+
+const char *nm_tickets_text(const struct nm_tickets *tickets, enum nm_thread_policy policy,
+			    char ret[static NM_TICKETS_BYTES])
+{
+	if (policy == NM_POLICY_IMAR2)
+		(void)snprintf(ret, NM_TICKETS_BYTES,
 			       "free_cpu=%g preferred=%g record=%g partner=%g partner_record=%g "
 			       "partner_slow=%g",
 			       tickets->free_cpu, tickets->preferred, tickets->record,
 			       tickets->partner, tickets->partner_record, tickets->partner_slow);
 	else
-		nm_entry_field(entry, "TICKETS_PARTS", "free_cpu=%g preferred=%g partner=%g",
+		(void)snprintf(ret, NM_TICKETS_BYTES, "free_cpu=%g preferred=%g partner=%g",
 			       tickets->free_cpu, tickets->preferred, tickets->partner);
+	return ret;
+}
+
+static void lottery_fields(struct nm_entry *entry, const struct nm_decision *decision)
+{
+	char parts[NM_TICKETS_BYTES];
+	nm_entry_field(entry, "TICKETS", "%g", decision->tickets.total);
+	nm_entry_field(entry, "TICKETS_PARTS", "%s",
+		       nm_tickets_text(&decision->tickets, decision->policy, parts));
 	nm_entry_field(entry, "DRAW", "%.17g", decision->draw);
 	nm_field_permille(entry, "GAIN_PERMILLE", decision->gain);
 }
@@ -272,16 +286,22 @@ static void sharing_fields(struct nm_entry *entry, const struct nm_decision *dec
 		nm_field_figure(entry, nm_numbered("SHARED", i, name), decision->steps[i].shared);
 }
 
-static void decision_fields(struct nm_entry *entry, const struct nm_entry_context *context,
-			    const struct nm_decision *decision, enum outcome outcome)
+const char *nm_decision_result_name(const struct nm_entry_context *context,
+				    const struct nm_receipt *receipt)
 {
 	static const char *const results[] = {"applied", "dry-run", "refused"};
+	return results[outcome_of(context, receipt)];
+}
+
+static void decision_fields(struct nm_entry *entry, const struct nm_entry_context *context,
+			    const struct nm_decision *decision, const struct nm_receipt *receipt)
+{
 	nm_entry_field(entry, "KIND", "%s", nm_decision_kind_name(decision->kind));
-	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)decision->id);
+	nm_entry_set_decision(entry, decision->id);
 	nm_entry_field(entry, "INTERVAL", "%lu", (unsigned long)decision->interval);
 	nm_entry_field(entry, "POLICY", "%s", context->policy);
 	nm_entry_field(entry, "SEED", "%lu", (unsigned long)context->seed);
-	nm_entry_field(entry, "RESULT", "%s", results[outcome]);
+	nm_entry_field(entry, "RESULT", "%s", nm_decision_result_name(context, receipt));
 	if (decision->kind == NM_DECISION_ROLLBACK)
 		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
 	else if (decision->by_sharing)
@@ -305,7 +325,7 @@ void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *co
 {
 	enum outcome outcome = outcome_of(context, receipt);
 	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
-	decision_fields(entry, context, decision, outcome);
+	decision_fields(entry, context, decision, receipt);
 	say_what(entry, context, decision, outcome);
 	if (outcome == REFUSED)
 		say_refusal(entry, decision, receipt);

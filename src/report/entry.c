@@ -82,6 +82,7 @@ void nm_entry_begin(struct nm_entry *entry, enum nm_message message, int priorit
 {
 	entry->message = message;
 	entry->priority = priority;
+	entry->decision = 0;
 	entry->count = 0;
 	entry->text[0] = '\0';
 	entry->reason = 0;
@@ -172,7 +173,7 @@ void nm_entry_begin_verdict(struct nm_entry *entry, uint64_t decision, enum nm_v
 {
 	const char *name = nm_verdict_kind_name(kind);
 	nm_entry_begin(entry, NM_MESSAGE_VERDICT, LOG_INFO);
-	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)decision);
+	nm_entry_set_decision(entry, decision);
 	nm_entry_field(entry, "VERDICT", "%s", name);
 	nm_entry_say(entry, "#%lu %s: ", (unsigned long)decision,
 		     kind == NM_VERDICT_ROLLED_BACK ? "rolled back" : name);
@@ -198,6 +199,26 @@ void nm_entry_field(struct nm_entry *entry, const char *name, const char *format
 	va_start(arguments, format);
 	append(slot, sizeof(entry->fields[0]), (size_t)length, format, arguments);
 	va_end(arguments);
+}
+
+void nm_entry_set_decision(struct nm_entry *entry, uint64_t decision)
+{
+	entry->decision = decision;
+	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)decision);
+}
+
+char *nm_entry_fields(const struct nm_entry *entry)
+{
+	size_t size = 1;
+	for (unsigned i = 0; i < entry->count; i++)
+		size += strlen(entry->fields[i]) + 1;
+	char *text = malloc(size), *at = text;
+	if (!text)
+		return NULL;
+	*at = '\0';
+	for (unsigned i = 0; i < entry->count; i++)
+		at = stpcpy(i > 0 ? stpcpy(at, "\n") : at, entry->fields[i]);
+	return text;
 }
 
 void nm_say_size(struct nm_entry *entry, uint64_t bytes)

@@ -45,7 +45,7 @@ static void say_reason(struct nm_entry *entry, const struct nm_entry_context *co
 static void decision_fields(struct nm_entry *entry, const struct nm_entry_context *context,
 			    const struct nm_page_decision *decision)
 {
-	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)decision->id);
+	nm_entry_set_decision(entry, decision->id);
 	nm_entry_field(entry, "INTERVAL", "%lu", (unsigned long)decision->interval);
 	nm_entry_field(entry, "PID", "%u", decision->pid);
 	nm_entry_field(entry, "COMM", "%s", decision->comm);
@@ -59,12 +59,17 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
 }
 
+const char *nm_page_result_name(const struct nm_entry_context *context)
+{
+	return context->dry_run ? "dry-run" : "asked";
+}
+
 void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_context *context,
 			    const struct nm_page_decision *decision)
 {
 	nm_entry_begin(entry, NM_MESSAGE_PAGES, LOG_INFO);
 	decision_fields(entry, context, decision);
-	nm_entry_field(entry, "RESULT", "%s", context->dry_run ? "dry-run" : "asked");
+	nm_entry_field(entry, "RESULT", "%s", nm_page_result_name(context));
 	nm_entry_say(entry, "%s %lu page%s (", context->dry_run ? "Would migrate" : "Migrating",
 		     (unsigned long)decision->pages, nm_plural(decision->pages, "", "s"));
 	nm_say_size(entry, decision->bytes);

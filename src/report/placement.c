@@ -7,7 +7,7 @@
 static void subject_fields(struct nm_entry *entry, const struct nm_entry_context *context,
 			   const struct nm_entry_home *home)
 {
-	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)home->decision);
+	nm_entry_set_decision(entry, home->decision);
 	nm_entry_field(entry, "POLICY", "auto");
 	nm_entry_field(entry, "PID", "%u", home->pid);
 	nm_entry_field(entry, "COMM", "%s", home->comm);
@@ -79,22 +79,6 @@ static void say_measure(struct nm_entry *entry, const struct nm_place_verdict *v
 	}
 }
 
-static enum nm_verdict_kind kind_of_placement(enum nm_place_outcome outcome)
-{
-	static const enum nm_verdict_kind kinds[] = {
-		[NM_PLACE_IMPROVED] = NM_VERDICT_IMPROVED,
-		[NM_PLACE_NEUTRAL] = NM_VERDICT_NEUTRAL,
-		[NM_PLACE_WORSE] = NM_VERDICT_ROLLED_BACK,
-		[NM_PLACE_INCONCLUSIVE] = NM_VERDICT_INCONCLUSIVE,
-	};
-	return kinds[outcome];
-}
-
-const char *nm_place_outcome_name(enum nm_place_outcome outcome)
-{
-	return nm_verdict_kind_name(kind_of_placement(outcome));
-}
-
 void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 				const struct nm_entry_home *home,
 				const struct nm_place_verdict *verdict)
@@ -105,7 +89,7 @@ void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_co
 		[NM_PLACE_BY_DISTANCE] = "distance",
 		[NM_PLACE_BY_DELAY] = "run-queue-delay",
 	};
-	nm_entry_begin_verdict(entry, home->decision, kind_of_placement(verdict->outcome));
+	nm_entry_begin_verdict(entry, home->decision, verdict->kind);
 	subject_fields(entry, context, home);
 	nm_entry_field(entry, "JUDGED_BY", "%s", measures[verdict->judged_by]);
 	nm_field_permille(entry, "CHANGE_PERMILLE", verdict->change);

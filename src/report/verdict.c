@@ -209,7 +209,7 @@ void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event)
 	const struct lease_words *words = &lease_words[event->kind];
 	nm_entry_begin(entry, NM_MESSAGE_LEASE, words->priority);
 	nm_entry_field(entry, "LEASE", "%s", words->name);
-	nm_entry_field(entry, "DECISION", "%lu", (unsigned long)event->decision);
+	nm_entry_set_decision(entry, event->decision);
 	nm_entry_field(entry, "PID", "%u", event->pid);
 	nm_entry_field(entry, "TID", "%u", event->tid);
 	nm_field_errno(entry, event->error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The last decisions: which are there, which are shown, and what came of them. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,45 +26,64 @@ static int end(void **state)
 	return 0;
 }
 
-static struct nm_past *decide(uint64_t id, uint32_t tid)
+static struct nm_past decision_of(uint64_t id, uint32_t tid)
+{
+	return (struct nm_past){
+		.id = id,
+		.time_usec = 1000 + id,
+		.kind = "migrate",
+		.policy = "lbma",
+		.result = "applied",
+		.nr_threads = 1,
+		.threads = {{.pid = 7,
+			     .tid = tid,
+			     .start_ticks = 99,
+			     .comm = "work",
+			     .cpu_from = 1,
+			     .cpu_to = -1,
+			     .node_from = 0,
+			     .node_to = 3}},
+		.before = NAN,
+		.after = NAN,
+		.by = NM_POLICY_LBMA,
+		.tickets = {.total = 6, .free_cpu = 2, .preferred = 4},
+		.draw = 2.5,
+	};
+}
+
+static void add(const struct nm_past *decision)
 {
 	struct nm_entry entry;
 	nm_entry_begin(&entry, NM_MESSAGE_DECISION, LOG_INFO);
-	nm_entry_text(&entry, "moved thread %u: it is nearer; lease", tid);
+	nm_entry_text(&entry, "moved thread %u: it is nearer; lease", decision->threads[0].tid);
 	entry.reason = strcspn(entry.text, ":");
-	nm_entry_field(&entry, "KIND", "migrate");
 	nm_entry_field(&entry, "POLICY", "lbma");
-	nm_entry_field(&entry, "RESULT", "applied");
-	nm_entry_field(&entry, "TICKETS", "%g", 6.0);
-	nm_entry_field(&entry, "TICKETS_PARTS", "free_cpu=2 preferred=4 partner=0");
 	nm_entry_field(&entry, "DRAW", "%.17g", 2.5);
-	struct nm_past *past = nm_history_add(&history, id, 1000 + id, &entry);
-	assert_non_null(past);
-	past->nr_threads = 1;
-	past->threads[0] = (struct nm_past_thread){.pid = 7,
-						   .tid = tid,
-						   .start_ticks = 99,
-						   .comm = "work",
-						   .cpu_from = 1,
-						   .cpu_to = -1,
-						   .node_from = 0,
-						   .node_to = 3};
-	return past;
+	nm_entry_field(&entry, "GAIN_PERMILLE", "12");
+	nm_history_add(&history, decision, &entry);
 }
 
-static struct nm_past *judge(uint64_t id, const char *verdict, bool by_performance)
+static void decide(uint64_t id, uint32_t tid)
+{
+	const struct nm_past decision = decision_of(id, tid);
+	add(&decision);
+	assert_non_null(nm_history_find(&history, id));
+}
+
+static void judge(uint64_t id, enum nm_verdict_kind kind, bool by_performance)
 {
 	struct nm_entry entry;
+	const struct nm_past_verdict verdict = {
+		.kind = kind,
+		.performance_before = 2,
+		.performance_after = by_performance ? 3 : (double)NAN,
+		.local_before = 0.24951,
+		.local_after = 0.9,
+	};
 	nm_entry_begin(&entry, NM_MESSAGE_VERDICT, LOG_INFO);
-	nm_entry_text(&entry, "decision %u %s", (unsigned)id, verdict);
-	nm_entry_field(&entry, "VERDICT", "%s", verdict);
-	nm_entry_field(&entry, "LOCAL_SHARE_BEFORE_PERMILLE", "%d", 250);
-	nm_entry_field(&entry, "LOCAL_SHARE_AFTER_PERMILLE", "%d", 900);
-	if (by_performance) {
-		nm_entry_field(&entry, "PERFORMANCE_BEFORE", "%g", 2.0);
-		nm_entry_field(&entry, "PERFORMANCE_AFTER", "%g", 3.0);
-	}
-	return nm_history_judge(&history, id, &entry);
+	nm_entry_set_decision(&entry, id);
+	nm_entry_text(&entry, "decision %u judged", (unsigned)id);
+	nm_history_judge(&history, &verdict, &entry);
 }
 
 static void list(uint64_t after, uint32_t most)
@@ -81,7 +101,8 @@ static void an_empty_history_shows_nothing(void **state)
 	assert_int_equal(shown.rows, 0);
 	assert_null(nm_history_find(&history, 0));
 	assert_null(nm_history_find(&history, 1));
-	assert_null(judge(1, "improved", false));
+	judge(1, NM_VERDICT_IMPROVED, false);
+	assert_null(nm_history_find(&history, 1));
 	assert_int_equal(nm_history_last(&history, &last, &count), 0);
 	assert_int_equal(count, 0);
 	assert_int_equal(nm_last_decision_of(last, count, 5, 0), 0);
@@ -91,7 +112,7 @@ static void an_empty_history_shows_nothing(void **state)
 static void a_decision_is_shown_and_then_its_verdict(void **state)
 {
 	(void)state;
-	(void)decide(1, 8);
+	decide(1, 8);
 	list(0, 0);
 	assert_int_equal(shown.rows, 1);
 	assert_shown(1, "decision", "1");
@@ -109,12 +130,12 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 	assert_null(shown_text(1, "to_cpu")); /* not known */
 	assert_null(shown_text(1, "before"));
 	assert_null(shown_text(1, "tickets")); /* that is for Explain */
-	assert_non_null(judge(1, "improved", false));
+	judge(1, NM_VERDICT_IMPROVED, false);
 	list(0, 0);
 	assert_shown(1, "verdict", "improved");
 	assert_shown(1, "figure", "local_share");
 	assert_true(shown_number(1, "before") == 0.25 && shown_number(1, "after") == 0.9);
-	assert_non_null(judge(1, "rolled-back", true)); /* the last word holds */
+	judge(1, NM_VERDICT_ROLLED_BACK, true); /* the last word holds */
 	list(0, 0);
 	assert_shown(1, "verdict", "rolled-back");
 	assert_shown(1, "figure", "performance");
@@ -124,15 +145,16 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 static void an_explanation_has_the_journals_fields(void **state)
 {
 	(void)state;
-	struct nm_past *past = decide(1, 8);
-	past->nr_candidates = 30;
-	past->nr_alternatives = 2;
-	past->alternatives[0] = (struct nm_alternative){.node_to = 3, .cpu_to = -1, .tickets = 6};
-	past->alternatives[1] =
+	struct nm_past past = decision_of(1, 8);
+	past.nr_candidates = 30;
+	past.nr_alternatives = 2;
+	past.alternatives[0] = (struct nm_alternative){.node_to = 3, .cpu_to = -1, .tickets = 6};
+	past.alternatives[1] =
 		(struct nm_alternative){.node_to = 2, .cpu_to = 9, .partner = 77, .tickets = 4};
+	add(&past);
 	struct nm_show show = shown_show();
 	show.open(show.context);
-	nm_past_explain(past, &show);
+	nm_past_explain(nm_history_find(&history, 1), &show);
 	show.close(show.context);
 	assert_shown(1, "tickets", "6");
 	assert_shown(1, "draw", "2.5");
@@ -159,7 +181,7 @@ static void a_list_is_of_the_newest(void **state)
 	(void)state;
 	for (uint64_t id = 1; id <= 9; id++)
 		if (id != 5)
-			(void)decide(id, (uint32_t)id);
+			decide(id, (uint32_t)id);
 	list(0, 3);
 	assert_int_equal(shown.rows, 3);
 	assert_shown(1, "decision", "7");
@@ -182,14 +204,15 @@ static void the_oldest_are_forgotten(void **state)
 	const uint64_t first = 3, all = NM_HISTORY_MOST + 100;
 	(void)state;
 	for (uint64_t id = first; id < first + all; id++)
-		(void)decide(id, 8);
+		decide(id, 8);
 	assert_int_equal(history.next - history.first, NM_HISTORY_MOST);
 	assert_null(nm_history_find(&history, first));
 	assert_null(nm_history_find(&history, first + 99));
 	assert_non_null(nm_history_find(&history, first + 100));
 	assert_non_null(nm_history_find(&history, first + all - 1));
 	assert_null(nm_history_find(&history, first + all));
-	assert_null(judge(first, "improved", false));
+	judge(first, NM_VERDICT_IMPROVED, false);
+	assert_false(nm_history_find(&history, first + NM_HISTORY_MOST)->judged);
 }
 
 /* A number may go to another thread: it is not the same one. */
@@ -198,12 +221,13 @@ static void the_last_decision_of_a_thread_is_found(void **state)
 	struct nm_last_decision *last;
 	size_t count;
 	(void)state;
-	(void)decide(1, 50);
-	(void)decide(2, 20);
-	struct nm_past *swap = decide(3, 50);
-	swap->nr_threads = 2;
-	swap->threads[1] = (struct nm_past_thread){.pid = 7, .tid = 30, .start_ticks = 99};
-	(void)decide(4, 0); /* about pages */
+	decide(1, 50);
+	decide(2, 20);
+	struct nm_past swap = decision_of(3, 50);
+	swap.nr_threads = 2;
+	swap.threads[1] = (struct nm_past_thread){.pid = 7, .tid = 30, .start_ticks = 99};
+	add(&swap);
+	decide(4, 0); /* about pages */
 	assert_int_equal(nm_history_last(&history, &last, &count), 0);
 	assert_int_equal(count, 4);
 	assert_int_equal(nm_last_decision_of(last, count, 50, 99), 3);

@@ -427,14 +427,14 @@ static void test_a_home_and_its_verdict_name_the_process_alike(void **state)
 	assert_says("machine busy; 1 thread, 10.0 CPUs [#2]");
 
 	struct nm_place_verdict verdict = {
-		.outcome = NM_PLACE_IMPROVED, .change = 0.31, .judged_by = NM_PLACE_BY_PERFORMANCE};
+		.kind = NM_VERDICT_IMPROVED, .change = 0.31, .judged_by = NM_PLACE_BY_PERFORMANCE};
 	nm_entry_placement_verdict(&entry, &context, &home, &verdict);
 	assert_string_equal(entry.text,
 			    "#2 improved: lu[4711] performance +31 %, 195 pages migrated");
 	assert_field("JUDGED_BY", "performance");
 	assert_field("CHANGE_PERMILLE", "310");
 	one.pages_moved = 1;
-	verdict.outcome = NM_PLACE_WORSE;
+	verdict.kind = NM_VERDICT_ROLLED_BACK;
 	verdict.change = -0.08;
 	nm_entry_placement_verdict(&entry, &context, &one, &verdict);
 	assert_string_equal(entry.text,
@@ -451,7 +451,7 @@ static void test_a_home_and_its_verdict_name_the_process_alike(void **state)
 	assert_says("lu[4711] run queue delay +30 % of its CPU time");
 	verdict.judged_by = NM_PLACE_BY_NOTHING;
 	one.pages_moved = 0;
-	verdict.outcome = NM_PLACE_INCONCLUSIVE;
+	verdict.kind = NM_VERDICT_INCONCLUSIVE;
 	verdict.change = NAN;
 	nm_entry_placement_verdict(&entry, &context, &one, &verdict);
 	assert_string_equal(entry.text, "#2 inconclusive: lu[4711], no samples");

@@ -771,18 +771,18 @@ static void test_verdicts_can_fail(void **state)
 	fast.performance = 2e9;
 	slow.performance = 1.5e9;
 	blind.accesses = 0;
-	assert_int_equal(nm_place_judge(&far, &near, &calm).outcome, NM_PLACE_IMPROVED);
-	assert_int_equal(nm_place_judge(&near, &far, &calm).outcome, NM_PLACE_WORSE);
-	assert_int_equal(nm_place_judge(&far, &far, &calm).outcome, NM_PLACE_NEUTRAL);
-	assert_int_equal(nm_place_judge(&far, &blind, &calm).outcome, NM_PLACE_INCONCLUSIVE);
-	assert_int_equal(nm_place_judge(&fast, &slow, &calm).outcome, NM_PLACE_WORSE);
-	assert_int_equal(nm_place_judge(&slow, &fast, &calm).outcome, NM_PLACE_IMPROVED);
+	assert_int_equal(nm_place_judge(&far, &near, &calm).kind, NM_VERDICT_IMPROVED);
+	assert_int_equal(nm_place_judge(&near, &far, &calm).kind, NM_VERDICT_ROLLED_BACK);
+	assert_int_equal(nm_place_judge(&far, &far, &calm).kind, NM_VERDICT_NEUTRAL);
+	assert_int_equal(nm_place_judge(&far, &blind, &calm).kind, NM_VERDICT_INCONCLUSIVE);
+	assert_int_equal(nm_place_judge(&fast, &slow, &calm).kind, NM_VERDICT_ROLLED_BACK);
+	assert_int_equal(nm_place_judge(&slow, &fast, &calm).kind, NM_VERDICT_IMPROVED);
 	/* Nearer, and no faster: everybody else got as much faster meanwhile. */
-	assert_int_equal(nm_place_judge(&slow, &fast, &faster).outcome, NM_PLACE_NEUTRAL);
+	assert_int_equal(nm_place_judge(&slow, &fast, &faster).kind, NM_VERDICT_NEUTRAL);
 	/* Packed: local, and queueing. */
 	near.delay_s = 2;
-	assert_int_equal(nm_place_judge(&far, &near, &calm).outcome, NM_PLACE_WORSE);
-	assert_int_equal(nm_place_judge(&far, &waits, &calm).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&far, &near, &calm).kind, NM_VERDICT_ROLLED_BACK);
+	assert_int_equal(nm_place_judge(&far, &waits, &calm).kind, NM_VERDICT_ROLLED_BACK);
 }
 
 /* A machine that got busier makes everybody wait: no reason to end a home. */
@@ -794,14 +794,14 @@ static void test_waiting_is_relative(void **state)
 		.run_s = 4, .delay_s = 40, .distance = NAN, .performance = NAN};
 	struct nm_place_measure after = before;
 	after.delay_s = 46; /* 1.5 s more for each second, at fourteen threads a CPU */
-	assert_int_equal(nm_place_judge(&before, &after, &context).outcome, NM_PLACE_INCONCLUSIVE);
+	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
 	before.delay_s = 4;
 	after.delay_s = 8;
-	assert_int_equal(nm_place_judge(&before, &after, &context).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_ROLLED_BACK);
 	context.waiting_drift = 1; /* others do, too */
-	assert_int_equal(nm_place_judge(&before, &after, &context).outcome, NM_PLACE_INCONCLUSIVE);
+	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
 	context = (struct nm_place_context){.cpus_idle = false};
-	assert_int_equal(nm_place_judge(&before, &after, &context).outcome, NM_PLACE_INCONCLUSIVE);
+	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
 }
 
 /* What changes by a tenth from one interval to the next has not become worse by a tenth. */
@@ -826,11 +826,11 @@ static void test_noise_is_no_change(void **state)
 	struct nm_place_measure before = {.run_s = 4, .distance = NAN, .performance = 1e9};
 	struct nm_place_measure after = before;
 	after.performance = 0.9e9;
-	assert_int_equal(nm_place_judge(&before, &after, &calm).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_ROLLED_BACK);
 	before.performance_variance = 1e16;
-	assert_int_equal(nm_place_judge(&before, &after, &calm).outcome, NM_PLACE_NEUTRAL);
+	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_NEUTRAL);
 	after.performance = 0.7e9;
-	assert_int_equal(nm_place_judge(&before, &after, &calm).outcome, NM_PLACE_WORSE);
+	assert_int_equal(nm_place_judge(&before, &after, &calm).kind, NM_VERDICT_ROLLED_BACK);
 }
 
 int main(void)

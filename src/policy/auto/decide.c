@@ -116,13 +116,13 @@ static void judge_home(const struct nm_home_round *round, const struct nm_place_
 		after.distance = after.performance = NAN;
 	struct nm_place_context context = context_of(trend, placed, view, group);
 	struct nm_place_verdict verdict = nm_place_judge(&before, &after, &context);
-	if (early && verdict.outcome != NM_PLACE_WORSE)
+	if (early && verdict.kind != NM_VERDICT_ROLLED_BACK)
 		return;
 	placed->judged = true;
 	round->handler->judged(round->handler->context, placed, &verdict);
-	if (verdict.outcome == NM_PLACE_IMPROVED)
+	if (verdict.kind == NM_VERDICT_IMPROVED)
 		placed->setbacks = 0;
-	if (verdict.outcome != NM_PLACE_WORSE)
+	if (verdict.kind != NM_VERDICT_ROLLED_BACK)
 		return;
 	end_home(round, placed, NM_HOME_ROLLED_BACK);
 	bar(placed, BARRED_NS, round->snapshot->time_ns);

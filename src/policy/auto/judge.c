@@ -36,14 +36,14 @@ static double noise(double mean, double variance)
 	return mean > 0 && variance > 0 ? sqrt(variance) / mean : 0;
 }
 
-static enum nm_place_outcome outcome_of(double change, double noise)
+static enum nm_verdict_kind outcome_of(double change, double noise)
 {
 	double clearly = fmax(CLEARLY, NOISE_SIGMAS * noise);
 	if (isnan(change))
-		return NM_PLACE_INCONCLUSIVE;
+		return NM_VERDICT_INCONCLUSIVE;
 	if (change > clearly)
-		return NM_PLACE_IMPROVED;
-	return change < -clearly ? NM_PLACE_WORSE : NM_PLACE_NEUTRAL;
+		return NM_VERDICT_IMPROVED;
+	return change < -clearly ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_NEUTRAL;
 }
 
 static bool waits_longer(const struct nm_place_measure *before,
@@ -61,7 +61,7 @@ struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 	struct nm_place_verdict verdict = {.change = NAN, .judged_by = NM_PLACE_BY_NOTHING};
 	double deviation = 0;
 	if (waits_longer(before, after, context)) {
-		verdict.outcome = NM_PLACE_WORSE;
+		verdict.kind = NM_VERDICT_ROLLED_BACK;
 		verdict.change = delay(before) - delay(after);
 		verdict.judged_by = NM_PLACE_BY_DELAY;
 		return verdict;
@@ -76,7 +76,7 @@ struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 		verdict.judged_by = NM_PLACE_BY_DISTANCE;
 		deviation = noise(before->distance, before->distance_variance);
 	}
-	verdict.outcome = outcome_of(verdict.change, deviation);
+	verdict.kind = outcome_of(verdict.change, deviation);
 	return verdict;
 }
 

@@ -15,6 +15,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "numa-migrd/journal.h"
 
 #define WON_WITHIN 1.01	 /* of the better one's time */
 #define JUDGED_OVER_S 2.0 /* before a verdict */
@@ -130,7 +131,7 @@ static int time_of(const struct judge *judge, size_t row, const struct nm_sim_op
 static int work_of(const struct judge *judge, size_t row, struct nm_sim_options options,
 		   const struct nm_simulated_verdict *verdict, bool with, double *ret)
 {
-	double kept_s = verdict->outcome == NM_PLACE_WORSE ? 0 : KEPT_FOR_S;
+	double kept_s = verdict->kind == NM_VERDICT_ROLLED_BACK ? 0 : KEPT_FOR_S;
 	struct nm_sim_outcome outcome;
 	options.watched_pid = verdict->pid;
 	options.watched_from_s = verdict->time_s - JUDGED_OVER_S;
@@ -141,11 +142,11 @@ static int work_of(const struct judge *judge, size_t row, struct nm_sim_options 
 	return r;
 }
 
-static bool is_right(enum nm_place_outcome outcome, double change)
+static bool is_right(enum nm_verdict_kind outcome, double change)
 {
-	if (outcome == NM_PLACE_IMPROVED)
+	if (outcome == NM_VERDICT_IMPROVED)
 		return change > COUNTS - TOLERANCE;
-	if (outcome == NM_PLACE_WORSE)
+	if (outcome == NM_VERDICT_ROLLED_BACK)
 		return change < -COUNTS + TOLERANCE;
 	return fabs(change) < COUNTS + TOLERANCE;
 }
@@ -154,7 +155,6 @@ static int check_verdict(const struct judge *judge, size_t row,
 			 const struct nm_sim_options *options,
 			 const struct nm_simulated_verdict *verdict, struct tally *tally)
 {
-	static const char *const names[] = {"improved", "neutral", "rolled-back"};
 	double with = 0, without = 0;
 	int r = work_of(judge, row, *options, verdict, true, &with);
 	if (r == 0)
@@ -162,13 +162,14 @@ static int check_verdict(const struct judge *judge, size_t row,
 	if (r < 0 || isnan(with) || !(without > 0))
 		return r;
 	double change = with / without - 1;
-	bool right = is_right(verdict->outcome, change);
+	bool right = is_right(verdict->kind, change);
 	add_count(&tally->right, (struct count){right, 1});
 	if (judge->verbose && !right)
-		(void)fprintf(stderr, "wrong %s %s wander %g seed %lu: pid %u at %.1f s %s, is %+.1f %%\n",
+		(void)fprintf(stderr,
+			      "wrong %s %s wander %g seed %lu: pid %u at %.1f s %s, is %+.1f %%\n",
 			      judge->scenario->name, rows[row].policy.name, options->wander_per_s,
 			      (unsigned long)options->seed, verdict->pid, verdict->time_s,
-			      names[verdict->outcome], 100 * change);
+			      nm_verdict_kind_name(verdict->kind), 100 * change);
 	return 0;
 }
 
@@ -182,7 +183,7 @@ static int check_verdicts(const struct judge *judge, size_t row,
 	nm_rng_seed(&rng, options->seed + row);
 	unsigned concluded = 0;
 	for (size_t i = 0; i < done->nr_verdicts; i++) {
-		bool none = done->verdicts[i].outcome == NM_PLACE_INCONCLUSIVE;
+		bool none = done->verdicts[i].kind == NM_VERDICT_INCONCLUSIVE;
 		add_count(&tally->inconclusive[rows[row].no_pmu], (struct count){none, 1});
 		if (!none && nm_rng_below(&rng, ++concluded) == 0)
 			drawn = &done->verdicts[i];
