@@ -8,6 +8,7 @@
 
 #include "numa-migrd/balance.h"
 #include "numa-migrd/balance_input.h"
+#include "numa-migrd/column.h"
 #include "numa-migrd/config.h"
 #include "numa-migrd/dtas.h"
 #include "numa-migrd/metrics.h"
@@ -26,8 +27,6 @@ struct nm_balance_reading {
 
 /* The state of a managed thread. */
 struct nm_known_thread {
-	uint32_t tid;
-	uint64_t start_ticks;
 	uint64_t read_interval; /* interval of the last reading; 0: never */
 	struct nm_balance_reading last;
 	struct nm_dtas_behaviour behaviour;
@@ -63,10 +62,8 @@ struct nm_balancer {
 	struct nm_balance_state state;
 	const struct nm_topology *topology; /* the caller's, which outlives this */
 	double page_bytes;
-	struct nm_known_thread *known; /* by index of the snapshot's threads */
-	size_t nr_known;
-	struct nm_residence *residences; /* ascending pid */
-	size_t nr_residences;
+	struct nm_column threads;    /* of struct nm_known_thread */
+	struct nm_column residences; /* of the processes: struct nm_residence */
 
 	bool split;		      /* CPUs have types: the next three fields are valid */
 	enum nm_dtas_type *cpu_types; /* per CPU */
@@ -89,8 +86,13 @@ void nm_balancer_free(struct nm_balancer *balancer);
 /* Returns the rules of a round that the configuration sets. */
 struct nm_balance_rules nm_balancer_rules(const struct nm_config *config);
 
-/* Keeps the state of the snapshot's threads and drops that of others. Returns 0 or -ENOMEM. */
-int nm_balancer_follow_threads(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
+/* Returns the state of the thread with this index of the snapshot that balancer->threads follows.
+ */
+static inline struct nm_known_thread *nm_balancer_thread(const struct nm_balancer *balancer,
+							 size_t thread)
+{
+	return (struct nm_known_thread *)balancer->threads.cells + thread;
+}
 /* Records a reading of the thread with this index of the snapshot. Returns the increase since the
  * reading of the last interval; all zero, which means not known, without one. */
 struct nm_balance_times nm_balancer_take_reading(struct nm_balancer *balancer, uint32_t thread,
@@ -112,12 +114,9 @@ void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision 
 
 /* Adds an access to the sample of its process's pages. This is the hot path. */
 void nm_balancer_add(struct nm_balancer *balancer, const struct nm_sample *sample);
-/* Updates the set of processes, and estimates the location of their pages from accesses. `members`
- * are the threads of the task table, in ascending tid order. Returns 0 or -ENOMEM. */
-int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			     const struct nm_member *members, size_t nr_members);
-/* Returns the entry of a process, or NULL if it is not managed. */
-struct nm_residence *nm_balancer_residence(const struct nm_balancer *balancer, uint32_t pid);
+/* Updates the set of processes, and estimates the location of their pages from accesses. Returns 0
+ * or -ENOMEM. */
+int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
 /* Returns the best current estimate, or NULL. */
 const struct nm_residency *nm_balancer_residency(const struct nm_balancer *balancer, uint32_t pid,
 						 uint64_t now_ns);
@@ -136,8 +135,8 @@ void nm_balancer_take_counts(struct nm_balancer *balancer, const struct nm_balan
  * negative if the page is not in memory. An answer about a process that has ended is ignored. */
 void nm_balancer_take_nodes(struct nm_balancer *balancer, const struct nm_balance_query *query,
 			    const int *nodes, uint64_t now_ns);
-/* Frees the set of processes. */
-void nm_balancer_clear_pages(struct nm_balancer *balancer);
+/* Frees what the entry of a process owns. */
+void nm_residence_clear(void *residence);
 
 /* ---- types.c: DTAS ---- */
 

@@ -16,10 +16,9 @@ NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
 
 /*
  * Records P of every measured thread for its main node, and drops threads that are not in the
- * snapshot. A thread is the same as long as pid, tid, start time and adoption time are equal (an
- * exec changes only the last). The whole record is cleared when P has a different meaning
+ * snapshot (column.h). The whole record is cleared when P has a different meaning
  * (threads.performance, or derived from locality) or the number of nodes has changed. Returns 0, or
- * -ENOMEM with the record unchanged. Called by the tick before the policy.
+ * -ENOMEM: it must not be read in this interval. Called by the tick before the policy.
  */
 int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config);

@@ -62,6 +62,7 @@ struct nm_snap_process {
 	double age_s;	     /* since the start of its program */
 	double quiet_s; /* time since it last created a thread or child; its age if it never did */
 	uint64_t anon_bytes; /* anonymous memory, which could be migrated to another node */
+	uint64_t rss_bytes;  /* all of its memory */
 	const char *comm; /* escaped; owned by the snapshot */
 	unsigned threads; /* number of managed threads */
 	unsigned measured;

@@ -218,11 +218,9 @@ static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
  * per tick. Returns 0 or -ENOMEM. */
 static int follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)
 {
-	const struct nm_member *members;
 	if (!due && !daemon->pipeline.balance.ticket)
 		return 0;
-	size_t nr_members = nm_roster_members(daemon->pipeline.roster, &members);
-	int r = nm_balancer_follow_pages(daemon->pipeline.balancer, snapshot, members, nr_members);
+	int r = nm_balancer_follow_pages(daemon->pipeline.balancer, snapshot);
 	if (r < 0)
 		return r;
 	if (take_answer(daemon, snapshot->time_ns) && due)
@@ -258,7 +256,7 @@ int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		return r;
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	bool was_active = balancer->result.active;
-	r = nm_balancer_follow_threads(balancer, snapshot);
+	r = nm_column_follow_threads(&balancer->threads, snapshot);
 	if (r == 0)
 		r = read_times(daemon, snapshot, times, &suspects);
 	if (r == 0)

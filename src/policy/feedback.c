@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "numa-migrd/column.h"
 #include "numa-migrd/feedback.h"
 #include "readings.h"
 #include "spread.h"
@@ -14,7 +15,6 @@
 
 /* The history of a process, or of all of them together. */
 struct history {
-	uint32_t pid;
 	struct nm_spread spread;
 	double log_losses, losses_variance; /* of moves accepted since its last gain */
 };
@@ -42,8 +42,7 @@ struct nm_feedback {
 	bool by_locality;
 	enum nm_performance performance;
 	struct history all;
-	struct history *histories; /* of the managed processes, in ascending pid order */
-	size_t nr_histories;
+	struct nm_column histories; /* of the managed processes; those of idle ones are kept */
 	double interval_s;	/* 0: not started */
 	double interval_from_s; /* the setting from which it started */
 };
@@ -53,6 +52,7 @@ int nm_feedback_new(struct nm_feedback **ret)
 	struct nm_feedback *feedback = calloc(1, sizeof(*feedback));
 	if (!feedback)
 		return -ENOMEM;
+	feedback->histories.cell_bytes = sizeof(struct history);
 	*ret = feedback;
 	return 0;
 }
@@ -66,7 +66,7 @@ void nm_feedback_free(struct nm_feedback *feedback)
 	free(feedback->parts);
 	free(feedback->judgements);
 	free(feedback->disturbed);
-	free(feedback->histories);
+	nm_column_clear(&feedback->histories);
 	free(feedback);
 }
 
@@ -80,39 +80,6 @@ static bool is_disturbed(const struct nm_feedback *feedback, uint32_t pid)
 	return false;
 }
 
-static struct history *history_of(const struct nm_feedback *feedback, uint32_t pid)
-{
-	const struct history key = {.pid = pid};
-	if (feedback->nr_histories == 0)
-		return NULL;
-	return bsearch(&key, feedback->histories, feedback->nr_histories, sizeof(key),
-		       nm_compare_u32);
-}
-
-/*
- * Drops the histories of processes that are not managed any more; those of idle processes are kept.
- */
-static int keep_histories(struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
-{
-	size_t count = snapshot->nr_processes;
-	struct history *histories = calloc(count + 1, sizeof(*histories));
-	if (!histories)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		uint32_t pid = snapshot->processes[i].pid;
-		const struct history *known = history_of(feedback, pid);
-		if (known)
-			histories[i] = *known;
-		histories[i].pid = pid;
-	}
-	if (count > 0)
-		qsort(histories, count, sizeof(*histories), nm_compare_u32);
-	free(feedback->histories);
-	feedback->histories = histories;
-	feedback->nr_histories = count;
-	return 0;
-}
-
 /* An interval without measured threads does not determine the meaning of P. */
 static void follow_figure(struct nm_feedback *feedback, const struct nm_readings *now)
 {
@@ -122,7 +89,7 @@ static void follow_figure(struct nm_feedback *feedback, const struct nm_readings
 	feedback->by_locality = now->by_locality;
 	feedback->performance = now->performance;
 	feedback->all = (struct history){0};
-	feedback->nr_histories = 0;
+	nm_column_clear(&feedback->histories);
 }
 
 static int follow_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
@@ -131,12 +98,12 @@ static int follow_spread(struct nm_feedback *feedback, const struct nm_snapshot 
 	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
 	int r = nm_process_changes_compare(&feedback->last, now, &process_changes);
 	if (r == 0)
-		r = keep_histories(feedback, snapshot);
+		r = nm_column_follow_processes(&feedback->histories, snapshot);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < process_changes.count; i++) {
 		const struct nm_process_change *process_change = &process_changes.items[i];
-		struct history *history = history_of(feedback, process_change->pid);
+		struct history *history = nm_column_find(&feedback->histories, process_change->pid);
 		if (history && !is_disturbed(feedback, process_change->pid))
 			nm_spread_add(&history->spread, process_change->before,
 				      process_change->after);
@@ -165,11 +132,11 @@ struct scopes {
 	bool global;
 };
 
-static struct scope scope_of(struct history *history,
+static struct scope scope_of(struct history *history, uint32_t pid,
 			     const struct nm_process_change *process_change)
 {
 	struct scope scope = {.history = history,
-			      .pid = history->pid,
+			      .pid = pid,
 			      .log = NAN,
 			      .sigma = nm_spread_sigma(&history->spread)};
 	if (process_change && process_change->before > 0)
@@ -194,13 +161,13 @@ static int list_scopes(struct nm_feedback *feedback, const struct nm_config *con
 	if (!scopes.items)
 		return -ENOMEM;
 	if (scopes.global)
-		scopes.items[scopes.count++] = scope_of(&feedback->all, sum);
+		scopes.items[scopes.count++] = scope_of(&feedback->all, 0, sum);
 	for (size_t i = 0; !scopes.global && i < feedback->nr_parts; i++) {
 		uint32_t pid = feedback->parts[i].pid;
-		struct history *history = history_of(feedback, pid);
+		struct history *history = nm_column_find(&feedback->histories, pid);
 		if (history && !has_scope(&scopes, pid))
 			scopes.items[scopes.count++] =
-				scope_of(history, nm_process_change_of(process_changes, pid));
+				scope_of(history, pid, nm_process_change_of(process_changes, pid));
 	}
 	*ret = scopes;
 	return 0;
@@ -561,9 +528,9 @@ int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_base
 		return r;
 	const struct nm_process_change *process_change =
 		nm_process_change_of(&process_changes, baseline->pid);
-	struct history *history = history_of(feedback, baseline->pid);
+	struct history *history = nm_column_find(&feedback->histories, baseline->pid);
 	if (process_change && history && process_change->before > 0) {
-		struct scope scope = scope_of(history, process_change);
+		struct scope scope = scope_of(history, baseline->pid, process_change);
 		change.before = process_change->before;
 		change.after = process_change->after;
 		change.figure = exp(scope.log);

@@ -308,11 +308,11 @@ static void a_reused_number_begins_anew(void **state)
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->threads.balance_persist = 1000;
 	live(4);
-	struct nm_known_thread *known = world.daemon.pipeline.balancer->known;
-	assert_int_equal(known[0].tid, 1000);
-	assert_true(known[0].read_interval == world.daemon.tally.intervals);
+	struct nm_column *threads = &world.daemon.pipeline.balancer->threads;
+	const struct nm_known_thread *known = nm_column_find(threads, 1000);
+	assert_true(known->read_interval == world.daemon.tally.intervals);
 	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 6);
-	known[0].start_ticks++;
+	threads->keys[0].start_ticks++;
 	live(1);
 	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 5);
 	live(1);

@@ -111,7 +111,7 @@ static const struct nm_residency *residency_asked_for(unsigned gone)
 	config()->threads.balance_persist = 1000;
 	live(30);
 	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
-	const struct nm_residence *residence = nm_balancer_residence(balancer, 1000);
+	const struct nm_residence *residence = nm_column_find(&balancer->residences, 1000);
 	assert_non_null(residence);
 	return &residence->counted;
 }
@@ -135,9 +135,9 @@ static void query(struct nm_balancer *balancer, uint32_t pid)
 	uint64_t now_ns = world.fake->now_ns;
 	struct nm_balance_query query;
 	int nodes[NM_BALANCE_SLOTS];
-	for (size_t i = 0; i < balancer->nr_residences; i++)
-		balancer->residences[i].tried_ns = now_ns;
-	nm_balancer_residence(balancer, pid)->tried_ns = 0;
+	struct nm_residence *residences = balancer->residences.cells;
+	for (size_t i = 0; i < balancer->residences.count; i++)
+		residences[i].tried_ns = residences[i].pid == pid ? 0 : now_ns;
 	assert_true(nm_balancer_next_query(balancer, config(), now_ns, &query));
 	assert_int_equal(query.source, NM_RESIDENCY_QUERY);
 	assert_int_equal(where_in_space(NULL, (pid_t)query.pid, query.start_ticks, query.count,
@@ -192,9 +192,10 @@ static void types_keep_to_their_cpus(void **state)
 	unsigned moved = 0;
 	for (size_t i = 0; i < world.nr_workers; i++) {
 		const struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
+		const struct nm_known_thread *known = nm_balancer_thread(balancer, i);
 		enum nm_dtas_type type = i % 2 ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE;
-		assert_int_equal(balancer->known[i].tid, thread->tid);
-		assert_int_equal(balancer->known[i].behaviour.type, type);
+		assert_ptr_equal(nm_column_find(&balancer->threads, thread->tid), known);
+		assert_int_equal(known->behaviour.type, type);
 		if (thread->processor < 2)
 			continue;
 		moved++;
@@ -217,8 +218,9 @@ static unsigned count_leased(void)
 		count++;
 		for (unsigned cpu = 0; cpu < CPUS; cpu++)
 			if (thread->mask >> cpu & 1)
-				assert_true(nm_dtas_fits(balancer->cpu_types[cpu],
-							 balancer->known[i].behaviour.type, false));
+				assert_true(nm_dtas_fits(
+					balancer->cpu_types[cpu],
+					nm_balancer_thread(balancer, i)->behaviour.type, false));
 	}
 	return count;
 }
@@ -240,7 +242,7 @@ static void only_what_stands_counts_as_leased(void **state)
 	assert_true(world.daemon.tally.failed > 0);
 	assert_int_equal(world.daemon.tally.applied, 0);
 	for (size_t i = 0; i < world.nr_workers; i++)
-		assert_int_equal(world.daemon.pipeline.balancer->known[i].leased_as,
+		assert_int_equal(nm_balancer_thread(world.daemon.pipeline.balancer, i)->leased_as,
 				 NM_DTAS_EITHER);
 }
 

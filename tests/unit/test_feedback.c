@@ -409,6 +409,18 @@ static void an_idle_tenants_losses_are_remembered(void **state)
 	assert_true(near(result.losses, 0.92 * 0.92));
 }
 
+static void a_reused_number_begins_without_losses(void **state)
+{
+	(void)state;
+	machine->config.profile = NM_PROFILE_SHIPPED;
+	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
+	assert_int_equal(machine->processes[1].pid, 20);
+	machine->processes[1].start_ticks++;
+	look();
+	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
+	assert_true(near(result.losses, 0.92));
+}
+
 static void a_new_program_is_not_compared_with_the_old(void **state)
 {
 	(void)state;
@@ -451,6 +463,7 @@ int main(void)
 		TEST(one_tenants_gain_excuses_nobody),
 		TEST(small_losses_are_each_tenants_own),
 		TEST(an_idle_tenants_losses_are_remembered),
+		TEST(a_reused_number_begins_without_losses),
 		TEST(a_new_program_is_not_compared_with_the_old),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,9 @@ int nm_balancer_new(const struct nm_topology *topology, double page_bytes, struc
 		return -ENOMEM;
 	balancer->topology = topology;
 	balancer->page_bytes = page_bytes;
+	balancer->threads.cell_bytes = sizeof(struct nm_known_thread);
+	balancer->residences = (struct nm_column){.cell_bytes = sizeof(struct nm_residence),
+						  .clear = nm_residence_clear};
 	*ret = balancer;
 	return 0;
 }
@@ -25,10 +28,10 @@ void nm_balancer_free(struct nm_balancer *balancer)
 {
 	if (!balancer)
 		return;
-	nm_balancer_clear_pages(balancer);
+	nm_column_clear(&balancer->residences);
 	nm_balancer_clear_types(balancer);
 	nm_balance_result_clear(&balancer->result);
-	free(balancer->known);
+	nm_column_clear(&balancer->threads);
 	free(balancer);
 }
 
@@ -50,33 +53,11 @@ struct nm_balance_rules nm_balancer_rules(const struct nm_config *config)
 
 /* ---- threads ---- */
 
-int nm_balancer_follow_threads(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
-{
-	struct nm_known_thread *known = calloc(snapshot->nr_threads + 1, sizeof(*known));
-	size_t at = 0;
-	if (!known)
-		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		known[i].tid = thread->tid;
-		known[i].start_ticks = thread->start_ticks;
-		while (at < balancer->nr_known && balancer->known[at].tid < thread->tid)
-			at++;
-		if (at < balancer->nr_known && balancer->known[at].tid == thread->tid &&
-		    balancer->known[at].start_ticks == thread->start_ticks)
-			known[i] = balancer->known[at];
-	}
-	free(balancer->known);
-	balancer->known = known;
-	balancer->nr_known = snapshot->nr_threads;
-	return 0;
-}
-
 struct nm_balance_times nm_balancer_take_reading(struct nm_balancer *balancer, uint32_t thread,
 						 uint64_t interval,
 						 const struct nm_balance_reading *reading)
 {
-	struct nm_known_thread *known = &balancer->known[thread];
+	struct nm_known_thread *known = nm_balancer_thread(balancer, thread);
 	const struct nm_balance_reading last = known->last;
 	bool comparable = known->read_interval != 0 && known->read_interval + 1 == interval &&
 			  reading->run_ns >= last.run_ns && reading->delay_ns >= last.delay_ns;
@@ -111,7 +92,7 @@ static int take_evidence(const struct nm_balancer *balancer, const struct nm_sna
 	if (!evidence->resident || !evidence->types)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		evidence->types[i] = balancer->known[i].behaviour.type;
+		evidence->types[i] = nm_balancer_thread(balancer, i)->behaviour.type;
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
 		const struct nm_residency *pages = nm_balancer_residency(
 			balancer, snapshot->processes[i].pid, snapshot->time_ns);
@@ -203,7 +184,8 @@ static void propose(const struct nm_balancer *balancer, const struct nm_snapshot
 			     .node_to = move->node_to,
 			     .record = NAN,
 			     .within = nm_balancer_lease(
-				     balancer, balancer->known[move->thread].behaviour.type,
+				     balancer,
+				     nm_balancer_thread(balancer, move->thread)->behaviour.type,
 				     move->node_to, move->cpu_to)},
 		.draw = NAN,
 		.cost_before = NAN,
@@ -230,20 +212,11 @@ int nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snap
 	return 0;
 }
 
-static struct nm_known_thread *find_known(struct nm_balancer *balancer, uint32_t tid,
-					  uint64_t start_ticks)
-{
-	for (size_t i = 0; i < balancer->nr_known; i++)
-		if (balancer->known[i].tid == tid && balancer->known[i].start_ticks == start_ticks)
-			return &balancer->known[i];
-	return NULL;
-}
-
 void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision *decision)
 {
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		const struct nm_step *step = &decision->steps[i];
-		struct nm_known_thread *known = find_known(balancer, step->tid, step->start_ticks);
+		struct nm_known_thread *known = nm_column_find(&balancer->threads, step->tid);
 		if (!known || step->node_to < 0)
 			continue;
 		enum nm_dtas_type type = known->behaviour.type;

@@ -10,24 +10,10 @@
 #define DRIFT 0.01
 #define FEWEST 64U /* minimum number of sampled pages for an estimate */
 
-static int by_pid(const void *left, const void *right)
-{
-	const struct nm_residence *a = left, *b = right;
-	return (a->pid > b->pid) - (a->pid < b->pid);
-}
-
-struct nm_residence *nm_balancer_residence(const struct nm_balancer *balancer, uint32_t pid)
-{
-	const struct nm_residence key = {.pid = pid};
-	if (balancer->nr_residences == 0)
-		return NULL;
-	return bsearch(&key, balancer->residences, balancer->nr_residences, sizeof(key), by_pid);
-}
-
 const struct nm_residency *nm_balancer_residency(const struct nm_balancer *balancer, uint32_t pid,
 						 uint64_t now_ns)
 {
-	const struct nm_residence *residence = nm_balancer_residence(balancer, pid);
+	const struct nm_residence *residence = nm_column_find(&balancer->residences, pid);
 	if (!residence)
 		return NULL;
 	const struct nm_residency *best =
@@ -39,83 +25,42 @@ const struct nm_residency *nm_balancer_residency(const struct nm_balancer *balan
 
 /* ---- the set of processes ---- */
 
-static void free_residences(struct nm_residence *residences, size_t count)
+void nm_residence_clear(void *residence)
 {
-	for (size_t i = 0; i < count; i++) {
-		free(residences[i].pages);
-		free(residences[i].addresses);
-	}
-	free(residences);
+	struct nm_residence *one = residence;
+	free(one->pages);
+	free(one->addresses);
 }
 
-/* Moves the state of a process to the new list. */
-static int take_over(struct nm_balancer *balancer, const struct nm_process *process,
-		     struct nm_residence *ret)
+static struct nm_residence *residence_at(const struct nm_balancer *balancer, size_t index)
 {
-	struct nm_residence *known = nm_balancer_residence(balancer, process->pid);
-	*ret = (struct nm_residence){.pid = process->pid, .start_ticks = process->start_ticks};
-	if (known && known->pages && known->start_ticks == process->start_ticks) {
-		*ret = *known;
-		known->pages = NULL;
-		known->addresses = NULL;
-	} else {
-		ret->pages = calloc(3 * (size_t)balancer->topology->nr_nodes, sizeof(double));
-	}
-	ret->rss_bytes = process->rss_bytes;
-	return ret->pages ? 0 : -ENOMEM;
+	return (struct nm_residence *)balancer->residences.cells + index;
 }
 
-/* Both arrays are in ascending tid order. A thread that the task table has released meanwhile has
- * no entry in `members`. */
-static void find_processes(const struct nm_snapshot *snapshot, const struct nm_member *members,
-			   size_t nr_members, const struct nm_process **processes)
+static int list_residences(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
 {
-	size_t at = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		while (at < nr_members && members[at].tid < thread->tid)
-			at++;
-		if (at < nr_members && members[at].tid == thread->tid)
-			processes[thread->process] = members[at].process;
+	int r = nm_column_follow_processes(&balancer->residences, snapshot);
+	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++) {
+		const struct nm_snap_process *process = &snapshot->processes[i];
+		struct nm_residence *one = residence_at(balancer, i);
+		one->pid = process->pid;
+		one->start_ticks = process->start_ticks;
+		one->rss_bytes = process->rss_bytes;
+		if (!one->pages)
+			one->pages =
+				calloc(3 * (size_t)balancer->topology->nr_nodes, sizeof(double));
+		r = one->pages ? 0 : -ENOMEM;
 	}
-}
-
-static int list_residences(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			   const struct nm_member *members, size_t nr_members)
-{
-	struct nm_residence *next = calloc(snapshot->nr_processes + 1, sizeof(*next));
-	nm_autofree const struct nm_process **processes =
-		calloc(snapshot->nr_processes + 1, sizeof(*processes));
-	size_t count = 0;
-	int r = next && processes ? 0 : -ENOMEM;
-	if (r < 0) {
-		free(next);
-		return r;
-	}
-	find_processes(snapshot, members, nr_members, processes);
-	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++)
-		if (processes[i])
-			r = take_over(balancer, processes[i], &next[count++]);
-	if (count > 0)
-		qsort(next, count, sizeof(*next), by_pid);
-	free_residences(balancer->residences, balancer->nr_residences);
-	balancer->residences = next;
-	balancer->nr_residences = count;
+	if (r < 0)
+		nm_column_clear(&balancer->residences);
 	return r;
-}
-
-void nm_balancer_clear_pages(struct nm_balancer *balancer)
-{
-	free_residences(balancer->residences, balancer->nr_residences);
-	balancer->residences = NULL;
-	balancer->nr_residences = 0;
 }
 
 /* ---- estimates from accesses ---- */
 
 static void add_accesses(struct nm_balancer *balancer, const struct nm_snap_thread *thread)
 {
-	struct nm_residence *residence = nm_balancer_residence(balancer, thread->pid);
+	struct nm_residence *residence = nm_column_find(&balancer->residences, thread->pid);
 	if (!residence || !(thread->access_total > 0))
 		return;
 	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
@@ -147,22 +92,21 @@ static void estimate(struct nm_balancer *balancer, struct nm_residence *residenc
 static void estimate_all(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
 {
 	unsigned nr_nodes = balancer->topology->nr_nodes;
-	for (size_t i = 0; i < balancer->nr_residences; i++) {
-		struct nm_residence *residence = &balancer->residences[i];
+	for (size_t i = 0; i < balancer->residences.count; i++) {
+		struct nm_residence *residence = residence_at(balancer, i);
 		residence->seen = residence->pages + 2 * (size_t)nr_nodes;
 		residence->samples = 0;
 		memset(residence->seen, 0, nr_nodes * sizeof(*residence->seen));
 	}
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		add_accesses(balancer, &snapshot->threads[i]);
-	for (size_t i = 0; i < balancer->nr_residences; i++)
-		estimate(balancer, &balancer->residences[i], snapshot->time_ns);
+	for (size_t i = 0; i < balancer->residences.count; i++)
+		estimate(balancer, residence_at(balancer, i), snapshot->time_ns);
 }
 
-int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			     const struct nm_member *members, size_t nr_members)
+int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
 {
-	int r = list_residences(balancer, snapshot, members, nr_members);
+	int r = list_residences(balancer, snapshot);
 	if (r == 0)
 		estimate_all(balancer, snapshot);
 	return r;
@@ -184,7 +128,7 @@ void nm_balancer_add(struct nm_balancer *balancer, const struct nm_sample *sampl
 {
 	if (sample->address == 0)
 		return;
-	struct nm_residence *residence = nm_balancer_residence(balancer, sample->pid);
+	struct nm_residence *residence = nm_column_find(&balancer->residences, sample->pid);
 	if (!residence || !residence->addresses)
 		return;
 	uint64_t page = sample->address - sample->address % (uint64_t)balancer->page_bytes;
@@ -225,7 +169,7 @@ static unsigned count_nodes(const struct nm_topology *topology,
 static struct nm_residence *asked_about(const struct nm_balancer *balancer,
 					const struct nm_balance_query *query)
 {
-	struct nm_residence *residence = nm_balancer_residence(balancer, query->pid);
+	struct nm_residence *residence = nm_column_find(&balancer->residences, query->pid);
 	return residence && residence->start_ticks == query->start_ticks ? residence : NULL;
 }
 
@@ -274,8 +218,8 @@ static struct nm_residence *next_due(const struct nm_balancer *balancer,
 {
 	double period_ns = config->threads.residency_s * (double)NM_NSEC_PER_SEC;
 	struct nm_residence *next = NULL;
-	for (size_t i = 0; period_ns > 0 && i < balancer->nr_residences; i++) {
-		struct nm_residence *residence = &balancer->residences[i];
+	for (size_t i = 0; period_ns > 0 && i < balancer->residences.count; i++) {
+		struct nm_residence *residence = residence_at(balancer, i);
 		bool due = residence->tried_ns == 0 ||
 			   (double)(now_ns - residence->tried_ns) >= period_ns;
 		if (due && (!next || residence->tried_ns < next->tried_ns))

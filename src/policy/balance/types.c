@@ -38,14 +38,14 @@ static void classify(struct nm_balancer *balancer, const struct nm_snapshot *sna
 {
 	const struct nm_dtas_rules rules = {
 		.memory_from = MEMORY_FROM, .compute_below = COMPUTE_BELOW, .persist = PERSIST};
-	struct nm_known_thread *known = balancer->known;
 	size_t at = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		while (at < nr_figures && figures[at].tid < known[i].tid)
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		while (at < nr_figures && figures[at].tid < thread->tid)
 			at++;
-		if (at < nr_figures && figures[at].tid == known[i].tid &&
-		    snapshot->threads[i].active)
-			(void)nm_dtas_classify(&known[i].behaviour, &rules, mpki_of(&figures[at]));
+		if (at < nr_figures && figures[at].tid == thread->tid && thread->active)
+			(void)nm_dtas_classify(&nm_balancer_thread(balancer, i)->behaviour, &rules,
+					       mpki_of(&figures[at]));
 	}
 }
 
@@ -85,7 +85,7 @@ static size_t end_leases(struct nm_balancer *balancer, const struct nm_snapshot 
 {
 	size_t count = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct nm_known_thread *known = &balancer->known[i];
+		struct nm_known_thread *known = nm_balancer_thread(balancer, i);
 		int node =
 			nm_topology_node_of_cpu(balancer->topology, snapshot->threads[i].main_cpu);
 		if (known->leased_as == NM_DTAS_EITHER || node < 0)
@@ -104,7 +104,7 @@ static void count_types(const struct nm_balancer *balancer, const struct nm_snap
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i].active)
-			counts[balancer->known[i].behaviour.type]++;
+			counts[nm_balancer_thread(balancer, i)->behaviour.type]++;
 }
 
 /* Divides the CPUs by the numbers of threads of each type. */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "numa-migrd/column.h"
+
+#define MOST 5
+
+static struct nm_snap_process processes[MOST];
+static struct nm_snap_thread threads[MOST];
+static struct nm_column column;
+static unsigned cleared;
+
+static void clear(void *cell)
+{
+	cleared += *(unsigned *)cell;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	column = (struct nm_column){.cell_bytes = sizeof(unsigned), .clear = clear};
+	cleared = 0;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	nm_column_clear(&column);
+	return 0;
+}
+
+/* The snapshot has these processes from now on, in this order. */
+static void follow(size_t count, const uint32_t *pids)
+{
+	struct nm_snapshot snapshot = {.processes = processes, .nr_processes = count};
+	for (size_t i = 0; i < count; i++)
+		processes[i] =
+			(struct nm_snap_process){.pid = pids[i], .start_ticks = 7, .program_ns = 9};
+	assert_int_equal(nm_column_follow_processes(&column, &snapshot), 0);
+	assert_int_equal(column.count, count);
+}
+
+static void set(uint32_t id, unsigned value)
+{
+	*(unsigned *)nm_column_find(&column, id) = value;
+}
+
+static unsigned at(size_t row)
+{
+	return ((unsigned *)column.cells)[row];
+}
+
+static void cells_follow_their_tasks(void **state)
+{
+	(void)state;
+	assert_null(nm_column_find(&column, 10));
+	follow(3, (const uint32_t[]){10, 40, 30});
+	set(10, 1);
+	set(40, 2);
+	set(30, 4);
+	assert_true(at(0) == 1 && at(1) == 2 && at(2) == 4);
+	follow(4, (const uint32_t[]){30, 20, 40, 50});
+	assert_true(at(0) == 4 && at(1) == 0 && at(2) == 2 && at(3) == 0);
+	assert_null(nm_column_find(&column, 10));
+	assert_ptr_equal(nm_column_find(&column, 40), (unsigned *)column.cells + 2);
+	assert_int_equal(cleared, 1);
+	follow(0, NULL);
+	assert_int_equal(cleared, 7);
+}
+
+static void a_reused_number_is_another_task(void **state)
+{
+	(void)state;
+	follow(2, (const uint32_t[]){10, 11});
+	set(10, 1);
+	set(11, 2);
+	struct nm_snapshot snapshot = {.processes = processes, .nr_processes = 2};
+	processes[0].start_ticks++;
+	assert_int_equal(nm_column_follow_processes(&column, &snapshot), 0);
+	assert_true(at(0) == 0 && at(1) == 2);
+	processes[1].program_ns++;
+	assert_int_equal(nm_column_follow_processes(&column, &snapshot), 0);
+	assert_true(at(0) == 0 && at(1) == 0);
+	assert_int_equal(cleared, 3);
+}
+
+static void a_thread_adopted_again_is_another_task(void **state)
+{
+	(void)state;
+	struct nm_snapshot snapshot = {.threads = threads, .nr_threads = 2};
+	threads[0] = (struct nm_snap_thread){.tid = 5, .start_ticks = 7, .adopted_ns = 9};
+	threads[1] = (struct nm_snap_thread){.tid = 6, .start_ticks = 7, .adopted_ns = 9};
+	assert_int_equal(nm_column_follow_threads(&column, &snapshot), 0);
+	set(5, 1);
+	set(6, 2);
+	threads[0].adopted_ns++;
+	assert_int_equal(nm_column_follow_threads(&column, &snapshot), 0);
+	assert_true(at(0) == 0 && at(1) == 2);
+	nm_column_clear(&column);
+	assert_int_equal(cleared, 3);
+	assert_null(nm_column_find(&column, 6));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(cells_follow_their_tasks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_reused_number_is_another_task, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_thread_adopted_again_is_another_task, set_up,
+						tear_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
