@@ -13,5 +13,6 @@ enum nm_verdict_kind {
 	NM_VERDICT_INCONCLUSIVE, /* too few samples, or the threads exited or were moved again
 				  * meanwhile */
 };
+#define NM_VERDICT_KINDS (NM_VERDICT_INCONCLUSIVE + 1)
 
 #endif

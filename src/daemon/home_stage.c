@@ -185,11 +185,7 @@ static void judged(void *context, const struct nm_placed *placed,
 		   const struct nm_place_verdict *verdict)
 {
 	const struct round *round = context;
-	struct nm_tally *tally = &round->daemon->tally;
-	tally->improved += verdict->kind == NM_VERDICT_IMPROVED;
-	tally->neutral += verdict->kind == NM_VERDICT_NEUTRAL;
-	tally->rolled_back += verdict->kind == NM_VERDICT_ROLLED_BACK;
-	tally->inconclusive += verdict->kind == NM_VERDICT_INCONCLUSIVE;
+	round->daemon->tally.verdicts[verdict->kind]++;
 	nm_report_placement_verdict(round->daemon, round->snapshot, placed, verdict);
 }
 

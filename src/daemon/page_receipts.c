@@ -269,10 +269,7 @@ static void follow_verdict(struct nm_page_stage *stage, const struct nm_page_ver
 {
 	bool undo = verdict->kind == NM_VERDICT_ROLLED_BACK;
 
-	stage->tally.improved += verdict->kind == NM_VERDICT_IMPROVED;
-	stage->tally.neutral += verdict->kind == NM_VERDICT_NEUTRAL;
-	stage->tally.rolled_back += undo;
-	stage->tally.inconclusive += verdict->kind == NM_VERDICT_INCONCLUSIVE;
+	stage->tally.verdicts[verdict->kind]++;
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
 		if (stage->pasts[i].decision.id != verdict->decision.id)
 			continue;

@@ -48,7 +48,7 @@ enum nm_balancing_mode {
 
 struct nm_page_tally {
 	uint64_t decisions, moved, bytes, elsewhere, refused, failed, untried;
-	uint64_t improved, neutral, rolled_back, inconclusive;
+	uint64_t verdicts[NM_VERDICT_KINDS];
 	uint64_t forgotten; /* moved without a record of the original node */
 };
 

@@ -42,8 +42,8 @@ static void summarise_pages(struct nm_daemon *daemon, const struct nm_statistics
 	nm_entry_text(&entry,
 		      "Pages: %" PRIu64 " migrated (%" PRIu64 " MiB), %" PRIu64
 		      " improved, %" PRIu64 " rolled back, %" PRIu64 " failed",
-		      tally->moved, tally->bytes >> 20, tally->improved, tally->rolled_back,
-		      tally->failed);
+		      tally->moved, tally->bytes >> 20, tally->verdicts[NM_VERDICT_IMPROVED],
+		      tally->verdicts[NM_VERDICT_ROLLED_BACK], tally->failed);
 	write_entry(daemon, &entry, statistics, NM_SUMMARY_PAGES);
 }
 
@@ -80,8 +80,9 @@ static void write_summary(struct nm_daemon *daemon)
 		      "%u thread%s managed, %s of accesses local; %" PRIu64 " move%s (%" PRIu64
 		      " improved, %" PRIu64 " rolled back); cost %.2f %% of one CPU",
 		      roster.threads_managed, nm_plural(roster.threads_managed, "", "s"), local,
-		      tally->applied, nm_plural(tally->applied, "", "s"), tally->improved,
-		      tally->rolled_back, tally->cpu_share * 100);
+		      tally->applied, nm_plural(tally->applied, "", "s"),
+		      tally->verdicts[NM_VERDICT_IMPROVED], tally->verdicts[NM_VERDICT_ROLLED_BACK],
+		      tally->cpu_share * 100);
 	nm_entry_field(&entry, "SUPPRESSED", "%" PRIu64, suppressed);
 	write_entry(daemon, &entry, &statistics, NM_SUMMARY_THREADS);
 	if (daemon->pipeline.placement)

@@ -58,11 +58,13 @@ static void gather_tally(const struct nm_tally *tally, struct nm_statistics *sta
 	count(statistics, NM_STATISTIC_DECISIONS, tally->decisions);
 	count(statistics, NM_STATISTIC_MOVES_APPLIED, tally->applied);
 	count(statistics, NM_STATISTIC_MOVES_REFUSED, tally->failed);
-	count(statistics, NM_STATISTIC_VERDICTS_IMPROVED, tally->improved);
-	count(statistics, NM_STATISTIC_VERDICTS_NEUTRAL, tally->neutral);
-	count(statistics, NM_STATISTIC_VERDICTS_ROLLED_BACK, tally->rolled_back);
-	count(statistics, NM_STATISTIC_VERDICTS_CANCELLED, tally->cancelled);
-	count(statistics, NM_STATISTIC_VERDICTS_INCONCLUSIVE, tally->inconclusive);
+	count(statistics, NM_STATISTIC_VERDICTS_IMPROVED, tally->verdicts[NM_VERDICT_IMPROVED]);
+	count(statistics, NM_STATISTIC_VERDICTS_NEUTRAL, tally->verdicts[NM_VERDICT_NEUTRAL]);
+	count(statistics, NM_STATISTIC_VERDICTS_ROLLED_BACK,
+	      tally->verdicts[NM_VERDICT_ROLLED_BACK]);
+	count(statistics, NM_STATISTIC_VERDICTS_CANCELLED, tally->verdicts[NM_VERDICT_CANCELLED]);
+	count(statistics, NM_STATISTIC_VERDICTS_INCONCLUSIVE,
+	      tally->verdicts[NM_VERDICT_INCONCLUSIVE]);
 	count(statistics, NM_STATISTIC_CPU_SAMPLING_NS, tally->caused_ns);
 	count(statistics, NM_STATISTIC_SUPPRESSED, tally->suppressed);
 }
@@ -149,10 +151,13 @@ static void gather_pages(const struct nm_page_stage *stage, struct nm_statistics
 	count(statistics, NM_STATISTIC_PAGES_FAILED, tally->failed);
 	count(statistics, NM_STATISTIC_PAGES_UNTRIED, tally->untried);
 	count(statistics, NM_STATISTIC_PAGES_WAITING, counts.waiting);
-	count(statistics, NM_STATISTIC_PAGE_VERDICTS_IMPROVED, tally->improved);
-	count(statistics, NM_STATISTIC_PAGE_VERDICTS_NEUTRAL, tally->neutral);
-	count(statistics, NM_STATISTIC_PAGE_VERDICTS_ROLLED_BACK, tally->rolled_back);
-	count(statistics, NM_STATISTIC_PAGE_VERDICTS_INCONCLUSIVE, tally->inconclusive);
+	count(statistics, NM_STATISTIC_PAGE_VERDICTS_IMPROVED,
+	      tally->verdicts[NM_VERDICT_IMPROVED]);
+	count(statistics, NM_STATISTIC_PAGE_VERDICTS_NEUTRAL, tally->verdicts[NM_VERDICT_NEUTRAL]);
+	count(statistics, NM_STATISTIC_PAGE_VERDICTS_ROLLED_BACK,
+	      tally->verdicts[NM_VERDICT_ROLLED_BACK]);
+	count(statistics, NM_STATISTIC_PAGE_VERDICTS_INCONCLUSIVE,
+	      tally->verdicts[NM_VERDICT_INCONCLUSIVE]);
 	count(statistics, NM_STATISTIC_PAGES_REMEMBERED, stage->nr_origins);
 	count(statistics, NM_STATISTIC_PAGES_FORGOTTEN, tally->forgotten);
 	count(statistics, NM_STATISTIC_PAGE_BACKOFFS, counts.backoffs);

@@ -77,25 +77,21 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 {
 	struct nm_rollback rollback;
 	struct nm_config config;
+	daemon->tally.verdicts[verdict->kind]++;
 	switch (verdict->kind) {
 	case NM_VERDICT_IMPROVED:
 	case NM_VERDICT_NEUTRAL:
-		daemon->tally.improved += verdict->kind == NM_VERDICT_IMPROVED;
-		daemon->tally.neutral += verdict->kind == NM_VERDICT_NEUTRAL;
 		free_threads(daemon, verdict);
 		bar_if_not_faster(daemon, verdict);
 		return 0;
 	case NM_VERDICT_INCONCLUSIVE:
-		daemon->tally.inconclusive++;
 		bar_threads(daemon, verdict);
 		return 0;
 	case NM_VERDICT_CANCELLED:
-		daemon->tally.cancelled++;
 		bar_threads(daemon, verdict);
 		cancel(daemon, verdict);
 		return 0;
 	case NM_VERDICT_ROLLED_BACK:
-		daemon->tally.rolled_back++;
 		bar_threads(daemon, verdict);
 		if (verdict->by_sharing)
 			bar_processes(daemon, snapshot, verdict);

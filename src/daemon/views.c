@@ -88,10 +88,10 @@ static void page_counters(const struct nm_page_tally *tally, const struct nm_sho
 	nm_show_u64(show, "pages_moved", tally->moved);
 	nm_show_u64(show, "pages_moved_bytes", tally->bytes);
 	nm_show_u64(show, "pages_failed", tally->failed);
-	nm_show_u64(show, "page_verdicts_improved", tally->improved);
-	nm_show_u64(show, "page_verdicts_neutral", tally->neutral);
-	nm_show_u64(show, "page_verdicts_rolled_back", tally->rolled_back);
-	nm_show_u64(show, "page_verdicts_inconclusive", tally->inconclusive);
+	nm_show_u64(show, "page_verdicts_improved", tally->verdicts[NM_VERDICT_IMPROVED]);
+	nm_show_u64(show, "page_verdicts_neutral", tally->verdicts[NM_VERDICT_NEUTRAL]);
+	nm_show_u64(show, "page_verdicts_rolled_back", tally->verdicts[NM_VERDICT_ROLLED_BACK]);
+	nm_show_u64(show, "page_verdicts_inconclusive", tally->verdicts[NM_VERDICT_INCONCLUSIVE]);
 }
 
 static void home_counters(const struct nm_home_tally *homes, const struct nm_show *show)
@@ -112,11 +112,11 @@ void nm_view_counters(void *context, const struct nm_show *show)
 	nm_show_u64(show, "decisions", tally->decisions);
 	nm_show_u64(show, "moves_applied", tally->applied);
 	nm_show_u64(show, "moves_refused", tally->failed);
-	nm_show_u64(show, "verdicts_improved", tally->improved);
-	nm_show_u64(show, "verdicts_neutral", tally->neutral);
-	nm_show_u64(show, "verdicts_rolled_back", tally->rolled_back);
-	nm_show_u64(show, "verdicts_cancelled", tally->cancelled);
-	nm_show_u64(show, "verdicts_inconclusive", tally->inconclusive);
+	nm_show_u64(show, "verdicts_improved", tally->verdicts[NM_VERDICT_IMPROVED]);
+	nm_show_u64(show, "verdicts_neutral", tally->verdicts[NM_VERDICT_NEUTRAL]);
+	nm_show_u64(show, "verdicts_rolled_back", tally->verdicts[NM_VERDICT_ROLLED_BACK]);
+	nm_show_u64(show, "verdicts_cancelled", tally->verdicts[NM_VERDICT_CANCELLED]);
+	nm_show_u64(show, "verdicts_inconclusive", tally->verdicts[NM_VERDICT_INCONCLUSIVE]);
 	nm_show_u64(show, "samples", daemon->costs.counts.samples);
 	nm_show_u64(show, "samples_lost", daemon->costs.counts.lost);
 	if (daemon->pipeline.placement)

@@ -22,9 +22,10 @@ static void an_overloaded_node_is_relieved(void **state)
 	live(60);
 	assert_int_equal(longest_queue(), 1);
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
-	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	assert_int_equal(world.daemon.tally.failed, 0);
-	assert_int_equal(world.daemon.tally.improved, world.daemon.tally.applied);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_IMPROVED],
+			 world.daemon.tally.applied);
 	assert_int_equal(world.daemon.tally.applied, 4);
 }
 
@@ -37,8 +38,8 @@ static void relief_is_no_loss_of_locality(void **state)
 	world.daemon.pipeline.source->status.has_flops = false;
 	settle(15);
 	live(20);
-	assert_int_equal(world.daemon.tally.rolled_back, 0);
-	assert_int_equal(world.daemon.tally.improved, 4);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_IMPROVED], 4);
 	assert_true(has_field(first_move(), "PERFORMANCE_OF", "locality"));
 	assert_int_equal(count_said(" replaced by locality "), 1);
 }
@@ -267,7 +268,7 @@ static void without_rollback_nothing_is_undone(void **state)
 	let_performance_fall();
 	assert_true(has_field(verdict_of(first_move()), "VERDICT", "neutral"));
 	assert_true(number_of(verdict_of(first_move()), "PERFORMANCE_LEFT") < 0.5);
-	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
 }
 
 static void a_move_after_which_the_performance_fell_is_undone(void **state)

@@ -94,10 +94,10 @@ static void figures_are_what_they_are(void **state)
 	assert_true(value_of(text, "numa_migrd_processes{state=\"managed\"}") == 2);
 	assert_true(value_of(text, "numa_migrd_moves_total{result=\"applied\"}") ==
 		    (double)tally->applied);
-	assert_true(tally->applied > 0 && tally->improved > 0);
+	assert_true(tally->applied > 0 && tally->verdicts[NM_VERDICT_IMPROVED] > 0);
 	assert_true(
 		value_of(text, "numa_migrd_verdicts_total{of=\"threads\",verdict=\"improved\"}") ==
-		(double)tally->improved);
+		(double)tally->verdicts[NM_VERDICT_IMPROVED]);
 	assert_true(value_of(text, "numa_migrd_local_access_ratio") == 1);
 	assert_true(value_of(text, "numa_migrd_node_threads{node=\"2\"}") == 2);
 	assert_true(value_of(text, "numa_migrd_node_threads{node=\"0\"}") == 0);

@@ -39,9 +39,10 @@ static void misplaced_threads_find_their_memory(void **state)
 	live(12); /* the last verdicts */
 	print_message("settled after %u intervals, %u decisions\n", intervals,
 		      count_entries(0, NM_MESSAGE_DECISION));
-	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	assert_int_equal(world.daemon.tally.failed, 0);
-	assert_int_equal(world.daemon.tally.improved, world.daemon.tally.applied);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_IMPROVED],
+			 world.daemon.tally.applied);
 	size_t quiet = world.nr_entries;
 	live(200);
 	assert_true(all_at_home());
@@ -145,7 +146,7 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
 	assert_true(all_at_home());
 	assert_true(nm_loop_interval_s(&world.daemon) == 2);
-	assert_int_equal(world.daemon.tally.rolled_back, 1);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 1);
 }
 
 /* Its memory goes away again at once, and still it stays for threads.cooldown intervals. */
@@ -158,7 +159,7 @@ static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
 	struct worker *worker = follow_memory(&move);
 	worker->memory = 2;
 	live_one();
-	assert_int_equal(world.daemon.tally.rolled_back, 1);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 1);
 	size_t from = world.nr_entries;
 	worker->memory = 0;
 	while (!find_entry(from, NM_MESSAGE_DECISION, "KIND", "migrate") &&
@@ -221,7 +222,7 @@ static void one_tenants_fall_leaves_anothers_move_alone(void **state)
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 	assert_true(number_of(verdict, "PERFORMANCE_LEFT") > 1);
 	assert_true(number_of(verdict, "GLOBAL_AFTER") < number_of(verdict, "GLOBAL_BEFORE"));
-	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
 }
 
 /* A placed machine is left alone, however much its figures tremble. */
@@ -235,7 +236,7 @@ static void noise_moves_nothing(void **state)
 	size_t quiet = world.nr_entries;
 	live(300);
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
-	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	assert_true(nm_loop_interval_s(&world.daemon) == 1);
 }
 

@@ -55,10 +55,11 @@ static void pairs_meet(void **state)
 	print_message("settled after %u intervals\n", settle(15));
 	live(15);
 	assert_true(all_at_home());
-	assert_int_equal(world.daemon.tally.rolled_back, 0);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	assert_int_equal(world.daemon.tally.failed, 0);
 	assert_true(world.daemon.tally.applied > 0);
-	assert_int_equal(world.daemon.tally.improved, world.daemon.tally.applied);
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_IMPROVED],
+			 world.daemon.tally.applied);
 	size_t quiet = world.nr_entries;
 	live(100);
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
@@ -110,9 +111,10 @@ static void what_made_accesses_slower_is_undone(void **state)
 	struct worker *a = add_worker(1000, 0, 0), *b = add_worker(1000, 4, 2);
 	a->address = b->address = BLOCK(0);
 	begin();
-	for (int i = 0; i < 40 && world.daemon.tally.rolled_back == 0; i++)
+	for (int i = 0; i < 40 && world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK] == 0; i++)
 		live_one();
-	assert_int_equal(world.daemon.tally.rolled_back, 2); /* and who was bound is free */
+	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK],
+			 2); /* and who was bound is free */
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 1);
 	const struct nm_entry *back = find_entry(0, NM_MESSAGE_DECISION, "KIND", "rollback");
 	assert_non_null(back);

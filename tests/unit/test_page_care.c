@@ -56,7 +56,7 @@ static void small_pages_go_back_to_where_each_was(void **state)
 		live_one();
 	for (unsigned page = 0; page < PAGES_OF_HUGE; page++)
 		assert_int_equal(world.space.home[page], page < 100 ? 2 : 0);
-	assert_int_equal(tally()->rolled_back, 1);
+	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 1);
 }
 
 /* ---- again, and not again ---- */
@@ -123,10 +123,10 @@ static void setbacks_grow(void **state)
 		for (int i = 0; i < 200 && fake_mover.submitted == submitted; i++)
 			live_one();
 		asked_at[round] = world.daemon.tally.intervals;
-		uint64_t before = tally()->rolled_back;
-		for (int i = 0; i < 40 && tally()->rolled_back == before; i++)
+		uint64_t before = tally()->verdicts[NM_VERDICT_ROLLED_BACK];
+		for (int i = 0; i < 40 && tally()->verdicts[NM_VERDICT_ROLLED_BACK] == before; i++)
 			live_one();
-		assert_true(tally()->rolled_back > before);
+		assert_true(tally()->verdicts[NM_VERDICT_ROLLED_BACK] > before);
 		undone_at[round] = world.daemon.tally.intervals;
 		live(2);
 	}

@@ -38,8 +38,8 @@ static void pages_go_to_their_threads(void **state)
 	assert_true(number_of(verdict, "PERFORMANCE_LEFT") > 1.2);
 	assert_int_equal(tally()->moved, 24);
 	assert_int_equal(tally()->bytes, 24 * 4096);
-	assert_int_equal(tally()->rolled_back, 0);
-	assert_int_equal(tally()->improved, tally()->decisions);
+	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 0);
+	assert_int_equal(tally()->verdicts[NM_VERDICT_IMPROVED], tally()->decisions);
 	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
 	size_t quiet = world.nr_entries;
 	live(60);
@@ -165,7 +165,7 @@ static void failures_are_reported(void **state)
 	assert_true(has_field(verdict, "PAGES_MOVED", "0"));
 	assert_true(number_of(verdict, "PAGES_EBUSY") == 1);
 	assert_true(number_of(verdict, "PAGES") < 2 || number_of(verdict, "PAGES_REFUSED") == 1);
-	assert_true(tally()->failed > 0 && tally()->inconclusive > 0);
+	assert_true(tally()->failed > 0 && tally()->verdicts[NM_VERDICT_INCONCLUSIVE] > 0);
 	/* Barred for pages.cooldown_s. */
 	unsigned submitted = fake_mover.submitted;
 	live(3);
@@ -193,7 +193,7 @@ static void a_range_moves_with_pages_never_seen(void **state)
 	assert_true(number_of(piece, "EXCLUSIVITY_PERMILLE") == 1000);
 	live(10);
 	assert_int_equal(tally()->moved, 1024);
-	assert_int_equal(tally()->rolled_back, 0);
+	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	size_t quiet = world.nr_entries;
 	live(40);
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_PAGES), 0);
@@ -229,7 +229,7 @@ static void a_long_way_is_gone_in_stages(void **state)
 	}
 	assert_int_equal(most, 400);
 	assert_int_equal(pages_on(3), 2048);
-	assert_int_equal(tally()->rolled_back, 4);
+	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 4);
 }
 
 /* What the mover does not take is asked for again. */
@@ -305,7 +305,7 @@ static void everyones_range_is_spread(void **state)
 	assert_null(field_of(move, "NODE_TO"));
 	assert_null(field_of(move, "EXCLUSIVITY_PERMILLE"));
 	live(10);
-	assert_int_equal(tally()->rolled_back, 0);
+	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	size_t quiet = world.nr_entries;
 	live(30);
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_PAGES), 0);
@@ -329,7 +329,7 @@ static void blocks_go_to_their_owners(void **state)
 	assert_non_null(move);
 	assert_null(find_entry(0, NM_MESSAGE_PAGES, "REASON", "contention"));
 	live(30);
-	assert_int_equal(tally()->rolled_back, 0);
+	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 0);
 }
 
 static bool seen_small; /* a step that is no huge page */
@@ -424,7 +424,7 @@ static void a_range_goes_back_and_stays(void **state)
 	assert_int_equal(pages_on(2), 1024);
 	live(40);
 	assert_int_equal(pages_on(2), 1024);
-	assert_int_equal(tally()->rolled_back, 1);
+	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 1);
 }
 
 /* Beyond pages.rollback_pages it is not known where they were. */
@@ -456,7 +456,7 @@ static void a_full_mover_is_asked_again_to_undo(void **state)
 	fake_mover.full = true;
 	live(8);
 	assert_int_equal(pages_on(0), 8);
-	assert_true(tally()->rolled_back > 0);
+	assert_true(tally()->verdicts[NM_VERDICT_ROLLED_BACK] > 0);
 	fake_mover.full = false;
 	live(2);
 	assert_int_equal(pages_on(2), 8);

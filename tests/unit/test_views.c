@@ -237,7 +237,7 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	(void)add_worker(1000, 0, 2);
 	(void)add_worker(1000, 2, 1);
 	live(4);
-	for (int i = 0; i < 20 && world.daemon.tally.improved == 0; i++)
+	for (int i = 0; i < 20 && world.daemon.tally.verdicts[NM_VERDICT_IMPROVED] == 0; i++)
 		live_one();
 	show = shown_show();
 	assert_int_equal(nm_view_decisions(&world.daemon, 0, 0, &show), 0);
