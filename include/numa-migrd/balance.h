@@ -1,15 +1,91 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Balancing between nodes (kMLB, section 3.2.1): if the CPUs of one node are in much higher demand
- * than those of another, threads that wait on its busiest CPUs move to the idlest ones. selection.h
- * chooses the threads; the kernel balances within a node. A round is a function of values. Pure.
+ * threads.policy = "balance": its state of each thread and process, and the decisions of an
+ * interval. The daemon provides the measurements and carries the decisions out. Pure.
  */
 #ifndef NUMA_MIGRD_BALANCE_H
 #define NUMA_MIGRD_BALANCE_H
 
-#include "numa-migrd/dtas.h"
-#include "numa-migrd/selection.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/config.h"
+#include "numa-migrd/metrics.h"
+#include "numa-migrd/plan.h"
+#include "numa-migrd/policy.h"
+#include "numa-migrd/regions.h"
+#include "numa-migrd/sample.h"
+#include "numa-migrd/snapshot.h"
+#include "numa-migrd/tasks.h"
 #include "numa-migrd/topology.h"
+
+/* ---- DTAS: types of threads and CPUs ---- */
+
+/*
+ * Dynamic task-aware scheduling (kMLB, section 2.4): threads that wait for memory and threads that
+ * compute run on CPUs of their own type, so that CPUs that share a cache or a core run both. The
+ * paper describes the idea; metric, thresholds and split were designed here (algorithms.md, section
+ * 5). Pure.
+ */
+
+/*
+ * The type of a thread, EITHER until it is known; or the type of threads for which a CPU is used.
+ */
+enum nm_dtas_type { NM_DTAS_EITHER, NM_DTAS_COMPUTE, NM_DTAS_MEMORY };
+
+/* Misses of the last-level cache per 1000 instructions. Initial estimates are in brackets. */
+struct nm_dtas_rules {
+	double memory_from;   /* [5] */
+	double compute_below; /* [3] at most memory_from; in between a thread keeps its type */
+	unsigned persist;     /* [2] running intervals in a row that a change takes; at least 1 */
+};
+
+/* State of one thread; initially zero. */
+struct nm_dtas_behaviour {
+	enum nm_dtas_type type;
+	enum nm_dtas_type leaning; /* type indicated by the last running intervals, and their
+				    * number */
+	unsigned intervals;
+};
+
+/* Computes misses per 1000 instructions from rates of one interval (struct nm_figures: traffic by
+ * line size, instructions). NaN if either is not known or no instruction was retired. */
+double nm_dtas_mpki(double misses_per_s, double instructions_per_s);
+
+/* Updates the state with an interval. NaN means that the thread did not run, and changes nothing.
+ * Returns true if the type has changed. Called by the tick for each managed thread. */
+bool nm_dtas_classify(struct nm_dtas_behaviour *behaviour, const struct nm_dtas_rules *rules,
+		      double mpki);
+
+/*
+ * Returns how many of the CPUs to use for memory-bound threads, given the numbers of memory-bound
+ * and compute-bound threads: by their ratio, rounded, and at least one for each type that exists.
+ */
+unsigned nm_dtas_memory_cpus(unsigned cpus, uint64_t memory, uint64_t compute);
+
+/*
+ * Assigns each CPU a type in `ret` (topology->nr_cpus entries). Unusable CPUs are EITHER; all are
+ * EITHER if no thread has a type or one CPU would have to serve both. Memory-bound CPUs are spread
+ * first over caches, then over alternate cores, then over SMT siblings. A small change of the ratio
+ * changes few CPUs. Returns 0 or -ENOMEM. Called every 10 s with the numbers of running threads.
+ */
+int nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
+		  enum nm_dtas_type *ret);
+
+/* Returns whether a thread may run on a CPU of this type. `idle` is true if no other thread demands
+ * the CPU now (false: the paper's rule). */
+bool nm_dtas_fits(enum nm_dtas_type cpu, enum nm_dtas_type thread, bool idle);
+
+/* Returns the usable CPUs of the node on which a thread of this type may get a lease; empty if the
+ * split has none on that node. Returns 0 or -ENOMEM. Called when a lease is created. */
+int nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *types, int node,
+		 enum nm_dtas_type thread, hwloc_bitmap_t ret);
+
+/* ---- one round ---- */
+
+/*
+ * Balancing between nodes (kMLB, section 3.2.1): if the CPUs of one node are in much higher demand
+ * than those of another, threads that wait on its busiest CPUs move to the idlest ones. policy.h
+ * chooses the threads; the kernel balances within a node. A round is a function of values. Pure.
+ */
 
 #define NM_WAIT_SHARE 0.1 /* share of the interval from which on a thread counts as waiting for a
 			   * CPU */
@@ -29,7 +105,7 @@ struct nm_balance_rules {
 	double overload;   /* [1] load per CPU below which the node's own CPUs suffice (paper: 0) */
 	double relief;	   /* [0.1] minimum difference between the loads of the old CPU, and of the
 			    * new CPU with the thread (paper: 0) */
-	double min_gain;   /* [0] pages; see selection.h (paper: −∞) */
+	double min_gain;   /* [0] pages; see policy.h (paper: −∞) */
 	size_t max_moves;  /* [64] maximum moves per round */
 	double idle_max; /* [0.05] load below which a CPU accepts threads of either type (paper:
 			  * 0) */
@@ -112,5 +188,193 @@ bool nm_balance_update(struct nm_balance_state *state, const struct nm_balance_r
  */
 int nm_balance_round(const struct nm_balance_input *input, const struct nm_balance_rules *rules,
 		     struct nm_balance_state *state, struct nm_balance_result *ret);
+
+/* ---- input of a round ---- */
+
+/* Derives the input of a balancing round (balance.h) from a snapshot: the threads whose schedstat
+ * must be read and, with the results, loads, groups and unmanaged load. Pure. */
+
+/*
+ * Selects the threads that may have waited in this interval: those whose main CPU was busy for all
+ * but NM_WAIT_SHARE of it, beginning with those on the fullest CPUs, at most `most`. Selects none
+ * if the gap between the nodes cannot exceed rules->end, however long threads waited; therefore
+ * nothing is read on a machine that is not overloaded. Writes their indices to ret_threads (room
+ * for `most`) and their number to *ret_count. Returns 0 or -ENOMEM. Called by the tick after the
+ * snapshot.
+ */
+int nm_balance_suspects(const struct nm_snapshot *snapshot, const struct nm_balance_rules *rules,
+			size_t most, uint32_t *ret_threads, size_t *ret_count);
+
+/* Increase of the first two numbers of /proc/PID/task/TID/schedstat since an earlier reading. */
+struct nm_balance_times {
+	uint64_t run_ns, delay_ns;
+	uint64_t length_ns; /* between the readings; 0: not known */
+};
+
+struct nm_balance_facts {
+	const struct nm_snapshot *snapshot;
+	const struct nm_balance_times *times; /* per thread of the snapshot; NULL: none known */
+	/* Per process of the snapshot: its pages by node (regions.h), or NULL if not known. NULL:
+	 * not known for all. */
+	const double *const *resident;
+	const enum nm_dtas_type *types;	    /* per thread; NULL: EITHER */
+	const enum nm_dtas_type *cpu_types; /* nm_dtas_split(), or NULL; must live as long as
+					     * `input` */
+	double min_run; /* threads.min_run: a leader that ran or waited less counts as idle */
+};
+
+struct nm_balance_gathered {
+	struct nm_balance_input input; /* threads and groups have the indices of the snapshot's
+					* threads and processes */
+	struct nm_balance_thread *threads;
+	struct nm_selection_group *groups;
+	double *resident, *other_load, *factors;
+	uint32_t *members;
+};
+
+/*
+ * Computes the input of a round. The demand of a thread without times is a whole CPU if its main
+ * CPU was saturated, otherwise the time that it ran; it does not count as waiting. Pages of a
+ * memory-only node count at the node that represents it. The snapshot must outlive *ret. Returns 0
+ * or -ENOMEM; the caller clears *ret. Called by the policy stage of the tick.
+ */
+int nm_balance_gather(const struct nm_balance_facts *facts, struct nm_balance_gathered *ret);
+void nm_balance_gathered_clear(struct nm_balance_gathered *gathered);
+
+/* ---- state of the policy ---- */
+
+/* A reading of the first two numbers of /proc/PID/task/TID/schedstat. */
+struct nm_balance_reading {
+	uint64_t run_ns, delay_ns;
+	uint64_t read_ns; /* time of the reading */
+};
+
+/* The state of a managed thread. */
+struct nm_known_thread {
+	uint64_t read_interval; /* interval of the last reading; 0: never */
+	struct nm_balance_reading last;
+	struct nm_dtas_behaviour behaviour;
+	enum nm_dtas_type leased_as; /* type of the CPUs of its lease; EITHER: leased for a whole
+				      * node */
+};
+
+#define NM_BALANCE_SLOTS 512U /* maximum number of pages of a process that are queried */
+
+/* The location of a process's pages. */
+struct nm_residence {
+	uint32_t pid;
+	uint64_t start_ticks;
+	uint64_t rss_bytes;    /* in this interval */
+	uint64_t tried_ns;     /* time of the last attempt to count its pages; 0: never */
+	double *pages;	       /* referenced by the estimates, and scratch space */
+	double *seen, samples; /* accesses by node; points into `pages` */
+	uint64_t *addresses;   /* sample of its pages; NULL: none */
+	struct nm_residency counted, sampled;
+};
+
+/* A query about the location of one process's pages. */
+struct nm_balance_query {
+	enum nm_residency_source source; /* NM_RESIDENCY_MAPS, or NM_RESIDENCY_QUERY with
+					  * `addresses` */
+	uint32_t pid;
+	uint64_t start_ticks;
+	unsigned count; /* number of addresses */
+	uint64_t addresses[NM_BALANCE_SLOTS];
+};
+
+struct nm_balancer {
+	struct nm_balance_state state;
+	const struct nm_topology *topology; /* the caller's, which outlives this */
+	double page_bytes;
+	struct nm_column threads;    /* of struct nm_known_thread */
+	struct nm_column residences; /* of the processes: struct nm_residence */
+
+	bool split;		      /* CPUs have types: the next three fields are valid */
+	enum nm_dtas_type *cpu_types; /* per CPU */
+	hwloc_bitmap_t *leasable;     /* per node and type of thread */
+	uint64_t split_ns;
+
+	struct nm_balance_result result; /* of this interval */
+	struct {
+		uint64_t stopped_by_gain, unknown, stopped_by_leader, pages_counted;
+	} tally;
+};
+
+/* ---- balancer.c: threads and rounds ---- */
+
+/* Creates the state of the policy. page_bytes is the size of a base page. Returns 0 or -ENOMEM. */
+int nm_balancer_new(const struct nm_topology *topology, double page_bytes,
+		    struct nm_balancer **ret);
+/* NULL is allowed. */
+void nm_balancer_free(struct nm_balancer *balancer);
+/* Returns the rules of a round that the configuration sets. */
+struct nm_balance_rules nm_balancer_rules(const struct nm_config *config);
+
+/* Returns the state of the thread with this index of the snapshot that balancer->threads follows.
+ */
+static inline struct nm_known_thread *nm_balancer_thread(const struct nm_balancer *balancer,
+							 size_t thread)
+{
+	return (struct nm_known_thread *)balancer->threads.cells + thread;
+}
+/* Records a reading of the thread with this index of the snapshot. Returns the increase since the
+ * reading of the last interval; all zero, which means not known, without one. */
+struct nm_balance_times nm_balancer_take_reading(struct nm_balancer *balancer, uint32_t thread,
+						 uint64_t interval,
+						 const struct nm_balance_reading *reading);
+/* Performs a round with the increases of the snapshot's threads: balancer->result has its moves.
+ * Called after the threads, types and pages of this interval were updated. Returns 0, or -ENOMEM
+ * with the last result unchanged. */
+int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config, const struct nm_balance_times *times);
+/* Proposes the moves of the round of the same interval. The proposals refer to CPUs of the
+ * balancer, which must outlive them. Returns 0 or -ENOMEM; the caller clears *ret. */
+int nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			const struct nm_config *config, struct nm_proposals *ret);
+/* Notes that a decision of this interval was applied. */
+void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision *decision);
+
+/* ---- pages.c: location of pages ---- */
+
+/* Adds an access to the sample of its process's pages. This is the hot path. */
+void nm_balancer_add(struct nm_balancer *balancer, const struct nm_sample *sample);
+/* Updates the set of processes, and estimates the location of their pages from accesses. Returns 0
+ * or -ENOMEM. */
+int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
+/* Returns the best current estimate, or NULL. */
+const struct nm_residency *nm_balancer_residency(const struct nm_balancer *balancer, uint32_t pid,
+						 uint64_t now_ns);
+/* Selects the process whose pages are to be located next, and writes the query to *ret. Returns
+ * false if no process is due, or the one that is due has too few sampled pages yet. */
+bool nm_balancer_next_query(struct nm_balancer *balancer, const struct nm_config *config,
+			    uint64_t now_ns, struct nm_balance_query *ret);
+/* Makes the process of a query that could not be sent due again in one second. */
+void nm_balancer_retry(struct nm_balancer *balancer, const struct nm_config *config,
+		       const struct nm_balance_query *query, uint64_t now_ns);
+/* Records the answer to a query by numa_maps: the number of pages on each node. An answer about a
+ * process that has ended is ignored. */
+void nm_balancer_take_counts(struct nm_balancer *balancer, const struct nm_balance_query *query,
+			     const double *pages, uint64_t now_ns);
+/* Records the answer to a query with addresses: the kernel's number of the node of each page,
+ * negative if the page is not in memory. An answer about a process that has ended is ignored. */
+void nm_balancer_take_nodes(struct nm_balancer *balancer, const struct nm_balance_query *query,
+			    const int *nodes, uint64_t now_ns);
+/* Frees what the entry of a process owns. */
+void nm_residence_clear(void *residence);
+
+/* ---- types.c: DTAS ---- */
+
+/* Updates the types of threads, and divides the CPUs between them when due. Writes to ret_ended
+ * (room for each thread) the indices of the threads whose leases no longer fit their types, and
+ * their number to *ret_count. Returns 0 or -ENOMEM. */
+int nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			     const struct nm_figures *figures, size_t nr_figures,
+			     uint32_t *ret_ended, size_t *ret_count);
+/* Makes all CPUs available to all threads again. */
+void nm_balancer_clear_types(struct nm_balancer *balancer);
+/* Returns the CPUs of the node that a thread of this type may be leased if it is to run on `cpu`;
+ * NULL: all. */
+hwloc_const_bitmap_t nm_balancer_lease(const struct nm_balancer *balancer, enum nm_dtas_type type,
+				       int node, int cpu);
 
 #endif

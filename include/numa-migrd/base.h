@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define NM_NSEC_PER_SEC 1000000000ULL
 #define NM_NSEC_PER_MSEC 1000000ULL
@@ -92,5 +93,179 @@ static inline int nm_reserve(void **array, size_t *capacity, size_t used, size_t
 	*capacity = wanted;
 	return 0;
 }
+
+/* ---- clock ---- */
+
+/* The clocks for timeouts and for reports. Decisions get the time as an argument instead. */
+
+/* Returns CLOCK_MONOTONIC (clock_gettime(2)), which cannot fail. May be called from any thread. */
+static inline uint64_t nm_clock_ns(void)
+{
+	struct timespec now;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* Returns CLOCK_REALTIME in microseconds. */
+static inline uint64_t nm_clock_realtime_usec(void)
+{
+	struct timespec now;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* ---- hash ---- */
+
+/* FNV-1a, 64 bits (draft-eastlake-fnv), for tables and digests. Not resistant to an adversary. */
+
+/* The hash of zero bytes; every computation begins with it. */
+#define NM_HASH_START UINT64_C(0xcbf29ce484222325)
+
+/* Returns the hash extended by these bytes. May be called from any stage. */
+uint64_t nm_hash_add(uint64_t hash, const void *bytes, size_t length);
+
+/* ---- random numbers ---- */
+
+/*
+ * The only source of randomness: a seedable xoshiro256** generator (Blackman and Vigna, "Scrambled
+ * linear pseudorandom number generators", 2021). A recorded seed reproduces the same decisions in
+ * any build.
+ */
+
+struct nm_rng {
+	uint64_t state[4];
+};
+
+/* Fills the state from one 64-bit seed (with splitmix64, so that 0 is a valid seed). */
+void nm_rng_seed(struct nm_rng *rng, uint64_t seed);
+
+/* Returns 64 uniform bits and advances the generator. Called by the policies. */
+uint64_t nm_rng_next(struct nm_rng *rng);
+
+/* Returns a uniform value in [0, 1) with a resolution of 53 bits. */
+double nm_rng_unit(struct nm_rng *rng);
+
+/* Returns a uniform value in [0, bound), without modulo bias; bound must not be 0. */
+uint64_t nm_rng_below(struct nm_rng *rng, uint64_t bound);
+
+/* ---- escaping ---- */
+
+/* All text from outside (command names, unit names, cgroup paths) passes through this function
+ * before it enters the journal, the bus, a terminal or a file. */
+
+/*
+ * Writes `text` (length bytes, which may include NULs and arbitrary bytes) to `out` as printable,
+ * valid UTF-8 on one line. Valid printable UTF-8 is copied; all other bytes (control characters,
+ * C1, DEL, backslash, bidi controls, line separators, invalid bytes) become \xNN each. Output that
+ * does not fit is cut at a whole character and ends in "…". `out` is always NUL-terminated
+ * (out_size >= 4). Returns its length.
+ */
+size_t nm_escape(char *out, size_t out_size, const char *text, size_t length);
+
+/*
+ * Decodes the well-formed UTF-8 sequence at the start of text (length bytes; Unicode 15, table
+ * 3-7). Returns its size, 1 to 4, and its code point; or 0 with *ret_code unchanged if there is
+ * none.
+ */
+size_t nm_utf8_decode(const char *text, size_t length, uint32_t *ret_code);
+
+/* ---- map of thread ids ---- */
+
+/*
+ * Maps thread ids to 32-bit values. It is a two-level array instead of a hash table: thread ids are
+ * small dense integers (at most 2^22, PID_MAX_LIMIT in proc(5)), so that a lookup takes two loads
+ * and no program can choose ids that collide. A leaf of 1024 ids takes 4 KiB and is freed with the
+ * last of them.
+ */
+
+#define NM_TIDMAP_LEAF_BITS 10
+#define NM_TIDMAP_LEAVES (1U << (22 - NM_TIDMAP_LEAF_BITS))
+#define NM_TIDMAP_NONE UINT32_MAX
+
+struct nm_tidmap {
+	uint32_t **leaves; /* each entry is value + 1; 0: absent */
+	uint32_t nr_leaves; /* enough for the ids seen, which are below 2^15 on most machines */
+};
+
+int nm_tidmap_new(struct nm_tidmap **ret);
+void nm_tidmap_free(struct nm_tidmap *map);
+NM_DEFINE_CLEANUP(struct nm_tidmap, nm_tidmap_free);
+
+/* Returns the value of tid, or NM_TIDMAP_NONE, also for ids out of range. */
+static inline uint32_t nm_tidmap_get(const struct nm_tidmap *map, uint32_t tid)
+{
+	uint32_t leaf = tid >> NM_TIDMAP_LEAF_BITS;
+	if (leaf >= map->nr_leaves || !map->leaves[leaf])
+		return NM_TIDMAP_NONE;
+	return map->leaves[leaf][tid & ((1U << NM_TIDMAP_LEAF_BITS) - 1)] - 1U;
+}
+
+/* Sets the value of tid (not NM_TIDMAP_NONE). Returns 0, -ERANGE (tid too large) or -ENOMEM. */
+int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value);
+
+/* Removes tid, and frees its leaf if no other id uses it. Unknown ids are ignored. */
+void nm_tidmap_remove(struct nm_tidmap *map, uint32_t tid);
+
+/* ---- tenants ---- */
+
+/*
+ * Fair shares of limited resources: workers, queries, batches of pages, lists. A tenant is a user
+ * within a domain. A domain is a top-level cgroup: one service, one container, or all processes of
+ * a user's sessions. Pure.
+ */
+
+struct nm_tenant {
+	uint64_t domain; /* hash of the path of its top-level cgroup */
+	uint32_t uid;	 /* real uid */
+};
+
+/*
+ * Returns the tenant of a process with this path in the unified hierarchy. The top-level cgroup
+ * ends at the first component that is neither a slice (systemd.slice(5)) nor the common parent of
+ * containers, or at user-UID.slice: a user can create any number of cgroups below these, but none
+ * beside them. A path of NULL or "/" is unknown; each user is then a domain.
+ */
+struct nm_tenant nm_tenant_of(uint32_t uid, const char *cgroup);
+bool nm_tenant_same(const struct nm_tenant *a, const struct nm_tenant *b);
+
+/* The shared resources and their limits. */
+#define NM_STUCK_WORKERS_MOST 8U
+#define NM_QUERIES_MOST 256U
+#define NM_RUNTIME_QUERIES_MOST 8U
+#define NM_BATCHES_MOST 64U
+#define NM_RELEASED_MOST 4096U
+#define NM_ORIGINS_MOST 1048576U
+#define NM_EXAMINATIONS_MOST 256U
+#define NM_REQUESTS_MOST 4096U /* the bus allows each user 256 connections */
+enum nm_shared {
+	NM_SHARE_STUCK_WORKERS, /* abandoned and not yet exited */
+	NM_SHARE_QUERIES,	/* about memory, unanswered or not fetched */
+	NM_SHARE_RUNTIME_QUERIES,
+	NM_SHARE_BATCHES,      /* of pages, with the mover */
+	NM_SHARE_RELEASED,     /* entries of threads and processes that are no longer managed */
+	NM_SHARE_ORIGINS,      /* runs of pages whose original location is recorded */
+	NM_SHARE_EXAMINATIONS, /* pending examinations of young processes */
+	NM_SHARE_REQUESTS,     /* unanswered requests on the bus; a tenant is a sender */
+	NM_SHARES,
+};
+
+/* The use of a resource from the point of view of one tenant. */
+struct nm_usage {
+	uint64_t all, domain, user; /* all: in total, domain: by the tenant's domain, user: by the
+				     * tenant itself */
+};
+
+/* Adds `amount` used by `holder` to the usage seen by `tenant`. */
+void nm_usage_add(struct nm_usage *usage, const struct nm_tenant *tenant,
+		  const struct nm_tenant *holder, uint64_t amount);
+
+/*
+ * Returns true if the tenant may use one more unit. A domain may use less than the amount that is
+ * free, and a user within it less than half of that. Therefore a domain gets at most half of the
+ * total and a user 33 %, even without other tenants, and each further tenant gets a smaller share.
+ * Eight domains at their limits leave room for a ninth. For stuck workers and requests the table
+ * sets the limit of a user.
+ */
+bool nm_share_has_room(enum nm_shared share, const struct nm_usage *usage);
 
 #endif

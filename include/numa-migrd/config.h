@@ -37,7 +37,7 @@ enum nm_performance {
 	NM_PERFORMANCE_PRODUCT, NM_PERFORMANCE_PRODUCT_INSTRUCTIONS, NM_PERFORMANCE_OPERATIONS,
 	NM_PERFORMANCE_INSTRUCTIONS, NM_PERFORMANCE_INTENSITY, NM_PERFORMANCE_LATENCY,
 };
-/* Selects the thread that leaves an overloaded node (selection.h). */
+/* Selects the thread that leaves an overloaded node (policy.h). */
 enum nm_selection {
 	NM_SELECTION_FIRST_FIT, NM_SELECTION_TOTAL_MIN, NM_SELECTION_REMOTE_MIN, NM_SELECTION_LOCAL_MAX,
 	NM_SELECTION_MOST_BENEFIT, NM_SELECTION_COST_EFFECTIVE, NM_SELECTION_EXCLUSIVITY_BASE,
@@ -49,7 +49,7 @@ enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
 enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH, NM_PAGES_EXCLUSIVITY };
 enum nm_page_balancing { NM_BALANCING_YIELD, NM_BALANCING_WARN, NM_BALANCING_MANAGE };
-/* The effect of the attribute user.numa-migrd of a cgroup (steer.h). */
+/* The effect of the attribute user.numa-migrd of a cgroup (tasks.h). */
 enum nm_attribute { NM_ATTRIBUTE_IGNORE, NM_ATTRIBUTE_OBEY, NM_ATTRIBUTE_ONLY };
 enum nm_journal_level { NM_JOURNAL_ERROR, NM_JOURNAL_NOTICE, NM_JOURNAL_DECISIONS, NM_JOURNAL_DEBUG };
 
@@ -141,7 +141,7 @@ struct nm_config {
 		/* Thread placement by communication (kMAF): */
 		double mapping_s;
 		double mapping_gain;
-		/* policy = "balance" only (balance.h, dtas.h): */
+		/* policy = "balance" only (balance.h): */
 		enum nm_selection selection;
 		/* Loads are in CPUs per CPU. */
 		double balance_begin, balance_end;

@@ -7,11 +7,11 @@
 #ifndef NUMA_MIGRD_HOMES_H
 #define NUMA_MIGRD_HOMES_H
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/placement.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/snapshot.h"
-#include "numa-migrd/tenant.h"
 
 struct nm_base_pages; /* mover.h */
 

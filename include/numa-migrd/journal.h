@@ -7,13 +7,12 @@
 #include <stdint.h>
 #include <syslog.h>
 
-#include "numa-migrd/actuate.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/page_verify.h"
+#include "numa-migrd/judge.h"
+#include "numa-migrd/lease.h"
 #include "numa-migrd/placement.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/snapshot.h"
-#include "numa-migrd/verify.h"
 
 /*
  * Kinds of entries. Each has a MESSAGE_ID (128-bit, created for this project) and a catalog text.

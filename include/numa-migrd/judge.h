@@ -3,6 +3,10 @@
 #ifndef NUMA_MIGRD_JUDGE_H
 #define NUMA_MIGRD_JUDGE_H
 
+#include "numa-migrd/memory.h"
+#include "numa-migrd/plan.h"
+#include "numa-migrd/snapshot.h"
+
 enum nm_verdict_kind {
 	NM_VERDICT_IMPROVED,	 /* the value it is judged by rose by more than the noise */
 	NM_VERDICT_NEUTRAL,	 /* no clear change, or a fall while threads.rollback is false; of a
@@ -14,5 +18,348 @@ enum nm_verdict_kind {
 				  * meanwhile */
 };
 #define NM_VERDICT_KINDS (NM_VERDICT_INCONCLUSIVE + 1)
+
+/* ---- feedback by performance ---- */
+
+/*
+ * The feedback of IMAR²: evaluates the moves of the last tick, decides whether they are rolled
+ * back, and sets the length of the next interval (lbma-imar2 section 4.3, equation 4; algorithms.md
+ * section 3). A state machine over snapshots. Pure.
+ */
+
+enum nm_feedback_outcome {
+	NM_FEEDBACK_NONE,      /* nothing was moved: T stays */
+	NM_FEEDBACK_POSTPONED, /* the set of active threads changed: no verdict and no proposals
+				* yet */
+	NM_FEEDBACK_GAIN,      /* T halves */
+	NM_FEEDBACK_KEEP,      /* T stays */
+	NM_FEEDBACK_UNDO,      /* T doubles; the tick rolls back the moves judged so and proposes
+				* nothing */
+};
+
+/* The judgement of one decision of the last tick. */
+struct nm_feedback_judgement {
+	uint64_t decision;
+	bool undo;
+	bool gain; /* the performance rose by more than the noise, and by at least 1 % */
+	/* Remaining performance: P_g(τ+1)/P_g(τ), or its geometric mean over the processes that own
+	 * a thread moved by the decision. NaN if no thread was measured in both intervals. */
+	double figure;
+	double noise;  /* |ln figure| up to this value is noise; 0: no noise limit */
+	double losses; /* product of the values of `figure` accepted since the last gain, including
+			* this one */
+};
+
+struct nm_feedback_result {
+	enum nm_feedback_outcome outcome;
+	bool may_propose;
+	double figure, noise, losses; /* as above, over all decisions judged; they determine T */
+	double before, after; /* P_g over the threads measured in both intervals; NaN without any */
+	double interval_s;	      /* T from now on */
+	/* Valid until the next nm_feedback_* call. */
+	const struct nm_feedback_judgement *judgements;
+	size_t nr_judgements;
+};
+
+struct nm_feedback;
+
+int nm_feedback_new(struct nm_feedback **ret);
+void nm_feedback_free(struct nm_feedback *feedback);
+NM_DEFINE_CLEANUP(struct nm_feedback, nm_feedback_free);
+
+/*
+ * Judges the moves noted since the last call, and updates the spread of the performance. With
+ * threads.feedback = "moved" each decision is judged alone: changes in processes whose threads it
+ * did not move do not affect its judgement. Called once in every interval, as the first stage after
+ * the snapshot. Returns 0, or -ENOMEM (nothing judged; the moves get no judgement).
+ */
+int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config, struct nm_feedback_result *ret);
+
+/*
+ * Notes that a decision of this tick moved a thread of process `pid`, so that the next call judges
+ * it. The snapshot is that of the last nm_imar2_feedback(). A rollback is not judged, because the
+ * recovery from the move would count as a gain. Returns 0, or -ENOMEM (the move is not judged).
+ * Called by the tick after the moves.
+ */
+int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+		      uint64_t decision, uint32_t pid, bool rollback);
+
+/* ---- operations that take longer than a tick and affect a whole process ---- */
+
+/* The values of P of the threads of a process in one interval. */
+struct nm_baseline;
+void nm_baseline_free(struct nm_baseline *baseline);
+NM_DEFINE_CLEANUP(struct nm_baseline, nm_baseline_free);
+
+/* Returns P of process `pid` as of the last nm_imar2_feedback(). Returns 0 or -ENOMEM. Called when
+ * its pages begin to move. */
+int nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid,
+			 struct nm_baseline **ret);
+
+/* Excludes the change of P of the process in this interval from the statistics, because the daemon
+ * disturbs it. Returns 0 or -ENOMEM. */
+int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid);
+
+/* A comparison of a process with its baseline: sums of P over the threads measured in both, NaN
+ * without any. */
+struct nm_feedback_change {
+	double before, after;
+	double figure, noise; /* figure is after/before; |ln figure| up to `noise` is noise */
+	bool loss;	      /* figure is below threads.delta_g, beyond noise */
+	bool gain;	      /* as in struct nm_feedback_judgement */
+};
+
+/* Compares the process as of the last nm_imar2_feedback() with the baseline. Returns 0 or -ENOMEM.
+ * Called some time after its pages have been moved. */
+int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
+			const struct nm_config *config, struct nm_feedback_change *ret);
+
+/* Returns T, which is general.interval_s, limited to threads.t_min_s and t_max_s, until something
+ * is judged, and again after that setting has changed. */
+double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct nm_config *config);
+
+/* ---- verdicts on moves of threads ---- */
+
+/*
+ * Computes verdicts from receipts and later snapshots: whether a moved thread ran on its new node,
+ * and whether its performance, or its locality if the performance is not known, improved. Pure; the
+ * list of pending evaluations is a value.
+ */
+
+struct nm_verdict_thread {
+	uint32_t tid, pid;
+	uint64_t start_ticks, adopted_ns;
+	char comm[NM_COMM_BYTES];
+	bool alive;	  /* and still managed, running the same program */
+	bool ran_on_node; /* most of its run samples in one interval since then were on node_to */
+	int cpu_from, node_from, node_to;
+	double local_before,
+		/* NaN: not known. local_after is the share on node_to since the move. */
+		local_after;
+	double samples_before; /* number of access samples before the decision */
+	uint64_t accesses_after, samples_after;
+	/* NaN: not known. The values after the move are from the first interval in which it was
+	 * measured. */
+	double latency_before, latency_after, performance_before, performance_after;
+	/* Number of samples of the latencies. For kMAF, the latency after the move is the latest
+	 * one. */
+	double latency_samples_before, latency_samples_after;
+	/* nm_selection_access_cost(); the value after covers the accesses since the move, from
+	 * where it ran. */
+	double access_cost_before, access_cost_after;
+};
+
+struct nm_verdict {
+	uint64_t decision;
+	enum nm_decision_kind of;
+	enum nm_verdict_kind kind;
+	unsigned intervals;  /* number of intervals until the verdict */
+	bool superseded;     /* one of its threads was moved again before the verdict */
+	enum nm_thread_policy policy; /* policy that made the decision */
+	/* If true, the following values are those of the feedback, NaN until it has judged. */
+	bool by_performance;
+	double figure, noise, losses, global_before, global_after, interval_s;
+	/* Weighted by distance, see nm_verdict_measure_locality() (policy/judge/locality.h). A rise
+	 * within locality_noise does not count. NaN: not known. */
+	double locality_before, locality_after, locality_noise;
+	/*
+	 * kMAF only. cost_before and cost_after are the cost of the current communication of its
+	 * threads at their old and new places. slowdown is the ratio of the latency of the threads
+	 * placed in this process to the one before; cost_noise and slowdown_noise are the parts
+	 * that may be chance. NaN: not known.
+	 */
+	bool by_sharing;
+	double cost_before, cost_after, cost_noise, slowdown, slowdown_noise;
+	/* The reason of a move for balance, and its result: the amount by which the access cost of
+	 * the thread fell, per page of the process. NaN: not known. */
+	struct nm_balance_reason balance;
+	double measured_benefit;
+	unsigned nr_threads;
+	struct nm_verdict_thread threads[2];
+};
+
+struct nm_verdicts {
+	struct nm_verdict *items;
+	size_t count;
+};
+void nm_verdicts_clear(struct nm_verdicts *verdicts);
+
+/* An evaluation without a result after this number of intervals ends as inconclusive. */
+#define NM_VERDICT_INTERVALS 10U
+/* After this number of intervals, with one aging each, most of the communication matrix dates from
+ * after the move. */
+#define NM_VERDICT_AGED_INTERVALS 4U
+
+struct nm_verifier;
+
+int nm_verifier_new(struct nm_verifier **ret);
+void nm_verifier_free(struct nm_verifier *verifier);
+NM_DEFINE_CLEANUP(struct nm_verifier, nm_verifier_free);
+
+/*
+ * Begins the evaluation of a decision that was applied in the snapshot's interval. If an earlier
+ * decision on one of its threads is still pending, the next nm_verifier_judge() closes it as
+ * INCONCLUSIVE. Returns 0 or -ENOMEM.
+ */
+int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision);
+
+/* Sets the results of the feedback, which decide about decisions judged by performance. Called
+ * before nm_verifier_judge(). */
+void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_result *result);
+
+/*
+ * Computes the current communication cost, weight times distance, of threads moved for
+ * communication (kMAF). Places are those of the snapshot. Partners that did not run are not
+ * counted, and the cost at the old place of a thread without one is NaN. Returns 0 or -ENOMEM.
+ * Called each time before nm_verifier_judge().
+ */
+int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
+			      const struct nm_snapshot *snapshot, const struct nm_config *config);
+
+/*
+ * Judges the decisions for which a verdict is possible now, at the earliest one interval after the
+ * move. A decision waits, for at most NM_VERDICT_INTERVALS intervals, while one of its living
+ * threads has fewer than threads.min_samples new samples or has not been seen on its new node. It
+ * is cancelled if a thread ran elsewhere in two intervals and never on its new node.
+ *
+ * A decision judged by performance follows the feedback. If the feedback has no result, and for all
+ * other decisions (those of LBMA if P is not known), the locality is compared: improved if it rose
+ * by more than both threads.gate_margin and its noise, rolled back (with threads.rollback) if it
+ * fell by more than that margin, otherwise neutral. LBMA moves threads only for locality, so a fall
+ * of the locality rolls a move back regardless of the performance, which other moves of the
+ * interval also affect. Moves for balance reduce locality on purpose and are not judged by it.
+ *
+ * A decision for communication (kMAF) is judged by the mean access latency of the threads that one
+ * thread placement moved in one process. The location of the data matters for it, not the local
+ * access ratio, which falls on purpose until pages follow. The decision is judged as soon as
+ * accesses are no slower than before (by threads.delta_g, and beyond chance by threads.gate_sigmas;
+ * improved if they are faster by as much). If they are still slower at the end of the time limit,
+ * all its threads are rolled back together. P is less suitable: it combines the latency with
+ * metrics that placement does not change, and is unknown if they are not sampled. If latencies are
+ * not sampled, the communication after NM_VERDICT_AGED_INTERVALS intervals decides: rolled back if
+ * the threads are farther from their partners than at their old places, improved if they are nearer
+ * by the same two settings.
+ *
+ * A ROLLBACK decision is only checked for arrival: it is neutral, never improved or rolled back.
+ * The caller clears *ret. Returns 0, or -ENOMEM (nothing judged). Called by the tick once per
+ * interval, as the first stage after the snapshot.
+ */
+int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config, struct nm_verdicts *ret);
+
+/* Returns the number of decisions without a verdict. */
+size_t nm_verifier_open(const struct nm_verifier *verifier);
+
+/* Returns the rollback of a ROLLED_BACK verdict, for nm_plan_add_rollback(). */
+struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict);
+
+/* ---- verdicts on pages ---- */
+
+/*
+ * Verdicts on page migrations. Batches of one process that are requested while others are in
+ * progress form one evaluation, which compares the performance and the local access ratio of the
+ * process before the first and after the last batch. Pure; the list of pending evaluations is a
+ * value.
+ */
+
+enum nm_page_reason {
+	NM_PAGE_REASON_PAGES, /* page by page: one node makes most accesses to each (kMAF, eq. 6) */
+	NM_PAGE_REASON_REGION,	   /* a range to which one node makes most accesses */
+	NM_PAGE_REASON_CONTENTION, /* a range spread over nodes, because one node serves too much
+				    * traffic */
+	NM_PAGE_REASON_ROLLBACK	   /* back to their original nodes */
+};
+
+/* Pages of one process that are moved for one reason in one interval. */
+struct nm_page_decision {
+	uint64_t id, interval;
+	uint64_t undoes; /* ROLLBACK: the decision that is rolled back */
+	uint32_t pid;
+	uint64_t start_ticks;
+	char comm[NM_COMM_BYTES]; /* escaped */
+	enum nm_page_reason reason;
+	int node_from, node_to; /* -1: several, or not known */
+	uint64_t pages, bytes;
+	double exclusivity; /* share of the accesses that come from the node; NaN: not for one
+			     * node */
+};
+
+/* The results for its pages. */
+struct nm_page_results {
+	uint64_t moved, elsewhere, refused, failed, untried;
+	uint64_t busy, gone, denied, no_memory, fault; /* parts of `failed`, by errno */
+	/* Moved pages whose original node was not or was recorded, in pages of the actual size
+	 * rather than of the requested one. */
+	uint64_t forgotten, remembered;
+	int error; /* negative errno of the whole operation; 0: none */
+};
+
+struct nm_page_verdict {
+	struct nm_page_decision decision;
+	struct nm_page_results results;
+	enum nm_verdict_kind kind;	  /* never CANCELLED */
+	unsigned intervals;		  /* since the decision */
+	unsigned together;		  /* number of decisions that share the following metrics */
+	double local_before, local_after; /* of the accesses of the process; NaN: not known */
+	uint64_t accesses_after;	  /* number of samples */
+	struct nm_feedback_change performance;
+};
+
+struct nm_page_verdicts {
+	struct nm_page_verdict *items;
+	size_t count;
+};
+void nm_page_verdicts_clear(struct nm_page_verdicts *verdicts);
+
+/* An evaluation includes decisions made up to this number of intervals after the first. */
+#define NM_PAGE_JOIN_INTERVALS 4U
+/* It ends by the second interval after its last batch: caches fill during the first. */
+#define NM_PAGE_SETTLE_INTERVALS 2U
+
+struct nm_page_verifier;
+
+int nm_page_verifier_new(struct nm_page_verifier **ret);
+void nm_page_verifier_free(struct nm_page_verifier *verifier);
+NM_DEFINE_CLEANUP(struct nm_page_verifier, nm_page_verifier_free);
+
+/*
+ * Begins the evaluation of a decision whose pages were handed to the mover. The snapshot and the
+ * feedback are those of its interval; the process will be compared with its state in them. Returns
+ * 0, or -ENOMEM (no verdict).
+ */
+int nm_page_verifier_add(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
+			 const struct nm_feedback *feedback, const struct nm_config *config,
+			 const struct nm_page_decision *decision);
+
+/* Notes that threads of the process were moved. Their effect cannot be separated from that of
+ * pending evaluations, which become inconclusive. Called by the tick when threads are moved. */
+void nm_page_verifier_disturb(struct nm_page_verifier *verifier, uint32_t pid);
+
+/* Records the results of a decision that the mover has completed in this interval. Unknown
+ * decisions are ignored. */
+void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
+			   const struct nm_page_results *results, uint64_t interval);
+
+/*
+ * Judges the evaluations that are complete. Rolled back if the feedback reports a loss or, if P is
+ * not known, the local access ratio fell by more than threads.gate_margin (with threads.rollback).
+ * Rollbacks are never rolled back, spread ranges not because of their locality, and nothing without
+ * pages.rollback_pages. Improved if the feedback reports a gain, or that ratio rose by more than
+ * the margin and its noise; otherwise neutral. Inconclusive if nothing was moved, the process has
+ * exited, or too few samples were taken in NM_VERDICT_INTERVALS intervals. The caller clears *ret.
+ * Returns 0, or -ENOMEM (nothing judged). Called by the tick after nm_imar2_feedback().
+ */
+int nm_page_verifier_judge(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
+			   const struct nm_feedback *feedback, const struct nm_config *config,
+			   struct nm_page_verdicts *ret);
+
+/* Returns whether the process has a pending evaluation that accepts no further decisions. The
+ * effect of pages moved now could not be separated from it. */
+bool nm_page_verifier_awaits(const struct nm_page_verifier *verifier, uint32_t pid,
+			     uint64_t start_ticks, uint64_t interval);
+
+/* Returns the number of decisions without a verdict. */
+size_t nm_page_verifier_open(const struct nm_page_verifier *verifier);
 
 #endif

@@ -80,7 +80,7 @@ int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *co
 		      size_t count);
 
 /*
- * Returns whether no later generation (numa-migrd/generation.h) has taken over the directory since
+ * Returns whether no later generation (platform.h) has taken over the directory since
  * the ledger was opened. Otherwise each write fails with -ECANCELED, and the caller must not remove
  * the file.
  */

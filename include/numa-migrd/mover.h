@@ -7,9 +7,9 @@
 #ifndef NUMA_MIGRD_MOVER_H
 #define NUMA_MIGRD_MOVER_H
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/tenant.h"
 #include "numa-migrd/regions.h"
 #include "numa-migrd/topology.h"
 

@@ -7,12 +7,11 @@
 #ifndef NUMA_MIGRD_PAGE_CHOICE_H
 #define NUMA_MIGRD_PAGE_CHOICE_H
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/contention.h"
+#include "numa-migrd/judge.h"
 #include "numa-migrd/memory.h"
-#include "numa-migrd/page_verify.h"
 #include "numa-migrd/regions.h"
-#include "numa-migrd/tidmap.h"
 #include "numa-migrd/topology.h"
 
 #define NM_PAGES_SEEN 1024U /* number of accesses of a process that are kept individually */

@@ -21,7 +21,6 @@
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/tenant.h"
 #include "numa-migrd/event.h"
 
 struct nm_platform;
@@ -113,7 +112,7 @@ struct nm_platform_ops {
 	 * terminating NUL, and returns its length; -ENODATA if there is none, -ERANGE if it is
 	 * longer than size, -EOPNOTSUPP if the file system has no attributes. owner reports which
 	 * users could have set the attribute. Called by the control of processes through cgroup
-	 * attributes (steer.h).
+	 * attributes (tasks.h).
 	 */
 	ssize_t (*read_attribute)(struct nm_platform *platform, int directory, const char *name,
 				  void *buffer, size_t size);
@@ -332,5 +331,114 @@ static inline void nm_platform_free(struct nm_platform *platform)
 	nm_platform_unref(platform);
 }
 NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
+
+/* ---- memory queries ---- */
+
+/*
+ * The queries of the main loop that may take long: the order in which they are answered, and the
+ * time that is charged to their tenants. Part of platform/, behind nm_platform_ops.memory_query. No
+ * function here waits.
+ */
+
+/*
+ * An answer that consists of several calls begins no further call after NM_ANSWER_NS.
+ *
+ * One query is processed at a time, for all tenants. After an answer, the tenant's next queries are
+ * processed after those of other tenants, for NM_ANSWER_REST_SHARE times the duration of the
+ * answer, so that the tenant uses 10 % of the time while others wait; the same applies to domains.
+ * If the answer took longer than NM_ANSWER_USUAL_NS, the tenant's queries are refused during that
+ * time (-EALREADY), because others would have to wait for the next one. The duration is the time of
+ * the calls, as their worker measures it: neither the start of a worker nor a busy main loop is
+ * charged to a tenant.
+ */
+#define NM_ANSWER_NS (2 * NM_NSEC_PER_SEC)
+#define NM_ANSWER_REST_SHARE 9U
+#define NM_ANSWER_USUAL_NS (100 * NM_NSEC_PER_MSEC)
+
+/*
+ * Begins the answer to a query, or continues it in later calls with the same query. Returns true
+ * when *ret is complete, except for took_ns. Never waits.
+ */
+typedef bool (*nm_memory_answer_fn)(void *context, const struct nm_memory_query *query,
+				    struct nm_memory_answer *ret);
+
+struct nm_asker;
+
+/* The caller frees it. Returns 0 or -ENOMEM. */
+int nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **ret);
+/* May be called while an answer is incomplete, which is then discarded. */
+void nm_asker_free(struct nm_asker *asker);
+NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
+
+/* These functions implement memory_query, memory_poll and memory_cancel of nm_platform_ops.
+ * nm_asker_ask() takes over the descriptor in the query, also on failure, and returns -EAGAIN if
+ * NM_SHARE_QUERIES has no space for the tenant. */
+int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *query, uint64_t *ret_ticket);
+int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);
+void nm_asker_forget(struct nm_asker *asker, uint64_t ticket);
+
+/*
+ * Continues the answer in progress, and begins the next ones until one cannot be completed at once.
+ */
+void nm_asker_progress(struct nm_asker *asker);
+
+/* Called by an answer after each of its calls, with the duration of the call. */
+void nm_asker_charge(struct nm_asker *asker, uint64_t ns);
+/* Called by an answer before each of its calls. Returns 0, -ETIMEDOUT if the answer has used its
+ * time, or -ECANCELED if the query was cancelled. */
+int nm_asker_goes_on(const struct nm_asker *asker);
+
+/* ---- holder of the directory ---- */
+
+/*
+ * The owner of the runtime directory. Each start, and each --restore, is a generation: it holds a
+ * lock (flock(2)) on a file "generation", which identifies the process. A later generation takes
+ * over from one that has exited, and from one that can never run again: killed, but asleep in the
+ * kernel where nothing wakes it. Part of platform/.
+ */
+
+#define NM_GENERATION_NAME "generation"
+
+struct nm_generation;
+
+/*
+ * Makes this process the owner of the runtime directory (open; it must stay open as long as the
+ * generation exists). proc_fd is /proc. Returns 0; -EBUSY if the owner may still run, or if that
+ * cannot be determined because it is in another PID namespace or of a version without generations;
+ * or another negative errno. Called at start and by --restore.
+ *
+ * The function waits one second for an owner that was killed to exit. A system call that such an
+ * owner has begun may still take effect later: sched_setaffinity(2) on the thread in the last line
+ * of its ledger.
+ */
+int nm_generation_take(int directory, int proc_fd, struct nm_generation **ret);
+
+/* Returns the current generation without taking over; *ret is NULL if there is none. Called by the
+ * ledger. */
+int nm_generation_look(int directory, struct nm_generation **ret);
+
+/* Returns whether no later generation has taken over; true for NULL. Must be called before each
+ * write to the runtime directory and each operation on the machine. */
+bool nm_generation_stands(const struct nm_generation *generation);
+
+/* Removes the file, unless it belongs to a later generation. Called when nothing is left for a
+ * later generation to recover. */
+void nm_generation_remove(const struct nm_generation *generation);
+
+/* Takes a further reference; NULL stays NULL. nm_generation_free() drops it. May be called from any
+ * thread. */
+struct nm_generation *nm_generation_ref(struct nm_generation *generation);
+/* Drops a reference. The last one releases the lock, if it is held. The file stays, and the next
+ * generation continues its number. */
+void nm_generation_free(struct nm_generation *generation);
+NM_DEFINE_CLEANUP(struct nm_generation, nm_generation_free);
+
+/*
+ * Returns whether no thread of this process can run in user space again. Each of them has exited,
+ * is exiting (PF_EXITING), or has SIGKILL pending for itself, which can be neither blocked nor
+ * revoked; a killed process gets no new threads. Returns false if the process does not exist or its
+ * PID was reused.
+ */
+bool nm_process_is_over(int proc_fd, pid_t pid, uint64_t start_ticks);
 
 #endif

@@ -4,12 +4,146 @@
 #ifndef NUMA_MIGRD_POLICY_H
 #define NUMA_MIGRD_POLICY_H
 
-#include "numa-migrd/balance.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/record.h"
-#include "numa-migrd/residency.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/memory.h"
+#include "numa-migrd/regions.h"
 #include "numa-migrd/snapshot.h"
+#include "numa-migrd/topology.h"
+
+struct nm_balancer;
+struct nm_mapping;
+
+/* ---- IMAR²'s record ---- */
+
+/*
+ * The performance of each thread on each node when it last ran there (IMAR²'s performance record;
+ * lbma-imar2 section 4.3, algorithms.md section 3). A value that is updated from snapshots. Pure.
+ */
+
+struct nm_record;
+
+int nm_record_new(struct nm_record **ret);
+void nm_record_free(struct nm_record *record);
+NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
+
+/*
+ * Records P of every measured thread for its main node, and drops threads that are not in the
+ * snapshot (column.h). The whole record is cleared when P has a different meaning
+ * (threads.performance, or derived from locality) or the number of nodes has changed. Returns 0, or
+ * -ENOMEM: it must not be read in this interval. Called by the tick before the policy.
+ */
+int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
+		     const struct nm_config *config);
+
+/*
+ * Returns P of the thread when it last ran on the node, at most threads.record_age intervals before
+ * the snapshot's (0: no limit); NaN if there is none. `thread` is an index into the snapshot of the
+ * last update.
+ */
+double nm_record_get(const struct nm_record *record, const struct nm_snapshot *snapshot,
+		     const struct nm_config *config, uint32_t thread, int node);
+
+/* The same for every node: `ret` has room for nr_nodes values. */
+void nm_record_get_all(const struct nm_record *record, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, uint32_t thread, double *ret);
+
+/* Compares the record with the current P: 1 better, -1 worse, 0 within threads.record_band or not
+ * known. */
+int nm_record_compare(double record, double now, double band);
+
+/* ---- selection of threads to balance ---- */
+
+/*
+ * Selects which of the threads that wait for a CPU should move to another node: the rules of kMLB
+ * (section 3.2.3) and of the paper on thread-aware exclusivity (sections 2.3 and 3), as functions
+ * of values. Pages and threads of a group (a process) are counted per node; only the values that a
+ * rule needs are used. Pure.
+ */
+
+/* Properties of one group; nr_nodes values each. */
+struct nm_selection_group {
+	const double *resident;	 /* R(i): number of its pages on node i; NULL: not known */
+	const uint32_t *members; /* n_i: number of its threads on node i, running or not */
+	int leader_node; /* node on which its leader runs; -1: the leader has exited or is idle */
+};
+
+struct nm_selection_candidate {
+	uint32_t group; /* index */
+	bool leader;	/* the first thread of its group */
+};
+
+struct nm_selection_question {
+	enum nm_selection rule;
+	unsigned nr_nodes;
+	int from, to;	 /* node indices; must differ */
+	double min_gain; /* minimum R(to) − R(from), in pages; −∞ as in the papers */
+	const struct nm_selection_group *groups;
+	/* The threads that may move, in the order of (start time, tid). */
+	const struct nm_selection_candidate *candidates;
+	size_t nr_candidates;
+	bool *judged; /* scratch space: one per group, all false before and after the call */
+};
+
+enum nm_selection_reason {
+	NM_SELECTED_NOBODY,
+	NM_SELECTED_BY_RULE,
+	NM_SELECTED_BY_LEADER, /* its leader is on that node: selected without examining the
+				* others */
+};
+
+struct nm_selection_answer {
+	enum nm_selection_reason reason;
+	size_t chosen;	    /* index into the candidates; 0 for NM_SELECTED_NOBODY */
+	double metric;	    /* value of the rule's metric, as in the papers; NaN: none was needed */
+	double gain;	    /* R(to) − R(from); NaN: R is not known */
+	unsigned evaluated; /* number of times that the metric was computed */
+	/* Candidates rejected because of their gain, because their pages are not known, and by the
+	 * rules for leaders. */
+	unsigned stopped_by_gain, unknown, stopped_by_leader;
+};
+
+/*
+ * Selects a thread by the rule; the first of equal ones. A thread with a gain below min_gain is
+ * never selected. A thread whose pages are not known is selected only by a rule that does not use
+ * them, and with a min_gain of −∞. "exclusivity" and "most_benefit_plus" combine the enhanced
+ * procedure (exclusivity, section 3.2) with the metrics of "exclusivity_base" and "most_benefit":
+ * leaders stay, no thread leaves the node of its leader, a thread that can join its leader is
+ * selected at once, and only the first candidate of each group is evaluated. Called by the policy
+ * stage for each pair of CPUs.
+ */
+struct nm_selection_answer nm_selection_choose(const struct nm_selection_question *question);
+
+/* Returns the node that counts as that of the group's leader: its own node or, if not known, the
+ * node with most of the group's pages (tie: the lowest node); -1 if neither is known. */
+int nm_selection_leader_node(const struct nm_selection_group *group, unsigned nr_nodes);
+
+/* Excl (equation 7): returns the largest n_i divided by their sum, from 1/nr_nodes to 1; NaN
+ * without threads. */
+double nm_selection_exclusivity(const uint32_t *members, unsigned nr_nodes);
+
+/* Computes f(i,j) into `ret` (nr_nodes × nr_nodes): an access from a CPU of node i to memory of
+ * node j costs as much as f local ones, by the firmware's distances; f(i,i) = 1. */
+void nm_selection_factors(const struct nm_topology *topology, double *ret);
+
+/*
+ * Returns the mean cost of an access from a CPU of `node`, relative to a local one, if each node's
+ * memory is accessed this often; NaN without accesses. It equals the mean cost of a group's pages
+ * if all are accessed equally.
+ */
+double nm_selection_access_cost(const struct nm_topology *topology, const double *accesses,
+				int node);
+
+/*
+ * Returns by how much the total memory access cost of the group changes when one of its threads
+ * moves: Σ_j R_j·(f(to,j) − f(from,j)), in local accesses to a page each; negative is better. If f
+ * is the same between all nodes, this is equation 6, (R_to − R_from)·(1 − f). NaN if R is not
+ * known.
+ */
+double nm_selection_cost_change(const double *resident, const double *factors, unsigned nr_nodes,
+				int from, int to);
+
+/* ---- lotteries ---- */
 
 enum nm_proposal_kind { NM_PROPOSAL_MIGRATE, NM_PROPOSAL_SWAP };
 
@@ -23,7 +157,7 @@ struct nm_move {
 };
 
 /* The reason for which a thread leaves an overloaded node. Pages are those of its process
- * (residency.h). */
+ * (regions.h). */
 struct nm_balance_reason {
 	bool given; /* false: the move has another reason, and no other field is set */
 	enum nm_selection selection;
@@ -90,7 +224,7 @@ struct nm_proposals {
 bool nm_policy_by_performance(enum nm_thread_policy policy);
 
 /*
- * Returns whether the moves decided on this snapshot are judged by performance (feedback.h). Moves
+ * Returns whether the moves decided on this snapshot are judged by performance (judge.h). Moves
  * of LBMA are judged by locality if P is derived from locality, because the verifier measures
  * locality for the moved threads alone.
  */
@@ -146,5 +280,92 @@ int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
  * tick before the policy.
  */
 int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads, size_t *ret_count);
+
+/* ---- kMAF ---- */
+
+/*
+ * Places threads that share memory on the same node (kMAF, section 3.4; algorithms.md section 4):
+ * computes proposals from the communication and current places of threads. Pure: the same input and
+ * seed give the same proposals.
+ */
+
+/*
+ * Limit of comparisons of threads and CPUs for one thread placement, about 10 ms. At the limit the
+ * moves found so far are used; the comparisons begun for a thread are completed: see
+ * nm_proposals.looks.
+ */
+#define NM_KMAF_MAX_LOOKS (4ULL << 20)
+
+/*
+ * Computes a placement of the snapshot's threads, for each of which `graph` has one vertex in the
+ * same order, and proposes moves if it saves enough. Threads that may not be moved now keep their
+ * place, and the others are placed around them. Returns 0, also if there is nothing to propose, or
+ * -ENOMEM. Called by the policy stage once per placement period.
+ */
+int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		    const struct nm_affinity_graph *graph, uint32_t seed, struct nm_proposals *ret);
+
+/*
+ * The second half of nm_kmaf_propose(): turns the nodes of a placement into moves, in an order in
+ * which no node has to hold more threads than it can:
+ *
+ *   - two threads that swap places, or one that moves to a CPU that is free or that an
+ *     earlier proposal frees;
+ *   - if nodes are full, cycles of moves, each to the CPU that the next one leaves: single
+ *     proposals one after another, the whole cycle or none.
+ *
+ * Moves that do not bring communicating threads nearer are omitted. With threads.gate = "benefit"
+ * all moves are omitted unless the distance saved exceeds chance by threads.gate_sigmas. There are
+ * at most threads.moves_per_interval moves, and none if the placement saves too little. Returns 0
+ * or -ENOMEM.
+ */
+int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
+		  struct nm_proposals *ret);
+
+/* The placement periods; initially zero. */
+struct nm_kmaf_clock {
+	uint64_t ended_ns; /* end of the last one */
+};
+
+/* Returns whether a placement period ends now, which begins the next one. interval_s is the time
+ * between two calls, each in a tick. */
+bool nm_kmaf_ends_period(struct nm_kmaf_clock *clock, const struct nm_config *config,
+			 double interval_s, uint64_t now_ns);
+
+/*
+ * Proposes moves at the end of a placement period, releases pages that were held back, and ages the
+ * matrix of communication. The seed must be the same each time: otherwise threads would move back
+ * and forth between equivalent placements. Returns 0 or -ENOMEM; the caller clears *ret.
+ */
+int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		  struct nm_memory *memory, uint32_t seed, struct nm_proposals *ret);
+
+/* ---- table of policies ---- */
+
+/* The policies that move threads, as rows of one table. A new policy is a file and a row. Pure. */
+
+/* The input of policies in an interval, and the state that they keep between intervals. */
+struct nm_policy_input {
+	const struct nm_snapshot *snapshot;
+	const struct nm_config *config;
+	double interval_s;
+	struct nm_rng *rng;
+	uint64_t seed; /* the same in all intervals */
+	const struct nm_record *record;
+	struct nm_memory *memory; /* NULL: not kept with this policy */
+	struct nm_kmaf_clock *kmaf_clock;
+	const struct nm_balancer *balancer; /* NULL: not kept with this policy */
+};
+
+struct nm_policy_ops {
+	bool by_performance; /* see nm_policy_by_performance() */
+	/* Proposes moves of threads. Returns 0 or -ENOMEM; the caller clears *ret. NULL: the policy
+	 * moves no threads, or processes as a whole (homes.h). */
+	int (*propose)(const struct nm_policy_input *input, struct nm_proposals *ret);
+};
+
+/* Returns the row of a policy; static. Called by the tick. */
+const struct nm_policy_ops *nm_policy_ops(enum nm_thread_policy policy);
 
 #endif

@@ -7,6 +7,11 @@
 #ifndef NUMA_MIGRD_PROC_H
 #define NUMA_MIGRD_PROC_H
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "numa-migrd/base.h"
 #include "numa-migrd/platform.h"
 
 #define NM_PROC_KTHREAD 0x00200000U /* PF_KTHREAD in field 9 of stat */
@@ -101,5 +106,260 @@ struct nm_cpu_times {
 /* Parses the cpuN lines of /proc/stat into times[N] for N < nr_cpus, and leaves other entries
  * unchanged. Pure. */
 int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsigned nr_cpus);
+
+/* ---- cgroups ---- */
+
+/*
+ * The limits of cgroups (cgroups(7), unified hierarchy): CPUs (cpuset.cpus.effective) and CPU time
+ * (cpu.max). Users can create cgroups thousands of levels deep, so paths beyond 32 levels are not
+ * opened, and each file is read once per tick.
+ */
+
+#define NM_CGROUPS_LEVELS 32U
+
+struct nm_cgroups;
+
+/* Creates a reader. The platform must outlive it. Returns 0 or -ENOMEM. Called by actuator, task
+ * table and placement. */
+int nm_cgroups_new(struct nm_platform *platform, struct nm_cgroups **ret);
+void nm_cgroups_free(struct nm_cgroups *cgroups);
+NM_DEFINE_CLEANUP(struct nm_cgroups, nm_cgroups_free);
+
+/* Begins the tick with this time. If the time differs from that of the last call, all files are
+ * read again. */
+void nm_cgroups_begin(struct nm_cgroups *cgroups, uint64_t now_ns);
+
+/* Discards all values read. */
+void nm_cgroups_forget(struct nm_cgroups *cgroups);
+
+/*
+ * Returns the CPUs that the cgroup (a path as in /proc/PID/cgroup), or its nearest ancestor with a
+ * cpuset, may use. *ret_root, if not NULL, is set to whether that is the root. Returns 0; -ENODATA
+ * if it is not known (too deep, outside the cgroup namespace, no such controller); or another
+ * negative errno if it cannot be read now.
+ */
+int nm_cgroups_cpus(struct nm_cgroups *cgroups, const char *cgroup, hwloc_bitmap_t ret,
+		    bool *ret_root);
+
+/* The same for the thread or process of a directory in /proc, whose file "cpuset" names that
+ * ancestor with one read. Also returns -ESRCH if it has exited. */
+int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret,
+		       bool *ret_root);
+
+/* Returns the CPU time, in CPUs, that the limits of the cgroup and its ancestors allow; infinity
+ * without a limit. Errors are those of nm_cgroups_cpus(). */
+int nm_cgroups_cpu_limit(struct nm_cgroups *cgroups, const char *cgroup, double *ret_cpus);
+
+/* Returns the number of calls to the platform since the start, for budgets. */
+uint64_t nm_cgroups_calls(const struct nm_cgroups *cgroups);
+
+/* ---- memory of a node ---- */
+
+/*
+ * The amount of memory on a node that the kernel would make available for migrated pages. A
+ * migration to one node reclaims clean page cache before it fails, so such cache counts as
+ * available.
+ */
+
+struct nm_node_memory {
+	uint64_t total_bytes, free_bytes;
+	uint64_t clean_bytes; /* inactive file pages that need no writeback */
+};
+
+/* Parses /sys/devices/system/node/nodeN/meminfo. Returns 0 or -EINVAL. Pure. */
+int nm_node_memory_parse(const char *text, struct nm_node_memory *ret);
+
+/* Reads that file for the node with the kernel's number os_id. Returns 0, -EINVAL or another
+ * negative errno. */
+int nm_node_memory_read(struct nm_platform *platform, unsigned os_id, struct nm_node_memory *ret);
+
+/* Memory that the kernel itself keeps free: vm.min_free_kbytes and vm.watermark_scale_factor
+ * (sysctl/vm.rst). */
+struct nm_watermarks {
+	uint64_t min_free_bytes;
+	double scale; /* distance between two watermarks, as a share of the node's memory */
+};
+
+/* Reads the two settings. A file that cannot be read counts as 0. */
+struct nm_watermarks nm_watermarks_read(struct nm_platform *platform);
+
+/*
+ * Returns free memory plus clean inactive file pages, minus the high watermark and the share
+ * keep_free (0–1) of the node's memory. Subtracts min_free_kbytes completely, although the node's
+ * part of it is smaller. Pure.
+ */
+uint64_t nm_node_memory_available(const struct nm_node_memory *memory,
+				  const struct nm_watermarks *watermarks, double keep_free);
+
+/* The same for the node with the kernel's number os_id, read now. Returns 0, -EINVAL or another
+ * negative errno. Called by placement and mover. */
+int nm_node_available_read(struct nm_platform *platform, unsigned os_id,
+			   const struct nm_watermarks *watermarks, double keep_free,
+			   uint64_t *ret_bytes);
+
+/* ---- reclaim ---- */
+
+/* Finds a counter in the text of /proc/vmstat, which must not be the first line. Returns false if
+ * there is none with this name. Pure. */
+bool nm_vmstat_value(const char *text, const char *name, uint64_t *ret);
+/* Reads the current text of /proc/vmstat, or "" if it cannot be read. */
+#define NM_VMSTAT_BYTES 16384U
+void nm_vmstat_read(struct nm_platform *platform, char text[NM_VMSTAT_BYTES]);
+
+/* Counters of the machine since boot; 0 for a counter that does not exist. */
+struct nm_reclaim {
+	uint64_t direct_scanned, direct_reclaimed; /* pages, by allocations that waited for
+						    * memory */
+	uint64_t background_scanned;		   /* pages, by kswapd */
+	uint64_t swapped_out;
+};
+struct nm_reclaim nm_reclaim_parse(const char *vmstat);
+
+/*
+ * Returns whether programs lost memory that they use, between two readings: pages were swapped out
+ * while the machine was short of memory (a cgroup at its own limit swaps, too), or direct reclaim
+ * scanned pages and reclaimed less than 40 % of them, which vmpressure calls medium
+ * (mm/vmpressure.c). Direct reclaim of clean page cache, which migration itself causes, reclaims
+ * nearly all. Pure.
+ */
+bool nm_reclaim_hurts(const struct nm_reclaim *before, const struct nm_reclaim *now);
+
+/* The state of one observer of reclaim; initially {0}. */
+struct nm_reclaim_watch {
+	struct nm_reclaim last;
+	bool known;		   /* `last` is valid */
+	uint64_t read_ns, hurt_ns; /* times of the last reading and the last sign of harm; 0:
+				    * never */
+};
+#define NM_RECLAIM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* time after which the counters are read
+						    * again */
+#define NM_RECLAIM_QUIET_NS NM_NSEC_PER_SEC /* time without another sign after which it is over */
+
+/*
+ * Returns true if reclaim has harmed programs within the last second, and the node with the
+ * kernel's number os_id has less free memory than its high watermark, below which it is reclaimed.
+ * Nothing should then be moved to it. The kernel counts reclaim per machine (per node only since
+ * Linux 7.0). Called by placement and mover.
+ */
+bool nm_node_is_reclaimed(struct nm_platform *platform, struct nm_reclaim_watch *watch,
+			  unsigned os_id, uint64_t now_ns);
+
+/* ---- automatic NUMA balancing ---- */
+
+/*
+ * The meaning of a value of kernel.numa_balancing (Documentation/admin-guide/sysctl/kernel.rst of
+ * Linux). It is a set of bits: 1 balances between nodes, 2 promotes hot pages from slow to fast
+ * memory. Without bit 1, there are no hinting faults in ordinary memory, and neither its pages nor
+ * threads are moved. Pure.
+ */
+
+#define NM_NUMA_BALANCING_NODES 1
+
+/* Returns whether the kernel balances between nodes. A negative value means that it has no such
+ * setting. */
+static inline bool nm_balances_nodes(int64_t value)
+{
+	return value >= 0 && value & NM_NUMA_BALANCING_NODES;
+}
+
+/*
+ * Returns the value with balancing between nodes switched on or off and the other bits unchanged.
+ */
+static inline int nm_balancing_with(int64_t value, bool nodes)
+{
+	int others = value < 0 ? 0 : (int)value & ~NM_NUMA_BALANCING_NODES;
+
+	return nodes ? others | NM_NUMA_BALANCING_NODES : others;
+}
+
+/* Completes "kernel.numa_balancing is …" for a value that does not balance between nodes. */
+static inline const char *nm_balancing_off_text(int64_t value)
+{
+	if (value < 0)
+		return "not offered by this kernel";
+	return value == 0 ? "0" : "2 (tiers of memory only)";
+}
+
+/* ---- language runtimes ---- */
+
+/* Language runtimes that query their CPU affinity repeatedly while they run and adapt to it: a
+ * lease on one of their threads makes the whole program use fewer CPUs. Part of platform/. */
+
+enum nm_runtime {
+	NM_RUNTIME_NONE,
+	NM_RUNTIME_GO,
+	NM_RUNTIME_JVM,
+	NM_RUNTIME_UNKNOWN, /* queried without an answer */
+	NM_RUNTIME_AWAITED, /* not queried, or not answered yet */
+	NM_RUNTIME_MAX
+};
+
+/* Returns "Go", "Java", "unknown" or "awaited"; "" for NONE. */
+const char *nm_runtime_name(enum nm_runtime runtime);
+
+static inline bool nm_runtime_counts_again(enum nm_runtime runtime)
+{
+	return runtime == NM_RUNTIME_GO || runtime == NM_RUNTIME_JVM;
+}
+
+/*
+ * Returns whether the runtime may observe a lease. While an answer may still arrive, the runtime is
+ * assumed to do so. An unknown runtime is treated like the majority, which does not; its leases end
+ * if it is identified later.
+ */
+static inline bool nm_runtime_may_count_again(enum nm_runtime runtime)
+{
+	return nm_runtime_counts_again(runtime) || runtime == NM_RUNTIME_AWAITED;
+}
+
+/* Longer than any line except one of a path with hundreds of newlines, which is skipped. */
+#define NM_RUNTIME_LINE_BYTES 4608U
+
+/* Position of the search in the text of /proc/PID/maps; initially zero. */
+struct nm_runtime_search {
+	enum nm_runtime found; /* NONE: not found yet */
+	char line[NM_RUNTIME_LINE_BYTES];
+	size_t used;   /* length of the line read so far */
+	bool too_long; /* the line exceeds the buffer; the rest of it is skipped */
+	uint64_t mark, mark_end; /* the last anonymous memory in use */
+	uint64_t unused_end; /* end of the reserved memory directly after it; 0: none */
+};
+
+/*
+ * Searches the next piece of the text, which may begin and end within a line, until `found` is GO
+ * or JVM. JVM: a mapping of a file libjvm.so, in any program. Go: memory named by its runtime (1.25
+ * and later), if the kernel supports names for memory; otherwise its heap at the address used up to
+ * Go 1.25 and in builds with -race (malloc.go, mallocinit); or the two tables with an entry for
+ * each 4 MiB of a 48-bit address space, directly adjacent and used at the same offset
+ * (mpagealloc.go, mgcscavenge.go). Pure. Called by the platform for queries of the task table.
+ */
+void nm_runtime_search(struct nm_runtime_search *search, const char *text, size_t length);
+
+/* ---- other daemons ---- */
+
+/* Other programs that place threads, memory or interrupts, by their command names. */
+
+enum nm_rivalry {
+	NM_RIVALRY_NONE, /* no conflict */
+	NM_RIVALRY_SOME, /* moves some of the same objects */
+	NM_RIVALRY_FULL, /* moves the same objects */
+};
+
+struct nm_other {
+	const char *comm; /* at most 15 bytes, as stored by the kernel */
+	enum nm_rivalry rivalry;
+	bool anyone;		   /* any user may run it */
+	const char *does, *remedy; /* remedy is NULL if there is no conflict */
+};
+
+/* Returns the entry of a command, or NULL. Pure. */
+const struct nm_other *nm_other_known(const char *comm);
+
+/*
+ * Returns the entry for a process of that command. Returns NULL also for a process of another user
+ * than root that would need root to have an effect, because any user may name a program "numad".
+ * Called by doctor, and by the daemon at start.
+ */
+const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm);
 
 #endif

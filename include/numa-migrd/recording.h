@@ -16,14 +16,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "numa-migrd/actuate.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/exclusivity.h"
-#include "numa-migrd/page_verify.h"
+#include "numa-migrd/judge.h"
+#include "numa-migrd/lease.h"
+#include "numa-migrd/memory.h"
+#include "numa-migrd/mover.h"
 #include "numa-migrd/plan.h"
+#include "numa-migrd/platform.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
-#include "numa-migrd/verify.h"
 
 #define NM_RECORDING_VERSION 1U
 #define NM_RECORDING_TEXT 1024U
@@ -286,5 +287,64 @@ int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded
 		     unsigned nr_nodes);
 /* Writes all records added so far to the file. Called at the end of a tick. */
 int nm_recording_flush(struct nm_recorder_writer *writer);
+
+/* ---- results of the mover ---- */
+
+/* Encodes and decodes results of the mover as answers in a recording. Pure. */
+
+/* Encodes the result of a batch, which the caller frees. Returns 0 or -ENOMEM. */
+int nm_batch_put(const struct nm_page_batch *batch, uint8_t **ret, size_t *ret_size);
+/* Returns the decision to which the batch belongs. Returns 0 or -EBADMSG. */
+int nm_batch_decision(const uint8_t *bytes, size_t size, uint64_t *ret);
+/* Sets the recorded results in a batch, which must be the same as the one submitted. Returns 0,
+ * -EBADMSG if it differs, or -ENOMEM. */
+int nm_batch_get(const uint8_t *bytes, size_t size, struct nm_page_batch *batch);
+
+/* Encode and decode mappings, which the caller frees. Return 0, -ENOMEM or -EBADMSG. */
+int nm_ranges_put(const struct nm_range *ranges, size_t count, uint8_t **ret, size_t *ret_size);
+int nm_ranges_get(const uint8_t *bytes, size_t size, struct nm_range **ret, size_t *ret_count);
+
+/* ---- recording of a platform's answers ---- */
+
+/*
+ * A platform that passes every call of the main loop on to another platform and reports the result,
+ * for replay. Sampling is not reported: struct nm_source and the mover use the other platform
+ * directly.
+ */
+
+/* `answer` is valid during the call. Its path is relative to the root, regardless of the directory
+ * passed. */
+typedef void (*nm_answer_fn)(void *context, const struct nm_recorded_answer *answer);
+
+/* Creates the platform. `machine` must outlive it, and its owner keeps it. Returns 0 or -ENOMEM.
+ * Called by the daemon while recording. */
+int nm_tap_new(struct nm_platform *machine, nm_answer_fn tell, void *context,
+	       struct nm_platform **ret);
+
+/* Convert a struct nm_owner to and from the bytes of an answer. */
+#define NM_ANSWER_OWNER_BYTES 5U
+void nm_answer_put_owner(const struct nm_owner *owner, uint8_t ret[NM_ANSWER_OWNER_BYTES]);
+void nm_answer_get_owner(const uint8_t bytes[NM_ANSWER_OWNER_BYTES], struct nm_owner *ret);
+
+struct nm_bytes;
+
+/*
+ * Converts the answer to a memory query to bytes. The answer is truncated if an allocation fails.
+ */
+void nm_memory_answer_put(const struct nm_memory_answer *answer, struct nm_bytes *bytes);
+/* Converts bytes to an answer, which the caller clears. Returns 0, -EBADMSG or -ENOMEM. */
+int nm_memory_answer_get(const uint8_t *bytes, size_t length, struct nm_memory_answer *ret);
+
+/* Paths of open directories, by descriptor. */
+struct nm_paths {
+	char **items;
+	size_t count;
+};
+/* Returns `path` below a directory as a path from the root, which the caller frees. NULL: out of
+ * memory, or the directory was not opened through this object. */
+char *nm_paths_join(const struct nm_paths *paths, int directory, const char *path);
+/* Stores a path, which it takes over. Returns 0, or -ENOMEM, in which case the path was freed. */
+int nm_paths_set(struct nm_paths *paths, int fd, char *path);
+void nm_paths_clear(struct nm_paths *paths);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
+#include "numa-migrd/topology.h"
 
 #define NM_REGION_LEAST_BYTES ((uint64_t)2 << 20) /* minimum size for a decision */
 #define NM_REGION_LEAST_SAMPLES 16 /* minimum number of accesses for a decision */
@@ -87,5 +88,150 @@ void nm_regions_set_placed(struct nm_regions *regions, size_t index, int placed,
  * Returns the standard deviation of the nodes' traffic relative to its mean; NaN without traffic.
  */
 double nm_imbalance(const double *traffic, unsigned nr_nodes);
+
+/* ---- contention ---- */
+
+/* Detects when spreading is better than locality: one memory controller serves most accesses of the
+ * machine while others are idle (as observed for Carrefour; algorithms.md, section 6). Pure. */
+
+/* Minimum number of accesses in an interval for an assessment. */
+#define NM_CONTENTION_LEAST 100.0
+
+struct nm_contention {
+	double imbalance; /* of the nodes' traffic; NaN: not known */
+	int busiest;	  /* the node that serves too much of it; -1: none */
+};
+
+/* Evaluates the accesses served by each node with pages.imbalance. Called by the tick. */
+struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
+				      const struct nm_config *config);
+
+/*
+ * Returns the node on which a region should be, as nm_region_target() does. In addition, a region
+ * that several nodes use, with the overloaded node as its main user, moves to its second most
+ * frequent user, once it is too small to be split. A region that only one node uses stays on that
+ * node, because no other place is nearer for it.
+ */
+int nm_contention_target(const struct nm_region *region, unsigned nr_nodes,
+			 const struct nm_contention *contention, const struct nm_config *config);
+
+/* ---- location of a process's pages ---- */
+
+/*
+ * R_p(i), the number of pages of a process on each node (kMLB, section 3.2.2). The paper counts
+ * them in the kernel; here they are counted or estimated from the best available source, and each
+ * value has an age and an error. Pure.
+ */
+
+enum nm_residency_source {
+	NM_RESIDENCY_NONE,
+	NM_RESIDENCY_ACCESSES, /* sampled accesses by node: pages are weighted by their use */
+	NM_RESIDENCY_QUERY,    /* move_pages(2) query for a sample of pages, each counted once */
+	NM_RESIDENCY_MAPS,     /* /proc/PID/numa_maps */
+};
+
+/* The data of one source. */
+struct nm_residency_reading {
+	enum nm_residency_source source;
+	uint64_t time_ns;
+	const double *seen; /* nr_nodes values: amount found on each node, in any unit */
+	double samples;	    /* number of samples; not used for a source that covers every page */
+	double resident;    /* total number of pages of the process (RSS) */
+};
+
+/* pages has nr_nodes values. All zero: nothing is known. */
+struct nm_residency {
+	enum nm_residency_source source;
+	uint64_t time_ns;
+	double resident, samples;
+	const double *pages;
+	unsigned nr_nodes;
+};
+
+/*
+ * Computes the estimate into `pages` (room for nr_nodes, referenced by *ret): the amounts found,
+ * scaled to the resident pages. Returns 0, or -ENODATA if nothing was found or there are no
+ * samples.
+ */
+int nm_residency_estimate(const struct nm_residency_reading *reading, unsigned nr_nodes,
+			  double *pages, struct nm_residency *ret);
+
+/*
+ * Return the standard error, in pages, of R(i) and of the gain R(to) − R(from) at the time of the
+ * reading: the sampling error, which is smaller if much of the resident memory was sampled, and 0
+ * for a source that covers every page. A node not found in few samples is not certain to be empty.
+ * NaN if nothing is known.
+ */
+double nm_residency_error(const struct nm_residency *residency, int node);
+double nm_residency_gain_error(const struct nm_residency *residency, int from, int to);
+
+uint64_t nm_residency_age_ns(const struct nm_residency *residency, uint64_t now_ns);
+
+/*
+ * Returns whether `a` is the better one to use now: the one with the smaller maximum error over the
+ * nodes. Age adds `drift` (initial estimate 0.01) of the resident pages per second to the error, so
+ * that fresher samples eventually replace an exact count. Any data is better than none.
+ */
+bool nm_residency_better(const struct nm_residency *a, const struct nm_residency *b,
+			 uint64_t now_ns, double drift);
+
+/*
+ * Adds the counts of one line of numa_maps to `pages` (nr_nodes values, in pages of page_bytes); its
+ * counts are in pages of its kernelpagesize_kB. Returns 0, also for a mapping without pages, or
+ * -EINVAL for another text. Nodes that are not in the topology are ignored.
+ */
+int nm_residency_read_numa_maps_line(const char *line, const struct nm_topology *topology,
+				     double page_bytes, double *pages);
+
+/* ---- lines of numa_maps ---- */
+
+/*
+ * The only parser of the lines of /proc/PID/maps and numa_maps (proc(5), numa(7)). Their contents
+ * are not trusted. Pure.
+ */
+
+enum nm_memory_policy {
+	NM_MEMORY_UNKNOWN, /* no line described it */
+	NM_MEMORY_DEFAULT, /* on the node of the first access */
+	NM_MEMORY_LOCAL,   /* the same, set explicitly */
+	NM_MEMORY_PREFERRED,
+	NM_MEMORY_BIND,
+	NM_MEMORY_INTERLEAVE, /* weighted or not */
+	NM_MEMORY_OTHER	      /* an unknown policy, set by the owner */
+};
+
+struct nm_mapped {
+	uint64_t start, end;
+	uint64_t page_bytes; /* size of the kernel's pages; transparent huge pages are not visible
+			      * here */
+	uint8_t policy; /* enum nm_memory_policy; for a mapping without its own, that of the thread
+			 * queried */
+	bool shared;	/* `common`, or a page of it is mapped elsewhere */
+	bool common;	/* mapped so that other processes can share it */
+	bool file;	/* except huge pages without a name */
+	bool huge;	/* pages from the pool of huge pages */
+	bool empty;	/* contained no pages */
+	int only_on;	/* the kernel's number of the node that held all of its pages; -1: none */
+	uint64_t resident; /* number of pages in memory */
+};
+
+/* Returns whether the owner has set the location: bound, preferred, interleaved, or by an unknown
+ * policy. Pure. */
+static inline bool nm_mapped_is_bound(const struct nm_mapped *mapped)
+{
+	return mapped->policy != NM_MEMORY_DEFAULT && mapped->policy != NM_MEMORY_LOCAL;
+}
+
+/* Parses one line of maps, NUL-terminated, with or without its newline: start, end, shared, file.
+ * Clears the other fields. Returns 0 or -EINVAL. Pure. */
+int nm_mapped_parse_extent(const char *line, struct nm_mapped *ret);
+
+/* Parses one line of numa_maps in the same way: start, policy, page_bytes, huge, the resident
+ * pages, and its information about shared and file. Returns 0 or -EINVAL. Pure. */
+int nm_mapped_parse_policy(const char *line, struct nm_mapped *ret);
+
+/* Adds the page counts of such a line to the counts of the kernel's first nodes. Pure. */
+#define NM_MAPPINGS_NODES 64U
+void nm_mapped_add_nodes(const char *line, uint64_t pages[NM_MAPPINGS_NODES]);
 
 #endif

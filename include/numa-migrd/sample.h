@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
@@ -303,5 +304,24 @@ int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platf
 
 /* Resets the injector and discards pending requests. */
 void nm_injector_clear(struct nm_injector *injector, struct nm_platform *platform);
+
+/* ---- list of events ---- */
+
+/* numa-migrd --list-events [--pmu NAME] (numa-migrd(8)); part of sample/. */
+
+/* Prints an entry of the event table as libpfm4 encodes it. For an unknown name it prints the known
+ * names and returns -ENOENT. */
+int nm_list_events_table(FILE *out, const char *name);
+
+/*
+ * Prints errors in sampling.event of the file `path` that depend on the CPU of the machine below
+ * the open directory `root`, and that parsing does not find. Returns 0 or -EINVAL. Called by main()
+ * for --check-config.
+ */
+int nm_list_events_check(FILE *out, int root, const char *path, const struct nm_config *config);
+
+/* Prints each sampling source of this machine with its events, and the kernel's response to opening
+ * each. Called by main(). */
+void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct nm_config *config);
 
 #endif

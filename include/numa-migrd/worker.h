@@ -16,7 +16,6 @@
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/tenant.h"
 
 #define NM_WORKER_VERSION 3U
 #define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"

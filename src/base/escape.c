@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/escape.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
 #define ELLIPSIS_SIZE (sizeof(ELLIPSIS) - 1)

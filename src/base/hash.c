@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/hash.h"
+#include "numa-migrd/base.h"
 
 #define FNV_PRIME UINT64_C(0x100000001b3)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 
 static uint64_t splitmix64(uint64_t *state)
 {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/tenant.h"
+#include "numa-migrd/base.h"
 
 #include <string.h>
 
-#include "numa-migrd/base.h"
-#include "numa-migrd/hash.h"
 
 /* ---- domains ---- */
 

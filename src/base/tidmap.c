@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/tidmap.h"
+#include "numa-migrd/base.h"
 
 #include <string.h>
 

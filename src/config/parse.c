@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 #include "parse.h"
 #include "scan.h"
 #include "table.h"

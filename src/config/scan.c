@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 #include "scan.h"
 
 #define MAX_DEPTH 16

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/node_memory.h"
 #include "numa-migrd/proc.h"
 
 #define PAGE_SUMMARY 0

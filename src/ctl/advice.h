@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "numa-migrd/advise.h"
+#include "advise/advise.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/topology.h"
 

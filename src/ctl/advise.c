@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/advise.h"
+#include "advise/advise.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "advice.h"
 #include "ctl.h"
-#include "findings.h"
-#include "numa-migrd/numa_balancing.h"
+#include "numa-migrd/proc.h"
+#include "show_findings.h"
 
 #define LOOK_S 1 /* time for which the kernel's balancing is observed, if it is on */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/doctor.h"
+#include "doctor/doctor.h"
 
 #include <string.h>
 
 #include "ctl.h"
-#include "findings.h"
 #include "numa-migrd/control.h"
+#include "show_findings.h"
 
 #define PATIENCE_US (2ULL * 1000 * 1000)
 

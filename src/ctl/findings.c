@@ -1,212 +1,116 @@
 /* SPDX-License-Identifier: MIT */
 #include "findings.h"
 
-#include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include <stdarg.h>
+#include <stdio.h>
 
-#define BOLD "\033[1m"
-#define USUAL "\033[0m"
-#define HEAD_COLUMNS 9 /* for the severity; further lines begin below it */
-#define WIDTH_LEAST 40U
-#define WIDTH_USUAL 80U
-#define WIDTH_MOST 120U /* longer lines are hard to read */
-
-/* ---- text ---- */
-
-/* The width and style of the output. */
-struct page {
-	FILE *out;
-	const struct nm_style *style;
-	size_t width;
+static const char *const severity_names[NM_SEVERITY_MAX] = {
+	[NM_SEVERITY_FINE] = "fine",	   [NM_SEVERITY_NOTE] = "note",
+	[NM_SEVERITY_UNSEEN] = "unseen",   [NM_SEVERITY_WARNING] = "warning",
+	[NM_SEVERITY_PROBLEM] = "problem",
 };
 
-static const char *color_of(enum nm_severity severity)
+const char *nm_severity_name(enum nm_severity severity)
 {
-	static const char *const colors[] = {
-		[NM_SEVERITY_FINE] = "\033[32m",      [NM_SEVERITY_NOTE] = "",
-		[NM_SEVERITY_UNSEEN] = "\033[36m",    [NM_SEVERITY_WARNING] = "\033[33m",
-		[NM_SEVERITY_PROBLEM] = "\033[1;31m",
-	};
-
-	return colors[severity];
+	return severity_names[severity];
 }
 
-/* Writes the name at the beginning of the line, with padding outside its color. */
-static void write_severity(const struct page *page, enum nm_severity severity)
+/* Returns NULL if memory is short. */
+static char *__attribute__((format(printf, 1, 0))) write_text(const char *format, va_list arguments)
 {
-	const char *name = nm_severity_name(severity);
-	const char *color = page->style->color ? color_of(severity) : "";
+	char *text;
 
-	(void)fprintf(page->out, "%s%s%s%*s", color, name, color[0] != '\0' ? USUAL : "",
-		      HEAD_COLUMNS - (int)strlen(name), "");
+	return vasprintf(&text, format, arguments) < 0 ? NULL : text;
 }
 
-static void write_word(const struct page *page, const char *word, size_t length)
+void nm_findings_add(struct nm_findings *findings, const char *check, enum nm_severity severity,
+		     const char *format, ...)
 {
-	nm_autofree char *copy = strndup(word, length);
-	nm_autofree char *shown = malloc(length + 1);
+	va_list arguments;
+	char *what = NULL;
 
-	if (!copy || !shown)
+	va_start(arguments, format);
+	if (nm_reserve((void **)&findings->items, &findings->capacity, findings->count,
+		       sizeof(*findings->items)) == 0)
+		what = write_text(format, arguments);
+	va_end(arguments);
+	if (!what) {
+		findings->error = -ENOMEM;
 		return;
-	(void)nm_text_fit(shown, length + 1, copy, NM_TEXT_ANY_WIDTH, page->style);
-	(void)fputs(shown, page->out);
-}
-
-static size_t columns_of(const char *word, size_t length)
-{
-	nm_autofree char *copy = strndup(word, length);
-
-	return copy ? nm_text_width(copy) : length;
-}
-
-/* Continues at column `used`; a new line begins at HEAD_COLUMNS. */
-static void write_words(const struct page *page, const char *text, size_t used)
-{
-	bool first = true;
-
-	while (*text) {
-		size_t length = strcspn(text, " ");
-		size_t columns = columns_of(text, length);
-		if (!first && used + 1 + columns > page->width) {
-			(void)fprintf(page->out, "\n%*s", HEAD_COLUMNS, "");
-			used = HEAD_COLUMNS;
-		} else if (!first) {
-			(void)fputc(' ', page->out);
-			used++;
-		}
-		write_word(page, text, length);
-		used += columns;
-		first = false;
-		text += length;
-		text += strspn(text, " ");
 	}
-	(void)fputc('\n', page->out);
+	findings->items[findings->count++] =
+		(struct nm_finding){.check = check, .severity = severity, .what = what};
 }
 
-static void write_part(const struct page *page, const char *name, const char *text)
+/* Appends `text`, which it takes over. */
+static int append_text(char **place, char *text)
 {
-	if (!text)
+	nm_autofree char *more = text;
+	char *joined;
+
+	if (!more)
+		return -ENOMEM;
+	if (!*place) {
+		*place = NM_TAKE(more);
+		return 0;
+	}
+	if (asprintf(&joined, "%s; %s", *place, more) < 0)
+		return -ENOMEM;
+	free(*place);
+	*place = joined;
+	return 0;
+}
+
+/* After a finding was lost, its evidence must not be added to the previous one. */
+static struct nm_finding *last(struct nm_findings *findings)
+{
+	if (findings->error < 0 || findings->count == 0)
+		return NULL;
+	return &findings->items[findings->count - 1];
+}
+
+void nm_findings_evidence(struct nm_findings *findings, const char *format, ...)
+{
+	struct nm_finding *finding = last(findings);
+	va_list arguments;
+
+	if (!finding)
 		return;
-	(void)fprintf(page->out, "%*s%s ", HEAD_COLUMNS, "", name);
-	write_words(page, text, HEAD_COLUMNS + strlen(name) + 1);
+	va_start(arguments, format);
+	if (append_text(&finding->evidence, write_text(format, arguments)) < 0)
+		findings->error = -ENOMEM;
+	va_end(arguments);
 }
 
-static void write_finding(const struct page *page, const struct nm_finding *finding)
+void nm_findings_remedy(struct nm_findings *findings, const char *format, ...)
 {
-	bool color = page->style->color;
+	struct nm_finding *finding = last(findings);
+	va_list arguments;
 
-	write_severity(page, finding->severity);
-	(void)fprintf(page->out, "%s%s:%s ", color ? BOLD : "", finding->check, color ? USUAL : "");
-	write_words(page, finding->what, HEAD_COLUMNS + strlen(finding->check) + 2);
-	if (finding->severity != NM_SEVERITY_FINE)
-		write_part(page, "seen:", finding->evidence);
-	write_part(page, "remedy:", finding->remedy);
+	if (!finding)
+		return;
+	va_start(arguments, format);
+	if (append_text(&finding->remedy, write_text(format, arguments)) < 0)
+		findings->error = -ENOMEM;
+	va_end(arguments);
 }
 
-/* In descending order of severity: "1 problem, 2 notes". "fine" and "unseen" have no plural. */
-static void write_counts(FILE *out, const struct nm_findings *findings)
+size_t nm_findings_count(const struct nm_findings *findings, enum nm_severity severity)
 {
-	const char *between = "";
+	size_t count = 0;
 
-	for (int i = NM_SEVERITY_MAX; i-- > 0;) {
-		enum nm_severity severity = (enum nm_severity)i;
-		size_t count = nm_findings_count(findings, severity);
-		bool countable = severity != NM_SEVERITY_FINE && severity != NM_SEVERITY_UNSEEN;
-		if (count == 0)
-			continue;
-		(void)fprintf(out, "%s%zu %s%s", between, count, nm_severity_name(severity),
-			      countable && count > 1 ? "s" : "");
-		between = ", ";
+	for (size_t i = 0; i < findings->count; i++)
+		count += findings->items[i].severity == severity;
+	return count;
+}
+
+void nm_findings_clear(struct nm_findings *findings)
+{
+	for (size_t i = 0; i < findings->count; i++) {
+		free(findings->items[i].what);
+		free(findings->items[i].evidence);
+		free(findings->items[i].remedy);
 	}
-	(void)fputc('\n', out);
-}
-
-void nm_ctl_write_findings(FILE *out, const struct nm_style *style,
-			   const struct nm_findings *findings, size_t leading, size_t width)
-{
-	const struct page page = {out, style, width};
-
-	for (size_t i = 0; i < leading && i < findings->count; i++)
-		write_finding(&page, &findings->items[i]);
-	for (int severity = NM_SEVERITY_MAX; severity-- > 0;)
-		for (size_t i = leading; i < findings->count; i++)
-			if ((int)findings->items[i].severity == severity)
-				write_finding(&page, &findings->items[i]);
-	(void)fputc('\n', out);
-	write_counts(out, findings);
-}
-
-/* ---- JSON ---- */
-
-static json_t *text_or_null(const char *text)
-{
-	return text ? json_string(text) : json_null();
-}
-
-static json_t *to_json(const struct nm_finding *finding)
-{
-	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "check", finding->check, "severity",
-			 nm_severity_name(finding->severity), "what", finding->what, "evidence",
-			 text_or_null(finding->evidence), "remedy", text_or_null(finding->remedy));
-}
-
-static json_t *list(const struct nm_findings *findings)
-{
-	json_t *items = json_array();
-
-	for (size_t i = 0; items && i < findings->count; i++)
-		if (json_array_append_new(items, to_json(&findings->items[i])) < 0) {
-			json_decref(items);
-			return NULL;
-		}
-	return items;
-}
-
-static json_t *counts(const struct nm_findings *findings)
-{
-	json_t *object = json_object();
-
-	for (int i = 0; object && i < NM_SEVERITY_MAX; i++) {
-		enum nm_severity severity = (enum nm_severity)i;
-		json_int_t count = (json_int_t)nm_findings_count(findings, severity);
-		if (json_object_set_new(object, nm_severity_name(severity), json_integer(count)) <
-		    0) {
-			json_decref(object);
-			return NULL;
-		}
-	}
-	return object;
-}
-
-json_t *nm_ctl_findings_document(const struct nm_findings *findings)
-{
-	return json_pack("{s:i, s:o, s:o}", "version", NM_CTL_JSON_VERSION, "findings",
-			 list(findings), "counts", counts(findings));
-}
-
-/* ---- both ---- */
-
-static size_t terminal_width(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-		return WIDTH_USUAL;
-	if (size.ws_col < WIDTH_LEAST)
-		return WIDTH_LEAST;
-	return size.ws_col < WIDTH_MOST ? size.ws_col : WIDTH_MOST;
-}
-
-int nm_ctl_show_findings(const struct nm_ctl *ctl, const struct nm_findings *findings,
-			 size_t leading)
-{
-	size_t width = terminal_width();
-
-	if (ctl->json) {
-		nm_auto(json_decrefp) json_t *document = nm_ctl_findings_document(findings);
-		return nm_ctl_print_json(document);
-	}
-	nm_ctl_write_findings(stdout, &ctl->style, findings, leading, width);
-	return nm_ctl_close_output();
+	free(findings->items);
+	*findings = (struct nm_findings){0};
 }

@@ -1,28 +1,52 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints findings (findings.h) as text or as JSON. */
+/* The results of an examination of a machine or a program as text: one finding for each check, with
+ * its evidence and a remedy. Pure. */
 #ifndef NM_CTL_FINDINGS_H
 #define NM_CTL_FINDINGS_H
 
-#include <jansson.h>
-#include <stdio.h>
+#include "numa-migrd/base.h"
 
-#include "ctl.h"
-#include "numa-migrd/findings.h"
+enum nm_severity {
+	NM_SEVERITY_FINE,    /* as it should be */
+	NM_SEVERITY_NOTE,    /* information */
+	NM_SEVERITY_UNSEEN,  /* could not be checked; the remedy describes how to enable it */
+	NM_SEVERITY_WARNING, /* works, but not as well as it could */
+	NM_SEVERITY_PROBLEM, /* does not work */
+	NM_SEVERITY_MAX,
+};
 
-/*
- * Prints the first `leading` findings, then the others in descending order of severity, in lines of
- * at most `width` columns if possible. For findings that are fine, only that is printed. The last
- * line has the counts.
- */
-void nm_ctl_write_findings(FILE *out, const struct nm_style *style,
-			   const struct nm_findings *findings, size_t leading, size_t width);
+/* Returns "fine", "note", "unseen", "warning" or "problem". */
+const char *nm_severity_name(enum nm_severity severity);
 
-/* Returns {"version": 1, "findings": [...], "counts": {...}}; NULL if memory is short. */
-json_t *nm_ctl_findings_document(const struct nm_findings *findings);
+struct nm_finding {
+	const char *check; /* name of the check, which never changes, of letters and "-" */
+	enum nm_severity severity;
+	char *what;	/* a whole sentence */
+	char *evidence; /* the value read and its source; NULL: none beyond `what` */
+	char *remedy;	/* NULL: no action needed */
+};
 
-/* Prints either form, with the terminal's width. Returns the exit status: 1 if they cannot be
- * written. */
-int nm_ctl_show_findings(const struct nm_ctl *ctl, const struct nm_findings *findings,
-			 size_t leading);
+/* A list of findings, initially {0}. Text from outside must be escaped (base.h) before it is
+ * added. */
+struct nm_findings {
+	struct nm_finding *items;
+	size_t count, capacity;
+	int error; /* -ENOMEM if an addition has failed; the caller checks it at the end */
+};
+
+/* Adds a finding. The next two functions complete the most recent one. */
+void nm_findings_add(struct nm_findings *findings, const char *check, enum nm_severity severity,
+		     const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Adds evidence; further evidence is appended after "; ". */
+void nm_findings_evidence(struct nm_findings *findings, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Adds a remedy; further remedies are appended after "; ". */
+void nm_findings_remedy(struct nm_findings *findings, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Returns the number of findings with this severity. */
+size_t nm_findings_count(const struct nm_findings *findings, enum nm_severity severity);
+
+void nm_findings_clear(struct nm_findings *findings);
 
 #endif

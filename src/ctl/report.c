@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "ctl.h"
-#include "numa-migrd/report.h"
+#include "page/page.h"
 
 static const char *last_part(const char *path)
 {

@@ -4,7 +4,7 @@
 #define NM_CTL_SIMULATE_H
 
 #include "ctl.h"
-#include "numa-migrd/simulate.h"
+#include "numa-migrd/sim.h"
 
 /* A policy for the placement of threads and memory in a simulation. */
 struct nm_sim_policy {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/hash.h"
+#include "numa-migrd/base.h"
 #include "simulate.h"
 
 /* "-paper" follows the paper in every rule (profile = "paper"). */

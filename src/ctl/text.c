@@ -3,7 +3,7 @@
 #include <strings.h>
 #include <wchar.h>
 
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 #include "text.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"

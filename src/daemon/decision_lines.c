@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "daemon.h"
-#include "numa-migrd/hash.h"
+#include "numa-migrd/base.h"
 
 #define LINE_BYTES 512
 #define CPUS_BYTES 256

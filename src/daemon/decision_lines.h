@@ -9,11 +9,10 @@
 
 #include <stdio.h>
 
-#include "numa-migrd/actuate.h"
-#include "numa-migrd/page_verify.h"
+#include "numa-migrd/judge.h"
+#include "numa-migrd/lease.h"
 #include "numa-migrd/placement.h"
 #include "numa-migrd/plan.h"
-#include "numa-migrd/verify.h"
 
 struct nm_daemon;
 struct nm_placed;

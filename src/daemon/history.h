@@ -4,8 +4,8 @@
 #ifndef NM_DAEMON_HISTORY_H
 #define NM_DAEMON_HISTORY_H
 
+#include "numa-migrd/control.h"
 #include "numa-migrd/journal.h"
-#include "numa-migrd/show.h"
 
 #define NM_HISTORY_MOST 1024U
 

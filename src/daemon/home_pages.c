@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "home_stage.h"
-#include "numa-migrd/mapped.h"
-#include "numa-migrd/numa_balancing.h"
-#include "numa-migrd/residency.h"
+#include "numa-migrd/proc.h"
+#include "numa-migrd/regions.h"
 
 #define PAGE_BYTES 4096.0
 #define FEWEST 64U  /* minimum number of pages for an answer */

@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-#include "numa-migrd/node_memory.h"
-#include "numa-migrd/numa_balancing.h"
+#include "numa-migrd/proc.h"
 
 /* Available memory is read again after this time. */
 #define AVAILABLE_AGE_NS (100 * NM_NSEC_PER_MSEC)

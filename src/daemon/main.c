@@ -6,9 +6,9 @@
 #include <sysexits.h>
 
 #include "numa-migrd/config.h"
-#include "numa-migrd/daemon.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/list_events.h"
+#include "numa-migrd/sample.h"
+#include "options.h"
 
 #define DEFAULT_CONFIG "/etc/numa-migrd.conf"
 

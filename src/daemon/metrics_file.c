@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "numa-migrd/clock.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 #include "statistics.h"
 

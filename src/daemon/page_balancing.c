@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "daemon.h"
-#include "numa-migrd/numa_balancing.h"
+#include "numa-migrd/proc.h"
 
 static int switch_it(struct nm_daemon *daemon, int value)
 {

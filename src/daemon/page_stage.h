@@ -4,12 +4,12 @@
 #ifndef NM_DAEMON_PAGE_STAGE_H
 #define NM_DAEMON_PAGE_STAGE_H
 
-#include "numa-migrd/contention.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/judge.h"
 #include "numa-migrd/memory.h"
 #include "numa-migrd/mover.h"
 #include "numa-migrd/page_choice.h"
-#include "numa-migrd/page_verify.h"
-#include "numa-migrd/tidmap.h"
+#include "numa-migrd/regions.h"
 
 struct nm_daemon;
 

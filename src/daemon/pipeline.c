@@ -5,7 +5,7 @@
 
 #include "daemon.h"
 #include "numa-migrd/helper.h"
-#include "numa-migrd/numa_balancing.h"
+#include "numa-migrd/proc.h"
 
 #define RETRY_BLIND_NS (60 * NM_NSEC_PER_SEC)
 

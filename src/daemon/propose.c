@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the configured policy, and plans its proposals. */
 #include "daemon.h"
-#include "numa-migrd/policies.h"
+#include "numa-migrd/policy.h"
 
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {

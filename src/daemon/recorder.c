@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "daemon.h"
-#include "numa-migrd/batch.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/tap.h"
+#include "numa-migrd/recording.h"
 
 struct nm_recorder {
 	struct nm_record_sink sink;

@@ -4,7 +4,7 @@
 #ifndef NM_DAEMON_RECORDER_H
 #define NM_DAEMON_RECORDER_H
 
-#include "numa-migrd/actuate.h"
+#include "numa-migrd/lease.h"
 #include "numa-migrd/mover.h"
 #include "numa-migrd/policy.h"
 #include "numa-migrd/recording.h"

@@ -9,9 +9,8 @@
 #include <time.h>
 
 #include "daemon.h"
-#include "numa-migrd/clock.h"
-#include "numa-migrd/numa_balancing.h"
-#include "numa-migrd/others.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/proc.h"
 
 #define OTHERS_MOST 8U /* maximum number of other daemons reported at start */
 

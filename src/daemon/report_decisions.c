@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon.h"
-#include "numa-migrd/clock.h"
+#include "numa-migrd/base.h"
 
 static struct nm_entry_context entry_context(const struct nm_daemon *daemon,
 					     enum nm_thread_policy policy)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "numa-migrd/clock.h"
+#include "numa-migrd/base.h"
 #include "statistics.h"
 
 #define SUMMARY_NS (300 * NM_NSEC_PER_SEC)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects the current statistics of the daemon, for the table in export.h. */
+/* Collects the current statistics of the daemon, for the table in statistics.h. */
 #include "statistics.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "daemon.h"
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 
 #define UNIT_BYTES 256
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "daemon.h"
-#include "numa-migrd/escape.h"
-#include "numa-migrd/node_memory.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/proc.h"
 
 /* ---- the last interval ---- */
 

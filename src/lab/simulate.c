@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon on a model of a machine: the same pipeline and the same ticks, without event loop and
  * bus. */
-#include "numa-migrd/simulate.h"
+#include "numa-migrd/sim.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "../daemon/daemon.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/hash.h"
 
 #define THIN_RUN_SAMPLE_S 0.04 /* nm_source_thin_runs() */
 

@@ -5,9 +5,9 @@
 
 #include "descent.h"
 #include "mask.h"
-#include "numa-migrd/actuate.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/lease.h"
 #include "numa-migrd/ledger.h"
-#include "numa-migrd/tidmap.h"
 #include "settled.h"
 
 /*

@@ -11,7 +11,7 @@
 #define NM_LEASE_DESCENT_H
 
 #include "mask.h"
-#include "numa-migrd/actuate.h"
+#include "numa-migrd/lease.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"

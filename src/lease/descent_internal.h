@@ -4,7 +4,7 @@
 #define NM_LEASE_DESCENT_INTERNAL_H
 
 #include "descent.h"
-#include "numa-migrd/tidmap.h"
+#include "numa-migrd/base.h"
 
 #define NM_STEPS_CALL 64
 #define NM_STEPS_LOOKUP 16

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "ledger_file.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/generation.h"
-#include "numa-migrd/hash.h"
+#include "numa-migrd/platform.h"
 
 #define NEW_NAME NM_LEDGER_NAME ".new"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "ledger_file.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/tidmap.h"
 #include "numa-migrd/topology.h"
 
 #define NEW_DAMAGED NM_LEDGER_DAMAGED ".new"

@@ -3,7 +3,6 @@
 #ifndef NM_ACTUATE_MASK_H
 #define NM_ACTUATE_MASK_H
 
-#include "numa-migrd/cgroups.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"

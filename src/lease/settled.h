@@ -7,9 +7,8 @@
 #ifndef NM_ACTUATE_SETTLED_H
 #define NM_ACTUATE_SETTLED_H
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/tenant.h"
-#include "numa-migrd/tidmap.h"
 
 /* The number of units of some resource that each user or domain has. */
 struct nm_shares {

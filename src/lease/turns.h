@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "numa-migrd/tenant.h"
+#include "numa-migrd/base.h"
 
 struct nm_turn {
 	struct nm_tenant tenant;

@@ -7,7 +7,7 @@
 #ifndef NM_MOVER_KNOWN_H
 #define NM_MOVER_KNOWN_H
 
-#include "numa-migrd/mappings.h"
+#include "mappings.h"
 
 /* Limits on the number of processes, and on the memory for their mappings. Another process waits
  * until the mappings read for others have been delivered. */

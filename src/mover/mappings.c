@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Reads /proc/PID/maps and then numa_maps within a time budget, and looks up mappings. */
-#include "numa-migrd/mappings.h"
+#include "mappings.h"
 
 #include <string.h>
 

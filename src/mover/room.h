@@ -3,7 +3,7 @@
 #ifndef NM_MOVER_ROOM_H
 #define NM_MOVER_ROOM_H
 
-#include "numa-migrd/node_memory.h"
+#include "numa-migrd/proc.h"
 
 #define NM_ROOM_AGE_NS                                                                             \
 	(100 * NM_NSEC_PER_MSEC) /* validity of the values read */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "split.h"
 
-#include "numa-migrd/node_memory.h"
+#include "numa-migrd/proc.h"
 
 static uint64_t read_splits(struct nm_mover *mover)
 {

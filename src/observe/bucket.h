@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The storage behind pages.h. Buckets of three pages take two cache lines each for up to five
+ * The storage behind the table of pages (memory.h). Buckets of three pages take two cache lines each for up to five
  * nodes. The hash of a page selects its bucket, so that a lookup costs one cache miss. If a bucket
  * is full, further pages overflow to the buckets after it, and it counts them, so that a search
  * knows when to stop.
@@ -8,7 +8,7 @@
 #ifndef NUMA_MIGRD_MEMORY_BUCKET_H
 #define NUMA_MIGRD_MEMORY_BUCKET_H
 
-#include "numa-migrd/pages.h"
+#include "numa-migrd/memory.h"
 
 #define NM_WAYS 3U
 #define NM_CHAIN 16U	   /* number of buckets in which a page may be */
@@ -43,7 +43,7 @@ struct nm_slot {
 
 enum nm_owner_state { NM_OWNER_FREE, NM_OWNER_LIVE, NM_OWNER_DEAD };
 
-struct nm_owner {
+struct nm_page_owner {
 	uint32_t pages; /* in the table */
 	uint8_t state;
 	bool held;
@@ -74,7 +74,7 @@ struct nm_pages {
 	uint64_t limit;
 	uint64_t key[4];
 	struct nm_page_rules rules;
-	struct nm_owner *owners;
+	struct nm_page_owner *owners;
 	size_t owner_capacity, owner_count; /* index 0 is not used */
 	/* Per owner and node, number of pages there: being summed up, and as published. */
 	uint32_t *summing_homes, *homes;

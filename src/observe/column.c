@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "numa-migrd/column.h"
+#include "numa-migrd/snapshot.h"
 
 static void *cell_at(const struct nm_column *column, const struct nm_column_key *key)
 {

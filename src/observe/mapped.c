@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/mapped.h"
-#include "numa-migrd/residency.h"
+#include "numa-migrd/regions.h"
 
 #define KIB 1024U
 #define PAGE_KIB_MOST (1U << 24) /* 16 GiB, the largest page size of any machine */

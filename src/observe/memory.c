@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/memory.h"
-#include "numa-migrd/tidmap.h"
 
 #define BATCH 64U
 #define TEND_SHARE 0.1 /* share of the table scanned in each interval */

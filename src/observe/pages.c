@@ -68,7 +68,7 @@ int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64
 		r = grow_homes(pages);
 	if (r < 0)
 		return r;
-	pages->owners[0] = (struct nm_owner){.held = true};
+	pages->owners[0] = (struct nm_page_owner){.held = true};
 	pages->owner_count = 1;
 	r = nm_store_new(pages, first_limit(pages->rules.max_tracked));
 	if (r < 0)
@@ -123,7 +123,7 @@ int nm_pages_open(struct nm_pages *pages, uint16_t *ret)
 			return r;
 		owner = (uint16_t)pages->owner_count++;
 	}
-	pages->owners[owner] = (struct nm_owner){.state = NM_OWNER_LIVE, .held = true};
+	pages->owners[owner] = (struct nm_page_owner){.state = NM_OWNER_LIVE, .held = true};
 	memset(homes_row(pages, pages->summing_homes, owner), 0, row_bytes(pages));
 	memset(homes_row(pages, pages->homes, owner), 0, row_bytes(pages));
 	*ret = owner;
@@ -134,7 +134,7 @@ void nm_pages_close(struct nm_pages *pages, uint16_t id)
 {
 	if (!is_live(pages, id))
 		return;
-	struct nm_owner *owner = &pages->owners[id];
+	struct nm_page_owner *owner = &pages->owners[id];
 	/* The number is reused when the last of the pages has been dropped. */
 	owner->state = owner->pages ? NM_OWNER_DEAD : NM_OWNER_FREE;
 	pages->dead += owner->pages;

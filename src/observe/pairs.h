@@ -3,8 +3,8 @@
 #ifndef NUMA_MIGRD_MEMORY_PAIRS_H
 #define NUMA_MIGRD_MEMORY_PAIRS_H
 
-#include "numa-migrd/affinity.h"
-#include "numa-migrd/tidmap.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/memory.h"
 
 #define NM_PAIRS_FEWEST ((size_t)1 << 14)
 #define NM_PAIRS_MOST ((size_t)1 << 21)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/residency.h"
+#include "numa-migrd/regions.h"
 
 static bool sees_all(enum nm_residency_source source)
 {

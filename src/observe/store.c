@@ -48,7 +48,7 @@ int nm_store_new(struct nm_pages *pages, uint64_t limit)
 
 /* ---- adding ---- */
 
-static struct nm_owner *owner_of(const struct nm_pages *pages, struct nm_slot slot)
+static struct nm_page_owner *owner_of(const struct nm_pages *pages, struct nm_slot slot)
 {
 	return &pages->owners[nm_key_owner(slot.bucket->key[slot.way])];
 }
@@ -68,7 +68,7 @@ static void count_passed(struct nm_pages *pages, uint64_t home, const struct nm_
 
 void nm_store_remove(struct nm_pages *pages, struct nm_slot slot)
 {
-	struct nm_owner *owner = owner_of(pages, slot);
+	struct nm_page_owner *owner = owner_of(pages, slot);
 
 	count_passed(pages, nm_bucket_of(pages, slot.bucket->key[slot.way]), slot.bucket, -1);
 	slot.bucket->key[slot.way] = 0;
@@ -142,7 +142,7 @@ enum { GOES_FIRST, GOES_SECOND, GOES_THIRD, STAYS };
 static uint64_t turn_of(const struct nm_pages *pages, uint64_t key, unsigned owner,
 			uint32_t own_pages)
 {
-	const struct nm_owner *other = &pages->owners[nm_key_owner(key)];
+	const struct nm_page_owner *other = &pages->owners[nm_key_owner(key)];
 	uint32_t band = own_pages / PEERS_DIVISOR;
 	bool peer = (nm_key_owner(key) == owner) | (other->pages + band >= own_pages);
 	uint64_t turn = peer ? GOES_THIRD : STAYS;

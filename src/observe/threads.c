@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "build.h"
-#include "numa-migrd/tidmap.h"
+#include "numa-migrd/base.h"
 
 /* Returns the node whose CPUs are nearest to this node's memory. */
 static unsigned stand_in(const struct nm_topology *topology, unsigned node)

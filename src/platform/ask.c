@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "numa-migrd/ask.h"
+#include "numa-migrd/platform.h"
 
 #include <string.h>
 
-#include "numa-migrd/clock.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 
 #define RESTING_MOST 128U  /* tenants and domains; the one whose rest ends first is replaced */

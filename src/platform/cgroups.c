@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/cgroups.h"
+#include "numa-migrd/proc.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/proc.h"
 #include "numa-migrd/topology.h"
 
 #define BASE "sys/fs/cgroup"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/event_table.h"
+#include "numa-migrd/event.h"
 
 struct models {
 	const char *vendor;

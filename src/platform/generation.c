@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "numa-migrd/generation.h"
+#include "numa-migrd/platform.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

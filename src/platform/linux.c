@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "numa-migrd/base.h"
 #include "pmu.h"
 #include "privileged.h"
-#include "numa-migrd/clock.h"
 
 static uint64_t linux_now_ns(struct nm_platform *platform)
 {

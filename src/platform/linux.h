@@ -3,8 +3,6 @@
 #ifndef NUMA_MIGRD_PLATFORM_LINUX_H
 #define NUMA_MIGRD_PLATFORM_LINUX_H
 
-#include "numa-migrd/ask.h"
-#include "numa-migrd/generation.h"
 #include "numa-migrd/helper.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/worker.h"

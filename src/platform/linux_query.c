@@ -8,9 +8,9 @@
 #include <sys/timerfd.h>
 
 #include "linux.h"
-#include "numa-migrd/clock.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/runtime.h"
+#include "numa-migrd/proc.h"
 #include "private_pages.h"
 #include "worker_subject.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/node_memory.h"
+#include "numa-migrd/proc.h"
 
 #include <errno.h>
 #include <inttypes.h>

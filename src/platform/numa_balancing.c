@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "numa-migrd/numa_balancing.h"
+#include "numa-migrd/proc.h"
 #include "privileged.h"
 
 #define SYSCTL "sys/kernel/numa_balancing"

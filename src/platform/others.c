@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/others.h"
+#include "numa-migrd/proc.h"
 
 #include <string.h>
 
-#include "numa-migrd/proc.h"
 
 static const struct nm_other known[] = {
 	{"numad", NM_RIVALRY_FULL, false, "moves the same threads and their memory",

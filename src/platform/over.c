@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "numa-migrd/file.h"
-#include "numa-migrd/generation.h"
+#include "numa-migrd/platform.h"
 #include "numa-migrd/proc.h"
 
 #define TEXT_BYTES 16384

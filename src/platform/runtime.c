@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Detects language runtimes by the mappings of a process. Pure. */
-#include "numa-migrd/runtime.h"
+#include "numa-migrd/proc.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "numa-migrd/base.h"
 #include "worker_memory.h"
-#include "numa-migrd/clock.h"
 
 #define NEWS_MOST 16U
 

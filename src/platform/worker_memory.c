@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "numa-migrd/clock.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/proc.h"
 
 #define CHILDREN_MOST 64U

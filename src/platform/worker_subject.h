@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "numa-migrd/tenant.h"
+#include "numa-migrd/base.h"
 
 struct nm_worker_subject {
 	uint32_t tid, pid;

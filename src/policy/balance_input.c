@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/balance_input.h"
+#include "numa-migrd/balance.h"
 
 /* Returns whether the CPU was so busy in the interval that threads may have waited; false if not
  * known. */

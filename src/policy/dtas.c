@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/dtas.h"
+#include "numa-migrd/balance.h"
 
 double nm_dtas_mpki(double misses_per_s, double instructions_per_s)
 {

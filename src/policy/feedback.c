@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "numa-migrd/column.h"
-#include "numa-migrd/feedback.h"
+#include "numa-migrd/judge.h"
+#include "numa-migrd/snapshot.h"
 #include "readings.h"
 #include "spread.h"
 

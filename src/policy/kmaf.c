@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Determines the CPUs on which threads may be placed. */
-#include "numa-migrd/kmaf.h"
+#include "kmaf_plan.h"
 
 /* The threads as input of the placement, and the CPU sets created for those that must stay. */
 struct input {

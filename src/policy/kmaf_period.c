@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Places threads once per placement period (policy "kmaf"), and ages the matrix of communication.
  */
-#include "numa-migrd/kmaf.h"
+#include "numa-migrd/policy.h"
 
 #define PARTNERS_MOST                                                                              \
 	16U /* number of strongest partners of a thread that its placement                         \

@@ -4,7 +4,8 @@
 #ifndef NM_POLICY_KMAF_PLAN_H
 #define NM_POLICY_KMAF_PLAN_H
 
-#include "numa-migrd/kmaf.h"
+#include "mapping/mapping.h"
+#include "numa-migrd/policy.h"
 
 #define NONE (-1)
 /* Moves that are made together or not at all: one, a swap, or a cycle. */

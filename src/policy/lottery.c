@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/lottery.h"
+#include "lottery.h"
 
 /* The candidates of one θ, stored consecutively. A θ wins at most once, so that a win removes the
  * whole group. A draw first selects a group, and then a candidate of that group. */

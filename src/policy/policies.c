@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/policies.h"
+#include "numa-migrd/balance.h"
+#include "numa-migrd/policy.h"
 
 static int propose_lbma(const struct nm_policy_input *input, struct nm_proposals *ret)
 {

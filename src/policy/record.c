@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/column.h"
-#include "numa-migrd/record.h"
+#include "numa-migrd/policy.h"
+#include "numa-migrd/snapshot.h"
 
 /* P of a thread on a node. */
 struct cell {

@@ -7,7 +7,7 @@
 #ifndef NM_POLICY_SEARCH_H
 #define NM_POLICY_SEARCH_H
 
-#include "numa-migrd/lottery.h"
+#include "lottery.h"
 #include "numa-migrd/policy.h"
 
 /* The configuration in the terms of the algorithms. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/selection.h"
+#include "numa-migrd/policy.h"
 
 /* The input of a metric; pages are NULL only for rules that do not need them. */
 struct view {

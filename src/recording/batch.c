@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/batch.h"
+#include "numa-migrd/recording.h"
 
 #include "bytes.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "bytes.h"
-#include "numa-migrd/tap.h"
+#include "numa-migrd/recording.h"
 
 #define DESCRIPTORS_MOST (1 << 20)
 

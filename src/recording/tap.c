@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/tap.h"
+#include "numa-migrd/recording.h"
 
 #include <string.h>
 
 #include "bytes.h"
-#include "numa-migrd/ask.h"
+#include "numa-migrd/platform.h"
 
 struct tap {
 	struct nm_platform base;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/hash.h"
 
 static uint64_t hash(const char *text)
 {

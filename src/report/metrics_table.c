@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of statistics and of the metrics for Prometheus, whose names follow its rules: base
  * units, ratios from 0 to 1, counters end in _total. */
-#include "numa-migrd/export.h"
+#include "numa-migrd/statistics.h"
 
 #define GAUGE(n, h, ...)                                                                           \
 	{                                                                                          \

@@ -9,8 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "numa-migrd/clock.h"
-#include "numa-migrd/tenant.h"
+#include "numa-migrd/base.h"
 
 #define REQUESTS_OF_ONE_MOST 8U		/* pending polkit queries per user */
 #define PERSON_USEC UINT64_C(120000000) /* time limit for entering a password */

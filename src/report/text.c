@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/export.h"
+#include "numa-migrd/statistics.h"
 
 #define NUMBER_BYTES 32
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrd --list-events: shows the events that would be opened, and why. */
-#include "numa-migrd/list_events.h"
+#include "numa-migrd/sample.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "numa-migrd/event_table.h"
+#include "numa-migrd/event.h"
 #include "problem.h"
 
 #define LOAD_LATENCY 30U /* default of sampling.load_latency */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/spe.h"
+#include "spe.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #ifndef NUMA_MIGRD_SAMPLE_SPE_READ_H
 #define NUMA_MIGRD_SAMPLE_SPE_READ_H
 
-#include "numa-migrd/spe.h"
+#include "spe.h"
 
 /* Converts ticks of the generic timer to perf's clock: perf_event_mmap_page, cap_user_time_zero. */
 struct nm_spe_clock {

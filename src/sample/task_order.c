@@ -2,8 +2,8 @@
 /* Rings are drained one after another, but a thread must be known before its children. */
 #include <stdlib.h>
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/sample.h"
-#include "numa-migrd/tidmap.h"
 
 /* Events with the same time keep the order of reading. Pointers are sorted; the records stay in
  * place. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/proc.h"
 #include "roster_internal.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/roster.h"
+#include "numa-migrd/tasks.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 #ifndef NM_ROSTER_INTERNAL_H
 #define NM_ROSTER_INTERNAL_H
 
-#include "numa-migrd/cgroups.h"
-#include "numa-migrd/roster.h"
-#include "numa-migrd/tidmap.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/proc.h"
+#include "numa-migrd/tasks.h"
 
 #define NM_ROSTER_CHECK_NS (10 * NM_NSEC_PER_SEC)  /* maximum age of a thread's data */
 #define NM_ROSTER_LOOKS 2000U /* threads read per interval, which takes about 50 ms */

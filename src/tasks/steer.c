@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the attributes of a cgroup and its ancestors, and reports values that cannot be applied. */
-#include "numa-migrd/steer.h"
+#include "numa-migrd/tasks.h"
 
 #include <search.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/escape.h"
-#include "numa-migrd/hash.h"
+#include "numa-migrd/base.h"
 
 #define UNIFIED "sys/fs/cgroup"
 #define HYBRID "sys/fs/cgroup/unified" /* systemd's "hybrid" layout with version 1 */

@@ -3,8 +3,8 @@
 #ifndef NUMA_MIGRD_METRICS_TABLE_H
 #define NUMA_MIGRD_METRICS_TABLE_H
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/metrics.h"
-#include "numa-migrd/tidmap.h"
 
 /*
  * CPUs recorded per thread and interval. Most threads run on one or two. For those that run on

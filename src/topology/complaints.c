@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/escape.h"
 
 #define KEPT_BYTES 4096
 

@@ -8,8 +8,8 @@
 #include "../support/balance_fixture.h"
 #include "../support/interval.h"
 #include "bench.h"
-#include "numa-migrd/balance_input.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/balance.h"
+#include "numa-migrd/base.h"
 
 enum { NODES = 8, CPUS = 256, THREADS = 10000, GROUPS = 500, REPEATS = 31, RULES = 9 };
 

@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../src/daemon/options.h"
 #include "../unit/fixture.h"
 #include "bench.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/daemon.h"
 
 #define THREADS 1000
 #define THREAD_BYTES (64 * 1024)

@@ -14,7 +14,7 @@
 #define skip() exit(0)
 #include "../support/flood_bus.h"
 #include "../unit/bus_fixture.h"
-#include "numa-migrd/actuate.h"
+#include "numa-migrd/lease.h"
 #include "numa-migrd/ledger.h"
 
 #define BOOT "bench"

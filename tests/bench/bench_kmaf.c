@@ -7,10 +7,11 @@
  */
 #include <math.h>
 
+#include "../../src/policy/mapping/mapping.h"
 #include "../support/interval.h"
 #include "bench.h"
-#include "numa-migrd/kmaf.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/policy.h"
 
 #define NODES 4U
 #define CPUS_PER_NODE 64U

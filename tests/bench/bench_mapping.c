@@ -4,10 +4,10 @@
  * mapped onto 8 nodes of 32 CPUs: pruning the dense matrix, Scotch, renaming, costs. Of it
  * mapping_prune_ms_1k is the pruning. mapping_age_ms_1k: aging the same matrix.
  */
+#include "../../src/policy/mapping/mapping.h"
 #include "../support/machine.h"
 #include "bench.h"
-#include "numa-migrd/mapping.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 
 #define THREADS 1000U
 #define NODES 8U

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "numa-migrd/pages.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/memory.h"
 
 #define PAGES 1000000U
 #define NODES 4U

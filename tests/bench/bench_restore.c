@@ -29,7 +29,7 @@
 #include "../unit/fake_platform.h"
 #include "../unit/fixture.h"
 #include "bench.h"
-#include "numa-migrd/actuate.h"
+#include "numa-migrd/lease.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/proc.h"
 #include "numa-migrd/sample.h"

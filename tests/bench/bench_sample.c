@@ -11,8 +11,8 @@
 #include "../support/machine.h"
 #include "../support/records.h"
 #include "bench.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/metrics.h"
-#include "numa-migrd/rng.h"
 
 #define SEED 20240601U
 #define THREADS 10000U

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "numa-migrd/simulate.h"
+#include "numa-migrd/sim.h"
 
 #define RUNS 5
 

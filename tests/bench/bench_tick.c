@@ -6,8 +6,8 @@
  */
 #include "../support/interval.h"
 #include "bench.h"
-#include "numa-migrd/feedback.h"
-#include "numa-migrd/record.h"
+#include "numa-migrd/judge.h"
+#include "numa-migrd/policy.h"
 
 enum { NODES = 8, CPUS_PER_NODE = 32, SMT = 2, THREADS = 10000, THREADS_PER_PROCESS = 20 };
 enum { REPEATS = 31 };

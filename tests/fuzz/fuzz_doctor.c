@@ -8,7 +8,7 @@
 #include "../../src/ctl/doctor/gather.h"
 #include "../support/machine.h"
 #include "fuzz.h"
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 
 #define NODES 2U
 #define NAMES_MOST 3U

@@ -3,7 +3,7 @@
 /* Foreign text on its way to the journal, the bus, a terminal and Prometheus. */
 #include "../../src/ctl/text.h"
 #include "fuzz.h"
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 
 #define ROOM_MOST 300U
 

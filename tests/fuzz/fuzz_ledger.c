@@ -4,7 +4,7 @@
  * not answer. */
 #include "folder.h"
 #include "numa-migrd/ledger.h"
-#include "numa-migrd/roster.h"
+#include "numa-migrd/tasks.h"
 #include "numa-migrd/worker.h"
 
 #define BOOT "0b5d2a86-8bd1-4a7e-9d6c-5a4e8f6d3c11"

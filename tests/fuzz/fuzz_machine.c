@@ -6,8 +6,8 @@
 #include "../../src/topology/sysfs.h"
 #include "../support/machine.h"
 #include "folder.h"
-#include "numa-migrd/event_table.h"
-#include "numa-migrd/node_memory.h"
+#include "numa-migrd/event.h"
+#include "numa-migrd/proc.h"
 
 #define NODES 4U
 #define PMU "sys/bus/event_source/devices/cpu"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: many-mappings, runtimes, proc-sys
 /* /proc/PID/maps and numa_maps by lines and in pieces. */
+#include "../../src/mover/mappings.h"
 #include "../support/machine.h"
 #include "fuzz.h"
-#include "numa-migrd/mappings.h"
-#include "numa-migrd/residency.h"
-#include "numa-migrd/runtime.h"
+#include "numa-migrd/proc.h"
+#include "numa-migrd/regions.h"
 
 #define NODES 4U
 #define BUDGET_NS 1000U

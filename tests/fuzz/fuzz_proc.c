@@ -2,7 +2,6 @@
 // SECURITY: stat-fields, proc-sys
 /* /proc/PID/stat, status, cgroup, /proc/stat, uptime, and lists of CPUs. */
 #include "fuzz.h"
-#include "numa-migrd/cgroups.h"
 #include "numa-migrd/proc.h"
 
 #define CPUS 64U

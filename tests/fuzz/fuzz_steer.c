@@ -2,7 +2,7 @@
 // SECURITY: many-groups, attributes
 /* Attributes and owners of cgroups, over a life of look-ups. The input is the machine's answers. */
 #include "fuzz.h"
-#include "numa-migrd/steer.h"
+#include "numa-migrd/tasks.h"
 
 struct life {
 	struct nm_platform platform;

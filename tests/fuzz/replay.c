@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "fuzz.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/rng.h"
 
 #define INPUT_BYTES 65536
 #define CHANGED_INPUTS 200

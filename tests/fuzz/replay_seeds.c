@@ -9,7 +9,7 @@
 #include "../../src/recording/block.h"
 #include "../unit/fixture.h"
 #include "numa-migrd/recording.h"
-#include "numa-migrd/simulate.h"
+#include "numa-migrd/sim.h"
 
 #define NODES 2U
 #define CPUS 4U

@@ -11,8 +11,8 @@
 #include <math.h>
 
 #include "machine.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/recording.h"
-#include "numa-migrd/rng.h"
 
 struct made_wishes {
 	unsigned nodes, processes, threads; /* threads: of each process */

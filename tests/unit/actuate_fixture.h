@@ -6,7 +6,7 @@
 #include "../support/machine.h"
 #include "fake_platform.h"
 #include "fixture.h"
-#include "numa-migrd/actuate.h"
+#include "numa-migrd/lease.h"
 #include "numa-migrd/ledger.h"
 
 #define WORLD_BOOT "5f6e1a52-0000-4000-8000-2b1f5f0c9e11"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "../../src/ctl/doctor/checks.h"
+#include "../../src/ctl/doctor/doctor.h"
 #include "../support/machine.h"
-#include "numa-migrd/doctor.h"
 
 static inline void set_word(char *place, const char *word)
 {

@@ -4,7 +4,7 @@
 #define NM_FEEDBACK_FIXTURE_H
 
 #include "../support/interval.h"
-#include "numa-migrd/feedback.h"
+#include "numa-migrd/judge.h"
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;

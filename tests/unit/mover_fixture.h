@@ -23,7 +23,7 @@
 
 #include "../support/machine.h"
 #include "numa-migrd/mover.h"
-#include "numa-migrd/node_memory.h"
+#include "numa-migrd/proc.h"
 #include "numa-migrd/worker.h"
 
 #define FAKE_PID 42U

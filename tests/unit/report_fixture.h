@@ -9,8 +9,8 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 
+#include "../../src/ctl/page/page.h"
 #include "../support/made_recording.h"
-#include "numa-migrd/report.h"
 
 struct page {
 	char *text;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "numa-migrd/show.h"
+#include "numa-migrd/control.h"
 
 enum { SHOWN_MOST = 4096 };
 

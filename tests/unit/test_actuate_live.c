@@ -17,7 +17,7 @@
 
 #include "../support/machine.h"
 #include "fixture.h"
-#include "numa-migrd/actuate.h"
+#include "numa-migrd/lease.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/proc.h"
 

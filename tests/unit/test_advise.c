@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/advise.h"
+#include "../../src/ctl/advise/advise.h"
 
 #define NODES 2U
 #define THREADS 8U

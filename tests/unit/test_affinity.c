@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../../src/observe/pairs.h"
-#include "numa-migrd/affinity.h"
+#include "numa-migrd/memory.h"
 
 static struct nm_config *config;
 static struct nm_affinity *affinity;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/ask.h"
+#include "numa-migrd/platform.h"
 
 #define SLOW_NS (NM_ANSWER_USUAL_NS + NM_ANSWER_USUAL_NS / 2)
 #define QUICK_NS (NM_ANSWER_USUAL_NS / 5)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../support/balance_fixture.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 
 #define FINGERPRINT 0x4df2c04876cb10ddULL
 

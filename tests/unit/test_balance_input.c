@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "../support/interval.h"
-#include "numa-migrd/balance_input.h"
+#include "numa-migrd/balance.h"
 
 enum { MOST = 16 };
 

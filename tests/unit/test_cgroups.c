@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include "fake_platform.h"
-#include "numa-migrd/cgroups.h"
 #include "numa-migrd/proc.h"
 
 static struct fake *fake;

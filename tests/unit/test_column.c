@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/column.h"
+#include "numa-migrd/snapshot.h"
 
 #define MOST 5
 

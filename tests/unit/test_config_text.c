@@ -13,8 +13,8 @@
 
 #include "../../src/config/table.h"
 #include "config_cases.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/rng.h"
 
 /*
  * The leak checker, where linked, asks this: libconfig loses a string that stands where none can be

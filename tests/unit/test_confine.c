@@ -12,7 +12,7 @@
 
 #include "../../src/daemon/daemon.h"
 #include "fixture.h"
-#include "numa-migrd/event_table.h"
+#include "numa-migrd/event.h"
 #include "numa-migrd/file.h"
 
 enum { NO_LANDLOCK = 100, NOT_CONFINED };

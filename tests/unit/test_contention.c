@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/contention.h"
+#include "numa-migrd/regions.h"
 
 static struct nm_config *config;
 

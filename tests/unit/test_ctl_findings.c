@@ -11,11 +11,11 @@
 #include "bus_fixture.h"
 
 #include "../../src/ctl/advice.h"
-#include "../../src/ctl/findings.h"
+#include "../../src/ctl/doctor/doctor.h"
+#include "../../src/ctl/show_findings.h"
 #include "../support/fake_service.h"
 #include "../support/machine.h"
 #include "../support/run_ctl.h"
-#include "numa-migrd/doctor.h"
 
 #define UNAVAILABLE 69
 #define NOT_ALLOWED 77

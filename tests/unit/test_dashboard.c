@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "numa-migrd/export.h"
+#include "numa-migrd/statistics.h"
 
 #define DASHBOARD NM_SOURCE_DIR "/conf/grafana/numa-migrd.json"
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "../support/records.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/sample.h"
 
 #define RING_SIZE 4096U

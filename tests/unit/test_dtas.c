@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../support/machine.h"
-#include "numa-migrd/dtas.h"
+#include "numa-migrd/balance.h"
 
 static const struct nm_dtas_rules rules = {.memory_from = 5, .compute_below = 3, .persist = 2};
 

@@ -8,8 +8,6 @@
 #include <cmocka.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/escape.h"
-#include "numa-migrd/rng.h"
 
 #define TEXT(literal) literal, sizeof(literal) - 1
 

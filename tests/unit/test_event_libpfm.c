@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/event_table.h"
+#include "numa-migrd/event.h"
 
 #define LATENCY 30U
 

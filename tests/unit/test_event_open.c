@@ -21,9 +21,9 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "../../src/platform/helper/server.h"
 #include "../../src/platform/privileged.h"
 #include "helper_fixture.h"
-#include "numa-migrd/helper_server.h"
 
 #define LOADS 0x1cd
 #define LEADER 0x8203

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/exclusivity.h"
+#include "numa-migrd/memory.h"
 
 /* Equation 4: (1·10 + 0.5·30) / 40. */
 static void test_average_weighs_accesses(void **state)

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "numa-migrd/export.h"
+#include "numa-migrd/statistics.h"
 
 #define PAGE NM_SOURCE_DIR "/man/numa-migrd-metrics.5"
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "feedback_fixture.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 
 static int set_up(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/findings.h"
+#include "../../src/ctl/show_findings.h"
 
 static void parts_come_together(void **state)
 {

@@ -14,7 +14,6 @@
 
 #include "fixture.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/generation.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/topology.h"

@@ -15,8 +15,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "../../src/platform/helper/server.h"
 #include "helper_fixture.h"
-#include "numa-migrd/helper_server.h"
 #include "numa-migrd/platform.h"
 
 #define IDLE_US 3600000000ULL /* no test waits for it */

@@ -12,7 +12,7 @@
 #include "show_fixture.h"
 #include "ticks_fixture.h"
 
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 
 #define VICTIM 100U
 #define PATIENCE 30 /* ticks, within which the victim is moved where nothing is done to it */

@@ -8,8 +8,8 @@
 
 #include "../support/any_machine.h"
 #include "../support/gate.h"
-#include "numa-migrd/feedback.h"
-#include "numa-migrd/record.h"
+#include "numa-migrd/judge.h"
+#include "numa-migrd/policy.h"
 
 #define FINGERPRINT 0x0a4c49d42b7eb65eULL
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/journal.h"
 
 /* Two nodes whose numbers in the kernel are 2 and 7: an index shown as a number would be seen. */

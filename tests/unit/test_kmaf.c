@@ -6,8 +6,9 @@
 
 #include <cmocka.h>
 
+#include "../../src/policy/mapping/mapping.h"
 #include "../support/interval.h"
-#include "numa-migrd/kmaf.h"
+#include "numa-migrd/policy.h"
 
 static struct machine *machine;
 static struct nm_affinity *affinity;

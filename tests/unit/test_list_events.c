@@ -10,7 +10,7 @@
 
 #include "../support/fake_perf.h"
 #include "fixture.h"
-#include "numa-migrd/list_events.h"
+#include "numa-migrd/sample.h"
 
 struct printed {
 	FILE *out;

@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 
+#include "../../src/policy/lottery.h"
 #include "../support/interval.h"
-#include "numa-migrd/lottery.h"
 
 #define DRAWS 100000
 

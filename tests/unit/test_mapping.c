@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "../../src/observe/pairs.h"
+#include "../../src/policy/mapping/mapping.h"
 #include "../support/machine.h"
-#include "numa-migrd/mapping.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 
 #define THREADS_MOST 128U
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "../../src/policy/mapping/mapping.h"
 #include "../support/machine.h"
-#include "numa-migrd/mapping.h"
 
 #define THREADS 8U
 #define CALLS_MOST 32U

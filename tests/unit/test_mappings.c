@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of maps and numa_maps, right and odd, and files of them in pieces of any size. */
+#include "../../src/mover/mappings.h"
 #include "mover_fixture.h"
-#include "numa-migrd/mappings.h"
-#include "numa-migrd/residency.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/regions.h"
 
 /* ---- lines ---- */
 

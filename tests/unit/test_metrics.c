@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "../support/machine.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/metrics.h"
-#include "numa-migrd/rng.h"
 
 #define SECOND NM_NSEC_PER_SEC
 #define RUN_NS 1e7 /* 100 run samples make a second */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/node_memory.h"
+#include "numa-migrd/proc.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -21,8 +21,8 @@
 
 #include <cmocka.h>
 
+#include "../../src/platform/worker/numa_calls.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/numa_calls.h"
 #include "numa-migrd/worker.h"
 
 #define PAGE 4096U

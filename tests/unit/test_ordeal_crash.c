@@ -12,7 +12,7 @@
 
 #include "ordeal_fixture.h"
 
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 
 #define DEATHS 1000
 #define SEED 20261121

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../support/machine.h"
-#include "numa-migrd/page_verify.h"
+#include "numa-migrd/judge.h"
 
 static struct nm_config *config;
 static struct nm_topology *topology;

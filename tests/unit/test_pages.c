@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of pages: counting, sharing, bounds, owners. */
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 #include "pages_fixture.h"
 
 /* ---- counting ---- */

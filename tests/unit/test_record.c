@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "../support/interval.h"
-#include "numa-migrd/record.h"
+#include "numa-migrd/policy.h"
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;

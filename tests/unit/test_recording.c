@@ -13,12 +13,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../support/topology_equal.h"
 #include "../../src/recording/block.h"
 #include "../../src/recording/hide.h"
 #include "../support/machine.h"
+#include "../support/topology_equal.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/recording.h"
-#include "numa-migrd/rng.h"
 
 enum { NODES = 3, CPUS = 6, BYTES_MOST = 1 << 20 };
 

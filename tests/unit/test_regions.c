@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/regions.h"
-#include "numa-migrd/rng.h"
 
 #define MIB (1ULL << 20)
 #define BASE (0x7f0000000000ULL)

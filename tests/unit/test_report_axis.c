@@ -10,7 +10,6 @@
 
 #include "../../src/ctl/page/axis.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/rng.h"
 
 static void assert_ticks(const struct nm_axis *axis, size_t most, const double *expected,
 			 size_t count)

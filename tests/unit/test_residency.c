@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "../support/machine.h"
-#include "numa-migrd/residency.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/regions.h"
 
 enum { NODES = 3 };
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "actuate_fixture.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 
 static struct world *world;
 static struct fake *fake;

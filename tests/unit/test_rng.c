@@ -7,7 +7,6 @@
 #include <cmocka.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/rng.h"
 
 /* Made apart from the code under test, by a script written from the published description. */
 static const struct {

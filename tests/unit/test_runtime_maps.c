@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "numa-migrd/platform.h"
-#include "numa-migrd/runtime.h"
+#include "numa-migrd/proc.h"
 
 #define TABLE (512UL << 20)
 #define PAGE 4096UL

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "../support/machine.h"
-#include "numa-migrd/rng.h"
-#include "numa-migrd/selection.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/policy.h"
 
 enum { NODES = 4, MOST = 8, FROM = 0, TO = 1 };
 

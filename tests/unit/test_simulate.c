@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "numa-migrd/hash.h"
-#include "numa-migrd/simulate.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/sim.h"
 #include "sim_fixture.h"
 
 static struct nm_config *config_of(const char *text)

@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "../../src/sample/spe.h"
 #include "../support/spe_golden.h"
-#include "numa-migrd/rng.h"
-#include "numa-migrd/spe.h"
+#include "numa-migrd/base.h"
 
 struct seen {
 	struct nm_spe_record records[16];

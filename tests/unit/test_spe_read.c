@@ -10,7 +10,7 @@
 #include "../../src/sample/spe_read.h"
 #include "../support/spe_golden.h"
 #include "../support/spe_records.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 
 #define RING_BYTES 4096
 #define AUX_BYTES 4096

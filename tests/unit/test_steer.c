@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "fake_platform.h"
-#include "numa-migrd/steer.h"
+#include "numa-migrd/tasks.h"
 
 #define SECOND NM_NSEC_PER_SEC
 #define REPORTS 64

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "fixture.h"
-#include "numa-migrd/steer.h"
+#include "numa-migrd/tasks.h"
 
 static struct {
 	char root[FIXTURE_PATH];

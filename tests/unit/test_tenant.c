@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/tenant.h"
 
 static bool same_domain(const char *one, const char *other)
 {

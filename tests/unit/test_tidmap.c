@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/tidmap.h"
+#include "numa-migrd/base.h"
 
 #define LARGEST ((1U << 22) - 1)
 

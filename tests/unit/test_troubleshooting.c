@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "../../src/config/table.h"
+#include "../../src/ctl/advise/advise.h"
+#include "../../src/ctl/doctor/doctor.h"
 #include "../../src/report/say.h"
-#include "numa-migrd/advise.h"
-#include "numa-migrd/doctor.h"
 
 #define PAGE NM_SOURCE_DIR "/docs/troubleshooting.md"
 #define GUIDE NM_SOURCE_DIR "/docs/is-it-helping.md"

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "../support/interval.h"
-#include "numa-migrd/verify.h"
+#include "numa-migrd/judge.h"
 
 static struct machine *machine;
 static struct nm_verifier *verifier;

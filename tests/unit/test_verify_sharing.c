@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "../support/interval.h"
-#include "numa-migrd/rng.h"
-#include "numa-migrd/verify.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/judge.h"
 
 static struct machine *machine;
 static struct nm_affinity *affinity;

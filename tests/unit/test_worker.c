@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
+#include "../../src/platform/worker/serve.h"
 #include "../../src/platform/worker_bars.h"
-#include "numa-migrd/worker_serve.h"
 #include "worker_fixture.h"
 
 /* ---- answers ---- */

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "numa-migrd/clock.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/worker.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/advise.h"
+#include "advise.h"
 
 #include <inttypes.h>
 

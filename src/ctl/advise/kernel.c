@@ -2,7 +2,7 @@
 /* Effects of the kernel on the program's pages. */
 #include <inttypes.h>
 
-#include "numa-migrd/numa_balancing.h"
+#include "numa-migrd/proc.h"
 #include "rules.h"
 
 #define COMMON_LEAST 0.3 /* share of the accesses to ranges that several nodes use */

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "numa-migrd/advise.h"
+#include "advise.h"
 
 #define NM_WORKER_RUN_SHARE 0.05   /* threads that run less do no work that could be distributed
 				    * differently */

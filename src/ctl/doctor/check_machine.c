@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "checks.h"
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 
 #define NODES_NAMED 8U /* more are only counted */
 

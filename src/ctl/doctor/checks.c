@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "numa-migrd/doctor.h"
+#include "doctor.h"
 
 static const struct nm_doctor_check checks[] = {
 	{"outlook", "what numa-migrd would do here"},

@@ -3,9 +3,9 @@
 #ifndef NUMA_MIGRD_DOCTOR_CHECKS_H
 #define NUMA_MIGRD_DOCTOR_CHECKS_H
 
+#include "../findings.h"
 #include "facts.h"
-#include "numa-migrd/findings.h"
-#include "numa-migrd/numa_balancing.h"
+#include "numa-migrd/proc.h"
 
 typedef void (*nm_check_fn)(const char *name, const struct nm_facts *facts,
 			    struct nm_findings *findings);

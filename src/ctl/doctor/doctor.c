@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "numa-migrd/doctor.h"
+#include "doctor.h"
 
 #include "checks.h"
 #include "gather.h"

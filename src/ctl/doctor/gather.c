@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 
 void nm_gather_line(struct nm_platform *platform, const char *path, char *ret, size_t size)
 {

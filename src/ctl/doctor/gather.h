@@ -3,8 +3,8 @@
 #ifndef NUMA_MIGRD_DOCTOR_GATHER_H
 #define NUMA_MIGRD_DOCTOR_GATHER_H
 
+#include "doctor.h"
 #include "facts.h"
-#include "numa-migrd/doctor.h"
 #include "numa-migrd/platform.h"
 
 /* Collects all facts. Returns 0, -ENOMEM, or the negative errno of opening the root. The caller

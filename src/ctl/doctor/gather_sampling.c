@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "gather.h"
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 
 #define TRIAL_RING_KB 16

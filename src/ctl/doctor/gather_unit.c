@@ -4,7 +4,7 @@
 #include <systemd/sd-bus.h>
 
 #include "gather.h"
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 
 #define SYSTEMD "org.freedesktop.systemd1"
 #define SYSTEMD_PATH "/org/freedesktop/systemd1"

@@ -3,7 +3,7 @@
 #ifndef NUMA_MIGRD_DOCTOR_RUNTIME_H
 #define NUMA_MIGRD_DOCTOR_RUNTIME_H
 
-#include "numa-migrd/runtime.h"
+#include "numa-migrd/proc.h"
 
 /* Number of bytes read from a file: linkers place program headers, notes and the dynamic section's
  * strings of a program as small as java's launcher there. */

@@ -5,8 +5,8 @@
 #ifndef NM_REPORT_CENSUS_H
 #define NM_REPORT_CENSUS_H
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/recording.h"
-#include "numa-migrd/tidmap.h"
 
 /* Maximum number kept: beyond it, the less busy half is dropped and counted. */
 #define NM_CENSUS_MOST 131072U

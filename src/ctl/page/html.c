@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/escape.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "html.h"
-#include "numa-migrd/report.h"
+#include "page.h"
 #include "plots.h"
 #include "style.h"
 

@@ -5,8 +5,7 @@
 
 #include <endian.h>
 
-#include "numa-migrd/hash.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/sim.h"
 
 #define NM_SIM_BOOT_S 1000.0 /* uptime of the machine at the start */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "files.h"
-#include "numa-migrd/runtime.h"
+#include "numa-migrd/proc.h"
 #include "numa-migrd/worker.h"
 
 #define FIRST_FD 1000

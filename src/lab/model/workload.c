@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 #include "numa-migrd/sim.h"
 
 #define USERS_MOST 1000

@@ -2,7 +2,7 @@
 /* Replaces the mover and its thread by the recorded results. */
 #include <string.h>
 
-#include "numa-migrd/batch.h"
+#include "numa-migrd/recording.h"
 #include "replay.h"
 
 enum { WAITING_MOST = 4096 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/escape.h"
+#include "numa-migrd/base.h"
 #include "replay.h"
 
 #define SHOWN_BYTES 192

@@ -6,7 +6,6 @@
 
 #include "../../daemon/daemon.h"
 #include "numa-migrd/recording.h"
-#include "numa-migrd/tap.h"
 
 struct nm_player {
 	const struct nm_daemon *daemon; /* the daemon that is fed; borrowed */

@@ -12,7 +12,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "numa-migrd/helper_server.h"
+#include "server.h"
 
 #define CONFIG_PATH "/etc/numa-migrd.conf"
 #define USER "numa-migrd"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "numa-migrd/clock.h"
-#include "numa-migrd/helper_server.h"
+#include "numa-migrd/base.h"
+#include "server.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* Queries the node of every page. /proc/PID/pagemap would show faster which pages are in memory,
  * but only the owner of the process may read it. */
 #include "find.h"
-#include "numa-migrd/clock.h"
-#include "numa-migrd/numa_calls.h"
+#include "numa-migrd/base.h"
+#include "numa_calls.h"
 
 #define PIECE 2048U /* pages per query */
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "confine.h"
-#include "numa-migrd/worker_serve.h"
+#include "serve.h"
 
 /* Only root and our own user may connect; systemd's socket is accessible to the service's user
  * only. */

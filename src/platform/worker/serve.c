@@ -4,8 +4,8 @@
  * process. The client abandons such a worker, which exits when it is no longer blocked, because its
  * socket is closed.
  */
-#include "numa-migrd/clock.h"
-#include "numa-migrd/worker_serve.h"
+#include "numa-migrd/base.h"
+#include "serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,8 @@
 
 #include "find.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/numa_calls.h"
 #include "numa-migrd/proc.h"
+#include "numa_calls.h"
 
 /* For each read, the kernel takes the lock and writes as many lines as fit. Of numa_maps these are
  * about three, because each may require a walk of gigabytes. */

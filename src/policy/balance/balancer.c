@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "numa-migrd/balancer.h"
+#include "numa-migrd/balance.h"
 
 /* Minimum difference between the load of the old CPU, and that of the new CPU with the thread. */
 #define RELIEF 0.1

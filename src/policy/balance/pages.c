@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "numa-migrd/balancer.h"
+#include "numa-migrd/balance.h"
 
 /* Share of the resident memory that is assumed to move per second. */
 #define DRIFT 0.01

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/types.h>
 
-#include "numa-migrd/balancer.h"
+#include "numa-migrd/balance.h"
 
 enum { TYPES = NM_DTAS_MEMORY + 1 };
 #define PERSIST 2U /* intervals in a row after which the type of a thread changes */

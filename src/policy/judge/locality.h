@@ -3,7 +3,7 @@
 #ifndef NM_VERIFY_LOCALITY_H
 #define NM_VERIFY_LOCALITY_H
 
-#include "numa-migrd/verify.h"
+#include "numa-migrd/judge.h"
 
 /* Returns whether the thread has made enough accesses since the decision, with threads.min_samples
  * samples, to contribute to the following values. */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "numa-migrd/page_verify.h"
+#include "numa-migrd/judge.h"
 
 struct question {
 	uint32_t pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "numa-migrd/tidmap.h"
+#include "numa-migrd/base.h"
 #include "sharing.h"
 
 struct sum {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "locality.h"
-#include "numa-migrd/tidmap.h"
+#include "numa-migrd/base.h"
 #include "sharing.h"
 
 #define MAX_AWAY_INTERVALS 2

@@ -3,7 +3,7 @@
 #ifndef NUMA_MIGRD_MAPPING_HIERARCHY_H
 #define NUMA_MIGRD_MAPPING_HIERARCHY_H
 
-#include "numa-migrd/mapping.h"
+#include "mapping.h"
 
 #define NM_LEVELS 4U /* node, last-level cache, core, CPU */
 

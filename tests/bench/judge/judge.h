@@ -4,7 +4,7 @@
 #define NM_JUDGE_H
 
 #include "../../../src/ctl/simulate.h"
-#include "numa-migrd/rng.h"
+#include "numa-migrd/base.h"
 
 struct judge_scenario {
 	const char *name, *words, *machine;

@@ -5,10 +5,10 @@
  * (Metzger et al. 2018, sections 6.2 to 6.4): uneven waiting of threads with equal shares of the
  * work, and harm by the kernel's balancing.
  */
-#ifndef NUMA_MIGRD_ADVISE_H
-#define NUMA_MIGRD_ADVISE_H
+#ifndef NM_CTL_ADVISE_ADVISE_H
+#define NM_CTL_ADVISE_ADVISE_H
 
-#include "numa-migrd/findings.h"
+#include "../findings.h"
 
 /* Nodes are indices, -1 if not known. Values are NaN if not available. */
 struct nm_advise_thread {

@@ -13,7 +13,7 @@
 #include <numa.h>
 #include <numaif.h>
 
-#include "numa-migrd/numa_calls.h"
+#include "numa_calls.h"
 
 #define MASK_NODES 64U
 

@@ -4,8 +4,8 @@
  * metrics for Prometheus (numa-migrd-metrics(5)) and the summaries in the journal. There are no
  * values of single processes, to bound cardinality. Pure.
  */
-#ifndef NUMA_MIGRD_EXPORT_H
-#define NUMA_MIGRD_EXPORT_H
+#ifndef NUMA_MIGRD_STATISTICS_H
+#define NUMA_MIGRD_STATISTICS_H
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/control.h"

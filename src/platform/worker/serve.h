@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The worker's side of worker.h: numa-migrd-worker performs the requests of the client at its
  * socket. */
-#ifndef NUMA_MIGRD_WORKER_SERVE_H
-#define NUMA_MIGRD_WORKER_SERVE_H
+#ifndef NM_PLATFORM_WORKER_SERVE_H
+#define NM_PLATFORM_WORKER_SERVE_H
 
 #include "numa-migrd/worker.h"
 

@@ -14,11 +14,11 @@
  * remain in the pool, instead of by keys -ln(u)/Q. The distribution is the same, and no logarithm
  * is used whose last bit could depend on the C library or the CPU.
  */
-#ifndef NUMA_MIGRD_LOTTERY_H
-#define NUMA_MIGRD_LOTTERY_H
+#ifndef NM_POLICY_LOTTERY_H
+#define NM_POLICY_LOTTERY_H
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
-#include "numa-migrd/rng.h"
 #include "numa-migrd/snapshot.h"
 
 #define NM_NO_PARTNER UINT32_MAX

@@ -5,13 +5,13 @@
  * changed externally, and restoration, after a crash from the ledger. Not pure: apart from the
  * mover, the only stage that writes to the machine.
  */
-#ifndef NUMA_MIGRD_ACTUATE_H
-#define NUMA_MIGRD_ACTUATE_H
+#ifndef NUMA_MIGRD_LEASE_H
+#define NUMA_MIGRD_LEASE_H
 
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/roster.h"
+#include "numa-migrd/tasks.h"
 
 /* The result of one step. */
 struct nm_receipt_step {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Renders a recording as one page: XHTML-compatible HTML with embedded plots (SVG), which loads no
  * other resources and contains no scripts. docs/report.md explains how to read it. */
-#ifndef NUMA_MIGRD_REPORT_H
-#define NUMA_MIGRD_REPORT_H
+#ifndef NM_CTL_PAGE_PAGE_H
+#define NM_CTL_PAGE_PAGE_H
 
 #include <stdio.h>
 

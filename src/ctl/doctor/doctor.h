@@ -5,10 +5,10 @@
  * daemon and works for any user; it reports what the user may not see. Facts are first collected
  * and then judged; the judging is pure.
  */
-#ifndef NUMA_MIGRD_DOCTOR_H
-#define NUMA_MIGRD_DOCTOR_H
+#ifndef NM_CTL_DOCTOR_DOCTOR_H
+#define NM_CTL_DOCTOR_DOCTOR_H
 
-#include "numa-migrd/findings.h"
+#include "../findings.h"
 
 struct sd_bus;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* System calls on the pages of another process, through libnuma. Used only by the worker. */
-#ifndef NUMA_MIGRD_NUMA_CALLS_H
-#define NUMA_MIGRD_NUMA_CALLS_H
+#ifndef NM_PLATFORM_WORKER_NUMA_CALLS_H
+#define NM_PLATFORM_WORKER_NUMA_CALLS_H
 
 #include <stdint.h>
 #include <sys/types.h>

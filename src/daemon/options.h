@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon as a function, which main() and the benchmarks call. */
-#ifndef NUMA_MIGRD_DAEMON_H
-#define NUMA_MIGRD_DAEMON_H
+#ifndef NM_DAEMON_OPTIONS_H
+#define NM_DAEMON_OPTIONS_H
 
 #include <stdbool.h>
 

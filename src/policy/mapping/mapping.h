@@ -4,11 +4,11 @@
  * of the communication matrix onto the hierarchy of nodes, caches, cores and CPUs. Pure: the same
  * input and seed give the same placement.
  */
-#ifndef NUMA_MIGRD_MAPPING_H
-#define NUMA_MIGRD_MAPPING_H
+#ifndef NM_POLICY_MAPPING_MAPPING_H
+#define NM_POLICY_MAPPING_MAPPING_H
 
-#include "numa-migrd/affinity.h"
 #include "numa-migrd/base.h"
+#include "numa-migrd/memory.h"
 #include "numa-migrd/topology.h"
 
 struct nm_mapping_thread {

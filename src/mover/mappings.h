@@ -6,11 +6,10 @@
  * lock of the process. Therefore the file is read a few lines at a time, within a budget, and
  * continued later. The contents of these files are not trusted.
  */
-#ifndef NUMA_MIGRD_MAPPINGS_H
-#define NUMA_MIGRD_MAPPINGS_H
+#ifndef NM_MOVER_MAPPINGS_H
+#define NM_MOVER_MAPPINGS_H
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/mapped.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/regions.h"
 

@@ -4,8 +4,8 @@
  * reply at a time. Several, because a restarted daemon must not wait for the connection of its
  * predecessor to close. If all slots are used, the oldest client is disconnected.
  */
-#ifndef NUMA_MIGRD_HELPER_SERVER_H
-#define NUMA_MIGRD_HELPER_SERVER_H
+#ifndef NM_PLATFORM_HELPER_SERVER_H
+#define NM_PLATFORM_HELPER_SERVER_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -4,8 +4,8 @@
  * into samples. Pure; part of sample/. Packet formats: Arm Architecture Reference Manual,
  * "Statistical Profiling Extension Sample Record Specification".
  */
-#ifndef NUMA_MIGRD_SPE_H
-#define NUMA_MIGRD_SPE_H
+#ifndef NM_SAMPLE_SPE_H
+#define NM_SAMPLE_SPE_H
 
 #include "numa-migrd/sample.h"
 
