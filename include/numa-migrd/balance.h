@@ -359,8 +359,8 @@ void nm_balancer_take_counts(struct nm_balancer *balancer, const struct nm_balan
  * negative if the page is not in memory. An answer about a process that has ended is ignored. */
 void nm_balancer_take_nodes(struct nm_balancer *balancer, const struct nm_balance_query *query,
 			    const int *nodes, uint64_t now_ns);
-/* Frees what the entry of a process owns. */
-void nm_residence_clear(void *residence);
+/* Returns an empty column of residences. */
+struct nm_column nm_residences(void);
 
 /* ---- types.c: DTAS ---- */
 

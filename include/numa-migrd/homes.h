@@ -102,12 +102,6 @@ struct nm_placed {
 	double burst_s;	    /* mean time that a thread runs at a time; 0: not known */
 };
 
-/* The last reading of the times of one thread. */
-struct nm_thread_times {
-	uint32_t tid;
-	uint64_t start_ticks, run_ns, delay_ns, runs, read_ns;
-};
-
 /* A process that is examined between intervals, because it has just started or has grown since. */
 struct nm_examination {
 	uint32_t pid;
@@ -129,10 +123,8 @@ struct nm_placement {
 	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no particular order */
 	unsigned nr_due;
 	struct nm_payer payers[NM_PAYERS]; /* the one that owes least is replaced */
-	struct nm_placed *items; /* ascending pid */
-	size_t count;
-	struct nm_thread_times *times; /* ascending tid */
-	size_t nr_times;
+	struct nm_column processes;	   /* of struct nm_placed */
+	struct nm_column times; /* the last reading of each thread: struct nm_proc_schedstat */
 	uint32_t next_read_tid; /* where reading continues in the next interval */
 	struct nm_place_cost page_cost;
 	struct nm_place_trend trend;
@@ -149,33 +141,28 @@ struct nm_placement {
 
 /* ---- homes.c: processes ---- */
 
-/* Creates the state of the policy; own_ns is the CPU time of the main loop so far. Returns 0 or
- * -ENOMEM. */
-int nm_placement_new(uint64_t own_ns, struct nm_placement **ret);
-/* The caller cancels the queries of all processes before. NULL is allowed. */
+/* Creates the state of the policy; own_ns is the CPU time of the main loop so far. clear(context,
+ * …) ends each process that is no longer managed with nm_placed_clear(). Returns 0 or -ENOMEM. */
+int nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *placed), void *context,
+		     struct nm_placement **ret);
+/* NULL is allowed. */
 void nm_placement_free(struct nm_placement *placement);
 
+static inline struct nm_placed *nm_placed_at(const struct nm_placement *placement, size_t index)
+{
+	return (struct nm_placed *)placement->processes.cells + index;
+}
 /* Returns NULL if the process is not managed by policy "auto". */
-struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid);
-/* Returns the same process with the same program, or NULL. */
-struct nm_placed *nm_placed_find_same(const struct nm_placement *placement,
-				      const struct nm_snap_process *process);
+static inline struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid)
+{
+	return nm_column_find(&placement->processes, pid);
+}
 /* Returns the number of processes with a home; placement may be NULL. */
 size_t nm_placement_homes(const struct nm_placement *placement);
-/* Creates the state of a process that has no home. Returns 0 or -ENOMEM. */
-int nm_placed_init(const struct nm_snap_process *process, unsigned nr_nodes,
-		   struct nm_placed *ret);
+/* Frees what the state of a process owns. */
 void nm_placed_clear(struct nm_placed *placed);
 /* Takes the values of this interval's snapshot that need no measurement. */
 void nm_placed_take(const struct nm_snapshot *snapshot, size_t process, struct nm_placed *placed);
-
-/*
- * Lists the processes of a snapshot in ascending PID. Entries of processes that were known take
- * over their arrays; what remains in the old list belongs to processes that have gone. The caller
- * clears the old list and puts the new one in its place. Returns 0 or -ENOMEM.
- */
-int nm_placement_list(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-		      struct nm_placed **ret_items, size_t *ret_count);
 
 /* Sets the location of its memory, from pages on each node; all zero: not known. */
 void nm_placed_locate(struct nm_placed *placed, const double *pages, unsigned nr_nodes);

@@ -183,20 +183,30 @@ struct nm_column_key {
 	uint64_t program_ns; /* start of its program; of a thread: when it was adopted */
 };
 
-/* Initially zero, except for the first two fields. */
+/* Initially zero, except for the functions and the size. */
 struct nm_column {
 	size_t cell_bytes;
-	void (*clear)(void *cell); /* frees what a cell owns; NULL: nothing */
+	/* Initializes the cell of a task in the snapshot. Returns 0 or -ENOMEM. NULL: it stays
+	 * zero. */
+	int (*init)(const struct nm_snapshot *snapshot, void *cell);
+	/* Frees what a cell owns, which may be zero. NULL: it owns nothing. */
+	void (*clear)(void *context, void *cell);
+	void *context;
 	void *cells;
 	struct nm_column_key *keys; /* ascending id */
 	size_t count;
 };
 
 /* Moves each cell to the index of its thread or process in the snapshot. Cells of tasks that are
- * not in it are cleared; those of new tasks are zero. Returns 0, or -ENOMEM with the column
+ * not in it are cleared, those of new tasks initialized. Returns 0, or -ENOMEM with the column
  * unchanged. Called by a stage before it uses the column in an interval. */
 int nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot *snapshot);
 int nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot);
+
+/* Adds a process between two snapshots, unless the column has it; a former process with its PID is
+ * cleared. The cells are in ascending PID then. Returns 0, or -ENOMEM with the column unchanged. */
+int nm_column_add_process(struct nm_column *column, const struct nm_snapshot *snapshot,
+			  uint32_t process);
 
 /* Returns the cell of the task with this TID or PID, or NULL. It moves when the column follows. */
 void *nm_column_find(const struct nm_column *column, uint32_t id);

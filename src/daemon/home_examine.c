@@ -60,11 +60,11 @@ static int read_thread(const struct nm_daemon *daemon, struct examined *one, uin
 		       uint64_t now_ticks)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
-	struct nm_thread_times times;
+	struct nm_proc_schedstat times;
 	struct nm_proc_stat stat;
 	int r = read_stat(platform, one->pid, tid, &stat);
 	if (r == 0)
-		r = nm_home_stage_read_times(platform, one->pid, tid, &times);
+		r = nm_proc_read_schedstat(platform, one->pid, tid, &times);
 	if (r < 0)
 		return r;
 	double ticks = now_ticks > stat.start_ticks ? (double)(now_ticks - stat.start_ticks) : 1;

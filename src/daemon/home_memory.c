@@ -74,9 +74,9 @@ static bool has_room_for_origins(const struct nm_daemon *daemon, const struct nm
 	const struct nm_placement *placement = daemon->pipeline.placement;
 	const struct nm_tenant tenant = tenant_of(daemon, placed);
 	struct nm_usage usage = {0};
-	for (size_t i = 0; i < placement->count; i++) {
-		const struct nm_tenant holder = tenant_of(daemon, &placement->items[i]);
-		nm_usage_add(&usage, &tenant, &holder, placement->items[i].memory.nr_was);
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		const struct nm_tenant holder = tenant_of(daemon, nm_placed_at(placement, i));
+		nm_usage_add(&usage, &tenant, &holder, nm_placed_at(placement, i)->memory.nr_was);
 	}
 	return nm_share_has_room(NM_SHARE_ORIGINS, &usage);
 }
@@ -182,8 +182,8 @@ static struct nm_placed *most_urgent(const struct nm_placement *placement)
 {
 	struct nm_placed *first = NULL;
 	double most = 0;
-	for (size_t i = 0; i < placement->count; i++) {
-		struct nm_placed *placed = &placement->items[i];
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		struct nm_placed *placed = nm_placed_at(placement, i);
 		double worth = (is_guess(placement) ? 1 : placed->lost_s) /
 			       fmax(cost_s(placement, placed), 1e-9);
 		if (placed->memory.state != NM_BRING_WANTED || placed->memory.waits || worth < most)
@@ -199,11 +199,11 @@ static double under_way_s(const struct nm_daemon *daemon, uint64_t domain, unsig
 	const struct nm_placement *placement = daemon->pipeline.placement;
 	double sum = 0;
 	*ret_count = 0;
-	for (size_t i = 0; i < placement->count; i++) {
-		if (placement->items[i].memory.state != NM_BRING_UNDER_WAY ||
-		    tenant_of(daemon, &placement->items[i]).domain != domain)
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		if (nm_placed_at(placement, i)->memory.state != NM_BRING_UNDER_WAY ||
+		    tenant_of(daemon, nm_placed_at(placement, i)).domain != domain)
 			continue;
-		sum += cost_s(placement, &placement->items[i]);
+		sum += cost_s(placement, nm_placed_at(placement, i));
 		(*ret_count)++;
 	}
 	return sum;
@@ -250,26 +250,26 @@ static int consider_all(struct nm_daemon *daemon, double interval_s)
 	struct nm_placement *placement = daemon->pipeline.placement;
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
 	bool any = false;
-	for (size_t i = 0; i < placement->count; i++) {
-		placement->items[i].memory.waits = false;
-		any |= is_to_come(&placement->items[i]);
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		nm_placed_at(placement, i)->memory.waits = false;
+		any |= is_to_come(nm_placed_at(placement, i));
 	}
 	nm_autofree bool *reclaimed = calloc(nr_nodes, sizeof(*reclaimed));
 	if (!reclaimed)
 		return -ENOMEM;
 	for (unsigned k = 0; any && k < nr_nodes; k++)
 		reclaimed[k] = nm_home_stage_is_reclaimed(daemon, k);
-	for (size_t i = 0; any && i < placement->count; i++)
-		consider_process(placement, &placement->items[i], interval_s, reclaimed);
+	for (size_t i = 0; any && i < placement->processes.count; i++)
+		consider_process(placement, nm_placed_at(placement, i), interval_s, reclaimed);
 	return 0;
 }
 
 static void let_domain_wait(struct nm_daemon *daemon, uint64_t domain)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	for (size_t i = 0; i < placement->count; i++)
-		if (tenant_of(daemon, &placement->items[i]).domain == domain)
-			placement->items[i].memory.waits = true;
+	for (size_t i = 0; i < placement->processes.count; i++)
+		if (tenant_of(daemon, nm_placed_at(placement, i)).domain == domain)
+			nm_placed_at(placement, i)->memory.waits = true;
 }
 
 /* Returns whether enough memory of the same domain is being moved: the mover serves domains in

@@ -18,13 +18,26 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 	if (!pipeline->placement)
 		return;
 	nm_mover_free(pipeline->home_mover);
-	for (size_t i = 0; i < pipeline->placement->count; i++)
-		nm_home_stage_cancel_query(daemon, &pipeline->placement->items[i]);
+	pipeline->home_mover = NULL;
 	nm_placement_free(pipeline->placement);
 	pipeline->placement = NULL;
-	pipeline->home_mover = NULL;
 	pipeline->home_reclaim = (struct nm_reclaim_watch){0};
 	pipeline->available_ns = 0;
+}
+
+/* A process without managed threads has exited, is no longer managed, or runs another program. Its
+ * leases end by the usual rules. */
+static void drop_process(void *context, void *placed)
+{
+	struct nm_daemon *daemon = context;
+	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placed *one = placed;
+	if (one->ran_on && daemon->pipeline.home_mover)
+		nm_mover_drop(daemon->pipeline.home_mover, one->pid);
+	for (unsigned k = 0; one->ran_on && k < placement->nr_nodes; k++)
+		placement->nodes[k].busy_cpus -= one->ran_on[k];
+	nm_home_stage_cancel_query(daemon, one);
+	nm_placed_clear(one);
 }
 
 static int open_placement(struct nm_daemon *daemon)
@@ -32,7 +45,8 @@ static int open_placement(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (pipeline->placement)
 		return 0;
-	int r = nm_placement_new(nm_loop_own_ns(daemon), &pipeline->placement);
+	int r = nm_placement_new(nm_loop_own_ns(daemon), drop_process, daemon,
+				 &pipeline->placement);
 	if (r < 0)
 		return r;
 	r = (daemon->options.feed ? nm_mover_new_threadless : nm_mover_new)(
@@ -273,7 +287,7 @@ int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *sna
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_placed *placed = nm_placed_find(placement, snapshot->processes[0].pid);
-	size_t first = (size_t)(placed - placement->items);
+	size_t first = (size_t)(placed - nm_placed_at(placement, 0));
 	nm_home_stage_locate(daemon, placed, snapshot->time_ns);
 	return decide_homes(daemon, snapshot, false, first, first + 1);
 }
@@ -303,9 +317,9 @@ int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		daemon->pipeline.available_ns = 0;
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < placement->count; i++)
-		nm_home_stage_locate(daemon, &placement->items[i], snapshot->time_ns);
-	r = decide_homes(daemon, snapshot, true, 0, placement->count);
+	for (size_t i = 0; i < placement->processes.count; i++)
+		nm_home_stage_locate(daemon, nm_placed_at(placement, i), snapshot->time_ns);
+	r = decide_homes(daemon, snapshot, true, 0, placement->processes.count);
 	if (r == 0)
 		nm_home_stage_bring(daemon, interval_ns);
 	return r;

@@ -20,9 +20,6 @@ int nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *sna
  * and have run for burst_s at a time since they started. Returns 0 or -ENOMEM. */
 int nm_home_stage_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			     const double *wanted_cpus, double burst_s);
-/* Returns 0 or a negative errno. */
-int nm_home_stage_read_times(struct nm_platform *platform, uint32_t pid, uint32_t tid,
-			     struct nm_thread_times *ret);
 
 /* ---- home_pages.c ---- */
 

@@ -8,10 +8,32 @@ static void *cell_at(const struct nm_column *column, const struct nm_column_key 
 	return (uint8_t *)column->cells + key->row * column->cell_bytes;
 }
 
+static struct nm_column_key *find_key(const struct nm_column *column, uint32_t id)
+{
+	if (column->count == 0)
+		return NULL;
+	return bsearch(&id, column->keys, column->count, sizeof(*column->keys), nm_compare_u32);
+}
+
+static struct nm_column_key *find_same(const struct nm_column *column,
+				       const struct nm_column_key *task)
+{
+	struct nm_column_key *key = find_key(column, task->id);
+	bool same =
+		key && key->start_ticks == task->start_ticks && key->program_ns == task->program_ns;
+	return same ? key : NULL;
+}
+
+void *nm_column_find(const struct nm_column *column, uint32_t id)
+{
+	const struct nm_column_key *key = find_key(column, id);
+	return key ? cell_at(column, key) : NULL;
+}
+
 void nm_column_clear(struct nm_column *column)
 {
 	for (size_t i = 0; column->clear && i < column->count; i++)
-		column->clear(cell_at(column, &column->keys[i]));
+		column->clear(column->context, cell_at(column, &column->keys[i]));
 	free(column->keys);
 	free(column->cells);
 	column->keys = NULL;
@@ -19,49 +41,44 @@ void nm_column_clear(struct nm_column *column)
 	column->count = 0;
 }
 
-void *nm_column_find(const struct nm_column *column, uint32_t id)
+static int init_new(const struct nm_column *known, struct nm_column *next,
+		    const struct nm_snapshot *snapshot)
 {
-	const struct nm_column_key *key =
-		column->count > 0
-			? bsearch(&id, column->keys, column->count, sizeof(*key), nm_compare_u32)
-			: NULL;
-	return key ? cell_at(column, key) : NULL;
-}
-
-static bool is_same(const struct nm_column_key *a, const struct nm_column_key *b)
-{
-	return a->id == b->id && a->start_ticks == b->start_ticks && a->program_ns == b->program_ns;
+	int r = 0;
+	for (size_t i = 0; r == 0 && next->init && i < next->count; i++)
+		if (!find_same(known, &next->keys[i]))
+			r = next->init(snapshot, cell_at(next, &next->keys[i]));
+	return r;
 }
 
 /* Moves the cells of tasks that remain, and leaves zeros in their place. */
 static void move_cells(struct nm_column *from, struct nm_column *to)
 {
-	size_t at = 0;
 	for (size_t i = 0; i < from->count; i++) {
-		const struct nm_column_key *key = &from->keys[i];
-		while (at < to->count && to->keys[at].id < key->id)
-			at++;
-		if (at == to->count)
-			break;
-		if (!is_same(key, &to->keys[at]))
+		void *cell = cell_at(from, &from->keys[i]);
+		const struct nm_column_key *same = find_same(to, &from->keys[i]);
+		if (!same)
 			continue;
-		memcpy(cell_at(to, &to->keys[at]), cell_at(from, key), from->cell_bytes);
-		memset(cell_at(from, key), 0, from->cell_bytes);
+		memcpy(cell_at(to, same), cell, from->cell_bytes);
+		memset(cell, 0, from->cell_bytes);
 	}
 }
 
 /* Takes ownership of the keys, which may be NULL: out of memory. */
-static int follow(struct nm_column *column, struct nm_column_key *keys, size_t count)
+static int follow(struct nm_column *column, const struct nm_snapshot *snapshot,
+		  struct nm_column_key *keys, size_t count)
 {
-	struct nm_column next = {column->cell_bytes, column->clear, .keys = keys, .count = count};
+	struct nm_column next = *column;
+	next.keys = keys;
 	next.cells = calloc(count + 1, column->cell_bytes);
-	if (!keys || !next.cells) {
-		free(keys);
-		free(next.cells);
-		return -ENOMEM;
-	}
-	if (count > 0)
+	next.count = keys && next.cells ? count : 0;
+	if (next.count > 0)
 		qsort(keys, count, sizeof(*keys), nm_compare_u32);
+	int r = keys && next.cells ? init_new(column, &next, snapshot) : -ENOMEM;
+	if (r < 0) {
+		nm_column_clear(&next);
+		return r;
+	}
 	move_cells(column, &next);
 	nm_column_clear(column);
 	*column = next;
@@ -76,16 +93,42 @@ int nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot 
 						 .row = i,
 						 .start_ticks = snapshot->threads[i].start_ticks,
 						 .program_ns = snapshot->threads[i].adopted_ns};
-	return follow(column, keys, snapshot->nr_threads);
+	return follow(column, snapshot, keys, snapshot->nr_threads);
+}
+
+static struct nm_column_key key_of(const struct nm_snapshot *snapshot, uint32_t process)
+{
+	const struct nm_snap_process *one = &snapshot->processes[process];
+	return (struct nm_column_key){.id = one->pid,
+				      .row = process,
+				      .start_ticks = one->start_ticks,
+				      .program_ns = one->program_ns};
 }
 
 int nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot)
 {
 	struct nm_column_key *keys = calloc(snapshot->nr_processes + 1, sizeof(*keys));
 	for (uint32_t i = 0; keys && i < snapshot->nr_processes; i++)
-		keys[i] = (struct nm_column_key){.id = snapshot->processes[i].pid,
-						 .row = i,
-						 .start_ticks = snapshot->processes[i].start_ticks,
-						 .program_ns = snapshot->processes[i].program_ns};
-	return follow(column, keys, snapshot->nr_processes);
+		keys[i] = key_of(snapshot, i);
+	return follow(column, snapshot, keys, snapshot->nr_processes);
+}
+
+int nm_column_add_process(struct nm_column *column, const struct nm_snapshot *snapshot,
+			  uint32_t process)
+{
+	const struct nm_column_key key = key_of(snapshot, process);
+	if (find_same(column, &key))
+		return 0;
+	struct nm_column_key *keys = calloc(column->count + 1, sizeof(*keys));
+	if (!keys)
+		return -ENOMEM;
+	size_t count = 0;
+	for (size_t i = 0; i < column->count; i++)
+		if (column->keys[i].id != key.id)
+			keys[count++] = column->keys[i];
+	keys[count++] = key;
+	qsort(keys, count, sizeof(*keys), nm_compare_u32);
+	for (uint32_t i = 0; i < count; i++)
+		keys[i].row = i;
+	return follow(column, snapshot, keys, count);
 }

@@ -512,10 +512,10 @@ static inline void ordeal_happens(unsigned interval)
 static inline void ordeal_require_arrays(void)
 {
 	const struct nm_placement *placement = ordeal.daemon->pipeline.placement;
-	for (size_t i = 0; placement && i < placement->count; i++)
-		if (!placement->items[i].ran_on) {
+	for (size_t i = 0; placement && i < placement->processes.count; i++)
+		if (!nm_placed_at(placement, i)->ran_on) {
 			fprintf(stderr, "interval %u: process %u has no arrays\n", ordeal.interval,
-				placement->items[i].pid);
+				nm_placed_at(placement, i)->pid);
 			abort();
 		}
 }

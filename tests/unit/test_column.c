@@ -14,8 +14,9 @@ static struct nm_snap_thread threads[MOST];
 static struct nm_column column;
 static unsigned cleared;
 
-static void clear(void *cell)
+static void clear(void *context, void *cell)
 {
+	(void)context;
 	cleared += *(unsigned *)cell;
 }
 
@@ -89,6 +90,49 @@ static void a_reused_number_is_another_task(void **state)
 	assert_int_equal(cleared, 3);
 }
 
+static int init(const struct nm_snapshot *snapshot, void *cell)
+{
+	*(unsigned *)cell = 32;
+	return snapshot->interval == 0 ? 0 : -ENOMEM;
+}
+
+static void add(uint32_t pid, uint64_t start_ticks, int expected)
+{
+	struct nm_snap_process one = {.pid = pid, .start_ticks = start_ticks, .program_ns = 9};
+	struct nm_snapshot snapshot = {
+		.interval = expected < 0, .processes = &one, .nr_processes = 1};
+	assert_int_equal(nm_column_add_process(&column, &snapshot, 0), expected);
+}
+
+static void processes_are_added_between_snapshots(void **state)
+{
+	(void)state;
+	column.init = init;
+	follow(2, (const uint32_t[]){30, 10});
+	assert_true(at(0) == 32 && at(1) == 32);
+	set(30, 1);
+	set(10, 2);
+	add(30, 7, 0);
+	assert_true(at(0) == 1 && at(1) == 2);
+	add(20, 7, 0);
+	assert_true(column.count == 3 && at(0) == 2 && at(1) == 32 && at(2) == 1);
+	add(30, 8, 0);
+	assert_true(column.count == 3 && at(0) == 2 && at(2) == 32);
+	assert_int_equal(cleared, 1);
+}
+
+static void a_failure_changes_nothing(void **state)
+{
+	(void)state;
+	column.init = init;
+	follow(1, (const uint32_t[]){10});
+	set(10, 2);
+	add(20, 7, -ENOMEM);
+	add(10, 8, -ENOMEM);
+	assert_null(nm_column_find(&column, 20));
+	assert_true(column.count == 1 && at(0) == 2);
+}
+
 static void a_thread_adopted_again_is_another_task(void **state)
 {
 	(void)state;
@@ -111,6 +155,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(cells_follow_their_tasks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_reused_number_is_another_task, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(processes_are_added_between_snapshots, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_failure_changes_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_thread_adopted_again_is_another_task, set_up,
 						tear_down),
 	};

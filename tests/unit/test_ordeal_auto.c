@@ -27,9 +27,9 @@ static uint64_t homes(void)
 {
 	const struct nm_placement *placement = ordeal.daemon->pipeline.placement;
 	uint64_t found = 0;
-	for (size_t i = 0; placement && i < placement->count; i++)
-		if (is_meant(&placement->items[i]))
-			found |= UINT64_C(1) << (placement->items[i].pid - 101);
+	for (size_t i = 0; placement && i < placement->processes.count; i++)
+		if (is_meant(nm_placed_at(placement, i)))
+			found |= UINT64_C(1) << (nm_placed_at(placement, i)->pid - 101);
 	return found;
 }
 

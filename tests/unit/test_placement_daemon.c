@@ -801,12 +801,12 @@ static unsigned handed_over(uint64_t away_bytes, struct nm_place_cost cost)
 {
 	struct nm_placement *placement = world.daemon.pipeline.placement;
 	unsigned before = fake_mover.submitted;
-	assert_int_equal(placement->count, 4);
+	assert_int_equal(placement->processes.count, 4);
 	placement->page_cost = cost;
-	for (size_t i = 0; i < placement->count; i++) {
-		placement->items[i].lost_s = 1e6;
-		nm_placed_forget_memory(&placement->items[i]);
-		placement->items[i].memory = (struct nm_bring_memory){
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		nm_placed_at(placement, i)->lost_s = 1e6;
+		nm_placed_forget_memory(nm_placed_at(placement, i));
+		nm_placed_at(placement, i)->memory = (struct nm_bring_memory){
 			.state = NM_BRING_WANTED, .away_bytes = away_bytes, .away_distance = 20};
 	}
 	nm_home_stage_bring(&world.daemon, NM_NSEC_PER_SEC / 10);

@@ -34,10 +34,11 @@ static bool is_without_home(enum nm_place_reason reason)
 int nm_placement_expire(struct nm_placement *placement, const struct nm_home_round *round,
 			const struct nm_placement_view *view)
 {
-	nm_autofree enum nm_place_reason *reasons = calloc(placement->count + 1, sizeof(*reasons));
+	nm_autofree enum nm_place_reason *reasons =
+		calloc(placement->processes.count + 1, sizeof(*reasons));
 	int r = reasons ? nm_place_outgrown(&view->place, reasons) : -ENOMEM;
 	for (size_t i = round->first; r == 0 && i < round->end; i++) {
-		struct nm_placed *placed = &placement->items[i];
+		struct nm_placed *placed = nm_placed_at(placement, i);
 		if (placed->home < 0)
 			continue;
 		placed->reason = reasons[i];
@@ -52,12 +53,12 @@ int nm_placement_expire(struct nm_placement *placement, const struct nm_home_rou
 int nm_placement_yield(struct nm_placement *placement, const struct nm_home_round *round,
 		       const struct nm_placement_view *view)
 {
-	nm_autofree bool *given_up = calloc(placement->count + 1, sizeof(*given_up));
+	nm_autofree bool *given_up = calloc(placement->processes.count + 1, sizeof(*given_up));
 	int r = given_up ? nm_place_yield(&view->place, given_up) : -ENOMEM;
 	for (size_t i = round->first; r == 0 && i < round->end; i++) {
 		if (!given_up[i])
 			continue;
-		end_home(round, &placement->items[i], NM_HOME_YIELDED);
+		end_home(round, nm_placed_at(placement, i), NM_HOME_YIELDED);
 		/* Not a setback, because its node was filled by others. It may be assigned another
 		 * home next. */
 		view->groups[i].home = -1;
@@ -145,7 +146,7 @@ void nm_placement_judge(struct nm_placement *placement, const struct nm_home_rou
 			const struct nm_placement_view *view)
 {
 	for (size_t i = round->first; i < round->end; i++) {
-		struct nm_placed *placed = &placement->items[i];
+		struct nm_placed *placed = nm_placed_at(placement, i);
 		if (!is_verdict_due(round->snapshot, placed))
 			continue;
 		judge_home(round, &placement->trend, &view->place, &view->groups[i], placed);
@@ -192,12 +193,12 @@ int nm_placement_assign(struct nm_placement *placement, const struct nm_home_rou
 			bool may_move, struct nm_placement_view *view)
 {
 	nm_autofree struct nm_place_proposal *proposals =
-		calloc(placement->count + 1, sizeof(*proposals));
+		calloc(placement->processes.count + 1, sizeof(*proposals));
 	for (unsigned k = 0; nm_placement_wants_homes(round, view) && k < placement->nr_nodes; k++)
 		view->nodes[k].free_bytes = placement->available_bytes[k];
 	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
 	for (size_t i = round->first; r == 0 && i < round->end; i++) {
-		struct nm_placed *placed = &placement->items[i];
+		struct nm_placed *placed = nm_placed_at(placement, i);
 		if (placed->home < 0 || proposals[i].reason != NM_PLACE_HELD)
 			placed->reason = proposals[i].reason;
 		if (placed->home < 0 && proposals[i].node >= 0)

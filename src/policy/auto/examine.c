@@ -181,8 +181,8 @@ bool nm_placement_is_awaited(const struct nm_placement *placement,
 /* Returns whether memory is waiting to be moved. */
 static bool wants_mover(const struct nm_placement *placement)
 {
-	for (size_t i = 0; i < placement->count; i++)
-		if (placement->items[i].memory.state == NM_BRING_WANTED)
+	for (size_t i = 0; i < placement->processes.count; i++)
+		if (nm_placed_at(placement, i)->memory.state == NM_BRING_WANTED)
 			return true;
 	return false;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "numa-migrd/homes.h"
+#include "numa-migrd/proc.h"
 
 /* Time limit of the answer; after it, the home follows the CPUs used. */
 #define AWAITED_NS (NM_NSEC_PER_SEC / 2)
@@ -14,41 +15,14 @@
 
 /* ---- creation and destruction ---- */
 
-int nm_placement_new(uint64_t own_ns, struct nm_placement **ret)
+/* The state of a process that has no home. */
+static int init_placed(const struct nm_snapshot *snapshot, void *cell)
 {
-	struct nm_placement *placement = calloc(1, sizeof(*placement));
-	if (!placement)
-		return -ENOMEM;
-	placement->saved_s = NM_SAVED_MOST_S;
-	placement->trend = (struct nm_place_trend){.performance = 1, .distance = 1};
-	placement->spent_ns = own_ns;
-	*ret = placement;
-	return 0;
-}
-
-void nm_placement_free(struct nm_placement *placement)
-{
-	if (!placement)
-		return;
-	for (size_t i = 0; i < placement->count; i++)
-		nm_placed_clear(&placement->items[i]);
-	free(placement->items);
-	free(placement->times);
-	free(placement->nodes);
-	free(placement->beside_cpus);
-	free(placement->available_bytes);
-	free(placement);
-}
-
-int nm_placed_init(const struct nm_snap_process *process, unsigned nr_nodes, struct nm_placed *ret)
-{
+	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double *arrays = calloc(1, nr_nodes * (4 * sizeof(double) + sizeof(bool)));
 	if (!arrays)
 		return -ENOMEM;
-	*ret = (struct nm_placed){
-		.pid = process->pid,
-		.start_ticks = process->start_ticks,
-		.program_ns = process->program_ns,
+	*(struct nm_placed *)cell = (struct nm_placed){
 		.home = -1,
 		.reason = NM_PLACE_YOUNG,
 		.before = {.distance = NAN, .performance = NAN},
@@ -62,6 +36,36 @@ int nm_placed_init(const struct nm_snap_process *process, unsigned nr_nodes, str
 	return 0;
 }
 
+int nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *placed), void *context,
+		     struct nm_placement **ret)
+{
+	struct nm_placement *placement = calloc(1, sizeof(*placement));
+	if (!placement)
+		return -ENOMEM;
+	placement->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_placed),
+						  .init = init_placed,
+						  .clear = clear,
+						  .context = context};
+	placement->times.cell_bytes = sizeof(struct nm_proc_schedstat);
+	placement->saved_s = NM_SAVED_MOST_S;
+	placement->trend = (struct nm_place_trend){.performance = 1, .distance = 1};
+	placement->spent_ns = own_ns;
+	*ret = placement;
+	return 0;
+}
+
+void nm_placement_free(struct nm_placement *placement)
+{
+	if (!placement)
+		return;
+	nm_column_clear(&placement->processes);
+	nm_column_clear(&placement->times);
+	free(placement->nodes);
+	free(placement->beside_cpus);
+	free(placement->available_bytes);
+	free(placement);
+}
+
 void nm_placed_clear(struct nm_placed *placed)
 {
 	nm_placed_forget_memory(placed);
@@ -72,89 +76,19 @@ void nm_placed_clear(struct nm_placed *placed)
 void nm_placed_take(const struct nm_snapshot *snapshot, size_t process, struct nm_placed *placed)
 {
 	const struct nm_snap_process *one = &snapshot->processes[process];
+	placed->pid = one->pid;
+	placed->start_ticks = one->start_ticks;
+	placed->program_ns = one->program_ns;
 	placed->process = process;
 	placed->anon_bytes = one->anon_bytes;
-}
-
-/* ---- the list of processes ---- */
-
-struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid)
-{
-	const struct nm_placed key = {.pid = pid};
-	if (placement->count == 0)
-		return NULL;
-	return bsearch(&key, placement->items, placement->count, sizeof(key), nm_compare_u32);
-}
-
-struct nm_placed *nm_placed_find_same(const struct nm_placement *placement,
-				      const struct nm_snap_process *process)
-{
-	struct nm_placed *before = nm_placed_find(placement, process->pid);
-	bool same = before && before->start_ticks == process->start_ticks &&
-		    before->program_ns == process->program_ns;
-	return same ? before : NULL;
 }
 
 size_t nm_placement_homes(const struct nm_placement *placement)
 {
 	size_t count = 0;
-	for (size_t i = 0; placement && i < placement->count; i++)
-		count += placement->items[i].home >= 0;
+	for (size_t i = 0; placement && i < placement->processes.count; i++)
+		count += nm_placed_at(placement, i)->home >= 0;
 	return count;
-}
-
-/* Two lists have an entry with the same arrays: this one gives up ownership. */
-static void disown(struct nm_placed *placed)
-{
-	placed->ran_on = NULL;
-	placed->memory = (struct nm_bring_memory){0};
-	placed->count = (struct nm_place_count){0};
-}
-
-/* The entries of the previous interval are not modified: the new ones share their arrays. Returns 0
- * or -ENOMEM. */
-static int build_items(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
-		       struct nm_placed *items, size_t *ret_count)
-{
-	size_t count = 0;
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++) {
-		const struct nm_snap_process *process = &snapshot->processes[i];
-		const struct nm_placed *before = nm_placed_find_same(placement, process);
-		if (before)
-			items[count] = *before;
-		else
-			r = nm_placed_init(process, snapshot->topology->nr_nodes, &items[count]);
-		nm_placed_take(snapshot, i, &items[count]);
-		count += r == 0;
-	}
-	*ret_count = count;
-	return r;
-}
-
-int nm_placement_list(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-		      struct nm_placed **ret_items, size_t *ret_count)
-{
-	struct nm_placed *items = calloc(snapshot->nr_processes + 1, sizeof(*items));
-	size_t count = 0;
-	int r = items ? build_items(placement, snapshot, items, &count) : -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		struct nm_placed *before =
-			nm_placed_find_same(placement, &snapshot->processes[items[i].process]);
-		if (before)
-			disown(r < 0 ? &items[i] : before);
-	}
-	if (r < 0) {
-		for (size_t i = 0; i < count; i++)
-			nm_placed_clear(&items[i]);
-		free(items);
-		return r;
-	}
-	if (count > 0)
-		qsort(items, count, sizeof(*items), nm_compare_u32);
-	*ret_items = items;
-	*ret_count = count;
-	return 0;
 }
 
 /* ---- its memory ---- */

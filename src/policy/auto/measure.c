@@ -192,23 +192,20 @@ static double since_measured_s(const struct nm_placed *placed, uint64_t now_ns, 
 int nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
 			 double interval_s, const double *ran, bool sees_accesses)
 {
-	nm_autofree struct sums *sums = calloc(placement->count + 1, sizeof(*sums));
+	nm_autofree struct sums *sums = calloc(placement->processes.count + 1, sizeof(*sums));
 	nm_auto(changes_clear) struct changes changes = {0};
 	/* Earlier measurements decay over the time for which a process is observed before its
 	 * placement. */
 	double keep = exp(-interval_s / NM_PLACE_WATCHED_S);
-	if (!sums || changes_init(&changes, placement->count) < 0)
+	if (!sums || changes_init(&changes, placement->processes.count) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct nm_placed *placed =
-			nm_placed_find(placement, snapshot->threads[i].pid);
-		if (!placed)
-			continue;
-		add_thread(snapshot, &snapshot->threads[i], ran[i], placed);
-		add_to_sums(snapshot, &snapshot->threads[i], &sums[placed - placement->items]);
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		add_thread(snapshot, thread, ran[i], nm_placed_at(placement, thread->process));
+		add_to_sums(snapshot, thread, &sums[thread->process]);
 	}
-	for (size_t i = 0; i < placement->count; i++) {
-		struct nm_placed *placed = &placement->items[i];
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		struct nm_placed *placed = nm_placed_at(placement, i);
 		if (!sees_accesses)
 			sums[i].accesses = placed->accesses = 0;
 		if (placed->run_s > 0) /* one that was not off the CPU ran all the time */

@@ -83,15 +83,15 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 		double *beside = &placement->beside_cpus[k], ran = 0;
 		placement->most_traffic =
 			fmax(placement->most_traffic, placement->nodes[k].traffic);
-		for (size_t i = 0; i < placement->count; i++)
-			ran += placement->items[i].ran_on[k];
+		for (size_t i = 0; i < placement->processes.count; i++)
+			ran += nm_placed_at(placement, i)->ran_on[k];
 		*beside += (fmax(placement->nodes[k].busy_cpus - ran, 0) - *beside) * interval_s /
 			   (interval_s + NM_PLACE_WATCHED_S);
 		placement->nodes[k].busy_cpus = ran + *beside;
 		demand += *beside;
 	}
-	for (size_t i = 0; i < placement->count; i++)
-		demand += placement->items[i].wanted_cpus;
+	for (size_t i = 0; i < placement->processes.count; i++)
+		demand += nm_placed_at(placement, i)->wanted_cpus;
 	placement->demand_of_late += (demand - placement->demand_of_late) * interval_s /
 				     (interval_s + NM_PLACE_WATCHED_S);
 	return 0;
@@ -138,17 +138,17 @@ int nm_placement_view_build(const struct nm_placement *placement,
 			    struct nm_placement_view *view)
 {
 	view->nodes = calloc(placement->nr_nodes, sizeof(*view->nodes));
-	view->groups = calloc(placement->count + 1, sizeof(*view->groups));
+	view->groups = calloc(placement->processes.count + 1, sizeof(*view->groups));
 	if (!view->nodes || !view->groups)
 		return -ENOMEM;
 	memcpy(view->nodes, placement->nodes, placement->nr_nodes * sizeof(*view->nodes));
-	for (size_t i = 0; i < placement->count; i++)
-		nm_placement_fill_group(&placement->items[i], now_ns, &view->groups[i]);
+	for (size_t i = 0; i < placement->processes.count; i++)
+		nm_placement_fill_group(nm_placed_at(placement, i), now_ns, &view->groups[i]);
 	view->place = (struct nm_place_view){
 		.topology = topology,
 		.nodes = view->nodes,
 		.groups = view->groups,
-		.nr_groups = placement->count,
+		.nr_groups = placement->processes.count,
 		.cost = placement->page_cost,
 		.demand_of_late = placement->demand_of_late,
 		.most_traffic = placement->most_traffic,

@@ -18,8 +18,7 @@ int nm_balancer_new(const struct nm_topology *topology, double page_bytes, struc
 	balancer->topology = topology;
 	balancer->page_bytes = page_bytes;
 	balancer->threads.cell_bytes = sizeof(struct nm_known_thread);
-	balancer->residences = (struct nm_column){.cell_bytes = sizeof(struct nm_residence),
-						  .clear = nm_residence_clear};
+	balancer->residences = nm_residences();
 	*ret = balancer;
 	return 0;
 }

@@ -25,11 +25,26 @@ const struct nm_residency *nm_balancer_residency(const struct nm_balancer *balan
 
 /* ---- the set of processes ---- */
 
-void nm_residence_clear(void *residence)
+static int init_residence(const struct nm_snapshot *snapshot, void *cell)
 {
-	struct nm_residence *one = residence;
-	free(one->pages);
-	free(one->addresses);
+	struct nm_residence *residence = cell;
+	residence->pages = calloc(3 * (size_t)snapshot->topology->nr_nodes, sizeof(double));
+	return residence->pages ? 0 : -ENOMEM;
+}
+
+static void clear_residence(void *context, void *cell)
+{
+	struct nm_residence *residence = cell;
+	(void)context;
+	free(residence->pages);
+	free(residence->addresses);
+}
+
+struct nm_column nm_residences(void)
+{
+	return (struct nm_column){.cell_bytes = sizeof(struct nm_residence),
+				  .init = init_residence,
+				  .clear = clear_residence};
 }
 
 static struct nm_residence *residence_at(const struct nm_balancer *balancer, size_t index)
@@ -37,31 +52,12 @@ static struct nm_residence *residence_at(const struct nm_balancer *balancer, siz
 	return (struct nm_residence *)balancer->residences.cells + index;
 }
 
-static int list_residences(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
-{
-	int r = nm_column_follow_processes(&balancer->residences, snapshot);
-	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++) {
-		const struct nm_snap_process *process = &snapshot->processes[i];
-		struct nm_residence *one = residence_at(balancer, i);
-		one->pid = process->pid;
-		one->start_ticks = process->start_ticks;
-		one->rss_bytes = process->rss_bytes;
-		if (!one->pages)
-			one->pages =
-				calloc(3 * (size_t)balancer->topology->nr_nodes, sizeof(double));
-		r = one->pages ? 0 : -ENOMEM;
-	}
-	if (r < 0)
-		nm_column_clear(&balancer->residences);
-	return r;
-}
-
 /* ---- estimates from accesses ---- */
 
 static void add_accesses(struct nm_balancer *balancer, const struct nm_snap_thread *thread)
 {
-	struct nm_residence *residence = nm_column_find(&balancer->residences, thread->pid);
-	if (!residence || !(thread->access_total > 0))
+	struct nm_residence *residence = residence_at(balancer, thread->process);
+	if (!(thread->access_total > 0))
 		return;
 	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
 		residence->seen[k] += thread->accesses[k];
@@ -89,27 +85,30 @@ static void estimate(struct nm_balancer *balancer, struct nm_residence *residenc
 				    &residence->sampled);
 }
 
-static void estimate_all(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
+static void begin_interval(struct nm_residence *residence, const struct nm_snapshot *snapshot,
+			   size_t process)
 {
-	unsigned nr_nodes = balancer->topology->nr_nodes;
-	for (size_t i = 0; i < balancer->residences.count; i++) {
-		struct nm_residence *residence = residence_at(balancer, i);
-		residence->seen = residence->pages + 2 * (size_t)nr_nodes;
-		residence->samples = 0;
-		memset(residence->seen, 0, nr_nodes * sizeof(*residence->seen));
-	}
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		add_accesses(balancer, &snapshot->threads[i]);
-	for (size_t i = 0; i < balancer->residences.count; i++)
-		estimate(balancer, residence_at(balancer, i), snapshot->time_ns);
+	unsigned nr_nodes = snapshot->topology->nr_nodes;
+	residence->pid = snapshot->processes[process].pid;
+	residence->start_ticks = snapshot->processes[process].start_ticks;
+	residence->rss_bytes = snapshot->processes[process].rss_bytes;
+	residence->seen = residence->pages + 2 * (size_t)nr_nodes;
+	residence->samples = 0;
+	memset(residence->seen, 0, nr_nodes * sizeof(*residence->seen));
 }
 
 int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
 {
-	int r = list_residences(balancer, snapshot);
-	if (r == 0)
-		estimate_all(balancer, snapshot);
-	return r;
+	int r = nm_column_follow_processes(&balancer->residences, snapshot);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < snapshot->nr_processes; i++)
+		begin_interval(residence_at(balancer, i), snapshot, i);
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		add_accesses(balancer, &snapshot->threads[i]);
+	for (size_t i = 0; i < snapshot->nr_processes; i++)
+		estimate(balancer, residence_at(balancer, i), snapshot->time_ns);
+	return 0;
 }
 
 /* ---- a sample of pages ---- */
