@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moves pages to other nodes in a worker thread beside the tick, because each call of move_pages(2)
- * drains the per-CPU lists of every CPU and may take long. Batches go in and come out finished;
- * nothing here decides. Not pure: apart from actuate, the only stage that writes to the machine.
+ * Moves pages to other nodes between ticks, by calls of worker processes, because each call of
+ * move_pages(2) drains the per-CPU lists of every CPU and may take long. Batches go in and come out
+ * finished; nothing here decides, and nothing waits. Not pure: apart from actuate, the only stage that writes to the machine.
  */
 #ifndef NUMA_MIGRD_MOVER_H
 #define NUMA_MIGRD_MOVER_H
@@ -29,7 +29,7 @@ struct nm_page_step {
 	uint64_t address; /* of its first byte */
 	uint64_t bytes;	  /* 4 KiB, 2 MiB or 1 GiB */
 	int16_t from, to; /* node indices; from -1: wherever it is */
-	/* Set by the worker: */
+	/* Set by the mover: */
 	uint8_t fate;	  /* enum nm_page_fate */
 	bool base_pages;  /* it was base pages; those that moved are in `base_pages` of the batch */
 	int16_t found_on; /* index of the node where it was, or where one of its base pages was; -1:
@@ -61,7 +61,7 @@ struct nm_page_batch {
 	size_t nr_back;
 	size_t count;
 	struct nm_page_step *steps; /* owned */
-	/* Set by the worker: */
+	/* Set by the mover: */
 	/*
 	 * Error of the batch as a whole, which ended there. -ESRCH: the process has exited, or its
 	 * pid was reused; -ESTALE: its mappings are not known yet, but are being read: try again;
@@ -81,7 +81,7 @@ struct nm_page_batch {
 	struct nm_base_pages *base_pages;
 	size_t nr_base_pages;
 	uint64_t loose_lost;
-	/* Used internally by the worker, for a bulk batch: everything below `next` is done; the
+	/* Used internally, for a bulk batch: everything below `next` is done; the
 	 * batch rests until again_ns; `refused` is the number of times that its mappings could not
 	 * be read. */
 	uint64_t next, again_ns;
@@ -120,33 +120,23 @@ struct nm_mover_counts {
 struct nm_mover;
 
 /*
- * Creates a mover, which the caller frees, and starts its worker thread. The thread calls now_ns,
- * open_directory, read_file, list_directory, close, open_maps, read_maps and the pages_* operations
- * of the platform, beside the tick. The mover keeps a reference to the platform, and copies what it
- * needs of the topology and the configuration. Returns 0, -ENOMEM or -EAGAIN. Called by the daemon
- * at start.
+ * Creates a mover, which the caller frees before the platform. It copies what it needs of the
+ * topology and the configuration. Returns 0 or -ENOMEM. Called by the daemon at start.
  */
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret);
 /*
- * Creates a mover without a thread, for machines with simulated time (simulator, replay);
- * nm_mover_work() does its work. Returns 0 or -ENOMEM.
+ * Does all work that is due by the platform's clock, without waiting for calls in progress. Returns
+ * the time after which to call it again; also to be called when query_fd of the platform is
+ * readable. Called by the main loop.
  */
-int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
-			    const struct nm_config *config, struct nm_mover **ret);
-/* Does all work that is due by the platform's clock. Only for a mover without a thread. */
-void nm_mover_work(struct nm_mover *mover);
-/*
- * Stops after the call in progress, and drops the queue. Waits for that call for at most 1 s. If
- * the call takes longer, the thread frees the mover and its reference to the platform once the call
- * has returned. Called by the daemon at stop and reload.
- */
+uint64_t nm_mover_work(struct nm_mover *mover);
+/* Abandons the call in progress, and drops the queue. Called by the daemon at stop and reload. */
 void nm_mover_free(struct nm_mover *mover);
 NM_DEFINE_CLEANUP(struct nm_mover, nm_mover_free);
 
 /*
- * Sets new rules or nodes, which apply from the end of the call in progress; never waits for it. If
- * the nodes have changed, or moves are barred, the queued batches come back UNTRIED with
+ * Sets new rules or nodes, which apply from the end of the step in progress. If the nodes have changed, or moves are barred, the queued batches come back UNTRIED with
  * -ECANCELED, as does the rest of the batch in progress, because their node indices refer to the
  * old nodes. Called by the daemon at reload.
  */
@@ -161,18 +151,17 @@ bool nm_mover_is_barred(struct nm_mover *mover);
 /*
  * Takes over the batch (allocated, as are its steps). Returns 0; -EAGAIN if NM_SHARE_BATCHES has no
  * space for its tenant (a rollback may use all of it); or -EPERM if nm_mover_is_barred(). On an
- * error the caller keeps the batch. Called by the tick; never waits for a call.
+ * error the caller keeps the batch. Called by the tick.
  */
 int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch);
 
-/* Returns a finished batch, which the caller frees, or NULL. Called by the tick; never waits for a
- * call. */
+/* Returns a finished batch, which the caller frees, or NULL. Called by the tick. */
 struct nm_page_batch *nm_mover_collect(struct nm_mover *mover);
 
 /*
  * Drops the batches of a process (on exit, exec or release), and the data on its mappings. The
  * batches come back as finished, with -ECANCELED, and UNTRIED from where they were. Called by the
- * tick; never waits for a call.
+ * tick.
  */
 void nm_mover_drop(struct nm_mover *mover, uint32_t pid);
 

@@ -5,12 +5,9 @@
  * fakes of the tests. Every function returns 0 or a byte count, or a negative errno. No function
  * logs, and none retries except after EINTR.
  *
- * The mover's thread calls now_ns, open_directory, list_directory, read_file, close, open_maps,
- * read_maps, pages_where, pages_find, pages_migrate and pages_move concurrently with the main loop.
- * These functions may share mutable state only under a lock that is held briefly. Only the main
- * loop calls the others, and none of them waits for another process: an operation that takes the
- * memory map lock of a process is submitted with memory_query, and its result is fetched with
- * memory_poll.
+ * None of them waits for another process: an operation that takes the memory map lock of a process
+ * is submitted with memory_query, and its result is fetched with memory_poll; or, for the mover, it
+ * returns NM_CALL_BEGUN, and its result is fetched with pages_poll.
  */
 #ifndef NUMA_MIGRD_PLATFORM_H
 #define NUMA_MIGRD_PLATFORM_H
@@ -24,6 +21,9 @@
 #include "numa-migrd/event.h"
 
 struct nm_platform;
+
+/* The result of a call of the mover that is in progress. Not an errno. */
+#define NM_CALL_BEGUN INT_MIN
 
 /* Called for each name in a directory except "." and "..". A negative return value ends the
  * listing. */
@@ -170,9 +170,10 @@ struct nm_platform_ops {
 	/* Discards a query and its answer. */
 	void (*memory_cancel)(struct nm_platform *platform, uint64_t ticket);
 	/*
-	 * A descriptor that is readable when queries can advance, and the function that advances them: it receives
-	 * what has come and gives up what has missed its deadline. It never waits. memory_poll advances them too.
-	 * NULL: queries are answered at once. The loop.
+	 * A descriptor that is readable when queries or the call of the mover can advance, and the
+	 * function that advances queries: it receives results, and abandons calls that have missed
+	 * their deadline. It never waits. memory_poll advances queries too. NULL: everything is
+	 * answered at once. Called by the main loop.
 	 */
 	int (*query_fd)(struct nm_platform *platform);
 	void (*query_progress)(struct nm_platform *platform);
@@ -181,9 +182,12 @@ struct nm_platform_ops {
 	 * Functions for reading maps or numa_maps of a process or thread, below its /proc
 	 * directory, in pieces. read_maps reads for at most budget_ns and returns at most `size`
 	 * bytes, or 0 at the end of the file. *ret_held_ns is the time spent in the kernel, without
-	 * the transfer. The caller closes the fd with close. These functions, pages_where and
-	 * pages_find end after at most NM_WORKER_MOVE_NS, with -ETIMEDOUT, -EALREADY or -ECANCELED
-	 * as in worker.h. Called only by the mover.
+	 * the transfer. The caller closes the fd with close. Called only by the mover.
+	 *
+	 * These and the following functions, as far as only the mover calls them, may return
+	 * NM_CALL_BEGUN. The arguments and the places for results then belong to the platform until
+	 * pages_poll returns true or pages_cancel is called, and no further call may begin. Calls
+	 * end after at most NM_WORKER_MOVE_NS, with -ETIMEDOUT or -EALREADY as in worker.h.
 	 */
 	int (*open_maps)(struct nm_platform *platform, int directory, const char *name);
 	ssize_t (*read_maps)(struct nm_platform *platform, int directory, int fd, char *buffer,
@@ -225,7 +229,8 @@ struct nm_platform_ops {
 	 * Moves pages of such a process that no other process maps (move_pages(2), MPOL_MF_MOVE),
 	 * each to the given node, by the kernel's number. statuses[i] is the node that now holds
 	 * the page, or a negative errno. The kernel does not set it for some pages near a page that
-	 * it could not move; their entries keep the caller's initial value. Returns the number of
+	 * it could not move; their entries are NM_WORKER_UNTOLD, as which the caller initializes
+	 * them. Returns the number of
 	 * pages that the kernel gave up on, or a negative errno; -EROFS in a dry run. Each call
 	 * drains the per-CPU lists of every CPU and waits for all of them. *ret_held_ns is the time
 	 * spent in the kernel, also on failure. Called only by the mover.
@@ -234,18 +239,20 @@ struct nm_platform_ops {
 			  unsigned count, const uint64_t *addresses, const int *nodes,
 			  int *statuses, uint64_t *ret_held_ns);
 	/*
-	 * Begins a batch of these calls, which shares one deadline (nm_worker_client_ready()), and
-	 * starts the worker in advance so that the first call does not wait for it. Takes up to
-	 * NM_WORKER_HELLO_NS. Returns 0, -ECANCELED or another negative errno; on failure the first
-	 * call tries again. NULL if the platform starts no workers. Called only by the mover.
+	 * Begins a round of these calls, which share one deadline (nm_worker_client_prepare()), and
+	 * starts the worker if there is none, which may take NM_WORKER_HELLO_NS. Returns 0 or a
+	 * negative errno; on failure the first call tries again. NULL if the platform starts no
+	 * workers. Called only by the mover.
 	 */
 	int (*pages_prepare)(struct nm_platform *platform);
 	/*
-	 * If `stop` is true, all calls of the mover, including one in progress, end with -ECANCELED
-	 * from now on. NULL if no call of the platform takes long. The main loop calls it when it
-	 * stops or starts the mover.
+	 * Returns true, and the result in *ret, if the call in progress has ended. NULL if no call
+	 * returns NM_CALL_BEGUN. Called only by the mover.
 	 */
-	void (*pages_stop)(struct nm_platform *platform, bool stop);
+	bool (*pages_poll)(struct nm_platform *platform, int *ret);
+	/* Abandons the call in progress, if there is one. NULL as for pages_poll. Called only by
+	 * the mover, when it ends. */
+	void (*pages_cancel)(struct nm_platform *platform);
 
 	/*
 	 * worker_news returns true and one process that has missed a deadline since the last call

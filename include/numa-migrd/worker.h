@@ -129,14 +129,12 @@ struct nm_worker_counts {
 
 /*
  * State that outlives a client: the processes that are not queried for a while, and the workers
- * that were abandoned and have not ended. Owned by the daemon; it has a lock of its own.
+ * that were abandoned and have not ended. Owned by the daemon.
  */
 #define NM_WORKER_MEMORY_NAME "unanswered" /* its file in the runtime directory */
 struct nm_unresponsive_list;
 int nm_unresponsive_list_new(struct nm_unresponsive_list **ret);
-/*
- * Takes a further reference; nm_unresponsive_list_free() drops one. May be called from any thread.
- */
+/* Takes a further reference; nm_unresponsive_list_free() drops one. */
 struct nm_unresponsive_list *nm_unresponsive_list_ref(struct nm_unresponsive_list *memory);
 void nm_unresponsive_list_free(struct nm_unresponsive_list *memory);
 NM_DEFINE_CLEANUP(struct nm_unresponsive_list, nm_unresponsive_list_free);
@@ -197,9 +195,8 @@ int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_cal
  * nm_worker_client_receive() or nm_worker_client_cancel() ends it; or a negative errno.
  * -EINPROGRESS: the round has ended, or a worker is still working for this tenant: try again later.
  * -EALREADY: the process missed a deadline recently, its tenant has used its share of stuck
- * workers, or another call of this caller is in progress. -ECANCELED: the caller was stopped by
- * nm_worker_client_stop(). -ESRCH: the process has exited. Any other error: no worker could be
- * reached. Never waits.
+ * workers, or another call of this caller is in progress. -ESRCH: the process has exited. Any other
+ * error: no worker could be reached. Never waits.
  */
 int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller caller,
 			  struct nm_worker_call *call);
@@ -219,17 +216,7 @@ void nm_worker_client_cancel(struct nm_worker_client *client, enum nm_worker_cal
 bool nm_worker_client_awaits(const struct nm_worker_client *client, enum nm_worker_caller caller,
 			     int *ret_fd, uint64_t *ret_deadline_ns);
 
-/* These are nm_worker_client_prepare() and nm_worker_client_send(), but they wait for the result.
- * Called by the mover's thread, and by tests. */
-int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller caller);
-int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller caller,
-			  struct nm_worker_call *call);
-
-/* If `stop` is true, the calls of this caller end with -ECANCELED, including one that is being
- * waited for. May be called from any thread. */
-void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_caller caller, bool stop);
-
-/* Returns true and the next event in *ret, each event once. May be called from any thread. */
+/* Returns true and the next event in *ret, each event once. */
 bool nm_worker_client_news(struct nm_worker_client *client, struct nm_worker_news *ret);
 struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client);
 

@@ -152,6 +152,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	nm_control_free(daemon->control);
 	sd_event_source_disable_unref(daemon->loop.timer);
 	sd_event_source_disable_unref(daemon->loop.nudge_timer);
+	sd_event_source_disable_unref(daemon->loop.mover_timer);
 	sd_event_source_disable_unref(daemon->loop.ring_source);
 	sd_event_source_disable_unref(daemon->loop.query_source);
 	sd_event_unref(daemon->loop.event);

@@ -133,7 +133,7 @@ struct nm_runtime_state {
 
 struct nm_loop_state {
 	sd_event *event;
-	sd_event_source *timer, *nudge_timer, *ring_source, *query_source;
+	sd_event_source *timer, *nudge_timer, *mover_timer, *ring_source, *query_source;
 };
 
 /* The machine as last read. */
@@ -464,11 +464,12 @@ bool nm_loop_goes_on(const struct nm_daemon *daemon);
  * metrics.file up to date. */
 void nm_loop_beat(struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
-/* Arms the timers after the interval has changed, or for a transient affinity. */
+/* Arms the timers after the interval has changed, or for a transient affinity or the mover. */
 void nm_loop_arm(struct nm_daemon *daemon);
 /* Watches the rings of the source, after it was reopened. */
 void nm_loop_watch_source(struct nm_daemon *daemon);
-/* Watches the machine's queries (nm_platform_ops.query_fd), after the machine was opened or closed. */
+/* Watches the machine's queries and the mover's calls (nm_platform_ops.query_fd), after the machine
+ * was opened or closed. */
 void nm_loop_watch_queries(struct nm_daemon *daemon);
 
 /* ---- confine.c ---- */

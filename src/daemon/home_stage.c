@@ -49,8 +49,8 @@ static int open_placement(struct nm_daemon *daemon)
 				 &pipeline->placement);
 	if (r < 0)
 		return r;
-	r = (daemon->options.feed ? nm_mover_new_threadless : nm_mover_new)(
-		pipeline->machine, pipeline->topology, daemon->config, &pipeline->home_mover);
+	r = nm_mover_new(pipeline->machine, pipeline->topology, daemon->config,
+			 &pipeline->home_mover);
 	if (r < 0)
 		nm_home_stage_end(daemon);
 	return r;

@@ -201,6 +201,36 @@ void nm_loop_arm(struct nm_daemon *daemon)
 	arm_interval(daemon);
 	if (daemon->pipeline.actuator && nm_actuator_nudges(daemon->pipeline.actuator) > 0)
 		arm(daemon->loop.nudge_timer, NUDGE_POLL_USEC);
+	if (daemon->pipeline.pages || daemon->pipeline.home_mover)
+		arm(daemon->loop.mover_timer, 0);
+}
+
+/* The mover and the queries run without enter(): no policy is charged for their CPU time. */
+static int on_mover(sd_event_source *source, uint64_t usec, void *context)
+{
+	struct nm_daemon *daemon = context;
+	struct nm_page_stage *pages = daemon->pipeline.pages;
+	struct nm_mover *movers[] = {pages ? pages->mover : NULL, daemon->pipeline.home_mover};
+	uint64_t wait_ns = UINT64_MAX;
+	(void)source;
+	(void)usec;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(movers); i++) {
+		uint64_t mover_ns = movers[i] ? nm_mover_work(movers[i]) : UINT64_MAX;
+		wait_ns = mover_ns < wait_ns ? mover_ns : wait_ns;
+	}
+	if (wait_ns < UINT64_MAX)
+		arm(daemon->loop.mover_timer, wait_ns / 1000 + 1);
+	return 0;
+}
+
+static int on_query(sd_event_source *source, int fd, uint32_t events, void *context)
+{
+	struct nm_daemon *daemon = context;
+	struct nm_platform *machine = daemon->pipeline.machine;
+	(void)fd;
+	(void)events;
+	machine->ops->query_progress(machine);
+	return on_mover(source, 0, context);
 }
 
 void nm_loop_watch_source(struct nm_daemon *daemon)
@@ -211,18 +241,6 @@ void nm_loop_watch_source(struct nm_daemon *daemon)
 	/* If this fails, the rings are still drained by every tick. */
 	(void)sd_event_add_io(daemon->loop.event, &daemon->loop.ring_source,
 			      nm_source_fd(daemon->pipeline.source), EPOLLIN, on_ring, daemon);
-}
-
-/* Without enter(): no policy is charged for its CPU time. */
-static int on_query(sd_event_source *source, int fd, uint32_t events, void *context)
-{
-	struct nm_daemon *daemon = context;
-	struct nm_platform *machine = daemon->pipeline.machine;
-	(void)source;
-	(void)fd;
-	(void)events;
-	machine->ops->query_progress(machine);
-	return 0;
 }
 
 void nm_loop_watch_queries(struct nm_daemon *daemon)
@@ -253,6 +271,9 @@ static int add_sources(struct nm_daemon *daemon)
 					       daemon);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(daemon->loop.nudge_timer, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time_relative(daemon->loop.event, &daemon->loop.mover_timer,
+					       CLOCK_MONOTONIC, 0, 1000, on_mover, daemon);
 	if (r >= 0)
 		r = sd_event_set_watchdog(daemon->loop.event, true);
 	return r < 0 ? r : 0;

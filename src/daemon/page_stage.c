@@ -60,8 +60,8 @@ static int stage_new(const struct nm_daemon *daemon, struct nm_page_stage **ret)
 	if (r == 0)
 		r = nm_feedback_new(&stage->feedback);
 	if (r == 0)
-		r = (daemon->options.feed ? nm_mover_new_threadless : nm_mover_new)(
-			pipeline->machine, pipeline->topology, daemon->config, &stage->mover);
+		r = nm_mover_new(pipeline->machine, pipeline->topology, daemon->config,
+				 &stage->mover);
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(stage);

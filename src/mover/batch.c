@@ -68,23 +68,8 @@ static int check_process(struct nm_mover *mover)
 	return r;
 }
 
-/* The first turn of reading may be sufficient; otherwise later turns continue it. */
-static int read_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
-{
-	const struct nm_platform_ops *ops = mover->platform->ops;
-	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
-	uint64_t now = ops->now_ns(mover->platform);
-
-	mover->work.held_ns = entry->held_ns;
-	pthread_mutex_lock(&mover->lock);
-	nm_known_publish(&mover->known, entry, r, now);
-	entry->had = r != -EAGAIN;
-	pthread_mutex_unlock(&mover->lock);
-	return r == -EAGAIN ? -ESTALE : r;
-}
-
 /* Returns 0 if the mappings are known, -EAGAIN if they may be read now, or the negative errno that
- * ends the batch. Under the lock. */
+ * ends the batch. */
 static int look_up(struct nm_mover *mover, uint64_t now)
 {
 	const struct nm_page_batch *batch = mover->work.batch;
@@ -101,21 +86,9 @@ static int look_up(struct nm_mover *mover, uint64_t now)
 	return entry->reading || nm_known_has_room(&mover->known, now, entry) ? -EAGAIN : -ESTALE;
 }
 
-static int check_mappings(struct nm_mover *mover)
-{
-	uint64_t now = mover->platform->ops->now_ns(mover->platform);
-
-	mover->call.now_ns = now;
-	pthread_mutex_lock(&mover->lock);
-	int r = look_up(mover, now);
-	pthread_mutex_unlock(&mover->lock);
-	return r == -EAGAIN ? read_mappings(mover, mover->work.known) : r;
-}
-
 /* ---- base pages and huge pages ---- */
 
-static void collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
-		    uint64_t bytes)
+static void collect(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 	struct nm_call *call = &mover->call;
@@ -123,14 +96,16 @@ static void collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsi
 	enum nm_pace_class class = class_of(&batch->steps[work->next]);
 	uint64_t taken = 0;
 
-	for (call->count = 0; work->next < batch->count && call->count < pages; work->next++) {
+	for (call->count = 0; work->next < batch->count && call->count < call->pages_most;
+	     work->next++) {
 		struct nm_page_step *step = &batch->steps[work->next];
 		struct nm_unit *unit = &call->units[call->count];
-		if (class_of(step) != class || (taken > 0 && taken + step->bytes > bytes))
+		if (class_of(step) != class || (taken > 0 && taken + step->bytes > call->bytes_most))
 			break;
-		uint64_t *why = nm_step_refusal(&mover->rules, work, step, counts, unit);
+		uint64_t *why =
+			nm_step_refusal(&mover->rules, work, step, &work->counts, unit);
 		if (why) {
-			nm_step_refused(step, counts, why);
+			nm_step_refused(step, &work->counts, why);
 			continue;
 		}
 		unit->step = work->next;
@@ -140,9 +115,10 @@ static void collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsi
 }
 
 /* Returns whether the page is to be moved. If not, sets the fate of its step. */
-static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit, struct nm_mover_counts *counts)
+static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit)
 {
 	struct nm_page_step *step = &mover->work.batch->steps[unit->step];
+	struct nm_mover_counts *counts = &mover->work.counts;
 
 	step->found_on = nm_node_index(&mover->rules, unit->was);
 	if (unit->was < 0)
@@ -156,35 +132,21 @@ static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit, struct nm_mov
 	return false;
 }
 
-/* Only the kernel knows whether a range is a transparent huge page. If it is one, its first and
- * last base page are on one node and move together. Any other range is handled as base pages. */
-static int find_places(struct nm_mover *mover, struct nm_mover_counts *counts, bool huge)
+static uint64_t bytes_of_call(const struct nm_mover *mover)
 {
-	struct nm_call *call = &mover->call;
-	unsigned kept = 0;
+	const struct nm_call *call = &mover->call;
+	uint64_t bytes = 0;
 
-	int r = nm_call_where(mover, 0);
 	for (unsigned i = 0; i < call->count; i++)
-		call->units[i].was = call->statuses[i];
-	if (r == 0 && huge)
-		r = nm_call_where(mover, NM_HUGE_PAGE - NM_SMALL_PAGE);
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; i < call->count; i++) {
-		struct nm_unit unit = call->units[i];
-		if (huge && !unit.pool && (call->statuses[i] != unit.was || unit.was < 0))
-			nm_base_pages_add(&mover->work, unit.step);
-		else if (is_to_go(mover, &unit, counts))
-			call->units[kept++] = unit;
-	}
-	call->count = kept;
-	return 0;
+		bytes += mover->work.batch->steps[call->units[i].step].bytes;
+	return bytes;
 }
 
-static void settle(struct nm_mover *mover, struct nm_mover_counts *counts, bool huge)
+static int settle(struct nm_mover *mover, int r)
 {
+	struct nm_mover_counts *counts = &mover->work.counts;
 	struct nm_call *call = &mover->call;
-	bool asked = huge && nm_call_where(mover, NM_HUGE_PAGE - NM_SMALL_PAGE) == 0;
+	bool asked = call->class == NM_PACE_HUGE && r == 0;
 
 	for (unsigned i = 0; i < call->count; i++) {
 		const struct nm_unit *unit = &call->units[i];
@@ -199,39 +161,67 @@ static void settle(struct nm_mover *mover, struct nm_mover_counts *counts, bool 
 		if (!whole)
 			nm_base_pages_add(&mover->work, unit->step);
 	}
+	return 0;
 }
 
-static uint64_t bytes_of_call(const struct nm_mover *mover)
+static int find_last_places(struct nm_mover *mover, int r)
 {
-	const struct nm_call *call = &mover->call;
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < call->count; i++)
-		bytes += mover->work.batch->steps[call->units[i].step].bytes;
-	return bytes;
-}
-
-static int move_pages(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
-		      uint64_t bytes)
-{
-	enum nm_pace_class class = class_of(&mover->work.batch->steps[mover->work.next]);
-	bool huge = class == NM_PACE_HUGE;
-
-	collect(mover, counts, pages, bytes);
-	int r = find_places(mover, counts, huge);
-	if (r < 0 || mover->call.count == 0)
+	if (r < 0)
 		return r;
-	nm_call_spend(mover, mover->call.count, bytes_of_call(mover));
-	r = nm_call_move(mover, class, counts);
-	if (r == 0)
-		settle(mover, counts, huge);
-	return r;
+	return mover->call.class == NM_PACE_HUGE
+		       ? nm_call_where(mover, NM_HUGE_PAGE - NM_SMALL_PAGE, settle)
+		       : settle(mover, 0);
 }
 
-/* ---- a turn ---- */
-
-static void add_counts(struct nm_mover *mover, const struct nm_mover_counts *more, size_t from)
+/* Only the kernel knows whether a range is a transparent huge page. If it is one, its first and
+ * last base page are on one node and move together. Any other range is handled as base pages. */
+static int move_found(struct nm_mover *mover, int r)
 {
+	struct nm_call *call = &mover->call;
+	bool huge = call->class == NM_PACE_HUGE;
+	unsigned kept = 0;
+
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < call->count; i++) {
+		struct nm_unit unit = call->units[i];
+		if (huge && !unit.pool && (call->statuses[i] != unit.was || unit.was < 0))
+			nm_base_pages_add(&mover->work, unit.step);
+		else if (is_to_go(mover, &unit))
+			call->units[kept++] = unit;
+	}
+	call->count = kept;
+	if (kept == 0)
+		return 0;
+	nm_call_spend(mover, kept, bytes_of_call(mover));
+	return nm_call_move(mover, call->class, find_last_places);
+}
+
+static int take_places(struct nm_mover *mover, int r)
+{
+	struct nm_call *call = &mover->call;
+
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < call->count; i++)
+		call->units[i].was = call->statuses[i];
+	return call->class == NM_PACE_HUGE
+		       ? nm_call_where(mover, NM_HUGE_PAGE - NM_SMALL_PAGE, move_found)
+		       : move_found(mover, 0);
+}
+
+static int move_pages(struct nm_mover *mover)
+{
+	mover->call.class = class_of(&mover->work.batch->steps[mover->work.next]);
+	collect(mover);
+	return nm_call_where(mover, 0, take_places);
+}
+
+/* ---- a step ---- */
+
+static void add_counts(struct nm_mover *mover)
+{
+	const struct nm_mover_counts *more = &mover->work.counts;
 	struct nm_mover_counts *sums = &mover->counts;
 	struct nm_page_batch *batch = mover->work.batch;
 
@@ -239,7 +229,6 @@ static void add_counts(struct nm_mover *mover, const struct nm_mover_counts *mor
 	batch->bytes += more->bytes;
 	batch->calls += more->calls;
 	batch->call_ns += more->call_ns;
-	pthread_mutex_lock(&mover->lock);
 	sums->moved += more->moved, sums->elsewhere += more->elsewhere;
 	sums->refused += more->refused, sums->failed += more->failed;
 	sums->busy += more->busy, sums->gone += more->gone, sums->denied += more->denied;
@@ -253,31 +242,10 @@ static void add_counts(struct nm_mover *mover, const struct nm_mover_counts *mor
 		sums->call_longest_ns = more->call_longest_ns;
 	if (more->unknown)
 		nm_known_lacks(mover->work.known);
-	for (size_t i = from; i < mover->work.next; i++) {
+	for (size_t i = mover->work.first; i < mover->work.next; i++) {
 		mover->queued_pages--;
 		mover->queued_bytes -= batch->steps[i].bytes;
 	}
-	pthread_mutex_unlock(&mover->lock);
-}
-
-static int go_on(struct nm_mover *mover)
-{
-	struct nm_work *work = &mover->work;
-	struct nm_mover_counts counts = {0};
-	size_t from = work->next;
-
-	pthread_mutex_lock(&mover->lock);
-	bool small = work->batch->bulk || work->loose_count > 0;
-	enum nm_pace_class class =
-		small ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
-	unsigned pages = nm_pace_pages(&mover->pace, class, work->batch->bulk);
-	uint64_t bytes = nm_pace_bytes(&mover->pace);
-	pthread_mutex_unlock(&mover->lock);
-	int r = work->batch->bulk   ? nm_bulk_move(mover, &counts, pages, bytes)
-		: work->loose_count ? nm_base_pages_move(mover, &counts, pages)
-				    : move_pages(mover, &counts, pages, bytes);
-	add_counts(mover, &counts, from);
-	return r;
 }
 
 static bool is_done(const struct nm_work *work)
@@ -287,19 +255,53 @@ static bool is_done(const struct nm_work *work)
 	return work->next == work->batch->count && work->loose_count == 0;
 }
 
-int nm_batch_step(struct nm_mover *mover)
+static int make_calls(struct nm_mover *mover)
+{
+	struct nm_work *work = &mover->work;
+	bool small = work->batch->bulk || work->loose_count > 0;
+	enum nm_pace_class class =
+		small ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
+
+	mover->call.pages_most = nm_pace_pages(&mover->pace, class, work->batch->bulk);
+	mover->call.bytes_most = nm_pace_bytes(&mover->pace);
+	if (work->batch->bulk)
+		return nm_bulk_move(mover);
+	return work->loose_count ? nm_base_pages_move(mover) : move_pages(mover);
+}
+
+/* The first turn of reading may be sufficient; otherwise later turns continue it. */
+static int take_mappings(struct nm_mover *mover, int r)
+{
+	mover->work.held_ns = mover->work.known->held_ns;
+	mover->work.known->had = r != -EAGAIN;
+	if (r < 0)
+		return r == -EAGAIN ? -ESTALE : r;
+	return make_calls(mover);
+}
+
+int nm_batch_step(struct nm_mover *mover, int r)
 {
 	struct nm_work *work = &mover->work;
 
 	work->held_ns = 0;
+	work->first = work->next;
+	work->counts = (struct nm_mover_counts){0};
 	if (is_done(work))
 		return 0;
-	int r = check_process(mover);
-	if (r == 0)
-		r = check_mappings(mover);
-	if (r == 0)
-		r = go_on(mover);
+	r = check_process(mover);
+	if (r < 0)
+		return r;
+	mover->call.now_ns = mover->platform->ops->now_ns(mover->platform);
+	r = look_up(mover, mover->call.now_ns);
+	if (r == -EAGAIN)
+		return nm_mover_read(mover, take_mappings);
+	return r < 0 ? r : make_calls(mover);
+}
+
+int nm_batch_step_end(struct nm_mover *mover, int r)
+{
+	add_counts(mover);
 	if (r < 0)
 		return r == -EACCES ? -EPERM : r == -EAGAIN || r == -EINPROGRESS ? -ESTALE : r;
-	return is_done(work) ? 0 : -EAGAIN;
+	return is_done(&mover->work) ? 0 : -EAGAIN;
 }

@@ -53,37 +53,52 @@ static uint64_t count_elsewhere(const struct nm_mover *mover, uint64_t *ret_node
 	return pages;
 }
 
-/*
- * If no page of a small process has to stay, the kernel finds its pages in the page tables, however
- * sparse they are. Returns 0 if it has moved them, 1 if they have to be searched for, or a negative
- * errno.
- */
-static int move_at_once(struct nm_mover *mover, struct nm_mover_counts *counts)
+/* If no page of a small process has to stay, the kernel finds its pages in the page tables, however
+ * sparse they are. Returns the pages, and the nodes that they are on. */
+static bool moves_at_once(struct nm_mover *mover, uint64_t *ret_pages, uint64_t *ret_from)
 {
-	struct nm_page_batch *batch = mover->work.batch;
-	unsigned to = mover->rules.node_ids[batch->to];
+	const struct nm_known_entry *known = mover->work.known;
+	int16_t to = mover->work.batch->to;
 	const struct nm_mapped *items;
-	uint64_t from;
-	size_t count = nm_mappings_all(mover->work.known->ready, &items);
-	uint64_t pages = count_elsewhere(mover, &from), bytes = pages * NM_SMALL_PAGE;
+	size_t count = nm_mappings_all(known->ready, &items);
+	uint64_t pages = count_elsewhere(mover, ret_from), bytes = pages * NM_SMALL_PAGE;
 
 	for (size_t i = 0; i < count; i++)
 		if (is_to_stay(&mover->rules, &items[i]))
-			return 1;
-	if (mover->call.now_ns > mover->work.known->ready_ns + NM_KNOWN_AGE_NS ||
-	    nm_mappings_have_grown(mover->work.known->ready) || bytes > WHOLE_BYTES || to >= NM_WORKER_NODES_MOST ||
-	    (pages > 0 && !nm_mover_take_room(mover, batch->to, bytes, false)))
-		return 1;
-	nm_call_spend(mover, pages, bytes);
-	int stayed = pages > 0 ? nm_call_migrate(mover, from, to, counts) : 0;
-	if (stayed < 0)
-		return stayed;
-	uint64_t failed = (uint64_t)stayed < pages ? (uint64_t)stayed : pages;
+			return false;
+	*ret_pages = pages;
+	return mover->call.now_ns <= known->ready_ns + NM_KNOWN_AGE_NS &&
+	       !nm_mappings_have_grown(known->ready) && bytes <= WHOLE_BYTES &&
+	       mover->rules.node_ids[to] < NM_WORKER_NODES_MOST &&
+	       (pages == 0 || nm_mover_take_room(mover, to, bytes, false));
+}
+
+static int end_at_once(struct nm_mover *mover, uint64_t stayed)
+{
+	struct nm_mover_counts *counts = &mover->work.counts;
+	uint64_t pages = mover->call.migrating, failed = stayed < pages ? stayed : pages;
+
 	counts->moved += pages - failed;
 	counts->bytes += (pages - failed) * NM_SMALL_PAGE;
 	counts->failed += failed;
-	batch->next = NM_BULK_END;
+	mover->work.batch->next = NM_BULK_END;
 	return 0;
+}
+
+static int take_migrated(struct nm_mover *mover, int stayed)
+{
+	nm_call_count(mover);
+	return stayed < 0 ? stayed : end_at_once(mover, (uint64_t)stayed);
+}
+
+static int move_at_once(struct nm_mover *mover, uint64_t pages, uint64_t from)
+{
+	mover->call.migrating = pages;
+	nm_call_spend(mover, pages, pages * NM_SMALL_PAGE);
+	if (pages == 0)
+		return end_at_once(mover, 0);
+	return nm_call_migrate(mover, from, mover->rules.node_ids[mover->work.batch->to],
+			       take_migrated);
 }
 
 /* ---- selecting mappings ---- */
@@ -114,8 +129,9 @@ static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_map
 }
 
 /* Counts, once for a batch, the pages of mappings that are not searched. */
-static void count_those_left(struct nm_mover *mover, struct nm_mover_counts *counts)
+static void count_those_left(struct nm_mover *mover)
 {
+	struct nm_mover_counts *counts = &mover->work.counts;
 	const struct nm_mapped *items;
 	size_t count = nm_mappings_all(mover->work.known->ready, &items);
 
@@ -131,9 +147,10 @@ static void count_those_left(struct nm_mover *mover, struct nm_mover_counts *cou
 }
 
 /* Selects ranges from batch->next on. */
-static unsigned choose_ranges(const struct nm_mover *mover, struct nm_mover_counts *counts,
-			      struct nm_worker_range *ranges)
+static unsigned choose_ranges(struct nm_mover *mover)
 {
+	struct nm_worker_range *ranges = mover->call.ranges;
+	struct nm_mover_counts *counts = &mover->work.counts;
 	const struct nm_mapped *items;
 	size_t nr = nm_mappings_all(mover->work.known->ready, &items);
 	uint64_t next = mover->work.batch->next;
@@ -150,24 +167,13 @@ static unsigned choose_ranges(const struct nm_mover *mover, struct nm_mover_coun
 	return count;
 }
 
-/* Fills work.found, after all pages found before are done. */
-static int find_pages(struct nm_mover *mover, struct nm_mover_counts *counts)
-{
-	struct nm_worker_range ranges[NM_WORKER_RANGES_MOST];
-	struct nm_work *work = &mover->work;
-	unsigned count = choose_ranges(mover, counts, ranges);
-
-	work->found.count = work->found_next = 0;
-	work->found.next = NM_BULK_END;
-	return count ? nm_call_find(mover, count, ranges) : 0;
-}
-
 /* ---- moving ---- */
 
 /* Returns whether the page is to be moved. If not, counts the reason. */
-static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit,
-		     struct nm_mover_counts *counts)
+static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
 {
+	struct nm_mover_counts *counts = &mover->work.counts;
+
 	if (unit->was < 0)
 		nm_count_failure(counts, unit->was);
 	else if (is_there(mover, (unsigned)unit->was))
@@ -179,23 +185,22 @@ static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit,
 	return false;
 }
 
-/* Selects up to `pages` of the pages found, with up to `bytes` bytes, or one larger page. Returns
- * the bytes. */
-static uint64_t collect(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
-			uint64_t bytes)
+/* Selects pages of those found, within the limits of the call, or one larger page. Returns the
+ * bytes. */
+static uint64_t collect(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 	struct nm_call *call = &mover->call;
 	uint64_t taken = 0;
 
-	for (call->count = 0; work->found_next < work->found.count && call->count < pages;
+	for (call->count = 0; work->found_next < work->found.count && call->count < call->pages_most;
 	     work->found_next++) {
 		uint64_t address = work->found.addresses[work->found_next];
 		const struct nm_mapped *mapped =
 			nm_mappings_find(work->known->ready, address, NM_SMALL_PAGE);
-		if (!mapped || !is_to_be_looked_at(mover, mapped, counts))
+		if (!mapped || !is_to_be_looked_at(mover, mapped, &work->counts))
 			continue; /* the mapping has changed */
-		if (taken > 0 && taken + page_bytes(mapped) > bytes)
+		if (taken > 0 && taken + page_bytes(mapped) > call->bytes_most)
 			break;
 		const struct nm_unit unit = {.address = address,
 					     .mapped = mapped,
@@ -203,7 +208,7 @@ static uint64_t collect(struct nm_mover *mover, struct nm_mover_counts *counts, 
 					     .was = work->found.nodes[work->found_next],
 					     .state = NM_UNIT_UNTOLD,
 					     .pool = mapped->huge};
-		if (!is_to_go(mover, &unit, counts))
+		if (!is_to_go(mover, &unit))
 			continue;
 		call->units[call->count++] = unit;
 		taken += page_bytes(mapped);
@@ -236,8 +241,9 @@ static void remember(struct nm_page_batch *batch, uint64_t address, int16_t was_
 		.address = address, .pages = 1, .was_on = was_on, .now_on = batch->to};
 }
 
-static void settle_units(struct nm_mover *mover, struct nm_mover_counts *counts)
+static void settle_units(struct nm_mover *mover)
 {
+	struct nm_mover_counts *counts = &mover->work.counts;
 	const struct nm_call *call = &mover->call;
 	struct nm_page_batch *batch = mover->work.batch;
 
@@ -254,18 +260,46 @@ static void settle_units(struct nm_mover *mover, struct nm_mover_counts *counts)
 	}
 }
 
-static int move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
-		uint64_t bytes)
+/* Counts, in the first step of the batch, what is left. */
+static int advance(struct nm_mover *mover)
 {
-	uint64_t taken = collect(mover, counts, pages, bytes);
+	struct nm_work *work = &mover->work;
 
+	if (work->batch->next == 0)
+		count_those_left(mover);
+	work->batch->next = work->found_next < work->found.count
+				    ? work->found.addresses[work->found_next]
+				    : work->found.next;
+	return 0;
+}
+
+static int take_moved(struct nm_mover *mover, int r)
+{
+	if (r < 0)
+		return r;
+	settle_units(mover);
+	return advance(mover);
+}
+
+static int move_found(struct nm_mover *mover, int r)
+{
+	if (r < 0)
+		return r;
+	uint64_t taken = collect(mover);
 	if (mover->call.count == 0)
-		return 0;
+		return advance(mover);
 	nm_call_spend(mover, mover->call.count, taken);
-	int r = nm_call_move(mover, NM_PACE_SMALL, counts);
-	if (r == 0)
-		settle_units(mover, counts);
-	return r;
+	return nm_call_move(mover, NM_PACE_SMALL, take_moved);
+}
+
+static int find_pages(struct nm_mover *mover)
+{
+	struct nm_work *work = &mover->work;
+	unsigned count = choose_ranges(mover);
+
+	work->found.count = work->found_next = 0;
+	work->found.next = NM_BULK_END;
+	return count ? nm_call_find(mover, count, move_found) : move_found(mover, 0);
 }
 
 /* ---- rolling back ---- */
@@ -276,9 +310,9 @@ static bool is_allowed(const struct nm_mover *mover, int to)
 	       hwloc_bitmap_isset(mover->work.mems, mover->rules.node_ids[to]);
 }
 
-static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, uint64_t page,
-		     struct nm_mover_counts *counts)
+static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, uint64_t page)
 {
+	struct nm_mover_counts *counts = &mover->work.counts;
 	struct nm_call *call = &mover->call;
 	bool allowed = is_allowed(mover, run->was_on);
 
@@ -294,7 +328,7 @@ static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, ui
 }
 
 /* batch->next is the number of pages that are done. */
-static void collect_back(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
+static void collect_back(struct nm_mover *mover)
 {
 	struct nm_page_batch *batch = mover->work.batch;
 	uint64_t page = batch->next;
@@ -302,8 +336,9 @@ static void collect_back(struct nm_mover *mover, struct nm_mover_counts *counts,
 	mover->call.count = 0;
 	for (size_t i = 0; i < batch->nr_back; i++) {
 		const struct nm_base_pages *run = &batch->back[i];
-		for (; page < run->pages && mover->call.count < pages; page++, batch->next++)
-			add_back(mover, run, page, counts);
+		for (; page < run->pages && mover->call.count < mover->call.pages_most;
+		     page++, batch->next++)
+			add_back(mover, run, page);
 		if (page < run->pages)
 			return;
 		page -= run->pages;
@@ -311,45 +346,37 @@ static void collect_back(struct nm_mover *mover, struct nm_mover_counts *counts,
 	batch->next = NM_BULK_END;
 }
 
-static int move_back(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
+static int take_moved_back(struct nm_mover *mover, int r)
 {
-	collect_back(mover, counts, pages);
-	if (mover->call.count == 0)
-		return 0;
-	nm_call_spend(mover, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
-	int r = nm_call_move(mover, NM_PACE_SMALL, counts);
 	if (r == 0)
-		settle_units(mover, counts);
+		settle_units(mover);
 	return r;
 }
 
-/* ---- a turn ---- */
+static int move_back(struct nm_mover *mover)
+{
+	collect_back(mover);
+	if (mover->call.count == 0)
+		return 0;
+	nm_call_spend(mover, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
+	return nm_call_move(mover, NM_PACE_SMALL, take_moved_back);
+}
 
-int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
-		 uint64_t bytes)
+/* ---- a step ---- */
+
+int nm_bulk_move(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
-	bool first = work->batch->next == 0;
+	uint64_t pages, from;
 
 	if (work->batch->nr_back > 0)
-		return move_back(mover, counts, pages);
+		return move_back(mover);
 	if (!is_allowed(mover, work->batch->to))
 		return -EPERM;
 	if (nm_node_is_reclaimed(mover->platform, &mover->reclaim,
 				 mover->rules.node_ids[work->batch->to], mover->call.now_ns))
 		return -ENOSPC;
-	int r = first ? move_at_once(mover, counts) : 1;
-	if (r <= 0)
-		return r;
-	r = work->found_next == work->found.count ? find_pages(mover, counts) : 0;
-	if (r == 0)
-		r = move(mover, counts, pages, bytes);
-	if (r < 0)
-		return r;
-	if (first)
-		count_those_left(mover, counts);
-	work->batch->next = work->found_next < work->found.count
-				    ? work->found.addresses[work->found_next]
-				    : work->found.next;
-	return 0;
+	if (work->batch->next == 0 && moves_at_once(mover, &pages, &from))
+		return move_at_once(mover, pages, from);
+	return work->found_next == work->found.count ? find_pages(mover) : move_found(mover, 0);
 }

@@ -9,11 +9,11 @@
 
 /*
  * Finds the next pages that are in memory, if all pages found before are done, and moves up to
- * `pages` of them with up to `bytes` bytes, or one larger page. A huge page moves with the first of
- * its base pages that does. Returns 0 or a negative errno, which ends the batch; -EPERM: the cpuset
- * of the process does not allow the node; -ENOSPC: the node reclaims memory.
+ * call.pages_most of them with up to call.bytes_most bytes, or one larger page. A huge page moves
+ * with the first of its base pages that does. Returns 0, NM_CALL_BEGUN, or a negative errno, which
+ * ends the batch; -EPERM: the cpuset of the process does not allow the node; -ENOSPC: the node
+ * reclaims memory.
  */
-int nm_bulk_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages,
-		 uint64_t bytes);
+int nm_bulk_move(struct nm_mover *mover);
 
 #endif

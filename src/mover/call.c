@@ -45,82 +45,78 @@ static void reverse(struct nm_unit *units, unsigned count)
 	}
 }
 
-/* Returns whether a call may begin: none does once the mover is stopping. */
-static bool may_call(struct nm_mover *mover)
+static int continue_with(struct nm_mover *mover, int r, nm_then_fn then)
 {
-	pthread_mutex_lock(&mover->lock);
-	bool may = !mover->stopping;
-	pthread_mutex_unlock(&mover->lock);
-	return may;
+	if (r != NM_CALL_BEGUN)
+		return then(mover, r);
+	mover->then = then;
+	return r;
 }
 
-void nm_call_prepare(struct nm_mover *mover)
+int nm_call_prepare(struct nm_mover *mover, nm_then_fn then)
 {
 	const struct nm_platform_ops *ops = mover->platform->ops;
 
-	if (ops->pages_prepare && may_call(mover))
-		(void)ops->pages_prepare(mover->platform);
+	return continue_with(mover, ops->pages_prepare ? ops->pages_prepare(mover->platform) : 0,
+			     then);
 }
 
-static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset)
+static int ask_where(struct nm_mover *mover, unsigned count, uint64_t offset, nm_then_fn then)
 {
 	struct nm_call *call = &mover->call;
 
 	for (unsigned i = 0; i < count; i++)
 		call->addresses[i] = call->units[i].address + offset;
-	if (!may_call(mover))
-		return -ECANCELED;
-	return mover->platform->ops->pages_where(mover->platform, (pid_t)mover->work.tid,
-						 mover->work.tid_ticks, count, call->addresses,
-						 call->statuses);
+	int r = mover->platform->ops->pages_where(mover->platform, (pid_t)mover->work.tid,
+						  mover->work.tid_ticks, count, call->addresses,
+						  call->statuses);
+	return continue_with(mover, r, then);
 }
 
-int nm_call_where(struct nm_mover *mover, uint64_t offset)
+int nm_call_where(struct nm_mover *mover, uint64_t offset, nm_then_fn then)
 {
-	return mover->call.count ? ask_where(mover, mover->call.count, offset) : 0;
+	if (mover->call.count == 0)
+		return then(mover, 0);
+	return ask_where(mover, mover->call.count, offset, then);
 }
 
-int nm_call_find(struct nm_mover *mover, unsigned count, const struct nm_worker_range *ranges)
+int nm_call_find(struct nm_mover *mover, unsigned count, nm_then_fn then)
 {
-	if (!may_call(mover))
-		return -ECANCELED;
-	return mover->platform->ops->pages_find(mover->platform, (pid_t)mover->work.tid,
-						mover->work.tid_ticks, count, ranges,
-						mover->rules.maps.budget_ns, &mover->work.found);
+	int r = mover->platform->ops->pages_find(mover->platform, (pid_t)mover->work.tid,
+						 mover->work.tid_ticks, count, mover->call.ranges,
+						 mover->rules.maps.budget_ns, &mover->work.found);
+
+	return continue_with(mover, r, then);
 }
 
 void nm_call_spend(struct nm_mover *mover, uint64_t pages, uint64_t bytes)
 {
-	pthread_mutex_lock(&mover->lock);
 	nm_pace_spend(&mover->pace, pages, bytes);
-	pthread_mutex_unlock(&mover->lock);
 }
 
-static void count_call(struct nm_mover_counts *counts, uint64_t taken_ns)
+void nm_call_count(struct nm_mover *mover)
 {
+	struct nm_mover_counts *counts = &mover->work.counts;
+	uint64_t taken_ns = mover->call.held_ns;
+
 	counts->calls++;
 	counts->call_ns += taken_ns;
 	if (taken_ns > counts->call_longest_ns)
 		counts->call_longest_ns = taken_ns;
 }
 
-int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_node,
-		    struct nm_mover_counts *counts)
+int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_node, nm_then_fn then)
 {
-	uint64_t held_ns;
-
-	if (!may_call(mover))
-		return -ECANCELED;
 	int r = mover->platform->ops->pages_migrate(mover->platform, (pid_t)mover->work.tid,
 						    mover->work.tid_ticks, from_nodes, to_node,
-						    &held_ns);
-	count_call(counts, held_ns);
-	return r;
+						    &mover->call.held_ns);
+
+	return continue_with(mover, r, then);
 }
 
-static void prepare(struct nm_call *call, unsigned count)
+static void fill_in(struct nm_call *call)
 {
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < call->left; i++) {
 		call->addresses[i] = call->units[i].address;
 		call->nodes[i] = call->units[i].to;
 		call->statuses[i] = NM_UNIT_UNTOLD;
@@ -128,37 +124,16 @@ static void prepare(struct nm_call *call, unsigned count)
 }
 
 /* Returns true if the call was slow, and no other one should follow now. */
-static bool learn(struct nm_mover *mover, enum nm_pace_class class, unsigned count, uint64_t taken,
-		  struct nm_mover_counts *counts)
+static bool learn(struct nm_mover *mover)
 {
+	const struct nm_call *call = &mover->call;
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
+	bool slow = nm_pace_learn(&mover->pace, call->class, mover->work.batch->bulk, call->left,
+				  call->held_ns, now);
 
-	pthread_mutex_lock(&mover->lock);
-	bool slow = nm_pace_learn(&mover->pace, class, mover->work.batch->bulk, count,
-				   taken, now);
-	pthread_mutex_unlock(&mover->lock);
-	count_call(counts, taken);
-	counts->backoffs += slow;
+	nm_call_count(mover);
+	mover->work.counts.backoffs += slow;
 	return slow;
-}
-
-/* Makes one call, which is timed and counted. */
-static int call_once(struct nm_mover *mover, enum nm_pace_class class, unsigned count,
-		     struct nm_mover_counts *counts, bool *ret_slow)
-{
-	const struct nm_platform_ops *ops = mover->platform->ops;
-	struct nm_call *call = &mover->call;
-	uint64_t held_ns;
-
-	prepare(call, count);
-	if (!may_call(mover))
-		return -ECANCELED;
-	int r = ops->pages_move(mover->platform, (pid_t)mover->work.tid, mover->work.tid_ticks,
-				count, call->addresses, call->nodes, call->statuses, &held_ns);
-	for (unsigned i = 0; i < count; i++)
-		call->units[i].state = call->statuses[i];
-	*ret_slow = learn(mover, class, count, held_ns, counts);
-	return r;
 }
 
 /* These errors concern the pages or the node; all others concern the process or our permissions. */
@@ -166,23 +141,6 @@ static bool is_about_pages(int error)
 {
 	return error == -ENOMEM || error == -EACCES || error == -ENODEV || error == -EBUSY ||
 	       error == -EAGAIN || error == -EINTR;
-}
-
-/* Queries those of the first `count` units whose status the kernel did not report. */
-static void learn_unreported(struct nm_mover *mover, unsigned count, int r)
-{
-	struct nm_call *call = &mover->call;
-
-	if (count == 0 || ask_where(mover, count, 0) < 0)
-		return;
-	for (unsigned i = 0; i < count; i++) {
-		struct nm_unit *unit = &call->units[i];
-		int on = call->statuses[i];
-		if (on == unit->to || (on < 0 && is_worth_a_try(unit)))
-			unit->state = on;
-		else if (r < 0 && is_worth_a_try(unit))
-			unit->state = r;
-	}
 }
 
 static void end_unreported(struct nm_call *call)
@@ -194,22 +152,72 @@ static void end_unreported(struct nm_call *call)
 	}
 }
 
-int nm_call_move(struct nm_mover *mover, enum nm_pace_class class, struct nm_mover_counts *counts)
+static int make_a_try(struct nm_mover *mover);
+
+/* The units that are not done and worth it are tried once more, in the opposite order. */
+static int end_try(struct nm_mover *mover)
 {
 	struct nm_call *call = &mover->call;
-	unsigned count = call->count;
-	bool slow = false;
 
-	for (int round = 0; round < 2 && count > 0 && !slow; round++) {
-		int r = call_once(mover, class, count, counts, &slow);
-		if (r < 0 && !is_about_pages(r))
-			return round == 0 ? r : 0;
-		count = bring_forward(call->units, count, is_off_target);
-		learn_unreported(mover, count, r);
-		count = bring_forward(call->units, count, is_off_target);
-		count = bring_forward(call->units, count, is_worth_a_try);
-		reverse(call->units, count);
-	}
+	call->left = bring_forward(call->units, call->left, is_off_target);
+	call->left = bring_forward(call->units, call->left, is_worth_a_try);
+	reverse(call->units, call->left);
+	if (call->round++ == 0 && call->left > 0 && !call->slow)
+		return make_a_try(mover);
 	end_unreported(call);
-	return 0;
+	return call->moved(mover, 0);
+}
+
+static int take_unreported(struct nm_mover *mover, int r)
+{
+	struct nm_call *call = &mover->call;
+
+	for (unsigned i = 0; i < call->left && r >= 0; i++) {
+		struct nm_unit *unit = &call->units[i];
+		int on = call->statuses[i];
+		if (on == unit->to || (on < 0 && is_worth_a_try(unit)))
+			unit->state = on;
+		else if (call->error < 0 && is_worth_a_try(unit))
+			unit->state = call->error;
+	}
+	return end_try(mover);
+}
+
+/* Queries those units that are not on their node as far as the kernel reported. */
+static int take_statuses(struct nm_mover *mover, int r)
+{
+	struct nm_call *call = &mover->call;
+
+	for (unsigned i = 0; i < call->left; i++)
+		call->units[i].state = call->statuses[i];
+	call->slow = learn(mover);
+	if (r < 0 && !is_about_pages(r) && call->round == 0)
+		return call->moved(mover, r);
+	call->error = r;
+	call->left = bring_forward(call->units, call->left, is_off_target);
+	if (call->left == 0 || (r < 0 && !is_about_pages(r)))
+		return end_try(mover);
+	return ask_where(mover, call->left, 0, take_unreported);
+}
+
+static int make_a_try(struct nm_mover *mover)
+{
+	struct nm_call *call = &mover->call;
+
+	fill_in(call);
+	int r = mover->platform->ops->pages_move(mover->platform, (pid_t)mover->work.tid,
+						 mover->work.tid_ticks, call->left, call->addresses,
+						 call->nodes, call->statuses, &call->held_ns);
+	return continue_with(mover, r, take_statuses);
+}
+
+int nm_call_move(struct nm_mover *mover, enum nm_pace_class class, nm_then_fn then)
+{
+	struct nm_call *call = &mover->call;
+
+	call->class = class;
+	call->moved = then;
+	call->round = 0;
+	call->left = call->count;
+	return make_a_try(mover);
 }

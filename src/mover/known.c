@@ -282,6 +282,13 @@ static int check_size(struct nm_platform *platform, int directory, uint64_t most
 	return r == 0 && status.rss_bytes > most_bytes ? -EFBIG : r;
 }
 
+static int end_turn(struct nm_known_entry *entry, int r)
+{
+	if (r != NM_CALL_BEGUN)
+		entry->held_ns = nm_mappings_spent_ns(entry->reading);
+	return r;
+}
+
 /* The size is checked in each turn, because the process may grow. */
 int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 		  const struct nm_known_limits *limits)
@@ -297,13 +304,16 @@ int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 	if (directory < 0)
 		return directory;
 	r = check_size(platform, directory, limits->rss_bytes);
-	if (r == 0) {
-		uint64_t before_ns = nm_mappings_cost_ns(entry->reading);
-		r = nm_mappings_read(entry->reading, directory, limits->budget_ns);
-		entry->held_ns = nm_mappings_cost_ns(entry->reading) - before_ns;
+	if (r < 0) {
+		platform->ops->close(platform, directory);
+		return r;
 	}
-	platform->ops->close(platform, directory);
-	return r;
+	return end_turn(entry, nm_mappings_read(entry->reading, directory, limits->budget_ns));
+}
+
+int nm_known_continue(struct nm_known_entry *entry, int r)
+{
+	return end_turn(entry, nm_mappings_continue(entry->reading, r));
 }
 
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,

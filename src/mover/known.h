@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The mappings of some processes, read in turns. Entries are created and dropped under the mover's
- * lock; the contents of an entry belong to the worker, except `ready`, which it changes under the
- * lock.
- */
+/* The mappings of some processes, read in turns. */
 #ifndef NM_MOVER_KNOWN_H
 #define NM_MOVER_KNOWN_H
 
@@ -53,13 +49,13 @@ void nm_known_clear(struct nm_known *known);
 /*
  * Returns the entry of the process, which is created if necessary. If no entry is unused, the new
  * one replaces one that has been delivered since it was read, or that has expired: of these, the
- * one requested longest ago, and never `keep` (the one that the worker uses; may be NULL).
- * Returns NULL if there is none. Under the lock.
+ * one requested longest ago, and never `keep` (the one that the step in progress uses; may be NULL).
+ * Returns NULL if there is none.
  */
 struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64_t start_ticks,
 				    uint64_t now_ns, const struct nm_known_entry *keep);
 
-/* Marks the entry as dropped; the next turn discards its contents. Under the lock. */
+/* Marks the entry as dropped; the next turn discards its contents. */
 void nm_known_drop(struct nm_known *known, uint32_t pid);
 
 /* Returns whether the mappings are still valid. */
@@ -68,20 +64,19 @@ bool nm_known_holds(const struct nm_known_entry *entry, uint64_t now_ns);
 /* Returns whether the process was read, and it is too early to read it again. */
 bool nm_known_rests(const struct nm_known_entry *entry, uint64_t now_ns);
 
-/* Notes that a requested mapping is missing from the entry. Under the lock. */
+/* Notes that a requested mapping is missing from the entry. */
 void nm_known_lacks(struct nm_known_entry *entry);
 
 /*
  * Returns an entry that is to be read, or NULL: the one whose reading has begun, or else the one
- * that has waited longest. Clears the entries that have expired without another request. Under the
- * lock.
+ * that has waited longest. Clears the entries that have expired without another request.
  */
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns);
 
-/* Returns the memory in use. Under the lock. */
+/* Returns the memory in use. */
 size_t nm_known_bytes(const struct nm_known *known);
 
-/* Frees memory for another reading; returns false if this is not possible. Under the lock. */
+/* Frees memory for another reading; returns false if this is not possible. */
 bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *keep);
 
 struct nm_known_limits {
@@ -90,15 +85,16 @@ struct nm_known_limits {
 };
 
 /*
- * Continues a reading for one budget; called by the worker, without the lock. Returns 0 if it is
- * complete, to be published by nm_known_publish(); -EAGAIN if it has to continue later; or a
- * negative errno: -ESRCH if the process has exited or its number was reused, -EFBIG if it is too
- * large.
+ * Continues a reading for one budget. Returns NM_CALL_BEGUN if a call is in progress, after which
+ * nm_known_continue() continues with its result; 0 if the reading is complete, to be published by
+ * nm_known_publish(); -EAGAIN if it has to continue later; or a negative errno: -ESRCH if the
+ * process has exited or its number was reused, -EFBIG if it is too large.
  */
 int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 		  const struct nm_known_limits *limits);
+int nm_known_continue(struct nm_known_entry *entry, int r);
 
-/* Publishes the result of nm_known_read(). Under the lock. */
+/* Publishes the result of nm_known_read(). */
 void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int result,
 		      uint64_t now_ns);
 

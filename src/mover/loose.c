@@ -7,6 +7,11 @@
 
 /* ---- previous nodes ---- */
 
+static struct nm_page_step *last_step(const struct nm_work *work)
+{
+	return &work->batch->steps[work->base_pages[work->loose_count - 1]];
+}
+
 /* Begins with the step that is the last one now. At most its first base page has moved. */
 static void begin_step(struct nm_work *work)
 {
@@ -15,8 +20,7 @@ static void begin_step(struct nm_work *work)
 		work->loose_was[i] = NM_LOOSE_STAYS;
 	if (work->loose_count == 0)
 		return;
-	const struct nm_page_step *step =
-		&work->batch->steps[work->base_pages[work->loose_count - 1]];
+	const struct nm_page_step *step = last_step(work);
 	if (step->fate == NM_PAGE_FATE_MOVED)
 		work->loose_was[0] = step->found_on;
 }
@@ -51,7 +55,7 @@ static void write_down(struct nm_work *work, const struct nm_page_step *step)
 /* Removes the last step, which is complete, or will never be. */
 static void take_off(struct nm_work *work)
 {
-	write_down(work, &work->batch->steps[work->base_pages[work->loose_count - 1]]);
+	write_down(work, last_step(work));
 	work->loose_count--;
 	begin_step(work);
 }
@@ -71,84 +75,93 @@ void nm_base_pages_end(struct nm_work *work)
 
 /* ---- a call ---- */
 
-static void collect_base_pages(struct nm_mover *mover, const struct nm_page_step *step,
-			       size_t index, unsigned pages)
+static void collect_base_pages(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 	struct nm_call *call = &mover->call;
+	const struct nm_page_step *step = last_step(work);
 
-	for (call->count = 0; call->count < pages && work->loose_offset < step->bytes;
+	for (call->count = 0;
+	     call->count < call->pages_most && work->loose_offset < step->bytes;
 	     work->loose_offset += NM_SMALL_PAGE)
 		call->units[call->count++] =
 			(struct nm_unit){.address = step->address + work->loose_offset,
-					 .step = index,
 					 .to = (int)mover->rules.node_ids[step->to],
 					 .state = NM_UNIT_UNTOLD};
 }
 
-/* Keeps the pages that are to be moved; the others are not counted. */
-static int find_base_pages(struct nm_mover *mover, struct nm_page_step *step)
+static int end_call(struct nm_mover *mover)
 {
-	struct nm_call *call = &mover->call;
-	unsigned kept = 0;
+	struct nm_work *work = &mover->work;
+	struct nm_page_step *step = last_step(work);
 
-	int r = nm_call_where(mover, 0);
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; i < call->count; i++) {
-		struct nm_unit unit = call->units[i];
-		unit.was = call->statuses[i];
-		int16_t found_on = nm_node_index(&mover->rules, unit.was);
-		if (step->found_on < 0)
-			step->found_on = found_on;
-		if (unit.was < 0 || !nm_step_is_where_seen(step, &unit, found_on))
-			continue;
-		if (!nm_mover_take_room(mover, step->to, NM_SMALL_PAGE, false)) {
-			step->error = -ENOSPC;
-			continue;
-		}
-		step->found_on = found_on;
-		call->units[kept++] = unit;
+	if (work->loose_offset >= step->bytes) {
+		take_off(work);
+		nm_step_end(step, &work->counts);
 	}
-	call->count = kept;
 	return 0;
 }
 
-static void settle_base_pages(struct nm_mover *mover, struct nm_page_step *step,
-			      struct nm_mover_counts *counts)
+static int settle_base_pages(struct nm_mover *mover, int r)
 {
 	const struct nm_call *call = &mover->call;
+	struct nm_page_step *step = last_step(&mover->work);
 
+	if (r < 0)
+		return r;
 	for (unsigned i = 0; i < call->count; i++) {
 		const struct nm_unit *unit = &call->units[i];
 		if (unit->state != unit->to) {
 			step->error = unit->state;
 			continue;
 		}
-		nm_step_moved(step, counts);
-		counts->bytes += NM_SMALL_PAGE;
+		nm_step_moved(step, &mover->work.counts);
+		mover->work.counts.bytes += NM_SMALL_PAGE;
 		mover->work.loose_was[(unit->address - step->address) / NM_SMALL_PAGE] =
 			nm_node_index(&mover->rules, unit->was);
 	}
+	return end_call(mover);
 }
 
-int nm_base_pages_move(struct nm_mover *mover, struct nm_mover_counts *counts, unsigned pages)
+/* Returns whether the page, which was on this node, is to be moved. Others are not counted. */
+static bool is_to_go(struct nm_mover *mover, struct nm_page_step *step, const struct nm_unit *unit)
 {
-	struct nm_work *work = &mover->work;
-	size_t index = work->base_pages[work->loose_count - 1];
-	struct nm_page_step *step = &work->batch->steps[index];
+	int16_t found_on = nm_node_index(&mover->rules, unit->was);
 
-	collect_base_pages(mover, step, index, pages);
-	int r = find_base_pages(mover, step);
-	if (r == 0 && mover->call.count > 0) {
-		nm_call_spend(mover, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
-		r = nm_call_move(mover, NM_PACE_SMALL, counts);
-		if (r == 0)
-			settle_base_pages(mover, step, counts);
+	if (step->found_on < 0)
+		step->found_on = found_on;
+	if (unit->was < 0 || !nm_step_is_where_seen(step, unit, found_on))
+		return false;
+	if (!nm_mover_take_room(mover, step->to, NM_SMALL_PAGE, false)) {
+		step->error = -ENOSPC;
+		return false;
 	}
-	if (r == 0 && work->loose_offset >= step->bytes) {
-		take_off(work);
-		nm_step_end(step, counts);
+	step->found_on = found_on;
+	return true;
+}
+
+static int move_found(struct nm_mover *mover, int r)
+{
+	struct nm_call *call = &mover->call;
+	unsigned kept = 0;
+
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < call->count; i++) {
+		struct nm_unit unit = call->units[i];
+		unit.was = call->statuses[i];
+		if (is_to_go(mover, last_step(&mover->work), &unit))
+			call->units[kept++] = unit;
 	}
-	return r;
+	call->count = kept;
+	if (kept == 0)
+		return end_call(mover);
+	nm_call_spend(mover, kept, (uint64_t)kept * NM_SMALL_PAGE);
+	return nm_call_move(mover, NM_PACE_SMALL, settle_base_pages);
+}
+
+int nm_base_pages_move(struct nm_mover *mover)
+{
+	collect_base_pages(mover);
+	return nm_call_where(mover, 0, move_found);
 }

@@ -13,8 +13,12 @@ enum phase { EXTENTS, POLICIES, COMPLETE };
 struct nm_mappings {
 	struct nm_platform *platform;
 	enum phase phase;
-	int fd;
+	int directory, fd; /* -1: none */
 	uint64_t cost_ns;
+	/* In this turn: */
+	uint64_t budget_ns, spent_ns;
+	uint64_t held_ns; /* of the last call */
+	char *text;	  /* what it read; NULL once all was read */
 	struct nm_mapped *items;
 	size_t count, capacity;
 	uint64_t on_nodes[NM_MAPPINGS_NODES]; /* pages of the mappings that are not shared */
@@ -32,23 +36,30 @@ int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)
 	if (!mappings)
 		return -ENOMEM;
 	mappings->platform = platform;
-	mappings->fd = -1;
+	mappings->directory = mappings->fd = -1;
+	mappings->text = malloc(READ_BYTES);
+	if (!mappings->text) {
+		free(mappings);
+		return -ENOMEM;
+	}
 	*ret = mappings;
 	return 0;
 }
 
-static void close_file(struct nm_mappings *mappings)
+static void close_file(struct nm_mappings *mappings, int *fd)
 {
-	if (mappings->fd >= 0)
-		mappings->platform->ops->close(mappings->platform, mappings->fd);
-	mappings->fd = -1;
+	if (*fd >= 0)
+		mappings->platform->ops->close(mappings->platform, *fd);
+	*fd = -1;
 }
 
 void nm_mappings_free(struct nm_mappings *mappings)
 {
 	if (!mappings)
 		return;
-	close_file(mappings);
+	close_file(mappings, &mappings->fd);
+	close_file(mappings, &mappings->directory);
+	free(mappings->text);
 	free(mappings->items);
 	free(mappings);
 }
@@ -177,7 +188,7 @@ static void shrink(struct nm_mappings *mappings)
 /* A file without its last newline was truncated; its incomplete last line does not count. */
 static void end_file(struct nm_mappings *mappings)
 {
-	close_file(mappings);
+	close_file(mappings, &mappings->fd);
 	mappings->used = 0;
 	mappings->overlong = false;
 	mappings->phase = mappings->phase == EXTENTS ? POLICIES : COMPLETE;
@@ -185,56 +196,78 @@ static void end_file(struct nm_mappings *mappings)
 		shrink(mappings);
 }
 
-static int open_next(struct nm_mappings *mappings, int directory)
-{
-	const char *name = mappings->phase == EXTENTS ? "maps" : "numa_maps";
-	int fd = mappings->platform->ops->open_maps(mappings->platform, directory, name);
-
-	if (fd < 0)
-		return fd == -ENOENT ? -ESRCH : fd;
-	mappings->fd = fd;
-	return 0;
-}
-
-static int read_some(struct nm_mappings *mappings, int directory, uint64_t budget_ns,
-		     uint64_t *ret_held_ns)
+static int begin_call(struct nm_mappings *mappings)
 {
 	const struct nm_platform_ops *ops = mappings->platform->ops;
-	char text[READ_BYTES];
+	const char *name = mappings->phase == EXTENTS ? "maps" : "numa_maps";
 
-	if (mappings->fd < 0) {
-		int r = open_next(mappings, directory);
-		if (r < 0)
-			return r;
+	mappings->held_ns = 0;
+	if (mappings->fd < 0)
+		return ops->open_maps(mappings->platform, mappings->directory, name);
+	return (int)ops->read_maps(mappings->platform, mappings->directory, mappings->fd,
+				   mappings->text, READ_BYTES,
+				   mappings->budget_ns - mappings->spent_ns, &mappings->held_ns);
+}
+
+static int end_call(struct nm_mappings *mappings, int r)
+{
+	mappings->spent_ns += mappings->held_ns;
+	if (mappings->fd < 0 && r >= 0) {
+		mappings->fd = r;
+		return 0;
 	}
-	ssize_t got = ops->read_maps(mappings->platform, directory, mappings->fd, text,
-				     sizeof(text), budget_ns, ret_held_ns);
-	if (got < 0)
-		return (int)got;
-	if (got == 0)
+	if (r < 0)
+		return mappings->fd < 0 && r == -ENOENT ? -ESRCH : r;
+	if (r == 0)
 		end_file(mappings);
-	return take_piece(mappings, text, (size_t)got);
+	return take_piece(mappings, mappings->text, (size_t)r);
+}
+
+static bool has_budget(const struct nm_mappings *mappings)
+{
+	return mappings->phase != COMPLETE && mappings->spent_ns < mappings->budget_ns;
+}
+
+/* Continues after a call with the result `r`. */
+static int read_on(struct nm_mappings *mappings, int r)
+{
+	while (r == 0 && has_budget(mappings)) {
+		r = begin_call(mappings);
+		if (r == NM_CALL_BEGUN)
+			return r;
+		r = end_call(mappings, r);
+	}
+	mappings->cost_ns += mappings->spent_ns;
+	close_file(mappings, &mappings->directory);
+	if (r < 0)
+		return r;
+	if (mappings->phase != COMPLETE)
+		return -EAGAIN;
+	free(NM_TAKE(mappings->text));
+	return 0;
 }
 
 int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budget_ns)
 {
-	uint64_t spent = 0;
-	int r = 0;
+	mappings->directory = directory;
+	mappings->budget_ns = budget_ns;
+	mappings->spent_ns = 0;
+	return read_on(mappings, 0);
+}
 
-	while (r == 0 && mappings->phase != COMPLETE && spent < budget_ns) {
-		uint64_t held_ns = 0;
-		r = read_some(mappings, directory, budget_ns - spent, &held_ns);
-		spent += held_ns;
-	}
-	mappings->cost_ns += spent;
-	if (r < 0)
-		return r;
-	return mappings->phase == COMPLETE ? 0 : -EAGAIN;
+int nm_mappings_continue(struct nm_mappings *mappings, int r)
+{
+	return read_on(mappings, end_call(mappings, r));
 }
 
 uint64_t nm_mappings_cost_ns(const struct nm_mappings *mappings)
 {
 	return mappings->cost_ns;
+}
+
+uint64_t nm_mappings_spent_ns(const struct nm_mappings *mappings)
+{
+	return mappings->spent_ns;
 }
 
 size_t nm_mappings_bytes(const struct nm_mappings *mappings)

@@ -25,15 +25,18 @@ NM_DEFINE_CLEANUP(struct nm_mappings, nm_mappings_free);
 
 /*
  * Continues reading until all mappings are known (0) or budget_ns has elapsed (-EAGAIN: continue
- * later). `directory` is /proc/PID, of the same process each time; its files stay open between
- * calls. -ESRCH, -EACCES, -EFBIG (NM_MAPPINGS_MOST), -ENOMEM, -ETIMEDOUT and other errors: start
- * again. Called by the mover.
+ * later). NM_CALL_BEGUN: a call is in progress; nm_mappings_continue() continues with its result.
+ * `directory` is /proc/PID, of the same process each time; this function takes it over. Its files
+ * stay open between calls. -ESRCH, -EACCES, -EFBIG (NM_MAPPINGS_MOST), -ENOMEM, -ETIMEDOUT and
+ * other errors: start again. Called by the mover.
  */
 int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budget_ns);
+int nm_mappings_continue(struct nm_mappings *mappings, int r);
 
-/* Returns the time spent in the kernel so far, which bounds the time for which the lock of the
- * process was held. */
+/* Return the time spent in the kernel so far, and since nm_mappings_read(), which bounds the time
+ * for which the lock of the process was held. */
 uint64_t nm_mappings_cost_ns(const struct nm_mappings *mappings);
+uint64_t nm_mappings_spent_ns(const struct nm_mappings *mappings);
 
 /* Returns the memory used by the object. Pure. */
 size_t nm_mappings_bytes(const struct nm_mappings *mappings);

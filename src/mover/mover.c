@@ -1,46 +1,20 @@
 // SPDX-License-Identifier: MIT
-/* The functions that the main loop calls; each of them holds the lock only briefly. */
+/* The functions that the main loop calls. */
 #include "numa-migrd/mover.h"
 
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "mover_internal.h"
 #include "split.h"
 
-#define STOP_S 1 /* maximum wait for a call in progress */
-
 /* ---- construction ---- */
 
-/* The thread blocks all signals, because the main loop handles them. */
-static int start_thread(struct nm_mover *mover)
+void nm_mover_free(struct nm_mover *mover)
 {
-	sigset_t all, before;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&mover->thread, NULL, nm_mover_run, mover);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -error;
-}
-
-static void init_lock(struct nm_mover *mover)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&mover->lock, NULL);
-	pthread_cond_init(&mover->wake, &monotonic);
-	pthread_cond_init(&mover->turned, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-}
-
-void nm_mover_destroy(struct nm_mover *mover)
-{
-	struct nm_platform *platform = mover->platform;
-
+	if (!mover)
+		return;
+	if (mover->then)
+		mover->platform->ops->pages_cancel(mover->platform);
 	for (size_t i = 0; i < mover->queue_count; i++)
 		nm_page_batch_free(mover->queue[i]);
 	for (size_t i = 0; i < mover->done_count; i++)
@@ -48,33 +22,19 @@ void nm_mover_destroy(struct nm_mover *mover)
 	nm_page_batch_free(mover->work.batch);
 	nm_known_clear(&mover->known);
 	hwloc_bitmap_free(mover->work.mems);
-	pthread_cond_destroy(&mover->wake);
-	pthread_cond_destroy(&mover->turned);
-	pthread_mutex_destroy(&mover->lock);
 	nm_rules_clear(&mover->rules);
 	nm_rules_clear(&mover->next);
 	free(mover);
-	nm_platform_unref(platform);
 }
 
-/* Makes the calls of the mover end at once, or permits them again. */
-static void stop_calls(struct nm_platform *platform, bool stop)
-{
-	if (platform->ops->pages_stop)
-		platform->ops->pages_stop(platform, stop);
-}
-
-static int create(struct nm_platform *platform, const struct nm_topology *topology,
-		  const struct nm_config *config, bool threadless, struct nm_mover **ret)
+int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
+		 const struct nm_config *config, struct nm_mover **ret)
 {
 	struct nm_mover *mover = calloc(1, sizeof(*mover));
 
 	if (!mover)
 		return -ENOMEM;
-	mover->threadless = mover->ended = threadless;
-	mover->platform = nm_platform_ref(platform);
-	stop_calls(platform, false);
-	init_lock(mover);
+	mover->platform = platform;
 	mover->work.mems = hwloc_bitmap_alloc();
 	nm_known_init(&mover->known);
 	nm_pace_init(&mover->pace, platform->ops->now_ns(platform));
@@ -83,74 +43,15 @@ static int create(struct nm_platform *platform, const struct nm_topology *topolo
 	int r = nm_rules_init(&mover->rules, topology, config);
 	if (!mover->work.mems)
 		r = -ENOMEM;
-	if (r == 0 && !threadless)
-		r = start_thread(mover);
 	if (r < 0) {
-		nm_mover_destroy(mover);
+		nm_mover_free(mover);
 		return r;
 	}
 	*ret = mover;
 	return 0;
 }
 
-int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
-		 const struct nm_config *config, struct nm_mover **ret)
-{
-	return create(platform, topology, config, false, ret);
-}
-
-int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
-			    const struct nm_config *config, struct nm_mover **ret)
-{
-	return create(platform, topology, config, true, ret);
-}
-
-void nm_mover_work(struct nm_mover *mover)
-{
-	uint64_t wait_ns;
-
-	pthread_mutex_lock(&mover->lock);
-	while (nm_mover_turn(mover, &wait_ns))
-		;
-	pthread_mutex_unlock(&mover->lock);
-}
-
-/* Returns false if the thread is in a call that does not return. Under the lock. */
-static bool await_end(struct nm_mover *mover)
-{
-	struct timespec until;
-	int r = 0;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += STOP_S;
-	while (!mover->ended && r == 0)
-		r = pthread_cond_timedwait(&mover->turned, &mover->lock, &until);
-	return mover->ended;
-}
-
-void nm_mover_free(struct nm_mover *mover)
-{
-	if (!mover)
-		return;
-	stop_calls(mover->platform, true);
-	pthread_mutex_lock(&mover->lock);
-	mover->stopping = true;
-	pthread_cond_signal(&mover->wake);
-	bool ended = await_end(mover);
-	mover->abandoned = !ended;
-	pthread_t thread = mover->thread;
-	bool threadless = mover->threadless;
-	pthread_mutex_unlock(&mover->lock);
-	if (!ended) {
-		pthread_detach(thread);
-		return;
-	}
-	if (!threadless)
-		pthread_join(thread, NULL);
-	nm_mover_destroy(mover);
-}
-
-/* ---- under the lock ---- */
+/* ---- the queue ---- */
 
 static void cancel_queued(struct nm_mover *mover, size_t index)
 {
@@ -231,28 +132,22 @@ void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topolo
 	struct nm_mover_rules rules;
 
 	(void)nm_rules_init(&rules, topology, config);
-	pthread_mutex_lock(&mover->lock);
 	nm_pace_configure(&mover->pace, config);
 	if (rules.barred || !nm_rules_same_nodes(latest(mover), &rules))
 		drop_all(mover);
 	nm_rules_clear(&mover->next);
 	mover->next = rules;
 	mover->has_next = true;
-	if (!mover->busy)
+	if (!mover->then)
 		nm_mover_adopt(mover);
-	pthread_cond_signal(&mover->wake);
-	pthread_mutex_unlock(&mover->lock);
 }
 
 bool nm_mover_is_barred(struct nm_mover *mover)
 {
-	pthread_mutex_lock(&mover->lock);
-	bool barred = latest(mover)->barred;
-	pthread_mutex_unlock(&mover->lock);
-	return barred;
+	return latest(mover)->barred;
 }
 
-static int enqueue(struct nm_mover *mover, struct nm_page_batch *batch)
+int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 {
 	if (latest(mover)->barred)
 		return -EPERM;
@@ -264,42 +159,28 @@ static int enqueue(struct nm_mover *mover, struct nm_page_batch *batch)
 		mover->queued_bytes += batch->steps[i].bytes;
 	mover->queued_pages += batch->count;
 	mover->counts.queued += batch->count;
-	pthread_cond_signal(&mover->wake);
 	return 0;
-}
-
-int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
-{
-	pthread_mutex_lock(&mover->lock);
-	int r = enqueue(mover, batch);
-	pthread_mutex_unlock(&mover->lock);
-	return r;
 }
 
 struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
 {
 	struct nm_page_batch *batch = NULL;
 
-	pthread_mutex_lock(&mover->lock);
 	if (mover->done_count > 0) {
 		batch = mover->done[0];
 		memmove(mover->done, mover->done + 1, --mover->done_count * sizeof(*mover->done));
 	}
-	pthread_mutex_unlock(&mover->lock);
 	return batch;
 }
 
 void nm_mover_drop(struct nm_mover *mover, uint32_t pid)
 {
-	pthread_mutex_lock(&mover->lock);
 	for (size_t i = mover->queue_count; i > 0; i--)
 		if (mover->queue[i - 1]->pid == pid)
 			cancel_queued(mover, i - 1);
 	if (mover->work.batch && mover->work.batch->pid == pid)
 		mover->work.dropped = true;
 	nm_known_drop(&mover->known, pid);
-	pthread_cond_signal(&mover->wake);
-	pthread_mutex_unlock(&mover->lock);
 }
 
 static uint64_t above(uint64_t room, uint64_t queued)
@@ -309,11 +190,9 @@ static uint64_t above(uint64_t room, uint64_t queued)
 
 size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
 {
-	pthread_mutex_lock(&mover->lock);
 	uint64_t pages = above(nm_pace_room_pages(&mover->pace, now_ns), mover->queued_pages);
 	uint64_t bytes = above(nm_pace_room_bytes(&mover->pace, now_ns), mover->queued_bytes);
 	bool barred = latest(mover)->barred;
-	pthread_mutex_unlock(&mover->lock);
 	if (bytes / NM_SMALL_PAGE < pages)
 		pages = bytes / NM_SMALL_PAGE;
 	return barred ? 0 : (size_t)pages;
@@ -321,10 +200,8 @@ size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
 
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 {
-	pthread_mutex_lock(&mover->lock);
 	uint64_t bytes = above(nm_pace_room_bytes(&mover->pace, now_ns), mover->queued_bytes);
 	bool barred = latest(mover)->barred;
-	pthread_mutex_unlock(&mover->lock);
 	return barred ? 0 : bytes;
 }
 
@@ -334,7 +211,6 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 	int r = -EAGAIN;
 
-	pthread_mutex_lock(&mover->lock);
 	struct nm_known_entry *entry =
 		nm_known_ask(&mover->known, pid, start_ticks, now, mover->work.known);
 	if (entry && nm_known_holds(entry, now))
@@ -342,18 +218,14 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 				       latest(mover)->move_shared, ret, ret_count);
 	else if (entry && entry->error && now < entry->again_ns)
 		r = entry->error == -EACCES ? -EPERM : entry->error;
-	pthread_cond_signal(&mover->wake);
-	pthread_mutex_unlock(&mover->lock);
 	return r;
 }
 
 struct nm_mover_counts nm_mover_counts(struct nm_mover *mover)
 {
-	pthread_mutex_lock(&mover->lock);
 	struct nm_mover_counts counts = mover->counts;
 	counts.map_reads = mover->known.reads;
 	counts.map_ns = mover->known.read_ns;
 	counts.waiting = mover->queue_count + (mover->work.batch != NULL);
-	pthread_mutex_unlock(&mover->lock);
 	return counts;
 }

@@ -3,8 +3,6 @@
 #ifndef NM_MOVER_INTERNAL_H
 #define NM_MOVER_INTERNAL_H
 
-#include <pthread.h>
-
 #include "known.h"
 #include "numa-migrd/mover.h"
 #include "numa-migrd/worker.h"
@@ -14,7 +12,7 @@
 #define NM_SMALL_PAGE 4096U
 #define NM_HUGE_PAGE ((uint64_t)2 << 20)
 
-/* rules.c: copies of the settings and nodes for the batches; replaced between calls. */
+/* rules.c: copies of the settings and nodes for the batches; replaced between steps. */
 struct nm_mover_rules {
 	bool move_bound, move_shared, barred;
 	double keep_free;
@@ -40,18 +38,21 @@ struct nm_unit {
 /* The batch in progress, and its state. */
 struct nm_work {
 	struct nm_page_batch *batch; /* NULL: none */
-	bool dropped;		     /* changed under the lock */
+	bool dropped;
 	size_t next;
 	/* For a bulk batch: the pages that were found last, and how many of them are done. */
 	struct nm_worker_found found;
 	unsigned found_next;
-	struct nm_known_entry *known; /* must not be replaced; changed under the lock */
+	struct nm_known_entry *known; /* used by the step in progress: must not be replaced */
 	hwloc_bitmap_t mems;	      /* nodes that the cpuset allows, by the kernel's numbers */
 	bool has_mems;
 	uint32_t tid; /* a thread of the process that has not exited; the first one if possible */
 	uint64_t tid_ticks;		  /* start time of that thread */
 	uint64_t checked_ns;		  /* when the identity of the process was checked */
-	uint64_t held_ns;		  /* time spent reading its mappings in this step */
+	/* In this step: */
+	uint64_t held_ns; /* time spent reading its mappings */
+	size_t first;	  /* `next` at its start */
+	struct nm_mover_counts counts;
 	size_t base_pages[NM_PACE_PAGES_MOST]; /* steps whose base pages are still to be moved, one
 						  step after the other */
 	size_t loose_count;
@@ -63,28 +64,41 @@ struct nm_work {
 };
 #define NM_LOOSE_STAYS (-2)
 
-/* The arguments of a call. */
+struct nm_mover;
+
+/* Continues a step with the result of a call. Returns the result of the step, or NM_CALL_BEGUN if
+ * another call is in progress. */
+typedef int (*nm_then_fn)(struct nm_mover *mover, int r);
+
+/* The arguments and the results of a call. */
 struct nm_call {
 	struct nm_unit units[NM_PACE_PAGES_MOST];
 	uint64_t addresses[NM_PACE_PAGES_MOST];
 	int nodes[NM_PACE_PAGES_MOST], statuses[NM_PACE_PAGES_MOST];
+	struct nm_worker_range ranges[NM_WORKER_RANGES_MOST];
 	unsigned count;
 	uint64_t now_ns; /* when the process was examined */
+	uint64_t held_ns;
+	unsigned pages_most; /* in the next move */
+	uint64_t bytes_most;
+	uint64_t migrating; /* pages of a bulk batch that move all at once */
+	enum nm_pace_class class;
+	/* For nm_call_move(): */
+	nm_then_fn moved; /* continues after it */
+	unsigned round, left; /* tries so far; units not done */
+	int error;	  /* of the last try */
+	bool slow;
 };
 
 struct nm_mover {
-	struct nm_platform *platform; /* holds a reference */
-	pthread_t thread;
-	bool threadless; /* nm_mover_work() does the work; the lock is not contended */
+	struct nm_platform *platform; /* borrowed */
+	/* The step in progress: it continues with `then` when its call has ended; `read` continues
+	 * it when mappings were read. NULL: none. */
+	nm_then_fn then, read;
+	void (*end)(struct nm_mover *mover, int r); /* called with the result of the step */
 
-	/* Protected by the lock: */
-	pthread_mutex_t lock;
-	pthread_cond_t wake, turned; /* for the worker; when the thread has ended */
-	bool stopping, ended;
-	bool busy;	/* the worker has released the lock */
-	bool abandoned; /* nm_mover_free() has returned: the thread frees the mover when it ends */
 	bool has_next;
-	struct nm_mover_rules next; /* adopted when the worker is not busy */
+	struct nm_mover_rules next; /* adopted when no step is in progress */
 	struct nm_page_batch *queue[NM_BATCHES_MOST], *done[NM_BATCHES_MOST];
 	size_t queue_count, done_count;
 	uint64_t queued_pages, queued_bytes; /* not tried yet, including the batch in progress */
@@ -93,11 +107,9 @@ struct nm_mover {
 	struct nm_mover_counts counts;
 	uint64_t splits_before, splits_ns;
 
-	/* Owned by the worker while it is busy, otherwise protected by the lock: */
 	struct nm_mover_rules rules;
 	struct nm_work work;
-
-	struct nm_call call; /* used by the worker only, as is `reclaim` */
+	struct nm_call call;
 	struct nm_reclaim_watch reclaim;
 };
 
@@ -109,24 +121,23 @@ bool nm_rules_same_nodes(const struct nm_mover_rules *a, const struct nm_mover_r
 
 /* mover.c */
 
-/* Applies the new rules, if there are any. Under the lock, while the worker is not busy. */
+/* Applies the new rules, if there are any. Called when no step is in progress. */
 void nm_mover_adopt(struct nm_mover *mover);
-/* Frees the mover. The thread has ended or was never started, or it is the caller and the mover is
- * abandoned. */
-void nm_mover_destroy(struct nm_mover *mover);
 
-/* worker.c: the main function of the thread. */
-void *nm_mover_run(void *argument);
-/* Does one turn of work, under the lock. Returns true if there may be more to do at once; otherwise
- * stores the time to wait. */
-bool nm_mover_turn(struct nm_mover *mover, uint64_t *ret_wait_ns);
+/* worker.c: continues the reading of the mappings work.known for one budget, publishes the result,
+ * and then calls `read`. */
+int nm_mover_read(struct nm_mover *mover, nm_then_fn read);
+
+/* batch.c */
 
 /*
- * batch.c: makes the next call of the batch in progress, after reading what it requires. Returns
- * -EAGAIN if there is more to do, 0 if the batch is complete, or another negative errno if it has
- * ended. Called without the lock, while `busy`.
+ * Makes the next call of the batch in progress, after reading what it requires. Implements
+ * nm_then_fn; `r` is ignored.
  */
-int nm_batch_step(struct nm_mover *mover);
+int nm_batch_step(struct nm_mover *mover, int r);
+/* Evaluates the result of the step. Returns -EAGAIN if there is more to do, 0 if the batch is
+ * complete, or another negative errno if it has ended. */
+int nm_batch_step_end(struct nm_mover *mover, int r);
 
 /* step.c */
 

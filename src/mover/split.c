@@ -26,8 +26,6 @@ void nm_splits_look(struct nm_mover *mover)
 		return;
 	mover->splits_ns = now;
 	uint64_t splits = read_splits(mover);
-	pthread_mutex_lock(&mover->lock);
 	if (splits > mover->splits_before)
 		mover->counts.splits = splits - mover->splits_before;
-	pthread_mutex_unlock(&mover->lock);
 }

@@ -8,7 +8,7 @@
 /* Stores the machine's present count, from which the mover counts. */
 void nm_splits_begin(struct nm_mover *mover);
 
-/* Updates the count, at most once per second. Without the lock. */
+/* Updates the count, at most once per second. */
 void nm_splits_look(struct nm_mover *mover);
 
 #endif

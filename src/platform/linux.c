@@ -313,8 +313,8 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 	.query_progress = nm_linux_query_progress, .open_maps = nm_linux_open_maps,                \
 	.read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,                      \
 	.pages_find = nm_linux_pages_find, .pages_prepare = nm_linux_pages_prepare,                \
-	.pages_stop = nm_linux_pages_stop, .worker_news = nm_linux_worker_news,                    \
-	.worker_counts = nm_linux_worker_counts
+	.pages_poll = nm_linux_pages_poll, .pages_cancel = nm_linux_pages_cancel,                  \
+	.worker_news = nm_linux_worker_news, .worker_counts = nm_linux_worker_counts
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,
@@ -338,12 +338,6 @@ static const struct nm_platform_ops dry_run_ops = {
 
 /* ---- construction ---- */
 
-static void stop_workers(struct nm_linux *self)
-{
-	for (unsigned i = 0; self->workers && i < NM_WORKER_CALLERS; i++)
-		nm_worker_client_stop(self->workers, (enum nm_worker_caller)i, true);
-}
-
 /* With a helper, closing the connection makes it restore the sysctl. */
 static void linux_close(struct nm_platform *platform)
 {
@@ -351,7 +345,6 @@ static void linux_close(struct nm_platform *platform)
 
 	if (!self->helper_socket && self->balancing >= 0)
 		(void)linux_numa_balancing_set(platform, -1);
-	stop_workers(self);
 	nm_linux_queries_free(self->queries);
 	self->queries = NULL;
 	helper_close(self);

@@ -21,6 +21,8 @@ struct nm_linux {
 	unsigned mask_longs;
 	struct nm_worker_client *workers;
 	struct nm_linux_queries *queries; /* the queries of the main loop to them */
+	struct nm_worker_call pages_call; /* the mover's call in progress */
+	uint64_t *ret_held_ns;		  /* of this call; may be NULL */
 };
 
 static inline struct nm_linux *nm_linux(struct nm_platform *platform)
@@ -62,7 +64,8 @@ int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_
 			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 			uint64_t *ret_held_ns);
 int nm_linux_pages_prepare(struct nm_platform *platform);
-void nm_linux_pages_stop(struct nm_platform *platform, bool stop);
+bool nm_linux_pages_poll(struct nm_platform *platform, int *ret);
+void nm_linux_pages_cancel(struct nm_platform *platform);
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);
 void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_counts *ret);
 
@@ -71,6 +74,9 @@ void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_count
 struct nm_linux_queries;
 int nm_linux_queries_new(struct nm_worker_client *workers, struct nm_linux_queries **ret);
 void nm_linux_queries_free(struct nm_linux_queries *self);
+/* Makes the descriptor of nm_linux_query_fd() readable when an operation of either caller can
+ * advance. Called after each operation. */
+void nm_linux_watch(struct nm_linux_queries *self);
 
 /* linux.c. Opens clear_refs of a process for writing, by the privileged operation. Returns the
  * descriptor, which the caller closes, or a negative errno. */

@@ -18,126 +18,162 @@ void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_count
 
 /* ---- nm_platform_ops: called by the mover ---- */
 
+static int begin(struct nm_platform *platform, const struct nm_worker_call *call,
+		 uint64_t *ret_held_ns)
+{
+	struct nm_linux *self = nm_linux(platform);
+
+	self->pages_call = *call;
+	self->ret_held_ns = ret_held_ns;
+	int r = nm_worker_client_send(self->workers, NM_WORKER_MOVER, &self->pages_call);
+	nm_linux_watch(self->queries);
+	return r > 0 ? NM_CALL_BEGUN : r;
+}
+
 int nm_linux_open_maps(struct nm_platform *platform, int directory, const char *name)
 {
 	enum nm_maps_file file = strcmp(name, "numa_maps") == 0 ? NM_NUMA_MAPS : NM_MAPS;
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS, .file = file},
-				      .directory = directory,
-				      .fd = -1};
-	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS, .file = file},
+					    .directory = directory,
+					    .fd = -1};
 
-	return r < 0 ? r : call.ret_fd;
+	return begin(platform, &call, NULL);
 }
 
 ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
 			   size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
 	size_t most = size < NM_WORKER_TEXT_MOST ? size : NM_WORKER_TEXT_MOST;
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_READ_MAPS,
-						  .count = (uint32_t)most,
-						  .budget_ns = budget_ns},
-				      .directory = directory,
-				      .fd = fd,
-				      .body = buffer,
-				      .body_size = most};
-	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_READ_MAPS,
+							.count = (uint32_t)most,
+							.budget_ns = budget_ns},
+					    .directory = directory,
+					    .fd = fd,
+					    .body = buffer,
+					    .body_size = most};
 
-	if (r < 0)
-		return r;
-	*ret_held_ns = call.held_ns;
-	return (ssize_t)call.body_size;
+	return begin(platform, &call, ret_held_ns);
 }
 
 int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			 unsigned count, const uint64_t *addresses, int *ret)
 {
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = count},
-				      .pid = (uint32_t)tid,
-				      .start_ticks = start_ticks,
-				      .addresses = addresses,
-				      .fd = -1,
-				      .body = ret,
-				      .body_size = count * sizeof(*ret)};
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = count},
+					    .pid = (uint32_t)tid,
+					    .start_ticks = start_ticks,
+					    .addresses = addresses,
+					    .fd = -1,
+					    .body = ret,
+					    .body_size = count * sizeof(*ret)};
 
-	if (count == 0)
-		return 0;
-	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
-	return r == 0 && call.body_size != count * sizeof(*ret) ? -EPROTO : r;
+	return count > 0 ? begin(platform, &call, NULL) : 0;
 }
 
 int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
 			struct nm_worker_found *ret)
 {
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
-						  .count = nr_ranges,
-						  .budget_ns = budget_ns},
-				      .pid = (uint32_t)tid,
-				      .start_ticks = start_ticks,
-				      .ranges = ranges,
-				      .fd = -1,
-				      .body = ret,
-				      .body_size = sizeof(*ret)};
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_FIND,
+							.count = nr_ranges,
+							.budget_ns = budget_ns},
+					    .pid = (uint32_t)tid,
+					    .start_ticks = start_ticks,
+					    .ranges = ranges,
+					    .fd = -1,
+					    .body = ret,
+					    .body_size = sizeof(*ret)};
 
-	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
-	if (r == 0 && (call.body_size != sizeof(*ret) || ret->count > NM_WORKER_PAGES_MOST))
-		return -EPROTO;
-	return r;
+	return begin(platform, &call, NULL);
 }
 
 int nm_linux_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			   uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
 {
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_MIGRATE,
-						  .from_nodes = from_nodes,
-						  .to_node = to_node},
-				      .pid = (uint32_t)tid,
-				      .start_ticks = start_ticks,
-				      .fd = -1};
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_MIGRATE,
+							.from_nodes = from_nodes,
+							.to_node = to_node},
+					    .pid = (uint32_t)tid,
+					    .start_ticks = start_ticks,
+					    .fd = -1};
 
 	*ret_held_ns = 0;
 	if (!nm_generation_stands(nm_linux(platform)->generation))
 		return -ECANCELED;
-	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
-	*ret_held_ns = call.held_ns;
-	return r;
+	return begin(platform, &call, ret_held_ns);
 }
 
 int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
 			uint64_t *ret_held_ns)
 {
-	nm_autofree int *told = calloc(count + 1, sizeof(*told));
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_MOVE, .count = count},
-				      .pid = (uint32_t)tid,
-				      .start_ticks = start_ticks,
-				      .addresses = addresses,
-				      .nodes = nodes,
-				      .fd = -1,
-				      .body = told,
-				      .body_size = count * sizeof(*told)};
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_MOVE, .count = count},
+					    .pid = (uint32_t)tid,
+					    .start_ticks = start_ticks,
+					    .addresses = addresses,
+					    .nodes = nodes,
+					    .fd = -1,
+					    .body = statuses,
+					    .body_size = count * sizeof(*statuses)};
 
 	*ret_held_ns = 0;
-	if (!told)
-		return -ENOMEM;
 	if (!nm_generation_stands(nm_linux(platform)->generation))
 		return -ECANCELED;
-	for (unsigned i = 0; i < count; i++)
-		told[i] = NM_WORKER_UNTOLD;
-	int r = nm_worker_client_call(nm_linux(platform)->workers, NM_WORKER_MOVER, &call);
-	for (unsigned i = 0; i < count; i++)
-		if (told[i] != NM_WORKER_UNTOLD)
-			statuses[i] = told[i];
-	*ret_held_ns = call.held_ns;
-	return r;
+	return begin(platform, &call, ret_held_ns);
 }
 
 int nm_linux_pages_prepare(struct nm_platform *platform)
 {
-	return nm_worker_client_ready(nm_linux(platform)->workers, NM_WORKER_MOVER);
+	struct nm_linux *self = nm_linux(platform);
+
+	self->pages_call = (struct nm_worker_call){.request = {.act = NM_WORKER_HELLO}};
+	self->ret_held_ns = NULL;
+	int r = nm_worker_client_prepare(self->workers, NM_WORKER_MOVER);
+	nm_linux_watch(self->queries);
+	return r > 0 ? NM_CALL_BEGUN : r;
 }
 
-void nm_linux_pages_stop(struct nm_platform *platform, bool stop)
+static bool is_found(const struct nm_worker_call *call)
 {
-	nm_worker_client_stop(nm_linux(platform)->workers, NM_WORKER_MOVER, stop);
+	const struct nm_worker_found *found = call->body;
+
+	return call->body_size == sizeof(*found) && found->count <= NM_WORKER_PAGES_MOST;
+}
+
+/* Returns what the function that began the call returns for this result of the worker. */
+static int result_of(const struct nm_worker_call *call, int r)
+{
+	if (r < 0)
+		return r;
+	switch (call->request.act) {
+	case NM_WORKER_OPEN_MAPS:
+		return call->ret_fd;
+	case NM_WORKER_READ_MAPS:
+		return (int)call->body_size;
+	case NM_WORKER_WHERE:
+		return call->body_size == call->request.count * sizeof(int) ? r : -EPROTO;
+	case NM_WORKER_FIND:
+		return is_found(call) ? r : -EPROTO;
+	default:
+		return r;
+	}
+}
+
+bool nm_linux_pages_poll(struct nm_platform *platform, int *ret)
+{
+	struct nm_linux *self = nm_linux(platform);
+	int r = 0;
+	bool ended = nm_worker_client_receive(self->workers, NM_WORKER_MOVER, &r);
+
+	nm_linux_watch(self->queries);
+	if (!ended)
+		return false;
+	if (self->ret_held_ns)
+		*self->ret_held_ns = self->pages_call.held_ns;
+	*ret = result_of(&self->pages_call, r);
+	return true;
+}
+
+void nm_linux_pages_cancel(struct nm_platform *platform)
+{
+	nm_worker_client_cancel(nm_linux(platform)->workers, NM_WORKER_MOVER);
 }

@@ -288,20 +288,27 @@ static bool answer(void *context, const struct nm_memory_query *query,
 
 /* ---- nm_platform_ops ---- */
 
-/* The socket is watched for one event only: that of a stuck worker stays open, and its late reply
- * is not read. */
-static void watch(struct nm_linux_queries *self)
+/* A socket is watched for one event only: that of a stuck worker stays open, and its late reply is
+ * not read. */
+void nm_linux_watch(struct nm_linux_queries *self)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
-	struct itimerspec until = {0};
-	uint64_t deadline_ns = 0;
-	int fd;
+	uint64_t first_ns = 0;
 
-	if (nm_worker_client_awaits(self->workers, NM_WORKER_LOOP, &fd, &deadline_ns) &&
-	    epoll_ctl(self->epoll_fd, EPOLL_CTL_MOD, fd, &event) < 0 && errno == ENOENT)
-		(void)epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event);
-	until.it_value.tv_sec = (time_t)(deadline_ns / NM_NSEC_PER_SEC);
-	until.it_value.tv_nsec = (long)(deadline_ns % NM_NSEC_PER_SEC);
+	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
+		uint64_t deadline_ns;
+		int fd;
+		if (!nm_worker_client_awaits(self->workers, (enum nm_worker_caller)i, &fd,
+					     &deadline_ns))
+			continue;
+		if (epoll_ctl(self->epoll_fd, EPOLL_CTL_MOD, fd, &event) < 0 && errno == ENOENT)
+			(void)epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+		if (first_ns == 0 || deadline_ns < first_ns)
+			first_ns = deadline_ns;
+	}
+	const struct itimerspec until = {
+		.it_value = {.tv_sec = (time_t)(first_ns / NM_NSEC_PER_SEC),
+			     .tv_nsec = (long)(first_ns % NM_NSEC_PER_SEC)}};
 	(void)timerfd_settime(self->timer_fd, TFD_TIMER_ABSTIME, &until, NULL);
 }
 
@@ -313,7 +320,7 @@ void nm_linux_query_progress(struct nm_platform *platform)
 	/* Takes the events, so that the epoll descriptor is no longer readable. */
 	(void)epoll_wait(self->epoll_fd, events, EVENTS_MOST, 0);
 	nm_asker_progress(self->asker);
-	watch(self);
+	nm_linux_watch(self);
 }
 
 int nm_linux_query_fd(struct nm_platform *platform)
@@ -327,7 +334,7 @@ static int add(struct nm_linux_queries *self, const struct nm_memory_query *quer
 	int r = nm_asker_ask(self->asker, query, ret_ticket);
 
 	if (r == 0)
-		watch(self);
+		nm_linux_watch(self);
 	return r;
 }
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two callers, each with a worker and one call at a time: the queries of the main loop, which never
- * wait, and the mover's thread. The lock is held only briefly, and neither caller waits for the
- * other.
+ * Two callers, each with a worker and one call at a time: the queries of the main loop, and the
+ * mover. No function here waits.
  */
-#include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "numa-migrd/base.h"
 #include "worker_memory.h"
@@ -17,11 +13,8 @@
 
 struct caller {
 	struct nm_worker_link link;
-	int stop_fd; /* eventfd */
-	bool stopping;
-	bool inside;		 /* an operation is in progress */
-	uint64_t stops, entered; /* number of stops; the same at the start of the operation */
-	uint64_t until_ns;	 /* end of its round; 0: none has begun */
+	bool inside;	   /* an operation is in progress */
+	uint64_t until_ns; /* end of its round; 0: none has begun */
 
 	/* The operation in progress: */
 	bool greeting;		     /* the first reply of the worker is awaited */
@@ -37,7 +30,6 @@ struct nm_worker_client {
 	int proc_fd;
 	struct nm_unresponsive_list *memory; /* holds a reference */
 
-	pthread_mutex_t lock;
 	struct caller callers[NM_WORKER_CALLERS];
 	bool absent_reported;
 	struct nm_worker_news news[NEWS_MOST]; /* further ones are not kept */
@@ -60,55 +52,29 @@ static int find_subject(const struct nm_worker_client *client, struct nm_worker_
 	return 0;
 }
 
-/* ---- under the lock ---- */
-
 static void add_news(struct nm_worker_client *client, const struct nm_worker_news *news)
 {
 	if (client->news_count < NEWS_MOST)
 		client->news[client->news_count++] = *news;
 }
 
-/*
- * Also true if calls are permitted again: the thread of a mover that was stopped does not continue.
- */
-static bool is_cancelled(const struct caller *caller)
+static int begin(struct nm_worker_client *client, const struct caller *caller)
 {
-	return caller->stopping || caller->stops != caller->entered;
-}
-
-static int begin(struct nm_worker_client *client, const struct caller *caller,
-		 const struct nm_worker_subject *subject)
-{
-	if (is_cancelled(caller))
-		return -ECANCELED;
 	if (caller->until_ns && nm_clock_ns() >= caller->until_ns)
 		return -EINPROGRESS;
-	return nm_unresponsive_list_begin(client->memory, subject);
-}
-
-static void end(struct nm_worker_client *client, struct caller *caller,
-		const struct nm_worker_subject *subject, enum nm_worker_act act, int r)
-{
-	const struct nm_worker_news news = {
-		.pid = subject->pid, .uid = subject->tenant.uid, .act = act, .error = r};
-
-	nm_unresponsive_list_end(client->memory, subject, &caller->link, r);
-	if (r == -ETIMEDOUT)
-		add_news(client, &news);
+	return nm_unresponsive_list_begin(client->memory, &caller->subject);
 }
 
 static void report_absence(struct nm_worker_client *client, int error)
 {
 	const struct nm_worker_news news = {.error = error};
 
-	pthread_mutex_lock(&client->lock);
 	if (error < 0 && error != -ECANCELED && !client->absent_reported)
 		add_news(client, &news);
 	client->absent_reported = error < 0 && (client->absent_reported || error != -ECANCELED);
-	pthread_mutex_unlock(&client->lock);
 }
 
-/* ---- the operation in progress: without the lock ---- */
+/* ---- the operation in progress ---- */
 
 static const struct nm_worker_call hello = {
 	.request = {.version = NM_WORKER_VERSION, .act = NM_WORKER_HELLO}, .fd = -1};
@@ -158,14 +124,19 @@ static void begin_round(const struct nm_worker_client *client, struct caller *ca
  * than its deadline. */
 static int end_call(struct nm_worker_client *client, struct caller *caller, int r)
 {
-	enum nm_worker_act act = (enum nm_worker_act)caller->call->request.act;
+	const struct nm_worker_news news = {
+		.pid = caller->subject.pid,
+		.uid = caller->subject.tenant.uid,
+		.act = (enum nm_worker_act)caller->call->request.act,
+		.error = r,
+	};
 
 	if (r == -ETIMEDOUT &&
 	    (caller->cut || nm_worker_link_is_at_work(&caller->link, client->proc_fd)))
 		r = -EINPROGRESS;
-	pthread_mutex_lock(&client->lock);
-	end(client, caller, &caller->subject, act, r);
-	pthread_mutex_unlock(&client->lock);
+	nm_unresponsive_list_end(client->memory, &caller->subject, &caller->link, r);
+	if (r == -ETIMEDOUT)
+		add_news(client, &news);
 	return r;
 }
 
@@ -174,9 +145,8 @@ static int send_call(struct nm_worker_client *client, struct caller *caller)
 {
 	uint64_t deadline_ns = nm_clock_ns() + client->deadline_ns[caller - client->callers];
 
-	pthread_mutex_lock(&client->lock);
-	int r = begin(client, caller, &caller->subject);
-	pthread_mutex_unlock(&client->lock);
+	int r = begin(client, caller);
+
 	if (r < 0)
 		return r;
 	caller->cut = caller->until_ns && caller->until_ns < deadline_ns;
@@ -194,33 +164,14 @@ static int go_on(struct nm_worker_client *client, struct caller *caller, int r)
 	return r;
 }
 
-/* Returns -EALREADY if an operation is in progress, perhaps of an earlier mover's thread. */
-static int enter(struct nm_worker_client *client, struct caller *caller)
-{
-	pthread_mutex_lock(&client->lock);
-	int r = caller->inside ? -EALREADY : 0;
-	if (r == 0)
-		caller->entered = caller->stops;
-	caller->inside = true;
-	pthread_mutex_unlock(&client->lock);
-	return r;
-}
-
-static void leave(struct nm_worker_client *client, struct caller *caller)
-{
-	pthread_mutex_lock(&client->lock);
-	caller->inside = false;
-	pthread_mutex_unlock(&client->lock);
-}
-
 /* Returns 1 if the operation is in progress. */
 static int start(struct nm_worker_client *client, struct caller *caller,
 		 struct nm_worker_call *call)
 {
-	int r = enter(client, caller);
+	int r = 0;
 
-	if (r < 0)
-		return r;
+	if (caller->inside)
+		return -EALREADY;
 	caller->call = call;
 	if (call)
 		r = find_subject(client, call, &caller->subject);
@@ -228,8 +179,7 @@ static int start(struct nm_worker_client *client, struct caller *caller,
 		r = have_worker(client, caller);
 	if (r <= 0)
 		r = go_on(client, caller, r);
-	if (r <= 0)
-		leave(client, caller);
+	caller->inside = r > 0;
 	return r;
 }
 
@@ -246,7 +196,7 @@ static bool conclude(struct nm_worker_client *client, struct caller *caller, int
 	if (r > 0)
 		return false;
 	*ret = r < 0 ? r : result;
-	leave(client, caller);
+	caller->inside = false;
 	return true;
 }
 
@@ -297,77 +247,15 @@ bool nm_worker_client_awaits(const struct nm_worker_client *client, enum nm_work
 	return true;
 }
 
-/* ---- calls that wait ---- */
-
-/* Waits for a reply or the deadline. Returns -ECANCELED if the caller was stopped. */
-static int await(const struct caller *caller)
-{
-	struct pollfd ends[2] = {{.fd = caller->link.fd, .events = POLLIN},
-				 {.fd = caller->stop_fd, .events = POLLIN}};
-	uint64_t now = nm_clock_ns();
-	uint64_t left = now < caller->deadline_ns ? caller->deadline_ns - now : 0;
-	const struct timespec wait = {.tv_sec = (time_t)(left / NM_NSEC_PER_SEC),
-				      .tv_nsec = (long)(left % NM_NSEC_PER_SEC)};
-	int r = ppoll(ends, 2, &wait, NULL);
-
-	if (r < 0)
-		return errno == EINTR ? 0 : -errno;
-	return ends[1].revents ? -ECANCELED : 0;
-}
-
-static int complete(struct nm_worker_client *client, enum nm_worker_caller which, int r)
-{
-	struct caller *caller = &client->callers[which];
-
-	if (r <= 0)
-		return r;
-	for (;;) {
-		int stopped = await(caller);
-		if (stopped < 0 ? conclude(client, caller, stopped, 0, &r)
-				: nm_worker_client_receive(client, which, &r))
-			return r;
-	}
-}
-
-int nm_worker_client_ready(struct nm_worker_client *client, enum nm_worker_caller which)
-{
-	return complete(client, which, nm_worker_client_prepare(client, which));
-}
-
-int nm_worker_client_call(struct nm_worker_client *client, enum nm_worker_caller which,
-			  struct nm_worker_call *call)
-{
-	return complete(client, which, nm_worker_client_send(client, which, call));
-}
-
-void nm_worker_client_stop(struct nm_worker_client *client, enum nm_worker_caller which, bool stop)
-{
-	struct caller *caller = &client->callers[which];
-	uint64_t count = 1;
-
-	pthread_mutex_lock(&client->lock);
-	if (stop && !caller->stopping)
-		(void)!write(caller->stop_fd, &count, sizeof(count));
-	else if (!stop && caller->stopping)
-		(void)!read(caller->stop_fd, &count, sizeof(count));
-	caller->stops += stop;
-	caller->stopping = stop;
-	pthread_mutex_unlock(&client->lock);
-}
-
 /* ---- events and counts ---- */
 
 bool nm_worker_client_news(struct nm_worker_client *client, struct nm_worker_news *ret)
 {
-	pthread_mutex_lock(&client->lock);
-	bool any = client->news_count > 0;
-	if (any) {
-		*ret = client->news[0];
-		memmove(client->news, client->news + 1,
-			--client->news_count * sizeof(*client->news));
-	}
-	pthread_mutex_unlock(&client->lock);
-	return any;
+	if (client->news_count == 0)
+		return false;
+	*ret = client->news[0];
+	memmove(client->news, client->news + 1, --client->news_count * sizeof(*client->news));
+	return true;
 }
 
 struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client)
@@ -394,12 +282,8 @@ static int fill_in(struct nm_worker_client *client, const struct nm_worker_optio
 	if ((options->socket_path && !client->socket_path) ||
 	    (options->program && !client->program))
 		return -ENOMEM;
-	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
+	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
 		client->deadline_ns[i] = deadline[i];
-		client->callers[i].stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (client->callers[i].stop_fd < 0)
-			return -errno;
-	}
 	return 0;
 }
 
@@ -410,8 +294,7 @@ int nm_worker_client_new(const struct nm_worker_options *options, struct nm_work
 	if (!client)
 		return -ENOMEM;
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
-		client->callers[i] = (struct caller){.link = NM_WORKER_LINK_NONE, .stop_fd = -1};
-	pthread_mutex_init(&client->lock, NULL);
+		client->callers[i] = (struct caller){.link = NM_WORKER_LINK_NONE};
 	int r = fill_in(client, options);
 	if (r < 0) {
 		nm_worker_client_free(client);
@@ -429,10 +312,8 @@ void nm_worker_client_free(struct nm_worker_client *client)
 		nm_worker_client_cancel(client, (enum nm_worker_caller)i);
 		if (client->memory)
 			nm_unresponsive_list_let_go(client->memory, &client->callers[i].link);
-		nm_closep(&client->callers[i].stop_fd);
 	}
 	nm_unresponsive_list_free(client->memory);
-	pthread_mutex_destroy(&client->lock);
 	free(client->socket_path);
 	free(client->program);
 	free(client);

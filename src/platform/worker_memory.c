@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -24,7 +23,6 @@
 
 struct nm_unresponsive_list {
 	struct nm_references references;
-	pthread_mutex_t lock;
 	struct nm_worker_bars bars;
 	/* In the order of bars.stuck. The fd of a worker of an earlier run is a pidfd. */
 	struct nm_worker_link stuck[NM_STUCK_WORKERS_MOST];
@@ -35,8 +33,6 @@ struct nm_unresponsive_list {
 	bool changed; /* since the list was saved */
 };
 
-/* ---- under the lock ---- */
-
 static void reap(struct nm_unresponsive_list *memory)
 {
 	for (unsigned i = 0; i < memory->children_count;)
@@ -46,7 +42,7 @@ static void reap(struct nm_unresponsive_list *memory)
 			i++;
 }
 
-static void let_go(struct nm_unresponsive_list *memory, struct nm_worker_link *link)
+void nm_unresponsive_list_let_go(struct nm_unresponsive_list *memory, struct nm_worker_link *link)
 {
 	nm_worker_link_close(link);
 	if (link->child > 0 && memory->children_count < CHILDREN_MOST)
@@ -62,7 +58,7 @@ static void release_stuck(struct nm_unresponsive_list *memory)
 			i++;
 			continue;
 		}
-		let_go(memory, &memory->stuck[i]);
+		nm_unresponsive_list_let_go(memory, &memory->stuck[i]);
 		nm_worker_released(&memory->bars, i);
 		memory->stuck[i] = memory->stuck[memory->bars.stuck_count];
 		memory->changed = true;
@@ -94,11 +90,9 @@ static void give_up(struct nm_unresponsive_list *memory, const struct nm_worker_
 int nm_unresponsive_list_begin(struct nm_unresponsive_list *memory,
 			       const struct nm_worker_subject *subject)
 {
-	pthread_mutex_lock(&memory->lock);
 	release_stuck(memory);
 	int r = nm_worker_may_ask(&memory->bars, subject, memory->calling, nm_clock_ns());
 	memory->calling += r == 0;
-	pthread_mutex_unlock(&memory->lock);
 	return r;
 }
 
@@ -108,31 +102,20 @@ void nm_unresponsive_list_end(struct nm_unresponsive_list *memory,
 			      const struct nm_worker_subject *subject, struct nm_worker_link *link,
 			      int result)
 {
-	pthread_mutex_lock(&memory->lock);
 	memory->calling--;
 	if (result == -ETIMEDOUT)
 		give_up(memory, subject, link);
 	else if (result == -ECANCELED || result == -EINPROGRESS)
 		keep(memory, &subject->tenant, result == -EINPROGRESS, link);
 	else if (result < 0)
-		let_go(memory, link);
-	pthread_mutex_unlock(&memory->lock);
-}
-
-void nm_unresponsive_list_let_go(struct nm_unresponsive_list *memory, struct nm_worker_link *link)
-{
-	pthread_mutex_lock(&memory->lock);
-	let_go(memory, link);
-	pthread_mutex_unlock(&memory->lock);
+		nm_unresponsive_list_let_go(memory, link);
 }
 
 struct nm_worker_counts nm_unresponsive_list_counts(struct nm_unresponsive_list *memory)
 {
-	pthread_mutex_lock(&memory->lock);
 	release_stuck(memory);
 	struct nm_worker_counts counts = {.given_up = memory->given_up,
 					  .stuck = memory->bars.stuck_count};
-	pthread_mutex_unlock(&memory->lock);
 	return counts;
 }
 
@@ -173,42 +156,23 @@ static size_t write_all(struct nm_unresponsive_list *memory, const char *boot_id
 {
 	size_t length = (size_t)snprintf(out, HEADER_BYTES, HEADER "%.64s\n", boot_id);
 
-	pthread_mutex_lock(&memory->lock);
 	length += write_missed(&memory->bars, nm_clock_ns(), out + length);
 	length += write_stuck(memory, out + length);
-	memory->changed = false;
-	pthread_mutex_unlock(&memory->lock);
 	return length;
-}
-
-static bool has_changed(struct nm_unresponsive_list *memory)
-{
-	pthread_mutex_lock(&memory->lock);
-	release_stuck(memory);
-	bool changed = memory->changed;
-	pthread_mutex_unlock(&memory->lock);
-	return changed;
-}
-
-static void mark_changed(struct nm_unresponsive_list *memory)
-{
-	pthread_mutex_lock(&memory->lock);
-	memory->changed = true;
-	pthread_mutex_unlock(&memory->lock);
 }
 
 int nm_unresponsive_list_save(struct nm_unresponsive_list *memory, int directory,
 			      const char *boot_id)
 {
-	if (!has_changed(memory))
+	release_stuck(memory);
+	if (!memory->changed)
 		return 0;
 	nm_autofree char *text = malloc(FILE_BYTES);
 	if (!text)
 		return -ENOMEM;
 	size_t length = write_all(memory, boot_id, text);
 	int r = nm_replace_own(directory, NM_WORKER_MEMORY_NAME, text, length);
-	if (r < 0)
-		mark_changed(memory);
+	memory->changed = r < 0;
 	return r;
 }
 
@@ -308,10 +272,7 @@ int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory
 	int r = text ? nm_read_all(fd, text, FILE_BYTES) : -ENOMEM;
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&memory->lock);
-	r = take_text(memory, text, boot_id);
-	pthread_mutex_unlock(&memory->lock);
-	return r;
+	return take_text(memory, text, boot_id);
 }
 
 /* ---- construction ---- */
@@ -322,7 +283,6 @@ int nm_unresponsive_list_new(struct nm_unresponsive_list **ret)
 
 	if (!memory)
 		return -ENOMEM;
-	pthread_mutex_init(&memory->lock, NULL);
 	*ret = memory;
 	return 0;
 }
@@ -339,7 +299,6 @@ void nm_unresponsive_list_free(struct nm_unresponsive_list *memory)
 	if (!memory || !nm_references_drop(&memory->references))
 		return;
 	for (unsigned i = 0; i < memory->bars.stuck_count; i++)
-		let_go(memory, &memory->stuck[i]);
-	pthread_mutex_destroy(&memory->lock);
+		nm_unresponsive_list_let_go(memory, &memory->stuck[i]);
 	free(memory);
 }

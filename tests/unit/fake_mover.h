@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A mover without a thread: what is handed to it is done when the test says so, by a function of
- * the test. In place of the library's (defined here). Include after cmocka.h.
+ * A mover that does what is handed to it when the test says so, by a function of the test. In place of the library's (defined here). Include after cmocka.h.
  */
 #ifndef NM_TEST_FAKE_MOVER_H
 #define NM_TEST_FAKE_MOVER_H
@@ -50,10 +49,10 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	return 0;
 }
 
-int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
-			    const struct nm_config *config, struct nm_mover **ret)
+uint64_t nm_mover_work(struct nm_mover *mover)
 {
-	return nm_mover_new(platform, topology, config, ret);
+	(void)mover;
+	return 10 * NM_NSEC_PER_SEC;
 }
 
 void nm_mover_free(struct nm_mover *mover)

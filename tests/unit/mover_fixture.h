@@ -3,20 +3,18 @@
  * A process whose pages are in an array, behind the ops table, and a move_pages(2) that behaves
  * like the kernel's: pages for one node go together, and where one of these cannot be migrated,
  * nothing is told of them and what comes behind is not tried. Time passes when a test says so, or
- * in calls that take some.
+ * in calls that take some. A call is answered at once or, if it is deferred, when the mover asks.
  */
 #ifndef NM_TEST_MOVER_FIXTURE_H
 #define NM_TEST_MOVER_FIXTURE_H
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -42,10 +40,32 @@
 #define FAKE_TEXT 65536U
 #define FAKE_PIECE 256U /* of maps and numa_maps in one call */
 
+/* A call of the mover, and where its results go. */
+struct fake_call {
+	enum { FAKE_OPEN_MAPS, FAKE_READ_MAPS, FAKE_WHERE, FAKE_FIND, FAKE_MIGRATE, FAKE_MOVE } kind;
+	int directory, fd;
+	const char *name;
+	char *buffer;
+	size_t size;
+	pid_t tid;
+	uint64_t start_ticks;
+	unsigned count;
+	const uint64_t *addresses;
+	const int *nodes;
+	int *statuses;
+	const struct nm_worker_range *ranges;
+	struct nm_worker_found *found;
+	uint64_t from_nodes;
+	unsigned to_node;
+	uint64_t *ret_held_ns;
+};
+
 struct fake {
 	struct nm_platform platform;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	struct fake_call call;
+	bool deferred; /* calls are answered by pages_poll */
+	bool begun;    /* a call is in progress */
+	unsigned cancelled;
 	uint64_t now_ns;
 	uint32_t pid;	 /* 0: gone */
 	uint32_t thread; /* that lives on where the first has exited; 0: that has not */
@@ -71,10 +91,8 @@ struct fake {
 	int call_error, where_error, maps_error;
 	unsigned finds, found_most, migrates;
 	unsigned prepared;
-	unsigned calls, largest, hold_calls; /* hold: calls wait until it is less than they are */
-	bool hold_reads;		     /* reads of mappings wait while this is set */
-	bool holding;
-	atomic_bool *freed; /* set when the platform is freed; NULL: nobody looks */
+	unsigned calls, largest;
+	bool hold_calls, hold_reads; /* moves; reads of mappings: not answered while this is set */
 };
 
 static inline struct fake *fake_of(struct nm_platform *platform)
@@ -84,12 +102,7 @@ static inline struct fake *fake_of(struct nm_platform *platform)
 
 static inline uint64_t fake_now_ns(struct nm_platform *platform)
 {
-	struct fake *fake = fake_of(platform);
-
-	pthread_mutex_lock(&fake->lock);
-	uint64_t now = fake->now_ns;
-	pthread_mutex_unlock(&fake->lock);
-	return now;
+	return fake_of(platform)->now_ns;
 }
 
 static inline int fake_open_directory(struct nm_platform *platform, int directory, const char *path)
@@ -97,7 +110,6 @@ static inline int fake_open_directory(struct nm_platform *platform, int director
 	struct fake *fake = fake_of(platform);
 	char process[32], thread[32];
 
-	pthread_mutex_lock(&fake->lock);
 	snprintf(process, sizeof(process), directory == NM_ROOT ? "proc/%u" : "task/%u", fake->pid);
 	snprintf(thread, sizeof(thread), "task/%u", fake->thread);
 	int r = strcmp(path, process) == 0 ? FAKE_DIRECTORY : -ENOENT;
@@ -105,7 +117,6 @@ static inline int fake_open_directory(struct nm_platform *platform, int director
 	if (directory == FAKE_DIRECTORY && lives && strcmp(path, thread) == 0)
 		r = FAKE_THREAD;
 	fake->open_files += r >= 0;
-	pthread_mutex_unlock(&fake->lock);
 	return r;
 }
 
@@ -113,9 +124,7 @@ static inline int fake_list_directory(struct nm_platform *platform, int director
 				      nm_name_fn each, void *context)
 {
 	struct fake *fake = fake_of(platform);
-	pthread_mutex_lock(&fake->lock);
 	const uint32_t tids[] = {fake->pid, fake->thread};
-	pthread_mutex_unlock(&fake->lock);
 	int r = directory == FAKE_DIRECTORY && strcmp(path, "task") == 0 ? 0 : -ENOENT;
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(tids) && r == 0; i++) {
@@ -126,58 +135,37 @@ static inline int fake_list_directory(struct nm_platform *platform, int director
 	return r;
 }
 
-static inline int fake_open_maps(struct nm_platform *platform, int directory, const char *path)
+static inline int fake_perform_open_maps(struct fake *fake, const struct fake_call *call)
 {
-	struct fake *fake = fake_of(platform);
-	int which = strcmp(path, "numa_maps") == 0;
-
-	pthread_mutex_lock(&fake->lock);
-	bool known = directory == FAKE_DIRECTORY || directory == FAKE_THREAD;
+	int which = strcmp(call->name, "numa_maps") == 0;
+	bool known = call->directory == FAKE_DIRECTORY || call->directory == FAKE_THREAD;
 	int r = !known || fake->pid == 0 ? -ENOENT : FAKE_FILE + which;
-	if (fake->thread && directory == FAKE_DIRECTORY)
+
+	if (fake->thread && call->directory == FAKE_DIRECTORY)
 		r = FAKE_NO_FILE;
 	if (fake->maps_error)
 		r = fake->maps_error;
 	fake->offset[which] = 0;
 	fake->open_files += r >= 0;
-	pthread_mutex_unlock(&fake->lock);
 	return r;
 }
 
-/* Under the lock. */
-static inline void fake_wait_held(struct fake *fake, const bool *hold)
-{
-	fake->holding = *hold;
-	pthread_cond_broadcast(&fake->changed);
-	while (*hold)
-		pthread_cond_wait(&fake->changed, &fake->lock);
-	fake->holding = false;
-}
-
 /* A little of it, as the worker does. */
-static inline ssize_t fake_read_maps(struct nm_platform *platform, int directory, int fd,
-				     char *buffer, size_t size, uint64_t budget_ns,
-				     uint64_t *ret_held_ns)
+static inline int fake_perform_read_maps(struct fake *fake, const struct fake_call *call)
 {
-	struct fake *fake = fake_of(platform);
-	int which = fd - FAKE_FILE;
+	int which = call->fd - FAKE_FILE;
+	size_t size = call->size < FAKE_PIECE ? call->size : FAKE_PIECE;
 
-	(void)directory, (void)budget_ns;
-	*ret_held_ns = fake->read_ns;
-	size = size < FAKE_PIECE ? size : FAKE_PIECE;
-
-	if (fd == FAKE_NO_FILE)
+	*call->ret_held_ns = fake->read_ns;
+	if (call->fd == FAKE_NO_FILE)
 		return 0;
-	pthread_mutex_lock(&fake->lock);
-	fake_wait_held(fake, &fake->hold_reads);
 	const char *text = (which ? fake->numa_maps : fake->maps) + fake->offset[which];
 	size_t length = strnlen(text, size);
-	memcpy(buffer, text, length);
+	memcpy(call->buffer, text, length);
 	fake->offset[which] += length;
 	fake->reads++;
 	fake->now_ns += fake->read_ns + fake->way_ns;
-	pthread_mutex_unlock(&fake->lock);
-	return (ssize_t)length;
+	return (int)length;
 }
 
 static inline void fake_close(struct nm_platform *platform, int fd)
@@ -185,9 +173,7 @@ static inline void fake_close(struct nm_platform *platform, int fd)
 	struct fake *fake = fake_of(platform);
 
 	(void)fd;
-	pthread_mutex_lock(&fake->lock);
 	fake->open_files--;
-	pthread_mutex_unlock(&fake->lock);
 }
 
 static inline int fake_write_machine(struct fake *fake, const char *path, char *text, size_t size)
@@ -255,10 +241,8 @@ static inline ssize_t fake_read_file(struct nm_platform *platform, int directory
 {
 	struct fake *fake = fake_of(platform);
 
-	pthread_mutex_lock(&fake->lock);
 	int r = directory == NM_ROOT ? fake_write_machine(fake, path, buffer, size)
 				     : fake_write_process(fake, directory, path, buffer, size);
-	pthread_mutex_unlock(&fake->lock);
 	return r;
 }
 
@@ -277,20 +261,17 @@ static inline int fake_owner_error(const struct fake *fake, pid_t tid, uint64_t 
 	return (uint32_t)tid == (fake->thread ? fake->thread : fake->pid) ? 0 : -ESRCH;
 }
 
-static inline int fake_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				   unsigned count, const uint64_t *addresses, int *ret)
+static inline int fake_look_up(struct fake *fake, const struct fake_call *call, unsigned count,
+			       const uint64_t *addresses, int *ret)
 {
-	struct fake *fake = fake_of(platform);
+	int r = fake_owner_error(fake, call->tid, call->start_ticks);
 
-	pthread_mutex_lock(&fake->lock);
-	int r = fake_owner_error(fake, tid, start_ticks);
 	if (r == 0)
 		r = fake->where_error;
 	for (unsigned i = 0; i < count && r == 0; i++) {
 		size_t page = fake_index(addresses[i]);
 		ret[i] = page < FAKE_PAGES ? fake->node[page] : -EFAULT;
 	}
-	pthread_mutex_unlock(&fake->lock);
 	return r;
 }
 
@@ -309,41 +290,32 @@ static inline bool fake_find_in(const struct fake *fake, const struct nm_worker_
 	return true;
 }
 
-static inline int fake_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				  unsigned nr_ranges, const struct nm_worker_range *ranges,
-				  uint64_t budget_ns, struct nm_worker_found *ret)
+static inline int fake_perform_find(struct fake *fake, const struct fake_call *call)
 {
-	struct fake *fake = fake_of(platform);
+	struct nm_worker_found *found = call->found;
 
-	(void)budget_ns;
-	pthread_mutex_lock(&fake->lock);
 	fake->finds++;
-	ret->count = 0;
-	for (unsigned i = 0; i < nr_ranges && fake_find_in(fake, &ranges[i], ret); i++)
+	found->count = 0;
+	for (unsigned i = 0; i < call->count && fake_find_in(fake, &call->ranges[i], found); i++)
 		;
-	pthread_mutex_unlock(&fake->lock);
-	return fake_pages_where(platform, tid, start_ticks, ret->count, ret->addresses, ret->nodes);
+	return fake_look_up(fake, call, found->count, found->addresses, found->nodes);
 }
 
-static inline int fake_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				     uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
+static inline int fake_perform_migrate(struct fake *fake, const struct fake_call *call)
 {
-	struct fake *fake = fake_of(platform);
+	int stayed = 0, r = fake_owner_error(fake, call->tid, call->start_ticks);
 
-	pthread_mutex_lock(&fake->lock);
-	int stayed = 0, r = fake_owner_error(fake, tid, start_ticks);
 	fake->migrates++;
-	*ret_held_ns = fake->call_ns;
+	*call->ret_held_ns = fake->call_ns;
 	r = r == 0 ? fake->call_error : r;
 	for (size_t page = 0; r == 0 && page < FAKE_PAGES; page++) {
-		if (fake->node[page] < 0 || !(from_nodes >> fake->node[page] & 1))
+		if (fake->node[page] < 0 || !(call->from_nodes >> fake->node[page] & 1))
 			continue;
 		if (fake->add_error[page])
 			stayed++;
 		else
-			fake->node[page] = (int)to_node;
+			fake->node[page] = (int)call->to_node;
 	}
-	pthread_mutex_unlock(&fake->lock);
 	return r < 0 ? r : stayed;
 }
 
@@ -408,53 +380,157 @@ static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *a
 	return 0;
 }
 
+static inline int fake_perform_move(struct fake *fake, const struct fake_call *call)
+{
+	if (call->count > fake->largest)
+		fake->largest = call->count;
+	*call->ret_held_ns = fake->call_ns + fake->page_ns * call->count;
+	fake->now_ns += *call->ret_held_ns;
+	int r = fake_owner_error(fake, call->tid, call->start_ticks);
+	if (r == 0)
+		r = fake->call_error;
+	return r == 0 ? fake_move(fake, call->count, call->addresses, call->nodes, call->statuses)
+		      : r;
+}
+
+static inline int fake_perform(struct fake *fake)
+{
+	const struct fake_call *call = &fake->call;
+
+	switch (call->kind) {
+	case FAKE_OPEN_MAPS:
+		return fake_perform_open_maps(fake, call);
+	case FAKE_READ_MAPS:
+		return fake_perform_read_maps(fake, call);
+	case FAKE_WHERE:
+		return fake_look_up(fake, call, call->count, call->addresses, call->statuses);
+	case FAKE_FIND:
+		return fake_perform_find(fake, call);
+	case FAKE_MIGRATE:
+		return fake_perform_migrate(fake, call);
+	default:
+		return fake_perform_move(fake, call);
+	}
+}
+
+/* ---- calls of the mover ---- */
+
+static inline int fake_begin(struct nm_platform *platform, struct fake_call call)
+{
+	struct fake *fake = fake_of(platform);
+
+	assert_false(fake->begun);
+	fake->call = call;
+	fake->begun = fake->deferred;
+	return fake->deferred ? NM_CALL_BEGUN : fake_perform(fake);
+}
+
+static inline bool fake_holds(const struct fake *fake)
+{
+	return (fake->hold_calls && fake->call.kind == FAKE_MOVE) ||
+	       (fake->hold_reads && fake->call.kind == FAKE_READ_MAPS);
+}
+
+static inline bool fake_pages_poll(struct nm_platform *platform, int *ret)
+{
+	struct fake *fake = fake_of(platform);
+
+	assert_true(fake->begun);
+	if (fake_holds(fake))
+		return false;
+	fake->begun = false;
+	*ret = fake_perform(fake);
+	return true;
+}
+
+static inline void fake_pages_cancel(struct nm_platform *platform)
+{
+	struct fake *fake = fake_of(platform);
+
+	assert_true(fake->begun);
+	fake->begun = false;
+	fake->cancelled++;
+}
+
+static inline int fake_open_maps(struct nm_platform *platform, int directory, const char *name)
+{
+	return fake_begin(platform, (struct fake_call){.kind = FAKE_OPEN_MAPS,
+						       .directory = directory,
+						       .name = name});
+}
+
+static inline ssize_t fake_read_maps(struct nm_platform *platform, int directory, int fd,
+				     char *buffer, size_t size, uint64_t budget_ns,
+				     uint64_t *ret_held_ns)
+{
+	(void)budget_ns;
+	return fake_begin(platform, (struct fake_call){.kind = FAKE_READ_MAPS,
+						       .directory = directory,
+						       .fd = fd,
+						       .buffer = buffer,
+						       .size = size,
+						       .ret_held_ns = ret_held_ns});
+}
+
+static inline int fake_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				   unsigned count, const uint64_t *addresses, int *ret)
+{
+	return fake_begin(platform, (struct fake_call){.kind = FAKE_WHERE,
+						       .tid = tid,
+						       .start_ticks = start_ticks,
+						       .count = count,
+						       .addresses = addresses,
+						       .statuses = ret});
+}
+
+static inline int fake_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				  unsigned nr_ranges, const struct nm_worker_range *ranges,
+				  uint64_t budget_ns, struct nm_worker_found *ret)
+{
+	(void)budget_ns;
+	return fake_begin(platform, (struct fake_call){.kind = FAKE_FIND,
+						       .tid = tid,
+						       .start_ticks = start_ticks,
+						       .count = nr_ranges,
+						       .ranges = ranges,
+						       .found = ret});
+}
+
+static inline int fake_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				     uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
+{
+	return fake_begin(platform, (struct fake_call){.kind = FAKE_MIGRATE,
+						       .tid = tid,
+						       .start_ticks = start_ticks,
+						       .from_nodes = from_nodes,
+						       .to_node = to_node,
+						       .ret_held_ns = ret_held_ns});
+}
+
 static inline int fake_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 				  unsigned count, const uint64_t *addresses, const int *nodes,
 				  int *statuses, uint64_t *ret_held_ns)
 {
-	struct fake *fake = fake_of(platform);
-
-	pthread_mutex_lock(&fake->lock);
-	fake->calls++;
-	fake->holding = true;
-	pthread_cond_broadcast(&fake->changed);
-	while (fake->hold_calls && fake->calls >= fake->hold_calls)
-		pthread_cond_wait(&fake->changed, &fake->lock);
-	fake->holding = false;
-	if (count > fake->largest)
-		fake->largest = count;
-	*ret_held_ns = fake->call_ns + fake->page_ns * count;
-	fake->now_ns += *ret_held_ns;
-	int r = fake_owner_error(fake, tid, start_ticks);
-	if (r == 0)
-		r = fake->call_error;
-	if (r == 0)
-		r = fake_move(fake, count, addresses, nodes, statuses);
-	pthread_mutex_unlock(&fake->lock);
-	return r;
+	fake_of(platform)->calls++;
+	return fake_begin(platform, (struct fake_call){.kind = FAKE_MOVE,
+						       .tid = tid,
+						       .start_ticks = start_ticks,
+						       .count = count,
+						       .addresses = addresses,
+						       .nodes = nodes,
+						       .statuses = statuses,
+						       .ret_held_ns = ret_held_ns});
 }
 
 static inline int fake_pages_prepare(struct nm_platform *platform)
 {
-	struct fake *fake = fake_of(platform);
-
-	pthread_mutex_lock(&fake->lock);
-	fake->prepared++;
-	pthread_cond_broadcast(&fake->changed);
-	pthread_mutex_unlock(&fake->lock);
+	fake_of(platform)->prepared++;
 	return -ENOTCONN;
 }
 
 static inline void fake_free(struct nm_platform *platform)
 {
-	struct fake *fake = fake_of(platform);
-	atomic_bool *freed = fake->freed;
-
-	pthread_mutex_destroy(&fake->lock);
-	pthread_cond_destroy(&fake->changed);
-	free(fake);
-	if (freed)
-		*freed = true;
+	free(fake_of(platform));
 }
 
 /* ---- what a test does ---- */
@@ -475,14 +551,14 @@ static inline struct fake *fake_new(void)
 		.pages_migrate = fake_pages_migrate,
 		.pages_move = fake_pages_move,
 		.pages_prepare = fake_pages_prepare,
+		.pages_poll = fake_pages_poll,
+		.pages_cancel = fake_pages_cancel,
 	};
 	struct fake *fake = calloc(1, sizeof(*fake));
 
 	if (!fake)
 		abort();
 	fake->platform = (struct nm_platform){.ops = &ops, .free = fake_free};
-	pthread_mutex_init(&fake->lock, NULL);
-	pthread_cond_init(&fake->changed, NULL);
 	fake->pid = FAKE_PID;
 	fake->start_ticks = FAKE_TICKS;
 	fake->now_ns = 1000 * NM_NSEC_PER_SEC;
@@ -517,96 +593,38 @@ static inline struct nm_page_batch *fake_batch(size_t count)
 	return batch;
 }
 
-static inline void fake_pause_ms(unsigned ms)
+/* The mover works until it waits for time to pass, or for a call that is held. */
+static inline void fake_work(struct fake *fake, struct nm_mover *mover)
 {
-	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+	do
+		nm_mover_work(mover);
+	while (fake->begun && !fake_holds(fake));
 }
 
-/* Waits for the next batch that is finished; NULL after a long time. */
-static inline struct nm_page_batch *fake_collect(struct nm_mover *mover)
+/* Returns the next batch that is finished, or NULL. */
+static inline struct nm_page_batch *fake_collect(struct fake *fake, struct nm_mover *mover)
 {
-	for (unsigned i = 0; i < 20000; i++) {
-		struct nm_page_batch *batch = nm_mover_collect(mover);
-		if (batch)
-			return batch;
-		fake_pause_ms(1);
-	}
-	return NULL;
+	fake_work(fake, mover);
+	return nm_mover_collect(mover);
 }
 
-/* Time goes by, and the worker is woken to see it. */
 static inline void fake_pass_ms(struct fake *fake, struct nm_mover *mover, uint64_t ms)
 {
-	pthread_mutex_lock(&fake->lock);
 	fake->now_ns += ms * NM_NSEC_PER_MSEC;
-	pthread_mutex_unlock(&fake->lock);
-	nm_mover_drop(mover, 0);
+	fake_work(fake, mover);
 }
 
-/* From now on calls wait within; returns when one does. */
-static inline void fake_hold(struct fake *fake)
+/* The mover works until its next move, which waits for its answer. */
+static inline void fake_hold(struct fake *fake, struct nm_mover *mover)
 {
-	pthread_mutex_lock(&fake->lock);
-	fake->hold_calls = fake->calls + 1;
-	pthread_mutex_unlock(&fake->lock);
+	fake->hold_calls = true;
+	fake_work(fake, mover);
+	assert_true(fake->begun && fake_holds(fake));
 }
-
-static inline void fake_await_call(struct fake *fake)
-{
-	pthread_mutex_lock(&fake->lock);
-	while (!fake->holding)
-		pthread_cond_wait(&fake->changed, &fake->lock);
-	pthread_mutex_unlock(&fake->lock);
-}
-
-/* Waits until so many pages are on node 1, and a little longer for more to come. */
-static inline void fake_await_moved(struct fake *fake, unsigned wanted)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < 20000 && count < wanted; i++) {
-		count = 0;
-		fake_pause_ms(1);
-		pthread_mutex_lock(&fake->lock);
-		for (size_t page = 0; page < FAKE_PAGES; page++)
-			count += fake->node[page] == 1;
-		pthread_mutex_unlock(&fake->lock);
-	}
-	fake_pause_ms(20);
-	assert_int_equal(count, wanted);
-}
-
-static inline unsigned fake_calls(struct fake *fake)
-{
-	pthread_mutex_lock(&fake->lock);
-	unsigned calls = fake->calls;
-	pthread_mutex_unlock(&fake->lock);
-	return calls;
-}
-
-static inline void fake_await_calls(struct fake *fake, unsigned wanted)
-{
-	for (unsigned i = 0; i < 20000 && fake_calls(fake) < wanted; i++)
-		fake_pause_ms(1);
-	fake_pause_ms(20);
-	assert_int_equal(fake_calls(fake), wanted);
-}
-
-/* Something that the worker may look at just now. */
-#define FAKE_SET(fake, member, value)                                                              \
-	do {                                                                                       \
-		pthread_mutex_lock(&(fake)->lock);                                                 \
-		(fake)->member = (value);                                                          \
-		pthread_mutex_unlock(&(fake)->lock);                                               \
-	} while (0)
 
 static inline void fake_release(struct fake *fake)
 {
-	pthread_mutex_lock(&fake->lock);
-	fake->hold_calls = 0;
-	fake->hold_reads = false;
-	pthread_cond_broadcast(&fake->changed);
-	pthread_mutex_unlock(&fake->lock);
+	fake->hold_calls = fake->hold_reads = false;
 }
 
 /* ---- a mover of it ---- */
@@ -645,8 +663,20 @@ static inline int tear_down(void **state)
 	return left_open ? -1 : 0;
 }
 
+/* Has moved so many pages to node 1 for now. */
+static inline void assert_moved(struct test *test, unsigned wanted)
+{
+	unsigned count = 0;
+
+	fake_work(test->fake, test->mover);
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		count += test->fake->node[page] == 1;
+	assert_int_equal(count, wanted);
+}
+
 static inline void start(struct test *test)
 {
+	test->fake->deferred = true;
 	if (!test->mover)
 		assert_int_equal(nm_mover_new(&test->fake->platform, test->topology, test->config,
 					      &test->mover),
@@ -657,7 +687,7 @@ static inline struct nm_page_batch *run(struct test *test, struct nm_page_batch 
 {
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	struct nm_page_batch *done = fake_collect(test->mover);
+	struct nm_page_batch *done = fake_collect(test->fake, test->mover);
 	assert_ptr_equal(done, batch);
 	return done;
 }
@@ -679,15 +709,14 @@ static inline void assert_all(const struct nm_page_batch *batch, enum nm_page_fa
 		assert_int_equal(batch->steps[i].fate, fate);
 }
 
-/* A large batch, whose first call has begun and waits within. */
+/* A large batch, whose first call has begun and is not answered. */
 static inline struct nm_page_batch *begin_held(struct test *test)
 {
 	struct nm_page_batch *batch = fake_batch(400);
 
 	start(test);
-	fake_hold(test->fake);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_await_call(test->fake);
+	fake_hold(test->fake, test->mover);
 	return batch;
 }
 

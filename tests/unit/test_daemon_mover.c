@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The daemon with its mover's thread beside the loop. What the thread meets of the machine is apart
- * from what the loop meets, and is told by relaxed atomics: a lock here would put the two in the
- * order that the daemon itself must see to, and hide from ThreadSanitizer what is to be found.
- */
-#include <pthread.h>
+/* The daemon with its mover, whose calls are answered later, by the descriptor that the loop watches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/eventfd.h>
 
 #include <cmocka.h>
 
@@ -19,90 +15,81 @@
 #define LONG 600		      /* seconds without an outcome */
 #define VERDICT "80 of 80 pages migrated"
 
-/* By the thread: as in mover_fixture.h, numbers that stand for what is open. */
-enum { DIRECTORY = 3000, MAPS, NUMA_MAPS };
+/* As in mover_fixture.h, numbers that stand for what is open. */
+enum { MAPS = 3000, NUMA_MAPS };
 
 #define WITHOUT WORLD_SETTINGS "threads: { policy = \"none\"; };\n"
 #define SETTINGS WITHOUT "pages: { policy = \"exclusivity\"; cooldown_s = 0; };\n"
 
 static struct world *world;
 static struct nm_platform_ops ops;
-static const struct nm_platform_ops *loops;
-static pthread_t loop;
-static struct fake_thread process; /* as the thread sees it */
-static uint64_t now_ns;
+static const struct nm_platform_ops *below;
 static int home[SAMPLES_S];
-static unsigned moved, moved_by_loop;
-static size_t offset[2]; /* the thread's */
+static unsigned moved, cancelled;
+static size_t offset[2];
+static int answers = -1; /* eventfd: a call has its result */
+static int result;
 
-static bool by_loop(void)
+/* ---- the machine ---- */
+
+static ssize_t read_file(struct nm_platform *platform, int directory, const char *path,
+			 char *buffer, size_t size)
 {
-	return pthread_equal(pthread_self(), loop);
+	if (strstr(path, "/meminfo"))
+		return world_give(buffer, size,
+				  "Node 0 MemTotal: 8192 kB\nNode 0 MemFree: 8192 kB\n");
+	return below->read_file(platform, directory, path, buffer, size);
 }
 
-static unsigned count(const unsigned *counter)
+static int begin(int r)
 {
-	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+	result = r;
+	assert_int_equal(eventfd_write(answers, 1), 0);
+	return NM_CALL_BEGUN;
 }
 
-/* ---- the machine, for both ---- */
+static bool pages_poll(struct nm_platform *platform, int *ret)
+{
+	eventfd_t count;
 
-static uint64_t either_now_ns(struct nm_platform *platform)
+	(void)platform;
+	if (eventfd_read(answers, &count) < 0)
+		return false;
+	*ret = result;
+	return true;
+}
+
+static void pages_cancel(struct nm_platform *platform)
+{
+	eventfd_t count;
+
+	(void)platform;
+	assert_int_equal(eventfd_read(answers, &count), 0);
+	cancelled++;
+}
+
+static int query_fd(struct nm_platform *platform)
 {
 	(void)platform;
-	return __atomic_load_n(&now_ns, __ATOMIC_RELAXED);
+	return answers;
 }
 
-static int either_open_directory(struct nm_platform *platform, int directory, const char *path)
+static void query_progress(struct nm_platform *platform)
 {
-	if (by_loop())
-		return loops->open_directory(platform, directory, path);
-	return strcmp(path, "proc/100") == 0 ? DIRECTORY : -ENOENT;
+	(void)platform;
 }
 
-static void either_close(struct nm_platform *platform, int fd)
-{
-	if (by_loop())
-		loops->close(platform, fd);
-}
-
-static ssize_t thread_reads(const char *path, char *buffer, size_t size)
-{
-	char text[2048];
-
-	if (strcmp(path, "stat") == 0)
-		fake_write_stat(&process, text, sizeof(text));
-	else if (strcmp(path, "status") == 0)
-		fake_write_status(&process, text, sizeof(text));
-	else if (strstr(path, "/meminfo"))
-		snprintf(text, sizeof(text), "Node 0 MemTotal: 8192 kB\nNode 0 MemFree: 8192 kB\n");
-	else
-		return -ENOENT;
-	return world_give(buffer, size, text);
-}
-
-static ssize_t either_read_file(struct nm_platform *platform, int directory, const char *path,
-				char *buffer, size_t size)
-{
-	if (by_loop())
-		return loops->read_file(platform, directory, path, buffer, size);
-	return thread_reads(path, buffer, size);
-}
-
-/* ---- for the thread ---- */
-
-static int thread_open_maps(struct nm_platform *platform, int directory, const char *path)
+static int open_maps(struct nm_platform *platform, int directory, const char *path)
 {
 	int fd = strcmp(path, "maps") == 0 ? MAPS : NUMA_MAPS;
 
-	(void)platform;
-	assert(directory == DIRECTORY);
+	(void)platform, (void)directory;
 	offset[fd - MAPS] = 0;
-	return fd;
+	return begin(fd);
 }
 
-static ssize_t thread_read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
-				size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
+static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
+			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
 	char text[128];
 
@@ -117,32 +104,36 @@ static ssize_t thread_read_maps(struct nm_platform *platform, int directory, int
 	size_t length = strnlen(text + offset[fd - MAPS], size);
 	memcpy(buffer, text + offset[fd - MAPS], length);
 	offset[fd - MAPS] += length;
-	return (ssize_t)length;
+	return begin((int)length);
 }
 
-static int thread_pages_where(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
-			      unsigned pages, const uint64_t *addresses, int *ret)
+static void close_fd(struct nm_platform *platform, int fd)
+{
+	if (fd != MAPS && fd != NUMA_MAPS)
+		below->close(platform, fd);
+}
+
+static int pages_where(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
+		       unsigned pages, const uint64_t *addresses, int *ret)
 {
 	(void)platform, (void)start_ticks;
 	assert(pid == PID);
 	for (unsigned i = 0; i < pages; i++)
-		ret[i] = __atomic_load_n(&home[(addresses[i] - BASE) / 4096], __ATOMIC_RELAXED);
-	return 0;
+		ret[i] = home[(addresses[i] - BASE) / 4096];
+	return begin(0);
 }
 
-static int thread_pages_move(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
-			     unsigned pages, const uint64_t *addresses, const int *nodes,
-			     int *statuses, uint64_t *ret_held_ns)
+static int pages_move(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
+		      unsigned pages, const uint64_t *addresses, const int *nodes, int *statuses,
+		      uint64_t *ret_held_ns)
 {
 	(void)platform, (void)start_ticks;
 	assert(pid == PID);
 	*ret_held_ns = 0;
-	for (unsigned i = 0; i < pages; i++) {
-		statuses[i] = nodes[i];
-		__atomic_store_n(&home[(addresses[i] - BASE) / 4096], nodes[i], __ATOMIC_RELAXED);
-	}
-	__atomic_fetch_add(by_loop() ? &moved_by_loop : &moved, pages, __ATOMIC_RELAXED);
-	return 0;
+	for (unsigned i = 0; i < pages; i++)
+		home[(addresses[i] - BASE) / 4096] = statuses[i] = nodes[i];
+	moved += pages;
+	return begin(0);
 }
 
 /* ---- what happens ---- */
@@ -150,14 +141,13 @@ static int thread_pages_move(struct nm_platform *platform, pid_t pid, uint64_t s
 static void all_are_on(int node)
 {
 	for (unsigned i = 0; i < SAMPLES_S; i++)
-		__atomic_store_n(&home[i], node, __ATOMIC_RELAXED);
-	__atomic_store_n(&moved, 0, __ATOMIC_RELAXED);
+		home[i] = node;
+	moved = 0;
 }
 
 static void pass_second(struct world *w)
 {
-	__atomic_store_n(&now_ns, w->fake->now_ns, __ATOMIC_RELAXED);
-	w->workers[0].memory_node = count(&moved) < SAMPLES_S;
+	w->workers[0].memory_node = moved < SAMPLES_S;
 	if (w->seconds > LONG)
 		raise(SIGTERM);
 }
@@ -169,13 +159,12 @@ static void stop_when_verified(struct world *w)
 		raise(SIGTERM);
 }
 
-static void its_thread_moves_pages_beside_the_loop(void **state)
+static void it_moves_pages_between_ticks(void **state)
 {
 	(void)state;
 	world->each_second = stop_when_verified;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	assert_int_equal(count(&moved), SAMPLES_S);
-	assert_int_equal(count(&moved_by_loop), 0);
+	assert_int_equal(moved, SAMPLES_S);
 	for (unsigned i = 0; i < SAMPLES_S; i++)
 		assert_int_equal(home[i], 0);
 	world_assert_said(world, VERDICT);
@@ -193,7 +182,7 @@ static void reload(struct world *w, const char *text)
 static void come_and_go(struct world *w)
 {
 	pass_second(w);
-	if (!off_since && count(&moved) >= SAMPLES_S) {
+	if (!off_since && moved >= SAMPLES_S) {
 		off_since = w->seconds;
 		rounds++;
 		reload(w, WITHOUT);
@@ -214,27 +203,59 @@ static void it_comes_and_goes_with_the_policy(void **state)
 	assert_int_equal(rounds, 3);
 }
 
+/* The service ends while a call is not answered: nothing waits for it. */
+static void end_in_a_call(struct world *w)
+{
+	pass_second(w);
+	if (moved > 0)
+		raise(SIGTERM);
+}
+
+static bool never(struct nm_platform *platform, int *ret)
+{
+	(void)platform, (void)ret;
+	return false;
+}
+
+static int moves_without_answer(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
+				unsigned pages, const uint64_t *addresses, const int *nodes,
+				int *statuses, uint64_t *ret_held_ns)
+{
+	ops.pages_poll = never;
+	return pages_move(platform, pid, start_ticks, pages, addresses, nodes, statuses,
+			  ret_held_ns);
+}
+
+static void it_ends_without_the_answer_to_a_call(void **state)
+{
+	(void)state;
+	ops.pages_move = moves_without_answer;
+	world->each_second = end_in_a_call;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_int_equal(cancelled, 1);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	world = world_new();
 	world_configure(world, SETTINGS);
 	world_worker(world, PID, 1);
-	process = *fake_get(world->fake, PID);
-	loops = world->platform.ops;
-	loop = pthread_self();
-	now_ns = world->fake->now_ns;
-	rounds = off_since = moved_by_loop = 0;
+	below = world->platform.ops;
+	answers = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rounds = off_since = cancelled = 0;
 	all_are_on(1);
-	ops = *loops;
-	ops.now_ns = either_now_ns;
-	ops.open_directory = either_open_directory;
-	ops.close = either_close;
-	ops.read_file = either_read_file;
-	ops.read_maps = thread_read_maps;
-	ops.open_maps = thread_open_maps;
-	ops.pages_where = thread_pages_where;
-	ops.pages_move = thread_pages_move;
+	ops = *below;
+	ops.read_file = read_file;
+	ops.close = close_fd;
+	ops.read_maps = read_maps;
+	ops.open_maps = open_maps;
+	ops.pages_where = pages_where;
+	ops.pages_move = pages_move;
+	ops.pages_poll = pages_poll;
+	ops.pages_cancel = pages_cancel;
+	ops.query_fd = query_fd;
+	ops.query_progress = query_progress;
 	world->platform.ops = &ops;
 	return 0;
 }
@@ -243,15 +264,18 @@ static int tear_down(void **state)
 {
 	(void)state;
 	world_free(world);
+	close(answers);
 	return 0;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(its_thread_moves_pages_beside_the_loop, set_up,
+		cmocka_unit_test_setup_teardown(it_moves_pages_between_ticks, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(it_comes_and_goes_with_the_policy, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(it_ends_without_the_answer_to_a_call, set_up,
 						tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,7 +95,7 @@ static void test_process_gone(void **state)
 static void assert_nobody_is_moved(struct test *test, struct nm_page_batch *batch)
 {
 	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ESRCH);
 	assert_all(batch, NM_PAGE_FATE_UNTRIED);
 	nm_page_batch_free(batch);
@@ -106,7 +106,7 @@ static void test_process_ends_midway(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch = begin_held(test);
 
-	FAKE_SET(test->fake, pid, 0);
+	test->fake->pid = 0;
 	assert_nobody_is_moved(test, batch);
 }
 
@@ -116,7 +116,7 @@ static void test_number_is_anothers_midway(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch = begin_held(test);
 
-	FAKE_SET(test->fake, start_ticks, FAKE_TICKS + 1);
+	test->fake->start_ticks = FAKE_TICKS + 1;
 	assert_nobody_is_moved(test, batch);
 }
 
@@ -139,13 +139,13 @@ static void test_call_refused(void **state)
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
 		BATCH(2);
-		FAKE_SET(test->fake, call_error, errors[i]);
+		test->fake->call_error = errors[i];
 		RUN(test, batch);
 		assert_int_equal(batch->error, errors[i]);
 		assert_all(batch, NM_PAGE_FATE_UNTRIED);
 	}
 	BATCH(2);
-	FAKE_SET(test->fake, where_error, -EACCES);
+	test->fake->where_error = -EACCES;
 	RUN(test, batch);
 	assert_int_equal(batch->error, -EPERM);
 }
@@ -522,7 +522,7 @@ static void test_splits(void **state)
 
 	test->fake->splits = 100;
 	start(test);
-	FAKE_SET(test->fake, splits, 107);
+	test->fake->splits = 107;
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(nm_mover_counts(test->mover).splits, 7);

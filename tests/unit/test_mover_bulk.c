@@ -30,10 +30,8 @@ static unsigned pages_on(const struct test *test, int node)
 {
 	unsigned count = 0;
 
-	pthread_mutex_lock(&test->fake->lock);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		count += test->fake->node[page] == node;
-	pthread_mutex_unlock(&test->fake->lock);
 	return count;
 }
 
@@ -406,12 +404,11 @@ static void test_what_was_read_long_ago(void **state)
 	start(test);
 	while (nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count) == -EAGAIN) {
 		fake_pass_ms(test->fake, test->mover, 100);
-		fake_pause_ms(1);
 	}
 	free(ranges);
 	fake_pass_ms(test->fake, test->mover, 6000);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(test->fake->migrates, 0);
 	assert_true(test->fake->finds > 0);
 	nm_page_batch_free(batch);
@@ -442,16 +439,14 @@ static void test_processes_take_turns(void **state)
 	begin_large(test);
 	test->config->pages.max_pages_per_interval = 2000;
 	start(test);
-	fake_hold(test->fake);
 	assert_int_equal(nm_mover_submit(test->mover, first), 0);
-	fake_await_call(test->fake);
+	fake_hold(test->fake, test->mover);
 	assert_int_equal(nm_mover_submit(test->mover, second), 0);
 	fake_release(test->fake);
-	assert_ptr_equal(fake_collect(test->mover), second);
+	assert_ptr_equal(fake_collect(test->fake, test->mover), second);
 	assert_true(pages_on(test, 1) < FAKE_PAGES);
 	for (struct nm_page_batch *done; !(done = nm_mover_collect(test->mover));) {
 		fake_pass_ms(test->fake, test->mover, 500);
-		fake_pause_ms(1);
 	}
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 	nm_page_batch_free(first);
@@ -470,13 +465,11 @@ static void test_it_waits_for_its_mappings(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	for (unsigned i = 0; i < 20; i++) {
 		fake_pass_ms(test->fake, test->mover, 100);
-		fake_pause_ms(1);
 		assert_null(nm_mover_collect(test->mover));
 	}
-	FAKE_SET(test->fake, maps_error, 0);
+	test->fake->maps_error = 0;
 	for (struct nm_page_batch *done = NULL; !done; done = nm_mover_collect(test->mover)) {
 		fake_pass_ms(test->fake, test->mover, 500);
-		fake_pause_ms(1);
 	}
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(batch->moved, FAKE_PAGES);
@@ -496,17 +489,15 @@ static void test_others_go_on_while_a_worker_is_at_work(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, busy), 0);
 	for (unsigned i = 0; i < 20; i++) {
 		fake_pass_ms(test->fake, test->mover, 100);
-		fake_pause_ms(1);
 		assert_null(nm_mover_collect(test->mover));
 	}
 	other->pid = FAKE_PID + 1; /* which there is not */
 	assert_int_equal(nm_mover_submit(test->mover, other), 0);
-	assert_ptr_equal(fake_collect(test->mover), other);
+	assert_ptr_equal(fake_collect(test->fake, test->mover), other);
 	assert_int_equal(other->error, -ESRCH);
-	FAKE_SET(test->fake, where_error, 0);
+	test->fake->where_error = 0;
 	for (struct nm_page_batch *done = NULL; !done; done = nm_mover_collect(test->mover)) {
 		fake_pass_ms(test->fake, test->mover, 500);
-		fake_pause_ms(1);
 	}
 	assert_int_equal(busy->error, 0);
 	nm_page_batch_free(busy);
@@ -537,12 +528,10 @@ static void test_long_mappings_take_twice_their_time(void **state)
 	uint64_t begun_ns = test->fake->now_ns;
 
 	test->fake->read_ns = 20 * NM_NSEC_PER_MSEC; /* longer than pages.maps_budget_ms */
-	assert_int_equal(nm_mover_new_threadless(&test->fake->platform, test->topology, test->config,
-						 &test->mover),
-			 0);
+	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	while (!(done = nm_mover_collect(test->mover))) {
-		nm_mover_work(test->mover);
+		fake_work(test->fake, test->mover);
 		test->fake->now_ns += NM_NSEC_PER_MSEC;
 	}
 	assert_ptr_equal(done, batch);
@@ -561,7 +550,7 @@ static void test_one_that_waits_is_dropped(void **state)
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	nm_mover_drop(test->mover, FAKE_PID);
-	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
 	nm_page_batch_free(batch);
 }

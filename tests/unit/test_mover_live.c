@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The mover on this kernel, with pages of this process. */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "../../src/mover/known.h"
 #include "mover_fixture.h"
+#include "live_calls.h"
 #include "numa-migrd/proc.h"
 
 static uint64_t own_start_ticks(struct nm_platform *platform)
@@ -40,14 +42,19 @@ static struct nm_page_batch *batch_of_own(struct nm_platform *platform, uint8_t 
 }
 
 /* On a slow machine it takes more than one look to read the mappings. */
-static void submit_until_read(struct nm_mover *mover, struct nm_page_batch *batch)
+static void submit_until_read(struct nm_platform *platform, struct nm_mover *mover,
+			      struct nm_page_batch *batch)
 {
+	struct nm_page_batch *done;
+
 	for (unsigned i = 0; i < 1000; i++) {
 		assert_int_equal(nm_mover_submit(mover, batch), 0);
-		assert_ptr_equal(fake_collect(mover), batch);
+		while (nm_mover_work(mover), !(done = nm_mover_collect(mover)))
+			live_wait(platform);
+		assert_ptr_equal(done, batch);
 		if (batch->error != -ESTALE)
 			return;
-		fake_pause_ms(10);
+		live_wait(platform); /* the pause between two turns of reading */
 	}
 }
 
@@ -73,8 +80,8 @@ static void test_own_pages(void **state)
 	assert_true(memory != MAP_FAILED);
 	madvise(memory, count * 4096, MADV_NOHUGEPAGE);
 	memset(memory, 1, (count - 1) * 4096);
-	if (platform->ops->pages_where(platform, getpid(), own_start_ticks(platform), 1,
-				       &(uint64_t){(uintptr_t)memory}, &home) < 0 ||
+	if (live_where(platform, getpid(), own_start_ticks(platform),
+		       &(uint64_t){(uintptr_t)memory}, &home) < 0 ||
 	    home < 0 || access("/proc/self/numa_maps", R_OK) < 0) {
 		print_message("this kernel moves no pages: skipped\n");
 		munmap(memory, count * 4096);
@@ -86,7 +93,7 @@ static void test_own_pages(void **state)
 	test->config->pages.keep_free = 0;
 	assert_int_equal(nm_mover_new(platform, topology, test->config, &mover), 0);
 	struct nm_page_batch *batch = batch_of_own(platform, memory, count, to);
-	submit_until_read(mover, batch);
+	submit_until_read(platform, mover, batch);
 	assert_int_equal(batch->error, 0);
 	for (size_t i = 0; i < count - 1; i++) {
 		assert_int_equal(batch->steps[i].found_on, node);
@@ -112,15 +119,16 @@ static void test_own_call(void **state)
 		const struct nm_platform_options options = {
 			.root_path = "/", .worker_program = NM_WORKER_BUILT, .dry_run = dry};
 		nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-		int statuses[2] = {-77, -77};
+		int statuses[2] = {NM_WORKER_UNTOLD, NM_WORKER_UNTOLD};
 		assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 		uint64_t held_ns;
 		uint64_t ticks = own_start_ticks(platform);
-		int r = platform->ops->pages_move(platform, getpid(), ticks, 2, addresses, nodes,
-						  statuses, &held_ns);
+		int r = live_result(platform, platform->ops->pages_move(
+						      platform, getpid(), ticks, 2, addresses,
+						      nodes, statuses, &held_ns));
 		if (dry) {
 			assert_int_equal(r, -EROFS);
-			assert_int_equal(statuses[0], -77);
+			assert_int_equal(statuses[0], NM_WORKER_UNTOLD);
 			continue;
 		}
 		if (r == -ENOSYS || r == -ENODEV || r == -EACCES)
@@ -161,7 +169,7 @@ static uint64_t await_exit_of_first(struct nm_platform *platform, pid_t pid)
 		assert_true(directory >= 0);
 		assert_int_equal(nm_proc_read_stat(platform, directory, &stat), 0);
 		platform->ops->close(platform, directory);
-		fake_pause_ms(1);
+		usleep(1000);
 	}
 	assert_int_equal(stat.state, 'Z');
 	return stat.start_ticks;
@@ -187,12 +195,12 @@ static void test_first_thread_gone(void **state)
 	int directory = nm_known_open(platform, (uint32_t)pid, ticks, &tid, &tid_ticks);
 	assert_true(directory >= 0 && tid != (uint32_t)pid);
 	assert_int_equal(nm_mappings_new(platform, &mappings), 0);
-	while (has_policies && r == -EAGAIN)
-		r = nm_mappings_read(mappings, directory, NM_NSEC_PER_SEC);
-	platform->ops->close(platform, directory);
-	where = platform->ops->pages_where(platform, (pid_t)tid, tid_ticks, 1, &address, &on_node);
-	assert_int_equal(platform->ops->pages_where(platform, (pid_t)tid, tid_ticks + 1, 1,
-						    &address, &on_node),
+	if (has_policies)
+		r = live_read(platform, mappings, directory, 60 * NM_NSEC_PER_SEC);
+	else
+		platform->ops->close(platform, directory);
+	where = live_where(platform, (pid_t)tid, tid_ticks, &address, &on_node);
+	assert_int_equal(live_where(platform, (pid_t)tid, tid_ticks + 1, &address, &on_node),
 			 -ESRCH);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

@@ -131,9 +131,9 @@ static void test_ends_midway(void **state)
 	test->config->general.interval_s = 60;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	fake_await_moved(fake, 100);
+	assert_moved(test, 100);
 	nm_mover_drop(test->mover, FAKE_PID);
-	assert_ptr_equal(fake_collect(test->mover), batch);
+	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
 	unfold(batch, was);
 	unsigned told = 0;

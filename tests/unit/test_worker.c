@@ -49,7 +49,7 @@ static int find(struct fixture *f, const struct nm_worker_range *ranges, uint32_
 				      .body = ret,
 				      .body_size = sizeof(*ret)};
 
-	return nm_worker_client_call(f->client, NM_WORKER_MOVER, &call);
+	return call_worker(f->client, NM_WORKER_MOVER, &call);
 }
 
 /* Of a large mapping those few pages that have been touched, and where each is. */
@@ -122,7 +122,7 @@ static void who_is_at_work_is_not_waited_for(void **state)
 				      .body = found,
 				      .body_size = sizeof(*found)};
 	open_client(f, 400 * NM_NSEC_PER_MSEC);
-	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_MOVER, &call), -EINPROGRESS);
+	assert_int_equal(call_worker(f->client, NM_WORKER_MOVER, &call), -EINPROGRESS);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
 	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EINPROGRESS);
@@ -186,7 +186,7 @@ static void another_start_is_another_process(void **state)
 				      .fd = -1};
 
 	open_client(f, LONG_NS);
-	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_LOOP, &call), -ESRCH);
+	assert_int_equal(call_worker(f->client, NM_WORKER_LOOP, &call), -ESRCH);
 	assert_int_equal(call.ret_fd, -1);
 }
 
@@ -219,7 +219,7 @@ static void maps_are_read_to_their_end(void **state)
 
 	assert_non_null(text);
 	open_client(f, LONG_NS);
-	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_MOVER, &call), 0);
+	assert_int_equal(call_worker(f->client, NM_WORKER_MOVER, &call), 0);
 	assert_true(call.ret_fd >= 0);
 	int fd = call.fd = call.ret_fd;
 	do {
@@ -228,19 +228,12 @@ static void maps_are_read_to_their_end(void **state)
 		call.body = text + used;
 		call.body_size = NM_WORKER_TEXT_MOST;
 		assert_true(used + call.body_size < size);
-		assert_true(nm_worker_client_call(f->client, NM_WORKER_MOVER, &call) >= 0);
+		assert_true(call_worker(f->client, NM_WORKER_MOVER, &call) >= 0);
 		used += call.body_size;
 	} while (call.body_size > 0);
 	close(fd);
 	assert_true(is_mapped(text, (uintptr_t)f->page));
 	assert_int_equal(text[used - 1], '\n');
-}
-
-static void *let_go_on(void *worker)
-{
-	pause_ms(300);
-	assert_int_equal(kill(*(pid_t *)worker, SIGCONT), 0);
-	return NULL;
 }
 
 /* Else a worker that is late would be taken for a process with much to read. */
@@ -250,17 +243,17 @@ static void what_the_kernel_took_is_told_without_the_way(void **state)
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS},
 				      .pid = (uint32_t)f->other,
 				      .fd = -1};
-	pthread_t thread;
 
 	open_client(f, LONG_NS);
-	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_LOOP, &call), 0);
+	assert_int_equal(call_worker(f->client, NM_WORKER_LOOP, &call), 0);
 	close(call.ret_fd);
 	pid_t stopped = stop_worker();
 	uint64_t before_ns = nm_clock_ns();
-	assert_int_equal(pthread_create(&thread, NULL, let_go_on, &stopped), 0);
-	assert_int_equal(nm_worker_client_call(f->client, NM_WORKER_LOOP, &call), 0);
+	assert_int_equal(nm_worker_client_send(f->client, NM_WORKER_LOOP, &call), 1);
+	pause_ms(300);
+	assert_int_equal(kill(stopped, SIGCONT), 0);
+	assert_int_equal(await_result(f->client, NM_WORKER_LOOP, 1), 0);
 	uint64_t taken_ns = nm_clock_ns() - before_ns;
-	assert_int_equal(pthread_join(thread, NULL), 0);
 	close(call.ret_fd);
 	assert_true(taken_ns >= 290 * NM_NSEC_PER_MSEC);
 	assert_true(call.held_ns > 0);
@@ -313,31 +306,23 @@ static void its_end_lets_others_be_asked(void **state)
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
-static void *call_mover(void *argument)
-{
-	struct fixture *f = argument;
-	return (void *)(intptr_t)where(f, NM_WORKER_MOVER, getpid(), NULL);
-}
+/* A call of the mover in progress. */
+struct pending {
+	uint64_t address;
+	int node;
+	struct nm_worker_call call;
+};
 
-/* A call under way, and any after it. */
-static void a_stop_ends_a_call_under_way(void **state)
+static void begin_call(struct fixture *f, struct pending *ret)
 {
-	struct fixture *f = *state;
-	pthread_t thread;
-	void *result = NULL;
-
-	open_client(f, LONG_NS);
-	assert_true(where(f, NM_WORKER_MOVER, f->other, NULL) <= 0);
-	pid_t stopped = stop_worker();
-	assert_int_equal(pthread_create(&thread, NULL, call_mover, f), 0);
-	pause_ms(50);
-	nm_worker_client_stop(f->client, NM_WORKER_MOVER, true);
-	assert_int_equal(pthread_join(thread, &result), 0);
-	assert_int_equal((intptr_t)result, -ECANCELED);
-	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -ECANCELED);
-	nm_worker_client_stop(f->client, NM_WORKER_MOVER, false);
-	assert_int_not_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -ECANCELED);
-	assert_int_equal(kill(stopped, SIGCONT), 0);
+	ret->address = (uintptr_t)f->page;
+	ret->call = (struct nm_worker_call){.request = {.act = NM_WORKER_WHERE, .count = 1},
+					    .pid = (uint32_t)getpid(),
+					    .addresses = &ret->address,
+					    .fd = -1,
+					    .body = &ret->node,
+					    .body_size = sizeof(ret->node)};
+	assert_int_equal(nm_worker_client_send(f->client, NM_WORKER_MOVER, &ret->call), 1);
 }
 
 /* Whether it is stuck is not known: it is no other's turn before it has answered, and nobody rests. */
@@ -345,16 +330,17 @@ static void a_stop_ends_a_call_under_way(void **state)
 static void a_cancelled_call_counts_until_it_is_answered(void **state)
 {
 	struct fixture *f = *state;
-	pthread_t thread;
+	struct pending pending;
+	uint64_t until_ns;
+	int fd;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
 	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
 	pid_t stopped = stop_worker();
-	assert_int_equal(pthread_create(&thread, NULL, call_mover, f), 0);
-	pause_ms(50);
-	nm_worker_client_stop(f->client, NM_WORKER_MOVER, true);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	begin_call(f, &pending);
+	nm_worker_client_cancel(f->client, NM_WORKER_MOVER);
+	assert_false(nm_worker_client_awaits(f->client, NM_WORKER_MOVER, &fd, &until_ns));
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
 	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
@@ -363,27 +349,17 @@ static void a_cancelled_call_counts_until_it_is_answered(void **state)
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
-/* In which a thread that was created has begun its call, also on a machine that is busy. */
-#define LONG_PAUSE_MS 1000
-
-/* The thread of a mover that was given up is still in its call when the next mover makes one. */
-static void a_second_thread_of_a_caller_is_refused(void **state)
+static void a_second_call_of_a_caller_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	pthread_t thread;
-	void *result = NULL;
+	struct pending pending;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), 0);
-	pid_t stopped = stop_worker();
-	assert_int_equal(pthread_create(&thread, NULL, call_mover, f), 0);
-	pause_ms(LONG_PAUSE_MS);
+	begin_call(f, &pending);
 	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -EALREADY);
-	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_MOVER), -EALREADY);
-	assert_int_equal(kill(stopped, SIGCONT), 0);
-	assert_int_equal(pthread_join(thread, &result), 0);
-	assert_int_equal((intptr_t)result, 0);
+	assert_int_equal(have_worker(f->client, NM_WORKER_MOVER), -EALREADY);
+	assert_int_equal(await_result(f->client, NM_WORKER_MOVER, 1), 0);
 	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
 }
 
@@ -392,23 +368,20 @@ static void a_second_thread_of_a_caller_is_refused(void **state)
 static void neither_caller_waits_for_the_other(void **state)
 {
 	struct fixture *f = *state;
-	pthread_t mover;
-	void *result = NULL;
+	struct pending pending;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
 	nm_worker_client_free(NM_TAKE(f->client));
 	await_no_worker();
 	open_client(f, LONG_NS);
-	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_MOVER), 0);
+	assert_int_equal(have_worker(f->client, NM_WORKER_MOVER), 0);
 	pid_t stopped = stop_worker();
-	assert_int_equal(pthread_create(&mover, NULL, call_mover, f), 0);
-	pause_ms(LONG_PAUSE_MS);
+	begin_call(f, &pending);
 	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), 0);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
 	assert_int_equal(kill(stopped, SIGCONT), 0);
-	assert_int_equal(pthread_join(mover, &result), 0);
-	assert_int_equal((intptr_t)result, 0);
+	assert_int_equal(await_result(f->client, NM_WORKER_MOVER, 1), 0);
 }
 
 /* Two deadlines, however many calls: then the caller is free for another process. */
@@ -420,12 +393,12 @@ static void a_round_of_calls_has_one_deadline(void **state)
 
 	open_client(f, SHORT_NS);
 	require_answers(f);
-	assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_LOOP), 0);
+	assert_int_equal(have_worker(f->client, NM_WORKER_LOOP), 0);
 	pause_ms((unsigned)(NM_WORKER_ROUND_CALLS * SHORT_NS / NM_NSEC_PER_MSEC) + 1);
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EINPROGRESS);
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0); /* it was not asked */
 	for (unsigned i = 0; i < 100 && r != -EINPROGRESS; i++) {
-		r = nm_worker_client_ready(f->client, NM_WORKER_LOOP);
+		r = have_worker(f->client, NM_WORKER_LOOP);
 		if (r == 0 && where(f, NM_WORKER_LOOP, getpid(), NULL) == 0)
 			return;
 	}
@@ -792,9 +765,8 @@ int main(void)
 		TEST(what_the_kernel_took_is_told_without_the_way),
 		TEST(a_missed_deadline_gives_the_worker_up),
 		TEST(its_end_lets_others_be_asked),
-		TEST(a_stop_ends_a_call_under_way),
 		TEST(a_cancelled_call_counts_until_it_is_answered),
-		TEST(a_second_thread_of_a_caller_is_refused),
+		TEST(a_second_call_of_a_caller_is_refused),
 		TEST(neither_caller_waits_for_the_other),
 		TEST(a_round_of_calls_has_one_deadline),
 		TEST(workers_end_with_their_client),

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Each call of a worker hangs, or its worker ends in the middle of it; of the loop's and of the mover's. */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +22,8 @@ static const struct {
 /* All but the greeting, which is asked of nobody. */
 _Static_assert(NM_ARRAY_SIZE(calls) == NM_WORKER_MIGRATE - NM_WORKER_HELLO, "each act is here");
 
-/* Of the other process. */
-static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which)
+/* Of the other process. `ended`: a worker that is ended during the call; 0: none. */
+static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which, pid_t ended)
 {
 	static char body[NM_WORKER_BODY_MOST];
 	const uint64_t address = (uintptr_t)f->page;
@@ -43,8 +42,11 @@ static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which
 		.body_size = sizeof(body),
 		.ret_fd = -1,
 	};
-	int r = nm_worker_client_call(f->client, caller, &call);
+	int r = nm_worker_client_send(f->client, caller, &call);
 
+	if (ended > 0)
+		assert_int_equal(kill(ended, SIGKILL), 0);
+	r = await_result(f->client, caller, r);
 	if (call.ret_fd >= 0)
 		close(call.ret_fd);
 	return r;
@@ -54,7 +56,7 @@ static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which
 static pid_t begin_anew(struct fixture *f, enum nm_worker_caller caller, uint64_t deadline_ns)
 {
 	open_client(f, deadline_ns);
-	assert_int_equal(nm_worker_client_ready(f->client, caller), 0);
+	assert_int_equal(have_worker(f->client, caller), 0);
 	return stop_worker();
 }
 
@@ -64,7 +66,7 @@ static void hang(struct fixture *f, enum nm_worker_caller caller, size_t which)
 	struct nm_worker_news news = {0};
 	pid_t stopped = begin_anew(f, caller, SHORT_NS);
 
-	assert_int_equal(do_call(f, caller, which), -ETIMEDOUT);
+	assert_int_equal(do_call(f, caller, which, 0), -ETIMEDOUT);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, 1);
 	assert_true(nm_worker_client_news(f->client, &news));
@@ -73,8 +75,8 @@ static void hang(struct fixture *f, enum nm_worker_caller caller, size_t which)
 	assert_false(nm_worker_client_news(f->client, &news));
 	/* Whatever is asked next of this process, by whomever, is not waited for. */
 	for (size_t next = 0; next < NM_ARRAY_SIZE(calls); next++) {
-		assert_int_equal(do_call(f, caller, next), -EALREADY);
-		assert_int_equal(do_call(f, other, next), -EALREADY);
+		assert_int_equal(do_call(f, caller, next, 0), -EALREADY);
+		assert_int_equal(do_call(f, other, next, 0), -EALREADY);
 	}
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
 	assert_int_equal(kill(stopped, SIGKILL), 0);
@@ -94,27 +96,17 @@ static void whichever_call_hangs_its_caller_goes_on(void **state)
 
 /* ---- ended ---- */
 
-static void *end_soon(void *worker)
-{
-	pause_ms(20);
-	assert_int_equal(kill(*(pid_t *)worker, SIGKILL), 0);
-	return NULL;
-}
-
 /* It cannot be told from a worker that was ended: nobody rests for it, and the next call has another one. */
 static void whichever_call_its_worker_does_not_survive_fails_alone(void **state)
 {
 	struct fixture *f = *state;
 
 	for (size_t which = 0; which < NM_ARRAY_SIZE(calls); which++) {
-		pthread_t thread;
 		pid_t stopped = begin_anew(f, NM_WORKER_MOVER, LONG_NS);
-		assert_int_equal(pthread_create(&thread, NULL, end_soon, &stopped), 0);
-		assert_int_equal(do_call(f, NM_WORKER_MOVER, which), -ECONNRESET);
-		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(do_call(f, NM_WORKER_MOVER, which, stopped), -ECONNRESET);
 		assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
-		assert_int_equal(nm_worker_client_ready(f->client, NM_WORKER_MOVER), 0);
-		assert_int_not_equal(do_call(f, NM_WORKER_MOVER, which), -EALREADY);
+		assert_int_equal(have_worker(f->client, NM_WORKER_MOVER), 0);
+		assert_int_not_equal(do_call(f, NM_WORKER_MOVER, which, 0), -EALREADY);
 		nm_worker_client_free(f->client);
 		f->client = NULL;
 		await_no_worker();
@@ -123,20 +115,15 @@ static void whichever_call_its_worker_does_not_survive_fails_alone(void **state)
 
 /* ---- the greeting ---- */
 
-static void *be_ready(void *client)
-{
-	return (void *)(intptr_t)nm_worker_client_ready(client, NM_WORKER_MOVER);
-}
-
 /* A program that never says a word has no deadline to speak of, and ends with its daemon. */
-static void a_stop_ends_a_greeting_under_way(void **state)
+static void a_cancel_ends_a_greeting_under_way(void **state)
 {
 	struct fixture *f = *state;
 	char program[] = "/tmp/nm-test-XXXXXX";
 	static const char mute[] = "#!/bin/sh\nexec sleep 30\n";
 	const struct nm_worker_options options = {.program = program, .proc_fd = f->proc_fd};
-	pthread_t thread;
-	void *result = NULL;
+	uint64_t until_ns;
+	int fd;
 
 	int file = mkostemp(program, O_CLOEXEC);
 	assert_true(file >= 0);
@@ -144,11 +131,10 @@ static void a_stop_ends_a_greeting_under_way(void **state)
 	assert_int_equal(fchmod(file, 0700), 0);
 	close(file);
 	assert_int_equal(nm_worker_client_new(&options, &f->client), 0);
-	assert_int_equal(pthread_create(&thread, NULL, be_ready, f->client), 0);
+	assert_int_equal(nm_worker_client_prepare(f->client, NM_WORKER_MOVER), 1);
 	pause_ms(50);
-	nm_worker_client_stop(f->client, NM_WORKER_MOVER, true);
-	assert_int_equal(pthread_join(thread, &result), 0);
-	assert_int_equal((intptr_t)result, -ECANCELED);
+	nm_worker_client_cancel(f->client, NM_WORKER_MOVER);
+	assert_false(nm_worker_client_awaits(f->client, NM_WORKER_MOVER, &fd, &until_ns));
 	unlink(program);
 }
 
@@ -159,7 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(whichever_call_hangs_its_caller_goes_on),
 		TEST(whichever_call_its_worker_does_not_survive_fails_alone),
-		TEST(a_stop_ends_a_greeting_under_way),
+		TEST(a_cancel_ends_a_greeting_under_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

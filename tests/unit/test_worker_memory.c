@@ -340,33 +340,6 @@ static void pages_of_a_process_are_found(void **state)
 		assert_true(answer.nodes[i] >= 0);
 }
 
-/* What a thread does that is left in a call when the owner gives up the platform and all that it
- * was opened with. */
-static void a_platform_serves_its_last_reference(void **state)
-{
-	struct fixture *f = *state;
-	struct nm_unresponsive_list *memory;
-	struct nm_platform *platform;
-	const uint64_t address = (uintptr_t)f->page;
-	int node = -1;
-
-	assert_int_equal(nm_unresponsive_list_new(&memory), 0);
-	const struct nm_platform_options options = {
-		.root_path = "/", .worker_program = NM_WORKER_BUILT, .unanswered = memory};
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->pages_prepare(platform), 0);
-	assert_int_equal(workers(), 1);
-	assert_ptr_equal(nm_platform_ref(platform), platform);
-	nm_platform_free(platform);
-	nm_unresponsive_list_free(memory);
-	assert_int_equal(workers(), 1);
-	assert_int_equal(platform->ops->pages_where(platform, f->other, start_of(f->other), 1,
-						    &address, &node),
-			 -ECANCELED);
-	nm_platform_unref(platform);
-	await_no_worker();
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_memory, tear_down_memory)
 
 int main(void)
@@ -382,7 +355,6 @@ int main(void)
 		TEST(queries_advance_when_their_descriptor_is_readable),
 		TEST(a_missed_deadline_makes_it_readable_too),
 		TEST(pages_of_a_process_are_found),
-		TEST(a_platform_serves_its_last_reference),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

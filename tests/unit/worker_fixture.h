@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,6 +69,34 @@ static inline int set_up(void **state)
 	return f->proc_fd >= 0 && f->other > 0 ? 0 : -1;
 }
 
+/* Waits for the result of an operation that returned `r`. */
+static inline int await_result(struct nm_worker_client *client, enum nm_worker_caller caller, int r)
+{
+	struct pollfd end = {.events = POLLIN};
+	uint64_t until_ns;
+
+	if (r <= 0)
+		return r;
+	do {
+		assert_true(nm_worker_client_awaits(client, caller, &end.fd, &until_ns));
+		uint64_t now_ns = nm_clock_ns();
+		uint64_t left_ns = now_ns < until_ns ? until_ns - now_ns : 0;
+		(void)poll(&end, 1, (int)(left_ns / NM_NSEC_PER_MSEC) + 1);
+	} while (!nm_worker_client_receive(client, caller, &r));
+	return r;
+}
+
+static inline int call_worker(struct nm_worker_client *client, enum nm_worker_caller caller,
+			      struct nm_worker_call *call)
+{
+	return await_result(client, caller, nm_worker_client_send(client, caller, call));
+}
+
+static inline int have_worker(struct nm_worker_client *client, enum nm_worker_caller caller)
+{
+	return await_result(client, caller, nm_worker_client_prepare(client, caller));
+}
+
 static inline int where(struct fixture *f, enum nm_worker_caller caller, pid_t pid, int *ret_node)
 {
 	const uint64_t address = (uintptr_t)f->page;
@@ -78,7 +107,7 @@ static inline int where(struct fixture *f, enum nm_worker_caller caller, pid_t p
 				      .fd = -1,
 				      .body = &node,
 				      .body_size = sizeof(node)};
-	int r = nm_worker_client_call(f->client, caller, &call);
+	int r = call_worker(f->client, caller, &call);
 
 	if (ret_node)
 		*ret_node = node;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Replaces the mover and its thread by the recorded results. */
+/* Replaces the mover by the recorded results. */
 #include <string.h>
 
 #include "numa-migrd/recording.h"
@@ -31,11 +31,10 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	return 0;
 }
 
-/* The replayed mover never has a thread. */
-int nm_mover_new_threadless(struct nm_platform *platform, const struct nm_topology *topology,
-			    const struct nm_config *config, struct nm_mover **ret)
+uint64_t nm_mover_work(struct nm_mover *mover)
 {
-	return nm_mover_new(platform, topology, config, ret);
+	(void)mover;
+	return UINT64_MAX;
 }
 
 void nm_mover_free(struct nm_mover *mover)

@@ -1,35 +1,20 @@
 // SPDX-License-Identifier: MIT
-/* The thread: determines what to do next, and how long to sleep until then. */
-#include <inttypes.h>
+/* Determines what to do next: a step of a batch, or a turn of reading mappings. */
 #include <string.h>
-#include <time.h>
 
 #include "call.h"
 #include "loose.h"
 #include "mover_internal.h"
 #include "split.h"
 
-#define LONGEST_SLEEP_NS (10 * NM_NSEC_PER_SEC)
+#define LONGEST_WAIT_NS (10 * NM_NSEC_PER_SEC)
 
 static uint64_t now_ns(const struct nm_mover *mover)
 {
 	return mover->platform->ops->now_ns(mover->platform);
 }
 
-static void sleep_for(struct nm_mover *mover, uint64_t ns)
-{
-	struct timespec until;
-
-	if (ns > LONGEST_SLEEP_NS)
-		ns = LONGEST_SLEEP_NS;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	ns += (uint64_t)until.tv_nsec;
-	until.tv_sec += (time_t)(ns / NM_NSEC_PER_SEC);
-	until.tv_nsec = (long)(ns % NM_NSEC_PER_SEC);
-	pthread_cond_timedwait(&mover->wake, &mover->lock, &until);
-}
-
-/* ---- batches (under the lock) ---- */
+/* ---- batches ---- */
 
 /* Takes the first batch that is due. If there is none, reduces *wait_ns to the time until one is
  * due. */
@@ -75,19 +60,38 @@ static void finish_batch(struct nm_mover *mover, int error)
 	work->batch = NULL;
 }
 
-/* Releases the lock. Until calm_down() the rules and the work belong to the worker alone. */
-static void get_busy(struct nm_mover *mover, struct nm_known_entry *entry)
-{
-	mover->busy = true;
-	mover->work.known = entry;
-	pthread_mutex_unlock(&mover->lock);
-}
+/* ---- steps ---- */
 
-static void calm_down(struct nm_mover *mover)
+static void end_step(struct nm_mover *mover, int r)
 {
-	mover->busy = false;
+	mover->end(mover, r);
 	mover->work.known = NULL;
 	nm_mover_adopt(mover);
+}
+
+/* Begins a round of calls and then the step. Returns false if a call is in progress. */
+static bool begin_step(struct nm_mover *mover, nm_then_fn step,
+		       void (*end)(struct nm_mover *mover, int r))
+{
+	mover->end = end;
+	int r = nm_call_prepare(mover, step);
+	if (r != NM_CALL_BEGUN)
+		end_step(mover, r);
+	return r != NM_CALL_BEGUN;
+}
+
+/* Returns false if the call is still in progress, or if another one is. */
+static bool continue_step(struct nm_mover *mover)
+{
+	int r;
+
+	if (!mover->platform->ops->pages_poll(mover->platform, &r))
+		return false;
+	nm_then_fn then = NM_TAKE(mover->then);
+	r = then(mover, r);
+	if (r != NM_CALL_BEGUN)
+		end_step(mover, r);
+	return r != NM_CALL_BEGUN;
 }
 
 /* Returns the time until the mappings may be known: the time spent reading them in this step, or,
@@ -100,50 +104,68 @@ static uint64_t rest_ns(struct nm_mover *mover)
 	if (mover->work.held_ns > 0)
 		return mover->work.held_ns;
 	mover->work.batch->refused++;
-	return ns < LONGEST_SLEEP_NS ? ns : LONGEST_SLEEP_NS;
+	return ns < LONGEST_WAIT_NS ? ns : LONGEST_WAIT_NS;
 }
 
-static void continue_batch(struct nm_mover *mover)
+static void end_batch_step(struct nm_mover *mover, int r)
 {
-	get_busy(mover, NULL);
-	nm_call_prepare(mover);
-	int r = nm_batch_step(mover);
-	pthread_mutex_lock(&mover->lock);
-	calm_down(mover);
 	struct nm_page_batch *batch = mover->work.batch;
+
+	r = nm_batch_step_end(mover, r);
 	if (batch->bulk && r == -ESTALE && !mover->work.dropped)
 		put_back(mover, now_ns(mover) + rest_ns(mover));
 	else if (r != -EAGAIN)
 		finish_batch(mover, r);
 	else if (batch->bulk && mover->queue_count > 0 && !mover->work.dropped)
 		put_back(mover, 0);
-}
-
-static void look_at_splits(struct nm_mover *mover)
-{
-	if (mover->stopping)
-		return;
-	get_busy(mover, NULL);
 	nm_splits_look(mover);
-	pthread_mutex_lock(&mover->lock);
-	calm_down(mover);
 }
 
 /* ---- mappings ---- */
 
-static void read_next_mappings(struct nm_mover *mover, struct nm_known_entry *entry)
+static int conclude_reading(struct nm_mover *mover, int r);
+
+static int continue_reading(struct nm_mover *mover, int r)
 {
-	get_busy(mover, entry);
-	nm_call_prepare(mover);
-	int r = nm_known_read(entry, mover->platform, &mover->rules.maps);
-	uint64_t now = now_ns(mover);
-	pthread_mutex_lock(&mover->lock);
-	nm_known_publish(&mover->known, entry, r, now);
-	calm_down(mover);
+	return conclude_reading(mover, nm_known_continue(mover->work.known, r));
 }
 
-/* Returns true if something was read. Otherwise, if an entry waits for its turn, reduces *wait_ns
- * to the time until then. */
+static int conclude_reading(struct nm_mover *mover, int r)
+{
+	if (r == NM_CALL_BEGUN) {
+		mover->then = continue_reading;
+		return r;
+	}
+	nm_known_publish(&mover->known, mover->work.known, r, now_ns(mover));
+	return mover->read(mover, r);
+}
+
+int nm_mover_read(struct nm_mover *mover, nm_then_fn read)
+{
+	mover->read = read;
+	return conclude_reading(mover, nm_known_read(mover->work.known, mover->platform,
+						     &mover->rules.maps));
+}
+
+static int return_result(struct nm_mover *mover, int r)
+{
+	(void)mover;
+	return r;
+}
+
+static int read_mappings(struct nm_mover *mover, int r)
+{
+	(void)r;
+	return nm_mover_read(mover, return_result);
+}
+
+static void end_reading(struct nm_mover *mover, int r)
+{
+	(void)mover, (void)r;
+}
+
+/* Returns true if a turn of reading was completed. If an entry waits for its turn, reduces *wait_ns to
+ * the time until then. */
 static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 {
 	struct nm_known_entry *entry = nm_known_unread(&mover->known, now);
@@ -151,55 +173,43 @@ static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 	if (!entry)
 		return false;
 	if (now >= mover->known.turn_ns) {
-		read_next_mappings(mover, entry);
-		return true;
+		mover->work.known = entry;
+		return begin_step(mover, read_mappings, end_reading);
 	}
 	if (mover->known.turn_ns - now < *wait_ns)
 		*wait_ns = mover->known.turn_ns - now;
 	return false;
 }
 
-/* ---- the loop ---- */
+/* ---- a turn ---- */
 
-bool nm_mover_turn(struct nm_mover *mover, uint64_t *ret_wait_ns)
+/* Returns true if there may be more to do at once. Otherwise a call is in progress, or *wait_ns is
+ * reduced to the time until there is more to do. */
+static bool take_turn(struct nm_mover *mover, uint64_t *wait_ns)
 {
-	uint64_t now = now_ns(mover), wait_ns = LONGEST_SLEEP_NS;
+	uint64_t now = now_ns(mover);
 
-	take_batch(mover, now, &wait_ns);
+	if (mover->then)
+		return continue_step(mover);
+	take_batch(mover, now, wait_ns);
 	if (mover->work.batch && mover->work.dropped) {
 		finish_batch(mover, -ECANCELED);
 		return true;
 	}
 	if (mover->work.batch) {
 		uint64_t pace_ns = nm_pace_wait_ns(&mover->pace, now);
-		if (pace_ns == 0) {
-			continue_batch(mover);
-			look_at_splits(mover);
-			return true;
-		}
-		wait_ns = pace_ns < wait_ns ? pace_ns : wait_ns;
+		if (pace_ns == 0)
+			return begin_step(mover, nm_batch_step, end_batch_step);
+		*wait_ns = pace_ns < *wait_ns ? pace_ns : *wait_ns;
 	}
-	if (read_a_turn(mover, now, &wait_ns))
-		return true;
-	*ret_wait_ns = wait_ns;
-	return false;
+	return read_a_turn(mover, now, wait_ns);
 }
 
-void *nm_mover_run(void *argument)
+uint64_t nm_mover_work(struct nm_mover *mover)
 {
-	struct nm_mover *mover = argument;
-	uint64_t wait_ns;
+	uint64_t wait_ns = LONGEST_WAIT_NS;
 
-	nm_call_prepare(mover);
-	pthread_mutex_lock(&mover->lock);
-	while (!mover->stopping)
-		if (!nm_mover_turn(mover, &wait_ns))
-			sleep_for(mover, wait_ns);
-	mover->ended = true;
-	bool abandoned = mover->abandoned;
-	pthread_cond_signal(&mover->turned);
-	pthread_mutex_unlock(&mover->lock);
-	if (abandoned)
-		nm_mover_destroy(mover);
-	return NULL;
+	while (take_turn(mover, &wait_ns))
+		wait_ns = LONGEST_WAIT_NS;
+	return wait_ns;
 }
