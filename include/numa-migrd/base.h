@@ -5,7 +5,6 @@
 #define NUMA_MIGRD_BASE_H
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,24 +58,6 @@ static inline int nm_compare_u32(const void *left, const void *right)
 static inline const char *nm_plural(uint64_t count, const char *one, const char *several)
 {
 	return count == 1 ? one : several;
-}
-
-/* A counter of references in addition to the first; initially {0}. May be used from any thread. */
-struct nm_references {
-	atomic_uint more;
-};
-
-static inline void nm_references_add(struct nm_references *references)
-{
-	atomic_fetch_add(&references->more, 1);
-}
-
-/*
- * Drops one reference. Returns true if it was the last, in which case the caller frees the object.
- */
-static inline bool nm_references_drop(struct nm_references *references)
-{
-	return atomic_fetch_sub(&references->more, 1) == 0;
 }
 
 /* Makes room for one more element in a growing array: doubles *capacity when `used` has reached it.

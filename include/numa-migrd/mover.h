@@ -2,7 +2,8 @@
 /*
  * Moves pages to other nodes between ticks, by calls of worker processes, because each call of
  * move_pages(2) drains the per-CPU lists of every CPU and may take long. Batches go in and come out
- * finished; nothing here decides, and nothing waits. Not pure: apart from actuate, the only stage that writes to the machine.
+ * finished; nothing here decides, and nothing waits. Not pure: apart from actuate, the only stage
+ * that writes to the machine.
  */
 #ifndef NUMA_MIGRD_MOVER_H
 #define NUMA_MIGRD_MOVER_H
@@ -136,9 +137,10 @@ void nm_mover_free(struct nm_mover *mover);
 NM_DEFINE_CLEANUP(struct nm_mover, nm_mover_free);
 
 /*
- * Sets new rules or nodes, which apply from the end of the step in progress. If the nodes have changed, or moves are barred, the queued batches come back UNTRIED with
- * -ECANCELED, as does the rest of the batch in progress, because their node indices refer to the
- * old nodes. Called by the daemon at reload.
+ * Sets new rules or nodes, which apply from the end of the step in progress. If the nodes have
+ * changed, or moves are barred, the queued batches come back UNTRIED with -ECANCELED, as does the
+ * rest of the batch in progress, because their node indices refer to the old nodes. Called by the
+ * daemon at reload.
  */
 void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
 			const struct nm_config *config);

@@ -283,12 +283,8 @@ struct nm_platform_ops {
 
 struct nm_platform {
 	const struct nm_platform_ops *ops;
-	/* Called when the owner frees the platform: ends what the owner started. NULL if there is
-	 * nothing to end. */
-	void (*close)(struct nm_platform *platform);
-	/* Called after `close`, when the last reference is dropped, by the thread that drops it. */
+	/* Ends what the platform has started, and frees it. */
 	void (*free)(struct nm_platform *platform);
-	struct nm_references references;
 };
 
 struct nm_platform_options {
@@ -304,38 +300,23 @@ struct nm_platform_options {
 	bool dry_run;              /* reads the real machine, writes nothing */
 	/*
 	 * The generation to which each operation on the machine belongs. Operations fail with
-	 * -ECANCELED once a later generation has taken over. NULL: no generations. The platform
-	 * keeps a reference.
+	 * -ECANCELED once a later generation has taken over. It must exist as long as the platform.
+	 * NULL: no generations.
 	 */
 	struct nm_generation *generation;
-	struct nm_unresponsive_list
-		*unanswered; /* see worker.h; NULL: a new list. The platform keeps a reference. */
+	struct nm_unresponsive_list *unanswered; /* see worker.h; must exist as long as the
+						  * platform; NULL: a list of its own */
 };
 
 /*
  * Creates the Linux implementation and copies the options. The caller frees it with
- * nm_platform_free(). It may be used by one thread, except for the functions listed above. Errors:
- * -ENOMEM, or the negative errno of opening the root or its proc/.
+ * nm_platform_free(). Errors: -ENOMEM, or the negative errno of opening the root or its proc/.
  */
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret);
-/* Takes a further reference, for a thread that may still be in a call when the owner frees the
- * platform. Called by the mover. */
-static inline struct nm_platform *nm_platform_ref(struct nm_platform *platform)
-{
-	nm_references_add(&platform->references);
-	return platform;
-}
-static inline void nm_platform_unref(struct nm_platform *platform)
-{
-	if (platform && nm_references_drop(&platform->references))
-		platform->free(platform);
-}
-/* Closes the platform and drops the owner's reference. */
 static inline void nm_platform_free(struct nm_platform *platform)
 {
-	if (platform && platform->close)
-		platform->close(platform);
-	nm_platform_unref(platform);
+	if (platform)
+		platform->free(platform);
 }
 NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
 
@@ -432,11 +413,8 @@ bool nm_generation_stands(const struct nm_generation *generation);
  * later generation to recover. */
 void nm_generation_remove(const struct nm_generation *generation);
 
-/* Takes a further reference; NULL stays NULL. nm_generation_free() drops it. May be called from any
- * thread. */
-struct nm_generation *nm_generation_ref(struct nm_generation *generation);
-/* Drops a reference. The last one releases the lock, if it is held. The file stays, and the next
- * generation continues its number. */
+/* Releases the lock, if it is held. The file stays, and the next generation continues its number.
+ */
 void nm_generation_free(struct nm_generation *generation);
 NM_DEFINE_CLEANUP(struct nm_generation, nm_generation_free);
 

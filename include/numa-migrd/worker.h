@@ -134,8 +134,6 @@ struct nm_worker_counts {
 #define NM_WORKER_MEMORY_NAME "unanswered" /* its file in the runtime directory */
 struct nm_unresponsive_list;
 int nm_unresponsive_list_new(struct nm_unresponsive_list **ret);
-/* Takes a further reference; nm_unresponsive_list_free() drops one. */
-struct nm_unresponsive_list *nm_unresponsive_list_ref(struct nm_unresponsive_list *memory);
 void nm_unresponsive_list_free(struct nm_unresponsive_list *memory);
 NM_DEFINE_CLEANUP(struct nm_unresponsive_list, nm_unresponsive_list_free);
 /* Loads the list that an earlier run of this boot has saved. Returns 0, also if there is no
@@ -157,7 +155,7 @@ struct nm_worker_options {
 	const uint64_t *deadline_ns; /* indexed by nm_worker_caller; NULL: as above. For tests */
 	int proc_fd;		     /* /proc; must stay open while the client exists */
 	struct nm_unresponsive_list
-		*memory; /* the client keeps a reference; NULL: a new list */
+		*memory; /* must exist as long as the client; NULL: a list of its own */
 };
 
 /* Copies the options. The caller frees the client when no call is in progress. Returns 0, -ENOMEM

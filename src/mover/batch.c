@@ -100,10 +100,10 @@ static void collect(struct nm_mover *mover)
 	     work->next++) {
 		struct nm_page_step *step = &batch->steps[work->next];
 		struct nm_unit *unit = &call->units[call->count];
-		if (class_of(step) != class || (taken > 0 && taken + step->bytes > call->bytes_most))
+		if (class_of(step) != class ||
+		    (taken > 0 && taken + step->bytes > call->bytes_most))
 			break;
-		uint64_t *why =
-			nm_step_refusal(&mover->rules, work, step, &work->counts, unit);
+		uint64_t *why = nm_step_refusal(&mover->rules, work, step, &work->counts, unit);
 		if (why) {
 			nm_step_refused(step, &work->counts, why);
 			continue;

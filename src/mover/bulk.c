@@ -193,7 +193,8 @@ static uint64_t collect(struct nm_mover *mover)
 	struct nm_call *call = &mover->call;
 	uint64_t taken = 0;
 
-	for (call->count = 0; work->found_next < work->found.count && call->count < call->pages_most;
+	for (call->count = 0;
+	     work->found_next < work->found.count && call->count < call->pages_most;
 	     work->found_next++) {
 		uint64_t address = work->found.addresses[work->found_next];
 		const struct nm_mapped *mapped =

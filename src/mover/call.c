@@ -154,7 +154,7 @@ static void end_unreported(struct nm_call *call)
 
 static int make_a_try(struct nm_mover *mover);
 
-/* The units that are not done and worth it are tried once more, in the opposite order. */
+/* Tries once more, in the opposite order, the units that did not move and that still may. */
 static int end_try(struct nm_mover *mover)
 {
 	struct nm_call *call = &mover->call;

@@ -49,8 +49,8 @@ void nm_known_clear(struct nm_known *known);
 /*
  * Returns the entry of the process, which is created if necessary. If no entry is unused, the new
  * one replaces one that has been delivered since it was read, or that has expired: of these, the
- * one requested longest ago, and never `keep` (the one that the step in progress uses; may be NULL).
- * Returns NULL if there is none.
+ * one requested longest ago, and never `keep` (the one that the step in progress uses; may be
+ * NULL). Returns NULL if there is none.
  */
 struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64_t start_ticks,
 				    uint64_t now_ns, const struct nm_known_entry *keep);

@@ -81,8 +81,7 @@ static void collect_base_pages(struct nm_mover *mover)
 	struct nm_call *call = &mover->call;
 	const struct nm_page_step *step = last_step(work);
 
-	for (call->count = 0;
-	     call->count < call->pages_most && work->loose_offset < step->bytes;
+	for (call->count = 0; call->count < call->pages_most && work->loose_offset < step->bytes;
 	     work->loose_offset += NM_SMALL_PAGE)
 		call->units[call->count++] =
 			(struct nm_unit){.address = step->address + work->loose_offset,

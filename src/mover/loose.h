@@ -9,8 +9,8 @@
  * has been moved. */
 void nm_base_pages_add(struct nm_work *work, size_t step);
 
-/* Makes the next call, with base pages of the step that was added last. Returns 0, NM_CALL_BEGUN, or
- * a negative errno, which ends the batch. */
+/* Makes the next call, with base pages of the step that was added last. Returns 0, NM_CALL_BEGUN,
+ * or a negative errno, which ends the batch. */
 int nm_base_pages_move(struct nm_mover *mover);
 
 /* Called when the batch has ended: records the base pages that have moved, of the steps that are

@@ -84,9 +84,9 @@ struct nm_call {
 	uint64_t migrating; /* pages of a bulk batch that move all at once */
 	enum nm_pace_class class;
 	/* For nm_call_move(): */
-	nm_then_fn moved; /* continues after it */
+	nm_then_fn moved;     /* continues after it */
 	unsigned round, left; /* tries so far; units not done */
-	int error;	  /* of the last try */
+	int error;	      /* of the last try */
 	bool slow;
 };
 

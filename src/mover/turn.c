@@ -143,8 +143,8 @@ static int conclude_reading(struct nm_mover *mover, int r)
 int nm_mover_read(struct nm_mover *mover, nm_then_fn read)
 {
 	mover->read = read;
-	return conclude_reading(mover, nm_known_read(mover->work.known, mover->platform,
-						     &mover->rules.maps));
+	return conclude_reading(
+		mover, nm_known_read(mover->work.known, mover->platform, &mover->rules.maps));
 }
 
 static int return_result(struct nm_mover *mover, int r)
@@ -164,8 +164,8 @@ static void end_reading(struct nm_mover *mover, int r)
 	(void)mover, (void)r;
 }
 
-/* Returns true if a turn of reading was completed. If an entry waits for its turn, reduces *wait_ns to
- * the time until then. */
+/* Returns true if a turn of reading was completed. If an entry waits for its turn, reduces *wait_ns
+ * to the time until then. */
 static bool read_a_turn(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 {
 	struct nm_known_entry *entry = nm_known_unread(&mover->known, now);

@@ -17,7 +17,6 @@
 #define WAITS 50
 
 struct nm_generation {
-	struct nm_references references;
 	int directory;
 	int fd;
 };
@@ -195,16 +194,9 @@ void nm_generation_remove(const struct nm_generation *generation)
 		(void)unlinkat(generation->directory, NM_GENERATION_NAME, 0);
 }
 
-struct nm_generation *nm_generation_ref(struct nm_generation *generation)
-{
-	if (generation)
-		nm_references_add(&generation->references);
-	return generation;
-}
-
 void nm_generation_free(struct nm_generation *generation)
 {
-	if (!generation || !nm_references_drop(&generation->references))
+	if (!generation)
 		return;
 	close(generation->fd);
 	free(generation);

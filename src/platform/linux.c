@@ -339,23 +339,15 @@ static const struct nm_platform_ops dry_run_ops = {
 /* ---- construction ---- */
 
 /* With a helper, closing the connection makes it restore the sysctl. */
-static void linux_close(struct nm_platform *platform)
+static void linux_free(struct nm_platform *platform)
 {
 	struct nm_linux *self = nm_linux(platform);
 
 	if (!self->helper_socket && self->balancing >= 0)
 		(void)linux_numa_balancing_set(platform, -1);
 	nm_linux_queries_free(self->queries);
-	self->queries = NULL;
 	helper_close(self);
-}
-
-static void linux_free(struct nm_platform *platform)
-{
-	struct nm_linux *self = nm_linux(platform);
-
 	nm_worker_client_free(self->workers);
-	nm_generation_free(self->generation);
 	nm_closep(&self->proc);
 	nm_closep(&self->root);
 	free(self->helper_socket);
@@ -409,9 +401,8 @@ int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_p
 	if (!self)
 		return -ENOMEM;
 	self->base.ops = options->dry_run ? &dry_run_ops : &linux_ops;
-	self->base.close = linux_close;
 	self->base.free = linux_free;
-	self->generation = nm_generation_ref(options->generation);
+	self->generation = options->generation;
 	self->root = self->proc = self->helper = self->balancing = -1;
 	int r = copy_options(self, options);
 	if (r == 0)

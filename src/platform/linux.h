@@ -9,7 +9,7 @@
 
 struct nm_linux {
 	struct nm_platform base;
-	struct nm_generation *generation; /* holds a reference */
+	struct nm_generation *generation; /* borrowed */
 	int root, proc;
 	int helper;	     /* connection, or -1 */
 	uint64_t helper_rest_ns; /* not called before this time, because it was late */

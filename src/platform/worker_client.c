@@ -28,7 +28,7 @@ struct nm_worker_client {
 	char *socket_path, *program;
 	uint64_t deadline_ns[NM_WORKER_CALLERS];
 	int proc_fd;
-	struct nm_unresponsive_list *memory; /* holds a reference */
+	struct nm_unresponsive_list *memory, *own; /* own: the same, or NULL if it was given */
 
 	struct caller callers[NM_WORKER_CALLERS];
 	bool absent_reported;
@@ -270,12 +270,11 @@ static int fill_in(struct nm_worker_client *client, const struct nm_worker_optio
 	static const uint64_t deadlines[] = {[NM_WORKER_LOOP] = NM_WORKER_QUERY_NS,
 					     [NM_WORKER_MOVER] = NM_WORKER_MOVE_NS};
 	const uint64_t *deadline = options->deadline_ns ? options->deadline_ns : deadlines;
-	int r = options->memory ? 0 : nm_unresponsive_list_new(&client->memory);
+	int r = options->memory ? 0 : nm_unresponsive_list_new(&client->own);
 
 	if (r < 0)
 		return r;
-	if (options->memory)
-		client->memory = nm_unresponsive_list_ref(options->memory);
+	client->memory = options->memory ? options->memory : client->own;
 	client->proc_fd = options->proc_fd;
 	client->socket_path = options->socket_path ? strdup(options->socket_path) : NULL;
 	client->program = options->program ? strdup(options->program) : NULL;
@@ -313,7 +312,7 @@ void nm_worker_client_free(struct nm_worker_client *client)
 		if (client->memory)
 			nm_unresponsive_list_let_go(client->memory, &client->callers[i].link);
 	}
-	nm_unresponsive_list_free(client->memory);
+	nm_unresponsive_list_free(client->own);
 	free(client->socket_path);
 	free(client->program);
 	free(client);

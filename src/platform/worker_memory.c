@@ -22,7 +22,6 @@
 #define FILE_BYTES (HEADER_BYTES + (NM_WORKER_MISSED_MOST + NM_STUCK_WORKERS_MOST) * LINE_BYTES)
 
 struct nm_unresponsive_list {
-	struct nm_references references;
 	struct nm_worker_bars bars;
 	/* In the order of bars.stuck. The fd of a worker of an earlier run is a pidfd. */
 	struct nm_worker_link stuck[NM_STUCK_WORKERS_MOST];
@@ -287,16 +286,10 @@ int nm_unresponsive_list_new(struct nm_unresponsive_list **ret)
 	return 0;
 }
 
-struct nm_unresponsive_list *nm_unresponsive_list_ref(struct nm_unresponsive_list *memory)
-{
-	nm_references_add(&memory->references);
-	return memory;
-}
-
 /* Workers exit when their sockets are closed, stuck ones as soon as they can. */
 void nm_unresponsive_list_free(struct nm_unresponsive_list *memory)
 {
-	if (!memory || !nm_references_drop(&memory->references))
+	if (!memory)
 		return;
 	for (unsigned i = 0; i < memory->bars.stuck_count; i++)
 		nm_unresponsive_list_let_go(memory, &memory->stuck[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A mover that does what is handed to it when the test says so, by a function of the test. In place of the library's (defined here). Include after cmocka.h.
+ * A mover that does what is handed to it when the test says so, by a function of the test. In place
+ * of the library's (defined here). Include after cmocka.h.
  */
 #ifndef NM_TEST_FAKE_MOVER_H
 #define NM_TEST_FAKE_MOVER_H

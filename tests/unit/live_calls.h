@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the mover on a real machine, with a worker, and their results. Include after cmocka.h. */
+/* Calls of the mover on a real machine, with a worker, and their results. Include after cmocka.h.
+ */
 #ifndef NM_TEST_LIVE_CALLS_H
 #define NM_TEST_LIVE_CALLS_H
 

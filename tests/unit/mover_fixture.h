@@ -42,7 +42,14 @@
 
 /* A call of the mover, and where its results go. */
 struct fake_call {
-	enum { FAKE_OPEN_MAPS, FAKE_READ_MAPS, FAKE_WHERE, FAKE_FIND, FAKE_MIGRATE, FAKE_MOVE } kind;
+	enum {
+		FAKE_OPEN_MAPS,
+		FAKE_READ_MAPS,
+		FAKE_WHERE,
+		FAKE_FIND,
+		FAKE_MIGRATE,
+		FAKE_MOVE
+	} kind;
 	int directory, fd;
 	const char *name;
 	char *buffer;
@@ -454,9 +461,9 @@ static inline void fake_pages_cancel(struct nm_platform *platform)
 
 static inline int fake_open_maps(struct nm_platform *platform, int directory, const char *name)
 {
-	return fake_begin(platform, (struct fake_call){.kind = FAKE_OPEN_MAPS,
-						       .directory = directory,
-						       .name = name});
+	return fake_begin(
+		platform,
+		(struct fake_call){.kind = FAKE_OPEN_MAPS, .directory = directory, .name = name});
 }
 
 static inline ssize_t fake_read_maps(struct nm_platform *platform, int directory, int fd,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon with its mover, whose calls are answered later, by the descriptor that the loop watches. */
+/* The daemon with its mover, whose calls are answered later, by the descriptor that the loop
+ * watches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,8 +124,8 @@ static int pages_where(struct nm_platform *platform, pid_t pid, uint64_t start_t
 	return begin(0);
 }
 
-static int pages_move(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
-		      unsigned pages, const uint64_t *addresses, const int *nodes, int *statuses,
+static int pages_move(struct nm_platform *platform, pid_t pid, uint64_t start_ticks, unsigned pages,
+		      const uint64_t *addresses, const int *nodes, int *statuses,
 		      uint64_t *ret_held_ns)
 {
 	(void)platform, (void)start_ticks;
@@ -271,8 +272,7 @@ static int tear_down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(it_moves_pages_between_ticks, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(it_moves_pages_between_ticks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_comes_and_goes_with_the_policy, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(it_ends_without_the_answer_to_a_call, set_up,

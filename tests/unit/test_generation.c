@@ -338,22 +338,6 @@ static void it_does_nothing_to_the_machine(void **state)
 	assert_true(hwloc_bitmap_isequal(mask, found));
 }
 
-/* A platform that is still in use holds its generation, and so the lock. */
-static void a_reference_keeps_the_lock(void **state)
-{
-	nm_auto(nm_closep) int fd = -1;
-
-	(void)state;
-	take_first();
-	fd = openat(directory, NM_GENERATION_NAME, O_RDONLY | O_CLOEXEC);
-	assert_ptr_equal(nm_generation_ref(first), first);
-	nm_generation_free(first);
-	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
-	nm_generation_free(NM_TAKE(first));
-	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
-	assert_null(nm_generation_ref(NULL));
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -371,7 +355,6 @@ int main(void)
 		TEST(we_are_not_over),
 		TEST(it_writes_no_ledger),
 		TEST(it_does_nothing_to_the_machine),
-		TEST(a_reference_keeps_the_lock),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);

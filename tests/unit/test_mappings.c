@@ -2,6 +2,7 @@
 /* Lines of maps and numa_maps, right and odd, and files of them in pieces of any size. */
 #include "../../src/mover/mappings.h"
 #include "mover_fixture.h"
+
 #include "live_calls.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/regions.h"

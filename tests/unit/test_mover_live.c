@@ -7,6 +7,7 @@
 
 #include "../../src/mover/known.h"
 #include "mover_fixture.h"
+
 #include "live_calls.h"
 #include "numa-migrd/proc.h"
 
@@ -123,9 +124,9 @@ static void test_own_call(void **state)
 		assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
 		uint64_t held_ns;
 		uint64_t ticks = own_start_ticks(platform);
-		int r = live_result(platform, platform->ops->pages_move(
-						      platform, getpid(), ticks, 2, addresses,
-						      nodes, statuses, &held_ns));
+		int r = live_result(platform, platform->ops->pages_move(platform, getpid(), ticks,
+									2, addresses, nodes,
+									statuses, &held_ns));
 		if (dry) {
 			assert_int_equal(r, -EROFS);
 			assert_int_equal(statuses[0], NM_WORKER_UNTOLD);

@@ -240,9 +240,8 @@ static void maps_are_read_to_their_end(void **state)
 static void what_the_kernel_took_is_told_without_the_way(void **state)
 {
 	struct fixture *f = *state;
-	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS},
-				      .pid = (uint32_t)f->other,
-				      .fd = -1};
+	struct nm_worker_call call = {
+		.request = {.act = NM_WORKER_OPEN_MAPS}, .pid = (uint32_t)f->other, .fd = -1};
 
 	open_client(f, LONG_NS);
 	assert_int_equal(call_worker(f->client, NM_WORKER_LOOP, &call), 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Each call of a worker hangs, or its worker ends in the middle of it; of the loop's and of the mover's. */
+/* Each call of a worker hangs, or its worker ends in the middle of it; of the loop's and of the
+ * mover's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,7 +121,7 @@ static void a_cancel_ends_a_greeting_under_way(void **state)
 {
 	struct fixture *f = *state;
 	char program[] = "/tmp/nm-test-XXXXXX";
-	static const char mute[] = "#!/bin/sh\nexec sleep 30\n";
+	static const char mute[] = "#!/bin/sh\nexec sleep 30 >/dev/null 2>&1\n";
 	const struct nm_worker_options options = {.program = program, .proc_fd = f->proc_fd};
 	uint64_t until_ns;
 	int fd;
