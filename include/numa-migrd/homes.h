@@ -77,6 +77,7 @@ struct nm_placed {
 	struct nm_bring_memory memory;
 	struct nm_place_count count;
 	uint64_t anon_bytes;
+	double cpu_limit; /* as in struct nm_snap_process */
 	uint64_t measured_ns; /* time of the last interval or examination that measured it; 0: none
 			       * yet */
 	/* Values of this interval: */

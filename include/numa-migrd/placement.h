@@ -59,6 +59,7 @@ struct nm_place_group {
 	double age_s;	    /* time since its program started */
 	double watched_s;   /* time for which it has been observed running */
 	double lost_s; /* CPU time that it has lost so far by waiting for memory on other nodes */
+	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	uint64_t anon_bytes;
 	double traffic;		 /* DRAM reads and writes in bytes per second; 0: not known */
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
@@ -117,6 +118,12 @@ struct nm_place_proposal {
 	uint64_t bytes_away;
 	double distance_away;
 };
+
+/* Returns the part of a demand in CPUs that a limit allows; all of it if the limit is 0. */
+static inline double nm_place_allowed_cpus(double demand_cpus, double cpu_limit)
+{
+	return cpu_limit > 0 && cpu_limit < demand_cpus ? cpu_limit : demand_cpus;
+}
 
 /* Returns the mean SLIT distance (10 is local) from the CPUs of a group to its memory; NaN if it
  * did not run. Called by the tick. */

@@ -63,6 +63,7 @@ struct nm_snap_process {
 	double quiet_s; /* time since it last created a thread or child; its age if it never did */
 	uint64_t anon_bytes; /* anonymous memory, which could be migrated to another node */
 	uint64_t rss_bytes;  /* all of its memory */
+	double cpu_limit;    /* CPUs that its cgroups allow it; 0: no limit */
 	const char *comm; /* escaped; owned by the snapshot */
 	unsigned threads; /* number of managed threads */
 	unsigned measured;

@@ -150,6 +150,7 @@ struct nm_process {
 	char *cgroup;		  /* raw path in the unified hierarchy; NULL: not known */
 	char raw_comm[16];
 	uint64_t rss_bytes, anon_bytes;	   /* as in struct nm_proc_status */
+	double cpu_limit; /* CPUs that cpu.max of its cgroups allows; 0: no limit, or not known */
 	double cpu_share;		   /* decayed share of one CPU, summed over its threads */
 	uint64_t started_ns;		   /* start of its program, CLOCK_MONOTONIC, estimated */
 	uint64_t last_spawn_ns; /* creation of the last new thread or child; 0: none seen */

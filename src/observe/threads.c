@@ -172,6 +172,7 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 								 : process->started_ns),
 		.anon_bytes = process->anon_bytes,
 		.rss_bytes = process->rss_bytes,
+		.cpu_limit = process->cpu_limit,
 		.young = is_within(input->time_ns, process->started_ns, config->threads.young_s),
 		.spawning =
 			process->last_spawn_ns != 0 &&

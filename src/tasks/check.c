@@ -153,6 +153,18 @@ static int read_steering(struct nm_roster *roster, struct nm_process *process, b
 	return 0;
 }
 
+/* Only policy "auto" compares the demand of processes with the CPUs of nodes. */
+static void read_cpu_limit(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+{
+	double cpus;
+	process->cpu_limit = 0;
+	if (roster->config->threads.policy != NM_POLICY_AUTO || !process->cgroup)
+		return;
+	nm_cgroups_begin(roster->cgroups, now_ns);
+	if (nm_cgroups_cpu_limit(roster->cgroups, process->cgroup, &cpus) == 0 && isfinite(cpus))
+		process->cpu_limit = cpus;
+}
+
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	struct nm_proc_stat stat;
@@ -167,6 +179,8 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	r = read_steering(roster, process, eligible, now_ns);
 	if (r < 0)
 		return r;
+	if (eligible)
+		read_cpu_limit(roster, process, now_ns);
 
 	/* Estimated once, because each estimate differs. Only an exec, which is reported, changes
 	 * the start. */

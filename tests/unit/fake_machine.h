@@ -85,7 +85,7 @@ struct fake {
 	} cgroups[FAKE_CGROUPS];
 	unsigned nr_cgroups;
 	bool names_cpusets; /* /proc/TID/cpuset exists (CONFIG_PROC_PID_CPUSET) */
-	struct {
+	struct fake_limit {
 		char path[96], text[32]; /* of cpu.max */
 	} limits[FAKE_CGROUPS];
 	unsigned nr_limits;

@@ -227,6 +227,22 @@ static void test_the_young_are_kept_apart(void **state)
 		assert_int_equal(found[i].node, 1);
 }
 
+/* A young group is expected to use a CPU for each of its threads, up to the limit of its cgroup. */
+static void test_young_groups_are_expected_within_their_limit(void **state)
+{
+	(void)state;
+	static const double ran[NODES] = {0, 0.5, 0, 0}, memory[NODES] = {1, 0, 0, 0};
+	struct nm_place_group group = group_of(2, ran);
+	struct nm_place_proposal free_found, limited_found;
+	group.memory_on = memory;
+	group.demand_cpus = 0.5;
+	group.cpu_limit = 1;
+	propose(&group, 1, 0, &limited_found);
+	group.cpu_limit = 0;
+	propose(&group, 1, 0, &free_found);
+	assert_true(limited_found.load == free_found.load / 2);
+}
+
 /* Nobody is sent where others leave no room, also where those are not ours. */
 static void test_full_nodes_are_left_alone(void **state)
 {
@@ -858,6 +874,7 @@ int main(void)
 		cmocka_unit_test_setup(test_gathered_at_its_memory, set_up),
 		cmocka_unit_test_setup(test_single_thread_goes_to_its_memory, set_up),
 		cmocka_unit_test_setup(test_the_young_are_kept_apart, set_up),
+		cmocka_unit_test_setup(test_young_groups_are_expected_within_their_limit, set_up),
 		cmocka_unit_test_setup(test_memory_is_where_it_has_run, set_up),
 		cmocka_unit_test_setup(test_one_thread_may_be_the_first, set_up),
 		cmocka_unit_test_setup(test_full_nodes_are_left_alone, set_up),

@@ -401,6 +401,22 @@ static void light_threads_count(void **state)
 	assert_true(placed_of(1000)->run_s > 0);
 }
 
+/* Eight threads share the time of two CPUs that their cgroup allows them. */
+static void demand_is_capped_by_the_cgroup(void **state)
+{
+	(void)state;
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		add_worker(1000, cpu, 0);
+	snprintf(fake_get(world.fake, 1000)->cgroup, sizeof(fake_get(world.fake, 1000)->cgroup),
+		 "/limited/one");
+	world.fake->limits[world.fake->nr_limits++] =
+		(struct fake_limit){"/limited", "200000 100000"};
+	begin_auto();
+	live_s(3);
+	assert_true(placed_of(1000)->run_s > 0);
+	assert_true(placed_of(1000)->demand_cpus == 2);
+}
+
 /* It reports homes, and neither refusals nor verdicts on what never happened. */
 static void a_dry_run_only_reports_homes(void **state)
 {
@@ -980,6 +996,7 @@ int main(void)
 		TEST(memory_comes_along),
 		TEST(a_dry_run_only_reports_homes),
 		TEST(light_threads_count),
+		TEST(demand_is_capped_by_the_cgroup),
 		TEST(what_slows_everybody_is_no_verdict),
 		TEST(a_serial_start_binds_nobody),
 		TEST(page_cache_is_available),

@@ -81,6 +81,7 @@ void nm_placed_take(const struct nm_snapshot *snapshot, size_t process, struct n
 	placed->program_ns = one->program_ns;
 	placed->process = process;
 	placed->anon_bytes = one->anon_bytes;
+	placed->cpu_limit = one->cpu_limit;
 }
 
 size_t nm_placement_homes(const struct nm_placement *placement)

@@ -51,12 +51,14 @@ static bool ran_at_home(const struct nm_placed *placed, unsigned nr_nodes)
 }
 
 /* since_s is the time for which it has had its current activity. A lull does not end the demand:
- * earlier demand decays slowly. */
+ * earlier demand decays slowly. Threads that wait because their cgroups have used up their CPU time
+ * demand no CPU. */
 static void update_demand(struct nm_placed *placed, const struct nm_snapshot *snapshot,
 			  double since_s)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double keep = exp(-since_s / NM_PLACE_YOUNG_S);
+	placed->wanted_cpus = nm_place_allowed_cpus(placed->wanted_cpus, placed->cpu_limit);
 	placed->demand_cpus = fmax(placed->wanted_cpus, keep * placed->demand_cpus);
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placed->has_run_on[k] += placed->ran_on[k] * since_s;

@@ -79,8 +79,9 @@ static double sum(const double *values, unsigned count)
  */
 static double expected_demand(const struct plan *plan, const struct nm_place_group *group)
 {
+	double running = nm_place_allowed_cpus(group->running, group->cpu_limit);
 	return group->age_s < NM_PLACE_YOUNG_S
-		       ? fmax(group->demand_cpus, fmin(group->running, plan->largest_cores))
+		       ? fmax(group->demand_cpus, fmin(running, plan->largest_cores))
 		       : group->demand_cpus;
 }
 
