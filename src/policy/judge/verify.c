@@ -21,7 +21,6 @@ struct question {
 struct nm_verifier {
 	struct question *questions; /* in order of their decisions */
 	size_t count, capacity;
-	struct nm_tidmap *last; /* per thread: its latest evaluation */
 };
 
 void nm_verdicts_clear(struct nm_verdicts *verdicts)
@@ -32,18 +31,17 @@ void nm_verdicts_clear(struct nm_verdicts *verdicts)
 
 int nm_verifier_new(struct nm_verifier **ret)
 {
-	nm_auto(nm_verifier_freep) struct nm_verifier *verifier = calloc(1, sizeof(*verifier));
-	int r = verifier ? nm_tidmap_new(&verifier->last) : -ENOMEM;
-	if (r == 0)
-		*ret = NM_TAKE(verifier);
-	return r;
+	struct nm_verifier *verifier = calloc(1, sizeof(*verifier));
+	if (!verifier)
+		return -ENOMEM;
+	*ret = verifier;
+	return 0;
 }
 
 void nm_verifier_free(struct nm_verifier *verifier)
 {
 	if (!verifier)
 		return;
-	nm_tidmap_free(verifier->last);
 	free(verifier->questions);
 	free(verifier);
 }
@@ -51,41 +49,6 @@ void nm_verifier_free(struct nm_verifier *verifier)
 size_t nm_verifier_open(const struct nm_verifier *verifier)
 {
 	return verifier->count;
-}
-
-static bool is_about(const struct question *question, uint32_t tid)
-{
-	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
-		if (question->verdict.threads[i].tid == tid)
-			return true;
-	return false;
-}
-
-/* Notes that the next evaluation concerns this thread; its previous one is superseded. */
-static int supersede(struct nm_verifier *verifier, uint32_t tid)
-{
-	uint32_t last = nm_tidmap_get(verifier->last, tid);
-	int r = nm_tidmap_set(verifier->last, tid, (uint32_t)verifier->count);
-	/* An evaluation that could not be added may have left its number. */
-	if (last < verifier->count && is_about(&verifier->questions[last], tid))
-		verifier->questions[last].verdict.superseded = true;
-	return r;
-}
-
-/* Notes that the evaluation has moved in the array, or was removed: NM_TIDMAP_NONE. */
-static void put_at(struct nm_verifier *verifier, const struct question *question, uint32_t from,
-		   uint32_t to)
-{
-	for (unsigned i = 0; i < question->verdict.nr_threads; i++) {
-		uint32_t tid = question->verdict.threads[i].tid;
-		if (nm_tidmap_get(verifier->last, tid) != from)
-			continue;
-		if (to == NM_TIDMAP_NONE)
-			nm_tidmap_remove(verifier->last, tid);
-		else
-			/* cannot fail, because the entry exists */
-			(void)nm_tidmap_set(verifier->last, tid, to);
-	}
 }
 
 static struct question question_of(const struct nm_decision *decision)
@@ -145,10 +108,6 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *deci
 {
 	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
 			   sizeof(*verifier->questions));
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; r == 0 && i < decision->nr_steps; i++)
-		r = supersede(verifier, decision->steps[i].tid);
 	if (r < 0)
 		return r;
 	verifier->questions[verifier->count++] = question_of(decision);
@@ -495,6 +454,22 @@ static void observe(struct question *question, const struct nm_snapshot *snapsho
 	compare_with_prediction(&question->verdict);
 }
 
+/* A decision about a thread supersedes the earlier ones about it. */
+static int find_superseded(struct nm_verifier *verifier)
+{
+	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = NULL;
+	int r = nm_tidmap_new(&later);
+	for (size_t i = verifier->count; i-- > 0;) {
+		struct nm_verdict *verdict = &verifier->questions[i].verdict;
+		for (unsigned k = 0; r == 0 && k < verdict->nr_threads; k++) {
+			uint32_t tid = verdict->threads[k].tid;
+			verdict->superseded |= nm_tidmap_get(later, tid) != NM_TIDMAP_NONE;
+			r = nm_tidmap_set(later, tid, (uint32_t)i);
+		}
+	}
+	return r;
+}
+
 int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_verdicts *ret)
 {
@@ -505,18 +480,17 @@ int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *sn
 		return -ENOMEM;
 	for (size_t i = 0; i < verifier->count; i++)
 		observe(&verifier->questions[i], snapshot, config);
-	int r = weigh_latencies(verifier, config);
+	int r = find_superseded(verifier);
+	if (r == 0)
+		r = weigh_latencies(verifier, config);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < verifier->count; i++) {
 		struct question *question = &verifier->questions[i];
-		if (snapshot->interval > question->interval && judge(question, config)) {
-			put_at(verifier, question, (uint32_t)i, NM_TIDMAP_NONE);
+		if (snapshot->interval > question->interval && judge(question, config))
 			verdicts.items[verdicts.count++] = question->verdict;
-		} else {
-			put_at(verifier, question, (uint32_t)i, (uint32_t)open);
+		else
 			verifier->questions[open++] = *question;
-		}
 	}
 	verifier->count = open;
 	*ret = verdicts;
