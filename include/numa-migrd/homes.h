@@ -8,6 +8,7 @@
 #define NUMA_MIGRD_HOMES_H
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/judge.h"
 #include "numa-migrd/placement.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/sample.h"
@@ -272,20 +273,21 @@ enum nm_home_end {
 /* The functions that carry decisions out, and report them. */
 struct nm_home_handler {
 	void *context;
-	/* It was assigned a home. Sets its decision's number. */
-	void (*granted)(void *context, struct nm_placed *placed,
-			const struct nm_place_proposal *proposal);
-	/* A verdict was given on its home, which is still its home. */
-	void (*judged)(void *context, const struct nm_placed *placed,
-		       const struct nm_place_verdict *verdict);
+	/* A process was assigned a home. */
+	void (*granted)(void *context, const struct nm_decision *decision);
+	/* A verdict was given on a home, which the process still has. */
+	void (*judged)(void *context, const struct nm_verdict *verdict);
 	/* It loses its home, which it still has. */
-	void (*ends)(void *context, struct nm_placed *placed, enum nm_home_end end);
+	void (*ends)(void *context, const struct nm_snap_process *process, struct nm_placed *placed,
+		     enum nm_home_end end);
 };
 
 /* The processes that are decided about: those with the indices from first to end. */
 struct nm_home_round {
 	const struct nm_snapshot *snapshot;
+	const struct nm_config *config;
 	size_t first, end;
+	uint64_t *next_id; /* number of the next decision */
 	const struct nm_home_handler *handler;
 };
 

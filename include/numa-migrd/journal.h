@@ -10,7 +10,6 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/judge.h"
 #include "numa-migrd/lease.h"
-#include "numa-migrd/placement.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/snapshot.h"
 
@@ -83,9 +82,9 @@ struct nm_entry_context {
 };
 
 /*
- * Format a decision with its receipt (receipt->nr_steps == decision->nr_steps), its verdict, and an
- * event of a lease. Fields of the second thread of a swap end in "_2"; unavailable metrics are
- * omitted.
+ * Format a decision with its receipt (receipt->nr_steps == decision->nr_steps; NULL for a home),
+ * its verdict, and an event of a lease. Fields of the second thread of a swap end in "_2";
+ * unavailable metrics are omitted.
  */
 void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
 		       const struct nm_decision *decision, const struct nm_receipt *receipt);
@@ -96,29 +95,10 @@ void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_contex
 			    const struct nm_page_decision *decision);
 void nm_entry_page_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 			   const struct nm_page_verdict *verdict);
-/* The home of a process, and its verdict (policy "auto"). */
-struct nm_entry_home {
-	uint64_t decision;
-	uint32_t pid;
-	const char *comm; /* escaped */
-	int node;
-	unsigned threads;
-	double demand_cpus;
-	double age_s; /* age of its program */
-	uint64_t pages_moved;
-	double move_s; /* expected time to move its remote memory; NaN: it stays */
-	enum nm_runtime runtime; /* runtime of its program */
-	bool nudged; /* its threads get a transient affinity instead of a lease because of it */
-};
-void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *context,
-			const struct nm_entry_home *home, const struct nm_place_proposal *proposal);
-void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
-				const struct nm_entry_home *home,
-				const struct nm_place_verdict *verdict);
 void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event);
 
-/* Returns the value of a field: "migrate", "swap", "rollback". A static string, as for the next
- * functions. */
+/* Returns the value of a field: "migrate", "swap", "rollback", "home". A static string, as for the
+ * next functions. */
 const char *nm_decision_kind_name(enum nm_decision_kind kind);
 /* Returns "applied", "dry-run" or "refused". */
 const char *nm_decision_result_name(const struct nm_entry_context *context,

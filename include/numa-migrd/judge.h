@@ -19,6 +19,14 @@ enum nm_verdict_kind {
 };
 #define NM_VERDICT_KINDS (NM_VERDICT_INCONCLUSIVE + 1)
 
+/* How the verdict on a home was reached. */
+enum nm_place_judged_by {
+	NM_PLACE_BY_NOTHING,
+	NM_PLACE_BY_PERFORMANCE,
+	NM_PLACE_BY_DISTANCE,
+	NM_PLACE_BY_DELAY, /* `change` is in seconds of waiting per second of CPU time */
+};
+
 /* ---- feedback by performance ---- */
 
 /*
@@ -175,6 +183,10 @@ struct nm_verdict {
 	 * the thread fell, per page of the process. NaN: not known. */
 	struct nm_balance_reason balance;
 	double measured_benefit;
+	/* Of a home only: its change is positive if it is an improvement; NaN: not known. */
+	enum nm_place_judged_by judged_by;
+	double change;
+	uint64_t pages_moved;
 	unsigned nr_threads;
 	struct nm_verdict_thread threads[2];
 };

@@ -23,28 +23,6 @@
 	0.25 /* CPUs; a process with less demand gains little from a home */
 #define NM_PLACE_LEAST_ACCESSES 30 /* minimum number of accesses to locate memory by them */
 
-/* The reason for which a group was assigned its home or has none; reported to users. */
-enum nm_place_reason {
-	NM_PLACE_THERE,	   /* already runs there and is only kept there */
-	NM_PLACE_SINGLE, /* one running thread: moving it to its memory packs no threads together */
-	NM_PLACE_SMALL,	   /* few threads, which the kernel would not spread either */
-	NM_PLACE_MEMORY,   /* its memory is there */
-	NM_PLACE_SEPARATE, /* the machine is busy: groups are kept apart */
-	NM_PLACE_HELD,	   /* has a home */
-	NM_PLACE_BARRED,   /* rolled back before, or awaiting a verdict */
-	NM_PLACE_YOUNG,	   /* may still be creating threads */
-	NM_PLACE_WATCHED,  /* not observed without a home for long enough */
-	NM_PLACE_IDLE,	   /* uses too little CPU time */
-	NM_PLACE_NO_ROOM,  /* no eligible node has the CPUs or the free memory for it */
-	NM_PLACE_NEAR,	   /* near its memory, and too young to need a home */
-	NM_PLACE_TOO_DEAR, /* migrating its memory costs more than the remote accesses it would
-			    * save */
-	NM_PLACE_SPREAD,   /* runs faster spread over an idle machine */
-	NM_PLACE_FIXED,	   /* its memory is on another node, and cannot be moved */
-	NM_PLACE_WAKES,	   /* one thread that others wake all the time, and that runs near them */
-	NM_PLACE_REASON_MAX,
-};
-
 /*
  * The current state of one process. Arrays have topology->nr_nodes values and belong to the caller.
  */
@@ -98,9 +76,6 @@ struct nm_place_view {
 	double most_traffic;   /* highest traffic of any node since the start; 0: not known */
 	bool memory_stays; /* neither the daemon nor the kernel moves memory */
 };
-
-/* Returns a short description such as "memory on one node"; a static string. */
-const char *nm_place_reason_text(enum nm_place_reason reason);
 
 struct nm_place_proposal {
 	size_t group;
@@ -212,13 +187,6 @@ struct nm_place_change {
  * array. Called by the tick.
  */
 double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise);
-
-enum nm_place_judged_by {
-	NM_PLACE_BY_NOTHING,
-	NM_PLACE_BY_PERFORMANCE,
-	NM_PLACE_BY_DISTANCE,
-	NM_PLACE_BY_DELAY, /* `change` is in seconds of waiting per second of CPU time */
-};
 
 struct nm_place_verdict {
 	enum nm_verdict_kind kind; /* never CANCELLED */

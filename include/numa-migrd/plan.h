@@ -39,7 +39,14 @@ struct nm_step {
 	char comm[NM_COMM_BYTES];
 };
 
-enum nm_decision_kind { NM_DECISION_MIGRATE, NM_DECISION_SWAP, NM_DECISION_ROLLBACK };
+enum nm_decision_kind {
+	NM_DECISION_MIGRATE,
+	NM_DECISION_SWAP,
+	NM_DECISION_ROLLBACK,
+	/* A process is assigned a home (policy "auto"). Its only step has no thread (tid 0); the
+	 * threads follow one by one, by decisions to MIGRATE with the same id. */
+	NM_DECISION_HOME,
+};
 
 struct nm_decision {
 	uint64_t id;
@@ -52,6 +59,7 @@ struct nm_decision {
 	bool by_sharing;     /* by kMAF; the next two fields are NaN for a rollback */
 	double cost_before, cost_after; /* communication cost over all decisions of the interval */
 	struct nm_balance_reason balance; /* not set for a rollback */
+	struct nm_home_reason home;	  /* HOME only */
 	struct nm_tickets tickets;
 	double draw, gain;
 	struct nm_alternative
@@ -62,6 +70,13 @@ struct nm_decision {
 	unsigned nr_steps; /* 1, or 2 for a swap, which is done completely or not at all */
 	struct nm_step steps[2];
 };
+
+/* Returns true for the move of a thread to its home. That is reported, counted and judged as one.
+ */
+static inline bool nm_decision_is_to_home(const struct nm_decision *decision)
+{
+	return decision->policy == NM_POLICY_AUTO && decision->kind != NM_DECISION_HOME;
+}
 
 struct nm_plan {
 	struct nm_decision *decisions;

@@ -13,7 +13,6 @@
 struct search {
 	uint64_t id;
 	json_t *decision;      /* NULL: not found yet */
-	json_t *home;	       /* its journal entry, which is recorded before the decision itself */
 	json_t *stopped;       /* counts of rejected proposals of its interval */
 	uint64_t met, entries; /* interval; number of its entries, of which the first describes
 				* it */
@@ -84,18 +83,18 @@ static json_t *threads_of(const struct nm_decision *decision)
 	return threads;
 }
 
-static const char *kind_of_decision(enum nm_decision_kind kind)
+static void set_process(json_t *object, const struct nm_step *step)
 {
-	return kind == NM_DECISION_MIGRATE ? "migrate"
-	       : kind == NM_DECISION_SWAP  ? "swap"
-					   : "rollback";
+	set_count(object, "pid", step->pid);
+	set_text(object, "comm", step->comm);
+	(void)json_object_set_new(object, "to_node", json_integer(step->node_to));
 }
 
 static json_t *decision_of(const struct nm_decision *decision)
 {
 	json_t *object = json_object(), *candidates = json_array();
 	set_count(object, "decision", decision->id);
-	set_text(object, "kind", kind_of_decision(decision->kind));
+	set_text(object, "kind", nm_decision_kind_name(decision->kind));
 	set_text(object, "policy", nm_policy_name(decision->policy));
 	set_count(object, "interval", decision->interval);
 	if (decision->undoes)
@@ -110,7 +109,10 @@ static json_t *decision_of(const struct nm_decision *decision)
 					    candidate_of(&decision->alternatives[i], i == 0));
 	(void)json_object_set_new(object, "candidates", candidates);
 	set_count(object, "candidates_count", decision->nr_candidates);
-	(void)json_object_set_new(object, "threads", threads_of(decision));
+	if (decision->kind == NM_DECISION_HOME)
+		set_process(object, &decision->steps[0]);
+	else
+		(void)json_object_set_new(object, "threads", threads_of(decision));
 	return object;
 }
 
@@ -144,7 +146,7 @@ static json_t *stopped_of(const struct nm_recorded_proposals *proposals)
 static void set_verdict(json_t *decision, const struct nm_verdict *verdict)
 {
 	set_text(decision, "verdict", nm_verdict_kind_name(verdict->kind));
-	if (verdict->nr_threads == 0)
+	if (verdict->nr_threads == 0 || verdict->of == NM_DECISION_HOME)
 		return;
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
 	set_real(decision, "before",
@@ -163,37 +165,11 @@ static bool has_verdict(const char *fields)
 	return at;
 }
 
-/* A home is recorded as the migration of a thread: only the journal entry has its kind. */
-static bool is_home(const char *fields)
-{
-	static const char kind[] = "KIND=home\n";
-	const char *at = strstr(fields, kind);
-	return at && (at == fields || at[-1] == '\n');
-}
-
 static void set_first_entry(json_t *decision, const struct nm_recorded_entry *entry)
 {
 	set_text(decision, "message", entry->text);
 	set_text(decision, "fields", entry->fields);
 	set_count(decision, "time_usec", entry->time_usec);
-}
-
-static void set_home(struct search *search, const struct nm_recorded_entry *entry)
-{
-	if (search->home || !is_home(entry->fields))
-		return;
-	search->home = json_object();
-	set_text(search->home, "kind", "home");
-	set_first_entry(search->home, entry);
-}
-
-static void set_decision(struct search *search, const struct nm_decision *decision)
-{
-	search->decision = decision_of(decision);
-	if (!search->home)
-		return;
-	(void)json_object_update(search->decision, search->home);
-	search->entries = 1;
 }
 
 /* The first entry describes the decision; later ones are its verdict, and events of leases and
@@ -220,7 +196,7 @@ static void heed(struct search *search, const struct nm_recorded *record)
 		break;
 	case NM_RECORDED_DECISION:
 		if (record->decision.id == search->id && !*decision)
-			set_decision(search, &record->decision);
+			*decision = decision_of(&record->decision);
 		break;
 	case NM_RECORDED_PAGE_DECISION:
 		if (record->page_decision.id == search->id && !*decision)
@@ -236,12 +212,8 @@ static void heed(struct search *search, const struct nm_recorded *record)
 				 nm_verdict_kind_name(record->page_verdict.kind));
 		break;
 	case NM_RECORDED_ENTRY:
-		if (record->entry.decision != search->id)
-			break;
-		if (*decision)
+		if (*decision && record->entry.decision == search->id)
 			set_entry(search, &record->entry);
-		else
-			set_home(search, &record->entry);
 		break;
 	default:
 		break;
@@ -254,7 +226,6 @@ static void finish(struct search *search)
 	if (search->stopped && (uint64_t)json_integer_value(interval) == search->met)
 		(void)json_object_set_new(search->decision, "stopped", NM_TAKE(search->stopped));
 	json_decref(search->stopped);
-	json_decref(search->home);
 }
 
 int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret)

@@ -2,12 +2,6 @@
 /* Carries out plans: moves threads, records and reports what was done, and handles refusals. */
 #include "daemon.h"
 
-/* The moves of threads to their home are reported, counted and judged together with that. */
-static bool is_to_home(const struct nm_decision *decision)
-{
-	return decision->policy == NM_POLICY_AUTO;
-}
-
 /* A refused operation is not repeated at once. If the affinity was not the expected one, it is read
  * again. */
 static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *decision,
@@ -20,7 +14,7 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 		int error = receipt->steps[i].error;
 		if (error == -ESTALE)
 			nm_roster_recheck(pipeline->roster, step->tid, step->start_ticks);
-		if (is_to_home(decision))
+		if (nm_decision_is_to_home(decision))
 			nm_placement_refused(pipeline->placement, step->pid, error, now_ns);
 		else
 			nm_roster_bar(pipeline->roster, step->tid, step->start_ticks, until);
@@ -61,15 +55,15 @@ int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const s
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct nm_decision *decision = &plan->decisions[i];
 		bool applied = receipts[i].applied;
-		nm_recorder_decision(daemon, decision, &receipts[i]);
-		if (!is_to_home(decision))
-			nm_report_decision(daemon, decision, &receipts[i]);
-		daemon->tally.decisions += !is_to_home(decision);
+		bool to_home = nm_decision_is_to_home(decision);
+		(to_home ? nm_recorder_decision : nm_report_decision)(daemon, decision,
+								      &receipts[i]);
+		daemon->tally.decisions += !to_home;
 		daemon->tally.applied += applied;
 		daemon->tally.failed += !applied;
 		if (!applied)
 			handle_refusal(daemon, decision, &receipts[i], snapshot->time_ns);
-		else if (!is_to_home(decision))
+		else if (!to_home)
 			noted = remember_move(daemon, snapshot, decision);
 		r = r < 0 ? r : noted;
 	}

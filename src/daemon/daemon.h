@@ -418,19 +418,15 @@ void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 
 /* ---- report_decisions.c: decisions and verdicts, also in recording and history ---- */
 
+/* Reports a decision about threads, or a home; receipt is NULL for a home. */
 void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			const struct nm_receipt *receipt);
 void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
 void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
 void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
-void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			 const struct nm_placed *placed, const struct nm_place_proposal *proposal);
-void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-				 const struct nm_placed *placed,
-				 const struct nm_place_verdict *verdict);
 /* Logs that a process has lost its home without a verdict. */
-void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
-			     const struct nm_placed *placed, const char *why);
+void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
+			const struct nm_placed *placed, const char *why);
 
 /* ---- commands.c: pause, resume, release, reload, dry run ---- */
 

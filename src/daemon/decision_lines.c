@@ -55,9 +55,25 @@ static void add_step(const struct nm_daemon *daemon, const struct nm_step *step,
 		 result->error);
 }
 
+static void add_home(const struct nm_daemon *daemon, const struct nm_decision *decision)
+{
+	const struct nm_home_reason *home = &decision->home;
+	add_line(daemon, "home",
+		 "id=%" PRIu64 " pid=%u node=%d reason=%d threads=%u demand=%s distance=%s>%s "
+		 "load=%s bytes_away=%" PRIu64,
+		 decision->id, decision->steps[0].pid, decision->steps[0].node_to,
+		 (int)home->reason, home->threads, NUMBER(home->demand_cpus),
+		 NUMBER(home->distance_now), NUMBER(home->distance_home), NUMBER(home->load),
+		 home->bytes_away);
+}
+
 void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision *decision,
 		       const struct nm_receipt *receipt)
 {
+	if (decision->kind == NM_DECISION_HOME) {
+		add_home(daemon, decision);
+		return;
+	}
 	add_line(daemon, "decision",
 		 "id=%" PRIu64 " kind=%s policy=%s undoes=%" PRIu64
 		 " tickets=%s draw=%s gain=%s candidates=%zu applied=%d",
@@ -71,6 +87,14 @@ void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision 
 
 void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
+	if (verdict->of == NM_DECISION_HOME) {
+		add_line(daemon, "home-verdict",
+			 "id=%" PRIu64 " pid=%u verdict=%s judged_by=%d change=%s pages=%" PRIu64,
+			 verdict->decision, verdict->threads[0].pid,
+			 nm_verdict_kind_name(verdict->kind), (int)verdict->judged_by,
+			 NUMBER(verdict->change), verdict->pages_moved);
+		return;
+	}
 	add_line(daemon, "verdict",
 		 "id=%" PRIu64 " verdict=%s of=%s waited=%u by_performance=%d by_sharing=%d",
 		 verdict->decision, nm_verdict_kind_name(verdict->kind),
@@ -99,26 +123,6 @@ void nm_lines_page_verdict(const struct nm_daemon *daemon, const struct nm_page_
 }
 
 /* ---- homes ---- */
-
-void nm_lines_home(const struct nm_daemon *daemon, const struct nm_placed *placed,
-		   const struct nm_place_proposal *proposal)
-{
-	add_line(daemon, "home",
-		 "id=%" PRIu64 " pid=%u node=%d reason=%d threads=%u demand=%s distance=%s>%s "
-		 "load=%s bytes_away=%" PRIu64,
-		 placed->decision, placed->pid, placed->home, (int)proposal->reason,
-		 placed->running, NUMBER(placed->demand_cpus), NUMBER(proposal->distance_now),
-		 NUMBER(proposal->distance_home), NUMBER(proposal->load), proposal->bytes_away);
-}
-
-void nm_lines_home_verdict(const struct nm_daemon *daemon, const struct nm_placed *placed,
-			   const struct nm_place_verdict *verdict)
-{
-	add_line(daemon, "home-verdict",
-		 "id=%" PRIu64 " pid=%u verdict=%s judged_by=%d change=%s pages=%" PRIu64,
-		 placed->decision, placed->pid, nm_verdict_kind_name(verdict->kind),
-		 (int)verdict->judged_by, NUMBER(verdict->change), placed->memory.moved);
-}
 
 void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_placed *placed)
 {

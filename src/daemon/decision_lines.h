@@ -11,7 +11,6 @@
 
 #include "numa-migrd/judge.h"
 #include "numa-migrd/lease.h"
-#include "numa-migrd/placement.h"
 #include "numa-migrd/plan.h"
 
 struct nm_daemon;
@@ -32,11 +31,7 @@ void nm_lines_page_decision(const struct nm_daemon *daemon,
 			    const struct nm_page_decision *decision);
 void nm_lines_page_verdict(const struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 
-/* Called when policy "auto" reports a home, its verdict, or its end without a verdict. */
-void nm_lines_home(const struct nm_daemon *daemon, const struct nm_placed *placed,
-		   const struct nm_place_proposal *proposal);
-void nm_lines_home_verdict(const struct nm_daemon *daemon, const struct nm_placed *placed,
-			   const struct nm_place_verdict *verdict);
+/* Called when a home ends without a verdict. */
 void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_placed *placed);
 
 #endif

@@ -178,52 +178,39 @@ static void read_available(struct nm_daemon *daemon, uint64_t now_ns)
 
 /* ---- decisions ---- */
 
-/* The context of the handler below. */
-struct round {
-	struct nm_daemon *daemon;
-	const struct nm_snapshot *snapshot;
-};
-
-static void granted(void *context, struct nm_placed *placed,
-		    const struct nm_place_proposal *proposal)
+static void granted(void *context, const struct nm_decision *decision)
 {
-	const struct round *round = context;
-	placed->decision = round->daemon->next_decision++;
-	round->daemon->tally.decisions++;
-	round->daemon->tally.homes.granted++;
-	nm_report_placement(round->daemon, round->snapshot, placed, proposal);
+	struct nm_daemon *daemon = context;
+	daemon->tally.decisions++;
+	daemon->tally.homes.granted++;
+	nm_report_decision(daemon, decision, NULL);
 }
 
-static void judged(void *context, const struct nm_placed *placed,
-		   const struct nm_place_verdict *verdict)
+static void judged(void *context, const struct nm_verdict *verdict)
 {
-	const struct round *round = context;
-	round->daemon->tally.verdicts[verdict->kind]++;
-	nm_report_placement_verdict(round->daemon, round->snapshot, placed, verdict);
+	struct nm_daemon *daemon = context;
+	daemon->tally.verdicts[verdict->kind]++;
+	nm_report_verdict(daemon, verdict);
 }
 
-/* A verdict reports a rollback. */
-static void report_end(const struct round *round, const struct nm_placed *placed,
-		       enum nm_home_end end)
+static const char *end_text(const struct nm_placed *placed, enum nm_home_end end)
 {
-	const struct nm_snap_process *process = &round->snapshot->processes[placed->process];
-	const char *why = "run queue full, other nodes idle";
-	if (end == NM_HOME_ROLLED_BACK)
-		return;
-	if (end == NM_HOME_EXPIRED)
-		why = placed->reason == NM_PLACE_SPREAD ? "more threads than when placed"
-							: nm_place_reason_text(placed->reason);
-	nm_report_placement_end(round->daemon, process, placed, why);
+	if (end == NM_HOME_YIELDED)
+		return "run queue full, other nodes idle";
+	return placed->reason == NM_PLACE_SPREAD ? "more threads than when placed"
+						 : nm_place_reason_text(placed->reason);
 }
 
-static void ends(void *context, struct nm_placed *placed, enum nm_home_end end)
+static void ends(void *context, const struct nm_snap_process *process, struct nm_placed *placed,
+		 enum nm_home_end end)
 {
-	const struct round *round = context;
-	struct nm_daemon *daemon = round->daemon;
-	report_end(round, placed, end);
+	struct nm_daemon *daemon = context;
 	daemon->tally.homes.expired += end == NM_HOME_EXPIRED;
 	daemon->tally.homes.yielded += end == NM_HOME_YIELDED;
 	daemon->tally.homes.rolled_back += end == NM_HOME_ROLLED_BACK;
+	/* A verdict reports a rollback. */
+	if (end != NM_HOME_ROLLED_BACK)
+		nm_report_home_end(daemon, process, placed, end_text(placed, end));
 	(void)nm_actuator_return_process(daemon->pipeline.actuator, placed->pid);
 	nm_mover_drop(daemon->pipeline.home_mover, placed->pid);
 	if (end == NM_HOME_ROLLED_BACK)
@@ -266,9 +253,13 @@ static int decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
 	struct nm_placement *placement = daemon->pipeline.placement;
-	struct round context = {daemon, snapshot};
-	const struct nm_home_handler handler = {&context, granted, judged, ends};
-	const struct nm_home_round round = {snapshot, first, end, &handler};
+	const struct nm_home_handler handler = {daemon, granted, judged, ends};
+	const struct nm_home_round round = {.snapshot = snapshot,
+					    .config = daemon->config,
+					    .first = first,
+					    .end = end,
+					    .next_id = &daemon->next_decision,
+					    .handler = &handler};
 	int r = nm_placement_view_build(placement, daemon->pipeline.topology, snapshot->time_ns,
 					&view);
 	if (r < 0)

@@ -172,28 +172,9 @@ void nm_recorder_decision(struct nm_daemon *daemon, const struct nm_decision *de
 	struct nm_recorded record = {.kind = NM_RECORDED_DECISION, .decision = *decision};
 	nm_lines_decision(daemon, decision, receipt);
 	(void)nm_recorder_add(daemon, &record);
+	if (!receipt)
+		return;
 	record = (struct nm_recorded){.kind = NM_RECORDED_RECEIPT, .receipt = *receipt};
-	(void)nm_recorder_add(daemon, &record);
-}
-
-void nm_recorder_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)
-{
-	struct nm_recorded record = {.kind = NM_RECORDED_VERDICT, .verdict = *verdict};
-	nm_lines_verdict(daemon, verdict);
-	(void)nm_recorder_add(daemon, &record);
-}
-
-void nm_recorder_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision)
-{
-	struct nm_recorded record = {.kind = NM_RECORDED_PAGE_DECISION, .page_decision = *decision};
-	nm_lines_page_decision(daemon, decision);
-	(void)nm_recorder_add(daemon, &record);
-}
-
-void nm_recorder_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
-{
-	struct nm_recorded record = {.kind = NM_RECORDED_PAGE_VERDICT, .page_verdict = *verdict};
-	nm_lines_page_verdict(daemon, verdict);
 	(void)nm_recorder_add(daemon, &record);
 }
 

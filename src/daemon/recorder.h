@@ -70,11 +70,9 @@ void nm_recorder_interval(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			  uint64_t length_ns);
 void nm_recorder_proposals(struct nm_daemon *daemon, const struct nm_proposals *proposals,
 			   const struct nm_plan *plan);
+/* Records a decision about threads, or a home; receipt is NULL for a home. */
 void nm_recorder_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			  const struct nm_receipt *receipt);
-void nm_recorder_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
-void nm_recorder_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
-void nm_recorder_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 void nm_recorder_entry(struct nm_daemon *daemon, const struct nm_entry *entry, uint64_t time_usec);
 /* Record the result of a function of the mover, and the batch that it returned, or NULL. */
 void nm_recorder_mover(struct nm_daemon *daemon, const char *function, int64_t result);

@@ -79,7 +79,7 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 	struct nm_past past = {
 		.kind = nm_decision_kind_name(decision->kind),
 		.policy = context.policy,
-		.result = nm_decision_result_name(&context, receipt),
+		.result = receipt ? nm_decision_result_name(&context, receipt) : NULL,
 		.nr_threads = decision->nr_steps,
 		.figure = isfinite(local_before) ? "local_share" : NULL,
 		.before = local_before,
@@ -94,6 +94,7 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 	for (unsigned i = 0; i < decision->nr_steps; i++)
 		past.threads[i] = thread_of(daemon, &decision->steps[i]);
 	add_alternatives(daemon, decision, &past);
+	nm_recorder_decision(daemon, decision, receipt);
 	nm_entry_decision(&entry, &context, decision, receipt);
 	report_decision(daemon, &entry, &past);
 }
@@ -109,46 +110,42 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 		.local_before = thread->local_before,
 		.local_after = thread->local_after,
 	};
+	const struct nm_recorded record = {.kind = NM_RECORDED_VERDICT, .verdict = *verdict};
 	struct nm_entry entry;
-	nm_recorder_verdict(daemon, verdict);
+	nm_lines_verdict(daemon, verdict);
+	(void)nm_recorder_add(daemon, &record);
 	nm_entry_verdict(&entry, &context, verdict);
 	report_verdict(daemon, &entry, &past);
 }
 
 /* ---- pages ---- */
 
-/* A process whose pages, or all of whose threads, are moved. */
-static struct nm_past past_of_process(uint32_t pid, const char *comm, int node_from, int node_to)
+void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision)
 {
+	struct nm_entry_context context = entry_context(daemon, daemon->config->threads.policy);
 	struct nm_past past = {
+		.kind = "pages",
+		.policy = nm_page_policy_name(daemon->config->pages.policy),
+		.result = nm_page_result_name(&context),
 		.nr_threads = 1,
-		.threads = {{.pid = pid,
+		.threads = {{.pid = decision->pid,
 			     .cpu_from = -1,
 			     .cpu_to = -1,
-			     .node_from = node_from,
-			     .node_to = node_to}},
+			     .node_from = os_node(daemon, decision->node_from),
+			     .node_to = os_node(daemon, decision->node_to)}},
+		.pages = decision->pages,
+		.bytes = decision->bytes,
 		.before = NAN,
 		.after = NAN,
 		.tickets = {.total = NAN},
 		.draw = NAN,
 	};
-	memcpy(past.threads[0].comm, comm, sizeof(past.threads[0].comm));
-	return past;
-}
-
-void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision)
-{
-	struct nm_entry_context context = entry_context(daemon, daemon->config->threads.policy);
-	struct nm_past past =
-		past_of_process(decision->pid, decision->comm, os_node(daemon, decision->node_from),
-				os_node(daemon, decision->node_to));
+	const struct nm_recorded record = {.kind = NM_RECORDED_PAGE_DECISION,
+					   .page_decision = *decision};
 	struct nm_entry entry;
-	past.kind = "pages";
-	past.policy = nm_page_policy_name(daemon->config->pages.policy);
-	past.result = nm_page_result_name(&context);
-	past.pages = decision->pages;
-	past.bytes = decision->bytes;
-	nm_recorder_page_decision(daemon, decision);
+	memcpy(past.threads[0].comm, decision->comm, sizeof(past.threads[0].comm));
+	nm_lines_page_decision(daemon, decision);
+	(void)nm_recorder_add(daemon, &record);
 	nm_entry_page_decision(&entry, &context, decision);
 	report_decision(daemon, &entry, &past);
 }
@@ -164,67 +161,17 @@ void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdi
 		.local_before = verdict->local_before,
 		.local_after = verdict->local_after,
 	};
+	const struct nm_recorded record = {.kind = NM_RECORDED_PAGE_VERDICT,
+					   .page_verdict = *verdict};
 	struct nm_entry entry;
-	nm_recorder_page_verdict(daemon, verdict);
+	nm_lines_page_verdict(daemon, verdict);
+	(void)nm_recorder_add(daemon, &record);
 	nm_entry_page_verdict(&entry, &context, verdict);
 	report_verdict(daemon, &entry, &past);
 }
 
-/* ---- homes ---- */
-
-static struct nm_entry_home home_of(const struct nm_snapshot *snapshot,
-				    const struct nm_placed *placed)
-{
-	return (struct nm_entry_home){
-		.decision = placed->decision,
-		.pid = placed->pid,
-		.comm = snapshot->processes[placed->process].comm,
-		.node = placed->home,
-		.threads = placed->running,
-		.demand_cpus = placed->demand_cpus,
-		.pages_moved = placed->memory.moved,
-	};
-}
-
-void nm_report_placement(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			 const struct nm_placed *placed, const struct nm_place_proposal *proposal)
-{
-	struct nm_entry_context context = entry_context(daemon, NM_POLICY_AUTO);
-	struct nm_entry_home home = home_of(snapshot, placed);
-	struct nm_past past =
-		past_of_process(placed->pid, home.comm, -1, os_node(daemon, placed->home));
-	struct nm_entry entry;
-	past.kind = "home";
-	past.policy = context.policy;
-	past.by = NM_POLICY_AUTO;
-	home.runtime = snapshot->processes[placed->process].runtime;
-	home.age_s = snapshot->processes[placed->process].age_s;
-	home.move_s = placed->memory.state == NM_BRING_NOTHING
-			      ? NAN
-			      : nm_place_move_s(&daemon->pipeline.placement->page_cost,
-						(double)proposal->bytes_away);
-	home.nudged =
-		daemon->config->threads.pin == NM_PIN_AUTO && nm_runtime_counts_again(home.runtime);
-	nm_lines_home(daemon, placed, proposal);
-	nm_entry_placement(&entry, &context, &home, proposal);
-	report_decision(daemon, &entry, &past);
-}
-
-void nm_report_placement_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-				 const struct nm_placed *placed,
-				 const struct nm_place_verdict *verdict)
-{
-	struct nm_entry_context context = entry_context(daemon, NM_POLICY_AUTO);
-	struct nm_entry_home home = home_of(snapshot, placed);
-	const struct nm_past_verdict past = {verdict->kind, NAN, NAN, NAN, NAN};
-	struct nm_entry entry;
-	nm_lines_home_verdict(daemon, placed, verdict);
-	nm_entry_placement_verdict(&entry, &context, &home, verdict);
-	report_verdict(daemon, &entry, &past);
-}
-
-void nm_report_placement_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
-			     const struct nm_placed *placed, const char *why)
+void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
+			const struct nm_placed *placed, const char *why)
 {
 	nm_lines_home_end(daemon, placed);
 	nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,

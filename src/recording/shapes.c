@@ -56,7 +56,11 @@ static const char *const residency_words[] = {"none", "accesses", "query", "numa
 static const char *const pin_words[] = {"lease", "nudge"};
 static const char *const runtime_words[] = {"none", "go", "java", "unknown",
 					    "awaited"};
-static const char *const decision_words[] = {"migrate", "swap", "rollback"};
+static const char *const decision_words[] = {"migrate", "swap", "rollback", "home"};
+static const char *const place_words[] = {
+	"there",   "single", "small",	"memory", "separate", "held",	"barred", "young",
+	"watched", "idle",   "no-room", "near",	  "too-dear", "spread", "fixed",  "wakes"};
+static const char *const judged_by_words[] = {"none", "performance", "distance", "run-queue-delay"};
 static const char *const policy_words[] = {"none", "lbma", "imar2", "kmaf", "balance", "auto"};
 static const char *const verdict_words[] = {"improved", "neutral", "rolled-back", "cancelled",
 					    "inconclusive"};
@@ -71,7 +75,9 @@ WORDS_OF(selected_by_words, NM_SELECTED_BY_LEADER);
 WORDS_OF(residency_words, NM_RESIDENCY_MAPS);
 WORDS_OF(pin_words, NM_STEP_NUDGE);
 WORDS_OF(runtime_words, NM_RUNTIME_AWAITED);
-WORDS_OF(decision_words, NM_DECISION_ROLLBACK);
+WORDS_OF(decision_words, NM_DECISION_HOME);
+WORDS_OF(place_words, NM_PLACE_REASON_MAX - 1);
+WORDS_OF(judged_by_words, NM_PLACE_BY_DELAY);
 WORDS_OF(policy_words, NM_POLICY_AUTO);
 WORDS_OF(verdict_words, NM_VERDICT_INCONCLUSIVE);
 WORDS_OF(reason_words, NM_PAGE_REASON_ROLLBACK);
@@ -221,6 +227,20 @@ static const struct nm_field step_fields[] = {
 };
 SHAPE(step_shape, step_t, step_fields);
 
+typedef struct nm_home_reason home_t;
+static const struct nm_field home_fields[] = {
+	ENUM(home_t, reason, place_words),
+	UINT(home_t, threads),
+	REAL(home_t, demand_cpus),
+	REAL(home_t, age_s),
+	REAL(home_t, distance_now),
+	REAL(home_t, distance_home),
+	REAL(home_t, load),
+	UINT(home_t, bytes_away),
+	REAL(home_t, move_s),
+};
+SHAPE(home_shape, home_t, home_fields);
+
 typedef struct nm_decision decision_t;
 static const struct nm_field decision_fields[] = {
 	UINT(decision_t, id),
@@ -234,6 +254,7 @@ static const struct nm_field decision_fields[] = {
 	REAL(decision_t, cost_before),
 	REAL(decision_t, cost_after),
 	ONE(decision_t, balance, balance_shape),
+	ONE(decision_t, home, home_shape),
 	ONE(decision_t, tickets, tickets_shape),
 	REAL(decision_t, draw),
 	REAL(decision_t, gain),
@@ -312,6 +333,9 @@ static const struct nm_field verdict_fields[] = {
 	REAL(verdict_t, slowdown_noise),
 	ONE(verdict_t, balance, balance_shape),
 	REAL(verdict_t, measured_benefit),
+	ENUM(verdict_t, judged_by, judged_by_words),
+	REAL(verdict_t, change),
+	UINT(verdict_t, pages_moved),
 	PLACED(verdict_t, threads, verdict_thread_shape, nr_threads, 2),
 };
 SHAPE(verdict_shape, verdict_t, verdict_fields);

@@ -208,7 +208,7 @@ static void say_refusal(struct nm_entry *entry, const struct nm_decision *decisi
 	say_other_half(entry, decision, receipt);
 }
 
-static const char *pin_name(const struct nm_step *step)
+const char *nm_step_pin_name(const struct nm_step *step)
 {
 	return step->pin == NM_STEP_NUDGE ? "nudge" : "lease";
 }
@@ -229,7 +229,7 @@ static void step_fields(struct nm_entry *entry, const struct nm_entry_context *c
 	if (isfinite(step->samples_before))
 		nm_entry_field(entry, nm_numbered("ACCESSES", index, name), "%.0f",
 			       step->samples_before);
-	nm_entry_field(entry, nm_numbered("PIN", index, name), "%s", pin_name(step));
+	nm_entry_field(entry, nm_numbered("PIN", index, name), "%s", nm_step_pin_name(step));
 	if (step->runtime != NM_RUNTIME_NONE)
 		nm_entry_field(entry, nm_numbered("RUNTIME", index, name), "%s",
 			       nm_runtime_name(step->runtime));
@@ -247,8 +247,8 @@ static void performance_fields(struct nm_entry *entry, const struct nm_step *ste
 
 bool nm_decision_has_tickets(const struct nm_decision *decision)
 {
-	return decision->kind != NM_DECISION_ROLLBACK && !decision->by_sharing &&
-	       !decision->balance.given;
+	return decision->kind != NM_DECISION_ROLLBACK && decision->kind != NM_DECISION_HOME &&
+	       !decision->by_sharing && !decision->balance.given;
 }
 
 const char *nm_tickets_text(const struct nm_tickets *tickets, enum nm_thread_policy policy,
@@ -323,6 +323,10 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
 		       const struct nm_decision *decision, const struct nm_receipt *receipt)
 {
+	if (decision->kind == NM_DECISION_HOME) {
+		nm_entry_home(entry, context, decision);
+		return;
+	}
 	enum outcome outcome = outcome_of(context, receipt);
 	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
 	decision_fields(entry, context, decision, receipt);

@@ -319,6 +319,8 @@ const char *nm_decision_kind_name(enum nm_decision_kind kind)
 		return "swap";
 	case NM_DECISION_ROLLBACK:
 		return "rollback";
+	case NM_DECISION_HOME:
+		return "home";
 	}
 	return "none";
 }

@@ -5,61 +5,68 @@
 #include "say.h"
 
 static void subject_fields(struct nm_entry *entry, const struct nm_entry_context *context,
-			   const struct nm_entry_home *home)
+			   uint32_t pid, const char *comm, int node)
 {
-	nm_entry_set_decision(entry, home->decision);
 	nm_entry_field(entry, "POLICY", "auto");
-	nm_entry_field(entry, "PID", "%u", home->pid);
-	nm_entry_field(entry, "COMM", "%s", home->comm);
-	nm_field_node(entry, context, "NODE_TO", home->node);
+	nm_entry_field(entry, "PID", "%u", pid);
+	nm_entry_field(entry, "COMM", "%s", comm);
+	nm_field_node(entry, context, "NODE_TO", node);
 	nm_entry_field(entry, "DRY_RUN", "%d", context->dry_run);
 }
 
-static void placement_fields(struct nm_entry *entry, const struct nm_entry_home *home,
-			     const struct nm_place_proposal *proposal)
+static void home_fields(struct nm_entry *entry, const struct nm_decision *decision)
 {
+	const struct nm_home_reason *home = &decision->home;
+	const struct nm_step *step = &decision->steps[0];
 	nm_entry_field(entry, "THREADS", "%u", home->threads);
 	nm_field_figure(entry, "DEMAND_CPUS", home->demand_cpus);
-	nm_entry_field(entry, "PIN", "%s", home->nudged ? "nudge" : "lease");
-	if (home->runtime != NM_RUNTIME_NONE)
-		nm_entry_field(entry, "RUNTIME", "%s", nm_runtime_name(home->runtime));
-	nm_entry_field(entry, "REASON", "%s", nm_place_reason_text(proposal->reason));
-	nm_field_figure(entry, "DISTANCE", proposal->distance_now);
-	nm_field_figure(entry, "DISTANCE_PREDICTED", proposal->distance_home);
-	nm_entry_field(entry, "BYTES_AWAY", "%lu", (unsigned long)proposal->bytes_away);
+	nm_entry_field(entry, "PIN", "%s", nm_step_pin_name(step));
+	if (step->runtime != NM_RUNTIME_NONE)
+		nm_entry_field(entry, "RUNTIME", "%s", nm_runtime_name(step->runtime));
+	nm_entry_field(entry, "REASON", "%s", nm_place_reason_text(home->reason));
+	nm_field_figure(entry, "DISTANCE", home->distance_now);
+	nm_field_figure(entry, "DISTANCE_PREDICTED", home->distance_home);
+	nm_entry_field(entry, "BYTES_AWAY", "%lu", (unsigned long)home->bytes_away);
 	nm_field_figure(entry, "MOVE_S", home->move_s);
 	nm_field_figure(entry, "AGE_S", home->age_s);
 }
 
-void nm_entry_placement(struct nm_entry *entry, const struct nm_entry_context *context,
-			const struct nm_entry_home *home, const struct nm_place_proposal *proposal)
+static void say_reason(struct nm_entry *entry, const struct nm_home_reason *home)
 {
-	char node[NM_WORD_BYTES];
-	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
-	nm_entry_field(entry, "KIND", "home");
-	subject_fields(entry, context, home);
-	placement_fields(entry, home, proposal);
-	nm_entry_say(entry, context->dry_run ? "Would place " : "Placed ");
-	nm_say_subject(entry, home->comm, home->pid, 0);
-	nm_entry_say(entry, " on %s", nm_say_node(context, home->node, node));
 	nm_entry_because(entry);
-	nm_entry_detail(entry, "%s", nm_place_reason_text(proposal->reason));
-	nm_entry_detail(entry, "%u thread%s, %.1f CPUs", home->threads, nm_plural(home->threads, "", "s"),
-			home->demand_cpus);
-	if (isfinite(proposal->distance_now))
-		nm_entry_say(entry, ", distance %.1f " NM_ARROW " %.1f", proposal->distance_now,
-			     proposal->distance_home);
-	if (proposal->bytes_away > 0 && home->move_s > 0) {
+	nm_entry_detail(entry, "%s", nm_place_reason_text(home->reason));
+	nm_entry_detail(entry, "%u thread%s, %.1f CPUs", home->threads,
+			nm_plural(home->threads, "", "s"), home->demand_cpus);
+	if (isfinite(home->distance_now))
+		nm_entry_say(entry, ", distance %.1f " NM_ARROW " %.1f", home->distance_now,
+			     home->distance_home);
+	if (home->bytes_away > 0 && home->move_s > 0) {
 		nm_entry_say(entry, ", ");
-		nm_say_size(entry, proposal->bytes_away);
+		nm_say_size(entry, home->bytes_away);
 		nm_entry_say(entry, " to migrate");
 	}
-	nm_say_decision(entry, home->decision);
+}
+
+void nm_entry_home(struct nm_entry *entry, const struct nm_entry_context *context,
+		   const struct nm_decision *decision)
+{
+	const struct nm_step *step = &decision->steps[0];
+	char node[NM_WORD_BYTES];
+	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
+	nm_entry_field(entry, "KIND", "%s", nm_decision_kind_name(decision->kind));
+	nm_entry_set_decision(entry, decision->id);
+	subject_fields(entry, context, step->pid, step->comm, step->node_to);
+	home_fields(entry, decision);
+	nm_entry_say(entry, context->dry_run ? "Would place " : "Placed ");
+	nm_say_subject(entry, step->comm, step->pid, 0);
+	nm_entry_say(entry, " on %s", nm_say_node(context, step->node_to, node));
+	say_reason(entry, &decision->home);
+	nm_say_decision(entry, decision->id);
 }
 
 /* The change in the verdict is positive if it is an improvement; the text has the change of the
  * measure itself. */
-static void say_measure(struct nm_entry *entry, const struct nm_place_verdict *verdict)
+static void say_measure(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	char change[NM_WORD_BYTES];
 	switch (verdict->judged_by) {
@@ -79,9 +86,8 @@ static void say_measure(struct nm_entry *entry, const struct nm_place_verdict *v
 	}
 }
 
-void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
-				const struct nm_entry_home *home,
-				const struct nm_place_verdict *verdict)
+void nm_entry_home_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
+			   const struct nm_verdict *verdict)
 {
 	static const char *const measures[] = {
 		[NM_PLACE_BY_NOTHING] = "none",
@@ -89,14 +95,15 @@ void nm_entry_placement_verdict(struct nm_entry *entry, const struct nm_entry_co
 		[NM_PLACE_BY_DISTANCE] = "distance",
 		[NM_PLACE_BY_DELAY] = "run-queue-delay",
 	};
-	nm_entry_begin_verdict(entry, home->decision, verdict->kind);
-	subject_fields(entry, context, home);
+	const struct nm_verdict_thread *process = &verdict->threads[0];
+	uint64_t pages = verdict->pages_moved;
+	subject_fields(entry, context, process->pid, process->comm, process->node_to);
 	nm_entry_field(entry, "JUDGED_BY", "%s", measures[verdict->judged_by]);
 	nm_field_permille(entry, "CHANGE_PERMILLE", verdict->change);
-	nm_entry_field(entry, "PAGES", "%lu", (unsigned long)home->pages_moved);
-	nm_say_subject(entry, home->comm, home->pid, 0);
+	nm_entry_field(entry, "PAGES", "%lu", (unsigned long)pages);
+	nm_say_subject(entry, process->comm, process->pid, 0);
 	say_measure(entry, verdict);
-	if (home->pages_moved > 0)
-		nm_entry_say(entry, ", %lu page%s migrated", (unsigned long)home->pages_moved,
-			     nm_plural(home->pages_moved, "", "s"));
+	if (pages > 0)
+		nm_entry_say(entry, ", %lu page%s migrated", (unsigned long)pages,
+			     nm_plural(pages, "", "s"));
 }

@@ -63,6 +63,15 @@ void nm_field_errno(struct nm_entry *entry, int error);
  * swap). */
 const char *nm_numbered(const char *name, unsigned index, char out[static NM_NAME_BYTES]);
 
+/* Returns the value of the field PIN. */
+const char *nm_step_pin_name(const struct nm_step *step);
+
+/* Format a home, and its verdict. */
+void nm_entry_home(struct nm_entry *entry, const struct nm_entry_context *context,
+		   const struct nm_decision *decision);
+void nm_entry_home_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
+			   const struct nm_verdict *verdict);
+
 /* Returns the description of a negative errno, never NULL. */
 const char *nm_say_error(int error);
 

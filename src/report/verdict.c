@@ -166,6 +166,10 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 		      const struct nm_verdict *verdict)
 {
 	nm_entry_begin_verdict(entry, verdict->decision, verdict->kind);
+	if (verdict->of == NM_DECISION_HOME) {
+		nm_entry_home_verdict(entry, context, verdict);
+		return;
+	}
 	if (verdict->kind == NM_VERDICT_CANCELLED)
 		nm_entry_field(entry, "KIND", "cancel");
 	nm_entry_field(entry, "DECISION_KIND", "%s", nm_decision_kind_name(verdict->of));

@@ -392,68 +392,82 @@ static void test_leases(void **state)
 	}
 }
 
-static const struct nm_entry_home home = {.decision = 2,
-					  .pid = 4711,
-					  .comm = "lu",
-					  .node = 1,
-					  .threads = 10,
-					  .demand_cpus = 10,
-					  .age_s = 2.3,
-					  .move_s = 0.01,
-					  .pages_moved = 195};
-
-static void test_a_home_and_its_verdict_name_the_process_alike(void **state)
+static struct nm_decision home_of_lu(void)
 {
-	(void)state;
-	struct nm_place_proposal proposal = {.reason = NM_PLACE_SEPARATE,
+	return (struct nm_decision){.id = 2,
+				    .kind = NM_DECISION_HOME,
+				    .policy = NM_POLICY_AUTO,
+				    .home = {.reason = NM_PLACE_SEPARATE,
+					     .threads = 10,
+					     .demand_cpus = 10,
+					     .age_s = 2.3,
 					     .distance_now = 19.9,
 					     .distance_home = 10,
-					     .bytes_away = 3 << 20};
-	nm_entry_placement(&entry, &context, &home, &proposal);
+					     .bytes_away = 3 << 20,
+					     .move_s = 0.01},
+				    .nr_steps = 1,
+				    .steps = {{.pid = 4711, .comm = "lu", .node_to = 1}}};
+}
+
+static void test_a_home_names_the_process(void **state)
+{
+	struct nm_decision decision = home_of_lu();
+	(void)state;
+	nm_entry_decision(&entry, &context, &decision, NULL);
 	assert_string_equal(entry.text,
 			    "Placed lu[4711] on node 7: machine busy; 10 threads, 10.0 CPUs, "
 			    "distance 19.9 \xe2\x86\x92 10.0, 3 MiB to migrate [#2]");
 	assert_one_line();
+	assert_field("KIND", "home");
 	assert_field("DEMAND_CPUS", "10");
 	assert_field("AGE_S", "2.3");
 	assert_field("PIN", "lease");
-	nm_entry_placement(&entry, &dry_context, &home, &proposal);
+	nm_entry_decision(&entry, &dry_context, &decision, NULL);
 	assert_says("Would place lu[4711] on node 7");
-	struct nm_entry_home one = home;
-	one.threads = 1;
-	proposal.distance_now = NAN;
-	one.move_s = NAN;
-	nm_entry_placement(&entry, &context, &one, &proposal);
+	decision.home.threads = 1;
+	decision.home.distance_now = NAN;
+	decision.home.move_s = NAN;
+	nm_entry_decision(&entry, &context, &decision, NULL);
 	assert_says("machine busy; 1 thread, 10.0 CPUs [#2]");
+}
 
-	struct nm_place_verdict verdict = {
-		.kind = NM_VERDICT_IMPROVED, .change = 0.31, .judged_by = NM_PLACE_BY_PERFORMANCE};
-	nm_entry_placement_verdict(&entry, &context, &home, &verdict);
+static void test_the_verdict_on_a_home_names_the_process(void **state)
+{
+	struct nm_verdict verdict = {.decision = 2,
+				     .of = NM_DECISION_HOME,
+				     .kind = NM_VERDICT_IMPROVED,
+				     .judged_by = NM_PLACE_BY_PERFORMANCE,
+				     .change = 0.31,
+				     .pages_moved = 195,
+				     .nr_threads = 1,
+				     .threads = {{.pid = 4711, .comm = "lu", .node_to = 1}}};
+	(void)state;
+	nm_entry_verdict(&entry, &context, &verdict);
 	assert_string_equal(entry.text,
 			    "#2 improved: lu[4711] performance +31 %, 195 pages migrated");
 	assert_field("JUDGED_BY", "performance");
 	assert_field("CHANGE_PERMILLE", "310");
-	one.pages_moved = 1;
+	verdict.pages_moved = 1;
 	verdict.kind = NM_VERDICT_ROLLED_BACK;
 	verdict.change = -0.08;
-	nm_entry_placement_verdict(&entry, &context, &one, &verdict);
+	nm_entry_verdict(&entry, &context, &verdict);
 	assert_string_equal(entry.text,
 			    "#2 rolled back: lu[4711] performance -8 %, 1 page migrated");
 	assert_field("VERDICT", "rolled-back");
 	verdict.judged_by = NM_PLACE_BY_DISTANCE;
 	verdict.change = 0.25;
-	nm_entry_placement_verdict(&entry, &context, &one, &verdict);
+	nm_entry_verdict(&entry, &context, &verdict);
 	assert_says("lu[4711] memory distance -20 %, 1 page migrated");
 	assert_field("JUDGED_BY", "distance");
 	verdict.judged_by = NM_PLACE_BY_DELAY;
 	verdict.change = -0.3;
-	nm_entry_placement_verdict(&entry, &context, &one, &verdict);
+	nm_entry_verdict(&entry, &context, &verdict);
 	assert_says("lu[4711] run queue delay +30 % of its CPU time");
 	verdict.judged_by = NM_PLACE_BY_NOTHING;
-	one.pages_moved = 0;
+	verdict.pages_moved = 0;
 	verdict.kind = NM_VERDICT_INCONCLUSIVE;
 	verdict.change = NAN;
-	nm_entry_placement_verdict(&entry, &context, &one, &verdict);
+	nm_entry_verdict(&entry, &context, &verdict);
 	assert_string_equal(entry.text, "#2 inconclusive: lu[4711], no samples");
 }
 
@@ -574,7 +588,7 @@ static void test_decisions_to_balance_are_short(void **state)
 
 static void test_homes_and_pages_are_short(void **state)
 {
-	struct nm_entry_home busy = home;
+	struct nm_decision busy = home_of_lu();
 	struct nm_page_decision pages = {.id = 1234,
 					 .pid = LONG_PID,
 					 .comm = LONG_NAME,
@@ -585,23 +599,20 @@ static void test_homes_and_pages_are_short(void **state)
 					 .exclusivity = 0.98,
 					 .undoes = 1230};
 	(void)state;
-	busy.decision = 1234;
-	busy.pid = LONG_PID;
-	busy.comm = LONG_NAME;
-	busy.threads = 64;
-	busy.demand_cpus = 63.9;
-	for (int i = 0; i < NM_PLACE_REASON_MAX; i++) {
-		struct nm_place_proposal proposal = {.reason = (enum nm_place_reason)i,
-						     .distance_now = 19.9,
-						     .distance_home = 10,
-						     .bytes_away = UINT64_C(4321) << 20};
-		if (i >= NM_PLACE_HELD) /* reasons against a home are not logged */
-			break;
-		nm_entry_placement(&entry, &context, &busy, &proposal);
+	busy.id = 1234;
+	busy.steps[0].pid = LONG_PID;
+	memcpy(busy.steps[0].comm, LONG_NAME, sizeof(LONG_NAME));
+	busy.home.threads = 64;
+	busy.home.demand_cpus = 63.9;
+	busy.home.bytes_away = UINT64_C(4321) << 20;
+	/* Reasons against a home are not logged. */
+	for (int i = 0; i < NM_PLACE_HELD; i++) {
+		busy.home.reason = (enum nm_place_reason)i;
+		nm_entry_decision(&entry, &context, &busy, NULL);
 		assert_one_line();
-		nm_entry_placement(&entry, &dry_context, &busy, &proposal);
+		nm_entry_decision(&entry, &dry_context, &busy, NULL);
 		assert_one_line();
-		assert_says(nm_place_reason_text(proposal.reason));
+		assert_says(nm_place_reason_text(busy.home.reason));
 	}
 	for (int i = NM_PAGE_REASON_PAGES; i <= NM_PAGE_REASON_ROLLBACK; i++) {
 		pages.reason = (enum nm_page_reason)i;
@@ -847,7 +858,8 @@ int main(void)
 		cmocka_unit_test(test_half_a_swap),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_leases),
-		cmocka_unit_test(test_a_home_and_its_verdict_name_the_process_alike),
+		cmocka_unit_test(test_a_home_names_the_process),
+		cmocka_unit_test(test_the_verdict_on_a_home_names_the_process),
 		cmocka_unit_test(test_pages_and_their_verdict),
 		cmocka_unit_test(test_decisions_about_threads_are_short),
 		cmocka_unit_test(test_decisions_to_balance_are_short),

@@ -187,13 +187,19 @@ static void test_pages(void **state)
 static void test_homes(void **state)
 {
 	(void)state;
-	const struct nm_entry_home home = {
-		.comm = "lu", .node = 1, .runtime = NM_RUNTIME_GO, .move_s = 1, .age_s = 1};
-	const struct nm_place_proposal proposal = {.distance_now = 20, .distance_home = 10};
-	const struct nm_place_verdict verdict = {.change = 0.31, .judged_by = NM_PLACE_BY_PERFORMANCE};
-	nm_entry_placement(&entry, &context, &home, &proposal);
+	const struct nm_decision decision = {
+		.kind = NM_DECISION_HOME,
+		.home = {.age_s = 1, .distance_now = 20, .distance_home = 10, .move_s = 1},
+		.nr_steps = 1,
+		.steps = {{.comm = "lu", .node_to = 1, .runtime = NM_RUNTIME_GO}}};
+	const struct nm_verdict verdict = {.of = NM_DECISION_HOME,
+					   .judged_by = NM_PLACE_BY_PERFORMANCE,
+					   .change = 0.31,
+					   .nr_threads = 1,
+					   .threads = {{.comm = "lu", .node_to = 1}}};
+	nm_entry_decision(&entry, &context, &decision, NULL);
 	assert_true(check_fields() > 15);
-	nm_entry_placement_verdict(&entry, &context, &home, &verdict);
+	nm_entry_verdict(&entry, &context, &verdict);
 	assert_true(check_fields() > 8);
 }
 

@@ -148,6 +148,8 @@ static int see(struct nm_census *census, const struct nm_recorded *record)
 			see_pair(census, &record->sharing.items[i]);
 		break;
 	case NM_RECORDED_DECISION:
+		census->decisions += !nm_decision_is_to_home(&record->decision);
+		break;
 	case NM_RECORDED_PAGE_DECISION:
 		census->decisions++;
 		break;

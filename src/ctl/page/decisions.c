@@ -60,7 +60,8 @@ static void put_node(const struct nm_shown_decision *deed, unsigned i, FILE *out
 	nm_html(out, i ? "; " : "");
 	if (deed->nr_threads)
 		nm_html(out, "%u: ", deed->tids[i]);
-	put_place(deed->from[i], out);
+	if (deed->kind != NM_DECISION_HOME)
+		put_place(deed->from[i], out);
 	nm_html(out, " \xe2\x86\x92 ");
 	put_place(deed->to[i], out);
 }
@@ -70,9 +71,8 @@ static void put_said(const struct nm_picture *picture, const struct nm_shown_dec
 		     FILE *out)
 {
 	static const char *const kinds[] = {
-		[NM_DEED_MIGRATE] = "moved",
-		[NM_DEED_SWAP] = "swapped",
-		[NM_DEED_ROLLBACK] = "moved back",
+		[NM_DECISION_MIGRATE] = "moved",       [NM_DECISION_SWAP] = "swapped",
+		[NM_DECISION_ROLLBACK] = "moved back", [NM_DECISION_HOME] = "placed",
 		[NM_DEED_PAGES] = "pages moved",
 	};
 	if (deed->said) {

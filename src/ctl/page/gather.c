@@ -244,17 +244,18 @@ static int see_decision(struct nm_picture *picture, const struct nm_decision *de
 {
 	struct nm_shown_decision deed = {
 		.id = decision->id,
-		.kind = decision->kind == NM_DECISION_MIGRATE ? NM_DEED_MIGRATE
-			: decision->kind == NM_DECISION_SWAP  ? NM_DEED_SWAP
-							      : NM_DEED_ROLLBACK,
+		.kind = decision->kind,
 		.policy = decision->policy,
 	};
+	if (nm_decision_is_to_home(decision))
+		return 0;
 	for (unsigned i = 0; i < decision->nr_steps && i < NM_ARRAY_SIZE(deed.tids); i++) {
 		deed.tids[i] = decision->steps[i].tid;
 		deed.pids[i] = decision->steps[i].pid;
 		deed.from[i] = decision->steps[i].node_from;
 		deed.to[i] = decision->steps[i].node_to;
-		deed.nr_threads++;
+		if (decision->kind != NM_DECISION_HOME)
+			deed.nr_threads++;
 	}
 	return add_deed(picture, &deed, skip);
 }
@@ -277,6 +278,14 @@ static void see_state(const struct nm_picture *picture, uint64_t id, unsigned st
 	struct nm_shown_decision *deed = nm_picture_decision(picture, id);
 	if (deed)
 		deed->state = (uint8_t)state;
+}
+
+/* A home remains one if a thread could not follow. */
+static void see_receipt(const struct nm_picture *picture, const struct nm_receipt *receipt)
+{
+	struct nm_shown_decision *deed = nm_picture_decision(picture, receipt->decision);
+	if (deed && !receipt->applied && deed->kind != NM_DECISION_HOME)
+		deed->state = NM_DEED_NOT_DONE;
 }
 
 static bool has_line(const char *text, const char *start)
@@ -342,8 +351,7 @@ static int see(struct nm_picture *picture, const struct nm_recorded *record, uin
 	case NM_RECORDED_DECISION:
 		return see_decision(picture, &record->decision, skip);
 	case NM_RECORDED_RECEIPT:
-		if (!record->receipt.applied)
-			see_state(picture, record->receipt.decision, NM_DEED_NOT_DONE);
+		see_receipt(picture, &record->receipt);
 		return 0;
 	case NM_RECORDED_PAGE_VERDICT:
 		see_page_verdict(picture, &record->page_verdict);

@@ -46,7 +46,7 @@ struct nm_space {
 	uint64_t first_pages[NM_PICTURE_NODES], last_pages[NM_PICTURE_NODES];
 };
 
-enum nm_shown_decision_kind { NM_DEED_MIGRATE, NM_DEED_SWAP, NM_DEED_ROLLBACK, NM_DEED_PAGES };
+#define NM_DEED_PAGES (NM_DECISION_HOME + 1)
 
 /* Verdicts as in enum nm_verdict_kind, and states without one. */
 enum { NM_DEED_OPEN = NM_VERDICT_INCONCLUSIVE + 1, NM_DEED_NOT_DONE, NM_DEED_STATES };
@@ -55,11 +55,11 @@ enum { NM_DEED_OPEN = NM_VERDICT_INCONCLUSIVE + 1, NM_DEED_NOT_DONE, NM_DEED_STA
 struct nm_shown_decision {
 	uint64_t id;
 	double at_s;
-	enum nm_shown_decision_kind kind;
+	unsigned kind;		      /* enum nm_decision_kind, or NM_DEED_PAGES */
 	enum nm_thread_policy policy; /* for threads */
 	uint8_t state;
-	uint8_t nr_threads;	   /* 0 for pages */
-	uint32_t tids[2], pids[2]; /* pids[0] also for pages */
+	uint8_t nr_threads;	   /* 0 for homes and pages */
+	uint32_t tids[2], pids[2]; /* pids[0] also for homes and pages */
 	int from[2], to[2];	   /* nodes; -1: none or several */
 	char *said, *judged;	   /* texts of the journal; NULL: none, or not kept */
 };

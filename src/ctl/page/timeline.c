@@ -51,6 +51,8 @@ static void put_track(const struct nm_picture *picture, size_t track, unsigned r
 
 static bool is_of(const struct nm_shown_decision *deed, const struct nm_seen *thread)
 {
+	if (deed->kind == NM_DECISION_HOME)
+		return deed->pids[0] == thread->pid;
 	for (unsigned i = 0; i < deed->nr_threads; i++)
 		if (deed->tids[i] == thread->id && deed->pids[i] == thread->pid)
 			return true;
@@ -114,8 +116,8 @@ static uint64_t deeds_elsewhere(const struct nm_picture *picture)
 	for (size_t i = 0; i < picture->nr_deeds; i++) {
 		const struct nm_shown_decision *deed = &picture->deeds[i];
 		bool here = deed->kind == NM_DEED_PAGES;
-		for (unsigned k = 0; k < deed->nr_threads; k++)
-			here |= nm_picked_index(tracks, deed->tids[k], deed->pids[k]) >= 0;
+		for (size_t k = 0; k < tracks->count && !here; k++)
+			here = is_of(deed, &tracks->items[k]);
 		count += !here;
 	}
 	return count;

@@ -169,7 +169,7 @@ static int on_record(void *context, const struct nm_recorded *record, unsigned n
 		player->interval = record->about.number;
 		player->intervals++;
 	}
-	if (record->kind == NM_RECORDED_DECISION)
+	if (record->kind == NM_RECORDED_DECISION && record->decision.kind != NM_DECISION_HOME)
 		player->sent += record->decision.nr_steps;
 	return check(player, record, nr_nodes);
 }

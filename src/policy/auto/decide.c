@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": homes are judged, ended and assigned. */
 #include <math.h>
+#include <string.h>
 
 #include "numa-migrd/homes.h"
 
@@ -17,7 +18,8 @@
 static void end_home(const struct nm_home_round *round, struct nm_placed *placed,
 		     enum nm_home_end end)
 {
-	round->handler->ends(round->handler->context, placed, end);
+	round->handler->ends(round->handler->context, &round->snapshot->processes[placed->process],
+			     placed, end);
 	nm_placed_forget_memory(placed);
 	placed->home = -1;
 	placed->lost_s = 0;
@@ -103,6 +105,30 @@ static struct nm_place_context context_of(const struct nm_place_trend *now,
 	};
 }
 
+static void report_verdict(const struct nm_home_round *round, const struct nm_placed *placed,
+			   const struct nm_place_verdict *judged)
+{
+	struct nm_verdict verdict = {
+		.decision = placed->decision,
+		.of = NM_DECISION_HOME,
+		.kind = judged->kind,
+		.policy = NM_POLICY_AUTO,
+		.judged_by = judged->judged_by,
+		.change = judged->change,
+		.pages_moved = placed->memory.moved,
+		.nr_threads = 1,
+		.threads = {{.pid = placed->pid,
+			     .cpu_from = -1,
+			     .node_from = -1,
+			     .node_to = placed->home,
+			     .local_before = NAN,
+			     .local_after = NAN}},
+	};
+	memcpy(verdict.threads[0].comm, round->snapshot->processes[placed->process].comm,
+	       sizeof(verdict.threads[0].comm));
+	round->handler->judged(round->handler->context, &verdict);
+}
+
 static void judge_home(const struct nm_home_round *round, const struct nm_place_trend *trend,
 		       const struct nm_place_view *view, const struct nm_place_group *group,
 		       struct nm_placed *placed)
@@ -120,7 +146,7 @@ static void judge_home(const struct nm_home_round *round, const struct nm_place_
 	if (early && verdict.kind != NM_VERDICT_ROLLED_BACK)
 		return;
 	placed->judged = true;
-	round->handler->judged(round->handler->context, placed, &verdict);
+	report_verdict(round, placed, &verdict);
 	if (verdict.kind == NM_VERDICT_IMPROVED)
 		placed->setbacks = 0;
 	if (verdict.kind != NM_VERDICT_ROLLED_BACK)
@@ -156,9 +182,57 @@ void nm_placement_judge(struct nm_placement *placement, const struct nm_home_rou
 
 /* ---- homes that are assigned ---- */
 
+static struct nm_home_reason reason_of(const struct nm_placement *placement,
+				       const struct nm_snap_process *process,
+				       const struct nm_placed *placed,
+				       const struct nm_place_proposal *proposal)
+{
+	double move_s = nm_place_move_s(&placement->page_cost, (double)proposal->bytes_away);
+	return (struct nm_home_reason){
+		.reason = proposal->reason,
+		.threads = placed->running,
+		.demand_cpus = placed->demand_cpus,
+		.age_s = process->age_s,
+		.distance_now = proposal->distance_now,
+		.distance_home = proposal->distance_home,
+		.load = proposal->load,
+		.bytes_away = proposal->bytes_away,
+		.move_s = placed->memory.state == NM_BRING_NOTHING ? NAN : move_s,
+	};
+}
+
+static void report_home(const struct nm_placement *placement, const struct nm_home_round *round,
+			const struct nm_placed *placed, const struct nm_place_proposal *proposal)
+{
+	const struct nm_snap_process *process = &round->snapshot->processes[placed->process];
+	bool nudged = round->config->threads.pin == NM_PIN_AUTO &&
+		      nm_runtime_counts_again(process->runtime);
+	struct nm_decision decision = {
+		.id = placed->decision,
+		.kind = NM_DECISION_HOME,
+		.policy = NM_POLICY_AUTO,
+		.interval = round->snapshot->interval,
+		.gain = NAN,
+		.home = reason_of(placement, process, placed, proposal),
+		.nr_steps = 1,
+		.steps = {{.pid = placed->pid,
+			   .start_ticks = placed->start_ticks,
+			   .pin = nudged ? NM_STEP_NUDGE : NM_STEP_LEASE,
+			   .runtime = process->runtime,
+			   .cpu_from = -1,
+			   .cpu_to = -1,
+			   .node_from = -1,
+			   .node_to = placed->home,
+			   .local_before = NAN}},
+	};
+	memcpy(decision.steps[0].comm, process->comm, sizeof(decision.steps[0].comm));
+	round->handler->granted(round->handler->context, &decision);
+}
+
 static void assign(struct nm_placement *placement, const struct nm_home_round *round,
 		   struct nm_placed *placed, const struct nm_place_proposal *proposal, bool may_move)
 {
+	placed->decision = (*round->next_id)++;
 	placed->home = proposal->node;
 	placed->home_ran_most = placed->ran_most;
 	placed->home_immovable = placed->immovable;
@@ -177,7 +251,7 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	};
 	uint64_t *available = &placement->available_bytes[proposal->node];
 	*available -= proposal->bytes_away < *available ? proposal->bytes_away : *available;
-	round->handler->granted(round->handler->context, placed, proposal);
+	report_home(placement, round, placed, proposal);
 }
 
 bool nm_placement_wants_homes(const struct nm_home_round *round,
