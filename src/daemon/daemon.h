@@ -163,9 +163,9 @@ struct nm_costs {
 	uint64_t own_cpu_ns;	      /* as of the last tick */
 	uint64_t drain_ns;	      /* CPU time used for draining rings since then */
 	/*
-	 * foreign_ns is CPU time of the main loop that other programs cause and that is not limited
-	 * by a budget: calls on the bus, and processing of forks. left_ns is the CPU time of the
-	 * main loop when its last handler ended.
+	 * foreign_ns is CPU time that other programs cause and that is not limited by a budget:
+	 * calls on the bus, processing of forks, results of workers. left_ns is the CPU time when
+	 * the last handler of an interval ended.
 	 */
 	uint64_t foreign_ns, left_ns;
 	bool held_back; /* periods are above the configured ones, and this was logged */
@@ -267,8 +267,7 @@ int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size
 int nm_tick(struct nm_daemon *daemon);
 /* Returns the CPU time of this process in ns. */
 uint64_t nm_own_cpu_ns(void);
-uint64_t nm_loop_cpu_ns(void); /* of the calling thread */
-uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* nm_loop_cpu_ns() without foreign_ns */
+uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without foreign_ns */
 /* Drains the rings into metrics, task table and actuator. Also called between ticks when a ring
  * fills up. */
 void nm_drain(struct nm_daemon *daemon);

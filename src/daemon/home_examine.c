@@ -182,16 +182,16 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 			   struct nm_snapshot **ret)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	uint64_t before_ns = nm_loop_cpu_ns();
+	uint64_t before_ns = nm_own_cpu_ns();
 	int r = measure(daemon, one->pid, now_ns, ret);
 	struct nm_tenant tenant = nm_roster_tenant(daemon->pipeline.roster, one->pid);
 	if (!nm_placement_is_unknown(&tenant))
 		one->tenant = tenant;
 	/* In a simulation the cost of the model must not affect decisions. */
 	if (!daemon->options.feed)
-		nm_placement_charge(
-			placement, one->tenant.domain,
-			(double)(nm_loop_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC, now_ns);
+		nm_placement_charge(placement, one->tenant.domain,
+				    (double)(nm_own_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC,
+				    now_ns);
 	return r;
 }
 

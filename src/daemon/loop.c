@@ -74,12 +74,12 @@ static bool is_beat(struct nm_daemon *daemon)
 /* Between two of its own handlers, the main loop handles calls on the bus. */
 static void enter(struct nm_daemon *daemon)
 {
-	daemon->costs.foreign_ns += nm_loop_cpu_ns() - daemon->costs.left_ns;
+	daemon->costs.foreign_ns += nm_own_cpu_ns() - daemon->costs.left_ns;
 }
 
 static void leave(struct nm_daemon *daemon)
 {
-	daemon->costs.left_ns = nm_loop_cpu_ns();
+	daemon->costs.left_ns = nm_own_cpu_ns();
 }
 
 static void note_lateness(struct nm_daemon *daemon, uint64_t due_usec)

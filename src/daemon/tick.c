@@ -103,27 +103,17 @@ static void look_for_losses(struct nm_daemon *daemon)
 	daemon->drained.lost_seen = status->counts.lost;
 }
 
-static uint64_t cpu_ns(clockid_t clock)
+uint64_t nm_own_cpu_ns(void)
 {
 	struct timespec used;
-	if (clock_gettime(clock, &used) < 0)
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) < 0)
 		return 0;
 	return (uint64_t)used.tv_sec * NM_NSEC_PER_SEC + (uint64_t)used.tv_nsec;
 }
 
-uint64_t nm_own_cpu_ns(void)
-{
-	return cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
-}
-
-uint64_t nm_loop_cpu_ns(void)
-{
-	return cpu_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
 uint64_t nm_loop_own_ns(const struct nm_daemon *daemon)
 {
-	return nm_loop_cpu_ns() - daemon->costs.foreign_ns;
+	return nm_own_cpu_ns() - daemon->costs.foreign_ns;
 }
 
 void nm_drain(struct nm_daemon *daemon)
@@ -133,19 +123,19 @@ void nm_drain(struct nm_daemon *daemon)
 		nm_actuator_records_lost(pipeline->actuator);
 		return;
 	}
-	uint64_t before_ns = nm_loop_cpu_ns();
+	uint64_t before_ns = nm_own_cpu_ns();
 	daemon->drained.newest_ns = 0;
 	struct nm_sample_sink sink = {
 		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
 	(void)nm_source_drain(pipeline->source, &sink);
 	nm_recorder_drained(daemon);
-	daemon->costs.drain_ns += nm_loop_cpu_ns() - before_ns;
+	daemon->costs.drain_ns += nm_own_cpu_ns() - before_ns;
 	look_for_losses(daemon);
 	/* The processing of forks does not decrease with the sampling rate, and is not charged to
 	 * another budget. */
-	before_ns = nm_loop_cpu_ns();
+	before_ns = nm_own_cpu_ns();
 	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
-	daemon->costs.foreign_ns += nm_loop_cpu_ns() - before_ns;
+	daemon->costs.foreign_ns += nm_own_cpu_ns() - before_ns;
 }
 
 /* ---- metrics ---- */

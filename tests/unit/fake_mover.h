@@ -29,6 +29,7 @@ static struct fake_mover {
 	uint64_t room_bytes; /* 0: 1 GiB */
 	struct nm_range ranges[8];
 	size_t nr_ranges;
+	void (*work)(void); /* called by nm_mover_work(), or NULL */
 	unsigned submitted, drops, configured, alive;
 } fake_mover;
 
@@ -53,6 +54,8 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 uint64_t nm_mover_work(struct nm_mover *mover)
 {
 	(void)mover;
+	if (fake_mover.work)
+		fake_mover.work();
 	return 10 * NM_NSEC_PER_SEC;
 }
 

@@ -38,7 +38,7 @@ static struct ordeal {
 	unsigned moved, homes, interval;
 	int balancing; /* kernel.numa_balancing */
 	struct nm_daemon *daemon;
-	sd_event_time_handler_t on_interval, on_nudge;
+	sd_event_time_handler_t on_interval, on_nudge, on_mover;
 	sd_event_signal_handler_t on_reload;
 	unsigned short_life;   /* intervals, where it is not LIFE */
 	void (*in_each)(void); /* more that happens in each interval */
@@ -304,7 +304,8 @@ int __real_sd_event_add_time_relative(sd_event *event, sd_event_source **ret, cl
 				      uint64_t usec, uint64_t accuracy,
 				      sd_event_time_handler_t handler, void *context);
 
-/* The daemon's are the interval's and the nudges', in this order; the bus's retry is left alone. */
+/* The daemon's are the interval's, the nudges' and the mover's, in this order; the bus's retry is
+ * left alone. */
 int __wrap_sd_event_add_time_relative(sd_event *event, sd_event_source **ret, clockid_t clock,
 				      uint64_t usec, uint64_t accuracy,
 				      sd_event_time_handler_t handler, void *context)
@@ -313,6 +314,8 @@ int __wrap_sd_event_add_time_relative(sd_event *event, sd_event_source **ret, cl
 		ordeal.on_interval = handler;
 	else if (!ordeal.on_nudge)
 		ordeal.on_nudge = handler;
+	else if (!ordeal.on_mover)
+		ordeal.on_mover = handler;
 	return __real_sd_event_add_time_relative(event, ret, clock, usec, accuracy, handler,
 						 context);
 }

@@ -42,24 +42,22 @@ static const struct expectation {
 		       "opens maps or numa_maps",
 		       MAY_NOT_MOVE,
 		       MAY(NONE_MOVED) | MAY(WAITS),
-		       {ENOENT, EACCES, EPERM, EMFILE, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY,
-			ECANCELED}},
+		       {ENOENT, EACCES, EPERM, EMFILE, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY}},
 	[READ_MAPS] = {"read_maps (mover)",
 		       "reads a part of them",
 		       MAY_NOT_MOVE,
 		       MAY(NONE_MOVED) | MAY(WAITS),
-		       {ESRCH, EIO, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
+		       {ESRCH, EIO, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY}},
 	[PAGES_WHERE] = {"pages_where (mover)",
 			 "move_pages(2), to query nodes",
 			 MAY_NOT_MOVE | MAY(SOME_MOVED),
 			 MAY(NONE_MOVED) | MAY(WAITS),
-			 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
+			 {ESRCH, EPERM, EACCES, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY}},
 	[PAGES_FIND] = {"pages_find (mover)",
 			"searches the pages of a large process",
 			MAY_NOT_MOVE | MAY(SOME_MOVED),
 			MAY(NONE_MOVED) | MAY(WAITS),
-			{ESRCH, EPERM, EACCES, EMFILE, EIO, EAGAIN, ETIMEDOUT, EALREADY,
-			 ECANCELED}},
+			{ESRCH, EPERM, EACCES, EMFILE, EIO, EAGAIN, ETIMEDOUT, EALREADY}},
 	[PAGES_MIGRATE] = {"pages_migrate (mover)",
 			   "migrate_pages(2), for a small process",
 			   MAY_NOT_MOVE,
@@ -329,15 +327,12 @@ static void what_fails_is_told_and_nothing_else_is_said(void **state)
 
 static const char title[] =
 	"\n## Calls of the mover\n\n"
-	"Workers make these calls; each has 1 s for a query and 5 s for a migration, after which "
+	"Workers make these calls; each has 5 s, after which the worker is replaced. ETIMEDOUT: "
 	"the "
-	"worker is replaced. ETIMEDOUT: the\ncall hangs; EALREADY: this process, or as many of its "
-	"user's as may, hang already; ECANCELED: the service stops. Outcome\nof one failure: m, "
-	"all pages "
-	"are migrated later; p, some pages, and the error is returned; n, no page, and the error; "
-	"w, "
-	"the\nbatch is tried again. If a request to a worker fails permanently, the outcome is n "
-	"or w.\n\n"
+	"call hangs; EALREADY: this process,\nor as many of its user's as may, hang already; "
+	"ECANCELED: a newer numa-migrd runs. Outcome of one failure: m, all pages are\nmigrated "
+	"later; p, some pages, and the error is returned; n, no page, and the error; w, the batch "
+	"is tried again. If a\nrequest to a worker fails permanently, the outcome is n or w.\n\n"
 	"| operation | call | outcome | errors |\n|---|---|---|---|\n";
 
 static void print_row(FILE *out, const struct expectation *of)

@@ -88,10 +88,47 @@ static void others_keep_their_homes(void **state)
 		live_without(call);
 }
 
+/* ---- what the mover costs ---- */
+
+static uint64_t charged_ns;
+static unsigned worked;
+
+static void burn(void)
+{
+	gate.cpu_ns += NM_NSEC_PER_SEC;
+	worked++;
+}
+
+/* Between two intervals; the first part is about the work before the last one. */
+static void work_and_compare(void)
+{
+	uint64_t before_ns = charged_ns;
+
+	charged_ns = nm_loop_own_ns(ordeal.daemon);
+	if (ordeal.interval > 1)
+		assert_true(charged_ns - before_ns < NM_NSEC_PER_SEC);
+	(void)ordeal.on_mover(NULL, 0, ordeal.daemon);
+}
+
+/* SECURITY: shares */
+static void examinations_are_not_charged_for_the_mover(void **state)
+{
+	(void)state;
+	ordeal_anew();
+	ordeal.in_each = work_and_compare;
+	ordeal.short_life = 10;
+	fake_mover.work = burn;
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	fake_mover.work = NULL;
+	assert_int_equal(worked, 9); /* the policy begins in the first interval */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(others_keep_their_homes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(examinations_are_not_charged_for_the_mover, set_up,
+						tear_down),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);
