@@ -12,6 +12,7 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
 #include "numa-migrd/sample.h"
+#include "numa-migrd/snapshot.h"
 #include "numa-migrd/topology.h"
 
 /* ---- exclusivity ---- */
@@ -272,16 +273,13 @@ struct nm_affinity_counts nm_affinity_counts(const struct nm_affinity *affinity)
 #define NM_MEMORY_QUIET_PERIODS 5U
 #define NM_MEMORY_WANTED_MOST 4096U
 
-struct nm_memory_thread {
-	uint32_t tid, pid;
-};
-
 struct nm_memory_process {
 	uint32_t pid;
-	uint16_t owner;	      /* owner in the table of pages; 0: no room */
-	const uint32_t *tids; /* ascending */
-	size_t nr_threads;
-	bool held; /* its pages wait for a thread placement */
+	uint16_t owner; /* owner in the table of pages; 0: no room, or it has exited */
+	bool held;	/* its pages wait for a thread placement */
+	unsigned threads;
+	unsigned live;	  /* number of threads that have not exited since */
+	unsigned periods; /* placement periods for which its pages have waited */
 };
 
 /* A page that should move, found since the last nm_memory_clear_wanted(). */
@@ -313,15 +311,14 @@ NM_DEFINE_CLEANUP(struct nm_memory, nm_memory_free);
 void nm_memory_configure(struct nm_memory *memory, const struct nm_config *config);
 
 /*
- * Sets the managed threads, in ascending tid order. New threads are followed from now on, others no
- * longer, and the pages of processes that have exited are dropped at once. Returns 0, or -ENOMEM,
- * in which case some new threads wait for the next call. Called by the tick.
+ * Follows the threads and processes of the snapshot from now on, and others no longer. The pages of
+ * processes that have exited or run another program are dropped. Returns 0, or -ENOMEM, in which
+ * case some new threads wait for the next call. Called by the tick.
  */
-int nm_memory_follow(struct nm_memory *memory, const struct nm_memory_thread *threads,
-		     size_t count);
+int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot);
 
-/* Processes task events between ticks. An EXIT ends a thread, and its process with the last thread;
- * an EXEC replaces the pages of the process. */
+/* Processes task events between ticks. An EXIT ends a thread, and its process with the last thread.
+ * An EXEC drops the pages of the process, which are counted again from the next interval on. */
 void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event);
 
 /* on_sample of a sink; the context is a struct nm_memory *. This is the hot path: samples are
@@ -334,9 +331,10 @@ void nm_memory_flush(struct nm_memory *memory);
 /* Performs the housekeeping of the table of pages (nm_pages_update()). Called by the tick. */
 int nm_memory_update(struct nm_memory *memory);
 
-/* Returns the processes that are followed, in ascending pid order. Valid until nm_memory_follow()
- * or nm_memory_task_event(). */
+/* Returns the processes of the last snapshot in its order. Valid until nm_memory_follow(). */
 size_t nm_memory_processes(const struct nm_memory *memory, const struct nm_memory_process **ret);
+/* Returns the process if its pages are counted, or NULL. memory may be NULL. */
+const struct nm_memory_process *nm_memory_process(const struct nm_memory *memory, uint32_t pid);
 
 /*
  * Ends a placement period of the process (section 3.3). Its pages may move from now on if a thread

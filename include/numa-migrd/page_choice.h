@@ -37,7 +37,7 @@ struct nm_range_cursor {
 struct nm_page_process {
 	uint32_t pid;
 	uint64_t start_ticks;
-	uint16_t owner; /* in the table of pages; changes after an exec */
+	uint16_t owner; /* in the table of pages; 0: its pages may not be moved (any more) */
 	bool held;	/* its threads are not placed yet */
 	bool waits;	/* for a verdict or a rollback */
 	uint64_t until; /* interval before which its pages stay, because its threads moved or pages
@@ -54,6 +54,15 @@ struct nm_page_process {
 	struct nm_page_seen *seen; /* a ring buffer */
 	uint32_t nr_seen;	   /* total since the start */
 };
+
+/* Return the process with this index in the column, and that with this PID, or NULL if its pages
+ * may not be moved. */
+static inline struct nm_page_process *nm_page_process_at(const struct nm_column *processes,
+							 size_t index)
+{
+	return (struct nm_page_process *)processes->cells + index;
+}
+struct nm_page_process *nm_page_process_of(const struct nm_column *processes, uint32_t pid);
 
 /* The remaining budget of this interval; choosing pages reduces both values. */
 struct nm_page_room {
@@ -110,13 +119,6 @@ void nm_page_ranges_missed_at(struct nm_page_process *process, uint64_t address)
 
 /* ---- rule.c: page by page ---- */
 
-/* The processes whose pages may move; index: pid → index in items. */
-struct nm_page_processes {
-	struct nm_page_process *items;
-	size_t count;
-	const struct nm_tidmap *index;
-};
-
 /* A chosen page of the table of pages. */
 struct nm_page_found {
 	uint32_t pid;
@@ -127,9 +129,8 @@ struct nm_page_found {
 /* Chooses pages in the order in which they were found, within the budget, of which each process
  * gets its share. Writes them to ret (room for `count`) in order of process and address. Returns
  * their number. */
-size_t nm_page_rule_choose(const struct nm_page_processes *processes,
-			   const struct nm_memory_wanted *wanted, size_t count,
-			   struct nm_page_room *room, struct nm_page_found *ret);
+size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_memory_wanted *wanted,
+			   size_t count, struct nm_page_room *room, struct nm_page_found *ret);
 /* Returns the exclusivity of the chosen pages together (kMAF, equation 4); NaN without accesses. */
 double nm_page_rule_exclusivity(const struct nm_memory *memory, unsigned nr_nodes,
 				const struct nm_memory_wanted *wanted,

@@ -323,6 +323,8 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 /* Returns all processes in the table, in no particular order, for display. Valid until the next
  * call on the table. */
 size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *const **ret);
+/* Returns the process, or NULL. Valid until the next call on the table. */
+struct nm_process *nm_roster_process(const struct nm_roster *roster, uint32_t pid);
 /* Returns the tenant to which the cost of a process is charged. A process that is not in the table
  * is charged to root, outside any cgroup. */
 struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid);

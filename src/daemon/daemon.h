@@ -309,8 +309,8 @@ int nm_watch_configure(struct nm_daemon *daemon);
 /* Restarts it, because node indices have changed. It is not started unless pages.policy or
  * threads.policy needs it. */
 int nm_watch_restart(struct nm_daemon *daemon);
-/* Updates the set of managed threads. Called before decisions about pages. */
-void nm_watch_follow(struct nm_daemon *daemon);
+/* Follows the threads of the snapshot. Called before decisions about pages. */
+void nm_watch_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 /* Performs the housekeeping. Called after decisions about pages. */
 void nm_watch_update(struct nm_daemon *daemon);
 

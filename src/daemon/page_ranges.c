@@ -104,15 +104,15 @@ int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *s
 			   struct nm_page_room *room)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	size_t count = stage->nr_processes;
+	size_t count = stage->processes.count;
 	nm_autofree struct nm_page_choice *items = calloc(room->pages + 1, sizeof(*items));
 
 	if (!items)
 		return -ENOMEM;
 	for (size_t i = 0; i < count && room->pages > 0; i++) {
 		struct nm_page_process *process =
-			&stage->processes[(snapshot->interval + i) % count];
-		int r = move_ranges(daemon, snapshot, process, room, items);
+			nm_page_process_at(&stage->processes, (snapshot->interval + i) % count);
+		int r = process->owner ? move_ranges(daemon, snapshot, process, room, items) : 0;
 		if (r < 0)
 			return r == -ENOMEM ? r : 0;
 	}

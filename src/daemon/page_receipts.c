@@ -195,7 +195,7 @@ static void tally(struct nm_page_tally *tally, const struct nm_page_results *res
 /* For a range that is recorded as placed. */
 static void note_missed(const struct nm_page_stage *stage, const struct nm_page_batch *batch)
 {
-	struct nm_page_process *process = nm_page_process_of(stage, batch->pid);
+	struct nm_page_process *process = nm_page_process_of(&stage->processes, batch->pid);
 
 	for (size_t i = 0; process && i < batch->count; i++)
 		if (batch->steps[i].fate == NM_PAGE_FATE_UNTRIED ||
@@ -250,7 +250,7 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 static void bar_process(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
 {
 	struct nm_page_process *process =
-		nm_page_process_of(daemon->pipeline.pages, verdict->decision.pid);
+		nm_page_process_of(&daemon->pipeline.pages->processes, verdict->decision.pid);
 
 	if (!process)
 		return;
@@ -338,7 +338,8 @@ int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 
 	for (size_t i = stage->nr_pasts; i-- > 0;) {
 		struct nm_page_past *past = &stage->pasts[i];
-		struct nm_page_process *process = nm_page_process_of(stage, past->decision.pid);
+		struct nm_page_process *process =
+			nm_page_process_of(&stage->processes, past->decision.pid);
 		bool same = process && process->owner == past->owner;
 		if (!past->undo)
 			continue;

@@ -18,9 +18,10 @@ static int move_some(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		steps[i] = nm_page_step_of(&found[i].page);
-	int r = nm_page_stage_submit(daemon, snapshot,
-				     nm_page_process_of(daemon->pipeline.pages, found[0].pid),
-				     &decision, steps, count);
+	int r = nm_page_stage_submit(
+		daemon, snapshot,
+		nm_page_process_of(&daemon->pipeline.pages->processes, found[0].pid), &decision,
+		steps, count);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		nm_memory_take(memory, found[i].index);
 	return r;
@@ -31,8 +32,6 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			  struct nm_page_room *room)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	const struct nm_page_processes processes = {stage->processes, stage->nr_processes,
-						    stage->index};
 	const struct nm_memory_wanted *wanted;
 	nm_memory_flush(daemon->pipeline.memory);
 	size_t count = nm_memory_wanted(daemon->pipeline.memory, &wanted);
@@ -41,7 +40,7 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 
 	if (!found)
 		return -ENOMEM;
-	count = nm_page_rule_choose(&processes, wanted, count, room, found);
+	count = nm_page_rule_choose(&stage->processes, wanted, count, room, found);
 	for (size_t i = 0; i < count; i = end) {
 		for (end = i + 1; end < count && found[end].pid == found[i].pid;)
 			end++;

@@ -3,6 +3,7 @@
  * Moves pages to the nodes that use them (pages.policy = "exclusivity"); the work of one interval.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon.h"
@@ -19,25 +20,28 @@
 
 /* ---- creation and destruction ---- */
 
-static void process_clear(struct nm_page_process *process)
+static void clear_process(void *context, void *cell)
 {
+	struct nm_page_stage *stage = context;
+	struct nm_page_process *process = cell;
+
+	if (process->owner)
+		nm_mover_drop(stage->mover, process->pid);
 	nm_regions_free(process->regions);
 	free(process->seen);
+	*process = (struct nm_page_process){0};
 }
 
 static void stage_free(struct nm_page_stage *stage)
 {
 	if (!stage)
 		return;
+	nm_column_clear(&stage->processes);
 	nm_mover_free(stage->mover);
 	nm_page_verifier_free(stage->verifier);
 	nm_feedback_free(stage->feedback);
-	nm_tidmap_free(stage->index);
-	for (size_t i = 0; i < stage->nr_processes; i++)
-		process_clear(&stage->processes[i]);
 	for (size_t i = 0; i < stage->nr_pasts; i++)
 		nm_page_past_clear(&stage->pasts[i]);
-	free(stage->processes);
 	free(stage->pasts);
 	free(stage->flights);
 	free(stage->traffic);
@@ -54,9 +58,10 @@ static int stage_new(const struct nm_daemon *daemon, struct nm_page_stage **ret)
 		return -ENOMEM;
 	stage->contention = (struct nm_contention){.imbalance = NAN, .busiest = -1};
 	stage->traffic = calloc(pipeline->topology->nr_nodes, sizeof(*stage->traffic));
-	int r = stage->traffic ? nm_tidmap_new(&stage->index) : -ENOMEM;
-	if (r == 0)
-		r = nm_page_verifier_new(&stage->verifier);
+	stage->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_page_process),
+					      .clear = clear_process,
+					      .context = stage};
+	int r = stage->traffic ? nm_page_verifier_new(&stage->verifier) : -ENOMEM;
 	if (r == 0)
 		r = nm_feedback_new(&stage->feedback);
 	if (r == 0)
@@ -117,114 +122,53 @@ int nm_page_stage_configure(struct nm_daemon *daemon)
 
 /* ---- processes ---- */
 
-struct nm_page_process *nm_page_process_of(const struct nm_page_stage *stage, uint32_t pid)
+/* Returns the process in the table of pages if its pages may move; otherwise NULL. */
+static const struct nm_memory_process *movable(struct nm_daemon *daemon, uint32_t pid)
 {
-	uint32_t place = nm_tidmap_get(stage->index, pid);
+	const struct nm_process *known = nm_roster_process(daemon->pipeline.roster, pid);
 
-	return place < stage->nr_processes ? &stage->processes[place] : NULL;
+	if (!known || nm_steer_holds(&known->steering) || nm_home_stage_has_home(daemon, pid))
+		return NULL;
+	return nm_memory_process(daemon->pipeline.memory, pid);
 }
 
-static void take_over(struct nm_page_process *process, struct nm_page_process *old,
-		      const struct nm_memory_process *seen)
+static void follow_process(struct nm_daemon *daemon, const struct nm_snap_process *now,
+			   struct nm_page_process *process)
 {
-	if (!old || old->owner != seen->owner)
-		return;
-	process->regions = NM_TAKE(old->regions);
-	process->seen = NM_TAKE(old->seen);
-	process->nr_seen = old->nr_seen;
-	process->mapped = old->mapped;
-	process->unreadable = old->unreadable;
-	process->cursor = old->cursor;
-	process->until = old->until;
-	process->setbacks = old->setbacks;
-	process->nr_sent = old->nr_sent;
-	old->owner = 0;
-}
+	const struct nm_memory_process *tracked = movable(daemon, now->pid);
 
-static const struct nm_process *roster_process(const struct nm_member *members, size_t count,
-					       uint32_t tid)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (members[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && members[low].tid == tid ? members[low].process : NULL;
-}
-
-static bool adopt(struct nm_page_process *process, struct nm_page_process *old,
-		  const struct nm_memory_process *seen, const struct nm_process *known)
-{
-	*process = (struct nm_page_process){.pid = seen->pid,
-					    .start_ticks = known->start_ticks,
-					    .owner = seen->owner,
-					    .held = seen->held,
-					    .nr_threads = (unsigned)seen->nr_threads};
-	memcpy(process->comm, known->comm, sizeof(process->comm));
-	take_over(process, old, seen);
-	if (!process->seen)
+	if (!tracked || tracked->owner != process->owner)
+		clear_process(daemon->pipeline.pages, process);
+	if (tracked && !process->seen)
 		process->seen = calloc(NM_PAGES_SEEN, sizeof(*process->seen));
-	return process->seen;
+	if (!process->seen)
+		return;
+	process->pid = now->pid;
+	process->start_ticks = now->start_ticks;
+	process->owner = tracked->owner;
+	process->held = tracked->held;
+	process->nr_threads = now->threads;
+	(void)snprintf(process->comm, sizeof(process->comm), "%s", now->comm);
 }
 
-/* Replaces the list, and frees the remaining contents of the old one. */
-static int replace_processes(struct nm_page_stage *stage, struct nm_page_process *processes,
-			     size_t count)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < stage->nr_processes; i++) {
-		struct nm_page_process *old = &stage->processes[i];
-		nm_tidmap_remove(stage->index, old->pid);
-		if (old->owner)
-			nm_mover_drop(stage->mover, old->pid);
-		process_clear(old);
-	}
-	free(stage->processes);
-	stage->processes = processes;
-	stage->nr_processes = count;
-	for (size_t i = 0; i < count && r == 0; i++)
-		r = nm_tidmap_set(stage->index, processes[i].pid, (uint32_t)i);
-	return r;
-}
-
-static int follow_processes(struct nm_daemon *daemon)
+static int follow_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	const struct nm_memory_process *seen;
-	const struct nm_member *members;
-	size_t nr_members = nm_roster_members(daemon->pipeline.roster, &members);
-	size_t count = nm_memory_processes(daemon->pipeline.memory, &seen), used = 0;
-	struct nm_page_process *processes = calloc(count + 1, sizeof(*processes));
+	int r = nm_column_follow_processes(&stage->processes, snapshot);
 
-	if (!processes)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		const struct nm_process *known =
-			seen[i].nr_threads ? roster_process(members, nr_members, seen[i].tids[0])
-					   : NULL;
-		if (known && seen[i].owner && !nm_steer_holds(&known->steering) &&
-		    !nm_home_stage_has_home(daemon, seen[i].pid))
-			used += adopt(&processes[used], nm_page_process_of(stage, seen[i].pid),
-				      &seen[i], known);
-	}
-	return replace_processes(stage, processes, used);
+	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++)
+		follow_process(daemon, &snapshot->processes[i],
+			       nm_page_process_at(&stage->processes, i));
+	return r;
 }
 
 void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	struct nm_page_process *process = stage ? nm_page_process_of(stage, pid) : NULL;
+	struct nm_page_process *process = stage ? nm_page_process_of(&stage->processes, pid) : NULL;
 
-	if (!process)
-		return;
-	nm_mover_drop(stage->mover, pid);
-	nm_tidmap_remove(stage->index, pid);
-	process->owner = 0;
+	if (process)
+		clear_process(stage, process);
 }
 
 void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event)
@@ -241,7 +185,8 @@ void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
-	struct nm_page_process *process = nm_page_process_of(pipeline->pages, sample->pid);
+	struct nm_page_process *process =
+		nm_page_process_of(&pipeline->pages->processes, sample->pid);
 	int node = nm_topology_node_of_cpu(pipeline->topology, (int)sample->cpu);
 
 	if (!process || node < 0 || !nm_memory_counts(sample))
@@ -325,7 +270,8 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
 	for (unsigned i = 0; stage && i < decision->nr_steps; i++) {
-		struct nm_page_process *process = nm_page_process_of(stage, decision->steps[i].pid);
+		struct nm_page_process *process =
+			nm_page_process_of(&stage->processes, decision->steps[i].pid);
 		if (decision->steps[i].node_from == decision->steps[i].node_to)
 			continue;
 		(void)nm_feedback_disturb(stage->feedback, decision->steps[i].pid);
@@ -377,16 +323,17 @@ static void hold_those_judged(struct nm_daemon *daemon)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
-	for (size_t i = 0; i < stage->nr_processes; i++)
-		stage->processes[i].waits =
-			daemon->tally.intervals < stage->processes[i].until ||
+	for (size_t i = 0; i < stage->processes.count; i++) {
+		struct nm_page_process *process = nm_page_process_at(&stage->processes, i);
+		process->waits =
+			daemon->tally.intervals < process->until ||
 			(daemon->config->profile != NM_PROFILE_PAPER &&
-			 nm_page_verifier_awaits(stage->verifier, stage->processes[i].pid,
-						 stage->processes[i].start_ticks,
-						 daemon->tally.intervals));
+			 nm_page_verifier_awaits(stage->verifier, process->pid,
+						 process->start_ticks, daemon->tally.intervals));
+	}
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
 		struct nm_page_process *process =
-			nm_page_process_of(stage, stage->pasts[i].decision.pid);
+			nm_page_process_of(&stage->processes, stage->pasts[i].decision.pid);
 		if (process && stage->pasts[i].undo)
 			process->waits = true;
 	}
@@ -435,15 +382,18 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 
 	if (!stage)
 		return 0;
-	int r = follow_processes(daemon);
+	int r = follow_processes(daemon, snapshot);
 	if (r == 0)
 		r = nm_imar2_feedback(stage->feedback, snapshot, daemon->config, &followed);
 	if (r < 0)
 		return r;
 	follow_traffic(daemon, figures, nr_figures);
-	for (size_t i = 0; i < stage->nr_processes; i++) {
-		forget_former_nodes(&stage->processes[i]);
-		nm_page_ranges_update(daemon, &stage->processes[i], interval_ns);
+	for (size_t i = 0; i < stage->processes.count; i++) {
+		struct nm_page_process *process = nm_page_process_at(&stage->processes, i);
+		if (!process->owner)
+			continue;
+		forget_former_nodes(process);
+		nm_page_ranges_update(daemon, process, interval_ns);
 	}
 	nm_page_stage_collect(daemon);
 	r = nm_page_stage_judge(daemon, snapshot);

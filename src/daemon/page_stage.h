@@ -56,9 +56,7 @@ struct nm_page_stage {
 	struct nm_mover *mover;
 	struct nm_page_verifier *verifier;
 	struct nm_feedback *feedback;	   /* follows P; IMAR²'s own feedback judges threads */
-	struct nm_tidmap *index;	   /* pid → index in processes */
-	struct nm_page_process *processes; /* ascending pid */
-	size_t nr_processes;
+	struct nm_column processes;	   /* of struct nm_page_process */
 	double *traffic; /* recent accesses served by each node */
 	struct nm_contention contention;
 	struct nm_page_flight *flights;
@@ -72,9 +70,6 @@ struct nm_page_stage {
 };
 
 /* ---- page_stage.c: the stage ---- */
-
-/* Returns NULL if the pages of the process may not be moved (any more). */
-struct nm_page_process *nm_page_process_of(const struct nm_page_stage *stage, uint32_t pid);
 
 /* Returns pages.cooldown_s in intervals. */
 uint64_t nm_page_cooldown(const struct nm_config *config);

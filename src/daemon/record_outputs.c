@@ -46,17 +46,13 @@ static void add_pages(const struct nm_daemon *daemon, struct nm_recorded_process
 		      uint64_t *pages)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
-	const struct nm_memory_process *about;
-	size_t count = memory ? nm_memory_processes(memory, &about) : 0;
-	size_t i = 0;
+	const struct nm_memory_process *about = nm_memory_process(memory, process->pid);
 	process->pages = pages;
-	while (i < count && about[i].pid != process->pid)
-		i++;
-	if (i == count || about[i].owner == 0)
+	if (!about)
 		return;
 	process->tracked = true;
-	process->exclusivity = nm_pages_exclusivity(nm_memory_pages(memory), about[i].owner);
-	nm_pages_homes(nm_memory_pages(memory), about[i].owner, pages);
+	process->exclusivity = nm_pages_exclusivity(nm_memory_pages(memory), about->owner);
+	nm_pages_homes(nm_memory_pages(memory), about->owner, pages);
 }
 
 static int add_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)

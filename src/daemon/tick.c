@@ -372,6 +372,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	int r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0)
 		return r;
+	nm_watch_follow(daemon, snapshot);
 	if (snapshot->has_latencies)
 		daemon->pipeline.latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
@@ -441,7 +442,6 @@ int nm_tick(struct nm_daemon *daemon)
 	if (count < 0)
 		return count;
 	r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
-	nm_watch_follow(daemon);
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
 	update_leases(daemon, figures, (size_t)count, now_ns);

@@ -165,18 +165,6 @@ static void write_sum(const struct nm_daemon *daemon, const struct sum *sum,
 
 /* ---- pages of a process ---- */
 
-static const struct nm_memory_process *memory_process(const struct nm_daemon *daemon, uint32_t pid)
-{
-	const struct nm_memory_process *processes;
-	size_t count = daemon->pipeline.memory
-			       ? nm_memory_processes(daemon->pipeline.memory, &processes)
-			       : 0;
-	for (size_t i = 0; i < count; i++)
-		if (processes[i].pid == pid && processes[i].owner)
-			return &processes[i];
-	return NULL;
-}
-
 /* Returns the share of the tracked pages that several nodes access, with exclusivity rounded to
  * 0.1. */
 static double shared_page_share(const struct nm_exclusivity *sums)
@@ -189,7 +177,7 @@ static double shared_page_share(const struct nm_exclusivity *sums)
 static void write_exclusivity(const struct nm_daemon *daemon, uint32_t pid,
 			      const struct nm_show *show)
 {
-	const struct nm_memory_process *process = memory_process(daemon, pid);
+	const struct nm_memory_process *process = nm_memory_process(daemon->pipeline.memory, pid);
 	if (!process)
 		return;
 	struct nm_exclusivity sums =
@@ -372,12 +360,27 @@ static int write_homes(const struct nm_daemon *daemon, const struct nm_pages *pa
 	return 0;
 }
 
+static void write_sharing(const struct nm_daemon *daemon, uint32_t pid, const struct nm_show *show)
+{
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	size_t most = snapshot ? snapshot->nr_threads : 0, count = 0;
+	nm_autofree uint32_t *tids = calloc(most + 1, sizeof(*tids));
+	struct nm_sharing sharing;
+	for (size_t i = 0; tids && i < most; i++)
+		if (snapshot->threads[i].pid == pid)
+			tids[count++] = snapshot->threads[i].tid;
+	if (!tids || nm_affinity_sharing(nm_memory_affinity(daemon->pipeline.memory), tids, count,
+					 &sharing) < 0)
+		return;
+	nm_show_real(show, "heterogeneity", sharing.heterogeneity);
+	nm_show_real(show, "sharing", sharing.amount);
+}
+
 int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
-	const struct nm_memory_process *process = memory_process(daemon, pid);
+	const struct nm_memory_process *process = nm_memory_process(daemon->pipeline.memory, pid);
 	struct nm_memory *memory = daemon->pipeline.memory;
-	struct nm_sharing sharing;
 	if (!nm_view_is_managed(daemon, pid))
 		return -ESRCH;
 	if (!process) /* pages are not counted, or not yet for this process */
@@ -387,11 +390,7 @@ int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
 	nm_show_real(show, "exclusivity", nm_exclusivity_average(&sums));
 	nm_show_u64(show, "ping_pong", nm_pages_ping_pong(nm_memory_pages(memory), process->owner));
 	write_histogram(&sums, show);
-	if (nm_affinity_sharing(nm_memory_affinity(memory), process->tids, process->nr_threads,
-				&sharing) == 0) {
-		nm_show_real(show, "heterogeneity", sharing.heterogeneity);
-		nm_show_real(show, "sharing", sharing.amount);
-	}
+	write_sharing(daemon, pid, show);
 	return write_homes(daemon, nm_memory_pages(memory), process->owner, show);
 }
 
@@ -452,7 +451,8 @@ int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_s
 	if (!process)
 		return -ESRCH;
 	const struct nm_page_process *pages =
-		daemon->pipeline.pages ? nm_page_process_of(daemon->pipeline.pages, pid) : NULL;
+		daemon->pipeline.pages ? nm_page_process_of(&daemon->pipeline.pages->processes, pid)
+				       : NULL;
 	if (!pages || !pages->regions)
 		return 0;
 	bool addresses = may_see_addresses(daemon, process, caller);

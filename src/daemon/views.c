@@ -42,14 +42,7 @@ void nm_views_forget(struct nm_daemon *daemon)
 
 const struct nm_process *nm_view_process(const struct nm_daemon *daemon, uint32_t pid)
 {
-	struct nm_process *const *processes;
-	size_t count = daemon->pipeline.roster
-			       ? nm_roster_processes(daemon->pipeline.roster, &processes)
-			       : 0;
-	for (size_t i = 0; i < count; i++)
-		if (processes[i]->pid == pid)
-			return processes[i];
-	return NULL;
+	return daemon->pipeline.roster ? nm_roster_process(daemon->pipeline.roster, pid) : NULL;
 }
 
 bool nm_view_is_managed(const struct nm_daemon *daemon, uint32_t pid)

@@ -40,20 +40,6 @@ int nm_watch_configure(struct nm_daemon *daemon)
 	return nm_page_stage_configure(daemon);
 }
 
-static int follow_members(struct nm_daemon *daemon)
-{
-	const struct nm_member *members;
-	size_t count = nm_roster_members(daemon->pipeline.roster, &members);
-	nm_autofree struct nm_memory_thread *threads = calloc(count + 1, sizeof(*threads));
-
-	if (!threads)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		threads[i] =
-			(struct nm_memory_thread){.tid = members[i].tid, .pid = members[i].pid};
-	return nm_memory_follow(daemon->pipeline.memory, threads, count);
-}
-
 /* With policy "kmaf", pages wait for the placement of their threads (section 3.3). Other policies
  * place threads individually at any time, so pages need not wait. */
 static void need_no_mapping(struct nm_daemon *daemon)
@@ -72,11 +58,11 @@ static void need_no_mapping(struct nm_daemon *daemon)
 /*
  * If memory is short, new processes wait: the next interval tries again, and nothing depends on it.
  */
-void nm_watch_follow(struct nm_daemon *daemon)
+void nm_watch_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	if (!daemon->pipeline.memory)
 		return;
-	(void)follow_members(daemon);
+	(void)nm_memory_follow(daemon->pipeline.memory, snapshot);
 	need_no_mapping(daemon);
 }
 

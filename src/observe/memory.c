@@ -7,12 +7,6 @@
 #define BATCH 64U
 #define TEND_SHARE 0.1 /* share of the table scanned in each interval */
 
-struct process {
-	struct nm_memory_process shown;
-	size_t first_tid; /* in memory->tids */
-	unsigned live, periods;
-};
-
 struct nm_memory {
 	const struct nm_topology *topology;
 	const struct nm_physmap *physmap;
@@ -21,12 +15,8 @@ struct nm_memory {
 	struct nm_tidmap *owner_of; /* pid → owner */
 	uint32_t now_s;
 
-	struct nm_memory_thread *threads; /* followed threads, ascending tid */
-	size_t nr_threads;
-	struct process *processes; /* ascending pid */
-	size_t nr_processes;
-	uint32_t *tids; /* grouped by process */
-	struct nm_memory_process *shown;
+	struct nm_column threads;   /* the TID of each thread that has joined; otherwise 0 */
+	struct nm_column processes; /* of struct nm_memory_process */
 
 	struct nm_page_touch touches[BATCH];
 	uint32_t touch_pids[BATCH];
@@ -35,6 +25,28 @@ struct nm_memory {
 	size_t nr_wanted;
 	struct nm_memory_losses losses;
 };
+
+/* Its pages become invalid. */
+static void close_process(void *context, void *cell)
+{
+	struct nm_memory *memory = context;
+	struct nm_memory_process *process = cell;
+
+	if (!process->owner)
+		return;
+	nm_pages_close(memory->pages, process->owner);
+	nm_tidmap_remove(memory->owner_of, process->pid);
+	process->owner = 0;
+}
+
+static void leave(void *context, void *cell)
+{
+	struct nm_memory *memory = context;
+	const uint32_t *tid = cell;
+
+	if (*tid)
+		nm_affinity_leave(memory->affinity, *tid, memory->now_s);
+}
 
 int nm_memory_new(const struct nm_topology *topology, const struct nm_physmap *physmap,
 		  const struct nm_config *config, const uint64_t key[4], struct nm_memory **ret)
@@ -45,6 +57,11 @@ int nm_memory_new(const struct nm_topology *topology, const struct nm_physmap *p
 		return -ENOMEM;
 	memory->topology = topology;
 	memory->physmap = physmap;
+	memory->threads = (struct nm_column){
+		.cell_bytes = sizeof(uint32_t), .clear = leave, .context = memory};
+	memory->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_memory_process),
+					       .clear = close_process,
+					       .context = memory};
 	memory->wanted = calloc(NM_MEMORY_WANTED_MOST, sizeof(*memory->wanted));
 	if (!memory->wanted)
 		return -ENOMEM;
@@ -65,13 +82,11 @@ void nm_memory_free(struct nm_memory *memory)
 {
 	if (!memory)
 		return;
+	nm_column_clear(&memory->threads);
+	nm_column_clear(&memory->processes);
 	nm_pages_free(memory->pages);
 	nm_affinity_free(memory->affinity);
 	nm_tidmap_free(memory->owner_of);
-	free(memory->threads);
-	free(memory->processes);
-	free(memory->tids);
-	free(memory->shown);
 	free(memory->wanted);
 	free(memory);
 }
@@ -82,170 +97,73 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 	nm_affinity_configure(memory->affinity, config);
 }
 
-/* ---- followed threads ---- */
+/* ---- followed threads and processes ---- */
 
-static int compare_by_process(const void *a, const void *b)
-{
-	const struct nm_memory_thread *left = a, *right = b;
-	int order = NM_COMPARE(left->pid, right->pid);
-
-	return order ? order : NM_COMPARE(left->tid, right->tid);
-}
-
-static struct process *find_process(const struct nm_memory *memory, uint32_t pid)
-{
-	size_t low = 0, high = memory->nr_processes;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (memory->processes[middle].shown.pid < pid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	bool found = low < memory->nr_processes && memory->processes[low].shown.pid == pid;
-	return found ? &memory->processes[low] : NULL;
-}
-
-static void close_process(struct nm_memory *memory, struct process *process)
-{
-	nm_pages_close(memory->pages, process->shown.owner);
-	nm_tidmap_remove(memory->owner_of, process->shown.pid);
-	process->shown.owner = 0;
-}
-
-static int open_process(struct nm_memory *memory, struct process *process)
+static int open_process(struct nm_memory *memory, struct nm_memory_process *process)
 {
 	uint16_t owner;
 
 	int r = nm_pages_open(memory->pages, &owner);
 	if (r < 0)
 		return r;
-	r = nm_tidmap_set(memory->owner_of, process->shown.pid, owner);
+	r = nm_tidmap_set(memory->owner_of, process->pid, owner);
 	if (r < 0) {
 		nm_pages_close(memory->pages, owner);
 		return r;
 	}
-	process->shown.owner = owner;
-	process->shown.held = true;
+	process->owner = owner;
+	process->held = true;
 	process->periods = 0;
 	return 0;
 }
 
-/* Groups the threads by process, and keeps the data of known processes. */
-static size_t group(struct nm_memory *memory, const struct nm_memory_thread *sorted, size_t count,
-		    struct process *processes, uint32_t *tids)
+static int join_threads(struct nm_memory *memory, const struct nm_snapshot *snapshot)
 {
-	size_t used = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		tids[i] = sorted[i].tid;
-		if (used == 0 || processes[used - 1].shown.pid != sorted[i].pid) {
-			struct process *old = find_process(memory, sorted[i].pid);
-			processes[used] =
-				old ? *old : (struct process){.shown = {.pid = sorted[i].pid}};
-			processes[used].first_tid = i;
-			processes[used++].shown.nr_threads = 0;
-			if (old)
-				old->shown.owner = 0; /* ownership was transferred */
-		}
-		processes[used - 1].shown.nr_threads++;
-	}
-	return used;
-}
-
-static int open_new(struct nm_memory *memory)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < memory->nr_processes; i++) {
-		struct process *process = &memory->processes[i];
-		process->shown.tids = memory->tids + process->first_tid;
-		process->live = (unsigned)process->shown.nr_threads;
-		if (process->shown.owner)
-			continue;
-		int opened = open_process(memory, process);
-		memory->losses.no_room += opened < 0;
-		if (opened == -ENOMEM)
-			r = opened;
-	}
-	return r;
-}
-
-static int set_processes(struct nm_memory *memory, const struct nm_memory_thread *threads,
-			 size_t count)
-{
-	nm_autofree struct nm_memory_thread *sorted = calloc(count + 1, sizeof(*sorted));
-	nm_autofree struct process *processes = calloc(count + 1, sizeof(*processes));
-	nm_autofree uint32_t *tids = calloc(count + 1, sizeof(*tids));
-	nm_autofree struct nm_memory_process *shown = calloc(count + 1, sizeof(*shown));
-
-	if (!sorted || !processes || !tids || !shown)
-		return -ENOMEM;
-	if (count)
-		memcpy(sorted, threads, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), compare_by_process);
-	size_t used = group(memory, sorted, count, processes, tids);
-	for (size_t i = 0; i < memory->nr_processes; i++)
-		if (memory->processes[i].shown.owner)
-			close_process(memory, &memory->processes[i]);
-	free(memory->processes);
-	free(memory->tids);
-	free(memory->shown);
-	memory->processes = NM_TAKE(processes);
-	memory->tids = NM_TAKE(tids);
-	memory->shown = NM_TAKE(shown);
-	memory->nr_processes = used;
-	return open_new(memory);
-}
-
-/* Both lists are in ascending tid order: one pass finds added and removed threads. */
-static int set_threads(struct nm_memory *memory, const struct nm_memory_thread *threads,
-		       size_t count)
-{
-	struct nm_memory_thread *kept = calloc(count + 1, sizeof(*kept));
-	size_t old = 0;
+	uint32_t *joined = memory->threads.cells;
 	uint16_t id;
 	int r = 0;
 
-	if (!kept)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		while (old < memory->nr_threads && memory->threads[old].tid < threads[i].tid)
-			nm_affinity_leave(memory->affinity, memory->threads[old++].tid,
-					  memory->now_s);
-		if (old < memory->nr_threads && memory->threads[old].tid == threads[i].tid) {
-			/* The number belonged to a thread that has exited, and now belongs to a new
-			 * one. */
-			if (memory->threads[old].pid != threads[i].pid)
-				nm_affinity_leave(memory->affinity, threads[i].tid, memory->now_s);
-			old++;
-		}
-		kept[i] = threads[i];
-		int joined = nm_affinity_join(memory->affinity, threads[i].tid, memory->now_s, &id);
-		memory->losses.no_room += joined < 0;
-		if (joined == -ENOMEM)
-			r = joined;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		uint32_t tid = snapshot->threads[i].tid;
+		int s = nm_affinity_join(memory->affinity, tid, memory->now_s, &id);
+		joined[i] = s < 0 ? 0 : tid;
+		memory->losses.no_room += s < 0;
+		r = s == -ENOMEM ? s : r;
 	}
-	while (old < memory->nr_threads)
-		nm_affinity_leave(memory->affinity, memory->threads[old++].tid, memory->now_s);
-	free(memory->threads);
-	memory->threads = kept;
-	memory->nr_threads = count;
 	return r;
 }
 
-int nm_memory_follow(struct nm_memory *memory, const struct nm_memory_thread *threads, size_t count)
+static int open_processes(struct nm_memory *memory, const struct nm_snapshot *snapshot)
+{
+	struct nm_memory_process *processes = memory->processes.cells;
+	int r = 0;
+
+	for (size_t i = 0; i < snapshot->nr_processes; i++) {
+		processes[i].pid = snapshot->processes[i].pid;
+		processes[i].threads = processes[i].live = snapshot->processes[i].threads;
+		int s = processes[i].owner ? 0 : open_process(memory, &processes[i]);
+		memory->losses.no_room += s < 0;
+		r = s == -ENOMEM ? s : r;
+	}
+	return r;
+}
+
+int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot)
 {
 	nm_memory_flush(memory);
-	int r = set_threads(memory, threads, count);
-	int s = set_processes(memory, threads, count);
+	int r = nm_column_follow_threads(&memory->threads, snapshot);
+	if (r == 0)
+		r = nm_column_follow_processes(&memory->processes, snapshot);
+	if (r < 0)
+		return r;
+	r = join_threads(memory, snapshot);
+	int s = open_processes(memory, snapshot);
 	return r < 0 ? r : s;
 }
 
 void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event)
 {
-	struct process *process = find_process(memory, event->pid);
+	struct nm_memory_process *process = nm_column_find(&memory->processes, event->pid);
 
 	if (!process || (event->kind != NM_TASK_EXIT && event->kind != NM_TASK_EXEC))
 		return;
@@ -254,13 +172,10 @@ void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *
 		if (!nm_affinity_id(memory->affinity, event->tid))
 			return;
 		nm_affinity_leave(memory->affinity, event->tid, memory->now_s);
-		if (process->live > 0 && --process->live == 0 && process->shown.owner)
-			close_process(memory, process);
-		return;
+		if (process->live == 0 || --process->live > 0)
+			return;
 	}
-	if (process->shown.owner)
-		close_process(memory, process);
-	memory->losses.no_room += open_process(memory, process) < 0;
+	close_process(memory, process);
 }
 
 /* ---- samples ---- */
@@ -358,23 +273,28 @@ int nm_memory_update(struct nm_memory *memory)
 
 size_t nm_memory_processes(const struct nm_memory *memory, const struct nm_memory_process **ret)
 {
-	for (size_t i = 0; i < memory->nr_processes; i++)
-		memory->shown[i] = memory->processes[i].shown;
-	*ret = memory->shown;
-	return memory->nr_processes;
+	*ret = memory->processes.cells;
+	return memory->processes.count;
+}
+
+const struct nm_memory_process *nm_memory_process(const struct nm_memory *memory, uint32_t pid)
+{
+	const struct nm_memory_process *process =
+		memory ? nm_column_find(&memory->processes, pid) : NULL;
+	return process && process->owner ? process : NULL;
 }
 
 void nm_memory_mapping_over(struct nm_memory *memory, uint32_t pid, bool mapped)
 {
-	struct process *process = find_process(memory, pid);
+	struct nm_memory_process *process = nm_column_find(&memory->processes, pid);
 
-	if (!process || !process->shown.held)
+	if (!process || !process->held)
 		return;
 	process->periods++;
-	if (!mapped && process->shown.nr_threads > 1 && process->periods < NM_MEMORY_QUIET_PERIODS)
+	if (!mapped && process->threads > 1 && process->periods < NM_MEMORY_QUIET_PERIODS)
 		return;
-	process->shown.held = false;
-	nm_pages_hold(memory->pages, process->shown.owner, false);
+	process->held = false;
+	nm_pages_hold(memory->pages, process->owner, false);
 }
 
 size_t nm_memory_wanted(const struct nm_memory *memory, const struct nm_memory_wanted **ret)
@@ -430,11 +350,11 @@ struct nm_affinity *nm_memory_affinity(struct nm_memory *memory)
 
 struct nm_exclusivity nm_memory_exclusivity(const struct nm_memory *memory)
 {
+	const struct nm_memory_process *processes = memory->processes.cells;
 	struct nm_exclusivity sums = {0};
 
-	for (size_t i = 0; i < memory->nr_processes; i++) {
-		struct nm_exclusivity one =
-			nm_pages_exclusivity(memory->pages, memory->processes[i].shown.owner);
+	for (size_t i = 0; i < memory->processes.count; i++) {
+		struct nm_exclusivity one = nm_pages_exclusivity(memory->pages, processes[i].owner);
 		sums.pages += one.pages;
 		sums.accesses += one.accesses;
 		sums.most += one.most;

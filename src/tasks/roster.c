@@ -73,7 +73,7 @@ void nm_roster_steer(struct nm_roster *roster, struct nm_steer *steer)
 
 static void on_fork(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)
 {
-	struct nm_process *parent = nm_roster_find_process(roster, event->parent_pid);
+	struct nm_process *parent = nm_roster_process(roster, event->parent_pid);
 	if (parent)
 		parent->last_spawn_ns = now_ns;
 	struct nm_roster_thread *by = nm_roster_find_thread(roster, event->parent_tid);
@@ -84,7 +84,7 @@ static void on_fork(struct nm_roster *roster, const struct nm_task_event *event,
 	struct nm_roster_thread *stale = nm_roster_find_thread(roster, event->tid);
 	if (stale)
 		nm_roster_remove_thread(roster, stale);
-	struct nm_process *reused = nm_roster_find_process(roster, event->pid);
+	struct nm_process *reused = nm_roster_process(roster, event->pid);
 	if (reused && event->parent_pid != event->pid)
 		nm_roster_remove_process(roster, reused);
 }
@@ -93,7 +93,7 @@ static void on_fork(struct nm_roster *roster, const struct nm_task_event *event,
  * the life of the process. */
 static void on_exec(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)
 {
-	struct nm_process *process = nm_roster_find_process(roster, event->pid);
+	struct nm_process *process = nm_roster_process(roster, event->pid);
 	if (!process)
 		return;
 	nm_roster_remove_threads_of(roster, process);
@@ -111,7 +111,7 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event,
 static void on_exit_event(struct nm_roster *roster, const struct nm_task_event *event)
 {
 	struct nm_roster_thread *thread = nm_roster_find_thread(roster, event->tid);
-	struct nm_process *process = nm_roster_find_process(roster, event->pid);
+	struct nm_process *process = nm_roster_process(roster, event->pid);
 
 	if (thread)
 		nm_roster_remove_thread(roster, thread);
@@ -136,7 +136,7 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
 		break;
 	case NM_TASK_COMM:
 		/* A renamed thread may become or cease to be a target. */
-		process = nm_roster_find_process(roster, event->pid);
+		process = nm_roster_process(roster, event->pid);
 		if (process && process->checked_ns)
 			process->checked_ns = 1;
 		break;
@@ -166,7 +166,7 @@ static int count_processes(struct nm_roster *roster, const struct nm_figures *fi
 	for (size_t i = 0; i < count; i++) {
 		if (!was_seen(&figures[i]) || figures[i].pid == 0)
 			continue;
-		struct nm_process *process = nm_roster_find_process(roster, figures[i].pid);
+		struct nm_process *process = nm_roster_process(roster, figures[i].pid);
 		if (!process) {
 			int r = nm_roster_add_process(roster, figures[i].pid, &process);
 			if (r == -ERANGE)
@@ -280,7 +280,7 @@ static bool may_look(struct looks *looks, uint32_t tid)
 static int update_thread(struct nm_roster *roster, const struct nm_figures *figures,
 			 struct looks *looks, uint64_t now_ns)
 {
-	struct nm_process *process = nm_roster_find_process(roster, figures->pid);
+	struct nm_process *process = nm_roster_process(roster, figures->pid);
 	if (!process || process->eligibility != NM_ELIGIBILITY_MANAGED)
 		return 0;
 	struct nm_roster_thread *thread = nm_roster_find_thread(roster, figures->tid);
@@ -419,7 +419,7 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 static int meet_process(struct nm_roster *roster, uint32_t pid, double share, uint64_t now_ns,
 			struct nm_process **ret)
 {
-	struct nm_process *process = nm_roster_find_process(roster, pid);
+	struct nm_process *process = nm_roster_process(roster, pid);
 	int r = process ? 0 : nm_roster_add_process(roster, pid, &process);
 	if (r < 0)
 		return r;
@@ -504,7 +504,7 @@ void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_
 
 int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 {
-	struct nm_process *process = nm_roster_find_process(roster, pid);
+	struct nm_process *process = nm_roster_process(roster, pid);
 	if (!process)
 		return -ESRCH;
 	/* Its start may not be known yet, or its number may have been reused. */
@@ -550,7 +550,7 @@ size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *co
 
 struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid)
 {
-	const struct nm_process *process = nm_roster_find_process(roster, pid);
+	const struct nm_process *process = nm_roster_process(roster, pid);
 	return process ? process->tenant : nm_tenant_of(0, NULL);
 }
 

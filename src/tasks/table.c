@@ -33,7 +33,7 @@ struct nm_roster_thread *nm_roster_find_thread(const struct nm_roster *roster, u
 	return index == NM_TIDMAP_NONE ? NULL : roster->threads[index];
 }
 
-struct nm_process *nm_roster_find_process(const struct nm_roster *roster, uint32_t pid)
+struct nm_process *nm_roster_process(const struct nm_roster *roster, uint32_t pid)
 {
 	uint32_t index = nm_tidmap_get(roster->process_of, pid);
 	return index == NM_TIDMAP_NONE ? NULL : roster->processes[index];

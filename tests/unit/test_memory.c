@@ -42,15 +42,36 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void follow(const struct nm_memory_thread *threads, size_t count)
+struct thread {
+	uint32_t tid, pid;
+};
+
+/* They have begun with their numbers. */
+static void follow(const struct thread *threads, size_t count)
 {
-	assert_int_equal(nm_memory_follow(memory, threads, count), 0);
+	struct nm_snap_thread snap_threads[4] = {0};
+	struct nm_snap_process processes[4] = {0};
+	struct nm_snapshot snapshot = {.threads = snap_threads, .processes = processes};
+
+	for (size_t i = 0; i < count; i++) {
+		size_t k = 0;
+		while (k < snapshot.nr_processes && processes[k].pid != threads[i].pid)
+			k++;
+		if (k == snapshot.nr_processes)
+			processes[snapshot.nr_processes++].pid = threads[i].pid;
+		processes[k].threads++;
+		snap_threads[snapshot.nr_threads++] =
+			(struct nm_snap_thread){.tid = threads[i].tid,
+						.pid = threads[i].pid,
+						.start_ticks = threads[i].pid};
+	}
+	assert_int_equal(nm_memory_follow(memory, &snapshot), 0);
 }
 
 /* Two processes: 10 with threads 10 and 12, and 11. */
 static void follow_two(void)
 {
-	const struct nm_memory_thread threads[] = {{10, 10}, {11, 11}, {12, 10}};
+	const struct thread threads[] = {{10, 10}, {11, 11}, {12, 10}};
 
 	follow(threads, 3);
 }
@@ -81,13 +102,7 @@ static uint64_t count_pages(void)
 
 static const struct nm_memory_process *process_of(uint32_t pid)
 {
-	const struct nm_memory_process *processes;
-	size_t count = nm_memory_processes(memory, &processes);
-
-	for (size_t i = 0; i < count; i++)
-		if (processes[i].pid == pid)
-			return &processes[i];
-	return NULL;
+	return nm_memory_process(memory, pid);
 }
 
 static size_t count_wanted(const struct nm_memory_wanted **ret)
@@ -106,9 +121,8 @@ static void test_processes(void **state)
 	follow_two();
 	assert_int_equal(nm_memory_processes(memory, &processes), 2);
 	assert_int_equal(processes[0].pid, 10);
-	assert_int_equal(processes[0].nr_threads, 2);
-	assert_true(processes[0].tids[0] == 10 && processes[0].tids[1] == 12);
-	assert_true(processes[1].pid == 11 && processes[1].nr_threads == 1);
+	assert_int_equal(processes[0].threads, 2);
+	assert_true(processes[1].pid == 11 && processes[1].threads == 1);
 	assert_true(processes[0].owner && processes[0].owner != processes[1].owner);
 }
 
@@ -157,7 +171,7 @@ static void test_following_again_keeps_pages(void **state)
 
 static void test_who_is_gone_has_no_pages(void **state)
 {
-	const struct nm_memory_thread rest[] = {{11, 11}};
+	const struct thread rest[] = {{11, 11}};
 
 	(void)state;
 	follow_two();
@@ -206,6 +220,8 @@ static void test_exec_drops_pages(void **state)
 	assert_int_equal(count_pages(), 1);
 	task(NM_TASK_EXEC, 11, 11);
 	assert_int_equal(count_pages(), 0);
+	assert_null(process_of(11));
+	follow_two();
 	assert_true(process_of(11)->held);
 	access_memory(11, 11, 0, ADDRESS);
 	assert_int_equal(count_pages(), 1);
@@ -213,8 +229,8 @@ static void test_exec_drops_pages(void **state)
 
 static void test_a_number_given_anew(void **state)
 {
-	const struct nm_memory_thread before[] = {{10, 10}, {12, 10}, {13, 10}};
-	const struct nm_memory_thread after[] = {{10, 10}, {12, 12}, {13, 10}};
+	const struct thread before[] = {{10, 10}, {12, 10}, {13, 10}};
+	const struct thread after[] = {{10, 10}, {12, 12}, {13, 10}};
 	struct nm_affinity *affinity = nm_memory_affinity(memory);
 
 	(void)state;
@@ -225,7 +241,7 @@ static void test_a_number_given_anew(void **state)
 	assert_int_equal(nm_affinity_between(affinity, 10, 12), NM_SHARING_STEP);
 	follow(after, 3);
 	assert_int_equal(nm_affinity_between(affinity, 10, 12), 0);
-	assert_int_equal(process_of(10)->nr_threads, 2);
+	assert_int_equal(process_of(10)->threads, 2);
 }
 
 /* ---- sharing and moving ---- */

@@ -482,7 +482,7 @@ static void a_released_process_is_left_alone(void **state)
 		find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "inconclusive");
 	assert_non_null(verdict);
 	assert_true(number_of(verdict, "ERRNO") == ECANCELED);
-	assert_int_equal(world.daemon.pipeline.pages->nr_processes, 0);
+	assert_int_equal(world.daemon.pipeline.pages->processes.count, 0);
 }
 
 static void a_new_program_has_other_pages(void **state)
@@ -492,13 +492,14 @@ static void a_new_program_has_other_pages(void **state)
 	add_user(1000, 0, 0, 8);
 	begin();
 	live(2);
-	struct nm_page_process *process = nm_page_process_of(world.daemon.pipeline.pages, 1000);
+	struct nm_page_process *process =
+		nm_page_process_of(&world.daemon.pipeline.pages->processes, 1000);
 	assert_non_null(process);
 	assert_true(process->nr_seen > 0);
 	fake_exec(world.fake, 1000);
 	live(2);
 	assert_true(fake_mover.drops > 0);
-	process = nm_page_process_of(world.daemon.pipeline.pages, 1000);
+	process = nm_page_process_of(&world.daemon.pipeline.pages->processes, 1000);
 	assert_true(!process || process->nr_seen < 100);
 }
 

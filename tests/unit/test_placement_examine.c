@@ -368,12 +368,12 @@ static void pages_have_one_mover(void **state)
 	live_one();
 	live_one();
 	const struct nm_page_stage *stage = world.daemon.pipeline.pages;
-	assert_non_null(nm_page_process_of(stage, 2000));
-	assert_non_null(nm_page_process_of(stage, 3000));
+	assert_non_null(nm_page_process_of(&stage->processes, 2000));
+	assert_non_null(nm_page_process_of(&stage->processes, 3000));
 	placed_of(2000)->home = 1;
 	live_one();
-	assert_null(nm_page_process_of(stage, 2000));
-	assert_non_null(nm_page_process_of(stage, 3000));
+	assert_null(nm_page_process_of(&stage->processes, 2000));
+	assert_non_null(nm_page_process_of(&stage->processes, 3000));
 }
 
 /* Rings are read some time after what they tell of: the newest record says how long before it the others were. */

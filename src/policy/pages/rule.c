@@ -32,11 +32,11 @@ static int by_process_and_address(const void *left, const void *right)
 	return (a->page.address > b->page.address) - (a->page.address < b->page.address);
 }
 
-static struct nm_page_process *process_of(const struct nm_page_processes *processes, uint32_t pid)
+struct nm_page_process *nm_page_process_of(const struct nm_column *processes, uint32_t pid)
 {
-	uint32_t place = nm_tidmap_get(processes->index, pid);
+	struct nm_page_process *process = nm_column_find(processes, pid);
 
-	return place < processes->count ? &processes->items[place] : NULL;
+	return process && process->owner ? process : NULL;
 }
 
 /*
@@ -56,20 +56,20 @@ static bool is_spread(const struct nm_page_process *process, uint64_t address)
 }
 
 /* Each process gets its share of the budget, so that a busy one does not exclude the others. */
-static void share_out(const struct nm_page_processes *processes,
-		      const struct nm_memory_wanted *wanted, size_t count, size_t pages)
+static void share_out(const struct nm_column *processes, const struct nm_memory_wanted *wanted,
+		      size_t count, size_t pages)
 {
 	size_t sharers = 0;
 
 	for (size_t i = 0; i < processes->count; i++)
-		processes->items[i].share = 0;
+		nm_page_process_at(processes, i)->share = 0;
 	for (size_t i = 0; i < count; i++) {
-		struct nm_page_process *process = process_of(processes, wanted[i].pid);
+		struct nm_page_process *process = nm_page_process_of(processes, wanted[i].pid);
 		if (process)
 			sharers += process->share++ == 0;
 	}
 	for (size_t i = 0; i < processes->count && sharers > 0; i++)
-		processes->items[i].share = pages / sharers + 1;
+		nm_page_process_at(processes, i)->share = pages / sharers + 1;
 }
 
 static bool may_move(const struct nm_page_process *process, const struct nm_page_id *page)
@@ -78,16 +78,15 @@ static bool may_move(const struct nm_page_process *process, const struct nm_page
 	       process->share > 0 && !is_spread(process, page->address);
 }
 
-size_t nm_page_rule_choose(const struct nm_page_processes *processes,
-			   const struct nm_memory_wanted *wanted, size_t count,
-			   struct nm_page_room *room, struct nm_page_found *ret)
+size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_memory_wanted *wanted,
+			   size_t count, struct nm_page_room *room, struct nm_page_found *ret)
 {
 	size_t used = 0;
 
 	share_out(processes, wanted, count, room->pages);
 	for (size_t i = 0; i < count; i++) {
 		const struct nm_memory_wanted *one = &wanted[i];
-		struct nm_page_process *process = process_of(processes, one->pid);
+		struct nm_page_process *process = nm_page_process_of(processes, one->pid);
 		uint64_t bytes = bytes_of(&one->page);
 		if (!may_move(process, &one->page) || !nm_page_room_take(room, bytes))
 			continue;
