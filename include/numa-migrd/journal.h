@@ -49,7 +49,9 @@ struct nm_entry {
 	uint64_t decision; /* which it is about; 0: none */
 	unsigned count;
 	char text[1024];
-	size_t reason; /* offset in `text` of the reason, which follows the event; 0: no reason */
+	/* Offsets in `text` of the reason, which follows the event, and of its end; 0: no reason.
+	 */
+	size_t reason, reason_end;
 	char fields[NM_ENTRY_FIELDS][192]; /* "NAME=value" */
 };
 

@@ -16,6 +16,7 @@ struct search {
 	json_t *stopped;       /* counts of rejected proposals of its interval */
 	uint64_t met, entries; /* interval; number of its entries, of which the first describes
 				* it */
+	bool judged;	       /* its verdict was the last record about it */
 };
 
 static void set_real(json_t *object, const char *name, double value)
@@ -143,10 +144,18 @@ static json_t *stopped_of(const struct nm_recorded_proposals *proposals)
 	return object;
 }
 
-static void set_verdict(json_t *decision, const struct nm_verdict *verdict)
+static void set_verdict_kind(struct search *search, uint64_t id, enum nm_verdict_kind kind)
 {
-	set_text(decision, "verdict", nm_verdict_kind_name(verdict->kind));
-	if (verdict->nr_threads == 0 || verdict->of == NM_DECISION_HOME)
+	search->judged = search->decision && id == search->id;
+	if (search->judged)
+		set_text(search->decision, "verdict", nm_verdict_kind_name(kind));
+}
+
+static void set_verdict(struct search *search, const struct nm_verdict *verdict)
+{
+	json_t *decision = search->decision;
+	set_verdict_kind(search, verdict->decision, verdict->kind);
+	if (!search->judged || verdict->nr_threads == 0 || verdict->of == NM_DECISION_HOME)
 		return;
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
 	set_real(decision, "before",
@@ -156,15 +165,6 @@ static void set_verdict(json_t *decision, const struct nm_verdict *verdict)
 	set_text(decision, "figure", verdict->by_performance ? "performance" : "local_share");
 }
 
-static bool has_verdict(const char *fields)
-{
-	static const char field[] = "VERDICT=";
-	const char *at = strstr(fields, field);
-	while (at && at != fields && at[-1] != '\n')
-		at = strstr(at + 1, field);
-	return at;
-}
-
 static void set_first_entry(json_t *decision, const struct nm_recorded_entry *entry)
 {
 	set_text(decision, "message", entry->text);
@@ -172,15 +172,15 @@ static void set_first_entry(json_t *decision, const struct nm_recorded_entry *en
 	set_count(decision, "time_usec", entry->time_usec);
 }
 
-/* The first entry describes the decision; later ones are its verdict, and events of leases and
- * others. */
+/* The first entry describes the decision, and the one that follows its verdict describes that;
+ * others are events of leases. */
 static void set_entry(struct search *search, const struct nm_recorded_entry *entry)
 {
-	if (search->entries++ == 0) {
+	if (search->entries++ == 0)
 		set_first_entry(search->decision, entry);
-	} else if (has_verdict(entry->fields)) {
+	else if (search->judged)
 		set_text(search->decision, "verdict_message", entry->text);
-	}
+	search->judged = false;
 }
 
 static void heed(struct search *search, const struct nm_recorded *record)
@@ -203,13 +203,11 @@ static void heed(struct search *search, const struct nm_recorded *record)
 			*decision = page_decision_of(&record->page_decision);
 		break;
 	case NM_RECORDED_VERDICT:
-		if (*decision && record->verdict.decision == search->id)
-			set_verdict(*decision, &record->verdict);
+		set_verdict(search, &record->verdict);
 		break;
 	case NM_RECORDED_PAGE_VERDICT:
-		if (*decision && record->page_verdict.decision.id == search->id)
-			set_text(*decision, "verdict",
-				 nm_verdict_kind_name(record->page_verdict.kind));
+		set_verdict_kind(search, record->page_verdict.decision.id,
+				 record->page_verdict.kind);
 		break;
 	case NM_RECORDED_ENTRY:
 		if (*decision && record->entry.decision == search->id)

@@ -56,7 +56,8 @@ void nm_history_add(struct nm_history *history, const struct nm_past *decision,
 	*past = *decision;
 	past->text = (struct nm_past_text){.message = strdup(entry->text),
 					   .fields = nm_entry_fields(entry),
-					   .reason = entry->reason};
+					   .reason = entry->reason,
+					   .reason_end = entry->reason_end};
 }
 
 /* As precise as the journal is. */
@@ -145,19 +146,12 @@ static void write_past(const struct nm_past *past, const struct nm_show *show)
 	nm_show_real(show, "after", past->after);
 }
 
-/* Writes the part of the message that follows the description of the move, without the decision's
- * number. */
-static void write_reasons(const struct nm_past *past, const struct nm_show *show)
+static void write_reasons(const struct nm_past_text *text, const struct nm_show *show)
 {
-	size_t length = past->text.message ? strlen(past->text.message) : 0;
 	nm_autofree char *reasons = NULL;
-	if (past->text.reason > 0 && past->text.reason < length)
-		reasons = strdup(past->text.message + past->text.reason +
-				 strspn(past->text.message + past->text.reason, ": "));
-	char *number = reasons ? strstr(reasons, " [#") : NULL;
-	if (number)
-		*number = '\0';
-	write_text(show, "reasons", reasons ? reasons : "");
+	if (text->message && text->reason < text->reason_end)
+		reasons = strndup(text->message + text->reason, text->reason_end - text->reason);
+	write_text(show, "reasons", reasons ? reasons + strspn(reasons, ": ") : NULL);
 }
 
 /* The first candidate is the one that was chosen. */
@@ -190,7 +184,7 @@ void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 	nm_show_real(show, "draw", past->draw);
 	if (past->nr_alternatives > 0)
 		write_candidates(past, show);
-	write_reasons(past, show);
+	write_reasons(&past->text, show);
 	write_text(show, "fields", past->text.fields);
 	write_text(show, "verdict_message", past->text.verdict);
 }

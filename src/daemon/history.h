@@ -38,7 +38,7 @@ struct nm_past {
 	/* From the journal; the history owns it. */
 	struct nm_past_text {
 		char *message, *fields, *verdict; /* NULL: out of memory, or not available yet */
-		size_t reason;			  /* its offset in the message */
+		size_t reason, reason_end;	  /* as in the entry */
 	} text;
 };
 

@@ -85,7 +85,7 @@ void nm_entry_begin(struct nm_entry *entry, enum nm_message message, int priorit
 	entry->decision = 0;
 	entry->count = 0;
 	entry->text[0] = '\0';
-	entry->reason = 0;
+	entry->reason = entry->reason_end = 0;
 	nm_entry_field(entry, "KIND", "%s", messages[message].kind);
 }
 
@@ -156,6 +156,7 @@ void nm_say_decision(struct nm_entry *entry, uint64_t decision)
 	while (characters(entry->text) + (size_t)length > LINE_CHARACTERS)
 		if (!drop_detail(entry))
 			break;
+	entry->reason_end = strlen(entry->text);
 	nm_entry_say(entry, "%s", number);
 }
 

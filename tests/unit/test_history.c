@@ -55,8 +55,10 @@ static void add(const struct nm_past *decision)
 {
 	struct nm_entry entry;
 	nm_entry_begin(&entry, NM_MESSAGE_DECISION, LOG_INFO);
-	nm_entry_text(&entry, "moved thread %u: it is nearer; lease", decision->threads[0].tid);
+	nm_entry_text(&entry, "moved thread %u: it is nearer; lease [#1]",
+		      decision->threads[0].tid);
 	entry.reason = strcspn(entry.text, ":");
+	entry.reason_end = strcspn(entry.text, "[") - 1;
 	nm_entry_field(&entry, "POLICY", "lbma");
 	nm_entry_field(&entry, "DRAW", "%.17g", 2.5);
 	nm_entry_field(&entry, "GAIN_PERMILLE", "12");
@@ -121,7 +123,7 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 	assert_shown(1, "policy", "lbma");
 	assert_shown(1, "result", "applied");
 	assert_shown(1, "verdict", "");
-	assert_shown(1, "message", "moved thread 8: it is nearer; lease");
+	assert_shown(1, "message", "moved thread 8: it is nearer; lease [#1]");
 	assert_shown(1, "pid", "7");
 	assert_shown(1, "tid", "8");
 	assert_shown(1, "comm", "work");

@@ -288,17 +288,8 @@ static void see_receipt(const struct nm_picture *picture, const struct nm_receip
 		deed->state = NM_DEED_NOT_DONE;
 }
 
-static bool has_line(const char *text, const char *start)
-{
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, start, strlen(start)) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* The first entry is the decision, and the verdict follows; events of leases are in between. */
+/* The first entry is the decision, and the first one after the verdict is that; others are events
+ * of leases. */
 static int see_entry(struct nm_picture *picture, const struct nm_recorded_entry *entry)
 {
 	uint64_t reported_from =
@@ -309,9 +300,8 @@ static int see_entry(struct nm_picture *picture, const struct nm_recorded_entry 
 		entry->decision ? nm_picture_decision(picture, entry->decision) : NULL;
 	if (!deed || !entry->text || (size_t)(deed - picture->deeds) < reported_from)
 		return 0;
-	if (entry->fields && has_line(entry->fields, "VERDICT="))
-		return keep_text(entry->text, TEXT_BYTES_MOST, &deed->judged);
-	return deed->said ? 0 : keep_text(entry->text, TEXT_BYTES_MOST, &deed->said);
+	char **text = deed->state < NM_DEED_OPEN ? &deed->judged : &deed->said;
+	return *text ? 0 : keep_text(entry->text, TEXT_BYTES_MOST, text);
 }
 
 static void see_page_verdict(struct nm_picture *picture, const struct nm_page_verdict *verdict)
