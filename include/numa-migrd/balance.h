@@ -11,6 +11,7 @@
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/policy.h"
+#include "numa-migrd/proc.h"
 #include "numa-migrd/regions.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/snapshot.h"
@@ -243,16 +244,10 @@ void nm_balance_gathered_clear(struct nm_balance_gathered *gathered);
 
 /* ---- state of the policy ---- */
 
-/* A reading of the first two numbers of /proc/PID/task/TID/schedstat. */
-struct nm_balance_reading {
-	uint64_t run_ns, delay_ns;
-	uint64_t read_ns; /* time of the reading */
-};
-
 /* The state of a managed thread. */
 struct nm_known_thread {
 	uint64_t read_interval; /* interval of the last reading; 0: never */
-	struct nm_balance_reading last;
+	struct nm_proc_schedstat last;
 	struct nm_dtas_behaviour behaviour;
 	enum nm_dtas_type leased_as; /* type of the CPUs of its lease; EITHER: leased for a whole
 				      * node */
@@ -321,7 +316,7 @@ static inline struct nm_known_thread *nm_balancer_thread(const struct nm_balance
  * reading of the last interval; all zero, which means not known, without one. */
 struct nm_balance_times nm_balancer_take_reading(struct nm_balancer *balancer, uint32_t thread,
 						 uint64_t interval,
-						 const struct nm_balance_reading *reading);
+						 const struct nm_proc_schedstat *reading);
 /* Performs a round with the increases of the snapshot's threads: balancer->result has its moves.
  * Called after the threads, types and pages of this interval were updated. Returns 0, or -ENOMEM
  * with the last result unchanged. */

@@ -123,6 +123,8 @@ int nm_contention_target(const struct nm_region *region, unsigned nr_nodes,
  * value has an age and an error. Pure.
  */
 
+#define NM_RESIDENCY_FEWEST 64U /* minimum number of sampled pages for an estimate */
+
 enum nm_residency_source {
 	NM_RESIDENCY_NONE,
 	NM_RESIDENCY_ACCESSES, /* sampled accesses by node: pages are weighted by their use */

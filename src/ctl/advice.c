@@ -195,11 +195,11 @@ static uint64_t kib_after(const char *text, const char *name)
  * of huge pages. */
 static void look_at_memory(struct nm_advice *advice, struct nm_platform *platform)
 {
+	struct nm_proc_status status;
 	char path[64], text[4096];
 
-	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/status", advice->input.pid);
-	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) > 0)
-		advice->input.rss_bytes = kib_after(text, "VmRSS");
+	if (nm_proc_status_of(platform, advice->input.pid, &status) == 0)
+		advice->input.rss_bytes = status.rss_bytes;
 	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/smaps_rollup", advice->input.pid);
 	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) > 0)
 		advice->input.huge_bytes = kib_after(text, "AnonHugePages");

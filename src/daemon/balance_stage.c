@@ -42,21 +42,6 @@ void nm_balance_stage_end(struct nm_daemon *daemon)
 
 /* ---- times of threads ---- */
 
-/* Returns -ENODATA if the kernel does not provide these values. */
-static int read_schedstat(struct nm_platform *platform, const struct nm_snap_thread *thread,
-			  struct nm_balance_reading *ret)
-{
-	struct nm_proc_schedstat times;
-	int r = nm_proc_read_schedstat(platform, thread->pid, thread->tid, &times);
-	if (r < 0)
-		return r;
-	if (times.run_ns == 0)
-		return -ENODATA;
-	*ret = (struct nm_balance_reading){
-		.run_ns = times.run_ns, .delay_ns = times.delay_ns, .read_ns = times.read_ns};
-	return 0;
-}
-
 /* Every thread that was read has run: if none has values, the kernel provides none. */
 static void report_silence(struct nm_daemon *daemon)
 {
@@ -72,12 +57,15 @@ static void report_silence(struct nm_daemon *daemon)
 static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, uint32_t i,
 			struct nm_balance_times *ret)
 {
-	struct nm_balance_reading reading;
-	int r = read_schedstat(daemon->pipeline.platform, &snapshot->threads[i], &reading);
+	const struct nm_snap_thread *thread = &snapshot->threads[i];
+	struct nm_proc_schedstat reading;
+	int r = nm_proc_read_schedstat(daemon->pipeline.platform, thread->pid, thread->tid,
+				       &reading);
+	bool silent = r == -ENODATA || (r == 0 && reading.run_ns == 0);
 	daemon->pipeline.balance.reads++;
-	if (r == -ENODATA)
+	if (silent)
 		report_silence(daemon);
-	if (r == 0)
+	if (r == 0 && !silent)
 		*ret = nm_balancer_take_reading(daemon->pipeline.balancer, i, snapshot->interval,
 						&reading);
 }

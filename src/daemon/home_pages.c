@@ -11,7 +11,6 @@
 #include "numa-migrd/regions.h"
 
 #define PAGE_BYTES 4096.0
-#define FEWEST 64U  /* minimum number of pages for an answer */
 
 /*
  * For numa_maps the kernel walks all pages; therefore only a sample of a large process is queried.
@@ -62,7 +61,7 @@ static void count_pages(const struct nm_topology *topology, char *text, double *
 static void count_nodes(const struct nm_topology *topology, const struct nm_memory_answer *answer,
 			double *pages)
 {
-	for (unsigned i = 0; i < answer->count && answer->count >= FEWEST; i++) {
+	for (unsigned i = 0; i < answer->count && answer->count >= NM_RESIDENCY_FEWEST; i++) {
 		int node = answer->nodes[i] < 0
 				   ? -1
 				   : nm_topology_node_index(topology, (unsigned)answer->nodes[i]);

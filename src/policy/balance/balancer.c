@@ -54,10 +54,10 @@ struct nm_balance_rules nm_balancer_rules(const struct nm_config *config)
 
 struct nm_balance_times nm_balancer_take_reading(struct nm_balancer *balancer, uint32_t thread,
 						 uint64_t interval,
-						 const struct nm_balance_reading *reading)
+						 const struct nm_proc_schedstat *reading)
 {
 	struct nm_known_thread *known = nm_balancer_thread(balancer, thread);
-	const struct nm_balance_reading last = known->last;
+	const struct nm_proc_schedstat last = known->last;
 	bool comparable = known->read_interval != 0 && known->read_interval + 1 == interval &&
 			  reading->run_ns >= last.run_ns && reading->delay_ns >= last.delay_ns;
 	known->read_interval = interval;

@@ -8,7 +8,6 @@
 
 /* Share of the resident memory that is assumed to move per second. */
 #define DRIFT 0.01
-#define FEWEST 64U /* minimum number of sampled pages for an estimate */
 
 const struct nm_residency *nm_balancer_residency(const struct nm_balancer *balancer, uint32_t pid,
 						 uint64_t now_ns)
@@ -259,7 +258,7 @@ static int query_sample(struct nm_residence *residence, struct nm_balance_query 
 		return -ENOMEM;
 	query->source = NM_RESIDENCY_QUERY;
 	query->count = list_addresses(residence, query->addresses);
-	return query->count < FEWEST ? -EAGAIN : 0;
+	return query->count < NM_RESIDENCY_FEWEST ? -EAGAIN : 0;
 }
 
 bool nm_balancer_next_query(struct nm_balancer *balancer, const struct nm_config *config,
