@@ -157,15 +157,20 @@ bool nm_mover_is_barred(struct nm_mover *mover);
  */
 int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch);
 
-/* Returns a finished batch, which the caller frees, or NULL. Called by the tick. */
-struct nm_page_batch *nm_mover_collect(struct nm_mover *mover);
+/* Returns a finished batch, bulk or not, which the caller frees; NULL: none. Bulk batches are those
+ * of policy "auto", the others those of the page policies. Called by the tick. */
+struct nm_page_batch *nm_mover_collect(struct nm_mover *mover, bool bulk);
 
 /*
- * Drops the batches of a process (on exit, exec or release), and the data on its mappings. The
- * batches come back as finished, with -ECANCELED, and UNTRIED from where they were. Called by the
- * tick.
+ * Drops the batches of a process, bulk or not, and the data on its mappings. Called on exit, exec
+ * or release. The batches come back as finished, with -ECANCELED, and UNTRIED from where they were.
+ * Called by the tick.
  */
-void nm_mover_drop(struct nm_mover *mover, uint32_t pid);
+void nm_mover_drop(struct nm_mover *mover, uint32_t pid, bool bulk);
+
+/* Frees all batches, bulk or not; that in progress when its call has ended. Called when the policy
+ * that submitted them ends, and another one still uses the mover. */
+void nm_mover_discard(struct nm_mover *mover, bool bulk);
 
 /*
  * Return the number of further pages, and of bytes, that may be submitted in this interval under

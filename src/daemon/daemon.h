@@ -107,7 +107,7 @@ struct nm_pipeline {
 	struct nm_balancer *balancer; /* policy "balance"; NULL: another policy, or not yet */
 	struct nm_balance_stage balance; /* all zero if `balancer` is NULL */
 	struct nm_placement *placement; /* policy "auto"; NULL: another policy, or not yet */
-	struct nm_mover *home_mover;	/* moves memory to homes; NULL if placement is */
+	struct nm_mover *mover;		/* NULL unless `pages` or `placement` exists */
 	struct nm_reclaim_watch home_reclaim;
 	uint64_t available_ns; /* when placement->available_bytes were read; 0: not yet */
 };
@@ -231,6 +231,10 @@ void nm_pipeline_clear(struct nm_daemon *daemon);
 int nm_pipeline_forget_performance(struct nm_daemon *daemon);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
+/* Creates the mover if there is none. Returns 0 or -ENOMEM. Called by a stage that begins; the
+ * other one is called by a stage that has ended, whose batches are bulk or not. */
+int nm_pipeline_open_mover(struct nm_daemon *daemon);
+void nm_pipeline_leave_mover(struct nm_daemon *daemon, bool bulk);
 /* Returns whether the daemon should sample memory accesses and cannot: one of the two conditions
  * below. The effect on the policy is a separate question. False on a machine with one node. */
 bool nm_pipeline_is_blind(const struct nm_daemon *daemon);

@@ -23,7 +23,7 @@ static int submit(struct nm_daemon *daemon, const struct nm_placed *placed, stru
 	batch->start_ticks = placed->start_ticks;
 	batch->bulk = true;
 	batch->tenant = tenant_of(daemon, placed);
-	int r = nm_mover_submit(daemon->pipeline.home_mover, batch);
+	int r = nm_mover_submit(daemon->pipeline.mover, batch);
 	nm_recorder_mover(daemon, "mover_submit", r);
 	return r;
 }
@@ -142,7 +142,8 @@ static void take_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 
 void nm_home_stage_collect(struct nm_daemon *daemon)
 {
-	for (struct nm_page_batch *batch; (batch = nm_mover_collect(daemon->pipeline.home_mover));) {
+	for (struct nm_page_batch *batch;
+	     (batch = nm_mover_collect(daemon->pipeline.mover, true));) {
 		take_batch(daemon, batch);
 		nm_page_batch_free(batch);
 	}

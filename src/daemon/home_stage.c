@@ -17,10 +17,9 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (!pipeline->placement)
 		return;
-	nm_mover_free(pipeline->home_mover);
-	pipeline->home_mover = NULL;
 	nm_placement_free(pipeline->placement);
 	pipeline->placement = NULL;
+	nm_pipeline_leave_mover(daemon, true);
 	pipeline->home_reclaim = (struct nm_reclaim_watch){0};
 	pipeline->available_ns = 0;
 }
@@ -32,8 +31,8 @@ static void drop_process(void *context, void *placed)
 	struct nm_daemon *daemon = context;
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_placed *one = placed;
-	if (one->ran_on && daemon->pipeline.home_mover)
-		nm_mover_drop(daemon->pipeline.home_mover, one->pid);
+	if (one->ran_on && daemon->pipeline.mover)
+		nm_mover_drop(daemon->pipeline.mover, one->pid, true);
 	for (unsigned k = 0; one->ran_on && k < placement->nr_nodes; k++)
 		placement->nodes[k].busy_cpus -= one->ran_on[k];
 	nm_home_stage_cancel_query(daemon, one);
@@ -49,8 +48,7 @@ static int open_placement(struct nm_daemon *daemon)
 				 &pipeline->placement);
 	if (r < 0)
 		return r;
-	r = nm_mover_new(pipeline->machine, pipeline->topology, daemon->config,
-			 &pipeline->home_mover);
+	r = nm_pipeline_open_mover(daemon);
 	if (r < 0)
 		nm_home_stage_end(daemon);
 	return r;
@@ -59,7 +57,7 @@ static int open_placement(struct nm_daemon *daemon)
 void nm_home_stage_configure(struct nm_daemon *daemon)
 {
 	if (daemon->pipeline.placement)
-		nm_mover_configure(daemon->pipeline.home_mover, daemon->pipeline.topology,
+		nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology,
 				   daemon->config);
 }
 
@@ -114,7 +112,7 @@ int nm_home_stage_room_to_examine(const struct nm_daemon *daemon, uint64_t now_n
 	if (!pipeline->placement)
 		return -1;
 	struct nm_examination_budget budget = budget_of(daemon, now_ns);
-	bool mover_idle = nm_mover_counts(pipeline->home_mover).waiting == 0;
+	bool mover_idle = nm_mover_counts(pipeline->mover).waiting == 0;
 	return nm_placement_room_to_examine(pipeline->placement, &budget, mover_idle, now_ns);
 }
 
@@ -135,7 +133,7 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 
 static bool is_barred(struct nm_daemon *daemon)
 {
-	bool barred = nm_mover_is_barred(daemon->pipeline.home_mover);
+	bool barred = nm_mover_is_barred(daemon->pipeline.mover);
 	nm_recorder_mover(daemon, "mover_is_barred", barred);
 	return barred;
 }
@@ -212,7 +210,7 @@ static void ends(void *context, const struct nm_snap_process *process, struct nm
 	if (end != NM_HOME_ROLLED_BACK)
 		nm_report_home_end(daemon, process, placed, end_text(placed, end));
 	(void)nm_actuator_return_process(daemon->pipeline.actuator, placed->pid);
-	nm_mover_drop(daemon->pipeline.home_mover, placed->pid);
+	nm_mover_drop(daemon->pipeline.mover, placed->pid, true);
 	if (end == NM_HOME_ROLLED_BACK)
 		nm_home_stage_send_back(daemon, placed);
 }

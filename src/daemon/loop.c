@@ -201,7 +201,7 @@ void nm_loop_arm(struct nm_daemon *daemon)
 	arm_interval(daemon);
 	if (daemon->pipeline.actuator && nm_actuator_nudges(daemon->pipeline.actuator) > 0)
 		arm(daemon->loop.nudge_timer, NUDGE_POLL_USEC);
-	if (daemon->pipeline.pages || daemon->pipeline.home_mover)
+	if (daemon->pipeline.mover)
 		arm(daemon->loop.mover_timer, 0);
 }
 
@@ -209,17 +209,10 @@ void nm_loop_arm(struct nm_daemon *daemon)
 static int on_mover(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
-	struct nm_page_stage *pages = daemon->pipeline.pages;
-	struct nm_mover *movers[] = {pages ? pages->mover : NULL, daemon->pipeline.home_mover};
-	uint64_t wait_ns = UINT64_MAX;
 	(void)source;
 	(void)usec;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(movers); i++) {
-		uint64_t mover_ns = movers[i] ? nm_mover_work(movers[i]) : UINT64_MAX;
-		wait_ns = mover_ns < wait_ns ? mover_ns : wait_ns;
-	}
-	if (wait_ns < UINT64_MAX)
-		arm(daemon->loop.mover_timer, wait_ns / 1000 + 1);
+	if (daemon->pipeline.mover)
+		arm(daemon->loop.mover_timer, nm_mover_work(daemon->pipeline.mover) / 1000 + 1);
 	return 0;
 }
 

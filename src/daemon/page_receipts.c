@@ -230,7 +230,7 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	struct nm_page_batch *batch;
 
-	while ((batch = nm_mover_collect(stage->mover)) != NULL) {
+	while ((batch = nm_mover_collect(daemon->pipeline.mover, false)) != NULL) {
 		size_t i = 0;
 		nm_recorder_batch(daemon, batch);
 		while (i < stage->nr_flights && stage->flights[i].decision.id != batch->decision)

@@ -22,11 +22,11 @@
 
 static void clear_process(void *context, void *cell)
 {
-	struct nm_page_stage *stage = context;
+	struct nm_daemon *daemon = context;
 	struct nm_page_process *process = cell;
 
 	if (process->owner)
-		nm_mover_drop(stage->mover, process->pid);
+		nm_mover_drop(daemon->pipeline.mover, process->pid, false);
 	nm_regions_free(process->regions);
 	free(process->seen);
 	*process = (struct nm_page_process){0};
@@ -37,7 +37,6 @@ static void stage_free(struct nm_page_stage *stage)
 	if (!stage)
 		return;
 	nm_column_clear(&stage->processes);
-	nm_mover_free(stage->mover);
 	nm_page_verifier_free(stage->verifier);
 	nm_feedback_free(stage->feedback);
 	for (size_t i = 0; i < stage->nr_pasts; i++)
@@ -49,7 +48,7 @@ static void stage_free(struct nm_page_stage *stage)
 }
 NM_DEFINE_CLEANUP(struct nm_page_stage, stage_free);
 
-static int stage_new(const struct nm_daemon *daemon, struct nm_page_stage **ret)
+static int stage_new(struct nm_daemon *daemon, struct nm_page_stage **ret)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_auto(stage_freep) struct nm_page_stage *stage = calloc(1, sizeof(*stage));
@@ -60,13 +59,10 @@ static int stage_new(const struct nm_daemon *daemon, struct nm_page_stage **ret)
 	stage->traffic = calloc(pipeline->topology->nr_nodes, sizeof(*stage->traffic));
 	stage->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_page_process),
 					      .clear = clear_process,
-					      .context = stage};
+					      .context = daemon};
 	int r = stage->traffic ? nm_page_verifier_new(&stage->verifier) : -ENOMEM;
 	if (r == 0)
 		r = nm_feedback_new(&stage->feedback);
-	if (r == 0)
-		r = nm_mover_new(pipeline->machine, pipeline->topology, daemon->config,
-				 &stage->mover);
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(stage);
@@ -75,7 +71,7 @@ static int stage_new(const struct nm_daemon *daemon, struct nm_page_stage **ret)
 
 static bool is_barred(struct nm_daemon *daemon)
 {
-	bool barred = nm_mover_is_barred(daemon->pipeline.pages->mover);
+	bool barred = nm_mover_is_barred(daemon->pipeline.mover);
 	nm_recorder_mover(daemon, "mover_is_barred", barred);
 	return barred;
 }
@@ -96,6 +92,7 @@ void nm_page_stage_close(struct nm_daemon *daemon)
 		nm_page_balancing_end(daemon);
 	stage_free(pipeline->pages);
 	pipeline->pages = NULL;
+	nm_pipeline_leave_mover(daemon, false);
 }
 
 int nm_page_stage_restart(struct nm_daemon *daemon)
@@ -105,7 +102,11 @@ int nm_page_stage_restart(struct nm_daemon *daemon)
 		return 0;
 	int r = stage_new(daemon, &daemon->pipeline.pages);
 	if (r == 0)
+		r = nm_pipeline_open_mover(daemon);
+	if (r == 0)
 		report_barred(daemon);
+	else
+		nm_page_stage_close(daemon);
 	return r;
 }
 
@@ -115,7 +116,7 @@ int nm_page_stage_configure(struct nm_daemon *daemon)
 
 	if (!stage || daemon->config->pages.policy != NM_PAGES_EXCLUSIVITY)
 		return nm_page_stage_restart(daemon);
-	nm_mover_configure(stage->mover, daemon->pipeline.topology, daemon->config);
+	nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology, daemon->config);
 	report_barred(daemon);
 	return 0;
 }
@@ -138,7 +139,7 @@ static void follow_process(struct nm_daemon *daemon, const struct nm_snap_proces
 	const struct nm_memory_process *tracked = movable(daemon, now->pid);
 
 	if (!tracked || tracked->owner != process->owner)
-		clear_process(daemon->pipeline.pages, process);
+		clear_process(daemon, process);
 	if (tracked && !process->seen)
 		process->seen = calloc(NM_PAGES_SEEN, sizeof(*process->seen));
 	if (!process->seen)
@@ -168,7 +169,7 @@ void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid)
 	struct nm_page_process *process = stage ? nm_page_process_of(&stage->processes, pid) : NULL;
 
 	if (process)
-		clear_process(stage, process);
+		clear_process(daemon, process);
 }
 
 void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event)
@@ -302,7 +303,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	if (!batch)
 		return -ENOMEM;
 	batch->tenant = nm_roster_tenant(daemon->pipeline.roster, batch->pid);
-	r = nm_mover_submit(stage->mover, batch);
+	r = nm_mover_submit(daemon->pipeline.mover, batch);
 	nm_recorder_mover(daemon, "mover_submit", r);
 	if (r < 0)
 		return r;
@@ -341,7 +342,7 @@ static void hold_those_judged(struct nm_daemon *daemon)
 
 static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	struct nm_mover *mover = daemon->pipeline.pages->mover;
+	struct nm_mover *mover = daemon->pipeline.mover;
 	const struct nm_config *config = daemon->config;
 	struct nm_page_room room = {0};
 

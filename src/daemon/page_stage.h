@@ -53,7 +53,6 @@ struct nm_page_tally {
 };
 
 struct nm_page_stage {
-	struct nm_mover *mover;
 	struct nm_page_verifier *verifier;
 	struct nm_feedback *feedback;	   /* follows P; IMAR²'s own feedback judges threads */
 	struct nm_column processes;	   /* of struct nm_page_process */

@@ -96,6 +96,24 @@ int nm_pipeline_forget_performance(struct nm_daemon *daemon)
 	return 0;
 }
 
+int nm_pipeline_open_mover(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (pipeline->mover)
+		return 0;
+	return nm_mover_new(pipeline->machine, pipeline->topology, daemon->config,
+			    &pipeline->mover);
+}
+
+void nm_pipeline_leave_mover(struct nm_daemon *daemon, bool bulk)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (pipeline->mover && (pipeline->pages || pipeline->placement))
+		nm_mover_discard(pipeline->mover, bulk);
+	else
+		nm_mover_free(NM_TAKE(pipeline->mover));
+}
+
 static int open_source(struct nm_daemon *daemon, char *error, size_t error_size)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;

@@ -136,10 +136,11 @@ static void gather_memory(struct nm_memory *memory, struct nm_statistics *statis
 	      nm_affinity_counts(nm_memory_affinity(memory)).pairs);
 }
 
-static void gather_pages(const struct nm_page_stage *stage, struct nm_statistics *statistics)
+static void gather_pages(const struct nm_page_stage *stage, struct nm_mover *mover,
+			 struct nm_statistics *statistics)
 {
 	const struct nm_page_tally *tally = &stage->tally;
-	struct nm_mover_counts counts = nm_mover_counts(stage->mover);
+	struct nm_mover_counts counts = nm_mover_counts(mover);
 
 	name(statistics, NM_STATISTIC_PAGES_STANDING,
 	     nm_balancing_mode_name(stage->balancing_mode));
@@ -217,7 +218,7 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 	gather_homes(daemon, ret);
 	/* Stages that are not running have no statistics. */
 	if (pipeline->pages)
-		gather_pages(pipeline->pages, ret);
+		gather_pages(pipeline->pages, pipeline->mover, ret);
 	if (pipeline->source)
 		gather_source(daemon, ret);
 	if (daemon->paused)

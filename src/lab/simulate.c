@@ -125,10 +125,8 @@ static int tick(struct trial *trial, struct nm_simulated *done)
 	nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
 	int r = nm_tick(daemon);
 	double took_s = own_time_s() - before_s;
-	if (daemon->pipeline.pages)
-		nm_mover_work(daemon->pipeline.pages->mover);
-	if (daemon->pipeline.placement)
-		nm_mover_work(daemon->pipeline.home_mover);
+	if (daemon->pipeline.mover)
+		nm_mover_work(daemon->pipeline.mover);
 	nm_recorder_tick(daemon);
 	done->decide_s += took_s;
 	done->longest_tick_s = fmax(done->longest_tick_s, took_s);
@@ -181,7 +179,7 @@ static int watch_trial(struct trial *trial, struct nm_simulated *done)
 	nm_loop_examine(daemon);
 	done->decide_s += own_time_s() - before_s;
 	if (daemon->pipeline.placement)
-		nm_mover_work(daemon->pipeline.home_mover);
+		nm_mover_work(daemon->pipeline.mover);
 	int r = nm_loop_goes_on(daemon) ? 0 : tick(trial, done);
 	take_verdicts(daemon, figures.time_s, done);
 	trial->next_beat_s += nm_loop_beat_s(daemon);

@@ -162,25 +162,49 @@ int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 	return 0;
 }
 
-struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
+struct nm_page_batch *nm_mover_collect(struct nm_mover *mover, bool bulk)
 {
-	struct nm_page_batch *batch = NULL;
+	size_t i = 0;
 
-	if (mover->done_count > 0) {
-		batch = mover->done[0];
-		memmove(mover->done, mover->done + 1, --mover->done_count * sizeof(*mover->done));
-	}
+	while (i < mover->done_count && mover->done[i]->bulk != bulk)
+		i++;
+	if (i == mover->done_count)
+		return NULL;
+	struct nm_page_batch *batch = mover->done[i];
+	memmove(mover->done + i, mover->done + i + 1,
+		(--mover->done_count - i) * sizeof(*mover->done));
 	return batch;
 }
 
-void nm_mover_drop(struct nm_mover *mover, uint32_t pid)
+/* pid 0: of all processes. */
+static void drop_batches(struct nm_mover *mover, uint32_t pid, bool bulk)
 {
-	for (size_t i = mover->queue_count; i > 0; i--)
-		if (mover->queue[i - 1]->pid == pid)
+	struct nm_work *work = &mover->work;
+
+	for (size_t i = mover->queue_count; i > 0; i--) {
+		const struct nm_page_batch *batch = mover->queue[i - 1];
+		if (batch->bulk == bulk && (pid == 0 || batch->pid == pid))
 			cancel_queued(mover, i - 1);
-	if (mover->work.batch && mover->work.batch->pid == pid)
-		mover->work.dropped = true;
+	}
+	if (work->batch && work->batch->bulk == bulk && (pid == 0 || work->batch->pid == pid))
+		work->dropped = true;
+}
+
+void nm_mover_drop(struct nm_mover *mover, uint32_t pid, bool bulk)
+{
+	drop_batches(mover, pid, bulk);
 	nm_known_drop(&mover->known, pid);
+}
+
+void nm_mover_discard(struct nm_mover *mover, bool bulk)
+{
+	struct nm_page_batch *batch;
+
+	drop_batches(mover, 0, bulk);
+	if (mover->work.batch && mover->work.batch->bulk == bulk)
+		mover->work.discarded = true;
+	while ((batch = nm_mover_collect(mover, bulk)))
+		nm_page_batch_free(batch);
 }
 
 static uint64_t above(uint64_t room, uint64_t queued)

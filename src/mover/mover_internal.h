@@ -38,7 +38,7 @@ struct nm_unit {
 /* The batch in progress, and its state. */
 struct nm_work {
 	struct nm_page_batch *batch; /* NULL: none */
-	bool dropped;
+	bool dropped, discarded;
 	size_t next;
 	/* For a bulk batch: the pages that were found last, and how many of them are done. */
 	struct nm_worker_found found;

@@ -32,7 +32,7 @@ static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 	memmove(mover->queue + i, mover->queue + i + 1,
 		(--mover->queue_count - i) * sizeof(*mover->queue));
 	work->known = NULL;
-	work->dropped = work->has_mems = false;
+	work->dropped = work->discarded = work->has_mems = false;
 	work->next = work->loose_count = 0;
 	work->found.count = work->found_next = 0;
 }
@@ -56,8 +56,11 @@ static void finish_batch(struct nm_mover *mover, int error)
 		mover->queued_bytes -= batch->steps[i].bytes;
 	}
 	batch->error = error;
-	mover->done[mover->done_count++] = batch;
 	work->batch = NULL;
+	if (work->discarded)
+		nm_page_batch_free(batch);
+	else
+		mover->done[mover->done_count++] = batch;
 }
 
 /* ---- steps ---- */

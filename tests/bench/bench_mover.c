@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../support/live_calls.h"
 #include "bench.h"
 #include "numa-migrd/mover.h"
 #include "numa-migrd/proc.h"
@@ -75,8 +76,9 @@ static double move_bare(int to)
 	for (size_t i = 0; i < PAGES; i++)
 		nodes[i] = (int)topology->nodes[to].os_id;
 	for (size_t i = 0; i < PAGES; i += BARE_CALL)
-		must(platform->ops->pages_move(platform, getpid(), 0, BARE_CALL, addresses + i,
-					       nodes + i, statuses + i, &held_ns),
+		must(live_result(platform, platform->ops->pages_move(
+						   platform, getpid(), 0, BARE_CALL, addresses + i,
+						   nodes + i, statuses + i, &held_ns)),
 		     "move_pages");
 	return wall_ns() - before;
 }
@@ -86,8 +88,9 @@ static double ask_where(void)
 	double before = wall_ns();
 
 	for (size_t i = 0; i < PAGES; i += BARE_CALL)
-		must(platform->ops->pages_where(platform, getpid(), 0, BARE_CALL, addresses + i,
-						statuses + i),
+		must(live_result(platform,
+				 platform->ops->pages_where(platform, getpid(), 0, BARE_CALL,
+							    addresses + i, statuses + i)),
 		     "move_pages");
 	return wall_ns() - before;
 }
@@ -115,8 +118,8 @@ static double move_ours(int from, int to)
 	double before = wall_ns();
 
 	must(nm_mover_submit(mover, batch), "submit");
-	while (!(done = nm_mover_collect(mover)))
-		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	while (nm_mover_work(mover), !(done = nm_mover_collect(mover, false)))
+		live_wait(platform);
 	double taken = wall_ns() - before;
 	must(done->error, "batch");
 	uint64_t moved = done->moved;

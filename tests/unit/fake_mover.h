@@ -95,26 +95,43 @@ int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 	return 0;
 }
 
-struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
+static inline struct nm_page_batch *fake_mover_pull(size_t i)
 {
+	struct nm_page_batch *batch = fake_mover.waiting[i];
+	memmove(fake_mover.waiting + i, fake_mover.waiting + i + 1,
+		(--fake_mover.nr_waiting - i) * sizeof(fake_mover.waiting[0]));
+	return batch;
+}
+
+struct nm_page_batch *nm_mover_collect(struct nm_mover *mover, bool bulk)
+{
+	size_t i = 0;
 	(void)mover;
-	if (fake_mover.nr_waiting == 0 || fake_mover.asleep)
+	while (i < fake_mover.nr_waiting && fake_mover.waiting[i]->bulk != bulk)
+		i++;
+	if (i == fake_mover.nr_waiting || fake_mover.asleep)
 		return NULL;
-	struct nm_page_batch *batch = fake_mover.waiting[0];
-	memmove(fake_mover.waiting, fake_mover.waiting + 1,
-		--fake_mover.nr_waiting * sizeof(fake_mover.waiting[0]));
+	struct nm_page_batch *batch = fake_mover_pull(i);
 	if (batch->error == 0)
 		(fake_mover.perform ? fake_mover.perform : fake_mover_move_all)(batch);
 	return batch;
 }
 
-void nm_mover_drop(struct nm_mover *mover, uint32_t pid)
+void nm_mover_drop(struct nm_mover *mover, uint32_t pid, bool bulk)
 {
 	(void)mover;
 	fake_mover.drops++;
 	for (size_t i = 0; i < fake_mover.nr_waiting; i++)
-		if (fake_mover.waiting[i]->pid == pid)
+		if (fake_mover.waiting[i]->pid == pid && fake_mover.waiting[i]->bulk == bulk)
 			fake_mover.waiting[i]->error = -ECANCELED;
+}
+
+void nm_mover_discard(struct nm_mover *mover, bool bulk)
+{
+	(void)mover;
+	for (size_t i = fake_mover.nr_waiting; i > 0; i--)
+		if (fake_mover.waiting[i - 1]->bulk == bulk)
+			nm_page_batch_free(fake_mover_pull(i - 1));
 }
 
 size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)

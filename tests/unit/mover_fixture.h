@@ -608,11 +608,19 @@ static inline void fake_work(struct fake *fake, struct nm_mover *mover)
 	while (fake->begun && !fake_holds(fake));
 }
 
-/* Returns the next batch that is finished, or NULL. */
+/* Returns a batch that is finished, bulk or not, or NULL. */
+static inline struct nm_page_batch *fake_done(struct nm_mover *mover)
+{
+	struct nm_page_batch *batch = nm_mover_collect(mover, false);
+
+	return batch ? batch : nm_mover_collect(mover, true);
+}
+
+/* The same after work. */
 static inline struct nm_page_batch *fake_collect(struct fake *fake, struct nm_mover *mover)
 {
 	fake_work(fake, mover);
-	return nm_mover_collect(mover);
+	return fake_done(mover);
 }
 
 static inline void fake_pass_ms(struct fake *fake, struct nm_mover *mover, uint64_t ms)

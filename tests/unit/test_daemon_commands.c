@@ -594,7 +594,7 @@ static void reload_auto_with(const char *pages)
 	assert_int_equal(nm_command_reload(service, NULL, 0), 0);
 }
 
-/* Policy "auto" has a mover of its own, for memory that is brought along. */
+/* Policy "auto" has a mover, for memory that is brought along. */
 static void homes_follow_a_reload(void **state)
 {
 	(void)state;
@@ -606,6 +606,24 @@ static void homes_follow_a_reload(void **state)
 	reload_auto_with("max_mb_per_s = 1;");
 	assert_int_equal(fake_mover.alive, 1);
 	assert_int_equal(fake_mover.configured, 1);
+	reload_with("");
+	assert_int_equal(fake_mover.alive, 0);
+}
+
+static void policies_share_the_mover(void **state)
+{
+	(void)state;
+	ticks(1);
+	reload_auto_with("policy = \"exclusivity\";");
+	ticks(1);
+	assert_int_equal(fake_mover.alive, 1);
+	reload_auto_with("");
+	ticks(1);
+	assert_int_equal(fake_mover.alive, 1);
+	reload_auto_with("policy = \"exclusivity\";");
+	reload_with("policy = \"exclusivity\";");
+	ticks(1);
+	assert_int_equal(fake_mover.alive, 1);
 	reload_with("");
 	assert_int_equal(fake_mover.alive, 0);
 }
@@ -659,6 +677,7 @@ int main(void)
 		TEST(one_node_is_not_blindness),
 		TEST(pages_move_while_they_are_to),
 		TEST(homes_follow_a_reload),
+		TEST(policies_share_the_mover),
 		TEST(a_pause_is_for_pages_too),
 	};
 	umask(022);

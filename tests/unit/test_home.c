@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <sys/mman.h>
 
+#include "../support/live_calls.h"
 #include "../support/source_fixture.h"
 
 #define NODE(n) ((uint64_t)(n) << 32)
@@ -245,7 +246,8 @@ static void the_kernel_answers(void **state)
 	pages[0] = 1;
 	const uint64_t addresses[2] = {(uintptr_t)pages, (uintptr_t)pages + size};
 	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	int r = platform->ops->pages_where(platform, getpid(), 0, 2, addresses, nodes);
+	int r = live_result(platform,
+			    platform->ops->pages_where(platform, getpid(), 0, 2, addresses, nodes));
 	munmap(pages, 2 * size);
 	if (r == -ENOSYS || r == -EPERM) {
 		print_message("this kernel answers no move_pages: skipped\n");

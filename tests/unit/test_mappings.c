@@ -3,7 +3,7 @@
 #include "../../src/mover/mappings.h"
 #include "mover_fixture.h"
 
-#include "live_calls.h"
+#include "../support/live_calls.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/regions.h"
 

@@ -445,7 +445,7 @@ static void test_processes_take_turns(void **state)
 	fake_release(test->fake);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), second);
 	assert_true(pages_on(test, 1) < FAKE_PAGES);
-	for (struct nm_page_batch *done; !(done = nm_mover_collect(test->mover));) {
+	for (struct nm_page_batch *done; !(done = fake_done(test->mover));) {
 		fake_pass_ms(test->fake, test->mover, 500);
 	}
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
@@ -465,10 +465,10 @@ static void test_it_waits_for_its_mappings(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	for (unsigned i = 0; i < 20; i++) {
 		fake_pass_ms(test->fake, test->mover, 100);
-		assert_null(nm_mover_collect(test->mover));
+		assert_null(fake_done(test->mover));
 	}
 	test->fake->maps_error = 0;
-	for (struct nm_page_batch *done = NULL; !done; done = nm_mover_collect(test->mover)) {
+	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover)) {
 		fake_pass_ms(test->fake, test->mover, 500);
 	}
 	assert_int_equal(batch->error, 0);
@@ -489,14 +489,14 @@ static void test_others_go_on_while_a_worker_is_at_work(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, busy), 0);
 	for (unsigned i = 0; i < 20; i++) {
 		fake_pass_ms(test->fake, test->mover, 100);
-		assert_null(nm_mover_collect(test->mover));
+		assert_null(fake_done(test->mover));
 	}
 	other->pid = FAKE_PID + 1; /* which there is not */
 	assert_int_equal(nm_mover_submit(test->mover, other), 0);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), other);
 	assert_int_equal(other->error, -ESRCH);
 	test->fake->where_error = 0;
-	for (struct nm_page_batch *done = NULL; !done; done = nm_mover_collect(test->mover)) {
+	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover)) {
 		fake_pass_ms(test->fake, test->mover, 500);
 	}
 	assert_int_equal(busy->error, 0);
@@ -530,7 +530,7 @@ static void test_long_mappings_take_twice_their_time(void **state)
 	test->fake->read_ns = 20 * NM_NSEC_PER_MSEC; /* longer than pages.maps_budget_ms */
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	while (!(done = nm_mover_collect(test->mover))) {
+	while (!(done = fake_done(test->mover))) {
 		fake_work(test->fake, test->mover);
 		test->fake->now_ns += NM_NSEC_PER_MSEC;
 	}
@@ -549,7 +549,7 @@ static void test_one_that_waits_is_dropped(void **state)
 	test->fake->maps_error = -EAGAIN;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	nm_mover_drop(test->mover, FAKE_PID);
+	nm_mover_drop(test->mover, FAKE_PID, true);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
 	nm_page_batch_free(batch);

@@ -189,7 +189,7 @@ static struct nm_page_batch *wait_for(struct test *test)
 {
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		nm_mover_work(test->mover);
-		struct nm_page_batch *done = nm_mover_collect(test->mover);
+		struct nm_page_batch *done = fake_done(test->mover);
 		if (done)
 			return done;
 		test->fake->now_ns += ROUND_MS * NM_NSEC_PER_MSEC;

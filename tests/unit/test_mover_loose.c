@@ -132,7 +132,7 @@ static void test_ends_midway(void **state)
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	assert_moved(test, 100);
-	nm_mover_drop(test->mover, FAKE_PID);
+	nm_mover_drop(test->mover, FAKE_PID, false);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
 	unfold(batch, was);

@@ -68,7 +68,7 @@ static void test_uncollected_are_bounded(void **state)
 	fake_work(test->fake, test->mover);
 	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
 	assert_int_equal(nm_mover_submit(test->mover, batch), -EAGAIN);
-	nm_page_batch_free(nm_mover_collect(test->mover));
+	nm_page_batch_free(fake_done(test->mover));
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 }
 
@@ -98,12 +98,12 @@ static void test_drop_what_waits(void **state)
 	fake_hold(test->fake, test->mover);
 	assert_int_equal(nm_mover_submit(test->mover, other), 0);
 	assert_int_equal(nm_mover_submit(test->mover, second), 0);
-	nm_mover_drop(test->mover, FAKE_PID);
-	struct nm_page_batch *done = nm_mover_collect(test->mover); /* while the call goes on */
+	nm_mover_drop(test->mover, FAKE_PID, false);
+	struct nm_page_batch *done = fake_done(test->mover); /* while the call goes on */
 	assert_ptr_equal(done, second);
 	assert_int_equal(second->error, -ECANCELED);
 	assert_all(second, NM_PAGE_FATE_UNTRIED);
-	assert_null(nm_mover_collect(test->mover));
+	assert_null(fake_done(test->mover));
 	fake_release(test->fake);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), first);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), other);
@@ -123,7 +123,7 @@ static void test_drop_during_a_call(void **state)
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	fake_hold(test->fake, test->mover);
-	nm_mover_drop(test->mover, FAKE_PID);
+	nm_mover_drop(test->mover, FAKE_PID, false);
 	fake_release(test->fake);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
@@ -138,6 +138,59 @@ static void test_drop_during_a_call(void **state)
 	fake_pass_ms(test->fake, test->mover, 60000);
 	assert_int_equal(nm_mover_room(test->mover, fake_now_ns(&test->fake->platform)),
 			 test->config->pages.max_pages_per_interval);
+}
+
+/* Two policies use the mover: each has its own batches, and may end while those of the other go on.
+ */
+static void test_batches_of_two_policies(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *first = fake_batch(3), *second = fake_batch(3);
+	struct nm_page_batch *bulk = fake_batch(0), *later = fake_batch(0);
+
+	bulk->bulk = later->bulk = true;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, bulk), 0);
+	assert_int_equal(nm_mover_submit(test->mover, first), 0);
+	fake_work(test->fake, test->mover);
+	assert_ptr_equal(nm_mover_collect(test->mover, false), first);
+	assert_null(nm_mover_collect(test->mover, false));
+	assert_int_equal(nm_mover_submit(test->mover, second), 0);
+	assert_int_equal(nm_mover_submit(test->mover, later), 0);
+	nm_mover_drop(test->mover, FAKE_PID, true);
+	assert_ptr_equal(nm_mover_collect(test->mover, true), bulk);
+	assert_ptr_equal(nm_mover_collect(test->mover, true), later);
+	assert_int_equal(later->error, -ECANCELED);
+	fake_work(test->fake, test->mover);
+	assert_ptr_equal(nm_mover_collect(test->mover, false), second);
+	assert_int_equal(second->error, 0);
+	nm_page_batch_free(first);
+	nm_page_batch_free(second);
+	nm_page_batch_free(bulk);
+	nm_page_batch_free(later);
+}
+
+/* One is done, one is in a call, and one waits: none comes back. */
+static void test_batches_are_discarded(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *bulk = fake_batch(0);
+
+	bulk->bulk = true;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, fake_batch(3)), 0);
+	fake_work(test->fake, test->mover);
+	assert_int_equal(nm_mover_submit(test->mover, fake_batch(4000)), 0);
+	assert_int_equal(nm_mover_submit(test->mover, fake_batch(3)), 0);
+	assert_int_equal(nm_mover_submit(test->mover, bulk), 0);
+	fake_hold(test->fake, test->mover);
+	nm_mover_discard(test->mover, false);
+	fake_release(test->fake);
+	assert_ptr_equal(fake_collect(test->fake, test->mover), bulk);
+	assert_null(nm_mover_collect(test->mover, false));
+	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
+	assert_int_equal(bulk->error, 0);
+	nm_page_batch_free(bulk);
 }
 
 /* The mover ends while a call is not answered: the call is cancelled, and tear_down() finds nothing
@@ -206,7 +259,7 @@ static void test_drop_during_a_read(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	fake_work(test->fake, test->mover);
 	assert_true(test->fake->begun);
-	nm_mover_drop(test->mover, FAKE_PID);
+	nm_mover_drop(test->mover, FAKE_PID, false);
 	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count),
 			 -EAGAIN);
 	fake_release(test->fake);
@@ -245,7 +298,7 @@ static void test_reload_during_a_call(void **state)
 	test->topology->cpus[2].nohz_full = true; /* from now on nothing may move */
 	nm_mover_configure(test->mover, test->topology, test->config);
 	assert_true(nm_mover_is_barred(test->mover));
-	assert_null(nm_mover_collect(test->mover));
+	assert_null(fake_done(test->mover));
 	unsigned calls = test->fake->calls;
 	fake_release(test->fake);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
@@ -321,7 +374,7 @@ static void test_pages_per_interval(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	assert_int_equal(nm_mover_room(test->mover, now_of(test)), 0);
 	assert_moved(test, 100);
-	assert_null(nm_mover_collect(test->mover));
+	assert_null(fake_done(test->mover));
 	fake_pass_ms(test->fake, test->mover, 60000);
 	assert_moved(test, 200);
 	fake_pass_ms(test->fake, test->mover, 60000);
@@ -527,7 +580,7 @@ static void test_mappings_are_read_again(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).map_reads, 1);
 	free(await_ranges(test, &count));
 	assert_int_equal(nm_mover_counts(test->mover).map_reads, 1);
-	nm_mover_drop(test->mover, FAKE_PID);
+	nm_mover_drop(test->mover, FAKE_PID, false);
 	free(await_ranges(test, &count));
 	assert_int_equal(nm_mover_counts(test->mover).map_reads, 2);
 	fake_pass_ms(test->fake, test->mover, 3600000);
@@ -598,6 +651,8 @@ int main(void)
 		TEST(test_prepared_before_each_round),
 		TEST(test_drop_what_waits),
 		TEST(test_drop_during_a_call),
+		TEST(test_batches_of_two_policies),
+		TEST(test_batches_are_discarded),
 		TEST(test_stop_with_work_left),
 		TEST(test_stop_behind_a_move_with_an_open_file),
 		TEST(test_stop_behind_a_read),

@@ -77,8 +77,9 @@ static struct nm_page_batch *pull_batch(struct nm_mover *mover, size_t index)
 	return batch;
 }
 
-struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
+struct nm_page_batch *nm_mover_collect(struct nm_mover *mover, bool bulk)
 {
+	(void)bulk;
 	uint64_t decision;
 	size_t i = 0;
 	const struct nm_recorded_answer *answer = said(mover, "mover_collect");
@@ -97,9 +98,16 @@ struct nm_page_batch *nm_mover_collect(struct nm_mover *mover)
 }
 
 /* The batch is returned when the recording contains it. */
-void nm_mover_drop(struct nm_mover *mover, uint32_t pid)
+void nm_mover_drop(struct nm_mover *mover, uint32_t pid, bool bulk)
 {
-	(void)mover, (void)pid;
+	(void)mover, (void)pid, (void)bulk;
+}
+
+void nm_mover_discard(struct nm_mover *mover, bool bulk)
+{
+	for (size_t i = mover->nr_waiting; i > 0; i--)
+		if (mover->waiting[i - 1]->bulk == bulk)
+			nm_page_batch_free(pull_batch(mover, i - 1));
 }
 
 size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
