@@ -124,6 +124,22 @@ static void examining_one_costs_as_much_as_one(void **state)
 	assert_true(beside_many <= alone);
 }
 
+/* The times of its threads are enough to see that a process sleeps. */
+static void an_idle_process_costs_less(void **state)
+{
+	unsigned busy = calls_of_one(0);
+	assert_int_equal(world_close(state), 0);
+	assert_int_equal(world_open(state), 0);
+	begin_auto();
+	add_young(1000, 0, 0);
+	tell(NM_TASK_EXEC, 1000);
+	unsigned before = world.fake->calls[FAKE_OPS];
+	fake_sleep(world.fake, 200); /* without having run */
+	nm_loop_examine(&world.daemon);
+	assert_in_range(world.fake->calls[FAKE_OPS] - before, 1, busy / 4);
+	assert_null(placed_of(1000));
+}
+
 /* What ends sooner is never examined, and leaves nothing that is owed. */
 static void what_ends_at_once_costs_nothing(void **state)
 {
@@ -413,6 +429,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_young_are_brought_together),
 		TEST(examining_one_costs_as_much_as_one),
+		TEST(an_idle_process_costs_less),
 		TEST(what_ends_at_once_costs_nothing),
 		TEST(a_storm_delays_nobody),
 		TEST(a_storm_leaves_room_for_others),
