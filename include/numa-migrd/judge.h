@@ -3,6 +3,8 @@
 #ifndef NUMA_MIGRD_JUDGE_H
 #define NUMA_MIGRD_JUDGE_H
 
+#include <math.h>
+
 #include "numa-migrd/memory.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/snapshot.h"
@@ -18,6 +20,17 @@ enum nm_verdict_kind {
 				  * meanwhile */
 };
 #define NM_VERDICT_KINDS (NM_VERDICT_INCONCLUSIVE + 1)
+
+/* Returns the verdict on a change, of which more is better; NaN: not known. It is an improvement
+ * above `rise`, and rolled back below -`fall`. Called by all judges with their own limits. */
+static inline enum nm_verdict_kind nm_judge_change(double change, double rise, double fall)
+{
+	if (isnan(change))
+		return NM_VERDICT_INCONCLUSIVE;
+	if (change > rise)
+		return NM_VERDICT_IMPROVED;
+	return change < -fall ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_NEUTRAL;
+}
 
 /* How the verdict on a home was reached. */
 enum nm_place_judged_by {

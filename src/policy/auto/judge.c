@@ -36,16 +36,6 @@ static double noise(double mean, double variance)
 	return mean > 0 && variance > 0 ? sqrt(variance) / mean : 0;
 }
 
-static enum nm_verdict_kind outcome_of(double change, double noise)
-{
-	double clearly = fmax(CLEARLY, NOISE_SIGMAS * noise);
-	if (isnan(change))
-		return NM_VERDICT_INCONCLUSIVE;
-	if (change > clearly)
-		return NM_VERDICT_IMPROVED;
-	return change < -clearly ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_NEUTRAL;
-}
-
 static bool waits_longer(const struct nm_place_measure *before,
 			 const struct nm_place_measure *after,
 			 const struct nm_place_context *context)
@@ -76,7 +66,8 @@ struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 		verdict.judged_by = NM_PLACE_BY_DISTANCE;
 		deviation = noise(before->distance, before->distance_variance);
 	}
-	verdict.kind = outcome_of(verdict.change, deviation);
+	double clearly = fmax(CLEARLY, NOISE_SIGMAS * deviation);
+	verdict.kind = nm_judge_change(verdict.change, clearly, clearly);
 	return verdict;
 }
 

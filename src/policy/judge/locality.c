@@ -79,9 +79,3 @@ bool nm_verdict_locality_fell(const struct nm_verdict *verdict, const struct nm_
 {
 	return verdict->locality_before - verdict->locality_after > config->threads.gate_margin;
 }
-
-bool nm_verdict_locality_rose(const struct nm_verdict *verdict, const struct nm_config *config)
-{
-	double rise = verdict->locality_after - verdict->locality_before;
-	return rise > config->threads.gate_margin && rise > verdict->locality_noise;
-}

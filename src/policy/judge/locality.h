@@ -19,9 +19,7 @@ bool nm_verdict_is_sampled(const struct nm_verdict_thread *thread, const struct 
 void nm_verdict_measure_locality(struct nm_verdict *verdict, const struct nm_topology *topology,
 				 const struct nm_config *config);
 
-/* Return whether the locality fell or rose by more than threads.gate_margin; a rise must also
- * exceed the noise. */
+/* Returns whether the locality fell by more than threads.gate_margin. */
 bool nm_verdict_locality_fell(const struct nm_verdict *verdict, const struct nm_config *config);
-bool nm_verdict_locality_rose(const struct nm_verdict *verdict, const struct nm_config *config);
 
 #endif

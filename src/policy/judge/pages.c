@@ -269,38 +269,25 @@ static double variance_of(double share, double samples)
 	return share * (1 - share) / fmax(samples, 1);
 }
 
-/* A rollback restores the earlier state, and cannot be an improvement. */
-static bool is_gain(const struct question *question, const struct nm_page_decision *decision,
-		    const struct nm_snapshot *snapshot, const struct nm_config *config)
+/* Pages that cannot be moved back must not be rolled back. */
+static bool may_be_undone(const struct nm_page_results *results, const struct nm_config *config)
 {
-	double after = share_after(question);
-	double rise = after - question->local_before;
-	if (decision->reason == NM_PAGE_REASON_ROLLBACK ||
-	    is_unobservable(question, decision, snapshot))
-		return false;
-	if (isfinite(question->performance.figure))
-		return question->performance.gain;
-	double noise = config->threads.gate_sigmas *
-		       sqrt(variance_of(question->local_before, question->samples_before) +
-			    variance_of(after, (double)question->samples_after));
-	return rise > config->threads.gate_margin && rise > noise;
+	return config->pages.rollback_pages > 0 &&
+	       (results->forgotten == 0 || results->remembered > 0);
 }
 
-static bool is_loss(const struct question *question, const struct nm_page_decision *decision,
-		    const struct nm_page_results *results, const struct nm_snapshot *snapshot,
-		    const struct nm_config *config)
+static enum nm_verdict_kind weigh_locality(const struct question *question,
+					   const struct nm_config *config, bool undo)
 {
-	if (config->pages.rollback_pages == 0)
-		return false;
-	/* Pages that cannot be moved back must not be rolled back. */
-	if (results->forgotten > 0 && results->remembered == 0)
-		return false;
-	if (is_unobservable(question, decision, snapshot))
-		return false;
-	if (isfinite(question->performance.figure))
-		return question->performance.loss;
-	return config->threads.rollback &&
-	       question->local_before - share_after(question) > config->threads.gate_margin;
+	double before = question->local_before, after = share_after(question);
+	double margin = config->threads.gate_margin;
+	double noise = config->threads.gate_sigmas *
+		       sqrt(variance_of(before, question->samples_before) +
+			    variance_of(after, (double)question->samples_after));
+	if (isnan(before))
+		return NM_VERDICT_NEUTRAL;
+	return nm_judge_change(after - before, fmax(margin, noise),
+			       undo && config->threads.rollback ? margin : INFINITY);
 }
 
 static enum nm_verdict_kind kind_of(const struct question *question,
@@ -311,11 +298,16 @@ static enum nm_verdict_kind kind_of(const struct question *question,
 	if (verdict->results.moved == 0 || !is_measured(question, config) || question->disturbed ||
 	    !is_alive(question, snapshot))
 		return NM_VERDICT_INCONCLUSIVE;
-	if (verdict->decision.reason != NM_PAGE_REASON_ROLLBACK &&
-	    is_loss(question, &verdict->decision, &verdict->results, snapshot, config))
+	/* A rollback restores the earlier state: it cannot be an improvement, or be rolled back. */
+	if (verdict->decision.reason == NM_PAGE_REASON_ROLLBACK ||
+	    is_unobservable(question, &verdict->decision, snapshot))
+		return NM_VERDICT_NEUTRAL;
+	bool undo = may_be_undone(&verdict->results, config);
+	if (!isfinite(question->performance.figure))
+		return weigh_locality(question, config, undo);
+	if (question->performance.loss && undo)
 		return NM_VERDICT_ROLLED_BACK;
-	return is_gain(question, &verdict->decision, snapshot, config) ? NM_VERDICT_IMPROVED
-								       : NM_VERDICT_NEUTRAL;
+	return question->performance.gain ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
 }
 
 static bool is_ripe(const struct question *question, const struct nm_snapshot *snapshot,

@@ -234,13 +234,12 @@ static bool is_any_reported(const struct nm_verdict *verdict, const struct nm_co
 static enum nm_verdict_kind weigh_locality(const struct nm_verdict *verdict,
 					   const struct nm_config *config)
 {
-	if (verdict->balance.given || isnan(verdict->locality_before))
+	double margin = config->threads.gate_margin;
+	if (verdict->balance.given)
 		return NM_VERDICT_INCONCLUSIVE;
-	if (nm_verdict_locality_rose(verdict, config))
-		return NM_VERDICT_IMPROVED;
-	if (nm_verdict_locality_fell(verdict, config) && config->threads.rollback)
-		return NM_VERDICT_ROLLED_BACK;
-	return NM_VERDICT_NEUTRAL;
+	return nm_judge_change(verdict->locality_after - verdict->locality_before,
+			       fmax(margin, verdict->locality_noise),
+			       config->threads.rollback ? margin : INFINITY);
 }
 
 static enum nm_verdict_kind weigh_performance(const struct question *question,
