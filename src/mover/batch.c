@@ -193,7 +193,7 @@ static int move_found(struct nm_mover *mover, int r)
 	call->count = kept;
 	if (kept == 0)
 		return 0;
-	nm_call_spend(mover, kept, bytes_of_call(mover));
+	nm_pace_spend(&mover->pace, kept, bytes_of_call(mover));
 	return nm_call_move(mover, call->class, find_last_places);
 }
 

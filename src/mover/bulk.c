@@ -94,7 +94,7 @@ static int take_migrated(struct nm_mover *mover, int stayed)
 static int move_at_once(struct nm_mover *mover, uint64_t pages, uint64_t from)
 {
 	mover->call.migrating = pages;
-	nm_call_spend(mover, pages, pages * NM_SMALL_PAGE);
+	nm_pace_spend(&mover->pace, pages, pages * NM_SMALL_PAGE);
 	if (pages == 0)
 		return end_at_once(mover, 0);
 	return nm_call_migrate(mover, from, mover->rules.node_ids[mover->work.batch->to],
@@ -289,7 +289,7 @@ static int move_found(struct nm_mover *mover, int r)
 	uint64_t taken = collect(mover);
 	if (mover->call.count == 0)
 		return advance(mover);
-	nm_call_spend(mover, mover->call.count, taken);
+	nm_pace_spend(&mover->pace, mover->call.count, taken);
 	return nm_call_move(mover, NM_PACE_SMALL, take_moved);
 }
 
@@ -359,7 +359,7 @@ static int move_back(struct nm_mover *mover)
 	collect_back(mover);
 	if (mover->call.count == 0)
 		return 0;
-	nm_call_spend(mover, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
+	nm_pace_spend(&mover->pace, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
 	return nm_call_move(mover, NM_PACE_SMALL, take_moved_back);
 }
 

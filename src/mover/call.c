@@ -89,11 +89,6 @@ int nm_call_find(struct nm_mover *mover, unsigned count, nm_then_fn then)
 	return continue_with(mover, r, then);
 }
 
-void nm_call_spend(struct nm_mover *mover, uint64_t pages, uint64_t bytes)
-{
-	nm_pace_spend(&mover->pace, pages, bytes);
-}
-
 void nm_call_count(struct nm_mover *mover)
 {
 	struct nm_mover_counts *counts = &mover->work.counts;

@@ -26,9 +26,6 @@ int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_nod
 /* Counts the call that has ended, and the time that it took. */
 void nm_call_count(struct nm_mover *mover);
 
-/* Counts the pages of the next call against the limits on pages and bytes. */
-void nm_call_spend(struct nm_mover *mover, uint64_t pages, uint64_t bytes);
-
 /*
  * Moves the units, and tries once more those that the kernel gave up on. Afterwards unit.state is
  * unit.to, or the negative errno of a page that did not move. The order of the units changes. If

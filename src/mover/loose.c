@@ -155,7 +155,7 @@ static int move_found(struct nm_mover *mover, int r)
 	call->count = kept;
 	if (kept == 0)
 		return end_call(mover);
-	nm_call_spend(mover, kept, (uint64_t)kept * NM_SMALL_PAGE);
+	nm_pace_spend(&mover->pace, kept, (uint64_t)kept * NM_SMALL_PAGE);
 	return nm_call_move(mover, NM_PACE_SMALL, settle_base_pages);
 }
 

@@ -113,9 +113,8 @@ void nm_unresponsive_list_end(struct nm_unresponsive_list *memory,
 struct nm_worker_counts nm_unresponsive_list_counts(struct nm_unresponsive_list *memory)
 {
 	release_stuck(memory);
-	struct nm_worker_counts counts = {.given_up = memory->given_up,
-					  .stuck = memory->bars.stuck_count};
-	return counts;
+	return (struct nm_worker_counts){.given_up = memory->given_up,
+					 .stuck = memory->bars.stuck_count};
 }
 
 /* ---- writing the file ---- */
