@@ -181,6 +181,9 @@ static inline uint32_t nm_tidmap_get(const struct nm_tidmap *map, uint32_t tid)
 	return map->leaves[leaf][tid & ((1U << NM_TIDMAP_LEAF_BITS) - 1)] - 1U;
 }
 
+/* Returns the lowest id in the map that is at least `from`, or NM_TIDMAP_NONE. */
+uint32_t nm_tidmap_next(const struct nm_tidmap *map, uint32_t from);
+
 /* Sets the value of tid (not NM_TIDMAP_NONE). Returns 0, -ERANGE (tid too large) or -ENOMEM. */
 int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value);
 

@@ -42,6 +42,16 @@ static int grow(struct nm_tidmap *map, uint32_t leaf)
 	return 0;
 }
 
+uint32_t nm_tidmap_next(const struct nm_tidmap *map, uint32_t from)
+{
+	uint32_t i = from & (LEAF_SIZE - 1);
+	for (uint32_t leaf = from >> NM_TIDMAP_LEAF_BITS; leaf < map->nr_leaves; leaf++, i = 0)
+		for (; map->leaves[leaf] && i < LEAF_SIZE; i++)
+			if (map->leaves[leaf][i])
+				return leaf << NM_TIDMAP_LEAF_BITS | i;
+	return NM_TIDMAP_NONE;
+}
+
 int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value)
 {
 	uint32_t leaf = tid >> NM_TIDMAP_LEAF_BITS;

@@ -9,39 +9,9 @@
 #define WINDOW_FLOOR 0.01
 #define CACHE_LINE 64
 
-/* ---- ascending tid order ---- */
-
-static int by_tid(const void *a, const void *b)
-{
-	const struct nm_entry_key *left = a, *right = b;
-
-	if (left->tid != right->tid)
-		return left->tid < right->tid ? -1 : 1;
-	return NM_COMPARE(left->index, right->index);
-}
-
-/* Drops keys of entries that were freed, including those whose entry was assigned to the same tid
- * again. */
-static void sort_keys(struct nm_metrics *metrics)
-{
-	struct nm_entry_key *keys = metrics->keys;
-	size_t kept = 0;
-
-	if (metrics->keys_unsorted)
-		qsort(keys, metrics->key_count, sizeof(*keys), by_tid);
-	metrics->keys_unsorted = false;
-	for (size_t i = 0; i < metrics->key_count; i++) {
-		bool stale = nm_entry_at(metrics, keys[i].index)->tid != keys[i].tid;
-		bool twice = kept > 0 && by_tid(&keys[kept - 1], &keys[i]) == 0;
-		if (!stale && !twice)
-			keys[kept++] = keys[i];
-	}
-	metrics->key_count = kept;
-}
-
 static int reserve_figures(struct nm_metrics *metrics)
 {
-	size_t wanted = metrics->key_count;
+	size_t wanted = metrics->used;
 
 	if (wanted <= metrics->figure_capacity)
 		return 0;
@@ -265,15 +235,15 @@ static void make_up_for_losses(const struct nm_metrics *metrics, double factor, 
 /* Returns true if the thread has metrics, which are then in `figures`. `first` is the index of its
  * values per node. */
 static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
-			const struct nm_entry_key *key, struct nm_figures *figures, size_t first)
+			uint32_t index, struct nm_figures *figures, size_t first)
 {
 	double *accesses = metrics->accesses + first;
 	uint32_t *fresh = metrics->fresh + first;
 	uint32_t *touched = metrics->touched + first;
-	struct nm_entry *entry = nm_entry_at(metrics, key->index);
-	struct nm_hardware *hardware = nm_hardware_at(metrics, key->index);
-	struct nm_window *window = nm_window_at(metrics, key->index);
-	bool silent = nm_entry_is_silent(metrics, key->index);
+	struct nm_entry *entry = nm_entry_at(metrics, index);
+	struct nm_hardware *hardware = nm_hardware_at(metrics, index);
+	struct nm_window *window = nm_window_at(metrics, index);
+	bool silent = nm_entry_is_silent(metrics, index);
 
 	entry->silent = silent ? entry->silent + 1 : 0;
 	if (silent && !has_accesses(metrics, window))
@@ -305,25 +275,25 @@ int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interva
 	size_t count = 0;
 
 	metrics->made_room = false;
-	sort_keys(metrics);
 	int r = reserve_figures(metrics);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < metrics->key_count; i++) {
-		const struct nm_entry_key *key = &metrics->keys[i];
-		struct nm_entry *entry = nm_entry_at(metrics, key->index);
+	for (uint32_t tid = 0; (tid = nm_tidmap_next(metrics->index_of, tid)) != NM_TIDMAP_NONE;
+	     tid++) {
+		uint32_t index = nm_tidmap_get(metrics->index_of, tid);
+		struct nm_entry *entry = nm_entry_at(metrics, index);
 		struct nm_figures *figures = &metrics->figures[count];
-		if (close_entry(metrics, interval, key, figures, count * metrics->nr_nodes)) {
-			struct nm_window *window = nm_window_at(metrics, key->index);
-			struct nm_hardware *hardware = nm_hardware_at(metrics, key->index);
+		if (close_entry(metrics, interval, index, figures, count * metrics->nr_nodes)) {
+			struct nm_window *window = nm_window_at(metrics, index);
+			struct nm_hardware *hardware = nm_hardware_at(metrics, index);
 			set_latency(hardware, window, figures);
 			set_performance(metrics, hardware, interval, figures);
 			decay(metrics, window, figures->access_total, interval->keep);
-			clear_interval(metrics, key->index);
+			clear_interval(metrics, index);
 			count++;
 		}
 		if (entry->silent >= NM_SILENT_INTERVALS_MAX)
-			nm_metrics_forget(metrics, key->tid);
+			nm_metrics_forget(metrics, tid);
 	}
 	*ret = metrics->figures;
 	return (int)count;

@@ -46,7 +46,6 @@ void nm_metrics_free(struct nm_metrics *metrics)
 	free(metrics->entries);
 	free(metrics->hardware);
 	free(metrics->windows);
-	free(metrics->keys);
 	free(metrics->figures);
 	free(metrics->accesses);
 	free(metrics->fresh);
@@ -166,18 +165,6 @@ static int take_free(struct nm_metrics *metrics, uint32_t *ret)
 	return 0;
 }
 
-static int add_key(struct nm_metrics *metrics, uint32_t tid, uint32_t index)
-{
-	int r = nm_reserve((void **)&metrics->keys, &metrics->key_capacity, metrics->key_count,
-			   sizeof(*metrics->keys));
-
-	if (r < 0)
-		return r;
-	metrics->keys[metrics->key_count++] = (struct nm_entry_key){.tid = tid, .index = index};
-	metrics->keys_unsorted = true;
-	return 0;
-}
-
 static int try_add_entry(struct nm_metrics *metrics, const struct nm_sample *sample,
 			 struct nm_entry **ret)
 {
@@ -188,10 +175,7 @@ static int try_add_entry(struct nm_metrics *metrics, const struct nm_sample *sam
 		return r;
 	clear_entry(metrics, index, sample->pid, sample->tid);
 	r = nm_tidmap_set(metrics->index_of, sample->tid, index);
-	if (r == 0)
-		r = add_key(metrics, sample->tid, index);
 	if (r < 0) {
-		nm_tidmap_remove(metrics->index_of, sample->tid);
 		give_back(metrics, index);
 		return r;
 	}

@@ -335,24 +335,6 @@ static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 	}
 }
 
-static int compare_threads(const void *a, const void *b)
-{
-	uint32_t left = (*(struct nm_roster_thread *const *)a)->member.tid;
-	uint32_t right = (*(struct nm_roster_thread *const *)b)->member.tid;
-	return NM_COMPARE(left, right);
-}
-
-static void order_threads(struct nm_roster *roster)
-{
-	if (!roster->unordered || roster->nr_threads == 0)
-		return;
-	roster->unordered = false;
-	qsort(roster->threads, roster->nr_threads, sizeof(struct nm_roster_thread *),
-	      compare_threads);
-	for (size_t i = 0; i < roster->nr_threads; i++)
-		(void)nm_tidmap_set(roster->thread_of, roster->threads[i]->member.tid, (uint32_t)i);
-}
-
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns)
 {
@@ -400,15 +382,16 @@ static struct nm_member member_of(const struct nm_roster *roster, struct nm_rost
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 {
 	size_t count = 0;
-	order_threads(roster);
-	for (size_t i = 0; i < roster->nr_threads; i++) {
-		if (!is_member(roster, roster->threads[i]))
+	for (uint32_t tid = 0; (tid = nm_tidmap_next(roster->thread_of, tid)) != NM_TIDMAP_NONE;
+	     tid++) {
+		struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
+		if (!is_member(roster, thread))
 			continue;
 		/* Out of memory: the other threads wait for a later interval. */
 		if (nm_reserve((void **)&roster->members, &roster->members_capacity, count,
 			       sizeof(*roster->members)) < 0)
 			break;
-		roster->members[count++] = member_of(roster, roster->threads[i]);
+		roster->members[count++] = member_of(roster, thread);
 	}
 	*ret = roster->members;
 	return count;

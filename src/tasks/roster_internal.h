@@ -30,9 +30,8 @@ struct nm_roster {
 	struct nm_cgroups *cgroups;
 	uint32_t own_pid;
 
-	struct nm_roster_thread **threads; /* ascending tid, unless `unordered` */
+	struct nm_roster_thread **threads; /* in no particular order */
 	size_t nr_threads, threads_capacity;
-	bool unordered;
 	struct nm_tidmap *thread_of;
 	uint64_t updated_ns; /* time of the last nm_roster_update() */
 	uint32_t waiting; /* the first thread that must be checked in the next interval; 0: none */

@@ -39,7 +39,7 @@ struct nm_process *nm_roster_process(const struct nm_roster *roster, uint32_t pi
 	return index == NM_TIDMAP_NONE ? NULL : roster->processes[index];
 }
 
-/* The last entry replaces the removed one; the order is restored when it is needed. */
+/* The last entry replaces the removed one. */
 void nm_roster_remove_thread(struct nm_roster *roster, struct nm_roster_thread *thread)
 {
 	uint32_t index = nm_tidmap_get(roster->thread_of, thread->member.tid);
@@ -48,7 +48,6 @@ void nm_roster_remove_thread(struct nm_roster *roster, struct nm_roster_thread *
 	nm_tidmap_remove(roster->thread_of, thread->member.tid);
 	if (last != thread) {
 		roster->threads[index] = last;
-		roster->unordered = true;
 		(void)nm_tidmap_set(roster->thread_of, last->member.tid, index);
 	}
 	thread->process->nr_threads--;
@@ -122,7 +121,6 @@ int nm_roster_add_thread(struct nm_roster *roster, struct nm_process *process, u
 		return r;
 	}
 	roster->threads[roster->nr_threads++] = thread;
-	roster->unordered = true;
 	process->nr_threads++;
 	roster->counts.adopted++;
 	return 0;

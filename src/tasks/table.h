@@ -56,11 +56,6 @@ struct nm_window {
 	double accesses[]; /* nr_nodes values */
 };
 
-/* Sorted by tid. If an entry has been reassigned, its key is stale. */
-struct nm_entry_key {
-	uint32_t tid, index;
-};
-
 struct nm_metrics {
 	const struct nm_topology *topology;
 	const struct nm_physmap *physmap;
@@ -73,9 +68,6 @@ struct nm_metrics {
 	uint32_t used, capacity, first_free;
 	uint8_t *windows; /* capacity × window_stride bytes */
 	size_t window_stride;
-	struct nm_entry_key *keys;
-	size_t key_count, key_capacity;
-	bool keys_unsorted;
 	bool made_room; /* in this interval */
 	struct nm_figures *figures;
 	double *accesses; /* referenced by the metrics */

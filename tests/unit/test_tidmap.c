@@ -91,6 +91,24 @@ static void test_full_map(void **state)
 		assert_int_equal(nm_tidmap_get(map, tid), LARGEST - tid);
 }
 
+static void test_next(void **state)
+{
+	static const uint32_t tids[] = {0, 7, 1023, 1024, 5000, LARGEST};
+	struct nm_tidmap *map = *state;
+	uint32_t from = 0;
+
+	assert_int_equal(nm_tidmap_next(map, 0), NM_TIDMAP_NONE);
+	for (size_t i = NM_ARRAY_SIZE(tids); i-- > 0;)
+		assert_int_equal(nm_tidmap_set(map, tids[i], 0), 0);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(tids); i++) {
+		assert_int_equal(nm_tidmap_next(map, from), tids[i]);
+		from = tids[i] + 1;
+	}
+	assert_int_equal(nm_tidmap_next(map, from), NM_TIDMAP_NONE);
+	nm_tidmap_remove(map, 5000);
+	assert_int_equal(nm_tidmap_next(map, 1025), LARGEST);
+}
+
 static void test_free_null(void **state)
 {
 	(void)state;
@@ -108,6 +126,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_out_of_range, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remove_unknown, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_map, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_next, setup, teardown),
 		cmocka_unit_test(test_free_null),
 	};
 
