@@ -41,18 +41,22 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *plac
 	placed->count.ticket = 0;
 }
 
-/* RssAnon does not include huge pages from the pool, which stay where they are while the pools of
- * other nodes are used up. */
+/*
+ * Counts the pages that the process has for itself. Pages that other processes also map existed
+ * before, and cannot be moved: those of files, and after a fork those of the parent, of which a
+ * child uses few. RssAnon does not include huge pages from the pool, which stay where they are while
+ * the pools of other nodes are used up.
+ */
 static void count_pages(const struct nm_topology *topology, char *text, double *pages,
 			struct nm_placed *placed)
 {
 	struct nm_mapped mapped;
 	placed->count.huge_bytes = 0;
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
-		if (!strstr(line, " anon=")) /* pages that other processes also map existed before,
-					      * and stay */
+		if (!strstr(line, " anon=") || nm_mapped_parse_policy(line, &mapped) < 0 ||
+		    mapped.shared)
 			continue;
-		if (nm_mapped_parse_policy(line, &mapped) == 0 && mapped.huge)
+		if (mapped.huge)
 			placed->count.huge_bytes += mapped.resident * mapped.page_bytes;
 		(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
 	}

@@ -50,7 +50,8 @@ static void read_all(const char *text, size_t size, size_t piece)
 	fuzz.piece = piece;
 	FUZZ_REQUIRE(nm_mappings_new(&fuzz.platform, &mappings) == 0);
 	while (r == -EAGAIN)
-		r = nm_mappings_read(mappings, FUZZ_DIRECTORY, BUDGET_NS);
+		r = nm_mappings_read(mappings, fuzz_open_directory(&fuzz.platform, NM_ROOT, ""),
+				     BUDGET_NS);
 	FUZZ_REQUIRE(r == 0 || r == -EFBIG);
 	if (r == 0)
 		look(mappings);

@@ -575,12 +575,14 @@ static void only_anonymous_memory_needs_room(void **state)
 	assert_int_equal(placed_of(1000)->home, 0);
 }
 
-/* One whose first thread touched all before the others ran has nothing where these run. */
+/* One whose first thread touched all before the others ran has nothing where these run, and little use of
+ * what it shares with its parent since a fork. */
 static void memory_is_counted_before_a_home_is_chosen(void **state)
 {
 	(void)state;
 	make_space(1024, 1);
 	fake_asked.numa_maps = "7f0000000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n"
+			       "7f4000000000 default heap anon=4096 dirty=4096 mapmax=5 N0=4096 kernelpagesize_kB=4\n"
 			       "7f8000000000 default file=/usr/lib/libc.so mapped=4096 N0=4096 kernelpagesize_kB=4\n";
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no access tells */
 	for (unsigned i = 0; i < 2; i++)
