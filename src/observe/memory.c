@@ -12,7 +12,6 @@ struct nm_memory {
 	const struct nm_physmap *physmap;
 	struct nm_pages *pages;
 	struct nm_affinity *affinity;
-	struct nm_tidmap *owner_of; /* pid → owner */
 	uint32_t now_s;
 
 	struct nm_column threads;   /* the TID of each thread that has joined; otherwise 0 */
@@ -35,7 +34,6 @@ static void close_process(void *context, void *cell)
 	if (!process->owner)
 		return;
 	nm_pages_close(memory->pages, process->owner);
-	nm_tidmap_remove(memory->owner_of, process->pid);
 	process->owner = 0;
 }
 
@@ -68,8 +66,6 @@ int nm_memory_new(const struct nm_topology *topology, const struct nm_physmap *p
 	int r = nm_pages_new(config, topology->nr_nodes, key, &memory->pages);
 	if (r == 0)
 		r = nm_affinity_new(config, &memory->affinity);
-	if (r == 0)
-		r = nm_tidmap_new(&memory->owner_of);
 	if (r < 0)
 		return r;
 	for (unsigned k = 0; k < topology->nr_nodes; k++)
@@ -86,7 +82,6 @@ void nm_memory_free(struct nm_memory *memory)
 	nm_column_clear(&memory->processes);
 	nm_pages_free(memory->pages);
 	nm_affinity_free(memory->affinity);
-	nm_tidmap_free(memory->owner_of);
 	free(memory->wanted);
 	free(memory);
 }
@@ -101,17 +96,9 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 
 static int open_process(struct nm_memory *memory, struct nm_memory_process *process)
 {
-	uint16_t owner;
-
-	int r = nm_pages_open(memory->pages, &owner);
+	int r = nm_pages_open(memory->pages, &process->owner);
 	if (r < 0)
 		return r;
-	r = nm_tidmap_set(memory->owner_of, process->pid, owner);
-	if (r < 0) {
-		nm_pages_close(memory->pages, owner);
-		return r;
-	}
-	process->owner = owner;
 	process->held = true;
 	process->periods = 0;
 	return 0;
@@ -208,16 +195,16 @@ void nm_memory_add(void *context, const struct nm_sample *sample)
 
 	if (!nm_memory_counts(sample) || sample->cpu >= memory->topology->nr_cpus)
 		return;
-	uint32_t owner = nm_tidmap_get(memory->owner_of, sample->pid);
+	const struct nm_memory_process *process = nm_memory_process(memory, sample->pid);
 	int node = memory->topology->cpus[sample->cpu].node;
-	if (owner == NM_TIDMAP_NONE || node < 0)
+	if (!process || node < 0)
 		return;
 	uint32_t now_s = (uint32_t)(sample->time_ns / NM_NSEC_PER_SEC);
 	memory->now_s = now_s > memory->now_s ? now_s : memory->now_s;
 	memory->touch_pids[memory->nr_touches] = sample->pid;
 	memory->touches[memory->nr_touches++] = (struct nm_page_touch){
 		.page = {.address = sample->address,
-			 .owner = (uint16_t)owner,
+			 .owner = process->owner,
 			 .size = size_of_page(sample->page_bytes)},
 		.node = (uint16_t)node,
 		.page_node = (int16_t)nm_memory_home(memory, sample),
