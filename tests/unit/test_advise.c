@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/ctl/advise/advise.h"
+#include "../../src/ctl/advise/rules.h"
 
 #define NODES 2U
 #define THREADS 8U

@@ -11,7 +11,7 @@
 #include "bus_fixture.h"
 
 #include "../../src/ctl/advice.h"
-#include "../../src/ctl/doctor/doctor.h"
+#include "../../src/ctl/doctor/checks.h"
 #include "../../src/ctl/show_findings.h"
 #include "../support/fake_service.h"
 #include "../support/machine.h"

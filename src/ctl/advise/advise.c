@@ -5,34 +5,21 @@
 
 #include "rules.h"
 
-static void rule_enough(const char *name, const struct nm_advise_input *input,
-			struct nm_findings *findings);
-static void rule_memory_unseen(const char *name, const struct nm_advise_input *input,
-			       struct nm_findings *findings);
+static nm_rule_fn rule_enough, rule_memory_unseen;
 
 static const struct nm_advise_rule rules[] = {
-	{"enough-seen", "whether there were enough samples"},
-	{"bound-away", "threads that are bound to another node than their memory's"},
-	{"fits-a-node", "a program that would fit on one node and runs on several"},
-	{"first-touch", "memory that one node first touched for all"},
-	{"work-weights", "threads that wait for others, whose memory is farther away"},
-	{"shared-ranges", "ranges of memory that several nodes use"},
-	{"false-sharing", "little memory that several nodes use much"},
-	{"kernel-balancing", "whether the kernel's balancing is in the way, or missing"},
-	{"huge-pages", "huge pages that join what several nodes use"},
-	{"memory-unseen", "whether its memory was looked at, and in ranges"},
-	{"as-it-is", "that there is nothing to change"},
+	{"enough-seen", rule_enough},
+	{"bound-away", nm_rule_bound_away},
+	{"fits-a-node", nm_rule_fits_a_node},
+	{"first-touch", nm_rule_first_touch},
+	{"work-weights", nm_rule_work_weights},
+	{"shared-ranges", nm_rule_shared_ranges},
+	{"false-sharing", nm_rule_false_sharing},
+	{"kernel-balancing", nm_rule_kernel_balancing},
+	{"huge-pages", nm_rule_huge_pages},
+	{"memory-unseen", rule_memory_unseen},
+	{"as-it-is", NULL},
 };
-
-/* The last one is used if there was no other finding. */
-static const nm_rule_fn functions[] = {
-	rule_enough,	       nm_rule_bound_away,	 nm_rule_fits_a_node,
-	nm_rule_first_touch,   nm_rule_work_weights,	 nm_rule_shared_ranges,
-	nm_rule_false_sharing, nm_rule_kernel_balancing, nm_rule_huge_pages,
-	rule_memory_unseen,
-};
-
-_Static_assert(NM_ARRAY_SIZE(functions) + 1 == NM_ARRAY_SIZE(rules), "and the last");
 
 const struct nm_advise_rule *nm_advise_rules(size_t *ret_count)
 {
@@ -138,11 +125,11 @@ int nm_advise(const struct nm_advise_input *input, struct nm_findings *ret)
 {
 	size_t before = ret->count;
 
-	functions[0](rules[0].name, input, ret);
+	rules[0].rule(rules[0].name, input, ret);
 	if (ret->count > before)
 		return ret->error;
-	for (size_t i = 1; i < NM_ARRAY_SIZE(functions); i++)
-		functions[i](rules[i].name, input, ret);
+	for (size_t i = 1; rules[i].rule; i++)
+		rules[i].rule(rules[i].name, input, ret);
 	if (count_advice(ret, before) == 0)
 		say_nothing_to_change(input, ret);
 	return ret->error;

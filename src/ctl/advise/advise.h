@@ -67,13 +67,6 @@ struct nm_advise_input {
 	double hint_faults_per_s, hint_local_share, migrated_per_s;
 };
 
-/* One rule; it adds a finding if it applies. */
-struct nm_advise_rule {
-	const char *name;  /* the `check` of its findings */
-	const char *about; /* its subject, as a phrase */
-};
-const struct nm_advise_rule *nm_advise_rules(size_t *ret_count);
-
 /* Adds the findings to *ret: at least one; if nothing should change, the finding states this.
  * Returns 0 or -ENOMEM. Called by numa-migrctl. */
 int nm_advise(const struct nm_advise_input *input, struct nm_findings *ret);

@@ -12,32 +12,24 @@
 #define NM_WORKER_ACCESSES 20.0	   /* minimum number of accesses to assess a thread */
 #define NM_REGION_SHARE_LEAST 0.05 /* minimum share of all accesses that justifies a change */
 
-typedef void (*nm_rule_fn)(const char *name, const struct nm_advise_input *input,
-			   struct nm_findings *findings);
+typedef void nm_rule_fn(const char *name, const struct nm_advise_input *input,
+			struct nm_findings *findings);
 
 /* balance_of_work.c */
-void nm_rule_work_weights(const char *name, const struct nm_advise_input *input,
-			  struct nm_findings *findings);
-
+nm_rule_fn nm_rule_work_weights;
 /* placement.c */
-void nm_rule_first_touch(const char *name, const struct nm_advise_input *input,
-			 struct nm_findings *findings);
-void nm_rule_fits_a_node(const char *name, const struct nm_advise_input *input,
-			 struct nm_findings *findings);
-void nm_rule_bound_away(const char *name, const struct nm_advise_input *input,
-			struct nm_findings *findings);
-
+nm_rule_fn nm_rule_first_touch, nm_rule_fits_a_node, nm_rule_bound_away;
 /* ranges.c */
-void nm_rule_shared_ranges(const char *name, const struct nm_advise_input *input,
-			   struct nm_findings *findings);
-void nm_rule_false_sharing(const char *name, const struct nm_advise_input *input,
-			   struct nm_findings *findings);
-
+nm_rule_fn nm_rule_shared_ranges, nm_rule_false_sharing;
 /* kernel.c */
-void nm_rule_kernel_balancing(const char *name, const struct nm_advise_input *input,
-			      struct nm_findings *findings);
-void nm_rule_huge_pages(const char *name, const struct nm_advise_input *input,
-			struct nm_findings *findings);
+nm_rule_fn nm_rule_kernel_balancing, nm_rule_huge_pages;
+
+/* One rule; it adds a finding if it applies. */
+struct nm_advise_rule {
+	const char *name; /* the `check` of its findings */
+	nm_rule_fn *rule; /* NULL: the last one, which is used if there was no other finding */
+};
+const struct nm_advise_rule *nm_advise_rules(size_t *ret_count);
 
 /* ---- shared functions ---- */
 

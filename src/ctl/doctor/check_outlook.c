@@ -81,13 +81,6 @@ static enum nm_severity severity_of(const struct nm_facts *facts)
 							       : NM_SEVERITY_PROBLEM;
 }
 
-static const char *what_is_unseen(const struct nm_facts *facts)
-{
-	if (sees_repeated(facts))
-		return "";
-	return facts->config->threads.policy == NM_POLICY_AUTO ? "; few samples" : "; few samples";
-}
-
 static void say_limits(const struct nm_facts *facts, struct nm_findings *findings)
 {
 	enum nm_thread_policy policy = facts->config->threads.policy;
@@ -119,6 +112,6 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 	nm_findings_add(findings, name, severity_of(facts), "numa-migrd would %s%s%s%s%s.",
 			what_for_threads(facts), pages ? ", and " : "",
 			pages ? what_for_pages(facts) : "", dry ? "; dry run" : "",
-			what_is_unseen(facts));
+			sees_repeated(facts) ? "" : "; few samples");
 	say_limits(facts, findings);
 }

@@ -21,20 +21,12 @@ static void list_sources(const struct nm_facts *facts, char *text, size_t size)
 				nm_memory_source_name((enum nm_memory_source)source));
 }
 
-static bool offers_any(const struct nm_facts *facts)
-{
-	for (int source = NM_MEMORY_NONE + 1; source < NM_MEMORY_SOURCE_MAX; source++)
-		if (facts->offered[source])
-			return true;
-	return false;
-}
-
 void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	char sources[64];
 
 	list_sources(facts, sources, sizeof(sources));
-	if (offers_any(facts)) {
+	if (sources[0]) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
 				"The hardware can sample memory accesses, with their latency and "
 				"where they were served: %s.",

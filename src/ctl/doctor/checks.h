@@ -7,41 +7,29 @@
 #include "facts.h"
 #include "numa-migrd/proc.h"
 
-typedef void (*nm_check_fn)(const char *name, const struct nm_facts *facts,
-			    struct nm_findings *findings);
-
-/* check_machine.c */
-void nm_check_nodes(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_cpusets(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-
-/* check_sampling.c */
-void nm_check_hardware(const char *name, const struct nm_facts *facts,
-		       struct nm_findings *findings);
-void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_privilege(const char *name, const struct nm_facts *facts,
-			struct nm_findings *findings);
-void nm_check_balancing(const char *name, const struct nm_facts *facts,
-			struct nm_findings *findings);
-
-/* check_service.c */
-void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_configuration(const char *name, const struct nm_facts *facts,
-			    struct nm_findings *findings);
-void nm_check_capabilities(const char *name, const struct nm_facts *facts,
-			   struct nm_findings *findings);
-void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
-void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
-			    struct nm_findings *findings);
-
-/* check_processes.c */
-void nm_check_runtimes(const char *name, const struct nm_facts *facts,
-		       struct nm_findings *findings);
-void nm_check_unanswered(const char *name, const struct nm_facts *facts,
+typedef void nm_check_fn(const char *name, const struct nm_facts *facts,
 			 struct nm_findings *findings);
 
+/* check_machine.c */
+nm_check_fn nm_check_nodes, nm_check_virtual, nm_check_cpusets;
+/* check_sampling.c */
+nm_check_fn nm_check_hardware, nm_check_trial, nm_check_privilege, nm_check_balancing;
+/* check_service.c */
+nm_check_fn nm_check_service, nm_check_configuration, nm_check_capabilities;
+nm_check_fn nm_check_files, nm_check_locked_memory;
+/* check_processes.c */
+nm_check_fn nm_check_runtimes, nm_check_unanswered;
 /* check_outlook.c */
-void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings);
+nm_check_fn nm_check_outlook;
+
+/* One check, which produces one finding. Findings are in the order of the table. */
+struct nm_doctor_check {
+	const char *name; /* the `check` of its findings */
+	nm_check_fn *check;
+};
+
+/* Returns all checks. A test verifies that docs/troubleshooting.md has a row for each. */
+const struct nm_doctor_check *nm_doctor_checks(size_t *ret_count);
 
 /* Runs every check, in the order of nm_doctor_checks(). Returns 0 or -ENOMEM. */
 int nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret);

@@ -12,15 +12,6 @@
 
 struct sd_bus;
 
-/* One check, which produces one finding. Findings are in the order of the table. */
-struct nm_doctor_check {
-	const char *name;  /* the `check` of its findings */
-	const char *about; /* the subject, as a phrase */
-};
-
-/* Returns all checks. A test verifies that docs/troubleshooting.md has a row for each. */
-const struct nm_doctor_check *nm_doctor_checks(size_t *ret_count);
-
 struct nm_doctor_options {
 	const char *root_path;	 /* "/" except in tests */
 	const char *config_path; /* NULL: /etc/numa-migrd.conf; both below the root */

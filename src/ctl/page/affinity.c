@@ -81,7 +81,7 @@ static void put_owners(const struct nm_picture *picture, FILE *out)
 		nm_html(out, "<li>%u ", pid);
 		nm_picture_put_comm(picture, pid, out);
 		nm_html(out, ": %zu %s from %u on</li>\n", to - from,
-			nm_html_many(to - from, "thread", "threads"), threads->items[from].id);
+			nm_plural(to - from, "thread", "threads"), threads->items[from].id);
 	}
 	nm_html(out, "</ul>\n");
 }
@@ -105,12 +105,10 @@ void nm_show_affinity(const struct nm_picture *picture, FILE *out)
 {
 	const struct nm_pick *threads = &picture->picked[NM_PICKED_MATRIX];
 	struct nm_axis axis = axis_of(picture);
-	nm_section_open(out, "affinity", "Threads that share memory");
 	if (threads->count == 0 || !(axis.high > 0)) {
 		nm_absent(out, "This recording has no threads that share memory: it was not looked "
 			       "for, or none was found. Settings that look for it are pages.policy "
 			       "and threads.policy = \"kmaf\".");
-		nm_section_close(out);
 		return;
 	}
 	nm_html(out,
@@ -125,5 +123,4 @@ void nm_show_affinity(const struct nm_picture *picture, FILE *out)
 	put_affinity_plot(picture, &axis, out);
 	put_owners(picture, out);
 	nm_more(out, threads->more, "thread", "threads");
-	nm_section_close(out);
 }

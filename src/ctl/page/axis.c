@@ -118,16 +118,6 @@ size_t nm_axis_times(double span_s, size_t most, double *ret)
 
 /* ---- parts of a page ---- */
 
-void nm_section_open(FILE *out, const char *id, const char *title)
-{
-	nm_html(out, "<section id=\"%s\">\n<h2>%s</h2>\n", id, title);
-}
-
-void nm_section_close(FILE *out)
-{
-	nm_html(out, "</section>\n");
-}
-
 void nm_absent(FILE *out, const char *why)
 {
 	nm_html(out, "<p class=\"absent\">%s</p>\n", why);
@@ -138,7 +128,7 @@ void nm_more(FILE *out, uint64_t more, const char *one, const char *several)
 	if (more == 0)
 		return;
 	nm_html(out, "<p class=\"more\">\xe2\x80\xa6 and %llu more %s.</p>\n",
-		(unsigned long long)more, nm_html_many(more, one, several));
+		(unsigned long long)more, nm_plural(more, one, several));
 }
 
 void nm_plot_open(FILE *out, unsigned height, const char *says)

@@ -33,8 +33,6 @@ unsigned nm_axis_shade(const struct nm_axis *axis, double value);
 
 /* ---- parts of a page ---- */
 
-void nm_section_open(FILE *out, const char *id, const char *title);
-void nm_section_close(FILE *out);
 /* Writes why a part is missing, as a literal sentence. */
 void nm_absent(FILE *out, const char *why);
 /* Writes "… and 12 more threads", or nothing. */

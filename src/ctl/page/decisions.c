@@ -133,11 +133,9 @@ void nm_show_decisions(const struct nm_picture *picture, FILE *out)
 {
 	size_t told = picture->nr_deeds < NM_PICTURE_TOLD ? picture->nr_deeds : NM_PICTURE_TOLD;
 	uint64_t earlier = picture->nr_deeds - told + picture->skipped_deeds;
-	nm_section_open(out, "decisions", "Decisions");
 	put_stopped(picture, out);
 	if (told == 0) {
 		nm_absent(out, "This recording has no decisions.");
-		nm_section_close(out);
 		return;
 	}
 	if (earlier)
@@ -145,12 +143,11 @@ void nm_show_decisions(const struct nm_picture *picture, FILE *out)
 			"<p>The last %zu; %llu earlier %s on the timeline alone. "
 			"<code>numa-migrctl dump</code> has all.</p>\n",
 			told, (unsigned long long)earlier,
-			nm_html_many(earlier, "one is", "ones are"));
+			nm_plural(earlier, "one is", "ones are"));
 	nm_html(out,
 		"<table><thead><tr><th class=\"number\">Decision</th><th class=\"number\">At</th>"
 		"<th>Verdict</th><th>Message</th></tr></thead>\n<tbody>\n");
 	for (size_t i = picture->nr_deeds - told; i < picture->nr_deeds; i++)
 		put_decision(picture, &picture->deeds[i], out);
 	nm_html(out, "</tbody></table>\n");
-	nm_section_close(out);
 }

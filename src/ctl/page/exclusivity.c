@@ -74,12 +74,10 @@ void nm_show_exclusivity(const struct nm_picture *picture, FILE *out)
 	bool any = false;
 	for (size_t i = 0; i < spaces->count; i++)
 		any |= picture->spaces[i].seen;
-	nm_section_open(out, "exclusivity", "Exclusivity of pages");
 	if (!any) {
 		nm_absent(out,
 			  "This recording has no pages: none were looked at. Settings that look "
 			  "at them are pages.policy and threads.policy = \"kmaf\".");
-		nm_section_close(out);
 		return;
 	}
 	nm_html(out,
@@ -92,5 +90,4 @@ void nm_show_exclusivity(const struct nm_picture *picture, FILE *out)
 			put_process(picture, i, &axis, out);
 	nm_html(out, "</div>\n");
 	nm_more(out, spaces->more, "process", "processes");
-	nm_section_close(out);
 }

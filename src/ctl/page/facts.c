@@ -48,7 +48,7 @@ static void put_length(const struct nm_picture *picture, FILE *out)
 	uint64_t intervals = picture->census->intervals;
 	char text[NM_AMOUNT_SIZE];
 	nm_html(out, "<dt>Length</dt><dd>%s in %llu %s</dd>\n", nm_html_time(picture->span_s, text),
-		(unsigned long long)intervals, nm_html_many(intervals, "interval", "intervals"));
+		(unsigned long long)intervals, nm_plural(intervals, "interval", "intervals"));
 	nm_html(out, "<dt>End</dt><dd>");
 	if (picture->end)
 		nm_html_text(out, picture->end, strlen(picture->end));
@@ -66,8 +66,8 @@ static void put_machine(const struct nm_picture *picture, FILE *out)
 	if (picture->nr_nodes == 0)
 		return;
 	nm_html(out, "<dt>Machine</dt><dd>%u %s, %u %s", picture->nr_nodes,
-		nm_html_many(picture->nr_nodes, "node", "nodes"), picture->nr_cpus,
-		nm_html_many(picture->nr_cpus, "CPU", "CPUs"));
+		nm_plural(picture->nr_nodes, "node", "nodes"), picture->nr_cpus,
+		nm_plural(picture->nr_cpus, "CPU", "CPUs"));
 	if (picture->memory_bytes)
 		nm_html(out, ", %.3g GiB of memory", ldexp((double)picture->memory_bytes, -30));
 	nm_html(out, "</dd>\n");
@@ -80,8 +80,8 @@ static void put_watched(const struct nm_picture *picture, FILE *out)
 	uint64_t processes = census->processes.count + census->processes.dropped;
 	nm_html(out, "<dt>Watched</dt><dd>%s%llu %s of %llu %s</dd>\n",
 		census->threads.dropped ? "about " : "", (unsigned long long)threads,
-		nm_html_many(threads, "thread", "threads"), (unsigned long long)processes,
-		nm_html_many(processes, "process", "processes"));
+		nm_plural(threads, "thread", "threads"), (unsigned long long)processes,
+		nm_plural(processes, "process", "processes"));
 	if (picture->by_locality)
 		nm_html(out, "<dt>Performance</dt><dd>the share of local accesses, for want of "
 			     "counters, at least in part</dd>\n");
@@ -115,7 +115,7 @@ static void put_share(const struct nm_picture *picture, FILE *out)
 static void put_states(const struct nm_picture *picture, FILE *out)
 {
 	nm_html(out, "<li><b>%llu</b> %s</li>\n", (unsigned long long)picture->census->decisions,
-		nm_html_many(picture->census->decisions, "decision", "decisions"));
+		nm_plural(picture->census->decisions, "decision", "decisions"));
 	for (unsigned state = 0; state < NM_DEED_STATES; state++)
 		if (picture->states[state])
 			nm_html(out, "<li><b>%llu</b> %s</li>\n",
@@ -123,7 +123,7 @@ static void put_states(const struct nm_picture *picture, FILE *out)
 	if (picture->pages_moved)
 		nm_html(out, "<li><b>%llu</b> %s moved</li>\n",
 			(unsigned long long)picture->pages_moved,
-			nm_html_many(picture->pages_moved, "page", "pages"));
+			nm_plural(picture->pages_moved, "page", "pages"));
 }
 
 void nm_show_facts(const struct nm_picture *picture, FILE *out)
@@ -141,7 +141,6 @@ void nm_show_facts(const struct nm_picture *picture, FILE *out)
 
 void nm_show_config(const struct nm_picture *picture, FILE *out)
 {
-	nm_section_open(out, "configuration", "Configuration");
 	if (!picture->config || picture->config[0] == '\0') {
 		nm_absent(
 			out,
@@ -151,7 +150,6 @@ void nm_show_config(const struct nm_picture *picture, FILE *out)
 				: "This recording has no text of a configuration: the defaults, or "
 				  "its "
 				  "first record is missing.");
-		nm_section_close(out);
 		return;
 	}
 	nm_html(out, "<details><summary>");
@@ -163,5 +161,4 @@ void nm_show_config(const struct nm_picture *picture, FILE *out)
 		picture->start.config_length > strlen(picture->config)
 			? "<p class=\"more\">\xe2\x80\xa6 and more of it.</p>"
 			: "");
-	nm_section_close(out);
 }

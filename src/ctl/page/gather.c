@@ -212,7 +212,6 @@ static void see_proposals(struct nm_picture *picture, const struct nm_recorded_p
 {
 	struct nm_recorded_proposals *sums = &picture->stopped;
 	sums->considered += about->considered;
-	sums->candidates += about->candidates;
 	sums->stopped_by_gate += about->stopped_by_gate;
 	sums->stopped_by_owner += about->stopped_by_owner;
 	sums->stopped_by_budget += about->stopped_by_budget;
@@ -245,7 +244,6 @@ static int see_decision(struct nm_picture *picture, const struct nm_decision *de
 	struct nm_shown_decision deed = {
 		.id = decision->id,
 		.kind = decision->kind,
-		.policy = decision->policy,
 	};
 	if (nm_decision_is_to_home(decision))
 		return 0;

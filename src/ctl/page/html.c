@@ -108,8 +108,3 @@ const char *nm_html_time(double seconds, char ret[static NM_AMOUNT_SIZE])
 			       whole / 60 % 60, whole % 60);
 	return ret;
 }
-
-const char *nm_html_many(uint64_t count, const char *one, const char *several)
-{
-	return count == 1 ? one : several;
-}

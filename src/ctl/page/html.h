@@ -25,7 +25,4 @@ const char *nm_html_amount(double value, char ret[static NM_AMOUNT_SIZE]);
 /* Returns the time since the beginning: "12.5 s", "3:07", "2:03:07". */
 const char *nm_html_time(double seconds, char ret[static NM_AMOUNT_SIZE]);
 
-/* Returns "thread" or "threads", depending on the count. */
-const char *nm_html_many(uint64_t count, const char *one, const char *several);
-
 #endif

@@ -116,12 +116,10 @@ void nm_show_locality(const struct nm_picture *picture, FILE *out)
 	bool any = has_any(picture->overall);
 	for (size_t i = 0; i < nr_lines(picture); i++)
 		any |= has_any(line_of(picture, i));
-	nm_section_open(out, "locality", "Local accesses");
 	if (!any) {
 		nm_absent(out,
 			  "This recording has no share of local accesses: no access of a managed "
 			  "thread was sampled, or the nodes of the memory were not known.");
-		nm_section_close(out);
 		return;
 	}
 	nm_html(out,
@@ -129,5 +127,4 @@ void nm_show_locality(const struct nm_picture *picture, FILE *out)
 		"it: of all managed threads, and of the busiest processes.</p>\n");
 	put_legend(picture, out);
 	put_plot(picture, out);
-	nm_section_close(out);
 }

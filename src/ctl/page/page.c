@@ -31,13 +31,35 @@ static void put_title(const char *name, FILE *out)
 		"</h1><p>What numa-migrd saw, decided and did, from its recording.</p></header>\n");
 }
 
-static void put_places(FILE *out)
+/* Each is a plot, or the reason for its absence. */
+static const struct section {
+	const char *id, *link, *title;
+	void (*show)(const struct nm_picture *picture, FILE *out);
+} sections[] = {
+	{"timeline", "Threads", "Where threads ran, and what was decided", nm_show_timeline},
+	{"locality", "Locality", "Local accesses", nm_show_locality},
+	{"roofline", "Roofline", "Operations against intensity", nm_show_roofline},
+	{"exclusivity", "Exclusivity", "Exclusivity of pages", nm_show_exclusivity},
+	{"affinity", "Sharing", "Threads that share memory", nm_show_affinity},
+	{"pages", "Pages", "Pages on each node", nm_show_pages},
+	{"decisions", "Decisions", "Decisions", nm_show_decisions},
+	{"configuration", "Configuration", "Configuration", nm_show_config},
+};
+
+static void put_links(FILE *out)
 {
-	nm_html(out, "<nav><a href=\"#timeline\">Threads</a> <a href=\"#locality\">Locality</a> "
-		     "<a href=\"#roofline\">Roofline</a> <a href=\"#exclusivity\">Exclusivity</a> "
-		     "<a href=\"#affinity\">Sharing</a> <a href=\"#pages\">Pages</a> "
-		     "<a href=\"#decisions\">Decisions</a> "
-		     "<a href=\"#configuration\">Configuration</a></nav>\n");
+	nm_html(out, "<nav>");
+	for (size_t i = 0; i < NM_ARRAY_SIZE(sections); i++)
+		nm_html(out, "%s<a href=\"#%s\">%s</a>", i ? " " : "", sections[i].id,
+			sections[i].link);
+	nm_html(out, "</nav>\n");
+}
+
+static void put_section(const struct section *section, const struct nm_picture *picture, FILE *out)
+{
+	nm_html(out, "<section id=\"%s\">\n<h2>%s</h2>\n", section->id, section->title);
+	section->show(picture, out);
+	nm_html(out, "</section>\n");
 }
 
 static void put_body(const struct nm_picture *picture, FILE *out)
@@ -47,15 +69,9 @@ static void put_body(const struct nm_picture *picture, FILE *out)
 	put_title(picture->name, out);
 	nm_html(out, "<main>\n");
 	nm_show_facts(picture, out);
-	put_places(out);
-	nm_show_timeline(picture, out);
-	nm_show_locality(picture, out);
-	nm_show_roofline(picture, out);
-	nm_show_exclusivity(picture, out);
-	nm_show_affinity(picture, out);
-	nm_show_pages(picture, out);
-	nm_show_decisions(picture, out);
-	nm_show_config(picture, out);
+	put_links(out);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(sections); i++)
+		put_section(&sections[i], picture, out);
 	nm_html(out, "</main>\n</body>\n</html>\n");
 }
 

@@ -132,7 +132,6 @@ static void put_processes(const struct nm_picture *picture, FILE *out)
 void nm_show_pages(const struct nm_picture *picture, FILE *out)
 {
 	struct nm_axis axis = {.low = 0, .high = most_of(picture)};
-	nm_section_open(out, "pages", "Pages on each node");
 	if (!picture->any_tracked || !(axis.high > 0) || picture->nr_nodes > NM_PICTURE_NODES) {
 		nm_absent(
 			out,
@@ -142,7 +141,6 @@ void nm_show_pages(const struct nm_picture *picture, FILE *out)
 				? "Pages were sampled, but the node of none was known."
 				: "This recording has no pages: none were looked at. Settings that "
 				  "look at them are pages.policy and threads.policy = \"kmaf\".");
-		nm_section_close(out);
 		return;
 	}
 	nm_axis_fit(&axis);
@@ -155,5 +153,4 @@ void nm_show_pages(const struct nm_picture *picture, FILE *out)
 	put_over_time(picture, &axis, out);
 	put_processes(picture, out);
 	nm_more(out, picture->picked[NM_PICKED_SPACES].more, "process", "processes");
-	nm_section_close(out);
 }

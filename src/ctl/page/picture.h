@@ -56,7 +56,6 @@ struct nm_shown_decision {
 	uint64_t id;
 	double at_s;
 	unsigned kind;		      /* enum nm_decision_kind, or NM_DEED_PAGES */
-	enum nm_thread_policy policy; /* for threads */
 	uint8_t state;
 	uint8_t nr_threads;	   /* 0 for homes and pages */
 	uint32_t tids[2], pids[2]; /* pids[0] also for homes and pages */

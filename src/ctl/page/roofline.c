@@ -196,11 +196,9 @@ static void put_plot(const struct nm_picture *picture, const struct roofline *ro
 void nm_show_roofline(const struct nm_picture *picture, FILE *out)
 {
 	struct roofline roofline = axes_of(picture);
-	nm_section_open(out, "roofline", "Operations against intensity");
 	if (!roofline.any) {
 		nm_absent(out, "This recording has no operations and memory traffic of threads: "
 			       "what was sampled did not count them, or no thread was managed.");
-		nm_section_close(out);
 		return;
 	}
 	nm_html(out,
@@ -216,5 +214,4 @@ void nm_show_roofline(const struct nm_picture *picture, FILE *out)
 		nm_html(out, "<li>no latency was sampled</li>");
 	nm_legend_close(out);
 	nm_more(out, picture->picked[NM_PICKED_POINTS].more, "thread", "threads");
-	nm_section_close(out);
 }

@@ -170,11 +170,9 @@ static void put_legend(const struct nm_picture *picture, FILE *out)
 void nm_show_timeline(const struct nm_picture *picture, FILE *out)
 {
 	bool pages = has_page_deeds(picture);
-	nm_section_open(out, "timeline", "Where threads ran, and what was decided");
 	if (picture->picked[NM_PICKED_TRACKS].count == 0) {
 		nm_absent(out,
 			  "This recording has no threads: none was managed while it was made.");
-		nm_section_close(out);
 		return;
 	}
 	nm_html(out, "<p>A line is a thread, the busiest first; its colour is the node it ran on, "
@@ -190,11 +188,10 @@ void nm_show_timeline(const struct nm_picture *picture, FILE *out)
 	if (elsewhere)
 		nm_html(out, "<p class=\"more\">%llu %s about threads that are not shown.</p>\n",
 			(unsigned long long)elsewhere,
-			nm_html_many(elsewhere, "decision is", "decisions are"));
+			nm_plural(elsewhere, "decision is", "decisions are"));
 	if (picture->nr_deeds == 0)
 		nm_html(out, "<p class=\"more\">Nothing was decided.</p>\n");
 	if (picture->skipped_deeds)
 		nm_html(out, "<p class=\"more\">%llu earlier decisions have no sign.</p>\n",
 			(unsigned long long)picture->skipped_deeds);
-	nm_section_close(out);
 }
