@@ -42,24 +42,29 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *plac
 }
 
 /*
- * Counts the pages that the process has for itself. Pages that other processes also map existed
- * before, and cannot be moved: those of files, and after a fork those of the parent, of which a
- * child uses few. RssAnon does not include huge pages from the pool, which stay where they are while
- * the pools of other nodes are used up.
+ * Counts the pages that the process has for itself, with those of the pool of huge pages and of
+ * shared memory, which are not in RssAnon. Pages that other processes also map existed before, and
+ * cannot be moved: those of files, and after a fork those of the parent, of which a child uses few.
  */
-static void count_pages(const struct nm_topology *topology, char *text, double *pages,
+static void count_pages(const struct nm_daemon *daemon, char *text, double *pages,
 			struct nm_placed *placed)
 {
+	const struct nm_topology *topology = daemon->pipeline.topology;
 	struct nm_mapped mapped;
-	placed->count.huge_bytes = 0;
+	uint64_t bytes = 0, fixed_bytes = 0;
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
-		if (!strstr(line, " anon=") || nm_mapped_parse_policy(line, &mapped) < 0 ||
-		    mapped.shared)
+		if (nm_mapped_parse_policy(line, &mapped) < 0 || mapped.shared ||
+		    !(mapped.memory || strstr(line, " anon=")))
 			continue;
-		if (mapped.huge)
-			placed->count.huge_bytes += mapped.resident * mapped.page_bytes;
+		bytes += mapped.resident * mapped.page_bytes;
+		if (mapped.huge || (mapped.memory && !daemon->config->pages.move_shared))
+			fixed_bytes += mapped.resident * mapped.page_bytes;
 		(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
 	}
+	placed->count.own_bytes = bytes;
+	placed->immovable |= fixed_bytes > bytes / 2;
+	if (bytes < NM_RESIDENCY_FEWEST * (uint64_t)PAGE_BYTES)
+		memset(pages, 0, topology->nr_nodes * sizeof(*pages));
 }
 
 static void count_nodes(const struct nm_topology *topology, const struct nm_memory_answer *answer,
@@ -89,7 +94,7 @@ static void poll_count(struct nm_daemon *daemon, struct nm_placed *placed)
 	    !pages)
 		return;
 	if (answer.text && !placed->count.pages)
-		count_pages(topology, answer.text, pages, placed);
+		count_pages(daemon, answer.text, pages, placed);
 	if (placed->count.pages)
 		count_nodes(topology, &answer, pages);
 	nm_placed_locate(placed, pages, topology->nr_nodes);

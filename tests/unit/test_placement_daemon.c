@@ -595,6 +595,24 @@ static void memory_is_counted_before_a_home_is_chosen(void **state)
 	assert_int_equal(placed_of(1000)->home, 1);
 }
 
+/* Its parent's memory is on node 0; what it uses is shared memory on node 1, which stays there. */
+static void shared_memory_of_one_process_is_its_own(void **state)
+{
+	(void)state;
+	make_space(1024, 1);
+	fake_asked.numa_maps =
+		"7f0000000000 default heap anon=2048 dirty=2048 mapmax=5 N0=2048 kernelpagesize_kB=4\n"
+		"7f4000000000 default file=/dev/zero\\040(deleted) dirty=1536 N1=1536 kernelpagesize_kB=4\n";
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no access tells */
+	fake_get(world.fake, add_worker(1000, 4, 1)->tid)->rss_kb = 8192 + 6144;
+	begin_auto();
+	live_s(6);
+	fake_asked.numa_maps = NULL;
+	assert_int_equal(placed_of(1000)->home, 1);
+	assert_true(placed_of(1000)->immovable);
+	assert_int_equal(nm_placed_bytes(placed_of(1000)), 1536 * 4096);
+}
+
 /* A large process whose two threads run on nodes 0 and 1 of an idle machine. */
 static void begin_large(uint64_t rss_kb)
 {
@@ -1006,6 +1024,7 @@ int main(void)
 		TEST(what_was_broken_off_goes_on_later),
 		TEST(only_anonymous_memory_needs_room),
 		TEST(memory_is_counted_before_a_home_is_chosen),
+		TEST(shared_memory_of_one_process_is_its_own),
 		TEST(pages_of_a_large_process_are_asked_for),
 		TEST(memory_that_grows_elsewhere_is_brought),
 		TEST(memory_that_cannot_be_moved_ends_a_home),

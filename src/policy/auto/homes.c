@@ -112,7 +112,12 @@ void nm_placed_locate(struct nm_placed *placed, const double *pages, unsigned nr
 
 uint64_t nm_placed_bytes(const struct nm_placed *placed)
 {
-	return placed->anon_bytes + placed->count.huge_bytes;
+	const struct nm_place_count *count = &placed->count;
+	if (!count->own_bytes)
+		return placed->anon_bytes;
+	return count->own_bytes + (placed->anon_bytes > count->anon_bytes
+					   ? placed->anon_bytes - count->anon_bytes
+					   : 0);
 }
 
 const double *nm_placed_shares(const struct nm_placed *placed)
