@@ -130,18 +130,6 @@ static inline void nm_show_u64s(const struct nm_show *show, const char *name, co
 #define NM_POLKIT_STEER NM_BUS_NAME ".steer"
 #define NM_POLKIT_RELOAD NM_BUS_NAME ".reload"
 
-enum nm_status_type { NM_STATUS_TEXT, NM_STATUS_UINT, NM_STATUS_REAL, NM_STATUS_BOOL };
-
-/* One value of Status. Text is already escaped. */
-struct nm_status_item {
-	const char *name; /* lower_case_with_unit */
-	enum nm_status_type type;
-	const char *text;
-	uint64_t number;
-	double real; /* NaN: not available, omitted */
-	bool flag;
-};
-
 /* The properties of the object except the counters. Text is static or valid until the next call. */
 struct nm_control_facts {
 	const char *version, *policy, *pages_policy, *source;
@@ -160,15 +148,12 @@ typedef void (*nm_show_fn)(void *context, const struct nm_show *show);
 
 /*
  * Functions of the daemon. Each gets `context`, and returns 0 or a negative errno unless noted. The
- * bus rejects calls of a function that is NULL. Functions for lists write a dictionary for each
- * item; functions for summaries write into an open dictionary.
+ * bus may call each of them. Functions for lists write a dictionary for each item; functions for
+ * summaries write into an open dictionary.
  */
 struct nm_control_ops {
 	void *context;
-	/*
-	 * Fills at most `room` items and returns their number. Text is valid until the next call.
-	 */
-	size_t (*status)(void *context, struct nm_status_item *items, size_t room);
+	nm_show_fn status; /* a summary */
 	int (*pause)(void *context);  /* -EALREADY: already paused */
 	int (*resume)(void *context); /* -EALREADY: not paused */
 	int (*release)(void *context, uint32_t pid); /* -ESRCH: no such managed process */

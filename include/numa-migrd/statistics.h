@@ -168,7 +168,7 @@ enum nm_summary {
 /* The places that show a statistic. */
 struct nm_statistic_row {
 	const char *status; /* its name in the status; NULL: not shown there */
-	enum nm_status_type type;
+	enum nm_value_type type;
 	bool in_metrics;
 	enum nm_metric metric;
 	const char *labels[NM_METRIC_LABELS]; /* values of the metric's labels */
@@ -184,7 +184,7 @@ const struct nm_statistic_row *nm_statistic_row(enum nm_statistic value);
 struct nm_statistic_now {
 	bool known;	  /* otherwise it is not shown */
 	double number;	  /* NaN: unavailable */
-	const char *text; /* of a value of type NM_STATUS_TEXT */
+	const char *text; /* of a value of type NM_VALUE_TEXT */
 };
 
 /* A text under construction; initially {0}. */

@@ -436,7 +436,7 @@ void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *
 int nm_command_pause(void *context);
 int nm_command_resume(void *context);
 int nm_command_release(void *context, uint32_t pid);
-size_t nm_command_status(void *context, struct nm_status_item *items, size_t room);
+void nm_command_status(void *context, const struct nm_show *show);
 /* Logs the errors, and writes them to `error`, one per line, unless it is NULL. */
 int nm_command_reload(void *context, char *error, size_t size);
 int nm_command_set_dry_run(void *context, bool wanted, uid_t uid);

@@ -233,39 +233,28 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 
 /* ---- the status ---- */
 
-static struct nm_status_item item_of(const struct nm_statistic_row *row,
-				     const struct nm_statistic_now *now)
+static void show_value(const struct nm_show *show, const struct nm_statistic_row *row,
+		       const struct nm_statistic_now *now)
 {
-	struct nm_status_item item = {.name = row->status, .type = row->type};
-
-	switch (row->type) {
-	case NM_STATUS_TEXT:
-		item.text = now->text;
-		break;
-	case NM_STATUS_UINT:
-		item.number = (uint64_t)now->number;
-		break;
-	case NM_STATUS_REAL:
-		item.real = now->number;
-		break;
-	case NM_STATUS_BOOL:
-		item.flag = now->number != 0;
-		break;
-	}
-	return item;
+	if (row->type == NM_VALUE_TEXT)
+		nm_show_text(show, row->status, now->text);
+	else if (row->type == NM_VALUE_FLAG)
+		nm_show_flag(show, row->status, now->number != 0);
+	else if (row->type == NM_VALUE_REAL)
+		nm_show_real(show, row->status, now->number);
+	else
+		nm_show_u64(show, row->status, (uint64_t)now->number);
 }
 
-size_t nm_command_status(void *context, struct nm_status_item *items, size_t room)
+void nm_command_status(void *context, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
 	struct nm_statistics statistics;
-	size_t count_now = 0;
 
 	nm_statistics_gather(daemon, &statistics);
-	for (unsigned i = 0; i < NM_STATISTIC_MAX && count_now < room; i++) {
+	for (unsigned i = 0; i < NM_STATISTIC_MAX; i++) {
 		const struct nm_statistic_row *row = nm_statistic_row((enum nm_statistic)i);
 		if (row->status && statistics.now[i].known)
-			items[count_now++] = item_of(row, &statistics.now[i]);
+			show_value(show, row, &statistics.now[i]);
 	}
-	return count_now;
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "control_internal.h"
 
-#include <math.h>
-
-/* ---- views ---- */
-
 static void open_dictionary(void *context)
 {
 	struct nm_answer *answer = context;
@@ -120,31 +116,4 @@ struct nm_show nm_answer_numbers(struct nm_answer *answer)
 				.open = open_numbers,
 				.put = put_number,
 				.close = close_dictionary};
-}
-
-/* ---- Status ---- */
-
-static int append_item(sd_bus_message *message, const struct nm_status_item *item)
-{
-	switch (item->type) {
-	case NM_STATUS_TEXT:
-		return sd_bus_message_append(message, "{sv}", item->name, "s", item->text);
-	case NM_STATUS_UINT:
-		return sd_bus_message_append(message, "{sv}", item->name, "t", item->number);
-	case NM_STATUS_REAL:
-		return isnan(item->real) ? 0
-					 : sd_bus_message_append(message, "{sv}", item->name, "d",
-								 item->real);
-	case NM_STATUS_BOOL:
-		return sd_bus_message_append(message, "{sv}", item->name, "b", (int)item->flag);
-	}
-	return -EINVAL;
-}
-
-int nm_answer_items(sd_bus_message *message, const struct nm_status_item *items, size_t count)
-{
-	int r = sd_bus_message_open_container(message, 'a', "{sv}");
-	for (size_t i = 0; r >= 0 && i < count; i++)
-		r = append_item(message, &items[i]);
-	return r < 0 ? r : sd_bus_message_close_container(message);
 }

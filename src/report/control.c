@@ -113,15 +113,13 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 int nm_control_new(sd_event *event, const struct nm_control_ops *ops, struct nm_control **ret)
 {
 	nm_auto(nm_control_freep) struct nm_control *control = calloc(1, sizeof(*control));
+	struct nm_control_facts facts = {0};
 	if (!control)
 		return -ENOMEM;
 	control->ops = *ops;
-	if (ops->facts) {
-		struct nm_control_facts facts = {0};
-		ops->facts(ops->context, &facts);
-		control->paused_reported = facts.paused;
-		control->dry_run_reported = facts.dry_run;
-	}
+	ops->facts(ops->context, &facts);
+	control->paused_reported = facts.paused;
+	control->dry_run_reported = facts.dry_run;
 	control->event = sd_event_ref(event);
 	control->retry_usec = RETRY_FIRST_USEC;
 	int r = sd_event_add_time_relative(event, &control->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
@@ -152,7 +150,7 @@ void nm_control_free(struct nm_control *control)
 void nm_control_changed(struct nm_control *control)
 {
 	struct nm_control_facts facts = {0};
-	if (!control || !control->ops.facts)
+	if (!control)
 		return;
 	control->ops.facts(control->ops.context, &facts);
 	if (facts.paused == control->paused_reported && facts.dry_run == control->dry_run_reported)

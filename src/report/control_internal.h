@@ -42,7 +42,6 @@ struct nm_answer {
 struct nm_show nm_answer_show(struct nm_answer *answer);
 /* Numbers only, as a{st}. The dictionary stays open until the answer is complete. */
 struct nm_show nm_answer_numbers(struct nm_answer *answer);
-int nm_answer_items(sd_bus_message *message, const struct nm_status_item *items, size_t count);
 
 /* ---- request.c: authorization of calls ---- */
 

@@ -6,221 +6,179 @@
 
 #include "control_internal.h"
 
-#define STATUS_ROOM 128
 #define ERROR_BYTES 4096
 #define ROWS_OF_ONE_CALL 64U
 
-static int unsupported(sd_bus_message *call, sd_bus_error *error)
+/* ---- queries ---- */
+
+/* The arguments of a query: those that its method has. */
+struct query {
+	uint64_t id;
+	uint32_t pid, most;
+	uid_t caller;
+};
+
+/* Writes into an open dictionary, or writes one for each item of a list. */
+typedef int write_fn(const struct nm_control *control, const struct query *query,
+		     const struct nm_show *show);
+
+static int write_status(const struct nm_control *control, const struct query *query,
+			const struct nm_show *show)
 {
-	return sd_bus_error_setf(error, SD_BUS_ERROR_NOT_SUPPORTED, "%s is not offered here",
-				 sd_bus_message_get_member(call));
+	(void)query;
+	control->ops.status(control->ops.context, show);
+	return 0;
 }
 
-static int not_managed(uint32_t pid, sd_bus_error *error)
+static int write_nodes(const struct nm_control *control, const struct query *query,
+		       const struct nm_show *show)
 {
-	return sd_bus_error_setf(error, NM_BUS_ERROR_NOT_MANAGED,
-				 "process %" PRIu32 " is not managed by numa-migrd", pid);
+	(void)query;
+	return control->ops.nodes(control->ops.context, show);
 }
 
-static int send_answer(sd_bus_message *reply, int r)
+static int write_processes(const struct nm_control *control, const struct query *query,
+			   const struct nm_show *show)
 {
-	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
+	(void)query;
+	return control->ops.processes(control->ops.context, show);
 }
 
-static int on_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
+static int write_threads(const struct nm_control *control, const struct query *query,
+			 const struct nm_show *show)
 {
-	(void)error;
-	const struct nm_control *control = userdata;
-	struct nm_status_item items[STATUS_ROOM] = {0};
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	size_t count = control->ops.status(control->ops.context, items, STATUS_ROOM);
-	int r = sd_bus_message_new_method_return(call, &reply);
-	if (r >= 0)
-		r = nm_answer_items(reply, items, count);
-	return send_answer(reply, r);
+	return control->ops.threads(control->ops.context, query->pid, show);
 }
 
-/* ---- lists ---- */
-
-static int begin_list(struct nm_answer *answer, sd_bus_message *call)
+static int write_decisions(const struct nm_control *control, const struct query *query,
+			   const struct nm_show *show)
 {
-	if (!answer->message)
-		answer->r = sd_bus_message_new_method_return(call, &answer->message);
-	if (answer->r >= 0)
-		answer->r = sd_bus_message_open_container(answer->message, 'a', "a{sv}");
-	return answer->r;
+	return control->ops.decisions(control->ops.context, query->id, query->most, show);
 }
 
-/* r is the result of the function that wrote the list. */
-static int end_list(struct nm_answer *answer, int r)
+static int write_explanation(const struct nm_control *control, const struct query *query,
+			     const struct nm_show *show)
 {
-	if (r < 0)
-		return r;
-	if (answer->r >= 0)
-		answer->r = sd_bus_message_close_container(answer->message);
-	return answer->r;
+	return control->ops.explain(control->ops.context, query->id, show);
 }
 
-/* A list with thousands of entries costs as much as many other answers. */
-static int send_list(struct nm_control *control, sd_bus_message *call,
-		     const struct nm_answer *answer, int r, sd_bus_error *error)
+static int write_pages(const struct nm_control *control, const struct query *query,
+		       const struct nm_show *show)
 {
-	const char *sender = sd_bus_message_get_sender(call);
-	if (sender)
-		nm_callers_charge(&control->callers, sender, answer->rows / ROWS_OF_ONE_CALL);
-	if (r == -E2BIG)
-		return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
-					 "these are more than the %u that an answer can have",
-					 NM_ANSWER_ROWS_MOST);
-	return send_answer(answer->message, r);
+	return control->ops.pages(control->ops.context, query->pid, show);
 }
 
-/* Answers with a list that has no arguments. */
-static int give_list(sd_bus_message *call, struct nm_control *control,
-		     int (*write)(void *context, const struct nm_show *show), sd_bus_error *error)
+static int write_regions(const struct nm_control *control, const struct query *query,
+			 const struct nm_show *show)
 {
-	struct nm_answer answer = {0};
-	struct nm_show show = nm_answer_show(&answer);
-	if (!write)
-		return unsupported(call, error);
-	int r = begin_list(&answer, call);
-	if (r >= 0)
-		r = end_list(&answer, write(control->ops.context, &show));
-	r = send_list(control, call, &answer, r, error);
-	sd_bus_message_unref(answer.message);
-	return r;
+	return control->ops.regions(control->ops.context, query->pid, query->caller, show);
 }
 
-static int on_list_nodes(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	struct nm_control *control = userdata;
-	return give_list(call, control, control->ops.nodes, error);
-}
-
-static int on_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	struct nm_control *control = userdata;
-	return give_list(call, control, control->ops.processes, error);
-}
-
-static int on_list_threads(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	struct nm_control *control = userdata;
-	struct nm_answer answer = {0};
-	struct nm_show show = nm_answer_show(&answer);
-	uint32_t pid;
-	if (!control->ops.threads)
-		return unsupported(call, error);
-	int r = sd_bus_message_read(call, "u", &pid);
-	if (r >= 0)
-		r = begin_list(&answer, call);
-	if (r >= 0)
-		r = end_list(&answer, control->ops.threads(control->ops.context, pid, &show));
-	r = r == -ESRCH ? not_managed(pid, error) : send_list(control, call, &answer, r, error);
-	sd_bus_message_unref(answer.message);
-	return r;
-}
-
-static int on_decisions(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	const struct nm_control *control = userdata;
-	struct nm_answer answer = {0};
-	struct nm_show show = nm_answer_show(&answer);
-	uint64_t after;
-	uint32_t most;
-	if (!control->ops.decisions)
-		return unsupported(call, error);
-	int r = sd_bus_message_read(call, "tu", &after, &most);
-	if (r >= 0)
-		r = begin_list(&answer, call);
-	if (r >= 0)
-		r = end_list(&answer,
-			     control->ops.decisions(control->ops.context, after, most, &show));
-	r = send_answer(answer.message, r);
-	sd_bus_message_unref(answer.message);
-	return r;
-}
-
-/* ---- single objects ---- */
-
-static int write_summary(struct nm_answer *answer, sd_bus_message *call,
-			 const struct nm_control *control, uint64_t id,
-			 int (*write)(const struct nm_control *control, uint64_t id,
-				      const struct nm_show *show))
+static int add_dictionary(struct nm_answer *answer, const struct nm_control *control,
+			  const struct query *query, write_fn *write)
 {
 	struct nm_show show = nm_answer_show(answer);
-	answer->r = sd_bus_message_new_method_return(call, &answer->message);
 	show.open(show.context);
-	int r = answer->r < 0 ? answer->r : write(control, id, &show);
+	int r = write(control, query, &show);
 	show.close(show.context);
 	return r < 0 ? r : answer->r;
 }
 
-static int write_explanation(const struct nm_control *control, uint64_t id,
-			     const struct nm_show *show)
+static int add_list(struct nm_answer *answer, const struct nm_control *control,
+		    const struct query *query, write_fn *write)
 {
-	return control->ops.explain(control->ops.context, id, show);
+	struct nm_show show = nm_answer_show(answer);
+	answer->r = sd_bus_message_open_container(answer->message, 'a', "a{sv}");
+	int r = write(control, query, &show);
+	if (answer->r >= 0)
+		answer->r = sd_bus_message_close_container(answer->message);
+	return r < 0 ? r : answer->r;
+}
+
+static int refuse_query(int r, const struct query *query, sd_bus_error *error)
+{
+	switch (r) {
+	case -ESRCH:
+		return sd_bus_error_setf(error, NM_BUS_ERROR_NOT_MANAGED,
+					 "process %" PRIu32 " is not managed by numa-migrd",
+					 query->pid);
+	case -ENOENT:
+		return sd_bus_error_setf(error, NM_BUS_ERROR_NO_SUCH_DECISION,
+					 "decision %" PRIu64
+					 " is not among those remembered; the journal may have it: "
+					 "journalctl DECISION=%" PRIu64,
+					 query->id, query->id);
+	case -E2BIG:
+		return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+					 "these are more than the %u that an answer can have",
+					 NM_ANSWER_ROWS_MOST);
+	default:
+		return r;
+	}
+}
+
+/* Answers with a dictionary, a list of them, or both. A list with thousands of entries costs as
+ * much as many other answers. */
+static int give_answer(struct nm_control *control, sd_bus_message *call, const struct query *query,
+		       write_fn *summary, write_fn *list, sd_bus_error *error)
+{
+	const char *sender = sd_bus_message_get_sender(call);
+	struct nm_answer answer = {0};
+	int r = sd_bus_message_new_method_return(call, &answer.message);
+	if (r >= 0 && summary)
+		r = add_dictionary(&answer, control, query, summary);
+	if (r >= 0 && list)
+		r = add_list(&answer, control, query, list);
+	if (sender)
+		nm_callers_charge(&control->callers, sender, answer.rows / ROWS_OF_ONE_CALL);
+	r = r < 0 ? refuse_query(r, query, error) : sd_bus_send(NULL, answer.message, NULL);
+	sd_bus_message_unref(answer.message);
+	return r;
+}
+
+static int on_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	return give_answer(userdata, call, &(struct query){0}, write_status, NULL, error);
+}
+
+static int on_list_nodes(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	return give_answer(userdata, call, &(struct query){0}, NULL, write_nodes, error);
+}
+
+static int on_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	return give_answer(userdata, call, &(struct query){0}, NULL, write_processes, error);
+}
+
+static int on_list_threads(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	struct query query = {0};
+	int r = sd_bus_message_read(call, "u", &query.pid);
+	return r < 0 ? r : give_answer(userdata, call, &query, NULL, write_threads, error);
+}
+
+static int on_decisions(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	struct query query = {0};
+	int r = sd_bus_message_read(call, "tu", &query.id, &query.most);
+	return r < 0 ? r : give_answer(userdata, call, &query, NULL, write_decisions, error);
 }
 
 static int on_explain(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	const struct nm_control *control = userdata;
-	struct nm_answer answer = {0};
-	uint64_t id;
-	if (!control->ops.explain)
-		return unsupported(call, error);
-	int r = sd_bus_message_read(call, "t", &id);
-	if (r >= 0)
-		r = write_summary(&answer, call, control, id, write_explanation);
-	if (r == -ENOENT)
-		r = sd_bus_error_setf(error, NM_BUS_ERROR_NO_SUCH_DECISION,
-				      "decision %" PRIu64
-				      " is not among those remembered; the journal may have it: "
-				      "journalctl DECISION=%" PRIu64,
-				      id, id);
-	else
-		r = send_answer(answer.message, r);
-	sd_bus_message_unref(answer.message);
-	return r;
-}
-
-static int write_pages(const struct nm_control *control, uint64_t pid, const struct nm_show *show)
-{
-	return control->ops.pages(control->ops.context, (uint32_t)pid, show);
-}
-
-static int write_regions(struct nm_answer *answer, sd_bus_message *call,
-			 const struct nm_control *control, uint32_t pid, uid_t caller)
-{
-	struct nm_show show = nm_answer_show(answer);
-	int r = begin_list(answer, call);
-	if (r < 0)
-		return r;
-	return end_list(answer, control->ops.regions(control->ops.context, pid, caller, &show));
+	struct query query = {0};
+	int r = sd_bus_message_read(call, "t", &query.id);
+	return r < 0 ? r : give_answer(userdata, call, &query, write_explanation, NULL, error);
 }
 
 /* Called when the caller is known, because addresses are not shown to all users. */
-static int give_pages(struct nm_control *control, sd_bus_message *call, uid_t uid,
-		      sd_bus_error *error)
+static int do_pages(struct nm_control *control, sd_bus_message *call, uid_t uid,
+		    sd_bus_error *error)
 {
-	struct nm_answer answer = {0};
-	uint32_t pid;
-	int r = sd_bus_message_read(call, "u", &pid);
-	if (r >= 0)
-		r = write_summary(&answer, call, control, pid, write_pages);
-	if (r >= 0)
-		r = write_regions(&answer, call, control, pid, uid);
-	r = r == -ESRCH ? not_managed(pid, error) : send_answer(answer.message, r);
-	sd_bus_message_unref(answer.message);
-	return r;
-}
-
-static int on_pages(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	struct nm_control *control = userdata;
-	if (!control->ops.pages || !control->ops.regions)
-		return unsupported(call, error);
-	return nm_request(control, call, NULL, give_pages, error);
+	struct query query = {.caller = uid};
+	int r = sd_bus_message_read(call, "u", &query.pid);
+	return r < 0 ? r : give_answer(control, call, &query, write_pages, write_regions, error);
 }
 
 /* ---- changes ---- */
@@ -303,37 +261,6 @@ static int do_set_dry_run(struct nm_control *control, sd_bus_message *call, uid_
 	return reply_empty(call, r, error);
 }
 
-static int on_pause(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	return nm_request(userdata, call, NM_POLKIT_STEER, do_pause, error);
-}
-
-static int on_resume(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	return nm_request(userdata, call, NM_POLKIT_STEER, do_resume, error);
-}
-
-static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	return nm_request(userdata, call, NM_POLKIT_STEER, do_release, error);
-}
-
-static int on_reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	const struct nm_control *control = userdata;
-	if (!control->ops.reload)
-		return unsupported(call, error);
-	return nm_request(userdata, call, NM_POLKIT_RELOAD, do_reload, error);
-}
-
-static int on_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	const struct nm_control *control = userdata;
-	if (!control->ops.set_dry_run)
-		return unsupported(call, error);
-	return nm_request(userdata, call, NM_POLKIT_STEER, do_set_dry_run, error);
-}
-
 /* ---- recordings: they cover the programs of all users, so only root may make them ---- */
 
 static int only_root(sd_bus_message *call, sd_bus_error *error)
@@ -387,20 +314,29 @@ static int do_stop_recording(struct nm_control *control, sd_bus_message *call, u
 	return reply_empty(call, r, error);
 }
 
-static int on_record(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	const struct nm_control *control = userdata;
-	if (!control->ops.record)
-		return unsupported(call, error);
-	return nm_request(userdata, call, NULL, do_record, error);
-}
+/* ---- methods that need to know their caller ---- */
 
-static int on_stop_recording(sd_bus_message *call, void *userdata, sd_bus_error *error)
+static const struct {
+	const char *method, *action;
+	nm_request_fn run;
+} requests[] = {
+	{"Pages", NULL, do_pages},
+	{"Pause", NM_POLKIT_STEER, do_pause},
+	{"Resume", NM_POLKIT_STEER, do_resume},
+	{"Reload", NM_POLKIT_RELOAD, do_reload},
+	{"SetDryRun", NM_POLKIT_STEER, do_set_dry_run},
+	{"Release", NM_POLKIT_STEER, do_release},
+	{"Record", NULL, do_record},
+	{"StopRecording", NULL, do_stop_recording},
+};
+
+/* The vtable has this function for the methods of the table only. */
+static int on_request(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	const struct nm_control *control = userdata;
-	if (!control->ops.stop_recording)
-		return unsupported(call, error);
-	return nm_request(userdata, call, NULL, do_stop_recording, error);
+	size_t i = 0;
+	while (strcmp(requests[i].method, sd_bus_message_get_member(call)) != 0)
+		i++;
+	return nm_request(userdata, call, requests[i].action, requests[i].run, error);
 }
 
 /* ---- properties ---- */
@@ -422,8 +358,7 @@ static int get_property(sd_bus *bus, const char *path, const char *interface, co
 	const struct nm_control *control = userdata;
 	struct nm_control_facts facts = {0};
 	(void)bus, (void)path, (void)interface, (void)error;
-	if (control->ops.facts)
-		control->ops.facts(control->ops.context, &facts);
+	control->ops.facts(control->ops.context, &facts);
 	if (strcmp(property, "Paused") == 0)
 		return sd_bus_message_append(reply, "b", (int)facts.paused);
 	if (strcmp(property, "DryRun") == 0)
@@ -449,8 +384,7 @@ static int get_counters(sd_bus *bus, const char *path, const char *interface, co
 	struct nm_show show = nm_answer_numbers(&answer);
 	(void)bus, (void)path, (void)interface, (void)property, (void)error;
 	show.open(show.context);
-	if (control->ops.counters)
-		control->ops.counters(control->ops.context, &show);
+	control->ops.counters(control->ops.context, &show);
 	show.close(show.context);
 	return answer.r;
 }
@@ -482,7 +416,7 @@ const sd_bus_vtable nm_manager_vtable[] = {
 				SD_BUS_RESULT("aa{sv}", threads), on_list_threads,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Pages", SD_BUS_ARGS("u", pid),
-				SD_BUS_RESULT("a{sv}", summary, "aa{sv}", regions), on_pages,
+				SD_BUS_RESULT("a{sv}", summary, "aa{sv}", regions), on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Decisions", SD_BUS_ARGS("t", after_id, "u", most),
 				SD_BUS_RESULT("aa{sv}", decisions), on_decisions,
@@ -490,21 +424,20 @@ const sd_bus_vtable nm_manager_vtable[] = {
 	SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("t", decision),
 				SD_BUS_RESULT("a{sv}", explanation), on_explain,
 				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_pause,
+	SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_resume,
+	SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_reload,
+	SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("SetDryRun", SD_BUS_ARGS("b", wanted), SD_BUS_NO_RESULT,
-				on_set_dry_run, SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, on_release,
+	SD_BUS_METHOD_WITH_ARGS("SetDryRun", SD_BUS_ARGS("b", wanted), SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS(
-		"Record",
-		SD_BUS_ARGS("h", file, "t", limit_bytes, "t", seconds, "b", hashed),
-		SD_BUS_NO_RESULT, on_record, SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("StopRecording", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT,
-				on_stop_recording, SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, on_request,
+				SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("Record",
+				SD_BUS_ARGS("h", file, "t", limit_bytes, "t", seconds, "b", hashed),
+				SD_BUS_NO_RESULT, on_request, SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("StopRecording", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,
+				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_VTABLE_END,
 };

@@ -99,7 +99,7 @@ static void run_request(struct nm_request *request)
 {
 	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	const struct nm_control_ops *ops = &request->control->ops;
-	if (request->action && ops->asked)
+	if (request->action)
 		ops->asked(ops->context, sd_bus_message_get_member(request->call), request->uid);
 	int r = request->run(request->control, request->call, request->uid, &error);
 	if (r < 0 || sd_bus_error_is_set(&error)) {

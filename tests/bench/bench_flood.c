@@ -80,13 +80,22 @@ static int pause_all(void *context)
 	return failed || trace ? -EIO : 0;
 }
 
-static size_t give_status(void *context, struct nm_status_item *items, size_t room)
+static void give_status(void *context, const struct nm_show *show)
 {
-	(void)context, (void)room;
+	(void)context;
 	for (size_t i = 0; i < ITEMS; i++)
-		items[i] = (struct nm_status_item){
-			.name = "item", .type = NM_STATUS_UINT, .number = i};
-	return ITEMS;
+		nm_show_u64(show, "item", i);
+}
+
+static void give_facts(void *context, struct nm_control_facts *ret)
+{
+	(void)context;
+	*ret = (struct nm_control_facts){0};
+}
+
+static void ignore_request(void *context, const char *method, uid_t uid)
+{
+	(void)context, (void)method, (void)uid;
 }
 
 static void ignore_bus(void *context, int error)
@@ -97,7 +106,12 @@ static void ignore_bus(void *context, int error)
 static void serve(int ready)
 {
 	const struct nm_control_ops ops = {
-		.status = give_status, .pause = pause_all, .bus_changed = ignore_bus};
+		.status = give_status,
+		.pause = pause_all,
+		.facts = give_facts,
+		.asked = ignore_request,
+		.bus_changed = ignore_bus,
+	};
 	struct nm_control *control = NULL;
 	sd_event *event = NULL;
 	lease_all();

@@ -91,11 +91,22 @@ static int explain(void *context, uint64_t id, const struct nm_show *show)
 	return id > 1000 ? -ENOENT : 0;
 }
 
-static size_t status(void *context, struct nm_status_item *items, size_t room)
+static void status(void *context, const struct nm_show *show)
 {
-	(void)context, (void)room;
-	items[0] = (struct nm_status_item){.name = "pid", .type = NM_STATUS_UINT};
-	return 1;
+	(void)context;
+	nm_show_u64(show, "pid", 0);
+}
+
+static void asked(void *context, const char *method, uid_t uid)
+{
+	(void)context, (void)method, (void)uid;
+}
+
+static int record(void *context, int fd, const struct nm_control_recording *wanted)
+{
+	(void)context, (void)wanted;
+	(void)close(fd);
+	return 0;
 }
 
 static void facts(void *context, struct nm_control_facts *ret)
@@ -122,6 +133,10 @@ static struct nm_control_ops ops_for(struct peer *peer)
 		.explain = explain,
 		.reload = reload,
 		.set_dry_run = set_dry_run,
+		.counters = status,
+		.record = record,
+		.stop_recording = steer,
+		.asked = asked,
 	};
 }
 

@@ -97,12 +97,15 @@ struct daemon {
 	bool paused, dry_run;
 };
 
-static inline size_t give_status(void *context, struct nm_status_item *items, size_t room)
+static inline void give_status(void *context, const struct nm_show *show)
 {
 	(void)context;
-	assert_true(room > 0);
-	items[0] = (struct nm_status_item){.name = "x", .type = NM_STATUS_UINT, .number = 1};
-	return 1;
+	nm_show_u64(show, "x", 1);
+}
+
+static inline void ignore_request(void *context, const char *method, uid_t uid)
+{
+	(void)context, (void)method, (void)uid;
 }
 
 static inline int do_pause(void *context)
@@ -286,6 +289,7 @@ static inline void serve(int ready)
 		.explain = give_explanation,
 		.reload = do_reload,
 		.set_dry_run = do_set_dry_run,
+		.asked = ignore_request,
 	};
 	sd_event *event = NULL;
 	int r = sd_event_new(&event);

@@ -28,21 +28,25 @@
 
 /* ---- the daemon's side, in a process of its own ---- */
 
-static size_t give_status(void *context, struct nm_status_item *items, size_t room)
+static void give_status(void *context, const struct nm_show *show)
 {
 	const bool *paused = context;
-	assert_true(room >= 5);
-	items[0] = (struct nm_status_item){
-		.name = "source", .type = NM_STATUS_TEXT, .text = "faults \xe2\x80\xa6"};
-	items[1] = (struct nm_status_item){
-		.name = "leases", .type = NM_STATUS_UINT, .number = 5000000000};
-	items[2] = (struct nm_status_item){
-		.name = "cost_percent", .type = NM_STATUS_REAL, .real = 0.25};
-	items[3] =
-		(struct nm_status_item){.name = "latency_ns", .type = NM_STATUS_REAL, .real = NAN};
-	items[4] =
-		(struct nm_status_item){.name = "paused", .type = NM_STATUS_BOOL, .flag = *paused};
-	return 5;
+	nm_show_text(show, "source", "faults \xe2\x80\xa6");
+	nm_show_u64(show, "leases", 5000000000);
+	nm_show_real(show, "cost_percent", 0.25);
+	nm_show_real(show, "latency_ns", NAN);
+	nm_show_flag(show, "paused", *paused);
+}
+
+static void give_facts(void *context, struct nm_control_facts *ret)
+{
+	(void)context;
+	*ret = (struct nm_control_facts){.version = "1", .policy = "none"};
+}
+
+static void ignore_request(void *context, const char *method, uid_t uid)
+{
+	(void)context, (void)method, (void)uid;
 }
 
 static int do_pause(void *context)
@@ -83,6 +87,8 @@ static void serve(int ready)
 	const struct nm_control_ops ops = {
 		.context = &paused,
 		.status = give_status,
+		.facts = give_facts,
+		.asked = ignore_request,
 		.pause = do_pause,
 		.resume = do_resume,
 		.release = do_release,
@@ -219,6 +225,8 @@ static void link_open(struct link *link)
 	const struct nm_control_ops ops = {
 		.context = link,
 		.status = give_status,
+		.facts = give_facts,
+		.asked = ignore_request,
 		.pause = do_pause,
 		.resume = do_resume,
 		.release = do_release,

@@ -10,6 +10,7 @@
 
 #include "../../src/daemon/home_stage.h"
 #include "page_daemon_fixture.h"
+#include "show_fixture.h"
 
 /* The model's space is process 1000's. */
 static void move_of_1000(struct nm_page_batch *batch)
@@ -49,13 +50,11 @@ static void live_s(double seconds)
 
 static uint64_t status_number(const char *name)
 {
-	struct nm_status_item items[128];
-	size_t count = nm_command_status(&world.daemon, items, 128);
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(items[i].name, name) == 0)
-			return items[i].number;
-	fail_msg("no %s in status", name);
-	return 0;
+	struct nm_show show = shown_show();
+	show.open(show.context);
+	nm_command_status(&world.daemon, &show);
+	show.close(show.context);
+	return (uint64_t)shown_number(1, name);
 }
 
 static struct nm_placed *placed_of(uint32_t pid)
