@@ -541,6 +541,10 @@ static void test_woken_threads_stay_with_their_wakers(void **state)
 	(void)state;
 	group.memory_on = memory;
 	group.burst_s = 0.0015;
+	/* It does not sleep: threads of others preempt it. */
+	propose(&group, 1, 1, &found);
+	assert_true(found.node >= 0);
+	group.demand_cpus = 0.6;
 	propose(&group, 1, 1, &found);
 	assert_int_equal(found.node, -1);
 	assert_int_equal(found.reason, NM_PLACE_WAKES);
@@ -572,7 +576,10 @@ static void test_a_home_ends_once_others_wake_its_thread(void **state)
 	group.home = 1;
 	group.home_reason = NM_PLACE_SINGLE;
 	group.home_ran_most = 1;
-	group.burst_s = 0.0005;
+	group.burst_s = 0.0005; /* threads of others preempt it all the time */
+	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_SINGLE);
+	group.demand_cpus = 0.6;
 	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_WAKES);
 	group.burst_s = 0.0015; /* so close to what computes that it would go to and fro */

@@ -25,6 +25,8 @@
  * Linux); a thread that answers requests sleeps again sooner. */
 #define BURST_TO_EXPIRE 0.001
 #define BURST_TO_PLACE 0.003
+#define SLEEPLESS 0.95 /* demand from which a thread sleeps almost never: one that runs only briefly at a
+			* time is then preempted by others, not woken by them */
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_THERE] = "runs there",
@@ -104,7 +106,8 @@ static unsigned threads_of(const struct nm_place_group *group)
  * would be far from its partner, and would queue. */
 static bool is_woken_often(const struct nm_place_group *group, double burst_s)
 {
-	return threads_of(group) <= 1 && group->burst_s > 0 && group->burst_s < burst_s;
+	return threads_of(group) <= 1 && group->burst_s > 0 &&
+	       group->burst_s < burst_s && group->demand_cpus < SLEEPLESS;
 }
 
 static bool is_eligible(const struct nm_place_view *view, const struct nm_place_group *group,
