@@ -34,7 +34,7 @@ struct nm_bring_memory {
 	struct nm_base_pages *was; /* original locations of the moved pages, for rollback; owned */
 	size_t nr_was;
 	bool waits; /* in this interval, because of other processes of its domain */
-	bool checked; /* its location was queried again after the migration */
+	bool checked; /* its location need not be queried again after the migration */
 	uint64_t settled_bytes; /* its memory at the end of the migration, and the time of that */
 	uint64_t settled_ns;
 };

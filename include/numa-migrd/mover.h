@@ -67,8 +67,8 @@ struct nm_page_batch {
 	 * Error of the batch as a whole, which ended there. -ESRCH: the process has exited, or its
 	 * pid was reused; -ESTALE: its mappings are not known yet, but are being read: try again;
 	 * -ECANCELED: dropped; -EPERM: not permitted; -EFBIG: it has too many mappings, or more
-	 * memory than pages.maps_max_rss_gb; -ENOSPC: the node of a bulk batch lacks memory and
-	 * reclaims memory in use: try later; -EROFS: dry run.
+	 * memory than pages.maps_max_rss_gb; -ENOSPC: the node of a bulk batch lacks memory, for
+	 * all pages that remain or for some: try later; -EROFS: dry run.
 	 */
 	int error;
 	uint64_t moved, bytes, call_ns, calls;
@@ -87,6 +87,7 @@ struct nm_page_batch {
 	 * be read. */
 	uint64_t next, again_ns;
 	unsigned refused;
+	bool full; /* the node lacked memory for some base pages */
 	size_t loose_capacity;
 };
 

@@ -108,13 +108,16 @@ static void settle_batch(const struct nm_daemon *daemon, struct nm_placed *place
 	struct nm_bring_memory *memory = &placed->memory;
 	remember_origins(daemon, placed, batch);
 	memory->moved += batch->moved;
-	memory->checked = false;
-	memory->settled_bytes = placed->anon_bytes;
+	/* After an error, pages elsewhere do not show that they cannot be moved. */
+	memory->checked = batch->error != 0;
+	memory->settled_bytes = batch->error == 0 ? placed->anon_bytes : 0;
 	memory->settled_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
-	memory->state = batch->error == -ENOSPC ? NM_BRING_LATER : NM_BRING_DONE;
-	if (memory->state == NM_BRING_LATER)
-		memory->away_bytes -= batch->bytes < memory->away_bytes ? batch->bytes
-									: memory->away_bytes;
+	bool full = batch->error == -ENOSPC && batch->bytes < memory->away_bytes;
+	memory->state = full ? NM_BRING_LATER : NM_BRING_DONE;
+	if (full) {
+		memory->away_bytes -= batch->bytes;
+		placed->lost_s = 0; /* the earlier loss has been paid for */
+	}
 	for (unsigned k = 0; batch->error == 0 && k < daemon->pipeline.topology->nr_nodes; k++)
 		placed->located_on[k] = (int)k == placed->home;
 	placed->located |= batch->error == 0;

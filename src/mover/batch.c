@@ -300,8 +300,12 @@ int nm_batch_step(struct nm_mover *mover, int r)
 
 int nm_batch_step_end(struct nm_mover *mover, int r)
 {
+	const struct nm_page_batch *batch = mover->work.batch;
+
 	add_counts(mover);
 	if (r < 0)
 		return r == -EACCES ? -EPERM : r == -EAGAIN || r == -EINPROGRESS ? -ESTALE : r;
-	return is_done(&mover->work) ? 0 : -EAGAIN;
+	if (!is_done(&mover->work))
+		return -EAGAIN;
+	return batch->bulk && batch->full ? -ENOSPC : 0;
 }

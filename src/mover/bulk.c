@@ -169,6 +169,14 @@ static unsigned choose_ranges(struct nm_mover *mover)
 
 /* ---- moving ---- */
 
+/* A used-up pool of huge pages is not expected to be refilled. */
+static void count_full(struct nm_mover *mover, const struct nm_unit *unit)
+{
+	mover->work.counts.refused++;
+	mover->work.counts.full++;
+	mover->work.batch->full |= !unit->pool;
+}
+
 /* Returns whether the page is to be moved. If not, counts the reason. */
 static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
 {
@@ -178,10 +186,11 @@ static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
 		nm_count_failure(counts, unit->was);
 	else if (is_there(mover, (unsigned)unit->was))
 		counts->elsewhere++;
-	else if (!nm_mover_take_room(mover, mover->work.batch->to, page_bytes(unit->mapped), unit->pool))
-		counts->refused++, counts->full++;
-	else
+	else if (nm_mover_take_room(mover, mover->work.batch->to, page_bytes(unit->mapped),
+				    unit->pool))
 		return true;
+	else
+		count_full(mover, unit);
 	return false;
 }
 

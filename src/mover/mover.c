@@ -100,6 +100,7 @@ static void reset_batch(struct nm_page_batch *batch)
 	free(NM_TAKE(batch->base_pages));
 	batch->nr_base_pages = batch->loose_capacity = 0;
 	batch->next = batch->again_ns = batch->refused = 0;
+	batch->full = false;
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->steps[i].fate = NM_PAGE_FATE_UNTRIED;
 		batch->steps[i].found_on = -1;

@@ -700,6 +700,51 @@ static void memory_that_cannot_be_moved_ends_a_home(void **state)
 	fake_asked.pages = NULL;
 }
 
+static int batch_error;
+
+static void end_with_error(struct nm_page_batch *batch)
+{
+	batch->error = batch_error;
+}
+
+/* What was not tried may still be moved, which is attempted as often as the loss pays for it. */
+static void bring_in_vain(int error)
+{
+	static const int elsewhere[512] = {[0 ... 511] = 1};
+	begin_sampled();
+	fake_asked.pages = elsewhere;
+	batch_error = error;
+	fake_mover.perform = end_with_error;
+	for (unsigned s = 0; s < 20 && placed_of(1000)->home != 3; s++)
+		live_s(1);
+	live_s(20);
+	assert_true(placed_of(1000)->memory.away_bytes > 0);
+	assert_false(placed_of(1000)->immovable);
+	assert_int_equal(placed_of(1000)->home, 3);
+	assert_int_equal(world.daemon.tally.homes.expired, 0);
+	assert_in_range(fake_mover.submitted, 1, 100); /* of 200 beats */
+	fake_asked.pages = NULL;
+}
+
+static void a_killed_worker_ends_no_home(void **state)
+{
+	(void)state;
+	bring_in_vain(-ECONNRESET);
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+}
+
+/* Others used up the memory of its home meanwhile. */
+static void a_node_without_room_ends_no_home(void **state)
+{
+	(void)state;
+	bring_in_vain(-ENOSPC);
+	fake_mover.perform = NULL;
+	fake_asked.pages = gathered;
+	live_s(20);
+	fake_asked.pages = NULL;
+	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+}
+
 /* A few pages that are found of a large address space are no estimate. */
 static void few_pages_tell_nothing(void **state)
 {
@@ -1027,6 +1072,8 @@ int main(void)
 		TEST(pages_of_a_large_process_are_asked_for),
 		TEST(memory_that_grows_elsewhere_is_brought),
 		TEST(memory_that_cannot_be_moved_ends_a_home),
+		TEST(a_killed_worker_ends_no_home),
+		TEST(a_node_without_room_ends_no_home),
 		TEST(few_pages_tell_nothing),
 		TEST(what_is_assumed_of_small_ones_is_moved),
 		TEST(not_much_is_moved_on_an_assumption),

@@ -27,8 +27,9 @@
  * Linux); a thread that answers requests sleeps again sooner. */
 #define BURST_TO_EXPIRE 0.001
 #define BURST_TO_PLACE 0.003
-#define SLEEPLESS 0.95 /* demand from which a thread sleeps almost never: one that runs only briefly at a
-			* time is then preempted by others, not woken by them */
+/* Demand from which a thread almost never sleeps: one that runs only briefly at a time is then
+ * preempted by others, not woken by them. */
+#define SLEEPLESS 0.95
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_THERE] = "runs there",
