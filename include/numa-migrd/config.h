@@ -217,10 +217,6 @@ int nm_config_default(struct nm_config **ret);
 void nm_config_free(struct nm_config *config);
 NM_DEFINE_CLEANUP(struct nm_config, nm_config_free);
 
-/* Writes each setting with its default and a line that describes it, in the form of
- * conf/numa-migrd.conf. */
-int nm_config_write_defaults(FILE *out);
-
 /* Returns whether the text is a possible libpfm4 event name within the length limit. Used by the
  * parser and the event encoder. Pure. */
 bool nm_config_is_event(const char *text);

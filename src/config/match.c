@@ -5,16 +5,21 @@
 
 #include "parse.h"
 
+static bool is_slice(const char *name, size_t length)
+{
+	static const char suffix[] = ".slice";
+	size_t end = strlen(suffix);
+	return length > end && strncmp(name + length - end, suffix, end) == 0;
+}
+
 /* Returns the first component of a path like "/a.slice/b.service/c" that is no slice, and its
  * length. */
 static const char *first_unit(const char *cgroup, size_t *ret_length)
 {
-	static const char suffix[] = ".slice";
 	size_t length = 0;
 	for (; *cgroup == '/'; cgroup += length) {
 		length = strcspn(++cgroup, "/");
-		if (length <= strlen(suffix) ||
-		    strncmp(cgroup + length - strlen(suffix), suffix, strlen(suffix)) != 0)
+		if (!is_slice(cgroup, length))
 			break;
 	}
 	*ret_length = *cgroup ? length : 0;
@@ -50,11 +55,9 @@ static bool unit_matches(const char *glob, const char *cgroup)
  * name so inside a delegated directory are not. */
 static bool slice_matches(const char *glob, const char *cgroup)
 {
-	static const char suffix[] = ".slice";
 	for (const char *part = cgroup; *part == '/';) {
 		size_t length = strcspn(++part, "/");
-		if (length <= strlen(suffix) ||
-		    strncmp(part + length - strlen(suffix), suffix, strlen(suffix)) != 0)
+		if (!is_slice(part, length))
 			return false;
 		nm_autofree char *name = strndup(part, length);
 		if (name && fnmatch(glob, name, 0) == 0)

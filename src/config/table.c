@@ -274,47 +274,19 @@ const struct nm_setting_group *nm_setting_group_find(const char *name)
 	return NULL;
 }
 
-const char *nm_pin_name(enum nm_pin pin)
-{
-	return pins[pin];
-}
+/* Defines a function that returns the name of a choice. */
+#define NAME_OF(function, type, names)                                                             \
+	const char *function(type choice)                                                          \
+	{                                                                                          \
+		return names[choice];                                                              \
+	}
 
-const char *nm_policy_name(enum nm_thread_policy policy)
-{
-	return policies[policy];
-}
-
-const char *nm_page_policy_name(enum nm_page_policy policy)
-{
-	return page_policies[policy];
-}
-
-const char *nm_gate_name(enum nm_gate gate)
-{
-	return gates[gate];
-}
-
-const char *nm_lottery_name(enum nm_lottery lottery)
-{
-	return lotteries[lottery];
-}
-
-const char *nm_inject_name(enum nm_inject inject)
-{
-	return injects[inject];
-}
-
-const char *nm_performance_name(enum nm_performance performance)
-{
-	return performances[performance];
-}
-
-const char *nm_feedback_name(enum nm_feedback_kind feedback)
-{
-	return feedbacks[feedback];
-}
-
-const char *nm_selection_name(enum nm_selection selection)
-{
-	return selections[selection];
-}
+NAME_OF(nm_pin_name, enum nm_pin, pins)
+NAME_OF(nm_policy_name, enum nm_thread_policy, policies)
+NAME_OF(nm_page_policy_name, enum nm_page_policy, page_policies)
+NAME_OF(nm_gate_name, enum nm_gate, gates)
+NAME_OF(nm_lottery_name, enum nm_lottery, lotteries)
+NAME_OF(nm_inject_name, enum nm_inject, injects)
+NAME_OF(nm_performance_name, enum nm_performance, performances)
+NAME_OF(nm_feedback_name, enum nm_feedback_kind, feedbacks)
+NAME_OF(nm_selection_name, enum nm_selection, selections)

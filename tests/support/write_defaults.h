@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/* Writes each setting with its default and a line that describes it: conf/numa-migrd.conf. */
+#ifndef NM_TEST_WRITE_DEFAULTS_H
+#define NM_TEST_WRITE_DEFAULTS_H
+
+#include <stdio.h>
 #include <string.h>
 
-#include "table.h"
+#include "../../src/config/table.h"
 
 static const char header[] =
 	"# Configuration of numa-migrd(8); all about each setting is in numa-migrd.conf(5).\n"
@@ -56,7 +61,7 @@ static void write_group(FILE *out, const char *name)
 			write_setting(out, &nm_settings[i]);
 }
 
-int nm_config_write_defaults(FILE *out)
+static void write_defaults(FILE *out)
 {
 	(void)fprintf(out, "%s\n", header);
 	write_group(out, "");
@@ -66,5 +71,6 @@ int nm_config_write_defaults(FILE *out)
 		write_group(out, group->name);
 		(void)fprintf(out, "};\n");
 	}
-	return ferror(out) ? -EIO : 0;
 }
+
+#endif
