@@ -39,6 +39,10 @@ size_t nm_cell(const struct nm_column *column, const json_t *row, const struct n
 /* Returns the head of a column that the locale can display. */
 const char *nm_column_head(const struct nm_column *column, const struct nm_style *style);
 
+/* Returns the maximum width of the cells of a column, including its head. */
+size_t nm_column_width(const struct nm_column *column, const struct nm_style *style,
+		       const json_t *rows);
+
 /* Returns the sequence (console_codes(4)) that begins the color of a cell; "" for no color. */
 const char *nm_cell_color(const struct nm_column *column, const json_t *row);
 

@@ -41,28 +41,13 @@ struct nm_ctl {
 	struct nm_ctl_simulate simulate;
 };
 
-/* ---- commands: `words` are the arguments after the command, NULL-terminated; they return an exit
- * status ---- */
+/* A command: `words` are the arguments after it, NULL-terminated; it returns an exit status. */
+typedef int nm_ctl_command(const struct nm_ctl *ctl, char *const *words);
 
-int nm_ctl_status(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_top(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_threads(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_processes(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_pages(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_decisions(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_pause(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_resume(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_release(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_reload(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_advise(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_record(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_dump(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_report(const struct nm_ctl *ctl, char *const *words);
-int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words);
+nm_ctl_command nm_ctl_status, nm_ctl_top, nm_ctl_threads, nm_ctl_processes, nm_ctl_pages;
+nm_ctl_command nm_ctl_decisions, nm_ctl_explain, nm_ctl_pause, nm_ctl_resume, nm_ctl_release;
+nm_ctl_command nm_ctl_dry_run, nm_ctl_reload, nm_ctl_doctor, nm_ctl_advise, nm_ctl_record;
+nm_ctl_command nm_ctl_replay, nm_ctl_dump, nm_ctl_report, nm_ctl_simulate;
 
 /* ---- recordings ---- */
 

@@ -5,9 +5,6 @@
 #include "cell.h"
 #include "ctl.h"
 
-#define BOLD "\033[1m"
-#define USUAL "\033[0m"
-
 static const char *text_of(const json_t *decision, const char *name)
 {
 	const char *text = json_string_value(json_object_get(decision, name));
@@ -21,8 +18,8 @@ static void print_text(FILE *out, const struct nm_style *style, const char *titl
 	if (!text)
 		return;
 	(void)nm_text_fit(clean, sizeof(clean), text, NM_TEXT_ANY_WIDTH, style);
-	(void)fprintf(out, "%s%s:%s %s\n", style->color ? BOLD : "", title,
-		      style->color ? USUAL : "", clean);
+	(void)fprintf(out, "%s%s:%s %s\n", style->color ? NM_BOLD : "", title,
+		      style->color ? NM_USUAL : "", clean);
 }
 
 static void print_value(FILE *out, const struct nm_style *style, const char *title,
@@ -43,8 +40,8 @@ static void print_head(FILE *out, const struct nm_style *style, const json_t *de
 	const char *kind = text_of(decision, "kind"), *policy = text_of(decision, "policy");
 	(void)nm_cell(&time, decision, style, when);
 	(void)nm_cell(&id, decision, style, number);
-	(void)fprintf(out, "%sdecision %s%s, %s: %s by policy %s\n", style->color ? BOLD : "",
-		      number, style->color ? USUAL : "", when, kind ? kind : "-",
+	(void)fprintf(out, "%sdecision %s%s, %s: %s by policy %s\n", style->color ? NM_BOLD : "",
+		      number, style->color ? NM_USUAL : "", when, kind ? kind : "-",
 		      policy ? policy : "-");
 }
 

@@ -49,18 +49,6 @@ static json_t *candidate_of(const struct nm_alternative *alternative, bool won)
 	return candidate;
 }
 
-static void set_tickets(json_t *object, const struct nm_tickets *tickets)
-{
-	char text[256];
-	(void)snprintf(text, sizeof(text),
-		       "free_cpu=%g preferred=%g partner=%g record=%g partner_record=%g "
-		       "partner_slow=%g",
-		       tickets->free_cpu, tickets->preferred, tickets->partner, tickets->record,
-		       tickets->partner_record, tickets->partner_slow);
-	set_real(object, "tickets", tickets->total);
-	set_text(object, "tickets_parts", text);
-}
-
 /* The values behind the tickets, per thread. */
 static json_t *threads_of(const struct nm_decision *decision)
 {
@@ -94,6 +82,7 @@ static void set_process(json_t *object, const struct nm_step *step)
 static json_t *decision_of(const struct nm_decision *decision)
 {
 	json_t *object = json_object(), *candidates = json_array();
+	char parts[NM_TICKETS_BYTES];
 	set_count(object, "decision", decision->id);
 	set_text(object, "kind", nm_decision_kind_name(decision->kind));
 	set_text(object, "policy", nm_policy_name(decision->policy));
@@ -101,7 +90,9 @@ static json_t *decision_of(const struct nm_decision *decision)
 	if (decision->undoes)
 		set_count(object, "undoes", decision->undoes);
 	if (decision->policy == NM_POLICY_LBMA || decision->policy == NM_POLICY_IMAR2) {
-		set_tickets(object, &decision->tickets);
+		set_real(object, "tickets", decision->tickets.total);
+		set_text(object, "tickets_parts",
+			 nm_tickets_text(&decision->tickets, decision->policy, parts));
 		set_real(object, "draw", decision->draw);
 	}
 	set_real(object, "gain", decision->gain);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of the daemon: status, processes, threads, pages. */
+/* Lists of the daemon: status, processes, threads, pages, decisions. */
 #include <string.h>
 
 #include "cell.h"
 #include "ctl.h"
 #include "rows.h"
+
+#define USUAL_LINES 20
 
 const struct nm_column nm_process_columns[NM_PROCESS_COLUMNS] = {
 	{.key = "pid", .head = "PID"},
@@ -61,6 +63,20 @@ const struct nm_column nm_region_columns[NM_REGION_COLUMNS] = {
 	{.key = "end", .head = "END", .kind = NM_CELL_ADDRESS},
 };
 
+const struct nm_column nm_decision_columns[NM_DECISION_COLUMNS] = {
+	{.key = "decision", .head = "ID"},
+	{.key = "time_usec", .head = "TIME", .kind = NM_CELL_TIME, .left = true},
+	{.key = "kind", .head = "KIND", .left = true},
+	{.key = "tid", .head = "TID"},
+	{.key = "comm", .head = "COMMAND", .left = true},
+	{.key = "from_node", .second = "to_node", .head = "NODES", .kind = NM_CELL_ARROW},
+	{.key = "pages", .head = "PAGES"},
+	{.key = "before", .head = "BEFORE", .kind = NM_CELL_MEASURE},
+	{.key = "after", .head = "AFTER", .kind = NM_CELL_MEASURE},
+	{.key = "result", .head = "RESULT", .left = true},
+	{.key = "verdict", .head = "VERDICT", .kind = NM_CELL_VERDICT, .left = true},
+};
+
 int nm_ctl_status(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(json_decrefp) json_t *status = NULL;
@@ -104,6 +120,20 @@ int nm_ctl_threads(const struct nm_ctl *ctl, char *const *words)
 	if (r != EXIT_SUCCESS)
 		return r;
 	return show_rows(ctl, "threads", &rows, nm_thread_columns, NM_THREAD_COLUMNS);
+}
+
+int nm_ctl_decisions(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *rows = NULL;
+	uint32_t lines = ctl->lines_given ? ctl->lines : USUAL_LINES;
+	(void)words;
+	/* Fetches the whole history, so that the last ones are shown. */
+	int r = nm_ctl_ask_once("Decisions", NM_RIGHT_READ, &rows, "tu", (uint64_t)0, UINT32_MAX);
+	if (r != EXIT_SUCCESS)
+		return r;
+	while (json_array_size(rows) > lines)
+		(void)json_array_remove(rows, 0);
+	return show_rows(ctl, "decisions", &rows, nm_decision_columns, NM_DECISION_COLUMNS);
 }
 
 static int show_pages(const struct nm_ctl *ctl, const json_t *summary, const json_t *regions)

@@ -16,7 +16,7 @@ struct command {
 	const char *argument; /* NULL: none; in brackets if it is optional */
 	const char *needs;    /* description of the argument */
 	const char *summary;
-	int (*run)(const struct nm_ctl *ctl, char *const *words);
+	nm_ctl_command *run;
 };
 
 static const struct command commands[] = {

@@ -18,21 +18,8 @@
 
 /* ---- record ---- */
 
-/* Waits until the time is over or the user interrupts. */
-static void wait_for_end(uint64_t seconds)
-{
-	const struct timespec until = {.tv_sec = (time_t)seconds};
-	sigset_t signals;
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGINT);
-	(void)sigaddset(&signals, SIGTERM);
-	(void)sigaddset(&signals, SIGHUP);
-	while (seconds ? sigtimedwait(&signals, NULL, &until) < 0 && errno == EINTR
-		       : sigwaitinfo(&signals, NULL) < 0 && errno == EINTR)
-		;
-}
-
-static void hold_signals(void)
+/* Signals that end a recording, which are blocked and awaited. */
+static sigset_t hold_signals(void)
 {
 	sigset_t signals;
 	(void)sigemptyset(&signals);
@@ -40,6 +27,15 @@ static void hold_signals(void)
 	(void)sigaddset(&signals, SIGTERM);
 	(void)sigaddset(&signals, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
+	return signals;
+}
+
+/* Waits until the time is over or the user interrupts. */
+static void wait_for_end(const sigset_t *signals, uint64_t seconds)
+{
+	const struct timespec until = {.tv_sec = (time_t)seconds};
+	while (sigtimedwait(signals, NULL, seconds ? &until : NULL) < 0 && errno == EINTR)
+		;
 }
 
 static int request_recording(const struct nm_ctl *ctl, int fd)
@@ -60,7 +56,7 @@ int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)
 		return nm_ctl_fail(words[0], errno == EEXIST
 						     ? "exists; recordings are not overwritten"
 						     : strerror(errno));
-	hold_signals();
+	const sigset_t signals = hold_signals();
 	int r = request_recording(ctl, fd);
 	if (r != EXIT_SUCCESS) {
 		(void)unlink(words[0]);
@@ -70,7 +66,7 @@ int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)
 	if (isatty(STDERR_FILENO))
 		(void)fprintf(stderr, "recording into %s%s\n", words[0],
 			      ctl->seconds ? "" : "; Ctrl-C ends it");
-	wait_for_end(ctl->seconds);
+	wait_for_end(&signals, ctl->seconds);
 	r = nm_ctl_ask_once("StopRecording", NM_RIGHT_STEER, &nothing, "");
 	if (fstat(fd, &about) == 0)
 		(void)printf("%s: %lld bytes\n", words[0], (long long)about.st_size);

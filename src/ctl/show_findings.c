@@ -5,8 +5,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define BOLD "\033[1m"
-#define USUAL "\033[0m"
 #define HEAD_COLUMNS 9 /* for the severity; further lines begin below it */
 #define WIDTH_LEAST 40U
 #define WIDTH_USUAL 80U
@@ -38,7 +36,7 @@ static void write_severity(const struct page *page, enum nm_severity severity)
 	const char *name = nm_severity_name(severity);
 	const char *color = page->style->color ? color_of(severity) : "";
 
-	(void)fprintf(page->out, "%s%s%s%*s", color, name, color[0] != '\0' ? USUAL : "",
+	(void)fprintf(page->out, "%s%s%s%*s", color, name, color[0] != '\0' ? NM_USUAL : "",
 		      HEAD_COLUMNS - (int)strlen(name), "");
 }
 
@@ -97,7 +95,8 @@ static void write_finding(const struct page *page, const struct nm_finding *find
 	bool color = page->style->color;
 
 	write_severity(page, finding->severity);
-	(void)fprintf(page->out, "%s%s:%s ", color ? BOLD : "", finding->check, color ? USUAL : "");
+	(void)fprintf(page->out, "%s%s:%s ", color ? NM_BOLD : "", finding->check,
+		      color ? NM_USUAL : "");
 	write_words(page, finding->what, HEAD_COLUMNS + strlen(finding->check) + 2);
 	if (finding->severity != NM_SEVERITY_FINE)
 		write_part(page, "seen:", finding->evidence);

@@ -55,10 +55,9 @@ static bool is_path(const char *word)
 static int wrong_file(const char *path, const char *why)
 {
 	/* Some functions that read files include their names in errors. */
-	if (strncmp(why, path, strlen(path)) == 0)
-		(void)fprintf(stderr, "numa-migrctl: %s\n", why);
-	else
-		(void)fprintf(stderr, "numa-migrctl: %s: %s\n", path, why);
+	if (strncmp(why, path, strlen(path)) != 0)
+		return nm_ctl_fail(path, why);
+	(void)fprintf(stderr, "numa-migrctl: %s\n", why);
 	return EXIT_FAILURE;
 }
 
@@ -113,10 +112,8 @@ static int load_workload(const char *path, struct nm_sim_workload *ret)
 	int status = read_text(path, FILE_BYTES, &text, &length);
 	if (status != EXIT_SUCCESS)
 		return status;
-	if (nm_sim_workload_parse(path, text, length, error, sizeof(error), ret) < 0) {
-		(void)fprintf(stderr, "numa-migrctl: %s\n", error);
-		return EXIT_FAILURE;
-	}
+	if (nm_sim_workload_parse(path, text, length, error, sizeof(error), ret) < 0)
+		return wrong_file(path, error);
 	return EXIT_SUCCESS;
 }
 

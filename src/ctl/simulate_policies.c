@@ -112,13 +112,6 @@ int nm_sim_policy_check(const struct nm_sim_policy *policy)
 	return read_config(policy, &config);
 }
 
-/* The placements of the workload itself are restored afterwards. */
-struct placement {
-	enum nm_sim_placement placement;
-	int node;
-	unsigned width;
-};
-
 /* Uses the nodes with CPUs in turn: numactl refuses to run a program on others. */
 static int node_in_turn(const struct nm_topology *topology, size_t turn)
 {
@@ -132,28 +125,17 @@ static int node_in_turn(const struct nm_topology *topology, size_t turn)
 	return 0;
 }
 
-static struct placement *place_programs(const struct nm_sim_case *what,
-					const struct nm_sim_policy *policy)
+/* The policy replaces the placements of the workload while it runs. */
+static void place_programs(const struct nm_sim_case *what, const struct nm_sim_policy *policy)
 {
 	const struct nm_topology *topology = what->machine->topology;
-	struct placement *before = calloc(what->workload->nr_users + 1, sizeof(*before));
-	for (size_t u = 0; before && u < what->workload->nr_users; u++) {
+	for (size_t u = 0; policy->placed && u < what->workload->nr_users; u++) {
 		struct nm_sim_user *user = &what->workload->users[u];
-		before[u] = (struct placement){user->placement, user->node, user->width};
-		if (!policy->placed || user->placement != NM_SIM_PLACE_SYSTEM)
+		if (user->placement != NM_SIM_PLACE_SYSTEM)
 			continue;
 		user->placement = policy->placement;
-		user->node = policy->placement == NM_SIM_PLACE_DIRECT ? node_in_turn(topology, u) : -1;
-	}
-	return before;
-}
-
-static void unplace(const struct nm_sim_case *what, const struct placement *before)
-{
-	for (size_t u = 0; u < what->workload->nr_users; u++) {
-		what->workload->users[u].placement = before[u].placement;
-		what->workload->users[u].node = before[u].node;
-		what->workload->users[u].width = before[u].width;
+		user->node =
+			policy->placement == NM_SIM_PLACE_DIRECT ? node_in_turn(topology, u) : -1;
 	}
 }
 
@@ -225,10 +207,13 @@ int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *
 	int r = read_config(policy, &config);
 	if (r < 0)
 		return r;
-	nm_autofree struct placement *before = place_programs(what, policy);
+	size_t size = what->workload->nr_users * sizeof(*what->workload->users);
+	nm_autofree struct nm_sim_user *before = malloc(size + 1);
 	if (!before)
 		return -ENOMEM;
+	memcpy(before, what->workload->users, size);
+	place_programs(what, policy);
 	r = run_all(what, policy, config, ret);
-	unplace(what, before);
+	memcpy(what->workload->users, before, size);
 	return r;
 }

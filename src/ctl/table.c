@@ -7,13 +7,10 @@
 #include "cell.h"
 #include "ctl.h"
 
-#define BOLD "\033[1m"
-#define USUAL "\033[0m"
 #define GAP 2
 
-/* Returns the maximum width of the cells of a column, including its head. */
-static size_t column_width(const struct nm_column *column, const struct nm_style *style,
-			   const json_t *rows)
+size_t nm_column_width(const struct nm_column *column, const struct nm_style *style,
+		       const json_t *rows)
 {
 	char text[NM_CELL_SIZE];
 	size_t width = nm_text_width(nm_column_head(column, style)), index;
@@ -33,14 +30,14 @@ static void print_cell(FILE *out, const char *text, const char *color, size_t wi
 	size_t taken = nm_text_width(text);
 	int room = taken < width ? (int)(width - taken) : 0;
 	(void)fprintf(out, "%*s%s%s%s%*s", left ? 0 : room, "", color, text,
-		      color[0] != '\0' ? USUAL : "", last ? 0 : (left ? room : 0) + GAP, "");
+		      color[0] != '\0' ? NM_USUAL : "", last ? 0 : (left ? room : 0) + GAP, "");
 }
 
 static void print_head(FILE *out, const struct nm_style *style, const struct nm_column *columns,
 		       size_t count, const size_t *widths)
 {
 	for (size_t i = 0; i < count; i++)
-		print_cell(out, nm_column_head(&columns[i], style), style->color ? BOLD : "",
+		print_cell(out, nm_column_head(&columns[i], style), style->color ? NM_BOLD : "",
 			   widths[i], columns[i].left, i + 1 == count);
 	(void)fputc('\n', out);
 }
@@ -66,7 +63,7 @@ void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_col
 	if (!widths)
 		return;
 	for (size_t i = 0; i < count; i++)
-		widths[i] = column_width(&columns[i], style, rows);
+		widths[i] = nm_column_width(&columns[i], style, rows);
 	print_head(out, style, columns, count, widths);
 	json_array_foreach(rows, index, row)
 	{

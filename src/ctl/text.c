@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
-#include <strings.h>
 #include <wchar.h>
 
 #include "numa-migrd/base.h"
@@ -70,13 +69,4 @@ size_t nm_text_width(const char *text)
 		length -= glyph.taken;
 	}
 	return columns;
-}
-
-bool nm_text_contains(const char *text, const char *part)
-{
-	size_t length = strlen(part);
-	for (; strlen(text) >= length; text++)
-		if (strncasecmp(text, part, length) == 0)
-			return true;
-	return false;
 }

@@ -13,6 +13,10 @@ struct nm_style {
 	bool utf8; /* the locale of the terminal supports it */
 };
 
+/* Sequences of console_codes(4), for text with style.color. */
+#define NM_BOLD "\033[1m"
+#define NM_USUAL "\033[0m"
+
 #define NM_TEXT_ANY_WIDTH ((size_t)-1)
 
 /* Writes text to `out` in at most `width` columns, truncated with "…". Control characters become
@@ -22,8 +26,5 @@ size_t nm_text_fit(char *out, size_t size, const char *text, size_t width,
 
 /* Returns the number of columns of the text. */
 size_t nm_text_width(const char *text);
-
-/* Returns whether `part` is in the text, ignoring the case of ASCII letters. */
-bool nm_text_contains(const char *text, const char *part);
 
 #endif

@@ -53,7 +53,7 @@ static bool passes(const struct nm_top_view *view, const json_t *row)
 		return true;
 	for (size_t i = 0; i < count; i++) {
 		(void)nm_cell(&columns[i], row, &style, text);
-		if (nm_text_contains(text, view->filter))
+		if (strcasestr(text, view->filter))
 			return true;
 	}
 	return false;

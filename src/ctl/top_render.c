@@ -88,17 +88,9 @@ struct layout {
 static size_t wanted_width(const struct nm_column *column, const json_t *rows,
 			   const struct nm_style *style)
 {
-	char text[NM_CELL_SIZE];
-	size_t width = nm_text_width(nm_column_head(column, style)), index;
-	json_t *row;
 	size_t least = column->kind == NM_CELL_ANY ? 0 : FIGURE_COLUMNS;
-	width = width > least ? width : least;
-	json_array_foreach(rows, index, row)
-	{
-		size_t found = nm_cell(column, row, style, text);
-		width = found > width ? found : width;
-	}
-	return width;
+	size_t width = nm_column_width(column, style, rows);
+	return width > least ? width : least;
 }
 
 /* Columns that do not fit are omitted from the right; before that, text is truncated. */

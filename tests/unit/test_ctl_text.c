@@ -66,17 +66,6 @@ static void test_small_buffers(void **state)
 	}
 }
 
-static void test_contains(void **state)
-{
-	(void)state;
-	assert_true(nm_text_contains("Postgres", "post"));
-	assert_true(nm_text_contains("postgres", "RES"));
-	assert_true(nm_text_contains("postgres", ""));
-	assert_true(nm_text_contains("", ""));
-	assert_false(nm_text_contains("postgres", "postgresql"));
-	assert_false(nm_text_contains("", "a"));
-}
-
 /* ---- cells ---- */
 
 static void assert_cell(enum nm_cell_kind kind, json_t *value, const char *shown)
@@ -277,7 +266,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_small_buffers),
-		cmocka_unit_test(test_contains),
 		cmocka_unit_test(test_cells),
 		cmocka_unit_test(test_arrows),
 		cmocka_unit_test(test_measures),
