@@ -31,7 +31,7 @@ static void drop_process(void *context, void *placed)
 	struct nm_daemon *daemon = context;
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_placed *one = placed;
-	if (one->ran_on && daemon->pipeline.mover)
+	if (one->pid && daemon->pipeline.mover)
 		nm_mover_drop(daemon->pipeline.mover, one->pid, true);
 	for (unsigned k = 0; one->ran_on && k < placement->nr_nodes; k++)
 		placement->nodes[k].busy_cpus -= one->ran_on[k];

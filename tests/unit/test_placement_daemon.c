@@ -745,6 +745,21 @@ static void a_node_without_room_ends_no_home(void **state)
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
 }
 
+/* Memory was short before the process was entered in its cell: 0 is the number of all processes. */
+static void a_cell_that_names_no_process_drops_nothing(void **state)
+{
+	(void)state;
+	begin_sampled();
+	const struct nm_column *column = &world.daemon.pipeline.placement->processes;
+	const struct nm_snapshot snapshot = {.topology = world.daemon.pipeline.topology};
+	struct nm_placed cell = {0};
+	assert_int_equal(column->init(&snapshot, &cell), 0);
+	unsigned drops = fake_mover.drops;
+	column->clear(column->context, &cell);
+	assert_int_equal(fake_mover.drops, drops);
+	fake_asked.pages = NULL;
+}
+
 /* A few pages that are found of a large address space are no estimate. */
 static void few_pages_tell_nothing(void **state)
 {
@@ -1074,6 +1089,7 @@ int main(void)
 		TEST(memory_that_cannot_be_moved_ends_a_home),
 		TEST(a_killed_worker_ends_no_home),
 		TEST(a_node_without_room_ends_no_home),
+		TEST(a_cell_that_names_no_process_drops_nothing),
 		TEST(few_pages_tell_nothing),
 		TEST(what_is_assumed_of_small_ones_is_moved),
 		TEST(not_much_is_moved_on_an_assumption),
