@@ -27,7 +27,7 @@ static int propose_balance(const struct nm_policy_input *input, struct nm_propos
 	return nm_balancer_propose(input->balancer, input->snapshot, input->config, ret);
 }
 
-static const struct nm_policy_ops rows[] = {
+static const struct nm_policy_ops rows[NM_POLICY_MAX] = {
 	[NM_POLICY_NONE] = {0},
 	[NM_POLICY_AUTO] = {0},
 	[NM_POLICY_LBMA] = {.propose = propose_lbma},

@@ -79,7 +79,7 @@ WORDS_OF(runtime_words, NM_RUNTIME_AWAITED);
 WORDS_OF(decision_words, NM_DECISION_HOME);
 WORDS_OF(place_words, NM_PLACE_REASON_MAX - 1);
 WORDS_OF(judged_by_words, NM_PLACE_BY_DELAY);
-WORDS_OF(policy_words, NM_POLICY_AUTO);
+WORDS_OF(policy_words, NM_POLICY_MAX - 1);
 WORDS_OF(verdict_words, NM_VERDICT_INCONCLUSIVE);
 WORDS_OF(reason_words, NM_PAGE_REASON_ROLLBACK);
 WORDS_OF(call_words, NM_CALLS - 1);
