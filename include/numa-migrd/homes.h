@@ -44,7 +44,8 @@ struct nm_place_count {
 	uint64_t ticket; /* 0: no query is pending */
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* at the last query; 0: none yet */
-	uint64_t own_bytes;  /* memory that it had for itself at that time; 0: not known */
+	bool counted;	     /* movable_bytes is valid: its memory that could be moved then */
+	uint64_t movable_bytes;
 	bool pages;	     /* a sample of pages was queried instead of numa_maps */
 };
 

@@ -39,7 +39,6 @@ struct nm_place_group {
 	double lost_s; /* CPU time that it has lost so far by waiting for memory on other nodes */
 	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	uint64_t anon_bytes;
-	bool counted;	/* anon_bytes is the memory that the kernel counted as its own */
 	double traffic;		 /* DRAM reads and writes in bytes per second; 0: not known */
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
@@ -116,8 +115,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 /*
  * Determines which homes have lost the reason for which they were assigned: that few threads ran,
  * or that the group ran there. ret[i] is the reason that now justifies the home, or NM_PLACE_SPREAD,
- * NM_PLACE_WAKES, NM_PLACE_FIXED or NM_PLACE_LITTLE if there is none. Returns 0 or -ENOMEM. Called
- * by the tick, before nm_place_yield().
+ * NM_PLACE_WAKES or NM_PLACE_FIXED if there is none. Returns 0 or -ENOMEM. Called by the tick, before nm_place_yield().
  */
 int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *ret);
 

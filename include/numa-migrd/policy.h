@@ -190,7 +190,6 @@ enum nm_place_reason {
 	NM_PLACE_SPREAD,   /* runs faster spread over an idle machine */
 	NM_PLACE_FIXED,	   /* its memory is on another node, and cannot be moved */
 	NM_PLACE_WAKES,	   /* one thread that others wake all the time, and that runs near them */
-	NM_PLACE_LITTLE,   /* has little memory for itself, which fits into the caches */
 	NM_PLACE_REASON_MAX,
 };
 

@@ -42,9 +42,9 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *plac
 }
 
 /*
- * Counts the pages that the process has for itself, with those of the pool of huge pages and of
- * shared memory, which are not in RssAnon. Pages that other processes also map existed before, and
- * cannot be moved: those of files, and after a fork those of the parent, of which a child uses few.
+ * Counts the pages that the process works with: anonymous memory and shared memory, and not files,
+ * which all processes map. Huge pages of the pool, shared memory, and pages that a child shares with
+ * its parent since a fork cannot be moved.
  */
 static void count_pages(const struct nm_daemon *daemon, char *text, double *pages,
 			struct nm_placed *placed)
@@ -53,18 +53,18 @@ static void count_pages(const struct nm_daemon *daemon, char *text, double *page
 	struct nm_mapped mapped;
 	uint64_t bytes = 0, fixed_bytes = 0;
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
-		if (nm_mapped_parse_policy(line, &mapped) < 0 || mapped.shared ||
+		if (nm_mapped_parse_policy(line, &mapped) < 0 ||
 		    !(mapped.memory || strstr(line, " anon=")))
 			continue;
 		bytes += mapped.resident * mapped.page_bytes;
-		if (mapped.huge || (mapped.memory && !daemon->config->pages.move_shared))
+		if (mapped.huge || mapped.shared ||
+		    (mapped.memory && !daemon->config->pages.move_shared))
 			fixed_bytes += mapped.resident * mapped.page_bytes;
 		(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
 	}
-	placed->count.own_bytes = bytes;
+	placed->count.counted = bytes > 0;
+	placed->count.movable_bytes = bytes - fixed_bytes;
 	placed->immovable |= fixed_bytes > bytes / 2;
-	if (bytes < NM_RESIDENCY_FEWEST * (uint64_t)PAGE_BYTES)
-		memset(pages, 0, topology->nr_nodes * sizeof(*pages));
 }
 
 static void count_nodes(const struct nm_topology *topology, const struct nm_memory_answer *answer,

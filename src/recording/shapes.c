@@ -59,8 +59,7 @@ static const char *const runtime_words[] = {"none", "go", "java", "unknown",
 static const char *const decision_words[] = {"migrate", "swap", "rollback", "home"};
 static const char *const place_words[] = {
 	"there",   "single", "small",	"memory", "separate", "held",	"barred", "young",
-	"watched", "idle",   "no-room", "near",	  "too-dear", "spread", "fixed",  "wakes",
-	"little"};
+	"watched", "idle",   "no-room", "near",	  "too-dear", "spread", "fixed",  "wakes"};
 static const char *const judged_by_words[] = {"none", "performance", "distance", "run-queue-delay"};
 static const char *const policy_words[] = {"none", "lbma", "imar2", "kmaf", "balance", "auto"};
 static const char *const verdict_words[] = {"improved", "neutral", "rolled-back", "cancelled",

@@ -564,32 +564,6 @@ static void test_woken_threads_stay_with_their_wakers(void **state)
 	assert_true(found.node >= 0);
 }
 
-/* A process that works in memory of others has nothing that would be nearer on another node. */
-static void test_little_memory_needs_no_home(void **state)
-{
-	static const double ran[NODES] = {0, 1, 0, 0}, memory[NODES] = {1, 0, 0, 0};
-	struct nm_place_group group = group_of(1, ran);
-	const struct nm_place_view view = {
-		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
-	struct nm_place_proposal found;
-	enum nm_place_reason reason;
-	(void)state;
-	group.memory_on = memory;
-	group.anon_bytes = (4 << 20) - 1;
-	propose(&group, 1, 1, &found); /* it may be more: it was not counted */
-	assert_true(found.node >= 0);
-	group.counted = true;
-	propose(&group, 1, 1, &found);
-	assert_int_equal(found.reason, NM_PLACE_LITTLE);
-	group.home = 1; /* assigned before it was counted */
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
-	assert_int_equal(reason, NM_PLACE_LITTLE);
-	group.home = -1;
-	group.anon_bytes++;
-	propose(&group, 1, 1, &found);
-	assert_true(found.node >= 0);
-}
-
 /* What was given to a program that loaded its data ends when it serves others. */
 static void test_a_home_ends_once_others_wake_its_thread(void **state)
 {
@@ -888,7 +862,6 @@ int main(void)
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_if_memory_stays, set_up),
-		cmocka_unit_test_setup(test_little_memory_needs_no_home, set_up),
 		cmocka_unit_test_setup(test_woken_threads_stay_with_their_wakers, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_once_others_wake_its_thread, set_up),
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),

@@ -28,8 +28,7 @@ static void end_home(const struct nm_home_round *round, struct nm_placed *placed
 
 static bool is_without_home(enum nm_place_reason reason)
 {
-	return reason == NM_PLACE_SPREAD || reason == NM_PLACE_WAKES || reason == NM_PLACE_FIXED ||
-	       reason == NM_PLACE_LITTLE;
+	return reason == NM_PLACE_SPREAD || reason == NM_PLACE_WAKES || reason == NM_PLACE_FIXED;
 }
 
 /* A home that was assigned because few threads ran is not valid for many. Its end does not count as

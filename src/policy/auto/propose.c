@@ -18,8 +18,6 @@
 #define CONTROLLER_LEAST 8e9
 #define KERNEL_ALLOWS 4.0 /* the kernel does not spread threads up to this fraction of a node's
 			   * cores: adjust_numa_imbalance(), kernel/sched/fair.c */
-#define CACHED_PARTS 4 /* memory of less than 1/4 of the last-level cache fits into caches */
-#define CACHED_BYTES (UINT64_C(4) << 20) /* the same if the size of the cache is not known */
 #define STEADY_S 1.0	  /* time after which threads have touched the memory that they use */
 #define MEMORY_KNOWN_S 0.25 /* time limit of a query */
 #define NEAR 10.5 /* mean distance up to which a group counts as near its memory */
@@ -48,7 +46,6 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_SPREAD] = "idle CPUs, faster spread",
 	[NM_PLACE_FIXED] = "memory elsewhere cannot be moved",
 	[NM_PLACE_WAKES] = "woken all the time, runs near its wakers",
-	[NM_PLACE_LITTLE] = "little memory of its own",
 };
 
 const char *nm_place_reason_text(enum nm_place_reason reason)
@@ -114,15 +111,6 @@ static bool is_woken_often(const struct nm_place_group *group, double burst_s)
 	       group->burst_s < burst_s && group->demand_cpus < SLEEPLESS;
 }
 
-/* Returns whether the group would gain nothing from a home, because most of what it uses is mapped
- * by other processes as well, or fits into the caches. */
-static bool has_little_memory(const struct nm_place_view *view, const struct nm_place_group *group)
-{
-	uint64_t llc_bytes = view->topology->llc_bytes;
-	return group->counted &&
-	       group->anon_bytes < (llc_bytes ? llc_bytes / CACHED_PARTS : CACHED_BYTES);
-}
-
 static bool is_eligible(const struct nm_place_view *view, const struct nm_place_group *group,
 			enum nm_place_reason *ret)
 {
@@ -138,8 +126,6 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 		*ret = NM_PLACE_WATCHED;
 	else if (group->demand_cpus < NM_PLACE_LEAST_DEMAND || group->running == 0)
 		*ret = NM_PLACE_IDLE;
-	else if (has_little_memory(view, group))
-		*ret = NM_PLACE_LITTLE;
 	else if (is_woken_often(group, BURST_TO_PLACE))
 		*ret = NM_PLACE_WAKES;
 	else
@@ -476,10 +462,6 @@ int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *re
 		ret[i] = group->home_reason;
 		if (group->home < 0)
 			continue;
-		if (has_little_memory(view, group)) {
-			ret[i] = NM_PLACE_LITTLE;
-			continue;
-		}
 		if (group->memory_stays && !group->home_despite_memory &&
 		    memory_share(view, group, (unsigned)group->home) < 0.5) {
 			ret[i] = NM_PLACE_FIXED;
