@@ -37,6 +37,7 @@ struct nm_bring_memory {
 	bool checked; /* its location need not be queried again after the migration */
 	uint64_t settled_bytes; /* its memory at the end of the migration, and the time of that */
 	uint64_t settled_ns;
+	uint64_t again_ns; /* its home lacked memory for most of it: not tried before */
 };
 
 /* The query about the location of a process's memory. */

@@ -10,6 +10,8 @@
 #define ASSUMED_MOST_BYTES (UINT64_C(64) << 20)
 #define AHEAD_S 0.25 /* work handed to the mover in addition to the current batch, in seconds;
 		      * waiting work can still be reordered by the latest measurements */
+#define FULL_NS (12 * NM_NSEC_PER_SEC) /* time after which memory that found little room is tried
+					* again; a verdict is given meanwhile */
 #define GUESSED_S 0.05 /* the same while the cost is an estimate */
 
 static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct nm_placed *placed)
@@ -115,8 +117,9 @@ static void settle_batch(const struct nm_daemon *daemon, struct nm_placed *place
 	bool full = batch->error == -ENOSPC && batch->bytes < memory->away_bytes;
 	memory->state = full ? NM_BRING_LATER : NM_BRING_DONE;
 	if (full) {
+		bool few = batch->bytes < memory->away_bytes / 2;
+		memory->again_ns = few ? memory->settled_ns + FULL_NS : 0;
 		memory->away_bytes -= batch->bytes;
-		placed->lost_s = 0; /* the earlier loss has been paid for */
 	}
 	for (unsigned k = 0; batch->error == 0 && k < daemon->pipeline.topology->nr_nodes; k++)
 		placed->located_on[k] = (int)k == placed->home;
@@ -234,7 +237,7 @@ static bool may_move_memory(const struct nm_placed *placed)
 
 /* The cost of remote accesses grows, and the cost of the migration becomes known better. */
 static void consider_process(const struct nm_placement *placement, struct nm_placed *placed,
-			     double interval_s, const bool *reclaimed)
+			     double interval_s, uint64_t now_ns, const bool *reclaimed)
 {
 	struct nm_bring_memory *memory = &placed->memory;
 	if (!is_to_come(placed))
@@ -242,7 +245,8 @@ static void consider_process(const struct nm_placement *placement, struct nm_pla
 	placed->lost_s +=
 		interval_s * nm_place_lost_cpus(placed->demand_cpus, memory->away_distance);
 	bool worthwhile = nm_place_to_come(placed->lost_s) >= cost_s(placement, placed) &&
-			  may_move_memory(placed) && !reclaimed[placed->home];
+			  may_move_memory(placed) && !reclaimed[placed->home] &&
+			  now_ns >= memory->again_ns;
 	if (worthwhile && memory->state == NM_BRING_LATER)
 		placed->judged = false; /* again, with its memory at home */
 	memory->state = worthwhile ? NM_BRING_WANTED : NM_BRING_LATER;
@@ -252,7 +256,9 @@ static void consider_process(const struct nm_placement *placement, struct nm_pla
 static int consider_all(struct nm_daemon *daemon, double interval_s)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_platform *platform = daemon->pipeline.platform;
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	uint64_t now_ns = platform->ops->now_ns(platform);
 	bool any = false;
 	for (size_t i = 0; i < placement->processes.count; i++) {
 		nm_placed_at(placement, i)->memory.waits = false;
@@ -264,7 +270,8 @@ static int consider_all(struct nm_daemon *daemon, double interval_s)
 	for (unsigned k = 0; any && k < nr_nodes; k++)
 		reclaimed[k] = nm_home_stage_is_reclaimed(daemon, k);
 	for (size_t i = 0; any && i < placement->processes.count; i++)
-		consider_process(placement, nm_placed_at(placement, i), interval_s, reclaimed);
+		consider_process(placement, nm_placed_at(placement, i), interval_s, now_ns,
+				 reclaimed);
 	return 0;
 }
 
