@@ -213,9 +213,6 @@ struct nm_recording;
  * `error` gets a sentence with the reason. Called by commands.
  */
 int nm_recording_open(int fd, char *error, size_t error_size, struct nm_recording **ret);
-/* Opens the contents of one block, without header, checksum and compression, for tests and fuzzing.
- * Returns 0 or -ENOMEM. */
-int nm_recording_open_block(const uint8_t *contents, size_t size, struct nm_recording **ret);
 void nm_recording_free(struct nm_recording *recording);
 NM_DEFINE_CLEANUP(struct nm_recording, nm_recording_free);
 

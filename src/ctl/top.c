@@ -193,36 +193,21 @@ static int on_resize(sd_event_source *source, const struct signalfd_siginfo *inf
 	return draw(top);
 }
 
-static int on_end(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
-{
-	struct top *top = userdata;
-	(void)source;
-	(void)info;
-	return sd_event_exit(top->event, EXIT_SUCCESS);
-}
-
 /* ---- start and end ---- */
-
-static int block_signals(void)
-{
-	sigset_t set;
-	if (sigemptyset(&set) < 0 || sigaddset(&set, SIGINT) < 0 || sigaddset(&set, SIGTERM) < 0 ||
-	    sigaddset(&set, SIGWINCH) < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	return 0;
-}
 
 static int watch_daemon(struct top *top)
 {
-	int r = block_signals();
+	int r = sd_event_new(&top->event);
 	if (r >= 0)
-		r = sd_event_new(&top->event);
+		r = sd_event_add_signal(top->event, NULL, SIGWINCH | SD_EVENT_SIGNAL_PROCMASK,
+					on_resize, top);
+	/* Without a function, a signal ends the loop with EXIT_SUCCESS. */
 	if (r >= 0)
-		r = sd_event_add_signal(top->event, NULL, SIGWINCH, on_resize, top);
+		r = sd_event_add_signal(top->event, NULL, SIGINT | SD_EVENT_SIGNAL_PROCMASK, NULL,
+					NULL);
 	if (r >= 0)
-		r = sd_event_add_signal(top->event, NULL, SIGINT, on_end, top);
-	if (r >= 0)
-		r = sd_event_add_signal(top->event, NULL, SIGTERM, on_end, top);
+		r = sd_event_add_signal(top->event, NULL, SIGTERM | SD_EVENT_SIGNAL_PROCMASK, NULL,
+					NULL);
 	if (r >= 0)
 		r = sd_event_add_io(top->event, NULL, STDIN_FILENO, EPOLLIN, on_keys, top);
 	if (r >= 0)

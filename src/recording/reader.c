@@ -99,24 +99,6 @@ int nm_recording_open(int fd, char *error, size_t error_size, struct nm_recordin
 	return 0;
 }
 
-int nm_recording_open_block(const uint8_t *contents, size_t size, struct nm_recording **ret)
-{
-	struct nm_recording *recording = calloc(1, sizeof(*recording));
-	if (!recording)
-		return -ENOMEM;
-	recording->fd = -1;
-	recording->kinds = UINT32_MAX;
-	nm_put_bytes(&recording->block, contents, size);
-	if (recording->block.failed) {
-		free(recording);
-		return -ENOMEM;
-	}
-	recording->cursor.at = recording->block.data;
-	recording->cursor.end = recording->block.data + size;
-	*ret = recording;
-	return 0;
-}
-
 void nm_recording_free(struct nm_recording *recording)
 {
 	if (!recording)
@@ -128,8 +110,7 @@ void nm_recording_free(struct nm_recording *recording)
 	free(recording->room.events);
 	nm_bytes_clear(&recording->stored);
 	nm_bytes_clear(&recording->block);
-	if (recording->fd >= 0)
-		(void)close(recording->fd);
+	(void)close(recording->fd);
 	free(recording);
 }
 

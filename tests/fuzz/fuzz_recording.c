@@ -67,14 +67,6 @@ static void read_packed(const struct fuzz_input *input)
 	nm_bytes_clear(&file);
 }
 
-static void read_block(const struct fuzz_input *input)
-{
-	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
-
-	FUZZ_REQUIRE(nm_recording_open_block(input->data, input->size, &recording) == 0);
-	read_all(recording);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input input = {data, size};
@@ -83,11 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 0:
 		read_file(input.data, input.size);
 		break;
-	case 1:
-		read_packed(&input);
-		break;
 	default:
-		read_block(&input);
+		read_packed(&input);
 		break;
 	}
 	return 0;
