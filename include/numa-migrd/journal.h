@@ -48,6 +48,7 @@ struct nm_entry {
 	int priority;	   /* syslog(3) */
 	uint64_t decision; /* which it is about; 0: none */
 	unsigned count;
+	unsigned thread; /* index of the thread that added fields describe */
 	char text[1024];
 	/* Offsets in `text` of the reason, which follows the event, and of its end; 0: no reason.
 	 */

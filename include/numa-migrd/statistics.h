@@ -191,8 +191,7 @@ struct nm_statistic_now {
 struct nm_export {
 	char *text;
 	size_t length, capacity;
-	unsigned next; /* the first metric that may still be added */
-	bool begun;    /* values of the metric before `next` may still be added */
+	unsigned next; /* the metric after that of the last value */
 	int error;
 };
 

@@ -103,8 +103,8 @@ static void say_sharing(struct nm_entry *entry, const struct nm_decision *decisi
 {
 	char change[NM_WORD_BYTES];
 	nm_say_change(decision->cost_after / decision->cost_before - 1, change);
-	nm_entry_detail(entry, "sharing cost %.4g " NM_ARROW " %.4g (%s)",
-			decision->cost_before, decision->cost_after, change);
+	nm_entry_detail(entry, "sharing cost %.4g " NM_ARROW " %.4g (%s)", decision->cost_before,
+			decision->cost_after, change);
 }
 
 static void say_performance(struct nm_entry *entry, const struct nm_decision *decision)
@@ -214,35 +214,29 @@ const char *nm_step_pin_name(const struct nm_step *step)
 }
 
 static void step_fields(struct nm_entry *entry, const struct nm_entry_context *context,
-			const struct nm_step *step, unsigned index)
+			const struct nm_step *step)
 {
-	char name[NM_NAME_BYTES];
-	nm_entry_field(entry, nm_numbered("PID", index, name), "%u", step->pid);
-	nm_entry_field(entry, nm_numbered("TID", index, name), "%u", step->tid);
-	nm_entry_field(entry, nm_numbered("COMM", index, name), "%s", step->comm);
-	nm_field_cpu(entry, nm_numbered("CPU_FROM", index, name), step->cpu_from);
-	nm_field_cpu(entry, nm_numbered("CPU_TO", index, name), step->cpu_to);
-	nm_field_node(entry, context, nm_numbered("NODE_FROM", index, name), step->node_from);
-	nm_field_node(entry, context, nm_numbered("NODE_TO", index, name), step->node_to);
-	nm_field_permille(entry, nm_numbered("LOCAL_SHARE_PERMILLE", index, name),
-			  step->local_before);
+	nm_entry_field(entry, "PID", "%u", step->pid);
+	nm_entry_field(entry, "TID", "%u", step->tid);
+	nm_entry_field(entry, "COMM", "%s", step->comm);
+	nm_field_cpu(entry, "CPU_FROM", step->cpu_from);
+	nm_field_cpu(entry, "CPU_TO", step->cpu_to);
+	nm_field_node(entry, context, "NODE_FROM", step->node_from);
+	nm_field_node(entry, context, "NODE_TO", step->node_to);
+	nm_field_permille(entry, "LOCAL_SHARE_PERMILLE", step->local_before);
 	if (isfinite(step->samples_before))
-		nm_entry_field(entry, nm_numbered("ACCESSES", index, name), "%.0f",
-			       step->samples_before);
-	nm_entry_field(entry, nm_numbered("PIN", index, name), "%s", nm_step_pin_name(step));
+		nm_entry_field(entry, "ACCESSES", "%.0f", step->samples_before);
+	nm_entry_field(entry, "PIN", "%s", nm_step_pin_name(step));
 	if (step->runtime != NM_RUNTIME_NONE)
-		nm_entry_field(entry, nm_numbered("RUNTIME", index, name), "%s",
-			       nm_runtime_name(step->runtime));
+		nm_entry_field(entry, "RUNTIME", "%s", nm_runtime_name(step->runtime));
 }
 
-static void performance_fields(struct nm_entry *entry, const struct nm_step *step, unsigned index)
+static void performance_fields(struct nm_entry *entry, const struct nm_step *step)
 {
-	char name[NM_NAME_BYTES];
-	nm_field_figure(entry, nm_numbered("PERFORMANCE", index, name), step->performance_before);
-	nm_field_permille(entry, nm_numbered("RELATIVE_PERMILLE", index, name),
-			  step->relative_before);
-	nm_field_figure(entry, nm_numbered("RECORD", index, name), step->record);
-	nm_field_figure(entry, nm_numbered("LATENCY_CYCLES", index, name), step->latency_before);
+	nm_field_figure(entry, "PERFORMANCE", step->performance_before);
+	nm_field_permille(entry, "RELATIVE_PERMILLE", step->relative_before);
+	nm_field_figure(entry, "RECORD", step->record);
+	nm_field_figure(entry, "LATENCY_CYCLES", step->latency_before);
 }
 
 bool nm_decision_has_tickets(const struct nm_decision *decision)
@@ -278,12 +272,14 @@ static void lottery_fields(struct nm_entry *entry, const struct nm_decision *dec
 
 static void sharing_fields(struct nm_entry *entry, const struct nm_decision *decision)
 {
-	char name[NM_NAME_BYTES];
 	nm_field_figure(entry, "SHARING_COST_BEFORE", decision->cost_before);
 	nm_field_figure(entry, "SHARING_COST_AFTER", decision->cost_after);
 	nm_field_permille(entry, "GAIN_PERMILLE", decision->gain);
-	for (unsigned i = 0; i < decision->nr_steps; i++)
-		nm_field_figure(entry, nm_numbered("SHARED", i, name), decision->steps[i].shared);
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		entry->thread = i;
+		nm_field_figure(entry, "SHARED", decision->steps[i].shared);
+	}
+	entry->thread = 0;
 }
 
 const char *nm_decision_result_name(const struct nm_entry_context *context,
@@ -314,10 +310,12 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 		nm_entry_field(entry, "PERFORMANCE_OF", "%s",
 			       decision->by_locality ? "locality" : context->performance);
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
-		step_fields(entry, context, &decision->steps[i], i);
+		entry->thread = i;
+		step_fields(entry, context, &decision->steps[i]);
 		if (decision->by_performance)
-			performance_fields(entry, &decision->steps[i], i);
+			performance_fields(entry, &decision->steps[i]);
 	}
+	entry->thread = 0;
 }
 
 void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,

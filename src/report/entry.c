@@ -83,7 +83,7 @@ void nm_entry_begin(struct nm_entry *entry, enum nm_message message, int priorit
 	entry->message = message;
 	entry->priority = priority;
 	entry->decision = 0;
-	entry->count = 0;
+	entry->count = entry->thread = 0;
 	entry->text[0] = '\0';
 	entry->reason = entry->reason_end = 0;
 	nm_entry_field(entry, "KIND", "%s", messages[message].kind);
@@ -180,25 +180,29 @@ void nm_entry_begin_verdict(struct nm_entry *entry, uint64_t decision, enum nm_v
 		     kind == NM_VERDICT_ROLLED_BACK ? "rolled back" : name);
 }
 
-/* Returns the slot of the field with this name, or a new one; NULL if all are in use. */
-static char *field_slot(struct nm_entry *entry, const char *name)
+/* Returns the slot of the field that begins with "NAME=", or a new one; NULL if all are in use. */
+static char *field_slot(struct nm_entry *entry, const char *begin)
 {
-	size_t length = strlen(name);
 	for (unsigned i = 0; i < entry->count; i++)
-		if (strncmp(entry->fields[i], name, length) == 0 && entry->fields[i][length] == '=')
+		if (strncmp(entry->fields[i], begin, strlen(begin)) == 0)
 			return entry->fields[i];
 	return entry->count < NM_ENTRY_FIELDS ? entry->fields[entry->count++] : NULL;
 }
 
 void nm_entry_field(struct nm_entry *entry, const char *name, const char *format, ...)
 {
-	char *slot = field_slot(entry, name);
+	char begin[NM_NAME_BYTES];
+	if (entry->thread == 0)
+		(void)snprintf(begin, sizeof(begin), "%s=", name);
+	else
+		(void)snprintf(begin, sizeof(begin), "%s_%u=", name, entry->thread + 1);
+	char *slot = field_slot(entry, begin);
 	if (!slot)
 		return;
-	int length = snprintf(slot, sizeof(entry->fields[0]), "%s=", name);
+	(void)stpcpy(slot, begin);
 	va_list arguments;
 	va_start(arguments, format);
-	append(slot, sizeof(entry->fields[0]), (size_t)length, format, arguments);
+	append(slot, sizeof(entry->fields[0]), strlen(begin), format, arguments);
 	va_end(arguments);
 }
 
@@ -301,14 +305,6 @@ void nm_field_errno(struct nm_entry *entry, int error)
 {
 	if (error < 0)
 		nm_entry_field(entry, "ERRNO", "%d", -error);
-}
-
-const char *nm_numbered(const char *name, unsigned index, char out[static NM_NAME_BYTES])
-{
-	if (index == 0)
-		return name;
-	(void)snprintf(out, NM_NAME_BYTES, "%s_%u", name, index + 1);
-	return out;
 }
 
 const char *nm_decision_kind_name(enum nm_decision_kind kind)

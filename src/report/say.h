@@ -59,10 +59,6 @@ void nm_field_permille(struct nm_entry *entry, const char *name, double share);
 void nm_field_figure(struct nm_entry *entry, const char *name, double figure);
 void nm_field_errno(struct nm_entry *entry, int error);
 
-/* Returns the name of a field of thread `index`: "TID" for the first, "TID_2" for the second (a
- * swap). */
-const char *nm_numbered(const char *name, unsigned index, char out[static NM_NAME_BYTES]);
-
 /* Returns the value of the field PIN. */
 const char *nm_step_pin_name(const struct nm_step *step);
 

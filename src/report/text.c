@@ -101,7 +101,7 @@ void nm_export_put(struct nm_export *out, enum nm_metric metric, const char *con
 		   double value)
 {
 	const struct nm_metric_kind *kind = nm_metric_kind(metric);
-	bool goes_on = out->begun && metric + 1 == out->next;
+	bool goes_on = metric + 1 == out->next;
 
 	if (isnan(value) || out->error < 0)
 		return;
@@ -111,7 +111,6 @@ void nm_export_put(struct nm_export *out, enum nm_metric metric, const char *con
 	}
 	if (!goes_on)
 		say_head(out, kind);
-	out->begun = true;
 	out->next = metric + 1;
 	say(out, kind->name);
 	say_labels(out, kind, labels);

@@ -88,14 +88,10 @@ static void say_verdict(struct nm_entry *entry, const struct nm_entry_context *c
 	}
 }
 
-static void latency_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread,
-			   unsigned index)
+static void latency_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread)
 {
-	char name[NM_NAME_BYTES];
-	nm_field_figure(entry, nm_numbered("LATENCY_BEFORE_CYCLES", index, name),
-			thread->latency_before);
-	nm_field_figure(entry, nm_numbered("LATENCY_AFTER_CYCLES", index, name),
-			thread->latency_after);
+	nm_field_figure(entry, "LATENCY_BEFORE_CYCLES", thread->latency_before);
+	nm_field_figure(entry, "LATENCY_AFTER_CYCLES", thread->latency_after);
 }
 
 static void sharing_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
@@ -121,15 +117,11 @@ static double noise_share(const struct nm_verdict *verdict)
 	return 1 - exp(-verdict->noise);
 }
 
-static void performance_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread,
-			       unsigned index)
+static void performance_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread)
 {
-	char name[NM_NAME_BYTES];
-	nm_field_figure(entry, nm_numbered("PERFORMANCE_BEFORE", index, name),
-			thread->performance_before);
-	nm_field_figure(entry, nm_numbered("PERFORMANCE_AFTER", index, name),
-			thread->performance_after);
-	latency_fields(entry, thread, index);
+	nm_field_figure(entry, "PERFORMANCE_BEFORE", thread->performance_before);
+	nm_field_figure(entry, "PERFORMANCE_AFTER", thread->performance_after);
+	latency_fields(entry, thread);
 }
 
 static void feedback_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
@@ -143,23 +135,18 @@ static void feedback_fields(struct nm_entry *entry, const struct nm_verdict *ver
 }
 
 static void thread_fields(struct nm_entry *entry, const struct nm_entry_context *context,
-			  const struct nm_verdict_thread *thread, unsigned index)
+			  const struct nm_verdict_thread *thread)
 {
-	char name[NM_NAME_BYTES];
-	nm_entry_field(entry, nm_numbered("PID", index, name), "%u", thread->pid);
-	nm_entry_field(entry, nm_numbered("TID", index, name), "%u", thread->tid);
-	nm_entry_field(entry, nm_numbered("COMM", index, name), "%s", thread->comm);
-	nm_field_cpu(entry, nm_numbered("CPU_FROM", index, name), thread->cpu_from);
-	nm_field_node(entry, context, nm_numbered("NODE_FROM", index, name), thread->node_from);
-	nm_field_node(entry, context, nm_numbered("NODE_TO", index, name), thread->node_to);
-	nm_entry_field(entry, nm_numbered("RAN_ON_NODE", index, name), "%d",
-		       thread->ran_on_node ? 1 : 0);
-	nm_entry_field(entry, nm_numbered("ACCESSES", index, name), "%lu",
-		       (unsigned long)thread->samples_after);
-	nm_field_permille(entry, nm_numbered("LOCAL_SHARE_BEFORE_PERMILLE", index, name),
-			  thread->local_before);
-	nm_field_permille(entry, nm_numbered("LOCAL_SHARE_AFTER_PERMILLE", index, name),
-			  thread->local_after);
+	nm_entry_field(entry, "PID", "%u", thread->pid);
+	nm_entry_field(entry, "TID", "%u", thread->tid);
+	nm_entry_field(entry, "COMM", "%s", thread->comm);
+	nm_field_cpu(entry, "CPU_FROM", thread->cpu_from);
+	nm_field_node(entry, context, "NODE_FROM", thread->node_from);
+	nm_field_node(entry, context, "NODE_TO", thread->node_to);
+	nm_entry_field(entry, "RAN_ON_NODE", "%d", thread->ran_on_node ? 1 : 0);
+	nm_entry_field(entry, "ACCESSES", "%lu", (unsigned long)thread->samples_after);
+	nm_field_permille(entry, "LOCAL_SHARE_BEFORE_PERMILLE", thread->local_before);
+	nm_field_permille(entry, "LOCAL_SHARE_AFTER_PERMILLE", thread->local_after);
 }
 
 void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -176,12 +163,14 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	nm_entry_field(entry, "POLICY", "%s", context->policy);
 	nm_entry_field(entry, "INTERVALS", "%u", verdict->intervals);
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
-		thread_fields(entry, context, &verdict->threads[i], i);
+		entry->thread = i;
+		thread_fields(entry, context, &verdict->threads[i]);
 		if (verdict->by_sharing)
-			latency_fields(entry, &verdict->threads[i], i);
+			latency_fields(entry, &verdict->threads[i]);
 		if (verdict->by_performance)
-			performance_fields(entry, &verdict->threads[i], i);
+			performance_fields(entry, &verdict->threads[i]);
 	}
+	entry->thread = 0;
 	locality_fields(entry, verdict);
 	if (verdict->by_sharing)
 		sharing_fields(entry, verdict);
