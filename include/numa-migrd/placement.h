@@ -28,7 +28,8 @@
  */
 struct nm_place_group {
 	uint32_t pid;
-	double demand_cpus; /* CPUs that its threads use or wait for */
+	double demand_cpus; /* CPUs that its threads use or wait for, now or a short time ago */
+	double wanted_cpus; /* the same now */
 	unsigned running;   /* number of threads that ran for a significant part of the interval */
 	unsigned ran_most;  /* largest value of `running` in any interval */
 	double burst_s;	    /* mean time that a thread runs before it sleeps or is preempted; 0:

@@ -35,6 +35,7 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 	return (struct nm_place_group){
 		.pid = 100,
 		.demand_cpus = threads,
+		.wanted_cpus = threads,
 		.running = threads,
 		.ran_most = threads,
 		.age_s = 1,
@@ -253,6 +254,31 @@ static void test_full_nodes_are_left_alone(void **state)
 	propose(&group, 1, 1.5, &found);
 	assert_int_equal(found.node, -1);
 	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
+}
+
+/* Parents that ran a moment ago and wait for their children now make no room for a third thread. */
+static void test_a_lull_makes_no_node_larger(void **state)
+{
+	(void)state;
+	static const double ran[2][NODES] = {{0, 0, 0, 1}, {0, 0, 0, 0}};
+	static const double memory[NODES] = {1, 0, 0, 0};
+	struct nm_place_group groups[7];
+	struct nm_place_proposal found[7];
+	for (unsigned i = 0; i < 7; i++)
+		groups[i] = group_of(1, ran[i < 3 ? 0 : 1]);
+	groups[0].home = groups[1].home = 0;
+	groups[2].memory_on = memory;
+	groups[2].memory_stays = true;
+	for (unsigned i = 3; i < 7; i++) {
+		groups[i].demand_cpus = 2;
+		groups[i].wanted_cpus = groups[i].running = 0;
+	}
+	propose(groups, 7, 0, found);
+	assert_int_not_equal(found[2].node, 0);
+	for (unsigned i = 3; i < 7; i++)
+		groups[i].wanted_cpus = 2; /* all nodes are as full */
+	propose(groups, 7, 0, found);
+	assert_int_equal(found[2].node, 0);
 }
 
 /* What runs there now and then has other nodes to go to: it keeps nobody from a small node. */
@@ -881,6 +907,7 @@ int main(void)
 		cmocka_unit_test_setup(test_gathered_at_its_memory, set_up),
 		cmocka_unit_test_setup(test_single_thread_goes_to_its_memory, set_up),
 		cmocka_unit_test_setup(test_the_young_are_kept_apart, set_up),
+		cmocka_unit_test_setup(test_a_lull_makes_no_node_larger, set_up),
 		cmocka_unit_test_setup(test_young_groups_are_expected_within_their_limit, set_up),
 		cmocka_unit_test_setup(test_memory_is_where_it_has_run, set_up),
 		cmocka_unit_test_setup(test_one_thread_may_be_the_first, set_up),

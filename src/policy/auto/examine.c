@@ -117,7 +117,7 @@ static void release_demand(struct nm_placement *placement, struct nm_placed *pla
 		placement->nodes[k].busy_cpus -= placed->ran_on[k];
 		placed->ran_on[k] = 0;
 	}
-	placed->demand_cpus = 0;
+	placed->demand_cpus = placed->wanted_cpus = 0;
 	placed->running = 0;
 }
 

@@ -59,6 +59,7 @@ struct plan {
 	double *load;	     /* per node: CPUs in demand */
 	uint64_t *free_bytes; /* per node: not assigned yet */
 	double total, cores;
+	double wanted;	      /* part of the total that is in demand now */
 	double largest_cores; /* of a node */
 };
 
@@ -160,10 +161,12 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 		plan->largest_cores = fmax(plan->largest_cores, view->nodes[k].cores);
 		plan->total += others;
 	}
+	plan->wanted = plan->total;
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
 		enum nm_place_reason reason;
 		plan->total += expected_demand(plan, group);
+		plan->wanted += group->wanted_cpus;
 		if (group->home >= 0)
 			plan->load[group->home] += expected_demand(plan, group);
 		else if (!is_eligible(view, group, &reason))
@@ -222,7 +225,7 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 static bool has_room(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	const struct nm_place_node *at = &plan->view->nodes[node];
-	double most = fmax(1, plan->total / plan->cores) * at->cores;
+	double most = fmax(1, plan->wanted / plan->cores) * at->cores;
 	return group->allowed[node] && at->cores > 0 &&
 	       plan->load[node] + expected_demand(plan, group) <= most + HALF_CPU &&
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];

@@ -110,6 +110,7 @@ void nm_placement_fill_group(const struct nm_placed *placed, uint64_t now_ns,
 	*ret = (struct nm_place_group){
 		.pid = placed->pid,
 		.demand_cpus = placed->demand_cpus,
+		.wanted_cpus = placed->wanted_cpus,
 		.running = placed->running,
 		.ran_most = placed->ran_most,
 		.burst_s = placed->burst_s,
