@@ -25,8 +25,7 @@ struct nm_options {
 			     struct nm_platform **ret);
 	void *platform_context;
 	uint32_t own_pid; /* PID of the daemon that is replayed; 0: this process */
-	/* Synthetic samples. If set, the sampling source is not opened, and pages are moved without
-	 * a separate thread. NULL: neither. */
+	/* Synthetic samples. If set, the sampling source is not opened. NULL: none. */
 	const struct nm_feed *feed;
 	struct nm_decision_lines *lines; /* output of a simulation; NULL: none */
 };
