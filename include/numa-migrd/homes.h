@@ -45,8 +45,7 @@ struct nm_place_count {
 	uint64_t ticket; /* 0: no query is pending */
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* at the last query; 0: none yet */
-	bool counted;	     /* movable_bytes is valid: its memory that could be moved then */
-	uint64_t movable_bytes;
+	uint64_t huge_bytes; /* additional memory from the pool of huge pages */
 	bool pages;	     /* a sample of pages was queried instead of numa_maps */
 };
 

@@ -212,7 +212,6 @@ struct nm_mapped {
 	bool common;	/* mapped so that other processes can share it */
 	bool file;	/* except huge pages without a name */
 	bool huge;	/* pages from the pool of huge pages */
-	bool memory;	/* shared memory: anonymous, of System V, of memfd_create(2), in /dev/shm */
 	bool empty;	/* contained no pages */
 	int only_on;	/* the kernel's number of the node that held all of its pages; -1: none */
 	uint64_t resident; /* number of pages in memory */

@@ -41,30 +41,21 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *plac
 	placed->count.ticket = 0;
 }
 
-/*
- * Counts the pages that the process works with: anonymous memory and shared memory, and not files,
- * which all processes map. Huge pages of the pool, shared memory, and pages that a child shares with
- * its parent since a fork cannot be moved.
- */
-static void count_pages(const struct nm_daemon *daemon, char *text, double *pages,
+/* RssAnon does not include huge pages from the pool, which stay where they are while the pools of
+ * other nodes are used up. */
+static void count_pages(const struct nm_topology *topology, char *text, double *pages,
 			struct nm_placed *placed)
 {
-	const struct nm_topology *topology = daemon->pipeline.topology;
 	struct nm_mapped mapped;
-	uint64_t bytes = 0, fixed_bytes = 0;
+	placed->count.huge_bytes = 0;
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
-		if (nm_mapped_parse_policy(line, &mapped) < 0 ||
-		    !(mapped.memory || strstr(line, " anon=")))
+		if (!strstr(line, " anon=")) /* pages that other processes also map existed before,
+					      * and stay */
 			continue;
-		bytes += mapped.resident * mapped.page_bytes;
-		if (mapped.huge || mapped.shared ||
-		    (mapped.memory && !daemon->config->pages.move_shared))
-			fixed_bytes += mapped.resident * mapped.page_bytes;
+		if (nm_mapped_parse_policy(line, &mapped) == 0 && mapped.huge)
+			placed->count.huge_bytes += mapped.resident * mapped.page_bytes;
 		(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
 	}
-	placed->count.counted = bytes > 0;
-	placed->count.movable_bytes = bytes - fixed_bytes;
-	placed->immovable |= fixed_bytes > bytes / 2;
 }
 
 static void count_nodes(const struct nm_topology *topology, const struct nm_memory_answer *answer,
@@ -94,7 +85,7 @@ static void poll_count(struct nm_daemon *daemon, struct nm_placed *placed)
 	    !pages)
 		return;
 	if (answer.text && !placed->count.pages)
-		count_pages(daemon, answer.text, pages, placed);
+		count_pages(topology, answer.text, pages, placed);
 	if (placed->count.pages)
 		count_nodes(topology, &answer, pages);
 	nm_placed_locate(placed, pages, topology->nr_nodes);

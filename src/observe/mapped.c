@@ -133,14 +133,6 @@ static void take_node(struct nm_mapped *mapped, unsigned node, uint64_t pages)
 	mapped->resident += pages;
 }
 
-static void take_file(struct nm_mapped *mapped, const char *path)
-{
-	static const char *const shared_memory[] = {"/dev/zero", "/SYSV", "/memfd:", "/dev/shm/"};
-	mapped->file = true;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(shared_memory); i++)
-		mapped->memory |= begins(path, shared_memory[i]);
-}
-
 static void take_word(struct nm_mapped *mapped, const char *word)
 {
 	uint64_t value;
@@ -149,7 +141,7 @@ static void take_word(struct nm_mapped *mapped, const char *word)
 	if (is_of_node(word, &node, &value))
 		take_node(mapped, node, value);
 	else if (begins(word, "file="))
-		take_file(mapped, word + strlen("file="));
+		mapped->file = true;
 	else if (is_word(word, "huge"))
 		mapped->huge = true;
 	else if (word_value(word, "mapmax", &value))

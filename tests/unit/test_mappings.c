@@ -156,30 +156,6 @@ static void test_words(void **state)
 		assert_int_equal(mapped.huge, cases[i].huge);
 		assert_int_equal(mapped.empty, cases[i].empty);
 		assert_int_equal(mapped.page_bytes, cases[i].page_bytes);
-		assert_false(mapped.memory);
-	}
-}
-
-static void test_shared_memory_is_no_file(void **state)
-{
-	static const struct {
-		const char *line;
-		bool memory;
-	} cases[] = {
-		{"10 default file=/dev/zero\\040(deleted) N0=3 kernelpagesize_kB=4", true},
-		{"10 default file=/SYSV00000000\\040(deleted) N0=3 kernelpagesize_kB=4", true},
-		{"10 default file=/memfd:a\\040(deleted) N0=3 kernelpagesize_kB=4", true},
-		{"10 default file=/dev/shm/a N0=3 kernelpagesize_kB=4", true},
-		{"10 default file=/dev/shmem N0=3 kernelpagesize_kB=4", false},
-		{"10 default file=/a/dev/shm/a N0=3 kernelpagesize_kB=4", false},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		struct nm_mapped mapped;
-		assert_int_equal(nm_mapped_parse_policy(cases[i].line, &mapped), 0);
-		assert_true(mapped.file);
-		assert_int_equal(mapped.memory, cases[i].memory);
 	}
 }
 
@@ -516,7 +492,6 @@ int main(void)
 		cmocka_unit_test(test_odd_extents),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_shared_memory_is_no_file),
 		cmocka_unit_test(test_odd_policies),
 		TEST(test_joined),
 		TEST(test_bound_in_between),

@@ -112,12 +112,7 @@ void nm_placed_locate(struct nm_placed *placed, const double *pages, unsigned nr
 
 uint64_t nm_placed_bytes(const struct nm_placed *placed)
 {
-	const struct nm_place_count *count = &placed->count;
-	if (!count->counted)
-		return placed->anon_bytes;
-	return count->movable_bytes + (placed->anon_bytes > count->anon_bytes
-					   ? placed->anon_bytes - count->anon_bytes
-					   : 0);
+	return placed->anon_bytes + placed->count.huge_bytes;
 }
 
 const double *nm_placed_shares(const struct nm_placed *placed)
