@@ -124,7 +124,7 @@ bool nm_rules_same_nodes(const struct nm_mover_rules *a, const struct nm_mover_r
 /* Applies the new rules, if there are any. Called when no step is in progress. */
 void nm_mover_adopt(struct nm_mover *mover);
 
-/* worker.c: continues the reading of the mappings work.known for one budget, publishes the result,
+/* turn.c: continues the reading of the mappings work.known for one budget, publishes the result,
  * and then calls `read`. */
 int nm_mover_read(struct nm_mover *mover, nm_then_fn read);
 

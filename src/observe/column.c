@@ -64,16 +64,26 @@ static void move_cells(struct nm_column *from, struct nm_column *to)
 	}
 }
 
+static bool has_keys(const struct nm_column *column, const struct nm_column_key *keys, size_t count)
+{
+	return column->count == count &&
+	       (count == 0 || memcmp(column->keys, keys, count * sizeof(*keys)) == 0);
+}
+
 /* Takes ownership of the keys, which may be NULL: out of memory. */
 static int follow(struct nm_column *column, const struct nm_snapshot *snapshot,
 		  struct nm_column_key *keys, size_t count)
 {
 	struct nm_column next = *column;
+	if (keys)
+		qsort(keys, count, sizeof(*keys), nm_compare_u32);
+	if (keys && has_keys(column, keys, count)) { /* as in most intervals */
+		free(keys);
+		return 0;
+	}
 	next.keys = keys;
 	next.cells = calloc(count + 1, column->cell_bytes);
 	next.count = keys && next.cells ? count : 0;
-	if (next.count > 0)
-		qsort(keys, count, sizeof(*keys), nm_compare_u32);
 	int r = keys && next.cells ? init_new(column, &next, snapshot) : -ENOMEM;
 	if (r < 0) {
 		nm_column_clear(&next);

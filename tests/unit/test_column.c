@@ -74,6 +74,20 @@ static void cells_follow_their_tasks(void **state)
 	assert_int_equal(cleared, 7);
 }
 
+/* Nothing is copied while the tasks are the same; another order of the same tasks is followed. */
+static void cells_of_the_same_tasks_stay_in_place(void **state)
+{
+	(void)state;
+	follow(2, (const uint32_t[]){10, 20});
+	const void *cells = column.cells;
+	set(20, 2);
+	follow(2, (const uint32_t[]){10, 20});
+	assert_ptr_equal(column.cells, cells);
+	assert_true(at(0) == 0 && at(1) == 2);
+	follow(2, (const uint32_t[]){20, 10});
+	assert_true(at(0) == 2 && at(1) == 0);
+}
+
 static void a_reused_number_is_another_task(void **state)
 {
 	(void)state;
@@ -154,6 +168,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(cells_follow_their_tasks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(cells_of_the_same_tasks_stay_in_place, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_reused_number_is_another_task, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(processes_are_added_between_snapshots, set_up,
 						tear_down),
