@@ -101,7 +101,8 @@ void nm_kinship_drop_leases(struct nm_descent *descent)
 	descent->targets = NULL;
 	descent->index = NULL;
 	descent->nr_targets = descent->nr_index = 0;
-	hwloc_bitmap_zero(descent->other);
+	if (descent->other) /* NULL if nm_descent_new() has failed */
+		hwloc_bitmap_zero(descent->other);
 }
 
 int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *leases,
