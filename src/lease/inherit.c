@@ -329,13 +329,13 @@ static void on_thread_exit(struct nm_actuator *actuator, const struct nm_task_ev
 	if (!active)
 		return;
 	/* The number of an exited leader may still be in use: by a zombie, or by another thread
-	 * after an exec. */
+	 * after an exec. What cannot be read now is found when the lease is checked. */
 	int directory = nm_mask_open(actuator->platform, active->terms.pid, active->terms.tid,
 				     active->terms.start_ticks, NULL);
-	if (directory >= 0) {
+	if (directory >= 0)
 		actuator->platform->ops->close(actuator->platform, directory);
+	if (directory != -ESRCH)
 		return;
-	}
 	nm_lease_end(actuator, active);
 	nm_lease_report(actuator, active, NM_LEASE_GONE, 0);
 }

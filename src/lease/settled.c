@@ -126,15 +126,24 @@ int nm_settled_add(struct nm_settled *settled, uint64_t domain, uint32_t tid, ui
 		.start_ticks = start_ticks & ((UINT64_C(1) << 48) - 1),
 		.round = round & UINT16_MAX,
 	};
-	uint32_t earlier = nm_tidmap_get(settled->by_tid, tid);
-	if (earlier != NM_TIDMAP_NONE)
-		remove_at(settled, earlier);
-	int r = settled->count < NM_SETTLED_MOST
+	uint32_t index = nm_tidmap_get(settled->by_tid, tid);
+	struct nm_settled_thread *earlier =
+		index == NM_TIDMAP_NONE ? NULL : &settled->threads[index];
+	if (earlier && earlier->owner == thread.owner) {
+		*earlier = thread;
+		return 0;
+	}
+	int r = earlier || settled->count < NM_SETTLED_MOST
 			? nm_shares_take(&settled->shares, thread.owner, NM_SETTLED_SHARE)
 			: -ENOSPC;
 	settled->crowded = settled->crowded || r < 0;
 	if (r < 0)
 		return r;
+	if (earlier) {
+		nm_shares_release(&settled->shares, earlier->owner);
+		*earlier = thread;
+		return 0;
+	}
 	r = append_thread(settled, &thread);
 	if (r < 0)
 		nm_shares_release(&settled->shares, thread.owner);

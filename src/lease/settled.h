@@ -46,8 +46,8 @@ struct nm_settled {
 int nm_settled_new(struct nm_settled **ret);
 void nm_settled_free(struct nm_settled *settled);
 
-/* Adds a thread, after removing an earlier thread with the same number. Returns 0, -ENOSPC or
- * -ENOMEM. */
+/* Adds a thread in place of an earlier thread with the same number, which stays on failure. Returns
+ * 0, -ENOSPC or -ENOMEM. */
 int nm_settled_add(struct nm_settled *settled, uint64_t domain, uint32_t tid, uint64_t start_ticks,
 		   uint64_t round);
 void nm_settled_remove(struct nm_settled *settled, uint32_t tid, uint64_t start_ticks);

@@ -262,6 +262,20 @@ static void test_exit_record_lost(void **state)
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
+/* The leader is a zombie whose affinity is still leased. */
+static void test_exit_without_descriptors(void **state)
+{
+	(void)state;
+	world_lease(world, 100, 1);
+	fake_exit(fake, 100);
+	fake_fail(fake, FAKE_OPEN, 1, 1, EMFILE);
+	world_drain(world);
+	assert_int_equal(world_reported(world, NM_LEASE_GONE, 100), 0);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	assert_int_equal(ledger_entries(true), 1);
+	assert_returned();
+}
+
 /* A refusal is told, kept, and tried again. */
 /* SECURITY: stuck */
 static void test_return_refused(void **state)
@@ -489,6 +503,7 @@ int main(void)
 		TEST(test_foreign),
 		TEST(test_exit),
 		TEST(test_exit_record_lost),
+		TEST(test_exit_without_descriptors),
 		TEST(test_return_refused),
 		TEST(test_return_refused_as_invalid),
 		TEST(test_refused_until_next_run),

@@ -76,6 +76,21 @@ static void a_number_stands_for_its_last_thread(void **state)
 	assert_int_equal(settled->shares.count, 0);
 }
 
+/* A thread that cannot be added for its new owner stays what it was. */
+static void an_earlier_thread_stays_where_there_is_no_room(void **state)
+{
+	(void)state;
+	assert_int_equal(nm_settled_add(settled, 1000, 7, 5000, ROUND), 0);
+	assert_int_equal(fill(1001, 100000, NM_SETTLED_SHARE), NM_SETTLED_SHARE);
+	assert_int_equal(nm_settled_add(settled, 1001, 7, 5000, ROUND), -ENOSPC);
+	assert_true(nm_settled_has(settled, 7, 5000));
+	/* There is always room for the same owner. */
+	assert_int_equal(nm_settled_add(settled, 1001, 100000, 6000, ROUND), 0);
+	assert_true(nm_settled_has(settled, 100000, 6000));
+	assert_int_equal(settled->count, NM_SETTLED_SHARE + 1);
+	assert_int_equal(settled->shares.count, 2);
+}
+
 static void the_old_are_forgotten(void **state)
 {
 	(void)state;
@@ -111,6 +126,7 @@ int main(void)
 		TEST(a_thread_costs_16_bytes),
 		TEST(each_user_has_a_share),
 		TEST(a_number_stands_for_its_last_thread),
+		TEST(an_earlier_thread_stays_where_there_is_no_room),
 		TEST(the_old_are_forgotten),
 		TEST(the_dead_make_room),
 	};
