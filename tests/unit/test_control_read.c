@@ -116,6 +116,27 @@ static void what_is_too_long_is_refused(void **state)
 	assert_call("ListThreads", "u", 0, "");
 }
 
+/* One of these costs as much as hundreds of short answers. */
+static bool is_refused_soon(const char *method, const char *types)
+{
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
+	char name[128] = "";
+	for (unsigned i = 0; i < 100 && strcmp(name, SD_BUS_ERROR_LIMITS_EXCEEDED) != 0; i++)
+		call(bus, false, name, sizeof(name), method, types, 24000);
+	return strcmp(name, SD_BUS_ERROR_LIMITS_EXCEEDED) == 0;
+}
+
+/* SECURITY: bus */
+static void long_lists_count_against_their_caller(void **state)
+{
+	need_root_and_bus(state);
+	assert_true(is_refused_soon("ListThreads", "u"));
+	assert_true(is_refused_soon("Decisions", "tu"));
+	assert_true(is_refused_soon("Pages", "u"));
+	/* Another caller does not pay for them. */
+	assert_call("Decisions", "tu", 4711, "");
+}
+
 static void an_explanation_has_a_list_in_it(void **state)
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -246,6 +267,7 @@ int main(void)
 		TEST(properties_are_for_everyone, shipped),
 		TEST(lists_have_their_types, shipped),
 		TEST(what_is_too_long_is_refused, shipped),
+		TEST(long_lists_count_against_their_caller, shipped),
 		TEST(an_explanation_has_a_list_in_it, shipped),
 		TEST(addresses_are_decided_by_the_callers_uid, shipped),
 		TEST(a_change_is_signalled_once, shipped),
