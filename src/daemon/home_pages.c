@@ -5,12 +5,11 @@
  * which threads run do not show the location.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "home_stage.h"
 #include "numa-migrd/proc.h"
 #include "numa-migrd/regions.h"
-
-#define PAGE_BYTES 4096.0
 
 /*
  * For numa_maps the kernel walks all pages; therefore only a sample of a large process is queried.
@@ -46,6 +45,7 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *plac
 static void count_pages(const struct nm_topology *topology, char *text, double *pages,
 			struct nm_placed *placed)
 {
+	const double page_bytes = (double)sysconf(_SC_PAGESIZE);
 	struct nm_mapped mapped;
 	placed->count.huge_bytes = 0;
 	for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
@@ -54,7 +54,7 @@ static void count_pages(const struct nm_topology *topology, char *text, double *
 			continue;
 		if (nm_mapped_parse_policy(line, &mapped) == 0 && mapped.huge)
 			placed->count.huge_bytes += mapped.resident * mapped.page_bytes;
-		(void)nm_residency_read_numa_maps_line(line, topology, PAGE_BYTES, pages);
+		(void)nm_residency_read_numa_maps_line(line, topology, page_bytes, pages);
 	}
 }
 

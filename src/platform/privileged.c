@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "numa-migrd/config.h"
 
@@ -94,7 +95,6 @@ static int serve_open_event(const struct nm_helper_context *context,
 	return r < 0 ? r : nm_event_open(context->root_fd, &event, ret);
 }
 
-#define PAGE_BYTES 4096.0
 #define LEAST_BYTES 65536.0 /* minimum that each operation is charged */
 
 /* Returns the size of the process in memory, from statm (proc(5)). */
@@ -107,7 +107,7 @@ static double resident_bytes(int proc_fd, pid_t pid)
 	if (nm_read_text(proc_fd, path, text, sizeof(text)) < 0 ||
 	    sscanf(text, "%*u %llu", &pages) != 1)
 		pages = 0;
-	double bytes = (double)pages * PAGE_BYTES;
+	double bytes = (double)pages * (double)sysconf(_SC_PAGESIZE);
 	return bytes > LEAST_BYTES ? bytes : LEAST_BYTES;
 }
 
