@@ -257,9 +257,6 @@ NM_DEFINE_CLEANUP(struct nm_affinity_graph, nm_affinity_graph_free);
 int nm_affinity_sharing(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
 			struct nm_sharing *ret);
 
-/* Returns the current weight between two threads (tids). */
-uint32_t nm_affinity_between(const struct nm_affinity *affinity, uint32_t tid_a, uint32_t tid_b);
-
 /* Calls `each` once for each pair of living threads (tids) with communication, in no particular
  * order. Called by verify. */
 typedef void (*nm_affinity_fn)(void *context, uint32_t tid_a, uint32_t tid_b, uint32_t weight);

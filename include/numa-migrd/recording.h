@@ -315,7 +315,7 @@ typedef void (*nm_answer_fn)(void *context, const struct nm_recorded_answer *ans
 
 /* Creates the platform. `machine` must outlive it, and its owner keeps it. Returns 0 or -ENOMEM.
  * Called by the daemon while recording. */
-int nm_tap_new(struct nm_platform *machine, nm_answer_fn tell, void *context,
+int nm_tap_new(struct nm_platform *machine, nm_answer_fn on_answer, void *context,
 	       struct nm_platform **ret);
 
 /* Convert a struct nm_owner to and from the bytes of an answer. */

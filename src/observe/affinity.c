@@ -207,13 +207,6 @@ int nm_affinity_age(struct nm_affinity *affinity)
 	return 0;
 }
 
-uint32_t nm_affinity_between(const struct nm_affinity *affinity, uint32_t tid_a, uint32_t tid_b)
-{
-	uint16_t a = nm_affinity_id(affinity, tid_a), b = nm_affinity_id(affinity, tid_b);
-
-	return a && b && a != b ? cell(affinity->pairs, affinity->slots, ids_of(a, b))->weight : 0;
-}
-
 void nm_affinity_each(const struct nm_affinity *affinity, nm_affinity_fn each, void *context)
 {
 	for (size_t i = 0; i < affinity->slots; i++) {

@@ -9,7 +9,7 @@
 struct tap {
 	struct nm_platform base;
 	struct nm_platform *machine;
-	nm_answer_fn tell;
+	nm_answer_fn on_answer;
 	void *context;
 	struct nm_paths paths;
 	struct nm_bytes scratch;
@@ -35,7 +35,7 @@ static void record_answer(struct tap *tap, const char *operation, int64_t handle
 		.bytes = bytes,
 		.length = length,
 	};
-	tap->tell(tap->context, &answer);
+	tap->on_answer(tap->context, &answer);
 }
 
 /* The same for a path below a directory. */
@@ -262,7 +262,7 @@ static const struct nm_platform_ops tap_ops = {
 	.numa_balancing_set = tap_numa_balancing_set,
 };
 
-int nm_tap_new(struct nm_platform *machine, nm_answer_fn teller, void *context,
+int nm_tap_new(struct nm_platform *machine, nm_answer_fn on_answer, void *context,
 	       struct nm_platform **ret)
 {
 	struct tap *tap = calloc(1, sizeof(*tap));
@@ -271,7 +271,7 @@ int nm_tap_new(struct nm_platform *machine, nm_answer_fn teller, void *context,
 	*tap = (struct tap){
 		.base = {.ops = &tap_ops, .free = tap_free},
 		.machine = machine,
-		.tell = teller,
+		.on_answer = on_answer,
 		.context = context,
 	};
 	*ret = &tap->base;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "../../src/observe/pairs.h"
+#include "../support/sharing.h"
 #include "numa-migrd/memory.h"
 
 static struct nm_config *config;
@@ -51,12 +52,12 @@ static void test_a_sharing_counts_for_both(void **state)
 {
 	(void)state;
 	share(100, 103, 2);
-	assert_int_equal(nm_affinity_between(affinity, 100, 103), 2 * NM_SHARING_STEP);
-	assert_int_equal(nm_affinity_between(affinity, 103, 100), 2 * NM_SHARING_STEP);
+	assert_int_equal(sharing_between(affinity, 100, 103), 2 * NM_SHARING_STEP);
+	assert_int_equal(sharing_between(affinity, 103, 100), 2 * NM_SHARING_STEP);
 	share(103, 100, 1);
-	assert_int_equal(nm_affinity_between(affinity, 100, 103), 3 * NM_SHARING_STEP);
-	assert_int_equal(nm_affinity_between(affinity, 100, 100), 0);
-	assert_int_equal(nm_affinity_between(affinity, 100, 999), 0);
+	assert_int_equal(sharing_between(affinity, 100, 103), 3 * NM_SHARING_STEP);
+	assert_int_equal(sharing_between(affinity, 100, 100), 0);
+	assert_int_equal(sharing_between(affinity, 100, 999), 0);
 	share(100, 100, 5);
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 1);
 }
@@ -81,10 +82,10 @@ static void test_aging(void **state)
 	static const uint32_t expected[] = {12, 9, 7, 6, 5, 4, 0};
 	(void)state;
 	share(1, 2, 1);
-	assert_int_equal(nm_affinity_between(affinity, 1, 2), 16);
+	assert_int_equal(sharing_between(affinity, 1, 2), 16);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(expected); i++) {
 		assert_int_equal(nm_affinity_age(affinity), 0);
-		assert_int_equal(nm_affinity_between(affinity, 1, 2), expected[i]);
+		assert_int_equal(sharing_between(affinity, 1, 2), expected[i]);
 	}
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 0);
 }
@@ -96,7 +97,7 @@ static void test_counts_do_not_overflow(void **state)
 	for (size_t i = 0; i < affinity->slots; i++)
 		affinity->pairs[i].weight = UINT32_MAX - NM_SHARING_STEP;
 	share(1, 2, 3);
-	assert_int_equal(nm_affinity_between(affinity, 1, 2), UINT32_MAX);
+	assert_int_equal(sharing_between(affinity, 1, 2), UINT32_MAX);
 }
 
 static void test_leaving_clears_row_and_column(void **state)
@@ -109,7 +110,7 @@ static void test_leaving_clears_row_and_column(void **state)
 	nm_affinity_leave(affinity, 1, 0);
 	nm_affinity_leave(affinity, 1, 0);
 	nm_affinity_share(affinity, gone, join(2));
-	assert_int_equal(nm_affinity_between(affinity, 1, 2), 0);
+	assert_int_equal(sharing_between(affinity, 1, 2), 0);
 	assert_int_equal(nm_affinity_counts(affinity).threads, 2);
 	assert_int_equal(nm_affinity_age(affinity), 0);
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 1);
@@ -128,7 +129,7 @@ static void test_an_id_rests(void **state)
 	assert_int_not_equal(next, gone);
 	assert_int_equal(nm_affinity_join(affinity, 51, 111, &next), 0);
 	assert_int_equal(next, gone);
-	assert_int_equal(nm_affinity_between(affinity, 51, 2), 0);
+	assert_int_equal(sharing_between(affinity, 51, 2), 0);
 }
 
 static void test_an_id_rests_until_its_pairs_are_cleared(void **state)
@@ -172,7 +173,7 @@ static void test_room_for_pairs_grows_with_aging(void **state)
 			share(a, b, 4);
 	assert_int_equal(nm_affinity_counts(affinity).lost, lost);
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 19900);
-	assert_int_equal(nm_affinity_between(affinity, 2, 1), 7 * NM_SHARING_STEP);
+	assert_int_equal(sharing_between(affinity, 2, 1), 7 * NM_SHARING_STEP);
 }
 
 /* ---- equations 1 and 2 ---- */

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../support/sharing.h"
 #include "daemon_fixture.h"
 
 #define BLOCK(number) (0x7f0000000000ULL + (uint64_t)(number) * (1 << 20))
@@ -195,9 +196,9 @@ static void the_period_is_kept(void **state)
 	uint32_t tids[] = {world.workers[0].tid, world.workers[1].tid};
 	unsigned aged = 0;
 	for (int i = 0; i < 12; i++) {
-		uint32_t before = nm_affinity_between(affinity, tids[0], tids[1]);
+		uint32_t before = sharing_between(affinity, tids[0], tids[1]);
 		live_one();
-		aged += nm_affinity_between(affinity, tids[0], tids[1]) < before;
+		aged += sharing_between(affinity, tids[0], tids[1]) < before;
 	}
 	assert_int_equal(aged, 3);
 }
@@ -215,10 +216,10 @@ static void what_is_shared_is_forgotten_under_any_policy(void **state)
 	live(1);
 	const struct nm_affinity *affinity = nm_memory_affinity(world.daemon.pipeline.memory);
 	uint32_t tids[] = {world.workers[0].tid, world.workers[1].tid};
-	uint32_t before = nm_affinity_between(affinity, tids[0], tids[1]);
+	uint32_t before = sharing_between(affinity, tids[0], tids[1]);
 	assert_true(before > 100);
 	live(4);
-	assert_in_range(nm_affinity_between(affinity, tids[0], tids[1]), 1, before / 3 + 3);
+	assert_in_range(sharing_between(affinity, tids[0], tids[1]), 1, before / 3 + 3);
 }
 
 /* The stage is there for whoever wants it, and only then. */

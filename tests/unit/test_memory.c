@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../support/machine.h"
+#include "../support/sharing.h"
 #include "numa-migrd/memory.h"
 
 #define ADDRESS 0x7f0000000000ULL
@@ -238,9 +239,9 @@ static void test_a_number_given_anew(void **state)
 	access_memory(10, 10, 0, ADDRESS);
 	access_memory(10, 12, 0, ADDRESS);
 	nm_memory_flush(memory);
-	assert_int_equal(nm_affinity_between(affinity, 10, 12), NM_SHARING_STEP);
+	assert_int_equal(sharing_between(affinity, 10, 12), NM_SHARING_STEP);
 	follow(after, 3);
-	assert_int_equal(nm_affinity_between(affinity, 10, 12), 0);
+	assert_int_equal(sharing_between(affinity, 10, 12), 0);
 	assert_int_equal(process_of(10)->threads, 2);
 }
 
@@ -255,11 +256,11 @@ static void test_time(void **state)
 	now_s -= 5;
 	access_memory(10, 12, 0, ADDRESS);
 	nm_memory_flush(memory);
-	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
+	assert_int_equal(sharing_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
 	now_s += 5 + 11;
 	access_memory(10, 10, 0, ADDRESS);
 	nm_memory_flush(memory);
-	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
+	assert_int_equal(sharing_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
 }
 
 static void test_sharing(void **state)
@@ -270,7 +271,7 @@ static void test_sharing(void **state)
 	access_memory(10, 12, 0, ADDRESS + 8);
 	access_memory(11, 11, 0, ADDRESS + 16); /* another address space */
 	nm_memory_flush(memory);
-	assert_int_equal(nm_affinity_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
+	assert_int_equal(sharing_between(nm_memory_affinity(memory), 10, 12), NM_SHARING_STEP);
 	assert_int_equal(nm_affinity_counts(nm_memory_affinity(memory)).pairs, 1);
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "../support/interval.h"
+#include "../support/sharing.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/judge.h"
 
@@ -273,7 +274,7 @@ static double cost_on(const struct nm_snapshot *snapshot, uint32_t tid, int node
 		const struct nm_snap_thread *other = &snapshot->threads[i];
 		int there = nm_topology_node_of_cpu(snapshot->topology, other->main_cpu);
 		if (there >= 0)
-			cost += (double)nm_affinity_between(affinity, tid, other->tid) *
+			cost += (double)sharing_between(affinity, tid, other->tid) *
 				nm_topology_distance(snapshot->topology, node, there);
 	}
 	return cost / NM_SHARING_STEP;
