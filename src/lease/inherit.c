@@ -329,7 +329,7 @@ static void on_thread_exit(struct nm_actuator *actuator, const struct nm_task_ev
 	if (!active)
 		return;
 	/* The number of an exited leader may still be in use: by a zombie, or by another thread
-	 * after an exec. What cannot be read now is found when the lease is checked. */
+	 * after an exec. After another error the next check of the lease decides. */
 	int directory = nm_mask_open(actuator->platform, active->terms.pid, active->terms.tid,
 				     active->terms.start_ticks, NULL);
 	if (directory >= 0)
