@@ -11,14 +11,6 @@
 
 #define LOOK_S 1 /* time for which the kernel's balancing is observed, if it is on */
 
-/* Pages are not tracked with every configuration; threads always are. */
-static int ask_daemon(uint32_t pid, json_t **ret_threads, json_t **ret_pages)
-{
-	int r = nm_ctl_ask_once("ListThreads", NM_RIGHT_READ, ret_threads, "u", pid);
-
-	return r == EXIT_SUCCESS ? nm_ctl_ask_once("Pages", NM_RIGHT_READ, ret_pages, "u", pid) : r;
-}
-
 static void watch_balancing(struct nm_advice *advice, struct nm_platform *platform)
 {
 	if (!nm_balances_nodes(advice->input.balancing))
@@ -62,7 +54,9 @@ int nm_ctl_advise(const struct nm_ctl *ctl, char *const *words)
 	int r = nm_ctl_pid(words[0], &pid);
 
 	if (r == EXIT_SUCCESS)
-		r = ask_daemon(pid, &threads, &pages);
+		r = nm_ctl_ask_once("ListThreads", NM_RIGHT_READ, &threads, "u", pid);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_ask_once("Pages", NM_RIGHT_READ, &pages, "u", pid);
 	if (r != EXIT_SUCCESS)
 		return r;
 	r = advise_process(pid, threads, pages, &findings);

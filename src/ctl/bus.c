@@ -11,99 +11,67 @@
 
 /* ---- errors ---- */
 
-static bool is_named(const sd_bus_error *error, const char *const *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (sd_bus_error_has_name(error, names[i]))
-			return true;
-	return false;
-}
+struct cause {
+	int status;
+	const char *words;
+};
 
-static bool nobody_there(const sd_bus_error *error)
-{
-	static const char *const names[] = {SD_BUS_ERROR_SERVICE_UNKNOWN,
-					    SD_BUS_ERROR_NAME_HAS_NO_OWNER};
-	return is_named(error, names, NM_ARRAY_SIZE(names));
-}
+static const struct cause absent = {NM_CTL_UNAVAILABLE,
+				    "numa-migrd is not running: systemctl start numa-migrd"};
+static const struct cause silent = {NM_CTL_UNAVAILABLE,
+				    "numa-migrd does not answer: see systemctl status numa-migrd"};
+static const struct cause unreadable = {
+	NM_CTL_NOT_ALLOWED,
+	"only root and the group numa-migrd may read this: try with sudo"};
+static const struct cause forbidden = {
+	NM_CTL_NOT_ALLOWED, "only an administrator may control numa-migrd: try with sudo"};
+static const struct cause unknown = {
+	EXIT_FAILURE, "the running numa-migrd is of another version and does not know this command "
+		      "(numa-migrctl status)"};
 
-static bool no_answer(const sd_bus_error *error, int r)
+/* Returns NULL for an error that speaks for itself. */
+static const struct cause *cause_of(const sd_bus_error *error, int r, enum nm_right right)
 {
-	static const char *const names[] = {SD_BUS_ERROR_NO_REPLY, SD_BUS_ERROR_TIMEOUT,
-					    SD_BUS_ERROR_DISCONNECTED};
-	return r == -ETIMEDOUT || is_named(error, names, NM_ARRAY_SIZE(names));
-}
-
-static bool not_allowed(const sd_bus_error *error)
-{
-	static const char *const names[] = {SD_BUS_ERROR_ACCESS_DENIED, SD_BUS_ERROR_AUTH_FAILED,
-					    SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED};
-	return is_named(error, names, NM_ARRAY_SIZE(names));
-}
-
-static bool not_known(const sd_bus_error *error)
-{
-	static const char *const names[] = {SD_BUS_ERROR_UNKNOWN_METHOD,
-					    SD_BUS_ERROR_UNKNOWN_INTERFACE};
-	return is_named(error, names, NM_ARRAY_SIZE(names));
-}
-
-static void set_failure(struct nm_failure *ret, int status, const char *text)
-{
-	ret->status = status;
-	(void)snprintf(ret->text, sizeof(ret->text), "%s", text);
-}
-
-/* Keeps line breaks (a configuration has several errors), but no other control characters. */
-static void copy_words(struct nm_failure *ret, const char *words)
-{
-	const struct nm_style style = {.utf8 = true};
-	nm_autofree char *copy = strdup(words);
-	char *rest = copy, *line;
-	size_t used = 0;
-	ret->status = EXIT_FAILURE;
-	ret->text[0] = '\0';
-	while (rest && (line = strsep(&rest, "\n")) && used + 2 < sizeof(ret->text)) {
-		if (line[0] == '\0')
-			continue;
-		if (used > 0)
-			ret->text[used++] = '\n';
-		(void)nm_text_fit(ret->text + used, sizeof(ret->text) - used, line,
-				  NM_TEXT_ANY_WIDTH, &style);
-		used += strlen(ret->text + used);
-	}
+	const struct cause *refused = right == NM_RIGHT_STEER ? &forbidden : &unreadable;
+	const struct {
+		const char *name;
+		const struct cause *cause;
+	} causes[] = {
+		{SD_BUS_ERROR_SERVICE_UNKNOWN, &absent},
+		{SD_BUS_ERROR_NAME_HAS_NO_OWNER, &absent},
+		{SD_BUS_ERROR_NO_REPLY, &silent},
+		{SD_BUS_ERROR_TIMEOUT, &silent},
+		{SD_BUS_ERROR_DISCONNECTED, &silent},
+		{SD_BUS_ERROR_ACCESS_DENIED, refused},
+		{SD_BUS_ERROR_AUTH_FAILED, refused},
+		{SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED, refused},
+		{SD_BUS_ERROR_UNKNOWN_METHOD, &unknown},
+		{SD_BUS_ERROR_UNKNOWN_INTERFACE, &unknown},
+	};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(causes); i++)
+		if (sd_bus_error_has_name(error, causes[i].name))
+			return causes[i].cause;
+	return r == -ETIMEDOUT ? &silent : NULL;
 }
 
 void nm_ctl_explain_failure(const sd_bus_error *error, int r, enum nm_right right,
 			    struct nm_failure *ret)
 {
-	if (nobody_there(error))
-		set_failure(ret, NM_CTL_UNAVAILABLE,
-			    "numa-migrd is not running: systemctl start numa-migrd");
-	else if (no_answer(error, r))
-		set_failure(ret, NM_CTL_UNAVAILABLE,
-			    "numa-migrd does not answer: see systemctl status numa-migrd");
-	else if (not_allowed(error) && right == NM_RIGHT_STEER)
-		set_failure(ret, NM_CTL_NOT_ALLOWED,
-			    "only an administrator may control numa-migrd: try with sudo");
-	else if (not_allowed(error))
-		set_failure(ret, NM_CTL_NOT_ALLOWED,
-			    "only root and the group numa-migrd may read this: try with sudo");
-	else if (not_known(error))
-		set_failure(ret, EXIT_FAILURE,
-			    "the running numa-migrd is of another version and does not know this "
-			    "command "
-			    "(numa-migrctl status)");
-	else
-		copy_words(ret, error->message ? error->message : strerror(-r));
+	const struct cause *cause = cause_of(error, r, right);
+	const char *words = error->message ? error->message : strerror(-r);
+	ret->status = cause ? cause->status : EXIT_FAILURE;
+	nm_text_clean(ret->text, sizeof(ret->text), cause ? cause->words : words);
 }
 
+/* A configuration has several errors, each on a line of its own. */
 static int print_failure(const sd_bus_error *error, int r, enum nm_right right)
 {
 	struct nm_failure failure;
 	char *rest = failure.text, *line;
 	nm_ctl_explain_failure(error, r, right, &failure);
 	while ((line = strsep(&rest, "\n")))
-		(void)fprintf(stderr, "numa-migrctl: %s\n", line);
+		if (line[0] != '\0')
+			(void)fprintf(stderr, "numa-migrctl: %s\n", line);
 	return failure.status;
 }
 

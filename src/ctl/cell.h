@@ -53,4 +53,16 @@ void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_col
 /* Prints a hint below an empty table, only on a terminal. */
 void nm_table_explain_empty(FILE *out, const json_t *rows);
 
+/* ---- columns of the lists of the bus, in lists.c ---- */
+
+#define NM_PROCESS_COLUMNS 19
+#define NM_THREAD_COLUMNS 17
+#define NM_REGION_COLUMNS 7
+#define NM_DECISION_COLUMNS 11
+
+extern const struct nm_column nm_process_columns[NM_PROCESS_COLUMNS];
+extern const struct nm_column nm_thread_columns[NM_THREAD_COLUMNS];
+extern const struct nm_column nm_region_columns[NM_REGION_COLUMNS];
+extern const struct nm_column nm_decision_columns[NM_DECISION_COLUMNS];
+
 #endif

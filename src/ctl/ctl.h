@@ -61,9 +61,6 @@ int nm_ctl_recording_read(const char *file, const struct nm_recording *recording
 /* Finds a decision in a recording, with the names of org.numamigrd1(5), and the counts of rejected
  * proposals. Returns the exit status; prints errors. */
 int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret);
-/* Explains the management of the process with this PID, or why it is not managed. Returns the exit
- * status; prints errors. */
-int nm_ctl_explain_process(const struct nm_ctl *ctl, const char *word);
 
 /* ---- words ---- */
 

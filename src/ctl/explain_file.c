@@ -156,21 +156,17 @@ static void set_verdict(struct search *search, const struct nm_verdict *verdict)
 	set_text(decision, "figure", verdict->by_performance ? "performance" : "local_share");
 }
 
-static void set_first_entry(json_t *decision, const struct nm_recorded_entry *entry)
-{
-	set_text(decision, "message", entry->text);
-	set_text(decision, "fields", entry->fields);
-	set_count(decision, "time_usec", entry->time_usec);
-}
-
 /* The first entry describes the decision, and the one that follows its verdict describes that;
  * others are events of leases. */
 static void set_entry(struct search *search, const struct nm_recorded_entry *entry)
 {
-	if (search->entries++ == 0)
-		set_first_entry(search->decision, entry);
-	else if (search->judged)
+	if (search->entries++ == 0) {
+		set_text(search->decision, "message", entry->text);
+		set_text(search->decision, "fields", entry->fields);
+		set_count(search->decision, "time_usec", entry->time_usec);
+	} else if (search->judged) {
 		set_text(search->decision, "verdict_message", entry->text);
+	}
 	search->judged = false;
 }
 

@@ -42,10 +42,11 @@ void nm_findings_add(struct nm_findings *findings, const char *check, enum nm_se
 		(struct nm_finding){.check = check, .severity = severity, .what = what};
 }
 
-/* Appends `text`, which it takes over. */
-static int append_text(char **place, char *text)
+/* Appends to the evidence or the remedy at `place`. */
+static int __attribute__((format(printf, 2, 0)))
+append_text(char **place, const char *format, va_list arguments)
 {
-	nm_autofree char *more = text;
+	nm_autofree char *more = write_text(format, arguments);
 	char *joined;
 
 	if (!more)
@@ -74,10 +75,8 @@ void nm_findings_evidence(struct nm_findings *findings, const char *format, ...)
 	struct nm_finding *finding = last(findings);
 	va_list arguments;
 
-	if (!finding)
-		return;
 	va_start(arguments, format);
-	if (append_text(&finding->evidence, write_text(format, arguments)) < 0)
+	if (finding && append_text(&finding->evidence, format, arguments) < 0)
 		findings->error = -ENOMEM;
 	va_end(arguments);
 }
@@ -87,10 +86,8 @@ void nm_findings_remedy(struct nm_findings *findings, const char *format, ...)
 	struct nm_finding *finding = last(findings);
 	va_list arguments;
 
-	if (!finding)
-		return;
 	va_start(arguments, format);
-	if (append_text(&finding->remedy, write_text(format, arguments)) < 0)
+	if (finding && append_text(&finding->remedy, format, arguments) < 0)
 		findings->error = -ENOMEM;
 	va_end(arguments);
 }

@@ -4,7 +4,6 @@
 
 #include "cell.h"
 #include "ctl.h"
-#include "rows.h"
 
 #define USUAL_LINES 20
 

@@ -93,20 +93,6 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static int missing_argument(const struct command *command)
-{
-	char text[128];
-	(void)snprintf(text, sizeof(text), "%s needs %s", command->name, command->needs);
-	return nm_ctl_wrong_usage(text, NULL);
-}
-
-static size_t arguments_of(const struct command *command)
-{
-	if (!command->argument)
-		return 0;
-	return strchr(command->argument, ' ') ? 2 : 1;
-}
-
 /* Describes given options that do not apply to the command; NULL: none. */
 static const char *foreign_options(const struct nm_ctl *ctl, const struct command *command)
 {
@@ -131,11 +117,13 @@ static int run_command(const struct nm_ctl *ctl, char *const *words)
 	const struct command *command = find_command(words[0]);
 	if (!command)
 		return nm_ctl_wrong_usage("no such command", words[0]);
-	if (command->needs && !words[1])
-		return missing_argument(command);
-	char *const *behind = words + 1;
-	for (size_t most = arguments_of(command); most > 0 && *behind; most--)
-		behind++;
+	char needs[128], *const *behind = words + 1;
+	if (command->needs && !words[1]) {
+		(void)snprintf(needs, sizeof(needs), "%s needs %s", command->name, command->needs);
+		return nm_ctl_wrong_usage(needs, NULL);
+	}
+	if (command->argument && *behind)
+		behind += strchr(command->argument, ' ') && behind[1] ? 2 : 1;
 	if (*behind)
 		return nm_ctl_wrong_usage("one argument too many", *behind);
 	const char *foreign = foreign_options(ctl, command);

@@ -8,20 +8,15 @@
 #include "ctl.h"
 #include "page/page.h"
 
-static const char *last_part(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	return slash && slash[1] != '\0' ? slash + 1 : path;
-}
-
 /* The recording is read completely before the first byte of the page is written. */
 static int write_page(const char *file, const char *output, FILE *out)
 {
 	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
+	const char *slash = strrchr(file, '/');
 	int status = nm_ctl_open_recording(file, &recording);
 	if (status != EXIT_SUCCESS)
 		return status;
-	int r = nm_report_write(recording, last_part(file), out);
+	int r = nm_report_write(recording, slash ? slash + 1 : file, out);
 	if (r == -EIO && nm_recording_error(recording)[0] == '\0')
 		return nm_ctl_fail(output, "page incomplete");
 	return nm_ctl_recording_read(file, recording, r);

@@ -40,24 +40,6 @@ static void write_severity(const struct page *page, enum nm_severity severity)
 		      HEAD_COLUMNS - (int)strlen(name), "");
 }
 
-static void write_word(const struct page *page, const char *word, size_t length)
-{
-	nm_autofree char *copy = strndup(word, length);
-	nm_autofree char *shown = malloc(length + 1);
-
-	if (!copy || !shown)
-		return;
-	(void)nm_text_fit(shown, length + 1, copy, NM_TEXT_ANY_WIDTH, page->style);
-	(void)fputs(shown, page->out);
-}
-
-static size_t columns_of(const char *word, size_t length)
-{
-	nm_autofree char *copy = strndup(word, length);
-
-	return copy ? nm_text_width(copy) : length;
-}
-
 /* Continues at column `used`; a new line begins at HEAD_COLUMNS. */
 static void write_words(const struct page *page, const char *text, size_t used)
 {
@@ -65,7 +47,11 @@ static void write_words(const struct page *page, const char *text, size_t used)
 
 	while (*text) {
 		size_t length = strcspn(text, " ");
-		size_t columns = columns_of(text, length);
+		nm_autofree char *word = strndup(text, length), *shown = malloc(length + 1);
+		if (!word || !shown)
+			return;
+		size_t columns = nm_text_fit(shown, length + 1, word, NM_TEXT_ANY_WIDTH,
+					     page->style);
 		if (!first && used + 1 + columns > page->width) {
 			(void)fprintf(page->out, "\n%*s", HEAD_COLUMNS, "");
 			used = HEAD_COLUMNS;
@@ -73,7 +59,7 @@ static void write_words(const struct page *page, const char *text, size_t used)
 			(void)fputc(' ', page->out);
 			used++;
 		}
-		write_word(page, text, length);
+		(void)fputs(shown, page->out);
 		used += columns;
 		first = false;
 		text += length;
@@ -200,12 +186,10 @@ static size_t terminal_width(void)
 int nm_ctl_show_findings(const struct nm_ctl *ctl, const struct nm_findings *findings,
 			 size_t leading)
 {
-	size_t width = terminal_width();
-
 	if (ctl->json) {
 		nm_auto(json_decrefp) json_t *document = nm_ctl_findings_document(findings);
 		return nm_ctl_print_json(document);
 	}
-	nm_ctl_write_findings(stdout, &ctl->style, findings, leading, width);
+	nm_ctl_write_findings(stdout, &ctl->style, findings, leading, terminal_width());
 	return nm_ctl_close_output();
 }

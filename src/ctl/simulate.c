@@ -179,13 +179,6 @@ static int load_policies(const struct nm_ctl_simulate *asked, struct choice *ret
 
 /* ---- output ---- */
 
-static void print_heading(void)
-{
-	printf("%-14s %9s %7s %6s %9s %7s %8s %8s %9s %8s %7s %6s\n", "POLICY", "TIME s", "CHANGE",
-	       "ENDED", "COMPUTE s", "CHANGE", "LOCAL", "MOVES", "PAGES", "IMPROVED", "NEUTRAL",
-	       "BACK");
-}
-
 /* Returns "-" if a value is missing. */
 static const char *percent(char text[16], double now, double before)
 {
@@ -254,7 +247,9 @@ static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what
 {
 	struct nm_sim_outcome first = {0};
 	if (!ctl->json)
-		print_heading();
+		printf("%-14s %9s %7s %6s %9s %7s %8s %8s %9s %8s %7s %6s\n", "POLICY", "TIME s",
+		       "CHANGE", "ENDED", "COMPUTE s", "CHANGE", "LOCAL", "MOVES", "PAGES",
+		       "IMPROVED", "NEUTRAL", "BACK");
 	for (unsigned i = 0; i < ctl->simulate.nr_policies; i++) {
 		const struct nm_sim_policy *policy = &choice->policies[i];
 		struct nm_sim_outcome outcome;

@@ -59,6 +59,21 @@ size_t nm_text_fit(char *out, size_t size, const char *text, size_t width,
 	return columns + 1;
 }
 
+void nm_text_clean(char *out, size_t size, const char *text)
+{
+	size_t length = strlen(text), used = 0;
+	while (length > 0) {
+		struct glyph glyph = next_glyph(text, length, true);
+		if (glyph.size >= size - used)
+			break;
+		memcpy(out + used, *text == '\n' ? "\n" : glyph.bytes, glyph.size);
+		used += glyph.size;
+		text += glyph.taken;
+		length -= glyph.taken;
+	}
+	out[used] = '\0';
+}
+
 size_t nm_text_width(const char *text)
 {
 	size_t length = strlen(text), columns = 0;

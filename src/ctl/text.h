@@ -24,6 +24,9 @@ struct nm_style {
 size_t nm_text_fit(char *out, size_t size, const char *text, size_t width,
 		   const struct nm_style *style);
 
+/* Copies text from outside without control characters, except line breaks. */
+void nm_text_clean(char *out, size_t size, const char *text);
+
 /* Returns the number of columns of the text. */
 size_t nm_text_width(const char *text);
 

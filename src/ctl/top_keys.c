@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "rows.h"
 #include "top.h"
 
 static size_t column_named(const struct nm_column *columns, size_t count, const char *key)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "rows.h"
 #include "top.h"
 
 void nm_top_model_clear(struct nm_top_model *model)

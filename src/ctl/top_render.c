@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rows.h"
 #include "top.h"
 
 #define GAP 1
@@ -85,14 +84,6 @@ struct layout {
 	size_t widths[MOST_COLUMNS];
 };
 
-static size_t wanted_width(const struct nm_column *column, const json_t *rows,
-			   const struct nm_style *style)
-{
-	size_t least = column->kind == NM_CELL_ANY ? 0 : FIGURE_COLUMNS;
-	size_t width = nm_column_width(column, style, rows);
-	return width > least ? width : least;
-}
-
 /* Columns that do not fit are omitted from the right; before that, text is truncated. */
 static void lay_out(struct layout *layout, const struct nm_column *columns, size_t count,
 		    const json_t *rows, size_t room, const struct nm_style *style)
@@ -101,8 +92,10 @@ static void lay_out(struct layout *layout, const struct nm_column *columns, size
 	*layout = (struct layout){.columns = columns};
 	for (size_t i = 0; i < count && i < MOST_COLUMNS; i++) {
 		size_t gap = i > 0 ? GAP : 0;
-		size_t width = wanted_width(&columns[i], rows, style);
+		size_t width = nm_column_width(&columns[i], style, rows);
 		size_t left = room > used + gap ? room - used - gap : 0;
+		if (columns[i].kind != NM_CELL_ANY && width < FIGURE_COLUMNS)
+			width = FIGURE_COLUMNS;
 		if (columns[i].left && i + 1 < count && width > TEXT_COLUMNS)
 			width = TEXT_COLUMNS;
 		if (columns[i].left && width > left && left >= LEAST_TEXT)
@@ -201,38 +194,28 @@ static void write_bar(const json_t *node, char out[BAR_COLUMNS + 3])
 	out[BAR_COLUMNS + 2] = '\0';
 }
 
-static void put_node(struct painter *painter, const struct layout *layout, const json_t *node)
-{
-	char text[1024], bar[BAR_COLUMNS + 3];
-	write_bar(node, bar);
-	write_row(layout, node, painter->style, text, sizeof(text));
-	put(painter, NM_TOP_PLAIN, "%s %s", bar, text);
-}
-
 /* Uses at most 1/3 of the screen. */
 static void put_nodes(struct painter *painter, const json_t *nodes)
 {
 	size_t count = json_array_size(nodes), most = painter->room / 3, indent = BAR_COLUMNS + 3;
 	size_t columns = painter->frame->columns;
 	struct layout layout;
-	char heads[1024];
+	char text[1024], bar[BAR_COLUMNS + 3];
 	lay_out(&layout, node_columns, NM_ARRAY_SIZE(node_columns), nodes,
 		columns > indent ? columns - indent : 0, painter->style);
-	write_row(&layout, NULL, painter->style, heads, sizeof(heads));
-	put(painter, NM_TOP_HEAD, "%*s%s", (int)indent, "", heads);
-	for (size_t i = 0; i < count && i < most; i++)
-		put_node(painter, &layout, json_array_get(nodes, i));
+	write_row(&layout, NULL, painter->style, text, sizeof(text));
+	put(painter, NM_TOP_HEAD, "%*s%s", (int)indent, "", text);
+	for (size_t i = 0; i < count && i < most; i++) {
+		const json_t *node = json_array_get(nodes, i);
+		write_bar(node, bar);
+		write_row(&layout, node, painter->style, text, sizeof(text));
+		put(painter, NM_TOP_PLAIN, "%s %s", bar, text);
+	}
 	if (count > most)
 		put(painter, NM_TOP_PLAIN, "and %zu nodes more", count - most);
 }
 
 /* ---- the list ---- */
-
-static void put_help(struct painter *painter)
-{
-	for (size_t i = 0; i < NM_ARRAY_SIZE(help_lines); i++)
-		put(painter, NM_TOP_PLAIN, "%s", help_lines[i]);
-}
 
 static void put_pages_summary(struct painter *painter, const json_t *summary)
 {
@@ -246,24 +229,19 @@ static void put_pages_summary(struct painter *painter, const json_t *summary)
 	    number_of(summary, "tracked"), nodes, share);
 }
 
-static const char *page_name(enum nm_top_page page)
+static void put_caption(struct painter *painter, const struct nm_top_view *view, size_t count)
 {
 	static const char *const names[NM_TOP_PAGE_MAX] = {
 		[NM_TOP_PROCESSES] = "processes",
 		[NM_TOP_THREADS] = "threads",
 		[NM_TOP_PAGES] = "memory",
 	};
-	return names[page];
-}
-
-static void put_caption(struct painter *painter, const struct nm_top_view *view, size_t count)
-{
 	size_t nr_columns;
 	const struct nm_column *columns = nm_top_columns(view, &nr_columns);
 	char of[32] = "";
 	if (view->pid != 0)
 		(void)snprintf(of, sizeof(of), " of process %u", view->pid);
-	put(painter, NM_TOP_TITLE, "%s%s: %zu, by %s%s%s%s", page_name(view->page), of, count,
+	put(painter, NM_TOP_TITLE, "%s%s: %zu, by %s%s%s%s", names[view->page], of, count,
 	    nm_column_head(&columns[view->sort[view->page]], painter->style),
 	    view->reverse[view->page] ? " (reversed)" : "",
 	    view->filter[0] != '\0' ? ", with " : "", view->filter);
@@ -319,10 +297,11 @@ int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
 		return 0;
 	struct painter painter = {.frame = frame, .style = style, .room = frame->rows - 1};
 	put_title(&painter, model, view);
-	if (view->help)
-		put_help(&painter);
-	else
+	if (!view->help)
 		put_page(&painter, model, view, rows);
+	else
+		for (size_t i = 0; i < NM_ARRAY_SIZE(help_lines); i++)
+			put(&painter, NM_TOP_PLAIN, "%s", help_lines[i]);
 	put_foot(&painter, model, view);
 	return 0;
 }

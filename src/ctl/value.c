@@ -19,23 +19,14 @@ union basic {
 	double real;
 };
 
-/* The owner of the bus name may send any text: control characters are removed, line breaks are
- * kept. */
+/* The owner of the bus name may send any text. */
 static char *clean_text(const char *text)
 {
-	const struct nm_style style = {.utf8 = true};
-	size_t size = strlen(text) + 1, used = 0; /* the text does not become longer */
-	nm_autofree char *copy = strdup(text), *clean = malloc(size);
-	char *rest = copy, *line;
-	if (!copy || !clean)
-		return NULL;
-	while ((line = strsep(&rest, "\n"))) {
-		if (line > copy)
-			clean[used++] = '\n';
-		(void)nm_text_fit(clean + used, size - used, line, NM_TEXT_ANY_WIDTH, &style);
-		used += strlen(clean + used);
-	}
-	return NM_TAKE(clean);
+	size_t size = strlen(text) + 1; /* the text does not become longer */
+	char *clean = malloc(size);
+	if (clean)
+		nm_text_clean(clean, size, text);
+	return clean;
 }
 
 static json_t *from_text(const char *text)

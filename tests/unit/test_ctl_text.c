@@ -12,7 +12,6 @@
 
 #include "../../src/ctl/cell.h"
 #include "../../src/ctl/ctl.h"
-#include "../../src/ctl/rows.h"
 #include "numa-migrd/file.h"
 
 static const struct nm_style utf8 = {.utf8 = true};

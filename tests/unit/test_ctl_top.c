@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "../../src/ctl/rows.h"
 #include "../../src/ctl/top.h"
 
 static const struct nm_style style = {.utf8 = true};
