@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all commands share: arguments, messages and output. */
+/* Arguments, messages and output: the parts that all commands share. */
 #include <string.h>
 #include <sysexits.h>
 

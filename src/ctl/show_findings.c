@@ -50,8 +50,8 @@ static void write_words(const struct page *page, const char *text, size_t used)
 		nm_autofree char *word = strndup(text, length), *shown = malloc(length + 1);
 		if (!word || !shown)
 			return;
-		size_t columns = nm_text_fit(shown, length + 1, word, NM_TEXT_ANY_WIDTH,
-					     page->style);
+		size_t columns =
+			nm_text_fit(shown, length + 1, word, NM_TEXT_ANY_WIDTH, page->style);
 		if (!first && used + 1 + columns > page->width) {
 			(void)fprintf(page->out, "\n%*s", HEAD_COLUMNS, "");
 			used = HEAD_COLUMNS;

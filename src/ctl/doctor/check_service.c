@@ -17,14 +17,6 @@ static bool is_running(const struct nm_facts *facts)
 	       strcmp(facts->unit.active, "active") == 0;
 }
 
-static void report_running(const char *name, const struct nm_facts *facts,
-			   struct nm_findings *findings)
-{
-	nm_findings_add(findings, name, NM_SEVERITY_FINE, "numa-migrd is running.");
-	if (facts->daemon.pid)
-		nm_findings_evidence(findings, "pid %" PRIu32, facts->daemon.pid);
-}
-
 static void report_left_ledger(const char *name, struct nm_findings *findings)
 {
 	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
@@ -81,7 +73,7 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 		      (strcmp(unit->load, "loaded") != 0 || strcmp(unit->active, "failed") == 0);
 
 	if (is_running(facts))
-		report_running(name, facts, findings);
+		nm_findings_add(findings, name, NM_SEVERITY_FINE, "numa-migrd is running.");
 	else if (facts->ledger.value == 1)
 		report_left_ledger(name, findings);
 	else if (unit->error)
@@ -90,6 +82,8 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 		report_broken_unit(name, facts, findings);
 	else
 		report_stopped(name, facts, findings);
+	if (facts->daemon.pid)
+		nm_findings_evidence(findings, "pid %" PRIu32, facts->daemon.pid);
 	if (unit->error)
 		nm_findings_evidence(findings, "systemd did not answer on the system bus: %s",
 				     strerrordesc_np(-unit->error));
@@ -215,15 +209,11 @@ void nm_check_capabilities(const char *name, const struct nm_facts *facts,
 				     "CapabilityBoundingSet=");
 }
 
-static int64_t cpus_of(const struct nm_facts *facts)
-{
-	return facts->topology ? hwloc_bitmap_weight(facts->topology->usable) : 1;
-}
-
 void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	struct nm_reading files = choose_reading(facts, &facts->daemon.files, &facts->unit.files);
-	int64_t needed = cpus_of(facts) * FDS_PER_CPU + FDS_BESIDES;
+	int64_t cpus = facts->topology ? hwloc_bitmap_weight(facts->topology->usable) : 1;
+	int64_t needed = cpus * FDS_PER_CPU + FDS_BESIDES;
 
 	if (files.error) {
 		nm_findings_add(

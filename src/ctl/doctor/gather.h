@@ -11,8 +11,7 @@
  * must clear the facts in any case. */
 int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *facts);
 
-/* The parts, in this order: later ones use the results of earlier ones. */
-int nm_gather_machine(struct nm_platform *platform, const char *root_path, struct nm_facts *facts);
+/* The parts that follow the machine, in this order: later ones use the results of earlier ones. */
 int nm_gather_processes(struct nm_platform *platform, struct nm_facts *facts);
 void nm_gather_cgroups(struct nm_platform *platform, struct nm_facts *facts);
 void nm_gather_unit(const struct nm_doctor_options *options, struct nm_facts *facts);

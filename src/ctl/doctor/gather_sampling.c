@@ -13,13 +13,6 @@
 
 #define TRIAL_RING_KB 16
 
-static void read_settings(struct nm_platform *platform, struct nm_facts *facts)
-{
-	facts->paranoid = nm_gather_number(platform, "proc/sys/kernel/perf_event_paranoid");
-	facts->mlock_kb = nm_gather_number(platform, "proc/sys/kernel/perf_event_mlock_kb");
-	facts->balancing = nm_gather_number(platform, "proc/sys/kernel/numa_balancing");
-}
-
 /* ---- events of the machine ---- */
 
 static void look_at_source(struct nm_platform *platform, const struct nm_config *config,
@@ -43,13 +36,6 @@ static void look_at_source(struct nm_platform *platform, const struct nm_config 
 		facts->has_counters = list.count > 0;
 	else
 		facts->offered[source] = list.count > 0 && list.words[0].kind == NM_EVENT_MEMORY;
-}
-
-static void look_at_sources(struct nm_platform *platform, const struct nm_config *config,
-			    struct nm_facts *facts)
-{
-	for (int source = 0; source < NM_MEMORY_SOURCE_MAX; source++)
-		look_at_source(platform, config, (enum nm_memory_source)source, facts);
 }
 
 /* ---- trial ---- */
@@ -135,7 +121,9 @@ void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_opt
 	nm_auto(nm_config_freep) struct nm_config *shipped = NULL;
 	const struct nm_config *config = facts->config;
 
-	read_settings(platform, facts);
+	facts->paranoid = nm_gather_number(platform, "proc/sys/kernel/perf_event_paranoid");
+	facts->mlock_kb = nm_gather_number(platform, "proc/sys/kernel/perf_event_mlock_kb");
+	facts->balancing = nm_gather_number(platform, "proc/sys/kernel/numa_balancing");
 	facts->soft_dirty =
 		options->try_out ? try_soft_dirty() : (struct nm_reading){.error = -ENODATA};
 	facts->threads_measured = options->threads_measured;
@@ -149,7 +137,8 @@ void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_opt
 		config = shipped;
 	if (!config)
 		return;
-	look_at_sources(platform, config, facts);
+	for (int source = 0; source < NM_MEMORY_SOURCE_MAX; source++)
+		look_at_source(platform, config, (enum nm_memory_source)source, facts);
 	if (options->try_out)
 		try_sampling(platform, options, config, facts);
 }

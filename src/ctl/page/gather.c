@@ -302,12 +302,6 @@ static int see_entry(struct nm_picture *picture, const struct nm_recorded_entry 
 	return *text ? 0 : keep_text(entry->text, TEXT_BYTES_MOST, text);
 }
 
-static void see_page_verdict(struct nm_picture *picture, const struct nm_page_verdict *verdict)
-{
-	see_state(picture, verdict->decision.id, verdict->kind);
-	picture->pages_moved += verdict->results.moved;
-}
-
 static int see(struct nm_picture *picture, const struct nm_recorded *record, uint64_t *skip)
 {
 	switch (record->kind) {
@@ -342,7 +336,8 @@ static int see(struct nm_picture *picture, const struct nm_recorded *record, uin
 		see_receipt(picture, &record->receipt);
 		return 0;
 	case NM_RECORDED_PAGE_VERDICT:
-		see_page_verdict(picture, &record->page_verdict);
+		see_state(picture, record->page_verdict.decision.id, record->page_verdict.kind);
+		picture->pages_moved += record->page_verdict.results.moved;
 		return 0;
 	case NM_RECORDED_PAGE_DECISION:
 		return see_page_decision(picture, &record->page_decision, skip);

@@ -17,6 +17,11 @@ void nm_html_text(FILE *out, const char *text, size_t length);
 /* Writes formatted text in the same way. */
 void nm_html_say(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The style sheet, which is the same for all pages, and its SHA-256 in base64: the page's content
+ * security policy allows no other style. */
+extern const char nm_style_text[];
+extern const char nm_style_hash[];
+
 #define NM_AMOUNT_SIZE 24
 
 /* Returns "950", "1.2 k", "34 M": at most three digits, and a unit prefix; "–" for NaN. */

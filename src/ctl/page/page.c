@@ -5,7 +5,6 @@
 #include "html.h"
 #include "page.h"
 #include "plots.h"
-#include "style.h"
 
 static void put_head(const char *name, FILE *out)
 {
@@ -23,16 +22,8 @@ static void put_head(const char *name, FILE *out)
 	nm_html(out, "</title>\n<style>%s</style>\n</head>\n", nm_style_text);
 }
 
-static void put_title(const char *name, FILE *out)
-{
-	nm_html(out, "<header><h1>");
-	nm_html_say(out, "%s", name);
-	nm_html(out,
-		"</h1><p>What numa-migrd saw, decided and did, from its recording.</p></header>\n");
-}
-
 /* Each is a plot, or the reason for its absence. */
-static const struct section {
+static const struct {
 	const char *id, *link, *title;
 	void (*show)(const struct nm_picture *picture, FILE *out);
 } sections[] = {
@@ -55,23 +46,22 @@ static void put_links(FILE *out)
 	nm_html(out, "</nav>\n");
 }
 
-static void put_section(const struct section *section, const struct nm_picture *picture, FILE *out)
-{
-	nm_html(out, "<section id=\"%s\">\n<h2>%s</h2>\n", section->id, section->title);
-	section->show(picture, out);
-	nm_html(out, "</section>\n");
-}
-
 static void put_body(const struct nm_picture *picture, FILE *out)
 {
 	nm_html(out, "<body>\n");
 	nm_show_marks(out);
-	put_title(picture->name, out);
-	nm_html(out, "<main>\n");
+	nm_html(out, "<header><h1>");
+	nm_html_say(out, "%s", picture->name);
+	nm_html(out, "</h1><p>What numa-migrd saw, decided and did, from its recording.</p>"
+		     "</header>\n<main>\n");
 	nm_show_facts(picture, out);
 	put_links(out);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(sections); i++)
-		put_section(&sections[i], picture, out);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(sections); i++) {
+		nm_html(out, "<section id=\"%s\">\n<h2>%s</h2>\n", sections[i].id,
+			sections[i].title);
+		sections[i].show(picture, out);
+		nm_html(out, "</section>\n");
+	}
 	nm_html(out, "</main>\n</body>\n</html>\n");
 }
 
