@@ -31,7 +31,6 @@ enum nm_message {
 	NM_MESSAGE_RESUME,
 	NM_MESSAGE_COEXIST, /* kernel.numa_balancing, numad and others were found active */
 	NM_MESSAGE_RESTORE,
-	NM_MESSAGE_PAGES,  /* a decision about pages; its verdict is a VERDICT */
 	NM_MESSAGE_RECORD, /* a recording begins or ends */
 	NM_MESSAGE_MAX,
 };
@@ -85,29 +84,24 @@ struct nm_entry_context {
 };
 
 /*
- * Format a decision with its receipt (receipt->nr_steps == decision->nr_steps; NULL for a home),
- * its verdict, and an event of a lease. Fields of the second thread of a swap end in "_2";
- * unavailable metrics are omitted.
+ * Format a decision with its receipt (receipt->nr_steps == decision->nr_steps; NULL for a home and
+ * for pages), its verdict, and an event of a lease. Fields of the second thread of a swap end in
+ * "_2"; unavailable metrics are omitted.
  */
 void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
 		       const struct nm_decision *decision, const struct nm_receipt *receipt);
 void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 		      const struct nm_verdict *verdict);
-/* Format pages handed to the mover (in a dry run: that would be), and later the verdict on them. */
-void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_context *context,
-			    const struct nm_page_decision *decision);
-void nm_entry_page_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
-			   const struct nm_page_verdict *verdict);
 void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event);
 
-/* Returns the value of a field: "migrate", "swap", "rollback", "home". A static string, as for the
- * next functions. */
+/* Returns the value of a field: "migrate", "swap", "rollback", "home", "pages". A static string, as
+ * for the next functions. */
 const char *nm_decision_kind_name(enum nm_decision_kind kind);
-/* Returns "applied", "dry-run" or "refused". */
+/* Returns the name of the policy that made a decision of this kind. */
+const char *nm_decision_policy_name(enum nm_decision_kind kind, enum nm_thread_policy policy);
+/* Returns "applied", "dry-run" or "refused"; without a receipt "asked" or "dry-run". */
 const char *nm_decision_result_name(const struct nm_entry_context *context,
 				    const struct nm_receipt *receipt);
-/* The same for a decision about pages: "asked" or "dry-run". */
-const char *nm_page_result_name(const struct nm_entry_context *context);
 /* Returns true if the decision won a lottery; otherwise its tickets and draw are unused. */
 bool nm_decision_has_tickets(const struct nm_decision *decision);
 #define NM_TICKETS_BYTES 160

@@ -140,14 +140,9 @@ int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_base
  * is judged, and again after that setting has changed. */
 double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct nm_config *config);
 
-/* ---- verdicts on moves of threads ---- */
+/* ---- verdicts ---- */
 
-/*
- * Computes verdicts from receipts and later snapshots: whether a moved thread ran on its new node,
- * and whether its performance, or its locality if the performance is not known, improved. Pure; the
- * list of pending evaluations is a value.
- */
-
+/* A thread, or a process (tid 0) for a home and for pages. */
 struct nm_verdict_thread {
 	uint32_t tid, pid;
 	uint64_t start_ticks, adopted_ns;
@@ -171,10 +166,21 @@ struct nm_verdict_thread {
 	double access_cost_before, access_cost_after;
 };
 
+/* The results for the pages of a decision. */
+struct nm_page_results {
+	uint64_t moved, elsewhere, refused, failed, untried;
+	uint64_t busy, gone, denied, no_memory, fault; /* parts of `failed`, by errno */
+	/* Moved pages whose original node was not or was recorded, in pages of the actual size
+	 * rather than of the requested one. */
+	uint64_t forgotten, remembered;
+	int error; /* negative errno of the whole operation; 0: none */
+};
+
 struct nm_verdict {
 	uint64_t decision;
 	enum nm_decision_kind of;
 	enum nm_verdict_kind kind;
+	uint64_t interval;   /* of the decision */
 	unsigned intervals;  /* number of intervals until the verdict */
 	bool superseded;     /* one of its threads was moved again before the verdict */
 	enum nm_thread_policy policy; /* policy that made the decision */
@@ -199,7 +205,10 @@ struct nm_verdict {
 	/* Of a home only: its change is positive if it is an improvement; NaN: not known. */
 	enum nm_place_judged_by judged_by;
 	double change;
-	uint64_t pages_moved;
+	/* Of pages only: the reason, and the number of decisions that share the metrics. */
+	struct nm_pages_reason pages;
+	unsigned together;
+	struct nm_page_results results; /* of pages; of a home only the moved pages */
 	unsigned nr_threads;
 	struct nm_verdict_thread threads[2];
 };
@@ -209,6 +218,17 @@ struct nm_verdicts {
 	size_t count;
 };
 void nm_verdicts_clear(struct nm_verdicts *verdicts);
+
+/* Returns what is known of a verdict at the decision. Called by the judges of threads and pages. */
+struct nm_verdict nm_verdict_of(const struct nm_decision *decision);
+
+/* ---- verdicts on moves of threads ---- */
+
+/*
+ * Computes verdicts from receipts and later snapshots: whether a moved thread ran on its new node,
+ * and whether its performance, or its locality if the performance is not known, improved. Pure; the
+ * list of pending evaluations is a value.
+ */
 
 /* An evaluation without a result after this number of intervals ends as inconclusive. */
 #define NM_VERDICT_INTERVALS 10U
@@ -288,55 +308,6 @@ struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict);
  * value.
  */
 
-enum nm_page_reason {
-	NM_PAGE_REASON_PAGES, /* page by page: one node makes most accesses to each (kMAF, eq. 6) */
-	NM_PAGE_REASON_REGION,	   /* a range to which one node makes most accesses */
-	NM_PAGE_REASON_CONTENTION, /* a range spread over nodes, because one node serves too much
-				    * traffic */
-	NM_PAGE_REASON_ROLLBACK	   /* back to their original nodes */
-};
-
-/* Pages of one process that are moved for one reason in one interval. */
-struct nm_page_decision {
-	uint64_t id, interval;
-	uint64_t undoes; /* ROLLBACK: the decision that is rolled back */
-	uint32_t pid;
-	uint64_t start_ticks;
-	char comm[NM_COMM_BYTES]; /* escaped */
-	enum nm_page_reason reason;
-	int node_from, node_to; /* -1: several, or not known */
-	uint64_t pages, bytes;
-	double exclusivity; /* share of the accesses that come from the node; NaN: not for one
-			     * node */
-};
-
-/* The results for its pages. */
-struct nm_page_results {
-	uint64_t moved, elsewhere, refused, failed, untried;
-	uint64_t busy, gone, denied, no_memory, fault; /* parts of `failed`, by errno */
-	/* Moved pages whose original node was not or was recorded, in pages of the actual size
-	 * rather than of the requested one. */
-	uint64_t forgotten, remembered;
-	int error; /* negative errno of the whole operation; 0: none */
-};
-
-struct nm_page_verdict {
-	struct nm_page_decision decision;
-	struct nm_page_results results;
-	enum nm_verdict_kind kind;	  /* never CANCELLED */
-	unsigned intervals;		  /* since the decision */
-	unsigned together;		  /* number of decisions that share the following metrics */
-	double local_before, local_after; /* of the accesses of the process; NaN: not known */
-	uint64_t accesses_after;	  /* number of samples */
-	struct nm_feedback_change performance;
-};
-
-struct nm_page_verdicts {
-	struct nm_page_verdict *items;
-	size_t count;
-};
-void nm_page_verdicts_clear(struct nm_page_verdicts *verdicts);
-
 /* An evaluation includes decisions made up to this number of intervals after the first. */
 #define NM_PAGE_JOIN_INTERVALS 4U
 /* It ends by the second interval after its last batch: caches fill during the first. */
@@ -355,7 +326,7 @@ NM_DEFINE_CLEANUP(struct nm_page_verifier, nm_page_verifier_free);
  */
 int nm_page_verifier_add(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
 			 const struct nm_feedback *feedback, const struct nm_config *config,
-			 const struct nm_page_decision *decision);
+			 const struct nm_decision *decision);
 
 /* Notes that threads of the process were moved. Their effect cannot be separated from that of
  * pending evaluations, which become inconclusive. Called by the tick when threads are moved. */
@@ -377,7 +348,7 @@ void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
  */
 int nm_page_verifier_judge(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
 			   const struct nm_feedback *feedback, const struct nm_config *config,
-			   struct nm_page_verdicts *ret);
+			   struct nm_verdicts *ret);
 
 /* Returns whether the process has a pending evaluation that accepts no further decisions. The
  * effect of pages moved now could not be separated from it. */

@@ -46,20 +46,24 @@ enum nm_decision_kind {
 	/* A process is assigned a home (policy "auto"). Its only step has no thread (tid 0); the
 	 * threads follow one by one, by decisions to MIGRATE with the same id. */
 	NM_DECISION_HOME,
+	/* Pages of a process are moved or, with the reason ROLLBACK, moved back. Its only step has
+	 * no thread, and node -1 for several nodes. */
+	NM_DECISION_PAGES,
 };
 
 struct nm_decision {
 	uint64_t id;
 	enum nm_decision_kind kind;
-	enum nm_thread_policy policy; /* policy that made the decision */
+	enum nm_thread_policy policy; /* policy that made the decision; NONE: that for pages */
 	uint64_t interval;
-	uint64_t undoes;     /* ROLLBACK: the decision that is rolled back; otherwise 0 */
+	uint64_t undoes;     /* the decision that is rolled back; otherwise 0 */
 	bool by_performance; /* judged by the feedback, see nm_judged_by_performance() */
 	bool by_locality;    /* P was derived from locality */
 	bool by_sharing;     /* by kMAF; the next two fields are NaN for a rollback */
 	double cost_before, cost_after; /* communication cost over all decisions of the interval */
 	struct nm_balance_reason balance; /* not set for a rollback */
 	struct nm_home_reason home;	  /* HOME only */
+	struct nm_pages_reason pages;	  /* PAGES only */
 	struct nm_tickets tickets;
 	double draw, gain;
 	struct nm_alternative

@@ -207,6 +207,22 @@ struct nm_home_reason {
 	double move_s; /* expected time to move that memory; NaN: it stays */
 };
 
+enum nm_page_reason {
+	NM_PAGE_REASON_PAGES, /* page by page: one node makes most accesses to each (kMAF, eq. 6) */
+	NM_PAGE_REASON_REGION,	   /* a range to which one node makes most accesses */
+	NM_PAGE_REASON_CONTENTION, /* a range spread over nodes, because one node serves too much
+				    * traffic */
+	NM_PAGE_REASON_ROLLBACK	   /* back to their original nodes */
+};
+
+/* The reason for which pages of a process are moved in an interval, and their number. */
+struct nm_pages_reason {
+	enum nm_page_reason reason;
+	uint64_t pages, bytes;
+	double exclusivity; /* share of the accesses that come from the node; NaN: not for one
+			     * node */
+};
+
 struct nm_tickets {
 	double total;
 	double free_cpu;  /* q1 */

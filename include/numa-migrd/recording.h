@@ -40,11 +40,9 @@ enum nm_recorded_kind {
 	NM_RECORDED_VERDICT,   /* of an earlier decision */
 	NM_RECORDED_PROPOSALS, /* numbers of rejected proposals, before the decisions */
 	NM_RECORDED_DECISION,
-	NM_RECORDED_RECEIPT, /* the immediate result of a decision */
-	NM_RECORDED_PAGE_VERDICT,
-	NM_RECORDED_PAGE_DECISION,
-	NM_RECORDED_ENTRY, /* a journal entry of any kind */
-	NM_RECORDED_END,   /* the reason for the end; missing after a crash */
+	NM_RECORDED_RECEIPT, /* the immediate result of a decision about threads */
+	NM_RECORDED_ENTRY,   /* a journal entry of any kind */
+	NM_RECORDED_END,     /* the reason for the end; missing after a crash */
 	/* Input of a replay. */
 	NM_RECORDED_CALL,    /* a call that makes the daemon act: a tick, a full ring, a command */
 	NM_RECORDED_ANSWER,  /* the result of one operation of struct nm_platform_ops */
@@ -192,8 +190,6 @@ struct nm_recorded {
 		struct nm_verdict verdict;
 		struct nm_decision decision; /* `target` of its steps is set, `original` is not */
 		struct nm_receipt receipt;
-		struct nm_page_decision page_decision;
-		struct nm_page_verdict page_verdict;
 		struct nm_recorded_entry entry;
 		const char *end;
 		struct nm_recorded_step step;

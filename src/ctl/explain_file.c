@@ -76,7 +76,15 @@ static void set_process(json_t *object, const struct nm_step *step)
 {
 	set_count(object, "pid", step->pid);
 	set_text(object, "comm", step->comm);
-	(void)json_object_set_new(object, "to_node", json_integer(step->node_to));
+	if (step->node_to >= 0)
+		(void)json_object_set_new(object, "to_node", json_integer(step->node_to));
+}
+
+static void set_pages(json_t *object, const struct nm_pages_reason *pages)
+{
+	set_count(object, "pages", pages->pages);
+	set_count(object, "bytes", pages->bytes);
+	set_real(object, "exclusivity", pages->exclusivity);
 }
 
 static json_t *decision_of(const struct nm_decision *decision)
@@ -85,7 +93,7 @@ static json_t *decision_of(const struct nm_decision *decision)
 	char parts[NM_TICKETS_BYTES];
 	set_count(object, "decision", decision->id);
 	set_text(object, "kind", nm_decision_kind_name(decision->kind));
-	set_text(object, "policy", nm_policy_name(decision->policy));
+	set_text(object, "policy", nm_decision_policy_name(decision->kind, decision->policy));
 	set_count(object, "interval", decision->interval);
 	if (decision->undoes)
 		set_count(object, "undoes", decision->undoes);
@@ -101,25 +109,12 @@ static json_t *decision_of(const struct nm_decision *decision)
 					    candidate_of(&decision->alternatives[i], i == 0));
 	(void)json_object_set_new(object, "candidates", candidates);
 	set_count(object, "candidates_count", decision->nr_candidates);
-	if (decision->kind == NM_DECISION_HOME)
+	if (decision->kind == NM_DECISION_PAGES)
+		set_pages(object, &decision->pages);
+	if (decision->nr_steps > 0 && decision->steps[0].tid == 0)
 		set_process(object, &decision->steps[0]);
 	else
 		(void)json_object_set_new(object, "threads", threads_of(decision));
-	return object;
-}
-
-static json_t *page_decision_of(const struct nm_page_decision *decision)
-{
-	json_t *object = json_object();
-	set_count(object, "decision", decision->id);
-	set_text(object, "kind", "pages");
-	set_text(object, "policy", "exclusivity");
-	set_count(object, "interval", decision->interval);
-	set_count(object, "pid", decision->pid);
-	set_text(object, "comm", decision->comm);
-	set_count(object, "pages", decision->pages);
-	set_count(object, "bytes", decision->bytes);
-	set_real(object, "exclusivity", decision->exclusivity);
 	return object;
 }
 
@@ -135,18 +130,14 @@ static json_t *stopped_of(const struct nm_recorded_proposals *proposals)
 	return object;
 }
 
-static void set_verdict_kind(struct search *search, uint64_t id, enum nm_verdict_kind kind)
-{
-	search->judged = search->decision && id == search->id;
-	if (search->judged)
-		set_text(search->decision, "verdict", nm_verdict_kind_name(kind));
-}
-
 static void set_verdict(struct search *search, const struct nm_verdict *verdict)
 {
 	json_t *decision = search->decision;
-	set_verdict_kind(search, verdict->decision, verdict->kind);
-	if (!search->judged || verdict->nr_threads == 0 || verdict->of == NM_DECISION_HOME)
+	search->judged = decision && verdict->decision == search->id;
+	if (!search->judged)
+		return;
+	set_text(decision, "verdict", nm_verdict_kind_name(verdict->kind));
+	if (verdict->nr_threads == 0 || verdict->of == NM_DECISION_HOME)
 		return;
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
 	set_real(decision, "before",
@@ -185,16 +176,8 @@ static void heed(struct search *search, const struct nm_recorded *record)
 		if (record->decision.id == search->id && !*decision)
 			*decision = decision_of(&record->decision);
 		break;
-	case NM_RECORDED_PAGE_DECISION:
-		if (record->page_decision.id == search->id && !*decision)
-			*decision = page_decision_of(&record->page_decision);
-		break;
 	case NM_RECORDED_VERDICT:
 		set_verdict(search, &record->verdict);
-		break;
-	case NM_RECORDED_PAGE_VERDICT:
-		set_verdict_kind(search, record->page_verdict.decision.id,
-				 record->page_verdict.kind);
 		break;
 	case NM_RECORDED_ENTRY:
 		if (*decision && record->entry.decision == search->id)
@@ -221,11 +204,9 @@ int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret)
 	int r = nm_ctl_open_recording(file, &recording);
 	if (r != EXIT_SUCCESS)
 		return r;
-	nm_recording_only(recording,
-			  1U << NM_RECORDED_INTERVAL | 1U << NM_RECORDED_PROPOSALS |
-				  1U << NM_RECORDED_DECISION | 1U << NM_RECORDED_VERDICT |
-				  1U << NM_RECORDED_PAGE_DECISION | 1U << NM_RECORDED_PAGE_VERDICT |
-				  1U << NM_RECORDED_ENTRY);
+	nm_recording_only(recording, 1U << NM_RECORDED_INTERVAL | 1U << NM_RECORDED_PROPOSALS |
+					     1U << NM_RECORDED_DECISION |
+					     1U << NM_RECORDED_VERDICT | 1U << NM_RECORDED_ENTRY);
 	while ((r = nm_recording_next(recording, &record)) > 0)
 		heed(&search, &record);
 	finish(&search);

@@ -421,12 +421,10 @@ void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 
 /* ---- report_decisions.c: decisions and verdicts, also in recording and history ---- */
 
-/* Reports a decision about threads, or a home; receipt is NULL for a home. */
+/* Reports a decision; receipt is NULL for a home and for pages. */
 void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			const struct nm_receipt *receipt);
 void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
-void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision);
-void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 /* Logs that a process has lost its home without a verdict. */
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			const struct nm_placed *placed, const char *why);

@@ -41,8 +41,6 @@ add_line(const struct nm_daemon *daemon, const char *kind, const char *format, .
 		(void)fprintf(lines->out, "%s\n", text);
 }
 
-/* ---- threads ---- */
-
 static void add_step(const struct nm_daemon *daemon, const struct nm_step *step,
 		     const struct nm_receipt_step *result)
 {
@@ -67,13 +65,20 @@ static void add_home(const struct nm_daemon *daemon, const struct nm_decision *d
 		 home->bytes_away);
 }
 
-void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision *decision,
-		       const struct nm_receipt *receipt)
+static void add_pages(const struct nm_daemon *daemon, const struct nm_decision *decision)
 {
-	if (decision->kind == NM_DECISION_HOME) {
-		add_home(daemon, decision);
-		return;
-	}
+	const struct nm_step *step = &decision->steps[0];
+	add_line(daemon, "pages",
+		 "id=%" PRIu64 " undoes=%" PRIu64 " pid=%u reason=%d node=%d>%d pages=%" PRIu64
+		 " exclusivity=%s",
+		 decision->id, decision->undoes, step->pid, (int)decision->pages.reason,
+		 step->node_from, step->node_to, decision->pages.pages,
+		 NUMBER(decision->pages.exclusivity));
+}
+
+static void add_move(const struct nm_daemon *daemon, const struct nm_decision *decision,
+		     const struct nm_receipt *receipt)
+{
 	add_line(daemon, "decision",
 		 "id=%" PRIu64 " kind=%s policy=%s undoes=%" PRIu64
 		 " tickets=%s draw=%s gain=%s candidates=%zu applied=%d",
@@ -85,14 +90,32 @@ void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision 
 		add_step(daemon, &decision->steps[i], &receipt->steps[i]);
 }
 
+void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision *decision,
+		       const struct nm_receipt *receipt)
+{
+	if (decision->kind == NM_DECISION_HOME)
+		add_home(daemon, decision);
+	else if (decision->kind == NM_DECISION_PAGES)
+		add_pages(daemon, decision);
+	else
+		add_move(daemon, decision, receipt);
+}
+
 void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
+	if (verdict->of == NM_DECISION_PAGES) {
+		add_line(daemon, "pages-verdict",
+			 "id=%" PRIu64 " verdict=%s waited=%u together=%u moved=%" PRIu64,
+			 verdict->decision, nm_verdict_kind_name(verdict->kind), verdict->intervals,
+			 verdict->together, verdict->results.moved);
+		return;
+	}
 	if (verdict->of == NM_DECISION_HOME) {
 		add_line(daemon, "home-verdict",
 			 "id=%" PRIu64 " pid=%u verdict=%s judged_by=%d change=%s pages=%" PRIu64,
 			 verdict->decision, verdict->threads[0].pid,
 			 nm_verdict_kind_name(verdict->kind), (int)verdict->judged_by,
-			 NUMBER(verdict->change), verdict->pages_moved);
+			 NUMBER(verdict->change), verdict->results.moved);
 		return;
 	}
 	add_line(daemon, "verdict",
@@ -101,28 +124,6 @@ void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *v
 		 nm_decision_kind_name(verdict->of), verdict->intervals, verdict->by_performance,
 		 verdict->by_sharing);
 }
-
-/* ---- pages ---- */
-
-void nm_lines_page_decision(const struct nm_daemon *daemon, const struct nm_page_decision *decision)
-{
-	add_line(daemon, "pages",
-		 "id=%" PRIu64 " undoes=%" PRIu64 " pid=%u reason=%d node=%d>%d pages=%" PRIu64
-		 " exclusivity=%s",
-		 decision->id, decision->undoes, decision->pid, (int)decision->reason,
-		 decision->node_from, decision->node_to, decision->pages,
-		 NUMBER(decision->exclusivity));
-}
-
-void nm_lines_page_verdict(const struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
-{
-	add_line(daemon, "pages-verdict",
-		 "id=%" PRIu64 " verdict=%s waited=%u together=%u moved=%" PRIu64,
-		 verdict->decision.id, nm_verdict_kind_name(verdict->kind), verdict->intervals,
-		 verdict->together, verdict->results.moved);
-}
-
-/* ---- homes ---- */
 
 void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_placed *placed)
 {

@@ -27,9 +27,6 @@ struct nm_decision_lines {
 void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision *decision,
 		       const struct nm_receipt *receipt);
 void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *verdict);
-void nm_lines_page_decision(const struct nm_daemon *daemon,
-			    const struct nm_page_decision *decision);
-void nm_lines_page_verdict(const struct nm_daemon *daemon, const struct nm_page_verdict *verdict);
 
 /* Called when a home ends without a verdict. */
 void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_placed *placed);

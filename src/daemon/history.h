@@ -20,7 +20,7 @@ struct nm_past_thread {
 struct nm_past {
 	uint64_t id, time_usec;	   /* CLOCK_REALTIME */
 	const char *kind, *policy; /* the policy for threads, or for pages */
-	const char *result;	   /* NULL: of a home, whose threads follow one by one */
+	const char *result;
 	unsigned nr_threads;
 	struct nm_past_thread threads[2];
 	uint64_t pages, bytes; /* for a decision about pages */

@@ -64,15 +64,15 @@ struct nm_page_step nm_page_step_of(const struct nm_page_choice *choice)
 static int submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		  struct nm_page_process *process, const struct nm_page_choices *choices)
 {
-	struct nm_page_decision decision = {.reason = choices->reason,
-					    .exclusivity = choices->exclusivity};
+	struct nm_pages_reason reason = {.reason = choices->reason,
+					 .exclusivity = choices->exclusivity};
 	nm_autofree struct nm_page_step *steps = calloc(choices->count, sizeof(*steps));
 
 	if (!steps)
 		return -ENOMEM;
 	for (size_t i = 0; i < choices->count; i++)
 		steps[i] = nm_page_step_of(&choices->items[i]);
-	return nm_page_stage_submit(daemon, snapshot, process, &decision, steps, choices->count);
+	return nm_page_stage_submit(daemon, snapshot, process, &reason, 0, steps, choices->count);
 }
 
 /* Moves pages of one process; items has room for the whole budget. */

@@ -92,7 +92,7 @@ static void settle(struct nm_memory *memory, const struct nm_page_flight *flight
 		 is_final(error))
 		outcome = NM_PAGE_FAILED;
 	/* For a range only moved pages matter: its other pages were not found by the rule. */
-	if (outcome == NM_PAGE_MOVED || flight->decision.reason == NM_PAGE_REASON_PAGES)
+	if (outcome == NM_PAGE_MOVED || flight->decision.pages.reason == NM_PAGE_REASON_PAGES)
 		nm_memory_settle_page(memory, &page, outcome, (unsigned)step->to);
 }
 
@@ -218,8 +218,8 @@ static void finish(struct nm_daemon *daemon, const struct nm_page_flight *flight
 	stage->tally.bytes += loose_pages(batch) * SMALL_BYTES;
 	remember(daemon, flight, batch, &results);
 	tally(&stage->tally, &results);
-	if (flight->decision.reason == NM_PAGE_REASON_REGION ||
-	    flight->decision.reason == NM_PAGE_REASON_CONTENTION)
+	if (flight->decision.pages.reason == NM_PAGE_REASON_REGION ||
+	    flight->decision.pages.reason == NM_PAGE_REASON_CONTENTION)
 		note_missed(stage, batch);
 	(void)nm_feedback_disturb(stage->feedback, batch->pid);
 	nm_page_verifier_done(stage->verifier, batch->decision, &results, daemon->tally.intervals);
@@ -247,15 +247,15 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 /* ---- verdicts ---- */
 
 /* Pages that were rolled back wait, twice as long after each further rollback. */
-static void bar_process(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
+static void bar_process(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	struct nm_page_process *process =
-		nm_page_process_of(&daemon->pipeline.pages->processes, verdict->decision.pid);
+		nm_page_process_of(&daemon->pipeline.pages->processes, verdict->threads[0].pid);
 
 	if (!process)
 		return;
 	if ((verdict->kind == NM_VERDICT_IMPROVED || verdict->kind == NM_VERDICT_NEUTRAL) &&
-	    verdict->decision.reason != NM_PAGE_REASON_ROLLBACK)
+	    verdict->pages.reason != NM_PAGE_REASON_ROLLBACK)
 		process->setbacks = 0;
 	if (verdict->kind != NM_VERDICT_ROLLED_BACK)
 		return;
@@ -265,13 +265,13 @@ static void bar_process(struct nm_daemon *daemon, const struct nm_page_verdict *
 		process->setbacks++;
 }
 
-static void follow_verdict(struct nm_page_stage *stage, const struct nm_page_verdict *verdict)
+static void follow_verdict(struct nm_page_stage *stage, const struct nm_verdict *verdict)
 {
 	bool undo = verdict->kind == NM_VERDICT_ROLLED_BACK;
 
 	stage->tally.verdicts[verdict->kind]++;
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
-		if (stage->pasts[i].decision.id != verdict->decision.id)
+		if (stage->pasts[i].decision.id != verdict->decision)
 			continue;
 		stage->pasts[i].undo = undo;
 		if (!undo)
@@ -282,7 +282,7 @@ static void follow_verdict(struct nm_page_stage *stage, const struct nm_page_ver
 
 int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	nm_auto(nm_page_verdicts_clear) struct nm_page_verdicts verdicts = {0};
+	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	int r = nm_page_verifier_judge(stage->verifier, snapshot, stage->feedback, daemon->config,
 				       &verdicts);
@@ -293,7 +293,7 @@ int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		/* A dry run has no results. */
 		if (verdicts.items[i].results.error == -EROFS)
 			continue;
-		nm_report_page_verdict(daemon, &verdicts.items[i]);
+		nm_report_verdict(daemon, &verdicts.items[i]);
 		bar_process(daemon, &verdicts.items[i]);
 		follow_verdict(stage, &verdicts.items[i]);
 	}
@@ -315,9 +315,8 @@ static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		struct nm_page_process *process, const struct nm_page_past *past)
 {
 	nm_autofree struct nm_page_step *steps = calloc(past->count + 1, sizeof(*steps));
-	struct nm_page_decision decision = {.reason = NM_PAGE_REASON_ROLLBACK,
-					    .undoes = past->decision.id,
-					    .exclusivity = past->decision.exclusivity};
+	struct nm_pages_reason reason = {.reason = NM_PAGE_REASON_ROLLBACK,
+					 .exclusivity = past->decision.pages.exclusivity};
 
 	if (!steps)
 		return -ENOMEM;
@@ -326,9 +325,10 @@ static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 						 .bytes = past->origins[i].bytes,
 						 .from = past->origins[i].now_on,
 						 .to = past->origins[i].was_on};
-	if (past->decision.reason != NM_PAGE_REASON_PAGES)
+	if (past->decision.pages.reason != NM_PAGE_REASON_PAGES)
 		end_its_course(process, past);
-	return nm_page_stage_submit(daemon, snapshot, process, &decision, steps, past->count);
+	return nm_page_stage_submit(daemon, snapshot, process, &reason, past->decision.id, steps,
+				    past->count);
 }
 
 /* The latest decision first, because pages of an earlier one may have moved again since. */
@@ -339,7 +339,7 @@ int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	for (size_t i = stage->nr_pasts; i-- > 0;) {
 		struct nm_page_past *past = &stage->pasts[i];
 		struct nm_page_process *process =
-			nm_page_process_of(&stage->processes, past->decision.pid);
+			nm_page_process_of(&stage->processes, past->decision.steps[0].pid);
 		bool same = process && process->owner == past->owner;
 		if (!past->undo)
 			continue;

@@ -8,7 +8,7 @@ static int move_some(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 		     size_t count)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
-	struct nm_page_decision decision = {
+	struct nm_pages_reason reason = {
 		.reason = NM_PAGE_REASON_PAGES,
 		.exclusivity = nm_page_rule_exclusivity(memory, daemon->pipeline.topology->nr_nodes,
 							wanted, found, count)};
@@ -20,7 +20,7 @@ static int move_some(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 		steps[i] = nm_page_step_of(&found[i].page);
 	int r = nm_page_stage_submit(
 		daemon, snapshot,
-		nm_page_process_of(&daemon->pipeline.pages->processes, found[0].pid), &decision,
+		nm_page_process_of(&daemon->pipeline.pages->processes, found[0].pid), &reason, 0,
 		steps, count);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		nm_memory_take(memory, found[i].index);

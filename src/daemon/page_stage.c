@@ -222,7 +222,7 @@ uint64_t nm_page_cooldown(const struct nm_config *config)
 	return (uint64_t)ceil(config->pages.cooldown_s / config->general.interval_s);
 }
 
-static struct nm_page_batch *batch_of(const struct nm_page_decision *decision,
+static struct nm_page_batch *batch_of(const struct nm_decision *decision,
 				      const struct nm_page_step *steps, size_t count)
 {
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = calloc(1, sizeof(*batch));
@@ -230,9 +230,9 @@ static struct nm_page_batch *batch_of(const struct nm_page_decision *decision,
 	if (!batch)
 		return NULL;
 	*batch = (struct nm_page_batch){.decision = decision->id,
-					.pid = decision->pid,
-					.start_ticks = decision->start_ticks,
-					.rollback = decision->reason == NM_PAGE_REASON_ROLLBACK,
+					.pid = decision->steps[0].pid,
+					.start_ticks = decision->steps[0].start_ticks,
+					.rollback = decision->undoes != 0,
 					.count = count,
 					.steps = calloc(count + 1, sizeof(*batch->steps))};
 	if (!batch->steps)
@@ -241,20 +241,21 @@ static struct nm_page_batch *batch_of(const struct nm_page_decision *decision,
 	return NM_TAKE(batch);
 }
 
-/* The common node of all pages before or after the move; -1: several. */
-static void sum_up(struct nm_page_decision *decision, const struct nm_page_step *steps,
-		   size_t count)
+/* Sets the number of pages, and their common node before and after the move; -1: several. */
+static void sum_up(struct nm_decision *decision, const struct nm_page_step *steps, size_t count)
 {
-	decision->node_from = steps[0].from;
-	decision->node_to = steps[0].to;
-	decision->pages = count;
-	decision->bytes = 0;
+	struct nm_step *sum = &decision->steps[0];
+
+	sum->node_from = steps[0].from;
+	sum->node_to = steps[0].to;
+	decision->pages.pages = count;
+	decision->pages.bytes = 0;
 	for (size_t i = 0; i < count; i++) {
-		decision->bytes += steps[i].bytes;
-		if (steps[i].from != decision->node_from)
-			decision->node_from = -1;
-		if (steps[i].to != decision->node_to)
-			decision->node_to = -1;
+		decision->pages.bytes += steps[i].bytes;
+		if (steps[i].from != sum->node_from)
+			sum->node_from = -1;
+		if (steps[i].to != sum->node_to)
+			sum->node_to = -1;
 	}
 }
 
@@ -285,21 +286,32 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 }
 
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			 const struct nm_page_process *process, struct nm_page_decision *decision,
+			 const struct nm_page_process *process,
+			 const struct nm_pages_reason *reason, uint64_t undoes,
 			 const struct nm_page_step *steps, size_t count)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
+	struct nm_decision decision = {.id = daemon->next_decision,
+				       .kind = NM_DECISION_PAGES,
+				       .interval = snapshot->interval,
+				       .undoes = undoes,
+				       .pages = *reason,
+				       .gain = NAN,
+				       .nr_steps = 1,
+				       .steps = {{.pid = process->pid,
+						  .start_ticks = process->start_ticks,
+						  .cpu_from = -1,
+						  .cpu_to = -1,
+						  .local_before = NAN,
+						  .samples_before = NAN,
+						  .latency_before = NAN}}};
 
-	decision->id = daemon->next_decision;
-	decision->interval = snapshot->interval;
-	decision->pid = process->pid;
-	decision->start_ticks = process->start_ticks;
-	memcpy(decision->comm, process->comm, sizeof(decision->comm));
-	sum_up(decision, steps, count);
+	memcpy(decision.steps[0].comm, process->comm, sizeof(process->comm));
+	sum_up(&decision, steps, count);
 	int r = nm_reserve((void **)&stage->flights, &stage->flight_capacity, stage->nr_flights,
 			   sizeof(*stage->flights));
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
-		r < 0 ? NULL : batch_of(decision, steps, count);
+		r < 0 ? NULL : batch_of(&decision, steps, count);
 	if (!batch)
 		return -ENOMEM;
 	batch->tenant = nm_roster_tenant(daemon->pipeline.roster, batch->pid);
@@ -310,13 +322,13 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	(void)NM_TAKE(batch);
 	daemon->next_decision++;
 	stage->tally.decisions++;
-	nm_report_page_decision(daemon, decision);
+	nm_report_decision(daemon, &decision, NULL);
 	disturb(daemon, process->pid);
 	/* If memory is short, there is no verdict. */
 	r = nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, daemon->config,
-				 decision);
+				 &decision);
 	stage->flights[stage->nr_flights++] = (struct nm_page_flight){
-		.decision = *decision, .owner = process->owner, .judged = r == 0};
+		.decision = decision, .owner = process->owner, .judged = r == 0};
 	return 0;
 }
 
@@ -333,8 +345,8 @@ static void hold_those_judged(struct nm_daemon *daemon)
 						 process->start_ticks, daemon->tally.intervals));
 	}
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
-		struct nm_page_process *process =
-			nm_page_process_of(&stage->processes, stage->pasts[i].decision.pid);
+		struct nm_page_process *process = nm_page_process_of(
+			&stage->processes, stage->pasts[i].decision.steps[0].pid);
 		if (process && stage->pasts[i].undo)
 			process->waits = true;
 	}

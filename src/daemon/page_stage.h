@@ -15,7 +15,7 @@ struct nm_daemon;
 
 /* A decision whose pages the mover processes. */
 struct nm_page_flight {
-	struct nm_page_decision decision;
+	struct nm_decision decision;
 	uint16_t owner;
 	bool judged; /* it will get a verdict */
 };
@@ -28,7 +28,7 @@ struct nm_page_origin {
 
 /* A decision that awaits its verdict. */
 struct nm_page_past {
-	struct nm_page_decision decision;
+	struct nm_decision decision;
 	uint16_t owner;
 	struct nm_page_origin *origins;
 	size_t count;
@@ -73,10 +73,12 @@ struct nm_page_stage {
 /* Returns pages.cooldown_s in intervals. */
 uint64_t nm_page_cooldown(const struct nm_config *config);
 
-/* Assigns the decision an id, hands a copy of its steps to the mover, and logs it. Returns 0;
- * -EAGAIN if the mover is full; or -ENOMEM. On failure nothing has happened. */
+/* Decides to move these pages for the reason (undoes: 0, or the decision that is rolled back),
+ * whose numbers it sets. Hands a copy of the steps to the mover, and reports the decision. Returns
+ * 0; -EAGAIN if the mover is full; or -ENOMEM. On failure nothing has happened. */
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			 const struct nm_page_process *process, struct nm_page_decision *decision,
+			 const struct nm_page_process *process,
+			 const struct nm_pages_reason *reason, uint64_t undoes,
 			 const struct nm_page_step *steps, size_t count);
 
 /* ---- page_rule.c: page by page ---- */

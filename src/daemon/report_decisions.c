@@ -7,12 +7,11 @@
 #include "daemon.h"
 #include "numa-migrd/base.h"
 
-static struct nm_entry_context entry_context(const struct nm_daemon *daemon,
-					     enum nm_thread_policy policy)
+static struct nm_entry_context entry_context(const struct nm_daemon *daemon, const char *policy)
 {
 	return (struct nm_entry_context){
 		.seed = daemon->seed,
-		.policy = nm_policy_name(policy),
+		.policy = policy,
 		.topology = daemon->pipeline.topology,
 		.dry_run = nm_daemon_is_dry_run(daemon),
 		.performance = nm_performance_name(daemon->config->threads.performance),
@@ -41,8 +40,6 @@ static void report_verdict(struct nm_daemon *daemon, const struct nm_entry *entr
 	nm_report_entry(daemon, entry);
 	nm_history_judge(&daemon->history, verdict, entry);
 }
-
-/* ---- threads ---- */
 
 static struct nm_past_thread thread_of(const struct nm_daemon *daemon, const struct nm_step *step)
 {
@@ -73,14 +70,17 @@ static void add_alternatives(const struct nm_daemon *daemon, const struct nm_dec
 void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			const struct nm_receipt *receipt)
 {
-	struct nm_entry_context context = entry_context(daemon, decision->policy);
+	struct nm_entry_context context =
+		entry_context(daemon, nm_decision_policy_name(decision->kind, decision->policy));
 	bool lottery = nm_decision_has_tickets(decision);
 	double local_before = decision->steps[0].local_before;
 	struct nm_past past = {
 		.kind = nm_decision_kind_name(decision->kind),
 		.policy = context.policy,
-		.result = receipt ? nm_decision_result_name(&context, receipt) : NULL,
+		.result = nm_decision_result_name(&context, receipt),
 		.nr_threads = decision->nr_steps,
+		.pages = decision->pages.pages,
+		.bytes = decision->pages.bytes,
 		.figure = isfinite(local_before) ? "local_share" : NULL,
 		.before = local_before,
 		.after = NAN,
@@ -101,7 +101,8 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 
 void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
-	struct nm_entry_context context = entry_context(daemon, verdict->policy);
+	struct nm_entry_context context =
+		entry_context(daemon, nm_decision_policy_name(verdict->of, verdict->policy));
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
 	const struct nm_past_verdict past = {
 		.kind = verdict->kind,
@@ -115,58 +116,6 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 	nm_lines_verdict(daemon, verdict);
 	(void)nm_recorder_add(daemon, &record);
 	nm_entry_verdict(&entry, &context, verdict);
-	report_verdict(daemon, &entry, &past);
-}
-
-/* ---- pages ---- */
-
-void nm_report_page_decision(struct nm_daemon *daemon, const struct nm_page_decision *decision)
-{
-	struct nm_entry_context context = entry_context(daemon, daemon->config->threads.policy);
-	struct nm_past past = {
-		.kind = "pages",
-		.policy = nm_page_policy_name(daemon->config->pages.policy),
-		.result = nm_page_result_name(&context),
-		.nr_threads = 1,
-		.threads = {{.pid = decision->pid,
-			     .cpu_from = -1,
-			     .cpu_to = -1,
-			     .node_from = os_node(daemon, decision->node_from),
-			     .node_to = os_node(daemon, decision->node_to)}},
-		.pages = decision->pages,
-		.bytes = decision->bytes,
-		.before = NAN,
-		.after = NAN,
-		.tickets = {.total = NAN},
-		.draw = NAN,
-	};
-	const struct nm_recorded record = {.kind = NM_RECORDED_PAGE_DECISION,
-					   .page_decision = *decision};
-	struct nm_entry entry;
-	memcpy(past.threads[0].comm, decision->comm, sizeof(past.threads[0].comm));
-	nm_lines_page_decision(daemon, decision);
-	(void)nm_recorder_add(daemon, &record);
-	nm_entry_page_decision(&entry, &context, decision);
-	report_decision(daemon, &entry, &past);
-}
-
-void nm_report_page_verdict(struct nm_daemon *daemon, const struct nm_page_verdict *verdict)
-{
-	struct nm_entry_context context = entry_context(daemon, daemon->config->threads.policy);
-	bool known = isfinite(verdict->performance.figure);
-	const struct nm_past_verdict past = {
-		.kind = verdict->kind,
-		.performance_before = known ? verdict->performance.before : NAN,
-		.performance_after = known ? verdict->performance.after : NAN,
-		.local_before = verdict->local_before,
-		.local_after = verdict->local_after,
-	};
-	const struct nm_recorded record = {.kind = NM_RECORDED_PAGE_VERDICT,
-					   .page_verdict = *verdict};
-	struct nm_entry entry;
-	nm_lines_page_verdict(daemon, verdict);
-	(void)nm_recorder_add(daemon, &record);
-	nm_entry_page_verdict(&entry, &context, verdict);
 	report_verdict(daemon, &entry, &past);
 }
 

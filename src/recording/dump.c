@@ -4,24 +4,14 @@
 const char *nm_recorded_kind_name(enum nm_recorded_kind kind)
 {
 	static const char *const names[NM_RECORDED_KINDS] = {
-		[NM_RECORDED_START] = "start",
-		[NM_RECORDED_TOPOLOGY] = "topology",
-		[NM_RECORDED_INTERVAL] = "interval",
-		[NM_RECORDED_THREADS] = "threads",
-		[NM_RECORDED_PROCESSES] = "processes",
-		[NM_RECORDED_SHARING] = "sharing",
-		[NM_RECORDED_VERDICT] = "verdict",
-		[NM_RECORDED_PROPOSALS] = "proposals",
-		[NM_RECORDED_DECISION] = "decision",
-		[NM_RECORDED_RECEIPT] = "receipt",
-		[NM_RECORDED_PAGE_VERDICT] = "page-verdict",
-		[NM_RECORDED_PAGE_DECISION] = "page-decision",
-		[NM_RECORDED_ENTRY] = "entry",
-		[NM_RECORDED_END] = "end",
-		[NM_RECORDED_CALL] = "call",
-		[NM_RECORDED_ANSWER] = "answer",
-		[NM_RECORDED_SOURCE] = "source",
-		[NM_RECORDED_SAMPLES] = "samples",
+		[NM_RECORDED_START] = "start",	       [NM_RECORDED_TOPOLOGY] = "topology",
+		[NM_RECORDED_INTERVAL] = "interval",   [NM_RECORDED_THREADS] = "threads",
+		[NM_RECORDED_PROCESSES] = "processes", [NM_RECORDED_SHARING] = "sharing",
+		[NM_RECORDED_VERDICT] = "verdict",     [NM_RECORDED_PROPOSALS] = "proposals",
+		[NM_RECORDED_DECISION] = "decision",   [NM_RECORDED_RECEIPT] = "receipt",
+		[NM_RECORDED_ENTRY] = "entry",	       [NM_RECORDED_END] = "end",
+		[NM_RECORDED_CALL] = "call",	       [NM_RECORDED_ANSWER] = "answer",
+		[NM_RECORDED_SOURCE] = "source",       [NM_RECORDED_SAMPLES] = "samples",
 	};
 	return kind < NM_RECORDED_KINDS && names[kind] ? names[kind] : "unknown";
 }

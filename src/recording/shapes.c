@@ -56,7 +56,7 @@ static const char *const residency_words[] = {"none", "accesses", "query", "numa
 static const char *const pin_words[] = {"lease", "nudge"};
 static const char *const runtime_words[] = {"none", "go", "java", "unknown",
 					    "awaited"};
-static const char *const decision_words[] = {"migrate", "swap", "rollback", "home"};
+static const char *const decision_words[] = {"migrate", "swap", "rollback", "home", "pages"};
 static const char *const place_words[] = {
 	"there",   "single", "small",	"memory", "separate", "held",	"barred", "young",
 	"watched", "idle",   "no-room", "near",	  "too-dear", "spread", "fixed",  "wakes"};
@@ -75,7 +75,7 @@ WORDS_OF(selected_by_words, NM_SELECTED_BY_LEADER);
 WORDS_OF(residency_words, NM_RESIDENCY_MAPS);
 WORDS_OF(pin_words, NM_STEP_NUDGE);
 WORDS_OF(runtime_words, NM_RUNTIME_AWAITED);
-WORDS_OF(decision_words, NM_DECISION_HOME);
+WORDS_OF(decision_words, NM_DECISION_PAGES);
 WORDS_OF(place_words, NM_PLACE_REASON_MAX - 1);
 WORDS_OF(judged_by_words, NM_PLACE_BY_DELAY);
 WORDS_OF(policy_words, NM_POLICY_MAX - 1);
@@ -241,6 +241,15 @@ static const struct nm_field home_fields[] = {
 };
 SHAPE(home_shape, home_t, home_fields);
 
+typedef struct nm_pages_reason pages_t;
+static const struct nm_field pages_fields[] = {
+	ENUM(pages_t, reason, reason_words),
+	UINT(pages_t, pages),
+	UINT(pages_t, bytes),
+	REAL(pages_t, exclusivity),
+};
+SHAPE(pages_shape, pages_t, pages_fields);
+
 typedef struct nm_decision decision_t;
 static const struct nm_field decision_fields[] = {
 	UINT(decision_t, id),
@@ -255,6 +264,7 @@ static const struct nm_field decision_fields[] = {
 	REAL(decision_t, cost_after),
 	ONE(decision_t, balance, balance_shape),
 	ONE(decision_t, home, home_shape),
+	ONE(decision_t, pages, pages_shape),
 	ONE(decision_t, tickets, tickets_shape),
 	REAL(decision_t, draw),
 	REAL(decision_t, gain),
@@ -308,6 +318,18 @@ static const struct nm_field verdict_thread_fields[] = {
 };
 SHAPE(verdict_thread_shape, verdict_thread_t, verdict_thread_fields);
 
+typedef struct nm_page_results page_results_t;
+static const struct nm_field page_results_fields[] = {
+	UINT(page_results_t, moved),	 UINT(page_results_t, elsewhere),
+	UINT(page_results_t, refused),	 UINT(page_results_t, failed),
+	UINT(page_results_t, untried),	 UINT(page_results_t, busy),
+	UINT(page_results_t, gone),	 UINT(page_results_t, denied),
+	UINT(page_results_t, no_memory), UINT(page_results_t, fault),
+	UINT(page_results_t, forgotten), UINT(page_results_t, remembered),
+	INT(page_results_t, error),
+};
+SHAPE(page_results_shape, page_results_t, page_results_fields);
+
 typedef struct nm_verdict verdict_t;
 static const struct nm_field verdict_fields[] = {
 	UINT(verdict_t, decision),
@@ -335,60 +357,12 @@ static const struct nm_field verdict_fields[] = {
 	REAL(verdict_t, measured_benefit),
 	ENUM(verdict_t, judged_by, judged_by_words),
 	REAL(verdict_t, change),
-	UINT(verdict_t, pages_moved),
+	ONE(verdict_t, pages, pages_shape),
+	UINT(verdict_t, together),
+	ONE(verdict_t, results, page_results_shape),
 	PLACED(verdict_t, threads, verdict_thread_shape, nr_threads, 2),
 };
 SHAPE(verdict_shape, verdict_t, verdict_fields);
-
-typedef struct nm_page_decision page_decision_t;
-static const struct nm_field page_decision_fields[] = {
-	UINT(page_decision_t, id),
-	UINT(page_decision_t, interval),
-	UINT(page_decision_t, undoes),
-	UINT(page_decision_t, pid),
-	UINT(page_decision_t, start_ticks),
-	NAME(page_decision_t, comm),
-	ENUM(page_decision_t, reason, reason_words),
-	INT(page_decision_t, node_from),
-	INT(page_decision_t, node_to),
-	UINT(page_decision_t, pages),
-	UINT(page_decision_t, bytes),
-	REAL(page_decision_t, exclusivity),
-};
-SHAPE(page_decision_shape, page_decision_t, page_decision_fields);
-
-typedef struct nm_page_results page_results_t;
-static const struct nm_field page_results_fields[] = {
-	UINT(page_results_t, moved),	 UINT(page_results_t, elsewhere),
-	UINT(page_results_t, refused),	 UINT(page_results_t, failed),
-	UINT(page_results_t, untried),	 UINT(page_results_t, busy),
-	UINT(page_results_t, gone),	 UINT(page_results_t, denied),
-	UINT(page_results_t, no_memory), UINT(page_results_t, fault),
-	UINT(page_results_t, forgotten), UINT(page_results_t, remembered),
-	INT(page_results_t, error),
-};
-SHAPE(page_results_shape, page_results_t, page_results_fields);
-
-typedef struct nm_feedback_change change_t;
-static const struct nm_field change_fields[] = {
-	REAL(change_t, before), REAL(change_t, after), REAL(change_t, figure),
-	REAL(change_t, noise),	BOOL(change_t, loss),  BOOL(change_t, gain),
-};
-SHAPE(change_shape, change_t, change_fields);
-
-typedef struct nm_page_verdict page_verdict_t;
-static const struct nm_field page_verdict_fields[] = {
-	ONE(page_verdict_t, decision, page_decision_shape),
-	ONE(page_verdict_t, results, page_results_shape),
-	ENUM(page_verdict_t, kind, verdict_words),
-	UINT(page_verdict_t, intervals),
-	UINT(page_verdict_t, together),
-	REAL(page_verdict_t, local_before),
-	REAL(page_verdict_t, local_after),
-	UINT(page_verdict_t, accesses_after),
-	ONE(page_verdict_t, performance, change_shape),
-};
-SHAPE(page_verdict_shape, page_verdict_t, page_verdict_fields);
 
 typedef struct nm_recorded_entry entry_t;
 static const struct nm_field entry_fields[] = {
@@ -548,8 +522,6 @@ static const struct {
 	OF(NM_RECORDED_PROPOSALS, proposals, proposals_shape),
 	OF(NM_RECORDED_DECISION, decision, decision_shape),
 	OF(NM_RECORDED_RECEIPT, receipt, receipt_shape),
-	OF(NM_RECORDED_PAGE_VERDICT, page_verdict, page_verdict_shape),
-	OF(NM_RECORDED_PAGE_DECISION, page_decision, page_decision_shape),
 	OF(NM_RECORDED_ENTRY, entry, entry_shape),
 	OF(NM_RECORDED_END, end, end_shape),
 	OF(NM_RECORDED_CALL, step, call_shape),

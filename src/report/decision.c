@@ -5,12 +5,14 @@
 #include "balance.h"
 #include "say.h"
 
-enum outcome { DONE, WOULD, REFUSED };
+enum outcome { DONE, WOULD, REFUSED, ASKED };
 
 /* A dry run's platform fails each write with -EROFS; only this error means "would move". */
 static enum outcome outcome_of(const struct nm_entry_context *context,
 			       const struct nm_receipt *receipt)
 {
+	if (!receipt)
+		return context->dry_run ? WOULD : ASKED;
 	if (receipt->applied)
 		return context->dry_run ? WOULD : DONE;
 	if (!context->dry_run)
@@ -208,17 +210,10 @@ static void say_refusal(struct nm_entry *entry, const struct nm_decision *decisi
 	say_other_half(entry, decision, receipt);
 }
 
-const char *nm_step_pin_name(const struct nm_step *step)
-{
-	return step->pin == NM_STEP_NUDGE ? "nudge" : "lease";
-}
-
 static void step_fields(struct nm_entry *entry, const struct nm_entry_context *context,
 			const struct nm_step *step)
 {
-	nm_entry_field(entry, "PID", "%u", step->pid);
-	nm_entry_field(entry, "TID", "%u", step->tid);
-	nm_entry_field(entry, "COMM", "%s", step->comm);
+	nm_field_subject(entry, step->comm, step->pid, step->tid);
 	nm_field_cpu(entry, "CPU_FROM", step->cpu_from);
 	nm_field_cpu(entry, "CPU_TO", step->cpu_to);
 	nm_field_node(entry, context, "NODE_FROM", step->node_from);
@@ -226,7 +221,6 @@ static void step_fields(struct nm_entry *entry, const struct nm_entry_context *c
 	nm_field_permille(entry, "LOCAL_SHARE_PERMILLE", step->local_before);
 	if (isfinite(step->samples_before))
 		nm_entry_field(entry, "ACCESSES", "%.0f", step->samples_before);
-	nm_entry_field(entry, "PIN", "%s", nm_step_pin_name(step));
 	if (step->runtime != NM_RUNTIME_NONE)
 		nm_entry_field(entry, "RUNTIME", "%s", nm_runtime_name(step->runtime));
 }
@@ -241,7 +235,7 @@ static void performance_fields(struct nm_entry *entry, const struct nm_step *ste
 
 bool nm_decision_has_tickets(const struct nm_decision *decision)
 {
-	return decision->kind != NM_DECISION_ROLLBACK && decision->kind != NM_DECISION_HOME &&
+	return (decision->kind == NM_DECISION_MIGRATE || decision->kind == NM_DECISION_SWAP) &&
 	       !decision->by_sharing && !decision->balance.given;
 }
 
@@ -285,8 +279,22 @@ static void sharing_fields(struct nm_entry *entry, const struct nm_decision *dec
 const char *nm_decision_result_name(const struct nm_entry_context *context,
 				    const struct nm_receipt *receipt)
 {
-	static const char *const results[] = {"applied", "dry-run", "refused"};
+	static const char *const results[] = {"applied", "dry-run", "refused", "asked"};
 	return results[outcome_of(context, receipt)];
+}
+
+static void reason_fields(struct nm_entry *entry, const struct nm_decision *decision)
+{
+	if (decision->kind == NM_DECISION_HOME)
+		nm_home_fields(entry, &decision->home);
+	else if (decision->kind == NM_DECISION_PAGES)
+		nm_pages_fields(entry, &decision->pages);
+	else if (decision->by_sharing)
+		sharing_fields(entry, decision);
+	else if (decision->balance.given)
+		nm_balance_fields(entry, decision);
+	else
+		lottery_fields(entry, decision);
 }
 
 static void decision_fields(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -298,40 +306,46 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 	nm_entry_field(entry, "POLICY", "%s", context->policy);
 	nm_entry_field(entry, "SEED", "%lu", (unsigned long)context->seed);
 	nm_entry_field(entry, "RESULT", "%s", nm_decision_result_name(context, receipt));
-	if (decision->kind == NM_DECISION_ROLLBACK)
+	if (decision->undoes)
 		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
-	else if (decision->by_sharing)
-		sharing_fields(entry, decision);
-	else if (decision->balance.given)
-		nm_balance_fields(entry, decision);
-	else
-		lottery_fields(entry, decision);
+	if (decision->kind != NM_DECISION_ROLLBACK)
+		reason_fields(entry, decision);
 	if (decision->by_performance)
 		nm_entry_field(entry, "PERFORMANCE_OF", "%s",
 			       decision->by_locality ? "locality" : context->performance);
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		entry->thread = i;
 		step_fields(entry, context, &decision->steps[i]);
+		if (decision->kind != NM_DECISION_PAGES)
+			nm_entry_field(entry, "PIN", "%s",
+				       decision->steps[i].pin == NM_STEP_NUDGE ? "nudge" : "lease");
 		if (decision->by_performance)
 			performance_fields(entry, &decision->steps[i]);
 	}
 	entry->thread = 0;
 }
 
-void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
-		       const struct nm_decision *decision, const struct nm_receipt *receipt)
+static void say_move(struct nm_entry *entry, const struct nm_entry_context *context,
+		     const struct nm_decision *decision, const struct nm_receipt *receipt)
 {
-	if (decision->kind == NM_DECISION_HOME) {
-		nm_entry_home(entry, context, decision);
-		return;
-	}
 	enum outcome outcome = outcome_of(context, receipt);
-	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
-	decision_fields(entry, context, decision, receipt);
 	say_what(entry, context, decision, outcome);
 	if (outcome == REFUSED)
 		say_refusal(entry, decision, receipt);
 	else
 		say_why(entry, context, decision);
+}
+
+void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
+		       const struct nm_decision *decision, const struct nm_receipt *receipt)
+{
+	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
+	decision_fields(entry, context, decision, receipt);
+	if (decision->kind == NM_DECISION_HOME)
+		nm_say_home(entry, context, decision);
+	else if (decision->kind == NM_DECISION_PAGES)
+		nm_say_pages(entry, context, decision);
+	else
+		say_move(entry, context, decision, receipt);
 	nm_say_decision(entry, decision->id);
 }

@@ -30,7 +30,6 @@ static const struct message messages[NM_MESSAGE_MAX] = {
 	[NM_MESSAGE_RESUME] = {"22b72ec2214240cd822b6ef178d4e8f1", "resume"},
 	[NM_MESSAGE_COEXIST] = {"e7581175b80547d29609f3e708fd973c", "coexist"},
 	[NM_MESSAGE_RESTORE] = {"601357fadd8c4357aca38b797e3cd4d9", "restore"},
-	[NM_MESSAGE_PAGES] = {"e5fb6223a44b4f46ab004f271c4f9608", "pages"},
 	[NM_MESSAGE_RECORD] = {"cc8108fa79a949018bc11bd0306fd8bc", "record"},
 };
 
@@ -301,6 +300,14 @@ void nm_field_figure(struct nm_entry *entry, const char *name, double figure)
 		nm_entry_field(entry, name, "%.9g", figure);
 }
 
+void nm_field_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid)
+{
+	nm_entry_field(entry, "PID", "%u", pid);
+	if (tid > 0)
+		nm_entry_field(entry, "TID", "%u", tid);
+	nm_entry_field(entry, "COMM", "%s", comm);
+}
+
 void nm_field_errno(struct nm_entry *entry, int error)
 {
 	if (error < 0)
@@ -309,17 +316,18 @@ void nm_field_errno(struct nm_entry *entry, int error)
 
 const char *nm_decision_kind_name(enum nm_decision_kind kind)
 {
-	switch (kind) {
-	case NM_DECISION_MIGRATE:
-		return "migrate";
-	case NM_DECISION_SWAP:
-		return "swap";
-	case NM_DECISION_ROLLBACK:
-		return "rollback";
-	case NM_DECISION_HOME:
-		return "home";
-	}
-	return "none";
+	static const char *const names[] = {
+		[NM_DECISION_MIGRATE] = "migrate",   [NM_DECISION_SWAP] = "swap",
+		[NM_DECISION_ROLLBACK] = "rollback", [NM_DECISION_HOME] = "home",
+		[NM_DECISION_PAGES] = "pages",
+	};
+	return kind < NM_ARRAY_SIZE(names) ? names[kind] : "none";
+}
+
+const char *nm_decision_policy_name(enum nm_decision_kind kind, enum nm_thread_policy policy)
+{
+	return kind == NM_DECISION_PAGES ? nm_page_policy_name(NM_PAGES_EXCLUSIVITY)
+					 : nm_policy_name(policy);
 }
 
 const char *nm_say_error(int error)

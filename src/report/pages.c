@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <string.h>
-
+/* Moves of pages. */
 #include "say.h"
 
 static const char *const reason_names[] = {
@@ -21,12 +19,13 @@ static void say_node_or_several(struct nm_entry *entry, const struct nm_entry_co
 }
 
 static void say_reason(struct nm_entry *entry, const struct nm_entry_context *context,
-		       const struct nm_page_decision *decision)
+		       const struct nm_decision *decision)
 {
 	char share[NM_WORD_BYTES], node[NM_WORD_BYTES];
-	nm_say_percent(decision->exclusivity, share);
-	nm_say_node(context, decision->node_to, node);
-	switch (decision->reason) {
+	nm_say_percent(decision->pages.exclusivity, share);
+	nm_say_node(context, decision->steps[0].node_to, node);
+	nm_entry_because(entry);
+	switch (decision->pages.reason) {
 	case NM_PAGE_REASON_PAGES:
 		nm_entry_detail(entry, "%s of accesses from %s", share, node);
 		return;
@@ -42,46 +41,29 @@ static void say_reason(struct nm_entry *entry, const struct nm_entry_context *co
 	}
 }
 
-static void decision_fields(struct nm_entry *entry, const struct nm_entry_context *context,
-			    const struct nm_page_decision *decision)
+void nm_pages_fields(struct nm_entry *entry, const struct nm_pages_reason *pages)
 {
-	nm_entry_set_decision(entry, decision->id);
-	nm_entry_field(entry, "INTERVAL", "%lu", (unsigned long)decision->interval);
-	nm_entry_field(entry, "PID", "%u", decision->pid);
-	nm_entry_field(entry, "COMM", "%s", decision->comm);
-	nm_field_node(entry, context, "NODE_FROM", decision->node_from);
-	nm_field_node(entry, context, "NODE_TO", decision->node_to);
-	nm_entry_field(entry, "PAGES", "%lu", (unsigned long)decision->pages);
-	nm_entry_field(entry, "BYTES", "%lu", (unsigned long)decision->bytes);
-	nm_entry_field(entry, "REASON", "%s", reason_names[decision->reason]);
-	nm_field_permille(entry, "EXCLUSIVITY_PERMILLE", decision->exclusivity);
-	if (decision->reason == NM_PAGE_REASON_ROLLBACK)
-		nm_entry_field(entry, "UNDOES", "%lu", (unsigned long)decision->undoes);
+	nm_entry_field(entry, "PAGES", "%lu", (unsigned long)pages->pages);
+	nm_entry_field(entry, "BYTES", "%lu", (unsigned long)pages->bytes);
+	nm_entry_field(entry, "REASON", "%s", reason_names[pages->reason]);
+	nm_field_permille(entry, "EXCLUSIVITY_PERMILLE", pages->exclusivity);
 }
 
-const char *nm_page_result_name(const struct nm_entry_context *context)
+void nm_say_pages(struct nm_entry *entry, const struct nm_entry_context *context,
+		  const struct nm_decision *decision)
 {
-	return context->dry_run ? "dry-run" : "asked";
-}
-
-void nm_entry_page_decision(struct nm_entry *entry, const struct nm_entry_context *context,
-			    const struct nm_page_decision *decision)
-{
-	nm_entry_begin(entry, NM_MESSAGE_PAGES, LOG_INFO);
-	decision_fields(entry, context, decision);
-	nm_entry_field(entry, "RESULT", "%s", nm_page_result_name(context));
+	const struct nm_pages_reason *pages = &decision->pages;
+	const struct nm_step *step = &decision->steps[0];
 	nm_entry_say(entry, "%s %lu page%s (", context->dry_run ? "Would migrate" : "Migrating",
-		     (unsigned long)decision->pages, nm_plural(decision->pages, "", "s"));
-	nm_say_size(entry, decision->bytes);
+		     (unsigned long)pages->pages, nm_plural(pages->pages, "", "s"));
+	nm_say_size(entry, pages->bytes);
 	nm_entry_say(entry, ") of ");
-	nm_say_subject(entry, decision->comm, decision->pid, 0);
+	nm_say_subject(entry, step->comm, step->pid, 0);
 	nm_entry_say(entry, " from ");
-	say_node_or_several(entry, context, decision->node_from);
+	say_node_or_several(entry, context, step->node_from);
 	nm_entry_say(entry, " to ");
-	say_node_or_several(entry, context, decision->node_to);
-	nm_entry_because(entry);
+	say_node_or_several(entry, context, step->node_to);
 	say_reason(entry, context, decision);
-	nm_say_decision(entry, decision->id);
 }
 
 /* ---- the verdict ---- */
@@ -120,58 +102,19 @@ static void say_failures(struct nm_entry *entry, const struct nm_page_results *r
 		nm_entry_say(entry, " (%lu %s)", (unsigned long)most->pages, most->name);
 }
 
-static void say_results(struct nm_entry *entry, const struct nm_page_verdict *verdict)
+void nm_say_pages_verdict(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	const struct nm_page_results *results = &verdict->results;
+	uint64_t pages = verdict->pages.pages;
+	nm_pages_fields(entry, &verdict->pages);
+	nm_entry_field(entry, "TOGETHER", "%u", verdict->together);
 	nm_entry_field(entry, "PAGES_MOVED", "%lu", (unsigned long)results->moved);
 	nm_entry_say(entry, ", %lu of %lu page%s migrated", (unsigned long)results->moved,
-		     (unsigned long)verdict->decision.pages, nm_plural(verdict->decision.pages, "", "s"));
+		     (unsigned long)pages, nm_plural(pages, "", "s"));
 	say_failures(entry, results);
 	if (results->forgotten > 0)
 		nm_entry_field(entry, "PAGES_FORGOTTEN", "%lu", (unsigned long)results->forgotten);
 	nm_field_errno(entry, results->error);
 	if (results->error < 0)
 		nm_entry_say(entry, ": %s", nm_say_error(results->error));
-}
-
-static void effect_fields(struct nm_entry *entry, const struct nm_page_verdict *verdict)
-{
-	const struct nm_feedback_change *change = &verdict->performance;
-	nm_field_permille(entry, "LOCAL_SHARE_BEFORE_PERMILLE", verdict->local_before);
-	nm_field_permille(entry, "LOCAL_SHARE_AFTER_PERMILLE", verdict->local_after);
-	nm_entry_field(entry, "ACCESSES", "%lu", (unsigned long)verdict->accesses_after);
-	if (!isfinite(change->figure))
-		return;
-	nm_field_figure(entry, "PERFORMANCE_BEFORE", change->before);
-	nm_field_figure(entry, "PERFORMANCE_AFTER", change->after);
-	nm_field_figure(entry, "PERFORMANCE_LEFT", change->figure);
-	nm_field_permille(entry, "NOISE_PERMILLE", 1 - exp(-change->noise));
-}
-
-static void say_effect(struct nm_entry *entry, const struct nm_page_verdict *verdict)
-{
-	char before[NM_WORD_BYTES], after[NM_WORD_BYTES];
-	if (isfinite(verdict->performance.figure))
-		nm_entry_say(entry, " performance %s",
-			     nm_say_change(verdict->performance.figure - 1, after));
-	else if (isfinite(verdict->local_after))
-		nm_entry_say(entry, " local accesses %s " NM_ARROW " %s",
-			     nm_say_percent(verdict->local_before, before),
-			     nm_say_percent(verdict->local_after, after));
-}
-
-void nm_entry_page_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
-			   const struct nm_page_verdict *verdict)
-{
-	const struct nm_page_decision *decision = &verdict->decision;
-	bool rollback = decision->reason == NM_PAGE_REASON_ROLLBACK;
-	nm_entry_begin_verdict(entry, decision->id, verdict->kind);
-	decision_fields(entry, context, decision);
-	nm_entry_field(entry, "DECISION_KIND", "%s", rollback ? "pages-rollback" : "pages");
-	nm_entry_field(entry, "INTERVALS", "%u", verdict->intervals);
-	nm_entry_field(entry, "TOGETHER", "%u", verdict->together);
-	nm_say_subject(entry, decision->comm, decision->pid, 0);
-	say_effect(entry, verdict);
-	effect_fields(entry, verdict);
-	say_results(entry, verdict);
 }

@@ -4,25 +4,10 @@
 
 #include "say.h"
 
-static void subject_fields(struct nm_entry *entry, const struct nm_entry_context *context,
-			   uint32_t pid, const char *comm, int node)
+void nm_home_fields(struct nm_entry *entry, const struct nm_home_reason *home)
 {
-	nm_entry_field(entry, "POLICY", "auto");
-	nm_entry_field(entry, "PID", "%u", pid);
-	nm_entry_field(entry, "COMM", "%s", comm);
-	nm_field_node(entry, context, "NODE_TO", node);
-	nm_entry_field(entry, "DRY_RUN", "%d", context->dry_run);
-}
-
-static void home_fields(struct nm_entry *entry, const struct nm_decision *decision)
-{
-	const struct nm_home_reason *home = &decision->home;
-	const struct nm_step *step = &decision->steps[0];
 	nm_entry_field(entry, "THREADS", "%u", home->threads);
 	nm_field_figure(entry, "DEMAND_CPUS", home->demand_cpus);
-	nm_entry_field(entry, "PIN", "%s", nm_step_pin_name(step));
-	if (step->runtime != NM_RUNTIME_NONE)
-		nm_entry_field(entry, "RUNTIME", "%s", nm_runtime_name(step->runtime));
 	nm_entry_field(entry, "REASON", "%s", nm_place_reason_text(home->reason));
 	nm_field_figure(entry, "DISTANCE", home->distance_now);
 	nm_field_figure(entry, "DISTANCE_PREDICTED", home->distance_home);
@@ -47,21 +32,15 @@ static void say_reason(struct nm_entry *entry, const struct nm_home_reason *home
 	}
 }
 
-void nm_entry_home(struct nm_entry *entry, const struct nm_entry_context *context,
-		   const struct nm_decision *decision)
+void nm_say_home(struct nm_entry *entry, const struct nm_entry_context *context,
+		 const struct nm_decision *decision)
 {
 	const struct nm_step *step = &decision->steps[0];
 	char node[NM_WORD_BYTES];
-	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
-	nm_entry_field(entry, "KIND", "%s", nm_decision_kind_name(decision->kind));
-	nm_entry_set_decision(entry, decision->id);
-	subject_fields(entry, context, step->pid, step->comm, step->node_to);
-	home_fields(entry, decision);
 	nm_entry_say(entry, context->dry_run ? "Would place " : "Placed ");
 	nm_say_subject(entry, step->comm, step->pid, 0);
 	nm_entry_say(entry, " on %s", nm_say_node(context, step->node_to, node));
 	say_reason(entry, &decision->home);
-	nm_say_decision(entry, decision->id);
 }
 
 /* The change in the verdict is positive if it is an improvement; the text has the change of the
@@ -86,8 +65,16 @@ static void say_measure(struct nm_entry *entry, const struct nm_verdict *verdict
 	}
 }
 
-void nm_entry_home_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
-			   const struct nm_verdict *verdict)
+void nm_say_home_verdict(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	uint64_t pages = verdict->results.moved;
+	say_measure(entry, verdict);
+	if (pages > 0)
+		nm_entry_say(entry, ", %lu page%s migrated", (unsigned long)pages,
+			     nm_plural(pages, "", "s"));
+}
+
+void nm_home_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	static const char *const measures[] = {
 		[NM_PLACE_BY_NOTHING] = "none",
@@ -95,15 +82,7 @@ void nm_entry_home_verdict(struct nm_entry *entry, const struct nm_entry_context
 		[NM_PLACE_BY_DISTANCE] = "distance",
 		[NM_PLACE_BY_DELAY] = "run-queue-delay",
 	};
-	const struct nm_verdict_thread *process = &verdict->threads[0];
-	uint64_t pages = verdict->pages_moved;
-	subject_fields(entry, context, process->pid, process->comm, process->node_to);
 	nm_entry_field(entry, "JUDGED_BY", "%s", measures[verdict->judged_by]);
 	nm_field_permille(entry, "CHANGE_PERMILLE", verdict->change);
-	nm_entry_field(entry, "PAGES", "%lu", (unsigned long)pages);
-	nm_say_subject(entry, process->comm, process->pid, 0);
-	say_measure(entry, verdict);
-	if (pages > 0)
-		nm_entry_say(entry, ", %lu page%s migrated", (unsigned long)pages,
-			     nm_plural(pages, "", "s"));
+	nm_entry_field(entry, "PAGES_MOVED", "%lu", (unsigned long)verdict->results.moved);
 }

@@ -59,14 +59,24 @@ void nm_field_permille(struct nm_entry *entry, const char *name, double share);
 void nm_field_figure(struct nm_entry *entry, const char *name, double figure);
 void nm_field_errno(struct nm_entry *entry, int error);
 
-/* Returns the value of the field PIN. */
-const char *nm_step_pin_name(const struct nm_step *step);
+/* Adds process, thread (tid above 0) and name. */
+void nm_field_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid);
 
-/* Format a home, and its verdict. */
-void nm_entry_home(struct nm_entry *entry, const struct nm_entry_context *context,
-		   const struct nm_decision *decision);
-void nm_entry_home_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
-			   const struct nm_verdict *verdict);
+/* ---- parts of a decision and its verdict that only homes have ---- */
+
+void nm_home_fields(struct nm_entry *entry, const struct nm_home_reason *home);
+void nm_say_home(struct nm_entry *entry, const struct nm_entry_context *context,
+		 const struct nm_decision *decision);
+void nm_home_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict);
+void nm_say_home_verdict(struct nm_entry *entry, const struct nm_verdict *verdict);
+
+/* ---- parts that only moves of pages have ---- */
+
+void nm_pages_fields(struct nm_entry *entry, const struct nm_pages_reason *pages);
+void nm_say_pages(struct nm_entry *entry, const struct nm_entry_context *context,
+		  const struct nm_decision *decision);
+/* Adds text and fields. */
+void nm_say_pages_verdict(struct nm_entry *entry, const struct nm_verdict *verdict);
 
 /* Returns the description of a negative errno, never NULL. */
 const char *nm_say_error(int error);

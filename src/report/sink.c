@@ -75,8 +75,7 @@ static bool is_limited(const struct nm_entry *entry)
 	if (entry->priority <= LOG_ERR)
 		return false;
 	return entry->message == NM_MESSAGE_DECISION || entry->message == NM_MESSAGE_VERDICT ||
-	       entry->message == NM_MESSAGE_LEASE || entry->message == NM_MESSAGE_PROBLEM ||
-	       entry->message == NM_MESSAGE_PAGES;
+	       entry->message == NM_MESSAGE_LEASE || entry->message == NM_MESSAGE_PROBLEM;
 }
 
 static bool take_token(struct nm_journal *journal, uint64_t now_ns)

@@ -64,6 +64,8 @@ static void say_measure(struct nm_entry *entry, const struct nm_entry_context *c
 		nm_entry_say(entry, " moved again");
 	else if (verdict->of == NM_DECISION_ROLLBACK)
 		nm_entry_say(entry, " is back on %s", nm_say_node(context, thread->node_to, word));
+	else if (verdict->of == NM_DECISION_HOME)
+		nm_say_home_verdict(entry, verdict);
 	else if (verdict->by_sharing)
 		say_sharing(entry, verdict);
 	else if (performed && verdict->policy != NM_POLICY_LBMA)
@@ -86,6 +88,8 @@ static void say_verdict(struct nm_entry *entry, const struct nm_entry_context *c
 		say_threads(entry, verdict);
 		say_measure(entry, context, verdict);
 	}
+	if (verdict->of == NM_DECISION_PAGES)
+		nm_say_pages_verdict(entry, verdict);
 }
 
 static void latency_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread)
@@ -137,14 +141,14 @@ static void feedback_fields(struct nm_entry *entry, const struct nm_verdict *ver
 static void thread_fields(struct nm_entry *entry, const struct nm_entry_context *context,
 			  const struct nm_verdict_thread *thread)
 {
-	nm_entry_field(entry, "PID", "%u", thread->pid);
-	nm_entry_field(entry, "TID", "%u", thread->tid);
-	nm_entry_field(entry, "COMM", "%s", thread->comm);
+	nm_field_subject(entry, thread->comm, thread->pid, thread->tid);
 	nm_field_cpu(entry, "CPU_FROM", thread->cpu_from);
 	nm_field_node(entry, context, "NODE_FROM", thread->node_from);
 	nm_field_node(entry, context, "NODE_TO", thread->node_to);
-	nm_entry_field(entry, "RAN_ON_NODE", "%d", thread->ran_on_node ? 1 : 0);
-	nm_entry_field(entry, "ACCESSES", "%lu", (unsigned long)thread->samples_after);
+	if (thread->tid > 0)
+		nm_entry_field(entry, "RAN_ON_NODE", "%d", thread->ran_on_node ? 1 : 0);
+	if (thread->tid > 0 || thread->samples_after > 0)
+		nm_entry_field(entry, "ACCESSES", "%lu", (unsigned long)thread->samples_after);
 	nm_field_permille(entry, "LOCAL_SHARE_BEFORE_PERMILLE", thread->local_before);
 	nm_field_permille(entry, "LOCAL_SHARE_AFTER_PERMILLE", thread->local_after);
 }
@@ -153,15 +157,12 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 		      const struct nm_verdict *verdict)
 {
 	nm_entry_begin_verdict(entry, verdict->decision, verdict->kind);
-	if (verdict->of == NM_DECISION_HOME) {
-		nm_entry_home_verdict(entry, context, verdict);
-		return;
-	}
 	if (verdict->kind == NM_VERDICT_CANCELLED)
 		nm_entry_field(entry, "KIND", "cancel");
 	nm_entry_field(entry, "DECISION_KIND", "%s", nm_decision_kind_name(verdict->of));
 	nm_entry_field(entry, "POLICY", "%s", context->policy);
-	nm_entry_field(entry, "INTERVALS", "%u", verdict->intervals);
+	if (verdict->intervals > 0)
+		nm_entry_field(entry, "INTERVALS", "%u", verdict->intervals);
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		entry->thread = i;
 		thread_fields(entry, context, &verdict->threads[i]);
@@ -171,6 +172,8 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 			performance_fields(entry, &verdict->threads[i]);
 	}
 	entry->thread = 0;
+	if (verdict->of == NM_DECISION_HOME)
+		nm_home_verdict_fields(entry, verdict);
 	locality_fields(entry, verdict);
 	if (verdict->by_sharing)
 		sharing_fields(entry, verdict);

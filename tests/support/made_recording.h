@@ -287,17 +287,20 @@ static inline void made_decide(struct made *made, unsigned thread)
 static inline void made_move_pages(struct made *made)
 {
 	uint64_t id = made->next_decision++;
-	struct nm_recorded record = {.kind = NM_RECORDED_PAGE_DECISION,
-				     .page_decision = {.id = id,
-						       .pid = made_pid(made->wishes, 0),
-						       .node_from = -1,
-						       .node_to = 1,
-						       .pages = 512}};
+	struct nm_recorded record = {.kind = NM_RECORDED_DECISION,
+				     .decision = {.id = id,
+						  .kind = NM_DECISION_PAGES,
+						  .pages = {.pages = 512},
+						  .nr_steps = 1,
+						  .steps = {{.pid = made_pid(made->wishes, 0),
+							     .node_from = -1,
+							     .node_to = 1}}}};
 	made_add(made, &record);
-	record = (struct nm_recorded){.kind = NM_RECORDED_PAGE_VERDICT,
-				      .page_verdict = {.decision = {.id = id},
-						       .results = {.moved = 500},
-						       .kind = NM_VERDICT_IMPROVED}};
+	record = (struct nm_recorded){.kind = NM_RECORDED_VERDICT,
+				      .verdict = {.decision = id,
+						  .of = NM_DECISION_PAGES,
+						  .results = {.moved = 500},
+						  .kind = NM_VERDICT_IMPROVED}};
 	made_add(made, &record);
 }
 

@@ -438,16 +438,20 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 				     .kind = NM_VERDICT_IMPROVED,
 				     .judged_by = NM_PLACE_BY_PERFORMANCE,
 				     .change = 0.31,
-				     .pages_moved = 195,
+				     .results = {.moved = 195},
 				     .nr_threads = 1,
-				     .threads = {{.pid = 4711, .comm = "lu", .node_to = 1}}};
+				     .threads = {{.pid = 4711,
+						  .comm = "lu",
+						  .alive = true,
+						  .ran_on_node = true,
+						  .node_to = 1}}};
 	(void)state;
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_string_equal(entry.text,
 			    "#2 improved: lu[4711] performance +31 %, 195 pages migrated");
 	assert_field("JUDGED_BY", "performance");
 	assert_field("CHANGE_PERMILLE", "310");
-	verdict.pages_moved = 1;
+	verdict.results.moved = 1;
 	verdict.kind = NM_VERDICT_ROLLED_BACK;
 	verdict.change = -0.08;
 	nm_entry_verdict(&entry, &context, &verdict);
@@ -464,7 +468,7 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_says("lu[4711] run queue delay +30 % of its CPU time");
 	verdict.judged_by = NM_PLACE_BY_NOTHING;
-	verdict.pages_moved = 0;
+	verdict.results.moved = 0;
 	verdict.kind = NM_VERDICT_INCONCLUSIVE;
 	verdict.change = NAN;
 	nm_entry_verdict(&entry, &context, &verdict);
@@ -474,36 +478,42 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 static void test_pages_and_their_verdict(void **state)
 {
 	(void)state;
-	struct nm_page_verdict verdict = {
-		.decision = {.id = 5,
-			     .pid = 812,
-			     .comm = "pinned",
-			     .reason = NM_PAGE_REASON_PAGES,
-			     .node_from = 0,
-			     .node_to = 1,
-			     .pages = 24,
-			     .bytes = 24 * 4096,
-			     .exclusivity = 0.98},
-		.results = {.moved = 20, .failed = 4, .busy = 4},
-		.kind = NM_VERDICT_IMPROVED,
-		.local_before = 0.12,
-		.local_after = 0.98,
-		.performance = {.figure = NAN}};
-	nm_entry_page_decision(&entry, &context, &verdict.decision);
+	const struct nm_decision decision = {
+		.id = 5,
+		.kind = NM_DECISION_PAGES,
+		.pages = {.reason = NM_PAGE_REASON_PAGES,
+			  .pages = 24,
+			  .bytes = 24 * 4096,
+			  .exclusivity = 0.98},
+		.nr_steps = 1,
+		.steps = {{.pid = 812, .comm = "pinned", .node_from = 0, .node_to = 1}}};
+	struct nm_verdict judged = nm_verdict_of(&decision);
+	nm_entry_decision(&entry, &context, &decision, NULL);
 	assert_string_equal(entry.text, "Migrating 24 pages (96 KiB) of pinned[812] from node 2 to "
 					"node 7: 98 % of accesses from node 7 [#5]");
 	assert_one_line();
-	nm_entry_page_verdict(&entry, &context, &verdict);
+	assert_field("RESULT", "asked");
+	judged.kind = NM_VERDICT_IMPROVED;
+	judged.results = (struct nm_page_results){.moved = 20, .failed = 4, .busy = 4};
+	judged.threads[0].alive = judged.threads[0].ran_on_node = true;
+	judged.threads[0].local_before = 0.12;
+	judged.threads[0].local_after = 0.98;
+	nm_entry_verdict(&entry, &context, &judged);
 	assert_string_equal(entry.text, "#5 improved: pinned[812] local accesses 12 % "
 					"\xe2\x86\x92 98 %, 20 of 24 pages migrated");
 	assert_field("PAGES_EBUSY", "4");
-	verdict.performance.figure = 1.31;
-	nm_entry_page_verdict(&entry, &context, &verdict);
+	assert_field("DECISION_KIND", "pages");
+	judged.by_performance = true;
+	judged.figure = 1.31;
+	nm_entry_verdict(&entry, &context, &judged);
 	assert_says("pinned[812] performance +31 %, 20 of 24");
-	verdict.results = (struct nm_page_results){.failed = 24, .busy = 4, .gone = 20};
-	verdict.decision.pages = 1;
-	nm_entry_page_verdict(&entry, &context, &verdict);
+	judged.results = (struct nm_page_results){.failed = 24, .busy = 4, .gone = 20};
+	judged.pages.pages = 1;
+	nm_entry_verdict(&entry, &context, &judged);
 	assert_says(", 0 of 1 page migrated (20 not present)");
+	judged.threads[0].alive = false;
+	nm_entry_verdict(&entry, &context, &judged);
+	assert_says("pinned[812] ended, 0 of 1 page migrated");
 }
 
 /* ---- length ---- */
@@ -589,15 +599,14 @@ static void test_decisions_to_balance_are_short(void **state)
 static void test_homes_and_pages_are_short(void **state)
 {
 	struct nm_decision busy = home_of_lu();
-	struct nm_page_decision pages = {.id = 1234,
-					 .pid = LONG_PID,
-					 .comm = LONG_NAME,
-					 .node_from = 0,
-					 .node_to = 1,
-					 .pages = 12345,
-					 .bytes = 12345 << 12,
-					 .exclusivity = 0.98,
-					 .undoes = 1230};
+	struct nm_decision pages = {.id = 1234,
+				    .kind = NM_DECISION_PAGES,
+				    .undoes = 1230,
+				    .pages = {.pages = 12345,
+					      .bytes = 12345 << 12,
+					      .exclusivity = 0.98},
+				    .nr_steps = 1,
+				    .steps = {{.pid = LONG_PID, .comm = LONG_NAME, .node_to = 1}}};
 	(void)state;
 	busy.id = 1234;
 	busy.steps[0].pid = LONG_PID;
@@ -615,10 +624,10 @@ static void test_homes_and_pages_are_short(void **state)
 		assert_says(nm_place_reason_text(busy.home.reason));
 	}
 	for (int i = NM_PAGE_REASON_PAGES; i <= NM_PAGE_REASON_ROLLBACK; i++) {
-		pages.reason = (enum nm_page_reason)i;
-		nm_entry_page_decision(&entry, &context, &pages);
+		pages.pages.reason = (enum nm_page_reason)i;
+		nm_entry_decision(&entry, &context, &pages, NULL);
 		assert_one_line();
-		nm_entry_page_decision(&entry, &dry_context, &pages);
+		nm_entry_decision(&entry, &dry_context, &pages, NULL);
 		assert_one_line();
 	}
 }

@@ -173,14 +173,20 @@ static void test_verdicts(void **state)
 static void test_pages(void **state)
 {
 	(void)state;
-	struct nm_page_verdict verdict = {
-		.decision = {.id = 17, .reason = NM_PAGE_REASON_ROLLBACK, .node_to = 1},
-		.results = {1, 1, 1, 20, 1, 1, 1, 1, 1, 1, 1, 1, -EPERM},
-		.kind = NM_VERDICT_NEUTRAL,
-		.performance = {1, 1, 1, 1, false, false}};
-	nm_entry_page_decision(&entry, &context, &verdict.decision);
+	struct nm_decision decision = {.id = 17,
+				       .kind = NM_DECISION_PAGES,
+				       .undoes = 16,
+				       .pages = {.reason = NM_PAGE_REASON_ROLLBACK},
+				       .nr_steps = 1,
+				       .steps = {{.pid = 5, .comm = "lu", .node_to = 1}}};
+	struct nm_verdict verdict = nm_verdict_of(&decision);
+	verdict.results = (struct nm_page_results){1, 1, 1, 20, 1, 1, 1, 1, 1, 1, 1, 1, -EPERM};
+	verdict.kind = NM_VERDICT_NEUTRAL;
+	verdict.by_performance = true;
+	verdict.figure = verdict.noise = 1;
+	nm_entry_decision(&entry, &context, &decision, NULL);
 	assert_true(check_fields() > 10);
-	nm_entry_page_verdict(&entry, &context, &verdict);
+	nm_entry_verdict(&entry, &context, &verdict);
 	assert_true(check_fields() > 25);
 }
 
@@ -196,7 +202,7 @@ static void test_homes(void **state)
 					   .judged_by = NM_PLACE_BY_PERFORMANCE,
 					   .change = 0.31,
 					   .nr_threads = 1,
-					   .threads = {{.comm = "lu", .node_to = 1}}};
+					   .threads = {{.comm = "lu", .node_to = 1, .alive = true}}};
 	nm_entry_decision(&entry, &context, &decision, NULL);
 	assert_true(check_fields() > 15);
 	nm_entry_verdict(&entry, &context, &verdict);

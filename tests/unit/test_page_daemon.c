@@ -23,7 +23,7 @@ static void pages_go_to_their_threads(void **state)
 	assert_int_equal(pages_on(0), 12);
 	assert_int_equal(pages_on(1), 12);
 	live(6);
-	const struct nm_entry *move = find_entry(0, NM_MESSAGE_PAGES, "REASON", "pages");
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "REASON", "pages");
 	assert_non_null(move);
 	assert_true(has_field(move, "KIND", "pages") && has_field(move, "NODE_FROM", "2"));
 	assert_true(has_field(move, "RESULT", "asked") && has_field(move, "PID", "1000"));
@@ -98,7 +98,7 @@ static void a_page_is_asked_for_once(void **state)
 	begin();
 	fake_mover.full = true;
 	live(6);
-	assert_int_equal(count_entries(0, NM_MESSAGE_PAGES), 0);
+	assert_null(find_entry(0, NM_MESSAGE_DECISION, "KIND", "pages"));
 	fake_mover.full = false;
 	fake_mover.asleep = true;
 	live(20);
@@ -186,7 +186,7 @@ static void a_range_moves_with_pages_never_seen(void **state)
 	fake_mover.room = 300;
 	unsigned intervals = live_until_on(0, 1024, 30);
 	assert_in_range(intervals, 5, 12);
-	const struct nm_entry *piece = find_entry(0, NM_MESSAGE_PAGES, "REASON", "region");
+	const struct nm_entry *piece = find_entry(0, NM_MESSAGE_DECISION, "REASON", "region");
 	assert_non_null(piece);
 	assert_true(number_of(piece, "PAGES") <= 300);
 	assert_true(has_field(piece, "NODE_TO", "0"));
@@ -196,7 +196,7 @@ static void a_range_moves_with_pages_never_seen(void **state)
 	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	size_t quiet = world.nr_entries;
 	live(40);
-	assert_int_equal(count_entries(quiet, NM_MESSAGE_PAGES), 0);
+	assert_null(find_entry(quiet, NM_MESSAGE_DECISION, "KIND", "pages"));
 }
 
 /* Its pieces came one after another: they are judged as one. */
@@ -300,7 +300,7 @@ static void everyones_range_is_spread(void **state)
 		live_one();
 	for (unsigned node = 0; node < NODES; node++)
 		assert_int_equal(pages_on(node), 256);
-	const struct nm_entry *move = find_entry(0, NM_MESSAGE_PAGES, "REASON", "contention");
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "REASON", "contention");
 	assert_non_null(move);
 	assert_null(field_of(move, "NODE_TO"));
 	assert_null(field_of(move, "EXCLUSIVITY_PERMILLE"));
@@ -308,7 +308,7 @@ static void everyones_range_is_spread(void **state)
 	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	size_t quiet = world.nr_entries;
 	live(30);
-	assert_int_equal(count_entries(quiet, NM_MESSAGE_PAGES), 0);
+	assert_null(find_entry(quiet, NM_MESSAGE_DECISION, "KIND", "pages"));
 }
 
 /* A main thread prepared everything on node 0, for threads that have their blocks by turns. */
@@ -325,9 +325,9 @@ static void blocks_go_to_their_owners(void **state)
 	for (unsigned node = 0; node < NODES; node++)
 		assert_int_equal(pages_on(node), 512);
 	/* At once, and nothing was spread on the way. */
-	const struct nm_entry *move = find_entry(0, NM_MESSAGE_PAGES, "REASON", "region");
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "REASON", "region");
 	assert_non_null(move);
-	assert_null(find_entry(0, NM_MESSAGE_PAGES, "REASON", "contention"));
+	assert_null(find_entry(0, NM_MESSAGE_DECISION, "REASON", "contention"));
 	live(30);
 	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 0);
 }
@@ -397,14 +397,14 @@ static void what_did_not_help_goes_back(void **state)
 	assert_non_null(undone);
 	assert_true(number_of(undone, "PERFORMANCE_LEFT") < 0.9);
 	const struct nm_entry *rollback =
-		find_entry(0, NM_MESSAGE_PAGES, "UNDOES", field_of(undone, "DECISION"));
+		find_entry(0, NM_MESSAGE_DECISION, "UNDOES", field_of(undone, "DECISION"));
 	assert_non_null(rollback);
 	assert_true(has_field(rollback, "REASON", "rollback") &&
 		    has_field(rollback, "NODE_FROM", "0"));
 	live(5);
 	const struct nm_entry *verdict = verdict_on(rollback);
 	assert_non_null(verdict);
-	assert_true(has_field(verdict, "DECISION_KIND", "pages-rollback"));
+	assert_true(has_field(verdict, "REASON", "rollback"));
 	assert_true(has_field(verdict, "VERDICT", "neutral"));
 	assert_int_equal(world.daemon.pipeline.pages->nr_pasts, 0);
 	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
@@ -517,13 +517,14 @@ static void a_dry_run_tells_what_it_would_do(void **state)
 	world.daemon.config->general.dry_run = true;
 	fake_mover.perform = a_dry_run;
 	live(9);
-	const struct nm_entry *entry = find_entry(0, NM_MESSAGE_PAGES, "RESULT", "dry-run");
+	const struct nm_entry *entry = find_entry(0, NM_MESSAGE_DECISION, "KIND", "pages");
 	assert_non_null(entry);
+	assert_true(has_field(entry, "RESULT", "dry-run"));
 	assert_non_null(strstr(entry->text, "Would migrate "));
 	assert_int_equal(count_entries(0, NM_MESSAGE_VERDICT), 0);
 	double told = 0;
 	for (size_t i = 0; i < world.nr_entries; i++)
-		if (world.entries[i].message == NM_MESSAGE_PAGES)
+		if (has_field(&world.entries[i], "KIND", "pages"))
 			told += number_of(&world.entries[i], "PAGES");
 	assert_true(told == 4);
 	assert_int_equal(pages_on(2), 4);

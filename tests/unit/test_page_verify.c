@@ -15,7 +15,7 @@ static struct nm_config *config;
 static struct nm_topology *topology;
 static struct nm_feedback *feedback;
 static struct nm_page_verifier *verifier;
-static struct nm_page_verdicts verdicts;
+static struct nm_verdicts verdicts;
 
 /* One process of one thread on node 0. */
 static struct nm_snap_process process;
@@ -59,7 +59,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	nm_page_verdicts_clear(&verdicts);
+	nm_verdicts_clear(&verdicts);
 	nm_page_verifier_free(verifier);
 	nm_feedback_free(feedback);
 	nm_topology_free(topology);
@@ -71,7 +71,7 @@ static int tear_down(void **state)
 static size_t interval(double performance)
 {
 	struct nm_feedback_result result;
-	nm_page_verdicts_clear(&verdicts);
+	nm_verdicts_clear(&verdicts);
 	snapshot.interval++;
 	thread.performance = performance;
 	thread.measured = !isnan(performance);
@@ -91,12 +91,12 @@ static void calm(double performance)
 
 static void ask(uint64_t id, enum nm_page_reason reason)
 {
-	struct nm_page_decision decision = {.id = id,
-					    .interval = snapshot.interval,
-					    .pid = 7,
-					    .start_ticks = 5,
-					    .reason = reason,
-					    .pages = 10};
+	struct nm_decision decision = {.id = id,
+				       .kind = NM_DECISION_PAGES,
+				       .interval = snapshot.interval,
+				       .pages = {.reason = reason, .pages = 10},
+				       .nr_steps = 1,
+				       .steps = {{.pid = 7, .start_ticks = 5}}};
 	assert_int_equal(nm_page_verifier_add(verifier, &snapshot, feedback, config, &decision), 0);
 }
 
@@ -138,16 +138,16 @@ static void a_gain_has_improved(void **state)
 	done(1, 10);
 	assert_int_equal(interval(180), 0); /* caches fill */
 	assert_int_equal(interval(200), 1);
-	const struct nm_page_verdict *verdict = &verdicts.items[0];
+	const struct nm_verdict *verdict = &verdicts.items[0];
 	assert_int_equal(verdict->kind, NM_VERDICT_IMPROVED);
-	assert_int_equal(verdict->decision.id, 1);
+	assert_int_equal(verdict->decision, 1);
 	assert_int_equal(verdict->results.moved, 10);
 	assert_int_equal(verdict->intervals, 3);
 	assert_int_equal(verdict->together, 1);
-	assert_true(fabs(verdict->performance.figure - 2) < 0.01);
-	assert_true(fabs(verdict->local_before - 0.2) < 1e-9);
-	assert_true(fabs(verdict->local_after - 0.8) < 1e-9);
-	assert_int_equal(verdict->accesses_after, 100);
+	assert_true(fabs(verdict->figure - 2) < 0.01);
+	assert_true(fabs(verdict->threads[0].local_before - 0.2) < 1e-9);
+	assert_true(fabs(verdict->threads[0].local_after - 0.8) < 1e-9);
+	assert_int_equal(verdict->threads[0].samples_after, 100);
 	assert_int_equal(nm_page_verifier_open(verifier), 0);
 }
 
@@ -160,7 +160,6 @@ static void a_loss_is_undone(void **state)
 	assert_int_equal(interval(80), 0);
 	assert_int_equal(interval(80), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-	assert_true(verdicts.items[0].performance.loss);
 }
 
 static void without_memory_for_it_nothing_is_undone(void **state)
@@ -197,7 +196,7 @@ static void noise_is_no_loss(void **state)
 	(void)interval(100);
 	assert_int_equal(interval(100), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	assert_true(verdicts.items[0].performance.figure < 0.9);
+	assert_true(verdicts.items[0].figure < 0.9);
 }
 
 static void a_rollback_is_not_undone(void **state)
@@ -231,10 +230,10 @@ static void batches_share_a_verdict(void **state)
 	(void)interval(80);
 	assert_int_equal(interval(80), 3);
 	/* What was seen before the last of them is neither before nor after. */
-	assert_true(fabs(verdicts.items[0].local_after - 0.8) < 1e-9);
+	assert_true(fabs(verdicts.items[0].threads[0].local_after - 0.8) < 1e-9);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(verdicts.items[i].together, 3);
-		assert_true(fabs(verdicts.items[i].performance.figure - 0.8) < 0.01);
+		assert_true(fabs(verdicts.items[i].figure - 0.8) < 0.01);
 	}
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_ROLLED_BACK);
@@ -337,7 +336,7 @@ static void a_new_phase_is_no_loss(void **state)
 	done(1, 10);
 	interval((double)NAN);
 	assert_int_equal(interval((double)NAN), 1);
-	assert_true(verdicts.items[0].local_before < 1e-9);
+	assert_true(verdicts.items[0].threads[0].local_before < 1e-9);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 	/* With too few accesses in one interval those before it count. */
 	thread.fresh_samples = (uint32_t)config->threads.min_samples - 1;
@@ -346,7 +345,7 @@ static void a_new_phase_is_no_loss(void **state)
 	thread.fresh_samples = 50;
 	interval((double)NAN);
 	assert_int_equal(interval((double)NAN), 1);
-	assert_true(fabs(verdicts.items[0].local_before - 0.9) < 1e-9);
+	assert_true(fabs(verdicts.items[0].threads[0].local_before - 0.9) < 1e-9);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 }
 
@@ -387,7 +386,7 @@ static void without_performance_a_rise_must_exceed_chance(void **state)
 		while (interval(NAN) == 0)
 			;
 		assert_int_equal(verdicts.items[0].kind, kinds[i]);
-		assert_true(verdicts.items[0].local_after > verdicts.items[0].local_before + 0.5);
+		assert_true(verdicts.items[0].threads[0].local_after > verdicts.items[0].threads[0].local_before + 0.5);
 	}
 }
 

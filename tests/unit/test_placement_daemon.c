@@ -427,7 +427,7 @@ static void a_dry_run_only_reports_homes(void **state)
 	assert_in_range(placed_of(1000)->home, 0, NODES - 1);
 	const struct nm_entry *decision = find_entry(0, NM_MESSAGE_DECISION, "KIND", "home");
 	assert_non_null(decision);
-	assert_true(has_field(decision, "DRY_RUN", "1"));
+	assert_true(has_field(decision, "RESULT", "dry-run"));
 	assert_null(find_entry(0, NM_MESSAGE_VERDICT, "PID", "1000"));
 	assert_int_equal(world.daemon.tally.applied + world.daemon.tally.failed, 0);
 	assert_int_equal(fake_mover.submitted, 0);

@@ -210,12 +210,17 @@ static void add_outcomes(struct nm_recorder_writer *writer, hwloc_bitmap_t mask)
 			.nr_steps = 2,
 			.steps = {{.tried = true, .error = -1, .what = "identity"}, {.what = ""}}}};
 	add(writer, &record);
-	record = (struct nm_recorded){.kind = NM_RECORDED_PAGE_DECISION,
-				      .page_decision = {.id = 4, .comm = "one", .node_from = -1}};
+	record = (struct nm_recorded){.kind = NM_RECORDED_DECISION,
+				      .decision = {.id = 4,
+						   .kind = NM_DECISION_PAGES,
+						   .pages = {.pages = 5},
+						   .nr_steps = 1,
+						   .steps = {{.comm = "one", .node_from = -1}}}};
 	add(writer, &record);
-	record = (struct nm_recorded){.kind = NM_RECORDED_PAGE_VERDICT,
-				      .page_verdict = {.decision = {.id = 4, .comm = "one"},
-						       .results = {.moved = 5, .error = -3}}};
+	record = (struct nm_recorded){.kind = NM_RECORDED_VERDICT,
+				      .verdict = {.decision = 4,
+						  .of = NM_DECISION_PAGES,
+						  .results = {.moved = 5, .error = -3}}};
 	add(writer, &record);
 	record = (struct nm_recorded){
 		.kind = NM_RECORDED_ENTRY,
@@ -339,6 +344,9 @@ static void test_values_are_what_was_written(void **state)
 	assert_true(isnan(record.decision.gain));
 	assert_int_equal(hwloc_bitmap_weight(record.decision.steps[0].target), 3);
 	assert_string_equal(record.decision.steps[1].comm, "\\x0atwo");
+	assert_next(recording, NM_RECORDED_DECISION, &record);
+	assert_int_equal(record.decision.kind, NM_DECISION_PAGES);
+	assert_int_equal(record.decision.pages.pages, 5);
 	assert_next(recording, NM_RECORDED_SAMPLES, &record);
 	assert_int_equal(record.samples.nr_samples, NM_ARRAY_SIZE(samples));
 	for (size_t i = 0; i < NM_ARRAY_SIZE(samples); i++)

@@ -171,7 +171,7 @@ static void test_pages(void **state)
 	live(60);
 	end();
 	assert_same(0);
-	assert_true(count_entries(0, NM_MESSAGE_PAGES) > 0);
+	assert_non_null(find_entry(0, NM_MESSAGE_DECISION, "KIND", "pages"));
 }
 
 /* Ends, exec, release and reload come back in their places. */

@@ -435,8 +435,11 @@ static void add_any_deeds(struct nm_recorder_writer *writer, struct nm_rng *rng)
 							    {.tid = (uint32_t)any_number(rng)}}}};
 	add(writer, &record);
 	record = (struct nm_recorded){
-		.kind = NM_RECORDED_PAGE_DECISION,
-		.page_decision = {.id = any_number(rng), .node_to = (int)any_number(rng)}};
+		.kind = NM_RECORDED_DECISION,
+		.decision = {.id = any_number(rng),
+			     .kind = NM_DECISION_PAGES,
+			     .nr_steps = 1,
+			     .steps = {{.node_to = (int)any_number(rng)}}}};
 	add(writer, &record);
 	record = (struct nm_recorded){.kind = NM_RECORDED_VERDICT, .verdict = {.decision = id}};
 	add(writer, &record);

@@ -150,9 +150,6 @@ static int see(struct nm_census *census, const struct nm_recorded *record)
 	case NM_RECORDED_DECISION:
 		census->decisions += !nm_decision_is_to_home(&record->decision);
 		break;
-	case NM_RECORDED_PAGE_DECISION:
-		census->decisions++;
-		break;
 	default:
 		break;
 	}
@@ -168,10 +165,10 @@ int nm_census_take(struct nm_recording *recording, struct nm_census *ret)
 		r = nm_tidmap_new(&ret->processes.by_id);
 	if (r == 0)
 		r = nm_recording_rewind(recording);
-	nm_recording_only(recording,
-			  1U << NM_RECORDED_INTERVAL | 1U << NM_RECORDED_THREADS |
-				  1U << NM_RECORDED_PROCESSES | 1U << NM_RECORDED_SHARING |
-				  1U << NM_RECORDED_DECISION | 1U << NM_RECORDED_PAGE_DECISION);
+	nm_recording_only(recording, 1U << NM_RECORDED_INTERVAL | 1U << NM_RECORDED_THREADS |
+					     1U << NM_RECORDED_PROCESSES |
+					     1U << NM_RECORDED_SHARING |
+					     1U << NM_RECORDED_DECISION);
 	while (r == 0 && (r = nm_recording_next(recording, &record)) > 0)
 		r = see(ret, &record);
 	return r;

@@ -73,7 +73,7 @@ static void put_said(const struct nm_picture *picture, const struct nm_shown_dec
 	static const char *const kinds[] = {
 		[NM_DECISION_MIGRATE] = "moved",       [NM_DECISION_SWAP] = "swapped",
 		[NM_DECISION_ROLLBACK] = "moved back", [NM_DECISION_HOME] = "placed",
-		[NM_DEED_PAGES] = "pages moved",
+		[NM_DECISION_PAGES] = "pages moved",
 	};
 	if (deed->said) {
 		nm_html_text(out, deed->said, strlen(deed->said));

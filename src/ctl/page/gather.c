@@ -252,22 +252,9 @@ static int see_decision(struct nm_picture *picture, const struct nm_decision *de
 		deed.pids[i] = decision->steps[i].pid;
 		deed.from[i] = decision->steps[i].node_from;
 		deed.to[i] = decision->steps[i].node_to;
-		if (decision->kind != NM_DECISION_HOME)
+		if (decision->steps[i].tid)
 			deed.nr_threads++;
 	}
-	return add_deed(picture, &deed, skip);
-}
-
-static int see_page_decision(struct nm_picture *picture, const struct nm_page_decision *decision,
-			     uint64_t *skip)
-{
-	const struct nm_shown_decision deed = {
-		.id = decision->id,
-		.kind = NM_DEED_PAGES,
-		.pids = {decision->pid},
-		.from = {decision->node_from, -1},
-		.to = {decision->node_to, -1},
-	};
 	return add_deed(picture, &deed, skip);
 }
 
@@ -326,6 +313,7 @@ static int see(struct nm_picture *picture, const struct nm_recorded *record, uin
 		return 0;
 	case NM_RECORDED_VERDICT:
 		see_state(picture, record->verdict.decision, record->verdict.kind);
+		picture->pages_moved += record->verdict.results.moved;
 		return 0;
 	case NM_RECORDED_PROPOSALS:
 		see_proposals(picture, &record->proposals);
@@ -335,12 +323,6 @@ static int see(struct nm_picture *picture, const struct nm_recorded *record, uin
 	case NM_RECORDED_RECEIPT:
 		see_receipt(picture, &record->receipt);
 		return 0;
-	case NM_RECORDED_PAGE_VERDICT:
-		see_state(picture, record->page_verdict.decision.id, record->page_verdict.kind);
-		picture->pages_moved += record->page_verdict.results.moved;
-		return 0;
-	case NM_RECORDED_PAGE_DECISION:
-		return see_page_decision(picture, &record->page_decision, skip);
 	case NM_RECORDED_ENTRY:
 		return see_entry(picture, &record->entry);
 	case NM_RECORDED_END:

@@ -46,8 +46,6 @@ struct nm_space {
 	uint64_t first_pages[NM_PICTURE_NODES], last_pages[NM_PICTURE_NODES];
 };
 
-#define NM_DEED_PAGES (NM_DECISION_HOME + 1)
-
 /* Verdicts as in enum nm_verdict_kind, and states without one. */
 enum { NM_DEED_OPEN = NM_VERDICT_INCONCLUSIVE + 1, NM_DEED_NOT_DONE, NM_DEED_STATES };
 
@@ -55,7 +53,7 @@ enum { NM_DEED_OPEN = NM_VERDICT_INCONCLUSIVE + 1, NM_DEED_NOT_DONE, NM_DEED_STA
 struct nm_shown_decision {
 	uint64_t id;
 	double at_s;
-	unsigned kind;		      /* enum nm_decision_kind, or NM_DEED_PAGES */
+	enum nm_decision_kind kind;
 	uint8_t state;
 	uint8_t nr_threads;	   /* 0 for homes and pages */
 	uint32_t tids[2], pids[2]; /* pids[0] also for homes and pages */

@@ -80,7 +80,7 @@ static void put_marks(const struct nm_picture *picture, const struct nm_seen *th
 	struct slot slots[SLOTS] = {0};
 	for (size_t i = 0; i < picture->nr_deeds; i++) {
 		const struct nm_shown_decision *deed = &picture->deeds[i];
-		if (thread ? !is_of(deed, thread) : deed->kind != NM_DEED_PAGES)
+		if (thread ? !is_of(deed, thread) : deed->kind != NM_DECISION_PAGES)
 			continue;
 		double share = picture->span_s > 0 ? deed->at_s / picture->span_s : 0;
 		struct slot *slot = &slots[share < 1 ? (unsigned)(share * SLOTS) : SLOTS - 1];
@@ -103,7 +103,7 @@ static void put_marks(const struct nm_picture *picture, const struct nm_seen *th
 static bool has_page_deeds(const struct nm_picture *picture)
 {
 	for (size_t i = 0; i < picture->nr_deeds; i++)
-		if (picture->deeds[i].kind == NM_DEED_PAGES)
+		if (picture->deeds[i].kind == NM_DECISION_PAGES)
 			return true;
 	return false;
 }
@@ -115,7 +115,7 @@ static uint64_t deeds_elsewhere(const struct nm_picture *picture)
 	uint64_t count = 0;
 	for (size_t i = 0; i < picture->nr_deeds; i++) {
 		const struct nm_shown_decision *deed = &picture->deeds[i];
-		bool here = deed->kind == NM_DEED_PAGES;
+		bool here = deed->kind == NM_DECISION_PAGES;
 		for (size_t k = 0; k < tracks->count && !here; k++)
 			here = is_of(deed, &tracks->items[k]);
 		count += !here;

@@ -115,9 +115,11 @@ static void report_verdict(const struct nm_home_round *round, const struct nm_pl
 		.policy = NM_POLICY_AUTO,
 		.judged_by = judged->judged_by,
 		.change = judged->change,
-		.pages_moved = placed->memory.moved,
+		.results = {.moved = placed->memory.moved},
 		.nr_threads = 1,
 		.threads = {{.pid = placed->pid,
+			     .alive = true,
+			     .ran_on_node = true,
 			     .cpu_from = -1,
 			     .node_from = -1,
 			     .node_to = placed->home,
@@ -223,7 +225,8 @@ static void report_home(const struct nm_placement *placement, const struct nm_ho
 			   .cpu_to = -1,
 			   .node_from = -1,
 			   .node_to = placed->home,
-			   .local_before = NAN}},
+			   .local_before = NAN,
+			   .samples_before = NAN}},
 	};
 	memcpy(decision.steps[0].comm, process->comm, sizeof(decision.steps[0].comm));
 	round->handler->granted(round->handler->context, &decision);

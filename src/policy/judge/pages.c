@@ -15,7 +15,7 @@ struct question {
 	double local_before, samples_before;
 	uint64_t local_after, total_after, samples_after;
 	struct nm_feedback_change performance;
-	struct nm_page_verdict *decisions;
+	struct nm_verdict *verdicts; /* values known so far, one per decision */
 	bool *ended;
 	size_t count, capacity, ended_capacity;
 };
@@ -25,16 +25,10 @@ struct nm_page_verifier {
 	size_t count, capacity;
 };
 
-void nm_page_verdicts_clear(struct nm_page_verdicts *verdicts)
-{
-	free(verdicts->items);
-	*verdicts = (struct nm_page_verdicts){0};
-}
-
 static void question_clear(struct question *question)
 {
 	nm_baseline_free(question->baseline);
-	free(question->decisions);
+	free(question->verdicts);
 	free(question->ended);
 }
 
@@ -132,20 +126,20 @@ bool nm_page_verifier_awaits(const struct nm_page_verifier *verifier, uint32_t p
 
 static int open_question(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
 			 const struct nm_feedback *feedback, const struct nm_config *config,
-			 const struct nm_page_decision *decision, struct question **ret)
+			 const struct nm_decision *decision, struct question **ret)
 {
+	uint32_t pid = decision->steps[0].pid;
 	struct question question = {
-		.pid = decision->pid,
-		.start_ticks = decision->start_ticks,
+		.pid = pid,
+		.start_ticks = decision->steps[0].start_ticks,
 		.opened = decision->interval,
 		.performance = {.before = NAN, .after = NAN, .figure = NAN, .noise = NAN},
 	};
-	question.local_before =
-		local_share(snapshot, config, decision->pid, &question.samples_before);
+	question.local_before = local_share(snapshot, config, pid, &question.samples_before);
 	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
 			   sizeof(*verifier->questions));
 	if (r == 0)
-		r = nm_feedback_baseline(feedback, decision->pid, &question.baseline);
+		r = nm_feedback_baseline(feedback, pid, &question.baseline);
 	if (r < 0)
 		return r;
 	*ret = &verifier->questions[verifier->count++];
@@ -153,17 +147,18 @@ static int open_question(struct nm_page_verifier *verifier, const struct nm_snap
 	return 0;
 }
 
-static int join(struct question *question, const struct nm_page_decision *decision)
+static int join(struct question *question, const struct nm_decision *decision)
 {
-	int r = nm_reserve((void **)&question->decisions, &question->capacity, question->count,
-			   sizeof(*question->decisions));
+	int r = nm_reserve((void **)&question->verdicts, &question->capacity, question->count,
+			   sizeof(*question->verdicts));
 	if (r == 0)
 		r = nm_reserve((void **)&question->ended, &question->ended_capacity,
 			       question->count, sizeof(*question->ended));
 	if (r < 0)
 		return r;
 	question->ended[question->count] = false;
-	question->decisions[question->count++] = (struct nm_page_verdict){.decision = *decision};
+	question->verdicts[question->count] = nm_verdict_of(decision);
+	question->verdicts[question->count++].threads[0].ran_on_node = true;
 	question->moving++;
 	/* Accesses during the migration count neither as before nor as after. */
 	question->local_after = question->total_after = question->samples_after = 0;
@@ -172,9 +167,10 @@ static int join(struct question *question, const struct nm_page_decision *decisi
 
 int nm_page_verifier_add(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
 			 const struct nm_feedback *feedback, const struct nm_config *config,
-			 const struct nm_page_decision *decision)
+			 const struct nm_decision *decision)
 {
-	struct question *question = newest_of(verifier, decision->pid, decision->start_ticks);
+	struct question *question =
+		newest_of(verifier, decision->steps[0].pid, decision->steps[0].start_ticks);
 	if (!question || !is_joinable(question, decision->interval)) {
 		int r = open_question(verifier, snapshot, feedback, config, decision, &question);
 		if (r < 0)
@@ -189,7 +185,7 @@ static void end_decision(struct question *question, size_t index,
 	if (question->ended[index])
 		return;
 	question->ended[index] = true;
-	question->decisions[index].results = *results;
+	question->verdicts[index].results = *results;
 	question->moving--;
 	question->done = interval;
 }
@@ -199,7 +195,7 @@ void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
 {
 	for (size_t i = 0; i < verifier->count; i++)
 		for (size_t j = 0; j < verifier->questions[i].count; j++)
-			if (verifier->questions[i].decisions[j].decision.id == decision)
+			if (verifier->questions[i].verdicts[j].decision == decision)
 				end_decision(&verifier->questions[i], j, results, interval);
 }
 
@@ -250,17 +246,16 @@ static bool is_measured(const struct question *question, const struct nm_config 
 static bool has_moved(const struct question *question)
 {
 	for (size_t i = 0; i < question->count; i++)
-		if (question->decisions[i].results.moved > 0)
+		if (question->verdicts[i].results.moved > 0)
 			return true;
 	return false;
 }
 
 /* If only locality is known, pages that were spread on purpose cannot be judged. */
-static bool is_unobservable(const struct question *question,
-			    const struct nm_page_decision *decision,
+static bool is_unobservable(const struct question *question, const struct nm_verdict *verdict,
 			    const struct nm_snapshot *snapshot)
 {
-	return decision->reason == NM_PAGE_REASON_CONTENTION &&
+	return verdict->pages.reason == NM_PAGE_REASON_CONTENTION &&
 	       (!isfinite(question->performance.figure) || snapshot->by_locality);
 }
 
@@ -291,7 +286,7 @@ static enum nm_verdict_kind weigh_locality(const struct question *question,
 }
 
 static enum nm_verdict_kind kind_of(const struct question *question,
-				    const struct nm_page_verdict *verdict,
+				    const struct nm_verdict *verdict,
 				    const struct nm_snapshot *snapshot,
 				    const struct nm_config *config)
 {
@@ -299,8 +294,8 @@ static enum nm_verdict_kind kind_of(const struct question *question,
 	    !is_alive(question, snapshot))
 		return NM_VERDICT_INCONCLUSIVE;
 	/* A rollback restores the earlier state: it cannot be an improvement, or be rolled back. */
-	if (verdict->decision.reason == NM_PAGE_REASON_ROLLBACK ||
-	    is_unobservable(question, &verdict->decision, snapshot))
+	if (verdict->pages.reason == NM_PAGE_REASON_ROLLBACK ||
+	    is_unobservable(question, verdict, snapshot))
 		return NM_VERDICT_NEUTRAL;
 	bool undo = may_be_undone(&verdict->results, config);
 	if (!isfinite(question->performance.figure))
@@ -323,18 +318,24 @@ static bool is_ripe(const struct question *question, const struct nm_snapshot *s
 }
 
 static void answer(struct question *question, const struct nm_snapshot *snapshot,
-		   const struct nm_config *config, struct nm_page_verdicts *verdicts)
+		   const struct nm_config *config, struct nm_verdicts *verdicts)
 {
 	for (size_t i = 0; i < question->count; i++) {
-		struct nm_page_verdict *verdict = &verdicts->items[verdicts->count++];
-		*verdict = question->decisions[i];
+		struct nm_verdict *verdict = &verdicts->items[verdicts->count++];
+		struct nm_verdict_thread *process = &verdict->threads[0];
+		*verdict = question->verdicts[i];
 		verdict->kind = kind_of(question, verdict, snapshot, config);
-		verdict->intervals = (unsigned)(snapshot->interval - verdict->decision.interval);
+		verdict->intervals = (unsigned)(snapshot->interval - verdict->interval);
 		verdict->together = (unsigned)question->count;
-		verdict->local_before = question->local_before;
-		verdict->local_after = share_after(question);
-		verdict->accesses_after = question->samples_after;
-		verdict->performance = question->performance;
+		verdict->by_performance = isfinite(question->performance.figure);
+		verdict->figure = question->performance.figure;
+		verdict->noise = question->performance.noise;
+		process->alive = is_alive(question, snapshot);
+		process->local_before = question->local_before;
+		process->local_after = share_after(question);
+		process->samples_after = question->samples_after;
+		process->performance_before = question->performance.before;
+		process->performance_after = question->performance.after;
 	}
 }
 
@@ -349,16 +350,16 @@ static int look_at_question(struct question *question, const struct nm_snapshot 
 
 int nm_page_verifier_judge(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
 			   const struct nm_feedback *feedback, const struct nm_config *config,
-			   struct nm_page_verdicts *ret)
+			   struct nm_verdicts *ret)
 {
-	struct nm_page_verdicts verdicts = {
+	struct nm_verdicts verdicts = {
 		.items = calloc(nm_page_verifier_open(verifier) + 1, sizeof(*verdicts.items))};
 	size_t open = 0;
 	int r = verdicts.items ? 0 : -ENOMEM;
 	for (size_t i = 0; r == 0 && i < verifier->count; i++)
 		r = look_at_question(&verifier->questions[i], snapshot, feedback, config);
 	if (r < 0) {
-		nm_page_verdicts_clear(&verdicts);
+		nm_verdicts_clear(&verdicts);
 		return r;
 	}
 	for (size_t i = 0; i < verifier->count; i++) {

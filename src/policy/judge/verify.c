@@ -11,7 +11,6 @@
 /* An applied decision whose verdict is pending. */
 struct question {
 	struct nm_verdict verdict; /* values known so far */
-	uint64_t interval;	   /* of the decision */
 	unsigned away[2]; /* number of intervals in which the thread ran only on another node */
 	uint64_t local_accesses[2];
 	double access_cost[2]; /* sum over the accesses since, relative to local ones */
@@ -51,36 +50,37 @@ size_t nm_verifier_open(const struct nm_verifier *verifier)
 	return verifier->count;
 }
 
-static struct question question_of(const struct nm_decision *decision)
+struct nm_verdict nm_verdict_of(const struct nm_decision *decision)
 {
-	struct question question = {
-		.verdict = {.decision = decision->id,
-			    .of = decision->kind,
-			    .policy = decision->policy,
-			    .by_performance = decision->by_performance,
-			    .by_sharing = decision->by_sharing,
-			    .balance = decision->balance,
-			    .measured_benefit = NAN,
-			    .cost_before = NAN,
-			    .cost_after = NAN,
-			    .cost_noise = NAN,
-			    .slowdown = NAN,
-			    .slowdown_noise = NAN,
-			    .figure = NAN,
-			    .noise = NAN,
-			    .losses = NAN,
-			    .global_before = NAN,
-			    .global_after = NAN,
-			    .interval_s = NAN,
-			    .locality_before = NAN,
-			    .locality_after = NAN,
-			    .locality_noise = NAN,
-			    .nr_threads = decision->nr_steps},
+	struct nm_verdict verdict = {
+		.decision = decision->id,
+		.of = decision->kind,
+		.policy = decision->policy,
 		.interval = decision->interval,
+		.by_performance = decision->by_performance,
+		.by_sharing = decision->by_sharing,
+		.balance = decision->balance,
+		.pages = decision->pages,
+		.measured_benefit = NAN,
+		.cost_before = NAN,
+		.cost_after = NAN,
+		.cost_noise = NAN,
+		.slowdown = NAN,
+		.slowdown_noise = NAN,
+		.figure = NAN,
+		.noise = NAN,
+		.losses = NAN,
+		.global_before = NAN,
+		.global_after = NAN,
+		.interval_s = NAN,
+		.locality_before = NAN,
+		.locality_after = NAN,
+		.locality_noise = NAN,
+		.nr_threads = decision->nr_steps,
 	};
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		const struct nm_step *step = &decision->steps[i];
-		question.verdict.threads[i] = (struct nm_verdict_thread){
+		verdict.threads[i] = (struct nm_verdict_thread){
 			.tid = step->tid,
 			.pid = step->pid,
 			.start_ticks = step->start_ticks,
@@ -99,9 +99,9 @@ static struct question question_of(const struct nm_decision *decision)
 			.access_cost_after = NAN,
 			.performance_after = NAN,
 		};
-		memcpy(question.verdict.threads[i].comm, step->comm, sizeof(step->comm));
+		memcpy(verdict.threads[i].comm, step->comm, sizeof(step->comm));
 	}
-	return question;
+	return verdict;
 }
 
 int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision)
@@ -110,7 +110,8 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *deci
 			   sizeof(*verifier->questions));
 	if (r < 0)
 		return r;
-	verifier->questions[verifier->count++] = question_of(decision);
+	verifier->questions[verifier->count++] =
+		(struct question){.verdict = nm_verdict_of(decision)};
 	return 0;
 }
 
@@ -443,9 +444,9 @@ static void compare_with_prediction(struct nm_verdict *verdict)
 static void observe(struct question *question, const struct nm_snapshot *snapshot,
 		    const struct nm_config *config)
 {
-	if (snapshot->interval <= question->interval)
+	if (snapshot->interval <= question->verdict.interval)
 		return;
-	question->verdict.intervals = (unsigned)(snapshot->interval - question->interval);
+	question->verdict.intervals = (unsigned)(snapshot->interval - question->verdict.interval);
 	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
 		observe_thread(snapshot, config, question, i);
 	if (!question->verdict.by_sharing)
@@ -486,7 +487,7 @@ int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *sn
 		return r;
 	for (size_t i = 0; i < verifier->count; i++) {
 		struct question *question = &verifier->questions[i];
-		if (snapshot->interval > question->interval && judge(question, config))
+		if (snapshot->interval > question->verdict.interval && judge(question, config))
 			verdicts.items[verdicts.count++] = question->verdict;
 		else
 			verifier->questions[open++] = *question;
