@@ -298,6 +298,7 @@ struct nm_platform_options {
 				    * process; NULL: they are refused */
 	const char *state_path;    /* state file of these operations; NULL: NM_HELPER_STATE_PATH */
 	bool dry_run;              /* reads the real machine, writes nothing */
+	bool start_workers;	   /* now, and not with the first call */
 	/*
 	 * The generation to which each operation on the machine belongs. Operations fail with
 	 * -ECANCELED once a later generation has taken over. It must exist as long as the platform.

@@ -164,6 +164,13 @@ int nm_worker_client_new(const struct nm_worker_options *options, struct nm_work
 void nm_worker_client_free(struct nm_worker_client *client);
 NM_DEFINE_CLEANUP(struct nm_worker_client, nm_worker_client_free);
 
+/*
+ * Starts the workers of all callers, because a start costs more CPU time than most calls, and a
+ * program that is placed should not wait for it. Errors are left to the first call of each caller.
+ * Never waits. Called when the platform is opened.
+ */
+void nm_worker_client_start(struct nm_worker_client *client);
+
 /* A request, and the buffers for its reply. */
 struct nm_worker_call {
 	struct nm_worker_request request; /* the client sets version, pid and start_ticks */

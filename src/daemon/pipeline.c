@@ -9,6 +9,13 @@
 
 #define RETRY_BLIND_NS (60 * NM_NSEC_PER_SEC)
 
+static bool moves_memory(const struct nm_daemon *daemon)
+{
+	const struct nm_config *config = daemon->config;
+	return !nm_daemon_is_dry_run(daemon) && (config->threads.policy == NM_POLICY_AUTO ||
+						 config->pages.policy != NM_PAGES_NONE);
+}
+
 int nm_pipeline_open_platform(struct nm_daemon *daemon)
 {
 	/* Root needs no helper. The service's user needs it if the kernel is strict. */
@@ -18,6 +25,7 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.worker_socket = NM_WORKER_SOCKET_PATH,
 		.config_path = daemon->options.config_path,
 		.dry_run = nm_daemon_is_dry_run(daemon),
+		.start_workers = moves_memory(daemon),
 		.generation = daemon->runtime.generation,
 		.unanswered = daemon->runtime.unanswered,
 	};

@@ -391,7 +391,11 @@ static int open_workers(struct nm_linux *self, const struct nm_platform_options 
 						  .proc_fd = self->proc};
 	int r = nm_worker_client_new(&workers, &self->workers);
 
-	return r < 0 ? r : nm_linux_queries_new(self->workers, &self->queries);
+	if (r == 0)
+		r = nm_linux_queries_new(self->workers, &self->queries);
+	if (r == 0 && options->start_workers)
+		nm_worker_client_start(self->workers);
+	return r;
 }
 
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret)

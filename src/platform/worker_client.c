@@ -97,13 +97,21 @@ static int end_greeting(struct nm_worker_client *client, struct caller *caller, 
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
 }
 
-/* Returns 0 if there is a worker, 1 if one is starting, or a negative errno. */
-static int have_worker(struct nm_worker_client *client, struct caller *caller)
+/* Opens a connection, unless there is one and its worker has not exited. */
+static int have_link(struct nm_worker_client *client, struct caller *caller)
 {
 	if (caller->link.fd >= 0 && !nm_worker_link_stirs(&caller->link))
 		return 0;
 	nm_unresponsive_list_let_go(client->memory, &caller->link);
-	int r = nm_worker_link_open(client->socket_path, client->program, &caller->link);
+	return nm_worker_link_open(client->socket_path, client->program, &caller->link);
+}
+
+/* Returns 0 if there is a worker, 1 if one is starting, or a negative errno. */
+static int have_worker(struct nm_worker_client *client, struct caller *caller)
+{
+	int r = have_link(client, caller);
+	if (r == 0 && caller->link.pid > 0)
+		return 0;
 	if (r == 0)
 		r = nm_worker_link_send(&caller->link, &hello);
 	if (r < 0)
@@ -198,6 +206,12 @@ static bool conclude(struct nm_worker_client *client, struct caller *caller, int
 	*ret = r < 0 ? r : result;
 	caller->inside = false;
 	return true;
+}
+
+void nm_worker_client_start(struct nm_worker_client *client)
+{
+	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
+		(void)have_link(client, &client->callers[i]);
 }
 
 int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_caller which)

@@ -413,12 +413,14 @@ static void who_does_not_answer_is_told_once_where_it_cannot_be_read(void **stat
 
 static struct nm_unresponsive_list *handed[2];
 static unsigned handed_count;
+static bool starts_workers;
 
 static int note_platform(void *context, const struct nm_platform_options *options,
 			 struct nm_platform **ret)
 {
 	if (handed_count < NM_ARRAY_SIZE(handed))
 		handed[handed_count++] = options->unanswered;
+	starts_workers = options->start_workers;
 	return world->options.open_platform(context, options, ret);
 }
 
@@ -435,6 +437,28 @@ static void a_pause_hands_the_next_client_what_the_last_had(void **state)
 	assert_int_equal(handed_count, NM_ARRAY_SIZE(handed));
 	assert_ptr_equal(handed[0], service->runtime.unanswered);
 	assert_ptr_equal(handed[1], service->runtime.unanswered);
+}
+
+static bool starts_workers_with(const char *settings)
+{
+	char error[256];
+	assert_int_equal(nm_command_pause(service), 0);
+	world_configure(world, settings);
+	assert_int_equal(nm_command_reload(service, error, sizeof(error)), 0);
+	assert_int_equal(nm_command_resume(service), 0);
+	return starts_workers;
+}
+
+static void workers_start_with_a_service_that_moves_memory(void **state)
+{
+	(void)state;
+	service->options.open_platform = note_platform;
+	assert_true(starts_workers_with("threads: { policy = \"auto\"; };"));
+	assert_false(starts_workers_with("threads: { policy = \"lbma\"; };"));
+	assert_false(starts_workers_with("threads: { policy = \"auto\"; };\n"
+					 "general: { dry_run = true; };"));
+	assert_true(starts_workers_with("threads: { policy = \"lbma\"; };\n"
+					"pages: { policy = \"exclusivity\"; };"));
 }
 
 static void a_tick_without_a_source_moves_nothing(void **state)
@@ -645,6 +669,7 @@ int main(void)
 		TEST(marks_that_cannot_be_written_are_told_once),
 		TEST(who_does_not_answer_is_told_once_where_it_cannot_be_read),
 		TEST(a_pause_hands_the_next_client_what_the_last_had),
+		TEST(workers_start_with_a_service_that_moves_memory),
 		TEST(a_tick_without_a_source_moves_nothing),
 		TEST(first_touches_alone_are_blindness),
 		TEST(no_accesses_at_all_are_blindness),

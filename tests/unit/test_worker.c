@@ -404,6 +404,27 @@ static void a_round_of_calls_has_one_deadline(void **state)
 	fail_msg("no call succeeds in a new round");
 }
 
+static void workers_start_before_their_first_call(void **state)
+{
+	struct fixture *f = *state;
+
+	open_client(f, LONG_NS);
+	nm_worker_client_start(f->client);
+	for (unsigned i = 0; i < 20000 && workers() < 2; i++)
+		pause_ms(1);
+	assert_int_equal(workers(), 2);
+	pid_t started = find_worker("", NULL);
+	require_answers(f);
+	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), 0);
+	assert_int_equal(workers(), 2);
+
+	assert_int_equal(kill(started, SIGKILL), 0);
+	while (find_worker("", NULL) == started)
+		pause_ms(1);
+	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
+	assert_int_equal(where(f, NM_WORKER_MOVER, getpid(), NULL), 0);
+}
+
 static void workers_end_with_their_client(void **state)
 {
 	struct fixture *f = *state;
@@ -768,6 +789,7 @@ int main(void)
 		TEST(a_second_call_of_a_caller_is_refused),
 		TEST(neither_caller_waits_for_the_other),
 		TEST(a_round_of_calls_has_one_deadline),
+		TEST(workers_start_before_their_first_call),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),
 		cmocka_unit_test(at_most_one_is_stuck_for_each_user_and_eight_in_all),
