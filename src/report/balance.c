@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* Text and fields of moves that balance nodes, and of their verdicts. */
 #include <math.h>
 
-#include "balance.h"
 #include "say.h"
 
 static const char *const sources[] = {

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "balance.h"
 #include "say.h"
 
 enum outcome { DONE, WOULD, REFUSED, ASKED };
@@ -59,28 +58,23 @@ static void say_cpu(struct nm_entry *entry, const struct nm_entry_context *conte
 		nm_entry_say(entry, "%s", word);
 }
 
-static void say_thread(struct nm_entry *entry, const struct nm_step *step)
-{
-	nm_say_subject(entry, step->comm, step->pid, step->tid);
-}
-
 static void say_swap(struct nm_entry *entry, const struct nm_entry_context *context,
 		     const struct nm_decision *decision)
 {
 	char node[NM_WORD_BYTES];
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		const struct nm_step *step = &decision->steps[i];
 		if (i > 0)
 			nm_entry_say(entry, " and ");
-		say_thread(entry, &decision->steps[i]);
-		nm_entry_say(entry, " (%s)",
-			     nm_say_node(context, decision->steps[i].node_from, node));
+		nm_say_subject(entry, step->comm, step->pid, step->tid);
+		nm_entry_say(entry, " (%s)", nm_say_node(context, step->node_from, node));
 	}
 }
 
 static void say_route(struct nm_entry *entry, const struct nm_entry_context *context,
 		      const struct nm_step *step)
 {
-	say_thread(entry, step);
+	nm_say_subject(entry, step->comm, step->pid, step->tid);
 	if (!is_kept(step)) {
 		nm_entry_say(entry, " from ");
 		say_cpu(entry, context, step->cpu_from, step->node_from);

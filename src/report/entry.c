@@ -63,9 +63,8 @@ static void keep_one_line(char *text)
 }
 
 /* Formats text after the first `used` bytes. */
-static void append(char *buffer, size_t size, size_t used, const char *format, va_list arguments)
-	__attribute__((format(printf, 4, 0)));
-static void append(char *buffer, size_t size, size_t used, const char *format, va_list arguments)
+static void __attribute__((format(printf, 4, 0)))
+append(char *buffer, size_t size, size_t used, const char *format, va_list arguments)
 {
 	if (used > size - 1 - ELLIPSIS_SIZE && ends_cut(buffer, used))
 		return;

@@ -18,78 +18,62 @@ struct query {
 	uid_t caller;
 };
 
-/* Writes into an open dictionary, or writes one for each item of a list. */
-typedef int write_fn(const struct nm_control *control, const struct query *query,
-		     const struct nm_show *show);
+/* A dictionary, or a list of them. */
+enum part {
+	PART_NONE,
+	PART_STATUS,
+	PART_NODES,
+	PART_PROCESSES,
+	PART_THREADS,
+	PART_DECISIONS,
+	PART_EXPLANATION,
+	PART_PAGES,
+	PART_REGIONS,
+};
 
-static int write_status(const struct nm_control *control, const struct query *query,
-			const struct nm_show *show)
+static int write_part(const struct nm_control_ops *ops, enum part part, const struct query *query,
+		      const struct nm_show *show)
 {
-	(void)query;
-	control->ops.status(control->ops.context, show);
+	switch (part) {
+	case PART_NONE:
+		break;
+	case PART_STATUS:
+		ops->status(ops->context, show);
+		break;
+	case PART_NODES:
+		return ops->nodes(ops->context, show);
+	case PART_PROCESSES:
+		return ops->processes(ops->context, show);
+	case PART_THREADS:
+		return ops->threads(ops->context, query->pid, show);
+	case PART_DECISIONS:
+		return ops->decisions(ops->context, query->id, query->most, show);
+	case PART_EXPLANATION:
+		return ops->explain(ops->context, query->id, show);
+	case PART_PAGES:
+		return ops->pages(ops->context, query->pid, show);
+	case PART_REGIONS:
+		return ops->regions(ops->context, query->pid, query->caller, show);
+	}
 	return 0;
 }
 
-static int write_nodes(const struct nm_control *control, const struct query *query,
-		       const struct nm_show *show)
-{
-	(void)query;
-	return control->ops.nodes(control->ops.context, show);
-}
-
-static int write_processes(const struct nm_control *control, const struct query *query,
-			   const struct nm_show *show)
-{
-	(void)query;
-	return control->ops.processes(control->ops.context, show);
-}
-
-static int write_threads(const struct nm_control *control, const struct query *query,
-			 const struct nm_show *show)
-{
-	return control->ops.threads(control->ops.context, query->pid, show);
-}
-
-static int write_decisions(const struct nm_control *control, const struct query *query,
-			   const struct nm_show *show)
-{
-	return control->ops.decisions(control->ops.context, query->id, query->most, show);
-}
-
-static int write_explanation(const struct nm_control *control, const struct query *query,
-			     const struct nm_show *show)
-{
-	return control->ops.explain(control->ops.context, query->id, show);
-}
-
-static int write_pages(const struct nm_control *control, const struct query *query,
-		       const struct nm_show *show)
-{
-	return control->ops.pages(control->ops.context, query->pid, show);
-}
-
-static int write_regions(const struct nm_control *control, const struct query *query,
-			 const struct nm_show *show)
-{
-	return control->ops.regions(control->ops.context, query->pid, query->caller, show);
-}
-
 static int add_dictionary(struct nm_answer *answer, const struct nm_control *control,
-			  const struct query *query, write_fn *write)
+			  const struct query *query, enum part part)
 {
 	struct nm_show show = nm_answer_show(answer);
 	show.open(show.context);
-	int r = write(control, query, &show);
+	int r = write_part(&control->ops, part, query, &show);
 	show.close(show.context);
 	return r < 0 ? r : answer->r;
 }
 
 static int add_list(struct nm_answer *answer, const struct nm_control *control,
-		    const struct query *query, write_fn *write)
+		    const struct query *query, enum part part)
 {
 	struct nm_show show = nm_answer_show(answer);
 	answer->r = sd_bus_message_open_container(answer->message, 'a', "a{sv}");
-	int r = write(control, query, &show);
+	int r = write_part(&control->ops, part, query, &show);
 	if (answer->r >= 0)
 		answer->r = sd_bus_message_close_container(answer->message);
 	return r < 0 ? r : answer->r;
@@ -117,68 +101,60 @@ static int refuse_query(int r, const struct query *query, sd_bus_error *error)
 	}
 }
 
+static const struct reading {
+	const char *method, *arguments;
+	enum part summary, list;
+} readings[] = {
+	{"Status", "", PART_STATUS, PART_NONE},
+	{"ListNodes", "", PART_NONE, PART_NODES},
+	{"ListProcesses", "", PART_NONE, PART_PROCESSES},
+	{"ListThreads", "u", PART_NONE, PART_THREADS},
+	{"Pages", "u", PART_PAGES, PART_REGIONS},
+	{"Decisions", "tu", PART_NONE, PART_DECISIONS},
+	{"Explain", "t", PART_EXPLANATION, PART_NONE},
+};
+
+static int read_query(sd_bus_message *call, const char *types, struct query *ret)
+{
+	if (strcmp(types, "u") == 0)
+		return sd_bus_message_read(call, types, &ret->pid);
+	if (strcmp(types, "t") == 0)
+		return sd_bus_message_read(call, types, &ret->id);
+	return strcmp(types, "tu") == 0 ? sd_bus_message_read(call, types, &ret->id, &ret->most)
+					: 0;
+}
+
 /* Answers with a dictionary, a list of them, or both. A list with thousands of entries costs as
- * much as many other answers. */
-static int give_answer(struct nm_control *control, sd_bus_message *call, const struct query *query,
-		       write_fn *summary, write_fn *list, sd_bus_error *error)
+ * much as many other answers. The caller matters for Pages only: addresses are not shown to all
+ * users. */
+static int answer_query(struct nm_control *control, sd_bus_message *call, uid_t caller,
+			sd_bus_error *error)
 {
 	const char *sender = sd_bus_message_get_sender(call);
+	const struct reading *reading = readings;
+	struct query query = {.caller = caller};
 	struct nm_answer answer = {0};
-	int r = sd_bus_message_new_method_return(call, &answer.message);
-	if (r >= 0 && summary)
-		r = add_dictionary(&answer, control, query, summary);
-	if (r >= 0 && list)
-		r = add_list(&answer, control, query, list);
+	while (strcmp(reading->method, sd_bus_message_get_member(call)) != 0)
+		reading++;
+	int r = read_query(call, reading->arguments, &query);
+	if (r < 0)
+		return r;
+	r = sd_bus_message_new_method_return(call, &answer.message);
+	if (r >= 0 && reading->summary)
+		r = add_dictionary(&answer, control, &query, reading->summary);
+	if (r >= 0 && reading->list)
+		r = add_list(&answer, control, &query, reading->list);
 	if (sender)
 		nm_callers_charge(&control->callers, sender, answer.rows / ROWS_OF_ONE_CALL);
-	r = r < 0 ? refuse_query(r, query, error) : sd_bus_send(NULL, answer.message, NULL);
+	r = r < 0 ? refuse_query(r, &query, error) : sd_bus_send(NULL, answer.message, NULL);
 	sd_bus_message_unref(answer.message);
 	return r;
 }
 
-static int on_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
+/* The vtable has this function for methods of the table only. */
+static int on_query(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	return give_answer(userdata, call, &(struct query){0}, write_status, NULL, error);
-}
-
-static int on_list_nodes(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	return give_answer(userdata, call, &(struct query){0}, NULL, write_nodes, error);
-}
-
-static int on_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	return give_answer(userdata, call, &(struct query){0}, NULL, write_processes, error);
-}
-
-static int on_list_threads(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	struct query query = {0};
-	int r = sd_bus_message_read(call, "u", &query.pid);
-	return r < 0 ? r : give_answer(userdata, call, &query, NULL, write_threads, error);
-}
-
-static int on_decisions(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	struct query query = {0};
-	int r = sd_bus_message_read(call, "tu", &query.id, &query.most);
-	return r < 0 ? r : give_answer(userdata, call, &query, NULL, write_decisions, error);
-}
-
-static int on_explain(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	struct query query = {0};
-	int r = sd_bus_message_read(call, "t", &query.id);
-	return r < 0 ? r : give_answer(userdata, call, &query, write_explanation, NULL, error);
-}
-
-/* Called when the caller is known, because addresses are not shown to all users. */
-static int do_pages(struct nm_control *control, sd_bus_message *call, uid_t uid,
-		    sd_bus_error *error)
-{
-	struct query query = {.caller = uid};
-	int r = sd_bus_message_read(call, "u", &query.pid);
-	return r < 0 ? r : give_answer(control, call, &query, write_pages, write_regions, error);
+	return answer_query(userdata, call, 0, error);
 }
 
 /* ---- changes ---- */
@@ -320,7 +296,7 @@ static const struct {
 	const char *method, *action;
 	nm_request_fn run;
 } requests[] = {
-	{"Pages", NULL, do_pages},
+	{"Pages", NULL, answer_query},
 	{"Pause", NM_POLKIT_STEER, do_pause},
 	{"Resume", NM_POLKIT_STEER, do_resume},
 	{"Reload", NM_POLKIT_RELOAD, do_reload},
@@ -406,23 +382,23 @@ const sd_bus_vtable nm_manager_vtable[] = {
 	PROPERTY("DryRun", "b", get_property, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
 	PROPERTY("IntervalSeconds", "d", get_property, 0),
 	PROPERTY("Counters", "a{st}", get_counters, 0),
-	SD_BUS_METHOD_WITH_ARGS("Status", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", status), on_status,
+	SD_BUS_METHOD_WITH_ARGS("Status", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", status), on_query,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("ListNodes", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", nodes),
-				on_list_nodes, SD_BUS_VTABLE_UNPRIVILEGED),
+				on_query, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("ListProcesses", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", processes),
-				on_list_processes, SD_BUS_VTABLE_UNPRIVILEGED),
+				on_query, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("ListThreads", SD_BUS_ARGS("u", pid),
-				SD_BUS_RESULT("aa{sv}", threads), on_list_threads,
+				SD_BUS_RESULT("aa{sv}", threads), on_query,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Pages", SD_BUS_ARGS("u", pid),
 				SD_BUS_RESULT("a{sv}", summary, "aa{sv}", regions), on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Decisions", SD_BUS_ARGS("t", after_id, "u", most),
-				SD_BUS_RESULT("aa{sv}", decisions), on_decisions,
+				SD_BUS_RESULT("aa{sv}", decisions), on_query,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("t", decision),
-				SD_BUS_RESULT("a{sv}", explanation), on_explain,
+				SD_BUS_RESULT("a{sv}", explanation), on_query,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),

@@ -58,14 +58,6 @@ void nm_requests_clear(struct nm_control *control)
 	}
 }
 
-/* On the bus a sender counts as a domain, because its user is not known yet. */
-static struct nm_tenant sender_of(sd_bus_message *call)
-{
-	char path[64];
-	(void)snprintf(path, sizeof(path), "/%s", sd_bus_message_get_sender(call));
-	return nm_tenant_of(0, path);
-}
-
 /* Otherwise a user could keep root out with endless calls. */
 static bool has_request_room(const struct nm_control *control, const struct nm_tenant *sender)
 {
@@ -155,13 +147,6 @@ static int on_polkit(sd_bus_message *reply, void *userdata, sd_bus_error *ret_er
 	return 0;
 }
 
-static int write_question(const struct nm_request *request, bool may_ask, sd_bus_message *question)
-{
-	return sd_bus_message_append(question, "(sa{sv})sa{ss}us", "system-bus-name", 1, "name",
-				     "s", sd_bus_message_get_sender(request->call), request->action,
-				     0, may_ask ? POLKIT_MAY_ASK : 0U, "");
-}
-
 static int ask_polkit(struct nm_request *request)
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *question = NULL;
@@ -171,7 +156,9 @@ static int ask_polkit(struct nm_request *request)
 	int r = sd_bus_message_new_method_call(bus, &question, POLKIT_NAME, POLKIT_PATH,
 					       POLKIT_INTERFACE, "CheckAuthorization");
 	if (r >= 0)
-		r = write_question(request, may_ask, question);
+		r = sd_bus_message_append(question, "(sa{sv})sa{ss}us", "system-bus-name", 1,
+					  "name", "s", sd_bus_message_get_sender(request->call),
+					  request->action, 0, may_ask ? POLKIT_MAY_ASK : 0U, "");
 	if (r < 0)
 		return r;
 	request->answer = sd_bus_slot_unref(request->answer);
@@ -220,18 +207,14 @@ static int on_uid(sd_bus_message *reply, void *userdata, sd_bus_error *ret_error
 	return 0;
 }
 
-static int ask_bus(struct nm_request *request)
-{
-	return sd_bus_call_method_async(request->control->bus, &request->answer,
-					"org.freedesktop.DBus", "/org/freedesktop/DBus",
-					"org.freedesktop.DBus", "GetConnectionUnixUser", on_uid,
-					request, "s", sd_bus_message_get_sender(request->call));
-}
-
 int nm_request(struct nm_control *control, sd_bus_message *call, const char *action,
 	       nm_request_fn run_fn, sd_bus_error *error)
 {
-	const struct nm_tenant sender = sender_of(call);
+	const char *name = sd_bus_message_get_sender(call);
+	char path[64];
+	/* On the bus a sender counts as a domain, because its user is not known yet. */
+	(void)snprintf(path, sizeof(path), "/%s", name);
+	const struct nm_tenant sender = nm_tenant_of(0, path);
 	if (!has_request_room(control, &sender))
 		return too_many(error);
 	struct nm_request *request = calloc(1, sizeof(*request));
@@ -243,7 +226,9 @@ int nm_request(struct nm_control *control, sd_bus_message *call, const char *act
 				       .sender = sender,
 				       .action = action,
 				       .run = run_fn};
-	int r = ask_bus(request);
+	int r = sd_bus_call_method_async(control->bus, &request->answer, "org.freedesktop.DBus",
+					 "/org/freedesktop/DBus", "org.freedesktop.DBus",
+					 "GetConnectionUnixUser", on_uid, request, "s", name);
 	if (r < 0) {
 		request_free(request);
 		return r;

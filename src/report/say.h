@@ -78,6 +78,12 @@ void nm_say_pages(struct nm_entry *entry, const struct nm_entry_context *context
 /* Adds text and fields. */
 void nm_say_pages_verdict(struct nm_entry *entry, const struct nm_verdict *verdict);
 
+/* Add text and fields of a move that balances nodes, and of its verdict. */
+void nm_say_balance(struct nm_entry *entry, const struct nm_decision *decision);
+void nm_balance_fields(struct nm_entry *entry, const struct nm_decision *decision);
+void nm_say_balance_verdict(struct nm_entry *entry, const struct nm_verdict *verdict);
+void nm_balance_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict);
+
 /* Returns the description of a negative errno, never NULL. */
 const char *nm_say_error(int error);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "balance.h"
 #include "say.h"
 
 /* Returns the thread that exited or was never seen on its new node, so that nothing can be
@@ -115,12 +114,6 @@ static void locality_fields(struct nm_entry *entry, const struct nm_verdict *ver
 	nm_field_permille(entry, "LOCALITY_NOISE_PERMILLE", verdict->locality_noise);
 }
 
-/* The fall that counts as noise: the feedback compares logarithms. */
-static double noise_share(const struct nm_verdict *verdict)
-{
-	return 1 - exp(-verdict->noise);
-}
-
 static void performance_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread)
 {
 	nm_field_figure(entry, "PERFORMANCE_BEFORE", thread->performance_before);
@@ -132,7 +125,8 @@ static void feedback_fields(struct nm_entry *entry, const struct nm_verdict *ver
 {
 	nm_field_figure(entry, "PERFORMANCE_LEFT", verdict->figure);
 	nm_field_figure(entry, "PERFORMANCE_LEFT_IN_ALL", verdict->losses);
-	nm_field_permille(entry, "NOISE_PERMILLE", noise_share(verdict));
+	/* The fall that counts as noise: the feedback compares logarithms. */
+	nm_field_permille(entry, "NOISE_PERMILLE", 1 - exp(-verdict->noise));
 	nm_field_figure(entry, "GLOBAL_BEFORE", verdict->global_before);
 	nm_field_figure(entry, "GLOBAL_AFTER", verdict->global_after);
 	nm_field_figure(entry, "INTERVAL_S", verdict->interval_s);
