@@ -80,6 +80,8 @@ static inline void nm_memory_answer_clear(struct nm_memory_answer *answer)
 struct nm_worker_news;
 struct nm_worker_range;
 struct nm_worker_found;
+struct nm_worker_moved;
+struct nm_page_round;
 struct nm_worker_counts;
 struct nm_unresponsive_list;
 
@@ -219,28 +221,24 @@ struct nm_platform_ops {
 	 * Moves all pages of such a process that no other process maps from the nodes in from_nodes
 	 * (one bit for each of the kernel's first NM_WORKER_NODES_MOST node numbers) to to_node,
 	 * regardless of the memory policy of their mappings (migrate_pages(2)). Returns the number
-	 * of pages that were not moved, or a negative errno; -EROFS in a dry run. *ret_held_ns as
-	 * for pages_move. Called only by the mover.
+	 * of pages that were not moved, or a negative errno; -EROFS in a dry run. *ret_held_ns is
+	 * the time spent in the kernel, also on failure. Called only by the mover.
 	 */
 	int (*pages_migrate)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			     uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns);
 
 	/*
-	 * Moves pages of such a process that no other process maps (move_pages(2), MPOL_MF_MOVE),
-	 * each to the given node, by the kernel's number. statuses[i] is the node that now holds
-	 * the page, or a negative errno. The kernel does not set it for some pages near a page that
-	 * it could not move; their entries are NM_WORKER_UNTOLD, as which the caller initializes
-	 * them. Returns the number of
-	 * pages that the kernel gave up on, or a negative errno; -EROFS in a dry run. Each call
-	 * drains the per-CPU lists of every CPU and waits for all of them. *ret_held_ns is the time
-	 * spent in the kernel, also on failure. Called only by the mover.
+	 * Moves pages of such a process that no other process maps, each to its node
+	 * (nm_round_perform()). *round is copied, but not its arrays. Returns 0 or a negative
+	 * errno; -EROFS in a dry run. On failure only ret->tries is filled in, if the worker has
+	 * answered. Each try drains the per-CPU lists of every CPU and waits for all of them.
+	 * Called only by the mover.
 	 */
-	int (*pages_move)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			  unsigned count, const uint64_t *addresses, const int *nodes,
-			  int *statuses, uint64_t *ret_held_ns);
+	int (*pages_round)(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			   const struct nm_page_round *round, struct nm_worker_moved *ret);
 	/*
-	 * Begins a round of these calls, which share one deadline (nm_worker_client_prepare()), and
-	 * starts the worker if there is none, which may take NM_WORKER_HELLO_NS. Returns 0 or a
+	 * Begins a series of these calls, which share one deadline (nm_worker_client_prepare()),
+	 * and starts the worker if there is none, which may take NM_WORKER_HELLO_NS. Returns 0 or a
 	 * negative errno; on failure the first call tries again. NULL if the platform starts no
 	 * workers. Called only by the mover.
 	 */

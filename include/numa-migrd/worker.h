@@ -12,22 +12,22 @@
 #define NUMA_MIGRD_WORKER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
 
-#define NM_WORKER_VERSION 3U
+#define NM_WORKER_VERSION 4U
 #define NM_WORKER_SOCKET_PATH "/run/numa-migrd-worker.sock"
 #define NM_WORKER_PROGRAM "/usr/libexec/numa-migrd/numa-migrd-worker"
 #define NM_WORKER_PAGES_MOST 4096U
 #define NM_WORKER_TEXT_MOST 16384U
-#define NM_WORKER_UNTOLD INT32_MIN /* status of a page for which the kernel reported none */
 
 enum nm_worker_act {
 	NM_WORKER_HELLO = 1,  /* result: the worker's PID */
 	NM_WORKER_WHERE,      /* addresses → statuses (move_pages(2) without nodes) */
-	NM_WORKER_MOVE,	      /* addresses, nodes → statuses (move_pages(2), MPOL_MF_MOVE) */
+	NM_WORKER_ROUND,      /* addresses, nodes → struct nm_worker_moved (move_pages(2)) */
 	NM_WORKER_OPEN_MAPS,  /* file → its descriptor, by SCM_RIGHTS */
 	NM_WORKER_READ_MAPS,  /* that descriptor, maximum size, time → text; empty at its end */
 	NM_WORKER_CLEAR_REFS, /* a descriptor of clear_refs, open for writing */
@@ -37,23 +37,25 @@ enum nm_worker_act {
 
 enum nm_maps_file { NM_MAPS, NM_NUMA_MAPS };
 
-/* Followed by `count` addresses of 8 bytes (WHERE, MOVE) and `count` nodes of 4 bytes (MOVE), or by
- * `count` ranges (FIND). */
+/* Followed by `count` addresses of 8 bytes (WHERE, ROUND) and `count` nodes of 4 bytes (ROUND), or
+ * by `count` ranges (FIND). */
 struct nm_worker_request {
 	uint32_t version;
 	uint32_t act;
 	int32_t pid;	/* a thread that has not exited */
 	uint32_t count; /* pages; FIND: ranges; READ_MAPS: maximum number of bytes */
 	uint64_t start_ticks; /* of that thread; -ESRCH if it differs */
-	uint64_t budget_ns;   /* READ_MAPS, FIND: no further piece is read after this time */
+	/* READ_MAPS, FIND: no further piece is read after this time. ROUND: slow_ns, last_offset */
+	uint64_t budget_ns, last_offset;
 	uint32_t file;	      /* OPEN_MAPS: enum nm_maps_file */
 	/* MIGRATE, by the kernel's numbers: */
 	uint32_t to_node;
 	uint64_t from_nodes; /* one bit for each node */
 };
 #define NM_WORKER_NODES_MOST 64U
+#define NM_WORKER_NODE_NUMBERS 1024 /* ROUND: more than any kernel has (CONFIG_NODES_SHIFT) */
 
-/* Followed by `bytes` bytes: statuses, text or struct nm_worker_found. */
+/* Followed by `bytes` bytes: statuses, text, struct nm_worker_found or nm_worker_moved. */
 struct nm_worker_reply {
 	uint32_t version;
 	int32_t result; /* return value of the call, or a negative errno */
@@ -78,10 +80,26 @@ struct nm_worker_found {
 	int32_t nodes[NM_WORKER_PAGES_MOST];
 };
 
+/* The answer to ROUND, of NM_WORKER_MOVED_BYTES(count) bytes. */
+struct nm_worker_moved {
+	struct nm_worker_try {
+		uint64_t held_ns;
+		uint32_t pages, zero; /* pages 0: not made */
+	} tries[2];
+	struct {
+		int32_t node; /* where the page is now, or the negative errno for which it stays */
+		int32_t last; /* the same at last_offset; without one as `node` */
+	} pages[NM_WORKER_PAGES_MOST];
+};
+#define NM_WORKER_MOVED_BYTES(count)                                                               \
+	(offsetof(struct nm_worker_moved, pages) +                                                 \
+	 (count) * sizeof(((struct nm_worker_moved *)0)->pages[0]))
+
 #define NM_WORKER_REQUEST_MOST (sizeof(struct nm_worker_request) + NM_WORKER_PAGES_MOST * 12)
 #define NM_WORKER_BODY_MOST sizeof(struct nm_worker_found)
 _Static_assert(NM_WORKER_PAGES_MOST * 4 <= NM_WORKER_BODY_MOST, "statuses fit");
 _Static_assert(NM_WORKER_TEXT_MOST <= NM_WORKER_BODY_MOST, "text fits");
+_Static_assert(sizeof(struct nm_worker_moved) <= NM_WORKER_BODY_MOST, "moved pages fit");
 _Static_assert(NM_WORKER_RANGES_MOST * sizeof(struct nm_worker_range) <= NM_WORKER_PAGES_MOST * 12, "ranges fit");
 
 /* A parsed request; the arrays are within the message. */
@@ -98,6 +116,33 @@ struct nm_worker_order {
  */
 int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_worker_order *ret);
 
+/* Pages of a process to move, each to its node, by the kernel's number. */
+struct nm_page_round {
+	unsigned count;
+	const uint64_t *addresses;
+	const int *nodes;
+	uint64_t last_offset; /* also query the node at each address + last_offset; 0: do not */
+	uint64_t slow_ns;     /* no second try if the first one took longer */
+};
+
+/* The calls of a round: move_pages(2) without nodes, and with them. They return what the kernel
+ * does, or a negative errno. */
+struct nm_round_calls {
+	int (*where)(void *context, unsigned count, const uint64_t *addresses, int *ret_statuses);
+	int (*move)(void *context, unsigned count, const uint64_t *addresses, const int *nodes,
+		    int *statuses, uint64_t *ret_held_ns);
+	void *context;
+};
+
+/*
+ * Moves the pages, queries those for which the kernel reported no status, and tries once more, in
+ * the opposite order, those that did not move and still may. Returns 0, or the negative errno of
+ * the first try if it concerns the process, in which case only `tries` is valid. Called by the
+ * worker, by the model of a machine and by tests.
+ */
+int nm_round_perform(const struct nm_page_round *round, const struct nm_round_calls *calls,
+		     struct nm_worker_moved *ret);
+
 /* ---- the daemon's side ---- */
 
 /* Deadlines for the calls of the main loop and of the mover. A worker that misses its deadline is
@@ -106,9 +151,9 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 #define NM_WORKER_MOVE_NS (5 * NM_NSEC_PER_SEC)
 #define NM_WORKER_HELLO_NS (60 * NM_NSEC_PER_SEC) /* no process is queried yet */
 /*
- * A round of calls, which nm_worker_client_prepare() begins, ends after this number of deadlines.
+ * A series of calls, which nm_worker_client_prepare() begins, ends after this number of deadlines.
  */
-#define NM_WORKER_ROUND_CALLS 2U
+#define NM_WORKER_SERIES_CALLS 2U
 /* A process that missed a deadline is not queried during this time. */
 #define NM_WORKER_REST_NS (600 * NM_NSEC_PER_SEC)
 
@@ -188,18 +233,18 @@ struct nm_worker_call {
 };
 
 /*
- * Begins a round of calls, and starts a worker for it if necessary, which may take
+ * Begins a series of calls, and starts a worker for it if necessary, which may take
  * NM_WORKER_HELLO_NS. Returns 0 if there is a worker; 1 if it is starting, in which case
  * nm_worker_client_receive() returns the result; or a negative errno if no worker could be reached.
- * Without a round, only the deadline of each call applies. Never waits.
+ * Without a series, only the deadline of each call applies. Never waits.
  */
 int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_caller caller);
 
 /*
  * Sends a call to a worker. Returns 1, and `call` belongs to the client until
  * nm_worker_client_receive() or nm_worker_client_cancel() ends it; or a negative errno.
- * -EINPROGRESS: the round has ended, or a worker is still working for this tenant: try again later.
- * -EALREADY: the process missed a deadline recently, its tenant has used its share of stuck
+ * -EINPROGRESS: the series has ended, or a worker is still working for this tenant: try again
+ * later. -EALREADY: the process missed a deadline recently, its tenant has used its share of stuck
  * workers, or another call of this caller is in progress. -ESRCH: the process has exited. Any other
  * error: no worker could be reached. Never waits.
  */
@@ -210,7 +255,7 @@ int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller
  * Receives the result of nm_worker_client_prepare() or nm_worker_client_send(). Returns true if the
  * operation has ended; *ret_result is the result in the reply, or an error of those functions.
  * -ETIMEDOUT: the deadline was missed, and the worker is abandoned. -EINPROGRESS: at the deadline
- * the worker was still running, or the round had ended. Never waits.
+ * the worker was still running, or the series had ended. Never waits.
  */
 bool nm_worker_client_receive(struct nm_worker_client *client, enum nm_worker_caller caller,
 			      int *ret_result);

@@ -219,7 +219,7 @@ static const char *operation_of(enum nm_worker_act act)
 	switch (act) {
 	case NM_WORKER_WHERE:
 		return "locate-pages";
-	case NM_WORKER_MOVE:
+	case NM_WORKER_ROUND:
 		return "migrate-pages";
 	case NM_WORKER_CLEAR_REFS:
 		return "write-protect-pages";

@@ -9,6 +9,7 @@
 #include "numa-migrd/proc.h"
 
 #define CHECK_NS NM_NSEC_PER_SEC /* how often the thread named by calls is checked */
+#define HUGE_MOST (NM_PACE_PAGES_MOST / 2) /* a query contains two addresses for each huge page */
 
 static enum nm_pace_class class_of(const struct nm_page_step *step)
 {
@@ -93,14 +94,13 @@ static void collect(struct nm_mover *mover)
 	struct nm_work *work = &mover->work;
 	struct nm_call *call = &mover->call;
 	struct nm_page_batch *batch = work->batch;
-	enum nm_pace_class class = class_of(&batch->steps[work->next]);
 	uint64_t taken = 0;
 
 	for (call->count = 0; work->next < batch->count && call->count < call->pages_most;
 	     work->next++) {
 		struct nm_page_step *step = &batch->steps[work->next];
 		struct nm_unit *unit = &call->units[call->count];
-		if (class_of(step) != class ||
+		if (class_of(step) != call->class ||
 		    (taken > 0 && taken + step->bytes > call->bytes_most))
 			break;
 		uint64_t *why = nm_step_refusal(&mover->rules, work, step, &work->counts, unit);
@@ -145,32 +145,24 @@ static uint64_t bytes_of_call(const struct nm_mover *mover)
 static int settle(struct nm_mover *mover, int r)
 {
 	struct nm_mover_counts *counts = &mover->work.counts;
-	struct nm_call *call = &mover->call;
-	bool asked = call->class == NM_PACE_HUGE && r == 0;
+	const struct nm_call *call = &mover->call;
 
+	if (r < 0)
+		return r;
 	for (unsigned i = 0; i < call->count; i++) {
 		const struct nm_unit *unit = &call->units[i];
 		struct nm_page_step *step = &mover->work.batch->steps[unit->step];
-		if (unit->state != unit->to) {
-			nm_step_failed(step, counts, unit->state);
+		if (call->moved.pages[i].node != unit->to) {
+			nm_step_failed(step, counts, call->moved.pages[i].node);
 			continue;
 		}
-		bool whole = !asked || unit->pool || call->statuses[i] == unit->to;
+		bool whole = unit->pool || call->moved.pages[i].last == unit->to;
 		nm_step_moved(step, counts);
 		counts->bytes += whole ? step->bytes : NM_SMALL_PAGE;
 		if (!whole)
 			nm_base_pages_add(&mover->work, unit->step);
 	}
 	return 0;
-}
-
-static int find_last_places(struct nm_mover *mover, int r)
-{
-	if (r < 0)
-		return r;
-	return mover->call.class == NM_PACE_HUGE
-		       ? nm_call_where(mover, NM_HUGE_PAGE - NM_SMALL_PAGE, settle)
-		       : settle(mover, 0);
 }
 
 /* Only the kernel knows whether a range is a transparent huge page. If it is one, its first and
@@ -185,7 +177,9 @@ static int move_found(struct nm_mover *mover, int r)
 		return r;
 	for (unsigned i = 0; i < call->count; i++) {
 		struct nm_unit unit = call->units[i];
-		if (huge && !unit.pool && (call->statuses[i] != unit.was || unit.was < 0))
+		unit.was = call->statuses[i];
+		if (huge && !unit.pool &&
+		    (unit.was < 0 || call->statuses[call->count + i] != unit.was))
 			nm_base_pages_add(&mover->work, unit.step);
 		else if (is_to_go(mover, &unit))
 			call->units[kept++] = unit;
@@ -194,27 +188,7 @@ static int move_found(struct nm_mover *mover, int r)
 	if (kept == 0)
 		return 0;
 	nm_pace_spend(&mover->pace, kept, bytes_of_call(mover));
-	return nm_call_move(mover, call->class, find_last_places);
-}
-
-static int take_places(struct nm_mover *mover, int r)
-{
-	struct nm_call *call = &mover->call;
-
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; i < call->count; i++)
-		call->units[i].was = call->statuses[i];
-	return call->class == NM_PACE_HUGE
-		       ? nm_call_where(mover, NM_HUGE_PAGE - NM_SMALL_PAGE, move_found)
-		       : move_found(mover, 0);
-}
-
-static int move_pages(struct nm_mover *mover)
-{
-	mover->call.class = class_of(&mover->work.batch->steps[mover->work.next]);
-	collect(mover);
-	return nm_call_where(mover, 0, take_places);
+	return nm_call_round(mover, settle);
 }
 
 /* ---- a step ---- */
@@ -258,15 +232,20 @@ static bool is_done(const struct nm_work *work)
 static int make_calls(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
+	struct nm_call *call = &mover->call;
 	bool small = work->batch->bulk || work->loose_count > 0;
-	enum nm_pace_class class =
-		small ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
 
-	mover->call.pages_most = nm_pace_pages(&mover->pace, class, work->batch->bulk);
-	mover->call.bytes_most = nm_pace_bytes(&mover->pace);
+	call->class = small ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
+	call->pages_most = nm_pace_pages(&mover->pace, call->class, work->batch->bulk);
+	call->bytes_most = nm_pace_bytes(&mover->pace);
+	if (call->class == NM_PACE_HUGE && call->pages_most > HUGE_MOST)
+		call->pages_most = HUGE_MOST;
 	if (work->batch->bulk)
 		return nm_bulk_move(mover);
-	return work->loose_count ? nm_base_pages_move(mover) : move_pages(mover);
+	if (work->loose_count)
+		return nm_base_pages_move(mover);
+	collect(mover);
+	return nm_call_where(mover, move_found);
 }
 
 /* The first turn of reading may be sufficient; otherwise later turns continue it. */
@@ -286,6 +265,7 @@ int nm_batch_step(struct nm_mover *mover, int r)
 	work->held_ns = 0;
 	work->first = work->next;
 	work->counts = (struct nm_mover_counts){0};
+	memset(mover->call.moved.tries, 0, sizeof(mover->call.moved.tries));
 	if (is_done(work))
 		return 0;
 	r = check_process(mover);
@@ -302,6 +282,7 @@ int nm_batch_step_end(struct nm_mover *mover, int r)
 {
 	const struct nm_page_batch *batch = mover->work.batch;
 
+	nm_call_learn(mover);
 	add_counts(mover);
 	if (r < 0)
 		return r == -EACCES ? -EPERM : r == -EAGAIN || r == -EINPROGRESS ? -ESTALE : r;

@@ -87,7 +87,7 @@ static int end_at_once(struct nm_mover *mover, uint64_t stayed)
 
 static int take_migrated(struct nm_mover *mover, int stayed)
 {
-	nm_call_count(mover);
+	nm_call_count(mover, mover->call.held_ns);
 	return stayed < 0 ? stayed : end_at_once(mover, (uint64_t)stayed);
 }
 
@@ -216,7 +216,6 @@ static uint64_t collect(struct nm_mover *mover)
 					     .mapped = mapped,
 					     .to = (int)mover->rules.node_ids[work->batch->to],
 					     .was = work->found.nodes[work->found_next],
-					     .state = NM_UNIT_UNTOLD,
 					     .pool = mapped->huge};
 		if (!is_to_go(mover, &unit))
 			continue;
@@ -259,8 +258,8 @@ static void settle_units(struct nm_mover *mover)
 
 	for (unsigned i = 0; i < call->count; i++) {
 		const struct nm_unit *unit = &call->units[i];
-		if (unit->state != unit->to) {
-			nm_count_failure(counts, unit->state);
+		if (call->moved.pages[i].node != unit->to) {
+			nm_count_failure(counts, call->moved.pages[i].node);
 			continue;
 		}
 		counts->moved++;
@@ -299,7 +298,7 @@ static int move_found(struct nm_mover *mover, int r)
 	if (mover->call.count == 0)
 		return advance(mover);
 	nm_pace_spend(&mover->pace, mover->call.count, taken);
-	return nm_call_move(mover, NM_PACE_SMALL, take_moved);
+	return nm_call_round(mover, take_moved);
 }
 
 static int find_pages(struct nm_mover *mover)
@@ -331,10 +330,10 @@ static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, ui
 		(*(allowed ? &counts->full : &counts->outside))++;
 		return;
 	}
-	call->units[call->count++] = (struct nm_unit){.address = run->address + page * NM_SMALL_PAGE,
-						      .to = (int)mover->rules.node_ids[run->was_on],
-						      .was = (int)mover->rules.node_ids[run->now_on],
-						      .state = NM_UNIT_UNTOLD};
+	call->units[call->count++] =
+		(struct nm_unit){.address = run->address + page * NM_SMALL_PAGE,
+				 .to = (int)mover->rules.node_ids[run->was_on],
+				 .was = (int)mover->rules.node_ids[run->now_on]};
 }
 
 /* batch->next is the number of pages that are done. */
@@ -369,7 +368,7 @@ static int move_back(struct nm_mover *mover)
 	if (mover->call.count == 0)
 		return 0;
 	nm_pace_spend(&mover->pace, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
-	return nm_call_move(mover, NM_PACE_SMALL, take_moved_back);
+	return nm_call_round(mover, take_moved_back);
 }
 
 /* ---- a step ---- */

@@ -85,8 +85,7 @@ static void collect_base_pages(struct nm_mover *mover)
 	     work->loose_offset += NM_SMALL_PAGE)
 		call->units[call->count++] =
 			(struct nm_unit){.address = step->address + work->loose_offset,
-					 .to = (int)mover->rules.node_ids[step->to],
-					 .state = NM_UNIT_UNTOLD};
+					 .to = (int)mover->rules.node_ids[step->to]};
 }
 
 static int end_call(struct nm_mover *mover)
@@ -110,8 +109,8 @@ static int settle_base_pages(struct nm_mover *mover, int r)
 		return r;
 	for (unsigned i = 0; i < call->count; i++) {
 		const struct nm_unit *unit = &call->units[i];
-		if (unit->state != unit->to) {
-			step->error = unit->state;
+		if (call->moved.pages[i].node != unit->to) {
+			step->error = call->moved.pages[i].node;
 			continue;
 		}
 		nm_step_moved(step, &mover->work.counts);
@@ -156,11 +155,11 @@ static int move_found(struct nm_mover *mover, int r)
 	if (kept == 0)
 		return end_call(mover);
 	nm_pace_spend(&mover->pace, kept, (uint64_t)kept * NM_SMALL_PAGE);
-	return nm_call_move(mover, NM_PACE_SMALL, settle_base_pages);
+	return nm_call_round(mover, settle_base_pages);
 }
 
 int nm_base_pages_move(struct nm_mover *mover)
 {
 	collect_base_pages(mover);
-	return nm_call_where(mover, 0, move_found);
+	return nm_call_where(mover, move_found);
 }

@@ -30,10 +30,8 @@ struct nm_unit {
 	size_t step;
 	int to;	   /* the kernel's number of the node */
 	int was;   /* the node where it was found, or a negative errno */
-	int state; /* the node where it is now, a negative errno, or NM_UNIT_UNTOLD */
 	bool pool; /* from the pool of huge pages */
 };
-#define NM_UNIT_UNTOLD INT32_MIN
 
 /* The batch in progress, and its state. */
 struct nm_work {
@@ -83,11 +81,7 @@ struct nm_call {
 	uint64_t bytes_most;
 	uint64_t migrating; /* pages of a bulk batch that move all at once */
 	enum nm_pace_class class;
-	/* For nm_call_move(): */
-	nm_then_fn moved;     /* continues after it */
-	unsigned round, left; /* tries so far; units not done */
-	int error;	      /* of the last try */
-	bool slow;
+	struct nm_worker_moved moved; /* what became of the units, in their order */
 };
 
 struct nm_mover {

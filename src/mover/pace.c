@@ -103,6 +103,11 @@ uint64_t nm_pace_room_bytes(struct nm_pace *pace, uint64_t now_ns)
 	return room > 0 ? (uint64_t)room : 0;
 }
 
+uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk)
+{
+	return bulk && pace->limit_ns < BULK_LIMIT_NS ? BULK_LIMIT_NS : pace->limit_ns;
+}
+
 void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes)
 {
 	pace->bytes -= (double)bytes;
@@ -178,7 +183,7 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, un
 		   uint64_t ns, uint64_t now_ns)
 {
 	struct nm_cost *cost = &pace->cost[class];
-	bool slow = ns > (bulk && pace->limit_ns < BULK_LIMIT_NS ? BULK_LIMIT_NS : pace->limit_ns);
+	bool slow = ns > nm_pace_slow_ns(pace, bulk);
 	/* The time of a call that waited for another CPU depends little on its pages, so it is
 	 * limited. */
 	double most = (double)pace->limit_ns * SLOWEST, count = pages;

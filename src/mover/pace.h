@@ -50,6 +50,9 @@ uint64_t nm_pace_bytes(const struct nm_pace *pace);
 uint64_t nm_pace_room_pages(struct nm_pace *pace, uint64_t now_ns);
 uint64_t nm_pace_room_bytes(struct nm_pace *pace, uint64_t now_ns);
 
+/* Returns the time above which a call is too slow. */
+uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk);
+
 /* Counts moved pages against the limits. */
 void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes);
 

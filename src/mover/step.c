@@ -38,7 +38,6 @@ uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_wo
 		return why;
 	*ret_unit = (struct nm_unit){.address = step->address,
 				     .to = (int)rules->node_ids[step->to],
-				     .state = NM_UNIT_UNTOLD,
 				     .pool = mapped->huge};
 	return NULL;
 }

@@ -72,7 +72,7 @@ static void end_step(struct nm_mover *mover, int r)
 	nm_mover_adopt(mover);
 }
 
-/* Begins a round of calls and then the step. Returns false if a call is in progress. */
+/* Begins a series of calls and then the step. Returns false if a call is in progress. */
 static bool begin_step(struct nm_mover *mover, nm_then_fn step,
 		       void (*end)(struct nm_mover *mover, int r))
 {

@@ -255,13 +255,10 @@ static int linux_event_read(struct nm_platform *platform, int fd, void *buffer, 
 
 /* ---- dry run ---- */
 
-static int dry_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			  unsigned count, const uint64_t *addresses, const int *nodes,
-			  int *statuses, uint64_t *ret_held_ns)
+static int dry_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			   const struct nm_page_round *round, struct nm_worker_moved *ret)
 {
-	(void)platform, (void)tid, (void)start_ticks, (void)count;
-	(void)addresses, (void)nodes, (void)statuses;
-	*ret_held_ns = 0;
+	(void)platform, (void)tid, (void)start_ticks, (void)round, (void)ret;
 	return -EROFS;
 }
 
@@ -321,7 +318,7 @@ static const struct nm_platform_ops linux_ops = {
 	.affinity_set = nm_linux_affinity_set,
 	.memory_query = nm_linux_memory_query,
 	.pages_migrate = nm_linux_pages_migrate,
-	.pages_move = nm_linux_pages_move,
+	.pages_round = nm_linux_pages_round,
 	.clear_refs = linux_clear_refs,
 	.numa_balancing_set = linux_numa_balancing_set,
 };
@@ -331,7 +328,7 @@ static const struct nm_platform_ops dry_run_ops = {
 	.affinity_set = dry_affinity_set,
 	.memory_query = dry_ask,
 	.pages_migrate = dry_pages_migrate,
-	.pages_move = dry_pages_move,
+	.pages_round = dry_pages_round,
 	.clear_refs = dry_clear_refs,
 	.numa_balancing_set = dry_numa_balancing_set,
 };

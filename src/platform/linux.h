@@ -60,9 +60,8 @@ int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_
 			struct nm_worker_found *ret);
 int nm_linux_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			   uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns);
-int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
-			uint64_t *ret_held_ns);
+int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 const struct nm_page_round *round, struct nm_worker_moved *ret);
 int nm_linux_pages_prepare(struct nm_platform *platform);
 bool nm_linux_pages_poll(struct nm_platform *platform, int *ret);
 void nm_linux_pages_cancel(struct nm_platform *platform);

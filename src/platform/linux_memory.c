@@ -100,23 +100,24 @@ int nm_linux_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t sta
 	return begin(platform, &call, ret_held_ns);
 }
 
-int nm_linux_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
-			uint64_t *ret_held_ns)
+int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+			 const struct nm_page_round *round, struct nm_worker_moved *ret)
 {
-	const struct nm_worker_call call = {.request = {.act = NM_WORKER_MOVE, .count = count},
+	const struct nm_worker_call call = {.request = {.act = NM_WORKER_ROUND,
+							.count = round->count,
+							.budget_ns = round->slow_ns,
+							.last_offset = round->last_offset},
 					    .pid = (uint32_t)tid,
 					    .start_ticks = start_ticks,
-					    .addresses = addresses,
-					    .nodes = nodes,
+					    .addresses = round->addresses,
+					    .nodes = round->nodes,
 					    .fd = -1,
-					    .body = statuses,
-					    .body_size = count * sizeof(*statuses)};
+					    .body = ret,
+					    .body_size = NM_WORKER_MOVED_BYTES(round->count)};
 
-	*ret_held_ns = 0;
 	if (!nm_generation_stands(nm_linux(platform)->generation))
 		return -ECANCELED;
-	return begin(platform, &call, ret_held_ns);
+	return begin(platform, &call, NULL);
 }
 
 int nm_linux_pages_prepare(struct nm_platform *platform)
@@ -149,6 +150,8 @@ static int result_of(const struct nm_worker_call *call, int r)
 		return (int)call->body_size;
 	case NM_WORKER_WHERE:
 		return call->body_size == call->request.count * sizeof(int) ? r : -EPROTO;
+	case NM_WORKER_ROUND:
+		return call->body_size == NM_WORKER_MOVED_BYTES(call->request.count) ? r : -EPROTO;
 	case NM_WORKER_FIND:
 		return is_found(call) ? r : -EPROTO;
 	default:

@@ -14,14 +14,14 @@
 struct caller {
 	struct nm_worker_link link;
 	bool inside;	   /* an operation is in progress */
-	uint64_t until_ns; /* end of its round; 0: none has begun */
+	uint64_t until_ns; /* end of its series of calls; 0: none has begun */
 
 	/* The operation in progress: */
 	bool greeting;		     /* the first reply of the worker is awaited */
 	struct nm_worker_call *call; /* to be sent after that; NULL: only the worker is needed */
 	struct nm_worker_subject subject; /* the process of the call */
 	uint64_t deadline_ns;
-	bool cut; /* the round ends before the call's own deadline */
+	bool cut; /* the series ends before the call's own deadline */
 };
 
 struct nm_worker_client {
@@ -121,14 +121,14 @@ static int have_worker(struct nm_worker_client *client, struct caller *caller)
 	return 1;
 }
 
-static void begin_round(const struct nm_worker_client *client, struct caller *caller)
+static void begin_series(const struct nm_worker_client *client, struct caller *caller)
 {
 	uint64_t deadline_ns = client->deadline_ns[caller - client->callers];
 
-	caller->until_ns = nm_clock_ns() + NM_WORKER_ROUND_CALLS * deadline_ns;
+	caller->until_ns = nm_clock_ns() + NM_WORKER_SERIES_CALLS * deadline_ns;
 }
 
-/* A worker has missed nothing if it is still running, or if the end of the round left it less time
+/* A worker has missed nothing if it is still running, or if the end of the series left it less time
  * than its deadline. */
 static int end_call(struct nm_worker_client *client, struct caller *caller, int r)
 {
@@ -168,7 +168,7 @@ static int go_on(struct nm_worker_client *client, struct caller *caller, int r)
 {
 	if (caller->call)
 		return r < 0 ? r : send_call(client, caller);
-	begin_round(client, caller);
+	begin_series(client, caller);
 	return r;
 }
 

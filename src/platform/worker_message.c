@@ -6,7 +6,7 @@
 
 static bool is_about_pages(uint32_t act)
 {
-	return act == NM_WORKER_WHERE || act == NM_WORKER_MOVE;
+	return act == NM_WORKER_WHERE || act == NM_WORKER_ROUND;
 }
 
 static bool takes_descriptor(uint32_t act)
@@ -21,9 +21,9 @@ static size_t length_of(const struct nm_worker_request *request)
 {
 	bool finds = request->act == NM_WORKER_FIND;
 	size_t most = finds ? NM_WORKER_RANGES_MOST : NM_WORKER_PAGES_MOST;
-	size_t each = finds			       ? sizeof(struct nm_worker_range)
-		      : request->act == NM_WORKER_MOVE ? 12
-						       : 8;
+	size_t each = finds				? sizeof(struct nm_worker_range)
+		      : request->act == NM_WORKER_ROUND ? 12
+							: 8;
 
 	if (!finds && !is_about_pages(request->act))
 		return sizeof(*request);
@@ -42,6 +42,8 @@ static bool is_well_formed(const struct nm_worker_request *request)
 		return request->count > 0 && request->count <= NM_WORKER_TEXT_MOST;
 	if (request->act == NM_WORKER_CLEAR_REFS)
 		return true;
+	if (request->act == NM_WORKER_ROUND && request->last_offset > NM_WORKER_PAGE_BYTES_MOST)
+		return false;
 	if (request->act == NM_WORKER_MIGRATE && request->to_node >= NM_WORKER_NODES_MOST)
 		return false;
 	return request->pid > 0 && request->start_ticks > 0 && request->file <= NM_NUMA_MAPS;
@@ -63,6 +65,14 @@ static bool are_ranges(const struct nm_worker_range *ranges, uint32_t count)
 	return true;
 }
 
+static bool are_nodes(const int32_t *nodes, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (nodes[i] < 0 || nodes[i] >= NM_WORKER_NODE_NUMBERS)
+			return false;
+	return true;
+}
+
 int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_worker_order *ret)
 {
 	struct nm_worker_order order = {0};
@@ -81,8 +91,10 @@ int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_w
 		order.ranges = (const struct nm_worker_range *)((const char *)message + sizeof(order.request));
 	if (order.ranges && !are_ranges(order.ranges, order.request.count))
 		return -EINVAL;
-	if (order.request.act == NM_WORKER_MOVE)
+	if (order.request.act == NM_WORKER_ROUND)
 		order.nodes = (const int32_t *)(order.addresses + order.request.count);
+	if (order.nodes && !are_nodes(order.nodes, order.request.count))
+		return -EINVAL;
 	*ret = order;
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "bench.h"
 #include "numa-migrd/mover.h"
 #include "numa-migrd/proc.h"
+#include "numa-migrd/worker.h"
 
 #define PAGES 8192U
 #define PAGE_BYTES 4096U
@@ -27,6 +28,7 @@ static struct nm_config *config;
 static struct nm_mover *mover;
 static uint64_t addresses[PAGES], start_ticks;
 static int nodes[PAGES], statuses[PAGES];
+static struct nm_worker_moved outcome;
 
 static void must(int r, const char *what)
 {
@@ -71,15 +73,17 @@ static void make_pages(void)
 static double move_bare(int to)
 {
 	double before = wall_ns();
-	uint64_t held_ns;
 
 	for (size_t i = 0; i < PAGES; i++)
 		nodes[i] = (int)topology->nodes[to].os_id;
-	for (size_t i = 0; i < PAGES; i += BARE_CALL)
-		must(live_result(platform, platform->ops->pages_move(
-						   platform, getpid(), 0, BARE_CALL, addresses + i,
-						   nodes + i, statuses + i, &held_ns)),
+	for (size_t i = 0; i < PAGES; i += BARE_CALL) {
+		const struct nm_page_round round = {
+			.count = BARE_CALL, .addresses = addresses + i, .nodes = nodes + i};
+		must(live_result(platform,
+				 platform->ops->pages_round(platform, getpid(), start_ticks, &round,
+							    &outcome)),
 		     "move_pages");
+	}
 	return wall_ns() - before;
 }
 

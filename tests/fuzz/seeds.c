@@ -188,9 +188,9 @@ static void write_worker(const char *folder)
 		struct seed seed = {0};
 		add(&seed, &has_fd, 1);
 		add(&seed, &request, sizeof(request));
-		if (act == NM_WORKER_WHERE || act == NM_WORKER_MOVE)
+		if (act == NM_WORKER_WHERE || act == NM_WORKER_ROUND)
 			add(&seed, addresses, sizeof(addresses));
-		if (act == NM_WORKER_MOVE)
+		if (act == NM_WORKER_ROUND)
 			add(&seed, nodes, sizeof(nodes));
 		if (act == NM_WORKER_FIND)
 			add(&seed, ranges, sizeof(ranges));

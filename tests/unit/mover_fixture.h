@@ -48,7 +48,7 @@ struct fake_call {
 		FAKE_WHERE,
 		FAKE_FIND,
 		FAKE_MIGRATE,
-		FAKE_MOVE
+		FAKE_ROUND
 	} kind;
 	int directory, fd;
 	const char *name;
@@ -58,8 +58,9 @@ struct fake_call {
 	uint64_t start_ticks;
 	unsigned count;
 	const uint64_t *addresses;
-	const int *nodes;
 	int *statuses;
+	struct nm_page_round round;
+	struct nm_worker_moved *moved;
 	const struct nm_worker_range *ranges;
 	struct nm_worker_found *found;
 	uint64_t from_nodes;
@@ -387,17 +388,35 @@ static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *a
 	return 0;
 }
 
-static inline int fake_perform_move(struct fake *fake, const struct fake_call *call)
+static inline int fake_round_where(void *context, unsigned count, const uint64_t *addresses,
+				   int *ret)
 {
-	if (call->count > fake->largest)
-		fake->largest = call->count;
-	*call->ret_held_ns = fake->call_ns + fake->page_ns * call->count;
-	fake->now_ns += *call->ret_held_ns;
-	int r = fake_owner_error(fake, call->tid, call->start_ticks);
+	struct fake *fake = context;
+
+	return fake_look_up(fake, &fake->call, count, addresses, ret);
+}
+
+static inline int fake_round_move(void *context, unsigned count, const uint64_t *addresses,
+				  const int *nodes, int *statuses, uint64_t *ret_held_ns)
+{
+	struct fake *fake = context;
+
+	fake->calls++;
+	if (count > fake->largest)
+		fake->largest = count;
+	*ret_held_ns = fake->call_ns + fake->page_ns * count;
+	fake->now_ns += *ret_held_ns;
+	int r = fake_owner_error(fake, fake->call.tid, fake->call.start_ticks);
 	if (r == 0)
 		r = fake->call_error;
-	return r == 0 ? fake_move(fake, call->count, call->addresses, call->nodes, call->statuses)
-		      : r;
+	return r == 0 ? fake_move(fake, count, addresses, nodes, statuses) : r;
+}
+
+static inline int fake_perform_round(struct fake *fake, const struct fake_call *call)
+{
+	const struct nm_round_calls calls = {fake_round_where, fake_round_move, fake};
+
+	return nm_round_perform(&call->round, &calls, call->moved);
 }
 
 static inline int fake_perform(struct fake *fake)
@@ -416,7 +435,7 @@ static inline int fake_perform(struct fake *fake)
 	case FAKE_MIGRATE:
 		return fake_perform_migrate(fake, call);
 	default:
-		return fake_perform_move(fake, call);
+		return fake_perform_round(fake, call);
 	}
 }
 
@@ -434,7 +453,7 @@ static inline int fake_begin(struct nm_platform *platform, struct fake_call call
 
 static inline bool fake_holds(const struct fake *fake)
 {
-	return (fake->hold_calls && fake->call.kind == FAKE_MOVE) ||
+	return (fake->hold_calls && fake->call.kind == FAKE_ROUND) ||
 	       (fake->hold_reads && fake->call.kind == FAKE_READ_MAPS);
 }
 
@@ -514,19 +533,14 @@ static inline int fake_pages_migrate(struct nm_platform *platform, pid_t tid, ui
 						       .ret_held_ns = ret_held_ns});
 }
 
-static inline int fake_pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-				  unsigned count, const uint64_t *addresses, const int *nodes,
-				  int *statuses, uint64_t *ret_held_ns)
+static inline int fake_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+				   const struct nm_page_round *round, struct nm_worker_moved *ret)
 {
-	fake_of(platform)->calls++;
-	return fake_begin(platform, (struct fake_call){.kind = FAKE_MOVE,
+	return fake_begin(platform, (struct fake_call){.kind = FAKE_ROUND,
 						       .tid = tid,
 						       .start_ticks = start_ticks,
-						       .count = count,
-						       .addresses = addresses,
-						       .nodes = nodes,
-						       .statuses = statuses,
-						       .ret_held_ns = ret_held_ns});
+						       .round = *round,
+						       .moved = ret});
 }
 
 static inline int fake_pages_prepare(struct nm_platform *platform)
@@ -556,7 +570,7 @@ static inline struct fake *fake_new(void)
 		.pages_where = fake_pages_where,
 		.pages_find = fake_pages_find,
 		.pages_migrate = fake_pages_migrate,
-		.pages_move = fake_pages_move,
+		.pages_round = fake_pages_round,
 		.pages_prepare = fake_pages_prepare,
 		.pages_poll = fake_pages_poll,
 		.pages_cancel = fake_pages_cancel,

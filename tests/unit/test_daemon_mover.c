@@ -124,16 +124,15 @@ static int pages_where(struct nm_platform *platform, pid_t pid, uint64_t start_t
 	return begin(0);
 }
 
-static int pages_move(struct nm_platform *platform, pid_t pid, uint64_t start_ticks, unsigned pages,
-		      const uint64_t *addresses, const int *nodes, int *statuses,
-		      uint64_t *ret_held_ns)
+static int pages_round(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
+		       const struct nm_page_round *round, struct nm_worker_moved *ret)
 {
 	(void)platform, (void)start_ticks;
 	assert(pid == PID);
-	*ret_held_ns = 0;
-	for (unsigned i = 0; i < pages; i++)
-		home[(addresses[i] - BASE) / 4096] = statuses[i] = nodes[i];
-	moved += pages;
+	ret->tries[0] = (struct nm_worker_try){.pages = round->count};
+	for (unsigned i = 0; i < round->count; i++)
+		home[(round->addresses[i] - BASE) / 4096] = ret->pages[i].node = round->nodes[i];
+	moved += round->count;
 	return begin(0);
 }
 
@@ -219,18 +218,16 @@ static bool never(struct nm_platform *platform, int *ret)
 }
 
 static int moves_without_answer(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
-				unsigned pages, const uint64_t *addresses, const int *nodes,
-				int *statuses, uint64_t *ret_held_ns)
+				const struct nm_page_round *round, struct nm_worker_moved *ret)
 {
 	ops.pages_poll = never;
-	return pages_move(platform, pid, start_ticks, pages, addresses, nodes, statuses,
-			  ret_held_ns);
+	return pages_round(platform, pid, start_ticks, round, ret);
 }
 
 static void it_ends_without_the_answer_to_a_call(void **state)
 {
 	(void)state;
-	ops.pages_move = moves_without_answer;
+	ops.pages_round = moves_without_answer;
 	world->each_second = end_in_a_call;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_int_equal(cancelled, 1);
@@ -252,7 +249,7 @@ static int set_up(void **state)
 	ops.read_maps = read_maps;
 	ops.open_maps = open_maps;
 	ops.pages_where = pages_where;
-	ops.pages_move = pages_move;
+	ops.pages_round = pages_round;
 	ops.pages_poll = pages_poll;
 	ops.pages_cancel = pages_cancel;
 	ops.query_fd = query_fd;

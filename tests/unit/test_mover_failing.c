@@ -14,7 +14,16 @@
 #define CALLS_MOST 40U /* of a kind in one life: each is made to fail in turn */
 #define ERRORS 9U
 
-enum call { OPEN_DIRECTORY, OPEN_MAPS, READ_MAPS, PAGES_WHERE, PAGES_FIND, PAGES_MIGRATE, PAGES_MOVE, CALLS };
+enum call {
+	OPEN_DIRECTORY,
+	OPEN_MAPS,
+	READ_MAPS,
+	PAGES_WHERE,
+	PAGES_FIND,
+	PAGES_MIGRATE,
+	PAGES_ROUND,
+	CALLS
+};
 
 enum outcome { ALL_MOVED, SOME_MOVED, NONE_MOVED, WAITS, OUTCOMES };
 
@@ -63,11 +72,11 @@ static const struct expectation {
 			   MAY_NOT_MOVE,
 			   MAY(NONE_MOVED) | MAY(WAITS),
 			   {ESRCH, EPERM, EINVAL, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
-	[PAGES_MOVE] = {"pages_move (mover)",
-			"move_pages(2), to migrate",
-			MAY_NOT_MOVE | MAY(SOME_MOVED),
-			MAY(NONE_MOVED) | MAY(WAITS),
-			{ESRCH, EPERM, ENODEV, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
+	[PAGES_ROUND] = {"pages_round (mover)",
+			 "move_pages(2), to migrate, and to query what became of it",
+			 MAY_NOT_MOVE | MAY(SOME_MOVED),
+			 MAY(NONE_MOVED) | MAY(WAITS),
+			 {ESRCH, EPERM, ENOMEM, EAGAIN, ETIMEDOUT, EALREADY, ECANCELED}},
 };
 
 /* ---- a mover whose calls fail ---- */
@@ -142,15 +151,11 @@ static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start
 						    ret_held_ns);
 }
 
-static int pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		      unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
-		      uint64_t *ret_held_ns)
+static int pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		       const struct nm_page_round *round, struct nm_worker_moved *ret)
 {
-	int r = meet(PAGES_MOVE);
-	*ret_held_ns = 0;
-	return r < 0 ? r
-		     : failing.below->pages_move(platform, tid, start_ticks, count, addresses, nodes,
-						 statuses, ret_held_ns);
+	int r = meet(PAGES_ROUND);
+	return r < 0 ? r : failing.below->pages_round(platform, tid, start_ticks, round, ret);
 }
 
 static void wrap(struct test *test, struct nm_platform_ops *ops)
@@ -163,7 +168,7 @@ static void wrap(struct test *test, struct nm_platform_ops *ops)
 	ops->pages_where = pages_where;
 	ops->pages_find = pages_find;
 	ops->pages_migrate = pages_migrate;
-	ops->pages_move = pages_move;
+	ops->pages_round = pages_round;
 	test->fake->platform.ops = ops;
 }
 
@@ -287,7 +292,7 @@ static bool is_used(enum batch_kind kind, enum call call)
 		return kind == LARGE;
 	if (call == PAGES_MIGRATE)
 		return kind == SMALL;
-	return (call != PAGES_WHERE || kind == STEPS) && (call != PAGES_MOVE || kind != SMALL);
+	return (call != PAGES_WHERE || kind == STEPS) && (call != PAGES_ROUND || kind != SMALL);
 }
 
 static void try_each(enum batch_kind kind)

@@ -113,6 +113,7 @@ static void test_own_call(void **state)
 	static uint8_t page[2 * 4096];
 	uint64_t addresses[2] = {(uintptr_t)page, 0};
 	const int nodes[2] = {0, 0};
+	const struct nm_page_round round = {.count = 2, .addresses = addresses, .nodes = nodes};
 
 	(void)state;
 	page[0] = page[4096] = 1;
@@ -120,23 +121,23 @@ static void test_own_call(void **state)
 		const struct nm_platform_options options = {
 			.root_path = "/", .worker_program = NM_WORKER_BUILT, .dry_run = dry};
 		nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-		int statuses[2] = {NM_WORKER_UNTOLD, NM_WORKER_UNTOLD};
+		struct nm_worker_moved moved = {0};
 		assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-		uint64_t held_ns;
 		uint64_t ticks = own_start_ticks(platform);
-		int r = live_result(platform, platform->ops->pages_move(platform, getpid(), ticks,
-									2, addresses, nodes,
-									statuses, &held_ns));
+		int r = live_result(platform, platform->ops->pages_round(platform, getpid(), ticks,
+									 &round, &moved));
 		if (dry) {
 			assert_int_equal(r, -EROFS);
-			assert_int_equal(statuses[0], NM_WORKER_UNTOLD);
+			assert_int_equal(moved.tries[0].pages, 0);
 			continue;
 		}
 		if (r == -ENOSYS || r == -ENODEV || r == -EACCES)
 			skip();
 		assert_int_equal(r, 0);
-		assert_int_equal(statuses[0], 0);
-		assert_int_equal(statuses[1], -EFAULT);
+		assert_int_equal(moved.tries[0].pages, 2);
+		assert_true(moved.tries[0].held_ns > 0);
+		assert_int_equal(moved.pages[0].node, 0);
+		assert_int_equal(moved.pages[1].node, -EFAULT);
 	}
 }
 

@@ -212,7 +212,7 @@ static void test_stop_with_work_left(void **state)
 		assert_int_equal(nm_mover_submit(test->mover, fake_batch(4000)), 0);
 	fake_hold(test->fake, test->mover);
 	end_in_a_call(test);
-	assert_int_equal(test->fake->calls, 1);
+	assert_int_equal(test->fake->calls, 0); /* its worker was not waited for */
 }
 
 /* Mappings are half read, and a move is not answered. */
@@ -303,8 +303,8 @@ static void test_reload_during_a_call(void **state)
 	fake_release(test->fake);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
-	assert_true(batch->moved > 0); /* the call under way */
-	assert_int_equal(test->fake->calls, calls);
+	assert_true(batch->moved > 0);
+	assert_int_equal(test->fake->calls, calls + 1); /* the call under way */
 	nm_page_batch_free(batch);
 }
 

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "numa-migrd/worker.h"
 #include "sim_fixture.h"
 
 #include "../../src/lab/model/model.h"
@@ -500,17 +501,18 @@ static void test_pages_move_where_they_are_sent(void **state)
 	struct nm_platform *platform = nm_sim_platform(sim);
 	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
 	uint64_t addresses[] = {0x7f0000000000, 0x7f0000200000, 0x1000};
-	int nodes[] = {3, 3, 3}, statuses[3], found[3];
-	uint64_t held_ns;
+	int nodes[] = {3, 3, 3}, found[3];
+	const struct nm_page_round round = {.count = 3, .addresses = addresses, .nodes = nodes};
+	struct nm_worker_moved moved;
 	const uint64_t ticks = start_of(platform, pid);
-	assert_int_equal(platform->ops->pages_move(platform, pid, ticks, 3, addresses, nodes,
-						   statuses, &held_ns),
-			 0);
+	assert_int_equal(platform->ops->pages_round(platform, pid, ticks, &round, &moved), 0);
 	assert_int_equal(platform->ops->pages_where(platform, pid, ticks, 3, addresses, found), 0);
 	assert_int_equal(found[0], 3);
 	assert_int_equal(found[1], 3);
 	assert_int_equal(found[2], -EFAULT);
-	assert_int_equal(statuses[2], -EFAULT);
+	assert_int_equal(moved.pages[0].node, 3);
+	assert_int_equal(moved.pages[2].node, -EFAULT);
+	assert_int_equal(platform->ops->pages_round(platform, 77, ticks, &round, &moved), -ESRCH);
 	assert_int_equal(platform->ops->pages_where(platform, 77, ticks, 1, addresses, found),
 			 -ESRCH);
 	assert_int_equal(platform->ops->pages_where(platform, pid, ticks + 1, 1, addresses, found),
@@ -546,8 +548,10 @@ static void test_page_cache_spreads_first_touches_and_makes_way(void **state)
 	assert_in_range(meminfo_kib(platform, 3, "MemFree"), 1, 65536);
 	steps(sim, 1);
 	pid_t pid = (pid_t)nm_sim_thread(sim, 0).pid;
-	uint64_t addresses[PAGES], held_ns, ticks = start_of(platform, pid);
-	int nodes[PAGES], found[PAGES], statuses[PAGES];
+	uint64_t addresses[PAGES], ticks = start_of(platform, pid);
+	int nodes[PAGES], found[PAGES];
+	const struct nm_page_round round = {.count = PAGES, .addresses = addresses, .nodes = nodes};
+	struct nm_worker_moved moved;
 	for (unsigned i = 0; i < PAGES; i++) {
 		addresses[i] = 0x7f0000000000 + i * 0x200000ULL;
 		nodes[i] = 3;
@@ -556,9 +560,7 @@ static void test_page_cache_spreads_first_touches_and_makes_way(void **state)
 			 0);
 	assert_int_not_equal(found[0], found[PAGES - 1]);
 	uint64_t cached = meminfo_kib(platform, 3, "Inactive(file)");
-	assert_int_equal(platform->ops->pages_move(platform, pid, ticks, PAGES, addresses, nodes,
-						   statuses, &held_ns),
-			 0);
+	assert_int_equal(platform->ops->pages_round(platform, pid, ticks, &round, &moved), 0);
 	assert_true(meminfo_kib(platform, 3, "Inactive(file)") < cached);
 	nm_sim_free(sim);
 	nm_sim_workload_clear(&workload);

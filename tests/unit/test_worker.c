@@ -385,7 +385,7 @@ static void neither_caller_waits_for_the_other(void **state)
 
 /* Two deadlines, however many calls: then the caller is free for another process. */
 /* SECURITY: held-lock */
-static void a_round_of_calls_has_one_deadline(void **state)
+static void a_series_of_calls_has_one_deadline(void **state)
 {
 	struct fixture *f = *state;
 	int r = 0;
@@ -393,7 +393,7 @@ static void a_round_of_calls_has_one_deadline(void **state)
 	open_client(f, SHORT_NS);
 	require_answers(f);
 	assert_int_equal(have_worker(f->client, NM_WORKER_LOOP), 0);
-	pause_ms((unsigned)(NM_WORKER_ROUND_CALLS * SHORT_NS / NM_NSEC_PER_MSEC) + 1);
+	pause_ms((unsigned)(NM_WORKER_SERIES_CALLS * SHORT_NS / NM_NSEC_PER_MSEC) + 1);
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EINPROGRESS);
 	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0); /* it was not asked */
 	for (unsigned i = 0; i < 100 && r != -EINPROGRESS; i++) {
@@ -401,7 +401,7 @@ static void a_round_of_calls_has_one_deadline(void **state)
 		if (r == 0 && where(f, NM_WORKER_LOOP, getpid(), NULL) == 0)
 			return;
 	}
-	fail_msg("no call succeeds in a new round");
+	fail_msg("no call succeeds in a new series");
 }
 
 static void workers_start_before_their_first_call(void **state)
@@ -729,25 +729,22 @@ static void *change_hands(void *context)
 	return NULL;
 }
 
-/* SECURITY: reuse */
-static void a_number_that_changed_hands_tells_nothing(void **state)
+/* What is asked of a page of that number, while it changes hands. */
+static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *body)
 {
-	struct fixture *f = *state;
 	char folder[] = "/tmp/nm-test-XXXXXX", path[64], directory[64];
 	const uint64_t address = (uintptr_t)f->page;
 	const struct nm_worker_order order = {.request = {.version = NM_WORKER_VERSION,
-							  .act = NM_WORKER_WHERE,
+							  .act = act,
 							  .pid = getpid(),
 							  .count = 1,
 							  .start_ticks = 1},
-					      .addresses = &address};
+					      .addresses = &address,
+					      .nodes = &(int32_t){0}};
 	struct nm_worker_outcome outcome;
 	struct change change = {.path = path};
 	pthread_t thread;
-	int node;
 
-	open_client(f, LONG_NS);
-	require_answers(f);
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(directory, sizeof(directory), "%s/%d", folder, getpid());
 	(void)snprintf(path, sizeof(path), "%s/stat", directory);
@@ -755,7 +752,7 @@ static void a_number_that_changed_hands_tells_nothing(void **state)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	int proc_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(pthread_create(&thread, NULL, change_hands, &change), 0);
-	nm_worker_perform(proc_fd, &order, -1, &node, &outcome);
+	nm_worker_perform(proc_fd, &order, -1, body, &outcome);
 	change.ended = true;
 	int rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* nobody else reads */
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -768,6 +765,30 @@ static void a_number_that_changed_hands_tells_nothing(void **state)
 	assert_int_equal(outcome.bytes, 0);
 }
 
+/* SECURITY: reuse */
+static void a_number_that_changed_hands_tells_nothing(void **state)
+{
+	struct fixture *f = *state;
+	int node;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	perform_meanwhile(f, NM_WORKER_WHERE, &node);
+}
+
+/* SECURITY: reuse */
+static void pages_of_a_number_that_changed_hands_stay(void **state)
+{
+	struct fixture *f = *state;
+	struct nm_worker_moved moved;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	perform_meanwhile(f, NM_WORKER_ROUND, &moved);
+	assert_int_equal(moved.tries[0].pages, 1);
+	assert_int_equal(moved.pages[0].node, INT32_MIN); /* not tried */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -778,6 +799,7 @@ int main(void)
 		TEST(pages_in_memory_are_found),
 		TEST(a_search_ends_with_the_last_page),
 		TEST(a_number_that_changed_hands_tells_nothing),
+		TEST(pages_of_a_number_that_changed_hands_stay),
 		TEST(who_is_at_work_is_not_waited_for),
 		TEST(a_search_is_gone_on_with),
 		TEST(only_ranges_of_whole_pages_are_searched),
@@ -788,7 +810,7 @@ int main(void)
 		TEST(a_cancelled_call_counts_until_it_is_answered),
 		TEST(a_second_call_of_a_caller_is_refused),
 		TEST(neither_caller_waits_for_the_other),
-		TEST(a_round_of_calls_has_one_deadline),
+		TEST(a_series_of_calls_has_one_deadline),
 		TEST(workers_start_before_their_first_call),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),

@@ -15,7 +15,7 @@ static const struct {
 	enum nm_worker_act act;
 	bool sends_fd;
 } calls[] = {
-	{NM_WORKER_WHERE, false},    {NM_WORKER_MOVE, false},	   {NM_WORKER_OPEN_MAPS, false},
+	{NM_WORKER_WHERE, false},    {NM_WORKER_ROUND, false},	   {NM_WORKER_OPEN_MAPS, false},
 	{NM_WORKER_READ_MAPS, true}, {NM_WORKER_CLEAR_REFS, true}, {NM_WORKER_FIND, false},
 	{NM_WORKER_MIGRATE, false},
 };
@@ -30,13 +30,15 @@ static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which
 	const uint64_t address = (uintptr_t)f->page;
 	const int node = 0;
 	const struct nm_worker_range range = {address, address + 4096, 4096, 0};
-	bool pages = calls[which].act <= NM_WORKER_MOVE, finds = calls[which].act == NM_WORKER_FIND;
+	bool pages = calls[which].act <= NM_WORKER_ROUND,
+	     finds = calls[which].act == NM_WORKER_FIND;
 	nm_auto(nm_closep) int fd = openat(f->proc_fd, "self/stat", O_RDONLY | O_CLOEXEC);
 	struct nm_worker_call call = {
-		.request = {.act = calls[which].act, .count = pages || finds ? 1 : NM_WORKER_TEXT_MOST},
+		.request = {.act = calls[which].act,
+			    .count = pages || finds ? 1 : NM_WORKER_TEXT_MOST},
 		.pid = (uint32_t)f->other,
 		.addresses = pages ? &address : NULL,
-		.nodes = calls[which].act == NM_WORKER_MOVE ? &node : NULL,
+		.nodes = calls[which].act == NM_WORKER_ROUND ? &node : NULL,
 		.ranges = finds ? &range : NULL,
 		.fd = calls[which].sends_fd ? fd : -1,
 		.body = body,

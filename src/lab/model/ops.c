@@ -237,21 +237,31 @@ static int kernel_node(const struct nm_sim *sim, unsigned index)
 	return (int)sim->machine->topology->nodes[index].os_id;
 }
 
+/* The memory of a process; process NULL: it has exited. */
+struct memory {
+	struct nm_sim *sim;
+	struct nm_sim_process *process;
+};
+
 /* Threads start with their process. */
-static struct nm_sim_process *process_at(const struct nm_sim *sim, pid_t tid, uint64_t start_ticks)
+static struct memory memory_of(struct nm_platform *platform, pid_t tid, uint64_t start_ticks)
 {
+	struct nm_sim *sim = sim_of(platform);
 	struct nm_sim_process *process = process_of(sim, tid);
-	return process && nm_sim_start_ticks(process) == start_ticks ? process : NULL;
+	if (process && nm_sim_start_ticks(process) != start_ticks)
+		process = NULL;
+	return (struct memory){.sim = sim, .process = process};
 }
 
-static int where(const struct nm_sim *sim, const struct nm_sim_process *process, unsigned count,
-		 const uint64_t *addresses, int *ret)
+static int where(void *context, unsigned count, const uint64_t *addresses, int *ret)
 {
-	if (!process)
+	const struct memory *memory = context;
+	if (!memory->process)
 		return -ESRCH;
 	for (unsigned i = 0; i < count; i++) {
-		ssize_t page = page_at(process, addresses[i]);
-		ret[i] = page < 0 ? (int)page : kernel_node(sim, process->home[page]);
+		ssize_t page = page_at(memory->process, addresses[i]);
+		ret[i] = page < 0 ? (int)page
+				  : kernel_node(memory->sim, memory->process->home[page]);
 	}
 	return 0;
 }
@@ -259,30 +269,29 @@ static int where(const struct nm_sim *sim, const struct nm_sim_process *process,
 static int pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 		       unsigned count, const uint64_t *addresses, int *ret)
 {
-	struct nm_sim *sim = sim_of(platform);
-	return where(sim, process_at(sim, tid, start_ticks), count, addresses, ret);
+	struct memory memory = memory_of(platform, tid, start_ticks);
+	return where(&memory, count, addresses, ret);
 }
 
 static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 		      unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
 		      struct nm_worker_found *ret)
 {
-	struct nm_sim *sim = sim_of(platform);
-	const struct nm_sim_process *process = process_at(sim, tid, start_ticks);
+	struct memory memory = memory_of(platform, tid, start_ticks);
 	(void)budget_ns;
-	if (!process)
+	if (!memory.process)
 		return -ESRCH;
 	ret->count = 0;
 	for (unsigned i = 0; i < nr_ranges; i++)
 		for (ret->next = ranges[i].start; ret->next < ranges[i].end;
 		     ret->next += ranges[i].page_bytes) {
-			if (page_at(process, ret->next) < 0)
+			if (page_at(memory.process, ret->next) < 0)
 				continue;
 			if (ret->count == NM_WORKER_PAGES_MOST)
-				return where(sim, process, ret->count, ret->addresses, ret->nodes);
+				return where(&memory, ret->count, ret->addresses, ret->nodes);
 			ret->addresses[ret->count++] = ret->next;
 		}
-	return where(sim, process, ret->count, ret->addresses, ret->nodes);
+	return where(&memory, ret->count, ret->addresses, ret->nodes);
 }
 
 /* All threads of the process share the time of waiting for pages that move. */
@@ -315,36 +324,40 @@ static int move_page(struct nm_sim *sim, struct nm_sim_process *process, ssize_t
 	return node;
 }
 
-static int pages_move(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-		      unsigned count, const uint64_t *addresses, const int *nodes, int *statuses,
-		      uint64_t *ret_held_ns)
+static int move(void *context, unsigned count, const uint64_t *addresses, const int *nodes,
+		int *statuses, uint64_t *ret_held_ns)
 {
-	struct nm_sim *sim = sim_of(platform);
-	struct nm_sim_process *process = process_at(sim, tid, start_ticks);
-	int failed = 0;
+	const struct memory *memory = context;
 	*ret_held_ns = 0;
-	if (!process)
+	if (!memory->process)
 		return -ESRCH;
-	for (unsigned i = 0; i < count; i++) {
-		statuses[i] = move_page(sim, process, page_at(process, addresses[i]), nodes[i]);
-		failed += statuses[i] == -ENOMEM;
-	}
-	return failed;
+	for (unsigned i = 0; i < count; i++)
+		statuses[i] = move_page(memory->sim, memory->process,
+					page_at(memory->process, addresses[i]), nodes[i]);
+	return 0;
+}
+
+static int pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
+		       const struct nm_page_round *round, struct nm_worker_moved *ret)
+{
+	struct memory memory = memory_of(platform, tid, start_ticks);
+	const struct nm_round_calls calls = {where, move, &memory};
+	return nm_round_perform(round, &calls, ret);
 }
 
 static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			 uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
 {
-	struct nm_sim *sim = sim_of(platform);
-	struct nm_sim_process *process = process_at(sim, tid, start_ticks);
+	const struct memory memory = memory_of(platform, tid, start_ticks);
+	struct nm_sim_process *process = memory.process;
 	int stayed = 0;
 	*ret_held_ns = 0;
 	if (!process)
 		return -ESRCH;
 	for (size_t page = 0; page < process->nr_pages; page++)
 		if (process->home[page] != NM_SIM_UNTOUCHED &&
-		    from_nodes >> kernel_node(sim, process->home[page]) & 1)
-			stayed += move_page(sim, process, (ssize_t)page, (int)to_node) < 0;
+		    from_nodes >> kernel_node(memory.sim, process->home[page]) & 1)
+			stayed += move_page(memory.sim, process, (ssize_t)page, (int)to_node) < 0;
 	return stayed;
 }
 
@@ -358,13 +371,12 @@ static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, ch
 
 /* ---- queries: answered at once ---- */
 
-static int answer_where(const struct nm_sim *sim, const struct nm_memory_query *question,
+static int answer_where(struct nm_sim *sim, const struct nm_memory_query *question,
 			struct nm_memory_answer *ret)
 {
+	struct memory memory = {.sim = sim, .process = process_of(sim, (pid_t)question->pid)};
 	nm_autofree int *nodes = calloc(question->count + 1, sizeof(*nodes));
-	int r = nodes ? where(sim, process_of(sim, (pid_t)question->pid), question->count,
-			      question->addresses, nodes)
-		      : -ENOMEM;
+	int r = nodes ? where(&memory, question->count, question->addresses, nodes) : -ENOMEM;
 	if (r < 0)
 		return r;
 	ret->nodes = NM_TAKE(nodes);
@@ -482,7 +494,7 @@ const struct nm_platform_ops nm_sim_ops = {
 	.pages_where = pages_where,
 	.pages_find = pages_find,
 	.pages_migrate = pages_migrate,
-	.pages_move = pages_move,
+	.pages_round = pages_round,
 	.clear_refs = clear_refs,
 	.numa_balancing_set = numa_balancing_set,
 };

@@ -66,20 +66,45 @@ static int require_file(int proc_fd, int fd, const char *name)
 
 /* ---- operations ---- */
 
-static int where(const struct nm_worker_order *order, int *statuses)
-{
-	const struct nm_worker_request *request = &order->request;
+/* The process of a round. */
+struct subject {
+	int proc_fd;
+	const struct nm_worker_request *request;
+};
 
-	return nm_numa_where(request->pid, request->count, order->addresses, statuses);
+static int where(void *context, unsigned count, const uint64_t *addresses, int *ret_statuses)
+{
+	const struct subject *subject = context;
+
+	return nm_numa_where(subject->request->pid, count, addresses, ret_statuses);
 }
 
-static int move(const struct nm_worker_order *order, int *statuses)
+static int move(void *context, unsigned count, const uint64_t *addresses, const int *nodes,
+		int *statuses, uint64_t *ret_held_ns)
+{
+	const struct subject *subject = context;
+	uint64_t before_ns = nm_clock_ns();
+	int r = require_process(subject->proc_fd, subject->request);
+
+	if (r == 0)
+		r = nm_numa_move(subject->request->pid, count, addresses, nodes, statuses);
+	*ret_held_ns = nm_clock_ns() - before_ns;
+	return r;
+}
+
+static int perform_round(int proc_fd, const struct nm_worker_order *order,
+			 struct nm_worker_moved *ret)
 {
 	const struct nm_worker_request *request = &order->request;
+	const struct nm_page_round round = {.count = request->count,
+					    .addresses = order->addresses,
+					    .nodes = order->nodes,
+					    .last_offset = request->last_offset,
+					    .slow_ns = request->budget_ns};
+	struct subject subject = {proc_fd, request};
+	const struct nm_round_calls calls = {where, move, &subject};
 
-	for (uint32_t i = 0; i < request->count; i++)
-		statuses[i] = NM_WORKER_UNTOLD;
-	return nm_numa_move(request->pid, request->count, order->addresses, order->nodes, statuses);
+	return nm_round_perform(&round, &calls, ret);
 }
 
 static int open_maps(int proc_fd, const struct nm_worker_request *request, int *ret)
@@ -137,12 +162,12 @@ static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *
 
 	switch (request->act) {
 	case NM_WORKER_WHERE:
-		ret->result = where(order, body);
+		ret->result = nm_numa_where(request->pid, request->count, order->addresses, body);
 		ret->bytes = ret->result < 0 ? 0 : 4 * request->count;
 		break;
-	case NM_WORKER_MOVE: /* pages that were moved before a failure are reported, too */
-		ret->result = move(order, body);
-		ret->bytes = 4 * request->count;
+	case NM_WORKER_ROUND: /* the time of a failed call is reported, too */
+		ret->result = perform_round(proc_fd, order, body);
+		ret->bytes = (uint32_t)NM_WORKER_MOVED_BYTES(ret->result < 0 ? 0 : request->count);
 		break;
 	case NM_WORKER_OPEN_MAPS:
 		ret->result = open_maps(proc_fd, request, &ret->fd);
@@ -173,9 +198,7 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 		       struct nm_worker_outcome *ret)
 {
 	const struct nm_worker_request *request = &order->request;
-	bool names_process = request->act == NM_WORKER_WHERE || request->act == NM_WORKER_MOVE ||
-			     request->act == NM_WORKER_OPEN_MAPS ||
-			     request->act == NM_WORKER_FIND || request->act == NM_WORKER_MIGRATE;
+	bool names_process = request->act != NM_WORKER_HELLO && fd < 0;
 
 	*ret = (struct nm_worker_outcome){.fd = -1};
 	ret->result = names_process ? require_process(proc_fd, request) : 0;
