@@ -1,29 +1,22 @@
 /* SPDX-License-Identifier: MIT */
+/* Reads a configuration as a whole, or reports all of its errors. */
 #include <stdio.h>
 #include <string.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/file.h"
 #include "parse.h"
-#include "scan.h"
 #include "table.h"
 
+#define MAX_BYTES ((size_t)1 << 20)
 #define NAME_MAX_COMPARED 48
 #define PATH_BYTES 128
+#define FOUND_BYTES 96
 
 struct parse {
 	struct nm_report *report;
 	struct nm_config *config;
 };
-
-static bool is_number(const config_setting_t *value)
-{
-	return config_setting_is_number(value) != 0;
-}
-
-static bool is_listing(const config_setting_t *value)
-{
-	return config_setting_is_list(value) || config_setting_is_array(value);
-}
 
 /* The n-th number of the tree is the n-th number of the file: attaches its text. */
 static size_t attach_numbers(const config_setting_t *parent, const struct nm_scan *scan,
@@ -33,7 +26,7 @@ static size_t attach_numbers(const config_setting_t *parent, const struct nm_sca
 		config_setting_t *value = config_setting_get_elem(parent, (unsigned)i);
 		if (config_setting_is_aggregate(value))
 			next = attach_numbers(value, scan, next);
-		else if (is_number(value) && next < scan->count)
+		else if (config_setting_is_number(value) && next < scan->count)
 			config_setting_set_hook(value, scan->numbers[next++].text);
 	}
 	return next;
@@ -49,40 +42,41 @@ static const char *value_text(const struct nm_setting *setting, const config_set
 		return config_setting_get_bool(value) ? "true" : "false";
 	case NM_SETTING_COUNT:
 	case NM_SETTING_REAL:
-		return is_number(value) ? config_setting_get_hook(value) : NULL;
+		return config_setting_is_number(value) ? config_setting_get_hook(value) : NULL;
 	case NM_SETTING_CHOICE:
 	case NM_SETTING_PMU:
 	case NM_SETTING_EVENT:
 	case NM_SETTING_PATH:
 		return config_setting_get_string(value);
 	case NM_SETTING_TARGETS:
-		return is_listing(value) ? "" : NULL;
+		return config_setting_is_list(value) || config_setting_is_array(value) ? "" : NULL;
 	}
 	return NULL;
 }
 
-void nm_describe_value(const config_setting_t *value, char out[NM_FOUND_BYTES])
+/* Formats a value for a message: a number as in the file, a string in quotes, "a group", … */
+static void describe_value(const config_setting_t *value, char out[FOUND_BYTES])
 {
-	char text[NM_FOUND_BYTES - 2];
+	char text[FOUND_BYTES - 2];
 	switch (config_setting_type(value)) {
 	case CONFIG_TYPE_GROUP:
-		(void)snprintf(out, NM_FOUND_BYTES, "a group");
+		(void)snprintf(out, FOUND_BYTES, "a group");
 		break;
 	case CONFIG_TYPE_ARRAY:
 	case CONFIG_TYPE_LIST:
-		(void)snprintf(out, NM_FOUND_BYTES, "a list");
+		(void)snprintf(out, FOUND_BYTES, "a list");
 		break;
 	case CONFIG_TYPE_BOOL:
-		(void)snprintf(out, NM_FOUND_BYTES, "%s",
+		(void)snprintf(out, FOUND_BYTES, "%s",
 			       config_setting_get_bool(value) ? "true" : "false");
 		break;
 	case CONFIG_TYPE_STRING:
 		(void)nm_escape(text, sizeof(text), config_setting_get_string(value),
 				strlen(config_setting_get_string(value)));
-		(void)snprintf(out, NM_FOUND_BYTES, "\"%s\"", text);
+		(void)snprintf(out, FOUND_BYTES, "\"%s\"", text);
 		break;
 	default:
-		(void)snprintf(out, NM_FOUND_BYTES, "%s",
+		(void)snprintf(out, FOUND_BYTES, "%s",
 			       (const char *)config_setting_get_hook(value));
 		break;
 	}
@@ -91,8 +85,8 @@ void nm_describe_value(const config_setting_t *value, char out[NM_FOUND_BYTES])
 void nm_report_value(struct nm_report *report, const char *path, const config_setting_t *value,
 		     const char *allowed)
 {
-	char found[NM_FOUND_BYTES];
-	nm_describe_value(value, found);
+	char found[FOUND_BYTES];
+	describe_value(value, found);
 	nm_report_error(report, config_setting_source_line(value), "%s: found %s, allowed: %s",
 			path, found, allowed);
 }
@@ -112,7 +106,8 @@ static void report_setting(const struct parse *parse, const struct nm_setting *s
 	nm_report_value(parse->report, path, value, allowed);
 }
 
-unsigned nm_name_distance(const char *one, const char *other)
+/* Returns the edit distance (insertions, deletions, replacements) between two names. */
+static unsigned name_distance(const char *one, const char *other)
 {
 	unsigned row[NAME_MAX_COMPARED + 1];
 	size_t width = strnlen(other, NAME_MAX_COMPARED), height = strnlen(one, NAME_MAX_COMPARED);
@@ -141,7 +136,7 @@ static void compare_name(struct nearest *nearest, const char *group, const char 
 			 const char *known_group, const char *known_name)
 {
 	unsigned distance =
-		2 * nm_name_distance(name, known_name) + (strcmp(group, known_group) != 0 ? 1 : 0);
+		2 * name_distance(name, known_name) + (strcmp(group, known_group) != 0 ? 1 : 0);
 	if (distance < nearest->distance)
 		*nearest = (struct nearest){known_group, known_name, distance};
 }
@@ -228,7 +223,7 @@ static void report_syntax(struct nm_report *report, const config_t *file, const 
 {
 	unsigned line = (unsigned)config_error_line(file);
 	const char *what = config_error_text(file), *start = text, *end = text + length;
-	char shown[NM_FOUND_BYTES];
+	char shown[FOUND_BYTES];
 	for (unsigned i = 1; i < line && start < end; i++) {
 		const char *newline = memchr(start, '\n', (size_t)(end - start));
 		start = newline ? newline + 1 : end;
@@ -280,6 +275,57 @@ int nm_config_parse(const char *name, const char *text, size_t length,
 	config_destroy(&file);
 	return r;
 }
+
+/* ---- the file ---- */
+
+static void report_unread(struct nm_report *report, int error)
+{
+	switch (error) {
+	case -ELOOP:
+		nm_report_error(report, 0,
+				"is a symbolic link; put the file itself there, so that it is "
+				"clear who can write it");
+		break;
+	case -EMEDIUMTYPE:
+		nm_report_error(report, 0, "is not a plain file");
+		break;
+	case -EPERM:
+		nm_report_error(report, 0,
+				"others can write it, or it is another user's: it must belong to "
+				"root, or to the user of numa-migrd, and be writable by its owner "
+				"only (chown root FILE; chmod go-w FILE)");
+		break;
+	default:
+		nm_report_error(report, 0, "cannot be read: %s%s", strerrordesc_np(-error),
+				error == -EFBIG ? " (at most 1 MiB)" : "");
+	}
+}
+
+int nm_config_load_text(const char *path, struct nm_config_errors *errors, struct nm_config **ret,
+			char **ret_text)
+{
+	struct nm_report report = {.file = path, .errors = errors};
+	nm_autofree char *text = malloc(MAX_BYTES + 1);
+	if (!text)
+		return -ENOMEM;
+	int length = nm_read_trusted(path, text, MAX_BYTES + 1);
+	if (length < 0) {
+		report_unread(&report, length);
+		return report.out_of_memory ? -ENOMEM : length;
+	}
+	int r = nm_config_parse(path, text, (size_t)length, errors, ret);
+	if (r == 0)
+		*ret_text = NM_TAKE(text);
+	return r;
+}
+
+int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret)
+{
+	nm_autofree char *text = NULL;
+	return nm_config_load_text(path, errors, ret, &text);
+}
+
+/* ---- defaults ---- */
 
 int nm_config_default(struct nm_config **ret)
 {

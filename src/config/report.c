@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
 
-#include "report.h"
+#include "parse.h"
 
 #define MAX_ERRORS 100
 

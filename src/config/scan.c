@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Processes the text of the file before libconfig. libconfig silently changes numbers (5000000000
+ * becomes 705032704, 08 becomes 8, 1e999 infinity), follows @include, stops at a NUL, lets an
+ * unterminated comment extend to the end, and differs between versions. Therefore numbers are
+ * parsed here, and libconfig gets only the structure.
+ */
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "scan.h"
+#include "parse.h"
 
 #define MAX_DEPTH 16
 
@@ -110,12 +116,6 @@ static int skip_string(struct cursor *cursor)
 	return refuse_text(cursor, "this string is not closed on its line");
 }
 
-static void skip_name(struct cursor *cursor)
-{
-	while (continues_name(peek(cursor, 0)))
-		advance(cursor);
-}
-
 static size_t number_length(const struct cursor *cursor)
 {
 	size_t length = 1;
@@ -181,10 +181,10 @@ static int take_token(struct cursor *cursor)
 		return take_bracket(cursor);
 	if (starts_number(c))
 		return take_number(cursor);
-	if (starts_name(c))
-		skip_name(cursor);
-	else
+	bool name = starts_name(c);
+	do
 		advance(cursor);
+	while (name && continues_name(peek(cursor, 0)));
 	return 0;
 }
 
@@ -207,16 +207,6 @@ static int check_bytes(struct cursor *cursor)
 	return 0;
 }
 
-static int scan_all(struct cursor *cursor)
-{
-	int r = check_bytes(cursor);
-	cursor->at = 0;
-	cursor->line = 1;
-	while (r == 0 && cursor->at < cursor->length)
-		r = take_token(cursor);
-	return r;
-}
-
 int nm_scan_text(struct nm_report *report, const char *text, size_t length, struct nm_scan *ret)
 {
 	struct nm_scan scan = {.structure = malloc(length + 2)};
@@ -228,7 +218,11 @@ int nm_scan_text(struct nm_report *report, const char *text, size_t length, stru
 	memcpy(scan.structure + length, "\n", 2);
 	struct cursor cursor = {
 		.report = report, .scan = &scan, .text = text, .length = length, .line = 1};
-	int r = scan_all(&cursor);
+	int r = check_bytes(&cursor);
+	cursor.at = 0;
+	cursor.line = 1;
+	while (r == 0 && cursor.at < length)
+		r = take_token(&cursor);
 	if (r < 0) {
 		nm_scan_clear(&scan);
 		return r;

@@ -81,9 +81,7 @@ static int is_current(int fd, const char *boot_id)
 	if (!end) /* incomplete: no lease was ever written after it */
 		return (size_t)length < sizeof(line) - 1 ? 0 : -EBADMSG;
 	*end = '\0';
-	if (strncmp(line, NM_LEDGER_HEADER, strlen(NM_LEDGER_HEADER)) != 0)
-		return -EBADMSG;
-	return strcmp(line + strlen(NM_LEDGER_HEADER), boot_id) == 0;
+	return nm_ledger_parse_header(line, boot_id);
 }
 
 /* Removes an incomplete last line, which a crash can leave: it must neither be joined to the next

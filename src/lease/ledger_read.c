@@ -128,8 +128,7 @@ static int parse_line(const char *line, struct reading *reading)
 	return r;
 }
 
-/* Returns 1 for a ledger of this boot, 0 for one of another boot, or -EBADMSG. */
-static int parse_header(const char *line, const char *boot_id)
+int nm_ledger_parse_header(const char *line, const char *boot_id)
 {
 	if (strncmp(line, NM_LEDGER_HEADER, strlen(NM_LEDGER_HEADER)) != 0)
 		return -EBADMSG;
@@ -160,7 +159,7 @@ static int parse_lines(FILE *file, const char *boot_id, struct line *line, struc
 	struct nm_ledger_contents *ret = reading->contents;
 	int r = next_line(file, line);
 	if (r > 0)
-		r = parse_header(line->text, boot_id);
+		r = nm_ledger_parse_header(line->text, boot_id);
 	for (size_t number = 2; r > 0; number++) {
 		r = next_line(file, line);
 		int parsed = r > 0 ? parse_line(line->text, reading) : 0;
