@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The daemon's side of the helper's socket (unix(7), SCM_RIGHTS). */
+/* The daemon's side of the helper's socket. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "fds.h"
 #include "privileged.h"
 
 #define TIMEOUT_US 500000
@@ -32,47 +33,17 @@ int nm_helper_connect(const char *socket_path)
 	return nm_take_fd(&fd);
 }
 
-/* Returns one descriptor, or those of an event and its leader. */
-static struct nm_event_fds received_fds(struct msghdr *message)
+/* Receives the reply, and a descriptor or those of an event and its leader. */
+static int receive_reply(int socket, struct nm_helper_reply *reply, struct nm_event_fds *ret)
 {
-	struct nm_event_fds fds = {-1, -1};
+	struct iovec part = {reply, sizeof(*reply)};
+	struct nm_fds fds = {-1, -1};
+	ssize_t got = nm_fds_receive(socket, &part, 1, 0, &fds);
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		if (c->cmsg_len == CMSG_LEN(sizeof(int)))
-			memcpy(&fds.event, CMSG_DATA(c), sizeof(int));
-		else if (c->cmsg_len == CMSG_LEN(sizeof(fds)))
-			memcpy(&fds, CMSG_DATA(c), sizeof(fds));
-	}
-	return fds;
-}
-
-static int receive_reply(int socket, struct nm_helper_reply *reply, struct nm_event_fds *ret_fds)
-{
-	union {
-		char space[CMSG_SPACE(sizeof(struct nm_event_fds))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = {.iov_base = reply, .iov_len = sizeof(*reply)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t got;
-
-	do
-		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
-	if (got < 0)
-		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	if (got == 0)
-		return -ECONNRESET;
-	*ret_fds = received_fds(&message);
-	if ((size_t)got != sizeof(*reply) || (message.msg_flags & MSG_TRUNC))
-		return -EPROTO;
-	/* The kernel drops descriptors if the process has no number left for them (unix(7)). */
-	return message.msg_flags & MSG_CTRUNC ? -EMFILE : 0;
+	if (got <= 0)
+		return got == 0 ? -ECONNRESET : got == -EAGAIN ? -ETIMEDOUT : (int)got;
+	*ret = (struct nm_event_fds){fds.first, fds.second};
+	return got == sizeof(*reply) ? 0 : -EPROTO;
 }
 
 int nm_helper_call(int socket, const struct nm_helper_request *request,

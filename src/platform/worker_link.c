@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Connections to workers (unix(7), SCM_RIGHTS). No function here waits. */
+/* Connections to workers. No function here waits. */
 #include "worker_link.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "fds.h"
 #include "numa-migrd/proc.h"
 
 extern char **environ;
@@ -119,79 +120,39 @@ bool nm_worker_link_stirs(const struct nm_worker_link *link)
 
 /* ---- one exchange ---- */
 
-static void attach(struct msghdr *message, void *control, size_t size, int fd)
-{
-	message->msg_control = control;
-	message->msg_controllen = size;
-	struct cmsghdr *header = CMSG_FIRSTHDR(message);
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-}
-
 int nm_worker_link_send(const struct nm_worker_link *link, const struct nm_worker_call *call)
 {
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
 	size_t count = call->request.count;
-	struct iovec parts[] = {
+	const struct iovec parts[] = {
 		{(void *)&call->request, sizeof(call->request)},
 		{(void *)call->addresses, call->addresses ? count * sizeof(*call->addresses) : 0},
 		{(void *)call->nodes, call->nodes ? count * sizeof(*call->nodes) : 0},
 		{(void *)call->ranges, call->ranges ? count * sizeof(*call->ranges) : 0},
 	};
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = NM_ARRAY_SIZE(parts)};
+	int r = nm_fds_send(link->fd, parts, NM_ARRAY_SIZE(parts), (struct nm_fds){call->fd, -1},
+			    MSG_DONTWAIT);
 
-	if (call->fd >= 0)
-		attach(&message, &control, sizeof(control), call->fd);
-	if (sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
-		return 0;
-	return errno == EAGAIN ? -EPROTO : errno == EPIPE ? -ECONNRESET : -errno;
-}
-
-static int received_fd(struct msghdr *message)
-{
-	struct cmsghdr *header = CMSG_FIRSTHDR(message);
-	int fd;
-
-	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-	    header->cmsg_len != CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-	return fd;
+	return r == -EAGAIN ? -EPROTO : r == -EPIPE ? -ECONNRESET : r;
 }
 
 int nm_worker_link_receive(const struct nm_worker_link *link, struct nm_worker_call *call,
 			   int *ret_result)
 {
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
+	nm_auto(nm_fds_close) struct nm_fds fds = {-1, -1};
 	struct nm_worker_reply reply;
-	struct iovec parts[2] = {{&reply, sizeof(reply)}, {call->body, call->body_size}};
-	struct msghdr message = {.msg_iov = parts,
-				 .msg_iovlen = 2,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t got = recvmsg(link->fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	struct iovec parts[] = {{&reply, sizeof(reply)}, {call->body, call->body_size}};
+	ssize_t got = nm_fds_receive(link->fd, parts, NM_ARRAY_SIZE(parts), MSG_DONTWAIT, &fds);
 
-	if (got < 0)
-		return -errno;
-	if (got == 0)
-		return -ECONNRESET;
-	nm_auto(nm_closep) int fd = received_fd(&message);
+	if (got <= 0)
+		return got < 0 ? (int)got : -ECONNRESET;
 	bool wants_fd = call->request.act == NM_WORKER_OPEN_MAPS && reply.result >= 0;
-	if ((size_t)got < sizeof(reply) || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-	    reply.version != NM_WORKER_VERSION || reply.bytes != (size_t)got - sizeof(reply) ||
-	    wants_fd != (fd >= 0))
+	if ((size_t)got < sizeof(reply) || reply.version != NM_WORKER_VERSION ||
+	    reply.bytes != (size_t)got - sizeof(reply) || wants_fd != (fds.first >= 0) ||
+	    fds.second >= 0)
 		return -EPROTO;
 	call->body_size = reply.bytes;
 	call->held_ns = reply.held_ns;
-	call->ret_fd = nm_take_fd(&fd);
+	call->ret_fd = nm_take_fd(&fds.first);
 	*ret_result = reply.result;
 	return 0;
 }

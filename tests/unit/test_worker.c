@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "../../src/platform/fds.h"
 #include "../../src/platform/worker/serve.h"
 #include "../../src/platform/worker_bars.h"
 #include "worker_fixture.h"
@@ -579,19 +580,36 @@ static pid_t start_worker(int *ret_socket)
 }
 
 /* What is no request ends the connection, and the worker with it. */
-/* SECURITY: worker-socket */
-static void a_malformed_request_ends_it(void **state)
+static void send_what_ends_it(const void *message, size_t size, struct nm_fds fds)
 {
+	const struct iovec part = {(void *)message, size};
 	int socket, status;
 	char rest;
 
-	(void)state;
 	pid_t child = start_worker(&socket);
-	assert_int_equal(send(socket, "nonsense", 8, MSG_NOSIGNAL), 8);
+	assert_int_equal(nm_fds_send(socket, &part, 1, fds, 0), 0);
 	assert_true(recv(socket, &rest, 1, 0) <= 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
 	close(socket);
+}
+
+/* SECURITY: worker-socket */
+static void a_malformed_request_ends_it(void **state)
+{
+	(void)state;
+	send_what_ends_it("nonsense", 8, (struct nm_fds){-1, -1});
+}
+
+/* SECURITY: worker-socket */
+static void descriptors_without_a_use_end_it(void **state)
+{
+	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
+						.act = NM_WORKER_HELLO};
+
+	(void)state;
+	send_what_ends_it(&hello, sizeof(hello), (struct nm_fds){STDIN_FILENO, -1});
+	send_what_ends_it(&hello, sizeof(hello), (struct nm_fds){STDIN_FILENO, STDIN_FILENO});
 }
 
 static const char *proc_text(pid_t pid, const char *name)
@@ -819,6 +837,7 @@ int main(void)
 		cmocka_unit_test(who_missed_a_deadline_rests_for_ten_minutes),
 		cmocka_unit_test(the_program_is_for_its_socket_alone),
 		cmocka_unit_test(a_malformed_request_ends_it),
+		cmocka_unit_test(descriptors_without_a_use_end_it),
 		cmocka_unit_test(it_gives_up_all_but_ptrace),
 		cmocka_unit_test(links_that_stay_open_are_reported),
 		TEST(only_its_own_files_are_used),

@@ -4,12 +4,12 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "numa-migrd/file.h"
+#include "../fds.h"
+#include "../privileged.h"
 #include "numa-migrd/proc.h"
 
 #ifndef SO_PEERPIDFD /* <asm-generic/socket.h>, since Linux 6.5 */
@@ -33,14 +33,6 @@ struct nm_helper_server {
 				     * raise the budget */
 	struct client clients[NM_HELPER_CLIENTS_MAX];
 };
-
-static void close_fds(struct nm_event_fds *fds)
-{
-	if (fds->event >= 0)
-		close(fds->event);
-	if (fds->leader >= 0)
-		close(fds->leader);
-}
 
 static void failed(struct nm_helper_server *server, uint32_t act, int error)
 {
@@ -72,42 +64,20 @@ static void client_close(struct client *client)
 
 /* ---- requests ---- */
 
-/* Attaches the event's descriptor, and its leader's if it has one. */
-static void attach_fds(struct msghdr *message, const struct nm_event_fds *fds)
-{
-	size_t size = fds->leader < 0 ? sizeof(fds->event) : sizeof(*fds);
-	struct cmsghdr *header = CMSG_FIRSTHDR(message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(size);
-	memcpy(CMSG_DATA(header), fds, size);
-	message->msg_controllen = CMSG_SPACE(size);
-}
-
 /* Does not wait for a client that does not read its replies. */
 static int send_reply(int socket, int result, const struct nm_event_fds *fds)
 {
 	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION, .result = result};
-	union {
-		char space[CMSG_SPACE(sizeof(struct nm_event_fds))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec part = {.iov_base = &reply, .iov_len = sizeof(reply)};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	const struct iovec part = {&reply, sizeof(reply)};
 
-	if (fds->event >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		attach_fds(&message, fds);
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return nm_fds_send(socket, &part, 1, (struct nm_fds){fds->event, fds->leader},
+			   MSG_DONTWAIT);
 }
 
 static int serve(struct client *client, int socket, const struct nm_helper_request *request)
 {
 	struct nm_helper_server *server = client->server;
-	nm_auto(close_fds) struct nm_event_fds fds = {-1, -1};
+	nm_auto(nm_event_close) struct nm_event_fds fds = {-1, -1};
 	struct nm_helper_context acts = *server->options.acts;
 	acts.requester = client->start_ticks ? client->pid : 0;
 	acts.requester_ticks = client->start_ticks;

@@ -13,10 +13,10 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "../fds.h"
 #include "find.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
@@ -214,80 +214,35 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 
 /* ---- the socket ---- */
 
-static int descriptor_of(struct msghdr *message)
-{
-	struct cmsghdr *header = CMSG_FIRSTHDR(message);
-	int fd;
-
-	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
-	    header->cmsg_len != CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-	return fd;
-}
-
-static ssize_t receive(int socket, void *buffer, size_t size, int *ret_fd)
-{
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec part = {buffer, size};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	ssize_t got;
-
-	do
-		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
-	if (got < 0)
-		return -errno;
-	*ret_fd = descriptor_of(&message);
-	return message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EBADMSG : got;
-}
-
 static int send_reply(int socket, const struct nm_worker_outcome *outcome, void *body)
 {
 	struct nm_worker_reply reply = {.version = NM_WORKER_VERSION,
 					.result = outcome->result,
 					.bytes = outcome->bytes,
 					.held_ns = outcome->held_ns};
-	union {
-		char space[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
-	struct iovec parts[2] = {{&reply, sizeof(reply)}, {body, outcome->bytes}};
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+	const struct iovec parts[] = {{&reply, sizeof(reply)}, {body, outcome->bytes}};
 
-	if (outcome->fd >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(outcome->fd));
-		memcpy(CMSG_DATA(header), &outcome->fd, sizeof(outcome->fd));
-	}
-	return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return nm_fds_send(socket, parts, NM_ARRAY_SIZE(parts), (struct nm_fds){outcome->fd, -1},
+			   0);
 }
 
 /* Returns 1 if there may be more. A malformed request ends the connection. */
 static int serve_one(int proc_fd, int socket, void *message, void *body)
 {
-	nm_auto(nm_closep) int fd = -1;
+	nm_auto(nm_fds_close) struct nm_fds fds = {-1, -1};
+	struct iovec part = {message, NM_WORKER_REQUEST_MOST};
 	struct nm_worker_order order;
 	struct nm_worker_outcome outcome;
-	ssize_t length = receive(socket, message, NM_WORKER_REQUEST_MOST, &fd);
+	ssize_t length = nm_fds_receive(socket, &part, 1, 0, &fds);
 
 	if (length <= 0)
 		return (int)length;
-	int r = nm_worker_parse(message, (size_t)length, fd >= 0, &order);
+	int r = fds.second >= 0 ? -EINVAL
+				: nm_worker_parse(message, (size_t)length, fds.first >= 0, &order);
 	if (r < 0)
 		return r;
 	uint64_t before_ns = nm_clock_ns();
-	nm_worker_perform(proc_fd, &order, fd, body, &outcome);
+	nm_worker_perform(proc_fd, &order, fds.first, body, &outcome);
 	outcome.held_ns = nm_clock_ns() - before_ns;
 	r = send_reply(socket, &outcome, body);
 	nm_closep(&outcome.fd);
