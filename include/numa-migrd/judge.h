@@ -302,10 +302,9 @@ struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict);
 /* ---- verdicts on pages ---- */
 
 /*
- * Verdicts on page migrations. Batches of one process that are requested while others are in
- * progress form one evaluation, which compares the performance and the local access ratio of the
- * process before the first and after the last batch. Pure; the list of pending evaluations is a
- * value.
+ * Batches of one process that are requested while others are in progress form one evaluation, which
+ * compares the performance and the local access ratio of the process before the first and after the
+ * last batch. The following functions are for a verifier that has no decisions about threads.
  */
 
 /* An evaluation includes decisions made up to this number of intervals after the first. */
@@ -313,29 +312,23 @@ struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict);
 /* It ends by the second interval after its last batch: caches fill during the first. */
 #define NM_PAGE_SETTLE_INTERVALS 2U
 
-struct nm_page_verifier;
-
-int nm_page_verifier_new(struct nm_page_verifier **ret);
-void nm_page_verifier_free(struct nm_page_verifier *verifier);
-NM_DEFINE_CLEANUP(struct nm_page_verifier, nm_page_verifier_free);
-
 /*
  * Begins the evaluation of a decision whose pages were handed to the mover. The snapshot and the
  * feedback are those of its interval; the process will be compared with its state in them. Returns
  * 0, or -ENOMEM (no verdict).
  */
-int nm_page_verifier_add(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
-			 const struct nm_feedback *feedback, const struct nm_config *config,
-			 const struct nm_decision *decision);
+int nm_verifier_add_pages(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
+			  const struct nm_feedback *feedback, const struct nm_config *config,
+			  const struct nm_decision *decision);
 
 /* Notes that threads of the process were moved. Their effect cannot be separated from that of
  * pending evaluations, which become inconclusive. Called by the tick when threads are moved. */
-void nm_page_verifier_disturb(struct nm_page_verifier *verifier, uint32_t pid);
+void nm_verifier_disturb(struct nm_verifier *verifier, uint32_t pid);
 
 /* Records the results of a decision that the mover has completed in this interval. Unknown
  * decisions are ignored. */
-void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
-			   const struct nm_page_results *results, uint64_t interval);
+void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
+		      const struct nm_page_results *results, uint64_t interval);
 
 /*
  * Judges the evaluations that are complete. Rolled back if the feedback reports a loss or, if P is
@@ -346,16 +339,13 @@ void nm_page_verifier_done(struct nm_page_verifier *verifier, uint64_t decision,
  * exited, or too few samples were taken in NM_VERDICT_INTERVALS intervals. The caller clears *ret.
  * Returns 0, or -ENOMEM (nothing judged). Called by the tick after nm_imar2_feedback().
  */
-int nm_page_verifier_judge(struct nm_page_verifier *verifier, const struct nm_snapshot *snapshot,
-			   const struct nm_feedback *feedback, const struct nm_config *config,
-			   struct nm_verdicts *ret);
+int nm_verifier_judge_pages(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
+			    const struct nm_feedback *feedback, const struct nm_config *config,
+			    struct nm_verdicts *ret);
 
 /* Returns whether the process has a pending evaluation that accepts no further decisions. The
  * effect of pages moved now could not be separated from it. */
-bool nm_page_verifier_awaits(const struct nm_page_verifier *verifier, uint32_t pid,
-			     uint64_t start_ticks, uint64_t interval);
-
-/* Returns the number of decisions without a verdict. */
-size_t nm_page_verifier_open(const struct nm_page_verifier *verifier);
+bool nm_verifier_awaits(const struct nm_verifier *verifier, uint32_t pid, uint64_t start_ticks,
+			uint64_t interval);
 
 #endif

@@ -78,11 +78,11 @@ static bool is_final(int error)
 	return error == -EPERM || error == -EFBIG || error == -EROFS;
 }
 
-static void settle(struct nm_memory *memory, const struct nm_page_flight *flight,
+static void settle(struct nm_memory *memory, const struct nm_page_past *past,
 		   const struct nm_page_step *step, int error)
 {
 	struct nm_page_id page = {
-		.address = step->address, .owner = flight->owner, .size = size_of(step->bytes)};
+		.address = step->address, .owner = past->owner, .size = size_of(step->bytes)};
 	enum nm_page_outcome outcome = NM_PAGE_DROPPED;
 
 	if (step->fate == NM_PAGE_FATE_MOVED ||
@@ -92,7 +92,7 @@ static void settle(struct nm_memory *memory, const struct nm_page_flight *flight
 		 is_final(error))
 		outcome = NM_PAGE_FAILED;
 	/* For a range only moved pages matter: its other pages were not found by the rule. */
-	if (outcome == NM_PAGE_MOVED || flight->decision.pages.reason == NM_PAGE_REASON_PAGES)
+	if (outcome == NM_PAGE_MOVED || past->decision.pages.reason == NM_PAGE_REASON_PAGES)
 		nm_memory_settle_page(memory, &page, outcome, (unsigned)step->to);
 }
 
@@ -145,30 +145,26 @@ static size_t count_moved(const struct nm_page_batch *batch)
 }
 
 /* Records origins within pages.rollback_pages, and counts the pages beyond that limit. */
-static void remember(struct nm_daemon *daemon, const struct nm_page_flight *flight,
+static void remember(struct nm_daemon *daemon, struct nm_page_past *past,
 		     const struct nm_page_batch *batch, struct nm_page_results *results)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	uint64_t limit = daemon->config->pages.rollback_pages;
 	size_t room = limit > stage->nr_origins ? (size_t)(limit - stage->nr_origins) : 0;
 	size_t moved = count_moved(batch), most = room < moved ? room : moved;
-	struct nm_page_past past = {.decision = flight->decision, .owner = flight->owner};
 
 	if (batch->rollback || moved == 0)
 		return;
 	results->forgotten = moved + batch->loose_lost;
-	if (!flight->judged || nm_reserve((void **)&stage->pasts, &stage->past_capacity,
-					  stage->nr_pasts, sizeof(*stage->pasts)) < 0)
+	if (past->judged)
+		past->origins = calloc(most + 1, sizeof(*past->origins));
+	if (!past->origins)
 		return;
-	past.origins = calloc(most + 1, sizeof(*past.origins));
-	if (!past.origins)
-		return;
-	add_whole(&past, batch, most);
-	add_loose(&past, batch, most);
-	stage->nr_origins += past.count;
-	stage->pasts[stage->nr_pasts++] = past;
-	results->remembered = past.count;
-	results->forgotten -= past.count;
+	add_whole(past, batch, most);
+	add_loose(past, batch, most);
+	stage->nr_origins += past->count;
+	results->remembered = past->count;
+	results->forgotten -= past->count;
 }
 
 static void drop_past(struct nm_page_stage *stage, size_t index)
@@ -204,25 +200,26 @@ static void note_missed(const struct nm_page_stage *stage, const struct nm_page_
 			nm_page_ranges_missed(process, &batch->steps[i]);
 }
 
-static void finish(struct nm_daemon *daemon, const struct nm_page_flight *flight,
+static void finish(struct nm_daemon *daemon, struct nm_page_past *past,
 		   const struct nm_page_batch *batch)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	struct nm_page_results results = count_results(batch);
 
 	for (size_t i = 0; i < batch->count; i++) {
-		settle(daemon->pipeline.memory, flight, &batch->steps[i], batch->error);
+		settle(daemon->pipeline.memory, past, &batch->steps[i], batch->error);
 		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].base_pages)
 			stage->tally.bytes += batch->steps[i].bytes;
 	}
 	stage->tally.bytes += loose_pages(batch) * SMALL_BYTES;
-	remember(daemon, flight, batch, &results);
+	remember(daemon, past, batch, &results);
 	tally(&stage->tally, &results);
-	if (flight->decision.pages.reason == NM_PAGE_REASON_REGION ||
-	    flight->decision.pages.reason == NM_PAGE_REASON_CONTENTION)
+	if (past->decision.pages.reason == NM_PAGE_REASON_REGION ||
+	    past->decision.pages.reason == NM_PAGE_REASON_CONTENTION)
 		note_missed(stage, batch);
 	(void)nm_feedback_disturb(stage->feedback, batch->pid);
-	nm_page_verifier_done(stage->verifier, batch->decision, &results, daemon->tally.intervals);
+	past->moving = false;
+	nm_verifier_done(stage->verifier, batch->decision, &results, daemon->tally.intervals);
 }
 
 void nm_page_stage_collect(struct nm_daemon *daemon)
@@ -233,12 +230,12 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 	while ((batch = nm_mover_collect(daemon->pipeline.mover, false)) != NULL) {
 		size_t i = 0;
 		nm_recorder_batch(daemon, batch);
-		while (i < stage->nr_flights && stage->flights[i].decision.id != batch->decision)
+		while (i < stage->nr_pasts && stage->pasts[i].decision.id != batch->decision)
 			i++;
-		if (i < stage->nr_flights) {
-			finish(daemon, &stage->flights[i], batch);
-			stage->flights[i] = stage->flights[--stage->nr_flights];
-		}
+		if (i < stage->nr_pasts && stage->pasts[i].moving)
+			finish(daemon, &stage->pasts[i], batch);
+		if (i < stage->nr_pasts && !stage->pasts[i].origins)
+			drop_past(stage, i);
 		nm_page_batch_free(batch);
 	}
 	nm_recorder_batch(daemon, NULL);
@@ -284,8 +281,8 @@ int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snap
 {
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	int r = nm_page_verifier_judge(stage->verifier, snapshot, stage->feedback, daemon->config,
-				       &verdicts);
+	int r = nm_verifier_judge_pages(stage->verifier, snapshot, stage->feedback, daemon->config,
+					&verdicts);
 
 	if (r < 0)
 		return r;

@@ -37,12 +37,11 @@ static void stage_free(struct nm_page_stage *stage)
 	if (!stage)
 		return;
 	nm_column_clear(&stage->processes);
-	nm_page_verifier_free(stage->verifier);
+	nm_verifier_free(stage->verifier);
 	nm_feedback_free(stage->feedback);
 	for (size_t i = 0; i < stage->nr_pasts; i++)
 		nm_page_past_clear(&stage->pasts[i]);
 	free(stage->pasts);
-	free(stage->flights);
 	free(stage->traffic);
 	free(stage);
 }
@@ -60,7 +59,7 @@ static int stage_new(struct nm_daemon *daemon, struct nm_page_stage **ret)
 	stage->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_page_process),
 					      .clear = clear_process,
 					      .context = daemon};
-	int r = stage->traffic ? nm_page_verifier_new(&stage->verifier) : -ENOMEM;
+	int r = stage->traffic ? nm_verifier_new(&stage->verifier) : -ENOMEM;
 	if (r == 0)
 		r = nm_feedback_new(&stage->feedback);
 	if (r < 0)
@@ -277,7 +276,7 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 		if (decision->steps[i].node_from == decision->steps[i].node_to)
 			continue;
 		(void)nm_feedback_disturb(stage->feedback, decision->steps[i].pid);
-		nm_page_verifier_disturb(stage->verifier, decision->steps[i].pid);
+		nm_verifier_disturb(stage->verifier, decision->steps[i].pid);
 		if (process)
 			process->nr_sent++;
 		if (process && process->until < daemon->tally.intervals + THREADS_SETTLE_INTERVALS)
@@ -308,8 +307,8 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 
 	memcpy(decision.steps[0].comm, process->comm, sizeof(process->comm));
 	sum_up(&decision, steps, count);
-	int r = nm_reserve((void **)&stage->flights, &stage->flight_capacity, stage->nr_flights,
-			   sizeof(*stage->flights));
+	int r = nm_reserve((void **)&stage->pasts, &stage->past_capacity, stage->nr_pasts,
+			   sizeof(*stage->pasts));
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
 		r < 0 ? NULL : batch_of(&decision, steps, count);
 	if (!batch)
@@ -325,10 +324,10 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	nm_report_decision(daemon, &decision, NULL);
 	disturb(daemon, process->pid);
 	/* If memory is short, there is no verdict. */
-	r = nm_page_verifier_add(stage->verifier, snapshot, stage->feedback, daemon->config,
-				 &decision);
-	stage->flights[stage->nr_flights++] = (struct nm_page_flight){
-		.decision = decision, .owner = process->owner, .judged = r == 0};
+	r = nm_verifier_add_pages(stage->verifier, snapshot, stage->feedback, daemon->config,
+				  &decision);
+	stage->pasts[stage->nr_pasts++] = (struct nm_page_past){
+		.decision = decision, .owner = process->owner, .moving = true, .judged = r == 0};
 	return 0;
 }
 
@@ -341,8 +340,8 @@ static void hold_those_judged(struct nm_daemon *daemon)
 		process->waits =
 			daemon->tally.intervals < process->until ||
 			(daemon->config->profile != NM_PROFILE_PAPER &&
-			 nm_page_verifier_awaits(stage->verifier, process->pid,
-						 process->start_ticks, daemon->tally.intervals));
+			 nm_verifier_awaits(stage->verifier, process->pid, process->start_ticks,
+					    daemon->tally.intervals));
 	}
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
 		struct nm_page_process *process = nm_page_process_of(

@@ -13,26 +13,21 @@
 
 struct nm_daemon;
 
-/* A decision whose pages the mover processes. */
-struct nm_page_flight {
-	struct nm_decision decision;
-	uint16_t owner;
-	bool judged; /* it will get a verdict */
-};
-
 /* A moved page and its original node, for rollback. */
 struct nm_page_origin {
 	uint64_t address, bytes;
 	int16_t was_on, now_on;
 };
 
-/* A decision that awaits its verdict. */
+/* A decision that awaits its results, then its verdict, and then perhaps its rollback. */
 struct nm_page_past {
 	struct nm_decision decision;
 	uint16_t owner;
-	struct nm_page_origin *origins;
+	bool moving;			/* the mover processes its pages */
+	bool judged;			/* it will get a verdict */
+	bool undo;			/* to be rolled back, and not yet submitted to the mover */
+	struct nm_page_origin *origins; /* NULL: no results, or no page to move back */
 	size_t count;
-	bool undo; /* to be rolled back, and not yet submitted to the mover */
 };
 
 /* The relation to the kernel's automatic NUMA balancing. */
@@ -53,14 +48,12 @@ struct nm_page_tally {
 };
 
 struct nm_page_stage {
-	struct nm_page_verifier *verifier;
+	struct nm_verifier *verifier;
 	struct nm_feedback *feedback;	   /* follows P; IMAR²'s own feedback judges threads */
 	struct nm_column processes;	   /* of struct nm_page_process */
 	double *traffic; /* recent accesses served by each node */
 	struct nm_contention contention;
-	struct nm_page_flight *flights;
-	size_t nr_flights, flight_capacity;
-	struct nm_page_past *pasts;
+	struct nm_page_past *pasts; /* in order of their ids */
 	size_t nr_pasts, past_capacity;
 	size_t nr_origins; /* of all entries in pasts */
 	enum nm_balancing_mode balancing_mode;

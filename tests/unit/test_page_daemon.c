@@ -44,7 +44,7 @@ static void pages_go_to_their_threads(void **state)
 	size_t quiet = world.nr_entries;
 	live(60);
 	assert_int_equal(world.nr_entries, quiet);
-	assert_int_equal(world.daemon.pipeline.pages->nr_flights, 0);
+	assert_int_equal(world.daemon.pipeline.pages->nr_pasts, 0);
 }
 
 /* No more than there is room for, in the order of addresses. */

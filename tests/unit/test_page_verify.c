@@ -14,7 +14,7 @@
 static struct nm_config *config;
 static struct nm_topology *topology;
 static struct nm_feedback *feedback;
-static struct nm_page_verifier *verifier;
+static struct nm_verifier *verifier;
 static struct nm_verdicts verdicts;
 
 /* One process of one thread on node 0. */
@@ -53,14 +53,14 @@ static int set_up(void **state)
 					.nr_processes = 1};
 	if (!topology || nm_config_default(&config) < 0 || nm_feedback_new(&feedback) < 0)
 		return -1;
-	return nm_page_verifier_new(&verifier);
+	return nm_verifier_new(&verifier);
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
 	nm_verdicts_clear(&verdicts);
-	nm_page_verifier_free(verifier);
+	nm_verifier_free(verifier);
 	nm_feedback_free(feedback);
 	nm_topology_free(topology);
 	nm_config_free(config);
@@ -77,7 +77,7 @@ static size_t interval(double performance)
 	thread.measured = !isnan(performance);
 	snapshot.measured = thread.measured;
 	assert_int_equal(nm_imar2_feedback(feedback, &snapshot, config, &result), 0);
-	assert_int_equal(nm_page_verifier_judge(verifier, &snapshot, feedback, config, &verdicts),
+	assert_int_equal(nm_verifier_judge_pages(verifier, &snapshot, feedback, config, &verdicts),
 			 0);
 	return verdicts.count;
 }
@@ -97,7 +97,8 @@ static void ask(uint64_t id, enum nm_page_reason reason)
 				       .pages = {.reason = reason, .pages = 10},
 				       .nr_steps = 1,
 				       .steps = {{.pid = 7, .start_ticks = 5}}};
-	assert_int_equal(nm_page_verifier_add(verifier, &snapshot, feedback, config, &decision), 0);
+	assert_int_equal(nm_verifier_add_pages(verifier, &snapshot, feedback, config, &decision),
+			 0);
 }
 
 /* As asked where this interval's accesses are like those before it. */
@@ -114,7 +115,7 @@ static void ask_steadily(uint64_t id, enum nm_page_reason reason)
 static void done(uint64_t id, uint64_t moved)
 {
 	const struct nm_page_results results = {.moved = moved, .failed = 10 - moved};
-	nm_page_verifier_done(verifier, id, &results, snapshot.interval);
+	nm_verifier_done(verifier, id, &results, snapshot.interval);
 }
 
 /* Another program under the number answers no question about the one that ended. */
@@ -148,7 +149,7 @@ static void a_gain_has_improved(void **state)
 	assert_true(fabs(verdict->threads[0].local_before - 0.2) < 1e-9);
 	assert_true(fabs(verdict->threads[0].local_after - 0.8) < 1e-9);
 	assert_int_equal(verdict->threads[0].samples_after, 100);
-	assert_int_equal(nm_page_verifier_open(verifier), 0);
+	assert_int_equal(nm_verifier_open(verifier), 0);
 }
 
 static void a_loss_is_undone(void **state)
@@ -220,7 +221,7 @@ static void batches_share_a_verdict(void **state)
 	done(1, 10);
 	assert_int_equal(interval(80), 0);
 	assert_int_equal(interval(80), 0);
-	assert_int_equal(nm_page_verifier_open(verifier), 2);
+	assert_int_equal(nm_verifier_open(verifier), 2);
 	done(2, 10);
 	fresh[0] = 5;
 	assert_int_equal(interval(80), 0);
@@ -249,12 +250,12 @@ static void a_question_is_not_for_ever(void **state)
 		done(id, 10);
 		assert_int_equal(interval(100), 0);
 	}
-	assert_true(nm_page_verifier_awaits(verifier, 7, 5, snapshot.interval));
-	assert_false(nm_page_verifier_awaits(verifier, 7, 5, snapshot.interval - 1));
-	assert_false(nm_page_verifier_awaits(verifier, 7, 6, snapshot.interval));
+	assert_true(nm_verifier_awaits(verifier, 7, 5, snapshot.interval));
+	assert_false(nm_verifier_awaits(verifier, 7, 5, snapshot.interval - 1));
+	assert_false(nm_verifier_awaits(verifier, 7, 6, snapshot.interval));
 	ask_steadily(5, NM_PAGE_REASON_REGION);
 	assert_int_equal(interval(100), 4);
-	assert_int_equal(nm_page_verifier_open(verifier), 1);
+	assert_int_equal(nm_verifier_open(verifier), 1);
 }
 
 static void nothing_moved_proves_nothing(void **state)
@@ -310,14 +311,14 @@ static void threads_that_move_meanwhile_prove_nothing(void **state)
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
-	nm_page_verifier_disturb(verifier, 8);
-	nm_page_verifier_disturb(verifier, 7);
+	nm_verifier_disturb(verifier, 8);
+	nm_verifier_disturb(verifier, 7);
 	(void)interval(50);
 	assert_int_equal(interval(50), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
 	ask_steadily(2, NM_PAGE_REASON_PAGES);
 	done(2, 10);
-	nm_page_verifier_disturb(verifier, 8);
+	nm_verifier_disturb(verifier, 8);
 	(void)interval(20);
 	assert_int_equal(interval(20), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);

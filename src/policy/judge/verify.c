@@ -3,24 +3,10 @@
 #include <string.h>
 
 #include "locality.h"
-#include "numa-migrd/base.h"
 #include "sharing.h"
+#include "verifier.h"
 
 #define MAX_AWAY_INTERVALS 2
-
-/* An applied decision whose verdict is pending. */
-struct question {
-	struct nm_verdict verdict; /* values known so far */
-	unsigned away[2]; /* number of intervals in which the thread ran only on another node */
-	uint64_t local_accesses[2];
-	double access_cost[2]; /* sum over the accesses since, relative to local ones */
-	bool heeded, undo, gain; /* result of the feedback, if it has judged */
-};
-
-struct nm_verifier {
-	struct question *questions; /* in order of their decisions */
-	size_t count, capacity;
-};
 
 void nm_verdicts_clear(struct nm_verdicts *verdicts)
 {
@@ -41,13 +27,10 @@ void nm_verifier_free(struct nm_verifier *verifier)
 {
 	if (!verifier)
 		return;
+	for (size_t i = 0; i < verifier->count; i++)
+		nm_evaluation_leave(verifier->questions[i].evaluation);
 	free(verifier->questions);
 	free(verifier);
-}
-
-size_t nm_verifier_open(const struct nm_verifier *verifier)
-{
-	return verifier->count;
 }
 
 struct nm_verdict nm_verdict_of(const struct nm_decision *decision)
@@ -104,18 +87,53 @@ struct nm_verdict nm_verdict_of(const struct nm_decision *decision)
 	return verdict;
 }
 
-int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision)
+size_t nm_verifier_open(const struct nm_verifier *verifier)
+{
+	return verifier->count;
+}
+
+int nm_verifier_put(struct nm_verifier *verifier, const struct nm_decision *decision,
+		    struct nm_question **ret)
 {
 	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
 			   sizeof(*verifier->questions));
 	if (r < 0)
 		return r;
-	verifier->questions[verifier->count++] =
-		(struct question){.verdict = nm_verdict_of(decision)};
+	*ret = &verifier->questions[verifier->count++];
+	**ret = (struct nm_question){.verdict = nm_verdict_of(decision)};
 	return 0;
 }
 
-static void heed(struct question *question, const struct nm_feedback_result *result,
+int nm_verifier_take(struct nm_verifier *verifier, struct nm_verdicts *ret)
+{
+	struct nm_verdicts verdicts = {
+		.items = calloc(verifier->count + 1, sizeof(*verdicts.items))};
+	size_t open = 0;
+	if (!verdicts.items)
+		return -ENOMEM;
+	for (size_t i = 0; i < verifier->count; i++) {
+		struct nm_question *question = &verifier->questions[i];
+		if (!question->judged) {
+			verifier->questions[open++] = *question;
+			continue;
+		}
+		verdicts.items[verdicts.count++] = question->verdict;
+		nm_evaluation_leave(question->evaluation);
+	}
+	verifier->count = open;
+	*ret = verdicts;
+	return 0;
+}
+
+/* ---- threads ---- */
+
+int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision)
+{
+	struct nm_question *question;
+	return nm_verifier_put(verifier, decision, &question);
+}
+
+static void heed(struct nm_question *question, const struct nm_feedback_result *result,
 		 const struct nm_feedback_judgement *judgement)
 {
 	question->heeded = true;
@@ -175,7 +193,7 @@ static double fresh_cost(const struct nm_snapshot *snapshot, const struct nm_sna
 }
 
 static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			   struct question *question, unsigned index)
+			   struct nm_question *question, unsigned index)
 {
 	struct nm_verdict_thread *thread = &question->verdict.threads[index];
 	const struct nm_snap_thread *seen = nm_snapshot_thread(snapshot, thread->tid);
@@ -243,7 +261,7 @@ static enum nm_verdict_kind weigh_locality(const struct nm_verdict *verdict,
 			       config->threads.rollback ? margin : INFINITY);
 }
 
-static enum nm_verdict_kind weigh_performance(const struct question *question,
+static enum nm_verdict_kind weigh_performance(const struct nm_question *question,
 					      const struct nm_config *config)
 {
 	const struct nm_verdict *verdict = &question->verdict;
@@ -253,7 +271,8 @@ static enum nm_verdict_kind weigh_performance(const struct question *question,
 	return question->gain && !fell ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
 }
 
-static enum nm_verdict_kind weigh(const struct question *question, const struct nm_config *config)
+static enum nm_verdict_kind weigh(const struct nm_question *question,
+				  const struct nm_config *config)
 {
 	const struct nm_verdict *verdict = &question->verdict;
 	if (!is_any_reported(verdict, config))
@@ -380,7 +399,7 @@ static bool has_arrived(const struct nm_verdict *verdict)
 
 /* ---- verdict ---- */
 
-static bool awaits_feedback(const struct question *question)
+static bool awaits_feedback(const struct nm_question *question)
 {
 	return question->verdict.by_performance && question->verdict.of != NM_DECISION_ROLLBACK &&
 	       !question->heeded;
@@ -401,7 +420,7 @@ static bool may_be_undone(const struct nm_verdict *verdict, const struct nm_conf
 }
 
 /* Sets the verdict's kind and returns true if there is a verdict. */
-static bool judge(struct question *question, const struct nm_config *config)
+static bool judge(struct nm_question *question, const struct nm_config *config)
 {
 	struct nm_verdict *verdict = &question->verdict;
 	bool expired = verdict->intervals >= NM_VERDICT_INTERVALS;
@@ -441,7 +460,7 @@ static void compare_with_prediction(struct nm_verdict *verdict)
 			(thread->access_cost_before - thread->access_cost_after);
 }
 
-static void observe(struct question *question, const struct nm_snapshot *snapshot,
+static void observe(struct nm_question *question, const struct nm_snapshot *snapshot,
 		    const struct nm_config *config)
 {
 	if (snapshot->interval <= question->verdict.interval)
@@ -473,11 +492,6 @@ static int find_superseded(struct nm_verifier *verifier)
 int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_verdicts *ret)
 {
-	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {
-		.items = calloc(verifier->count + 1, sizeof(*verdicts.items))};
-	size_t open = 0;
-	if (!verdicts.items)
-		return -ENOMEM;
 	for (size_t i = 0; i < verifier->count; i++)
 		observe(&verifier->questions[i], snapshot, config);
 	int r = find_superseded(verifier);
@@ -486,16 +500,11 @@ int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *sn
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < verifier->count; i++) {
-		struct question *question = &verifier->questions[i];
-		if (snapshot->interval > question->verdict.interval && judge(question, config))
-			verdicts.items[verdicts.count++] = question->verdict;
-		else
-			verifier->questions[open++] = *question;
+		struct nm_question *question = &verifier->questions[i];
+		question->judged =
+			snapshot->interval > question->verdict.interval && judge(question, config);
 	}
-	verifier->count = open;
-	*ret = verdicts;
-	verdicts = (struct nm_verdicts){0};
-	return 0;
+	return nm_verifier_take(verifier, ret);
 }
 
 struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Pending verdicts, of moves of threads (verify.c) or of pages (pages.c). */
+#ifndef NM_VERIFY_VERIFIER_H
+#define NM_VERIFY_VERIFIER_H
+
+#include "numa-migrd/judge.h"
+
+/* The common measurements of decisions about pages of one process. */
+struct nm_evaluation;
+
+/* An applied decision whose verdict is pending. */
+struct nm_question {
+	struct nm_verdict verdict; /* values known so far */
+	bool judged;		   /* the verdict is complete */
+	/* Of threads. */
+	unsigned away[2]; /* number of intervals in which the thread ran only on another node */
+	uint64_t local_accesses[2];
+	double access_cost[2];	 /* sum over the accesses since, relative to local ones */
+	bool heeded, undo, gain; /* result of the feedback, if it has judged */
+	/* Of pages. */
+	struct nm_evaluation *evaluation;
+	bool ended; /* the mover has returned its results */
+};
+
+struct nm_verifier {
+	struct nm_question *questions; /* in order of their decisions */
+	size_t count, capacity;
+};
+
+/* Adds a decision. Returns 0 or -ENOMEM. */
+int nm_verifier_put(struct nm_verifier *verifier, const struct nm_decision *decision,
+		    struct nm_question **ret);
+/* Moves the complete verdicts to *ret, which the caller clears. Returns 0, or -ENOMEM (none was
+ * moved). */
+int nm_verifier_take(struct nm_verifier *verifier, struct nm_verdicts *ret);
+
+/* Removes one decision from an evaluation, and frees it with the last one. NULL is allowed. */
+void nm_evaluation_leave(struct nm_evaluation *evaluation);
+
+#endif
