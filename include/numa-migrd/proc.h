@@ -352,9 +352,6 @@ struct nm_other {
 	const char *does, *remedy; /* remedy is NULL if there is no conflict */
 };
 
-/* Returns the entry of a command, or NULL. Pure. */
-const struct nm_other *nm_other_known(const char *comm);
-
 /*
  * Returns the entry for a process of that command. Returns NULL also for a process of another user
  * than root that would need root to have an effect, because any user may name a program "numad".

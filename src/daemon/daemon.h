@@ -380,8 +380,6 @@ int nm_steering_open(struct nm_daemon *daemon);
 void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 /* Writes the file when it is due, also while paused. Failures are logged once. */
 void nm_exporter_tick(struct nm_daemon *daemon);
-/* Returns the current metrics, which the caller clears. Returns 0 or -ENOMEM. */
-int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret);
 /* Removes the file: a stopped service has no metrics. */
 void nm_exporter_close(struct nm_daemon *daemon);
 

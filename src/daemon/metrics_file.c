@@ -125,7 +125,8 @@ static bool is_per_node(enum nm_metric metric)
 	       metric == NM_METRIC_NODE_ACCESSES;
 }
 
-int nm_exporter_text(const struct nm_daemon *daemon, struct nm_export *ret)
+/* Returns the current metrics, which the caller clears. Returns 0 or -ENOMEM. */
+static int write_metrics(const struct nm_daemon *daemon, struct nm_export *ret)
 {
 	nm_auto(nm_export_clear) struct nm_export out = {0};
 	struct nm_statistics statistics;
@@ -170,7 +171,7 @@ static int write_file(const struct nm_daemon *daemon)
 	nm_auto(nm_export_clear) struct nm_export out = {0};
 	const char *path = daemon->exporter.path;
 
-	int r = nm_exporter_text(daemon, &out);
+	int r = write_metrics(daemon, &out);
 	if (r < 0)
 		return r;
 	nm_auto(nm_closep) int directory = open_directory_of(path);

@@ -218,7 +218,7 @@ void nm_lease_compact_ledger(struct nm_actuator *actuator)
 		return;
 	nm_autofree const struct nm_ledger_entry **entries =
 		calloc(actuator->count + 1, sizeof(*entries));
-	size_t count = entries ? nm_lease_collect_lines(actuator, entries) : 0;
+	size_t count = entries ? nm_lease_collect(actuator, true, entries) : 0;
 	/* If this fails, the longer file with the same contents stays. */
 	if (entries && nm_ledger_lines(actuator->ledger) > 2 * count + 256)
 		(void)nm_ledger_compact(actuator->ledger, entries, count);

@@ -121,12 +121,11 @@ struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t
  * choice. */
 bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks);
 
-/* nm_lease_collect() stores all leases that are not inherited, including ended ones;
- * nm_lease_collect_lines() stores all entries that belong in the ledger. `ret` has space for
- * actuator->count pointers. Both return the number stored. */
-size_t nm_lease_collect(const struct nm_actuator *actuator, const struct nm_ledger_entry **ret);
-size_t nm_lease_collect_lines(const struct nm_actuator *actuator,
-			      const struct nm_ledger_entry **ret);
+/* Stores all leases that are not inherited, including ended ones, and, if `written`, the inherited
+ * ones with a line of their own: all entries that belong in the ledger. `ret` has space for
+ * actuator->count pointers. Returns the number stored. */
+size_t nm_lease_collect(const struct nm_actuator *actuator, bool written,
+			const struct nm_ledger_entry **ret);
 
 /* nm_lease_reserve() allocates space, so that `more` calls of nm_lease_put() cannot fail. Each of
  * them also needs nm_lease_reserve_place() for its thread; nm_lease_release_place() releases that
@@ -158,13 +157,6 @@ void nm_lease_forget_past(struct nm_actuator *actuator);
 int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease_event_kind kind);
 
 /* ---- inherited affinity ---- */
-
-/* Restores the affinity of a thread that inherited it under `terms`, and keeps an entry for the
- * thread. Returns as nm_mask_restore(), or -ENOSPC if no entry could be kept. In this case nothing
- * is restored, because a later choice of the owner could not be distinguished from the inherited
- * affinity, and a walk finds the thread again. */
-int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
-			       uint32_t pid, uint32_t tid, uint64_t start_ticks);
 
 /* Tries again to restore the affinities that could not be restored. */
 void nm_lease_retry_inherited(struct nm_actuator *actuator);

@@ -133,11 +133,16 @@ static int restore_without_lease(struct nm_actuator *actuator, const struct nm_l
 	return r;
 }
 
-/* The entry is added before the affinity is restored: the task's own children may carry the target,
- * too, an exec may pass it to the leader, and any affinity that the task has afterwards is its
- * owner's choice. */
-int nm_lease_restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
-			       uint32_t pid, uint32_t tid, uint64_t start_ticks)
+/*
+ * Restores the affinity of a thread that inherited it under `terms`. Its entry is added before: the
+ * task's own children may carry the target, too, an exec may pass it to the leader, and any
+ * affinity that the task has afterwards is its owner's choice. Returns as nm_mask_restore(), or
+ * -ENOSPC if no entry could be kept. In this case nothing is restored, because a later choice of
+ * the owner could not be distinguished from the inherited affinity, and a walk finds the thread
+ * again.
+ */
+static int restore_inherited(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
+			     uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
 	const struct nm_ledger_entry copy = *terms; /* adding an entry may move the table */
 	struct nm_lease *lease = find_inherited(actuator, &copy, tid, start_ticks);
@@ -159,9 +164,8 @@ void nm_lease_retry_inherited(struct nm_actuator *actuator)
 		if (nm_lease_active_of(actuator, lease->terms.tid, lease->terms.start_ticks))
 			note_end(actuator, lease);
 		else
-			(void)nm_lease_restore_inherited(actuator, &lease->terms, lease->terms.pid,
-							 lease->terms.tid,
-							 lease->terms.start_ticks);
+			(void)restore_inherited(actuator, &lease->terms, lease->terms.pid,
+						lease->terms.tid, lease->terms.start_ticks);
 	}
 }
 
@@ -264,8 +268,8 @@ static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *ev
 	for (int r = 0; parent != NM_LEASE_NONE && (r == 0 || r == -ESRCH);
 	     parent = actuator->leases[parent].next_of_tid)
 		if (may_inherit(actuator, &actuator->leases[parent], start_ticks))
-			r = nm_lease_restore_inherited(actuator, &actuator->leases[parent].terms,
-						       event->pid, event->tid, start_ticks);
+			r = restore_inherited(actuator, &actuator->leases[parent].terms, event->pid,
+					      event->tid, start_ticks);
 }
 
 /* ---- exec ---- */
@@ -283,8 +287,7 @@ static void follow_record(struct nm_actuator *actuator, size_t index, uint32_t p
 		return;
 	if (leader)
 		nm_lease_end(actuator, leader);
-	(void)nm_lease_restore_inherited(actuator, &actuator->leases[index].terms, pid, pid,
-					 start_ticks);
+	(void)restore_inherited(actuator, &actuator->leases[index].terms, pid, pid, start_ticks);
 }
 
 /* A new program must not size itself by a leased affinity, so the leases of the process end. */
@@ -312,7 +315,7 @@ void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index)
 	struct nm_lease *leader = nm_lease_active_of(actuator, terms.pid, start_ticks);
 	if (leader)
 		nm_lease_end(actuator, leader);
-	(void)nm_lease_restore_inherited(actuator, &terms, terms.pid, terms.pid, start_ticks);
+	(void)restore_inherited(actuator, &terms, terms.pid, terms.pid, start_ticks);
 }
 
 /* ---- exit ---- */
@@ -364,8 +367,8 @@ static int restore_found(void *context, const struct nm_descendant *found)
 	struct nm_actuator *actuator = context;
 	if (nm_lease_is_settled(actuator, found->tid, found->start_ticks))
 		return 0;
-	int r = nm_lease_restore_inherited(actuator, found->terms, found->pid, found->tid,
-					   found->start_ticks);
+	int r = restore_inherited(actuator, found->terms, found->pid, found->tid,
+				  found->start_ticks);
 	return r < 0 && r != -ESRCH ? r : 1;
 }
 
@@ -374,7 +377,7 @@ static void set_input(struct nm_actuator *actuator, const struct nm_ledger_entry
 		      struct nm_descent_walk *walk)
 {
 	walk->entries = entries;
-	walk->nr_entries = nm_lease_collect(actuator, entries);
+	walk->nr_entries = nm_lease_collect(actuator, false, entries);
 	walk->born_since = actuator->reported_ticks;
 	walk->each = restore_found;
 	walk->context = actuator;

@@ -75,24 +75,13 @@ bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint6
 	return nm_settled_has(actuator->settled, tid, start_ticks);
 }
 
-size_t nm_lease_collect(const struct nm_actuator *actuator, const struct nm_ledger_entry **ret)
+size_t nm_lease_collect(const struct nm_actuator *actuator, bool written,
+			const struct nm_ledger_entry **ret)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < actuator->count; i++) {
 		const struct nm_lease *lease = &actuator->leases[i];
-		if (!lease->inherited)
-			ret[count++] = &lease->terms;
-	}
-	return count;
-}
-
-size_t nm_lease_collect_lines(const struct nm_actuator *actuator,
-			      const struct nm_ledger_entry **ret)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < actuator->count; i++) {
-		const struct nm_lease *lease = &actuator->leases[i];
-		if (!lease->inherited || lease->written)
+		if (!lease->inherited || (written && lease->written))
 			ret[count++] = &lease->terms;
 	}
 	return count;

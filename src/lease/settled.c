@@ -19,7 +19,9 @@ static struct nm_share *find_share(const struct nm_shares *shares, uint64_t key)
 	return NULL;
 }
 
-int nm_shares_take(struct nm_shares *shares, uint64_t key, uint32_t most)
+/* Takes one unit for the user or domain `key`. Returns 0, -ENOSPC if it has `most` units already,
+ * or -ENOMEM. */
+static int take_share(struct nm_shares *shares, uint64_t key, uint32_t most)
 {
 	struct nm_share *share = find_share(shares, key);
 	if (!share) {
@@ -36,7 +38,7 @@ int nm_shares_take(struct nm_shares *shares, uint64_t key, uint32_t most)
 	return 0;
 }
 
-void nm_shares_release(struct nm_shares *shares, uint64_t key)
+static void release_share(struct nm_shares *shares, uint64_t key)
 {
 	struct nm_share *share = find_share(shares, key);
 	if (share && --share->count == 0)
@@ -51,19 +53,19 @@ static uint64_t key_of_domain(const struct nm_tenant *tenant)
 
 int nm_shares_take_both(struct nm_shares *shares, const struct nm_tenant *tenant, uint32_t all)
 {
-	int r = nm_shares_take(shares, tenant->uid, all / 4 * 3);
+	int r = take_share(shares, tenant->uid, all / 4 * 3);
 	if (r < 0)
 		return r;
-	r = nm_shares_take(shares, key_of_domain(tenant), all / 8 * 7);
+	r = take_share(shares, key_of_domain(tenant), all / 8 * 7);
 	if (r < 0)
-		nm_shares_release(shares, tenant->uid);
+		release_share(shares, tenant->uid);
 	return r;
 }
 
 void nm_shares_release_both(struct nm_shares *shares, const struct nm_tenant *tenant)
 {
-	nm_shares_release(shares, tenant->uid);
-	nm_shares_release(shares, key_of_domain(tenant));
+	release_share(shares, tenant->uid);
+	release_share(shares, key_of_domain(tenant));
 }
 
 void nm_shares_clear(struct nm_shares *shares)
@@ -99,7 +101,7 @@ void nm_settled_free(struct nm_settled *settled)
 static void remove_at(struct nm_settled *settled, uint32_t index)
 {
 	struct nm_settled_thread *thread = &settled->threads[index];
-	nm_shares_release(&settled->shares, thread->owner);
+	release_share(&settled->shares, thread->owner);
 	nm_tidmap_remove(settled->by_tid, thread->tid);
 	*thread = settled->threads[--settled->count];
 	if (index < settled->count) /* the map contains its number, so this cannot fail */
@@ -134,19 +136,19 @@ int nm_settled_add(struct nm_settled *settled, uint64_t domain, uint32_t tid, ui
 		return 0;
 	}
 	int r = earlier || settled->count < NM_SETTLED_MOST
-			? nm_shares_take(&settled->shares, thread.owner, NM_SETTLED_SHARE)
+			? take_share(&settled->shares, thread.owner, NM_SETTLED_SHARE)
 			: -ENOSPC;
 	settled->crowded = settled->crowded || r < 0;
 	if (r < 0)
 		return r;
 	if (earlier) {
-		nm_shares_release(&settled->shares, earlier->owner);
+		release_share(&settled->shares, earlier->owner);
 		*earlier = thread;
 		return 0;
 	}
 	r = append_thread(settled, &thread);
 	if (r < 0)
-		nm_shares_release(&settled->shares, thread.owner);
+		release_share(&settled->shares, thread.owner);
 	return r;
 }
 

@@ -16,12 +16,8 @@ struct nm_shares {
 	size_t count, capacity;
 };
 
-/* Takes one unit for the user or domain `key`. Returns 0, -ENOSPC if it has `most` units already,
- * or -ENOMEM. */
-int nm_shares_take(struct nm_shares *shares, uint64_t key, uint32_t most);
-void nm_shares_release(struct nm_shares *shares, uint64_t key);
 /* Takes one unit for a user and one for its domain: of `all` units, a user may have at most 3/4,
- * and a domain at most 7/8. Returns as nm_shares_take(). */
+ * and a domain at most 7/8. Returns 0, -ENOSPC or -ENOMEM. */
 int nm_shares_take_both(struct nm_shares *shares, const struct nm_tenant *tenant, uint32_t all);
 void nm_shares_release_both(struct nm_shares *shares, const struct nm_tenant *tenant);
 void nm_shares_clear(struct nm_shares *shares);

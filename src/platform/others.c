@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 static const struct nm_other known[] = {
 	{"numad", NM_RIVALRY_FULL, false, "moves the same threads and their memory",
 	 "run one of the two: systemctl disable --now numad"},
@@ -20,14 +19,6 @@ static const struct nm_other known[] = {
 	 NULL},
 };
 
-const struct nm_other *nm_other_known(const char *comm)
-{
-	for (size_t i = 0; i < NM_ARRAY_SIZE(known); i++)
-		if (strcmp(known[i].comm, comm) == 0)
-			return &known[i];
-	return NULL;
-}
-
 static bool is_roots(struct nm_platform *platform, uint32_t pid)
 {
 	struct nm_proc_status status;
@@ -37,7 +28,8 @@ static bool is_roots(struct nm_platform *platform, uint32_t pid)
 
 const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm)
 {
-	const struct nm_other *other = nm_other_known(comm);
-
-	return other && (other->anyone || is_roots(platform, pid)) ? other : NULL;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(known); i++)
+		if (strcmp(known[i].comm, comm) == 0)
+			return known[i].anyone || is_roots(platform, pid) ? &known[i] : NULL;
+	return NULL;
 }

@@ -16,7 +16,8 @@ bool nm_balance_waits(uint64_t delay_ns, uint64_t length_ns)
 	return delay_ns > 0 && (double)delay_ns >= NM_WAIT_SHARE * (double)length_ns;
 }
 
-double nm_loads_of_thread(const struct nm_balance_thread *thread)
+/* Returns the load of a thread; unknown counts as a whole CPU. */
+static double load_of_thread(const struct nm_balance_thread *thread)
 {
 	return isnan(thread->load) ? 1 : thread->load;
 }
@@ -98,7 +99,7 @@ static void sum_cpus(struct nm_loads *loads, const struct nm_balance_input *inpu
 	for (size_t i = 0; i < input->nr_threads; i++) {
 		const struct nm_balance_thread *thread = &input->threads[i];
 		if (thread->cpu >= 0)
-			loads->cpu[thread->cpu] += nm_loads_of_thread(thread);
+			loads->cpu[thread->cpu] += load_of_thread(thread);
 	}
 }
 

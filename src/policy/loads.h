@@ -28,7 +28,4 @@ double nm_loads_gap(const struct nm_loads *loads);
 
 void nm_loads_move(struct nm_loads *loads, int from, int to, double load);
 
-/* Returns the load of a thread; unknown counts as a whole CPU. */
-double nm_loads_of_thread(const struct nm_balance_thread *thread);
-
 #endif

@@ -27,7 +27,7 @@ void *nm_arena_get(struct nm_arena *arena, size_t count, size_t size)
 	return item;
 }
 
-int nm_arena_keep(struct nm_arena *arena, hwloc_bitmap_t mask)
+static int keep_mask(struct nm_arena *arena, hwloc_bitmap_t mask)
 {
 	if (nm_reserve((void **)&arena->masks, &arena->room_masks, arena->nr_masks,
 		       sizeof(*arena->masks)) < 0) {
@@ -232,7 +232,7 @@ static int get_mask(struct nm_cursor *cursor, struct nm_arena *arena, hwloc_bitm
 	hwloc_bitmap_t mask = hwloc_bitmap_alloc();
 	if (!mask)
 		return -ENOMEM;
-	int r = nm_arena_keep(arena, mask);
+	int r = keep_mask(arena, mask);
 	/* The result of hwloc's parser for other text is unspecified: "-03" is infinite. */
 	if (r == 0 && text[0] && nm_list_parse(text, mask) < 0)
 		cursor->bad = true;

@@ -52,7 +52,6 @@ struct nm_arena {
 void nm_arena_clear(struct nm_arena *arena);
 /* Returns zeroed memory, or NULL if memory is short. */
 void *nm_arena_get(struct nm_arena *arena, size_t count, size_t size);
-int nm_arena_keep(struct nm_arena *arena, hwloc_bitmap_t mask);
 
 #define NM_RECORDING_NODES_MOST 4096U
 

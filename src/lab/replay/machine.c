@@ -28,6 +28,11 @@ ask_below(struct nm_platform *platform, const char *operation, int directory, co
 	return next_answer(platform, operation, directory, whole ? whole : "");
 }
 
+static int result_of(const struct nm_recorded_answer *answer)
+{
+	return answer ? (int)answer->result : UNKNOWN;
+}
+
 static uint64_t player_now_ns(struct nm_platform *platform)
 {
 	const struct nm_recorded_answer *answer = next_answer(platform, "now_ns", 0, "");
@@ -88,7 +93,7 @@ static int player_list_directory(struct nm_platform *platform, int directory, co
 	const struct nm_recorded_answer *answer =
 		ask_below(platform, "list_directory", directory, path);
 	if (!answer || answer->result < 0)
-		return answer ? (int)answer->result : UNKNOWN;
+		return result_of(answer);
 	size_t length = answer->length;
 	nm_autofree char *names = malloc(length + 1);
 	if (!names)
@@ -124,7 +129,7 @@ static int player_owner(struct nm_platform *platform, int directory, struct nm_o
 {
 	const struct nm_recorded_answer *answer = ask_below(platform, "owner", directory, "");
 	if (!answer || answer->result < 0)
-		return answer ? (int)answer->result : UNKNOWN;
+		return result_of(answer);
 	if (answer->length != NM_ANSWER_OWNER_BYTES)
 		return UNKNOWN;
 	nm_answer_get_owner(answer->bytes, ret);
@@ -145,17 +150,15 @@ static int player_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bi
 static int player_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
 {
 	(void)cpus;
-	const struct nm_recorded_answer *answer = next_answer(platform, "affinity_set", tid, "");
-	return answer ? (int)answer->result : UNKNOWN;
+	return result_of(next_answer(platform, "affinity_set", tid, ""));
 }
 
 /* A ticket is the process's number. */
 static int player_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 		      uint64_t *ret_ticket)
 {
-	const struct nm_recorded_answer *answer = next_answer(platform, "ask", question->pid, "");
 	*ret_ticket = question->pid;
-	return answer ? (int)answer->result : UNKNOWN;
+	return result_of(next_answer(platform, "ask", question->pid, ""));
 }
 
 /* An answer with another number of nodes than was requested is invalid. */
@@ -175,9 +178,7 @@ static void player_forget(struct nm_platform *platform, uint64_t ticket)
 
 static int player_numa_balancing_set(struct nm_platform *platform, int value)
 {
-	const struct nm_recorded_answer *answer =
-		next_answer(platform, "numa_balancing_set", value, "");
-	return answer ? (int)answer->result : UNKNOWN;
+	return result_of(next_answer(platform, "numa_balancing_set", value, ""));
 }
 
 static void player_free(struct nm_platform *platform)
