@@ -196,7 +196,6 @@ struct nm_verdict {
 	 * placed in this process to the one before; cost_noise and slowdown_noise are the parts
 	 * that may be chance. NaN: not known.
 	 */
-	bool by_sharing;
 	double cost_before, cost_after, cost_noise, slowdown, slowdown_noise;
 	/* The reason of a move for balance, and its result: the amount by which the access cost of
 	 * the thread fell, per page of the process. NaN: not known. */

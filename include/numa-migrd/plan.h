@@ -59,8 +59,8 @@ struct nm_decision {
 	uint64_t undoes;     /* the decision that is rolled back; otherwise 0 */
 	bool by_performance; /* judged by the feedback, see nm_judged_by_performance() */
 	bool by_locality;    /* P was derived from locality */
-	bool by_sharing;     /* by kMAF; the next two fields are NaN for a rollback */
-	double cost_before, cost_after; /* communication cost over all decisions of the interval */
+	/* kMAF: communication cost over all decisions of the interval; NaN for a rollback. */
+	double cost_before, cost_after;
 	struct nm_balance_reason balance; /* not set for a rollback */
 	struct nm_home_reason home;	  /* HOME only */
 	struct nm_pages_reason pages;	  /* PAGES only */

@@ -249,7 +249,6 @@ struct nm_proposal {
 	double draw;  /* see struct nm_win (lottery.h) */
 	double gain;  /* nm_gate_gain(); NaN without accesses */
 	/* kMAF only; tickets and draw are then unused. */
-	bool by_sharing;
 	double cost_before, cost_after; /* communication cost of all proposals of the interval
 					 * together, see nm_mapping */
 	double shared[2]; /* communication with threads that will be on its new node */
@@ -270,22 +269,6 @@ struct nm_proposals {
 	uint64_t stopped_by_owner;   /* refused swaps between threads of different users */
 	uint64_t looks; /* comparisons of threads and CPUs by kMAF, which are bounded */
 };
-
-/* Returns whether the policy selects threads by their performance, and therefore waits until that
- * can be measured. */
-bool nm_policy_by_performance(enum nm_thread_policy policy);
-
-/*
- * Returns whether the moves decided on this snapshot are judged by performance (judge.h). Moves
- * of LBMA are judged by locality if P is derived from locality, because the verifier measures
- * locality for the moved threads alone.
- */
-static inline bool nm_judged_by_performance(enum nm_thread_policy policy,
-					    const struct nm_snapshot *snapshot)
-{
-	return nm_policy_by_performance(policy) ||
-	       (policy == NM_POLICY_LBMA && !snapshot->by_locality);
-}
 
 void nm_proposals_clear(struct nm_proposals *proposals);
 
@@ -411,7 +394,11 @@ struct nm_policy_input {
 };
 
 struct nm_policy_ops {
-	bool by_performance; /* see nm_policy_by_performance() */
+	/* How moves are judged, see nm_verifier_judge(). */
+	bool by_performance; /* threads are also selected by it, so that it must be measured */
+	bool by_locality;    /* a fall of the locality counts, regardless of the performance */
+	bool by_sharing;     /* by the communication of threads */
+	bool rolls_back;     /* also without threads.rollback */
 	/* Proposes moves of threads. Returns 0 or -ENOMEM; the caller clears *ret. NULL: the policy
 	 * moves no threads, or processes as a whole (homes.h). */
 	int (*propose)(const struct nm_policy_input *input, struct nm_proposals *ret);
@@ -419,5 +406,17 @@ struct nm_policy_ops {
 
 /* Returns the row of a policy; static. Called by the tick. */
 const struct nm_policy_ops *nm_policy_ops(enum nm_thread_policy policy);
+
+/*
+ * Returns whether the moves decided on this snapshot are judged by performance (judge.h). Moves
+ * of LBMA are judged by locality if P is derived from locality, because the verifier measures
+ * locality for the moved threads alone.
+ */
+static inline bool nm_judged_by_performance(enum nm_thread_policy policy,
+					    const struct nm_snapshot *snapshot)
+{
+	const struct nm_policy_ops *ops = nm_policy_ops(policy);
+	return ops->by_performance || (ops->by_locality && !snapshot->by_locality);
+}
 
 #endif

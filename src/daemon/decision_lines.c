@@ -122,7 +122,7 @@ void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *v
 		 "id=%" PRIu64 " verdict=%s of=%s waited=%u by_performance=%d by_sharing=%d",
 		 verdict->decision, nm_verdict_kind_name(verdict->kind),
 		 nm_decision_kind_name(verdict->of), verdict->intervals, verdict->by_performance,
-		 verdict->by_sharing);
+		 nm_policy_ops(verdict->policy)->by_sharing);
 }
 
 void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_placed *placed)

@@ -41,7 +41,7 @@ static void cancel(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
-	if (!nm_policy_by_performance(verdict->policy) || verdict->of == NM_DECISION_ROLLBACK)
+	if (!nm_policy_ops(verdict->policy)->by_performance || verdict->of == NM_DECISION_ROLLBACK)
 		return;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
@@ -93,7 +93,7 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		return 0;
 	case NM_VERDICT_ROLLED_BACK:
 		bar_threads(daemon, verdict);
-		if (verdict->by_sharing)
+		if (nm_policy_ops(verdict->policy)->by_sharing)
 			bar_processes(daemon, snapshot, verdict);
 		if (was_only_bound(verdict)) {
 			cancel(daemon, verdict);
@@ -113,7 +113,7 @@ int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_feedback_result result = {.may_propose = true};
-	bool chosen_by = nm_policy_by_performance(daemon->config->threads.policy);
+	bool chosen_by = nm_policy_ops(daemon->config->threads.policy)->by_performance;
 	int r = 0;
 	if (chosen_by)
 		nm_report_locality(daemon, snapshot);

@@ -334,7 +334,6 @@ static void propose(const struct plan *plan, const struct worth *worth, const st
 		.kind = count == 2 ? NM_PROPOSAL_SWAP : NM_PROPOSAL_MIGRATE,
 		.draw = NAN,
 		.gain = nm_gate_gain(plan->snapshot, moves, count),
-		.by_sharing = true,
 		.cost_before = worth->before,
 		.cost_after = worth->after,
 	};

@@ -46,7 +46,6 @@ static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_c
 		.interval = snapshot->interval,
 		.by_performance = nm_judged_by_performance(config->threads.policy, snapshot),
 		.by_locality = snapshot->by_locality,
-		.by_sharing = proposal->by_sharing,
 		.cost_before = proposal->cost_before,
 		.cost_after = proposal->cost_after,
 		.balance = proposal->balance,

@@ -30,18 +30,13 @@ static int propose_balance(const struct nm_policy_input *input, struct nm_propos
 static const struct nm_policy_ops rows[NM_POLICY_MAX] = {
 	[NM_POLICY_NONE] = {0},
 	[NM_POLICY_AUTO] = {0},
-	[NM_POLICY_LBMA] = {.propose = propose_lbma},
-	[NM_POLICY_IMAR2] = {.propose = propose_imar2, .by_performance = true},
-	[NM_POLICY_KMAF] = {.propose = propose_kmaf},
+	[NM_POLICY_LBMA] = {.propose = propose_lbma, .by_locality = true},
+	[NM_POLICY_IMAR2] = {.propose = propose_imar2, .by_performance = true, .rolls_back = true},
+	[NM_POLICY_KMAF] = {.propose = propose_kmaf, .by_sharing = true},
 	[NM_POLICY_BALANCE] = {.propose = propose_balance, .by_performance = true},
 };
 
 const struct nm_policy_ops *nm_policy_ops(enum nm_thread_policy policy)
 {
 	return &rows[policy];
-}
-
-bool nm_policy_by_performance(enum nm_thread_policy policy)
-{
-	return rows[policy].by_performance;
 }

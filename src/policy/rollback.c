@@ -63,7 +63,6 @@ static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *
 		.undoes = rollback->decision,
 		.by_performance = nm_judged_by_performance(config->threads.policy, snapshot),
 		.by_locality = snapshot->by_locality,
-		.by_sharing = config->threads.policy == NM_POLICY_KMAF,
 		.cost_before = NAN,
 		.cost_after = NAN,
 		.draw = NAN,

@@ -132,7 +132,7 @@ static void say_why(struct nm_entry *entry, const struct nm_entry_context *conte
 {
 	if (decision->kind == NM_DECISION_ROLLBACK) {
 		nm_entry_detail(entry, "rollback of #%lu", (unsigned long)decision->undoes);
-	} else if (decision->by_sharing) {
+	} else if (nm_policy_ops(decision->policy)->by_sharing) {
 		say_sharing(entry, decision);
 	} else if (decision->balance.given) {
 		nm_say_balance(entry, decision);
@@ -230,7 +230,7 @@ static void performance_fields(struct nm_entry *entry, const struct nm_step *ste
 bool nm_decision_has_tickets(const struct nm_decision *decision)
 {
 	return (decision->kind == NM_DECISION_MIGRATE || decision->kind == NM_DECISION_SWAP) &&
-	       !decision->by_sharing && !decision->balance.given;
+	       !nm_policy_ops(decision->policy)->by_sharing && !decision->balance.given;
 }
 
 const char *nm_tickets_text(const struct nm_tickets *tickets, enum nm_thread_policy policy,
@@ -283,7 +283,7 @@ static void reason_fields(struct nm_entry *entry, const struct nm_decision *deci
 		nm_home_fields(entry, &decision->home);
 	else if (decision->kind == NM_DECISION_PAGES)
 		nm_pages_fields(entry, &decision->pages);
-	else if (decision->by_sharing)
+	else if (nm_policy_ops(decision->policy)->by_sharing)
 		sharing_fields(entry, decision);
 	else if (decision->balance.given)
 		nm_balance_fields(entry, decision);

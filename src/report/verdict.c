@@ -65,9 +65,9 @@ static void say_measure(struct nm_entry *entry, const struct nm_entry_context *c
 		nm_entry_say(entry, " is back on %s", nm_say_node(context, thread->node_to, word));
 	else if (verdict->of == NM_DECISION_HOME)
 		nm_say_home_verdict(entry, verdict);
-	else if (verdict->by_sharing)
+	else if (nm_policy_ops(verdict->policy)->by_sharing)
 		say_sharing(entry, verdict);
-	else if (performed && verdict->policy != NM_POLICY_LBMA)
+	else if (performed && !nm_policy_ops(verdict->policy)->by_locality)
 		nm_entry_say(entry, " performance %s", nm_say_change(verdict->figure - 1, word));
 	else if (verdict->locality_before > 0)
 		say_shares(entry, "locality", verdict->locality_before, verdict->locality_after);
@@ -160,7 +160,7 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		entry->thread = i;
 		thread_fields(entry, context, &verdict->threads[i]);
-		if (verdict->by_sharing)
+		if (nm_policy_ops(verdict->policy)->by_sharing)
 			latency_fields(entry, &verdict->threads[i]);
 		if (verdict->by_performance)
 			performance_fields(entry, &verdict->threads[i]);
@@ -169,7 +169,7 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	if (verdict->of == NM_DECISION_HOME)
 		nm_home_verdict_fields(entry, verdict);
 	locality_fields(entry, verdict);
-	if (verdict->by_sharing)
+	if (nm_policy_ops(verdict->policy)->by_sharing)
 		sharing_fields(entry, verdict);
 	if (verdict->balance.given)
 		nm_balance_verdict_fields(entry, verdict);

@@ -572,9 +572,9 @@ static void test_decisions_about_threads_are_short(void **state)
 			assert_one_line();
 			assert_field("CHECK", "identity");
 		}
-		decision.by_sharing = kind == NM_DECISION_MIGRATE;
+		decision.policy = kind == NM_DECISION_MIGRATE ? NM_POLICY_KMAF : NM_POLICY_IMAR2;
 		assert_decision_fits(&decision);
-		decision.by_sharing = false;
+		decision.policy = NM_POLICY_IMAR2;
 		decision.by_performance = true;
 		for (unsigned i = 0; i < decision.nr_steps; i++)
 			decision.steps[i].relative_before = 0.42;
@@ -645,7 +645,8 @@ static void test_verdicts_are_short(void **state)
 			long_verdict.nr_threads =
 				measure == 3 ? 1 : 2; /* policy "balance" swaps none */
 			long_verdict.by_performance = measure == 1;
-			long_verdict.by_sharing = measure == 2;
+			if (measure == 2)
+				long_verdict.policy = NM_POLICY_KMAF;
 			long_verdict.balance.given = measure == 3;
 			long_verdict.figure = 0.88;
 			long_verdict.slowdown = NAN;

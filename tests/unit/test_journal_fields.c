@@ -108,7 +108,7 @@ static void test_sharing(void **state)
 	(void)state;
 	struct nm_decision decision = {.id = 17,
 				       .kind = NM_DECISION_SWAP,
-				       .by_sharing = true,
+				       .policy = NM_POLICY_KMAF,
 				       .cost_before = 400,
 				       .cost_after = 200,
 				       .gain = 0.1,
@@ -117,7 +117,7 @@ static void test_sharing(void **state)
 	struct nm_receipt receipt = {.decision = 17, .applied = true, .nr_steps = 2};
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_true(check_fields() > 20);
-	struct nm_verdict verdict = {.decision = 17, .by_sharing = true, .nr_threads = 2};
+	struct nm_verdict verdict = {.decision = 17, .policy = NM_POLICY_KMAF, .nr_threads = 2};
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_true(check_fields() > 20);
 }

@@ -122,7 +122,6 @@ static void two_that_share_meet(void **state)
 	const struct nm_proposal *move = &proposals.items[0];
 	assert_int_equal(move->kind, NM_PROPOSAL_MIGRATE);
 	assert_int_not_equal(move->moves[0].node_from, move->moves[0].node_to);
-	assert_true(move->by_sharing);
 	assert_true(move->cost_before == 20 * 20);
 	assert_true(move->cost_after == 20 * 10);
 	assert_true(move->shared[0] == 20);

@@ -54,7 +54,7 @@ static void add_move(uint64_t id, uint32_t thread, double samples)
 {
 	struct nm_decision decision = {.id = id,
 				       .kind = NM_DECISION_MIGRATE,
-				       .by_sharing = true,
+				       .policy = NM_POLICY_KMAF,
 				       .interval = machine->interval,
 				       .nr_steps = 1};
 	decision.steps[0] = (struct nm_step){.tid = 1000 + thread,
@@ -98,7 +98,7 @@ static void accesses_as_fast_as_before_are_enough(void **state)
 	assert_int_equal(verdicts.count, 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 	assert_int_equal(verdicts.items[0].decision, 7);
-	assert_true(verdicts.items[0].by_sharing);
+	assert_int_equal(verdicts.items[0].policy, NM_POLICY_KMAF);
 	assert_true(verdicts.items[0].slowdown == 1.05);
 	/* 3 σ, of 100 samples before and after */
 	assert_true(fabs(verdicts.items[0].slowdown_noise - 3 * 1.05 * sqrt(0.02)) < 1e-9);
@@ -243,7 +243,7 @@ static void who_came_from_nowhere_has_no_cost_there(void **state)
 	(void)state;
 	struct nm_decision decision = {.id = 7,
 				       .kind = NM_DECISION_ROLLBACK,
-				       .by_sharing = true,
+				       .policy = NM_POLICY_KMAF,
 				       .interval = machine->interval,
 				       .nr_steps = 1};
 	decision.steps[0] = (struct nm_step){.tid = 1000,

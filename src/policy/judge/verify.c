@@ -41,7 +41,6 @@ struct nm_verdict nm_verdict_of(const struct nm_decision *decision)
 		.policy = decision->policy,
 		.interval = decision->interval,
 		.by_performance = decision->by_performance,
-		.by_sharing = decision->by_sharing,
 		.balance = decision->balance,
 		.pages = decision->pages,
 		.measured_benefit = NAN,
@@ -160,6 +159,11 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
 	}
 }
 
+static const struct nm_policy_ops *row_of(const struct nm_verdict *verdict)
+{
+	return nm_policy_ops(verdict->policy);
+}
+
 static void observe_performance(const struct nm_snap_thread *seen, struct nm_verdict_thread *thread)
 {
 	if (!seen->measured || !isnan(thread->performance_after))
@@ -207,7 +211,7 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 		else
 			question->away[index]++;
 	}
-	if (question->verdict.by_sharing)
+	if (row_of(&question->verdict)->by_sharing)
 		observe_latency(seen, config, thread);
 	else
 		observe_performance(seen, thread);
@@ -237,7 +241,7 @@ static bool is_awaited(const struct nm_verdict *verdict, const struct nm_verdict
 {
 	if (!thread->ran_on_node)
 		return true;
-	if (verdict->policy == NM_POLICY_LBMA)
+	if (row_of(verdict)->by_locality)
 		return !nm_verdict_is_sampled(thread, config);
 	return !is_reported(verdict, thread, config);
 }
@@ -265,7 +269,7 @@ static enum nm_verdict_kind weigh_performance(const struct nm_question *question
 					      const struct nm_config *config)
 {
 	const struct nm_verdict *verdict = &question->verdict;
-	bool fell = verdict->policy == NM_POLICY_LBMA && nm_verdict_locality_fell(verdict, config);
+	bool fell = row_of(verdict)->by_locality && nm_verdict_locality_fell(verdict, config);
 	if (fell && config->threads.rollback)
 		return NM_VERDICT_ROLLED_BACK;
 	return question->gain && !fell ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
@@ -290,7 +294,7 @@ static size_t count_by_sharing(const struct nm_verifier *verifier)
 {
 	size_t count = 0;
 	for (size_t q = 0; q < verifier->count; q++)
-		if (verifier->questions[q].verdict.by_sharing)
+		if (row_of(&verifier->questions[q].verdict)->by_sharing)
 			count += verifier->questions[q].verdict.nr_threads;
 	return count;
 }
@@ -299,7 +303,7 @@ static void list_places(const struct nm_verifier *verifier, struct nm_sharing_pl
 {
 	for (size_t q = 0; q < verifier->count; q++) {
 		const struct nm_verdict *verdict = &verifier->questions[q].verdict;
-		for (unsigned i = 0; verdict->by_sharing && i < verdict->nr_threads; i++)
+		for (unsigned i = 0; row_of(verdict)->by_sharing && i < verdict->nr_threads; i++)
 			*places++ = (struct nm_sharing_place){
 				.tid = verdict->threads[i].tid,
 				.node_from = verdict->threads[i].node_from,
@@ -324,7 +328,7 @@ int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affi
 	const struct nm_sharing_place *place = places;
 	for (size_t q = 0; q < verifier->count; q++) {
 		struct nm_verdict *verdict = &verifier->questions[q].verdict;
-		if (!verdict->by_sharing)
+		if (!row_of(verdict)->by_sharing)
 			continue;
 		double variance = 0;
 		verdict->cost_before = verdict->cost_after = 0;
@@ -346,7 +350,7 @@ static int weigh_latencies(struct nm_verifier *verifier, const struct nm_config 
 	if (!verdicts)
 		return -ENOMEM;
 	for (size_t i = 0; i < verifier->count; i++)
-		if (verifier->questions[i].verdict.by_sharing)
+		if (row_of(&verifier->questions[i].verdict)->by_sharing)
 			verdicts[count++] = &verifier->questions[i].verdict;
 	nm_sharing_weigh_latencies(verdicts, count, config);
 	return 0;
@@ -416,7 +420,7 @@ static bool has_living(const struct nm_verdict *verdict)
 /* IMAR² requires rollbacks; in the papers, LBMA and balance have none. */
 static bool may_be_undone(const struct nm_verdict *verdict, const struct nm_config *config)
 {
-	return verdict->policy == NM_POLICY_IMAR2 || config->threads.rollback;
+	return row_of(verdict)->rolls_back || config->threads.rollback;
 }
 
 /* Sets the verdict's kind and returns true if there is a verdict. */
@@ -442,7 +446,7 @@ static bool judge(struct nm_question *question, const struct nm_config *config)
 		}
 		undecided += is_awaited(verdict, thread, config);
 	}
-	if (verdict->by_sharing)
+	if (row_of(verdict)->by_sharing)
 		return has_arrived(verdict) && judge_sharing(verdict, config, expired);
 	if (undecided > 0 && !expired)
 		return false;
@@ -468,7 +472,7 @@ static void observe(struct nm_question *question, const struct nm_snapshot *snap
 	question->verdict.intervals = (unsigned)(snapshot->interval - question->verdict.interval);
 	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
 		observe_thread(snapshot, config, question, i);
-	if (!question->verdict.by_sharing)
+	if (!row_of(&question->verdict)->by_sharing)
 		nm_verdict_measure_locality(&question->verdict, snapshot->topology, config);
 	compare_with_prediction(&question->verdict);
 }
