@@ -66,11 +66,9 @@ static int submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 {
 	struct nm_pages_reason reason = {.reason = choices->reason,
 					 .exclusivity = choices->exclusivity};
-	nm_autofree struct nm_page_step *steps = calloc(choices->count, sizeof(*steps));
+	struct nm_page_step *steps = calloc(choices->count, sizeof(*steps));
 
-	if (!steps)
-		return -ENOMEM;
-	for (size_t i = 0; i < choices->count; i++)
+	for (size_t i = 0; steps && i < choices->count; i++)
 		steps[i] = nm_page_step_of(&choices->items[i]);
 	return nm_page_stage_submit(daemon, snapshot, process, &reason, 0, steps, choices->count);
 }

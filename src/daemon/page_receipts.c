@@ -311,13 +311,11 @@ static void end_its_course(struct nm_page_process *process, const struct nm_page
 static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		struct nm_page_process *process, const struct nm_page_past *past)
 {
-	nm_autofree struct nm_page_step *steps = calloc(past->count + 1, sizeof(*steps));
+	struct nm_page_step *steps = calloc(past->count + 1, sizeof(*steps));
 	struct nm_pages_reason reason = {.reason = NM_PAGE_REASON_ROLLBACK,
 					 .exclusivity = past->decision.pages.exclusivity};
 
-	if (!steps)
-		return -ENOMEM;
-	for (size_t i = 0; i < past->count; i++)
+	for (size_t i = 0; steps && i < past->count; i++)
 		steps[i] = (struct nm_page_step){.address = past->origins[i].address,
 						 .bytes = past->origins[i].bytes,
 						 .from = past->origins[i].now_on,

@@ -12,11 +12,9 @@ static int move_some(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 		.reason = NM_PAGE_REASON_PAGES,
 		.exclusivity = nm_page_rule_exclusivity(memory, daemon->pipeline.topology->nr_nodes,
 							wanted, found, count)};
-	nm_autofree struct nm_page_step *steps = calloc(count, sizeof(*steps));
+	struct nm_page_step *steps = calloc(count, sizeof(*steps));
 
-	if (!steps)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; steps && i < count; i++)
 		steps[i] = nm_page_step_of(&found[i].page);
 	int r = nm_page_stage_submit(
 		daemon, snapshot,

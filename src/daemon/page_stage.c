@@ -221,23 +221,23 @@ uint64_t nm_page_cooldown(const struct nm_config *config)
 	return (uint64_t)ceil(config->pages.cooldown_s / config->general.interval_s);
 }
 
+/* Takes the steps over, also on failure. */
 static struct nm_page_batch *batch_of(const struct nm_decision *decision,
-				      const struct nm_page_step *steps, size_t count)
+				      struct nm_page_step *steps, size_t count)
 {
-	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = calloc(1, sizeof(*batch));
+	struct nm_page_batch *batch = steps ? calloc(1, sizeof(*batch)) : NULL;
 
-	if (!batch)
+	if (!batch) {
+		free(steps);
 		return NULL;
+	}
 	*batch = (struct nm_page_batch){.decision = decision->id,
 					.pid = decision->steps[0].pid,
 					.start_ticks = decision->steps[0].start_ticks,
 					.rollback = decision->undoes != 0,
 					.count = count,
-					.steps = calloc(count + 1, sizeof(*batch->steps))};
-	if (!batch->steps)
-		return NULL;
-	memcpy(batch->steps, steps, count * sizeof(*batch->steps));
-	return NM_TAKE(batch);
+					.steps = steps};
+	return batch;
 }
 
 /* Sets the number of pages, and their common node before and after the move; -1: several. */
@@ -287,7 +287,7 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_page_process *process,
 			 const struct nm_pages_reason *reason, uint64_t undoes,
-			 const struct nm_page_step *steps, size_t count)
+			 struct nm_page_step *steps, size_t count)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	struct nm_decision decision = {.id = daemon->next_decision,
@@ -306,13 +306,13 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 						  .latency_before = NAN}}};
 
 	memcpy(decision.steps[0].comm, process->comm, sizeof(process->comm));
-	sum_up(&decision, steps, count);
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
+		batch_of(&decision, steps, count);
 	int r = nm_reserve((void **)&stage->pasts, &stage->past_capacity, stage->nr_pasts,
 			   sizeof(*stage->pasts));
-	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
-		r < 0 ? NULL : batch_of(&decision, steps, count);
-	if (!batch)
+	if (r < 0 || !batch)
 		return -ENOMEM;
+	sum_up(&decision, steps, count);
 	batch->tenant = nm_roster_tenant(daemon->pipeline.roster, batch->pid);
 	r = nm_mover_submit(daemon->pipeline.mover, batch);
 	nm_recorder_mover(daemon, "mover_submit", r);

@@ -67,12 +67,13 @@ struct nm_page_stage {
 uint64_t nm_page_cooldown(const struct nm_config *config);
 
 /* Decides to move these pages for the reason (undoes: 0, or the decision that is rolled back),
- * whose numbers it sets. Hands a copy of the steps to the mover, and reports the decision. Returns
- * 0; -EAGAIN if the mover is full; or -ENOMEM. On failure nothing has happened. */
+ * whose numbers it sets. Takes the steps (allocated) over in any case, hands them to the mover, and
+ * reports the decision. Returns 0; -EAGAIN if the mover is full; or -ENOMEM, also if `steps` is
+ * NULL. On failure nothing has happened. */
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_page_process *process,
 			 const struct nm_pages_reason *reason, uint64_t undoes,
-			 const struct nm_page_step *steps, size_t count);
+			 struct nm_page_step *steps, size_t count);
 
 /* ---- page_rule.c: page by page ---- */
 
