@@ -26,7 +26,7 @@ struct nm_past *nm_history_find(const struct nm_history *history, uint64_t id)
 	if (!history->items || id < history->first || id >= history->next)
 		return NULL;
 	struct nm_past *past = &history->items[id % NM_HISTORY_MOST];
-	return past->id == id ? past : NULL;
+	return past->decision.id == id ? past : NULL;
 }
 
 /* Ids are ascending, but some are never logged. */
@@ -47,17 +47,45 @@ static struct nm_past *place_of_decision(struct nm_history *history, uint64_t id
 	return past;
 }
 
-void nm_history_add(struct nm_history *history, const struct nm_past *decision,
-		    const struct nm_entry *entry)
+static int os_node(const struct nm_topology *topology, int node)
 {
-	struct nm_past *past = place_of_decision(history, decision->id);
+	return node < 0 || (unsigned)node >= topology->nr_nodes ? -1
+								: (int)topology->nodes[node].os_id;
+}
+
+/* The topology may change, and affinities belong to the plan. */
+static void detach(struct nm_decision *decision, const struct nm_topology *topology)
+{
+	for (unsigned i = 0; i < decision->nr_steps; i++) {
+		struct nm_step *step = &decision->steps[i];
+		step->node_from = os_node(topology, step->node_from);
+		step->node_to = os_node(topology, step->node_to);
+		step->target = NULL;
+		step->original = NULL;
+	}
+	for (size_t i = 0; i < decision->nr_alternatives; i++)
+		decision->alternatives[i].node_to =
+			os_node(topology, decision->alternatives[i].node_to);
+}
+
+void nm_history_add(struct nm_history *history, const struct nm_topology *topology,
+		    const struct nm_past *added, const struct nm_entry *entry)
+{
+	double before = added->decision.steps[0].local_before;
+	struct nm_past *past = place_of_decision(history, added->decision.id);
 	if (!past)
 		return;
-	*past = *decision;
-	past->text = (struct nm_past_text){.message = strdup(entry->text),
-					   .fields = nm_entry_fields(entry),
-					   .reason = entry->reason,
-					   .reason_end = entry->reason_end};
+	*past = (struct nm_past){.time_usec = added->time_usec,
+				 .result = added->result,
+				 .decision = added->decision,
+				 .figure = isfinite(before) ? "local_share" : NULL,
+				 .before = before,
+				 .after = NAN,
+				 .text = {.message = strdup(entry->text),
+					  .fields = nm_entry_fields(entry),
+					  .reason = entry->reason,
+					  .reason_end = entry->reason_end}};
+	detach(&past->decision, topology);
 }
 
 /* As precise as the journal is. */
@@ -68,20 +96,20 @@ static double rounded_share(double share)
 
 /* The metric of the verdict: the performance if it is known before and after, otherwise the local
  * access ratio. */
-static void set_figures(struct nm_past *past, const struct nm_past_verdict *verdict)
+static void set_figures(struct nm_past *past, const struct nm_verdict *verdict)
 {
-	bool performed =
-		isfinite(verdict->performance_before) && isfinite(verdict->performance_after);
+	const struct nm_verdict_thread *thread = &verdict->threads[0];
+	bool performed = verdict->by_performance && isfinite(thread->performance_before) &&
+			 isfinite(thread->performance_after);
 	past->figure = performed ? "performance" : "local_share";
-	past->before =
-		performed ? verdict->performance_before : rounded_share(verdict->local_before);
-	past->after = performed ? verdict->performance_after : rounded_share(verdict->local_after);
+	past->before = performed ? thread->performance_before : rounded_share(thread->local_before);
+	past->after = performed ? thread->performance_after : rounded_share(thread->local_after);
 }
 
-void nm_history_judge(struct nm_history *history, const struct nm_past_verdict *verdict,
+void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdict,
 		      const struct nm_entry *entry)
 {
-	struct nm_past *past = nm_history_find(history, entry->decision);
+	struct nm_past *past = nm_history_find(history, verdict->decision);
 	if (!past)
 		return;
 	past->judged = true;
@@ -104,7 +132,7 @@ static void write_number(const struct nm_show *show, const char *name, int numbe
 		nm_show_i32(show, name, number);
 }
 
-static void write_thread(const struct nm_past_thread *thread, const struct nm_show *show)
+static void write_thread(const struct nm_step *thread, const struct nm_show *show)
 {
 	nm_show_u32(show, "pid", thread->pid);
 	nm_show_u32(show, "tid", thread->tid);
@@ -116,7 +144,7 @@ static void write_thread(const struct nm_past_thread *thread, const struct nm_sh
 }
 
 /* Writes the other thread of a swap, which moves in the opposite direction. */
-static void write_partner(const struct nm_past_thread *thread, const struct nm_show *show)
+static void write_partner(const struct nm_step *thread, const struct nm_show *show)
 {
 	nm_show_u32(show, "partner_pid", thread->pid);
 	nm_show_u32(show, "partner_tid", thread->tid);
@@ -125,17 +153,18 @@ static void write_partner(const struct nm_past_thread *thread, const struct nm_s
 
 static void write_past(const struct nm_past *past, const struct nm_show *show)
 {
-	nm_show_u64(show, "decision", past->id);
+	const struct nm_decision *decision = &past->decision;
+	nm_show_u64(show, "decision", decision->id);
 	nm_show_u64(show, "time_usec", past->time_usec);
-	write_text(show, "kind", past->kind);
-	write_text(show, "policy", past->policy);
-	if (past->nr_threads > 0)
-		write_thread(&past->threads[0], show);
-	if (past->nr_threads > 1)
-		write_partner(&past->threads[1], show);
-	if (past->pages) {
-		nm_show_u64(show, "pages", past->pages);
-		nm_show_u64(show, "bytes", past->bytes);
+	nm_show_text(show, "kind", nm_decision_kind_name(decision->kind));
+	nm_show_text(show, "policy", nm_decision_policy_name(decision->kind, decision->policy));
+	if (decision->nr_steps > 0)
+		write_thread(&decision->steps[0], show);
+	if (decision->nr_steps > 1)
+		write_partner(&decision->steps[1], show);
+	if (decision->kind == NM_DECISION_PAGES) {
+		nm_show_u64(show, "pages", decision->pages.pages);
+		nm_show_u64(show, "bytes", decision->pages.bytes);
 	}
 	write_text(show, "result", past->result);
 	write_text(show, "verdict", past->judged ? nm_verdict_kind_name(past->verdict) : NULL);
@@ -155,12 +184,12 @@ static void write_reasons(const struct nm_past_text *text, const struct nm_show 
 }
 
 /* The first candidate is the one that was chosen. */
-static void write_candidates(const struct nm_past *past, const struct nm_show *show)
+static void write_candidates(const struct nm_decision *decision, const struct nm_show *show)
 {
-	nm_show_u64(show, "candidates_count", past->nr_candidates);
+	nm_show_u64(show, "candidates_count", decision->nr_candidates);
 	show->begin(show->context, "candidates");
-	for (size_t i = 0; i < past->nr_alternatives; i++) {
-		const struct nm_alternative *alternative = &past->alternatives[i];
+	for (size_t i = 0; i < decision->nr_alternatives; i++) {
+		const struct nm_alternative *alternative = &decision->alternatives[i];
 		show->open(show->context);
 		write_number(show, "to_node", alternative->node_to);
 		write_number(show, "to_cpu", alternative->cpu_to);
@@ -175,15 +204,17 @@ static void write_candidates(const struct nm_past *past, const struct nm_show *s
 
 void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 {
+	const struct nm_decision *decision = &past->decision;
 	char parts[NM_TICKETS_BYTES];
 	write_past(past, show);
-	if (isfinite(past->tickets.total)) {
-		nm_show_real(show, "tickets", past->tickets.total);
-		write_text(show, "tickets_parts", nm_tickets_text(&past->tickets, past->by, parts));
+	if (nm_decision_has_tickets(decision)) {
+		nm_show_real(show, "tickets", decision->tickets.total);
+		nm_show_text(show, "tickets_parts",
+			     nm_tickets_text(&decision->tickets, decision->policy, parts));
+		nm_show_real(show, "draw", decision->draw);
 	}
-	nm_show_real(show, "draw", past->draw);
-	if (past->nr_alternatives > 0)
-		write_candidates(past, show);
+	if (decision->nr_alternatives > 0)
+		write_candidates(decision, show);
 	write_reasons(&past->text, show);
 	write_text(show, "fields", past->text.fields);
 	write_text(show, "verdict_message", past->text.verdict);
@@ -232,10 +263,12 @@ int nm_history_last(const struct nm_history *history, struct nm_last_decision **
 		return -ENOMEM;
 	for (uint64_t id = history->first; id < history->next; id++) {
 		const struct nm_past *past = nm_history_find(history, id);
-		for (unsigned i = 0; past && i < past->nr_threads; i++)
-			if (past->threads[i].tid)
-				last[count++] = (struct nm_last_decision){
-					past->threads[i].tid, past->threads[i].start_ticks, id};
+		for (unsigned i = 0; past && i < past->decision.nr_steps; i++) {
+			const struct nm_step *step = &past->decision.steps[i];
+			if (step->tid)
+				last[count++] =
+					(struct nm_last_decision){step->tid, step->start_ticks, id};
+		}
 	}
 	qsort(last, count, sizeof(*last), compare_last);
 	*ret = last;

@@ -9,30 +9,14 @@
 
 #define NM_HISTORY_MOST 1024U
 
-struct nm_past_thread {
-	uint32_t pid, tid; /* tid 0: a decision about the pages of the process */
-	uint64_t start_ticks;
-	int cpu_from, cpu_to, node_from, node_to; /* the kernel's numbers; -1: none, or not known */
-	char comm[NM_COMM_BYTES];
-};
-
-/* A decision. `kind`, `policy` and `result` are static strings, as in the journal. */
+/* A decision as it was reported. */
 struct nm_past {
-	uint64_t id, time_usec;	   /* CLOCK_REALTIME */
-	const char *kind, *policy; /* the policy for threads, or for pages */
-	const char *result;
-	unsigned nr_threads;
-	struct nm_past_thread threads[2];
-	uint64_t pages, bytes; /* for a decision about pages */
-	const char *figure;    /* name of the metric in the next two fields; NULL: not known */
+	uint64_t time_usec; /* CLOCK_REALTIME */
+	const char *result; /* static, as in the journal */
+	/* With the kernel's numbers of nodes, and without affinities; id 0: none. */
+	struct nm_decision decision;
+	const char *figure; /* name of the metric in the next two fields; NULL: not known */
 	double before, after;
-	enum nm_thread_policy by;  /* of threads and homes */
-	struct nm_tickets tickets; /* total and draw are NaN: no lottery */
-	double draw;
-	struct nm_alternative
-		/* With the kernel's node numbers. */
-		alternatives[NM_ALTERNATIVES_MOST];
-	size_t nr_alternatives, nr_candidates;
 	bool judged;
 	enum nm_verdict_kind verdict;
 	/* From the journal; the history owns it. */
@@ -40,12 +24,6 @@ struct nm_past {
 		char *message, *fields, *verdict; /* NULL: out of memory, or not available yet */
 		size_t reason, reason_end;	  /* as in the entry */
 	} text;
-};
-
-/* The verdict on a decision. Values are NaN if they are not known. */
-struct nm_past_verdict {
-	enum nm_verdict_kind kind;
-	double performance_before, performance_after, local_before, local_after;
 };
 
 struct nm_history {
@@ -58,13 +36,13 @@ void nm_history_clear(struct nm_history *history);
 /* Returns the decision with this id, or NULL if it does not exist or has been overwritten. */
 struct nm_past *nm_history_find(const struct nm_history *history, uint64_t id);
 
-/* Adds a copy of a decision, with the text of its journal entry. If memory is short, it is not
- * added, or without the text. */
-void nm_history_add(struct nm_history *history, const struct nm_past *decision,
-		    const struct nm_entry *entry);
+/* Adds a copy of past->decision, with its result and time, and the text of its journal entry. If
+ * memory is short, it is not added, or without the text. */
+void nm_history_add(struct nm_history *history, const struct nm_topology *topology,
+		    const struct nm_past *past, const struct nm_entry *entry);
 
-/* Adds the verdict to the decision that the entry is about, unless it has been overwritten. */
-void nm_history_judge(struct nm_history *history, const struct nm_past_verdict *verdict,
+/* Adds the verdict to its decision, unless that has been overwritten. */
+void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdict,
 		      const struct nm_entry *entry);
 
 /* Shows the newest `most` (0: all) of the decisions after this id, oldest first. */

@@ -112,10 +112,11 @@ static void add_page_decisions(const struct nm_daemon *daemon, struct sum *sums,
 	const struct nm_history *history = &daemon->history;
 	for (uint64_t id = history->first; id < history->next; id++) {
 		const struct nm_past *past = nm_history_find(history, id);
-		if (!past || past->nr_threads == 0 || past->threads[0].tid)
+		const struct nm_step *step = past ? &past->decision.steps[0] : NULL;
+		if (!step || past->decision.nr_steps == 0 || step->tid)
 			continue;
-		struct sum *sum = find_sum(sums, count, past->threads[0].pid);
-		if (sum && strcmp(sum->process->comm, past->threads[0].comm) == 0)
+		struct sum *sum = find_sum(sums, count, step->pid);
+		if (sum && strcmp(sum->process->comm, step->comm) == 0)
 			add_decision(sum, id);
 	}
 }

@@ -149,12 +149,12 @@ static void take_verdicts(const struct nm_daemon *daemon, double now_s, struct n
 {
 	for (uint64_t id = daemon->history.first; id < daemon->history.next; id++) {
 		const struct nm_past *past = nm_history_find(&daemon->history, id);
-		if (!past || !past->judged || past->by != NM_POLICY_AUTO)
+		if (!past || !past->judged || past->decision.policy != NM_POLICY_AUTO)
 			continue;
 		struct nm_simulated_verdict *verdict = verdict_on(done, id);
 		if (!verdict || (verdict->time_s >= 0 && verdict->kind == past->verdict))
 			continue;
-		verdict->pid = past->threads[0].pid;
+		verdict->pid = past->decision.steps[0].pid;
 		verdict->time_s = now_s;
 		verdict->kind = past->verdict;
 	}

@@ -8,46 +8,47 @@
 #include <cmocka.h>
 
 #include "../../src/daemon/history.h"
+#include "../support/machine.h"
 #include "show_fixture.h"
 
 static struct nm_history history;
+static struct nm_topology *topology;
 
 static int begin(void **state)
 {
 	(void)state;
 	history = (struct nm_history){0};
-	return 0;
+	topology = machine_topology(4, 1);
+	return topology ? 0 : -1;
 }
 
 static int end(void **state)
 {
 	(void)state;
 	nm_history_clear(&history);
+	nm_topology_free(topology);
 	return 0;
 }
 
 static struct nm_past decision_of(uint64_t id, uint32_t tid)
 {
 	return (struct nm_past){
-		.id = id,
 		.time_usec = 1000 + id,
-		.kind = "migrate",
-		.policy = "lbma",
 		.result = "applied",
-		.nr_threads = 1,
-		.threads = {{.pid = 7,
-			     .tid = tid,
-			     .start_ticks = 99,
-			     .comm = "work",
-			     .cpu_from = 1,
-			     .cpu_to = -1,
-			     .node_from = 0,
-			     .node_to = 3}},
-		.before = NAN,
-		.after = NAN,
-		.by = NM_POLICY_LBMA,
-		.tickets = {.total = 6, .free_cpu = 2, .preferred = 4},
-		.draw = 2.5,
+		.decision = {.id = id,
+			     .policy = NM_POLICY_LBMA,
+			     .nr_steps = 1,
+			     .steps = {{.pid = 7,
+					.tid = tid,
+					.start_ticks = 99,
+					.comm = "work",
+					.cpu_from = 1,
+					.cpu_to = -1,
+					.node_from = 0,
+					.node_to = 3,
+					.local_before = NAN}},
+			     .tickets = {.total = 6, .free_cpu = 2, .preferred = 4},
+			     .draw = 2.5},
 	};
 }
 
@@ -56,13 +57,13 @@ static void add(const struct nm_past *decision)
 	struct nm_entry entry;
 	nm_entry_begin(&entry, NM_MESSAGE_DECISION, LOG_INFO);
 	nm_entry_text(&entry, "moved thread %u: it is nearer; lease [#1]",
-		      decision->threads[0].tid);
+		      decision->decision.steps[0].tid);
 	entry.reason = strcspn(entry.text, ":");
 	entry.reason_end = strcspn(entry.text, "[") - 1;
 	nm_entry_field(&entry, "POLICY", "lbma");
 	nm_entry_field(&entry, "DRAW", "%.17g", 2.5);
 	nm_entry_field(&entry, "GAIN_PERMILLE", "12");
-	nm_history_add(&history, decision, &entry);
+	nm_history_add(&history, topology, decision, &entry);
 }
 
 static void decide(uint64_t id, uint32_t tid)
@@ -75,15 +76,17 @@ static void decide(uint64_t id, uint32_t tid)
 static void judge(uint64_t id, enum nm_verdict_kind kind, bool by_performance)
 {
 	struct nm_entry entry;
-	const struct nm_past_verdict verdict = {
+	const struct nm_verdict verdict = {
+		.decision = id,
 		.kind = kind,
-		.performance_before = 2,
-		.performance_after = by_performance ? 3 : (double)NAN,
-		.local_before = 0.24951,
-		.local_after = 0.9,
+		.by_performance = by_performance,
+		.nr_threads = 1,
+		.threads = {{.performance_before = 2,
+			     .performance_after = 3,
+			     .local_before = 0.24951,
+			     .local_after = 0.9}},
 	};
 	nm_entry_begin(&entry, NM_MESSAGE_VERDICT, LOG_INFO);
-	nm_entry_set_decision(&entry, id);
 	nm_entry_text(&entry, "decision %u judged", (unsigned)id);
 	nm_history_judge(&history, &verdict, &entry);
 }
@@ -148,10 +151,11 @@ static void an_explanation_has_the_journals_fields(void **state)
 {
 	(void)state;
 	struct nm_past past = decision_of(1, 8);
-	past.nr_candidates = 30;
-	past.nr_alternatives = 2;
-	past.alternatives[0] = (struct nm_alternative){.node_to = 3, .cpu_to = -1, .tickets = 6};
-	past.alternatives[1] =
+	past.decision.nr_candidates = 30;
+	past.decision.nr_alternatives = 2;
+	past.decision.alternatives[0] =
+		(struct nm_alternative){.node_to = 3, .cpu_to = -1, .tickets = 6};
+	past.decision.alternatives[1] =
 		(struct nm_alternative){.node_to = 2, .cpu_to = 9, .partner = 77, .tickets = 4};
 	add(&past);
 	struct nm_show show = shown_show();
@@ -226,8 +230,8 @@ static void the_last_decision_of_a_thread_is_found(void **state)
 	decide(1, 50);
 	decide(2, 20);
 	struct nm_past swap = decision_of(3, 50);
-	swap.nr_threads = 2;
-	swap.threads[1] = (struct nm_past_thread){.pid = 7, .tid = 30, .start_ticks = 99};
+	swap.decision.nr_steps = 2;
+	swap.decision.steps[1] = (struct nm_step){.pid = 7, .tid = 30, .start_ticks = 99};
 	add(&swap);
 	decide(4, 0); /* about pages */
 	assert_int_equal(nm_history_last(&history, &last, &count), 0);
