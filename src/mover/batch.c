@@ -125,21 +125,11 @@ static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit)
 		nm_step_failed(step, counts, unit->was);
 	else if (!nm_step_is_where_seen(step, unit, step->found_on))
 		nm_step_elsewhere(step, counts);
-	else if (!nm_mover_take_room(mover, step->to, step->bytes, unit->pool))
+	else if (!nm_mover_take_room(mover, step->to, unit->bytes, unit->pool))
 		nm_step_refused(step, counts, &counts->full);
 	else
 		return true;
 	return false;
-}
-
-static uint64_t bytes_of_call(const struct nm_mover *mover)
-{
-	const struct nm_call *call = &mover->call;
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < call->count; i++)
-		bytes += mover->work.batch->steps[call->units[i].step].bytes;
-	return bytes;
 }
 
 static int settle(struct nm_mover *mover, int r)
@@ -158,7 +148,7 @@ static int settle(struct nm_mover *mover, int r)
 		}
 		bool whole = unit->pool || call->moved.pages[i].last == unit->to;
 		nm_step_moved(step, counts);
-		counts->bytes += whole ? step->bytes : NM_SMALL_PAGE;
+		counts->bytes += whole ? unit->bytes : NM_SMALL_PAGE;
 		if (!whole)
 			nm_base_pages_add(&mover->work, unit->step);
 	}
@@ -187,7 +177,6 @@ static int move_found(struct nm_mover *mover, int r)
 	call->count = kept;
 	if (kept == 0)
 		return 0;
-	nm_pace_spend(&mover->pace, kept, bytes_of_call(mover));
 	return nm_call_round(mover, settle);
 }
 

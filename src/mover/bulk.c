@@ -186,17 +186,15 @@ static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
 		nm_count_failure(counts, unit->was);
 	else if (is_there(mover, (unsigned)unit->was))
 		counts->elsewhere++;
-	else if (nm_mover_take_room(mover, mover->work.batch->to, page_bytes(unit->mapped),
-				    unit->pool))
+	else if (nm_mover_take_room(mover, mover->work.batch->to, unit->bytes, unit->pool))
 		return true;
 	else
 		count_full(mover, unit);
 	return false;
 }
 
-/* Selects pages of those found, within the limits of the call, or one larger page. Returns the
- * bytes. */
-static uint64_t collect(struct nm_mover *mover)
+/* Selects pages of those found, within the limits of the call, or one larger page. */
+static void collect(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 	struct nm_call *call = &mover->call;
@@ -213,16 +211,15 @@ static uint64_t collect(struct nm_mover *mover)
 		if (taken > 0 && taken + page_bytes(mapped) > call->bytes_most)
 			break;
 		const struct nm_unit unit = {.address = address,
-					     .mapped = mapped,
+					     .bytes = page_bytes(mapped),
 					     .to = (int)mover->rules.node_ids[work->batch->to],
 					     .was = work->found.nodes[work->found_next],
 					     .pool = mapped->huge};
 		if (!is_to_go(mover, &unit))
 			continue;
 		call->units[call->count++] = unit;
-		taken += page_bytes(mapped);
+		taken += unit.bytes;
 	}
-	return taken;
 }
 
 static bool continues(const struct nm_base_pages *run, uint64_t address, int16_t was_on)
@@ -263,7 +260,7 @@ static void settle_units(struct nm_mover *mover)
 			continue;
 		}
 		counts->moved++;
-		counts->bytes += unit->mapped ? page_bytes(unit->mapped) : NM_SMALL_PAGE;
+		counts->bytes += unit->bytes;
 		if (batch->nr_back == 0)
 			remember(batch, unit->address, nm_node_index(&mover->rules, unit->was));
 	}
@@ -294,10 +291,9 @@ static int move_found(struct nm_mover *mover, int r)
 {
 	if (r < 0)
 		return r;
-	uint64_t taken = collect(mover);
+	collect(mover);
 	if (mover->call.count == 0)
 		return advance(mover);
-	nm_pace_spend(&mover->pace, mover->call.count, taken);
 	return nm_call_round(mover, take_moved);
 }
 
@@ -332,6 +328,7 @@ static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, ui
 	}
 	call->units[call->count++] =
 		(struct nm_unit){.address = run->address + page * NM_SMALL_PAGE,
+				 .bytes = NM_SMALL_PAGE,
 				 .to = (int)mover->rules.node_ids[run->was_on],
 				 .was = (int)mover->rules.node_ids[run->now_on]};
 }
@@ -367,7 +364,6 @@ static int move_back(struct nm_mover *mover)
 	collect_back(mover);
 	if (mover->call.count == 0)
 		return 0;
-	nm_pace_spend(&mover->pace, mover->call.count, (uint64_t)mover->call.count * NM_SMALL_PAGE);
 	return nm_call_round(mover, take_moved_back);
 }
 

@@ -27,9 +27,9 @@ int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_nod
 void nm_call_count(struct nm_mover *mover, uint64_t taken_ns);
 
 /*
- * Moves the units, and tries once more those that the kernel gave up on. Afterwards
- * mover->call.moved contains the result of each. If the result is a negative errno, the units have
- * not been tried.
+ * Moves the units, and tries once more those that the kernel gave up on. They count against the
+ * limits of the pace. Afterwards mover->call.moved contains the result of each. If the result is a
+ * negative errno, the units have not been tried.
  */
 int nm_call_round(struct nm_mover *mover, nm_then_fn then);
 

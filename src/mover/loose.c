@@ -85,6 +85,7 @@ static void collect_base_pages(struct nm_mover *mover)
 	     work->loose_offset += NM_SMALL_PAGE)
 		call->units[call->count++] =
 			(struct nm_unit){.address = step->address + work->loose_offset,
+					 .bytes = NM_SMALL_PAGE,
 					 .to = (int)mover->rules.node_ids[step->to]};
 }
 
@@ -114,7 +115,7 @@ static int settle_base_pages(struct nm_mover *mover, int r)
 			continue;
 		}
 		nm_step_moved(step, &mover->work.counts);
-		mover->work.counts.bytes += NM_SMALL_PAGE;
+		mover->work.counts.bytes += unit->bytes;
 		mover->work.loose_was[(unit->address - step->address) / NM_SMALL_PAGE] =
 			nm_node_index(&mover->rules, unit->was);
 	}
@@ -130,7 +131,7 @@ static bool is_to_go(struct nm_mover *mover, struct nm_page_step *step, const st
 		step->found_on = found_on;
 	if (unit->was < 0 || !nm_step_is_where_seen(step, unit, found_on))
 		return false;
-	if (!nm_mover_take_room(mover, step->to, NM_SMALL_PAGE, false)) {
+	if (!nm_mover_take_room(mover, step->to, unit->bytes, false)) {
 		step->error = -ENOSPC;
 		return false;
 	}
@@ -154,7 +155,6 @@ static int move_found(struct nm_mover *mover, int r)
 	call->count = kept;
 	if (kept == 0)
 		return end_call(mover);
-	nm_pace_spend(&mover->pace, kept, (uint64_t)kept * NM_SMALL_PAGE);
 	return nm_call_round(mover, settle_base_pages);
 }
 

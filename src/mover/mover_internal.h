@@ -25,8 +25,7 @@ struct nm_mover_rules {
 
 /* One page of a call. */
 struct nm_unit {
-	uint64_t address;
-	const struct nm_mapped *mapped; /* its mapping; bulk batches only */
+	uint64_t address, bytes;
 	size_t step;
 	int to;	   /* the kernel's number of the node */
 	int was;   /* the node where it was found, or a negative errno */

@@ -37,6 +37,7 @@ uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_wo
 	if (why)
 		return why;
 	*ret_unit = (struct nm_unit){.address = step->address,
+				     .bytes = step->bytes,
 				     .to = (int)rules->node_ids[step->to],
 				     .pool = mapped->huge};
 	return NULL;
