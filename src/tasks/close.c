@@ -9,32 +9,26 @@
 #define WINDOW_FLOOR 0.01
 #define CACHE_LINE 64
 
+static int grow(void **array, size_t count, size_t size)
+{
+	void *grown = reallocarray(*array, count, size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	return 0;
+}
+
 static int reserve_figures(struct nm_metrics *metrics)
 {
-	size_t wanted = metrics->used;
+	size_t wanted = metrics->used, cells = wanted * metrics->nr_nodes;
 
 	if (wanted <= metrics->figure_capacity)
 		return 0;
-	struct nm_figures *figures =
-		reallocarray(metrics->figures, wanted, sizeof(*metrics->figures));
-	if (!figures)
+	if (grow((void **)&metrics->figures, wanted, sizeof(*metrics->figures)) < 0 ||
+	    grow((void **)&metrics->accesses, cells, sizeof(*metrics->accesses)) < 0 ||
+	    grow((void **)&metrics->fresh, cells, sizeof(*metrics->fresh)) < 0 ||
+	    grow((void **)&metrics->touched, cells, sizeof(*metrics->touched)) < 0)
 		return -ENOMEM;
-	metrics->figures = figures;
-	double *accesses = reallocarray(metrics->accesses, wanted * metrics->nr_nodes,
-					sizeof(*metrics->accesses));
-	if (!accesses)
-		return -ENOMEM;
-	metrics->accesses = accesses;
-	uint32_t *fresh =
-		reallocarray(metrics->fresh, wanted * metrics->nr_nodes, sizeof(*metrics->fresh));
-	if (!fresh)
-		return -ENOMEM;
-	metrics->fresh = fresh;
-	uint32_t *touched = reallocarray(metrics->touched, wanted * metrics->nr_nodes,
-					 sizeof(*metrics->touched));
-	if (!touched)
-		return -ENOMEM;
-	metrics->touched = touched;
 	metrics->figure_capacity = wanted;
 	return 0;
 }

@@ -213,26 +213,26 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 		       nm_roster_age(process->checked_ns, process->started_ns);
 }
 
-/* Checks a process when it is due, and drops it when it has exited. */
-static void update_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+/* Checks a process, and drops it if it has exited, or its threads if it is not managed. If reading
+ * fails (no memory, no descriptor), the known data stays. */
+static int check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
-	bool silent = nm_roster_age(now_ns, process->last_seen_ns) > NM_ROSTER_FORGET_NS;
-
-	if (silent) {
-		nm_roster_remove_process(roster, process);
-		return;
-	}
-	if (!is_due(roster, process, now_ns))
-		return;
-	/* If reading fails (no memory, no descriptor), the known data stays. */
 	int r = nm_roster_check_process(roster, process, now_ns);
 	if (r == -ESRCH) {
 		roster->counts.vanished++;
 		nm_roster_remove_process(roster, process);
-		return;
-	}
-	if (r == 0 && process->eligibility != NM_ELIGIBILITY_MANAGED)
+	} else if (r == 0 && process->eligibility != NM_ELIGIBILITY_MANAGED) {
 		nm_roster_remove_threads_of(roster, process);
+	}
+	return r;
+}
+
+static void update_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+{
+	if (nm_roster_age(now_ns, process->last_seen_ns) > NM_ROSTER_FORGET_NS)
+		nm_roster_remove_process(roster, process);
+	else if (is_due(roster, process, now_ns))
+		(void)check_process(roster, process, now_ns);
 }
 
 static int update_processes(struct nm_roster *roster, const struct nm_figures *figures,
@@ -409,15 +409,9 @@ static int meet_process(struct nm_roster *roster, uint32_t pid, double share, ui
 	process->last_seen_ns = now_ns;
 	if (isnan(process->cpu_share) || process->cpu_share < share)
 		process->cpu_share = share;
-	r = nm_roster_check_process(roster, process, now_ns);
-	if (r == -ESRCH) {
-		roster->counts.vanished++;
-		nm_roster_remove_process(roster, process);
-		return r;
-	}
-	if (r == 0 && process->eligibility != NM_ELIGIBILITY_MANAGED)
-		nm_roster_remove_threads_of(roster, process);
-	*ret = process;
+	r = check_process(roster, process, now_ns);
+	if (r == 0)
+		*ret = process;
 	return r;
 }
 
