@@ -105,12 +105,6 @@ static int rebuild(struct nm_daemon *daemon)
 	return r;
 }
 
-/* Ends leases created under rules that are no longer in force. */
-static void return_leases(struct nm_daemon *daemon)
-{
-	(void)nm_actuator_return_all(daemon->pipeline.actuator);
-}
-
 void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *text)
 {
 	struct nm_config *old = daemon->config;
@@ -128,9 +122,10 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		(void)rebuild(daemon);
 	} else if (!daemon->paused) {
 		nm_drain(daemon);
+		/* Ends leases created under rules that are no longer in force. */
 		if (config->threads.policy == NM_POLICY_NONE ||
 		    config->threads.pin != old->threads.pin)
-			return_leases(daemon);
+			(void)nm_actuator_return_all(daemon->pipeline.actuator);
 		/* If memory is short, the old record stays, and is reset when P has another
 		 * meaning. */
 		if (other_policy) {

@@ -168,13 +168,6 @@ static int give_up(struct nm_daemon *daemon, int error)
 	return EXIT_FAILURE;
 }
 
-/* --restore: returns 0 only if nothing is left to restore. */
-static int end_restore(struct nm_daemon *daemon, int left)
-{
-	nm_runtime_close(daemon, left == 0);
-	return left == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 static int end_daemon(struct nm_daemon *daemon, int r)
 {
 	bool restored = daemon->runtime.unrestored == 0;
@@ -199,7 +192,9 @@ int nm_daemon_run(const struct nm_options *options)
 	if (!options->restore && load_config(&daemon) < 0)
 		return EX_CONFIG;
 	r = open_runtime(&daemon);
-	if (options->restore)
-		return end_restore(&daemon, r);
+	if (options->restore) { /* r is the number of affinities that are left */
+		nm_runtime_close(&daemon, r == 0);
+		return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	}
 	return r < 0 ? EXIT_FAILURE : end_daemon(&daemon, run_daemon(&daemon));
 }

@@ -230,17 +230,12 @@ static void drop(struct nm_actuator *actuator, size_t kept)
 	actuator->count = kept;
 }
 
-static void forget_settled(struct nm_actuator *actuator)
-{
-	nm_settled_forget(actuator->settled, actuator->platform,
-			  actuator->round - NM_LEASE_MEMORY_ROUNDS + 1,
-			  nm_lease_may_be_missed(actuator) ? actuator->reported_ticks : UINT64_MAX);
-}
-
 void nm_lease_forget_past(struct nm_actuator *actuator)
 {
 	bool any = false;
-	forget_settled(actuator);
+	nm_settled_forget(actuator->settled, actuator->platform,
+			  actuator->round - NM_LEASE_MEMORY_ROUNDS + 1,
+			  nm_lease_may_be_missed(actuator) ? actuator->reported_ticks : UINT64_MAX);
 	for (size_t i = 0; !any && i < actuator->count; i++)
 		any = is_past(actuator, &actuator->leases[i]);
 	if (!any)

@@ -3,11 +3,6 @@
 
 #include "build.h"
 
-static double busy_share_of(const struct nm_snapshot_input *input, unsigned cpu)
-{
-	return input->busy_share ? input->busy_share[cpu] : (double)NAN;
-}
-
 /* Unknown counts as busy. With free_max = 0 (the paper) only a CPU on which nothing ran is idle. */
 static bool is_idle(double busy_share, double free_max)
 {
@@ -19,7 +14,7 @@ static void fill_cpu(const struct nm_snapshot_input *input, unsigned cpu, struct
 	const struct nm_cpu *known = &input->topology->cpus[cpu];
 	*ret = (struct nm_snap_cpu){
 		.node = known->online ? known->node : -1,
-		.busy_share = busy_share_of(input, cpu),
+		.busy_share = input->busy_share ? input->busy_share[cpu] : (double)NAN,
 	};
 	ret->usable = ret->node >= 0 && hwloc_bitmap_isset(input->topology->usable, cpu);
 }

@@ -80,13 +80,6 @@ static bool has_evidence(const struct nm_config *config, const struct nm_snap_th
 	return thread->access_samples >= (double)config->threads.min_samples;
 }
 
-/* Accesses to each node: those of this interval if they suffice, so that P follows changes of the
- * program at once. */
-static double accesses_at(const struct nm_snap_thread *thread, int node, bool fresh)
-{
-	return fresh ? thread->fresh[node] : thread->accesses[node];
-}
-
 /*
  * The distance of local memory divided by the mean distance of the accesses; 1 if all are local.
  * The local access ratio alone would rate all remote nodes equally, and a ratio of two values near
@@ -102,7 +95,8 @@ static double locality_of(const struct nm_snapshot_input *input,
 	if (home < 0)
 		return NAN;
 	for (int node = 0; node < (int)topology->nr_nodes; node++) {
-		double count = accesses_at(thread, node, fresh);
+		/* Those of this interval if they suffice, so that P follows changes at once. */
+		double count = fresh ? thread->fresh[node] : thread->accesses[node];
 		accesses += count;
 		distance += count * nm_topology_distance(topology, home, node);
 	}

@@ -116,12 +116,6 @@ static struct entry *next(struct nm_asker *asker, uint64_t now)
 	return first;
 }
 
-static void refuse(struct entry *entry)
-{
-	entry->answer.result = -EALREADY;
-	entry->state = ANSWERED;
-}
-
 /* Returns false if the answer is not complete yet. */
 static bool advance(struct nm_asker *asker, struct entry *entry)
 {
@@ -155,7 +149,8 @@ static bool begin_next(struct nm_asker *asker)
 		return false;
 	if (!rest || !rest->barred)
 		return advance(asker, entry);
-	refuse(entry);
+	entry->answer.result = -EALREADY;
+	entry->state = ANSWERED;
 	return true;
 }
 

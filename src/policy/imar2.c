@@ -55,19 +55,12 @@ static bool is_slow(const struct nm_config *config, const struct nm_snap_thread 
 	return thread->relative < config->threads.delta_r;
 }
 
-/*
- * A few accesses do not determine the locality, even if enough samples determined the performance.
- */
-static double locality_of(const struct nm_snap_thread *thread)
-{
-	return thread->valid ? thread->local_share : NAN;
-}
-
 /* If remote_below is 0, as in the paper, locality does not affect the order. */
 static bool rank(const struct nm_config *config, const struct nm_snap_thread *thread,
 		 double *ret_rank)
 {
-	double locality = locality_of(thread);
+	/* A few accesses do not determine the locality, even if enough samples determined P. */
+	double locality = thread->valid ? thread->local_share : NAN;
 	if (!thread->measured || !thread->movable || thread->main_node < 0)
 		return false;
 	if (!is_slow(config, thread) && !(locality < config->threads.remote_below))

@@ -17,11 +17,6 @@ static void free_input(struct input *input)
 	free(input->threads);
 }
 
-static bool must_stay(const struct nm_snap_thread *thread)
-{
-	return !thread->movable || thread->main_node < 0;
-}
-
 /* A thread that must stay is bound to its node, so that partners move to it. */
 static int bind_to_node(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 			hwloc_bitmap_t *ret)
@@ -45,7 +40,7 @@ static int take_up(const struct nm_snapshot *snapshot, struct input *input, size
 		.allowed = thread->allowed,
 		.memory = (unsigned)(thread->preferred + 1),
 	};
-	if (!must_stay(thread))
+	if (thread->movable && thread->main_node >= 0)
 		return 0;
 	int r = bind_to_node(snapshot, thread, &input->masks[i]);
 	if (r == 0)

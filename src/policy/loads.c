@@ -16,12 +16,6 @@ bool nm_balance_waits(uint64_t delay_ns, uint64_t length_ns)
 	return delay_ns > 0 && (double)delay_ns >= NM_WAIT_SHARE * (double)length_ns;
 }
 
-/* Returns the load of a thread; unknown counts as a whole CPU. */
-static double load_of_thread(const struct nm_balance_thread *thread)
-{
-	return isnan(thread->load) ? 1 : thread->load;
-}
-
 double nm_loads_of_node(const struct nm_loads *loads, int node)
 {
 	return loads->node[node] / loads->cpus[node];
@@ -98,8 +92,8 @@ static void sum_cpus(struct nm_loads *loads, const struct nm_balance_input *inpu
 		loads->cpu[cpu] = isnan(input->other_load[cpu]) ? 1 : input->other_load[cpu];
 	for (size_t i = 0; i < input->nr_threads; i++) {
 		const struct nm_balance_thread *thread = &input->threads[i];
-		if (thread->cpu >= 0)
-			loads->cpu[thread->cpu] += load_of_thread(thread);
+		if (thread->cpu >= 0) /* unknown counts as a whole CPU */
+			loads->cpu[thread->cpu] += isnan(thread->load) ? 1 : thread->load;
 	}
 }
 

@@ -63,12 +63,6 @@ static int add_node(struct filling *filling, int node)
 	return 0;
 }
 
-static void clear_rooms(struct filling *filling)
-{
-	while (filling->nr_rooms > 0)
-		hwloc_bitmap_free(filling->rooms[--filling->nr_rooms].cpus);
-}
-
 /* Finds or adds the set of threads with this affinity. */
 static int find_room(struct filling *filling, hwloc_const_bitmap_t allowed, size_t *ret)
 {
@@ -186,7 +180,8 @@ static int fill_node(struct filling *filling, int node, bool *refused)
 	r = find_rooms(filling);
 	if (r == 0 && (filling->nr_rooms > 1 || filling->demand > filling->rooms[0].capacity))
 		take_up(filling, refused);
-	clear_rooms(filling);
+	while (filling->nr_rooms > 0)
+		hwloc_bitmap_free(filling->rooms[--filling->nr_rooms].cpus);
 	return r;
 }
 

@@ -27,17 +27,12 @@ static void print_word(FILE *out, const struct nm_event_word *word, const char *
 			word->unencoded ? "libpfm4 does not encode it" : "raw value", word->remark);
 }
 
-static void print_heading(FILE *out)
-{
-	fprintf(out, "  %-12s %-12s %-14s %4s  %s\n", "kind", "config", "config1", "each", "event");
-}
-
 static void print_table(FILE *out, const struct nm_event_table *table)
 {
 	size_t raw = 0, unencoded = 0;
 
 	fprintf(out, "%s: %s\n", table->name, table->machines);
-	print_heading(out);
+	fprintf(out, "  %-12s %-12s %-14s %4s  %s\n", "kind", "config", "config1", "each", "event");
 	for (size_t i = 0; i < table->count; i++) {
 		const struct nm_event_row *row = &table->rows[i];
 		struct nm_event_word word;

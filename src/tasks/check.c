@@ -37,13 +37,6 @@ static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_proce
 	       (managed && process->last_seen_ns != now_ns);
 }
 
-static bool is_eligible(const struct nm_roster *roster, const struct nm_process *process,
-			uint64_t now_ns)
-{
-	return has_enough_cpu(roster, process, now_ns) &&
-	       process->rss_bytes >= min_rss_bytes(roster);
-}
-
 static bool matches(const struct nm_target_list *list, const struct nm_process *process, bool named)
 {
 	const struct nm_target_subject subject = {
@@ -175,7 +168,8 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	roster->platform->ops->close(roster->platform, directory);
 	if (r < 0)
 		return r;
-	bool eligible = is_eligible(roster, process, now_ns);
+	bool eligible = has_enough_cpu(roster, process, now_ns) &&
+			process->rss_bytes >= min_rss_bytes(roster);
 	r = read_steering(roster, process, eligible, now_ns);
 	if (r < 0)
 		return r;

@@ -135,15 +135,11 @@ static unsigned node_for(struct nm_sim *sim, const struct nm_sim_process *proces
 	return with_room(sim, wanted, bytes);
 }
 
-static size_t block_pages(const struct nm_sim_process *process, unsigned block)
-{
-	return nm_sim_block_begin(process, block + 1) - nm_sim_block_begin(process, block);
-}
-
 /* At least one, so that a thread always has a page to access. */
 static size_t touched_of(const struct nm_sim_process *process, unsigned block, double share)
 {
-	return share > 0 ? (size_t)fmax(1, ceil(share * (double)block_pages(process, block))) : 0;
+	size_t pages = nm_sim_block_begin(process, block + 1) - nm_sim_block_begin(process, block);
+	return share > 0 ? (size_t)fmax(1, ceil(share * (double)pages)) : 0;
 }
 
 void nm_sim_touch_pages(struct nm_sim *sim, struct nm_sim_process *process, double share)

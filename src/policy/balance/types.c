@@ -28,11 +28,6 @@ void nm_balancer_clear_types(struct nm_balancer *balancer)
 
 /* ---- threads ---- */
 
-static double mpki_of(const struct nm_figures *figures)
-{
-	return nm_dtas_mpki(figures->traffic / LINE_BYTES, figures->instructions);
-}
-
 static void classify(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		     const struct nm_figures *figures, size_t nr_figures)
 {
@@ -45,7 +40,8 @@ static void classify(struct nm_balancer *balancer, const struct nm_snapshot *sna
 			at++;
 		if (at < nr_figures && figures[at].tid == thread->tid && thread->active)
 			(void)nm_dtas_classify(&nm_balancer_thread(balancer, i)->behaviour, &rules,
-					       mpki_of(&figures[at]));
+					       nm_dtas_mpki(figures[at].traffic / LINE_BYTES,
+							    figures[at].instructions));
 	}
 }
 
