@@ -73,10 +73,19 @@ static int begin(void **state)
 	return 0;
 }
 
+static const struct expected *expected_of(const struct nm_event_table *table)
+{
+	for (size_t i = 0; i < NM_ARRAY_SIZE(all_expected); i++)
+		if (strcmp(all_expected[i].table, table->name) == 0)
+			return &all_expected[i];
+	fail_msg("%s: its encodings are missing in all_expected", table->name);
+	return NULL;
+}
+
 static bool is_expected(const struct nm_event_table *table, size_t row,
 			const struct nm_event_word *word)
 {
-	const struct expected *expected = &all_expected[table - nm_event_tables];
+	const struct expected *expected = expected_of(table);
 	size_t dram = 0;
 
 	for (size_t i = 0; i < row; i++)
@@ -106,10 +115,8 @@ static void every_row_has_its_encoding(void **state)
 	struct nm_event_word word;
 
 	(void)state;
-	assert_int_equal(NM_ARRAY_SIZE(all_expected), nm_event_table_count);
 	for (size_t i = 0; i < nm_event_table_count; i++) {
 		const struct nm_event_table *table = &nm_event_tables[i];
-		assert_string_equal(table->name, all_expected[i].table);
 		for (size_t k = 0; k < table->count; k++) {
 			(void)nm_event_row_encode(table, &table->rows[k], LATENCY, &word);
 			require_expected(table, k, &word);
@@ -118,6 +125,7 @@ static void every_row_has_its_encoding(void **state)
 			encoded += table->rows[k].raw == NULL;
 		}
 	}
+	assert_int_equal(NM_ARRAY_SIZE(all_expected), nm_event_table_count);
 	print_message("%zu rows in %zu tables: libpfm4 encodes %zu, %zu have a raw value\n",
 		      encoded + raw, nm_event_table_count, encoded, raw);
 }
@@ -184,8 +192,9 @@ static void raw_values_are_needed(void **state)
 			     wrong = strstr(row.name, "STORE_SAMPLE");
 			row.raw = NULL;
 			(void)nm_event_row_encode(table, &row, LATENCY, &word);
-			assert_int_equal(is_expected(table, k, &word),
-					 lacks_pmu && known && !wrong);
+			if (is_expected(table, k, &word) != (lacks_pmu && known && !wrong))
+				fail_msg("%s: %s: the raw value is not needed, or has another reason",
+					 table->name, row.name);
 		}
 	}
 }
