@@ -103,9 +103,9 @@ static void collect(struct nm_mover *mover)
 		if (class_of(step) != call->class ||
 		    (taken > 0 && taken + step->bytes > call->bytes_most))
 			break;
-		uint64_t *why = nm_step_refusal(&mover->rules, work, step, &work->counts, unit);
+		uint64_t *why = nm_step_refusal(&mover->rules, work, step, &mover->counts, unit);
 		if (why) {
-			nm_step_refused(step, &work->counts, why);
+			nm_step_refused(step, &mover->counts, why);
 			continue;
 		}
 		unit->step = work->next;
@@ -118,7 +118,7 @@ static void collect(struct nm_mover *mover)
 static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit)
 {
 	struct nm_page_step *step = &mover->work.batch->steps[unit->step];
-	struct nm_mover_counts *counts = &mover->work.counts;
+	struct nm_mover_counts *counts = &mover->counts;
 
 	step->found_on = nm_node_index(&mover->rules, unit->was);
 	if (unit->was < 0)
@@ -134,7 +134,7 @@ static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit)
 
 static int settle(struct nm_mover *mover, int r)
 {
-	struct nm_mover_counts *counts = &mover->work.counts;
+	struct nm_mover_counts *counts = &mover->counts;
 	const struct nm_call *call = &mover->call;
 
 	if (r < 0)
@@ -182,28 +182,17 @@ static int move_found(struct nm_mover *mover, int r)
 
 /* ---- a step ---- */
 
-static void add_counts(struct nm_mover *mover)
+/* Adds what the step has done to the results of the batch. */
+static void add_results(struct nm_mover *mover)
 {
-	const struct nm_mover_counts *more = &mover->work.counts;
-	struct nm_mover_counts *sums = &mover->counts;
+	const struct nm_mover_counts *counts = &mover->counts, *before = &mover->work.before;
 	struct nm_page_batch *batch = mover->work.batch;
 
-	batch->moved += more->moved;
-	batch->bytes += more->bytes;
-	batch->calls += more->calls;
-	batch->call_ns += more->call_ns;
-	sums->moved += more->moved, sums->elsewhere += more->elsewhere;
-	sums->refused += more->refused, sums->failed += more->failed;
-	sums->busy += more->busy, sums->gone += more->gone, sums->denied += more->denied;
-	sums->no_memory += more->no_memory, sums->fault += more->fault;
-	sums->backoffs += more->backoffs, sums->calls += more->calls;
-	sums->call_ns += more->call_ns, sums->bytes += more->bytes;
-	sums->bound += more->bound, sums->shared += more->shared;
-	sums->unknown += more->unknown, sums->outside += more->outside;
-	sums->full += more->full;
-	if (more->call_longest_ns > sums->call_longest_ns)
-		sums->call_longest_ns = more->call_longest_ns;
-	if (more->unknown)
+	batch->moved += counts->moved - before->moved;
+	batch->bytes += counts->bytes - before->bytes;
+	batch->calls += counts->calls - before->calls;
+	batch->call_ns += counts->call_ns - before->call_ns;
+	if (counts->unknown > before->unknown)
 		nm_known_lacks(mover->work.known);
 	for (size_t i = mover->work.first; i < mover->work.next; i++) {
 		mover->queued_pages--;
@@ -253,7 +242,7 @@ int nm_batch_step(struct nm_mover *mover, int r)
 
 	work->held_ns = 0;
 	work->first = work->next;
-	work->counts = (struct nm_mover_counts){0};
+	work->before = mover->counts;
 	memset(mover->call.moved.tries, 0, sizeof(mover->call.moved.tries));
 	if (is_done(work))
 		return 0;
@@ -272,7 +261,7 @@ int nm_batch_step_end(struct nm_mover *mover, int r)
 	const struct nm_page_batch *batch = mover->work.batch;
 
 	nm_call_learn(mover);
-	add_counts(mover);
+	add_results(mover);
 	if (r < 0)
 		return r == -EACCES ? -EPERM : r == -EAGAIN || r == -EINPROGRESS ? -ESTALE : r;
 	if (!is_done(&mover->work))

@@ -75,7 +75,7 @@ static bool moves_at_once(struct nm_mover *mover, uint64_t *ret_pages, uint64_t 
 
 static int end_at_once(struct nm_mover *mover, uint64_t stayed)
 {
-	struct nm_mover_counts *counts = &mover->work.counts;
+	struct nm_mover_counts *counts = &mover->counts;
 	uint64_t pages = mover->call.migrating, failed = stayed < pages ? stayed : pages;
 
 	counts->moved += pages - failed;
@@ -131,7 +131,7 @@ static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_map
 /* Counts, once for a batch, the pages of mappings that are not searched. */
 static void count_those_left(struct nm_mover *mover)
 {
-	struct nm_mover_counts *counts = &mover->work.counts;
+	struct nm_mover_counts *counts = &mover->counts;
 	const struct nm_mapped *items;
 	size_t count = nm_mappings_all(mover->work.known->ready, &items);
 
@@ -150,7 +150,7 @@ static void count_those_left(struct nm_mover *mover)
 static unsigned choose_ranges(struct nm_mover *mover)
 {
 	struct nm_worker_range *ranges = mover->call.ranges;
-	struct nm_mover_counts *counts = &mover->work.counts;
+	struct nm_mover_counts *counts = &mover->counts;
 	const struct nm_mapped *items;
 	size_t nr = nm_mappings_all(mover->work.known->ready, &items);
 	uint64_t next = mover->work.batch->next;
@@ -172,15 +172,15 @@ static unsigned choose_ranges(struct nm_mover *mover)
 /* A used-up pool of huge pages is not expected to be refilled. */
 static void count_full(struct nm_mover *mover, const struct nm_unit *unit)
 {
-	mover->work.counts.refused++;
-	mover->work.counts.full++;
+	mover->counts.refused++;
+	mover->counts.full++;
 	mover->work.batch->full |= !unit->pool;
 }
 
 /* Returns whether the page is to be moved. If not, counts the reason. */
 static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
 {
-	struct nm_mover_counts *counts = &mover->work.counts;
+	struct nm_mover_counts *counts = &mover->counts;
 
 	if (unit->was < 0)
 		nm_count_failure(counts, unit->was);
@@ -206,7 +206,7 @@ static void collect(struct nm_mover *mover)
 		uint64_t address = work->found.addresses[work->found_next];
 		const struct nm_mapped *mapped =
 			nm_mappings_find(work->known->ready, address, NM_SMALL_PAGE);
-		if (!mapped || !is_to_be_looked_at(mover, mapped, &work->counts))
+		if (!mapped || !is_to_be_looked_at(mover, mapped, &mover->counts))
 			continue; /* the mapping has changed */
 		if (taken > 0 && taken + page_bytes(mapped) > call->bytes_most)
 			break;
@@ -249,7 +249,7 @@ static void remember(struct nm_page_batch *batch, uint64_t address, int16_t was_
 
 static void settle_units(struct nm_mover *mover)
 {
-	struct nm_mover_counts *counts = &mover->work.counts;
+	struct nm_mover_counts *counts = &mover->counts;
 	const struct nm_call *call = &mover->call;
 	struct nm_page_batch *batch = mover->work.batch;
 
@@ -317,7 +317,7 @@ static bool is_allowed(const struct nm_mover *mover, int to)
 
 static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, uint64_t page)
 {
-	struct nm_mover_counts *counts = &mover->work.counts;
+	struct nm_mover_counts *counts = &mover->counts;
 	struct nm_call *call = &mover->call;
 	bool allowed = is_allowed(mover, run->was_on);
 

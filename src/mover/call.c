@@ -48,7 +48,7 @@ int nm_call_find(struct nm_mover *mover, unsigned count, nm_then_fn then)
 
 void nm_call_count(struct nm_mover *mover, uint64_t taken_ns)
 {
-	struct nm_mover_counts *counts = &mover->work.counts;
+	struct nm_mover_counts *counts = &mover->counts;
 
 	counts->calls++;
 	counts->call_ns += taken_ns;
@@ -96,7 +96,7 @@ void nm_call_learn(struct nm_mover *mover)
 		if (try->pages == 0)
 			continue;
 		nm_call_count(mover, try->held_ns);
-		mover->work.counts.backoffs +=
+		mover->counts.backoffs +=
 			nm_pace_learn(&mover->pace, call->class, mover->work.batch->bulk,
 				      try->pages, try->held_ns, now);
 	}

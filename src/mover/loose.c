@@ -96,7 +96,7 @@ static int end_call(struct nm_mover *mover)
 
 	if (work->loose_offset >= step->bytes) {
 		take_off(work);
-		nm_step_end(step, &work->counts);
+		nm_step_end(step, &mover->counts);
 	}
 	return 0;
 }
@@ -114,8 +114,8 @@ static int settle_base_pages(struct nm_mover *mover, int r)
 			step->error = call->moved.pages[i].node;
 			continue;
 		}
-		nm_step_moved(step, &mover->work.counts);
-		mover->work.counts.bytes += unit->bytes;
+		nm_step_moved(step, &mover->counts);
+		mover->counts.bytes += unit->bytes;
 		mover->work.loose_was[(unit->address - step->address) / NM_SMALL_PAGE] =
 			nm_node_index(&mover->rules, unit->was);
 	}

@@ -49,7 +49,7 @@ struct nm_work {
 	/* In this step: */
 	uint64_t held_ns; /* time spent reading its mappings */
 	size_t first;	  /* `next` at its start */
-	struct nm_mover_counts counts;
+	struct nm_mover_counts before; /* the counts at its start */
 	size_t base_pages[NM_PACE_PAGES_MOST]; /* steps whose base pages are still to be moved, one
 						  step after the other */
 	size_t loose_count;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of struct nm_unresponsive_list (worker.h) that a client calls. Each holds the lock
- * only briefly. */
+/* The functions of struct nm_unresponsive_list (worker.h) that a client calls. */
 #ifndef NUMA_MIGRD_PLATFORM_WORKER_MEMORY_H
 #define NUMA_MIGRD_PLATFORM_WORKER_MEMORY_H
 
