@@ -295,8 +295,17 @@ int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *sn
 /* Returns the number of decisions without a verdict. */
 size_t nm_verifier_open(const struct nm_verifier *verifier);
 
-/* Returns the rollback of a ROLLED_BACK verdict, for nm_plan_add_rollback(). */
-struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict);
+/*
+ * Adds the rollback of a ROLLED_BACK verdict to the plan. Each thread that still exists is sent
+ * back to its source node (with pin = "core", to its source CPU, unless another managed thread runs
+ * there now) and pinned by the same rules as a move, because restoring a wide affinity would not
+ * make it move back. The two threads of a swap get a decision each, so that one that has exited, or
+ * whose affinity was changed externally, does not block the other. Nodes without an allowed CPU are
+ * skipped. Rollbacks are not limited by the budget. Their tickets are 0; draw and gain are NaN.
+ * Returns 0, or -ENOMEM (not all were added).
+ */
+int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			 const struct nm_verdict *verdict, uint64_t *next_id, struct nm_plan *plan);
 
 /* ---- verdicts on pages ---- */
 

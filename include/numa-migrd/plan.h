@@ -102,30 +102,6 @@ void nm_plan_clear(struct nm_plan *plan);
 int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);
 
-/* The threads that a verdict sends back, and their original places. */
-struct nm_rollback {
-	uint64_t decision;
-	unsigned nr_threads;
-	struct {
-		uint32_t tid;
-		uint64_t start_ticks, adopted_ns;
-		int cpu_from, node_from; /* original place, to which the thread is sent back */
-	} threads[2];
-};
-
-/*
- * Adds a rollback to the plan. Each thread that still exists is sent back to its source node (with
- * pin = "core", to its source CPU, unless another managed thread runs there now) and pinned by the
- * same rules as a move, because restoring a wide affinity would not make it move back. The two
- * threads of a swap get a decision each, so that one that has exited, or whose affinity was changed
- * externally, does not block the other. Nodes without an allowed CPU are skipped. Rollbacks are not
- * limited by the budget. Their tickets are 0; draw and gain are NaN. Returns 0, or -ENOMEM (not all
- * were added).
- */
-int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			 const struct nm_rollback *rollback, uint64_t *next_id,
-			 struct nm_plan *plan);
-
 /*
  * Adds a decision of one step, with this id, that sends a thread to a node whose CPUs it may use.
  * Used by policy "auto", whose decisions concern groups and have one such part per thread. Returns

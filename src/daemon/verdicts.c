@@ -75,8 +75,6 @@ static bool was_only_bound(const struct nm_verdict *verdict)
 static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
-	struct nm_rollback rollback;
-	struct nm_config config;
 	daemon->tally.verdicts[verdict->kind]++;
 	switch (verdict->kind) {
 	case NM_VERDICT_IMPROVED:
@@ -99,11 +97,8 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			cancel(daemon, verdict);
 			return 0;
 		}
-		rollback = nm_verdict_rollback(verdict);
-		config = *daemon->config; /* a reload may have selected another policy */
-		config.threads.policy = verdict->policy;
-		return nm_plan_add_rollback(snapshot, &config, &rollback, &daemon->next_decision,
-					    plan);
+		return nm_plan_add_rollback(snapshot, daemon->config, verdict,
+					    &daemon->next_decision, plan);
 	}
 	return 0;
 }

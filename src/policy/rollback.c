@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "numa-migrd/judge.h"
 #include "step.h"
 
-static bool is_undone(const struct nm_rollback *rollback, const struct nm_snap_thread *thread)
+static bool is_undone(const struct nm_verdict *verdict, const struct nm_snap_thread *thread)
 {
-	for (unsigned i = 0; i < rollback->nr_threads; i++)
-		if (rollback->threads[i].tid == thread->tid)
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		if (verdict->threads[i].tid == thread->tid)
 			return true;
 	return false;
 }
 
 /* Returns whether the CPU is offline, or is the main CPU of a managed thread that stays: the two
  * threads of a swap make room for each other. */
-static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_rollback *rollback,
+static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_verdict *verdict,
 			int cpu)
 {
 	if (cpu < 0 || (unsigned)cpu >= snapshot->topology->nr_cpus)
@@ -23,7 +24,7 @@ static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_roll
 		return true;
 	for (unsigned i = 0; i < there->homes; i++) {
 		uint32_t thread = snapshot->home_threads[there->first_home + i];
-		if (!is_undone(rollback, &snapshot->threads[thread]))
+		if (!is_undone(verdict, &snapshot->threads[thread]))
 			return true;
 	}
 	return false;
@@ -31,44 +32,42 @@ static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_roll
 
 /* Also returns -ENOENT for a thread that has exited, or must not be moved any more. */
 static int build_step(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		      const struct nm_rollback *rollback, unsigned index, struct nm_step *ret)
+		      const struct nm_verdict *verdict, unsigned index, struct nm_step *ret)
 {
-	int cpu = rollback->threads[index].cpu_from, node = rollback->threads[index].node_from;
-	const struct nm_snap_thread *thread =
-		nm_snapshot_thread(snapshot, rollback->threads[index].tid);
-	if (!thread || thread->only_watched ||
-	    thread->start_ticks != rollback->threads[index].start_ticks ||
-	    thread->adopted_ns != rollback->threads[index].adopted_ns || node < 0 ||
-	    node >= (int)snapshot->topology->nr_nodes)
+	const struct nm_verdict_thread *back = &verdict->threads[index];
+	const struct nm_snap_thread *thread = nm_snapshot_thread(snapshot, back->tid);
+	if (!thread || thread->only_watched || thread->start_ticks != back->start_ticks ||
+	    thread->adopted_ns != back->adopted_ns || back->node_from < 0 ||
+	    back->node_from >= (int)snapshot->topology->nr_nodes)
 		return -ENOENT;
 	struct nm_step_route route = {
 		.cpu_from = thread->main_cpu,
-		.cpu_to = cpu,
+		.cpu_to = back->cpu_from,
 		.node_from = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu),
-		.node_to = node,
-		.whole_node = is_occupied(snapshot, rollback, cpu),
+		.node_to = back->node_from,
+		.whole_node = is_occupied(snapshot, verdict, back->cpu_from),
 	};
 	return nm_step_build(snapshot, config, thread, &route, ret);
 }
 
 static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		    const struct nm_rollback *rollback, unsigned index, uint64_t *next_id,
+		    const struct nm_verdict *verdict, unsigned index, uint64_t *next_id,
 		    struct nm_plan *plan)
 {
 	nm_auto(nm_decision_clear) struct nm_decision decision = {
 		.id = *next_id,
 		.kind = NM_DECISION_ROLLBACK,
-		.policy = config->threads.policy,
+		.policy = verdict->policy,
 		.interval = snapshot->interval,
-		.undoes = rollback->decision,
-		.by_performance = nm_judged_by_performance(config->threads.policy, snapshot),
+		.undoes = verdict->decision,
+		.by_performance = nm_judged_by_performance(verdict->policy, snapshot),
 		.by_locality = snapshot->by_locality,
 		.cost_before = NAN,
 		.cost_after = NAN,
 		.draw = NAN,
 		.gain = NAN,
 	};
-	int r = build_step(snapshot, config, rollback, index, &decision.steps[0]);
+	int r = build_step(snapshot, config, verdict, index, &decision.steps[0]);
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
@@ -83,11 +82,10 @@ static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *
 }
 
 int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			 const struct nm_rollback *rollback, uint64_t *next_id,
-			 struct nm_plan *plan)
+			 const struct nm_verdict *verdict, uint64_t *next_id, struct nm_plan *plan)
 {
 	int r = 0;
-	for (unsigned i = 0; r == 0 && i < rollback->nr_threads; i++)
-		r = add_step(snapshot, config, rollback, i, next_id, plan);
+	for (unsigned i = 0; r == 0 && i < verdict->nr_threads; i++)
+		r = add_step(snapshot, config, verdict, i, next_id, plan);
 	return r;
 }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "../support/interval.h"
+#include "numa-migrd/judge.h"
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;
@@ -307,9 +308,9 @@ static void the_budget_counts_threads(void **state)
 
 /* ---- rollback ---- */
 
-static struct nm_rollback of(uint32_t tid, int cpu_from)
+static struct nm_verdict of(uint32_t tid, int cpu_from)
 {
-	struct nm_rollback rollback = {.decision = 3, .nr_threads = 1};
+	struct nm_verdict rollback = {.decision = 3, .policy = NM_POLICY_LBMA, .nr_threads = 1};
 	rollback.threads[0].tid = tid;
 	rollback.threads[0].start_ticks = 5000 + tid;
 	rollback.threads[0].adopted_ns = 1 * MACHINE_SECOND;
@@ -318,15 +319,15 @@ static struct nm_rollback of(uint32_t tid, int cpu_from)
 	return rollback;
 }
 
-static struct nm_rollback of_both(uint32_t a, int a_from, uint32_t b, int b_from)
+static struct nm_verdict of_both(uint32_t a, int a_from, uint32_t b, int b_from)
 {
-	struct nm_rollback rollback = of(a, a_from), other = of(b, b_from);
+	struct nm_verdict rollback = of(a, a_from), other = of(b, b_from);
 	rollback.nr_threads = 2;
 	rollback.threads[1] = other.threads[0];
 	return rollback;
 }
 
-static void undo(const struct nm_rollback *rollback)
+static void undo(const struct nm_verdict *rollback)
 {
 	assert_int_equal(
 		nm_plan_add_rollback(snapshot, &machine->config, rollback, &next_id, &plan), 0);
@@ -335,7 +336,7 @@ static void undo(const struct nm_rollback *rollback)
 static void a_rollback_leases_back_to_the_source_node(void **state)
 {
 	(void)state;
-	struct nm_rollback rollback = of(1000, 6);
+	struct nm_verdict rollback = of(1000, 6);
 	take();
 	undo(&rollback);
 	assert_int_equal(plan.count, 1);
@@ -356,7 +357,7 @@ static void a_rollback_leases_back_to_the_source_node(void **state)
 static void a_sleeping_threads_rollback_has_no_cost_before(void **state)
 {
 	(void)state;
-	struct nm_rollback rollback = of(1000, 6);
+	struct nm_verdict rollback = of(1000, 6);
 	unsigned *distance = machine->topology->distance, before_it[5 * 4];
 	for (size_t i = 0; i < NM_ARRAY_SIZE(before_it); i++)
 		before_it[i] = 10;
@@ -378,7 +379,7 @@ static void a_rollback_comes_on_top_of_the_budget(void **state)
 {
 	(void)state;
 	struct nm_proposal proposal = single(1, 6);
-	struct nm_rollback rollback = of(1000, 6);
+	struct nm_verdict rollback = of(1000, 6);
 	machine->config.threads.moves_per_interval = 1;
 	build(&proposal, 1);
 	undo(&rollback);
@@ -390,7 +391,7 @@ static void a_rollback_comes_on_top_of_the_budget(void **state)
 static void one_that_is_only_watched_does_not_go_back(void **state)
 {
 	(void)state;
-	struct nm_rollback rollback = of(1000, 6);
+	struct nm_verdict rollback = of(1000, 6);
 	machine->members[0].only_watched = true;
 	take();
 	undo(&rollback);
@@ -401,7 +402,7 @@ static void one_that_is_only_watched_does_not_go_back(void **state)
 static void the_two_of_a_swap_go_back_each_by_itself(void **state)
 {
 	(void)state;
-	struct nm_rollback rollback = of_both(1000, 2, 1002, 0);
+	struct nm_verdict rollback = of_both(1000, 2, 1002, 0);
 	machine->config.threads.pin = NM_PIN_CORE;
 	take();
 	undo(&rollback);
@@ -418,7 +419,7 @@ static void the_two_of_a_swap_go_back_each_by_itself(void **state)
 static void a_taken_source_cpu_gives_its_node(void **state)
 {
 	(void)state;
-	struct nm_rollback rollback = of(1000, 6);
+	struct nm_verdict rollback = of(1000, 6);
 	machine->config.threads.pin = NM_PIN_CORE;
 	take();
 	undo(&rollback);
@@ -440,7 +441,7 @@ static void a_taken_source_cpu_gives_its_node(void **state)
 static void the_dead_are_skipped(void **state)
 {
 	(void)state;
-	struct nm_rollback rollback = of_both(1001, 6, 999, 2);
+	struct nm_verdict rollback = of_both(1001, 6, 999, 2);
 	take();
 	undo(&rollback);
 	assert_int_equal(plan.decisions[0].nr_steps, 1);
@@ -460,7 +461,7 @@ static void the_dead_are_skipped(void **state)
 static void without_a_way_back_nothing_is_added(void **state)
 {
 	(void)state;
-	struct nm_rollback rollback = of(1000, 6);
+	struct nm_verdict rollback = of(1000, 6);
 	machine_allow(machine, 0, "0-5");
 	take();
 	undo(&rollback);

@@ -281,13 +281,13 @@ static void a_fall_beyond_the_margin_is_rolled_back(void **state)
 	machine_touch(machine, 0, 0, 64);
 	judge_next();
 	assert_verdict(NM_VERDICT_ROLLED_BACK);
-	struct nm_rollback rollback = nm_verdict_rollback(&verdicts.items[0]);
-	assert_int_equal(rollback.decision, 5);
-	assert_int_equal(rollback.nr_threads, 1);
-	assert_int_equal(rollback.threads[0].tid, 1000);
-	assert_int_equal(rollback.threads[0].start_ticks, 6000);
-	assert_int_equal(rollback.threads[0].cpu_from, 0);
-	assert_int_equal(rollback.threads[0].node_from, 0);
+	const struct nm_verdict *verdict = &verdicts.items[0];
+	assert_int_equal(verdict->decision, 5);
+	assert_int_equal(verdict->nr_threads, 1);
+	assert_int_equal(verdict->threads[0].tid, 1000);
+	assert_int_equal(verdict->threads[0].start_ticks, 6000);
+	assert_int_equal(verdict->threads[0].cpu_from, 0);
+	assert_int_equal(verdict->threads[0].node_from, 0);
 }
 
 static void a_fall_within_the_margin_is_neutral(void **state)
@@ -474,10 +474,10 @@ static void a_swap_is_weighed_by_accesses(void **state)
 	run(1, 0, 1, 100);
 	judge_next();
 	assert_verdict(NM_VERDICT_ROLLED_BACK);
-	struct nm_rollback rollback = nm_verdict_rollback(&verdicts.items[0]);
-	assert_int_equal(rollback.nr_threads, 2);
-	assert_int_equal(rollback.threads[1].tid, 1001);
-	assert_int_equal(rollback.threads[1].cpu_from, 2);
+	const struct nm_verdict *verdict = &verdicts.items[0];
+	assert_int_equal(verdict->nr_threads, 2);
+	assert_int_equal(verdict->threads[1].tid, 1001);
+	assert_int_equal(verdict->threads[1].cpu_from, 2);
 }
 
 static void both_of_a_swap_must_arrive(void **state)

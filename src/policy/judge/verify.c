@@ -510,18 +510,3 @@ int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *sn
 	}
 	return nm_verifier_take(verifier, ret);
 }
-
-struct nm_rollback nm_verdict_rollback(const struct nm_verdict *verdict)
-{
-	struct nm_rollback rollback = {.decision = verdict->decision,
-				       .nr_threads = verdict->nr_threads};
-	for (unsigned i = 0; i < verdict->nr_threads; i++) {
-		const struct nm_verdict_thread *thread = &verdict->threads[i];
-		rollback.threads[i].tid = thread->tid;
-		rollback.threads[i].start_ticks = thread->start_ticks;
-		rollback.threads[i].adopted_ns = thread->adopted_ns;
-		rollback.threads[i].cpu_from = thread->cpu_from;
-		rollback.threads[i].node_from = thread->node_from;
-	}
-	return rollback;
-}
