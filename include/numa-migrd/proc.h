@@ -23,6 +23,7 @@ struct nm_proc_stat {
 	char state;
 	uint32_t ppid, session;
 	uint32_t flags;	      /* PF_* */
+	uint32_t nr_threads;  /* of its process */
 	uint64_t start_ticks; /* since boot, in clock ticks (USER_HZ) */
 	uint64_t start_stack; /* differs after each exec; 0 if access is denied (ptrace(2)) */
 	uint64_t ran_ticks;   /* CPU time of the thread, user and system, in clock ticks */
@@ -67,9 +68,11 @@ int nm_proc_status_at(int directory, const char *path, struct nm_proc_status *re
  * -ENOMEM. */
 int nm_proc_cgroup_at(int directory, const char *path, char **ret);
 
-/* Reads and parses the file of one thread. For a process these are the values of its leader: times
- * are not summed over its threads. Returns 0, -ESRCH or another negative errno. */
-int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret);
+/* Reads and parses /proc/PID/task/TID/stat. Times are those of the thread. Returns 0, -ESRCH or
+ * another negative errno. */
+int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+		    struct nm_proc_stat *ret);
+/* Reads and parses /proc/PID/status. Returns 0, -ESRCH or another negative errno. */
 int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_status *ret);
 
 /* Total time that a thread has run, and that it was runnable but waited for a CPU. */

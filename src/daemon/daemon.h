@@ -179,7 +179,7 @@ struct nm_reported {
 	enum nm_performance performance;
 	bool first_touches; /* that only first touches are sampled */
 	char status[192];   /* sent to systemd */
-	uint64_t status_ns;
+	uint64_t status_ns, looked_ns; /* when it was sent; when it was last composed */
 	uint64_t summary_ns; /* time of the last summary */
 };
 

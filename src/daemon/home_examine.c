@@ -44,30 +44,14 @@ static int list_threads(struct nm_platform *platform, struct examined *one)
 	return r == -ENOENT ? -ESRCH : r;
 }
 
-static int read_stat(struct nm_platform *platform, uint32_t pid, uint32_t tid,
-		     struct nm_proc_stat *ret)
-{
-	int directory = nm_proc_open_thread(platform, pid, tid);
-	if (directory < 0)
-		return directory;
-	int r = nm_proc_read_stat(platform, directory, ret);
-	platform->ops->close(platform, directory);
-	return r;
-}
-
 /* Computes the activity of a thread since its start. */
-static int read_thread(const struct nm_daemon *daemon, struct examined *one, uint32_t tid,
-		       uint64_t now_ticks)
+static void add_thread(const struct nm_daemon *daemon, struct examined *one, uint32_t tid,
+		       const struct nm_proc_stat *stat, uint64_t now_ticks)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_proc_schedstat times;
-	struct nm_proc_stat stat;
-	int r = read_stat(platform, one->pid, tid, &stat);
-	if (r == 0)
-		r = nm_proc_read_schedstat(platform, one->pid, tid, &times);
-	if (r < 0)
-		return r;
-	double ticks = now_ticks > stat.start_ticks ? (double)(now_ticks - stat.start_ticks) : 1;
+	if (nm_proc_read_schedstat(daemon->pipeline.platform, one->pid, tid, &times) < 0)
+		return; /* it has exited */
+	double ticks = now_ticks > stat->start_ticks ? (double)(now_ticks - stat->start_ticks) : 1;
 	double age_ns = ticks * (double)NM_NSEC_PER_SEC / (double)sysconf(_SC_CLK_TCK);
 	one->run_s += (double)times.run_ns / (double)NM_NSEC_PER_SEC;
 	one->runs += (double)times.runs;
@@ -78,8 +62,8 @@ static int read_thread(const struct nm_daemon *daemon, struct examined *one, uin
 		.tid = tid,
 		.run_samples = 1,
 		.run_share = fmin((double)times.run_ns / age_ns, 1),
-		.main_cpu = stat.processor,
-		.main_node = nm_topology_node_of_cpu(daemon->pipeline.topology, stat.processor),
+		.main_cpu = stat->processor,
+		.main_node = nm_topology_node_of_cpu(daemon->pipeline.topology, stat->processor),
 		.main_node_share = 1,
 		.access_total = NAN,
 		.local_share = NAN,
@@ -89,16 +73,22 @@ static int read_thread(const struct nm_daemon *daemon, struct examined *one, uin
 		.operations = NAN,
 		.traffic = NAN,
 	};
-	return 0;
 }
 
+/* Most processes have one thread, and need no list. */
 static int read_threads(const struct nm_daemon *daemon, struct examined *one)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
-	int r = list_threads(platform, one);
-	uint64_t now_ticks = r < 0 ? 0 : nm_proc_ticks_now(platform);
+	struct nm_proc_stat stat;
+	uint64_t now_ticks = nm_proc_ticks_now(platform);
+	int r = nm_proc_stat_of(platform, one->pid, one->pid, &stat);
+	if (r == 0 && stat.nr_threads > 1)
+		r = list_threads(platform, one);
+	else if (r == 0)
+		add_thread(daemon, one, one->pid, &stat, now_ticks);
 	for (size_t i = 0; r == 0 && i < one->nr_tids; i++)
-		(void)read_thread(daemon, one, one->tids[i], now_ticks); /* it may have exited */
+		if (nm_proc_stat_of(platform, one->pid, one->tids[i], &stat) == 0)
+			add_thread(daemon, one, one->tids[i], &stat, now_ticks);
 	return r == 0 && one->count == 0 ? -ESRCH : r;
 }
 

@@ -7,7 +7,7 @@
 #include "numa-migrd/proc.h"
 
 /* Available memory is read again after this time. */
-#define AVAILABLE_AGE_NS (100 * NM_NSEC_PER_MSEC)
+#define AVAILABLE_AGE_NS (500 * NM_NSEC_PER_MSEC)
 #define IDLE_CPUS 0.2 /* maximum load of an idle machine */
 
 /* ---- creation and destruction ---- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The status line for systemd, and a summary in the journal every five minutes. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -152,11 +151,11 @@ static void describe_status(const struct nm_daemon *daemon, char *text, size_t s
 		       local, daemon->tally.applied, nm_plural(daemon->tally.applied, "", "s"));
 }
 
-/* Returns whether the status consists of numbers, like "STATUS=12 threads managed…"; words denote
- * another state. */
-static bool are_numbers(const char *status)
+/* Returns whether both lines report the same state: what precedes their first number is equal. */
+static bool is_same_state(const char *one, const char *other)
 {
-	return isdigit((unsigned char)status[strcspn(status, "=") + 1]);
+	size_t length = strcspn(one, "0123456789");
+	return length == strcspn(other, "0123456789") && strncmp(one, other, length) == 0;
 }
 
 /* Notifies systemd only of changes, and less often if only numbers have changed. */
@@ -164,9 +163,10 @@ void nm_report_status(struct nm_daemon *daemon)
 {
 	char text[sizeof(daemon->reported.status)];
 	uint64_t now_ns = nm_clock_ns();
+	daemon->reported.looked_ns = now_ns;
 	describe_status(daemon, text, sizeof(text));
 	if (strcmp(text, daemon->reported.status) == 0 ||
-	    (are_numbers(text) && are_numbers(daemon->reported.status) &&
+	    (is_same_state(text, daemon->reported.status) &&
 	     now_ns - daemon->reported.status_ns < STATUS_NS))
 		return;
 	daemon->reported.status_ns = now_ns;

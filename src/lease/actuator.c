@@ -319,17 +319,18 @@ unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
 	       0;
 }
 
-/*
- * No record shows yet what an exec or fork has just done to a leased thread, so a walk is needed.
- */
+/* No record shows yet what an exec or fork has just done to a leased thread, so a walk is needed if
+ * there is one. */
 unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
 {
 	unsigned failed = 0;
-	actuator->missed = true;
 	for (uint32_t i = nm_lease_first_of_pid(actuator, pid); i != NM_LEASE_NONE;
-	     i = actuator->leases[i].next_of_pid)
-		if (nm_lease_active(&actuator->leases[i]))
-			failed += nm_lease_give_back(actuator, i, NM_LEASE_RETURNED) < 0;
+	     i = actuator->leases[i].next_of_pid) {
+		if (!nm_lease_active(&actuator->leases[i]))
+			continue;
+		actuator->missed = true;
+		failed += nm_lease_give_back(actuator, i, NM_LEASE_RETURNED) < 0;
+	}
 	return failed;
 }
 

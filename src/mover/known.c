@@ -20,8 +20,9 @@ void nm_known_init(struct nm_known *known)
 
 void nm_known_clear(struct nm_known *known)
 {
-	for (size_t i = 0; i < NM_KNOWN_MOST; i++)
+	for (size_t i = 0; i < known->used; i++)
 		empty_entry(&known->entries[i]);
+	known->used = 0;
 }
 
 /* ---- replacing entries ---- */
@@ -53,7 +54,7 @@ static struct nm_known_entry *choose_victim(struct nm_known *known, uint64_t now
 {
 	struct nm_known_entry *oldest = NULL;
 
-	for (size_t i = 0; i < NM_KNOWN_MOST; i++) {
+	for (size_t i = 0; i < known->used; i++) {
 		struct nm_known_entry *entry = &known->entries[i];
 		if (entry != keep && entry->pid != 0 && may_go(entry, now_ns) &&
 		    (!oldest || entry->asked_ns < oldest->asked_ns))
@@ -66,7 +67,7 @@ size_t nm_known_bytes(const struct nm_known *known)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < NM_KNOWN_MOST; i++) {
+	for (size_t i = 0; i < known->used; i++) {
 		const struct nm_known_entry *entry = &known->entries[i];
 		bytes += entry->ready ? nm_mappings_bytes(entry->ready) : 0;
 		bytes += entry->reading ? nm_mappings_bytes(entry->reading) : 0;
@@ -89,7 +90,7 @@ bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_
 
 static struct nm_known_entry *find_entry(struct nm_known *known, uint32_t pid)
 {
-	for (size_t i = 0; i < NM_KNOWN_MOST; i++)
+	for (size_t i = 0; i < known->used; i++)
 		if (known->entries[i].pid == pid)
 			return &known->entries[i];
 	return NULL;
@@ -103,6 +104,8 @@ static struct nm_known_entry *make_place(struct nm_known *known, uint64_t now_ns
 
 	if (entry)
 		return entry;
+	if (known->used < NM_KNOWN_MOST)
+		return &known->entries[known->used++];
 	entry = choose_victim(known, now_ns, keep);
 	if (entry)
 		empty_entry(entry);
@@ -186,7 +189,7 @@ struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 {
 	struct nm_known_entry *first = NULL;
 
-	for (size_t i = 0; i < NM_KNOWN_MOST; i++) {
+	for (size_t i = 0; i < known->used; i++) {
 		struct nm_known_entry *entry = &known->entries[i];
 		if (entry->pid != 0 && is_forgotten(entry, now_ns))
 			empty_entry(entry);
@@ -195,6 +198,8 @@ struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 		if (!first || entry->reading || waits_since(entry) < waits_since(first))
 			first = entry;
 	}
+	while (known->used > 0 && known->entries[known->used - 1].pid == 0)
+		known->used--;
 	if (first && !first->reading && !nm_known_has_room(known, now_ns, first))
 		return NULL;
 	return first;

@@ -38,6 +38,7 @@ struct nm_known_entry {
 
 struct nm_known {
 	struct nm_known_entry entries[NM_KNOWN_MOST];
+	size_t used; /* all entries that are in use are below this index */
 	size_t bytes_most;
 	uint64_t turn_ns; /* earliest time of the next turn */
 	uint64_t reads, read_ns;

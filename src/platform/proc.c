@@ -27,17 +27,18 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 	stat.tid = (uint32_t)strtoul(text, NULL, 10);
 
 	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 28 startstack, 39 processor,
-	 * 41 policy; 14 utime, 15 stime. */
+	 * 41 policy; 14 utime, 15 stime, 20 num_threads. */
 	uint64_t user_ticks;
 	uint64_t system_ticks;
-	int parsed = sscanf(
-		close + 1,
-		" %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32 " %*u %*u %*u %*u %" SCNu64
-		" %" SCNu64 " %*d %*d %*d %*d %*d %*d %" SCNu64 " %*u %*d %*u %*u %*u %" SCNu64
-		" %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d %*u %u",
-		&stat.state, &stat.ppid, &stat.session, &stat.flags, &user_ticks, &system_ticks,
-		&stat.start_ticks, &stat.start_stack, &stat.processor, &stat.policy);
-	if (parsed != 10)
+	int parsed = sscanf(close + 1,
+			    " %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32
+			    " %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %*d %*d %*d %*d %" SCNu32
+			    " %*d %" SCNu64 " %*u %*d %*u %*u %*u %" SCNu64
+			    " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d %*u %u",
+			    &stat.state, &stat.ppid, &stat.session, &stat.flags, &user_ticks,
+			    &system_ticks, &stat.nr_threads, &stat.start_ticks, &stat.start_stack,
+			    &stat.processor, &stat.policy);
+	if (parsed != 11)
 		return -EINVAL;
 	stat.ran_ticks = user_ticks + system_ticks;
 	*ret = stat;
@@ -126,13 +127,19 @@ int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid
 	return gone(platform->ops->open_directory(platform, NM_ROOT, path));
 }
 
-int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret)
+static int read_stat(struct nm_platform *platform, int directory, const char *path,
+		     struct nm_proc_stat *ret)
 {
 	char text[1024];
-	ssize_t length = platform->ops->read_file(platform, directory, "stat", text, sizeof(text));
+	ssize_t length = platform->ops->read_file(platform, directory, path, text, sizeof(text));
 	if (length < 0)
 		return gone((int)length);
 	return length ? nm_proc_parse_stat(text, ret) : -ESRCH;
+}
+
+int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret)
+{
+	return read_stat(platform, directory, "stat", ret);
 }
 
 int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret)
@@ -197,14 +204,12 @@ int nm_proc_cgroup_at(int directory, const char *path, char **ret)
 }
 
 /* Does not read proc/PID/stat, for which the kernel adds up the times of all threads. */
-int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_stat *ret)
+int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+		    struct nm_proc_stat *ret)
 {
-	int directory = nm_proc_open_thread(platform, pid, pid);
-	if (directory < 0)
-		return directory;
-	int r = nm_proc_read_stat(platform, directory, ret);
-	platform->ops->close(platform, directory);
-	return r;
+	char path[64];
+	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task/%" PRIu32 "/stat", pid, tid);
+	return read_stat(platform, NM_ROOT, path, ret);
 }
 
 int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_status *ret)

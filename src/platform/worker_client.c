@@ -10,6 +10,8 @@
 #include "worker_memory.h"
 
 #define NEWS_MOST 16U
+/* The user and cgroup of a process are read again after this time. */
+#define SUBJECT_AGE_NS NM_NSEC_PER_SEC
 
 struct caller {
 	struct nm_worker_link link;
@@ -20,6 +22,7 @@ struct caller {
 	bool greeting;		     /* the first reply of the worker is awaited */
 	struct nm_worker_call *call; /* to be sent after that; NULL: only the worker is needed */
 	struct nm_worker_subject subject; /* the process of the call */
+	uint64_t identified_ns;		  /* when it was read */
 	uint64_t deadline_ns;
 	bool cut; /* the series ends before the call's own deadline */
 };
@@ -36,19 +39,45 @@ struct nm_worker_client {
 	unsigned news_count;
 };
 
-/* Identifies the process of the call, and sets it in the request. */
-static int find_subject(const struct nm_worker_client *client, struct nm_worker_call *call,
-			struct nm_worker_subject *ret)
+/* Returns whether the call is about the same thread as the last one, which was read recently. The
+ * worker verifies the start time. */
+static bool is_identified(const struct caller *caller, uint32_t tid, uint64_t start_ticks)
 {
-	int r = call->pid == 0 ? nm_worker_subject_at(call->directory, ret)
-			       : nm_worker_subject_of(client->proc_fd, call->pid, call->start_ticks,
-						      ret);
+	return caller->identified_ns && start_ticks && caller->subject.tid == tid &&
+	       caller->subject.tid_ticks == start_ticks &&
+	       nm_clock_ns() - caller->identified_ns < SUBJECT_AGE_NS;
+}
+
+/* Identifies the process of the call, unless it is that of the last call. */
+static int identify(const struct nm_worker_client *client, const struct nm_worker_call *call,
+		    struct caller *caller)
+{
+	uint32_t tid = call->pid;
+	uint64_t start_ticks = call->start_ticks;
+	int r = tid ? 0 : nm_worker_read_start(call->directory, "stat", &tid, &start_ticks);
+
+	if (r < 0 || is_identified(caller, tid, start_ticks))
+		return r;
+	caller->identified_ns = 0;
+	r = call->pid == 0 ? nm_worker_subject_at(call->directory, &caller->subject)
+			   : nm_worker_subject_of(client->proc_fd, call->pid, call->start_ticks,
+						  &caller->subject);
+	if (r == 0)
+		caller->identified_ns = nm_clock_ns();
+	return r;
+}
+
+/* Sets the process of the call in the request. */
+static int find_subject(const struct nm_worker_client *client, struct nm_worker_call *call,
+			struct caller *caller)
+{
+	int r = identify(client, call, caller);
 
 	if (r < 0)
 		return r;
 	call->request.version = NM_WORKER_VERSION;
-	call->request.pid = (int32_t)ret->tid;
-	call->request.start_ticks = ret->tid_ticks;
+	call->request.pid = (int32_t)caller->subject.tid;
+	call->request.start_ticks = caller->subject.tid_ticks;
 	return 0;
 }
 
@@ -182,7 +211,7 @@ static int start(struct nm_worker_client *client, struct caller *caller,
 		return -EALREADY;
 	caller->call = call;
 	if (call)
-		r = find_subject(client, call, &caller->subject);
+		r = find_subject(client, call, caller);
 	if (r == 0)
 		r = have_worker(client, caller);
 	if (r <= 0)

@@ -163,7 +163,7 @@ static long minor_faults(void)
 static int read_own_start(struct nm_platform *platform, uint32_t pid, uint64_t *ret)
 {
 	struct nm_proc_stat stat;
-	int r = nm_proc_stat_of(platform, pid, &stat);
+	int r = nm_proc_stat_of(platform, pid, pid, &stat);
 	if (r == 0)
 		*ret = stat.start_ticks;
 	return r;

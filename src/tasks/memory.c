@@ -69,7 +69,7 @@ bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uin
 static bool is_gone(struct nm_platform *platform, const struct given *given)
 {
 	struct nm_proc_stat stat;
-	int r = nm_proc_stat_of(platform, given->id, &stat);
+	int r = nm_proc_stat_of(platform, given->id, given->id, &stat);
 	return r == -ESRCH || (r == 0 && stat.start_ticks != given->start_ticks);
 }
 

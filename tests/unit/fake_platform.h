@@ -137,14 +137,24 @@ static inline unsigned fake_open_fds(const struct fake *fake)
 	return count;
 }
 
-static inline void fake_write_stat(const struct fake_thread *t, char *text, size_t size)
+static inline unsigned fake_threads_of(const struct fake *fake, uint32_t pid)
+{
+	unsigned count = 0;
+	for (size_t i = 0; i < FAKE_THREADS; i++)
+		count += fake->threads[i].alive && fake->threads[i].pid == pid;
+	return count;
+}
+
+static inline void fake_write_stat(const struct fake *fake, const struct fake_thread *t, char *text,
+				   size_t size)
 {
 	snprintf(text, size,
-		 "%u (%s) %c %u %u %u 0 -1 %u 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
+		 "%u (%s) %c %u %u %u 0 -1 %u 11 0 12 0 13 14 0 0 20 0 %u 0 %" PRIu64
 		 " 4096 25 18446744073709551615 1 1 %" PRIu64
 		 " 0 0 0 0 0 0 0 0 0 17 %d 0 %u 0 0 0 0 0 0 0 0 0 0 0\n",
-		 t->tid, t->comm, t->state, t->ppid, t->pid, t->session, t->flags, t->start_ticks,
-		 t->start_stack, t->processor, t->policy);
+		 t->tid, t->comm, t->state, t->ppid, t->pid, t->session, t->flags,
+		 fake_threads_of(fake, t->pid), t->start_ticks, t->start_stack, t->processor,
+		 t->policy);
 }
 
 static inline void fake_write_list(uint64_t cpus, char *text, size_t size)
@@ -201,6 +211,19 @@ static inline int fake_write_limit(struct fake *fake, char *path, char *text, si
 	return -ENOENT;
 }
 
+/* "proc/PID/task/TID/stat" */
+static inline int fake_write_stat_of(struct fake *fake, const char *path, char *text, size_t size)
+{
+	char directory[64];
+	const char *end = strrchr(path, '/');
+	snprintf(directory, sizeof(directory), "%.*s", (int)(end - path), path);
+	const struct fake_thread *thread = fake_of_path(fake, directory);
+	if (!thread || strcmp(end, "/stat") != 0)
+		return -ENOENT;
+	fake_write_stat(fake, thread, text, size);
+	return 0;
+}
+
 /* The cgroup whose cpuset counts for the thread. */
 static inline void fake_write_cpuset(const struct fake *fake, const struct fake_thread *thread,
 				     char *text, size_t size)
@@ -239,6 +262,8 @@ static inline int fake_write_root(struct fake *fake, const char *path, char *tex
 			 fake->free_kb, fake->cached_kb);
 		return 0;
 	}
+	if (strstr(path, "/task/"))
+		return fake_write_stat_of(fake, path, text, size);
 	if (strncmp(path, prefix, strlen(prefix)) != 0)
 		return fake_write_comm(fake, path, text, size);
 	snprintf(cgroup, sizeof(cgroup), "%s", path + strlen(prefix));
@@ -271,7 +296,7 @@ static inline int fake_write_thread(struct fake *fake, int fd, const char *path,
 	if (!thread)
 		return -ESRCH;
 	if (strcmp(path, "stat") == 0)
-		fake_write_stat(thread, text, size);
+		fake_write_stat(fake, thread, text, size);
 	else if (strcmp(path, "status") == 0)
 		fake_write_status(thread, text, size);
 	else if (strcmp(path, "cgroup") == 0)

@@ -68,7 +68,7 @@ static inline void bind(struct nm_sim *sim, const struct nm_sim_machine *machine
 static inline uint64_t start_of(struct nm_platform *platform, pid_t pid)
 {
 	struct nm_proc_stat stat;
-	assert_int_equal(nm_proc_stat_of(platform, (uint32_t)pid, &stat), 0);
+	assert_int_equal(nm_proc_stat_of(platform, (uint32_t)pid, (uint32_t)pid, &stat), 0);
 	return stat.start_ticks;
 }
 

@@ -489,6 +489,24 @@ static void assert_line(bool blind, const char *part)
 	assert_non_null(strstr(service->reported.status, part));
 }
 
+/* A line that begins with words is not sent with each change of a number either. */
+static void numbers_of_the_status_are_sent_after_a_while(void **state)
+{
+	(void)state;
+	service->config->sampling.inject = NM_INJECT_NONE;
+	service->config->threads.policy = NM_POLICY_AUTO;
+	assert_line(true, "0 leased");
+	uint64_t sent_ns = service->reported.status_ns;
+	(void)snprintf(service->reported.status, sizeof(service->reported.status),
+		       "STATUS=Only first touches sampled: 7 threads managed, 7 leased");
+	nm_report_status(service);
+	assert_int_equal(service->reported.status_ns, sent_ns);
+	service->reported.status_ns -= 11 * NM_NSEC_PER_SEC;
+	assert_line(true, "0 leased");
+	service->machine.balancing = 1;
+	assert_line(false, "threads managed");
+}
+
 /* Page faults are all there is, and nothing has pages fault again; the flag and the line mean the
  * same whatever the policy makes of it. */
 static void first_touches_alone_are_blindness(void **state)
@@ -671,6 +689,7 @@ int main(void)
 		TEST(a_pause_hands_the_next_client_what_the_last_had),
 		TEST(workers_start_with_a_service_that_moves_memory),
 		TEST(a_tick_without_a_source_moves_nothing),
+		TEST(numbers_of_the_status_are_sent_after_a_while),
 		TEST(first_touches_alone_are_blindness),
 		TEST(no_accesses_at_all_are_blindness),
 		TEST(a_switch_of_the_sysctl_is_seen),

@@ -405,6 +405,24 @@ static void a_series_of_calls_has_one_deadline(void **state)
 	fail_msg("no call succeeds in a new series");
 }
 
+/* Neither a thread that has exited nor the next one with its number is taken for the one before. */
+static void a_thread_is_identified_again_when_it_has_exited(void **state)
+{
+	struct fixture *f = *state;
+
+	open_client(f, LONG_NS);
+	require_answers(f);
+	pid_t child = fork();
+	if (child == 0)
+		for (;;)
+			pause();
+	assert_int_equal(where(f, NM_WORKER_MOVER, child, NULL), 0);
+	assert_int_equal(where(f, NM_WORKER_MOVER, child, NULL), 0);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(where(f, NM_WORKER_MOVER, child, NULL), -ESRCH);
+}
+
 static void workers_start_before_their_first_call(void **state)
 {
 	struct fixture *f = *state;
@@ -829,6 +847,7 @@ int main(void)
 		TEST(a_second_call_of_a_caller_is_refused),
 		TEST(neither_caller_waits_for_the_other),
 		TEST(a_series_of_calls_has_one_deadline),
+		TEST(a_thread_is_identified_again_when_it_has_exited),
 		TEST(workers_start_before_their_first_call),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),

@@ -68,6 +68,37 @@ static int write_meminfo(const struct nm_sim *sim, unsigned os_id, struct nm_sim
 	return 0;
 }
 
+/* A leader that has ended counts until the last thread has. */
+static unsigned count_threads(const struct nm_sim_process *process)
+{
+	unsigned count = process->tasks[0].ended;
+	for (unsigned i = 0; i < process->program->threads; i++)
+		count += !process->tasks[i].ended;
+	return count;
+}
+
+static void write_stat(const struct nm_sim_task *task, struct nm_sim_text *text)
+{
+	const struct nm_sim_process *process = task->process;
+	put_text(text,
+		 "%u (%.15s) %c 1 %u %u 0 -1 0 11 0 12 0 13 14 0 0 20 0 %u 0 %" PRIu64
+		 " 4096 25 18446744073709551615 1 1 140000000 0 0 0 0 0 0 0 0 0 17 %d 0 0 0 0 0 0 "
+		 "0 0 0 "
+		 "0 0 "
+		 "0\n",
+		 task->tid, process->program->name, task->ended ? 'Z' : 'R', process->pid,
+		 process->pid, count_threads(process), nm_sim_start_ticks(process), task->cpu);
+}
+
+static int write_stat_of(const struct nm_sim *sim, uint32_t tid, struct nm_sim_text *text)
+{
+	const struct nm_sim_task *task = nm_sim_find_task(sim, tid);
+	if (!task)
+		return -ENOENT;
+	write_stat(task, text);
+	return 0;
+}
+
 static int write_schedstat(const struct nm_sim *sim, uint32_t tid, struct nm_sim_text *text)
 {
 	const struct nm_sim_task *task = nm_sim_find_task(sim, tid);
@@ -100,6 +131,8 @@ int nm_sim_write_root(const struct nm_sim *sim, const char *path, struct nm_sim_
 		return write_meminfo(sim, number, text);
 	if (sscanf(path, "proc/%*u/task/%u/schedstat%n", &number, &end) == 1 && end)
 		return write_schedstat(sim, number, text);
+	if (sscanf(path, "proc/%*u/task/%u/stat%n", &number, &end) == 1 && end)
+		return write_stat_of(sim, number, text);
 	return -ENOENT;
 }
 
@@ -108,19 +141,6 @@ int nm_sim_write_root(const struct nm_sim *sim, const char *path, struct nm_sim_
 static uint64_t resident_kb(const struct nm_sim_process *process)
 {
 	return (uint64_t)process->nr_touched * process->program->page_kb;
-}
-
-static void write_stat(const struct nm_sim_task *task, struct nm_sim_text *text)
-{
-	const struct nm_sim_process *process = task->process;
-	put_text(text,
-		 "%u (%.15s) %c 1 %u %u 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
-		 " 4096 25 18446744073709551615 1 1 140000000 0 0 0 0 0 0 0 0 0 17 %d 0 0 0 0 0 0 "
-		 "0 0 0 "
-		 "0 0 "
-		 "0\n",
-		 task->tid, process->program->name, task->ended ? 'Z' : 'R', process->pid,
-		 process->pid, nm_sim_start_ticks(process), task->cpu);
 }
 
 /* User ids begin at 1000. */
