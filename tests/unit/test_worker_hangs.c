@@ -60,7 +60,9 @@ static pid_t begin_anew(struct fixture *f, enum nm_worker_caller caller, uint64_
 {
 	open_client(f, deadline_ns);
 	assert_int_equal(have_worker(f->client, caller), 0);
-	return stop_worker();
+	pid_t stopped = stop_worker();
+	assert_int_equal(have_worker(f->client, caller), 0); /* the round begins now */
+	return stopped;
 }
 
 static void hang(struct fixture *f, enum nm_worker_caller caller, size_t which)
