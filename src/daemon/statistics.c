@@ -58,13 +58,8 @@ static void gather_tally(const struct nm_tally *tally, struct nm_statistics *sta
 	count(statistics, NM_STATISTIC_DECISIONS, tally->decisions);
 	count(statistics, NM_STATISTIC_MOVES_APPLIED, tally->applied);
 	count(statistics, NM_STATISTIC_MOVES_REFUSED, tally->failed);
-	count(statistics, NM_STATISTIC_VERDICTS_IMPROVED, tally->verdicts[NM_VERDICT_IMPROVED]);
-	count(statistics, NM_STATISTIC_VERDICTS_NEUTRAL, tally->verdicts[NM_VERDICT_NEUTRAL]);
-	count(statistics, NM_STATISTIC_VERDICTS_ROLLED_BACK,
-	      tally->verdicts[NM_VERDICT_ROLLED_BACK]);
-	count(statistics, NM_STATISTIC_VERDICTS_CANCELLED, tally->verdicts[NM_VERDICT_CANCELLED]);
-	count(statistics, NM_STATISTIC_VERDICTS_INCONCLUSIVE,
-	      tally->verdicts[NM_VERDICT_INCONCLUSIVE]);
+	for (unsigned kind = 0; kind < NM_VERDICT_KINDS; kind++)
+		count(statistics, NM_STATISTIC_VERDICTS_IMPROVED + kind, tally->verdicts[kind]);
 	count(statistics, NM_STATISTIC_CPU_SAMPLING_NS, tally->caused_ns);
 	count(statistics, NM_STATISTIC_SUPPRESSED, tally->suppressed);
 }
@@ -246,15 +241,26 @@ static void show_value(const struct nm_show *show, const struct nm_statistic_row
 		nm_show_u64(show, row->status, (uint64_t)now->number);
 }
 
-void nm_command_status(void *context, const struct nm_show *show)
+static void show_those(const struct nm_daemon *daemon, bool only_counters,
+		       const struct nm_show *show)
 {
-	const struct nm_daemon *daemon = context;
 	struct nm_statistics statistics;
 
 	nm_statistics_gather(daemon, &statistics);
 	for (unsigned i = 0; i < NM_STATISTIC_MAX; i++) {
 		const struct nm_statistic_row *row = nm_statistic_row((enum nm_statistic)i);
-		if (row->status && statistics.now[i].known)
+		bool counter = row->in_metrics && nm_metric_kind(row->metric)->counter;
+		if (row->status && statistics.now[i].known && (counter || !only_counters))
 			show_value(show, row, &statistics.now[i]);
 	}
+}
+
+void nm_command_status(void *context, const struct nm_show *show)
+{
+	show_those(context, false, show);
+}
+
+void nm_view_counters(void *context, const struct nm_show *show)
+{
+	show_those(context, true, show);
 }

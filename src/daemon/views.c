@@ -75,49 +75,6 @@ void nm_view_facts(void *context, struct nm_control_facts *ret)
 	};
 }
 
-static void page_counters(const struct nm_page_tally *tally, const struct nm_show *show)
-{
-	nm_show_u64(show, "page_decisions", tally->decisions);
-	nm_show_u64(show, "pages_moved", tally->moved);
-	nm_show_u64(show, "pages_moved_bytes", tally->bytes);
-	nm_show_u64(show, "pages_failed", tally->failed);
-	nm_show_u64(show, "page_verdicts_improved", tally->verdicts[NM_VERDICT_IMPROVED]);
-	nm_show_u64(show, "page_verdicts_neutral", tally->verdicts[NM_VERDICT_NEUTRAL]);
-	nm_show_u64(show, "page_verdicts_rolled_back", tally->verdicts[NM_VERDICT_ROLLED_BACK]);
-	nm_show_u64(show, "page_verdicts_inconclusive", tally->verdicts[NM_VERDICT_INCONCLUSIVE]);
-}
-
-static void home_counters(const struct nm_home_tally *homes, const struct nm_show *show)
-{
-	nm_show_u64(show, "homes_granted", homes->granted);
-	nm_show_u64(show, "homes_expired", homes->expired);
-	nm_show_u64(show, "homes_yielded", homes->yielded);
-	nm_show_u64(show, "homes_rolled_back", homes->rolled_back);
-	nm_show_u64(show, "pages_moved_home", homes->pages);
-	nm_show_u64(show, "bytes_moved_home", homes->bytes);
-}
-
-void nm_view_counters(void *context, const struct nm_show *show)
-{
-	const struct nm_daemon *daemon = context;
-	const struct nm_tally *tally = &daemon->tally;
-	nm_show_u64(show, "intervals", tally->intervals);
-	nm_show_u64(show, "decisions", tally->decisions);
-	nm_show_u64(show, "moves_applied", tally->applied);
-	nm_show_u64(show, "moves_refused", tally->failed);
-	nm_show_u64(show, "verdicts_improved", tally->verdicts[NM_VERDICT_IMPROVED]);
-	nm_show_u64(show, "verdicts_neutral", tally->verdicts[NM_VERDICT_NEUTRAL]);
-	nm_show_u64(show, "verdicts_rolled_back", tally->verdicts[NM_VERDICT_ROLLED_BACK]);
-	nm_show_u64(show, "verdicts_cancelled", tally->verdicts[NM_VERDICT_CANCELLED]);
-	nm_show_u64(show, "verdicts_inconclusive", tally->verdicts[NM_VERDICT_INCONCLUSIVE]);
-	nm_show_u64(show, "samples", daemon->costs.counts.samples);
-	nm_show_u64(show, "samples_lost", daemon->costs.counts.lost);
-	if (daemon->pipeline.placement)
-		home_counters(&tally->homes, show);
-	if (daemon->pipeline.pages)
-		page_counters(&daemon->pipeline.pages->tally, show);
-}
-
 /* ---- nodes ---- */
 
 static double node_load(const struct nm_daemon *daemon, const struct nm_node *node)
