@@ -44,7 +44,8 @@ static inline void nm_freep(void *pointer)
 #define NM_CONTAINER_OF(member_pointer, type, member)                                              \
 	((type *)(void *)((char *)(member_pointer)-offsetof(type, member)))
 
-/* Evaluates to -1, 0 or 1: the order of two values, which are evaluated twice. For qsort(). */
+/* Evaluates to -1, 0 or 1: the order of two values, which are evaluated twice. For qsort(); further
+ * criteria follow after ?:. */
 #define NM_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Orders numbers, or structures that begin with one, such as a PID. For qsort() and bsearch(). */

@@ -246,11 +246,8 @@ void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t 
 
 static int compare_last(const void *a, const void *b)
 {
-	const struct nm_last_decision *left = a;
-	const struct nm_last_decision *right = b;
-	if (left->tid != right->tid)
-		return left->tid < right->tid ? -1 : 1;
-	return NM_COMPARE(left->id, right->id);
+	const struct nm_last_decision *left = a, *right = b;
+	return NM_COMPARE(left->tid, right->tid) ?: NM_COMPARE(left->id, right->id);
 }
 
 int nm_history_last(const struct nm_history *history, struct nm_last_decision **ret,

@@ -59,11 +59,9 @@ static int compare_targets(const void *a, const void *b)
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct nm_index_entry *left = a;
-	const struct nm_index_entry *right = b;
-	uint64_t left_ticks = left->terms->given_ticks, right_ticks = right->terms->given_ticks;
-	int order = memcmp(&left->key, &right->key, sizeof(left->key));
-	return order ? order : NM_COMPARE(left_ticks, right_ticks);
+	const struct nm_index_entry *left = a, *right = b;
+	return memcmp(&left->key, &right->key, sizeof(left->key))
+		       ?: NM_COMPARE(left->terms->given_ticks, right->terms->given_ticks);
 }
 
 static void add_keys(struct nm_descent *descent, const struct nm_ledger_entry *terms)

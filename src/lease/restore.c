@@ -54,9 +54,8 @@ static int compare_threads(const void *a, const void *b)
 {
 	const struct nm_ledger_entry *left = *(const struct nm_ledger_entry *const *)a;
 	const struct nm_ledger_entry *right = *(const struct nm_ledger_entry *const *)b;
-	if (left->tid != right->tid)
-		return left->tid < right->tid ? -1 : 1;
-	return NM_COMPARE(left->start_ticks, right->start_ticks);
+	return NM_COMPARE(left->tid, right->tid)
+		       ?: NM_COMPARE(left->start_ticks, right->start_ticks);
 }
 
 /* Sorts the lines by thread, and those of one thread from the newest to the oldest. */
@@ -64,9 +63,8 @@ static int compare_lines(const void *a, const void *b)
 {
 	const struct nm_ledger_entry *left = *(const struct nm_ledger_entry *const *)a;
 	const struct nm_ledger_entry *right = *(const struct nm_ledger_entry *const *)b;
-	int order = compare_threads(a, b);
 	/* the pointers refer to the contents, which are in the order of the file */
-	return order ? order : (left < right) - (left > right);
+	return compare_threads(a, b) ?: NM_COMPARE(right, left);
 }
 
 /* Records the return, so that a restoration that is killed does not start from the beginning. */

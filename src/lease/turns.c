@@ -7,30 +7,24 @@
 
 static int compare_users(const void *a, const void *b)
 {
-	const struct nm_turn *left = a;
-	const struct nm_turn *right = b;
-	int order = NM_COMPARE(left->tenant.domain, right->tenant.domain);
-	if (order == 0)
-		order = NM_COMPARE(left->tenant.uid, right->tenant.uid);
-	return order ? order : NM_COMPARE(left->index, right->index);
+	const struct nm_turn *left = a, *right = b;
+	return NM_COMPARE(left->tenant.domain, right->tenant.domain)
+		       ?: NM_COMPARE(left->tenant.uid, right->tenant.uid)
+		       ?: NM_COMPARE(left->index, right->index);
 }
 
 static int compare_within(const void *a, const void *b)
 {
-	const struct nm_turn *left = a;
-	const struct nm_turn *right = b;
-	int order = NM_COMPARE(left->tenant.domain, right->tenant.domain);
-	if (order == 0)
-		order = NM_COMPARE(left->round, right->round);
-	return order ? order : NM_COMPARE(left->tenant.uid, right->tenant.uid);
+	const struct nm_turn *left = a, *right = b;
+	return NM_COMPARE(left->tenant.domain, right->tenant.domain)
+		       ?: NM_COMPARE(left->round, right->round)
+		       ?: NM_COMPARE(left->tenant.uid, right->tenant.uid);
 }
 
 static int compare_rounds(const void *a, const void *b)
 {
-	const struct nm_turn *left = a;
-	const struct nm_turn *right = b;
-	int order = NM_COMPARE(left->round, right->round);
-	return order ? order : NM_COMPARE(left->index, right->index);
+	const struct nm_turn *left = a, *right = b;
+	return NM_COMPARE(left->round, right->round) ?: NM_COMPARE(left->index, right->index);
 }
 
 static uint32_t next_round(const struct nm_turn *before, bool same)

@@ -42,12 +42,8 @@ struct nm_cgroups {
 
 static int compare_values(const void *a, const void *b)
 {
-	const struct value *left = a;
-	const struct value *right = b;
-
-	if (left->file != right->file)
-		return left->file < right->file ? -1 : 1;
-	return strcmp(left->path, right->path);
+	const struct value *left = a, *right = b;
+	return NM_COMPARE(left->file, right->file) ?: strcmp(left->path, right->path);
 }
 
 static void free_value(void *item)

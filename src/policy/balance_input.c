@@ -63,9 +63,7 @@ struct queue {
 static int by_homes(const void *left, const void *right)
 {
 	const struct queue *a = left, *b = right;
-	if (a->homes != b->homes)
-		return a->homes > b->homes ? -1 : 1;
-	return (a->cpu > b->cpu) - (a->cpu < b->cpu);
+	return NM_COMPARE(b->homes, a->homes) ?: NM_COMPARE(a->cpu, b->cpu);
 }
 
 /* A thread that is alone on its CPU is listed, too: unmanaged tasks may have made it wait. */

@@ -55,24 +55,18 @@ struct place {
 static int by_sharing(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
-	int r = NM_COMPARE(a->cache, b->cache);
-	if (r == 0)
-		r = NM_COMPARE(a->core, b->core);
-	return r ? r : NM_COMPARE(a->cpu, b->cpu);
+	return NM_COMPARE(a->cache, b->cache)
+		       ?: NM_COMPARE(a->core, b->core) ?: NM_COMPARE(a->cpu, b->cpu);
 }
 
 /* Alternate cores first, because neighbours may share hardware that is not reported. */
 static int by_turn(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
-	int r = NM_COMPARE(a->sibling, b->sibling);
-	if (r == 0)
-		r = NM_COMPARE(a->core_rank % 2, b->core_rank % 2);
-	if (r == 0)
-		r = NM_COMPARE(a->core_rank, b->core_rank);
-	if (r == 0)
-		r = NM_COMPARE(a->cache, b->cache);
-	return r ? r : NM_COMPARE(a->cpu, b->cpu);
+	return NM_COMPARE(a->sibling, b->sibling)
+		       ?: NM_COMPARE(a->core_rank % 2, b->core_rank % 2)
+		       ?: NM_COMPARE(a->core_rank, b->core_rank)
+		       ?: NM_COMPARE(a->cache, b->cache) ?: NM_COMPARE(a->cpu, b->cpu);
 }
 
 /* An unknown core counts as not shared; an unknown cache counts as shared by the node. */

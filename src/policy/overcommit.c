@@ -137,13 +137,10 @@ static void collect_claims(struct filling *filling, int node)
 static int by_precedence(const void *left, const void *right)
 {
 	const struct claim *a = left, *b = right;
-	if (a->process_accesses != b->process_accesses)
-		return a->process_accesses > b->process_accesses ? -1 : 1;
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->accesses != b->accesses)
-		return a->accesses > b->accesses ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
+	return NM_COMPARE(b->process_accesses, a->process_accesses)
+		       ?: NM_COMPARE(a->pid, b->pid)
+		       ?: NM_COMPARE(b->accesses, a->accesses)
+		       ?: NM_COMPARE(a->thread, b->thread);
 }
 
 /* Adds all sets before the first claim is accepted, because the sets determine where each claim
@@ -241,9 +238,7 @@ static int by_group(const void *left, const void *right)
 static int by_first(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
-	if (a->first != b->first)
-		return a->first < b->first ? -1 : 1;
-	return NM_COMPARE(a->index, b->index);
+	return NM_COMPARE(a->first, b->first) ?: NM_COMPARE(a->index, b->index);
 }
 
 static size_t list_leased(const struct nm_snapshot *snapshot, struct entry *entries)

@@ -64,9 +64,7 @@ int nm_waiting_init(struct nm_waiting *waiting, const struct nm_balance_input *i
 static int compare(const void *left, const void *right)
 {
 	const struct nm_waiter *a = left, *b = right;
-	if (a->start_ticks != b->start_ticks)
-		return a->start_ticks < b->start_ticks ? -1 : 1;
-	return NM_COMPARE(a->tid, b->tid);
+	return NM_COMPARE(a->start_ticks, b->start_ticks) ?: NM_COMPARE(a->tid, b->tid);
 }
 
 static int find_reach(const struct nm_waiting *waiting, struct nm_queue *queue)

@@ -181,10 +181,7 @@ struct nm_sample_sink nm_homes_sink(struct nm_homes *homes, const struct nm_topo
 static int by_process(const void *one, const void *other)
 {
 	const struct nm_sample *a = one, *b = other;
-
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	return NM_COMPARE(a->time_ns, b->time_ns);
+	return NM_COMPARE(a->pid, b->pid) ?: NM_COMPARE(a->time_ns, b->time_ns);
 }
 
 static void learn(struct nm_homes *homes, struct nm_sample *sample, int number)

@@ -11,9 +11,7 @@ static int compare_events(const void *a, const void *b)
 {
 	const struct nm_task_event *left = *(const struct nm_task_event *const *)a;
 	const struct nm_task_event *right = *(const struct nm_task_event *const *)b;
-	if (left->time_ns != right->time_ns)
-		return left->time_ns < right->time_ns ? -1 : 1;
-	return NM_COMPARE(left, right);
+	return NM_COMPARE(left->time_ns, right->time_ns) ?: NM_COMPARE(left, right);
 }
 
 static size_t count_forks(struct nm_task_event **events, size_t count)

@@ -50,10 +50,7 @@ static int add_range(struct ranges *ranges, struct range range)
 static int by_start(const void *a, const void *b)
 {
 	const struct range *left = a, *right = b;
-
-	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
-	return NM_COMPARE(left->node, right->node);
+	return NM_COMPARE(left->start, right->start) ?: NM_COMPARE(left->node, right->node);
 }
 
 /* Sorts the blocks and merges neighbours of one node. All have the same size and alignment, so that

@@ -21,18 +21,10 @@ void nm_topology_free(struct nm_topology *topology)
 
 int nm_topology_node_index(const struct nm_topology *topology, unsigned os_id)
 {
-	unsigned low = 0, high = topology->nr_nodes;
-
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-		if (topology->nodes[middle].os_id < os_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == topology->nr_nodes || topology->nodes[low].os_id != os_id)
-		return -1;
-	return (int)low;
+	_Static_assert(offsetof(struct nm_node, os_id) == 0, "bsearch compares the first field");
+	const struct nm_node *node = bsearch(&os_id, topology->nodes, topology->nr_nodes,
+					     sizeof(*topology->nodes), nm_compare_u32);
+	return node ? (int)(node - topology->nodes) : -1;
 }
 
 int nm_topology_node_of_cpu(const struct nm_topology *topology, int cpu)

@@ -65,9 +65,8 @@ static int by_cost(const void *a, const void *b)
 {
 	const struct worker *one = a, *other = b;
 
-	if (one->cost != other->cost)
-		return one->cost < other->cost ? -1 : 1;
-	return one->thread->tid < other->thread->tid ? -1 : one->thread->tid > other->thread->tid;
+	return NM_COMPARE(one->cost, other->cost)
+		       ?: NM_COMPARE(one->thread->tid, other->thread->tid);
 }
 
 static double mean_run(const struct worker *workers, size_t count)

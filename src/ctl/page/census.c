@@ -24,9 +24,7 @@ double nm_census_seconds(const struct nm_recorded_interval *about)
 static int compare_busy(const void *a, const void *b)
 {
 	const struct nm_seen *one = a, *other = b;
-	if (one->busy_s != other->busy_s)
-		return one->busy_s > other->busy_s ? -1 : 1;
-	return one->id < other->id ? -1 : one->id > other->id;
+	return NM_COMPARE(other->busy_s, one->busy_s) ?: NM_COMPARE(one->id, other->id);
 }
 
 static int drop_half(struct nm_seen_table *table)

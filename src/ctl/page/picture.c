@@ -46,9 +46,7 @@ static void put_in(enum nm_picked what, struct nm_pick *pick, const struct nm_se
 
 static int compare_key(const struct nm_seen *seen, uint32_t id, uint32_t pid)
 {
-	if (seen->id != id)
-		return seen->id < id ? -1 : 1;
-	return seen->pid < pid ? -1 : seen->pid > pid;
+	return NM_COMPARE(seen->id, id) ?: NM_COMPARE(seen->pid, pid);
 }
 
 static int compare_items(const void *a, const void *b, void *context)
@@ -62,9 +60,7 @@ static int compare_items(const void *a, const void *b, void *context)
 static int compare_owners(const void *a, const void *b)
 {
 	const struct nm_seen *one = a, *other = b;
-	if (one->pid != other->pid)
-		return one->pid < other->pid ? -1 : 1;
-	return one->id < other->id ? -1 : one->id > other->id;
+	return NM_COMPARE(one->pid, other->pid) ?: NM_COMPARE(one->id, other->id);
 }
 
 static int pick(enum nm_picked what, const struct nm_seen_table *table, struct nm_pick *ret)

@@ -410,11 +410,8 @@ struct rank {
 static int by_rank(const void *one, const void *other)
 {
 	const struct rank *a = one, *b = other;
-	if (a->well != b->well)
-		return a->well ? -1 : 1;
-	if (a->demand != b->demand)
-		return a->demand > b->demand ? -1 : 1;
-	return NM_COMPARE(a->group, b->group);
+	return NM_COMPARE(b->well, a->well)
+		       ?: NM_COMPARE(b->demand, a->demand) ?: NM_COMPARE(a->group, b->group);
 }
 
 int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret)
