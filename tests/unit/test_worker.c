@@ -624,10 +624,14 @@ static void descriptors_without_a_use_end_it(void **state)
 {
 	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
 						.act = NM_WORKER_HELLO};
+	const struct nm_worker_request clear_refs = {.version = NM_WORKER_VERSION,
+						     .act = NM_WORKER_CLEAR_REFS};
+	const struct nm_fds two = {STDIN_FILENO, STDIN_FILENO};
 
 	(void)state;
 	send_what_ends_it(&hello, sizeof(hello), (struct nm_fds){STDIN_FILENO, -1});
-	send_what_ends_it(&hello, sizeof(hello), (struct nm_fds){STDIN_FILENO, STDIN_FILENO});
+	send_what_ends_it(&hello, sizeof(hello), two);
+	send_what_ends_it(&clear_refs, sizeof(clear_refs), two);
 }
 
 static const char *proc_text(pid_t pid, const char *name)
