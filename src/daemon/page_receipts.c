@@ -217,7 +217,7 @@ static void finish(struct nm_daemon *daemon, struct nm_page_past *past,
 	if (past->decision.pages.reason == NM_PAGE_REASON_REGION ||
 	    past->decision.pages.reason == NM_PAGE_REASON_CONTENTION)
 		note_missed(stage, batch);
-	(void)nm_feedback_disturb(stage->feedback, batch->pid);
+	(void)nm_feedback_disturb(daemon->pipeline.feedback, batch->pid);
 	past->moving = false;
 	nm_verifier_done(stage->verifier, batch->decision, &results, daemon->tally.intervals);
 }
@@ -281,8 +281,8 @@ int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snap
 {
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	int r = nm_verifier_judge_pages(stage->verifier, snapshot, stage->feedback, daemon->config,
-					&verdicts);
+	int r = nm_verifier_judge_pages(stage->verifier, snapshot, daemon->pipeline.feedback,
+					daemon->config, &verdicts);
 
 	if (r < 0)
 		return r;

@@ -38,7 +38,6 @@ static void stage_free(struct nm_page_stage *stage)
 		return;
 	nm_column_clear(&stage->processes);
 	nm_verifier_free(stage->verifier);
-	nm_feedback_free(stage->feedback);
 	for (size_t i = 0; i < stage->nr_pasts; i++)
 		nm_page_past_clear(&stage->pasts[i]);
 	free(stage->pasts);
@@ -60,8 +59,6 @@ static int stage_new(struct nm_daemon *daemon, struct nm_page_stage **ret)
 					      .clear = clear_process,
 					      .context = daemon};
 	int r = stage->traffic ? nm_verifier_new(&stage->verifier) : -ENOMEM;
-	if (r == 0)
-		r = nm_feedback_new(&stage->feedback);
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(stage);
@@ -258,14 +255,6 @@ static void sum_up(struct nm_decision *decision, const struct nm_page_step *step
 	}
 }
 
-/* The change of P is caused by the daemon, and must not count as noise, for pages or threads. */
-static void disturb(struct nm_daemon *daemon, uint32_t pid)
-{
-	(void)nm_feedback_disturb(daemon->pipeline.pages->feedback, pid);
-	if (daemon->pipeline.feedback)
-		(void)nm_feedback_disturb(daemon->pipeline.feedback, pid);
-}
-
 void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decision *decision)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
@@ -275,7 +264,7 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 			nm_page_process_of(&stage->processes, decision->steps[i].pid);
 		if (decision->steps[i].node_from == decision->steps[i].node_to)
 			continue;
-		(void)nm_feedback_disturb(stage->feedback, decision->steps[i].pid);
+		(void)nm_feedback_disturb(daemon->pipeline.feedback, decision->steps[i].pid);
 		nm_verifier_disturb(stage->verifier, decision->steps[i].pid);
 		if (process)
 			process->nr_sent++;
@@ -322,10 +311,10 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	daemon->next_decision++;
 	stage->tally.decisions++;
 	nm_report_decision(daemon, &decision, NULL);
-	disturb(daemon, process->pid);
+	(void)nm_feedback_disturb(daemon->pipeline.feedback, process->pid);
 	/* If memory is short, there is no verdict. */
-	r = nm_verifier_add_pages(stage->verifier, snapshot, stage->feedback, daemon->config,
-				  &decision);
+	r = nm_verifier_add_pages(stage->verifier, snapshot, daemon->pipeline.feedback,
+				  daemon->config, &decision);
 	stage->pasts[stage->nr_pasts++] = (struct nm_page_past){
 		.decision = decision, .owner = process->owner, .moving = true, .judged = r == 0};
 	return 0;
@@ -390,13 +379,10 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		       const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	struct nm_feedback_result followed;
 
 	if (!stage)
 		return 0;
 	int r = follow_processes(daemon, snapshot);
-	if (r == 0)
-		r = nm_imar2_feedback(stage->feedback, snapshot, daemon->config, &followed);
 	if (r < 0)
 		return r;
 	follow_traffic(daemon, figures, nr_figures);

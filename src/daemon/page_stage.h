@@ -49,7 +49,6 @@ struct nm_page_tally {
 
 struct nm_page_stage {
 	struct nm_verifier *verifier;
-	struct nm_feedback *feedback;	   /* follows P; IMAR²'s own feedback judges threads */
 	struct nm_column processes;	   /* of struct nm_page_process */
 	double *traffic; /* recent accesses served by each node */
 	struct nm_contention contention;

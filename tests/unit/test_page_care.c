@@ -158,6 +158,31 @@ static void pages_wait_while_threads_settle(void **state)
 	assert_int_equal(pages_on(0), 16);
 }
 
+/* A thread is moved to its memory, is slower there, and is moved back, again and again. */
+static void moves_of_threads_are_no_noise(void **state)
+{
+	(void)state;
+	make_space(12, 1);
+	add_user(1000, 2, 0, 12)->speed = 0.02;
+	struct worker *moved = add_worker(1000, 0, 2);
+	begin();
+	world.daemon.config->threads.policy = NM_POLICY_LBMA;
+	world.daemon.config->threads.cooldown = 0;
+	for (int i = 0; i < 80; i++) {
+		live_one();
+		moved->speed = node_of(moved) == 0 ? 1 : 0.02;
+	}
+	assert_true(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK] > 10);
+	world.daemon.config->threads.policy = NM_POLICY_NONE;
+	memset(world.space.home, 3, 12);
+	for (int i = 0; i < 40 && !find_entry(0, NM_MESSAGE_VERDICT, "DECISION_KIND", "pages"); i++)
+		live_one();
+	const struct nm_entry *verdict =
+		find_entry(0, NM_MESSAGE_VERDICT, "DECISION_KIND", "pages");
+	assert_non_null(verdict);
+	assert_true(number_of(verdict, "NOISE_PERMILLE") < 100);
+}
+
 static void nobody_takes_all_the_room(void **state)
 {
 	(void)state;
@@ -184,6 +209,7 @@ int main(void)
 		TEST(a_range_that_came_away_is_fetched_again),
 		TEST(setbacks_grow),
 		TEST(pages_wait_while_threads_settle),
+		TEST(moves_of_threads_are_no_noise),
 		TEST(nobody_takes_all_the_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
