@@ -61,8 +61,6 @@ static inline const char *nm_plural(uint64_t count, const char *one, const char 
 	return count == 1 ? one : several;
 }
 
-/* Makes room for one more element in a growing array: doubles *capacity when `used` has reached it.
- * Returns 0, or -ENOMEM with the array unchanged. May be called from any stage. */
 static inline int nm_reserve(void **array, size_t *capacity, size_t used, size_t element_size)
 {
 	if (used < *capacity)
@@ -75,6 +73,11 @@ static inline int nm_reserve(void **array, size_t *capacity, size_t used, size_t
 	*capacity = wanted;
 	return 0;
 }
+
+/* Makes room for one more element in a growing array: doubles the capacity when `used` has reached
+ * it. Returns 0, or -ENOMEM with the array unchanged. May be called from any stage. */
+#define NM_RESERVE(array, capacity, used)                                                          \
+	nm_reserve((void **)&(array), &(capacity), used, sizeof(*(array)))
 
 /* ---- clock ---- */
 

@@ -141,11 +141,9 @@ static int take_number(struct cursor *cursor)
 {
 	struct nm_scan *scan = cursor->scan;
 	size_t length = number_length(cursor);
-	void *grown = scan->numbers;
-	int r = nm_reserve(&grown, &cursor->capacity, scan->count, sizeof(*scan->numbers));
+	int r = NM_RESERVE(scan->numbers, cursor->capacity, scan->count);
 	if (r < 0)
 		return r;
-	scan->numbers = grown;
 	(void)nm_escape(scan->numbers[scan->count++].text, NM_NUMBER_BYTES,
 			cursor->text + cursor->at, length);
 	blank_number(scan->structure + cursor->at, length);

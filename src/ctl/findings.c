@@ -30,8 +30,7 @@ void nm_findings_add(struct nm_findings *findings, const char *check, enum nm_se
 	char *what = NULL;
 
 	va_start(arguments, format);
-	if (nm_reserve((void **)&findings->items, &findings->capacity, findings->count,
-		       sizeof(*findings->items)) == 0)
+	if (NM_RESERVE(findings->items, findings->capacity, findings->count) == 0)
 		what = write_text(format, arguments);
 	va_end(arguments);
 	if (!what) {

@@ -283,8 +283,8 @@ void nm_recorder_sample(struct nm_daemon *daemon, const struct nm_sample *sample
 	struct nm_recorder *recorder = daemon->recorder;
 	if (!wants_inputs(daemon) || recorder->error < 0)
 		return;
-	recorder->error = nm_reserve((void **)&recorder->samples, &recorder->room_samples,
-				     recorder->nr_samples, sizeof(*recorder->samples));
+	recorder->error =
+		NM_RESERVE(recorder->samples, recorder->room_samples, recorder->nr_samples);
 	if (recorder->error < 0)
 		return;
 	struct nm_sample *kept = &recorder->samples[recorder->nr_samples++];

@@ -29,8 +29,8 @@ static void keep_event(void *context, const struct nm_task_event *event)
 	struct nm_daemon *daemon = context;
 	note_time(daemon, event->time_ns);
 	/* Out of memory: treated like a record that the kernel lost. */
-	if (nm_reserve((void **)&daemon->drained.events, &daemon->drained.capacity,
-		       daemon->drained.nr_events, sizeof(*daemon->drained.events)) < 0) {
+	if (NM_RESERVE(daemon->drained.events, daemon->drained.capacity,
+		       daemon->drained.nr_events) < 0) {
 		nm_actuator_records_lost(daemon->pipeline.actuator);
 		return;
 	}

@@ -179,7 +179,7 @@ static int add_id(void *context, const char *name)
 	char end;
 	if (sscanf(name, "%" SCNu32 "%c", &id, &end) != 1)
 		return 0;
-	int r = nm_reserve((void **)&ids->ids, &ids->capacity, ids->count, sizeof(*ids->ids));
+	int r = NM_RESERVE(ids->ids, ids->capacity, ids->count);
 	if (r == 0)
 		ids->ids[ids->count++] = id;
 	return r;

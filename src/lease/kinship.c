@@ -180,8 +180,7 @@ static int add_process(struct nm_descent *descent, uint32_t pid)
 	const size_t index = descent->nr_processes;
 	int r = process ? 0 : -ENOMEM;
 	if (r == 0)
-		r = nm_reserve((void **)&descent->processes, &descent->processes_capacity, index,
-			       sizeof(*descent->processes));
+		r = NM_RESERVE(descent->processes, descent->processes_capacity, index);
 	if (r < 0)
 		return r;
 	process->pid = pid;

@@ -92,8 +92,7 @@ size_t nm_lease_collect(const struct nm_actuator *actuator, bool written,
 int nm_lease_reserve(struct nm_actuator *actuator, size_t more)
 {
 	while (actuator->capacity < actuator->count + more) {
-		int r = nm_reserve((void **)&actuator->leases, &actuator->capacity,
-				   actuator->capacity, sizeof(*actuator->leases));
+		int r = NM_RESERVE(actuator->leases, actuator->capacity, actuator->capacity);
 		if (r < 0)
 			return r;
 	}

@@ -90,11 +90,9 @@ static void end_entries(struct reading *reading, uint32_t tid, uint64_t start_ti
 static int add_entry(struct reading *reading, const struct nm_ledger_entry *entry)
 {
 	struct nm_ledger_contents *contents = reading->contents;
-	int r = nm_reserve((void **)&contents->entries, &reading->capacity, contents->count,
-			   sizeof(*contents->entries));
+	int r = NM_RESERVE(contents->entries, reading->capacity, contents->count);
 	if (r == 0)
-		r = nm_reserve((void **)&reading->earlier, &reading->earlier_capacity,
-			       contents->count, sizeof(*reading->earlier));
+		r = NM_RESERVE(reading->earlier, reading->earlier_capacity, contents->count);
 	if (r < 0)
 		return r;
 	reading->earlier[contents->count] = nm_tidmap_get(reading->newest, entry->tid);

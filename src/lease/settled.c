@@ -25,8 +25,7 @@ static int take_share(struct nm_shares *shares, uint64_t key, uint32_t most)
 {
 	struct nm_share *share = find_share(shares, key);
 	if (!share) {
-		int r = nm_reserve((void **)&shares->shares, &shares->capacity, shares->count,
-				   sizeof(*shares->shares));
+		int r = NM_RESERVE(shares->shares, shares->capacity, shares->count);
 		if (r < 0)
 			return r;
 		share = &shares->shares[shares->count++];
@@ -110,8 +109,7 @@ static void remove_at(struct nm_settled *settled, uint32_t index)
 
 static int append_thread(struct nm_settled *settled, const struct nm_settled_thread *thread)
 {
-	int r = nm_reserve((void **)&settled->threads, &settled->capacity, settled->count,
-			   sizeof(*settled->threads));
+	int r = NM_RESERVE(settled->threads, settled->capacity, settled->count);
 	if (r == 0)
 		r = nm_tidmap_set(settled->by_tid, thread->tid, (uint32_t)settled->count);
 	if (r == 0)

@@ -15,8 +15,7 @@ int nm_affinity_new(const struct nm_config *config, struct nm_affinity **ret)
 	affinity->pairs = calloc(affinity->slots, sizeof(*affinity->pairs));
 	if (!affinity->pairs)
 		return -ENOMEM;
-	int r = nm_reserve((void **)&affinity->vertices, &affinity->vertex_capacity, 0,
-			   sizeof(*affinity->vertices));
+	int r = NM_RESERVE(affinity->vertices, affinity->vertex_capacity, 0);
 	if (r < 0)
 		return r;
 	affinity->vertices[0] = (struct nm_vertex){0};
@@ -68,8 +67,8 @@ static int new_id(struct nm_affinity *affinity, uint32_t now_s, uint16_t *ret)
 	if (!id) {
 		if (affinity->vertex_count > UINT16_MAX)
 			return -ENOSPC;
-		int r = nm_reserve((void **)&affinity->vertices, &affinity->vertex_capacity,
-				   affinity->vertex_count, sizeof(*affinity->vertices));
+		int r = NM_RESERVE(affinity->vertices, affinity->vertex_capacity,
+				   affinity->vertex_count);
 		if (r < 0)
 			return r;
 		id = (uint16_t)affinity->vertex_count++;

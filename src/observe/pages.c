@@ -62,8 +62,7 @@ int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64
 		pages->stand_in[k] = (uint16_t)k;
 	memcpy(pages->key, key, sizeof(pages->key));
 	nm_pages_configure(pages, config);
-	int r = nm_reserve((void **)&pages->owners, &pages->owner_capacity, 0,
-			   sizeof(*pages->owners));
+	int r = NM_RESERVE(pages->owners, pages->owner_capacity, 0);
 	if (r == 0)
 		r = grow_homes(pages);
 	if (r < 0)
@@ -115,8 +114,7 @@ int nm_pages_open(struct nm_pages *pages, uint16_t *ret)
 	} else {
 		if (pages->owner_count > UINT16_MAX)
 			return -ENOSPC;
-		int r = nm_reserve((void **)&pages->owners, &pages->owner_capacity,
-				   pages->owner_count, sizeof(*pages->owners));
+		int r = NM_RESERVE(pages->owners, pages->owner_capacity, pages->owner_count);
 		if (r == 0)
 			r = grow_homes(pages);
 		if (r < 0)

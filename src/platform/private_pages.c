@@ -33,11 +33,8 @@ static bool parse(const char *line, struct nm_private_extent *ret)
 
 static int add(struct nm_private_pages *pages, const struct nm_private_extent *extent)
 {
-	void *extents = pages->extents;
-
-	if (nm_reserve(&extents, &pages->capacity, pages->count, sizeof(*extent)) < 0)
+	if (NM_RESERVE(pages->extents, pages->capacity, pages->count) < 0)
 		return -ENOMEM;
-	pages->extents = extents;
 	pages->extents[pages->count++] = *extent;
 	pages->all += extent->pages;
 	return 0;

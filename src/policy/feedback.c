@@ -424,8 +424,8 @@ static int note_disturbed(struct nm_feedback *feedback, uint32_t pid)
 {
 	if (is_disturbed(feedback, pid))
 		return 0;
-	int r = nm_reserve((void **)&feedback->disturbed, &feedback->disturbed_capacity,
-			   feedback->nr_disturbed, sizeof(*feedback->disturbed));
+	int r = NM_RESERVE(feedback->disturbed, feedback->disturbed_capacity,
+			   feedback->nr_disturbed);
 	if (r < 0)
 		return r;
 	feedback->disturbed[feedback->nr_disturbed++] = pid;
@@ -449,8 +449,7 @@ static int add_decision(struct nm_feedback *feedback, uint64_t decision)
 	size_t count = feedback->nr_judgements;
 	if (count > 0 && feedback->judgements[count - 1].decision == decision)
 		return 0;
-	int r = nm_reserve((void **)&feedback->judgements, &feedback->judgement_capacity, count,
-			   sizeof(*feedback->judgements));
+	int r = NM_RESERVE(feedback->judgements, feedback->judgement_capacity, count);
 	if (r < 0)
 		return r;
 	feedback->judgements[feedback->nr_judgements++] =
@@ -460,8 +459,7 @@ static int add_decision(struct nm_feedback *feedback, uint64_t decision)
 
 static int add_part(struct nm_feedback *feedback, uint64_t decision, uint32_t pid)
 {
-	int r = nm_reserve((void **)&feedback->parts, &feedback->part_capacity, feedback->nr_parts,
-			   sizeof(*feedback->parts));
+	int r = NM_RESERVE(feedback->parts, feedback->part_capacity, feedback->nr_parts);
 	if (r < 0)
 		return r;
 	feedback->parts[feedback->nr_parts++] = (struct part){.decision = decision, .pid = pid};

@@ -80,8 +80,7 @@ static void add_score(const struct nm_ticket_pool *pool, struct stand *stand,
 static int stand_of(struct nm_ticket_pool *pool, uint32_t thread, struct stand **ret)
 {
 	if (pool->nr_stands == 0 || pool->stands[pool->nr_stands - 1].thread != thread) {
-		int r = nm_reserve((void **)&pool->stands, &pool->stand_capacity, pool->nr_stands,
-				   sizeof(*pool->stands));
+		int r = NM_RESERVE(pool->stands, pool->stand_capacity, pool->nr_stands);
 		if (r < 0)
 			return r;
 		pool->stands[pool->nr_stands++] = (struct stand){
@@ -95,8 +94,7 @@ int nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t des
 		       uint32_t partner, double tickets)
 {
 	struct stand *stand;
-	int r = nm_reserve((void **)&pool->candidates, &pool->capacity, pool->count,
-			   sizeof(*pool->candidates));
+	int r = NM_RESERVE(pool->candidates, pool->capacity, pool->count);
 	if (r < 0)
 		return r;
 	r = stand_of(pool, thread, &stand);

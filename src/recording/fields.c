@@ -18,8 +18,7 @@ void nm_arena_clear(struct nm_arena *arena)
 
 void *nm_arena_get(struct nm_arena *arena, size_t count, size_t size)
 {
-	if (nm_reserve((void **)&arena->items, &arena->room_items, arena->nr_items,
-		       sizeof(*arena->items)) < 0)
+	if (NM_RESERVE(arena->items, arena->room_items, arena->nr_items) < 0)
 		return NULL;
 	void *item = calloc(count ? count : 1, size);
 	if (item)
@@ -29,8 +28,7 @@ void *nm_arena_get(struct nm_arena *arena, size_t count, size_t size)
 
 static int keep_mask(struct nm_arena *arena, hwloc_bitmap_t mask)
 {
-	if (nm_reserve((void **)&arena->masks, &arena->room_masks, arena->nr_masks,
-		       sizeof(*arena->masks)) < 0) {
+	if (NM_RESERVE(arena->masks, arena->room_masks, arena->nr_masks) < 0) {
 		hwloc_bitmap_free(mask);
 		return -ENOMEM;
 	}

@@ -163,8 +163,7 @@ static void take_reader_turn(struct nm_spe_reader *reader, uint32_t pid, uint32_
 		memmove(reader->turns, reader->turns + TURNS_MAX / 2,
 			TURNS_MAX / 2 * sizeof(*reader->turns));
 	}
-	if (nm_reserve((void **)&reader->turns, &reader->capacity, reader->nr_turns,
-		       sizeof(*reader->turns)) < 0) {
+	if (NM_RESERVE(reader->turns, reader->capacity, reader->nr_turns) < 0) {
 		take_loss(reader, 1, counts);
 		return;
 	}

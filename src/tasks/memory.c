@@ -137,8 +137,7 @@ int nm_roster_remember(struct nm_released_list *memory, struct nm_platform *plat
 		return 0;
 	if (!has_released_room(memory, tenant))
 		drop_entries(memory, platform, tenant);
-	int r = nm_reserve((void **)&memory->items, &memory->capacity, memory->count,
-			   sizeof(*memory->items));
+	int r = NM_RESERVE(memory->items, memory->capacity, memory->count);
 	if (r < 0)
 		return r;
 	memory->items[memory->count++] = (struct given){.id = id,

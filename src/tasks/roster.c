@@ -388,8 +388,7 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 		if (!is_member(roster, thread))
 			continue;
 		/* Out of memory: the other threads wait for a later interval. */
-		if (nm_reserve((void **)&roster->members, &roster->members_capacity, count,
-			       sizeof(*roster->members)) < 0)
+		if (NM_RESERVE(roster->members, roster->members_capacity, count) < 0)
 			break;
 		roster->members[count++] = member_of(roster, thread);
 	}
@@ -502,8 +501,7 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 		if (process->eligibility != NM_ELIGIBILITY_MANAGED || !process->named ||
 		    nm_steer_holds(&process->steering))
 			continue;
-		if (nm_reserve((void **)&roster->targets, &roster->targets_capacity, count,
-			       sizeof(*roster->targets)) < 0)
+		if (NM_RESERVE(roster->targets, roster->targets_capacity, count) < 0)
 			break;
 		roster->targets[count++] = (struct nm_inject_target){
 			.pid = process->pid,

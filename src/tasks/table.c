@@ -78,8 +78,7 @@ void nm_roster_remove_process(struct nm_roster *roster, struct nm_process *proce
 
 int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_process **ret)
 {
-	int r = nm_reserve((void **)&roster->processes, &roster->processes_capacity,
-			   roster->nr_processes, sizeof(*roster->processes));
+	int r = NM_RESERVE(roster->processes, roster->processes_capacity, roster->nr_processes);
 	if (r < 0)
 		return r;
 	r = nm_tidmap_set(roster->process_of, pid, (uint32_t)roster->nr_processes);
@@ -101,8 +100,7 @@ int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_proc
 int nm_roster_add_thread(struct nm_roster *roster, struct nm_process *process, uint32_t tid,
 			 uint64_t now_ns)
 {
-	int r = nm_reserve((void **)&roster->threads, &roster->threads_capacity, roster->nr_threads,
-			   sizeof(*roster->threads));
+	int r = NM_RESERVE(roster->threads, roster->threads_capacity, roster->nr_threads);
 	if (r < 0)
 		return r;
 	struct nm_roster_thread *thread = calloc(1, sizeof(*thread));

@@ -39,8 +39,7 @@ static void nm_fclosep(FILE **file)
 
 static int add_range(struct ranges *ranges, struct range range)
 {
-	int r = nm_reserve((void **)&ranges->items, &ranges->capacity, ranges->count,
-			   sizeof(range));
+	int r = NM_RESERVE(ranges->items, ranges->capacity, ranges->count);
 
 	if (r == 0)
 		ranges->items[ranges->count++] = range;

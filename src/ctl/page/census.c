@@ -52,8 +52,7 @@ static int find_or_add(struct nm_seen_table *table, uint32_t id, uint32_t pid, s
 	}
 	int r = table->count < NM_CENSUS_MOST ? 0 : drop_half(table);
 	if (r == 0)
-		r = nm_reserve((void **)&table->items, &table->room, table->count,
-			       sizeof(*table->items));
+		r = NM_RESERVE(table->items, table->room, table->count);
 	if (r == 0)
 		r = nm_tidmap_set(table->by_id, id, (uint32_t)table->count);
 	if (r < 0)

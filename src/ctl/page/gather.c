@@ -228,8 +228,7 @@ static int add_deed(struct nm_picture *picture, const struct nm_shown_decision *
 	}
 	if (picture->nr_deeds > 0 && picture->deeds[picture->nr_deeds - 1].id >= deed->id)
 		return 0;
-	int r = nm_reserve((void **)&picture->deeds, &picture->room_deeds, picture->nr_deeds,
-			   sizeof(*picture->deeds));
+	int r = NM_RESERVE(picture->deeds, picture->room_deeds, picture->nr_deeds);
 	if (r < 0)
 		return r;
 	picture->deeds[picture->nr_deeds] = *deed;

@@ -100,9 +100,7 @@ static void insert_live(struct nm_sim *sim, struct nm_sim_task *task)
 
 static int start_thread(struct nm_sim *sim, struct nm_sim_task *task)
 {
-	if (nm_reserve((void **)&sim->live, &sim->live_capacity, sim->nr_live,
-		       sizeof(struct nm_sim_task *)) < 0 ||
-	    bind_task(sim, task) < 0)
+	if (NM_RESERVE(sim->live, sim->live_capacity, sim->nr_live) < 0 || bind_task(sim, task) < 0)
 		return -ENOMEM;
 	task->ended = false;
 	task->lost_s = 0;
@@ -168,8 +166,7 @@ static int start_program(struct nm_sim *sim, size_t user)
 	if (NM_SIM_LAST_PID - sim->next_pid <
 	    sim->workload->users[user].programs[state->next].threads)
 		return -EAGAIN;
-	if (nm_reserve((void **)&sim->processes, &sim->processes_capacity, sim->nr_processes,
-		       sizeof(struct nm_sim_process *)) < 0 ||
+	if (NM_RESERVE(sim->processes, sim->processes_capacity, sim->nr_processes) < 0 ||
 	    process_new(sim, &sim->workload->users[user].programs[state->next], &process) < 0)
 		return -ENOMEM;
 	process->user = &sim->workload->users[user];

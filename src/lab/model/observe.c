@@ -10,8 +10,7 @@
 
 static int keep(struct nm_sim *sim, const struct nm_sample *sample)
 {
-	if (nm_reserve((void **)&sim->samples, &sim->samples_capacity, sim->nr_samples,
-		       sizeof(*sim->samples)) < 0)
+	if (NM_RESERVE(sim->samples, sim->samples_capacity, sim->nr_samples) < 0)
 		return -ENOMEM;
 	sim->samples[sim->nr_samples++] = *sample;
 	return 0;
@@ -21,8 +20,7 @@ int nm_sim_note_event(struct nm_sim *sim, enum nm_task_event_kind kind,
 		      const struct nm_sim_task *task)
 {
 	bool first = task->tid == task->process->pid;
-	if (nm_reserve((void **)&sim->events, &sim->events_capacity, sim->nr_events,
-		       sizeof(*sim->events)) < 0)
+	if (NM_RESERVE(sim->events, sim->events_capacity, sim->nr_events) < 0)
 		return -ENOMEM;
 	sim->events[sim->nr_events++] =
 		(struct nm_task_event){.kind = kind,
