@@ -66,15 +66,8 @@ int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot 
 
 const struct nm_snap_thread *nm_snapshot_thread(const struct nm_snapshot *snapshot, uint32_t tid)
 {
-	size_t low = 0, high = snapshot->nr_threads;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (snapshot->threads[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == snapshot->nr_threads || snapshot->threads[low].tid != tid)
-		return NULL;
-	return &snapshot->threads[low];
+	_Static_assert(offsetof(struct nm_snap_thread, tid) == 0,
+		       "bsearch compares the first field");
+	return bsearch(&tid, snapshot->threads, snapshot->nr_threads, sizeof(*snapshot->threads),
+		       nm_compare_u32);
 }

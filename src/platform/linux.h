@@ -39,6 +39,9 @@ int nm_linux_list_directory(struct nm_platform *platform, int directory, const c
 int nm_linux_open_file(struct nm_platform *platform, int directory, const char *path);
 ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size);
 void nm_linux_close(struct nm_platform *platform, int fd);
+ssize_t nm_linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
+				void *buffer, size_t size);
+int nm_linux_owner(struct nm_platform *platform, int directory, struct nm_owner *ret);
 
 /* nm_platform_ops, linux_query.c */
 int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *query,
@@ -80,11 +83,6 @@ void nm_linux_watch(struct nm_linux_queries *self);
 /* linux.c. Opens clear_refs of a process for writing, by the privileged operation. Returns the
  * descriptor, which the caller closes, or a negative errno. */
 int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks);
-
-/* nm_platform_ops, linux_attribute.c */
-ssize_t nm_linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
-				void *buffer, size_t size);
-int nm_linux_owner(struct nm_platform *platform, int directory, struct nm_owner *ret);
 
 /* nm_platform_ops, linux_affinity.c */
 int nm_linux_mask_init(struct nm_linux *self);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Reads files below the root descriptor. */
+/* Reads files below the root descriptor, and attributes and owners of directories (xattr(7),
+ * stat(2)). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "linux.h"
 #include "privileged.h"
@@ -83,4 +86,24 @@ void nm_linux_close(struct nm_platform *platform, int fd)
 	(void)platform;
 	if (fd >= 0)
 		close(fd);
+}
+
+ssize_t nm_linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
+				void *buffer, size_t size)
+{
+	ssize_t length = fgetxattr(directory, name, buffer, size);
+
+	(void)platform;
+	return length < 0 ? -errno : length;
+}
+
+int nm_linux_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
+{
+	struct stat st;
+
+	(void)platform;
+	if (fstat(directory, &st) < 0)
+		return -errno;
+	*ret = (struct nm_owner){.uid = st.st_uid, .others_write = (st.st_mode & 022) != 0};
+	return 0;
 }
