@@ -7,43 +7,7 @@
 
 #include <cmocka.h>
 
-#include "actuate_fixture.h"
-
-#define ALL UINT64_C(0xff)
-
-static struct world *world;
-static struct fake *fake;
-
-/* A shell, 50; its job, process 100 with the threads 100 to 102; and a neighbour, 200. */
-static int set_up(void **state)
-{
-	(void)state;
-	world = world_new();
-	fake = world->fake;
-	fake_process(fake, 50, 1);
-	fake_fork(fake, 50, 100);
-	fake_clone(fake, 100, 101);
-	fake_clone(fake, 100, 102);
-	fake_fork(fake, 50, 200);
-	fake_sleep(fake, 5000);
-	fake->nr_events = 0;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	unsigned open_fds = fake_open_fds(fake);
-	(void)state;
-	world_free(world);
-	assert_int_equal(open_fds, 0);
-	return 0;
-}
-
-static void lease(uint32_t tid, unsigned node)
-{
-	assert_true(world_lease(world, tid, node).applied);
-	fake_sleep(fake, 100);
-}
+#include "family_fixture.h"
 
 static void assert_trackless(void)
 {
