@@ -4,6 +4,11 @@
 
 #include "verifier.h"
 
+/* Accesses of a process, of all and of those to the nodes of its threads. */
+struct accesses {
+	double local, total, samples;
+};
+
 struct nm_evaluation {
 	uint64_t opened; /* interval of the first decision */
 	uint64_t done;	 /* interval in which the last batch ended */
@@ -13,8 +18,7 @@ struct nm_evaluation {
 	bool moved;	 /* at least one page */
 	bool disturbed;	 /* threads of the process were moved meanwhile */
 	struct nm_baseline *baseline;
-	double local_before, samples_before;
-	uint64_t local_after, total_after, samples_after;
+	struct accesses before, after;
 	struct nm_feedback_change performance;
 };
 
@@ -28,44 +32,42 @@ void nm_evaluation_leave(struct nm_evaluation *evaluation)
 
 /* ---- beginning of an evaluation ---- */
 
-struct locality {
-	double local, total;
-};
-
-static void add_lately(struct locality *locality, const struct nm_snap_thread *thread,
-		       unsigned nr_nodes)
+/* Adds those in this interval. */
+static void add_accesses(const struct nm_snapshot *snapshot, uint32_t pid, struct accesses *sum)
 {
-	locality->local += (double)thread->fresh[thread->main_node];
-	for (unsigned node = 0; node < nr_nodes; node++)
-		locality->total += (double)thread->fresh[node];
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (thread->pid != pid || thread->main_node < 0)
+			continue;
+		sum->local += thread->fresh[thread->main_node];
+		sum->samples += thread->fresh_samples;
+		for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
+			sum->total += thread->fresh[node];
+	}
 }
 
-/*
- * Returns the local access ratio of the process in this interval or, if there were too few
- * accesses, in the window. A program that has just begun to use other memory must not be compared
- * with its earlier accesses.
- */
-static double local_share(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			  uint32_t pid, double *ret_samples)
+static struct accesses window_of(const struct nm_snapshot *snapshot, uint32_t pid)
 {
-	struct locality now = {0}, faded = {0};
-	double samples = 0, faded_samples = 0;
-
+	struct accesses sum = {0};
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->pid != pid || thread->main_node < 0 || !(thread->access_total > 0))
 			continue;
-		samples += (double)thread->fresh_samples;
-		faded_samples += thread->access_samples;
-		add_lately(&now, thread, snapshot->topology->nr_nodes);
-		faded.local += thread->accesses[thread->main_node];
-		faded.total += thread->access_total;
+		sum.local += thread->accesses[thread->main_node];
+		sum.samples += thread->access_samples;
+		sum.total += thread->access_total;
 	}
-	*ret_samples = samples;
-	if (samples >= (double)config->threads.min_samples && now.total > 0)
-		return now.local / now.total;
-	*ret_samples = faded_samples;
-	return faded.total > 0 ? faded.local / faded.total : (double)NAN;
+	return sum;
+}
+
+static bool is_enough(const struct accesses *sum, const struct nm_config *config)
+{
+	return sum->samples >= (double)config->threads.min_samples && sum->total > 0;
+}
+
+static double local_share(const struct accesses *sum)
+{
+	return sum->total > 0 ? sum->local / sum->total : (double)NAN;
 }
 
 static bool is_of(const struct nm_question *question, uint32_t pid, uint64_t start_ticks)
@@ -105,7 +107,11 @@ static int open_evaluation(const struct nm_snapshot *snapshot, const struct nm_f
 		return -ENOMEM;
 	evaluation->opened = decision->interval;
 	evaluation->performance = (struct nm_feedback_change){NAN, NAN, NAN, NAN, false, false};
-	evaluation->local_before = local_share(snapshot, config, pid, &evaluation->samples_before);
+	/* A program that has just begun to use other memory must not be compared with its earlier
+	 * accesses, unless there are too few in this interval. */
+	add_accesses(snapshot, pid, &evaluation->before);
+	if (!is_enough(&evaluation->before, config))
+		evaluation->before = window_of(snapshot, pid);
 	int r = nm_feedback_baseline(feedback, pid, &evaluation->baseline);
 	if (r < 0)
 		return r;
@@ -132,7 +138,7 @@ int nm_verifier_add_pages(struct nm_verifier *verifier, const struct nm_snapshot
 	evaluation->count++;
 	evaluation->moving++;
 	/* Accesses during the migration count neither as before nor as after. */
-	evaluation->local_after = evaluation->total_after = evaluation->samples_after = 0;
+	evaluation->after = (struct accesses){0};
 	return 0;
 }
 
@@ -168,32 +174,9 @@ static bool is_alive(const struct nm_verdict_thread *process, const struct nm_sn
 	return false;
 }
 
-static void observe(struct nm_evaluation *evaluation, uint32_t pid,
-		    const struct nm_snapshot *snapshot)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->pid != pid || thread->main_node < 0)
-			continue;
-		evaluation->local_after += thread->fresh[thread->main_node];
-		evaluation->samples_after += thread->fresh_samples;
-		for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
-			evaluation->total_after += thread->fresh[node];
-	}
-}
-
-static double share_after(const struct nm_evaluation *evaluation)
-{
-	return evaluation->total_after > 0
-		       ? (double)evaluation->local_after / (double)evaluation->total_after
-		       : (double)NAN;
-}
-
 static bool is_measured(const struct nm_evaluation *evaluation, const struct nm_config *config)
 {
-	return isfinite(evaluation->performance.figure) ||
-	       (evaluation->samples_after >= config->threads.min_samples &&
-		evaluation->total_after > 0);
+	return isfinite(evaluation->performance.figure) || is_enough(&evaluation->after, config);
 }
 
 /* If only locality is known, pages that were spread on purpose cannot be judged. */
@@ -204,9 +187,10 @@ static bool is_unobservable(const struct nm_evaluation *evaluation,
 	       (!isfinite(evaluation->performance.figure) || snapshot->by_locality);
 }
 
-static double variance_of(double share, double samples)
+static double variance_of(const struct accesses *sum)
 {
-	return share * (1 - share) / fmax(samples, 1);
+	double share = local_share(sum);
+	return share * (1 - share) / fmax(sum->samples, 1);
 }
 
 /* Pages that cannot be moved back must not be rolled back. */
@@ -219,11 +203,10 @@ static bool may_be_undone(const struct nm_page_results *results, const struct nm
 static enum nm_verdict_kind weigh_locality(const struct nm_evaluation *evaluation,
 					   const struct nm_config *config, bool undo)
 {
-	double before = evaluation->local_before, after = share_after(evaluation);
+	double before = local_share(&evaluation->before), after = local_share(&evaluation->after);
 	double margin = config->threads.gate_margin;
 	double noise = config->threads.gate_sigmas *
-		       sqrt(variance_of(before, evaluation->samples_before) +
-			    variance_of(after, (double)evaluation->samples_after));
+		       sqrt(variance_of(&evaluation->before) + variance_of(&evaluation->after));
 	if (isnan(before))
 		return NM_VERDICT_NEUTRAL;
 	return nm_judge_change(after - before, fmax(margin, noise),
@@ -278,9 +261,9 @@ static void judge(struct nm_question *question, const struct nm_snapshot *snapsh
 	verdict->by_performance = isfinite(evaluation->performance.figure);
 	verdict->figure = evaluation->performance.figure;
 	verdict->noise = evaluation->performance.noise;
-	process->local_before = evaluation->local_before;
-	process->local_after = share_after(evaluation);
-	process->samples_after = evaluation->samples_after;
+	process->local_before = local_share(&evaluation->before);
+	process->local_after = local_share(&evaluation->after);
+	process->samples_after = (uint64_t)evaluation->after.samples;
 	process->performance_before = evaluation->performance.before;
 	process->performance_after = evaluation->performance.after;
 }
@@ -294,7 +277,7 @@ static int update(struct nm_evaluation *evaluation, uint32_t pid,
 	    evaluation->seen == snapshot->interval)
 		return 0;
 	evaluation->seen = snapshot->interval;
-	observe(evaluation, pid, snapshot);
+	add_accesses(snapshot, pid, &evaluation->after);
 	return nm_feedback_compare(feedback, evaluation->baseline, config,
 				   &evaluation->performance);
 }
