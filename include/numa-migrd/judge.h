@@ -221,7 +221,7 @@ void nm_verdicts_clear(struct nm_verdicts *verdicts);
 /* Returns what is known of a verdict at the decision. Called by the judges of threads and pages. */
 struct nm_verdict nm_verdict_of(const struct nm_decision *decision);
 
-/* ---- verdicts on moves of threads ---- */
+/* ---- pending verdicts ---- */
 
 /*
  * Computes verdicts from receipts and later snapshots: whether a moved thread ran on its new node,
@@ -241,12 +241,20 @@ int nm_verifier_new(struct nm_verifier **ret);
 void nm_verifier_free(struct nm_verifier *verifier);
 NM_DEFINE_CLEANUP(struct nm_verifier, nm_verifier_free);
 
+/* The values of an interval. The feedback is needed for pages only. */
+struct nm_verifier_input {
+	const struct nm_snapshot *snapshot;
+	const struct nm_feedback *feedback;
+	const struct nm_config *config;
+};
+
 /*
- * Begins the evaluation of a decision that was applied in the snapshot's interval. If an earlier
- * decision on one of its threads is still pending, the next nm_verifier_judge() closes it as
- * INCONCLUSIVE. Returns 0 or -ENOMEM.
+ * Begins the evaluation of a decision that was applied in the snapshot's interval, or whose pages
+ * were handed to the mover in it. If an earlier decision on one of its threads is still pending,
+ * the next nm_verifier_judge() closes it as INCONCLUSIVE. Returns 0, or -ENOMEM (no verdict).
  */
-int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision);
+int nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		    const struct nm_decision *decision);
 
 /* Sets the results of the feedback, which decide about decisions judged by performance. Called
  * before nm_verifier_judge(). */
@@ -286,11 +294,21 @@ int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affi
  * by the same two settings.
  *
  * A ROLLBACK decision is only checked for arrival: it is neutral, never improved or rolled back.
+ *
+ * Decisions about pages of one process that are made while others are in progress form one
+ * evaluation, which compares the process before the first and after the last batch. They are rolled
+ * back if the feedback reports a loss or, if P is not known, the local access ratio fell by more
+ * than threads.gate_margin (with threads.rollback). Rollbacks are never rolled back, spread ranges
+ * not because of their locality, and nothing without pages.rollback_pages. Improved if the feedback
+ * reports a gain, or that ratio rose by more than the margin and its noise; otherwise neutral.
+ * Inconclusive if nothing was moved, the process has exited, or too few samples were taken in
+ * NM_VERDICT_INTERVALS intervals.
+ *
  * The caller clears *ret. Returns 0, or -ENOMEM (nothing judged). Called by the tick once per
  * interval, as the first stage after the snapshot.
  */
-int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config, struct nm_verdicts *ret);
+int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		      struct nm_verdicts *ret);
 
 /* Returns the number of decisions without a verdict. */
 size_t nm_verifier_open(const struct nm_verifier *verifier);
@@ -307,27 +325,12 @@ size_t nm_verifier_open(const struct nm_verifier *verifier);
 int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			 const struct nm_verdict *verdict, uint64_t *next_id, struct nm_plan *plan);
 
-/* ---- verdicts on pages ---- */
-
-/*
- * Batches of one process that are requested while others are in progress form one evaluation, which
- * compares the performance and the local access ratio of the process before the first and after the
- * last batch. The following functions are for a verifier that has no decisions about threads.
- */
+/* ---- pages ---- */
 
 /* An evaluation includes decisions made up to this number of intervals after the first. */
 #define NM_PAGE_JOIN_INTERVALS 4U
 /* It ends by the second interval after its last batch: caches fill during the first. */
 #define NM_PAGE_SETTLE_INTERVALS 2U
-
-/*
- * Begins the evaluation of a decision whose pages were handed to the mover. The snapshot and the
- * feedback are those of its interval; the process will be compared with its state in them. Returns
- * 0, or -ENOMEM (no verdict).
- */
-int nm_verifier_add_pages(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
-			  const struct nm_feedback *feedback, const struct nm_config *config,
-			  const struct nm_decision *decision);
 
 /* Notes that threads of the process were moved. Their effect cannot be separated from that of
  * pending evaluations, which become inconclusive. Called by the tick when threads are moved. */
@@ -338,18 +341,8 @@ void nm_verifier_disturb(struct nm_verifier *verifier, uint32_t pid);
 void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
 		      const struct nm_page_results *results, uint64_t interval);
 
-/*
- * Judges the evaluations that are complete. Rolled back if the feedback reports a loss or, if P is
- * not known, the local access ratio fell by more than threads.gate_margin (with threads.rollback).
- * Rollbacks are never rolled back, spread ranges not because of their locality, and nothing without
- * pages.rollback_pages. Improved if the feedback reports a gain, or that ratio rose by more than
- * the margin and its noise; otherwise neutral. Inconclusive if nothing was moved, the process has
- * exited, or too few samples were taken in NM_VERDICT_INTERVALS intervals. The caller clears *ret.
- * Returns 0, or -ENOMEM (nothing judged). Called by the tick after nm_imar2_feedback().
- */
-int nm_verifier_judge_pages(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
-			    const struct nm_feedback *feedback, const struct nm_config *config,
-			    struct nm_verdicts *ret);
+/* Drops the decisions about pages, because the mover drops their batches. */
+void nm_verifier_forget_pages(struct nm_verifier *verifier);
 
 /* Returns whether the process has a pending evaluation that accepts no further decisions. The
  * effect of pages moved now could not be separated from it. */

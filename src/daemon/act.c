@@ -65,7 +65,8 @@ static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	if (pipeline->balancer)
 		nm_balancer_applied(pipeline->balancer, decision);
 	nm_page_stage_threads_moved(daemon, decision);
-	int r = nm_verifier_add(pipeline->verifier, decision);
+	const struct nm_verifier_input input = {snapshot, pipeline->feedback, daemon->config};
+	int r = nm_verifier_add(pipeline->verifier, &input, decision);
 	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
 		r = nm_feedback_moved(pipeline->feedback, snapshot, decision->id,
 				      decision->steps[i].pid, rollback);

@@ -219,7 +219,8 @@ static void finish(struct nm_daemon *daemon, struct nm_page_past *past,
 		note_missed(stage, batch);
 	(void)nm_feedback_disturb(daemon->pipeline.feedback, batch->pid);
 	past->moving = false;
-	nm_verifier_done(stage->verifier, batch->decision, &results, daemon->tally.intervals);
+	nm_verifier_done(daemon->pipeline.verifier, batch->decision, &results,
+			 daemon->tally.intervals);
 }
 
 void nm_page_stage_collect(struct nm_daemon *daemon)
@@ -262,10 +263,12 @@ static void bar_process(struct nm_daemon *daemon, const struct nm_verdict *verdi
 		process->setbacks++;
 }
 
-static void follow_verdict(struct nm_page_stage *stage, const struct nm_verdict *verdict)
+void nm_page_stage_follow_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
+	struct nm_page_stage *stage = daemon->pipeline.pages;
 	bool undo = verdict->kind == NM_VERDICT_ROLLED_BACK;
 
+	bar_process(daemon, verdict);
 	stage->tally.verdicts[verdict->kind]++;
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
 		if (stage->pasts[i].decision.id != verdict->decision)
@@ -275,26 +278,6 @@ static void follow_verdict(struct nm_page_stage *stage, const struct nm_verdict 
 			drop_past(stage, i);
 		return;
 	}
-}
-
-int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
-{
-	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
-	struct nm_page_stage *stage = daemon->pipeline.pages;
-	int r = nm_verifier_judge_pages(stage->verifier, snapshot, daemon->pipeline.feedback,
-					daemon->config, &verdicts);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < verdicts.count; i++) {
-		/* A dry run has no results. */
-		if (verdicts.items[i].results.error == -EROFS)
-			continue;
-		nm_report_verdict(daemon, &verdicts.items[i]);
-		bar_process(daemon, &verdicts.items[i]);
-		follow_verdict(stage, &verdicts.items[i]);
-	}
-	return 0;
 }
 
 /* ---- rollback ---- */

@@ -37,7 +37,6 @@ static void stage_free(struct nm_page_stage *stage)
 	if (!stage)
 		return;
 	nm_column_clear(&stage->processes);
-	nm_verifier_free(stage->verifier);
 	for (size_t i = 0; i < stage->nr_pasts; i++)
 		nm_page_past_clear(&stage->pasts[i]);
 	free(stage->pasts);
@@ -58,9 +57,8 @@ static int stage_new(struct nm_daemon *daemon, struct nm_page_stage **ret)
 	stage->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_page_process),
 					      .clear = clear_process,
 					      .context = daemon};
-	int r = stage->traffic ? nm_verifier_new(&stage->verifier) : -ENOMEM;
-	if (r < 0)
-		return r;
+	if (!stage->traffic)
+		return -ENOMEM;
 	*ret = NM_TAKE(stage);
 	return 0;
 }
@@ -84,8 +82,10 @@ void nm_page_stage_close(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 
-	if (pipeline->pages)
+	if (pipeline->pages) {
 		nm_page_balancing_end(daemon);
+		nm_verifier_forget_pages(pipeline->verifier);
+	}
 	stage_free(pipeline->pages);
 	pipeline->pages = NULL;
 	nm_pipeline_leave_mover(daemon, false);
@@ -265,7 +265,7 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 		if (decision->steps[i].node_from == decision->steps[i].node_to)
 			continue;
 		(void)nm_feedback_disturb(daemon->pipeline.feedback, decision->steps[i].pid);
-		nm_verifier_disturb(stage->verifier, decision->steps[i].pid);
+		nm_verifier_disturb(daemon->pipeline.verifier, decision->steps[i].pid);
 		if (process)
 			process->nr_sent++;
 		if (process && process->until < daemon->tally.intervals + THREADS_SETTLE_INTERVALS)
@@ -313,8 +313,9 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	nm_report_decision(daemon, &decision, NULL);
 	(void)nm_feedback_disturb(daemon->pipeline.feedback, process->pid);
 	/* If memory is short, there is no verdict. */
-	r = nm_verifier_add_pages(stage->verifier, snapshot, daemon->pipeline.feedback,
-				  daemon->config, &decision);
+	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback,
+						daemon->config};
+	r = nm_verifier_add(daemon->pipeline.verifier, &input, &decision);
 	stage->pasts[stage->nr_pasts++] = (struct nm_page_past){
 		.decision = decision, .owner = process->owner, .moving = true, .judged = r == 0};
 	return 0;
@@ -329,8 +330,8 @@ static void hold_those_judged(struct nm_daemon *daemon)
 		process->waits =
 			daemon->tally.intervals < process->until ||
 			(daemon->config->profile != NM_PROFILE_PAPER &&
-			 nm_verifier_awaits(stage->verifier, process->pid, process->start_ticks,
-					    daemon->tally.intervals));
+			 nm_verifier_awaits(daemon->pipeline.verifier, process->pid,
+					    process->start_ticks, daemon->tally.intervals));
 	}
 	for (size_t i = 0; i < stage->nr_pasts; i++) {
 		struct nm_page_process *process = nm_page_process_of(
@@ -394,9 +395,6 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		nm_page_ranges_update(daemon, process, interval_ns);
 	}
 	nm_page_stage_collect(daemon);
-	r = nm_page_stage_judge(daemon, snapshot);
-	if (r < 0)
-		return r;
 	if (!nm_page_balancing(daemon)) {
 		nm_page_stage_forget_undo(stage);
 		return 0;

@@ -48,7 +48,6 @@ struct nm_page_tally {
 };
 
 struct nm_page_stage {
-	struct nm_verifier *verifier;
 	struct nm_column processes;	   /* of struct nm_page_process */
 	double *traffic; /* recent accesses served by each node */
 	struct nm_contention contention;
@@ -96,7 +95,8 @@ int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *s
 
 void nm_page_past_clear(struct nm_page_past *past);
 void nm_page_stage_collect(struct nm_daemon *daemon);
-int nm_page_stage_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+/* Applies the verdict on a decision about pages. */
+void nm_page_stage_follow_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
 /* Discards pending rollbacks, because other code decides about the pages from now on. */
 void nm_page_stage_forget_undo(struct nm_page_stage *stage);
 /* Submits rollbacks, including those that did not fit before. */

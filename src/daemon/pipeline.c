@@ -225,10 +225,10 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_loop_watch_source(daemon);
 	if (pipeline->machine)
 		nm_injector_clear(&daemon->injection.injector, pipeline->machine);
+	nm_page_stage_close(daemon);
 	nm_verifier_free(pipeline->verifier);
 	nm_record_free(pipeline->record);
 	nm_feedback_free(pipeline->feedback);
-	nm_page_stage_close(daemon);
 	nm_balance_stage_end(daemon);
 	nm_home_stage_end(daemon);
 	nm_views_forget(daemon);

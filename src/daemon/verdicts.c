@@ -75,6 +75,10 @@ static bool was_only_bound(const struct nm_verdict *verdict)
 static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
+	if (verdict->of == NM_DECISION_PAGES) {
+		nm_page_stage_follow_verdict(daemon, verdict);
+		return 0;
+	}
 	daemon->tally.verdicts[verdict->kind]++;
 	switch (verdict->kind) {
 	case NM_VERDICT_IMPROVED:
@@ -127,19 +131,24 @@ int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
+	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback,
+						daemon->config};
 	int r = 0;
 	if (daemon->pipeline.memory)
 		r = nm_verifier_apply_sharing(daemon->pipeline.verifier,
 					      nm_memory_affinity(daemon->pipeline.memory), snapshot,
 					      daemon->config);
 	if (r == 0)
-		r = nm_verifier_judge(daemon->pipeline.verifier, snapshot, daemon->config,
-				      &verdicts);
+		r = nm_verifier_judge(daemon->pipeline.verifier, &input, &verdicts);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < verdicts.count; i++)
+	for (size_t i = 0; i < verdicts.count; i++) {
+		/* A dry run has no results. */
+		if (verdicts.items[i].results.error == -EROFS)
+			continue;
 		nm_report_verdict(daemon, &verdicts.items[i]);
-	for (size_t i = 0; r == 0 && i < verdicts.count; i++)
-		r = follow_verdict(daemon, snapshot, &verdicts.items[i], plan);
+		int followed = follow_verdict(daemon, snapshot, &verdicts.items[i], plan);
+		r = r < 0 ? r : followed;
+	}
 	return r;
 }

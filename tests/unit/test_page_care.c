@@ -183,6 +183,27 @@ static void moves_of_threads_are_no_noise(void **state)
 	assert_true(number_of(verdict, "NOISE_PERMILLE") < 100);
 }
 
+/* What was measured until then is not affected. */
+static void a_move_in_the_interval_of_the_verdict_does_not_spoil_it(void **state)
+{
+	(void)state;
+	make_space(12, 3);
+	add_user(1000, 2, 0, 12);
+	add_worker(1000, 0, 2);
+	begin();
+	live_until_on(1, 12, 20);
+	live_one();
+	assert_null(find_entry(0, NM_MESSAGE_VERDICT, "DECISION_KIND", "pages"));
+	world.daemon.config->threads.policy = NM_POLICY_LBMA;
+	live_one();
+	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "KIND", "migrate");
+	const struct nm_entry *verdict =
+		find_entry(0, NM_MESSAGE_VERDICT, "DECISION_KIND", "pages");
+	assert_non_null(move);
+	assert_non_null(verdict);
+	assert_true(has_field(verdict, "VERDICT", "improved"));
+}
+
 static void nobody_takes_all_the_room(void **state)
 {
 	(void)state;
@@ -210,6 +231,7 @@ int main(void)
 		TEST(setbacks_grow),
 		TEST(pages_wait_while_threads_settle),
 		TEST(moves_of_threads_are_no_noise),
+		TEST(a_move_in_the_interval_of_the_verdict_does_not_spoil_it),
 		TEST(nobody_takes_all_the_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,9 @@ static size_t interval(double performance)
 	thread.measured = !isnan(performance);
 	snapshot.measured = thread.measured;
 	assert_int_equal(nm_imar2_feedback(feedback, &snapshot, config, &result), 0);
-	assert_int_equal(nm_verifier_judge_pages(verifier, &snapshot, feedback, config, &verdicts),
+	assert_int_equal(nm_verifier_judge(verifier,
+					   &(struct nm_verifier_input){&snapshot, feedback, config},
+					   &verdicts),
 			 0);
 	return verdicts.count;
 }
@@ -97,7 +99,9 @@ static void ask(uint64_t id, enum nm_page_reason reason)
 				       .pages = {.reason = reason, .pages = 10},
 				       .nr_steps = 1,
 				       .steps = {{.pid = 7, .start_ticks = 5}}};
-	assert_int_equal(nm_verifier_add_pages(verifier, &snapshot, feedback, config, &decision),
+	assert_int_equal(nm_verifier_add(verifier,
+					 &(struct nm_verifier_input){&snapshot, feedback, config},
+					 &decision),
 			 0);
 }
 

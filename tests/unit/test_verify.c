@@ -63,7 +63,7 @@ static void add_move(uint64_t id, double local_before)
 					     .interval = machine->interval,
 					     .nr_steps = 1,
 					     .steps = {step(0, 0, 6, local_before)}};
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 }
 
 /* Thread 0 to CPU 2, thread 1 to CPU 0. */
@@ -75,7 +75,7 @@ static void add_swap(uint64_t id, double first_before, double second_before)
 		.interval = machine->interval,
 		.nr_steps = 2,
 		.steps = {step(0, 0, 2, first_before), step(1, 2, 0, second_before)}};
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 }
 
 /* The thread's next interval: where it runs and how many accesses go to which node. */
@@ -92,7 +92,8 @@ static const struct nm_verdict *judge(void)
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	assert_non_null(snapshot);
 	nm_verdicts_clear(&verdicts);
-	assert_int_equal(nm_verifier_judge(verifier, snapshot, &machine->config, &verdicts), 0);
+	const struct nm_verifier_input input = {snapshot, NULL, &machine->config};
+	assert_int_equal(nm_verifier_judge(verifier, &input, &verdicts), 0);
 	return verdicts.items;
 }
 
@@ -130,7 +131,7 @@ static void add_one(uint64_t id, unsigned thread)
 					     .interval = machine->interval,
 					     .nr_steps = 1,
 					     .steps = {step(thread, 0, 6, 0)}};
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 }
 
 /* Answers make others' places move up; each is still the one that a further move closes. */
@@ -240,7 +241,7 @@ static void a_nearer_node_is_an_improvement_without_local_accesses(void **state)
 				       .nr_steps = 1,
 				       .steps = {step(0, 0, 6, 0)}};
 	decision.steps[0].access_cost_before = 3.2;
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 	run(0, 6, 2, 100);
 	judge_next();
 	assert_verdict(NM_VERDICT_IMPROVED);
@@ -260,7 +261,7 @@ static void a_prediction_is_held_against_what_was_measured(void **state)
 		.nr_steps = 1,
 		.steps = {step(0, 0, 6, 0.25)}};
 	decision.steps[0].access_cost_before = 2;
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 	run(0, 6, 3, 90);
 	machine_touch(machine, 0, 0, 10);
 	double apart = nm_topology_distance(machine->topology, 3, 0) /
@@ -319,7 +320,7 @@ static void a_rollback_is_never_undone(void **state)
 					     .interval = machine->interval,
 					     .nr_steps = 1,
 					     .steps = {step(0, 6, 0, 1)}};
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 	run(0, 0, 3, 100);
 	judge_next();
 	assert_verdict(NM_VERDICT_NEUTRAL);
@@ -412,7 +413,7 @@ static void the_dead_prove_nothing(void **state)
 	assert_false(verdicts.items[0].threads[0].alive);
 	machine->interval++;
 	const struct nm_decision decision = {.id = 6, .nr_steps = 1, .steps = {{.tid = 5}}};
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 	judge();
 	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }
@@ -452,7 +453,7 @@ static void other_threads_questions_stay_open(void **state)
 	add_move(5, 0);
 	const struct nm_decision decision = {
 		.id = 6, .interval = machine->interval, .nr_steps = 1, .steps = {step(1, 2, 6, 0)}};
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 	run(0, 6, 3, 2);
 	run(1, 6, 3, 50);
 	judge_next();
@@ -546,7 +547,7 @@ static void add_by_performance(enum nm_decision_kind kind, enum nm_thread_policy
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	decision.steps[0].performance_before = 100;
 	decision.steps[0].latency_before = 300;
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 }
 
 static void feedback_says(enum nm_feedback_outcome outcome)

@@ -69,7 +69,7 @@ static void add_move(uint64_t id, uint32_t thread, double samples)
 					     .latency_before = samples > 0 ? 200 : NAN,
 					     .latency_samples_before = samples,
 					     .performance_before = NAN};
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 }
 
 static void judge_next(void)
@@ -79,7 +79,8 @@ static void judge_next(void)
 	nm_verdicts_clear(&verdicts);
 	assert_int_equal(nm_verifier_apply_sharing(verifier, affinity, snapshot, &machine->config),
 			 0);
-	assert_int_equal(nm_verifier_judge(verifier, snapshot, &machine->config, &verdicts), 0);
+	const struct nm_verifier_input input = {snapshot, NULL, &machine->config};
+	assert_int_equal(nm_verifier_judge(verifier, &input, &verdicts), 0);
 }
 
 static void latencies(double first, double second)
@@ -257,7 +258,7 @@ static void who_came_from_nowhere_has_no_cost_there(void **state)
 					     .local_before = NAN,
 					     .latency_before = NAN,
 					     .performance_before = NAN};
-	assert_int_equal(nm_verifier_add(verifier, &decision), 0);
+	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 	share(0, 1, 10);
 	judge_next();
 	assert_int_equal(verdicts.count, 1);
@@ -301,8 +302,8 @@ static void costs_are_the_sum_over_all_partners(void **state)
 		assert_int_equal(
 			nm_verifier_apply_sharing(verifier, affinity, snapshot, &machine->config),
 			0);
-		assert_int_equal(nm_verifier_judge(verifier, snapshot, &machine->config, &verdicts),
-				 0);
+		const struct nm_verifier_input input = {snapshot, NULL, &machine->config};
+		assert_int_equal(nm_verifier_judge(verifier, &input, &verdicts), 0);
 		assert_true(verdicts.count > 0);
 		for (size_t i = 0; i < verdicts.count; i++) {
 			const struct nm_verdict *verdict = &verdicts.items[i];

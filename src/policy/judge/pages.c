@@ -73,7 +73,7 @@ static double local_share(const struct accesses *sum)
 static bool is_of(const struct nm_question *question, uint32_t pid, uint64_t start_ticks)
 {
 	const struct nm_verdict_thread *process = &question->verdict.threads[0];
-	return process->pid == pid && process->start_ticks == start_ticks;
+	return question->evaluation && process->pid == pid && process->start_ticks == start_ticks;
 }
 
 static struct nm_evaluation *newest_of(const struct nm_verifier *verifier, uint32_t pid,
@@ -97,9 +97,8 @@ bool nm_verifier_awaits(const struct nm_verifier *verifier, uint32_t pid, uint64
 	return evaluation && !is_joinable(evaluation, interval);
 }
 
-static int open_evaluation(const struct nm_snapshot *snapshot, const struct nm_feedback *feedback,
-			   const struct nm_config *config, const struct nm_decision *decision,
-			   struct nm_evaluation **ret)
+static int open_evaluation(const struct nm_verifier_input *input,
+			   const struct nm_decision *decision, struct nm_evaluation **ret)
 {
 	uint32_t pid = decision->steps[0].pid;
 	nm_autofree struct nm_evaluation *evaluation = calloc(1, sizeof(*evaluation));
@@ -109,36 +108,31 @@ static int open_evaluation(const struct nm_snapshot *snapshot, const struct nm_f
 	evaluation->performance = (struct nm_feedback_change){NAN, NAN, NAN, NAN, false, false};
 	/* A program that has just begun to use other memory must not be compared with its earlier
 	 * accesses, unless there are too few in this interval. */
-	add_accesses(snapshot, pid, &evaluation->before);
-	if (!is_enough(&evaluation->before, config))
-		evaluation->before = window_of(snapshot, pid);
-	int r = nm_feedback_baseline(feedback, pid, &evaluation->baseline);
+	add_accesses(input->snapshot, pid, &evaluation->before);
+	if (!is_enough(&evaluation->before, input->config))
+		evaluation->before = window_of(input->snapshot, pid);
+	int r = nm_feedback_baseline(input->feedback, pid, &evaluation->baseline);
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(evaluation);
 	return 0;
 }
 
-int nm_verifier_add_pages(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
-			  const struct nm_feedback *feedback, const struct nm_config *config,
-			  const struct nm_decision *decision)
+int nm_evaluation_join(const struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		       const struct nm_decision *decision, struct nm_evaluation **ret)
 {
 	const struct nm_step *process = &decision->steps[0];
 	struct nm_evaluation *evaluation = newest_of(verifier, process->pid, process->start_ticks);
-	struct nm_question *question;
-	int r = nm_verifier_put(verifier, decision, &question);
-	if (r == 0 && !is_joinable(evaluation, decision->interval)) {
-		r = open_evaluation(snapshot, feedback, config, decision, &evaluation);
-		verifier->count -= r < 0;
+	if (!is_joinable(evaluation, decision->interval)) {
+		int r = open_evaluation(input, decision, &evaluation);
+		if (r < 0)
+			return r;
 	}
-	if (r < 0)
-		return r;
-	question->verdict.threads[0].ran_on_node = true;
-	question->evaluation = evaluation;
 	evaluation->count++;
 	evaluation->moving++;
 	/* Accesses during the migration count neither as before nor as after. */
 	evaluation->after = (struct accesses){0};
+	*ret = evaluation;
 	return 0;
 }
 
@@ -147,7 +141,8 @@ void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
 {
 	for (size_t i = 0; i < verifier->count; i++) {
 		struct nm_question *question = &verifier->questions[i];
-		if (question->verdict.decision != decision || question->ended)
+		if (question->verdict.decision != decision || !question->evaluation ||
+		    question->ended)
 			continue;
 		question->ended = true;
 		question->verdict.results = *results;
@@ -159,9 +154,11 @@ void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
 
 void nm_verifier_disturb(struct nm_verifier *verifier, uint32_t pid)
 {
-	for (size_t i = 0; i < verifier->count; i++)
-		if (verifier->questions[i].verdict.threads[0].pid == pid)
-			verifier->questions[i].evaluation->disturbed = true;
+	for (size_t i = 0; i < verifier->count; i++) {
+		const struct nm_question *question = &verifier->questions[i];
+		if (question->evaluation && question->verdict.threads[0].pid == pid)
+			question->evaluation->disturbed = true;
+	}
 }
 
 /* ---- end of an evaluation ---- */
@@ -245,18 +242,28 @@ static bool is_ripe(const struct nm_evaluation *evaluation, bool alive,
 	       (waited >= NM_PAGE_SETTLE_INTERVALS && is_measured(evaluation, config));
 }
 
-static void judge(struct nm_question *question, const struct nm_snapshot *snapshot,
-		  const struct nm_config *config)
+int nm_evaluation_observe(const struct nm_question *question, const struct nm_verifier_input *input)
+{
+	struct nm_evaluation *evaluation = question->evaluation;
+	const struct nm_snapshot *snapshot = input->snapshot;
+	if (evaluation->moving > 0 || snapshot->interval <= evaluation->done ||
+	    evaluation->seen == snapshot->interval)
+		return 0;
+	evaluation->seen = snapshot->interval;
+	add_accesses(snapshot, question->verdict.threads[0].pid, &evaluation->after);
+	return nm_feedback_compare(input->feedback, evaluation->baseline, input->config,
+				   &evaluation->performance);
+}
+
+bool nm_evaluation_judge(struct nm_question *question, const struct nm_verifier_input *input)
 {
 	const struct nm_evaluation *evaluation = question->evaluation;
 	struct nm_verdict *verdict = &question->verdict;
 	struct nm_verdict_thread *process = &verdict->threads[0];
-	process->alive = is_alive(process, snapshot);
-	question->judged = is_ripe(evaluation, process->alive, snapshot, config);
-	if (!question->judged)
-		return;
-	verdict->kind = kind_of(evaluation, verdict, snapshot, config);
-	verdict->intervals = (unsigned)(snapshot->interval - verdict->interval);
+	process->alive = is_alive(process, input->snapshot);
+	if (!is_ripe(evaluation, process->alive, input->snapshot, input->config))
+		return false;
+	verdict->kind = kind_of(evaluation, verdict, input->snapshot, input->config);
 	verdict->together = evaluation->count;
 	verdict->by_performance = isfinite(evaluation->performance.figure);
 	verdict->figure = evaluation->performance.figure;
@@ -266,35 +273,5 @@ static void judge(struct nm_question *question, const struct nm_snapshot *snapsh
 	process->samples_after = (uint64_t)evaluation->after.samples;
 	process->performance_before = evaluation->performance.before;
 	process->performance_after = evaluation->performance.after;
-}
-
-/* Each evaluation is updated once in an interval. */
-static int update(struct nm_evaluation *evaluation, uint32_t pid,
-		  const struct nm_snapshot *snapshot, const struct nm_feedback *feedback,
-		  const struct nm_config *config)
-{
-	if (evaluation->moving > 0 || snapshot->interval <= evaluation->done ||
-	    evaluation->seen == snapshot->interval)
-		return 0;
-	evaluation->seen = snapshot->interval;
-	add_accesses(snapshot, pid, &evaluation->after);
-	return nm_feedback_compare(feedback, evaluation->baseline, config,
-				   &evaluation->performance);
-}
-
-int nm_verifier_judge_pages(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
-			    const struct nm_feedback *feedback, const struct nm_config *config,
-			    struct nm_verdicts *ret)
-{
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < verifier->count; i++) {
-		struct nm_question *question = &verifier->questions[i];
-		r = update(question->evaluation, question->verdict.threads[0].pid, snapshot,
-			   feedback, config);
-	}
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < verifier->count; i++)
-		judge(&verifier->questions[i], snapshot, config);
-	return nm_verifier_take(verifier, ret);
+	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pending verdicts, of moves of threads (verify.c) or of pages (pages.c). */
+/* Pending verdicts on moves of threads (verify.c) and of pages (pages.c). */
 #ifndef NM_VERIFY_VERIFIER_H
 #define NM_VERIFY_VERIFIER_H
 
@@ -27,13 +27,17 @@ struct nm_verifier {
 	size_t count, capacity;
 };
 
-/* Adds a decision. Returns 0 or -ENOMEM. */
-int nm_verifier_put(struct nm_verifier *verifier, const struct nm_decision *decision,
-		    struct nm_question **ret);
-/* Moves the complete verdicts to *ret, which the caller clears. Returns 0, or -ENOMEM (none was
- * moved). */
-int nm_verifier_take(struct nm_verifier *verifier, struct nm_verdicts *ret);
+/* ---- pages.c ---- */
 
+/* Adds a decision about pages to the evaluation of its process, or to a new one. Returns 0 or
+ * -ENOMEM. */
+int nm_evaluation_join(const struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		       const struct nm_decision *decision, struct nm_evaluation **ret);
+/* Updates the evaluation, once in an interval. Returns 0 or -ENOMEM. */
+int nm_evaluation_observe(const struct nm_question *question,
+			  const struct nm_verifier_input *input);
+/* Completes the verdict and returns true if its evaluation has ended. */
+bool nm_evaluation_judge(struct nm_question *question, const struct nm_verifier_input *input);
 /* Removes one decision from an evaluation, and frees it with the last one. NULL is allowed. */
 void nm_evaluation_leave(struct nm_evaluation *evaluation);
 

@@ -67,6 +67,7 @@ struct nm_verdict nm_verdict_of(const struct nm_decision *decision)
 			.pid = step->pid,
 			.start_ticks = step->start_ticks,
 			.adopted_ns = step->adopted_ns,
+			.ran_on_node = step->tid == 0, /* a process need not arrive */
 			.cpu_from = step->cpu_from,
 			.node_from = step->node_from,
 			.node_to = step->node_to,
@@ -91,19 +92,8 @@ size_t nm_verifier_open(const struct nm_verifier *verifier)
 	return verifier->count;
 }
 
-int nm_verifier_put(struct nm_verifier *verifier, const struct nm_decision *decision,
-		    struct nm_question **ret)
-{
-	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
-			   sizeof(*verifier->questions));
-	if (r < 0)
-		return r;
-	*ret = &verifier->questions[verifier->count++];
-	**ret = (struct nm_question){.verdict = nm_verdict_of(decision)};
-	return 0;
-}
-
-int nm_verifier_take(struct nm_verifier *verifier, struct nm_verdicts *ret)
+/* Moves the complete verdicts to *ret. Returns 0, or -ENOMEM (none was moved). */
+static int take(struct nm_verifier *verifier, struct nm_verdicts *ret)
 {
 	struct nm_verdicts verdicts = {
 		.items = calloc(verifier->count + 1, sizeof(*verdicts.items))};
@@ -124,13 +114,34 @@ int nm_verifier_take(struct nm_verifier *verifier, struct nm_verdicts *ret)
 	return 0;
 }
 
-/* ---- threads ---- */
-
-int nm_verifier_add(struct nm_verifier *verifier, const struct nm_decision *decision)
+int nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		    const struct nm_decision *decision)
 {
-	struct nm_question *question;
-	return nm_verifier_put(verifier, decision, &question);
+	struct nm_evaluation *evaluation = NULL;
+	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
+			   sizeof(*verifier->questions));
+	if (r == 0 && decision->kind == NM_DECISION_PAGES)
+		r = nm_evaluation_join(verifier, input, decision, &evaluation);
+	if (r < 0)
+		return r;
+	verifier->questions[verifier->count++] =
+		(struct nm_question){.verdict = nm_verdict_of(decision), .evaluation = evaluation};
+	return 0;
 }
+
+void nm_verifier_forget_pages(struct nm_verifier *verifier)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < verifier->count; i++) {
+		if (verifier->questions[i].evaluation)
+			nm_evaluation_leave(verifier->questions[i].evaluation);
+		else
+			verifier->questions[kept++] = verifier->questions[i];
+	}
+	verifier->count = kept;
+}
+
+/* ---- threads ---- */
 
 static void heed(struct nm_question *question, const struct nm_feedback_result *result,
 		 const struct nm_feedback_judgement *judgement)
@@ -424,7 +435,7 @@ static bool may_be_undone(const struct nm_verdict *verdict, const struct nm_conf
 }
 
 /* Sets the verdict's kind and returns true if there is a verdict. */
-static bool judge(struct nm_question *question, const struct nm_config *config)
+static bool judge_threads(struct nm_question *question, const struct nm_config *config)
 {
 	struct nm_verdict *verdict = &question->verdict;
 	bool expired = verdict->intervals >= NM_VERDICT_INTERVALS;
@@ -464,17 +475,20 @@ static void compare_with_prediction(struct nm_verdict *verdict)
 			(thread->access_cost_before - thread->access_cost_after);
 }
 
-static void observe(struct nm_question *question, const struct nm_snapshot *snapshot,
-		    const struct nm_config *config)
+static int observe(struct nm_question *question, const struct nm_verifier_input *input)
 {
+	const struct nm_snapshot *snapshot = input->snapshot;
 	if (snapshot->interval <= question->verdict.interval)
-		return;
+		return 0;
 	question->verdict.intervals = (unsigned)(snapshot->interval - question->verdict.interval);
+	if (question->evaluation)
+		return nm_evaluation_observe(question, input);
 	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
-		observe_thread(snapshot, config, question, i);
+		observe_thread(snapshot, input->config, question, i);
 	if (!row_of(&question->verdict)->by_sharing)
-		nm_verdict_measure_locality(&question->verdict, snapshot->topology, config);
+		nm_verdict_measure_locality(&question->verdict, snapshot->topology, input->config);
 	compare_with_prediction(&question->verdict);
+	return 0;
 }
 
 /* A decision about a thread supersedes the earlier ones about it. */
@@ -486,6 +500,8 @@ static int find_superseded(struct nm_verifier *verifier)
 		struct nm_verdict *verdict = &verifier->questions[i].verdict;
 		for (unsigned k = 0; r == 0 && k < verdict->nr_threads; k++) {
 			uint32_t tid = verdict->threads[k].tid;
+			if (tid == 0)
+				continue;
 			verdict->superseded |= nm_tidmap_get(later, tid) != NM_TIDMAP_NONE;
 			r = nm_tidmap_set(later, tid, (uint32_t)i);
 		}
@@ -493,20 +509,25 @@ static int find_superseded(struct nm_verifier *verifier)
 	return r;
 }
 
-int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config, struct nm_verdicts *ret)
+static bool judge(struct nm_question *question, const struct nm_verifier_input *input)
 {
-	for (size_t i = 0; i < verifier->count; i++)
-		observe(&verifier->questions[i], snapshot, config);
+	if (input->snapshot->interval <= question->verdict.interval)
+		return false;
+	return question->evaluation ? nm_evaluation_judge(question, input)
+				    : judge_threads(question, input->config);
+}
+
+int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		      struct nm_verdicts *ret)
+{
 	int r = find_superseded(verifier);
+	for (size_t i = 0; r == 0 && i < verifier->count; i++)
+		r = observe(&verifier->questions[i], input);
 	if (r == 0)
-		r = weigh_latencies(verifier, config);
+		r = weigh_latencies(verifier, input->config);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < verifier->count; i++) {
-		struct nm_question *question = &verifier->questions[i];
-		question->judged =
-			snapshot->interval > question->verdict.interval && judge(question, config);
-	}
-	return nm_verifier_take(verifier, ret);
+	for (size_t i = 0; i < verifier->count; i++)
+		verifier->questions[i].judged = judge(&verifier->questions[i], input);
+	return take(verifier, ret);
 }
