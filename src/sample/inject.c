@@ -160,20 +160,11 @@ static long minor_faults(void)
 	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_minflt;
 }
 
-static int read_own_start(struct nm_platform *platform, uint32_t pid, uint64_t *ret)
-{
-	struct nm_proc_stat stat;
-	int r = nm_proc_stat_of(platform, pid, pid, &stat);
-	if (r == 0)
-		*ret = stat.start_ticks;
-	return r;
-}
-
 int nm_inject_probe(struct nm_platform *platform)
 {
 	uint32_t pid = (uint32_t)getpid();
-	uint64_t start_ticks = 0;
-	int r = read_own_start(platform, pid, &start_ticks);
+	struct nm_proc_stat stat;
+	int r = nm_proc_stat_of(platform, pid, pid, &stat);
 	if (r < 0)
 		return r;
 	volatile char *page =
@@ -182,7 +173,7 @@ int nm_inject_probe(struct nm_platform *platform)
 		return -errno;
 
 	*page = 1;
-	r = platform->ops->clear_refs(platform, (pid_t)pid, start_ticks);
+	r = platform->ops->clear_refs(platform, (pid_t)pid, stat.start_ticks);
 	long before = minor_faults();
 	*page = 2;
 	long after = minor_faults();

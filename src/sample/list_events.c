@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrd --list-events: shows the events that would be opened, and why. */
-#include "numa-migrd/sample.h"
-
 #include <inttypes.h>
 #include <string.h>
 
 #include "numa-migrd/event.h"
-#include "problem.h"
+#include "source.h"
 
 #define LOAD_LATENCY 30U /* default of sampling.load_latency */
 
@@ -84,12 +82,8 @@ static int try_word(struct nm_platform *platform, const struct nm_event_wishes *
 	struct nm_event_fds fds = {-1, -1};
 	int r = platform->ops->hardware_open(platform, &request, &fds);
 
-	if (r < 0)
-		return r;
-	platform->ops->close(platform, fds.event);
-	if (fds.leader >= 0)
-		platform->ops->close(platform, fds.leader);
-	return 0;
+	nm_event_close(platform, fds);
+	return r;
 }
 
 static void print_result(FILE *out, int r)

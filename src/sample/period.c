@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "period.h"
-
 #include <math.h>
+
+#include "source.h"
 
 static bool is_prime(uint64_t n)
 {

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "numa-migrd/sample.h"
-#include "period.h"
 #include "source.h"
 
 #define WAKE_FRACTION 4 /* the reader is woken when 1/4 of a ring is full */
@@ -23,16 +22,12 @@ static size_t page_bytes(void)
 
 /* ---- opening one ring ---- */
 
-static void ring_reset(struct nm_ring *ring)
+void nm_event_close(struct nm_platform *platform, struct nm_event_fds fds)
 {
-	*ring = (struct nm_ring){0};
-}
-
-static void close_event(struct nm_source *source, const struct nm_event_fds *fds)
-{
-	source->platform->ops->close(source->platform, fds->event);
-	if (fds->leader >= 0)
-		source->platform->ops->close(source->platform, fds->leader);
+	if (fds.event >= 0)
+		platform->ops->close(platform, fds.event);
+	if (fds.leader >= 0)
+		platform->ops->close(platform, fds.leader);
 }
 
 static void ring_close(struct nm_source *source, struct nm_ring *ring)
@@ -45,11 +40,11 @@ static void ring_close(struct nm_source *source, struct nm_ring *ring)
 		platform->ops->event_unmap(platform, ring->map, ring->data_bytes);
 	}
 	for (unsigned i = ring->layout.count; i-- > 0;)
-		close_event(source, &ring->events[i].fds);
+		nm_event_close(platform, ring->events[i].fds);
 	if (ring->spe)
 		(void)epoll_ctl(source->epoll, EPOLL_CTL_DEL, ring->spe->fds.event, NULL);
 	nm_spe_ring_close(platform, ring->spe);
-	ring_reset(ring);
+	*ring = (struct nm_ring){0};
 }
 
 int nm_ring_find(const struct nm_ring *ring, enum nm_event_kind kind)
@@ -150,7 +145,7 @@ static int join(struct nm_source *source, struct nm_ring *ring, enum nm_event_ki
 	if (r < 0) {
 		complain(source, ring, NM_STEP_JOIN, kind, r);
 		if (kind != NM_EVENT_SIDEBAND)
-			close_event(source, &fds);
+			nm_event_close(platform, fds);
 		return r;
 	}
 	*ret = place(ring, kind, id, fds);
@@ -183,6 +178,25 @@ void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsign
 	ring->layout.events[i].amount = (uint64_t)(amount / ring->events[i].share);
 }
 
+static struct nm_event_request request_for(const struct nm_source *source,
+					   const struct nm_event_word *word, int cpu)
+{
+	return (struct nm_event_request){.kind = word->kind,
+					 .index = word->index,
+					 .cpu = cpu,
+					 .period = nm_source_word_period(source, word),
+					 .wishes = source->wishes};
+}
+
+int nm_source_open_word(struct nm_source *source, const struct nm_event_word *word, int cpu,
+			struct nm_event_fds *ret)
+{
+	const struct nm_event_request request = request_for(source, word, cpu);
+
+	*ret = (struct nm_event_fds){-1, -1};
+	return source->platform->ops->hardware_open(source->platform, &request, ret);
+}
+
 int nm_source_open_spe(struct nm_source *source, const struct nm_event_list *list, int cpu,
 		       enum nm_problem_step *ret_step, struct nm_spe_ring **ret)
 {
@@ -192,12 +206,7 @@ int nm_source_open_spe(struct nm_source *source, const struct nm_event_list *lis
 		const struct nm_event_word *word = &list->words[w];
 		if (!word->aux)
 			continue;
-		const struct nm_event_request request = {
-			.kind = word->kind,
-			.index = word->index,
-			.cpu = cpu,
-			.period = nm_source_word_period(source, word),
-			.wishes = source->wishes};
+		const struct nm_event_request request = request_for(source, word, cpu);
 		r = nm_spe_ring_open(source->platform, &request, source->ring_bytes, ret_step, ret);
 		if (r == 0)
 			(*ret)->word = w;
@@ -207,16 +216,10 @@ int nm_source_open_spe(struct nm_source *source, const struct nm_event_list *lis
 
 static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w)
 {
-	struct nm_platform *platform = source->platform;
 	const struct nm_event_word *word = &source->hardware.words[w];
-	const struct nm_event_request request = {.kind = word->kind,
-						 .index = word->index,
-						 .cpu = (int)ring->layout.cpu,
-						 .period = nm_source_word_period(source, word),
-						 .wishes = source->wishes};
-	struct nm_event_fds fds = {-1, -1};
+	struct nm_event_fds fds;
 	struct nm_ring_event *event;
-	int r = platform->ops->hardware_open(platform, &request, &fds);
+	int r = nm_source_open_word(source, word, (int)ring->layout.cpu, &fds);
 
 	if (r < 0) {
 		complain(source, ring, NM_STEP_OPEN, word->kind, r);
@@ -314,9 +317,7 @@ static void ring_open(struct nm_source *source, unsigned cpu)
 {
 	struct nm_ring *ring = &source->rings[cpu];
 
-	ring_reset(ring);
-	ring->layout.cpu = cpu;
-	ring->complete = true;
+	*ring = (struct nm_ring){.layout.cpu = cpu, .complete = true};
 	if (lead(source, ring) < 0) {
 		ring_close(source, ring);
 		return;
@@ -330,7 +331,7 @@ static void remove_event(struct nm_source *source, struct nm_ring *ring, unsigne
 {
 	unsigned behind = --ring->layout.count - i;
 
-	close_event(source, &ring->events[i].fds);
+	nm_event_close(source->platform, ring->events[i].fds);
 	memmove(&ring->events[i], &ring->events[i + 1], behind * sizeof(ring->events[0]));
 	memmove(&ring->layout.events[i], &ring->layout.events[i + 1],
 		behind * sizeof(ring->layout.events[0]));
@@ -386,7 +387,7 @@ static int grow_rings(struct nm_source *source, unsigned nr_cpus)
 		return -ENOMEM;
 	source->taken_per_seen = taken;
 	for (unsigned cpu = source->nr_rings; cpu < nr_cpus; cpu++)
-		ring_reset(&rings[cpu]);
+		rings[cpu] = (struct nm_ring){0};
 	source->nr_rings = nr_cpus;
 	return 0;
 }

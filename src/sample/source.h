@@ -14,6 +14,11 @@
  * fewer may be due to waiting for its turn. */
 #define NM_STARVED_LOOKS 3U
 
+/* As the kernel fills it on reading an event (PERF_FORMAT_TOTAL_TIME_*). */
+struct nm_event_count {
+	uint64_t value, enabled_ns, running_ns;
+};
+
 /* One open event; its kind and id are in the ring's layout at the same index. */
 struct nm_ring_event {
 	struct nm_event_fds fds;
@@ -87,6 +92,17 @@ uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kin
 
 /* The same for an event of the hardware list. */
 uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word);
+
+/* Returns the first prime from `period` up, or the last one below `maximum`; 1 stays 1. A round
+ * period would be in step with the loops of programs, and always sample the same part of them. */
+uint64_t nm_period_prime(uint64_t period, uint64_t maximum);
+
+/* Opens an event of a hardware list on a CPU, disabled; an SPE event by nm_source_open_spe(). */
+int nm_source_open_word(struct nm_source *source, const struct nm_event_word *word, int cpu,
+			struct nm_event_fds *ret);
+
+/* Closes both descriptors of an event; those that are negative are not open. */
+void nm_event_close(struct nm_platform *platform, struct nm_event_fds fds);
 
 /* Returns the index of the first event of a kind on a ring, or -1. */
 int nm_ring_find(const struct nm_ring *ring, enum nm_event_kind kind);

@@ -5,10 +5,6 @@
 
 #include "source.h"
 
-struct count {
-	uint64_t value, enabled_ns, running_ns;
-};
-
 /* Returns the maximum frequency in cycles per ns; 0 if the kernel does not report it (most virtual
  * machines). */
 static double cpu_cycles_per_ns(struct nm_platform *platform, unsigned cpu)
@@ -24,7 +20,7 @@ static double cpu_cycles_per_ns(struct nm_platform *platform, unsigned cpu)
 /* Returns 0 if the event has been on a counter, otherwise -EBUSY. */
 static int has_run(struct nm_platform *platform, int fd)
 {
-	struct count count = {0};
+	struct nm_event_count count = {0};
 	int r = platform->ops->event_read(platform, fd, &count, sizeof(count));
 
 	if (r < 0)
@@ -83,29 +79,15 @@ static bool is_access(enum nm_event_kind kind)
 	return kind == NM_EVENT_MEMORY || kind == NM_EVENT_STORE;
 }
 
-static void trial_open(struct nm_source *source, int cpu, const struct nm_event_word *word,
-		       struct nm_event_fds *fds, int *result)
+static int trial_open(struct nm_source *source, int cpu, const struct nm_event_word *word,
+		      struct nm_event_fds *ret)
 {
 	struct nm_platform *platform = source->platform;
-	const struct nm_event_request request = {.kind = word->kind,
-						 .index = word->index,
-						 .cpu = cpu,
-						 .period = nm_source_word_period(source, word),
-						 .wishes = source->wishes};
+	int r = nm_source_open_word(source, word, cpu, ret);
 
-	*fds = (struct nm_event_fds){-1, -1};
-	*result = platform->ops->hardware_open(platform, &request, fds);
-	if (*result == 0)
-		*result = platform->ops->event_ioctl(platform, fds->event, PERF_EVENT_IOC_ENABLE,
-						     NULL);
-}
-
-static void trial_close(struct nm_platform *platform, const struct nm_event_fds *fds)
-{
-	if (fds->event >= 0)
-		platform->ops->close(platform, fds->event);
-	if (fds->leader >= 0)
-		platform->ops->close(platform, fds->leader);
+	return r < 0 ? r
+		     : platform->ops->event_ioctl(platform, ret->event, PERF_EVENT_IOC_ENABLE,
+						  NULL);
 }
 
 /* Tries either the accesses or the amounts of a list, all at once: the kernel multiplexes them. */
@@ -119,8 +101,8 @@ static void try_words(struct nm_source *source, int cpu, const struct nm_event_l
 		trial->fds[i] = (struct nm_event_fds){-1, -1};
 		trial->results[i] = -ENOENT;
 		if (is_access(list->words[i].kind) == accesses)
-			trial_open(source, cpu, &list->words[i], &trial->fds[i],
-				   &trial->results[i]);
+			trial->results[i] =
+				trial_open(source, cpu, &list->words[i], &trial->fds[i]);
 		any |= trial->results[i] == 0;
 	}
 	if (any)
@@ -128,7 +110,7 @@ static void try_words(struct nm_source *source, int cpu, const struct nm_event_l
 	for (unsigned i = 0; i < list->count; i++) {
 		if (trial->results[i] == 0)
 			trial->results[i] = has_run(platform, trial->fds[i].event);
-		trial_close(platform, &trial->fds[i]);
+		nm_event_close(platform, trial->fds[i]);
 	}
 }
 

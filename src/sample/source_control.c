@@ -2,8 +2,15 @@
 /* Changes while the source runs: the CPUs with an enabled clock, and all sampling rates. */
 #include <math.h>
 
-#include "period.h"
 #include "source.h"
+
+/* The largest periods: at least 20 samples per second of the clock, because the node of each thread
+ * must be known even during storms of page faults; otherwise what nm_event_attr() and
+ * nm_event_word_attr() accept. */
+#define CLOCK_PERIOD_MAX (50 * NM_NSEC_PER_MSEC)
+#define CYCLES_PERIOD_MAX 100000000000ULL
+#define FAULT_PERIOD_MAX 1000000ULL
+#define HARDWARE_PERIOD_MAX 1000000000000ULL
 
 /* The clock of a CPU is enabled at once and disabled only after calm intervals, so that bursts are
  * not missed. */
@@ -20,12 +27,12 @@ uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kin
 {
 	switch (kind) {
 	case NM_EVENT_CLOCK:
-		return nm_period_prime(source->run_ns, NM_CLOCK_PERIOD_MAX);
+		return nm_period_prime(source->run_ns, CLOCK_PERIOD_MAX);
 	case NM_EVENT_CYCLES:
 		return nm_period_prime((uint64_t)((double)source->run_ns * source->cycles_per_ns),
-				       NM_CYCLES_PERIOD_MAX);
+				       CYCLES_PERIOD_MAX);
 	default:
-		return nm_period_prime(source->faults, NM_FAULT_PERIOD_MAX);
+		return nm_period_prime(source->faults, FAULT_PERIOD_MAX);
 	}
 }
 
@@ -60,7 +67,7 @@ uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_e
 		base -= base % word->period_multiple;
 	if (word->own_period || word->period_multiple > 1 || word->aux)
 		return base;
-	return nm_period_prime(base, NM_HARDWARE_PERIOD_MAX);
+	return nm_period_prime(base, HARDWARE_PERIOD_MAX);
 }
 
 static void stop_clock(struct nm_source *source, struct nm_ring *ring, bool stop)
@@ -252,10 +259,10 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 	if (loses_by_samples(source))
 		cost_share = fmax(cost_share, nextafter(source->cap_share, INFINITY));
 	cost_share = without_haste(source, cost_share);
-	source->run_ns = nm_period_next(run_before, source->run_ns_configured, NM_CLOCK_PERIOD_MAX,
+	source->run_ns = nm_period_next(run_before, source->run_ns_configured, CLOCK_PERIOD_MAX,
 					cost_share, source->cap_share);
-	source->faults = nm_period_next(faults_before, source->faults_configured,
-					NM_FAULT_PERIOD_MAX, cost_share, source->cap_share);
+	source->faults = nm_period_next(faults_before, source->faults_configured, FAULT_PERIOD_MAX,
+					cost_share, source->cap_share);
 	if (source->run_ns != run_before)
 		apply_run(source);
 	if (source->faults != faults_before)

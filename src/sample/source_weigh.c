@@ -16,9 +16,7 @@ bool nm_event_shares(enum nm_event_kind kind)
 
 static void weigh_event(struct nm_source *source, struct nm_ring_event *event)
 {
-	struct {
-		uint64_t value, enabled_ns, running_ns;
-	} count;
+	struct nm_event_count count;
 
 	if (source->platform->ops->event_read(source->platform, event->fds.event, &count,
 					      sizeof(count)) != (int)sizeof(count))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "spe_ring.h"
-
 #include <linux/perf_event.h>
 #include <unistd.h>
+
+#include "source.h"
 
 #define DATA_PER_AUX 4 /* switches and pieces take less space than the records */
 #define AUX_PAGES_MIN 2
@@ -82,10 +82,7 @@ void nm_spe_ring_close(struct nm_platform *platform, struct nm_spe_ring *ring)
 		platform->ops->aux_unmap(platform, ring->aux, ring->aux_bytes);
 	if (ring->map)
 		platform->ops->event_unmap(platform, ring->map, ring->data_bytes);
-	if (ring->fds.event >= 0)
-		platform->ops->close(platform, ring->fds.event);
-	if (ring->fds.leader >= 0)
-		platform->ops->close(platform, ring->fds.leader);
+	nm_event_close(platform, ring->fds);
 	nm_spe_reader_clear(&ring->reader);
 	free(ring);
 }
