@@ -85,7 +85,7 @@ static void rank_all(const struct judge *judge, struct ranking *list)
 
 static double q2_of(const struct judge *judge, uint32_t thread, int node)
 {
-	return judge->snapshot->threads[thread].preferred == node ? judge->config->threads.q2 : 0;
+	return nm_search_preference(judge->snapshot, judge->config, thread, node);
 }
 
 static double record_of(const struct judge *judge, uint32_t thread, int node)
@@ -162,14 +162,12 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 	grant(&judge, going, partner, known);
 	struct ranking list = {.entries = entries};
 	rank_all(&judge, &list);
-	struct nm_search_rules rules = nm_search_rules_of(config, snapshot);
-	struct nm_search_tickets tickets = {.going = going, .partner = partner, .known = known};
-	struct nm_search search;
-	int r = nm_search_init(&search, snapshot, &rules, &tickets);
-	if (r < 0)
-		return r;
-	r = nm_search_lottery(&search, config, rng, next_in_rank, &list, ret);
-	nm_search_clear(&search);
+	const struct nm_search_tickets tickets = {.going = going,
+						  .partner = partner,
+						  .known = known,
+						  .next = next_in_rank,
+						  .list = &list};
+	int r = nm_search_lottery(snapshot, config, &tickets, rng, ret);
 	for (size_t i = 0; r == 0 && i < ret->count; i++)
 		explain(&judge, &ret->items[i]);
 	return r;

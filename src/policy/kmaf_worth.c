@@ -61,14 +61,17 @@ static bool may_stay(const struct plan *plan, const struct unit *unit)
 	       demand <= plan->demand_now[move->node_from];
 }
 
-static void drop_unit(struct plan *plan, struct unit *unit)
+/* Drops a unit that moves, or lets one that was dropped move again. */
+static void set_dropped(struct plan *plan, struct unit *unit, bool dropped)
 {
-	unit->dropped = true;
+	unit->dropped = dropped;
 	for (size_t m = 0; m < unit->count; m++) {
 		uint32_t thread = plan->moves[unit->first + m].thread;
-		plan->place[thread] = plan->here[thread];
-		plan->demand[plan->wanted[thread]] -= demand_of(plan, thread);
-		plan->demand[plan->here[thread]] += demand_of(plan, thread);
+		int from = dropped ? plan->wanted[thread] : plan->here[thread];
+		int to = dropped ? plan->here[thread] : plan->wanted[thread];
+		plan->place[thread] = to;
+		plan->demand[from] -= demand_of(plan, thread);
+		plan->demand[to] += demand_of(plan, thread);
 	}
 }
 
@@ -95,7 +98,7 @@ static void drop_idle(struct plan *plan)
 	for (size_t i = plan->nr_units; i-- > 0;) {
 		struct unit *unit = &plan->units[i];
 		if (!unit->needed && may_stay(plan, unit) && !is_worthwhile(plan, (int)i))
-			drop_unit(plan, unit);
+			set_dropped(plan, unit, true);
 		else if (unit->needs != NONE)
 			plan->units[unit->needs].needed = true;
 	}
@@ -145,17 +148,6 @@ static void count_need(struct plan *plan, const struct unit *unit, int change)
 		plan->needed_by[plan->units[unit->needs].group] += change;
 }
 
-static void move_again(struct plan *plan, struct unit *unit)
-{
-	unit->dropped = false;
-	for (size_t m = 0; m < unit->count; m++) {
-		uint32_t thread = plan->moves[unit->first + m].thread;
-		plan->place[thread] = plan->wanted[thread];
-		plan->demand[plan->here[thread]] -= demand_of(plan, thread);
-		plan->demand[plan->wanted[thread]] += demand_of(plan, thread);
-	}
-}
-
 static bool has_room_everywhere(const struct plan *plan)
 {
 	if (plan->config->profile == NM_PROFILE_PAPER)
@@ -166,19 +158,11 @@ static bool has_room_everywhere(const struct plan *plan)
 	return true;
 }
 
-static void drop_group(struct plan *plan, int group)
+static void set_group_dropped(struct plan *plan, int group, bool dropped)
 {
 	for (int u = plan->first_of[group]; u != NONE; u = plan->units[u].next) {
-		drop_unit(plan, &plan->units[u]);
-		count_need(plan, &plan->units[u], -1);
-	}
-}
-
-static void move_group_again(struct plan *plan, int group)
-{
-	for (int u = plan->first_of[group]; u != NONE; u = plan->units[u].next) {
-		move_again(plan, &plan->units[u]);
-		count_need(plan, &plan->units[u], 1);
+		set_dropped(plan, &plan->units[u], dropped);
+		count_need(plan, &plan->units[u], dropped ? -1 : 1);
 	}
 }
 
@@ -196,9 +180,9 @@ static void drop_idle_groups(struct plan *plan)
 		if (first == NONE || plan->units[first].dropped || plan->needed_by[group] > 0 ||
 		    is_worthwhile(plan, group))
 			continue;
-		drop_group(plan, group);
+		set_group_dropped(plan, group, true);
 		if (!has_room_everywhere(plan))
-			move_group_again(plan, group);
+			set_group_dropped(plan, group, false);
 	}
 }
 
@@ -243,7 +227,7 @@ static bool cut_units(struct plan *plan)
 			continue;
 		cut = cut || unit->count > budget;
 		if (cut)
-			drop_unit(plan, unit);
+			set_dropped(plan, unit, true);
 		else
 			budget -= unit->count;
 	}
@@ -270,5 +254,5 @@ void nm_kmaf_select(struct plan *plan)
 	}
 	for (size_t i = 0; !stands && i < plan->nr_units; i++)
 		if (!plan->units[i].dropped)
-			drop_unit(plan, &plan->units[i]);
+			set_dropped(plan, &plan->units[i], true);
 }

@@ -36,20 +36,15 @@ static size_t list_eligible(const struct nm_snapshot *snapshot, bool any_thread,
 	return count;
 }
 
-static double q2_of(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		    size_t thread, int node)
-{
-	return snapshot->threads[thread].preferred == node ? config->threads.q2 : 0;
-}
-
 static void grant(const struct nm_snapshot *snapshot, const struct nm_config *config, double *going,
 		  bool *known)
 {
 	size_t nr_nodes = snapshot->topology->nr_nodes;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		known[i] = snapshot->threads[i].valid;
 		for (size_t node = 0; node < nr_nodes; node++)
-			going[i * nr_nodes + node] = q2_of(snapshot, config, i, (int)node);
+			going[i * nr_nodes + node] =
+				nm_search_preference(snapshot, config, i, (int)node);
 	}
 }
 
@@ -58,9 +53,11 @@ static void explain(const struct nm_snapshot *snapshot, const struct nm_config *
 {
 	const struct nm_move *moves = proposal->moves;
 	struct nm_tickets *tickets = &proposal->tickets;
-	tickets->preferred = q2_of(snapshot, config, moves[0].thread, moves[0].node_to);
+	tickets->preferred =
+		nm_search_preference(snapshot, config, moves[0].thread, moves[0].node_to);
 	if (proposal->kind == NM_PROPOSAL_SWAP)
-		tickets->partner = q2_of(snapshot, config, moves[1].thread, moves[1].node_to);
+		tickets->partner =
+			nm_search_preference(snapshot, config, moves[1].thread, moves[1].node_to);
 	else
 		tickets->free_cpu = tickets->total - tickets->preferred;
 }
@@ -75,17 +72,13 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	if (!eligible || !going || !known)
 		return -ENOMEM;
 	grant(snapshot, config, going, known);
-	struct nm_search_rules rules = nm_search_rules_of(config, snapshot);
-	struct nm_search_tickets tickets = {.going = going, .known = known};
+	bool any_thread = config->profile == NM_PROFILE_PAPER;
 	struct shuffle list = {.rng = rng,
 			       .threads = eligible,
-			       .count = list_eligible(snapshot, rules.any_thread, eligible)};
-	struct nm_search search;
-	int r = nm_search_init(&search, snapshot, &rules, &tickets);
-	if (r < 0)
-		return r;
-	r = nm_search_lottery(&search, config, rng, next_at_random, &list, ret);
-	nm_search_clear(&search);
+			       .count = list_eligible(snapshot, any_thread, eligible)};
+	const struct nm_search_tickets tickets = {
+		.going = going, .known = known, .next = next_at_random, .list = &list};
+	int r = nm_search_lottery(snapshot, config, &tickets, rng, ret);
 	for (size_t i = 0; r == 0 && i < ret->count; i++)
 		explain(snapshot, config, &ret->items[i]);
 	return r;

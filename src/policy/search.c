@@ -9,9 +9,37 @@
 #define MAX_LOOKS (4ULL << 20)
 #define NEVER (-1.0)
 
+/* A thread as the partner of a swap, in the order of snapshot->home_threads. */
+struct partner {
+	hwloc_const_bitmap_t allowed;
+	uint32_t thread, uid;
+	bool everywhere; /* as in struct nm_snap_thread */
+};
+
+struct search {
+	const struct nm_snapshot *snapshot;
+	const struct nm_config *config;
+	const struct nm_search_tickets *tickets;
+	bool paper;	/* Θ̂ may include threads without a candidate, and nodes are not filled */
+	bool gated;	/* gate = "benefit" */
+	bool merged;	/* all CPUs of one node that are free form one candidate */
+	bool zero_wins; /* a candidate with Q = 0 can win */
+	bool no_exchange; /* threads that prefer the same node do not swap because of it */
+	bool *refused;	  /* per thread: there is no room for it on its preferred node */
+	struct partner *partners;
+	size_t nr_partners;
+	/* Rows of nr_partners, one per destination node, which the inner loop reads in order. */
+	double *surplus; /* nm_surplus_of() of the partner for moving there; -∞: not allowed */
+	double *grant;	 /* tickets of the partner for moving there; -1: not allowed */
+	/* Highest surplus over the partners of a node and of a CPU, at from × nr_nodes + to. */
+	double *best_of_node, *best_of_cpu;
+	uint64_t looks; /* number of pairs of threads examined */
+	uint64_t stopped_by_gate, stopped_by_owner;
+};
+
 /* θ and one other node k' during the search for candidates. */
 struct view {
-	struct nm_search *search;
+	struct search *search;
 	struct nm_ticket_pool *pool;
 	const struct nm_snap_thread *thread;
 	uint32_t index;
@@ -21,38 +49,19 @@ struct view {
 	bool gate_refused;
 };
 
-struct nm_search_rules nm_search_rules_of(const struct nm_config *config,
-					  const struct nm_snapshot *snapshot)
+double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			    uint32_t thread, int node)
 {
-	bool gated = config->threads.gate == NM_GATE_BENEFIT;
-	bool merged = config->threads.lottery == NM_LOTTERY_PROPORTIONAL;
-	return (struct nm_search_rules){
-		.gated = gated,
-		.merged = merged,
-		/* A candidate without tickets never wins, except in the paper's lottery. */
-		.zero_wins = !gated && !merged,
-		.any_thread = config->profile == NM_PROFILE_PAPER,
-		.cross_owner_swap = config->threads.cross_owner_swap,
-		.fill_nodes = config->profile != NM_PROFILE_PAPER,
-		.q1 = config->threads.q1,
-		.q1_sibling_busy = config->threads.q1_sibling,
-		/*
-		 * Locality cannot determine which of the two would be faster there; IMAR²'s P can.
-		 */
-		.no_exchange = gated &&
-			       (config->threads.policy == NM_POLICY_LBMA || snapshot->by_locality),
-		.margin = config->threads.gate_margin,
-		.sigmas = config->threads.gate_sigmas,
-	};
+	return snapshot->threads[thread].preferred == node ? config->threads.q2 : 0;
 }
 
-static double q1_of(const struct nm_search *search, int cpu)
+static double q1_of(const struct search *search, int cpu)
 {
-	return search->snapshot->cpus[cpu].sibling_busy ? search->rules.q1_sibling_busy
-							: search->rules.q1;
+	return search->snapshot->cpus[cpu].sibling_busy ? search->config->threads.q1_sibling
+							: search->config->threads.q1;
 }
 
-static bool is_refused(const struct nm_search *search, uint32_t thread, int node)
+static bool is_refused(const struct search *search, uint32_t thread, int node)
 {
 	return search->refused[thread] && search->snapshot->threads[thread].preferred == node;
 }
@@ -63,7 +72,7 @@ static void raise(double *best, double surplus)
 		*best = surplus;
 }
 
-static void note_surplus(struct nm_search *search, const struct nm_snap_thread *thread, int node,
+static void note_surplus(struct search *search, const struct nm_snap_thread *thread, int node,
 			 double surplus)
 {
 	size_t nr_nodes = search->snapshot->topology->nr_nodes, to = (size_t)node;
@@ -71,38 +80,43 @@ static void note_surplus(struct nm_search *search, const struct nm_snap_thread *
 	raise(&search->best_of_cpu[(size_t)thread->main_cpu * nr_nodes + to], surplus);
 }
 
-static double going_of(const struct nm_search *search, uint32_t thread, int node)
+static double going_of(const struct search *search, uint32_t thread, int node)
 {
 	size_t nr_nodes = search->snapshot->topology->nr_nodes;
-	return search->tickets.going[thread * nr_nodes + (size_t)node];
+	return search->tickets->going[thread * nr_nodes + (size_t)node];
+}
+
+static double surplus_of(const struct search *search, const struct nm_snap_thread *thread, int node)
+{
+	return nm_surplus_of(thread, thread->main_node, node, search->config->threads.gate_margin,
+			     search->config->threads.gate_sigmas);
 }
 
 /* Sets the values for moving a thread to a node, unless it is already there or the node has no room
  * for it. */
-static void fill_direction(struct nm_search *search, size_t position, uint32_t index, int node)
+static void fill_direction(struct search *search, size_t position, uint32_t index, int node)
 {
 	const struct nm_snap_thread *thread = &search->snapshot->threads[index];
 	size_t at = (size_t)node * search->nr_partners + position;
 	if (node == thread->main_node || is_refused(search, index, node))
 		return;
 	search->grant[at] = going_of(search, index, node);
-	if (search->tickets.partner)
-		search->grant[at] += search->tickets.partner[index];
-	search->surplus[at] = nm_surplus_of(thread, thread->main_node, node, search->rules.margin,
-					    search->rules.sigmas);
+	if (search->tickets->partner)
+		search->grant[at] += search->tickets->partner[index];
+	search->surplus[at] = surplus_of(search, thread, node);
 	note_surplus(search, thread, node, search->surplus[at]);
 }
 
-static void fill_partner(struct nm_search *search, size_t position)
+static void fill_partner(struct search *search, size_t position)
 {
 	const struct nm_snapshot *snapshot = search->snapshot;
 	uint32_t index = snapshot->home_threads[position];
 	const struct nm_snap_thread *thread = &snapshot->threads[index];
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	/* A partner with too few samples may lose more than is known, and is not moved. */
-	bool unknown = search->rules.gated && !search->tickets.known[index];
+	bool unknown = search->gated && !search->tickets->known[index];
 	bool fixed = !thread->movable || thread->main_node < 0 || unknown;
-	search->partners[position] = (struct nm_search_partner){
+	search->partners[position] = (struct partner){
 		.allowed = thread->allowed,
 		.thread = index,
 		.uid = snapshot->processes[thread->process].uid,
@@ -120,7 +134,7 @@ static double *filled(size_t count, double with)
 	return values;
 }
 
-static int allocate(struct nm_search *search)
+static int allocate(struct search *search)
 {
 	const struct nm_topology *topology = search->snapshot->topology;
 	size_t nr_nodes = topology->nr_nodes, homes = search->nr_partners;
@@ -144,26 +158,17 @@ static size_t count_homes(const struct nm_snapshot *snapshot)
 	return homes;
 }
 
-int nm_search_init(struct nm_search *search, const struct nm_snapshot *snapshot,
-		   const struct nm_search_rules *rules, const struct nm_search_tickets *tickets)
+static int fill_partners(struct search *search)
 {
-	*search = (struct nm_search){.snapshot = snapshot,
-				     .rules = *rules,
-				     .tickets = *tickets,
-				     .nr_partners = count_homes(snapshot)};
 	int r = allocate(search);
-	if (r >= 0 && rules->fill_nodes)
-		r = nm_overcommit_refuse(snapshot, search->refused);
-	if (r < 0) {
-		nm_search_clear(search);
-		return r;
-	}
-	for (size_t i = 0; i < search->nr_partners; i++)
+	if (r >= 0 && !search->paper)
+		r = nm_overcommit_refuse(search->snapshot, search->refused);
+	for (size_t i = 0; r >= 0 && i < search->nr_partners; i++)
 		fill_partner(search, i);
-	return 0;
+	return r;
 }
 
-void nm_search_clear(struct nm_search *search)
+static void search_clear(struct search *search)
 {
 	free(search->refused);
 	free(search->partners);
@@ -171,12 +176,11 @@ void nm_search_clear(struct nm_search *search)
 	free(search->grant);
 	free(search->best_of_node);
 	free(search->best_of_cpu);
-	*search = (struct nm_search){0};
 }
 
 static bool passes_gate(struct view *view, double surplus)
 {
-	if (!view->search->rules.gated || surplus > 0)
+	if (!view->search->gated || surplus > 0)
 		return true;
 	view->gate_refused = true;
 	return false;
@@ -185,7 +189,7 @@ static bool passes_gate(struct view *view, double surplus)
 static int add_single(struct view *view, int cpu, int32_t destination)
 {
 	double tickets = q1_of(view->search, cpu) + view->going;
-	if (!(tickets > 0) && !view->search->rules.zero_wins)
+	if (!(tickets > 0) && !view->search->zero_wins)
 		return 0;
 	return nm_ticket_pool_add(view->pool, view->index, destination, NM_NO_PARTNER, tickets);
 }
@@ -196,7 +200,7 @@ static int add_singles(struct view *view)
 	hwloc_const_bitmap_t allowed = view->thread->allowed;
 	if (!passes_gate(view, view->surplus))
 		return 0;
-	if (view->search->rules.merged) {
+	if (view->search->merged) {
 		unsigned node = (unsigned)view->node;
 		int cpu = nm_pick_free_cpu(snapshot, node, allowed, NULL, NULL);
 		return cpu < 0 ? 0 : add_single(view, cpu, nm_any_cpu_of(node));
@@ -217,21 +221,21 @@ static int add_singles(struct view *view)
 static bool is_mere_exchange(const struct view *view, uint32_t partner)
 {
 	int wanted = view->thread->preferred;
-	return view->search->rules.no_exchange && wanted >= 0 &&
+	return view->search->no_exchange && wanted >= 0 &&
 	       wanted == view->search->snapshot->threads[partner].preferred &&
 	       (wanted == view->node || wanted == view->thread->main_node);
 }
 
 /* Returns whether the pair must be examined further; most are rejected by the gate. */
-static bool is_candidate(struct view *view, size_t at, const struct nm_search_partner *partner)
+static bool is_candidate(struct view *view, size_t at, const struct partner *partner)
 {
-	const struct nm_search *search = view->search;
-	bool stands = !search->rules.gated || view->surplus + search->surplus[at] > 0;
+	const struct search *search = view->search;
+	bool stands = !search->gated || view->surplus + search->surplus[at] > 0;
 	double grant = search->grant[at];
 	if (!stands && view->gate_refused)
 		return false;
 	if (grant < 0 || is_mere_exchange(view, partner->thread) ||
-	    (!(view->going + grant > 0) && !search->rules.zero_wins))
+	    (!(view->going + grant > 0) && !search->zero_wins))
 		return false;
 	return passes_gate(view, view->surplus + search->surplus[at]);
 }
@@ -239,22 +243,22 @@ static bool is_candidate(struct view *view, size_t at, const struct nm_search_pa
 /* No user may lose for another: threads of two users are swapped only if each of them gains. */
 static bool may_cross_owners(const struct view *view, size_t at)
 {
-	const struct nm_search *search = view->search;
-	return search->rules.cross_owner_swap ||
-	       (search->rules.gated && view->surplus > 0 && search->surplus[at] > 0);
+	const struct search *search = view->search;
+	return search->config->threads.cross_owner_swap ||
+	       (search->gated && view->surplus > 0 && search->surplus[at] > 0);
 }
 
 /* Adds swaps with the threads whose main CPU is γ', which θ may use. */
 static int add_swaps_with(struct view *view, int cpu)
 {
-	struct nm_search *search = view->search;
+	struct search *search = view->search;
 	const struct nm_snap_cpu *there = &search->snapshot->cpus[cpu];
 	size_t row = (size_t)view->thread->main_node * search->nr_partners;
 	unsigned here = (unsigned)view->thread->main_cpu;
 	uint32_t uid = search->snapshot->processes[view->thread->process].uid;
 	search->looks += there->homes;
 	for (size_t i = there->first_home; i < there->first_home + there->homes; i++) {
-		const struct nm_search_partner *partner = &search->partners[i];
+		const struct partner *partner = &search->partners[i];
 		if (!is_candidate(view, row + i, partner) ||
 		    !(partner->everywhere || hwloc_bitmap_isset(partner->allowed, here)))
 			continue;
@@ -272,7 +276,7 @@ static int add_swaps_with(struct view *view, int cpu)
 
 static int add_swaps(struct view *view)
 {
-	const struct nm_search *search = view->search;
+	const struct search *search = view->search;
 	const struct nm_topology *topology = search->snapshot->topology;
 	size_t nr_nodes = topology->nr_nodes, home = (size_t)view->thread->main_node;
 	if (!search->snapshot->cpus[view->thread->main_cpu].usable)
@@ -295,7 +299,8 @@ static int add_swaps(struct view *view)
 	return 0;
 }
 
-int nm_search_thread(struct nm_search *search, struct nm_ticket_pool *pool, uint32_t thread)
+/* Adds the candidates of the thread, which has a main node, to the pool. */
+static int search_thread(struct search *search, struct nm_ticket_pool *pool, uint32_t thread)
 {
 	struct view view = {.search = search,
 			    .pool = pool,
@@ -306,8 +311,7 @@ int nm_search_thread(struct nm_search *search, struct nm_ticket_pool *pool, uint
 	for (view.node = 0; view.node < (int)search->snapshot->topology->nr_nodes; view.node++) {
 		if (view.node == home || is_refused(search, thread, view.node))
 			continue;
-		view.surplus = nm_surplus_of(view.thread, home, view.node, search->rules.margin,
-					     search->rules.sigmas);
+		view.surplus = surplus_of(search, view.thread, view.node);
 		view.going = going_of(search, thread, view.node);
 		int r = add_singles(&view);
 		if (r >= 0)
@@ -376,9 +380,8 @@ static void note_rivals(const struct nm_snapshot *snapshot, const struct nm_win 
 			insert_rival(rival_of(snapshot, &win->stood[i]), proposal);
 }
 
-static struct nm_proposal proposal_of(const struct nm_search *search, const struct nm_win *win)
+static struct nm_proposal proposal_of(const struct nm_snapshot *snapshot, const struct nm_win *win)
 {
-	const struct nm_snapshot *snapshot = search->snapshot;
 	struct nm_proposal proposal = {
 		.kind = NM_PROPOSAL_MIGRATE, .tickets = {.total = win->tickets}, .draw = win->draw};
 	struct nm_move *moves = proposal.moves;
@@ -393,33 +396,59 @@ static struct nm_proposal proposal_of(const struct nm_search *search, const stru
 	return proposal;
 }
 
-static int fill_urn(struct nm_search *search, struct nm_ticket_pool *pool, uint64_t n,
-		    nm_search_next_fn next, void *list, uint64_t *ret_considered)
+static int fill_urn(struct search *search, struct nm_ticket_pool *pool, uint64_t *ret_considered)
 {
 	uint64_t considered = 0;
-	while (considered < n && search->looks < MAX_LOOKS) {
-		uint32_t thread = next(list);
+	while (considered < search->config->threads.n && search->looks < MAX_LOOKS) {
+		uint32_t thread = search->tickets->next(search->tickets->list);
 		if (thread == NM_NO_PARTNER)
 			break;
 		size_t before = nm_ticket_pool_count(pool);
-		int r = nm_search_thread(search, pool, thread);
+		int r = search_thread(search, pool, thread);
 		if (r < 0)
 			return r;
-		considered += search->rules.any_thread || nm_ticket_pool_count(pool) > before;
+		considered += search->paper || nm_ticket_pool_count(pool) > before;
 	}
 	*ret_considered = considered;
 	return 0;
 }
 
-int nm_search_lottery(struct nm_search *search, const struct nm_config *config, struct nm_rng *rng,
-		      nm_search_next_fn next, void *list, struct nm_proposals *ret)
+static struct search search_of(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			       const struct nm_search_tickets *tickets)
 {
+	bool gated = config->threads.gate == NM_GATE_BENEFIT;
+	bool merged = config->threads.lottery == NM_LOTTERY_PROPORTIONAL;
+	return (struct search){
+		.snapshot = snapshot,
+		.config = config,
+		.tickets = tickets,
+		.paper = config->profile == NM_PROFILE_PAPER,
+		.gated = gated,
+		.merged = merged,
+		/* A candidate without tickets never wins, except in the paper's lottery. */
+		.zero_wins = !gated && !merged,
+		/*
+		 * Locality cannot determine which of the two would be faster there; IMAR²'s P can.
+		 */
+		.no_exchange = gated &&
+			       (config->threads.policy == NM_POLICY_LBMA || snapshot->by_locality),
+		.nr_partners = count_homes(snapshot),
+	};
+}
+
+int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		      const struct nm_search_tickets *tickets, struct nm_rng *rng,
+		      struct nm_proposals *ret)
+{
+	nm_auto(search_clear) struct search search = search_of(snapshot, config, tickets);
 	nm_auto(nm_ticket_pool_freep) struct nm_ticket_pool *pool = NULL;
 	struct nm_win win;
 	uint64_t considered;
-	int r = nm_ticket_pool_new(search->snapshot, config->threads.lottery, rng, &pool);
+	int r = fill_partners(&search);
 	if (r >= 0)
-		r = fill_urn(search, pool, config->threads.n, next, list, &considered);
+		r = nm_ticket_pool_new(snapshot, config->threads.lottery, rng, &pool);
+	if (r >= 0)
+		r = fill_urn(&search, pool, &considered);
 	if (r < 0)
 		return r;
 	struct nm_proposals proposals = {
@@ -427,13 +456,13 @@ int nm_search_lottery(struct nm_search *search, const struct nm_config *config, 
 		.items = calloc(considered + 1, sizeof(*proposals.items)),
 		.threads_considered = considered,
 		.candidates = nm_ticket_pool_count(pool),
-		.stopped_by_gate = search->stopped_by_gate,
-		.stopped_by_owner = search->stopped_by_owner,
+		.stopped_by_gate = search.stopped_by_gate,
+		.stopped_by_owner = search.stopped_by_owner,
 	};
 	if (!proposals.items)
 		return -ENOMEM;
 	while (nm_ticket_pool_draw(pool, &win))
-		proposals.items[proposals.count++] = proposal_of(search, &win);
+		proposals.items[proposals.count++] = proposal_of(snapshot, &win);
 	*ret = proposals;
 	return 0;
 }
