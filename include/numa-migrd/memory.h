@@ -295,12 +295,11 @@ struct nm_memory_losses {
 struct nm_memory;
 
 /*
- * Creates the object. If physmap is NULL, only samples that contain the node locate pages. Topology
- * and physmap must outlive it. `key` is random, for nm_pages_new(). Returns 0 or -ENOMEM. Called by
- * the daemon at start.
+ * Creates the object. The topology must outlive it. `key` is random, for nm_pages_new(). Returns 0
+ * or -ENOMEM. Called by the daemon at start.
  */
-int nm_memory_new(const struct nm_topology *topology, const struct nm_physmap *physmap,
-		  const struct nm_config *config, const uint64_t key[4], struct nm_memory **ret);
+int nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
+		  const uint64_t key[4], struct nm_memory **ret);
 void nm_memory_free(struct nm_memory *memory);
 NM_DEFINE_CLEANUP(struct nm_memory, nm_memory_free);
 
@@ -360,10 +359,8 @@ void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *pa
 int nm_memory_look(const struct nm_memory *memory, const struct nm_page_id *page,
 		   struct nm_page_view *ret);
 
-/* nm_memory_counts() returns whether a sample is an access to memory; nm_memory_home() returns the
- * index of the node of that memory, or -1 if it is not known. */
+/* Returns whether a sample is an access to memory. */
 bool nm_memory_counts(const struct nm_sample *sample);
-int nm_memory_home(const struct nm_memory *memory, const struct nm_sample *sample);
 
 /* Return the parts of this object, for metrics, thread placement and rollback. The object owns
  * them. */

@@ -66,10 +66,9 @@ struct nm_metrics_interval {
 
 struct nm_metrics;
 
-/* Creates the object. If physmap is NULL, the nodes of memory are not known, and access metrics
- * stay NaN. Both must outlive the metrics. Returns 0 or -ENOMEM. */
-int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *physmap,
-		   struct nm_metrics **ret);
+/* Creates the object. The topology must outlive it. If samples never have nodes of memory
+ * (has_nodes), access metrics stay NaN. Returns 0 or -ENOMEM. */
+int nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm_metrics **ret);
 void nm_metrics_free(struct nm_metrics *metrics);
 NM_DEFINE_CLEANUP(struct nm_metrics, nm_metrics_free);
 
@@ -80,10 +79,10 @@ void nm_metrics_add(void *metrics, const struct nm_sample *sample);
 /* Drops the counts of a thread that has exited, or whose number was reused. */
 void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid);
 
-/* Replaces topology and physmap after a change of the machine, and resets the access counts.
- * Returns 0 or -ENOMEM. */
+/* Replaces the topology after a change of the machine, and resets the access counts. Returns 0 or
+ * -ENOMEM. */
 int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *topology,
-			const struct nm_physmap *physmap);
+			bool has_nodes);
 
 /*
  * Ends the interval: computes the metrics of every thread that was sampled in it or still has

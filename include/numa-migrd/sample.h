@@ -40,7 +40,8 @@ struct nm_sample {
 	uint64_t time_ns;	   /* perf clock */
 	uint64_t address;	   /* FAULT_*, MEMORY and STORE; 0: not known */
 	uint64_t physical_address; /* 0: not known */
-	/* 1 + index of the node of the page, if physical_address is 0; 0: not known. */
+	/* 1 + index of the node of the page; 0: not known. The daemon sets it by physical_address
+	 * if the kernel has not reported it. */
 	uint32_t page_node;
 	uint64_t page_bytes; /* size of the page touched; 0: not known */
 	/* MEMORY and STORE only: */
@@ -55,6 +56,12 @@ struct nm_sample {
 	 * represents. */
 	uint64_t amount;
 };
+
+/* Returns the index of the node of the page; -1: not known. */
+static inline int nm_sample_node(const struct nm_sample *sample, unsigned nr_nodes)
+{
+	return sample->page_node <= nr_nodes ? (int)sample->page_node - 1 : -1;
+}
 
 enum nm_task_event_kind { NM_TASK_FORK, NM_TASK_EXIT, NM_TASK_COMM, NM_TASK_EXEC };
 

@@ -165,7 +165,7 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	int r = nm_verifier_new(&verifier);
 	if (r < 0)
 		return r;
-	r = nm_metrics_retarget(pipeline->metrics, topology, physmap);
+	r = nm_metrics_retarget(pipeline->metrics, topology, physmap != NULL);
 	if (r < 0) {
 		nm_verifier_free(verifier);
 		return r;

@@ -191,7 +191,7 @@ void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample)
 	process->seen[process->nr_seen++ % NM_PAGES_SEEN] = (struct nm_page_seen){
 		.address = sample->address,
 		.interval = daemon->tally.intervals,
-		.home = (int16_t)nm_memory_home(pipeline->memory, sample),
+		.home = (int16_t)nm_sample_node(sample, pipeline->topology->nr_nodes),
 		.huge = sample->page_bytes >= NM_REGION_LEAST_BYTES,
 	};
 	if (process->regions)

@@ -57,7 +57,7 @@ static int open_machine(struct nm_daemon *daemon)
 static int open_stages(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	int r = nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics);
+	int r = nm_metrics_new(pipeline->topology, pipeline->physmap != NULL, &pipeline->metrics);
 	if (r < 0)
 		return r;
 	r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime.directory,

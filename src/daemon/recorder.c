@@ -269,15 +269,6 @@ void nm_recorder_topology(struct nm_daemon *daemon)
 		add_output(daemon, &record);
 }
 
-static uint32_t home_of(const struct nm_daemon *daemon, const struct nm_sample *sample)
-{
-	if (!sample->physical_address)
-		return sample->page_node;
-	if (!daemon->pipeline.physmap)
-		return 0;
-	return (uint32_t)(nm_physmap_node(daemon->pipeline.physmap, sample->physical_address) + 1);
-}
-
 void nm_recorder_sample(struct nm_daemon *daemon, const struct nm_sample *sample)
 {
 	struct nm_recorder *recorder = daemon->recorder;
@@ -289,7 +280,6 @@ void nm_recorder_sample(struct nm_daemon *daemon, const struct nm_sample *sample
 		return;
 	struct nm_sample *kept = &recorder->samples[recorder->nr_samples++];
 	*kept = *sample;
-	kept->page_node = home_of(daemon, sample);
 	kept->physical_address = 0;
 }
 

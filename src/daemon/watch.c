@@ -25,8 +25,7 @@ int nm_watch_restart(struct nm_daemon *daemon)
 	nm_rng_seed(&keys, ~daemon->seed);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(key); i++)
 		key[i] = nm_rng_next(&keys);
-	int r = nm_memory_new(pipeline->topology, pipeline->physmap, daemon->config, key,
-			      &pipeline->memory);
+	int r = nm_memory_new(pipeline->topology, daemon->config, key, &pipeline->memory);
 	return r < 0 ? r : nm_page_stage_restart(daemon);
 }
 

@@ -9,7 +9,6 @@
 
 struct nm_memory {
 	const struct nm_topology *topology;
-	const struct nm_physmap *physmap;
 	struct nm_pages *pages;
 	struct nm_affinity *affinity;
 	uint32_t now_s;
@@ -46,15 +45,14 @@ static void leave(void *context, void *cell)
 		nm_affinity_leave(memory->affinity, *tid, memory->now_s);
 }
 
-int nm_memory_new(const struct nm_topology *topology, const struct nm_physmap *physmap,
-		  const struct nm_config *config, const uint64_t key[4], struct nm_memory **ret)
+int nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
+		  const uint64_t key[4], struct nm_memory **ret)
 {
 	nm_auto(nm_memory_freep) struct nm_memory *memory = calloc(1, sizeof(*memory));
 
 	if (!memory)
 		return -ENOMEM;
 	memory->topology = topology;
-	memory->physmap = physmap;
 	memory->threads = (struct nm_column){
 		.cell_bytes = sizeof(uint32_t), .clear = leave, .context = memory};
 	memory->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_memory_process),
@@ -167,14 +165,6 @@ void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *
 
 /* ---- samples ---- */
 
-int nm_memory_home(const struct nm_memory *memory, const struct nm_sample *sample)
-{
-	if (sample->page_node)
-		return sample->page_node <= memory->topology->nr_nodes ? (int)sample->page_node - 1
-								       : -1;
-	return memory->physmap ? nm_physmap_node(memory->physmap, sample->physical_address) : -1;
-}
-
 static uint8_t size_of_page(uint64_t page_bytes)
 {
 	if (page_bytes >= 1ULL << 30)
@@ -207,7 +197,7 @@ void nm_memory_add(void *context, const struct nm_sample *sample)
 			 .owner = process->owner,
 			 .size = size_of_page(sample->page_bytes)},
 		.node = (uint16_t)node,
-		.page_node = (int16_t)nm_memory_home(memory, sample),
+		.page_node = (int16_t)nm_sample_node(sample, memory->topology->nr_nodes),
 		.thread = nm_affinity_id(memory->affinity, sample->tid),
 	};
 	if (memory->nr_touches == BATCH)

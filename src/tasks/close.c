@@ -105,7 +105,7 @@ static double take_accesses(const struct nm_metrics *metrics, const struct nm_fi
 
 	for (unsigned k = 0; k < metrics->nr_nodes; k++) {
 		window->accesses[k] += (double)figures->fresh[k];
-		accesses[k] = metrics->physmap ? window->accesses[k] : NAN;
+		accesses[k] = metrics->has_nodes ? window->accesses[k] : NAN;
 		total += accesses[k];
 	}
 	window->access_samples += figures->access_new;

@@ -17,15 +17,14 @@ static size_t stride_for(size_t head_bytes, unsigned nr_nodes)
 	return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
-int nm_metrics_new(const struct nm_topology *topology, const struct nm_physmap *physmap,
-		   struct nm_metrics **ret)
+int nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm_metrics **ret)
 {
 	nm_auto(nm_metrics_freep) struct nm_metrics *metrics = calloc(1, sizeof(*metrics));
 
 	if (!metrics)
 		return -ENOMEM;
 	metrics->topology = topology;
-	metrics->physmap = physmap;
+	metrics->has_nodes = has_nodes;
 	metrics->nr_nodes = topology->nr_nodes;
 	metrics->stride = stride_for(sizeof(struct nm_entry), topology->nr_nodes);
 	metrics->hardware_stride = stride_for(sizeof(struct nm_hardware), topology->nr_nodes);
@@ -54,11 +53,11 @@ void nm_metrics_free(struct nm_metrics *metrics)
 }
 
 int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *topology,
-			const struct nm_physmap *physmap)
+			bool has_nodes)
 {
 	nm_auto(nm_metrics_freep) struct nm_metrics *fresh = NULL;
 
-	int r = nm_metrics_new(topology, physmap, &fresh);
+	int r = nm_metrics_new(topology, has_nodes, &fresh);
 	if (r < 0)
 		return r;
 	fresh->losses = metrics->losses;
@@ -312,17 +311,9 @@ static inline uint32_t fault_weight(uint64_t page_bytes)
 	return pages < MOST ? (uint32_t)pages : MOST;
 }
 
-/* By the physical address, or by the kernel's answer if the sample has none. */
-static inline int home_of(const struct nm_metrics *metrics, const struct nm_sample *sample)
-{
-	if (sample->page_node)
-		return sample->page_node <= metrics->nr_nodes ? (int)sample->page_node - 1 : -1;
-	return metrics->physmap ? nm_physmap_node(metrics->physmap, sample->physical_address) : -1;
-}
-
 static inline void add_access(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
-	int node = home_of(metrics, sample);
+	int node = nm_sample_node(sample, metrics->nr_nodes);
 
 	if (node < 0) {
 		metrics->losses.no_node++;
@@ -362,7 +353,7 @@ static inline void add_memory(struct nm_metrics *metrics, const struct nm_sample
 		hardware->latency_samples++;
 	}
 	hardware->levels += sample->level != NM_LEVEL_UNKNOWN;
-	int node = home_of(metrics, sample);
+	int node = nm_sample_node(sample, metrics->nr_nodes);
 	if (node < 0) {
 		metrics->losses.no_node++;
 		return;

@@ -58,7 +58,7 @@ struct nm_window {
 
 struct nm_metrics {
 	const struct nm_topology *topology;
-	const struct nm_physmap *physmap;
+	bool has_nodes; /* samples may have the node of their memory */
 	unsigned nr_nodes;
 	struct nm_tidmap *index_of;
 	uint8_t *entries; /* capacity × stride bytes */

@@ -269,22 +269,37 @@ static void world_init(struct world *world, unsigned cpus, enum eyes eyes)
 	}
 	world->topology = checked(machine_topology(NODES, cpus));
 	if (machine_physmap(world->topology, &world->physmap) < 0 ||
-	    nm_metrics_new(world->topology, world->physmap, &world->metrics) < 0)
+	    nm_metrics_new(world->topology, true, &world->metrics) < 0)
 		checked(NULL);
 }
 
 /* ---- what is measured ---- */
 
+/* As the daemon does. */
+static void on_sample(void *context, const struct nm_sample *sample)
+{
+	const struct world *world = context;
+	struct nm_sample located;
+	if (sample->physical_address) {
+		located = *sample;
+		located.page_node =
+			(uint32_t)(nm_physmap_node(world->physmap, sample->physical_address) + 1);
+		sample = &located;
+	}
+	nm_metrics_add(world->metrics, sample);
+}
+
 static void on_task(void *context, const struct nm_task_event *event)
 {
+	const struct world *world = context;
 	if (event->kind == NM_TASK_EXIT)
-		nm_metrics_forget(context, event->tid);
+		nm_metrics_forget(world->metrics, event->tid);
 }
 
 static struct nm_ring_counts drain(struct world *world)
 {
 	const struct nm_sample_sink sink = {
-		.context = world->metrics, .on_sample = nm_metrics_add, .on_task = on_task};
+		.context = world, .on_sample = on_sample, .on_task = on_task};
 	struct nm_ring_counts counts = {0};
 
 	for (unsigned cpu = 0; cpu < world->cpus; cpu++) {

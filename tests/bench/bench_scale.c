@@ -117,7 +117,6 @@ static const struct nm_platform_ops fake_ops = {
 struct scale {
 	struct nm_platform platform;
 	struct nm_topology *topology;
-	struct nm_physmap *physmap;
 	struct nm_config *config;
 	struct nm_metrics *metrics;
 	struct nm_released_list *memory;
@@ -154,7 +153,7 @@ static void add_samples(struct scale *scale, unsigned i)
 		nm_metrics_add(scale->metrics, &sample);
 	sample.kind = NM_EVENT_FAULT_MIN;
 	for (unsigned k = 0; k < ACCESSES; k++) {
-		sample.physical_address = machine_address(memory, (i * 64ULL + k) * 4096);
+		sample.page_node = memory + 1;
 		nm_metrics_add(scale->metrics, &sample);
 	}
 }
@@ -240,13 +239,12 @@ static void open_scale(struct scale *scale, unsigned threads)
 	scale->topology = machine_topology(NODES, CPUS);
 	scale->busy = calloc(CPUS, sizeof(*scale->busy));
 	check(scale->topology && scale->busy ? 0 : -ENOMEM);
-	check(machine_physmap(scale->topology, &scale->physmap));
 	check(nm_config_default(&scale->config));
 	scale->config->threads.policy = NM_POLICY_LBMA;
 	scale->config->targets.min_rss_mb = 1;
 	scale->config->targets.min_cpu_percent = 0;
 	scale->config->threads.n = 64;
-	check(nm_metrics_new(scale->topology, scale->physmap, &scale->metrics));
+	check(nm_metrics_new(scale->topology, true, &scale->metrics));
 	check(nm_released_list_new(&scale->memory));
 	check(nm_roster_new(&scale->platform, scale->topology, scale->config, NULL, scale->memory,
 			    &scale->roster));
@@ -260,7 +258,6 @@ static void close_scale(struct scale *scale)
 	nm_released_list_free(scale->memory);
 	nm_metrics_free(scale->metrics);
 	nm_config_free(scale->config);
-	nm_physmap_free(scale->physmap);
 	nm_topology_free(scale->topology);
 	free(scale->busy);
 }

@@ -475,8 +475,7 @@ static inline void open_stages(struct nm_daemon *daemon)
 	struct nm_lease_lookup leases = {.original = nm_actuator_original,
 					 .holds = nm_actuator_holds};
 	assert_int_equal(machine_physmap(pipeline->topology, &pipeline->physmap), 0);
-	assert_int_equal(nm_metrics_new(pipeline->topology, pipeline->physmap, &pipeline->metrics),
-			 0);
+	assert_int_equal(nm_metrics_new(pipeline->topology, true, &pipeline->metrics), 0);
 	assert_int_equal(nm_actuator_new(pipeline->platform, pipeline->topology,
 					 daemon->runtime.directory, "boot", nm_report_lease, daemon,
 					 &pipeline->actuator),

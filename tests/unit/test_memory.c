@@ -16,7 +16,6 @@
 static const uint64_t key[4] = {3, 1, 4, 1};
 static struct nm_config *config;
 static struct nm_topology *topology;
-static struct nm_physmap *physmap;
 static struct nm_memory *memory;
 static uint32_t now_s;
 
@@ -25,12 +24,12 @@ static int set_up(void **state)
 {
 	(void)state;
 	topology = machine_topology(2, 4);
-	if (!topology || machine_physmap(topology, &physmap) < 0 || nm_config_default(&config) < 0)
+	if (!topology || nm_config_default(&config) < 0)
 		return -1;
 	config->pages.min_accesses = 0;
 	config->pages.cooldown_s = 0;
 	now_s = 100;
-	return nm_memory_new(topology, physmap, config, key, &memory);
+	return nm_memory_new(topology, config, key, &memory);
 }
 
 static int tear_down(void **state)
@@ -38,7 +37,6 @@ static int tear_down(void **state)
 	(void)state;
 	nm_memory_free(memory);
 	nm_config_free(config);
-	nm_physmap_free(physmap);
 	nm_topology_free(topology);
 	return 0;
 }
@@ -85,7 +83,7 @@ static struct nm_sample sample_of(uint32_t pid, uint32_t tid, uint32_t cpu, uint
 				  .cpu = cpu,
 				  .time_ns = now_s * NM_NSEC_PER_SEC,
 				  .address = address,
-				  .physical_address = machine_address(0, 0x5000)};
+				  .page_node = 1};
 }
 
 static void access_memory(uint32_t pid, uint32_t tid, uint32_t cpu, uint64_t address)
@@ -355,7 +353,6 @@ static void test_home_as_the_kernel_answered(void **state)
 	follow_two();
 	nm_memory_mapping_over(memory, 11, true);
 	sample = sample_of(11, 11, 0, ADDRESS);
-	sample.physical_address = 0;
 	sample.page_node = 2;
 	nm_memory_add(memory, &sample);
 	nm_memory_add(memory, &sample);

@@ -17,7 +17,6 @@
 
 struct fixture {
 	struct nm_topology *topology;
-	struct nm_physmap *physmap;
 	struct nm_metrics *metrics;
 	const struct nm_figures *figures;
 };
@@ -26,8 +25,7 @@ static int set_up(struct fixture *f, unsigned nodes, unsigned cpus)
 {
 	f->topology = machine_topology(nodes, cpus);
 	assert_non_null(f->topology);
-	assert_int_equal(machine_physmap(f->topology, &f->physmap), 0);
-	return nm_metrics_new(f->topology, f->physmap, &f->metrics);
+	return nm_metrics_new(f->topology, true, &f->metrics);
 }
 
 static int set_up_four_nodes(void **state)
@@ -44,7 +42,6 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	nm_metrics_free(f->metrics);
-	nm_physmap_free(f->physmap);
 	nm_topology_free(f->topology);
 	return 0;
 }
@@ -63,13 +60,14 @@ static void run(struct fixture *f, uint32_t tid, uint32_t cpu, unsigned times)
 	run_as(f, 100, tid, cpu, times);
 }
 
-static void touch_at(struct fixture *f, uint32_t tid, uint64_t physical, unsigned times)
+/* page_node: as in struct nm_sample. */
+static void touch_at(struct fixture *f, uint32_t tid, uint32_t page_node, unsigned times)
 {
 	const struct nm_sample sample = {.kind = NM_EVENT_FAULT_MIN,
 					 .pid = 100,
 					 .tid = tid,
 					 .address = 0x7000,
-					 .physical_address = physical};
+					 .page_node = page_node};
 
 	for (unsigned i = 0; i < times; i++)
 		nm_metrics_add(f->metrics, &sample);
@@ -77,7 +75,7 @@ static void touch_at(struct fixture *f, uint32_t tid, uint64_t physical, unsigne
 
 static void touch(struct fixture *f, uint32_t tid, unsigned node, unsigned times)
 {
-	touch_at(f, tid, machine_address(node, 0x1000), times);
+	touch_at(f, tid, node + 1, times);
 }
 
 static int close_with(struct fixture *f, double keep)
@@ -124,7 +122,7 @@ static void major_faults_and_cycles_count_too(void **state)
 
 	nm_metrics_add(f->metrics, &sample);
 	sample.kind = NM_EVENT_FAULT_MAJ;
-	sample.physical_address = machine_address(2, 4096);
+	sample.page_node = 3;
 	nm_metrics_add(f->metrics, &sample);
 	assert_int_equal(close_with(f, 0.0), 1);
 	assert_int_equal(f->figures[0].run_samples, 1);
@@ -269,13 +267,13 @@ static void ran_without_accesses(void **state)
 	assert_true(isnan(f->figures[0].local_share));
 }
 
-static void without_physmap(void **state)
+static void without_nodes_of_memory(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(nm_metrics_retarget(f->metrics, f->topology, NULL), 0);
+	assert_int_equal(nm_metrics_retarget(f->metrics, f->topology, false), 0);
 	run(f, 7, 1, 3);
-	touch(f, 7, 1, 5);
+	touch_at(f, 7, 0, 5);
 	assert_int_equal(close_with(f, 0.5), 1);
 	assert_true(isnan(f->figures[0].access_total));
 	assert_true(isnan(f->figures[0].local_share));
@@ -294,7 +292,7 @@ static void a_huge_page_counts_for_its_size(void **state)
 	struct nm_sample sample = {.kind = NM_EVENT_FAULT_MIN,
 				   .pid = 100,
 				   .tid = 7,
-				   .physical_address = machine_address(2, 0x200000),
+				   .page_node = 3,
 				   .page_bytes = 2 << 20};
 
 	nm_metrics_add(f->metrics, &sample);
@@ -495,7 +493,7 @@ static void losses_are_counted(void **state)
 
 	run(f, UINT32_MAX, 0, 2);
 	touch_at(f, 7, 0, 3);
-	touch_at(f, 7, machine_address(4, 0), 1);
+	touch_at(f, 7, 5, 1);
 	run(f, 0, 0, 5); /* the idle task is no thread */
 	assert_int_equal(close_with(f, 0.0), 0);
 	assert_int_equal(nm_metrics_losses(f->metrics).bad_tid, 2);
@@ -507,13 +505,11 @@ static void retarget_starts_anew(void **state)
 {
 	struct fixture *f = *state;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(12, 24);
-	nm_auto(nm_physmap_freep) struct nm_physmap *physmap = NULL;
 
 	assert_non_null(topology);
-	assert_int_equal(machine_physmap(topology, &physmap), 0);
 	touch_at(f, 7, 0, 1);
 	touch(f, 7, 1, 8);
-	assert_int_equal(nm_metrics_retarget(f->metrics, topology, physmap), 0);
+	assert_int_equal(nm_metrics_retarget(f->metrics, topology, true), 0);
 	assert_int_equal(nm_metrics_losses(f->metrics).no_node, 1);
 	assert_int_equal(close_with(f, 0.5), 0);
 
@@ -528,7 +524,7 @@ static void retarget_starts_anew(void **state)
 		assert_true(thread->accesses[thread->tid % 12] == 2.0);
 		assert_true(thread->local_share == (thread->tid % 12 == 11 ? 1.0 : 0.0));
 	}
-	assert_int_equal(nm_metrics_retarget(f->metrics, f->topology, f->physmap), 0);
+	assert_int_equal(nm_metrics_retarget(f->metrics, f->topology, true), 0);
 }
 
 static void a_single_node_is_all_local(void **state)
@@ -539,7 +535,7 @@ static void a_single_node_is_all_local(void **state)
 	(void)state;
 	assert_int_equal(set_up(&f, 1, 2), 0);
 	run(&f, 7, 1, 1);
-	touch_at(&f, 7, 0x123456, 3);
+	touch_at(&f, 7, 1, 3);
 	assert_int_equal(close_with(&f, 0.0), 1);
 	assert_true(f.figures[0].local_share == 1.0);
 	tear_down(&single);
@@ -569,7 +565,7 @@ int main(void)
 		ON_FOUR_NODES(unknown_cpus_have_no_node),
 		ON_FOUR_NODES(runs_not_sampled),
 		ON_FOUR_NODES(ran_without_accesses),
-		ON_FOUR_NODES(without_physmap),
+		ON_FOUR_NODES(without_nodes_of_memory),
 		ON_FOUR_NODES(a_huge_page_counts_for_its_size),
 		ON_FOUR_NODES(history_decays),
 		ON_FOUR_NODES(history_ends),

@@ -15,7 +15,6 @@
 #define BIT(kind) (1U << (kind))
 
 static struct nm_topology *topology;
-static struct nm_physmap *physmap;
 static struct nm_metrics *metrics;
 static struct nm_metrics_interval interval;
 
@@ -31,16 +30,15 @@ static int set_up(void **state)
 						.min_samples = 10,
 						.kinds = all_amounts};
 	topology = machine_topology(4, 8);
-	if (!topology || machine_physmap(topology, &physmap) < 0)
+	if (!topology)
 		return -1;
-	return nm_metrics_new(topology, physmap, &metrics);
+	return nm_metrics_new(topology, true, &metrics);
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
 	nm_metrics_free(metrics);
-	nm_physmap_free(physmap);
 	nm_topology_free(topology);
 	return 0;
 }
@@ -67,7 +65,7 @@ static void access_of(enum nm_event_kind kind, unsigned node, enum nm_level leve
 		      uint32_t latency_cycles)
 {
 	struct nm_sample made = sample(kind);
-	made.physical_address = machine_address(node, 64);
+	made.page_node = node + 1;
 	made.level = (uint8_t)level;
 	made.latency_cycles = latency_cycles;
 	nm_metrics_add(metrics, &made);
@@ -76,7 +74,7 @@ static void access_of(enum nm_event_kind kind, unsigned node, enum nm_level leve
 static void fault(unsigned node, unsigned times)
 {
 	struct nm_sample made = sample(NM_EVENT_FAULT_MIN);
-	made.physical_address = machine_address(node, 64);
+	made.page_node = node + 1;
 	for (unsigned i = 0; i < times; i++)
 		nm_metrics_add(metrics, &made);
 }
@@ -236,7 +234,6 @@ static void latency_needs_no_address(void **state)
 	(void)state;
 	struct nm_sample made = sample(NM_EVENT_MEMORY);
 	made.latency_cycles = 77;
-	made.physical_address = 100 * MACHINE_NODE_BYTES;
 	nm_metrics_add(metrics, &made);
 	const struct nm_figures *figures = close_one();
 	assert_true(figures->latency == 77);
@@ -325,7 +322,7 @@ static void shares_of_a_counter_are_made_up_for(void **state)
 {
 	(void)state;
 	struct nm_sample made = sample(NM_EVENT_MEMORY);
-	made.physical_address = machine_address(2, 64);
+	made.page_node = 3;
 	made.level = NM_LEVEL_DRAM;
 	made.weight = 256 * 5 / 2;
 	for (unsigned i = 0; i < 4; i++)
