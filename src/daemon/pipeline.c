@@ -12,8 +12,9 @@
 static bool moves_memory(const struct nm_daemon *daemon)
 {
 	const struct nm_config *config = daemon->config;
-	return !nm_daemon_is_dry_run(daemon) && (config->threads.policy == NM_POLICY_AUTO ||
-						 config->pages.policy != NM_PAGES_NONE);
+	const struct nm_topology *topology = daemon->pipeline.topology; /* NULL while paused */
+	return !nm_daemon_is_dry_run(daemon) && topology && topology->nr_nodes > 1 &&
+	       (config->threads.policy == NM_POLICY_AUTO || config->pages.policy != NM_PAGES_NONE);
 }
 
 int nm_pipeline_open_platform(struct nm_daemon *daemon)
@@ -188,9 +189,9 @@ bool nm_pipeline_is_blind(const struct nm_daemon *daemon)
 
 int nm_pipeline_open(struct nm_daemon *daemon)
 {
-	int r = nm_pipeline_open_platform(daemon);
+	int r = open_machine(daemon);
 	if (r == 0)
-		r = open_machine(daemon);
+		r = nm_pipeline_open_platform(daemon);
 	if (r == 0)
 		r = open_stages(daemon);
 	if (r < 0) {

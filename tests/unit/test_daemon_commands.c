@@ -459,6 +459,8 @@ static void workers_start_with_a_service_that_moves_memory(void **state)
 					 "general: { dry_run = true; };"));
 	assert_true(starts_workers_with("threads: { policy = \"lbma\"; };\n"
 					"pages: { policy = \"exclusivity\"; };"));
+	world_write_xml(world->xml, "numa:1 core:4 pu:1");
+	assert_false(starts_workers_with("threads: { policy = \"auto\"; };"));
 }
 
 static void a_tick_without_a_source_moves_nothing(void **state)

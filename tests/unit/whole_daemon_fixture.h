@@ -239,11 +239,11 @@ static inline int world_open_platform(void *context, const struct nm_platform_op
 
 /* ---- life ---- */
 
-static inline void world_write_xml(const char *path)
+static inline void world_write_xml(const char *path, const char *machine)
 {
 	hwloc_topology_t topology;
 	if (hwloc_topology_init(&topology) < 0 ||
-	    hwloc_topology_set_synthetic(topology, "numa:2 core:2 pu:1") < 0 ||
+	    hwloc_topology_set_synthetic(topology, machine) < 0 ||
 	    hwloc_topology_load(topology) < 0 || hwloc_topology_export_xml(topology, path, 0) < 0)
 		abort();
 	hwloc_topology_destroy(topology);
@@ -294,7 +294,7 @@ static inline struct world *world_new(void)
 	snprintf(world->xml, sizeof(world->xml), "%s/machine.xml", world->root);
 	snprintf(world->config, sizeof(world->config), "%s/numa-migrd.conf", world->root);
 	snprintf(world->log, sizeof(world->log), "%s/log", world->root);
-	world_write_xml(world->xml);
+	world_write_xml(world->xml, "numa:2 core:2 pu:1");
 	if (machine_write_tree(world->root, NODES) < 0)
 		abort();
 	world_configure(world, WORLD_SETTINGS);
