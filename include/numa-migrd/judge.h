@@ -241,11 +241,15 @@ int nm_verifier_new(struct nm_verifier **ret);
 void nm_verifier_free(struct nm_verifier *verifier);
 NM_DEFINE_CLEANUP(struct nm_verifier, nm_verifier_free);
 
-/* The values of an interval. The feedback is needed for pages only. */
+/* The values of an interval. */
 struct nm_verifier_input {
 	const struct nm_snapshot *snapshot;
-	const struct nm_feedback *feedback;
+	const struct nm_feedback *feedback; /* for pages only */
 	const struct nm_config *config;
+	/* NULL: none. The communication cost of threads moved for communication (kMAF) is weight
+	 * times distance at the places of the snapshot. Partners that did not run are not counted,
+	 * and the cost at the old place of a thread without one is NaN. */
+	const struct nm_affinity *affinity;
 };
 
 /*
@@ -259,15 +263,6 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input
 /* Sets the results of the feedback, which decide about decisions judged by performance. Called
  * before nm_verifier_judge(). */
 void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_result *result);
-
-/*
- * Computes the current communication cost, weight times distance, of threads moved for
- * communication (kMAF). Places are those of the snapshot. Partners that did not run are not
- * counted, and the cost at the old place of a thread without one is NaN. Returns 0 or -ENOMEM.
- * Called each time before nm_verifier_judge().
- */
-int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
-			      const struct nm_snapshot *snapshot, const struct nm_config *config);
 
 /*
  * Judges the decisions for which a verdict is possible now, at the earliest one interval after the

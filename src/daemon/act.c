@@ -65,7 +65,7 @@ static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	if (pipeline->balancer)
 		nm_balancer_applied(pipeline->balancer, decision);
 	nm_page_stage_threads_moved(daemon, decision);
-	const struct nm_verifier_input input = {snapshot, pipeline->feedback, daemon->config};
+	const struct nm_verifier_input input = {snapshot, pipeline->feedback, daemon->config, NULL};
 	int r = nm_verifier_add(pipeline->verifier, &input, decision);
 	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
 		r = nm_feedback_moved(pipeline->feedback, snapshot, decision->id,

@@ -313,8 +313,8 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	nm_report_decision(daemon, &decision, NULL);
 	(void)nm_feedback_disturb(daemon->pipeline.feedback, process->pid);
 	/* If memory is short, there is no verdict. */
-	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback,
-						daemon->config};
+	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback, daemon->config,
+						NULL};
 	r = nm_verifier_add(daemon->pipeline.verifier, &input, &decision);
 	stage->pasts[stage->nr_pasts++] = (struct nm_page_past){
 		.decision = decision, .owner = process->owner, .moving = true, .judged = r == 0};

@@ -131,15 +131,10 @@ int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
-	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback,
-						daemon->config};
-	int r = 0;
-	if (daemon->pipeline.memory)
-		r = nm_verifier_apply_sharing(daemon->pipeline.verifier,
-					      nm_memory_affinity(daemon->pipeline.memory), snapshot,
-					      daemon->config);
-	if (r == 0)
-		r = nm_verifier_judge(daemon->pipeline.verifier, &input, &verdicts);
+	struct nm_memory *memory = daemon->pipeline.memory;
+	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback, daemon->config,
+						memory ? nm_memory_affinity(memory) : NULL};
+	int r = nm_verifier_judge(daemon->pipeline.verifier, &input, &verdicts);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < verdicts.count; i++) {

@@ -201,7 +201,7 @@ static void decide(struct scale *scale, const struct nm_snapshot *snapshot, doub
 	ms[POLICY] = lap(mark);
 	check(nm_plan_build(snapshot, scale->config, &proposals, &scale->next_id, &plan));
 	ms[PLAN] = lap(mark);
-	const struct nm_verifier_input input = {snapshot, NULL, scale->config};
+	const struct nm_verifier_input input = {snapshot, NULL, scale->config, NULL};
 	check(nm_verifier_judge(scale->verifier, &input, &verdicts));
 	for (size_t i = 0; i < plan.count; i++)
 		check(nm_verifier_add(scale->verifier, NULL, &plan.decisions[i]));

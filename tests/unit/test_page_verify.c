@@ -77,10 +77,11 @@ static size_t interval(double performance)
 	thread.measured = !isnan(performance);
 	snapshot.measured = thread.measured;
 	assert_int_equal(nm_imar2_feedback(feedback, &snapshot, config, &result), 0);
-	assert_int_equal(nm_verifier_judge(verifier,
-					   &(struct nm_verifier_input){&snapshot, feedback, config},
-					   &verdicts),
-			 0);
+	assert_int_equal(
+		nm_verifier_judge(verifier,
+				  &(struct nm_verifier_input){&snapshot, feedback, config, NULL},
+				  &verdicts),
+		0);
 	return verdicts.count;
 }
 
@@ -99,10 +100,11 @@ static void ask(uint64_t id, enum nm_page_reason reason)
 				       .pages = {.reason = reason, .pages = 10},
 				       .nr_steps = 1,
 				       .steps = {{.pid = 7, .start_ticks = 5}}};
-	assert_int_equal(nm_verifier_add(verifier,
-					 &(struct nm_verifier_input){&snapshot, feedback, config},
-					 &decision),
-			 0);
+	assert_int_equal(
+		nm_verifier_add(verifier,
+				&(struct nm_verifier_input){&snapshot, feedback, config, NULL},
+				&decision),
+		0);
 }
 
 /* As asked where this interval's accesses are like those before it. */

@@ -92,7 +92,7 @@ static const struct nm_verdict *judge(void)
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	assert_non_null(snapshot);
 	nm_verdicts_clear(&verdicts);
-	const struct nm_verifier_input input = {snapshot, NULL, &machine->config};
+	const struct nm_verifier_input input = {snapshot, NULL, &machine->config, NULL};
 	assert_int_equal(nm_verifier_judge(verifier, &input, &verdicts), 0);
 	return verdicts.items;
 }

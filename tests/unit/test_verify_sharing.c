@@ -77,9 +77,7 @@ static void judge_next(void)
 	machine->interval++;
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_verdicts_clear(&verdicts);
-	assert_int_equal(nm_verifier_apply_sharing(verifier, affinity, snapshot, &machine->config),
-			 0);
-	const struct nm_verifier_input input = {snapshot, NULL, &machine->config};
+	const struct nm_verifier_input input = {snapshot, NULL, &machine->config, affinity};
 	assert_int_equal(nm_verifier_judge(verifier, &input, &verdicts), 0);
 }
 
@@ -299,10 +297,7 @@ static void costs_are_the_sum_over_all_partners(void **state)
 			add_move(i, (uint32_t)(nm_rng_below(&rng, 4)), 0);
 		machine->interval += NM_VERDICT_INTERVALS;
 		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
-		assert_int_equal(
-			nm_verifier_apply_sharing(verifier, affinity, snapshot, &machine->config),
-			0);
-		const struct nm_verifier_input input = {snapshot, NULL, &machine->config};
+		const struct nm_verifier_input input = {snapshot, NULL, &machine->config, affinity};
 		assert_int_equal(nm_verifier_judge(verifier, &input, &verdicts), 0);
 		assert_true(verdicts.count > 0);
 		for (size_t i = 0; i < verdicts.count; i++) {

@@ -322,18 +322,17 @@ static void list_places(const struct nm_verifier *verifier, struct nm_sharing_pl
 	}
 }
 
-int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affinity *affinity,
-			      const struct nm_snapshot *snapshot, const struct nm_config *config)
+static int measure_sharing(struct nm_verifier *verifier, const struct nm_verifier_input *input)
 {
 	double step = NM_SHARING_STEP;
 	size_t count = count_by_sharing(verifier);
-	if (count == 0)
+	if (!input->affinity || count == 0)
 		return 0;
 	nm_autofree struct nm_sharing_place *places = calloc(count, sizeof(*places));
 	if (!places)
 		return -ENOMEM;
 	list_places(verifier, places);
-	int r = nm_sharing_costs(affinity, snapshot, places, count);
+	int r = nm_sharing_costs(input->affinity, input->snapshot, places, count);
 	if (r < 0)
 		return r;
 	const struct nm_sharing_place *place = places;
@@ -348,7 +347,7 @@ int nm_verifier_apply_sharing(struct nm_verifier *verifier, const struct nm_affi
 			verdict->cost_after += place->after / step;
 			variance += place->variance / step;
 		}
-		verdict->cost_noise = config->threads.gate_sigmas * sqrt(variance);
+		verdict->cost_noise = input->config->threads.gate_sigmas * sqrt(variance);
 	}
 	return 0;
 }
@@ -520,7 +519,9 @@ static bool judge(struct nm_question *question, const struct nm_verifier_input *
 int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_input *input,
 		      struct nm_verdicts *ret)
 {
-	int r = find_superseded(verifier);
+	int r = measure_sharing(verifier, input);
+	if (r == 0)
+		r = find_superseded(verifier);
 	for (size_t i = 0; r == 0 && i < verifier->count; i++)
 		r = observe(&verifier->questions[i], input);
 	if (r == 0)
