@@ -18,6 +18,7 @@
 #include "../../src/platform/fds.h"
 #include "../../src/platform/worker/serve.h"
 #include "../../src/platform/worker_bars.h"
+#include "numa-migrd/proc.h"
 #include "worker_fixture.h"
 
 /* ---- answers ---- */
@@ -405,22 +406,84 @@ static void a_series_of_calls_has_one_deadline(void **state)
 	fail_msg("no call succeeds in a new series");
 }
 
-/* Neither a thread that has exited nor the next one with its number is taken for the one before. */
-static void a_thread_is_identified_again_when_it_has_exited(void **state)
+static int where_since(struct fixture *f, pid_t pid, uint64_t start_ticks)
+{
+	const uint64_t address = (uintptr_t)f->page;
+	int node;
+	struct nm_worker_call call = {.request = {.act = NM_WORKER_WHERE, .count = 1},
+				      .pid = (uint32_t)pid,
+				      .start_ticks = start_ticks,
+				      .addresses = &address,
+				      .fd = -1,
+				      .body = &node,
+				      .body_size = sizeof(node)};
+
+	return call_worker(f->client, NM_WORKER_MOVER, &call);
+}
+
+/* The client identifies a process below this folder; the worker has a /proc of its own. */
+struct identities {
+	char folder[32], link[64], target[32];
+	int all;
+	uint64_t start_ticks;
+};
+
+static void begin_identities(struct fixture *f, pid_t pid, struct identities *ret)
+{
+	struct nm_proc_stat stat;
+	char path[32];
+
+	*ret = (struct identities){.folder = "/tmp/nm-test-XXXXXX", .all = f->proc_fd};
+	(void)snprintf(path, sizeof(path), "%d/stat", pid);
+	assert_int_equal(nm_proc_stat_at(f->proc_fd, path, &stat), 0);
+	ret->start_ticks = stat.start_ticks;
+	assert_non_null(mkdtemp(ret->folder));
+	(void)snprintf(ret->link, sizeof(ret->link), "%s/%d", ret->folder, pid);
+	(void)snprintf(ret->target, sizeof(ret->target), "/proc/%d", pid);
+	f->proc_fd = open(ret->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	open_client(f, LONG_NS);
+}
+
+static void end_identities(struct fixture *f, const struct identities *identities)
+{
+	(void)unlink(identities->link);
+	assert_int_equal(rmdir(identities->folder), 0);
+	close(f->proc_fd);
+	f->proc_fd = identities->all;
+}
+
+/* A call while the process can be identified, and one when it cannot. Returns true if both were
+ * made within a second; *ret is the result of the second call. */
+static bool call_twice(struct fixture *f, pid_t pid, const struct identities *identities, int *ret)
+{
+	uint64_t before_ns = nm_clock_ns();
+
+	assert_int_equal(symlink(identities->target, identities->link), 0);
+	assert_int_equal(where_since(f, pid, identities->start_ticks), 0);
+	assert_int_equal(unlink(identities->link), 0);
+	*ret = where_since(f, pid, identities->start_ticks);
+	return nm_clock_ns() - before_ns < NM_NSEC_PER_SEC;
+}
+
+/* The user and the cgroup count for a second, and only for the thread of which they were read. */
+static void a_thread_is_identified_once_a_second(void **state)
 {
 	struct fixture *f = *state;
+	struct identities identities;
+	int r;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
-	pid_t child = fork();
-	if (child == 0)
-		for (;;)
-			pause();
-	assert_int_equal(where(f, NM_WORKER_MOVER, child, NULL), 0);
-	assert_int_equal(where(f, NM_WORKER_MOVER, child, NULL), 0);
-	assert_int_equal(kill(child, SIGKILL), 0);
-	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_int_equal(where(f, NM_WORKER_MOVER, child, NULL), -ESRCH);
+	begin_identities(f, f->other, &identities);
+	while (!call_twice(f, f->other, &identities, &r))
+		pause_ms(1001);
+	assert_int_equal(r, 0);
+	assert_int_equal(where_since(f, f->other, identities.start_ticks + 1), -ESRCH);
+	assert_int_equal(where_since(f, f->other, identities.start_ticks), -ESRCH);
+	(void)call_twice(f, f->other, &identities, &r);
+	pause_ms(1001);
+	assert_int_equal(where_since(f, f->other, identities.start_ticks), -ESRCH);
+	end_identities(f, &identities);
 }
 
 static void workers_start_before_their_first_call(void **state)
@@ -851,7 +914,7 @@ int main(void)
 		TEST(a_second_call_of_a_caller_is_refused),
 		TEST(neither_caller_waits_for_the_other),
 		TEST(a_series_of_calls_has_one_deadline),
-		TEST(a_thread_is_identified_again_when_it_has_exited),
+		TEST(a_thread_is_identified_once_a_second),
 		TEST(workers_start_before_their_first_call),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_nothing_is_asked),
