@@ -36,10 +36,10 @@ void nm_history_clear(struct nm_history *history);
 /* Returns the decision with this id, or NULL if it does not exist or has been overwritten. */
 struct nm_past *nm_history_find(const struct nm_history *history, uint64_t id);
 
-/* Adds a copy of past->decision, with its result and time, and the text of its journal entry. If
+/* Adds a copy of added->decision, with its result and time, and the text of its journal entry. If
  * memory is short, it is not added, or without the text. */
 void nm_history_add(struct nm_history *history, const struct nm_topology *topology,
-		    const struct nm_past *past, const struct nm_entry *entry);
+		    const struct nm_past *added, const struct nm_entry *entry);
 
 /* Adds the verdict to its decision, unless that has been overwritten. */
 void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdict,

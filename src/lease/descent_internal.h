@@ -6,7 +6,7 @@
 #include "descent.h"
 #include "numa-migrd/base.h"
 
-#define NM_STEPS_CALL 64
+#define NM_STEPS_CALL 64UL
 #define NM_STEPS_LOOKUP 16
 
 /* The data read of one process. */
@@ -54,7 +54,7 @@ int nm_descent_if_passing(int error);
 
 /* Copies and sorts these leases for the rules, and drops those of an earlier walk. Returns 0 or
  * -ENOMEM. */
-int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *entries,
+int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *leases,
 			   size_t count);
 void nm_kinship_drop_leases(struct nm_descent *descent);
 

@@ -208,7 +208,7 @@ static void note_reuse(struct nm_actuator *actuator, uint32_t tid, uint64_t star
  * reported. */
 static bool is_same_thread(struct nm_actuator *actuator, const struct nm_ledger_entry *terms)
 {
-	uint64_t start_ticks;
+	uint64_t start_ticks = 0;
 	return !nm_lease_may_be_missed(actuator) || !terms->start_ticks ||
 	       read_start(actuator->platform, terms->pid, terms->tid, &start_ticks) < 0 ||
 	       start_ticks == terms->start_ticks;

@@ -158,9 +158,9 @@ static int read_process(struct nm_descent *descent, struct nm_descent_process *p
 	if (directory < 0)
 		return directory;
 	int r = nm_proc_read_stat(platform, directory, &stat);
-	if (r == 0)
+	if (r >= 0)
 		r = nm_proc_read_status(platform, directory, &status);
-	if (r == 0)
+	if (r >= 0)
 		(void)nm_proc_read_cgroup(platform, directory, &cgroup);
 	platform->ops->close(platform, directory);
 	if (r < 0)

@@ -112,7 +112,7 @@ static int append_thread(struct nm_settled *settled, const struct nm_settled_thr
 	int r = NM_RESERVE(settled->threads, settled->capacity, settled->count);
 	if (r == 0)
 		r = nm_tidmap_set(settled->by_tid, thread->tid, (uint32_t)settled->count);
-	if (r == 0)
+	if (r == 0) /* there is room. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 		settled->threads[settled->count++] = *thread;
 	return r;
 }

@@ -185,14 +185,14 @@ static int walk_down(struct nm_cgroups *cgroups, enum file file, char *path,
 	const struct value *value = NULL;
 	int r = find_or_read(cgroups, file, root, NULL, &value);
 
-	for (char *end = path; r == 0 && may_go_on_below(value) && end[0] && end[1];) {
+	for (char *end = path; r >= 0 && may_go_on_below(value) && end[0] && end[1];) {
 		end += strcspn(end + 1, "/") + 1;
 		char next = *end;
 		*end = '\0';
 		r = find_or_read(cgroups, file, path, value, &value);
 		*end = next;
 	}
-	if (r == 0)
+	if (r >= 0)
 		*ret = value;
 	return r;
 }
@@ -262,7 +262,7 @@ static int read_named(struct nm_cgroups *cgroups, int directory, const struct va
 	else if (!is_readable(text))
 		return -ENODATA;
 	int r = find_or_read(cgroups, CPUS, root, NULL, &above);
-	if (r == 0)
+	if (r >= 0)
 		r = find_or_read(cgroups, CPUS, path, above, ret);
 	return r < 0 ? r : (*ret)->exists && (*ret)->cpus;
 }

@@ -71,9 +71,9 @@ void nm_roster_doubt_runtime(const struct nm_roster *roster, struct nm_process *
 
 /* ---- the two tables ---- */
 
-/* Return NULL if not known. The task table owns the result until it is removed. */
+/* Returns NULL if not known, as nm_roster_process(). The task table owns the result until it is
+ * removed. */
 struct nm_roster_thread *nm_roster_find_thread(const struct nm_roster *roster, uint32_t tid);
-struct nm_process *nm_roster_process(const struct nm_roster *roster, uint32_t pid);
 
 /* Adds a process whose number is not in the table. Returns 0, -ENOMEM or -ERANGE (an impossible
  * number). */
