@@ -89,6 +89,9 @@ struct nm_platform_ops {
 	/* Returns CLOCK_MONOTONIC in ns. The tick calls it at the start of an interval; stages get
 	 * the time as an argument. */
 	uint64_t (*now_ns)(struct nm_platform *platform);
+	/* Returns CLOCK_BOOTTIME in ns. NULL: /proc/uptime is read instead, for which the kernel
+	 * visits all CPUs. */
+	uint64_t (*boot_ns)(struct nm_platform *platform);
 
 	/*
 	 * Functions for files below the root; paths are relative ("proc/stat"). `directory` is an

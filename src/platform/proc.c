@@ -286,6 +286,8 @@ uint64_t nm_proc_ticks_now(struct nm_platform *platform)
 	uint64_t seconds;
 	uint64_t hundredths;
 	uint64_t per_second = (uint64_t)sysconf(_SC_CLK_TCK);
+	if (platform->ops->boot_ns)
+		return platform->ops->boot_ns(platform) / (NM_NSEC_PER_SEC / per_second);
 	/* Uses integers, because rounding must not put the clock before a start time that has
 	 * passed. */
 	if (platform->ops->read_file(platform, NM_ROOT, "proc/uptime", text, sizeof(text)) <= 0 ||
