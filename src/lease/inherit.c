@@ -282,8 +282,13 @@ static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *ev
 static void follow_record(struct nm_actuator *actuator, size_t index, uint32_t pid)
 {
 	uint64_t start_ticks = start_of(actuator, pid, pid);
+	/* Its children may carry our affinity. */
+	if (!start_ticks) {
+		actuator->missed = true;
+		return;
+	}
 	struct nm_lease *leader = nm_lease_active_of(actuator, pid, start_ticks);
-	if (!start_ticks || (leader && !leader->exited))
+	if (leader && !leader->exited)
 		return;
 	if (leader)
 		nm_lease_end(actuator, leader);
@@ -298,6 +303,10 @@ static void on_exec(struct nm_actuator *actuator, const struct nm_task_event *ev
 		const struct nm_lease *lease = &actuator->leases[i];
 		if (lease->terms.tid != event->pid && !lease->exited && !lease->settled)
 			follow_record(actuator, i, event->pid);
+		/* If the lease is more recent than the records, it is that of the calling thread,
+		 * whose children are then to be found. */
+		if (lease->terms.tid == event->pid && lease->exited)
+			actuator->missed = true;
 	}
 	for (uint32_t i = nm_lease_first_of_pid(actuator, event->pid); i != NM_LEASE_NONE;
 	     i = actuator->leases[i].next_of_pid)

@@ -226,6 +226,33 @@ static void test_exec_with_another_original(void **state)
 	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 100), 0);
 }
 
+/* A lease is given after an exec and before its records are read. The EXIT record is that of the
+ * former leader, and not of the thread that has its number now, and whose child inherits. */
+static void test_lease_before_the_records_of_an_exec(void **state)
+{
+	(void)state;
+	fake_exec(fake, 101);
+	lease(100, 1);
+	fake_fork(fake, 100, 300);
+	assert_int_equal(world_mask(world, 300), world_node(1));
+	tick_until_reported();
+	assert_int_equal(world_mask(world, 300), ALL);
+	assert_int_equal(world_mask(world, 100), ALL);
+}
+
+/* The new program becomes a daemon before the records are read. */
+static void test_exec_by_thread_that_forks_and_exits(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_exec(fake, 101);
+	fake_fork(fake, 100, 300);
+	fake_exit(fake, 100);
+	assert_int_equal(world_mask(world, 300), world_node(1));
+	tick_until_reported();
+	assert_int_equal(world_mask(world, 300), ALL);
+}
+
 /* A free thread calls exec: nobody has taken the leader's mask from us. */
 static void test_exec_by_free_thread(void **state)
 {
@@ -591,6 +618,8 @@ int main(void)
 		TEST(test_exec_record_lost),
 		TEST(test_exec_over_leased_leader),
 		TEST(test_exec_with_another_original),
+		TEST(test_lease_before_the_records_of_an_exec),
+		TEST(test_exec_by_thread_that_forks_and_exits),
 		TEST(test_exec_by_free_thread),
 		TEST(test_exec_of_child),
 		TEST(test_lost_records),
