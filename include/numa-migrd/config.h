@@ -224,15 +224,15 @@ bool nm_config_is_event(const char *text);
 /*
  * Names in the spelling of the configuration file, for the journal ("lbma", "benefit", "auto", …).
  */
-const char *nm_pin_name(enum nm_pin pin);
-const char *nm_policy_name(enum nm_thread_policy policy);
-const char *nm_page_policy_name(enum nm_page_policy policy);
-const char *nm_gate_name(enum nm_gate gate);
-const char *nm_lottery_name(enum nm_lottery lottery);
-const char *nm_inject_name(enum nm_inject inject);
-const char *nm_performance_name(enum nm_performance performance);
-const char *nm_feedback_name(enum nm_feedback_kind feedback);
-const char *nm_selection_name(enum nm_selection selection);
+const char *nm_pin_name(enum nm_pin choice);
+const char *nm_policy_name(enum nm_thread_policy choice);
+const char *nm_page_policy_name(enum nm_page_policy choice);
+const char *nm_gate_name(enum nm_gate choice);
+const char *nm_lottery_name(enum nm_lottery choice);
+const char *nm_inject_name(enum nm_inject choice);
+const char *nm_performance_name(enum nm_performance choice);
+const char *nm_feedback_name(enum nm_feedback_kind choice);
+const char *nm_selection_name(enum nm_selection choice);
 
 /* The properties of a process to which target patterns apply. Command and cgroup path are as the
  * kernel reports them. */

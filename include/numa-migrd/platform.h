@@ -361,9 +361,10 @@ void nm_asker_free(struct nm_asker *asker);
 NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
 
 /* These functions implement memory_query, memory_poll and memory_cancel of nm_platform_ops.
- * nm_asker_ask() takes over the descriptor in the query, also on failure, and returns -EAGAIN if
+ * nm_asker_ask() takes over the descriptor in the question, also on failure, and returns -EAGAIN if
  * NM_SHARE_QUERIES has no space for the tenant. */
-int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *query, uint64_t *ret_ticket);
+int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
+		 uint64_t *ret_ticket);
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);
 void nm_asker_forget(struct nm_asker *asker, uint64_t ticket);
 

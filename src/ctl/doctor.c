@@ -39,16 +39,14 @@ int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
 	struct nm_doctor_options options = {.root_path = "/", .try_out = true};
-	nm_autofree char *source = NULL;
 	(void)words;
 
 	options.bus_error = sd_bus_open_system(&bus);
 	if (options.bus_error >= 0)
 		options.bus_error = sd_bus_set_method_call_timeout(bus, PATIENCE_US);
-	if (options.bus_error >= 0) {
+	if (options.bus_error >= 0)
 		options.bus = bus;
-		source = ask_daemon(bus, &options);
-	}
+	nm_autofree char *source = options.bus ? ask_daemon(bus, &options) : NULL;
 	int r = nm_doctor_run(&options, &findings);
 
 	if (r < 0) {

@@ -152,9 +152,9 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 	struct examined one = {.pid = pid};
 	int r = read_threads(daemon, &one);
 	/* Building its snapshot costs more than reading the times of its threads. */
-	if (r == 0 && wants_little(daemon, &one))
+	if (r >= 0 && wants_little(daemon, &one))
 		return 0;
-	if (r == 0)
+	if (r >= 0)
 		r = snapshot_of(daemon, &one, now_ns, &snapshot);
 	if (r < 0 || snapshot->nr_processes == 0)
 		return r;

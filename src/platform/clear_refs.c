@@ -73,7 +73,7 @@ static int read_subject(int process, pid_t pid, struct nm_proc_stat *stat,
 			struct nm_proc_status *status)
 {
 	int r = nm_proc_stat_at(process, "stat", stat);
-	if (r == 0)
+	if (r >= 0)
 		r = nm_proc_status_at(process, "status", status);
 	if (r < 0)
 		return r;

@@ -146,7 +146,8 @@ static int scan(struct nm_sim *sim, struct nm_sim_process *process, double step_
 		process->pass_s = shortest_pass(process);
 	process->scan_due += (double)process->nr_pages * step_s / process->pass_s;
 	int r = 0;
-	for (; process->scan_due >= 1 && r == 0; process->scan_due--) {
+	while (process->scan_due >= 1 && r == 0) {
+		process->scan_due--;
 		r = fault(sim, process, process->scanned);
 		if (++process->scanned < process->nr_pages)
 			continue;
