@@ -274,6 +274,19 @@ static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *ev
 
 /* ---- exec ---- */
 
+/* Returns whether the lease of the leader's number is more recent than the exec by the thread of
+ * `former`: its number has the leased affinity, which is not that of the other lease. */
+static bool is_in_force(struct nm_actuator *actuator, const struct nm_lease *leader,
+			const struct nm_lease *former)
+{
+	struct nm_platform *platform = actuator->platform;
+	nm_autobitmap current = hwloc_bitmap_alloc();
+	return current &&
+	       platform->ops->affinity_get(platform, (pid_t)leader->terms.tid, current) == 0 &&
+	       hwloc_bitmap_isequal(current, leader->terms.target) &&
+	       !hwloc_bitmap_isequal(current, former->terms.target);
+}
+
 /*
  * When a thread other than the leader calls exec, all other threads end with EXIT records,
  * including the leader, and the calling thread takes the leader's number. If it carried our
@@ -288,7 +301,7 @@ static void follow_record(struct nm_actuator *actuator, size_t index, uint32_t p
 		return;
 	}
 	struct nm_lease *leader = nm_lease_active_of(actuator, pid, start_ticks);
-	if (leader && !leader->exited)
+	if (leader && (!leader->exited || is_in_force(actuator, leader, &actuator->leases[index])))
 		return;
 	if (leader)
 		nm_lease_end(actuator, leader);

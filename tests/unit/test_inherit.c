@@ -240,6 +240,20 @@ static void test_lease_before_the_records_of_an_exec(void **state)
 	assert_int_equal(world_mask(world, 100), ALL);
 }
 
+/* Both leases are of the same thread, and the records end the one that is in force. */
+static void test_second_lease_before_the_records_of_an_exec(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	fake_exec(fake, 101);
+	assert_int_equal(nm_actuator_return_process(world->actuator, 100), 0);
+	assert_int_equal(world_mask(world, 100), ALL);
+	lease(100, 2);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 100), ALL);
+	assert_false(world_holds(world, 100));
+}
+
 /* The new program becomes a daemon before the records are read. */
 static void test_exec_by_thread_that_forks_and_exits(void **state)
 {
@@ -619,6 +633,7 @@ int main(void)
 		TEST(test_exec_over_leased_leader),
 		TEST(test_exec_with_another_original),
 		TEST(test_lease_before_the_records_of_an_exec),
+		TEST(test_second_lease_before_the_records_of_an_exec),
 		TEST(test_exec_by_thread_that_forks_and_exits),
 		TEST(test_exec_by_free_thread),
 		TEST(test_exec_of_child),
