@@ -29,7 +29,7 @@ void nm_call_count(struct nm_mover *mover, uint64_t taken_ns);
 /*
  * Moves the units, and tries once more those that the kernel gave up on. They count against the
  * limits of the pace. Afterwards mover->call.moved contains the result of each. If the result is a
- * negative errno, the units have not been tried.
+ * negative errno, there are none; after -ETIMEDOUT the units may still move.
  */
 int nm_call_round(struct nm_mover *mover, nm_then_fn then);
 
