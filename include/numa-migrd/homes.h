@@ -98,6 +98,7 @@ struct nm_placed {
 		      * run_s */
 	double traffic; /* bytes per second; 0: not known */
 	unsigned running;
+	bool creating;	    /* has threads younger than NM_PLACE_MIN_AGE_S; known if examined */
 	unsigned ran_most;  /* maximum of `running` */
 	uint64_t grown_ns;  /* time when ran_most last changed */
 	unsigned home_ran_most; /* ran_most when it was assigned its home */

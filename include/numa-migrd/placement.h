@@ -49,6 +49,7 @@ struct nm_place_group {
 	enum nm_place_reason home_reason; /* reason for which it was assigned that home */
 	unsigned home_ran_most;		  /* ran_most at the time of that assignment */
 	bool barred;		 /* must not be placed now */
+	bool creating;		 /* has threads that are too young for their demand to be known */
 	bool memory_stays;	 /* its memory could not be moved */
 	bool home_despite_memory; /* this was known when it was assigned its home */
 	bool awaits_count;	 /* the location of its memory will be known shortly */

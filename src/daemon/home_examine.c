@@ -24,6 +24,7 @@ struct examined {
 	double wanted_cpus[THREADS_MOST]; /* of each thread with metrics */
 	size_t count;
 	double run_s, runs; /* of all its threads, since they began */
+	bool creating;	    /* one of them is younger than NM_PLACE_MIN_AGE_S */
 };
 
 static int note_tid(void *context, const char *name)
@@ -53,6 +54,7 @@ static void add_thread(const struct nm_daemon *daemon, struct examined *one, uin
 		return; /* it has exited */
 	double ticks = now_ticks > stat->start_ticks ? (double)(now_ticks - stat->start_ticks) : 1;
 	double age_ns = ticks * (double)NM_NSEC_PER_SEC / (double)sysconf(_SC_CLK_TCK);
+	one->creating |= tid != one->pid && age_ns < NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC;
 	one->run_s += (double)times.run_ns / (double)NM_NSEC_PER_SEC;
 	one->runs += (double)times.runs;
 	one->wanted_cpus[one->count] =
@@ -161,9 +163,11 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 	match_wanted(snapshot, &one);
 	r = nm_home_stage_follow_one(daemon, snapshot, one.wanted_cpus,
 				    one.run_s / fmax(one.runs, 1));
-	if (r == 0)
-		*ret = NM_TAKE(snapshot);
-	return r;
+	if (r < 0)
+		return r;
+	nm_placed_find(daemon->pipeline.placement, pid)->creating = one.creating;
+	*ret = NM_TAKE(snapshot);
+	return 0;
 }
 
 /* The same, charged to its domain, which may be known only afterwards. Errors are those of

@@ -613,6 +613,46 @@ static void test_a_home_ends_once_others_wake_its_thread(void **state)
 	assert_int_equal(reason, NM_PLACE_SINGLE);
 }
 
+/* The threads that a program creates after it has loaded its data are not held on a node that has too few CPUs for
+ * them, even though their memory is there. */
+static void test_a_home_for_one_thread_is_no_queue_for_eight(void **state)
+{
+	static const double ran[NODES] = {1, 0, 0, 0}, memory[NODES] = {1, 0, 0, 0};
+	struct nm_place_group group = group_of(1, ran);
+	const struct nm_place_view view = {
+		.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+	enum nm_place_reason reason;
+	(void)state;
+	group.memory_on = memory;
+	group.age_s = 2;
+	group.home = 0;
+	group.home_reason = NM_PLACE_SINGLE;
+	group.home_ran_most = 1;
+	group.running = group.ran_most = (unsigned)nodes[0].cores;
+	group.demand_cpus = group.wanted_cpus = nodes[0].cores;
+	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_MEMORY);
+	group.running = group.ran_most = 2 * (unsigned)nodes[0].cores;
+	group.demand_cpus = group.wanted_cpus = 2 * nodes[0].cores;
+	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_SPREAD);
+}
+
+/* Nor is it given a home by what its threads have done so far. */
+static void test_threads_that_have_just_started_count_first(void **state)
+{
+	static const double ran[NODES] = {1.2, 0, 0, 0};
+	struct nm_place_group group = group_of(1, ran);
+	struct nm_place_proposal found;
+	(void)state;
+	group.age_s = 1.5;
+	propose(&group, 1, 0, &found);
+	assert_int_not_equal(found.reason, NM_PLACE_YOUNG);
+	group.creating = true;
+	propose(&group, 1, 0, &found);
+	assert_int_equal(found.reason, NM_PLACE_YOUNG);
+}
+
 /* Its memory stays on node 0, which was not known when it was given a home on node 2. */
 static void test_a_home_ends_if_memory_stays(void **state)
 {
@@ -888,6 +928,8 @@ int main(void)
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_if_memory_stays, set_up),
+		cmocka_unit_test_setup(test_a_home_for_one_thread_is_no_queue_for_eight, set_up),
+		cmocka_unit_test_setup(test_threads_that_have_just_started_count_first, set_up),
 		cmocka_unit_test_setup(test_woken_threads_stay_with_their_wakers, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_once_others_wake_its_thread, set_up),
 		cmocka_unit_test_setup(test_declined_groups_count, set_up),

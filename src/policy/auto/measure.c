@@ -20,6 +20,7 @@ void nm_placed_clear_interval(struct nm_placed *placed, unsigned nr_nodes)
 	placed->runs = 0;
 	placed->traffic = 0;
 	placed->running = 0;
+	placed->creating = false;
 }
 
 static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,

@@ -119,7 +119,8 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 		*ret = NM_PLACE_HELD;
 	else if (group->barred)
 		*ret = NM_PLACE_BARRED;
-	else if (group->age_s < NM_PLACE_MIN_AGE_S || awaits_memory(view, group) ||
+	else if (group->age_s < NM_PLACE_MIN_AGE_S || group->creating ||
+		 awaits_memory(view, group) ||
 		 (group->awaits_count &&
 		  group->age_s >= NM_PLACE_YOUNG_S)) /* young groups cannot wait */
 		*ret = NM_PLACE_YOUNG;
@@ -220,14 +221,17 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 	return ran > 0 ? distance : NAN;
 }
 
-/* Returns whether the load per core stays within one, or within the load with an even spread of all
- * demand. */
+/* Returns the load up to which a node is not full: one per core, or the load with an even spread of
+ * all demand. */
+static double most_cpus(const struct plan *plan, unsigned node)
+{
+	return fmax(1, plan->wanted / plan->cores) * plan->view->nodes[node].cores + HALF_CPU;
+}
+
 static bool has_room(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
-	const struct nm_place_node *at = &plan->view->nodes[node];
-	double most = fmax(1, plan->wanted / plan->cores) * at->cores;
-	return group->allowed[node] && at->cores > 0 &&
-	       plan->load[node] + expected_demand(plan, group) <= most + HALF_CPU &&
+	return group->allowed[node] && plan->view->nodes[node].cores > 0 &&
+	       plan->load[node] + expected_demand(plan, group) <= most_cpus(plan, node) &&
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
 }
 
@@ -473,7 +477,8 @@ int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *re
 			ret[i] = NM_PLACE_WAKES;
 		if (group->running <= group->home_ran_most)
 			continue;
-		if (!may_pack(&plan, group, (unsigned)group->home, &ret[i]))
+		if (expected_demand(&plan, group) > most_cpus(&plan, (unsigned)group->home) ||
+		    !may_pack(&plan, group, (unsigned)group->home, &ret[i]))
 			ret[i] = NM_PLACE_SPREAD;
 	}
 	return r;
