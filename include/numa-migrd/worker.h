@@ -95,12 +95,13 @@ struct nm_worker_moved {
 	(offsetof(struct nm_worker_moved, pages) +                                                 \
 	 (count) * sizeof(((struct nm_worker_moved *)0)->pages[0]))
 
-#define NM_WORKER_REQUEST_MOST (sizeof(struct nm_worker_request) + NM_WORKER_PAGES_MOST * 12)
+#define NM_WORKER_REQUEST_MOST (sizeof(struct nm_worker_request) + NM_WORKER_PAGES_MOST * UINT64_C(12))
 #define NM_WORKER_BODY_MOST sizeof(struct nm_worker_found)
-_Static_assert(NM_WORKER_PAGES_MOST * 4 <= NM_WORKER_BODY_MOST, "statuses fit");
+_Static_assert(NM_WORKER_PAGES_MOST * UINT64_C(4) <= NM_WORKER_BODY_MOST, "statuses fit");
 _Static_assert(NM_WORKER_TEXT_MOST <= NM_WORKER_BODY_MOST, "text fits");
 _Static_assert(sizeof(struct nm_worker_moved) <= NM_WORKER_BODY_MOST, "moved pages fit");
-_Static_assert(NM_WORKER_RANGES_MOST * sizeof(struct nm_worker_range) <= NM_WORKER_PAGES_MOST * 12, "ranges fit");
+_Static_assert(NM_WORKER_RANGES_MOST * sizeof(struct nm_worker_range) <= NM_WORKER_PAGES_MOST * UINT64_C(12),
+	       "ranges fit");
 
 /* A parsed request; the arrays are within the message. */
 struct nm_worker_order {
@@ -238,7 +239,7 @@ struct nm_worker_call {
  * nm_worker_client_receive() returns the result; or a negative errno if no worker could be reached.
  * Without a series, only the deadline of each call applies. Never waits.
  */
-int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_caller caller);
+int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_caller which);
 
 /*
  * Sends a call to a worker. Returns 1, and `call` belongs to the client until
@@ -248,7 +249,7 @@ int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_cal
  * workers, or another call of this caller is in progress. -ESRCH: the process has exited. Any other
  * error: no worker could be reached. Never waits.
  */
-int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller caller,
+int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller which,
 			  struct nm_worker_call *call);
 
 /*
@@ -257,13 +258,13 @@ int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller
  * -ETIMEDOUT: the deadline was missed, and the worker is abandoned. -EINPROGRESS: at the deadline
  * the worker was still running, or the series had ended. Never waits.
  */
-bool nm_worker_client_receive(struct nm_worker_client *client, enum nm_worker_caller caller,
+bool nm_worker_client_receive(struct nm_worker_client *client, enum nm_worker_caller which,
 			      int *ret_result);
 /* Ends the operation in progress, if there is one; its worker counts as stuck until it answers. */
-void nm_worker_client_cancel(struct nm_worker_client *client, enum nm_worker_caller caller);
+void nm_worker_client_cancel(struct nm_worker_client *client, enum nm_worker_caller which);
 /* Returns whether an operation is in progress. It ends when the socket is readable or at the
  * deadline (CLOCK_MONOTONIC). */
-bool nm_worker_client_awaits(const struct nm_worker_client *client, enum nm_worker_caller caller,
+bool nm_worker_client_awaits(const struct nm_worker_client *client, enum nm_worker_caller which,
 			     int *ret_fd, uint64_t *ret_deadline_ns);
 
 /* Returns true and the next event in *ret, each event once. */

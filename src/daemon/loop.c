@@ -113,7 +113,7 @@ void nm_loop_beat(struct nm_daemon *daemon)
 {
 	if (!daemon->paused && !is_beat(daemon))
 		end_interval(daemon);
-	if (nm_clock_ns() - daemon->reported.looked_ns >= NM_NSEC_PER_SEC)
+	if (nm_clock_ns() - daemon->reported.looked_ns >= NM_NSEC_PER_SEC / 2)
 		nm_report_status(daemon);
 	nm_exporter_tick(daemon);
 	nm_loop_arm(daemon);

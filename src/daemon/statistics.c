@@ -51,6 +51,10 @@ static void gather_service(const struct nm_daemon *daemon, struct nm_statistics 
 	set(statistics, NM_STATISTIC_RESIDENT_BYTES, resident_bytes());
 }
 
+_Static_assert(NM_STATISTIC_VERDICTS_IMPROVED + NM_VERDICT_INCONCLUSIVE ==
+		       NM_STATISTIC_VERDICTS_INCONCLUSIVE,
+	       "in the order of enum nm_verdict_kind");
+
 static void gather_tally(const struct nm_tally *tally, struct nm_statistics *statistics)
 {
 	count(statistics, NM_STATISTIC_INTERVALS, tally->intervals);

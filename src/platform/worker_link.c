@@ -15,8 +15,6 @@
 #include "fds.h"
 #include "numa-migrd/proc.h"
 
-extern char **environ;
-
 /* ---- opening a connection ---- */
 
 static int connect_to(const char *path)
