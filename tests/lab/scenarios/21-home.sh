@@ -34,7 +34,7 @@ all_home() {
 }
 
 # A verdict on a home counts the pages that were brought along.
-has_moved_pages() { field PAGES POLICY=auto | grep -q '[1-9]'; }
+has_moved_pages() { field PAGES_MOVED POLICY=auto | grep -q '[1-9]'; }
 
 begin
 balancing 0
