@@ -46,9 +46,10 @@ int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 		options.bus_error = sd_bus_set_method_call_timeout(bus, PATIENCE_US);
 	if (options.bus_error >= 0)
 		options.bus = bus;
-	nm_autofree char *source = options.bus ? ask_daemon(bus, &options) : NULL;
+	char *source = options.bus ? ask_daemon(bus, &options) : NULL;
 	int r = nm_doctor_run(&options, &findings);
 
+	free(source);
 	if (r < 0) {
 		(void)fprintf(stderr, "numa-migrctl: the machine cannot be examined: %s\n",
 			      strerror(-r));
