@@ -317,9 +317,8 @@ int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsho
  * An EXEC drops the pages of the process, which are counted again from the next interval on. */
 void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event);
 
-/* on_sample of a sink; the context is a struct nm_memory *. This is the hot path: samples are
- * collected in a small batch. */
-void nm_memory_add(void *context, const struct nm_sample *sample);
+/* Called for each sample. This is the hot path: samples are collected in a small batch. */
+void nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample);
 
 /* Counts the collected samples. Must be called after each drain, and before the functions below. */
 void nm_memory_flush(struct nm_memory *memory);

@@ -72,9 +72,8 @@ int nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm
 void nm_metrics_free(struct nm_metrics *metrics);
 NM_DEFINE_CLEANUP(struct nm_metrics, nm_metrics_free);
 
-/* on_sample of a sink; the context is a struct nm_metrics *. This is the hot path: one table lookup
- * per sample. */
-void nm_metrics_add(void *metrics, const struct nm_sample *sample);
+/* Called for each sample. This is the hot path: one table lookup per sample. */
+void nm_metrics_add(struct nm_metrics *metrics, const struct nm_sample *sample);
 
 /* Drops the counts of a thread that has exited, or whose number was reused. */
 void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid);

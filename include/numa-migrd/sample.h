@@ -82,10 +82,11 @@ struct nm_task_event {
  */
 int nm_task_events_order(struct nm_task_event *events, size_t count, struct nm_task_event **ret);
 
-/* Callbacks for the contents of a ring, called in ring order. on_sample is the hot path. */
+/* Callbacks for the contents of a ring, called in ring order. on_sample is the hot path; it may
+ * complete the sample, which is valid until it returns. */
 struct nm_sample_sink {
 	void *context;
-	void (*on_sample)(void *context, const struct nm_sample *sample);
+	void (*on_sample)(void *context, struct nm_sample *sample);
 	void (*on_task)(void *context, const struct nm_task_event *event);
 };
 

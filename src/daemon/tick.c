@@ -37,18 +37,14 @@ static void keep_event(void *context, const struct nm_task_event *event)
 	daemon->drained.events[daemon->drained.nr_events++] = *event;
 }
 
-static void keep_sample(void *context, const struct nm_sample *sample)
+static void keep_sample(void *context, struct nm_sample *sample)
 {
 	struct nm_daemon *daemon = context;
 	const struct nm_physmap *physmap = daemon->pipeline.physmap;
-	struct nm_sample located;
 	note_time(daemon, sample->time_ns);
-	if (sample->page_node == 0 && sample->physical_address && physmap) {
-		located = *sample;
-		located.page_node =
+	if (sample->page_node == 0 && sample->physical_address && physmap)
+		sample->page_node =
 			(uint32_t)(nm_physmap_node(physmap, sample->physical_address) + 1);
-		sample = &located;
-	}
 	nm_metrics_add(daemon->pipeline.metrics, sample);
 	if (daemon->recorder)
 		nm_recorder_sample(daemon, sample);

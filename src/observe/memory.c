@@ -179,10 +179,8 @@ bool nm_memory_counts(const struct nm_sample *sample)
 		sample->kind == NM_EVENT_MEMORY || sample->kind == NM_EVENT_STORE);
 }
 
-void nm_memory_add(void *context, const struct nm_sample *sample)
+void nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample)
 {
-	struct nm_memory *memory = context;
-
 	if (!nm_memory_counts(sample) || sample->cpu >= memory->topology->nr_cpus)
 		return;
 	const struct nm_memory_process *process = nm_memory_process(memory, sample->pid);

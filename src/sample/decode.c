@@ -61,7 +61,7 @@ static inline unsigned event_of(const struct nm_ring_layout *layout, uint64_t id
 	return i;
 }
 
-static inline bool emit_sample(const struct decoder *decoder, const struct nm_sample *sample)
+static inline bool emit_sample(const struct decoder *decoder, struct nm_sample *sample)
 {
 	decoder->counts->samples++;
 	decoder->sink->on_sample(decoder->sink->context, sample);

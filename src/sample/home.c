@@ -86,12 +86,12 @@ static bool is_answer(const struct nm_homes *homes, const struct slot *slot, uin
 	       homes->age - slot->age <= VALID_INTERVALS;
 }
 
-static void pass_on(const struct nm_homes *homes, const struct nm_sample *sample)
+static void pass_on(const struct nm_homes *homes, struct nm_sample *sample)
 {
 	homes->inner.on_sample(homes->inner.context, sample);
 }
 
-static void on_sample(void *context, const struct nm_sample *sample)
+static void on_sample(void *context, struct nm_sample *sample)
 {
 	struct nm_homes *homes = context;
 
@@ -101,9 +101,8 @@ static void on_sample(void *context, const struct nm_sample *sample)
 	}
 	const struct slot *slot = slot_of(homes, sample->pid, sample->address);
 	if (is_answer(homes, slot, sample->pid, sample->address)) {
-		struct nm_sample known = *sample;
-		known.page_node = slot->home;
-		pass_on(homes, &known);
+		sample->page_node = slot->home;
+		pass_on(homes, sample);
 		return;
 	}
 	if (homes->waiting_count == WAITING_MAX)

@@ -383,7 +383,7 @@ static void add_amount(struct nm_metrics *metrics, const struct nm_sample *sampl
 	}
 }
 
-void nm_metrics_add(void *metrics, const struct nm_sample *sample)
+void nm_metrics_add(struct nm_metrics *metrics, const struct nm_sample *sample)
 {
 	if (sample->tid == 0)
 		return; /* the idle task, or a thread of another PID namespace */

@@ -276,16 +276,12 @@ static void world_init(struct world *world, unsigned cpus, enum eyes eyes)
 /* ---- what is measured ---- */
 
 /* As the daemon does. */
-static void on_sample(void *context, const struct nm_sample *sample)
+static void on_sample(void *context, struct nm_sample *sample)
 {
 	const struct world *world = context;
-	struct nm_sample located;
-	if (sample->physical_address) {
-		located = *sample;
-		located.page_node =
+	if (sample->physical_address)
+		sample->page_node =
 			(uint32_t)(nm_physmap_node(world->physmap, sample->physical_address) + 1);
-		sample = &located;
-	}
 	nm_metrics_add(world->metrics, sample);
 }
 

@@ -6,7 +6,7 @@
 
 #define RING_BYTES 4096U
 
-static void take_sample(void *context, const struct nm_sample *sample)
+static void take_sample(void *context, struct nm_sample *sample)
 {
 	FUZZ_REQUIRE(sample->kind < NM_EVENT_KIND_MAX);
 	FUZZ_REQUIRE(sample->level <= NM_LEVEL_DRAM);

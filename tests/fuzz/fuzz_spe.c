@@ -29,7 +29,7 @@ static void decode(const struct fuzz_input *input, uint64_t offset)
 	free(exact);
 }
 
-static void take_sample(void *context, const struct nm_sample *sample)
+static void take_sample(void *context, struct nm_sample *sample)
 {
 	(void)context;
 	FUZZ_REQUIRE(sample->cpu == 3 && sample->level <= NM_LEVEL_DRAM);

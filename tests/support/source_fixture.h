@@ -83,7 +83,7 @@ struct seen {
 	unsigned samples, tasks;
 };
 
-static inline void see_sample(void *context, const struct nm_sample *sample)
+static inline void see_sample(void *context, struct nm_sample *sample)
 {
 	struct seen *seen = context;
 

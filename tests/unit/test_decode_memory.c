@@ -50,7 +50,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void see_sample(void *context, const struct nm_sample *sample)
+static void see_sample(void *context, struct nm_sample *sample)
 {
 	((struct world *)context)->last = *sample;
 }

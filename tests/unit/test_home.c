@@ -18,7 +18,7 @@ struct homes_seen {
 	unsigned samples, of_node[3]; /* unknown, node 0, node 1 */
 };
 
-static void see(void *context, const struct nm_sample *sample)
+static void see(void *context, struct nm_sample *sample)
 {
 	struct homes_seen *seen = context;
 

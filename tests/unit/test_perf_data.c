@@ -24,7 +24,7 @@ struct seen {
 	struct nm_ring_counts counts;
 };
 
-static void see_sample(void *context, const struct nm_sample *sample)
+static void see_sample(void *context, struct nm_sample *sample)
 {
 	struct seen *seen = context;
 	uint32_t latency = sample->latency_cycles;

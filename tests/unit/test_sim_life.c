@@ -11,7 +11,7 @@
 
 #include "sim_fixture.h"
 
-static void ignore_sample(void *context, const struct nm_sample *sample)
+static void ignore_sample(void *context, struct nm_sample *sample)
 {
 	(void)context, (void)sample;
 }

@@ -91,7 +91,7 @@ static void see_fault(struct seen *seen, const struct nm_sample *sample)
 	seen->faults_elsewhere += sample->cpu != (uint32_t)live.cpu || sample->pid != seen->pid;
 }
 
-static void see_sample(void *context, const struct nm_sample *sample)
+static void see_sample(void *context, struct nm_sample *sample)
 {
 	struct seen *seen = context;
 

@@ -56,7 +56,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void see(void *context, const struct nm_sample *sample)
+static void see(void *context, struct nm_sample *sample)
 {
 	struct fixture *f = context;
 

@@ -87,8 +87,10 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 	if (!record)
 		return 0;
 	const struct nm_recorded_samples *samples = &record->samples;
-	for (size_t i = 0; i < samples->nr_samples; i++)
-		sink->on_sample(sink->context, &samples->samples[i]);
+	for (size_t i = 0; i < samples->nr_samples; i++) {
+		struct nm_sample sample = samples->samples[i];
+		sink->on_sample(sink->context, &sample);
+	}
 	for (size_t i = 0; i < samples->nr_events; i++)
 		sink->on_task(sink->context, &samples->events[i]);
 	source->player->samples += samples->nr_samples;
