@@ -297,8 +297,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	memcpy(decision.steps[0].comm, process->comm, sizeof(process->comm));
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
 		batch_of(&decision, steps, count);
-	int r = nm_reserve((void **)&stage->pasts, &stage->past_capacity, stage->nr_pasts,
-			   sizeof(*stage->pasts));
+	int r = NM_RESERVE(stage->pasts, stage->past_capacity, stage->nr_pasts);
 	if (r < 0 || !batch)
 		return -ENOMEM;
 	sum_up(&decision, steps, count);

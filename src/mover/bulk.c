@@ -238,8 +238,7 @@ static void remember(struct nm_page_batch *batch, uint64_t address, int16_t was_
 		return;
 	}
 	if (batch->nr_base_pages == RUNS_MOST ||
-	    nm_reserve((void **)&batch->base_pages, &batch->loose_capacity, batch->nr_base_pages,
-		       sizeof(*batch->base_pages)) < 0) {
+	    NM_RESERVE(batch->base_pages, batch->loose_capacity, batch->nr_base_pages) < 0) {
 		batch->loose_lost++;
 		return;
 	}

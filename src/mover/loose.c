@@ -30,8 +30,7 @@ static void add_run(struct nm_work *work, const struct nm_page_step *step, size_
 {
 	struct nm_page_batch *batch = work->batch;
 
-	if (nm_reserve((void **)&batch->base_pages, &batch->loose_capacity, batch->nr_base_pages,
-		       sizeof(*batch->base_pages)) < 0) {
+	if (NM_RESERVE(batch->base_pages, batch->loose_capacity, batch->nr_base_pages) < 0) {
 		batch->loose_lost += pages;
 		return;
 	}

@@ -72,7 +72,6 @@ void nm_mappings_free(struct nm_mappings *mappings)
 static int add_extent(struct nm_mappings *mappings)
 {
 	struct nm_mapped mapped;
-	void *items = mappings->items;
 
 	if (nm_mapped_parse_extent(mappings->line, &mapped) < 0)
 		return 0;
@@ -80,9 +79,8 @@ static int add_extent(struct nm_mappings *mappings)
 		return 0;
 	if (mappings->count == NM_MAPPINGS_MOST)
 		return -EFBIG;
-	if (nm_reserve(&items, &mappings->capacity, mappings->count, sizeof(mapped)) < 0)
+	if (NM_RESERVE(mappings->items, mappings->capacity, mappings->count) < 0)
 		return -ENOMEM;
-	mappings->items = items;
 	mappings->items[mappings->count++] = mapped;
 	return 0;
 }

@@ -118,8 +118,7 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input
 		    const struct nm_decision *decision)
 {
 	struct nm_evaluation *evaluation = NULL;
-	int r = nm_reserve((void **)&verifier->questions, &verifier->capacity, verifier->count,
-			   sizeof(*verifier->questions));
+	int r = NM_RESERVE(verifier->questions, verifier->capacity, verifier->count);
 	if (r == 0 && decision->kind == NM_DECISION_PAGES)
 		r = nm_evaluation_join(verifier, input, decision, &evaluation);
 	if (r < 0)
