@@ -424,7 +424,7 @@ static void add_any_process(struct nm_recorder_writer *writer, struct nm_rng *rn
 	add(writer, &record);
 }
 
-static void add_any_deeds(struct nm_recorder_writer *writer, struct nm_rng *rng)
+static void add_any_decisions(struct nm_recorder_writer *writer, struct nm_rng *rng)
 {
 	uint64_t id = any_number(rng);
 	struct nm_recorded record = {.kind = NM_RECORDED_DECISION,
@@ -465,7 +465,7 @@ static void write_anything(int fd, uint64_t seed)
 			add(writer, &record);
 		add_any_threads(writer, &rng);
 		add_any_process(writer, &rng);
-		add_any_deeds(writer, &rng);
+		add_any_decisions(writer, &rng);
 	}
 	nm_recording_close(writer);
 	nm_topology_free(topology);

@@ -116,7 +116,7 @@ static void put_states(const struct nm_picture *picture, FILE *out)
 {
 	nm_html(out, "<li><b>%llu</b> %s</li>\n", (unsigned long long)picture->census->decisions,
 		nm_plural(picture->census->decisions, "decision", "decisions"));
-	for (unsigned state = 0; state < NM_DEED_STATES; state++)
+	for (unsigned state = 0; state < NM_SHOWN_STATES; state++)
 		if (picture->states[state])
 			nm_html(out, "<li><b>%llu</b> %s</li>\n",
 				(unsigned long long)picture->states[state], nm_state_name(state));

@@ -219,57 +219,58 @@ static void see_proposals(struct nm_picture *picture, const struct nm_recorded_p
 }
 
 /* Ids are ascending; decisions that violate this are omitted. */
-static int add_deed(struct nm_picture *picture, const struct nm_shown_decision *deed,
-		    uint64_t *skip)
+static int add_decision(struct nm_picture *picture, const struct nm_shown_decision *shown,
+			uint64_t *skip)
 {
 	if (*skip > 0) {
 		(*skip)--;
 		return 0;
 	}
-	if (picture->nr_deeds > 0 && picture->deeds[picture->nr_deeds - 1].id >= deed->id)
+	if (picture->nr_decisions > 0 &&
+	    picture->decisions[picture->nr_decisions - 1].id >= shown->id)
 		return 0;
-	int r = NM_RESERVE(picture->deeds, picture->room_deeds, picture->nr_deeds);
+	int r = NM_RESERVE(picture->decisions, picture->room_decisions, picture->nr_decisions);
 	if (r < 0)
 		return r;
-	picture->deeds[picture->nr_deeds] = *deed;
-	picture->deeds[picture->nr_deeds].at_s = picture->now_s;
-	picture->deeds[picture->nr_deeds++].state = NM_DEED_OPEN;
+	picture->decisions[picture->nr_decisions] = *shown;
+	picture->decisions[picture->nr_decisions].at_s = picture->now_s;
+	picture->decisions[picture->nr_decisions++].state = NM_SHOWN_OPEN;
 	return 0;
 }
 
 static int see_decision(struct nm_picture *picture, const struct nm_decision *decision,
 			uint64_t *skip)
 {
-	struct nm_shown_decision deed = {
+	struct nm_shown_decision shown = {
 		.id = decision->id,
 		.kind = decision->kind,
 	};
 	if (nm_decision_is_to_home(decision))
 		return 0;
-	for (unsigned i = 0; i < decision->nr_steps && i < NM_ARRAY_SIZE(deed.tids); i++) {
-		deed.tids[i] = decision->steps[i].tid;
-		deed.pids[i] = decision->steps[i].pid;
-		deed.from[i] = decision->steps[i].node_from;
-		deed.to[i] = decision->steps[i].node_to;
+	for (unsigned i = 0; i < decision->nr_steps && i < NM_ARRAY_SIZE(shown.tids); i++) {
+		shown.tids[i] = decision->steps[i].tid;
+		shown.pids[i] = decision->steps[i].pid;
+		shown.from[i] = decision->steps[i].node_from;
+		shown.to[i] = decision->steps[i].node_to;
 		if (decision->steps[i].tid)
-			deed.nr_threads++;
+			shown.nr_threads++;
 	}
-	return add_deed(picture, &deed, skip);
+	return add_decision(picture, &shown, skip);
 }
 
 static void see_state(const struct nm_picture *picture, uint64_t id, unsigned state)
 {
-	struct nm_shown_decision *deed = nm_picture_decision(picture, id);
-	if (deed)
-		deed->state = (uint8_t)state;
+	struct nm_shown_decision *shown = nm_picture_decision(picture, id);
+	if (shown)
+		shown->state = (uint8_t)state;
 }
 
 /* A home remains one if a thread could not follow. */
 static void see_receipt(const struct nm_picture *picture, const struct nm_receipt *receipt)
 {
-	struct nm_shown_decision *deed = nm_picture_decision(picture, receipt->decision);
-	if (deed && !receipt->applied && deed->kind != NM_DECISION_HOME)
-		deed->state = NM_DEED_NOT_DONE;
+	struct nm_shown_decision *shown = nm_picture_decision(picture, receipt->decision);
+	if (shown && !receipt->applied && shown->kind != NM_DECISION_HOME)
+		shown->state = NM_SHOWN_NOT_DONE;
 }
 
 /* The first entry is the decision, and the first one after the verdict is that; others are events
@@ -277,14 +278,14 @@ static void see_receipt(const struct nm_picture *picture, const struct nm_receip
 static int see_entry(struct nm_picture *picture, const struct nm_recorded_entry *entry)
 {
 	uint64_t reported_from =
-		picture->census->decisions > NM_PICTURE_TOLD + picture->skipped_deeds
-			? picture->census->decisions - NM_PICTURE_TOLD - picture->skipped_deeds
+		picture->census->decisions > NM_PICTURE_TOLD + picture->skipped_decisions
+			? picture->census->decisions - NM_PICTURE_TOLD - picture->skipped_decisions
 			: 0;
-	struct nm_shown_decision *deed =
+	struct nm_shown_decision *shown =
 		entry->decision ? nm_picture_decision(picture, entry->decision) : NULL;
-	if (!deed || !entry->text || (size_t)(deed - picture->deeds) < reported_from)
+	if (!shown || !entry->text || (size_t)(shown - picture->decisions) < reported_from)
 		return 0;
-	char **text = deed->state < NM_DEED_OPEN ? &deed->judged : &deed->said;
+	char **text = shown->state < NM_SHOWN_OPEN ? &shown->judged : &shown->said;
 	return *text ? 0 : keep_text(entry->text, TEXT_BYTES_MOST, text);
 }
 
@@ -334,7 +335,7 @@ static int see(struct nm_picture *picture, const struct nm_recorded *record, uin
 int nm_picture_gather(struct nm_picture *picture, struct nm_recording *recording)
 {
 	struct nm_recorded record;
-	uint64_t skip = picture->skipped_deeds;
+	uint64_t skip = picture->skipped_decisions;
 	const uint32_t inputs = 1U << NM_RECORDED_CALL | 1U << NM_RECORDED_ANSWER |
 				1U << NM_RECORDED_SAMPLES;
 	int r = nm_recording_rewind(recording);
@@ -342,7 +343,7 @@ int nm_picture_gather(struct nm_picture *picture, struct nm_recording *recording
 	while (r == 0 && (r = nm_recording_next(recording, &record)) > 0)
 		r = see(picture, &record, &skip);
 	picture->torn = nm_recording_torn(recording);
-	for (size_t i = 0; i < picture->nr_deeds; i++)
-		picture->states[picture->deeds[i].state]++;
+	for (size_t i = 0; i < picture->nr_decisions; i++)
+		picture->states[picture->decisions[i].state]++;
 	return r;
 }

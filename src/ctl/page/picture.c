@@ -137,8 +137,8 @@ int nm_picture_new(const struct nm_census *census, const char *name, struct nm_p
 	picture->census = census;
 	picture->name = name;
 	picture->span_s = (double)(census->last_ns - census->first_ns) / 1e9;
-	if (census->decisions > NM_PICTURE_DEEDS)
-		picture->skipped_deeds = census->decisions - NM_PICTURE_DEEDS;
+	if (census->decisions > NM_PICTURE_DECISIONS)
+		picture->skipped_decisions = census->decisions - NM_PICTURE_DECISIONS;
 	*ret = NM_TAKE(picture);
 	return 0;
 }
@@ -151,11 +151,11 @@ void nm_picture_free(struct nm_picture *picture)
 		free(picture->picked[what].items);
 		free(picture->picked[what].by_id);
 	}
-	for (size_t i = 0; i < picture->nr_deeds; i++) {
-		free(picture->deeds[i].said);
-		free(picture->deeds[i].judged);
+	for (size_t i = 0; i < picture->nr_decisions; i++) {
+		free(picture->decisions[i].said);
+		free(picture->decisions[i].judged);
 	}
-	free(picture->deeds);
+	free(picture->decisions);
 	free(picture->roofs);
 	free(picture->trails);
 	free(picture->tracks);
@@ -171,12 +171,12 @@ void nm_picture_free(struct nm_picture *picture)
 
 struct nm_shown_decision *nm_picture_decision(const struct nm_picture *picture, uint64_t id)
 {
-	size_t low = 0, high = picture->nr_deeds;
+	size_t low = 0, high = picture->nr_decisions;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (picture->deeds[middle].id == id)
-			return &picture->deeds[middle];
-		if (picture->deeds[middle].id < id)
+		if (picture->decisions[middle].id == id)
+			return &picture->decisions[middle];
+		if (picture->decisions[middle].id < id)
 			low = middle + 1;
 		else
 			high = middle;

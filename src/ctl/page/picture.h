@@ -8,7 +8,7 @@
 
 #define NM_PICTURE_BINS 240U	/* number of time bins */
 #define NM_PICTURE_NODES 64U	/* pages by node are not shown for machines with more nodes */
-#define NM_PICTURE_DEEDS 20000U /* number of last decisions that are marked */
+#define NM_PICTURE_DECISIONS 20000U /* number of last decisions that are marked */
 #define NM_PICTURE_TOLD 100U	/* number of these that are described as text */
 #define NM_PICTURE_STEPS 12U	/* per trail */
 #define NM_PICTURE_TRAILS 6U	/* number of busiest points with a trail */
@@ -47,7 +47,7 @@ struct nm_space {
 };
 
 /* Verdicts as in enum nm_verdict_kind, and states without one. */
-enum { NM_DEED_OPEN = NM_VERDICT_INCONCLUSIVE + 1, NM_DEED_NOT_DONE, NM_DEED_STATES };
+enum { NM_SHOWN_OPEN = NM_VERDICT_INCONCLUSIVE + 1, NM_SHOWN_NOT_DONE, NM_SHOWN_STATES };
 
 /* A decision. */
 struct nm_shown_decision {
@@ -90,10 +90,10 @@ struct nm_picture {
 	bool pages_seen[NM_PICTURE_BINS];
 	bool any_tracked;
 
-	struct nm_shown_decision *deeds; /* the last ones, in the order of their ids */
-	size_t nr_deeds, room_deeds;
-	uint64_t skipped_deeds;		 /* number of earlier ones */
-	uint64_t states[NM_DEED_STATES]; /* of those in the list */
+	struct nm_shown_decision *decisions; /* the last ones, in the order of their ids */
+	size_t nr_decisions, room_decisions;
+	uint64_t skipped_decisions;	  /* number of earlier ones */
+	uint64_t states[NM_SHOWN_STATES]; /* of those in the list */
 	uint64_t pages_moved;
 	/* Values of the current interval. */
 	double now_s, length_s;

@@ -12,7 +12,7 @@
 #define SLOTS 60U	 /* of time: decisions on a thread within one slot share a mark */
 
 struct slot {
-	unsigned count, states[NM_DEED_STATES];
+	unsigned count, states[NM_SHOWN_STATES];
 	const struct nm_shown_decision *last;
 };
 
@@ -49,12 +49,12 @@ static void put_track(const struct nm_picture *picture, size_t track, unsigned r
 
 /* ---- decisions ---- */
 
-static bool is_of(const struct nm_shown_decision *deed, const struct nm_seen *thread)
+static bool is_of(const struct nm_shown_decision *shown, const struct nm_seen *thread)
 {
-	if (deed->kind == NM_DECISION_HOME)
-		return deed->pids[0] == thread->pid;
-	for (unsigned i = 0; i < deed->nr_threads; i++)
-		if (deed->tids[i] == thread->id && deed->pids[i] == thread->pid)
+	if (shown->kind == NM_DECISION_HOME)
+		return shown->pids[0] == thread->pid;
+	for (unsigned i = 0; i < shown->nr_threads; i++)
+		if (shown->tids[i] == thread->id && shown->pids[i] == thread->pid)
 			return true;
 	return false;
 }
@@ -68,7 +68,7 @@ static void put_words(const struct slot *slot, FILE *out)
 		return;
 	}
 	nm_html(out, "%u decisions:", slot->count);
-	for (unsigned state = 0; state < NM_DEED_STATES; state++)
+	for (unsigned state = 0; state < NM_SHOWN_STATES; state++)
 		if (slot->states[state])
 			nm_html(out, " %u %s", slot->states[state], nm_state_name(state));
 }
@@ -78,15 +78,15 @@ static void put_marks(const struct nm_picture *picture, const struct nm_seen *th
 		      FILE *out)
 {
 	struct slot slots[SLOTS] = {0};
-	for (size_t i = 0; i < picture->nr_deeds; i++) {
-		const struct nm_shown_decision *deed = &picture->deeds[i];
-		if (thread ? !is_of(deed, thread) : deed->kind != NM_DECISION_PAGES)
+	for (size_t i = 0; i < picture->nr_decisions; i++) {
+		const struct nm_shown_decision *shown = &picture->decisions[i];
+		if (thread ? !is_of(shown, thread) : shown->kind != NM_DECISION_PAGES)
 			continue;
-		double share = picture->span_s > 0 ? deed->at_s / picture->span_s : 0;
+		double share = picture->span_s > 0 ? shown->at_s / picture->span_s : 0;
 		struct slot *slot = &slots[share < 1 ? (unsigned)(share * SLOTS) : SLOTS - 1];
 		slot->count++;
-		slot->states[deed->state]++;
-		slot->last = deed;
+		slot->states[shown->state]++;
+		slot->last = shown;
 	}
 	for (unsigned i = 0; i < SLOTS; i++) {
 		if (slots[i].count == 0)
@@ -100,24 +100,24 @@ static void put_marks(const struct nm_picture *picture, const struct nm_seen *th
 	}
 }
 
-static bool has_page_deeds(const struct nm_picture *picture)
+static bool has_page_decisions(const struct nm_picture *picture)
 {
-	for (size_t i = 0; i < picture->nr_deeds; i++)
-		if (picture->deeds[i].kind == NM_DECISION_PAGES)
+	for (size_t i = 0; i < picture->nr_decisions; i++)
+		if (picture->decisions[i].kind == NM_DECISION_PAGES)
 			return true;
 	return false;
 }
 
 /* Counts decisions on threads that are not on the plot. */
-static uint64_t deeds_elsewhere(const struct nm_picture *picture)
+static uint64_t decisions_elsewhere(const struct nm_picture *picture)
 {
 	const struct nm_pick *tracks = &picture->picked[NM_PICKED_TRACKS];
 	uint64_t count = 0;
-	for (size_t i = 0; i < picture->nr_deeds; i++) {
-		const struct nm_shown_decision *deed = &picture->deeds[i];
-		bool here = deed->kind == NM_DECISION_PAGES;
+	for (size_t i = 0; i < picture->nr_decisions; i++) {
+		const struct nm_shown_decision *shown = &picture->decisions[i];
+		bool here = shown->kind == NM_DECISION_PAGES;
 		for (size_t k = 0; k < tracks->count && !here; k++)
-			here = is_of(deed, &tracks->items[k]);
+			here = is_of(shown, &tracks->items[k]);
 		count += !here;
 	}
 	return count;
@@ -161,7 +161,7 @@ static void put_legend(const struct nm_picture *picture, FILE *out)
 {
 	nm_legend_open(out);
 	nm_legend_nodes(out, picture->nr_nodes);
-	for (unsigned state = 0; state < NM_DEED_STATES; state++)
+	for (unsigned state = 0; state < NM_SHOWN_STATES; state++)
 		if (picture->states[state])
 			nm_show_mark_key(state, out);
 	nm_legend_close(out);
@@ -169,7 +169,7 @@ static void put_legend(const struct nm_picture *picture, FILE *out)
 
 void nm_show_timeline(const struct nm_picture *picture, FILE *out)
 {
-	bool pages = has_page_deeds(picture);
+	bool pages = has_page_decisions(picture);
 	if (picture->picked[NM_PICKED_TRACKS].count == 0) {
 		nm_absent(out,
 			  "This recording has no threads: none was managed while it was made.");
@@ -184,14 +184,14 @@ void nm_show_timeline(const struct nm_picture *picture, FILE *out)
 	put_lanes(picture, pages, out);
 	nm_html(out, "</div>\n");
 	nm_more(out, picture->picked[NM_PICKED_TRACKS].more, "thread", "threads");
-	uint64_t elsewhere = deeds_elsewhere(picture);
+	uint64_t elsewhere = decisions_elsewhere(picture);
 	if (elsewhere)
 		nm_html(out, "<p class=\"more\">%llu %s about threads that are not shown.</p>\n",
 			(unsigned long long)elsewhere,
 			nm_plural(elsewhere, "decision is", "decisions are"));
-	if (picture->nr_deeds == 0)
+	if (picture->nr_decisions == 0)
 		nm_html(out, "<p class=\"more\">Nothing was decided.</p>\n");
-	if (picture->skipped_deeds)
+	if (picture->skipped_decisions)
 		nm_html(out, "<p class=\"more\">%llu earlier decisions have no sign.</p>\n",
-			(unsigned long long)picture->skipped_deeds);
+			(unsigned long long)picture->skipped_decisions);
 }
