@@ -9,7 +9,7 @@ const name = (element) => `<${element.localName}> "${(element.textContent || '')
 
 // ---- it is what we wrote, and nothing of others ----
 
-const known = new Set(('html head meta title style body svg bdi defs g circle path rect header h1 h2 h3 p main ul li b dl dt dd nav a ' +
+const known = new Set(('html head meta title style body svg bdi defs g circle path rect header h1 h2 p main ul li b dl dt dd nav a ' +
 	'section div ol br text line polyline use table thead tbody tr th td code details summary pre').split(' '));
 for (const element of document.querySelectorAll('*')) {
 	if (!known.has(element.localName))
@@ -93,7 +93,7 @@ for (const plot of document.querySelectorAll('.plot > svg')) {
 	});
 }
 const paper = getComputedStyle(document.body).backgroundColor;
-for (const bar of document.querySelectorAll('.bar, .fill, .line')) {
+for (const bar of document.querySelectorAll('.bar, .line')) {
 	const style = getComputedStyle(bar), color = style.fill === 'none' ? style.stroke : style.fill;
 	if (contrast(color, paper) < 3)
 		problems.push(`contrast of a ${bar.localName} of class ${bar.getAttribute('class')} is ${contrast(color, paper)}`);

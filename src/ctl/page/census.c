@@ -89,8 +89,6 @@ static int see_thread(struct nm_census *census, const struct nm_recorded_thread 
 	if (r < 0)
 		return r == -ERANGE ? 0 : r;
 	known->busy_s += busy_s;
-	known->has_roof |=
-		nm_census_sane(thread->operations) > 0 && nm_census_sane(thread->intensity) > 0;
 	r = find_or_add(&census->processes, thread->pid, thread->pid, &process);
 	if (r < 0)
 		return r == -ERANGE ? 0 : r;
@@ -98,31 +96,14 @@ static int see_thread(struct nm_census *census, const struct nm_recorded_thread 
 	return 0;
 }
 
-static int see_process(struct nm_census *census, const struct nm_recorded_process *process,
-		       unsigned nr_nodes)
+static int see_process(struct nm_census *census, const struct nm_recorded_process *process)
 {
 	struct nm_seen *known;
-	uint64_t pages = process->exclusivity.pages;
 	int r = find_or_add(&census->processes, process->pid, process->pid, &known);
 	if (r < 0)
 		return r == -ERANGE ? 0 : r;
 	(void)snprintf(known->comm, sizeof(known->comm), "%s", process->comm);
-	for (unsigned k = 0; k < nr_nodes; k++)
-		pages = process->pages[k] > pages ? process->pages[k] : pages;
-	if (process->tracked && pages > known->most_pages)
-		known->most_pages = pages;
 	return 0;
-}
-
-/* Only for threads that were found. */
-static void see_pair(struct nm_census *census, const struct nm_recorded_pair *pair)
-{
-	const uint32_t tids[] = {pair->a, pair->b};
-	for (unsigned i = 0; i < NM_ARRAY_SIZE(tids); i++) {
-		uint32_t at = nm_tidmap_get(census->threads.by_id, tids[i]);
-		if (at != NM_TIDMAP_NONE)
-			census->threads.items[at].shared += pair->weight;
-	}
 }
 
 static int see(struct nm_census *census, const struct nm_recorded *record)
@@ -138,11 +119,7 @@ static int see(struct nm_census *census, const struct nm_recorded *record)
 		break;
 	case NM_RECORDED_PROCESSES:
 		for (size_t i = 0; r == 0 && i < record->processes.count; i++)
-			r = see_process(census, &record->processes.items[i], record->nr_nodes);
-		break;
-	case NM_RECORDED_SHARING:
-		for (size_t i = 0; i < record->sharing.count; i++)
-			see_pair(census, &record->sharing.items[i]);
+			r = see_process(census, &record->processes.items[i]);
 		break;
 	case NM_RECORDED_DECISION:
 		census->decisions += !nm_decision_is_to_home(&record->decision);
@@ -164,7 +141,6 @@ int nm_census_take(struct nm_recording *recording, struct nm_census *ret)
 		r = nm_recording_rewind(recording);
 	nm_recording_only(recording, 1U << NM_RECORDED_INTERVAL | 1U << NM_RECORDED_THREADS |
 					     1U << NM_RECORDED_PROCESSES |
-					     1U << NM_RECORDED_SHARING |
 					     1U << NM_RECORDED_DECISION);
 	while (r == 0 && (r = nm_recording_next(recording, &record)) > 0)
 		r = see(ret, &record);

@@ -16,9 +16,6 @@ struct nm_seen {
 	uint32_t id, pid; /* tid or pid; process */
 	double busy_s;	  /* CPU time, plus a small value for its presence, so that the order is
 			   * defined */
-	double shared;	  /* sum of communication over all intervals; threads only */
-	bool has_roof;	  /* operations and intensity are known in some interval; threads only */
-	uint64_t most_pages; /* maximum number of sampled pages; processes only */
 	char comm[NM_COMM_BYTES];
 };
 

@@ -2,9 +2,9 @@
 /* The last decisions as text, and the marks of verdicts. */
 #include <string.h>
 
-#include "axis.h"
 #include "html.h"
 #include "numa-migrd/config.h"
+#include "plot.h"
 #include "plots.h"
 
 static const struct {
@@ -89,7 +89,7 @@ static void put_said(const struct nm_picture *picture, const struct nm_shown_dec
 static void put_decision(const struct nm_picture *picture, const struct nm_shown_decision *shown,
 			 FILE *out)
 {
-	char at[NM_AMOUNT_SIZE];
+	char at[NM_TIME_SIZE];
 	nm_html(out, "<tr><td class=\"number\">%llu</td><td class=\"number\">%s</td><td>",
 		(unsigned long long)shown->id, nm_html_time(shown->at_s, at));
 	nm_html(out,
@@ -104,37 +104,11 @@ static void put_decision(const struct nm_picture *picture, const struct nm_shown
 	nm_html(out, "</td></tr>\n");
 }
 
-/* Writes why other proposals were rejected, if there were any. */
-static void put_stopped(const struct nm_picture *picture, FILE *out)
-{
-	const struct nm_recorded_proposals *sums = &picture->stopped;
-	const struct {
-		uint64_t count;
-		const char *what;
-	} lines[] = {
-		{sums->considered, "times a thread was a candidate and had a destination"},
-		{sums->stopped_by_gate, "times no destination was eligible"},
-		{sums->stopped_by_owner, "swaps would have been between users"},
-		{sums->stopped_by_budget, "proposals were more than an interval may move"},
-		{sums->stopped_by_mask, "destinations had no CPU that the thread may use"},
-	};
-	char text[NM_AMOUNT_SIZE];
-	if (sums->considered == 0 && sums->stopped_by_gate == 0)
-		return;
-	nm_html(out, "<ul class=\"values\">\n");
-	for (size_t i = 0; i < NM_ARRAY_SIZE(lines); i++)
-		if (lines[i].count)
-			nm_html(out, "<li><b>%s</b> %s</li>\n",
-				nm_html_amount((double)lines[i].count, text), lines[i].what);
-	nm_html(out, "</ul>\n");
-}
-
 void nm_show_decisions(const struct nm_picture *picture, FILE *out)
 {
 	size_t told =
 		picture->nr_decisions < NM_PICTURE_TOLD ? picture->nr_decisions : NM_PICTURE_TOLD;
 	uint64_t earlier = picture->nr_decisions - told + picture->skipped_decisions;
-	put_stopped(picture, out);
 	if (told == 0) {
 		nm_absent(out, "This recording has no decisions.");
 		return;

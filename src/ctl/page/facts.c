@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "axis.h"
 #include "html.h"
+#include "plot.h"
 #include "plots.h"
 
 static void put_begin(const struct nm_picture *picture, FILE *out)
@@ -46,7 +46,7 @@ static void put_start(const struct nm_picture *picture, FILE *out)
 static void put_length(const struct nm_picture *picture, FILE *out)
 {
 	uint64_t intervals = picture->census->intervals;
-	char text[NM_AMOUNT_SIZE];
+	char text[NM_TIME_SIZE];
 	nm_html(out, "<dt>Length</dt><dd>%s in %llu %s</dd>\n", nm_html_time(picture->span_s, text),
 		(unsigned long long)intervals, nm_plural(intervals, "interval", "intervals"));
 	nm_html(out, "<dt>End</dt><dd>");
@@ -82,9 +82,6 @@ static void put_watched(const struct nm_picture *picture, FILE *out)
 		census->threads.dropped ? "about " : "", (unsigned long long)threads,
 		nm_plural(threads, "thread", "threads"), (unsigned long long)processes,
 		nm_plural(processes, "process", "processes"));
-	if (picture->by_locality)
-		nm_html(out, "<dt>Performance</dt><dd>the share of local accesses, for want of "
-			     "counters, at least in part</dd>\n");
 }
 
 /* ---- values ---- */

@@ -63,7 +63,6 @@ static void see_interval(struct nm_picture *picture, const struct nm_recorded_in
 				    : 0;
 	picture->now_s = (double)since_ns / 1e9;
 	picture->length_s = nm_census_seconds(about);
-	picture->by_locality |= about->by_locality;
 	/* The end belongs to the next bin. */
 	double before_s = picture->now_s * (1 - 1e-9);
 	picture->first_bin = bin_at(picture, picture->now_s - picture->length_s);
@@ -79,38 +78,6 @@ static void see_interval(struct nm_picture *picture, const struct nm_recorded_in
 }
 
 /* ---- threads ---- */
-
-static void add_roof(struct nm_roof *roof, const struct nm_recorded_thread *thread, double seconds)
-{
-	double operations = nm_census_sane(thread->operations);
-	double intensity = nm_census_sane(thread->intensity);
-	double latency = nm_census_sane(thread->latency);
-	double accesses = nm_census_sane(thread->access_total);
-	roof->run_s += nm_census_sane(thread->run_share) * seconds;
-	roof->there_s += seconds;
-	if (latency > 0 && accesses > 0) {
-		roof->cycles += latency * accesses;
-		roof->accesses += accesses;
-	}
-	if (!(operations > 0) || !(intensity > 0))
-		return;
-	roof->seconds += seconds;
-	roof->operations += operations * seconds;
-	roof->bytes += operations / intensity * seconds;
-}
-
-static void see_point(struct nm_picture *picture, const struct nm_recorded_thread *thread)
-{
-	int at = nm_picked_index(&picture->picked[NM_PICKED_POINTS], thread->tid, thread->pid);
-	if (at < 0)
-		return;
-	add_roof(&picture->roofs[at], thread, picture->length_s);
-	if ((unsigned)at >= NM_PICTURE_TRAILS)
-		return;
-	unsigned step = picture->last_bin * NM_PICTURE_STEPS / NM_PICTURE_BINS;
-	add_roof(&picture->trails[(unsigned)at * NM_PICTURE_STEPS + step], thread,
-		 picture->length_s);
-}
 
 static void see_track(struct nm_picture *picture, const struct nm_recorded_thread *thread)
 {
@@ -138,85 +105,12 @@ static void see_line(struct nm_picture *picture, const struct nm_recorded_thread
 static void see_threads(struct nm_picture *picture, const struct nm_recorded *record)
 {
 	for (size_t i = 0; i < record->threads.count; i++) {
-		see_point(picture, &record->threads.items[i]);
 		see_track(picture, &record->threads.items[i]);
 		see_line(picture, &record->threads.items[i]);
 	}
 }
 
-/* ---- memory ---- */
-
-static void see_space(struct nm_picture *picture, const struct nm_recorded_process *process,
-		      unsigned nr_nodes)
-{
-	int at = nm_picked_index(&picture->picked[NM_PICKED_SPACES], process->pid, process->pid);
-	if (at < 0)
-		return;
-	struct nm_space *space = &picture->spaces[at];
-	memset(space->last_pages, 0, sizeof(space->last_pages));
-	memcpy(space->last_pages, process->pages, nr_nodes * sizeof(*process->pages));
-	space->last = process->exclusivity;
-	if (!space->seen && process->exclusivity.pages > 0) {
-		memcpy(space->first_pages, space->last_pages, sizeof(space->first_pages));
-		space->first = process->exclusivity;
-		space->seen = true;
-	}
-}
-
-static void see_processes(struct nm_picture *picture, const struct nm_recorded *record)
-{
-	uint64_t sums[NM_PICTURE_NODES] = {0};
-	unsigned nr_nodes =
-		record->nr_nodes < NM_PICTURE_NODES ? record->nr_nodes : NM_PICTURE_NODES;
-	bool any = false;
-	for (size_t i = 0; i < record->processes.count; i++) {
-		const struct nm_recorded_process *process = &record->processes.items[i];
-		if (!process->tracked)
-			continue;
-		any = true;
-		for (unsigned k = 0; k < nr_nodes; k++)
-			sums[k] += process->pages[k] < UINT32_MAX ? process->pages[k] : UINT32_MAX;
-		see_space(picture, process, nr_nodes);
-	}
-	picture->any_tracked |= any;
-	for (unsigned bin = picture->first_bin; any && bin <= picture->last_bin; bin++) {
-		memcpy(picture->pages[bin], sums, sizeof(sums));
-		picture->pages_seen[bin] = true;
-	}
-}
-
-/* Pairs contain only thread ids; the process is the last one that the first pass found. */
-static int sharing_index(const struct nm_picture *picture, uint32_t tid)
-{
-	const struct nm_seen *thread = nm_seen_find(&picture->census->threads, tid);
-	return thread ? nm_picked_index(&picture->picked[NM_PICKED_MATRIX], tid, thread->pid) : -1;
-}
-
-static void see_sharing(struct nm_picture *picture, const struct nm_recorded *record)
-{
-	size_t width = picture->picked[NM_PICKED_MATRIX].count;
-	picture->shared_intervals++;
-	for (size_t i = 0; i < record->sharing.count; i++) {
-		const struct nm_recorded_pair *pair = &record->sharing.items[i];
-		int a = sharing_index(picture, pair->a), b = sharing_index(picture, pair->b);
-		if (a < 0 || b < 0 || a == b)
-			continue;
-		picture->matrix[(size_t)a * width + (size_t)b] += pair->weight;
-		picture->matrix[(size_t)b * width + (size_t)a] += pair->weight;
-	}
-}
-
 /* ---- decisions ---- */
-
-static void see_proposals(struct nm_picture *picture, const struct nm_recorded_proposals *about)
-{
-	struct nm_recorded_proposals *sums = &picture->stopped;
-	sums->considered += about->considered;
-	sums->stopped_by_gate += about->stopped_by_gate;
-	sums->stopped_by_owner += about->stopped_by_owner;
-	sums->stopped_by_budget += about->stopped_by_budget;
-	sums->stopped_by_mask += about->stopped_by_mask;
-}
 
 /* Ids are ascending; decisions that violate this are omitted. */
 static int add_decision(struct nm_picture *picture, const struct nm_shown_decision *shown,
@@ -305,18 +199,9 @@ static int see(struct nm_picture *picture, const struct nm_recorded *record, uin
 	case NM_RECORDED_THREADS:
 		see_threads(picture, record);
 		return 0;
-	case NM_RECORDED_PROCESSES:
-		see_processes(picture, record);
-		return 0;
-	case NM_RECORDED_SHARING:
-		see_sharing(picture, record);
-		return 0;
 	case NM_RECORDED_VERDICT:
 		see_state(picture, record->verdict.decision, record->verdict.kind);
 		picture->pages_moved += record->verdict.results.moved;
-		return 0;
-	case NM_RECORDED_PROPOSALS:
-		see_proposals(picture, &record->proposals);
 		return 0;
 	case NM_RECORDED_DECISION:
 		return see_decision(picture, &record->decision, skip);
@@ -336,8 +221,8 @@ int nm_picture_gather(struct nm_picture *picture, struct nm_recording *recording
 {
 	struct nm_recorded record;
 	uint64_t skip = picture->skipped_decisions;
-	const uint32_t inputs = 1U << NM_RECORDED_CALL | 1U << NM_RECORDED_ANSWER |
-				1U << NM_RECORDED_SAMPLES;
+	const uint32_t inputs =
+		1U << NM_RECORDED_CALL | 1U << NM_RECORDED_ANSWER | 1U << NM_RECORDED_SAMPLES;
 	int r = nm_recording_rewind(recording);
 	nm_recording_only(recording, ~inputs);
 	while (r == 0 && (r = nm_recording_next(recording, &record)) > 0)

@@ -80,31 +80,15 @@ void nm_html_say(FILE *out, const char *format, ...)
 		nm_html_text(out, text, (size_t)length);
 }
 
-const char *nm_html_amount(double value, char ret[static NM_AMOUNT_SIZE])
-{
-	static const char *const prefixes[] = {"", " k", " M", " G", " T", " P", " E"};
-	size_t i = 0;
-	if (!isfinite(value)) {
-		(void)snprintf(ret, NM_AMOUNT_SIZE, "\xe2\x80\x93");
-		return ret;
-	}
-	while (fabs(value) >= 999.5 && i + 1 < NM_ARRAY_SIZE(prefixes)) {
-		value /= 1000;
-		i++;
-	}
-	(void)snprintf(ret, NM_AMOUNT_SIZE, "%.3g%s", value, prefixes[i]);
-	return ret;
-}
-
-const char *nm_html_time(double seconds, char ret[static NM_AMOUNT_SIZE])
+const char *nm_html_time(double seconds, char ret[static NM_TIME_SIZE])
 {
 	unsigned long long whole = (unsigned long long)fmin(fmax(seconds, 0), 1e12);
 	if (seconds < 60)
-		(void)snprintf(ret, NM_AMOUNT_SIZE, "%.3g s", fmax(seconds, 0));
+		(void)snprintf(ret, NM_TIME_SIZE, "%.3g s", fmax(seconds, 0));
 	else if (whole < 3600)
-		(void)snprintf(ret, NM_AMOUNT_SIZE, "%llu:%02llu", whole / 60, whole % 60);
+		(void)snprintf(ret, NM_TIME_SIZE, "%llu:%02llu", whole / 60, whole % 60);
 	else
-		(void)snprintf(ret, NM_AMOUNT_SIZE, "%llu:%02llu:%02llu", whole / 3600,
+		(void)snprintf(ret, NM_TIME_SIZE, "%llu:%02llu:%02llu", whole / 3600,
 			       whole / 60 % 60, whole % 60);
 	return ret;
 }

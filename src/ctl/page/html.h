@@ -22,12 +22,9 @@ void nm_html_say(FILE *out, const char *format, ...) __attribute__((format(print
 extern const char nm_style_text[];
 extern const char nm_style_hash[];
 
-#define NM_AMOUNT_SIZE 24
-
-/* Returns "950", "1.2 k", "34 M": at most three digits, and a unit prefix; "–" for NaN. */
-const char *nm_html_amount(double value, char ret[static NM_AMOUNT_SIZE]);
+#define NM_TIME_SIZE 24
 
 /* Returns the time since the beginning: "12.5 s", "3:07", "2:03:07". */
-const char *nm_html_time(double seconds, char ret[static NM_AMOUNT_SIZE]);
+const char *nm_html_time(double seconds, char ret[static NM_TIME_SIZE]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The local access ratio over time. */
-#include "axis.h"
 #include "html.h"
+#include "plot.h"
 #include "plots.h"
 
 #define HEIGHT 200U
@@ -95,10 +95,9 @@ static void put_legend(const struct nm_picture *picture, FILE *out)
 
 static void put_plot(const struct nm_picture *picture, FILE *out)
 {
-	const struct nm_axis axis = {.low = 0, .high = 100};
 	nm_html(out, "<p class=\"measure\">\xe2\x86\x91 local accesses, per cent</p>\n");
 	nm_plot_open(out, HEIGHT, "Share of local accesses over time");
-	nm_plot_up(out, &axis, HEIGHT);
+	nm_plot_percent(out, HEIGHT);
 	nm_plot_time(out, picture->span_s, HEIGHT);
 	nm_html(out,
 		"<svg width=\"100%%\" height=\"%u\" viewBox=\"0 0 1000 1000\" "

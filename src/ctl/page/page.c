@@ -29,10 +29,6 @@ static const struct {
 } sections[] = {
 	{"timeline", "Threads", "Where threads ran, and what was decided", nm_show_timeline},
 	{"locality", "Locality", "Local accesses", nm_show_locality},
-	{"roofline", "Roofline", "Operations against intensity", nm_show_roofline},
-	{"exclusivity", "Exclusivity", "Exclusivity of pages", nm_show_exclusivity},
-	{"affinity", "Sharing", "Threads that share memory", nm_show_affinity},
-	{"pages", "Pages", "Pages on each node", nm_show_pages},
 	{"decisions", "Decisions", "Decisions", nm_show_decisions},
 	{"configuration", "Configuration", "Configuration", nm_show_config},
 };

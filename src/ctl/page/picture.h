@@ -6,44 +6,24 @@
 
 #include "census.h"
 
-#define NM_PICTURE_BINS 240U	/* number of time bins */
-#define NM_PICTURE_NODES 64U	/* pages by node are not shown for machines with more nodes */
+#define NM_PICTURE_BINS 240U	    /* number of time bins */
 #define NM_PICTURE_DECISIONS 20000U /* number of last decisions that are marked */
-#define NM_PICTURE_TOLD 100U	/* number of these that are described as text */
-#define NM_PICTURE_STEPS 12U	/* per trail */
-#define NM_PICTURE_TRAILS 6U	/* number of busiest points with a trail */
+#define NM_PICTURE_TOLD 100U	    /* number of these that are described as text */
 
 enum nm_picked {
-	NM_PICKED_POINTS, /* threads on the roofline, the busiest first, as in all lists */
 	NM_PICKED_TRACKS, /* threads on the timeline */
-	NM_PICKED_MATRIX, /* threads with the most communication */
 	NM_PICKED_LINES,  /* processes with a separate line of the local access ratio */
-	NM_PICKED_SPACES, /* processes with the most tracked pages */
 	NM_PICKED_KINDS
 };
 
 struct nm_pick {
-	struct nm_seen *items;
+	struct nm_seen *items; /* the busiest first */
 	size_t count;
-	uint64_t more;	 /* number of others that have data, but were not selected */
-	uint32_t *by_id; /* indices of items in ascending order of id and pid */
-};
-
-/* Sums for one thread, from which its place on the roofline follows. */
-struct nm_roof {
-	double seconds, operations, bytes;
-	double cycles, accesses; /* cycles is latency × accesses */
-	double run_s, there_s;	 /* CPU time run_s within there_s seconds */
+	uint64_t more; /* number of others that were not selected */
 };
 
 struct nm_mean {
 	double sum, weight;
-};
-
-struct nm_space {
-	bool seen;
-	struct nm_exclusivity first, last;
-	uint64_t first_pages[NM_PICTURE_NODES], last_pages[NM_PICTURE_NODES];
 };
 
 /* Verdicts as in enum nm_verdict_kind, and states without one. */
@@ -74,21 +54,11 @@ struct nm_picture {
 	uint64_t torn;
 	unsigned nr_nodes, nr_cpus;
 	uint64_t memory_bytes;
-	bool by_locality;		      /* P was derived from locality in some interval */
-	struct nm_recorded_proposals stopped; /* summed up */
 
 	struct nm_pick picked[NM_PICKED_KINDS];
-	struct nm_roof *roofs;	/* per point */
-	struct nm_roof *trails; /* NM_PICTURE_STEPS for each of the first points */
-	uint16_t *tracks;	/* NM_PICTURE_BINS each: node + 1; 0: not seen */
-	double *matrix;		/* selected × selected: sum of communication */
-	uint64_t shared_intervals;
+	uint16_t *tracks; /* NM_PICTURE_BINS each: node + 1; 0: not seen */
 	struct nm_mean overall[NM_PICTURE_BINS];
 	struct nm_mean *lines; /* NM_PICTURE_BINS each */
-	struct nm_space *spaces;
-	uint64_t pages[NM_PICTURE_BINS][NM_PICTURE_NODES]; /* of all tracked processes */
-	bool pages_seen[NM_PICTURE_BINS];
-	bool any_tracked;
 
 	struct nm_shown_decision *decisions; /* the last ones, in the order of their ids */
 	size_t nr_decisions, room_decisions;

@@ -8,10 +8,6 @@
 void nm_show_facts(const struct nm_picture *picture, FILE *out);
 void nm_show_timeline(const struct nm_picture *picture, FILE *out);
 void nm_show_locality(const struct nm_picture *picture, FILE *out);
-void nm_show_roofline(const struct nm_picture *picture, FILE *out);
-void nm_show_exclusivity(const struct nm_picture *picture, FILE *out);
-void nm_show_affinity(const struct nm_picture *picture, FILE *out);
-void nm_show_pages(const struct nm_picture *picture, FILE *out);
 void nm_show_decisions(const struct nm_picture *picture, FILE *out);
 void nm_show_config(const struct nm_picture *picture, FILE *out);
 

@@ -2,8 +2,8 @@
 /* The nodes on which threads ran, and the decisions about them. */
 #include <string.h>
 
-#include "axis.h"
 #include "html.h"
+#include "plot.h"
 #include "plots.h"
 
 #define ROW 18U
@@ -22,7 +22,7 @@ static void put_bar(const struct nm_picture *picture, unsigned row, unsigned fro
 		    unsigned node, FILE *out)
 {
 	double x = (double)from / NM_PICTURE_BINS, width = (double)(to - from) / NM_PICTURE_BINS;
-	char begin[NM_AMOUNT_SIZE], end[NM_AMOUNT_SIZE];
+	char begin[NM_TIME_SIZE], end[NM_TIME_SIZE];
 	nm_html(out,
 		"<rect class=\"bar n%u\" x=\"%.2f%%\" y=\"%u\" width=\"%.2f%%\" height=\"%u\">"
 		"<title>node %u, %s to %s</title></rect>",
@@ -61,7 +61,7 @@ static bool is_of(const struct nm_shown_decision *shown, const struct nm_seen *t
 
 static void put_words(const struct slot *slot, FILE *out)
 {
-	char at[NM_AMOUNT_SIZE];
+	char at[NM_TIME_SIZE];
 	if (slot->count == 1) {
 		nm_html_say(out, "decision %llu at %s: %s", (unsigned long long)slot->last->id,
 			    nm_html_time(slot->last->at_s, at), nm_state_name(slot->last->state));
