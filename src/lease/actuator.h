@@ -24,8 +24,9 @@ struct nm_lease {
 			   choice */
 	bool refused;	/* inherited, and restoring it failed; tried again in each round */
 	bool written;	/* has a ledger line of its own, which outlives that of its ancestor */
-	bool exited;	/* its thread ended without an exec, according to an EXIT record or a reused
-			   number */
+	bool exited;	/* according to an EXIT record. The number of a leader may now be that of a
+			   thread which has called exec, and may have got this lease afterwards */
+	bool reused;	/* its number belongs to a thread that was created later */
 	bool awaited;	/* its thread is gone, and its leader has the target, as after an exec; an
 			   EXEC record is awaited */
 	uint64_t ended_round; /* round of nm_actuator_update() in which it ended */
@@ -164,9 +165,9 @@ void nm_lease_retry_inherited(struct nm_actuator *actuator);
 /*
  * Handles a leased thread whose number no longer exists. If a thread other than the leader has
  * called exec, it continues under the leader's number with our affinity, which is restored. Called
- * if no record reports this.
+ * if no record reports this. Returns whether the thread was found there.
  */
-void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index);
+bool nm_lease_follow_exec(struct nm_actuator *actuator, size_t index);
 
 /* Searches all threads of the machine at once for tasks with inherited affinity that were missed.
  * Returns the number of refusals, or a negative errno. */

@@ -317,22 +317,23 @@ static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
  * Returns whether the leader is the leased thread, after an exec. An exec by another thread keeps
  * the start time of the leader, but the leader is that thread from then on: it has used at least as
  * much CPU time, and has another stack. If the address of the stack is hidden (ptrace(2)), no
- * thread older than the lease may be left, because an exec ends all other threads. A leader that
- * may have been pinned by its owner is left alone.
+ * thread older than the lease may be left, because an exec ends all other threads, and the leader
+ * must not have a lease with this target. A leader that may have been pinned by its owner is left
+ * alone.
  */
 static bool took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-		      const struct nm_proc_stat *leader)
+		      bool leader_leased, const struct nm_proc_stat *leader)
 {
 	if (terms->ended_ticks || leader->start_ticks > terms->start_ticks ||
 	    leader->ran_ticks < terms->ran_ticks)
 		return false;
 	if (terms->start_stack && leader->start_stack)
 		return terms->start_stack != leader->start_stack;
-	return oldest_sibling(descent, terms->pid) > terms->given_ticks;
+	return !leader_leased && oldest_sibling(descent, terms->pid) > terms->given_ticks;
 }
 
 int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-			   uint64_t *ret_start_ticks)
+			   bool leader_leased, uint64_t *ret_start_ticks)
 {
 	struct nm_platform *platform = descent->platform;
 	nm_autobitmap current = hwloc_bitmap_alloc();
@@ -346,7 +347,7 @@ int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_en
 	int directory = open_thread(descent, terms->pid, terms->pid, &leader);
 	if (directory < 0)
 		return nm_descent_if_passing(directory);
-	r = took_over(descent, terms, &leader) &&
+	r = took_over(descent, terms, leader_leased, &leader) &&
 	    nm_mask_judge(descent->masks, directory, terms, current) == NM_MASK_OURS;
 	platform->ops->close(platform, directory);
 	if (r > 0)

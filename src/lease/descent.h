@@ -41,12 +41,13 @@ void nm_descent_forget_processes(struct nm_descent *descent);
 
 /*
  * Checks whether a leased thread that is gone has taken over the number of its process's leader by
- * exec. Returns 1 if it has and still carries the target, and stores the leader's start time in
- * *ret_start_ticks; 0 if not; -ENOMEM, -EMFILE, -ENFILE or -EIO if the leader cannot be read at the
- * moment.
+ * exec. `leader_leased`: the leader has a lease of its own with the same target, so that its
+ * affinity alone proves nothing. Returns 1 if the thread has taken it over and still carries the
+ * target, and stores the leader's start time in *ret_start_ticks; 0 if not; -ENOMEM, -EMFILE,
+ * -ENFILE or -EIO if the leader cannot be read at the moment.
  */
 int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_entry *terms,
-			   uint64_t *ret_start_ticks);
+			   bool leader_leased, uint64_t *ret_start_ticks);
 
 /* ---- every thread ---- */
 

@@ -195,13 +195,21 @@ static uint64_t start_of(struct nm_actuator *actuator, uint32_t pid, uint32_t ti
 	return start_ticks;
 }
 
-/* The number was reused, so its previous owner has exited, even if that record was lost. */
+/*
+ * The number was reused, so its previous owner has exited, even if that record was lost. An EXIT
+ * record before this one was the previous owner's, even if the new thread was leased by then. If
+ * the new thread has exited, too (start_ticks is 0), a walk finds the children of such a thread.
+ */
 static void note_reuse(struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks)
 {
 	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
-	     i = actuator->leases[i].next_of_tid)
-		if (actuator->leases[i].terms.start_ticks != start_ticks)
-			actuator->leases[i].exited = true;
+	     i = actuator->leases[i].next_of_tid) {
+		struct nm_lease *lease = &actuator->leases[i];
+		if (start_ticks)
+			lease->exited = lease->terms.start_ticks != start_ticks;
+		lease->reused = lease->exited;
+		actuator->missed = actuator->missed || (lease->reused && !start_ticks);
+	}
 }
 
 /* If records were lost, the parent's number may have been reused by a thread that no record
@@ -238,11 +246,18 @@ static bool is_born_too_late(const struct nm_lease *parent, uint64_t start_ticks
 	       start_ticks - grace_ticks > parent->terms.ended_ticks;
 }
 
+/* Returns whether no thread with this lease can have been the parent. The EXIT record of a leader
+ * may be from before the lease, and an exec by another thread may have followed it. */
+static bool is_gone(const struct nm_lease *parent)
+{
+	return parent->reused || (parent->exited && parent->terms.tid != parent->terms.pid);
+}
+
 /* A child created well after its parent was restored inherits nothing, which ends the chain. */
 static bool may_inherit(struct nm_actuator *actuator, const struct nm_lease *parent,
 			uint64_t start_ticks)
 {
-	if (parent->exited || is_born_too_late(parent, start_ticks))
+	if (is_gone(parent) || is_born_too_late(parent, start_ticks))
 		return false;
 	if (!start_ticks)
 		return true;
@@ -259,7 +274,7 @@ static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *ev
 	if (parent == NM_LEASE_NONE && !known)
 		return;
 	uint64_t start_ticks = event->reused ? 0 : start_of(actuator, event->pid, event->tid);
-	if (known && start_ticks)
+	if (known)
 		note_reuse(actuator, event->tid, start_ticks);
 	/* The record is late: the thread has been handled already. */
 	if (start_ticks && nm_lease_is_settled(actuator, event->tid, start_ticks))
@@ -290,16 +305,13 @@ static bool is_in_force(struct nm_actuator *actuator, const struct nm_lease *lea
 /*
  * When a thread other than the leader calls exec, all other threads end with EXIT records,
  * including the leader, and the calling thread takes the leader's number. If it carried our
- * affinity, the leader carries it now.
+ * affinity, the leader carries it now, and its children may, even if it has exited.
  */
 static void follow_record(struct nm_actuator *actuator, size_t index, uint32_t pid)
 {
 	uint64_t start_ticks = start_of(actuator, pid, pid);
-	/* Its children may carry our affinity. */
-	if (!start_ticks) {
-		actuator->missed = true;
-		return;
-	}
+	/* The number may be taken over again, by a thread without this affinity. */
+	actuator->leases[index].settled = true;
 	struct nm_lease *leader = nm_lease_active_of(actuator, pid, start_ticks);
 	if (leader && (!leader->exited || is_in_force(actuator, leader, &actuator->leases[index])))
 		return;
@@ -316,10 +328,6 @@ static void on_exec(struct nm_actuator *actuator, const struct nm_task_event *ev
 		const struct nm_lease *lease = &actuator->leases[i];
 		if (lease->terms.tid != event->pid && !lease->exited && !lease->settled)
 			follow_record(actuator, i, event->pid);
-		/* If the lease is more recent than the records, it is that of the calling thread,
-		 * whose children are then to be found. */
-		if (lease->terms.tid == event->pid && lease->exited)
-			actuator->missed = true;
 	}
 	for (uint32_t i = nm_lease_first_of_pid(actuator, event->pid); i != NM_LEASE_NONE;
 	     i = actuator->leases[i].next_of_pid)
@@ -327,17 +335,33 @@ static void on_exec(struct nm_actuator *actuator, const struct nm_task_event *ev
 			(void)nm_lease_give_back(actuator, i, NM_LEASE_RETURNED);
 }
 
-void nm_lease_follow_exec(struct nm_actuator *actuator, size_t index)
+/* Returns whether the leader of the thread has an active lease with the same target. */
+static bool is_leader_leased(const struct nm_actuator *actuator,
+			     const struct nm_ledger_entry *terms)
+{
+	for (uint32_t i = nm_lease_first_of_tid(actuator, terms->pid); i != NM_LEASE_NONE;
+	     i = actuator->leases[i].next_of_tid) {
+		const struct nm_lease *leader = &actuator->leases[i];
+		if (nm_lease_active(leader) &&
+		    hwloc_bitmap_isequal(leader->terms.target, terms->target))
+			return true;
+	}
+	return false;
+}
+
+bool nm_lease_follow_exec(struct nm_actuator *actuator, size_t index)
 {
 	const struct nm_ledger_entry terms = actuator->leases[index].terms;
 	uint64_t start_ticks;
-	if (nm_descent_follow_exec(actuator->descent, &terms, &start_ticks) <= 0)
-		return;
+	if (nm_descent_follow_exec(actuator->descent, &terms, is_leader_leased(actuator, &terms),
+				   &start_ticks) <= 0)
+		return false;
 	/* The leader's lease is from before the exec, and its thread has ended. */
 	struct nm_lease *leader = nm_lease_active_of(actuator, terms.pid, start_ticks);
 	if (leader)
 		nm_lease_end(actuator, leader);
 	(void)restore_inherited(actuator, &terms, terms.pid, terms.pid, start_ticks);
+	return true;
 }
 
 /* ---- exit ---- */

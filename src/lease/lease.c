@@ -271,9 +271,10 @@ static void end_of_thread(struct nm_actuator *actuator, size_t index)
 		lease->awaited = true;
 		return;
 	}
-	if (nm_lease_may_be_missed(actuator))
-		nm_lease_follow_exec(actuator, index);
+	bool followed = nm_lease_may_be_missed(actuator) && nm_lease_follow_exec(actuator, index);
 	lease = &actuator->leases[index];
+	if (followed) /* so that the record of the exec does not follow it again */
+		lease->settled = true;
 	nm_lease_end(actuator, lease);
 	nm_lease_report(actuator, lease, NM_LEASE_GONE, 0);
 }

@@ -75,6 +75,31 @@ static void note_return(const struct restore *restore, const struct nm_ledger_en
 				       nm_proc_ticks_now(restore->masks.platform));
 }
 
+/* Returns the index of the first line of a thread with this number, or of the next one. */
+static size_t find_lines_of(const struct restore *restore, uint32_t tid)
+{
+	size_t low = 0, high = restore->nr_lines;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (restore->lines[middle]->tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Returns whether the leader of the thread has a line of its own with the same target. */
+static bool is_leader_leased(const struct restore *restore, const struct nm_ledger_entry *terms)
+{
+	for (size_t i = find_lines_of(restore, terms->pid);
+	     i < restore->nr_lines && restore->lines[i]->tid == terms->pid; i++)
+		if (!restore->lines[i]->ended_ticks &&
+		    hwloc_bitmap_isequal(restore->lines[i]->target, terms->target))
+			return true;
+	return false;
+}
+
 /* The thread is gone. It may continue under its leader's number, with the target of one of its
  * lines. */
 static void follow_exec(struct restore *restore, const struct nm_ledger_entry *const *lines,
@@ -84,7 +109,8 @@ static void follow_exec(struct restore *restore, const struct nm_ledger_entry *c
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < count && same_thread(lines[0], lines[i]); i++) {
 		const struct nm_ledger_entry *terms = lines[i];
-		r = nm_descent_follow_exec(restore->descent, terms, &start_ticks);
+		r = nm_descent_follow_exec(restore->descent, terms,
+					   is_leader_leased(restore, terms), &start_ticks);
 		if (r > 0)
 			r = nm_mask_restore(&restore->masks, terms, terms->pid, terms->pid,
 					    start_ticks);
