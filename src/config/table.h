@@ -39,10 +39,19 @@ struct nm_setting_group {
 	const char *meaning;
 };
 
+/* A title in the shipped file, before the setting `first`. */
+struct nm_setting_heading {
+	const char *group;
+	const char *first;
+	const char *text;
+};
+
 extern const struct nm_setting nm_settings[];
 extern const size_t nm_setting_count;
 extern const struct nm_setting_group nm_setting_groups[];
 extern const size_t nm_setting_group_count;
+extern const struct nm_setting_heading nm_setting_headings[];
+extern const size_t nm_setting_heading_count;
 
 /* Returns whether its value is written in quotes. */
 static inline bool nm_setting_is_text(const struct nm_setting *setting)
