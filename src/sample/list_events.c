@@ -50,7 +50,7 @@ int nm_list_events_table(FILE *out, const char *name)
 		print_table(out, table);
 		return 0;
 	}
-	fprintf(out, "There is no entry \"%s\"; there are:\n", name);
+	fprintf(out, "No entry \"%s\". The entries are:\n", name);
 	for (size_t i = 0; i < nm_event_table_count; i++)
 		fprintf(out, "  %-8s %s\n", nm_event_tables[i].name, nm_event_tables[i].machines);
 	return -ENOENT;
@@ -64,9 +64,9 @@ int nm_list_events_check(FILE *out, int root, const char *path, const struct nm_
 	if (!why)
 		return 0;
 	fprintf(out,
-		"%s:%u: sampling.event: found \"%s\", allowed: an event of this CPU as libpfm4 "
-		"spells "
-		"it (%s); leave it out, or take one that numa-migrd.conf(5) shows how to find\n",
+		"%s:%u: sampling.event: found \"%s\", allowed: an event of this CPU that libpfm4 "
+		"encodes (%s); remove the line, or choose an event as numa-migrd.conf(5) "
+		"describes\n",
 		path, config->sampling.event_line, event, why);
 	return -EINVAL;
 }
@@ -118,29 +118,28 @@ static const char *why_not(enum nm_memory_source source)
 {
 	switch (source) {
 	case NM_MEMORY_PEBS:
-		return "is not there: the kernel has no PMU of the cores (cpu, cpu_core), or "
-		       "neither "
-		       "the table nor the PMU's events/mem-loads tell of precise loads";
+		return "not available: the kernel has no PMU of the cores (cpu, cpu_core), or "
+		       "neither the table nor the PMU's events/mem-loads has precise loads";
 	case NM_MEMORY_IBS:
-		return "is not there: the kernel has no PMU ibs_op";
+		return "not available: the kernel has no PMU ibs_op";
 	case NM_MEMORY_SPE:
-		return "is not there: the kernel has no PMU arm_spe_0";
+		return "not available: the kernel has no PMU arm_spe_0";
 	case NM_MEMORY_EVENT:
-		return "is not there: the kernel has no PMU of the cores (cpu, cpu_core)";
+		return "not available: the kernel has no PMU of the cores (cpu, cpu_core)";
 	default:
-		return "is not there";
+		return "not available";
 	}
 }
 
 static const char *verdict(enum nm_memory_source source, int r, const struct nm_event_list *list)
 {
 	if (r == -ENOPKG)
-		return "is no event of this CPU: numa-migrd --check-config gives the reason";
+		return "not an event of this CPU; numa-migrd --check-config prints the reason";
 	if (r == -ENOENT && source == NM_MEMORY_PMU)
-		return "there is no such PMU in /sys/bus/event_source/devices";
+		return "not available: /sys/bus/event_source/devices has no such PMU";
 	if (r < 0 && source == NM_MEMORY_PMU)
-		return "a term is not one of its formats, or its value does not fit";
-	return list->count > 0 && list->words[0].kind == NM_EVENT_MEMORY ? "is there"
+		return "not usable: a term is not a format of this PMU, or its value is too large";
+	return list->count > 0 && list->words[0].kind == NM_EVENT_MEMORY ? "available"
 									 : why_not(source);
 }
 
@@ -160,7 +159,7 @@ static void list_source(FILE *out, struct nm_platform *platform, const struct nm
 	struct nm_event_list list = {0};
 
 	if (named && !*named) {
-		fprintf(out, "\n%s: sampling.%s names none\n", name, name);
+		fprintf(out, "\n%s: sampling.%s is not set\n", name, name);
 		return;
 	}
 	int r = platform->ops->hardware_list(platform, &wishes, &list);
@@ -173,15 +172,15 @@ static const char *what_is_tried(const struct nm_config *config)
 {
 	switch (config->sampling.source) {
 	case NM_SOURCE_AUTO:
-		return "Memory accesses come from the first of these that counts in a trial, else "
-		       "from page faults:\n";
+		return "Memory accesses are sampled by the first of these sources that counts in "
+		       "a trial, otherwise by page faults.\n";
 	case NM_SOURCE_FAULTS:
-		return "sampling.source is \"faults\": none of these is tried.\n";
+		return "sampling.source is \"faults\": none of these sources is tried.\n";
 	case NM_SOURCE_NONE:
 		return "sampling.source is \"none\": nothing is sampled.\n";
 	default:
-		return "sampling.source names one of these: it is tried, and page faults stand in "
-		       "for it.\n";
+		return "sampling.source selects one of these sources; page faults replace it if "
+		       "it does not count.\n";
 	}
 }
 
@@ -193,14 +192,14 @@ void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct n
 	(void)platform->ops->hardware_list(platform, &none, &list);
 	const struct nm_event_table *table =
 		nm_event_table_find(list.table ? list.table : "generic");
-	fprintf(out, "This CPU has the entry %s (%s).\n", table->name, table->machines);
+	fprintf(out, "Entry of this CPU: %s (%s)\n", table->name, table->machines);
 	fprintf(out, "%s", what_is_tried(config));
 	list_source(out, platform, config, NM_MEMORY_PMU);
 	list_source(out, platform, config, NM_MEMORY_EVENT);
 	list_source(out, platform, config, NM_MEMORY_PEBS);
 	list_source(out, platform, config, NM_MEMORY_IBS);
 	list_source(out, platform, config, NM_MEMORY_SPE);
-	fprintf(out, "\nAmounts: %s\n",
-		list.count > 0 ? "" : "the kernel offers no PMU of this CPU, so none");
+	fprintf(out, "\nEvents that are counted: %s\n",
+		list.count > 0 ? "" : "none, the kernel has no PMU of this CPU");
 	print_source(out, platform, &none, &list);
 }

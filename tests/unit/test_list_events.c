@@ -90,15 +90,15 @@ static void what_is_here(void **state)
 							    .remark = "event not found"};
 	p->fake->open_error[NM_EVENT_STORE] = -EACCES;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "entry skx"));
-	assert_true(says(p, "pmu: sampling.pmu names none"));
-	assert_true(says(p, "pebs: is there"));
+	assert_true(says(p, "Entry of this CPU: skx"));
+	assert_true(says(p, "pmu: sampling.pmu is not set"));
+	assert_true(says(p, "pebs: available"));
 	assert_true(says(p, "opens on CPU 0"));
 	assert_true(says(p, "Permission denied: CAP_PERFMON missing"));
 	assert_true(says(p, "libpfm4 does not encode it: event not found"));
-	assert_true(says(p, "the first of these that counts"));
-	assert_true(says(p, "ibs: is not there"));
-	assert_true(says(p, "spe: is not there: the kernel has no PMU arm_spe_0"));
+	assert_true(says(p, "the first of these sources that counts"));
+	assert_true(says(p, "ibs: not available"));
+	assert_true(says(p, "spe: not available: the kernel has no PMU arm_spe_0"));
 }
 
 static void what_the_configuration_rules_out(void **state)
@@ -107,10 +107,10 @@ static void what_the_configuration_rules_out(void **state)
 
 	p->config.sampling.source = NM_SOURCE_FAULTS;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "none of these is tried"));
+	assert_true(says(p, "none of these sources is tried"));
 	p->config.sampling.source = NM_SOURCE_IBS;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "page faults stand in for it"));
+	assert_true(says(p, "page faults replace it"));
 }
 
 static void a_misspelt_pmu(void **state)
@@ -120,7 +120,7 @@ static void a_misspelt_pmu(void **state)
 	strcpy(p->config.sampling.pmu, "numalab/x=1/");
 	p->fake->list_error[NM_MEMORY_PMU] = -EINVAL;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "pmu numalab/x=1/: a term is not one of its formats"));
+	assert_true(says(p, "pmu numalab/x=1/: not usable: a term is not a format"));
 }
 
 static void a_misspelt_event(void **state)
@@ -129,12 +129,12 @@ static void a_misspelt_event(void **state)
 	struct printed *p = *state;
 
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "event: sampling.event names none"));
+	assert_true(says(p, "event: sampling.event is not set"));
 	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L9_MISS");
 	p->config.sampling.event_line = 7;
 	p->fake->list_error[NM_MEMORY_EVENT] = -ENOPKG;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "event MEM_LOAD_RETIRED:L9_MISS: is no event of this CPU"));
+	assert_true(says(p, "event MEM_LOAD_RETIRED:L9_MISS: not an event of this CPU"));
 
 	fixture_make(root, sizeof(root));
 	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -143,7 +143,7 @@ static void a_misspelt_event(void **state)
 	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), -EINVAL);
 	assert_true(
 		says(p, "conf:7: sampling.event: found \"MEM_LOAD_RETIRED:L9_MISS\", allowed: an "
-			"event of this CPU as libpfm4 spells it (invalid event attribute); leave"));
+			"event of this CPU that libpfm4 encodes (invalid event attribute); remove"));
 	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L3_MISS");
 	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), 0);
 	p->config.sampling.event[0] = '\0';
