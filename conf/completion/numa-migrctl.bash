@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: MIT
-# bash completion of numa-migrctl(1). The commands and options are those that --help names, so that this
-# file need not follow them.
+# bash completion of numa-migrctl(1). It takes the commands and options from --help.
 
-# What --help calls the argument of a command: PID, [PID], ID, on|off, or nothing.
+# Prints the argument of a command as in --help: PID, [PID], ID, FILE, on|off, or nothing.
 _numa_migrctl_argument() { # PROGRAM COMMAND
 	"$1" --help 2>/dev/null | awk -v command="$2" '/^  [a-z]/ && $1 == command { print $2 }'
 }
 
-# The numbers that rows begin with, and nothing else: compgen -W would run what looks like a command.
+# Prints only the numbers at the start of rows: compgen -W expands substitutions.
 _numa_migrctl_numbers() {
 	awk '$1 ~ /^[0-9]+$/ { print $1 }'
 }
 
-# Only those may read it whom the daemon lets; for others every process will do.
+# Prints the managed processes, or all processes if the caller may not list them.
 _numa_migrctl_pids() { # PROGRAM
 	local pids
 	pids=$("$1" --color=never processes 2>/dev/null | _numa_migrctl_numbers)
@@ -52,7 +51,7 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	elif [[ $3 == -n || $3 == --lines ]]; then
 		words='10 20 100'
 	elif _numa_migrctl_wants_file "$program" "$command" "$3" && [[ $word != -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -f -- "$word") # not among words of -W: names are not run
+		mapfile -t COMPREPLY < <(compgen -f -- "$word") # -W would expand substitutions in names
 		compopt -o filenames 2>/dev/null || true
 		return
 	elif [[ $word == -* ]]; then

@@ -20,58 +20,56 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{"status", NULL, NULL, "what numa-migrd does and has done", nm_ctl_status},
-	{"top", NULL, NULL, "nodes, processes and threads on a full screen", nm_ctl_top},
-	{"threads", "[PID]", NULL, "the threads managed, of this process or of all",
+	{"status", NULL, NULL, "Show what the service does and has done", nm_ctl_status},
+	{"top", NULL, NULL, "Show nodes, processes and threads, updated every 2 s", nm_ctl_top},
+	{"threads", "[PID]", NULL, "List the managed threads, of all processes or of one",
 	 nm_ctl_threads},
-	{"processes", NULL, NULL, "the processes managed, and those left alone", nm_ctl_processes},
-	{"pages", "PID", "a process id", "where a process's memory is, and which node's it is",
-	 nm_ctl_pages},
-	{"decisions", NULL, NULL, "the last decisions and their verdicts", nm_ctl_decisions},
+	{"processes", NULL, NULL, "List processes with their homes, or why they have none",
+	 nm_ctl_processes},
+	{"pages", "PID", "a process id", "Show on which nodes the memory of a process is", nm_ctl_pages},
+	{"decisions", NULL, NULL, "List the last decisions and their verdicts", nm_ctl_decisions},
 	{"explain", "ID [FILE]", "the number of a decision",
-	 "why a decision was made, and what came of it; \"explain process PID\": why a process is where it is", nm_ctl_explain},
-	{"record", "FILE", "a file to be made", "what is seen, decided and done, for a replay",
+	 "Explain a decision, or a process (explain process PID)", nm_ctl_explain},
+	{"record", "FILE", "the name of a new file", "Record samples, decisions and operations",
 	 nm_ctl_record},
-	{"replay", "FILE", "a recording", "the decisions of a recording once more", nm_ctl_replay},
-	{"dump", "FILE", "a recording", "a recording as text", nm_ctl_dump},
-	{"report", "FILE", "a recording", "a recording as a page with plots", nm_ctl_report},
-	{"pause", NULL, NULL, "give every thread its own CPU mask back and do nothing",
-	 nm_ctl_pause},
-	{"resume", NULL, NULL, "go on after a pause", nm_ctl_resume},
-	{"release", "PID", "a process id", "leave this process alone for as long as it lives",
-	 nm_ctl_release},
-	{"dry-run", "on|off", "on or off", "decide and tell, but move nothing", nm_ctl_dry_run},
-	{"reload", NULL, NULL, "read the configuration again", nm_ctl_reload},
-	{"doctor", NULL, NULL, "what is in the way here, and what helps; without numa-migrd",
+	{"replay", "FILE", "a recording", "Repeat the decisions of a recording, and compare",
+	 nm_ctl_replay},
+	{"dump", "FILE", "a recording", "Print a recording as text", nm_ctl_dump},
+	{"report", "FILE", "a recording", "Convert a recording to an HTML page with plots",
+	 nm_ctl_report},
+	{"pause", NULL, NULL, "Restore all CPU affinities, and stay idle", nm_ctl_pause},
+	{"resume", NULL, NULL, "End a pause", nm_ctl_resume},
+	{"release", "PID", "a process id", "Leave a process alone until it ends", nm_ctl_release},
+	{"dry-run", "on|off", "on or off", "Only log decisions, or carry them out", nm_ctl_dry_run},
+	{"reload", NULL, NULL, "Read the configuration again", nm_ctl_reload},
+	{"doctor", NULL, NULL, "Check the machine, the configuration and the service",
 	 nm_ctl_doctor},
-	{"advise", "PID", "a process id", "what the program's owner can do better", nm_ctl_advise},
-	{"simulate", NULL, NULL, "a workload on a model of a machine, policy by policy",
-	 nm_ctl_simulate},
+	{"advise", "PID", "a process id", "Show what the owner of a program can improve", nm_ctl_advise},
+	{"simulate", NULL, NULL, "Run a workload on a model of a machine", nm_ctl_simulate},
 };
 
 static const char options_text[] =
 	"\n"
 	"Options:\n"
-	"  -n, --lines N         decisions: so many of the last ones\n"
-	"      --seconds N       record: so long, and not until interrupted\n"
-	"      --limit-mb N      record: so many MiB at most, 1024 by itself\n"
-	"      --hash            record: no names and no addresses, to be shown to others\n"
-	"  -o, --output FILE     report: the page to be written\n"
-	"      --json            machine-readable output\n"
-	"      --color=WHEN      auto (on a terminal), always or never\n"
-	"      --machine=M       simulate: ring-4x10, another name, or a file of hwloc's XML\n"
-	"      --workload=FILE   simulate: who runs what\n"
-	"      --policy=P        simulate: none, imar2, another name, or a file; may be repeated\n"
-	"      --record=FILE     simulate: what the daemon saw and did, for a replay\n"
-	"      --seed=N          simulate: another course of chance\n"
-	"      --runs=N          simulate: so many courses, and their mean\n"
-	"      --wander=R        simulate: how often a second a thread changes its CPU by chance "
-	"(0.02)\n"
-	"  -h, --help            show this text\n"
-	"      --version         show the version\n"
+	"  -n, --lines N         decisions: number of decisions (20)\n"
+	"      --seconds N       record: stop after N seconds\n"
+	"      --limit-mb N      record: maximum size in MiB (1024)\n"
+	"      --hash            record: write hashes instead of names and addresses\n"
+	"  -o, --output FILE     report: write the page to FILE\n"
+	"      --json            print JSON\n"
+	"      --color=WHEN      auto, always or never (auto)\n"
+	"      --machine=M       simulate: name of a machine, or hwloc XML file\n"
+	"      --workload=FILE   simulate: programs of each user\n"
+	"      --policy=P        simulate: name of a policy, or configuration file; repeatable\n"
+	"      --record=FILE     simulate: record the first run\n"
+	"      --seed=N          simulate: random seed (1)\n"
+	"      --runs=N          simulate: number of runs to average (1)\n"
+	"      --wander=R        simulate: random changes of CPU per thread and second (0.02)\n"
+	"  -h, --help            print this help\n"
+	"      --version         print the version\n"
 	"\n"
-	"Exit status: 0 done, 1 refused or failed, 64 wrong usage, 69 numa-migrd is not running,\n"
-	"77 not allowed, 78 the recorded configuration is not valid in this version.\n";
+	"Exit status: 0 success, 1 failure, refusal or problem found, 64 wrong usage,\n"
+	"69 numa-migrd is not running, 77 not allowed, 78 configuration in a recording invalid.\n";
 
 static int help(void)
 {

@@ -40,7 +40,7 @@ static int list_policies(const char *unknown)
 	(void)fprintf(stderr, "numa-migrctl: no policy or file of this name: %s\nThere are:\n",
 		      unknown);
 	for (size_t i = 0; nm_sim_policy_at(i); i++)
-		(void)fprintf(stderr, "  %-12s %s\n", nm_sim_policy_at(i)->name,
+		(void)fprintf(stderr, "  %-16s %s\n", nm_sim_policy_at(i)->name,
 			      nm_sim_policy_at(i)->words);
 	(void)fputs("and configuration files (numa-migrd.conf(5))\n", stderr);
 	return EX_USAGE;

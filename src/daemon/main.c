@@ -14,21 +14,20 @@
 
 static void print_help(FILE *out)
 {
-	fputs("numa-migrd - brings programs and their memory together on NUMA machines\n"
+	fputs("Usage: numa-migrd [OPTION]...\n"
+	      "Place processes and their memory on NUMA nodes.\n"
 	      "\n"
-	      "Usage: numa-migrd [OPTION]...\n"
-	      "\n"
-	      "  -c, --config FILE  configuration (default " DEFAULT_CONFIG ")\n"
-	      "      --check-config check the configuration, say what is wrong, and exit\n"
-	      "      --dry-run      watch and decide, but change nothing\n"
-	      "      --restore      return what a run that crashed has left, and exit\n"
-	      "      --list-events  show the hardware events of this machine, and exit\n"
-	      "      --pmu NAME     with --list-events: those of another CPU\n"
+	      "  -c, --config FILE  read FILE instead of " DEFAULT_CONFIG "\n"
+	      "      --check-config check the configuration, print every error, and exit\n"
+	      "      --dry-run      sample, decide and log, but change nothing\n"
+	      "      --restore      restore the affinities that an earlier run left, and exit\n"
+	      "      --list-events  print the hardware events of this machine, and exit\n"
+	      "      --pmu NAME     with --list-events: print the events of another CPU\n"
 	      "      --version      print the version and exit\n"
-	      "  -h, --help         print this and exit\n"
+	      "  -h, --help         print this help and exit\n"
 	      "\n"
-	      "Exit status: 0 fine, 1 failure, 64 wrong usage, 78 wrong configuration.\n"
-	      "See numa-migrd(8), numa-migrd.conf(5), numa-migrctl(1).\n",
+	      "Exit status: 0 success, 1 failure, 64 wrong usage, 78 invalid configuration.\n"
+	      "See numa-migrd(8), numa-migrd.conf(5) and numa-migrctl(1).\n",
 	      out);
 }
 

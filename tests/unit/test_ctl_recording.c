@@ -65,7 +65,7 @@ static void assert_on_file(const char *before, const char *behind, int status, c
 static void test_words(void **state)
 {
 	(void)state;
-	assert_ctl("record", EX_USAGE, "record needs a file to be made");
+	assert_ctl("record", EX_USAGE, "record needs the name of a new file");
 	assert_ctl("replay", EX_USAGE, "replay needs a recording");
 	assert_ctl("dump", EX_USAGE, "dump needs a recording");
 	assert_ctl("dump a b", EX_USAGE, "one argument too many: b");

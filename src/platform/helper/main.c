@@ -151,16 +151,15 @@ static int usage(FILE *out, int code)
 	fprintf(out,
 		"Usage: numa-migrd-helper [--restore | --version | --help]\n"
 		"\n"
-		"Does the privileged acts of numa-migrd(8); started by numa-migrd-helper.socket.\n"
+		"Perform privileged operations for numa-migrd(8). Started by\n"
+		"numa-migrd-helper.socket.\n"
 		"\n"
-		"      --restore  put kernel.numa_balancing back as a dead helper found it, and "
-		"exit\n"
+		"      --restore  restore kernel.numa_balancing after a crash, and exit\n"
 		"      --version  print the version and exit\n"
-		"      --help     print this and exit\n"
+		"      --help     print this help and exit\n"
 		"\n"
-		"Exit status: 0 stopped or nobody was connected any more, 1 failure, 64 wrong "
-		"usage\n"
-		"or not started by its socket.\n");
+		"Exit status: 0 stopped, or no client was connected for some time, 1 failure,\n"
+		"64 wrong usage, or not started by the socket.\n");
 	return code;
 }
 

@@ -65,16 +65,14 @@ static int usage(FILE *out, int code)
 	fprintf(out,
 		"Usage: numa-migrd-worker [--version | --help]\n"
 		"\n"
-		"Asks the kernel about the memory of other processes for numa-migrd(8), and may have to "
-		"wait\n"
-		"for it; started by numa-migrd-worker.socket, or by numa-migrd itself.\n"
+		"Examine and move the memory of other processes for numa-migrd(8), which may\n"
+		"block. Started by numa-migrd-worker.socket or numa-migrd.\n"
 		"\n"
 		"      --version  print the version and exit\n"
-		"      --help     print this and exit\n"
+		"      --help     print this help and exit\n"
 		"\n"
-		"Exit status: 0 nobody was connected any more, 1 failure, 64 wrong usage or not "
-		"started by\n"
-		"its socket.\n");
+		"Exit status: 0 no client is connected any more, 1 failure, 64 wrong usage, or not\n"
+		"started by numa-migrd-worker.socket or numa-migrd.\n");
 	return code;
 }
 
