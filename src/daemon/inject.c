@@ -40,7 +40,7 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 		report_refusal(daemon, "sampling.inject = \"soft_dirty\"", r);
 }
 
-/* A helper that is slow only because it is being started is asked again by nm_inject(). */
+/* A helper that is slow only because it is being started is tried again by nm_inject(). */
 static void switch_balancing(struct nm_daemon *daemon, int value)
 {
 	static const char what[] = "kernel.numa_balancing = 1";

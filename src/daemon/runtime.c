@@ -203,7 +203,7 @@ void nm_runtime_recall_unanswered(struct nm_daemon *daemon)
 	int r = nm_unresponsive_list_load(daemon->runtime.unanswered, daemon->runtime.directory,
 					  daemon->runtime.boot_id);
 	report_unread(daemon, NM_WORKER_MEMORY_NAME, r,
-		      "processes that did not answer may be asked again");
+		      "processes that did not answer may be queried again");
 }
 
 void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
@@ -213,6 +213,6 @@ void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
 	int r = nm_unresponsive_list_save(daemon->runtime.unanswered, daemon->runtime.directory,
 					  daemon->runtime.boot_id);
 	report_unsaved(daemon, NM_WORKER_MEMORY_NAME, r,
-		       "processes that do not answer may be asked again after a restart",
+		       "processes that do not answer may be queried again after a restart",
 		       &daemon->runtime.unanswered_reported);
 }

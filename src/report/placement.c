@@ -61,7 +61,7 @@ static void say_measure(struct nm_entry *entry, const struct nm_verdict *verdict
 			     nm_say_change(-verdict->change, change));
 		return;
 	case NM_PLACE_BY_NOTHING:
-		nm_entry_say(entry, ", no samples");
+		nm_entry_say(entry, ", no comparable samples");
 	}
 }
 

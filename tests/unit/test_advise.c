@@ -185,7 +185,7 @@ static void who_reaches_farther_gets_less(void **state)
 	border(&program, 3, 320);
 	border(&program, 4, 320);
 	ask(&program, &findings);
-	assert_only(&findings, "work-weights", "in cycles");
+	assert_only(&findings, "work-weights", "cycles of an access");
 	assert_int_equal(findings.items[0].severity, NM_SEVERITY_WARNING);
 	/* Half of the time is taken to be accesses: 1 / (1/2 + 1/2 · latency / 230), scaled. */
 	assert_float_equal(weight_of(&findings.items[0], 103), 0.83, 0.006);
@@ -277,7 +277,7 @@ static void one_thread_filled_all(void **state)
 	ask(&program, &findings);
 	const struct nm_finding *finding = find(&findings, "first-touch");
 	assert_non_null(finding);
-	assert_non_null(strstr(finding->evidence, "95 % of the pages seen are there; 50 %"));
+	assert_non_null(strstr(finding->evidence, "95 % of the sampled pages are there; threads run elsewhere for 50 %"));
 	assert_non_null(strstr(finding->remedy, "schedule(static)"));
 	assert_null(strstr(finding->remedy, "--interleave"));
 }
@@ -414,7 +414,7 @@ static void balancing_is_in_the_way(void **state)
 	program.input.migrated_per_s = 400;
 	ask(&program, &findings);
 	assert_non_null(find(&findings, "kernel-balancing"));
-	assert_non_null(strstr(find(&findings, "kernel-balancing")->evidence, "400 pages moved"));
+	assert_non_null(strstr(find(&findings, "kernel-balancing")->evidence, "400 migrated pages"));
 	program.input.migrated_per_s = 0;
 	nm_findings_clear(&findings);
 	ask(&program, &findings);
@@ -451,7 +451,7 @@ static void huge_pages_join_what_is_apart(void **state)
 	program.input.huge_bytes = 4 * GIB;
 	program.input.exclusivity = 0.6;
 	ask(&program, &findings);
-	assert_only(&findings, "huge-pages", "80 % of what is in memory");
+	assert_only(&findings, "huge-pages", "80 % of its resident memory");
 	program.input.thp = NM_ADVISE_THP_NEVER;
 	nm_findings_clear(&findings);
 	ask(&program, &findings);

@@ -472,7 +472,7 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 	verdict.kind = NM_VERDICT_INCONCLUSIVE;
 	verdict.change = NAN;
 	nm_entry_verdict(&entry, &context, &verdict);
-	assert_string_equal(entry.text, "#2 inconclusive: lu[4711], no samples");
+	assert_string_equal(entry.text, "#2 inconclusive: lu[4711], no comparable samples");
 }
 
 static void test_pages_and_their_verdict(void **state)

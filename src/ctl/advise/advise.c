@@ -76,12 +76,12 @@ static void rule_enough(const char *name, const struct nm_advise_input *input,
 	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
 			"Process %" PRIu32 ": too few samples.", input->pid);
 	nm_findings_evidence(findings,
-			     "%zu threads, %.0f accesses in all; %.0f of a running thread are "
-			     "needed",
+			     "%zu threads, %.0f accesses in all; %.0f are needed for each "
+			     "running thread",
 			     input->nr_threads, accesses, NM_WORKER_ACCESSES);
 	nm_findings_remedy(findings,
-			   "ask again while it works; numa-migrctl doctor shows how accesses "
-			   "are sampled");
+			   "run this again while the program works; numa-migrctl doctor "
+			   "shows the sampling source");
 }
 
 /* Pages and ranges are only tracked with some configurations. */
@@ -95,7 +95,7 @@ static void rule_memory_unseen(const char *name, const struct nm_advise_input *i
 	nm_findings_add(
 		findings, name, NM_SEVERITY_UNSEEN, "%s",
 		pages ? "Accesses are not counted per range of memory: shared ranges are unknown."
-		      : "Its memory was not examined, only its threads.");
+		      : "Its threads were examined, its memory was not.");
 	nm_findings_remedy(findings, "pages.policy = \"exclusivity\" in numa-migrd.conf "
 				     "counts accesses per range; with "
 				     "general.dry_run = true nothing is moved");

@@ -172,21 +172,21 @@ static void say_spread(const struct crew *crew, struct nm_findings *findings)
 		findings,
 		"%s from %.4g (thread %" PRIu32 ", %.0f %% local) to %.4g (thread %" PRIu32
 		", %.0f %% local) over %zu threads",
-		crew->measured ? "an access takes, in cycles,"
-			       : "an access costs, in local ones and by distance,",
+		crew->measured ? "cycles of an access:"
+			       : "cost of an access by distance, 1 is local:",
 		cheap->cost, cheap->thread->tid, 100 * cheap->thread->local_share, costly->cost,
 		costly->thread->tid, 100 * costly->thread->local_share, crew->count);
 	if (wait_is_seen(crew))
 		nm_findings_evidence(
 			findings,
 			"the half with cheaper accesses runs %.0f %% of the time, the other "
-			"%.0f %%: the weights follow from that",
+			"%.0f %%: the weights are computed from that",
 			100 * crew->run_cheap, 100 * crew->run_costly);
 	else
 		nm_findings_evidence(
 			findings,
-			"no waiting is seen (it may spin): the weights assume that half of the "
-			"time goes into accesses");
+			"no thread waits (threads may spin): the weights assume that accesses "
+			"take 50 %% of the time");
 }
 
 static void judge_crew(const char *name, struct crew *crew, struct nm_findings *findings)
@@ -203,7 +203,7 @@ static void judge_crew(const char *name, struct crew *crew, struct nm_findings *
 	say_spread(crew, findings);
 	say_weights(crew, findings);
 	nm_findings_remedy(findings, "or migrate their memory first, as other findings describe, "
-				     "and ask again");
+				     "and run this again");
 }
 
 void nm_rule_work_weights(const char *name, const struct nm_advise_input *input,

@@ -24,19 +24,19 @@ static void say_in_the_way(const char *name, const struct nm_advise_input *input
 				     "%.0f %% of the accesses are to ranges of several nodes",
 				     100 * common);
 	if (input->ping_pong)
-		nm_findings_evidence(findings, "%" PRIu64 " pages went back and forth",
+		nm_findings_evidence(findings, "%" PRIu64 " pages moved back and forth",
 				     input->ping_pong);
 	if (!isnan(input->hint_faults_per_s))
 		nm_findings_evidence(
 			findings,
-			"on the whole machine %.0f hinting faults and %.0f pages moved per "
+			"on the whole machine %.0f hinting faults and %.0f migrated pages per "
 			"second (/proc/vmstat)",
 			input->hint_faults_per_s, input->migrated_per_s);
 	if (!isnan(input->hint_local_share))
 		nm_findings_evidence(findings, "%.0f %% of these faults were local",
 				     100 * input->hint_local_share);
-	nm_findings_remedy(findings, "memory with a policy of its own is not scanned: numactl "
-				     "--interleave=all, or mbind(2) for those ranges");
+	nm_findings_remedy(findings, "give these ranges a memory policy, so that the kernel does not "
+				     "scan them: numactl --interleave=all, or mbind(2)");
 	nm_findings_remedy(findings,
 			   "or turn it off for a trial (sysctl kernel.numa_balancing=%d) and "
 			   "compare the run times: stencils lost up to 27 %%",
@@ -47,11 +47,11 @@ static void say_missing(const char *name, const struct nm_advise_input *input,
 			struct nm_findings *findings)
 {
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-			"Memory is used by one node and is on another; kernel.numa_balancing, "
-			"which would move it, is off.");
+			"Threads of one node use memory of another; kernel.numa_balancing, which "
+			"would migrate it, is off.");
 	nm_findings_evidence(
 		findings,
-		"%.0f %% of the accesses are local; of each page %.0f %% come from one node",
+		"%.0f %% of the accesses are local; %.0f %% of a page's accesses come from one node",
 		100 * input->local_share, 100 * input->exclusivity);
 	nm_findings_remedy(findings,
 			   "pages.policy = \"exclusivity\" in numa-migrd.conf, or sysctl "
@@ -82,13 +82,13 @@ void nm_rule_huge_pages(const char *name, const struct nm_advise_input *input,
 		return;
 	nm_findings_add(
 		findings, name, NM_SEVERITY_NOTE,
-		"Huge pages may join what several nodes use: 2 MiB can be on one node only.");
+		"Huge pages may contain data of several nodes, and 2 MiB are on one node only.");
 	nm_findings_evidence(findings,
-			     "%.0f %% of what is in memory are huge pages; of a page's accesses "
-			     "%.0f %% come from one node",
+			     "%.0f %% of its resident memory is in huge pages; %.0f %% of a "
+			     "page's accesses come from one node",
 			     100 * huge, 100 * input->exclusivity);
-	nm_findings_remedy(findings, "let parts of different threads begin at multiples of 2 MiB");
+	nm_findings_remedy(findings, "align the data of different threads to 2 MiB");
 	nm_findings_remedy(findings,
-			   "or do without huge pages there (madvise with MADV_NOHUGEPAGE), and "
+			   "or avoid huge pages there (madvise with MADV_NOHUGEPAGE), and "
 			   "compare the run times");
 }

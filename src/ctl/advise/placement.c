@@ -60,17 +60,16 @@ static void say_how_to_touch(const struct nm_advise_input *input, struct nm_find
 	if (!(common > 0.5))
 		nm_findings_remedy(
 			findings,
-			"let each thread fill first what it works on later (OpenMP: the same "
-			"schedule(static) in the loop that initialises), with threads bound: "
+			"let each thread initialise the data that it will use (OpenMP: the same "
+			"schedule(static) in both loops), and bind the threads: "
 			"OMP_PROC_BIND=spread");
 	if (!(common <= 0.5))
 		nm_findings_remedy(findings,
-				   "what all threads use: spread it over the nodes, for all of the "
-				   "program by numactl --interleave=all");
+				   "spread memory that all threads use over the nodes: numactl "
+				   "--interleave=all does so for the whole program");
 	nm_findings_remedy(findings,
 			   "without changing the program: pages.policy = \"exclusivity\" in "
-			   "numa-migrd.conf, or "
-			   "kernel.numa_balancing, moves it afterwards");
+			   "numa-migrd.conf, or kernel.numa_balancing, migrates the memory later");
 }
 
 void nm_rule_first_touch(const char *name, const struct nm_advise_input *input,
@@ -85,12 +84,12 @@ void nm_rule_first_touch(const char *name, const struct nm_advise_input *input,
 	if (elsewhere < ELSEWHERE_SHARE)
 		return;
 	nm_findings_add(findings, name, NM_SEVERITY_WARNING,
-			"Nearly all memory is on node %u while threads run on others, as when one "
-			"thread fills it before the others use it.",
+			"Nearly all memory is on node %u, and threads run on others: probably one "
+			"thread initialised it.",
 			input->nodes[node].os_id);
 	nm_findings_evidence(findings,
-			     "%.0f %% of the pages seen are there; %.0f %% of the running time "
-			     "is elsewhere",
+			     "%.0f %% of the sampled pages are there; threads run elsewhere "
+			     "for %.0f %% of the time",
 			     100 * share, 100 * elsewhere);
 	if (!isnan(input->local_share))
 		nm_findings_evidence(findings, "%.0f %% of the accesses are local",
@@ -131,15 +130,15 @@ void nm_rule_fits_a_node(const char *name, const struct nm_advise_input *input,
 	    (double)input->rss_bytes > ROOM_SHARE * (double)home->memory_bytes)
 		return;
 	nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-			"The program would fit on one node, and its threads run on several.");
+			"The program would fit on one node, but its threads run on several.");
 	nm_findings_evidence(findings,
-			     "%zu working threads, and node %u has %u CPUs; %" PRIu64
-			     " MiB in memory, and the node has %" PRIu64 " MiB",
+			     "%zu working threads, node %u has %u CPUs; %" PRIu64
+			     " MiB in memory, the node has %" PRIu64 " MiB",
 			     workers, home->os_id, home->cpus, input->rss_bytes >> 20,
 			     home->memory_bytes >> 20);
 	nm_findings_remedy(findings,
-			   "if nothing else needs that node, start it by numactl --cpunodebind=%u "
-			   "--membind=%u",
+			   "if nothing else needs that node, start it with numactl "
+			   "--cpunodebind=%u --membind=%u",
 			   home->os_id, home->os_id);
 }
 
@@ -162,8 +161,8 @@ void nm_rule_bound_away(const char *name, const struct nm_advise_input *input,
 		return;
 	nm_findings_add(
 		findings, name, NM_SEVERITY_WARNING,
-		"%zu %s bound away from most of the memory that is accessed, and numa-migrd leaves "
-		"them alone.",
+		"%zu %s bound away from most of the memory in use; numa-migrd does not move "
+		"bound threads.",
 		count, count == 1 ? "thread is" : "threads are");
 	for (size_t i = 0, named = 0; i < input->nr_threads && named < BOUND_NAMED; i++) {
 		const struct nm_advise_thread *thread = &input->threads[i];
@@ -176,6 +175,6 @@ void nm_rule_bound_away(const char *name, const struct nm_advise_input *input,
 			input->nodes[thread->preferred].os_id, 100 * thread->local_share);
 	}
 	nm_findings_remedy(findings,
-			   "bind them where their memory is, or bind memory along with them "
-			   "(numactl --cpunodebind=N --membind=N), or do not bind them");
+			   "bind them to the node of their memory, or bind threads and memory "
+			   "(numactl --cpunodebind=N --membind=N), or neither");
 }

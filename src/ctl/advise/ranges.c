@@ -76,18 +76,17 @@ void nm_rule_shared_ranges(const char *name, const struct nm_advise_input *input
 			   struct nm_findings *findings)
 {
 	if (say_ranges(input, false, name,
-		       "Several nodes use the same ranges of memory: wherever those are, they are "
-		       "far for "
-		       "some.",
+		       "Several nodes use the same ranges of memory, which are remote for some of "
+		       "them on any node.",
 		       findings) == 0)
 		return;
-	nm_findings_remedy(findings, "what is only read: a copy for each node (libnuma's "
+	nm_findings_remedy(findings, "keep a copy of read-only data on each node (libnuma's "
 				     "numa_alloc_onnode)");
 	nm_findings_remedy(findings,
-			   "what is written: spread over the nodes, so that no node serves all "
-			   "of it (mbind with MPOL_INTERLEAVE)");
+			   "spread written data over the nodes, so that all memory controllers "
+			   "serve it (mbind with MPOL_INTERLEAVE)");
 	nm_findings_remedy(findings,
-			   "threads that share the most on one node (threads.policy = \"kmaf\" "
+			   "place threads that share most on one node (threads.policy = \"kmaf\" "
 			   "in numa-migrd.conf)");
 }
 
@@ -96,24 +95,23 @@ void nm_rule_false_sharing(const char *name, const struct nm_advise_input *input
 {
 	size_t ranges =
 		say_ranges(input, true, name,
-			   "Several nodes use a little memory much more than the rest: counters or "
-			   "locks, or unrelated data in one cache line (false sharing).",
+			   "Several nodes use little memory much: counters, locks, or unrelated data "
+			   "in one cache line (false sharing).",
 			   findings);
 
 	if (ranges == 0 && input->ping_pong >= PING_PONG_LEAST)
 		nm_findings_add(findings, name, NM_SEVERITY_NOTE,
-				"Pages go back and forth between nodes: data of several nodes are "
-				"on them.");
+				"Pages move back and forth between nodes: they contain data of "
+				"several nodes.");
 	if (ranges == 0 && input->ping_pong < PING_PONG_LEAST)
 		return;
 	if (input->ping_pong)
-		nm_findings_evidence(findings, "%" PRIu64 " pages went back and forth",
+		nm_findings_evidence(findings, "%" PRIu64 " pages moved back and forth",
 				     input->ping_pong);
 	nm_findings_remedy(findings,
-			   "see which cache lines: perf c2c record -p %" PRIu32
+			   "find the cache lines: perf c2c record -p %" PRIu32
 			   " -- sleep 10; perf c2c report",
 			   input->pid);
-	nm_findings_remedy(findings, "give what each thread writes cache lines of its own "
-				     "(alignas(64)), and what each node's threads write, pages of "
-				     "their own");
+	nm_findings_remedy(findings, "put the data that each thread writes on cache lines of its own "
+				     "(alignas(64)), and the data of each node on pages of its own");
 }

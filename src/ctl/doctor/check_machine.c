@@ -63,8 +63,8 @@ static void report_no_addresses(const char *name, struct nm_findings *findings)
 			"The node of a memory address is unknown: nothing is moved.");
 	nm_findings_evidence(findings, "neither /sys/devices/system/node/node*/memory* nor "
 				       "/proc/zoneinfo shows it");
-	nm_findings_remedy(findings, "boot a kernel with CONFIG_MEMORY_HOTPLUG, as distributions' "
-				     "kernels have it");
+	nm_findings_remedy(findings, "boot a kernel with CONFIG_MEMORY_HOTPLUG, such as a "
+				     "distribution's");
 }
 
 void nm_check_nodes(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
@@ -107,7 +107,7 @@ void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_
 		nm_findings_add(findings, name, NM_SEVERITY_WARNING,
 				"This is a container: only its own processes are visible, with PIDs "
 				"of its own.");
-		nm_findings_evidence(findings, "%s is there", facts->container);
+		nm_findings_evidence(findings, "%s exists", facts->container);
 		nm_findings_remedy(findings, "run numa-migrd on the host, or in a container with "
 					     "the host's PID namespace and its capabilities");
 		return;

@@ -87,7 +87,7 @@ static void say_limits(const struct nm_facts *facts, struct nm_findings *finding
 	bool hardware = nm_facts_sees_accesses(facts);
 
 	if (!hardware)
-		nm_findings_evidence(findings, "latencies and the frequency of accesses are unknown");
+		nm_findings_evidence(findings, "latencies of accesses, and their frequency, are unknown");
 	if (!hardware && policy == NM_POLICY_IMAR2)
 		nm_findings_evidence(findings,
 				     "threads.policy \"imar2\" uses locality instead of "

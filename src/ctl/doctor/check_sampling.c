@@ -42,11 +42,11 @@ void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm
 	nm_findings_evidence(findings, "/sys/bus/event_source/devices has no PMU of the cores with "
 				       "precise loads, no ibs_op and no arm_spe_0");
 	if (facts->virtual_machine)
-		nm_findings_remedy(findings, "none in most virtual machines; some hosts can hand "
+		nm_findings_remedy(findings, "none in most virtual machines; some hosts can expose "
 					     "their PMU to a guest");
 	else
-		nm_findings_remedy(findings, "none but a newer kernel, where the CPU is newer than "
-					     "it; decisions rest on the number of accesses alone");
+		nm_findings_remedy(findings, "a newer kernel, if the CPU is newer than this one; "
+					     "until then only the number of accesses is used");
 }
 
 /* ---- the trial ---- */
@@ -63,7 +63,7 @@ static void say_done(const char *name, const struct nm_facts *facts, struct nm_f
 	nm_findings_add(findings, name,
 			facts->nr_problems ? nm_facts_weigh(facts, NM_SEVERITY_WARNING)
 					   : NM_SEVERITY_FINE,
-			"On one CPU this was tried and counts: %s.", tried->name);
+			"In a trial on one CPU, this counts: %s.", tried->name);
 	nm_findings_evidence(findings,
 			     "running threads by %s; memory accesses by %s; latency: %s, "
 			     "instructions: %s, floating-point operations: %s, memory traffic: %s",
@@ -88,7 +88,7 @@ static void say_refused(const char *name, const struct nm_facts *facts,
 				"This user may not sample: the counters were not tried.");
 		nm_findings_evidence(findings, "perf_event_open: %s",
 				     strerrordesc_np(-facts->trial_error));
-		nm_findings_remedy(findings, "ask again as root: sudo numa-migrctl doctor");
+		nm_findings_remedy(findings, "run it as root: sudo numa-migrctl doctor");
 		return;
 	}
 	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
@@ -137,7 +137,7 @@ static void say_daemon_runs(const char *name, const struct nm_facts *facts,
 		findings, name, NM_SEVERITY_UNSEEN,
 		"numa-migrd runs, so nothing was tried here, and its sampling source is "
 		"unknown.");
-	nm_findings_remedy(findings, "numa-migrctl status, or the journal's entry of the start: "
+	nm_findings_remedy(findings, "numa-migrctl status shows it, and the journal: "
 				     "journalctl -u numa-migrd KIND=start");
 }
 
@@ -154,7 +154,7 @@ void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_fi
 		say_daemon_runs(name, facts, findings);
 		return;
 	default:
-		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN, "Nothing was tried.");
+		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN, "No trial was made.");
 	}
 }
 
@@ -168,14 +168,14 @@ static void say_helper(const char *name, const struct nm_facts *facts, struct nm
 	if (facts->helper_socket.value == 1) {
 		nm_findings_add(findings, name, NM_SEVERITY_FINE,
 				"kernel.perf_event_paranoid is %" PRId64
-				": the helper opens the events, and its socket is there.",
+				": the helper opens the events, and its socket exists.",
 				facts->paranoid.value);
 		return;
 	}
 	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
 			"kernel.perf_event_paranoid is %" PRId64
-			", so that the service may sample by the helper only, whose socket is not "
-			"there.",
+			": the service can sample only through the helper, whose socket does not "
+			"exist.",
 			facts->paranoid.value);
 	nm_findings_evidence(findings, "no /run/numa-migrd-helper.sock");
 	nm_findings_remedy(findings, "%s", remedy);
@@ -219,7 +219,7 @@ static void report_dead_soft_dirty(const char *name, struct nm_findings *finding
 	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
 			"Soft-dirty tracking has no effect here, so sampling.inject = "
 			"\"soft_dirty\" shows no accesses.");
-	nm_findings_evidence(findings, "a page of our own was write-protected, and did not fault");
+	nm_findings_evidence(findings, "a test page was write-protected, and a write caused no fault");
 	nm_findings_remedy(findings, "boot a kernel with CONFIG_MEM_SOFT_DIRTY, or use "
 				     "sampling.inject = \"numa_balancing\"");
 }
@@ -237,8 +237,7 @@ static void say_how_to_see(const struct nm_facts *facts, struct nm_findings *fin
 	else
 		nm_findings_remedy(findings, "boot a kernel with CONFIG_NUMA_BALANCING");
 	if (!offered && soft_dirty)
-		nm_findings_remedy(findings, "or sampling.inject = \"soft_dirty\" for targets that "
-					     "are named");
+		nm_findings_remedy(findings, "or sampling.inject = \"soft_dirty\" for named targets");
 }
 
 static void say_balancing_off(const char *name, const struct nm_facts *facts,

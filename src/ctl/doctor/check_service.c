@@ -33,7 +33,7 @@ static void report_broken_unit(const char *name, const struct nm_facts *facts,
 
 	if (failed) {
 		nm_findings_add(findings, name, NM_SEVERITY_PROBLEM, "numa-migrd has failed.");
-		nm_findings_remedy(findings, "see why: journalctl -u numa-migrd");
+		nm_findings_remedy(findings, "for the reason: journalctl -u numa-migrd");
 		return;
 	}
 	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
@@ -53,8 +53,8 @@ static void report_stopped(const char *name, const struct nm_facts *facts,
 		return;
 	}
 	nm_findings_remedy(findings, "systemctl enable --now numa-migrd");
-	nm_findings_remedy(findings, "to see first what it would do, set general.dry_run = true "
-				     "in the configuration");
+	nm_findings_remedy(findings, "for a dry run first, set general.dry_run = true in the "
+				     "configuration");
 }
 
 static void report_unknown(const char *name, const struct nm_facts *facts,
@@ -106,8 +106,8 @@ static void say_no_config(const char *name, const struct nm_facts *facts,
 		       : "There is no configuration: the shipped one is assumed.");
 	for (size_t i = 0; i < facts->config_errors.count; i++)
 		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
-	nm_findings_remedy(findings, unseen ? "ask again as root: sudo numa-migrctl doctor"
-					    : "the package brings one");
+	nm_findings_remedy(findings, unseen ? "run it as root: sudo numa-migrctl doctor"
+					    : "the package contains one");
 }
 
 static void say_bad_config(const char *name, const struct nm_facts *facts,
@@ -118,7 +118,7 @@ static void say_bad_config(const char *name, const struct nm_facts *facts,
 	for (size_t i = 0; i < facts->config_errors.count; i++)
 		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
 	if (facts->config_error == -ENOENT)
-		nm_findings_remedy(findings, "the package brings it; an empty file does as well");
+		nm_findings_remedy(findings, "the package contains it; an empty file is valid, too");
 	else
 		nm_findings_remedy(findings, "fix it, then: numa-migrd --check-config");
 }
@@ -144,7 +144,7 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 	nm_findings_add(findings, name, does_nothing(config) ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,
 			"The configuration is valid%s.",
 			config->general.dry_run ? ", and general.dry_run is on: nothing is changed"
-			: does_nothing(config)	? ", and lets nothing be moved"
+			: does_nothing(config)	? ", and disables all moves"
 						: "");
 	nm_findings_evidence(findings, "%s: threads.policy is \"%s\"", facts->config_path,
 			     nm_policy_name(config->threads.policy));
@@ -230,8 +230,7 @@ void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_fi
 			"Limit of open files: %" PRId64 "; numa-migrd needs up to %" PRId64 ".",
 			files.value, needed);
 	if (!enough)
-		nm_findings_remedy(findings, "raise LimitNOFILE= of the unit, and fs.nr_open where "
-					     "that is lower");
+		nm_findings_remedy(findings, "raise LimitNOFILE= of the unit, and fs.nr_open if that is lower");
 }
 
 void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
@@ -252,8 +251,8 @@ void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
 	nm_findings_add(
 		findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
 		"Sample buffers of %" PRId64
-		" KiB for each CPU may not all be locked: smaller ones are used, and more samples "
-		"lost.",
+		" KiB for each CPU exceed the limit of locked memory: smaller ones lose more "
+		"samples.",
 		ring_kb);
 	if (!facts->mlock_kb.error)
 		nm_findings_evidence(findings, "kernel.perf_event_mlock_kb is %" PRId64,

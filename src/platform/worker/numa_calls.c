@@ -18,7 +18,7 @@
 #define MASK_NODES 64U
 
 _Static_assert(sizeof(uint64_t) == sizeof(void *), "addresses are passed on as they are");
-_Static_assert(sizeof(uint64_t) == sizeof(unsigned long), "a node mask is one word");
+_Static_assert(sizeof(uint64_t) == sizeof(unsigned long), "a node set is one word");
 
 /*
  * libnuma calls these two on errors. Its own versions print to standard error, which is the

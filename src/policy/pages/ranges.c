@@ -8,7 +8,7 @@
 #define SMALL_BYTES 4096ULL
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
 #define RETRY_COOLDOWNS 6
-#define RETRY_SEEN 8 /* accesses since its placement that can show that a range is not there */
+#define RETRY_SEEN 8 /* accesses since its placement that can show that a range does not exist */
 #define THERE_SHARE                                                                                \
 	0.9 /* share of the sampled accesses that must be in the right place for a range           \
 	     * to stay */
