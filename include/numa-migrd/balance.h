@@ -23,8 +23,7 @@
 /*
  * Dynamic task-aware scheduling (kMLB, section 2.4): threads that wait for memory and threads that
  * compute run on CPUs of their own type, so that CPUs that share a cache or a core run both. The
- * paper describes the idea; metric, thresholds and split were designed here (algorithms.md, section
- * 5). Pure.
+ * paper describes the idea; metric, thresholds and split were designed here. Pure.
  */
 
 /*

@@ -36,9 +36,9 @@ const char *nm_event_name(enum nm_event_kind kind);
  * counts nothing, so its "period" is the wakeup watermark of its ring: the number of unread bytes
  * at which the reader is woken (wakeup_watermark; 1–2^30). Every event carries
  * PERF_SAMPLE_IDENTIFIER|TID|TIME and sample_id_all; faults add ADDR|PHYS_ADDR|DATA_PAGE_SIZE, but
- * never PERIOD, with which software events ignore sample_period (sampling.md, trap 1). The read
- * format of all is TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING, which shows whether a counter really
- * counts. perf_event_open(2).
+ * never PERIOD, with which software events ignore sample_period. The read format of all is
+ * TOTAL_TIME_ENABLED|TOTAL_TIME_RUNNING, which shows whether a counter really counts.
+ * perf_event_open(2).
  */
 int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_attr *ret);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The privileged operations and their protocol (design section 3), part of platform/: three
- * operations behind a private SOCK_SEQPACKET socket. Each request is validated again. The root
- * helper (platform/helper/) serves them over the socket; the same functions serve requests
- * in-process if the daemon runs as root.
+ * The privileged operations and their protocol, part of platform/: three operations behind a
+ * private SOCK_SEQPACKET socket. Each request is validated again. The root helper
+ * (platform/helper/) serves them over the socket; the same functions serve requests in-process if
+ * the daemon runs as root.
  *
  * Each request gets one reply. Both have a fixed size and native byte order, because both ends
  * belong to one package on one machine. Another version is rejected with -EPROTO.

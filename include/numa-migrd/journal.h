@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Formats the records of all stages as journal entries: one line of text for users, and fields for
- * programs (design section 5). Only the daemon calls these functions; libraries never log. */
+ * programs. Only the daemon calls these functions; libraries never log. */
 #ifndef NUMA_MIGRD_JOURNAL_H
 #define NUMA_MIGRD_JOURNAL_H
 

@@ -44,8 +44,8 @@ enum nm_place_judged_by {
 
 /*
  * The feedback of IMAR²: evaluates the moves of the last tick, decides whether they are rolled
- * back, and sets the length of the next interval (lbma-imar2 section 4.3, equation 4; algorithms.md
- * section 3). A state machine over snapshots. Pure.
+ * back, and sets the length of the next interval (IMAR² paper, section 4.3, equation 4). A state
+ * machine over snapshots. Pure.
  */
 
 enum nm_feedback_outcome {

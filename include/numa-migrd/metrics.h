@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Computes metrics per thread and interval from samples (3DyRM; lbma-imar2 section 3, algorithms.md
- * section 1): where a thread ran, its CPU share, A(θ,k), its accesses to memory on node k, and, if
- * the hardware samples them, operations, DRAM traffic and latency. Pure.
+ * Computes metrics per thread and interval from samples (3DyRM; IMAR² paper, section 3): where a
+ * thread ran, its CPU share, A(θ,k), its accesses to memory on node k, and, if the hardware samples
+ * them, operations, DRAM traffic and latency. Pure.
  */
 #ifndef NUMA_MIGRD_METRICS_H
 #define NUMA_MIGRD_METRICS_H

@@ -18,7 +18,7 @@ struct nm_mapping;
 
 /*
  * The performance of each thread on each node when it last ran there (IMAR²'s performance record;
- * lbma-imar2 section 4.3, algorithms.md section 3). A value that is updated from snapshots. Pure.
+ * IMAR² paper, section 4.3). A value that is updated from snapshots. Pure.
  */
 
 struct nm_record;
@@ -273,35 +273,34 @@ struct nm_proposals {
 void nm_proposals_clear(struct nm_proposals *proposals);
 
 /*
- * LBMA (lbma-imar2 section 4.2, algorithm 1; algorithms.md section 2): selects n random threads,
- * assigns tickets to their candidates, applies the gate and holds the lottery. Winners share no
- * thread and no CPU. Returns 0, also if there is nothing to propose, or -ENOMEM. Called by the
- * policy stage of the tick.
+ * LBMA (IMAR² paper, section 4.2, algorithm 1): selects n random threads, assigns tickets to their
+ * candidates, applies the gate and holds the lottery. Winners share no thread and no CPU. Returns
+ * 0, also if there is nothing to propose, or -ENOMEM. Called by the policy stage of the tick.
  */
 int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    struct nm_rng *rng, struct nm_proposals *ret);
 
 /*
- * IMAR² (lbma-imar2 section 4.3, algorithm 2; algorithms.md section 3): selects the n threads that
- * are slowest relative to their process, or farthest from their memory, and have a candidate.
- * Tickets also depend on the record; gate and lottery are those of LBMA. The record must be up to
- * date with the snapshot. Returns 0 or -ENOMEM. Called by the policy stage of the tick.
+ * IMAR² (same paper, section 4.3, algorithm 2): selects the n threads that are slowest relative to
+ * their process, or farthest from their memory, and have a candidate. Tickets also depend on the
+ * record; gate and lottery are those of LBMA. The record must be up to date with the snapshot.
+ * Returns 0 or -ENOMEM. Called by the policy stage of the tick.
  */
 int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		     const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
 
-/* Computes the gain of moves (algorithms.md section 2): the predicted increase of local accesses of
- * the moved threads, as a share of all their accesses; NaN without accesses. Pure. */
+/* Computes the gain of moves: the predicted increase of local accesses of the moved threads, as a
+ * share of all their accesses; NaN without accesses. Pure. */
 double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *moves, size_t count);
 
 /*
- * Finds overcommitted nodes (algorithms.md section 2). A node is overcommitted if the CPU demand of
- * the threads that prefer it exceeds its usable cores (a further SMT sibling adds 0.25 cores, more
- * if the demand on the machine exceeds its cores), or if the demand of threads bound to some of
- * these cores exceeds those. Such a node is filled process by process in descending order of
- * accesses to it, and thread by thread within a process. Sets refused[i] for each thread that does
- * not fit on its preferred node, and clears the others; `refused` has room for nr_threads. An
- * unknown CPU share counts as a whole CPU. Returns 0 or -ENOMEM.
+ * Finds overcommitted nodes. A node is overcommitted if the CPU demand of the threads that prefer
+ * it exceeds its usable cores (a further SMT sibling adds 0.25 cores, more if the demand on the
+ * machine exceeds its cores), or if the demand of threads bound to some of these cores exceeds
+ * those. Such a node is filled process by process in descending order of accesses to it, and thread
+ * by thread within a process. Sets refused[i] for each thread that does not fit on its preferred
+ * node, and clears the others; `refused` has room for nr_threads. An unknown CPU share counts as a
+ * whole CPU. Returns 0 or -ENOMEM.
  */
 int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 
@@ -319,9 +318,9 @@ int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_thread
 /* ---- kMAF ---- */
 
 /*
- * Places threads that share memory on the same node (kMAF, section 3.4; algorithms.md section 4):
- * computes proposals from the communication and current places of threads. Pure: the same input and
- * seed give the same proposals.
+ * Places threads that share memory on the same node (kMAF, section 3.4): computes proposals from
+ * the communication and current places of threads. Pure: the same input and seed give the same
+ * proposals.
  */
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges of the memory of a process, for programs with too few samples to decide page by page
- * (algorithms.md, section 6). A range is split if no node makes most of its accesses, merged with
- * similar neighbours, and decided on as a whole, including pages without samples. Pure.
+ * Ranges of the memory of a process, for programs with too few samples to decide page by page. A
+ * range is split if no node makes most of its accesses, merged with similar neighbours, and decided
+ * on as a whole, including pages without samples. Pure.
  */
 #ifndef NUMA_MIGRD_REGIONS_H
 #define NUMA_MIGRD_REGIONS_H
@@ -92,7 +92,7 @@ double nm_imbalance(const double *traffic, unsigned nr_nodes);
 /* ---- contention ---- */
 
 /* Detects when spreading is better than locality: one memory controller serves most accesses of the
- * machine while others are idle (as observed for Carrefour; algorithms.md, section 6). Pure. */
+ * machine while others are idle (as observed for Carrefour). Pure. */
 
 /* Minimum number of accesses in an interval for an assessment. */
 #define NM_CONTENTION_LEAST 100.0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The decoder, which turns the bytes of a ring into samples and side-band events (pure), and the
- * source, which owns one perf ring per CPU (sampling.md section 2). */
+ * source, which owns one perf ring per CPU. */
 #ifndef NUMA_MIGRD_SAMPLE_H
 #define NUMA_MIGRD_SAMPLE_H
 
@@ -16,7 +16,7 @@
 #include "numa-migrd/topology.h"
 
 /*
- * The level of the memory hierarchy that served an access (data_src; sampling.md, "data_src bits").
+ * The level of the memory hierarchy that served an access (data_src).
  */
 enum nm_level {
 	NM_LEVEL_UNKNOWN,
@@ -262,7 +262,7 @@ const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_n
 uint64_t nm_period_next(uint64_t period, uint64_t configured, uint64_t maximum, double cost_share,
 			double cap_share);
 
-/* ---- soft-dirty injection (sampling.md sections 3 and 6) ---- */
+/* ---- soft-dirty injection ---- */
 
 /* One process that may be write-protected so that its next writes fault. */
 struct nm_inject_target {

@@ -110,7 +110,7 @@ int nm_topology_node_of_cpu(const struct nm_topology *topology, int cpu);
 int nm_list_parse(const char *text, hwloc_bitmap_t ret);
 int nm_map_parse(const char *text, hwloc_bitmap_t ret);
 
-/* ---- physical address → node (sampling.md, "Node of an access") ---- */
+/* ---- physical address → node ---- */
 
 struct nm_physmap;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes memory accesses visible if no other source does (sampling.md section 3); opt-in. */
+/* Makes memory accesses visible if no other source does; opt-in. */
 #include <math.h>
 #include <string.h>
 
@@ -73,8 +73,7 @@ void nm_inject_configure(struct nm_daemon *daemon)
 		probe_soft_dirty(daemon);
 }
 
-/* Cost of a page fault, including its sample, for the thread that writes to a protected page
- * (sampling.md, 3). */
+/* Cost of a page fault, including its sample, for the thread that writes to a protected page. */
 #define FAULT_COST_NS 2300.0
 #define PAGE_BYTES 4096.0
 

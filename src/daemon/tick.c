@@ -6,7 +6,7 @@
 
 #include "daemon.h"
 
-/* Cost of one sample for the sampled thread (sampling.md section 3: +0.5 to 0.6 µs). */
+/* Cost of one sample for the sampled thread (+0.5 to 0.6 µs). */
 #define SAMPLE_COST_NS 600
 
 /* Samples that were dropped, because they are no memory access or are in the kernel, cost as much

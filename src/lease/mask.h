@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets and restores the CPU affinity of one identified thread (design section 2, "Identity"). */
+/* Sets and restores the CPU affinity of one identified thread. */
 #ifndef NM_ACTUATE_MASK_H
 #define NM_ACTUATE_MASK_H
 

@@ -23,7 +23,7 @@ int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
  * otherwise O_F. */
 double nm_snapshot_operations(const struct nm_config *config, const struct nm_figures *figures);
 
-/* Computes P, its means and its sum (algorithms.md section 1) from threads and processes. */
+/* Computes P, its means and its sum from threads and processes. */
 void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 				  struct nm_snapshot_storage *storage);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* P, and relative and global performance (lbma-imar2 section 4.3, equations 2–8). */
+/* P, and relative and global performance (IMAR² paper, section 4.3, equations 2–8). */
 #include <math.h>
 
 #include "build.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The benefit gate (algorithms.md section 2). */
+/* The benefit gate. */
 #ifndef NM_POLICY_GATE_H
 #define NM_POLICY_GATE_H
 

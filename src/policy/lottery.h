@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The weighted lottery of lbma-imar2 (sections 4.2 and 4.3) over candidate migrations, and the rule
- * that winners share no thread and no destination CPU (algorithms.md section 2, "Selection"). Pure;
- * for policies.
+ * The weighted lottery of the IMAR² paper (sections 4.2 and 4.3) over candidate migrations, and the
+ * rule that winners share no thread and no destination CPU. Pure; for policies.
  *
- *   paper         each candidate draws u uniform in [0, Q]; the highest draws win.
- *   proportional  each candidate wins with chance Q/ΣQ, drawn without replacement.
+ * paper each candidate draws u uniform in [0, Q]; the highest draws win. proportional each
+ * candidate wins with chance Q/ΣQ, drawn without replacement.
  *
  * The caller merges candidates that are equal in (θ, k', θ').
  *

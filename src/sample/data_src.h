@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes data_src: where an access was served. Inline, because it is on the hot path.
- * perf_event_open(2), PERF_SAMPLE_DATA_SRC; traps: sampling.md, "data_src bits". */
+ * perf_event_open(2), PERF_SAMPLE_DATA_SRC. */
 #ifndef NUMA_MIGRD_SAMPLE_DATA_SRC_H
 #define NUMA_MIGRD_SAMPLE_DATA_SRC_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Soft-dirty injection: selects the processes to write-protect next, within a rate (sampling.md, 3
- * and 6). */
+/* Soft-dirty injection: selects the processes to write-protect next, within a rate. */
 #include "numa-migrd/sample.h"
 
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The perf rings: opens, drains and closes one per CPU (perf_event_open(2); sampling.md section 2).
+ * The perf rings: opens, drains and closes one per CPU (perf_event_open(2)).
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Determines by a trial on one CPU which events count on this machine (sampling.md, section 4). */
+/* Determines by a trial on one CPU which events count on this machine. */
 #include <stdio.h>
 #include <time.h>
 

@@ -12,7 +12,7 @@
 #define UNKNOWN_LLC_RSS_BYTES (32ULL << 20) /* twice the size of a small last-level cache */
 
 /*
- * A process whose memory fits into the caches gains nothing (algorithms.md section 6). Policy
+ * A process whose memory fits into the caches gains nothing. Policy
  * "auto" examines a process while it is young and its memory still grows; and it may share the
  * cache with others.
  */

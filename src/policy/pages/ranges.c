@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Chooses ranges, for processes with too few samples to decide page by page (algorithms.md,
- * section 6): a range is moved as a whole, piece by piece, including pages without samples. */
+/* Chooses ranges, for processes with too few samples to decide page by page: a range is moved as a
+ * whole, piece by piece, including pages without samples. */
 #include <math.h>
 
 #include "numa-migrd/page_choice.h"
