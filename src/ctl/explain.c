@@ -119,8 +119,8 @@ static void print_stopped(FILE *out, const json_t *decision)
 	} items[] = {
 		{"considered", "thread", "threads", "considered"},
 		{"candidates", "candidate", "candidates", "in the lottery"},
-		{"gate", "thread", "threads", "with no destination that the gate lets pass"},
-		{"owner", "swap", "swaps", "with threads of another user left out"},
+		{"gate", "thread", "threads", "without a destination that passes the gate"},
+		{"owner", "swap", "swaps", "refused between threads of different users"},
 		{"budget", "proposal", "proposals", "beyond threads.moves_per_interval"},
 		{"mask", "proposal", "proposals", "without a CPU in the thread's affinity"},
 	};
@@ -150,7 +150,7 @@ static void print_decision(FILE *out, const struct nm_style *style, const json_t
 	print_value(out, style, "tickets", &tickets, decision);
 	print_text(out, style, "tickets of", text_of(decision, "tickets_parts"));
 	print_value(out, style, "draw", &draw, decision);
-	print_text(out, style, "verdict", verdict ? verdict : "not yet");
+	print_text(out, style, "verdict", verdict ? verdict : "pending");
 	print_text(out, style, "because", text_of(decision, "verdict_message"));
 	print_text(out, style, "judged by", text_of(decision, "figure"));
 	print_value(out, style, "before", &before, decision);

@@ -101,7 +101,7 @@ int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words)
 	char path[8192];
 	if (find_replay(path, sizeof(path)) < 0)
 		return nm_ctl_fail("numa-migrd-replay",
-				   "is not where it is installed with numa-migrctl");
+				   "not found beside numa-migrctl");
 	(void)execl(path, path, "--", words[0], (char *)NULL);
 	return nm_ctl_fail(path, strerror(errno));
 }

@@ -27,14 +27,14 @@ static const char *const help_lines[] = {
 	"  Enter        threads of a process    m        memory of a process",
 	"  Esc          back",
 	"  up down      choose a line (j k, PgUp, PgDn, Home, End)",
-	"  left right   order by another column (< > s)",
-	"  r            the other way round     /        only lines with this text",
+	"  left right   sort by another column (< > s)",
+	"  r            reverse the order       /        show lines with a text only",
 	"  space        freeze                  q        quit",
 	"",
-	"  LOCAL  share of memory accesses on the node where they came from",
+	"  LOCAL  share of memory accesses to the node of the thread",
 	"  LAT    cycles of a memory access     INT      operations per byte from memory",
-	"  PREF   the node whose memory it accesses most",
-	"  P\xcc\x82      performance over the mean of the process's threads",
+	"  PREF   node whose memory it accesses most",
+	"  P\xcc\x82      performance divided by the mean of the process",
 	"  DEC    last decision: numa-migrctl explain DEC",
 };
 
@@ -157,7 +157,7 @@ static const char *state_of(const json_t *status)
 	if (json_is_true(json_object_get(status, "paused")))
 		return "paused";
 	if (json_is_true(json_object_get(status, "blind")))
-		return "cannot see accesses";
+		return "no access samples";
 	return json_is_true(json_object_get(status, "dry_run")) ? "dry run" : "running";
 }
 
@@ -225,7 +225,7 @@ static void put_pages_summary(struct painter *painter, const json_t *summary)
 	(void)nm_cell(&by_node, summary, painter->style, nodes);
 	(void)nm_cell(&exclusive, summary, painter->style, share);
 	put(painter, NM_TOP_PLAIN,
-	    "%" JSON_INTEGER_FORMAT " pages seen, by node: %s; exclusivity %s",
+	    "%" JSON_INTEGER_FORMAT " sampled pages, by node: %s; exclusivity %s",
 	    number_of(summary, "tracked"), nodes, share);
 }
 
@@ -278,7 +278,7 @@ static void put_foot(struct painter *painter, const struct nm_top_model *model,
 	if (model->error[0] != '\0')
 		put(painter, NM_TOP_WARNING, "%s", model->error);
 	else if (view->typing)
-		put(painter, NM_TOP_FOOT, "only with: %s_", view->filter);
+		put(painter, NM_TOP_FOOT, "filter: %s_", view->filter);
 	else
 		put(painter, NM_TOP_FOOT,
 		    "q quit  p processes  t threads  Enter open  m memory  s sort  / filter  ? "

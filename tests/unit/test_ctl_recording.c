@@ -222,7 +222,7 @@ static void test_explanation_of_a_home(void **state)
 	assert_non_null(strstr(text, "Placed "));
 	assert_null(strstr(text, "tickets"));
 	assert_null(strstr(text, "draw"));
-	assert_null(strstr(text, "verdict: not yet"));
+	assert_null(strstr(text, "verdict: pending"));
 	assert_on_file("dump", "| grep '^decision ' | head -n 1", 0, " kind=home policy=auto ");
 	assert_on_file("dump", "| grep '^verdict ' | head -n 1", 0, " of=home ");
 	assert_on_file("report", "| grep -o 'inconclusive</td><td>Placed mysqld'", 0, "Placed");

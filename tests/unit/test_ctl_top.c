@@ -275,14 +275,14 @@ static void test_80_by_24(void **state)
 	assert_shows(fixture, "DEC");
 	assert_shows(fixture, "a worker of ma\xe2\x80\xa6");
 	press(fixture, 'm');
-	assert_shows(fixture, "1200 pages seen, by node: 1000 200; exclusivity 90%");
+	assert_shows(fixture, "1200 sampled pages, by node: 1000 200; exclusivity 90%");
 	assert_shows(fixture, "shared");
 	press(fixture, '?');
 	assert_shows(fixture, "q        quit");
 	fixture->view.help = false;
 	press(fixture, '/');
 	type(fixture, "sha");
-	assert_shows(fixture, "only with: sha_");
+	assert_shows(fixture, "filter: sha_");
 	(void)strcpy(fixture->model.error, "numa-migrd is not running");
 	assert_shows(fixture, "numa-migrd is not running");
 }
