@@ -245,7 +245,7 @@ static int parse_structure(struct nm_report *report, const config_t *file,
 	struct parse parse = {.report = report, .config = config};
 	const config_setting_t *root = config_root_setting(file);
 	if (attach_numbers(root, scan, 0) != scan->count) {
-		nm_report_error(report, 0, "a number stands where none can be");
+		nm_report_error(report, 0, "unexpected number");
 		return -EINVAL;
 	}
 	take_root(&parse, root);
@@ -283,17 +283,16 @@ static void report_unread(struct nm_report *report, int error)
 	switch (error) {
 	case -ELOOP:
 		nm_report_error(report, 0,
-				"is a symbolic link; put the file itself there, so that it is "
-				"clear who can write it");
+				"is a symbolic link, which is not accepted: replace it with the "
+				"file");
 		break;
 	case -EMEDIUMTYPE:
-		nm_report_error(report, 0, "is not a plain file");
+		nm_report_error(report, 0, "is not a regular file");
 		break;
 	case -EPERM:
 		nm_report_error(report, 0,
-				"others can write it, or it is another user's: it must belong to "
-				"root, or to the user of numa-migrd, and be writable by its owner "
-				"only (chown root FILE; chmod go-w FILE)");
+				"must belong to root or to the user of numa-migrd, and be writable "
+				"by its owner only (chown root FILE; chmod go-w FILE)");
 		break;
 	default:
 		nm_report_error(report, 0, "cannot be read: %s%s", strerrordesc_np(-error),

@@ -197,7 +197,7 @@ static int check_bytes(struct cursor *cursor)
 			return refuse_text(cursor, "this line is not valid UTF-8 (in a string, "
 						   "other bytes are written \\xNN)");
 		if (code == 0)
-			return refuse_text(cursor, "this line holds a NUL byte");
+			return refuse_text(cursor, "this line contains a NUL byte");
 		if (code == '\n')
 			cursor->line++;
 		cursor->at += size;

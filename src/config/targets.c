@@ -32,7 +32,7 @@ static bool take_string(const struct pattern *pattern, const config_setting_t *v
 {
 	const char *text = config_setting_get_string(value);
 	if (!text || text[0] == '\0') {
-		report_in(pattern, value, "a text in quotes, not empty");
+		report_in(pattern, value, "a string that is not empty");
 		return false;
 	}
 	char *copy = strdup(text);
@@ -62,7 +62,7 @@ static void take_command(const struct pattern *pattern, const config_setting_t *
 	if (take_string(pattern, value, command) && !has_pattern(*command) &&
 	    strlen(*command) > COMM_LENGTH)
 		report_in(pattern, value,
-			  "at most 15 bytes, all that the kernel keeps of a command's name, "
+			  "at most 15 bytes, to which the kernel truncates names of commands, "
 			  "or a pattern with *");
 }
 
@@ -83,8 +83,8 @@ static void take_cgroup(const struct pattern *pattern, const config_setting_t *v
 	size_t length = strlen(cgroup);
 	if (cgroup[0] != '/' || (length > 1 && cgroup[length - 1] == '/') || strstr(cgroup, "//"))
 		report_in(pattern, value,
-			  "a path in the unified hierarchy, which begins with / and does not end "
-			  "in it, or a pattern of one");
+			  "a path in the unified hierarchy, or a pattern, that begins with / and "
+			  "does not end in /");
 }
 
 static bool parse_uid(const char *text, uint32_t *ret)
@@ -136,7 +136,7 @@ static void take_user(const struct pattern *pattern, const config_setting_t *val
 	int r = find_user(target->user, &target->uid);
 	target->has_uid = r == 0;
 	if (r == -ENOENT)
-		report_in(pattern, value, "the name or number of a user that this system knows");
+		report_in(pattern, value, "name or number of an existing user");
 	else if (r < 0)
 		nm_report_error(pattern->report, config_setting_source_line(value),
 				"targets.%s.user: \"%s\" cannot be looked up: %s", pattern->list,
@@ -158,7 +158,7 @@ static void take_key(const struct pattern *pattern, const config_setting_t *valu
 		take_user(pattern, value);
 	else
 		nm_report_error(pattern->report, config_setting_source_line(value),
-				"targets.%s.%.40s: unknown setting; known here: " PATTERN_KEYS,
+				"targets.%s.%.40s: unknown setting; known are " PATTERN_KEYS,
 				pattern->list, name);
 }
 

@@ -45,13 +45,13 @@ static void check_source(const struct config_check *config_check)
 	const struct nm_config *config = config_check->config;
 	if (config->sampling.source == NM_SOURCE_PMU && config->sampling.pmu[0] == '\0')
 		nm_report_error(config_check->report, LINE(config_check, "sampling.source"),
-				"sampling.source: found \"pmu\", allowed: only with sampling.pmu "
-				"set to the one that is meant");
+				"sampling.source: found \"pmu\", allowed: only if sampling.pmu is "
+				"set");
 	if (config->sampling.source == NM_SOURCE_EVENT && config->sampling.event[0] == '\0')
 		nm_report_error(
 			config_check->report, LINE(config_check, "sampling.source"),
-			"sampling.source: found \"event\", allowed: only with sampling.event "
-			"set to the one that is meant");
+			"sampling.source: found \"event\", allowed: only if sampling.event is "
+			"set");
 }
 
 /* A setting of T outside the bounds would have no effect, which would be confusing; the default
@@ -65,7 +65,7 @@ static void check_interval(const struct config_check *config_check)
 		nm_report_error(config_check->report,
 				LINE(config_check, "threads.t_min_s", "threads.t_max_s"),
 				"threads.t_min_s: found %g, allowed: at most threads.t_max_s, "
-				"which is %g: lower the one or raise the other",
+				"which is %g",
 				low, high);
 		return;
 	}
@@ -74,7 +74,7 @@ static void check_interval(const struct config_check *config_check)
 		nm_report_error(config_check->report, LINE(config_check, "general.interval_s"),
 				"general.interval_s: found %g, allowed with threads.policy = "
 				"\"imar2\": from threads.t_min_s to threads.t_max_s, which are %g "
-				"and %g: set these too",
+				"and %g",
 				interval_s, low, high);
 }
 
@@ -85,9 +85,8 @@ static void check_selection(const struct config_check *config_check)
 	    !(config->threads.remote_below > 0))
 		nm_report_error(config_check->report,
 				LINE(config_check, "threads.delta_r", "threads.remote_below"),
-				"threads.delta_r: found 0, allowed: more, unless "
-				"threads.remote_below is more than 0: no thread would ever be "
-				"considered");
+				"threads.delta_r: found 0, allowed: above 0, unless "
+				"threads.remote_below is: otherwise no thread is considered");
 }
 
 static void check_records(const struct config_check *config_check)
@@ -100,8 +99,8 @@ static void check_records(const struct config_check *config_check)
 				LINE(config_check, "threads.q3_better", "threads.q3_equal",
 				     "threads.q3_worse"),
 				"threads.q3_better, q3_equal, q3_worse: found %g, %g and %g, "
-				"allowed: none more than the one before it, or threads are drawn "
-				"to where they were slower",
+				"allowed: in descending order, otherwise threads move to nodes "
+				"where they were slower",
 				better, equal, worse);
 }
 
@@ -120,8 +119,8 @@ static void check_tickets(const struct config_check *config_check)
 	    !(config->threads.q2 > 0) && !(config->threads.q1_sibling > 0))
 		nm_report_error(config_check->report,
 				LINE(config_check, "threads.q1", "threads.q2"),
-				"threads.q1: found 0, allowed: more, unless other tickets are: "
-				"nothing could be drawn");
+				"threads.q1: found 0, allowed: above 0, unless other tickets are: "
+				"otherwise no candidate has tickets");
 }
 
 static void check_balance(const struct config_check *config_check)
@@ -133,8 +132,7 @@ static void check_balance(const struct config_check *config_check)
 		nm_report_error(config_check->report,
 				LINE(config_check, "threads.balance_end", "threads.balance_begin"),
 				"threads.balance_end: found %g, allowed: at most "
-				"threads.balance_begin, which is %g, or balancing would end "
-				"where it begins",
+				"threads.balance_begin, which is %g",
 				config->threads.balance_end, config->threads.balance_begin);
 }
 

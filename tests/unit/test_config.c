@@ -533,7 +533,7 @@ static void test_targets(void **state)
 static void test_target_users(void **state)
 {
 	static const char allowed[] =
-		"allowed: the name or number of a user that this system knows";
+		"allowed: name or number of an existing user";
 	static const char *const users[] = {"no-such-user-here", "4294967295", "99999999999", "-1"};
 
 	(void)state;
@@ -546,7 +546,7 @@ static void test_target_users(void **state)
 		refuse(text, message);
 	}
 	refuse("targets: { include = ( { user = 0; } ); };",
-	       "conf:1: targets.include.user: found 0, allowed: a text in quotes, not empty");
+	       "conf:1: targets.include.user: found 0, allowed: a string that is not empty");
 }
 
 static void test_target_mistakes(void **state)
@@ -563,12 +563,12 @@ static void test_target_mistakes(void **state)
 		       group);
 	refuse("targets: { exclude = ( { } ); };", message);
 	refuse("targets: { exclude = ( { comand = \"x\"; } ); };",
-	       "conf:1: targets.exclude.comand: unknown setting; known here: command, unit, slice, cgroup, "
+	       "conf:1: targets.exclude.comand: unknown setting; known are command, unit, slice, cgroup, "
 	       "user");
 	refuse("targets: { exclude = ( { command = \"\"; } ); };",
-	       "conf:1: targets.exclude.command: found \"\", allowed: a text in quotes, not empty");
+	       "conf:1: targets.exclude.command: found \"\", allowed: a string that is not empty");
 	refuse("targets: { exclude = (\n{ command = 5; } ); };",
-	       "conf:2: targets.exclude.command: found 5, allowed: a text in quotes, not empty");
+	       "conf:2: targets.exclude.command: found 5, allowed: a string that is not empty");
 }
 
 static void test_target_command_length(void **state)
@@ -582,7 +582,7 @@ static void test_target_command_length(void **state)
 	refuse("targets: { include = ( { command = \"1234567890123456\"; } ); };",
 	       "conf:1: targets.include.command: found \"1234567890123456\", allowed: at most 15 "
 	       "bytes, "
-	       "all that the kernel keeps of a command's name, or a pattern with *");
+	       "to which the kernel truncates names of commands, or a pattern with *");
 }
 
 int main(void)

@@ -115,12 +115,12 @@ static void test_mistakes(void **state)
 	       "which ends in .slice, or a pattern with *");
 	refuse("targets: { exclude = ( { cgroup = \"a/b\"; } ); };",
 	       "conf:1: targets.exclude.cgroup: found \"a/b\", allowed: a path in the unified "
-	       "hierarchy, which begins with / and does not end in it, or a pattern of one");
+	       "hierarchy, or a pattern, that begins with / and does not end in /");
 	refuse("targets: { exclude = ( { cgroup = \"/a/\"; } ); };",
 	       "conf:1: targets.exclude.cgroup: found \"/a/\", allowed: a path in the unified "
-	       "hierarchy, which begins with / and does not end in it, or a pattern of one");
+	       "hierarchy, or a pattern, that begins with / and does not end in /");
 	refuse("targets: { exclude = ( { cgroup = 1; } ); };",
-	       "conf:1: targets.exclude.cgroup: found 1, allowed: a text in quotes, not empty");
+	       "conf:1: targets.exclude.cgroup: found 1, allowed: a string that is not empty");
 }
 
 /* ---- metrics.file ---- */

@@ -199,8 +199,8 @@ static void test_bytes(void **state)
 	(void)state;
 	refuse_prefix(TEXT("# one\n# \xff\n"), not_utf8);
 	refuse_prefix(TEXT("# one\n# \xc3\n"), not_utf8);
-	refuse_prefix(TEXT("\n\nprofile = \"paper\";\0xyz"), "conf:3: this line holds a NUL byte");
-	refuse_prefix(TEXT("\0"), "conf:1: this line holds a NUL byte");
+	refuse_prefix(TEXT("\n\nprofile = \"paper\";\0xyz"), "conf:3: this line contains a NUL byte");
+	refuse_prefix(TEXT("\0"), "conf:1: this line contains a NUL byte");
 	refuse("targets: {\n exclude = ( { command = \"a\\x00b\"; } ); };",
 	       "conf:2: \\x00 in a string would end it");
 	nm_auto(nm_config_freep) struct nm_config *config =
@@ -272,7 +272,7 @@ static void test_load(void **state)
 static void test_load_failures(void **state)
 {
 	load_fails("/nonesuch/conf", -ENOENT, ": cannot be read: No such file or directory");
-	load_fails(*state, -EMEDIUMTYPE, ": is not a plain file");
+	load_fails(*state, -EMEDIUMTYPE, ": is not a regular file");
 	load_fails(write_conf(state, TEXT("threads: {\n n = 0; };")), -EINVAL,
 		   ":2: threads.n: found 0, allowed: a whole number from 1 to 1024");
 }
@@ -290,8 +290,8 @@ static void test_load_unreadable(void **state)
 }
 
 static const char others_can_write[] =
-	": others can write it, or it is another user's: it must belong to root, or to the user of "
-	"numa-migrd, and be writable by its owner only (chown root FILE; chmod go-w FILE)";
+	": must belong to root or to the user of numa-migrd, and be writable by its owner only "
+	"(chown root FILE; chmod go-w FILE)";
 
 /* SECURITY: administrator, configuration */
 static void test_load_writable_by_others(void **state)
@@ -325,8 +325,7 @@ static void test_load_link(void **state)
 	(void)snprintf(link, sizeof(link), "%s/link", (const char *)*state);
 	assert_int_equal(symlink(path, link), 0);
 	load_fails(link, -ELOOP,
-		   ": is a symbolic link; put the file itself there, so that it is clear who can "
-		   "write it");
+		   ": is a symbolic link, which is not accepted: replace it with the file");
 	assert_int_equal(unlink(link), 0);
 }
 
@@ -335,7 +334,7 @@ static void test_load_fifo(void **state)
 	char fifo[160];
 	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", (const char *)*state);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	load_fails(fifo, -EMEDIUMTYPE, ": is not a plain file");
+	load_fails(fifo, -EMEDIUMTYPE, ": is not a regular file");
 	assert_int_equal(unlink(fifo), 0);
 }
 

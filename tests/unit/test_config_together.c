@@ -70,12 +70,10 @@ static void test_pmu_must_be_named(void **state)
 {
 	(void)state;
 	refuse("sampling:\n{ source = \"pmu\"; };",
-	       "conf:2: sampling.source: found \"pmu\", allowed: only with sampling.pmu set to the "
-	       "one that is meant");
+	       "conf:2: sampling.source: found \"pmu\", allowed: only if sampling.pmu is set");
 	allow("sampling: { source = \"pmu\"; pmu = \"x/period=9/\"; };");
 	refuse("sampling:\n{ source = \"event\"; pmu = \"x/period=9/\"; };",
-	       "conf:2: sampling.source: found \"event\", allowed: only with sampling.event set to "
-	       "the one that is meant");
+	       "conf:2: sampling.source: found \"event\", allowed: only if sampling.event is set");
 	allow("sampling: { source = \"event\"; event = \"A:B\"; };");
 }
 
@@ -83,11 +81,9 @@ static void test_interval_bounds(void **state)
 {
 	(void)state;
 	refuse("threads: { t_max_s = 2;\n t_min_s = 3; };",
-	       "conf:2: threads.t_min_s: found 3, allowed: at most threads.t_max_s, which is 2: "
-	       "lower the one or raise the other");
+	       "conf:2: threads.t_min_s: found 3, allowed: at most threads.t_max_s, which is 2");
 	refuse("threads:\n{\n t_max_s = 0.5; };",
-	       "conf:3: threads.t_min_s: found 1, allowed: at most threads.t_max_s, which is 0.5: "
-	       "lower the one or raise the other");
+	       "conf:3: threads.t_min_s: found 1, allowed: at most threads.t_max_s, which is 0.5");
 	allow("threads: { t_min_s = 4; };");
 }
 
@@ -96,7 +92,7 @@ static void test_interval_within_bounds(void **state)
 	(void)state;
 	refuse("threads: { policy = \"imar2\"; };\ngeneral: { interval_s = 5; };",
 	       "conf:2: general.interval_s: found 5, allowed with threads.policy = \"imar2\": from "
-	       "threads.t_min_s to threads.t_max_s, which are 1 and 4: set these too");
+	       "threads.t_min_s to threads.t_max_s, which are 1 and 4");
 	allow("threads: { policy = \"imar2\"; t_min_s = 2; };");
 	allow("threads: { policy = \"imar2\"; t_min_s = 0.5; };\n"
 	      "general: { interval_s = 0.5; };");
@@ -107,9 +103,8 @@ static void test_someone_must_be_considered(void **state)
 {
 	(void)state;
 	refuse("profile = \"paper\"; threads: { policy = \"imar2\"; delta_r = 0; };",
-	       "conf:1: threads.delta_r: found 0, allowed: more, unless threads.remote_below is "
-	       "more "
-	       "than 0: no thread would ever be considered");
+	       "conf:1: threads.delta_r: found 0, allowed: above 0, unless threads.remote_below is: "
+	       "otherwise no thread is considered");
 	allow("threads: { policy = \"imar2\"; delta_r = 0; };");
 	allow("profile = \"paper\"; threads: { delta_r = 0; };");
 }
@@ -118,9 +113,8 @@ static void test_records_in_order(void **state)
 {
 	(void)state;
 	refuse("threads: { q3_worse = 3; };",
-	       "conf:1: threads.q3_better, q3_equal, q3_worse: found 4, 2 and 3, allowed: none "
-	       "more "
-	       "than the one before it, or threads are drawn to where they were slower");
+	       "conf:1: threads.q3_better, q3_equal, q3_worse: found 4, 2 and 3, allowed: in "
+	       "descending order, otherwise threads move to nodes where they were slower");
 	refuse_prefix(TEXT("threads: { q3_better = 1; };"), "conf:1: threads.q3_better, ");
 	allow("threads: { q3_better = 2; q3_worse = 2; };");
 }
@@ -130,7 +124,7 @@ static void test_balancing_has_bounds_in_order(void **state)
 	(void)state;
 	refuse("threads: { policy = \"balance\"; balance_end = 0.75; };",
 	       "conf:1: threads.balance_end: found 0.75, allowed: at most threads.balance_begin, "
-	       "which is 0.5, or balancing would end where it begins");
+	       "which is 0.5");
 	refuse_prefix(TEXT("threads: { policy = \"balance\"; balance_begin = 0.2; };"),
 		      "conf:1: threads.balance_end: ");
 	allow("threads: { policy = \"balance\"; balance_end = 0.5; };");
@@ -140,8 +134,8 @@ static void test_balancing_has_bounds_in_order(void **state)
 static void test_something_must_win(void **state)
 {
 	(void)state;
-	const char *message = "conf:1: threads.q1: found 0, allowed: more, unless other tickets "
-			      "are: nothing could be drawn";
+	const char *message = "conf:1: threads.q1: found 0, allowed: above 0, unless other tickets "
+			      "are: otherwise no candidate has tickets";
 	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"lbma\"; };", message);
 	refuse("threads: { q1 = 0; q1_sibling = 0; q2 = 0; policy = \"lbma\"; "
 	       "lottery = \"paper\"; };",
