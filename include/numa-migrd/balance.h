@@ -252,28 +252,20 @@ struct nm_known_thread {
 				      * node */
 };
 
-#define NM_BALANCE_SLOTS 512U /* maximum number of pages of a process that are queried */
-
 /* The location of a process's pages. */
 struct nm_residence {
 	uint32_t pid;
 	uint64_t start_ticks;
-	uint64_t rss_bytes;    /* in this interval */
-	uint64_t tried_ns;     /* time of the last attempt to count its pages; 0: never */
-	double *pages;	       /* referenced by the estimates, and scratch space */
-	double *seen, samples; /* accesses by node; points into `pages` */
-	uint64_t *addresses;   /* sample of its pages; NULL: none */
-	struct nm_residency counted, sampled;
-};
-
-/* A query about the location of one process's pages. */
-struct nm_balance_query {
-	enum nm_residency_source source; /* NM_RESIDENCY_MAPS, or NM_RESIDENCY_QUERY with
-					  * `addresses` */
-	uint32_t pid;
-	uint64_t start_ticks;
-	unsigned count; /* number of addresses */
-	uint64_t addresses[NM_BALANCE_SLOTS];
+	uint64_t rss_bytes;		 /* in this interval */
+	bool known;			 /* the next three fields are valid */
+	double *pages;			 /* R_p(i): on each node */
+	double resident;		 /* their sum */
+	uint64_t age_ns;		 /* of the count that they follow; 0: accesses of this
+					  * interval */
+	double *seen, samples;		 /* these accesses by node, and the number of samples */
+	double *counted;		 /* pages found on each node at counted_ns, in any unit */
+	uint64_t counted_ns;		 /* 0: never */
+	uint64_t due_ns;		 /* time of the next query */
 };
 
 struct nm_balancer {
@@ -330,29 +322,21 @@ void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision 
 
 /* ---- pages.c: location of pages ---- */
 
-/* Adds an access to the sample of its process's pages. This is the hot path. */
-void nm_balancer_add(struct nm_balancer *balancer, const struct nm_sample *sample);
-/* Updates the set of processes, and estimates the location of their pages from accesses. Returns 0
- * or -ENOMEM. */
+/* Updates the set of processes and the location of their pages. Returns 0 or -ENOMEM. */
 int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
-/* Returns the best current estimate, or NULL. */
-const struct nm_residency *nm_balancer_residency(const struct nm_balancer *balancer, uint32_t pid,
-						 uint64_t now_ns);
-/* Selects the process whose pages are to be located next, and writes the query to *ret. Returns
- * false if no process is due, or the one that is due has too few sampled pages yet. */
-bool nm_balancer_next_query(struct nm_balancer *balancer, const struct nm_config *config,
-			    uint64_t now_ns, struct nm_balance_query *ret);
-/* Makes the process of a query that could not be sent due again in one second. */
-void nm_balancer_retry(struct nm_balancer *balancer, const struct nm_config *config,
-		       const struct nm_balance_query *query, uint64_t now_ns);
-/* Records the answer to a query by numa_maps: the number of pages on each node. An answer about a
- * process that has ended is ignored. */
-void nm_balancer_take_counts(struct nm_balancer *balancer, const struct nm_balance_query *query,
-			     const double *pages, uint64_t now_ns);
-/* Records the answer to a query with addresses: the kernel's number of the node of each page,
- * negative if the page is not in memory. An answer about a process that has ended is ignored. */
-void nm_balancer_take_nodes(struct nm_balancer *balancer, const struct nm_balance_query *query,
-			    const int *nodes, uint64_t now_ns);
+/* Returns the location of the pages of a process, or NULL if it is not known. */
+const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balancer, uint32_t pid);
+/* Selects the process whose pages are to be counted next: the one that is due longest of those with
+ * few sampled accesses; NULL: none. */
+const struct nm_residence *nm_balancer_next_count(const struct nm_balancer *balancer,
+						  uint64_t now_ns);
+/* Notes that a query about the process was sent, or could not be sent. */
+void nm_balancer_asked(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks, bool sent,
+		       uint64_t now_ns);
+/* Takes the answer: the pages found on each node, in any unit. One about a process that has ended is
+ * ignored. */
+void nm_balancer_take_count(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
+			    const double *pages, uint64_t now_ns);
 /* Returns an empty column of residences. */
 struct nm_column nm_residences(void);
 

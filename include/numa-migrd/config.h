@@ -144,8 +144,6 @@ struct nm_config {
 		double balance_overload;
 		double balance_min_gain;
 		double balance_idle_max;
-		double residency_s;
-		uint64_t residency_maps_mb;
 		bool dtas;
 	} threads;
 	struct {

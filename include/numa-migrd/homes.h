@@ -40,13 +40,17 @@ struct nm_bring_memory {
 	uint64_t again_ns; /* its home lacked memory for most of it: not tried before */
 };
 
-/* The query about the location of a process's memory. */
-struct nm_place_count {
+/* A query about the location of a process's memory. */
+struct nm_page_query {
 	uint64_t ticket; /* 0: no query is pending */
+	bool sampled;	 /* a sample of pages is queried instead of numa_maps */
+};
+
+struct nm_place_count {
+	struct nm_page_query query;
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* at the last query; 0: none yet */
 	uint64_t huge_bytes; /* additional memory from the pool of huge pages */
-	bool pages;	     /* a sample of pages was queried instead of numa_maps */
 };
 
 /* Changes since the start of processes that were not moved: products of the median changes between

@@ -165,10 +165,9 @@ struct nm_balance_reason {
 	double metric, cost_change;	 /* the following fields are as in struct nm_balance_move */
 	double load, load_from, load_to;
 	double gap; /* difference between the nodes before the moves of the round */
-	double gain, gain_error; /* additional local pages on the destination; NaN: not known */
-	double resident;		 /* NaN: not known */
-	enum nm_residency_source source; /* source of the page counts; age_s is their age */
-	double age_s;
+	double gain;	 /* additional local pages on the destination; NaN: not known */
+	double resident; /* pages of the process; NaN: not known */
+	double age_s;	 /* of their count; 0: they follow the accesses of the interval */
 };
 
 /* The reason for which a group was assigned its home or has none; reported to users. */

@@ -209,10 +209,6 @@ const struct nm_setting nm_settings[] = {
 	     "Minimum number of additional pages on the destination node"),
 	REAL(threads, balance_idle_max, "0", "1", "0.05", "0",
 	     "Load of a CPU below which it accepts threads of both types, with dtas"),
-	REAL(threads, residency_s, "0", "3600", "30", NULL,
-	     "Time after which the pages of a process are counted again, in seconds; 0 = use sampled accesses"),
-	COUNT(threads, residency_maps_mb, "0", "64", "64", NULL,
-	      "Maximum resident memory of a process whose numa_maps is read, in MiB; also for policy auto"),
 	BOOL(threads, dtas, "false", NULL,
 	     "Divide the CPUs between memory-bound and compute-bound threads"),
 

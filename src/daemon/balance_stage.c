@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "balance" in the daemon: reads how long threads ran and waited, sends queries about the
  * location of pages, and ends leases. */
-#include <string.h>
 #include <unistd.h>
 
 #include "daemon.h"
+#include "page_query.h"
 
 #define READS_MOST 512U	     /* of schedstat, per interval */
 #define ANSWER_INTERVALS 10U /* time limit of an answer */
@@ -20,21 +20,12 @@ static int begin(struct nm_daemon *daemon)
 			       &pipeline->balancer);
 }
 
-static void cancel_query(struct nm_daemon *daemon)
-{
-	struct nm_platform *platform = daemon->pipeline.platform;
-	struct nm_balance_stage *stage = &daemon->pipeline.balance;
-	if (stage->ticket)
-		platform->ops->memory_cancel(platform, stage->ticket);
-	stage->ticket = 0;
-}
-
 void nm_balance_stage_end(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (!pipeline->balancer)
 		return;
-	cancel_query(daemon);
+	nm_page_query_cancel(pipeline->platform, &pipeline->balance.query);
 	nm_balancer_free(pipeline->balancer);
 	pipeline->balancer = NULL;
 	pipeline->balance = (struct nm_balance_stage){0};
@@ -148,33 +139,15 @@ static void ask_next(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
-	struct nm_platform *platform = daemon->pipeline.platform;
-	if (!nm_balancer_next_query(balancer, daemon->config, now_ns, &stage->query))
+	const struct nm_residence *next = nm_balancer_next_count(balancer, now_ns);
+	if (!next)
 		return;
-	bool maps = stage->query.source == NM_RESIDENCY_MAPS;
-	const struct nm_memory_query question = {
-		.kind = maps ? NM_MEMORY_QUERY_NUMA_MAPS : NM_MEMORY_QUERY_WHERE,
-		.pid = stage->query.pid,
-		.start_ticks = stage->query.start_ticks,
-		.count = stage->query.count,
-		.addresses = maps ? NULL : stage->query.addresses,
-	};
+	stage->pid = next->pid;
+	stage->start_ticks = next->start_ticks;
 	stage->asked = daemon->tally.intervals;
-	int r = platform->ops->memory_query(platform, &question, &stage->ticket);
-	if (r == -EAGAIN)
-		nm_balancer_retry(balancer, daemon->config, &stage->query, now_ns);
-}
-
-static void take_numa_maps(struct nm_daemon *daemon, char *text, uint64_t now_ns)
-{
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	nm_autofree double *pages = calloc(balancer->topology->nr_nodes, sizeof(*pages));
-	if (!pages)
-		return;
-	for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
-		(void)nm_residency_read_numa_maps_line(line, balancer->topology,
-						       balancer->page_bytes, pages);
-	nm_balancer_take_counts(balancer, &daemon->pipeline.balance.query, pages, now_ns);
+	int r = nm_page_query_send(daemon->pipeline.platform, next->pid, next->start_ticks,
+				   next->rss_bytes, &stage->query);
+	nm_balancer_asked(balancer, stage->pid, stage->start_ticks, r != -EAGAIN, now_ns);
 }
 
 /* Returns true if no query is pending any more. A query without an answer for a long time is
@@ -182,23 +155,19 @@ static void take_numa_maps(struct nm_daemon *daemon, char *text, uint64_t now_ns
 static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
-	struct nm_platform *platform = daemon->pipeline.platform;
-	const struct nm_balance_query *query = &stage->query;
-	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	if (!stage->ticket)
+	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	uint64_t huge_bytes;
+	if (!stage->query.ticket)
 		return true;
-	int r = platform->ops->memory_poll(platform, stage->ticket, &answer);
+	nm_autofree double *pages = calloc(balancer->topology->nr_nodes, sizeof(*pages));
+	int r = pages ? nm_page_query_poll(daemon->pipeline.platform, balancer->topology,
+					   &stage->query, pages, &huge_bytes)
+		      : -EAGAIN;
 	if (r == -EAGAIN && daemon->tally.intervals - stage->asked < ANSWER_INTERVALS)
 		return false;
-	if (r != -EAGAIN)
-		stage->ticket = 0;
-	cancel_query(daemon);
-	if (r < 0 || answer.result < 0)
-		return true;
-	if (query->source == NM_RESIDENCY_MAPS && answer.text)
-		take_numa_maps(daemon, answer.text, now_ns);
-	else if (query->source == NM_RESIDENCY_QUERY && answer.count == query->count)
-		nm_balancer_take_nodes(daemon->pipeline.balancer, query, answer.nodes, now_ns);
+	if (r == 0)
+		nm_balancer_take_count(balancer, stage->pid, stage->start_ticks, pages, now_ns);
+	nm_page_query_cancel(daemon->pipeline.platform, &stage->query);
 	return true;
 }
 
@@ -206,7 +175,7 @@ static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
  * per tick. Returns 0 or -ENOMEM. */
 static int follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)
 {
-	if (!due && !daemon->pipeline.balance.ticket)
+	if (!due && !daemon->pipeline.balance.query.ticket)
 		return 0;
 	int r = nm_balancer_follow_pages(daemon->pipeline.balancer, snapshot);
 	if (r < 0)

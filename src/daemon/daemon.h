@@ -76,8 +76,9 @@ struct nm_exporter {
 
 /* Policy "balance": its query, and what was logged. */
 struct nm_balance_stage {
-	struct nm_balance_query query;
-	uint64_t ticket; /* 0: no query is pending */
+	struct nm_page_query query;
+	uint32_t pid;	      /* the process of the query */
+	uint64_t start_ticks;
 	uint64_t asked;	 /* interval of the query */
 	uint64_t reads;	 /* total of schedstat */
 	bool silence_reported; /* logged that schedstat has no values */

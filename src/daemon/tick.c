@@ -52,8 +52,6 @@ static void keep_sample(void *context, struct nm_sample *sample)
 		nm_memory_add(daemon->pipeline.memory, sample);
 	if (daemon->pipeline.pages)
 		nm_page_stage_add(daemon, sample);
-	if (daemon->pipeline.balancer)
-		nm_balancer_add(daemon->pipeline.balancer, sample);
 }
 
 static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event *event,

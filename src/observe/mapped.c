@@ -192,8 +192,8 @@ void nm_mapped_add_nodes(const char *line, uint64_t pages[NM_MAPPINGS_NODES])
 			pages[node] += count;
 }
 
-int nm_residency_read_numa_maps_line(const char *line, const struct nm_topology *topology,
-				     double page_bytes, double *pages)
+int nm_mapped_count_pages(const char *line, const struct nm_topology *topology, double page_bytes,
+			  double *pages)
 {
 	struct nm_mapped mapped;
 	uint64_t count;

@@ -84,8 +84,8 @@ bool nm_hide_may_show(const struct nm_recorded *record)
 static bool is_own_word(const char *line, size_t length)
 {
 	static const char *const names[] = {
-		"KIND",	     "POLICY",	       "RESULT", "REASON",    "DECISION_KIND", "VERDICT",
-		"RESIDENCY", "PERFORMANCE_OF", "LEASE",	 "SELECTION", "SELECTED_BY",   "PIN"};
+		"KIND",		  "POLICY", "RESULT",	 "REASON",	"DECISION_KIND", "VERDICT",
+		"PERFORMANCE_OF", "LEASE",  "SELECTION", "SELECTED_BY", "PIN"};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
 		if (strlen(names[i]) == length && memcmp(line, names[i], length) == 0)
 			return true;

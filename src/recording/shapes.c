@@ -52,7 +52,6 @@ static const char *const selection_words[] = {
 	"first_fit",	  "total_min",	      "remote_min",  "local_max",	 "most_benefit",
 	"cost_effective", "exclusivity_base", "exclusivity", "most_benefit_plus"};
 static const char *const selected_by_words[] = {"none", "rule", "leader"};
-static const char *const residency_words[] = {"none", "accesses", "query", "numa_maps"};
 static const char *const pin_words[] = {"lease", "nudge"};
 static const char *const runtime_words[] = {"none", "go", "java", "unknown",
 					    "awaited"};
@@ -72,7 +71,6 @@ static const char *const memory_words[] = {"none", "pebs", "ibs", "pmu", "spe"};
 	_Static_assert(NM_ARRAY_SIZE(words) == (last) + 1, "a word for each value")
 WORDS_OF(selection_words, NM_SELECTION_MOST_BENEFIT_PLUS);
 WORDS_OF(selected_by_words, NM_SELECTED_BY_LEADER);
-WORDS_OF(residency_words, NM_RESIDENCY_MAPS);
 WORDS_OF(pin_words, NM_STEP_NUDGE);
 WORDS_OF(runtime_words, NM_RUNTIME_AWAITED);
 WORDS_OF(decision_words, NM_DECISION_PAGES);
@@ -176,9 +174,7 @@ static const struct nm_field balance_fields[] = {
 	REAL(balance_t, load_to),
 	REAL(balance_t, gap),
 	REAL(balance_t, gain),
-	REAL(balance_t, gain_error),
 	REAL(balance_t, resident),
-	ENUM(balance_t, source, residency_words),
 	REAL(balance_t, age_s),
 };
 SHAPE(balance_shape, balance_t, balance_fields);

@@ -4,11 +4,6 @@
 
 #include "say.h"
 
-static const char *const sources[] = {
-	[NM_RESIDENCY_NONE] = "none",	   [NM_RESIDENCY_ACCESSES] = "accesses",
-	[NM_RESIDENCY_QUERY] = "query",	   [NM_RESIDENCY_MAPS] = "numa_maps",
-};
-
 /* A lower cost is better, but a higher benefit is. */
 static double benefit(const struct nm_balance_reason *reason)
 {
@@ -41,8 +36,6 @@ void nm_balance_fields(struct nm_entry *entry, const struct nm_decision *decisio
 	nm_field_figure(entry, "LOAD_TO", reason->load_to);
 	nm_field_figure(entry, "LOAD_GAP", reason->gap);
 	nm_field_figure(entry, "GAIN_PAGES", reason->gain);
-	nm_field_figure(entry, "GAIN_ERROR_PAGES", reason->gain_error);
-	nm_entry_field(entry, "RESIDENCY", "%s", sources[reason->source]);
 	nm_field_figure(entry, "RESIDENCY_AGE_S", reason->age_s);
 	nm_field_figure(entry, "ACCESS_COST", decision->steps[0].access_cost_before);
 	nm_field_permille(entry, "GAIN_PERMILLE", decision->gain);

@@ -19,7 +19,7 @@ static void parse_lines(const char *text, const struct nm_topology *topology)
 		FUZZ_REQUIRE(mapped.start < mapped.end);
 	if (nm_mapped_parse_policy(text, &mapped) == 0)
 		FUZZ_REQUIRE(mapped.policy <= NM_MEMORY_OTHER);
-	(void)nm_residency_read_numa_maps_line(text, topology, 4096, pages);
+	(void)nm_mapped_count_pages(text, topology, 4096, pages);
 	for (unsigned i = 0; i < NODES; i++)
 		FUZZ_REQUIRE(pages[i] >= 0);
 }

@@ -54,13 +54,10 @@ static void pages_are_counted_by_numa_maps(void **state)
 		fake_get(world.fake, world.workers[i].tid)->rss_kb = 64 << 10;
 	begin(NM_SELECTION_MOST_BENEFIT);
 	config()->threads.balance_persist = 12;
-	config()->threads.residency_s = 30;
 	world.cached = true;
 	live(14);
 	const struct nm_entry *move = first_move();
-	assert_true(has_field(move, "RESIDENCY", "numa_maps"));
 	assert_true(number_of(move, "RESIDENCY_AGE_S") > 0);
-	assert_true(number_of(move, "GAIN_ERROR_PAGES") == 0);
 	double all = number_of(move, "RESIDENT_PAGES");
 	double there = has_field(move, "NODE_TO", "3")	 ? 0.75
 		       : has_field(move, "NODE_TO", "1") ? 0.25
@@ -70,92 +67,73 @@ static void pages_are_counted_by_numa_maps(void **state)
 	assert_int_equal(fake_open_fds(world.fake), 0);
 }
 
-/* ---- pages that are asked for ---- */
-
-static struct {
-	unsigned calls, most, gone; /* gone: the first so many pages are not there any more */
-	pid_t pid;
-} asked;
-
-static int where_in_space(struct nm_platform *platform, pid_t pid, uint64_t start_ticks,
-			  unsigned count, const uint64_t *addresses, int *ret)
+static const struct nm_residence *residence_of(uint32_t pid)
 {
-	(void)platform, (void)start_ticks;
-	asked.calls++;
-	asked.pid = pid;
-	if (count > asked.most)
-		asked.most = count;
-	for (unsigned i = 0; i < count; i++) {
-		uint64_t page = (addresses[i] - world.space.start) / 4096;
-		assert_true(addresses[i] >= world.space.start && page < world.space.count);
-		ret[i] = page < asked.gone ? -ENOENT : world.space.home[page];
-	}
-	return 0;
-}
-
-/* Three quarters of the pages are on node 3, the others on node 1; nothing but asking tells. */
-static const struct nm_residency *residency_asked_for(unsigned gone)
-{
-	memset(&asked, 0, sizeof(asked));
-	asked.gone = gone;
-	world.ops.pages_where = where_in_space;
-	world.space = (struct space){.start = 0x7f0000000000ULL, .count = 512};
-	for (unsigned page = 0; page < world.space.count; page++)
-		world.space.home[page] = page % 4 == 0 ? 1 : 3;
-	overload(6, 0);
-	world.workers[0].space = &world.space;
-	world.workers[0].to = world.space.count;
-	begin(NM_SELECTION_MOST_BENEFIT);
-	config()->threads.residency_s = 30;
-	config()->threads.residency_maps_mb = 0;
-	config()->threads.balance_persist = 1000;
-	live(30);
-	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
-	const struct nm_residence *residence = nm_column_find(&balancer->residences, 1000);
+	const struct nm_residence *residence =
+		nm_balancer_residence(world.daemon.pipeline.balancer, pid);
 	assert_non_null(residence);
-	return &residence->counted;
+	return residence;
 }
 
-static void pages_of_a_large_process_are_asked_for(void **state)
+/* Three quarters of the pages are on node 3, the others on node 1, and no accesses are sampled. */
+static void overload_large(void)
+{
+	static int nodes[512];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(nodes); i++)
+		nodes[i] = i % 4 == 0 ? 1 : 3;
+	fake_asked.pages = nodes;
+	fake_asked.nr_pages = NM_ARRAY_SIZE(nodes);
+	fake_asked.pages_asked = 0;
+	overload(6, 0);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		fake_get(world.fake, world.workers[i].tid)->rss_kb = 65 << 10;
+	begin(NM_SELECTION_MOST_BENEFIT);
+	config()->threads.balance_persist = 1000;
+}
+
+static void a_sample_of_a_large_process_is_queried(void **state)
 {
 	(void)state;
-	const struct nm_residency *pages = residency_asked_for(0);
-	assert_int_equal(pages->source, NM_RESIDENCY_QUERY);
-	assert_int_equal(asked.pid, 1000);
-	assert_in_range(asked.calls, 1, 2); /* residency_s */
-	assert_true(asked.most <= NM_BALANCE_SLOTS && pages->samples == asked.most);
-	double error = nm_residency_error(pages, 3);
-	assert_true(error > 0 && fabs(pages->pages[3] - 0.75 * pages->resident) < 5 * error);
-	assert_true(pages->pages[0] == 0 && pages->pages[2] == 0);
+	overload_large();
+	world.cached = true;
+	live(25);
+	const struct nm_residence *residence = residence_of(1000);
+	assert_int_equal(fake_asked.pages_asked, 6); /* one each in 30 s */
+	assert_true(residence->age_ns > 0);
+	assert_true(fabs(residence->pages[3] - 0.75 * residence->resident) < 1e-6);
+	assert_true(fabs(residence->pages[1] - 0.25 * residence->resident) < 1e-6);
+	assert_true(residence->pages[0] == 0 && residence->pages[2] == 0);
+	live(25);
+	assert_in_range(fake_asked.pages_asked, 7, 12);
 }
 
-/* Asks for the pages of this process, whoever is due. */
-static void query(struct nm_balancer *balancer, uint32_t pid)
-{
-	uint64_t now_ns = world.fake->now_ns;
-	struct nm_balance_query query;
-	int nodes[NM_BALANCE_SLOTS];
-	struct nm_residence *residences = balancer->residences.cells;
-	for (size_t i = 0; i < balancer->residences.count; i++)
-		residences[i].tried_ns = residences[i].pid == pid ? 0 : now_ns;
-	assert_true(nm_balancer_next_query(balancer, config(), now_ns, &query));
-	assert_int_equal(query.source, NM_RESIDENCY_QUERY);
-	assert_int_equal(where_in_space(NULL, (pid_t)query.pid, query.start_ticks, query.count,
-					query.addresses, nodes),
-			 0);
-	nm_balancer_take_nodes(balancer, &query, nodes, now_ns);
-}
-
-static void pages_that_are_gone_count_for_nothing(void **state)
+/* What is accessed now says more than a count, and needs no query. */
+static void sampled_accesses_replace_the_count(void **state)
 {
 	(void)state;
-	const struct nm_residency *pages = residency_asked_for(256);
-	assert_int_equal(pages->source, NM_RESIDENCY_QUERY);
-	assert_true(pages->samples > 0 && pages->samples < asked.most);
-	query(world.daemon.pipeline.balancer, 1000);
-	asked.most = 0;
-	query(world.daemon.pipeline.balancer, 1000);
-	assert_true(asked.most == pages->samples); /* those that are gone are forgotten */
+	overload_large();
+	live(10); /* until there are enough */
+	assert_true(residence_of(1000)->samples >= 64);
+	fake_asked.pages_asked = 0;
+	live(60);
+	assert_int_equal(fake_asked.pages_asked, 0);
+	assert_true(residence_of(1000)->age_ns == 0);
+	assert_true(residence_of(1000)->pages[0] == residence_of(1000)->resident);
+}
+
+/* A sample that is too small, and no answer, leave the location unknown. */
+static void nothing_is_known_without_an_answer(void **state)
+{
+	(void)state;
+	overload_large();
+	world.cached = true;
+	fake_asked.nr_pages = 63;
+	live(10);
+	assert_null(nm_balancer_residence(world.daemon.pipeline.balancer, 1000));
+	fake_asked.pages = NULL;
+	live(10);
+	assert_null(nm_balancer_residence(world.daemon.pipeline.balancer, 1000));
+	assert_true(fake_asked.pages_asked > 0);
 }
 
 /* ---- DTAS ---- */
@@ -276,8 +254,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 		TEST(pages_are_counted_by_numa_maps),
-		TEST(pages_of_a_large_process_are_asked_for),
-		TEST(pages_that_are_gone_count_for_nothing),
+		TEST(a_sample_of_a_large_process_is_queried),
+		TEST(sampled_accesses_replace_the_count),
+		TEST(nothing_is_known_without_an_answer),
 		TEST(dtas_is_unavailable_without_counters_and_says_so_once),
 		TEST(types_keep_to_their_cpus),
 		TEST(only_what_stands_counts_as_leased),

@@ -103,8 +103,6 @@ static void check_balance_defaults(const struct nm_config *config)
 	assert_true(config->threads.balance_overload == 1);
 	assert_true(config->threads.balance_min_gain == 0);
 	assert_true(config->threads.balance_idle_max == 0.05);
-	assert_true(config->threads.residency_s == 30);
-	assert_int_equal(config->threads.residency_maps_mb, 64);
 	assert_false(config->threads.dtas);
 }
 
@@ -371,15 +369,6 @@ static void test_power_of_two(void **state)
 	       "conf:1: sampling.ring_kb: found 513, allowed: a power of two from 16 to 65536");
 }
 
-/* Each read of numa_maps holds the process's lock, for longer the larger it is. */
-static void test_numa_maps_are_for_the_small(void **state)
-{
-	(void)state;
-	nm_config_free(accept("threads: { residency_maps_mb = 64; };"));
-	refuse("threads: { residency_maps_mb = 65; };",
-	       "conf:1: threads.residency_maps_mb: found 65, allowed: a whole number from 0 to 64");
-}
-
 /* ---- wrong types, unknown names, several at once ---- */
 
 static void test_wrong_types(void **state)
@@ -565,7 +554,6 @@ int main(void)
 		cmocka_unit_test(test_every_setting),
 		cmocka_unit_test(test_every_setting_lands_in_its_field),
 		cmocka_unit_test(test_power_of_two),
-		cmocka_unit_test(test_numa_maps_are_for_the_small),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_unknown_names),
 		cmocka_unit_test(test_several_at_once),

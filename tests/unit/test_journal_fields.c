@@ -131,8 +131,7 @@ static void test_balance(void **state)
 					   .by = NM_SELECTED_BY_RULE,
 					   .metric = 0.5,
 					   .gain = 12,
-					   .cost_change = -9.5,
-					   .source = NM_RESIDENCY_MAPS};
+					   .cost_change = -9.5};
 	struct nm_decision decision = {.id = 17,
 				       .kind = NM_DECISION_MIGRATE,
 				       .by_performance = true,

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
 
 #include "../support/fake_perf.h"
 #include "numa-migrd/sample.h"

@@ -431,7 +431,7 @@ static void add_pages(double *pages, const char *line)
 {
 	struct nm_node node = {.os_id = 0};
 	const struct nm_topology topology = {.nr_nodes = 1, .nodes = &node};
-	assert_int_equal(nm_residency_read_numa_maps_line(line, &topology, 4096, pages), 0);
+	assert_int_equal(nm_mapped_count_pages(line, &topology, 4096, pages), 0);
 }
 
 /* The kernel's lines are as the count of pages thinks; on one node there are more than we touch. */

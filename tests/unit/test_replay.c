@@ -132,8 +132,7 @@ static void test_balance(void **state)
 	world.lazy = true;
 	fake_sleep(world.fake, 60000);
 	begin(TARGETS "threads = { policy = \"balance\"; selection = \"first_fit\"; "
-		      "balance_min_gain = -1e12; "
-		      "residency_s = 0; };");
+		      "balance_min_gain = -1e12; };");
 	live(40);
 	end();
 	assert_same(1);

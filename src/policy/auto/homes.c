@@ -124,7 +124,7 @@ const double *nm_placed_shares(const struct nm_placed *placed)
 
 bool nm_placed_awaits_count(const struct nm_placed *placed, uint64_t now_ns)
 {
-	return placed->count.ticket && now_ns - placed->count.asked_ns < AWAITED_NS;
+	return placed->count.query.ticket && now_ns - placed->count.asked_ns < AWAITED_NS;
 }
 
 static bool has_grown(const struct nm_placed *placed, uint64_t before_bytes)
@@ -153,7 +153,7 @@ bool nm_placed_wants_query(const struct nm_placed *placed, bool kernel_moves, ui
 	bool unknown = (placed->home < 0 || !placed->located) &&
 		       has_grown(placed, placed->count.anon_bytes);
 	return (unknown || is_uncertain(placed, kernel_moves, now_ns)) && placed->running > 0 &&
-	       !placed->count.ticket &&
+	       !placed->count.query.ticket &&
 	       placed->accesses < NM_PLACE_LEAST_ACCESSES; /* otherwise these show the location */
 }
 

@@ -93,9 +93,9 @@ static int take_evidence(const struct nm_balancer *balancer, const struct nm_sna
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		evidence->types[i] = nm_balancer_thread(balancer, i)->behaviour.type;
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
-		const struct nm_residency *pages = nm_balancer_residency(
-			balancer, snapshot->processes[i].pid, snapshot->time_ns);
-		evidence->resident[i] = pages ? pages->pages : NULL;
+		const struct nm_residence *residence =
+			nm_balancer_residence(balancer, snapshot->processes[i].pid);
+		evidence->resident[i] = residence ? residence->pages : NULL;
 	}
 	return 0;
 }
@@ -143,9 +143,9 @@ static struct nm_balance_reason reason_of(const struct nm_balancer *balancer,
 					  const struct nm_config *config,
 					  const struct nm_balance_move *move)
 {
-	const struct nm_residency *pages = nm_balancer_residency(
-		balancer, snapshot->threads[move->thread].pid, snapshot->time_ns);
-	struct nm_balance_reason reason = {
+	const struct nm_residence *residence =
+		nm_balancer_residence(balancer, snapshot->threads[move->thread].pid);
+	return (struct nm_balance_reason){
 		.given = true,
 		.selection = config->threads.selection,
 		.by = move->reason,
@@ -156,18 +156,9 @@ static struct nm_balance_reason reason_of(const struct nm_balancer *balancer,
 		.load_to = move->load_to,
 		.gap = balancer->result.gap,
 		.gain = move->gain,
-		.gain_error = NAN,
-		.resident = NAN,
-		.age_s = NAN,
+		.resident = residence ? residence->resident : NAN,
+		.age_s = residence ? (double)residence->age_ns / (double)NM_NSEC_PER_SEC : NAN,
 	};
-	if (!pages)
-		return reason;
-	reason.gain_error = nm_residency_gain_error(pages, move->node_from, move->node_to);
-	reason.resident = pages->resident;
-	reason.source = pages->source;
-	reason.age_s =
-		(double)nm_residency_age_ns(pages, snapshot->time_ns) / (double)NM_NSEC_PER_SEC;
-	return reason;
 }
 
 static void propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
