@@ -31,13 +31,6 @@
  */
 enum nm_dtas_type { NM_DTAS_EITHER, NM_DTAS_COMPUTE, NM_DTAS_MEMORY };
 
-/* Misses of the last-level cache per 1000 instructions. Initial estimates are in brackets. */
-struct nm_dtas_rules {
-	double memory_from;   /* [5] */
-	double compute_below; /* [3] at most memory_from; in between a thread keeps its type */
-	unsigned persist;     /* [2] running intervals in a row that a change takes; at least 1 */
-};
-
 /* State of one thread; initially zero. */
 struct nm_dtas_behaviour {
 	enum nm_dtas_type type;
@@ -51,9 +44,8 @@ struct nm_dtas_behaviour {
 double nm_dtas_mpki(double misses_per_s, double instructions_per_s);
 
 /* Updates the state with an interval. NaN means that the thread did not run, and changes nothing.
- * Returns true if the type has changed. Called by the tick for each managed thread. */
-bool nm_dtas_classify(struct nm_dtas_behaviour *behaviour, const struct nm_dtas_rules *rules,
-		      double mpki);
+ * Called by the tick for each managed thread. */
+void nm_dtas_classify(struct nm_dtas_behaviour *behaviour, double mpki);
 
 /*
  * Returns how many of the CPUs to use for memory-bound threads, given the numbers of memory-bound

@@ -3,33 +3,36 @@
 
 #include "numa-migrd/balance.h"
 
+/* Misses per 1000 instructions from which a thread counts as memory-bound, and below which as
+ * compute-bound; in between it keeps its type. */
+#define MEMORY_FROM 5
+#define COMPUTE_BELOW 3
+#define PERSIST 2U /* running intervals in a row that a change takes */
+
 double nm_dtas_mpki(double misses_per_s, double instructions_per_s)
 {
 	return instructions_per_s > 0 ? misses_per_s / (instructions_per_s / 1000) : (double)NAN;
 }
 
-static enum nm_dtas_type speaks_for(const struct nm_dtas_rules *rules, double mpki)
+static enum nm_dtas_type speaks_for(double mpki)
 {
-	if (mpki >= rules->memory_from)
+	if (mpki >= MEMORY_FROM)
 		return NM_DTAS_MEMORY;
-	return mpki < rules->compute_below ? NM_DTAS_COMPUTE : NM_DTAS_EITHER;
+	return mpki < COMPUTE_BELOW ? NM_DTAS_COMPUTE : NM_DTAS_EITHER;
 }
 
-bool nm_dtas_classify(struct nm_dtas_behaviour *behaviour, const struct nm_dtas_rules *rules,
-		      double mpki)
+void nm_dtas_classify(struct nm_dtas_behaviour *behaviour, double mpki)
 {
 	if (isnan(mpki))
-		return false;
-	enum nm_dtas_type leaning = speaks_for(rules, mpki);
+		return;
+	enum nm_dtas_type leaning = speaks_for(mpki);
 	if (leaning != behaviour->leaning)
 		behaviour->intervals = 0;
 	behaviour->leaning = leaning;
 	if (leaning == NM_DTAS_EITHER || leaning == behaviour->type)
-		return false;
-	if (++behaviour->intervals < rules->persist)
-		return false;
-	behaviour->type = leaning;
-	return true;
+		return;
+	if (++behaviour->intervals >= PERSIST)
+		behaviour->type = leaning;
 }
 
 unsigned nm_dtas_memory_cpus(unsigned cpus, uint64_t memory, uint64_t compute)

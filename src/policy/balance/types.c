@@ -6,13 +6,8 @@
 #include "numa-migrd/balance.h"
 
 enum { TYPES = NM_DTAS_MEMORY + 1 };
-#define PERSIST 2U /* intervals in a row after which the type of a thread changes */
 #define SPLIT_NS (10 * NM_NSEC_PER_SEC) /* time after which CPUs are split again */
 #define LINE_BYTES 64			/* bytes per miss */
-/* Misses per 1000 instructions: a thread counts as memory-bound from MEMORY_FROM, and as
- * compute-bound below COMPUTE_BELOW. */
-#define MEMORY_FROM 5
-#define COMPUTE_BELOW 3
 
 void nm_balancer_clear_types(struct nm_balancer *balancer)
 {
@@ -31,17 +26,15 @@ void nm_balancer_clear_types(struct nm_balancer *balancer)
 static void classify(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		     const struct nm_figures *figures, size_t nr_figures)
 {
-	const struct nm_dtas_rules rules = {
-		.memory_from = MEMORY_FROM, .compute_below = COMPUTE_BELOW, .persist = PERSIST};
 	size_t at = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		while (at < nr_figures && figures[at].tid < thread->tid)
 			at++;
 		if (at < nr_figures && figures[at].tid == thread->tid && thread->active)
-			(void)nm_dtas_classify(&nm_balancer_thread(balancer, i)->behaviour, &rules,
-					       nm_dtas_mpki(figures[at].traffic / LINE_BYTES,
-							    figures[at].instructions));
+			nm_dtas_classify(&nm_balancer_thread(balancer, i)->behaviour,
+					 nm_dtas_mpki(figures[at].traffic / LINE_BYTES,
+						      figures[at].instructions));
 	}
 }
 
