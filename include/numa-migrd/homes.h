@@ -73,7 +73,6 @@ struct nm_placed {
 	unsigned setbacks;	     /* consecutive homes that were rolled back */
 	bool judged;
 	uint64_t placed_ns; /* when it was assigned its home */
-	bool is_home;	    /* its threads ran only there in the last interval */
 	double watched_s; /* time for which it ran without a home */
 	double lost_s;	  /* CPU time lost by waiting for memory on other nodes, until that was
 			   * migrated */

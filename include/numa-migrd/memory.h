@@ -287,11 +287,6 @@ struct nm_memory_wanted {
 	bool settled;
 };
 
-struct nm_memory_losses {
-	uint64_t no_room;	 /* processes and threads that could not be followed */
-	uint64_t wanted_dropped; /* found while there were already NM_MEMORY_WANTED_MOST */
-};
-
 struct nm_memory;
 
 /*
@@ -369,6 +364,5 @@ struct nm_affinity *nm_memory_affinity(struct nm_memory *memory);
 /* Returns the exclusivity over all processes (equation 4), as of the last complete scan of the
  * table. */
 struct nm_exclusivity nm_memory_exclusivity(const struct nm_memory *memory);
-struct nm_memory_losses nm_memory_losses(const struct nm_memory *memory);
 
 #endif

@@ -99,11 +99,4 @@ int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interva
  */
 #define NM_METRICS_THREADS_MOST (1U << 17)
 
-/* Numbers of samples since the start that could not be counted: tid out of range, out of memory,
- * too many threads, address on no node. */
-struct nm_metrics_losses {
-	uint64_t bad_tid, no_memory, no_room, no_node;
-};
-struct nm_metrics_losses nm_metrics_losses(const struct nm_metrics *metrics);
-
 #endif

@@ -21,7 +21,6 @@ struct nm_memory {
 	size_t nr_touches;
 	struct nm_memory_wanted *wanted;
 	size_t nr_wanted;
-	struct nm_memory_losses losses;
 };
 
 /* Its pages become invalid. */
@@ -112,7 +111,6 @@ static int join_threads(struct nm_memory *memory, const struct nm_snapshot *snap
 		uint32_t tid = snapshot->threads[i].tid;
 		int s = nm_affinity_join(memory->affinity, tid, memory->now_s, &id);
 		joined[i] = s < 0 ? 0 : tid;
-		memory->losses.no_room += s < 0;
 		r = s == -ENOMEM ? s : r;
 	}
 	return r;
@@ -127,7 +125,6 @@ static int open_processes(struct nm_memory *memory, const struct nm_snapshot *sn
 		processes[i].pid = snapshot->processes[i].pid;
 		processes[i].threads = processes[i].live = snapshot->processes[i].threads;
 		int s = processes[i].owner ? 0 : open_process(memory, &processes[i]);
-		memory->losses.no_room += s < 0;
 		r = s == -ENOMEM ? s : r;
 	}
 	return r;
@@ -209,7 +206,6 @@ static void want(struct nm_memory *memory, size_t index, int16_t target)
 
 	if (memory->nr_wanted == NM_MEMORY_WANTED_MOST ||
 	    nm_pages_look(memory->pages, memory->now_s, &touch->page, &view) < 0) {
-		memory->losses.wanted_dropped++;
 		(void)nm_pages_settle(memory->pages, memory->now_s, &touch->page, NM_PAGE_DROPPED,
 				      0);
 		return;
@@ -337,9 +333,4 @@ struct nm_exclusivity nm_memory_exclusivity(const struct nm_memory *memory)
 			sums.histogram[step] += one.histogram[step];
 	}
 	return sums;
-}
-
-struct nm_memory_losses nm_memory_losses(const struct nm_memory *memory)
-{
-	return memory->losses;
 }

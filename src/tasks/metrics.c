@@ -60,7 +60,6 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 	int r = nm_metrics_new(topology, has_nodes, &fresh);
 	if (r < 0)
 		return r;
-	fresh->losses = metrics->losses;
 	struct nm_metrics old = *metrics;
 	*metrics = *fresh;
 	*fresh = old;
@@ -186,17 +185,8 @@ static __attribute__((noinline)) struct nm_entry *add_entry(struct nm_metrics *m
 							    const struct nm_sample *sample)
 {
 	struct nm_entry *entry;
-	int r = try_add_entry(metrics, sample, &entry);
 
-	if (r == 0)
-		return entry;
-	if (r == -ERANGE)
-		metrics->losses.bad_tid++;
-	else if (r == -ENOSPC)
-		metrics->losses.no_room++;
-	else
-		metrics->losses.no_memory++;
-	return NULL;
+	return try_add_entry(metrics, sample, &entry) == 0 ? entry : NULL;
 }
 
 /* Returns the entry of the thread, reset if its number now belongs to another process; NULL: cannot
@@ -315,10 +305,8 @@ static inline void add_access(struct nm_metrics *metrics, const struct nm_sample
 {
 	int node = nm_sample_node(sample, metrics->nr_nodes);
 
-	if (node < 0) {
-		metrics->losses.no_node++;
+	if (node < 0)
 		return;
-	}
 	struct nm_entry *entry = entry_for(metrics, sample);
 	if (!entry)
 		return;
@@ -354,10 +342,8 @@ static inline void add_memory(struct nm_metrics *metrics, const struct nm_sample
 	}
 	hardware->levels += sample->level != NM_LEVEL_UNKNOWN;
 	int node = nm_sample_node(sample, metrics->nr_nodes);
-	if (node < 0) {
-		metrics->losses.no_node++;
+	if (node < 0)
 		return;
-	}
 	uint32_t count = times(metrics, sample);
 	bool dram = sample->level == NM_LEVEL_DRAM;
 	hardware->accesses++;
@@ -409,9 +395,4 @@ void nm_metrics_add(struct nm_metrics *metrics, const struct nm_sample *sample)
 	case NM_EVENT_KIND_MAX:
 		break;
 	}
-}
-
-struct nm_metrics_losses nm_metrics_losses(const struct nm_metrics *metrics)
-{
-	return metrics->losses;
 }

@@ -77,7 +77,6 @@ struct nm_metrics {
 	uint64_t dram_sample_bytes; /* smallest amount that one sample of DRAM traffic has
 				     * represented; 0: none seen */
 	uint32_t carry; /* of weights, in 1/256 */
-	struct nm_metrics_losses losses;
 };
 
 static inline struct nm_entry *nm_entry_at(const struct nm_metrics *metrics, uint32_t index)

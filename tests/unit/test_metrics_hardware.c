@@ -238,7 +238,6 @@ static void latency_needs_no_address(void **state)
 	const struct nm_figures *figures = close_one();
 	assert_true(figures->latency == 77);
 	assert_int_equal(figures->access_new, 0);
-	assert_int_equal(nm_metrics_losses(metrics).no_node, 1);
 }
 
 static void where_levels_are_told_dram_counts(void **state)

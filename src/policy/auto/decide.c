@@ -240,7 +240,6 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	placed->home_ran_most = placed->ran_most;
 	placed->home_immovable = placed->immovable;
 	placed->decided_ns = placed->placed_ns = round->snapshot->time_ns;
-	placed->is_home = false;
 	placed->judged = false;
 	placed->trend = placement->trend;
 	placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};

@@ -6,7 +6,6 @@
 
 #include "numa-migrd/homes.h"
 
-#define AT_HOME 0.9 /* minimum share of its running */
 
 /* ---- where they ran, and the location of their memory ---- */
 
@@ -42,15 +41,6 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		placed->ran_on[here] += ran;
 }
 
-/* Ignores the part that a thread ran elsewhere while it was moved. */
-static bool ran_at_home(const struct nm_placed *placed, unsigned nr_nodes)
-{
-	double ran = 0;
-	for (unsigned k = 0; k < nr_nodes; k++)
-		ran += placed->ran_on[k];
-	return placed->home >= 0 && placed->ran_on[placed->home] >= AT_HOME * ran;
-}
-
 /* since_s is the time for which it has had its current activity. A lull does not end the demand:
  * earlier demand decays slowly. Threads that wait because their cgroups have used up their CPU time
  * demand no CPU. */
@@ -63,7 +53,6 @@ static void update_demand(struct nm_placed *placed, const struct nm_snapshot *sn
 	placed->demand_cpus = fmax(placed->wanted_cpus, keep * placed->demand_cpus);
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placed->has_run_on[k] += placed->ran_on[k] * since_s;
-	placed->is_home = ran_at_home(placed, nr_nodes);
 	/* Many light threads count as the number of CPUs that they demand. */
 	if (placed->running < round(placed->wanted_cpus))
 		placed->running = (unsigned)round(placed->wanted_cpus);
