@@ -58,6 +58,22 @@ int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_pro
 int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret);
 
 /*
+ * Domains (struct nm_tenant) in which the status of some process was too long. A user may create a
+ * process in 65536 groups, for which the kernel needs 30 ms each time, so that only the first such
+ * process of a domain is read until the caller clears the table.
+ */
+#define NM_COSTLY_MOST 16U
+struct nm_costly {
+	uint64_t domains[NM_COSTLY_MOST];
+	size_t count;
+};
+
+/* As nm_proc_read_status(), for a process in this cgroup (NULL: unknown). Returns -EFBIG if its
+ * status is too long, or is not read because that of another process in its domain was. */
+int nm_proc_read_status_in(struct nm_platform *platform, int directory, const char *cgroup,
+			   struct nm_costly *costly, struct nm_proc_status *ret);
+
+/*
  * The same for programs without the operations table, such as the worker and the helper: `path` is
  * relative to `directory`, a descriptor. Returns 0, -ESRCH if the thread has exited, -EINVAL, or
  * another negative errno. Called by everything that verifies whose descriptor or number it has.

@@ -9,6 +9,7 @@
 #include "descent_internal.h"
 
 #define MOST_ROUNDS 4
+#define MOST_SIBLINGS 64U
 
 /* ---- construction ---- */
 
@@ -249,6 +250,8 @@ static int take_turn(struct nm_descent *descent, struct nm_descent_walk *walk)
 	const uint64_t began_steps = descent->steps;
 	int r = 0;
 	nm_descent_forget_processes(descent);
+	if (!walk->pids.ids)
+		descent->costly.count = 0;
 	if (walk->nr_entries > 0 && !walk->pids.ids)
 		r = list_ids(descent, 0, &walk->pids);
 	if (walk->nr_entries > 0 && r == 0)
@@ -287,6 +290,25 @@ int nm_descent_search(struct nm_descent *descent, struct nm_descent_walk *walk)
 
 /* ---- exec ---- */
 
+static int add_sibling(void *context, const char *name)
+{
+	const struct nm_ids *siblings = context;
+	int r = add_id(context, name);
+	return r == 0 && siblings->count > MOST_SIBLINGS ? -ECANCELED : r;
+}
+
+/* Lists the leader and some other threads. The kernel lists threads in the order of their creation,
+ * so that the oldest ones are among them. */
+static int list_siblings(struct nm_descent *descent, uint32_t pid, struct nm_ids *ret)
+{
+	struct nm_platform *platform = descent->platform;
+	char path[64];
+	snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", pid);
+	int r = platform->ops->list_directory(platform, NM_ROOT, path, add_sibling, ret);
+	descent->steps += NM_STEPS_CALL + ret->count * NM_STEPS_CALL / 4;
+	return r == -ECANCELED ? 0 : r;
+}
+
 /* Returns the start time of the oldest thread besides the leader, which is read once; UINT64_MAX if
  * there is no such thread, or 0 if it cannot be determined. */
 static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
@@ -296,7 +318,7 @@ static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
 	if (!process || process->oldest_sibling_ticks)
 		return process ? process->oldest_sibling_ticks : 0;
 	uint64_t oldest_ticks = UINT64_MAX;
-	if (list_ids(descent, pid, &tids) < 0)
+	if (list_siblings(descent, pid, &tids) < 0)
 		oldest_ticks = 0;
 	for (size_t i = 0; i < tids.count; i++) {
 		struct nm_proc_stat stat;

@@ -35,6 +35,7 @@ struct nm_descent {
 	struct nm_descent_process **processes;
 	size_t nr_processes, processes_capacity;
 	struct nm_tidmap *process_of;
+	struct nm_costly costly; /* since the walk began */
 	/* State of the current walk: */
 	struct nm_ledger_entry *entries; /* copies, which do not depend on the caller's table */
 	hwloc_const_bitmap_t *targets;	 /* without duplicates, subsets before their supersets */

@@ -159,9 +159,9 @@ static int read_process(struct nm_descent *descent, struct nm_descent_process *p
 		return directory;
 	int r = nm_proc_read_stat(platform, directory, &stat);
 	if (r >= 0)
-		r = nm_proc_read_status(platform, directory, &status);
-	if (r >= 0)
 		(void)nm_proc_read_cgroup(platform, directory, &cgroup);
+	if (r >= 0)
+		r = nm_proc_read_status_in(platform, directory, cgroup, &descent->costly, &status);
 	platform->ops->close(platform, directory);
 	if (r < 0)
 		return r;

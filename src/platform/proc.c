@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/topology.h"
 
@@ -150,6 +151,33 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 	if (length < 0)
 		return gone((int)length);
 	return length ? nm_proc_parse_status(text, ret) : -ESRCH;
+}
+
+/* Without a cgroup, the effective user counts, which owns the directory. */
+static uint64_t domain_of(struct nm_platform *platform, int directory, const char *cgroup)
+{
+	struct nm_owner owner = {0};
+	(void)platform->ops->owner(platform, directory, &owner);
+	return nm_tenant_of(owner.uid, cgroup).domain;
+}
+
+static bool is_costly(const struct nm_costly *costly, uint64_t domain)
+{
+	for (size_t i = 0; i < costly->count; i++)
+		if (costly->domains[i] == domain)
+			return true;
+	return false;
+}
+
+int nm_proc_read_status_in(struct nm_platform *platform, int directory, const char *cgroup,
+			   struct nm_costly *costly, struct nm_proc_status *ret)
+{
+	if (costly->count > 0 && is_costly(costly, domain_of(platform, directory, cgroup)))
+		return -EFBIG;
+	int r = nm_proc_read_status(platform, directory, ret);
+	if (r == -EFBIG && costly->count < NM_COSTLY_MOST)
+		costly->domains[costly->count++] = domain_of(platform, directory, cgroup);
+	return r;
 }
 
 /* A file that is empty belongs to a thread that has exited. */

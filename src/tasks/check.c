@@ -111,12 +111,13 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	nm_autofree char *cgroup = NULL;
 
 	int r = nm_proc_read_stat(roster->platform, directory, stat);
-	if (r == 0)
-		r = nm_proc_read_status(roster->platform, directory, &status);
 	if (r != 0)
 		return r;
 	r = nm_proc_read_cgroup(roster->platform, directory, &cgroup);
 	if (r < 0 && r != -ENODATA)
+		return r;
+	r = nm_proc_read_status_in(roster->platform, directory, cgroup, &roster->costly, &status);
+	if (r < 0)
 		return r;
 	if (process->start_ticks && process->start_ticks != stat->start_ticks)
 		return -ESRCH;

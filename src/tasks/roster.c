@@ -338,6 +338,7 @@ static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns)
 {
+	roster->costly.count = 0;
 	int r = update_processes(roster, figures, count, now_ns);
 	if (r == 0)
 		r = update_threads(roster, figures, count, now_ns);

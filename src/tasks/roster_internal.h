@@ -28,6 +28,7 @@ struct nm_roster {
 	struct nm_released_list *memory;
 	struct nm_steer *steer; /* NULL: no attributes */
 	struct nm_cgroups *cgroups;
+	struct nm_costly costly; /* in this interval */
 	uint32_t own_pid;
 
 	struct nm_roster_thread **threads; /* in no particular order */

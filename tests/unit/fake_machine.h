@@ -44,6 +44,7 @@ struct fake_thread {
 	int processor;
 	bool stuck;	/* stays on its CPU whatever the mask */
 	bool subreaper; /* adopts the orphans among its descendants */
+	bool many_groups; /* more than fit into its status, which takes long to write */
 	uint64_t mask;	/* what the scheduler obeys */
 	uint64_t user;	/* what a newer kernel remembers of the last sched_setaffinity; 0: none */
 	uint64_t own, own_user; /* what these would be without the daemon */
@@ -92,6 +93,7 @@ struct fake {
 	struct fake_group groups[FAKE_GROUPS];
 	unsigned nr_groups;
 	unsigned attribute_reads;
+	unsigned long_statuses; /* how many were written */
 	unsigned open[FAKE_FDS]; /* identities; 0: free */
 	unsigned calls[FAKE_OPS + 1];
 	struct fake_hook hooks[FAKE_HOOKS];

@@ -297,6 +297,8 @@ static inline int fake_write_thread(struct fake *fake, int fd, const char *path,
 		return -ESRCH;
 	if (strcmp(path, "stat") == 0)
 		fake_write_stat(fake, thread, text, size);
+	else if (strcmp(path, "status") == 0 && thread->many_groups)
+		return fake->long_statuses++, -EFBIG;
 	else if (strcmp(path, "status") == 0)
 		fake_write_status(thread, text, size);
 	else if (strcmp(path, "cgroup") == 0)

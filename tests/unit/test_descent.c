@@ -289,6 +289,70 @@ static void siblings_are_listed_once(void **state)
 	assert_true(calls_of_vanished(50, 60) <= few + more_siblings + more_vanished + 20);
 }
 
+/* Whether a thread that is gone has called exec: the threads of one process may be many. */
+/* SECURITY: forks */
+static void some_siblings_are_enough(void **state)
+{
+	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
+	uint64_t start_ticks;
+	(void)state;
+	fake_clone(fake, 100, 110);
+	lease(110, 1);
+	const struct nm_ledger_entry *terms =
+		&world->actuator->leases[nm_lease_first_of_tid(world->actuator, 110)].terms;
+	for (uint32_t i = 0; i < 140; i++)
+		fake_clone(fake, 100, 300 + i);
+	for (size_t i = 0; i < FAKE_THREADS; i++)
+		fake->threads[i].start_stack = 0;
+	fake_pin(fake, 100, world_node(1));
+	fake_exit(fake, 110);
+	assert_int_equal(nm_descent_new(&masks, &descent), 0);
+	unsigned before = fake->calls[FAKE_OPS];
+	assert_int_equal(nm_descent_follow_exec(descent, terms, false, &start_ticks), 0);
+	assert_true(fake->calls[FAKE_OPS] - before <= 64 * 3 + 12);
+}
+
+static void set_up_groups(void)
+{
+	for (uint32_t i = 0; i < 50; i++) {
+		fake_fork(fake, 50, 300 + i)->many_groups = true;
+		fake_move(fake, 300 + i, i % 2 ? "/machine/one" : "/machine/two");
+		fake_pin(fake, 300 + i, world_node(1));
+	}
+}
+
+/* A process in 65536 groups takes a thousand times as long to read. */
+/* SECURITY: many-groups-of-a-process */
+static void long_statuses_of_a_domain_are_read_once(void **state)
+{
+	struct nm_ledger_entry lines[1];
+	struct nm_descent_walk walk = {0};
+	(void)state;
+	lease_to_others(lines, 1);
+	set_up_groups();
+	assert_int_equal(walk_on(lines, 1, &walk), 0);
+	assert_in_range(fake->long_statuses, 1, 2);
+}
+
+/* Where no cgroup distinguishes the users. */
+/* SECURITY: many-groups-of-a-process */
+static void long_statuses_hide_no_child_of_another_user(void **state)
+{
+	(void)state;
+	lease(101, 1);
+	for (uint32_t i = 0; i < 50; i++) {
+		struct fake_thread *thread = fake_fork(fake, 50, 300 + i);
+		thread->many_groups = true;
+		thread->uid = 1001;
+		fake_pin(fake, 300 + i, world_node(1));
+	}
+	fake_fork(fake, 101, 400);
+	world_lose_records(world);
+	world_tick(world);
+	assert_int_equal(fake->long_statuses, 1);
+	assert_int_equal(world_mask(world, 400), ALL);
+}
+
 /* Homes that are given up in one interval: one walk for all of them. */
 /* SECURITY: forks */
 static void processes_given_back_share_a_walk(void **state)
@@ -479,6 +543,9 @@ int main(void)
 		TEST(a_thread_costs_the_same_beside_any_leases),
 		TEST(a_walk_stops_inside_a_process),
 		TEST(siblings_are_listed_once),
+		TEST(some_siblings_are_enough),
+		TEST(long_statuses_of_a_domain_are_read_once),
+		TEST(long_statuses_hide_no_child_of_another_user),
 		TEST(processes_given_back_share_a_walk),
 		TEST(a_walk_takes_twelve_calls_a_thread_at_any_depth),
 		TEST(proc_is_walked_once_an_interval),

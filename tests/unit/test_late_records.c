@@ -336,6 +336,7 @@ static void live(unsigned seed)
 
 static unsigned first_seed = 1, last_seed = LIVES;
 
+/* SECURITY: forks */
 static void random_sequences_leave_nothing(void **state)
 {
 	(void)state;

@@ -172,6 +172,7 @@ static void test_gone(void **state)
 }
 
 /* A user may be in hundreds of groups. */
+/* SECURITY: many-groups-of-a-process */
 static void test_many_groups(void **state)
 {
 	struct nm_platform_options options = {.dry_run = true};

@@ -51,6 +51,23 @@ static void test_spawn(void **state)
 	assert_int_equal(member(200)->process->last_spawn_ns, 0);
 }
 
+/* The kernel takes long to list the groups of such a process. */
+/* SECURITY: many-groups-of-a-process */
+static void test_many_groups(void **state)
+{
+	(void)state;
+	for (uint32_t pid = 1000; pid < 1020; pid++) {
+		fake_fork(fake, 200, pid)->many_groups = true;
+		fake_move(fake, pid, "/user.slice/user-1000.slice/session-1.scope");
+	}
+	for (unsigned interval = 1; interval <= 3; interval++) {
+		run_all(0.5);
+		assert_in_range(fake->long_statuses, 1, interval);
+		assert_managed(101, true);
+		assert_managed(1001, false);
+	}
+}
+
 /* A program that starts is new: its threads, its age, what it is worth. */
 static void test_exec(void **state)
 {
@@ -394,6 +411,7 @@ int main(void)
 		TEST(test_exit),
 		TEST(test_churn),
 		TEST(test_spawn),
+		TEST(test_many_groups),
 		TEST(test_exec),
 		TEST(test_reused_thread_number),
 		TEST(test_reused_thread_number_unseen),
