@@ -66,14 +66,16 @@ static int fill_owner(struct nm_actuator *actuator, const struct attempt *attemp
 {
 	nm_autofree char *cgroup = NULL;
 	struct nm_proc_status status;
-	int r = nm_proc_read_status(actuator->platform, attempt->directory, &status);
+	int r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &cgroup);
+	if (r == 0 || r == -ENODATA)
+		r = nm_proc_read_status_in(actuator->platform, attempt->directory, cgroup,
+					   &actuator->costly, &status);
 	if (r < 0)
 		return r;
 	terms->uid = status.uid;
-	r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &cgroup);
 	terms->cgroup = nm_ledger_cgroup(cgroup);
 	terms->domain = nm_tenant_of(status.uid, cgroup).domain;
-	return r == -ENODATA ? 0 : r;
+	return 0;
 }
 
 static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision,
@@ -292,6 +294,7 @@ void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, u
 {
 	int reserved = nm_lease_reserve(actuator, plan->count * 2);
 	nm_cgroups_begin(actuator->masks.cgroups, now_ns);
+	actuator->costly.count = 0;
 	nm_lease_compact_ledger(actuator);
 
 	for (size_t i = 0; i < plan->count; i++) {

@@ -22,6 +22,7 @@ struct nm_lease {
 	bool inherited; /* one for each thread and target; its ancestor has the ledger line */
 	bool settled;	/* restored, or changed by its owner: the present affinity is the owner's
 			   choice */
+	bool foreign;	/* inherited, but the task did not carry the target */
 	bool refused;	/* inherited, and restoring it failed; tried again in each round */
 	bool written;	/* has a ledger line of its own, which outlives that of its ancestor */
 	bool exited;	/* according to an EXIT record. The number of a leader may now be that of a
@@ -78,6 +79,7 @@ struct nm_actuator {
 	struct nm_settled *settled;	   /* threads without an entry in `leases` */
 	struct nm_tidmap *by_tid, *by_pid; /* map to the index of the newest lease */
 	struct nm_descent *descent;
+	struct nm_costly costly; /* among the threads of one plan */
 
 	uint64_t round; /* of nm_actuator_update() */
 	/* Every thread created before reported_ticks was reported by a FORK record or examined by a
@@ -119,8 +121,10 @@ struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t
 				    uint64_t start_ticks);
 
 /* Returns whether the present affinity of this thread is known to be its lease or its owner's
- * choice. */
-bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks);
+ * choice. If records are lost, the lease of its parent is not certain: a task that did not carry
+ * another target may have inherited that of `terms` (NULL: none). */
+bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks,
+			 const struct nm_ledger_entry *terms);
 
 /* Stores all leases that are not inherited, including ended ones, and, if `written`, the inherited
  * ones with a line of their own: all entries that belong in the ledger. `ret` has space for

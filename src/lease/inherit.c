@@ -80,6 +80,7 @@ static void note_result(struct nm_actuator *actuator, struct nm_lease *lease, in
 {
 	lease->exited = false;
 	lease->settled = r >= 0;
+	lease->foreign = r == 0;
 	lease->ended_round = actuator->round;
 	if (r < 0 && r != -ESRCH)
 		note_refusal(actuator, lease);
@@ -277,7 +278,7 @@ static void on_fork(struct nm_actuator *actuator, const struct nm_task_event *ev
 	if (known)
 		note_reuse(actuator, event->tid, start_ticks);
 	/* The record is late: the thread has been handled already. */
-	if (start_ticks && nm_lease_is_settled(actuator, event->tid, start_ticks))
+	if (start_ticks && nm_lease_is_settled(actuator, event->tid, start_ticks, NULL))
 		return;
 	/* This is also done if the thread has exited, because its own children may be alive. */
 	for (int r = 0; parent != NM_LEASE_NONE && (r == 0 || r == -ESRCH);
@@ -411,7 +412,7 @@ void nm_actuator_task_event(struct nm_actuator *actuator, const struct nm_task_e
 static int restore_found(void *context, const struct nm_descendant *found)
 {
 	struct nm_actuator *actuator = context;
-	if (nm_lease_is_settled(actuator, found->tid, found->start_ticks))
+	if (nm_lease_is_settled(actuator, found->tid, found->start_ticks, found->terms))
 		return 0;
 	int r = restore_inherited(actuator, found->terms, found->pid, found->tid,
 				  found->start_ticks);

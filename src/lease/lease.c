@@ -63,15 +63,21 @@ struct nm_lease *nm_lease_active_of(const struct nm_actuator *actuator, uint32_t
 	return NULL;
 }
 
-bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks)
+static bool is_settled(const struct nm_lease *lease, const struct nm_ledger_entry *terms)
+{
+	if (lease->foreign && terms && !hwloc_bitmap_isequal(lease->terms.target, terms->target))
+		return false;
+	return lease->settled || nm_lease_active(lease);
+}
+
+bool nm_lease_is_settled(const struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks,
+			 const struct nm_ledger_entry *terms)
 {
 	for (uint32_t i = nm_lease_first_of_tid(actuator, tid); i != NM_LEASE_NONE;
-	     i = actuator->leases[i].next_of_tid) {
-		const struct nm_lease *lease = &actuator->leases[i];
-		if (lease->terms.start_ticks == start_ticks &&
-		    (lease->settled || nm_lease_active(lease)))
+	     i = actuator->leases[i].next_of_tid)
+		if (actuator->leases[i].terms.start_ticks == start_ticks &&
+		    is_settled(&actuator->leases[i], terms))
 			return true;
-	}
 	return nm_settled_has(actuator->settled, tid, start_ticks);
 }
 

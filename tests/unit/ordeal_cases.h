@@ -180,8 +180,8 @@ static const struct ordeal_case {
 	{GATE_ASK,
 	 "ask",
 	 "sends a request about memory to a worker; ETIMEDOUT: the worker never answers",
-	 "the location of the pages, or the runtime, stays unknown; threads of an "
-	 "unknown runtime are leased",
+	 "the location of the pages, or the runtime, stays unknown; without an answer "
+	 "about the runtime no lease is given, after an error threads are leased",
 	 "nothing: the worker makes the call",
 	 "1 s, then the worker is replaced",
 	 {EAGAIN, ENOMEM, EPERM, ESRCH, ETIMEDOUT},

@@ -252,6 +252,31 @@ static void test_refuse_without_owner(void **state)
 	assert_int_equal(ledger_entries(false), 0);
 }
 
+/* Each thread of a process whose status takes long to read. */
+/* SECURITY: many-groups-of-a-process */
+static void test_refuse_many_groups(void **state)
+{
+	struct nm_decision decisions[2];
+	struct nm_receipt receipts[2];
+	const struct nm_plan plan = {.decisions = decisions, .count = 2};
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		world_adopt(world, 101 + i);
+		fake_get(fake, 101 + i)->many_groups = true;
+		decisions[i] = (struct nm_decision){
+			.id = i + 1,
+			.kind = NM_DECISION_MIGRATE,
+			.nr_steps = 1,
+			.steps = {world_step(world, 101 + i, 1, NM_STEP_LEASE)}};
+	}
+	nm_actuator_run(world->actuator, &plan, fake->now_ns, receipts);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_refused(&receipts[i], -EFBIG, "identity");
+		hwloc_bitmap_free(decisions[i].steps[0].target);
+	}
+	assert_int_equal(fake->long_statuses, 1);
+}
+
 static void test_refuse_without_ledger(void **state)
 {
 	(void)state;
@@ -606,6 +631,7 @@ int main(void)
 		TEST(test_refuse_changed_mask),
 		TEST(test_refuse_set),
 		TEST(test_refuse_without_owner),
+		TEST(test_refuse_many_groups),
 		TEST(test_refuse_replacement),
 		TEST(test_refuse_without_clock),
 		TEST(test_refuse_without_ledger),

@@ -183,6 +183,40 @@ static void it_gets_it_after_a_crash(void **state)
 	assert_int_equal(world_mask(world, 100), fake_cpus(0, 5));
 }
 
+/* ---- an exec whose records are lost ---- */
+
+/* The lease of its parent's number is from before the exec, and not the one that it inherited. */
+static void a_child_is_found_although_its_record_was_read(void **state)
+{
+	(void)state;
+	lease(102, 1);
+	lease(100, 2);
+	fake_exec(fake, 102);
+	world_lose_records(world);
+	fake_clone(fake, 100, 300);
+	for (int i = 0; i < 3; i++)
+		world_tick(world);
+	assert_explained("");
+}
+
+/* It was restored once, although it did not carry the target of its parent's other lease. */
+/* SECURITY: others-pins */
+static void it_is_restored_once(void **state)
+{
+	(void)state;
+	lease(100, 1);
+	fake_fork(fake, 100, 300);
+	lease(100, 2);
+	world_drain(world);
+	assert_int_equal(world_mask(world, 300), ALL);
+	fake_pin(fake, 300, world_node(1));
+	for (int i = 0; i < 3; i++) {
+		world_lose_records(world);
+		world_tick(world);
+		assert_int_equal(world_mask(world, 300), world_node(1));
+	}
+}
+
 /* ---- random sequences ---- */
 
 #define LIVES 2000
@@ -362,6 +396,8 @@ int main(int argc, char **argv)
 		TEST(the_end_of_another_thread_ends_no_descent),
 		TEST(it_gets_its_own_affinity),
 		TEST(it_gets_it_after_a_crash),
+		TEST(a_child_is_found_although_its_record_was_read),
+		TEST(it_is_restored_once),
 		cmocka_unit_test(random_sequences_leave_nothing),
 	};
 	if (access("/dev/shm", W_OK) == 0) /* for the ledgers of all lives */
