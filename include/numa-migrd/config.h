@@ -20,10 +20,12 @@ enum nm_source_choice {
 	NM_SOURCE_IBS,
 	NM_SOURCE_SPE,
 	NM_SOURCE_PMU,
+	NM_SOURCE_EVENT,
 	NM_SOURCE_FAULTS,
 	NM_SOURCE_NONE
 };
 #define NM_CONFIG_PMU_BYTES 128
+#define NM_CONFIG_EVENT_BYTES 128
 #define NM_CONFIG_PATH_BYTES 256
 #define NM_CONFIG_ANY_GAIN (-1000000000000.0) /* threads.balance_min_gain: no limit */
 enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
@@ -90,6 +92,9 @@ struct nm_config {
 		enum nm_source_choice source;
 		char pmu[NM_CONFIG_PMU_BYTES]; /* "": none; otherwise "name/term=value,…/", which
 						* `auto` prefers to all others */
+		char event[NM_CONFIG_EVENT_BYTES]; /* "": none; otherwise an event as spelled for
+						    * libpfm4; `auto` tries it after pmu */
+		unsigned event_line;          /* line in the file; 0: not set */
 		uint64_t load_latency;
 		uint64_t memory_period;
 		enum nm_inject inject;
@@ -209,6 +214,10 @@ int nm_config_load_text(const char *path, struct nm_config_errors *errors, struc
 int nm_config_default(struct nm_config **ret);
 void nm_config_free(struct nm_config *config);
 NM_DEFINE_CLEANUP(struct nm_config, nm_config_free);
+
+/* Returns whether the text is a possible libpfm4 event name within the length limit. Used by the
+ * parser and the event encoder. Pure. */
+bool nm_config_is_event(const char *text);
 
 /*
  * Names in the spelling of the configuration file, for the journal ("lbma", "benefit", "auto", …).

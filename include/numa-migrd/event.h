@@ -50,6 +50,7 @@ enum nm_memory_source {
 	NM_MEMORY_IBS,	 /* AMD's instruction-based sampling */
 	NM_MEMORY_PMU,	 /* the PMU named by sampling.pmu */
 	NM_MEMORY_SPE,	 /* Arm's statistical profiling: records in a separate AUX area */
+	NM_MEMORY_EVENT, /* the event of the core's own PMU named by sampling.event */
 	NM_MEMORY_SOURCE_MAX,
 };
 
@@ -65,6 +66,7 @@ struct nm_event_wishes {
 	unsigned load_latency; /* cycles; faster loads are not sampled, if the hardware supports
 				* that */
 	const char *pmu;       /* NM_MEMORY_PMU: "name/term=value,…/" */
+	const char *event;     /* NM_MEMORY_EVENT: in libpfm4 spelling */
 };
 
 /* One hardware event of this machine, ready to be opened. */
@@ -142,7 +144,7 @@ struct nm_event_row {
 struct nm_event_table {
 	const char *name;     /* for --pmu */
 	const char *machines; /* description */
-	const char *pfm;      /* libpfm4's name of the PMU */
+	const char *pfm[2];   /* libpfm4's names of the PMU; the first one encodes the rows */
 	const struct nm_event_row *rows;
 	size_t count;
 };
@@ -166,6 +168,18 @@ extern const size_t nm_event_table_count;
  */
 int nm_event_row_encode(const struct nm_event_table *table, const struct nm_event_row *row,
 			unsigned load_latency, struct nm_event_word *ret);
+
+/*
+ * Encodes the event of sampling.event, which samples memory accesses in user mode with one of the
+ * table's PMUs: NAME:UMASK:…, or PMU::NAME:UMASK:…. Returns 0, or -ENOPKG with *ret as above.
+ * Called by nm_event_list_read().
+ */
+int nm_event_named_encode(const struct nm_event_table *table, const char *name,
+			  struct nm_event_word *ret);
+
+/* Returns the reason why the CPU of the machine below an open root directory has no such event, or
+ * NULL if it has. Static text. Called for --check-config. */
+const char *nm_event_named_check(int root, const char *name);
 
 /* Finds the identity of the first CPU in the text of /proc/cpuinfo. Returns 0, or -ENODATA if a
  * line is missing (architectures other than x86 use other names). Pure. */

@@ -38,8 +38,8 @@ struct nm_helper_request {
 	int32_t pid;
 	int32_t value;
 	uint64_t start_ticks;
-	/* For hardware events. sampling.pmu is read from root's configuration, never from the
-	 * request. */
+	/* For hardware events. sampling.pmu and sampling.event are read from root's configuration,
+	 * never from the request. */
 	uint32_t index, source, load_latency;
 };
 

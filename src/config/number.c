@@ -9,6 +9,7 @@
 
 #define DIGITS "0123456789"
 #define HEX_DIGITS DIGITS "abcdefABCDEF"
+#define EVENT_PARTS_MOST 16U
 
 /* 08 is 8 for some readers and an invalid octal number for others, and is rejected. */
 static bool has_leading_zero(const char *text)
@@ -114,6 +115,28 @@ static int assign_pmu(const char *text, char *ret)
 	return 0;
 }
 
+bool nm_config_is_event(const char *text)
+{
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" DIGITS "_:.=";
+	size_t length = strlen(text), parts = 0;
+
+	if (length == 0 || length >= NM_CONFIG_EVENT_BYTES || strspn(text, allowed) != length)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		parts += strchr(":.=", text[i]) != NULL;
+	return parts <= EVENT_PARTS_MOST;
+}
+
+/* Only the machine and libpfm4 know the valid events. */
+static int assign_event(const char *text, char *ret)
+{
+	if (text[0] && !nm_config_is_event(text))
+		return -EINVAL;
+	memcpy(ret, text, strlen(text) + 1);
+	return 0;
+}
+
 /* "" or an absolute path of a file; whether it can be written is not checked. */
 static int assign_path(const char *text, char *ret)
 {
@@ -144,6 +167,8 @@ int nm_setting_assign(const struct nm_setting *setting, const char *text, struct
 		return assign_choice(setting, text, place);
 	case NM_SETTING_PMU:
 		return assign_pmu(text, place);
+	case NM_SETTING_EVENT:
+		return assign_event(text, place);
 	case NM_SETTING_PATH:
 		return assign_path(text, place);
 	case NM_SETTING_TARGETS:
@@ -184,6 +209,13 @@ void nm_setting_allowed(const struct nm_setting *setting, char *out, size_t out_
 		break;
 	case NM_SETTING_PMU:
 		(void)snprintf(out, out_size, "\"\" or \"name/term=value,.../\"");
+		break;
+	case NM_SETTING_EVENT:
+		(void)snprintf(
+			out, out_size,
+			"\"\" or an event as libpfm4 spells it (NAME:UMASK:...), of at most %d "
+			"letters, digits, \"_\" and at most %u \":\", \".\" and \"=\"",
+			NM_CONFIG_EVENT_BYTES - 1, EVENT_PARTS_MOST);
 		break;
 	case NM_SETTING_PATH:
 		(void)snprintf(out, out_size, "\"\" or an absolute path of at most %d bytes",

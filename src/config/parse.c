@@ -45,6 +45,7 @@ static const char *value_text(const struct nm_setting *setting, const config_set
 		return config_setting_is_number(value) ? config_setting_get_hook(value) : NULL;
 	case NM_SETTING_CHOICE:
 	case NM_SETTING_PMU:
+	case NM_SETTING_EVENT:
 	case NM_SETTING_PATH:
 		return config_setting_get_string(value);
 	case NM_SETTING_TARGETS:
@@ -164,6 +165,8 @@ static void take_setting(const struct parse *parse, const struct nm_setting *set
 		report_setting(parse, setting, value);
 		return;
 	}
+	if (setting->type == NM_SETTING_EVENT && text[0])
+		parse->config->sampling.event_line = config_setting_source_line(value);
 	if (setting->type == NM_SETTING_TARGETS)
 		nm_targets_parse(parse->report, setting->name, value,
 				 (void *)((char *)parse->config + setting->offset));

@@ -5,7 +5,8 @@
 
 /* Each list is in the order of its enum in config.h. */
 static const char *const profiles[] = {"shipped", "paper", NULL};
-static const char *const sources[] = {"auto", "pebs", "ibs", "spe", "pmu", "faults", "none", NULL};
+static const char *const sources[] = {"auto",  "pebs",	 "ibs",	 "spe", "pmu",
+				      "event", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty", NULL};
 static const char *const policies[] = {"none", "lbma", "imar2", "kmaf", "balance", "auto", NULL};
 static const char *const gates[] = {"benefit", "paper", NULL};
@@ -103,6 +104,8 @@ const struct nm_setting nm_settings[] = {
 
 	{FIELD(sampling, pmu), .type = NM_SETTING_PMU, .shipped = "",
 	 .meaning = "Another PMU that samples memory accesses, with its terms as in perf(1)"},
+	{FIELD(sampling, event), .type = NM_SETTING_EVENT, .shipped = "",
+	 .meaning = "Event of this CPU for memory accesses, in the notation of libpfm4"},
 	COUNT(sampling, load_latency, "3", "65535", "30", NULL,
 	      "Minimum latency of sampled loads, in CPU cycles"),
 	COUNT(sampling, memory_period, "0", "1000000000", "0", NULL,

@@ -15,6 +15,7 @@ enum nm_setting_type {
 	NM_SETTING_REAL,   /* double */
 	NM_SETTING_CHOICE, /* an enum */
 	NM_SETTING_PMU,	   /* char[NM_CONFIG_PMU_BYTES] */
+	NM_SETTING_EVENT,  /* char[NM_CONFIG_EVENT_BYTES] */
 	NM_SETTING_PATH,   /* char[NM_CONFIG_PATH_BYTES] */
 	NM_SETTING_TARGETS,
 };
@@ -56,7 +57,7 @@ extern const size_t nm_setting_heading_count;
 static inline bool nm_setting_is_text(const struct nm_setting *setting)
 {
 	return setting->type == NM_SETTING_CHOICE || setting->type == NM_SETTING_PMU ||
-	       setting->type == NM_SETTING_PATH;
+	       setting->type == NM_SETTING_EVENT || setting->type == NM_SETTING_PATH;
 }
 
 const struct nm_setting *nm_setting_find(const char *group, const char *name);

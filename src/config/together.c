@@ -47,6 +47,11 @@ static void check_source(const struct config_check *config_check)
 		nm_report_error(config_check->report, LINE(config_check, "sampling.source"),
 				"sampling.source: found \"pmu\", allowed: only if sampling.pmu is "
 				"set");
+	if (config->sampling.source == NM_SOURCE_EVENT && config->sampling.event[0] == '\0')
+		nm_report_error(
+			config_check->report, LINE(config_check, "sampling.source"),
+			"sampling.source: found \"event\", allowed: only if sampling.event is "
+			"set");
 }
 
 /* A setting of T outside the bounds would have no effect, which would be confusing; the default

@@ -90,11 +90,14 @@ static int check_config(const struct nm_options *options)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	nm_auto(nm_closep) int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = nm_config_load(options->config_path, &errors, &config);
 	for (size_t i = 0; i < errors.count; i++)
 		fprintf(stderr, "%s\n", errors.text[i]);
 	if (r < 0 && errors.count == 0)
 		fprintf(stderr, "%s: %s\n", options->config_path, strerror(-r));
+	if (r == 0)
+		r = nm_list_events_check(stderr, root, options->config_path, config);
 	return r < 0 ? EX_CONFIG : EXIT_SUCCESS;
 }
 

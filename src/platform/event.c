@@ -91,8 +91,8 @@ int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_at
 
 const char *nm_memory_source_name(enum nm_memory_source source)
 {
-	static const char *const names[NM_MEMORY_SOURCE_MAX] = {"none", "pebs", "ibs", "pmu",
-								"spe"};
+	static const char *const names[NM_MEMORY_SOURCE_MAX] = {"none", "pebs", "ibs",
+								"pmu",	"spe",	"event"};
 
 	return (unsigned)source < NM_MEMORY_SOURCE_MAX ? names[source] : "unknown";
 }

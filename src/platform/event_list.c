@@ -12,6 +12,8 @@
 #define IBS_PERIOD_MULTIPLE 16
 #define IBS_LATENCY_MIN 128U /* Zen 5 accepts 128 to 2048 */
 #define IBS_LATENCY_MAX 2048U
+#define EVENT_MASK 0xffffU
+#define LOADS_BY_LATENCY 0x1cdU
 #define SPE_PMUS_MAX 4U
 #define SPE_LATENCY_MAX 4095U
 
@@ -179,6 +181,25 @@ static int add_pmu(struct builder *builder, const char *text)
 	return r;
 }
 
+/*
+ * Sapphire Rapids needs the leader for loads by latency, even if the configuration names the event.
+ */
+static int add_event(struct builder *builder, const char *name)
+{
+	const char *pmu = core_pmu(builder->root);
+	struct nm_event_word word;
+
+	if (!pmu)
+		return -ENOENT;
+	int r = name ? nm_event_named_encode(builder->table, name, &word) : -ENOPKG;
+	if (r < 0)
+		return r;
+	word.aux_leader = (word.config & EVENT_MASK) == LOADS_BY_LATENCY &&
+			  nm_pmu_has(builder->root, pmu, "events/mem-loads-aux");
+	add(builder, word);
+	return 0;
+}
+
 static int add_memory(struct builder *builder)
 {
 	switch (builder->wishes->source) {
@@ -193,6 +214,8 @@ static int add_memory(struct builder *builder)
 		return 0;
 	case NM_MEMORY_PMU:
 		return add_pmu(builder, builder->wishes->pmu);
+	case NM_MEMORY_EVENT:
+		return add_event(builder, builder->wishes->event);
 	default:
 		return 0;
 	}
@@ -225,4 +248,12 @@ int nm_event_list_read(int root, const struct nm_event_wishes *wishes, enum nm_e
 			add_row(&builder, &table->rows[i], false);
 	*ret = builder.list;
 	return 0;
+}
+
+const char *nm_event_named_check(int root, const char *name)
+{
+	struct nm_event_word word;
+
+	(void)nm_event_named_encode(own_table(root), name, &word);
+	return word.remark;
 }

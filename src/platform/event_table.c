@@ -145,8 +145,8 @@ static const struct nm_event_row generic[] = {
 	DRAM("PERF_COUNT_HW_CACHE_MISSES", .raw = KERNELS, .type = PERF_TYPE_HARDWARE,
 	     .config = PERF_COUNT_HW_CACHE_MISSES)};
 
-#define TABLE_AS(n, r, words, pmu) {n, words, pmu, r, NM_ARRAY_SIZE(r)}
-#define TABLE(r, words, pmu) TABLE_AS(#r, r, words, pmu)
+#define TABLE(r, words, ...) {#r, words, {__VA_ARGS__}, r, NM_ARRAY_SIZE(r)}
+#define TABLE_AS(n, r, words, ...) {n, words, {__VA_ARGS__}, r, NM_ARRAY_SIZE(r)}
 const struct nm_event_table nm_event_tables[] = {
 	TABLE(generic, "any other CPU", NULL),
 	TABLE(snb, "Intel Sandy Bridge", "snb"),
@@ -158,13 +158,13 @@ const struct nm_event_table nm_event_tables[] = {
 	TABLE(bdw, "Intel Broadwell", "bdw"),
 	TABLE(bdw_ep, "Intel Broadwell-EP", "bdw_ep"),
 	TABLE(skl, "Intel Skylake to Comet Lake", "skl"),
-	TABLE(skx, "Intel Skylake-SP, Cascade Lake, Cooper Lake", "skx"),
+	TABLE(skx, "Intel Skylake-SP, Cascade Lake, Cooper Lake", "skx", "clx"),
 	TABLE(icl, "Intel Ice Lake to Rocket Lake", "icl"),
 	TABLE(icx, "Intel Ice Lake-SP", "icx"),
 	TABLE(adl, "Intel Alder Lake to Meteor Lake, performance cores", "adl_glc"),
 	TABLE(spr, "Intel Sapphire Rapids", "spr"),
-	TABLE_AS("emr", spr, "Intel Emerald Rapids", "spr"),
-	TABLE_AS("gnr", spr, "Intel Granite Rapids", "spr"),
+	TABLE_AS("emr", spr, "Intel Emerald Rapids", "spr", "emr"),
+	TABLE_AS("gnr", spr, "Intel Granite Rapids", "spr", "gnr"),
 	TABLE(zen1, "AMD Zen, Zen+, Hygon", "amd64_fam17h_zen1"),
 	TABLE(zen2, "AMD Zen 2", "amd64_fam17h_zen2"),
 	TABLE(zen3, "AMD Zen 3", "amd64_fam19h_zen3"),

@@ -56,19 +56,21 @@ static bool is_well_formed(const struct nm_helper_request *request)
 	       request->load_latency <= NM_LOAD_LATENCY_MAX;
 }
 
-/* Only root's configuration determines the value of sampling.pmu, for any client. */
+/* Only root's configuration determines the values of sampling.pmu and sampling.event, for any
+ * client. */
 static int read_named(const struct nm_helper_context *context, struct nm_event_wishes *wishes,
 		      struct nm_config **ret)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 
-	if (wishes->source != NM_MEMORY_PMU)
+	if (wishes->source != NM_MEMORY_PMU && wishes->source != NM_MEMORY_EVENT)
 		return 0;
 	int r = read_root_config(context, &config);
 	if (r < 0)
 		return r;
 	wishes->pmu = config->sampling.pmu;
-	if (!wishes->pmu[0])
+	wishes->event = config->sampling.event;
+	if (!(wishes->source == NM_MEMORY_PMU ? wishes->pmu : wishes->event)[0])
 		return -EPERM;
 	*ret = NM_TAKE(config);
 	return 0;

@@ -66,7 +66,7 @@ static const char *const verdict_words[] = {"improved", "neutral", "rolled-back"
 static const char *const reason_words[] = {"pages", "region", "contention", "rollback"};
 static const char *const call_words[] = {"tick",	"drain",   "nudges", "examine",
 					 "open-source", "release", "reload"};
-static const char *const memory_words[] = {"none", "pebs", "ibs", "pmu", "spe"};
+static const char *const memory_words[] = {"none", "pebs", "ibs", "pmu", "spe", "event"};
 #define WORDS_OF(words, last)                                                                      \
 	_Static_assert(NM_ARRAY_SIZE(words) == (last) + 1, "a word for each value")
 WORDS_OF(selection_words, NM_SELECTION_MOST_BENEFIT_PLUS);

@@ -56,6 +56,21 @@ int nm_list_events_table(FILE *out, const char *name)
 	return -ENOENT;
 }
 
+int nm_list_events_check(FILE *out, int root, const char *path, const struct nm_config *config)
+{
+	const char *event = config->sampling.event;
+	const char *why = event[0] ? nm_event_named_check(root, event) : NULL;
+
+	if (!why)
+		return 0;
+	fprintf(out,
+		"%s:%u: sampling.event: found \"%s\", allowed: an event of this CPU that libpfm4 "
+		"encodes (%s); remove the line, or choose an event as numa-migrd.conf(5) "
+		"describes\n",
+		path, config->sampling.event_line, event, why);
+	return -EINVAL;
+}
+
 /* ---- this machine ---- */
 
 /* Opens one event on the first CPU and closes it again. */
@@ -109,6 +124,8 @@ static const char *why_not(enum nm_memory_source source)
 		return "not available: the kernel has no PMU ibs_op";
 	case NM_MEMORY_SPE:
 		return "not available: the kernel has no PMU arm_spe_0";
+	case NM_MEMORY_EVENT:
+		return "not available: the kernel has no PMU of the cores (cpu, cpu_core)";
 	default:
 		return "not available";
 	}
@@ -133,9 +150,12 @@ static void list_source(FILE *out, struct nm_platform *platform, const struct nm
 		.source = source,
 		.load_latency = (unsigned)config->sampling.load_latency,
 		.pmu = config->sampling.pmu,
+		.event = config->sampling.event,
 	};
 	const char *name = nm_memory_source_name(source),
-		   *named = source == NM_MEMORY_PMU ? config->sampling.pmu : NULL;
+		   *named = source == NM_MEMORY_PMU	? config->sampling.pmu
+			    : source == NM_MEMORY_EVENT ? config->sampling.event
+							: NULL;
 	struct nm_event_list list = {0};
 
 	if (named && !*named) {
@@ -175,6 +195,7 @@ void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct n
 	fprintf(out, "Entry of this CPU: %s (%s)\n", table->name, table->machines);
 	fprintf(out, "%s", what_is_tried(config));
 	list_source(out, platform, config, NM_MEMORY_PMU);
+	list_source(out, platform, config, NM_MEMORY_EVENT);
 	list_source(out, platform, config, NM_MEMORY_PEBS);
 	list_source(out, platform, config, NM_MEMORY_IBS);
 	list_source(out, platform, config, NM_MEMORY_SPE);

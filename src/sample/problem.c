@@ -37,6 +37,8 @@ static const struct remedy remedies[] = {
 	{NM_STEP_SOURCE, -ENOSPC, "buffers not mapped; page faults are used"},
 	{NM_STEP_SOURCE, -ENOENT, "source not offered here; page faults are used"},
 	{NM_STEP_SOURCE, -EINVAL, "sampling.pmu or event refused; page faults are used"},
+	{NM_STEP_EVENT, -ENOPKG, "sampling.event unknown; another source is used"},
+	{NM_STEP_EVENT, -EINVAL, "sampling.event has no accesses; another source is used"},
 	{NM_STEP_COUNTER, -EBUSY, "not counting; the value is unavailable"},
 	{NM_STEP_STARVED, -EBUSY, "counter held by another profiler or nmi_watchdog"},
 	{NM_STEP_COUNTER, -EINVAL, "event refused; the value is unavailable"},

@@ -19,6 +19,7 @@ enum nm_problem_step {
 	NM_STEP_SOURCE,	 /* opened but does not count, or refused: a source of memory accesses */
 	NM_STEP_COUNTER, /* opened but does not count, or refused: one of the amounts */
 	NM_STEP_STARVED, /* counted before, and no longer does */
+	NM_STEP_EVENT,	 /* as NM_STEP_SOURCE, for the source named by sampling.event */
 };
 
 struct nm_problem_cause {

@@ -414,9 +414,11 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->memory_period = config->sampling.memory_period;
 	source->hardware_scale = 1;
 	snprintf(source->pmu, sizeof(source->pmu), "%s", config->sampling.pmu);
+	snprintf(source->event, sizeof(source->event), "%s", config->sampling.event);
 	source->wishes = (struct nm_event_wishes){
 		.load_latency = (unsigned)config->sampling.load_latency,
 		.pmu = source->pmu,
+		.event = source->event,
 	};
 	source->epoll = -1;
 	return source;

@@ -189,21 +189,24 @@ static int try_source(struct nm_source *source, int cpu, enum nm_memory_source m
 	return trial.results[0];
 }
 
-/* In the order of the trials; a source named in the configuration comes first. */
-static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_PEBS, NM_MEMORY_IBS,
-					       NM_MEMORY_SPE};
+/* In the order of the trials; sources named in the configuration come first. */
+static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_EVENT, NM_MEMORY_PEBS,
+					       NM_MEMORY_IBS, NM_MEMORY_SPE};
 
 static bool is_kind_wanted(const struct nm_source *source, enum nm_memory_source memory)
 {
 	switch (source->choice) {
 	case NM_SOURCE_AUTO:
-		return memory != NM_MEMORY_PMU || source->pmu[0];
+		return (memory != NM_MEMORY_PMU || source->pmu[0]) &&
+		       (memory != NM_MEMORY_EVENT || source->event[0]);
 	case NM_SOURCE_PEBS:
 		return memory == NM_MEMORY_PEBS;
 	case NM_SOURCE_IBS:
 		return memory == NM_MEMORY_IBS;
 	case NM_SOURCE_SPE:
 		return memory == NM_MEMORY_SPE;
+	case NM_SOURCE_EVENT:
+		return memory == NM_MEMORY_EVENT;
 	default:
 		return memory == NM_MEMORY_PMU;
 	}
@@ -228,10 +231,12 @@ static void choose_memory(struct nm_source *source, int cpu)
 			busy = ladder[i];
 			continue;
 		}
-		bool asked = source->choice != NM_SOURCE_AUTO || ladder[i] == NM_MEMORY_PMU;
+		bool event = ladder[i] == NM_MEMORY_EVENT;
+		bool asked =
+			source->choice != NM_SOURCE_AUTO || ladder[i] == NM_MEMORY_PMU || event;
 		if (asked || r != -ENOENT)
-			nm_problems_add(&source->problems, NM_STEP_SOURCE, NM_EVENT_MEMORY, cpu,
-					r);
+			nm_problems_add(&source->problems, event ? NM_STEP_EVENT : NM_STEP_SOURCE,
+					NM_EVENT_MEMORY, cpu, r);
 	}
 	source->wishes.source = NM_MEMORY_NONE;
 	if (busy == NM_MEMORY_NONE)

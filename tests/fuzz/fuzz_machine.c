@@ -69,7 +69,7 @@ static void parse_pmu(struct fuzz_input *input)
 	free(format), free(event), free(type), free(text);
 }
 
-/* Which events a CPU with this /proc/cpuinfo has. */
+/* Which events a CPU with this /proc/cpuinfo has, and by that spelling of one. */
 static void list_events(struct fuzz_input *input)
 {
 	struct nm_event_wishes wishes = {.load_latency = 30};
@@ -77,9 +77,12 @@ static void list_events(struct fuzz_input *input)
 
 	wishes.source = (enum nm_memory_source)(fuzz_byte(input) % NM_MEMORY_SOURCE_MAX);
 	wishes.pmu = wishes.source == NM_MEMORY_PMU ? "cpu/loads/" : NULL;
+	char *event = wishes.source == NM_MEMORY_EVENT ? fuzz_piece(input) : NULL;
+	wishes.event = event;
 	folder_write("proc/cpuinfo", input->data, input->size);
 	if (nm_event_list_read(folder(), &wishes, NM_EVENT_KIND_MAX, &list) == 0)
 		FUZZ_REQUIRE(list.count <= NM_EVENT_LIST_MAX);
+	free(event);
 }
 
 static void make_folders(void)

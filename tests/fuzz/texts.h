@@ -21,6 +21,8 @@ static const struct {
 	{"config", "", 0,
 	 "# a\n// b\n/* c */ general : { interval = 2; seed = 18446744073709551615; };"},
 	{"config", "", 0,
+	 "sampling = { source = \"event\"; event = \"skx::MEM_LOAD_RETIRED:L3_MISS\"; };\n"},
+	{"config", "", 0,
 	 "pages = { factor = 1e3; max_tracked = 5000000000L; keep_free = .5; };\n"},
 
 	{"workload", "", 0,
@@ -91,7 +93,8 @@ static const struct {
 	 "8\xff"
 	 "cpu/loads,config2=5/"},
 
-	{"machine", "\x04\x01", 2,
+	{"machine", "\x04\x05", 2,
+	 "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=9\xff"
 	 "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\n"},
 	{"machine", "\x04\x01", 2,
 	 "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"},

@@ -32,6 +32,8 @@ static void write_range(FILE *out, const struct nm_setting *setting)
 		(void)fprintf(out, "true | false");
 	else if (setting->type == NM_SETTING_PMU)
 		(void)fprintf(out, "\"\" | \"name/term=value,.../\"");
+	else if (setting->type == NM_SETTING_EVENT)
+		(void)fprintf(out, "\"\" | \"NAME:UMASK:...\"");
 	else if (setting->type == NM_SETTING_PATH)
 		(void)fprintf(out, "\"\" | \"/...\"");
 	else if (setting->type == NM_SETTING_TARGETS)

@@ -313,6 +313,34 @@ static void check_pmu(const struct nm_setting *setting)
 		refuse_value(setting, bad[i]);
 }
 
+static void check_event(const struct nm_setting *setting)
+{
+	static const char *const good[] = {"A", "MEM_LOAD_RETIRED:L3_MISS", "skx::A.B:u=1:0x81"};
+	static const char *const bad[] = {
+		" ",
+		"A B",
+		"A,B",
+		"A\\n",
+		"A/B",
+		"A\xc3\xa4",
+		"A-B",
+		"$(A)",
+		"A%s",
+		"A:::::::::::::::::",
+		"A.=.=.=.=.=.=.=.=.",
+	};
+	char text[NM_CONFIG_EVENT_BYTES + 1] = {0};
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(good); i++)
+		accept_value(setting, good[i]);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
+		refuse_value(setting, bad[i]);
+	memset(text, 'A', NM_CONFIG_EVENT_BYTES - 1);
+	accept_value(setting, text);
+	text[NM_CONFIG_EVENT_BYTES - 1] = 'A';
+	refuse_value(setting, text);
+}
+
 static void test_every_setting(void **state)
 {
 	(void)state;
@@ -331,6 +359,8 @@ static void test_every_setting(void **state)
 			refuse_value(setting, "1");
 		if (setting->type == NM_SETTING_PMU)
 			check_pmu(setting);
+		if (setting->type == NM_SETTING_EVENT)
+			check_event(setting);
 	}
 }
 

@@ -72,6 +72,9 @@ static void test_pmu_must_be_named(void **state)
 	refuse("sampling:\n{ source = \"pmu\"; };",
 	       "conf:2: sampling.source: found \"pmu\", allowed: only if sampling.pmu is set");
 	allow("sampling: { source = \"pmu\"; pmu = \"x/period=9/\"; };");
+	refuse("sampling:\n{ source = \"event\"; pmu = \"x/period=9/\"; };",
+	       "conf:2: sampling.source: found \"event\", allowed: only if sampling.event is set");
+	allow("sampling: { source = \"event\"; event = \"A:B\"; };");
 }
 
 static void test_interval_bounds(void **state)

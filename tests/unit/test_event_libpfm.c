@@ -134,7 +134,7 @@ static struct nm_event_table with_pmu(const struct nm_event_table *table, const 
 {
 	struct nm_event_table other = *table;
 
-	other.pfm = pmu;
+	other.pfm[0] = pmu;
 	return other;
 }
 
@@ -153,6 +153,26 @@ static bool knows(const struct nm_event_table *table, const char *pmu)
 	return false;
 }
 
+static void a_second_pmu_has_the_same_encodings(void **state)
+{
+	size_t known = 0;
+	struct nm_event_word word;
+
+	(void)state;
+	for (size_t i = 0; i < nm_event_table_count; i++) {
+		const struct nm_event_table *table = &nm_event_tables[i];
+		if (!table->pfm[1] || !knows(table, table->pfm[1]))
+			continue;
+		const struct nm_event_table other = with_pmu(table, table->pfm[1]);
+		for (size_t k = 0; k < table->count; k++) {
+			(void)nm_event_row_encode(&other, &table->rows[k], LATENCY, &word);
+			require_expected(table, k, &word);
+		}
+		known++;
+	}
+	assert_true(known >= 1); /* clx */
+}
+
 /*
  * A row keeps its raw value only as long as there is a reason. One whose PMU the oldest libpfm4
  * lacks is proved by a newer one; any other must still be missing or wrong.
@@ -162,7 +182,7 @@ static void raw_values_are_needed(void **state)
 	(void)state;
 	for (size_t i = 1; i < nm_event_table_count; i++) { /* but the kernel's constants */
 		const struct nm_event_table *table = &nm_event_tables[i];
-		bool known = knows(table, table->pfm);
+		bool known = knows(table, table->pfm[0]);
 		for (size_t k = 0; k < table->count; k++) {
 			struct nm_event_row row = table->rows[k];
 			struct nm_event_word word;
@@ -197,6 +217,55 @@ static void an_unknown_event_is_reported(void **state)
 	assert_string_equal(word.remark, "invalid event attribute");
 }
 
+/* SECURITY: open-event */
+static void an_event_of_the_configuration(void **state)
+{
+	static const struct {
+		const char *table, *name, *why; /* NULL: it is encoded */
+		uint64_t config, config1;
+	} cases[] = {
+		{"skx", "MEM_LOAD_RETIRED:L3_MISS", NULL, 0x20d1, 0},
+		{"skx", "mem_load_retired.l3_miss", NULL, 0x20d1, 0},
+		{"skx", "SKX::MEM_LOAD_RETIRED:L3_MISS", NULL, 0x20d1, 0},
+		{"skx", "clx::MEM_LOAD_RETIRED:L3_MISS", NULL, 0x20d1, 0},
+		{"skx", "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=99", NULL, 0x1cd, 99},
+		{"skx", "MEM_INST_RETIRED:0x81", NULL, 0x81d0, 0},
+		{"skx", "spr::MEM_LOAD_RETIRED:L3_MISS", "an event of another PMU", 0, 0},
+		{"skx", "sk::MEM_LOAD_RETIRED:L3_MISS", "an event of another PMU", 0, 0},
+		{"skx", "perf::PERF_COUNT_SW_DUMMY", "an event of another PMU", 0, 0},
+		{"skx", "skx_unc_imc0::UNC_M_CLOCKTICKS", "an event of another PMU", 0, 0},
+		{"skx", "::MEM_LOAD_RETIRED:L3_MISS", "an event of another PMU", 0, 0},
+		{"skx", "PERF_COUNT_SW_DUMMY", "event not found", 0, 0},
+		{"skx", "skx::skx::MEM_LOAD_RETIRED:L3_MISS", "event not found", 0, 0},
+		{"skx", "MEM_LOAD_RETIRED:L9_MISS", "invalid event attribute", 0, 0},
+		{"skx", "MEM_LOAD_RETIRED:L3_MISS:period=1", "invalid event attribute", 0, 0},
+		{"skx", "MEM_LOAD_RETIRED:L3_MISS:pinned", "invalid event attribute", 0, 0},
+		{"skx", "MEM_LOAD_RETIRED:L3_MISS:k", "samples are of user mode", 0, 0},
+		{"skx", "MEM_LOAD_RETIRED:L3_MISS:mg", "samples are of user mode", 0, 0},
+		{"skx", "MEM_LOAD_RETIRED,L3_MISS", "not spelled like", 0, 0},
+		{"skx", "A:u:u:u:u:u:u:u:u:u:u:u:u:u:u:u:u:u", "not spelled like", 0, 0},
+		{"skx", "", "not spelled like", 0, 0},
+		{"generic", "PERF_COUNT_HW_CPU_CYCLES", "is not known", 0, 0},
+	};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
+		struct nm_event_word word;
+		int r = nm_event_named_encode(nm_event_table_find(cases[i].table), cases[i].name,
+					      &word);
+		if (r != (cases[i].why ? -ENOPKG : 0) || word.unencoded != (r < 0))
+			fail_msg("%s: %s", cases[i].name, word.remark ? word.remark : "encoded");
+		if (r < 0) {
+			if (!strstr(word.remark, cases[i].why))
+				fail_msg("%s: %s", cases[i].name, word.remark);
+			continue;
+		}
+		assert_int_equal(word.type, PERF_TYPE_RAW);
+		assert_int_equal(word.config, cases[i].config);
+		assert_int_equal(word.config1, cases[i].config1);
+		assert_true(word.precise && word.user_only && word.unit == 0);
+	}
+}
+
 static void the_environment_stays(void **state)
 {
 	(void)state;
@@ -208,8 +277,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_has_its_encoding),
+		cmocka_unit_test(a_second_pmu_has_the_same_encodings),
 		cmocka_unit_test(raw_values_are_needed),
 		cmocka_unit_test(an_unknown_event_is_reported),
+		cmocka_unit_test(an_event_of_the_configuration),
 		cmocka_unit_test(the_environment_stays),
 	};
 

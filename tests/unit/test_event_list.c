@@ -377,6 +377,35 @@ static void a_named_pmu(void **state)
 	assert_false(f->list.words[0].user_only || f->list.words[0].precise);
 }
 
+static void a_named_event(void **state)
+{
+	struct machine_files *f = *state;
+
+	f->wishes.event = "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=99";
+	assert_int_equal(read_list(f, NM_MEMORY_EVENT), -ENOENT); /* no PMU */
+	cpu(f, "GenuineIntel", 6, 143);
+	assert_int_equal(read_list(f, NM_MEMORY_EVENT), 0);
+	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
+	assert_int_equal(count(f, NM_EVENT_STORE), 0);
+	assert_int_equal(count(f, NM_EVENT_INSTRUCTIONS), 1);
+	assert_int_equal(f->list.words[0].config, 0x1cd);
+	assert_int_equal(f->list.words[0].config1, 99);
+	assert_false(f->list.words[0].aux_leader);
+	device(f, "cpu/events/mem-loads-aux", "event=0x03,umask=0x82\n");
+	assert_int_equal(read_list(f, NM_MEMORY_EVENT), 0);
+	assert_true(f->list.words[0].aux_leader);
+	f->wishes.event = "MEM_LOAD_RETIRED:L3_MISS";
+	assert_int_equal(read_list(f, NM_MEMORY_EVENT), 0);
+	assert_false(f->list.words[0].aux_leader);
+	assert_null(nm_event_named_check(f->fd, f->wishes.event));
+	f->wishes.event = "skx::MEM_LOAD_RETIRED:L3_MISS";
+	assert_int_equal(read_list(f, NM_MEMORY_EVENT), -ENOPKG);
+	assert_string_equal(nm_event_named_check(f->fd, f->wishes.event),
+			    "an event of another PMU");
+	f->wishes.event = NULL;
+	assert_int_equal(read_list(f, NM_MEMORY_EVENT), -ENOPKG);
+}
+
 /* ---- attributes ---- */
 
 static void accesses_carry_what_is_decoded(void **state)
@@ -443,6 +472,7 @@ int main(void)
 		TEST(spe_by_what_the_kernel_offers),
 		TEST(spe_tells_of_switches),
 		TEST(a_named_pmu),
+		TEST(a_named_event),
 		TEST(accesses_carry_what_is_decoded),
 		TEST(periods_have_bounds),
 	};

@@ -211,6 +211,55 @@ static void precision_falls_to_what_there_is(void **state)
 	}
 }
 
+/*
+ * The daemon, taken over, asks for any kind, index, threshold and source: an event opens only as
+ * the file spells it when it is asked for.
+ */
+/* SECURITY: open-event */
+static void a_named_event_is_roots_choice(void **state)
+{
+	struct helper_fixture *f = *state;
+	struct nm_helper_request request = loads_request();
+	struct nm_event_fds fds;
+
+	request.source = NM_MEMORY_EVENT;
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
+	SKIP_UNLESS_ROOT();
+	fixture_file(f->root, "numa-migrd.conf", "sampling: { pmu = \"cpu/config=0x1c2/\"; };\n");
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
+	fixture_file(f->root, "numa-migrd.conf", "sampling: { event = \"perf::A\"; };\n");
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -ENOPKG);
+	fixture_file(f->root, "numa-migrd.conf", "sampling: { event = \"A B\"; };\n");
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
+	fixture_file(f->root, "numa-migrd.conf",
+		     "sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; };\n");
+	assert_int_equal(chmod(f->config, 0666), 0);
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
+	assert_int_equal(chmod(f->config, 0644), 0);
+	assert_int_equal(chown(f->config, 65534, 0), 0);
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
+	assert_int_equal(chown(f->config, 0, 0), 0);
+	assert_int_equal(truncate(f->config, 2 << 20), 0);
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
+	assert_int_equal(kernel.count, 0);
+	fixture_file(f->root, "numa-migrd.conf",
+		     "sampling: { event = \"MEM_LOAD_RETIRED:L3_MISS\"; };\n");
+	request.load_latency = 0x4321;
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), 0);
+	close(fds.event);
+	assert_int_equal(kernel.count, 1);
+	assert_int_equal(kernel.opens[0].attr.type, PERF_TYPE_RAW);
+	assert_int_equal(kernel.opens[0].attr.config, 0x20d1);
+	assert_int_equal(kernel.opens[0].attr.config1 | kernel.opens[0].attr.config2, 0);
+	assert_true(kernel.opens[0].attr.exclude_kernel);
+	for (request.index = 1; request.index < NM_EVENT_LIST_MAX; request.index++)
+		assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -ENOENT);
+	request.index = 0;
+	request.kind = NM_EVENT_STORE;
+	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -ENOENT);
+	assert_int_equal(kernel.count, 1);
+}
+
 /* Without precision a sample has no address. */
 static void no_precision_is_no_event(void **state)
 {
@@ -434,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(loads_follow_their_leader),
 		TEST(what_libpfm4_does_not_encode_is_not_opened),
+		TEST(a_named_event_is_roots_choice),
 		TEST(precision_falls_to_what_there_is),
 		TEST(no_precision_is_no_event),
 		TEST(a_refused_leader_ends_it),

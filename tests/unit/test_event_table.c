@@ -82,7 +82,7 @@ static void rows_make_sense(void **state)
 			if (row->kind == NM_EVENT_DRAM)
 				assert_int_equal(row->unit, 64);
 			assert_true(!row->remote || row->kind == NM_EVENT_DRAM);
-			assert_true(row->raw || table->pfm);
+			assert_true(row->raw || table->pfm[0]);
 			/* grouped by kind, in the kinds' order, so that an index within one means
 			 * something */
 			assert_true(k == 0 || table->rows[k - 1].kind <= row->kind);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../support/fake_perf.h"
+#include "fixture.h"
 #include "numa-migrd/sample.h"
 
 struct printed {
@@ -121,6 +122,35 @@ static void a_misspelt_pmu(void **state)
 	assert_true(says(p, "pmu numalab/x=1/: not usable: a term is not a format"));
 }
 
+static void a_misspelt_event(void **state)
+{
+	char root[FIXTURE_PATH / 2];
+	struct printed *p = *state;
+
+	nm_list_events_here(p->out, &p->fake->platform, &p->config);
+	assert_true(says(p, "event: sampling.event is not set"));
+	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L9_MISS");
+	p->config.sampling.event_line = 7;
+	p->fake->list_error[NM_MEMORY_EVENT] = -ENOPKG;
+	nm_list_events_here(p->out, &p->fake->platform, &p->config);
+	assert_true(says(p, "event MEM_LOAD_RETIRED:L9_MISS: not an event of this CPU"));
+
+	fixture_make(root, sizeof(root));
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fixture_file(root, "proc/cpuinfo",
+		     "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n");
+	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), -EINVAL);
+	assert_true(
+		says(p, "conf:7: sampling.event: found \"MEM_LOAD_RETIRED:L9_MISS\", allowed: an "
+			"event of this CPU that libpfm4 encodes (invalid event attribute); remove"));
+	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L3_MISS");
+	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), 0);
+	p->config.sampling.event[0] = '\0';
+	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), 0);
+	close(fd);
+	fixture_remove(root);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -128,7 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_entry_by_name), TEST(an_unknown_name_shows_the_known),
 		TEST(what_is_here),	TEST(what_the_configuration_rules_out),
-		TEST(a_misspelt_pmu),
+		TEST(a_misspelt_pmu),	TEST(a_misspelt_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -199,6 +199,43 @@ static void an_older_libpfm4_is_reported(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
 }
 
+static void name_event(struct fixture *f)
+{
+	strcpy(f->config.sampling.event, "MEM_LOAD_RETIRED:L3_MISS");
+	add(f, NM_MEMORY_EVENT, NM_EVENT_MEMORY, 0, 0);
+}
+
+static void a_named_event_before_the_tables(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	add(f, NM_MEMORY_EVENT, NM_EVENT_MEMORY, 0, 0);
+	open_source(f);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS); /* nobody has named it */
+	nm_source_free(NM_TAKE(f->source));
+	name_event(f);
+	open_source(f);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_EVENT);
+	assert_int_equal(status_of(f)->problem_count, 0);
+	nm_source_free(NM_TAKE(f->source));
+	f->config.sampling.source = NM_SOURCE_PEBS;
+	open_source(f);
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
+}
+
+static void a_misspelt_event_is_reported(void **state)
+{
+	struct fixture *f = *state;
+
+	intel(f);
+	name_event(f);
+	f->fake->list_error[NM_MEMORY_EVENT] = -ENOPKG;
+	open_source(f);
+	assert_true(told(f, -ENOPKG, NM_EVENT_MEMORY, 1, "sampling.event unknown"));
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
+}
+
 /* Another program has the counters: page faults stand in, until it gives them back. */
 static void what_is_held_by_another_waits(void **state)
 {
@@ -668,6 +705,8 @@ int main(void)
 		WITH_FIXTURE(what_was_asked_for_is_missed),
 		WITH_FIXTURE(a_misspelt_pmu_is_reported),
 		WITH_FIXTURE(an_older_libpfm4_is_reported),
+		WITH_FIXTURE(a_named_event_before_the_tables),
+		WITH_FIXTURE(a_misspelt_event_is_reported),
 		WITH_FIXTURE(what_is_held_by_another_waits),
 		WITH_FIXTURE(what_counts_goes_before_what_is_held),
 		WITH_FIXTURE(a_stand_in_may_be_refused),

@@ -22,10 +22,12 @@ static void look_at_source(struct nm_platform *platform, const struct nm_config 
 		.source = source,
 		.load_latency = (unsigned)config->sampling.load_latency,
 		.pmu = config->sampling.pmu,
+		.event = config->sampling.event,
 	};
 	struct nm_event_list list = {0};
 
-	if (source == NM_MEMORY_PMU && !config->sampling.pmu[0])
+	if ((source == NM_MEMORY_PMU && !config->sampling.pmu[0]) ||
+	    (source == NM_MEMORY_EVENT && !config->sampling.event[0]))
 		return;
 	if (platform->ops->hardware_list(platform, &wishes, &list) < 0)
 		return;
