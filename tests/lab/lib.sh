@@ -8,7 +8,7 @@ mark=''    # a time: entries() sees what came later
 absent='' # an effect did not show in the first of two attempts
 
 ok() { echo "ok - $*"; }
-# What fails after an absent effect may only follow from that: it counts in the second attempt.
+# A failure after an absent effect may be its consequence; it counts in the second attempt.
 not_ok() { if [[ $absent ]]; then echo "absent - $*"; else echo "not ok - $*"; fi; }
 skip() { echo "ok - $1 # SKIP $2"; } # DESCRIPTION WHY
 note() { echo "# $*"; }
@@ -60,7 +60,7 @@ fails() { ! "$@"; }
 # Ninety seconds more are also enough for a second try of the daemon's, after the minute in which it asks no helper.
 readonly PATIENCE_S=90
 
-# A process takes an emulated CPU a tenth of a second to start: what is asked again and again does with few of them.
+# An emulated CPU takes 0.1 s to start a process, so that repeated queries should start few.
 exec {never}<> <(:)
 look_away() { read -rt 1 -u "$never" || true; }
 
@@ -73,7 +73,7 @@ wait_for() { # SECONDS COMMAND…
 	done
 }
 
-# Looks for so long, without waiting for anything.
+# Repeats the condition for a limited time, without waiting between attempts.
 look_for() { # SECONDS COMMAND…
 	local end=$((SECONDS + $1))
 	shift
@@ -83,8 +83,8 @@ look_for() { # SECONDS COMMAND…
 	done
 }
 
-# Starts a guest program in the background, sets `started` to its id, and waits for the lines in which
-# its threads say that their memory is there and their start is made.
+# Starts a guest program in the background, sets `started` to its id, and waits for the lines with which
+# its threads report that their memory is in place and they have started.
 start() { # LINES COMMAND…
 	local lines=$1 output
 	shift
@@ -99,8 +99,8 @@ has_lines() { (($(wc -l <"$2") >= $1)); }
 
 # ---- the daemon ----
 
-# What the sanitizers cannot have under our units: a look at their own memory by ptrace(2), and so little of it.
-# For all units whose names begin so (systemd.unit(5)): nothing of ours is found after a purge.
+# Removes restrictions of our units that sanitizers do not work with: ptrace(2) on themselves, and memory limits. Applies
+# to all units whose names begin so (systemd.unit(5)): nothing of ours is found after a purge.
 allow_sanitizers() {
 	mkdir -p /run/systemd/system/numa-.service.d
 	printf '[Service]\nMemoryMax=infinity\nEnvironment=ASAN_OPTIONS=detect_leaks=0\n' \
@@ -130,7 +130,7 @@ balancing() {
 # The cap on the daemon's own cost is lifted where it must see: an emulated CPU, shared four ways, shows
 # fifty times what a real one would.
 readonly UNCAPPED='overhead_percent = 100.0;'
-# Nor is such a CPU ever quite free.
+# Such a CPU is never quite idle.
 readonly LAX_FREE='free_max = 0.7;'
 
 # LBMA on the processes with these command names, seeing writes by soft-dirty; TEXT adds to `threads`.
@@ -169,7 +169,7 @@ field() { # NAME [FIELD=VALUE…]: that field of the entries
 
 # ---- threads ----
 
-# Without processes for it: each takes a tenth of a second here, and they are asked for by the hundred.
+# Starts no processes: each takes 0.1 s here, and there are hundreds of queries.
 threads_of() { # PID…
 	local pid task
 	for pid; do
@@ -216,7 +216,7 @@ workers_on() { # NODE PID…
 	done
 }
 
-workers_masked() { # MASK PID…: and so do the masks say
+workers_masked() { # CPUS PID…: compares their affinities with CPUS
 	local mask=$1 pid tid
 	shift
 	for pid; do
@@ -232,8 +232,8 @@ leased() { workers_masked 4-5 "$1"; } # PID
 declare -A at_home=() # in how many looks one after the other, by process
 readonly HOME_LOOKS=8
 
-# Each of them is leased; or it has been at its memory for some seconds without: the kernel has taken it there by
-# itself, and there is nothing to lend.
+# Each of them is leased, or has been at its memory for some seconds without a lease: the kernel has moved it there,
+# and there is nothing to lease.
 leased_or_home() { # PID…
 	local pid all=0
 	for pid; do
@@ -258,7 +258,7 @@ lend() { # COMMAND…
 
 unit_pid() { systemctl show -P MainPID "$1"; }
 
-# As a unit of its own, without a bound on its threads, in place of the last one; what it says is in its journal.
+# Runs as a unit of its own, without a limit on threads, in place of the last one; its output is in its journal.
 start_unit() { # UNIT [-p PROPERTY…] COMMAND…
 	local unit=$1 properties=()
 	shift

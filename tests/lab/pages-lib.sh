@@ -11,7 +11,7 @@ readonly RESTS=-r9 PATIENT='call_limit_ms = 1000.0; maps_budget_ms = 200.0;'
 still_s=4 span=30
 full && still_s=10 span=120
 
-# The last number of that name in the daemon's status; 0 where there is none.
+# Prints the last number of that name in the status of the daemon; 0 if there is none.
 status_of() { # NAME
 	numa-migrctl status | awk -F': ' -v name="$1" '{ gsub(/ /, "", $1) } $1 == name { n = $2 } END { print n + 0 }'
 }
@@ -29,7 +29,7 @@ sharers_begin() { # ARGUMENT…
 }
 
 # Sets per_line (over the whole of it), settled_per_line (over its last quarter) and local (over that, too).
-# What never settles, as there is no oracle of it, is measured over the whole.
+# Cases that never settle, because they have no oracle, are measured over the whole time.
 measure_still() {
 	local before after
 	before=$(readings)
@@ -58,7 +58,7 @@ measure_settling() {
 	settle=$(settle_s $FILE "$since")
 }
 
-# What the last measurement found, for whom; since `moved` and `split` were set.
+# Prints the results of the last measurement, and its name; since `moved` and `split` were set.
 print_figures() { # NAME WHO
 	figure "$1_$2_local_permille" "$local" permille
 	figure "$1_$2_stall_ratio" "$(ratio "$settled_per_line" "$none")" of_none
@@ -129,7 +129,7 @@ measure_others() { # NAME ARGUMENT…
 	print_figures "$name" numad
 }
 
-# The share of what an oracle wins that is left with us, once settled; below 0 where nothing is.
+# The share of the gain of an oracle that is reached after settling; below 0 for a loss.
 won() { of_oracle "$none" "$settled_per_line" "$oracle"; }
 
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }

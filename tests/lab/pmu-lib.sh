@@ -8,7 +8,7 @@ load_pmu() {
 	[[ -d $PMU ]] || insmod /lab/numalab.ko
 }
 
-# What the kernel has complained about since boot.
+# Prints complaints of the kernel since boot.
 kernel_trouble() { dmesg | grep -E "$KERNEL_TROUBLE"; }
 
 # ---- the programs and what they cost ----
@@ -35,7 +35,7 @@ increase() { awk -v a="$1" -v b="$2" 'BEGIN { if (b) printf "%.2f\n", 100 * (a /
 
 less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a < b) }'; }
 
-# What was won of what an oracle wins: NONE OURS ORACLE
+# Share of the gain of an oracle: NONE OURS ORACLE
 of_oracle() {
 	awk -v n="$1" -v x="$2" -v o="$3" \
 		'BEGIN { if (n > o) printf "%.3f\n", (n - x) / (n - o); else print "nan" }'
@@ -65,7 +65,7 @@ find_programs() {
 	done
 }
 
-# Until that many threads of theirs, besides the leaders, are at work and settled down.
+# Waits until that many of their threads, besides the leaders, run and have settled.
 wait_for_programs() { # THREADS
 	wait_for 60 has_threads "$1" || note "not $1 threads within 60 s"
 	sleep 2
@@ -110,8 +110,8 @@ settings_pmu() { # POLICY TEXT COMMAND…
 	SETTINGS
 }
 
-# Starts the daemon while the programs stand still: beside them it takes half a minute here before it is up, of
-# which no figure tells anything.
+# Starts the daemon while the programs are stopped: beside them the start takes 30 s here, during which nothing is
+# measured.
 start_beside() {
 	signal_programs STOP
 	systemctl start numa-migrd

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # read by scenarios/89-compare.sh
-# Who places, for scripts/compare: begin_mode before the programs come, end_mode when they are gone. A MODE is
+# Modes of placement for scripts/compare: begin_mode runs before the programs start, end_mode after they ended. A MODE is
 #   baseline, again (the same once more), kernel, numad, simple, simple+kernel
 #   SETTINGS, SETTINGS+kernel, SETTINGS+pmu, SETTINGS+kernel+pmu  the service with settings/SETTINGS.conf
 #   hand:PLAN     the users bound by numactl(8): see programs.sh
@@ -53,7 +53,7 @@ bind_user() { # MODE NUMBER
 	esac
 }
 
-# CPU seconds of whoever placed; the kernel's own share of it is not known.
+# CPU seconds of the placing program; the part used by the kernel is not known.
 agent_cpu_s() { # MODE
 	local pid=$agent
 	case $1 in

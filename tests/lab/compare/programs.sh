@@ -1,21 +1,21 @@
 # shellcheck shell=bash
-# The programs that scripts/compare runs in the emulated machine: Debian's own, their memory not bound and their threads
-# free. Of each set NAME there are
-#   count_NAME  how many users it has, each with a uid of his own
-#   setup_NAME  what is prepared before the clock starts (a function; need not be there)
-#   user_NAME   what user $1 does from start to end, a fixed amount of work: ${times} as much in the long form
-#   plans_NAME  by hand: "own" (user n with threads and memory on node n modulo 4), "interleave" (memory over all nodes)
-#   about_NAME  what it is, in a line
+# Programs of Debian that scripts/compare runs in the emulated machine; neither their memory nor their threads are bound.
+# Each set NAME has
+#   count_NAME  number of users, each with its own uid
+#   setup_NAME  optional function that prepares the set before the clock starts
+#   user_NAME   work of user $1 from start to end, a fixed amount: ${times} as much in the long form
+#   plans_NAME  placements by hand: "own" (user n with threads and memory on node n modulo 4), "interleave" (all nodes)
+#   about_NAME  description in one line
 # Data are in $DATA: text lines and a FASTA file, made by scripts/compare from fixed seeds, the same in every run.
 # shellcheck disable=SC2034,SC2046 # they are read by name; lists of words
 
 readonly DATA=/dev/shm/compare
 times=1
 
-# COUNT: the FASTA file so many times
+# COUNT: repetitions of the FASTA file
 fasta() { yes "$DATA/fasta" | head -n "$1"; }
 
-# COUNT: the text so many times; sort(1) is of several threads from 131,072 lines on
+# COUNT: repetitions of the text; sort(1) uses several threads from 131,072 lines on
 text() { yes "$DATA/text" | head -n "$1"; }
 
 quietly() { "$@" >/dev/null 2>&1; }
@@ -88,7 +88,7 @@ user_leader() { # NUMBER
 	done
 }
 
-# ---- two processes of four threads that share all of theirs ----
+# ---- two processes of four threads that share all of their memory ----
 
 about_pairs='two jellyfish of four threads each, whose hash table all four share'
 count_pairs=2

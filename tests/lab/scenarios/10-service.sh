@@ -62,7 +62,7 @@ encoded_in() { # UNIT
 	systemctl daemon-reload
 }
 
-# What the package left behind, its runtime and state included.
+# Files that the package left, including its runtime directory and state.
 leftovers() {
 	find / -xdev \( -path /lab -o -path /var/lab -o -path /proc -o -path /sys \) -prune \
 		-o -name '*numa-migr*' -print -o -name '*numamigr*' -print 2>/dev/null
@@ -77,13 +77,13 @@ check_equal "it is a conffile" "$CONF" "$(dpkg-query -W -f '${Conffiles}' numa-m
 check "perf_event_paranoid is the kernel's own" [ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 3 ]
 
 check "it starts" systemctl start numa-migrd
-check "systemctl status says that it runs" systemctl --no-pager status numa-migrd
+check "systemctl status reports that it runs" systemctl --no-pager status numa-migrd
 pid=$(daemon_pid)
 check_equal "it does not run as root" numa-migrd "$(ps -o user:20= -p "$pid" | tr -d ' ')"
 check "the journal has the start record" wait_for 5 has_entry KIND=start
 note "$(field MESSAGE KIND=start)"
 for name in SOURCE SEED NODES CPUS; do
-	check "the start record tells its $name" [ "$(field "$name" KIND=start)" ]
+	check "the start record contains its $name" [ "$(field "$name" KIND=start)" ]
 done
 check_equal "it saw the nodes" 4 "$(field NODES KIND=start)"
 check "numa-migrctl status" numa-migrctl status
@@ -101,14 +101,14 @@ check_equal "and under the helper's" "$ALL_ENCODED" "$(encoded_in numa-migrd-hel
 
 echo 'threads: { n = 3; };' >"$CONF"
 check "a good file is taken at reload" systemctl reload numa-migrd
-check "the journal says so" wait_for 5 has_entry KIND=reload
+check "the journal has an entry" wait_for 5 has_entry KIND=reload
 check "it is the same process" main_pid_kept
 
 balancing 0
 echo 'sampling: { inject = "numa_balancing"; };' >"$CONF"
 check "a file that asks for balancing is taken" systemctl reload numa-migrd
 check "the helper may write kernel.numa_balancing" wait_for 150 balancing_is 1
-check "as its own mount of it says" helper_may_write /proc/sys/kernel/numa_balancing
+check "its own mount permits it" helper_may_write /proc/sys/kernel/numa_balancing
 check "and nothing else below /proc/sys" fails helper_may_write /proc/sys/kernel/core_pattern
 echo 'threads: { n = "many"; };' >"$CONF"
 check "a bad file makes systemctl reload fail" fails systemctl reload numa-migrd

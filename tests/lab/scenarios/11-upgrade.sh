@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# From an earlier package to this one and back: what runs runs on, what is stopped stays stopped, a changed
-# configuration is kept and an unchanged one follows the package, and no mask is lost on the way.
+# Upgrade from an earlier package, and downgrade: running units keep running, stopped ones stay stopped, a changed
+# configuration is kept, an unchanged one follows the package, and every affinity is restored.
 # boot: main
 # limit: 800
 . "$LAB/lib.sh"
@@ -49,7 +49,7 @@ change() {
 	check "$name: the service was started anew" wait_for 15 runs_again "$pid"
 	check_equal "$name: and is enabled and running" "enabled active" "$(state)"
 	check_equal "$name: the changed configuration is kept" "$changed" "$(cat "$CONF")"
-	check "$name: the thread has its own mask or a new lease" wait_for 10 lawful
+	check "$name: the thread has its own affinity or a new lease" wait_for 10 lawful
 	check "$name: what was released stays released" not_moved
 }
 
@@ -78,7 +78,7 @@ mark_journal
 systemctl enable --quiet --now numa-migrd
 check "it runs" wait_for 10 is_active
 numa-migrctl release "$free" >&2
-check "a released process has its mask" wait_for 10 not_moved
+check "a released process has its affinity" wait_for 10 not_moved
 change upgrade "$PACKAGE"
 change downgrade "$earlier"
 check_equal "nothing failed on the way" 0 "$(count_entries KIND=reload-refused)"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Who may see and who may steer, the full screen in a terminal of 80 by 24, the metrics, and the attribute of a
-# control group, through real D-Bus, polkit, systemd and journald.
+# Permissions to read and to control, top in a terminal of 80 by 24, the metrics, and the attribute of a cgroup,
+# through real D-Bus, polkit, systemd and journald.
 # SECURITY: group
 # boot: main
 # limit: 600
@@ -18,7 +18,7 @@ status_of() { # COMMAND…: its exit status
 
 paused() { [[ $(numa-migrctl --json status) =~ \"paused\":\ *true ]]; }
 
-# ---- users: nobody in particular, one who may look, one whom polkit lets steer ----
+# ---- users: without rights, with the right to read, with authorization by polkit ----
 
 make_users() {
 	useradd passerby
@@ -57,11 +57,11 @@ who_may() {
 	check "nothing was paused" fails paused
 	check "steerer may pause" wait_for 30 as steerer numa-migrctl pause
 	check "it is paused" paused
-	check "and the thread has its own mask" wait_for 5 own_mask
+	check "and the thread has its own affinity" wait_for 5 own_mask
 	check "and resume" wait_for 30 as steerer numa-migrctl resume
 	check_equal "but not reload" 77 "$(status_of as steerer numa-migrctl reload)"
 	check "root may reload" numa-migrctl reload
-	check "the interface tells of itself" busctl --no-pager introspect org.numamigrd1 /org/numamigrd1
+	check "the interface can be introspected" busctl --no-pager introspect org.numamigrd1 /org/numamigrd1
 }
 
 # ---- what is to be seen ----
@@ -96,7 +96,7 @@ full_screen() {
 	check "top: q ends it" wait_for 10 top_ended
 }
 
-# ---- figures ----
+# ---- metrics ----
 
 metrics() {
 	check "metrics: the file is there" wait_for 30 [ -s "$METRICS" ]

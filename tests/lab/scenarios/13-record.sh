@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What the daemon sees and does on a real kernel goes into a file over the bus, and comes out of a replay bit for bit;
-# decisions are explained from the file, by another configuration others are made, and names can be hashed.
+# A recording of the daemon on a real kernel, made over the bus, gives the same decisions in a replay, bit for bit.
+# Decisions are explained from the file, another configuration gives others, and names can be hashed.
 # boot: main
 # limit: 600
 . "$LAB/lib.sh"
@@ -109,9 +109,9 @@ systemctl start numa-migrd
 who_may
 over_the_bus
 hashed
-check "the journal tells of the recordings" wait_for 5 has_entry KIND=record
+check "the journal has entries about the recordings" wait_for 5 has_entry KIND=record
 systemctl stop numa-migrd
-check "every mask is as it was" wait_for 5 own_mask
+check "every affinity is as it was" wait_for 5 own_mask
 looked_at
 torn
 kill -9 "$recorded"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Well-placed threads on a half-idle machine: at the defaults none is moved.
+# Threads at their memory on a machine that is 50 % idle: with the defaults none is moved.
 # boot: main
 # limit: 200
 . "$LAB/lib.sh"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Threads that are not ours to move keep their masks; a free neighbour in the same plight is moved.
+# Threads that must not be moved keep their affinities; an unbound one in the same situation is moved.
 # All write to node 2's memory from node 0.
 # boot: main
 # limit: 300
@@ -19,12 +19,12 @@ start_free() {
 	pids[free]=$started
 }
 
-# Until it is leased. The kernel may take it to its memory by itself: then another one is started.
+# Waits for a lease. If the kernel moves the thread to its memory first, another one is started.
 lease_free() {
 	local attempt
 	for attempt in 1 2 3; do
 		wait_for 45 watch_or_home && watch_masks && return
-		note "attempt $attempt: threads, masks $(masks_of "${pids[free]}" | paste -sd,); nodes $(nodes_of "${pids[free]}")"
+		note "attempt $attempt: threads, affinities $(masks_of "${pids[free]}" | paste -sd,); nodes $(nodes_of "${pids[free]}")"
 		((attempt == 3)) && return 1
 		kill "${pids[free]}"
 		start_free

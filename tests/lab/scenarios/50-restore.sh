@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Whatever ends the daemon, every mask becomes what it was: of leased threads, of threads and children
-# born from them, also while the daemon was deaf or dead, and of a leased thread that called exec.
+# However the daemon ends, every affinity is restored: of leased threads, of threads and children created by them, also
+# while the daemon was deaf or dead, and of a leased thread that called exec.
 # boot: trouble
 # limit: 700
 . "$LAB/lib.sh"
@@ -50,7 +50,7 @@ bear_and_execute() {
 	wait_for 10 have_born && wait_for 10 have_executed
 }
 
-# The daemon that comes after a crash shall return the masks and lend no new ones while they are looked at.
+# After a crash the daemon must restore the affinities, and lease no new ones while they are examined.
 lend_no_more() { echo 'threads: { policy = "none"; };' >"$CONF"; }
 
 masks_are() { [[ $(all_masks) == "$1" ]]; }
@@ -64,7 +64,7 @@ unless_leased_anew() { # VARIABLE
 	pid=$started
 }
 
-# Until both are leased. The kernel may take one to its memory by itself: then there is nothing to lend.
+# Waits for both leases. The kernel may move one to its memory first: then there is nothing to lease.
 round() { # NAME
 	local attempt
 	start_families
@@ -79,7 +79,7 @@ round() { # NAME
 }
 
 restored() { # NAME
-	check "$1: every mask is the original one" wait_for 15 masks_are 0-7
+	check "$1: every affinity is the original one" wait_for 15 masks_are 0-7
 	masks_are 0-7 || everyones_masks | sed 's/^/#   /'
 	stop_families
 }
@@ -102,7 +102,7 @@ after_kill() {
 	restored kill
 }
 
-# Without ExecStopPost= and with a pause before the restart: only the next start can return the masks.
+# Without ExecStopPost= and with a pause before the restart, only the next start can restore the affinities.
 after_death() {
 	mkdir -p "${DROP_IN%/*}"
 	printf '[Service]\nExecStopPost=\nRestartSec=15\n' >"$DROP_IN"
@@ -111,7 +111,7 @@ after_death() {
 	lend_no_more
 	kill -9 "$(daemon_pid)"
 	check "death: a thread, a child and an exec while it is dead" bear_and_execute
-	check "death: their masks are still narrowed" fails masks_are 0-7
+	check "death: their affinities are still narrowed" fails masks_are 0-7
 	check "death: it is started again" wait_for 45 is_active
 	restored death
 	rm "$DROP_IN"
@@ -129,7 +129,7 @@ after_widening() {
 	systemctl start numa-migrd
 	effect "widening: leased inside the cpuset" lend start_confined
 	systemctl stop numa-migrd
-	check "widening: the cpuset's mask is back" masks_are 0-5
+	check "widening: the affinity of the cpuset is restored" masks_are 0-5
 	systemctl set-property --runtime narrow.service AllowedCPUs=0-7
 	check "widening: the threads follow the cpuset" wait_for 5 masks_are 0-7
 	systemctl stop narrow

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A machine with one node: nothing to do, said once, and no crash.
+# A machine with one node: nothing to do, logged once, and no crash.
 # boot: single
 # when: full
 # limit: 150
@@ -8,7 +8,7 @@
 begin
 check_equal "the machine has one node" 0 "$(cat /sys/devices/system/node/online 2>/dev/null || echo 0)"
 check "it starts" systemctl start numa-migrd
-check "it says that there is only one node" wait_for 5 has_entry NODES=1
+check "it logs that there is only one node" wait_for 5 has_entry NODES=1
 note "$(field MESSAGE)"
 start 2 membound 0 2 32
 sleep 10

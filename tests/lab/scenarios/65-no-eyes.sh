@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# No way to see accesses: balancing off, no injection, no helper and so, at perf_event_paranoid 3, no
-# events. It says so with the remedy, neither crashes nor restarts, and touches nothing.
+# No sampling source: balancing off, no injection, no helper and so, at perf_event_paranoid 3, no events. The daemon logs
+# it with the remedy, neither crashes nor restarts, and changes nothing.
 # boot: trouble
 # limit: 150
 . "$LAB/lib.sh"
@@ -20,7 +20,7 @@ trap give_eyes_back EXIT
 trap exit TERM
 systemctl mask --now --runtime numa-migrd-helper.socket numa-migrd-helper.service
 systemctl start numa-migrd
-check "it says what is missing" wait_for 10 has_entry KIND=problem
+check "it logs what is missing" wait_for 10 has_entry KIND=problem
 sleep 5
 note "$(field MESSAGE)"
 check_equal "no restart" 0 "$(systemctl show -P NRestarts numa-migrd)"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Short-lived threads and processes by the thousand, with hostile names, for a minute: no error, no
-# growth; and one hostile name that lives long enough to be moved and told of.
+# Thousands of short-lived threads and processes with hostile names, for a minute: no error, no growth; and one hostile
+# name that lives long enough to be moved and logged.
 # SECURITY: names, forks
 # boot: trouble
 # limit: 300

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Endurance: churn by the thousand, policies that change by reload, pause and resume, and owners that rotate,
-# for as many minutes as scripts/soak was given (one otherwise): nothing grows, nobody is moved back and
-# forth, the daemon stays below its cap, and the kernel has nothing to say.
+# Endurance: thousands of processes, policies that change by reload, pause and resume, and owners that rotate, for the
+# minutes given to scripts/soak (default: one). Nothing grows, no thread is moved back and forth, the daemon stays below
+# its limit, and the kernel reports nothing.
 # boot: trouble
 # when: asked
 # limit: 240

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# The machine changes under the running daemon: the kernel lets no one open events any more, CPUs and memory go and
-# come back, a cpuset shrinks, the clock is set, somebody else profiles, journald and the bus are restarted, and
-# /run is full. It goes on each time, and in the end every mask is its owner's.
+# The machine changes while the daemon runs: the kernel refuses events, CPUs and memory disappear and return, a cpuset
+# shrinks, the clock is set, another program profiles, journald and the bus are restarted, and /run is full. The daemon
+# continues each time, and restores every affinity in the end.
 # SECURITY: full-disk, read-only
 # boot: trouble
 # limit: 480
@@ -85,7 +85,7 @@ clock_is_set() {
 	goes_on "the clock back again"
 }
 
-# Events of software can be had by any number: of the hardware's counters the unit tests tell.
+# There is no limit on software events; unit tests cover the counters of the hardware.
 somebody_profiles() {
 	perf record -q -a -F 99 -e cpu-clock,page-faults -o /dev/null -- sleep 4 >/dev/null
 	goes_on "another profiler"
@@ -109,14 +109,14 @@ run_is_full() {
 	sleep 3
 	goes_on "/run is full"
 	systemctl stop numa-migrd
-	check "/run is full: its mask is back" workers_masked 0-7 "$worker"
+	check "/run is full: its affinity is restored" workers_masked 0-7 "$worker"
 	rm -f $FILL $FILL.rest
 	check "there is room again: it starts" systemctl start numa-migrd
 	pid=$(daemon_pid)
 	goes_on "there is room again"
 }
 
-# A file system of its own for what the daemon keeps while it runs: others in this machine need theirs.
+# A file system of its own for the runtime directory: other programs of this machine need their own.
 mount_run() {
 	local user
 	user=$(id -u numa-migrd)
@@ -130,7 +130,7 @@ becomes_readable_only() {
 	echo lab >"/sys/fs/ext4/$(basename "$(findmnt -no SOURCE $RUN)")/trigger_fs_error"
 }
 
-# What it had open before, the kernel goes on to take.
+# The kernel still accepts writes to files that were open before.
 nothing_can_be_written() {
 	systemctl stop numa-migrd
 	mount_run
@@ -141,13 +141,13 @@ nothing_can_be_written() {
 	check "nothing can be written any more" fails touch $RUN/anything
 	goes_on "a read-only file system"
 	systemctl stop numa-migrd
-	check "a read-only file system: its mask is back" workers_masked 0-7 "$worker"
+	check "a read-only file system: its affinity is restored" workers_masked 0-7 "$worker"
 	mark_journal
 	check "a read-only file system: it does not start" fails systemctl start numa-migrd
-	check "a read-only file system: and says why" wait_for 5 says_read_only
+	check "a read-only file system: and logs the reason" wait_for 5 says_read_only
 	umount $RUN
 	rm -f $DISK
-	check "it can be written again: it starts by itself" wait_for 30 is_active
+	check "it can be written again: it starts automatically" wait_for 30 is_active
 	pid=$(daemon_pid)
 }
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Killed at any moment, by turns right after it has lent masks and as soon as it runs: each time every mask is its
-# owner's afterwards, kernel.numa_balancing is as it was, and nothing is left in /run.
+# Killed at any moment, alternately right after it has leased threads and as soon as it runs: each time every affinity
+# is restored, kernel.numa_balancing is as it was, and nothing is left in /run.
 # SECURITY: killed
 # boot: trouble
 # limit: 300
@@ -20,7 +20,7 @@ narrowed() { [[ $(all_masks) != 0-7 ]]; }
 narrowed_or_home() { narrowed || leased_or_home "$worker"; }
 pause_up_to() { sleep "$(awk -v r=$RANDOM -v most="$1" 'BEGIN { print most * r / 32768 }')"; } # SECONDS
 
-settings() { # ROUND: by soft-dirty, or by a sysctl that it has to give back
+settings() { # ROUND: by soft-dirty, or by a sysctl that must be restored
 	settings_soft_dirty "$LAX_FREE" crashing
 	(($1 % 4 < 2)) || sed -i 's/inject = "soft_dirty"/inject = "numa_balancing"/' "$CONF"
 }
@@ -40,7 +40,7 @@ a_kill() { # ROUND
 	if narrowed; then lent=$((lent + 1)); fi
 	kill -9 "$(daemon_pid)"
 	wait_for 30 ended || complain "$1" "its unit does not end"
-	[[ $(all_masks) == 0-7 ]] || complain "$1" "masks are left: $(masks_of "$worker" | paste -sd,)"
+	[[ $(all_masks) == 0-7 ]] || complain "$1" "affinities are left: $(masks_of "$worker" | paste -sd,)"
 	wait_for 5 balancing_is 0 || complain "$1" "kernel.numa_balancing is left"
 	[[ ! -e /run/numa-migrd/ledger ]] || complain "$1" "a ledger is left"
 	systemctl reset-failed numa-migrd
@@ -62,4 +62,4 @@ systemctl daemon-reload
 figure lab_crash_kills $kills kills
 figure lab_crash_kills_while_lent $lent kills
 check_equal "after each of $kills kills the machine was as before" 0 $wrong
-effect "some came while masks were lent" [ $lent -gt 0 ]
+effect "some came while threads were leased" [ $lent -gt 0 ]

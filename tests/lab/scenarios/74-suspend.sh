@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The machine sleeps for some seconds: the daemon goes on where it was, and what it lent is still known. Not every
-# emulator wakes up again: asked for only.
+# The machine sleeps for some seconds: the daemon continues, and still knows its leases. Runs only on request, because not
+# every emulator wakes up again.
 # boot: trouble
 # when: asked
 # limit: 180

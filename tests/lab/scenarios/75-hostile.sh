@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Processes that nobody would want: thousands of threads and mappings (20,000 and 100,000 with --full), threads that
-# set their own masks without end, frozen, stopped and uninterruptible ones, one in namespaces of its own, numbers
-# that are used again within a second, control groups that come and go. The daemon stays, within bounds, and every
-# mask is its owner's in the end.
+# Hostile processes: thousands of threads and mappings (20,000 and 100,000 with --full), threads that set their own
+# affinities without end, frozen, stopped and uninterruptible ones, one in its own namespaces, numbers that are reused
+# within a second, cgroups that appear and disappear. The daemon keeps running within bounds, and every affinity is as
+# its owner set it in the end.
 # SECURITY: container, reuse, stuck, many-mappings, many-threads
 # boot: trouble
 # limit: 560

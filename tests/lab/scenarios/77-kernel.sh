@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What kernels do otherwise from one release to the next: the mask that an owner has asked for is remembered (6.2) or
-# not, hinting faults skip mappings that a thread has not been to (6.7), and memory comes in folios of 16 to 128 KiB
-# where it is told to (6.8). What is seen and restored is the same on each.
+# Differences between kernel releases: whether the affinity that an owner has set is remembered (6.2), whether hinting
+# faults skip mappings that a thread has not accessed (6.7), and whether memory comes in folios of 16 to 128 KiB (6.8, if
+# enabled). Observations and restored affinities are the same on each.
 # boot: main
 # when: release
 # limit: 400
@@ -34,13 +34,13 @@ remembered() {
 	echo 0-7 >$GROUP/cpuset.cpus
 	start_narrowed alone
 	alone=$started
-	effect "masks: a thread that its owner has narrowed is leased" lend start_asked
+	effect "affinities: a thread that its owner has narrowed is leased" lend start_asked
 	echo 0-5 >$GROUP/cpuset.cpus
 	systemctl stop numa-migrd
-	check "masks: in a smaller cpuset it has what an unmanaged one has" wait_for 10 same_masks
+	check "affinities: in a smaller cpuset it has that of an unmanaged one" wait_for 10 same_masks
 	note "in a smaller cpuset: $(worker_mask "$alone")"
 	echo 0-7 >$GROUP/cpuset.cpus
-	check "masks: and when the cpuset widens again" wait_for 10 same_masks
+	check "affinities: and when the cpuset widens again" wait_for 10 same_masks
 	note "when it widens again: $(worker_mask "$alone")"
 	kill -9 "$asked" "$alone"
 	wait_for 10 rmdir $GROUP
@@ -62,7 +62,7 @@ by_hinting_faults() {
 	kill -9 "$hinted"
 }
 
-# These alone; the kernel begins with huge ones, which do what the setting of all of them says.
+# These sizes only; initially the kernel has huge ones enabled, which follow the setting for all.
 folios() { # KB always|inherit
 	local file
 	for file in "$FOLIOS"/hugepages-*kB/enabled; do

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What no program of numa-migrd needs is denied under the installed units: each operation is attempted in the sandbox of
-# the daemon, the helper and a worker.
+# The installed units deny the operations that no program of numa-migrd needs: each is attempted in the sandbox of the
+# daemon, the helper and a worker.
 # SECURITY: no-more, cap-ptrace, helper-itself
 # boot: main
 # when: full

@@ -13,7 +13,7 @@ readonly THREADS=200 LEVELS=1900 PINNED=100 LOCKS=3 GROUPS_OF_A=50
 
 # ---- user A ----
 
-# What it prints is in $OUTPUT/UNIT.
+# Its output is in $OUTPUT/UNIT.
 as_a() { # UNIT COMMAND…
 	systemd-run --quiet --unit="$1" --slice=user-$A.slice -p User=$A -p Delegate=yes -p TasksMax=infinity \
 		-p KillMode=mixed -p "StandardOutput=file:$OUTPUT/$1" "$(command -v "$2")" "${@:3}"

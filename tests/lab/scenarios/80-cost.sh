@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What the daemon costs, at the defaults. The machine is emulated, so its seconds are not those of a
-# real one: the figures bound, they do not measure.
+# The cost of the daemon with the defaults. The machine is emulated, so that its seconds are upper bounds, not
+# measurements of a real machine.
 # boot: main
 # when: full
 # limit: 240

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Time that is real: walks through memory take as long, by the guest's own clock, as their modelled cycles say; alone,
-# and with every CPU at work.
+# Modelled time: walks through memory take as long, by the clock of the guest, as their modelled cycles; alone, and with
+# every CPU busy.
 # boot: paced
 # limit: 400
 # when: asked
@@ -11,7 +11,7 @@ readonly MB=16 PASSES=2
 readonly APART=65 # lines: nothing is fetched ahead
 
 # DISTANCE STEP "LINES NS QUEUED": measured over modelled. A line is six instructions and an access to memory; of each 64
-# that are read one after another, two are waited for, and a tenth of what the others take.
+# that are read in sequence, two are awaited in full, and the others at 10 % of their time.
 walk_ratio() {
 	echo "$3" | awk -v distance="$1" -v step="$2" -v mhz="$(mhz)" '{
 		latency = 20 * distance
@@ -20,7 +20,7 @@ walk_ratio() {
 	}'
 }
 
-# What is more are the ticks in between, whose caches are cold; beside lines that are fetched ahead these weigh more.
+# The rest are ticks in between, whose caches are cold; beside lines that are prefetched they weigh more.
 is_true() { # RATIO STEP
 	awk -v ratio="$1" -v most="$((1050 + ($2 == 1) * 50))" 'BEGIN { exit !(ratio > 0.97 && ratio < most / 1000) }'
 }

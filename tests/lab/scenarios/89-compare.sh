@@ -15,7 +15,7 @@ prepare_data() {
 	chmod -R a+rX "$DATA"
 }
 
-# As user NUMBER, begun on CPU: a function of programs.sh. All that it says are its figures.
+# Runs a function of programs.sh as user NUMBER, started on CPU. It prints only its results.
 run_as() { # CPU NUMBER FUNCTION
 	# shellcheck disable=SC2016 # for the shell that is started
 	beginon "$1" setpriv --reuid=$((2000 + $2)) --regid=$((2000 + $2)) --clear-groups \
@@ -70,7 +70,7 @@ report_run() { # ID SET FORM MODE SEED BEFORE AFTER AGENT_S
 	}'
 }
 
-# What the service said of this run, where that is asked for: in the seconds of when programs began and were done.
+# Prints the journal of this run, if requested, in the seconds in which starts and ends of programs are given.
 show_journal() { # ID BEFORE AFTER
 	[[ -e $LAB/given/journal ]] || return 0
 	echo "journal # $1: from ${2%% *} to ${3%% *}"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Four processes of two threads, each begun two hops from its memory and then free to go. What is left of
-# the stalls: without anybody, with the kernel's balancing (--full), with IMAR², and bound by hand.
+# Four processes of two threads, each started two hops from its memory and then free to move. Prints the remaining
+# stalls: without balancing, with the kernel's balancing (--full), with IMAR², and bound by hand.
 # boot: instrumented
 # when: full
 # limit: 400
@@ -64,7 +64,7 @@ run_for $before 0
 oracle=$per_line
 figure imar2_oracle_stall_ratio "$(ratio "$oracle" "$none")" of_none
 # Threads that are let go do not all stay: the kernel's own balancing of load takes some home.
-effect "the model: an oracle saves a third of the stalls or more" awk "BEGIN { exit !($oracle <= 0.67 * $none) }"
+effect "the model: an oracle saves at least 33 % of the stalls" awk "BEGIN { exit !($oracle <= 0.67 * $none) }"
 with_daemon imar2 imar2 ''
 effect "IMAR² finds the placement" [ "$settle" != inf ]
 effect "and wins at least half of what an oracle does, once settled" \

@@ -41,7 +41,7 @@ run_for() {
 	[[ ! ${none:-} ]] || figure "users_$1_stall_ratio" "$(ratio "$per_line" "$none")" of_none
 }
 
-# The paper's daemon exchanges threads of different users; ours does if it is told to.
+# The daemon of the paper swaps threads of different users; ours does so only if configured.
 with_daemon() { # NAME POLICY [TEXT]
 	programs
 	settings_pmu "$2" "${3:-cross_owner_swap = true;}" 'user*'

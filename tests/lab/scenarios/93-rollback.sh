@@ -39,7 +39,7 @@ for performance in latency product; do
 	effect "$performance: it is moved to its memory" move_home
 	effect "$performance: P falls and the move is undone" wait_for 20 has_entry KIND=rollback
 	note "$(field MESSAGE VERDICT=rolled-back | head -n 1)"
-	effect "$performance: the verdict says so" has_entry VERDICT=rolled-back
+	effect "$performance: the verdict is rolled-back" has_entry VERDICT=rolled-back
 	check "$performance: T was doubled" grep -qx 4 <(field INTERVAL_S VERDICT=rolled-back)
 	systemctl stop numa-migrd
 	stop_programs

@@ -21,7 +21,7 @@ measure() {
 	local=$(local_permille "$before" "$after")
 }
 
-# What the kernel scatters within a span is no work of ours: a daemon that does harm does it in every span.
+# Threads that the kernel scatters within a span do not count: a harmful daemon does harm in every span.
 not_worse() { less "$per_line" "$(awk "BEGIN { print 1.01 * $without }")"; }
 
 begin_pmu

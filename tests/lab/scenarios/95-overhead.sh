@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What seeing costs: the same programs without the daemon, and with sampling on and policy "none".
+# The cost of sampling: the same programs without the daemon, and with sampling and policy "none".
 # boot: instrumented
 # when: full
 # limit: 240
@@ -7,7 +7,7 @@
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
 
-# A short span tells a few percent only.
+# A short span measures to a few percent only.
 span=10 limit=5
 full && span=60 limit=2
 

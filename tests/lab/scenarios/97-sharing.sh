@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Threads that share memory, begun on different nodes: pairs, and, with --full, neighbours, everyone with
-# everyone, and a pipeline (kMAF, figure 4). What is left of the stalls: with nobody, an oracle, the
-# kernel's balancing, numad (--full), and with us, who place threads by what they share.
+# Threads that share memory, started on different nodes: pairs, and, with --full, neighbours, all with all, and a pipeline
+# (kMAF, figure 4). Prints the remaining stalls: without balancing, with an oracle, the kernel's balancing, numad
+# (--full), and with policy kmaf.
 # boot: instrumented
 # when: full
 # limit: 300
@@ -16,7 +16,7 @@ groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debu
 compare pairs kmaf yes pairs $THREADS 2
 figure sharing_of_oracle "$(won)" share
 figure sharing_settle_s "$settle" s
-effect "pairs: threads were placed by what they share" has_entry POLICY=kmaf RESULT=applied
+effect "pairs: threads were placed by shared memory" has_entry POLICY=kmaf RESULT=applied
 note "$(field MESSAGE POLICY=kmaf RESULT=applied | head -n 1)"
 note "$(field MESSAGE POLICY=kmaf VERDICT=improved | head -n 1)"
 effect "pairs: sharing threads meet, for at least half of what an oracle wins" at_least "$(won)" 0.5

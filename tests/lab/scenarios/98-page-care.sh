@@ -27,7 +27,7 @@ free_mb() { # NODE
 
 pages_began() { (($(status_of pages_moved) > before)); }
 
-# Starts the daemon on these programs and waits until it moves pages; says whether.
+# Starts the daemon on these programs and waits until it moves pages; returns whether it did.
 begin_moving() { # COMMAND
 	settings_pmu none '' "$1"
 	mark_journal
@@ -51,7 +51,7 @@ find_programs
 kept=${leaders[0]}
 elsewhere=$(pages_on "$kept" 2 3) # of the files that it has mapped
 effect "cpuset: pages are moved" begin_moving kept
-# What did not help goes back, so it need not stay.
+# Moves that did not help are rolled back, so that they need not stay.
 effect "cpuset: to the other node that it may use" wait_for 20 have_come
 note "cpuset: $(pages_on "$kept" 0) pages on node 0, $(pages_on "$kept" 1) on node 1; moved $(status_of pages_moved), refused $(status_of pages_refused), failed $(status_of pages_failed)"
 sleep 5

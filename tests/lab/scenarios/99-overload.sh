@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# An overloaded machine: programs with more threads than there are CPUs, begun on two of the nodes; their
-# memory is where their first thread touched it all, or, with --full, also where each thread touched its own.
-# What is left of the stalls, how many CPUs are at work, and where the threads are: with the kernel alone, with
-# nobody between the nodes, and with us by exclusivity, with --full by every rule.
+# An overloaded machine: programs with more threads than CPUs, started on two of the nodes; their memory is where the
+# first thread touched all of it, or, with --full, also where each thread touched its own. Prints the remaining stalls,
+# the number of busy CPUs, and the nodes of threads: with the kernel alone, without balancing between nodes, and with
+# policy balance by exclusivity, with --full by every rule.
 # boot: instrumented
 # when: full
 # limit: 600
@@ -71,7 +71,7 @@ spread() {
 		print most + 0, least + 0 }'
 }
 
-# Moves between nodes by whomever, as far as looks some seconds apart tell.
+# Moves between nodes by any program, as far as snapshots some seconds apart show them.
 count_changes() { # SECONDS
 	local end=$((SECONDS + $1)) before now
 	changes=0
@@ -92,8 +92,8 @@ cpus_at_work() { # TIMES TIMES
 	echo "$1 $2" | awk -v cpus="$(nproc)" '{ printf "%.2f\n", cpus * ($3 - $1) / ($4 - $2) }'
 }
 
-# Sets per_line, at_work and fullest. The emulated CPUs share fewer real ones, so how much they get done tells
-# nothing: in the model a line takes its stalls, on as many CPUs at once as are at work.
+# Sets per_line, at_work and fullest. The emulated CPUs share fewer real ones, so that their throughput shows nothing: in
+# the model a line takes its stalls, on all busy CPUs at once.
 measure() { # NAME
 	local before after times
 	count_changes $settle_s
@@ -135,7 +135,7 @@ with_rule() { # RULE MEMORY
 	systemctl stop numa-migrd
 }
 
-# MEMORY: without the kernel's hand between nodes, with nobody's and with ours
+# MEMORY: with the kernel not balancing between nodes, without balancing, and with the service
 with_us() {
 	local rule
 	if ! still_kernel; then

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# What scripts/demo shows in the emulated machine, in modelled time. Act 1: four unbound programs without and with the
-# service as it is shipped. Act 2: policy "imar2" with page exclusivity on samples of the modelled PMU.
+# The demo in the emulated machine, in modelled time. Act 1: four unbound programs without and with the service in its
+# default configuration. Act 2: policy "imar2" with page exclusivity on samples of the modelled PMU.
 # boot: paced
 # when: asked
 # limit: 300
@@ -10,8 +10,8 @@
 # shellcheck source=tests/lab/demo-lib.sh
 . "$LAB/demo-lib.sh"
 
-# A second of this machine has a tenth of the cycles of a usual server's, so what the service does each second weighs ten
-# times as much: its limit is ten times the shipped 1 %.
+# A second of this machine has 10 % of the cycles of a usual server, so that the work of the service in a second weighs
+# ten times as much: its limit is ten times the default of 1 %.
 readonly OVERHEAD='overhead_percent = 10.0;'
 
 readonly SAID=/var/lab/said # what the service has logged since its start
@@ -110,7 +110,7 @@ local_now() {
 
 show() { numa-migrctl "$@" 2>&1 | sed 's/^/#   /'; } # COMMAND…
 
-# The figures of the lottery, which are fields of its entry.
+# Tickets and number drawn, which are fields of its entry.
 show_lottery() {
 	journalctl -q --since="$mark" -t numa-migrd -n 1 -o verbose \
 		--output-fields=POLICY,DECISION,PERFORMANCE,TICKETS,TICKETS_PARTS,DRAW,SEED,NODE_FROM,NODE_TO KIND=migrate |
