@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attempts [NAME…]: tries what no program of numa-migrd needs, each operation once, but for those named. Prints
- * "denied NAME: ERROR" or "allowed NAME" for each. A scenario runs it under the installed units. What succeeds changes
- * nothing, or is undone.
+ * attempts [NAME…]: attempts operations that no program of numa-migrd needs, each once, except
+ * those named. Prints "denied NAME: ERROR" or "allowed NAME" for each. A scenario runs it under the
+ * installed units. An operation that succeeds changes nothing, or is undone.
  */
 #include "lab.h"
 
@@ -114,7 +114,9 @@ static int become_realtime(void)
 {
 	const struct sched_param first = {.sched_priority = 1}, none = {0};
 
-	return sched_setscheduler(0, SCHED_FIFO, &first) < 0 ? -1 : sched_setscheduler(0, SCHED_OTHER, &none);
+	return sched_setscheduler(0, SCHED_FIFO, &first) < 0
+		       ? -1
+		       : sched_setscheduler(0, SCHED_OTHER, &none);
 }
 
 static int raise_priority(void)
@@ -141,7 +143,8 @@ static int make_namespace(void)
 
 static int map_writable_code(void)
 {
-	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return code == MAP_FAILED ? -1 : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * churn SECONDS: short-lived processes, each with short-lived threads, with names chosen to break
- * whoever prints or parses them. Prints how many processes and threads it made.
+ * churn SECONDS: creates short-lived processes with short-lived threads, whose names are chosen to
+ * break programs that print or parse them. Prints the numbers of processes and threads.
  */
 #include "lab.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hostile threads N: N threads, each awake for a moment every ten seconds or so.
- * hostile mappings N: memory in N mappings, written to for ever.
- * hostile masks N: N threads that write to memory of node 2, and set their own masks to node 0's
- * CPUs and to all by turns, a thousand times a second.
- * hostile asleep N: a thread that begins on node 0 and writes to N MB of node 2, and once told by
- * SIGUSR1 sleeps uninterruptibly.
- * Each prints what it has once it is there.
+ * hostile threads N: N threads, each of which runs briefly about every ten seconds.
+ * hostile mappings N: memory in N mappings, which is written to without end.
+ * hostile `masks` N: N threads that write to memory of node 2 and set their affinities alternately
+ * to the CPUs of node 0 and to all CPUs, a thousand times a second. hostile asleep N: a thread that
+ * starts on node 0, writes to N MB of node 2, and sleeps uninterruptibly after SIGUSR1. Each prints
+ * a line when it is ready.
  */
 #include "lab.h"
 
@@ -101,7 +100,7 @@ static void tell(int signal)
 	told = 1;
 }
 
-/* Who bears a child by vfork(2) sleeps until that one is through with its memory. */
+/* The parent in vfork(2) sleeps until its child has released the memory. */
 static void *work_until_told(void *megabytes)
 {
 	size_t length = (size_t)(uintptr_t)megabytes << 20;
@@ -130,7 +129,8 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(unsigned long count);
-	} ways[] = {{"threads", threads}, {"mappings", mappings}, {"masks", masks}, {"asleep", asleep}};
+	} ways[] = {
+		{"threads", threads}, {"mappings", mappings}, {"masks", masks}, {"asleep", asleep}};
 
 	for (size_t i = 0; argc == 3 && i < sizeof(ways) / sizeof(*ways); i++)
 		if (strcmp(argv[1], ways[i].name) == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the guest programs share: memory on a chosen node, a thread on a chosen node, touching. */
+/* Shared by the guest programs: memory on a node, a thread on a node, and accesses to pages. */
 #ifndef NUMA_MIGRD_LAB_H
 #define NUMA_MIGRD_LAB_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * membound [-FH] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB: THREADS threads write for ever
- * to memory bound to NODE, MB each, a fifth of the time, or with rests of PAUSE_MS. -F: in folios
- * as large as the kernel has them; -H: memory on which the kernel's balancing takes hinting faults;
- * -n: the command name; -s: begin on the CPUs of node START. Prints the ids of the threads before
- * they write.
+ * membound [-FH] [-n NAME] [-p PAUSE_MS] [-s START] NODE THREADS MB: THREADS threads write without
+ * end to memory bound to NODE, MB each, 20 % of the time, or with pauses of PAUSE_MS. -F: in folios
+ * as large as the kernel has them; -H: memory on which automatic NUMA balancing causes hinting
+ * faults; -n: the command name; -s: start on the CPUs of node START. Prints the ids of the threads
+ * before they write.
  */
 #include "lab.h"
 

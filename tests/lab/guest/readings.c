@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * readings [-t COUNT] [STEP]: what the modelled PMU and the programs that count their work have
- * told since boot: "accesses local remote stall_cycles lines" over the CPUs whose number is a
- * multiple of STEP (1). -t: so many of them, a second apart, each with the time since boot as a
- * sixth figure. One program, since an emulated machine at work takes seconds to start four.
+ * readings [-t COUNT] [STEP]: prints the counters of the modelled PMU and of the programs that
+ * count their work, since boot: "accesses local remote stall_cycles lines" over the CPUs whose
+ * number is a multiple of STEP (1). -t: COUNT readings, one per second, each with the time since
+ * boot as a sixth value. It is a single program, because a busy emulated machine takes seconds to
+ * start four.
  */
 #include "lab.h"
 

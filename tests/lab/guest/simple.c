@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * simple: the floor that a placement policy is compared with. Half a second after a process is
- * first seen, if it has run for a tenth of that, its threads are bound to the node with the fewest
- * such processes, and its memory is moved there, once. Nothing else, for ever; kernel threads, and
- * what runs when it starts, are left alone, and are not read again.
+ * simple: the minimum with which placement policies are compared. 0.5 s after it first sees a
+ * process that has run for 10 % of that time, it binds its threads to the node with the fewest such
+ * processes and migrates its memory there, once. It ignores kernel threads and processes that run
+ * at its start.
  */
 #include "lab.h"
 
@@ -88,7 +88,8 @@ static void move(struct process *process)
 	syscall(SYS_migrate_pages, process->pid, NODES + 1UL, &from, &to);
 }
 
-/* /proc lists them in ascending order, as they are kept: the next is mostly the one after the last. */
+/* /proc lists them in ascending order, as they are kept: the next is mostly the one after the last.
+ */
 static struct process *find(pid_t pid)
 {
 	static size_t last;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * walk CPU NODE MB PASSES STEP: reads memory of NODE from that CPU, so many times, each line once, in steps
- * of so many lines, an odd number: 1 is one after another. MB is a power of two. Prints how many lines it
- * read, how many nanoseconds of the guest's clock that took, and how many cycles the CPU waited in queues
- * meanwhile. Each line is six instructions and one access to memory.
+ * walk CPU NODE MB PASSES STEP: reads memory of NODE from that CPU, PASSES times, each line once,
+ * in steps of STEP lines, an odd number: 1 is sequential. MB is a power of two. Prints the number
+ * of lines, the nanoseconds of the guest's clock that it took, and the cycles for which the CPU
+ * waited in queues meanwhile. Each line is six instructions and one access to memory.
  */
 #include "lab.h"
 

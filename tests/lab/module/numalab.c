@@ -39,7 +39,7 @@ struct numalab_cpu {
 	struct numalab_ring *ring;
 	struct perf_event *event; /* added to this CPU, or NULL */
 	bool running;
-	u64 dropped; /* of the ring's, told to perf already */
+	u64 dropped; /* of the ring's, already reported to perf */
 	struct hrtimer timer;
 };
 
@@ -47,7 +47,7 @@ static DEFINE_PER_CPU(struct numalab_cpu, numalab_cpus);
 static struct numalab_shared *shared;
 static struct tracepoint *sched_switch;
 
-/* What no module is given. */
+/* Not exported to modules. */
 static int (*overflow)(struct perf_event *event, struct perf_sample_data *data,
 		       struct pt_regs *regs);
 static void (*log_lost_samples)(struct perf_event *event, u64 lost);
@@ -222,7 +222,7 @@ static void numalab_start(struct perf_event *event, int flags)
 	start_timer(cpu);
 }
 
-/* Also called by drain(), and so from the timer, which then ends by itself. */
+/* Also called by drain(), and so from the timer, which then ends. */
 static void numalab_stop(struct perf_event *event, int flags)
 {
 	struct numalab_cpu *cpu = this_cpu_ptr(&numalab_cpus);
@@ -398,7 +398,7 @@ static int find_rings(void)
 	return 0;
 }
 
-/* What must be added to the address that the plugin sees, to get ours, for a page of RAM. */
+/* Finds the difference between the address that the plugin sees and ours, for a page of RAM. */
 static int find_offset(unsigned long pfn, u64 *ret)
 {
 	int error = probe_address(__va(PFN_PHYS(pfn)));

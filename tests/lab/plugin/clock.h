@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The emulated machine's time, as its CPUs' modelled cycles tell it. The clock never passes the
- * slowest CPU that is at work, nor the next timer that QEMU has yet to serve, nor the host's own
- * clock. So what the host does meanwhile makes a run longer and no second of it different.
+ * The time of the emulated machine, derived from the modelled cycles of its CPUs. The clock never
+ * passes the slowest busy CPU, the next timer that QEMU has yet to serve, or the host's own clock.
+ * Other load on the host therefore makes a run longer, and changes no second of it.
  *
- * Until it is paced it goes as the host's. All times are ns; `host_ns` is the host's monotonic
- * clock.
+ * Until it is paced it follows the host's clock. All times are ns; `host_ns` is the host's
+ * monotonic clock.
  */
 #ifndef NUMA_MIGRD_LAB_CLOCK_H
 #define NUMA_MIGRD_LAB_CLOCK_H
@@ -38,16 +38,16 @@ void lab_clock_begin(struct lab_clock *clock, uint64_t host_ns);
 /* From here on the CPUs at work hold it. */
 void lab_clock_pace(struct lab_clock *clock);
 
-/* Brings it up to date and tells it. Never backwards; safe from any thread and in a signal handler
- * that no holder of its lock can be interrupted by. */
+/* Updates and returns the clock. It never goes backwards; safe from any thread, and in a signal
+ * handler that cannot interrupt a holder of its lock. */
 uint64_t lab_clock_read(struct lab_clock *clock, uint64_t host_ns);
 
-/* A CPU begins to work now, if it does not yet, or where it had come to; a CPU is idle and holds
- * nobody up. */
+/* A CPU becomes busy now, if it is not yet, or at its last position; a CPU becomes idle, and holds
+ * up no other. */
 void lab_clock_wake(struct lab_clock *clock, unsigned int cpu);
 void lab_clock_rest(struct lab_clock *clock, unsigned int cpu);
 
-/* A CPU at work has come so much further. Returns where it is. */
+/* A busy CPU advances by `ns`. Returns its position. */
 uint64_t lab_clock_work(struct lab_clock *clock, unsigned int cpu, uint64_t ns);
 
 /* Some CPU is at work, and with it the clock. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What QEMU is handed in place of the C library's and the processor's, so that its clocks are the
+ * Replaces functions of the C library and of the processor for QEMU, so that its clocks are the
  * guest's: the monotonic clock, the wait of its main loop for timers, and the time stamp counter.
- * Calls of pthread_cond_wait(3) and pthread_cond_broadcast(3) tell which CPUs are at work: QEMU's
- * own hooks tell of a CPU that wakes only once the host has given it time.
+ * Calls of pthread_cond_wait(3) and pthread_cond_broadcast(3) show which CPUs are busy: QEMU's own
+ * hooks report a CPU that wakes up only after the host has given it time.
  */
 #include "pace.h"
 #include "qemu.h"
@@ -23,8 +23,8 @@
 
 enum {
 	NS_PER_S = 1000000000,
-	LOOK_NS = 2000000, /* of the host's, between two looks whether a timer is due, if nobody
-			      tells */
+	LOOK_NS = 2000000, /* of the host's, between two checks for due timers without a
+			      notification */
 	FILES_MAX = 64,
 	REST_NS = 50000000, /* a CPU that is idle looks so often whether it missed being woken */
 };
@@ -71,8 +71,8 @@ void lab_interpose_due(void)
 		(void)!write(due_event, &one, sizeof(one));
 }
 
-/* The clock is never faster than the host's, and if a CPU holds it, that CPU tells when the timer
- * is due. */
+/* The clock is never faster than the host's, and a CPU that holds it reports when the timer is due.
+ */
 static uint64_t next_look(uint64_t now_ns, uint64_t due_ns)
 {
 	uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A QEMU plugin that models the memory of a NUMA machine: every access of every vCPU goes through
- * an L1 of its own and a last-level cache per node, both physically tagged; what misses both costs
- * by the distance of its home node. It counts, and records every n-th L1 miss, in memory shared
- * with the guest
- * (../module/numalab.h), whose kernel module first tells it the shape of the machine. Until then
- * nothing is instrumented. The model costs no guest time: it says what a placement would cost, not
- * how long it took.
+ * an L1 of its own and a last-level cache per node, both physically tagged; an access that misses
+ * both costs cycles by the distance of its home node. The plugin counts, and records every n-th L1
+ * miss, in memory shared with the guest (../module/numalab.h), whose kernel module first passes the
+ * shape of the machine. Until then nothing is instrumented. The model takes no guest time: it
+ * computes the cost of a placement, not the duration.
  *
- * Where time is paced, what others ask of a controller or a port is waited for too (queue.h). Lines in a
- * row are fetched ahead (stream.h). Repeated string instructions go by the bytes that they fill or copy
- * (strings.h).
+ * If time is paced, accesses also wait for other requests to a controller or a port (queue.h).
+ * Sequential lines are prefetched (stream.h). Repeated string instructions count by the bytes that
+ * they fill or copy (strings.h).
  *
- * Not modelled: coherence (a store on another node invalidates nothing), write-backs, and misses that
- * are under way at a time otherwise.
+ * Not modelled: coherence (a store on another node invalidates nothing), write-backs, and
+ * simultaneous misses other than by prefetching.
  */
 #include "../module/numalab.h"
 #include "pace.h"
@@ -45,9 +44,9 @@ struct set {
 };
 
 /*
- * The plugin interface cannot tell processes apart, and translating each address is slow. So each
- * line of the L1 also remembers the virtual line it was last reached by, good until the CPU next
- * returns from the kernel to user addresses.
+ * The plugin interface does not identify processes, and translating each address is slow. So each
+ * line of the L1 also remembers the virtual line by which it was last accessed, valid until the CPU
+ * next returns from the kernel to user addresses.
  */
 struct l1 {
 	struct set sets[L1_SETS];
@@ -160,7 +159,8 @@ static void record(const struct access *access, enum numalab_level level, uint32
 	ring->head++;
 }
 
-/* What a line waits at the controller of its home, and at both ports if that is elsewhere. */
+/* Returns the wait of a line at the controller of its home, and at both ports if that is elsewhere.
+ */
 static uint32_t queue_for(unsigned int node, unsigned int home)
 {
 	uint64_t now = lab_pace_now_cycles();

@@ -9,18 +9,18 @@
 
 #include "clock.h"
 
-/* What follows is called by the CPU's own thread only. */
+/* The following functions are called by the CPU's own thread only. */
 
-/* So many cycles a microsecond; the clock begins. */
+/* Starts the clock with `mhz` cycles per microsecond. */
 void lab_pace_begin(unsigned int mhz);
 
-/* The CPU has spent them; they are told at its next block. */
+/* Charges cycles to the CPU, which count at its next block. */
 void lab_pace_charge(unsigned int vcpu, uint64_t cycles);
 
 /*
- * A block of so many instructions begins, a cycle each. Once the clock is paced, a CPU that is
- * ahead of the slowest waits here a while. Returns how many ns it is further ahead than it may be,
- * beyond what it was told before: what makes a figure of the run untrue.
+ * Begins a block of instructions, of one cycle each. Once the clock is paced, a CPU that is ahead
+ * of the slowest waits here for some time. Returns by how many ns it is further ahead than
+ * permitted, beyond earlier results: such a run is not exact.
  */
 uint64_t lab_pace_block(unsigned int vcpu, uint64_t instructions);
 
@@ -31,7 +31,7 @@ struct lab_clock *lab_pace_clock(void);
 uint64_t lab_pace_now_ns(void);
 uint64_t lab_pace_tsc(void);
 
-/* The clock in cycles, as it was last brought up to date. */
+/* Returns the clock in cycles, as of its last update. */
 uint64_t lab_pace_now_cycles(void);
 
 /* ---- interpose.c ---- */

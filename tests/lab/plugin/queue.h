@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs that others use a controller or a link too. A queue counts the lines it serves in
- * windows of the guest's time; its load in the last ones says what the next line waits: as with
- * random arrivals and service times that differ a little (M/G/1, the mean of Pollaczek and Khinchine
- * with a squared coefficient of variation of 1.2), 1.1 * service * load / (1 - load).
+ * The cost of other users of a controller or link. A queue counts the lines that it serves in
+ * windows of the guest's time; its load in the last ones determines the wait of the next line: with
+ * random arrivals and service times that differ a little (M/G/1, the mean of Pollaczek and
+ * Khinchine with a squared coefficient of variation of 1.2), 1.1 * service * load / (1 - load).
  *
- * A Xeon Platinum 8269CY reads 59 GB/s from the memory of one of its halves, which has 13 cores: two
- * cores' part is 64 bytes in 20 cycles of 2.8 GHz. Its loaded latency is 1.2 times the unloaded one
- * at 45 % of the bandwidth, 1.7 times at 87 % and 3.3 times at the end (Intel's Memory Latency
- * Checker); the curve has 1.1, 1.7 and 3.1. A node's port to the others carries half as much as its
- * controller. Routes are not modelled: distances do not tell them.
+ * A Xeon Platinum 8269CY reads 59 GB/s from the memory of one of its halves, which has 13 cores:
+ * the part of two cores is 64 bytes in 20 cycles of 2.8 GHz. Its loaded latency is 1.2 times the
+ * unloaded one at 45 % of the bandwidth, 1.7 times at 87 % and 3.3 times at the end (Intel's Memory
+ * Latency Checker); the curve has 1.1, 1.7 and 3.1. The port of a node to the others carries 50 %
+ * of its controller. Routes are not modelled, because distances do not determine them.
  */
 #ifndef NUMA_MIGRD_LAB_QUEUE_H
 #define NUMA_MIGRD_LAB_QUEUE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What processors fetch before it is asked for: the lines of a page that are read or written one after
- * another. After two in a row the next ones are on their way, so many at a time that a line takes a tenth
- * of its latency, as a core with ten line fill buffers (Intel's Haswell to Skylake: Optimization Reference
- * Manual, section on the memory subsystem) cannot get more; what it waits in queues, it waits. Without
- * this a copied page would cost ten times what it does, and nobody could afford to move any.
+ * Prefetching by the processor: lines of a page that are read or written in sequence. After two in
+ * a row the next ones are requested, as many at a time that a line takes 10 % of its latency, the
+ * limit of a core with ten line fill buffers (Intel's Haswell to Skylake: Optimization Reference
+ * Manual, section on the memory subsystem). Waits in queues are not shortened. Without this a
+ * copied page would cost ten times as much, and no policy could afford to move any.
  */
 #ifndef NUMA_MIGRD_LAB_STREAM_H
 #define NUMA_MIGRD_LAB_STREAM_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	LAB_STREAMS = 16, /* that a CPU follows at a time */
+	LAB_STREAMS = 16,     /* that a CPU follows at a time */
 	LAB_STREAM_PAGE = 64, /* lines; streams end with their page */
 	LAB_STREAM_AT_ONCE = 10,
 };

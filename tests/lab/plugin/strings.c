@@ -3,10 +3,10 @@
 
 enum {
 	REPEATED = 0xf3,
-	HALF = 0x66,	   /* operands of two bytes */
-	WIDE = 0x48,	   /* of eight */
+	HALF = 0x66, /* operands of two bytes */
+	WIDE = 0x48, /* of eight */
 	WIDE_MASK = 0xf8,
-	BY_BYTE = 0xfe,	   /* mask: the last bit tells bytes from more */
+	BY_BYTE = 0xfe, /* the last bit selects between bytes and larger units */
 	COPY = 0xa4,
 	FILL = 0xaa,
 };
