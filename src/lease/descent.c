@@ -309,8 +309,8 @@ static int list_siblings(struct nm_descent *descent, uint32_t pid, struct nm_ids
 	return r == -ECANCELED ? 0 : r;
 }
 
-/* Returns the start time of the oldest thread besides the leader, which is read once; UINT64_MAX if
- * there is no such thread, or 0 if it cannot be determined. */
+/* Returns the start time of the oldest thread other than the leader, which is read once; UINT64_MAX
+ * if there is no such thread, or 0 if it cannot be determined. */
 static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
 {
 	struct nm_descent_process *process = nm_kinship_find_process(descent, pid);

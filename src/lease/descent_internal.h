@@ -16,8 +16,8 @@ struct nm_descent_process {
 	bool adopts; /* the init process of a namespace or a service manager, which becomes the
 			parent of orphans */
 	uint64_t start_ticks, cgroup;
-	uint64_t oldest_sibling_ticks; /* start time of the oldest thread besides the leader; 0: not
-					  read yet */
+	uint64_t oldest_sibling_ticks; /* start time of the oldest thread other than the leader; 0:
+					  not read yet */
 };
 
 /*

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads whose affinity was restored, by number and start time. Whatever affinity such a thread
- * has later is its owner's choice. This table holds the threads that are not kept as leases: 16
- * bytes per thread, at most NM_SETTLED_MOST threads, of which each domain may use NM_SETTLED_SHARE.
+ * Threads whose affinity was restored, by number and start time. Any affinity that such a
+ * thread has later is its owner's choice. This table holds the threads that are not kept as leases:
+ * 16 bytes per thread, at most NM_SETTLED_MOST threads, of which each domain may use
+ * NM_SETTLED_SHARE.
  */
 #ifndef NM_ACTUATE_SETTLED_H
 #define NM_ACTUATE_SETTLED_H

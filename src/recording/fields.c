@@ -391,7 +391,7 @@ static void print_real(double value, FILE *out)
 		(void)fprintf(out, "%.17g", value);
 }
 
-/* Prints the text on a single line, whatever it contains. */
+/* Prints the text on a single line, with any content. */
 static void print_quoted(const char *text, size_t length, FILE *out)
 {
 	(void)fputc('"', out);

@@ -179,7 +179,7 @@ threads_of() { # PID…
 	done
 }
 
-# Read at once: by lines bash goes back and forth in it, and what the thread does changes where they are.
+# Read at once: bash reads lines with seeks, and the positions of lines change while the thread runs.
 mask_of() { # TID
 	local lines line
 	mapfile -t lines <"/proc/$1/status"

@@ -18,7 +18,7 @@ stall_per_line() {
 	echo "$1 $2" | awk '{ lines = $10 - $5; printf "%.2f\n", (lines > 0 ? ($9 - $4) / lines : 0) }'
 }
 
-# READING READING: all accesses, of whatever program, for each line of work
+# READING READING: all accesses, of all programs, for each line of work
 accesses_per_line() {
 	echo "$1 $2" | awk '{ lines = $10 - $5; printf "%.3f\n", (lines > 0 ? ($6 - $1) / lines : 0) }'
 }
@@ -65,7 +65,7 @@ find_programs() {
 	done
 }
 
-# Waits until that many of their threads, besides the leaders, run and have settled.
+# Waits until that many of their threads, other than the leaders, run and have settled.
 wait_for_programs() { # THREADS
 	wait_for 60 has_threads "$1" || note "not $1 threads within 60 s"
 	sleep 2

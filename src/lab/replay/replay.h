@@ -29,7 +29,7 @@ struct nm_replay_request {
 	FILE *out, *err;
 };
 
-/* Returns the exit status. The output is safe for a terminal, whatever the file contains. */
+/* Returns the exit status. The output is safe for a terminal with any file. */
 int nm_replay_run(const struct nm_replay_request *request);
 
 /* ---- player.c: the records in order ---- */

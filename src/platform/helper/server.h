@@ -21,7 +21,7 @@ struct nm_helper_server;
 struct nm_helper_server_options {
 	const struct nm_helper_context *acts; /* must outlive the server */
 	int listen_fd;			      /* blocking or not; the caller keeps ownership */
-	uid_t permitted; /* user that may connect, besides root; 0: only root */
+	uid_t permitted; /* user that may connect, other than root; 0: only root */
 	uint64_t idle_us; /* the event loop exits with 0 after this time without clients */
 	/*
 	 * Called for each operation that failed, with its number, and with 0 for other errors: a

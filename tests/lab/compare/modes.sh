@@ -5,7 +5,7 @@
 #   SETTINGS, SETTINGS+kernel, SETTINGS+pmu, SETTINGS+kernel+pmu  the service with settings/SETTINGS.conf
 #   hand:PLAN     the users bound by numactl(8): see programs.sh
 
-# Time on this machine is ten times that of a usual one; so is what the service may take of it.
+# Time on this machine is ten times that of a usual one; so is the limit of the service.
 readonly STRETCH=10
 
 agent=''  # process of a simple daemon

@@ -89,7 +89,7 @@ static int read_by_call(void)
 	return got < 0 && errno != EFAULT ? -1 : 0; /* EFAULT: it was let in */
 }
 
-/* In a unit, that is systemd: where it may be had, it goes on at once. */
+/* In a unit, that is systemd: if it is permitted, it continues at once. */
 static int trace(void)
 {
 	pid_t parent = getppid();

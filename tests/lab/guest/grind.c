@@ -6,7 +6,7 @@
  * /dev/shm/grind.PID.
  *
  * -n: the command name; -s: bound to the CPUs of node START until SIGUSR1; -a: once it runs on
- * node HOME, go on with other memory, on node OTHER; -e: each thread's memory is where that thread
+ * node HOME, continue with other memory, on node OTHER; -e: each thread's memory is where that thread
  * would have touched it, the n-th one's on the n-th of NODES nodes from HOME on; -r: in random
  * order; -u: uneven, the n-th thread rests n milliseconds after every millisecond; -g: all rest
  * IDLE_MS after WORK_MS.

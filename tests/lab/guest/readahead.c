@@ -5,7 +5,7 @@
  */
 #include "lab.h"
 
-enum { CHUNK = 128 << 10 }; /* the kernel reads as much at least, whatever the device's limit */
+enum { CHUNK = 128 << 10 }; /* the kernel reads as much at least, regardless of the device's limit */
 
 int main(int argc, char **argv)
 {

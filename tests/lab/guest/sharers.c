@@ -5,7 +5,7 @@
  * /dev/shm/grind.PID. A block is MB large, of small pages:
  *
  * private: each thread has a block; all were first touched on node 0, as by a program whose main
- * thread prepares everything. rotate: the same, but every SECONDS (-p, 20) each thread goes on to
+ * thread prepares everything. rotate: the same, but every SECONDS (-p, 20) each thread proceeds to
  * the next one's block. pairs: threads i and i + 1 share one. neighbours: each thread shares one
  * with the thread before it and one with the thread after it. pipeline: each reads one and writes
  * the next one, which the next thread reads. all: one block for all. readonly: the same, but nobody

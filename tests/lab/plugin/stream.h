@@ -19,7 +19,7 @@ enum {
 };
 
 struct lab_streams {
-	uint64_t next[LAB_STREAMS]; /* the line that would go on; 0: none */
+	uint64_t next[LAB_STREAMS]; /* the line that would continue it; 0: none */
 	bool known[LAB_STREAMS];    /* two were in a row */
 	unsigned int oldest;
 };

@@ -60,7 +60,7 @@ over_the_bus() {
 	check_equal "it is for its owner alone" 600 "$(stat -c %a "$FILE")"
 	note "$(stat -c %s "$FILE") bytes"
 	figure lab_recording_bytes_per_interval "$(($(stat -c %s "$FILE") / $(entries_of "$FILE" interval)))" B
-	check "what goes on is not recorded" leased "$recorded"
+	check "the rest is not recorded" leased "$recorded"
 }
 
 # ---- without a daemon ----

@@ -8,7 +8,7 @@ duration=20
 full && duration=60
 
 begin
-# One on each node: whatever else wakes up pushes it to its neighbour CPU at most.
+# One on each node: another program that wakes up pushes it to its neighbour CPU at most.
 for node in 0 1 2 3; do
 	start 1 membound -H -s $node $node 1 64
 	pids[node]=$started

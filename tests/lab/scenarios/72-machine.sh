@@ -16,7 +16,7 @@ more_intervals() { (($(intervals) > counted)); }
 # It is the same process, and has had a further interval.
 goes_on() { # AFTER WHAT
 	counted=$(intervals)
-	check "$1: it goes on" wait_for 10 more_intervals
+	check "$1: it continues" wait_for 10 more_intervals
 	check_equal "$1: it is the same process" "$pid" "$(daemon_pid)"
 }
 

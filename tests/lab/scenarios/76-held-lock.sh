@@ -35,7 +35,7 @@ all_held() {
 
 answers() { timeout 15 numa-migrctl status >/dev/null; }
 
-# Over all of it, whatever the answers: how often there was none.
+# Over the whole time, regardless of the answers: how often there was none.
 unanswered_for() { # SECONDS
 	local end=$((SECONDS + $1))
 	unanswered=0
@@ -63,7 +63,7 @@ start_misplaced() {
 
 all_masks() { masks_of "$lent" | cut -d' ' -f2 | sort -u; }
 
-# Whatever the daemon did not do in time must not outlive the scenario.
+# Changes that the daemon did not make in time must not outlive the scenario.
 release() {
 	kill "$holder"
 	wait "$holder" 2>/dev/null

@@ -9,7 +9,7 @@
 
 readonly FOLIOS=/sys/kernel/mm/transparent_hugepage
 
-# Those of a thread that its owner has narrowed, once managed and once not: whatever this kernel remembers.
+# Those of a thread that its owner has narrowed, once managed and once not: regardless of what this kernel remembers.
 start_narrowed() { # NAME
 	start 1 membound -n "$1" -s 0 2 1 48
 	taskset -a -p -c 2-7 "$started" >&2

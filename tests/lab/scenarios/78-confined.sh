@@ -8,7 +8,7 @@
 . "$LAB/lib.sh"
 
 # The unit's own sandbox around another program.
-attempt_in() { # UNIT [ALLOWED…]: what was allowed besides those
+attempt_in() { # UNIT [ALLOWED…]: other operations that were allowed
 	local unit=$1 program
 	shift
 	program=/usr/local/sbin/attempts

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The daemon hangs until the watchdog ends it, and is killed, by turns and each time while it leases an affinity, until
+# The daemon hangs until the watchdog ends it, and is killed, alternately and each time while it leases an affinity, until
 # systemd starts it no more. Then every affinity is its owner's, also those of threads and children that were created
 # while it hung.
 # SECURITY: killed

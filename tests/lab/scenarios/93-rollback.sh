@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # A migration that the next phase of the program makes bad: a thread one hop from its memory is moved to
-# it, and at once turns to memory that is nearer to where it came from. It is undone, and T doubles.
+# it, and at once turns to memory that is nearer to where it came from. It is rolled back, and T doubles.
 # boot: paced
 # limit: 400
 . "$LAB/lib.sh"
@@ -37,7 +37,7 @@ begin_pmu
 for performance in latency product; do
 	settings_pmu imar2 "performance = \"$performance\"; t_min_s = 2.0;" phases
 	effect "$performance: it is moved to its memory" move_home
-	effect "$performance: P falls and the move is undone" wait_for 20 has_entry KIND=rollback
+	effect "$performance: P falls and the move is rolled back" wait_for 20 has_entry KIND=rollback
 	note "$(field MESSAGE VERDICT=rolled-back | head -n 1)"
 	effect "$performance: the verdict is rolled-back" has_entry VERDICT=rolled-back
 	check "$performance: T was doubled" grep -qx 4 <(field INTERVAL_S VERDICT=rolled-back)

@@ -98,7 +98,7 @@ pid=$(daemon_pid)
 intervals=$(status_of intervals)
 sleep 10
 note "spinner: intervals $intervals, then $(status_of intervals); pages moved $(status_of pages_moved), longest call $(status_of page_call_longest_ns) ns, backed off $(status_of page_backoffs) times"
-effect "spinner: the intervals go on" [ "$(status_of intervals)" -ge $((intervals + 4)) ]
+effect "spinner: the intervals continue" [ "$(status_of intervals)" -ge $((intervals + 4)) ]
 check_equal "spinner: the watchdog has nothing to do" "$pid 0" "$(daemon_pid) $(systemctl show -P NRestarts numa-migrd)"
 check_equal "spinner: no error" '' "$(errors)"
 kill $spinner
