@@ -137,12 +137,6 @@ struct nm_control_facts {
 	double interval_s;
 };
 
-/* Options of a recording; 0 means no limit. */
-struct nm_control_recording {
-	uint64_t limit_bytes, seconds;
-	bool hashed;
-};
-
 /* Writes one dictionary or several. */
 typedef void (*nm_show_fn)(void *context, const struct nm_show *show);
 
@@ -180,11 +174,12 @@ struct nm_control_ops {
 	 * not root. */
 	int (*set_dry_run)(void *context, bool wanted, uid_t uid);
 	/*
-	 * record writes a recording to fd, which it takes over, also on failure. -EBUSY: another
+	 * record writes a recording to fd, which it takes over, also on failure, up to limit_bytes
+	 * or for `seconds`; 0 means no limit. -EBUSY: another
 	 * recording is in progress; -EAGAIN: paused; -EBADF, -EEXIST: fd is not an empty regular
 	 * file open for writing. stop_recording returns -ENOENT if there is no recording.
 	 */
-	int (*record)(void *context, int fd, const struct nm_control_recording *wanted);
+	int (*record)(void *context, int fd, uint64_t limit_bytes, uint64_t seconds);
 	int (*stop_recording)(void *context);
 	/* Called before an authorized caller changes something through this method. */
 	void (*asked)(void *context, const char *method, uid_t uid);

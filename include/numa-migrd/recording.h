@@ -59,7 +59,7 @@ struct nm_recorded_start {
 	uint64_t next_decision;
 	uint64_t intervals; /* number of intervals before the first one recorded */
 	uint32_t pid;	    /* PID of the daemon, which does not manage itself */
-	bool hashed, dry_run;
+	bool dry_run;
 	char source[64];		  /* name of the sampling source, or "none" */
 	const char *config_name, *config; /* name and text of the configuration file */
 	size_t config_length;
@@ -252,21 +252,12 @@ int nm_recording_copy_topology(const struct nm_topology *topology, struct nm_top
 
 struct nm_recorder_writer;
 
-struct nm_recording_options {
-	uint64_t limit_bytes; /* 0: no limit; nothing is written beyond it */
-	/*
-	 * If set, names and page addresses are hashed; settings, texts and answers of the machine
-	 * are omitted, so that the recording cannot be replayed. The caller generates the key and
-	 * discards it afterwards.
-	 */
-	bool hashed;
-	uint64_t key[2];
-};
-
-/* Writes the header to an empty regular file. Takes over fd, also on failure. The file must be
- * regular because blocks are written whole. Returns 0, -ENOMEM or another negative errno. */
-int nm_recording_create(int fd, const struct nm_recording_options *options,
-			struct nm_recorder_writer **ret);
+/*
+ * Writes the header to an empty regular file. Takes over fd, also on failure. The file must be
+ * regular because blocks are written whole. Nothing is written beyond limit_bytes; 0: no limit.
+ * Returns 0, -ENOMEM or another negative errno.
+ */
+int nm_recording_create(int fd, uint64_t limit_bytes, struct nm_recorder_writer **ret);
 /* Writes the remaining records and closes the file. NULL is allowed. */
 void nm_recording_close(struct nm_recorder_writer *writer);
 NM_DEFINE_CLEANUP(struct nm_recorder_writer, nm_recording_close);

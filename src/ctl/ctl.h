@@ -35,7 +35,6 @@ struct nm_ctl {
 	uint32_t lines; /* -n */
 	bool lines_given;
 	uint64_t seconds, limit_mb; /* record; 0: not given */
-	bool hash;	    /* record */
 	const char *output; /* report; NULL: not given */
 	struct nm_style style;
 	struct nm_ctl_simulate simulate;

@@ -54,7 +54,6 @@ static const char options_text[] =
 	"  -n, --lines N         decisions: number of decisions (20)\n"
 	"      --seconds N       record: stop after N seconds\n"
 	"      --limit-mb N      record: maximum size in MiB (1024)\n"
-	"      --hash            record: write hashes instead of names and addresses\n"
 	"  -o, --output FILE     report: write the page to FILE\n"
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
@@ -96,8 +95,8 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 {
 	if (ctl->lines_given && command->run != nm_ctl_decisions)
 		return "-n goes with decisions, not with";
-	if ((ctl->seconds || ctl->limit_mb || ctl->hash) && command->run != nm_ctl_record)
-		return "--seconds, --limit-mb and --hash go with record, not with";
+	if ((ctl->seconds || ctl->limit_mb) && command->run != nm_ctl_record)
+		return "--seconds and --limit-mb go with record, not with";
 	if (ctl->output && command->run != nm_ctl_report)
 		return "-o goes with report, not with";
 	if (ctl->json && (command->run == nm_ctl_record || command->run == nm_ctl_replay ||
@@ -136,7 +135,6 @@ enum {
 	OPTION_JSON = 256,
 	OPTION_SECONDS,
 	OPTION_LIMIT,
-	OPTION_HASH,
 	OPTION_COLOR,
 	OPTION_VERSION,
 	OPTION_MACHINE,
@@ -255,9 +253,6 @@ static int set_option(struct nm_ctl *ctl, int option)
 		return set_number("--seconds", optarg, 1000000, &ctl->seconds);
 	case OPTION_LIMIT:
 		return set_number("--limit-mb", optarg, 1000000, &ctl->limit_mb);
-	case OPTION_HASH:
-		ctl->hash = true;
-		return EXIT_SUCCESS;
 	case 'n':
 		return set_lines(ctl, optarg);
 	case OPTION_JSON:
@@ -275,7 +270,6 @@ static const struct option options[] = {
 	{"lines", required_argument, NULL, 'n'},
 	{"seconds", required_argument, NULL, OPTION_SECONDS},
 	{"limit-mb", required_argument, NULL, OPTION_LIMIT},
-	{"hash", no_argument, NULL, OPTION_HASH},
 	{"output", required_argument, NULL, 'o'},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"color", required_argument, NULL, OPTION_COLOR},

@@ -43,8 +43,8 @@ static int request_recording(const struct nm_ctl *ctl, int fd)
 	nm_auto(json_decrefp) json_t *nothing = NULL;
 	uint64_t limit_mb = ctl->limit_mb ? ctl->limit_mb : LIMIT_MB;
 	uint64_t seconds = ctl->seconds ? ctl->seconds + GRACE_S : 0;
-	return nm_ctl_ask_once("Record", NM_RIGHT_STEER, &nothing, "httb", fd, limit_mb << 20,
-			       seconds, ctl->hash);
+	return nm_ctl_ask_once("Record", NM_RIGHT_STEER, &nothing, "htt", fd, limit_mb << 20,
+			       seconds);
 }
 
 int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)

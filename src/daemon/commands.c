@@ -257,11 +257,9 @@ int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)
 
 /* ---- recording ---- */
 
-int nm_command_record(void *context, int fd, const struct nm_control_recording *wanted)
+int nm_command_record(void *context, int fd, uint64_t limit_bytes, uint64_t seconds)
 {
 	struct nm_daemon *daemon = context;
-	struct nm_recording_options options = {.limit_bytes = wanted->limit_bytes,
-					       .hashed = wanted->hashed};
 	struct nm_record_sink sink;
 	/* Checked first, because a file that is rejected must not be modified. */
 	int r = daemon->recorder ? -EBUSY : daemon->paused ? -EAGAIN : 0;
@@ -269,9 +267,9 @@ int nm_command_record(void *context, int fd, const struct nm_control_recording *
 		(void)close(fd);
 		return r;
 	}
-	r = nm_recorder_file(fd, &options, &sink);
+	r = nm_recorder_file(fd, limit_bytes, &sink);
 	if (r == 0)
-		r = nm_recorder_begin(daemon, &sink, wanted->seconds);
+		r = nm_recorder_begin(daemon, &sink, seconds);
 	if (r == 0)
 		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE,
 			  "Recording: %s; placement starts anew", nm_report_restoration(daemon));

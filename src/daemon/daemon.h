@@ -440,7 +440,7 @@ int nm_command_set_dry_run(void *context, bool wanted, uid_t uid);
 /* Takes over both arguments. */
 void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *text);
 /* As struct nm_control_ops has them. */
-int nm_command_record(void *context, int fd, const struct nm_control_recording *wanted);
+int nm_command_record(void *context, int fd, uint64_t limit_bytes, uint64_t seconds);
 int nm_command_stop_recording(void *context);
 /* Logs the user who changes something. */
 void nm_command_asked(void *context, const char *method, uid_t uid);

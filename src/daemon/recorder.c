@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,16 +77,10 @@ static void close_file(void *context)
 	nm_recording_close(context);
 }
 
-int nm_recorder_file(int fd, const struct nm_recording_options *options, struct nm_record_sink *ret)
+int nm_recorder_file(int fd, uint64_t limit_bytes, struct nm_record_sink *ret)
 {
-	struct nm_recording_options drawn = *options;
 	struct nm_recorder_writer *writer;
-	if (options->hashed && getrandom(drawn.key, sizeof(drawn.key), 0) != sizeof(drawn.key)) {
-		(void)close(fd);
-		return -EIO;
-	}
-	int r = nm_recording_create(fd, &drawn, &writer);
-	explicit_bzero(drawn.key, sizeof(drawn.key));
+	int r = nm_recording_create(fd, limit_bytes, &writer);
 	if (r < 0)
 		return r;
 	*ret = (struct nm_record_sink){

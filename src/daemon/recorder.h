@@ -35,9 +35,9 @@ struct nm_recorder;
  */
 int nm_recorder_begin(struct nm_daemon *daemon, const struct nm_record_sink *sink,
 		      uint64_t seconds);
-/* Creates a sink that writes a recording to fd, which it takes over. */
-int nm_recorder_file(int fd, const struct nm_recording_options *options,
-		     struct nm_record_sink *ret);
+/* Creates a sink that writes a recording of at most limit_bytes (0: no limit) to fd, which it takes
+ * over. */
+int nm_recorder_file(int fd, uint64_t limit_bytes, struct nm_record_sink *ret);
 /* Attaches a sink without reopening the pipeline, for replay. Returns 0 or -ENOMEM. */
 int nm_recorder_attach(struct nm_daemon *daemon, const struct nm_record_sink *sink);
 /* Attaches a sink and writes the start of a recording; the pipeline must be opened afterwards. */

@@ -65,7 +65,6 @@ static uint64_t clear_and_measure(struct trial *trial)
 /* As for a daemon that has just started. */
 static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_output *output)
 {
-	const struct nm_recording_options options = {0};
 	struct nm_record_sink sink;
 	daemon->config_text = strdup(output->config);
 	if (!daemon->config_text)
@@ -73,7 +72,7 @@ static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_ou
 	int fd = fcntl(output->record_fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return -errno;
-	int r = nm_recorder_file(fd, &options, &sink);
+	int r = nm_recorder_file(fd, 0, &sink);
 	return r < 0 ? r : nm_recorder_start(daemon, &sink);
 }
 

@@ -9,12 +9,10 @@
 
 #include "numa-migrd/base.h"
 
-/* Output buffer. When memory is short, it accepts no more data, and `failed` is set. If `key` is
- * set, names and addresses are hashed with it (hide.h). */
+/* Output buffer. When memory is short, it accepts no more data, and `failed` is set. */
 struct nm_bytes {
 	uint8_t *data;
 	size_t used, capacity;
-	const uint64_t *key;
 	bool failed;
 };
 

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#include "hide.h"
-
 /* ---- arena ---- */
 
 void nm_arena_clear(struct nm_arena *arena)
@@ -116,13 +114,6 @@ static void put_text(struct nm_bytes *ret, const char *text)
 	nm_put_bytes(ret, text, size);
 }
 
-static void put_hidden(struct nm_bytes *ret, const char *name)
-{
-	char hidden[NM_HIDDEN_NAME_BYTES];
-	nm_hide_name(ret->key, name, hidden);
-	put_text(ret, hidden);
-}
-
 static void put_mask(struct nm_bytes *ret, hwloc_const_bitmap_t mask)
 {
 	nm_autofree char *text = NULL;
@@ -164,10 +155,7 @@ static void put_field(const struct nm_field *field, const char *value, unsigned 
 		nm_put_real(ret, *(const double *)(const void *)at);
 		break;
 	case NM_FIELD_CHARS:
-		if (field->secret && ret->key)
-			put_hidden(ret, at);
-		else
-			put_text(ret, at);
+		put_text(ret, at);
 		break;
 	case NM_FIELD_TEXT:
 		text = *(const char *const *)(const void *)at;

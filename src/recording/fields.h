@@ -33,7 +33,6 @@ struct nm_field {
 	size_t count; /* offset of the number + 1; 0: see above */
 	size_t count_size, most;
 	enum nm_field_kind kind;
-	bool secret; /* CHARS: a name, see hide.h */
 };
 
 struct nm_shape {

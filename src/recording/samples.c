@@ -5,7 +5,7 @@
  */
 #include <inttypes.h>
 
-#include "hide.h"
+#include "fields.h"
 
 /* The first byte: the kind, and flags for the following values. */
 #define KIND_BITS 4
@@ -60,9 +60,8 @@ static uint8_t *write_difference(uint8_t *at, uint64_t now, uint64_t before)
 }
 
 static uint8_t *write_sample(uint8_t *at, const struct nm_sample *sample,
-			     const struct nm_sample *before, uint64_t *address, const uint64_t *key)
+			     const struct nm_sample *before, uint64_t *address)
 {
-	uint64_t shown = key ? nm_hide_address(key, sample->address) : sample->address;
 	unsigned more = more_of(sample);
 	unsigned flags = (unsigned)sample->kind | (more ? MORE : 0) |
 			 (sample->cpu != before->cpu ? OTHER_CPU : 0) |
@@ -78,8 +77,8 @@ static uint8_t *write_sample(uint8_t *at, const struct nm_sample *sample,
 		at = nm_varint_write(at, sample->cpu);
 	at = write_difference(at, sample->time_ns, before->time_ns);
 	if (flags & ADDRESS) {
-		at = write_difference(at, shown, *address);
-		*address = shown;
+		at = write_difference(at, sample->address, *address);
+		*address = sample->address;
 	}
 	return more ? write_more(at, sample, more) : at;
 }
@@ -107,7 +106,7 @@ void nm_samples_put(const struct nm_recorded_samples *samples, struct nm_bytes *
 		uint8_t *at = nm_bytes_room(ret, SAMPLE_MOST);
 		if (!at)
 			return;
-		at = write_sample(at, &samples->samples[i], before, &address, ret->key);
+		at = write_sample(at, &samples->samples[i], before, &address);
 		ret->used = (size_t)(at - ret->data);
 		before = &samples->samples[i];
 	}

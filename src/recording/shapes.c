@@ -13,11 +13,6 @@
 #define REAL(type, member) FIELD(type, member, REAL)
 #define BOOL(type, member) FIELD(type, member, BOOL)
 #define CHARS(type, member) FIELD(type, member, CHARS)
-#define NAME(type, member)                                                                         \
-	{                                                                                          \
-		.name = #member, .offset = offsetof(type, member), .size = SIZE(type, member),     \
-		.kind = NM_FIELD_CHARS, .secret = true                                             \
-	}
 #define TEXT(type, member) FIELD(type, member, TEXT)
 #define MASK(type, member) FIELD(type, member, MASK)
 /* A choice with as many values as words. */
@@ -84,11 +79,10 @@ WORDS_OF(memory_words, NM_MEMORY_SOURCE_MAX - 1);
 
 typedef struct nm_recorded_start start_t;
 static const struct nm_field start_fields[] = {
-	CHARS(start_t, version), UINT(start_t, time_s),	       UINT(start_t, monotonic_ns),
-	UINT(start_t, seed),	 UINT(start_t, next_decision), UINT(start_t, intervals),
-	UINT(start_t, pid),	 BOOL(start_t, hashed),
-	BOOL(start_t, dry_run),	 CHARS(start_t, source),       TEXT(start_t, config_name),
-	TEXT(start_t, config),	 UINT(start_t, config_length),
+	CHARS(start_t, version),    UINT(start_t, time_s),	  UINT(start_t, monotonic_ns),
+	UINT(start_t, seed),	    UINT(start_t, next_decision), UINT(start_t, intervals),
+	UINT(start_t, pid),	    BOOL(start_t, dry_run),	  CHARS(start_t, source),
+	TEXT(start_t, config_name), TEXT(start_t, config),	  UINT(start_t, config_length),
 };
 SHAPE(start_shape, start_t, start_fields);
 
@@ -135,7 +129,7 @@ typedef struct nm_recorded_process process_t;
 static const struct nm_field process_fields[] = {
 	UINT(process_t, pid),
 	UINT(process_t, uid),
-	NAME(process_t, comm),
+	CHARS(process_t, comm),
 	UINT(process_t, threads),
 	REAL(process_t, performance),
 	BOOL(process_t, tracked),
@@ -219,7 +213,7 @@ static const struct nm_field step_fields[] = {
 	REAL(step_t, latency_samples_before),
 	REAL(step_t, shared),
 	REAL(step_t, access_cost_before),
-	NAME(step_t, comm),
+	CHARS(step_t, comm),
 };
 SHAPE(step_shape, step_t, step_fields);
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "block.h"
-#include "hide.h"
+#include "fields.h"
 
 /* A block is written when it has this size. Large records of samples are written unpacked, for fast
  * reading. */
@@ -15,8 +15,8 @@
 
 struct nm_recorder_writer {
 	int fd;
-	struct nm_recording_options options;
-	struct nm_bytes payload, block, out, texts;
+	uint64_t limit_bytes; /* 0: no limit */
+	struct nm_bytes payload, block, out;
 	uint64_t written;
 	int error;
 };
@@ -49,8 +49,7 @@ static int check_file(int fd)
 	return about.st_size == 0 ? 0 : -EEXIST;
 }
 
-int nm_recording_create(int fd, const struct nm_recording_options *options,
-			struct nm_recorder_writer **ret)
+int nm_recording_create(int fd, uint64_t limit_bytes, struct nm_recorder_writer **ret)
 {
 	uint8_t head[NM_FILE_HEAD];
 	struct nm_recorder_writer *writer = calloc(1, sizeof(*writer));
@@ -64,8 +63,7 @@ int nm_recording_create(int fd, const struct nm_recording_options *options,
 		return r;
 	}
 	writer->fd = fd;
-	writer->options = *options;
-	writer->payload.key = options->hashed ? writer->options.key : NULL;
+	writer->limit_bytes = limit_bytes;
 	writer->written = sizeof(head);
 	*ret = writer;
 	return 0;
@@ -83,8 +81,8 @@ static int put_block(struct nm_recorder_writer *writer, const struct nm_bytes *b
 
 static bool is_full(const struct nm_recorder_writer *writer, size_t more)
 {
-	uint64_t limit = writer->options.limit_bytes;
-	return limit && writer->written + more + NM_BLOCK_HEAD + END_BYTES > limit;
+	return writer->limit_bytes &&
+	       writer->written + more + NM_BLOCK_HEAD + END_BYTES > writer->limit_bytes;
 }
 
 static void append_record(struct nm_bytes *block, enum nm_recorded_kind kind, unsigned nr_nodes,
@@ -154,15 +152,11 @@ static int add_payload(struct nm_recorder_writer *writer, const struct nm_record
 int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded *record,
 		     unsigned nr_nodes)
 {
-	bool hashed = writer->options.hashed;
-	if (writer->error < 0 || (hashed && !nm_hide_may_show(record)))
+	if (writer->error < 0)
 		return writer->error;
-	struct nm_recorded shown = hashed ? nm_hide_texts(record, &writer->texts) : *record;
 	writer->payload.used = 0;
-	put_payload(&shown, nr_nodes, &writer->payload);
-	writer->error = writer->payload.failed || writer->texts.failed
-				? -ENOMEM
-				: add_payload(writer, record, nr_nodes);
+	put_payload(record, nr_nodes, &writer->payload);
+	writer->error = writer->payload.failed ? -ENOMEM : add_payload(writer, record, nr_nodes);
 	return writer->error;
 }
 
@@ -182,7 +176,6 @@ void nm_recording_close(struct nm_recorder_writer *writer)
 	nm_bytes_clear(&writer->payload);
 	nm_bytes_clear(&writer->block);
 	nm_bytes_clear(&writer->out);
-	nm_bytes_clear(&writer->texts);
 	free(writer);
 }
 

@@ -262,19 +262,17 @@ static int refuse_recording(int r, sd_bus_error *error)
 static int do_record(struct nm_control *control, sd_bus_message *call, uid_t uid,
 		     sd_bus_error *error)
 {
-	struct nm_control_recording wanted = {0};
-	int borrowed, hashed;
+	uint64_t limit_bytes, seconds;
+	int borrowed;
 	if (uid != 0)
 		return only_root(call, error);
-	int r = sd_bus_message_read(call, "httb", &borrowed, &wanted.limit_bytes, &wanted.seconds,
-				    &hashed);
+	int r = sd_bus_message_read(call, "htt", &borrowed, &limit_bytes, &seconds);
 	if (r < 0)
 		return r;
-	wanted.hashed = hashed;
 	int fd = fcntl(borrowed, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return sd_bus_error_set_errno(error, errno);
-	r = control->ops.record(control->ops.context, fd, &wanted);
+	r = control->ops.record(control->ops.context, fd, limit_bytes, seconds);
 	return r < 0 ? refuse_recording(r, error) : reply_empty(call, r, error);
 }
 
@@ -410,8 +408,7 @@ const sd_bus_vtable nm_manager_vtable[] = {
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("Record",
-				SD_BUS_ARGS("h", file, "t", limit_bytes, "t", seconds, "b", hashed),
+	SD_BUS_METHOD_WITH_ARGS("Record", SD_BUS_ARGS("h", file, "t", limit_bytes, "t", seconds),
 				SD_BUS_NO_RESULT, on_request, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("StopRecording", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),

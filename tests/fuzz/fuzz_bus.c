@@ -102,9 +102,9 @@ static void asked(void *context, const char *method, uid_t uid)
 	(void)context, (void)method, (void)uid;
 }
 
-static int record(void *context, int fd, const struct nm_control_recording *wanted)
+static int record(void *context, int fd, uint64_t limit_bytes, uint64_t seconds)
 {
-	(void)context, (void)wanted;
+	(void)context, (void)limit_bytes, (void)seconds;
 	(void)close(fd);
 	return 0;
 }

@@ -275,12 +275,11 @@ static const struct nm_recorded records[] = {
 /* Returns the size of the file, or of those of its records whose bit is in `kinds`. */
 static size_t record_some(uint32_t kinds, bool with_topology, uint8_t *ret, size_t size)
 {
-	const struct nm_recording_options options = {0};
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(NODES, 4);
 	const struct nm_recorded machine = {.kind = NM_RECORDED_TOPOLOGY, .topology = topology};
 	struct nm_recorder_writer *writer;
 	int fd = memfd_create("seed", MFD_CLOEXEC);
-	int r = topology ? nm_recording_create(dup(fd), &options, &writer) : -ENOMEM;
+	int r = topology ? nm_recording_create(dup(fd), 0, &writer) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < NM_ARRAY_SIZE(records); i++)
 		if (kinds >> records[i].kind & 1)

@@ -245,10 +245,9 @@ static inline int fake_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_
 /* A recording of what was asked for; nothing else. */
 static inline int fake_write_recording(int fd, const char *words)
 {
-	const struct nm_recording_options options = {0};
 	struct nm_recorded record = {.kind = NM_RECORDED_END, .end = words};
 	struct nm_recorder_writer *writer = NULL;
-	int r = nm_recording_create(fd, &options, &writer);
+	int r = nm_recording_create(fd, 0, &writer);
 	if (r == 0)
 		r = nm_recording_add(writer, &record, 0);
 	nm_recording_close(writer);
@@ -258,15 +257,15 @@ static inline int fake_write_recording(int fd, const char *words)
 /* Of 13 MiB it is forbidden. */
 static inline int fake_record(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	int fd, hashed;
+	int fd;
 	uint64_t limit, seconds;
 	char words[128];
 	(void)userdata;
-	int r = sd_bus_message_read(call, "httb", &fd, &limit, &seconds, &hashed);
+	int r = sd_bus_message_read(call, "htt", &fd, &limit, &seconds);
 	if (r >= 0 && limit == 13U << 20)
 		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Record is for root");
-	(void)snprintf(words, sizeof(words), "limit=%llu seconds=%llu hashed=%d",
-		       (unsigned long long)limit, (unsigned long long)seconds, hashed);
+	(void)snprintf(words, sizeof(words), "limit=%llu seconds=%llu", (unsigned long long)limit,
+		       (unsigned long long)seconds);
 	if (r >= 0)
 		r = fake_write_recording(dup(fd), words);
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
@@ -297,7 +296,7 @@ static inline const sd_bus_vtable *fake_vtable(void)
 		SD_BUS_METHOD("Release", "u", "", fake_release, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("Reload", "", "", fake_reload, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("SetDryRun", "b", "", fake_set_dry_run, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Record", "httb", "", fake_record, SD_BUS_VTABLE_UNPRIVILEGED),
+		SD_BUS_METHOD("Record", "htt", "", fake_record, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("StopRecording", "", "", fake_stop_recording,
 			      SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_VTABLE_END,

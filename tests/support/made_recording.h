@@ -21,7 +21,6 @@ struct made_wishes {
 	bool accesses; /* local shares */
 	bool memory;   /* pages and who shares them */
 	bool moves;    /* decisions; else threads stay far from their memory */
-	bool hashed;
 	const char *const *names; /* of processes, in turn, NULL at the end; NULL: usual ones */
 	const char *told;	  /* in place of what the journal is told; NULL: usual sentences */
 	const char *config;
@@ -322,11 +321,9 @@ static inline void made_live(struct made *made, unsigned number)
 /* Into an empty file (fd: kept). 0 or -errno. */
 static inline int made_recording(int fd, const struct made_wishes *wishes)
 {
-	const struct nm_recording_options options = {
-		.hashed = wishes->hashed, .key = {1, 2}};
 	struct made made = {.wishes = wishes, .next_decision = 1};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	int r = copy < 0 ? -errno : nm_recording_create(copy, &options, &made.writer);
+	int r = copy < 0 ? -errno : nm_recording_create(copy, 0, &made.writer);
 	if (r < 0)
 		return r;
 	nm_rng_seed(&made.rng, 1);

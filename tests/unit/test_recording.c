@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "../../src/recording/block.h"
-#include "../../src/recording/hide.h"
 #include "../support/machine.h"
 #include "../support/topology_equal.h"
 #include "numa-migrd/base.h"
@@ -29,10 +28,10 @@ static int memory_file(void)
 	return fd;
 }
 
-static struct nm_recorder_writer *create(int fd, const struct nm_recording_options *options)
+static struct nm_recorder_writer *create(int fd, uint64_t limit_bytes)
 {
 	struct nm_recorder_writer *writer;
-	assert_int_equal(nm_recording_create(dup(fd), options, &writer), 0);
+	assert_int_equal(nm_recording_create(dup(fd), limit_bytes, &writer), 0);
 	return writer;
 }
 
@@ -228,12 +227,12 @@ static void add_outcomes(struct nm_recorder_writer *writer, hwloc_bitmap_t mask)
 	add(writer, &record);
 }
 
-static void write_all_kinds(int fd, const struct nm_recording_options *options)
+static void write_all_kinds(int fd)
 {
 	hwloc_bitmap_t mask = hwloc_bitmap_alloc();
 	hwloc_bitmap_set_range(mask, 2, 4);
 	struct nm_topology *topology = machine_topology(NODES, CPUS);
-	struct nm_recorder_writer *writer = create(fd, options);
+	struct nm_recorder_writer *writer = create(fd, 0);
 	struct nm_recorded record = start_record();
 	add(writer, &record);
 	record = (struct nm_recorded){.kind = NM_RECORDED_TOPOLOGY, .topology = topology};
@@ -256,8 +255,6 @@ static void write_all_kinds(int fd, const struct nm_recording_options *options)
 	hwloc_bitmap_free(mask);
 }
 
-static const struct nm_recording_options usual = {0};
-
 /* ---- round trips ---- */
 
 static void assert_next(struct nm_recording *recording, enum nm_recorded_kind kind,
@@ -276,9 +273,9 @@ static void test_every_kind_comes_back(void **state)
 	int fd = memory_file(), copy = memory_file();
 	uint32_t seen = 0;
 	struct nm_recorded record;
-	write_all_kinds(fd, &usual);
+	write_all_kinds(fd);
 	struct nm_recording *recording = open_recording(fd);
-	struct nm_recorder_writer *writer = create(copy, &usual);
+	struct nm_recorder_writer *writer = create(copy, 0);
 	while (nm_recording_next(recording, &record) > 0) {
 		seen |= 1U << record.kind;
 		assert_int_equal(nm_recording_add(writer, &record, record.nr_nodes), 0);
@@ -324,7 +321,7 @@ static void test_values_are_what_was_written(void **state)
 	(void)state;
 	int fd = memory_file();
 	struct nm_recorded record;
-	write_all_kinds(fd, &usual);
+	write_all_kinds(fd);
 	struct nm_recording *recording = open_recording(fd);
 	nm_recording_only(recording, 1U << NM_RECORDED_START | 1U << NM_RECORDED_THREADS |
 					     1U << NM_RECORDED_DECISION |
@@ -364,7 +361,7 @@ static void test_topology_can_be_kept(void **state)
 	struct nm_recorded record;
 	struct nm_topology *kept;
 	struct nm_topology *topology = machine_topology(NODES, CPUS);
-	write_all_kinds(fd, &usual);
+	write_all_kinds(fd);
 	struct nm_recording *recording = open_recording(fd);
 	nm_recording_only(recording, 1U << NM_RECORDED_TOPOLOGY);
 	assert_next(recording, NM_RECORDED_TOPOLOGY, &record);
@@ -391,7 +388,7 @@ static void test_many_samples(void **state)
 		many[i].time_ns = 1000 * i;
 		many[i].address += nm_rng_below(&rng, 1 << 30);
 	}
-	struct nm_recorder_writer *writer = create(fd, &usual);
+	struct nm_recorder_writer *writer = create(fd, 0);
 	record.samples.samples = many;
 	record.samples.nr_samples = MANY;
 	add(writer, &record);
@@ -416,7 +413,7 @@ static void test_dump_says_it_all(void **state)
 	int fd = memory_file();
 	char *text = NULL;
 	size_t size;
-	write_all_kinds(fd, &usual);
+	write_all_kinds(fd);
 	struct nm_recording *recording = open_recording(fd);
 	FILE *out = open_memstream(&text, &size);
 	assert_int_equal(nm_recording_dump(recording, out), 0);
@@ -474,7 +471,7 @@ static void test_torn_tail_is_cut(void **state)
 	int fd = memory_file();
 	unsigned whole, records, most = 0;
 	uint64_t torn;
-	write_all_kinds(fd, &usual);
+	write_all_kinds(fd);
 	off_t size = lseek(fd, 0, SEEK_END);
 	assert_int_equal(read_all(fd, &whole, &torn), 0);
 	assert_int_equal(torn, 0);
@@ -504,7 +501,7 @@ static void test_every_flipped_byte_is_found(void **state)
 	int fd = memory_file(), damaged = memory_file();
 	unsigned whole, records;
 	uint64_t torn;
-	write_all_kinds(fd, &usual);
+	write_all_kinds(fd);
 	size_t size = contents(fd, bytes);
 	assert_int_equal(read_all(fd, &whole, &torn), 0);
 	for (size_t i = 0; i < size; i++) {
@@ -606,7 +603,7 @@ static void test_altered_records_do_no_harm(void **state)
 	int fd = memory_file();
 	FILE *out = fopen("/dev/null", "w");
 	nm_rng_seed(&rng, 5);
-	write_all_kinds(fd, &usual);
+	write_all_kinds(fd);
 	size_t size = contents(fd, bytes), at = NM_FILE_HEAD, blocks = 0;
 	for (; at < size; at += NM_BLOCK_HEAD + head.stored, blocks++) {
 		assert_int_equal(nm_block_head_read(bytes + at, &head), 0);
@@ -620,114 +617,12 @@ static void test_altered_records_do_no_harm(void **state)
 	close(fd);
 }
 
-/* ---- hashed ---- */
-
-static const struct nm_recording_options hashed = {
-	.hashed = true, .key = {0x0706050403020100, 0x0f0e0d0c0b0a0908}};
-
-/* As its authors print them for this key (SipHash: a fast short-input PRF, appendix A, and their
- * reference code). */
-static void test_hash_is_the_known_one(void **state)
-{
-	(void)state;
-	uint8_t bytes[15];
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (uint8_t)i;
-	assert_true(nm_hide_hash(hashed.key, bytes, 0) == 0x726fdb47dd0e0e31);
-	assert_true(nm_hide_hash(hashed.key, bytes, 15) == 0xa129ca6149be45e5);
-}
-
-/* Every byte of it, unpacked: none of the names, none of the addresses. */
-static void assert_tells_nothing(int fd)
-{
-	static const char *const names[] = {"\"one\"",	 "two\"",     "a.conf", "seed = 5",
-					    "\"moved\"", "proc/stat", "x = 1"};
-	char *text = NULL;
-	size_t size;
-	struct nm_recording *recording = open_recording(fd);
-	FILE *out = open_memstream(&text, &size);
-	assert_int_equal(nm_recording_dump(recording, out), 0);
-	fclose(out);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
-		if (strstr(text, names[i]))
-			fail_msg("\"%s\" is still in it", names[i]);
-	assert_null(strstr(text, "7fff12345"));
-	free(text);
-	nm_recording_free(recording);
-}
-
-static void test_hashed_ones_have_no_names(void **state)
-{
-	(void)state;
-	int fd = memory_file();
-	char name[NM_HIDDEN_NAME_BYTES];
-	struct nm_recorded record;
-	write_all_kinds(fd, &hashed);
-	assert_tells_nothing(fd);
-	nm_hide_name(hashed.key, "one", name);
-	struct nm_recording *recording = open_recording(fd);
-	assert_next(recording, NM_RECORDED_START, &record);
-	assert_true(record.start.hashed);
-	assert_int_equal(record.start.config_length, 0);
-	assert_true(record.start.seed == UINT64_MAX);
-	bool samples_seen = false;
-	while (nm_recording_next(recording, &record) > 0) {
-		/* Equal names are equal still. */
-		if (record.kind == NM_RECORDED_DECISION)
-			assert_string_equal(record.decision.steps[0].comm, name);
-		if (record.kind == NM_RECORDED_PROCESSES)
-			assert_string_equal(record.processes.items[0].comm, name);
-		if (record.kind == NM_RECORDED_ENTRY)
-			assert_string_equal(record.entry.fields, "A=1\nB=2");
-		assert_true(record.kind != NM_RECORDED_ANSWER && record.kind != NM_RECORDED_CALL);
-		if (record.kind != NM_RECORDED_SAMPLES)
-			continue;
-		samples_seen = true;
-		assert_true(record.samples.samples[0].address == 0);
-		assert_true(record.samples.samples[1].address ==
-			    nm_hide_address(hashed.key, samples[1].address));
-		assert_int_equal(record.samples.samples[1].page_node, 3);
-	}
-	assert_true(samples_seen);
-	nm_recording_free(recording);
-	close(fd);
-}
-
-static void test_pages_keep_apart(void **state)
-{
-	(void)state;
-	uint64_t page = nm_hide_address(hashed.key, 0x7f0000000000);
-	const uint64_t other[2] = {1, 2};
-	assert_true(page == nm_hide_address(hashed.key, 0x7f0000000fff));
-	assert_true(page != nm_hide_address(hashed.key, 0x7f0000001000));
-	assert_true(page != nm_hide_address(other, 0x7f0000000000));
-	assert_true(page != 0 && page % 4096 == 0 && page < 1ULL << 47);
-	assert_true(nm_hide_address(hashed.key, 0) == 0);
-}
-
-/* What only looks like a figure, and what is a word of somebody else's. */
-static void test_fields_are_chosen(void **state)
-{
-	(void)state;
-	struct nm_bytes room = {0};
-	const struct nm_recorded entry = {
-		.kind = NM_RECORDED_ENTRY,
-		.entry = {.text = "moved mysqld",
-			  .fields = "COMM=1234\nCOMM_2=5\nKIND=swap\nTID=7\nSHARE=-0.5\nUNIT=a.b\n"
-				    "ADDRESS=0x7f00\nodd\nLOST=nan"}};
-	struct nm_recorded shown = nm_hide_texts(&entry, &room);
-	assert_string_equal(shown.entry.text, "");
-	assert_string_equal(shown.entry.fields, "KIND=swap\nTID=7\nSHARE=-0.5");
-	nm_bytes_clear(&room);
-}
-
 /* ---- writing ---- */
 
 static void test_limit_holds(void **state)
 {
 	(void)state;
 	enum { LIMIT = 20000 };
-	const struct nm_recording_options limited = {.limit_bytes = LIMIT};
 	int fd = memory_file(), r = 0;
 	struct nm_rng rng;
 	unsigned added = 0;
@@ -737,7 +632,7 @@ static void test_limit_holds(void **state)
 						.path = "x",
 						.bytes = noise,
 						.length = sizeof(noise)}};
-	struct nm_recorder_writer *writer = create(fd, &limited);
+	struct nm_recorder_writer *writer = create(fd, LIMIT);
 	nm_rng_seed(&rng, 1);
 	while (r == 0 && added < 1000) {
 		for (size_t i = 0; i < sizeof(noise); i++)
@@ -767,14 +662,13 @@ static void test_only_empty_writable_files(void **state)
 	int ends[2];
 	assert_int_equal(pipe(ends), 0);
 	close(ends[0]);
-	assert_int_equal(nm_recording_create(ends[1], &usual, &writer), -EBADF);
-	assert_int_equal(nm_recording_create(open("/dev/null", O_WRONLY), &usual, &writer), -EBADF);
-	assert_int_equal(nm_recording_create(open("/proc/self/exe", O_RDONLY), &usual, &writer),
-			 -EBADF);
+	assert_int_equal(nm_recording_create(ends[1], 0, &writer), -EBADF);
+	assert_int_equal(nm_recording_create(open("/dev/null", O_WRONLY), 0, &writer), -EBADF);
+	assert_int_equal(nm_recording_create(open("/proc/self/exe", O_RDONLY), 0, &writer), -EBADF);
 	int fd = memory_file();
 	assert_int_equal(write(fd, "x", 1), 1);
-	assert_int_equal(nm_recording_create(fd, &usual, &writer), -EEXIST);
-	assert_int_equal(nm_recording_create(-1, &usual, &writer), -EBADF);
+	assert_int_equal(nm_recording_create(fd, 0, &writer), -EEXIST);
+	assert_int_equal(nm_recording_create(-1, 0, &writer), -EBADF);
 }
 
 int main(void)
@@ -790,10 +684,6 @@ int main(void)
 		cmocka_unit_test(test_other_files_are_refused),
 		cmocka_unit_test(test_crafted_records_end_in_an_error),
 		cmocka_unit_test(test_altered_records_do_no_harm),
-		cmocka_unit_test(test_hash_is_the_known_one),
-		cmocka_unit_test(test_hashed_ones_have_no_names),
-		cmocka_unit_test(test_pages_keep_apart),
-		cmocka_unit_test(test_fields_are_chosen),
 		cmocka_unit_test(test_limit_holds),
 		cmocka_unit_test(test_only_empty_writable_files),
 	};

@@ -49,7 +49,6 @@ static void configure(const char *text)
 /* The pipeline is opened anew, by the daemon's own way. */
 static void begin(const char *config)
 {
-	const struct nm_recording_options options = {0};
 	struct nm_record_sink sink;
 	struct nm_daemon *daemon = &world.daemon;
 	daemon->options.config_path = "test";
@@ -61,7 +60,7 @@ static void begin(const char *config)
 	snprintf(file_name, sizeof(file_name), "%s/recording", world.root);
 	(void)unlink(file_name);
 	int fd = open(file_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	assert_int_equal(nm_recorder_file(fd, &options, &sink), 0);
+	assert_int_equal(nm_recorder_file(fd, 0, &sink), 0);
 	assert_int_equal(nm_recorder_begin(daemon, &sink, 0), 0);
 }
 
@@ -212,7 +211,6 @@ static void test_released_before_it_was_sampled(void **state)
 /* Copies the recording; `change` may alter what is read. */
 static void rewrite(void (*change)(struct nm_recorded *record))
 {
-	const struct nm_recording_options options = {0};
 	char error[256];
 	struct nm_recorder_writer *writer;
 	struct nm_recording *recording;
@@ -220,9 +218,9 @@ static void rewrite(void (*change)(struct nm_recorded *record))
 	assert_int_equal(
 		nm_recording_open(open(file_name, O_RDONLY), error, sizeof(error), &recording), 0);
 	(void)unlink(file_name);
-	assert_int_equal(nm_recording_create(open(file_name, O_RDWR | O_CREAT | O_EXCL, 0600),
-					     &options, &writer),
-			 0);
+	assert_int_equal(
+		nm_recording_create(open(file_name, O_RDWR | O_CREAT | O_EXCL, 0600), 0, &writer),
+		0);
 	while (nm_recording_next(recording, &entry) > 0) {
 		change(&entry);
 		assert_int_equal(nm_recording_add(writer, &entry, entry.nr_nodes), 0);
@@ -364,25 +362,6 @@ static void test_terminals_are_safe(void **state)
 	assert_clean(said);
 }
 
-/* It is for looking at. */
-static void test_hashed_is_not_replayed(void **state)
-{
-	(void)state;
-	const struct nm_recording_options options = {.hashed = true};
-	struct nm_record_sink sink;
-	char said[8192];
-	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", 2);
-	(void)unlink(file_name);
-	assert_int_equal(
-		nm_recorder_file(open(file_name, O_RDWR | O_CREAT | O_EXCL, 0600), &options, &sink),
-		0);
-	assert_int_equal(nm_recorder_begin(&world.daemon, &sink, 0), 0);
-	live(12);
-	end();
-	assert_int_equal(run_replay(file_name, said, sizeof(said)), 1);
-	assert_non_null(strstr(said, "names in it are hashed, so that it cannot be replayed"));
-}
-
 static void test_cut_off_anywhere(void **state)
 {
 	(void)state;
@@ -418,7 +397,6 @@ int main(void)
 		TEST(test_nonsense_is_survived),
 		TEST(test_the_machine_has_as_many_nodes_as_it_has),
 		TEST(test_terminals_are_safe),
-		TEST(test_hashed_is_not_replayed),
 		TEST(test_cut_off_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

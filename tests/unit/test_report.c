@@ -276,29 +276,12 @@ static void test_what_is_not_there_is_said(void **state)
 	page_clear(&page);
 }
 
-/* Names are not there to be read, and neither is what tells of them. */
-static void test_hashed(void **state)
-{
-	(void)state;
-	struct made_wishes wishes = made_usual;
-	wishes.hashed = true;
-	struct page page = page_of(&wishes, "hashed");
-	assert_true(page_says(&page, "hashed, and addresses too"));
-	assert_true(page_says(&page, "no text of a configuration: names are hashed in it"));
-	assert_false(page_says(&page, "its first record is missing"));
-	assert_false(page_says(&page, "lu.C.x"));
-	assert_false(page_says(&page, "imar2\"; }"));
-	assert_true(count_of(&page, "//h:polyline") > 0);
-	page_clear(&page);
-}
-
 static void test_file_without_records(void **state)
 {
 	(void)state;
-	const struct nm_recording_options options = {0};
 	struct nm_recorder_writer *writer;
 	int fd = memory_file();
-	assert_int_equal(nm_recording_create(dup(fd), &options, &writer), 0);
+	assert_int_equal(nm_recording_create(dup(fd), 0, &writer), 0);
 	nm_recording_close(writer);
 	struct page page = page_of_file(fd, "nothing");
 	assert_int_equal(count_of(&page, "//h:section/h:p[@class='absent']"), 4);
@@ -434,11 +417,10 @@ static void add_any_decisions(struct nm_recorder_writer *writer, struct nm_rng *
 
 static void write_anything(int fd, uint64_t seed)
 {
-	const struct nm_recording_options options = {0};
 	struct nm_recorder_writer *writer;
 	struct nm_rng rng;
 	nm_rng_seed(&rng, seed);
-	assert_int_equal(nm_recording_create(dup(fd), &options, &writer), 0);
+	assert_int_equal(nm_recording_create(dup(fd), 0, &writer), 0);
 	struct nm_topology *topology = machine_topology(2, 2);
 	struct nm_recorded record = {.kind = NM_RECORDED_TOPOLOGY, .topology = topology};
 	add(writer, &record);
@@ -550,7 +532,6 @@ int main(void)
 		cmocka_unit_test(test_threads_are_where_they_ran),
 		cmocka_unit_test(test_figures_are_those_recorded),
 		cmocka_unit_test(test_what_is_not_there_is_said),
-		cmocka_unit_test(test_hashed),
 		cmocka_unit_test(test_file_without_records),
 		cmocka_unit_test(test_many_threads_are_counted),
 		cmocka_unit_test(test_long_recordings_are_summed_up),

@@ -36,8 +36,6 @@ static void put_start(const struct nm_picture *picture, FILE *out)
 	else
 		nm_html_say(out, "%.*s", (int)sizeof(start->source), start->source);
 	nm_html(out, "</dd>\n");
-	if (start->hashed)
-		nm_html(out, "<dt>Names</dt><dd>hashed, and addresses too</dd>\n");
 	if (start->dry_run)
 		nm_html(out, "<dt>Dry run</dt><dd>decisions were made and logged, but nothing was "
 			     "moved</dd>\n");
@@ -139,14 +137,8 @@ void nm_show_facts(const struct nm_picture *picture, FILE *out)
 void nm_show_config(const struct nm_picture *picture, FILE *out)
 {
 	if (!picture->config || picture->config[0] == '\0') {
-		nm_absent(
-			out,
-			picture->start.hashed
-				? "This recording has no text of a configuration: names are hashed "
-				  "in it, and it is left out."
-				: "This recording has no text of a configuration: the defaults, or "
-				  "its "
-				  "first record is missing.");
+		nm_absent(out, "This recording has no text of a configuration: the defaults, or "
+			       "its first record is missing.");
 		return;
 	}
 	nm_html(out, "<details><summary>");

@@ -239,9 +239,6 @@ static int prepare_replay(const struct nm_replay_request *request, struct nm_dae
 {
 	const struct nm_recorded *record =
 		nm_player_take(player, NM_RECORDED_START, "its beginning");
-	if (record && record->start.hashed)
-		return fail_replay(request,
-				   "names in it are hashed, so that it cannot be replayed");
 	if (!record || load_config(request, &record->start, daemon) < 0)
 		return record ? EX_CONFIG
 			      : fail_replay(request,

@@ -1,11 +1,10 @@
 # shellcheck shell=bash
 # A recording of the daemon on a real kernel, made over the bus, gives the same decisions in a replay, bit for bit.
-# Decisions are explained from the file, another configuration gives others, and names can be hashed.
 # boot: main
 # limit: 600
 . "$LAB/lib.sh"
 
-readonly FILE=/var/lab/recording HASHED=/var/lab/hashed
+readonly FILE=/var/lab/recording
 
 as() { runuser -u "$1" -- "${@:2}"; } # USER COMMAND…
 
@@ -94,12 +93,6 @@ torn() {
 	rm -f "$FILE.torn"
 }
 
-hashed() {
-	check "recorded without names" numa-migrctl record --hash --seconds=5 "$HASHED"
-	check "none is in it" fails grep -q recorded <<<"$(numa-migrctl dump "$HASHED")"
-	check_equal "it is not for a replay" 1 "$(status_of numa-migrctl replay "$HASHED")"
-}
-
 begin
 recorder=''
 balancing 0
@@ -108,11 +101,10 @@ mark_journal
 systemctl start numa-migrd
 who_may
 over_the_bus
-hashed
 check "the journal has entries about the recordings" wait_for 5 has_entry KIND=record
 systemctl stop numa-migrd
 check "every affinity is as it was" wait_for 5 own_mask
 looked_at
 torn
 kill -9 "$recorded"
-rm -f "$FILE" "$HASHED"
+rm -f "$FILE"
