@@ -57,10 +57,6 @@ int nm_ctl_open_recording(const char *file, struct nm_recording **ret);
  * Returns the exit status after reading, where r is the result of reading; prints errors to stderr.
  */
 int nm_ctl_recording_read(const char *file, const struct nm_recording *recording, int r);
-/* Finds a decision in a recording, with the names of org.numamigrd1(5), and the counts of rejected
- * proposals. Returns the exit status; prints errors. */
-int nm_ctl_find_decision(const char *file, uint64_t id, json_t **ret);
-
 /* ---- words ---- */
 
 /* Prints "numa-migrctl: what: which" and a pointer to the help to stderr. Returns EX_USAGE. */

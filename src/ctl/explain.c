@@ -80,61 +80,6 @@ static void print_fields(FILE *out, const struct nm_style *style, const json_t *
 	}
 }
 
-/* For a recording: prints the values behind the tickets, and the reasons for which others were
- * rejected. */
-static void print_threads(FILE *out, const struct nm_style *style, const json_t *decision)
-{
-	static const struct nm_column columns[] = {
-		{.key = "tid", .head = "TID"},
-		{.key = "comm", .head = "COMMAND"},
-		{.key = "from_node", .head = "FROM"},
-		{.key = "to_node", .head = "TO"},
-		{.key = "local_share", .head = "LOCAL", .kind = NM_CELL_MEASURE},
-		{.key = "samples", .head = "SAMPLES", .kind = NM_CELL_MEASURE},
-		{.key = "latency", .head = "LAT", .kind = NM_CELL_MEASURE},
-		{.key = "performance", .head = "PERF", .kind = NM_CELL_MEASURE},
-		{.key = "relative", .head = "P^", .kind = NM_CELL_MEASURE},
-	};
-	const json_t *threads = json_object_get(decision, "threads");
-	if (json_array_size(threads) == 0)
-		return;
-	(void)fputs("\nthreads at the decision:\n", out);
-	nm_table_print(out, style, columns, NM_ARRAY_SIZE(columns), threads);
-}
-
-/* A decision about pages has no such counts. */
-static bool is_all_zero(const json_t *counts)
-{
-	const char *key;
-	json_t *count;
-	json_object_foreach((json_t *)counts, key,
-			    count) if (json_integer_value(count) != 0) return false;
-	return true;
-}
-
-static void print_stopped(FILE *out, const json_t *decision)
-{
-	static const struct {
-		const char *key, *one, *many, *words;
-	} items[] = {
-		{"considered", "thread", "threads", "considered"},
-		{"candidates", "candidate", "candidates", "in the lottery"},
-		{"gate", "thread", "threads", "without a destination that passes the gate"},
-		{"owner", "swap", "swaps", "refused between threads of different users"},
-		{"budget", "proposal", "proposals", "beyond threads.moves_per_interval"},
-		{"mask", "proposal", "proposals", "without a CPU in the thread's affinity"},
-	};
-	const json_t *stopped = json_object_get(decision, "stopped");
-	if (!stopped || is_all_zero(stopped))
-		return;
-	(void)fputs("\nin the same interval:\n", out);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(items); i++) {
-		long long count = json_integer_value(json_object_get(stopped, items[i].key));
-		(void)fprintf(out, "  %lld %s %s\n", count,
-			      count == 1 ? items[i].one : items[i].many, items[i].words);
-	}
-}
-
 /* In chronological order. */
 static void print_decision(FILE *out, const struct nm_style *style, const json_t *decision)
 {
@@ -156,8 +101,6 @@ static void print_decision(FILE *out, const struct nm_style *style, const json_t
 	print_value(out, style, "before", &before, decision);
 	print_value(out, style, "after", &after, decision);
 	print_candidates(out, style, decision);
-	print_threads(out, style, decision);
-	print_stopped(out, decision);
 	print_fields(out, style, decision);
 }
 
@@ -235,8 +178,9 @@ int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)
 				: nm_ctl_wrong_usage("explain process needs a process id", NULL);
 	if (!nm_ctl_number(words[0], 0, UINT64_MAX, &id))
 		return nm_ctl_wrong_usage("not the number of a decision", words[0]);
-	int r = words[1] ? nm_ctl_find_decision(words[1], id, &decision)
-			 : nm_ctl_ask_once("Explain", NM_RIGHT_READ, &decision, "t", id);
+	if (words[1])
+		return nm_ctl_wrong_usage("one argument too many", words[1]);
+	int r = nm_ctl_ask_once("Explain", NM_RIGHT_READ, &decision, "t", id);
 	if (r != EXIT_SUCCESS)
 		return r;
 	if (ctl->json)

@@ -28,7 +28,7 @@ static const struct command commands[] = {
 	 nm_ctl_processes},
 	{"pages", "PID", "a process id", "Show on which nodes the memory of a process is", nm_ctl_pages},
 	{"decisions", NULL, NULL, "List the last decisions and their verdicts", nm_ctl_decisions},
-	{"explain", "ID [FILE]", "the number of a decision",
+	{"explain", "ID | process PID", "the number of a decision",
 	 "Explain a decision, or a process (explain process PID)", nm_ctl_explain},
 	{"record", "FILE", "the name of a new file", "Record samples, decisions and operations",
 	 nm_ctl_record},

@@ -106,7 +106,7 @@ int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words)
 	return nm_ctl_fail(path, strerror(errno));
 }
 
-/* ---- dump, and explain with a file ---- */
+/* ---- dump ---- */
 
 int nm_ctl_open_recording(const char *file, struct nm_recording **ret)
 {

@@ -3,7 +3,7 @@
  * nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO…]: how often policy "auto" is as good as the better
  * of doing nothing and the kernel, and whether its verdicts are right, in the model. Prints
  * `name value unit` lines; -v prints every row and every lost run on standard error. With
- * -o FILE -p ROW -w WANDER one run is recorded, for numa-migrctl dump, report and explain. Not
+ * -o FILE -p ROW -w WANDER one run is recorded, for numa-migrctl dump and report. Not
  * installed.
  */
 #include "judge.h"

@@ -65,15 +65,10 @@ over_the_bus() {
 # ---- without a daemon ----
 
 looked_at() {
-	local decision
 	check "the replay decides the same" replays "$FILE"
 	check "also as somebody who owns nothing" replays_for_others
-	decision=$(numa-migrctl dump "$FILE" | sed -n 's/^decision id=\([0-9]*\) .*/\1/p' | head -n 1)
-	check "a decision is in it" [ "$decision" ]
-	check "and explained" grep -q 'recorded' <<<"$(numa-migrctl explain "$decision" "$FILE")"
-	check "with its candidates" grep -q '"candidates": *\[' <<<"$(numa-migrctl --json explain "$decision" "$FILE")"
+	check "a decision is in it" [ "$(entries_of "$FILE" decision)" -gt 0 ]
 	check "and its receipt" [ "$(entries_of "$FILE" receipt)" -gt 0 ]
-	check_equal "one that was never made is not" 1 "$(status_of numa-migrctl explain 999999 "$FILE")"
 }
 
 replays_for_others() {
