@@ -26,7 +26,9 @@
 #include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
 
-#define NM_RECORDING_VERSION 1U
+/* Raised when a kind or a field of records is added, removed or changed: other versions are not
+ * read. */
+#define NM_RECORDING_VERSION 2U
 #define NM_RECORDING_TEXT 1024U
 
 enum nm_recorded_kind {
@@ -35,10 +37,8 @@ enum nm_recorded_kind {
 	NM_RECORDED_TOPOLOGY,  /* follows START, and each change of the topology */
 	NM_RECORDED_INTERVAL,  /* begins an interval; the following records belong to it */
 	NM_RECORDED_THREADS,   /* the managed threads as the policy saw them */
-	NM_RECORDED_PROCESSES, /* the processes of the threads, with the location of their memory */
-	NM_RECORDED_SHARING,   /* pairs of threads that share memory */
+	NM_RECORDED_PROCESSES, /* the processes of the threads */
 	NM_RECORDED_VERDICT,   /* of an earlier decision */
-	NM_RECORDED_PROPOSALS, /* numbers of rejected proposals, before the decisions */
 	NM_RECORDED_DECISION,
 	NM_RECORDED_RECEIPT, /* the immediate result of a decision about threads */
 	NM_RECORDED_ENTRY,   /* a journal entry of any kind */
@@ -96,22 +96,6 @@ struct nm_recorded_process {
 	char comm[NM_COMM_BYTES]; /* escaped once with nm_escape(), as all names in a recording */
 	uint32_t threads;
 	double performance;
-	bool tracked; /* its pages are sampled; otherwise the next two fields are 0 */
-	struct nm_exclusivity exclusivity;
-	const uint64_t *pages; /* nr_nodes values: number of sampled pages on each node */
-};
-
-/* Two threads that share memory. A record holds the strongest pairs of the communication matrix,
- * each once. */
-struct nm_recorded_pair {
-	uint32_t a, b; /* tids, a < b */
-	uint32_t weight;
-};
-
-struct nm_recorded_proposals {
-	uint64_t considered, candidates; /* considered: threads; candidates: their candidates in the
-					  * lottery */
-	uint64_t stopped_by_gate, stopped_by_owner, stopped_by_budget, stopped_by_mask;
 };
 
 struct nm_recorded_entry {
@@ -182,11 +166,6 @@ struct nm_recorded {
 			const struct nm_recorded_process *items; /* ascending pid */
 			size_t count;
 		} processes;
-		struct {
-			const struct nm_recorded_pair *items;
-			size_t count;
-		} sharing;
-		struct nm_recorded_proposals proposals;
 		struct nm_verdict verdict;
 		struct nm_decision decision; /* `target` of its steps is set, `original` is not */
 		struct nm_receipt receipt;
@@ -205,7 +184,7 @@ struct nm_recording;
 
 /*
  * Opens a recording. Takes over fd, also on failure. Returns 0; -EPROTO if it is not a recording;
- * -EPROTONOSUPPORT if a newer version wrote it; -ENOMEM; or another negative errno. On failure
+ * -EPROTONOSUPPORT if another version wrote it; -ENOMEM; or another negative errno. On failure
  * `error` gets a sentence with the reason. Called by commands.
  */
 int nm_recording_open(int fd, char *error, size_t error_size, struct nm_recording **ret);

@@ -24,11 +24,8 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 		return 0;
 	int r = ops->propose(&input, &proposals);
 	nm_plan_clear(plan);
-	if (r == 0)
-		r = nm_plan_build(snapshot, config, &proposals, &daemon->next_decision, plan);
-	if (r == 0)
-		nm_recorder_proposals(daemon, &proposals, plan);
-	return r;
+	return r < 0 ? r
+		     : nm_plan_build(snapshot, config, &proposals, &daemon->next_decision, plan);
 }
 
 /* A refused operation is not repeated at once. If the affinity was not the expected one, it is read

@@ -41,27 +41,11 @@ static int add_threads(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	return nm_recorder_add(daemon, &record);
 }
 
-/* Adds the properties of its pages, if they are tracked. */
-static void add_pages(const struct nm_daemon *daemon, struct nm_recorded_process *process,
-		      uint64_t *pages)
-{
-	struct nm_memory *memory = daemon->pipeline.memory;
-	const struct nm_memory_process *about = nm_memory_process(memory, process->pid);
-	process->pages = pages;
-	if (!about)
-		return;
-	process->tracked = true;
-	process->exclusivity = nm_pages_exclusivity(nm_memory_pages(memory), about->owner);
-	nm_pages_homes(nm_memory_pages(memory), about->owner, pages);
-}
-
 static int add_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	size_t nr_nodes = snapshot->topology->nr_nodes;
 	nm_autofree struct nm_recorded_process *processes =
 		calloc(snapshot->nr_processes + 1, sizeof(*processes));
-	nm_autofree uint64_t *pages = calloc(snapshot->nr_processes * nr_nodes + 1, sizeof(*pages));
-	if (!processes || !pages)
+	if (!processes)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
 		const struct nm_snap_process *process = &snapshot->processes[i];
@@ -72,55 +56,11 @@ static int add_processes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 			.performance = process->performance,
 		};
 		(void)strncpy(processes[i].comm, process->comm, sizeof(processes[i].comm) - 1);
-		add_pages(daemon, &processes[i], pages + i * nr_nodes);
 	}
 	struct nm_recorded record = {
 		.kind = NM_RECORDED_PROCESSES,
 		.processes = {.items = processes, .count = snapshot->nr_processes}};
 	return nm_recorder_add(daemon, &record);
-}
-
-/* ---- communication ---- */
-
-#define PARTNERS 8U /* strongest partners of each thread */
-
-static size_t pairs_of(const struct nm_affinity_graph *graph, const uint32_t *tids,
-		       struct nm_recorded_pair *ret)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < graph->nr_threads; i++)
-		for (uint32_t e = graph->first[i]; e < graph->first[i + 1]; e++)
-			if (graph->partner[e] > i)
-				ret[count++] =
-					(struct nm_recorded_pair){.a = tids[i],
-								  .b = tids[graph->partner[e]],
-								  .weight = graph->weight[e]};
-	return count;
-}
-
-static int add_sharing(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
-{
-	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = NULL;
-	size_t count = snapshot->nr_threads;
-	if (!daemon->pipeline.memory || count == 0)
-		return 0;
-	nm_autofree uint32_t *tids = calloc(count, sizeof(*tids));
-	if (!tids)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		tids[i] = snapshot->threads[i].tid;
-	int r = nm_affinity_graph(nm_memory_affinity(daemon->pipeline.memory), tids, count,
-				  PARTNERS, &graph);
-	if (r < 0)
-		return r;
-	nm_autofree struct nm_recorded_pair *pairs =
-		calloc((size_t)graph->first[count] + 1, sizeof(*pairs));
-	if (!pairs)
-		return -ENOMEM;
-	struct nm_recorded record = {
-		.kind = NM_RECORDED_SHARING,
-		.sharing = {.items = pairs, .count = pairs_of(graph, tids, pairs)}};
-	return record.sharing.count ? nm_recorder_add(daemon, &record) : 0;
 }
 
 void nm_recorder_interval(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -142,25 +82,10 @@ void nm_recorder_interval(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		r = add_threads(daemon, snapshot);
 	if (r == 0)
 		r = add_processes(daemon, snapshot);
-	if (r == 0)
-		r = add_sharing(daemon, snapshot);
 	nm_recorder_failed(daemon, r);
 }
 
 /* ---- decisions ---- */
-
-void nm_recorder_proposals(struct nm_daemon *daemon, const struct nm_proposals *proposals,
-			   const struct nm_plan *plan)
-{
-	struct nm_recorded record = {.kind = NM_RECORDED_PROPOSALS,
-				     .proposals = {.considered = proposals->threads_considered,
-						   .candidates = proposals->candidates,
-						   .stopped_by_gate = proposals->stopped_by_gate,
-						   .stopped_by_owner = proposals->stopped_by_owner,
-						   .stopped_by_budget = plan->stopped_by_budget,
-						   .stopped_by_mask = plan->stopped_by_mask}};
-	(void)nm_recorder_add(daemon, &record);
-}
 
 void nm_recorder_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			  const struct nm_receipt *receipt)

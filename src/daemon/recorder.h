@@ -68,8 +68,6 @@ void nm_recorder_drained(struct nm_daemon *daemon);
 void nm_recorder_source(struct nm_daemon *daemon, const double *taken_per_seen, unsigned nr_cpus);
 void nm_recorder_interval(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  uint64_t length_ns);
-void nm_recorder_proposals(struct nm_daemon *daemon, const struct nm_proposals *proposals,
-			   const struct nm_plan *plan);
 /* Records a decision about threads, or a home; receipt is NULL for a home. */
 void nm_recorder_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			  const struct nm_receipt *receipt);

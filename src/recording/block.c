@@ -19,14 +19,14 @@ void nm_file_head_write(uint32_t version, uint8_t ret[NM_FILE_HEAD])
 	nm_store_u32(ret + 20, checksum(ret, 20));
 }
 
-/* A newer version defines the bytes after its number. */
+/* Another version defines the bytes after its number. */
 int nm_file_head_read(const uint8_t head[NM_FILE_HEAD], uint32_t *ret_version)
 {
 	uint32_t version = nm_load_u32(head + 8);
 	if (memcmp(head, NM_FILE_MAGIC, 8) != 0 || version == 0)
 		return -EPROTO;
 	*ret_version = version;
-	if (version > NM_RECORDING_VERSION)
+	if (version != NM_RECORDING_VERSION)
 		return -EPROTONOSUPPORT;
 	return nm_load_u32(head + 20) == checksum(head, 20) ? 0 : -EPROTO;
 }
@@ -58,14 +58,14 @@ static size_t deflate_into(const uint8_t *contents, size_t size, uint8_t *ret, s
 	return stored;
 }
 
-int nm_block_write(const uint8_t *contents, size_t size, bool pack, struct nm_bytes *ret)
+int nm_block_write(const uint8_t *contents, size_t size, struct nm_bytes *ret)
 {
 	size_t room = compressBound(size);
 	uint8_t *head = nm_bytes_room(ret, NM_BLOCK_HEAD + room);
 	if (!head)
 		return -ENOMEM;
 	uint8_t *stored = head + NM_BLOCK_HEAD;
-	size_t length = pack ? deflate_into(contents, size, stored, room) : 0;
+	size_t length = deflate_into(contents, size, stored, room);
 	nm_store_u32(head, NM_BLOCK_MAGIC);
 	nm_store_u32(head + 4, length ? NM_BLOCK_DEFLATED : NM_BLOCK_PLAIN);
 	if (length == 0) {

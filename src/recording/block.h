@@ -22,13 +22,13 @@ struct nm_block_head {
 
 /* Writes the header of a file by a program of that version. */
 void nm_file_head_write(uint32_t version, uint8_t ret[NM_FILE_HEAD]);
-/* Returns 0; -EPROTO: not a recording; -EPROTONOSUPPORT: a newer version. */
+/* Returns 0; -EPROTO: not a recording; -EPROTONOSUPPORT: another version. */
 int nm_file_head_read(const uint8_t head[NM_FILE_HEAD], uint32_t *ret_version);
 
 /* Returns 0, or -EBADMSG if it is no block. */
 int nm_block_head_read(const uint8_t head[NM_BLOCK_HEAD], struct nm_block_head *ret);
-/* Appends head and contents. `pack`: deflates the contents if that makes them smaller. */
-int nm_block_write(const uint8_t *contents, size_t size, bool pack, struct nm_bytes *ret);
+/* Appends head and contents, deflated if that makes them smaller. Returns 0 or -ENOMEM. */
+int nm_block_write(const uint8_t *contents, size_t size, struct nm_bytes *ret);
 /*
  * Checks and unpacks a block into `ret`, which is emptied before. Returns 0, -EBADMSG or -ENOMEM.
  */

@@ -43,35 +43,20 @@ static inline uint8_t *nm_bytes_room(struct nm_bytes *bytes, size_t size)
 
 #define NM_VARINT_MOST 10U
 
-/* There must be room for NM_VARINT_MOST bytes at `at`. Returns the position after the number. */
-static inline uint8_t *nm_varint_write(uint8_t *at, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		*at++ = (uint8_t)(value | 0x80);
-	*at++ = (uint8_t)value;
-	return at;
-}
-
-static inline uint64_t nm_zigzag(int64_t value)
-{
-	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
-}
-
-static inline int64_t nm_unzigzag(uint64_t value)
-{
-	return (int64_t)(value >> 1 ^ (0 - (value & 1)));
-}
-
 static inline void nm_put_uint(struct nm_bytes *bytes, uint64_t value)
 {
 	uint8_t *at = nm_bytes_room(bytes, NM_VARINT_MOST);
-	if (at)
-		bytes->used = (size_t)(nm_varint_write(at, value) - bytes->data);
+	if (!at)
+		return;
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (uint8_t)(value | 0x80);
+	*at++ = (uint8_t)value;
+	bytes->used = (size_t)(at - bytes->data);
 }
 
 static inline void nm_put_int(struct nm_bytes *bytes, int64_t value)
 {
-	nm_put_uint(bytes, nm_zigzag(value));
+	nm_put_uint(bytes, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
 }
 
 static inline void nm_put_bytes(struct nm_bytes *bytes, const void *data, size_t size)
@@ -130,7 +115,8 @@ static inline uint64_t nm_get_uint(struct nm_cursor *cursor)
 
 static inline int64_t nm_get_int(struct nm_cursor *cursor)
 {
-	return nm_unzigzag(nm_get_uint(cursor));
+	uint64_t value = nm_get_uint(cursor);
+	return (int64_t)(value >> 1 ^ (0 - (value & 1)));
 }
 
 /* Returns NULL if there are fewer bytes. */

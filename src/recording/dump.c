@@ -6,8 +6,7 @@ const char *nm_recorded_kind_name(enum nm_recorded_kind kind)
 	static const char *const names[NM_RECORDED_KINDS] = {
 		[NM_RECORDED_START] = "start",	       [NM_RECORDED_TOPOLOGY] = "topology",
 		[NM_RECORDED_INTERVAL] = "interval",   [NM_RECORDED_THREADS] = "threads",
-		[NM_RECORDED_PROCESSES] = "processes", [NM_RECORDED_SHARING] = "sharing",
-		[NM_RECORDED_VERDICT] = "verdict",     [NM_RECORDED_PROPOSALS] = "proposals",
+		[NM_RECORDED_PROCESSES] = "processes", [NM_RECORDED_VERDICT] = "verdict",
 		[NM_RECORDED_DECISION] = "decision",   [NM_RECORDED_RECEIPT] = "receipt",
 		[NM_RECORDED_ENTRY] = "entry",	       [NM_RECORDED_END] = "end",
 		[NM_RECORDED_CALL] = "call",	       [NM_RECORDED_ANSWER] = "answer",
@@ -20,9 +19,7 @@ void nm_recorded_print(const struct nm_recorded *record, FILE *out)
 {
 	const struct nm_shape *shape = nm_shape_of(record->kind);
 	(void)fprintf(out, "%s ", nm_recorded_kind_name(record->kind));
-	if (record->kind == NM_RECORDED_SAMPLES)
-		nm_samples_print(&record->samples, out);
-	else if (record->kind == NM_RECORDED_TOPOLOGY)
+	if (record->kind == NM_RECORDED_TOPOLOGY)
 		nm_topology_print(record->topology, out);
 	else if (shape)
 		nm_shape_print(shape, (const char *)record + nm_shape_place(record->kind),

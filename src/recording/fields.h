@@ -81,18 +81,6 @@ int nm_topology_get(struct nm_cursor *cursor, struct nm_arena *arena,
 		    const struct nm_topology **ret);
 void nm_topology_print(const struct nm_topology *topology, FILE *out);
 
-/* samples.c */
-void nm_samples_put(const struct nm_recorded_samples *samples, struct nm_bytes *ret);
-/* Arrays that are reused for the next record. */
-struct nm_sample_room {
-	struct nm_sample *samples;
-	struct nm_task_event *events;
-	size_t room_samples, room_events;
-};
-int nm_samples_get(struct nm_cursor *cursor, struct nm_sample_room *room,
-		   struct nm_recorded_samples *ret);
-void nm_samples_print(const struct nm_recorded_samples *samples, FILE *out);
-
 /* Return the shape of a kind and the offset of its value in struct nm_recorded; NULL: not described
  * by fields. */
 const struct nm_shape *nm_shape_of(enum nm_recorded_kind kind);

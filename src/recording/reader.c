@@ -15,7 +15,6 @@ struct nm_recording {
 	struct nm_bytes stored, block;
 	struct nm_cursor cursor; /* in the block */
 	struct nm_arena arena;
-	struct nm_sample_room room;
 	uint64_t interval;
 	uint32_t kinds;
 	char error[256];
@@ -68,8 +67,10 @@ static int read_file_head(int fd, char *error, size_t error_size)
 	if (r == -EPROTONOSUPPORT)
 		(void)snprintf(error, error_size,
 			       "a recording of version %" PRIu32
-			       ", by a newer numa-migrd; this one reads up to %u",
-			       version, NM_RECORDING_VERSION);
+			       ", by %s numa-migrd; this one reads "
+			       "version %u",
+			       version, version > NM_RECORDING_VERSION ? "a newer" : "an older",
+			       NM_RECORDING_VERSION);
 	else if (r < 0)
 		(void)snprintf(error, error_size, "not a recording of numa-migrd");
 	return r;
@@ -106,8 +107,6 @@ void nm_recording_free(struct nm_recording *recording)
 	nm_arena_clear(&recording->arena);
 	free(recording->arena.items);
 	free(recording->arena.masks);
-	free(recording->room.samples);
-	free(recording->room.events);
 	nm_bytes_clear(&recording->stored);
 	nm_bytes_clear(&recording->block);
 	(void)close(recording->fd);
@@ -220,8 +219,6 @@ static int decode(struct nm_recording *recording, struct nm_cursor *payload, uns
 		  struct nm_recorded *ret)
 {
 	const struct nm_shape *shape = nm_shape_of(ret->kind);
-	if (ret->kind == NM_RECORDED_SAMPLES)
-		return nm_samples_get(payload, &recording->room, &ret->samples);
 	if (ret->kind == NM_RECORDED_TOPOLOGY)
 		return nm_topology_get(payload, &recording->arena, &ret->topology);
 	if (!shape)
@@ -238,14 +235,15 @@ static int next_record(struct nm_recording *recording, struct nm_recorded *ret)
 	uint64_t nr_nodes = nm_get_uint(cursor);
 	uint64_t length = nm_get_uint(cursor);
 	const uint8_t *start = nm_get_bytes(cursor, length);
-	if (!start || cursor->bad || nr_nodes > NM_RECORDING_NODES_MOST)
-		return fail(recording, -EBADMSG, "damaged: a record does not end in it");
+	if (!start || cursor->bad || nr_nodes > NM_RECORDING_NODES_MOST ||
+	    kind >= NM_RECORDED_KINDS)
+		return fail(recording, -EBADMSG, "damaged: it does not consist of records");
 	struct nm_cursor payload = {.at = start, .end = start + length};
 	if (kind == NM_RECORDED_INTERVAL) {
 		struct nm_cursor number = payload;
 		recording->interval = nm_get_uint(&number);
 	}
-	if (kind >= NM_RECORDED_KINDS || !(recording->kinds >> kind & 1))
+	if (!(recording->kinds >> kind & 1))
 		return 0;
 	memset(ret, 0, sizeof(*ret));
 	ret->kind = (enum nm_recorded_kind)kind;

@@ -21,11 +21,24 @@
 		.name = #member, .words = (known), .offset = offsetof(type, member),               \
 		.size = SIZE(type, member), .most = NM_ARRAY_SIZE(known), .kind = NM_FIELD_UINT    \
 	}
+/* A number below `limit`. */
+#define UINT_BELOW(type, member, limit)                                                            \
+	{                                                                                          \
+		.name = #member, .offset = offsetof(type, member), .size = SIZE(type, member),     \
+		.most = (limit), .kind = NM_FIELD_UINT                                             \
+	}
 #define PLACED(type, member, of, number, room)                                                     \
 	{                                                                                          \
 		.name = #member, .shape = &(of), .offset = offsetof(type, member), .most = (room), \
 		.count = offsetof(type, number) + 1, .count_size = SIZE(type, number),             \
 		.kind = NM_FIELD_SHAPE                                                             \
+	}
+/* A pointer to as many values as `number`. */
+#define ITEMS(type, member, number, of)                                                            \
+	{                                                                                          \
+		.name = #member, .shape = &(of), .offset = offsetof(type, member),                 \
+		.count = offsetof(type, number) + 1, .count_size = SIZE(type, number),             \
+		.kind = NM_FIELD_ITEMS                                                             \
 	}
 #define ONE(type, member, of)                                                                      \
 	{                                                                                          \
@@ -61,6 +74,10 @@ static const char *const verdict_words[] = {"improved", "neutral", "rolled-back"
 static const char *const reason_words[] = {"pages", "region", "contention", "rollback"};
 static const char *const call_words[] = {"tick",	"drain",   "nudges", "examine",
 					 "open-source", "release", "reload"};
+static const char *const sample_words[] = {
+	"side-band", "cpu-clock", "cycles",	  "page-faults-min", "page-faults-maj",
+	"memory",    "stores",	  "instructions", "flops",	     "dram"};
+static const char *const task_words[] = {"fork", "exit", "comm", "exec"};
 static const char *const memory_words[] = {"none", "pebs", "ibs", "pmu", "spe", "event"};
 #define WORDS_OF(words, last)                                                                      \
 	_Static_assert(NM_ARRAY_SIZE(words) == (last) + 1, "a word for each value")
@@ -75,6 +92,8 @@ WORDS_OF(policy_words, NM_POLICY_MAX - 1);
 WORDS_OF(verdict_words, NM_VERDICT_INCONCLUSIVE);
 WORDS_OF(reason_words, NM_PAGE_REASON_ROLLBACK);
 WORDS_OF(call_words, NM_CALLS - 1);
+WORDS_OF(sample_words, NM_EVENT_KIND_MAX - 1);
+WORDS_OF(task_words, NM_TASK_EXEC);
 WORDS_OF(memory_words, NM_MEMORY_SOURCE_MAX - 1);
 
 typedef struct nm_recorded_start start_t;
@@ -108,51 +127,12 @@ static const struct nm_field thread_fields[] = {
 };
 SHAPE(thread_shape, thread_t, thread_fields);
 
-typedef struct nm_exclusivity exclusivity_t;
-static const struct nm_field step_count_fields[] = {
-	{.name = "pages", .size = sizeof(uint64_t), .kind = NM_FIELD_UINT},
-};
-SHAPE(step_count_shape, uint64_t, step_count_fields);
-static const struct nm_field exclusivity_fields[] = {
-	UINT(exclusivity_t, pages),
-	UINT(exclusivity_t, accesses),
-	UINT(exclusivity_t, most),
-	{.name = "histogram",
-	 .shape = &step_count_shape,
-	 .offset = offsetof(exclusivity_t, histogram),
-	 .most = NM_EXCLUSIVITY_STEPS,
-	 .kind = NM_FIELD_SHAPE},
-};
-SHAPE(exclusivity_shape, exclusivity_t, exclusivity_fields);
-
 typedef struct nm_recorded_process process_t;
 static const struct nm_field process_fields[] = {
-	UINT(process_t, pid),
-	UINT(process_t, uid),
-	CHARS(process_t, comm),
-	UINT(process_t, threads),
-	REAL(process_t, performance),
-	BOOL(process_t, tracked),
-	ONE(process_t, exclusivity, exclusivity_shape),
-	BY_NODE(process_t, pages, uint64_t, UINTS),
+	UINT(process_t, pid),	  UINT(process_t, uid),		CHARS(process_t, comm),
+	UINT(process_t, threads), REAL(process_t, performance),
 };
 SHAPE(process_shape, process_t, process_fields);
-
-typedef struct nm_recorded_pair pair_t;
-static const struct nm_field pair_fields[] = {
-	UINT(pair_t, a),
-	UINT(pair_t, b),
-	UINT(pair_t, weight),
-};
-SHAPE(pair_shape, pair_t, pair_fields);
-
-typedef struct nm_recorded_proposals proposals_t;
-static const struct nm_field proposals_fields[] = {
-	UINT(proposals_t, considered),	      UINT(proposals_t, candidates),
-	UINT(proposals_t, stopped_by_gate),   UINT(proposals_t, stopped_by_owner),
-	UINT(proposals_t, stopped_by_budget), UINT(proposals_t, stopped_by_mask),
-};
-SHAPE(proposals_shape, proposals_t, proposals_fields);
 
 /* ---- decisions ---- */
 
@@ -424,6 +404,38 @@ static const struct nm_field source_fields[] = {
 };
 SHAPE(source_shape, source_t, source_fields);
 
+typedef struct nm_sample sample_t;
+static const struct nm_field sample_fields[] = {
+	ENUM(sample_t, kind, sample_words),
+	UINT(sample_t, pid),
+	UINT(sample_t, tid),
+	UINT(sample_t, cpu),
+	UINT(sample_t, time_ns),
+	UINT(sample_t, address),
+	UINT_BELOW(sample_t, page_node, NM_RECORDING_NODES_MOST + 1),
+	UINT(sample_t, page_bytes),
+	UINT(sample_t, latency_cycles),
+	UINT_BELOW(sample_t, level, NM_LEVEL_DRAM + 1),
+	BOOL(sample_t, remote),
+	UINT(sample_t, weight),
+	UINT(sample_t, amount),
+};
+SHAPE(sample_shape, sample_t, sample_fields);
+
+typedef struct nm_task_event event_t;
+static const struct nm_field event_fields[] = {
+	ENUM(event_t, kind, task_words), UINT(event_t, pid),	    UINT(event_t, tid),
+	UINT(event_t, parent_pid),	 UINT(event_t, parent_tid), UINT(event_t, time_ns),
+};
+SHAPE(event_shape, event_t, event_fields);
+
+typedef struct nm_recorded_samples samples_t;
+static const struct nm_field samples_fields[] = {
+	ITEMS(samples_t, samples, nr_samples, sample_shape),
+	ITEMS(samples_t, events, nr_events, event_shape),
+};
+SHAPE(samples_shape, samples_t, samples_fields);
+
 /* ---- machine ---- */
 
 static const struct nm_field cpu_fields[] = {
@@ -442,15 +454,9 @@ static const struct nm_field node_fields[] = {
 SHAPE(node_shape, struct nm_node, node_fields);
 
 typedef struct nm_topology_parts parts_t;
-#define ITEMS(member, number, of)                                                                  \
-	{                                                                                          \
-		.name = #member, .shape = &(of), .offset = offsetof(parts_t, member),              \
-		.count = offsetof(parts_t, number) + 1, .count_size = SIZE(parts_t, number),       \
-		.kind = NM_FIELD_ITEMS                                                             \
-	}
 static const struct nm_field parts_fields[] = {
-	ITEMS(nodes, nr_nodes, node_shape),
-	ITEMS(cpus, nr_cpus, cpu_shape),
+	ITEMS(parts_t, nodes, nr_nodes, node_shape),
+	ITEMS(parts_t, cpus, nr_cpus, cpu_shape),
 	{.name = "distance",
 	 .offset = offsetof(parts_t, distance),
 	 .size = sizeof(unsigned),
@@ -486,7 +492,6 @@ typedef struct nm_recorded recorded_t;
 
 LIST(threads, thread_shape);
 LIST(processes, process_shape);
-LIST(sharing, pair_shape);
 
 static const struct nm_field end_fields[] = {
 	{.name = "reason", .size = sizeof(const char *), .kind = NM_FIELD_TEXT}};
@@ -505,9 +510,7 @@ static const struct {
 	OF(NM_RECORDED_INTERVAL, about, interval_shape),
 	OF(NM_RECORDED_THREADS, threads, threads_items),
 	OF(NM_RECORDED_PROCESSES, processes, processes_items),
-	OF(NM_RECORDED_SHARING, sharing, sharing_items),
 	OF(NM_RECORDED_VERDICT, verdict, verdict_shape),
-	OF(NM_RECORDED_PROPOSALS, proposals, proposals_shape),
 	OF(NM_RECORDED_DECISION, decision, decision_shape),
 	OF(NM_RECORDED_RECEIPT, receipt, receipt_shape),
 	OF(NM_RECORDED_ENTRY, entry, entry_shape),
@@ -515,6 +518,7 @@ static const struct {
 	OF(NM_RECORDED_CALL, step, call_shape),
 	OF(NM_RECORDED_ANSWER, answer, answer_shape),
 	OF(NM_RECORDED_SOURCE, source, source_shape),
+	OF(NM_RECORDED_SAMPLES, samples, samples_shape),
 };
 
 const struct nm_shape *nm_shape_of(enum nm_recorded_kind kind)

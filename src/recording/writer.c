@@ -6,10 +6,7 @@
 #include "block.h"
 #include "fields.h"
 
-/* A block is written when it has this size. Large records of samples are written unpacked, for fast
- * reading. */
-#define BLOCK_BYTES (256U << 10)
-#define OWN_BLOCK_BYTES (16U << 10)
+#define BLOCK_BYTES (256U << 10) /* a block is written when it has this size */
 /* Part of the limit that is reserved for the message that it was reached. */
 #define END_BYTES 1024U
 
@@ -69,10 +66,12 @@ int nm_recording_create(int fd, uint64_t limit_bytes, struct nm_recorder_writer 
 	return 0;
 }
 
-static int put_block(struct nm_recorder_writer *writer, const struct nm_bytes *block, bool pack)
+static int put_block(struct nm_recorder_writer *writer)
 {
+	struct nm_bytes *block = &writer->block;
 	writer->out.used = 0;
-	int r = nm_block_write(block->data, block->used, pack, &writer->out);
+	int r = nm_block_write(block->data, block->used, &writer->out);
+	block->used = 0;
 	if (r < 0)
 		return r;
 	writer->written += writer->out.used;
@@ -97,9 +96,7 @@ static void append_record(struct nm_bytes *block, enum nm_recorded_kind kind, un
 static void put_payload(const struct nm_recorded *record, unsigned nr_nodes, struct nm_bytes *ret)
 {
 	const struct nm_shape *shape = nm_shape_of(record->kind);
-	if (record->kind == NM_RECORDED_SAMPLES)
-		nm_samples_put(&record->samples, ret);
-	else if (record->kind == NM_RECORDED_TOPOLOGY)
+	if (record->kind == NM_RECORDED_TOPOLOGY)
 		nm_topology_put(record->topology, ret);
 	else if (shape)
 		nm_shape_put(shape, (const char *)record + nm_shape_place(record->kind), nr_nodes,
@@ -113,8 +110,7 @@ static int end_full(struct nm_recorder_writer *writer)
 	writer->payload.used = writer->block.used = 0;
 	put_payload(&end, 0, &writer->payload);
 	append_record(&writer->block, end.kind, 0, &writer->payload);
-	int r = put_block(writer, &writer->block, false);
-	writer->block.used = 0;
+	int r = put_block(writer);
 	return r < 0 ? r : -EFBIG;
 }
 
@@ -125,28 +121,7 @@ static int flush(struct nm_recorder_writer *writer)
 	/* Packing does not make it larger than this. */
 	if (is_full(writer, writer->block.used))
 		return end_full(writer);
-	int r = put_block(writer, &writer->block, true);
-	writer->block.used = 0;
-	return r;
-}
-
-static int add_payload(struct nm_recorder_writer *writer, const struct nm_recorded *record,
-		       unsigned nr_nodes)
-{
-	bool own = record->kind == NM_RECORDED_SAMPLES && writer->payload.used >= OWN_BLOCK_BYTES;
-	int r = own ? flush(writer) : 0;
-	if (r < 0)
-		return r;
-	append_record(&writer->block, record->kind, nr_nodes, &writer->payload);
-	if (writer->block.failed)
-		return -ENOMEM;
-	if (own && is_full(writer, writer->block.used))
-		return end_full(writer);
-	if (!own)
-		return writer->block.used >= BLOCK_BYTES ? flush(writer) : 0;
-	r = put_block(writer, &writer->block, false);
-	writer->block.used = 0;
-	return r;
+	return put_block(writer);
 }
 
 int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded *record,
@@ -156,7 +131,11 @@ int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded
 		return writer->error;
 	writer->payload.used = 0;
 	put_payload(record, nr_nodes, &writer->payload);
-	writer->error = writer->payload.failed ? -ENOMEM : add_payload(writer, record, nr_nodes);
+	append_record(&writer->block, record->kind, nr_nodes, &writer->payload);
+	if (writer->payload.failed || writer->block.failed)
+		writer->error = -ENOMEM;
+	else if (writer->block.used >= BLOCK_BYTES)
+		writer->error = flush(writer);
 	return writer->error;
 }
 

@@ -62,7 +62,7 @@ static void read_packed(const struct fuzz_input *input)
 	FUZZ_REQUIRE(head);
 	nm_file_head_write(NM_RECORDING_VERSION, head);
 	file.used += NM_FILE_HEAD;
-	FUZZ_REQUIRE(nm_block_write(input->data, input->size, true, &file) == 0);
+	FUZZ_REQUIRE(nm_block_write(input->data, input->size, &file) == 0);
 	read_file(file.data, file.used);
 	nm_bytes_clear(&file);
 }

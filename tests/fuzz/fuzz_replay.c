@@ -32,7 +32,7 @@ static int recording_of(const struct fuzz_input *input, char ret_path[PATH_BYTES
 	FUZZ_REQUIRE(head);
 	nm_file_head_write(NM_RECORDING_VERSION, head);
 	file.used += NM_FILE_HEAD;
-	FUZZ_REQUIRE(nm_block_write(input->data, input->size, false, &file) == 0);
+	FUZZ_REQUIRE(nm_block_write(input->data, input->size, &file) == 0);
 	int fd = file_of(file.data, file.used, ret_path);
 	nm_bytes_clear(&file);
 	return fd;

@@ -10,7 +10,7 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 
-#define INPUT_BYTES 65536
+#define INPUT_BYTES (256 << 10)
 #define CHANGED_INPUTS 200
 
 static void change(struct nm_rng *rng, uint8_t *bytes, size_t size)

@@ -17,9 +17,8 @@
 struct made_wishes {
 	unsigned nodes, processes, threads; /* threads: of each process */
 	unsigned intervals;
-	bool counters; /* operations, intensity, latency */
 	bool accesses; /* local shares */
-	bool memory;   /* pages and who shares them */
+	bool pages;    /* decisions about pages */
 	bool moves;    /* decisions; else threads stay far from their memory */
 	const char *const *names; /* of processes, in turn, NULL at the end; NULL: usual ones */
 	const char *told;	  /* in place of what the journal is told; NULL: usual sentences */
@@ -27,7 +26,7 @@ struct made_wishes {
 };
 
 /* Initializers: everything that may be recorded, and a run of a usual size with it. */
-#define MADE_ALL .counters = true, .accesses = true, .memory = true, .moves = true
+#define MADE_ALL .accesses = true, .moves = true, .pages = true
 #define MADE_USUAL                                                                                 \
 	MADE_ALL, .nodes = 4, .processes = 3, .threads = 8, .intervals = 90,                       \
 		  .config = "threads = { policy = \"imar2\"; };\n"
@@ -51,7 +50,6 @@ static const char *const made_hostile_names[] = {
 struct made {
 	const struct made_wishes *wishes;
 	struct nm_recorder_writer *writer;
-	struct nm_rng rng;
 	uint64_t next_decision;
 	int *node; /* of each thread, where it runs; its memory is on node thread % nodes */
 	struct nm_recorded_thread *threads;
@@ -126,8 +124,7 @@ static inline double made_share(const struct made *made, unsigned thread)
 static inline void made_set_thread(struct made *made, unsigned i)
 {
 	const struct made_wishes *wishes = made->wishes;
-	double share = made_share(made, i), noise = 0.9 + 0.2 * nm_rng_unit(&made->rng);
-	double kind = pow(10, (double)(i / wishes->threads % 5) / 2 - 1);
+	double share = made_share(made, i);
 	made->threads[i] = (struct nm_recorded_thread){
 		.tid = made_tid(wishes, i),
 		.pid = made_pid(wishes, i),
@@ -137,10 +134,10 @@ static inline void made_set_thread(struct made *made, unsigned i)
 		.run_share = 0.3 + 0.7 / (1 + i % 4),
 		.local_share = wishes->accesses ? share : (double)NAN,
 		.access_total = wishes->accesses ? 200 + i : 0,
-		.latency = wishes->counters ? (150 + 250 * (1 - share)) * noise : (double)NAN,
+		.latency = (double)NAN,
 		.instructions = (double)NAN,
-		.operations = wishes->counters ? 1e9 * (0.3 + share) * noise : (double)NAN,
-		.intensity = wishes->counters ? kind * noise * (1 + i % 3) : (double)NAN,
+		.operations = (double)NAN,
+		.intensity = (double)NAN,
 		.performance = (double)NAN,
 		.relative = (double)NAN,
 		.accesses = made->by_node,
@@ -171,59 +168,22 @@ static inline void made_interval(struct made *made, unsigned number)
 	made_add(made, &record);
 }
 
-static inline void made_processes(struct made *made, unsigned number)
+static inline void made_processes(struct made *made)
 {
 	const struct made_wishes *wishes = made->wishes;
-	uint64_t *pages = calloc((size_t)wishes->processes * wishes->nodes, sizeof(*pages));
-	struct nm_recorded_process *items = calloc(wishes->processes, sizeof(*items));
+	struct nm_recorded_process *items = calloc(wishes->processes + 1, sizeof(*items));
 	for (unsigned p = 0; p < wishes->processes; p++) {
 		items[p] =
 			(struct nm_recorded_process){.pid = made_pid(wishes, p * wishes->threads),
 						     .threads = wishes->threads,
-						     .performance = (double)NAN,
-						     .tracked = wishes->memory,
-						     .pages = &pages[(size_t)p * wishes->nodes]};
+						     .performance = (double)NAN};
 		snprintf(items[p].comm, sizeof(items[p].comm), "%s", made_name(wishes, p));
-		for (unsigned k = 0; wishes->memory && k < wishes->nodes; k++)
-			pages[p * wishes->nodes + k] = 900 + 700 * ((p + k) % 3) +
-						       (k == p % wishes->nodes ? 20 * number : 0);
-		for (unsigned step = 3; wishes->memory && step < NM_EXCLUSIVITY_STEPS; step++) {
-			uint64_t count = 100 * step + (step > 8 ? 30 * number * (p + 1) : 0);
-			items[p].exclusivity.histogram[step] = count;
-			items[p].exclusivity.pages += count;
-			items[p].exclusivity.accesses += 10 * count;
-			items[p].exclusivity.most += step * count;
-		}
 	}
 	struct nm_recorded record = {.kind = NM_RECORDED_PROCESSES};
 	record.processes.items = items;
 	record.processes.count = wishes->processes;
 	made_add(made, &record);
 	free(items);
-	free(pages);
-}
-
-/* Neighbours share much, others of a process little. */
-static inline void made_sharing(struct made *made)
-{
-	const struct made_wishes *wishes = made->wishes;
-	size_t count = 0;
-	struct nm_recorded_pair *pairs = calloc((size_t)made_count(wishes) * 4, sizeof(*pairs));
-	for (unsigned i = 0; wishes->memory && i < made_count(wishes); i++)
-		for (unsigned apart = 1; apart <= 4; apart++) {
-			if (i % wishes->threads + apart >= wishes->threads)
-				break;
-			pairs[count++] = (struct nm_recorded_pair){
-				.a = made_tid(wishes, i),
-				.b = made_tid(wishes, i + apart),
-				.weight = 4000 / (apart * apart * apart) + 1};
-		}
-	struct nm_recorded record = {.kind = NM_RECORDED_SHARING};
-	record.sharing.items = pairs;
-	record.sharing.count = count;
-	if (count)
-		made_add(made, &record);
-	free(pairs);
 }
 
 /* ---- decisions ---- */
@@ -307,14 +267,13 @@ static inline void made_live(struct made *made, unsigned number)
 {
 	const struct made_wishes *wishes = made->wishes;
 	made_interval(made, number);
-	made_processes(made, number);
-	made_sharing(made);
+	made_processes(made);
 	unsigned thread = (number * 7) % made_count(wishes);
 	if (wishes->moves && number > 3 && made->node[thread] != made_home(wishes, thread))
 		made_decide(made, thread);
 	else if (wishes->moves && number > 30 && number % 12 == 0)
 		made->node[thread] = (made->node[thread] + 1) % (int)wishes->nodes;
-	if (wishes->moves && wishes->memory && number % 20 == 10)
+	if (wishes->pages && number % 20 == 10)
 		made_move_pages(made);
 }
 
@@ -326,7 +285,6 @@ static inline int made_recording(int fd, const struct made_wishes *wishes)
 	int r = copy < 0 ? -errno : nm_recording_create(copy, 0, &made.writer);
 	if (r < 0)
 		return r;
-	nm_rng_seed(&made.rng, 1);
 	made.node = calloc(made_count(wishes) + 1, sizeof(*made.node));
 	made.threads = calloc(made_count(wishes) + 1, sizeof(*made.threads));
 	made.by_node = calloc(wishes->nodes, sizeof(*made.by_node));

@@ -192,8 +192,8 @@ static void test_damage(void **state)
 	byte ^= 0x55;
 	assert_int_equal(pwrite(fd, &byte, 1, about.st_size / 2), 1);
 	assert_on_file("replay", "", 1, file);
-	assert_int_equal(pwrite(fd, "\2", 1, 8), 1);
-	assert_on_file("dump", "", 1, file);
+	assert_int_equal(pwrite(fd, "\1", 1, 8), 1);
+	assert_on_file("dump", "", 1, "a recording of version 1, by an older numa-migrd");
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_on_file("dump", "", 1, "not a recording");
 	close(fd);

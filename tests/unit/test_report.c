@@ -373,25 +373,10 @@ static void add_any_threads(struct nm_recorder_writer *writer, struct nm_rng *rn
 
 static void add_any_process(struct nm_recorder_writer *writer, struct nm_rng *rng)
 {
-	const uint64_t pages[2] = {any_number(rng), any_number(rng)};
-	const struct nm_recorded_process process = {
-		.pid = (uint32_t)any_number(rng),
-		.tracked = true,
-		.exclusivity = {.pages = any_number(rng),
-				.accesses = any_number(rng),
-				.most = any_number(rng),
-				.histogram = {any_number(rng), any_number(rng), any_number(rng)}},
-		.pages = pages};
-	const struct nm_recorded_pair pair = {.a = (uint32_t)any_number(rng),
-					      .b = (uint32_t)any_number(rng),
-					      .weight = (uint32_t)any_number(rng)};
+	const struct nm_recorded_process process = {.pid = (uint32_t)any_number(rng)};
 	struct nm_recorded record = {.kind = NM_RECORDED_PROCESSES};
 	record.processes.items = &process;
 	record.processes.count = 1;
-	add(writer, &record);
-	record = (struct nm_recorded){.kind = NM_RECORDED_SHARING};
-	record.sharing.items = &pair;
-	record.sharing.count = 1;
 	add(writer, &record);
 }
 
