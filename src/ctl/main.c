@@ -100,7 +100,8 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 	if (ctl->output && command->run != nm_ctl_report)
 		return "-o goes with report, not with";
 	if (ctl->json && (command->run == nm_ctl_record || command->run == nm_ctl_replay ||
-			  command->run == nm_ctl_dump || command->run == nm_ctl_report))
+			  command->run == nm_ctl_dump || command->run == nm_ctl_report ||
+			  command->run == nm_ctl_top))
 		return "--json does not go with";
 	if (ctl->simulate.given && command->run != nm_ctl_simulate)
 		return "these options go with simulate, not with";

@@ -28,7 +28,6 @@ enum {
 	ASK_NODES,
 	ASK_PROCESSES,
 	ASK_THREADS,
-	ASK_PAGES,
 	ASK_MAX,
 };
 
@@ -131,8 +130,6 @@ static void ask_all(struct top *top)
 		ask_question(top, ASK_PROCESSES, "ListProcesses", NULL);
 	if (top->view.page == NM_TOP_THREADS)
 		ask_question(top, ASK_THREADS, "ListThreads", &top->view.pid);
-	if (top->view.page == NM_TOP_PAGES)
-		ask_question(top, ASK_PAGES, "Pages", &top->view.pid);
 }
 
 /* ---- events ---- */
@@ -141,29 +138,17 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct top *top = userdata;
 	(void)usec;
-	if (!top->view.frozen || top->view.asks)
-		ask_all(top);
+	ask_all(top);
 	int r = sd_event_source_set_time_relative(source, PERIOD_USEC);
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-}
-
-/* Rows of another process must not be shown for this one. */
-static void forget_old(struct top *top, uint32_t old_pid)
-{
-	if (top->view.pid == old_pid)
-		return;
-	json_decref(top->model.pages);
-	top->model.pages = NULL;
 }
 
 static int press(struct top *top, int key)
 {
 	nm_auto(json_decrefp) json_t *rows = nm_top_rows(&top->model, &top->view);
-	uint32_t old_pid = top->view.pid;
 	if (!rows)
 		return -ENOMEM;
 	nm_top_press(&top->view, key, rows);
-	forget_old(top, old_pid);
 	if (top->view.quit)
 		return sd_event_exit(top->event, EXIT_SUCCESS);
 	return top->view.asks ? sd_event_source_set_time_relative(top->timer, 0) : 0;
@@ -245,18 +230,6 @@ static int ask_first(struct top *top)
 	return r;
 }
 
-static int show_json(struct top *top)
-{
-	const struct nm_top_model *model = &top->model;
-	int r = nm_ctl_ask(top->bus, "ListThreads", &top->model.threads, "u", 0);
-	if (r != EXIT_SUCCESS)
-		return r;
-	nm_auto(json_decrefp) json_t *document = json_pack(
-		"{sisOsOsOsO}", "version", NM_CTL_JSON_VERSION, "status", model->status, "nodes",
-		model->nodes, "processes", model->processes, "threads", model->threads);
-	return nm_ctl_print_json(document);
-}
-
 static int complain(const char *text)
 {
 	(void)fprintf(stderr, "numa-migrctl: %s\n", text);
@@ -266,7 +239,7 @@ static int complain(const char *text)
 static int run_screen(struct top *top)
 {
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return complain("top needs a terminal: try processes, threads or top --json");
+		return complain("top needs a terminal: try processes or threads");
 	int r = watch_daemon(top);
 	if (r >= 0)
 		r = nm_top_screen_new(top->ctl->style.color, &top->screen);
@@ -297,9 +270,8 @@ int nm_ctl_top(const struct nm_ctl *ctl, char *const *words)
 	top.questions[ASK_NODES].into = &top.model.nodes;
 	top.questions[ASK_PROCESSES].into = &top.model.processes;
 	top.questions[ASK_THREADS].into = &top.model.threads;
-	top.questions[ASK_PAGES].into = &top.model.pages;
 	int r = ask_first(&top);
 	if (r != EXIT_SUCCESS)
 		return r;
-	return ctl->json ? show_json(&top) : run_screen(&top);
+	return run_screen(&top);
 }

@@ -12,7 +12,6 @@
 
 struct nm_top_model {
 	json_t *status, *nodes, *processes, *threads;
-	json_t *pages;	 /* of view.pid: the summary and the regions */
 	char error[512]; /* error of the last failed query; "" if all were answered */
 };
 
@@ -23,7 +22,6 @@ void nm_top_model_clear(struct nm_top_model *model);
 enum nm_top_page {
 	NM_TOP_PROCESSES,
 	NM_TOP_THREADS,
-	NM_TOP_PAGES,
 	NM_TOP_PAGE_MAX,
 };
 
@@ -36,19 +34,15 @@ enum nm_top_key {
 	NM_TOP_KEY_END,
 	NM_TOP_KEY_ENTER,
 	NM_TOP_KEY_ESCAPE,
-	NM_TOP_KEY_ERASE,
 	NM_TOP_KEY_RIGHT,
 	NM_TOP_KEY_LEFT,
 };
 
 struct nm_top_view {
 	enum nm_top_page page;
-	uint32_t pid;		      /* threads (0: all) and pages of this process */
+	uint32_t pid;		      /* threads of this process; 0: all */
 	size_t sort[NM_TOP_PAGE_MAX]; /* column index */
-	bool reverse[NM_TOP_PAGE_MAX];
-	char filter[64];
-	bool typing; /* entering the filter */
-	bool frozen, help, quit;
+	bool help, quit;
 	bool asks;		      /* needs data that is not in the model yet */
 	json_int_t selected;	      /* pid or tid, which stays selected while rows move */
 	size_t cursor, first, height; /* in rows */
@@ -59,8 +53,7 @@ void nm_top_view_init(struct nm_top_view *view);
 /* Returns the columns of the current page. */
 const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *ret_count);
 
-/* Returns the rows of the current page, filtered and sorted, which the caller releases. NULL: out
- * of memory. */
+/* Returns the rows of the current page, sorted, which the caller releases. NULL: out of memory. */
 json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *view);
 
 /* Moves the cursor to the selected row, and the window around it. */

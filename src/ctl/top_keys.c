@@ -19,15 +19,12 @@ void nm_top_view_init(struct nm_top_view *view)
 		column_named(nm_process_columns, NM_PROCESS_COLUMNS, "rss_bytes");
 	view->sort[NM_TOP_THREADS] =
 		column_named(nm_thread_columns, NM_THREAD_COLUMNS, "run_share");
-	view->sort[NM_TOP_PAGES] = column_named(nm_region_columns, NM_REGION_COLUMNS, "bytes");
 }
 
 /* ---- the cursor ---- */
 
 static json_int_t id_of(const struct nm_top_view *view, const json_t *row)
 {
-	if (view->page == NM_TOP_PAGES)
-		return json_integer_value(json_object_get(row, "start"));
 	const char *key = view->page == NM_TOP_THREADS ? "tid" : "pid";
 	return json_integer_value(json_object_get(row, key));
 }
@@ -87,38 +84,28 @@ static void turn_to(struct nm_top_view *view, enum nm_top_page page, uint32_t pi
 	view->pid = pid;
 	view->cursor = view->first = 0;
 	view->selected = 0;
-	view->filter[0] = '\0';
 	view->help = false;
 	view->asks = true;
 }
 
-static uint32_t pid_under_cursor(const struct nm_top_view *view, const json_t *rows)
+static void open_process(struct nm_top_view *view, const json_t *rows)
 {
 	const json_t *row = json_array_get(rows, view->cursor);
-	if (view->page == NM_TOP_PAGES)
-		return view->pid;
-	return (uint32_t)json_integer_value(json_object_get(row, "pid"));
-}
-
-static void open_process(struct nm_top_view *view, enum nm_top_page page, const json_t *rows)
-{
-	uint32_t pid = pid_under_cursor(view, rows);
+	uint32_t pid = (uint32_t)json_integer_value(json_object_get(row, "pid"));
 	if (pid != 0)
-		turn_to(view, page, pid);
+		turn_to(view, NM_TOP_THREADS, pid);
 }
 
-/* Goes back one step: from the help, the filter, the page. */
+/* Goes back one step: from the help, or the page. */
 static void go_back(struct nm_top_view *view)
 {
 	if (view->help)
 		view->help = false;
-	else if (view->filter[0] != '\0')
-		view->filter[0] = '\0';
 	else if (view->page != NM_TOP_PROCESSES)
 		turn_to(view, NM_TOP_PROCESSES, 0);
 }
 
-/* ---- order and filter ---- */
+/* ---- order ---- */
 
 static void sort_by_next(struct nm_top_view *view, bool forward)
 {
@@ -126,31 +113,6 @@ static void sort_by_next(struct nm_top_view *view, bool forward)
 	(void)nm_top_columns(view, &count);
 	size_t *sort = &view->sort[view->page];
 	*sort = (*sort + (forward ? 1 : count - 1)) % count;
-	view->reverse[view->page] = false;
-}
-
-static void erase_character(char *text)
-{
-	size_t length = strlen(text);
-	while (length > 0 && ((unsigned char)text[length - 1] & 0xc0) == 0x80)
-		length--;
-	text[length > 0 ? length - 1 : 0] = '\0';
-}
-
-static void type(struct nm_top_view *view, int key)
-{
-	size_t length = strlen(view->filter);
-	if (key == NM_TOP_KEY_ENTER) {
-		view->typing = false;
-	} else if (key == NM_TOP_KEY_ESCAPE) {
-		view->typing = false;
-		view->filter[0] = '\0';
-	} else if (key == NM_TOP_KEY_ERASE) {
-		erase_character(view->filter);
-	} else if (key >= 0x20 && key <= 0xff && key != 0x7f && length + 1 < sizeof(view->filter)) {
-		view->filter[length] = (char)key;
-		view->filter[length + 1] = '\0';
-	}
 }
 
 /* ---- keys ---- */
@@ -194,13 +156,9 @@ static bool turns(struct nm_top_view *view, int key, const json_t *rows)
 		turn_to(view, NM_TOP_THREADS, 0);
 		return true;
 	case NM_TOP_KEY_ENTER:
-		open_process(view, NM_TOP_THREADS, rows);
-		return true;
-	case 'm':
-		open_process(view, NM_TOP_PAGES, rows);
+		open_process(view, rows);
 		return true;
 	case NM_TOP_KEY_ESCAPE:
-	case NM_TOP_KEY_ERASE:
 		go_back(view);
 		return true;
 	default:
@@ -210,22 +168,14 @@ static bool turns(struct nm_top_view *view, int key, const json_t *rows)
 
 void nm_top_press(struct nm_top_view *view, int key, const json_t *rows)
 {
-	if (view->typing)
-		type(view, key);
-	else if (key == 'q')
+	if (key == 'q')
 		view->quit = true;
 	else if (key == 'h' || key == '?')
 		view->help = !view->help;
-	else if (key == ' ')
-		view->frozen = !view->frozen;
-	else if (key == '/')
-		view->typing = true;
-	else if (key == 's' || key == '>' || key == NM_TOP_KEY_RIGHT)
+	else if (key == NM_TOP_KEY_RIGHT)
 		sort_by_next(view, true);
-	else if (key == '<' || key == NM_TOP_KEY_LEFT)
+	else if (key == NM_TOP_KEY_LEFT)
 		sort_by_next(view, false);
-	else if (key == 'r')
-		view->reverse[view->page] = !view->reverse[view->page];
 	else if (!moves(view, key, rows))
 		(void)turns(view, key, rows);
 }

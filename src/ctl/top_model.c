@@ -9,7 +9,6 @@ void nm_top_model_clear(struct nm_top_model *model)
 	json_decref(model->nodes);
 	json_decref(model->processes);
 	json_decref(model->threads);
-	json_decref(model->pages);
 	*model = (struct nm_top_model){0};
 }
 
@@ -19,9 +18,6 @@ const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *r
 	case NM_TOP_THREADS:
 		*ret_count = NM_THREAD_COLUMNS;
 		return nm_thread_columns;
-	case NM_TOP_PAGES:
-		*ret_count = NM_REGION_COLUMNS;
-		return nm_region_columns;
 	case NM_TOP_PROCESSES:
 	case NM_TOP_PAGE_MAX:
 	default:
@@ -32,30 +28,7 @@ const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *r
 
 static const json_t *all_rows(const struct nm_top_model *model, const struct nm_top_view *view)
 {
-	if (view->page == NM_TOP_THREADS)
-		return model->threads;
-	if (view->page == NM_TOP_PAGES)
-		return json_array_get(model->pages, 1);
-	return model->processes;
-}
-
-/* ---- filter ---- */
-
-/* Searches all cells, such as name, number, unit, state. */
-static bool passes(const struct nm_top_view *view, const json_t *row)
-{
-	static const struct nm_style style = {.utf8 = true};
-	char text[NM_CELL_SIZE];
-	size_t count;
-	const struct nm_column *columns = nm_top_columns(view, &count);
-	if (view->filter[0] == '\0')
-		return true;
-	for (size_t i = 0; i < count; i++) {
-		(void)nm_cell(&columns[i], row, &style, text);
-		if (strcasestr(text, view->filter))
-			return true;
-	}
-	return false;
+	return view->page == NM_TOP_THREADS ? model->threads : model->processes;
 }
 
 /* The answer may be that of an earlier query. */
@@ -72,11 +45,6 @@ struct ranked {
 	size_t index;
 };
 
-struct order {
-	const char *key;
-	bool reverse;
-};
-
 static double number_of(const json_t *value)
 {
 	return json_is_boolean(value) ? (double)json_is_true(value) : json_number_value(value);
@@ -91,19 +59,16 @@ static int compare_values(const json_t *a, const json_t *b)
 	return (x < y) - (x > y);
 }
 
-/* Unknown values come last in both orders; equal ones keep their order. */
+/* Unknown values come last; equal ones keep their order. */
 static int compare_rows(const void *left, const void *right, void *context)
 {
 	const struct ranked *a = left, *b = right;
-	const struct order *order = context;
-	const json_t *x = json_object_get(a->row, order->key);
-	const json_t *y = json_object_get(b->row, order->key);
+	const json_t *x = json_object_get(a->row, context);
+	const json_t *y = json_object_get(b->row, context);
 	if (!x != !y)
 		return x ? -1 : 1;
 	int by_value = x && y ? compare_values(x, y) : 0;
-	if (by_value != 0)
-		return order->reverse ? -by_value : by_value;
-	return NM_COMPARE(a->index, b->index);
+	return by_value ? by_value : NM_COMPARE(a->index, b->index);
 }
 
 static size_t collect_rows(const struct nm_top_view *view, const json_t *all, struct ranked *ret)
@@ -112,7 +77,7 @@ static size_t collect_rows(const struct nm_top_view *view, const json_t *all, st
 	json_t *row;
 	json_array_foreach(all, index, row)
 	{
-		if (belongs(view, row) && passes(view, row))
+		if (belongs(view, row))
 			ret[used++] = (struct ranked){row, index};
 	}
 	return used;
@@ -123,13 +88,13 @@ json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *
 	const json_t *all = all_rows(model, view);
 	size_t count;
 	const struct nm_column *columns = nm_top_columns(view, &count);
-	struct order order = {columns[view->sort[view->page]].key, view->reverse[view->page]};
+	const char *key = columns[view->sort[view->page]].key;
 	nm_autofree struct ranked *ranked = calloc(json_array_size(all) + 1, sizeof(*ranked));
 	nm_auto(json_decrefp) json_t *rows = json_array();
 	if (!ranked || !rows)
 		return NULL;
 	size_t used = collect_rows(view, all, ranked);
-	qsort_r(ranked, used, sizeof(*ranked), compare_rows, &order);
+	qsort_r(ranked, used, sizeof(*ranked), compare_rows, (void *)key);
 	for (size_t i = 0; i < used; i++)
 		if (json_array_append(rows, ranked[i].row) < 0)
 			return NULL;

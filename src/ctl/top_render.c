@@ -24,12 +24,9 @@ static const struct nm_column node_columns[] = {
 
 static const char *const help_lines[] = {
 	"  p            processes               t        threads of all processes",
-	"  Enter        threads of a process    m        memory of a process",
-	"  Esc          back",
+	"  Enter        threads of a process    Esc      back",
 	"  up down      choose a line (j k, PgUp, PgDn, Home, End)",
-	"  left right   sort by another column (< > s)",
-	"  r            reverse the order       /        show lines with a text only",
-	"  space        freeze                  q        quit",
+	"  left right   sort by another column  q        quit",
 	"",
 	"  LOCAL  share of memory accesses to the node of the thread",
 	"  LAT    cycles of a memory access     INT      operations per byte from memory",
@@ -161,16 +158,14 @@ static const char *state_of(const json_t *status)
 	return json_is_true(json_object_get(status, "dry_run")) ? "dry run" : "running";
 }
 
-static void put_title(struct painter *painter, const struct nm_top_model *model,
-		      const struct nm_top_view *view)
+static void put_title(struct painter *painter, const struct nm_top_model *model)
 {
 	static const struct nm_column local = {.key = "local_share", .kind = NM_CELL_SHARE};
 	const json_t *status = model->status;
 	char share[NM_CELL_SIZE];
 	(void)nm_cell(&local, status, painter->style, share);
-	put(painter, NM_TOP_TITLE, "numa-migrd %s: %s, policy %s%s",
-	    text_or_dash(status, "version"), state_of(status), text_or_dash(status, "policy"),
-	    view->frozen ? "  [frozen]" : "");
+	put(painter, NM_TOP_TITLE, "numa-migrd %s: %s, policy %s", text_or_dash(status, "version"),
+	    state_of(status), text_or_dash(status, "policy"));
 	put(painter, NM_TOP_PLAIN,
 	    "%" JSON_INTEGER_FORMAT " processes, %" JSON_INTEGER_FORMAT
 	    " threads, %" JSON_INTEGER_FORMAT " leases; local %s; %" JSON_INTEGER_FORMAT
@@ -217,34 +212,19 @@ static void put_nodes(struct painter *painter, const json_t *nodes)
 
 /* ---- the list ---- */
 
-static void put_pages_summary(struct painter *painter, const json_t *summary)
-{
-	static const struct nm_column by_node = {.key = "by_node"};
-	static const struct nm_column exclusive = {.key = "exclusivity", .kind = NM_CELL_SHARE};
-	char nodes[NM_CELL_SIZE], share[NM_CELL_SIZE];
-	(void)nm_cell(&by_node, summary, painter->style, nodes);
-	(void)nm_cell(&exclusive, summary, painter->style, share);
-	put(painter, NM_TOP_PLAIN,
-	    "%" JSON_INTEGER_FORMAT " sampled pages, by node: %s; exclusivity %s",
-	    number_of(summary, "tracked"), nodes, share);
-}
-
 static void put_caption(struct painter *painter, const struct nm_top_view *view, size_t count)
 {
 	static const char *const names[NM_TOP_PAGE_MAX] = {
 		[NM_TOP_PROCESSES] = "processes",
 		[NM_TOP_THREADS] = "threads",
-		[NM_TOP_PAGES] = "memory",
 	};
 	size_t nr_columns;
 	const struct nm_column *columns = nm_top_columns(view, &nr_columns);
 	char of[32] = "";
 	if (view->pid != 0)
 		(void)snprintf(of, sizeof(of), " of process %u", view->pid);
-	put(painter, NM_TOP_TITLE, "%s%s: %zu, by %s%s%s%s", names[view->page], of, count,
-	    nm_column_head(&columns[view->sort[view->page]], painter->style),
-	    view->reverse[view->page] ? " (reversed)" : "",
-	    view->filter[0] != '\0' ? ", with " : "", view->filter);
+	put(painter, NM_TOP_TITLE, "%s%s: %zu, by %s", names[view->page], of, count,
+	    nm_column_head(&columns[view->sort[view->page]], painter->style));
 }
 
 static void put_rows(struct painter *painter, struct nm_top_view *view, const json_t *rows)
@@ -265,24 +245,18 @@ static void put_page(struct painter *painter, const struct nm_top_model *model,
 {
 	put_nodes(painter, model->nodes);
 	put_caption(painter, view, json_array_size(rows));
-	if (view->page == NM_TOP_PAGES)
-		put_pages_summary(painter, json_array_get(model->pages, 0));
 	put_rows(painter, view, rows);
 }
 
-static void put_foot(struct painter *painter, const struct nm_top_model *model,
-		     const struct nm_top_view *view)
+static void put_foot(struct painter *painter, const struct nm_top_model *model)
 {
 	painter->used = painter->frame->rows - 1;
 	painter->room = painter->frame->rows;
 	if (model->error[0] != '\0')
 		put(painter, NM_TOP_WARNING, "%s", model->error);
-	else if (view->typing)
-		put(painter, NM_TOP_FOOT, "filter: %s_", view->filter);
 	else
 		put(painter, NM_TOP_FOOT,
-		    "q quit  p processes  t threads  Enter open  m memory  s sort  / filter  ? "
-		    "help");
+		    "q quit  p processes  t threads  Enter open  left right sort  ? help");
 }
 
 int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
@@ -296,12 +270,12 @@ int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
 	if (frame->rows < 2)
 		return 0;
 	struct painter painter = {.frame = frame, .style = style, .room = frame->rows - 1};
-	put_title(&painter, model, view);
+	put_title(&painter, model);
 	if (!view->help)
 		put_page(&painter, model, view, rows);
 	else
 		for (size_t i = 0; i < NM_ARRAY_SIZE(help_lines); i++)
 			put(&painter, NM_TOP_PLAIN, "%s", help_lines[i]);
-	put_foot(&painter, model, view);
+	put_foot(&painter, model);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl top without a terminal: order, filter, keys, and what a screen of any size shows. */
+/* numa-migrctl top without a terminal: order, keys, and what a screen of any size shows. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,9 +54,6 @@ static int make(void **state)
 	model->threads = json_array();
 	for (int tid = 1; tid <= 40; tid++)
 		(void)json_array_append_new(model->threads, thread(tid, tid <= 30 ? 10 : 20));
-	model->pages = json_pack("[{sis[ii]sf}[{sIsIss}]]", "tracked", 1200, "by_node", 1000, 200,
-				 "exclusivity", 0.9, "bytes", (json_int_t)4096, "samples",
-				 (json_int_t)5, "kind", "shared");
 	nm_top_view_init(&fixture->view);
 	*state = fixture;
 	return 0;
@@ -80,12 +77,6 @@ static void press(struct fixture *fixture, int key)
 	json_decref(rows);
 }
 
-static void type(struct fixture *fixture, const char *text)
-{
-	for (; *text; text++)
-		press(fixture, (unsigned char)*text);
-}
-
 static void assert_order(const struct fixture *fixture, const char *key, const int *numbers,
 			 size_t count)
 {
@@ -104,56 +95,25 @@ static void sort_by(struct fixture *fixture, const char *key)
 		const struct nm_column *columns = nm_top_columns(&fixture->view, &count);
 		if (strcmp(columns[fixture->view.sort[fixture->view.page]].key, key) == 0)
 			return;
-		press(fixture, 's');
+		press(fixture, NM_TOP_KEY_RIGHT);
 	}
 }
 
-/* What is not known comes last, whichever way. */
+/* What is not known comes last. */
 static void test_order(void **state)
 {
 	struct fixture *fixture = *state;
 	assert_order(fixture, "pid", (int[]){40, 30, 20, 10}, 4); /* the largest first */
 	sort_by(fixture, "local_share");
 	assert_order(fixture, "pid", (int[]){10, 40, 20, 30}, 4);
-	press(fixture, 'r');
-	assert_order(fixture, "pid", (int[]){20, 40, 10, 30}, 4);
 	sort_by(fixture, "comm");
 	assert_order(fixture, "pid", (int[]){30, 20, 40, 10}, 4); /* equals as they came */
-	press(fixture, '<');
+	press(fixture, NM_TOP_KEY_LEFT);
 	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
 	press(fixture, NM_TOP_KEY_LEFT);
 	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], NM_PROCESS_COLUMNS - 1);
 	press(fixture, NM_TOP_KEY_RIGHT);
 	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
-}
-
-static void test_filter(void **state)
-{
-	struct fixture *fixture = *state;
-	press(fixture, '/');
-	type(fixture, "PERFq");
-	assert_false(fixture->view.quit);
-	assert_order(fixture, "pid", NULL, 0);
-	press(fixture, NM_TOP_KEY_ERASE);
-	press(fixture, NM_TOP_KEY_ENTER);
-	assert_false(fixture->view.typing);
-	assert_order(fixture, "pid", (int[]){40, 20}, 2);
-	press(fixture, NM_TOP_KEY_ESCAPE);
-	assert_order(fixture, "pid", (int[]){40, 30, 20, 10}, 4);
-	press(fixture, '/');
-	type(fixture, "30");
-	assert_order(fixture, "pid", (int[]){30}, 1);
-	press(fixture, NM_TOP_KEY_ESCAPE);
-	assert_string_equal(fixture->view.filter, "");
-	press(fixture, '/');
-	for (int i = 0; i < 200; i++)
-		press(fixture, 'x');
-	assert_int_equal(strlen(fixture->view.filter), sizeof(fixture->view.filter) - 1);
-	press(fixture, NM_TOP_KEY_ESCAPE);
-	press(fixture, '/');
-	type(fixture, "x\xc3\xa9");
-	press(fixture, NM_TOP_KEY_ERASE); /* a whole character */
-	assert_string_equal(fixture->view.filter, "x");
 }
 
 static void test_pages(void **state)
@@ -167,9 +127,6 @@ static void test_pages(void **state)
 	json_t *rows = nm_top_rows(&fixture->model, &fixture->view);
 	assert_int_equal(json_array_size(rows), 30); /* those of the process alone */
 	json_decref(rows);
-	press(fixture, 'm');
-	assert_int_equal(fixture->view.page, NM_TOP_PAGES);
-	assert_int_equal(fixture->view.pid, 10);
 	press(fixture, NM_TOP_KEY_ESCAPE);
 	assert_int_equal(fixture->view.page, NM_TOP_PROCESSES);
 	press(fixture, 't');
@@ -181,8 +138,6 @@ static void test_pages(void **state)
 	assert_true(fixture->view.help);
 	press(fixture, NM_TOP_KEY_ESCAPE);
 	assert_false(fixture->view.help);
-	press(fixture, ' ');
-	assert_true(fixture->view.frozen);
 	press(fixture, 'q');
 	assert_true(fixture->view.quit);
 }
@@ -274,15 +229,9 @@ static void test_80_by_24(void **state)
 	assert_shows(fixture, "P\xcc\x82"); /* all that is asked for fits */
 	assert_shows(fixture, "DEC");
 	assert_shows(fixture, "a worker of ma\xe2\x80\xa6");
-	press(fixture, 'm');
-	assert_shows(fixture, "1200 sampled pages, by node: 1000 200; exclusivity 90%");
-	assert_shows(fixture, "shared");
 	press(fixture, '?');
 	assert_shows(fixture, "q        quit");
 	fixture->view.help = false;
-	press(fixture, '/');
-	type(fixture, "sha");
-	assert_shows(fixture, "filter: sha_");
 	(void)strcpy(fixture->model.error, "numa-migrd is not running");
 	assert_shows(fixture, "numa-migrd is not running");
 }
@@ -332,7 +281,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, make, drop),
-		cmocka_unit_test_setup_teardown(test_filter, make, drop),
 		cmocka_unit_test_setup_teardown(test_pages, make, drop),
 		cmocka_unit_test_setup_teardown(test_cursor, make, drop),
 		cmocka_unit_test_setup_teardown(test_window, make, drop),
