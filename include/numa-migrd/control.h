@@ -130,11 +130,10 @@ static inline void nm_show_u64s(const struct nm_show *show, const char *name, co
 #define NM_POLKIT_STEER NM_BUS_NAME ".steer"
 #define NM_POLKIT_RELOAD NM_BUS_NAME ".reload"
 
-/* The properties of the object except the counters. Text is static or valid until the next call. */
+/* The properties of the object. Text is static or valid until the next call. */
 struct nm_control_facts {
-	const char *version, *policy, *pages_policy, *source;
+	const char *version, *source;
 	bool paused, dry_run;
-	double interval_s;
 };
 
 /* Writes one dictionary or several. */
@@ -156,7 +155,6 @@ struct nm_control_ops {
 	void (*bus_changed)(void *context, int error);
 
 	void (*facts)(void *context, struct nm_control_facts *ret);
-	nm_show_fn counters; /* writes only u64 values */
 	int (*nodes)(void *context, const struct nm_show *show);
 	int (*processes)(void *context, const struct nm_show *show);
 	/* -ESRCH; pid 0: all threads */

@@ -295,7 +295,6 @@ static void open_control(struct nm_daemon *daemon)
 		.release = nm_command_release,
 		.bus_changed = on_bus_changed,
 		.facts = nm_view_facts,
-		.counters = nm_view_counters,
 		.nodes = nm_view_nodes,
 		.processes = nm_view_processes,
 		.threads = nm_view_threads,

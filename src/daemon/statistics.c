@@ -245,26 +245,14 @@ static void show_value(const struct nm_show *show, const struct nm_statistic_row
 		nm_show_u64(show, row->status, (uint64_t)now->number);
 }
 
-static void show_those(const struct nm_daemon *daemon, bool only_counters,
-		       const struct nm_show *show)
+void nm_command_status(void *context, const struct nm_show *show)
 {
 	struct nm_statistics statistics;
 
-	nm_statistics_gather(daemon, &statistics);
+	nm_statistics_gather(context, &statistics);
 	for (unsigned i = 0; i < NM_STATISTIC_MAX; i++) {
 		const struct nm_statistic_row *row = nm_statistic_row((enum nm_statistic)i);
-		bool counter = row->in_metrics && nm_metric_kind(row->metric)->counter;
-		if (row->status && statistics.now[i].known && (counter || !only_counters))
+		if (row->status && statistics.now[i].known)
 			show_value(show, row, &statistics.now[i]);
 	}
-}
-
-void nm_command_status(void *context, const struct nm_show *show)
-{
-	show_those(context, false, show);
-}
-
-void nm_view_counters(void *context, const struct nm_show *show)
-{
-	show_those(context, true, show);
 }

@@ -66,12 +66,9 @@ void nm_view_facts(void *context, struct nm_control_facts *ret)
 	const struct nm_daemon *daemon = context;
 	*ret = (struct nm_control_facts){
 		.version = NM_VERSION,
-		.policy = nm_policy_name(daemon->config->threads.policy),
-		.pages_policy = nm_page_policy_name(daemon->config->pages.policy),
 		.source = nm_report_source_name(daemon),
 		.paused = daemon->paused,
 		.dry_run = nm_daemon_is_dry_run(daemon),
-		.interval_s = nm_loop_interval_s(daemon),
 	};
 }
 

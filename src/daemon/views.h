@@ -24,7 +24,6 @@ void nm_views_forget(struct nm_daemon *daemon);
 /* ---- for struct nm_control_ops: context is the daemon ---- */
 
 void nm_view_facts(void *context, struct nm_control_facts *ret);
-void nm_view_counters(void *context, const struct nm_show *show);
 int nm_view_nodes(void *context, const struct nm_show *show);
 int nm_view_threads(void *context, uint32_t pid, const struct nm_show *show);
 int nm_view_decisions(void *context, uint64_t after, uint32_t most, const struct nm_show *show);

@@ -92,28 +92,3 @@ struct nm_show nm_answer_show(struct nm_answer *answer)
 	return (struct nm_show){answer,		  open_dictionary, put_value,
 				close_dictionary, begin_list,	   end_list};
 }
-
-static void open_numbers(void *context)
-{
-	struct nm_answer *answer = context;
-	if (answer->r >= 0)
-		answer->r = sd_bus_message_open_container(answer->message, 'a', "{st}");
-}
-
-static void put_number(void *context, const struct nm_value *value)
-{
-	struct nm_answer *answer = context;
-	if (answer->r >= 0)
-		answer->r = value->type == NM_VALUE_U64
-				    ? sd_bus_message_append(answer->message, "{st}", value->name,
-							    value->u64)
-				    : -EINVAL;
-}
-
-struct nm_show nm_answer_numbers(struct nm_answer *answer)
-{
-	return (struct nm_show){.context = answer,
-				.open = open_numbers,
-				.put = put_number,
-				.close = close_dictionary};
-}

@@ -40,8 +40,6 @@ struct nm_answer {
 };
 
 struct nm_show nm_answer_show(struct nm_answer *answer);
-/* Numbers only, as a{st}. The dictionary stays open until the answer is complete. */
-struct nm_show nm_answer_numbers(struct nm_answer *answer);
 
 /* ---- request.c: authorization of calls ---- */
 

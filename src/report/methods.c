@@ -315,17 +315,6 @@ static int on_request(sd_bus_message *call, void *userdata, sd_bus_error *error)
 
 /* ---- properties ---- */
 
-static const char *text_of(const struct nm_control_facts *facts, const char *property)
-{
-	if (strcmp(property, "Version") == 0)
-		return facts->version;
-	if (strcmp(property, "Policy") == 0)
-		return facts->policy;
-	if (strcmp(property, "PagesPolicy") == 0)
-		return facts->pages_policy;
-	return facts->source;
-}
-
 static int get_property(sd_bus *bus, const char *path, const char *interface, const char *property,
 			sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
@@ -337,9 +326,8 @@ static int get_property(sd_bus *bus, const char *path, const char *interface, co
 		return sd_bus_message_append(reply, "b", (int)facts.paused);
 	if (strcmp(property, "DryRun") == 0)
 		return sd_bus_message_append(reply, "b", (int)facts.dry_run);
-	if (strcmp(property, "IntervalSeconds") == 0)
-		return sd_bus_message_append(reply, "d", facts.interval_s);
-	return sd_bus_message_append(reply, "s", text_of(&facts, property));
+	return sd_bus_message_append(
+		reply, "s", strcmp(property, "Version") == 0 ? facts.version : facts.source);
 }
 
 static int get_interface_version(sd_bus *bus, const char *path, const char *interface,
@@ -348,19 +336,6 @@ static int get_interface_version(sd_bus *bus, const char *path, const char *inte
 {
 	(void)bus, (void)path, (void)interface, (void)property, (void)userdata, (void)error;
 	return sd_bus_message_append(reply, "u", NM_BUS_INTERFACE_VERSION);
-}
-
-static int get_counters(sd_bus *bus, const char *path, const char *interface, const char *property,
-			sd_bus_message *reply, void *userdata, sd_bus_error *error)
-{
-	const struct nm_control *control = userdata;
-	struct nm_answer answer = {.message = reply};
-	struct nm_show show = nm_answer_numbers(&answer);
-	(void)bus, (void)path, (void)interface, (void)property, (void)error;
-	show.open(show.context);
-	control->ops.counters(control->ops.context, &show);
-	show.close(show.context);
-	return answer.r;
 }
 
 /* ---- vtable ---- */
@@ -373,13 +348,9 @@ const sd_bus_vtable nm_manager_vtable[] = {
 	SD_BUS_VTABLE_START(0),
 	PROPERTY("Version", "s", get_property, SD_BUS_VTABLE_PROPERTY_CONST),
 	PROPERTY("InterfaceVersion", "u", get_interface_version, SD_BUS_VTABLE_PROPERTY_CONST),
-	PROPERTY("Policy", "s", get_property, 0),
-	PROPERTY("PagesPolicy", "s", get_property, 0),
 	PROPERTY("Source", "s", get_property, 0),
 	PROPERTY("Paused", "b", get_property, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
 	PROPERTY("DryRun", "b", get_property, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
-	PROPERTY("IntervalSeconds", "d", get_property, 0),
-	PROPERTY("Counters", "a{st}", get_counters, 0),
 	SD_BUS_METHOD_WITH_ARGS("Status", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", status), on_query,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("ListNodes", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", nodes),

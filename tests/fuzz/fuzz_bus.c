@@ -112,7 +112,7 @@ static int record(void *context, int fd, uint64_t limit_bytes, uint64_t seconds)
 static void facts(void *context, struct nm_control_facts *ret)
 {
 	(void)context;
-	*ret = (struct nm_control_facts){"1", "lbma", "none", "faults", false, false, 1};
+	*ret = (struct nm_control_facts){"1", "faults", false, false};
 }
 
 static struct nm_control_ops ops_for(struct peer *peer)
@@ -133,7 +133,6 @@ static struct nm_control_ops ops_for(struct peer *peer)
 		.explain = explain,
 		.reload = reload,
 		.set_dry_run = set_dry_run,
-		.counters = status,
 		.record = record,
 		.stop_recording = steer,
 		.asked = asked,

@@ -152,18 +152,9 @@ static inline void give_facts(void *context, struct nm_control_facts *ret)
 {
 	const struct daemon *daemon = context;
 	*ret = (struct nm_control_facts){.version = "1.2",
-					 .policy = "imar2",
-					 .pages_policy = "none",
 					 .source = "ibs",
 					 .paused = daemon->paused,
-					 .dry_run = daemon->dry_run,
-					 .interval_s = 0.5};
-}
-
-static inline void give_counters(void *context, const struct nm_show *show)
-{
-	(void)context;
-	nm_show_u64(show, "decisions", 5000000000);
+					 .dry_run = daemon->dry_run};
 }
 
 static inline int give_nodes(void *context, const struct nm_show *show)
@@ -285,7 +276,6 @@ static inline void serve(int ready)
 		.release = do_release,
 		.bus_changed = ignore_bus,
 		.facts = give_facts,
-		.counters = give_counters,
 		.nodes = give_nodes,
 		.processes = give_nodes,
 		.threads = give_threads,

@@ -41,7 +41,7 @@ static void give_status(void *context, const struct nm_show *show)
 static void give_facts(void *context, struct nm_control_facts *ret)
 {
 	(void)context;
-	*ret = (struct nm_control_facts){.version = "1", .policy = "none"};
+	*ret = (struct nm_control_facts){.version = "1"};
 }
 
 static void ignore_request(void *context, const char *method, uid_t uid)

@@ -45,15 +45,12 @@ static bool nobody_reads_properties(void)
 	pid_t child = fork();
 	if (child == 0) {
 		sd_bus *bus = NULL;
-		double seconds = 0;
 		uint32_t version = 0;
 		if (!become_nobody(false) || sd_bus_open_system(&bus) < 0)
 			_exit(2);
 		(void)sd_bus_get_property_trivial(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
-						  "IntervalSeconds", NULL, 'd', &seconds);
-		(void)sd_bus_get_property_trivial(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
 						  "InterfaceVersion", NULL, 'u', &version);
-		_exit(seconds == 0.5 && version == 1 ? 0 : 1);
+		_exit(version == 1 ? 0 : 1);
 	}
 	return succeeds(child);
 }
@@ -69,21 +66,11 @@ static void assert_text_property(sd_bus *bus, const char *name, const char *expe
 
 static void properties_are_for_everyone(void **state)
 {
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	const char *name;
-	uint64_t count;
 	need_root_and_bus(state);
 	assert_true(nobody_reads_properties());
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
 	assert_text_property(bus, "Version", "1.2");
-	assert_text_property(bus, "Policy", "imar2");
-	assert_text_property(bus, "PagesPolicy", "none");
 	assert_text_property(bus, "Source", "ibs");
-	assert_true(sd_bus_get_property(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Counters",
-					NULL, &reply, "a{st}") >= 0);
-	assert_true(sd_bus_message_read(reply, "a{st}", 1, &name, &count) >= 0);
-	assert_string_equal(name, "decisions");
-	assert_true(count == 5000000000);
 }
 
 /* What is unavailable is left out; the rest has the type that is documented. */
@@ -269,7 +256,7 @@ static void everything_is_documented(void **state)
 			assert_documented(page, at, strcspn(at, ">"));
 			count++;
 		}
-	assert_int_equal(count, 23); /* 14 methods, 9 properties */
+	assert_int_equal(count, 19); /* 14 methods, 5 properties */
 }
 
 int main(void)

@@ -232,7 +232,6 @@ static void a_pause_shows_nothing_but_what_was(void **state)
 	(void)state;
 	assert_true(tick_until_leased(100));
 	assert_false(facts().paused);
-	assert_string_equal(facts().policy, "lbma");
 	assert_string_equal(facts().version, NM_VERSION);
 	assert_string_not_equal(facts().source, "none");
 	assert_int_equal(nm_command_pause(service), 0);

@@ -277,11 +277,11 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	assert_non_null(strstr(shown_text(1, "verdict_message"), "improved"));
 }
 
-static void ask_counters(void)
+static void ask_status(void)
 {
 	show = shown_show();
 	show.open(show.context);
-	nm_view_counters(&world.daemon, &show);
+	nm_command_status(&world.daemon, &show);
 	show.close(show.context);
 }
 
@@ -290,7 +290,7 @@ static void counters_count(void **state)
 	(void)state;
 	(void)add_worker(1000, 0, 2);
 	live(12);
-	ask_counters();
+	ask_status();
 	assert_shown(1, "intervals", "12");
 	assert_true(shown_number(1, "decisions") >= 1);
 	assert_null(shown_text(1, "pages_moved")); /* pages are not moved */
@@ -304,7 +304,7 @@ static void homes_are_counted(void **state)
 	world.daemon.config->threads.policy = NM_POLICY_AUTO;
 	live(4);
 	world.daemon.tally.homes = (struct nm_home_tally){7, 1, 2, 3, 40, 163840};
-	ask_counters();
+	ask_status();
 	assert_shown(1, "homes_granted", "7");
 	assert_shown(1, "homes_expired", "1");
 	assert_shown(1, "homes_yielded", "2");
@@ -332,10 +332,9 @@ static void pages_are_summed_up(void **state)
 	assert_shown(1, "histogram", "0 0 0 0 0 0 0 0 0 24");
 	assert_shown(1, "ping_pong", "0");
 	assert_int_equal(ask_pages(4711), -ESRCH);
-	ask_counters();
+	ask_status();
 	assert_shown(1, "pages_moved", "24");
 	assert_shown(1, "pages_elsewhere", "0");
-	assert_null(shown_text(1, "pages_waiting")); /* no counter */
 	ask_processes();
 	assert_shown(1, "state", "managed"); /* its pages are moved */
 	assert_true(shown_number(1, "shared_page_share") < 0.01);
