@@ -292,10 +292,12 @@ struct nm_injector {
 
 /*
  * Tests whether soft-dirty protection works on this kernel. Some kernels accept the write to
- * clear_refs but ignore it (no CONFIG_MEM_SOFT_DIRTY), so it is tried on a page of this process.
- * Returns 0, -EOPNOTSUPP (no effect), or the error of nm_platform_ops.clear_refs. Called by the
- * daemon if injection is configured.
+ * clear_refs but ignore it (no CONFIG_MEM_SOFT_DIRTY), so it is tried on a page of this process,
+ * whose bits `clear` clears. Returns 0, -EOPNOTSUPP (no effect), or the negative errno of `clear`.
+ * Called by numa-migrctl doctor.
  */
+int nm_inject_try(int (*clear)(void *context), void *context);
+/* The same by nm_platform_ops.clear_refs. Called by the daemon if injection is configured. */
 int nm_inject_probe(struct nm_platform *platform);
 
 /*

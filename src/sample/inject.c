@@ -159,20 +159,14 @@ static long minor_faults(void)
 	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_minflt;
 }
 
-int nm_inject_probe(struct nm_platform *platform)
+int nm_inject_try(int (*clear)(void *context), void *context)
 {
-	uint32_t pid = (uint32_t)getpid();
-	struct nm_proc_stat stat;
-	int r = nm_proc_stat_of(platform, pid, pid, &stat);
-	if (r < 0)
-		return r;
 	volatile char *page =
 		mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return -errno;
-
 	*page = 1;
-	r = platform->ops->clear_refs(platform, (pid_t)pid, stat.start_ticks);
+	int r = clear(context);
 	long before = minor_faults();
 	*page = 2;
 	long after = minor_faults();
@@ -180,4 +174,18 @@ int nm_inject_probe(struct nm_platform *platform)
 	if (r < 0)
 		return r;
 	return after > before ? 0 : -EOPNOTSUPP;
+}
+
+static int clear_own(void *context)
+{
+	struct nm_platform *platform = context;
+	uint32_t pid = (uint32_t)getpid();
+	struct nm_proc_stat stat;
+	int r = nm_proc_stat_of(platform, pid, pid, &stat);
+	return r < 0 ? r : platform->ops->clear_refs(platform, (pid_t)pid, stat.start_ticks);
+}
+
+int nm_inject_probe(struct nm_platform *platform)
+{
+	return nm_inject_try(clear_own, platform);
 }

@@ -3,9 +3,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "gather.h"
 #include "numa-migrd/base.h"
@@ -90,29 +87,19 @@ static void try_sampling(struct nm_platform *platform, const struct nm_doctor_op
 
 /* ---- soft-dirty ---- */
 
-static long minor_faults(void)
+/* Without the platform, which would use root's configuration as the daemon does. */
+static int clear_own(void *unused)
 {
-	struct rusage usage;
-
-	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_minflt;
+	(void)unused;
+	return nm_write_text(AT_FDCWD, "/proc/self/clear_refs", "4");
 }
 
-/* Some kernels accept the write but ignore it, so that its effect is tested: on a page of this
- * process, and without the platform, which would use root's configuration as the daemon does. */
 static struct nm_reading try_soft_dirty(void)
 {
-	volatile char *page =
-		mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (page == MAP_FAILED)
-		return (struct nm_reading){.error = -errno};
-	*page = 1;
-	int r = nm_write_text(AT_FDCWD, "/proc/self/clear_refs", "4");
-	long before = minor_faults();
-	*page = 2;
-	long after = minor_faults();
-	(void)munmap((void *)page, 1);
-	return (struct nm_reading){.error = r, .value = after > before};
+	int r = nm_inject_try(clear_own, NULL);
+	if (r == -EOPNOTSUPP)
+		return (struct nm_reading){.value = 0};
+	return (struct nm_reading){.error = r, .value = r == 0};
 }
 
 void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,
