@@ -224,9 +224,6 @@ int nm_recording_dump(struct nm_recording *recording, FILE *out);
 int nm_recorded_equal(const struct nm_recorded *a, const struct nm_recorded *b, unsigned nr_nodes,
 		      bool *ret);
 
-/* Copies a topology, so that it outlives the record. The caller frees it. Returns 0 or -ENOMEM. */
-int nm_recording_copy_topology(const struct nm_topology *topology, struct nm_topology **ret);
-
 /* ---- writing ---- */
 
 struct nm_recorder_writer;

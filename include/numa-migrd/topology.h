@@ -86,6 +86,9 @@ int nm_topology_load(const struct nm_topology_source *source, char *error, size_
 		     struct nm_topology **ret);
 void nm_topology_free(struct nm_topology *topology);
 NM_DEFINE_CLEANUP(struct nm_topology, nm_topology_free);
+/* Copies a topology, which the caller frees. Returns 0 or -ENOMEM. Used by recordings and the model
+ * of a machine. */
+int nm_topology_copy(const struct nm_topology *topology, struct nm_topology **ret);
 
 /* Returns the distance from node index a to b on the SLIT scale. If the firmware provides none: 10
  * local, 20 remote. */

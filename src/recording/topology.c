@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The topology as a record, and as a value that outlives it. Pure. */
-#include <string.h>
-
+/* The topology as a record. Pure. */
 #include "fields.h"
 
 static struct nm_topology_parts parts_of(const struct nm_topology *topology)
@@ -88,41 +86,5 @@ int nm_topology_get(struct nm_cursor *cursor, struct nm_arena *arena,
 		.llc_bytes = parts.llc_bytes,
 	};
 	*ret = topology;
-	return 0;
-}
-
-static void *copy_of(const void *items, size_t count, size_t size)
-{
-	void *copy = calloc(count, size);
-	if (copy)
-		memcpy(copy, items, count * size);
-	return copy;
-}
-
-int nm_recording_copy_topology(const struct nm_topology *topology, struct nm_topology **ret)
-{
-	nm_auto(nm_topology_freep) struct nm_topology *copy = calloc(1, sizeof(*copy));
-	if (!copy)
-		return -ENOMEM;
-	copy->nr_nodes = topology->nr_nodes;
-	copy->nr_cpus = topology->nr_cpus;
-	copy->llc_bytes = topology->llc_bytes;
-	copy->nodes = calloc(copy->nr_nodes, sizeof(*copy->nodes));
-	copy->cpus = copy_of(topology->cpus, copy->nr_cpus, sizeof(*copy->cpus));
-	copy->distance = copy_of(topology->distance, (size_t)copy->nr_nodes * copy->nr_nodes,
-				 sizeof(*copy->distance));
-	copy->usable = hwloc_bitmap_dup(topology->usable);
-	copy->online = hwloc_bitmap_dup(topology->online);
-	copy->possible = hwloc_bitmap_dup(topology->possible);
-	if (!copy->nodes || !copy->cpus || !copy->distance || !copy->usable || !copy->online ||
-	    !copy->possible)
-		return -ENOMEM;
-	for (unsigned i = 0; i < copy->nr_nodes; i++) {
-		copy->nodes[i] = topology->nodes[i];
-		copy->nodes[i].cpus = hwloc_bitmap_dup(topology->nodes[i].cpus);
-		if (!copy->nodes[i].cpus)
-			return -ENOMEM;
-	}
-	*ret = NM_TAKE(copy);
 	return 0;
 }

@@ -20,7 +20,7 @@ static void look(const struct nm_recorded *record)
 	FUZZ_REQUIRE(nm_recorded_equal(record, record, record->nr_nodes, &equal) == 0 && equal);
 	if (record->kind != NM_RECORDED_TOPOLOGY)
 		return;
-	FUZZ_REQUIRE(nm_recording_copy_topology(record->topology, &copy) == 0);
+	FUZZ_REQUIRE(nm_topology_copy(record->topology, &copy) == 0);
 	nm_topology_free(copy);
 }
 

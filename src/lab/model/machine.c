@@ -318,37 +318,3 @@ int nm_sim_machine_regular(unsigned nodes, unsigned cpus, struct nm_sim_machine 
 		topology = NULL;
 	return r;
 }
-
-/* ---- copy of the topology ---- */
-
-static int copy_parts(const struct nm_topology *from, struct nm_topology *to)
-{
-	size_t pairs = (size_t)from->nr_nodes * from->nr_nodes;
-	to->llc_bytes = from->llc_bytes;
-	memcpy(to->cpus, from->cpus, from->nr_cpus * sizeof(*to->cpus));
-	memcpy(to->distance, from->distance, pairs * sizeof(*to->distance));
-	for (unsigned k = 0; k < from->nr_nodes; k++) {
-		struct nm_node *node = &to->nodes[k];
-		node->os_id = from->nodes[k].os_id;
-		node->memory_bytes = from->nodes[k].memory_bytes;
-		node->nearest_with_cpus = from->nodes[k].nearest_with_cpus;
-		if (hwloc_bitmap_copy(node->cpus, from->nodes[k].cpus) < 0)
-			return -ENOMEM;
-	}
-	if (hwloc_bitmap_copy(to->usable, from->usable) < 0 ||
-	    hwloc_bitmap_copy(to->online, from->online) < 0 ||
-	    hwloc_bitmap_copy(to->possible, from->possible) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-int nm_sim_copy_topology(const struct nm_topology *from, struct nm_topology **ret)
-{
-	nm_auto(nm_topology_freep) struct nm_topology *copy = NULL;
-	int r = alloc_topology(from->nr_nodes, from->nr_cpus, &copy);
-	if (r == 0)
-		r = copy_parts(from, copy);
-	if (r == 0)
-		*ret = NM_TAKE(copy);
-	return r;
-}

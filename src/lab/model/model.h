@@ -175,9 +175,6 @@ static inline unsigned nm_sim_team(const struct nm_sim_process *process, size_t 
 	return team > 0 && team < all ? team : all;
 }
 
-/* In machine.c. Returns 0 or -ENOMEM. */
-int nm_sim_copy_topology(const struct nm_topology *from, struct nm_topology **ret);
-
 /* ---- life.c: users, processes and threads ---- */
 
 /* Starts programs that are due. Returns 0 or -ENOMEM. */

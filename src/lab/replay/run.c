@@ -35,7 +35,7 @@ static int give_topology(void *context, struct nm_topology **ret)
 	int r = nm_recording_next(player->topologies, &record);
 	if (r <= 0)
 		return r < 0 ? r : -ENODATA;
-	return nm_recording_copy_topology(record.topology, ret);
+	return nm_topology_copy(record.topology, ret);
 }
 
 /* ---- the daemon ---- */
