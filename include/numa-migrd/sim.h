@@ -163,9 +163,6 @@ struct nm_sim_options {
 	/* Rate at which a thread is moved to another CPU although its own is free; a parameter,
 	 * because no value for real machines is known. 0: never. */
 	double wander_per_s;
-	double memory_period;  /* accesses per sample; 0: 500000 */
-	double most_samples_s; /* maximum access samples per second and thread; 0: 200, as with the
-				* overhead control */
 	bool unobserved;       /* no samples are generated */
 	bool no_pmu;	       /* samples contain only the CPU of each thread */
 	double run_sample_s;   /* CPU time per run sample; 0: 0.01 */
@@ -250,15 +247,11 @@ struct nm_simulated_verdict {
 };
 #define NM_SIMULATED_VERDICTS_MOST 64U
 
-/* The operations of the daemon and their cost. */
+/* The operations of the daemon. */
 struct nm_simulated {
 	struct nm_sim_figures figures;
 	uint64_t intervals, decisions, applied, improved, neutral, rolled_back, cancelled,
 		inconclusive;
-	double decide_s;       /* CPU time of all ticks; differs between runs */
-	double drain_s; /* CPU time of processing samples between ticks; differs between runs */
-	double longest_tick_s; /* differs between runs */
-	uint64_t daemon_bytes; /* memory that it used at the end */
 	/* In the order of their decisions; verdicts beyond the limit are omitted. */
 	struct nm_simulated_verdict verdicts[NM_SIMULATED_VERDICTS_MOST];
 	size_t nr_verdicts;

@@ -4,10 +4,8 @@
 #include "numa-migrd/sim.h"
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "../daemon/daemon.h"
 #include "numa-migrd/base.h"
@@ -45,21 +43,6 @@ static void trial_clear(struct trial *trial)
 {
 	clear_trial_daemon(&trial->daemon);
 	nm_sim_free(trial->sim);
-}
-
-static uint64_t allocated_bytes(void)
-{
-	struct mallinfo2 about = mallinfo2();
-	return about.uordblks + about.hblkhd;
-}
-
-/* Returns the amount of memory that this frees. */
-static uint64_t clear_and_measure(struct trial *trial)
-{
-	uint64_t before = allocated_bytes();
-	clear_trial_daemon(&trial->daemon);
-	uint64_t after = allocated_bytes();
-	return before > after ? before - after : 0;
 }
 
 /* As for a daemon that has just started. */
@@ -106,29 +89,14 @@ static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t s
 	return r;
 }
 
-/* ---- time ---- */
-
-/* CPU time of this thread, which does not depend on other load. */
-static double own_time_s(void)
-{
-	struct timespec used;
-	if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) < 0)
-		return 0;
-	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
-}
-
-static int tick(struct trial *trial, struct nm_simulated *done)
+static int tick(struct trial *trial)
 {
 	struct nm_daemon *daemon = &trial->daemon;
-	double before_s = own_time_s();
 	nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
 	int r = nm_tick(daemon);
-	double took_s = own_time_s() - before_s;
 	if (daemon->pipeline.mover)
 		nm_mover_work(daemon->pipeline.mover);
 	nm_recorder_tick(daemon);
-	done->decide_s += took_s;
-	done->longest_tick_s = fmax(done->longest_tick_s, took_s);
 	return r;
 }
 
@@ -165,21 +133,17 @@ static int watch_trial(struct trial *trial, struct nm_simulated *done)
 	struct nm_daemon *daemon = &trial->daemon;
 	struct nm_platform *platform = daemon->pipeline.platform;
 	const struct nm_sim_figures figures = nm_sim_figures(trial->sim);
-	double before_s = own_time_s();
 	nm_recorder_call(daemon, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(daemon);
-	done->drain_s += own_time_s() - before_s;
 	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	/* The sum of steps may differ slightly from that time. */
 	if (figures.time_s + 1e-6 < trial->next_beat_s)
 		return 0;
-	before_s = own_time_s();
 	nm_loop_examine(daemon);
-	done->decide_s += own_time_s() - before_s;
 	if (daemon->pipeline.placement)
 		nm_mover_work(daemon->pipeline.mover);
-	int r = nm_loop_goes_on(daemon) ? 0 : tick(trial, done);
+	int r = nm_loop_goes_on(daemon) ? 0 : tick(trial);
 	take_verdicts(daemon, figures.time_s, done);
 	trial->next_beat_s += nm_loop_beat_s(daemon);
 	return r;
@@ -234,7 +198,6 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	done.figures = nm_sim_figures(trial.sim);
 	done.digest = nm_sim_digest(trial.sim);
 	done.decisions_digest = trial.lines.digest;
-	done.daemon_bytes = clear_and_measure(&trial);
 	*ret = done;
 	return 0;
 }

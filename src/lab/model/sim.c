@@ -9,10 +9,8 @@
 #include "model.h"
 
 #define STEP_S 0.1
-#define MEMORY_PERIOD 500000.0
 #define RUN_SAMPLE_S 0.01
 #define CACHE_FILL_BYTES_PER_S 1e8 /* on each node: read rate of a busy server; an estimate */
-#define MOST_SAMPLES_S 200.0
 
 static void leave_alone(struct nm_platform *platform)
 {
@@ -122,10 +120,6 @@ int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workloa
 	sim->options = *options;
 	if (!(sim->options.step_s > 0))
 		sim->options.step_s = STEP_S;
-	if (!(sim->options.memory_period > 0))
-		sim->options.memory_period = MEMORY_PERIOD;
-	if (!(sim->options.most_samples_s > 0))
-		sim->options.most_samples_s = MOST_SAMPLES_S;
 	if (!(sim->options.run_sample_s > 0))
 		sim->options.run_sample_s = RUN_SAMPLE_S;
 	sim->nr_nodes = machine->topology->nr_nodes;

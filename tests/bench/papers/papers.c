@@ -155,8 +155,6 @@ static int run_table(const struct papers_table *table, const struct nm_sim_how *
 static int run_name(const char *name, const struct nm_sim_how *how)
 {
 	int r = -ENOENT;
-	if (strcmp(name, "scale") == 0)
-		return papers_scale(how->options.seed);
 	for (size_t i = 0; i < papers_table_count; i++) {
 		if (strcmp(papers_tables[i].name, name) != 0)
 			continue;
@@ -169,7 +167,7 @@ static int run_name(const char *name, const struct nm_sim_how *how)
 
 static int usage(void)
 {
-	(void)fputs("usage: nm_papers [-r RUNS] [-s SEED] [-w WANDER] TABLE\nTables: scale", stderr);
+	(void)fputs("usage: nm_papers [-r RUNS] [-s SEED] [-w WANDER] TABLE\nTables:", stderr);
 	for (size_t i = 0; i < papers_table_count; i++)
 		if (i == 0 || strcmp(papers_tables[i].name, papers_tables[i - 1].name) != 0)
 			(void)fprintf(stderr, " %s", papers_tables[i].name);

@@ -36,7 +36,4 @@ extern const size_t papers_table_count;
  */
 int papers_search(const struct nm_sim_case *what);
 
-/* Prints how the time and memory of decisions grow with the machine. Errors as nm_simulate(). */
-int papers_scale(uint64_t seed);
-
 #endif
