@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "numa-migrd/proc.h"
@@ -48,7 +47,6 @@ static struct nm_advise_thread take_thread(const struct nm_topology *topology, c
 		.run_share = real_of(object, "run_share"),
 		.local_share = real_of(object, "local_share"),
 		.accesses = real_of(object, "accesses"),
-		.latency_cycles = real_of(object, "latency_cycles"),
 	};
 }
 
@@ -123,7 +121,6 @@ static int take_nodes(struct nm_advice *advice, const struct nm_topology *topolo
 		};
 	advice->input.nodes = advice->nodes;
 	advice->input.nr_nodes = topology->nr_nodes;
-	advice->input.distance = topology->distance;
 	return 0;
 }
 
@@ -180,31 +177,6 @@ int nm_advice_take(struct nm_advice *advice, uint32_t pid, const struct nm_topol
 
 /* ---- values from /proc ---- */
 
-/* Returns "AnonHugePages:    2048 kB" in bytes; 0 if there is no such line. */
-static uint64_t kib_after(const char *text, const char *name)
-{
-	const char *found = strstr(text, name);
-	uint64_t kib;
-
-	if (!found || sscanf(found + strlen(name), ": %" SCNu64, &kib) != 1)
-		return 0;
-	return kib * 1024;
-}
-
-/* All users may read the amount of memory; only users who may trace the process may read the amount
- * of huge pages. */
-static void look_at_memory(struct nm_advice *advice, struct nm_platform *platform)
-{
-	struct nm_proc_status status;
-	char path[64], text[4096];
-
-	if (nm_proc_status_of(platform, advice->input.pid, &status) == 0)
-		advice->input.rss_bytes = status.rss_bytes;
-	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/smaps_rollup", advice->input.pid);
-	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) > 0)
-		advice->input.huge_bytes = kib_after(text, "AnonHugePages");
-}
-
 /* Returns the only node of a CPU affinity; -1: several, or none known. */
 static int only_node(const struct nm_topology *topology, hwloc_const_bitmap_t mask)
 {
@@ -230,28 +202,16 @@ static void look_at_mask(struct nm_advise_thread *thread, struct nm_platform *pl
 		thread->bound = only_node(topology, mask);
 }
 
-static enum nm_advise_thp thp_of(struct nm_platform *platform)
-{
-	char text[128];
-
-	if (platform->ops->read_file(platform, NM_ROOT,
-				     "sys/kernel/mm/transparent_hugepage/enabled", text,
-				     sizeof(text)) <= 0)
-		return NM_ADVISE_THP_UNKNOWN;
-	if (strstr(text, "[always]"))
-		return NM_ADVISE_THP_ALWAYS;
-	return strstr(text, "[never]") ? NM_ADVISE_THP_NEVER : NM_ADVISE_THP_MADVISE;
-}
-
 void nm_advice_look(struct nm_advice *advice, struct nm_platform *platform,
 		    const struct nm_topology *topology)
 {
+	struct nm_proc_status status;
 	char text[32];
 
-	look_at_memory(advice, platform);
+	if (nm_proc_status_of(platform, advice->input.pid, &status) == 0)
+		advice->input.rss_bytes = status.rss_bytes;
 	for (size_t i = 0; i < advice->input.nr_threads; i++)
 		look_at_mask(&advice->threads[i], platform, topology);
-	advice->input.thp = thp_of(platform);
 	if (platform->ops->read_file(platform, NM_ROOT, "proc/sys/kernel/numa_balancing", text,
 				     sizeof(text)) > 0)
 		advice->input.balancing = atoi(text);

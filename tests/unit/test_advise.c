@@ -24,7 +24,6 @@ struct program {
 	struct nm_advise_thread threads[THREADS];
 	struct nm_advise_region regions[REGIONS];
 	struct nm_advise_node nodes[NODES];
-	unsigned distance[NODES * NODES];
 };
 
 static void make_threads(struct program *program)
@@ -37,8 +36,7 @@ static void make_threads(struct program *program)
 						  .bound = -1,
 						  .run_share = 1,
 						  .local_share = 0.98,
-						  .accesses = 500,
-						  .latency_cycles = 200};
+						  .accesses = 500};
 }
 
 static void make_regions(struct program *program)
@@ -58,7 +56,6 @@ static struct program good_program(void)
 	struct program program = {
 		.nodes = {{.os_id = 0, .cpus = 4, .memory_bytes = 4 * GIB, .pages = 5000},
 			  {.os_id = 3, .cpus = 4, .memory_bytes = 4 * GIB, .pages = 5000}},
-		.distance = {10, 21, 21, 10},
 	};
 	make_threads(&program);
 	make_regions(&program);
@@ -68,7 +65,6 @@ static struct program good_program(void)
 						 .shared_page_share = 0.03,
 						 .rss_bytes = 5 * GIB,
 						 .balancing = 1,
-						 .thp = NM_ADVISE_THP_ALWAYS,
 						 .hint_faults_per_s = 100,
 						 .hint_local_share = 0.9,
 						 .migrated_per_s = 0};
@@ -83,7 +79,6 @@ static void ask(struct program *program, struct nm_findings *findings)
 	program->input.nr_regions = REGIONS;
 	program->input.nodes = program->nodes;
 	program->input.nr_nodes = NODES;
-	program->input.distance = program->distance;
 	assert_int_equal(nm_advise(&program->input, findings), 0);
 }
 
@@ -146,112 +141,6 @@ static void one_node_has_no_distance(void **state)
 	assert_only(&findings, "enough-seen", "one NUMA node");
 }
 
-/* ---- work weights ---- */
-
-/* The paper's picture: those beside the border between two nodes' parts go across it. */
-static void border(struct program *program, unsigned thread, double latency)
-{
-	program->threads[thread].local_share = 0.6;
-	program->threads[thread].latency_cycles = latency;
-}
-
-static double weight_of(const struct nm_finding *finding, unsigned tid)
-{
-	char name[16];
-	double weight = NAN;
-
-	(void)snprintf(name, sizeof(name), " %u: ", tid);
-	const char *found = strstr(finding->remedy, name);
-	assert_non_null(found);
-	assert_int_equal(sscanf(found + strlen(name), "%lf", &weight), 1);
-	return weight;
-}
-
-static double sum_of_weights(const struct nm_finding *finding)
-{
-	double sum = 0;
-
-	for (unsigned i = 0; i < THREADS; i++)
-		sum += weight_of(finding, 100 + i);
-	return sum;
-}
-
-static void who_reaches_farther_gets_less(void **state)
-{
-	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-	struct program program = good_program();
-
-	(void)state;
-	border(&program, 3, 320);
-	border(&program, 4, 320);
-	ask(&program, &findings);
-	assert_only(&findings, "work-weights", "cycles of an access");
-	assert_int_equal(findings.items[0].severity, NM_SEVERITY_WARNING);
-	/* Half of the time is taken to be accesses: 1 / (1/2 + 1/2 · latency / 230), scaled. */
-	assert_float_equal(weight_of(&findings.items[0], 103), 0.83, 0.006);
-	assert_float_equal(weight_of(&findings.items[0], 100), 1.06, 0.006);
-	assert_float_equal(weight_of(&findings.items[0], 103), weight_of(&findings.items[0], 104),
-			   0.001);
-	assert_float_equal(sum_of_weights(&findings.items[0]), THREADS, 0.05);
-}
-
-/* Where the others are seen to wait, that tells how much longer it takes them. */
-static void waiting_tells_the_weights(void **state)
-{
-	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-	struct program program = good_program();
-
-	(void)state;
-	for (unsigned i = 0; i < THREADS; i++) {
-		bool slow = i % 2;
-		program.threads[i].run_share = slow ? 1.0 : 0.5;
-		if (slow)
-			border(&program, i, 400);
-	}
-	ask(&program, &findings);
-	assert_only(&findings, "work-weights", "runs 50 % of the time, the other 100 %");
-	assert_float_equal(weight_of(&findings.items[0], 100), 4.0 / 3, 0.006);
-	assert_float_equal(weight_of(&findings.items[0], 101), 2.0 / 3, 0.006);
-}
-
-static void without_latencies_distance_stands_in(void **state)
-{
-	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-	struct program program = good_program();
-
-	(void)state;
-	for (unsigned i = 0; i < THREADS; i++)
-		program.threads[i].latency_cycles = NAN;
-	border(&program, 3, NAN);
-	ask(&program, &findings);
-	assert_only(&findings, "work-weights", "by distance");
-	assert_true(weight_of(&findings.items[0], 103) < 0.95);
-}
-
-/* Slow accesses that are local have another reason than NUMA. */
-static void slow_but_local_is_not_ours(void **state)
-{
-	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-	struct program program = good_program();
-
-	(void)state;
-	program.threads[2].latency_cycles = 900;
-	program.threads[2].local_share = 1;
-	ask(&program, &findings);
-	assert_only(&findings, "as-it-is", "");
-}
-
-static void even_threads_need_no_weights(void **state)
-{
-	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-	struct program program = good_program();
-
-	(void)state;
-	border(&program, 3, 235); /* less than a fifth more */
-	ask(&program, &findings);
-	assert_only(&findings, "as-it-is", "");
-}
-
 /* ---- placement ---- */
 
 static void all_on_one_node(struct program *program)
@@ -272,8 +161,6 @@ static void one_thread_filled_all(void **state)
 
 	(void)state;
 	all_on_one_node(&program);
-	for (unsigned i = 0; i < THREADS; i++)
-		program.threads[i].latency_cycles = 200;
 	ask(&program, &findings);
 	const struct nm_finding *finding = find(&findings, "first-touch");
 	assert_non_null(finding);
@@ -442,22 +329,6 @@ static void balancing_is_missing(void **state)
 	assert_only(&findings, "as-it-is", "");
 }
 
-static void huge_pages_join_what_is_apart(void **state)
-{
-	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-	struct program program = good_program();
-
-	(void)state;
-	program.input.huge_bytes = 4 * GIB;
-	program.input.exclusivity = 0.6;
-	ask(&program, &findings);
-	assert_only(&findings, "huge-pages", "80 % of its resident memory");
-	program.input.thp = NM_ADVISE_THP_NEVER;
-	nm_findings_clear(&findings);
-	ask(&program, &findings);
-	assert_only(&findings, "as-it-is", "");
-}
-
 /* Threads alone: that is said beside what they tell. */
 static void without_ranges_that_is_said(void **state)
 {
@@ -469,7 +340,6 @@ static void without_ranges_that_is_said(void **state)
 	program.input.nr_threads = THREADS;
 	program.input.nodes = program.nodes;
 	program.input.nr_nodes = NODES;
-	program.input.distance = program.distance;
 	program.input.exclusivity = program.input.shared_page_share = NAN;
 	assert_int_equal(nm_advise(&program.input, &findings), 0);
 	assert_int_equal(findings.count, 2);
@@ -489,7 +359,7 @@ static void figures_may_be_missing(void **state)
 	program.input.hint_faults_per_s = program.input.hint_local_share = NAN;
 	program.input.migrated_per_s = program.input.shared_page_share = NAN;
 	for (unsigned i = 0; i < THREADS; i++) {
-		program.threads[i].run_share = program.threads[i].latency_cycles = NAN;
+		program.threads[i].run_share = NAN;
 		program.threads[i].preferred = i % 2 ? -1 : 0;
 		program.regions[i % REGIONS].samples = 0;
 	}
@@ -511,7 +381,7 @@ static void rules_are_listed_once(void **state)
 	const struct nm_advise_rule *rules = nm_advise_rules(&count);
 
 	(void)state;
-	assert_true(count >= 10);
+	assert_true(count >= 9);
 	for (size_t a = 0; a < count; a++)
 		for (size_t b = 0; b < a; b++)
 			assert_string_not_equal(rules[a].name, rules[b].name);
@@ -523,11 +393,6 @@ int main(void)
 		cmocka_unit_test(nothing_to_change),
 		cmocka_unit_test(too_little_was_seen),
 		cmocka_unit_test(one_node_has_no_distance),
-		cmocka_unit_test(who_reaches_farther_gets_less),
-		cmocka_unit_test(waiting_tells_the_weights),
-		cmocka_unit_test(without_latencies_distance_stands_in),
-		cmocka_unit_test(slow_but_local_is_not_ours),
-		cmocka_unit_test(even_threads_need_no_weights),
 		cmocka_unit_test(one_thread_filled_all),
 		cmocka_unit_test(what_all_use_is_interleaved),
 		cmocka_unit_test(memory_beside_its_threads_is_right),
@@ -539,7 +404,6 @@ int main(void)
 		cmocka_unit_test(hardly_used_ranges_are_not_reported),
 		cmocka_unit_test(balancing_is_in_the_way),
 		cmocka_unit_test(balancing_is_missing),
-		cmocka_unit_test(huge_pages_join_what_is_apart),
 		cmocka_unit_test(without_ranges_that_is_said),
 		cmocka_unit_test(figures_may_be_missing),
 		cmocka_unit_test(rules_are_listed_once),

@@ -12,11 +12,9 @@ static const struct nm_advise_rule rules[] = {
 	{"bound-away", nm_rule_bound_away},
 	{"fits-a-node", nm_rule_fits_a_node},
 	{"first-touch", nm_rule_first_touch},
-	{"work-weights", nm_rule_work_weights},
 	{"shared-ranges", nm_rule_shared_ranges},
 	{"false-sharing", nm_rule_false_sharing},
 	{"kernel-balancing", nm_rule_kernel_balancing},
-	{"huge-pages", nm_rule_huge_pages},
 	{"memory-unseen", rule_memory_unseen},
 	{"as-it-is", NULL},
 };

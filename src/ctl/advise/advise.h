@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * numa-migrctl advise: derives advice for the owner of a program from measurements of its threads
- * and memory. Rules over values, each with its evidence. Pure. Two rules follow the stencil paper
- * (Metzger et al. 2018, sections 6.2 to 6.4): uneven waiting of threads with equal shares of the
- * work, and harm by the kernel's balancing.
+ * and memory. Rules over values, each with its evidence. Pure. One rule follows the
+ * stencil paper (Metzger et al. 2018, section 6.2): harm by the kernel's balancing.
  */
 #ifndef NM_CTL_ADVISE_ADVISE_H
 #define NM_CTL_ADVISE_ADVISE_H
@@ -20,7 +19,6 @@ struct nm_advise_thread {
 	double run_share;      /* share of one CPU, 0–1 */
 	double local_share;    /* share of its accesses, 0–1 */
 	double accesses;       /* number of sampled accesses */
-	double latency_cycles; /* mean over its accesses */
 };
 
 enum nm_advise_kind { NM_ADVISE_EXCLUSIVE, NM_ADVISE_MIXED, NM_ADVISE_SHARED };
@@ -40,30 +38,21 @@ struct nm_advise_node {
 	uint64_t pages; /* pages of the process with sampled accesses */
 };
 
-enum nm_advise_thp {
-	NM_ADVISE_THP_UNKNOWN,
-	NM_ADVISE_THP_NEVER,
-	NM_ADVISE_THP_MADVISE,
-	NM_ADVISE_THP_ALWAYS
-};
-
 struct nm_advise_input {
 	uint32_t pid;
 	double local_share;	  /* of the accesses of the process */
 	double exclusivity;	  /* mean over its pages */
 	double shared_page_share; /* share of its pages that several nodes access */
-	uint64_t rss_bytes, huge_bytes;
+	uint64_t rss_bytes;
 	uint64_t ping_pong; /* pages that moved back and forth */
 	const struct nm_advise_thread *threads;
 	size_t nr_threads;
 	const struct nm_advise_region *regions;
 	size_t nr_regions;
 	const struct nm_advise_node *nodes;
-	const unsigned *distance; /* nr_nodes × nr_nodes; 10: local */
 	unsigned nr_nodes;
 	/* Settings, and metrics of the kernel's balancing on the whole machine. */
 	int balancing; /* kernel.numa_balancing; -1: not available or not readable */
-	enum nm_advise_thp thp;
 	double hint_faults_per_s, hint_local_share, migrated_per_s;
 };
 

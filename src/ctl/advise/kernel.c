@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of the kernel on the program's pages. */
+/* Effects of the kernel's balancing on the program's pages. */
 #include <inttypes.h>
 
 #include "numa-migrd/proc.h"
@@ -8,8 +8,6 @@
 #define COMMON_LEAST 0.3 /* share of the accesses to ranges that several nodes use */
 #define OWN_LEAST 0.8	 /* exclusivity from which pages belong to one node */
 #define LOCAL_POOR 0.6	 /* share of local accesses */
-#define HUGE_LEAST 0.3	 /* share of the resident memory */
-#define EXCLUSIVITY_POOR 0.7
 
 static void say_in_the_way(const char *name, const struct nm_advise_input *input,
 			   struct nm_findings *findings)
@@ -70,25 +68,4 @@ void nm_rule_kernel_balancing(const char *name, const struct nm_advise_input *in
 	if (input->balancing >= 0 && !nm_balances_nodes(input->balancing) &&
 	    input->exclusivity >= OWN_LEAST && input->local_share < LOCAL_POOR)
 		say_missing(name, input, findings);
-}
-
-void nm_rule_huge_pages(const char *name, const struct nm_advise_input *input,
-			struct nm_findings *findings)
-{
-	double huge = input->rss_bytes ? (double)input->huge_bytes / (double)input->rss_bytes : 0;
-
-	if (input->thp == NM_ADVISE_THP_NEVER || huge < HUGE_LEAST ||
-	    !(input->exclusivity < EXCLUSIVITY_POOR))
-		return;
-	nm_findings_add(
-		findings, name, NM_SEVERITY_NOTE,
-		"Huge pages may contain data of several nodes, and 2 MiB are on one node only.");
-	nm_findings_evidence(findings,
-			     "%.0f %% of its resident memory is in huge pages; %.0f %% of a "
-			     "page's accesses come from one node",
-			     100 * huge, 100 * input->exclusivity);
-	nm_findings_remedy(findings, "align the data of different threads to 2 MiB");
-	nm_findings_remedy(findings,
-			   "or avoid huge pages there (madvise with MADV_NOHUGEPAGE), and "
-			   "compare the run times");
 }

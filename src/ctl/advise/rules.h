@@ -7,22 +7,19 @@
 
 #include "advise.h"
 
-#define NM_WORKER_RUN_SHARE 0.05   /* threads that run less do no work that could be distributed
-				    * differently */
+#define NM_WORKER_RUN_SHARE 0.05   /* threads that run less do no work */
 #define NM_WORKER_ACCESSES 20.0	   /* minimum number of accesses to assess a thread */
 #define NM_REGION_SHARE_LEAST 0.05 /* minimum share of all accesses that justifies a change */
 
 typedef void nm_rule_fn(const char *name, const struct nm_advise_input *input,
 			struct nm_findings *findings);
 
-/* balance_of_work.c */
-nm_rule_fn nm_rule_work_weights;
 /* placement.c */
 nm_rule_fn nm_rule_first_touch, nm_rule_fits_a_node, nm_rule_bound_away;
 /* ranges.c */
 nm_rule_fn nm_rule_shared_ranges, nm_rule_false_sharing;
 /* kernel.c */
-nm_rule_fn nm_rule_kernel_balancing, nm_rule_huge_pages;
+nm_rule_fn nm_rule_kernel_balancing;
 
 /* One rule; it adds a finding if it applies. */
 struct nm_advise_rule {
