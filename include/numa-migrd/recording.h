@@ -72,8 +72,7 @@ struct nm_recorded_interval {
 	double local_share; /* over the managed threads; NaN: not known, also for the following
 			     * fields */
 	double performance; /* P_g */
-	uint32_t nr_nodes, nr_threads; /* nr_threads is the number of managed threads */
-	bool by_locality; /* P is derived from locality, because counters are missing */
+	uint32_t nr_threads; /* number of managed threads */
 };
 
 /* As in struct nm_snap_thread. NaN: not known; -1: no CPU or node. */
@@ -87,8 +86,6 @@ struct nm_recorded_thread {
 	double intensity;    /* I, operations per byte: the other axis */
 	double performance, relative;
 	bool leased, measured, movable;
-	const double *accesses; /* nr_nodes values: accesses in the window to the memory of each
-				 * node */
 };
 
 struct nm_recorded_process {
@@ -153,7 +150,6 @@ struct nm_recorded {
 	enum nm_recorded_kind kind;
 	uint64_t interval; /* number in the last INTERVAL record; 0 before the first */
 	uint64_t offset;   /* offset of its block in the file */
-	unsigned nr_nodes; /* number of nodes of the recorded machine, for arrays by node */
 	union {
 		struct nm_recorded_start start;
 		const struct nm_topology *topology;
@@ -221,8 +217,7 @@ void nm_recorded_print(const struct nm_recorded *record, FILE *out);
 int nm_recording_dump(struct nm_recording *recording, FILE *out);
 
 /* Compares two records bit by bit. Returns 0 or -ENOMEM. */
-int nm_recorded_equal(const struct nm_recorded *a, const struct nm_recorded *b, unsigned nr_nodes,
-		      bool *ret);
+int nm_recorded_equal(const struct nm_recorded *a, const struct nm_recorded *b, bool *ret);
 
 /* ---- writing ---- */
 
@@ -239,12 +234,11 @@ void nm_recording_close(struct nm_recorder_writer *writer);
 NM_DEFINE_CLEANUP(struct nm_recorder_writer, nm_recording_close);
 
 /*
- * Adds a copy of a record. nr_nodes is the number of nodes of the machine, for arrays by node.
+ * Adds a copy of a record.
  * Returns 0; -EFBIG if the limit is reached, after which no record is accepted; -ENOMEM; or the
  * negative errno of the file, which all later calls return again.
  */
-int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded *record,
-		     unsigned nr_nodes);
+int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded *record);
 /* Writes all records added so far to the file. Called at the end of a tick. */
 int nm_recording_flush(struct nm_recorder_writer *writer);
 

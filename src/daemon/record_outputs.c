@@ -24,7 +24,6 @@ static struct nm_recorded_thread thread_of(const struct nm_snap_thread *thread)
 		.leased = thread->leased,
 		.measured = thread->measured,
 		.movable = thread->movable,
-		.accesses = thread->accesses,
 	};
 }
 
@@ -74,9 +73,7 @@ void nm_recorder_interval(struct nm_daemon *daemon, const struct nm_snapshot *sn
 					       .length_ns = length_ns,
 					       .local_share = daemon->tally.local_share,
 					       .performance = snapshot->performance,
-					       .nr_nodes = snapshot->topology->nr_nodes,
-					       .nr_threads = (uint32_t)snapshot->nr_threads,
-					       .by_locality = snapshot->by_locality}};
+					       .nr_threads = (uint32_t)snapshot->nr_threads}};
 	int r = nm_recorder_add(daemon, &record);
 	if (r == 0)
 		r = add_threads(daemon, snapshot);

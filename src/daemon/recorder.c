@@ -18,19 +18,13 @@ struct nm_recorder {
 	int error; /* error after which the sink accepts no more data; 0: none */
 };
 
-static unsigned nodes_of(const struct nm_daemon *daemon)
-{
-	return daemon->pipeline.topology ? daemon->pipeline.topology->nr_nodes : 0;
-}
-
 int nm_recorder_add(struct nm_daemon *daemon, const struct nm_recorded *record)
 {
 	struct nm_recorder *recorder = daemon->recorder;
 	if (!recorder)
 		return -ENOENT;
 	if (recorder->error == 0)
-		recorder->error =
-			recorder->sink.add(recorder->sink.context, record, nodes_of(daemon));
+		recorder->error = recorder->sink.add(recorder->sink.context, record);
 	return recorder->error;
 }
 
@@ -62,9 +56,9 @@ static void recorder_free(struct nm_recorder *recorder)
 	free(recorder);
 }
 
-static int write_record(void *context, const struct nm_recorded *record, unsigned nr_nodes)
+static int write_record(void *context, const struct nm_recorded *record)
 {
-	return nm_recording_add(context, record, nr_nodes);
+	return nm_recording_add(context, record);
 }
 
 static int flush_file(void *context)

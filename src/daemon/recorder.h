@@ -16,7 +16,7 @@ struct nm_entry;
  * negative errno. */
 struct nm_record_sink {
 	void *context;
-	int (*add)(void *context, const struct nm_recorded *record, unsigned nr_nodes);
+	int (*add)(void *context, const struct nm_recorded *record);
 	int (*flush)(void *context); /* NULL: not needed */
 	void (*free)(void *context); /* NULL: not needed */
 	/* In a replay: opens the source of answers, which replaces the machine. NULL otherwise. */

@@ -22,8 +22,7 @@ void nm_recorded_print(const struct nm_recorded *record, FILE *out)
 	if (record->kind == NM_RECORDED_TOPOLOGY)
 		nm_topology_print(record->topology, out);
 	else if (shape)
-		nm_shape_print(shape, (const char *)record + nm_shape_place(record->kind),
-			       record->nr_nodes, out);
+		nm_shape_print(shape, (const char *)record + nm_shape_place(record->kind), out);
 	(void)fputc('\n', out);
 }
 

@@ -94,11 +94,11 @@ static void store_int(void *at, size_t size, int64_t value, struct nm_cursor *cu
 }
 
 /* Returns the number of items of the field in this value. */
-static size_t count_of(const struct nm_field *field, const char *value, unsigned nr_nodes)
+static size_t count_of(const struct nm_field *field, const char *value)
 {
 	if (field->count)
 		return (size_t)load_uint(value + field->count - 1, field->count_size);
-	return field->kind == NM_FIELD_SHAPE ? field->most : nr_nodes;
+	return field->most;
 }
 
 /* ---- writing ---- */
@@ -123,7 +123,7 @@ static void put_mask(struct nm_bytes *ret, hwloc_const_bitmap_t mask)
 }
 
 static void put_items(const struct nm_field *field, const char *items, size_t count,
-		      unsigned nr_nodes, struct nm_bytes *ret)
+		      struct nm_bytes *ret)
 {
 	if (field->count)
 		nm_put_uint(ret, count);
@@ -133,15 +133,14 @@ static void put_items(const struct nm_field *field, const char *items, size_t co
 		else if (field->kind == NM_FIELD_UINTS)
 			nm_put_uint(ret, load_uint(items + i * field->size, field->size));
 		else
-			nm_shape_put(field->shape, items + i * field->shape->size, nr_nodes, ret);
+			nm_shape_put(field->shape, items + i * field->shape->size, ret);
 	}
 }
 
-static void put_field(const struct nm_field *field, const char *value, unsigned nr_nodes,
-		      struct nm_bytes *ret)
+static void put_field(const struct nm_field *field, const char *value, struct nm_bytes *ret)
 {
 	const char *at = value + field->offset;
-	size_t count = count_of(field, value, nr_nodes);
+	size_t count = count_of(field, value);
 	const char *text;
 	switch (field->kind) {
 	case NM_FIELD_UINT:
@@ -169,21 +168,20 @@ static void put_field(const struct nm_field *field, const char *value, unsigned 
 		put_mask(ret, *(const hwloc_const_bitmap_t *)(const void *)at);
 		break;
 	case NM_FIELD_SHAPE:
-		put_items(field, at, count, nr_nodes, ret);
+		put_items(field, at, count, ret);
 		break;
 	case NM_FIELD_ITEMS:
 	case NM_FIELD_REALS:
 	case NM_FIELD_UINTS:
-		put_items(field, *(const char *const *)(const void *)at, count, nr_nodes, ret);
+		put_items(field, *(const char *const *)(const void *)at, count, ret);
 		break;
 	}
 }
 
-void nm_shape_put(const struct nm_shape *shape, const void *value, unsigned nr_nodes,
-		  struct nm_bytes *ret)
+void nm_shape_put(const struct nm_shape *shape, const void *value, struct nm_bytes *ret)
 {
 	for (size_t i = 0; i < shape->count; i++)
-		put_field(&shape->fields[i], value, nr_nodes, ret);
+		put_field(&shape->fields[i], value, ret);
 }
 
 /* ---- reading ---- */
@@ -228,7 +226,7 @@ static int get_mask(struct nm_cursor *cursor, struct nm_arena *arena, hwloc_bitm
 }
 
 static int get_items(const struct nm_field *field, struct nm_cursor *cursor, size_t count,
-		     unsigned nr_nodes, struct nm_arena *arena, char *ret)
+		     struct nm_arena *arena, char *ret)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < count && !cursor->bad; i++) {
@@ -237,8 +235,7 @@ static int get_items(const struct nm_field *field, struct nm_cursor *cursor, siz
 		else if (field->kind == NM_FIELD_UINTS)
 			store_uint(ret + i * field->size, field->size, nm_get_uint(cursor), cursor);
 		else
-			r = nm_shape_get(field->shape, cursor, nr_nodes, arena,
-					 ret + i * field->shape->size);
+			r = nm_shape_get(field->shape, cursor, arena, ret + i * field->shape->size);
 	}
 	return r;
 }
@@ -253,9 +250,9 @@ static bool can_be(const struct nm_field *field, uint64_t count, const struct nm
 }
 
 static int get_pointed(const struct nm_field *field, struct nm_cursor *cursor, char *value,
-		       unsigned nr_nodes, struct nm_arena *arena)
+		       struct nm_arena *arena)
 {
-	uint64_t count = field->count ? nm_get_uint(cursor) : nr_nodes;
+	uint64_t count = nm_get_uint(cursor);
 	size_t size = field->size;
 	if (!can_be(field, count, cursor)) {
 		cursor->bad = true;
@@ -267,13 +264,12 @@ static int get_pointed(const struct nm_field *field, struct nm_cursor *cursor, c
 	if (!items)
 		return -ENOMEM;
 	*(void **)(void *)(value + field->offset) = items;
-	if (field->count)
-		store_uint(value + field->count - 1, field->count_size, count, cursor);
-	return get_items(field, cursor, (size_t)count, nr_nodes, arena, items);
+	store_uint(value + field->count - 1, field->count_size, count, cursor);
+	return get_items(field, cursor, (size_t)count, arena, items);
 }
 
 static int get_placed(const struct nm_field *field, struct nm_cursor *cursor, char *value,
-		      unsigned nr_nodes, struct nm_arena *arena)
+		      struct nm_arena *arena)
 {
 	uint64_t count = field->count ? nm_get_uint(cursor) : field->most;
 	if (count > field->most) {
@@ -282,7 +278,7 @@ static int get_placed(const struct nm_field *field, struct nm_cursor *cursor, ch
 	}
 	if (field->count)
 		store_uint(value + field->count - 1, field->count_size, count, cursor);
-	return get_items(field, cursor, (size_t)count, nr_nodes, arena, value + field->offset);
+	return get_items(field, cursor, (size_t)count, arena, value + field->offset);
 }
 
 static void get_blob(const struct nm_field *field, struct nm_cursor *cursor, char *value)
@@ -313,7 +309,7 @@ static void get_bool(struct nm_cursor *cursor, char *ret)
 }
 
 static int get_field(const struct nm_field *field, struct nm_cursor *cursor, char *value,
-		     unsigned nr_nodes, struct nm_arena *arena)
+		     struct nm_arena *arena)
 {
 	char *at = value + field->offset;
 	const char *text;
@@ -343,21 +339,21 @@ static int get_field(const struct nm_field *field, struct nm_cursor *cursor, cha
 	case NM_FIELD_MASK:
 		return get_mask(cursor, arena, (hwloc_bitmap_t *)(void *)at);
 	case NM_FIELD_SHAPE:
-		return get_placed(field, cursor, value, nr_nodes, arena);
+		return get_placed(field, cursor, value, arena);
 	case NM_FIELD_ITEMS:
 	case NM_FIELD_REALS:
 	case NM_FIELD_UINTS:
-		return get_pointed(field, cursor, value, nr_nodes, arena);
+		return get_pointed(field, cursor, value, arena);
 	}
 	return 0;
 }
 
-int nm_shape_get(const struct nm_shape *shape, struct nm_cursor *cursor, unsigned nr_nodes,
-		 struct nm_arena *arena, void *ret)
+int nm_shape_get(const struct nm_shape *shape, struct nm_cursor *cursor, struct nm_arena *arena,
+		 void *ret)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < shape->count && !cursor->bad; i++)
-		r = get_field(&shape->fields[i], cursor, ret, nr_nodes, arena);
+		r = get_field(&shape->fields[i], cursor, ret, arena);
 	return r == 0 && cursor->bad ? -EBADMSG : r;
 }
 
@@ -413,8 +409,7 @@ static void print_mask(hwloc_const_bitmap_t mask, FILE *out)
 	(void)fputs(text ? text : "-", out);
 }
 
-static void print_items(const struct nm_field *field, const char *items, size_t count,
-			unsigned nr_nodes, FILE *out)
+static void print_items(const struct nm_field *field, const char *items, size_t count, FILE *out)
 {
 	(void)fputc('[', out);
 	for (size_t i = 0; i < count; i++) {
@@ -426,16 +421,15 @@ static void print_items(const struct nm_field *field, const char *items, size_t 
 			(void)fprintf(out, "%" PRIu64,
 				      load_uint(items + i * field->size, field->size));
 		else
-			nm_shape_print(field->shape, items + i * field->shape->size, nr_nodes, out);
+			nm_shape_print(field->shape, items + i * field->shape->size, out);
 	}
 	(void)fputc(']', out);
 }
 
-static void print_field(const struct nm_field *field, const char *value, unsigned nr_nodes,
-			FILE *out)
+static void print_field(const struct nm_field *field, const char *value, FILE *out)
 {
 	const char *at = value + field->offset;
-	size_t count = count_of(field, value, nr_nodes);
+	size_t count = count_of(field, value);
 	switch (field->kind) {
 	case NM_FIELD_UINT:
 	case NM_FIELD_BOOL:
@@ -460,20 +454,20 @@ static void print_field(const struct nm_field *field, const char *value, unsigne
 		print_mask(*(const hwloc_const_bitmap_t *)(const void *)at, out);
 		break;
 	case NM_FIELD_SHAPE:
-		print_items(field, at, count, nr_nodes, out);
+		print_items(field, at, count, out);
 		break;
 	case NM_FIELD_ITEMS:
 	case NM_FIELD_REALS:
 	case NM_FIELD_UINTS:
-		print_items(field, *(const char *const *)(const void *)at, count, nr_nodes, out);
+		print_items(field, *(const char *const *)(const void *)at, count, out);
 		break;
 	}
 }
 
-void nm_shape_print(const struct nm_shape *shape, const void *value, unsigned nr_nodes, FILE *out)
+void nm_shape_print(const struct nm_shape *shape, const void *value, FILE *out)
 {
 	for (size_t i = 0; i < shape->count; i++) {
 		(void)fprintf(out, "%s%s=", i > 0 ? " " : "", shape->fields[i].name);
-		print_field(&shape->fields[i], value, nr_nodes, out);
+		print_field(&shape->fields[i], value, out);
 	}
 }

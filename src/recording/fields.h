@@ -19,8 +19,8 @@ enum nm_field_kind {
 	NM_FIELD_MASK,	/* hwloc_bitmap_t, may be NULL */
 	NM_FIELD_SHAPE, /* an embedded array, with `count` entries in use, or all `most` */
 	NM_FIELD_ITEMS, /* a pointer to `count` values of the shape */
-	NM_FIELD_REALS, /* a pointer to doubles, one per node, or `count` */
-	NM_FIELD_UINTS, /* a pointer to numbers of `size` bytes, one per node, or `count` */
+	NM_FIELD_REALS, /* a pointer to `count` doubles */
+	NM_FIELD_UINTS, /* a pointer to `count` numbers of `size` bytes */
 };
 
 struct nm_shape;
@@ -30,7 +30,7 @@ struct nm_field {
 	const struct nm_shape *shape;
 	const char *const *words; /* UINT: `most` words for display; NULL: display the number */
 	size_t offset, size;
-	size_t count; /* offset of the number + 1; 0: see above */
+	size_t count; /* offset of the number + 1; 0: all `most` */
 	size_t count_size, most;
 	enum nm_field_kind kind;
 };
@@ -54,14 +54,13 @@ void *nm_arena_get(struct nm_arena *arena, size_t count, size_t size);
 
 #define NM_RECORDING_NODES_MOST 4096U
 
-/* Appends a value of that shape. nr_nodes is the length of arrays by node. */
-void nm_shape_put(const struct nm_shape *shape, const void *value, unsigned nr_nodes,
-		  struct nm_bytes *ret);
+/* Appends a value of that shape. */
+void nm_shape_put(const struct nm_shape *shape, const void *value, struct nm_bytes *ret);
 /* Reads a value; its texts point into the bytes of the cursor. Returns 0, -EBADMSG or -ENOMEM. */
-int nm_shape_get(const struct nm_shape *shape, struct nm_cursor *cursor, unsigned nr_nodes,
-		 struct nm_arena *arena, void *ret);
+int nm_shape_get(const struct nm_shape *shape, struct nm_cursor *cursor, struct nm_arena *arena,
+		 void *ret);
 /* Prints the fields as "name=value", with items in brackets. */
-void nm_shape_print(const struct nm_shape *shape, const void *value, unsigned nr_nodes, FILE *out);
+void nm_shape_print(const struct nm_shape *shape, const void *value, FILE *out);
 
 /* struct nm_topology with counts for all of its arrays. */
 struct nm_topology_parts {

@@ -215,7 +215,7 @@ static int next_block(struct nm_recording *recording)
 
 /* ---- records ---- */
 
-static int decode(struct nm_recording *recording, struct nm_cursor *payload, unsigned nr_nodes,
+static int decode(struct nm_recording *recording, struct nm_cursor *payload,
 		  struct nm_recorded *ret)
 {
 	const struct nm_shape *shape = nm_shape_of(ret->kind);
@@ -223,7 +223,7 @@ static int decode(struct nm_recording *recording, struct nm_cursor *payload, uns
 		return nm_topology_get(payload, &recording->arena, &ret->topology);
 	if (!shape)
 		return 0;
-	return nm_shape_get(shape, payload, nr_nodes, &recording->arena,
+	return nm_shape_get(shape, payload, &recording->arena,
 			    (char *)ret + nm_shape_place(ret->kind));
 }
 
@@ -232,11 +232,9 @@ static int next_record(struct nm_recording *recording, struct nm_recorded *ret)
 {
 	struct nm_cursor *cursor = &recording->cursor;
 	uint64_t kind = nm_get_uint(cursor);
-	uint64_t nr_nodes = nm_get_uint(cursor);
 	uint64_t length = nm_get_uint(cursor);
 	const uint8_t *start = nm_get_bytes(cursor, length);
-	if (!start || cursor->bad || nr_nodes > NM_RECORDING_NODES_MOST ||
-	    kind >= NM_RECORDED_KINDS)
+	if (!start || cursor->bad || kind >= NM_RECORDED_KINDS)
 		return fail(recording, -EBADMSG, "damaged: it does not consist of records");
 	struct nm_cursor payload = {.at = start, .end = start + length};
 	if (kind == NM_RECORDED_INTERVAL) {
@@ -249,9 +247,8 @@ static int next_record(struct nm_recording *recording, struct nm_recorded *ret)
 	ret->kind = (enum nm_recorded_kind)kind;
 	ret->interval = recording->interval;
 	ret->offset = recording->block_offset;
-	ret->nr_nodes = (unsigned)nr_nodes;
 	nm_arena_clear(&recording->arena);
-	int r = decode(recording, &payload, (unsigned)nr_nodes, ret);
+	int r = decode(recording, &payload, ret);
 	if (r == 0 && payload.at != payload.end)
 		r = -EBADMSG;
 	if (r < 0)

@@ -45,12 +45,6 @@
 		.name = #member, .shape = &(of), .offset = offsetof(type, member), .most = 1,      \
 		.kind = NM_FIELD_SHAPE                                                             \
 	}
-/* `unit` is the type of one value. */
-#define BY_NODE(type, member, unit, how)                                                           \
-	{                                                                                          \
-		.name = #member, .offset = offsetof(type, member), .size = sizeof(unit),           \
-		.kind = NM_FIELD_##how                                                             \
-	}
 #define SHAPE(what, type, list)                                                                    \
 	static const struct nm_shape what = {                                                      \
 		.name = #what, .size = sizeof(type), .fields = list, .count = NM_ARRAY_SIZE(list)}
@@ -108,22 +102,18 @@ SHAPE(start_shape, start_t, start_fields);
 typedef struct nm_recorded_interval interval_t;
 static const struct nm_field interval_fields[] = {
 	UINT(interval_t, number),      UINT(interval_t, time_ns),     UINT(interval_t, length_ns),
-	REAL(interval_t, local_share), REAL(interval_t, performance), UINT(interval_t, nr_nodes),
-	UINT(interval_t, nr_threads),  BOOL(interval_t, by_locality),
+	REAL(interval_t, local_share), REAL(interval_t, performance), UINT(interval_t, nr_threads),
 };
 SHAPE(interval_shape, interval_t, interval_fields);
 
 typedef struct nm_recorded_thread thread_t;
 static const struct nm_field thread_fields[] = {
-	UINT(thread_t, tid),	     UINT(thread_t, pid),
-	INT(thread_t, main_cpu),     INT(thread_t, main_node),
-	INT(thread_t, preferred),    REAL(thread_t, run_share),
-	REAL(thread_t, local_share), REAL(thread_t, access_total),
-	REAL(thread_t, latency),     REAL(thread_t, instructions),
-	REAL(thread_t, operations),  REAL(thread_t, intensity),
-	REAL(thread_t, performance), REAL(thread_t, relative),
-	BOOL(thread_t, leased),	     BOOL(thread_t, measured),
-	BOOL(thread_t, movable),     BY_NODE(thread_t, accesses, double, REALS),
+	UINT(thread_t, tid),	      UINT(thread_t, pid),	    INT(thread_t, main_cpu),
+	INT(thread_t, main_node),     INT(thread_t, preferred),	    REAL(thread_t, run_share),
+	REAL(thread_t, local_share),  REAL(thread_t, access_total), REAL(thread_t, latency),
+	REAL(thread_t, instructions), REAL(thread_t, operations),   REAL(thread_t, intensity),
+	REAL(thread_t, performance),  REAL(thread_t, relative),	    BOOL(thread_t, leased),
+	BOOL(thread_t, measured),     BOOL(thread_t, movable),
 };
 SHAPE(thread_shape, thread_t, thread_fields);
 

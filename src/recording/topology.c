@@ -21,13 +21,13 @@ static struct nm_topology_parts parts_of(const struct nm_topology *topology)
 void nm_topology_put(const struct nm_topology *topology, struct nm_bytes *ret)
 {
 	struct nm_topology_parts parts = parts_of(topology);
-	nm_shape_put(nm_shape_of_topology(), &parts, topology->nr_nodes, ret);
+	nm_shape_put(nm_shape_of_topology(), &parts, ret);
 }
 
 void nm_topology_print(const struct nm_topology *topology, FILE *out)
 {
 	struct nm_topology_parts parts = parts_of(topology);
-	nm_shape_print(nm_shape_of_topology(), &parts, topology->nr_nodes, out);
+	nm_shape_print(nm_shape_of_topology(), &parts, out);
 }
 
 /* Returns whether the set is finite and contains only existing CPUs. */
@@ -66,7 +66,7 @@ int nm_topology_get(struct nm_cursor *cursor, struct nm_arena *arena,
 		    const struct nm_topology **ret)
 {
 	struct nm_topology_parts parts = {0};
-	int r = nm_shape_get(nm_shape_of_topology(), cursor, 0, arena, &parts);
+	int r = nm_shape_get(nm_shape_of_topology(), cursor, arena, &parts);
 	if (r < 0)
 		return r;
 	if (!is_sound(&parts))

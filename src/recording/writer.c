@@ -5,6 +5,7 @@
 
 #include "block.h"
 #include "fields.h"
+#include "numa-migrd/file.h"
 
 #define BLOCK_BYTES (256U << 10) /* a block is written when it has this size */
 /* Part of the limit that is reserved for the message that it was reached. */
@@ -17,20 +18,6 @@ struct nm_recorder_writer {
 	uint64_t written;
 	int error;
 };
-
-static int write_all(int fd, const uint8_t *data, size_t size)
-{
-	while (size > 0) {
-		ssize_t count = write(fd, data, size);
-		if (count < 0 && errno != EINTR)
-			return -errno;
-		if (count > 0) {
-			data += count;
-			size -= (size_t)count;
-		}
-	}
-	return 0;
-}
 
 /*
  * The descriptor comes from a caller: one that could block, or a file with contents, is rejected.
@@ -53,7 +40,7 @@ int nm_recording_create(int fd, uint64_t limit_bytes, struct nm_recorder_writer 
 	int r = writer ? check_file(fd) : -ENOMEM;
 	nm_file_head_write(NM_RECORDING_VERSION, head);
 	if (r == 0)
-		r = write_all(fd, head, sizeof(head));
+		r = nm_write_all(fd, (const char *)head, sizeof(head));
 	if (r < 0) {
 		free(writer);
 		(void)close(fd);
@@ -75,7 +62,7 @@ static int put_block(struct nm_recorder_writer *writer)
 	if (r < 0)
 		return r;
 	writer->written += writer->out.used;
-	return write_all(writer->fd, writer->out.data, writer->out.used);
+	return nm_write_all(writer->fd, (const char *)writer->out.data, writer->out.used);
 }
 
 static bool is_full(const struct nm_recorder_writer *writer, size_t more)
@@ -84,23 +71,21 @@ static bool is_full(const struct nm_recorder_writer *writer, size_t more)
 	       writer->written + more + NM_BLOCK_HEAD + END_BYTES > writer->limit_bytes;
 }
 
-static void append_record(struct nm_bytes *block, enum nm_recorded_kind kind, unsigned nr_nodes,
+static void append_record(struct nm_bytes *block, enum nm_recorded_kind kind,
 			  const struct nm_bytes *payload)
 {
 	nm_put_uint(block, kind);
-	nm_put_uint(block, nr_nodes);
 	nm_put_uint(block, payload->used);
 	nm_put_bytes(block, payload->data, payload->used);
 }
 
-static void put_payload(const struct nm_recorded *record, unsigned nr_nodes, struct nm_bytes *ret)
+static void put_payload(const struct nm_recorded *record, struct nm_bytes *ret)
 {
 	const struct nm_shape *shape = nm_shape_of(record->kind);
 	if (record->kind == NM_RECORDED_TOPOLOGY)
 		nm_topology_put(record->topology, ret);
 	else if (shape)
-		nm_shape_put(shape, (const char *)record + nm_shape_place(record->kind), nr_nodes,
-			     ret);
+		nm_shape_put(shape, (const char *)record + nm_shape_place(record->kind), ret);
 }
 
 /* Beyond the limit only this record is written. */
@@ -108,8 +93,8 @@ static int end_full(struct nm_recorder_writer *writer)
 {
 	struct nm_recorded end = {.kind = NM_RECORDED_END, .end = "its size limit was reached"};
 	writer->payload.used = writer->block.used = 0;
-	put_payload(&end, 0, &writer->payload);
-	append_record(&writer->block, end.kind, 0, &writer->payload);
+	put_payload(&end, &writer->payload);
+	append_record(&writer->block, end.kind, &writer->payload);
 	int r = put_block(writer);
 	return r < 0 ? r : -EFBIG;
 }
@@ -124,14 +109,13 @@ static int flush(struct nm_recorder_writer *writer)
 	return put_block(writer);
 }
 
-int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded *record,
-		     unsigned nr_nodes)
+int nm_recording_add(struct nm_recorder_writer *writer, const struct nm_recorded *record)
 {
 	if (writer->error < 0)
 		return writer->error;
 	writer->payload.used = 0;
-	put_payload(record, nr_nodes, &writer->payload);
-	append_record(&writer->block, record->kind, nr_nodes, &writer->payload);
+	put_payload(record, &writer->payload);
+	append_record(&writer->block, record->kind, &writer->payload);
 	if (writer->payload.failed || writer->block.failed)
 		writer->error = -ENOMEM;
 	else if (writer->block.used >= BLOCK_BYTES)
@@ -158,12 +142,11 @@ void nm_recording_close(struct nm_recorder_writer *writer)
 	free(writer);
 }
 
-int nm_recorded_equal(const struct nm_recorded *a, const struct nm_recorded *b, unsigned nr_nodes,
-		      bool *ret)
+int nm_recorded_equal(const struct nm_recorded *a, const struct nm_recorded *b, bool *ret)
 {
 	struct nm_bytes one = {0}, other = {0};
-	put_payload(a, nr_nodes, &one);
-	put_payload(b, nr_nodes, &other);
+	put_payload(a, &one);
+	put_payload(b, &other);
 	int r = one.failed || other.failed ? -ENOMEM : 0;
 	if (r == 0)
 		*ret = a->kind == b->kind && one.used == other.used &&

@@ -244,7 +244,7 @@ static const struct nm_task_event events[] = {
 };
 static const double by_node[NODES] = {1, 0.5};
 static const struct nm_recorded_thread threads[] = {
-	{.tid = 9, .pid = 7, .main_cpu = 1, .preferred = -1, .accesses = by_node},
+	{.tid = 9, .pid = 7, .main_cpu = 1, .preferred = -1},
 };
 
 static const struct nm_recorded records[] = {
@@ -283,9 +283,9 @@ static size_t record_some(uint32_t kinds, bool with_topology, uint8_t *ret, size
 
 	for (size_t i = 0; r == 0 && i < NM_ARRAY_SIZE(records); i++)
 		if (kinds >> records[i].kind & 1)
-			r = nm_recording_add(writer, &records[i], NODES);
+			r = nm_recording_add(writer, &records[i]);
 	if (r == 0 && with_topology)
-		r = nm_recording_add(writer, &machine, NODES);
+		r = nm_recording_add(writer, &machine);
 	if (r < 0)
 		abort();
 	nm_recording_close(writer);

@@ -249,7 +249,7 @@ static inline int fake_write_recording(int fd, const char *words)
 	struct nm_recorder_writer *writer = NULL;
 	int r = nm_recording_create(fd, 0, &writer);
 	if (r == 0)
-		r = nm_recording_add(writer, &record, 0);
+		r = nm_recording_add(writer, &record);
 	nm_recording_close(writer);
 	return r;
 }

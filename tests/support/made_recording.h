@@ -53,7 +53,6 @@ struct made {
 	uint64_t next_decision;
 	int *node; /* of each thread, where it runs; its memory is on node thread % nodes */
 	struct nm_recorded_thread *threads;
-	double *by_node;
 	int error;
 };
 
@@ -91,7 +90,7 @@ static inline const char *made_name(const struct made_wishes *wishes, unsigned p
 static inline void made_add(struct made *made, const struct nm_recorded *record)
 {
 	if (made->error == 0)
-		made->error = nm_recording_add(made->writer, record, made->wishes->nodes);
+		made->error = nm_recording_add(made->writer, record);
 }
 
 static inline void made_start(struct made *made)
@@ -140,7 +139,6 @@ static inline void made_set_thread(struct made *made, unsigned i)
 		.intensity = (double)NAN,
 		.performance = (double)NAN,
 		.relative = (double)NAN,
-		.accesses = made->by_node,
 	};
 }
 
@@ -159,7 +157,6 @@ static inline void made_interval(struct made *made, unsigned number)
 			  .length_ns = NM_NSEC_PER_SEC,
 			  .local_share = wishes->accesses ? sum / made_count(wishes) : (double)NAN,
 			  .performance = (double)NAN,
-			  .nr_nodes = wishes->nodes,
 			  .nr_threads = made_count(wishes)}};
 	made_add(made, &record);
 	record = (struct nm_recorded){.kind = NM_RECORDED_THREADS};
@@ -287,7 +284,6 @@ static inline int made_recording(int fd, const struct made_wishes *wishes)
 		return r;
 	made.node = calloc(made_count(wishes) + 1, sizeof(*made.node));
 	made.threads = calloc(made_count(wishes) + 1, sizeof(*made.threads));
-	made.by_node = calloc(wishes->nodes, sizeof(*made.by_node));
 	for (unsigned i = 0; i < made_count(wishes); i++)
 		made.node[i] = (made_home(wishes, i) + 1 + (int)(i % 3)) % (int)wishes->nodes;
 	made_start(&made);
@@ -298,7 +294,6 @@ static inline int made_recording(int fd, const struct made_wishes *wishes)
 	nm_recording_close(made.writer);
 	free(made.node);
 	free(made.threads);
-	free(made.by_node);
 	return made.error;
 }
 

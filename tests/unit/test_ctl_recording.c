@@ -214,7 +214,7 @@ static void keep_the_beginning(void)
 	int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_int_equal(nm_recording_create(fd, 0, &writer), 0);
 	while (nm_recording_next(recording, &record) == 1 && record.kind != NM_RECORDED_CALL)
-		assert_int_equal(nm_recording_add(writer, &record, record.nr_nodes), 0);
+		assert_int_equal(nm_recording_add(writer, &record), 0);
 	nm_recording_close(writer);
 }
 

@@ -126,9 +126,8 @@ static struct nm_recorded threads_record(void)
 		 .preferred = -1,
 		 .latency = 313.25,
 		 .operations = 1e9,
-		 .intensity = 0.1,
-		 .accesses = by_node},
-		{.tid = 10, .pid = 7, .leased = true, .accesses = by_node},
+		 .intensity = 0.1},
+		{.tid = 10, .pid = 7, .leased = true},
 	};
 	struct nm_recorded record = {.kind = NM_RECORDED_THREADS};
 	record.threads.items = threads;
@@ -138,7 +137,7 @@ static struct nm_recorded threads_record(void)
 
 static void add(struct nm_recorder_writer *writer, const struct nm_recorded *record)
 {
-	assert_int_equal(nm_recording_add(writer, record, NODES), 0);
+	assert_int_equal(nm_recording_add(writer, record), 0);
 }
 
 static void add_process(struct nm_recorder_writer *writer)
@@ -224,9 +223,8 @@ static void write_all_kinds(int fd)
 	add(writer, &record);
 	record = (struct nm_recorded){.kind = NM_RECORDED_TOPOLOGY, .topology = topology};
 	add(writer, &record);
-	record = (struct nm_recorded){
-		.kind = NM_RECORDED_INTERVAL,
-		.about = {.number = 9, .time_ns = 5, .local_share = NAN, .nr_nodes = NODES}};
+	record = (struct nm_recorded){.kind = NM_RECORDED_INTERVAL,
+				      .about = {.number = 9, .time_ns = 5, .local_share = NAN}};
 	add(writer, &record);
 	assert_int_equal(nm_recording_flush(writer), 0);
 	record = threads_record();
@@ -265,7 +263,7 @@ static void test_every_kind_comes_back(void **state)
 	struct nm_recorder_writer *writer = create(copy, 0);
 	while (nm_recording_next(recording, &record) > 0) {
 		seen |= 1U << record.kind;
-		assert_int_equal(nm_recording_add(writer, &record, record.nr_nodes), 0);
+		assert_int_equal(nm_recording_add(writer, &record), 0);
 		/* Blocks end where they did. */
 		if (record.kind == NM_RECORDED_INTERVAL || record.kind == NM_RECORDED_PROCESSES)
 			assert_int_equal(nm_recording_flush(writer), 0);
@@ -321,8 +319,7 @@ static void test_values_are_what_was_written(void **state)
 	assert_int_equal(record.threads.count, 2);
 	assert_true(record.threads.items[0].latency == 313.25);
 	assert_true(record.threads.items[1].leased);
-	assert_true(record.threads.items[1].accesses[1] == 0.1);
-	assert_true(isnan(record.threads.items[1].accesses[2]));
+	assert_true(record.threads.items[0].intensity == 0.1);
 	assert_next(recording, NM_RECORDED_DECISION, &record);
 	assert_int_equal(record.decision.nr_steps, 2);
 	assert_true(isnan(record.decision.gain));
@@ -648,13 +645,13 @@ static void test_limit_holds(void **state)
 	while (r == 0 && added < 1000) {
 		for (size_t i = 0; i < sizeof(noise); i++)
 			noise[i] = (uint8_t)nm_rng_below(&rng, 256);
-		r = nm_recording_add(writer, &record, NODES);
+		r = nm_recording_add(writer, &record);
 		if (r == 0)
 			r = nm_recording_flush(writer);
 		added += r == 0;
 	}
 	assert_int_equal(r, -EFBIG);
-	assert_int_equal(nm_recording_add(writer, &record, NODES), -EFBIG);
+	assert_int_equal(nm_recording_add(writer, &record), -EFBIG);
 	nm_recording_close(writer);
 	assert_in_range(lseek(fd, 0, SEEK_END), LIMIT / 2, LIMIT);
 	struct nm_recording *recording = open_recording(fd);

@@ -347,12 +347,11 @@ static uint64_t any_number(struct nm_rng *rng)
 
 static void add(struct nm_recorder_writer *writer, const struct nm_recorded *record)
 {
-	assert_int_equal(nm_recording_add(writer, record, 2), 0);
+	assert_int_equal(nm_recording_add(writer, record), 0);
 }
 
 static void add_any_threads(struct nm_recorder_writer *writer, struct nm_rng *rng)
 {
-	const double by_node[2] = {any_real(rng), any_real(rng)};
 	struct nm_recorded_thread threads[4];
 	for (unsigned i = 0; i < 4; i++)
 		threads[i] = (struct nm_recorded_thread){.tid = (uint32_t)any_number(rng),
@@ -363,8 +362,7 @@ static void add_any_threads(struct nm_recorder_writer *writer, struct nm_rng *rn
 							 .access_total = any_real(rng),
 							 .latency = any_real(rng),
 							 .operations = any_real(rng),
-							 .intensity = any_real(rng),
-							 .accesses = by_node};
+							 .intensity = any_real(rng)};
 	struct nm_recorded record = {.kind = NM_RECORDED_THREADS};
 	record.threads.items = threads;
 	record.threads.count = 4;

@@ -103,16 +103,14 @@ static void report_difference(struct nm_player *player, const struct nm_recorded
 {
 	nm_autofree char *one = NULL, *other = NULL;
 	size_t one_size, other_size, at = 0;
-	struct nm_recorded shown = *replayed;
 	FILE *out = open_memstream(&one, &one_size);
 	if (out) {
 		nm_recorded_print(recorded, out);
 		(void)fclose(out);
 	}
-	shown.nr_nodes = recorded->nr_nodes;
 	out = open_memstream(&other, &other_size);
 	if (out) {
-		nm_recorded_print(&shown, out);
+		nm_recorded_print(replayed, out);
 		(void)fclose(out);
 	}
 	while (one && other && one[at] && one[at] == other[at])
@@ -125,21 +123,7 @@ static void report_difference(struct nm_player *player, const struct nm_recorded
 		       from ? "..." : "", other ? other + from : "");
 }
 
-/* Arrays by node have the length given in the record, but are read for the nodes of the machine. */
-static bool is_of_machine(struct nm_player *player, const struct nm_recorded *recorded,
-			  unsigned nr_nodes)
-{
-	if (recorded->nr_nodes == nr_nodes)
-		return true;
-	nm_player_stop(player,
-		       "interval %" PRIu64
-		       ": a record \"%s\" is of %u nodes, and the machine has %u",
-		       player->interval, nm_recorded_kind_name(recorded->kind), recorded->nr_nodes,
-		       nr_nodes);
-	return false;
-}
-
-static int check(struct nm_player *player, const struct nm_recorded *record, unsigned nr_nodes)
+static int check(struct nm_player *player, const struct nm_recorded *record)
 {
 	bool same = false;
 	const struct nm_recorded *recorded = nm_player_peek(player);
@@ -148,9 +132,7 @@ static int check(struct nm_player *player, const struct nm_recorded *record, uns
 		nm_player_stop(player, "%s", "");
 		return 0;
 	}
-	if (!is_of_machine(player, recorded, nr_nodes))
-		return 0;
-	int r = nm_recorded_equal(recorded, record, nr_nodes, &same);
+	int r = nm_recorded_equal(recorded, record, &same);
 	if (r < 0)
 		return r;
 	if (!same)
@@ -160,7 +142,7 @@ static int check(struct nm_player *player, const struct nm_recorded *record, uns
 	return 0;
 }
 
-static int on_record(void *context, const struct nm_recorded *record, unsigned nr_nodes)
+static int on_record(void *context, const struct nm_recorded *record)
 {
 	struct nm_player *player = context;
 	if (is_passed_over(record) || player->over)
@@ -171,7 +153,7 @@ static int on_record(void *context, const struct nm_recorded *record, unsigned n
 	}
 	if (record->kind == NM_RECORDED_DECISION && record->decision.kind != NM_DECISION_HOME)
 		player->sent += record->decision.nr_steps;
-	return check(player, record, nr_nodes);
+	return check(player, record);
 }
 
 static int give_platform(void *context, struct nm_platform **ret)
