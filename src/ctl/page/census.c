@@ -21,25 +21,6 @@ double nm_census_seconds(const struct nm_recorded_interval *about)
 	return fmin((double)about->length_ns / 1e9, INTERVAL_S_MOST);
 }
 
-static int compare_busy(const void *a, const void *b)
-{
-	const struct nm_seen *one = a, *other = b;
-	return NM_COMPARE(other->busy_s, one->busy_s) ?: NM_COMPARE(one->id, other->id);
-}
-
-static int drop_half(struct nm_seen_table *table)
-{
-	int r = 0;
-	for (size_t i = 0; i < table->count; i++)
-		nm_tidmap_remove(table->by_id, table->items[i].id);
-	qsort(table->items, table->count, sizeof(*table->items), compare_busy);
-	table->dropped += table->count - table->count / 2;
-	table->count /= 2;
-	for (size_t i = 0; r == 0 && i < table->count; i++)
-		r = nm_tidmap_set(table->by_id, table->items[i].id, (uint32_t)i);
-	return r;
-}
-
 /*
  * An id that was reused by another process is another thread. Returns -ERANGE for an impossible id.
  */
@@ -50,9 +31,7 @@ static int find_or_add(struct nm_seen_table *table, uint32_t id, uint32_t pid, s
 		*ret = &table->items[at];
 		return 0;
 	}
-	int r = table->count < NM_CENSUS_MOST ? 0 : drop_half(table);
-	if (r == 0)
-		r = NM_RESERVE(table->items, table->room, table->count);
+	int r = NM_RESERVE(table->items, table->room, table->count);
 	if (r == 0)
 		r = nm_tidmap_set(table->by_id, id, (uint32_t)table->count);
 	if (r < 0)

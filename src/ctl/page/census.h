@@ -8,9 +8,6 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/recording.h"
 
-/* Maximum number kept: beyond it, the less busy half is dropped and counted. */
-#define NM_CENSUS_MOST 131072U
-
 /* A thread or a process. */
 struct nm_seen {
 	uint32_t id, pid; /* tid or pid; process */
@@ -23,7 +20,6 @@ struct nm_seen_table {
 	struct nm_seen *items;
 	size_t count, room;
 	struct nm_tidmap *by_id;
-	uint64_t dropped;
 };
 
 struct nm_census {
@@ -38,7 +34,7 @@ struct nm_census {
 int nm_census_take(struct nm_recording *recording, struct nm_census *ret);
 void nm_census_clear(struct nm_census *census);
 
-/* Returns the last entry with that id; NULL: not found, or dropped. */
+/* Returns the last entry with that id; NULL: none. */
 const struct nm_seen *nm_seen_find(const struct nm_seen_table *table, uint32_t id);
 
 /* Returns 0 for NaN, and for values that no thread can have. */

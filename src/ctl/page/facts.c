@@ -74,11 +74,9 @@ static void put_machine(const struct nm_picture *picture, FILE *out)
 static void put_watched(const struct nm_picture *picture, FILE *out)
 {
 	const struct nm_census *census = picture->census;
-	uint64_t threads = census->threads.count + census->threads.dropped;
-	uint64_t processes = census->processes.count + census->processes.dropped;
-	nm_html(out, "<dt>Watched</dt><dd>%s%llu %s of %llu %s</dd>\n",
-		census->threads.dropped ? "about " : "", (unsigned long long)threads,
-		nm_plural(threads, "thread", "threads"), (unsigned long long)processes,
+	size_t threads = census->threads.count, processes = census->processes.count;
+	nm_html(out, "<dt>Watched</dt><dd>%zu %s of %zu %s</dd>\n", threads,
+		nm_plural(threads, "thread", "threads"), processes,
 		nm_plural(processes, "process", "processes"));
 }
 

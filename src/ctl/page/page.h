@@ -10,8 +10,9 @@
 
 /*
  * Writes the page of a recording, which is read twice from its beginning. `name` is the name of the
- * file and may be any text. Memory use and page size are bounded, regardless of the length of the
- * recording and the number of threads; the page states the amount that was omitted. Returns 0; the
+ * file and may be any text. The size of the page is bounded, regardless of the length of the
+ * recording and the number of threads; it states the amount that was omitted. Memory use grows with
+ * the number of threads, not with the length. Returns 0; the
  * error of nm_recording_next(), described by nm_recording_error(); -ENOMEM; or -EIO if writing to
  * `out` failed. Called by the command.
  */
