@@ -116,7 +116,7 @@ static struct nm_page_batch *make_batch(int from, int to)
 }
 
 /* Handing over, all that is checked, and the answer. */
-static double move_ours(int from, int to)
+static double move_with_mover(int from, int to)
 {
 	struct nm_page_batch *batch = make_batch(from, to), *done = NULL;
 	double before = wall_ns();
@@ -155,10 +155,10 @@ static void measure(void)
 
 	(void)move_bare(1);
 	(void)move_bare(0);
-	(void)move_ours(0, 1);
-	(void)move_ours(1, 0); /* what calls cost here is learnt by now */
+	(void)move_with_mover(0, 1);
+	(void)move_with_mover(1, 0); /* what calls cost here is learnt by now */
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		ours[i] = move_ours(0, 1) + move_ours(1, 0);
+		ours[i] = move_with_mover(0, 1) + move_with_mover(1, 0);
 		bare[i] = move_bare(1) + move_bare(0);
 		where[i] = ask_where();
 	}

@@ -146,7 +146,7 @@ static unsigned read_limit(const char *path)
 }
 
 /* Some numbers are left to the rest of the machine. */
-static unsigned threads_to_be_had(void)
+static unsigned available_threads(void)
 {
 	unsigned numbers = read_limit("/proc/sys/kernel/pid_max");
 	unsigned threads = read_limit("/proc/sys/kernel/threads-max");
@@ -238,7 +238,7 @@ static void bench_restore(int directory)
 	pid_t pids[MOST_PROCESSES], families[FAMILIES];
 	struct nm_restoration found;
 	struct lines lines = {0};
-	size_t count = start_processes(threads_to_be_had() / THREADS_PER_PROCESS,
+	size_t count = start_processes(available_threads() / THREADS_PER_PROCESS,
 				       THREADS_PER_PROCESS, pids);
 	size_t nr_families = start_processes(FAMILIES, 1, families);
 	must(nm_ledger_open(directory, BOOT, &lines.ledger), "ledger");

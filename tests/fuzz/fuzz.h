@@ -154,7 +154,7 @@ static const struct nm_platform_ops fuzz_ops = {
 	.close = fuzz_close,
 };
 
-static inline struct fuzz_platform fuzz_platform_saying(const char *text, size_t length)
+static inline struct fuzz_platform fuzz_platform_returning(const char *text, size_t length)
 {
 	return (struct fuzz_platform){
 		.platform = {.ops = &fuzz_ops}, .text = text, .length = length};

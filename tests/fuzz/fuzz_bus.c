@@ -141,7 +141,7 @@ static struct nm_control_ops ops_for(struct peer *peer)
 
 /* ---- the other side: caller, bus and polkit ---- */
 
-static int say_uid(struct peer *peer, sd_bus_message *question, uint8_t how)
+static int reply_uid(struct peer *peer, sd_bus_message *question, uint8_t how)
 {
 	uint32_t uid = how & 1 ? 1000 : 0;
 
@@ -151,7 +151,7 @@ static int say_uid(struct peer *peer, sd_bus_message *question, uint8_t how)
 	return sd_bus_reply_method_return(question, "u", uid);
 }
 
-static int say_allowed(struct peer *peer, sd_bus_message *question, uint8_t how)
+static int reply_allowed(struct peer *peer, sd_bus_message *question, uint8_t how)
 {
 	int authorized = how & 1, challenge = how & 2;
 
@@ -176,7 +176,7 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
 	if (how & 16)
 		(void)sd_bus_reply_method_errorf(message, SD_BUS_ERROR_FAILED, "no");
 	else
-		(void)(uid ? say_uid(peer, message, how) : say_allowed(peer, message, how));
+		(void)(uid ? reply_uid(peer, message, how) : reply_allowed(peer, message, how));
 	return 1;
 }
 

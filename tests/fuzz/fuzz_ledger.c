@@ -40,7 +40,7 @@ static void read_given_back(struct fuzz_input *input)
 {
 	nm_auto(nm_released_list_freep) struct nm_released_list *memory = NULL;
 	char *stat = fuzz_piece(input);
-	struct fuzz_platform fuzz = fuzz_platform_saying(stat, strlen(stat));
+	struct fuzz_platform fuzz = fuzz_platform_returning(stat, strlen(stat));
 
 	folder_write(NM_ROSTER_MEMORY_NAME, input->data, input->size);
 	FUZZ_REQUIRE(nm_released_list_new(&memory) == 0);

@@ -43,7 +43,7 @@ static void look(const struct nm_mappings *mappings)
 
 static void read_all(const char *text, size_t size, size_t piece)
 {
-	struct fuzz_platform fuzz = fuzz_platform_saying(text, size);
+	struct fuzz_platform fuzz = fuzz_platform_returning(text, size);
 	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = NULL;
 	int r = -EAGAIN;
 

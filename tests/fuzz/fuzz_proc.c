@@ -32,7 +32,7 @@ static void parse(const char *text)
 
 static void read_files(const char *text, size_t size)
 {
-	struct fuzz_platform fuzz = fuzz_platform_saying(text, size);
+	struct fuzz_platform fuzz = fuzz_platform_returning(text, size);
 	nm_autofree char *cgroup = NULL;
 	struct nm_proc_status status;
 	struct nm_proc_stat stat;

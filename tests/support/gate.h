@@ -6,8 +6,8 @@
 #include "numa-migrd/policy.h"
 
 /* Does the gate let the moves through? */
-static inline bool gate_stands(const struct nm_snapshot *snapshot, const struct nm_move *moves,
-			       size_t count, double margin, double sigmas)
+static inline bool moves_pass_gate(const struct nm_snapshot *snapshot, const struct nm_move *moves,
+				   size_t count, double margin, double sigmas)
 {
 	double surplus = 0;
 	for (size_t i = 0; i < count; i++)

@@ -185,7 +185,8 @@ static inline void made_processes(struct made *made)
 
 /* ---- decisions ---- */
 
-static inline void made_tell(struct made *made, uint64_t decision, const char *text, bool verdict)
+static inline void made_log_entry(struct made *made, uint64_t decision, const char *text,
+				  bool verdict)
 {
 	const struct nm_recorded record = {
 		.kind = NM_RECORDED_ENTRY,
@@ -206,7 +207,7 @@ static inline void made_judge(struct made *made, uint64_t id)
 	snprintf(text, sizeof(text), "decision %u: local share 18 %% before, 92 %% after",
 		 (unsigned)id);
 	made_add(made, &record);
-	made_tell(made, id, text, true);
+	made_log_entry(made, id, text, true);
 }
 
 static inline void made_decide(struct made *made, unsigned thread)
@@ -232,7 +233,7 @@ static inline void made_decide(struct made *made, unsigned thread)
 	record = (struct nm_recorded){.kind = NM_RECORDED_RECEIPT,
 				      .receipt = {.decision = id, .applied = id % 11 != 5}};
 	made_add(made, &record);
-	made_tell(made, id, text, false);
+	made_log_entry(made, id, text, false);
 	if (id % 11 == 5)
 		return;
 	made->node[thread] = home;

@@ -29,7 +29,7 @@ static struct shared {
 	pid_t polkit;
 } * shared;
 
-static inline int take_question(sd_bus_message *call)
+static inline int take_query(sd_bus_message *call)
 {
 	const char *kind, *key, *subject, *action;
 	int r = sd_bus_message_enter_container(call, 'r', "sa{sv}");
@@ -57,7 +57,7 @@ static inline int take_question(sd_bus_message *call)
 static inline int on_check(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	(void)userdata;
-	int r = take_question(call);
+	int r = take_query(call);
 	if (r < 0)
 		return r;
 	switch (shared->answer) {
@@ -419,7 +419,7 @@ static inline void assert_call(const char *method, const char *types, uint64_t a
 }
 
 /* In a child: nobody, of the group or of none. What it finds is written to standard error. */
-static inline bool become_nobody(bool of_group)
+static inline bool become_user_nobody(bool of_group)
 {
 	const struct group *group = getgrnam(GROUP);
 	gid_t gid = of_group && group ? group->gr_gid : NOBODY;
@@ -433,14 +433,14 @@ static inline bool succeeds(pid_t child)
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static inline bool nobody_gets(bool of_group, bool interactive, const char *method,
-			       const char *types, const char *expected)
+static inline bool user_nobody_gets_error(bool of_group, bool interactive, const char *method,
+					  const char *types, const char *expected)
 {
 	pid_t child = fork();
 	if (child == 0) {
 		sd_bus *bus = NULL;
 		char name[128] = "no bus";
-		if (become_nobody(of_group) && sd_bus_open_system(&bus) >= 0)
+		if (become_user_nobody(of_group) && sd_bus_open_system(&bus) >= 0)
 			call(bus, interactive, name, sizeof(name), method, types, 4711);
 		if (strcmp(name, expected) != 0)
 			(void)fprintf(stderr, "%s: \"%s\", not \"%s\"\n", method, name, expected);

@@ -100,7 +100,7 @@ static inline int world_compare(const void *a, const void *b)
 }
 
 /* Adopts a thread as it is now, as the roster would. */
-static inline void world_adopt(struct world *world, uint32_t tid)
+static inline void world_adopt_thread(struct world *world, uint32_t tid)
 {
 	const struct fake_thread *thread = fake_get(world->fake, tid);
 	hwloc_bitmap_t original = hwloc_bitmap_alloc();
@@ -178,7 +178,7 @@ static inline struct nm_receipt world_lease(struct world *world, uint32_t tid, u
 	for (size_t i = 0; i < world->nr_members; i++)
 		known = known || world->members[i].tid == tid;
 	if (!known)
-		world_adopt(world, tid);
+		world_adopt_thread(world, tid);
 	return world_move(world, tid, node, NM_STEP_LEASE);
 }
 

@@ -64,7 +64,7 @@ static inline const struct nm_entry *verdict_of(const struct nm_entry *move)
 	return verdict;
 }
 
-static inline unsigned count_said(const char *words)
+static inline unsigned count_logged(const char *words)
 {
 	unsigned count = 0;
 	for (size_t i = 0; i < world.nr_entries; i++)

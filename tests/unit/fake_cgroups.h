@@ -33,7 +33,7 @@ static inline struct fake_group *fake_group(struct fake *fake, const char *path)
 }
 
 /* NULL takes it back. */
-static inline void fake_say(struct fake *fake, const char *path, const char *said)
+static inline void fake_set_attribute(struct fake *fake, const char *path, const char *said)
 {
 	struct fake_group *group = fake_group(fake, path);
 	group->says = said != NULL;

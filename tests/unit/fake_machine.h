@@ -190,8 +190,8 @@ static inline struct fake_thread *fake_place(struct fake *fake, const struct fak
 	return NULL;
 }
 
-static inline void fake_tell(struct fake *fake, enum nm_task_event_kind kind, uint32_t pid,
-			     uint32_t tid, uint32_t parent_pid, uint32_t parent_tid)
+static inline void fake_notify(struct fake *fake, enum nm_task_event_kind kind, uint32_t pid,
+			       uint32_t tid, uint32_t parent_pid, uint32_t parent_tid)
 {
 	assert(fake->nr_events < FAKE_EVENTS);
 	fake->events[fake->nr_events++] = (struct nm_task_event){
@@ -230,14 +230,14 @@ static inline struct fake_thread *fake_clone(struct fake *fake, uint32_t creator
 	struct fake_thread like = *fake_get(fake, creator);
 	like.tid = tid;
 	like.ns_pid = tid;
-	fake_tell(fake, NM_TASK_FORK, like.pid, tid, like.pid, creator);
+	fake_notify(fake, NM_TASK_FORK, like.pid, tid, like.pid, creator);
 	return fake_place(fake, &like);
 }
 
 static inline struct fake_thread *fake_fork(struct fake *fake, uint32_t creator, uint32_t pid)
 {
 	struct fake_thread like = *fake_get(fake, creator);
-	fake_tell(fake, NM_TASK_FORK, pid, pid, like.pid, creator);
+	fake_notify(fake, NM_TASK_FORK, pid, pid, like.pid, creator);
 	like.ppid = like.pid;
 	like.pid = like.tid = like.ns_pid = pid;
 	like.subreaper = false;
@@ -281,7 +281,7 @@ static inline void fake_exit(struct fake *fake, uint32_t tid)
 {
 	struct fake_thread *thread = fake_get(fake, tid);
 	uint32_t pid = thread->pid;
-	fake_tell(fake, NM_TASK_EXIT, pid, tid, thread->ppid, thread->ppid);
+	fake_notify(fake, NM_TASK_EXIT, pid, tid, thread->ppid, thread->ppid);
 	if (tid != pid)
 		thread->alive = false;
 	else
@@ -310,14 +310,14 @@ static inline void fake_exec(struct fake *fake, uint32_t tid)
 		struct fake_thread *thread = &fake->threads[i];
 		if (!thread->alive || thread->pid != pid || thread == caller)
 			continue;
-		fake_tell(fake, NM_TASK_EXIT, pid, thread->tid, thread->ppid, thread->ppid);
+		fake_notify(fake, NM_TASK_EXIT, pid, thread->tid, thread->ppid, thread->ppid);
 		thread->alive = false;
 	}
 	caller->identity = leader->identity;
 	caller->start_ticks = leader->start_ticks;
 	caller->tid = pid;
 	caller->start_stack += 0x10000;
-	fake_tell(fake, NM_TASK_EXEC, pid, pid, 0, 0);
+	fake_notify(fake, NM_TASK_EXEC, pid, pid, 0, 0);
 }
 
 static inline void fake_settle(struct fake_thread *thread)

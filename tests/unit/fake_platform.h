@@ -50,7 +50,7 @@ static inline void fake_calm(struct fake *fake)
 	memset(fake->hooks, 0, sizeof(fake->hooks));
 }
 
-static inline int fake_meet(struct fake *fake, enum fake_op kind, enum fake_op op)
+static inline int fake_check_gate(struct fake *fake, enum fake_op kind, enum fake_op op)
 {
 	int error = 0;
 	for (size_t i = 0; i < FAKE_HOOKS; i++) {
@@ -74,8 +74,8 @@ static inline int fake_enter(struct fake *fake, enum fake_op op)
 	fake->calls[FAKE_OPS]++;
 	if (fake->die_at && fake->calls[FAKE_OPS] >= fake->die_at)
 		_exit(FAKE_DIED);
-	int any = fake_meet(fake, FAKE_OPS, op);
-	int error = fake_meet(fake, op, op);
+	int any = fake_check_gate(fake, FAKE_OPS, op);
+	int error = fake_check_gate(fake, op, op);
 	return error ? error : any;
 }
 

@@ -83,7 +83,7 @@ static inline const char *fixture_read(const char *root, const char *path)
 }
 
 /* The folder of recorded machines, or NULL where this checkout has none beside it. */
-static inline const char *fixture_data(void)
+static inline const char *recorded_machines_directory(void)
 {
 	static char path[PATH_MAX];
 	const char *given = getenv("NUMA_MIGRD_DATA");

@@ -138,7 +138,7 @@ void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, u
 #define GATED(type, name, op, parameters, ...)                                                     \
 	static inline type gated_##name parameters                                                 \
 	{                                                                                          \
-		int r = gate_meet(op);                                                             \
+		int r = gate_check(op);                                                            \
 		return r < 0 ? r : ordeal.below.name(__VA_ARGS__);                                 \
 	}
 
@@ -163,7 +163,7 @@ GATED(int, event_read, GATE_EVENT_READ, (struct nm_platform * p, int fd, void *b
 /* Who is said to be no more is no more from now on. */
 static inline int gated_thread(enum gate_op op, const struct fake_thread *thread)
 {
-	int r = gate_meet(op);
+	int r = gate_check(op);
 	if (!thread || !thread->alive || thread->state == 'Z' || (r != -ENOENT && r != -ESRCH))
 		return r;
 	if (thread->tid == thread->pid)
@@ -206,7 +206,7 @@ static inline int gated_hardware_list(struct nm_platform *platform,
 				      const struct nm_event_wishes *wishes,
 				      struct nm_event_list *ret)
 {
-	int r = gate_meet(GATE_HARDWARE_LIST);
+	int r = gate_check(GATE_HARDWARE_LIST);
 	return r < 0 ? r : fake_hardware_list(&world_of(platform)->perf.platform, wishes, ret);
 }
 
@@ -214,7 +214,7 @@ static inline int gated_hardware_open(struct nm_platform *platform,
 				      const struct nm_event_request *request,
 				      struct nm_event_fds *ret)
 {
-	int r = gate_meet(GATE_HARDWARE_OPEN);
+	int r = gate_check(GATE_HARDWARE_OPEN);
 	return r < 0 ? r : fake_hardware_open(&world_of(platform)->perf.platform, request, ret);
 }
 
@@ -262,7 +262,7 @@ static inline ssize_t gated_read_file(struct nm_platform *platform, int director
 static inline int gated_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 			    uint64_t *ret_ticket)
 {
-	int r = gate_meet(GATE_ASK);
+	int r = gate_check(GATE_ASK);
 	if (r < 0 && r != -GATE_HANGS)
 		return r;
 	fake_asked.hangs = r == -GATE_HANGS;
@@ -284,7 +284,7 @@ static inline int gated_open_maps(struct nm_platform *platform, int directory, c
 
 static inline int gated_numa_balancing_set(struct nm_platform *platform, int value)
 {
-	int r = gate_meet(GATE_NUMA_BALANCING_SET);
+	int r = gate_check(GATE_NUMA_BALANCING_SET);
 	(void)platform;
 	if (r == 0)
 		ordeal.balancing = value > 0;
@@ -452,7 +452,7 @@ static inline void ordeal_happens(unsigned interval)
 	struct fake *fake = ordeal.world->fake;
 	switch (interval) {
 	case 6:
-		fake_say(fake, "/a.slice", "observe");
+		fake_set_attribute(fake, "/a.slice", "observe");
 		break;
 	case 9:
 		if (ordeal_lives(100))
@@ -468,7 +468,7 @@ static inline void ordeal_happens(unsigned interval)
 	case 15:
 		if (ordeal_lives(102))
 			fake_exec(fake, 102);
-		fake_say(fake, "/a.slice", "nonsense");
+		fake_set_attribute(fake, "/a.slice", "nonsense");
 		break;
 	case 17:
 		(void)nm_command_pause(ordeal.daemon);

@@ -73,7 +73,7 @@ static struct gate {
 } gate;
 
 /* Counts a call; a negative errno where it is to fail. */
-static inline int gate_meet(enum gate_op op)
+static inline int gate_check(enum gate_op op)
 {
 	if (!gate.on)
 		return 0;
@@ -126,7 +126,7 @@ static inline void *gate_keep(void *pointer)
 
 static inline bool gate_starves(void)
 {
-	if (gate_meet(GATE_MEMORY) == 0)
+	if (gate_check(GATE_MEMORY) == 0)
 		return false;
 	errno = ENOMEM;
 	return true;
@@ -292,7 +292,7 @@ int __wrap_unlinkat(int directory, const char *path, int flags);
 
 static inline bool gate_refuses(enum gate_op op)
 {
-	int r = gate_meet(op);
+	int r = gate_check(op);
 	if (r < 0)
 		errno = -r;
 	return r < 0;

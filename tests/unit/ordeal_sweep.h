@@ -86,7 +86,7 @@ static inline const char *sweep_leak(void)
 	return ordeal_fds() != sweep_usual_fds ? "a file stays open" : NULL;
 }
 
-static inline bool sweep_said_why(void)
+static inline bool sweep_logged_reason(void)
 {
 	for (unsigned i = 0; i < ordeal.told.count; i++)
 		if (!reported_has(&sweep_usual->usual, ordeal.told.text[i]))
@@ -95,7 +95,7 @@ static inline bool sweep_said_why(void)
 }
 
 /* Masks may be left, if the ledger knows of them. */
-static inline const char *sweep_mend(void)
+static inline const char *sweep_recover(void)
 {
 	bool ledger = ordeal_there_is("ledger");
 	if (!ledger)
@@ -117,13 +117,13 @@ static inline const char *sweep_judge(int status)
 		return leak;
 	if (status == EXIT_SUCCESS && !ordeal.stopped)
 		return "it ended in peace and did not stop";
-	if (status != EXIT_SUCCESS && !sweep_said_why())
+	if (status != EXIT_SUCCESS && !sweep_logged_reason())
 		return "it ended and did not say why";
-	return sweep_mend();
+	return sweep_recover();
 }
 
 /* It is said in these words only, which is part of what is expected. */
-static inline bool sweep_may_say(const struct ordeal_case *of, const char *text)
+static inline bool sweep_may_log(const struct ordeal_case *of, const char *text)
 {
 	for (unsigned i = 0; of->says[i]; i++)
 		if (strncmp(text, of->says[i], strlen(of->says[i])) == 0)
@@ -142,7 +142,7 @@ static inline const char *sweep_unexpected(const struct ordeal_case *of, int sta
 		if (reported_has(&sweep_usual->usual, ordeal.told.text[i]))
 			continue;
 		told = true;
-		if (!sweep_may_say(of, ordeal.told.text[i]))
+		if (!sweep_may_log(of, ordeal.told.text[i]))
 			return ordeal.told.text[i];
 	}
 	return of->ends & IS_TOLD && gate.lasting && gate.fail_at == 1 && !told
@@ -157,7 +157,7 @@ static inline const char *sweep_halt(void)
 		return NULL;
 	if (ordeal.exits)
 		return "it did not live to its end";
-	if (gate.lasting || ordeal.refused || sweep_said_why())
+	if (gate.lasting || ordeal.refused || sweep_logged_reason())
 		return NULL;
 	return ordeal.moved == 0 || ordeal.homes == 0 ? "it moves nothing any more" : NULL;
 }

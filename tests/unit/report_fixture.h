@@ -107,7 +107,7 @@ static inline void assert_string_of(const struct page *page, const char *path, c
 	free(found);
 }
 
-static inline bool page_says(const struct page *page, const char *words)
+static inline bool page_contains(const struct page *page, const char *words)
 {
 	return strstr(page->text, words) != NULL;
 }

@@ -23,7 +23,7 @@ static uint32_t narrowed_tid;
 static uint64_t narrowed_original;
 static hwloc_bitmap_t reported_original;
 
-static inline bool says_original(void *context, uint32_t tid, uint64_t start_ticks,
+static inline bool many_original(void *context, uint32_t tid, uint64_t start_ticks,
 				 hwloc_const_bitmap_t current, hwloc_const_bitmap_t *ret_original,
 				 bool *ret_unrestricted)
 {
@@ -37,7 +37,7 @@ static inline bool says_original(void *context, uint32_t tid, uint64_t start_tic
 	return true;
 }
 
-static inline bool says_holds(void *context, uint32_t tid, uint64_t start_ticks)
+static inline bool many_holds(void *context, uint32_t tid, uint64_t start_ticks)
 {
 	(void)context, (void)start_ticks;
 	return tid == leased_tid;
@@ -52,7 +52,7 @@ static inline uint64_t start_of(uint32_t tid)
 
 static inline void open_roster(void)
 {
-	struct nm_lease_lookup leases = {.original = says_original, .holds = says_holds};
+	struct nm_lease_lookup leases = {.original = many_original, .holds = many_holds};
 	assert_int_equal(nm_roster_new(&fake->platform, topology, config, &leases, memory, &roster),
 			 0);
 }

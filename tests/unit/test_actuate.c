@@ -135,8 +135,8 @@ static void test_return_process(void **state)
 static void test_swap(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
-	world_adopt(world, 200);
+	world_adopt_thread(world, 101);
+	world_adopt_thread(world, 200);
 	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
 	assert_true(receipt.applied);
 	assert_int_equal(receipt.nr_steps, 2);
@@ -151,7 +151,7 @@ static void test_swap(void **state)
 static void test_refuse_identity(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_exit(fake, 101);
 	struct nm_receipt receipt = world_move(world, 101, 1, NM_STEP_LEASE);
 	assert_refused(&receipt, -ESRCH, "identity");
@@ -186,7 +186,7 @@ static void test_refuse_unfit(void **state)
 static void test_refuse_changed_mask(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_pin(fake, 101, fake_cpus(0, 2));
 	struct nm_receipt receipt = world_lease(world, 101, 1);
 	assert_refused(&receipt, -ESTALE, "mask");
@@ -243,7 +243,7 @@ static void test_refuse_without_clock(void **state)
 static void test_refuse_without_owner(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_fail(fake, FAKE_READ, 3, 1, EFBIG);
 	struct nm_receipt receipt = world_lease(world, 101, 1);
 	assert_refused(&receipt, -EFBIG, "identity");
@@ -261,7 +261,7 @@ static void test_refuse_many_groups(void **state)
 	const struct nm_plan plan = {.decisions = decisions, .count = 2};
 	(void)state;
 	for (uint32_t i = 0; i < 2; i++) {
-		world_adopt(world, 101 + i);
+		world_adopt_thread(world, 101 + i);
 		fake_get(fake, 101 + i)->many_groups = true;
 		decisions[i] = (struct nm_decision){
 			.id = i + 1,
@@ -322,8 +322,8 @@ static void test_refuse_full_disk(void **state)
 static void test_swap_first_refused(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
-	world_adopt(world, 200);
+	world_adopt_thread(world, 101);
+	world_adopt_thread(world, 200);
 	fake_fail(fake, FAKE_SET, 1, 1, EPERM);
 	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
 	assert_refused(&receipt, -EPERM, "sched_setaffinity");
@@ -336,8 +336,8 @@ static void test_swap_first_refused(void **state)
 static void test_swap_second_refused(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
-	world_adopt(world, 200);
+	world_adopt_thread(world, 101);
+	world_adopt_thread(world, 200);
 	fake_fail(fake, FAKE_SET, 2, 1, EPERM);
 	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
 	assert_false(receipt.applied);
@@ -353,8 +353,8 @@ static void test_swap_second_refused(void **state)
 static void test_swap_unprepared(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
-	world_adopt(world, 200);
+	world_adopt_thread(world, 101);
+	world_adopt_thread(world, 200);
 	fake_kill(fake, 200);
 	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
 	assert_false(receipt.applied);
@@ -369,7 +369,7 @@ static void test_swap_back_to_lease(void **state)
 {
 	(void)state;
 	world_lease(world, 101, 3);
-	world_adopt(world, 200);
+	world_adopt_thread(world, 200);
 	fake_fail(fake, FAKE_SET, 2, 1, EPERM);
 	assert_false(world_swap(world, 101, 1, 200, 2).applied);
 	assert_int_equal(world_mask(world, 101), world_node(3));
@@ -382,8 +382,8 @@ static void test_swap_back_to_lease(void **state)
 static void test_swap_undo_refused(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
-	world_adopt(world, 200);
+	world_adopt_thread(world, 101);
+	world_adopt_thread(world, 200);
 	fake_fail(fake, FAKE_SET, 2, 2, EPERM);
 	struct nm_receipt receipt = world_swap(world, 101, 1, 200, 2);
 	assert_false(receipt.applied);
@@ -401,7 +401,7 @@ static void test_swap_undo_refused(void **state)
 static void test_look_fails(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_fail(fake, FAKE_GET, 2, 1, EIO);
 	assert_false(world_lease(world, 101, 1).applied);
 	assert_int_equal(world_mask(world, 101), ALL);
@@ -418,8 +418,8 @@ static void test_look_fails(void **state)
 static void test_any_call_fails(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
-	world_adopt(world, 200);
+	world_adopt_thread(world, 101);
+	world_adopt_thread(world, 200);
 	for (unsigned nth = 1;; nth++) {
 		unsigned before = fake->calls[FAKE_OPS];
 		fake_fail(fake, FAKE_OPS, nth, 1, EIO);
@@ -451,7 +451,7 @@ static void pin_101(struct fake *f)
 static void test_race_mask(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_at(fake, FAKE_GET, 3, pin_101);
 	struct nm_receipt receipt = world_lease(world, 101, 1);
 	assert_refused(&receipt, -ESTALE, "sched_setaffinity");
@@ -466,7 +466,7 @@ static void test_race_mask(void **state)
 static void test_race_mask_before(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_at(fake, FAKE_GET, 2, pin_101);
 	struct nm_receipt receipt = world_lease(world, 101, 1);
 	assert_refused(&receipt, -ESTALE, "mask");
@@ -508,7 +508,7 @@ static void reuse_as_process(struct fake *f)
 static void test_reused_number(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_at(fake, FAKE_SET, 1, reuse_in_process_200);
 	struct nm_receipt receipt = world_lease(world, 101, 1);
 	assert_refused(&receipt, -ESRCH, "sched_setaffinity");
@@ -520,7 +520,7 @@ static void test_reused_number(void **state)
 static void test_reused_number_of_process(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_at(fake, FAKE_SET, 1, reuse_as_process);
 	assert_false(world_lease(world, 101, 1).applied);
 	assert_int_equal(world_mask(world, 101), fake_cpus(1, 6));
@@ -536,7 +536,7 @@ static void reuse_from_outside(struct fake *f)
 static void test_reused_number_without_parent(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_at(fake, FAKE_SET, 1, reuse_from_outside);
 	struct nm_receipt receipt = world_lease(world, 101, 1);
 	assert_refused(&receipt, -ESRCH, "sched_setaffinity");
@@ -546,7 +546,7 @@ static void test_reused_number_without_parent(void **state)
 static void test_reused_number_in_cpuset(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_cpuset(fake, "/small", fake_cpus(3, 7));
 	fake_move(fake, 200, "/small");
 	fake_at(fake, FAKE_SET, 1, reuse_in_process_200);
@@ -592,7 +592,7 @@ static void test_stale_lease_on_a_neighbour(void **state)
 	fake_pin(fake, 101, world_node(1));
 	fake->nr_events = 0;
 	world_drop(world, 101);
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	world_tick(world);
 	assert_int_equal(world_reported(world, NM_LEASE_GONE, 101), 1);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);

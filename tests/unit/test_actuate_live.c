@@ -210,7 +210,7 @@ static void test_lease(void **state)
 }
 
 /* Heirs that no record tells of: a thread, a child, and an orphan of the same session. */
-static void test_heirs(void **state)
+static void test_inheritors(void **state)
 {
 	if (*state)
 		skip();
@@ -308,8 +308,8 @@ static void test_restore_after_exec(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_lease),	   TEST(test_heirs),   TEST(test_fork_record),
-		TEST(test_exec_by_thread), TEST(test_restore), TEST(test_restore_after_exec),
+		TEST(test_lease),	   TEST(test_inheritors), TEST(test_fork_record),
+		TEST(test_exec_by_thread), TEST(test_restore),	  TEST(test_restore_after_exec),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,7 +169,7 @@ static void one_thread_filled_all(void **state)
 	assert_null(strstr(finding->remedy, "--interleave"));
 }
 
-static void what_all_use_is_interleaved(void **state)
+static void memory_used_by_all_is_interleaved(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct program program = good_program();
@@ -185,7 +185,7 @@ static void what_all_use_is_interleaved(void **state)
 	assert_null(strstr(finding->remedy, "schedule(static)"));
 }
 
-static void memory_beside_its_threads_is_right(void **state)
+static void memory_beside_its_threads_is_local(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct program program = good_program();
@@ -264,7 +264,7 @@ static void without_addresses(void **state)
 	assert_only(&findings, "shared-ranges", "256.0 MiB: 25 %");
 }
 
-static void little_memory_that_is_used_much(void **state)
+static void small_intensively_used_memory(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct program program = good_program();
@@ -330,7 +330,7 @@ static void balancing_is_missing(void **state)
 }
 
 /* Threads alone: that is said beside what they tell. */
-static void without_ranges_that_is_said(void **state)
+static void missing_ranges_are_reported(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct program program = good_program();
@@ -348,7 +348,7 @@ static void without_ranges_that_is_said(void **state)
 }
 
 /* Whatever is missing: there is an answer, and none of it is "nan". */
-static void figures_may_be_missing(void **state)
+static void missing_metrics_are_handled(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct program program = good_program();
@@ -394,18 +394,18 @@ int main(void)
 		cmocka_unit_test(too_little_was_seen),
 		cmocka_unit_test(one_node_has_no_distance),
 		cmocka_unit_test(one_thread_filled_all),
-		cmocka_unit_test(what_all_use_is_interleaved),
-		cmocka_unit_test(memory_beside_its_threads_is_right),
+		cmocka_unit_test(memory_used_by_all_is_interleaved),
+		cmocka_unit_test(memory_beside_its_threads_is_local),
 		cmocka_unit_test(a_small_program_fits_on_a_node),
 		cmocka_unit_test(threads_bound_away_from_their_memory),
 		cmocka_unit_test(a_range_of_several_nodes),
 		cmocka_unit_test(without_addresses),
-		cmocka_unit_test(little_memory_that_is_used_much),
+		cmocka_unit_test(small_intensively_used_memory),
 		cmocka_unit_test(hardly_used_ranges_are_not_reported),
 		cmocka_unit_test(balancing_is_in_the_way),
 		cmocka_unit_test(balancing_is_missing),
-		cmocka_unit_test(without_ranges_that_is_said),
-		cmocka_unit_test(figures_may_be_missing),
+		cmocka_unit_test(missing_ranges_are_reported),
+		cmocka_unit_test(missing_metrics_are_handled),
 		cmocka_unit_test(rules_are_listed_once),
 	};
 

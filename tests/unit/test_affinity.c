@@ -48,7 +48,7 @@ static void share(uint32_t a, uint32_t b, unsigned times)
 		nm_affinity_share(affinity, id_a, id_b);
 }
 
-static void test_a_sharing_counts_for_both(void **state)
+static void test_sharing_counts_for_both_threads(void **state)
 {
 	(void)state;
 	share(100, 103, 2);
@@ -266,7 +266,7 @@ static void test_strongest_partners(void **state)
 	assert_memory_equal(graph->partner, partner, sizeof(partner));
 }
 
-static void test_graph_of_nobody(void **state)
+static void test_empty_graph(void **state)
 {
 	static const uint32_t tids[] = {1, 2};
 
@@ -282,7 +282,7 @@ static void test_graph_of_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_sharing_counts_for_both),
+		TEST(test_sharing_counts_for_both_threads),
 		TEST(test_joining_twice_is_once),
 		TEST(test_aging),
 		TEST(test_counts_do_not_overflow),
@@ -296,7 +296,7 @@ int main(void)
 		TEST(test_one_thread_shares_nothing),
 		TEST(test_graph),
 		TEST(test_strongest_partners),
-		TEST(test_graph_of_nobody),
+		TEST(test_empty_graph),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,7 +119,7 @@ static void ask_behind(uint32_t first, const uint32_t *uids, uint64_t *tickets, 
 	assert_int_equal(await(ticket), 0);
 }
 
-static void who_waited_longest_is_first(void **state)
+static void the_longest_waiting_process_is_first(void **state)
 {
 	uint64_t tickets[3];
 
@@ -133,7 +133,7 @@ static void who_waited_longest_is_first(void **state)
 }
 
 /* SECURITY: held-lock */
-static void whose_answers_take_time_come_behind_others(void **state)
+static void slow_users_are_queried_last(void **state)
 {
 	uint64_t tickets[4];
 
@@ -149,7 +149,7 @@ static void whose_answers_take_time_come_behind_others(void **state)
 
 /* Nobody else waits, but somebody may come. */
 /* SECURITY: held-lock */
-static void whose_answers_take_long_are_not_asked_for_a_while(void **state)
+static void slow_users_are_not_queried_for_a_while(void **state)
 {
 	uint64_t tickets[2];
 
@@ -170,7 +170,7 @@ static void whose_answers_take_long_are_not_asked_for_a_while(void **state)
 
 /* User 1 of a container takes time, and its other users wait behind those of other domains. */
 /* SECURITY: shares */
-static void whose_domain_takes_time_comes_behind_others(void **state)
+static void slow_domains_are_queried_last(void **state)
 {
 	const struct nm_tenant slow = nm_tenant_of(1, "/docker/1f");
 	uint64_t tickets[3];
@@ -190,7 +190,7 @@ static void whose_domain_takes_time_comes_behind_others(void **state)
 }
 
 /* SECURITY: shares */
-static void nobody_asks_so_much_that_others_cannot(void **state)
+static void queued_queries_are_shared_among_users(void **state)
 {
 	uint64_t ticket = 0;
 	unsigned count = 0;
@@ -204,7 +204,7 @@ static void nobody_asks_so_much_that_others_cannot(void **state)
 }
 
 /* A worker that starts keeps everybody waiting, and is nobody's. */
-static void what_came_before_is_nobodys(void **state)
+static void the_start_of_a_worker_is_charged_to_no_user(void **state)
 {
 	(void)state;
 	f.held = true;
@@ -217,14 +217,14 @@ static void what_came_before_is_nobodys(void **state)
 }
 
 /* SECURITY: held-lock */
-static void an_answer_of_many_calls_ends(void **state)
+static void an_answer_of_many_calls_is_bounded(void **state)
 {
 	(void)state;
 	f.endless = true;
 	assert_int_equal(await(ask(2, 0)), -ETIMEDOUT);
 }
 
-static void what_nobody_wants_ends_at_its_next_call(void **state)
+static void an_unwanted_answer_ends_at_its_next_call(void **state)
 {
 	(void)state;
 	f.endless = true;
@@ -241,14 +241,14 @@ static void what_nobody_wants_ends_at_its_next_call(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_waited_longest_is_first),
-		TEST(whose_answers_take_time_come_behind_others),
-		TEST(whose_answers_take_long_are_not_asked_for_a_while),
-		TEST(whose_domain_takes_time_comes_behind_others),
-		TEST(nobody_asks_so_much_that_others_cannot),
-		TEST(what_came_before_is_nobodys),
-		TEST(an_answer_of_many_calls_ends),
-		TEST(what_nobody_wants_ends_at_its_next_call),
+		TEST(the_longest_waiting_process_is_first),
+		TEST(slow_users_are_queried_last),
+		TEST(slow_users_are_not_queried_for_a_while),
+		TEST(slow_domains_are_queried_last),
+		TEST(queued_queries_are_shared_among_users),
+		TEST(the_start_of_a_worker_is_charged_to_no_user),
+		TEST(an_answer_of_many_calls_is_bounded),
+		TEST(an_unwanted_answer_ends_at_its_next_call),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void expect_move(size_t i, uint32_t thread, int from, int to)
 
 /* ---- load ---- */
 
-static void test_load_is_what_was_asked_for(void **state)
+static void test_load_is_run_and_wait_time(void **state)
 {
 	(void)state;
 	assert_true(nm_balance_load(200, 300, 1000) == 0.5);
@@ -137,7 +137,7 @@ static void test_a_round_has_a_limit(void **state)
 	assert_int_equal(run_round(), 0);
 }
 
-static void test_nothing_below_the_gap(void **state)
+static void test_no_balancing_below_the_gap(void **state)
 {
 	(void)state;
 	crowd_programs(crowd, 0, 3, 1);
@@ -152,7 +152,7 @@ static void test_nothing_below_the_gap(void **state)
 }
 
 /* 1 + load is not below 2: it would only change places. */
-static void test_no_ping_pong(void **state)
+static void test_no_exchange_without_gain(void **state)
 {
 	(void)state;
 	crowd_programs(crowd, 0, 2, 1);
@@ -169,7 +169,7 @@ static void test_no_ping_pong(void **state)
 }
 
 /* 0.55 + 0.6 is below 1.2, and hardly so. */
-static void test_relief_must_be_worth_it(void **state)
+static void test_relief_must_exceed_a_minimum(void **state)
 {
 	(void)state;
 	crowd_programs(crowd, 0, 2, 1);
@@ -242,7 +242,7 @@ static void test_unmanaged_work_counts(void **state)
 	expect_move(0, 4, 1, 2);
 }
 
-static void test_who_may_not_move(void **state)
+static void test_immovable_threads(void **state)
 {
 	(void)state;
 	crowd_programs(crowd, 0, 6, 1);
@@ -275,7 +275,7 @@ static void test_masks_open_other_destinations(void **state)
 }
 
 /* kMLB 3.2.1: nobody on the busiest CPU can go, so the next busiest is asked. */
-static void test_the_next_busiest(void **state)
+static void test_the_next_busiest_cpu_is_tried(void **state)
 {
 	(void)state;
 	crowd_programs(crowd, 0, 5, 0); /* its memory is here */
@@ -290,7 +290,7 @@ static void test_the_next_busiest(void **state)
 }
 
 /* Ids go round, so the older thread may have the higher one. */
-static void test_the_older_is_met_first(void **state)
+static void test_the_older_thread_comes_first(void **state)
 {
 	(void)state;
 	crowd_programs(crowd, 0, 4, 1);
@@ -365,7 +365,7 @@ static void test_a_sending_node_does_not_receive(void **state)
 	expect_no_node_in_both_roles();
 }
 
-static void test_of_idle_cpus_the_one_on_the_emptier_node(void **state)
+static void test_idle_cpu_on_the_emptier_node_is_chosen(void **state)
 {
 	(void)state;
 	crowd_free(crowd);
@@ -476,30 +476,30 @@ static void test_idle_cpus_take_either_type(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_load_is_what_was_asked_for),
+		cmocka_unit_test(test_load_is_run_and_wait_time),
 		cmocka_unit_test(test_waiting_begins_at_the_share),
 		cmocka_unit_test_setup_teardown(test_hysteresis, begin, end),
 		cmocka_unit_test_setup_teardown(test_paper_always_balances, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_busiest_sends_to_the_idlest, begin, end),
 		cmocka_unit_test_setup_teardown(test_moves_until_the_nodes_are_alike, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_round_has_a_limit, begin, end),
-		cmocka_unit_test_setup_teardown(test_nothing_below_the_gap, begin, end),
-		cmocka_unit_test_setup_teardown(test_no_ping_pong, begin, end),
-		cmocka_unit_test_setup_teardown(test_relief_must_be_worth_it, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_balancing_below_the_gap, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_exchange_without_gain, begin, end),
+		cmocka_unit_test_setup_teardown(test_relief_must_exceed_a_minimum, begin, end),
 		cmocka_unit_test_setup_teardown(test_nodes_do_not_change_places, begin, end),
 		cmocka_unit_test_setup_teardown(test_never_within_a_node, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_node_with_enough_cpus_keeps_its_threads,
 						begin, end),
 		cmocka_unit_test_setup_teardown(test_unmanaged_work_counts, begin, end),
-		cmocka_unit_test_setup_teardown(test_who_may_not_move, begin, end),
+		cmocka_unit_test_setup_teardown(test_immovable_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_masks_open_other_destinations, begin, end),
-		cmocka_unit_test_setup_teardown(test_the_next_busiest, begin, end),
-		cmocka_unit_test_setup_teardown(test_the_older_is_met_first, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_next_busiest_cpu_is_tried, begin, end),
+		cmocka_unit_test_setup_teardown(test_the_older_thread_comes_first, begin, end),
 		cmocka_unit_test_setup_teardown(test_counts_follow_the_moves, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_receiving_node_does_not_send, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_sending_node_does_not_receive, begin, end),
-		cmocka_unit_test_setup_teardown(test_of_idle_cpus_the_one_on_the_emptier_node,
-						begin, end),
+		cmocka_unit_test_setup_teardown(test_idle_cpu_on_the_emptier_node_is_chosen, begin,
+						end),
 		cmocka_unit_test_setup_teardown(test_rounds_remember_the_gap, begin, end),
 		cmocka_unit_test_setup_teardown(test_pages_not_known, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_machine_without_threads, begin, end),

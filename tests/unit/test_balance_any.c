@@ -225,7 +225,7 @@ static bool can_go(const struct crowd *crowd, const struct nm_balance_thread *th
 		group->resident[node_to] - group->resident[node_from] >= crowd->rules.min_gain);
 }
 
-static bool anybody_can_go(const struct crowd *crowd)
+static bool any_thread_can_go(const struct crowd *crowd)
 {
 	for (size_t i = 0; i < crowd->input.nr_threads; i++) {
 		const struct nm_balance_thread *thread = &crowd->threads[i];
@@ -269,7 +269,7 @@ static void test_rounds_end(void **state)
 }
 
 /* Where first_fit stops, nobody could have gone: no pair was overlooked. */
-static void test_nobody_is_overlooked(void **state)
+static void test_no_candidate_is_overlooked(void **state)
 {
 	(void)state;
 	size_t stuck = 0, moves = 0;
@@ -283,7 +283,7 @@ static void test_nobody_is_overlooked(void **state)
 		moves += result.count;
 		stuck += result.active && result.count == 0;
 		if (result.active)
-			assert_true(anybody_can_go(crowd) == (result.count == 1));
+			assert_true(any_thread_can_go(crowd) == (result.count == 1));
 		nm_balance_result_clear(&result);
 		crowd_free(crowd);
 	}
@@ -291,7 +291,7 @@ static void test_nobody_is_overlooked(void **state)
 }
 
 /* A whole round leaves nobody behind that one more round with the same roles could take. */
-static void test_a_long_round_is_as_good_as_short_ones(void **state)
+static void test_a_long_round_equals_short_rounds(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
@@ -306,7 +306,7 @@ static void test_a_long_round_is_as_good_as_short_ones(void **state)
 		for (size_t i = 0; i < result.count; i++)
 			crowd->threads[result.moves[i].thread].movable = false;
 		if (two && result.active && crowd->rules.overload > 0)
-			assert_false(anybody_can_go(crowd));
+			assert_false(any_thread_can_go(crowd));
 		nm_balance_result_clear(&result);
 		crowd_free(crowd);
 	}
@@ -361,8 +361,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rounds_end),
-		cmocka_unit_test(test_nobody_is_overlooked),
-		cmocka_unit_test(test_a_long_round_is_as_good_as_short_ones),
+		cmocka_unit_test(test_no_candidate_is_overlooked),
+		cmocka_unit_test(test_a_long_round_equals_short_rounds),
 		cmocka_unit_test(test_decisions_repeat),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

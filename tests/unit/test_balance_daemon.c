@@ -31,7 +31,7 @@ static void an_overloaded_node_is_relieved(void **state)
 }
 
 /* Where locality stands for P, a shorter queue is worth the longer way. */
-static void relief_is_no_loss_of_locality(void **state)
+static void relief_outweighs_locality(void **state)
 {
 	(void)state;
 	overload(6, 3);
@@ -42,7 +42,7 @@ static void relief_is_no_loss_of_locality(void **state)
 	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_IMPROVED], 4);
 	assert_true(has_field(first_move(), "PERFORMANCE_OF", "locality"));
-	assert_int_equal(count_said(" replaced by locality "), 1);
+	assert_int_equal(count_logged(" replaced by locality "), 1);
 }
 
 static void a_machine_with_room_is_left_alone(void **state)
@@ -69,7 +69,7 @@ static void an_even_load_is_not_read(void **state)
 }
 
 /* Three on a CPU run for less than min_run each, and how little is what the move is judged by. */
-static void those_who_queue_have_a_performance(void **state)
+static void queued_threads_have_a_performance(void **state)
 {
 	(void)state;
 	struct nm_source_status *status = &world.daemon.pipeline.source->status;
@@ -101,7 +101,7 @@ static unsigned until_first_move(unsigned persist)
 	return intervals;
 }
 
-static void it_begins_when_the_gap_persists(void **state)
+static void balancing_begins_if_the_gap_persists(void **state)
 {
 	unsigned soon = until_first_move(4);
 	(void)world_close(state);
@@ -126,7 +126,7 @@ static void a_gap_below_the_threshold_does_not_begin_it(void **state)
 
 /* ---- within bounds ---- */
 
-static void the_owners_masks_are_the_bound(void **state)
+static void owner_affinities_limit_moves(void **state)
 {
 	(void)state;
 	overload(6, 0);
@@ -165,7 +165,7 @@ static void a_lease_ends_with_the_daemon(void **state)
 	assert_null(fake_trace(world.fake));
 }
 
-static void without_schedstat_it_says_so_and_moves_nothing(void **state)
+static void missing_schedstat_is_logged_and_disables_balancing(void **state)
 {
 	(void)state;
 	world.silent = true;
@@ -173,13 +173,13 @@ static void without_schedstat_it_says_so_and_moves_nothing(void **state)
 	begin(NM_SELECTION_FIRST_FIT);
 	live(20);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	assert_int_equal(count_said("No run queue delay in "), 1);
+	assert_int_equal(count_logged("No run queue delay in "), 1);
 }
 
 /* ---- who goes ---- */
 
 /* A process whose first thread is on node 1 has threads that queue on node 0. */
-static void who_can_join_its_leader_goes(void **state)
+static void a_thread_that_can_join_its_leader_moves(void **state)
 {
 	(void)state;
 	add_worker(1000, 3, 0);
@@ -202,7 +202,7 @@ static void who_can_join_its_leader_goes(void **state)
 }
 
 /* As shipped nobody goes away from his process's pages. */
-static void nobody_leaves_his_pages(void **state)
+static void threads_stay_with_their_pages(void **state)
 {
 	(void)state;
 	overload(6, 0);
@@ -215,7 +215,7 @@ static void nobody_leaves_his_pages(void **state)
 
 /* ---- what is told ---- */
 
-static void the_prediction_is_held_against_what_was_measured(void **state)
+static void predicted_and_measured_benefit_are_logged(void **state)
 {
 	(void)state;
 	overload(6, 1);
@@ -260,7 +260,7 @@ static void let_performance_fall(void)
 }
 
 /* As the papers have it. */
-static void without_rollback_nothing_is_undone(void **state)
+static void disabled_rollback_undoes_no_move(void **state)
 {
 	(void)state;
 	config()->threads.rollback = false;
@@ -285,23 +285,23 @@ static void a_move_after_which_the_performance_fell_is_undone(void **state)
 
 /* ---- the rest ---- */
 
-static void it_tells_when_it_begins_and_ends(void **state)
+static void begin_and_end_of_balancing_are_logged(void **state)
 {
 	(void)state;
 	overload(6, 3);
 	begin(NM_SELECTION_FIRST_FIT);
 	settle(15);
-	assert_int_equal(count_said("Balancing nodes: loads differ"), 1);
+	assert_int_equal(count_logged("Balancing nodes: loads differ"), 1);
 	/* One thread a CPU, and two nodes with one of their CPUs idle. */
 	config()->threads.balance_begin = config()->threads.balance_end = 1.5;
 	live(3);
-	assert_int_equal(count_said("Balancing ended: "), 1);
+	assert_int_equal(count_logged("Balancing ended: "), 1);
 	live(10);
-	assert_int_equal(count_said("Balancing "), 2);
+	assert_int_equal(count_logged("Balancing "), 2);
 }
 
 /* A thread that ended, and one under its number: what was read of the one says nothing of it. */
-static void a_reused_number_begins_anew(void **state)
+static void a_reused_number_starts_without_history(void **state)
 {
 	(void)state;
 	overload(6, 3);
@@ -319,7 +319,7 @@ static void a_reused_number_begins_anew(void **state)
 	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 6);
 }
 
-static void another_policy_forgets_it(void **state)
+static void a_policy_change_drops_the_state(void **state)
 {
 	(void)state;
 	overload(6, 0);
@@ -333,7 +333,7 @@ static void another_policy_forgets_it(void **state)
 	assert_null(world.daemon.pipeline.balancer);
 }
 
-static void the_status_has_its_figures(void **state)
+static void the_status_contains_balancing_metrics(void **state)
 {
 	(void)state;
 	overload(6, 0);
@@ -352,7 +352,7 @@ static void the_status_has_its_figures(void **state)
 /* ---- leases that yield ---- */
 
 /* All of them are held on node 0, where they queue for two CPUs. */
-static void lease_all_here(void)
+static void lease_all_to_node_0(void)
 {
 	const struct nm_member *members;
 	size_t count = nm_roster_members(world.daemon.pipeline.roster, &members);
@@ -380,7 +380,7 @@ static void lease_all_here(void)
 }
 
 /* Whose lease has just ended for full CPUs has its cool-down, and gets no other one at once. */
-static void who_yields_is_not_moved_in_the_same_interval(void **state)
+static void a_yielding_thread_is_not_moved_in_the_same_interval(void **state)
 {
 	(void)state;
 	unsigned yielded = 0;
@@ -388,7 +388,7 @@ static void who_yields_is_not_moved_in_the_same_interval(void **state)
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->threads.balance_begin = 100; /* not yet */
 	live(3);
-	lease_all_here();
+	lease_all_to_node_0();
 	config()->threads.balance_begin = 0;
 	config()->threads.balance_end = 0;
 	config()->threads.balance_persist = 1;
@@ -401,7 +401,7 @@ static void who_yields_is_not_moved_in_the_same_interval(void **state)
 		yielded += barred;
 		assert_false(barred && members[i].leased);
 	}
-	assert_int_equal(count_said(" restored: run queue full, other nodes idle"), 1);
+	assert_int_equal(count_logged(" restored: run queue full, other nodes idle"), 1);
 	assert_true(yielded > 0);
 }
 
@@ -409,27 +409,27 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-		TEST(who_yields_is_not_moved_in_the_same_interval),
+		TEST(a_yielding_thread_is_not_moved_in_the_same_interval),
 		TEST(an_overloaded_node_is_relieved),
-		TEST(relief_is_no_loss_of_locality),
+		TEST(relief_outweighs_locality),
 		TEST(a_machine_with_room_is_left_alone),
 		TEST(an_even_load_is_not_read),
-		TEST(those_who_queue_have_a_performance),
-		TEST(it_begins_when_the_gap_persists),
+		TEST(queued_threads_have_a_performance),
+		TEST(balancing_begins_if_the_gap_persists),
 		TEST(a_gap_below_the_threshold_does_not_begin_it),
-		TEST(the_owners_masks_are_the_bound),
+		TEST(owner_affinities_limit_moves),
 		TEST(moves_keep_within_the_budget),
 		TEST(a_lease_ends_with_the_daemon),
-		TEST(without_schedstat_it_says_so_and_moves_nothing),
-		TEST(who_can_join_its_leader_goes),
-		TEST(nobody_leaves_his_pages),
-		TEST(the_prediction_is_held_against_what_was_measured),
-		TEST(without_rollback_nothing_is_undone),
+		TEST(missing_schedstat_is_logged_and_disables_balancing),
+		TEST(a_thread_that_can_join_its_leader_moves),
+		TEST(threads_stay_with_their_pages),
+		TEST(predicted_and_measured_benefit_are_logged),
+		TEST(disabled_rollback_undoes_no_move),
 		TEST(a_move_after_which_the_performance_fell_is_undone),
-		TEST(it_tells_when_it_begins_and_ends),
-		TEST(a_reused_number_begins_anew),
-		TEST(another_policy_forgets_it),
-		TEST(the_status_has_its_figures),
+		TEST(begin_and_end_of_balancing_are_logged),
+		TEST(a_reused_number_starts_without_history),
+		TEST(a_policy_change_drops_the_state),
+		TEST(the_status_contains_balancing_metrics),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,7 +138,7 @@ static void nothing_is_known_without_an_answer(void **state)
 
 /* ---- DTAS ---- */
 
-static void dtas_is_unavailable_without_counters_and_says_so_once(void **state)
+static void missing_counters_disable_dtas_and_are_logged_once(void **state)
 {
 	(void)state;
 	overload(6, 3);
@@ -146,7 +146,7 @@ static void dtas_is_unavailable_without_counters_and_says_so_once(void **state)
 	config()->threads.dtas = true;
 	world.daemon.pipeline.source->status.has_dram = false;
 	live(20);
-	assert_int_equal(count_said("threads.dtas is off"), 1);
+	assert_int_equal(count_logged("threads.dtas is off"), 1);
 	assert_false(world.daemon.pipeline.balancer->split);
 	assert_int_equal(longest_queue(), 1);
 }
@@ -204,7 +204,7 @@ static unsigned count_leased(void)
 }
 
 /* What was proposed, and refused, is held on no CPUs. */
-static void only_what_stands_counts_as_leased(void **state)
+static void refused_proposals_do_not_count_as_leased(void **state)
 {
 	(void)state;
 	overload(8, 0);
@@ -225,7 +225,7 @@ static void only_what_stands_counts_as_leased(void **state)
 }
 
 /* All of them compute from now on. */
-static void a_new_division_ends_leases_that_it_does_not_fit(void **state)
+static void a_new_cpu_type_assignment_ends_mismatched_leases(void **state)
 {
 	(void)state;
 	overload(8, 0);
@@ -257,10 +257,10 @@ int main(void)
 		TEST(a_sample_of_a_large_process_is_queried),
 		TEST(sampled_accesses_replace_the_count),
 		TEST(nothing_is_known_without_an_answer),
-		TEST(dtas_is_unavailable_without_counters_and_says_so_once),
+		TEST(missing_counters_disable_dtas_and_are_logged_once),
 		TEST(types_keep_to_their_cpus),
-		TEST(only_what_stands_counts_as_leased),
-		TEST(a_new_division_ends_leases_that_it_does_not_fit),
+		TEST(refused_proposals_do_not_count_as_leased),
+		TEST(a_new_cpu_type_assignment_ends_mismatched_leases),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static void crowd(uint32_t pid, int cpu, unsigned count)
 
 /* ---- whom to read ---- */
 
-static void test_nobody_where_there_is_room(void **state)
+static void test_idle_cpus_read_no_threads(void **state)
 {
 	(void)state;
 	crowd(1000, 0, 3);
@@ -86,7 +86,7 @@ static void test_nobody_where_there_is_room(void **state)
 	assert_int_equal(find_suspects(MOST), 0); /* apart, but nobody can have waited */
 }
 
-static void test_threads_of_full_cpus(void **state)
+static void test_threads_of_full_cpus_are_read(void **state)
 {
 	(void)state;
 	crowd(1000, 0, 2);
@@ -103,7 +103,7 @@ static void test_threads_of_full_cpus(void **state)
 	assert_int_equal(find_suspects(MOST), 2);
 }
 
-static void test_nobody_where_nodes_are_alike(void **state)
+static void test_equal_nodes_read_no_threads(void **state)
 {
 	(void)state;
 	for (int cpu = 0; cpu < 4; cpu++)
@@ -114,7 +114,7 @@ static void test_nobody_where_nodes_are_alike(void **state)
 }
 
 /* As many everywhere, but on one node they may all have slept instead. */
-static void test_full_nodes_may_be_unlike(void **state)
+static void test_full_nodes_may_differ_in_load(void **state)
 {
 	(void)state;
 	for (int cpu = 0; cpu < 4; cpu++)
@@ -131,7 +131,7 @@ static void test_isolated_cpus_are_left_alone(void **state)
 	assert_int_equal(find_suspects(MOST), 2);
 }
 
-static void test_nobody_on_a_single_node(void **state)
+static void test_single_node_reads_no_threads(void **state)
 {
 	(void)state;
 	crowd(1000, 0, 2);
@@ -172,7 +172,7 @@ static void test_loads(void **state)
 	assert_true(isnan(gathered.threads[0].load) && !gathered.threads[0].waiting);
 }
 
-static void test_who_they_are(void **state)
+static void test_decisions_name_their_threads(void **state)
 {
 	(void)state;
 	machine_thread(machine, 1000, 0, -1);
@@ -212,7 +212,7 @@ static void test_groups(void **state)
 	assert_null(group->resident);
 }
 
-static void test_a_quiet_leader_is_no_leader(void **state)
+static void test_an_idle_leader_is_ignored(void **state)
 {
 	(void)state;
 	machine_thread(machine, 1000, 2, -1);
@@ -247,7 +247,7 @@ static void test_pages_of_nodes_without_cpus(void **state)
 	assert_null(gathered.groups[1].resident);
 }
 
-static void test_what_is_not_managed(void **state)
+static void test_unmanaged_threads_are_not_read(void **state)
 {
 	(void)state;
 	machine_thread(machine, 1000, 0, -1);
@@ -311,18 +311,18 @@ static void test_types_are_passed_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_nobody_where_there_is_room, begin, end),
-		cmocka_unit_test_setup_teardown(test_threads_of_full_cpus, begin, end),
-		cmocka_unit_test_setup_teardown(test_nobody_where_nodes_are_alike, begin, end),
-		cmocka_unit_test_setup_teardown(test_full_nodes_may_be_unlike, begin, end),
+		cmocka_unit_test_setup_teardown(test_idle_cpus_read_no_threads, begin, end),
+		cmocka_unit_test_setup_teardown(test_threads_of_full_cpus_are_read, begin, end),
+		cmocka_unit_test_setup_teardown(test_equal_nodes_read_no_threads, begin, end),
+		cmocka_unit_test_setup_teardown(test_full_nodes_may_differ_in_load, begin, end),
 		cmocka_unit_test_setup_teardown(test_isolated_cpus_are_left_alone, begin, end),
-		cmocka_unit_test_setup_teardown(test_nobody_on_a_single_node, begin, end),
+		cmocka_unit_test_setup_teardown(test_single_node_reads_no_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_loads, begin, end),
-		cmocka_unit_test_setup_teardown(test_who_they_are, begin, end),
+		cmocka_unit_test_setup_teardown(test_decisions_name_their_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_groups, begin, end),
-		cmocka_unit_test_setup_teardown(test_a_quiet_leader_is_no_leader, begin, end),
+		cmocka_unit_test_setup_teardown(test_an_idle_leader_is_ignored, begin, end),
 		cmocka_unit_test_setup_teardown(test_pages_of_nodes_without_cpus, begin, end),
-		cmocka_unit_test_setup_teardown(test_what_is_not_managed, begin, end),
+		cmocka_unit_test_setup_teardown(test_unmanaged_threads_are_not_read, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_round_from_a_snapshot, begin, end),
 		cmocka_unit_test_setup_teardown(test_types_are_passed_on, begin, end),
 	};

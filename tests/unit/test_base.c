@@ -27,7 +27,7 @@ static void thing_free(struct thing *thing)
 }
 NM_DEFINE_CLEANUP(struct thing, thing_free);
 
-static void leave_scope(struct thing *thing)
+static void run_scope(struct thing *thing)
 {
 	nm_auto(thing_freep) struct thing *owned = thing;
 	assert_ptr_equal(owned, thing);
@@ -45,9 +45,9 @@ static void test_cleanup_and_take(void **state)
 	struct thing thing = {&freed};
 
 	(void)state;
-	leave_scope(&thing);
+	run_scope(&thing);
 	assert_int_equal(freed, 1);
-	leave_scope(NULL);
+	run_scope(NULL);
 	assert_int_equal(freed, 1);
 	assert_ptr_equal(hand_over(&thing), &thing);
 	assert_int_equal(freed, 1);

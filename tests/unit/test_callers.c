@@ -39,7 +39,7 @@ static unsigned answered(unsigned sender, unsigned calls, uint64_t now_ns)
 }
 
 /* SECURITY: bus */
-static void a_sender_is_refused_and_then_dropped(void **state)
+static void an_excessive_sender_is_refused_then_dropped(void **state)
 {
 	(void)state;
 	assert_int_equal(answered(1, NM_CALLS_MOST, NOW), NM_CALLS_MOST);
@@ -50,7 +50,7 @@ static void a_sender_is_refused_and_then_dropped(void **state)
 	assert_int_equal(admit(2, NOW), NM_CALL_ANSWERED);
 }
 
-static void it_may_call_again_after_a_second(void **state)
+static void a_refused_caller_may_retry_after_a_second(void **state)
 {
 	(void)state;
 	(void)answered(1, 10000, NOW);
@@ -70,7 +70,7 @@ static void long_lists_count_for_many_calls(void **state)
 
 /* Whoever has called in the second before counts, so that the first of a second gets no more. */
 /* SECURITY: bus */
-static void many_senders_share(void **state)
+static void many_senders_share_the_limit(void **state)
 {
 	(void)state;
 	for (unsigned second = 0; second < 3; second++) {
@@ -85,7 +85,7 @@ static void many_senders_share(void **state)
 }
 
 /* SECURITY: bus */
-static void a_newcomer_is_answered_however_many_there_are(void **state)
+static void a_new_caller_is_answered_among_many(void **state)
 {
 	(void)state;
 	for (unsigned sender = 0; sender < 10 * NM_CALLERS_PLACES; sender++)
@@ -93,7 +93,7 @@ static void a_newcomer_is_answered_however_many_there_are(void **state)
 	assert_int_equal(callers.count, NM_CALLERS_PLACES / 2);
 }
 
-static void after_a_silence_nobody_counts(void **state)
+static void callers_expire_after_a_silence(void **state)
 {
 	(void)state;
 	for (unsigned sender = 0; sender < 256; sender++)
@@ -106,12 +106,12 @@ static void after_a_silence_nobody_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_sender_is_refused_and_then_dropped),
-		TEST(it_may_call_again_after_a_second),
+		TEST(an_excessive_sender_is_refused_then_dropped),
+		TEST(a_refused_caller_may_retry_after_a_second),
 		TEST(long_lists_count_for_many_calls),
-		TEST(many_senders_share),
-		TEST(a_newcomer_is_answered_however_many_there_are),
-		TEST(after_a_silence_nobody_counts),
+		TEST(many_senders_share_the_limit),
+		TEST(a_new_caller_is_answered_among_many),
+		TEST(callers_expire_after_a_silence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,7 @@ static void processes_are_added_between_snapshots(void **state)
 	assert_int_equal(cleared, 1);
 }
 
-static void a_failure_changes_nothing(void **state)
+static void a_failure_leaves_the_column_unchanged(void **state)
 {
 	(void)state;
 	column.init = init;
@@ -147,7 +147,7 @@ static void a_failure_changes_nothing(void **state)
 	assert_true(column.count == 1 && at(0) == 2);
 }
 
-static void a_thread_adopted_again_is_another_task(void **state)
+static void a_readopted_thread_is_a_new_task(void **state)
 {
 	(void)state;
 	struct nm_snapshot snapshot = {.threads = threads, .nr_threads = 2};
@@ -173,8 +173,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_reused_number_is_another_task, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(processes_are_added_between_snapshots, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(a_failure_changes_nothing, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_thread_adopted_again_is_another_task, set_up,
+		cmocka_unit_test_setup_teardown(a_failure_leaves_the_column_unchanged, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_readopted_thread_is_a_new_task, set_up,
 						tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,7 @@ static void test_interval_within_bounds(void **state)
 	allow("general: { interval_s = 60; };");
 }
 
-static void test_someone_must_be_considered(void **state)
+static void test_at_least_one_thread_is_considered(void **state)
 {
 	(void)state;
 	refuse("profile = \"paper\"; threads: { policy = \"imar2\"; delta_r = 0; };",
@@ -131,7 +131,7 @@ static void test_balancing_has_bounds_in_order(void **state)
 	allow("threads: { balance_end = 0.75; };");
 }
 
-static void test_something_must_win(void **state)
+static void test_at_least_one_policy_is_needed(void **state)
 {
 	(void)state;
 	const char *message = "conf:1: threads.q1: found 0, allowed: above 0, unless other tickets "
@@ -161,9 +161,9 @@ int main(void)
 		cmocka_unit_test(test_pmu_must_be_named),
 		cmocka_unit_test(test_interval_bounds),
 		cmocka_unit_test(test_interval_within_bounds),
-		cmocka_unit_test(test_someone_must_be_considered),
+		cmocka_unit_test(test_at_least_one_thread_is_considered),
 		cmocka_unit_test(test_records_in_order),
-		cmocka_unit_test(test_something_must_win),
+		cmocka_unit_test(test_at_least_one_policy_is_needed),
 		cmocka_unit_test(test_balancing_has_bounds_in_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static int try_roots(void)
 }
 
 /* SECURITY: confined */
-static void the_root_of_others_stays_closed(void **state)
+static void the_root_directory_of_others_stays_closed(void **state)
 {
 	(void)state;
 	assert_int_equal(try_other("root", O_RDONLY), 0);
@@ -119,7 +119,7 @@ static int try_memory(void)
 	return try_other("mem", O_RDONLY) == 0 || try_other("mem", O_RDWR) == 0;
 }
 
-static void so_does_their_memory(void **state)
+static void their_memory_moves_too(void **state)
 {
 	(void)state;
 	if (geteuid() == 0)
@@ -180,7 +180,7 @@ static int try_own(void)
 }
 
 /* SECURITY: confined */
-static void what_it_is_for_stays_open(void **state)
+static void required_files_stay_accessible(void **state)
 {
 	(void)state;
 	confined(try_own);
@@ -223,10 +223,10 @@ static void a_configuration_put_in_its_place_can_be_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_root_of_others_stays_closed),
-		TEST(so_does_their_memory),
+		TEST(the_root_directory_of_others_stays_closed),
+		TEST(their_memory_moves_too),
 		TEST(other_files_stay_closed),
-		TEST(what_it_is_for_stays_open),
+		TEST(required_files_stay_accessible),
 		TEST(a_configuration_put_in_its_place_can_be_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static void a_share_below_the_threshold_is_no_contention(void **state)
 	assert_int_equal(contention_of(700, 100, 100, 100).busiest, -1);
 }
 
-static void few_accesses_say_nothing(void **state)
+static void few_accesses_are_inconclusive(void **state)
 {
 	(void)state;
 	assert_true(isnan(contention_of(99, 0, 0, 0).imbalance));
@@ -85,7 +85,7 @@ static void mixed_ranges_go_to_the_second_best(void **state)
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 }
 
-static void what_can_be_split_does_not_go_as_a_whole(void **state)
+static void a_splittable_range_does_not_move_whole(void **state)
 {
 	(void)state;
 	struct nm_contention busy = contention_of(900, 50, 25, 25);
@@ -98,7 +98,7 @@ static void what_can_be_split_does_not_go_as_a_whole(void **state)
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 }
 
-static void what_one_node_uses_stays_with_it(void **state)
+static void a_range_used_by_one_node_stays_there(void **state)
 {
 	(void)state;
 	struct nm_contention busy = contention_of(900, 50, 25, 25);
@@ -106,7 +106,7 @@ static void what_one_node_uses_stays_with_it(void **state)
 	assert_int_equal(nm_contention_target(&own, 4, &busy, config), 0);
 }
 
-static void everyones_range_is_spread(void **state)
+static void a_range_used_by_all_nodes_is_interleaved(void **state)
 {
 	(void)state;
 	struct nm_contention busy = contention_of(900, 50, 25, 25);
@@ -151,11 +151,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(one_node_serves_most),
 		TEST(a_share_below_the_threshold_is_no_contention),
-		TEST(few_accesses_say_nothing),
+		TEST(few_accesses_are_inconclusive),
 		TEST(mixed_ranges_go_to_the_second_best),
-		TEST(what_can_be_split_does_not_go_as_a_whole),
-		TEST(what_one_node_uses_stays_with_it),
-		TEST(everyones_range_is_spread),
+		TEST(a_splittable_range_does_not_move_whole),
+		TEST(a_range_used_by_one_node_stays_there),
+		TEST(a_range_used_by_all_nodes_is_interleaved),
 		TEST(small_or_unknown_ranges_stay),
 		TEST(the_second_is_reported),
 	};

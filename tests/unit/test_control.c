@@ -150,7 +150,7 @@ static void assert_call(const char *method, const uint32_t *pid, const char *err
 }
 
 /* The same call by another user, in a child: true when it failed with the error. */
-static bool nobody_gets(const char *method, const char *error_name)
+static bool user_nobody_gets_error(const char *method, const char *error_name)
 {
 	int status;
 	pid_t child = fork();
@@ -184,9 +184,9 @@ static void test_daemon_refuses_others(void **state)
 {
 	need_bus(state);
 	need(geteuid() == 0, "becoming another user needs root");
-	assert_true(nobody_gets("Status", ""));
-	assert_true(nobody_gets("Pause", SD_BUS_ERROR_ACCESS_DENIED));
-	assert_true(nobody_gets("Resume", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(user_nobody_gets_error("Status", ""));
+	assert_true(user_nobody_gets_error("Pause", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(user_nobody_gets_error("Resume", SD_BUS_ERROR_ACCESS_DENIED));
 	assert_call("Resume", NULL, "org.numamigrd1.Error.AlreadyRunning"); /* nothing happened */
 }
 
@@ -195,8 +195,8 @@ static void test_shipped_policy(void **state)
 {
 	need_bus(state);
 	need(geteuid() == 0, "only root and numa-migrd may own the name under the shipped policy");
-	assert_true(nobody_gets("Status", ""));
-	assert_true(nobody_gets("Pause", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(user_nobody_gets_error("Status", ""));
+	assert_true(user_nobody_gets_error("Pause", SD_BUS_ERROR_ACCESS_DENIED));
 	assert_call("Pause", NULL, "");
 	assert_call("Resume", NULL, "");
 }
@@ -309,7 +309,7 @@ static void test_restarted_bus(void **state)
 }
 
 /* Somebody holds the socket and never answers: nothing waits for it. */
-static void test_deaf_bus(void **state)
+static void test_unresponsive_bus(void **state)
 {
 	struct link link;
 	struct bus *bus = *state;
@@ -336,7 +336,7 @@ static void test_deaf_bus(void **state)
 }
 
 /* Its object answers again, as before. */
-static void test_object_returns(void **state)
+static void test_bus_object_returns(void **state)
 {
 	struct bus *bus = *state;
 	char name[128];
@@ -399,7 +399,7 @@ static void test_ctl_usage(void **state)
 	assert_ctl("--version", 0, "numa-migrctl ");
 }
 
-static void test_ctl_talks(void **state)
+static void test_ctl_commands(void **state)
 {
 	need_bus(state);
 	assert_ctl("status", 0, "source: faults \xe2\x80\xa6");
@@ -437,7 +437,7 @@ static void test_ctl_json_is_whole(void **state)
 
 /* In a child that is nobody: the exit status of numa-migrctl, or 126 where nobody may not run it.
  */
-static int ctl_as_nobody(const char *arguments, const char *says)
+static int ctl_as_user_nobody(const char *arguments, const char *says)
 {
 	int status;
 	pid_t child = fork();
@@ -459,11 +459,14 @@ static void test_ctl_is_refused_to_others(void **state)
 	need_bus(state);
 	need(geteuid() == 0, "becoming another user needs root");
 	(void)ctl("--version", text, sizeof(text)); /* skips where it is not built */
-	int status = ctl_as_nobody("status", "leases: 5000000000");
+	int status = ctl_as_user_nobody("status", "leases: 5000000000");
 	need(status != 126 && status != 127, "nobody may not run what is built here");
 	assert_int_equal(status, 0);
-	assert_int_equal(ctl_as_nobody("pause", "only an administrator may control numa-migrd"), 77);
-	assert_int_equal(ctl_as_nobody("release 4711", "only an administrator may control numa-migrd"), 77);
+	assert_int_equal(
+		ctl_as_user_nobody("pause", "only an administrator may control numa-migrd"), 77);
+	assert_int_equal(
+		ctl_as_user_nobody("release 4711", "only an administrator may control numa-migrd"),
+		77);
 	assert_ctl("status", 0, "paused: no");
 }
 
@@ -485,10 +488,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test(test_no_bus),
 		cmocka_unit_test_setup_teardown(test_restarted_bus, setup_without_server, teardown),
-		cmocka_unit_test_setup_teardown(test_deaf_bus, setup_without_server, teardown),
-		cmocka_unit_test_setup_teardown(test_object_returns, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_unresponsive_bus, setup_without_server,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_bus_object_returns, setup_open, teardown),
 		cmocka_unit_test(test_ctl_usage),
-		cmocka_unit_test_setup_teardown(test_ctl_talks, setup_open, teardown),
+		cmocka_unit_test_setup_teardown(test_ctl_commands, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_ctl_json_is_whole, setup_open, teardown),
 		cmocka_unit_test_setup_teardown(test_ctl_is_refused_to_others, setup_open,
 						teardown),

@@ -18,7 +18,7 @@ static const struct {
 };
 
 /* SECURITY: group, user */
-static void lists_are_for_the_group(void **state)
+static void only_the_group_may_read_lists(void **state)
 {
 	need_root_and_bus(state);
 	need(getgrnam(GROUP) != NULL, "there is no group " GROUP);
@@ -28,25 +28,26 @@ static void lists_are_for_the_group(void **state)
 			strcmp(method, "Explain") == 0	     ? NM_BUS_ERROR_NO_SUCH_DECISION
 			: strcmp(method, "ListThreads") == 0 ? NM_BUS_ERROR_NOT_MANAGED
 							     : "";
-		assert_true(nobody_gets(false, false, method, types, SD_BUS_ERROR_ACCESS_DENIED));
-		assert_true(nobody_gets(true, false, method, types, expected));
+		assert_true(user_nobody_gets_error(false, false, method, types,
+						   SD_BUS_ERROR_ACCESS_DENIED));
+		assert_true(user_nobody_gets_error(true, false, method, types, expected));
 		assert_call(method, types, 4711, expected);
 	}
-	assert_true(nobody_gets(false, false, "Status", "", ""));
+	assert_true(user_nobody_gets_error(false, false, "Status", "", ""));
 	assert_int_equal(shared->asked, 0);
 	/* To steer may be asked for; being of the group allows nothing. */
-	assert_true(nobody_gets(false, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
-	assert_true(nobody_gets(true, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(user_nobody_gets_error(false, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(user_nobody_gets_error(true, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
 	assert_int_equal(shared->asked, 2);
 }
 
-static bool nobody_reads_properties(void)
+static bool properties_are_denied_to_nobody(void)
 {
 	pid_t child = fork();
 	if (child == 0) {
 		sd_bus *bus = NULL;
 		uint32_t version = 0;
-		if (!become_nobody(false) || sd_bus_open_system(&bus) < 0)
+		if (!become_user_nobody(false) || sd_bus_open_system(&bus) < 0)
 			_exit(2);
 		(void)sd_bus_get_property_trivial(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
 						  "InterfaceVersion", NULL, 'u', &version);
@@ -64,10 +65,10 @@ static void assert_text_property(sd_bus *bus, const char *name, const char *expe
 	free(text);
 }
 
-static void properties_are_for_everyone(void **state)
+static void anyone_may_read_properties(void **state)
 {
 	need_root_and_bus(state);
-	assert_true(nobody_reads_properties());
+	assert_true(properties_are_denied_to_nobody());
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
 	assert_text_property(bus, "Version", "1.2");
 	assert_text_property(bus, "Source", "ibs");
@@ -95,7 +96,7 @@ static void lists_have_their_types(void **state)
 }
 
 /* The bus would end the connection of who sends more than it takes. */
-static void what_is_too_long_is_refused(void **state)
+static void overlong_answers_are_refused(void **state)
 {
 	need_root_and_bus(state);
 	assert_call("ListThreads", "u", 25000, "");
@@ -174,7 +175,7 @@ static void addresses_are_decided_by_the_callers_uid(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		sd_bus *bus = NULL;
-		if (!become_nobody(true) || sd_bus_open_system(&bus) < 0)
+		if (!become_user_nobody(true) || sd_bus_open_system(&bus) < 0)
 			_exit(2);
 		_exit(caller_as_reported(bus) == NOBODY ? 0 : 1);
 	}
@@ -262,10 +263,10 @@ static void everything_is_documented(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(lists_are_for_the_group, shipped),
-		TEST(properties_are_for_everyone, shipped),
+		TEST(only_the_group_may_read_lists, shipped),
+		TEST(anyone_may_read_properties, shipped),
 		TEST(lists_have_their_types, shipped),
-		TEST(what_is_too_long_is_refused, shipped),
+		TEST(overlong_answers_are_refused, shipped),
 		TEST(long_lists_count_against_their_caller, shipped),
 		TEST(an_explanation_has_a_list_in_it, shipped),
 		TEST(addresses_are_decided_by_the_callers_uid, shipped),

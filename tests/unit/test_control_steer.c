@@ -15,21 +15,21 @@
 static void polkit_may_allow(void **state)
 {
 	need_root_and_bus(state);
-	assert_true(nobody_gets(false, false, "Pause", "", ""));
+	assert_true(user_nobody_gets_error(false, false, "Pause", "", ""));
 	assert_true(is_paused());
 	assert_int_equal(shared->asked, 1);
 	assert_string_equal(shared->action, "org.numamigrd1.steer");
 	assert_string_equal(shared->subject_kind, "system-bus-name");
 	assert_true(shared->subject[0] == ':');
 	assert_int_equal(shared->flags, 0);
-	assert_true(nobody_gets(false, true, "Resume", "", ""));
+	assert_true(user_nobody_gets_error(false, true, "Resume", "", ""));
 	assert_int_equal(shared->flags, 1); /* polkit may ask for a password */
 	assert_false(is_paused());
-	assert_true(nobody_gets(false, false, "Release", "u", ""));
-	assert_true(nobody_gets(false, false, "SetDryRun", "b", ""));
+	assert_true(user_nobody_gets_error(false, false, "Release", "u", ""));
+	assert_true(user_nobody_gets_error(false, false, "SetDryRun", "b", ""));
 	assert_string_equal(shared->action, "org.numamigrd1.steer");
-	assert_true(
-		nobody_gets(false, false, "Reload", "", "org.numamigrd1.Error.BadConfiguration"));
+	assert_true(user_nobody_gets_error(false, false, "Reload", "",
+					   "org.numamigrd1.Error.BadConfiguration"));
 	assert_string_equal(shared->action, "org.numamigrd1.reload");
 	assert_int_equal(shared->asked, 5);
 }
@@ -39,10 +39,10 @@ static void polkit_may_allow(void **state)
 static void a_reload_takes_no_argument(void **state)
 {
 	need_root_and_bus(state);
-	assert_true(nobody_gets(false, false, "Reload", "u", SD_BUS_ERROR_INVALID_ARGS));
+	assert_true(user_nobody_gets_error(false, false, "Reload", "u", SD_BUS_ERROR_INVALID_ARGS));
 	assert_int_equal(shared->asked, 0);
-	assert_true(
-		nobody_gets(false, false, "Reload", "", "org.numamigrd1.Error.BadConfiguration"));
+	assert_true(user_nobody_gets_error(false, false, "Reload", "",
+					   "org.numamigrd1.Error.BadConfiguration"));
 	assert_int_equal(shared->asked, 1);
 }
 
@@ -51,15 +51,15 @@ static void polkit_may_refuse(void **state)
 {
 	need_root_and_bus(state);
 	shared->answer = DENY;
-	assert_true(nobody_gets(false, true, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(user_nobody_gets_error(false, true, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
 	shared->answer = CHALLENGE;
-	assert_true(nobody_gets(false, false, "Pause", "",
-				SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED));
+	assert_true(user_nobody_gets_error(false, false, "Pause", "",
+					   SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED));
 	shared->answer = FAILURE;
-	assert_true(nobody_gets(false, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(user_nobody_gets_error(false, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
 	assert_int_equal(shared->asked, 3);
 	end(&shared->polkit);
-	assert_true(nobody_gets(false, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(user_nobody_gets_error(false, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
 	assert_false(is_paused());
 }
 
@@ -78,7 +78,7 @@ static void root_needs_no_polkit(void **state)
 }
 
 /* A reload's error is for the one who asked: file, line, and what is wrong. */
-static void a_refused_reload_says_where(void **state)
+static void a_refused_reload_reports_the_line(void **state)
 {
 	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	need_root_and_bus(state);
@@ -101,7 +101,7 @@ static bool flood(unsigned beyond)
 {
 	sd_bus *bus = NULL;
 	unsigned refused = 0;
-	if (!become_nobody(false) || sd_bus_open_system(&bus) < 0)
+	if (!become_user_nobody(false) || sd_bus_open_system(&bus) < 0)
 		return false;
 	for (unsigned i = 0; i < OF_ONE_MOST + beyond; i++)
 		(void)sd_bus_call_method_async(bus, NULL, NM_BUS_NAME, NM_BUS_PATH,
@@ -120,13 +120,13 @@ static pid_t start_patient(void)
 		return child;
 	sd_bus *bus = NULL;
 	char name[128];
-	if (become_nobody(false) && sd_bus_open_system(&bus) >= 0)
+	if (become_user_nobody(false) && sd_bus_open_system(&bus) >= 0)
 		call(bus, true, name, sizeof(name), "Pause", "", 0);
 	_exit(1);
 }
 
 /* SECURITY: bus */
-static void a_silent_polkit_holds_nobody_else(void **state)
+static void a_silent_polkit_does_not_delay_others(void **state)
 {
 	need_root_and_bus(state);
 	pid_t patient = start_patient();
@@ -143,7 +143,7 @@ static void a_silent_polkit_holds_nobody_else(void **state)
 }
 
 /* SECURITY: bus */
-static void one_user_asks_only_so_often(void **state)
+static void requests_of_a_user_are_limited(void **state)
 {
 	need_root_and_bus(state);
 	pid_t flooder = fork();
@@ -159,7 +159,7 @@ static void one_user_asks_only_so_often(void **state)
 /* What a user sends without end is refused or dropped before it costs anything: root is answered.
  */
 /* SECURITY: bus */
-static void a_flood_holds_nobody_else(void **state)
+static void a_flood_does_not_delay_others(void **state)
 {
 	pid_t flooders[FLOOD_CONNECTIONS];
 	need_root_and_bus(state);
@@ -177,10 +177,10 @@ int main(void)
 		TEST(a_reload_takes_no_argument, allowing),
 		TEST(polkit_may_refuse, allowing),
 		TEST(root_needs_no_polkit, allowing),
-		TEST(a_refused_reload_says_where, allowing),
-		TEST(a_silent_polkit_holds_nobody_else, silent),
-		TEST(one_user_asks_only_so_often, silent),
-		TEST(a_flood_holds_nobody_else, silent),
+		TEST(a_refused_reload_reports_the_line, allowing),
+		TEST(a_silent_polkit_does_not_delay_others, silent),
+		TEST(requests_of_a_user_are_limited, silent),
+		TEST(a_flood_does_not_delay_others, silent),
 	};
 	return share_answers() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
 }

@@ -213,7 +213,7 @@ static void test_refusals(void **state)
 		   "numa-migrctl: /etc/numa-migrd.conf:9: ?[31m\n");
 }
 
-static void test_nobody_there(void **state)
+static void test_service_is_absent(void **state)
 {
 	need_bus(state);
 	assert_ctl("status", UNAVAILABLE, "numa-migrd is not running");
@@ -256,7 +256,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_colours, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_plain_locale, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_nobody_there, without_service, teardown),
+		cmocka_unit_test_setup_teardown(test_service_is_absent, without_service, teardown),
 		cmocka_unit_test_setup_teardown(test_old_daemon, with_old_service, teardown),
 		cmocka_unit_test_setup_teardown(test_top_needs_a_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_full_disk, with_service, teardown),

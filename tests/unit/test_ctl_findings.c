@@ -82,7 +82,7 @@ static void test_text(void **state)
 		assert_true(strlen(line) <= WIDTH + 3 || strstr(line, "longer_than"));
 }
 
-static void test_worst_first(void **state)
+static void test_worst_findings_come_first(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 
@@ -258,7 +258,7 @@ static void test_doctor_needs_no_bus(void **state)
 	json_decref(found);
 }
 
-static void test_doctor_says_it_in_words(void **state)
+static void test_doctor_prints_text(void **state)
 {
 	char text[32768];
 	(void)state;
@@ -292,7 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_worst_first),
+		cmocka_unit_test(test_worst_findings_come_first),
 		cmocka_unit_test(test_style),
 		cmocka_unit_test(test_document),
 		cmocka_unit_test(test_advice),
@@ -303,7 +303,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_advise_without_daemon, without_service,
 						teardown),
 		cmocka_unit_test(test_doctor_needs_no_bus),
-		cmocka_unit_test(test_doctor_says_it_in_words),
+		cmocka_unit_test(test_doctor_prints_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

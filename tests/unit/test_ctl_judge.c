@@ -62,7 +62,7 @@ static double ratio(const char *name, uint64_t seed, bool pmu)
 }
 
 /* What first touch could not put near comes home: migration reclaims the cache. */
-static void test_a_full_page_cache_gains(void **state)
+static void test_migration_gains_with_a_full_page_cache(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
@@ -107,7 +107,7 @@ static void test_serial_starts_cost_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_full_page_cache_gains),
+		cmocka_unit_test(test_migration_gains_with_a_full_page_cache),
 		cmocka_unit_test(test_homes_agree_with_a_cache_aware_kernel),
 		cmocka_unit_test(test_programs_larger_than_a_node_lose_nothing),
 		cmocka_unit_test(test_bandwidth_is_left_spread),

@@ -200,7 +200,7 @@ static void test_strange_terminal(void **state)
 
 /* polkit may ask a person for a password where there is one; test_ctl.c has it where there is none.
  */
-static void test_a_person_is_asked(void **state)
+static void test_a_password_prompt_is_possible(void **state)
 {
 	need_bus(state);
 	struct terminal *terminal = open_terminal("release 14");
@@ -268,7 +268,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_is_ended, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_top_without_bus, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_strange_terminal, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_a_person_is_asked, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_a_password_prompt_is_possible, with_service,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_findings_on_terminal, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_an_empty_list_says_where_to_look, with_service,
 						teardown),

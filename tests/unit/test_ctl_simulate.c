@@ -106,7 +106,7 @@ static void test_files_need_no_dot_in_their_name(void **state)
 }
 
 /* Nodes of memory alone: numactl would not run anybody there, and neither does the model. */
-static void test_nobody_is_bound_to_memory(void **state)
+static void test_programs_are_not_bound_to_memory_only_nodes(void **state)
 {
 	char path[FIXTURE_PATH + 16], words[1024], text[4096];
 	hwloc_topology_t made;
@@ -132,7 +132,7 @@ static void test_nobody_is_bound_to_memory(void **state)
 			"/memory: user 1 (me): node 1 has no usable CPU");
 }
 
-static void test_what_is_wrong_is_told_with_its_file(void **state)
+static void test_workload_errors_name_the_file(void **state)
 {
 	(void)state;
 	fixture_file(root, "nowhere",
@@ -148,7 +148,7 @@ static void test_what_is_wrong_is_told_with_its_file(void **state)
 			"/no.xml: cannot be read as an hwloc XML topology (No such file");
 }
 
-static void test_recording_is_left_by_what_succeeds(void **state)
+static void test_only_success_leaves_a_recording(void **state)
 {
 	char path[FIXTURE_PATH + 16];
 	(void)state;
@@ -202,7 +202,7 @@ static double real_of(const json_t *row, const char *name)
 
 /* Who repeats computes all the time, and whoever is cut off did less: neither is a time to
  * compare. */
-static void test_computing_time_is_of_those_who_end(void **state)
+static void test_computing_time_counts_finished_programs(void **state)
 {
 	(void)state;
 	json_t *ends = row_of("ends", "none"), *repeats = row_of("repeats", "none"),
@@ -233,7 +233,7 @@ static void test_digest_is_of_a_daemon(void **state)
 }
 
 /* numa-migrctl(1) says of every machine, policy and program what an unknown name brings up. */
-static void test_what_can_be_simulated(void **state)
+static void test_documented_names_can_be_simulated(void **state)
 {
 	char item[256];
 	FILE *file = fopen(NM_SOURCE_DIR "/man/numa-migrctl.1", "r");
@@ -265,12 +265,12 @@ int main(void)
 		WITH_FILES(test_options_that_do_not_go_together),
 		WITH_FILES(test_all_policies_are_read_first),
 		WITH_FILES(test_files_need_no_dot_in_their_name),
-		WITH_FILES(test_nobody_is_bound_to_memory),
-		WITH_FILES(test_what_is_wrong_is_told_with_its_file),
-		WITH_FILES(test_recording_is_left_by_what_succeeds),
+		WITH_FILES(test_programs_are_not_bound_to_memory_only_nodes),
+		WITH_FILES(test_workload_errors_name_the_file),
+		WITH_FILES(test_only_success_leaves_a_recording),
 		WITH_FILES(test_recording_that_is_cut),
-		cmocka_unit_test(test_what_can_be_simulated),
-		WITH_FILES(test_computing_time_is_of_those_who_end),
+		cmocka_unit_test(test_documented_names_can_be_simulated),
+		WITH_FILES(test_computing_time_counts_finished_programs),
 		WITH_FILES(test_digest_is_of_a_daemon),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,7 +267,7 @@ static void test_any_size(void **state)
 		}
 }
 
-static void test_nothing_known(void **state)
+static void test_no_daemon_data(void **state)
 {
 	struct fixture *fixture = *state;
 	nm_top_model_clear(&fixture->model);
@@ -287,7 +287,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_80_by_24, make, drop),
 		cmocka_unit_test_setup_teardown(test_selected_line, make, drop),
 		cmocka_unit_test_setup_teardown(test_any_size, make, drop),
-		cmocka_unit_test_setup_teardown(test_nothing_known, make, drop),
+		cmocka_unit_test_setup_teardown(test_no_daemon_data, make, drop),
 	};
 	if (!setlocale(LC_CTYPE, "C.UTF-8")) {
 		print_message("skipped: no locale C.UTF-8 on this machine\n");

@@ -84,7 +84,7 @@ static void numbers_stay_whole(void **state)
 	json_decref(value);
 }
 
-static void nested_variants_are_what_is_in_them(void **state)
+static void nested_variants_are_unwrapped(void **state)
 {
 	struct letter *letter = *state;
 
@@ -101,7 +101,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(names_and_texts_are_cleaned),
 		TEST(numbers_stay_whole),
-		TEST(nested_variants_are_what_is_in_them),
+		TEST(nested_variants_are_unwrapped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

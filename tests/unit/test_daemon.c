@@ -58,7 +58,7 @@ static void stop_when_leased(struct world *w)
 		raise(SIGTERM);
 }
 
-static void it_moves_a_thread_and_leaves_no_trace(void **state)
+static void the_daemon_moves_a_thread_and_restores_it(void **state)
 {
 	(void)state;
 	world->each_second = stop_when_leased;
@@ -67,9 +67,9 @@ static void it_moves_a_thread_and_leaves_no_trace(void **state)
 	assert_no_trace();
 	assert_false(there_is("ledger"));
 	assert_false(there_is("generation"));
-	world_assert_said(world, "Started: 2 nodes, 4 CPUs, source clock+faults");
-	world_assert_said(world, "\nMoved prog100[100/100] from CPU 0 (node 0) to node 1");
-	world_assert_said(world, "Stopped: all affinities restored");
+	world_assert_logged(world, "Started: 2 nodes, 4 CPUs, source clock+faults");
+	world_assert_logged(world, "\nMoved prog100[100/100] from CPU 0 (node 0) to node 1");
+	world_assert_logged(world, "Stopped: all affinities restored");
 }
 
 static void a_dry_run_changes_nothing(void **state)
@@ -80,8 +80,8 @@ static void a_dry_run_changes_nothing(void **state)
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_true(world->seconds > LONG);
 	assert_int_equal(world->fake->calls[FAKE_SET], 0);
-	world_assert_said(world, "dry run: nothing is changed");
-	world_assert_said(world, "\nWould move prog100[100/100]");
+	world_assert_logged(world, "dry run: nothing is changed");
+	world_assert_logged(world, "\nWould move prog100[100/100]");
 }
 
 static void interrupt_at_once(struct world *w)
@@ -95,11 +95,11 @@ static void interrupting_ends_it_too(void **state)
 	(void)state;
 	world->each_second = interrupt_at_once;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	world_assert_said(world, "Stopped: ");
+	world_assert_logged(world, "Stopped: ");
 }
 
 /* A name is anybody's to choose, and numad is of use to root only. */
-static void who_else_moves_threads_is_reported(void **state)
+static void other_thread_movers_are_reported(void **state)
 {
 	(void)state;
 	snprintf(fake_process(world->fake, 200, 1)->comm, 16, "numad");
@@ -108,8 +108,8 @@ static void who_else_moves_threads_is_reported(void **state)
 	fake_get(world->fake, 201)->uid = 0;
 	world->each_second = interrupt_at_once;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	world_assert_said(world, "numad (PID 201) is running: moves the same threads");
-	world_assert_not_said(world, "numad (pid 200)");
+	world_assert_logged(world, "numad (PID 201) is running: moves the same threads");
+	world_assert_not_logged(world, "numad (pid 200)");
 }
 
 static void tiering_shows_no_accesses(void **state)
@@ -118,30 +118,30 @@ static void tiering_shows_no_accesses(void **state)
 	world->balancing = "2\n";
 	world->each_second = interrupt_at_once;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	world_assert_said(world, "kernel.numa_balancing is 2 (tiers of memory only); set ");
-	world_assert_not_said(world, "the kernel moves pages and threads, too");
+	world_assert_logged(world, "kernel.numa_balancing is 2 (tiers of memory only); set ");
+	world_assert_not_logged(world, "the kernel moves pages and threads, too");
 }
 
 /* SECURITY: confined */
-static void root_is_told_that_nothing_confines_it(void **state)
+static void running_unconfined_as_root_is_logged(void **state)
 {
 	(void)state;
 	world->each_second = interrupt_at_once;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	if (geteuid() == 0)
-		world_assert_said(world, "Not confined by Landlock: run as root");
+		world_assert_logged(world, "Not confined by Landlock: run as root");
 	else
-		world_assert_not_said(world, "numa-migrd is not confined");
+		world_assert_not_logged(world, "numa-migrd is not confined");
 }
 
-static void a_bad_file_stops_the_start(void **state)
+static void an_invalid_file_prevents_the_start(void **state)
 {
 	char place[FIXTURE_PATH + 64];
 	(void)state;
 	world_configure(world, "general: { interval_s = 0.1; };\nthreads: { n = 0; };\n");
 	assert_int_equal(world_run(world), EX_CONFIG);
 	snprintf(place, sizeof(place), "%s:2", world->config);
-	world_assert_said(world, place);
+	world_assert_logged(world, place);
 	assert_int_equal(world->seconds, 0);
 }
 
@@ -151,7 +151,7 @@ static void only_one_runs(void **state)
 	(void)state;
 	assert_int_equal(nm_runtime_open(&other), 0);
 	assert_int_equal(world_run(world), EXIT_FAILURE);
-	world_assert_said(world, "Another numa-migrd is running");
+	world_assert_logged(world, "Another numa-migrd is running");
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
 	assert_true(nm_runtime_is_ours(&other));
@@ -160,28 +160,27 @@ static void only_one_runs(void **state)
 
 /* ---- what cannot be restored ---- */
 
-static void stop_in_vain_when_leased(struct world *w)
+static void stop_without_restoring_when_leased(struct world *w)
 {
 	stop_when_leased(w);
 	if (w->seen_leased)
 		fake_fail(w->fake, FAKE_SET, 1, 1000000, EPERM);
 }
 
-static void a_stop_in_vain_is_no_success(void **state)
+static void a_stop_with_unrestored_affinities_fails(void **state)
 {
 	(void)state;
-	world->each_second = stop_in_vain_when_leased;
+	world->each_second = stop_without_restoring_when_leased;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
 	assert_true(world_leased(world, 100));
 	assert_true(there_is("ledger"));
-	world_assert_said(world,
-			  "Stopped; affinities not restored: 1 ");
-	world_assert_not_said(world, "all affinities restored");
+	world_assert_logged(world, "Stopped; affinities not restored: 1 ");
+	world_assert_not_logged(world, "all affinities restored");
 
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
 	assert_true(there_is("ledger"));
-	world_assert_said(world, "0 affinities restored, 1 failed");
+	world_assert_logged(world, "0 affinities restored, 1 failed");
 
 	fake_calm(world->fake);
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
@@ -207,14 +206,14 @@ static void replace_when_leased(struct world *w)
 }
 
 /* SECURITY: generations */
-static void who_was_replaced_touches_nothing(void **state)
+static void a_replaced_daemon_makes_no_changes(void **state)
 {
 	(void)state;
 	world->each_second = replace_when_leased;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
 	assert_true(world->seen_leased);
-	world_assert_said(world, "A newer numa-migrd took over");
-	world_assert_not_said(world, "Stopped: all affinities restored");
+	world_assert_logged(world, "A newer numa-migrd took over");
+	world_assert_not_logged(world, "Stopped: all affinities restored");
 	assert_true(world_leased(world, 100));
 	assert_string_equal(fixture_read(world->root, "ledger"), "the later one's\n");
 	assert_string_equal(fixture_read(world->root, "generation"),
@@ -241,7 +240,7 @@ static void reload_a_bad_file(struct world *w)
 	stop_when_leased(w);
 }
 
-static void a_bad_file_is_not_taken(void **state)
+static void an_invalid_file_is_rejected(void **state)
 {
 	char place[FIXTURE_PATH + 64];
 	(void)state;
@@ -249,8 +248,8 @@ static void a_bad_file_is_not_taken(void **state)
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_true(world->seen_leased);
 	snprintf(place, sizeof(place), "%s:3", world->config);
-	world_assert_said(world, place);
-	world_assert_said(world, "; keeping previous configuration");
+	world_assert_logged(world, place);
+	world_assert_logged(world, "; keeping previous configuration");
 }
 
 static void reload_when_leased(struct world *w)
@@ -273,7 +272,7 @@ static void a_good_file_is_taken(void **state)
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_true(world->seen_leased);
 	assert_true(world->seen_returned);
-	world_assert_said(world, "Configuration reloaded: ");
+	world_assert_logged(world, "Configuration reloaded: ");
 }
 
 static void reload_to_dry_run(struct world *w)
@@ -288,7 +287,7 @@ static void reload_to_dry_run(struct world *w)
 	}
 }
 
-static void a_dry_run_by_reload_returns_the_masks(void **state)
+static void a_reload_to_dry_run_restores_affinities(void **state)
 {
 	(void)state;
 	world->each_second = reload_to_dry_run;
@@ -375,7 +374,8 @@ static void restore_returns_what_a_crash_left(void **state)
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_no_trace();
-	world_assert_said(world, "Recovered after unclean shutdown: 1 affinity restored, 0 failed");
+	world_assert_logged(world,
+			    "Recovered after unclean shutdown: 1 affinity restored, 0 failed");
 	assert_false(there_is("ledger"));
 }
 
@@ -390,7 +390,7 @@ static void restore_needs_no_configuration(void **state)
 	assert_no_trace();
 }
 
-static void a_start_returns_it_as_well(void **state)
+static void a_start_restores_it_too(void **state)
 {
 	(void)state;
 	crash();
@@ -398,7 +398,7 @@ static void a_start_returns_it_as_well(void **state)
 	world->each_second = interrupt_at_once;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_no_trace();
-	world_assert_said(world, "1 affinity restored");
+	world_assert_logged(world, "1 affinity restored");
 }
 
 static void damage_in_the_ledger_is_reported(void **state)
@@ -415,30 +415,30 @@ static void damage_in_the_ledger_is_reported(void **state)
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE); /* what that line said is not known */
 	assert_no_trace();
-	world_assert_said(world, "Ledger damaged: 1 line unreadable from line 2 on");
-	world_assert_said(world, "kept as ledger.damaged");
+	world_assert_logged(world, "Ledger damaged: 1 line unreadable from line 2 on");
+	world_assert_logged(world, "kept as ledger.damaged");
 	assert_string_equal(fixture_read(world->root, "ledger.damaged"), damaged);
 }
 
-static void what_is_no_ledger_is_set_aside(void **state)
+static void a_file_that_is_no_ledger_is_set_aside(void **state)
 {
 	(void)state;
 	fixture_file(world->root, "ledger", "rubbish\n");
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
-	world_assert_said(world, "Ledger unreadable, kept as ledger.damaged");
+	world_assert_logged(world, "Ledger unreadable, kept as ledger.damaged");
 	assert_string_equal(fixture_read(world->root, "ledger.damaged"), "rubbish\n");
 	assert_false(there_is("ledger"));
 }
 
-static void nor_is_it_forgotten_at_the_stop(void **state)
+static void injection_state_survives_the_stop(void **state)
 {
 	(void)state;
 	fixture_file(world->root, "ledger", "rubbish\n");
 	world->each_second = stop_when_leased;
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
-	world_assert_said(world, "its damaged lines are in ledger.damaged");
-	world_assert_not_said(world, "Stopped: all affinities restored");
+	world_assert_logged(world, "its damaged lines are in ledger.damaged");
+	world_assert_not_logged(world, "Stopped: all affinities restored");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -446,26 +446,26 @@ static void nor_is_it_forgotten_at_the_stop(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(it_moves_a_thread_and_leaves_no_trace),
+		TEST(the_daemon_moves_a_thread_and_restores_it),
 		TEST(a_dry_run_changes_nothing),
 		TEST(interrupting_ends_it_too),
-		TEST(who_else_moves_threads_is_reported),
+		TEST(other_thread_movers_are_reported),
 		TEST(tiering_shows_no_accesses),
-		TEST(root_is_told_that_nothing_confines_it),
-		TEST(a_bad_file_stops_the_start),
+		TEST(running_unconfined_as_root_is_logged),
+		TEST(an_invalid_file_prevents_the_start),
 		TEST(only_one_runs),
-		TEST(a_stop_in_vain_is_no_success),
-		TEST(who_was_replaced_touches_nothing),
-		TEST(a_bad_file_is_not_taken),
+		TEST(a_stop_with_unrestored_affinities_fails),
+		TEST(a_replaced_daemon_makes_no_changes),
+		TEST(an_invalid_file_is_rejected),
 		TEST(a_good_file_is_taken),
-		TEST(a_dry_run_by_reload_returns_the_masks),
+		TEST(a_reload_to_dry_run_restores_affinities),
 		TEST(queries_advance_in_the_loop),
 		TEST(restore_returns_what_a_crash_left),
 		TEST(restore_needs_no_configuration),
-		TEST(a_start_returns_it_as_well),
+		TEST(a_start_restores_it_too),
 		TEST(damage_in_the_ledger_is_reported),
-		TEST(what_is_no_ledger_is_set_aside),
-		TEST(nor_is_it_forgotten_at_the_stop),
+		TEST(a_file_that_is_no_ledger_is_set_aside),
+		TEST(injection_state_survives_the_stop),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);

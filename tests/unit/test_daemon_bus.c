@@ -182,16 +182,16 @@ static int flag_property(const char *name)
 	return value;
 }
 
-static void need_service(void **state)
+static void skip_without_service(void **state)
 {
 	need(*state != NULL, "no dbus-daemon on this machine");
 	need(geteuid() == 0, "steering is for root, and this test runs as somebody else");
 	assert_true(is_there());
 }
 
-static void a_client_sees_what_is_done(void **state)
+static void a_client_sees_decisions_and_verdicts(void **state)
 {
-	need_service(state);
+	skip_without_service(state);
 	assert_true(wait_for_lease());
 	assert_int_equal(count_rows("ListThreads", "u", 0, "", NULL), 2);
 	assert_int_equal(count_rows("ListThreads", "u", 100, "", NULL), 1);
@@ -207,9 +207,9 @@ static void a_client_sees_what_is_done(void **state)
 	assert_null(fake_trace(world->fake));
 }
 
-static void a_client_steers(void **state)
+static void a_client_issues_commands(void **state)
 {
-	need_service(state);
+	skip_without_service(state);
 	assert_true(wait_for_lease());
 	assert_string_equal(call("SetDryRun", "b", true), "");
 	assert_int_equal(flag_property("DryRun"), true);
@@ -228,9 +228,9 @@ static void a_client_steers(void **state)
 	world_configure(world, "threads: { n = -1; };\n");
 	assert_string_equal(call("Reload", "", 0), NM_BUS_ERROR_BAD_CONFIGURATION);
 	assert_int_equal(stop_service(), 0);
-	world_assert_said(world, "Released PID 100");
-	world_assert_said(world, "Release requested by UID 0");
-	world_assert_said(world, "SetDryRun requested by UID 0");
+	world_assert_logged(world, "Released PID 100");
+	world_assert_logged(world, "Release requested by UID 0");
+	world_assert_logged(world, "SetDryRun requested by UID 0");
 }
 
 /* ---- recordings ---- */
@@ -272,7 +272,7 @@ static bool wait_for_another_lease(void)
 static void a_client_records(void **state)
 {
 	char path[FIXTURE_PATH + 32];
-	need_service(state);
+	skip_without_service(state);
 	assert_true(wait_for_lease());
 	file_in("recording", path, sizeof(path));
 	int fd = new_file(path);
@@ -297,7 +297,7 @@ static void a_client_records(void **state)
 static void a_pause_ends_a_recording(void **state)
 {
 	char path[FIXTURE_PATH + 32];
-	need_service(state);
+	skip_without_service(state);
 	file_in("recording", path, sizeof(path));
 	int fd = new_file(path);
 	assert_string_equal(ask_to_record(fd), "");
@@ -310,9 +310,9 @@ static void a_pause_ends_a_recording(void **state)
 }
 
 /* What a pause could not restore, the stop does. */
-static void a_stop_after_a_pause_in_vain_restores(void **state)
+static void a_stop_restores_after_an_incomplete_pause(void **state)
 {
-	need_service(state);
+	skip_without_service(state);
 	assert_true(wait_for_lease());
 	fake_fail(world->fake, FAKE_SET, 1, 1000000, EPERM);
 	assert_string_not_equal(call("Pause", "", 0), "");
@@ -325,11 +325,12 @@ static void a_stop_after_a_pause_in_vain_restores(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_client_sees_what_is_done, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_client_steers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_client_sees_decisions_and_verdicts, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_client_issues_commands, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_client_records, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_pause_ends_a_recording, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_stop_after_a_pause_in_vain_restores, set_up,
+		cmocka_unit_test_setup_teardown(a_stop_restores_after_an_incomplete_pause, set_up,
 						tear_down),
 	};
 	umask(022);

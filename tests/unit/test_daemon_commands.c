@@ -69,7 +69,7 @@ static bool tick_until_leased(uint32_t tid)
 }
 
 /* The kernel takes the worker away from its memory again, where its mask lets it. */
-static void go_astray(void)
+static void drift_away(void)
 {
 	assert_null(fake_trace(world->fake));
 	fake_get(world->fake, 100)->processor = 0;
@@ -114,7 +114,7 @@ static void count_workers(struct nm_platform *platform, struct nm_worker_counts 
 	*ret = (struct nm_worker_counts){.given_up = 7, .stuck = 2};
 }
 
-static void workers_that_are_stuck_are_shown(void **state)
+static void stuck_workers_are_shown(void **state)
 {
 	struct nm_platform_ops ops = *world->platform.ops;
 	const struct nm_platform_ops *before = world->platform.ops;
@@ -162,10 +162,10 @@ static void a_verdict_follows(void **state)
 	assert_true(status_number("verdicts_improved") == 1);
 	assert_true(status_number("local_share") > 0.9);
 	assert_true(world_leased(world, 100));
-	world_assert_said(world, "improved");
+	world_assert_logged(world, "improved");
 }
 
-static void a_quiet_thread_gets_its_mask_back(void **state)
+static void the_affinity_of_an_idle_thread_is_restored(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
@@ -178,7 +178,7 @@ static void a_quiet_thread_gets_its_mask_back(void **state)
 	assert_true(status_number("leases") == 0);
 }
 
-static void a_mask_that_its_owner_changed_is_his(void **state)
+static void an_affinity_changed_by_its_owner_is_kept(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
@@ -188,7 +188,7 @@ static void a_mask_that_its_owner_changed_is_his(void **state)
 	assert_true(status_number("decisions") == 1);
 }
 
-static void a_pause_returns_and_does_nothing(void **state)
+static void a_pause_restores_and_stops_decisions(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
@@ -202,13 +202,13 @@ static void a_pause_returns_and_does_nothing(void **state)
 	assert_null(fake_trace(world->fake));
 	assert_int_equal(nm_command_resume(service), 0);
 	assert_int_equal(nm_command_resume(service), -EALREADY);
-	go_astray();
+	drift_away();
 	assert_true(tick_until_leased(100));
-	world_assert_said(world, "Paused: all affinities restored");
-	world_assert_said(world, "Resumed");
+	world_assert_logged(world, "Paused: all affinities restored");
+	world_assert_logged(world, "Resumed");
 }
 
-static void assert_nothing_shown(void)
+static void assert_nothing_is_shown(void)
 {
 	struct nm_show show = shown_show();
 	assert_int_equal(nm_view_nodes(service, &show), 0);
@@ -227,7 +227,7 @@ static struct nm_control_facts facts(void)
 	return facts;
 }
 
-static void a_pause_shows_nothing_but_what_was(void **state)
+static void a_pause_shows_earlier_state_only(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
@@ -237,7 +237,7 @@ static void a_pause_shows_nothing_but_what_was(void **state)
 	assert_int_equal(nm_command_pause(service), 0);
 	assert_true(facts().paused);
 	assert_string_equal(facts().source, "none");
-	assert_nothing_shown();
+	assert_nothing_is_shown();
 	struct nm_show show = shown_show();
 	assert_int_equal(nm_view_decisions(service, 0, 0, &show), 0);
 	assert_int_equal(shown.rows, 1);
@@ -256,7 +256,7 @@ static void a_dry_run_can_be_asked_for(void **state)
 	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
 	assert_true(facts().dry_run);
 	assert_null(fake_trace(world->fake)); /* every mask is back */
-	go_astray();
+	drift_away();
 	assert_false(tick_until_leased(100));
 	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
 	assert_int_equal(nm_command_set_dry_run(service, false, USER), 0);
@@ -266,13 +266,13 @@ static void a_dry_run_can_be_asked_for(void **state)
 	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EPERM);
 	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
 	service->options.dry_run = false;
-	world_assert_said(world, "Dry run: all affinities restored");
-	world_assert_said(world, "Dry run ended");
+	world_assert_logged(world, "Dry run: all affinities restored");
+	world_assert_logged(world, "Dry run ended");
 }
 
 /* Who may steer begins one, and ends what was begun so; what the file says is root's. */
 /* SECURITY: polkit */
-static void a_configured_dry_run_is_roots_to_end(void **state)
+static void only_root_may_end_a_configured_dry_run(void **state)
 {
 	(void)state;
 	service->config->general.dry_run = true;
@@ -303,7 +303,7 @@ static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
 	assert_true(tick_until_leased(100));
 }
 
-static void a_bad_file_is_refused_by_line(void **state)
+static void an_invalid_file_is_rejected_with_its_line(void **state)
 {
 	char error[512] = "", small[8] = "";
 	(void)state;
@@ -319,7 +319,7 @@ static void a_bad_file_is_refused_by_line(void **state)
 
 /* A reload takes what only root, or who runs the daemon, can have written; so does the start. */
 /* SECURITY: administrator, configuration */
-static void anybodys_file_is_refused_at_reload(void **state)
+static void a_file_writable_by_others_is_refused_at_reload(void **state)
 {
 	char error[512] = "", path[FIXTURE_PATH], elsewhere[FIXTURE_PATH];
 	(void)state;
@@ -339,19 +339,19 @@ static void anybodys_file_is_refused_at_reload(void **state)
 	assert_true(tick_until_leased(100));
 }
 
-static void a_release_is_for_life(void **state)
+static void a_release_lasts_until_exit(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
 	assert_int_equal(nm_command_release(service, 100), 0);
-	go_astray();
+	drift_away();
 	assert_false(tick_until_leased(100));
 	assert_int_equal(nm_command_release(service, 4711), -ESRCH);
-	world_assert_said(world, "Released PID 100");
+	world_assert_logged(world, "Released PID 100");
 }
 
 /* Before it was sampled, or while nothing is. */
-static void a_release_of_what_was_not_seen(void **state)
+static void an_unsampled_process_can_be_released(void **state)
 {
 	(void)state;
 	assert_int_equal(nm_command_release(service, 100), 0);
@@ -367,7 +367,7 @@ static void a_release_while_paused(void **state)
 	assert_int_equal(nm_command_release(service, 4711), -ESRCH);
 	assert_int_equal(nm_command_release(service, 100), 0);
 	assert_int_equal(nm_command_resume(service), 0);
-	go_astray();
+	drift_away();
 	assert_false(tick_until_leased(100));
 }
 
@@ -384,13 +384,13 @@ static void a_release_outlives_restart_and_pause(void **state)
 	assert_false(tick_until_leased(100));
 }
 
-static void marks_that_cannot_be_written_are_told_once(void **state)
+static void unwritable_marks_are_reported_once(void **state)
 {
 	(void)state;
 	ticks(2);
 	fixture_directory(world->root, "given-back.new/in-the-way");
 	assert_int_equal(nm_command_release(service, 100), 0);
-	world_assert_said(world, "given-back in the runtime directory not written");
+	world_assert_logged(world, "given-back in the runtime directory not written");
 	nm_runtime_remember(service);
 	static char text[1 << 14];
 	snprintf(text, sizeof(text), "%s", fixture_read(world->root, "log"));
@@ -399,14 +399,13 @@ static void marks_that_cannot_be_written_are_told_once(void **state)
 	assert_null(strstr(first + 1, "not written"));
 }
 
-static void who_does_not_answer_is_told_once_where_it_cannot_be_read(void **state)
+static void an_unreadable_unresponsive_process_is_logged_once(void **state)
 {
 	(void)state;
 	close_daemon();
 	fixture_file(world->root, "unanswered", "rubbish\n");
 	open_daemon();
-	world_assert_said(world,
-			  "unanswered in the runtime directory not fully read");
+	world_assert_logged(world, "unanswered in the runtime directory not fully read");
 	assert_true(tick_until_leased(100));
 }
 
@@ -424,7 +423,7 @@ static int note_platform(void *context, const struct nm_platform_options *option
 }
 
 /* The clients come and go with the platform. */
-static void a_pause_hands_the_next_client_what_the_last_had(void **state)
+static void a_pause_keeps_the_clients_state(void **state)
 {
 	(void)state;
 	handed_count = 0;
@@ -462,7 +461,7 @@ static void workers_start_with_a_service_that_moves_memory(void **state)
 	assert_false(starts_workers_with("threads: { policy = \"auto\"; };"));
 }
 
-static void a_tick_without_a_source_moves_nothing(void **state)
+static void a_tick_without_a_source_makes_no_decision(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
@@ -473,12 +472,12 @@ static void a_tick_without_a_source_moves_nothing(void **state)
 	assert_string_equal(status("blind"), "true");
 	ticks(40);
 	assert_null(fake_trace(world->fake)); /* nothing renews the lease */
-	world_assert_said(world, "Nothing moved: ");
+	world_assert_logged(world, "Nothing moved: ");
 	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
 	nm_pipeline_open_source(service);
 	service->machine.balancing = 1; /* page faults are seen again and again */
 	assert_string_equal(status("blind"), "false");
-	go_astray();
+	drift_away();
 	assert_true(tick_until_leased(100));
 }
 
@@ -510,7 +509,7 @@ static void numbers_of_the_status_are_sent_after_a_while(void **state)
 
 /* Page faults are all there is, and nothing has pages fault again; the flag and the line mean the
  * same whatever the policy makes of it. */
-static void first_touches_alone_are_blindness(void **state)
+static void first_touch_faults_are_no_sampling_source(void **state)
 {
 	(void)state;
 	service->config->sampling.inject = NM_INJECT_NONE;
@@ -526,7 +525,7 @@ static void first_touches_alone_are_blindness(void **state)
 }
 
 /* The clock says who runs, and nothing what is accessed. */
-static void no_accesses_at_all_are_blindness(void **state)
+static void a_clock_alone_is_no_sampling_source(void **state)
 {
 	(void)state;
 	service->machine.balancing = 1;
@@ -552,14 +551,14 @@ static void a_switch_of_the_sysctl_is_seen(void **state)
 	world->balancing = "0\n";
 	ticks(15);
 	assert_line(true, "Only first touches sampled: ");
-	world_assert_said(world, "sampled: kernel.numa_balancing is 0; set sampling.inject");
+	world_assert_logged(world, "sampled: kernel.numa_balancing is 0; set sampling.inject");
 	world->balancing = "1\n";
 	ticks(15);
 	assert_line(false, "threads managed");
-	world_assert_said(world, "Repeated accesses are sampled again");
+	world_assert_logged(world, "Repeated accesses are sampled again");
 }
 
-static void one_node_is_not_blindness(void **state)
+static void a_single_node_is_not_a_missing_source(void **state)
 {
 	struct nm_topology *nodes = service->pipeline.topology;
 	struct nm_topology one = *nodes;
@@ -614,7 +613,7 @@ static void reload_auto_with(const char *pages)
 }
 
 /* Policy "auto" has a mover, for memory that is brought along. */
-static void homes_follow_a_reload(void **state)
+static void a_reload_applies_to_homes(void **state)
 {
 	(void)state;
 	ticks(1);
@@ -647,7 +646,7 @@ static void policies_share_the_mover(void **state)
 	assert_int_equal(fake_mover.alive, 0);
 }
 
-static void a_pause_is_for_pages_too(void **state)
+static void a_pause_stops_page_moves(void **state)
 {
 	(void)state;
 	reload_with("policy = \"exclusivity\";");
@@ -670,35 +669,35 @@ int main(void)
 		TEST(one_node_ends_leases),
 		TEST(a_status_has_no_seed),
 		TEST(a_verdict_follows),
-		TEST(workers_that_are_stuck_are_shown),
-		TEST(a_quiet_thread_gets_its_mask_back),
-		TEST(a_mask_that_its_owner_changed_is_his),
-		TEST(a_pause_returns_and_does_nothing),
-		TEST(a_release_is_for_life),
-		TEST(a_pause_shows_nothing_but_what_was),
+		TEST(stuck_workers_are_shown),
+		TEST(the_affinity_of_an_idle_thread_is_restored),
+		TEST(an_affinity_changed_by_its_owner_is_kept),
+		TEST(a_pause_restores_and_stops_decisions),
+		TEST(a_release_lasts_until_exit),
+		TEST(a_pause_shows_earlier_state_only),
 		TEST(a_dry_run_can_be_asked_for),
-		TEST(a_configured_dry_run_is_roots_to_end),
-		TEST(a_configured_dry_run_is_roots_to_end),
+		TEST(only_root_may_end_a_configured_dry_run),
+		TEST(only_root_may_end_a_configured_dry_run),
 		TEST(a_dry_run_outlives_a_pause_but_no_reload),
-		TEST(a_bad_file_is_refused_by_line),
-		TEST(anybodys_file_is_refused_at_reload),
-		TEST(a_release_of_what_was_not_seen),
+		TEST(an_invalid_file_is_rejected_with_its_line),
+		TEST(a_file_writable_by_others_is_refused_at_reload),
+		TEST(an_unsampled_process_can_be_released),
 		TEST(a_release_while_paused),
 		TEST(a_release_outlives_restart_and_pause),
-		TEST(marks_that_cannot_be_written_are_told_once),
-		TEST(who_does_not_answer_is_told_once_where_it_cannot_be_read),
-		TEST(a_pause_hands_the_next_client_what_the_last_had),
+		TEST(unwritable_marks_are_reported_once),
+		TEST(an_unreadable_unresponsive_process_is_logged_once),
+		TEST(a_pause_keeps_the_clients_state),
 		TEST(workers_start_with_a_service_that_moves_memory),
-		TEST(a_tick_without_a_source_moves_nothing),
+		TEST(a_tick_without_a_source_makes_no_decision),
 		TEST(numbers_of_the_status_are_sent_after_a_while),
-		TEST(first_touches_alone_are_blindness),
-		TEST(no_accesses_at_all_are_blindness),
+		TEST(first_touch_faults_are_no_sampling_source),
+		TEST(a_clock_alone_is_no_sampling_source),
 		TEST(a_switch_of_the_sysctl_is_seen),
-		TEST(one_node_is_not_blindness),
+		TEST(a_single_node_is_not_a_missing_source),
 		TEST(pages_move_while_they_are_to),
-		TEST(homes_follow_a_reload),
+		TEST(a_reload_applies_to_homes),
 		TEST(policies_share_the_mover),
-		TEST(a_pause_is_for_pages_too),
+		TEST(a_pause_stops_page_moves),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);

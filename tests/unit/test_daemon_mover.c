@@ -145,7 +145,7 @@ static void all_are_on(int node)
 	moved = 0;
 }
 
-static void pass_second(struct world *w)
+static void advance_one_second(struct world *w)
 {
 	w->workers[0].memory_node = moved < SAMPLES_S;
 	if (w->seconds > LONG)
@@ -154,8 +154,8 @@ static void pass_second(struct world *w)
 
 static void stop_when_verified(struct world *w)
 {
-	pass_second(w);
-	if (strstr(world_said(w), VERDICT))
+	advance_one_second(w);
+	if (strstr(world_logged(w), VERDICT))
 		raise(SIGTERM);
 }
 
@@ -167,7 +167,7 @@ static void it_moves_pages_between_ticks(void **state)
 	assert_int_equal(moved, SAMPLES_S);
 	for (unsigned i = 0; i < SAMPLES_S; i++)
 		assert_int_equal(home[i], 0);
-	world_assert_said(world, VERDICT);
+	world_assert_logged(world, VERDICT);
 }
 
 static unsigned rounds, off_since;
@@ -181,7 +181,7 @@ static void reload(struct world *w, const char *text)
 /* The policy goes as soon as the pages have gone, and comes when they are back. */
 static void come_and_go(struct world *w)
 {
-	pass_second(w);
+	advance_one_second(w);
 	if (!off_since && moved >= SAMPLES_S) {
 		off_since = w->seconds;
 		rounds++;
@@ -195,7 +195,7 @@ static void come_and_go(struct world *w)
 		raise(SIGTERM);
 }
 
-static void it_comes_and_goes_with_the_policy(void **state)
+static void the_mover_follows_the_policy(void **state)
 {
 	(void)state;
 	world->each_second = come_and_go;
@@ -206,7 +206,7 @@ static void it_comes_and_goes_with_the_policy(void **state)
 /* The service ends while a call is not answered: nothing waits for it. */
 static void end_in_a_call(struct world *w)
 {
-	pass_second(w);
+	advance_one_second(w);
 	if (moved > 0)
 		raise(SIGTERM);
 }
@@ -270,8 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_moves_pages_between_ticks, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(it_comes_and_goes_with_the_policy, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(the_mover_follows_the_policy, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_ends_without_the_answer_to_a_call, set_up,
 						tear_down),
 	};

@@ -66,7 +66,7 @@ static void a_whole_ledger_has_no_damage(void **state)
 }
 
 /* SECURITY: ledger */
-static void what_is_readable_is_returned_and_the_rest_reported(void **state)
+static void readable_lines_are_restored_and_others_reported(void **state)
 {
 	struct nm_restoration found;
 	char text[4096];
@@ -84,7 +84,7 @@ static void what_is_readable_is_returned_and_the_rest_reported(void **state)
 	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), -1);
 }
 
-static void the_last_damaged_one_is_kept(void **state)
+static void the_latest_damaged_file_is_kept(void **state)
 {
 	struct nm_restoration found;
 	char text[4096];
@@ -97,7 +97,7 @@ static void the_last_damaged_one_is_kept(void **state)
 }
 
 /* What was refused stays in the ledger, the damage does not: it is told once. */
-static void damage_is_told_once(void **state)
+static void damage_is_reported_once(void **state)
 {
 	struct nm_restoration found;
 	char text[4096];
@@ -113,7 +113,7 @@ static void damage_is_told_once(void **state)
 	assert_string_equal(fixture_read(world->root, NM_LEDGER_DAMAGED), text);
 }
 
-static void no_room_for_the_copy_stops_nothing(void **state)
+static void a_failed_copy_does_not_stop_the_replay(void **state)
 {
 	struct nm_restoration found;
 	char text[4096];
@@ -139,10 +139,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_whole_ledger_has_no_damage),
-		TEST(what_is_readable_is_returned_and_the_rest_reported),
-		TEST(the_last_damaged_one_is_kept),
-		TEST(damage_is_told_once),
-		TEST(no_room_for_the_copy_stops_nothing),
+		TEST(readable_lines_are_restored_and_others_reported),
+		TEST(the_latest_damaged_file_is_kept),
+		TEST(damage_is_reported_once),
+		TEST(a_failed_copy_does_not_stop_the_replay),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static int unload(void **state)
 	return 0;
 }
 
-static size_t each_expression(const json_t *dashboard, expression_fn each, void *context)
+static size_t each_expression_is_valid(const json_t *dashboard, expression_fn each, void *context)
 {
 	size_t i, k, count = 0;
 	json_t *panel, *target;
@@ -82,7 +82,7 @@ static void check_names(void *context, const char *title, const char *expression
 
 static void test_names(void **state)
 {
-	assert_true(each_expression(*state, check_names, NULL) > 20);
+	assert_true(each_expression_is_valid(*state, check_names, NULL) > 20);
 }
 
 /* Copies the expression with what Grafana would put in for its variables. */
@@ -132,7 +132,7 @@ static void test_expressions(void **state)
 	FILE *file = fdopen(fd, "w");
 	assert_non_null(file);
 	fprintf(file, "groups:\n- name: panels\n  rules:\n");
-	(void)each_expression(*state, write_rule, file);
+	(void)each_expression_is_valid(*state, write_rule, file);
 	assert_int_equal(fclose(file), 0);
 	(void)snprintf(command, sizeof(command), "promtool check rules '%s' >&2", path);
 	int status = system(command);

@@ -109,7 +109,7 @@ static enum nm_level level_in_words(const char *text)
 }
 
 /* The word is the last one before perf's reading. */
-static uint64_t word_before(const char *line, const char *reading)
+static uint64_t last_word(const char *line, const char *reading)
 {
 	const char *start = reading - 1;
 
@@ -132,7 +132,7 @@ static void golden_words(void **state)
 		if (line[0] == '#' || !reading)
 			continue;
 		bool store = strstr(reading, "OP STORE") != NULL;
-		check(&(struct expected){.word = word_before(line, reading),
+		check(&(struct expected){.word = last_word(line, reading),
 					 .memory = store || strstr(reading, "OP LOAD"),
 					 .store = store,
 					 .level = level_in_words(reading)});

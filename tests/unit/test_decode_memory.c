@@ -106,7 +106,7 @@ static void a_load(void **state)
 }
 
 /* IBS and named PMUs sample loads and stores by one event. */
-static void what_it_did_decides_what_it_is(void **state)
+static void the_operation_determines_the_kind(void **state)
 {
 	struct world *world = *state;
 	struct record_access store = access_of(ID_MEMORY, STORE_L1);
@@ -122,7 +122,7 @@ static void what_it_did_decides_what_it_is(void **state)
 	assert_int_equal(world->last.kind, NM_EVENT_MEMORY);
 }
 
-static void what_touches_no_memory_is_dropped(void **state)
+static void operations_without_memory_are_dropped(void **state)
 {
 	static const uint64_t words[] = {0x1e05080021, 0x5080021, 0, PERF_MEM_OP_EXEC,
 					 PERF_MEM_OP_PFETCH};
@@ -138,7 +138,7 @@ static void what_touches_no_memory_is_dropped(void **state)
 	assert_int_equal(world->counts.corrupt, 0);
 }
 
-static void the_kernels_addresses_are_dropped(void **state)
+static void kernel_addresses_are_dropped(void **state)
 {
 	struct world *world = *state;
 	struct record_access access = access_of(ID_MEMORY, LOAD_DRAM_REMOTE);
@@ -210,9 +210,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_load),
-		TEST(what_it_did_decides_what_it_is),
-		TEST(what_touches_no_memory_is_dropped),
-		TEST(the_kernels_addresses_are_dropped),
+		TEST(the_operation_determines_the_kind),
+		TEST(operations_without_memory_are_dropped),
+		TEST(kernel_addresses_are_dropped),
 		TEST(amounts),
 		TEST(short_records_are_corrupt),
 		TEST(records_wrap),

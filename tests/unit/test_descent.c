@@ -76,7 +76,7 @@ static void report_fork(uint32_t parent, uint32_t child)
 
 /* Children of children, all gone when the records are read, and their numbers given anew. */
 /* SECURITY: forks */
-static void forks_cost_what_they_are(void **state)
+static void the_cost_of_forks_is_proportional(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -88,7 +88,7 @@ static void forks_cost_what_they_are(void **state)
 }
 
 /* Others' forks and execs are nobody's children: nothing is read for them. */
-static void strangers_cost_nothing(void **state)
+static void unrelated_processes_cost_nothing(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -104,7 +104,7 @@ static void strangers_cost_nothing(void **state)
 
 /* A chain of processes, and threads that carry the target without having inherited it. */
 /* SECURITY: forks */
-static void lines_do_not_multiply_the_search(void **state)
+static void the_search_is_independent_of_ledger_lines(void **state)
 {
 	unsigned calls[2];
 	struct nm_ledger_entry *lines = calloc(256, sizeof(*lines));
@@ -149,7 +149,7 @@ static int count_found(void *context, const struct nm_descendant *found)
 }
 
 /* With a budget it takes several turns, and leaves nobody out. */
-static void a_walk_goes_on_where_it_stopped(void **state)
+static void a_walk_resumes_where_it_stopped(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -218,7 +218,7 @@ static uint64_t steps_beside(uint32_t families, uint32_t threads)
 
 /* What one more thread costs depends neither on who else is leased nor on how deep it is. */
 /* SECURITY: forks */
-static void a_thread_costs_the_same_beside_any_leases(void **state)
+static void the_cost_of_a_thread_is_independent_of_leases(void **state)
 {
 	(void)state;
 	uint64_t beside_few = steps_beside(128, 40) - steps_beside(128, 20);
@@ -355,12 +355,12 @@ static void long_statuses_hide_no_child_of_another_user(void **state)
 
 /* Homes that are given up in one interval: one walk for all of them. */
 /* SECURITY: forks */
-static void processes_given_back_share_a_walk(void **state)
+static void released_processes_share_a_walk(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 20; i++) {
 		fake_fork(fake, 50, 300 + i);
-		world_adopt(world, 300 + i);
+		world_adopt_thread(world, 300 + i);
 		assert_true(world_lease(world, 300 + i, 1).applied);
 	}
 	fake_sleep(fake, 100);
@@ -439,7 +439,7 @@ static void records_of_one_moment_keep_their_order(void **state)
 }
 
 /* Those for whom there is no room are restored all the same. */
-static void more_children_than_are_remembered(void **state)
+static void children_beyond_the_limit_are_restored(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -454,7 +454,7 @@ static void more_children_than_are_remembered(void **state)
 }
 
 /* SECURITY: forks */
-static void what_is_remembered_is_bounded(void **state)
+static void remembered_threads_are_bounded(void **state)
 {
 	const struct nm_actuator *actuator = world->actuator;
 	(void)state;
@@ -488,7 +488,7 @@ static void crowd(void)
 }
 
 /* Who could not be remembered is not restored before he can be: his later choice is his. */
-static void restored_once_there_is_room(void **state)
+static void unremembered_children_are_restored_later(void **state)
 {
 	(void)state;
 	crowd();
@@ -512,7 +512,7 @@ static void a_stop_needs_no_room(void **state)
 }
 
 /* A lease that ended is known for as long as a walk takes to meet those born under it. */
-static void a_long_walk_meets_all(void **state)
+static void a_long_walk_finds_all_inheritors(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -536,25 +536,25 @@ static void a_long_walk_meets_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(forks_cost_what_they_are),
-		TEST(strangers_cost_nothing),
-		TEST(lines_do_not_multiply_the_search),
-		TEST(a_walk_goes_on_where_it_stopped),
-		TEST(a_thread_costs_the_same_beside_any_leases),
+		TEST(the_cost_of_forks_is_proportional),
+		TEST(unrelated_processes_cost_nothing),
+		TEST(the_search_is_independent_of_ledger_lines),
+		TEST(a_walk_resumes_where_it_stopped),
+		TEST(the_cost_of_a_thread_is_independent_of_leases),
 		TEST(a_walk_stops_inside_a_process),
 		TEST(siblings_are_listed_once),
 		TEST(some_siblings_are_enough),
 		TEST(long_statuses_of_a_domain_are_read_once),
 		TEST(long_statuses_hide_no_child_of_another_user),
-		TEST(processes_given_back_share_a_walk),
+		TEST(released_processes_share_a_walk),
 		TEST(a_walk_takes_twelve_calls_a_thread_at_any_depth),
 		TEST(proc_is_walked_once_an_interval),
 		TEST(records_of_one_moment_keep_their_order),
-		TEST(more_children_than_are_remembered),
-		TEST(what_is_remembered_is_bounded),
-		TEST(restored_once_there_is_room),
+		TEST(children_beyond_the_limit_are_restored),
+		TEST(remembered_threads_are_bounded),
+		TEST(unremembered_children_are_restored_later),
 		TEST(a_stop_needs_no_room),
-		TEST(a_long_walk_meets_all),
+		TEST(a_long_walk_finds_all_inheritors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

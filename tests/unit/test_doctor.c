@@ -26,7 +26,7 @@ static void without_topology(struct nm_facts *facts)
 	(void)snprintf(facts->topology_error, sizeof(facts->topology_error), "no /sys\n\x1b[31m");
 }
 
-static void without_homes(struct nm_facts *facts)
+static void without_page_nodes(struct nm_facts *facts)
 {
 	facts->knows_homes = false;
 }
@@ -85,7 +85,7 @@ static void daemon_runs(struct nm_facts *facts)
 	facts->trial = NM_TRIAL_DAEMON_RUNS;
 }
 
-static void daemon_sees_too_little(struct nm_facts *facts)
+static void daemon_has_few_samples(struct nm_facts *facts)
 {
 	daemon_runs(facts);
 	set_word(facts->running_source, "clock+ibs");
@@ -116,14 +116,14 @@ static void lock_down(struct nm_facts *facts)
 	set_word(facts->lockdown, "confidentiality");
 }
 
-static void without_eyes(struct nm_facts *facts)
+static void without_sampling_source(struct nm_facts *facts)
 {
 	without_hardware(facts);
 	facts->balancing.value = 0;
 	facts->config->threads.policy = NM_POLICY_LBMA;
 }
 
-static void pages_yield(struct nm_facts *facts)
+static void batch_pages_yield_to_processes(struct nm_facts *facts)
 {
 	facts->config->threads.policy = NM_POLICY_LBMA;
 	facts->config->pages.policy = NM_PAGES_EXCLUSIVITY;
@@ -223,7 +223,7 @@ static void little_locked(struct nm_facts *facts)
 }
 
 static const struct spoiled spoiled[] = {
-	{"nodes", NM_SEVERITY_PROBLEM, "zoneinfo", without_homes, true},
+	{"nodes", NM_SEVERITY_PROBLEM, "zoneinfo", without_page_nodes, true},
 	{"nodes", NM_SEVERITY_PROBLEM, "no /sys\\x0a\\x1b[31m", without_topology, true},
 	{"virtual", NM_SEVERITY_WARNING, "PID namespace", put_into_container, false},
 	{"virtual", NM_SEVERITY_NOTE, "hypervisor", virtualise, false},
@@ -234,12 +234,12 @@ static const struct spoiled spoiled[] = {
 	{"trial", NM_SEVERITY_PROBLEM, "Do this.", nothing_opens, true},
 	{"trial", NM_SEVERITY_UNSEEN, "sudo", an_ordinary_user_asks, false},
 	{"trial", NM_SEVERITY_UNSEEN, "numa-migrctl status", daemon_runs, false},
-	{"trial", NM_SEVERITY_WARNING, "memory_period", daemon_sees_too_little, false},
+	{"trial", NM_SEVERITY_WARNING, "memory_period", daemon_has_few_samples, false},
 	{"privilege", NM_SEVERITY_PROBLEM, "numa-migrd-helper.socket", strict_without_helper, true},
 	{"privilege", NM_SEVERITY_PROBLEM, "CONFIG_PERF_EVENTS", without_perf, true},
 	{"privilege", NM_SEVERITY_UNSEEN, "sudo", paranoid_unseen, false},
 	{"privilege", NM_SEVERITY_PROBLEM, "lockdown=integrity", lock_down, true},
-	{"balancing", NM_SEVERITY_NOTE, "manage", pages_yield, false},
+	{"balancing", NM_SEVERITY_NOTE, "manage", batch_pages_yield_to_processes, false},
 	{"balancing", NM_SEVERITY_PROBLEM, "CONFIG_MEM_SOFT_DIRTY", soft_dirty_is_wanted, false},
 	{"runtimes", NM_SEVERITY_NOTE, "Java: 2 programs, among them java (pid 88)", java_runs,
 	 false},
@@ -288,7 +288,7 @@ static bool is_wide(const struct spoiled *one)
 	return one->spoil == without_topology || one->spoil == without_unit;
 }
 
-static void a_good_machine_is_fine(void **state)
+static void a_healthy_machine_has_no_findings(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
@@ -315,7 +315,8 @@ static void assert_short(const struct nm_findings *findings)
 
 static void the_outlook_is_short_with_every_policy(void **state)
 {
-	static void (*const spoils[])(struct nm_facts *) = {virtualise, without_eyes, dry};
+	static void (*const spoils[])(struct nm_facts *) = {virtualise, without_sampling_source,
+							    dry};
 	(void)state;
 	for (unsigned i = 0; i < 1U << NM_ARRAY_SIZE(spoils); i++)
 		for (unsigned policy = NM_POLICY_NONE; policy <= NM_POLICY_AUTO; policy++)
@@ -372,13 +373,13 @@ static void every_fault_has_a_remedy(void **state)
 	}
 }
 
-static void without_accesses_little_would_come_of_it(void **state)
+static void missing_accesses_limit_the_outlook(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
 	(void)state;
-	without_eyes(facts);
+	without_sampling_source(facts);
 	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
 	assert_int_equal(find(&findings, "outlook")->severity, NM_SEVERITY_PROBLEM);
@@ -387,13 +388,13 @@ static void without_accesses_little_would_come_of_it(void **state)
 }
 
 /* A home is given by where threads run, and memory brought there. */
-static void without_accesses_there_are_homes(void **state)
+static void homes_are_assigned_without_accesses(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
 	(void)state;
-	without_eyes(facts);
+	without_sampling_source(facts);
 	facts->config->threads.policy = NM_POLICY_AUTO;
 	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_WARNING);
@@ -410,7 +411,7 @@ static void without_balancing_another_way_is_named(void **state)
 	struct nm_facts *facts = good_facts();
 
 	(void)state;
-	without_eyes(facts);
+	without_sampling_source(facts);
 	facts->balancing.error = -ENOENT;
 	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
@@ -427,7 +428,7 @@ static void tiering_shows_no_accesses(void **state)
 	struct nm_facts *facts = good_facts();
 
 	(void)state;
-	without_eyes(facts);
+	without_sampling_source(facts);
 	facts->balancing.value = 2;
 	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_PROBLEM);
@@ -437,13 +438,13 @@ static void tiering_shows_no_accesses(void **state)
 	free_facts(facts);
 }
 
-static void injection_mends_that(void **state)
+static void injection_provides_a_sampling_source(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
 
 	(void)state;
-	without_eyes(facts);
+	without_sampling_source(facts);
 	facts->config->sampling.inject = NM_INJECT_NUMA_BALANCING;
 	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
 	assert_int_equal(find(&findings, "balancing")->severity, NM_SEVERITY_FINE);
@@ -461,7 +462,7 @@ static void one_node_needs_nothing(void **state)
 	nm_topology_free(facts->topology);
 	facts->topology = machine_topology(1, 4);
 	facts->knows_homes = false;
-	without_eyes(facts);
+	without_sampling_source(facts);
 	strict_without_helper(facts);
 	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
 	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_PROBLEM), 0);
@@ -487,7 +488,7 @@ static void a_process_counts_more_than_its_unit(void **state)
 }
 
 /* One finding says that systemd was not reached, and the others do without. */
-static void without_systemd_the_rest_works(void **state)
+static void other_checks_work_without_systemd(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
@@ -507,7 +508,7 @@ static void without_systemd_the_rest_works(void **state)
 }
 
 /* /proc may hide other users' processes: what is not seen is not reported as absent. */
-static void a_user_who_sees_no_others(void **state)
+static void a_user_with_hidden_processes(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct nm_facts *facts = good_facts();
@@ -528,19 +529,19 @@ static void a_user_who_sees_no_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_good_machine_is_fine),
+		cmocka_unit_test(a_healthy_machine_has_no_findings),
 		cmocka_unit_test(each_fault_is_found),
 		cmocka_unit_test(the_outlook_is_short_with_every_policy),
 		cmocka_unit_test(every_fault_has_a_remedy),
-		cmocka_unit_test(without_accesses_little_would_come_of_it),
-		cmocka_unit_test(without_accesses_there_are_homes),
+		cmocka_unit_test(missing_accesses_limit_the_outlook),
+		cmocka_unit_test(homes_are_assigned_without_accesses),
 		cmocka_unit_test(without_balancing_another_way_is_named),
 		cmocka_unit_test(tiering_shows_no_accesses),
-		cmocka_unit_test(injection_mends_that),
-		cmocka_unit_test(a_user_who_sees_no_others),
+		cmocka_unit_test(injection_provides_a_sampling_source),
+		cmocka_unit_test(a_user_with_hidden_processes),
 		cmocka_unit_test(one_node_needs_nothing),
 		cmocka_unit_test(a_process_counts_more_than_its_unit),
-		cmocka_unit_test(without_systemd_the_rest_works),
+		cmocka_unit_test(other_checks_work_without_systemd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

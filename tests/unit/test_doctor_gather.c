@@ -56,7 +56,7 @@ static void gather(struct tree *tree)
 	assert_int_equal(nm_facts_gather(&options, &tree->facts), 0);
 }
 
-static void an_empty_machine_is_no_error(void **state)
+static void an_empty_machine_is_valid(void **state)
 {
 	struct tree *tree = *state;
 	struct nm_facts *facts = &tree->facts;
@@ -95,7 +95,7 @@ static void settings_are_read(void **state)
 
 /* A name is anybody's to choose. */
 /* SECURITY: impostor */
-static void a_stranger_of_that_name_is_not_the_service(void **state)
+static void a_process_of_that_name_is_not_the_service(void **state)
 {
 	struct tree *tree = *state;
 	char text[128];
@@ -134,7 +134,7 @@ static void the_service_is_found(void **state)
 	assert_int_equal(facts->helper.pid, 13);
 }
 
-static void what_files_say_is_escaped(void **state)
+static void file_contents_are_escaped(void **state)
 {
 	struct tree *tree = *state;
 
@@ -160,7 +160,7 @@ static void cpusets_are_found_at_any_depth(void **state)
 	assert_false(tree->facts.cgroups_cut);
 }
 
-static void what_is_left_is_found(void **state)
+static void remaining_mappings_are_found(void **state)
 {
 	struct tree *tree = *state;
 
@@ -174,7 +174,7 @@ static void what_is_left_is_found(void **state)
 	assert_int_equal(tree->facts.config->threads.policy, NM_POLICY_IMAR2);
 }
 
-static void a_bad_configuration_is_told_in_full(void **state)
+static void all_configuration_errors_are_reported(void **state)
 {
 	struct tree *tree = *state;
 
@@ -184,7 +184,7 @@ static void a_bad_configuration_is_told_in_full(void **state)
 	assert_int_equal(tree->facts.config_errors.count, 2);
 }
 
-static void without_proc_nothing_is_known(void **state)
+static void an_unreadable_proc_is_reported(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	const struct nm_doctor_options options = {.root_path = "/nonexistent"};
@@ -217,17 +217,17 @@ static void this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_empty_machine_is_no_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_empty_machine_is_valid, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(settings_are_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_service_is_found, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_stranger_of_that_name_is_not_the_service, set_up,
+		cmocka_unit_test_setup_teardown(a_process_of_that_name_is_not_the_service, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(what_files_say_is_escaped, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(file_contents_are_escaped, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(cpusets_are_found_at_any_depth, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_left_is_found, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_bad_configuration_is_told_in_full, set_up,
+		cmocka_unit_test_setup_teardown(remaining_mappings_are_found, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(all_configuration_errors_are_reported, set_up,
 						tear_down),
-		cmocka_unit_test(without_proc_nothing_is_known),
+		cmocka_unit_test(an_unreadable_proc_is_reported),
 		cmocka_unit_test(this_machine),
 	};
 

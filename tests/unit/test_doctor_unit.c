@@ -180,7 +180,7 @@ static void a_property_may_be_missing(void **state)
 }
 
 /* SECURITY: units */
-static void a_silent_systemd_is_given_up(void **state)
+static void a_silent_systemd_times_out(void **state)
 {
 	said->silent = true;
 	struct nm_facts_unit found = look(state);
@@ -188,14 +188,14 @@ static void a_silent_systemd_is_given_up(void **state)
 	assert_false(found.exists);
 }
 
-static void without_systemd_that_is_known(void **state)
+static void an_unreachable_systemd_is_reported(void **state)
 {
 	struct nm_facts_unit found = look(state);
 	assert_true(found.error < 0);
 	assert_false(found.exists);
 }
 
-static void without_a_bus_that_is_known(void **state)
+static void a_missing_bus_is_reported(void **state)
 {
 	const struct nm_doctor_options options = {.bus_error = -ENOENT};
 	struct nm_facts facts = {0};
@@ -215,10 +215,10 @@ int main(void)
 		TEST(a_unit_that_is_not_there),
 		TEST(words_are_escaped),
 		TEST(a_property_may_be_missing),
-		TEST(a_silent_systemd_is_given_up),
-		cmocka_unit_test_setup_teardown(without_systemd_that_is_known, set_up_without,
+		TEST(a_silent_systemd_times_out),
+		cmocka_unit_test_setup_teardown(an_unreachable_systemd_is_reported, set_up_without,
 						teardown),
-		cmocka_unit_test(without_a_bus_that_is_known),
+		cmocka_unit_test(a_missing_bus_is_reported),
 	};
 
 	said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

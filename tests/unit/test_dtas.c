@@ -46,7 +46,7 @@ static void test_a_type_takes_two_running_intervals(void **state)
 	follow(steps, NM_ARRAY_SIZE(steps));
 }
 
-static void test_in_between_it_stays_what_it_is(void **state)
+static void test_a_type_is_kept_between_the_thresholds(void **state)
 {
 	(void)state;
 	const struct step steps[] = {
@@ -78,7 +78,7 @@ static void test_ratio_of_table_3(void **state)
 	assert_int_equal(nm_dtas_memory_cpus(16, 21, 35), 6);
 }
 
-static void test_each_type_there_is_has_a_cpu(void **state)
+static void test_each_present_type_has_a_cpu(void **state)
 {
 	(void)state;
 	assert_int_equal(nm_dtas_memory_cpus(8, 1, 1000), 1);
@@ -154,7 +154,7 @@ static void test_half_and_half_pairs_up_siblings(void **state)
 		assert_int_equal(types[cpu], cpu % 8 < 4 ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE);
 }
 
-static void test_few_are_on_every_other_core(void **state)
+static void test_few_cpus_use_every_other_core(void **state)
 {
 	(void)state;
 	assert_int_equal(split(1, 3), 4);
@@ -182,7 +182,7 @@ static void test_spread_is_even_for_any_ratio(void **state)
 	}
 }
 
-static void test_another_ratio_changes_few(void **state)
+static void test_a_new_ratio_changes_few_cpus(void **state)
 {
 	(void)state;
 	enum nm_dtas_type before[CPUS];
@@ -236,7 +236,7 @@ static void test_unknown_caches_and_cores(void **state)
 
 /* ---- placement ---- */
 
-static void test_who_fits_where(void **state)
+static void test_threads_fit_cpus_of_their_type(void **state)
 {
 	(void)state;
 	assert_true(nm_dtas_fits(NM_DTAS_MEMORY, NM_DTAS_MEMORY, false));
@@ -268,19 +268,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_misses_per_kilo_instruction),
 		cmocka_unit_test(test_a_type_takes_two_running_intervals),
-		cmocka_unit_test(test_in_between_it_stays_what_it_is),
+		cmocka_unit_test(test_a_type_is_kept_between_the_thresholds),
 		cmocka_unit_test(test_one_interval_of_the_other_type_is_forgotten),
 		cmocka_unit_test(test_ratio_of_table_3),
-		cmocka_unit_test(test_each_type_there_is_has_a_cpu),
+		cmocka_unit_test(test_each_present_type_has_a_cpu),
 		cmocka_unit_test(test_ratio_holds_for_any_numbers),
 		cmocka_unit_test_setup_teardown(test_half_and_half_pairs_up_siblings, begin, end),
-		cmocka_unit_test_setup_teardown(test_few_are_on_every_other_core, begin, end),
+		cmocka_unit_test_setup_teardown(test_few_cpus_use_every_other_core, begin, end),
 		cmocka_unit_test_setup_teardown(test_spread_is_even_for_any_ratio, begin, end),
-		cmocka_unit_test_setup_teardown(test_another_ratio_changes_few, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_new_ratio_changes_few_cpus, begin, end),
 		cmocka_unit_test_setup_teardown(test_one_type_has_all, begin, end),
 		cmocka_unit_test_setup_teardown(test_cpus_not_used_have_no_type, begin, end),
 		cmocka_unit_test_setup_teardown(test_unknown_caches_and_cores, begin, end),
-		cmocka_unit_test(test_who_fits_where),
+		cmocka_unit_test(test_threads_fit_cpus_of_their_type),
 		cmocka_unit_test_setup_teardown(test_lease_of_a_type, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,7 +161,7 @@ static void strange_terms_are_refused(void **state)
 
 /* ---- machines ---- */
 
-static void nothing_but_software(void **state)
+static void a_machine_with_software_events_only(void **state)
 {
 	struct machine_files *f = *state;
 
@@ -269,7 +269,7 @@ static void ibs(struct machine_files *f)
 	device(f, "ibs_op/format/cnt_ctl", "config:19\n");
 }
 
-static void ibs_by_what_the_kernel_offers(void **state)
+static void ibs_follows_kernel_support(void **state)
 {
 	struct machine_files *f = *state;
 
@@ -324,7 +324,7 @@ static void spe(struct machine_files *f, unsigned pmu, const char *type)
 	}
 }
 
-static void spe_by_what_the_kernel_offers(void **state)
+static void spe_follows_kernel_support(void **state)
 {
 	struct machine_files *f = *state;
 
@@ -348,7 +348,7 @@ static void spe_by_what_the_kernel_offers(void **state)
 	assert_int_equal(f->list.words[1].config | f->list.words[1].config2, 0);
 }
 
-static void spe_tells_of_switches(void **state)
+static void spe_records_context_switches(void **state)
 {
 	const struct nm_event_word word = {
 		.type = 9, .aux = true, .user_only = true, .period_multiple = 1};
@@ -462,15 +462,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(terms_become_words),
 		TEST(strange_terms_are_refused),
-		TEST(nothing_but_software),
+		TEST(a_machine_with_software_events_only),
 		TEST(a_cpu_without_a_pmu),
 		TEST(pebs_of_skylake),
 		TEST(one_kind_alone_is_encoded),
 		TEST(sapphire_rapids_has_a_leader),
 		TEST(an_unknown_cpu_by_the_kernels_names),
-		TEST(ibs_by_what_the_kernel_offers),
-		TEST(spe_by_what_the_kernel_offers),
-		TEST(spe_tells_of_switches),
+		TEST(ibs_follows_kernel_support),
+		TEST(spe_follows_kernel_support),
+		TEST(spe_records_context_switches),
 		TEST(a_named_pmu),
 		TEST(a_named_event),
 		TEST(accesses_carry_what_is_decoded),

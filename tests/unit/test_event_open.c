@@ -184,7 +184,7 @@ static void loads_follow_their_leader(void **state)
 }
 
 /* libpfm4 takes thresholds of 16 bits. */
-static void what_libpfm4_does_not_encode_is_not_opened(void **state)
+static void events_not_encoded_by_libpfm4_are_not_opened(void **state)
 {
 	const struct nm_event_request request = {
 		.kind = NM_EVENT_MEMORY,
@@ -197,7 +197,7 @@ static void what_libpfm4_does_not_encode_is_not_opened(void **state)
 	assert_int_equal(kernel.count, 0);
 }
 
-static void precision_falls_to_what_there_is(void **state)
+static void precision_falls_to_the_available_level(void **state)
 {
 	for (int most = 3; most >= 1; most--) {
 		struct nm_event_fds fds = {-1, -1};
@@ -445,7 +445,7 @@ static void send_with(int socket, const struct nm_helper_reply *reply, unsigned 
 	assert_int_equal(sendmsg(socket, &message, 0), sizeof(*reply));
 }
 
-static void descriptors_nobody_wants_are_closed(void **state)
+static void unexpected_descriptors_are_closed(void **state)
 {
 	static const struct {
 		struct nm_helper_request request;
@@ -482,16 +482,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(loads_follow_their_leader),
-		TEST(what_libpfm4_does_not_encode_is_not_opened),
+		TEST(events_not_encoded_by_libpfm4_are_not_opened),
 		TEST(a_named_event_is_roots_choice),
-		TEST(precision_falls_to_what_there_is),
+		TEST(precision_falls_to_the_available_level),
 		TEST(no_precision_is_no_event),
 		TEST(a_refused_leader_ends_it),
 		TEST(a_refused_event_takes_its_leader_along),
 		TEST(both_descriptors_come_through),
 		TEST(half_an_opening_leaks_nothing),
 		TEST(no_room_for_both),
-		TEST(descriptors_nobody_wants_are_closed),
+		TEST(unexpected_descriptors_are_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void begin(void)
 	add_worker(1000, 1, 2);
 	add_worker(1100, 2, 3);
 	fake_own_group(world.fake, "/", 1000);
-	fake_say(world.fake, "/", "on");
+	fake_set_attribute(world.fake, "/", "on");
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
@@ -57,7 +57,7 @@ static double value_of(const char *text, const char *series)
 }
 
 /* Policy "auto" makes intervals longer while nobody waits. */
-static void figures_are_written_while_an_interval_goes_on(void **state)
+static void metrics_are_written_during_an_interval(void **state)
 {
 	(void)state;
 	begin();
@@ -80,7 +80,7 @@ static void figures_are_written_while_an_interval_goes_on(void **state)
 	assert_true(value_of(text, "numa_migrd_placed_processes") >= 0);
 }
 
-static void figures_are_what_they_are(void **state)
+static void exported_values_match_the_daemon(void **state)
 {
 	struct nm_tally *tally = &world.daemon.tally;
 	(void)state;
@@ -111,7 +111,7 @@ static void figures_are_what_they_are(void **state)
 }
 
 /* node_exporter is another user; what it finds is always whole. */
-static void everyone_may_read_it(void **state)
+static void the_file_is_world_readable(void **state)
 {
 	struct stat st;
 	(void)state;
@@ -127,7 +127,7 @@ static void everyone_may_read_it(void **state)
 }
 
 /* Told once, and again when it is over. */
-static void trouble_is_told_once(void **state)
+static void errors_are_logged_once(void **state)
 {
 	char directory[FIXTURE_PATH + 16];
 	(void)state;
@@ -145,7 +145,7 @@ static void trouble_is_told_once(void **state)
 	nm_exporter_close(&world.daemon);
 }
 
-static void another_file_takes_its_place(void **state)
+static void the_configuration_file_can_be_replaced(void **state)
 {
 	struct stat st;
 	char old[NM_CONFIG_PATH_BYTES];
@@ -166,7 +166,7 @@ static void another_file_takes_its_place(void **state)
 }
 
 /* As soon as it is on, and not before it is time again. */
-static void it_is_written_when_it_is_time(void **state)
+static void the_file_is_written_once_per_period(void **state)
 {
 	struct stat st;
 	(void)state;
@@ -182,7 +182,7 @@ static void it_is_written_when_it_is_time(void **state)
 	nm_exporter_close(&world.daemon);
 }
 
-static void promtool_has_nothing_against_it(void **state)
+static void promtool_accepts_the_file(void **state)
 {
 	char command[512];
 	(void)state;
@@ -209,10 +209,14 @@ static void promtool_has_nothing_against_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(figures_are_what_they_are),     TEST(everyone_may_read_it),
-		TEST(figures_are_written_while_an_interval_goes_on),     TEST(everyone_may_read_it),
-		TEST(trouble_is_told_once),	     TEST(another_file_takes_its_place),
-		TEST(it_is_written_when_it_is_time), TEST(promtool_has_nothing_against_it),
+		TEST(exported_values_match_the_daemon),
+		TEST(the_file_is_world_readable),
+		TEST(metrics_are_written_during_an_interval),
+		TEST(the_file_is_world_readable),
+		TEST(errors_are_logged_once),
+		TEST(the_configuration_file_can_be_replaced),
+		TEST(the_file_is_written_once_per_period),
+		TEST(promtool_accepts_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static void without_a_move_t_stays(void **state)
 	nm_feedback_free(NULL);
 }
 
-static void a_rise_halves_t(void **state)
+static void a_gain_halves_t(void **state)
 {
 	(void)state;
 	machine->config.general.interval_s = 3;
@@ -64,7 +64,7 @@ static void a_rise_halves_t(void **state)
 	assert_true(result.interval_s == 1);
 }
 
-static void an_equal_performance_is_kept(void **state)
+static void equal_performance_is_neutral(void **state)
 {
 	(void)state;
 	machine->config.general.interval_s = 2;
@@ -99,7 +99,7 @@ static void t_keeps_to_its_bounds(void **state)
 }
 
 /* Who sets another interval wants it. */
-static void another_setting_begins_t_anew(void **state)
+static void a_changed_interval_resets_t(void **state)
 {
 	(void)state;
 	assert_int_equal(after_move(100, 50), NM_FEEDBACK_UNDO);
@@ -136,7 +136,7 @@ static void a_swap_is_one_decision(void **state)
 
 /* ---- whose performance ---- */
 
-static void others_have_no_say(void **state)
+static void other_processes_do_not_affect_the_verdict(void **state)
 {
 	(void)state;
 	look();
@@ -211,7 +211,7 @@ static void no_common_thread_is_kept(void **state)
 	assert_true(result.may_propose);
 }
 
-static void nothing_before_is_kept(void **state)
+static void earlier_events_are_dropped(void **state)
 {
 	(void)state;
 	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
@@ -221,14 +221,14 @@ static void nothing_before_is_kept(void **state)
 	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
 }
 
-static void nothing_after_is_undone(void **state)
+static void later_moves_are_kept(void **state)
 {
 	(void)state;
 	assert_int_equal(after_move(100, 0), NM_FEEDBACK_UNDO);
 	assert_true(result.figure == 0);
 }
 
-static void another_figure_cannot_be_compared(void **state)
+static void a_different_metric_cannot_be_compared(void **state)
 {
 	(void)state;
 	look();
@@ -257,7 +257,7 @@ static void add_threads(unsigned count)
 	}
 }
 
-static void a_changed_crowd_postpones_twice(void **state)
+static void a_changed_thread_count_postpones_the_verdict_twice(void **state)
 {
 	(void)state;
 	machine->config.profile = NM_PROFILE_SHIPPED;
@@ -277,7 +277,7 @@ static void a_changed_crowd_postpones_twice(void **state)
 	assert_int_equal(look(), NM_FEEDBACK_NONE);
 }
 
-static void a_quarter_is_not_yet_too_much(void **state)
+static void a_quarter_is_within_the_limit(void **state)
 {
 	(void)state;
 	machine->config.profile = NM_PROFILE_SHIPPED;
@@ -357,7 +357,7 @@ static enum nm_feedback_outcome after_two_moves(double first, double second)
 	return look();
 }
 
-static void one_tenants_fall_is_not_anothers(void **state)
+static void losses_are_attributed_to_their_tenant(void **state)
 {
 	(void)state;
 	assert_int_equal(after_two_moves(10, 101), NM_FEEDBACK_UNDO);
@@ -369,7 +369,7 @@ static void one_tenants_fall_is_not_anothers(void **state)
 }
 
 /* Nor does another's gain hide it. */
-static void one_tenants_gain_excuses_nobody(void **state)
+static void a_gain_of_one_tenant_does_not_hide_a_loss(void **state)
 {
 	(void)state;
 	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_UNDO);
@@ -382,7 +382,7 @@ static void one_tenants_gain_excuses_nobody(void **state)
 	assert_true(result.judgements[0].undo && result.judgements[1].undo);
 }
 
-static void small_losses_are_each_tenants_own(void **state)
+static void small_losses_are_counted_per_tenant(void **state)
 {
 	(void)state;
 	machine->config.profile = NM_PROFILE_SHIPPED;
@@ -421,7 +421,7 @@ static void a_reused_number_begins_without_losses(void **state)
 	assert_true(near(result.losses, 0.92));
 }
 
-static void a_new_program_is_not_compared_with_the_old(void **state)
+static void a_new_program_is_not_compared_with_its_predecessor(void **state)
 {
 	(void)state;
 	speed(2, 100);
@@ -438,33 +438,33 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(without_a_move_t_stays),
-		TEST(a_rise_halves_t),
-		TEST(an_equal_performance_is_kept),
+		TEST(a_gain_halves_t),
+		TEST(equal_performance_is_neutral),
 		TEST(a_heavy_loss_is_undone_and_doubles_t),
 		TEST(t_keeps_to_its_bounds),
-		TEST(another_setting_begins_t_anew),
+		TEST(a_changed_interval_resets_t),
 		TEST(the_interval_after_a_rollback_has_no_verdict),
 		TEST(a_swap_is_one_decision),
-		TEST(others_have_no_say),
+		TEST(other_processes_do_not_affect_the_verdict),
 		TEST(global_is_the_sum_of_all),
 		TEST(moved_is_a_geometric_mean),
 		TEST(only_threads_measured_twice_count),
 		TEST(no_common_thread_is_kept),
-		TEST(nothing_before_is_kept),
-		TEST(nothing_after_is_undone),
-		TEST(another_figure_cannot_be_compared),
-		TEST(a_changed_crowd_postpones_twice),
-		TEST(a_quarter_is_not_yet_too_much),
+		TEST(earlier_events_are_dropped),
+		TEST(later_moves_are_kept),
+		TEST(a_different_metric_cannot_be_compared),
+		TEST(a_changed_thread_count_postpones_the_verdict_twice),
+		TEST(a_quarter_is_within_the_limit),
 		TEST(the_paper_never_postpones),
 		TEST(small_losses_multiply),
 		TEST(a_gain_forgives_losses),
 		TEST(the_paper_keeps_repeated_losses),
-		TEST(one_tenants_fall_is_not_anothers),
-		TEST(one_tenants_gain_excuses_nobody),
-		TEST(small_losses_are_each_tenants_own),
+		TEST(losses_are_attributed_to_their_tenant),
+		TEST(a_gain_of_one_tenant_does_not_hide_a_loss),
+		TEST(small_losses_are_counted_per_tenant),
 		TEST(an_idle_tenants_losses_are_remembered),
 		TEST(a_reused_number_begins_without_losses),
-		TEST(a_new_program_is_not_compared_with_the_old),
+		TEST(a_new_program_is_not_compared_with_its_predecessor),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ static void changes_within_the_noise_are_kept(void **state)
 }
 
 /* By up to 8 changes it is twice as wide. */
-static void few_changes_are_told_wider(void **state)
+static void few_changes_widen_the_noise_estimate(void **state)
 {
 	(void)state;
 	tremble(1.1, 7);
@@ -85,7 +85,7 @@ static void a_steady_machine_is_judged_sharply(void **state)
 }
 
 /* Then the spread is taken for a twentieth. */
-static void two_changes_are_too_few_to_tell(void **state)
+static void two_changes_give_no_noise_estimate(void **state)
 {
 	(void)state;
 	tremble(1.01, 3);
@@ -99,7 +99,7 @@ static void two_changes_are_too_few_to_tell(void **state)
 	assert_int_equal(look(), NM_FEEDBACK_GAIN);
 }
 
-static void one_change_of_phase_does_not_blur(void **state)
+static void a_phase_change_does_not_blur_the_record(void **state)
 {
 	(void)state;
 	tremble(1, 4);
@@ -125,7 +125,7 @@ static void intervals_with_moves_do_not_count_as_noise(void **state)
 	}
 }
 
-static void the_noise_of_another_figure_is_forgotten(void **state)
+static void the_noise_of_another_metric_is_dropped(void **state)
 {
 	(void)state;
 	tremble(1.5, 40);
@@ -145,7 +145,7 @@ static void global_noise_is_of_the_sum(void **state)
 	assert_true(near(result.noise, 2 * 1.4826 * log(4.0 / 3) * 1.25));
 }
 
-static void noise_does_not_add_up_to_losses(void **state)
+static void noise_does_not_accumulate_to_losses(void **state)
 {
 	(void)state;
 	machine->config.profile = NM_PROFILE_SHIPPED;
@@ -226,7 +226,7 @@ static struct tally live_many(int kind, double sigma, double factor)
 }
 
 /* The shipped rules, with moves that do nothing: of 2,800 verdicts for each, next to none. */
-static void noise_neither_accelerates_nor_rolls_back(void **state)
+static void noise_does_not_accelerate_or_roll_back(void **state)
 {
 	const double sigmas[] = {0.01, 0.03, 0.1};
 	static const char *const names[] = {"white noise", "random walk", "bursts"};
@@ -245,7 +245,7 @@ static void noise_neither_accelerates_nor_rolls_back(void **state)
 }
 
 /* The test above can fail: as printed, every other verdict is a gain. */
-static void without_the_gate_it_does_both(void **state)
+static void without_the_gate_noise_accelerates_and_rolls_back(void **state)
 {
 	(void)state;
 	machine->config.threads.noise_gate = 0;
@@ -294,17 +294,17 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(a_gain_must_exceed_the_noise),
 		TEST(changes_within_the_noise_are_kept),
-		TEST(few_changes_are_told_wider),
+		TEST(few_changes_widen_the_noise_estimate),
 		TEST(without_the_gate_noise_counts),
 		TEST(a_steady_machine_is_judged_sharply),
-		TEST(two_changes_are_too_few_to_tell),
-		TEST(one_change_of_phase_does_not_blur),
+		TEST(two_changes_give_no_noise_estimate),
+		TEST(a_phase_change_does_not_blur_the_record),
 		TEST(intervals_with_moves_do_not_count_as_noise),
-		TEST(the_noise_of_another_figure_is_forgotten),
+		TEST(the_noise_of_another_metric_is_dropped),
 		TEST(global_noise_is_of_the_sum),
-		TEST(noise_does_not_add_up_to_losses),
-		TEST(noise_neither_accelerates_nor_rolls_back),
-		TEST(without_the_gate_it_does_both),
+		TEST(noise_does_not_accumulate_to_losses),
+		TEST(noise_does_not_accelerate_or_roll_back),
+		TEST(without_the_gate_noise_accelerates_and_rolls_back),
 		TEST(a_real_fall_is_found),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,7 @@ static void a_file_is_read_whole_or_not_at_all(void **state)
 }
 
 /* A pipe gives what is in it, and no more at once. */
-static void many_reads_make_one_text(void **state)
+static void partial_reads_are_joined(void **state)
 {
 	char text[64];
 	int ends[2];
@@ -80,7 +80,7 @@ static void a_file_is_replaced_at_once(void **state)
 }
 
 /* SECURITY: full-disk */
-static void without_room_the_old_file_stays(void **state)
+static void the_old_file_stays_if_the_disk_is_full(void **state)
 {
 	struct rlimit old;
 	(void)state;
@@ -98,7 +98,7 @@ static void without_room_the_old_file_stays(void **state)
 }
 
 /* After a --restore by hand the service must be able to read what it left. */
-static void what_root_creates_is_the_services(void **state)
+static void files_created_by_root_belong_to_the_service(void **state)
 {
 	struct stat status;
 	(void)state;
@@ -115,7 +115,7 @@ static void what_root_creates_is_the_services(void **state)
 }
 
 /* SECURITY: new-files */
-static void what_others_may_have_written_is_not_ours(void **state)
+static void a_file_writable_by_others_is_rejected(void **state)
 {
 	(void)state;
 	fixture_file(root, "mine", "x");
@@ -138,12 +138,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_file_is_read_whole_or_not_at_all),
-		TEST(many_reads_make_one_text),
+		TEST(partial_reads_are_joined),
 		TEST(kernel_files_are_written_where_they_are),
 		TEST(a_file_is_replaced_at_once),
-		TEST(without_room_the_old_file_stays),
-		TEST(what_root_creates_is_the_services),
-		TEST(what_others_may_have_written_is_not_ours),
+		TEST(the_old_file_stays_if_the_disk_is_full),
+		TEST(files_created_by_root_belong_to_the_service),
+		TEST(a_file_writable_by_others_is_rejected),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "../../src/ctl/show_findings.h"
 
-static void parts_come_together(void **state)
+static void a_split_process_is_gathered(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 
@@ -45,7 +45,7 @@ static void many_are_counted(void **state)
 }
 
 /* What would complete a finding that could not be added does not go to another. */
-static void after_an_error_nothing_is_completed(void **state)
+static void a_failed_finding_is_not_completed(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 
@@ -80,9 +80,9 @@ static void cleared_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_come_together),
+		cmocka_unit_test(a_split_process_is_gathered),
 		cmocka_unit_test(many_are_counted),
-		cmocka_unit_test(after_an_error_nothing_is_completed),
+		cmocka_unit_test(a_failed_finding_is_not_completed),
 		cmocka_unit_test(every_severity_has_a_name),
 		cmocka_unit_test(cleared_twice),
 	};

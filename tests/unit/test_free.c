@@ -52,7 +52,7 @@ static void at_home(int cpu)
 	machine_thread(machine, 10, cpu, 1);
 }
 
-static void a_wandering_thread_leaves_the_other_cpu_free(void **state)
+static void a_wandering_thread_occupies_only_one_cpu(void **state)
 {
 	(void)state;
 	at_home(4);
@@ -61,7 +61,7 @@ static void a_wandering_thread_leaves_the_other_cpu_free(void **state)
 	assert_free(BUSY(0.48, 0.52, 1, 1), ".f..");
 }
 
-static void three_wanderers_leave_one_of_four(void **state)
+static void three_migrating_threads_leave_one_cpu_of_four(void **state)
 {
 	(void)state;
 	at_home(4);
@@ -70,7 +70,7 @@ static void three_wanderers_leave_one_of_four(void **state)
 	assert_free(BUSY(0.8, 0.8, 0.6, 0.8), "..f.");
 }
 
-static void idle_cpus_count_first(void **state)
+static void idle_cpus_rank_first(void **state)
 {
 	(void)state;
 	at_home(4);
@@ -79,7 +79,7 @@ static void idle_cpus_count_first(void **state)
 	assert_free(BUSY(0, 0, 0, 0), ".iii");
 }
 
-static void less_than_a_cpus_worth_is_none(void **state)
+static void less_than_one_cpu_is_not_free(void **state)
 {
 	(void)state;
 	assert_free(BUSY(0.55, 0.55, 1, 1), "....");
@@ -88,7 +88,7 @@ static void less_than_a_cpus_worth_is_none(void **state)
 	assert_free(BUSY(0.52, 0.52, 1, 1), "....");
 }
 
-static void a_home_is_a_cpu_that_is_not_free(void **state)
+static void a_thread_home_is_not_a_free_cpu(void **state)
 {
 	(void)state;
 	at_home(4);
@@ -99,7 +99,7 @@ static void a_home_is_a_cpu_that_is_not_free(void **state)
 	assert_free(BUSY(0.5, 0.5, 0.5, 0.5), "....");
 }
 
-static void a_sleepers_home_is_free(void **state)
+static void the_home_cpu_of_a_sleeping_thread_is_free(void **state)
 {
 	(void)state;
 	at_home(4);
@@ -107,35 +107,35 @@ static void a_sleepers_home_is_free(void **state)
 	assert_free(BUSY(0.01, 1, 1, 1), "f...");
 }
 
-static void many_a_little_idle_are_no_free_cpu(void **state)
+static void partly_idle_cpus_do_not_add_up(void **state)
 {
 	(void)state;
 	assert_free(BUSY(0.7, 0.7, 0.7, 0.7), "....");
 	assert_free(BUSY(0.66, 0.7, 0.7, 0.7), "f...");
 }
 
-static void an_unknown_share_counts_as_busy(void **state)
+static void an_unknown_load_counts_as_busy(void **state)
 {
 	(void)state;
 	assert_free(BUSY(NAN, 0.5, 1, 1), "....");
 	assert_free(BUSY(NAN, 0.5, 0.5, NAN), ".f..");
 }
 
-static void an_unusable_cpu_adds_nothing(void **state)
+static void an_unusable_cpu_is_not_free(void **state)
 {
 	(void)state;
 	hwloc_bitmap_clr(machine->topology->usable, 4);
 	assert_free(BUSY(0, 0.5, 0.9, 1), "....");
 }
 
-static void at_most_all_are_free(void **state)
+static void at_most_all_cpus_are_free(void **state)
 {
 	(void)state;
 	machine->config.threads.free_max = 1;
 	assert_free(BUSY(0.5, 0.5, 0.5, 0.99), "iiii");
 }
 
-static void the_paper_judges_each_by_itself(void **state)
+static void the_paper_profile_judges_each_batch(void **state)
 {
 	(void)state;
 	machine_paper(&machine->config);
@@ -143,7 +143,7 @@ static void the_paper_judges_each_by_itself(void **state)
 	assert_free(BUSY(0.5, 0.5, 0.01, 0.5), "..i.");
 }
 
-static void for_a_narrow_mask_its_own_cpus_decide(void **state)
+static void a_narrow_affinity_is_judged_by_its_cpus(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, 1);
@@ -183,18 +183,18 @@ static void a_second_thread_follows_its_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_wandering_thread_leaves_the_other_cpu_free),
-		TEST(three_wanderers_leave_one_of_four),
-		TEST(idle_cpus_count_first),
-		TEST(less_than_a_cpus_worth_is_none),
-		TEST(a_home_is_a_cpu_that_is_not_free),
-		TEST(a_sleepers_home_is_free),
-		TEST(many_a_little_idle_are_no_free_cpu),
-		TEST(an_unknown_share_counts_as_busy),
-		TEST(an_unusable_cpu_adds_nothing),
-		TEST(at_most_all_are_free),
-		TEST(the_paper_judges_each_by_itself),
-		TEST(for_a_narrow_mask_its_own_cpus_decide),
+		TEST(a_wandering_thread_occupies_only_one_cpu),
+		TEST(three_migrating_threads_leave_one_cpu_of_four),
+		TEST(idle_cpus_rank_first),
+		TEST(less_than_one_cpu_is_not_free),
+		TEST(a_thread_home_is_not_a_free_cpu),
+		TEST(the_home_cpu_of_a_sleeping_thread_is_free),
+		TEST(partly_idle_cpus_do_not_add_up),
+		TEST(an_unknown_load_counts_as_busy),
+		TEST(an_unusable_cpu_is_not_free),
+		TEST(at_most_all_cpus_are_free),
+		TEST(the_paper_profile_judges_each_batch),
+		TEST(a_narrow_affinity_is_judged_by_its_cpus),
 		TEST(a_second_thread_follows_its_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

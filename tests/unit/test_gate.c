@@ -58,31 +58,31 @@ static void equal_nodes_gain_nothing(void **state)
 	take();
 	const struct nm_move move = {.thread = 0, .node_from = 0, .node_to = 2};
 	assert_true(nm_gate_gain(snapshot, &move, 1) == 0);
-	assert_false(gate_stands(snapshot, &move, 1, 0, 0));
-	assert_true(gate_stands(snapshot, &away, 1, 0, 0));
+	assert_false(moves_pass_gate(snapshot, &move, 1, 0, 0));
+	assert_true(moves_pass_gate(snapshot, &away, 1, 0, 0));
 }
 
-static void the_margin_itself_does_not_stand(void **state)
+static void a_gain_equal_to_the_margin_is_rejected(void **state)
 {
 	(void)state;
 	take();
-	assert_true(gate_stands(snapshot, &away, 1, 0.375, 0));
-	assert_false(gate_stands(snapshot, &away, 1, 0.4, 0));
-	assert_false(gate_stands(snapshot, both, 2, 0, 0));
+	assert_true(moves_pass_gate(snapshot, &away, 1, 0.375, 0));
+	assert_false(moves_pass_gate(snapshot, &away, 1, 0.4, 0));
+	assert_false(moves_pass_gate(snapshot, both, 2, 0, 0));
 }
 
-static void a_swap_weighs_both_sides(void **state)
+static void a_swap_counts_tickets_of_both_threads(void **state)
 {
 	(void)state;
 	machine_touch(machine, 1, 1, 30);
 	take();
-	assert_true(gate_stands(snapshot, both, 2, 0.05, 0));
+	assert_true(moves_pass_gate(snapshot, both, 2, 0.05, 0));
 	machine_touch(machine, 1, 1, 35);
 	take();
-	assert_false(gate_stands(snapshot, both, 2, 0.05, 0));
+	assert_false(moves_pass_gate(snapshot, both, 2, 0.05, 0));
 }
 
-static void unknown_accesses_argue_for_nothing(void **state)
+static void unknown_accesses_justify_no_move(void **state)
 {
 	(void)state;
 	for (unsigned k = 0; k < 4; k++)
@@ -90,11 +90,11 @@ static void unknown_accesses_argue_for_nothing(void **state)
 	machine->figures[0].access_total = NAN;
 	take();
 	assert_true(isnan(nm_gate_gain(snapshot, &away, 1)));
-	assert_false(gate_stands(snapshot, &away, 1, 0, 0));
+	assert_false(moves_pass_gate(snapshot, &away, 1, 0, 0));
 	assert_true(nm_gate_gain(snapshot, both, 2) == -1);
 }
 
-static void surplus_is_what_is_left_beyond_the_margin(void **state)
+static void surplus_is_the_gain_beyond_the_margin(void **state)
 {
 	(void)state;
 	take();
@@ -126,10 +126,10 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(gain_is_the_rise_as_a_share_of_all_accesses),
 		TEST(equal_nodes_gain_nothing),
-		TEST(the_margin_itself_does_not_stand),
-		TEST(a_swap_weighs_both_sides),
-		TEST(unknown_accesses_argue_for_nothing),
-		TEST(surplus_is_what_is_left_beyond_the_margin),
+		TEST(a_gain_equal_to_the_margin_is_rejected),
+		TEST(a_swap_counts_tickets_of_both_threads),
+		TEST(unknown_accesses_justify_no_move),
+		TEST(surplus_is_the_gain_beyond_the_margin),
 		TEST(a_gain_must_exceed_chance),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

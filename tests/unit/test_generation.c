@@ -121,7 +121,7 @@ static void assert_taken_over(void)
 /* ---- who may take over ---- */
 
 /* SECURITY: generations */
-static void a_holder_that_runs_is_refused(void **state)
+static void takeover_from_a_running_holder_is_refused(void **state)
 {
 	(void)state;
 	take_first();
@@ -131,7 +131,7 @@ static void a_holder_that_runs_is_refused(void **state)
 	assert_refused();
 }
 
-static void one_that_was_killed_and_sleeps_is_not(void **state)
+static void takeover_from_a_killed_sleeper_is_allowed(void **state)
 {
 	(void)state;
 	take_first();
@@ -143,7 +143,7 @@ static void one_that_was_killed_and_sleeps_is_not(void **state)
 
 /* Signals that wait for all are dealt out to each thread when they kill; until then any may run. */
 /* SECURITY: generations */
-static void a_signal_that_waits_for_all_proves_nothing(void **state)
+static void a_pending_process_signal_does_not_prove_death(void **state)
 {
 	(void)state;
 	take_first();
@@ -165,7 +165,7 @@ static void each_of_its_threads_counts(void **state)
 }
 
 /* The lock says that it lives, whatever that number is in this /proc. */
-static void one_that_cannot_be_found_is_refused(void **state)
+static void takeover_from_an_unknown_holder_is_refused(void **state)
 {
 	(void)state;
 	take_first();
@@ -178,7 +178,7 @@ static void one_that_cannot_be_found_is_refused(void **state)
 	assert_refused();
 }
 
-static void one_that_ended_leaves_its_number(void **state)
+static void the_number_of_an_exited_holder_is_free(void **state)
 {
 	(void)state;
 	take_first();
@@ -188,7 +188,7 @@ static void one_that_ended_leaves_its_number(void **state)
 	assert_file(2);
 }
 
-static void what_is_none_is_replaced(void **state)
+static void an_invalid_generation_is_replaced(void **state)
 {
 	char path[160];
 	(void)state;
@@ -205,7 +205,7 @@ static void what_is_none_is_replaced(void **state)
 /* ---- real processes ---- */
 
 /* A child takes it and lives on, or ends at once. */
-static pid_t child_takes(bool live)
+static pid_t child_takes_directory(bool live)
 {
 	int told[2];
 	char byte = 1;
@@ -235,7 +235,7 @@ static void take_from_child(int expected)
 }
 
 /* It may have taken its signal already, and not be a zombie yet: then nothing tells that it is over. */
-static void take_from_the_dying(void)
+static void take_from_a_dying_holder(void)
 {
 	int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = -EBUSY;
 	for (int tries = 0; r == -EBUSY && tries < 1000; tries++) {
@@ -247,29 +247,29 @@ static void take_from_the_dying(void)
 	close(real);
 }
 
-static void processes_hold_it_while_they_live(void **state)
+static void processes_hold_the_directory_while_they_live(void **state)
 {
 	(void)state;
-	pid_t child = child_takes(true);
+	pid_t child = child_takes_directory(true);
 	take_from_child(-EBUSY);
 	assert_int_equal(kill(child, SIGSTOP), 0); /* stopped is not over */
 	take_from_child(-EBUSY);
 	assert_int_equal(kill(child, SIGKILL), 0);
-	take_from_the_dying();
+	take_from_a_dying_holder();
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void a_zombie_holds_nothing(void **state)
+static void a_zombie_does_not_hold_the_directory(void **state)
 {
 	siginfo_t ended;
 	(void)state;
-	pid_t child = child_takes(false);
+	pid_t child = child_takes_directory(false);
 	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
 	take_from_child(0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void we_are_not_over(void **state)
+static void we_are_within_the_limit(void **state)
 {
 	int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	(void)state;
@@ -294,7 +294,7 @@ static struct nm_ledger_entry entry_of(uint32_t tid)
 }
 
 /* SECURITY: generations */
-static void it_writes_no_ledger(void **state)
+static void a_replaced_holder_writes_no_ledger(void **state)
 {
 	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = NULL;
 	struct nm_ledger_entry entry = entry_of(7);
@@ -318,7 +318,7 @@ static void it_writes_no_ledger(void **state)
 }
 
 /* SECURITY: generations */
-static void it_does_nothing_to_the_machine(void **state)
+static void a_replaced_holder_makes_no_changes(void **state)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_autobitmap mask = hwloc_bitmap_alloc(), found = hwloc_bitmap_alloc();
@@ -343,18 +343,18 @@ static void it_does_nothing_to_the_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_holder_that_runs_is_refused),
-		TEST(one_that_was_killed_and_sleeps_is_not),
-		TEST(a_signal_that_waits_for_all_proves_nothing),
+		TEST(takeover_from_a_running_holder_is_refused),
+		TEST(takeover_from_a_killed_sleeper_is_allowed),
+		TEST(a_pending_process_signal_does_not_prove_death),
 		TEST(each_of_its_threads_counts),
-		TEST(one_that_cannot_be_found_is_refused),
-		TEST(one_that_ended_leaves_its_number),
-		TEST(what_is_none_is_replaced),
-		TEST(processes_hold_it_while_they_live),
-		TEST(a_zombie_holds_nothing),
-		TEST(we_are_not_over),
-		TEST(it_writes_no_ledger),
-		TEST(it_does_nothing_to_the_machine),
+		TEST(takeover_from_an_unknown_holder_is_refused),
+		TEST(the_number_of_an_exited_holder_is_free),
+		TEST(an_invalid_generation_is_replaced),
+		TEST(processes_hold_the_directory_while_they_live),
+		TEST(a_zombie_does_not_hold_the_directory),
+		TEST(we_are_within_the_limit),
+		TEST(a_replaced_holder_writes_no_ledger),
+		TEST(a_replaced_holder_makes_no_changes),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);

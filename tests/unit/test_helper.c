@@ -79,7 +79,7 @@ static void only_the_fixed_list_opens(void **state)
 }
 
 /* SECURITY: open-event */
-static void hardware_events_are_of_this_machine(void **state)
+static void only_hardware_events_of_this_machine_open(void **state)
 {
 	struct nm_helper_request request = helper_fixture_event(NM_EVENT_MEMORY, 1009);
 	struct helper_fixture *f = *state;
@@ -164,7 +164,7 @@ static void without_configuration_nothing_is_allowed(void **state)
 	assert_both_refused(f);
 }
 
-static void defaults_and_errors_allow_nothing(void **state)
+static void defaults_and_errors_grant_no_permission(void **state)
 {
 	struct helper_fixture *f = *state;
 
@@ -178,7 +178,7 @@ static void defaults_and_errors_allow_nothing(void **state)
 }
 
 /* SECURITY: balancing */
-static void each_act_has_its_own_word(void **state)
+static void each_operation_has_its_own_setting(void **state)
 {
 	struct helper_fixture *f = *state;
 
@@ -211,7 +211,7 @@ static void others_configuration_is_refused(void **state)
 }
 
 /* SECURITY: administrator */
-static void only_a_plain_file_speaks(void **state)
+static void only_a_regular_file_is_accepted(void **state)
 {
 	struct helper_fixture *f = *state;
 	char real[FIXTURE_PATH];
@@ -297,7 +297,7 @@ static void soft_dirty_users_are_left_alone(void **state)
 
 /* Else the helper would be waited for in vain, and then not asked for anybody. */
 /* SECURITY: clear-refs */
-static void who_has_too_many_files_is_left_alone(void **state)
+static void a_process_with_too_many_mappings_is_skipped(void **state)
 {
 	struct helper_fixture *f = *state;
 	char name[16];
@@ -376,7 +376,7 @@ static void the_first_value_comes_back(void **state)
 	assert_string_equal(sysctl(f), "2\n");
 }
 
-static void tiers_are_let_alone(void **state)
+static void tier_balancing_is_left_unchanged(void **state)
 {
 	struct helper_fixture *f = *state;
 
@@ -392,7 +392,7 @@ static void tiers_are_let_alone(void **state)
 	assert_string_equal(sysctl(f), "3\n");
 }
 
-static void what_somebody_undid_is_theirs(void **state)
+static void a_value_changed_externally_is_kept(void **state)
 {
 	struct helper_fixture *f = *state;
 
@@ -403,7 +403,7 @@ static void what_somebody_undid_is_theirs(void **state)
 	assert_string_equal(sysctl(f), "2\n");
 }
 
-static void what_is_set_already_stays(void **state)
+static void a_value_already_set_stays(void **state)
 {
 	struct helper_fixture *f = *state;
 
@@ -416,7 +416,7 @@ static void what_is_set_already_stays(void **state)
 }
 
 /* SECURITY: balancing */
-static void somebody_elses_value_stays(void **state)
+static void a_value_set_by_others_stays(void **state)
 {
 	struct helper_fixture *f = *state;
 
@@ -429,7 +429,7 @@ static void somebody_elses_value_stays(void **state)
 }
 
 /* SECURITY: balancing */
-static void a_left_over_state_is_restored(void **state)
+static void a_leftover_state_is_restored(void **state)
 {
 	struct helper_fixture *f = *state;
 
@@ -556,7 +556,7 @@ static void a_missing_descriptor_is_noticed(void **state)
 	close(wire.server);
 }
 
-static void a_dead_helper_is_noticed(void **state)
+static void a_helper_exit_is_detected(void **state)
 {
 	struct nm_helper_request request = helper_fixture_clear_refs();
 	struct wire wire = wire_make();
@@ -596,35 +596,35 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PLAIN(malformed_requests_are_refused),
 		PLAIN(only_the_fixed_list_opens),
-		PLAIN(hardware_events_are_of_this_machine),
+		PLAIN(only_hardware_events_of_this_machine_open),
 		PLAIN(a_named_pmu_is_roots_choice),
 		PLAIN(balancing_takes_three_values),
 		PLAIN(clear_refs_needs_an_identity),
 		PLAIN(without_configuration_nothing_is_allowed),
-		PLAIN(defaults_and_errors_allow_nothing),
-		PLAIN(each_act_has_its_own_word),
+		PLAIN(defaults_and_errors_grant_no_permission),
+		PLAIN(each_operation_has_its_own_setting),
 		PLAIN(others_configuration_is_refused),
-		PLAIN(only_a_plain_file_speaks),
+		PLAIN(only_a_regular_file_is_accepted),
 		SOFT_DIRTY(clear_refs_writes_four),
 		SOFT_DIRTY(another_process_is_left_alone),
 		SOFT_DIRTY(strange_stat_is_refused),
 		SOFT_DIRTY(soft_dirty_users_are_left_alone),
-		SOFT_DIRTY(who_has_too_many_files_is_left_alone),
+		SOFT_DIRTY(a_process_with_too_many_mappings_is_skipped),
 		BALANCING(balancing_is_set_and_restored),
 		BALANCING(managing_it_turns_it_off),
 		BALANCING(the_first_value_comes_back),
-		BALANCING(what_is_set_already_stays),
-		BALANCING(somebody_elses_value_stays),
-		BALANCING(a_left_over_state_is_restored),
+		BALANCING(a_value_already_set_stays),
+		BALANCING(a_value_set_by_others_stays),
+		BALANCING(a_leftover_state_is_restored),
 		BALANCING(a_broken_state_is_dropped),
 		BALANCING(a_linked_state_is_not_followed),
 		BALANCING(a_kernel_without_balancing_is_reported),
-		BALANCING(tiers_are_let_alone),
-		BALANCING(what_somebody_undid_is_theirs),
+		BALANCING(tier_balancing_is_left_unchanged),
+		BALANCING(a_value_changed_externally_is_kept),
 		cmocka_unit_test(replies_are_passed_on),
 		cmocka_unit_test(malformed_replies_are_refused),
 		cmocka_unit_test(a_missing_descriptor_is_noticed),
-		cmocka_unit_test(a_dead_helper_is_noticed),
+		cmocka_unit_test(a_helper_exit_is_detected),
 		PLAIN(a_missing_helper_is_reported),
 	};
 

@@ -75,7 +75,7 @@ static void wrong_words_are_refused(void **state)
 	assert_int_equal(said("Usage: numa-migrd-helper"), 1);
 }
 
-static void without_its_socket_it_says_who_starts_it(void **state)
+static void a_missing_socket_is_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(run(""), EX_USAGE);
@@ -133,7 +133,7 @@ static void another_kind_of_socket_is_refused(void **state)
 }
 
 /* Each kind of failure once, whoever asks how often; the last of them ends the connection. */
-static void failures_are_told_once(void **state)
+static void failures_are_logged_once(void **state)
 {
 	struct nm_helper_request request = {.version = NM_HELPER_VERSION,
 					    .act = NM_HELPER_CLEAR_REFS,
@@ -171,9 +171,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(wrong_words_are_refused),
-		TEST(without_its_socket_it_says_who_starts_it),
+		TEST(a_missing_socket_is_reported),
 		TEST(another_kind_of_socket_is_refused),
-		TEST(failures_are_told_once),
+		TEST(failures_are_logged_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

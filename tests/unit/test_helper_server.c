@@ -212,7 +212,7 @@ static void unread_replies_end_the_connection(void **state)
 }
 
 /* SECURITY: balancing */
-static void the_sysctl_returns_with_its_client(void **state)
+static void the_sysctl_is_restored_with_its_client(void **state)
 {
 	struct served *s = *state;
 
@@ -229,7 +229,7 @@ static void the_sysctl_returns_with_its_client(void **state)
 	assert_string_equal(sysctl(s), "0\n");
 }
 
-static void a_restarted_daemon_takes_over(void **state)
+static void a_restarted_daemon_adopts_leases(void **state)
 {
 	struct served *s = *state;
 
@@ -271,7 +271,7 @@ static void starting_restores(void **state)
 	assert_int_equal(s->failures, 0);
 }
 
-static void the_oldest_of_too_many_goes(void **state)
+static void the_oldest_excess_connection_is_closed(void **state)
 {
 	struct served *s = *state;
 	int fds[NM_HELPER_CLIENTS_MAX + 1] = {0};
@@ -289,7 +289,7 @@ static void the_oldest_of_too_many_goes(void **state)
 }
 
 /* SECURITY: helper-socket, open-event */
-static void strangers_are_turned_away(void **state)
+static void unauthorized_clients_are_rejected(void **state)
 {
 	struct served *s = *state;
 	int status;
@@ -313,7 +313,7 @@ static void strangers_are_turned_away(void **state)
 }
 
 /* SECURITY: helper-itself */
-static void nobody_there_ends_the_loop(void **state)
+static void the_server_exits_without_clients(void **state)
 {
 	struct served *s = *state;
 
@@ -441,7 +441,7 @@ static void a_helper_that_never_answers_rests(void **state)
 
 /* Who asks is told by the kernel: a client may try on itself, and on nobody else out of the
  * targets. */
-static void a_client_may_try_on_itself(void **state)
+static void a_client_may_probe_itself(void **state)
 {
 	struct served *s = *state;
 	char path[64];
@@ -467,7 +467,7 @@ static void a_client_may_try_on_itself(void **state)
 
 /* It is known by when it started, as of its connection. */
 /* SECURITY: clear-refs */
-static void a_client_is_not_its_number(void **state)
+static void a_client_is_identified_by_its_start_time(void **state)
 {
 	struct served *s = *state;
 	char path[64], status[64];
@@ -572,18 +572,18 @@ int main(void)
 		SERVED(answers_carry_the_error),
 		SERVED(no_request_ends_the_connection),
 		SERVED(unread_replies_end_the_connection),
-		SERVED(the_sysctl_returns_with_its_client),
-		SERVED(a_restarted_daemon_takes_over),
+		SERVED(the_sysctl_is_restored_with_its_client),
+		SERVED(a_restarted_daemon_adopts_leases),
 		SERVED(ending_restores),
 		SERVED(starting_restores),
-		SERVED(the_oldest_of_too_many_goes),
-		SERVED(strangers_are_turned_away),
-		SERVED(nobody_there_ends_the_loop),
+		SERVED(the_oldest_excess_connection_is_closed),
+		SERVED(unauthorized_clients_are_rejected),
+		SERVED(the_server_exits_without_clients),
 		SERVED(a_killed_helper_is_replaced),
 		SERVED(a_withdrawn_permission_is_reported),
 		SERVED(a_helper_that_never_answers_rests),
-		SERVED(a_client_may_try_on_itself),
-		SERVED(a_client_is_not_its_number),
+		SERVED(a_client_may_probe_itself),
+		SERVED(a_client_is_identified_by_its_start_time),
 		SERVED(without_helper_the_acts_fail),
 		SERVED(an_event_comes_through),
 		SERVED(a_refused_event_comes_from_the_helper),

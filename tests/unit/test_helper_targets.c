@@ -33,7 +33,7 @@ static int ask(struct helper_fixture *f, const char *targets)
 	return ask_with(f, "soft_dirty", targets);
 }
 
-static void what_is_targeted_is_protected(void **state)
+static void targeted_processes_are_protected(void **state)
 {
 	SKIP_UNLESS_ROOT();
 	assert_int_equal(ask(*state, "include = ( { command = \"a) R*\"; } );"), 0);
@@ -44,7 +44,7 @@ static void what_is_targeted_is_protected(void **state)
 }
 
 /* SECURITY: clear-refs */
-static void what_is_not_is_refused(void **state)
+static void untargeted_processes_are_refused(void **state)
 {
 	SKIP_UNLESS_ROOT();
 	assert_int_equal(ask(*state, "include = ( { command = \"a\"; } );"), -EPERM);
@@ -54,7 +54,7 @@ static void what_is_not_is_refused(void **state)
 }
 
 /* SECURITY: clear-refs */
-static void exclusion_wins(void **state)
+static void exclusion_takes_precedence(void **state)
 {
 	SKIP_UNLESS_ROOT();
 	assert_int_equal(ask(*state, "include = ( { command = \"a) R*\"; } );"
@@ -64,7 +64,7 @@ static void exclusion_wins(void **state)
 
 /* As with the daemon: a pattern that names nobody in particular names nobody to be written to. */
 /* SECURITY: clear-refs */
-static void everybody_is_no_name(void **state)
+static void a_pattern_for_everyone_grants_no_permission(void **state)
 {
 	SKIP_UNLESS_ROOT();
 	assert_int_equal(ask(*state, "include = ( { command = \"b\"; }, { user = \"1000\"; } );"),
@@ -82,7 +82,7 @@ static void without_a_cgroup_no_unit_matches(void **state)
 
 /* Its clear_refs would be the whole process's. */
 /* SECURITY: clear-refs */
-static void a_threads_name_is_not_its_process(void **state)
+static void the_name_of_a_thread_does_not_match_its_process(void **state)
 {
 	struct helper_fixture *f = *state;
 	SKIP_UNLESS_ROOT();
@@ -91,7 +91,7 @@ static void a_threads_name_is_not_its_process(void **state)
 }
 
 /* SECURITY: helper-socket */
-static void who_asks_may_try_on_itself(void **state)
+static void the_requester_may_probe_itself(void **state)
 {
 	struct helper_fixture *f = *state;
 	SKIP_UNLESS_ROOT();
@@ -104,7 +104,7 @@ static void who_asks_may_try_on_itself(void **state)
 
 /* Who is named is for sampling to see by other means then, and whoever asks is not tried on. */
 /* SECURITY: clear-refs */
-static void without_injection_nobody_is_protected(void **state)
+static void disabled_injection_protects_no_process(void **state)
 {
 	struct helper_fixture *f = *state;
 	const char *targets = "include = ( { command = \"a) R*\"; } );";
@@ -118,7 +118,7 @@ static void without_injection_nobody_is_protected(void **state)
 
 /* Who asked has ended, and its number is another process's. */
 /* SECURITY: clear-refs */
-static void a_number_is_not_who_asked(void **state)
+static void a_reused_number_is_not_the_requester(void **state)
 {
 	struct helper_fixture *f = *state;
 	SKIP_UNLESS_ROOT();
@@ -156,7 +156,7 @@ static void begin_rate(struct helper_fixture *f, struct nm_helper_rate *rate, co
 
 /* Twice the megabyte of the configuration: 500 pages are 2.048 million bytes. */
 /* SECURITY: clear-refs */
-static void no_more_is_cleared_than_root_grants(void **state)
+static void clearing_is_limited_by_root(void **state)
 {
 	struct helper_fixture *f = *state;
 	struct nm_helper_rate rate = {0};
@@ -172,7 +172,7 @@ static void no_more_is_cleared_than_root_grants(void **state)
 
 /* 4.096 billion bytes take 2,047 seconds to be paid for. */
 /* SECURITY: clear-refs */
-static void what_a_large_process_cost_is_owed(void **state)
+static void the_cost_of_a_large_process_is_charged(void **state)
 {
 	struct helper_fixture *f = *state;
 	struct nm_helper_rate rate = {0};
@@ -183,7 +183,7 @@ static void what_a_large_process_cost_is_owed(void **state)
 	assert_int_equal(ask_after(f, 48000), 0);
 }
 
-static void small_ones_cost_as_well(void **state)
+static void small_processes_are_charged_too(void **state)
 {
 	struct helper_fixture *f = *state;
 	struct nm_helper_rate rate = {0};
@@ -201,18 +201,18 @@ static void small_ones_cost_as_well(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_targeted_is_protected),
-		TEST(what_is_not_is_refused),
-		TEST(exclusion_wins),
-		TEST(everybody_is_no_name),
+		TEST(targeted_processes_are_protected),
+		TEST(untargeted_processes_are_refused),
+		TEST(exclusion_takes_precedence),
+		TEST(a_pattern_for_everyone_grants_no_permission),
 		TEST(without_a_cgroup_no_unit_matches),
-		TEST(a_threads_name_is_not_its_process),
-		TEST(who_asks_may_try_on_itself),
-		TEST(without_injection_nobody_is_protected),
-		TEST(a_number_is_not_who_asked),
-		TEST(no_more_is_cleared_than_root_grants),
-		TEST(what_a_large_process_cost_is_owed),
-		TEST(small_ones_cost_as_well),
+		TEST(the_name_of_a_thread_does_not_match_its_process),
+		TEST(the_requester_may_probe_itself),
+		TEST(disabled_injection_protects_no_process),
+		TEST(a_reused_number_is_not_the_requester),
+		TEST(clearing_is_limited_by_root),
+		TEST(the_cost_of_a_large_process_is_charged),
+		TEST(small_processes_are_charged_too),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

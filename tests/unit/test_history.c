@@ -182,7 +182,7 @@ static void an_explanation_has_the_journals_fields(void **state)
 }
 
 /* The newest ones, oldest first; ids that were never told leave no gap. */
-static void a_list_is_of_the_newest(void **state)
+static void a_list_contains_the_newest_decisions(void **state)
 {
 	(void)state;
 	for (uint64_t id = 1; id <= 9; id++)
@@ -205,7 +205,7 @@ static void a_list_is_of_the_newest(void **state)
 	assert_int_equal(shown.rows, 0);
 }
 
-static void the_oldest_are_forgotten(void **state)
+static void the_oldest_entries_expire(void **state)
 {
 	const uint64_t first = 3, all = NM_HISTORY_MOST + 100;
 	(void)state;
@@ -256,8 +256,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_decision_is_shown_and_then_its_verdict, begin,
 						end),
 		cmocka_unit_test_setup_teardown(an_explanation_has_the_journals_fields, begin, end),
-		cmocka_unit_test_setup_teardown(a_list_is_of_the_newest, begin, end),
-		cmocka_unit_test_setup_teardown(the_oldest_are_forgotten, begin, end),
+		cmocka_unit_test_setup_teardown(a_list_contains_the_newest_decisions, begin, end),
+		cmocka_unit_test_setup_teardown(the_oldest_entries_expire, begin, end),
 		cmocka_unit_test_setup_teardown(the_last_decision_of_a_thread_is_found, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void known_addresses_are_not_asked_about(void **state)
 	assert_int_equal(f->fake->questions, 0);
 }
 
-static void one_question_for_each_process(void **state)
+static void queries_are_grouped_by_process(void **state)
 {
 	struct fixture *f = *state;
 
@@ -87,7 +87,7 @@ static void one_question_for_each_process(void **state)
 	assert_int_equal(seen.of_node[0], 1);
 }
 
-static void answers_are_remembered_for_a_while(void **state)
+static void answers_are_cached(void **state)
 {
 	struct fixture *f = *state;
 
@@ -108,7 +108,7 @@ static void answers_are_remembered_for_a_while(void **state)
 }
 
 /* A node that went or came gives the others new indices. */
-static void other_numbers_are_asked_for_again(void **state)
+static void renumbered_nodes_are_queried_again(void **state)
 {
 	struct fixture *f = *state;
 	nm_auto(nm_topology_freep) struct nm_topology *other = NULL;
@@ -130,7 +130,7 @@ static void other_numbers_are_asked_for_again(void **state)
 }
 
 /* More than wait at once, and a process that is gone. */
-static void nothing_is_held_back(void **state)
+static void samples_are_delivered(void **state)
 {
 	struct fixture *f = *state;
 
@@ -148,7 +148,7 @@ static void nothing_is_held_back(void **state)
 
 /* Nobody waits for an answer that never comes: after two intervals the samples go on without. */
 /* SECURITY: held-lock */
-static void a_question_without_an_answer_stops_nothing(void **state)
+static void an_unanswered_query_does_not_block(void **state)
 {
 	struct fixture *f = *state;
 
@@ -170,7 +170,7 @@ static void a_question_without_an_answer_stops_nothing(void **state)
 }
 
 /* What a thread did goes before its end, known or not, since then it is forgotten. */
-static void whoever_ends_is_not_waited_for(void **state)
+static void samples_of_exited_threads_are_delivered(void **state)
 {
 	struct fixture *f = *state;
 
@@ -191,7 +191,7 @@ static void whoever_ends_is_not_waited_for(void **state)
 }
 
 /* Where its pages were, that says nothing of who has the number next, or of the next program. */
-static void a_number_is_asked_for_anew_after_its_end(void **state)
+static void a_reused_number_is_queried_again(void **state)
 {
 	struct fixture *f = *state;
 
@@ -212,7 +212,7 @@ static void a_number_is_asked_for_anew_after_its_end(void **state)
 }
 
 /* An answer about its successor is not taken for one of its own. */
-static void a_process_ends_with_all_that_is_asked(void **state)
+static void the_end_of_a_process_drops_its_queries(void **state)
 {
 	struct fixture *f = *state;
 
@@ -262,14 +262,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(known_addresses_are_not_asked_about),
-		WITH_FIXTURE(one_question_for_each_process),
-		WITH_FIXTURE(a_question_without_an_answer_stops_nothing),
-		WITH_FIXTURE(whoever_ends_is_not_waited_for),
-		WITH_FIXTURE(a_number_is_asked_for_anew_after_its_end),
-		WITH_FIXTURE(a_process_ends_with_all_that_is_asked),
-		WITH_FIXTURE(answers_are_remembered_for_a_while),
-		WITH_FIXTURE(other_numbers_are_asked_for_again),
-		WITH_FIXTURE(nothing_is_held_back),
+		WITH_FIXTURE(queries_are_grouped_by_process),
+		WITH_FIXTURE(an_unanswered_query_does_not_block),
+		WITH_FIXTURE(samples_of_exited_threads_are_delivered),
+		WITH_FIXTURE(a_reused_number_is_queried_again),
+		WITH_FIXTURE(the_end_of_a_process_drops_its_queries),
+		WITH_FIXTURE(answers_are_cached),
+		WITH_FIXTURE(renumbered_nodes_are_queried_again),
+		WITH_FIXTURE(samples_are_delivered),
 		cmocka_unit_test(the_kernel_answers),
 	};
 

@@ -202,7 +202,7 @@ static void a_thread_may_end_at_any_time(void **state)
 	disturb(vanish);
 }
 
-static void become_another(struct fake *fake)
+static void become_other_user(struct fake *fake)
 {
 	fake_exec(fake, VICTIM);
 }
@@ -211,7 +211,7 @@ static void become_another(struct fake *fake)
 static void a_process_may_exec_at_any_time(void **state)
 {
 	(void)state;
-	disturb(become_another);
+	disturb(become_other_user);
 }
 
 static void multiply(struct fake *fake)
@@ -224,7 +224,7 @@ static void multiply(struct fake *fake)
 
 /* Children born at the worst moment inherit what is lent, and give it back. */
 /* SECURITY: forks */
-static void a_process_may_multiply_at_any_time(void **state)
+static void a_process_may_fork_at_any_time(void **state)
 {
 	(void)state;
 	disturb(multiply);
@@ -236,7 +236,7 @@ static void pin_itself(struct fake *fake)
 }
 
 /* SECURITY: pin-meanwhile */
-static void what_it_sets_itself_stays(void **state)
+static void an_affinity_set_by_the_thread_stays(void **state)
 {
 	(void)state;
 	disturb_but_at_the_set(pin_itself);
@@ -249,7 +249,7 @@ static void lose_its_group(struct fake *fake)
 }
 
 /* SECURITY: groups-vanish */
-static void a_control_group_may_vanish_at_any_time(void **state)
+static void a_cgroup_may_vanish_at_any_time(void **state)
 {
 	(void)state;
 	disturb(lose_its_group);
@@ -279,7 +279,7 @@ static void stop(struct fake *fake)
 
 /* It never arrives, whatever its mask: that is seen and taken back, or stays lent until the end. */
 /* SECURITY: stuck */
-static void a_stuck_thread_gets_its_mask_back(void **state)
+static void the_affinity_of_a_stuck_thread_is_restored(void **state)
 {
 	(void)state;
 	disturb(stop);
@@ -293,7 +293,7 @@ static void turn_realtime(struct fake *fake)
 }
 
 /* SECURITY: end-anytime */
-static void it_may_turn_realtime_at_any_time(void **state)
+static void a_thread_may_become_realtime_at_any_time(void **state)
 {
 	(void)state;
 	disturb(turn_realtime);
@@ -309,7 +309,7 @@ static void pin_each_second(struct world *w)
 
 /* The daemon does not wrestle for a mask. */
 /* SECURITY: managed */
-static void a_mask_that_changes_all_the_time_is_left_alone(void **state)
+static void a_constantly_changing_affinity_is_left_alone(void **state)
 {
 	(void)state;
 	begin();
@@ -330,7 +330,7 @@ static void be_replaced_each_second(struct world *w)
 }
 
 /* SECURITY: reuse */
-static void a_number_that_is_reused_all_the_time_is_nobody(void **state)
+static void a_constantly_reused_number_is_not_managed(void **state)
 {
 	(void)state;
 	begin();
@@ -351,7 +351,7 @@ static void breed(struct world *w)
 }
 
 /* SECURITY: forks */
-static void a_fork_storm_leaves_no_trace(void **state)
+static void affinities_are_restored_after_a_fork_storm(void **state)
 {
 	(void)state;
 	begin();
@@ -402,7 +402,7 @@ static void assert_clean_views(void)
 }
 
 /* SECURITY: managed, names */
-static void a_name_is_only_a_name(void **state)
+static void a_hostile_name_has_no_effect(void **state)
 {
 	static const char *const names[] = {"x\nMESSAGE=forged", ") R 1 MESSAGE=forged",
 					    "\033[2JMESSAGE=forged", "\xff\xfeMESSAGE=forged",
@@ -444,16 +444,16 @@ int main(void)
 		cmocka_unit_test(an_ordinary_successor_keeps_its_mask),
 		cmocka_unit_test(a_thread_may_end_at_any_time),
 		cmocka_unit_test(a_process_may_exec_at_any_time),
-		cmocka_unit_test(a_process_may_multiply_at_any_time),
-		cmocka_unit_test(what_it_sets_itself_stays),
-		cmocka_unit_test(a_control_group_may_vanish_at_any_time),
+		cmocka_unit_test(a_process_may_fork_at_any_time),
+		cmocka_unit_test(an_affinity_set_by_the_thread_stays),
+		cmocka_unit_test(a_cgroup_may_vanish_at_any_time),
 		cmocka_unit_test(a_cpuset_may_shrink_at_any_time),
-		cmocka_unit_test(a_stuck_thread_gets_its_mask_back),
-		cmocka_unit_test(it_may_turn_realtime_at_any_time),
-		cmocka_unit_test(a_mask_that_changes_all_the_time_is_left_alone),
-		cmocka_unit_test(a_number_that_is_reused_all_the_time_is_nobody),
-		cmocka_unit_test(a_fork_storm_leaves_no_trace),
-		cmocka_unit_test(a_name_is_only_a_name),
+		cmocka_unit_test(the_affinity_of_a_stuck_thread_is_restored),
+		cmocka_unit_test(a_thread_may_become_realtime_at_any_time),
+		cmocka_unit_test(a_constantly_changing_affinity_is_left_alone),
+		cmocka_unit_test(a_constantly_reused_number_is_not_managed),
+		cmocka_unit_test(affinities_are_restored_after_a_fork_storm),
+		cmocka_unit_test(a_hostile_name_has_no_effect),
 		cmocka_unit_test(the_journal_stays_clean),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static void occupy_all_but(int cpu_a, int cpu_b)
 
 /* ---- selection ---- */
 
-static void nobody_no_proposal(void **state)
+static void no_member_gives_no_proposal(void **state)
 {
 	(void)state;
 	assert_none();
@@ -294,7 +294,7 @@ static void a_single_has_10_at_most(void **state)
 	assert_true(proposals.items[0].moves[0].record == 2);
 }
 
-static void nothing_known_counts_as_equal(void **state)
+static void unknown_memory_counts_as_equal(void **state)
 {
 	(void)state;
 	one_way_to_go(1);
@@ -418,7 +418,7 @@ static void q4_needs_a_slow_partner(void **state)
 }
 
 /* The printed algorithm would look up the partner's record for γ', where it is. */
-static void the_partner_is_judged_by_where_it_goes(void **state)
+static void the_record_of_the_partner_is_of_its_destination(void **state)
 {
 	(void)state;
 	a_pair(1, 1);
@@ -442,7 +442,7 @@ static void settings_are_the_tickets(void **state)
 
 /* ---- gate ---- */
 
-static void the_gate_stops_what_does_not_pay(void **state)
+static void the_gate_rejects_unprofitable_moves(void **state)
 {
 	(void)state;
 	thread(10, 0, 0, 1);
@@ -453,7 +453,7 @@ static void the_gate_stops_what_does_not_pay(void **state)
 	only_thread(0);
 }
 
-static void the_gate_weighs_both_of_a_swap(void **state)
+static void the_gate_considers_both_threads_of_a_swap(void **state)
 {
 	(void)state;
 	a_pair(1, 1);
@@ -478,7 +478,7 @@ static void locality_settles_no_contest(void **state)
 }
 
 /* Its caches hold what it needs: enough samples say so, and it may go anywhere. */
-static void a_cached_partner_is_no_gamble(void **state)
+static void a_cached_partner_may_move_anywhere(void **state)
 {
 	(void)state;
 	a_pair(1, -1);
@@ -503,7 +503,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(nobody_no_proposal),
+		TEST(no_member_gives_no_proposal),
 		TEST(only_slow_threads_are_considered),
 		TEST(delta_r_is_a_bound_not_a_member),
 		TEST(remote_threads_are_considered_too),
@@ -518,7 +518,7 @@ int main(void)
 		TEST(n_threads_are_considered),
 		TEST(a_single_has_3_at_least),
 		TEST(a_single_has_10_at_most),
-		TEST(nothing_known_counts_as_equal),
+		TEST(unknown_memory_counts_as_equal),
 		TEST(records_within_the_band_are_equal),
 		TEST(an_expired_record_counts_as_none),
 		TEST(the_record_of_another_node_is_not_asked),
@@ -526,12 +526,12 @@ int main(void)
 		TEST(a_swap_has_2_at_least),
 		TEST(a_swap_has_19_at_most),
 		TEST(q4_needs_a_slow_partner),
-		TEST(the_partner_is_judged_by_where_it_goes),
+		TEST(the_record_of_the_partner_is_of_its_destination),
 		TEST(settings_are_the_tickets),
-		TEST(the_gate_stops_what_does_not_pay),
-		TEST(the_gate_weighs_both_of_a_swap),
+		TEST(the_gate_rejects_unprofitable_moves),
+		TEST(the_gate_considers_both_threads_of_a_swap),
 		TEST(locality_settles_no_contest),
-		TEST(a_cached_partner_is_no_gamble),
+		TEST(a_cached_partner_may_move_anywhere),
 		TEST(users_are_kept_apart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,7 +116,7 @@ static void check_proposal(const struct nm_snapshot *snapshot, const struct nm_p
 		assert_true(snapshot->cpus[moves[0].cpu_to].free);
 	if (config->threads.gate == NM_GATE_BENEFIT)
 		assert_true(
-			gate_stands(snapshot, moves, count, 0.05, config->threads.gate_sigmas));
+			moves_pass_gate(snapshot, moves, count, 0.05, config->threads.gate_sigmas));
 }
 
 static void draw_machine(uint64_t seed)
@@ -139,7 +139,7 @@ static struct nm_snapshot *propose(void)
 	return snapshot;
 }
 
-static void winners_keep_the_rules_on_any_machine(void **state)
+static void winners_follow_the_rules_on_any_machine(void **state)
 {
 	(void)state;
 	size_t winners = 0, swaps = 0;
@@ -313,7 +313,7 @@ static struct run settle(uint64_t n, double noise)
 	return run;
 }
 
-static void scattered_threads_find_their_memory(void **state)
+static void scattered_threads_move_to_their_memory(void **state)
 {
 	(void)state;
 	const uint64_t ns[] = {1, 4, 8};
@@ -333,7 +333,7 @@ static void scattered_threads_find_their_memory(void **state)
 }
 
 /* Perfectly placed, and uneven by nature: one thread of each process is slow wherever it is. */
-static void nothing_to_gain_nothing_moves(void **state)
+static void a_well_placed_machine_stays(void **state)
 {
 	(void)state;
 	struct run run = {0};
@@ -377,10 +377,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(winners_keep_the_rules_on_any_machine),
+		TEST(winners_follow_the_rules_on_any_machine),
 		TEST(one_seed_gives_one_result_in_every_build),
-		TEST(scattered_threads_find_their_memory),
-		TEST(nothing_to_gain_nothing_moves),
+		TEST(scattered_threads_move_to_their_memory),
+		TEST(a_well_placed_machine_stays),
 		TEST(the_papers_rules_keep_going),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static unsigned settle(unsigned most)
 	return intervals;
 }
 
-static void misplaced_threads_find_their_memory(void **state)
+static void misplaced_threads_move_to_their_memory(void **state)
 {
 	(void)state;
 	misplace();
@@ -51,7 +51,7 @@ static void misplaced_threads_find_their_memory(void **state)
 }
 
 /* What a person and a program read of a move, and of what came of it. */
-static void the_journal_tells_all_of_a_move(void **state)
+static void the_journal_describes_a_move_completely(void **state)
 {
 	(void)state;
 	misplace();
@@ -173,7 +173,7 @@ static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
 
 /* Its program does less than before for a reason of its own: too little to undo the move, yet the
  * thread is no faster, and is left alone. */
-static void a_neutral_move_that_made_nothing_faster_cools_down(void **state)
+static void a_neutral_move_without_speedup_starts_a_cooldown(void **state)
 {
 	(void)state;
 	const struct nm_entry *move;
@@ -194,7 +194,7 @@ static void a_neutral_move_that_made_nothing_faster_cools_down(void **state)
 }
 
 /* Each placement found is a gain, so that the search grows quicker. */
-static void gains_shorten_the_interval(void **state)
+static void gains_shorten_t(void **state)
 {
 	(void)state;
 	world.daemon.config->general.interval_s = 4;
@@ -209,7 +209,7 @@ static void gains_shorten_the_interval(void **state)
 }
 
 /* Process 1000 falls to a tenth of its speed in the interval after process 1300 was moved. */
-static void one_tenants_fall_leaves_anothers_move_alone(void **state)
+static void a_loss_of_one_tenant_keeps_moves_of_another(void **state)
 {
 	(void)state;
 	const struct nm_entry *move;
@@ -226,7 +226,7 @@ static void one_tenants_fall_leaves_anothers_move_alone(void **state)
 }
 
 /* A placed machine is left alone, however much its figures tremble. */
-static void noise_moves_nothing(void **state)
+static void noise_causes_no_moves(void **state)
 {
 	(void)state;
 	misplace();
@@ -251,7 +251,7 @@ static const struct nm_entry *last_problem(void)
 	return NULL;
 }
 
-static void without_counters_locality_decides_and_the_journal_says_so(void **state)
+static void missing_counters_fall_back_to_locality_and_are_logged(void **state)
 {
 	(void)state;
 	struct nm_source_status *status = &world.daemon.pipeline.source->status;
@@ -281,7 +281,7 @@ static void without_counters_locality_decides_and_the_journal_says_so(void **sta
 }
 
 /* Only when latencies stay away for long has the source gone dumb. */
-static void a_lull_is_no_fallback(void **state)
+static void a_lull_does_not_trigger_the_fallback(void **state)
 {
 	(void)state;
 	misplace();
@@ -302,7 +302,7 @@ static void a_lull_is_no_fallback(void **state)
 /* ---- the end of a program ---- */
 
 /* Its accesses of before are no reason to move the program that comes after it. */
-static void an_exec_begins_anew(void **state)
+static void an_exec_resets_history(void **state)
 {
 	(void)state;
 	misplace();
@@ -360,17 +360,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-		TEST(misplaced_threads_find_their_memory),
-		TEST(the_journal_tells_all_of_a_move),
+		TEST(misplaced_threads_move_to_their_memory),
+		TEST(the_journal_describes_a_move_completely),
 		TEST(a_move_that_a_change_of_phase_made_bad_is_undone),
 		TEST(the_cooldown_outlasts_the_rollbacks_verdict),
-		TEST(one_tenants_fall_leaves_anothers_move_alone),
-		TEST(a_neutral_move_that_made_nothing_faster_cools_down),
-		TEST(gains_shorten_the_interval),
-		TEST(noise_moves_nothing),
-		TEST(without_counters_locality_decides_and_the_journal_says_so),
-		TEST(a_lull_is_no_fallback),
-		TEST(an_exec_begins_anew),
+		TEST(a_loss_of_one_tenant_keeps_moves_of_another),
+		TEST(a_neutral_move_without_speedup_starts_a_cooldown),
+		TEST(gains_shorten_t),
+		TEST(noise_causes_no_moves),
+		TEST(missing_counters_fall_back_to_locality_and_are_logged),
+		TEST(a_lull_does_not_trigger_the_fallback),
+		TEST(an_exec_resets_history),
 		TEST(the_paper_waits_for_no_verdict),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

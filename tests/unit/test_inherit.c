@@ -41,7 +41,7 @@ static void test_child(void **state)
 }
 
 /* No descriptor was free when its record came, nor when it was first looked for. */
-static void test_unreadable_heir(void **state)
+static void test_unreadable_inheritor(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -54,7 +54,7 @@ static void test_unreadable_heir(void **state)
 }
 
 /* What may not be read never will be: it is looked for once more, and then no longer. */
-static void test_forbidden_heir(void **state)
+static void test_unreadable_inheritor_is_dropped(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -83,7 +83,7 @@ static void test_grandchild(void **state)
 }
 
 /* An heir's children may be born before it got its mask back, and told of a round later. */
-static void test_heirs_across_rounds(void **state)
+static void test_inheritors_across_rounds(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -141,7 +141,7 @@ static void test_late_record(void **state)
 	assert_int_equal(world_mask(world, 110), ALL);
 }
 
-static void test_own_choice(void **state)
+static void test_affinity_chosen_by_the_owner(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -152,7 +152,7 @@ static void test_own_choice(void **state)
 	assert_int_equal(world_reported(world, NM_LEASE_INHERITED, 110), 0);
 }
 
-static void test_heir_refused(void **state)
+static void test_refused_inheritor(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -370,7 +370,7 @@ static void test_setsid_in_container(void **state)
 }
 
 /* The leased process is gone, the child lives on under init. */
-static void test_orphans_of_the_dead(void **state)
+static void test_orphans_of_exited_processes(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -414,7 +414,7 @@ static void test_unreadable_proc(void **state)
 /* ---- stop ---- */
 
 /* Born after the rings were read for the last time. */
-static void test_stop_finds_the_youngest(void **state)
+static void test_stop_finds_late_inheritors(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -434,7 +434,7 @@ static void clone_late(struct fake *f)
 }
 
 /* Born after the lease was read, before it is returned. */
-static void test_stop_races_with_birth(void **state)
+static void test_stop_races_with_fork(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -443,7 +443,7 @@ static void test_stop_races_with_birth(void **state)
 	assert_int_equal(world_mask(world, 110), ALL);
 }
 
-static void test_stop_refused_heir(void **state)
+static void test_stop_with_refused_inheritor(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -476,7 +476,7 @@ static void refuse_for_long(void)
 	for (int i = 0; i < 5; i++)
 		world_tick(world);
 	fake_calm(fake);
-	world_adopt(world, 102);
+	world_adopt_thread(world, 102);
 	for (int i = 0; i < 200; i++) {
 		world_lease(world, 102, (unsigned)i % 4);
 		(void)world_return(world, 102);
@@ -497,7 +497,7 @@ static int restore_after_death(unsigned *ret_failed)
 	return r;
 }
 
-static void test_refused_heir_outlives_its_ancestors_line(void **state)
+static void test_refused_inheritor_outlives_the_line_of_its_ancestor(void **state)
 {
 	unsigned failed;
 	(void)state;
@@ -514,7 +514,7 @@ static void test_refused_heir_outlives_its_ancestors_line(void **state)
 }
 
 /* Once restored, it has no line any more: what it carries is its owner's. */
-static void test_refused_heir_restored_later(void **state)
+static void test_refused_inheritor_is_restored_later(void **state)
 {
 	unsigned failed;
 	(void)state;
@@ -530,7 +530,7 @@ static void test_refused_heir_restored_later(void **state)
 	world_start(world);
 }
 
-static void test_release_finds_heirs(void **state)
+static void test_release_finds_inheritors(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -557,7 +557,7 @@ static bool ask(uint32_t tid, uint64_t *ret_original, bool *ret_unrestricted)
 	return leased;
 }
 
-static void test_ask_for_own_lease(void **state)
+static void test_query_about_own_lease(void **state)
 {
 	uint64_t original = 0;
 	bool unrestricted = true;
@@ -572,7 +572,7 @@ static void test_ask_for_own_lease(void **state)
 }
 
 /* Refused at first, it is restored by the next tick, which reports it. */
-static void test_ask_for_heir(void **state)
+static void test_query_about_inheritor(void **state)
 {
 	uint64_t original = 0;
 	bool unrestricted = false;
@@ -589,7 +589,7 @@ static void test_ask_for_heir(void **state)
 }
 
 /* The walk finds it, and whoever asked is told that its affinity is another one by now. */
-static void test_ask_while_records_are_lost(void **state)
+static void test_query_while_records_are_lost(void **state)
 {
 	uint64_t original = 0;
 	bool unrestricted = false;
@@ -618,15 +618,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_new_thread),
 		TEST(test_child),
-		TEST(test_unreadable_heir),
-		TEST(test_forbidden_heir),
+		TEST(test_unreadable_inheritor),
+		TEST(test_unreadable_inheritor_is_dropped),
 		TEST(test_grandchild),
-		TEST(test_heirs_across_rounds),
+		TEST(test_inheritors_across_rounds),
 		TEST(test_after_the_end),
 		TEST(test_earlier_target),
 		TEST(test_late_record),
-		TEST(test_own_choice),
-		TEST(test_heir_refused),
+		TEST(test_affinity_chosen_by_the_owner),
+		TEST(test_refused_inheritor),
 		TEST(test_exec_by_leader),
 		TEST(test_exec_by_thread),
 		TEST(test_exec_record_lost),
@@ -641,18 +641,18 @@ int main(void)
 		TEST(test_orphans),
 		TEST(test_orphans_of_subreaper),
 		TEST(test_setsid_in_container),
-		TEST(test_orphans_of_the_dead),
+		TEST(test_orphans_of_exited_processes),
 		TEST(test_records_always_lost),
 		TEST(test_unreadable_proc),
-		TEST(test_stop_finds_the_youngest),
-		TEST(test_stop_races_with_birth),
-		TEST(test_stop_refused_heir),
-		TEST(test_refused_heir_outlives_its_ancestors_line),
-		TEST(test_refused_heir_restored_later),
-		TEST(test_release_finds_heirs),
-		TEST(test_ask_for_own_lease),
-		TEST(test_ask_for_heir),
-		TEST(test_ask_while_records_are_lost),
+		TEST(test_stop_finds_late_inheritors),
+		TEST(test_stop_races_with_fork),
+		TEST(test_stop_with_refused_inheritor),
+		TEST(test_refused_inheritor_outlives_the_line_of_its_ancestor),
+		TEST(test_refused_inheritor_is_restored_later),
+		TEST(test_release_finds_inheritors),
+		TEST(test_query_about_own_lease),
+		TEST(test_query_about_inheritor),
+		TEST(test_query_while_records_are_lost),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

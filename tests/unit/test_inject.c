@@ -69,7 +69,7 @@ static void nothing_to_protect(void **state)
 	assert_int_equal(fake.calls, 0);
 }
 
-static void goes_round(void **state)
+static void round_robin_over_targets(void **state)
 {
 	const struct nm_inject_target targets[] = {target(10, 60), target(20, 40), target(30, 50)};
 	struct fake fake = {.platform.ops = &ops};
@@ -86,7 +86,7 @@ static void goes_round(void **state)
 	assert_int_equal(injector.last_pid, 10);
 }
 
-static void each_once_per_call(void **state)
+static void each_descriptor_is_returned_once_per_call(void **state)
 {
 	const struct nm_inject_target targets[] = {target(10, 1), target(20, 1)};
 	struct fake fake = {.platform.ops = &ops};
@@ -144,7 +144,7 @@ static void no_storm_after_a_pause(void **state)
 	assert_int_equal(inject(&injector, &fake, targets, 3, 1000), 1);
 }
 
-static void the_dead_and_the_refused_are_passed_over(void **state)
+static void exited_and_refused_processes_are_skipped(void **state)
 {
 	const struct nm_inject_target targets[] = {target(10, 10), target(20, 10), target(30, 10)};
 	struct fake fake = {.platform.ops = &ops, .failing_pid = 20, .failure = -ESRCH};
@@ -161,7 +161,7 @@ static void the_dead_and_the_refused_are_passed_over(void **state)
 	assert_int_equal(fake.calls, 6);
 }
 
-static void goes_on_where_it_stood_when_targets_change(void **state)
+static void injection_resumes_after_targets_change(void **state)
 {
 	const struct nm_inject_target before[] = {target(10, 60), target(20, 60)};
 	const struct nm_inject_target after[] = {target(5, 60), target(15, 60)};
@@ -177,7 +177,7 @@ static void goes_on_where_it_stood_when_targets_change(void **state)
 }
 
 /* A write cannot be cut short: what would take too long is not begun. */
-static void what_takes_too_long_is_passed_over(void **state)
+static void oversized_processes_are_skipped(void **state)
 {
 	const struct nm_inject_target ten = target(10, 10);
 	const struct nm_inject_target both[] = {target(10, 10), target(20, 3000)};
@@ -249,7 +249,7 @@ static int protect_refused(struct nm_platform *platform, pid_t pid, uint64_t sta
 	return -EPERM;
 }
 
-static int probe_with(int (*clear_refs)(struct nm_platform *, pid_t, uint64_t))
+static int run_probe_with(int (*clear_refs)(struct nm_platform *, pid_t, uint64_t))
 {
 	const struct nm_platform_ops probe_ops = {.open_directory = open_nothing,
 						  .read_file = read_own_stat,
@@ -259,27 +259,27 @@ static int probe_with(int (*clear_refs)(struct nm_platform *, pid_t, uint64_t))
 	return nm_inject_probe(&platform);
 }
 
-static void the_probe_goes_by_the_effect(void **state)
+static void the_probe_checks_the_effect(void **state)
 {
 	(void)state;
-	assert_int_equal(probe_with(protect_by_fork), 0);
-	assert_int_equal(probe_with(protect_nothing), -EOPNOTSUPP);
-	assert_int_equal(probe_with(protect_refused), -EPERM);
+	assert_int_equal(run_probe_with(protect_by_fork), 0);
+	assert_int_equal(run_probe_with(protect_nothing), -EOPNOTSUPP);
+	assert_int_equal(run_probe_with(protect_refused), -EPERM);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_to_protect),
-		cmocka_unit_test(goes_round),
-		cmocka_unit_test(each_once_per_call),
+		cmocka_unit_test(round_robin_over_targets),
+		cmocka_unit_test(each_descriptor_is_returned_once_per_call),
 		cmocka_unit_test(keeps_the_rate),
 		cmocka_unit_test(a_large_target_waits_and_then_has_its_turn),
 		cmocka_unit_test(no_storm_after_a_pause),
-		cmocka_unit_test(the_dead_and_the_refused_are_passed_over),
-		cmocka_unit_test(goes_on_where_it_stood_when_targets_change),
-		cmocka_unit_test(what_takes_too_long_is_passed_over),
-		cmocka_unit_test(the_probe_goes_by_the_effect),
+		cmocka_unit_test(exited_and_refused_processes_are_skipped),
+		cmocka_unit_test(injection_resumes_after_targets_change),
+		cmocka_unit_test(oversized_processes_are_skipped),
+		cmocka_unit_test(the_probe_checks_the_effect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

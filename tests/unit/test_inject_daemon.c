@@ -102,18 +102,18 @@ static void each_refusal_has_its_remedy(void **state)
 		probe_error = refusals[i].error;
 		reload(SOFT_DIRTY);
 		assert_true(service->injection.dead);
-		world_assert_said(world, refusals[i].remedy);
+		world_assert_logged(world, refusals[i].remedy);
 	}
 }
 
 /* It is started for the question, and others may keep it from a CPU meanwhile. */
-static void a_slow_helper_is_asked_again(void **state)
+static void a_slow_helper_is_retried(void **state)
 {
 	(void)state;
 	balancing_error = -ETIMEDOUT;
 	reload("sampling: { inject = \"numa_balancing\"; };");
 	assert_false(service->injection.dead);
-	world_assert_said(world, "helper too slow, retrying in a minute");
+	world_assert_logged(world, "helper too slow, retrying in a minute");
 	assert_int_equal(nm_tick(service), 0);
 	assert_int_equal(balancing, -1);
 	balancing_error = 0;
@@ -121,13 +121,13 @@ static void a_slow_helper_is_asked_again(void **state)
 	assert_int_equal(balancing, 1);
 }
 
-static void a_kernel_that_protects_nothing_is_reported(void **state)
+static void a_kernel_without_write_protection_is_reported(void **state)
 {
 	(void)state;
 	ops.clear_refs = protect_nothing;
 	reload(SOFT_DIRTY);
 	assert_true(service->injection.dead);
-	world_assert_said(world, "has no effect: kernel without CONFIG_MEM_SOFT_DIRTY");
+	world_assert_logged(world, "has no effect: kernel without CONFIG_MEM_SOFT_DIRTY");
 }
 
 /* The process is passed over, and the service goes on. */
@@ -140,23 +140,23 @@ static void a_process_that_is_refused_is_reported(void **state)
 	assert_false(service->injection.dead);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(nm_tick(service), 0);
-	world_assert_said(world, "Write-protecting pages refused: ");
+	world_assert_logged(world, "Write-protecting pages refused: ");
 	assert_int_equal(service->tally.injected, 0);
 }
 
 /* It has its turn once the rate has saved up for it. */
-static void a_process_that_is_too_large_is_told_of(void **state)
+static void a_process_too_large_to_protect_is_reported(void **state)
 {
 	(void)state;
 	fake_get(world->fake, 100)->rss_kb = 4 << 20;
 	reload(SOFT_DIRTY);
 	for (unsigned i = 0; i < 1000 && service->injection.injector.too_large == 0; i++)
 		assert_int_equal(nm_tick(service), 0);
-	world_assert_said(world, "Target too large to write-protect in 100 ms");
+	world_assert_logged(world, "Target too large to write-protect in 100 ms");
 }
 
 /* What is configured and refused shows nothing. */
-static void a_refused_injection_is_blindness(void **state)
+static void a_refused_injection_means_no_sampling_source(void **state)
 {
 	(void)state;
 	reload(SOFT_DIRTY);
@@ -165,7 +165,7 @@ static void a_refused_injection_is_blindness(void **state)
 	reload(SOFT_DIRTY);
 	assert_true(nm_pipeline_is_blind(service));
 	assert_non_null(strstr(service->reported.status, "Only first touches sampled: "));
-	world_assert_said(world, "; only first touches sampled");
+	world_assert_logged(world, "; only first touches sampled");
 	balancing_error = -EPERM;
 	reload(BALANCING);
 	assert_true(nm_pipeline_is_blind(service));
@@ -184,10 +184,10 @@ static void an_injection_that_ends_is_reported(void **state)
 	balancing_error = -EPERM;
 	assert_int_equal(nm_tick(service), 0);
 	assert_true(nm_pipeline_is_blind(service));
-	world_assert_said(world, "; only first touches sampled");
+	world_assert_logged(world, "; only first touches sampled");
 	nm_pipeline_open_source(service);
 	assert_int_equal(nm_tick(service), 0);
-	world_assert_said(world, "; fix sampling.inject, or set it to ");
+	world_assert_logged(world, "; fix sampling.inject, or set it to ");
 }
 
 static void balancing_that_cannot_be_switched_is_reported(void **state)
@@ -196,7 +196,7 @@ static void balancing_that_cannot_be_switched_is_reported(void **state)
 	balancing_error = -EPERM;
 	reload(BALANCING);
 	assert_true(service->injection.dead);
-	world_assert_said(world, "kernel.numa_balancing = 1 refused: ");
+	world_assert_logged(world, "kernel.numa_balancing = 1 refused: ");
 	balancing_error = 0;
 	reload(BALANCING);
 	assert_false(service->injection.dead);
@@ -211,11 +211,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_refusal_has_its_remedy),
-		TEST(a_kernel_that_protects_nothing_is_reported),
-		TEST(a_slow_helper_is_asked_again),
+		TEST(a_kernel_without_write_protection_is_reported),
+		TEST(a_slow_helper_is_retried),
 		TEST(a_process_that_is_refused_is_reported),
-		TEST(a_process_that_is_too_large_is_told_of),
-		TEST(a_refused_injection_is_blindness),
+		TEST(a_process_too_large_to_protect_is_reported),
+		TEST(a_refused_injection_means_no_sampling_source),
 		TEST(an_injection_that_ends_is_reported),
 		TEST(balancing_that_cannot_be_switched_is_reported),
 	};

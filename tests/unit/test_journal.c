@@ -37,7 +37,7 @@ static void assert_field(const char *name, const char *value)
 	assert_string_equal(found, value);
 }
 
-static void assert_says(const char *words)
+static void assert_message_contains(const char *words)
 {
 	if (!strstr(entry.text, words))
 		fail_msg("\"%s\" does not say \"%s\"", entry.text, words);
@@ -144,7 +144,7 @@ static void test_pinned_to_one_cpu(void **state)
 	decision.steps[0].pin = NM_STEP_NUDGE;
 	hwloc_bitmap_set(decision.steps[0].target, 1);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_says("to CPU 1 (node 2)");
+	assert_message_contains("to CPU 1 (node 2)");
 	assert_field("PIN", "nudge");
 	assert_null(field("RUNTIME"));
 	decision.steps[0].runtime = NM_RUNTIME_GO;
@@ -156,7 +156,7 @@ static void test_pinned_to_one_cpu(void **state)
 	decision.steps[0].runtime = NM_RUNTIME_NONE;
 	hwloc_bitmap_set(decision.steps[0].target, 2);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_says("to node 2:");
+	assert_message_contains("to node 2:");
 	hwloc_bitmap_free(decision.steps[0].target);
 }
 
@@ -170,7 +170,7 @@ static void test_unavailable_figures(void **state)
 	decision.steps[0].node_to = -1;
 	decision.gain = NAN;
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_says("from node 7 to an unknown node [#17]");
+	assert_message_contains("from node 7 to an unknown node [#17]");
 	assert_null(strstr(entry.text, "nan"));
 	assert_null(field("LOCAL_SHARE_PERMILLE"));
 	assert_null(field("GAIN_PERMILLE"));
@@ -219,12 +219,12 @@ static void test_dry_run_would_move(void **state)
 	struct nm_decision decision = migrate();
 	struct nm_receipt receipt = refused(-EROFS, "sched_setaffinity");
 	nm_entry_decision(&entry, &dry_context, &decision, &receipt);
-	assert_says("Would move perf[1234/1240]");
-	assert_says("98 % of 412");
+	assert_message_contains("Would move perf[1234/1240]");
+	assert_message_contains("98 % of 412");
 	assert_field("RESULT", "dry-run");
 	receipt = refused(-ESRCH, "identity");
 	nm_entry_decision(&entry, &dry_context, &decision, &receipt);
-	assert_says("Could not move");
+	assert_message_contains("Could not move");
 	assert_field("RESULT", "refused");
 }
 
@@ -249,8 +249,8 @@ static void test_refusals_name_the_thread_and_the_cause(void **state)
 		char number[16];
 		(void)snprintf(number, sizeof(number), "%d", -cases[i].error);
 		nm_entry_decision(&entry, &context, &decision, &receipt);
-		assert_says("Could not move perf[1234/1240]");
-		assert_says(cases[i].follows);
+		assert_message_contains("Could not move perf[1234/1240]");
+		assert_message_contains(cases[i].follows);
 		assert_one_line();
 		assert_field("RESULT", "refused");
 		assert_field("CHECK", "identity");
@@ -274,7 +274,7 @@ static void test_half_a_swap(void **state)
 	assert_one_line();
 	receipt.steps[0].undone = false;
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_says("; TID 1240 still leased [#17]");
+	assert_message_contains("; TID 1240 still leased [#17]");
 }
 
 static struct nm_verdict verdict(enum nm_verdict_kind kind)
@@ -423,12 +423,12 @@ static void test_a_home_names_the_process(void **state)
 	assert_field("AGE_S", "2.3");
 	assert_field("PIN", "lease");
 	nm_entry_decision(&entry, &dry_context, &decision, NULL);
-	assert_says("Would place lu[4711] on node 7");
+	assert_message_contains("Would place lu[4711] on node 7");
 	decision.home.threads = 1;
 	decision.home.distance_now = NAN;
 	decision.home.move_s = NAN;
 	nm_entry_decision(&entry, &context, &decision, NULL);
-	assert_says("machine busy; 1 thread, 10.0 CPUs [#2]");
+	assert_message_contains("machine busy; 1 thread, 10.0 CPUs [#2]");
 }
 
 static void test_the_verdict_on_a_home_names_the_process(void **state)
@@ -461,12 +461,12 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 	verdict.judged_by = NM_PLACE_BY_DISTANCE;
 	verdict.change = 0.25;
 	nm_entry_verdict(&entry, &context, &verdict);
-	assert_says("lu[4711] memory distance -20 %, 1 page migrated");
+	assert_message_contains("lu[4711] memory distance -20 %, 1 page migrated");
 	assert_field("JUDGED_BY", "distance");
 	verdict.judged_by = NM_PLACE_BY_DELAY;
 	verdict.change = -0.3;
 	nm_entry_verdict(&entry, &context, &verdict);
-	assert_says("lu[4711] run queue delay +30 % of its CPU time");
+	assert_message_contains("lu[4711] run queue delay +30 % of its CPU time");
 	verdict.judged_by = NM_PLACE_BY_NOTHING;
 	verdict.results.moved = 0;
 	verdict.kind = NM_VERDICT_INCONCLUSIVE;
@@ -506,14 +506,14 @@ static void test_pages_and_their_verdict(void **state)
 	judged.by_performance = true;
 	judged.figure = 1.31;
 	nm_entry_verdict(&entry, &context, &judged);
-	assert_says("pinned[812] performance +31 %, 20 of 24");
+	assert_message_contains("pinned[812] performance +31 %, 20 of 24");
 	judged.results = (struct nm_page_results){.failed = 24, .busy = 4, .gone = 20};
 	judged.pages.pages = 1;
 	nm_entry_verdict(&entry, &context, &judged);
-	assert_says(", 0 of 1 page migrated (20 not present)");
+	assert_message_contains(", 0 of 1 page migrated (20 not present)");
 	judged.threads[0].alive = false;
 	nm_entry_verdict(&entry, &context, &judged);
-	assert_says("pinned[812] ended, 0 of 1 page migrated");
+	assert_message_contains("pinned[812] ended, 0 of 1 page migrated");
 }
 
 /* ---- length ---- */
@@ -621,7 +621,7 @@ static void test_homes_and_pages_are_short(void **state)
 		assert_one_line();
 		nm_entry_decision(&entry, &dry_context, &busy, NULL);
 		assert_one_line();
-		assert_says(nm_place_reason_text(busy.home.reason));
+		assert_message_contains(nm_place_reason_text(busy.home.reason));
 	}
 	for (int i = NM_PAGE_REASON_PAGES; i <= NM_PAGE_REASON_ROLLBACK; i++) {
 		pages.pages.reason = (enum nm_page_reason)i;
@@ -665,7 +665,7 @@ static void test_hostile_command_name(void **state)
 	struct nm_receipt receipt = applied(1);
 	nm_escape(decision.steps[0].comm, sizeof(decision.steps[0].comm), raw, sizeof(raw) - 1);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_says("a\\x0a\\x1b[31m\\xff) R 1\\x5c[1234/1240]");
+	assert_message_contains("a\\x0a\\x1b[31m\\xff) R 1\\x5c[1234/1240]");
 	/* Should a caller ever forget the escaping, an entry still stays one line. */
 	nm_entry_text(&entry, "%s", raw);
 	assert_null(strpbrk(entry.text, "\n\x1b"));
@@ -756,7 +756,7 @@ static void test_performance_of_a_decision(void **state)
 	struct nm_decision decision = by_performance();
 	struct nm_receipt receipt = applied(1);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
-	assert_says(": 58 % below mean; 98 % of 412 accesses on node 2 [#17]");
+	assert_message_contains(": 58 % below mean; 98 % of 412 accesses on node 2 [#17]");
 	assert_one_line();
 	assert_field("TICKETS_PARTS", "free_cpu=2 preferred=4 record=4 partner=0 "
 				      "partner_record=0 partner_slow=0");
@@ -839,7 +839,7 @@ static void test_performance_of_a_verdict(void **state)
 	verdict.losses = 0.88;
 	verdict.noise = 0.03;
 	nm_entry_verdict(&entry, &context, &verdict);
-	assert_says("performance -5 %");
+	assert_message_contains("performance -5 %");
 	assert_field("NOISE_PERMILLE", "30");
 	assert_field("PERFORMANCE_LEFT_IN_ALL", "0.88");
 	assert_field("GLOBAL_BEFORE", "1000");

@@ -112,7 +112,7 @@ static void assert_move(const struct nm_move *move, uint32_t thread, int from, i
 
 /* ---- from what is shared to moves ---- */
 
-static void two_that_share_meet(void **state)
+static void two_sharing_threads_are_collocated(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, -1);
@@ -129,7 +129,7 @@ static void two_that_share_meet(void **state)
 }
 
 /* Else the kernel would carry it away from its partner, as the node is fuller now. */
-static void who_is_come_to_is_bound(void **state)
+static void the_stationary_partner_is_bound(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, -1);
@@ -151,7 +151,7 @@ static void who_is_come_to_is_bound(void **state)
 }
 
 /* Each thread would follow its partner, but both pairs are as near to each other as before. */
-static void pairs_do_not_change_places_for_nothing(void **state)
+static void equally_near_pairs_are_not_swapped(void **state)
 {
 	(void)state;
 	int to[] = {4, 5, 2, 3, 0, 1, 6, 6};
@@ -168,7 +168,7 @@ static void pairs_do_not_change_places_for_nothing(void **state)
 	assert_int_equal(proposals.items[0].moves[0].thread, 7);
 }
 
-static void who_shares_nothing_stays(void **state)
+static void threads_without_sharing_stay(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, -1);
@@ -176,7 +176,7 @@ static void who_shares_nothing_stays(void **state)
 	assert_int_equal(propose(), 0);
 }
 
-static void who_is_together_stays(void **state)
+static void collocated_threads_stay(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, -1);
@@ -186,7 +186,7 @@ static void who_is_together_stays(void **state)
 }
 
 /* Nine sharings are 3 standard deviations of their number. */
-static void chance_moves_nobody(void **state)
+static void random_sharing_moves_no_threads(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, -1);
@@ -197,7 +197,7 @@ static void chance_moves_nobody(void **state)
 	assert_int_equal(propose(), 1);
 }
 
-static void without_sigmas_one_sharing_suffices(void **state)
+static void without_a_noise_margin_one_sharing_suffices(void **state)
 {
 	(void)state;
 	machine->config.threads.gate_sigmas = 0;
@@ -207,7 +207,7 @@ static void without_sigmas_one_sharing_suffices(void **state)
 	assert_int_equal(propose(), 1);
 }
 
-static void they_meet_where_their_memory_is(void **state)
+static void sharing_threads_move_to_their_memory(void **state)
 {
 	(void)state;
 	for (int node = 0; node < 2; node++) {
@@ -223,7 +223,7 @@ static void they_meet_where_their_memory_is(void **state)
 }
 
 /* Also where all CPUs are taken: they change places. */
-static void pairs_on_full_nodes_change_places(void **state)
+static void pairs_on_full_nodes_are_swapped(void **state)
 {
 	(void)state;
 	for (int cpu = 0; cpu < 4; cpu++)
@@ -240,7 +240,7 @@ static void pairs_on_full_nodes_change_places(void **state)
 }
 
 /* A newcomer is not moved, so the other comes to it, whatever the seed. */
-static void who_may_not_be_moved_is_come_to(void **state)
+static void partners_move_to_an_immovable_thread(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, -1);
@@ -274,7 +274,7 @@ static void masks_are_kept(void **state)
 }
 
 /* Two that share want to be where two others sit, who do not care. */
-static void a_loner_makes_room_only_where_it_must(void **state)
+static void a_single_thread_yields_only_if_necessary(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, -1);
@@ -288,7 +288,7 @@ static void a_loner_makes_room_only_where_it_must(void **state)
 
 /* ---- from a mapping to moves ---- */
 
-static void users_do_not_make_room_for_each_other(void **state)
+static void threads_do_not_yield_to_other_users(void **state)
 {
 	(void)state;
 	int cpus[] = {0, 3, 1, 2};
@@ -315,7 +315,7 @@ static void make_ring(void)
 		share(i, 3 + (i + 1) % 3, 20);
 }
 
-static void a_ring_goes_round_at_once(void **state)
+static void a_ring_of_threads_rotates_at_once(void **state)
 {
 	(void)state;
 	int cpus[] = {2, 4, 0, 1, 3, 5};
@@ -350,7 +350,7 @@ static void make_chain(void)
 	share(1, 3, 20);
 }
 
-static void who_leaves_goes_first(void **state)
+static void departures_precede_arrivals(void **state)
 {
 	(void)state;
 	int cpus[] = {2, 4, 3, 5};
@@ -364,7 +364,7 @@ static void who_leaves_goes_first(void **state)
 }
 
 /* It has nothing of it itself, and goes for the other's sake. */
-static void room_is_made_for_who_gains(void **state)
+static void threads_yield_to_those_that_gain(void **state)
 {
 	(void)state;
 	int cpus[] = {2, 4, 3};
@@ -380,7 +380,7 @@ static void room_is_made_for_who_gains(void **state)
 	assert_int_equal(moves_to(cpus), 0);
 }
 
-static void a_full_node_takes_nobody(void **state)
+static void a_full_node_receives_no_threads(void **state)
 {
 	(void)state;
 	int cpus[] = {2, 2, 3};
@@ -394,7 +394,7 @@ static void a_full_node_takes_nobody(void **state)
 }
 
 /* A CPU is free there, but only since two share the other one. */
-static void a_node_in_demand_takes_nobody(void **state)
+static void a_node_in_demand_receives_no_threads(void **state)
 {
 	(void)state;
 	int cpus[] = {3, 2, 2};
@@ -429,7 +429,7 @@ static void cores_are_room_and_not_their_threads(void **state)
 	assert_int_equal(gather_eight(2), 1);
 }
 
-static void a_cpu_with_another_thread_is_not_left_free(void **state)
+static void a_shared_cpu_is_not_left_idle(void **state)
 {
 	(void)state;
 	int cpus[] = {2, 4, 3, 5, 2};
@@ -441,7 +441,7 @@ static void a_cpu_with_another_thread_is_not_left_free(void **state)
 }
 
 /* Something that is not managed keeps the CPU busy that the thread leaves. */
-static void a_cpu_that_others_use_too_is_not_left_free(void **state)
+static void a_cpu_with_unmanaged_load_is_not_left_idle(void **state)
 {
 	(void)state;
 	int cpus[] = {2, 4, 3, 5};
@@ -452,7 +452,7 @@ static void a_cpu_that_others_use_too_is_not_left_free(void **state)
 	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
 }
 
-static void a_mapping_that_is_not_worth_it_moves_nobody(void **state)
+static void an_ineligible_mapping_moves_no_threads(void **state)
 {
 	(void)state;
 	int cpus[] = {2, 3};
@@ -613,30 +613,30 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(two_that_share_meet),
-		TEST(who_is_come_to_is_bound),
-		TEST(pairs_do_not_change_places_for_nothing),
-		TEST(who_shares_nothing_stays),
-		TEST(who_is_together_stays),
-		TEST(chance_moves_nobody),
-		TEST(without_sigmas_one_sharing_suffices),
-		TEST(they_meet_where_their_memory_is),
-		TEST(pairs_on_full_nodes_change_places),
-		TEST(who_may_not_be_moved_is_come_to),
+		TEST(two_sharing_threads_are_collocated),
+		TEST(the_stationary_partner_is_bound),
+		TEST(equally_near_pairs_are_not_swapped),
+		TEST(threads_without_sharing_stay),
+		TEST(collocated_threads_stay),
+		TEST(random_sharing_moves_no_threads),
+		TEST(without_a_noise_margin_one_sharing_suffices),
+		TEST(sharing_threads_move_to_their_memory),
+		TEST(pairs_on_full_nodes_are_swapped),
+		TEST(partners_move_to_an_immovable_thread),
 		TEST(masks_are_kept),
-		TEST(a_loner_makes_room_only_where_it_must),
-		TEST(users_do_not_make_room_for_each_other),
-		TEST(a_ring_goes_round_at_once),
+		TEST(a_single_thread_yields_only_if_necessary),
+		TEST(threads_do_not_yield_to_other_users),
+		TEST(a_ring_of_threads_rotates_at_once),
 		TEST(half_a_ring_is_not_made),
-		TEST(who_leaves_goes_first),
-		TEST(room_is_made_for_who_gains),
-		TEST(a_full_node_takes_nobody),
-		TEST(a_node_in_demand_takes_nobody),
+		TEST(departures_precede_arrivals),
+		TEST(threads_yield_to_those_that_gain),
+		TEST(a_full_node_receives_no_threads),
+		TEST(a_node_in_demand_receives_no_threads),
 		TEST(cores_are_room_and_not_their_threads),
 		TEST(looks_are_bounded),
-		TEST(a_cpu_with_another_thread_is_not_left_free),
-		TEST(a_cpu_that_others_use_too_is_not_left_free),
-		TEST(a_mapping_that_is_not_worth_it_moves_nobody),
+		TEST(a_shared_cpu_is_not_left_idle),
+		TEST(a_cpu_with_unmanaged_load_is_not_left_idle),
+		TEST(an_ineligible_mapping_moves_no_threads),
 		TEST(the_paper_follows_every_mapping),
 		TEST(no_node_is_crowded),
 		TEST(the_same_seed_gives_the_same_moves),

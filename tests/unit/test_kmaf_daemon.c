@@ -31,7 +31,7 @@ static void part_pairs(unsigned pairs)
 	}
 }
 
-static bool pairs_are_together(void)
+static bool pairs_share_nodes(void)
 {
 	for (size_t i = 0; i < world.nr_workers; i += 2)
 		if (node_of(&world.workers[i]) != node_of(&world.workers[i + 1]))
@@ -42,13 +42,13 @@ static bool pairs_are_together(void)
 static unsigned settle(unsigned most)
 {
 	unsigned intervals = 0;
-	for (; intervals < most && !pairs_are_together(); intervals++)
+	for (; intervals < most && !pairs_share_nodes(); intervals++)
 		live_one();
-	assert_true(pairs_are_together());
+	assert_true(pairs_share_nodes());
 	return intervals;
 }
 
-static void pairs_meet(void **state)
+static void sharing_pairs_are_collocated(void **state)
 {
 	(void)state;
 	part_pairs(2);
@@ -67,7 +67,7 @@ static void pairs_meet(void **state)
 }
 
 /* Four pairs on four nodes of two CPUs, each pair spread over two: there is no free CPU. */
-static void pairs_meet_on_a_full_machine(void **state)
+static void sharing_pairs_are_collocated_on_a_full_machine(void **state)
 {
 	(void)state;
 	part_pairs(4);
@@ -79,7 +79,7 @@ static void pairs_meet_on_a_full_machine(void **state)
 		assert_int_equal(crowd_on(cpu), 1);
 }
 
-static void the_journal_tells_all_of_it(void **state)
+static void the_journal_describes_decisions_completely(void **state)
 {
 	(void)state;
 	part_pairs(2);
@@ -106,7 +106,7 @@ static void the_journal_tells_all_of_it(void **state)
 }
 
 /* Whoever goes to the other has farther to go to its memory, which does not follow. */
-static void what_made_accesses_slower_is_undone(void **state)
+static void moves_that_slow_accesses_are_rolled_back(void **state)
 {
 	(void)state;
 	struct worker *a = add_worker(1000, 0, 0), *b = add_worker(1000, 4, 2);
@@ -133,7 +133,7 @@ static void what_made_accesses_slower_is_undone(void **state)
 	}
 }
 
-static void who_shares_nothing_is_left_alone(void **state)
+static void threads_without_sharing_are_left_alone(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++)
@@ -166,7 +166,7 @@ static void pages_wait_for_the_first_mapping(void **state)
 	assert_false(is_held());
 }
 
-static void pages_of_strangers_wait_for_five_periods(void **state)
+static void pages_of_unmapped_processes_wait_for_five_periods(void **state)
 {
 	(void)state;
 	add_worker(1000, 0, 0)->address = BLOCK(0);
@@ -204,7 +204,7 @@ static void the_period_is_kept(void **state)
 }
 
 /* Whoever places the threads. */
-static void what_is_shared_is_forgotten_under_any_policy(void **state)
+static void sharing_decays_under_any_policy(void **state)
 {
 	(void)state;
 	part_pairs(1);
@@ -242,15 +242,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
-		TEST(pairs_meet),
-		TEST(pairs_meet_on_a_full_machine),
-		TEST(the_journal_tells_all_of_it),
-		TEST(what_made_accesses_slower_is_undone),
-		TEST(who_shares_nothing_is_left_alone),
+		TEST(sharing_pairs_are_collocated),
+		TEST(sharing_pairs_are_collocated_on_a_full_machine),
+		TEST(the_journal_describes_decisions_completely),
+		TEST(moves_that_slow_accesses_are_rolled_back),
+		TEST(threads_without_sharing_are_left_alone),
 		TEST(pages_wait_for_the_first_mapping),
-		TEST(pages_of_strangers_wait_for_five_periods),
+		TEST(pages_of_unmapped_processes_wait_for_five_periods),
 		TEST(the_period_is_kept),
-		TEST(what_is_shared_is_forgotten_under_any_policy),
+		TEST(sharing_decays_under_any_policy),
 		TEST(the_memory_stage_follows_the_policies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

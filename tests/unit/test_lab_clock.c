@@ -24,7 +24,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void test_goes_as_the_hosts_until_paced(void **state)
+static void test_the_clock_follows_the_host_until_paced(void **state)
 {
 	(void)state;
 	lab_clock_wake(&wall, 0);
@@ -32,7 +32,7 @@ static void test_goes_as_the_hosts_until_paced(void **state)
 	assert_int_equal(lab_clock_read(&wall, 7ULL * S), 7ULL * S);
 }
 
-static void test_is_held_by_the_slowest_at_work(void **state)
+static void test_the_clock_is_held_by_the_slowest_cpu(void **state)
 {
 	(void)state;
 	lab_clock_wake(&wall, 0);
@@ -46,7 +46,7 @@ static void test_is_held_by_the_slowest_at_work(void **state)
 }
 
 /* However long the host takes, what it does not get done does not count. */
-static void test_host_does_not_show(void **state)
+static void test_host_load_does_not_affect_the_clock(void **state)
 {
 	(void)state;
 	lab_clock_wake(&wall, 0);
@@ -58,7 +58,7 @@ static void test_host_does_not_show(void **state)
 }
 
 /* Nor is it ever faster than the host's, so that devices keep up. */
-static void test_is_no_faster_than_the_host(void **state)
+static void test_the_clock_is_not_faster_than_the_host(void **state)
 {
 	(void)state;
 	lab_clock_wake(&wall, 0);
@@ -69,7 +69,7 @@ static void test_is_no_faster_than_the_host(void **state)
 	assert_int_equal(lab_clock_read(&wall, 5ULL * S + 80), 5ULL * S + 80);
 }
 
-static void test_who_rests_holds_nobody(void **state)
+static void test_an_idle_cpu_holds_no_other(void **state)
 {
 	(void)state;
 	lab_clock_wake(&wall, 0);
@@ -87,7 +87,7 @@ static void test_who_rests_holds_nobody(void **state)
 }
 
 /* What it was ahead of the clock it has not for nothing. */
-static void test_who_was_ahead_goes_on_from_there(void **state)
+static void test_a_cpu_ahead_continues_from_its_time(void **state)
 {
 	(void)state;
 	lab_clock_wake(&wall, 0);
@@ -110,7 +110,7 @@ static void test_waits_for_the_next_timer_to_be_served(void **state)
 	assert_int_equal(lab_clock_read(&wall, 11ULL * S), 6ULL * S + 400);
 }
 
-static void test_never_backwards(void **state)
+static void test_time_never_goes_back(void **state)
 {
 	uint64_t before;
 
@@ -150,7 +150,7 @@ static void test_counter_runs_at_the_machines_rate(void **state)
 
 /* Alone it is only the host's clock that may hold it; beside one that stands still, it soon waits.
  */
-static void test_who_is_ahead_is_held_and_reported(void **state)
+static void test_a_cpu_ahead_is_held_and_reported(void **state)
 {
 	uint64_t begin, late = 0;
 
@@ -179,17 +179,17 @@ static void test_who_is_ahead_is_held_and_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_goes_as_the_hosts_until_paced, set_up),
-		cmocka_unit_test_setup(test_is_held_by_the_slowest_at_work, set_up),
-		cmocka_unit_test_setup(test_host_does_not_show, set_up),
-		cmocka_unit_test_setup(test_is_no_faster_than_the_host, set_up),
-		cmocka_unit_test_setup(test_who_rests_holds_nobody, set_up),
-		cmocka_unit_test_setup(test_who_was_ahead_goes_on_from_there, set_up),
+		cmocka_unit_test_setup(test_the_clock_follows_the_host_until_paced, set_up),
+		cmocka_unit_test_setup(test_the_clock_is_held_by_the_slowest_cpu, set_up),
+		cmocka_unit_test_setup(test_host_load_does_not_affect_the_clock, set_up),
+		cmocka_unit_test_setup(test_the_clock_is_not_faster_than_the_host, set_up),
+		cmocka_unit_test_setup(test_an_idle_cpu_holds_no_other, set_up),
+		cmocka_unit_test_setup(test_a_cpu_ahead_continues_from_its_time, set_up),
 		cmocka_unit_test_setup(test_waits_for_the_next_timer_to_be_served, set_up),
-		cmocka_unit_test_setup(test_never_backwards, set_up),
+		cmocka_unit_test_setup(test_time_never_goes_back, set_up),
 		cmocka_unit_test(test_cycles_are_instructions_and_charges),
 		cmocka_unit_test(test_counter_runs_at_the_machines_rate),
-		cmocka_unit_test(test_who_is_ahead_is_held_and_reported),
+		cmocka_unit_test(test_a_cpu_ahead_is_held_and_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

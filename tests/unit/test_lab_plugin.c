@@ -334,7 +334,7 @@ static void test_full_ring_drops_and_counts(void **state)
 	assert_true(machine.rings[0].records[0].address == USER);
 }
 
-static void test_nothing_before_the_machine_is_described(void **state)
+static void test_model_needs_a_machine_description(void **state)
 {
 	(void)state;
 	machine.ready = 0;
@@ -483,7 +483,7 @@ int main(void)
 		cmocka_unit_test_setup(test_stores_carry_no_latency, set_up),
 		cmocka_unit_test_setup(test_every_nth_miss_is_recorded, set_up),
 		cmocka_unit_test_setup(test_full_ring_drops_and_counts, set_up),
-		cmocka_unit_test_setup(test_nothing_before_the_machine_is_described, set_up),
+		cmocka_unit_test_setup(test_model_needs_a_machine_description, set_up),
 		cmocka_unit_test_setup(test_other_memory_is_left_out, set_up),
 		cmocka_unit_test_setup(test_time_is_instructions_and_waiting, set_up),
 		cmocka_unit_test_setup(test_strings_go_by_their_bytes, set_up),

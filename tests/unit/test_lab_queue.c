@@ -52,7 +52,7 @@ static uint32_t load_evenly(uint64_t from, uint32_t gap, uint32_t windows)
 	return wait;
 }
 
-static void test_load_is_what_is_served(void **state)
+static void test_load_is_the_served_rate(void **state)
 {
 	uint32_t wait = load_evenly(0, 2 * LAB_CONTROLLER_CYCLES, 20);
 
@@ -97,7 +97,7 @@ static void test_streams_settle(void **state)
 	assert_in_range(2 * from / lines, 60, 65);
 }
 
-static void test_load_is_forgotten(void **state)
+static void test_load_decays(void **state)
 {
 	(void)state;
 	load_evenly(0, LAB_CONTROLLER_CYCLES, 20);
@@ -111,10 +111,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_curve_is_its_formula, set_up),
 		cmocka_unit_test_setup(test_loaded_latency_is_as_measured, set_up),
-		cmocka_unit_test_setup(test_load_is_what_is_served, set_up),
+		cmocka_unit_test_setup(test_load_is_the_served_rate, set_up),
 		cmocka_unit_test_setup(test_more_load_never_waits_less, set_up),
 		cmocka_unit_test_setup(test_streams_settle, set_up),
-		cmocka_unit_test_setup(test_load_is_forgotten, set_up),
+		cmocka_unit_test_setup(test_load_decays, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

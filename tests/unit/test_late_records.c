@@ -268,7 +268,7 @@ static void give(uint32_t tid, unsigned node)
 			break;
 		}
 	thread->mask = thread->own;
-	world_adopt(world, tid);
+	world_adopt_thread(world, tid);
 	thread->mask = mask;
 	(void)world_lease(world, tid, node);
 }

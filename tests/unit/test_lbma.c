@@ -51,7 +51,7 @@ static void fill_cpus(int first, int last)
 		machine->busy[cpu] = 0.9;
 }
 
-static void nothing_comes_of_nothing(void **state)
+static void no_candidates_give_no_move(void **state)
 {
 	(void)state;
 	assert_still();
@@ -71,7 +71,7 @@ static void one_node_leaves_no_choice(void **state)
 	assert_still();
 }
 
-static void a_stray_thread_goes_to_its_memory(void **state)
+static void a_stray_thread_moves_to_its_memory(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, 2);
@@ -93,7 +93,7 @@ static void a_stray_thread_goes_to_its_memory(void **state)
 	assert_true(proposal->draw >= 0 && proposal->draw < 6);
 }
 
-static void a_second_best_node_earns_no_preference(void **state)
+static void the_second_best_node_is_not_preferred(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, 2);
@@ -105,7 +105,7 @@ static void a_second_best_node_earns_no_preference(void **state)
 	assert_true(proposal->tickets.total == 2 && proposal->tickets.preferred == 0);
 }
 
-static void the_gate_keeps_a_well_placed_thread(void **state)
+static void the_gate_holds_a_well_placed_thread(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, 0);
@@ -115,7 +115,7 @@ static void the_gate_keeps_a_well_placed_thread(void **state)
 	assert_int_equal(proposals.threads_considered, 0);
 }
 
-static void the_bare_rule_moves_it_every_time(void **state)
+static void the_rule_of_the_paper_moves_it_every_time(void **state)
 {
 	(void)state;
 	machine_paper(&machine->config);
@@ -179,7 +179,7 @@ static void a_swap_that_helps_both_earns_both_preferences(void **state)
 	assert_true(proposal->gain == 1);
 }
 
-static void a_swap_may_help_one_without_harm_to_the_other(void **state)
+static void a_swap_may_help_one_thread_without_harming_the_other(void **state)
 {
 	(void)state;
 	pair(1, 3);
@@ -190,7 +190,7 @@ static void a_swap_may_help_one_without_harm_to_the_other(void **state)
 	assert_true(proposal->gain == 0.5);
 }
 
-static void the_gate_weighs_what_the_partner_loses(void **state)
+static void the_gate_considers_the_loss_of_the_partner(void **state)
 {
 	(void)state;
 	pair(1, 1);
@@ -204,7 +204,7 @@ static void the_gate_weighs_what_the_partner_loses(void **state)
 	assert_true(fabs(proposals.items[0].gain - 50.0 / 351) < 1e-12);
 }
 
-static void without_tickets_only_the_paper_lets_win(void **state)
+static void only_the_paper_profile_accepts_zero_tickets(void **state)
 {
 	(void)state;
 	pair(2, 3);
@@ -227,7 +227,7 @@ static void under_the_gate_a_gain_without_tickets_is_no_candidate(void **state)
 	assert_still();
 }
 
-static void foreign_work_alone_is_no_candidate(void **state)
+static void unmanaged_load_alone_is_not_a_candidate(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, 2);
@@ -237,7 +237,7 @@ static void foreign_work_alone_is_no_candidate(void **state)
 	assert_still();
 }
 
-static void free_cpus_may_be_worth_nothing(void **state)
+static void free_cpus_may_carry_no_tickets(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, 2);
@@ -248,7 +248,7 @@ static void free_cpus_may_be_worth_nothing(void **state)
 	assert_still();
 }
 
-static void masks_bound_where_a_thread_may_go(void **state)
+static void affinities_limit_the_destinations(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, 2);
@@ -261,7 +261,7 @@ static void masks_bound_where_a_thread_may_go(void **state)
 	assert_int_equal(proposals.candidates, 4);
 }
 
-static void masks_bound_both_sides_of_a_swap(void **state)
+static void affinities_limit_both_threads_of_a_swap(void **state)
 {
 	(void)state;
 	pair(1, 0);
@@ -276,7 +276,7 @@ static void masks_bound_both_sides_of_a_swap(void **state)
 }
 
 /* Each of them gets to its memory. */
-static void users_change_places_if_both_gain(void **state)
+static void users_are_swapped_if_both_gain(void **state)
 {
 	(void)state;
 	pair(1, 0);
@@ -286,7 +286,7 @@ static void users_change_places_if_both_gain(void **state)
 	assert_int_equal(proposals.stopped_by_owner, 0);
 }
 
-static void no_user_pays_for_another_unless_reported(void **state)
+static void losses_of_a_user_do_not_affect_others(void **state)
 {
 	(void)state;
 	pair(1, 0);
@@ -301,7 +301,7 @@ static void no_user_pays_for_another_unless_reported(void **state)
 	assert_int_equal(proposals.stopped_by_owner, 0);
 }
 
-static void what_may_not_move_is_neither_thread_nor_partner(void **state)
+static void unmovable_threads_are_not_candidates_or_partners(void **state)
 {
 	(void)state;
 	pair(1, 0);
@@ -328,7 +328,7 @@ static void isolated_cpus_take_no_part(void **state)
 }
 
 /* Who of two that prefer one node is there turns on whose faults were sampled more often. */
-static void two_that_prefer_one_node_do_not_change_places(void **state)
+static void two_threads_that_prefer_one_node_are_not_swapped(void **state)
 {
 	(void)state;
 	pair(1, 1);
@@ -361,7 +361,7 @@ static void an_unknown_thread_is_a_partner_only_without_the_gate(void **state)
 	assert_int_equal(proposals.threads_considered, 2);
 }
 
-static void unknown_figures_move_nothing(void **state)
+static void unknown_metrics_cause_no_move(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, 2);
@@ -385,7 +385,7 @@ static void a_thread_without_home_stays_out(void **state)
 	assert_still();
 }
 
-static void in_the_papers_way_a_thread_without_candidates_uses_up_its_turn(void **state)
+static void in_the_paper_profile_a_thread_without_candidates_uses_its_turn(void **state)
 {
 	(void)state;
 	unsigned idle = 0;
@@ -405,7 +405,7 @@ static void in_the_papers_way_a_thread_without_candidates_uses_up_its_turn(void 
 	assert_in_range(idle, 5, 45);
 }
 
-static void a_memory_only_node_draws_to_its_neighbour(void **state)
+static void accesses_to_a_memory_only_node_attract_to_its_neighbour(void **state)
 {
 	(void)state;
 	machine_take_cpus(machine, 3, 1);
@@ -419,7 +419,7 @@ static void a_memory_only_node_draws_to_its_neighbour(void **state)
 }
 
 /* Three busy threads want node 1's two CPUs; the last has the fewest accesses. */
-static void a_full_preferred_node_takes_no_more(void **state)
+static void a_full_preferred_node_receives_no_more_threads(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 1);
@@ -437,7 +437,7 @@ static void a_full_preferred_node_takes_no_more(void **state)
 	assert_int_equal(proposals.items[0].moves[0].thread, 2);
 }
 
-static void a_refused_thread_is_no_partner_either(void **state)
+static void a_refused_thread_is_not_a_partner(void **state)
 {
 	(void)state;
 	size_t leaves = machine_thread(machine, 10, 2, 1);
@@ -472,7 +472,7 @@ static void n_bounds_threads_and_winners(void **state)
  * 3,000 threads at home on each of two CPUs, and on the second one a stray of another user, which
  * makes every pair across them worth a look and none a candidate.
  */
-static void a_hopeless_search_is_given_up(void **state)
+static void a_futile_search_is_abandoned(void **state)
 {
 	(void)state;
 	machine_free(machine);
@@ -495,37 +495,37 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(nothing_comes_of_nothing),
+		TEST(no_candidates_give_no_move),
 		TEST(one_node_leaves_no_choice),
-		TEST(a_stray_thread_goes_to_its_memory),
-		TEST(a_second_best_node_earns_no_preference),
-		TEST(the_gate_keeps_a_well_placed_thread),
-		TEST(the_bare_rule_moves_it_every_time),
+		TEST(a_stray_thread_moves_to_its_memory),
+		TEST(the_second_best_node_is_not_preferred),
+		TEST(the_gate_holds_a_well_placed_thread),
+		TEST(the_rule_of_the_paper_moves_it_every_time),
 		TEST(free_cpus_of_a_node_are_one_candidate_when_merged),
 		TEST(a_busy_sibling_halves_the_tickets_of_a_free_cpu),
 		TEST(a_swap_that_helps_both_earns_both_preferences),
-		TEST(a_swap_may_help_one_without_harm_to_the_other),
-		TEST(the_gate_weighs_what_the_partner_loses),
-		TEST(without_tickets_only_the_paper_lets_win),
+		TEST(a_swap_may_help_one_thread_without_harming_the_other),
+		TEST(the_gate_considers_the_loss_of_the_partner),
+		TEST(only_the_paper_profile_accepts_zero_tickets),
 		TEST(under_the_gate_a_gain_without_tickets_is_no_candidate),
-		TEST(foreign_work_alone_is_no_candidate),
-		TEST(free_cpus_may_be_worth_nothing),
-		TEST(masks_bound_where_a_thread_may_go),
-		TEST(masks_bound_both_sides_of_a_swap),
-		TEST(users_change_places_if_both_gain),
-		TEST(no_user_pays_for_another_unless_reported),
-		TEST(what_may_not_move_is_neither_thread_nor_partner),
+		TEST(unmanaged_load_alone_is_not_a_candidate),
+		TEST(free_cpus_may_carry_no_tickets),
+		TEST(affinities_limit_the_destinations),
+		TEST(affinities_limit_both_threads_of_a_swap),
+		TEST(users_are_swapped_if_both_gain),
+		TEST(losses_of_a_user_do_not_affect_others),
+		TEST(unmovable_threads_are_not_candidates_or_partners),
 		TEST(isolated_cpus_take_no_part),
-		TEST(two_that_prefer_one_node_do_not_change_places),
+		TEST(two_threads_that_prefer_one_node_are_not_swapped),
 		TEST(an_unknown_thread_is_a_partner_only_without_the_gate),
-		TEST(unknown_figures_move_nothing),
+		TEST(unknown_metrics_cause_no_move),
 		TEST(a_thread_without_home_stays_out),
-		TEST(in_the_papers_way_a_thread_without_candidates_uses_up_its_turn),
-		TEST(a_memory_only_node_draws_to_its_neighbour),
-		TEST(a_full_preferred_node_takes_no_more),
-		TEST(a_refused_thread_is_no_partner_either),
+		TEST(in_the_paper_profile_a_thread_without_candidates_uses_its_turn),
+		TEST(accesses_to_a_memory_only_node_attract_to_its_neighbour),
+		TEST(a_full_preferred_node_receives_no_more_threads),
+		TEST(a_refused_thread_is_not_a_partner),
 		TEST(n_bounds_threads_and_winners),
-		TEST(a_hopeless_search_is_given_up),
+		TEST(a_futile_search_is_abandoned),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,8 @@ static void check_swap(const struct nm_snapshot *snapshot, const struct nm_confi
 }
 
 /* The one that won, and then the best of the others. */
-static void check_rivals(const struct nm_snapshot *snapshot, const struct nm_proposal *proposal)
+static void check_alternatives(const struct nm_snapshot *snapshot,
+			       const struct nm_proposal *proposal)
 {
 	const struct nm_alternative *alternatives = proposal->alternatives;
 	bool swap = proposal->kind == NM_PROPOSAL_SWAP;
@@ -101,18 +102,18 @@ static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_
 			assert_false(claimed[cpu]);
 			claimed[cpu] = true;
 		}
-		check_rivals(snapshot, proposal);
+		check_alternatives(snapshot, proposal);
 		assert_true(tickets->total ==
 			    tickets->free_cpu + tickets->preferred + tickets->partner);
 		if (config->threads.gate == NM_GATE_PAPER)
 			continue;
 		assert_true(tickets->total > 0);
-		assert_true(gate_stands(snapshot, proposal->moves, swap ? 2 : 1, 0.05,
-					   config->threads.gate_sigmas));
+		assert_true(moves_pass_gate(snapshot, proposal->moves, swap ? 2 : 1, 0.05,
+					    config->threads.gate_sigmas));
 	}
 }
 
-static void winners_keep_the_rules_on_any_machine(void **state)
+static void winners_follow_the_rules_on_any_machine(void **state)
 {
 	(void)state;
 	size_t winners = 0, swaps = 0;
@@ -306,7 +307,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(winners_keep_the_rules_on_any_machine),
+		TEST(winners_follow_the_rules_on_any_machine),
 		TEST(one_seed_gives_one_result),
 		TEST(every_build_gives_the_same_result),
 		TEST(evenly_spread_memory_is_left_alone),

@@ -62,7 +62,7 @@ static void test_nudge_seen(void **state)
 {
 	(void)state;
 	fake_get(fake, 101)->stuck = true;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	assert_true(world_move(world, 101, 2, NM_STEP_NUDGE).applied);
 	assert_int_equal(nm_actuator_nudges(world->actuator), 1);
 	nm_actuator_poll_nudges(world->actuator, fake->now_ns);
@@ -79,7 +79,7 @@ static void test_nudge_unseen(void **state)
 {
 	(void)state;
 	fake_get(fake, 101)->stuck = true;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	world_move(world, 101, 2, NM_STEP_NUDGE);
 	world_lease(world, 102, 1);
 	nm_actuator_poll_nudges(world->actuator, fake->now_ns + NM_NSEC_PER_SEC);
@@ -92,7 +92,7 @@ static void test_nudge_unseen(void **state)
 static void test_nudge_dies(void **state)
 {
 	(void)state;
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	world_move(world, 101, 2, NM_STEP_NUDGE);
 	fake_exit(fake, 101);
 	nm_actuator_poll_nudges(world->actuator, fake->now_ns + NM_NSEC_PER_SEC);
@@ -222,7 +222,7 @@ static void test_no_members(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-static void test_foreign(void **state)
+static void test_externally_changed_affinity(void **state)
 {
 	static const uint64_t masks[] = {0x1, 0x0c, 0x3c, 0xff};
 	(void)state;
@@ -299,7 +299,7 @@ static void test_return_refused_as_invalid(void **state)
 {
 	(void)state;
 	fake_pin(fake, 101, fake_cpus(0, 2));
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	assert_true(world_lease(world, 101, 0).applied);
 	fake_fail(fake, FAKE_SET, 1, 1, EINVAL);
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
@@ -500,7 +500,7 @@ int main(void)
 		TEST(test_memory_without_cpus),
 		TEST(test_left_targets),
 		TEST(test_no_members),
-		TEST(test_foreign),
+		TEST(test_externally_changed_affinity),
 		TEST(test_exit),
 		TEST(test_exit_record_lost),
 		TEST(test_exit_without_descriptors),

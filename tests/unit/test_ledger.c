@@ -150,7 +150,7 @@ static void comb(hwloc_bitmap_t mask, unsigned cpus)
 
 /* Whatever a process is called, and has chosen: a line has a bound, and what exceeds it is refused. */
 /* SECURITY: ledger */
-static void test_length_of_a_line(void **state)
+static void test_length_of_a_line_is_bounded(void **state)
 {
 	struct nm_ledger_entry entry = entry_of((1U << 22) - 1, 0, "/a");
 	(void)state;
@@ -180,7 +180,7 @@ static void test_length_of_a_line(void **state)
 
 /* Of 70 MiB: it is read, and what cannot be read is kept aside as a whole. */
 /* SECURITY: ledger */
-static void test_size_does_not_matter(void **state)
+static void test_large_ledgers_are_read(void **state)
 {
 	enum { LINE = 65536, LINES = 1120 };
 	struct stat status;
@@ -476,7 +476,7 @@ static void test_fifo(void **state)
 	assert_refused();
 }
 
-static void test_foreign(void **state)
+static void test_ledger_of_another_user(void **state)
 {
 	(void)state;
 	if (geteuid() != 0) {
@@ -551,8 +551,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_round_trip),
 		TEST(test_cgroup),
-		TEST(test_length_of_a_line),
-		TEST(test_size_does_not_matter),
+		TEST(test_length_of_a_line_is_bounded),
+		TEST(test_large_ledgers_are_read),
 		TEST(test_copy),
 		TEST(test_return),
 		TEST(test_return_without_time),
@@ -569,7 +569,7 @@ int main(void)
 		TEST(test_second_name),
 		TEST(test_written_by_others),
 		TEST(test_fifo),
-		TEST(test_foreign),
+		TEST(test_ledger_of_another_user),
 		TEST(test_mode),
 		TEST(test_full_disk),
 		TEST(test_remove),

@@ -100,7 +100,7 @@ static void what_is_here(void **state)
 	assert_true(says(p, "spe: not available: the kernel has no PMU arm_spe_0"));
 }
 
-static void what_the_configuration_rules_out(void **state)
+static void configuration_restrictions_are_reported(void **state)
 {
 	struct printed *p = *state;
 
@@ -157,7 +157,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_entry_by_name), TEST(an_unknown_name_shows_the_known),
-		TEST(what_is_here),	TEST(what_the_configuration_rules_out),
+		TEST(what_is_here),	TEST(configuration_restrictions_are_reported),
 		TEST(a_misspelt_pmu),	TEST(a_misspelt_event),
 	};
 

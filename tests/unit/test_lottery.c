@@ -62,7 +62,7 @@ static struct nm_win win(void)
 	return won;
 }
 
-static void nobody_else_wins(void)
+static void only_candidates_win(void)
 {
 	struct nm_win won;
 	assert_false(nm_ticket_pool_draw(pool, &won));
@@ -130,14 +130,14 @@ static void shares_hold_across_threads_and_without_replacement(void **state)
 		first += win().thread == 0;
 		second += win().thread == 1;
 		last += win().thread == 2;
-		nobody_else_wins();
+		only_candidates_win();
 	}
 	assert_chance(first, 0.6);
 	assert_chance(second, 0.6 * 0.5 + 0.2 * 0.25);
 	assert_chance(last, 0.6 * 0.5 + 0.2 * 0.75);
 }
 
-static void a_skipped_winner_does_not_bend_the_chances(void **state)
+static void a_skipped_winner_does_not_bias_the_draw(void **state)
 {
 	(void)state;
 	unsigned hits = 0;
@@ -164,10 +164,10 @@ static void a_thread_wins_once(void **state)
 	assert_int_equal(won.thread, 0);
 	assert_true(won.draw >= 0 && won.draw < 4);
 	assert_true(won.tickets == 4);
-	nobody_else_wins();
+	only_candidates_win();
 }
 
-static void a_free_cpu_is_won_once(void **state)
+static void an_idle_cpu_is_assigned_once(void **state)
 {
 	(void)state;
 	const enum nm_lottery rules[] = {NM_LOTTERY_PAPER, NM_LOTTERY_PROPORTIONAL};
@@ -180,16 +180,16 @@ static void a_free_cpu_is_won_once(void **state)
 		struct nm_win a = win(), b = win();
 		assert_int_not_equal(a.thread, b.thread);
 		assert_int_not_equal(a.cpu_to, b.cpu_to);
-		nobody_else_wins();
+		only_candidates_win();
 		begin(rules[i]);
 		single(0, 40, 4);
 		single(1, 40, 4);
 		win();
-		nobody_else_wins();
+		only_candidates_win();
 	}
 }
 
-static void a_partner_is_won_once(void **state)
+static void a_partner_is_assigned_once(void **state)
 {
 	(void)state;
 	begin(NM_LOTTERY_PAPER);
@@ -198,22 +198,22 @@ static void a_partner_is_won_once(void **state)
 	struct nm_win won = win();
 	assert_int_equal(won.partner, 3);
 	assert_int_equal(won.cpu_to, 3);
-	nobody_else_wins();
+	only_candidates_win();
 }
 
-static void a_partner_moves_nowhere_else(void **state)
+static void a_partner_moves_only_in_its_swap(void **state)
 {
 	(void)state;
 	begin(NM_LOTTERY_PROPORTIONAL);
 	swap(0, 1, 4);
 	single(1, 40, 0);
 	assert_int_equal(win().partner, 1);
-	nobody_else_wins();
+	only_candidates_win();
 	begin(NM_LOTTERY_PAPER);
 	swap(0, 1, 1000);
 	single(1, 40, 0);
 	assert_int_equal(win().partner, 1);
-	nobody_else_wins();
+	only_candidates_win();
 }
 
 static void no_tickets_win_last_in_the_papers_way_and_never_in_the_other(void **state)
@@ -235,24 +235,24 @@ static void no_tickets_win_last_in_the_papers_way_and_never_in_the_other(void **
 	won = win();
 	assert_int_not_equal(won.thread, 0);
 	assert_int_not_equal(won.cpu_to, 40);
-	nobody_else_wins();
+	only_candidates_win();
 }
 
-static void chance_decides_among_those_without_tickets(void **state)
+static void candidates_without_tickets_are_drawn_at_random(void **state)
 {
 	(void)state;
 	const double none[] = {0, 0, 0, 0};
 	assert_chance(count_first_wins(NM_LOTTERY_PAPER, none, 4, 1), 0.25);
 }
 
-static void an_empty_urn_has_no_winner(void **state)
+static void an_empty_ticket_pool_has_no_winner(void **state)
 {
 	(void)state;
 	begin(NM_LOTTERY_PAPER);
-	nobody_else_wins();
+	only_candidates_win();
 	begin(NM_LOTTERY_PROPORTIONAL);
 	assert_int_equal(nm_ticket_pool_count(pool), 0);
-	nobody_else_wins();
+	only_candidates_win();
 	nm_ticket_pool_free(NULL);
 }
 
@@ -267,7 +267,7 @@ static void merged_winners_spread_over_cores_first(void **state)
 	assert_int_equal(win().cpu_to, 40);
 	assert_int_equal(win().cpu_to, 42);
 	assert_int_equal(win().cpu_to, 41);
-	nobody_else_wins();
+	only_candidates_win();
 }
 
 static void the_best_free_cpu_has_idle_siblings(void **state)
@@ -320,14 +320,14 @@ int main(void)
 		TEST(the_order_of_candidates_does_not_matter),
 		TEST(ten_at_six_against_twenty_at_two),
 		TEST(shares_hold_across_threads_and_without_replacement),
-		TEST(a_skipped_winner_does_not_bend_the_chances),
+		TEST(a_skipped_winner_does_not_bias_the_draw),
 		TEST(a_thread_wins_once),
-		TEST(a_free_cpu_is_won_once),
-		TEST(a_partner_is_won_once),
-		TEST(a_partner_moves_nowhere_else),
+		TEST(an_idle_cpu_is_assigned_once),
+		TEST(a_partner_is_assigned_once),
+		TEST(a_partner_moves_only_in_its_swap),
 		TEST(no_tickets_win_last_in_the_papers_way_and_never_in_the_other),
-		TEST(chance_decides_among_those_without_tickets),
-		TEST(an_empty_urn_has_no_winner),
+		TEST(candidates_without_tickets_are_drawn_at_random),
+		TEST(an_empty_ticket_pool_has_no_winner),
 		TEST(merged_winners_spread_over_cores_first),
 		TEST(the_best_free_cpu_has_idle_siblings),
 		TEST(the_seed_decides_everything),

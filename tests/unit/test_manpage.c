@@ -73,7 +73,7 @@ static void test_every_setting(void **state)
 }
 
 /* No settings that have been removed: */
-static void test_nothing_else(void **state)
+static void test_no_obsolete_settings_are_documented(void **state)
 {
 	size_t items = 0, defaults = 0;
 	for (const char *at = *state; (at = strstr(at, "\n.It Ic ")) != NULL; at++)
@@ -101,7 +101,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_every_setting, read_page, free_page),
-		cmocka_unit_test_setup_teardown(test_nothing_else, read_page, free_page),
+		cmocka_unit_test_setup_teardown(test_no_obsolete_settings_are_documented, read_page,
+						free_page),
 		cmocka_unit_test_setup_teardown(test_examples, read_page, free_page),
 	};
 

@@ -131,7 +131,7 @@ static void test_pairs_started_apart(void **state)
 }
 
 /* A pair among many idle CPUs comes together; in the paper's way each node gets one of the two. */
-static void test_few_threads_crowd(void **state)
+static void test_few_threads_are_gathered(void **state)
 {
 	(void)state;
 	machine(4, 32, 2);
@@ -162,7 +162,7 @@ static void test_pairs_spread(void **state)
 	assert_int_equal(nodes, 15);
 }
 
-static void test_pairs_that_are_together_stay(void **state)
+static void test_collocated_pairs_stay(void **state)
 {
 	(void)state;
 	machine(4, 8, 8);
@@ -446,7 +446,7 @@ static void test_one_mask_for_all(void **state)
 		assert_in_range(mapping->cpu[i], 7, 10);
 }
 
-static void test_nowhere_to_go(void **state)
+static void test_no_destination(void **state)
 {
 	nm_autobitmap gone = hwloc_bitmap_alloc();
 
@@ -597,9 +597,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_distance),
 		TEST(test_pairs_started_apart),
-		TEST(test_few_threads_crowd),
+		TEST(test_few_threads_are_gathered),
 		TEST(test_pairs_spread),
-		TEST(test_pairs_that_are_together_stay),
+		TEST(test_collocated_pairs_stay),
 		TEST(test_most_stay),
 		TEST(test_gain),
 		TEST(test_distances_between_nodes),
@@ -614,7 +614,7 @@ int main(void)
 		TEST(test_groups_go_to_their_memory),
 		TEST(test_repaired_threads_go_near),
 		TEST(test_one_mask_for_all),
-		TEST(test_nowhere_to_go),
+		TEST(test_no_destination),
 		TEST(test_isolated_cpus_are_no_place),
 		TEST(test_small_machines),
 		TEST(test_loads),

@@ -90,7 +90,7 @@ int SCOTCH_contextBindGraph(void *context, const void *graph, void *bound)
 	return r;
 }
 
-static void whatever_fails_nothing_is_left(void **state)
+static void every_failure_frees_all_memory(void **state)
 {
 	struct nm_config *config;
 	nm_auto(nm_affinity_freep) struct nm_affinity *affinity = NULL;
@@ -134,6 +134,6 @@ static void whatever_fails_nothing_is_left(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(whatever_fails_nothing_is_left)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(every_failure_frees_all_memory)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,7 +194,7 @@ static struct nm_mappings *read_all(struct fake *fake, int expected)
 	return mappings;
 }
 
-static void test_joined(void **state)
+static void test_adjacent_and_invalid_mappings(void **state)
 {
 	struct test *test = *state;
 	const struct nm_mapped *all;
@@ -319,7 +319,7 @@ static void test_overlong_lines(void **state)
 	assert_int_equal(all[1].policy, NM_MEMORY_DEFAULT);
 }
 
-static void test_nothing(void **state)
+static void test_empty_files(void **state)
 {
 	struct test *test = *state;
 	const struct nm_mapped *all;
@@ -467,7 +467,7 @@ static void test_own_pages(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-static void what_is_resident_and_where(void **state)
+static void resident_pages_and_their_nodes(void **state)
 {
 	struct nm_mapped mapped;
 	(void)state;
@@ -487,21 +487,21 @@ static void what_is_resident_and_where(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_resident_and_where),
+		cmocka_unit_test(resident_pages_and_their_nodes),
 		cmocka_unit_test(test_extents),
 		cmocka_unit_test(test_odd_extents),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_odd_policies),
-		TEST(test_joined),
+		TEST(test_adjacent_and_invalid_mappings),
 		TEST(test_bound_in_between),
 		TEST(test_ranges_of_kinds),
 		TEST(test_overlong_lines),
-		TEST(test_nothing),
+		TEST(test_empty_files),
 		TEST(test_process_gone),
 		TEST(test_too_many),
 		TEST(test_noise),
-		
+
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_own_pages),
 	};

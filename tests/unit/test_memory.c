@@ -168,7 +168,7 @@ static void test_following_again_keeps_pages(void **state)
 	assert_int_equal(count_pages(), 1);
 }
 
-static void test_who_is_gone_has_no_pages(void **state)
+static void test_exited_processes_have_no_pages(void **state)
 {
 	const struct thread rest[] = {{11, 11}};
 
@@ -226,7 +226,7 @@ static void test_exec_drops_pages(void **state)
 	assert_int_equal(count_pages(), 1);
 }
 
-static void test_a_number_given_anew(void **state)
+static void test_reused_process_number(void **state)
 {
 	const struct thread before[] = {{10, 10}, {12, 10}, {13, 10}};
 	const struct thread after[] = {{10, 10}, {12, 12}, {13, 10}};
@@ -295,7 +295,7 @@ static void test_wanted(void **state)
 	assert_true(wanted[0].page.address == ADDRESS);
 }
 
-static void test_what_is_not_tried_is_wanted_again(void **state)
+static void test_untried_ranges_are_requested_again(void **state)
 {
 	const struct nm_memory_wanted *wanted;
 
@@ -398,14 +398,14 @@ int main(void)
 		TEST(test_only_the_managed_are_counted),
 		TEST(test_only_accesses_are_counted),
 		TEST(test_following_again_keeps_pages),
-		TEST(test_who_is_gone_has_no_pages),
+		TEST(test_exited_processes_have_no_pages),
 		TEST(test_the_last_exit_drops_pages),
 		TEST(test_exec_drops_pages),
-		TEST(test_a_number_given_anew),
+		TEST(test_reused_process_number),
 		TEST(test_time),
 		TEST(test_sharing),
 		TEST(test_wanted),
-		TEST(test_what_is_not_tried_is_wanted_again),
+		TEST(test_untried_ranges_are_requested_again),
 		TEST(test_wanted_is_bounded),
 		TEST(test_pages_wait_for_the_first_mapping),
 		TEST(test_home_as_the_kernel_answered),

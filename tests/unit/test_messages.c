@@ -224,7 +224,7 @@ static void test_subjects_of_the_catalog_are_short(void **state)
 	assert_true(subjects > 10);
 }
 
-static void test_the_measure_itself(void **state)
+static void test_the_test_detects_nonuniformity(void **state)
 {
 	(void)state;
 	assert_int_equal(length_of("98 %% \xe2\x86\x92 %u"), 12);
@@ -240,7 +240,7 @@ static void test_the_measure_itself(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_measure_itself),
+		cmocka_unit_test(test_the_test_detects_nonuniformity),
 		cmocka_unit_test(test_every_message_is_one_short_line),
 		cmocka_unit_test(test_problems_of_sampling_are_short),
 		cmocka_unit_test(test_subjects_of_the_catalog_are_short),

@@ -138,7 +138,7 @@ static void run_share_is_at_most_one(void **state)
 	assert_true(f->figures[0].run_share == 1.0);
 }
 
-static void figures_ascend_by_tid(void **state)
+static void metrics_ascend_by_tid(void **state)
 {
 	struct fixture *f = *state;
 	struct nm_rng rng;
@@ -156,7 +156,7 @@ static void figures_ascend_by_tid(void **state)
 
 /* ---- home ---- */
 
-static void home_is_where_it_ran_most(void **state)
+static void the_home_is_the_node_with_most_run_time(void **state)
 {
 	struct fixture *f = *state;
 
@@ -168,7 +168,7 @@ static void home_is_where_it_ran_most(void **state)
 	assert_true(fabs(f->figures[0].main_node_share - 4.0 / 7.0) < 1e-12);
 }
 
-static void home_tie_goes_to_the_latest(void **state)
+static void a_home_tie_goes_to_the_latest_node(void **state)
 {
 	struct fixture *f = *state;
 
@@ -183,7 +183,7 @@ static void home_tie_goes_to_the_latest(void **state)
 
 /* Of 13 CPUs on four nodes, node 2 has most samples though none of its CPUs leads by itself early.
  */
-static void many_cpus_keep_the_home_node(void **state)
+static void many_cpus_preserve_the_home_node(void **state)
 {
 	struct fixture *f = *state;
 
@@ -286,7 +286,7 @@ static void without_nodes_of_memory(void **state)
 /* ---- history ---- */
 
 /* One fault on a huge page tells of 512 small ones, yet is one sample. */
-static void a_huge_page_counts_for_its_size(void **state)
+static void a_huge_page_counts_as_its_small_pages(void **state)
 {
 	struct fixture *f = *state;
 	struct nm_sample sample = {.kind = NM_EVENT_FAULT_MIN,
@@ -342,7 +342,7 @@ static void history_ends(void **state)
 	assert_in_range(intervals, 8, 20); /* 8 × 2^-n falls below 0.01 */
 }
 
-static void paper_keeps_nothing(void **state)
+static void the_paper_profile_keeps_no_history(void **state)
 {
 	struct fixture *f = *state;
 
@@ -362,7 +362,7 @@ static void silent_threads_are_dropped(void **state)
 	assert_int_equal(intervals, 601);
 }
 
-static void forget_takes_the_counts(void **state)
+static void dropping_a_query_drops_its_counts(void **state)
 {
 	struct fixture *f = *state;
 
@@ -376,7 +376,7 @@ static void forget_takes_the_counts(void **state)
 	assert_int_equal(f->figures[0].tid, 8);
 }
 
-static void forgotten_numbers_come_back_empty(void **state)
+static void reused_identifiers_start_empty(void **state)
 {
 	struct fixture *f = *state;
 
@@ -455,7 +455,7 @@ static const struct nm_figures *figures_of(const struct fixture *f, int count, u
 
 /* Whoever begins one thread after another does not fill our memory, nor displace who is at work. */
 /* SECURITY: many-threads */
-static void the_coldest_make_room(void **state)
+static void the_coldest_threads_are_evicted(void **state)
 {
 	enum { HOT = 1000, EACH = NM_METRICS_THREADS_MOST / 2 };
 	struct nm_metrics_interval interval = {.keep = 0.9};
@@ -548,26 +548,26 @@ int main(void)
 		ON_FOUR_NODES(counts_runs_and_accesses),
 		ON_FOUR_NODES(major_faults_and_cycles_count_too),
 		ON_FOUR_NODES(run_share_is_at_most_one),
-		ON_FOUR_NODES(figures_ascend_by_tid),
-		ON_FOUR_NODES(home_is_where_it_ran_most),
-		ON_FOUR_NODES(home_tie_goes_to_the_latest),
-		ON_FOUR_NODES(many_cpus_keep_the_home_node),
+		ON_FOUR_NODES(metrics_ascend_by_tid),
+		ON_FOUR_NODES(the_home_is_the_node_with_most_run_time),
+		ON_FOUR_NODES(a_home_tie_goes_to_the_latest_node),
+		ON_FOUR_NODES(many_cpus_preserve_the_home_node),
 		ON_FOUR_NODES(a_frequent_cpu_is_never_missed),
 		ON_FOUR_NODES(runs_start_anew_each_interval),
 		ON_FOUR_NODES(unknown_cpus_have_no_node),
 		ON_FOUR_NODES(runs_not_sampled),
 		ON_FOUR_NODES(ran_without_accesses),
 		ON_FOUR_NODES(without_nodes_of_memory),
-		ON_FOUR_NODES(a_huge_page_counts_for_its_size),
+		ON_FOUR_NODES(a_huge_page_counts_as_its_small_pages),
 		ON_FOUR_NODES(history_decays),
 		ON_FOUR_NODES(history_ends),
-		ON_FOUR_NODES(paper_keeps_nothing),
+		ON_FOUR_NODES(the_paper_profile_keeps_no_history),
 		ON_FOUR_NODES(silent_threads_are_dropped),
-		ON_FOUR_NODES(forget_takes_the_counts),
-		ON_FOUR_NODES(forgotten_numbers_come_back_empty),
+		ON_FOUR_NODES(dropping_a_query_drops_its_counts),
+		ON_FOUR_NODES(reused_identifiers_start_empty),
 		ON_FOUR_NODES(a_reused_number_starts_anew),
 		ON_FOUR_NODES(agrees_with_a_plain_count),
-		ON_FOUR_NODES(the_coldest_make_room),
+		ON_FOUR_NODES(the_coldest_threads_are_evicted),
 		ON_FOUR_NODES(what_belongs_to_no_thread_or_node_is_ignored),
 		ON_FOUR_NODES(retarget_starts_anew),
 		cmocka_unit_test(a_single_node_is_all_local),

@@ -88,7 +88,7 @@ static const struct nm_figures *close_one(void)
 	return figures;
 }
 
-static void nothing_sampled_is_unavailable(void **state)
+static void unsampled_metrics_are_unavailable(void **state)
 {
 	(void)state;
 	interval.kinds = 0;
@@ -179,7 +179,7 @@ static void counts_are_of_one_interval(void **state)
 	assert_true(figures->accesses[1] == 0.5);
 }
 
-static void latency_is_the_mean_of_what_was_measured(void **state)
+static void latency_is_the_mean_of_the_samples(void **state)
 {
 	(void)state;
 	access_of(NM_EVENT_MEMORY, 0, NM_LEVEL_DRAM, 300);
@@ -240,7 +240,7 @@ static void latency_needs_no_address(void **state)
 	assert_int_equal(figures->access_new, 0);
 }
 
-static void where_levels_are_told_dram_counts(void **state)
+static void known_levels_count_dram_only(void **state)
 {
 	(void)state;
 	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_DRAM, 400);
@@ -255,7 +255,7 @@ static void where_levels_are_told_dram_counts(void **state)
 	assert_true(figures->access_total == 2 && figures->accesses[3] == 1);
 }
 
-static void where_no_level_is_told_all_count(void **state)
+static void unknown_levels_count_as_dram(void **state)
 {
 	(void)state;
 	access_of(NM_EVENT_MEMORY, 1, NM_LEVEL_UNKNOWN, 400);
@@ -280,7 +280,7 @@ static void faults_count_only_without_memory_samples(void **state)
 }
 
 /* Also when it neither ran in a sample nor touched memory. */
-static void counts_alone_make_a_figure(void **state)
+static void counts_alone_yield_metrics(void **state)
 {
 	(void)state;
 	const struct nm_figures *figures;
@@ -365,21 +365,21 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(nothing_sampled_is_unavailable),
+		TEST(unsampled_metrics_are_unavailable),
 		TEST(sampled_but_none_is_zero),
 		TEST(amounts_become_rates),
 		TEST(the_floor_is_a_rate_and_stays),
 		TEST(traffic_above_the_floor_is_what_it_is),
 		TEST(operations_need_both_counts),
 		TEST(counts_are_of_one_interval),
-		TEST(latency_is_the_mean_of_what_was_measured),
+		TEST(latency_is_the_mean_of_the_samples),
 		TEST(latencies_are_counted_over_the_window_of_accesses),
 		TEST(latencies_of_another_node_do_not_count),
 		TEST(latency_needs_no_address),
-		TEST(where_levels_are_told_dram_counts),
-		TEST(where_no_level_is_told_all_count),
+		TEST(known_levels_count_dram_only),
+		TEST(unknown_levels_count_as_dram),
 		TEST(faults_count_only_without_memory_samples),
-		TEST(counts_alone_make_a_figure),
+		TEST(counts_alone_yield_metrics),
 		TEST(counts_survive_the_growth_of_the_table),
 		TEST(a_reused_number_starts_anew),
 		TEST(shares_of_a_counter_are_made_up_for),

@@ -44,7 +44,7 @@ static void test_sparse_nodes(void **state)
 	assert_int_equal(batch->steps[3].found_on, 3);
 }
 
-static void test_elsewhere(void **state)
+static void test_pages_found_elsewhere(void **state)
 {
 	struct test *test = *state;
 	BATCH(5);
@@ -92,7 +92,7 @@ static void test_process_gone(void **state)
 }
 
 /* The call that waits, and all behind it, is about nobody any more. */
-static void assert_nobody_is_moved(struct test *test, struct nm_page_batch *batch)
+static void assert_no_page_is_moved(struct test *test, struct nm_page_batch *batch)
 {
 	fake_release(test->fake);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
@@ -107,7 +107,7 @@ static void test_process_ends_midway(void **state)
 	struct nm_page_batch *batch = begin_held(test);
 
 	test->fake->pid = 0;
-	assert_nobody_is_moved(test, batch);
+	assert_no_page_is_moved(test, batch);
 }
 
 /* Within the same moment, for which no other look is due: the call itself sees it. */
@@ -117,7 +117,7 @@ static void test_number_is_anothers_midway(void **state)
 	struct nm_page_batch *batch = begin_held(test);
 
 	test->fake->start_ticks = FAKE_TICKS + 1;
-	assert_nobody_is_moved(test, batch);
+	assert_no_page_is_moved(test, batch);
 }
 
 /* Its first thread has exited before the others: its number stands for no memory any more. */
@@ -194,7 +194,7 @@ static void test_absent_pages_are_not_asked_for(void **state)
 }
 
 /* The kernel is silent about those beside a page that is stuck, and does not try those behind. */
-static void test_stuck_page(void **state)
+static void test_stuck_page_is_retried(void **state)
 {
 	struct test *test = *state;
 	BATCH(16);
@@ -535,7 +535,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_moves),
 		TEST(test_sparse_nodes),
-		TEST(test_elsewhere),
+		TEST(test_pages_found_elsewhere),
 		TEST(test_other_process),
 		TEST(test_process_gone),
 		TEST(test_process_ends_midway),
@@ -544,7 +544,7 @@ int main(void)
 		TEST(test_call_refused),
 		TEST(test_errors_of_pages),
 		TEST(test_absent_pages_are_not_asked_for),
-		TEST(test_stuck_page),
+		TEST(test_stuck_page_is_retried),
 		TEST(test_busy_for_a_moment),
 		TEST(test_stuck_page_and_slow_call),
 		TEST(test_node_refuses),

@@ -36,7 +36,7 @@ static unsigned pages_on(const struct test *test, int node)
 }
 
 /* Two searches, and as many calls as its pages need, however far apart they are. */
-static void test_few_calls_where_pages_are_few(void **state)
+static void test_few_pages_need_few_calls(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -53,7 +53,7 @@ static void test_few_calls_where_pages_are_few(void **state)
 	assert_int_equal(test->fake->calls, 1);
 }
 
-static void test_all_of_a_large_one(void **state)
+static void test_all_of_a_large_process(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -69,7 +69,7 @@ static void test_all_of_a_large_one(void **state)
 }
 
 /* Node 1 holds page cache; that programs lose memory for ours ends it, between two calls. */
-static void test_not_where_programs_are_swapped_out(void **state)
+static void test_no_move_to_a_swapping_node(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -88,7 +88,7 @@ static void test_not_where_programs_are_swapped_out(void **state)
 }
 
 /* The node has free memory: whoever is swapped out, is so elsewhere. */
-static void test_swapping_elsewhere_is_no_reason(void **state)
+static void test_swapping_elsewhere_does_not_matter(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -103,7 +103,7 @@ static void test_swapping_elsewhere_is_no_reason(void **state)
 }
 
 /* Each to the node that it was on, however these lay beside each other. */
-static void test_back_to_where_they_were(void **state)
+static void test_pages_are_rolled_back_to_their_nodes(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch(), *returned_new = bulk_batch();
@@ -131,7 +131,7 @@ static void test_back_to_where_they_were(void **state)
 }
 
 /* A node that its cpuset has lost since gets nothing. */
-static void test_not_back_to_where_they_may_not_be(void **state)
+static void test_rollback_respects_the_cpuset(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -183,7 +183,7 @@ static void test_each_page_is_counted(void **state)
 }
 
 /* Memory without CPUs that is beside the target is as near. */
-static void test_beside_the_target(void **state)
+static void test_memory_beside_the_target_stays(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -200,7 +200,7 @@ static void test_beside_the_target(void **state)
 }
 
 /* Each page once, also where no more are found at a time than a call does not take. */
-static void test_what_was_found_is_gone_through(void **state)
+static void test_every_found_page_is_moved(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -228,7 +228,7 @@ static void test_a_node_nearly_full(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).full, FAKE_PAGES - 100);
 }
 
-static void test_where_it_may_not_be(void **state)
+static void test_node_outside_the_cpuset(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -264,7 +264,7 @@ static void assert_left(struct test *test, const char *words)
 	assert_int_equal(test->fake->finds + test->fake->migrates, 0);
 }
 
-static void test_there_already(void **state)
+static void test_pages_already_there(void **state)
 {
 	assert_left(*state, "default anon=8192 N1=8192");
 }
@@ -284,7 +284,7 @@ static void test_shared(void **state)
 
 /* ---- at once ---- */
 
-static void test_a_small_one_goes_at_once(void **state)
+static void test_a_small_process_moves_at_once(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -305,7 +305,7 @@ static void test_a_small_one_goes_at_once(void **state)
 	assert_int_equal(batch->calls, 1);
 }
 
-static void test_a_small_one_that_is_there(void **state)
+static void test_a_small_process_already_there(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -319,7 +319,7 @@ static void test_a_small_one_that_is_there(void **state)
 }
 
 /* For each node that it takes from the kernel goes through all of the page tables. */
-static void test_a_few_are_left_where_they_are(void **state)
+static void test_few_misplaced_pages_stay(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -357,12 +357,12 @@ static void assert_searched(struct test *test, const char *mode, const char *wor
 }
 
 /* It was put together, or cut, since its place was read. */
-static void test_beside_what_is_not_known(void **state)
+static void test_unknown_mappings_are_not_moved(void **state)
 {
 	assert_searched(*state, "rw-p", NULL);
 }
 
-static void test_beside_what_came_meanwhile(void **state)
+static void test_bound_mapping_added_meanwhile(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -376,23 +376,23 @@ static void test_beside_what_came_meanwhile(void **state)
 	assert_int_equal(test->fake->migrates, 0);
 }
 
-static void test_beside_bound_memory(void **state)
+static void test_unbound_memory_beside_bound_memory(void **state)
 {
 	assert_searched(*state, "rw-p", "bind:0 anon=20 N0=20");
 }
 
-static void test_beside_shared_memory(void **state)
+static void test_private_memory_beside_shared_memory(void **state)
 {
 	assert_searched(*state, "rw-s", "default file=/x dirty=20 N0=20");
 }
 
-static void test_beside_the_pool(void **state)
+static void test_small_pages_beside_the_pool(void **state)
 {
 	assert_searched(*state, "rw-p", "default huge anon=20 N0=20");
 }
 
 /* What its owner has bound since is not known. They take so long to read that they are not read again yet. */
-static void test_what_was_read_long_ago(void **state)
+static void test_stale_mappings_are_not_trusted(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
@@ -414,7 +414,7 @@ static void test_what_was_read_long_ago(void **state)
 	nm_page_batch_free(batch);
 }
 
-static void test_a_small_one_without_room(void **state)
+static void test_a_small_process_without_room(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -454,7 +454,7 @@ static void test_processes_take_turns(void **state)
 }
 
 /* It waits for its mappings in the mover, where these take several turns. */
-static void test_it_waits_for_its_mappings(void **state)
+static void test_a_batch_waits_for_its_mappings(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
@@ -541,7 +541,7 @@ static void test_long_mappings_take_twice_their_time(void **state)
 	nm_page_batch_free(batch);
 }
 
-static void test_one_that_waits_is_dropped(void **state)
+static void test_a_waiting_batch_is_dropped(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = bulk_batch();
@@ -555,7 +555,7 @@ static void test_one_that_waits_is_dropped(void **state)
 	nm_page_batch_free(batch);
 }
 
-static void test_it_ends_with_its_process(void **state)
+static void test_migration_ends_with_its_process(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -571,39 +571,39 @@ static void test_it_ends_with_its_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_few_calls_where_pages_are_few),
-		TEST(test_all_of_a_large_one),
-		TEST(test_not_where_programs_are_swapped_out),
-		TEST(test_swapping_elsewhere_is_no_reason),
-		TEST(test_back_to_where_they_were),
-		TEST(test_not_back_to_where_they_may_not_be),
+		TEST(test_few_pages_need_few_calls),
+		TEST(test_all_of_a_large_process),
+		TEST(test_no_move_to_a_swapping_node),
+		TEST(test_swapping_elsewhere_does_not_matter),
+		TEST(test_pages_are_rolled_back_to_their_nodes),
+		TEST(test_rollback_respects_the_cpuset),
 		TEST(test_huge_pages_go_whole),
 		TEST(test_each_page_is_counted),
-		TEST(test_beside_the_target),
-		TEST(test_what_was_found_is_gone_through),
+		TEST(test_memory_beside_the_target_stays),
+		TEST(test_every_found_page_is_moved),
 		TEST(test_a_node_nearly_full),
-		TEST(test_where_it_may_not_be),
+		TEST(test_node_outside_the_cpuset),
 		TEST(test_no_such_node),
-		TEST(test_there_already),
+		TEST(test_pages_already_there),
 		TEST(test_bound),
 		TEST(test_shared),
-		TEST(test_a_small_one_goes_at_once),
-		TEST(test_a_small_one_that_is_there),
-		TEST(test_a_few_are_left_where_they_are),
-		TEST(test_beside_what_is_not_known),
-		TEST(test_beside_what_came_meanwhile),
-		TEST(test_beside_bound_memory),
-		TEST(test_beside_shared_memory),
-		TEST(test_beside_the_pool),
-		TEST(test_what_was_read_long_ago),
-		TEST(test_a_small_one_without_room),
+		TEST(test_a_small_process_moves_at_once),
+		TEST(test_a_small_process_already_there),
+		TEST(test_few_misplaced_pages_stay),
+		TEST(test_unknown_mappings_are_not_moved),
+		TEST(test_bound_mapping_added_meanwhile),
+		TEST(test_unbound_memory_beside_bound_memory),
+		TEST(test_private_memory_beside_shared_memory),
+		TEST(test_small_pages_beside_the_pool),
+		TEST(test_stale_mappings_are_not_trusted),
+		TEST(test_a_small_process_without_room),
 		TEST(test_processes_take_turns),
-		TEST(test_it_waits_for_its_mappings),
+		TEST(test_a_batch_waits_for_its_mappings),
 		TEST(test_a_sparse_mapping_is_not_searched),
 		TEST(test_others_go_on_while_a_worker_is_at_work),
 		TEST(test_long_mappings_take_twice_their_time),
-		TEST(test_one_that_waits_is_dropped),
-		TEST(test_it_ends_with_its_process),
+		TEST(test_a_waiting_batch_is_dropped),
+		TEST(test_migration_ends_with_its_process),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,7 +215,7 @@ static enum outcome outcome_of(const struct nm_page_batch *batch)
 }
 
 /* The pages are where the batch says that they are, and who was dropped is told so by an error. */
-static void assert_true_to_the_machine(const struct test *test, const struct nm_page_batch *batch)
+static void assert_batch_matches_pages(const struct test *test, const struct nm_page_batch *batch)
 {
 	bool failed = batch->error < 0 || failing.kind != STEPS;
 	if (failing.kind)
@@ -254,7 +254,7 @@ static enum outcome live(void)
 		assert_true(batch || failing.kind);
 		if (!batch) /* it waits in the mover */
 			break;
-		assert_true_to_the_machine(test, batch);
+		assert_batch_matches_pages(test, batch);
 		outcome = outcome_of(batch);
 		test->fake->now_ns += NM_NSEC_PER_SEC;
 	}
@@ -322,7 +322,7 @@ static void try_all(void)
 		}
 }
 
-static void what_fails_is_told_and_nothing_else_is_said(void **state)
+static void only_failures_are_reported(void **state)
 {
 	(void)state;
 	try_all();
@@ -378,7 +378,7 @@ static void each_operation_has_its_row(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_fails_is_told_and_nothing_else_is_said),
+		cmocka_unit_test(only_failures_are_reported),
 		cmocka_unit_test(each_operation_has_its_row),
 	};
 	if (argc > 1 && strcmp(argv[1], "--print") == 0) {

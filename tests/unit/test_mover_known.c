@@ -84,7 +84,7 @@ static void test_more_than_memory(void **state)
 }
 
 /* Neither what waits to be read nor what waits to be asked for gives way. */
-static void test_who_gives_way(void **state)
+static void test_eviction_order(void **state)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -108,7 +108,7 @@ static void test_who_gives_way(void **state)
 }
 
 /* Whoever does not come back for it has no claim for ever. */
-static void test_gone_by(void **state)
+static void test_unclaimed_mappings_expire(void **state)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -230,7 +230,7 @@ static void test_too_large(void **state)
 }
 
 /* A worker that takes long to start, or to have its turn on a CPU, holds nobody's lock meanwhile. */
-static void test_the_way_costs_nobody(void **state)
+static void test_transport_time_is_not_charged(void **state)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
@@ -253,14 +253,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_more_processes_than_places),
-		TEST(test_who_gives_way),
-		TEST(test_gone_by),
+		TEST(test_eviction_order),
+		TEST(test_unclaimed_mappings_expire),
 		TEST(test_wanted_again),
 		TEST(test_order),
 		TEST(test_long_reading),
 		TEST(test_all_threads_gone),
 		TEST(test_too_large),
-		TEST(test_the_way_costs_nobody),
+		TEST(test_transport_time_is_not_charged),
 		TEST(test_more_than_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

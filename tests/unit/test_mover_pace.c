@@ -37,7 +37,7 @@ static uint64_t settle(struct nm_pace *pace, uint64_t fixed_ns, uint64_t page_ns
 }
 
 /* A quarter of the limit of 10 ms, whatever a page costs, unless the most pages take less. */
-static void test_calls_take_a_quarter(void **state)
+static void test_calls_use_a_quarter_of_the_limit(void **state)
 {
 	static const uint64_t fixed[] = {0, 10 * US, 300 * US, 1000 * US};
 	static const uint64_t page[] = {1 * US, 2 * US, 10 * US, 100 * US};
@@ -85,7 +85,7 @@ static void test_chunk_has_bounds(void **state)
 
 /* Calls that are over the limit whatever they carry, as where every CPU is kept busy: they carry
  * all the more. */
-static void test_slow_calls_carry_much(void **state)
+static void test_slow_calls_carry_many_pages(void **state)
 {
 	struct nm_pace pace;
 
@@ -212,10 +212,10 @@ static void test_huge_free(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_calls_take_a_quarter),
+		cmocka_unit_test(test_calls_use_a_quarter_of_the_limit),
 		cmocka_unit_test(test_chunk_has_bounds),
 		cmocka_unit_test(test_whole_processes_in_long_calls),
-		cmocka_unit_test(test_slow_calls_carry_much),
+		cmocka_unit_test(test_slow_calls_carry_many_pages),
 		cmocka_unit_test(test_fixed_cost_does_not_shrink_calls),
 		cmocka_unit_test(test_outlier),
 		cmocka_unit_test(test_pauses_double),

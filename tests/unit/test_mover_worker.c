@@ -4,7 +4,7 @@
 
 /* ---- the queue ---- */
 
-static void test_queue_full(void **state)
+static void test_full_queue_rejects(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *extra = fake_batch(2);
@@ -33,7 +33,7 @@ static void test_queue_full(void **state)
 
 /* One user has many processes: another one's batches are taken at once, and so is what goes back. */
 /* SECURITY: shares */
-static void test_nobody_fills_the_queue(void **state)
+static void test_the_queue_is_shared_among_users(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(2);
@@ -216,7 +216,7 @@ static void test_stop_with_work_left(void **state)
 }
 
 /* Mappings are half read, and a move is not answered. */
-static void test_stop_behind_a_move_with_an_open_file(void **state)
+static void test_stop_during_a_move_with_an_open_file(void **state)
 {
 	struct test *test = *state;
 	struct nm_range *ranges;
@@ -236,7 +236,7 @@ static void test_stop_behind_a_move_with_an_open_file(void **state)
 	end_in_a_call(test);
 }
 
-static void test_stop_behind_a_read(void **state)
+static void test_stop_during_a_read(void **state)
 {
 	struct test *test = *state;
 
@@ -530,7 +530,7 @@ static void test_ranges(void **state)
 	assert_int_equal(ranges[0].page_bytes, FAKE_SMALL);
 }
 
-static void test_ranges_of_nobody(void **state)
+static void test_ranges_without_owner(void **state)
 {
 	struct test *test = *state;
 	struct nm_range *ranges;
@@ -605,7 +605,7 @@ static void test_policy_set_later(void **state)
 }
 
 /* Memory mapped after the look: somebody asked for it, so the next look is soon. */
-static void test_mapped_later(void **state)
+static void test_memory_mapped_later(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch;
@@ -623,7 +623,7 @@ static void test_mapped_later(void **state)
 }
 
 /* More processes than are remembered: all the same. */
-static void test_many_processes(void **state)
+static void test_more_processes_than_remembered(void **state)
 {
 	struct test *test = *state;
 
@@ -645,8 +645,8 @@ static void test_many_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_queue_full),
-		TEST(test_nobody_fills_the_queue),
+		TEST(test_full_queue_rejects),
+		TEST(test_the_queue_is_shared_among_users),
 		TEST(test_uncollected_are_bounded),
 		TEST(test_prepared_before_each_round),
 		TEST(test_drop_what_waits),
@@ -654,8 +654,8 @@ int main(void)
 		TEST(test_batches_of_two_policies),
 		TEST(test_batches_are_discarded),
 		TEST(test_stop_with_work_left),
-		TEST(test_stop_behind_a_move_with_an_open_file),
-		TEST(test_stop_behind_a_read),
+		TEST(test_stop_during_a_move_with_an_open_file),
+		TEST(test_stop_during_a_read),
 		TEST(test_drop_during_a_read),
 		TEST(test_number_given_away),
 		TEST(test_reload_during_a_call),
@@ -667,12 +667,12 @@ int main(void)
 		TEST(test_calls_stay_short),
 		TEST(test_mappings_take_several_budgets),
 		TEST(test_ranges),
-		TEST(test_ranges_of_nobody),
+		TEST(test_ranges_without_owner),
 		TEST(test_too_large),
 		TEST(test_mappings_are_read_again),
 		TEST(test_policy_set_later),
-		TEST(test_mapped_later),
-		TEST(test_many_processes),
+		TEST(test_memory_mapped_later),
+		TEST(test_more_processes_than_remembered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void test_neighbours_with_records_lost(void **state)
 }
 
 /* Also when the leased thread ends, or its whole process, and others have its numbers. */
-static void test_neighbours_of_the_dead(void **state)
+static void test_neighbours_of_exited_threads(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -176,7 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_neighbours_with_records_lost),
-		TEST(test_neighbours_of_the_dead),
+		TEST(test_neighbours_of_exited_threads),
 		TEST(test_neighbour_under_dead_process_number),
 		TEST(test_neighbour_in_process),
 		TEST(test_neighbour_with_unreadable_parent),

@@ -81,7 +81,7 @@ static bool hurts(uint64_t scanned, uint64_t reclaimed, uint64_t background, uin
 	return nm_reclaim_hurts(&before, &now);
 }
 
-static void reclaim_of_clean_cache_hurts_nobody(void **state)
+static void reclaim_of_clean_cache_is_harmless(void **state)
 {
 	(void)state;
 	assert_false(hurts(0, 0, 0, 0));
@@ -167,7 +167,7 @@ static void swapping_is_seen_until_it_stops(void **state)
 }
 
 /* A file that cannot be read for a moment is no sign of anything. */
-static void a_failed_reading_is_no_reclaim(void **state)
+static void a_failed_read_is_not_reclaim(void **state)
 {
 	struct nm_reclaim_watch watch;
 	uint64_t now = begin_watch(&watch);
@@ -186,10 +186,10 @@ int main(void)
 		cmocka_unit_test(test_node_memory),
 		cmocka_unit_test(clean_cache_counts_and_watermarks_do_not),
 		cmocka_unit_test(counters_are_found_by_their_names),
-		cmocka_unit_test(reclaim_of_clean_cache_hurts_nobody),
+		cmocka_unit_test(reclaim_of_clean_cache_is_harmless),
 		cmocka_unit_test(files_are_read),
 		cmocka_unit_test(swapping_is_seen_until_it_stops),
-		cmocka_unit_test(a_failed_reading_is_no_reclaim),
+		cmocka_unit_test(a_failed_read_is_not_reclaim),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,7 +123,7 @@ static void provoke(void)
 	numa_warn(0, "numa_warn %d", 1);
 }
 
-static void libnuma_neither_prints_nor_exits(void **state)
+static void libnuma_does_not_print_or_exit(void **state)
 {
 	int ends[2], status;
 	char printed[256];
@@ -197,7 +197,7 @@ static pid_t start_refused_worker(int *ret_socket, int *ret_errors)
 	return child;
 }
 
-static void a_worker_needs_nothing_of_the_constructor(void **state)
+static void a_worker_does_not_need_the_constructor(void **state)
 {
 	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
 						.act = NM_WORKER_HELLO};
@@ -230,8 +230,8 @@ int main(void)
 		cmocka_unit_test(each_page_has_a_node_or_an_error),
 		cmocka_unit_test(a_move_reports_pages_and_errors),
 		cmocka_unit_test(a_migration_reports_errors),
-		cmocka_unit_test(libnuma_neither_prints_nor_exits),
-		cmocka_unit_test(a_worker_needs_nothing_of_the_constructor),
+		cmocka_unit_test(libnuma_does_not_print_or_exit),
+		cmocka_unit_test(a_worker_does_not_need_the_constructor),
 	};
 	return cmocka_run_group_tests(tests, map_pages, unmap_pages);
 }

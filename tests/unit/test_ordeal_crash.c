@@ -76,7 +76,7 @@ static void come_back(unsigned call)
 
 static unsigned outstanding; /* deaths that left a mask for somebody to return */
 
-static void die_and_come_back(void)
+static void die_and_restore(void)
 {
 	unsigned call = any_of(calls_in_a_life);
 	ordeal_anew();
@@ -105,7 +105,7 @@ static void killed_anywhere_no_mask_is_left(void **state)
 	nm_rng_seed(&rng, SEED);
 	learn_the_length();
 	for (unsigned i = 0; i < DEATHS; i++)
-		die_and_come_back();
+		die_and_restore();
 	print_message("%u deaths among %u calls, %u of them with masks outstanding\n", DEATHS,
 		      calls_in_a_life, outstanding);
 	assert_true(outstanding > DEATHS / 10);

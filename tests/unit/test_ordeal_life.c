@@ -23,7 +23,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void it_is_a_whole_life(void **state)
+static void the_life_covers_every_event(void **state)
 {
 	(void)state;
 	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
@@ -54,7 +54,7 @@ static void policy_auto_lives_it_whole(void **state)
 	assert_int_equal(gate.nr_live, 0);
 }
 
-static void it_is_the_same_each_time(void **state)
+static void the_life_is_deterministic(void **state)
 {
 	unsigned calls[GATE_OPS];
 	(void)state;
@@ -68,9 +68,9 @@ static void it_is_the_same_each_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(it_is_a_whole_life, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_life_covers_every_event, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(policy_auto_lives_it_whole, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(it_is_the_same_each_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_life_is_deterministic, set_up, tear_down),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);

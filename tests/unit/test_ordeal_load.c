@@ -133,7 +133,7 @@ static void a_long_file_is_read_whole(void **state)
 }
 
 /* Not without end: then nothing is known, and no CPU counts as free. */
-static void an_endless_file_says_nothing(void **state)
+static void an_endless_file_is_rejected(void **state)
 {
 	(void)state;
 	load_daemon.pipeline.topology = many;
@@ -150,7 +150,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(a_failed_growth_is_reported),
 		TEST(a_long_file_is_read_whole),
-		TEST(an_endless_file_says_nothing),
+		TEST(an_endless_file_is_rejected),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,13 +149,13 @@ static void cpus_come(void)
 	assert_null(fake_trace(ordeal.world->fake));
 }
 
-static void a_block_comes(void)
+static void a_memory_block_is_added(void)
 {
 	more_memory = another_block = true;
 }
 
 /* A balloon: as much as there was, and nothing is elsewhere. */
-static void memory_is_lent(void)
+static void memory_is_ballooned(void)
 {
 	assert_true(reported_has(&ordeal.told, "memory changed; online: nodes N-N with N MiB"));
 	ordeal.told.count = 0;
@@ -215,8 +215,8 @@ static const struct {
 	{11, cpus_go},
 	{16, cpus_come},
 	{30, has_moved},
-	{31, a_block_comes},
-	{45, memory_is_lent},
+	{31, a_memory_block_is_added},
+	{45, memory_is_ballooned},
 	{58, a_cpuset_shrinks},
 	{62, a_cpuset_widens},
 	{63, events_are_refused},
@@ -246,7 +246,7 @@ static void change(void)
 			changes[i].happens();
 }
 
-static void it_goes_on(void **state)
+static void relief_continues_across_intervals(void **state)
 {
 	(void)state;
 	ordeal.short_life = LAST;
@@ -264,7 +264,7 @@ static void it_goes_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_goes_on),
+		cmocka_unit_test(relief_continues_across_intervals),
 	};
 	umask(022);
 	ordeal_set_out();

@@ -142,7 +142,7 @@ static void fork_storm(void)
 
 /* Forks are recorded at any period: sampling others less would not make them cheaper. */
 /* SECURITY: forks */
-static void forks_reduce_nobodys_sampling(void **state)
+static void forks_do_not_reduce_sampling(void **state)
 {
 	(void)state;
 	ordeal_anew();
@@ -158,7 +158,7 @@ int main(void)
 		cmocka_unit_test(the_cost_settles_at_the_cap),
 		cmocka_unit_test(decisions_go_on),
 		cmocka_unit_test(back_to_the_full_rate),
-		cmocka_unit_test(forks_reduce_nobodys_sampling),
+		cmocka_unit_test(forks_do_not_reduce_sampling),
 	};
 	umask(022);
 	ordeal_set_out();

@@ -42,7 +42,7 @@ static void judge(void)
 	assert_int_equal(nm_overcommit_refuse(snapshot, refused), 0);
 }
 
-static void room_for_all_refuses_none(void **state)
+static void sufficient_capacity_refuses_no_thread(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++)
@@ -74,7 +74,7 @@ static unsigned count_refused(unsigned threads)
 }
 
 /* Four threads on two cores run slower than on four, one of which is beside no memory of theirs. */
-static void a_sibling_is_no_core_while_cores_are_idle(void **state)
+static void siblings_do_not_count_while_cores_are_idle(void **state)
 {
 	(void)state;
 	judge_siblings(4, 2);
@@ -82,7 +82,7 @@ static void a_sibling_is_no_core_while_cores_are_idle(void **state)
 }
 
 /* Where all cores are busy, siblings are all there is, on either node. */
-static void siblings_count_when_cores_are_taken(void **state)
+static void siblings_count_if_all_cores_are_busy(void **state)
 {
 	(void)state;
 	judge_siblings(4, 8);
@@ -91,7 +91,7 @@ static void siblings_count_when_cores_are_taken(void **state)
 	assert_int_equal(count_refused(4), 1);
 }
 
-static void nobody_is_nothing(void **state)
+static void no_threads_need_no_capacity(void **state)
 {
 	(void)state;
 	judge();
@@ -138,7 +138,7 @@ static void ties_go_to_the_lower_pid_and_tid(void **state)
 	assert_true(refused[3]);
 }
 
-static void what_is_left_goes_to_whoever_fits(void **state)
+static void remaining_capacity_goes_to_threads_that_fit(void **state)
 {
 	(void)state;
 	add(10, 1, 100, 0.9);
@@ -164,7 +164,7 @@ static void other_nodes_do_not_count(void **state)
 		assert_false(refused[i]);
 }
 
-static void unusable_cpus_are_no_room(void **state)
+static void unusable_cpus_are_no_capacity(void **state)
 {
 	(void)state;
 	add(10, 1, 100, 0.9);
@@ -177,7 +177,7 @@ static void unusable_cpus_are_no_room(void **state)
 	assert_true(refused[1]);
 }
 
-static void an_unknown_share_is_a_whole_cpu(void **state)
+static void an_unknown_load_counts_as_a_whole_cpu(void **state)
 {
 	(void)state;
 	add(10, 1, 100, NAN);
@@ -197,7 +197,7 @@ static void bound(size_t i, const char *list)
 }
 
 /* It cannot go there anyhow, and so takes nobody's room. */
-static void who_may_not_run_there_takes_no_room(void **state)
+static void threads_that_may_not_run_there_need_no_capacity(void **state)
 {
 	(void)state;
 	add(10, 1, 100, 1);
@@ -214,18 +214,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(room_for_all_refuses_none),
-		TEST(a_sibling_is_no_core_while_cores_are_idle),
-		TEST(siblings_count_when_cores_are_taken),
-		TEST(nobody_is_nothing),
+		TEST(sufficient_capacity_refuses_no_thread),
+		TEST(siblings_do_not_count_while_cores_are_idle),
+		TEST(siblings_count_if_all_cores_are_busy),
+		TEST(no_threads_need_no_capacity),
 		TEST(processes_with_more_accesses_come_first),
 		TEST(within_a_process_threads_with_more_accesses_come_first),
 		TEST(ties_go_to_the_lower_pid_and_tid),
-		TEST(what_is_left_goes_to_whoever_fits),
+		TEST(remaining_capacity_goes_to_threads_that_fit),
 		TEST(other_nodes_do_not_count),
-		TEST(unusable_cpus_are_no_room),
-		TEST(an_unknown_share_is_a_whole_cpu),
-		TEST(who_may_not_run_there_takes_no_room),
+		TEST(unusable_cpus_are_no_capacity),
+		TEST(an_unknown_load_counts_as_a_whole_cpu),
+		TEST(threads_that_may_not_run_there_need_no_capacity),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include "family_fixture.h"
 
-static void assert_trackless(void)
+static void assert_restored_everywhere(void)
 {
 	const struct fake_thread *thread = fake_trace(fake);
 	if (thread)
@@ -37,7 +37,7 @@ static void a_restored_child_may_be_pinned_to_that_node(void **state)
 
 /* Where a CPU has no ring, records are lost in every interval. */
 /* SECURITY: others-pins */
-static void also_while_records_are_lost(void **state)
+static void an_owner_keeps_its_affinity_while_records_are_lost(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -60,10 +60,10 @@ static void also_while_records_are_lost(void **state)
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
 	assert_int_equal(world_mask(world, 300), world_node(1));
 	assert_int_equal(world_mask(world, 302), world_node(1));
-	assert_trackless();
+	assert_restored_everywhere();
 }
 
-static void what_it_bears_then_is_its_owners(void **state)
+static void later_children_keep_their_affinity(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -77,7 +77,7 @@ static void what_it_bears_then_is_its_owners(void **state)
 }
 
 /* Restored, it starts a program that pins itself before its record is read. */
-static void what_it_starts_pins_itself(void **state)
+static void a_started_program_pins_itself(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -105,7 +105,7 @@ static void report_births(uint32_t parent, uint32_t first, uint32_t count)
 
 /* Its siblings, gone by now, are more than are remembered. */
 /* SECURITY: forks */
-static void also_among_more_than_are_remembered(void **state)
+static void an_owner_keeps_its_affinity_beyond_the_remembered_limit(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -139,7 +139,7 @@ static void one_users_forks_leave_room_for_others(void **state)
 }
 
 /* The same after a lease that ended. */
-static void so_it_is_after_a_lease(void **state)
+static void an_owner_keeps_its_affinity_after_a_lease(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -166,7 +166,7 @@ static void an_exec_keeps_a_threads_own_pin(void **state)
 
 /* Of the leased process's session and cgroup, left by its parent, but another user's. */
 /* SECURITY: others-pins */
-static void another_users_orphan_keeps_its_pin(void **state)
+static void an_orphan_of_another_user_keeps_its_affinity(void **state)
 {
 	(void)state;
 	fake_move(fake, 100, "/job");
@@ -189,7 +189,7 @@ static void another_users_orphan_keeps_its_pin(void **state)
 
 /* The number of a child that inherited has gone to a stranger, who bears children, too. */
 /* SECURITY: others-pins */
-static void a_reused_number_bears_no_inheritor(void **state)
+static void children_of_a_reused_number_are_not_inheritors(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -205,7 +205,7 @@ static void a_reused_number_bears_no_inheritor(void **state)
 }
 
 /* The same where the records of its end and birth are lost. */
-static void nor_does_it_where_records_were_lost(void **state)
+static void a_reused_number_after_lost_records_is_not_an_inheritor(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -236,7 +236,7 @@ static void end_of_a_thread_beside_a_pinned_leader(void)
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
-static void a_pinned_leader_did_not_exec(void **state)
+static void a_pinned_leader_is_not_taken_for_an_exec(void **state)
 {
 	(void)state;
 	end_of_a_thread_beside_a_pinned_leader();
@@ -249,14 +249,14 @@ static void hide_stacks(void)
 		fake->threads[i].start_stack = 0;
 }
 
-static void nor_where_stacks_are_hidden(void **state)
+static void an_owner_keeps_its_affinity_if_stacks_are_hidden(void **state)
 {
 	(void)state;
 	hide_stacks();
 	end_of_a_thread_beside_a_pinned_leader();
 }
 
-static void an_exec_is_seen_without_the_stack(void **state)
+static void an_exec_is_detected_without_the_stack(void **state)
 {
 	(void)state;
 	hide_stacks();
@@ -272,7 +272,7 @@ static void an_exec_is_seen_without_the_stack(void **state)
 /* ---- identity ---- */
 
 /* The record of its birth comes after its own lease, and it cannot be read then. */
-static void an_unreadable_child_displaces_no_lease(void **state)
+static void an_unreadable_child_does_not_displace_a_lease(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -295,32 +295,32 @@ static void take_number(struct fake *f)
 }
 
 /* In a cpuset that its threads do not narrow further: they widen with it. */
-static void a_misfire_leaves_nothing_in_the_kernels_memory(void **state)
+static void a_misfire_resets_the_affinity_kept_by_the_kernel(void **state)
 {
 	(void)state;
 	fake_cpuset(fake, "/part", fake_cpus(0, 5));
 	fake_move(fake, 200, "/part");
-	world_adopt(world, 101);
+	world_adopt_thread(world, 101);
 	fake_at(fake, FAKE_SET, 1, take_number);
 	assert_false(world_lease(world, 101, 1).applied);
 	assert_int_equal(world_mask(world, 101), fake_cpus(0, 5));
 	fake_cpuset(fake, "/part", ALL);
-	assert_trackless();
+	assert_restored_everywhere();
 }
 
 /* One half of a swap is refused: the other is undone, and follows its cpuset again. */
-static void an_undone_half_widens_with_its_cpuset(void **state)
+static void a_rolled_back_half_follows_its_cpuset(void **state)
 {
 	(void)state;
 	fake_cpuset(fake, "/part", fake_cpus(0, 5));
 	fake_move(fake, 100, "/part");
-	world_adopt(world, 101);
-	world_adopt(world, 102);
+	world_adopt_thread(world, 101);
+	world_adopt_thread(world, 102);
 	fake_fail(fake, FAKE_SET, 2, 1, EPERM);
 	assert_false(world_swap(world, 101, 1, 102, 0).applied);
 	assert_int_equal(world_mask(world, 101), fake_cpus(0, 5));
 	fake_cpuset(fake, "/part", ALL);
-	assert_trackless();
+	assert_restored_everywhere();
 }
 
 static void set_online(uint64_t cpus)
@@ -340,7 +340,7 @@ static void offline_cpus_are_restored(void **state)
 	set_online(ALL);
 	assert_int_equal(fake_get(fake, 101)->user, fake_cpus(2, 7));
 	fake_apply_cpuset(fake, fake_get(fake, 101));
-	assert_trackless();
+	assert_restored_everywhere();
 }
 
 /* Cpusets of version 1 cannot be read: a target of which a CPU goes offline is still ours. */
@@ -355,7 +355,7 @@ static void a_lease_survives_hotplug_without_cpusets(void **state)
 	assert_true(world_holds(world, 101));
 	set_online(ALL);
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
-	assert_trackless();
+	assert_restored_everywhere();
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -364,22 +364,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_restored_child_may_be_pinned_to_that_node),
-		TEST(also_while_records_are_lost),
-		TEST(what_it_bears_then_is_its_owners),
-		TEST(what_it_starts_pins_itself),
-		TEST(also_among_more_than_are_remembered),
+		TEST(an_owner_keeps_its_affinity_while_records_are_lost),
+		TEST(later_children_keep_their_affinity),
+		TEST(a_started_program_pins_itself),
+		TEST(an_owner_keeps_its_affinity_beyond_the_remembered_limit),
 		TEST(one_users_forks_leave_room_for_others),
-		TEST(so_it_is_after_a_lease),
+		TEST(an_owner_keeps_its_affinity_after_a_lease),
 		TEST(an_exec_keeps_a_threads_own_pin),
-		TEST(another_users_orphan_keeps_its_pin),
-		TEST(a_reused_number_bears_no_inheritor),
-		TEST(nor_does_it_where_records_were_lost),
-		TEST(a_pinned_leader_did_not_exec),
-		TEST(nor_where_stacks_are_hidden),
-		TEST(an_exec_is_seen_without_the_stack),
-		TEST(an_unreadable_child_displaces_no_lease),
-		TEST(a_misfire_leaves_nothing_in_the_kernels_memory),
-		TEST(an_undone_half_widens_with_its_cpuset),
+		TEST(an_orphan_of_another_user_keeps_its_affinity),
+		TEST(children_of_a_reused_number_are_not_inheritors),
+		TEST(a_reused_number_after_lost_records_is_not_an_inheritor),
+		TEST(a_pinned_leader_is_not_taken_for_an_exec),
+		TEST(an_owner_keeps_its_affinity_if_stacks_are_hidden),
+		TEST(an_exec_is_detected_without_the_stack),
+		TEST(an_unreadable_child_does_not_displace_a_lease),
+		TEST(a_misfire_resets_the_affinity_kept_by_the_kernel),
+		TEST(a_rolled_back_half_follows_its_cpuset),
 		TEST(offline_cpus_are_restored),
 		TEST(a_lease_survives_hotplug_without_cpusets),
 	};

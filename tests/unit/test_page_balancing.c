@@ -77,7 +77,7 @@ static const char *balancing_mode(void)
 	return nm_balancing_mode_name(world.daemon.pipeline.pages->balancing_mode);
 }
 
-static void pages_are_left_to_the_kernel(void **state)
+static void pages_are_left_to_numa_balancing(void **state)
 {
 	(void)state;
 	begin(NM_BALANCING_YIELD);
@@ -94,7 +94,7 @@ static void pages_are_left_to_the_kernel(void **state)
 	assert_int_equal(switches, 0);
 }
 
-static void without_the_kernels_nothing_is_reported(void **state)
+static void faults_without_kernel_balancing_are_ignored(void **state)
 {
 	(void)state;
 	world.balancing = 0;
@@ -104,7 +104,7 @@ static void without_the_kernels_nothing_is_reported(void **state)
 }
 
 /* 2 balances tiers of memory alone. */
-static void tiers_move_no_pages_of_ours(void **state)
+static void tier_balancing_does_not_move_managed_pages(void **state)
 {
 	(void)state;
 	world.balancing = 2;
@@ -118,7 +118,7 @@ static void tiers_move_no_pages_of_ours(void **state)
 	assert_string_equal(balancing_mode(), "manages");
 }
 
-static void a_warning_and_nothing_else(void **state)
+static void a_refused_switch_only_logs_a_warning(void **state)
 {
 	(void)state;
 	begin(NM_BALANCING_WARN);
@@ -127,7 +127,7 @@ static void a_warning_and_nothing_else(void **state)
 	assert_int_equal(switches, 0);
 }
 
-static void it_is_turned_off_and_put_back(void **state)
+static void balancing_is_turned_off_and_restored(void **state)
 {
 	(void)state;
 	begin(NM_BALANCING_MANAGE);
@@ -142,7 +142,7 @@ static void it_is_turned_off_and_put_back(void **state)
 	assert_null(world.daemon.pipeline.pages);
 }
 
-static void another_setting_puts_it_back(void **state)
+static void a_changed_setting_restores_it(void **state)
 {
 	(void)state;
 	begin(NM_BALANCING_MANAGE);
@@ -154,7 +154,7 @@ static void another_setting_puts_it_back(void **state)
 	assert_string_equal(balancing_mode(), "yields");
 }
 
-static void a_refusal_yields(void **state)
+static void a_refused_lease_yields(void **state)
 {
 	(void)state;
 	refusal = -EPERM;
@@ -168,7 +168,7 @@ static void a_refusal_yields(void **state)
 }
 
 /* Faults are all that is seen: turned off, nothing would be. */
-static void what_is_needed_is_not_turned_off(void **state)
+static void needed_balancing_is_not_turned_off(void **state)
 {
 	(void)state;
 	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
@@ -206,14 +206,14 @@ static void injected_faults_win(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pages_are_left_to_the_kernel),
-		TEST(without_the_kernels_nothing_is_reported),
-		TEST(tiers_move_no_pages_of_ours),
-		TEST(a_warning_and_nothing_else),
-		TEST(it_is_turned_off_and_put_back),
-		TEST(another_setting_puts_it_back),
-		TEST(a_refusal_yields),
-		TEST(what_is_needed_is_not_turned_off),
+		TEST(pages_are_left_to_numa_balancing),
+		TEST(faults_without_kernel_balancing_are_ignored),
+		TEST(tier_balancing_does_not_move_managed_pages),
+		TEST(a_refused_switch_only_logs_a_warning),
+		TEST(balancing_is_turned_off_and_restored),
+		TEST(a_changed_setting_restores_it),
+		TEST(a_refused_lease_yields),
+		TEST(needed_balancing_is_not_turned_off),
 		TEST(injected_faults_win),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static void move_loose(struct nm_page_batch *batch)
 		world.workers[i].speed = speed_after_move;
 }
 
-static void small_pages_go_back_to_where_each_was(void **state)
+static void small_pages_are_rolled_back_individually(void **state)
 {
 	(void)state;
 	make_space(PAGES_OF_HUGE, 0);
@@ -72,7 +72,7 @@ static void move_unless_stale(struct nm_page_batch *batch)
 	batch->error = -ESTALE;
 }
 
-static void a_range_not_tried_is_asked_for_again(void **state)
+static void an_untried_range_is_requested_again(void **state)
 {
 	(void)state;
 	make_space(1024, 3);
@@ -89,7 +89,7 @@ static void a_range_not_tried_is_asked_for_again(void **state)
 }
 
 /* It was freed, and touched anew on another node. */
-static void a_range_that_came_away_is_fetched_again(void **state)
+static void a_range_that_drifted_is_moved_again(void **state)
 {
 	(void)state;
 	make_space(1024, 3);
@@ -107,7 +107,7 @@ static void a_range_that_came_away_is_fetched_again(void **state)
 }
 
 /* Each time that pages have to go back, their process is left alone for twice as long. */
-static void setbacks_grow(void **state)
+static void cooldowns_double_after_rollbacks(void **state)
 {
 	(void)state;
 	uint64_t undone_at[3] = {0}, asked_at[3] = {0};
@@ -204,7 +204,7 @@ static void a_move_in_the_interval_of_the_verdict_does_not_spoil_it(void **state
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 }
 
-static void nobody_takes_all_the_room(void **state)
+static void queued_pages_are_shared_among_users(void **state)
 {
 	(void)state;
 	unsigned of[2] = {0};
@@ -225,14 +225,14 @@ static void nobody_takes_all_the_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(small_pages_go_back_to_where_each_was),
-		TEST(a_range_not_tried_is_asked_for_again),
-		TEST(a_range_that_came_away_is_fetched_again),
-		TEST(setbacks_grow),
+		TEST(small_pages_are_rolled_back_individually),
+		TEST(an_untried_range_is_requested_again),
+		TEST(a_range_that_drifted_is_moved_again),
+		TEST(cooldowns_double_after_rollbacks),
 		TEST(pages_wait_while_threads_settle),
 		TEST(moves_of_threads_are_no_noise),
 		TEST(a_move_in_the_interval_of_the_verdict_does_not_spoil_it),
-		TEST(nobody_takes_all_the_room),
+		TEST(queued_pages_are_shared_among_users),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

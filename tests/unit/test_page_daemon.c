@@ -11,7 +11,7 @@
 
 /* ---- by the page ---- */
 
-static void pages_go_to_their_threads(void **state)
+static void pages_move_to_their_threads(void **state)
 {
 	(void)state;
 	make_space(24, 2);
@@ -48,7 +48,7 @@ static void pages_go_to_their_threads(void **state)
 }
 
 /* No more than there is room for, in the order of addresses. */
-static void room_bounds_what_moves(void **state)
+static void free_memory_limits_moves(void **state)
 {
 	(void)state;
 	make_space(16, 2);
@@ -75,7 +75,7 @@ static void room_bounds_what_moves(void **state)
 }
 
 /* Neither page by page nor as a range is memory without CPUs left by who is beside it. */
-static void memory_beside_the_thread_stays(void **state)
+static void memory_on_the_node_of_its_thread_stays(void **state)
 {
 	(void)state;
 	struct nm_topology *topology = world.daemon.pipeline.topology;
@@ -90,7 +90,7 @@ static void memory_beside_the_thread_stays(void **state)
 }
 
 /* What the mover has is not asked for again; what it does not take is. */
-static void a_page_is_asked_for_once(void **state)
+static void a_page_is_requested_once(void **state)
 {
 	(void)state;
 	make_space(4, 2);
@@ -177,7 +177,7 @@ static void failures_are_reported(void **state)
 /* ---- by the range ---- */
 
 /* 1,024 pages, 60 accesses in an interval: never enough of one page, plenty of all. */
-static void a_range_moves_with_pages_never_seen(void **state)
+static void a_range_includes_unsampled_pages(void **state)
 {
 	(void)state;
 	make_space(1024, 3);
@@ -213,7 +213,7 @@ static void pieces_share_a_verdict(void **state)
 }
 
 /* In pieces of an interval each, four of which are tried before it is known what they do. */
-static void a_long_way_is_gone_in_stages(void **state)
+static void large_ranges_move_in_stages(void **state)
 {
 	(void)state;
 	make_space(2048, 3);
@@ -233,7 +233,7 @@ static void a_long_way_is_gone_in_stages(void **state)
 }
 
 /* What the mover does not take is asked for again. */
-static void no_piece_is_left_out(void **state)
+static void every_piece_is_moved(void **state)
 {
 	(void)state;
 	make_space(1024, 3);
@@ -264,7 +264,7 @@ static void a_range_follows_its_thread(void **state)
 	assert_in_range(live_until_on(1, 1024, 60), 10, 45);
 }
 
-static void ranges_that_are_there_stay(void **state)
+static void local_ranges_stay(void **state)
 {
 	(void)state;
 	make_space(1024, 1);
@@ -275,7 +275,7 @@ static void ranges_that_are_there_stay(void **state)
 }
 
 /* Halves of two nodes' threads: told apart, and each goes to its own. */
-static void halves_go_their_own_ways(void **state)
+static void halves_move_to_different_nodes(void **state)
 {
 	(void)state;
 	make_space(2048, 3);
@@ -288,7 +288,7 @@ static void halves_go_their_own_ways(void **state)
 		assert_int_equal(world.space.home[page], page < 1024 ? 0 : 1);
 }
 
-static void everyones_range_is_spread(void **state)
+static void a_range_used_by_all_nodes_is_interleaved(void **state)
 {
 	(void)state;
 	make_space(1024, 0);
@@ -312,7 +312,7 @@ static void everyones_range_is_spread(void **state)
 }
 
 /* A main thread prepared everything on node 0, for threads that have their blocks by turns. */
-static void blocks_go_to_their_owners(void **state)
+static void blocks_move_to_their_threads(void **state)
 {
 	(void)state;
 	make_space(2048, 0);
@@ -378,7 +378,7 @@ static void the_ends_of_a_range_are_small_pages(void **state)
 
 /* ---- back again ---- */
 
-static void what_did_not_help_goes_back(void **state)
+static void unhelpful_page_moves_are_rolled_back(void **state)
 {
 	(void)state;
 	make_space(16, 2);
@@ -410,7 +410,7 @@ static void what_did_not_help_goes_back(void **state)
 	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
 }
 
-static void a_range_goes_back_and_stays(void **state)
+static void a_rolled_back_range_stays(void **state)
 {
 	(void)state;
 	make_space(1024, 2);
@@ -428,7 +428,7 @@ static void a_range_goes_back_and_stays(void **state)
 }
 
 /* Beyond pages.rollback_pages it is not known where they were. */
-static void memory_for_the_way_back_is_bounded(void **state)
+static void rollback_storage_is_bounded(void **state)
 {
 	(void)state;
 	make_space(1024, 2);
@@ -508,7 +508,7 @@ static void a_dry_run(struct nm_page_batch *batch)
 	batch->error = -EROFS;
 }
 
-static void a_dry_run_tells_what_it_would_do(void **state)
+static void a_dry_run_logs_intended_moves(void **state)
 {
 	(void)state;
 	make_space(4, 2);
@@ -530,7 +530,7 @@ static void a_dry_run_tells_what_it_would_do(void **state)
 	assert_int_equal(pages_on(2), 4);
 }
 
-static void a_barred_machine_moves_none(void **state)
+static void no_pages_move_while_moves_are_barred(void **state)
 {
 	(void)state;
 	make_space(8, 2);
@@ -545,32 +545,32 @@ static void a_barred_machine_moves_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(pages_go_to_their_threads),
-		TEST(room_bounds_what_moves),
-		TEST(memory_beside_the_thread_stays),
-		TEST(a_page_is_asked_for_once),
+		TEST(pages_move_to_their_threads),
+		TEST(free_memory_limits_moves),
+		TEST(memory_on_the_node_of_its_thread_stays),
+		TEST(a_page_is_requested_once),
 		TEST(unknown_mappings_wait),
 		TEST(pages_wait_for_the_mapping),
 		TEST(failures_are_reported),
-		TEST(a_range_moves_with_pages_never_seen),
+		TEST(a_range_includes_unsampled_pages),
 		TEST(pieces_share_a_verdict),
-		TEST(a_long_way_is_gone_in_stages),
-		TEST(no_piece_is_left_out),
+		TEST(large_ranges_move_in_stages),
+		TEST(every_piece_is_moved),
 		TEST(a_range_follows_its_thread),
-		TEST(ranges_that_are_there_stay),
-		TEST(halves_go_their_own_ways),
-		TEST(everyones_range_is_spread),
-		TEST(blocks_go_to_their_owners),
+		TEST(local_ranges_stay),
+		TEST(halves_move_to_different_nodes),
+		TEST(a_range_used_by_all_nodes_is_interleaved),
+		TEST(blocks_move_to_their_threads),
 		TEST(huge_pages_move_as_wholes),
 		TEST(the_ends_of_a_range_are_small_pages),
-		TEST(what_did_not_help_goes_back),
-		TEST(a_range_goes_back_and_stays),
-		TEST(memory_for_the_way_back_is_bounded),
+		TEST(unhelpful_page_moves_are_rolled_back),
+		TEST(a_rolled_back_range_stays),
+		TEST(rollback_storage_is_bounded),
 		TEST(a_full_mover_is_asked_again_to_undo),
 		TEST(a_released_process_is_left_alone),
 		TEST(a_new_program_has_other_pages),
-		TEST(a_dry_run_tells_what_it_would_do),
-		TEST(a_barred_machine_moves_none),
+		TEST(a_dry_run_logs_intended_moves),
+		TEST(no_pages_move_while_moves_are_barred),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void test_factor(void **state)
 	assert_true(moves(3, 1));
 }
 
-static void test_not_where_it_is(void **state)
+static void test_no_move_to_the_current_node(void **state)
 {
 	(void)state;
 	assert_int_equal(times_from_node(20, PAGE(1), 0), -1);
@@ -56,7 +56,7 @@ static void test_home_must_be_known(void **state)
 }
 
 /* Node 3 has no CPUs, and node 1's stand for it: it is beside them already. */
-static void test_not_off_memory_beside_it(void **state)
+static void test_memory_beside_the_thread_stays(void **state)
 {
 	struct nm_page_touch access = {
 		.page = {.address = PAGE(1), .owner = owner}, .node = 1, .page_node = 3};
@@ -82,7 +82,7 @@ static void test_found_once(void **state)
 	assert_int_equal(from_node(PAGE(1), 1), 1);
 }
 
-static void test_held_back_until_first_mapping(void **state)
+static void test_pages_wait_until_first_mapping(void **state)
 {
 	(void)state;
 	nm_pages_hold(pages, owner, true);
@@ -166,7 +166,7 @@ static void test_ping_pong(void **state)
 	assert_int_equal(nm_pages_counts(pages).ping_pong, 1);
 }
 
-static void test_wandering_is_no_ping_pong(void **state)
+static void test_gradual_drift_is_not_ping_pong(void **state)
 {
 	(void)state;
 	from_node(PAGE(1), 0);
@@ -182,17 +182,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_equation_6),
 		TEST(test_factor),
-		TEST(test_not_where_it_is),
-		TEST(test_not_off_memory_beside_it),
+		TEST(test_no_move_to_the_current_node),
+		TEST(test_memory_beside_the_thread_stays),
 		TEST(test_home_must_be_known),
 		TEST(test_found_once),
-		TEST(test_held_back_until_first_mapping),
+		TEST(test_pages_wait_until_first_mapping),
 		TEST(test_min_accesses),
 		TEST(test_move_halves_failure_does_not),
 		TEST(test_cooldown),
 		TEST(test_cooldown_over_the_turn),
 		TEST(test_ping_pong),
-		TEST(test_wandering_is_no_ping_pong),
+		TEST(test_gradual_drift_is_not_ping_pong),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

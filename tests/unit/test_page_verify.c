@@ -169,7 +169,7 @@ static void a_loss_is_undone(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 }
 
-static void without_memory_for_it_nothing_is_undone(void **state)
+static void unremembered_moves_are_not_rolled_back(void **state)
 {
 	(void)state;
 	config->pages.rollback_pages = 0;
@@ -193,7 +193,7 @@ static void delta_g_is_the_limit(void **state)
 }
 
 /* P that goes up and down by itself proves nothing. */
-static void noise_is_no_loss(void **state)
+static void noise_is_not_a_loss(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 20; i++)
@@ -247,7 +247,7 @@ static void batches_share_a_verdict(void **state)
 	assert_int_equal(verdicts.items[2].kind, NM_VERDICT_INCONCLUSIVE); /* it moved nothing */
 }
 
-static void a_question_is_not_for_ever(void **state)
+static void a_pending_evaluation_expires(void **state)
 {
 	(void)state;
 	calm(100);
@@ -264,7 +264,7 @@ static void a_question_is_not_for_ever(void **state)
 	assert_int_equal(nm_verifier_open(verifier), 1);
 }
 
-static void nothing_moved_proves_nothing(void **state)
+static void a_batch_without_moves_is_inconclusive(void **state)
 {
 	(void)state;
 	calm(100);
@@ -274,7 +274,7 @@ static void nothing_moved_proves_nothing(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
 }
 
-static void the_dead_are_inconclusive(void **state)
+static void exited_processes_are_inconclusive(void **state)
 {
 	(void)state;
 	calm(100);
@@ -286,7 +286,7 @@ static void the_dead_are_inconclusive(void **state)
 }
 
 /* Where P is unknown, the shares tell. */
-static void a_fall_of_the_local_share_is_a_loss(void **state)
+static void a_lower_local_access_ratio_is_a_loss(void **state)
 {
 	(void)state;
 	assert_int_equal(interval(NAN), 0);
@@ -311,7 +311,7 @@ static void a_fall_of_the_local_share_is_a_loss(void **state)
 }
 
 /* What the threads' move did is not laid to the pages. */
-static void threads_that_move_meanwhile_prove_nothing(void **state)
+static void threads_that_move_meanwhile_make_it_inconclusive(void **state)
 {
 	(void)state;
 	calm(100);
@@ -397,7 +397,7 @@ static void without_performance_a_rise_must_exceed_chance(void **state)
 	}
 }
 
-static void too_little_seen_is_inconclusive_in_the_end(void **state)
+static void too_few_samples_are_finally_inconclusive(void **state)
 {
 	(void)state;
 	(void)interval(NAN);
@@ -418,20 +418,20 @@ int main(void)
 		TEST(a_gain_has_improved),
 		TEST(a_reused_number_is_another_process),
 		TEST(a_loss_is_undone),
-		TEST(without_memory_for_it_nothing_is_undone),
+		TEST(unremembered_moves_are_not_rolled_back),
 		TEST(delta_g_is_the_limit),
-		TEST(noise_is_no_loss),
+		TEST(noise_is_not_a_loss),
 		TEST(a_rollback_is_not_undone),
 		TEST(batches_share_a_verdict),
-		TEST(a_question_is_not_for_ever),
-		TEST(nothing_moved_proves_nothing),
-		TEST(the_dead_are_inconclusive),
-		TEST(a_fall_of_the_local_share_is_a_loss),
+		TEST(a_pending_evaluation_expires),
+		TEST(a_batch_without_moves_is_inconclusive),
+		TEST(exited_processes_are_inconclusive),
+		TEST(a_lower_local_access_ratio_is_a_loss),
 		TEST(a_new_phase_is_no_loss),
-		TEST(threads_that_move_meanwhile_prove_nothing),
+		TEST(threads_that_move_meanwhile_make_it_inconclusive),
 		TEST(a_spread_range_is_not_judged_by_locality),
 		TEST(without_performance_a_rise_must_exceed_chance),
-		TEST(too_little_seen_is_inconclusive_in_the_end),
+		TEST(too_few_samples_are_finally_inconclusive),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,7 +265,7 @@ static void test_a_lower_bound_shrinks(void **state)
 	assert_int_equal(counts.tracked, count_tracked(0, 4096, owner));
 }
 
-static void test_the_coldest_goes(void **state)
+static void test_the_coldest_page_is_evicted(void **state)
 {
 	(void)state;
 	grow();
@@ -282,7 +282,7 @@ static void test_the_coldest_goes(void **state)
 	assert_true(count_tracked(0, 100, owner) < 5);
 }
 
-static void test_unseen_for_long_is_forgotten(void **state)
+static void test_unsampled_regions_expire(void **state)
 {
 	(void)state;
 	touch_many(0, 100, owner);
@@ -346,7 +346,7 @@ static void test_growing_frees_numbers(void **state)
 	assert_int_equal(owner, first);
 }
 
-static void test_the_dead_make_room(void **state)
+static void test_pages_of_exited_processes_are_evicted(void **state)
 {
 	uint16_t second;
 
@@ -489,12 +489,12 @@ int main(void)
 		TEST(test_grows_to_the_bound),
 		TEST(test_growing_keeps_all_of_a_page),
 		TEST(test_a_lower_bound_shrinks),
-		TEST(test_the_coldest_goes),
-		TEST(test_unseen_for_long_is_forgotten),
+		TEST(test_the_coldest_page_is_evicted),
+		TEST(test_unsampled_regions_expire),
 		TEST(test_closed_owner_has_no_pages),
 		TEST(test_numbers_of_owners),
 		TEST(test_growing_frees_numbers),
-		TEST(test_the_dead_make_room),
+		TEST(test_pages_of_exited_processes_are_evicted),
 		TEST(test_shares),
 		TEST(test_equals_share_equally),
 		TEST(test_exclusivity_of_an_owner),

@@ -62,7 +62,7 @@ static void every_setting_has_its_formula(void **state)
 	assert_true(performance_by(NM_PERFORMANCE_LATENCY) == 1 / 20.0);
 }
 
-static void figures_are_handed_on(void **state)
+static void metrics_are_passed_on(void **state)
 {
 	(void)state;
 	const struct nm_snap_thread *thread = take(0);
@@ -72,7 +72,7 @@ static void figures_are_handed_on(void **state)
 }
 
 /* For each setting: which kinds it cannot do without. */
-static void what_is_not_sampled_is_replaced_by_locality(void **state)
+static void missing_counters_are_replaced_by_locality(void **state)
 {
 	(void)state;
 	const enum nm_event_kind kinds[] = {NM_EVENT_INSTRUCTIONS, NM_EVENT_FLOPS, NM_EVENT_DRAM};
@@ -129,7 +129,7 @@ static void locality_is_of_the_interval(void **state)
 	assert_true(fabs(take(0)->performance - 0.8) < 1e-12);
 }
 
-static void without_latencies_there_is_no_l(void **state)
+static void l_is_unavailable_without_latencies(void **state)
 {
 	(void)state;
 	machine->figures[0].latency = NAN;
@@ -143,7 +143,7 @@ static void without_latencies_there_is_no_l(void **state)
 }
 
 /* An interval in which nobody missed a cache does not make P another figure. */
-static void an_interval_without_latencies_is_no_news(void **state)
+static void an_interval_without_latencies_keeps_the_metric(void **state)
 {
 	(void)state;
 	take(0);
@@ -160,7 +160,7 @@ static void an_interval_without_latencies_is_no_news(void **state)
 	assert_int_equal(snapshot->missing, 1U << NM_EVENT_FLOPS);
 }
 
-static void intensity_takes_the_operations_there_are(void **state)
+static void intensity_uses_the_available_operations(void **state)
 {
 	(void)state;
 	machine->figures[0].operations = NAN;
@@ -169,7 +169,7 @@ static void intensity_takes_the_operations_there_are(void **state)
 }
 
 /* Few samples an interval are enough if the window has min_samples of them. */
-static void few_latencies_an_interval_are_enough(void **state)
+static void few_latencies_per_interval_suffice(void **state)
 {
 	(void)state;
 	machine->config.threads.performance = NM_PERFORMANCE_LATENCY;
@@ -221,7 +221,7 @@ static void a_cached_thread_is_measured(void **state)
 	assert_false(take(0)->valid);
 }
 
-static void nothing_unknown_is_measured(void **state)
+static void unknown_metrics_are_not_measured(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 1, 1);
@@ -274,18 +274,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(every_setting_has_its_formula),
-		TEST(figures_are_handed_on),
-		TEST(what_is_not_sampled_is_replaced_by_locality),
+		TEST(metrics_are_passed_on),
+		TEST(missing_counters_are_replaced_by_locality),
 		TEST(locality_goes_by_distance),
 		TEST(locality_is_of_the_interval),
-		TEST(without_latencies_there_is_no_l),
-		TEST(an_interval_without_latencies_is_no_news),
-		TEST(intensity_takes_the_operations_there_are),
-		TEST(few_latencies_an_interval_are_enough),
+		TEST(l_is_unavailable_without_latencies),
+		TEST(an_interval_without_latencies_keeps_the_metric),
+		TEST(intensity_uses_the_available_operations),
+		TEST(few_latencies_per_interval_suffice),
 		TEST(measured_needs_run_time_and_samples),
 		TEST(locality_needs_accesses),
 		TEST(a_cached_thread_is_measured),
-		TEST(nothing_unknown_is_measured),
+		TEST(unknown_metrics_are_not_measured),
 		TEST(relative_is_by_the_mean_of_the_process),
 		TEST(a_mean_of_zero_gives_no_relative),
 		TEST(a_process_without_measured_threads_has_no_mean),

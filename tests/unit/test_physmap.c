@@ -91,7 +91,7 @@ static uint64_t page(uint64_t pfn)
 	return pfn * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void blocks_tell_the_node(void **state)
+static void memory_blocks_give_the_node(void **state)
 {
 	put_blocks(*state);
 	nm_auto(nm_physmap_freep) struct nm_physmap *map = load_map(*state);
@@ -118,7 +118,7 @@ static void elsewhere_is_unknown(void **state)
 	assert_int_equal(nm_physmap_node(map, UINT64_MAX), -1);
 }
 
-static void holes_stay_holes_beside_zones(void **state)
+static void holes_are_preserved_beside_zones(void **state)
 {
 	put_blocks(*state);
 	fixture_file(*state, "proc/zoneinfo",
@@ -129,7 +129,7 @@ static void holes_stay_holes_beside_zones(void **state)
 	assert_int_equal(nm_physmap_node(map, 2 * BLOCK), 1);
 }
 
-static void zones_stand_in_for_blocks(void **state)
+static void zones_replace_missing_blocks(void **state)
 {
 	fixture_file(*state, "proc/zoneinfo", zoneinfo);
 	nm_auto(nm_physmap_freep) struct nm_physmap *map = load_map(*state);
@@ -142,7 +142,7 @@ static void zones_stand_in_for_blocks(void **state)
 	assert_int_equal(nm_physmap_node(map, page(98304)), -1);
 }
 
-static void overlapping_zones_tell_nothing(void **state)
+static void overlapping_zones_are_ignored(void **state)
 {
 	fixture_file(*state, "proc/zoneinfo",
 		     "Node 0, zone Normal\n        spanned  100\n  start_pfn:  100\n"
@@ -231,11 +231,11 @@ static void this_machine_maps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_ROOT(blocks_tell_the_node),
+		IN_ROOT(memory_blocks_give_the_node),
 		IN_ROOT(elsewhere_is_unknown),
-		IN_ROOT(holes_stay_holes_beside_zones),
-		IN_ROOT(zones_stand_in_for_blocks),
-		IN_ROOT(overlapping_zones_tell_nothing),
+		IN_ROOT(holes_are_preserved_beside_zones),
+		IN_ROOT(zones_replace_missing_blocks),
+		IN_ROOT(overlapping_zones_are_ignored),
 		IN_ROOT(shared_blocks_are_split_by_zones),
 		IN_ROOT(shared_blocks_alone_are_unknown),
 		IN_ROOT(no_source_is_reported),

@@ -123,7 +123,7 @@ static void test_full_machine_is_separated(void **state)
 }
 
 /* One program of several threads on an idle machine is left spread: it has more controllers so. */
-static void test_idle_machine_is_not_packed(void **state)
+static void test_idle_machine_stays_spread(void **state)
 {
 	(void)state;
 	static const double apart[NODES] = {1, 0, 1, 0}, everywhere[NODES] = {2, 2, 2, 2};
@@ -138,7 +138,7 @@ static void test_idle_machine_is_not_packed(void **state)
 }
 
 /* But to its memory, where that is on one node: the same controller serves it from there. */
-static void test_gathered_at_its_memory(void **state)
+static void test_threads_are_gathered_at_their_memory(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {1, 0, 1, 0}, memory[NODES] = {0.05, 0.05, 0.05, 0.85};
@@ -171,7 +171,7 @@ static void test_single_thread_goes_to_its_memory(void **state)
 }
 
 /* Without samples: who runs here now, and ran there for long, has its memory there. */
-static void test_memory_is_where_it_has_run(void **state)
+static void test_memory_is_assumed_where_threads_ran(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {1, 0, 0, 0}, has_run[NODES] = {0.1, 0, 10, 0};
@@ -185,7 +185,7 @@ static void test_memory_is_where_it_has_run(void **state)
 }
 
 /* Also those whose one thread runs all the time: what it prepares is for others, which are to come. */
-static void test_one_thread_may_be_the_first(void **state)
+static void test_a_single_thread_may_create_others(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {0, 0, 0, 1};
@@ -202,7 +202,7 @@ static void test_one_thread_may_be_the_first(void **state)
 }
 
 /* One that has just begun may want more in a moment; its little memory comes along. Who has run for long stays. */
-static void test_the_young_are_kept_apart(void **state)
+static void test_young_groups_are_kept_apart(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {0, 0.2, 0, 0};
@@ -257,7 +257,7 @@ static void test_full_nodes_are_left_alone(void **state)
 }
 
 /* Parents that ran a moment ago and wait for their children now make no room for a third thread. */
-static void test_a_lull_makes_no_node_larger(void **state)
+static void test_a_lull_adds_no_capacity(void **state)
 {
 	(void)state;
 	static const double ran[2][NODES] = {{0, 0, 0, 1}, {0, 0, 0, 0}};
@@ -282,7 +282,7 @@ static void test_a_lull_makes_no_node_larger(void **state)
 }
 
 /* What runs there now and then has other nodes to go to: it keeps nobody from a small node. */
-static void test_a_little_beside_keeps_nobody_away(void **state)
+static void test_light_load_does_not_block_a_node(void **state)
 {
 	(void)state;
 	static const double ran[5][NODES] = {
@@ -302,7 +302,7 @@ static void test_a_little_beside_keeps_nobody_away(void **state)
 }
 
 /* Who is not to be placed yet goes on where it runs, and is no less there for that. */
-static void test_the_young_count_where_they_run(void **state)
+static void test_young_groups_count_where_they_run(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {1, 1, 0, 0}, there[NODES] = {2, 0, 0, 0};
@@ -334,7 +334,7 @@ static void test_overloaded_evenly(void **state)
 	assert_int_equal(taken, 0xf);
 }
 
-static void test_who_is_not_placed(void **state)
+static void test_ineligible_groups(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {2, 0, 0, 0};
@@ -374,7 +374,7 @@ static void test_who_is_not_placed(void **state)
 
 /* Where pages take long to move, who has just begun is brought together beside its memory, or stays
  * with it; who lives on gets a home in the end. */
-static void test_memory_that_is_too_dear(void **state)
+static void test_memory_too_expensive_to_move(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {1, 1, 0, 0};
@@ -430,7 +430,7 @@ static void test_memory_that_stays(void **state)
 }
 
 /* A group that is better left spread goes on running where it is: there is no room for another. */
-static void test_declined_groups_count(void **state)
+static void test_unplaced_groups_use_capacity(void **state)
 {
 	(void)state;
 	static const double apart[NODES] = {1, 0, 1, 0}, other[NODES] = {0, 1, 0, 1};
@@ -445,7 +445,7 @@ static void test_declined_groups_count(void **state)
 
 /* Programs that follow each other leave CPUs idle for moments: the machine is in demand all the
  * same. */
-static void test_demand_of_late_counts(void **state)
+static void test_recent_demand_counts(void **state)
 {
 	(void)state;
 	static const double apart[NODES] = {1, 0, 1, 0};
@@ -485,7 +485,7 @@ static void test_new_threads_are_left_spread(void **state)
 }
 
 /* Likewise a home that was given to the one thread. */
-static void test_a_home_of_one_is_none_of_two(void **state)
+static void test_a_home_for_one_thread_is_not_for_two(void **state)
 {
 	(void)state;
 	static const double there[NODES] = {1.9, 0.1, 0, 0}, memory[NODES] = {1, 0, 0, 0};
@@ -504,7 +504,7 @@ static void test_a_home_of_one_is_none_of_two(void **state)
 }
 
 /* A large process is placed once it is known where its memory is, a small one at once. */
-static void test_the_large_wait_for_their_memory(void **state)
+static void test_large_processes_wait_for_their_memory(void **state)
 {
 	(void)state;
 	static const double apart[NODES] = {1, 0, 1, 0}, memory[NODES] = {1, 0, 0, 0};
@@ -523,7 +523,7 @@ static void test_the_large_wait_for_their_memory(void **state)
 }
 
 /* What others use of a node, up to half a CPU, finds another CPU. */
-static void test_a_little_of_others_takes_no_room(void **state)
+static void test_light_load_of_others_uses_no_capacity(void **state)
 {
 	(void)state;
 	static const double apart[NODES] = {0, 1, 0, 1};
@@ -539,7 +539,7 @@ static void test_a_little_of_others_takes_no_room(void **state)
 
 /* On a machine in full use, one that is too dear to move keeps nobody from a home: it will run
  * elsewhere. */
-static void test_the_large_keep_nobody_away(void **state)
+static void test_large_processes_do_not_block_homes(void **state)
 {
 	(void)state;
 	static const double ran[4][NODES] = {
@@ -591,7 +591,7 @@ static void test_woken_threads_stay_with_their_wakers(void **state)
 }
 
 /* What was given to a program that loaded its data ends when it serves others. */
-static void test_a_home_ends_once_others_wake_its_thread(void **state)
+static void test_a_home_ends_if_its_thread_is_woken_by_others(void **state)
 {
 	static const double ran[NODES] = {0, 1, 0, 0};
 	struct nm_place_group group = group_of(1, ran);
@@ -615,7 +615,7 @@ static void test_a_home_ends_once_others_wake_its_thread(void **state)
 
 /* The threads that a program creates after it has loaded its data are not held on a node that has too few CPUs for
  * them, even though their memory is there. */
-static void test_a_home_for_one_thread_is_no_queue_for_eight(void **state)
+static void test_a_home_for_one_thread_does_not_hold_eight(void **state)
 {
 	static const double ran[NODES] = {1, 0, 0, 0}, memory[NODES] = {1, 0, 0, 0};
 	struct nm_place_group group = group_of(1, ran);
@@ -716,7 +716,7 @@ static void test_a_home_ends_with_its_reason(void **state)
 }
 
 /* A program that once ran eight threads and now runs one is no program of one thread. */
-static void test_a_serial_phase_is_no_single_thread(void **state)
+static void test_a_serial_phase_is_not_a_single_thread(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {1, 0, 0, 0};
@@ -748,7 +748,7 @@ static void test_yields_only_beside_idle_nodes(void **state)
 }
 
 /* Eight threads that their owner has pinned beside a home of two: no demand of a home, but a full node. */
-static void test_yields_to_what_others_run_there(void **state)
+static void test_homes_yield_to_load_of_others(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {0.4, 0, 0, 0};
@@ -768,7 +768,7 @@ static void test_yields_to_what_others_run_there(void **state)
 }
 
 /* What was accepted when the home was given is no reason to give it up, on small nodes either. */
-static void test_yields_to_more_than_was_accepted(void **state)
+static void test_homes_yield_to_more_than_accepted_load(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {2, 0, 0, 0};
@@ -787,7 +787,7 @@ static void test_yields_to_more_than_was_accepted(void **state)
 }
 
 /* What has no home yet can go elsewhere: a home beside it stays. What is bound to the node cannot. */
-static void test_yields_to_none_that_can_go_elsewhere(void **state)
+static void test_homes_do_not_yield_to_movable_processes(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {1, 0, 0, 0}, two[NODES] = {2, 0, 0, 0};
@@ -806,7 +806,7 @@ static void test_yields_to_none_that_can_go_elsewhere(void **state)
 }
 
 /* The one that grew goes, not its neighbour that fits. */
-static void test_who_does_not_fit_goes_first(void **state)
+static void test_oversized_groups_yield_first(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {1, 0, 0, 0};
@@ -823,7 +823,7 @@ static void test_who_does_not_fit_goes_first(void **state)
 /* ---- verdicts ---- */
 
 /* Local memory costs nothing; a move's cost is guessed first, and then known. */
-static void test_what_memory_away_costs(void **state)
+static void test_cost_of_remote_memory(void **state)
 {
 	(void)state;
 	struct nm_place_cost cost = {0};
@@ -895,7 +895,7 @@ static void test_waiting_is_relative(void **state)
 
 /* What changes by a tenth from one interval to the next has not become worse by a tenth. */
 /* A hundred processes of one user that slow down together are one voice of three. */
-static void test_users_have_one_voice_each(void **state)
+static void test_users_have_equal_weight(void **state)
 {
 	(void)state;
 	struct nm_place_change changes[103];
@@ -928,43 +928,43 @@ int main(void)
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_if_memory_stays, set_up),
-		cmocka_unit_test_setup(test_a_home_for_one_thread_is_no_queue_for_eight, set_up),
+		cmocka_unit_test_setup(test_a_home_for_one_thread_does_not_hold_eight, set_up),
 		cmocka_unit_test_setup(test_threads_that_have_just_started_count_first, set_up),
 		cmocka_unit_test_setup(test_woken_threads_stay_with_their_wakers, set_up),
-		cmocka_unit_test_setup(test_a_home_ends_once_others_wake_its_thread, set_up),
-		cmocka_unit_test_setup(test_declined_groups_count, set_up),
-		cmocka_unit_test_setup(test_demand_of_late_counts, set_up),
+		cmocka_unit_test_setup(test_a_home_ends_if_its_thread_is_woken_by_others, set_up),
+		cmocka_unit_test_setup(test_unplaced_groups_use_capacity, set_up),
+		cmocka_unit_test_setup(test_recent_demand_counts, set_up),
 		cmocka_unit_test_setup(test_new_threads_are_left_spread, set_up),
-		cmocka_unit_test_setup(test_a_home_of_one_is_none_of_two, set_up),
-		cmocka_unit_test_setup(test_the_large_wait_for_their_memory, set_up),
-		cmocka_unit_test_setup(test_a_little_of_others_takes_no_room, set_up),
-		cmocka_unit_test_setup(test_the_large_keep_nobody_away, set_up),
-		cmocka_unit_test_setup(test_yields_to_what_others_run_there, set_up),
-		cmocka_unit_test_setup(test_yields_to_more_than_was_accepted, set_up),
-		cmocka_unit_test_setup(test_yields_to_none_that_can_go_elsewhere, set_up),
-		cmocka_unit_test_setup(test_who_does_not_fit_goes_first, set_up),
+		cmocka_unit_test_setup(test_a_home_for_one_thread_is_not_for_two, set_up),
+		cmocka_unit_test_setup(test_large_processes_wait_for_their_memory, set_up),
+		cmocka_unit_test_setup(test_light_load_of_others_uses_no_capacity, set_up),
+		cmocka_unit_test_setup(test_large_processes_do_not_block_homes, set_up),
+		cmocka_unit_test_setup(test_homes_yield_to_load_of_others, set_up),
+		cmocka_unit_test_setup(test_homes_yield_to_more_than_accepted_load, set_up),
+		cmocka_unit_test_setup(test_homes_do_not_yield_to_movable_processes, set_up),
+		cmocka_unit_test_setup(test_oversized_groups_yield_first, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_with_its_reason, set_up),
-		cmocka_unit_test_setup(test_a_serial_phase_is_no_single_thread, set_up),
-		cmocka_unit_test_setup(test_idle_machine_is_not_packed, set_up),
-		cmocka_unit_test_setup(test_gathered_at_its_memory, set_up),
+		cmocka_unit_test_setup(test_a_serial_phase_is_not_a_single_thread, set_up),
+		cmocka_unit_test_setup(test_idle_machine_stays_spread, set_up),
+		cmocka_unit_test_setup(test_threads_are_gathered_at_their_memory, set_up),
 		cmocka_unit_test_setup(test_single_thread_goes_to_its_memory, set_up),
-		cmocka_unit_test_setup(test_the_young_are_kept_apart, set_up),
-		cmocka_unit_test_setup(test_a_lull_makes_no_node_larger, set_up),
+		cmocka_unit_test_setup(test_young_groups_are_kept_apart, set_up),
+		cmocka_unit_test_setup(test_a_lull_adds_no_capacity, set_up),
 		cmocka_unit_test_setup(test_young_groups_are_expected_within_their_limit, set_up),
-		cmocka_unit_test_setup(test_memory_is_where_it_has_run, set_up),
-		cmocka_unit_test_setup(test_one_thread_may_be_the_first, set_up),
+		cmocka_unit_test_setup(test_memory_is_assumed_where_threads_ran, set_up),
+		cmocka_unit_test_setup(test_a_single_thread_may_create_others, set_up),
 		cmocka_unit_test_setup(test_full_nodes_are_left_alone, set_up),
-		cmocka_unit_test_setup(test_a_little_beside_keeps_nobody_away, set_up),
-		cmocka_unit_test_setup(test_the_young_count_where_they_run, set_up),
+		cmocka_unit_test_setup(test_light_load_does_not_block_a_node, set_up),
+		cmocka_unit_test_setup(test_young_groups_count_where_they_run, set_up),
 		cmocka_unit_test_setup(test_overloaded_evenly, set_up),
-		cmocka_unit_test_setup(test_who_is_not_placed, set_up),
+		cmocka_unit_test_setup(test_ineligible_groups, set_up),
 		cmocka_unit_test_setup(test_yields_only_beside_idle_nodes, set_up),
-		cmocka_unit_test_setup(test_memory_that_is_too_dear, set_up),
+		cmocka_unit_test_setup(test_memory_too_expensive_to_move, set_up),
 		cmocka_unit_test_setup(test_memory_that_stays, set_up),
-		cmocka_unit_test_setup(test_what_memory_away_costs, set_up),
+		cmocka_unit_test_setup(test_cost_of_remote_memory, set_up),
 		cmocka_unit_test_setup(test_verdicts_can_fail, set_up),
 		cmocka_unit_test_setup(test_waiting_is_relative, set_up),
-		cmocka_unit_test_setup(test_users_have_one_voice_each, set_up),
+		cmocka_unit_test_setup(test_users_have_equal_weight, set_up),
 		cmocka_unit_test_setup(test_noise_is_no_change, set_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

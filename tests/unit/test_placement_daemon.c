@@ -99,7 +99,7 @@ static void each_process_gets_a_node(void **state)
 	assert_non_null(strstr(decision->text, "; 2 threads, "));
 }
 
-static void nothing_is_left_at_the_end(void **state)
+static void everything_is_restored_at_the_end(void **state)
 {
 	(void)state;
 	uint64_t masks[8];
@@ -115,7 +115,7 @@ static void nothing_is_left_at_the_end(void **state)
 }
 
 /* Who runs where takes few samples to tell, and first touches tell nothing; others want them all. */
-static void little_is_asked_of_samples(void **state)
+static void sampling_needs_are_low(void **state)
 {
 	(void)state;
 	struct nm_source *source = world.daemon.pipeline.source;
@@ -139,7 +139,7 @@ static void little_is_asked_of_samples(void **state)
 }
 
 /* What is told is how far decisions are apart when nobody waits. */
-static void intervals_are_told_as_configured(void **state)
+static void the_configured_interval_is_reported(void **state)
 {
 	(void)state;
 	begin_auto();
@@ -150,7 +150,7 @@ static void intervals_are_told_as_configured(void **state)
 }
 
 /* Of the interval in which it begins it has only run a part, which is no sign that it wants little. */
-static void who_begins_wants_what_it_has_wanted_since(void **state)
+static void demand_of_a_new_process_is_since_its_start(void **state)
 {
 	(void)state;
 	for (int cpu = 0; cpu < CPUS; cpu++)
@@ -165,7 +165,7 @@ static void who_begins_wants_what_it_has_wanted_since(void **state)
 }
 
 /* Samples are some ten milliseconds apart, and an interval may be a hundred: the kernel's count is exact. */
-static void how_much_ran_is_told_by_the_kernel(void **state)
+static void run_time_is_read_from_the_kernel(void **state)
 {
 	(void)state;
 	struct worker *worker = add_worker(1000, 0, 0);
@@ -186,7 +186,7 @@ static void run_beside_s(double seconds)
 }
 
 /* What runs on a node for a moment besides the processes takes no room of it; what stays does. */
-static void a_moment_takes_no_room(void **state)
+static void momentary_load_reserves_no_capacity(void **state)
 {
 	(void)state;
 	add_worker(1000, 0, 0);
@@ -231,7 +231,7 @@ static void one_thread_is_leased_in_the_end(void **state)
 }
 
 /* What may not be done is not tried in each interval. */
-static void what_is_refused_is_left_alone(void **state)
+static void refused_moves_are_not_repeated(void **state)
 {
 	(void)state;
 	add_worker(1000, 0, 2);
@@ -245,7 +245,7 @@ static void what_is_refused_is_left_alone(void **state)
 }
 
 /* For half a second it may yet look how many CPUs there are, and create threads that go by that. */
-static void nobody_is_leased_at_once(void **state)
+static void a_new_process_is_not_leased_at_once(void **state)
 {
 	(void)state;
 	const struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = 1999, .tid = 1999};
@@ -284,7 +284,7 @@ static void live_with(enum nm_runtime runtime, enum nm_pin pin)
 }
 
 /* What counts its CPUs again goes home as the others do, and its masks are as wide as they were. */
-static void who_counts_again_is_not_leased(void **state)
+static void cpu_aware_runtimes_are_not_leased(void **state)
 {
 	(void)state;
 	live_with(NM_RUNTIME_JVM, NM_PIN_AUTO);
@@ -302,7 +302,7 @@ static void who_counts_again_is_not_leased(void **state)
 
 /* Nor is it until the answer is there, which takes a while. */
 /* SECURITY: runtimes */
-static void nor_is_it_while_the_answer_is_awaited(void **state)
+static void a_process_is_not_leased_before_its_runtime_is_known(void **state)
 {
 	(void)state;
 	fake_asked.late = 8;
@@ -321,7 +321,7 @@ static void nor_is_it_while_the_answer_is_awaited(void **state)
 
 /* Nobody could be asked: most do not. Once it is known to, its masks are as wide as they were. */
 /* SECURITY: runtimes */
-static void who_turns_out_to_count_again_is_freed(void **state)
+static void a_newly_known_cpu_aware_runtime_is_released(void **state)
 {
 	(void)state;
 	live_with((enum nm_runtime)-EPERM, NM_PIN_AUTO);
@@ -336,7 +336,7 @@ static void who_turns_out_to_count_again_is_freed(void **state)
 }
 
 /* Who has set threads.pin has decided, also here. */
-static void the_setting_has_the_last_word(void **state)
+static void the_setting_takes_precedence(void **state)
 {
 	(void)state;
 	live_with(NM_RUNTIME_JVM, NM_PIN_NODE);
@@ -368,7 +368,7 @@ static void begin_beside_its_full_memory(void)
 }
 
 /* It loads its data with one thread, is given a home for that, and then computes on the whole machine. */
-static void a_serial_start_binds_nobody(void **state)
+static void a_serial_start_does_not_bind_later_threads(void **state)
 {
 	(void)state;
 	add_worker(1000, 0, 0);
@@ -434,7 +434,7 @@ static void a_dry_run_only_reports_homes(void **state)
 }
 
 /* Two hardware threads of one core are not room for two threads while there are idle cores. */
-static void siblings_are_no_cores(void **state)
+static void siblings_do_not_count_as_cores(void **state)
 {
 	(void)state;
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
@@ -448,7 +448,7 @@ static void siblings_are_no_cores(void **state)
 }
 
 /* Where its memory is there is no CPU for it. */
-static void memory_comes_along(void **state)
+static void memory_follows_the_home(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
@@ -469,7 +469,7 @@ static void memory_comes_along(void **state)
 }
 
 /* A neighbour that makes everybody slower costs nobody a home. */
-static void what_slows_everybody_is_no_verdict(void **state)
+static void a_general_slowdown_is_no_verdict(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
@@ -508,7 +508,7 @@ static void live_swapping_s(double seconds)
 }
 
 /* The room that page cache leaves is none while programs are swapped out for it. */
-static void nothing_comes_where_programs_are_swapped_out(void **state)
+static void memory_is_not_migrated_to_a_swapping_node(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
@@ -523,7 +523,7 @@ static void nothing_comes_where_programs_are_swapped_out(void **state)
 	assert_int_equal(pages_on(0), 1024);
 }
 
-static void half_of_1000_and_no_more(struct nm_page_batch *batch)
+static void half_of_1000_is_the_limit(struct nm_page_batch *batch)
 {
 	if (batch->pid != 1000)
 		return;
@@ -538,13 +538,13 @@ static void half_of_1000_and_no_more(struct nm_page_batch *batch)
 }
 
 /* What was broken off for that goes on when it is over, and not before. */
-static void what_was_broken_off_goes_on_later(void **state)
+static void interrupted_migration_resumes_later(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
 	world.fake->free_kb = 1024;
 	world.fake->cached_kb = 4 << 20;
-	fake_mover.perform = half_of_1000_and_no_more;
+	fake_mover.perform = half_of_1000_is_the_limit;
 	for (unsigned i = 0; i < 60 && pages_on(0) == 0; i++)
 		live_one();
 	assert_int_equal(pages_on(0), 512);
@@ -575,7 +575,7 @@ static void only_anonymous_memory_needs_room(void **state)
 }
 
 /* One whose first thread touched all before the others ran has nothing where these run. */
-static void memory_is_counted_before_a_home_is_chosen(void **state)
+static void memory_is_sampled_before_a_home_is_chosen(void **state)
 {
 	(void)state;
 	make_space(1024, 1);
@@ -635,7 +635,7 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 }
 
 /* What it has allocated since, while a thread ran elsewhere, is brought home as well. */
-static void memory_that_grows_elsewhere_is_brought(void **state)
+static void memory_allocated_elsewhere_is_migrated(void **state)
 {
 	static const int grown[512] = {[0 ... 299] = 0, [300 ... 511] = 3};
 	(void)state;
@@ -688,7 +688,7 @@ static void end_with_error(struct nm_page_batch *batch)
 }
 
 /* What was not tried may still be moved, which is attempted now and then. */
-static void bring_in_vain(int error)
+static void fail_to_migrate(int error)
 {
 	static const int elsewhere[512] = {[0 ... 511] = 1};
 	begin_sampled();
@@ -706,18 +706,18 @@ static void bring_in_vain(int error)
 	fake_asked.pages = NULL;
 }
 
-static void a_killed_worker_ends_no_home(void **state)
+static void a_killed_worker_does_not_end_homes(void **state)
 {
 	(void)state;
-	bring_in_vain(-ECONNRESET);
+	fail_to_migrate(-ECONNRESET);
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
 }
 
 /* Others used up the memory of its home meanwhile. */
-static void a_node_without_room_ends_no_home(void **state)
+static void a_full_node_does_not_end_a_home(void **state)
 {
 	(void)state;
-	bring_in_vain(-ENOSPC);
+	fail_to_migrate(-ENOSPC);
 	fake_mover.perform = NULL;
 	fake_asked.pages = gathered;
 	live_s(20);
@@ -741,7 +741,7 @@ static void a_cell_that_names_no_process_drops_nothing(void **state)
 }
 
 /* A few pages that are found of a large address space are no estimate. */
-static void few_pages_tell_nothing(void **state)
+static void few_resident_pages_are_no_estimate(void **state)
 {
 	(void)state;
 	fake_asked.pages = sampled;
@@ -763,14 +763,14 @@ static void place_unknown(uint64_t rss_kb)
 	assert_true(placed_of(1000)->home >= 0);
 }
 
-static void what_is_assumed_of_small_ones_is_moved(void **state)
+static void assumed_locations_of_small_processes_are_moved(void **state)
 {
 	(void)state;
 	place_unknown(UINT64_C(40) << 10);
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
 }
 
-static void not_much_is_moved_on_an_assumption(void **state)
+static void assumed_locations_move_few_pages(void **state)
 {
 	(void)state;
 	place_unknown(UINT64_C(40) << 20);
@@ -798,7 +798,7 @@ static void huge_pages_of_the_pool_keep_a_process(void **state)
 }
 
 /* Whoever does not answer is placed by where he runs. */
-static void who_never_answers_is_placed(void **state)
+static void an_unresponsive_process_is_placed(void **state)
 {
 	(void)state;
 	four_mixed_up();
@@ -828,7 +828,7 @@ static void assert_memory_comes_in_the_end(void)
 }
 
 /* Where a page takes long to move, there is no home before its memory's being away is to cost as much. */
-static void no_home_for_what_is_too_dear_to_move(void **state)
+static void expensive_memory_delays_a_home(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
@@ -841,7 +841,7 @@ static void no_home_for_what_is_too_dear_to_move(void **state)
 }
 
 /* Those before it have shown that moves take longer than was thought. */
-static void memory_that_turns_out_dear_comes_later(void **state)
+static void memory_found_expensive_is_migrated_later(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
@@ -858,7 +858,7 @@ static void memory_that_turns_out_dear_comes_later(void **state)
 }
 
 /* What moves take is known from those that were made. */
-static void what_moves_cost_is_learned(void **state)
+static void the_cost_of_moves_is_learned(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
@@ -889,7 +889,7 @@ static unsigned handed_over(uint64_t away_bytes, struct nm_place_cost cost)
 }
 
 /* The mover has something to go on with; more waits here, where it may yet turn out to be too dear. */
-static void the_mover_is_handed_little_ahead(void **state)
+static void the_mover_queue_is_kept_short(void **state)
 {
 	(void)state;
 	const struct nm_place_cost unknown = {0}, known = {.pages = 1e9, .ns = 5e12};
@@ -907,7 +907,7 @@ static void the_mover_is_handed_little_ahead(void **state)
 }
 
 /* Memory is migrated once; pages that stray later are left to the kernel. */
-static void memory_comes_once_beside_the_kernels_balancing(void **state)
+static void memory_moves_once_beside_numa_balancing(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
@@ -934,7 +934,7 @@ static void balancing_of_tiers_brings_no_memory(void **state)
 }
 
 /* threads.pin = "nudge" is what keeps programs from counting the CPUs of one node. */
-static void nobody_is_leased_where_nudges_are_asked_for(void **state)
+static void pin_nudge_prevents_leases(void **state)
 {
 	(void)state;
 	uint64_t masks[8];
@@ -953,7 +953,7 @@ static void nobody_is_leased_where_nudges_are_asked_for(void **state)
 }
 
 /* What is slower at home than it was goes free, and is left alone for a while. */
-static void what_made_it_worse_is_undone(void **state)
+static void a_harmful_home_is_rolled_back(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
@@ -970,7 +970,7 @@ static void what_made_it_worse_is_undone(void **state)
 }
 
 /* Two runs of pages that were on node 3. */
-static void move_and_tell(struct nm_page_batch *batch)
+static void move_and_report(struct nm_page_batch *batch)
 {
 	move_of_1000(batch);
 	if (batch->pid != 1000)
@@ -987,10 +987,10 @@ static void move_and_tell(struct nm_page_batch *batch)
 
 static unsigned sent_back; /* pages */
 
-static void go_back_or_move(struct nm_page_batch *batch)
+static void roll_back_or_move(struct nm_page_batch *batch)
 {
 	if (batch->nr_back == 0) {
-		move_and_tell(batch);
+		move_and_report(batch);
 		return;
 	}
 	assert_true(batch->bulk && batch->rollback);
@@ -1003,11 +1003,11 @@ static void go_back_or_move(struct nm_page_batch *batch)
 	memset(world.space.home, 3, world.space.count);
 }
 
-static void memory_goes_back_with_what_is_undone(void **state)
+static void memory_is_rolled_back_with_its_home(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
-	fake_mover.perform = go_back_or_move;
+	fake_mover.perform = roll_back_or_move;
 	speed_after_move = 0.2;
 	sent_back = 0;
 	for (unsigned i = 0; i < 60 && sent_back == 0; i++)
@@ -1018,7 +1018,7 @@ static void memory_goes_back_with_what_is_undone(void **state)
 }
 
 /* How a program begins says nothing of what a home does to it. */
-static void beginnings_are_compared_with_nothing(void **state)
+static void the_start_of_a_program_is_not_a_baseline(void **state)
 {
 	(void)state;
 	const struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = 1000, .tid = 1000};
@@ -1036,54 +1036,54 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_process_gets_a_node),
-		TEST(nothing_is_left_at_the_end),
-		TEST(little_is_asked_of_samples),
-		TEST(intervals_are_told_as_configured),
-		TEST(who_begins_wants_what_it_has_wanted_since),
-		TEST(how_much_ran_is_told_by_the_kernel),
-		TEST(a_moment_takes_no_room),
+		TEST(everything_is_restored_at_the_end),
+		TEST(sampling_needs_are_low),
+		TEST(the_configured_interval_is_reported),
+		TEST(demand_of_a_new_process_is_since_its_start),
+		TEST(run_time_is_read_from_the_kernel),
+		TEST(momentary_load_reserves_no_capacity),
 		TEST(one_thread_is_not_leased),
 		TEST(one_thread_is_leased_in_the_end),
-		TEST(what_is_refused_is_left_alone),
-		TEST(nobody_is_leased_at_once),
-		TEST(siblings_are_no_cores),
-		TEST(who_counts_again_is_not_leased),
-		TEST(nor_is_it_while_the_answer_is_awaited),
-		TEST(who_turns_out_to_count_again_is_freed),
-		TEST(the_setting_has_the_last_word),
+		TEST(refused_moves_are_not_repeated),
+		TEST(a_new_process_is_not_leased_at_once),
+		TEST(siblings_do_not_count_as_cores),
+		TEST(cpu_aware_runtimes_are_not_leased),
+		TEST(a_process_is_not_leased_before_its_runtime_is_known),
+		TEST(a_newly_known_cpu_aware_runtime_is_released),
+		TEST(the_setting_takes_precedence),
 		TEST(an_idle_machine_is_left_alone),
-		TEST(memory_comes_along),
+		TEST(memory_follows_the_home),
 		TEST(a_dry_run_only_reports_homes),
 		TEST(light_threads_count),
 		TEST(demand_is_capped_by_the_cgroup),
-		TEST(what_slows_everybody_is_no_verdict),
-		TEST(a_serial_start_binds_nobody),
+		TEST(a_general_slowdown_is_no_verdict),
+		TEST(a_serial_start_does_not_bind_later_threads),
 		TEST(page_cache_is_available),
-		TEST(nothing_comes_where_programs_are_swapped_out),
-		TEST(what_was_broken_off_goes_on_later),
+		TEST(memory_is_not_migrated_to_a_swapping_node),
+		TEST(interrupted_migration_resumes_later),
 		TEST(only_anonymous_memory_needs_room),
-		TEST(memory_is_counted_before_a_home_is_chosen),
+		TEST(memory_is_sampled_before_a_home_is_chosen),
 		TEST(pages_of_a_large_process_are_asked_for),
-		TEST(memory_that_grows_elsewhere_is_brought),
+		TEST(memory_allocated_elsewhere_is_migrated),
 		TEST(memory_that_cannot_be_moved_ends_a_home),
-		TEST(a_killed_worker_ends_no_home),
-		TEST(a_node_without_room_ends_no_home),
+		TEST(a_killed_worker_does_not_end_homes),
+		TEST(a_full_node_does_not_end_a_home),
 		TEST(a_cell_that_names_no_process_drops_nothing),
-		TEST(few_pages_tell_nothing),
-		TEST(what_is_assumed_of_small_ones_is_moved),
-		TEST(not_much_is_moved_on_an_assumption),
+		TEST(few_resident_pages_are_no_estimate),
+		TEST(assumed_locations_of_small_processes_are_moved),
+		TEST(assumed_locations_move_few_pages),
 		TEST(huge_pages_of_the_pool_keep_a_process),
-		TEST(who_never_answers_is_placed),
-		TEST(no_home_for_what_is_too_dear_to_move),
-		TEST(memory_that_turns_out_dear_comes_later),
-		TEST(what_moves_cost_is_learned),
-		TEST(the_mover_is_handed_little_ahead),
-		TEST(memory_comes_once_beside_the_kernels_balancing),
+		TEST(an_unresponsive_process_is_placed),
+		TEST(expensive_memory_delays_a_home),
+		TEST(memory_found_expensive_is_migrated_later),
+		TEST(the_cost_of_moves_is_learned),
+		TEST(the_mover_queue_is_kept_short),
+		TEST(memory_moves_once_beside_numa_balancing),
 		TEST(balancing_of_tiers_brings_no_memory),
-		TEST(nobody_is_leased_where_nudges_are_asked_for),
-		TEST(what_made_it_worse_is_undone),
-		TEST(memory_goes_back_with_what_is_undone),
-		TEST(beginnings_are_compared_with_nothing),
+		TEST(pin_nudge_prevents_leases),
+		TEST(a_harmful_home_is_rolled_back),
+		TEST(memory_is_rolled_back_with_its_home),
+		TEST(the_start_of_a_program_is_not_a_baseline),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

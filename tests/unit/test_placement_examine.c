@@ -65,7 +65,7 @@ static void begin_young_ones(void)
 }
 
 /* It need not wait for the interval to end, and is only sent there: it may still size itself. */
-static void the_young_are_brought_together(void **state)
+static void young_processes_are_gathered(void **state)
 {
 	(void)state;
 	begin_young_ones();
@@ -86,7 +86,7 @@ static void the_young_are_brought_together(void **state)
 }
 
 /* It may still size itself: it is leased a quarter of a second after its last thread. */
-static void the_young_are_leased_later(void **state)
+static void young_processes_are_leased_later(void **state)
 {
 	(void)state;
 	begin_young_ones();
@@ -114,7 +114,7 @@ static unsigned calls_of_one(unsigned others)
 	return world.fake->calls[FAKE_OPS] - before;
 }
 
-static void examining_one_costs_as_much_as_one(void **state)
+static void the_cost_of_an_examination_is_independent_of_others(void **state)
 {
 	unsigned alone = calls_of_one(0);
 	assert_int_equal(world_close(state), 0);
@@ -141,7 +141,7 @@ static void an_idle_process_costs_less(void **state)
 }
 
 /* What ends sooner is never examined, and leaves nothing that is owed. */
-static void what_ends_at_once_costs_nothing(void **state)
+static void short_lived_processes_cost_nothing(void **state)
 {
 	(void)state;
 	begin_young_ones();
@@ -161,7 +161,7 @@ static void what_ends_at_once_costs_nothing(void **state)
 }
 
 /* More at once than may be examined: the rest is left to the next interval, which comes in time. */
-static void a_storm_delays_nobody(void **state)
+static void a_fork_storm_does_not_delay_examination(void **state)
 {
 	(void)state;
 	begin_young_ones();
@@ -217,7 +217,7 @@ static unsigned nr_due_of(uint32_t pid)
 
 /* One user's forks leave room to examine what others start. */
 /* SECURITY: shares */
-static void a_storm_leaves_room_for_others(void **state)
+static void a_fork_storm_leaves_room_for_others(void **state)
 {
 	(void)state;
 	begin_two_users();
@@ -230,7 +230,7 @@ static void a_storm_leaves_room_for_others(void **state)
 /* What one domain's have cost is owed by it: what another one starts is examined all the same, and
  * first. */
 /* SECURITY: shares */
-static void a_storm_is_charged_to_its_user(void **state)
+static void a_fork_storm_is_charged_to_its_user(void **state)
 {
 	(void)state;
 	begin_two_users();
@@ -250,7 +250,7 @@ static void a_storm_is_charged_to_its_user(void **state)
 
 /* What the bus and forks cost the loop does not come off what examinations may cost. */
 /* SECURITY: shares */
-static void others_cost_is_not_ours(void **state)
+static void unrelated_loop_time_is_not_charged(void **state)
 {
 	(void)state;
 	begin_young_ones();
@@ -259,15 +259,15 @@ static void others_cost_is_not_ours(void **state)
 	assert_true(nm_loop_own_ns(&world.daemon) < NM_NSEC_PER_SEC);
 	uint64_t before_ns = world.daemon.costs.foreign_ns;
 	for (uint32_t pid = 5000; pid < 5100; pid++) {
-		fake_tell(world.fake, NM_TASK_FORK, pid, pid, 1, 1);
-		fake_tell(world.fake, NM_TASK_EXIT, pid, pid, 1, 1);
+		fake_notify(world.fake, NM_TASK_FORK, pid, pid, 1, 1);
+		fake_notify(world.fake, NM_TASK_EXIT, pid, pid, 1, 1);
 	}
 	nm_drain(&world.daemon);
 	assert_true(world.daemon.costs.foreign_ns > before_ns);
 }
 
 /* However much was spent, intervals come again after a while, and what is owed is limited. */
-static void debts_end(void **state)
+static void examination_debts_expire(void **state)
 {
 	(void)state;
 	begin_young_ones();
@@ -301,7 +301,7 @@ static void examinations_become_rare(void **state)
 }
 
 /* A thread that is new in a process that has a home starts wherever a CPU is idle. */
-static void who_grows_is_examined(void **state)
+static void new_threads_of_a_placed_process_are_examined(void **state)
 {
 	(void)state;
 	begin_young_ones();
@@ -316,7 +316,7 @@ static void who_grows_is_examined(void **state)
 
 /* Whose end was reported needs no CPUs any more: the next one is given its node before the interval
  * ends. */
-static void the_ended_leave_room(void **state)
+static void exited_processes_free_their_capacity(void **state)
 {
 	(void)state;
 	begin_young_ones();
@@ -333,7 +333,7 @@ static void the_ended_leave_room(void **state)
 
 /* Another program in a process that is listed is examined at once, and has nothing of the former
  * one. */
-static void another_program_begins_anew(void **state)
+static void a_new_program_is_examined_again(void **state)
 {
 	(void)state;
 	begin_young_ones();
@@ -341,8 +341,8 @@ static void another_program_begins_anew(void **state)
 		beat();
 	assert_true(placed_of(1000)->home >= 0);
 	uint64_t before_ns = placed_of(1000)->program_ns;
-	fake_tell(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
-	fake_tell(world.fake, NM_TASK_EXEC, 1000, 1000, 0, 0);
+	fake_notify(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
+	fake_notify(world.fake, NM_TASK_EXEC, 1000, 1000, 0, 0);
 	beat();
 	beat();
 	assert_true(placed_of(1000)->program_ns > before_ns);
@@ -374,7 +374,7 @@ static void memory_is_read_once_for_all(void **state)
 }
 
 /* Pages of a process that has a home move with it as a whole, those of others one by one. */
-static void pages_have_one_mover(void **state)
+static void pages_of_placed_processes_move_as_a_whole(void **state)
 {
 	(void)state;
 	begin();
@@ -393,13 +393,13 @@ static void pages_have_one_mover(void **state)
 }
 
 /* Rings are read some time after what they tell of: the newest record says how long before it the others were. */
-static void births_have_their_own_time(void **state)
+static void fork_records_carry_their_own_time(void **state)
 {
 	(void)state;
 	begin_auto();
 	uint64_t now_ns = world.fake->now_ns;
-	fake_tell(world.fake, NM_TASK_EXEC, 1999, 1999, 0, 0);
-	fake_tell(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
+	fake_notify(world.fake, NM_TASK_EXEC, 1999, 1999, 0, 0);
+	fake_notify(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
 	world.fake->events[1].time_ns += NM_NSEC_PER_SEC / 5;
 	nm_drain(&world.daemon);
 	const struct nm_placement *placement = world.daemon.pipeline.placement;
@@ -427,23 +427,23 @@ static void idle_machines_are_looked_at_seldom(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_young_are_brought_together),
-		TEST(examining_one_costs_as_much_as_one),
+		TEST(young_processes_are_gathered),
+		TEST(the_cost_of_an_examination_is_independent_of_others),
 		TEST(an_idle_process_costs_less),
-		TEST(what_ends_at_once_costs_nothing),
-		TEST(a_storm_delays_nobody),
-		TEST(a_storm_leaves_room_for_others),
-		TEST(a_storm_is_charged_to_its_user),
-		TEST(others_cost_is_not_ours),
-		TEST(debts_end),
+		TEST(short_lived_processes_cost_nothing),
+		TEST(a_fork_storm_does_not_delay_examination),
+		TEST(a_fork_storm_leaves_room_for_others),
+		TEST(a_fork_storm_is_charged_to_its_user),
+		TEST(unrelated_loop_time_is_not_charged),
+		TEST(examination_debts_expire),
 		TEST(examinations_become_rare),
-		TEST(who_grows_is_examined),
-		TEST(the_ended_leave_room),
-		TEST(another_program_begins_anew),
-		TEST(the_young_are_leased_later),
+		TEST(new_threads_of_a_placed_process_are_examined),
+		TEST(exited_processes_free_their_capacity),
+		TEST(a_new_program_is_examined_again),
+		TEST(young_processes_are_leased_later),
 		TEST(memory_is_read_once_for_all),
-		TEST(pages_have_one_mover),
-		TEST(births_have_their_own_time),
+		TEST(pages_of_placed_processes_move_as_a_whole),
+		TEST(fork_records_carry_their_own_time),
 		TEST(idle_machines_are_looked_at_seldom),
 	};
 

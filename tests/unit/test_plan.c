@@ -126,7 +126,7 @@ static void a_decision_holds_all_that_acting_needs(void **state)
 }
 
 /* LBMA's moves are judged by performance where that is counted, and by locality elsewhere. */
-static void what_it_is_judged_by_depends_on_what_is_counted(void **state)
+static void the_judging_metric_depends_on_the_counters(void **state)
 {
 	static const struct {
 		enum nm_thread_policy policy;
@@ -176,7 +176,7 @@ static void targets_stay_inside_the_original_mask(void **state)
 }
 
 /* What the proposal names of the node's CPUs, and nothing where none of them is allowed. */
-static void a_target_keeps_to_what_is_proposed(void **state)
+static void a_target_contains_only_proposed_cpus(void **state)
 {
 	(void)state;
 	struct nm_proposal proposal = single(1, 6);
@@ -193,7 +193,7 @@ static void a_target_keeps_to_what_is_proposed(void **state)
 	hwloc_bitmap_free(within);
 }
 
-static void a_swap_needs_both_masks(void **state)
+static void a_swap_must_fit_both_affinities(void **state)
 {
 	(void)state;
 	struct nm_proposal proposals[] = {swap(0, 3), single(1, 6)};
@@ -224,7 +224,7 @@ static enum nm_step_pin pin_under(enum nm_pin pin)
 	return plan.decisions[0].steps[0].pin;
 }
 
-static void newcomers_and_parents_are_nudged(void **state)
+static void young_and_spawning_threads_are_nudged(void **state)
 {
 	(void)state;
 	struct nm_process *process = machine_process(machine, 10);
@@ -239,7 +239,7 @@ static void newcomers_and_parents_are_nudged(void **state)
 }
 
 /* Go and Java count their CPUs again while they run; and who is not known yet might. */
-static void who_counts_again_is_nudged(void **state)
+static void cpu_aware_runtimes_are_nudged(void **state)
 {
 	(void)state;
 	struct nm_process *process = machine_process(machine, 10);
@@ -263,7 +263,7 @@ static void who_counts_again_is_nudged(void **state)
 }
 
 /* It could only be held, and may not be: kMAF would bind it to the node where it is. */
-static void who_is_there_and_only_nudged_is_left_out(void **state)
+static void a_nudged_thread_on_its_target_is_left_out(void **state)
 {
 	(void)state;
 	struct nm_proposal proposal = single(0, 0);
@@ -388,7 +388,7 @@ static void a_rollback_comes_on_top_of_the_budget(void **state)
 }
 
 /* Pinned by its owner since, or steered to stay. */
-static void one_that_is_only_watched_does_not_go_back(void **state)
+static void an_observed_thread_is_not_rolled_back(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
@@ -399,7 +399,7 @@ static void one_that_is_only_watched_does_not_go_back(void **state)
 }
 
 /* One whose mask was changed since must not keep the other away. */
-static void the_two_of_a_swap_go_back_each_by_itself(void **state)
+static void threads_of_a_swap_are_rolled_back_individually(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of_both(1000, 2, 1002, 0);
@@ -416,7 +416,7 @@ static void the_two_of_a_swap_go_back_each_by_itself(void **state)
 	assert_target(&plan.decisions[1].steps[0], "0");
 }
 
-static void a_taken_source_cpu_gives_its_node(void **state)
+static void an_occupied_source_cpu_yields_its_node(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
@@ -438,7 +438,7 @@ static void a_taken_source_cpu_gives_its_node(void **state)
 	assert_target(&plan.decisions[1].steps[0], "7");
 }
 
-static void the_dead_are_skipped(void **state)
+static void exited_threads_are_skipped(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of_both(1001, 6, 999, 2);
@@ -458,7 +458,7 @@ static void the_dead_are_skipped(void **state)
 	assert_int_equal(next_id, 9);
 }
 
-static void without_a_way_back_nothing_is_added(void **state)
+static void a_plan_without_rollback_is_not_added(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
@@ -479,25 +479,25 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(no_proposals_make_an_empty_plan),
 		TEST(a_decision_holds_all_that_acting_needs),
-		TEST(what_it_is_judged_by_depends_on_what_is_counted),
+		TEST(the_judging_metric_depends_on_the_counters),
 		TEST(a_swap_is_one_decision_of_two_steps),
 		TEST(targets_stay_inside_the_original_mask),
-		TEST(a_target_keeps_to_what_is_proposed),
-		TEST(a_swap_needs_both_masks),
+		TEST(a_target_contains_only_proposed_cpus),
+		TEST(a_swap_must_fit_both_affinities),
 		TEST(the_papers_way_pins_to_the_cpu),
-		TEST(newcomers_and_parents_are_nudged),
-		TEST(who_counts_again_is_nudged),
-		TEST(who_is_there_and_only_nudged_is_left_out),
+		TEST(young_and_spawning_threads_are_nudged),
+		TEST(cpu_aware_runtimes_are_nudged),
+		TEST(a_nudged_thread_on_its_target_is_left_out),
 		TEST(the_pin_setting_forces_one_way),
 		TEST(the_budget_counts_threads),
 		TEST(a_rollback_leases_back_to_the_source_node),
 		TEST(a_sleeping_threads_rollback_has_no_cost_before),
 		TEST(a_rollback_comes_on_top_of_the_budget),
-		TEST(one_that_is_only_watched_does_not_go_back),
-		TEST(the_two_of_a_swap_go_back_each_by_itself),
-		TEST(a_taken_source_cpu_gives_its_node),
-		TEST(the_dead_are_skipped),
-		TEST(without_a_way_back_nothing_is_added),
+		TEST(an_observed_thread_is_not_rolled_back),
+		TEST(threads_of_a_swap_are_rolled_back_individually),
+		TEST(an_occupied_source_cpu_yields_its_node),
+		TEST(exited_threads_are_skipped),
+		TEST(a_plan_without_rollback_is_not_added),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static unsigned choose_in_pieces(const char *maps, size_t size, unsigned count, 
 	return chosen;
 }
 
-static void its_own_memory_is_asked_for(void **state)
+static void its_own_memory_is_queried(void **state)
 {
 	static const char maps[] =
 		"00400000-00500000 r-xp 00000000 08:01 42 /bin/program\n"
@@ -92,7 +92,7 @@ static void each_page_is_asked_for_once(void **state)
 	assert_int_equal(choose("2000-1000 rw-p 0 00:00 0\n", 512, addresses), 0);
 }
 
-static void pieces_tell_the_same(void **state)
+static void pieces_give_the_same_result(void **state)
 {
 	static const char maps[] = "1000-4000 rw-p 0 00:00 0\n5000-6000 r--p 0 00:00 0\n"
 				   "8000-9000 rw-p 0 00:00 0\n";
@@ -107,7 +107,7 @@ static void pieces_tell_the_same(void **state)
 }
 
 /* Mappings of any size, also of all that there are addresses for. */
-static void any_size_will_do(void **state)
+static void any_mapping_size_works(void **state)
 {
 	uint64_t addresses[512];
 
@@ -121,10 +121,10 @@ static void any_size_will_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(its_own_memory_is_asked_for),
+		cmocka_unit_test(its_own_memory_is_queried),
 		cmocka_unit_test(each_page_is_asked_for_once),
-		cmocka_unit_test(pieces_tell_the_same),
-		cmocka_unit_test(any_size_will_do),
+		cmocka_unit_test(pieces_give_the_same_result),
+		cmocka_unit_test(any_mapping_size_works),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static void assert_denies(const struct unit_file *unit, const char *call)
 #define WORKER_SLICE NM_SOURCE_DIR "/systemd/system-numamigrd.slice"
 
 /* SECURITY: no-more */
-static void memory_and_processor_time_are_bounded(void **state)
+static void memory_and_cpu_time_are_limited(void **state)
 {
 	struct unit_file daemon = {0}, worker = {0};
 	char slice[1024];
@@ -100,7 +100,7 @@ static void the_daemon_may_not_trace(void **state)
 
 /* What a daemon that was taken over would go on with. */
 /* SECURITY: no-more */
-static void the_daemon_runs_nothing_else_and_leaves_no_image(void **state)
+static void the_daemon_cannot_execute_or_dump_core(void **state)
 {
 	struct unit_file unit = {0};
 	(void)state;
@@ -130,7 +130,7 @@ static void a_restoration_may_ask_for_time(void **state)
 }
 
 /* Until the next start, or --restore, has read it. */
-static void the_ledger_outlives_a_stop_in_vain(void **state)
+static void the_ledger_survives_an_incomplete_stop(void **state)
 {
 	struct unit_file unit = {0};
 	(void)state;
@@ -142,7 +142,7 @@ static void the_ledger_outlives_a_stop_in_vain(void **state)
 
 /* It keeps the first alone: test_worker. */
 /* SECURITY: cap-ptrace */
-static void the_worker_gets_ptrace_and_little_else(void **state)
+static void the_worker_gets_ptrace_only(void **state)
 {
 	static const char two[] = "CAP_SYS_PTRACE CAP_SYS_ADMIN";
 	struct unit_file unit = {0};
@@ -188,7 +188,7 @@ static void the_helper_gets_three_others(void **state)
 
 /* What is written is in directories of their own; of /proc/sys, one file by the helper. */
 /* SECURITY: no-more */
-static void no_unit_writes_or_gets_more(void **state)
+static void units_are_confined(void **state)
 {
 	static const char *const paths[] = {DAEMON_UNIT, WORKER_UNIT, HELPER_UNIT};
 	static const char *const keys[][2] = {{"NoNewPrivileges", "yes"},
@@ -271,15 +271,15 @@ static void memory_of_others_stays_closed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_and_processor_time_are_bounded),
+		cmocka_unit_test(memory_and_cpu_time_are_limited),
 		cmocka_unit_test(the_daemon_gets_two_capabilities),
 		cmocka_unit_test(the_daemon_may_not_trace),
-		cmocka_unit_test(the_daemon_runs_nothing_else_and_leaves_no_image),
+		cmocka_unit_test(the_daemon_cannot_execute_or_dump_core),
 		cmocka_unit_test(a_restoration_may_ask_for_time),
-		cmocka_unit_test(the_ledger_outlives_a_stop_in_vain),
-		cmocka_unit_test(the_worker_gets_ptrace_and_little_else),
+		cmocka_unit_test(the_ledger_survives_an_incomplete_stop),
+		cmocka_unit_test(the_worker_gets_ptrace_only),
 		cmocka_unit_test(the_helper_gets_three_others),
-		cmocka_unit_test(no_unit_writes_or_gets_more),
+		cmocka_unit_test(units_are_confined),
 		cmocka_unit_test(memory_of_others_stays_closed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

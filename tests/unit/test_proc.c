@@ -148,7 +148,7 @@ static void test_cpu_times(void **state)
 	assert_int_equal(nm_proc_parse_cpu_times("intr 5\n", times, 3), -EINVAL);
 }
 
-static void test_gone(void **state)
+static void test_process_gone_before_its_read(void **state)
 {
 	struct fake *fake = fake_new(8);
 	struct nm_proc_stat stat;
@@ -273,7 +273,7 @@ int main(void)
 		cmocka_unit_test(test_status_incomplete),
 		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_cpu_times),
-		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_process_gone_before_its_read),
 		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_self),
 		cmocka_unit_test(test_clock_and_start),

@@ -54,7 +54,7 @@ static double known(uint32_t thread, int node)
 	return nm_record_get(record, snapshot, &machine->config, thread, node);
 }
 
-static void nothing_is_known_at_first(void **state)
+static void the_state_is_initially_unknown(void **state)
 {
 	(void)state;
 	machine_perform(machine, 0, NAN, NAN, 1, 20);
@@ -64,7 +64,7 @@ static void nothing_is_known_at_first(void **state)
 	nm_record_free(NULL);
 }
 
-static void the_last_on_each_node_is_kept(void **state)
+static void the_latest_record_of_each_node_is_kept(void **state)
 {
 	(void)state;
 	run(0, 0, 100);
@@ -75,7 +75,7 @@ static void the_last_on_each_node_is_kept(void **state)
 	assert_true(isnan(known(1, 0)));
 }
 
-static void what_is_not_measured_leaves_no_trace(void **state)
+static void unmeasured_intervals_are_not_recorded(void **state)
 {
 	(void)state;
 	run(0, 0, 100);
@@ -110,7 +110,7 @@ static void a_record_expires(void **state)
 	assert_true(known(0, 0) == 100);
 }
 
-static void a_thread_that_left_is_forgotten(void **state)
+static void a_departed_thread_is_dropped(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < 3; i++)
@@ -128,7 +128,7 @@ static void a_thread_that_left_is_forgotten(void **state)
 	assert_true(known(2, 2) == 102);
 }
 
-static void a_number_given_again_is_another_thread(void **state)
+static void a_reused_tid_is_a_different_thread(void **state)
 {
 	(void)state;
 	run(0, 0, 100);
@@ -151,7 +151,7 @@ static void a_new_program_is_another_thread(void **state)
 	assert_true(known(1, 1) == 50);
 }
 
-static void another_thread_in_between_moves_nothing(void **state)
+static void another_thread_does_not_disturb_the_record(void **state)
 {
 	(void)state;
 	run(1, 0, 100);
@@ -166,7 +166,7 @@ static void another_thread_in_between_moves_nothing(void **state)
 	assert_true(known(0, 0) == 100 && known(0, 2) == 70);
 }
 
-static void another_figure_starts_anew(void **state)
+static void a_different_metric_restarts_the_record(void **state)
 {
 	(void)state;
 	run(0, 0, 100);
@@ -183,7 +183,7 @@ static void another_figure_starts_anew(void **state)
 }
 
 /* While all rest, nothing is sampled: that is no change of what P is. */
-static void an_idle_interval_forgets_nothing(void **state)
+static void an_idle_interval_keeps_the_record(void **state)
 {
 	(void)state;
 	run(0, 0, 100);
@@ -219,16 +219,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(nothing_is_known_at_first),
-		TEST(the_last_on_each_node_is_kept),
-		TEST(what_is_not_measured_leaves_no_trace),
+		TEST(the_state_is_initially_unknown),
+		TEST(the_latest_record_of_each_node_is_kept),
+		TEST(unmeasured_intervals_are_not_recorded),
 		TEST(a_record_expires),
-		TEST(a_thread_that_left_is_forgotten),
-		TEST(a_number_given_again_is_another_thread),
+		TEST(a_departed_thread_is_dropped),
+		TEST(a_reused_tid_is_a_different_thread),
 		TEST(a_new_program_is_another_thread),
-		TEST(another_thread_in_between_moves_nothing),
-		TEST(another_figure_starts_anew),
-		TEST(an_idle_interval_forgets_nothing),
+		TEST(another_thread_does_not_disturb_the_record),
+		TEST(a_different_metric_restarts_the_record),
+		TEST(an_idle_interval_keeps_the_record),
 		TEST(equal_is_within_the_band),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

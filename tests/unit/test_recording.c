@@ -391,7 +391,7 @@ static void test_many_samples(void **state)
 	close(fd);
 }
 
-static void test_dump_says_it_all(void **state)
+static void test_dump_prints_every_entry(void **state)
 {
 	(void)state;
 	int fd = memory_file();
@@ -686,7 +686,7 @@ int main(void)
 		cmocka_unit_test(test_values_are_what_was_written),
 		cmocka_unit_test(test_topology_can_be_kept),
 		cmocka_unit_test(test_many_samples),
-		cmocka_unit_test(test_dump_says_it_all),
+		cmocka_unit_test(test_dump_prints_every_entry),
 		cmocka_unit_test(test_torn_tail_is_cut),
 		cmocka_unit_test(test_every_flipped_byte_is_found),
 		cmocka_unit_test(test_other_files_are_refused),

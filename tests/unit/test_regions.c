@@ -113,7 +113,7 @@ static void test_halves_of_one_node_stay(void **state)
 }
 
 /* Threads of all nodes have their blocks by turns: from afar both halves look the same. */
-static void test_what_is_not_one_nodes_splits(void **state)
+static void test_mixed_ranges_split(void **state)
 {
 	(void)state;
 	set_range(0, 64 * MIB);
@@ -132,7 +132,7 @@ static void test_what_is_not_one_nodes_splits(void **state)
 	}
 }
 
-static void test_what_everyone_uses_stays_split(void **state)
+static void test_commonly_used_ranges_stay_split(void **state)
 {
 	(void)state;
 	set_range(0, 8 * MIB);
@@ -251,7 +251,7 @@ static void two_regions(void)
 	nm_regions_fade(regions, 0);
 }
 
-static void test_alike_merge(void **state)
+static void test_similar_regions_merge(void **state)
 {
 	(void)state;
 	two_regions();
@@ -266,7 +266,7 @@ static void test_alike_merge(void **state)
 	assert_int_equal(nm_regions_count(regions), 1);
 }
 
-static void test_unlike_stay_apart(void **state)
+static void test_different_regions_stay_apart(void **state)
 {
 	(void)state;
 	two_regions();
@@ -289,7 +289,7 @@ static void test_unlike_stay_apart(void **state)
 	assert_int_equal(nm_regions_count(regions), 1);
 }
 
-static void test_what_is_apart_does_not_merge(void **state)
+static void test_separate_ranges_do_not_merge(void **state)
 {
 	struct nm_range ranges[] = {{BASE, BASE + 4 * MIB, 0}, {BASE + 6 * MIB, BASE + 8 * MIB, 0}};
 
@@ -316,7 +316,7 @@ static void test_placed_differently_does_not_merge(void **state)
 
 /* ---- mappings come and go ---- */
 
-static void test_what_is_still_mapped_is_kept(void **state)
+static void test_mapped_ranges_are_kept(void **state)
 {
 	struct nm_range ranges[] = {{BASE - 16 * MIB, BASE - 8 * MIB, 0},
 				    {BASE + 2 * MIB, BASE + 20 * MIB, 0}};
@@ -416,7 +416,7 @@ static void test_exclusive_ranges_move(void **state)
 	assert_int_equal(target_of(16, 1, 2 * MIB - 1, 0), NM_REGION_NOWHERE);
 }
 
-static void test_everyones_ranges_are_spread(void **state)
+static void test_ranges_used_by_all_nodes_are_interleaved(void **state)
 {
 	(void)state;
 	assert_int_equal(target_of(16, 0.35, 2 * MIB, 0.36), NM_REGION_EVERYWHERE);
@@ -426,7 +426,7 @@ static void test_everyones_ranges_are_spread(void **state)
 	assert_int_equal(target_of(15, 0.25, 2 * MIB, 0.36), NM_REGION_NOWHERE);
 }
 
-static void test_what_may_be_several_nodes_own_is_not_spread(void **state)
+static void test_possibly_divided_ranges_are_not_interleaved(void **state)
 {
 	struct nm_region region = {.start = BASE,
 				   .end = BASE + 2 * MIB,
@@ -445,7 +445,7 @@ static void test_what_may_be_several_nodes_own_is_not_spread(void **state)
 	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_NOWHERE);
 }
 
-static void test_one_node_has_nowhere_to_go(void **state)
+static void test_single_node_needs_no_ranges(void **state)
 {
 	struct nm_region region = {
 		.start = BASE, .end = BASE + 8 * MIB, .samples = 99, .exclusivity = 1};
@@ -473,25 +473,25 @@ int main(void)
 		TEST(test_accesses),
 		TEST(test_halves_of_different_nodes_split),
 		TEST(test_halves_of_one_node_stay),
-		TEST(test_what_is_not_one_nodes_splits),
-		TEST(test_what_everyone_uses_stays_split),
+		TEST(test_mixed_ranges_split),
+		TEST(test_commonly_used_ranges_stay_split),
 		TEST(test_no_split_below_two_megabytes),
 		TEST(test_pages_are_not_split),
 		TEST(test_number_is_bounded),
 		TEST(test_finds_the_owners),
-		TEST(test_alike_merge),
-		TEST(test_unlike_stay_apart),
-		TEST(test_what_is_apart_does_not_merge),
+		TEST(test_similar_regions_merge),
+		TEST(test_different_regions_stay_apart),
+		TEST(test_separate_ranges_do_not_merge),
 		TEST(test_placed_differently_does_not_merge),
-		TEST(test_what_is_still_mapped_is_kept),
+		TEST(test_mapped_ranges_are_kept),
 		TEST(test_growth),
 		TEST(test_halves_survive_reading_the_mappings),
 		TEST(test_more_mappings_than_regions),
 		TEST(test_small_mappings_take_no_place),
 		TEST(test_exclusive_ranges_move),
-		TEST(test_everyones_ranges_are_spread),
-		TEST(test_what_may_be_several_nodes_own_is_not_spread),
-		TEST(test_one_node_has_nowhere_to_go),
+		TEST(test_ranges_used_by_all_nodes_are_interleaved),
+		TEST(test_possibly_divided_ranges_are_not_interleaved),
+		TEST(test_single_node_needs_no_ranges),
 		TEST(test_imbalance),
 	};
 

@@ -173,7 +173,7 @@ static void test_pages(void **state)
 }
 
 /* Ends, exec, release and reload come back in their places. */
-static void test_what_happens_in_between(void **state)
+static void test_events_between_intervals_are_replayed(void **state)
 {
 	(void)state;
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
@@ -271,7 +271,7 @@ static void change_some(struct nm_recorded *entry)
 
 /* Checksums are right, and what is in it is nonsense: told as a difference, or of no consequence.
  */
-static void test_nonsense_is_survived(void **state)
+static void test_invalid_values_are_tolerated(void **state)
 {
 	(void)state;
 	char said[8192];
@@ -355,10 +355,10 @@ int main(void)
 		TEST(test_balance),
 		TEST(test_kmaf),
 		TEST(test_pages),
-		TEST(test_what_happens_in_between),
+		TEST(test_events_between_intervals_are_replayed),
 		TEST(test_released_before_it_was_sampled),
 		TEST(test_differences_are_reported),
-		TEST(test_nonsense_is_survived),
+		TEST(test_invalid_values_are_tolerated),
 		TEST(test_terminals_are_safe),
 		TEST(test_cut_off_anywhere),
 	};

@@ -52,7 +52,7 @@ static void test_text_has_no_foreign_characters(void **state)
 	assert_text("\xe2\x80\xae\xe2\x81\xa6", 6, LOST LOST); /* U+202E, U+2066 */
 }
 
-static void test_every_byte_can_stand_in_a_page(void **state)
+static void test_every_byte_is_valid_in_a_page(void **state)
 {
 	(void)state;
 	for (unsigned byte = 1; byte < 256; byte++) {
@@ -100,7 +100,7 @@ static void test_ticks(void **state)
 
 /* ---- hostile text ---- */
 
-static void test_names_are_told_as_they_are(void **state)
+static void test_names_are_shown_unchanged(void **state)
 {
 	(void)state;
 	struct made_wishes wishes = made_usual;
@@ -135,7 +135,7 @@ static void append_names(xmlNodePtr node, FILE *out)
 }
 
 /* Elements and attributes, without values and text. */
-static char *skeleton_of(const struct made_wishes *wishes, const char *name)
+static char *element_structure(const struct made_wishes *wishes, const char *name)
 {
 	char *text = NULL;
 	size_t size;
@@ -153,11 +153,11 @@ static void test_names_change_nothing_but_text(void **state)
 	(void)state;
 	struct made_wishes wishes = made_usual;
 	wishes.processes = 8;
-	char *plain = skeleton_of(&wishes, "plain");
+	char *plain = element_structure(&wishes, "plain");
 	wishes.names = made_hostile_names;
 	wishes.told = "<b a='";
 	wishes.config = "<!--";
-	char *hostile = skeleton_of(&wishes, "\"><svg onload='x'>");
+	char *hostile = element_structure(&wishes, "\"><svg onload='x'>");
 	assert_string_equal(plain, hostile);
 	free(plain);
 	free(hostile);
@@ -165,7 +165,7 @@ static void test_names_change_nothing_but_text(void **state)
 
 /* ---- alone ---- */
 
-static void test_nothing_is_asked_for(void **state)
+static void test_page_loads_no_resources(void **state)
 {
 	(void)state;
 	struct page page = page_of(&made_usual, "usual");
@@ -180,7 +180,7 @@ static void test_nothing_is_asked_for(void **state)
 }
 
 /* What a link leads to is there, once. */
-static void test_ids_are_there_once(void **state)
+static void test_ids_are_unique(void **state)
 {
 	(void)state;
 	struct page page = page_of(&made_usual, "usual");
@@ -247,20 +247,20 @@ static void test_threads_are_where_they_ran(void **state)
 	page_clear(&page);
 }
 
-static void test_figures_are_those_recorded(void **state)
+static void test_values_match_the_recording(void **state)
 {
 	(void)state;
 	struct page page = page_of(&made_usual, "usual");
-	assert_true(page_says(&page, "4 nodes, 32 CPUs, 16 GiB of memory"));
-	assert_true(page_says(&page, "24 threads of 3 processes"));
-	assert_true(page_says(&page, "1:30 in 90 intervals"));
-	assert_true(page_says(&page, "2025-11-22 08:26:40 UTC"));
+	assert_true(page_contains(&page, "4 nodes, 32 CPUs, 16 GiB of memory"));
+	assert_true(page_contains(&page, "24 threads of 3 processes"));
+	assert_true(page_contains(&page, "1:30 in 90 intervals"));
+	assert_true(page_contains(&page, "2025-11-22 08:26:40 UTC"));
 	assert_int_equal(count_of(&page, "//h:polyline[@class='line all']"), 1);
 	assert_int_equal(count_of(&page, "//h:polyline[starts-with(@class, 'line p')]"), 3);
 	page_clear(&page);
 }
 
-static void test_what_is_not_there_is_said(void **state)
+static void test_missing_data_is_stated(void **state)
 {
 	(void)state;
 	struct made_wishes wishes = {.nodes = 2, .processes = 1, .threads = 2, .intervals = 5};
@@ -285,8 +285,8 @@ static void test_file_without_records(void **state)
 	nm_recording_close(writer);
 	struct page page = page_of_file(fd, "nothing");
 	assert_int_equal(count_of(&page, "//h:section/h:p[@class='absent']"), 4);
-	assert_true(page_says(&page, "its first record is missing"));
-	assert_true(page_says(&page, "the recording is still running, or it was cut short"));
+	assert_true(page_contains(&page, "its first record is missing"));
+	assert_true(page_contains(&page, "the recording is still running, or it was cut short"));
 	page_clear(&page);
 }
 
@@ -304,7 +304,7 @@ static void test_many_threads_are_counted(void **state)
 	wishes.intervals = 20;
 	struct page page = page_of(&wishes, "large");
 	assert_true(page.length < PAGE_BYTES_MOST);
-	assert_true(page_says(&page, "and 6360 more threads"));
+	assert_true(page_contains(&page, "and 6360 more threads"));
 	page_clear(&page);
 }
 
@@ -317,7 +317,7 @@ static void test_long_recordings_are_summed_up(void **state)
 	struct page page = page_of(&wishes, "long");
 	assert_true(page.length < PAGE_BYTES_MOST);
 	assert_int_equal(count_of(&page, "//*[@id='decisions']//h:tbody/h:tr"), 100);
-	assert_true(page_says(&page, "2:30:00 in 9000 intervals"));
+	assert_true(page_contains(&page, "2:30:00 in 9000 intervals"));
 	page_clear(&page);
 }
 
@@ -468,7 +468,7 @@ static void test_torn_and_damaged_files(void **state)
 	assert_int_equal(made_recording(fd, &made_usual), 0);
 	assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) - 20), 0);
 	struct page page = page_of_file(dup(fd), "torn");
-	assert_true(page_says(&page, "were not written to their end"));
+	assert_true(page_contains(&page, "were not written to their end"));
 	page_clear(&page);
 	/* In the first block, with others behind it. */
 	const struct made_wishes large = {
@@ -504,17 +504,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_has_no_markup),
 		cmocka_unit_test(test_text_has_no_foreign_characters),
-		cmocka_unit_test(test_every_byte_can_stand_in_a_page),
+		cmocka_unit_test(test_every_byte_is_valid_in_a_page),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_ticks),
-		cmocka_unit_test(test_names_are_told_as_they_are),
+		cmocka_unit_test(test_names_are_shown_unchanged),
 		cmocka_unit_test(test_names_change_nothing_but_text),
-		cmocka_unit_test(test_nothing_is_asked_for),
-		cmocka_unit_test(test_ids_are_there_once),
+		cmocka_unit_test(test_page_loads_no_resources),
+		cmocka_unit_test(test_ids_are_unique),
 		cmocka_unit_test(test_policy_names_the_style_sheet),
 		cmocka_unit_test(test_threads_are_where_they_ran),
-		cmocka_unit_test(test_figures_are_those_recorded),
-		cmocka_unit_test(test_what_is_not_there_is_said),
+		cmocka_unit_test(test_values_match_the_recording),
+		cmocka_unit_test(test_missing_data_is_stated),
 		cmocka_unit_test(test_file_without_records),
 		cmocka_unit_test(test_many_threads_are_counted),
 		cmocka_unit_test(test_long_recordings_are_summed_up),

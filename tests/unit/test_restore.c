@@ -119,7 +119,7 @@ static void give_and_take(struct fake *f)
 	world_lease(world, 101, 1);
 	world_lease(world, 103, 2);
 	world_lease(world, 101, 3);
-	world_adopt(world, 102);
+	world_adopt_thread(world, 102);
 	world_swap(world, 102, 0, 101, 1);
 	world_tick(world);
 	(void)world_return(world, 103);
@@ -133,7 +133,7 @@ static void refused(struct fake *f)
 {
 	world_lease(world, 101, 1);
 	fake_fail(f, FAKE_SET, 2, 2, EPERM);
-	world_adopt(world, 102);
+	world_adopt_thread(world, 102);
 	world_swap(world, 101, 2, 102, 3);
 	nm_actuator_poll_nudges(world->actuator, f->now_ns + NM_NSEC_PER_SEC);
 	(void)nm_actuator_return_all(world->actuator);
@@ -180,7 +180,7 @@ static void compact(struct fake *f)
 
 /* ---- what the owner's programs do meanwhile ---- */
 
-static void bear_more(struct fake *f)
+static void fork_children(struct fake *f)
 {
 	static const uint32_t parents[] = {101, 103, 250, 301, 310};
 	for (uint32_t i = 0; i < NM_ARRAY_SIZE(parents); i++) {
@@ -199,12 +199,12 @@ static void exec_from_thread(struct fake *f)
 	if (fake_find(f, 101))
 		fake_exec(f, 101);
 	fake_exec(f, 250);
-	bear_more(f);
+	fork_children(f);
 }
 
 static void end_all(struct fake *f)
 {
-	bear_more(f);
+	fork_children(f);
 	fake_kill(f, 100);
 	fake_kill(f, 250);
 }
@@ -242,22 +242,22 @@ static void test_death_when_refused(void **state)
 	check_death(refused, NULL);
 }
 
-static void test_death_with_heirs(void **state)
+static void test_death_with_inheritors(void **state)
 {
 	(void)state;
 	check_death(give_and_bear, NULL);
 }
 
-static void test_death_and_births(void **state)
+static void test_death_and_forks(void **state)
 {
 	(void)state;
-	check_death(give_and_take, bear_more);
+	check_death(give_and_take, fork_children);
 }
 
-static void test_death_with_heirs_and_births(void **state)
+static void test_death_with_inheritors_and_forks(void **state)
 {
 	(void)state;
-	check_death(give_and_bear, bear_more);
+	check_death(give_and_bear, fork_children);
 }
 
 static void test_death_and_exec(void **state)
@@ -287,7 +287,7 @@ static void test_death_and_pins(void **state)
 static void test_death_around_compaction(void **state)
 {
 	(void)state;
-	check_death(compact, bear_more);
+	check_death(compact, fork_children);
 }
 
 /* ---- the rest ---- */
@@ -374,7 +374,7 @@ static void test_refused(void **state)
 }
 
 /* The first lease's thread is refused: who inherited the second one's affinity has his back. */
-static void test_one_refusal_is_nobody_elses(void **state)
+static void test_a_refusal_affects_one_thread_only(void **state)
 {
 	unsigned failed = 0;
 	(void)state;
@@ -510,7 +510,7 @@ static void daemon_acts(struct nm_rng *rng)
 	for (size_t i = 0; i < world->nr_members; i++)
 		known = known || world->members[i].tid == thread->tid;
 	if (!known && thread->mask == thread->own && world->nr_members < 60)
-		world_adopt(world, thread->tid);
+		world_adopt_thread(world, thread->tid);
 	for (size_t i = 0; i < world->nr_members; i++)
 		if (nm_rng_below(rng, 3) == 0)
 			world_move(world, world->members[i].tid, (unsigned)nm_rng_below(rng, 3),
@@ -596,9 +596,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_death),
 		TEST(test_death_when_refused),
-		TEST(test_death_with_heirs),
-		TEST(test_death_and_births),
-		TEST(test_death_with_heirs_and_births),
+		TEST(test_death_with_inheritors),
+		TEST(test_death_and_forks),
+		TEST(test_death_with_inheritors_and_forks),
 		TEST(test_death_and_exec),
 		TEST(test_death_and_ends),
 		TEST(test_death_and_reuse),
@@ -608,7 +608,7 @@ int main(void)
 		TEST(test_returned_before),
 		TEST(test_cpuset_widens_afterwards),
 		TEST(test_refused),
-		TEST(test_one_refusal_is_nobody_elses),
+		TEST(test_a_refusal_affects_one_thread_only),
 		TEST(test_unreadable_proc),
 		TEST(test_other_boot),
 		TEST(test_not_a_ledger),

@@ -37,7 +37,7 @@ static void test_adoption(void **state)
 }
 
 /* The age of a process is that of /proc, on our own clock. */
-static void test_age(void **state)
+static void test_process_age(void **state)
 {
 	(void)state;
 	run_all(0.5);
@@ -46,7 +46,7 @@ static void test_age(void **state)
 }
 
 /* A start that moved with every look, by what is lost in rounding, would be another program's each time. */
-static void test_a_start_stays(void **state)
+static void test_a_start_time_is_stable(void **state)
 {
 	(void)state;
 	run_all(0.5);
@@ -58,7 +58,7 @@ static void test_a_start_stays(void **state)
 	}
 }
 
-static void test_too_idle(void **state)
+static void test_too_little_cpu_time(void **state)
 {
 	(void)state;
 	config->targets.min_cpu_percent = 50;
@@ -140,7 +140,7 @@ static void test_young_grows(void **state)
 }
 
 /* What is managed grows, too: how much memory it has is read again whenever it has become twice as old. */
-static void test_memory_of_the_young_is_known(void **state)
+static void test_memory_of_young_processes_is_read(void **state)
 {
 	(void)state;
 	fake_process(fake, 300, 1)->rss_kb = 65536;
@@ -225,7 +225,7 @@ static void test_include_by_command(void **state)
 	assert_int_equal(targets[0].resident_bytes, 1ULL << 30);
 }
 
-static void test_exclude_wins(void **state)
+static void test_exclude_takes_precedence(void **state)
 {
 	(void)state;
 	target(&config->targets.include, "prog*", NULL, NULL);
@@ -286,7 +286,7 @@ static void test_rename(void **state)
 	run_all(0.5);
 	assert_managed(100, true);
 	snprintf(fake_get(fake, 100)->comm, 16, "quiet");
-	fake_tell(fake, NM_TASK_COMM, 100, 100, 0, 0);
+	fake_notify(fake, NM_TASK_COMM, 100, 100, 0, 0);
 	drain();
 	run_all(0.5);
 	assert_managed(100, false);
@@ -392,7 +392,7 @@ static void test_unrestricted_in_cpuset(void **state)
 }
 
 /* Who was pinned to all that is online stays so when more is; who was never pinned may use that. */
-static void test_all_that_is_online_is_a_choice(void **state)
+static void test_pinning_to_all_online_cpus_is_kept(void **state)
 {
 	(void)state;
 	uint64_t online = fake->online & ~(UINT64_C(1) << 7);
@@ -405,7 +405,7 @@ static void test_all_that_is_online_is_a_choice(void **state)
 	assert_int_equal(fake_from_bitmap(member(102)->original), online);
 }
 
-static void test_leased_when_met(void **state)
+static void test_leased_when_adopted(void **state)
 {
 	(void)state;
 	fake_pin(fake, 101, fake_cpus(2, 3));
@@ -456,20 +456,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_adoption),
-		TEST(test_age),
-		TEST(test_a_start_stays),
-		TEST(test_too_idle),
+		TEST(test_process_age),
+		TEST(test_a_start_time_is_stable),
+		TEST(test_too_little_cpu_time),
 		TEST(test_idle_is_not_read),
 		TEST(test_no_flicker),
 		TEST(test_too_small),
 		TEST(test_too_small_for_a_home),
 		TEST(test_young_grows),
-		TEST(test_memory_of_the_young_is_known),
+		TEST(test_memory_of_young_processes_is_read),
 		TEST(test_configured_size),
 		TEST(test_unknown_cpu_share),
 		TEST(test_vanished),
 		TEST(test_include_by_command),
-		TEST(test_exclude_wins),
+		TEST(test_exclude_takes_precedence),
 		TEST(test_by_unit),
 		TEST(test_by_user),
 		TEST(test_hostile_name),
@@ -481,8 +481,8 @@ int main(void)
 		TEST(test_pinned),
 		TEST(test_pinned_with_pages),
 		TEST(test_unrestricted_in_cpuset),
-		TEST(test_all_that_is_online_is_a_choice),
-		TEST(test_leased_when_met),
+		TEST(test_pinning_to_all_online_cpus_is_kept),
+		TEST(test_leased_when_adopted),
 		TEST(test_leased),
 		TEST(test_recheck),
 	};

@@ -192,7 +192,7 @@ static void test_silence(void **state)
 
 /* ---- given back ---- */
 
-static void test_foreign(void **state)
+static void test_externally_changed_affinity(void **state)
 {
 	(void)state;
 	run_all(0.5);
@@ -349,7 +349,7 @@ static void test_original_with_offline_cpus(void **state)
 }
 
 /* What was decided about a thread does not concern another one under its number. */
-static void test_another_under_the_number(void **state)
+static void test_bar_does_not_apply_to_a_reused_number(void **state)
 {
 	(void)state;
 	uint64_t earlier = start_of(101);
@@ -388,7 +388,7 @@ static void test_new_topology(void **state)
 }
 
 /* Who may run on every usable CPU: told with the mask, and again when the CPUs change. */
-static void test_everywhere(void **state)
+static void test_unrestricted_threads(void **state)
 {
 	struct nm_topology *larger = machine_topology(4, 16);
 	(void)state;
@@ -420,17 +420,17 @@ int main(void)
 		TEST(test_reused_process_number_after_exec),
 		TEST(test_record_newer_than_tick),
 		TEST(test_silence),
-		TEST(test_foreign),
+		TEST(test_externally_changed_affinity),
 		TEST(test_release),
 		TEST(test_released_number_reused),
 		TEST(test_release_of_the_idle),
 		TEST(test_no_descriptors),
 		TEST(test_any_call_fails),
-		TEST(test_everywhere),
+		TEST(test_unrestricted_threads),
 		TEST(test_bar),
 		TEST(test_hold),
 		TEST(test_original_with_offline_cpus),
-		TEST(test_another_under_the_number),
+		TEST(test_bar_does_not_apply_to_a_reused_number),
 		TEST(test_new_topology),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

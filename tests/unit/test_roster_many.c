@@ -22,13 +22,13 @@ static uint64_t now_ns = 1000 * SECOND;
 
 /* ---- /proc of one process, whose directories' numbers are its threads' ---- */
 
-static uint64_t says_now_ns(struct nm_platform *platform)
+static uint64_t many_now_ns(struct nm_platform *platform)
 {
 	(void)platform;
 	return now_ns;
 }
 
-static int says_open_directory(struct nm_platform *platform, int directory, const char *path)
+static int many_open_directory(struct nm_platform *platform, int directory, const char *path)
 {
 	unsigned tid;
 	(void)platform, (void)directory;
@@ -38,12 +38,12 @@ static int says_open_directory(struct nm_platform *platform, int directory, cons
 	return (int)tid;
 }
 
-static void says_close(struct nm_platform *platform, int fd)
+static void many_close(struct nm_platform *platform, int fd)
 {
 	(void)platform, (void)fd;
 }
 
-static ssize_t says_read_file(struct nm_platform *platform, int directory, const char *path,
+static ssize_t many_read_file(struct nm_platform *platform, int directory, const char *path,
 			      char *buffer, size_t size)
 {
 	(void)platform;
@@ -65,14 +65,14 @@ static ssize_t says_read_file(struct nm_platform *platform, int directory, const
 	return -ENOENT;
 }
 
-static int says_list_directory(struct nm_platform *platform, int directory, const char *path,
+static int many_list_directory(struct nm_platform *platform, int directory, const char *path,
 			       nm_name_fn each, void *context)
 {
 	(void)platform, (void)directory, (void)path, (void)each, (void)context;
 	return 0;
 }
 
-static int says_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
+static int many_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
 {
 	(void)platform, (void)tid;
 	return hwloc_bitmap_set_range(ret, 0, 7);
@@ -80,12 +80,12 @@ static int says_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitm
 
 static const struct nm_platform_ops ops = {
 	FAKE_ASK,
-	.now_ns = says_now_ns,
-	.open_directory = says_open_directory,
-	.close = says_close,
-	.read_file = says_read_file,
-	.list_directory = says_list_directory,
-	.affinity_get = says_affinity_get,
+	.now_ns = many_now_ns,
+	.open_directory = many_open_directory,
+	.close = many_close,
+	.read_file = many_read_file,
+	.list_directory = many_list_directory,
+	.affinity_get = many_affinity_get,
 };
 
 /* ---- */
@@ -102,7 +102,7 @@ static unsigned interval(struct nm_roster *roster)
 }
 
 /* SECURITY: managed, many-threads */
-static void all_have_their_turn(void **state)
+static void all_threads_are_examined_in_turn(void **state)
 {
 	struct nm_platform platform = {.ops = &ops};
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(4, 8);
@@ -142,7 +142,7 @@ static void all_have_their_turn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_have_their_turn),
+		cmocka_unit_test(all_threads_are_examined_in_turn),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

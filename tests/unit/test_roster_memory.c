@@ -50,7 +50,7 @@ static void restart(void)
 	assert_int_equal(load(BOOT), 0);
 }
 
-static void nothing_given_back_needs_no_file(void **state)
+static void no_file_is_written_without_released_threads(void **state)
 {
 	(void)state;
 	restart();
@@ -71,7 +71,7 @@ static void a_release_outlives_the_daemon(void **state)
 	assert_managed(101, false);
 }
 
-static void so_does_a_mask_that_others_changed(void **state)
+static void a_changed_affinity_ends_the_home(void **state)
 {
 	(void)state;
 	run_all(1);
@@ -82,7 +82,7 @@ static void so_does_a_mask_that_others_changed(void **state)
 	assert_managed(102, true);
 }
 
-static void a_thread_is_not_a_process(void **state)
+static void a_thread_id_is_not_a_process(void **state)
 {
 	(void)state;
 	run_all(1);
@@ -92,7 +92,7 @@ static void a_thread_is_not_a_process(void **state)
 	assert_managed(101, true);
 }
 
-static void a_number_given_anew_is_another(void **state)
+static void a_reused_number_is_a_different_process(void **state)
 {
 	(void)state;
 	run_all(1);
@@ -120,7 +120,7 @@ static void marks_vanish_with_the_process(void **state)
 	assert_non_null(strstr(fixture_read(root, NM_ROSTER_MEMORY_NAME), "process 100 "));
 }
 
-static void another_boot_has_other_processes(void **state)
+static void records_of_another_boot_are_dropped(void **state)
 {
 	(void)state;
 	run_all(1);
@@ -147,7 +147,7 @@ static void damaged_lines_are_skipped_and_reported(void **state)
 	assert_int_equal(load(BOOT), -EBADMSG);
 }
 
-static void others_cannot_write_our_marks(void **state)
+static void marks_are_not_writable_by_others(void **state)
 {
 	(void)state;
 	run_all(1);
@@ -158,7 +158,7 @@ static void others_cannot_write_our_marks(void **state)
 	assert_managed(100, true);
 }
 
-static void it_is_written_when_something_is_new(void **state)
+static void the_file_is_written_on_change(void **state)
 {
 	(void)state;
 	run_all(1);
@@ -172,7 +172,7 @@ static void it_is_written_when_something_is_new(void **state)
 	assert_int_equal(faccessat(directory, NM_ROSTER_MEMORY_NAME, F_OK, 0), 0);
 }
 
-static void what_could_not_be_saved_is_tried_again(void **state)
+static void failed_saves_are_retried(void **state)
 {
 	(void)state;
 	run_all(1);
@@ -195,7 +195,7 @@ static size_t lines(void)
 }
 
 /* A program whose short-lived threads all pin themselves. */
-static void the_dead_do_not_pile_up(void **state)
+static void exited_threads_do_not_accumulate(void **state)
 {
 	(void)state;
 	run_all(1);
@@ -214,7 +214,7 @@ static void the_dead_do_not_pile_up(void **state)
 }
 
 /* Threads that ended make room; what was released by hand, and who lives, stays. */
-static void the_living_outlast_the_dead(void **state)
+static void running_threads_are_evicted_after_exited_ones(void **state)
 {
 	(void)state;
 	run_all(1);
@@ -242,7 +242,7 @@ static int open_nothing(struct nm_platform *platform, int below, const char *pat
 
 /* Another container's threads, which live on and all pin themselves, take the place of none of ours. */
 /* SECURITY: shares */
-static void other_domains_take_nobodys_place(void **state)
+static void other_domains_do_not_displace_entries(void **state)
 {
 	const size_t size = 6000 * 64;
 	nm_autofree char *text = malloc(size);
@@ -271,20 +271,20 @@ static void other_domains_take_nobodys_place(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nothing_given_back_needs_no_file),
+		TEST(no_file_is_written_without_released_threads),
 		TEST(a_release_outlives_the_daemon),
-		TEST(so_does_a_mask_that_others_changed),
-		TEST(a_thread_is_not_a_process),
-		TEST(a_number_given_anew_is_another),
+		TEST(a_changed_affinity_ends_the_home),
+		TEST(a_thread_id_is_not_a_process),
+		TEST(a_reused_number_is_a_different_process),
 		TEST(marks_vanish_with_the_process),
-		TEST(another_boot_has_other_processes),
+		TEST(records_of_another_boot_are_dropped),
 		TEST(damaged_lines_are_skipped_and_reported),
-		TEST(others_cannot_write_our_marks),
-		TEST(it_is_written_when_something_is_new),
-		TEST(what_could_not_be_saved_is_tried_again),
-		TEST(the_dead_do_not_pile_up),
-		TEST(the_living_outlast_the_dead),
-		TEST(other_domains_take_nobodys_place),
+		TEST(marks_are_not_writable_by_others),
+		TEST(the_file_is_written_on_change),
+		TEST(failed_saves_are_retried),
+		TEST(exited_threads_do_not_accumulate),
+		TEST(running_threads_are_evicted_after_exited_ones),
+		TEST(other_domains_do_not_displace_entries),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

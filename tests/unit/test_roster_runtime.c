@@ -43,7 +43,7 @@ static void each_program_is_asked_once(void **state)
 	assert_int_equal(fake_asked.tickets - before, 2);
 }
 
-static void who_is_not_managed_is_not_asked(void **state)
+static void unmanaged_processes_are_not_queried(void **state)
 {
 	(void)state;
 	uint64_t before = fake_asked.tickets;
@@ -52,7 +52,7 @@ static void who_is_not_managed_is_not_asked(void **state)
 }
 
 /* The program that was there may have been a shell. */
-static void a_new_program_is_asked_when_it_has_begun(void **state)
+static void a_new_program_is_queried_after_its_start(void **state)
 {
 	(void)state;
 	run_all(0.5);
@@ -72,7 +72,7 @@ static void a_new_program_is_asked_when_it_has_begun(void **state)
 }
 
 /* It has loaded its runtime by then: threads are leased sooner. */
-static void a_new_program_with_threads_is_asked_at_once(void **state)
+static void a_new_program_with_threads_is_queried_at_once(void **state)
 {
 	(void)state;
 	run_all(0.5);
@@ -87,7 +87,7 @@ static void a_new_program_with_threads_is_asked_at_once(void **state)
 }
 
 /* The record of its start was lost; its name tells, when it is read again. */
-static void another_name_is_another_program(void **state)
+static void a_new_name_means_a_new_program(void **state)
 {
 	(void)state;
 	run_all(0.5);
@@ -101,7 +101,7 @@ static void another_name_is_another_program(void **state)
 
 /* It may call itself something else all the time, and is taken for what it was until it is asked. */
 /* SECURITY: runtimes */
-static void other_names_are_heeded_once_a_minute(void **state)
+static void name_changes_are_checked_once_a_minute(void **state)
 {
 	(void)state;
 	run_all(0.5);
@@ -120,7 +120,7 @@ static void other_names_are_heeded_once_a_minute(void **state)
 
 /* Until then it gets no lease: it may be a program that counts its CPUs again. */
 /* SECURITY: shares */
-static void without_an_answer_in_time_it_is_asked_again_soon(void **state)
+static void an_unanswered_query_is_soon_repeated(void **state)
 {
 	(void)state;
 	fake_asked.hangs = true;
@@ -147,7 +147,7 @@ static void without_an_answer_in_time_it_is_asked_again_soon(void **state)
 	assert_int_equal(runtime_of(100), NM_RUNTIME_GO);
 }
 
-static void what_cannot_be_told_is_unknown_and_asked_again(void **state)
+static void an_unknown_runtime_is_queried_again(void **state)
 {
 	(void)state;
 	fake_asked.runtime = -EPERM;
@@ -165,7 +165,7 @@ static void what_cannot_be_told_is_unknown_and_asked_again(void **state)
 
 /* However many there are, of eight questions at a time one user has three. */
 /* SECURITY: runtimes, shares */
-static void a_few_are_asked_at_a_time(void **state)
+static void queries_in_progress_are_limited(void **state)
 {
 	(void)state;
 	for (uint32_t pid = 300; pid < 320; pid++)
@@ -191,7 +191,7 @@ static void a_few_are_asked_at_a_time(void **state)
 }
 
 /* A number that is given anew: what was asked of its last owner goes with him. */
-static void who_is_gone_leaves_no_question(void **state)
+static void the_end_of_a_process_cancels_its_query(void **state)
 {
 	(void)state;
 	fake_asked.hangs = true;
@@ -204,7 +204,7 @@ static void who_is_gone_leaves_no_question(void **state)
 }
 
 /* end() looks whether any is left. */
-static void nor_does_the_roster(void **state)
+static void the_roster_closes_its_queries(void **state)
 {
 	(void)state;
 	fake_asked.hangs = true;
@@ -218,16 +218,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_program_is_asked_once),
-		TEST(who_is_not_managed_is_not_asked),
-		TEST(a_new_program_is_asked_when_it_has_begun),
-		TEST(a_new_program_with_threads_is_asked_at_once),
-		TEST(another_name_is_another_program),
-		TEST(other_names_are_heeded_once_a_minute),
-		TEST(without_an_answer_in_time_it_is_asked_again_soon),
-		TEST(what_cannot_be_told_is_unknown_and_asked_again),
-		TEST(a_few_are_asked_at_a_time),
-		TEST(who_is_gone_leaves_no_question),
-		TEST(nor_does_the_roster),
+		TEST(unmanaged_processes_are_not_queried),
+		TEST(a_new_program_is_queried_after_its_start),
+		TEST(a_new_program_with_threads_is_queried_at_once),
+		TEST(a_new_name_means_a_new_program),
+		TEST(name_changes_are_checked_once_a_minute),
+		TEST(an_unanswered_query_is_soon_repeated),
+		TEST(an_unknown_runtime_is_queried_again),
+		TEST(queries_in_progress_are_limited),
+		TEST(the_end_of_a_process_cancels_its_query),
+		TEST(the_roster_closes_its_queries),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,13 +61,13 @@ static void test_off_and_back(void **state)
 	(void)state;
 	interval();
 	assert_managed(101, true);
-	fake_say(fake, "/a.slice", "off");
+	fake_set_attribute(fake, "/a.slice", "off");
 	ten_seconds();
 	assert_managed(101, false);
 	assert_managed(200, true);
 	assert_int_equal(nm_roster_counts(roster).processes_off, 1);
 	assert_int_equal(nm_roster_counts(roster).threads_known, 1);
-	fake_say(fake, "/a.slice", NULL);
+	fake_set_attribute(fake, "/a.slice", NULL);
 	ten_seconds();
 	assert_managed(101, true);
 }
@@ -77,7 +77,7 @@ static void test_off_asleep(void **state)
 {
 	(void)state;
 	interval();
-	fake_say(fake, "/a.slice/x.service", "off");
+	fake_set_attribute(fake, "/a.slice/x.service", "off");
 	run_none(10);
 	assert_managed(101, false);
 	assert_managed(200, true);
@@ -110,7 +110,7 @@ static void test_long_intervals(void **state)
 	(void)state;
 	interval();
 	for (unsigned i = 0; i < 4; i++) {
-		fake_say(fake, "/a.slice", i % 2 ? NULL : "off");
+		fake_set_attribute(fake, "/a.slice", i % 2 ? NULL : "off");
 		fake_sleep(fake, 7000);
 		interval();
 		assert_managed(101, i % 2);
@@ -118,10 +118,10 @@ static void test_long_intervals(void **state)
 }
 
 /* What is too small to be managed is not worth reading. */
-static void test_small_ones_are_not_read(void **state)
+static void test_attributes_of_small_processes_are_not_read(void **state)
 {
 	(void)state;
-	fake_say(fake, "/a.slice", "off");
+	fake_set_attribute(fake, "/a.slice", "off");
 	run_all(0.01);
 	run_all(0.01);
 	assert_int_equal(fake->attribute_reads, 0);
@@ -135,14 +135,14 @@ static void test_observe(void **state)
 {
 	(void)state;
 	interval();
-	fake_say(fake, "/a.slice", "observe");
+	fake_set_attribute(fake, "/a.slice", "observe");
 	ten_seconds();
 	assert_managed(101, true);
 	assert_true(member(101)->only_watched);
 	assert_true(member(101)->barred_until == UINT64_MAX);
 	assert_false(member(200)->only_watched);
 	assert_int_equal(nm_roster_counts(roster).processes_observed, 1);
-	fake_say(fake, "/a.slice", "on");
+	fake_set_attribute(fake, "/a.slice", "on");
 	ten_seconds();
 	assert_false(member(101)->only_watched);
 	assert_true(member(101)->barred_until == 0);
@@ -154,7 +154,7 @@ static void test_observe_ends_leases(void **state)
 	(void)state;
 	interval();
 	leased_tid = 101;
-	fake_say(fake, "/a.slice", "observe");
+	fake_set_attribute(fake, "/a.slice", "observe");
 	ten_seconds();
 	assert_managed(101, false);
 	assert_managed(102, true);
@@ -179,16 +179,16 @@ static void test_on_includes(void **state)
 	include("prog200");
 	interval();
 	assert_managed(101, false);
-	fake_say(fake, "/a.slice", "on");
+	fake_set_attribute(fake, "/a.slice", "on");
 	ten_seconds();
 	assert_managed(101, true);
 	assert_managed(200, true);
 }
 
-static void test_exclude_wins(void **state)
+static void test_exclude_takes_precedence(void **state)
 {
 	(void)state;
-	fake_say(fake, "/a.slice", "on");
+	fake_set_attribute(fake, "/a.slice", "on");
 	include("prog100");
 	config->targets.exclude = config->targets.include;
 	config->targets.include = (struct nm_target_list){0};
@@ -207,7 +207,7 @@ static void test_only(void **state)
 	interval();
 	assert_managed(101, false);
 	assert_managed(200, false);
-	fake_say(fake, "/a.slice", "on");
+	fake_set_attribute(fake, "/a.slice", "on");
 	ten_seconds();
 	assert_managed(101, true);
 	assert_managed(200, false);
@@ -215,7 +215,7 @@ static void test_only(void **state)
 
 /* Whoever owns a directory keeps processes out of something; only root brings them in. */
 /* SECURITY: user, attributes */
-static void test_others_bring_nobody_in(void **state)
+static void test_only_root_includes_processes(void **state)
 {
 	static const char *const words[] = {"observe", "on", "lbma", "rubbish", "of\x1b[1m"};
 	(void)state;
@@ -226,14 +226,14 @@ static void test_others_bring_nobody_in(void **state)
 		else
 			include("other");
 		for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++) {
-			fake_say(fake, "/a.slice", NULL);
-			fake_say(fake, "/a.slice/x.service", words[i]);
+			fake_set_attribute(fake, "/a.slice", NULL);
+			fake_set_attribute(fake, "/a.slice/x.service", words[i]);
 			reconfigure();
 			interval();
 			assert_managed(101, false);
 			assert_int_equal(nm_roster_counts(roster).processes_observed, 0);
 			/* What root asks for, they can still restrict to observing. */
-			fake_say(fake, "/a.slice", "on");
+			fake_set_attribute(fake, "/a.slice", "on");
 			ten_seconds();
 			assert_managed(101, true);
 			assert_true(member(101)->only_watched ==
@@ -243,11 +243,11 @@ static void test_others_bring_nobody_in(void **state)
 }
 
 /* What root said there is no longer root's word once the directory is somebody else's. */
-static void test_a_word_goes_with_its_owner(void **state)
+static void test_an_attribute_expires_with_its_owner(void **state)
 {
 	(void)state;
 	include("other");
-	fake_say(fake, "/a.slice/x.service", "observe");
+	fake_set_attribute(fake, "/a.slice/x.service", "observe");
 	reconfigure();
 	interval();
 	assert_managed(101, true);
@@ -259,7 +259,7 @@ static void test_a_word_goes_with_its_owner(void **state)
 static void test_ignore(void **state)
 {
 	(void)state;
-	fake_say(fake, "/a.slice", "off");
+	fake_set_attribute(fake, "/a.slice", "off");
 	config->targets.attribute = NM_ATTRIBUTE_IGNORE;
 	reconfigure();
 	interval();
@@ -267,11 +267,11 @@ static void test_ignore(void **state)
 }
 
 /* Worth it or not is another question. */
-static void test_on_but_small(void **state)
+static void test_on_does_not_override_size(void **state)
 {
 	(void)state;
 	fake_get(fake, 100)->rss_kb = 1024;
-	fake_say(fake, "/a.slice", "on");
+	fake_set_attribute(fake, "/a.slice", "on");
 	ten_seconds();
 	assert_managed(101, false);
 }
@@ -284,7 +284,7 @@ static void test_no_injection(void **state)
 	include("prog*");
 	interval();
 	assert_int_equal(nm_roster_inject_targets(roster, &targets), 2);
-	fake_say(fake, "/a.slice", "observe");
+	fake_set_attribute(fake, "/a.slice", "observe");
 	ten_seconds();
 	assert_int_equal(nm_roster_inject_targets(roster, &targets), 1);
 	assert_int_equal(targets[0].pid, 200);
@@ -295,7 +295,7 @@ static void test_moved(void **state)
 {
 	(void)state;
 	fake_group(fake, "/off");
-	fake_say(fake, "/off", "off");
+	fake_set_attribute(fake, "/off", "off");
 	ten_seconds();
 	fake_move(fake, 100, "/off");
 	run_none(10);
@@ -325,7 +325,7 @@ static void test_one_users_cgroups(void **state)
 	for (unsigned i = 0; i < 40; i++) {
 		unsigned before = fake->attribute_reads;
 		if (i % 10 == 0)
-			fake_say(fake, "/other", i % 20 ? NULL : "off");
+			fake_set_attribute(fake, "/other", i % 20 ? NULL : "off");
 		interval();
 		assert_true(fake->attribute_reads - before <= 1 + 64 + 3);
 		if (i % 10 == 9)
@@ -345,17 +345,17 @@ int main(void)
 		TEST(test_asleep),
 		TEST(test_reads_in_ten_seconds),
 		TEST(test_long_intervals),
-		TEST(test_small_ones_are_not_read),
+		TEST(test_attributes_of_small_processes_are_not_read),
 		TEST(test_one_users_cgroups),
 		TEST(test_observe),
 		TEST(test_observe_ends_leases),
 		TEST(test_on_includes),
-		TEST(test_exclude_wins),
+		TEST(test_exclude_takes_precedence),
 		TEST(test_only),
 		TEST(test_ignore),
-		TEST(test_others_bring_nobody_in),
-		TEST(test_a_word_goes_with_its_owner),
-		TEST(test_on_but_small),
+		TEST(test_only_root_includes_processes),
+		TEST(test_an_attribute_expires_with_its_owner),
+		TEST(test_on_does_not_override_size),
 		TEST(test_no_injection),
 		TEST(test_moved),
 	};

@@ -39,14 +39,14 @@ static int try_open(void)
 	return r;
 }
 
-static void our_own_directory_is_taken(void **state)
+static void our_own_directory_is_accepted(void **state)
 {
 	(void)state;
 	assert_int_equal(try_open(), 0);
 }
 
 /* SECURITY: runtime-directory */
-static void one_that_others_may_write_is_refused(void **state)
+static void a_directory_writable_by_others_is_refused(void **state)
 {
 	static const mode_t modes[] = {0770, 0720, 0707, 0702, 01777};
 	(void)state;
@@ -79,7 +79,7 @@ static void a_file_is_refused(void **state)
 
 /* In a process that is not root, as the service is not. */
 /* SECURITY: runtime-directory */
-static void somebody_elses_is_refused(void **state)
+static void a_directory_of_another_user_is_refused(void **state)
 {
 	int status;
 	(void)state;
@@ -133,7 +133,7 @@ static void with_link(const char *name)
 }
 
 /* SECURITY: ledger */
-static void a_link_in_the_ledgers_place_is_set_aside(void **state)
+static void a_link_instead_of_the_ledger_is_set_aside(void **state)
 {
 	(void)state;
 	with_link("ledger");
@@ -155,12 +155,12 @@ static void links_in_the_place_of_new_files_are_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(our_own_directory_is_taken),
-		TEST(one_that_others_may_write_is_refused),
+		TEST(our_own_directory_is_accepted),
+		TEST(a_directory_writable_by_others_is_refused),
 		TEST(a_link_is_refused),
 		TEST(a_file_is_refused),
-		TEST(somebody_elses_is_refused),
-		TEST(a_link_in_the_ledgers_place_is_set_aside),
+		TEST(a_directory_of_another_user_is_refused),
+		TEST(a_link_instead_of_the_ledger_is_set_aside),
 		TEST(links_in_the_place_of_new_files_are_replaced),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

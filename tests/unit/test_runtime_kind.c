@@ -39,7 +39,7 @@ static enum nm_runtime kind(void)
 	return nm_runtime_of_program(program, sizeof(program));
 }
 
-static void a_go_build_has_its_note(void **state)
+static void a_go_program_is_recognized_by_its_note(void **state)
 {
 	(void)state;
 	make("Go\0", 4, 4);
@@ -100,7 +100,7 @@ static void this_program_is_neither(void **state)
 }
 
 /* Any length, any byte of the headers and the note: no more than the file is read (sanitizers). */
-static void damaged_ones_are_read_within_their_bounds(void **state)
+static void damaged_files_are_read_within_bounds(void **state)
 {
 	(void)state;
 	for (size_t length = 0; length <= sizeof(program); length++) {
@@ -126,10 +126,10 @@ static void damaged_ones_are_read_within_their_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_go_build_has_its_note),
+		cmocka_unit_test(a_go_program_is_recognized_by_its_note),
 		cmocka_unit_test(a_launcher_of_java_needs_its_library),
 		cmocka_unit_test(this_program_is_neither),
-		cmocka_unit_test(damaged_ones_are_read_within_their_bounds),
+		cmocka_unit_test(damaged_files_are_read_within_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

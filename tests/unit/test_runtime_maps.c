@@ -66,7 +66,7 @@ static enum nm_runtime found_with(const char *line)
 	return found_in(text, strlen(text));
 }
 
-static void go_keeps_two_tables_alike(void **state)
+static void go_has_two_similar_tables(void **state)
 {
 	(void)state;
 	for (size_t piece = 1; piece < sizeof(go); piece++)
@@ -74,7 +74,7 @@ static void go_keeps_two_tables_alike(void **state)
 	assert_string_equal(nm_runtime_name(NM_RUNTIME_GO), "Go");
 }
 
-static void other_programs_have_none(void **state)
+static void other_programs_have_no_runtime(void **state)
 {
 	(void)state;
 	for (size_t piece = 1; piece < sizeof(plain); piece += 7)
@@ -101,7 +101,7 @@ static void go_names_its_memory(void **state)
 			 NM_RUNTIME_NONE);
 }
 
-static void go_has_had_its_heap_at_one_place(void **state)
+static void the_go_heap_has_a_fixed_address(void **state)
 {
 	(void)state;
 	assert_int_equal(found_with("c000000000-c000400000 rw-p 00000000 00:00 0 "), NM_RUNTIME_GO);
@@ -201,10 +201,10 @@ static void tables_alike_are_seen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(go_keeps_two_tables_alike),
-		cmocka_unit_test(other_programs_have_none),
+		cmocka_unit_test(go_has_two_similar_tables),
+		cmocka_unit_test(other_programs_have_no_runtime),
 		cmocka_unit_test(go_names_its_memory),
-		cmocka_unit_test(go_has_had_its_heap_at_one_place),
+		cmocka_unit_test(the_go_heap_has_a_fixed_address),
 		cmocka_unit_test(java_is_its_library),
 		cmocka_unit_test(odd_lines_are_passed_over),
 		cmocka_unit_test(a_file_of_that_name_is_seen),

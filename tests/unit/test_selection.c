@@ -88,7 +88,7 @@ static void expect(enum nm_selection rule, size_t chosen, double metric)
 	assert_true(isnan(metric) ? isnan(answer.metric) : answer.metric == metric);
 }
 
-static void expect_nobody(enum nm_selection rule)
+static void expect_no_choice(enum nm_selection rule)
 {
 	struct nm_selection_answer answer = choose(rule);
 	assert_int_equal(answer.reason, NM_SELECTED_NOBODY);
@@ -141,7 +141,7 @@ static void test_total_counts_every_node(void **state)
 	expect(NM_SELECTION_TOTAL_MIN, 1, 8);
 }
 
-static void test_ties_go_to_the_first_met(void **state)
+static void test_ties_go_to_the_first_thread(void **state)
 {
 	(void)state;
 	add_task(9, 5);
@@ -155,7 +155,7 @@ static void test_ties_go_to_the_first_met(void **state)
 	expect(NM_SELECTION_EXCLUSIVITY_BASE, 0, 1);
 }
 
-static void test_nothing_to_leave_behind_is_best(void **state)
+static void test_no_remaining_pages_is_best(void **state)
 {
 	(void)state;
 	add_task(0, 0);
@@ -194,12 +194,12 @@ static void test_gain_below_the_least_is_refused(void **state)
 		drawing.min_gain = -3;
 		assert_int_not_equal(choose(every_rule[i]).reason, NM_SELECTED_NOBODY);
 		drawing.min_gain = -2;
-		expect_nobody(every_rule[i]);
+		expect_no_choice(every_rule[i]);
 		assert_int_equal(choose(every_rule[i]).stopped_by_gain, 2);
 	}
 }
 
-static void test_worse_ones_make_room_for_who_is_met_later(void **state)
+static void test_later_better_candidates_replace_worse(void **state)
 {
 	(void)state;
 	add_task(2, 1);
@@ -225,15 +225,15 @@ static void test_unknown_pages(void **state)
 		assert_int_equal(answer.unknown, asks);
 		assert_true(isnan(answer.gain));
 		drawing.min_gain = -1e300;
-		expect_nobody(every_rule[i]);
+		expect_no_choice(every_rule[i]);
 	}
 }
 
-static void test_nobody_to_choose_from(void **state)
+static void test_no_thread_to_choose(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(every_rule); i++)
-		expect_nobody(every_rule[i]);
+		expect_no_choice(every_rule[i]);
 }
 
 /* ---- exclusivity ---- */
@@ -339,8 +339,8 @@ static void test_leaders_stay(void **state)
 	(void)state;
 	spread(add_group(FROM, 0, 90, 0), 1, 4, 0, 0);
 	add_thread(0, true);
-	expect_nobody(NM_SELECTION_EXCLUSIVITY);
-	expect_nobody(NM_SELECTION_MOST_BENEFIT_PLUS);
+	expect_no_choice(NM_SELECTION_EXCLUSIVITY);
+	expect_no_choice(NM_SELECTION_MOST_BENEFIT_PLUS);
 	expect(NM_SELECTION_MOST_BENEFIT, 0, 90);
 }
 
@@ -351,7 +351,7 @@ static void test_leader_gone(void **state)
 	uint32_t group = add_group(-1, 7, 2, 1);
 	spread(group, 2, 1, 1, 0);
 	add_thread(group, false);
-	expect_nobody(NM_SELECTION_EXCLUSIVITY);
+	expect_no_choice(NM_SELECTION_EXCLUSIVITY);
 	drawing.resident[group][TO] = 8;
 	assert_int_equal(choose(NM_SELECTION_EXCLUSIVITY).reason, NM_SELECTED_BY_LEADER);
 	drawing.resident[group][2] = 9;
@@ -466,7 +466,7 @@ static void draw(struct nm_rng *dice)
 		drawing.min_gain = (double)below(dice, 6) - 3;
 }
 
-static void test_the_first_of_the_best(void **state)
+static void test_the_first_best_candidate_is_chosen(void **state)
 {
 	(void)state;
 	struct nm_rng dice;
@@ -542,13 +542,13 @@ int main(void)
 		cmocka_unit_test_setup(test_table_1, begin),
 		cmocka_unit_test_setup(test_kmlb_figures, begin),
 		cmocka_unit_test_setup(test_total_counts_every_node, begin),
-		cmocka_unit_test_setup(test_ties_go_to_the_first_met, begin),
-		cmocka_unit_test_setup(test_nothing_to_leave_behind_is_best, begin),
+		cmocka_unit_test_setup(test_ties_go_to_the_first_thread, begin),
+		cmocka_unit_test_setup(test_no_remaining_pages_is_best, begin),
 		cmocka_unit_test_setup(test_no_pages_at_all_is_worth_nothing, begin),
 		cmocka_unit_test_setup(test_gain_below_the_least_is_refused, begin),
-		cmocka_unit_test_setup(test_worse_ones_make_room_for_who_is_met_later, begin),
+		cmocka_unit_test_setup(test_later_better_candidates_replace_worse, begin),
 		cmocka_unit_test_setup(test_unknown_pages, begin),
-		cmocka_unit_test_setup(test_nobody_to_choose_from, begin),
+		cmocka_unit_test_setup(test_no_thread_to_choose, begin),
 		cmocka_unit_test_setup(test_figure_9, begin),
 		cmocka_unit_test_setup(test_table_3b, begin),
 		cmocka_unit_test_setup(test_figure_7_joins_the_leader_at_once, begin),
@@ -558,7 +558,7 @@ int main(void)
 		cmocka_unit_test_setup(test_leader_gone, begin),
 		cmocka_unit_test_setup(test_leader_node, begin),
 		cmocka_unit_test_setup(test_exclusivity_is_between_even_and_alone, begin),
-		cmocka_unit_test_setup(test_the_first_of_the_best, begin),
+		cmocka_unit_test_setup(test_the_first_best_candidate_is_chosen, begin),
 		cmocka_unit_test_setup(test_cost_of_table_1, begin),
 		cmocka_unit_test_setup(test_cost_is_the_difference_of_totals, begin),
 		cmocka_unit_test_setup(test_factors_are_relative_to_local, begin),

@@ -60,7 +60,7 @@ static void each_user_has_a_share(void **state)
 	assert_true(nm_settled_has(settled, 400009, 5009));
 }
 
-static void a_number_stands_for_its_last_thread(void **state)
+static void a_number_identifies_its_latest_thread(void **state)
 {
 	(void)state;
 	assert_int_equal(nm_settled_add(settled, 1000, 7, 5000, ROUND), 0);
@@ -91,7 +91,7 @@ static void an_earlier_thread_stays_where_there_is_no_room(void **state)
 	assert_int_equal(settled->shares.count, 2);
 }
 
-static void the_old_are_forgotten(void **state)
+static void old_entries_expire(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 10; i++)
@@ -105,7 +105,7 @@ static void the_old_are_forgotten(void **state)
 }
 
 /* Where it is crowded, they make room. */
-static void the_dead_make_room(void **state)
+static void exited_threads_are_evicted(void **state)
 {
 	(void)state;
 	fake_process(fake, 300, 1);
@@ -125,10 +125,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_thread_costs_16_bytes),
 		TEST(each_user_has_a_share),
-		TEST(a_number_stands_for_its_last_thread),
+		TEST(a_number_identifies_its_latest_thread),
 		TEST(an_earlier_thread_stays_where_there_is_no_room),
-		TEST(the_old_are_forgotten),
-		TEST(the_dead_make_room),
+		TEST(old_entries_expire),
+		TEST(exited_threads_are_evicted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

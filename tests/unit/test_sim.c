@@ -271,7 +271,7 @@ static void test_cpus_without_a_node(void **state)
 	nm_sim_machine_free(machine);
 }
 
-static void test_nothing_is_online(void **state)
+static void test_no_cpu_is_online(void **state)
 {
 	struct nm_sim_machine *machine = odd_machine();
 	struct nm_sim_workload workload = {0};
@@ -603,7 +603,7 @@ int main(void)
 		cmocka_unit_test(test_symmetric_machines_are_symmetric),
 		cmocka_unit_test(test_masks_hold),
 		cmocka_unit_test(test_cpus_without_a_node),
-		cmocka_unit_test(test_nothing_is_online),
+		cmocka_unit_test(test_no_cpu_is_online),
 		cmocka_unit_test(test_first_touch_is_local),
 		cmocka_unit_test(test_numa_balancing_brings_pages),
 		cmocka_unit_test(test_the_kernel_pays_for_pages),

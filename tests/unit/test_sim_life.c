@@ -104,7 +104,7 @@ static void test_sleepers_use_little_time(void **state)
 }
 
 /* With one seed at one time, whatever is done to the threads; with another at another. */
-static void test_users_arrive_by_chance(void **state)
+static void test_users_arrive_at_random(void **state)
 {
 	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
@@ -191,7 +191,7 @@ static void test_bound_memory_displaces_page_cache(void **state)
 }
 
 /* Without a PMU only runs are sampled, and what automatic NUMA balancing has fault. */
-static void test_without_a_pmu_faults_are_seen(void **state)
+static void test_without_a_pmu_faults_are_sampled(void **state)
 {
 	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
@@ -244,11 +244,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_phases_begin_together),
 		cmocka_unit_test(test_sleepers_use_little_time),
-		cmocka_unit_test(test_users_arrive_by_chance),
+		cmocka_unit_test(test_users_arrive_at_random),
 		cmocka_unit_test(test_cache_aware_kernels_gather),
 		cmocka_unit_test(test_a_full_cache_stops_numa_balancing),
 		cmocka_unit_test(test_bound_memory_displaces_page_cache),
-		cmocka_unit_test(test_without_a_pmu_faults_are_seen),
+		cmocka_unit_test(test_without_a_pmu_faults_are_sampled),
 		cmocka_unit_test(test_unmovable_processes_refuse),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ static int parse(const char *text, char *error, struct nm_sim_workload *ret)
 	return nm_sim_workload_parse("w.conf", text, strlen(text), error, 512, ret);
 }
 
-static void test_what_it_says(void **state)
+static void test_workload_values(void **state)
 {
 	(void)state;
 	static const char text[] = "limit_s = 60;\n"
@@ -58,7 +58,7 @@ static void test_what_it_says(void **state)
 	"users = ( { programs = ( { like = \"sp\"; threads = 1;\n" settings " } ); } );"
 
 /* SECURITY: workloads */
-static void test_what_is_wrong_is_reported(void **state)
+static void test_workload_errors_are_reported(void **state)
 {
 	(void)state;
 	static const struct {
@@ -148,8 +148,8 @@ static void test_bytes_of_any_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_it_says),
-		cmocka_unit_test(test_what_is_wrong_is_reported),
+		cmocka_unit_test(test_workload_values),
+		cmocka_unit_test(test_workload_errors_are_reported),
 		cmocka_unit_test(test_bytes_of_any_kind),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static struct nm_simulated run(const char *machine_name, const char *program, un
 
 #define BEST "threads: { policy = \"imar2\"; }; pages: { policy = \"exclusivity\"; };"
 
-static void test_nobody_decides_without_a_daemon(void **state)
+static void test_no_decisions_without_a_daemon(void **state)
 {
 	(void)state;
 	struct nm_simulated done = run("ring-4x10", "stream", 20, NULL, 1);
@@ -86,7 +86,7 @@ static void test_every_policy_runs(void **state)
 }
 
 /* As in the daemon's loop, an interval ends early only while somebody waits for a home. */
-static void test_auto_does_not_hurry(void **state)
+static void test_auto_keeps_the_interval(void **state)
 {
 	(void)state;
 	struct nm_simulated done =
@@ -161,7 +161,7 @@ static void test_digest_is_of_the_lines(void **state)
 }
 
 /* Nor would there be of a run that is killed: the ledger is memory. */
-static void test_nothing_is_left(void **state)
+static void test_simulation_leaves_no_files(void **state)
 {
 	(void)state;
 	char root[FIXTURE_PATH];
@@ -188,14 +188,14 @@ static void test_nothing_is_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody_decides_without_a_daemon),
+		cmocka_unit_test(test_no_decisions_without_a_daemon),
 		cmocka_unit_test(test_every_policy_runs),
-		cmocka_unit_test(test_auto_does_not_hurry),
+		cmocka_unit_test(test_auto_keeps_the_interval),
 		cmocka_unit_test(test_pages_come_to_their_threads),
 		cmocka_unit_test(test_twice_the_same),
 		cmocka_unit_test(test_digest_depends_on_decisions),
 		cmocka_unit_test(test_digest_is_of_the_lines),
-		cmocka_unit_test(test_nothing_is_left),
+		cmocka_unit_test(test_simulation_leaves_no_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void a_thread_is_found_by_its_id(void **state)
 	assert_null(nm_snapshot_thread(snapshot, 1005));
 }
 
-static void figures_are_copied(void **state)
+static void metrics_are_copied(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
@@ -80,7 +80,7 @@ static void figures_are_copied(void **state)
 	assert_true(thread->movable);
 }
 
-static void a_member_without_figures_has_no_home(void **state)
+static void a_member_without_metrics_has_no_home(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
@@ -103,7 +103,7 @@ static void a_member_without_figures_has_no_home(void **state)
 	assert_int_equal(snapshot->threads[1].main_cpu, -1);
 }
 
-static void figures_of_another_process_are_not_the_members(void **state)
+static void metrics_of_another_process_do_not_match(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
@@ -111,7 +111,7 @@ static void figures_of_another_process_are_not_the_members(void **state)
 	assert_int_equal(take(0)->main_cpu, -1);
 }
 
-static void figures_of_unmanaged_threads_are_passed_over(void **state)
+static void metrics_of_unmanaged_threads_are_skipped(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
@@ -161,7 +161,7 @@ static void the_paper_wants_one_sample_and_any_home(void **state)
 	assert_false(take(0)->valid);
 }
 
-static void unavailable_accesses_prefer_nothing(void **state)
+static void unavailable_accesses_give_no_preference(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
@@ -176,7 +176,7 @@ static void unavailable_accesses_prefer_nothing(void **state)
 	assert_false(thread->valid);
 }
 
-static void a_cpu_that_is_gone_is_no_home(void **state)
+static void an_absent_cpu_is_not_a_home(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
@@ -236,7 +236,7 @@ static void then_to_the_nearest_then_to_the_lowest(void **state)
 	assert_int_equal(take(0)->preferred, 3);
 }
 
-static void a_memory_only_node_is_stood_in_for(void **state)
+static void a_memory_only_node_counts_as_its_nearest_node(void **state)
 {
 	(void)state;
 	machine_take_cpus(machine, 3, 1);
@@ -251,7 +251,7 @@ static void a_memory_only_node_is_stood_in_for(void **state)
 	assert_true(take(0)->local_share == 100.0 / 150);
 }
 
-static void a_cpu_is_free_without_work_and_without_homes(void **state)
+static void an_idle_cpu_that_is_nobodys_home_is_free(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
@@ -275,7 +275,7 @@ static void a_cpu_is_free_without_work_and_without_homes(void **state)
 	assert_false(snapshot->cpus[7].free);
 }
 
-static void at_the_papers_limit_only_silence_is_free(void **state)
+static void at_the_limit_of_the_paper_only_silent_cpus_are_free(void **state)
 {
 	(void)state;
 	machine->config.threads.free_max = 0;
@@ -285,7 +285,7 @@ static void at_the_papers_limit_only_silence_is_free(void **state)
 	assert_false(snapshot->cpus[3].free);
 }
 
-static void without_load_figures_nothing_is_free(void **state)
+static void without_load_no_cpu_is_free(void **state)
 {
 	(void)state;
 	struct nm_snapshot_input input = machine_input(machine);
@@ -349,7 +349,7 @@ static void processes_gather_their_threads(void **state)
 	assert_string_equal(process->comm, "prog20");
 }
 
-static void youth_and_spawning_are_told_from_times(void **state)
+static void age_and_spawning_are_derived_from_times(void **state)
 {
 	(void)state;
 	machine->config.threads.young_s = 5;
@@ -387,25 +387,25 @@ int main(void)
 		TEST(an_empty_machine_makes_an_empty_snapshot),
 		TEST(freeing_nothing_is_fine),
 		TEST(a_thread_is_found_by_its_id),
-		TEST(figures_are_copied),
-		TEST(a_member_without_figures_has_no_home),
-		TEST(figures_of_another_process_are_not_the_members),
-		TEST(figures_of_unmanaged_threads_are_passed_over),
+		TEST(metrics_are_copied),
+		TEST(a_member_without_metrics_has_no_home),
+		TEST(metrics_of_another_process_do_not_match),
+		TEST(metrics_of_unmanaged_threads_are_skipped),
 		TEST(validity_needs_run_time_samples_and_a_home),
 		TEST(the_paper_wants_one_sample_and_any_home),
-		TEST(unavailable_accesses_prefer_nothing),
-		TEST(a_cpu_that_is_gone_is_no_home),
+		TEST(unavailable_accesses_give_no_preference),
+		TEST(an_absent_cpu_is_not_a_home),
 		TEST(warm_up_and_bars_keep_a_thread_still),
 		TEST(ties_go_to_the_node_it_is_on),
 		TEST(then_to_the_nearest_then_to_the_lowest),
-		TEST(a_memory_only_node_is_stood_in_for),
-		TEST(a_cpu_is_free_without_work_and_without_homes),
-		TEST(at_the_papers_limit_only_silence_is_free),
-		TEST(without_load_figures_nothing_is_free),
+		TEST(a_memory_only_node_counts_as_its_nearest_node),
+		TEST(an_idle_cpu_that_is_nobodys_home_is_free),
+		TEST(at_the_limit_of_the_paper_only_silent_cpus_are_free),
+		TEST(without_load_no_cpu_is_free),
 		TEST(siblings_see_each_other_not_themselves),
 		TEST(home_threads_are_grouped_in_order),
 		TEST(processes_gather_their_threads),
-		TEST(youth_and_spawning_are_told_from_times),
+		TEST(age_and_spawning_are_derived_from_times),
 		TEST(an_impossible_pid_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static void refused_everywhere(void **state)
 	assert_non_null(strstr(f->error, "CPU 0 and 3 more"));
 }
 
-static void refused_for_faults_only(void **state)
+static void refusal_for_faults(void **state)
 {
 	struct fixture *f = *state;
 
@@ -120,7 +120,7 @@ static void refused_for_faults_only(void **state)
 	assert_true(told(f, -EACCES, NM_EVENT_FAULT_MIN, CPUS, "minor page faults on CPU 0 and 3"));
 }
 
-static void refused_for_the_clock_only(void **state)
+static void refusal_for_the_clock(void **state)
 {
 	struct fixture *f = *state;
 	const double busy[CPUS] = {0};
@@ -162,7 +162,7 @@ static void an_offline_cpu_comes_back(void **state)
 	assert_int_equal(nm_source_status(f->source)->problem_count, 0);
 }
 
-static void a_smaller_ring_where_memory_may_not_be_locked(void **state)
+static void a_smaller_ring_if_less_memory_may_be_locked(void **state)
 {
 	struct fixture *f = *state;
 
@@ -332,11 +332,11 @@ int main(void)
 		WITH_FIXTURE(no_usable_cpu_at_all),
 		WITH_FIXTURE(source_none_opens_nothing),
 		WITH_FIXTURE(refused_everywhere),
-		WITH_FIXTURE(refused_for_faults_only),
-		WITH_FIXTURE(refused_for_the_clock_only),
+		WITH_FIXTURE(refusal_for_faults),
+		WITH_FIXTURE(refusal_for_the_clock),
 		WITH_FIXTURE(out_of_files),
 		WITH_FIXTURE(an_offline_cpu_comes_back),
-		WITH_FIXTURE(a_smaller_ring_where_memory_may_not_be_locked),
+		WITH_FIXTURE(a_smaller_ring_if_less_memory_may_be_locked),
 		WITH_FIXTURE(no_ring_at_all),
 		WITH_FIXTURE(any_single_failure),
 		WITH_FIXTURE(texts_have_a_cause_and_no_stop),

@@ -13,7 +13,7 @@
 
 /* ---- cycles ---- */
 
-static void cycles_where_they_count(void **state)
+static void cycles_are_used_if_they_count(void **state)
 {
 	struct fixture *f = *state;
 
@@ -29,7 +29,7 @@ static void cycles_where_they_count(void **state)
 	assert_true(fake_get(f->fake, NM_EVENT_CYCLES, 3)->enabled);
 }
 
-static void no_cycles_where_another_holds_the_counter(void **state)
+static void no_cycles_while_another_program_holds_the_counter(void **state)
 {
 	struct fixture *f = *state;
 
@@ -58,7 +58,7 @@ static void no_cycles_without_a_frequency_or_a_pmu(void **state)
 	assert_int_equal(nm_source_status(f->source)->clock_period, CLOCK_PERIOD);
 }
 
-static void source_faults_means_no_pmu(void **state)
+static void source_faults_uses_no_pmu(void **state)
 {
 	struct fixture *f = *state;
 
@@ -70,7 +70,7 @@ static void source_faults_means_no_pmu(void **state)
 	assert_true(nm_source_status(f->source)->accesses);
 }
 
-static void the_clock_stands_in_on_a_cpu_without_cycles(void **state)
+static void the_clock_replaces_missing_cycles(void **state)
 {
 	struct fixture *f = *state;
 
@@ -118,7 +118,7 @@ static void idle_cpus_stop_ticking(void **state)
 	assert_true(ticks(f, 1));
 }
 
-static void a_short_calm_stops_nothing(void **state)
+static void a_short_calm_changes_nothing(void **state)
 {
 	struct fixture *f = *state;
 	double busy[CPUS] = {0};
@@ -162,7 +162,7 @@ static void cost_raises_and_lowers_periods(void **state)
 }
 
 /* Samples that nobody asks for cost next to nothing, and that is not called being held back. */
-static void useless_samples_are_thinned(void **state)
+static void unused_samples_are_thinned(void **state)
 {
 	struct fixture *f = *state;
 
@@ -217,7 +217,7 @@ static void losses_count_as_cost(void **state)
 }
 
 /* Of fewer samples, no fewer forks are recorded. */
-static void losses_by_forks_do_not_count(void **state)
+static void losses_due_to_forks_do_not_count(void **state)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -285,18 +285,18 @@ static void period_rule(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(cycles_where_they_count),
-		WITH_FIXTURE(no_cycles_where_another_holds_the_counter),
+		WITH_FIXTURE(cycles_are_used_if_they_count),
+		WITH_FIXTURE(no_cycles_while_another_program_holds_the_counter),
 		WITH_FIXTURE(no_cycles_without_a_frequency_or_a_pmu),
-		WITH_FIXTURE(source_faults_means_no_pmu),
-		WITH_FIXTURE(the_clock_stands_in_on_a_cpu_without_cycles),
+		WITH_FIXTURE(source_faults_uses_no_pmu),
+		WITH_FIXTURE(the_clock_replaces_missing_cycles),
 		WITH_FIXTURE(idle_cpus_stop_ticking),
-		WITH_FIXTURE(a_short_calm_stops_nothing),
+		WITH_FIXTURE(a_short_calm_changes_nothing),
 		WITH_FIXTURE(cost_raises_and_lowers_periods),
-		WITH_FIXTURE(useless_samples_are_thinned),
+		WITH_FIXTURE(unused_samples_are_thinned),
 		WITH_FIXTURE(cycles_periods_follow_too),
 		WITH_FIXTURE(losses_count_as_cost),
-		WITH_FIXTURE(losses_by_forks_do_not_count),
+		WITH_FIXTURE(losses_due_to_forks_do_not_count),
 		WITH_FIXTURE(suppressed_samples_count_as_cost),
 		WITH_FIXTURE(short_calms_do_not_count),
 		cmocka_unit_test(period_rule),

@@ -105,7 +105,7 @@ static void pebs_with_all_amounts(void **state)
 	}
 }
 
-static void ibs_where_there_is_no_pebs(void **state)
+static void ibs_is_used_without_pebs(void **state)
 {
 	struct fixture *f = *state;
 
@@ -123,7 +123,7 @@ static void ibs_where_there_is_no_pebs(void **state)
 	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 2)->period, 20000);
 }
 
-static void the_named_one_before_all(void **state)
+static void a_named_event_has_priority(void **state)
 {
 	struct fixture *f = *state;
 
@@ -135,7 +135,7 @@ static void the_named_one_before_all(void **state)
 	assert_false(status_of(f)->has_instructions || status_of(f)->has_dram);
 }
 
-static void page_faults_where_there_is_nothing(void **state)
+static void page_faults_are_the_last_fallback(void **state)
 {
 	struct fixture *f = *state;
 
@@ -165,7 +165,7 @@ static void software_only_if_asked(void **state)
 	assert_int_equal(f->fake->open_count, CPUS * EVENTS_PER_CPU);
 }
 
-static void what_was_asked_for_is_missed(void **state)
+static void a_requested_answer_is_missed(void **state)
 {
 	struct fixture *f = *state;
 
@@ -237,7 +237,7 @@ static void a_misspelt_event_is_reported(void **state)
 }
 
 /* Another program has the counters: page faults stand in, until it gives them back. */
-static void what_is_held_by_another_waits(void **state)
+static void a_counter_held_by_another_program_is_awaited(void **state)
 {
 	struct fixture *f = *state;
 
@@ -257,7 +257,7 @@ static void what_is_held_by_another_waits(void **state)
 	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
 }
 
-static void what_counts_goes_before_what_is_held(void **state)
+static void running_counters_precede_held_ones(void **state)
 {
 	struct fixture *f = *state;
 
@@ -272,7 +272,7 @@ static void what_counts_goes_before_what_is_held(void **state)
 }
 
 /* Refused once is enough: it is not asked for in each interval. */
-static void a_stand_in_may_be_refused(void **state)
+static void a_fallback_source_may_be_refused(void **state)
 {
 	struct fixture *f = *state;
 
@@ -311,7 +311,7 @@ static void stores_may_be_missing(void **state)
 	assert_null(hardware(f, NM_EVENT_STORE, 0, 0));
 }
 
-static void figures_that_cannot_be_had(void **state)
+static void unavailable_metrics(void **state)
 {
 	struct fixture *f = *state;
 
@@ -409,7 +409,7 @@ static void shared_counters_count_for_more(void **state)
 }
 
 /* What was lost counts for the interval in which it was lost, on that CPU, and no longer. */
-static void lost_records_are_told_by_cpu(void **state)
+static void lost_records_are_reported_per_cpu(void **state)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -482,7 +482,7 @@ static size_t news(struct fixture *f, struct nm_source_problem *first)
 	return count;
 }
 
-static void a_counter_that_stops_is_told_once(void **state)
+static void a_stopped_counter_is_reported_once(void **state)
 {
 	struct fixture *f = *state;
 	struct nm_source_problem reported_first;
@@ -537,7 +537,7 @@ static void one_starved_cpu_is_enough(void **state)
 }
 
 /* A counter that waits while its CPU is offline is not starved. */
-static void time_that_stands_still_says_nothing(void **state)
+static void a_counter_of_an_offline_cpu_is_not_starved(void **state)
 {
 	struct fixture *f = *state;
 
@@ -549,7 +549,7 @@ static void time_that_stands_still_says_nothing(void **state)
 	assert_int_equal(status_of(f)->problem_count, 0);
 }
 
-static void page_faults_stand_in_for_starved_accesses(void **state)
+static void page_faults_replace_starved_accesses(void **state)
 {
 	struct fixture *f = *state;
 	struct nm_source_problem reported_first;
@@ -571,7 +571,7 @@ static void page_faults_stand_in_for_starved_accesses(void **state)
 	assert_true(sample_of(f, NM_EVENT_DRAM, 1).remote); /* the others keep their places */
 }
 
-static void the_clock_stands_in_for_starved_cycles(void **state)
+static void the_clock_replaces_starved_cycles(void **state)
 {
 	struct fixture *f = *state;
 	double busy[CPUS] = {0};
@@ -650,7 +650,7 @@ static void shared_accesses_and_runs_weigh_more(void **state)
 }
 
 /* What a ring refused is told once, however often the machine changes. */
-static void lasting_refusals_are_told_once(void **state)
+static void permanent_refusals_are_reported_once(void **state)
 {
 	struct fixture *f = *state;
 	struct nm_source_problem reported_first;
@@ -697,35 +697,35 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(pebs_with_all_amounts),
-		WITH_FIXTURE(ibs_where_there_is_no_pebs),
-		WITH_FIXTURE(the_named_one_before_all),
-		WITH_FIXTURE(page_faults_where_there_is_nothing),
+		WITH_FIXTURE(ibs_is_used_without_pebs),
+		WITH_FIXTURE(a_named_event_has_priority),
+		WITH_FIXTURE(page_faults_are_the_last_fallback),
 		WITH_FIXTURE(amounts_beside_page_faults),
 		WITH_FIXTURE(software_only_if_asked),
-		WITH_FIXTURE(what_was_asked_for_is_missed),
+		WITH_FIXTURE(a_requested_answer_is_missed),
 		WITH_FIXTURE(a_misspelt_pmu_is_reported),
 		WITH_FIXTURE(an_older_libpfm4_is_reported),
 		WITH_FIXTURE(a_named_event_before_the_tables),
 		WITH_FIXTURE(a_misspelt_event_is_reported),
-		WITH_FIXTURE(what_is_held_by_another_waits),
-		WITH_FIXTURE(what_counts_goes_before_what_is_held),
-		WITH_FIXTURE(a_stand_in_may_be_refused),
+		WITH_FIXTURE(a_counter_held_by_another_program_is_awaited),
+		WITH_FIXTURE(running_counters_precede_held_ones),
+		WITH_FIXTURE(a_fallback_source_may_be_refused),
 		WITH_FIXTURE(privileges_are_reported),
 		WITH_FIXTURE(stores_may_be_missing),
-		WITH_FIXTURE(figures_that_cannot_be_had),
+		WITH_FIXTURE(unavailable_metrics),
 		WITH_FIXTURE(a_cpu_that_differs),
 		WITH_FIXTURE(samples_carry_their_amounts),
 		WITH_FIXTURE(shared_counters_count_for_more),
-		WITH_FIXTURE(lost_records_are_told_by_cpu),
+		WITH_FIXTURE(lost_records_are_reported_per_cpu),
 		WITH_FIXTURE(cost_raises_all_periods),
-		WITH_FIXTURE(a_counter_that_stops_is_told_once),
+		WITH_FIXTURE(a_stopped_counter_is_reported_once),
 		WITH_FIXTURE(one_starved_cpu_is_enough),
-		WITH_FIXTURE(time_that_stands_still_says_nothing),
-		WITH_FIXTURE(page_faults_stand_in_for_starved_accesses),
-		WITH_FIXTURE(the_clock_stands_in_for_starved_cycles),
+		WITH_FIXTURE(a_counter_of_an_offline_cpu_is_not_starved),
+		WITH_FIXTURE(page_faults_replace_starved_accesses),
+		WITH_FIXTURE(the_clock_replaces_starved_cycles),
 		WITH_FIXTURE(counters_that_take_turns_stop_on_idle_cpus),
 		WITH_FIXTURE(shared_accesses_and_runs_weigh_more),
-		WITH_FIXTURE(lasting_refusals_are_told_once),
+		WITH_FIXTURE(permanent_refusals_are_reported_once),
 		WITH_FIXTURE(any_single_failure),
 	};
 

@@ -248,7 +248,7 @@ static void a_raised_period_is_obeyed(void **state)
 }
 
 /* The rings are the whole machine's: where others fill them, what we look for may be what was lost. */
-static void skip_where_records_were_lost(void)
+static void skip_if_records_were_lost(void)
 {
 	if (nm_source_status(live.source)->counts.lost > 0) {
 		print_message("others filled the rings before they were drained\n");
@@ -268,12 +268,12 @@ static void a_running_thread_is_seen_where_it_runs(void **state)
 	do_in_thread(&work);
 	struct seen seen = {.pid = (uint32_t)getpid(), .tid = work.tid};
 	drain(&seen);
-	skip_where_records_were_lost();
+	skip_if_records_were_lost();
 	assert_true(seen.runs > 0);
 	assert_int_equal(seen.runs_elsewhere, 0);
 }
 
-static void threads_are_born_named_and_end(void **state)
+static void thread_creation_name_and_exit_are_recorded(void **state)
 {
 	struct work work = {.act = rename_itself};
 
@@ -281,7 +281,7 @@ static void threads_are_born_named_and_end(void **state)
 	do_in_thread(&work);
 	struct seen seen = {.pid = (uint32_t)getpid(), .tid = work.tid};
 	drain_until_it_ended(&seen);
-	skip_where_records_were_lost();
+	skip_if_records_were_lost();
 	assert_true(seen.threads_born > 0);
 	assert_int_equal(seen.processes_born, 0);
 	assert_int_equal(seen.named, 1);
@@ -289,7 +289,7 @@ static void threads_are_born_named_and_end(void **state)
 	assert_int_equal(seen.ended, 1);
 }
 
-static void processes_are_born_exec_and_end(void **state)
+static void process_fork_exec_and_exit_are_recorded(void **state)
 {
 	int status;
 
@@ -307,7 +307,7 @@ static void processes_are_born_exec_and_end(void **state)
 	}
 	struct seen seen = {.pid = (uint32_t)getpid(), .tid = (uint32_t)child};
 	drain_until_it_ended(&seen);
-	skip_where_records_were_lost();
+	skip_if_records_were_lost();
 	assert_int_equal(seen.processes_born, 1);
 	assert_int_equal(seen.executed, 1);
 	assert_int_equal(seen.ended, 1);
@@ -397,8 +397,8 @@ int main(void)
 		SHIPPED(every_touched_page_is_seen),
 		SHIPPED(a_raised_period_is_obeyed),
 		SHIPPED(a_running_thread_is_seen_where_it_runs),
-		SHIPPED(threads_are_born_named_and_end),
-		SHIPPED(processes_are_born_exec_and_end),
+		SHIPPED(thread_creation_name_and_exit_are_recorded),
+		SHIPPED(process_fork_exec_and_exit_are_recorded),
 		TINY(a_quarter_full_ring_wakes),
 		TINY(an_overfull_ring_reports_its_losses),
 	};

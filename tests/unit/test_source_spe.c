@@ -62,7 +62,7 @@ static void load_by(struct fixture *f, int cpu, uint32_t pid, uint32_t tid, uint
 	publish(event, &ring, from + SPE_LOAD_BYTES);
 }
 
-static void auto_takes_it_where_there_is_nothing_else(void **state)
+static void auto_uses_spe_if_there_is_no_other_source(void **state)
 {
 	struct fixture *f = *state;
 
@@ -103,7 +103,7 @@ static void samples_come_through(void **state)
 }
 
 /* What the driver skipped, or what the ring lost word of, is given back as well. */
-static void the_area_is_given_back(void **state)
+static void the_area_is_released(void **state)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -118,7 +118,7 @@ static void the_area_is_given_back(void **state)
 	assert_int_equal(nm_source_status(f->source)->counts.lost, 3);
 }
 
-static void a_time_in_writing_is_not_used(void **state)
+static void the_time_being_written_is_not_read(void **state)
 {
 	struct fixture *f = *state;
 	struct seen seen = {0};
@@ -134,7 +134,7 @@ static void a_time_in_writing_is_not_used(void **state)
 	assert_int_equal(drain(f, &seen), 1);
 }
 
-static void what_is_held_back_is_asked_for(void **state)
+static void held_samples_are_queried(void **state)
 {
 	struct fixture *f = *state;
 
@@ -179,7 +179,7 @@ static void each_cpu_has_the_pmu_that_takes_it(void **state)
 	assert_int_equal(spe(f, 2)->index, 1);
 }
 
-static void smaller_areas_where_less_may_be_locked(void **state)
+static void smaller_areas_if_less_memory_may_be_locked(void **state)
 {
 	struct fixture *f = *state;
 
@@ -198,7 +198,7 @@ static void smaller_areas_where_less_may_be_locked(void **state)
 	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
 }
 
-static void somebody_else_has_it(void **state)
+static void another_program_holds_the_counter(void **state)
 {
 	struct fixture *f = *state;
 
@@ -249,15 +249,15 @@ static void any_single_failure(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(auto_takes_it_where_there_is_nothing_else),
+		WITH_FIXTURE(auto_uses_spe_if_there_is_no_other_source),
 		WITH_FIXTURE(samples_come_through),
-		WITH_FIXTURE(the_area_is_given_back),
-		WITH_FIXTURE(a_time_in_writing_is_not_used),
-		WITH_FIXTURE(what_is_held_back_is_asked_for),
+		WITH_FIXTURE(the_area_is_released),
+		WITH_FIXTURE(the_time_being_written_is_not_read),
+		WITH_FIXTURE(held_samples_are_queried),
 		WITH_FIXTURE(a_full_area_starts_anew),
 		WITH_FIXTURE(each_cpu_has_the_pmu_that_takes_it),
-		WITH_FIXTURE(smaller_areas_where_less_may_be_locked),
-		WITH_FIXTURE(somebody_else_has_it),
+		WITH_FIXTURE(smaller_areas_if_less_memory_may_be_locked),
+		WITH_FIXTURE(another_program_holds_the_counter),
 		WITH_FIXTURE(asked_for_by_name),
 		WITH_FIXTURE(any_single_failure),
 	};

@@ -92,7 +92,7 @@ static void pieces(void **state)
 	}
 }
 
-static void everything_a_load_can_tell(void **state)
+static void all_fields_of_a_load_are_decoded(void **state)
 {
 	static const uint8_t bytes[] = {
 		0x49, 0x00,					      /* load */
@@ -172,7 +172,7 @@ static void alignment_refers_to_the_buffer(void **state)
 	assert_int_equal(seen.records[0].operation, NM_SPE_BRANCH);
 }
 
-static void what_is_no_packet_ends_the_piece(void **state)
+static void invalid_packets_end_the_piece(void **state)
 {
 	static const uint8_t bytes[] = {0x49, 0x01, 0xff, 0x01};
 	struct seen seen = {0};
@@ -224,10 +224,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_of_a_real_machine),
 		cmocka_unit_test(pieces),
-		cmocka_unit_test(everything_a_load_can_tell),
+		cmocka_unit_test(all_fields_of_a_load_are_decoded),
 		cmocka_unit_test(levels),
 		cmocka_unit_test(alignment_refers_to_the_buffer),
-		cmocka_unit_test(what_is_no_packet_ends_the_piece),
+		cmocka_unit_test(invalid_packets_end_the_piece),
 		cmocka_unit_test(any_bytes),
 		cmocka_unit_test(golden_packets),
 	};

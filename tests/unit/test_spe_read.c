@@ -91,7 +91,7 @@ static void piece(struct fixture *f, unsigned loads, uint64_t flags, uint64_t ti
 	record_aux(&f->ring, f->aux_head - bytes, bytes, flags, time);
 }
 
-static void samples_go_to_whose_turn_it_was(void **state)
+static void samples_are_attributed_to_the_running_thread(void **state)
 {
 	struct fixture *f = *state;
 
@@ -131,7 +131,7 @@ static void samples_go_to_whose_turn_it_was(void **state)
 	assert_int_equal(f->seen[1].tid, 44);
 }
 
-static void before_the_first_turn_nobody_is_known(void **state)
+static void before_the_first_switch_the_thread_is_unknown(void **state)
 {
 	struct fixture *f = *state;
 
@@ -167,7 +167,7 @@ static void the_context_packet_decides(void **state)
 	assert_int_equal(f->seen[2].tid, 22);
 }
 
-static void without_a_clock_only_sure_things(void **state)
+static void without_a_clock_only_certain_cases_are_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -227,7 +227,7 @@ static void pieces_need_not_touch(void **state)
 	assert_int_equal(f->count, 2);
 }
 
-static void cut_pieces_are_losses(void **state)
+static void truncated_pieces_count_as_losses(void **state)
 {
 	struct fixture *f = *state;
 
@@ -252,7 +252,7 @@ static void cut_pieces_are_losses(void **state)
 }
 
 /* A switch may have been among them. */
-static void after_lost_records_nobody_is_known(void **state)
+static void lost_records_make_the_thread_unknown(void **state)
 {
 	struct fixture *f = *state;
 
@@ -326,7 +326,7 @@ static void recorded_packets_as_a_piece(void **state)
 }
 
 /* SECURITY: rings */
-static void impossible_records_end_the_pass(void **state)
+static void invalid_records_end_the_pass(void **state)
 {
 	struct fixture *f = *state;
 
@@ -386,18 +386,18 @@ static void any_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(samples_go_to_whose_turn_it_was),
-		TEST(before_the_first_turn_nobody_is_known),
+		TEST(samples_are_attributed_to_the_running_thread),
+		TEST(before_the_first_switch_the_thread_is_unknown),
 		TEST(the_context_packet_decides),
-		TEST(without_a_clock_only_sure_things),
+		TEST(without_a_clock_only_certain_cases_are_reported),
 		TEST(both_areas_wrap),
 		TEST(pieces_need_not_touch),
-		TEST(cut_pieces_are_losses),
-		TEST(after_lost_records_nobody_is_known),
+		TEST(truncated_pieces_count_as_losses),
+		TEST(lost_records_make_the_thread_unknown),
 		TEST(old_turns_go),
 		TEST(other_operations_are_dropped),
 		TEST(recorded_packets_as_a_piece),
-		TEST(impossible_records_end_the_pass),
+		TEST(invalid_records_end_the_pass),
 		TEST(times),
 		TEST(any_bytes),
 	};

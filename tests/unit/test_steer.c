@@ -136,22 +136,22 @@ static void test_no_attribute(void **state)
 	assert_int_equal(nr_reports, 0);
 }
 
-static void test_nearest_wins(void **state)
+static void test_nearest_attribute_applies(void **state)
 {
 	(void)state;
-	fake_say(fake, "/", "observe");
+	fake_set_attribute(fake, "/", "observe");
 	assert_value("/a.slice/b.service", NM_STEER_OBSERVE);
-	fake_say(fake, "/a.slice/b.service", "on");
+	fake_set_attribute(fake, "/a.slice/b.service", "on");
 	assert_next_value("/a.slice/b.service", NM_STEER_ON);
 	assert_value("/a.slice", NM_STEER_OBSERVE);
 	assert_int_equal(nr_reports, 0);
 }
 
-static void test_off_wins(void **state)
+static void test_off_takes_precedence(void **state)
 {
 	(void)state;
-	fake_say(fake, "/a.slice", "off");
-	fake_say(fake, "/a.slice/b.service", "on");
+	fake_set_attribute(fake, "/a.slice", "off");
+	fake_set_attribute(fake, "/a.slice/b.service", "on");
 	assert_value("/a.slice/b.service", NM_STEER_OFF);
 	assert_next_value("/a.slice/b.service", NM_STEER_OFF);
 	assert_int_equal(nr_reports, 1);
@@ -163,16 +163,16 @@ static void test_only_root_asks(void **state)
 {
 	(void)state;
 	fake_own_group(fake, "/a.slice/b.service", 1000);
-	fake_say(fake, "/a.slice", "observe");
-	fake_say(fake, "/a.slice/b.service", "on");
+	fake_set_attribute(fake, "/a.slice", "observe");
+	fake_set_attribute(fake, "/a.slice/b.service", "on");
 	assert_value("/a.slice/b.service", NM_STEER_OBSERVE);
 	assert_reported(NM_STEER_NOT_ROOTS, "/a.slice/b.service", "on");
-	fake_say(fake, "/a.slice/b.service", "off");
+	fake_set_attribute(fake, "/a.slice/b.service", "off");
 	assert_next_value("/a.slice/b.service", NM_STEER_OFF);
 	/* So it is in a directory of root's that others may write to. */
-	fake_say(fake, "/a.slice", "on");
+	fake_set_attribute(fake, "/a.slice", "on");
 	fake_group(fake, "/a.slice")->others_write = true;
-	fake_say(fake, "/a.slice/b.service", NULL);
+	fake_set_attribute(fake, "/a.slice/b.service", NULL);
 	assert_next_value("/a.slice/b.service", NM_STEER_NONE);
 	assert_reported(NM_STEER_NOT_ROOTS, "/a.slice", "on");
 	assert_int_equal(nr_reports, 2);
@@ -183,7 +183,7 @@ static void test_only_root_asks(void **state)
 static void test_change_of_owner(void **state)
 {
 	(void)state;
-	fake_say(fake, "/a.slice/b.service", "on");
+	fake_set_attribute(fake, "/a.slice/b.service", "on");
 	assert_value("/a.slice/b.service", NM_STEER_ON);
 	fake_own_group(fake, "/a.slice/b.service", 1000);
 	assert_next_value("/a.slice/b.service", NM_STEER_NONE);
@@ -191,14 +191,14 @@ static void test_change_of_owner(void **state)
 
 /* Others than root get one line in the journal, however often they change the value. */
 /* SECURITY: many-groups */
-static void test_others_fill_no_journal(void **state)
+static void test_users_cannot_flood_the_journal(void **state)
 {
 	char value[16];
 	(void)state;
 	fake_own_group(fake, "/a.slice", 1000);
 	for (unsigned i = 0; i < 20; i++) {
 		snprintf(value, sizeof(value), "wrong%u", i);
-		fake_say(fake, "/a.slice", i % 2 ? value : "off");
+		fake_set_attribute(fake, "/a.slice", i % 2 ? value : "off");
 		assert_next_value("/a.slice", i % 2 ? NM_STEER_OBSERVE : NM_STEER_OFF);
 	}
 	assert_int_equal(nr_reports, 1);
@@ -208,14 +208,16 @@ static void test_others_fill_no_journal(void **state)
 static void test_unknown_value_is_observed(void **state)
 {
 	(void)state;
-	fake_say(fake, "/a.slice/b.service", "of\x1b[1m");
+	fake_set_attribute(fake, "/a.slice/b.service", "of\x1b[1m");
 	assert_value("/a.slice/b.service", NM_STEER_OBSERVE);
 	assert_reported(NM_STEER_UNKNOWN, "/a.slice/b.service", "of\\x1b[1m");
-	fake_say(fake, "/a.slice/b.service", "lbma"); /* a policy, which it could name once */
+	fake_set_attribute(fake, "/a.slice/b.service",
+			   "lbma"); /* a policy, which it could name once */
 	assert_next_value("/a.slice/b.service", NM_STEER_OBSERVE);
 	assert_reported(NM_STEER_UNKNOWN, "/a.slice/b.service", "lbma");
-	fake_say(fake, "/a.slice/b.service",
-		 "0123456789012345678901234567890123456789012345678901234567890123456789");
+	fake_set_attribute(
+		fake, "/a.slice/b.service",
+		"0123456789012345678901234567890123456789012345678901234567890123456789");
 	assert_next_value("/a.slice/b.service", NM_STEER_OBSERVE);
 	assert_reported(NM_STEER_UNKNOWN, "/a.slice/b.service", "(too long)");
 	assert_int_equal(nm_steer_conflicts(steer), 3);
@@ -224,7 +226,7 @@ static void test_unknown_value_is_observed(void **state)
 static void test_ignored(void **state)
 {
 	(void)state;
-	fake_say(fake, "/", "off");
+	fake_set_attribute(fake, "/", "off");
 	config->targets.attribute = NM_ATTRIBUTE_IGNORE;
 	nm_steer_configure(steer, config);
 	assert_value("/a.slice", NM_STEER_NONE);
@@ -239,7 +241,7 @@ static void test_ignored(void **state)
 static void test_outside(void **state)
 {
 	(void)state;
-	fake_say(fake, "/", "off");
+	fake_set_attribute(fake, "/", "off");
 	assert_value("/../a.slice", NM_STEER_NONE);
 	assert_value("/..", NM_STEER_NONE);
 	assert_value("/..a.slice", NM_STEER_OFF);
@@ -250,8 +252,8 @@ static void test_outside(void **state)
 static void test_excluded(void **state)
 {
 	(void)state;
-	fake_say(fake, "/a.slice", "on");
-	fake_say(fake, "/a.slice/b.service", "observe");
+	fake_set_attribute(fake, "/a.slice", "on");
+	fake_set_attribute(fake, "/a.slice/b.service", "observe");
 	assert_value("/a.slice/b.service", NM_STEER_OBSERVE);
 	nm_steer_note_excluded(steer, "/a.slice/b.service");
 	nm_steer_note_excluded(steer, "/a.slice/b.service");
@@ -263,10 +265,10 @@ static void test_excluded(void **state)
 
 /* A service that is started again has a new directory, without the attribute. */
 /* SECURITY: groups-vanish */
-static void test_made_anew(void **state)
+static void test_recreated_cgroup(void **state)
 {
 	(void)state;
-	fake_say(fake, "/a.slice/b.service", "off");
+	fake_set_attribute(fake, "/a.slice/b.service", "off");
 	assert_value("/a.slice/b.service", NM_STEER_OFF);
 	fake_remove_group(fake, "/a.slice/b.service");
 	assert_next_value("/a.slice/b.service", NM_STEER_NONE);
@@ -279,7 +281,7 @@ static void test_cannot_be_read_now(void **state)
 {
 	struct nm_steering steering = {.value = NM_STEER_ON};
 	(void)state;
-	fake_say(fake, "/a.slice", "off");
+	fake_set_attribute(fake, "/a.slice", "off");
 	fake_fail(fake, FAKE_OPEN, 1, 1, EMFILE);
 	assert_int_equal(nm_steer_look(steer, "/a.slice", fake->now_ns, &steering), -EMFILE);
 	assert_int_equal(steering.value, NM_STEER_ON);
@@ -293,7 +295,7 @@ static void test_cannot_be_read_now(void **state)
 static void test_closed(void **state)
 {
 	(void)state;
-	fake_say(fake, "/a.slice/b.service", "off");
+	fake_set_attribute(fake, "/a.slice/b.service", "off");
 	assert_value("/", NM_STEER_NONE);
 	fake_fail(fake, FAKE_OPEN, 1, 1, EACCES);
 	assert_value("/a.slice/b.service", NM_STEER_OFF);
@@ -328,7 +330,7 @@ static void test_too_deep(void **state)
 {
 	char path[128];
 	(void)state;
-	fake_say(fake, "/a.slice", "on");
+	fake_set_attribute(fake, "/a.slice", "on");
 	assert_value(nested(path, sizeof(path), 32), NM_STEER_ON);
 	assert_int_equal(nr_reports, 0);
 	assert_value(nested(path, sizeof(path), 33), NM_STEER_OBSERVE);
@@ -336,7 +338,7 @@ static void test_too_deep(void **state)
 	assert_int_equal(nr_reports, 1);
 	assert_reported(NM_STEER_TOO_DEEP, nested(path, sizeof(path), 33), "");
 	assert_int_equal(fake->attribute_reads, 33);
-	fake_say(fake, "/a.slice", "off");
+	fake_set_attribute(fake, "/a.slice", "off");
 	assert_next_value(path, NM_STEER_OFF);
 }
 
@@ -346,16 +348,16 @@ static const char *numbered(char *path, size_t size, unsigned number)
 	return path;
 }
 
-static void say_as_user(unsigned number, const char *value)
+static void reply_as_user(unsigned number, const char *value)
 {
 	char path[32];
-	fake_say(fake, numbered(path, sizeof(path), number), value);
+	fake_set_attribute(fake, numbered(path, sizeof(path), number), value);
 	fake_own_group(fake, path, 1000);
 }
 
 /* One user's cgroups: of each tick he gets a share, and nobody else waits for him. */
 /* SECURITY: many-groups */
-static void test_others_are_read_by_and_by(void **state)
+static void test_attributes_of_users_are_read_gradually(void **state)
 {
 	struct nm_steering steering;
 	unsigned known = 0;
@@ -363,8 +365,8 @@ static void test_others_are_read_by_and_by(void **state)
 	(void)state;
 	fake_own_group(fake, "/a.slice", 1000);
 	for (unsigned i = 0; i < 300; i++)
-		say_as_user(i, "off");
-	fake_say(fake, "/b.slice", "observe");
+		reply_as_user(i, "off");
+	fake_set_attribute(fake, "/b.slice", "observe");
 	for (unsigned i = 0; i < 300; i++) {
 		int r = nm_steer_look(steer, numbered(path, sizeof(path), i), fake->now_ns,
 				      &steering);
@@ -381,15 +383,15 @@ static void test_others_are_read_by_and_by(void **state)
 
 /* What root says above them holds all the same. */
 /* SECURITY: many-groups */
-static void test_a_restriction_waits_for_nobody(void **state)
+static void test_a_restriction_applies_without_delay(void **state)
 {
 	struct nm_steering steering;
 	char path[32];
 	(void)state;
 	fake_own_group(fake, "/a.slice", 1000);
-	fake_say(fake, "/", "observe");
+	fake_set_attribute(fake, "/", "observe");
 	for (unsigned i = 0; i < 300; i++)
-		say_as_user(i, NULL);
+		reply_as_user(i, NULL);
 	for (unsigned i = 0; i < 300; i++) {
 		(void)nm_steer_look(steer, numbered(path, sizeof(path), i), fake->now_ns,
 				    &steering);
@@ -400,20 +402,20 @@ static void test_a_restriction_waits_for_nobody(void **state)
 
 /* One directory after another, each with an unknown value. */
 /* SECURITY: many-groups */
-static void test_others_are_reported_16_times_a_minute(void **state)
+static void test_reports_about_users_are_limited(void **state)
 {
 	char path[32];
 	(void)state;
 	for (unsigned i = 0; i < 40; i++) {
-		say_as_user(i, "rubbish");
+		reply_as_user(i, "rubbish");
 		assert_value(numbered(path, sizeof(path), i), NM_STEER_OBSERVE);
 	}
 	assert_int_equal(nr_reports, 16);
-	fake_say(fake, "/a.slice/b.service", "nonsense");
+	fake_set_attribute(fake, "/a.slice/b.service", "nonsense");
 	assert_value("/a.slice/b.service", NM_STEER_OBSERVE);
 	assert_reported(NM_STEER_UNKNOWN, "/a.slice/b.service", "nonsense"); /* root's is */
 	fake->now_ns += 61 * SECOND;
-	say_as_user(40, "rubbish");
+	reply_as_user(40, "rubbish");
 	assert_value("/a.slice/40", NM_STEER_OBSERVE);
 	assert_int_equal(nr_reports, 18);
 	assert_int_equal(nm_steer_conflicts(steer), 18);
@@ -426,23 +428,23 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		TEST(test_no_attribute),
-		TEST(test_nearest_wins),
-		TEST(test_off_wins),
+		TEST(test_nearest_attribute_applies),
+		TEST(test_off_takes_precedence),
 		TEST(test_only_root_asks),
 		TEST(test_change_of_owner),
-		TEST(test_others_fill_no_journal),
+		TEST(test_users_cannot_flood_the_journal),
 		TEST(test_unknown_value_is_observed),
 		TEST(test_ignored),
 		TEST(test_outside),
 		TEST(test_excluded),
-		TEST(test_made_anew),
+		TEST(test_recreated_cgroup),
 		TEST(test_cannot_be_read_now),
 		TEST(test_closed),
 		TEST(test_once_in_a_tick),
 		TEST(test_too_deep),
-		TEST(test_others_are_read_by_and_by),
-		TEST(test_a_restriction_waits_for_nobody),
-		TEST(test_others_are_reported_16_times_a_minute),
+		TEST(test_attributes_of_users_are_read_gradually),
+		TEST(test_a_restriction_applies_without_delay),
+		TEST(test_reports_about_users_are_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

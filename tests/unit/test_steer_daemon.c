@@ -53,7 +53,7 @@ static void observed_is_never_moved(void **state)
 {
 	(void)state;
 	misplace(NM_POLICY_LBMA);
-	fake_say(world.fake, "/a.slice", "observe");
+	fake_set_attribute(world.fake, "/a.slice", "observe");
 	live(40);
 	assert_null(move_of("1000"));
 	assert_null(move_of("1002"));
@@ -70,7 +70,7 @@ static void off_counts_within_ten_seconds(void **state)
 	live(40);
 	assert_true(all_at_home());
 	assert_true(is_leased(1000) && is_leased(1100));
-	fake_say(world.fake, "/a.slice", "off");
+	fake_set_attribute(world.fake, "/a.slice", "off");
 	live(10);
 	assert_true(has_own_mask(1000) && has_own_mask(1002));
 	assert_false(is_leased(1000));
@@ -80,7 +80,7 @@ static void off_counts_within_ten_seconds(void **state)
 	world.workers[0].memory = 1;
 	live(40);
 	assert_null(find_entry(from, NM_MESSAGE_DECISION, "PID", "1000"));
-	fake_say(world.fake, "/a.slice", NULL);
+	fake_set_attribute(world.fake, "/a.slice", NULL);
 	live(40);
 	assert_true(all_at_home());
 }
@@ -96,7 +96,7 @@ static void observe_ends_leases_of_sleepers(void **state)
 	size_t workers = world.nr_workers;
 	world.workers[0] = world.workers[2];
 	world.nr_workers = 1;
-	fake_say(world.fake, "/a.slice/x.service", "observe");
+	fake_set_attribute(world.fake, "/a.slice/x.service", "observe");
 	live(10);
 	assert_true(has_own_mask(1000) && has_own_mask(1002));
 	world.nr_workers = workers - 2;
@@ -112,14 +112,14 @@ static void observed_is_not_moved_back(void **state)
 	assert_non_null(move_of("1000"));
 	size_t from = world.nr_entries;
 	world.workers[0].memory = world.workers[1].memory = 0;
-	fake_say(world.fake, "/a.slice", "observe");
+	fake_set_attribute(world.fake, "/a.slice", "observe");
 	check_at_next_tick(1000);
 	live(20);
 	assert_null(find_entry(from, NM_MESSAGE_DECISION, "PID", "1000"));
 }
 
 /* Also after a reload, and also of a process that sleeps. */
-static void a_reload_changes_nothing(void **state)
+static void a_reload_keeps_attribute_values(void **state)
 {
 	char path[sizeof(world.root) + 16], error[256];
 	(void)state;
@@ -134,7 +134,7 @@ static void a_reload_changes_nothing(void **state)
 	world.nr_workers = 1;
 	live_one();
 	assert_true(is_leased(1000));
-	fake_say(world.fake, "/a.slice", "off");
+	fake_set_attribute(world.fake, "/a.slice", "off");
 	for (uint64_t end_ns = world.fake->now_ns + 10 * NM_NSEC_PER_SEC;
 	     world.fake->now_ns < end_ns;)
 		live_one();
@@ -151,21 +151,21 @@ static void assert_reported(const char *words)
 	fail_msg("not told: %s", words);
 }
 
-static void what_counts_for_nothing_is_reported(void **state)
+static void ineffective_attributes_are_reported(void **state)
 {
 	(void)state;
 	misplace(NM_POLICY_LBMA);
 	fake_group(world.fake, "/a.slice")->uid = 1000;
-	fake_say(world.fake, "/a.slice", "on");
-	fake_say(world.fake, "/b.slice", "off");
-	fake_say(world.fake, "/b.slice/y.service", "on");
+	fake_set_attribute(world.fake, "/a.slice", "on");
+	fake_set_attribute(world.fake, "/b.slice", "off");
+	fake_set_attribute(world.fake, "/b.slice/y.service", "on");
 	live(2);
 	assert_reported("/a.slice: user.numa-migrd is \"on\", ignored: not writable by root alone");
 	assert_reported(
 		"/b.slice/y.service: user.numa-migrd is \"on\", ignored: a cgroup above it is off");
 }
 
-static void what_cannot_be_read_is_reported(void **state)
+static void unreadable_files_are_reported(void **state)
 {
 	char nested[33 * 2 + 1] = "";
 	(void)state;
@@ -181,7 +181,7 @@ static void what_cannot_be_read_is_reported(void **state)
 	assert_reported("cgroup /../b: outside of this service's cgroup namespace");
 }
 
-static void exclusion_wins_and_is_reported(void **state)
+static void exclusion_takes_precedence_and_is_reported(void **state)
 {
 	char path[sizeof(world.root) + 16];
 	(void)state;
@@ -192,7 +192,7 @@ static void exclusion_wins_and_is_reported(void **state)
 	(void)snprintf(path, sizeof(path), "%s/numa-migrd.conf", world.root);
 	world.daemon.options.config_path = path;
 	assert_int_equal(nm_command_reload(&world.daemon, NULL, 0), 0);
-	fake_say(world.fake, "/b.slice", "on");
+	fake_set_attribute(world.fake, "/b.slice", "on");
 	live(20);
 	assert_null(move_of("1100"));
 	assert_reported("/b.slice: user.numa-migrd is \"on\", ignored: targets.exclude matches");
@@ -203,10 +203,14 @@ static void exclusion_wins_and_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(observed_is_never_moved),	       TEST(off_counts_within_ten_seconds),
-		TEST(observe_ends_leases_of_sleepers), TEST(observed_is_not_moved_back),
-		TEST(a_reload_changes_nothing),	       TEST(what_counts_for_nothing_is_reported),
-		TEST(what_cannot_be_read_is_reported), TEST(exclusion_wins_and_is_reported),
+		TEST(observed_is_never_moved),
+		TEST(off_counts_within_ten_seconds),
+		TEST(observe_ends_leases_of_sleepers),
+		TEST(observed_is_not_moved_back),
+		TEST(a_reload_keeps_attribute_values),
+		TEST(ineffective_attributes_are_reported),
+		TEST(unreadable_files_are_reported),
+		TEST(exclusion_takes_precedence_and_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static void begin_in_group(const char *said)
 	add_user(1000, 0, 0, PAGES);
 	fake_group(world.fake, "/");
 	fake_move(world.fake, 1000, "/a.slice");
-	fake_say(world.fake, "/a.slice", said);
+	fake_set_attribute(world.fake, "/a.slice", said);
 	begin();
 }
 
@@ -30,11 +30,11 @@ static void observed_pages_stay_and_are_counted(void **state)
 	assert_int_equal(tally()->decisions, 0);
 	assert_int_equal(nm_pages_counts(nm_memory_pages(world.daemon.pipeline.memory)).tracked,
 			 PAGES);
-	fake_say(world.fake, "/a.slice", "on");
+	fake_set_attribute(world.fake, "/a.slice", "on");
 	live_until_on(0, PAGES, 30);
 }
 
-static void pages_of_off_are_not_looked_at(void **state)
+static void pages_of_excluded_processes_are_ignored(void **state)
 {
 	(void)state;
 	begin_in_group("off");
@@ -44,7 +44,7 @@ static void pages_of_off_are_not_looked_at(void **state)
 }
 
 /* What waits in the mover's queue when it is said goes no more. */
-static void what_waits_is_dropped(void **state)
+static void queued_pages_are_dropped(void **state)
 {
 	(void)state;
 	begin_in_group(NULL);
@@ -52,7 +52,7 @@ static void what_waits_is_dropped(void **state)
 	for (unsigned i = 0; i < 30 && fake_mover.nr_waiting == 0; i++)
 		live_one();
 	assert_true(fake_mover.nr_waiting > 0);
-	fake_say(world.fake, "/a.slice", "observe");
+	fake_set_attribute(world.fake, "/a.slice", "observe");
 	live(10);
 	fake_mover.asleep = false;
 	live(20);
@@ -63,8 +63,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(observed_pages_stay_and_are_counted),
-		TEST(pages_of_off_are_not_looked_at),
-		TEST(what_waits_is_dropped),
+		TEST(pages_of_excluded_processes_are_ignored),
+		TEST(queued_pages_are_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static bool same_domain(const char *one, const char *other)
 }
 
 /* SECURITY: shares */
-static void cgroups_below_a_unit_are_one_domain(void **state)
+static void nested_cgroups_of_a_unit_share_its_domain(void **state)
 {
 	static const char *const same[][2] = {
 		{"/system.slice/a.service", "/system.slice/a.service/x/y"},
@@ -140,7 +140,7 @@ static void eight_greedy_domains_leave_room(void **state)
 
 /* A tenant is a sender on the bus, which lets a user have 256 connections. */
 /* SECURITY: shares */
-static void the_connections_of_a_user_leave_room(void **state)
+static void connections_of_a_user_are_limited(void **state)
 {
 	nm_autofree struct holders *holders = calloc(1, sizeof(*holders));
 
@@ -150,7 +150,7 @@ static void the_connections_of_a_user_leave_room(void **state)
 	assert_true(take(holders, NM_SHARE_REQUESTS, 999, 0));
 }
 
-static void there_is_never_more_than_there_is(void **state)
+static void shares_never_exceed_the_total(void **state)
 {
 	nm_autofree struct holders *holders = calloc(1, sizeof(*holders));
 
@@ -163,14 +163,14 @@ static void there_is_never_more_than_there_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cgroups_below_a_unit_are_one_domain),
+		cmocka_unit_test(nested_cgroups_of_a_unit_share_its_domain),
 		cmocka_unit_test(containers_services_and_users_are_domains),
 		cmocka_unit_test(users_without_a_cgroup_are_domains),
 		cmocka_unit_test(one_user_leaves_two_thirds),
 		cmocka_unit_test(one_domain_leaves_half),
 		cmocka_unit_test(eight_greedy_domains_leave_room),
-		cmocka_unit_test(the_connections_of_a_user_leave_room),
-		cmocka_unit_test(there_is_never_more_than_there_is),
+		cmocka_unit_test(connections_of_a_user_are_limited),
+		cmocka_unit_test(shares_never_exceed_the_total),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,7 +157,7 @@ static void have_own_users(uint32_t first, uint32_t count)
 
 /* As many users as one likes are one domain: it has a share, and each other one its turn. */
 /* SECURITY: slow-restore, ledger */
-static void users_of_one_domain_share_what_it_has(void **state)
+static void users_of_one_domain_share_its_quota(void **state)
 {
 	(void)state;
 	clone_threads(100, FIRST_OF_A, 60);
@@ -182,7 +182,7 @@ static void users_of_one_domain_share_what_it_has(void **state)
 
 /* A's processes carry part of a target, each deep below: B's thread comes first, and none costs more. */
 /* SECURITY: slow-restore, many-groups */
-static void deep_cgroups_delay_nobody(void **state)
+static void deep_cgroups_do_not_delay_others(void **state)
 {
 	char path[96];
 	(void)state;
@@ -241,7 +241,7 @@ static void a_fork_storm_hides_no_child(void **state)
 {
 	(void)state;
 	clone_threads(200, FIRST_OF_B, 1);
-	world_adopt(world, FIRST_OF_B);
+	world_adopt_thread(world, FIRST_OF_B);
 	assert_true(world_lease(world, FIRST_OF_B, 1).applied);
 	fake_sleep(fake, 50);
 	world->actuator->turn_steps = 8192;
@@ -259,7 +259,7 @@ static void a_fork_storm_hides_no_child(void **state)
 }
 
 /* Told once a second while it goes on, so that its time limit is extended. */
-static void second_later(struct fake *f)
+static void one_second_later(struct fake *f)
 {
 	fake_sleep(f, 600);
 }
@@ -271,7 +271,7 @@ static void progress_is_reported(void **state)
 	assert_int_equal(lease_threads(FIRST_OF_A, 40), 40);
 	crash();
 	for (unsigned i = 0; i < 4; i++)
-		fake_at(fake, FAKE_SET, 5 + 5 * i, second_later);
+		fake_at(fake, FAKE_SET, 5 + 5 * i, one_second_later);
 	assert_int_equal(restore(), 40);
 	assert_in_range(world_reported(world, NM_LEASE_PROGRESS, 0), 1, 2);
 }
@@ -284,8 +284,8 @@ int main(void)
 		TEST(each_user_has_a_share_of_the_ledger),
 		TEST(the_ledger_is_compacted_in_time),
 		TEST(users_are_restored_in_turns),
-		TEST(users_of_one_domain_share_what_it_has),
-		TEST(deep_cgroups_delay_nobody),
+		TEST(users_of_one_domain_share_its_quota),
+		TEST(deep_cgroups_do_not_delay_others),
 		TEST(a_crash_loop_ends_with_everything_restored),
 		TEST(a_fork_storm_hides_no_child),
 		TEST(progress_is_reported),

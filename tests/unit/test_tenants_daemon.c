@@ -50,15 +50,15 @@ static void attack(unsigned turn)
 {
 	static const char *const words[] = {"observe", "off", "on", "nonsense"};
 	struct fake *fake = world.fake;
-	fake_say(fake, "/a.slice", words[turn % 4]);
+	fake_set_attribute(fake, "/a.slice", words[turn % 4]);
 	fake_move(fake, A, turn % 2 ? "/a.slice/y" : deep);
 	for (uint32_t i = 0; i < A_THREADS; i++)
 		fake_pin(fake, A + 100 + i, turn % 2 ? fake_cpus(0, 1) : fake->all);
 	fake->nr_events = 0;
 	for (uint32_t i = 0; i < FORKS; i++) {
 		uint32_t pid = 10000 + turn * FORKS + i;
-		fake_tell(fake, NM_TASK_FORK, pid, pid, A, A);
-		fake_tell(fake, NM_TASK_EXIT, pid, pid, A, A);
+		fake_notify(fake, NM_TASK_FORK, pid, pid, A, A);
+		fake_notify(fake, NM_TASK_EXIT, pid, pid, A, A);
 	}
 	nm_actuator_records_lost(world.daemon.pipeline.actuator);
 }
@@ -76,7 +76,7 @@ static unsigned leases_of_b(void)
 }
 
 /* SECURITY: shares, many-groups, forks */
-static void b_gets_its_home_and_its_affinities_back(void **state)
+static void tenant_b_is_placed_and_restored(void **state)
 {
 	(void)state;
 	add_a();
@@ -170,7 +170,7 @@ static void a_leaves_room_to_remember_bs_pages(void **state)
 	assert_int_equal(remembered_beside(NM_ORIGINS_MOST / 2), 1);
 }
 
-static void no_more_is_remembered_than_there_is_room_for(void **state)
+static void rollback_storage_is_limited(void **state)
 {
 	(void)state;
 	assert_int_equal(remembered_beside(NM_ORIGINS_MOST), 0);
@@ -179,9 +179,9 @@ static void no_more_is_remembered_than_there_is_room_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(b_gets_its_home_and_its_affinities_back),
+		TEST(tenant_b_is_placed_and_restored),
 		TEST(a_leaves_room_to_remember_bs_pages),
-		TEST(no_more_is_remembered_than_there_is_room_for),
+		TEST(rollback_storage_is_limited),
 		TEST(a_restored_inheritor_is_managed_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

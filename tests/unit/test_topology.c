@@ -388,7 +388,7 @@ static void xml_with_two_memories_loads(void **state)
 }
 
 /* No distances are told: hwloc's sets of CPUs say which package a memory belongs to. */
-static void xml_tells_whose_memory_it_is(void **state)
+static void xml_assigns_memory_to_packages(void **state)
 {
 	char path[FIXTURE_PATH];
 
@@ -500,7 +500,7 @@ static void check_recorded(const char *root, const struct recorded *machine)
  * from. */
 static void unpack(const char *root, const char *archive)
 {
-	const char *data = fixture_data();
+	const char *data = recorded_machines_directory();
 	char command[PATH_MAX * 3];
 
 	if (!data) {
@@ -560,7 +560,7 @@ int main(void)
 		IN_ROOT(environment_is_put_back),
 		IN_ROOT(xml_loads),
 		IN_ROOT(xml_with_two_memories_loads),
-		IN_ROOT(xml_tells_whose_memory_it_is),
+		IN_ROOT(xml_assigns_memory_to_packages),
 		IN_ROOT(memory_side_cache_is_no_last_level),
 		IN_ROOT(bad_sources_are_explained),
 		cmocka_unit_test(nothing_to_free),

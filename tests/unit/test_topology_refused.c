@@ -28,7 +28,7 @@ static const struct {
 };
 
 /* hwloc's own reason, and nothing of it on stderr, which is not a library's. */
-static void a_refused_xml_has_hwlocs_reason(void **state)
+static void a_refused_xml_reports_the_reason_of_hwloc(void **state)
 {
 	char root[64], path[128], errors[NM_ARRAY_SIZE(refused)][256];
 	int results[NM_ARRAY_SIZE(refused)];
@@ -59,6 +59,7 @@ static void a_refused_xml_has_hwlocs_reason(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(a_refused_xml_has_hwlocs_reason)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_refused_xml_reports_the_reason_of_hwloc)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,7 @@ static void add_one(uint64_t id, unsigned thread)
 }
 
 /* Answers make others' places move up; each is still the one that a further move closes. */
-static void a_further_move_closes_the_right_one(void **state)
+static void a_further_move_closes_the_right_evaluation(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 4, -1);
@@ -163,7 +163,7 @@ static void no_question_no_verdict(void **state)
 	nm_verifier_free(NULL);
 }
 
-static void the_interval_of_the_act_tells_nothing(void **state)
+static void the_interval_of_the_move_is_ignored(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -200,7 +200,7 @@ static void a_move_that_helped_has_improved(void **state)
 }
 
 /* All of them go where none is local, as before. */
-static void what_neither_rose_nor_fell_is_neutral(void **state)
+static void an_unchanged_ratio_is_neutral(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -250,7 +250,7 @@ static void a_nearer_node_is_an_improvement_without_local_accesses(void **state)
 }
 
 /* A tenth of the accesses since go to memory afar. */
-static void a_prediction_is_held_against_what_was_measured(void **state)
+static void a_prediction_is_compared_with_the_measurement(void **state)
 {
 	(void)state;
 	struct nm_decision decision = {
@@ -327,7 +327,7 @@ static void a_rollback_is_never_undone(void **state)
 	assert_int_equal(verdicts.items[0].of, NM_DECISION_ROLLBACK);
 }
 
-static void few_accesses_are_waited_for_and_added_up(void **state)
+static void few_accesses_are_accumulated_over_intervals(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -357,7 +357,7 @@ static void after_ten_intervals_it_is_inconclusive(void **state)
 	assert_true(isnan(verdicts.items[0].threads[0].local_after));
 }
 
-static void an_unknown_share_before_proves_nothing(void **state)
+static void an_unknown_ratio_before_the_move_is_inconclusive(void **state)
 {
 	(void)state;
 	add_move(5, NAN);
@@ -378,7 +378,7 @@ static void running_elsewhere_twice_cancels(void **state)
 	assert_false(verdicts.items[0].threads[0].ran_on_node);
 }
 
-static void coming_late_is_coming(void **state)
+static void a_late_arrival_counts(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -389,7 +389,7 @@ static void coming_late_is_coming(void **state)
 	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
-static void a_thread_that_never_runs_is_cancelled_in_the_end(void **state)
+static void a_move_of_a_sleeping_thread_is_eventually_cancelled(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -402,7 +402,7 @@ static void a_thread_that_never_runs_is_cancelled_in_the_end(void **state)
 	assert_verdict(NM_VERDICT_CANCELLED);
 }
 
-static void the_dead_prove_nothing(void **state)
+static void exited_threads_are_inconclusive(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -419,7 +419,7 @@ static void the_dead_prove_nothing(void **state)
 }
 
 /* After an exec the same numbers stand for another program. */
-static void another_program_proves_nothing(void **state)
+static void a_new_program_makes_a_verdict_inconclusive(void **state)
 {
 	(void)state;
 	add_move(5, 0.5);
@@ -430,7 +430,7 @@ static void another_program_proves_nothing(void **state)
 	assert_false(verdicts.items[0].threads[0].alive);
 }
 
-static void a_second_move_closes_the_first_question(void **state)
+static void a_second_move_closes_the_first_evaluation(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -447,7 +447,7 @@ static void a_second_move_closes_the_first_question(void **state)
 	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_IMPROVED);
 }
 
-static void other_threads_questions_stay_open(void **state)
+static void evaluations_of_other_threads_stay_open(void **state)
 {
 	(void)state;
 	add_move(5, 0);
@@ -481,7 +481,7 @@ static void a_swap_is_weighed_by_accesses(void **state)
 	assert_int_equal(verdict->threads[1].cpu_from, 2);
 }
 
-static void both_of_a_swap_must_arrive(void **state)
+static void both_threads_of_a_swap_must_arrive(void **state)
 {
 	(void)state;
 	add_swap(5, 0, 0);
@@ -507,7 +507,7 @@ static void the_survivor_of_a_swap_decides(void **state)
 	assert_false(verdicts.items[0].threads[1].alive);
 }
 
-static void a_quiet_half_leaves_the_verdict_to_the_other_in_the_end(void **state)
+static void the_verdict_of_a_swap_falls_to_the_active_half(void **state)
 {
 	(void)state;
 	add_swap(5, 0, 0.5);
@@ -550,7 +550,7 @@ static void add_by_performance(enum nm_decision_kind kind, enum nm_thread_policy
 	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 }
 
-static void feedback_says(enum nm_feedback_outcome outcome)
+static void give_feedback(enum nm_feedback_outcome outcome)
 {
 	const struct nm_feedback_judgement judgement = {.decision = 5,
 							.undo = outcome == NM_FEEDBACK_UNDO,
@@ -574,7 +574,7 @@ static void the_feedback_rolls_back(void **state)
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 70, 70, 1, 400);
-	feedback_says(NM_FEEDBACK_UNDO);
+	give_feedback(NM_FEEDBACK_UNDO);
 	const struct nm_verdict *verdict = judge_next();
 	assert_verdict(NM_VERDICT_ROLLED_BACK);
 	assert_true(verdict->by_performance && verdict->figure == 0.7);
@@ -588,19 +588,19 @@ static void the_feedback_rolls_back(void **state)
 }
 
 /* Its local share fell to nothing, and that is not the question. */
-static void what_the_feedback_calls_a_gain_has_improved(void **state)
+static void a_gain_by_feedback_is_improved(void **state)
 {
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 0, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
-	feedback_says(NM_FEEDBACK_GAIN);
+	give_feedback(NM_FEEDBACK_GAIN);
 	judge_next();
 	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
 /* IMAR² is about performance alone; LBMA is about locality, and takes no loss of it for nothing. */
-static void performance_does_not_excuse_lbma(void **state)
+static void performance_gains_do_not_excuse_lbma(void **state)
 {
 	static const struct {
 		enum nm_thread_policy policy;
@@ -618,14 +618,14 @@ static void performance_does_not_excuse_lbma(void **state)
 		add_by_performance(NM_DECISION_MIGRATE, cases[i].policy);
 		run(0, 6, 0, 100);
 		machine_perform(machine, 0, 100, 100, 1, 200);
-		feedback_says(cases[i].outcome);
+		give_feedback(cases[i].outcome);
 		judge_next();
 		assert_verdict(cases[i].kind);
 	}
 }
 
 /* Nobody could compare the performance then and now: how near its memory is says what it can. */
-static void what_the_feedback_cannot_compare_is_judged_by_locality(void **state)
+static void incomparable_performance_is_judged_by_locality(void **state)
 {
 	const struct nm_feedback_judgement judgement = {.decision = 5, .figure = NAN};
 	const struct nm_feedback_result result = {
@@ -648,7 +648,7 @@ static void a_verdict_waits_for_the_feedback(void **state)
 	assert_open(1);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 999, 999, 1, 100);
-	feedback_says(NM_FEEDBACK_KEEP);
+	give_feedback(NM_FEEDBACK_KEEP);
 	const struct nm_verdict *verdict = judge_next();
 	assert_verdict(NM_VERDICT_NEUTRAL);
 	assert_true(verdict->threads[0].performance_after == 130);
@@ -656,7 +656,7 @@ static void a_verdict_waits_for_the_feedback(void **state)
 }
 
 /* Another decision of the same interval is undone, this one is not. */
-static void an_undoing_of_others_is_none(void **state)
+static void a_rollback_of_others_does_not_count(void **state)
 {
 	(void)state;
 	const struct nm_feedback_judgement judgements[] = {{.decision = 4, .undo = true},
@@ -671,7 +671,7 @@ static void an_undoing_of_others_is_none(void **state)
 	assert_verdict(NM_VERDICT_NEUTRAL);
 }
 
-static void a_feedback_on_others_is_no_answer(void **state)
+static void feedback_on_other_processes_is_ignored(void **state)
 {
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
@@ -684,13 +684,13 @@ static void a_feedback_on_others_is_no_answer(void **state)
 	assert_open(1);
 }
 
-static void known_performance_is_proof_without_accesses(void **state)
+static void known_performance_suffices_without_accesses(void **state)
 {
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 0);
 	machine_perform(machine, 0, 130, 130, 1, 200);
-	feedback_says(NM_FEEDBACK_GAIN);
+	give_feedback(NM_FEEDBACK_GAIN);
 	judge_next();
 	assert_verdict(NM_VERDICT_IMPROVED);
 }
@@ -705,17 +705,17 @@ static void a_rollback_awaits_no_feedback(void **state)
 	assert_verdict(NM_VERDICT_NEUTRAL);
 }
 
-static void the_dead_are_not_rolled_back(void **state)
+static void exited_threads_are_not_rolled_back(void **state)
 {
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	machine->members[0].start_ticks++;
-	feedback_says(NM_FEEDBACK_UNDO);
+	give_feedback(NM_FEEDBACK_UNDO);
 	judge_next();
 	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }
 
-static void a_thread_that_never_came_is_cancelled(void **state)
+static void a_move_that_never_arrived_is_cancelled(void **state)
 {
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
@@ -723,7 +723,7 @@ static void a_thread_that_never_came_is_cancelled(void **state)
 		run(0, 0, 3, 100);
 		machine_perform(machine, 0, 130, 130, 1, 200);
 		if (i == 0)
-			feedback_says(NM_FEEDBACK_KEEP);
+			give_feedback(NM_FEEDBACK_KEEP);
 		judge_next();
 	}
 	assert_verdict(NM_VERDICT_CANCELLED);
@@ -734,43 +734,43 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(no_question_no_verdict),
-		TEST(a_further_move_closes_the_right_one),
-		TEST(the_interval_of_the_act_tells_nothing),
+		TEST(a_further_move_closes_the_right_evaluation),
+		TEST(the_interval_of_the_move_is_ignored),
 		TEST(a_move_that_helped_has_improved),
-		TEST(what_neither_rose_nor_fell_is_neutral),
+		TEST(an_unchanged_ratio_is_neutral),
 		TEST(a_rise_within_the_noise_is_neutral),
 		TEST(a_nearer_node_is_an_improvement_without_local_accesses),
-		TEST(a_prediction_is_held_against_what_was_measured),
+		TEST(a_prediction_is_compared_with_the_measurement),
 		TEST(a_fall_beyond_the_margin_is_rolled_back),
 		TEST(a_fall_within_the_margin_is_neutral),
 		TEST(without_rollback_a_fall_is_only_reported),
 		TEST(a_rollback_is_never_undone),
-		TEST(few_accesses_are_waited_for_and_added_up),
+		TEST(few_accesses_are_accumulated_over_intervals),
 		TEST(after_ten_intervals_it_is_inconclusive),
-		TEST(an_unknown_share_before_proves_nothing),
+		TEST(an_unknown_ratio_before_the_move_is_inconclusive),
 		TEST(running_elsewhere_twice_cancels),
-		TEST(coming_late_is_coming),
-		TEST(a_thread_that_never_runs_is_cancelled_in_the_end),
-		TEST(the_dead_prove_nothing),
-		TEST(another_program_proves_nothing),
-		TEST(a_second_move_closes_the_first_question),
-		TEST(other_threads_questions_stay_open),
+		TEST(a_late_arrival_counts),
+		TEST(a_move_of_a_sleeping_thread_is_eventually_cancelled),
+		TEST(exited_threads_are_inconclusive),
+		TEST(a_new_program_makes_a_verdict_inconclusive),
+		TEST(a_second_move_closes_the_first_evaluation),
+		TEST(evaluations_of_other_threads_stay_open),
 		TEST(a_swap_is_weighed_by_accesses),
-		TEST(both_of_a_swap_must_arrive),
+		TEST(both_threads_of_a_swap_must_arrive),
 		TEST(the_survivor_of_a_swap_decides),
-		TEST(a_quiet_half_leaves_the_verdict_to_the_other_in_the_end),
+		TEST(the_verdict_of_a_swap_falls_to_the_active_half),
 		TEST(memory_only_nodes_count_as_local_to_their_neighbour),
 		TEST(the_feedback_rolls_back),
-		TEST(what_the_feedback_calls_a_gain_has_improved),
-		TEST(performance_does_not_excuse_lbma),
-		TEST(what_the_feedback_cannot_compare_is_judged_by_locality),
+		TEST(a_gain_by_feedback_is_improved),
+		TEST(performance_gains_do_not_excuse_lbma),
+		TEST(incomparable_performance_is_judged_by_locality),
 		TEST(a_verdict_waits_for_the_feedback),
-		TEST(an_undoing_of_others_is_none),
-		TEST(a_feedback_on_others_is_no_answer),
-		TEST(known_performance_is_proof_without_accesses),
+		TEST(a_rollback_of_others_does_not_count),
+		TEST(feedback_on_other_processes_is_ignored),
+		TEST(known_performance_suffices_without_accesses),
 		TEST(a_rollback_awaits_no_feedback),
-		TEST(the_dead_are_not_rolled_back),
-		TEST(a_thread_that_never_came_is_cancelled),
+		TEST(exited_threads_are_not_rolled_back),
+		TEST(a_move_that_never_arrived_is_cancelled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void slow_accesses_have_time_until_pages_follow(void **state)
 	assert_int_equal(verdicts.items[0].intervals, NM_VERDICT_INTERVALS);
 }
 
-static void what_stays_slow_is_undone(void **state)
+static void persistent_slowdown_is_rolled_back(void **state)
 {
 	(void)state;
 	for (int rollback = 0; rollback < 2; rollback++) {
@@ -137,7 +137,7 @@ static void what_stays_slow_is_undone(void **state)
 	}
 }
 
-static void what_may_be_chance_is_kept(void **state)
+static void changes_within_chance_are_kept(void **state)
 {
 	(void)state;
 	add_move(7, 0, 10); /* 3 σ are as much as the whole */
@@ -166,7 +166,7 @@ static void faster_accesses_have_improved_beyond_chance(void **state)
 }
 
 /* One left its memory for the other's sake: what counts is both. */
-static void those_of_one_mapping_are_judged_together(void **state)
+static void moves_of_one_mapping_are_judged_together(void **state)
 {
 	(void)state;
 	add_move(7, 0, 1000);
@@ -203,7 +203,7 @@ static void mappings_are_judged_apart(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_IMPROVED);
 }
 
-static void a_few_samples_are_no_mean(void **state)
+static void a_few_samples_give_no_mean(void **state)
 {
 	(void)state;
 	add_move(7, 0, 1000);
@@ -216,7 +216,7 @@ static void a_few_samples_are_no_mean(void **state)
 	assert_int_equal(verdicts.count, 1);
 }
 
-static void without_latencies_the_sharing_tells(void **state)
+static void sharing_replaces_missing_latencies(void **state)
 {
 	(void)state;
 	for (int sharers = 0; sharers < 2; sharers++) {
@@ -237,7 +237,7 @@ static void without_latencies_the_sharing_tells(void **state)
 }
 
 /* It slept when it was sent back: what it cost where it was is not known. */
-static void who_came_from_nowhere_has_no_cost_there(void **state)
+static void a_sleeping_thread_has_no_cost_before(void **state)
 {
 	(void)state;
 	struct nm_decision decision = {.id = 7,
@@ -313,7 +313,7 @@ static void costs_are_the_sum_over_all_partners(void **state)
 }
 
 /* Hundreds of sharings are half as far as before; of two that says nothing. */
-static void nearer_sharers_have_improved_beyond_chance(void **state)
+static void nearer_sharers_must_exceed_chance(void **state)
 {
 	static const unsigned sharings[] = {2, 400};
 	static const enum nm_verdict_kind kinds[] = {NM_VERDICT_NEUTRAL, NM_VERDICT_IMPROVED};
@@ -328,7 +328,7 @@ static void nearer_sharers_have_improved_beyond_chance(void **state)
 	}
 }
 
-static void who_did_not_arrive_is_cancelled(void **state)
+static void a_move_that_did_not_arrive_is_cancelled(void **state)
 {
 	(void)state;
 	add_move(7, 0, 100);
@@ -347,16 +347,16 @@ int main(void)
 		TEST(accesses_as_fast_as_before_are_enough),
 		TEST(faster_accesses_have_improved_beyond_chance),
 		TEST(slow_accesses_have_time_until_pages_follow),
-		TEST(what_stays_slow_is_undone),
-		TEST(what_may_be_chance_is_kept),
-		TEST(those_of_one_mapping_are_judged_together),
+		TEST(persistent_slowdown_is_rolled_back),
+		TEST(changes_within_chance_are_kept),
+		TEST(moves_of_one_mapping_are_judged_together),
 		TEST(mappings_are_judged_apart),
-		TEST(a_few_samples_are_no_mean),
-		TEST(without_latencies_the_sharing_tells),
-		TEST(who_came_from_nowhere_has_no_cost_there),
+		TEST(a_few_samples_give_no_mean),
+		TEST(sharing_replaces_missing_latencies),
+		TEST(a_sleeping_thread_has_no_cost_before),
 		TEST(costs_are_the_sum_over_all_partners),
-		TEST(nearer_sharers_have_improved_beyond_chance),
-		TEST(who_did_not_arrive_is_cancelled),
+		TEST(nearer_sharers_must_exceed_chance),
+		TEST(a_move_that_did_not_arrive_is_cancelled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

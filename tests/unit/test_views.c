@@ -105,7 +105,7 @@ static void nodes_have_their_load_and_memory(void **state)
 
 /* ---- threads and processes ---- */
 
-static void threads_have_their_figures(void **state)
+static void threads_show_their_metrics(void **state)
 {
 	(void)state;
 	(void)add_worker(1000, 0, 0);
@@ -167,7 +167,7 @@ static void processes_add_their_threads_up(void **state)
 	assert_shown(1, "state", "managed");
 }
 
-static void who_is_given_back_is_shown_as_that(void **state)
+static void released_threads_are_shown_as_released(void **state)
 {
 	(void)state;
 	(void)add_worker(1000, 0, 0);
@@ -216,8 +216,8 @@ static void attributes_of_cgroups_are_shown(void **state)
 	fake_group(world.fake, "/b.slice");
 	fake_move(world.fake, 1000, "/a.slice/x.service");
 	fake_move(world.fake, 2000, "/b.slice/y.service");
-	fake_say(world.fake, "/a.slice", "observe");
-	fake_say(world.fake, "/b.slice", "off");
+	fake_set_attribute(world.fake, "/a.slice", "observe");
+	fake_set_attribute(world.fake, "/b.slice", "off");
 	live(4);
 	ask_processes();
 	assert_int_equal(shown.rows, 2);
@@ -454,9 +454,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_OF(nodes_have_their_load_and_memory),
-		TEST_OF(threads_have_their_figures),
+		TEST_OF(threads_show_their_metrics),
 		TEST_OF(processes_add_their_threads_up),
-		TEST_OF(who_is_given_back_is_shown_as_that),
+		TEST_OF(released_threads_are_shown_as_released),
 		TEST_OF(the_runtime_is_shown),
 		TEST_OF(attributes_of_cgroups_are_shown),
 		TEST_OF(a_decision_is_remembered_with_its_verdict),

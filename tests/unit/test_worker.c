@@ -23,7 +23,7 @@
 
 /* ---- answers ---- */
 
-static void the_kernels_answer_comes_through(void **state)
+static void the_answer_of_the_kernel_is_returned(void **state)
 {
 	struct fixture *f = *state;
 	int ours = -1, theirs = -1;
@@ -106,7 +106,7 @@ static void a_search_ends_with_the_last_page(void **state)
 
 /* It asks for pages that are not there for longer than its deadline. */
 /* SECURITY: held-lock */
-static void who_is_at_work_is_not_waited_for(void **state)
+static void a_busy_worker_is_not_awaited(void **state)
 {
 	struct fixture *f = *state;
 	const size_t size = (size_t)1 << 38;
@@ -134,7 +134,7 @@ static void who_is_at_work_is_not_waited_for(void **state)
 }
 
 /* What has no room is found by the next search, from where this one ended. */
-static void a_search_is_gone_on_with(void **state)
+static void a_search_resumes(void **state)
 {
 	struct fixture *f = *state;
 	const size_t pages = NM_WORKER_PAGES_MOST + 10;
@@ -179,7 +179,7 @@ static void only_ranges_of_whole_pages_are_searched(void **state)
 	assert_int_equal(found->count, 0);
 }
 
-static void another_start_is_another_process(void **state)
+static void a_different_start_time_is_a_different_process(void **state)
 {
 	struct fixture *f = *state;
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS},
@@ -239,7 +239,7 @@ static void maps_are_read_to_their_end(void **state)
 }
 
 /* Else a worker that is late would be taken for a process with much to read. */
-static void what_the_kernel_took_is_told_without_the_way(void **state)
+static void kernel_time_excludes_the_transport(void **state)
 {
 	struct fixture *f = *state;
 	struct nm_worker_call call = {
@@ -264,7 +264,7 @@ static void what_the_kernel_took_is_told_without_the_way(void **state)
 /* ---- no answer ---- */
 
 /* SECURITY: held-lock */
-static void a_missed_deadline_gives_the_worker_up(void **state)
+static void a_missed_deadline_abandons_the_worker(void **state)
 {
 	struct fixture *f = *state;
 	struct nm_worker_news news = {0};
@@ -290,7 +290,7 @@ static void a_missed_deadline_gives_the_worker_up(void **state)
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 1);
 }
 
-static void its_end_lets_others_be_asked(void **state)
+static void the_exit_of_a_stuck_worker_frees_its_place(void **state)
 {
 	struct fixture *f = *state;
 
@@ -366,7 +366,7 @@ static void a_second_call_of_a_caller_is_refused(void **state)
 
 /* Also for processes of one user: a query does not wait until the mover's call has had its time. */
 /* SECURITY: held-lock */
-static void neither_caller_waits_for_the_other(void **state)
+static void callers_do_not_wait_for_each_other(void **state)
 {
 	struct fixture *f = *state;
 	struct pending pending;
@@ -520,7 +520,7 @@ static void workers_end_with_their_client(void **state)
 	await_no_worker();
 }
 
-static void without_a_worker_nothing_is_asked(void **state)
+static void without_a_worker_there_are_no_queries(void **state)
 {
 	struct fixture *f = *state;
 	const struct nm_worker_options options = {.program = "/nonexistent/worker",
@@ -560,7 +560,7 @@ static void get_stuck(struct nm_worker_bars *bars, uint32_t uid, const char *cgr
 }
 
 /* SECURITY: held-lock */
-static void at_most_one_is_stuck_for_each_user_and_eight_in_all(void **state)
+static void stuck_workers_are_limited_per_user_and_in_total(void **state)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
 	const uint64_t late = 2 * NM_WORKER_REST_NS;
@@ -598,7 +598,7 @@ static void a_container_holds_half_of_the_workers_at_most(void **state)
 	assert_int_equal(nm_worker_may_ask(bars, &who, 0, 0), 0);
 }
 
-static void who_missed_a_deadline_rests_for_ten_minutes(void **state)
+static void a_missed_deadline_suspends_queries_for_ten_minutes(void **state)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
 	struct nm_worker_subject who = subject(100, 1);
@@ -869,7 +869,7 @@ static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *b
 }
 
 /* SECURITY: reuse */
-static void a_number_that_changed_hands_tells_nothing(void **state)
+static void a_reused_number_gives_no_answer(void **state)
 {
 	struct fixture *f = *state;
 	int node;
@@ -897,30 +897,30 @@ static void pages_of_a_number_that_changed_hands_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_kernels_answer_comes_through),
-		TEST(another_start_is_another_process),
+		TEST(the_answer_of_the_kernel_is_returned),
+		TEST(a_different_start_time_is_a_different_process),
 		TEST(pages_in_memory_are_found),
 		TEST(a_search_ends_with_the_last_page),
-		TEST(a_number_that_changed_hands_tells_nothing),
+		TEST(a_reused_number_gives_no_answer),
 		TEST(pages_of_a_number_that_changed_hands_stay),
-		TEST(who_is_at_work_is_not_waited_for),
-		TEST(a_search_is_gone_on_with),
+		TEST(a_busy_worker_is_not_awaited),
+		TEST(a_search_resumes),
 		TEST(only_ranges_of_whole_pages_are_searched),
 		TEST(maps_are_read_to_their_end),
-		TEST(what_the_kernel_took_is_told_without_the_way),
-		TEST(a_missed_deadline_gives_the_worker_up),
-		TEST(its_end_lets_others_be_asked),
+		TEST(kernel_time_excludes_the_transport),
+		TEST(a_missed_deadline_abandons_the_worker),
+		TEST(the_exit_of_a_stuck_worker_frees_its_place),
 		TEST(a_cancelled_call_counts_until_it_is_answered),
 		TEST(a_second_call_of_a_caller_is_refused),
-		TEST(neither_caller_waits_for_the_other),
+		TEST(callers_do_not_wait_for_each_other),
 		TEST(a_series_of_calls_has_one_deadline),
 		TEST(a_thread_is_identified_once_a_second),
 		TEST(workers_start_before_their_first_call),
 		TEST(workers_end_with_their_client),
-		TEST(without_a_worker_nothing_is_asked),
-		cmocka_unit_test(at_most_one_is_stuck_for_each_user_and_eight_in_all),
+		TEST(without_a_worker_there_are_no_queries),
+		cmocka_unit_test(stuck_workers_are_limited_per_user_and_in_total),
 		cmocka_unit_test(a_container_holds_half_of_the_workers_at_most),
-		cmocka_unit_test(who_missed_a_deadline_rests_for_ten_minutes),
+		cmocka_unit_test(a_missed_deadline_suspends_queries_for_ten_minutes),
 		cmocka_unit_test(the_program_is_for_its_socket_alone),
 		cmocka_unit_test(a_malformed_request_ends_it),
 		cmocka_unit_test(descriptors_without_a_use_end_it),

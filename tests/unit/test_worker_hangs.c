@@ -89,7 +89,7 @@ static void hang(struct fixture *f, enum nm_worker_caller caller, size_t which)
 }
 
 /* SECURITY: held-lock */
-static void whichever_call_hangs_its_caller_goes_on(void **state)
+static void a_hanging_call_does_not_block_its_caller(void **state)
 {
 	struct fixture *f = *state;
 
@@ -102,7 +102,7 @@ static void whichever_call_hangs_its_caller_goes_on(void **state)
 /* ---- ended ---- */
 
 /* It cannot be told from a worker that was ended: nobody rests for it, and the next call has another one. */
-static void whichever_call_its_worker_does_not_survive_fails_alone(void **state)
+static void a_worker_exit_fails_only_the_current_call(void **state)
 {
 	struct fixture *f = *state;
 
@@ -148,8 +148,8 @@ static void a_cancel_ends_a_greeting_under_way(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(whichever_call_hangs_its_caller_goes_on),
-		TEST(whichever_call_its_worker_does_not_survive_fails_alone),
+		TEST(a_hanging_call_does_not_block_its_caller),
+		TEST(a_worker_exit_fails_only_the_current_call),
 		TEST(a_cancel_ends_a_greeting_under_way),
 	};
 

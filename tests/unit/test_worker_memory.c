@@ -75,7 +75,7 @@ static int restart(struct fixture *f)
 }
 
 /* SECURITY: held-lock */
-static void a_new_client_forgets_nobody(void **state)
+static void a_new_client_knows_unresponsive_processes(void **state)
 {
 	struct fixture *f = *state;
 	pid_t stopped = miss(f);
@@ -91,7 +91,7 @@ static void a_new_client_forgets_nobody(void **state)
 }
 
 /* SECURITY: held-lock */
-static void a_restart_forgets_nobody(void **state)
+static void a_restart_keeps_unresponsive_processes(void **state)
 {
 	struct fixture *f = *state;
 	pid_t stopped = miss(f);
@@ -110,7 +110,7 @@ static void a_restart_forgets_nobody(void **state)
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
 }
 
-static void another_boot_has_other_processes(void **state)
+static void records_of_another_boot_are_dropped(void **state)
 {
 	struct fixture *f = *state;
 	pid_t stopped = miss(f);
@@ -122,7 +122,7 @@ static void another_boot_has_other_processes(void **state)
 	assert_int_equal(kill(stopped, SIGKILL), 0);
 }
 
-static void where_all_answer_there_is_no_file(void **state)
+static void no_file_is_kept_if_all_processes_answer(void **state)
 {
 	struct fixture *f = *state;
 
@@ -132,7 +132,7 @@ static void where_all_answer_there_is_no_file(void **state)
 	assert_int_equal(faccessat(directory, NM_WORKER_MEMORY_NAME, F_OK, 0), -1);
 }
 
-static void what_cannot_be_written_is_tried_again(void **state)
+static void failed_writes_are_retried(void **state)
 {
 	static const char *const in_the_way[] = {NM_WORKER_MEMORY_NAME ".new/in-the-way",
 						 NM_WORKER_MEMORY_NAME ".new"};
@@ -214,7 +214,7 @@ static int await_answer(struct nm_platform *platform, uint64_t ticket)
 }
 
 /* Also where the asker did not know its start: it is whose it was when it was asked for. */
-static void another_start_since_the_question_is_another_process(void **state)
+static void a_start_time_after_the_query_is_a_different_process(void **state)
 {
 	struct fixture *f = *state;
 	char program[FIXTURE_PATH + 16];
@@ -345,13 +345,13 @@ static void pages_of_a_process_are_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_new_client_forgets_nobody),
-		TEST(a_restart_forgets_nobody),
-		TEST(another_boot_has_other_processes),
-		TEST(where_all_answer_there_is_no_file),
-		TEST(what_cannot_be_written_is_tried_again),
+		TEST(a_new_client_knows_unresponsive_processes),
+		TEST(a_restart_keeps_unresponsive_processes),
+		TEST(records_of_another_boot_are_dropped),
+		TEST(no_file_is_kept_if_all_processes_answer),
+		TEST(failed_writes_are_retried),
 		TEST(damaged_lines_are_skipped),
-		TEST(another_start_since_the_question_is_another_process),
+		TEST(a_start_time_after_the_query_is_a_different_process),
 		TEST(queries_advance_when_their_descriptor_is_readable),
 		TEST(a_missed_deadline_makes_it_readable_too),
 		TEST(pages_of_a_process_are_found),

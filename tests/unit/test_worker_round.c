@@ -147,7 +147,7 @@ static void pages_with_an_error_of_their_own_are_not_tried_again(void **state)
 	expect(&moved, (int[]){-ENOENT, -EACCES, -EFAULT, TO, TO, -ENOMEM});
 }
 
-static void a_page_that_is_gone_when_it_is_queried_is_reported_so(void **state)
+static void a_page_that_vanished_before_its_query_is_reported(void **state)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
@@ -160,7 +160,7 @@ static void a_page_that_is_gone_when_it_is_queried_is_reported_so(void **state)
 	assert_int_equal(kernel->moves, 1);
 }
 
-static void after_a_slow_try_there_is_no_other(void **state)
+static void a_slow_attempt_is_not_retried(void **state)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
@@ -177,7 +177,7 @@ static void after_a_slow_try_there_is_no_other(void **state)
 	}
 }
 
-static void an_error_about_pages_is_that_of_the_pages_left(void **state)
+static void an_error_about_pages_applies_to_the_remaining_pages(void **state)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
@@ -237,7 +237,7 @@ static void without_an_answer_pages_are_tried_again(void **state)
 	expect(&moved, (int[]){TO, TO, -EBUSY, TO, TO, TO});
 }
 
-static void the_last_place_of_each_page_is_queried(void **state)
+static void the_final_location_of_each_page_is_queried(void **state)
 {
 	struct kernel *kernel = new_kernel();
 	struct nm_worker_moved moved;
@@ -299,13 +299,13 @@ int main(void)
 		cmocka_unit_test(pages_that_move_are_not_queried),
 		cmocka_unit_test(pages_without_a_status_are_queried_and_tried_again_backwards),
 		cmocka_unit_test(pages_with_an_error_of_their_own_are_not_tried_again),
-		cmocka_unit_test(a_page_that_is_gone_when_it_is_queried_is_reported_so),
-		cmocka_unit_test(after_a_slow_try_there_is_no_other),
-		cmocka_unit_test(an_error_about_pages_is_that_of_the_pages_left),
+		cmocka_unit_test(a_page_that_vanished_before_its_query_is_reported),
+		cmocka_unit_test(a_slow_attempt_is_not_retried),
+		cmocka_unit_test(an_error_about_pages_applies_to_the_remaining_pages),
 		cmocka_unit_test(an_error_about_the_process_ends_the_round),
 		cmocka_unit_test(the_same_error_in_the_second_try_keeps_the_first),
 		cmocka_unit_test(without_an_answer_pages_are_tried_again),
-		cmocka_unit_test(the_last_place_of_each_page_is_queried),
+		cmocka_unit_test(the_final_location_of_each_page_is_queried),
 		cmocka_unit_test(nodes_and_offsets_out_of_range_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

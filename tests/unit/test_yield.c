@@ -69,7 +69,7 @@ static void leases_leave_siblings_while_cores_are_idle(void **state)
 	assert_int_equal(take(), 0);
 }
 
-static void half_of_those_too_many_with_the_least_to_lose(void **state)
+static void half_of_the_excess_threads_with_the_least_locality_yield(void **state)
 {
 	(void)state;
 	lease(8);
@@ -78,7 +78,7 @@ static void half_of_those_too_many_with_the_least_to_lose(void **state)
 		assert_int_equal(yielding[i], i);
 }
 
-static void no_more_than_find_an_idle_cpu(void **state)
+static void only_as_many_yield_as_cpus_are_idle(void **state)
 {
 	(void)state;
 	lease(16);
@@ -90,7 +90,7 @@ static void no_more_than_find_an_idle_cpu(void **state)
 	assert_int_equal(take(), 0);
 }
 
-static void who_fits_stays(void **state)
+static void threads_with_capacity_stay(void **state)
 {
 	(void)state;
 	lease(2);
@@ -105,7 +105,7 @@ static void a_node_with_room_keeps_all(void **state)
 	assert_int_equal(take(), 0);
 }
 
-static void quiet_threads_and_those_without_a_lease_do_not_count(void **state)
+static void idle_and_unleased_threads_do_not_count(void **state)
 {
 	(void)state;
 	lease(8);
@@ -130,7 +130,7 @@ static void only_cpus_of_the_bound_count(void **state)
 }
 
 /* Threads whose owner bound them to the node cannot leave it: leased ones can. */
-static void who_is_bound_to_the_node_takes_room_too(void **state)
+static void threads_bound_to_the_node_use_its_capacity(void **state)
 {
 	(void)state;
 	lease(2);
@@ -169,13 +169,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 		TEST(leases_leave_siblings_while_cores_are_idle),
-		TEST(half_of_those_too_many_with_the_least_to_lose),
-		TEST(no_more_than_find_an_idle_cpu),
-		TEST(who_fits_stays),
+		TEST(half_of_the_excess_threads_with_the_least_locality_yield),
+		TEST(only_as_many_yield_as_cpus_are_idle),
+		TEST(threads_with_capacity_stay),
 		TEST(a_node_with_room_keeps_all),
-		TEST(quiet_threads_and_those_without_a_lease_do_not_count),
+		TEST(idle_and_unleased_threads_do_not_count),
 		TEST(only_cpus_of_the_bound_count),
-		TEST(who_is_bound_to_the_node_takes_room_too),
+		TEST(threads_bound_to_the_node_use_its_capacity),
 		TEST(crowds_of_other_bounds_share_the_room),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

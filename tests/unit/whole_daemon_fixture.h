@@ -355,7 +355,7 @@ static inline void world_unmute(int kept)
 	close(kept);
 }
 
-static inline const char *world_said(struct world *world)
+static inline const char *world_logged(struct world *world)
 {
 	static char text[1 << 16];
 	FILE *file = fopen(world->log, "r");
@@ -366,16 +366,16 @@ static inline const char *world_said(struct world *world)
 	return text;
 }
 
-static inline void world_assert_said(struct world *world, const char *words)
+static inline void world_assert_logged(struct world *world, const char *words)
 {
-	const char *text = world_said(world);
+	const char *text = world_logged(world);
 	if (!strstr(text, words))
 		fail_msg("\"%s\" is not in:\n%s", words, text);
 }
 
-static inline void world_assert_not_said(struct world *world, const char *words)
+static inline void world_assert_not_logged(struct world *world, const char *words)
 {
-	const char *text = world_said(world);
+	const char *text = world_logged(world);
 	if (strstr(text, words))
 		fail_msg("\"%s\" is in:\n%s", words, text);
 }
