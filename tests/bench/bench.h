@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* CPU time rather than the wall clock: a neighbour's load does not count. */
+/* CPU time excludes the load of other programs, unlike wall-clock time. */
 static inline double bench_cpu_ns(void)
 {
 	struct timespec now;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one round of balancing costs for 10,000 runnable threads of 500 processes on 256 CPUs and 8
- * nodes, with 64 moves at most: of the rules the dearest median, and the round in which every pair
- * of CPUs is looked at and nobody can go; the same where each thread may run on half of the CPUs
- * only; and what it costs to make a round's input of a snapshot.
+ * The cost of one round of balancing for 10,000 runnable threads of 500 processes on 256 CPUs and 8
+ * nodes, with at most 64 moves. Prints the highest median of all rules, the cost of a round in
+ * which every pair of CPUs is examined and no thread can move, the cost if each thread may run on
+ * only half of the CPUs, and the cost of building the input of a round from a snapshot.
  */
 #include "../support/balance_fixture.h"
 #include "../support/interval.h"
@@ -13,7 +13,7 @@
 
 enum { NODES = 8, CPUS = 256, THREADS = 10000, GROUPS = 500, REPEATS = 31, RULES = 9 };
 
-/* Half of the threads crowd on a quarter of the nodes. */
+/* Half of the threads are on a quarter of the nodes. */
 static int draw_cpu(struct nm_rng *rng)
 {
 	return (int)nm_rng_below(rng, nm_rng_below(rng, 2) ? CPUS / 4 : CPUS);
@@ -74,7 +74,7 @@ static double measure_rules(struct crowd *crowd, size_t *ret_moves)
 	return most;
 }
 
-/* As many threads as a snapshot has them; CPUs of the first nodes are full. */
+/* Threads in the order of a snapshot. The CPUs of the first nodes are full. */
 static struct machine *draw_snapshot(void)
 {
 	struct machine *m = machine_of_size(NODES, CPUS / NODES, 1, THREADS);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the whole daemon costs on this machine at default settings, beside a thousand threads that
- * come and go on its CPUs. A machine with one node has nothing for it to do, so the topology is
- * made up: the CPUs and the memory blocks are dealt out to two nodes. Kernel, samples, /proc and
- * masks are real.
+ * The cost of the whole daemon on this machine with default settings, beside a thousand
+ * short-running threads on its CPUs. On a machine with one node the daemon would have nothing to
+ * do, so the topology is synthetic: CPUs and memory blocks are divided between two nodes. Kernel,
+ * samples, /proc and affinities are real.
  */
 #include <dirent.h>
 #include <hwloc.h>
@@ -31,9 +31,9 @@
 #define RESTING_PER_S 250.0
 #define SPAWNS_PER_S 2000
 
-/* ---- the crowd ---- */
+/* ---- the load ---- */
 
-/* About half a millisecond of work on its own memory, two or three times a second. */
+/* Computes for about 0.5 ms on its own memory, two or three times a second. */
 static void *come_and_go(void *argument)
 {
 	unsigned seed = (unsigned)(uintptr_t)argument;
@@ -67,7 +67,8 @@ static pid_t start_crowd(void)
 		pause();
 }
 
-/* Forks, execs and ends, as a build does: so many a second, as far as the machine gets. */
+/* Forks, executes a program and exits at the given rate, as a build does, or as fast as the machine
+ * allows. */
 static pid_t start_spawner(volatile uint64_t *done)
 {
 	char *const arguments[] = {"true", NULL};
@@ -88,7 +89,7 @@ static pid_t start_spawner(volatile uint64_t *done)
 	}
 }
 
-/* ---- two nodes that are not there ---- */
+/* ---- two synthetic nodes ---- */
 
 static int write_xml(const char *path, long nr_cpus)
 {
@@ -106,7 +107,7 @@ static int write_xml(const char *path, long nr_cpus)
 	return r;
 }
 
-/* The machine's memory blocks, even ones on node 0 and odd ones on node 1. */
+/* Even memory blocks of the machine are on node 0, odd ones on node 1. */
 static int deal_out_memory(const char *root)
 {
 	char size[64] = "";
@@ -133,7 +134,6 @@ static int deal_out_memory(const char *root)
 	return 0;
 }
 
-/* ---- the daemon ---- */
 
 struct made_up {
 	char root[FIXTURE_PATH];
@@ -157,7 +157,7 @@ static pid_t start_daemon(void *argument)
 	_exit(nm_daemon_run(&options));
 }
 
-/* A number from /proc/PID/FILE behind `name`, or -1. */
+/* Returns the number after `name` in /proc/PID/FILE, or -1. */
 static double status_number(pid_t pid, const char *name)
 {
 	char path[64];
@@ -173,7 +173,7 @@ static double status_number(pid_t pid, const char *name)
 	return value;
 }
 
-/* Of all its threads. */
+/* Returns the CPU time of all its threads. */
 static double cpu_seconds(pid_t pid)
 {
 	clockid_t clock;
@@ -183,7 +183,8 @@ static double cpu_seconds(pid_t pid)
 	return (double)spent.tv_sec + (double)spent.tv_nsec / 1e9;
 }
 
-/* Local timer interrupts of all CPUs so far (/proc/interrupts, line LOC; x86), or -1. */
+/* Returns the number of local timer interrupts of all CPUs so far (/proc/interrupts, line LOC, x86
+ * only), or -1. */
 static double timer_interrupts(void)
 {
 	char line[65536];
@@ -214,7 +215,8 @@ static double interrupts_per_cpu_s(long nr_cpus)
 	return (timer_interrupts() - before) / IDLE_S / (double)nr_cpus;
 }
 
-/* What the daemon adds on a machine that rests: meaningful only while nothing else runs here. */
+/* Measures the load that the daemon adds to an idle machine. The result is meaningful only if
+ * nothing else runs here. */
 static int measure_idle(pid_t (*start)(void *), void *argument, long nr_cpus)
 {
 	if (timer_interrupts() < 0) {
@@ -263,7 +265,7 @@ static int measure(pid_t daemon)
 	return 0;
 }
 
-/* Neither a helper nor a worker runs here: nobody that short-lived is asked about. */
+/* Neither a helper nor a worker runs here, so short-lived processes are not queried. */
 static int measure_forks(pid_t daemon)
 {
 	volatile uint64_t *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE,
@@ -316,7 +318,7 @@ int main(void)
 	fixture_make(machine.root, sizeof(machine.root));
 	snprintf(machine.xml, sizeof(machine.xml), "%s/machine.xml", machine.root);
 	snprintf(machine.config, sizeof(machine.config), "%s/numa-migrd.conf", machine.root);
-	/* Defaults, but nobody else on this machine is to be moved. */
+	/* Default settings, but other programs of this machine must not be moved. */
 	fixture_file(machine.root, "numa-migrd.conf",
 		     "targets: { include = ( { command = \"crowd\"; } ); };\n");
 	if (write_xml(machine.xml, nr_cpus) < 0 || deal_out_memory(machine.root) < 0) {

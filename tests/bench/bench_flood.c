@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long root waits for the answer to a pause, which restores the affinities of 1,000 threads, while
- * a user calls the service without end from eight connections. Needs root and dbus-daemon.
+ * How long root waits for the answer to a pause that restores the affinities of 1,000 threads while
+ * a user floods the service with calls from eight connections. Needs root and dbus-daemon.
  */
 #define FAKE_THREADS 1010
 #define FAKE_CGROUP_BYTES 96
@@ -44,7 +44,7 @@ static double wall_ms(void)
 	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* ---- the service, with what a daemon would have leased ---- */
+/* ---- the service, with leases as of a daemon ---- */
 
 static void lease_all(void)
 {

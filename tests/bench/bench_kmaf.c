@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kmaf_moves_ms_8k: what a mapping of 8,000 threads, each sharing with those next to it, becomes:
- * moves that there is room for, without those that are for nothing. Threads are on any CPU, and all
- * wait at once. kmaf_moves_growth_exponent is k of "time goes with threads to the power of k", from
- * a thousand to 8,000.
+ * kmaf_moves_ms_8k is the time to turn a mapping of 8,000 threads, each of which shares with its
+ * neighbours, into moves that fit and are useful. Threads are on random CPUs, and all move at once.
+ * kmaf_moves_growth_exponent is the exponent k of the growth, time ~ threads^k, from 1,000 to 8,000
+ * threads.
  */
 #include <math.h>
 
@@ -18,7 +18,7 @@
 #define CPUS (NODES * CPUS_PER_NODE)
 #define FEW 1000U
 #define MANY 8000U
-#define REACH 4U /* neighbours on each side that a thread shares with */
+#define REACH 4U /* neighbours on each side that share with a thread */
 #define REPETITIONS 5U
 
 static void must(bool done)

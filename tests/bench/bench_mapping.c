@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mapping_ms_1k: 1,000 threads that all share with each other, most with those near them in number,
- * mapped onto 8 nodes of 32 CPUs: pruning the dense matrix, Scotch, renaming, costs. Of it
- * mapping_prune_ms_1k is the pruning. mapping_age_ms_1k: aging the same matrix.
+ * mapping_ms_1k is the time to map 1,000 threads, all of which share with each other, mostly with
+ * threads of similar number, onto 8 nodes of 32 CPUs: pruning of the dense matrix, Scotch, renaming
+ * and costs. mapping_prune_ms_1k is the part spent on pruning. mapping_age_ms_1k is the time to age
+ * the same matrix.
  */
 #include "../../src/policy/mapping/mapping.h"
 #include "../support/machine.h"
@@ -27,8 +28,8 @@ static void must(int r)
 	}
 }
 
-/* What two threads share falls with their distance, plus noise; by tid, and tids were started in
- * any order. */
+/* The sharing of two threads falls with their distance, plus noise. Threads are ordered by TID, and
+ * TIDs were assigned in random order. */
 static void share_all(struct nm_rng *rng)
 {
 	for (unsigned a = 0; a < THREADS; a++)
@@ -45,7 +46,7 @@ static void make_matrix(struct nm_rng *rng)
 		tids[i] = 1000 + i;
 		must(nm_affinity_join(affinity, tids[i], 0, &ids[i]));
 	}
-	for (unsigned i = 0; i < 6; i++) { /* room grows with each aging */
+	for (unsigned i = 0; i < 6; i++) { /* each aging adds room */
 		share_all(rng);
 		must(nm_affinity_age(affinity));
 	}

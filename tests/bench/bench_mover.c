@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * move_pages_efficiency: pages per second of the mover over those of a bare loop of move_pages(2),
- * by the wall clock, each moving the same pages of this process to another node and back, in turns.
- * Needs two nodes with memory; may be copied to another machine. move_pages_us: the bare loop's
- * time for a page; where_pages_us: that of asking where a page is, as the mover does before it
- * moves one.
+ * move_pages_efficiency is the rate in pages per second of the mover divided by that of a bare loop
+ * of move_pages(2), in wall-clock time. Both move the same pages of this process to another node
+ * and back, in turns. Needs two nodes with memory; the program may be copied to another machine.
+ * move_pages_us is the time of the bare loop per page, and where_pages_us the time to query the
+ * location of a page, which the mover does before each move.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 #define PAGES 8192U
 #define PAGE_BYTES 4096U
-#define BARE_CALL 512U /* pages: as many as a simple program would take */
+#define BARE_CALL 512U /* pages in a call of a simple program */
 #define ROUNDS 9U
 
 static struct nm_platform *platform;
@@ -115,7 +115,7 @@ static struct nm_page_batch *make_batch(int from, int to)
 	return batch;
 }
 
-/* Handing over, all that is checked, and the answer. */
+/* Submission, all checks, and collection of the result. */
 static double move_with_mover(int from, int to)
 {
 	struct nm_page_batch *batch = make_batch(from, to), *done = NULL;
@@ -135,7 +135,7 @@ static double move_with_mover(int from, int to)
 	return taken;
 }
 
-/* Nothing holds the mover back: what is measured is what it costs. */
+/* No limits apply, so that only the overhead of the mover is measured. */
 static void start_mover(void)
 {
 	must(nm_config_default(&config), "configuration");
@@ -148,7 +148,7 @@ static void start_mover(void)
 	must(nm_mover_new(platform, topology, config, &mover), "mover");
 }
 
-/* There and back, in turns: what else the machine does meets both. */
+/* Moves there and back alternate, so that other load affects both equally. */
 static void measure(void)
 {
 	double bare[ROUNDS], ours[ROUNDS], where[ROUNDS];
@@ -156,7 +156,7 @@ static void measure(void)
 	(void)move_bare(1);
 	(void)move_bare(0);
 	(void)move_with_mover(0, 1);
-	(void)move_with_mover(1, 0); /* what calls cost here is learnt by now */
+	(void)move_with_mover(1, 0); /* the cost of calls has been learned by now */
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		ours[i] = move_with_mover(0, 1) + move_with_mover(1, 0);
 		bare[i] = move_bare(1) + move_bare(0);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of sampled pages, full with one million pages on four nodes. page_update_ns: random
- * accesses by 64 threads of four processes to a tenth more pages than there is room for, so that
- * every eleventh finds its page gone and evicts another; with vector, sub-blocks and rule.
- * page_hit_ns: all pages have room. page_evict_ns: every third access evicts. In batches of 64, as
- * rings are emptied.
+ * The table of sampled pages with one million pages on four nodes. page_update_ns: random accesses
+ * by 64 threads of four processes to 10 % more pages than fit, so that one access in eleven misses
+ * and evicts a page; with vector, sub-blocks and rule. page_hit_ns: all pages fit. page_evict_ns:
+ * one access in three evicts. Accesses come in batches of 64, as rings are drained.
  */
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +17,7 @@
 #define OWNERS 4U
 #define THREADS 64U
 #define BATCH 64U
-#define ACCESSES (1U << 15) /* drawn at a time: few enough for the cache */
+#define ACCESSES (1U << 15) /* drawn in advance, few enough for the cache */
 #define ROUNDS 64U
 #define REPETITIONS 7U
 
@@ -46,7 +45,7 @@ static double resident_mb(void)
 	return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1048576;
 }
 
-/* One access to page `number`, by a thread of its owner, mostly from one node. */
+/* One access to page `number` by a thread of its owner, mostly from one node. */
 static struct nm_page_touch touch_of(uint64_t number)
 {
 	uint64_t random = nm_rng_next(&rng);
@@ -69,7 +68,7 @@ static void choose(uint64_t universe)
 		touches[i] = touch_of(nm_rng_below(&rng, universe));
 }
 
-/* Settles what is found as a move would; returns ns. */
+/* Marks found pages as moved; returns ns. */
 static double run(struct nm_pages *pages, uint32_t now_s)
 {
 	struct nm_page_finding findings[BATCH];
@@ -85,7 +84,7 @@ static double run(struct nm_pages *pages, uint32_t now_s)
 	return bench_cpu_ns() - start;
 }
 
-/* Two million accesses in eight seconds of the table's clock; ns for each. */
+/* Two million accesses in eight seconds of the clock of the table; returns ns per access. */
 static double measure_once(struct nm_pages *pages, uint64_t universe, uint32_t *now_s)
 {
 	double ns = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What inherited affinity costs, on real threads of this machine: `--restore` of a ledger of 4,096
- * lines beside as many threads as may be had, up to 50,000, with 256 more lines of as many processes
- * and, deep below, 4,000 threads that their owner has pinned to a target; and the handling of 2,000
- * forks a second beside 256 leases. Each CPU stands for a node. Needs root, as sched_setaffinity(2)
- * of others does.
- * And `--restore` of 1,000 threads 1,900 levels deep in cgroups, on a made-up machine.
+ * The cost of inherited affinities on real threads of this machine: `--restore` of a ledger of
+ * 4,096 lines beside as many threads as are available, at most 50,000, with 256 more lines of as
+ * many processes and, further down, 4,000 threads that their owner has pinned to a target; and the
+ * handling of 2,000 forks a second beside 256 leases. Each CPU represents a node. Needs root for
+ * sched_setaffinity(2) of other users. Also `--restore` of 1,000 threads 1,900 levels deep in
+ * cgroups, on a synthetic machine.
  */
 #include <dirent.h>
 #include <hwloc.h>
@@ -39,10 +39,10 @@
 #define MOST_THREADS 50000
 #define THREADS_PER_PROCESS 1000
 #define MOST_PROCESSES (MOST_THREADS / THREADS_PER_PROCESS)
-#define FAMILIES 256 /* leased processes of one thread, beside the others */
+#define FAMILIES 256 /* leased processes of one thread */
 #define CHAIN 64
 #define PINNED_THREADS 4000
-#define SPARE_THREADS 6000 /* for these, and for the rest of the machine */
+#define SPARE_THREADS 6000 /* reserved for these and for the rest of the machine */
 #define LEASES 256
 #define FORKS_PER_S 2000
 #define FORK_SECONDS 10
@@ -67,7 +67,7 @@ static void *sleep_on(void *argument)
 	return argument;
 }
 
-/* Threads of its own, and an end to them with the parent. */
+/* Creates threads and exits with the parent. */
 static void be_process(unsigned nr_threads, int ready)
 {
 	pthread_attr_t attributes;
@@ -83,7 +83,7 @@ static void be_process(unsigned nr_threads, int ready)
 	sleep_on(NULL);
 }
 
-/* Pinned by itself, this many generations down. */
+/* Pins itself this many generations down. */
 static void be_chain(unsigned depth, int ready)
 {
 	for (unsigned i = 1; i < depth; i++) {
@@ -102,7 +102,8 @@ static void be_chain(unsigned depth, int ready)
 	be_process(PINNED_THREADS, ready);
 }
 
-/* A process of this many threads, or a chain of processes (0). -1 where no more may be had. */
+/* A process of this many threads, or a chain of processes (0). Returns -1 if no more are
+ * available. */
 static pid_t start_process(unsigned nr_threads)
 {
 	int ready[2];
@@ -145,7 +146,7 @@ static unsigned read_limit(const char *path)
 	return limit;
 }
 
-/* Some numbers are left to the rest of the machine. */
+/* Reserves some numbers for the rest of the machine. */
 static unsigned available_threads(void)
 {
 	unsigned numbers = read_limit("/proc/sys/kernel/pid_max");
@@ -213,7 +214,7 @@ static void give_process(struct lines *lines, pid_t pid, size_t most)
 	must(platform->ops->list_directory(platform, NM_ROOT, path, give_thread, lines), "list");
 }
 
-/* Fewer where no more may be had. */
+/* Starts fewer if no more are available. */
 static size_t start_processes(size_t count, unsigned nr_threads, pid_t *ret)
 {
 	size_t started = 0;
@@ -248,7 +249,7 @@ static void bench_restore(int directory)
 		give_process(&lines, families[i], 1);
 	nm_ledger_free(lines.ledger);
 	double line_bytes = bytes_of_ledger(directory) / (double)lines.count;
-	usleep(100000); /* what is born now is born under the leases */
+	usleep(100000); /* later children inherit leased affinities */
 	pid_t chain = start_process(0);
 	must(chain < 0 ? -EAGAIN : 0, "chain");
 
@@ -266,9 +267,9 @@ static void bench_restore(int directory)
 	end_processes(pids, count);
 }
 
-/* ---- deep cgroups, on a made-up machine ---- */
+/* ---- deep cgroups on a synthetic machine ---- */
 
-/* Each a process of its own; of every other one its owner has changed the affinity since. */
+/* Leases a process each. The owner has since changed the affinity of every other one. */
 static void lease_deep(struct fake *fake, struct nm_ledger *ledger)
 {
 	char path[FAKE_CGROUP_BYTES] = "";
@@ -295,7 +296,7 @@ static void lease_deep(struct fake *fake, struct nm_ledger *ledger)
 	}
 }
 
-/* Calls of one walk for each of the threads, all of which carry a part of a target. */
+/* Calls of one walk per thread if all threads carry a part of a target. */
 static double walk_calls_per_thread(struct fake *fake)
 {
 	const struct nm_ledger_entry line = {.tid = 50,
@@ -346,7 +347,7 @@ static void bench_deep(int directory)
 
 /* ---- forks ---- */
 
-/* Forks at the given rate, children that end at once, and writes their numbers. */
+/* Forks children that exit at once, at the given rate, and writes their numbers. */
 static pid_t start_forker(int out)
 {
 	pid_t pid = fork();
@@ -378,7 +379,7 @@ static struct nm_task_event event_of(enum nm_task_event_kind kind, pid_t child, 
 	};
 }
 
-/* As the daemon does with the records of one drain. */
+/* As the daemon handles the records of one drain. */
 static void hand_over(struct nm_actuator *actuator, struct nm_task_event *events, size_t count)
 {
 	struct nm_task_event **order = calloc(count + 1, sizeof(*order));
@@ -400,7 +401,7 @@ static size_t read_forks(int in, pid_t parent, struct nm_task_event *events)
 	return 2 * forks;
 }
 
-/* Everybody is a member, and goes on. */
+/* All threads are members and keep running. */
 static void tend(struct nm_actuator *actuator, const struct nm_member *members, size_t count)
 {
 	const struct nm_actuator_input input = {
@@ -430,7 +431,7 @@ static double follow_forks(struct nm_actuator *actuator, pid_t parent, int in,
 	return spent_ns / took_s / 1e9 * 100;
 }
 
-/* A daemon takes over what stands in the ledger. */
+/* A daemon adopts the leases of the ledger. */
 static void bench_forks(int directory, bool leased)
 {
 	struct nm_actuator *actuator;

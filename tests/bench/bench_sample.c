@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sampling path on one core: bytes of many CPUs' rings → decoding → figures per thread.
- * sample_path_ns, with all hardware events on, and sample_path_faults_ns: full rings, every kind of
- * record, wraps; per sample, without closing the interval. replayed_cpu_percent: 256 CPUs with
- * 1,000 samples each per interval of one second, all of it.
+ * The sampling path on one core: from the rings of many CPUs through decoding to metrics per
+ * thread. sample_path_ns (all hardware events) and sample_path_faults_ns measure full rings with
+ * every kind of record and wraps, per sample, without closing the interval. replayed_cpu_percent is
+ * the total for 256 CPUs with 1,000 samples each per interval of one second.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -36,7 +36,7 @@ enum {
 	IDS
 };
 
-/* Where the samples come from: page faults, or hardware with all events on. */
+/* Source of the samples: page faults, or hardware with all events on. */
 enum eyes { FAULTS, HARDWARE };
 
 struct world {
@@ -61,7 +61,7 @@ static void *checked(void *pointer)
 	return pointer;
 }
 
-/* ---- what the machine does ---- */
+/* ---- the load ---- */
 
 static uint32_t draw_thread(struct world *world)
 {
@@ -78,7 +78,7 @@ static uint32_t draw_thread(struct world *world)
 	return low;
 }
 
-/* Ranks are scattered over the numbers, as busy threads are over a real machine's. */
+/* Ranks are scattered over the numbers, as those of busy threads are on a real machine. */
 static uint32_t tid_of(uint32_t rank)
 {
 	return FIRST_TID + (uint32_t)((uint64_t)rank * 7919 % THREADS) * 2;
@@ -98,7 +98,7 @@ static uint64_t draw_physical(struct world *world, uint32_t tid)
 	return machine_address(node, nm_rng_below(&world->rng, MACHINE_NODE_BYTES) | 8);
 }
 
-/* One in 33 records is none of the usual samples. */
+/* One in 33 records is of an unusual kind. */
 static void put_odd_record(struct world *world, struct record_ring *ring, uint32_t cpu,
 			   uint32_t pid, uint32_t tid)
 {
@@ -125,7 +125,7 @@ static void put_odd_record(struct world *world, struct record_ring *ring, uint32
 		record_throttle(ring, nm_rng_below(&world->rng, 2), base + ID_FAULT_MIN);
 		break;
 	default:
-		record_run(ring, UINT64_MAX, pid, tid, 1); /* an id that is not ours */
+		record_run(ring, UINT64_MAX, pid, tid, 1); /* an unknown id */
 		break;
 	}
 }
@@ -184,8 +184,7 @@ static void put_record(struct world *world, uint32_t cpu, uint32_t tid)
 			     ring->head, 0x7f0000000000 + ring->head, draw_physical(world, tid));
 }
 
-/* Nine records of ten come from the CPU where the thread lives, unless that ring has had its share.
- */
+/* Nine of ten records come from the home CPU of the thread, unless that ring is full. */
 static uint32_t draw_cpu(struct world *world, uint32_t tid, size_t share)
 {
 	uint32_t cpu = nm_rng_below(&world->rng, 10)
@@ -197,7 +196,7 @@ static uint32_t draw_cpu(struct world *world, uint32_t tid, size_t share)
 	return cpu;
 }
 
-/* Fills rings from wherever they stand, so that each wraps sooner or later. */
+/* Fills the rings from their current position, so that each wraps eventually. */
 static void fill(struct world *world, size_t records, size_t share)
 {
 	for (size_t i = 0; i < records; i++) {
@@ -206,7 +205,7 @@ static void fill(struct world *world, size_t records, size_t share)
 	}
 }
 
-/* ---- the world ---- */
+/* ---- set-up ---- */
 
 static void world_free(struct world *world)
 {
@@ -273,9 +272,8 @@ static void world_init(struct world *world, unsigned cpus, enum eyes eyes)
 		checked(NULL);
 }
 
-/* ---- what is measured ---- */
+/* ---- measurements ---- */
 
-/* As the daemon does. */
 static void on_sample(void *context, struct nm_sample *sample)
 {
 	const struct world *world = context;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One interval of the decision's stages on a machine of 4,096 CPUs and 32 nodes, with 1,000 to
- * 100,000 threads in processes of twenty: samples into metrics, the interval's close, the roster
- * (which adopts them, so many in an interval: its files of /proc are made up), the snapshot, LBMA,
- * the plan and the verdicts. What grows how: tick_growth_exponent is k of "time goes with threads
- * to the power of k" from the smallest to the largest. Then the same threads under policy "auto":
- * auto_tick_ms_* is an interval's snapshot and decision once everybody is known; nothing is leased,
- * as there is no ledger, and no page moved. And the table of pages, of a million entries, under ten
- * million distinct pages.
+ * One interval of the decision stages on a machine of 4,096 CPUs and 32 nodes, with 1,000 to
+ * 100,000 threads in processes of twenty: adding samples to the metrics, closing the interval, the
+ * roster (which adopts a limited number of threads per interval, from synthetic files of /proc),
+ * the snapshot, LBMA, the plan and the verdicts. tick_growth_exponent is the exponent k of the
+ * growth, time ~ threads^k, from the smallest to the largest number. auto_tick_ms_* is the snapshot
+ * and decision of an interval under policy "auto" with the same threads once all are known; nothing
+ * is leased, as there is no ledger, and no page is moved. Finally, the table of pages with a
+ * million entries under ten million distinct pages.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -33,7 +33,7 @@ enum stage { SAMPLES, CLOSE, ROSTER, SNAPSHOT, POLICY, PLAN, VERIFY, STAGES };
 static const char *const stage_names[STAGES] = {"samples", "close", "roster", "snapshot",
 						"policy",  "plan",  "verify"};
 
-/* ---- /proc of threads that are all alike; a directory's number is the thread's ---- */
+/* ---- /proc of identical threads; the number of a directory is that of its thread ---- */
 
 static uint64_t fake_now_ns(struct nm_platform *platform)
 {
@@ -138,7 +138,7 @@ static void check(int r)
 	exit(EXIT_FAILURE);
 }
 
-/* Homes are anywhere, and a third of the memory is where the thread is. */
+/* Homes are on random nodes, and a third of the memory is local. */
 static void add_samples(struct scale *scale, unsigned i)
 {
 	uint32_t tid = FIRST_TID + i;
@@ -279,7 +279,7 @@ static void print_stage(const char *name, const char *what, unsigned threads, do
 	bench_print(line, ms, "ms");
 }
 
-/* Intervals until all are managed; returns what the roster took in them. */
+/* Runs intervals until all threads are managed; returns the time of the roster. */
 static double adopt(struct scale *scale)
 {
 	double ms[STAGES], sum = 0;
@@ -290,7 +290,7 @@ static double adopt(struct scale *scale)
 	return sum;
 }
 
-/* Prints the stages' medians; returns their sum in ms. */
+/* Prints the medians of the stages; returns their sum in ms. */
 static double measure(unsigned threads)
 {
 	struct scale scale;
@@ -350,7 +350,7 @@ static void close_daemon(struct nm_daemon *daemon)
 
 #define PROCESSES 2000U
 
-/* What a record of a process that begins or ends costs, beside all that is known. */
+/* The cost of a record of a new or exited process beside all that are known. */
 static void measure_events(const struct scale *scale)
 {
 	static const enum nm_task_event_kind kinds[] = {NM_TASK_FORK, NM_TASK_EXEC, NM_TASK_EXIT};

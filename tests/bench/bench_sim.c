@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much simulated thread time a second of processor time gives, the daemon's ticks included. */
+/* Simulated thread time per second of CPU time, including the ticks of the daemon. */
 #include <string.h>
 
 #include "bench.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one interval's decision costs on a large machine: a fresh snapshot, LBMA or IMAR² (with its
- * record and feedback) with n = 64, and the plan, for 10,000 threads of 500 processes on 256 CPUs
- * and 8 nodes. Medians over repeats with different seeds.
+ * The cost of one decision on a large machine: a fresh snapshot, LBMA or IMAR² (with its record and
+ * feedback) with n = 64, and the plan, for 10,000 threads of 500 processes on 256 CPUs and 8 nodes.
+ * Medians over repeats with different seeds.
  */
 #include "../support/interval.h"
 #include "bench.h"
@@ -12,7 +12,7 @@
 enum { NODES = 8, CPUS_PER_NODE = 32, SMT = 2, THREADS = 10000, THREADS_PER_PROCESS = 20 };
 enum { REPEATS = 31 };
 
-/* Every CPU has homes and most threads' memory is elsewhere, or all are at home. */
+/* Homes are on every CPU and most memory is remote, or all memory is local. */
 static struct machine *make_machine(bool settled)
 {
 	struct machine *m = machine_of_size(NODES, CPUS_PER_NODE, SMT, THREADS);
@@ -24,7 +24,7 @@ static struct machine *make_machine(bool settled)
 					  : (unsigned)nm_rng_below(&rng, NODES);
 		size_t thread = machine_thread(m, 1 + i / THREADS_PER_PROCESS, cpu, -1);
 		m->figures[thread].run_share = 0.1;
-		m->members[thread].everywhere = true; /* as the roster knows */
+		m->members[thread].everywhere = true; /* as reported by the roster */
 		for (unsigned node = 0; node < NODES; node++)
 			machine_touch(m, thread, node, (double)nm_rng_below(&rng, 50));
 		machine_touch(m, thread, memory, 200 + (double)nm_rng_below(&rng, 100));
@@ -32,7 +32,7 @@ static struct machine *make_machine(bool settled)
 	return m;
 }
 
-/* IMAR²'s memory; NULL: LBMA. */
+/* State of IMAR²; NULL: LBMA. */
 struct memory {
 	struct nm_record *record;
 	struct nm_feedback *feedback;
@@ -93,7 +93,7 @@ static void measure(const char *name, struct machine *m, const struct memory *me
 	bench_print(name, bench_median(took, REPEATS), "ms");
 }
 
-/* Every thread was on other nodes before, and most are slow somewhere. */
+/* Every thread was on other nodes before, and most are slow on some node. */
 static void make_performances(struct machine *m)
 {
 	struct nm_rng rng;

@@ -11,7 +11,7 @@
 #include "judge/judge.h"
 
 static const char *const machines[] = {"ring-4x10", "mesh-4x20", "x7550-4x8"};
-/* That of each seed, from 1 on. */
+/* The rate for each seed, from 1 on. */
 static const double wanders[] = {0, NM_SIM_WANDER_USUAL, 0.1};
 
 static const char workload_text[] =
@@ -24,13 +24,13 @@ static const char workload_text[] =
 static const char *const policies[] = {"auto",	      "lbma",	     "imar2",	   "kmaf",
 				       "balance",     "best",	     "kernel+auto", "kernel+imar2",
 				       "lbma-paper",  "imar2-paper", "kmaf-paper"};
-/* The model's scheduler evens the nodes out, so that "balance" sends nobody; as published it sends
- * threads between CPUs. */
+/* The scheduler of the model evens out the nodes, so that "balance" moves no thread. With published
+ * rules it moves threads between CPUs. */
 static const struct nm_sim_policy balance_paper = {
 	.name = "balance-paper",
 	.config = "profile = \"paper\"; threads: { policy = \"balance\"; };"};
 
-/* A run for each seed. */
+/* Runs once for each seed. */
 static int run(struct nm_sim_case *what, const struct nm_sim_policy *policy, uint64_t seed)
 {
 	struct nm_sim_outcome outcome;
@@ -71,7 +71,7 @@ static int run_machine(const char *name)
 	return r == 0 ? run_policy(machine, name, &balance_paper) : r;
 }
 
-/* With counters, and every other one without. */
+/* Every other run has counters. */
 static int run_scenario(const struct judge_scenario *scenario, uint64_t seed)
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder for targets whose parsers open files themselves; it goes when the process ends. */
+/* A folder for targets whose parsers open files. It is removed at exit. */
 #ifndef NM_FUZZ_FOLDER_H
 #define NM_FUZZ_FOLDER_H
 
@@ -13,7 +13,7 @@ static inline void folder_end(void)
 	fixture_remove(folder_path);
 }
 
-/* Made at the first call. */
+/* Created by the first call. */
 static inline int folder(void)
 {
 	static int fd = -1;
@@ -27,7 +27,7 @@ static inline int folder(void)
 	return fd;
 }
 
-/* Puts these bytes into folder/name, whose directory is there. */
+/* Writes the bytes to folder/name, whose directory exists. */
 static inline void folder_write(const char *name, const void *bytes, size_t size)
 {
 	int fd = openat(folder(), name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fuzz targets share. Each fuzz_*.c defines LLVMFuzzerTestOneInput(): libFuzzer calls it with
- * bytes of its own, replay.c with those that seeds.c writes. What must hold of any input is
- * required, and a sanitizer sees the rest.
+ * Helpers for fuzz targets. Each fuzz_*.c defines LLVMFuzzerTestOneInput(), which libFuzzer calls
+ * with its own inputs, and replay.c with those of seeds.c. Properties of any input are required
+ * explicitly; sanitizers find the rest.
  */
 #ifndef NM_FUZZ_H
 #define NM_FUZZ_H
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 			abort();                                                                   \
 	} while (0)
 
-/* What is left of an input. */
+/* The rest of an input. */
 struct fuzz_input {
 	const uint8_t *data;
 	size_t size;
@@ -46,7 +46,7 @@ static inline uint64_t fuzz_u64(struct fuzz_input *input)
 	return value;
 }
 
-/* The rest as text: no byte behind its NUL may be read. The caller frees. */
+/* Returns the rest as text; no byte behind its NUL may be read. The caller frees it. */
 static inline char *fuzz_text(const struct fuzz_input *input)
 {
 	char *text = malloc(input->size + 1);
@@ -57,7 +57,7 @@ static inline char *fuzz_text(const struct fuzz_input *input)
 	return text;
 }
 
-/* Likewise up to a byte of 0xff, or to the end, and past it. */
+/* Returns the text up to a byte of 0xff or the end, and skips that byte. The caller frees it. */
 static inline char *fuzz_piece(struct fuzz_input *input)
 {
 	const uint8_t *end = input->size ? memchr(input->data, 0xff, input->size) : NULL;
@@ -68,7 +68,7 @@ static inline char *fuzz_piece(struct fuzz_input *input)
 	return fuzz_text(&piece);
 }
 
-/* ---- a machine on which every file says the same ---- */
+/* ---- a machine on which every file has the same content ---- */
 
 #define FUZZ_DIRECTORY 1000
 #define FUZZ_FILE 1001
@@ -76,8 +76,8 @@ static inline char *fuzz_piece(struct fuzz_input *input)
 struct fuzz_platform {
 	struct nm_platform platform;
 	const char *text;
-	size_t length, at; /* where read_maps is */
-	size_t piece;	   /* bytes that it gives at most; 0: as many as wanted */
+	size_t length, at; /* position of read_maps */
+	size_t piece;	   /* maximum size of a read; 0: no limit */
 	unsigned open;
 	uint64_t now_ns;
 };

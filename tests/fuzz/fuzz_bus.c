@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: bus
 /*
- * Calls with any arguments at the bus object, over a socket pair. The other end is the caller, the
- * bus that says who that is, and polkit: it answers, answers nonsense, or keeps silent. Nothing is
- * steered unless the caller is root or polkit allows it.
+ * Calls with any arguments on the bus object, over a socket pair. The other end acts as the caller,
+ * the bus that reports its credentials, and polkit: it answers, returns nonsense, or stays silent.
+ * A command runs only if the caller is root or polkit allows it.
  */
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,10 +15,10 @@
 
 struct peer {
 	struct fuzz_input input;
-	bool allowed; /* somebody has said so since the call */
+	bool allowed; /* the action was authorized since the call */
 };
 
-/* ---- the daemon's side ---- */
+/* ---- the side of the daemon ---- */
 
 static int steer(void *context)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: configuration
-/* The configuration's text: a whole configuration, or an error for everything that is wrong. */
+/* The text of the configuration yields a complete configuration, or an error for each fault. */
 #include "fuzz.h"
 #include "numa-migrd/config.h"
 

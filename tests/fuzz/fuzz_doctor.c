@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: impostor, proc-sys
 /*
- * A machine on which each file and directory says the next piece of the input, looked at by
- * `doctor`: whatever it finds is told in clean text.
+ * Runs `doctor` on a machine on which each file and directory contains the next piece of the input.
+ * Its output must be clean text.
  */
 #include "../../src/ctl/doctor/checks.h"
 #include "../../src/ctl/doctor/gather.h"
@@ -68,7 +68,7 @@ static void close_directory(struct nm_platform *platform, int fd)
 	FUZZ_REQUIRE(fd == FUZZ_DIRECTORY && strange_of(platform)->open-- > 0);
 }
 
-/* The input's beginning is a program's, as often as is asked. */
+/* The beginning of the input is a program, which may be read repeatedly. */
 static ssize_t read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
 {
 	struct strange *strange = strange_of(platform);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: names, terminals
-/* Foreign text on its way to the journal, the bus, a terminal and Prometheus. */
+/* Untrusted text on its way to the journal, the bus, a terminal and Prometheus. */
 #include "../../src/ctl/text.h"
 #include "fuzz.h"
 #include "numa-migrd/base.h"
 
 #define ROOM_MOST 300U
 
-/* Printable UTF-8 on one line, whatever came in. */
+/* The output is printable UTF-8 on one line for any input. */
 static void require_clean(const char *text, size_t length)
 {
 	uint32_t code;
@@ -21,7 +21,7 @@ static void require_clean(const char *text, size_t length)
 	}
 }
 
-/* A cut text stays clean when it is cut again for a narrow column. */
+/* Truncated text stays clean if it is truncated again for a narrow column. */
 static void fit(const char *text, size_t width)
 {
 	const struct nm_style style = {.utf8 = width & 1};

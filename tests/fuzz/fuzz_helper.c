@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: helper-socket
 /*
- * Requests to the root helper, over a /proc of our own with one process that targets name: whatever
- * is asked, clear_refs is written only for that process and the sysctl is 0 or 1. Also the state
- * file that remembers the sysctl.
+ * Requests to the privileged helper, with a /proc of one process that the targets name. For any
+ * request, clear_refs is written only for that process and the sysctl is 0 or 1. Also reads the
+ * state file of the sysctl.
  */
 #include "../unit/helper_fixture.h"
 #include "fuzz.h"
@@ -54,7 +54,8 @@ static void require_harmless(const struct nm_helper_request *request, int r)
 	FUZZ_REQUIRE(request->act == NM_HELPER_NUMA_BALANCING || strcmp(sysctl, "0\n") == 0);
 }
 
-/* A byte chooses root's configuration, 40 are the request, the rest is the state file. */
+/* The first byte selects the configuration of root, 40 bytes are the request, and the rest is the
+ * state file. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const configurations[] = {CONFIG_SOFT_DIRTY, CONFIG_BALANCING, ""};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: ledger
-/* What we find in our own runtime directory after a death: the ledger, what was given back, and who did
- * not answer. */
+/* Files in the runtime directory after an unclean exit: the ledger, released threads and
+ * unresponsive processes. */
 #include "folder.h"
 #include "numa-migrd/ledger.h"
 #include "numa-migrd/tasks.h"
@@ -35,7 +35,7 @@ static void read_ledger(const struct fuzz_input *input)
 	FUZZ_REQUIRE(r == 0 || r == -EBADMSG);
 }
 
-/* On a machine where every thread's stat says the rest of the input. */
+/* Reads it on a machine where the stat of every thread contains the rest of the input. */
 static void read_given_back(struct fuzz_input *input)
 {
 	nm_auto(nm_released_list_freep) struct nm_released_list *memory = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: proc-sys
-/* What /sys and /proc say of the machine: CPU, nodes, memory, zones, and the terms of a PMU. */
+/* Descriptions of the machine in /sys and /proc: CPU, nodes, memory, zones, and terms of a PMU. */
 #include "../../src/mover/room.h"
 #include "../../src/platform/pmu.h"
 #include "../../src/topology/sysfs.h"
@@ -54,7 +54,7 @@ static void parse_lists(const struct fuzz_input *input)
 	hwloc_bitmap_free(set);
 }
 
-/* A format, one of the PMU's own events, and what root asks for. */
+/* A format, an event of the PMU, and the event that root configures. */
 static void parse_pmu(struct fuzz_input *input)
 {
 	struct nm_event_word word = {0};
@@ -69,7 +69,7 @@ static void parse_pmu(struct fuzz_input *input)
 	free(format), free(event), free(type), free(text);
 }
 
-/* Which events a CPU with this /proc/cpuinfo has, and by that spelling of one. */
+/* Lists the events of a CPU with this /proc/cpuinfo, and looks one up by this name. */
 static void list_events(struct fuzz_input *input)
 {
 	struct nm_event_wishes wishes = {.load_latency = 30};

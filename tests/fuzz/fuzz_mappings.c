@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: many-mappings, runtimes, proc-sys
-/* /proc/PID/maps and numa_maps by lines and in pieces. */
+/* Parses /proc/PID/maps and numa_maps in lines and in pieces. */
 #include "../../src/mover/mappings.h"
 #include "../support/machine.h"
 #include "fuzz.h"
@@ -57,7 +57,7 @@ static void read_all(const char *text, size_t size, size_t piece)
 		look(mappings);
 }
 
-/* The same whole and in pieces. */
+/* The result of the whole text equals that of its pieces. */
 static void search_runtime(const char *text, size_t size, size_t piece)
 {
 	struct nm_runtime_search whole = {0}, pieces = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: recordings
-/* Recordings: whole files, and what is behind right checksums. */
+/* Recordings: whole files, and contents behind valid checksums. */
 #include <sys/mman.h>
 
 #include "../../src/recording/block.h"
@@ -53,7 +53,7 @@ static void read_file(const uint8_t *bytes, size_t size)
 		read_all(recording);
 }
 
-/* One block, as its writer would pack it. */
+/* Builds one block, as the writer would. */
 static void read_packed(const struct fuzz_input *input)
 {
 	struct nm_bytes file = {0};

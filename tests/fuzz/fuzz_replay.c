@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: recordings
 /*
- * Recordings, replayed: whatever they hold, the daemon's own stages take it, and what is written is
- * fit for a terminal.
+ * Replays recordings. The stages of the daemon must accept any content, and the output must be safe
+ * for a terminal.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ static int file_of(const void *bytes, size_t size, char ret_path[PATH_BYTES])
 	return fd;
 }
 
-/* One block, as its writer would pack it. */
+/* Builds one block, as the writer would. */
 static int recording_of(const struct fuzz_input *input, char ret_path[PATH_BYTES])
 {
 	struct nm_bytes file = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: rings
-/* Records of a perf ring, beginning anywhere in it, so that they wrap. */
+/* Records of a perf ring that begin at any offset, so that they wrap. */
 #include "fuzz.h"
 #include "numa-migrd/sample.h"
 
@@ -20,7 +20,7 @@ static void take_task(void *context, const struct nm_task_event *event)
 	++*(uint64_t *)context;
 }
 
-/* An event for each kind: seeds.c has the same ids. */
+/* An event for each kind, with the ids of seeds.c. */
 static struct nm_ring_layout layout(void)
 {
 	struct nm_ring_layout layout = {.cpu = 3};

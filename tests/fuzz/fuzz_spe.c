@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: rings
-/* Packets of SPE by themselves, and pieces of an AUX area that a ring's records tell of. */
+/* Single SPE packets, and pieces of an AUX area that the records of a ring announce. */
 #include "../../src/sample/spe_read.h"
 #include "fuzz.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: many-groups, attributes
-/* Attributes and owners of cgroups, over a life of look-ups. The input is the machine's answers. */
+/* Attributes and owners of cgroups over a series of look-ups. The input provides the answers of the
+ * machine. */
 #include "fuzz.h"
 #include "numa-migrd/tasks.h"
 

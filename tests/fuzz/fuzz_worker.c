@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: worker-socket
-/* Messages to a worker: whatever is taken for a request is whole, and within its message. */
+/* Messages to a worker. An accepted request must be complete and lie within its message. */
 #include "fuzz.h"
 #include "numa-migrd/worker.h"
 
@@ -33,7 +33,7 @@ static void require_within(const void *message, size_t size, const struct nm_wor
 		FUZZ_REQUIRE(count > 0 && count <= NM_WORKER_TEXT_MOST);
 }
 
-/* A byte says whether a descriptor came along, the rest is the message. */
+/* The first byte states whether a descriptor is attached, the rest is the message. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input input = {data, size};

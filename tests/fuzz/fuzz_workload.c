@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: workloads
-/* Workloads for the simulator: one that is taken is simulated for a moment, if it is small. */
+/* Workloads of the simulator. An accepted workload is simulated briefly if it is small. */
 #include "fuzz.h"
 #include "numa-migrd/sim.h"
 
@@ -25,7 +25,7 @@ static void look_at_phases(const struct nm_sim_program *program)
 	}
 }
 
-/* Is it small enough for a machine of so many nodes? */
+/* Is it small enough for a machine with N nodes? */
 static bool look(const struct nm_sim_workload *workload, unsigned nr_nodes)
 {
 	unsigned threads = 0;

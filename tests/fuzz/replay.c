@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * replay FOLDER: a fuzz target without libFuzzer. Each file of the folder is an input, as it is and
- * with some of its bytes changed, the same ones each time.
+ * replay FOLDER: runs a fuzz target without libFuzzer. Each file of the folder is an input,
+ * unchanged and with some bytes changed, the same ones each time.
  */
 #include <dirent.h>
 #include <stdio.h>

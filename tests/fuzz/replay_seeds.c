@@ -60,7 +60,7 @@ static void simulate(int fd, const char *text)
 	nm_config_free(config);
 }
 
-/* What is in all blocks of a file, one behind the other. */
+/* Concatenates the contents of all blocks of a file. */
 static void unpack_all(int fd, struct nm_bytes *ret)
 {
 	off_t size = lseek(fd, 0, SEEK_END);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* seeds FOLDER: writes inputs to begin with, FOLDER/TARGET/NUMBER, as each target takes them. */
+/* seeds FOLDER: writes initial inputs to FOLDER/TARGET/NUMBER in the format of each target. */
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -47,7 +47,7 @@ static void write_seed(const char *folder, const char *target, unsigned number,
 		abort();
 }
 
-/* ---- texts, some behind bytes that say what they are for ---- */
+/* ---- texts, some with a prefix that states their use ---- */
 
 static void write_texts(const char *folder)
 {
@@ -59,7 +59,7 @@ static void write_texts(const char *folder)
 	}
 }
 
-/* The shipped configuration with every setting in force. */
+/* The shipped configuration with every setting uncommented. */
 static void write_config(const char *folder)
 {
 	struct seed seed = {0};
@@ -106,7 +106,7 @@ static void put_records(struct record_ring *ring)
 	record_throttle(ring, true, 1000);
 }
 
-/* Where the ring begins, and its records. */
+/* The offset at which the ring begins, and its records. */
 static void write_ring(const char *folder)
 {
 	static const uint64_t tails[] = {0, RING_BYTES - 24, 1ULL << 40};
@@ -170,7 +170,7 @@ static void write_helper(const char *folder)
 		}
 }
 
-/* Two pages, and where they are to go. */
+/* Two pages and their destinations. */
 static void write_worker(const char *folder)
 {
 	static const uint64_t addresses[] = {0x7f0000000000, 0x7f0000001000};
@@ -198,7 +198,7 @@ static void write_worker(const char *folder)
 	}
 }
 
-/* A method, its arguments (type and value), and what bus and polkit say. */
+/* A method, its arguments (type and value), and the answers of bus and polkit. */
 static void write_bus(const char *folder)
 {
 	static const uint8_t methods[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0x87};
@@ -272,7 +272,7 @@ static const struct nm_recorded records[] = {
 	{.kind = NM_RECORDED_END, .end = "stopped"},
 };
 
-/* Returns the size of the file, or of those of its records whose bit is in `kinds`. */
+/* Returns the size of the file, or of its records whose bit is set in `kinds`. */
 static size_t record_some(uint32_t kinds, bool with_topology, uint8_t *ret, size_t size)
 {
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(NODES, 4);
@@ -296,7 +296,7 @@ static size_t record_some(uint32_t kinds, bool with_topology, uint8_t *ret, size
 	return (size_t)got;
 }
 
-/* What is in the first block of a file. */
+/* Unpacks the first block of a file. */
 static void unpack(const uint8_t *file, size_t size, struct nm_bytes *ret)
 {
 	struct nm_block_head head;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts as kernel, systemd and we write them, for the seeds. */
+/* Texts as written by kernel, systemd and this project, for the seeds. */
 #ifndef NM_FUZZ_TEXTS_H
 #define NM_FUZZ_TEXTS_H
 
@@ -9,7 +9,7 @@
 
 static const struct {
 	const char *target;
-	const char *before; /* bytes that say what the text is for */
+	const char *before; /* prefix that states the use of the text */
 	size_t nr_before;
 	const char *text;
 } texts[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Machines drawn at random, and what a move must hold to on any of them. Include cmocka.h first. */
+/* Machines drawn at random, and invariants of moves on any of them. Include cmocka.h first. */
 #ifndef NUMA_MIGRD_TESTS_ANY_MACHINE_H
 #define NUMA_MIGRD_TESTS_ANY_MACHINE_H
 

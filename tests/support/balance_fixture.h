@@ -35,7 +35,7 @@ static inline struct nm_balance_rules crowd_rules(enum nm_selection selection)
 					 .idle_max = 0.05};
 }
 
-/* The papers': every gap, every gain, and a CPU is for its own type. */
+/* The rules of the papers: any gap and any gain suffices, and a CPU takes only its own type. */
 static inline struct nm_balance_rules crowd_paper(enum nm_selection selection)
 {
 	return (struct nm_balance_rules){.selection = selection,
@@ -95,7 +95,7 @@ static inline void crowd_free(struct crowd *crowd)
 	free(crowd);
 }
 
-/* A process without threads whose pages are nowhere yet. */
+/* A process without threads and pages. */
 static inline uint32_t crowd_group(struct crowd *crowd, int leader_node)
 {
 	size_t i = crowd->input.nr_groups++, nodes = crowd->topology->nr_nodes;
@@ -112,7 +112,7 @@ static inline void crowd_pages(struct crowd *crowd, uint32_t group, unsigned nod
 	crowd->resident[group * (size_t)crowd->topology->nr_nodes + node] = pages;
 }
 
-/* A thread that ran and waited all the time, beside the others of its CPU; ids are in order. */
+/* Adds a thread that ran or waited all the time, beside the others of its CPU; ids ascend. */
 static inline size_t crowd_thread(struct crowd *crowd, uint32_t group, int cpu, bool leader)
 {
 	size_t i = crowd->input.nr_threads++;
@@ -134,7 +134,7 @@ static inline size_t crowd_thread(struct crowd *crowd, uint32_t group, int cpu, 
 	return i;
 }
 
-/* So many programs of one thread each on a CPU, with their pages on a node. */
+/* Adds N programs of one thread each on a CPU, with their pages on a node. */
 static inline void crowd_programs(struct crowd *crowd, int cpu, unsigned count, unsigned memory)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -144,7 +144,7 @@ static inline void crowd_programs(struct crowd *crowd, int cpu, unsigned count, 
 	}
 }
 
-/* The moves happen. */
+/* Applies the moves. */
 static inline void crowd_apply(struct crowd *crowd, const struct nm_balance_result *result)
 {
 	for (size_t i = 0; i < result->count; i++) {

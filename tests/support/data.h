@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Recorded data that is not part of the project: found beside the checkout, or not at all. */
+/* Recorded data that is not part of the project: stored beside the checkout, or absent. */
 #ifndef NUMA_MIGRD_TESTS_DATA_H
 #define NUMA_MIGRD_TESTS_DATA_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Opens a file below $NUMA_MIGRD_DATA or ../shared/data; NULL, having said so, where it is absent.
- */
+/* Opens a file below $NUMA_MIGRD_DATA or ../shared/data; prints a message and returns NULL if it
+ * does not exist. */
 static inline FILE *data_open(const char *name)
 {
 	const char *folder = getenv("NUMA_MIGRD_DATA");
@@ -21,7 +21,7 @@ static inline FILE *data_open(const char *name)
 	return file;
 }
 
-/* The whole file in memory (the caller frees), or NULL. */
+/* Returns the whole file in memory (the caller frees), or NULL. */
 static inline unsigned char *data_read(const char *name, size_t *ret_size)
 {
 	FILE *file = data_open(name);

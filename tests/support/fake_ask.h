@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions about memory (nm_platform_ops.ask) answered at once by the machine's other operations:
- * homes by pages_where, text by open_maps and read_maps, protecting by clear_refs. Or never: while
- * fake_asked.hangs, nobody gets an answer.
+ * Queries about memory (nm_platform_ops.ask), answered at once by other operations of the machine:
+ * page nodes by pages_where, text by open_maps and read_maps, protection by clear_refs. While
+ * fake_asked.hangs is set, queries are never answered.
  */
 #ifndef NUMA_MIGRD_TESTS_FAKE_ASK_H
 #define NUMA_MIGRD_TESTS_FAKE_ASK_H
@@ -16,13 +16,13 @@
 
 static struct {
 	bool hangs;
-	unsigned late; /* so many looks find no answer yet */
-	const char *numa_maps; /* everybody's; NULL: as the machine has it, or none */
-	const int *pages; /* everybody's, on these nodes; NULL: nobody tells */
+	unsigned late;	       /* number of polls without an answer yet */
+	const char *numa_maps; /* of every process; NULL: that of the machine, if any */
+	const int *pages;      /* nodes of the pages of every process; NULL: no answer */
 	unsigned nr_pages, pages_asked;
-	int runtime; /* what every program has: an enum nm_runtime, or an error */
+	int runtime; /* of every program: an enum nm_runtime, or an error */
 	uint64_t tickets;
-	unsigned open; /* not taken or forgotten */
+	unsigned open; /* neither taken nor cancelled */
 	struct {
 		uint64_t ticket; /* 0: free */
 		bool hangs;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A machine whose perf events are eventfds (so that epoll takes them) and refuse what a test wants.
- */
+/* A machine whose perf events are eventfds (so that epoll accepts them) and that refuses calls as a
+ * test requests. */
 #ifndef NUMA_MIGRD_TESTS_FAKE_PERF_H
 #define NUMA_MIGRD_TESTS_FAKE_PERF_H
 
@@ -25,12 +25,12 @@ struct fake_event {
 	unsigned index;
 	uint64_t period;
 	uint64_t enabled_ns, running_ns; /* beyond the first 100 ms */
-	int output; /* fd whose ring it writes to; its own where it is mapped; -1 */
+	int output; /* fd whose ring it writes to, or its own if it is mapped; -1: none */
 	uint8_t *map;
 	size_t map_bytes;
 	uint8_t *aux;
 	size_t aux_bytes;
-	unsigned flushes; /* disabled and enabled again */
+	unsigned flushes; /* number of times it was disabled and enabled again */
 };
 
 struct fake_perf {
@@ -38,26 +38,26 @@ struct fake_perf {
 	struct fake_event events[FAKE_FDS];
 	unsigned open_count, map_count;
 
-	/* what fails, and how; the n-th call of all kinds together counts from 0 */
+	/* the call that fails, and its error; the n-th call of all kinds counts from 0 */
 	unsigned calls, fail_call; /* fail_call 0: none */
 	int fail_call_error;
 	int open_error[NM_EVENT_KIND_MAX];
 	int cpu_error[FAKE_CPUS];
-	unsigned opens_allowed; /* beyond: -EMFILE; 0: no limit */
+	unsigned opens_allowed; /* limit, then -EMFILE; 0: no limit */
 	size_t map_most;	/* data bytes; 0: no limit */
 	int map_error;
 	const char *max_khz; /* cpuinfo_max_freq; NULL: no such file */
 	uint64_t cycles_running_ns;
 
-	/* hardware: what the machine offers of each source; which fails to open or to run */
+	/* hardware sources of the machine, and those that fail to open or to run */
 	struct nm_event_list hardware[NM_MEMORY_SOURCE_MAX];
 	int list_error[NM_MEMORY_SOURCE_MAX];
 	bool never_runs[NM_EVENT_KIND_MAX];
-	unsigned busy_index; /* of memory events, which never runs; 0: none */
+	unsigned busy_index; /* index of a memory event that never runs; 0: none */
 	bool with_leader;
-	uint64_t index_cpus[NM_EVENT_LIST_MAX]; /* of memory events; 0: every CPU has it */
-	size_t aux_most;    /* bytes; more is refused with map_error; 0: no limit */
-	unsigned questions; /* pages_where: the node is in the address, from bit 32 on */
+	uint64_t index_cpus[NM_EVENT_LIST_MAX]; /* CPUs that have a memory event; 0: every CPU */
+	size_t aux_most;			/* limit in bytes, then map_error; 0: no limit */
+	unsigned questions; /* pages_where: bits 32 and above of an address are its node */
 	int where_error;
 };
 
@@ -159,7 +159,7 @@ static inline int fake_aux_map(struct nm_platform *platform, int fd, void *ring,
 	if (r < 0)
 		return r;
 	if (event->map != ring || event->map_bytes != FAKE_PAGE + data_bytes || event->enabled)
-		abort(); /* the kernel wants the ring first, and the event disabled */
+		abort(); /* the kernel requires the ring first, and a disabled event */
 	event->aux = calloc(1, aux_bytes);
 	event->aux_bytes = aux_bytes;
 	fake->map_count++;
@@ -245,7 +245,7 @@ static inline void fake_close(struct nm_platform *platform, int fd)
 	struct fake_perf *fake = fake_perf(platform);
 
 	if (fake_event(fake, fd)->map || fake_event(fake, fd)->aux)
-		abort(); /* a mapping outlives its owner's use of it */
+		abort(); /* a mapping outlives its use */
 	fake->events[fd].open = false;
 	fake->open_count--;
 	close(fd);
@@ -274,7 +274,7 @@ static inline int fake_hardware_list(struct nm_platform *platform,
 	return 0;
 }
 
-/* A descriptor of the fake's own, for an event of any kind. */
+/* Returns a descriptor of the fake for an event of any kind. */
 static inline int fake_descriptor(struct fake_perf *fake, const struct nm_event_request *request)
 {
 	int fd = eventfd(0, EFD_CLOEXEC);
@@ -344,7 +344,7 @@ static const struct nm_platform_ops fake_perf_ops = {
 	.event_read = fake_read,
 };
 
-/* The open event of that kind on a CPU, or NULL. */
+/* Returns the open event of that kind on a CPU, or NULL. */
 static inline struct fake_event *fake_find(struct fake_perf *fake, enum nm_event_kind kind, int cpu)
 {
 	for (int fd = 0; fd < FAKE_FDS; fd++) {
@@ -355,7 +355,7 @@ static inline struct fake_event *fake_find(struct fake_perf *fake, enum nm_event
 	return NULL;
 }
 
-/* The same for one that must be there. */
+/* As fake_find(), but the event must exist. */
 static inline struct fake_event *fake_get(struct fake_perf *fake, enum nm_event_kind kind, int cpu)
 {
 	struct fake_event *event = fake_find(fake, kind, cpu);
@@ -365,13 +365,13 @@ static inline struct fake_event *fake_get(struct fake_perf *fake, enum nm_event_
 	return event;
 }
 
-/* The id that the event's records carry. */
+/* Returns the id in the records of the event. */
 static inline uint64_t fake_id(struct fake_perf *fake, enum nm_event_kind kind, int cpu)
 {
 	return 1000 + (uint64_t)(fake_get(fake, kind, cpu) - fake->events);
 }
 
-/* A CPU's ring to write records to; fake_publish() shows them to the reader. */
+/* Returns the ring of a CPU to write records to; fake_publish() shows them to the reader. */
 static inline struct record_ring fake_ring(struct fake_perf *fake, int cpu)
 {
 	struct fake_event *leader = fake_get(fake, NM_EVENT_SIDEBAND, cpu);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * org.numamigrd1 as numa-migrctl sees it, with answers that never change: two nodes, two processes,
- * three threads, three decisions. Names and types are those of org.numamigrd1(5). Serves until it
- * is killed.
+ * org.numamigrd1 as numa-migrctl sees it, with constant answers: two nodes, two processes, three
+ * threads and three decisions. Names and types are those of org.numamigrd1(5). Serves until it is
+ * killed.
  */
 #ifndef NM_TEST_FAKE_SERVICE_H
 #define NM_TEST_FAKE_SERVICE_H
@@ -16,8 +16,8 @@
 #include "numa-migrd/recording.h"
 
 #define FAKE_PID 4711U
-#define FAKE_FORBIDDEN_PID 13U	/* whatever is asked of it is denied */
-#define FAKE_QUESTIONED_PID 14U /* polkit would have to ask a person */
+#define FAKE_FORBIDDEN_PID 13U	/* every request about it is denied */
+#define FAKE_QUESTIONED_PID 14U /* polkit requires interactive authorization */
 #define FAKE_TIME 1700000000000000ULL
 
 static inline int fake_append_decision(sd_bus_message *message, uint64_t id, const char *verdict)
@@ -42,7 +42,7 @@ static inline int fake_status(sd_bus_message *call, void *userdata, sd_bus_error
 		"map", "a{us}", 1, 7, "seven", "twice", "v", "d", (double)NAN, "path", "o", "/a");
 }
 
-/* A list of dictionaries; `write` puts them in. */
+/* Appends a list of dictionaries that `write` fills. */
 static inline int fake_list(sd_bus_message *call, int (*write)(sd_bus_message *))
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -75,7 +75,7 @@ static inline int fake_nodes(sd_bus_message *call, void *userdata, sd_bus_error 
 	return fake_list(call, fake_write_nodes);
 }
 
-/* The second one's figures are unavailable. */
+/* The metrics of the second process are unavailable. */
 static inline int fake_write_processes(sd_bus_message *reply)
 {
 	int r = sd_bus_message_append(
@@ -127,7 +127,7 @@ static inline int fake_threads(sd_bus_message *call, void *userdata, sd_bus_erro
 	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
 }
 
-/* What the caller may not, or cannot have. */
+/* Returns the error for a PID that is forbidden or unavailable. */
 static inline int fake_refusal(uint32_t pid, sd_bus_error *error)
 {
 	if (pid == FAKE_FORBIDDEN_PID)
@@ -219,7 +219,7 @@ static inline int fake_release(sd_bus_message *call, void *userdata, sd_bus_erro
 	int r = sd_bus_message_read(call, "u", &pid);
 	if (pid == FAKE_QUESTIONED_PID &&
 	    sd_bus_message_get_allow_interactive_authorization(call) > 0)
-		return sd_bus_reply_method_return(call, ""); /* somebody gave the password */
+		return sd_bus_reply_method_return(call, ""); /* the password was entered */
 	if (r >= 0)
 		r = fake_refusal(pid, error);
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
@@ -242,7 +242,7 @@ static inline int fake_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
 }
 
-/* A recording of what was asked for; nothing else. */
+/* Writes a recording that contains only the request. */
 static inline int fake_write_recording(int fd, const char *words)
 {
 	struct nm_recorded record = {.kind = NM_RECORDED_END, .end = words};
@@ -254,7 +254,7 @@ static inline int fake_write_recording(int fd, const char *words)
 	return r;
 }
 
-/* Of 13 MiB it is forbidden. */
+/* Recording more than 13 MiB is forbidden. */
 static inline int fake_record(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	int fd;
@@ -304,7 +304,7 @@ static inline const sd_bus_vtable *fake_vtable(void)
 	return vtable;
 }
 
-/* An old daemon: Status alone. */
+/* An old daemon with Status only. */
 static inline const sd_bus_vtable *fake_old_vtable(void)
 {
 	static const sd_bus_vtable vtable[] = {

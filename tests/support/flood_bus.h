@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A local user who calls the service on the bus without end, from several connections. */
+/* A local user who floods the service with calls on the bus from several connections. */
 #ifndef NM_TEST_FLOOD_BUS_H
 #define NM_TEST_FLOOD_BUS_H
 
@@ -12,9 +12,9 @@
 #include "numa-migrd/control.h"
 
 #define FLOOD_NOBODY 65534
-#define FLOOD_CONNECTIONS 8U /* each of a process of its own */
-#define FLOOD_OUTSTANDING 100U /* the bus allows 128 for each connection */
-#define FLOOD_SILENT 64U      /* calls that want no answer, for each time the bus is looked at */
+#define FLOOD_CONNECTIONS 8U   /* each of a separate process */
+#define FLOOD_OUTSTANDING 100U /* the bus allows 128 per connection */
+#define FLOOD_SILENT 64U       /* calls without reply for each iteration of the bus */
 
 static int flood_again(sd_bus_message *reply, void *userdata, sd_bus_error *error);
 

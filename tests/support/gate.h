@@ -5,7 +5,7 @@
 #include "../../src/policy/gate.h"
 #include "numa-migrd/policy.h"
 
-/* Does the gate let the moves through? */
+/* Returns true if the gate accepts the moves. */
 static inline bool moves_pass_gate(const struct nm_snapshot *snapshot, const struct nm_move *moves,
 				   size_t count, double margin, double sigmas)
 {

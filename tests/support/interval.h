@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A made-up machine for tests of the stages behind the metrics: topology, configuration, figures
- * and members from literals, and snapshots of them. Everything may be changed directly between two
- * calls.
+ * A synthetic machine for tests of the stages behind the metrics: topology, configuration, metrics
+ * and members from literals, and snapshots of them. Tests may change any field between two calls.
  */
 #ifndef NUMA_MIGRD_TESTS_INTERVAL_H
 #define NUMA_MIGRD_TESTS_INTERVAL_H
@@ -24,18 +23,18 @@ struct machine {
 	size_t count, capacity; /* threads */
 	struct nm_figures *figures;
 	struct nm_member *members;
-	hwloc_bitmap_t *masks;	      /* the members' original ones */
-	struct nm_process *processes; /* one per pid, found by it */
+	hwloc_bitmap_t *masks;	      /* original affinities of the members */
+	struct nm_process *processes; /* one per pid */
 	size_t nr_processes;
 	double *accesses; /* capacity × nr_nodes */
 	uint32_t *fresh;
 	double *busy; /* per CPU */
 	uint64_t interval, now_ns;
-	uint32_t kinds; /* what is sampled, as bits 1 << kind */
+	uint32_t kinds; /* sampled kinds, as bits 1 << kind */
 	bool had_latencies;
 };
 
-/* What a file with this text would configure; it names no targets. */
+/* Parses a configuration text; it has no targets. */
 static inline void machine_configure(struct nm_config *config, const char *text)
 {
 	struct nm_config_errors errors = {0};
@@ -114,7 +113,7 @@ static inline struct nm_process *machine_process(struct machine *m, uint32_t pid
 	return process;
 }
 
-/* Runs thread i on a CPU (-1: nowhere), which it keeps busy. */
+/* Runs thread i on a CPU (-1: none) and keeps it busy. */
 static inline void machine_run_on(struct machine *m, size_t i, int cpu)
 {
 	struct nm_figures *figures = &m->figures[i];
@@ -137,8 +136,8 @@ static inline void machine_touch(struct machine *m, size_t i, unsigned node, dou
 	m->figures[i].access_samples = m->figures[i].access_total;
 }
 
-/* Adds thread 1000 + index of a process, at work on `cpu`, its memory on `node` (-1: no accesses).
- */
+/* Adds thread 1000 + index of a process that runs on `cpu` with its memory on `node` (-1: no
+ * accesses). */
 static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, int node)
 {
 	size_t i = m->count++;
@@ -165,7 +164,7 @@ static inline size_t machine_thread(struct machine *m, uint32_t pid, int cpu, in
 	return i;
 }
 
-/* From now on the hardware's samples are there: O_R and O_F per second, bytes per second, L. */
+/* Enables hardware samples: O_R and O_F per second, bytes per second, L. */
 static inline void machine_perform(struct machine *m, size_t i, double instructions,
 				   double operations, double traffic, double latency)
 {
@@ -180,13 +179,13 @@ static inline void machine_perform(struct machine *m, size_t i, double instructi
 	m->figures[i].recent_latency_samples = m->figures[i].latency_samples;
 }
 
-/* The thread may run on these CPUs only. */
+/* Restricts the thread to these CPUs. */
 static inline void machine_allow(struct machine *m, size_t i, const char *list)
 {
 	hwloc_bitmap_list_sscanf(m->masks[i], list);
 }
 
-/* Turns node k into one with memory only, which `stand_in` is nearest to. */
+/* Makes node k a memory-only node whose nearest node is `stand_in`. */
 static inline void machine_take_cpus(struct machine *m, unsigned k, unsigned stand_in)
 {
 	for (unsigned cpu = 0; cpu < m->topology->nr_cpus; cpu++) {
@@ -214,7 +213,7 @@ static inline struct nm_snapshot_input machine_input(const struct machine *m)
 					  .had_latencies = m->had_latencies};
 }
 
-/* NULL only without memory, or where the input is refused. */
+/* Returns NULL without memory or if the input is refused. */
 static inline struct nm_snapshot *machine_snapshot(const struct machine *m)
 {
 	struct nm_snapshot_input input = machine_input(m);

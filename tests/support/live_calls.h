@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the mover on a real machine, with a worker, and their results. */
+/* Calls of the mover on a real machine with a worker. */
 #ifndef NM_SUPPORT_LIVE_CALLS_H
 #define NM_SUPPORT_LIVE_CALLS_H
 
@@ -28,7 +28,7 @@ static inline int live_result(struct nm_platform *platform, int r)
 	return r;
 }
 
-/* The node of one page, of which the thread is one of the process. */
+/* Returns the node of one page; the thread is one of the process. */
 static inline int live_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			     const uint64_t *address, int *ret_node)
 {
@@ -36,7 +36,7 @@ static inline int live_where(struct nm_platform *platform, pid_t tid, uint64_t s
 								address, ret_node));
 }
 
-/* Reads the mappings of a process, whose directory is taken over, for one budget. */
+/* Reads the mappings of a process within one budget; takes over its directory. */
 static inline int live_read(struct nm_platform *platform, struct nm_mappings *mappings,
 			    int directory, uint64_t budget_ns)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A machine of any size for tests and benches: topology, and which physical address is on which
- * node. */
+/* A machine of any size for tests and benches: topology, and the node of each physical address. */
 #ifndef NUMA_MIGRD_TESTS_MACHINE_H
 #define NUMA_MIGRD_TESTS_MACHINE_H
 
@@ -14,7 +13,7 @@
 #include "numa-migrd/topology.h"
 
 #define MACHINE_GIB (1ULL << 30)
-/* Node k holds the physical addresses from k × MACHINE_NODE_BYTES on. */
+/* Node k has the physical addresses from k × MACHINE_NODE_BYTES on. */
 #define MACHINE_NODE_BYTES (4 * MACHINE_GIB)
 
 static inline uint64_t machine_address(unsigned node, uint64_t offset)
@@ -22,7 +21,8 @@ static inline uint64_t machine_address(unsigned node, uint64_t offset)
 	return node * MACHINE_NODE_BYTES + offset;
 }
 
-/* CPUs 0 to cpus / nodes - 1 on node 0, and so on; all online and usable. NULL without memory. */
+/* CPUs 0 to cpus / nodes - 1 are on node 0, and so on; all are online and usable. Returns NULL
+ * without memory. */
 static inline struct nm_topology *machine_topology(unsigned nodes, unsigned cpus)
 {
 	struct nm_topology *topology = calloc(1, sizeof(*topology));
@@ -107,7 +107,7 @@ static inline int machine_write_tree(const char *root, unsigned nodes)
 	return fclose(file) == 0 ? 0 : -errno;
 }
 
-/* The map of such a machine, by way of a /sys tree that is gone again on return. */
+/* The map of such a machine, read from a temporary /sys tree. */
 static inline int machine_physmap(const struct nm_topology *topology, struct nm_physmap **ret)
 {
 	char root[] = "/tmp/numa-migrd-machine-XXXXXX";

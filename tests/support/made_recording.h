@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings of a run that never was: threads that begin far from their memory and are moved to it,
- * one after another, with names as somebody who means no good would choose them. The same for the
- * same wishes.
+ * Synthetic recordings: threads start far from their memory and are moved to it one after another,
+ * with hostile names. The same parameters give the same recording.
  */
 #ifndef NUMA_MIGRD_TESTS_MADE_RECORDING_H
 #define NUMA_MIGRD_TESTS_MADE_RECORDING_H
@@ -15,17 +14,17 @@
 #include "numa-migrd/recording.h"
 
 struct made_wishes {
-	unsigned nodes, processes, threads; /* threads: of each process */
+	unsigned nodes, processes, threads; /* threads per process */
 	unsigned intervals;
-	bool accesses; /* local shares */
+	bool accesses; /* local access ratios */
 	bool pages;    /* decisions about pages */
-	bool moves;    /* decisions; else threads stay far from their memory */
-	const char *const *names; /* of processes, in turn, NULL at the end; NULL: usual ones */
-	const char *told;	  /* in place of what the journal is told; NULL: usual sentences */
+	bool moves;    /* decisions; otherwise threads stay far from their memory */
+	const char *const *names; /* of processes, in turn, NULL at the end; NULL: default names */
+	const char *told;	  /* replaces the entries of the journal; NULL: default entries */
 	const char *config;
 };
 
-/* Initializers: everything that may be recorded, and a run of a usual size with it. */
+/* Initializers: all kinds of records, and also a default size. */
 #define MADE_ALL .accesses = true, .moves = true, .pages = true
 #define MADE_USUAL                                                                                 \
 	MADE_ALL, .nodes = 4, .processes = 3, .threads = 8, .intervals = 90,                       \
@@ -33,7 +32,7 @@ struct made_wishes {
 
 static const struct made_wishes made_usual = {MADE_USUAL};
 
-/* What names, configurations and sentences of the journal may try. */
+/* Hostile contents of names, configurations and entries of the journal. */
 static const char *const made_hostile_names[] = {
 	"</title><script>alert(1)</script>",
 	"\"><img src=x onerror=alert(2)>",
@@ -51,7 +50,7 @@ struct made {
 	const struct made_wishes *wishes;
 	struct nm_recorder_writer *writer;
 	uint64_t next_decision;
-	int *node; /* of each thread, where it runs; its memory is on node thread % nodes */
+	int *node; /* current node of each thread; its memory is on node thread % nodes */
 	struct nm_recorded_thread *threads;
 	int error;
 };
@@ -275,7 +274,7 @@ static inline void made_live(struct made *made, unsigned number)
 		made_move_pages(made);
 }
 
-/* Into an empty file (fd: kept). 0 or -errno. */
+/* Writes to an empty file and leaves fd open. Returns 0 or -errno. */
 static inline int made_recording(int fd, const struct made_wishes *wishes)
 {
 	struct made made = {.wishes = wishes, .next_decision = 1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a recording of a run that never was: make-recording KIND FILE. */
+/* Writes a synthetic recording: make-recording KIND FILE. */
 #include "made_recording.h"
 
 static const struct {

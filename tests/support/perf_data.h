@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * As much of perf(1)'s file format as the recordings need: attributes, and the records of the data
- * section one by one (tools/perf/Documentation/perf.data-file-format.txt).
+ * The part of the file format of perf(1) that the recordings need: attributes, and the records of
+ * the data section (tools/perf/Documentation/perf.data-file-format.txt).
  */
 #ifndef NUMA_MIGRD_TESTS_PERF_DATA_H
 #define NUMA_MIGRD_TESTS_PERF_DATA_H
@@ -18,7 +18,7 @@ struct perf_data {
 	size_t at, end;		     /* the data section */
 };
 
-/* What a sample says, with 0 for what the recording does not have. */
+/* The fields of a sample; 0 if the recording lacks them. */
 struct perf_data_sample {
 	uint64_t id, ip, time, address, weight, data_src, physical;
 	uint32_t pid, tid, cpu;
@@ -49,7 +49,7 @@ static inline bool perf_data_open(struct perf_data *file, const uint8_t *bytes, 
 	return file->end <= size;
 }
 
-/* The next record, or NULL at the end or at one that cannot be. */
+/* Returns the next record, or NULL at the end or at an invalid one. */
 static inline const struct perf_event_header *perf_data_next(struct perf_data *file)
 {
 	const struct perf_event_header *header = (const void *)(file->bytes + file->at);
@@ -61,7 +61,7 @@ static inline const struct perf_event_header *perf_data_next(struct perf_data *f
 	return header;
 }
 
-/* The fields in the kernel's order; those the recordings never have end the walk. */
+/* The fields in the order of the kernel. A field that recordings never have ends the walk. */
 static inline bool perf_data_sample(const struct perf_data *file,
 				    const struct perf_event_header *header,
 				    struct perf_data_sample *ret)

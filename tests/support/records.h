@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes perf records as the kernel would into a ring of any size, wrapping where they wrap. */
+/* Writes perf records as the kernel would into a ring of any size, wrapping at its end. */
 #ifndef NUMA_MIGRD_TESTS_RECORDS_H
 #define NUMA_MIGRD_TESTS_RECORDS_H
 
@@ -11,7 +11,7 @@
 struct record_ring {
 	uint8_t *bytes;
 	size_t size;   /* power of two */
-	uint64_t head; /* counts up for ever */
+	uint64_t head; /* increases without limit */
 };
 
 static inline void record_put(struct record_ring *ring, const void *data, size_t size)
@@ -74,7 +74,7 @@ static inline void record_fault(struct record_ring *ring, uint64_t id, uint32_t 
 	record_put_u64(ring, 4096);
 }
 
-/* One memory access as IDENTIFIER|TID|TIME|ADDR|WEIGHT|DATA_SRC|PHYS_ADDR has it. */
+/* One memory access as IDENTIFIER|TID|TIME|ADDR|WEIGHT|DATA_SRC|PHYS_ADDR. */
 struct record_access {
 	uint64_t id;
 	uint32_t pid, tid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl as it was built beside the test. Include after cmocka.h and bus_fixture.h. */
+/* Runs the numa-migrctl built beside the test. Include after cmocka.h and bus_fixture.h. */
 #ifndef NM_TEST_RUN_CTL_H
 #define NM_TEST_RUN_CTL_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Its path; the test is skipped where it is not built. */
+/* Returns its path; skips the test if it was not built. */
 static inline void ctl_path(char *path, size_t size)
 {
 	char self[512];
@@ -20,7 +20,7 @@ static inline void ctl_path(char *path, size_t size)
 	need(access(path, X_OK) == 0, "numa-migrctl is not built");
 }
 
-/* Runs it in a shell: its exit status, its output (both streams) in `text`. */
+/* Runs it in a shell; returns its exit status, and both output streams in `text`. */
 static inline int ctl(const char *arguments, char *text, size_t size)
 {
 	char path[1024], command[2048], rest[4096];

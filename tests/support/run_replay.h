@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrd-replay as it was built beside the test, which needs NM_BINARY_DIR. Include after
- * cmocka.h. */
+/* Runs the numa-migrd-replay built beside the test. Needs NM_BINARY_DIR. Include after cmocka.h. */
 #ifndef NM_TEST_RUN_REPLAY_H
 #define NM_TEST_RUN_REPLAY_H
 
@@ -8,7 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* What it says (both streams) in *ret; its exit status. */
+/* Stores both output streams in *ret; returns the exit status. */
 static inline int run_replay(const char *file, char *ret, size_t size)
 {
 	char command[1024];

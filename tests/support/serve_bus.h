@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a process that stands in for a service on a bus. */
+/* Main loop of a process that fakes a service on a bus. */
 #ifndef NM_TEST_SERVE_BUS_H
 #define NM_TEST_SERVE_BUS_H
 
@@ -7,8 +7,8 @@
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
-/* Takes the name if r, the result of what came before, is no error; writes 0 or the error to `ready`,
- * and serves until the bus ends. Does not return. */
+/* Requests the name unless r, the result of the steps before, is an error; writes 0 or the error to
+ * `ready`, and serves until the bus ends. Does not return. */
 static inline void serve_bus(sd_bus *bus, int r, const char *name, int ready)
 {
 	if (r >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The communication between two threads, as verify sees it. */
+/* The communication between two threads, as seen by verify. */
 #ifndef NM_TEST_SHARING_H
 #define NM_TEST_SHARING_H
 

@@ -9,7 +9,7 @@
 
 #define CPUS 4
 #define EVENTS_PER_CPU 4
-#define CLOCK_PERIOD 10000019U /* the first prime from 10 ms up */
+#define CLOCK_PERIOD 10000019U /* the first prime above 10 ms */
 
 struct fixture {
 	struct fake_perf *fake;
@@ -38,7 +38,7 @@ static inline int set_up(void **state)
 	return 0;
 }
 
-/* Whatever happened, nothing stays open. */
+/* Checks that nothing stays open. */
 static inline int tear_down(void **state)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of recorded SPE packets, from the text in which perf printed them. */
+/* The bytes of recorded SPE packets, from the output of perf. */
 #ifndef NUMA_MIGRD_TESTS_SPE_GOLDEN_H
 #define NUMA_MIGRD_TESTS_SPE_GOLDEN_H
 
@@ -9,7 +9,7 @@
 
 #include "data.h"
 
-/* The hexadecimal bytes of a line; returns how many. */
+/* Reads the hexadecimal bytes of a line; returns their number. */
 static inline size_t spe_bytes_of(const char *line, uint8_t *bytes, size_t most)
 {
 	const char *at = strchr(line, ':');
@@ -26,7 +26,8 @@ static inline size_t spe_bytes_of(const char *line, uint8_t *bytes, size_t most)
 	return count;
 }
 
-/* Two whole records and the beginning of a third; returns the bytes, 0 where there are no data. */
+/* Two complete records and the beginning of a third; returns the number of bytes, 0 without
+ * data. */
 static inline size_t spe_golden(uint8_t *bytes, size_t most)
 {
 	FILE *file = data_open("text/arm-spe-raw-packets.txt");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* SPE packets as the hardware writes them, and the records by which the kernel tells of them. */
+/* SPE packets as written by the hardware, and the records by which the kernel announces them. */
 #ifndef NUMA_MIGRD_TESTS_SPE_RECORDS_H
 #define NUMA_MIGRD_TESTS_SPE_RECORDS_H
 
 #include "records.h"
 
-/* One user-space load from DRAM, 64 bytes with its padding; context 0: without that packet. */
+/* One user-space load from DRAM, 64 bytes including padding; context 0: no such packet. */
 struct spe_load {
 	uint64_t address, ticks;
 	uint32_t context;
@@ -34,7 +34,7 @@ static inline void spe_load_write(uint8_t bytes[SPE_LOAD_BYTES], const struct sp
 	(void)spe_put(bytes + SPE_LOAD_BYTES - 9, 0x71, load->ticks, 8);
 }
 
-/* Puts it at a place that counts up for ever, wrapping as the area does. */
+/* Writes it at an ever increasing position, wrapping at the end of the area. */
 static inline void spe_load_put(uint8_t *aux, size_t aux_bytes, uint64_t offset,
 				const struct spe_load *load)
 {
@@ -59,7 +59,7 @@ static inline void record_switch(struct record_ring *ring, bool out, uint32_t pi
 				 uint64_t time)
 {
 	record_header(ring, PERF_RECORD_SWITCH_CPU_WIDE, out ? PERF_RECORD_MISC_SWITCH_OUT : 0, 40);
-	record_put_u32(ring, 999, 999); /* the other one */
+	record_put_u32(ring, 999, 999); /* the other thread */
 	record_trailer(ring, pid, tid, time, 7);
 }
 

@@ -20,7 +20,7 @@ static inline bool equal_node(const struct nm_node *a, const struct nm_node *b)
 	       hwloc_bitmap_isequal(a->cpus, b->cpus);
 }
 
-/* Do both describe the same machine in the same state? */
+/* Returns true if both describe the same machine in the same state. */
 static inline bool topology_equal(const struct nm_topology *a, const struct nm_topology *b)
 {
 	if (a->nr_nodes != b->nr_nodes || a->nr_cpus != b->nr_cpus || a->llc_bytes != b->llc_bytes)

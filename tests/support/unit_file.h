@@ -11,7 +11,7 @@
 #define UNIT_BYTES 16384
 #define UNIT_SETTINGS 128
 
-/* Begins as {0}; `text` holds the strings. */
+/* Initialize with {0}; `text` holds the strings. */
 struct unit_file {
 	char text[UNIT_BYTES];
 	struct {
@@ -37,7 +37,7 @@ static inline void unit_read(const char *path, struct unit_file *unit)
 	assert_true(nm_read_text(AT_FDCWD, path, unit->text, sizeof(unit->text)) > 0);
 	char *line = strstr(unit->text, "\n[Service]\n");
 	assert_non_null(line);
-	/* A backslash at the end of a line makes one line of two. */
+	/* A backslash at the end of a line joins it with the next. */
 	for (char *at = line; (at = strstr(at, "\\\n")) != NULL;)
 		at[0] = at[1] = ' ';
 	char *rest = NULL;
@@ -46,7 +46,7 @@ static inline void unit_read(const char *path, struct unit_file *unit)
 		unit_take_line(unit, line);
 }
 
-/* The value that was assigned last; NULL: none. */
+/* Returns the last value assigned, or NULL. */
 static inline const char *unit_value(const struct unit_file *unit, const char *key)
 {
 	for (size_t i = unit->count; i-- > 0;)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bus object on a private bus, with an authority of our own in polkit's place, and callers that
- * become other users. Include after cmocka.h.
+ * The bus object on a private bus, with a fake polkit and callers that become other users. Include
+ * after cmocka.h.
  */
 #ifndef NM_TEST_ACCESS_FIXTURE_H
 #define NM_TEST_ACCESS_FIXTURE_H
@@ -15,9 +15,9 @@
 #include "bus_fixture.h"
 
 #define NOBODY 65534
-#define GROUP "daemon" /* one that is everywhere, in place of numa-migrd */
+#define GROUP "daemon" /* exists everywhere; used instead of numa-migrd */
 
-/* ---- the authority ---- */
+/* ---- the fake polkit ---- */
 
 enum answer { ALLOW, DENY, CHALLENGE, SILENCE, FAILURE };
 
@@ -90,7 +90,7 @@ static inline void serve_polkit(int ready)
 	serve_bus(bus, r, "org.freedesktop.PolicyKit1", ready);
 }
 
-/* ---- the daemon's side ---- */
+/* ---- the side of the daemon ---- */
 
 struct daemon {
 	struct nm_control *control;
@@ -113,7 +113,7 @@ static inline int do_pause(void *context)
 	struct daemon *daemon = context;
 	daemon->paused = true;
 	nm_control_changed(daemon->control);
-	nm_control_changed(daemon->control); /* it has not, since: no further signal */
+	nm_control_changed(daemon->control); /* no change since, so no further signal */
 	return 0;
 }
 
@@ -169,7 +169,7 @@ static inline int give_nodes(void *context, const struct nm_show *show)
 	return 0;
 }
 
-/* A row as long as they come. */
+/* A row of maximum length. */
 static inline void give_whole_thread(const struct nm_show *show)
 {
 	static const char *const figures[] = {
@@ -191,7 +191,7 @@ static inline void give_whole_thread(const struct nm_show *show)
 	show->close(show->context);
 }
 
-/* A process with so many threads as its number says. */
+/* A process with as many threads as its number. */
 #define GIVEN_MANY 20000U
 
 static inline int give_threads(void *context, uint32_t pid, const struct nm_show *show)
@@ -299,7 +299,7 @@ static inline void serve(int ready)
 
 /* ---- the bus ---- */
 
-/* The shipped policy, but for the group's name. */
+/* The shipped policy with another group. */
 static inline bool write_shipped_policy(const char *path)
 {
 	FILE *from = fopen(NM_SOURCE_DIR "/conf/org.numamigrd1.conf", "re");
@@ -390,7 +390,7 @@ static inline sd_bus *connect_bus(void)
 	return bus;
 }
 
-/* The error's name, or "". */
+/* Returns the name of the error, or "". */
 static inline void call(sd_bus *bus, bool interactive, char *name, size_t size, const char *method,
 			const char *types, uint64_t argument)
 {
@@ -418,7 +418,8 @@ static inline void assert_call(const char *method, const char *types, uint64_t a
 	assert_string_equal(name, expected);
 }
 
-/* In a child: nobody, of the group or of none. What it finds is written to standard error. */
+/* In a child: becomes user nobody, in the group or in none. Failures are written to standard
+ * error. */
 static inline bool become_user_nobody(bool of_group)
 {
 	const struct group *group = getgrnam(GROUP);
@@ -458,7 +459,7 @@ static inline bool is_paused(void)
 	return paused;
 }
 
-/* First thing in main(). */
+/* Call first in main(). */
 static inline bool share_answers(void)
 {
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,

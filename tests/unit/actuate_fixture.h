@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An actuator on a made-up machine of four nodes with two CPUs each, and a runtime directory. */
+/* An actuator on a synthetic machine of four nodes with two CPUs each, and a runtime directory. */
 #ifndef NM_TEST_ACTUATE_FIXTURE_H
 #define NM_TEST_ACTUATE_FIXTURE_H
 
@@ -22,7 +22,7 @@ struct world {
 	struct nm_lease_event events[WORLD_EVENTS];
 	unsigned nr_events;
 	uint64_t next_id;
-	/* Who is a member, with the mask it had when it was adopted; all run unless `idle`. */
+	/* Members with their affinity at adoption; all run unless `idle` is set. */
 	struct nm_member members[64];
 	size_t nr_members;
 	bool idle;
@@ -99,12 +99,12 @@ static inline int world_compare(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Adopts a thread as it is now, as the roster would. */
+/* Adopts a thread with its current affinity, as the roster would. */
 static inline void world_adopt_thread(struct world *world, uint32_t tid)
 {
 	const struct fake_thread *thread = fake_get(world->fake, tid);
 	hwloc_bitmap_t original = hwloc_bitmap_alloc();
-	fake_to_bitmap(thread->mask, original); /* also what is offline */
+	fake_to_bitmap(thread->mask, original); /* including offline CPUs */
 	world->members[world->nr_members++] = (struct nm_member){
 		.tid = tid,
 		.pid = thread->pid,
@@ -123,7 +123,7 @@ static inline const struct nm_member *world_member(const struct world *world, ui
 	abort();
 }
 
-/* The roster lost sight of it. */
+/* The roster drops the thread. */
 static inline void world_drop(struct world *world, uint32_t tid)
 {
 	struct nm_member *member = (struct nm_member *)(uintptr_t)world_member(world, tid);
@@ -171,7 +171,7 @@ static inline struct nm_receipt world_move(struct world *world, uint32_t tid, un
 	return world_run(world, &decision);
 }
 
-/* Adopts the thread where it is not yet, and leases a node to it. */
+/* Adopts the thread if necessary, and leases a node to it. */
 static inline struct nm_receipt world_lease(struct world *world, uint32_t tid, unsigned node)
 {
 	bool known = false;
@@ -192,7 +192,7 @@ static inline struct nm_receipt world_swap(struct world *world, uint32_t a, unsi
 	return world_run(world, &decision);
 }
 
-/* As of the thread that has the number now, or had it in an event. */
+/* The start time of the thread that has or had the number. */
 static inline uint64_t world_start_of(const struct world *world, uint32_t tid)
 {
 	const struct fake_thread *thread = fake_find(world->fake, tid);
@@ -209,7 +209,7 @@ static inline unsigned world_return(const struct world *world, uint32_t tid)
 	return nm_actuator_return_thread(world->actuator, tid, world_start_of(world, tid));
 }
 
-/* The rings are emptied. */
+/* Drains the rings. */
 static inline void world_drain(struct world *world)
 {
 	struct nm_task_event *order[FAKE_EVENTS];
@@ -227,7 +227,7 @@ static inline void world_lose_records(struct world *world)
 	nm_actuator_records_lost(world->actuator);
 }
 
-/* A second later: an interval, in which all members ran unless `idle`. */
+/* Advances by an interval of one second in which all members ran unless `idle` is set. */
 static inline void world_tick(struct world *world)
 {
 	struct nm_figures figures[64];
@@ -250,7 +250,7 @@ static inline void world_tick(struct world *world)
 	nm_actuator_update(world->actuator, &input);
 }
 
-/* What the roster asks when it meets a thread: is its affinity one of ours? */
+/* The query of the roster about a new thread: is its affinity leased or inherited? */
 static inline bool world_asked_of(struct world *world, uint32_t tid)
 {
 	const struct fake_thread *thread = fake_get(world->fake, tid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "balance" on the machine of daemon_fixture.h: a node on which threads queue. Include
+/* Policy "balance" on the machine of daemon_fixture.h, with a node on which threads queue. Include
  * cmocka.h first. */
 #ifndef NM_TEST_BALANCE_DAEMON_FIXTURE_H
 #define NM_TEST_BALANCE_DAEMON_FIXTURE_H
@@ -12,7 +12,7 @@ static inline struct nm_config *config(void)
 	return world.daemon.config;
 }
 
-/* Whoever waits may go, wherever memory is. */
+/* Any waiting thread may move, wherever its memory is. */
 static inline void begin(enum nm_selection selection)
 {
 	config()->threads.policy = NM_POLICY_BALANCE;
@@ -23,8 +23,8 @@ static inline void begin(enum nm_selection selection)
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
 
-/* Processes of one thread each, by turns on the CPUs of node 0. (Memory on node 3 is as far from
- * node 2 as from there, and not much farther from node 1.) */
+/* Processes of one thread each, in turn on the CPUs of node 0. (Memory on node 3 is as far from
+ * node 2 as from node 0, and not much farther from node 1.) */
 static inline void overload(unsigned threads, unsigned memory)
 {
 	for (unsigned i = 0; i < threads; i++)

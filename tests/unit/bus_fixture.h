@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A system bus of our own: dbus-daemon with either a policy that allows everything (so that what
- * refuses is the daemon's own check) or the one we ship. Include after cmocka.h.
+ * A private system bus: dbus-daemon with either a policy that allows everything, so that only the
+ * daemon itself refuses calls, or the shipped policy. Include after cmocka.h.
  */
 #ifndef NM_TEST_BUS_FIXTURE_H
 #define NM_TEST_BUS_FIXTURE_H
@@ -33,7 +33,7 @@ __attribute__((unused)) static const char shipped_policy[] =
 	"<allow receive_sender=\"*\"/></policy>"
 	"<include>" NM_SOURCE_DIR "/conf/org.numamigrd1.conf</include>";
 
-/* Serves on the bus until it is killed; writes 0 or -errno to `ready` when it is there. */
+/* Serves on the bus until it is killed; writes 0 or -errno to `ready` once it is ready. */
 typedef void (*bus_server_fn)(int ready);
 
 static inline bool write_config(const struct bus *bus, const char *policy)
@@ -56,7 +56,7 @@ static inline bool runs(pid_t pid)
 	return waitpid(pid, NULL, WNOHANG) == 0;
 }
 
-/* dbus-daemon says its address once it listens. */
+/* dbus-daemon prints its address once it listens. */
 static inline bool start_bus(struct bus *bus)
 {
 	char path[128], address[256];
@@ -80,7 +80,7 @@ static inline bool start_bus(struct bus *bus)
 	return length > 0 && runs(bus->daemon);
 }
 
-/* gcov's, in a build for coverage only: what a process has counted is written down. */
+/* Defined by gcov in a coverage build only; writes the counters of a process. */
 void __gcov_dump(void) __attribute__((weak));
 
 static inline void write_counts_and_exit(int number)
@@ -117,7 +117,7 @@ static inline void end(pid_t *pid)
 	*pid = 0;
 }
 
-/* Kindly first, so that it writes down its counts. */
+/* Sends SIGTERM first, so that it writes its coverage counters. */
 static inline void end_server(pid_t *pid)
 {
 	if (*pid > 0 && kill(*pid, SIGTERM) == 0)
@@ -143,7 +143,7 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* *state stays NULL where there is no dbus-daemon: the tests then skip. */
+/* state stays NULL without dbus-daemon; the tests then skip. */
 static inline int setup(void **state, const char *policy, bus_server_fn serve)
 {
 	struct bus *bus = calloc(1, sizeof(*bus));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses a text and asserts what comes of it; for the tests of src/config. Include cmocka.h first.
- */
+/* Parses a text and checks the result, for the tests of src/config. Include cmocka.h first. */
 #ifndef NM_TESTS_CONFIG_CASES_H
 #define NM_TESTS_CONFIG_CASES_H
 
@@ -39,7 +38,7 @@ static inline void refuse_bytes(const char *text, size_t length, struct nm_confi
 	assert_true(errors->count > 0);
 }
 
-/* Refused with exactly this message. */
+/* The text must be refused with exactly this message. */
 static inline void refuse(const char *text, const char *message)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
@@ -48,7 +47,8 @@ static inline void refuse(const char *text, const char *message)
 	assert_int_equal(errors.count, 1);
 }
 
-/* Refused with one message that begins so: the rest is libconfig's or the system's wording. */
+/* The text must be refused with one message with this prefix; the rest is worded by libconfig or
+ * the system. */
 static inline void refuse_prefix(const char *text, size_t length, const char *prefix)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
@@ -65,7 +65,8 @@ static inline void same_settings(const struct nm_config *one, const struct nm_co
 	assert_int_equal(a.targets.exclude.count, b.targets.exclude.count);
 	a.targets.include = a.targets.exclude = (struct nm_target_list){0};
 	b.targets.include = b.targets.exclude = (struct nm_target_list){0};
-	/* calloc'ed and filled by the same code: padding is zero in both. */
+	/* Both structures were allocated with calloc and filled by the same code, so padding is
+	 * zero. */
 	assert_memory_equal(&a, &b, sizeof(a));
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The daemon's own ticks on a made-up machine in simulated time: four nodes of two CPUs in a ring,
- * where latency depends on the distance of the memory and work on the latency. The source and the
- * journal's sink are ours (defined here, in place of the libraries'): samples come from the model,
- * and entries are kept. Include cmocka.h first.
+ * The ticks of the daemon on a synthetic machine in simulated time: four nodes of two CPUs in a
+ * ring, where latency depends on the distance to memory, and progress on latency. This file defines
+ * the source and the sink of the journal instead of the libraries: samples come from the model, and
+ * entries are stored. Include cmocka.h first.
  */
 #ifndef NM_TEST_DAEMON_FIXTURE_H
 #define NM_TEST_DAEMON_FIXTURE_H
@@ -19,25 +19,25 @@
 
 enum { NODES = 4, CPUS = 8, WORKERS_MAX = 16, ENTRIES_MAX = 2000, SPACE_PAGES = 2048 };
 
-/* Memory of a process, page by page: on which node each is. */
+/* Memory of a process: the node of each page. */
 struct space {
 	uint64_t start;
 	unsigned count;
-	bool huge; /* pages of 2 MiB: what is counted is parts of them */
+	bool huge; /* pages of 2 MiB, whose parts are counted */
 	uint8_t home[SPACE_PAGES];
 };
 
-/* A thread that never sleeps: its memory, and how fast its nature lets it be. */
+/* A thread that never sleeps: its memory and its inherent speed. */
 struct worker {
 	uint32_t tid;
 	unsigned memory;
 	double speed;
-	/* Where it accesses the pages [from, to) of a space; NULL: pages of no address on `memory`.
-	 */
+	/* The range of pages [from, to) of a space that it accesses; NULL: pages without address on
+	 * `memory`. */
 	struct space *space;
 	unsigned from, to;
-	uint64_t address; /* of 32 KiB that it uses, whoever else does; 0: not seen */
-	double misses;	  /* by its instructions */
+	uint64_t address; /* of 32 KiB that it uses, possibly with others; 0: not sampled */
+	double misses;	  /* per instruction */
 	uint64_t run_ns, delay_ns;
 };
 
@@ -50,19 +50,19 @@ static struct world {
 	size_t nr_workers;
 	struct space space;
 	int balancing; /* kernel.numa_balancing; -1: none */
-	double noise;  /* of what is counted, uniform to both sides */
-	bool cached;   /* nobody misses a cache: no latency is sampled */
-	bool lazy;     /* the scheduler leaves threads on their node */
+	double noise;  /* of counters, uniform to both sides */
+	bool cached;   /* no cache misses, so no latency is sampled */
+	bool lazy;     /* the scheduler keeps threads on their node */
 	bool silent;   /* no schedstat */
-	bool homes;    /* samples tell the node of their memory, not its physical address */
+	bool homes; /* samples contain the node of their memory instead of the physical address */
 	uint64_t busy_ticks[CPUS], all_ticks;
-	uint64_t swapped_out; /* pages so far; 0: no counters of that, and no watermarks */
+	uint64_t swapped_out; /* pages so far; 0: neither these counters nor watermarks exist */
 	char root[128];
 	struct nm_entry entries[ENTRIES_MAX];
 	size_t nr_entries;
 } world;
 
-/* ---- the journal's sink ---- */
+/* ---- the sink of the journal ---- */
 
 struct nm_journal {
 	int unused;
@@ -100,7 +100,7 @@ uint64_t nm_journal_suppressed(struct nm_journal *ignored)
 	return 0;
 }
 
-/* The field's value, or NULL. */
+/* Returns the value of the field, or NULL. */
 static inline const char *field_of(const struct nm_entry *entry, const char *name)
 {
 	size_t length = strlen(name);
@@ -124,7 +124,7 @@ static inline double number_of(const struct nm_entry *entry, const char *name)
 	return found ? strtod(found, NULL) : (double)NAN;
 }
 
-/* The first entry of that kind from `from` on whose field has the value; NULL: none. */
+/* Returns the first entry of that kind from index `from` whose field has the value, or NULL. */
 static inline const struct nm_entry *find_entry(size_t from, enum nm_message message,
 						const char *name, const char *value)
 {
@@ -303,7 +303,7 @@ static inline unsigned crowd_on(int cpu)
 	return count;
 }
 
-/* As a scheduler would: who shares a CPU goes to one of his mask where nobody is. */
+/* Like a scheduler: a thread that shares a CPU moves to an idle CPU of its affinity. */
 static inline void spread_out(void)
 {
 	for (size_t i = 0; i < world.nr_workers; i++) {
@@ -315,7 +315,7 @@ static inline void spread_out(void)
 	}
 }
 
-/* A sample for each million. */
+/* One sample for each million. */
 static inline void add_amount(const struct nm_sample *of, enum nm_event_kind kind, double amount)
 {
 	struct nm_sample sample = *of;
@@ -335,7 +335,7 @@ static inline double mean_latency(const struct worker *worker, unsigned node)
 	return sum / (worker->to - worker->from);
 }
 
-/* One of its pages, any. */
+/* Accesses a random page of its range. */
 static inline void access_space(const struct worker *worker, unsigned node,
 				struct nm_sample *sample)
 {
@@ -382,7 +382,7 @@ static inline void work(struct worker *worker, double seconds)
 	}
 }
 
-/* -ENOENT: the path is no schedstat. */
+/* Returns -ENOENT if the path is not a schedstat. */
 static inline ssize_t read_schedstat(const char *path, char *buffer, size_t size)
 {
 	uint32_t tid;
@@ -419,7 +419,7 @@ static inline ssize_t read_with_load(struct nm_platform *platform, int directory
 	return (ssize_t)used;
 }
 
-/* T of the machine's life, and the tick at its end. */
+/* Simulates an interval of T, and the tick at its end. */
 static inline void live_one(void)
 {
 	double seconds = nm_loop_beat_s(&world.daemon);
@@ -441,7 +441,7 @@ static inline void live(unsigned intervals)
 		live_one();
 }
 
-/* A thread of the process (the first one is its leader), now on this CPU. */
+/* Adds a thread of the process on this CPU; the first one is the leader. */
 static inline struct worker *add_worker(uint32_t pid, int cpu, unsigned memory)
 {
 	struct worker *worker = &world.workers[world.nr_workers++];
@@ -530,7 +530,7 @@ static inline int world_open(void **state)
 	return 0;
 }
 
-/* Every mask is as its owner left it. */
+/* Checks that every affinity is restored. */
 static inline int world_close(void **state)
 {
 	struct nm_daemon *daemon = &world.daemon;

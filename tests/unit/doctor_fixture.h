@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A machine on which nothing is wrong, for tests to spoil. Include cmocka.h first. */
+/* A machine without faults, for tests to modify. Include cmocka.h first. */
 #ifndef NM_TEST_DOCTOR_FIXTURE_H
 #define NM_TEST_DOCTOR_FIXTURE_H
 
@@ -60,7 +60,7 @@ static inline const struct nm_finding *find(const struct nm_findings *findings, 
 	return NULL;
 }
 
-/* Of the finding, all its words in one. */
+/* Concatenates all texts of the finding. */
 static inline bool says(const struct nm_finding *finding, const char *words)
 {
 	return strstr(finding->what, words) ||

@@ -9,8 +9,7 @@
 #include "fake_machine.h"
 
 #define FAKE_GROUP_IDENTITY                                                                        \
-	(1U << 20) /* of a group's directory that is open: this and its place                      \
-		    */
+	(1U << 20) /* descriptor of an open directory of a group: this plus its index \ */
 
 static inline struct fake_group *fake_find_group(struct fake *fake, const char *path)
 {
@@ -32,7 +31,7 @@ static inline struct fake_group *fake_group(struct fake *fake, const char *path)
 	return group;
 }
 
-/* NULL takes it back. */
+/* NULL removes the attribute. */
 static inline void fake_set_attribute(struct fake *fake, const char *path, const char *said)
 {
 	struct fake_group *group = fake_group(fake, path);
@@ -54,7 +53,7 @@ static inline void fake_remove_group(struct fake *fake, const char *path)
 
 /* ---- the ops ---- */
 
-/* The place of the group that a path below the root means; -ENOENT. */
+/* Returns the index of the group of a path below the root, or -ENOENT. */
 static inline int fake_group_of_path(struct fake *fake, const char *path)
 {
 	static const char prefix[] = "sys/fs/cgroup";

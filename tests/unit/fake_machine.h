@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A machine in memory behind the ops table: threads, processes, cgroups with cpusets, and what
- * /proc says of them. A test acts as the machine's owner (fake_fork, fake_exec, fake_pin, …)
- * before, between or in the midst of calls: fake_at() runs something just before the n-th call of a
- * kind, and fake_fail() makes calls fail. All of it is plain data in shared memory, so that a test
- * may fork, let the child die at any call, and see what it left behind.
+ * A machine in memory behind the ops table: threads, processes, cgroups with cpusets, and their
+ * files in /proc. A test acts as the owner of the machine (fake_fork, fake_exec, fake_pin, …)
+ * before, between or during calls: fake_at() runs a function just before the n-th call of a kind,
+ * and fake_fail() makes calls fail. All state is plain data in shared memory, so that a test may
+ * fork, let the child die at any call, and examine the result.
  */
 #ifndef NM_TEST_FAKE_MACHINE_H
 #define NM_TEST_FAKE_MACHINE_H
@@ -17,7 +17,7 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/sample.h"
 
-#ifndef FAKE_THREADS /* a benchmark has more of them, and deeper cgroups */
+#ifndef FAKE_THREADS /* a benchmark has more threads and deeper cgroups */
 #define FAKE_THREADS 160
 #define FAKE_CGROUP_BYTES 96
 #endif
@@ -39,20 +39,20 @@ struct fake_thread {
 	char state;
 	uint32_t pid, tid, ppid, session, uid, flags, ns_pid;
 	uint64_t start_ticks, start_stack, rss_kb;
-	uint64_t shared_kb; /* of rss_kb, what is not anonymous */
+	uint64_t shared_kb; /* part of rss_kb that is not anonymous */
 	unsigned policy;
 	int processor;
-	bool stuck;	/* stays on its CPU whatever the mask */
-	bool subreaper; /* adopts the orphans among its descendants */
+	bool stuck;	  /* stays on its CPU despite its affinity */
+	bool subreaper;	  /* adopts orphans among its descendants */
 	bool many_groups; /* more than fit into its status, which takes long to write */
-	uint64_t mask;	/* what the scheduler obeys */
-	uint64_t user;	/* what a newer kernel remembers of the last sched_setaffinity; 0: none */
-	uint64_t own, own_user; /* what these would be without the daemon */
-	unsigned identity;	/* what an open directory stands for */
+	uint64_t mask;	  /* effective for the scheduler */
+	uint64_t user;	  /* kept by newer kernels from the last sched_setaffinity; 0: none */
+	uint64_t own, own_user; /* their values without the daemon */
+	unsigned identity;	/* the thread of an open directory */
 	char cgroup[FAKE_CGROUP_BYTES], comm[64];
 };
 
-/* A control group's directory (fake_cgroups.h). */
+/* The directory of a cgroup (fake_cgroups.h). */
 struct fake_group {
 	char path[96], said[96];
 	bool says, others_write, gone;
@@ -64,8 +64,8 @@ typedef void (*fake_fn)(struct fake *fake);
 
 struct fake_hook {
 	enum fake_op op; /* FAKE_OPS: any */
-	unsigned at;	 /* the count at which it acts; 0: over */
-	unsigned times;	 /* how many calls fail from then on */
+	unsigned at;	 /* the count at which it acts; 0: done */
+	unsigned times;	 /* number of calls that fail from then on */
 	int error;
 	fake_fn run;
 };
@@ -75,9 +75,9 @@ struct fake {
 	uint64_t now_ns;
 	uint64_t all, online; /* CPUs */
 	uint64_t free_kb, cached_kb; /* of each node; free_kb 0: not reported */
-	bool remembers;	      /* the kernel keeps the user's mask (since 6.2) */
+	bool remembers;		     /* the kernel keeps the affinity set by the user (since 6.2) */
 	bool no_uptime;
-	bool no_cpusets; /* as with cgroup v1: they cannot be read, and what is online is all */
+	bool no_cpusets; /* as with cgroup v1: unreadable, all online CPUs allowed */
 	struct fake_thread threads[FAKE_THREADS];
 	unsigned identities;
 	struct {
@@ -97,7 +97,7 @@ struct fake {
 	unsigned open[FAKE_FDS]; /* identities; 0: free */
 	unsigned calls[FAKE_OPS + 1];
 	struct fake_hook hooks[FAKE_HOOKS];
-	unsigned die_at; /* the call of any kind at which the process ends */
+	unsigned die_at; /* the call of any kind at which the process exits */
 	struct nm_task_event events[FAKE_EVENTS];
 	unsigned nr_events;
 };
@@ -107,7 +107,7 @@ static inline struct fake *fake_of(struct nm_platform *platform)
 	return (struct fake *)(void *)platform;
 }
 
-/* ---- masks ---- */
+/* ---- affinities ---- */
 
 static inline uint64_t fake_from_bitmap(hwloc_const_bitmap_t bitmap)
 {
@@ -204,7 +204,7 @@ static inline void fake_notify(struct fake *fake, enum nm_task_event_kind kind, 
 	};
 }
 
-/* A process that has been there since before the test, on all CPUs. */
+/* A process that existed before the test, on all CPUs. */
 static inline struct fake_thread *fake_process(struct fake *fake, uint32_t pid, uint32_t ppid)
 {
 	struct fake_thread like = {
@@ -276,7 +276,7 @@ static inline void fake_bury(struct fake *fake, uint32_t pid, uint32_t ppid)
 	}
 }
 
-/* Ends one thread; a leader stays as a zombie until it is the last. */
+/* Ends one thread; a leader stays as a zombie until it is the last one. */
 static inline void fake_exit(struct fake *fake, uint32_t tid)
 {
 	struct fake_thread *thread = fake_get(fake, tid);
@@ -300,7 +300,7 @@ static inline void fake_kill(struct fake *fake, uint32_t pid)
 	fake_exit(fake, pid);
 }
 
-/* A new program: all other threads end, and the one that calls it takes the leader's number. */
+/* Executes a new program: all other threads end, and the caller gets the number of the leader. */
 static inline void fake_exec(struct fake *fake, uint32_t tid)
 {
 	struct fake_thread *caller = fake_get(fake, tid);
@@ -326,7 +326,7 @@ static inline void fake_settle(struct fake_thread *thread)
 		thread->processor = __builtin_ctzll(thread->mask);
 }
 
-/* sched_setaffinity by whoever. */
+/* sched_setaffinity by any caller. */
 static inline int fake_set_mask(struct fake *fake, uint32_t tid, uint64_t mask)
 {
 	struct fake_thread *thread = fake_find(fake, tid);
@@ -354,7 +354,7 @@ static inline void fake_pin(struct fake *fake, uint32_t tid, uint64_t mask)
 	thread->own_user = thread->user;
 }
 
-/* The first thread whose mask is not what it would be without the daemon; NULL: none. */
+/* Returns the first thread whose affinity differs from its value without the daemon, or NULL. */
 static inline const struct fake_thread *fake_trace(const struct fake *fake)
 {
 	for (size_t i = 0; i < FAKE_THREADS; i++)
@@ -363,7 +363,7 @@ static inline const struct fake_thread *fake_trace(const struct fake *fake)
 	return NULL;
 }
 
-/* What the kernel does to a thread whose cpuset is another one now. */
+/* Applies a changed cpuset to a thread, as the kernel does. */
 static inline void fake_apply_cpuset(struct fake *fake, struct fake_thread *thread)
 {
 	uint64_t allowed = fake_allowed(fake, thread->cgroup);

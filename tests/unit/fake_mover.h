@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A mover that does what is handed to it when the test says so, by a function of the test. In place
- * of the library's (defined here). Include after cmocka.h.
+ * A mover that processes its batches when the test requests it, by a function of the test. Defined
+ * here instead of the library. Include after cmocka.h.
  */
 #ifndef NM_TEST_FAKE_MOVER_H
 #define NM_TEST_FAKE_MOVER_H
@@ -20,10 +20,11 @@ static struct fake_mover {
 	struct nm_mover mover;
 	struct nm_page_batch *waiting[FAKE_MOVER_BATCHES];
 	size_t nr_waiting;
-	/* Does the batch, as the worker would; NULL: every page moves from where it was seen. */
+	/* Processes the batch, as the worker would; NULL: every page moves from the node where it
+	 * was sampled. */
 	void (*perform)(struct nm_page_batch *batch);
-	bool asleep;	     /* nothing is done */
-	bool full, barred;   /* nothing is taken; nothing may be moved */
+	bool asleep;	     /* batches are not processed */
+	bool full, barred;   /* submissions are rejected; moves are barred */
 	int maps_error;	     /* of nm_mover_ranges() */
 	size_t room;	     /* pages per interval; 0: 8192 */
 	uint64_t room_bytes; /* 0: 1 GiB */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine of fake_machine.h behind the ops table. What its owner does may come between or in
- * the midst of calls: fake_at() runs something just before the n-th call of a kind, and fake_fail()
- * makes calls fail. It lies in shared memory, so that a test may fork, let the child die at any
- * call, and see what it left behind.
+ * The machine of fake_machine.h behind the ops table. Actions of its owner may happen between or
+ * during calls: fake_at() runs a function just before the n-th call of a kind, and fake_fail()
+ * makes calls fail. It is in shared memory, so that a test may fork, let the child die at any call,
+ * and examine the result.
  */
 #ifndef NM_TEST_FAKE_PLATFORM_H
 #define NM_TEST_FAKE_PLATFORM_H
@@ -15,7 +15,7 @@
 #include "fake_cgroups.h"
 #include "fake_machine.h"
 
-/* ---- what a call meets ---- */
+/* ---- hooks of calls ---- */
 
 static inline struct fake_hook *fake_hook(struct fake *fake, enum fake_op op, unsigned nth)
 {
@@ -30,13 +30,13 @@ static inline struct fake_hook *fake_hook(struct fake *fake, enum fake_op op, un
 	return NULL;
 }
 
-/* Runs `run` just before the nth call of this kind from now on (FAKE_OPS: of any kind). */
+/* Calls `run` just before the n-th call of this kind from now on (FAKE_OPS: of any kind). */
 static inline void fake_at(struct fake *fake, enum fake_op op, unsigned nth, fake_fn run)
 {
 	fake_hook(fake, op, nth)->run = run;
 }
 
-/* Lets `times` calls of this kind fail, from the nth from now on. */
+/* Makes `times` calls of this kind fail, starting with the n-th from now on. */
 static inline void fake_fail(struct fake *fake, enum fake_op op, unsigned nth, unsigned times,
 			     int error)
 {
@@ -86,7 +86,7 @@ static inline uint64_t fake_now_ns(struct nm_platform *platform)
 	return fake_of(platform)->now_ns;
 }
 
-/* As in /proc, where a thread's number opens its process, too, without being listed there. */
+/* As in /proc, the number of a thread opens its process too, but is not listed there. */
 static inline struct fake_thread *fake_of_path(struct fake *fake, const char *path)
 {
 	uint32_t pid;
@@ -224,7 +224,7 @@ static inline int fake_write_stat_of(struct fake *fake, const char *path, char *
 	return 0;
 }
 
-/* The cgroup whose cpuset counts for the thread. */
+/* Writes the cgroup whose cpuset applies to the thread. */
 static inline void fake_write_cpuset(const struct fake *fake, const struct fake_thread *thread,
 				     char *text, size_t size)
 {
@@ -335,7 +335,7 @@ static inline int fake_compare_numbers(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* The numbers at the time of the call, in order: what happens during the walk is not in them. */
+/* Lists the numbers in order at the time of the call; later changes are not included. */
 static inline int fake_list_directory(struct nm_platform *platform, int directory, const char *path,
 				      nm_name_fn each, void *context)
 {
@@ -397,7 +397,7 @@ static inline void fake_free(struct nm_platform *platform)
 	munmap(platform, sizeof(struct fake));
 }
 
-/* A machine that has been up for a thousand seconds, with an init. */
+/* Creates a machine with an init that has been up for 1,000 s. */
 static inline struct fake *fake_new(unsigned nr_cpus)
 {
 	static const struct nm_platform_ops ops = {

@@ -10,7 +10,7 @@
 static struct world *world;
 static struct fake *fake;
 
-/* A shell, 50; its job, process 100 with the threads 100 to 102; and a neighbour, 200. */
+/* A shell (50), its job (process 100 with the threads 100 to 102) and a neighbour (200). */
 static inline int set_up(void **state)
 {
 	(void)state;

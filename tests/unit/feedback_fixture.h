@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* IMAR²'s feedback on a machine of two processes. */
+/* The feedback of IMAR² on a machine of two processes. */
 #ifndef NM_FEEDBACK_FIXTURE_H
 #define NM_FEEDBACK_FIXTURE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small trees of files for tests that read /sys and /proc below a root of their own. */
+/* Small trees of files for tests that read /sys and /proc below a separate root. */
 #ifndef NUMA_MIGRD_TEST_FIXTURE_H
 #define NUMA_MIGRD_TEST_FIXTURE_H
 
@@ -49,7 +49,7 @@ static inline void fixture_directory(const char *root, const char *path)
 	(void)mkdir(whole, 0755);
 }
 
-/* Writes root/path, with its directories. */
+/* Writes root/path and creates its directories. */
 static inline void fixture_file(const char *root, const char *path, const char *text)
 {
 	char whole[FIXTURE_PATH];
@@ -67,7 +67,7 @@ static inline void fixture_file(const char *root, const char *path, const char *
 		abort();
 }
 
-/* Reads root/path; "" where it is not there. */
+/* Reads root/path; "" if it does not exist. */
 static inline const char *fixture_read(const char *root, const char *path)
 {
 	static char text[4096];
@@ -82,7 +82,7 @@ static inline const char *fixture_read(const char *root, const char *path)
 	return text;
 }
 
-/* The folder of recorded machines, or NULL where this checkout has none beside it. */
+/* Returns the folder of recorded machines, or NULL if this checkout has none. */
 static inline const char *recorded_machines_directory(void)
 {
 	static char path[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A /proc, a configuration and a state file of the test's own for the privileged acts. */
+/* A /proc, a configuration and a state file of the test for the privileged operations. */
 #ifndef NUMA_MIGRD_TEST_HELPER_FIXTURE_H
 #define NUMA_MIGRD_TEST_HELPER_FIXTURE_H
 
@@ -90,7 +90,7 @@ static inline struct nm_helper_request helper_fixture_clear_refs(void)
 					  .start_ticks = START_TICKS};
 }
 
-/* As the worker does with what the helper has opened; closes it. */
+/* Clears the bits as the worker does, using the descriptor of the helper, and closes it. */
 static inline void helper_fixture_clear(struct nm_event_fds *fds)
 {
 	if ((fcntl(fds->event, F_GETFL) & O_ACCMODE) != O_WRONLY || write(fds->event, "4", 1) != 1)
@@ -99,7 +99,7 @@ static inline void helper_fixture_clear(struct nm_event_fds *fds)
 	*fds = (struct nm_event_fds){-1, -1};
 }
 
-/* Asks for a process's pages to be protected; what the helper says is the result. */
+/* Requests protection of the pages of a process; returns the result of the helper. */
 static inline int helper_fixture_ask(struct nm_platform *platform, uint32_t pid)
 {
 	const struct nm_memory_query question = {
@@ -127,7 +127,7 @@ static inline struct nm_helper_request helper_fixture_event(enum nm_event_kind k
 					  .period = period};
 }
 
-/* Only root can own a configuration that speaks for root. */
+/* A configuration must be owned by root. */
 #define SKIP_UNLESS_ROOT()                                                                         \
 	do {                                                                                       \
 		if (geteuid() != 0) {                                                              \

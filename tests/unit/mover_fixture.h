@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process whose pages are in an array, behind the ops table, and a move_pages(2) that behaves
- * like the kernel's: pages for one node go together, and where one of these cannot be migrated,
- * nothing is told of them and what comes behind is not tried. Time passes when a test says so, or
- * in calls that take some. A call is answered at once or, if it is deferred, when the mover asks.
+ * A process whose pages are in an array behind the ops table, and a move_pages(2) that behaves like
+ * that of the kernel: pages for one node move together, and if one of them cannot be migrated,
+ * their status is not reported and later pages are not tried. Time advances when a test advances
+ * it, or in calls with a duration. A call is answered at once or, if it is deferred, when the mover
+ * polls it.
  */
 #ifndef NM_TEST_MOVER_FIXTURE_H
 #define NM_TEST_MOVER_FIXTURE_H
@@ -36,11 +37,11 @@
 #define FAKE_FILE 2000
 #define FAKE_NO_FILE 2009 /* empty */
 #define FAKE_NODES 4U
-#define FAKE_LATER_TICKS 5U /* that the other thread has started after the first */
+#define FAKE_LATER_TICKS 5U /* start time of the other thread after that of the first */
 #define FAKE_TEXT 65536U
-#define FAKE_PIECE 256U /* of maps and numa_maps in one call */
+#define FAKE_PIECE 256U /* size of one read of maps and numa_maps */
 
-/* A call of the mover, and where its results go. */
+/* A call of the mover, and the destination of its results. */
 struct fake_call {
 	enum {
 		FAKE_OPEN_MAPS,
@@ -75,32 +76,33 @@ struct fake {
 	bool begun;    /* a call is in progress */
 	unsigned cancelled;
 	uint64_t now_ns;
-	uint32_t pid;	 /* 0: gone */
-	uint32_t thread; /* that lives on where the first has exited; 0: that has not */
+	uint32_t pid;	 /* 0: exited */
+	uint32_t thread; /* that continues after the first has exited; 0: the first is running */
 	uint64_t start_ticks;
 	int node[FAKE_PAGES];	   /* or a negative errno */
 	int add_error[FAKE_PAGES]; /* when it is queued */
-	unsigned busy[FAKE_PAGES]; /* so many times it cannot be migrated */
+	unsigned busy[FAKE_PAGES]; /* number of times it cannot be migrated */
 	bool whole[FAKE_PAGES / FAKE_PER_HUGE];
 	const char *mems;
 	uint64_t rss_kib;
 	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
 	size_t offset[2];
-	uint64_t read_ns; /* that a read of these takes */
-	uint64_t way_ns;  /* and the way there and back */
+	uint64_t read_ns; /* duration of such a read */
+	uint64_t way_ns;  /* duration of the transport both ways */
 	unsigned reads, open_files;
 	uint64_t free_kib[FAKE_NODES], total_kib[FAKE_NODES], idle_kib[FAKE_NODES];
 	unsigned huge_blocks[FAKE_NODES], pool_pages[FAKE_NODES];
 	uint64_t splits;
 	uint64_t min_free_kib;
-	unsigned swaps_from; /* from that call on pages are swapped out in each; 0: never */
-	uint64_t call_ns; /* that a move takes, and each page of it */
+	unsigned swaps_from; /* from this call on each call swaps out pages; 0: never */
+	uint64_t call_ns;    /* duration of a move, and of each page in it */
 	uint64_t page_ns;
 	int call_error, where_error, maps_error;
 	unsigned finds, found_most, migrates;
 	unsigned prepared;
 	unsigned calls, largest;
-	bool hold_calls, hold_reads; /* moves; reads of mappings: not answered while this is set */
+	bool hold_calls,
+		hold_reads; /* moves and reads of mappings are not answered while this is set */
 };
 
 static inline struct fake *fake_of(struct nm_platform *platform)
@@ -158,7 +160,7 @@ static inline int fake_perform_open_maps(struct fake *fake, const struct fake_ca
 	return r;
 }
 
-/* A little of it, as the worker does. */
+/* Performs a part of it, as the worker does. */
 static inline int fake_perform_read_maps(struct fake *fake, const struct fake_call *call)
 {
 	int which = call->fd - FAKE_FILE;
@@ -259,7 +261,7 @@ static inline size_t fake_index(uint64_t address)
 	return address >= FAKE_BASE ? (address - FAKE_BASE) / FAKE_SMALL : FAKE_PAGES;
 }
 
-/* Whose pages can be seen and moved by that number. */
+/* Returns 0 if the pages of the number can be queried and moved, or an error. */
 static inline int fake_owner_error(const struct fake *fake, pid_t tid, uint64_t start_ticks)
 {
 	if (fake->thread && (uint32_t)tid == fake->pid)
@@ -283,7 +285,7 @@ static inline int fake_look_up(struct fake *fake, const struct fake_call *call, 
 	return r;
 }
 
-/* False: no more are found at once. */
+/* Returns false if no more are found in one call. */
 static inline bool fake_find_in(const struct fake *fake, const struct nm_worker_range *range,
 				struct nm_worker_found *ret)
 {
@@ -327,7 +329,7 @@ static inline int fake_perform_migrate(struct fake *fake, const struct fake_call
 	return r < 0 ? r : stayed;
 }
 
-/* All of a transparent huge page goes with any part of it. */
+/* All of a transparent huge page moves with any part of it. */
 static inline void fake_migrate(struct fake *fake, size_t page, int node)
 {
 	size_t first = fake->whole[page / FAKE_PER_HUGE] ? page - page % FAKE_PER_HUGE : page;
@@ -338,7 +340,7 @@ static inline void fake_migrate(struct fake *fake, size_t page, int node)
 			fake->node[i] = node;
 }
 
-/* Migrates what was queued; how many could not be. */
+/* Migrates the queued pages; returns the number that failed. */
 static inline unsigned fake_flush(struct fake *fake, const size_t *queued, unsigned count, int node)
 {
 	unsigned failed = 0;
@@ -554,9 +556,9 @@ static inline void fake_free(struct nm_platform *platform)
 	free(fake_of(platform));
 }
 
-/* ---- what a test does ---- */
+/* ---- actions of a test ---- */
 
-/* All of its pages on node 0, small, in one mapping of default policy. */
+/* All pages are small, on node 0, in one mapping with default policy. */
 static inline struct fake *fake_new(void)
 {
 	static const struct nm_platform_ops ops = {
@@ -614,7 +616,7 @@ static inline struct nm_page_batch *fake_batch(size_t count)
 	return batch;
 }
 
-/* The mover works until it waits for time to pass, or for a call that is held. */
+/* Runs the mover until it waits for time to pass or for a held call. */
 static inline void fake_work(struct fake *fake, struct nm_mover *mover)
 {
 	do
@@ -622,7 +624,7 @@ static inline void fake_work(struct fake *fake, struct nm_mover *mover)
 	while (fake->begun && !fake_holds(fake));
 }
 
-/* Returns a batch that is finished, bulk or not, or NULL. */
+/* Returns a finished batch of either kind, or NULL. */
 static inline struct nm_page_batch *fake_done(struct nm_mover *mover)
 {
 	struct nm_page_batch *batch = nm_mover_collect(mover, false);
@@ -630,7 +632,7 @@ static inline struct nm_page_batch *fake_done(struct nm_mover *mover)
 	return batch ? batch : nm_mover_collect(mover, true);
 }
 
-/* The same after work. */
+/* As fake_done(), after fake_work(). */
 static inline struct nm_page_batch *fake_collect(struct fake *fake, struct nm_mover *mover)
 {
 	fake_work(fake, mover);
@@ -643,7 +645,7 @@ static inline void fake_pass_ms(struct fake *fake, struct nm_mover *mover, uint6
 	fake_work(fake, mover);
 }
 
-/* The mover works until its next move, which waits for its answer. */
+/* Runs the mover until its next move, which is held. */
 static inline void fake_hold(struct fake *fake, struct nm_mover *mover)
 {
 	fake->hold_calls = true;
@@ -656,7 +658,7 @@ static inline void fake_release(struct fake *fake)
 	fake->hold_calls = fake->hold_reads = false;
 }
 
-/* ---- a mover of it ---- */
+/* ---- a mover on the fake ---- */
 
 struct test {
 	struct fake *fake;
@@ -673,7 +675,7 @@ static inline int set_up(void **state)
 	test->topology = machine_topology(FAKE_NODES, 8);
 	if (!test->topology || nm_config_default(&test->config) < 0)
 		return -1;
-	test->config->pages.maps_budget_ms = 5; /* what the times of tests go by */
+	test->config->pages.maps_budget_ms = 5; /* the times in tests depend on it */
 	*state = test;
 	return 0;
 }
@@ -692,7 +694,7 @@ static inline int tear_down(void **state)
 	return left_open ? -1 : 0;
 }
 
-/* Has moved so many pages to node 1 for now. */
+/* Moves N pages to node 1 and checks the total. */
 static inline void assert_moved(struct test *test, unsigned wanted)
 {
 	unsigned count = 0;
@@ -721,7 +723,7 @@ static inline struct nm_page_batch *run(struct test *test, struct nm_page_batch 
 	return done;
 }
 
-/* The step is about one of the process's blocks of 2 MiB, as a huge page. */
+/* Makes the step a huge page, one of the blocks of 2 MiB of the process. */
 static inline void make_huge(struct nm_page_step *step, size_t block)
 {
 	step->address = FAKE_BASE + block * FAKE_HUGE;
@@ -738,7 +740,7 @@ static inline void assert_all(const struct nm_page_batch *batch, enum nm_page_fa
 		assert_int_equal(batch->steps[i].fate, fate);
 }
 
-/* A large batch, whose first call has begun and is not answered. */
+/* Begins a large batch whose first call is not answered yet. */
 static inline struct nm_page_batch *begin_held(struct test *test)
 {
 	struct nm_page_batch *batch = fake_batch(400);

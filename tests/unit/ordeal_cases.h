@@ -17,7 +17,7 @@
 /* If each such call fails, the service logs it. */
 #define IS_TOLD 4U
 
-/* How the entries may begin that the service logs about it. */
+/* Permitted prefixes of the entries that the service logs about it. */
 #define OF_MASKS                                                                                   \
 	"Could not move ", "Affinity of N/N not restored, will be tried again",     \
 		"Paused; affinities not restored: N ",   \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole daemon through a life of 46 intervals, as fast as it can: start, moves, a fork under
- * a lease, a pause, reloads to other policies, an owner who pins, a release, the end. In another
- * life policy "auto" runs from start to end. The machine is that of whole_daemon_fixture.h behind
- * the gate of ordeal_gate.h; sd-event's loop, the journal's sink and the mover are ours. The same
- * calls come in the same order in each life. Include cmocka.h first.
+ * The whole daemon through a life of 46 intervals, as fast as possible: start, moves, a fork under
+ * a lease, a pause, reloads to other policies, an affinity set by its owner, a release, the end. In
+ * a second life policy "auto" runs from start to end. The machine is that of whole_daemon_fixture.h
+ * behind the gate of ordeal_gate.h; the event loop, the sink of the journal and the mover are
+ * replaced. The calls and their order are the same in each life. Include cmocka.h first.
  */
 #ifndef NM_TEST_ORDEAL_FIXTURE_H
 #define NM_TEST_ORDEAL_FIXTURE_H
@@ -12,16 +12,16 @@
 #include <sysexits.h>
 
 #include "ordeal_gate.h"
-/* The mover's own thread would make each life another one. */
+/* The thread of the mover would make lives differ. */
 #include "../../src/daemon/home_stage.h"
 #include "fake_mover.h"
 #include "whole_daemon_fixture.h"
 
 #define LIFE 46		  /* intervals */
-#define ORDEAL_SAMPLES 40 /* of each worker in each */
+#define ORDEAL_SAMPLES 40 /* of each worker per interval */
 #define TOLD_MAX 128
 #define TOLD_BYTES 160
-#define TOLD_WORDS 110 /* bytes of what was said that are kept */
+#define TOLD_WORDS 110 /* bytes kept of each message */
 
 struct told {
 	unsigned count;
@@ -30,22 +30,22 @@ struct told {
 
 static struct ordeal {
 	struct world *world;
-	struct fake *pristine; /* the machine before anything */
+	struct fake *pristine; /* the machine before the first life */
 	struct nm_platform_ops below, ops;
-	struct told told; /* warnings and problems, each once, without what varies */
+	struct told told; /* warnings and problems, each once, without variable parts */
 	bool started, stopped, exits;
-	bool refused; /* to resume, which whoever asked was told */
+	bool refused; /* resume failed, and the caller got the error */
 	unsigned moved, homes, interval;
 	int balancing; /* kernel.numa_balancing */
 	struct nm_daemon *daemon;
 	sd_event_time_handler_t on_interval, on_nudge, on_mover;
 	sd_event_signal_handler_t on_reload;
-	unsigned short_life;   /* intervals, where it is not LIFE */
-	void (*in_each)(void); /* more that happens in each interval */
-	const char *only;      /* the policy of the whole life; NULL: one after another */
+	unsigned short_life;   /* intervals, instead of LIFE */
+	void (*in_each)(void); /* further actions in each interval */
+	const char *only;      /* the policy of the whole life; NULL: several policies in turn */
 } ordeal;
 
-/* ---- the journal's sink ---- */
+/* ---- the sink of the journal ---- */
 
 struct nm_journal {
 	int unused;
@@ -75,7 +75,7 @@ uint64_t nm_journal_suppressed(struct nm_journal *ignored)
 	return 0;
 }
 
-/* Copies a text without what differs between machines and runs: numbers, paths, reasons. */
+/* Copies a text without parts that differ between machines and runs: numbers, paths, reasons. */
 static inline void reported_plain(const char *text, char ret[TOLD_BYTES])
 {
 	size_t used = 0;
@@ -160,7 +160,7 @@ GATED(int, event_ioctl, GATE_EVENT_IOCTL,
 GATED(int, event_read, GATE_EVENT_READ, (struct nm_platform * p, int fd, void *buffer, size_t size),
       p, fd, buffer, size)
 
-/* Who is said to be no more is no more from now on. */
+/* A thread reported as exited exits. */
 static inline int gated_thread(enum gate_op op, const struct fake_thread *thread)
 {
 	int r = gate_check(op);
@@ -249,15 +249,15 @@ static inline ssize_t gated_read_file(struct nm_platform *platform, int director
 		snprintf(text, sizeof(text), "%" PRIu64 " 2000000 7\n", gate.now_ns / 3);
 		return world_give(buffer, size, text);
 	}
-	gate.on = false; /* the machine has memory of its own */
+	gate.on = false; /* the machine has its own memory */
 	ssize_t length = ordeal.below.read_file(platform, directory, path, buffer, size);
 	gate.on = true;
 	return length;
 }
 
 /*
- * A question is answered, though this machine tells of pages by samples only; or it is refused; or,
- * where that is the error, it is never answered: the call hangs.
+ * Queries are answered by this machine although page locations otherwise come from samples. With an
+ * error the query is refused, or hangs for GATE_HANGS.
  */
 static inline int gated_ask(struct nm_platform *platform, const struct nm_memory_query *question,
 			    uint64_t *ret_ticket)
@@ -304,8 +304,8 @@ int __real_sd_event_add_time_relative(sd_event *event, sd_event_source **ret, cl
 				      uint64_t usec, uint64_t accuracy,
 				      sd_event_time_handler_t handler, void *context);
 
-/* The daemon's are the interval's, the nudges' and the mover's, in this order; the bus's retry is
- * left alone. */
+/* The timers of the daemon are, in this order, those of the interval, the nudges and the mover. The
+ * retry timer of the bus is not replaced. */
 int __wrap_sd_event_add_time_relative(sd_event *event, sd_event_source **ret, clockid_t clock,
 				      uint64_t usec, uint64_t accuracy,
 				      sd_event_time_handler_t handler, void *context)
@@ -335,7 +335,7 @@ int __wrap_sd_event_exit(sd_event *event, int code)
 {
 	(void)event;
 	ordeal.exits = true;
-	ordeal.interval = (unsigned)-code; /* what the loop returns */
+	ordeal.interval = (unsigned)-code; /* the return value of the loop */
 	return 0;
 }
 
@@ -363,7 +363,7 @@ static inline void ordeal_work(struct world *world, uint32_t tid, unsigned node)
 	uint64_t clock_id = clock ? fake_id(perf, NM_EVENT_CLOCK, cpu) : 0;
 	uint64_t fault_id = fault ? fake_id(perf, NM_EVENT_FAULT_MIN, cpu) : 0;
 	struct record_ring ring = fake_ring(perf, cpu);
-	/* The first one's page has to be asked for. */
+	/* The first page must be queried. */
 	for (unsigned i = 0; i < ORDEAL_SAMPLES; i++) {
 		uint64_t page = (tid % 8) * 4096 + i;
 		if (clock)
@@ -376,7 +376,7 @@ static inline void ordeal_work(struct world *world, uint32_t tid, unsigned node)
 	fake_publish(perf, cpu, &ring);
 }
 
-/* What the machine's threads did, as the kernel would record it. */
+/* Records of the actions of the threads, as the kernel would write them. */
 static inline void ordeal_record_tasks(struct fake *fake)
 {
 	for (unsigned i = 0; i < fake->nr_events && ordeal_can_record(0); i++) {
@@ -411,7 +411,7 @@ static inline void ordeal_second(void)
 
 static inline void ordeal_configure(const char *policy, const char *inject)
 {
-	/* Policy "auto" brings memory itself. */
+	/* Policy "auto" migrates memory itself. */
 	const char *pages = strcmp(policy, "auto") == 0 ? "watch" : "exclusivity";
 	char text[1024];
 	snprintf(text, sizeof(text),
@@ -430,7 +430,7 @@ static inline void ordeal_reload(const char *policy)
 	(void)ordeal.on_reload(NULL, NULL, ordeal.daemon);
 }
 
-/* The process that 104 has forked works from now on. */
+/* The process forked by 104 runs from now on. */
 static inline void ordeal_child_works(void)
 {
 	ordeal.world->workers[0].tid = 1004;
@@ -510,8 +510,8 @@ static inline void ordeal_happens(unsigned interval)
 	}
 }
 
-/* Policy "auto" has the arrays of each of its processes, also after an interval that was cut short.
- */
+/* Policy "auto" must keep the arrays of each of its processes, even after an interrupted
+ * interval. */
 static inline void ordeal_require_arrays(void)
 {
 	const struct nm_placement *placement = ordeal.daemon->pipeline.placement;
@@ -546,7 +546,7 @@ int __wrap_sd_event_loop(sd_event *event)
 	return ordeal.exits ? -(int)ordeal.interval : 0;
 }
 
-/* ---- before and after ---- */
+/* ---- set-up and checks ---- */
 
 static inline unsigned ordeal_fds(void)
 {
@@ -556,7 +556,7 @@ static inline unsigned ordeal_fds(void)
 	return count;
 }
 
-/* Core counters beside the faults, so that events are also tried out. */
+/* Adds core counters beside the faults, so that events are probed too. */
 static inline void ordeal_add_counters(struct fake_perf *perf)
 {
 	static const enum nm_event_kind kinds[] = {NM_EVENT_INSTRUCTIONS, NM_EVENT_DRAM};
@@ -601,7 +601,7 @@ static inline void ordeal_set_out(void)
 	memcpy(ordeal.pristine, world->fake, sizeof(*ordeal.pristine));
 }
 
-/* The machine as it was, no file of an earlier run, nothing that fails. */
+/* The initial machine, without files of an earlier run or failing calls. */
 static inline void ordeal_anew(void)
 {
 	static const char *const files[] = {"ledger", "ledger.new", "ledger.damaged",
@@ -626,7 +626,7 @@ static inline void ordeal_anew(void)
 	ordeal_configure(ordeal.only ? ordeal.only : "lbma", "numa_balancing");
 }
 
-/* The daemon from start to end, or with options.restore; returns its exit status. */
+/* Runs the daemon from start to end, or with options.restore; returns its exit status. */
 static inline int ordeal_live(void)
 {
 	ordeal.told.count = 0;
@@ -638,11 +638,12 @@ static inline int ordeal_live(void)
 	gate.on = true;
 	int status = nm_daemon_run(&ordeal.world->options);
 	gate.on = false;
-	(void)sigprocmask(SIG_SETMASK, &signals, NULL); /* so that the test itself may be ended */
+	(void)sigprocmask(SIG_SETMASK, &signals,
+			  NULL); /* so that the test itself can be interrupted */
 	return status;
 }
 
-/* What `numa-migrd --restore` does afterwards, with nothing in its way; returns its exit status. */
+/* Runs `numa-migrd --restore` without failures; returns its exit status. */
 static inline int ordeal_restore(void)
 {
 	ordeal.world->options.restore = true;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the daemon under test asks of the machine, of the C library's memory and of the file system
- * goes through one gate here: any call may be made to fail, or be the last before a sudden death.
- * CMakeLists.txt has the linker put the functions named __wrap_… in the place of the library's for
- * this project's own code (ld(1), --wrap); what other libraries ask for among themselves is none of
- * it.
+ * All calls of the tested daemon to the machine, the allocator of the C library and the file system
+ * pass one gate here: any call may be made to fail, or be the last before a sudden exit.
+ * CMakeLists.txt makes the linker replace the functions of the library by those named __wrap_… in
+ * the code of this project (ld(1), --wrap), but not in other libraries.
  */
 #ifndef NM_TEST_ORDEAL_GATE_H
 #define NM_TEST_ORDEAL_GATE_H
@@ -44,35 +43,35 @@ enum gate_op {
 	GATE_FTRUNCATE,
 	GATE_RENAMEAT,
 	GATE_UNLINKAT,
-	GATE_MEMORY, /* not a call of the machine: the last */
+	GATE_MEMORY, /* the last; not a call to the machine */
 	GATE_OPS
 };
 
 #define GATE_DIED 98
-#define GATE_HANGS ETIMEDOUT /* for questions: not an error, but no answer at all */
-#define GATE_LIVE (1U << 18) /* places for pointers; a power of two */
+#define GATE_HANGS ETIMEDOUT /* for queries: no answer instead of an error */
+#define GATE_LIVE (1U << 18) /* number of pointers tracked; a power of two */
 
 static struct gate {
 	bool on;
 	unsigned calls[GATE_OPS];
-	unsigned all; /* but for memory */
+	unsigned all; /* except memory */
 	enum gate_op fail_op;
 	unsigned fail_at; /* the call of this kind that fails; 0: none */
-	bool lasting;	  /* and all after it */
+	bool lasting;	  /* and all later calls */
 	int error;	  /* positive */
 	unsigned failed;
-	unsigned die_at; /* the call of any kind before which the process ends; 0: none */
-	bool torn;	 /* a write is cut in half first */
-	bool full;	 /* the disk took half of the last write, and takes no more */
-	uint64_t now_ns; /* CLOCK_MONOTONIC; the processor time stands still but for cpu_ns */
+	unsigned die_at; /* the call of any kind before which the process exits; 0: none */
+	bool torn;	 /* half of a write is performed first */
+	bool full;	 /* the disk took half of the last write, and is full */
+	uint64_t now_ns; /* CLOCK_MONOTONIC; the CPU time is constant except for cpu_ns */
 	uint64_t cpu_ns;
-	uint64_t cpu_step_ns; /* that passes with each look at it */
-	int64_t wall_step_ns; /* how far the clock on the wall is ahead */
+	uint64_t cpu_step_ns; /* added by each read of the CPU clock */
+	int64_t wall_step_ns; /* offset of the wall clock */
 	uintptr_t live[GATE_LIVE];
 	unsigned nr_live;
 } gate;
 
-/* Counts a call; a negative errno where it is to fail. */
+/* Counts a call; returns a negative errno if it must fail. */
 static inline int gate_check(enum gate_op op)
 {
 	if (!gate.on)
@@ -88,7 +87,7 @@ static inline int gate_check(enum gate_op op)
 	return -gate.error;
 }
 
-/* ---- pointers that this project's code has to free ---- */
+/* ---- pointers that the code of this project must free ---- */
 
 static inline unsigned gate_place(const void *pointer)
 {
@@ -205,7 +204,7 @@ void __wrap_free(void *pointer)
 	__real_free(pointer);
 }
 
-/* Like glibc's, it leaves rubbish in *ret on failure. */
+/* Like that of glibc, it leaves an undefined value in *ret on failure. */
 int __wrap_vasprintf(char **ret, const char *format, va_list list)
 {
 	char *text = NULL;
@@ -310,7 +309,7 @@ int __wrap_openat(int directory, const char *path, int flags, ...)
 	return gate_refuses(GATE_OPENAT) ? -1 : __real_openat(directory, path, flags, mode);
 }
 
-/* A disk that becomes full takes what there is room for, first. */
+/* A disk that becomes full first writes what fits. */
 static inline ssize_t gate_write_short(int fd, const void *bytes, size_t size)
 {
 	if (gate.error != ENOSPC || gate.full || size < 2) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One life after another, in each of which another call fails; what came of it must be in order
- * each time, and is added up for each operation and error. Each such pair has a process of its own.
- * There are two lives: one policy after another, and policy "auto" from start to end.
- * Include cmocka.h first.
+ * Runs one life after another, in each of which another call fails. The outcome of each must be
+ * valid, and is added up per operation and error. Each such pair runs in a separate process. There
+ * are two lives: several policies in turn, and policy "auto" from start to end. Include cmocka.h
+ * first.
  */
 #ifndef NM_TEST_ORDEAL_SWEEP_H
 #define NM_TEST_ORDEAL_SWEEP_H
@@ -12,25 +12,25 @@
 #include "ordeal_fixture.h"
 
 /*
- * So many calls of each operation and error are tried in each of the two lives, from the first to
- * the last at equal distances, and of those that fail for good. NM_ORDEAL=5 tries five times as
- * many, NM_ORDEAL=all each one.
+ * N calls of each operation and error are tried in each of the two lives, from the first to the
+ * last at equal distances, and as many permanent failures. NM_ORDEAL=5 tries five times as many,
+ * NM_ORDEAL=all each one.
  */
 #define SWEEP_CALLS 8U
 #define SWEEP_MEMORY 100U
 #define SWEEP_LASTING 3U
 #define SWEEP_COMPLAINTS 5U
 
-/* Of one operation and error. */
+/* Outcome for one operation and error. */
 struct outcome {
 	unsigned lives, complaints;
-	struct told found; /* what became of the daemon, and what it said of it */
+	struct told found; /* outcome and log messages of the daemon */
 };
 
 /* A life without failures. */
 struct sweep_life {
 	const char *policy; /* as ordeal.only */
-	struct told usual;  /* what it logs */
+	struct told usual;  /* usual log messages */
 	unsigned calls[GATE_OPS];
 };
 
@@ -42,7 +42,7 @@ struct sweep {
 };
 
 static struct sweep *sweep; /* shared with the children */
-static const struct sweep_life *sweep_usual; /* of the life that is lived */
+static const struct sweep_life *sweep_usual; /* of the current life */
 static unsigned sweep_usual_fds;
 
 static inline void sweep_begin(void)
@@ -94,7 +94,7 @@ static inline bool sweep_logged_reason(void)
 	return false;
 }
 
-/* Masks may be left, if the ledger knows of them. */
+/* Affinities may remain changed if the ledger lists them. */
 static inline const char *sweep_recover(void)
 {
 	bool ledger = ordeal_there_is("ledger");
@@ -109,7 +109,7 @@ static inline const char *sweep_recover(void)
 	return sweep_leak();
 }
 
-/* What is wrong with the life just lived; NULL: nothing. */
+/* Returns the fault of the last life, or NULL. */
 static inline const char *sweep_judge(int status)
 {
 	const char *leak = sweep_leak();
@@ -122,7 +122,7 @@ static inline const char *sweep_judge(int status)
 	return sweep_recover();
 }
 
-/* It is said in these words only, which is part of what is expected. */
+/* Returns true if the message is one of the expected ones. */
 static inline bool sweep_may_log(const struct ordeal_case *of, const char *text)
 {
 	for (unsigned i = 0; of->says[i]; i++)
@@ -131,7 +131,7 @@ static inline bool sweep_may_log(const struct ordeal_case *of, const char *text)
 	return false;
 }
 
-/* What of this life is not as it should be by the table of cases; NULL: nothing. */
+/* Returns a deviation of this life from the table of cases, or NULL. */
 static inline const char *sweep_unexpected(const struct ordeal_case *of, int status)
 {
 	unsigned ends = status == EXIT_SUCCESS ? 0 : ordeal.started ? MAY_END : MAY_NOT_START;
@@ -150,7 +150,8 @@ static inline const char *sweep_unexpected(const struct ordeal_case *of, int sta
 		       : NULL;
 }
 
-/* No failure ends it before it is stopped, and one alone does not keep it from moving without a word. */
+/* No failure ends a life before it is stopped, and a single failure does not silently stop
+ * moves. */
 static inline const char *sweep_halt(void)
 {
 	if (!ordeal.started)
@@ -250,7 +251,7 @@ static inline void sweep_lives(const struct ordeal_case *of, int error, struct o
 	}
 }
 
-/* All lives of one operation and error. */
+/* Runs all lives of one operation and error. */
 static inline void sweep_pair(const struct ordeal_case *of, unsigned k)
 {
 	struct outcome *outcome = &sweep->of[of - ordeal_cases][k];
@@ -259,7 +260,7 @@ static inline void sweep_pair(const struct ordeal_case *of, unsigned k)
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		/* Not cmocka's: a fault is to be the end of this process. */
+		/* Instead of the handler of cmocka: a fault must end this process. */
 		(void)signal(SIGSEGV, SIG_DFL);
 		(void)signal(SIGABRT, SIG_DFL);
 		(void)signal(SIGBUS, SIG_DFL);

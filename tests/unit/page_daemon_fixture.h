@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon with pages that a model moves, and words for what it does. */
+/* The daemon with pages that a model moves, and helpers for its actions. */
 #ifndef NM_TEST_PAGE_DAEMON_FIXTURE_H
 #define NM_TEST_PAGE_DAEMON_FIXTURE_H
 
@@ -7,9 +7,9 @@
 
 #define START 0x7f0000000000ULL
 
-/* ---- the model's memory moves ---- */
+/* ---- moves of memory in the model ---- */
 
-static double speed_after_move; /* of all workers; 0: as before */
+static double speed_after_move; /* of all workers; 0: unchanged */
 
 static void move_page(struct nm_page_step *step)
 {
@@ -40,7 +40,7 @@ static inline void move_in_model(struct nm_page_batch *batch)
 		set_speeds(batch->rollback ? 1 : speed_after_move);
 }
 
-/* A process of which every thread accesses some of the pages; they are all on `node`. */
+/* A process with pages on `node`, some of which each thread accesses. */
 static inline void make_space(unsigned pages, unsigned node)
 {
 	world.space = (struct space){.start = START, .count = pages};
@@ -59,7 +59,7 @@ static inline struct worker *add_user(uint32_t pid, int cpu, unsigned from, unsi
 	return worker;
 }
 
-/* Threads stay where they are; pages are watched from now on. */
+/* Threads stay where they are; pages are sampled from now on. */
 static inline void begin(void)
 {
 	world.daemon.config->threads.policy = NM_POLICY_NONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of pages, its owner, and short words for accesses. */
+/* A table of pages, its owner, and helpers for accesses. */
 #ifndef NUMA_MIGRD_PAGES_FIXTURE_H
 #define NUMA_MIGRD_PAGES_FIXTURE_H
 
@@ -30,7 +30,7 @@ static void renew_pages(unsigned nr_nodes)
 	nm_pages_hold(pages, owner, false);
 }
 
-/* The paper's rule alone, on four nodes. */
+/* Only the rule of the paper, on four nodes. */
 static int set_up_pages(void **state)
 {
 	(void)state;
@@ -62,7 +62,7 @@ static inline struct nm_page_finding touch(const struct nm_page_touch *access)
 	return finding;
 }
 
-/* An access from a node to a page that lives on node 0, by nobody in particular. */
+/* An access from a node to a page of node 0, without a particular thread. */
 static inline int from_node(uint64_t address, unsigned node)
 {
 	struct nm_page_touch access = {.page = {.address = address, .owner = owner},

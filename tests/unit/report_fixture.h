@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages of recordings, read by a library that reads XML. Include cmocka.h first. */
+/* Pages of recordings, parsed by an XML library. Include cmocka.h first. */
 #ifndef NM_TEST_REPORT_FIXTURE_H
 #define NM_TEST_REPORT_FIXTURE_H
 
@@ -33,7 +33,7 @@ static inline void page_clear(struct page *page)
 	free(page->text);
 }
 
-/* Whatever the parser has to say is a failure: without recovery, and without the network. */
+/* Any message of the parser is a failure; no recovery and no network access. */
 static inline void page_parse(struct page *page)
 {
 	page->document = xmlReadMemory(page->text, (int)page->length, "page", NULL,
@@ -45,7 +45,7 @@ static inline void page_parse(struct page *page)
 	xmlXPathRegisterNs(page->paths, BAD_CAST "h", BAD_CAST "http://www.w3.org/1999/xhtml");
 }
 
-/* fd: of the recording, closed. */
+/* Closes fd, the descriptor of the recording. */
 static inline struct page page_of_file(int fd, const char *name)
 {
 	struct page page = {0};
@@ -70,7 +70,7 @@ static inline struct page page_of(const struct made_wishes *wishes, const char *
 	return page_of_file(fd, name);
 }
 
-/* How many nodes an XPath expression finds. */
+/* Returns the number of nodes that an XPath expression finds. */
 static inline int count_of(const struct page *page, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -88,7 +88,7 @@ static inline int count_of(const struct page *page, const char *format, ...)
 	return count;
 }
 
-/* The string an XPath expression comes to; the caller frees. */
+/* Returns the string value of an XPath expression; the caller frees it. */
 static inline char *string_of(const struct page *page, const char *path)
 {
 	xmlXPathObjectPtr found = xmlXPathEvalExpression(BAD_CAST path, page->paths);

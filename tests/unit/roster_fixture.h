@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A roster on a made-up machine: four nodes of two CPUs, process 100 with the threads 101 and 102,
- * and process 200. */
+/* A roster on a synthetic machine: four nodes of two CPUs, process 100 with the threads 101 and
+ * 102, and process 200. */
 #ifndef NM_TEST_ROSTER_FIXTURE_H
 #define NM_TEST_ROSTER_FIXTURE_H
 
@@ -17,7 +17,7 @@ static struct nm_config *config;
 static struct nm_released_list *memory;
 static struct nm_roster *roster;
 
-/* What the lease keeper would say. */
+/* State of the fake lease module. */
 static uint32_t leased_tid;
 static uint32_t narrowed_tid;
 static uint64_t narrowed_original;
@@ -43,7 +43,7 @@ static inline bool many_holds(void *context, uint32_t tid, uint64_t start_ticks)
 	return tid == leased_tid;
 }
 
-/* 0: there is none. */
+/* 0: no such thread */
 static inline uint64_t start_of(uint32_t tid)
 {
 	const struct fake_thread *thread = fake_find(fake, tid);
@@ -57,7 +57,6 @@ static inline void open_roster(void)
 			 0);
 }
 
-/* Four nodes of two CPUs; process 100 with the threads 101 and 102, and process 200. */
 static inline int set_up(void **state)
 {
 	(void)state;
@@ -99,7 +98,7 @@ static inline int compare_figures(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* An interval of a second in which all threads alive above 99 used this share of a CPU. */
+/* An interval of 1 s in which all threads with numbers above 99 used this share of a CPU. */
 static inline void run_all(double share)
 {
 	struct nm_figures figures[FAKE_THREADS];

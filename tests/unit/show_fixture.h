@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A show that keeps what is put into it. Include after cmocka.h. */
+/* A show that stores the values put into it. Include after cmocka.h. */
 #ifndef NM_TEST_SHOW_FIXTURE_H
 #define NM_TEST_SHOW_FIXTURE_H
 
@@ -14,8 +14,8 @@ enum { SHOWN_MOST = 4096 };
 
 static struct shown {
 	unsigned rows, open;
-	const char *list; /* within a dictionary; NULL: none is begun */
-	unsigned members; /* of it */
+	const char *list; /* within a dictionary; NULL: none was begun */
+	unsigned members; /* of the list */
 	size_t count;
 	struct {
 		unsigned row;
@@ -40,7 +40,7 @@ static void shown_close(void *context)
 	assert_int_equal(--shown.open, shown.list ? 1 : 0);
 }
 
-/* Its values get names as "candidates.1.tickets". */
+/* Values get names such as "candidates.1.tickets". */
 static void shown_begin(void *context, const char *name)
 {
 	(void)context;
@@ -87,7 +87,7 @@ static void shown_print(char *text, size_t size, const struct nm_value *value)
 	}
 }
 
-/* A name stands once in a dictionary. */
+/* A name is unique within a dictionary. */
 static void shown_put(void *context, const struct nm_value *value)
 {
 	char name[sizeof(shown.values[0].name)];
@@ -109,14 +109,14 @@ static void shown_put(void *context, const struct nm_value *value)
 	shown.count++;
 }
 
-/* Nothing is shown yet. */
+/* No value was put yet. */
 static inline struct nm_show shown_show(void)
 {
 	memset(&shown, 0, sizeof(shown));
 	return (struct nm_show){NULL, shown_open, shown_put, shown_close, shown_begin, shown_end};
 }
 
-/* Row from 1; NULL: it is left out. */
+/* Rows count from 1; NULL: the value is missing. */
 static inline const char *shown_text(unsigned row, const char *name)
 {
 	for (size_t i = 0; i < shown.count; i++)
@@ -141,7 +141,7 @@ static inline double shown_number(unsigned row, const char *name)
 	return found ? strtod(found, NULL) : 0;
 }
 
-/* The row in which a name has this text; 0: none. */
+/* Returns the row in which a name has this text, or 0. */
 static inline unsigned shown_row(const char *name, const char *text)
 {
 	for (unsigned row = 1; row <= shown.rows; row++) {

@@ -23,7 +23,7 @@ static inline struct nm_sim_machine *machine_named(const char *name)
 	return machine;
 }
 
-/* A user with one program; the phase may be changed until the model begins. */
+/* Adds a user with one program; the phase may be changed until the model begins. */
 static inline struct nm_sim_program *add_program(struct nm_sim_workload *workload, const char *name,
 						 unsigned threads)
 {
@@ -55,7 +55,7 @@ static inline void to_the_end(struct nm_sim *sim)
 		assert_int_equal(nm_sim_step(sim), 0);
 }
 
-/* Binds a thread to a node through the ops, as anybody would. */
+/* Binds a thread to a node through the ops, as any program would. */
 static inline void bind(struct nm_sim *sim, const struct nm_sim_machine *machine, uint32_t tid,
 			unsigned node)
 {

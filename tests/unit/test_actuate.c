@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Acting. Leases are looked after in test_lease.c, inherited in test_inherit.c, and undone after a
- * crash in test_restore.c. */
+/* Operations of the actuator. Expiry of leases is tested in test_lease.c, inheritance in
+ * test_inherit.c, and recovery after a crash in test_restore.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static void test_lease(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 	assert_int_equal(world_reported(world, NM_LEASE_RETURNED, 101), 1);
 	assert_int_equal(ledger_entries(true), 0);
-	/* Asked again, there is nothing to do. */
+	/* A repeated lease changes nothing. */
 	assert_int_equal(world_return(world, 101), 0);
 	assert_int_equal(world_return(world, 999), 0);
 	assert_int_equal(world->nr_events, 1);
@@ -146,7 +146,7 @@ static void test_swap(void **state)
 	assert_returned();
 }
 
-/* ---- refusals: nothing is changed, and the ledger says nothing stands ---- */
+/* ---- refusals: nothing changes, and the ledger has no entry in force ---- */
 
 static void test_refuse_identity(void **state)
 {
@@ -156,7 +156,7 @@ static void test_refuse_identity(void **state)
 	struct nm_receipt receipt = world_move(world, 101, 1, NM_STEP_LEASE);
 	assert_refused(&receipt, -ESRCH, "identity");
 	assert_false(receipt.steps[0].tried);
-	fake_clone(fake, 100, 101); /* the number again, later */
+	fake_clone(fake, 100, 101); /* the number is reused later */
 	receipt = world_move(world, 101, 1, NM_STEP_LEASE);
 	assert_refused(&receipt, -ESRCH, "identity");
 	assert_int_equal(world_mask(world, 101), ALL);
@@ -191,7 +191,7 @@ static void test_refuse_changed_mask(void **state)
 	struct nm_receipt receipt = world_lease(world, 101, 1);
 	assert_refused(&receipt, -ESTALE, "mask");
 	assert_int_equal(world_mask(world, 101), fake_cpus(0, 2));
-	/* The same under a lease. */
+	/* The same thread while it is leased. */
 	assert_true(world_lease(world, 102, 1).applied);
 	fake_pin(fake, 102, fake_cpus(3, 4));
 	receipt = world_lease(world, 102, 2);
@@ -216,7 +216,7 @@ static void test_refuse_set(void **state)
 	}
 }
 
-/* A lease that is to be replaced goes on when the new one is refused. */
+/* If the replacement of a lease is refused, the lease continues. */
 static void test_refuse_replacement(void **state)
 {
 	(void)state;
@@ -238,7 +238,7 @@ static void test_refuse_without_clock(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-/* Whose thread it is proves whose heirs are whose. */
+/* The owner of a thread is needed to recognize its inheritors. */
 /* SECURITY: others-pins */
 static void test_refuse_without_owner(void **state)
 {
@@ -291,7 +291,7 @@ static void test_refuse_without_ledger(void **state)
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
 }
 
-/* What cannot be written down is not done. */
+/* No affinity changes unless it can be recorded. */
 /* SECURITY: full-disk */
 static void test_refuse_full_disk(void **state)
 {
@@ -312,12 +312,12 @@ static void test_refuse_full_disk(void **state)
 	assert_refused(&again, -EFBIG, "ledger");
 	assert_false(fresh.steps[0].tried);
 	assert_int_equal(world_mask(world, 102), ALL);
-	/* A mask is returned all the same. */
+	/* Affinities are restored nevertheless. */
 	assert_int_equal(failed, 0);
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-/* ---- half-applied ---- */
+/* ---- partly applied ---- */
 
 static void test_swap_first_refused(void **state)
 {
@@ -364,7 +364,7 @@ static void test_swap_unprepared(void **state)
 	assert_int_equal(ledger_entries(false), 0);
 }
 
-/* The first half of a swap goes back to the lease it had. */
+/* The first thread of the swap returns to its former lease. */
 static void test_swap_back_to_lease(void **state)
 {
 	(void)state;
@@ -378,7 +378,7 @@ static void test_swap_back_to_lease(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-/* What could not be undone is still ours, and returned as soon as it can be. */
+/* An affinity whose rollback failed stays in the ledger and is restored as soon as possible. */
 static void test_swap_undo_refused(void **state)
 {
 	(void)state;
@@ -397,7 +397,7 @@ static void test_swap_undo_refused(void **state)
 	assert_int_equal(ledger_entries(true), 0);
 }
 
-/* The mask was set, but the look afterwards fails: then it does not stay. */
+/* The affinity was set, but the check afterwards fails: it is restored. */
 static void test_look_fails(void **state)
 {
 	(void)state;
@@ -414,7 +414,7 @@ static void test_look_fails(void **state)
 	assert_int_equal(ledger_entries(true), 0);
 }
 
-/* For every call that can fail while a lease is given: all or nothing. */
+/* For each call that can fail while a lease is granted: all or nothing. */
 static void test_any_call_fails(void **state)
 {
 	(void)state;
@@ -446,7 +446,7 @@ static void pin_101(struct fake *f)
 	fake_pin(f, 101, fake_cpus(4, 6));
 }
 
-/* Somebody sets a mask right after ours: it is theirs. */
+/* An affinity set externally right after ours stays. */
 /* SECURITY: pin-meanwhile */
 static void test_race_mask(void **state)
 {
@@ -461,7 +461,7 @@ static void test_race_mask(void **state)
 	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
 }
 
-/* What was set since it was looked at, while the ledger was written: ours is not set at all. */
+/* An affinity set between the check and the ledger entry stays; ours is not set. */
 /* SECURITY: pin-meanwhile */
 static void test_race_mask_before(void **state)
 {
@@ -476,7 +476,7 @@ static void test_race_mask_before(void **state)
 	assert_int_equal(world_mask(world, 101), fake_cpus(4, 6));
 }
 
-/* The same while it is returned. */
+/* The same during restoration. */
 static void test_race_mask_on_return(void **state)
 {
 	(void)state;
@@ -503,7 +503,8 @@ static void reuse_as_process(struct fake *f)
 	fake_fork(f, 200, 101);
 }
 
-/* The thread dies between check and act, and its number goes to a new one, which is hit. */
+/* The thread exits between check and operation, and a new thread gets its number and our
+ * affinity. */
 /* SECURITY: reuse */
 static void test_reused_number(void **state)
 {
@@ -532,7 +533,8 @@ static void reuse_from_outside(struct fake *f)
 	fake_process(f, 101, 0);
 }
 
-/* Its parent is outside of what we see: there is nobody to ask, and number 0 would be ourselves. */
+/* The parent is outside the PID namespace, so it cannot be queried; number 0 would be this
+ * process. */
 static void test_reused_number_without_parent(void **state)
 {
 	(void)state;
@@ -542,7 +544,7 @@ static void test_reused_number_without_parent(void **state)
 	assert_refused(&receipt, -ESRCH, "sched_setaffinity");
 }
 
-/* The new owner's cpuset cuts what we set: it is undone nevertheless. */
+/* The cpuset of the new owner narrows the affinity set, which is nevertheless rolled back. */
 static void test_reused_number_in_cpuset(void **state)
 {
 	(void)state;
@@ -564,7 +566,7 @@ static void test_reused_number_on_return(void **state)
 	assert_int_equal(world_reported(world, NM_LEASE_GONE, 101), 1);
 }
 
-/* A lease whose thread died unseen says nothing of the number's new owner. */
+/* A lease whose thread exited unnoticed does not apply to the new owner of the number. */
 static void test_stale_lease(void **state)
 {
 	(void)state;
@@ -582,7 +584,7 @@ static void test_stale_lease(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-/* Nor does it when the new owner is bound to the same CPUs, and managed. */
+/* Nor if the new owner is bound to the same CPUs and managed. */
 static void test_stale_lease_on_a_neighbour(void **state)
 {
 	(void)state;
@@ -599,7 +601,7 @@ static void test_stale_lease_on_a_neighbour(void **state)
 	assert_int_equal(world_mask(world, 101), world_node(1));
 }
 
-/* A verdict about a thread that is gone says nothing about who has its number. */
+/* A verdict about an exited thread does not apply to the new owner of its number. */
 static void test_return_to_another(void **state)
 {
 	(void)state;

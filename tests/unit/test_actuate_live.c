@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Masks lent and returned on the kernel this runs on: what the fake machine of the other tests
- * takes for granted (starts, stacks, inheritance, exec) is so. Needs two CPUs; node k is CPU k.
+ * Affinities leased and restored on the running kernel: checks the properties that the fake machine
+ * of other tests assumes (start times, stacks, inheritance, exec). Needs two CPUs; node k is CPU k.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void start_actuator(void)
 		nm_actuator_new(platform, topology, directory, BOOT, NULL, NULL, &actuator), 0);
 }
 
-/* ---- the victim: does as it is told, on its second thread ---- */
+/* ---- the victim: obeys commands on its second thread ---- */
 
 static void answer(uint32_t tid)
 {
@@ -132,7 +132,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	if (victim) {
-		(void)kill(-victim, SIGKILL); /* its session: children too */
+		(void)kill(-victim, SIGKILL); /* its session includes children */
 		(void)waitpid(victim, NULL, 0);
 		for (int i = 0; i < 2; i++) {
 			close(orders[i]);
@@ -183,7 +183,7 @@ static void assert_mask(uint32_t tid, hwloc_const_bitmap_t wanted)
 	hwloc_bitmap_free(mask);
 }
 
-/* An exec by its second thread: waits until it is done. */
+/* An exec by its second thread; waits until it is done. */
 static struct nm_proc_stat exec_victim(void)
 {
 	struct nm_proc_stat stat;
@@ -209,7 +209,7 @@ static void test_lease(void **state)
 	assert_mask(tid, original);
 }
 
-/* Heirs that no record tells of: a thread, a child, and an orphan of the same session. */
+/* Inheritors without records: a thread, a child, and an orphan of the same session. */
 static void test_inheritors(void **state)
 {
 	if (*state)
@@ -242,7 +242,7 @@ static void test_fork_record(void **state)
 	assert_mask(tid, topology->nodes[1].cpus);
 }
 
-/* The thread goes on under its leader's number and start, with a stack of its own. */
+/* The thread continues with the number and start time of its leader and its own stack. */
 static void test_exec_by_thread(void **state)
 {
 	if (*state)
@@ -258,7 +258,7 @@ static void test_exec_by_thread(void **state)
 	assert_mask((uint32_t)victim, original);
 }
 
-/* Dies with a lease on the victim's second thread. */
+/* Exits with a lease on the second thread of the victim. */
 static void die_with_lease(uint32_t tid)
 {
 	int status = 0;
@@ -270,7 +270,7 @@ static void die_with_lease(uint32_t tid)
 	assert_mask(tid, topology->nodes[1].cpus);
 }
 
-/* At least so many: the orphan's parent may not be buried yet. */
+/* At least N: the parent of the orphan may not be reaped yet. */
 static void assert_restored(int wanted)
 {
 	struct nm_restoration found = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is advised to a program, by its figures. */
+/* Advice to the owner of a program, derived from its metrics. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
-/* Eight threads, four on each of two nodes, each with memory of its own beside it. */
+/* Eight threads, four on each of two nodes, with local memory. */
 struct program {
 	struct nm_advise_input input;
 	struct nm_advise_thread threads[THREADS];
@@ -50,7 +50,7 @@ static void make_regions(struct program *program)
 								.kind = NM_ADVISE_EXCLUSIVE};
 }
 
-/* More in memory than a node has, so that "one node would do" is no answer. */
+/* Its memory exceeds a node, so that a single node is no alternative. */
 static struct program good_program(void)
 {
 	struct program program = {
@@ -90,7 +90,7 @@ static const struct nm_finding *find(const struct nm_findings *findings, const c
 	return NULL;
 }
 
-/* Just one finding, and that: its words are `words`. */
+/* Checks that there is exactly one finding, with this text. */
 static void assert_only(const struct nm_findings *findings, const char *check, const char *words)
 {
 	if (findings->count != 1 || strcmp(findings->items[0].check, check) != 0)
@@ -227,7 +227,7 @@ static void threads_bound_away_from_their_memory(void **state)
 	program.threads[6].bound = 1;
 	program.threads[6].preferred = 0;
 	program.threads[6].local_share = 0.1;
-	program.threads[7].bound = 1; /* rightly */
+	program.threads[7].bound = 1; /* as recommended */
 	ask(&program, &findings);
 	const struct nm_finding *finding = find(&findings, "bound-away");
 	assert_non_null(finding);
@@ -250,7 +250,7 @@ static void a_range_of_several_nodes(void **state)
 	assert_only(&findings, "shared-ranges", "256.0 MiB at 80000000-90000000: 25 %");
 }
 
-/* Addresses are not for everybody: then only the sizes are told. */
+/* Without permission to see addresses, only sizes are shown. */
 static void without_addresses(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -319,7 +319,7 @@ static void balancing_is_missing(void **state)
 	ask(&program, &findings);
 	assert_only(&findings, "kernel-balancing", "30 % of the accesses are local");
 	nm_findings_clear(&findings);
-	program.input.balancing = 2; /* tiers of memory only, and they are to stay */
+	program.input.balancing = 2; /* tiers only, which must stay enabled */
 	ask(&program, &findings);
 	assert_only(&findings, "kernel-balancing", "30 % of the accesses are local");
 	assert_non_null(strstr(findings.items[0].remedy, "kernel.numa_balancing=3"));
@@ -329,7 +329,7 @@ static void balancing_is_missing(void **state)
 	assert_only(&findings, "as-it-is", "");
 }
 
-/* Threads alone: that is said beside what they tell. */
+/* Findings about threads mention that there are no ranges. */
 static void missing_ranges_are_reported(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -347,7 +347,7 @@ static void missing_ranges_are_reported(void **state)
 	assert_non_null(find(&findings, "as-it-is"));
 }
 
-/* Whatever is missing: there is an answer, and none of it is "nan". */
+/* Any metric may be missing: the output never contains "nan". */
 static void missing_metrics_are_handled(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -374,7 +374,7 @@ static void missing_metrics_are_handled(void **state)
 	}
 }
 
-/* Every finding is of a rule that is listed. */
+/* Every finding belongs to a listed rule. */
 static void rules_are_listed_once(void **state)
 {
 	size_t count;

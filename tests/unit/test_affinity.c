@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The affinity matrix: sharings, aging, threads that come and go, the graph that is mapped. */
+/* The communication matrix: sharing, aging, creation and exit of threads, the graph for the
+ * mapping. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +40,7 @@ static uint16_t join(uint32_t tid)
 	return id;
 }
 
-/* Threads by tid share `times` times. */
+/* Records `times` times that two threads (by TID) share. */
 static void share(uint32_t a, uint32_t b, unsigned times)
 {
 	uint16_t id_a = join(a), id_b = join(b);
@@ -116,7 +117,7 @@ static void test_leaving_clears_row_and_column(void **state)
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 1);
 }
 
-/* Pages remember an id for as long as sharing reaches: 10 s. */
+/* Pages remember an id for 10 s, the sharing window. */
 static void test_an_id_rests(void **state)
 {
 	uint16_t gone = join(1), next;
@@ -248,7 +249,7 @@ static void test_graph(void **state)
 	assert_memory_equal(graph->weight, weight, sizeof(weight));
 }
 
-/* Thread 1 has all others as partners, and keeps what they keep. */
+/* Thread 1 has all other threads as partners; each keeps its strongest ones. */
 static void test_strongest_partners(void **state)
 {
 	static const uint32_t tids[] = {1, 2, 3, 4, 5, 6};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* In which order queries are answered, and for how long. */
+/* The order and duration of answers to queries. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,17 +14,17 @@
 
 #define SLOW_NS (NM_ANSWER_USUAL_NS + NM_ANSWER_USUAL_NS / 2)
 #define QUICK_NS (NM_ANSWER_USUAL_NS / 5)
-#define USERS 100U /* a question's pid is its user's, times so much, and its number */
+#define USERS 100U /* the pid of a query encodes its user and its number */
 
 static struct {
 	struct nm_asker *asker;
-	bool held;	   /* answers wait for their first call to end */
-	bool endless;	   /* an answer that begins is of calls without end */
-	bool under_way, repeats; /* an answer has begun; it is such a one */
-	uint64_t takes_ns; /* an answer of user 1 */
+	bool held;		 /* answers wait until their first call ends */
+	bool endless;		 /* a new answer consists of calls without end */
+	bool under_way, repeats; /* an answer is in progress; it is an endless one */
+	uint64_t takes_ns;	 /* duration of an answer of user 1 */
 	uint32_t answered[32]; /* in this order */
 	unsigned count;
-	int ended; /* how the last one of calls without end did */
+	int ended; /* result of the last endless answer */
 } f;
 
 static void sleep_ns(uint64_t ns)
@@ -34,7 +34,7 @@ static void sleep_ns(uint64_t ns)
 		  NULL);
 }
 
-/* The next one takes a millisecond. */
+/* The next call takes 1 ms. */
 static bool calls_again(struct nm_memory_answer *ret)
 {
 	f.ended = ret->result = nm_asker_goes_on(f.asker);
@@ -107,7 +107,7 @@ static int await(uint64_t ticket)
 	return got.result;
 }
 
-/* While the first is held, the others are asked: in which order, that is no matter of luck. */
+/* Queries are submitted while the first is held, so that their order is deterministic. */
 static void ask_behind(uint32_t first, const uint32_t *uids, uint64_t *tickets, unsigned count)
 {
 	f.held = true;
@@ -147,7 +147,7 @@ static void slow_users_are_queried_last(void **state)
 	assert_int_equal(f.answered[2], 304);
 }
 
-/* Nobody else waits, but somebody may come. */
+/* No other user waits yet, but one may arrive. */
 /* SECURITY: held-lock */
 static void slow_users_are_not_queried_for_a_while(void **state)
 {
@@ -168,7 +168,7 @@ static void slow_users_are_not_queried_for_a_while(void **state)
 	assert_int_equal(r, 0);
 }
 
-/* User 1 of a container takes time, and its other users wait behind those of other domains. */
+/* User 1 of a container is slow, and its other users wait behind those of other domains. */
 /* SECURITY: shares */
 static void slow_domains_are_queried_last(void **state)
 {
@@ -203,7 +203,7 @@ static void queued_queries_are_shared_among_users(void **state)
 	(void)ask(2, 0);
 }
 
-/* A worker that starts keeps everybody waiting, and is nobody's. */
+/* Starting a worker delays all users and is charged to none. */
 static void the_start_of_a_worker_is_charged_to_no_user(void **state)
 {
 	(void)state;

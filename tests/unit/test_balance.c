@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When balancing between nodes begins and ends, and what a round does. */
+/* When balancing between nodes begins and ends, and the moves of a round. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,12 +74,12 @@ static void test_hysteresis(void **state)
 	(void)state;
 	crowd->rules.persist = 2;
 	assert_false(update(0.6));
-	assert_false(update(0.5)); /* not above: from the start again */
+	assert_false(update(0.5)); /* not above the threshold: the count restarts */
 	assert_false(update(0.6));
 	assert_true(update(0.6));
 	assert_true(update(0.3));
 	assert_false(update(0.25));
-	assert_false(update(0.4)); /* above the end is not enough to begin */
+	assert_false(update(0.4)); /* above the end threshold only */
 	assert_false(update(0.9));
 	assert_true(update(0.9));
 }
@@ -109,7 +109,7 @@ static void test_the_busiest_sends_to_the_idlest(void **state)
 	assert_int_equal(move->reason, NM_SELECTED_BY_RULE);
 	assert_int_equal(move->node_from, 0);
 	assert_int_equal(move->node_to, 1);
-	/* Distances 10 and 20: all ten pages become local, where each cost two accesses. */
+	/* Distances 10 and 20: all ten pages become local, and each cost two accesses before. */
 	assert_true(move->cost_change == -10);
 	assert_true(result.gap == 3);
 	assert_int_equal(result.waiting, 8);
@@ -151,7 +151,7 @@ static void test_no_balancing_below_the_gap(void **state)
 	assert_true(result.active);
 }
 
-/* 1 + load is not below 2: it would only change places. */
+/* 1 + load is not below 2, so the move would only exchange loads. */
 static void test_no_exchange_without_gain(void **state)
 {
 	(void)state;
@@ -168,7 +168,7 @@ static void test_no_exchange_without_gain(void **state)
 	assert_int_equal(run_round(), 1);
 }
 
-/* 0.55 + 0.6 is below 1.2, and hardly so. */
+/* 0.55 + 0.6 is only slightly below 1.2. */
 static void test_relief_must_exceed_a_minimum(void **state)
 {
 	(void)state;
@@ -184,7 +184,7 @@ static void test_relief_must_exceed_a_minimum(void **state)
 	assert_int_equal(run_round(), 1);
 }
 
-/* The node would be the fuller one afterwards, and its own CPU 3 is idle. */
+/* Afterwards the destination node would have more load, and CPU 3 of the source is idle. */
 static void test_nodes_do_not_change_places(void **state)
 {
 	(void)state;
@@ -194,7 +194,7 @@ static void test_nodes_do_not_change_places(void **state)
 	crowd->rules.begin = 0.4;
 	assert_int_equal(run_round(), 0);
 	assert_true(result.active);
-	crowd->rules.end = -0.1; /* alike will do */
+	crowd->rules.end = -0.1; /* equal loads suffice */
 	assert_int_equal(run_round(), 1);
 }
 
@@ -206,7 +206,7 @@ static void test_never_within_a_node(void **state)
 	crowd->other[2] = 2.5;
 	crowd->other[3] = 2.5;
 	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
-	assert_int_equal(run_round(), 1); /* CPU 1 is idle, and the kernel's to fill */
+	assert_int_equal(run_round(), 1); /* CPU 1 is idle, and the kernel fills it */
 	expect_move(0, 0, 0, 2);
 	hwloc_bitmap_clr_range(crowd->topology->usable, 2, 3);
 	assert_int_equal(run_round(), 0);
@@ -232,7 +232,7 @@ static void test_unmanaged_work_counts(void **state)
 	crowd_programs(crowd, 0, 4, 1);
 	crowd_programs(crowd, 1, 4, 1);
 	crowd->other[2] = 4;
-	crowd->other[3] = NAN; /* not known: a whole CPU */
+	crowd->other[3] = NAN; /* unknown: a whole CPU */
 	crowd->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 4, 1, 3);
@@ -269,16 +269,16 @@ static void test_masks_open_other_destinations(void **state)
 	crowd->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 3, 1, 3);
-	crowd->threads[4].everywhere = true; /* then the mask need not be asked */
+	crowd->threads[4].everywhere = true; /* then the affinity need not be queried */
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 4, 1, 2);
 }
 
-/* kMLB 3.2.1: nobody on the busiest CPU can go, so the next busiest is asked. */
+/* kMLB 3.2.1: no thread of the busiest CPU can move, so the next busiest is tried. */
 static void test_the_next_busiest_cpu_is_tried(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 5, 0); /* its memory is here */
+	crowd_programs(crowd, 0, 5, 0); /* its memory is local */
 	crowd_programs(crowd, 1, 3, 1);
 	crowd->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
@@ -289,7 +289,7 @@ static void test_the_next_busiest_cpu_is_tried(void **state)
 	expect_move(0, 0, 0, 2);
 }
 
-/* Ids go round, so the older thread may have the higher one. */
+/* Numbers wrap, so the older thread may have the higher one. */
 static void test_the_older_thread_comes_first(void **state)
 {
 	(void)state;
@@ -304,7 +304,7 @@ static void test_the_older_thread_comes_first(void **state)
 	expect_move(1, 3, 0, 3);
 }
 
-/* Exclusivity is asked anew after each move: the group is spread wider then. */
+/* Exclusivity is evaluated again after each move, as the group is then spread wider. */
 static void test_counts_follow_the_moves(void **state)
 {
 	(void)state;
@@ -326,7 +326,7 @@ static void test_counts_follow_the_moves(void **state)
 	assert_true(result.moves[0].metric == 3.0 / 5);
 	assert_int_equal(result.moves[1].thread, 3);
 	assert_true(result.moves[1].metric == 2.0 / 5);
-	assert_int_equal(crowd->members[1 * 3 + 0], 3); /* the input is as it was */
+	assert_int_equal(crowd->members[1 * 3 + 0], 3); /* the input is unchanged */
 }
 
 static void expect_no_node_in_both_roles(void)
@@ -349,7 +349,7 @@ static void test_a_receiving_node_does_not_send(void **state)
 	expect_no_node_in_both_roles();
 }
 
-/* CPU 1 idles, but its node has sent threads away: the kernel will fill it from CPU 0. */
+/* CPU 1 is idle, but its node has sent threads: the kernel will fill it from CPU 0. */
 static void test_a_sending_node_does_not_receive(void **state)
 {
 	(void)state;
@@ -441,7 +441,7 @@ static void test_threads_go_to_cpus_of_their_type(void **state)
 	expect_move(1, 0, 0, 2);
 }
 
-/* The idlest CPU is for the others; that says nothing of its neighbour. */
+/* The idlest CPU has the other type; its neighbour may have this one. */
 static void test_another_cpu_of_the_node_has_the_type(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What balancing must hold to on any machine, round after round. */
+/* Invariants of balancing on any machine over several rounds. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static void draw_mask(struct crowd *crowd, struct nm_rng *dice, size_t thread)
 
 static void draw_thread(struct crowd *crowd, struct nm_rng *dice)
 {
-	/* Most on the first CPUs, so that there is something to balance. */
+	/* Most are on the first CPUs, so that balancing is needed. */
 	unsigned cpus = crowd->topology->nr_cpus;
 	int cpu = (int)below(dice, below(dice, 3) ? 1 + cpus / 3 : cpus);
 	uint32_t group = below(dice, (unsigned)crowd->input.nr_groups);
@@ -94,7 +94,7 @@ static struct crowd *draw_machine(uint64_t seed)
 	return crowd;
 }
 
-/* ---- what holds ---- */
+/* ---- invariants ---- */
 
 static double load_of(const struct crowd *crowd, int cpu)
 {
@@ -172,7 +172,7 @@ static void check_thread(const struct crowd *crowd, const struct nm_balance_move
 	}
 }
 
-/* Moves one by one, each checked against the machine as those before it left it. */
+/* Checks each move against the machine state after the moves before it. */
 static void check_round(struct crowd *crowd, const struct nm_balance_result *result)
 {
 	bool moved[THREADS] = {false};
@@ -201,7 +201,7 @@ static double crowding(const struct crowd *crowd)
 	return sum;
 }
 
-/* Is there a pair of CPUs, and a thread, that a round should not have left as they are? */
+/* Returns true if a thread could still have moved between a pair of CPUs. */
 static bool can_go(const struct crowd *crowd, const struct nm_balance_thread *thread, int to)
 {
 	const struct nm_topology *topology = crowd->topology;
@@ -219,7 +219,7 @@ static bool can_go(const struct crowd *crowd, const struct nm_balance_thread *th
 		return false;
 	if (crowd->input.cpu_types && !nm_dtas_fits(crowd->types[to], thread->type, idle))
 		return false;
-	/* Everything else is first_fit's with no least gain. */
+	/* All other rules are those of first_fit without a minimum gain. */
 	return crowd->rules.min_gain == -INFINITY ||
 	       (group->resident &&
 		group->resident[node_to] - group->resident[node_from] >= crowd->rules.min_gain);
@@ -268,7 +268,7 @@ static void test_rounds_end(void **state)
 	assert_true(moves > MACHINES);
 }
 
-/* Where first_fit stops, nobody could have gone: no pair was overlooked. */
+/* When first_fit stops, no thread can move: no pair was overlooked. */
 static void test_no_candidate_is_overlooked(void **state)
 {
 	(void)state;
@@ -290,7 +290,7 @@ static void test_no_candidate_is_overlooked(void **state)
 	assert_true(stuck > 10 && moves > 10);
 }
 
-/* A whole round leaves nobody behind that one more round with the same roles could take. */
+/* After a whole round, another round with the same roles could not move any thread. */
 static void test_a_long_round_equals_short_rounds(void **state)
 {
 	(void)state;
@@ -346,7 +346,7 @@ static uint64_t fingerprint(uint64_t first_seed)
 	return print;
 }
 
-/* The same input gives the same moves, bit for bit, in every build. */
+/* The same input gives identical moves in every build. */
 static void test_decisions_repeat(void **state)
 {
 	(void)state;

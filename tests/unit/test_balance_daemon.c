@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "balance" through every stage of the daemon, in simulated time: threads that queue on one
- * node spread over the others, within masks and budgets, and the journal tells why and what came of
- * it. */
+/* Policy "balance" through every stage of the daemon in simulated time: threads that queue on one
+ * node are spread over the others within affinities and budgets, and the journal logs reasons and
+ * verdicts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static void an_overloaded_node_is_relieved(void **state)
 	assert_int_equal(world.daemon.tally.applied, 4);
 }
 
-/* Where locality stands for P, a shorter queue is worth the longer way. */
+/* If locality replaces P, a shorter queue outweighs the longer distance. */
 static void relief_outweighs_locality(void **state)
 {
 	(void)state;
@@ -56,7 +56,7 @@ static void a_machine_with_room_is_left_alone(void **state)
 	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 0);
 }
 
-/* Every node is as full as the others. */
+/* Every node has the same load. */
 static void an_even_load_is_not_read(void **state)
 {
 	(void)state;
@@ -68,7 +68,7 @@ static void an_even_load_is_not_read(void **state)
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
 }
 
-/* Three on a CPU run for less than min_run each, and how little is what the move is judged by. */
+/* Three threads on a CPU run for less than min_run each; the move is judged by their run time. */
 static void queued_threads_have_a_performance(void **state)
 {
 	(void)state;
@@ -176,9 +176,9 @@ static void missing_schedstat_is_logged_and_disables_balancing(void **state)
 	assert_int_equal(count_logged("No run queue delay in "), 1);
 }
 
-/* ---- who goes ---- */
+/* ---- selection ---- */
 
-/* A process whose first thread is on node 1 has threads that queue on node 0. */
+/* A process whose first thread is on node 1 has queued threads on node 0. */
 static void a_thread_that_can_join_its_leader_moves(void **state)
 {
 	(void)state;
@@ -195,13 +195,13 @@ static void a_thread_that_can_join_its_leader_moves(void **state)
 	assert_non_null(joined);
 	assert_true(has_field(joined, "NODE_TO", "1") && has_field(joined, "PID", "1000"));
 	assert_non_null(strstr(joined->text, "; by exclusivity (leader) [#"));
-	/* The first threads stay, and who is with his own. */
+	/* First threads stay, and so do threads on the node of their leader. */
 	assert_int_equal(node_of(&world.workers[0]), 1);
 	assert_int_equal(node_of(&world.workers[4]), 0);
 	assert_int_equal(node_of(&world.workers[5]), 0);
 }
 
-/* As shipped nobody goes away from his process's pages. */
+/* By default no thread leaves the pages of its process. */
 static void threads_stay_with_their_pages(void **state)
 {
 	(void)state;
@@ -213,7 +213,7 @@ static void threads_stay_with_their_pages(void **state)
 	assert_true(world.daemon.pipeline.balancer->tally.stopped_by_gain > 0);
 }
 
-/* ---- what is told ---- */
+/* ---- the journal ---- */
 
 static void predicted_and_measured_benefit_are_logged(void **state)
 {
@@ -235,7 +235,7 @@ static void predicted_and_measured_benefit_are_logged(void **state)
 	assert_true(number_of(move, "LOAD_GAP") > 2.5);
 	assert_null(field_of(move, "TICKETS"));
 	assert_non_null(strstr(move->text, ": load "));
-	/* All of its accesses go to the pages that the prediction counts. */
+	/* All accesses go to the pages that the prediction counts. */
 	assert_true(predicted > 0.5 * pages);
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 	assert_true(fabs(number_of(verdict, "PREDICTED_BENEFIT") - predicted) < 1e-3 * predicted);
@@ -244,7 +244,7 @@ static void predicted_and_measured_benefit_are_logged(void **state)
 	assert_non_null(strstr(verdict->text, " (predicted "));
 }
 
-/* The program that was moved first does next to nothing from then on. */
+/* The program that was moved first makes almost no progress from then on. */
 static void let_performance_fall(void)
 {
 	overload(6, 0);
@@ -259,7 +259,7 @@ static void let_performance_fall(void)
 	live(2);
 }
 
-/* As the papers have it. */
+/* With the rules of the papers. */
 static void disabled_rollback_undoes_no_move(void **state)
 {
 	(void)state;
@@ -283,7 +283,7 @@ static void a_move_after_which_the_performance_fell_is_undone(void **state)
 	assert_true(nm_loop_interval_s(&world.daemon) == 1);
 }
 
-/* ---- the rest ---- */
+/* ---- others ---- */
 
 static void begin_and_end_of_balancing_are_logged(void **state)
 {
@@ -292,7 +292,7 @@ static void begin_and_end_of_balancing_are_logged(void **state)
 	begin(NM_SELECTION_FIRST_FIT);
 	settle(15);
 	assert_int_equal(count_logged("Balancing nodes: loads differ"), 1);
-	/* One thread a CPU, and two nodes with one of their CPUs idle. */
+	/* One thread per CPU, and two nodes with one idle CPU each. */
 	config()->threads.balance_begin = config()->threads.balance_end = 1.5;
 	live(3);
 	assert_int_equal(count_logged("Balancing ended: "), 1);
@@ -300,7 +300,8 @@ static void begin_and_end_of_balancing_are_logged(void **state)
 	assert_int_equal(count_logged("Balancing "), 2);
 }
 
-/* A thread that ended, and one under its number: what was read of the one says nothing of it. */
+/* A thread exits and its number is reused: metrics of the former thread do not apply to the new
+ * one. */
 static void a_reused_number_starts_without_history(void **state)
 {
 	(void)state;
@@ -349,9 +350,9 @@ static void the_status_contains_balancing_metrics(void **state)
 	assert_shown(1, "dtas", "off");
 }
 
-/* ---- leases that yield ---- */
+/* ---- yielding of leases ---- */
 
-/* All of them are held on node 0, where they queue for two CPUs. */
+/* All are leased to node 0, where they queue for two CPUs. */
 static void lease_all_to_node_0(void)
 {
 	const struct nm_member *members;
@@ -379,7 +380,8 @@ static void lease_all_to_node_0(void)
 	}
 }
 
-/* Whose lease has just ended for full CPUs has its cool-down, and gets no other one at once. */
+/* A thread whose lease has just ended because of full CPUs has a cooldown and gets no new one at
+ * once. */
 static void a_yielding_thread_is_not_moved_in_the_same_interval(void **state)
 {
 	(void)state;

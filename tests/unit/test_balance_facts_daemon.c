@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What policy "balance" finds out in the daemon's ticks: where pages are, and which threads wait
- * for memory. */
+/* The inputs that policy "balance" collects in ticks of the daemon: locations of pages, and threads
+ * that wait for memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,7 +151,7 @@ static void missing_counters_disable_dtas_and_are_logged_once(void **state)
 	assert_int_equal(longest_queue(), 1);
 }
 
-/* Leases of threads that wait for memory hold CPUs for such threads alone. */
+/* Leases of memory-bound threads contain only CPUs of this type. */
 static void types_keep_to_their_cpus(void **state)
 {
 	(void)state;
@@ -184,7 +184,7 @@ static void types_keep_to_their_cpus(void **state)
 	assert_true(moved >= 4);
 }
 
-/* Whoever is held on CPUs has those of his type. */
+/* Every leased thread is on CPUs of its type. */
 static unsigned count_leased(void)
 {
 	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
@@ -203,7 +203,7 @@ static unsigned count_leased(void)
 	return count;
 }
 
-/* What was proposed, and refused, is held on no CPUs. */
+/* A proposal that was refused holds no CPUs. */
 static void refused_proposals_do_not_count_as_leased(void **state)
 {
 	(void)state;
@@ -224,7 +224,7 @@ static void refused_proposals_do_not_count_as_leased(void **state)
 				 NM_DTAS_EITHER);
 }
 
-/* All of them compute from now on. */
+/* All threads compute from now on. */
 static void a_new_cpu_type_assignment_ends_mismatched_leases(void **state)
 {
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a snapshot to a round of balancing: whom to read, loads, groups, unmanaged work. */
+/* From a snapshot to the input of a round of balancing: threads to read, loads, groups, unmanaged
+ * load. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +65,7 @@ static void gather(void)
 	assert_ptr_equal(gathered.input.threads, gathered.threads);
 }
 
-/* Threads of a process that share a CPU, and keep it busy together. */
+/* Threads of a process that share a CPU and keep it busy together. */
 static void crowd(uint32_t pid, int cpu, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -72,7 +73,7 @@ static void crowd(uint32_t pid, int cpu, unsigned count)
 	machine->busy[cpu] = 1;
 }
 
-/* ---- whom to read ---- */
+/* ---- threads to read ---- */
 
 static void test_idle_cpus_read_no_threads(void **state)
 {
@@ -83,7 +84,7 @@ static void test_idle_cpus_read_no_threads(void **state)
 	machine->busy[2] = machine->busy[3] = 0.7;
 	assert_int_equal(find_suspects(MOST), 0);
 	machine->busy[2] = machine->busy[3] = 0.5;
-	assert_int_equal(find_suspects(MOST), 0); /* apart, but nobody can have waited */
+	assert_int_equal(find_suspects(MOST), 0); /* on different nodes, but none can have waited */
 }
 
 static void test_threads_of_full_cpus_are_read(void **state)
@@ -97,7 +98,7 @@ static void test_threads_of_full_cpus_are_read(void **state)
 	const uint32_t expected[] = {2, 3, 4, 0, 1}; /* the fullest first */
 	assert_memory_equal(suspects, expected, sizeof(expected));
 	assert_int_equal(find_suspects(4), 4);
-	machine->busy[1] = 0.9; /* busy for all but the share of waiting */
+	machine->busy[1] = 0.9; /* busy except for the tolerated share of waiting */
 	assert_int_equal(find_suspects(MOST), 5);
 	machine->busy[1] = NAN;
 	assert_int_equal(find_suspects(MOST), 2);
@@ -113,7 +114,7 @@ static void test_equal_nodes_read_no_threads(void **state)
 	assert_int_equal(find_suspects(MOST), 4);
 }
 
-/* As many everywhere, but on one node they may all have slept instead. */
+/* Equal numbers everywhere, but the threads of one node may have slept. */
 static void test_full_nodes_may_differ_in_load(void **state)
 {
 	(void)state;
@@ -136,7 +137,7 @@ static void test_single_node_reads_no_threads(void **state)
 	(void)state;
 	crowd(1000, 0, 2);
 	machine_take_cpus(machine, 1, 0);
-	rules.end = 1; /* CPU 1 may idle: within the node */
+	rules.end = 1; /* CPU 1 may idle: same node */
 	assert_int_equal(find_suspects(MOST), 0);
 }
 
@@ -160,7 +161,7 @@ static void test_loads(void **state)
 	know(0, 300, 600);
 	know(1, 300, 99);
 	know(4, 300, 600);
-	times[2].delay_ns = NM_NSEC_PER_SEC; /* since when is not known */
+	times[2].delay_ns = NM_NSEC_PER_SEC; /* start unknown */
 	gather();
 	assert_true(gathered.threads[0].load == 0.9 && gathered.threads[0].waiting);
 	assert_false(gathered.threads[1].waiting);
@@ -220,7 +221,7 @@ static void test_an_idle_leader_is_ignored(void **state)
 	machine->figures[0].run_share = 0.05;
 	gather();
 	assert_int_equal(gathered.groups[0].leader_node, -1);
-	know(0, 50, 50); /* it wanted to run */
+	know(0, 50, 50); /* it was runnable */
 	gather();
 	assert_int_equal(gathered.groups[0].leader_node, 1);
 	machine_run_on(machine, 0, -1);
@@ -267,7 +268,7 @@ static void test_unmanaged_threads_are_not_read(void **state)
 	assert_true(gathered.other_load[0] == 0 && isnan(gathered.other_load[1]));
 }
 
-/* All of it: full CPUs on one node, two idle ones on the other, memory there. */
+/* A complete round: full CPUs on one node, two idle ones on the other, memory there. */
 static void test_a_round_from_a_snapshot(void **state)
 {
 	(void)state;

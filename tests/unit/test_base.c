@@ -9,7 +9,7 @@
 
 #include "numa-migrd/base.h"
 
-/* AddressSanitizer, where linked, asks this: the overflow below must fail, not abort. */
+/* Used by AddressSanitizer, if linked: the overflow below must fail instead of aborting. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -67,8 +67,7 @@ static void test_autofree(void **state)
 {
 	(void)state;
 	nm_autofree char *none = NULL;
-	nm_autofree char *some =
-		malloc(16); /* the leak checker of the asan build looks after this */
+	nm_autofree char *some = malloc(16); /* checked by the leak checker of the asan build */
 	assert_non_null(some);
 	assert_null(none);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How often each sender on the bus may call. */
+/* The limits on calls of each sender on the bus. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static enum nm_admission admit(unsigned sender, uint64_t now_ns)
 	return nm_callers_admit(&callers, name, now_ns);
 }
 
-/* How many of so many calls are answered. */
+/* Returns how many of N calls are answered. */
 static unsigned answered(unsigned sender, unsigned calls, uint64_t now_ns)
 {
 	unsigned count = 0;
@@ -68,7 +68,8 @@ static void long_lists_count_for_many_calls(void **state)
 	assert_int_equal(admit(2, NOW), NM_CALL_ANSWERED);
 }
 
-/* Whoever has called in the second before counts, so that the first of a second gets no more. */
+/* Callers of the previous second count too, so that the first caller of a second gets no more than
+ * its share. */
 /* SECURITY: bus */
 static void many_senders_share_the_limit(void **state)
 {

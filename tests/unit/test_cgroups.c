@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What cgroups allow: bounded at any depth, and read once in a tick. */
+/* Limits of cgroups: bounded at any depth, and read once per tick. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +73,7 @@ static void test_unknown(void **state)
 {
 	bool root = true;
 	(void)state;
-	/* Outside of our namespace. */
+	/* Outside of our cgroup namespace. */
 	assert_int_equal(nm_cgroups_cpus(cgroups, "/../a", cpus, &root), -ENODATA);
 	assert_int_equal(nm_cgroups_cpus(cgroups, "a", cpus, &root), -ENODATA);
 	assert_int_equal(reads(), 0);
@@ -83,7 +83,7 @@ static void test_unknown(void **state)
 	assert_true(root);
 }
 
-/* What fails for want of something is an error, and asked for again. */
+/* A failure due to a lack of resources is an error, and is retried. */
 static void test_passing_error(void **state)
 {
 	(void)state;
@@ -93,7 +93,7 @@ static void test_passing_error(void **state)
 	assert_cpus("/a", 0x0f, false);
 }
 
-/* Any user of systemd can nest cgroups by the thousand. */
+/* Any user of systemd can nest thousands of cgroups. */
 static void test_depth(void **state)
 {
 	/* SECURITY: many-groups */
@@ -127,7 +127,7 @@ static void test_read_once_in_a_tick(void **state)
 	assert_cpus("/a/b", 0x03, false);
 }
 
-/* A user's cgroups by the thousand: each costs its own reads, and memory is bounded. */
+/* Thousands of cgroups of a user: each costs its own reads only, and memory is bounded. */
 static void test_many_siblings(void **state)
 {
 	/* SECURITY: many-groups */
@@ -150,7 +150,7 @@ static void assert_cpus_of(uint32_t tid, uint64_t wanted)
 	fake->platform.ops->close(&fake->platform, directory);
 }
 
-/* The kernel names the cgroup that counts: three reads at any depth, then one. */
+/* The kernel names the effective cgroup: three reads at any depth, then one. */
 static void test_named_by_the_kernel(void **state)
 {
 	(void)state;
@@ -203,7 +203,7 @@ static void test_cpu_limit(void **state)
 	limit("/a/b/d", "10000 100000");
 	limit("/bad", "many");
 	assert_true(limit_of("/a") == 1.5);
-	/* The least of a cgroup's and its ancestors'. */
+	/* The minimum of a cgroup and its ancestors. */
 	assert_true(limit_of("/a/b/c") == 1.5);
 	assert_true(limit_of("/a/b/d/e") == 0.1);
 	assert_true(isinf(limit_of("/")));

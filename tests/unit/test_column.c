@@ -35,7 +35,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The snapshot has these processes from now on, in this order. */
+/* The snapshot has these processes in this order from now on. */
 static void follow(size_t count, const uint32_t *pids)
 {
 	struct nm_snapshot snapshot = {.processes = processes, .nr_processes = count};
@@ -74,7 +74,7 @@ static void cells_follow_their_tasks(void **state)
 	assert_int_equal(cleared, 7);
 }
 
-/* Nothing is copied while the tasks are the same; another order of the same tasks is followed. */
+/* No cell is copied while the tasks are unchanged; a new order of the same tasks is followed. */
 static void cells_of_the_same_tasks_stay_in_place(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each setting may be, and what is said where it is not. */
+/* The valid values of each setting, and the messages for others. */
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>
@@ -131,7 +131,7 @@ static void test_paper_profile(void **state)
 	assert_true(paper->threads.q1_sibling == paper->threads.q1);
 	assert_int_equal(paper->targets.min_rss_mb, 1);
 	assert_true(paper->sampling.history_s == 0);
-	assert_int_equal(paper->threads.policy, NM_POLICY_LBMA); /* auto is of no paper */
+	assert_int_equal(paper->threads.policy, NM_POLICY_LBMA); /* no paper has policy auto */
 	assert_int_equal(paper->threads.gate, NM_GATE_PAPER);
 	assert_int_equal(paper->threads.pin, NM_PIN_CORE);
 	assert_int_equal(paper->threads.lottery, NM_LOTTERY_PAPER);
@@ -208,7 +208,7 @@ static void test_names(void **state)
 
 /* ---- every row of the table ---- */
 
-/* What a setting needs beside it at the ends of its range. */
+/* Other settings that it requires at the ends of its range. */
 static const char *company_of(const struct nm_setting *setting)
 {
 	static const char *const companies[][2] = {
@@ -285,7 +285,7 @@ static void check_real_edges(const struct nm_setting *setting)
 	refuse_value(setting, "\"1\"");
 }
 
-/* Not by accept_value(): "soft_dirty" needs company, see below. */
+/* Not with accept_value(): "soft_dirty" requires other settings, see below. */
 static void check_choices(const struct nm_setting *setting)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = accept("");
@@ -364,7 +364,7 @@ static void test_every_setting(void **state)
 	}
 }
 
-/* Setting one must change its own field only: offsets in the table are right. */
+/* A setting must change its own field only: the offsets in the table are right. */
 static void test_every_setting_lands_in_its_field(void **state)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = accept(

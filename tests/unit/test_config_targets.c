@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns by slice and control group, and the settings that came with them. */
+/* Patterns by slice and cgroup, and the settings of these patterns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void test_slice(void **state)
 	assert_false(includes("slice = \"*\";", "/batch.slice", true));
 }
 
-/* What users make in a part of the tree that is theirs is no slice of the system's. */
+/* A slice created by a user in a delegated subtree is not a system slice. */
 static void test_slice_of_a_user(void **state)
 {
 	static const char mine[] =
@@ -46,7 +46,7 @@ static void test_slice_of_a_user(void **state)
 	assert_false(includes("unit = \"batch.slice\";", mine, false));
 }
 
-/* What users and containers call their own directories is no unit of the system's. */
+/* A directory created by users or containers is not a system unit. */
 /* SECURITY: own-units */
 static void test_unit(void **state)
 {

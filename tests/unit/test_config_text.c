@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the text of the file is read: numbers, syntax, bytes, files. */
+/* Parsing of the file: numbers, syntax, bytes, files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +17,8 @@
 #include "numa-migrd/config.h"
 
 /*
- * The leak checker, where linked, asks this: libconfig loses a string that stands where none can be
- * (`profile "paper";`), some bytes for each file with such an error.
+ * Used by the leak checker, if linked: libconfig leaks a misplaced string (`profile "paper";`),
+ * some bytes for each file with such an error.
  */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
@@ -110,7 +110,7 @@ static void test_endless_number(void **state)
 	refuse_prefix(text, strlen(text), "conf:1: threads.n: found 1000");
 }
 
-/* Numbers in strings, names and comments are none, and the others keep their places. */
+/* Numbers in strings, names and comments are ignored, and the others keep their positions. */
 static void test_numbers_keep_their_places(void **state)
 {
 	nm_auto(nm_config_freep) struct nm_config *config =
@@ -280,7 +280,7 @@ static void test_load_failures(void **state)
 static void test_load_unreadable(void **state)
 {
 	const char *path = write_conf(state, TEXT(""));
-	bool root = geteuid() == 0; /* reads every file */
+	bool root = geteuid() == 0; /* may read every file */
 	assert_int_equal(chmod(path, 0), 0);
 	if (root)
 		assert_int_equal(seteuid(65534), 0);
@@ -316,7 +316,7 @@ static void test_load_another_users(void **state)
 	load_fails(path, -EPERM, others_can_write);
 }
 
-/* Also one to a file that would be taken. Who may write in the folder decides what it leads to. */
+/* Even if it leads to a valid file. The owner of the folder could redirect it. */
 /* SECURITY: configuration */
 static void test_load_link(void **state)
 {
@@ -384,7 +384,7 @@ static void test_shipped_file(void **state)
 	same_settings(parsed, defaults);
 }
 
-/* What stands behind the # is the setting with its default: all of it is accepted and changes
+/* Each commented setting has its default value: uncommented, all are accepted and change
  * nothing. */
 static void test_shipped_file_uncommented(void **state)
 {
@@ -405,7 +405,7 @@ static void test_shipped_file_uncommented(void **state)
 	same_settings(parsed, defaults);
 }
 
-/* Whatever is done to the file: accepted whole, or refused with at least one message. */
+/* Any mutation of the file is accepted completely or refused with at least one message. */
 /* SECURITY: configuration */
 static void test_mutations(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings that are right by themselves and wrong in company: each rule on both sides, with line
- * and remedy. */
+/* Settings that are valid alone and invalid together: each rule on both sides, with line and
+ * remedy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the daemon can open once it is confined, even as root: whoever takes it over can open no
- * more. */
+/* A confined daemon can open only its own files, even as root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +56,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* 0, or -errno of opening root/path, or /proc/PID/path of the other process. */
+/* Returns 0 or -errno of opening root/path, or /proc/PID/path of the other process. */
 static int try_open(const char *base, const char *path, int flags)
 {
 	char whole[FIXTURE_PATH];
@@ -76,7 +75,7 @@ static int try_other(const char *path, int flags)
 	return try_open(base, path, flags);
 }
 
-/* Runs `run` in a confined process; what it returns must be 0. */
+/* Runs `run` in a confined process; it must return 0. */
 static void confined(int (*run)(void))
 {
 	int status;
@@ -152,7 +151,7 @@ static int replace_in_runtime(void)
 	       unlinkat(daemon_of_test.runtime.directory, "ledger", 0) == 0;
 }
 
-/* The first call initialises libpfm4, which reads /sys and /proc. */
+/* The first call initializes libpfm4, which reads /sys and /proc. */
 static bool encodes_events(void)
 {
 	const struct nm_event_table *table = nm_event_table_find("skx");
@@ -186,7 +185,7 @@ static void required_files_stay_accessible(void **state)
 	confined(try_own);
 }
 
-/* As an editor writes it: under another name, and put in its place. */
+/* As an editor saves it: written under another name and renamed. */
 static int try_reload(void)
 {
 	char text[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When one node serves too much, and what is spread then. */
+/* When a node serves too many accesses, and which ranges are spread then. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void mixed_ranges_go_to_the_second_best(void **state)
 	struct nm_region mixed = region(0.6, 0, 2);
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), 2);
 	assert_int_equal(nm_contention_target(&mixed, 4, &calm, config), NM_REGION_NOWHERE);
-	/* It is not the busy node that uses it most. */
+	/* The busy node is not the main user of the range. */
 	mixed = region(0.6, 1, 0);
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 	mixed = region(0.6, 0, -1);
@@ -94,7 +94,7 @@ static void a_splittable_range_does_not_move_whole(void **state)
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 	mixed.whole = true;
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), 2);
-	mixed.by_halves = 0.8; /* they are two nodes' own */
+	mixed.by_halves = 0.8; /* its halves belong to two nodes */
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 }
 
@@ -126,7 +126,7 @@ static void small_or_unknown_ranges_stay(void **state)
 	assert_int_equal(nm_contention_target(&mixed, 4, &busy, config), NM_REGION_NOWHERE);
 }
 
-/* As regions tell it. */
+/* As reported by regions. */
 static void the_second_is_reported(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bus object and numa-migrctl, over a real bus of our own: dbus-daemon with either a policy
- * that allows everything (so that the daemon's own check is what refuses) or the one we ship.
+ * The bus object and numa-migrctl, over a private bus: dbus-daemon with either a policy that allows
+ * everything, so that only the daemon itself refuses calls, or the shipped policy.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -26,7 +26,7 @@
 #define NOBODY 65534
 #define OWN_PID 4711U
 
-/* ---- the daemon's side, in a process of its own ---- */
+/* ---- the daemon, in a separate process ---- */
 
 static void give_status(void *context, const struct nm_show *show)
 {
@@ -122,7 +122,7 @@ static int setup_without_server(void **state)
 
 /* ---- calls ---- */
 
-/* Calls one method; returns 0 or -errno, the error's name in `name`. */
+/* Calls one method; returns 0 or -errno, and the name of the error in `name`. */
 static int call(const char *method, const uint32_t *pid, char *name, size_t size)
 {
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
@@ -149,7 +149,7 @@ static void assert_call(const char *method, const uint32_t *pid, const char *err
 	assert_true((r < 0) == (error_name[0] != '\0'));
 }
 
-/* The same call by another user, in a child: true when it failed with the error. */
+/* Makes the same call as another user in a child; returns true if it failed with the error. */
 static bool user_nobody_gets_error(const char *method, const char *error_name)
 {
 	int status;
@@ -187,7 +187,7 @@ static void test_daemon_refuses_others(void **state)
 	assert_true(user_nobody_gets_error("Status", ""));
 	assert_true(user_nobody_gets_error("Pause", SD_BUS_ERROR_ACCESS_DENIED));
 	assert_true(user_nobody_gets_error("Resume", SD_BUS_ERROR_ACCESS_DENIED));
-	assert_call("Resume", NULL, "org.numamigrd1.Error.AlreadyRunning"); /* nothing happened */
+	assert_call("Resume", NULL, "org.numamigrd1.Error.AlreadyRunning"); /* nothing was done */
 }
 
 /* SECURITY: user */
@@ -201,15 +201,15 @@ static void test_shipped_policy(void **state)
 	assert_call("Resume", NULL, "");
 }
 
-/* ---- the bus comes and goes ---- */
+/* ---- loss and return of the bus ---- */
 
-/* What the daemon is told of the bus, on a loop of the test's own. */
+/* Status of the bus reported to the daemon, on a loop of the test. */
 struct link {
 	sd_event *event;
 	struct nm_control *control;
-	int error;	 /* the last that was told */
-	unsigned told;	 /* how often */
-	unsigned rounds; /* of the loop */
+	int error;	 /* last reported error */
+	unsigned told;	 /* number of reports */
+	unsigned rounds; /* iterations of the loop */
 	bool paused;
 };
 
@@ -243,7 +243,7 @@ static void link_close(struct link *link)
 	sd_event_unref(link->event);
 }
 
-/* Runs the loop for so long, or until something more is told. */
+/* Runs the loop for N ms, or until the next report. */
 static void link_run(struct link *link, unsigned seconds)
 {
 	unsigned told = link->told;
@@ -261,7 +261,7 @@ static void test_second_daemon_is_refused(void **state)
 	link_open(&link);
 	assert_int_equal(link.told, 1);
 	assert_int_equal(link.error, -EEXIST);
-	/* It gets the name once that is free. */
+	/* It gets the name once that is available. */
 	struct bus *bus = *state;
 	end(&bus->server);
 	link_run(&link, 60);
@@ -269,7 +269,7 @@ static void test_second_daemon_is_refused(void **state)
 	link_close(&link);
 }
 
-/* The loop must not spin: five rounds a second are those of the test itself. */
+/* The loop must not spin: the test itself causes five iterations a second. */
 static void test_no_bus(void **state)
 {
 	struct link link;
@@ -308,7 +308,7 @@ static void test_restarted_bus(void **state)
 	link_close(&link);
 }
 
-/* Somebody holds the socket and never answers: nothing waits for it. */
+/* A process holds the socket and never answers; the loop must not block. */
 static void test_unresponsive_bus(void **state)
 {
 	struct link link;
@@ -326,7 +326,7 @@ static void test_unresponsive_bus(void **state)
 	assert_int_equal(link.error, -ECONNRESET);
 	link.rounds = 0;
 	link_run(&link, 4);
-	assert_in_range(link.rounds, 2, 60); /* it came back to the loop, and did not spin */
+	assert_in_range(link.rounds, 2, 60); /* the loop continued and did not spin */
 	close(deaf);
 	(void)unlink(address.sun_path);
 	assert_true(start_bus(bus));
@@ -335,7 +335,7 @@ static void test_unresponsive_bus(void **state)
 	link_close(&link);
 }
 
-/* Its object answers again, as before. */
+/* Its object answers as before. */
 static void test_bus_object_returns(void **state)
 {
 	struct bus *bus = *state;
@@ -352,9 +352,10 @@ static void test_bus_object_returns(void **state)
 	assert_int_equal(r, 0);
 }
 
-/* ---- numa-migrctl against the same bus ---- */
+/* ---- numa-migrctl on the same bus ---- */
 
-/* Runs the program built beside this test; its exit status, its output (both streams) in `text`. */
+/* Runs the program built beside this test; returns its exit status, and both output streams in
+ * `text`. */
 static int ctl(const char *arguments, char *text, size_t size)
 {
 	char self[512], command[1024], rest[4096];
@@ -418,7 +419,7 @@ static void test_ctl_commands(void **state)
 	assert_ctl("release 4711", 0, "");
 }
 
-/* One object, nothing around it, numbers as numbers. */
+/* One object without other output; numbers are JSON numbers. */
 static void test_ctl_json_is_whole(void **state)
 {
 	char text[4096];
@@ -435,8 +436,7 @@ static void test_ctl_json_is_whole(void **state)
 				  "}\n");
 }
 
-/* In a child that is nobody: the exit status of numa-migrctl, or 126 where nobody may not run it.
- */
+/* In a child as user nobody: the exit status of numa-migrctl, or 126 if the user may not run it. */
 static int ctl_as_user_nobody(const char *arguments, const char *says)
 {
 	int status;
@@ -458,7 +458,7 @@ static void test_ctl_is_refused_to_others(void **state)
 	char text[4096];
 	need_bus(state);
 	need(geteuid() == 0, "becoming another user needs root");
-	(void)ctl("--version", text, sizeof(text)); /* skips where it is not built */
+	(void)ctl("--version", text, sizeof(text)); /* skips if it was not built */
 	int status = ctl_as_user_nobody("status", "leases: 5000000000");
 	need(status != 126 && status != 127, "nobody may not run what is built here");
 	assert_int_equal(status, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may read what, in which types, and that org.numamigrd1(5) has all of it. */
+/* Permissions to read, types, and that org.numamigrd1(5) documents all of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "access_fixture.h"
 
-/* ---- who ---- */
+/* ---- permissions ---- */
 
 static const struct {
 	const char *method, *types;
@@ -35,7 +35,7 @@ static void only_the_group_may_read_lists(void **state)
 	}
 	assert_true(user_nobody_gets_error(false, false, "Status", "", ""));
 	assert_int_equal(shared->asked, 0);
-	/* To steer may be asked for; being of the group allows nothing. */
+	/* Commands may be requested by anyone; membership of the group allows none. */
 	assert_true(user_nobody_gets_error(false, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
 	assert_true(user_nobody_gets_error(true, false, "Pause", "", SD_BUS_ERROR_ACCESS_DENIED));
 	assert_int_equal(shared->asked, 2);
@@ -74,7 +74,7 @@ static void anyone_may_read_properties(void **state)
 	assert_text_property(bus, "Source", "ibs");
 }
 
-/* What is unavailable is left out; the rest has the type that is documented. */
+/* Unavailable values are omitted; others have their documented type. */
 static void lists_have_their_types(void **state)
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -95,7 +95,7 @@ static void lists_have_their_types(void **state)
 	assert_true(sd_bus_message_exit_container(reply) >= 0);
 }
 
-/* The bus would end the connection of who sends more than it takes. */
+/* The bus would disconnect a sender that exceeds its limit. */
 static void overlong_answers_are_refused(void **state)
 {
 	need_root_and_bus(state);
@@ -114,7 +114,8 @@ static bool is_refused_soon(const char *method, const char *types)
 	return strcmp(name, SD_BUS_ERROR_LIMITS_EXCEEDED) == 0;
 }
 
-/* The limit is for one second, in which a build with sanitizers does not write enough answers. */
+/* The limit applies to one second, in which a build with sanitizers does not write enough
+ * answers. */
 static bool takes_long(const char *method, const char *types)
 {
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = connect_bus();
@@ -133,7 +134,7 @@ static void long_lists_count_against_their_caller(void **state)
 	assert_true(is_refused_soon("ListThreads", "u"));
 	assert_true(is_refused_soon("Decisions", "tu"));
 	assert_true(is_refused_soon("Pages", "u"));
-	/* Another caller does not pay for them. */
+	/* Other callers are not charged. */
 	assert_call("Decisions", "tu", 4711, "");
 }
 
@@ -153,7 +154,7 @@ static void an_explanation_has_a_list_in_it(void **state)
 	assert_true(first == 70 && second == 71);
 }
 
-/* The uid that the daemon decides by; 0 where there is no answer. */
+/* Returns the uid that the daemon uses; 0 without an answer. */
 static uint32_t caller_as_reported(sd_bus *bus)
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -205,7 +206,8 @@ static void a_change_is_signalled_once(void **state)
 					on_change, &changes) >= 0);
 	assert_call("Pause", "", 0, "");
 	assert_call("Resume", "", 0, "");
-	/* The bus keeps the order of one sender: what came before this answer is here. */
+	/* The bus preserves the order of one sender, so earlier signals have arrived with this
+	 * answer. */
 	assert_call("Pause", "", 0, "");
 	for (int r = 1; r > 0;)
 		r = sd_bus_process(bus, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may steer: root, and whom polkit allows it, which nobody waits for. */
+/* Commands are for root and users authorized by polkit, which does not delay other callers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void polkit_may_allow(void **state)
 	assert_true(shared->subject[0] == ':');
 	assert_int_equal(shared->flags, 0);
 	assert_true(user_nobody_gets_error(false, true, "Resume", "", ""));
-	assert_int_equal(shared->flags, 1); /* polkit may ask for a password */
+	assert_int_equal(shared->flags, 1); /* polkit may request a password */
 	assert_false(is_paused());
 	assert_true(user_nobody_gets_error(false, false, "Release", "u", ""));
 	assert_true(user_nobody_gets_error(false, false, "SetDryRun", "b", ""));
@@ -34,7 +34,7 @@ static void polkit_may_allow(void **state)
 	assert_int_equal(shared->asked, 5);
 }
 
-/* A reload reads root's file again, and who asks for it cannot say another one. */
+/* A reload reads the configuration of root again; the caller cannot choose another file. */
 /* SECURITY: polkit */
 static void a_reload_takes_no_argument(void **state)
 {
@@ -77,7 +77,7 @@ static void root_needs_no_polkit(void **state)
 	assert_int_equal(shared->asked, 0);
 }
 
-/* A reload's error is for the one who asked: file, line, and what is wrong. */
+/* The error of a reload is returned to its caller: file, line and reason. */
 static void a_refused_reload_reports_the_line(void **state)
 {
 	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -96,7 +96,7 @@ static int note_error(sd_bus_message *reply, void *userdata, sd_bus_error *error
 	return 0;
 }
 
-/* Asks more often than one may; true when what is beyond that is refused at once. */
+/* Sends more calls than permitted; returns true if the excess is refused at once. */
 static bool flood(unsigned beyond)
 {
 	sd_bus *bus = NULL;
@@ -112,7 +112,7 @@ static bool flood(unsigned beyond)
 	return refused == beyond;
 }
 
-/* Nobody, who waits for polkit. */
+/* A call of user nobody that waits for polkit. */
 static pid_t start_patient(void)
 {
 	pid_t child = fork();
@@ -156,8 +156,7 @@ static void requests_of_a_user_are_limited(void **state)
 	assert_call("Pause", "", 0, "");
 }
 
-/* What a user sends without end is refused or dropped before it costs anything: root is answered.
- */
+/* Excess calls of a user are refused or dropped at low cost, and root is answered. */
 /* SECURITY: bus */
 static void a_flood_does_not_delay_others(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl from outside: its words, its documents, its exit status, against a service that is
- * made up. */
+/* numa-migrctl as a program: its commands, its documents and its exit status, with a fake
+ * service. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <setjmp.h>
@@ -34,7 +34,7 @@ static int without_service(void **state)
 	return setup(state, open_policy, NULL);
 }
 
-/* ---- words ---- */
+/* ---- commands ---- */
 
 static void test_usage(void **state)
 {
@@ -107,10 +107,10 @@ static void test_status_document(void **state)
 	assert_string_equal(json_string_value(json_object_get(status, "version")), "0.1.0");
 	assert_true(json_is_false(json_object_get(status, "paused")));
 	assert_int_equal(json_integer_value(json_object_get(status, "leases")), 1);
-	/* Beyond what JSON's readers hold: whole, as text. */
+	/* Beyond the range of JSON readers: complete, as text. */
 	assert_string_equal(json_string_value(json_object_get(status, "seed")),
 			    "18446744073709551615");
-	/* Types that nobody has thought of yet do no harm; what is no number is none. */
+	/* Unknown types are tolerated; a value of another type is not a number. */
 	json_t *odd = json_pack("{s[iiii]s[[is]]snss}", "tuple", 1, -2, 3, -4, "map", 7, "seven",
 				"twice", "path", "/a");
 	const char *name;
@@ -118,7 +118,7 @@ static void test_status_document(void **state)
 	json_object_foreach(odd, name, value)
 		assert_true(json_equal(json_object_get(status, name), value));
 	json_decref(odd);
-	/* Nothing that steers a terminal comes through. */
+	/* Control sequences are removed. */
 	assert_string_equal(json_string_value(json_object_get(status, "named")),
 			    "caf\xc3\xa9 ?[31m");
 	json_decref(found);
@@ -175,7 +175,7 @@ static void test_colours(void **state)
 	assert_int_equal(ctl("decisions", text, sizeof(text)), 0); /* not a terminal */
 	assert_null(strchr(text, '\033'));
 	(void)setenv("NO_COLOR", "1", 1);
-	assert_ctl("decisions --color=always", 0, "\033[32m"); /* asked for in so many words */
+	assert_ctl("decisions --color=always", 0, "\033[32m"); /* explicitly requested */
 	(void)unsetenv("NO_COLOR");
 }
 
@@ -207,7 +207,7 @@ static void test_refusals(void **state)
 	assert_ctl("resume", 1, "numa-migrd is not paused");
 	assert_ctl("dry-run on", 0, "");
 	assert_ctl("dry-run off --json", 0, "{\"version\": 1, \"result\": \"dry-run off\"}\n");
-	/* Every line of it, and nothing else of it. */
+	/* The line completely, and no other. */
 	assert_ctl("reload", 1,
 		   "numa-migrctl: /etc/numa-migrd.conf:3: first\n"
 		   "numa-migrctl: /etc/numa-migrd.conf:9: ?[31m\n");

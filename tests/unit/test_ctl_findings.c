@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl doctor and advise: what is asked, and how findings are shown. */
+/* numa-migrctl doctor and advise: queries and presentation of findings. */
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -77,7 +77,7 @@ static void test_text(void **state)
 			       "         line of 60 columns, é è ö.\n"));
 	assert_non_null(strstr(text, "\n         remedy: do it\nnote     two: So.\n"));
 	assert_non_null(strstr(text, "\n\n1 problem, 2 notes\n"));
-	/* Only a word that no line could hold makes a long one. */
+	/* Only a word that exceeds the width makes a longer line. */
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 		assert_true(strlen(line) <= WIDTH + 3 || strstr(line, "longer_than"));
 }
@@ -98,7 +98,7 @@ static void test_worst_findings_come_first(void **state)
 			    "1 problem, 1 unseen, 1 note, 1 fine\n");
 }
 
-/* Colours take no room, and letters that the terminal has not are not sent to it. */
+/* Colour codes have no width, and characters that the terminal lacks are replaced. */
 static void test_style(void **state)
 {
 	const struct nm_style colored = {.color = true};
@@ -132,7 +132,7 @@ static void test_document(void **state)
 	json_decref(document);
 }
 
-/* ---- what the bus and /proc say, as advise wants it ---- */
+/* ---- answers of bus and /proc as input of advise ---- */
 
 static json_t *read_json(const char *text)
 {
@@ -163,7 +163,8 @@ static void test_advice(void **state)
 	const struct nm_advise_input *input = &advice.input;
 	assert_int_equal(input->nr_threads, 3);
 	assert_int_equal(input->threads[0].node, 3);
-	assert_int_equal(input->threads[1].node, -1); /* the kernel's number 3 is none here */
+	assert_int_equal(input->threads[1].node,
+			 -1); /* number 3 of the kernel is not a node here */
 	assert_true(input->threads[1].leased);
 	assert_int_equal(input->threads[2].preferred, 2);
 	assert_true(isnan(input->threads[0].run_share));
@@ -179,7 +180,7 @@ static void test_advice(void **state)
 	json_decref(pages);
 }
 
-/* Whatever the bus says, or does not. */
+/* Any answers of the bus, including missing ones. */
 static void test_odd_advice(void **state)
 {
 	static const char *const odd[] = {

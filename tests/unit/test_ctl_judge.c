@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto" in scenarios of nm_judge, in the model: what holds with every seed. */
+/* Policy "auto" in scenarios of nm_judge in the model: results with every seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,14 +54,14 @@ static struct nm_sim_outcome outcome_of(const char *name, const struct nm_sim_po
 	return outcome;
 }
 
-/* Of the time without a daemon. */
+/* Relative to the time without a daemon. */
 static double ratio(const char *name, uint64_t seed, bool pmu)
 {
 	return outcome_of(name, &with, seed, pmu).computing_s /
 	       outcome_of(name, &without, seed, pmu).computing_s;
 }
 
-/* What first touch could not put near comes home: migration reclaims the cache. */
+/* Memory that first touch placed remotely is migrated: migration reclaims page cache. */
 static void test_migration_gains_with_a_full_page_cache(void **state)
 {
 	(void)state;
@@ -69,7 +69,7 @@ static void test_migration_gains_with_a_full_page_cache(void **state)
 		assert_true(ratio("cache", seed, true) < 0.98);
 }
 
-/* The kernel gathers threads by cache; homes do not work against it. */
+/* The kernel gathers threads by cache; homes do not counteract this. */
 static void test_homes_agree_with_a_cache_aware_kernel(void **state)
 {
 	(void)state;
@@ -85,7 +85,7 @@ static void test_programs_larger_than_a_node_lose_nothing(void **state)
 			assert_true(ratio("large", seed, pmu) < 1.01);
 }
 
-/* Two programs that each fill a memory controller are not packed on one node. */
+/* Two programs that each saturate a memory controller are not placed on one node. */
 static void test_bandwidth_is_left_spread(void **state)
 {
 	(void)state;
@@ -94,7 +94,7 @@ static void test_bandwidth_is_left_spread(void **state)
 			assert_true(ratio("bandwidth", seed, pmu) < 1.01);
 }
 
-/* On average: with one seed a program that is short of luck may lose. */
+/* On average: with a single seed a program may lose by chance. */
 static void test_serial_starts_cost_little(void **state)
 {
 	double sum = 0;

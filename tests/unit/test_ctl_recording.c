@@ -20,7 +20,7 @@
 
 static char root[FIXTURE_PATH], file[FIXTURE_PATH + 16];
 
-/* Moves within seconds: all memory is where the first thread began. */
+/* Moves happen within seconds, as all memory is where the first thread began. */
 static const char workload[] =
 	"limit_s = 20;\n"
 	"users = ({ programs = ({ name = \"mysqld\"; like = \"stream\"; threads = 8; touch = "
@@ -97,7 +97,7 @@ static void test_options_of_record(void **state)
 	assert_on_file("dump", "", 0, "limit=3145728 seconds=61");
 }
 
-/* What could not be recorded leaves no file. */
+/* A failed recording leaves no file. */
 static void test_record_is_refused(void **state)
 {
 	struct bus *bus = *state;
@@ -110,7 +110,7 @@ static void test_record_is_refused(void **state)
 	assert_ctl("record --seconds=1 /nonexistent/a", 1, "/nonexistent/a: No such file");
 }
 
-/* ---- of a file ---- */
+/* ---- files ---- */
 
 static void test_replay(void **state)
 {
@@ -119,7 +119,7 @@ static void test_replay(void **state)
 	assert_on_file("replay", "", 0, "the same decisions, bit for bit");
 }
 
-/* Policy "auto" asks the clock between intervals, too. */
+/* Policy "auto" also reads the clock between intervals. */
 static void test_replay_of_auto(void **state)
 {
 	(void)state;
@@ -129,7 +129,7 @@ static void test_replay_of_auto(void **state)
 
 #define LOST "2>&1 >/dev/full; exit"
 
-/* A full disk is no success, of whatever is printed. */
+/* A full disk is reported as a failure with any output. */
 static void test_output_that_is_lost(void **state)
 {
 	char words[512];
@@ -176,7 +176,7 @@ static void test_homes(void **state)
 	assert_on_file("report", "| grep -o 'inconclusive</td><td>Placed mysqld'", 0, "Placed");
 }
 
-/* Of what is cut off the rest is told, with a remark. */
+/* The readable part of a truncated file is shown with a remark. */
 static void test_damage(void **state)
 {
 	struct stat about;
@@ -201,7 +201,7 @@ static void test_damage(void **state)
 	assert_ctl("replay /dev/null", 1, "/dev/null");
 }
 
-/* What is in the file before the daemon's first call, in its place. */
+/* Truncates the file to the part before the first call of the daemon. */
 static void keep_the_beginning(void)
 {
 	char error[256];
@@ -218,7 +218,7 @@ static void keep_the_beginning(void)
 	nm_recording_close(writer);
 }
 
-/* Of what has only begun nothing is said to be the same. */
+/* Replay of an empty beginning does not claim identical decisions. */
 static void test_replay_of_a_beginning(void **state)
 {
 	char text[1 << 12], words[512];

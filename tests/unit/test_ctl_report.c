@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl report: where its page goes, and what it says when it does not. */
+/* numa-migrctl report: where its page is written, and its messages if it is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static int begin(void **state)
 static int finish(void **state)
 {
 	(void)state;
-	return system(with("rm -r %s", folder)); /* NOLINT(cert-env33-c): a name of ours */
+	return system(with("rm -r %s", folder)); /* NOLINT(cert-env33-c): a name of this test */
 }
 
 static void assert_files(const char *listed)
@@ -64,7 +64,7 @@ static void test_page_is_its_owners(void **state)
 	assert_int_equal(stat(with("%s/page.html", folder), &about), 0);
 	assert_int_equal(about.st_mode & 07777, 0600);
 	assert_true(about.st_size > 10000);
-	/* Again, in its place, and nothing beside it. */
+	/* A second run replaces the file and leaves no other. */
 	assert_ctl(with("report -o %s/page.html %s/run", folder, folder), 0, "");
 	assert_files("page.html run ");
 	unlink(with("%s/page.html", folder));
@@ -77,7 +77,7 @@ static void test_standard_output(void **state)
 	assert_ctl(with("report %s/run --output - | grep -a '<h1>'", folder), 0, "<h1>run</h1>");
 }
 
-/* What is there stays, and nothing is left beside it. */
+/* An existing file stays, and no temporary file is left. */
 static void test_failures(void **state)
 {
 	(void)state;

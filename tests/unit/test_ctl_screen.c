@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl on a terminal: the full screen, lists, colours. The terminal is a
- * pseudo-terminal of 80×24. */
+/* numa-migrctl on a terminal: the full screen, lists and colours. The terminal is a pseudo-terminal
+ * of 80×24. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -25,7 +25,7 @@ struct terminal {
 	int fd;
 	pid_t child;
 	size_t used;
-	char text[1 << 20]; /* all that was written to it */
+	char text[1 << 20]; /* all output so far */
 };
 
 static int with_service(void **state)
@@ -36,7 +36,7 @@ static int with_service(void **state)
 	return setup(state, open_policy, fake_service);
 }
 
-/* Runs it on a terminal of its own; words as a shell has them. */
+/* Runs it on a new terminal with arguments as in a shell. */
 static struct terminal *open_terminal(const char *words)
 {
 	const struct winsize size = {.ws_row = 24, .ws_col = 80};
@@ -55,7 +55,7 @@ static struct terminal *open_terminal(const char *words)
 	return terminal;
 }
 
-/* More of what was written; false at its end, or when nothing comes for very long. */
+/* Reads more output; returns false at its end, or after a long time without output. */
 static bool read_more(struct terminal *terminal)
 {
 	struct pollfd poll_fd = {.fd = terminal->fd, .events = POLLIN};
@@ -69,7 +69,7 @@ static bool read_more(struct terminal *terminal)
 	return true;
 }
 
-/* Waits for text behind what was waited for before. */
+/* Waits for text after that of the previous wait. */
 static void await(struct terminal *terminal, size_t *from, const char *text)
 {
 	const char *found;
@@ -84,7 +84,7 @@ static void type(const struct terminal *terminal, const char *keys)
 	assert_int_equal(write(terminal->fd, keys, strlen(keys)), strlen(keys));
 }
 
-/* Its exit status, with all it has written. */
+/* Returns its exit status and all output. */
 static int close_terminal(struct terminal *terminal)
 {
 	int status;
@@ -96,7 +96,7 @@ static int close_terminal(struct terminal *terminal)
 	return WEXITSTATUS(status);
 }
 
-#define LEAVE_SCREEN "\033[?1049l" /* of xterm: what was there before comes back */
+#define LEAVE_SCREEN "\033[?1049l" /* of xterm: restores the previous screen */
 
 static void test_top(void **state)
 {
@@ -133,7 +133,8 @@ static void test_top_resized(void **state)
 	free(terminal);
 }
 
-/* The daemon goes: the screen says so, keys work, and it goes on when the daemon is there again. */
+/* When the daemon exits, the screen shows this, keys still work, and updates resume after its
+ * restart. */
 static void test_top_outlives_the_daemon(void **state)
 {
 	struct bus *bus = *state;
@@ -172,7 +173,7 @@ static void test_top_is_ended(void **state)
 	free(terminal);
 }
 
-/* The bus goes: nothing can come any more. */
+/* The bus ends, so no more updates can arrive. */
 static void test_top_without_bus(void **state)
 {
 	struct bus *bus = *state;
@@ -198,8 +199,7 @@ static void test_strange_terminal(void **state)
 	free(terminal);
 }
 
-/* polkit may ask a person for a password where there is one; test_ctl.c has it where there is none.
- */
+/* polkit may request a password if an agent is registered; test_ctl.c tests it without one. */
 static void test_a_password_prompt_is_possible(void **state)
 {
 	need_bus(state);
@@ -219,7 +219,7 @@ static void assert_on_terminal(const char *words, const char *says, const char *
 	free(terminal);
 }
 
-/* What they find is up to this machine, and so is doctor's exit status. */
+/* The findings, and so the exit status of doctor, depend on this machine. */
 static void test_findings_on_terminal(void **state)
 {
 	need_bus(state);
@@ -252,7 +252,7 @@ static void test_colour_on_terminal(void **state)
 	assert_on_terminal("decisions --color=never", "improved", "\033[");
 	(void)setenv("NO_COLOR", "1", 1);
 	assert_on_terminal("decisions", "improved", "\033[");
-	(void)setenv("NO_COLOR", "", 1); /* as if it were not set */
+	(void)setenv("NO_COLOR", "", 1); /* the same as unset */
 	assert_on_terminal("decisions", "\033[32mimproved", NULL);
 	(void)setenv("TERM", "dumb", 1);
 	assert_on_terminal("decisions", "improved", "\033[");

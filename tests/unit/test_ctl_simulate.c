@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl simulate, as a person calls it: what is wrong is told before anything runs for long,
- * with file and place, and figures that would mislead are not shown. */
+/* numa-migrctl simulate as called by users: errors are reported with file and line before any long
+ * run, and misleading values are not shown. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -45,7 +45,7 @@ static int without(void **state)
 	return 0;
 }
 
-/* Arguments with the folder in the place of each @. */
+/* Replaces each @ in the arguments by the folder. */
 static const char *in_folder(const char *arguments, char *ret, size_t size)
 {
 	size_t used = 0;
@@ -79,7 +79,7 @@ static void test_options_that_do_not_go_together(void **state)
 			"--record goes with one --policy");
 }
 
-/* Not after the policies before it have run. */
+/* Not after running the policies before it. */
 static void test_all_policies_are_read_first(void **state)
 {
 	char words[1024], text[4096];
@@ -105,7 +105,7 @@ static void test_files_need_no_dot_in_their_name(void **state)
 	assert_int_equal(chdir(here), 0);
 }
 
-/* Nodes of memory alone: numactl would not run anybody there, and neither does the model. */
+/* Memory-only nodes: numactl would not run a program there, and neither does the model. */
 static void test_programs_are_not_bound_to_memory_only_nodes(void **state)
 {
 	char path[FIXTURE_PATH + 16], words[1024], text[4096];
@@ -163,7 +163,7 @@ static void test_only_success_leaves_a_recording(void **state)
 	assert_simulate(RING "--policy=imar2 --record=@/r", 1, "/r: exists");
 }
 
-/* What the disk had no room for is no recording, and no success. */
+/* A recording truncated by a full disk is a failure. */
 static void test_recording_that_is_cut(void **state)
 {
 	char words[1024], path[FIXTURE_PATH + 16];
@@ -200,8 +200,8 @@ static double real_of(const json_t *row, const char *name)
 	return json_real_value(json_object_get(row, name));
 }
 
-/* Who repeats computes all the time, and whoever is cut off did less: neither is a time to
- * compare. */
+/* Programs that repeat compute all the time, and interrupted ones did less: neither time can be
+ * compared. */
 static void test_computing_time_counts_finished_programs(void **state)
 {
 	(void)state;
@@ -232,7 +232,8 @@ static void test_digest_is_of_a_daemon(void **state)
 	json_decref(some);
 }
 
-/* numa-migrctl(1) says of every machine, policy and program what an unknown name brings up. */
+/* numa-migrctl(1) documents every machine, policy and program that is listed for an unknown
+ * name. */
 static void test_documented_names_can_be_simulated(void **state)
 {
 	char item[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text in columns, cells and tables: what people read of the bus's values. */
+/* Text in columns, cells and tables: presentation of values from the bus. */
 #include <fcntl.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void test_fit(void **state)
 	assert_fit("\xe6\xbc\xa2\xe5\xad\x97", 3, &utf8, "\xe6\xbc\xa2\xe2\x80\xa6", 3); /* wide */
 }
 
-/* A small buffer cuts like a small terminal does, and never in the middle of a character. */
+/* A small buffer truncates as a narrow terminal does, and never inside a character. */
 static void test_small_buffers(void **state)
 {
 	char out[8];
@@ -87,7 +87,7 @@ static void test_cells(void **state)
 	assert_cell(NM_CELL_BYTES, json_integer(1536), "1.5K");
 	assert_cell(NM_CELL_BYTES, json_integer(5LL << 30), "5.0G");
 	assert_cell(NM_CELL_BYTES, json_integer(340LL << 20), "340M");
-	assert_cell(NM_CELL_BYTES, json_integer(1000LL << 20), "1.0G"); /* never four digits */
+	assert_cell(NM_CELL_BYTES, json_integer(1000LL << 20), "1.0G"); /* at most three digits */
 	assert_cell(NM_CELL_FIGURE, json_real(312.4), "312");
 	assert_cell(NM_CELL_FIGURE, json_real(0.8), "0.8");
 	assert_cell(NM_CELL_FIGURE, json_real(12345), "12k");
@@ -99,7 +99,8 @@ static void test_cells(void **state)
 	assert_cell(NM_CELL_ANY, json_integer(0), "0");
 	assert_cell(NM_CELL_TIME, json_integer(1700000000000000), "Nov 14 22:13:20");
 	assert_cell(NM_CELL_ANY, json_string(""), "\xe2\x80\x93");
-	assert_cell(NM_CELL_SHARE, json_string("much"), "much"); /* another daemon's mind */
+	assert_cell(NM_CELL_SHARE, json_string("much"),
+		    "much"); /* from another version of the daemon */
 	assert_cell(NM_CELL_SHARE, json_null(), "\xe2\x80\x93");
 	assert_cell(NM_CELL_SHARE, NULL, "\xe2\x80\x93");
 	assert_cell(NM_CELL_ANY, json_pack("[iis]", 1, 2, "x"), "1 2 x");
@@ -142,7 +143,7 @@ static void test_measures(void **state)
 	json_decref(speed);
 }
 
-/* A list that is too long ends before the cell does. */
+/* A list that is too long is truncated within the cell. */
 static void test_long_list(void **state)
 {
 	const struct nm_column column = {.key = "value", .kind = NM_CELL_ANY};
@@ -181,7 +182,7 @@ static void test_table(void **state)
 	json_decref(rows);
 }
 
-/* A process's home, or why it has none. */
+/* The home of a process, or the reason why it has none. */
 static void test_homes(void **state)
 {
 	char *text = NULL;
@@ -229,7 +230,7 @@ static void assert_documented(const char *page, const struct nm_column *columns,
 	}
 }
 
-/* The lists show what the bus has, by the names that its page gives it. */
+/* The lists show values of the bus under the names in its manual page. */
 static void test_names_of_the_bus(void **state)
 {
 	nm_autofree char *page = calloc(1, 1 << 20);
@@ -243,7 +244,7 @@ static void test_names_of_the_bus(void **state)
 	assert_documented(page, nm_decision_columns, NM_DECISION_COLUMNS);
 }
 
-/* ---- words ---- */
+/* ---- numbers ---- */
 
 static void test_numbers(void **state)
 {

@@ -107,7 +107,7 @@ static void test_order(void **state)
 	sort_by(fixture, "local_share");
 	assert_order(fixture, "pid", (int[]){10, 40, 20, 30}, 4);
 	sort_by(fixture, "comm");
-	assert_order(fixture, "pid", (int[]){30, 20, 40, 10}, 4); /* equals as they came */
+	assert_order(fixture, "pid", (int[]){30, 20, 40, 10}, 4); /* equal rows keep their order */
 	press(fixture, NM_TOP_KEY_LEFT);
 	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
 	press(fixture, NM_TOP_KEY_LEFT);
@@ -125,7 +125,7 @@ static void test_pages(void **state)
 	assert_int_equal(fixture->view.pid, 10);
 	assert_true(fixture->view.asks);
 	json_t *rows = nm_top_rows(&fixture->model, &fixture->view);
-	assert_int_equal(json_array_size(rows), 30); /* those of the process alone */
+	assert_int_equal(json_array_size(rows), 30); /* those of one process only */
 	json_decref(rows);
 	press(fixture, NM_TOP_KEY_ESCAPE);
 	assert_int_equal(fixture->view.page, NM_TOP_PROCESSES);
@@ -162,12 +162,12 @@ static void test_cursor(void **state)
 	press(fixture, NM_TOP_KEY_HOME);
 	press(fixture, NM_TOP_KEY_UP);
 	assert_int_equal(fixture->view.cursor, 0);
-	/* It ended: whoever takes its line is under the cursor. */
+	/* The process exited: the cursor is on the process that replaces its line. */
 	press(fixture, NM_TOP_KEY_END);
 	(void)json_array_clear(fixture->model.processes);
 	press(fixture, NM_TOP_KEY_DOWN);
 	assert_int_equal(fixture->view.cursor, 0);
-	press(fixture, NM_TOP_KEY_ENTER); /* nobody there */
+	press(fixture, NM_TOP_KEY_ENTER); /* no such process */
 	assert_int_equal(fixture->view.page, NM_TOP_PROCESSES);
 }
 
@@ -181,7 +181,8 @@ static void test_window(void **state)
 	nm_top_settle(&fixture->view, rows, 10);
 	assert_int_equal(fixture->view.cursor, 15);
 	assert_int_equal(fixture->view.first, 6);
-	nm_top_settle(&fixture->view, rows, 30); /* a larger terminal shows more, not blanks */
+	nm_top_settle(&fixture->view, rows,
+		      30); /* a larger terminal shows more rows instead of blanks */
 	assert_in_range(fixture->view.first, 0, 10);
 	nm_top_settle(&fixture->view, rows, 0);
 	json_decref(rows);
@@ -226,7 +227,7 @@ static void test_80_by_24(void **state)
 	assert_shows(fixture, "? help");
 	press(fixture, 't');
 	assert_shows(fixture, "TID PID COMMAND");
-	assert_shows(fixture, "P\xcc\x82"); /* all that is asked for fits */
+	assert_shows(fixture, "P\xcc\x82"); /* the whole text fits */
 	assert_shows(fixture, "DEC");
 	assert_shows(fixture, "a worker of ma\xe2\x80\xa6");
 	press(fixture, '?');
@@ -251,7 +252,7 @@ static void test_selected_line(void **state)
 	nm_top_frame_clear(&frame);
 }
 
-/* Many nodes leave room for the list; any size and any page will do. */
+/* With many nodes there is still space for the list; any size and any page are valid. */
 static void test_any_size(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a message of the bus holds, whoever sent it: nothing of it may steer a terminal. */
+/* Values in messages of the bus, from any sender: they must not contain control sequences. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "../../src/ctl/ctl.h"
 
-/* A message on a bus that goes nowhere. */
+/* A message on an unconnected bus. */
 struct letter {
 	sd_bus *bus;
 	sd_bus_message *message;
@@ -48,7 +48,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The caller's. */
+/* The caller frees it. */
 static json_t *read_back(struct letter *letter)
 {
 	json_t *value = NULL;

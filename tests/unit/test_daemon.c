@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon from start to end: what it does, what ends it, and what it leaves. */
+/* The daemon from start to end: its actions, the reasons for its end, and the state afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,11 +10,11 @@
 
 #include "whole_daemon_fixture.h"
 
-#define LONG 60 /* seconds, after which what did not happen will not */
+#define LONG 60 /* seconds until an expected event is given up */
 
 static struct world *world;
 
-/* The worker 100 runs on node 0, and its memory is on node 1; that of 101 is where it runs. */
+/* Worker 100 runs on node 0 with its memory on node 1; the memory of 101 is local. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -98,7 +98,7 @@ static void interrupting_ends_it_too(void **state)
 	world_assert_logged(world, "Stopped: ");
 }
 
-/* A name is anybody's to choose, and numad is of use to root only. */
+/* Any program can choose a name, and only root runs numad. */
 static void other_thread_movers_are_reported(void **state)
 {
 	(void)state;
@@ -158,7 +158,7 @@ static void only_one_runs(void **state)
 	nm_runtime_close(&other, true);
 }
 
-/* ---- what cannot be restored ---- */
+/* ---- affinities that cannot be restored ---- */
 
 static void stop_without_restoring_when_leased(struct world *w)
 {
@@ -189,7 +189,7 @@ static void a_stop_with_unrestored_affinities_fails(void **state)
 	assert_false(there_is("generation"));
 }
 
-/* A later start takes the place of one that it took for dead: here, of one that is not. */
+/* A later start replaces a holder that it takes for dead, here one that is alive. */
 static void replace_when_leased(struct world *w)
 {
 	if (!w->seen_leased && world_leased(w, 100)) {
@@ -231,7 +231,8 @@ static void reload_with(struct world *w, const char *text)
 	raise(SIGHUP);
 }
 
-/* A bad file after two seconds; the old one goes on to move the thread. */
+/* Installs an invalid file after two seconds; the daemon continues with the old one and moves the
+ * thread. */
 static void reload_a_bad_file(struct world *w)
 {
 	if (w->seconds == 2)
@@ -298,7 +299,7 @@ static void a_reload_to_dry_run_restores_affinities(void **state)
 
 /* ---- queries ---- */
 
-static int query_fd; /* an eventfd: something came for a query */
+static int query_fd; /* an eventfd that reports an answer to a query */
 static unsigned progressed;
 
 static int world_query_fd(struct nm_platform *platform)
@@ -315,7 +316,7 @@ static void world_query_progress(struct nm_platform *platform)
 	progressed++;
 }
 
-/* Once before a reload that opens the machine anew, once after. */
+/* Once before a reload that opens the machine again, and once after. */
 static void let_answers_come(struct world *w)
 {
 	if (w->seconds == 1 || (reloaded_at && w->seconds == reloaded_at + 2))
@@ -349,7 +350,7 @@ static void die_when_leased(struct world *w)
 		_exit(world_leased(w, 100) ? FAKE_DIED : 1);
 }
 
-/* As by kill -9; the machine is in memory that both share. */
+/* As with kill -9; the machine is in memory shared by both processes. */
 static void crash(void)
 {
 	int status;
@@ -379,7 +380,7 @@ static void restore_returns_what_a_crash_left(void **state)
 	assert_false(there_is("ledger"));
 }
 
-/* Whatever the configuration is like: this is how it would be mended. */
+/* With any configuration, since this is how to recover from a bad one. */
 static void restore_needs_no_configuration(void **state)
 {
 	(void)state;
@@ -413,7 +414,7 @@ static void damage_in_the_ledger_is_reported(void **state)
 		 second);
 	fixture_file(world->root, "ledger", damaged);
 	world->options.restore = true;
-	assert_int_equal(world_run(world), EXIT_FAILURE); /* what that line said is not known */
+	assert_int_equal(world_run(world), EXIT_FAILURE); /* the content of that line is unknown */
 	assert_no_trace();
 	world_assert_logged(world, "Ledger damaged: 1 line unreadable from line 2 on");
 	world_assert_logged(world, "kept as ledger.damaged");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole daemon on a made-up machine, and a client that looks at it and steers it by a bus of
- * our own. */
+/* The whole daemon on a synthetic machine, and a client that queries and controls it on a private
+ * bus. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static struct world *world;
 static sd_bus *client;
 static pid_t service;
 
-/* ---- the daemon, in a process of its own ---- */
+/* ---- the daemon, in a separate process ---- */
 
 static pid_t start_service(void)
 {
@@ -33,7 +33,7 @@ static pid_t start_service(void)
 	_exit(nm_daemon_run(&world->options));
 }
 
-/* With SIGTERM; the exit status. */
+/* Sends SIGTERM; returns the exit status. */
 static int stop_service(void)
 {
 	int status = -1;
@@ -85,7 +85,7 @@ static int tear_down(void **state)
 
 /* ---- the client ---- */
 
-/* The error's name, or "". */
+/* Returns the name of the error, or "". */
 static const char *call(const char *method, const char *types, uint32_t argument)
 {
 	static char name[128];
@@ -108,7 +108,7 @@ static void ask_list(const char *method, const char *types, uint64_t argument, s
 	assert_true(r >= 0);
 }
 
-/* Is the flag `name` set in the entry? */
+/* Returns true if the flag `name` is set in the entry. */
 static bool read_entry(sd_bus_message *reply, const char *name)
 {
 	const char *key;
@@ -121,7 +121,7 @@ static bool read_entry(sd_bus_message *reply, const char *name)
 	return flag != 0;
 }
 
-/* Rows of a list, and how many have the flag set. */
+/* Returns the number of rows of a list, and how many have the flag set. */
 static unsigned count_rows(const char *method, const char *types, uint64_t argument,
 			   const char *name, unsigned *ret_flagged)
 {
@@ -141,7 +141,7 @@ static unsigned count_rows(const char *method, const char *types, uint64_t argum
 	return rows;
 }
 
-/* Is there such a name in what explains the decision? */
+/* Returns true if the explanation of the decision contains the name. */
 static bool is_explained(uint64_t decision, const char *name)
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
@@ -213,7 +213,7 @@ static void a_client_issues_commands(void **state)
 	assert_true(wait_for_lease());
 	assert_string_equal(call("SetDryRun", "b", true), "");
 	assert_int_equal(flag_property("DryRun"), true);
-	assert_null(fake_trace(world->fake)); /* every mask is back before the answer is */
+	assert_null(fake_trace(world->fake)); /* every affinity is restored before the reply */
 	assert_string_equal(call("Pause", "", 0), "");
 	assert_int_equal(flag_property("Paused"), true);
 	assert_int_equal(count_rows("ListThreads", "u", 0, "", NULL), 0);
@@ -240,7 +240,7 @@ static void file_in(const char *name, char *ret, size_t size)
 	(void)snprintf(ret, size, "%s/%s", world->root, name);
 }
 
-/* The error's name, or "". */
+/* Returns the name of the error, or "". */
 static const char *ask_to_record(int fd)
 {
 	static char name[128];
@@ -258,7 +258,8 @@ static int new_file(const char *path)
 	return fd;
 }
 
-/* It is put where it began until it is leased anew: it may have been moved just before. */
+/* The thread returns to its initial node until it is leased again, as it may have just been
+ * moved. */
 static bool wait_for_another_lease(void)
 {
 	for (time_t end_s = time(NULL) + PATIENCE_S; count_leased() == 0 && time(NULL) < end_s;) {
@@ -268,7 +269,7 @@ static bool wait_for_another_lease(void)
 	return count_leased() > 0;
 }
 
-/* What a client has recorded of the running daemon is replayed without it. */
+/* A recording made by a client of the running daemon can be replayed without the daemon. */
 static void a_client_records(void **state)
 {
 	char path[FIXTURE_PATH + 32];
@@ -284,7 +285,7 @@ static void a_client_records(void **state)
 	assert_string_equal(call("StopRecording", "", 0), "");
 	assert_string_equal(call("StopRecording", "", 0), NM_BUS_ERROR_NOT_RECORDING);
 	assert_replays(path);
-	/* A device, a file with something in it. */
+	/* A device, and a file with content. */
 	assert_string_equal(ask_to_record(other), SD_BUS_ERROR_INVALID_ARGS);
 	close(other);
 	other = open(path, O_RDWR | O_CLOEXEC);
@@ -309,7 +310,7 @@ static void a_pause_ends_a_recording(void **state)
 	assert_int_equal(stop_service(), 0);
 }
 
-/* What a pause could not restore, the stop does. */
+/* Affinities that a pause failed to restore are restored by the stop. */
 static void a_stop_restores_after_an_incomplete_pause(void **state)
 {
 	skip_without_service(state);

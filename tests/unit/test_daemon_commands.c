@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ticks and what an administrator asks for, one by one, in time that the test lets pass. */
+/* Ticks and commands of an administrator, one by one, with simulated time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,14 +68,14 @@ static bool tick_until_leased(uint32_t tid)
 	return world_leased(world, tid);
 }
 
-/* The kernel takes the worker away from its memory again, where its mask lets it. */
+/* The kernel moves the worker away from its memory again if its affinity permits. */
 static void drift_away(void)
 {
 	assert_null(fake_trace(world->fake));
 	fake_get(world->fake, 100)->processor = 0;
 }
 
-/* NULL: the status does not have it. */
+/* NULL: not in the status. */
 static const char *status(const char *name)
 {
 	struct nm_show show = shown_show();
@@ -130,7 +130,7 @@ static void stuck_workers_are_shown(void **state)
 	assert_int_equal(stuck, 2);
 }
 
-/* Its other nodes went while threads had leases. */
+/* The other nodes went offline while threads had leases. */
 static void one_node_ends_leases(void **state)
 {
 	struct nm_topology *topology = service->pipeline.topology;
@@ -144,7 +144,7 @@ static void one_node_ends_leases(void **state)
 	assert_true(status_number("leases") == 0);
 }
 
-/* Everybody reads the status, and whoever knows the seed foresees draws. */
+/* Anyone may read the status, and the seed would make draws predictable. */
 /* SECURITY: seed */
 static void a_status_has_no_seed(void **state)
 {
@@ -169,7 +169,7 @@ static void the_affinity_of_an_idle_thread_is_restored(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
-	ticks(15); /* the verdict is in */
+	ticks(15); /* after the verdict */
 	world->workers[0].tid = 0;
 	ticks(29);
 	assert_true(world_leased(world, 100));
@@ -255,14 +255,14 @@ static void a_dry_run_can_be_asked_for(void **state)
 	assert_true(tick_until_leased(100));
 	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
 	assert_true(facts().dry_run);
-	assert_null(fake_trace(world->fake)); /* every mask is back */
+	assert_null(fake_trace(world->fake)); /* every affinity is restored */
 	drift_away();
 	assert_false(tick_until_leased(100));
 	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
 	assert_int_equal(nm_command_set_dry_run(service, false, USER), 0);
 	assert_false(facts().dry_run);
 	assert_true(tick_until_leased(100));
-	service->options.dry_run = true; /* as it was started */
+	service->options.dry_run = true; /* as at the start */
 	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EPERM);
 	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
 	service->options.dry_run = false;
@@ -270,7 +270,7 @@ static void a_dry_run_can_be_asked_for(void **state)
 	world_assert_logged(world, "Dry run ended");
 }
 
-/* Who may steer begins one, and ends what was begun so; what the file says is root's. */
+/* A dry run by command ends by command; one in the configuration is controlled by root. */
 /* SECURITY: polkit */
 static void only_root_may_end_a_configured_dry_run(void **state)
 {
@@ -288,7 +288,7 @@ static void only_root_may_end_a_configured_dry_run(void **state)
 	assert_true(facts().dry_run);
 }
 
-/* While paused it is only noted; and the file has the last word. */
+/* While paused it is only stored, and a reload resets it to the configuration. */
 static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
 {
 	char error[256] = "";
@@ -314,10 +314,10 @@ static void an_invalid_file_is_rejected_with_its_line(void **state)
 	assert_non_null(strstr(error, "numa-migrd.conf:4:"));
 	assert_true(nm_command_reload(service, small, sizeof(small)) < 0);
 	assert_string_equal(small, "");	     /* no line fits */
-	assert_true(tick_until_leased(100)); /* the old settings stay */
+	assert_true(tick_until_leased(100)); /* the old settings stay in force */
 }
 
-/* A reload takes what only root, or who runs the daemon, can have written; so does the start. */
+/* Start and reload accept only a file that root or the user of the daemon can write. */
 /* SECURITY: administrator, configuration */
 static void a_file_writable_by_others_is_refused_at_reload(void **state)
 {
@@ -350,7 +350,7 @@ static void a_release_lasts_until_exit(void **state)
 	world_assert_logged(world, "Released PID 100");
 }
 
-/* Before it was sampled, or while nothing is. */
+/* Before its first sample, or without sampling. */
 static void an_unsampled_process_can_be_released(void **state)
 {
 	(void)state;
@@ -422,7 +422,7 @@ static int note_platform(void *context, const struct nm_platform_options *option
 	return world->options.open_platform(context, options, ret);
 }
 
-/* The clients come and go with the platform. */
+/* Clients are created and freed with the platform. */
 static void a_pause_keeps_the_clients_state(void **state)
 {
 	(void)state;
@@ -475,7 +475,7 @@ static void a_tick_without_a_source_makes_no_decision(void **state)
 	world_assert_logged(world, "Nothing moved: ");
 	memset(world->perf.open_error, 0, sizeof(world->perf.open_error));
 	nm_pipeline_open_source(service);
-	service->machine.balancing = 1; /* page faults are seen again and again */
+	service->machine.balancing = 1; /* page faults recur */
 	assert_string_equal(status("blind"), "false");
 	drift_away();
 	assert_true(tick_until_leased(100));
@@ -489,7 +489,7 @@ static void assert_line(bool blind, const char *part)
 	assert_non_null(strstr(service->reported.status, part));
 }
 
-/* A line that begins with words is not sent with each change of a number either. */
+/* A change of a number within a line of text does not cause a signal. */
 static void numbers_of_the_status_are_sent_after_a_while(void **state)
 {
 	(void)state;
@@ -507,8 +507,8 @@ static void numbers_of_the_status_are_sent_after_a_while(void **state)
 	assert_line(false, "threads managed");
 }
 
-/* Page faults are all there is, and nothing has pages fault again; the flag and the line mean the
- * same whatever the policy makes of it. */
+/* Only page faults are sampled, and pages do not fault again. The flag and the line have the same
+ * meaning with any policy. */
 static void first_touch_faults_are_no_sampling_source(void **state)
 {
 	(void)state;
@@ -524,7 +524,7 @@ static void first_touch_faults_are_no_sampling_source(void **state)
 	assert_line(false, "threads managed");
 }
 
-/* The clock says who runs, and nothing what is accessed. */
+/* The clock samples threads that run, but not accesses. */
 static void a_clock_alone_is_no_sampling_source(void **state)
 {
 	(void)state;
@@ -541,7 +541,7 @@ static void a_clock_alone_is_no_sampling_source(void **state)
 	assert_line(false, "threads managed");
 }
 
-/* Without pages to move nothing else reads the sysctl. */
+/* The sysctl is read only if pages can be moved. */
 static void a_switch_of_the_sysctl_is_seen(void **state)
 {
 	(void)state;
@@ -612,7 +612,7 @@ static void reload_auto_with(const char *pages)
 	assert_int_equal(nm_command_reload(service, NULL, 0), 0);
 }
 
-/* Policy "auto" has a mover, for memory that is brought along. */
+/* Policy "auto" uses the mover for memory that follows a home. */
 static void a_reload_applies_to_homes(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon with its mover, whose calls are answered later, by the descriptor that the loop
- * watches. */
+/* The daemon with its mover, whose calls are answered asynchronously through the descriptor that
+ * the loop polls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,11 +12,11 @@
 #include "whole_daemon_fixture.h"
 
 #define PID 100U
-#define BASE UINT64_C(0x7f0000000000) /* of the pages that the world's workers touch */
-#define LONG 600		      /* seconds without an outcome */
+#define BASE UINT64_C(0x7f0000000000) /* of the pages that the workers access */
+#define LONG 600		      /* seconds until an expected event is given up */
 #define VERDICT "80 of 80 pages migrated"
 
-/* As in mover_fixture.h, numbers that stand for what is open. */
+/* As in mover_fixture.h, numbers that represent open files. */
 enum { MAPS = 3000, NUMA_MAPS };
 
 #define WITHOUT WORLD_SETTINGS "threads: { policy = \"none\"; };\n"
@@ -28,7 +28,7 @@ static const struct nm_platform_ops *below;
 static int home[SAMPLES_S];
 static unsigned moved, cancelled;
 static size_t offset[2];
-static int answers = -1; /* eventfd: a call has its result */
+static int answers = -1; /* eventfd: the result of a call is available */
 static int result;
 
 /* ---- the machine ---- */
@@ -136,7 +136,7 @@ static int pages_round(struct nm_platform *platform, pid_t pid, uint64_t start_t
 	return begin(0);
 }
 
-/* ---- what happens ---- */
+/* ---- tests ---- */
 
 static void all_are_on(int node)
 {
@@ -178,7 +178,7 @@ static void reload(struct world *w, const char *text)
 	raise(SIGHUP);
 }
 
-/* The policy goes as soon as the pages have gone, and comes when they are back. */
+/* A change of policy takes effect once the pages have moved, and again when they are back. */
 static void come_and_go(struct world *w)
 {
 	advance_one_second(w);
@@ -203,7 +203,7 @@ static void the_mover_follows_the_policy(void **state)
 	assert_int_equal(rounds, 3);
 }
 
-/* The service ends while a call is not answered: nothing waits for it. */
+/* The service stops during a call and does not wait for it. */
 static void end_in_a_call(struct world *w)
 {
 	advance_one_second(w);

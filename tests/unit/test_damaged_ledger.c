@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A ledger with lines that nobody can read: the others are replayed, and the damage is told. */
+/* A ledger with unreadable lines: the others are replayed, and the damage is reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 static struct world *world;
 static struct fake *fake;
 
-/* Threads 101 to 103 of process 100 hold leases on nodes 1 to 3, and the daemon is gone. */
+/* Threads 101 to 103 of process 100 have leases on nodes 1 to 3, and the daemon has exited. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -42,7 +42,7 @@ static int restore(struct nm_restoration *ret)
 			  world_on_event, world, ret);
 }
 
-/* Overwrites the beginning of a line (counted from 1); returns the file as it is then. */
+/* Overwrites the beginning of a line (counted from 1); returns the resulting file. */
 static void damage(unsigned number, char *ret, size_t size)
 {
 	snprintf(ret, size, "%s", fixture_read(world->root, NM_LEDGER_NAME));
@@ -96,7 +96,7 @@ static void the_latest_damaged_file_is_kept(void **state)
 	assert_string_equal(fixture_read(world->root, NM_LEDGER_DAMAGED), text);
 }
 
-/* What was refused stays in the ledger, the damage does not: it is told once. */
+/* Refused lines stay in the ledger, damaged ones do not: damage is reported once. */
 static void damage_is_reported_once(void **state)
 {
 	struct nm_restoration found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The dashboard asks for metrics that there are, in expressions that Prometheus understands. */
+/* The dashboard queries existing metrics with expressions that Prometheus accepts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static void test_names(void **state)
 	assert_true(each_expression_is_valid(*state, check_names, NULL) > 20);
 }
 
-/* Copies the expression with what Grafana would put in for its variables. */
+/* Copies the expression and substitutes the variables as Grafana would. */
 static void substitute(const char *expression, char *out, size_t size)
 {
 	static const char *const variables[][2] = {{"$__range", "1h"}, {"$instance", ".*"}};
@@ -105,7 +105,7 @@ static void substitute(const char *expression, char *out, size_t size)
 	out[used] = '\0';
 }
 
-/* A recording rule for each, as YAML reads JSON's strings. */
+/* A recording rule for each; YAML accepts the strings of JSON. */
 static void write_rule(void *context, const char *title, const char *expression)
 {
 	char text[1024];

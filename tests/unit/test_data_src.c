@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data_src words of real machines → level and node, as perf(1) reads them. */
+/* data_src words of real machines → level and node, as perf(1) decodes them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void words_of_real_machines(void **state)
 static void traps(void **state)
 {
 	const struct expected words[] = {
-		/* Intel 0x0b: remote memory, yet level number 3 */
+		/* Intel 0x0b: remote memory, although its level is number 3 */
 		{LOAD | P(LVL, HIT) | P(LVL, REM_RAM1) | REMOTE | NUM(3), true, false,
 		 NM_LEVEL_DRAM, true},
 		{LOAD | P(LVL, HIT) | P(LVL, REM_RAM2), true, false, NM_LEVEL_DRAM, true},
@@ -73,13 +73,13 @@ static void traps(void **state)
 		{LOAD | P(LVL, HIT) | P(LVL, REM_CCE1) | REMOTE | NUM(0xb) | P(HOPS, 1), true,
 		 false, NM_LEVEL_CACHE, true},
 		{LOAD | P(LVL, HIT) | P(LVL, REM_CCE2), true, false, NM_LEVEL_CACHE, true},
-		/* by number alone: persistent memory, CXL, RAM of another node */
+		/* by number only: persistent memory, CXL, RAM of another node */
 		{LOAD | NUM(0xe), true, false, NM_LEVEL_DRAM, false},
 		{LOAD | NUM(9) | REMOTE, true, false, NM_LEVEL_DRAM, true},
 		{LOAD | NUM(0xd) | REMOTE | P(HOPS, 3), true, false, NM_LEVEL_DRAM, true},
 		{LOAD | P(LVL, NA) | NUM(0xc), true, false, NM_LEVEL_LFB, false},
 		{LOAD | P(LVL, NA) | NUM(0xf), true, false, NM_LEVEL_UNKNOWN, false},
-		/* a miss does not say who served */
+		/* a miss does not name the level that served */
 		{LOAD | P(LVL, MISS) | P(LVL, L3), true, false, NM_LEVEL_UNKNOWN, false},
 		{P(OP, STORE) | P(LVL, MISS) | P(LVL, L1), true, true, NM_LEVEL_UNKNOWN, false},
 	};
@@ -89,7 +89,7 @@ static void traps(void **state)
 		check(&words[i]);
 }
 
-/* ---- the recorded words with perf's own reading ---- */
+/* ---- the recorded words beside the output of perf ---- */
 
 static enum nm_level level_in_words(const char *text)
 {
@@ -108,7 +108,7 @@ static enum nm_level level_in_words(const char *text)
 	return NM_LEVEL_UNKNOWN;
 }
 
-/* The word is the last one before perf's reading. */
+/* The word is the last one before the output of perf. */
 static uint64_t last_word(const char *line, const char *reading)
 {
 	const char *start = reading - 1;

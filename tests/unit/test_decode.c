@@ -52,7 +52,7 @@ static void see_task(void *context, const struct nm_task_event *event)
 	seen->task_count++;
 }
 
-/* A ring of exactly its size on the heap, so that AddressSanitizer sees every byte beyond it. */
+/* A ring of exactly its size on the heap, so that AddressSanitizer detects access beyond it. */
 static struct record_ring new_ring(uint64_t start)
 {
 	struct record_ring ring = {.bytes = malloc(RING_SIZE), .size = RING_SIZE, .head = start};
@@ -191,7 +191,7 @@ static void unknown_records_are_passed_over(void **state)
 	free(ring.bytes);
 }
 
-/* Every kind of record at every place of the ring, so that each wraps at each of its bytes. */
+/* Every kind of record at every offset of the ring, so that each wraps at each of its bytes. */
 static void wraps_at_every_offset(void **state)
 {
 	(void)state;
@@ -224,7 +224,7 @@ static void wraps_at_every_offset(void **state)
 	}
 }
 
-/* The positions are 64-bit counters that may pass their end. */
+/* Positions are 64-bit counters that may wrap. */
 static void positions_overflow(void **state)
 {
 	uint64_t start = UINT64_MAX - 23;
@@ -301,8 +301,7 @@ static void impossible_positions(void **state)
 	free(ring.bytes);
 }
 
-/* Nothing but bytes: whatever they are, decoding ends, stays inside the ring and counts
- * consistently. */
+/* With random bytes, decoding ends, stays inside the ring and counts consistently. */
 static void random_bytes(void **state)
 {
 	struct record_ring ring = new_ring(0);
@@ -316,7 +315,7 @@ static void random_bytes(void **state)
 		ring.head = tail + nm_rng_below(&rng, RING_SIZE + 1);
 		for (size_t i = 0; i < RING_SIZE; i += 8) {
 			uint64_t word = nm_rng_next(&rng);
-			/* mostly plausible headers and ids, so that the walk gets somewhere */
+			/* mostly plausible headers and ids, so that decoding proceeds */
 			if (nm_rng_below(&rng, 4))
 				word = (8 * nm_rng_below(&rng, 9)) << 48 | nm_rng_below(&rng, 16);
 			else if (nm_rng_below(&rng, 2))
@@ -331,7 +330,7 @@ static void random_bytes(void **state)
 	free(ring.bytes);
 }
 
-/* A stream of whole records with one byte flipped: what precedes the flip is still decoded. */
+/* A stream of valid records with one flipped byte: records before it are still decoded. */
 static void flipped_bytes(void **state)
 {
 	struct nm_rng rng;

@@ -82,7 +82,7 @@ static struct record_access access_of(uint64_t id, uint64_t data_src)
 				      .physical = 0x123456678};
 }
 
-/* The upper half of the weight is another field where the kernel splits it. */
+/* The upper half of the weight is a separate field if the kernel splits it. */
 static void a_load(void **state)
 {
 	struct world *world = *state;
@@ -105,7 +105,7 @@ static void a_load(void **state)
 	assert_int_equal(world->last.page_bytes, 0);
 }
 
-/* IBS and named PMUs sample loads and stores by one event. */
+/* IBS and configured PMUs sample loads and stores by one event. */
 static void the_operation_determines_the_kind(void **state)
 {
 	struct world *world = *state;
@@ -173,7 +173,7 @@ static void amounts(void **state)
 	assert_int_equal(world->counts.samples, 3);
 }
 
-/* Too short for what its event carries: nothing after it can be trusted. */
+/* Too short for the fields of its event: later records cannot be trusted. */
 static void short_records_are_corrupt(void **state)
 {
 	struct world *world = *state;

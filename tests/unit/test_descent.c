@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What it costs to find out who inherited: in proportion to what there is to be found. */
+/* The cost of finding inheritors is proportional to their number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void lease(uint32_t tid, unsigned node)
 	fake_sleep(fake, 100);
 }
 
-/* One turn of a walk for inheritors of these leases. 1: it is not at the end. */
+/* One turn of a walk for inheritors of these leases. Returns 1 if it is not finished. */
 static int walk_on(const struct nm_ledger_entry *lines, size_t count, struct nm_descent_walk *walk)
 {
 	nm_auto(nm_descent_freep) struct nm_descent *descent = NULL;
@@ -74,7 +74,7 @@ static void report_fork(uint32_t parent, uint32_t child)
 	nm_actuator_task_event(world->actuator, &event);
 }
 
-/* Children of children, all gone when the records are read, and their numbers given anew. */
+/* Grandchildren, all exited when the records are read, and their numbers reused. */
 /* SECURITY: forks */
 static void the_cost_of_forks_is_proportional(void **state)
 {
@@ -87,7 +87,7 @@ static void the_cost_of_forks_is_proportional(void **state)
 	assert_int_equal(nm_actuator_leases(world->actuator), 1);
 }
 
-/* Others' forks and execs are nobody's children: nothing is read for them. */
+/* Forks and execs of unrelated processes cause no reads. */
 static void unrelated_processes_cost_nothing(void **state)
 {
 	(void)state;
@@ -102,7 +102,7 @@ static void unrelated_processes_cost_nothing(void **state)
 	assert_int_equal(fake->calls[FAKE_OPS], before);
 }
 
-/* A chain of processes, and threads that carry the target without having inherited it. */
+/* A chain of processes, and threads with the affinity of the target that did not inherit it. */
 /* SECURITY: forks */
 static void the_search_is_independent_of_ledger_lines(void **state)
 {
@@ -139,7 +139,7 @@ static void the_search_is_independent_of_ledger_lines(void **state)
 	free(lines);
 }
 
-static unsigned walked; /* what the walks below found */
+static unsigned walked; /* found by the walks below */
 
 static int count_found(void *context, const struct nm_descendant *found)
 {
@@ -148,7 +148,7 @@ static int count_found(void *context, const struct nm_descendant *found)
 	return 1;
 }
 
-/* With a budget it takes several turns, and leaves nobody out. */
+/* With a budget it takes several turns and finds all. */
 static void a_walk_resumes_where_it_stopped(void **state)
 {
 	(void)state;
@@ -171,11 +171,11 @@ static void a_walk_resumes_where_it_stopped(void **state)
 	nm_ledger_contents_clear(&contents);
 }
 
-/* ---- whoever is no inheritor ---- */
+/* ---- threads that are not inheritors ---- */
 
 #define MOST_FAMILIES 256
 
-/* Leases of as many processes of the same user and session, all gone by now. */
+/* Leases of as many processes of the same user and session, all of which have exited. */
 static void lease_to_others(struct nm_ledger_entry *lines, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -192,7 +192,7 @@ static void lease_to_others(struct nm_ledger_entry *lines, uint32_t count)
 		};
 }
 
-/* Process 364, 66 generations below the first, with this many threads, all pinned. */
+/* Process 364 in generation 66 below the first, with this many threads, all pinned. */
 static void pin_below(uint32_t nr_threads)
 {
 	for (uint32_t pid = 300; pid < 365; pid++)
@@ -216,7 +216,7 @@ static uint64_t steps_beside(uint32_t families, uint32_t threads)
 	return walk.steps;
 }
 
-/* What one more thread costs depends neither on who else is leased nor on how deep it is. */
+/* The cost of one more thread depends neither on the number of leases nor on its depth. */
 /* SECURITY: forks */
 static void the_cost_of_a_thread_is_independent_of_leases(void **state)
 {
@@ -225,12 +225,12 @@ static void the_cost_of_a_thread_is_independent_of_leases(void **state)
 	uint64_t beside_many = steps_beside(256, 40) - steps_beside(256, 20);
 	assert_int_equal(beside_few, beside_many);
 	assert_true(beside_few < 20 * 64 * 10);
-	/* What is looked at once, for the process: all links, and one family of the session. */
+	/* Cost per process: all links, and one family of the session. */
 	assert_true(steps_beside(256, 1) < 2 * 66 * 10 * 64);
 	assert_true(steps_beside(256, 1) - steps_beside(128, 1) < 66 * 10);
 }
 
-/* A process of many threads is left in its midst, and nobody is looked at twice. */
+/* The walk stops inside a process of many threads, and examines no thread twice. */
 static void a_walk_stops_inside_a_process(void **state)
 {
 	struct nm_ledger_entry lines[MOST_FAMILIES];
@@ -252,7 +252,8 @@ static void a_walk_stops_inside_a_process(void **state)
 
 /* ---- calls against siblings, depth and groups ---- */
 
-/* Leased threads, without an end that a record told of, beside a leader that carries their target. */
+/* Leased threads that exited without a record, beside a leader with the affinity of their
+ * target. */
 static unsigned calls_of_vanished(uint32_t vanished, uint32_t siblings)
 {
 	(void)tear_down(NULL);
@@ -353,7 +354,7 @@ static void long_statuses_hide_no_child_of_another_user(void **state)
 	assert_int_equal(world_mask(world, 400), ALL);
 }
 
-/* Homes that are given up in one interval: one walk for all of them. */
+/* Homes that end in one interval share one walk. */
 /* SECURITY: forks */
 static void released_processes_share_a_walk(void **state)
 {
@@ -375,7 +376,7 @@ static void released_processes_share_a_walk(void **state)
 	assert_true(fake->calls[FAKE_LIST] - before <= 1 + 3 + 21);
 }
 
-/* Processes of one thread that carry a part of a target, each in a cgroup of this depth. */
+/* Processes of one thread with a part of a target, each in a cgroup of this depth. */
 static double calls_per_thread(unsigned levels)
 {
 	struct nm_ledger_entry lines[1];
@@ -406,7 +407,7 @@ static void a_walk_takes_twelve_calls_a_thread_at_any_depth(void **state)
 		assert_true(calls_per_thread(levels) <= 12);
 }
 
-/* Where a CPU has no ring: one look at every process in an interval, whatever is found. */
+/* If a CPU has no ring, every process is examined once per interval, whatever is found. */
 static void proc_is_walked_once_an_interval(void **state)
 {
 	(void)state;
@@ -423,7 +424,8 @@ static void proc_is_walked_once_an_interval(void **state)
 	}
 }
 
-/* Hundreds of one moment stay as they were read, and a number's later birth is seen. */
+/* Hundreds of records with the same time keep their order, and a later fork of a reused number is
+ * recognized. */
 static void records_of_one_moment_keep_their_order(void **state)
 {
 	struct nm_task_event events[300], *order[300];
@@ -438,7 +440,7 @@ static void records_of_one_moment_keep_their_order(void **state)
 	}
 }
 
-/* Those for whom there is no room are restored all the same. */
+/* Children beyond the limit are restored nevertheless. */
 static void children_beyond_the_limit_are_restored(void **state)
 {
 	(void)state;
@@ -471,7 +473,7 @@ static void remembered_threads_are_bounded(void **state)
 	assert_int_equal(actuator->inherited, 1);
 }
 
-/* No more of the user's are remembered, in whatever way. */
+/* No more threads of the user are remembered in any list. */
 static void crowd(void)
 {
 	struct nm_actuator *actuator = world->actuator;
@@ -487,7 +489,8 @@ static void crowd(void)
 	world_drain(world);
 }
 
-/* Who could not be remembered is not restored before he can be: his later choice is his. */
+/* A child beyond the limit is not restored until there is space; an affinity that its owner sets
+ * later stays. */
 static void unremembered_children_are_restored_later(void **state)
 {
 	(void)state;
@@ -511,7 +514,7 @@ static void a_stop_needs_no_room(void **state)
 	assert_int_equal(world_mask(world, 300), ALL);
 }
 
-/* A lease that ended is known for as long as a walk takes to meet those born under it. */
+/* An ended lease is remembered until a walk has found the inheritors created under it. */
 static void a_long_walk_finds_all_inheritors(void **state)
 {
 	(void)state;

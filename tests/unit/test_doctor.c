@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is made of facts: each thing that can be wrong gives its finding, and only that. */
+/* Findings derived from facts: each fault gives exactly its finding. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,13 +10,13 @@
 
 #include "doctor_fixture.h"
 
-/* One thing that is wrong with the good machine. */
+/* One fault added to the healthy machine. */
 struct spoiled {
 	const char *check;
 	enum nm_severity severity;
-	const char *words; /* that the finding has */
+	const char *words; /* contained in the finding */
 	void (*spoil)(struct nm_facts *facts);
-	bool outlook_too; /* it changes what numa-migrd would do */
+	bool outlook_too; /* it changes the decisions of numa-migrd */
 };
 
 static void without_topology(struct nm_facts *facts)
@@ -53,7 +53,7 @@ static void give_cpusets(struct nm_facts *facts)
 	(void)snprintf(facts->cpuset_path, sizeof(facts->cpuset_path), "/a\nb");
 }
 
-/* Balancing still shows accesses. */
+/* Automatic NUMA balancing still shows accesses. */
 static void without_hardware(struct nm_facts *facts)
 {
 	facts->offered[NM_MEMORY_PEBS] = false;
@@ -261,7 +261,7 @@ static const struct spoiled spoiled[] = {
 	{"locked-memory", NM_SEVERITY_WARNING, "ring_kb", little_locked, false},
 };
 
-/* What is no fault on the good machine either. */
+/* Also reported on the healthy machine. */
 static bool is_expected(const char *check, const struct spoiled *one)
 {
 	if (strcmp(check, "service") == 0)
@@ -282,7 +282,7 @@ static void check_others(const struct nm_findings *findings, const struct spoile
 	}
 }
 
-/* What many checks look at. */
+/* Facts used by several checks. */
 static bool is_wide(const struct spoiled *one)
 {
 	return one->spoil == without_topology || one->spoil == without_unit;
@@ -356,7 +356,8 @@ static void each_fault_is_found(void **state)
 	}
 }
 
-/* Whatever is worse than a note says what can be done, and what could not be seen, how it can. */
+/* A finding above a note names a remedy, and an unknown fact names the means to make it
+ * readable. */
 static void every_fault_has_a_remedy(void **state)
 {
 	(void)state;
@@ -387,7 +388,7 @@ static void missing_accesses_limit_the_outlook(void **state)
 	free_facts(facts);
 }
 
-/* A home is given by where threads run, and memory brought there. */
+/* A home is assigned by where threads run, and memory is migrated there. */
 static void homes_are_assigned_without_accesses(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -404,7 +405,7 @@ static void homes_are_assigned_without_accesses(void **state)
 	free_facts(facts);
 }
 
-/* A kernel without balancing cannot be told to balance. */
+/* The advice does not enable balancing on a kernel without it. */
 static void without_balancing_another_way_is_named(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -421,7 +422,7 @@ static void without_balancing_another_way_is_named(void **state)
 	free_facts(facts);
 }
 
-/* Balancing of tiers makes no faults on ordinary memory. */
+/* Balancing of tiers causes no faults on ordinary memory. */
 static void tiering_shows_no_accesses(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -452,7 +453,7 @@ static void injection_provides_a_sampling_source(void **state)
 	free_facts(facts);
 }
 
-/* Where there is nothing to move, nothing that concerns moving is wrong. */
+/* On a single node there are no findings about moves. */
 static void one_node_needs_nothing(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -487,7 +488,7 @@ static void a_process_counts_more_than_its_unit(void **state)
 	free_facts(facts);
 }
 
-/* One finding says that systemd was not reached, and the others do without. */
+/* One finding reports that systemd is unreachable, and the other checks work without it. */
 static void other_checks_work_without_systemd(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -507,7 +508,7 @@ static void other_checks_work_without_systemd(void **state)
 	free_facts(facts);
 }
 
-/* /proc may hide other users' processes: what is not seen is not reported as absent. */
+/* /proc may hide processes of other users; hidden ones are not reported as absent. */
 static void a_user_with_hidden_processes(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read of a made-up machine, and of this one. */
+/* Facts gathered from a synthetic machine, and from this one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static void an_empty_machine_is_valid(void **state)
 	assert_int_equal(facts->balancing.error, -ENOENT);
 	assert_int_equal(facts->daemon.pid, 0);
 	assert_int_equal(facts->unit.error, -ENOTCONN);
-	assert_non_null(facts->config); /* the shipped one: nothing is installed yet */
+	assert_non_null(facts->config); /* the shipped one, as none is installed yet */
 	assert_int_equal(facts->config_error, -ENOENT);
 	assert_false(facts->unified);
 	assert_int_equal(facts->ledger.error, -ENOENT);
@@ -93,7 +93,7 @@ static void settings_are_read(void **state)
 	assert_string_equal(facts->lockdown, "integrity");
 }
 
-/* A name is anybody's to choose. */
+/* Any process can choose this name. */
 /* SECURITY: impostor */
 static void a_process_of_that_name_is_not_the_service(void **state)
 {
@@ -194,7 +194,7 @@ static void an_unreadable_proc_is_reported(void **state)
 	assert_int_equal(findings.count, 0);
 }
 
-/* Whatever this machine is like and whoever asks: each check says one thing, in printable text. */
+/* On any machine and for any user, each check reports one finding in printable text. */
 static void this_machine(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the doctor reads of the service's unit, from a systemd of our own on a bus of our own. */
+/* The facts about the unit that doctor gets from a fake systemd on a private bus. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define UNIT_PATH "/org/freedesktop/systemd1/unit/numa_2dmigrd_2eservice"
 #define PATIENCE_US (200ULL * 1000)
 
-/* What systemd says, in memory that the server shares. */
+/* Answers of systemd, in memory shared with the server. */
 static struct said {
 	bool silent, odd; /* no answers; values of other types */
 	char load[64], active[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Types of threads and CPUs: hysteresis, ratio, and how types lie over caches and siblings. */
+/* Types of threads and CPUs: hysteresis, ratio, and distribution over caches and siblings. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static void test_misses_per_kilo_instruction(void **state)
 
 struct step {
 	double mpki;
-	enum nm_dtas_type type; /* afterwards */
+	enum nm_dtas_type type; /* expected type */
 };
 
 static void follow(const struct step *steps, size_t count)
@@ -163,7 +163,7 @@ static void test_few_cpus_use_every_other_core(void **state)
 		assert_int_equal(types[cpu], memory[cpu % 8] ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE);
 }
 
-/* However many there are: caches differ by one at most, and no core has both siblings while
+/* With any ratio, caches differ by at most one, and no core has two siblings of a type while
  * another has none. */
 static void test_spread_is_even_for_any_ratio(void **state)
 {
@@ -215,7 +215,7 @@ static void test_cpus_not_used_have_no_type(void **state)
 	for (unsigned cpu = 0; cpu < 14; cpu++)
 		assert_int_equal(types[cpu], NM_DTAS_EITHER);
 	hwloc_bitmap_clr(topology->usable, 14);
-	assert_int_equal(split(1, 1), 0); /* one CPU cannot be both */
+	assert_int_equal(split(1, 1), 0); /* a single CPU cannot have both types */
 	assert_int_equal(types[15], NM_DTAS_EITHER);
 	assert_int_equal(split(1, 0), 1);
 	hwloc_bitmap_zero(topology->usable);

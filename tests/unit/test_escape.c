@@ -100,8 +100,8 @@ static void test_invalid_utf8(void **state)
 static void test_invisible_and_bidi(void **state)
 {
 	static const struct example examples[] = {
-		/* right-to-left override and embedding, each closed: compilers object to an open
-		   one */
+		/* right-to-left override and embedding, each closed, since compilers reject an open
+		 * one */
 		{TEXT("\xe2\x80\xae\xe2\x80\xac"), "\\xe2\\x80\\xae\\xe2\\x80\\xac"},
 		{TEXT("\xe2\x80\xab\xe2\x80\xac"), "\\xe2\\x80\\xab\\xe2\\x80\\xac"},
 		{TEXT("\xe2\x81\xa6\xe2\x81\xa9"), "\\xe2\\x81\\xa6\\xe2\\x81\\xa9"}, /* isolates */
@@ -150,8 +150,8 @@ static void test_cut_keeps_characters_whole(void **state)
 	assert_string_equal(out, "1\\x0a…");
 }
 
-/* Whatever the bytes: one line of printable valid UTF-8 that fits and that escaping leaves alone.
- */
+/* Any bytes give one line of printable valid UTF-8 that fits and is unchanged by another
+ * escaping. */
 static void test_any_bytes(void **state)
 {
 	struct nm_rng rng;
@@ -173,7 +173,7 @@ static void test_any_bytes(void **state)
 		size_t backslashes = 0;
 		for (size_t i = 0; i < written; i++)
 			backslashes += out[i] == '\\';
-		/* Only the backslashes of our own escapes grow when escaped again. */
+		/* Only backslashes of existing escapes grow when escaped again. */
 		assert_int_equal(nm_escape(again, sizeof(again), out, written),
 				 written + 3 * backslashes);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What libpfm4 makes of every row of every event table, whatever the environment says to it. */
+/* The encodings by libpfm4 of every row of every event table, in any environment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 #define LATENCY 30U
 
-/* The same as in Linux's and Intel's tables; config1 is that of the DRAM events. */
+/* The same as in the tables of Linux and Intel; config1 is that of the DRAM events. */
 /* clang-format off */
 static const struct expected {
 	const char *table;
@@ -57,7 +57,7 @@ static const struct expected {
 };
 /* clang-format on */
 
-/* What libpfm4 looks for, and would have it encode nothing or print its working. */
+/* Variables of libpfm4 that would disable encoding or enable debug output. */
 static const char *const hostile[][2] = {
 	{"LIBPFM_FORCE_PMU", "z80"},  {"LIBPFM_DISABLED_PMUS", "s,h,b,i,a"},
 	{"LIBPFM_VERBOSE", "1"},      {"LIBPFM_DEBUG", "9"},
@@ -138,7 +138,7 @@ static struct nm_event_table with_pmu(const struct nm_event_table *table, const 
 	return other;
 }
 
-/* Debian 13's libpfm4 has PMUs of their own for some CPUs, Debian 12's has not. */
+/* libpfm4 of Debian 13 has separate PMUs for some CPUs, that of Debian 12 does not. */
 static bool knows(const struct nm_event_table *table, const char *pmu)
 {
 	const struct nm_event_table other = with_pmu(table, pmu);
@@ -174,13 +174,13 @@ static void a_second_pmu_has_the_same_encodings(void **state)
 }
 
 /*
- * A row keeps its raw value only as long as there is a reason. One whose PMU the oldest libpfm4
- * lacks is proved by a newer one; any other must still be missing or wrong.
+ * A row keeps its raw value only if it is needed. If the oldest libpfm4 lacks its PMU, a newer one
+ * verifies it; otherwise libpfm4 must still lack the event or encode it wrongly.
  */
 static void raw_values_are_needed(void **state)
 {
 	(void)state;
-	for (size_t i = 1; i < nm_event_table_count; i++) { /* but the kernel's constants */
+	for (size_t i = 1; i < nm_event_table_count; i++) { /* except the constants of the kernel */
 		const struct nm_event_table *table = &nm_event_tables[i];
 		bool known = knows(table, table->pfm[0]);
 		for (size_t k = 0; k < table->count; k++) {
@@ -221,7 +221,7 @@ static void an_unknown_event_is_reported(void **state)
 static void an_event_of_the_configuration(void **state)
 {
 	static const struct {
-		const char *table, *name, *why; /* NULL: it is encoded */
+		const char *table, *name, *why; /* NULL: it must be encoded */
 		uint64_t config, config1;
 	} cases[] = {
 		{"skx", "MEM_LOAD_RETIRED:L3_MISS", NULL, 0x20d1, 0},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Machines made of files: which hardware events they are found to have, with which words. */
+/* Hardware events detected on machines made of files, and their perf attributes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,7 +176,7 @@ static void a_machine_with_software_events_only(void **state)
 	assert_int_equal(read_list(f, NM_MEMORY_PMU), -ENOENT);
 }
 
-/* A guest whose CPU is known but has no PMU: the words would be refused one by one. */
+/* A guest whose CPU is known but has no PMU would refuse each event. */
 static void a_cpu_without_a_pmu(void **state)
 {
 	struct machine_files *f = *state;

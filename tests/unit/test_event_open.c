@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What perf_event_open(2) is asked, with a kernel of the test's own behind syscall(2), and the two
- * descriptors of Sapphire Rapids' loads on their way through the helper.
+ * Arguments of perf_event_open(2), intercepted at syscall(2), and the two descriptors of load
+ * events of Sapphire Rapids passed by the helper.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,10 +29,10 @@
 #define LEADER 0x8203
 #define OPENS_MAX 8
 
-/* ---- the kernel ---- */
+/* ---- the fake kernel ---- */
 
 static struct {
-	int precise_max; /* more is refused with -EOPNOTSUPP */
+	int precise_max; /* higher values fail with -EOPNOTSUPP */
 	int leader_error, loads_error;
 	unsigned count;
 	struct {
@@ -63,8 +63,8 @@ static int kernel_open(const struct perf_event_attr *attr, pid_t pid, int cpu, i
 	return eventfd((unsigned)attr->config, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-/* In place of libc's; everything but perf events goes there. It takes as many arguments as a call may have, and most
-   have fewer: what it then reads of the stack is nobody's. */
+/* Replaces the function of libc, but forwards all other system calls. It passes the maximum number
+ * of arguments; unused ones have undefined values. */
 __attribute__((no_sanitize_address)) long syscall(long number, ...)
 {
 	long a[6];
@@ -212,8 +212,8 @@ static void precision_falls_to_the_available_level(void **state)
 }
 
 /*
- * The daemon, taken over, asks for any kind, index, threshold and source: an event opens only as
- * the file spells it when it is asked for.
+ * A compromised daemon requests any kind, index, threshold and source: an event opens only as
+ * spelled in the configuration at that time.
  */
 /* SECURITY: open-event */
 static void a_named_event_is_roots_choice(void **state)
@@ -322,7 +322,7 @@ static int serve(const struct helper_fixture *f, int listener)
 	return sd_event_loop(event);
 }
 
-/* When the next answer comes, all that belongs to the last one is closed. */
+/* When the next answer arrives, all descriptors of the former are closed. */
 static unsigned server_files(const struct served *served)
 {
 	const struct nm_helper_request nothing = helper_fixture_balancing(7);
@@ -332,7 +332,7 @@ static unsigned server_files(const struct served *served)
 	return open_files(served->server);
 }
 
-/* A helper in a process of its own. */
+/* A helper in a separate process. */
 static struct served served_start(struct helper_fixture *f)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -398,7 +398,8 @@ static void half_an_opening_leaks_nothing(void **state)
 	served_stop(&served);
 }
 
-/* Room for one of the two: neither is kept, the limit is told, and the connection goes on. */
+/* Space for one of the two descriptors: neither is kept, the error is reported, and the connection
+ * continues. */
 static void no_room_for_both(void **state)
 {
 	const struct nm_helper_request request = loads_request();
@@ -422,7 +423,7 @@ static void no_room_for_both(void **state)
 	served_stop(&served);
 }
 
-/* ---- replies that should not be ---- */
+/* ---- invalid replies ---- */
 
 static void send_with(int socket, const struct nm_helper_reply *reply, unsigned nr_fds)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which entry a CPU gets, and what holds for every entry. */
+/* The entry selected for a CPU, and invariants of every entry. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,8 +83,8 @@ static void rows_make_sense(void **state)
 				assert_int_equal(row->unit, 64);
 			assert_true(!row->remote || row->kind == NM_EVENT_DRAM);
 			assert_true(row->raw || table->pfm[0]);
-			/* grouped by kind, in the kinds' order, so that an index within one means
-			 * something */
+			/* grouped by kind, in the order of the kinds, so that an index within one
+			 * is well-defined */
 			assert_true(k == 0 || table->rows[k - 1].kind <= row->kind);
 		}
 		assert_int_equal(of_kind[NM_EVENT_INSTRUCTIONS], 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Metrics as text: order, labels, numbers; and that manual page and names go together. */
+/* Metrics as text: order, labels, numbers; and consistency with the manual page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void test_text(void **state)
 	nm_export_clear(&out);
 }
 
-/* Unavailable is left out, not 0; one that has no value has no head either. */
+/* Unavailable values are omitted, not 0; a metric without values has no header. */
 static void test_unavailable(void **state)
 {
 	struct nm_export out = {0};
@@ -92,7 +92,7 @@ static void test_numbers(void **state)
 		assert_number(numbers[i]);
 }
 
-/* A family whose values stand apart would be refused by who reads it. */
+/* Readers would reject a family whose values are not contiguous. */
 static void test_order(void **state)
 {
 	struct nm_export out = {0};
@@ -139,7 +139,7 @@ static char *read_page(void)
 	return page;
 }
 
-/* Each is there with its kind, its labels and the words of its help. */
+/* Each is documented with its kind, its labels and its help text. */
 static void test_manual_page(void **state)
 {
 	nm_autofree char *page = read_page();

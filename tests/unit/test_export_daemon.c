@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The metrics of a daemon at work, in its file; and that promtool has nothing to say against them.
- */
+/* The metrics file of a running daemon; promtool must accept it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +46,7 @@ static char *written(const char *path)
 	return text;
 }
 
-/* The value behind this name and these labels; NaN where there is none. */
+/* Returns the value with this name and these labels; NaN if absent. */
 static double value_of(const char *text, const char *series)
 {
 	char start[160];
@@ -56,7 +55,7 @@ static double value_of(const char *text, const char *series)
 	return at ? strtod(at + strlen(start), NULL) : (double)NAN;
 }
 
-/* Policy "auto" makes intervals longer while nobody waits. */
+/* Policy "auto" extends intervals while no process waits for a home. */
 static void metrics_are_written_during_an_interval(void **state)
 {
 	(void)state;
@@ -110,7 +109,7 @@ static void exported_values_match_the_daemon(void **state)
 	nm_exporter_close(&world.daemon);
 }
 
-/* node_exporter is another user; what it finds is always whole. */
+/* node_exporter runs as another user and must always find a complete file. */
 static void the_file_is_world_readable(void **state)
 {
 	struct stat st;
@@ -126,7 +125,7 @@ static void the_file_is_world_readable(void **state)
 	assert_int_equal(stat(path, &st), -1);
 }
 
-/* Told once, and again when it is over. */
+/* An error is logged once, and again when it is resolved. */
 static void errors_are_logged_once(void **state)
 {
 	char directory[FIXTURE_PATH + 16];
@@ -165,7 +164,7 @@ static void the_configuration_file_can_be_replaced(void **state)
 	nm_exporter_close(&world.daemon);
 }
 
-/* As soon as it is on, and not before it is time again. */
+/* As soon as it is enabled, and then once per period. */
 static void the_file_is_written_once_per_period(void **state)
 {
 	struct stat st;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* IMAR²'s look back: gain, keep, undo, T, what postpones a verdict, losses that multiply. */
+/* The feedback of IMAR²: gain, neutral change, rollback, T, postponed verdicts, accumulated
+ * losses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +9,7 @@
 
 #include "feedback_fixture.h"
 
-/* Nothing is noise. */
+/* Noise margins are zero. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -20,7 +21,7 @@ static void move(uint64_t decision, uint32_t pid)
 	assert_int_equal(nm_feedback_moved(feedback, snapshot, decision, pid, false), 0);
 }
 
-/* An interval at this speed of process 20, a move of it, and an interval at that speed. */
+/* An interval at this speed of process 20, a move of it, and an interval at the other speed. */
 static enum nm_feedback_outcome after_move(double before, double after)
 {
 	speed(2, before);
@@ -98,7 +99,7 @@ static void t_keeps_to_its_bounds(void **state)
 	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 5);
 }
 
-/* Who sets another interval wants it. */
+/* A changed interval takes effect at once. */
 static void a_changed_interval_resets_t(void **state)
 {
 	(void)state;
@@ -134,7 +135,7 @@ static void a_swap_is_one_decision(void **state)
 	assert_int_equal(result.judgements[1].decision, 8);
 }
 
-/* ---- whose performance ---- */
+/* ---- scope of the performance ---- */
 
 static void other_processes_do_not_affect_the_verdict(void **state)
 {
@@ -319,7 +320,8 @@ static void small_losses_multiply(void **state)
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_UNDO);
 	assert_true(near(result.losses, 0.96 * 0.96 * 0.96));
-	/* The third is undone and out of it; the next is one too many again. */
+	/* The third move is rolled back and no longer counts; the next loss exceeds the limit
+	 * again. */
 	assert_int_equal(after_move(100, 99), NM_FEEDBACK_KEEP);
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_UNDO);
 }
@@ -342,9 +344,10 @@ static void the_paper_keeps_repeated_losses(void **state)
 		assert_int_equal(after_move(100, 91), NM_FEEDBACK_KEEP);
 }
 
-/* ---- one tenant and another ---- */
+/* ---- several tenants ---- */
 
-/* Processes 10 and 20 each had a thread moved, by decisions 7 and 8; then they are this fast. */
+/* A thread of processes 10 and 20 each was moved by decisions 7 and 8; then the processes have
+ * these speeds. */
 static enum nm_feedback_outcome after_two_moves(double first, double second)
 {
 	speed(0, 100);
@@ -368,7 +371,7 @@ static void losses_are_attributed_to_their_tenant(void **state)
 	assert_true(result.interval_s == 2 && !result.may_propose);
 }
 
-/* Nor does another's gain hide it. */
+/* Nor does a gain of another process hide it. */
 static void a_gain_of_one_tenant_does_not_hide_a_loss(void **state)
 {
 	(void)state;

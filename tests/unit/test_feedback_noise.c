@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The gate against noise: what a process does without our doing is no verdict on a move. */
+/* The noise gate: changes of a process without a move are no verdict. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static int set_up(void **state)
 	return set_up_with_noise_gate(2);
 }
 
-/* An interval at this speed of process 20, a move of it, and an interval at that speed. */
+/* An interval at this speed of process 20, a move of it, and an interval at the other speed. */
 static enum nm_feedback_outcome after_move(double before, double after)
 {
 	speed(2, before);
@@ -35,7 +35,8 @@ static bool near(double value, double expected)
 	return fabs(value - expected) < 1e-9;
 }
 
-/* Intervals without moves between which process 20 changes by this factor, up and down. */
+/* Intervals without moves between which the speed of process 20 changes by this factor, up and
+ * down. */
 static void tremble(double factor, int intervals)
 {
 	for (int i = 0; i < intervals; i++) {
@@ -44,7 +45,7 @@ static void tremble(double factor, int intervals)
 	}
 }
 
-/* By 32 changes: 2 × 1.4826 × ln 1.1 × 1.25 = 0.353. */
+/* With 32 changes: 2 × 1.4826 × ln 1.1 × 1.25 = 0.353. */
 static void changes_within_the_noise_are_kept(void **state)
 {
 	(void)state;
@@ -57,7 +58,7 @@ static void changes_within_the_noise_are_kept(void **state)
 	assert_int_equal(after_move(100, 69), NM_FEEDBACK_UNDO);
 }
 
-/* By up to 8 changes it is twice as wide. */
+/* With up to 8 changes it is twice as wide. */
 static void few_changes_widen_the_noise_estimate(void **state)
 {
 	(void)state;
@@ -84,7 +85,7 @@ static void a_steady_machine_is_judged_sharply(void **state)
 	assert_int_equal(after_move(100, 89), NM_FEEDBACK_UNDO);
 }
 
-/* Then the spread is taken for a twentieth. */
+/* Then the spread is assumed to be 5 %. */
 static void two_changes_give_no_noise_estimate(void **state)
 {
 	(void)state;
@@ -112,7 +113,7 @@ static void a_phase_change_does_not_blur_the_record(void **state)
 	assert_int_equal(look(), NM_FEEDBACK_UNDO);
 }
 
-/* What our own moves did is no noise. */
+/* Changes caused by our own moves are not noise. */
 static void intervals_with_moves_do_not_count_as_noise(void **state)
 {
 	(void)state;
@@ -162,7 +163,7 @@ static void noise_does_not_accumulate_to_losses(void **state)
 
 enum { WHITE, WALK, BURSTS, KINDS };
 
-/* Normal enough: of twelve uniform draws. */
+/* Approximately normal: the sum of twelve uniform draws. */
 static double normal(struct nm_rng *dice)
 {
 	double sum = -6;
@@ -171,8 +172,8 @@ static double normal(struct nm_rng *dice)
 	return sum;
 }
 
-/* The next P of a process that nobody moves: noise around a level, a random walk back to it, or
- * noise with a burst now and then. */
+/* The next P of a process that is not moved: noise around a level, a mean-reverting random walk, or
+ * noise with occasional bursts. */
 struct course {
 	struct nm_rng dice;
 	int kind;
@@ -193,7 +194,8 @@ struct tally {
 	unsigned verdicts, gains, undone;
 };
 
-/* Every fifth interval a move that changes P by this factor and is settled back before the next. */
+/* Every fifth interval has a move that changes P by this factor and is rolled back before the
+ * next. */
 static void live(struct course *course, int intervals, double factor, struct tally *tally)
 {
 	for (int i = 0; i < intervals; i++) {
@@ -205,7 +207,7 @@ static void live(struct course *course, int intervals, double factor, struct tal
 		tally->verdicts += moved;
 		tally->gains += outcome == NM_FEEDBACK_GAIN;
 		tally->undone += outcome == NM_FEEDBACK_UNDO;
-		/* The way back is our doing as well. */
+		/* The rollback is our own change too. */
 		if (moved)
 			assert_int_equal(nm_feedback_moved(feedback, snapshot, 1, 20, true), 0);
 	}
@@ -225,7 +227,8 @@ static struct tally live_many(int kind, double sigma, double factor)
 	return tally;
 }
 
-/* The shipped rules, with moves that do nothing: of 2,800 verdicts for each, next to none. */
+/* The shipped rules, with moves without effect: of 2,800 verdicts each, almost none is a gain or
+ * loss. */
 static void noise_does_not_accelerate_or_roll_back(void **state)
 {
 	const double sigmas[] = {0.01, 0.03, 0.1};
@@ -244,7 +247,7 @@ static void noise_does_not_accelerate_or_roll_back(void **state)
 		}
 }
 
-/* The test above can fail: as printed, every other verdict is a gain. */
+/* Shows that the test above can fail: with the published rules every other verdict is a gain. */
 static void without_the_gate_noise_accelerates_and_rolls_back(void **state)
 {
 	(void)state;
@@ -269,7 +272,7 @@ static void a_real_fall_is_found(void **state)
 	}
 }
 
-/* Called an improvement: beyond the noise, and by a hundredth even where there is none. */
+/* An improvement must exceed the noise, and at least 1 %. */
 static void a_gain_must_exceed_the_noise(void **state)
 {
 	static const struct {

@@ -44,7 +44,7 @@ static void a_file_is_read_whole_or_not_at_all(void **state)
 	assert_int_equal(nm_read_text(directory, ".", text, sizeof(text)), -EISDIR);
 }
 
-/* A pipe gives what is in it, and no more at once. */
+/* A pipe returns its current content and no more at once. */
 static void partial_reads_are_joined(void **state)
 {
 	char text[64];
@@ -97,7 +97,7 @@ static void the_old_file_stays_if_the_disk_is_full(void **state)
 	assert_int_equal(faccessat(directory, "marks.new", F_OK, 0), -1);
 }
 
-/* After a --restore by hand the service must be able to read what it left. */
+/* After a manual --restore the service must be able to read the remaining files. */
 static void files_created_by_root_belong_to_the_service(void **state)
 {
 	struct stat status;

@@ -44,7 +44,7 @@ static void many_are_counted(void **state)
 	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_PROBLEM), 0);
 }
 
-/* What would complete a finding that could not be added does not go to another. */
+/* The details of a finding that could not be added are not attached to another one. */
 static void a_failed_finding_is_not_completed(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};

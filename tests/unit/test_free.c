@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many CPUs of a node are free, and which. */
+/* How many CPUs of a node are free, and which ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The second node's CPUs are so busy; checks which of them are free. */
+/* Sets the load of the CPUs of the second node; checks which of them are free. */
 static void assert_free(const double busy[4], const char *expected)
 {
 	char found[5] = "....";
@@ -46,7 +46,7 @@ static void assert_free(const double busy[4], const char *expected)
 
 #define BUSY(...) ((const double[4]){__VA_ARGS__})
 
-/* At home on a CPU, whatever that CPU's share turns out to be. */
+/* Its home is a CPU, whatever the load of that CPU. */
 static void at_home(int cpu)
 {
 	machine_thread(machine, 10, cpu, 1);
@@ -57,7 +57,7 @@ static void a_wandering_thread_occupies_only_one_cpu(void **state)
 	(void)state;
 	at_home(4);
 	assert_free(BUSY(0.52, 0.48, 1, 1), ".f..");
-	/* Its home is nobody's choice while there is another. */
+	/* The home CPU of a thread is not chosen while there is another one. */
 	assert_free(BUSY(0.48, 0.52, 1, 1), ".f..");
 }
 
@@ -160,7 +160,7 @@ static void a_narrow_affinity_is_judged_by_its_cpus(void **state)
 	assert_true(nm_snapshot_is_free_for(snapshot, 4, machine->masks[0]));
 }
 
-/* The second thread's way to its memory, past the first one that wanders there. */
+/* The second thread moves to its memory, beside the first one that changes its CPU there. */
 static void a_second_thread_follows_its_memory(void **state)
 {
 	(void)state;

@@ -103,7 +103,7 @@ static void surplus_is_the_gain_beyond_the_margin(void **state)
 	assert_true(nm_surplus_of(&snapshot->threads[1], 1, 0, 0.25, 0) == -125);
 }
 
-/* 40 of 100 samples more there than here, √(70 + 30) = 10 of standard deviation. */
+/* 40 of 100 samples more there than here; the standard deviation is √(70 + 30) = 10. */
 static void a_gain_must_exceed_chance(void **state)
 {
 	(void)state;
@@ -112,7 +112,8 @@ static void a_gain_must_exceed_chance(void **state)
 					.access_samples = 100};
 	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) == 10);
 	assert_true(nm_surplus_of(&thread, 0, 1, 0, 5) < 0);
-	/* The same from a quarter of the samples, each of which stands for four accesses: √(100 × 4). */
+	/* The same from a quarter of the samples, each of which represents four accesses: √(100 ×
+	 * 4). */
 	thread.access_samples = 25;
 	assert_true(nm_surplus_of(&thread, 0, 1, 0, 1) == 20);
 	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) < 0);

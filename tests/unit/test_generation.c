@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose the runtime directory is: who may take it over from whom, and what becomes of who held it.
- */
+/* The holder of the runtime directory: when another process may take it over, and the effect on the
+ * former holder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static char root[128];
 static int directory, proc;
 static struct nm_generation *first, *second;
 
-/* ---- a /proc in which we look as the test says ---- */
+/* ---- a fake /proc ---- */
 
 static void write_stat(const char *path, char state, unsigned flags, unsigned start)
 {
@@ -118,7 +118,7 @@ static void assert_taken_over(void)
 	assert_true(nm_generation_stands(second));
 }
 
-/* ---- who may take over ---- */
+/* ---- permission to take over ---- */
 
 /* SECURITY: generations */
 static void takeover_from_a_running_holder_is_refused(void **state)
@@ -127,7 +127,7 @@ static void takeover_from_a_running_holder_is_refused(void **state)
 	take_first();
 	write_thread(100, 'S', RUNNING, NOTHING, NOTHING);
 	assert_refused();
-	write_thread(100, 'D', RUNNING, NOTHING, NOTHING); /* asleep: it may wake */
+	write_thread(100, 'D', RUNNING, NOTHING, NOTHING); /* asleep: it may wake up */
 	assert_refused();
 }
 
@@ -141,7 +141,8 @@ static void takeover_from_a_killed_sleeper_is_allowed(void **state)
 	assert_taken_over();
 }
 
-/* Signals that wait for all are dealt out to each thread when they kill; until then any may run. */
+/* A process-wide fatal signal is delivered to each thread only when it kills; until then any thread
+ * may run. */
 /* SECURITY: generations */
 static void a_pending_process_signal_does_not_prove_death(void **state)
 {
@@ -164,7 +165,7 @@ static void each_of_its_threads_counts(void **state)
 	assert_refused();
 }
 
-/* The lock says that it lives, whatever that number is in this /proc. */
+/* The lock proves that it lives, whatever that number is in this /proc. */
 static void takeover_from_an_unknown_holder_is_refused(void **state)
 {
 	(void)state;
@@ -204,7 +205,7 @@ static void an_invalid_generation_is_replaced(void **state)
 
 /* ---- real processes ---- */
 
-/* A child takes it and lives on, or ends at once. */
+/* A child takes it and continues, or exits at once. */
 static pid_t child_takes_directory(bool live)
 {
 	int told[2];
@@ -234,7 +235,7 @@ static void take_from_child(int expected)
 	close(real);
 }
 
-/* It may have taken its signal already, and not be a zombie yet: then nothing tells that it is over. */
+/* It may have received its signal already but not be a zombie yet: then its end is not certain. */
 static void take_from_a_dying_holder(void)
 {
 	int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = -EBUSY;
@@ -252,7 +253,7 @@ static void processes_hold_the_directory_while_they_live(void **state)
 	(void)state;
 	pid_t child = child_takes_directory(true);
 	take_from_child(-EBUSY);
-	assert_int_equal(kill(child, SIGSTOP), 0); /* stopped is not over */
+	assert_int_equal(kill(child, SIGSTOP), 0); /* stopped is not ended */
 	take_from_child(-EBUSY);
 	assert_int_equal(kill(child, SIGKILL), 0);
 	take_from_a_dying_holder();
@@ -278,7 +279,7 @@ static void we_are_within_the_limit(void **state)
 	close(real);
 }
 
-/* ---- who held it and wakes after all ---- */
+/* ---- a former holder that resumes ---- */
 
 static struct nm_ledger_entry entry_of(uint32_t tid)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The privileged acts against a /proc of the test's own, and the client's end of the protocol. */
+/* The privileged operations on a /proc of the test, and the client of the protocol. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +100,7 @@ static void only_hardware_events_of_this_machine_open(void **state)
 	assert_int_equal(serve(f, request), -EINVAL);
 }
 
-/* Which other PMU may be opened is not for the daemon to say. */
+/* The daemon may not choose another PMU. */
 /* SECURITY: open-event */
 static void a_named_pmu_is_roots_choice(void **state)
 {
@@ -295,7 +295,7 @@ static void soft_dirty_users_are_left_alone(void **state)
 	assert_int_equal(serve(f, helper_fixture_clear_refs()), 0);
 }
 
-/* Else the helper would be waited for in vain, and then not asked for anybody. */
+/* Otherwise the helper would exceed its deadline and then not be used for other processes. */
 /* SECURITY: clear-refs */
 static void a_process_with_too_many_mappings_is_skipped(void **state)
 {
@@ -338,7 +338,7 @@ static void balancing_is_set_and_restored(void **state)
 	assert_int_equal(serve(f, helper_fixture_balancing(-1)), 0);
 }
 
-/* Off only, and only where pages are moved. */
+/* Off only, and only if pages are moved. */
 static void managing_it_turns_it_off(void **state)
 {
 	struct helper_fixture *f = *state;
@@ -367,7 +367,7 @@ static void the_first_value_comes_back(void **state)
 	SKIP_UNLESS_ROOT();
 	fixture_file(f->root, SYSCTL, "2\n");
 	assert_int_equal(serve(f, helper_fixture_balancing(1)), 0);
-	assert_string_equal(sysctl(f), "3\n"); /* tiers are balanced as before */
+	assert_string_equal(sysctl(f), "3\n"); /* tier balancing is unchanged */
 	assert_string_equal(saved(f), "2 3\n");
 	assert_int_equal(serve(f, helper_fixture_balancing(0)), 0);
 	assert_string_equal(sysctl(f), "2\n");
@@ -482,7 +482,7 @@ static void a_kernel_without_balancing_is_reported(void **state)
 	assert_string_equal(saved(f), "");
 }
 
-/* ---- the client's end ---- */
+/* ---- the client ---- */
 
 struct wire {
 	int client, server;
@@ -496,7 +496,7 @@ static struct wire wire_make(void)
 	return (struct wire){.client = pair[0], .server = pair[1]};
 }
 
-/* The reply that is waiting for a clear_refs request on the wire. */
+/* Returns the reply to a pending clear_refs request on the wire. */
 static int call_with(const void *reply, size_t size, struct nm_event_fds *ret_fd)
 {
 	struct nm_helper_request request = helper_fixture_clear_refs(), seen;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrd-helper as it was built beside the test: its command line, and a life as systemd
- * starts it, in which it is asked for nothing but what it refuses. */
+/* The numa-migrd-helper built beside the test: its command line, and a run as systemd starts it,
+ * with requests that it refuses. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Its exit status; what it wrote is in `words`. */
+/* Returns its exit status, and its output in `words`. */
 static int run(const char *option)
 {
 	char command[3 * FIXTURE_PATH];
@@ -50,7 +50,7 @@ static int run(const char *option)
 	return WEXITSTATUS(status);
 }
 
-/* How often it wrote that. */
+/* Returns how often it logged that text. */
 static unsigned said(const char *text)
 {
 	char all[8192];
@@ -93,7 +93,7 @@ static int listen_at(int type)
 	return fd;
 }
 
-/* As systemd does: the socket is the first descriptor, and the environment says whose it is. */
+/* As systemd does: the socket is the first descriptor, and the environment names the process. */
 static pid_t start(int type)
 {
 	int fd = listen_at(type);
@@ -132,7 +132,7 @@ static void another_kind_of_socket_is_refused(void **state)
 	assert_int_equal(said("No listening socket was passed"), 1);
 }
 
-/* Each kind of failure once, whoever asks how often; the last of them ends the connection. */
+/* Each kind of failure is logged once; the last one ends the connection. */
 static void failures_are_logged_once(void **state)
 {
 	struct nm_helper_request request = {.version = NM_HELPER_VERSION,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The helper's server and the platform's use of it, over a real socket. */
+/* The server of the helper and its use by the platform, over a real socket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #include "helper_fixture.h"
 #include "numa-migrd/platform.h"
 
-#define IDLE_US 3600000000ULL /* no test waits for it */
+#define IDLE_US 3600000000ULL /* longer than any test */
 
 struct served {
 	struct helper_fixture *f;
@@ -103,7 +103,7 @@ static int teardown(void **state)
 	return helper_fixture_teardown(&fixture);
 }
 
-/* Lets the server do all that is waiting for it. */
+/* Runs the server until no work is pending. */
 static void settle(struct served *s)
 {
 	while (sd_event_run(s->event, 0) > 0)
@@ -118,7 +118,7 @@ static int connect_to(struct served *s)
 	return fd;
 }
 
-/* One exchange without blocking, since client and server are one thread here. */
+/* One exchange without blocking, as client and server share a thread here. */
 static int exchange(struct served *s, int fd, const void *message, size_t size,
 		    struct nm_helper_reply *reply)
 {
@@ -191,7 +191,7 @@ static void no_request_ends_the_connection(void **state)
 	close(fd);
 }
 
-/* A client that only sends cannot make the helper wait for it. */
+/* A client that sends without reading cannot block the helper. */
 static void unread_replies_end_the_connection(void **state)
 {
 	struct served *s = *state;
@@ -331,9 +331,10 @@ static int event_open_directly(void)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* ---- with the platform, the server in a process of its own ---- */
+/* ---- with the platform, the server in a separate process ---- */
 
-/* Serves until stop_server(); SIGTERM is blocked before the fork, so that none comes too early. */
+/* Serves until stop_server(). SIGTERM is blocked before the fork, so that it does not arrive
+ * early. */
 static pid_t fork_server(struct served *s)
 {
 	sigset_t term;
@@ -343,7 +344,7 @@ static pid_t fork_server(struct served *s)
 	assert_int_equal(sigprocmask(SIG_BLOCK, &term, NULL), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test fails */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* also if the test fails */
 		server_start(s, IDLE_US);
 		int r = sd_event_add_signal(s->event, NULL, SIGTERM, NULL, NULL);
 		r = r < 0 ? r : sd_event_loop(s->event);
@@ -387,7 +388,7 @@ static void a_killed_helper_is_replaced(void **state)
 	assert_int_equal(kill(first, SIGKILL), 0);
 	assert_int_equal(waitpid(first, &status, 0), first);
 
-	/* The second one puts the sysctl back, and is asked again before it does anything else. */
+	/* The second one restores the sysctl, and is not used before the next request. */
 	pid_t second = fork_server(s);
 	assert_int_equal(helper_fixture_ask(platform, 100), -EPERM);
 	assert_string_equal(sysctl(s), "1\n");
@@ -425,7 +426,7 @@ static unsigned connections(int listening)
 	return count;
 }
 
-/* Its deadline ends the call, and for a while nobody waits for it again. */
+/* Its deadline ends the call, and for a while it is not used again. */
 static void a_helper_that_never_answers_rests(void **state)
 {
 	struct served *s = *state;
@@ -439,7 +440,7 @@ static void a_helper_that_never_answers_rests(void **state)
 	nm_platform_free(platform);
 }
 
-/* Who asks is told by the kernel: a client may try on itself, and on nobody else out of the
+/* The kernel identifies the requester: a client may probe itself, but no other process outside the
  * targets. */
 static void a_client_may_probe_itself(void **state)
 {
@@ -465,7 +466,7 @@ static void a_client_may_probe_itself(void **state)
 	stop_server(server);
 }
 
-/* It is known by when it started, as of its connection. */
+/* It is identified by its start time when it connected. */
 /* SECURITY: clear-refs */
 static void a_client_is_identified_by_its_start_time(void **state)
 {
@@ -534,8 +535,8 @@ static void an_event_comes_through(void **state)
 	assert_int_equal(event.leader, -1);
 }
 
-/* As the daemon's own user at perf_event_paranoid 3: refused by the kernel, served by the helper.
- */
+/* As the user of the daemon at perf_event_paranoid 3: refused by the kernel, opened by the
+ * helper. */
 static void a_refused_event_comes_from_the_helper(void **state)
 {
 	struct served *s = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose pages the helper write-protects: what root's configuration targets, and nobody else's. */
+/* The helper write-protects only pages of processes that the configuration of root targets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "helper_fixture.h"
 #include "numa-migrd/config.h"
 
-/* Process 100 is "a) R 1) b" of user 1000 in worker.service. What becomes of a request about it? */
+/* A request about process 100, "a) R 1) b" of user 1000 in worker.service. Returns its result. */
 static int ask_with(struct helper_fixture *f, const char *inject, const char *targets)
 {
 	char text[512];
@@ -62,7 +62,7 @@ static void exclusion_takes_precedence(void **state)
 			 -EPERM);
 }
 
-/* As with the daemon: a pattern that names nobody in particular names nobody to be written to. */
+/* As in the daemon, a pattern without a specific name does not permit writing to processes. */
 /* SECURITY: clear-refs */
 static void a_pattern_for_everyone_grants_no_permission(void **state)
 {
@@ -80,7 +80,7 @@ static void without_a_cgroup_no_unit_matches(void **state)
 	assert_int_equal(ask(f, "include = ( { command = \"a) R*\"; } );"), 0);
 }
 
-/* Its clear_refs would be the whole process's. */
+/* Its clear_refs would affect the whole process. */
 /* SECURITY: clear-refs */
 static void the_name_of_a_thread_does_not_match_its_process(void **state)
 {
@@ -102,7 +102,7 @@ static void the_requester_may_probe_itself(void **state)
 	assert_int_equal(ask(f, "include = ( { command = \"b\"; } );"), -EPERM);
 }
 
-/* Who is named is for sampling to see by other means then, and whoever asks is not tried on. */
+/* Named processes are then sampled by other means, and no requester is probed. */
 /* SECURITY: clear-refs */
 static void disabled_injection_protects_no_process(void **state)
 {
@@ -116,7 +116,7 @@ static void disabled_injection_protects_no_process(void **state)
 	assert_int_equal(ask_with(f, "none", targets), -EPERM);
 }
 
-/* Who asked has ended, and its number is another process's. */
+/* The requester has exited, and its number is reused. */
 /* SECURITY: clear-refs */
 static void a_reused_number_is_not_the_requester(void **state)
 {
@@ -129,7 +129,7 @@ static void a_reused_number_is_not_the_requester(void **state)
 	assert_int_equal(ask(f, "include = ( { command = \"b\"; } );"), -EPERM);
 }
 
-/* ---- how much ---- */
+/* ---- amount ---- */
 
 static int ask_after(struct helper_fixture *f, uint64_t milliseconds)
 {
@@ -170,7 +170,7 @@ static void clearing_is_limited_by_root(void **state)
 	assert_int_equal(ask_after(f, 200), 0);
 }
 
-/* 4.096 billion bytes take 2,047 seconds to be paid for. */
+/* 4.096 billion bytes are charged for 2,047 seconds. */
 /* SECURITY: clear-refs */
 static void the_cost_of_a_large_process_is_charged(void **state)
 {

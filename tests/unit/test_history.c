@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The last decisions: which are there, which are shown, and what came of them. */
+/* The last decisions: which are stored, which are shown, and their verdicts. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,15 +132,15 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 	assert_shown(1, "comm", "work");
 	assert_shown(1, "from_cpu", "1");
 	assert_shown(1, "to_node", "3");
-	assert_null(shown_text(1, "to_cpu")); /* not known */
+	assert_null(shown_text(1, "to_cpu")); /* unknown */
 	assert_null(shown_text(1, "before"));
-	assert_null(shown_text(1, "tickets")); /* that is for Explain */
+	assert_null(shown_text(1, "tickets")); /* shown only by Explain */
 	judge(1, NM_VERDICT_IMPROVED, false);
 	list(0, 0);
 	assert_shown(1, "verdict", "improved");
 	assert_shown(1, "figure", "local_share");
 	assert_true(shown_number(1, "before") == 0.25 && shown_number(1, "after") == 0.9);
-	judge(1, NM_VERDICT_ROLLED_BACK, true); /* the last word holds */
+	judge(1, NM_VERDICT_ROLLED_BACK, true); /* the last verdict counts */
 	list(0, 0);
 	assert_shown(1, "verdict", "rolled-back");
 	assert_shown(1, "figure", "performance");
@@ -181,7 +181,7 @@ static void an_explanation_has_the_journals_fields(void **state)
 	assert_shown(1, "reasons", "it is nearer; lease");
 }
 
-/* The newest ones, oldest first; ids that were never told leave no gap. */
+/* The newest ones, oldest first; unused ids leave no gap. */
 static void a_list_contains_the_newest_decisions(void **state)
 {
 	(void)state;
@@ -221,7 +221,7 @@ static void the_oldest_entries_expire(void **state)
 	assert_false(nm_history_find(&history, first + NM_HISTORY_MOST)->judged);
 }
 
-/* A number may go to another thread: it is not the same one. */
+/* A number may be reused by another thread, which is a different one. */
 static void the_last_decision_of_a_thread_is_found(void **state)
 {
 	struct nm_last_decision *last;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Accesses without a physical address: asked about in batches, remembered for a while. */
+/* Accesses without a physical address: page nodes are queried in batches and cached for a while. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +107,7 @@ static void answers_are_cached(void **state)
 	assert_int_equal(f->fake->questions, 3);
 }
 
-/* A node that went or came gives the others new indices. */
+/* When nodes go offline or online, the others get new indices. */
 static void renumbered_nodes_are_queried_again(void **state)
 {
 	struct fixture *f = *state;
@@ -129,7 +129,7 @@ static void renumbered_nodes_are_queried_again(void **state)
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
 }
 
-/* More than wait at once, and a process that is gone. */
+/* More samples than can be held at once, and a process that has exited. */
 static void samples_are_delivered(void **state)
 {
 	struct fixture *f = *state;
@@ -146,7 +146,7 @@ static void samples_are_delivered(void **state)
 	assert_true(f->fake->questions <= 256);
 }
 
-/* Nobody waits for an answer that never comes: after two intervals the samples go on without. */
+/* Samples are delivered without an answer after two intervals. */
 /* SECURITY: held-lock */
 static void an_unanswered_query_does_not_block(void **state)
 {
@@ -169,7 +169,8 @@ static void an_unanswered_query_does_not_block(void **state)
 	assert_int_equal(fake_asked.open, 0);
 }
 
-/* What a thread did goes before its end, known or not, since then it is forgotten. */
+/* Samples of a thread are delivered before its exit, with known nodes or not, as its metrics are
+ * dropped then. */
 static void samples_of_exited_threads_are_delivered(void **state)
 {
 	struct fixture *f = *state;
@@ -190,7 +191,7 @@ static void samples_of_exited_threads_are_delivered(void **state)
 	fake_asked.hangs = false;
 }
 
-/* Where its pages were, that says nothing of who has the number next, or of the next program. */
+/* The locations of its pages do not apply to the next owner of the number or the next program. */
 static void a_reused_number_is_queried_again(void **state)
 {
 	struct fixture *f = *state;
@@ -202,7 +203,7 @@ static void a_reused_number_is_queried_again(void **state)
 			record_fork_exit(&ring, false, (const uint32_t[]){10, 1, 10, 1}, 2);
 		if (round == 2)
 			record_comm(&ring, true, 10, 10, "next", 2);
-		if (round == 3) /* a thread alone */
+		if (round == 3) /* only one thread */
 			record_fork_exit(&ring, false, (const uint32_t[]){10, 1, 12, 1}, 2);
 		put(f, &ring, 10, NODE(1) + 0x1000, 0);
 		put(f, &ring, 10 + 4096, NODE(1) + 0x1000, 0);
@@ -211,7 +212,7 @@ static void a_reused_number_is_queried_again(void **state)
 	assert_int_equal(f->fake->questions, 4);
 }
 
-/* An answer about its successor is not taken for one of its own. */
+/* An answer about its successor is not used. */
 static void the_end_of_a_process_drops_its_queries(void **state)
 {
 	struct fixture *f = *state;
@@ -230,7 +231,7 @@ static void the_end_of_a_process_drops_its_queries(void **state)
 	fake_asked.hangs = false;
 }
 
-/* The real question, about a page of our own. */
+/* A real query about a page of this process. */
 static void the_kernel_answers(void **state)
 {
 	const struct nm_platform_options options = {.root_path = "/",

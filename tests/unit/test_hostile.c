@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Processes that would harm the daemon, its journal or others by it: the whole daemon on the fakes,
- * with something done to the thread that it is about to move just before each call it makes.
+ * Processes that would harm the daemon, its journal or others: the whole daemon on the fakes, with
+ * an action on the thread that it is about to move just before each of its calls.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,13 +15,13 @@
 #include "numa-migrd/base.h"
 
 #define VICTIM 100U
-#define PATIENCE 30 /* ticks, within which the victim is moved where nothing is done to it */
+#define PATIENCE 30 /* ticks within which the victim is moved if it is not disturbed */
 
 static struct world *world;
 static struct nm_daemon *service;
 static int kept_stderr;
 
-/* What the kernel tells of births and deaths, which the fake keeps, by records in a ring. */
+/* Records of forks and exits in a ring, as the kernel would write them. */
 static void report_events(struct world *w)
 {
 	struct record_ring ring = fake_ring(&w->perf, 0);
@@ -39,7 +39,7 @@ static void report_events(struct world *w)
 	fake_publish(&w->perf, 0, &ring);
 }
 
-/* The victim's memory is on node 1, and it runs on node 0. */
+/* The memory of the victim is on node 1, and it runs on node 0. */
 static void begin(void)
 {
 	world = world_new();
@@ -50,7 +50,7 @@ static void begin(void)
 	kept_stderr = world_mute(world);
 }
 
-/* From here on what fails is seen. */
+/* Warnings are checked from now on. */
 static void unmute(void)
 {
 	if (kept_stderr >= 0)
@@ -58,7 +58,7 @@ static void unmute(void)
 	kept_stderr = -1;
 }
 
-/* Whoever is alive has the mask that it would have without us. */
+/* Checks that every running thread has the affinity that it would have without the daemon. */
 static void end(void)
 {
 	service_close(service);
@@ -97,8 +97,8 @@ static unsigned ticks_until_moved(void)
 /* ---- between any two calls ---- */
 
 struct act {
-	unsigned tick, calls; /* the tick that moves the victim, and how many calls it makes */
-	unsigned set;	      /* which of them sets the mask */
+	unsigned tick, calls; /* the tick that moves the victim, and its number of calls */
+	unsigned set;	      /* the call that sets the affinity */
 };
 
 static unsigned calls_at_set;
@@ -108,7 +108,7 @@ static void note_set(struct fake *fake)
 	calls_at_set = fake->calls[FAKE_OPS];
 }
 
-/* The same seed and the same samples: it comes out like this each time. */
+/* With the same seed and samples, the result is always the same. */
 static struct act undisturbed(void)
 {
 	struct act act;
@@ -141,7 +141,8 @@ static void disturb_at(const struct act *act, unsigned nth, fake_fn what)
 	end();
 }
 
-/* Does it before each call of the tick that moves the victim, one after another, and goes on. */
+/* Performs the action before each call of the tick that moves the victim, one run per call, and
+ * continues. */
 static void disturb(fake_fn what)
 {
 	const struct act act = undisturbed();
@@ -150,7 +151,7 @@ static void disturb(fake_fn what)
 		disturb_at(&act, nth, what);
 }
 
-/* What nobody could know: the last look at the mask was one call ago. */
+/* A change right before the affinity is set is undetectable: the last check was one call ago. */
 static void disturb_but_at_the_set(fake_fn what)
 {
 	const struct act act = undisturbed();
@@ -160,7 +161,7 @@ static void disturb_but_at_the_set(fake_fn what)
 			disturb_at(&act, nth, what);
 }
 
-/* Somebody else's process gets its number, and runs where its owner wants. */
+/* A process of another user gets its number, and runs where its owner wants. */
 static void replace(struct fake *fake)
 {
 	fake_kill(fake, VICTIM);
@@ -222,7 +223,7 @@ static void multiply(struct fake *fake)
 	}
 }
 
-/* Children born at the worst moment inherit what is lent, and give it back. */
+/* Children forked at the worst moment inherit leased affinities, which are restored. */
 /* SECURITY: forks */
 static void a_process_may_fork_at_any_time(void **state)
 {
@@ -242,7 +243,7 @@ static void an_affinity_set_by_the_thread_stays(void **state)
 	disturb_but_at_the_set(pin_itself);
 }
 
-/* The group is gone by the time that its cpuset is looked up. */
+/* The cgroup is removed before its cpuset is read. */
 static void lose_its_group(struct fake *fake)
 {
 	fake_move(fake, VICTIM, "/user.slice/x (deleted)");
@@ -277,7 +278,8 @@ static void stop(struct fake *fake)
 	}
 }
 
-/* It never arrives, whatever its mask: that is seen and taken back, or stays lent until the end. */
+/* It never arrives, whatever its affinity: this is detected and rolled back, or it stays leased
+ * until the end. */
 /* SECURITY: stuck */
 static void the_affinity_of_a_stuck_thread_is_restored(void **state)
 {
@@ -299,7 +301,7 @@ static void a_thread_may_become_realtime_at_any_time(void **state)
 	disturb(turn_realtime);
 }
 
-/* ---- again and again ---- */
+/* ---- repeatedly ---- */
 
 static void pin_each_second(struct world *w)
 {
@@ -307,7 +309,7 @@ static void pin_each_second(struct world *w)
 	report_events(w);
 }
 
-/* The daemon does not wrestle for a mask. */
+/* The daemon does not compete for an affinity. */
 /* SECURITY: managed */
 static void a_constantly_changing_affinity_is_left_alone(void **state)
 {
@@ -374,7 +376,7 @@ static void assert_clean(const char *text, size_t length)
 	}
 }
 
-/* Nothing that a name holds begins a line or reaches a terminal. */
+/* No part of a name begins a line or reaches a terminal unescaped. */
 static void assert_clean_log(void)
 {
 	static char text[1 << 16];
@@ -415,14 +417,14 @@ static void a_hostile_name_has_no_effect(void **state)
 		fake_move(world->fake, VICTIM, "/a\033[31m\xff.slice");
 		service = service_open(world);
 		assert_true(ticks_until_moved() < PATIENCE);
-		ticks(15); /* the verdict */
+		ticks(15); /* after the verdict */
 		unmute();
 		assert_clean_views();
 		end();
 	}
 }
 
-/* end() takes the log away, so it is looked at in a run of its own. */
+/* end() removes the log, so it is checked in a separate run. */
 /* SECURITY: names */
 static void the_journal_stays_clean(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* IMAR²: who is considered, in which order, and every kind of ticket on both sides of its rule. */
+/* IMAR²: which threads are considered, in which order, and every kind of ticket on both sides of
+ * its condition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,7 @@ static void speed(size_t i, double performance)
 	machine_perform(machine, i, performance, performance, 1, 20);
 }
 
-/* What was: the thread ran on that node with this P. */
+/* Records that the thread ran on that node with this P. */
 static void remember(size_t i, int node, double performance)
 {
 	int cpu = machine->figures[i].main_cpu;
@@ -91,7 +92,7 @@ static void assert_none(void)
 	assert_int_equal(proposals.count, 0);
 }
 
-/* Fills every CPU but those of thread indices' own with an unmanaged load. */
+/* Fills every CPU except those of thread indices with an unmanaged load. */
 static void occupy_all_but(int cpu_a, int cpu_b)
 {
 	for (int cpu = 0; cpu < 8; cpu++)
@@ -162,7 +163,7 @@ static void the_slowest_comes_first(void **state)
 	thread(10, 1, 1, 0.3);
 	thread(10, 2, 1, 9);
 	only_thread(1);
-	/* By process: the mean of the other is far lower, yet its thread is not slow. */
+	/* By process: the mean of the other process is far lower, but its thread is not slow. */
 	thread(20, 4, 1, 0.01);
 	only_thread(1);
 }
@@ -266,7 +267,7 @@ static void assert_single(double free_cpu, double preferred, double by_record)
 	assert_true(tickets->partner_slow == 0);
 }
 
-/* Thread 0 on node 0; only CPU 2 (node 1) is free. */
+/* Thread 0 on node 0; only CPU 2 (node 1) is idle. */
 static void one_way_to_go(int memory)
 {
 	thread(10, 0, memory, 1);
@@ -351,7 +352,7 @@ static void a_busy_sibling_halves_q1(void **state)
 	assert_single(1.5, 4, 2);
 }
 
-/* Threads 0 on node 0 and 1 on node 1, nothing free; thread 0 alone is in Θ̂. */
+/* Thread 0 on node 0 and thread 1 on node 1, no idle CPU; only thread 0 is in Θ̂. */
 static void a_pair(int memory, int partner_memory)
 {
 	machine->config.threads.gate = NM_GATE_PAPER;
@@ -417,7 +418,7 @@ static void q4_needs_a_slow_partner(void **state)
 	assert_swap(4, 2, 4, 2, 3);
 }
 
-/* The printed algorithm would look up the partner's record for γ', where it is. */
+/* The published algorithm would look up the record of the partner for γ', its current node. */
 static void the_record_of_the_partner_is_of_its_destination(void **state)
 {
 	(void)state;
@@ -463,7 +464,7 @@ static void the_gate_considers_both_threads_of_a_swap(void **state)
 	only_thread(0);
 }
 
-/* Both prefer node 1, and the one that is away accesses it more often. */
+/* Both prefer node 1, and the remote one accesses it more often. */
 static void locality_settles_no_contest(void **state)
 {
 	(void)state;
@@ -477,7 +478,7 @@ static void locality_settles_no_contest(void **state)
 	only_thread(0);
 }
 
-/* Its caches hold what it needs: enough samples say so, and it may go anywhere. */
+/* Enough samples show that it works in its caches, so it may move anywhere. */
 static void a_cached_partner_may_move_anywhere(void **state)
 {
 	(void)state;

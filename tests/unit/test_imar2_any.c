@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What IMAR² must hold to on any machine, and over time with its feedback. */
+/* Invariants of IMAR² on any machine, and over time with its feedback. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void shuffle_performance(struct machine *m, struct nm_rng *dice)
 	}
 }
 
-/* A few intervals with threads here and there, so that there is a record. */
+/* A few intervals with threads on random CPUs, so that records exist. */
 static void live_through(struct machine *m, struct nm_rng *dice)
 {
 	for (unsigned k = below(dice, 4); k > 0; k--) {
@@ -166,7 +166,7 @@ static uint64_t mix(uint64_t print, const void *data, size_t size)
 	return print;
 }
 
-/* What the roster knows of masks spares questions and changes nothing. */
+/* Affinities known to the roster save queries and change no decision. */
 static void note_masks(void)
 {
 	for (size_t i = 0; i < machine->count; i++)
@@ -195,7 +195,7 @@ static uint64_t fingerprint(uint64_t first_seed, bool masks_known)
 	return print;
 }
 
-/* From one build of one compiler; a deliberate change of the rules changes it. */
+/* Computed with one compiler; a deliberate change of the rules changes it. */
 static void one_seed_gives_one_result_in_every_build(void **state)
 {
 	(void)state;
@@ -208,7 +208,7 @@ static void one_seed_gives_one_result_in_every_build(void **state)
 
 /* ---- over time ---- */
 
-/* P and L of a thread by where it runs and where its memory is, with a little noise. */
+/* P and L of a thread depend on its node and that of its memory, with a little noise. */
 static void perform(size_t i, unsigned memory, double noise)
 {
 	bool local = machine->figures[i].main_node == (int)memory;
@@ -271,7 +271,7 @@ static void tick(struct run *run)
 	act(again, run);
 }
 
-/* Eight threads of four processes, their memory two on each node, on CPUs in any order. */
+/* Eight threads of four processes, with the memory of two on each node, on random CPUs. */
 static void scatter(unsigned memory[8])
 {
 	machine_free(machine);
@@ -332,7 +332,7 @@ static void scattered_threads_move_to_their_memory(void **state)
 	}
 }
 
-/* Perfectly placed, and uneven by nature: one thread of each process is slow wherever it is. */
+/* Perfectly placed, but uneven: one thread of each process is inherently slow. */
 static void a_well_placed_machine_stays(void **state)
 {
 	(void)state;
@@ -351,7 +351,8 @@ static void a_well_placed_machine_stays(void **state)
 	assert_true(run.seconds == 200);
 }
 
-/* As printed it never rests: a thread slow by nature is moved for ever, and losses are undone. */
+/* With the published rules moves never stop: an inherently slow thread is moved repeatedly, and
+ * losses are rolled back. */
 static void the_papers_rules_keep_going(void **state)
 {
 	(void)state;

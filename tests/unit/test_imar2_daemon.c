@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* IMAR² through every stage of the daemon, in simulated time: placement, rollback, and what the
- * journal tells of both. */
+/* IMAR² through every stage of the daemon in simulated time: placement, rollback, and their entries
+ * in the journal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 
 #include "daemon_fixture.h"
 
-/* Two processes of two threads, and two of one, all two hops from their memory. CPUs 5 and 7 are
- * free; once all are at home, one on node 0 and one on node 1. */
+/* Two processes of two threads and two of one thread, all two hops from their memory. CPUs 5 and 7
+ * are idle; finally one CPU each of nodes 0 and 1 is idle. */
 static void misplace(void)
 {
 	for (int i = 0; i < 4; i++)
@@ -21,7 +21,7 @@ static void misplace(void)
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
 
-/* Runs until all are at home, `most` intervals at most. */
+/* Runs until all threads are local, at most `most` intervals. */
 static unsigned settle(unsigned most)
 {
 	unsigned intervals = 0;
@@ -50,7 +50,7 @@ static void misplaced_threads_move_to_their_memory(void **state)
 	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 0);
 }
 
-/* What a person and a program read of a move, and of what came of it. */
+/* Text and fields of a move and of its verdict. */
 static void the_journal_describes_a_move_completely(void **state)
 {
 	(void)state;
@@ -82,7 +82,7 @@ static void the_journal_describes_a_move_completely(void **state)
 	assert_true(has_field(verdict, "INTERVAL_S", "1"));
 }
 
-/* Process 1300 at home on node 1; its memory goes to node 0, and so does it. */
+/* Process 1300 is local on node 1; its memory moves to node 0, and it follows. */
 static struct worker *follow_memory(const struct nm_entry **ret_move)
 {
 	struct worker *worker = &world.workers[5];
@@ -113,7 +113,7 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 	struct worker *worker = follow_memory(&move);
 	assert_true(nm_loop_interval_s(&world.daemon) == 1);
 	worker->memory =
-		2; /* across the ring from where it is now, and next door to where it was */
+		2; /* across the ring from its current node, and adjacent to its former one */
 	live_one();
 	const struct nm_entry *verdict = verdict_on(field_of(move, "DECISION"));
 	assert_non_null(verdict);
@@ -128,7 +128,7 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 	assert_true(has_field(rollback, "KIND", "rollback"));
 	assert_true(has_field(rollback, "RESULT", "applied"));
 	assert_string_equal(field_of(rollback, "NODE_TO"), field_of(move, "NODE_FROM"));
-	/* It is a move like any other: seen to have arrived, and told so. */
+	/* A rollback is a move like any other: its arrival is checked and logged. */
 	assert_int_equal(node_of(worker), 1);
 	live_one();
 	verdict = verdict_on(field_of(rollback, "DECISION"));
@@ -138,7 +138,7 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 		    has_field(verdict, "RAN_ON_NODE", "1"));
 	assert_true(number_of(verdict, "PERFORMANCE_AFTER") >
 		    number_of(verdict, "PERFORMANCE_BEFORE"));
-	/* The recovery is no gain: T stays doubled, and there is peace. */
+	/* The recovery is not a gain: T stays doubled, and no further moves follow. */
 	assert_true(nm_loop_interval_s(&world.daemon) == 2);
 	size_t quiet = world.nr_entries;
 	worker->memory = 1;
@@ -149,7 +149,7 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 1);
 }
 
-/* Its memory goes away again at once, and still it stays for threads.cooldown intervals. */
+/* Its memory moves away again at once, but it stays for threads.cooldown intervals. */
 static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
 {
 	(void)state;
@@ -171,8 +171,8 @@ static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
 	assert_true(intervals >= world.daemon.config->threads.cooldown && intervals < 60);
 }
 
-/* Its program does less than before for a reason of its own: too little to undo the move, yet the
- * thread is no faster, and is left alone. */
+/* Its program slows down for another reason: too little to roll back the move, but the thread is
+ * not faster and is left alone. */
 static void a_neutral_move_without_speedup_starts_a_cooldown(void **state)
 {
 	(void)state;
@@ -193,7 +193,7 @@ static void a_neutral_move_without_speedup_starts_a_cooldown(void **state)
 	assert_true(intervals >= world.daemon.config->threads.cooldown && intervals < 20);
 }
 
-/* Each placement found is a gain, so that the search grows quicker. */
+/* Each placement found is a gain, so that the search accelerates. */
 static void gains_shorten_t(void **state)
 {
 	(void)state;
@@ -208,7 +208,7 @@ static void gains_shorten_t(void **state)
 	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "INTERVAL_S", "1"));
 }
 
-/* Process 1000 falls to a tenth of its speed in the interval after process 1300 was moved. */
+/* Process 1000 falls to 10 % of its speed in the interval after process 1300 was moved. */
 static void a_loss_of_one_tenant_keeps_moves_of_another(void **state)
 {
 	(void)state;
@@ -225,7 +225,7 @@ static void a_loss_of_one_tenant_keeps_moves_of_another(void **state)
 	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
 }
 
-/* A placed machine is left alone, however much its figures tremble. */
+/* No thread of a well-placed machine moves, however noisy its metrics are. */
 static void noise_causes_no_moves(void **state)
 {
 	(void)state;
@@ -240,7 +240,7 @@ static void noise_causes_no_moves(void **state)
 	assert_true(nm_loop_interval_s(&world.daemon) == 1);
 }
 
-/* ---- what P rests on ---- */
+/* ---- inputs of P ---- */
 
 static const struct nm_entry *last_problem(void)
 {
@@ -280,7 +280,7 @@ static void missing_counters_fall_back_to_locality_and_are_logged(void **state)
 	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 3);
 }
 
-/* Only when latencies stay away for long has the source gone dumb. */
+/* The source counts as failed only if latencies are missing for long. */
 static void a_lull_does_not_trigger_the_fallback(void **state)
 {
 	(void)state;
@@ -299,9 +299,9 @@ static void a_lull_does_not_trigger_the_fallback(void **state)
 	assert_non_null(strstr(last_problem()->text, "(not sampled: latencies)"));
 }
 
-/* ---- the end of a program ---- */
+/* ---- exec ---- */
 
-/* Its accesses of before are no reason to move the program that comes after it. */
+/* Accesses of the former program are no reason to move the new one. */
 static void an_exec_resets_history(void **state)
 {
 	(void)state;
@@ -320,9 +320,10 @@ static void an_exec_resets_history(void **state)
 	assert_int_equal(count_entries(from, NM_MESSAGE_DECISION), 0);
 }
 
-/* ---- the paper ---- */
+/* ---- the rules of the paper ---- */
 
-/* A thread may be moved in two intervals running; here the second one is held for its verdict. */
+/* A thread may be moved in two consecutive intervals; with the shipped rules it waits for its
+ * verdict. */
 static unsigned moved_twice_running(void)
 {
 	unsigned twice = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Masks of ours that are passed on by fork and exec. Masks that only look like ours:
- * test_neighbours.c. */
+/* Leased affinities that are inherited by fork and exec. Affinities that only look leased are
+ * tested in test_neighbours.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static void tick_until_reported(void)
 		world_tick(world);
 }
 
-/* ---- records tell ---- */
+/* ---- with records ---- */
 
 static void test_new_thread(void **state)
 {
@@ -40,7 +40,7 @@ static void test_child(void **state)
 	assert_int_equal(world_mask(world, 300), fake_cpus(0, 5));
 }
 
-/* No descriptor was free when its record came, nor when it was first looked for. */
+/* No descriptor was available when its record was read, nor at the first search. */
 static void test_unreadable_inheritor(void **state)
 {
 	(void)state;
@@ -53,7 +53,7 @@ static void test_unreadable_inheritor(void **state)
 	assert_int_equal(world_mask(world, 110), ALL);
 }
 
-/* What may not be read never will be: it is looked for once more, and then no longer. */
+/* An inheritor that may not be read is searched once more and then dropped. */
 static void test_unreadable_inheritor_is_dropped(void **state)
 {
 	(void)state;
@@ -68,7 +68,7 @@ static void test_unreadable_inheritor_is_dropped(void **state)
 	fake_calm(fake);
 }
 
-/* A grandchild whose parent is gone before the records are read. */
+/* A grandchild whose parent has exited before the records are read. */
 static void test_grandchild(void **state)
 {
 	(void)state;
@@ -82,7 +82,8 @@ static void test_grandchild(void **state)
 	assert_int_equal(world_mask(world, 302), ALL);
 }
 
-/* An heir's children may be born before it got its mask back, and told of a round later. */
+/* Children of an inheritor may be forked before its affinity is restored, and be reported a round
+ * later. */
 static void test_inheritors_across_rounds(void **state)
 {
 	(void)state;
@@ -97,7 +98,7 @@ static void test_inheritors_across_rounds(void **state)
 	assert_int_equal(world_mask(world, 301), ALL);
 }
 
-/* Born before the lease ended, told of afterwards. */
+/* Forked before the lease ended, reported afterwards. */
 static void test_after_the_end(void **state)
 {
 	(void)state;
@@ -109,7 +110,7 @@ static void test_after_the_end(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-/* Born under the earlier of two leases. */
+/* Forked under the earlier of two leases. */
 static void test_earlier_target(void **state)
 {
 	(void)state;
@@ -126,7 +127,7 @@ static void test_earlier_target(void **state)
 	assert_int_equal(world_mask(world, 101), world_node(0));
 }
 
-/* The record of a thread's birth comes after its own lease. */
+/* The fork record of a thread is read after its own lease. */
 static void test_late_record(void **state)
 {
 	(void)state;
@@ -211,7 +212,8 @@ static void test_exec_over_leased_leader(void **state)
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
-/* Both on the same node, but with masks of their own: the one that calls exec keeps his. */
+/* Both on the same node with different original affinities: the one that calls exec keeps its
+ * own. */
 static void test_exec_with_another_original(void **state)
 {
 	(void)state;
@@ -226,8 +228,8 @@ static void test_exec_with_another_original(void **state)
 	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 100), 0);
 }
 
-/* A lease is given after an exec and before its records are read. The EXIT record is that of the
- * former leader, and not of the thread that has its number now, and whose child inherits. */
+/* A lease is granted after an exec and before its records are read. The EXIT record is that of the
+ * former leader, not of the thread that now has its number and whose child inherits. */
 static void test_lease_before_the_records_of_an_exec(void **state)
 {
 	(void)state;
@@ -267,7 +269,7 @@ static void test_exec_by_thread_that_forks_and_exits(void **state)
 	assert_int_equal(world_mask(world, 300), ALL);
 }
 
-/* A free thread calls exec: nobody has taken the leader's mask from us. */
+/* An unleased thread calls exec: the affinity of the leader was not changed by its owner. */
 static void test_exec_by_free_thread(void **state)
 {
 	(void)state;
@@ -280,7 +282,7 @@ static void test_exec_by_free_thread(void **state)
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
-/* An heir that starts another program: the lease of its parent goes on. */
+/* An inheritor that executes another program: the lease of its parent continues. */
 static void test_exec_of_child(void **state)
 {
 	(void)state;
@@ -292,7 +294,7 @@ static void test_exec_of_child(void **state)
 	assert_int_equal(world_mask(world, 100), world_node(1));
 }
 
-/* ---- records lost: mask and descent tell ---- */
+/* ---- lost records: affinity and descent decide ---- */
 
 static void test_lost_records(void **state)
 {
@@ -312,7 +314,7 @@ static void test_lost_records(void **state)
 	assert_int_equal(world_reported(world, NM_LEASE_INHERITED, 302), 1);
 }
 
-/* Orphans: of the same session, or in one of their own but the same cgroup. */
+/* Orphans of the same session, or of another session but the same cgroup. */
 static void check_orphans(uint32_t reaper)
 {
 	fake_move(fake, 100, "/user.slice/job.scope");
@@ -347,7 +349,7 @@ static void test_orphans_of_subreaper(void **state)
 	check_orphans(20);
 }
 
-/* A daemon that left session and parent, adopted by the init of its container. */
+/* A daemon that left its session and parent, adopted by the init of its container. */
 /* SECURITY: container */
 static void test_setsid_in_container(void **state)
 {
@@ -369,7 +371,7 @@ static void test_setsid_in_container(void **state)
 	assert_int_equal(world_mask(world, 301), ALL);
 }
 
-/* The leased process is gone, the child lives on under init. */
+/* The leased process has exited, the child continues under init. */
 static void test_orphans_of_exited_processes(void **state)
 {
 	(void)state;
@@ -383,7 +385,7 @@ static void test_orphans_of_exited_processes(void **state)
 	assert_int_equal(world_mask(world, 301), ALL);
 }
 
-/* As on a machine with a CPU whose ring was refused. */
+/* As on a machine where the ring of a CPU was refused. */
 /* SECURITY: forks */
 static void test_records_always_lost(void **state)
 {
@@ -413,7 +415,7 @@ static void test_unreadable_proc(void **state)
 
 /* ---- stop ---- */
 
-/* Born after the rings were read for the last time. */
+/* Forked after the rings were read for the last time. */
 static void test_stop_finds_late_inheritors(void **state)
 {
 	(void)state;
@@ -433,7 +435,7 @@ static void clone_late(struct fake *f)
 	fake_clone(f, 101, 110);
 }
 
-/* Born after the lease was read, before it is returned. */
+/* Forked after the lease was read and before its affinity is restored. */
 static void test_stop_races_with_fork(void **state)
 {
 	(void)state;
@@ -452,7 +454,7 @@ static void test_stop_with_refused_inheritor(void **state)
 	fake_fail(fake, FAKE_SET, 2, 1, EPERM);
 	assert_int_equal(nm_actuator_return_all(world->actuator), 1);
 	assert_int_equal(world_mask(world, 110), world_node(1));
-	/* Its ancestor's line is kept for the next run. */
+	/* The line of its ancestor is kept for the next run. */
 	nm_actuator_free(world->actuator);
 	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), 0);
 	struct nm_restoration found;
@@ -463,7 +465,7 @@ static void test_stop_with_refused_inheritor(void **state)
 	world_start(world);
 }
 
-/* Rounds later its ancestor's lease, which ended, is forgotten, and the ledger written anew. */
+/* Rounds later the ended lease of its ancestor is dropped, and the ledger rewritten. */
 static void refuse_for_long(void)
 {
 	lease(101, 1);
@@ -513,7 +515,7 @@ static void test_refused_inheritor_outlives_the_line_of_its_ancestor(void **stat
 	world_start(world);
 }
 
-/* Once restored, it has no line any more: what it carries is its owner's. */
+/* Once restored, it has no line: its affinity now is its owner's. */
 static void test_refused_inheritor_is_restored_later(void **state)
 {
 	unsigned failed;
@@ -541,7 +543,7 @@ static void test_release_finds_inheritors(void **state)
 	assert_int_equal(world_mask(world, 300), ALL);
 }
 
-/* ---- what the roster asks ---- */
+/* ---- queries of the roster ---- */
 
 static bool ask(uint32_t tid, uint64_t *ret_original, bool *ret_unrestricted)
 {
@@ -571,7 +573,7 @@ static void test_query_about_own_lease(void **state)
 	assert_false(ask(102, &original, &unrestricted));
 }
 
-/* Refused at first, it is restored by the next tick, which reports it. */
+/* Refused at first, it is restored and reported by the next tick. */
 static void test_query_about_inheritor(void **state)
 {
 	uint64_t original = 0;
@@ -588,7 +590,7 @@ static void test_query_about_inheritor(void **state)
 	assert_int_equal(world_reported(world, NM_LEASE_INHERITED, 110), 1);
 }
 
-/* The walk finds it, and whoever asked is told that its affinity is another one by now. */
+/* The walk finds it, and the query returns that its affinity has changed. */
 static void test_query_while_records_are_lost(void **state)
 {
 	uint64_t original = 0;

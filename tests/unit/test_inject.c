@@ -17,11 +17,11 @@
 
 struct fake {
 	struct nm_platform platform;
-	uint32_t order[64]; /* the pids asked for */
+	uint32_t order[64]; /* requested pids */
 	size_t calls;
 	uint32_t failing_pid;
 	int failure;
-	uint64_t now_ns, ns_per_megabyte; /* what protecting takes */
+	uint64_t now_ns, ns_per_megabyte; /* duration of a protection */
 };
 
 static int fake_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
@@ -30,8 +30,7 @@ static int fake_clear_refs(struct nm_platform *platform, pid_t pid, uint64_t sta
 
 	assert_int_equal(start_ticks, 1000 + pid);
 	assert_true(fake->calls < NM_ARRAY_SIZE(fake->order));
-	fake->now_ns +=
-		fake->ns_per_megabyte * 10; /* every target of the test that looks has 10 MB */
+	fake->now_ns += fake->ns_per_megabyte * 10; /* every target in the tests has 10 MB */
 	fake->order[fake->calls++] = (uint32_t)pid;
 	return (uint32_t)pid == fake->failing_pid ? fake->failure : 0;
 }
@@ -50,7 +49,7 @@ static struct nm_inject_target target(uint32_t pid, uint64_t megabytes)
 		.pid = pid, .start_ticks = 1000 + pid, .resident_bytes = megabytes * MB};
 }
 
-/* Seconds since the start. */
+/* Runs until N seconds after the start. */
 static int inject(struct nm_injector *injector, struct fake *fake,
 		  const struct nm_inject_target *targets, size_t count, double seconds)
 {
@@ -97,7 +96,7 @@ static void each_descriptor_is_returned_once_per_call(void **state)
 	assert_int_equal(fake.calls, 2);
 }
 
-/* Over many calls the rate holds, whatever the sizes. */
+/* Over many calls the rate is kept for any sizes. */
 static void keeps_the_rate(void **state)
 {
 	const struct nm_inject_target targets[] = {target(10, 7), target(20, 30), target(30, 90)};
@@ -132,7 +131,7 @@ static void a_large_target_waits_and_then_has_its_turn(void **state)
 	assert_int_equal(fake.order[1], 20);
 }
 
-/* Savings end at one second's worth: a pause is not followed by a storm. */
+/* Credit is limited to one second, so that no burst follows a pause. */
 static void no_storm_after_a_pause(void **state)
 {
 	const struct nm_inject_target targets[] = {target(10, 60), target(20, 60), target(30, 60)};
@@ -176,7 +175,7 @@ static void injection_resumes_after_targets_change(void **state)
 	assert_memory_equal(fake.order, expected, sizeof(expected));
 }
 
-/* A write cannot be cut short: what would take too long is not begun. */
+/* A write cannot be interrupted, so one that would take too long is not begun. */
 static void oversized_processes_are_skipped(void **state)
 {
 	const struct nm_inject_target ten = target(10, 10);
@@ -188,12 +187,11 @@ static void oversized_processes_are_skipped(void **state)
 	assert_int_equal(nm_inject_soft_dirty(&injector, &fake.platform, &both[1], 1, 1e6, 1), 0);
 	assert_int_equal(injector.too_large, 1);
 	assert_int_equal(fake.calls, 0);
-	/* Measured, it turns out to be faster: 30 µs/MB × 3,000 MB = 90 ms. */
+	/* A measurement shows that it is faster: 30 µs/MB × 3,000 MB = 90 ms. */
 	fake.ns_per_megabyte = 30000;
 	assert_int_equal(nm_inject_soft_dirty(&injector, &fake.platform, &ten, 1, 1e6, 2), 1);
 	assert_int_equal(nm_inject_soft_dirty(&injector, &fake.platform, &both[1], 1, 1e6, 3), 1);
-	/* Somebody else's load does not make the small ones wait, nor is it held against the large.
-	 */
+	/* Load of other programs neither delays small processes nor is charged to the large one. */
 	fake.ns_per_megabyte = 30000000;
 	assert_int_equal(nm_inject_soft_dirty(&injector, &fake.platform, both, 2, 1e6, 4), 2);
 	assert_int_equal(injector.too_large, 1);

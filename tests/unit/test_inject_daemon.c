@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an administrator is told where memory accesses cannot be made visible. */
+/* Log messages if memory accesses cannot be made visible. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static struct nm_daemon *service;
 static struct nm_platform_ops ops;
 static int probe_error, other_error, balancing_error, balancing, kept_stderr;
 
-/* After a fork the next write to a page of our own faults, as after a real protection. */
+/* After a fork the next write to a page of this process faults, as after a real protection. */
 static int clear_refs(struct nm_platform *platform, pid_t pid, uint64_t start_ticks)
 {
 	(void)platform, (void)start_ticks;
@@ -106,7 +106,7 @@ static void each_refusal_has_its_remedy(void **state)
 	}
 }
 
-/* It is started for the question, and others may keep it from a CPU meanwhile. */
+/* The helper is started for the request, and may be delayed on a busy machine. */
 static void a_slow_helper_is_retried(void **state)
 {
 	(void)state;
@@ -130,7 +130,7 @@ static void a_kernel_without_write_protection_is_reported(void **state)
 	world_assert_logged(world, "has no effect: kernel without CONFIG_MEM_SOFT_DIRTY");
 }
 
-/* The process is passed over, and the service goes on. */
+/* The process is skipped, and the service continues. */
 static void a_process_that_is_refused_is_reported(void **state)
 {
 	(void)state;
@@ -144,7 +144,7 @@ static void a_process_that_is_refused_is_reported(void **state)
 	assert_int_equal(service->tally.injected, 0);
 }
 
-/* It has its turn once the rate has saved up for it. */
+/* It is protected once the rate has accumulated enough credit. */
 static void a_process_too_large_to_protect_is_reported(void **state)
 {
 	(void)state;
@@ -155,7 +155,7 @@ static void a_process_too_large_to_protect_is_reported(void **state)
 	world_assert_logged(world, "Target too large to write-protect in 100 ms");
 }
 
-/* What is configured and refused shows nothing. */
+/* A configured but refused injection shows no accesses. */
 static void a_refused_injection_means_no_sampling_source(void **state)
 {
 	(void)state;
@@ -174,7 +174,7 @@ static void a_refused_injection_means_no_sampling_source(void **state)
 	assert_false(nm_pipeline_is_blind(service));
 }
 
-/* The helper's configuration may change, and it may end, at any time. */
+/* The configuration of the helper may change, and it may exit, at any time. */
 static void an_injection_that_ends_is_reported(void **state)
 {
 	(void)state;

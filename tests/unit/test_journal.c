@@ -10,7 +10,8 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/journal.h"
 
-/* Two nodes whose numbers in the kernel are 2 and 7: an index shown as a number would be seen. */
+/* Two nodes whose numbers in the kernel are 2 and 7, so that an index shown as a number is
+ * detected. */
 static struct nm_node nodes[] = {{.os_id = 2}, {.os_id = 7}};
 static const struct nm_topology topology = {.nr_nodes = 2, .nodes = nodes};
 static const struct nm_entry_context context = {
@@ -43,7 +44,7 @@ static void assert_message_contains(const char *words)
 		fail_msg("\"%s\" does not say \"%s\"", entry.text, words);
 }
 
-/* In characters: a continuation byte of UTF-8 is none. */
+/* Counts characters: continuation bytes of UTF-8 are not counted. */
 static void assert_one_line(void)
 {
 	size_t length = 0;
@@ -195,7 +196,7 @@ static void test_swap_names_both(void **state)
 	assert_field("TID_2", "1250");
 	assert_field("NODE_TO_2", "7");
 	assert_true(entry.count <= NM_ENTRY_FIELDS);
-	assert_non_null(field("PIN_2")); /* the last one: nothing fell off the end */
+	assert_non_null(field("PIN_2")); /* the last one: no field was dropped */
 }
 
 static void test_rollback_names_the_decision_it_undoes(void **state)
@@ -643,7 +644,7 @@ static void test_verdicts_are_short(void **state)
 			long_verdict.threads[0].tid = long_verdict.threads[0].pid = 54321;
 			long_verdict.threads[1] = long_verdict.threads[0];
 			long_verdict.nr_threads =
-				measure == 3 ? 1 : 2; /* policy "balance" swaps none */
+				measure == 3 ? 1 : 2; /* policy "balance" makes no swaps */
 			long_verdict.by_performance = measure == 1;
 			if (measure == 2)
 				long_verdict.policy = NM_POLICY_KMAF;
@@ -666,7 +667,7 @@ static void test_hostile_command_name(void **state)
 	nm_escape(decision.steps[0].comm, sizeof(decision.steps[0].comm), raw, sizeof(raw) - 1);
 	nm_entry_decision(&entry, &context, &decision, &receipt);
 	assert_message_contains("a\\x0a\\x1b[31m\\xff) R 1\\x5c[1234/1240]");
-	/* Should a caller ever forget the escaping, an entry still stays one line. */
+	/* Even if a caller forgets the escaping, an entry is one line. */
 	nm_entry_text(&entry, "%s", raw);
 	assert_null(strpbrk(entry.text, "\n\x1b"));
 	nm_entry_field(&entry, "COMM", "%s", raw);
@@ -679,7 +680,8 @@ static void test_overlong_is_cut_and_marked(void **state)
 	char longer[2048];
 	for (size_t i = 0; i + 2 < sizeof(longer); i += 2)
 		memcpy(longer + i, "\xc3\xa4", 3);
-	for (size_t shift = 0; shift < 2; shift++) { /* a character lies across the edge in one */
+	for (size_t shift = 0; shift < 2;
+	     shift++) { /* in one of them a character crosses the limit */
 		nm_entry_begin(&entry, NM_MESSAGE_PROBLEM, LOG_WARNING);
 		nm_entry_text(&entry, "%s%s", shift ? "x" : "", longer);
 		nm_entry_field(&entry, "A", "%s%s", shift ? "x" : "", longer);

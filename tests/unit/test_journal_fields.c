@@ -29,7 +29,7 @@ static int read_page(void **state)
 	return !file || fread(page, 1, sizeof(page) - 1, file) == 0 || fclose(file) != 0 ? -1 : 0;
 }
 
-/* An item's heading names it as a word of its own. */
+/* Its name must occur as a word in the heading of an item. */
 static bool is_explained(const char *name)
 {
 	size_t length = strlen(name);
@@ -42,7 +42,7 @@ static bool is_explained(const char *name)
 	return false;
 }
 
-/* Fields of the second thread are explained with those of the first. */
+/* Fields of the second thread are documented with those of the first. */
 static unsigned check_fields(void)
 {
 	assert_true(entry.count < NM_ENTRY_FIELDS);
@@ -102,7 +102,7 @@ static void test_decisions(void **state)
 	}
 }
 
-/* A move by what is shared, its verdict, and what is told of processes. */
+/* A move by sharing, its verdict, and messages about processes. */
 static void test_sharing(void **state)
 {
 	(void)state;
@@ -122,7 +122,7 @@ static void test_sharing(void **state)
 	assert_true(check_fields() > 20);
 }
 
-/* A move for balance, by a rule and to the leader, and its verdict. */
+/* A move of policy "balance" by a rule and to the leader, and its verdict. */
 static void test_balance(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sink, on a real stderr and a real socket in journald's place. */
+/* The sink with a real stderr and a real socket instead of that of journald. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 static struct nm_entry entry;
 
-/* Number of lines on stderr while `emit` runs. */
+/* Returns the number of lines on stderr while `emit` runs. */
 static unsigned lines_of(void (*emit)(struct nm_journal *), struct nm_journal *journal, char *text,
 			 size_t size)
 {
@@ -48,7 +48,7 @@ static void emit_ten_at(struct nm_journal *journal, enum nm_message message, int
 		nm_journal_emit(journal, &entry, now_ns);
 }
 
-/* Four per second: of ten at once 4 pass, half a second later 2, and never more than 4 saved up. */
+/* Four per second: 4 of ten at once pass, 0.5 s later 2, and credit is limited to 4. */
 static void storm(struct nm_journal *journal)
 {
 	const uint64_t start = 5 * NM_NSEC_PER_SEC, half = NM_NSEC_PER_SEC / 2;
@@ -58,7 +58,7 @@ static void storm(struct nm_journal *journal)
 	emit_ten_at(journal, NM_MESSAGE_LEASE, LOG_INFO, start + 200 * half);
 }
 
-/* Errors and rare kinds always pass; what the level hides is not "suppressed". */
+/* Errors and rare kinds always pass; entries below the level are not "suppressed". */
 static void beyond_the_limit(struct nm_journal *journal)
 {
 	const uint64_t start = 500 * NM_NSEC_PER_SEC;
@@ -112,7 +112,7 @@ static void test_levels(void **state)
 	}
 }
 
-/* A private /run with a socket where journald's would be; -1 where we may not have that. */
+/* A private /run with a socket instead of that of journald; returns -1 if not permitted. */
 static int private_journal_socket(void)
 {
 	const struct sockaddr_un address = {.sun_family = AF_UNIX,
@@ -140,7 +140,7 @@ static void set_journal_stream(void)
 	setenv("JOURNAL_STREAM", stream, 1);
 }
 
-/* An entry with as many fields as there can be. */
+/* An entry with the maximum number of fields. */
 static void full_entry(void)
 {
 	const struct nm_lease_event event = {
@@ -153,7 +153,8 @@ static void full_entry(void)
 	}
 }
 
-/* In a child: 0 when the socket got what it should; 77 = no such socket to be had here. */
+/* In a child: returns 0 if the socket received the expected entry, 77 if no such socket is possible
+ * here. */
 static int journald_child(void)
 {
 	static const char *const expected[] = {

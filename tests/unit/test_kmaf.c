@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kMAF's placement: which moves become of what threads share. */
+/* The placement of kMAF: from sharing to moves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ static struct nm_affinity_graph *make_graph(void)
 	return graph;
 }
 
-/* Those that leave their node; who is bound to it comes behind them. */
+/* Counts moves to other nodes; bindings of stationary threads follow them. */
 static size_t count_moves(void)
 {
 	size_t count = 0;
@@ -110,7 +110,7 @@ static void assert_move(const struct nm_move *move, uint32_t thread, int from, i
 	assert_true(isnan(move->record));
 }
 
-/* ---- from what is shared to moves ---- */
+/* ---- from sharing to moves ---- */
 
 static void two_sharing_threads_are_collocated(void **state)
 {
@@ -128,7 +128,7 @@ static void two_sharing_threads_are_collocated(void **state)
 	assert_true(move->tickets.total == 0 && isnan(move->draw));
 }
 
-/* Else the kernel would carry it away from its partner, as the node is fuller now. */
+/* Otherwise the kernel would move it away from its partner, as the node now has more load. */
 static void the_stationary_partner_is_bound(void **state)
 {
 	(void)state;
@@ -150,7 +150,7 @@ static void the_stationary_partner_is_bound(void **state)
 	assert_int_equal(proposals.count, 1);
 }
 
-/* Each thread would follow its partner, but both pairs are as near to each other as before. */
+/* Each thread would follow its partner, but both pairs are equally near. */
 static void equally_near_pairs_are_not_swapped(void **state)
 {
 	(void)state;
@@ -222,7 +222,7 @@ static void sharing_threads_move_to_their_memory(void **state)
 	}
 }
 
-/* Also where all CPUs are taken: they change places. */
+/* The same if all CPUs are occupied: they are swapped. */
 static void pairs_on_full_nodes_are_swapped(void **state)
 {
 	(void)state;
@@ -239,7 +239,7 @@ static void pairs_on_full_nodes_are_swapped(void **state)
 	assert_true(swap->cost_before == 60 * 20 && swap->cost_after == 60 * 10);
 }
 
-/* A newcomer is not moved, so the other comes to it, whatever the seed. */
+/* A thread with a cooldown is not moved, so the other moves to it with any seed. */
 static void partners_move_to_an_immovable_thread(void **state)
 {
 	(void)state;
@@ -273,7 +273,7 @@ static void masks_are_kept(void **state)
 	assert_int_equal(propose(), 0);
 }
 
-/* Two that share want to be where two others sit, who do not care. */
+/* Two sharing threads need the places of two others that share nothing. */
 static void a_single_thread_yields_only_if_necessary(void **state)
 {
 	(void)state;
@@ -303,7 +303,7 @@ static void threads_do_not_yield_to_other_users(void **state)
 	assert_move(&proposals.items[0].moves[1], 2, 2, 1);
 }
 
-/* Threads 0 to 2 sit one node before their partners, 3 to 5. */
+/* Threads 0 to 2 are one node before their partners, 3 to 5. */
 static void make_ring(void)
 {
 	renew(3, 2);
@@ -338,7 +338,7 @@ static void half_a_ring_is_not_made(void **state)
 	assert_int_equal(moves_to(cpus), 0);
 }
 
-/* Thread 0 gets the CPU that thread 1 leaves for a free one. */
+/* Thread 0 gets the CPU that thread 1 leaves for an idle one. */
 static void make_chain(void)
 {
 	renew(3, 2);
@@ -363,7 +363,7 @@ static void departures_precede_arrivals(void **state)
 	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
 }
 
-/* It has nothing of it itself, and goes for the other's sake. */
+/* It does not gain itself, and moves only for the other. */
 static void threads_yield_to_those_that_gain(void **state)
 {
 	(void)state;
@@ -393,7 +393,7 @@ static void a_full_node_receives_no_threads(void **state)
 	assert_int_equal(moves_to(cpus), 0);
 }
 
-/* A CPU is free there, but only since two share the other one. */
+/* A CPU is idle there, but only because two threads share the other one. */
 static void a_node_in_demand_receives_no_threads(void **state)
 {
 	(void)state;
@@ -407,8 +407,8 @@ static void a_node_in_demand_receives_no_threads(void **state)
 	assert_int_equal(moves_to(cpus), 1);
 }
 
-/* Four threads on each of two nodes of eight CPUs, which share with those on the other; how many go
- * to the first. */
+/* Four threads on each of two nodes of eight CPUs that share with those on the other; returns how
+ * many move to the first. */
 static size_t gather_eight(unsigned smt)
 {
 	static int cpus[] = {0, 2, 4, 6, 1, 3, 5, 7};
@@ -421,7 +421,7 @@ static size_t gather_eight(unsigned smt)
 	return moves_to(cpus);
 }
 
-/* On four cores of two a fifth thread still gains; eight would take turns. */
+/* On four cores of two siblings a fifth thread still gains; eight would slow each other down. */
 static void cores_are_room_and_not_their_threads(void **state)
 {
 	(void)state;
@@ -440,7 +440,7 @@ static void a_shared_cpu_is_not_left_idle(void **state)
 	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
 }
 
-/* Something that is not managed keeps the CPU busy that the thread leaves. */
+/* Unmanaged load keeps the CPU busy after the thread has left it. */
 static void a_cpu_with_unmanaged_load_is_not_left_idle(void **state)
 {
 	(void)state;
@@ -460,7 +460,7 @@ static void an_ineligible_mapping_moves_no_threads(void **state)
 	machine_thread(machine, 10, 3, -1);
 	share(0, 1, 20);
 	assert_int_equal(moves_to(cpus), 1);
-	machine->config.threads.mapping_gain = 0.51; /* from 20 to 10 is a half */
+	machine->config.threads.mapping_gain = 0.51; /* from 20 to 10 is 50 % */
 	assert_int_equal(moves_to(cpus), 0);
 }
 
@@ -478,12 +478,12 @@ static void the_paper_follows_every_mapping(void **state)
 
 /* ---- any machine ---- */
 
-/* ---- what it costs ---- */
+/* ---- bounded cost ---- */
 
 enum { CROWD = 3000, CROWD_CPUS = 512 };
 
-/* As many of either of two users, each on a node, who want to the other and may not change places.
- */
+/* As many threads of each of two users, each on a node, that want to move to the other and may not
+ * be swapped. */
 static void crowd(int *cpus)
 {
 	renew_of_size(2, CROWD_CPUS, 1, 2 * CROWD);
@@ -507,7 +507,7 @@ static uint64_t looks_for(int *cpus)
 	return proposals.looks;
 }
 
-/* Beyond the bound by what one thread costs at most: each search looks whether it is reached. */
+/* It exceeds the bound at most by the cost of one thread, as each search checks the bound. */
 static void looks_are_bounded(void **state)
 {
 	static int cpus[2 * CROWD];
@@ -554,8 +554,8 @@ static void carry_out(const struct nm_proposal *proposal, unsigned *on_node, uns
 	}
 }
 
-/* No node has more threads in the end than it has CPUs, unless it had as many before; on the way
- * there at most one more, in a ring. */
+/* Finally no node has more threads than CPUs, unless it had as many before; in between at most one
+ * more, in a ring. */
 static void no_node_is_crowded(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kMAF through every stage of the daemon, in simulated time: threads that share meet, what made
- * accesses slower is undone, and the journal tells of both. */
+/* kMAF through every stage of the daemon in simulated time: sharing threads are collocated, moves
+ * that slow accesses are rolled back, and both are logged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static void begin(void)
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
 
-/* Pairs of a process, the two a node apart, with their memory where the first one is. */
+/* Pairs of a process, each one node apart, with memory on the node of the first thread. */
 static void part_pairs(unsigned pairs)
 {
 	for (unsigned i = 0; i < pairs; i++) {
@@ -66,7 +66,7 @@ static void sharing_pairs_are_collocated(void **state)
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
 }
 
-/* Four pairs on four nodes of two CPUs, each pair spread over two: there is no free CPU. */
+/* Four pairs on four nodes of two CPUs, each pair on two nodes; no CPU is idle. */
 static void sharing_pairs_are_collocated_on_a_full_machine(void **state)
 {
 	(void)state;
@@ -105,7 +105,7 @@ static void the_journal_describes_decisions_completely(void **state)
 	assert_non_null(strstr(verdict->text, " memory latency "));
 }
 
-/* Whoever goes to the other has farther to go to its memory, which does not follow. */
+/* A thread that moves to its partner is farther from its memory, which does not follow. */
 static void moves_that_slow_accesses_are_rolled_back(void **state)
 {
 	(void)state;
@@ -115,7 +115,7 @@ static void moves_that_slow_accesses_are_rolled_back(void **state)
 	for (int i = 0; i < 40 && world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK] == 0; i++)
 		live_one();
 	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK],
-			 2); /* and who was bound is free */
+			 2); /* and the bound thread is released */
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 1);
 	const struct nm_entry *back = find_entry(0, NM_MESSAGE_DECISION, "KIND", "rollback");
 	assert_non_null(back);
@@ -126,7 +126,7 @@ static void moves_that_slow_accesses_are_rolled_back(void **state)
 	assert_non_null(verdict);
 	assert_true(number_of(verdict, "SLOWDOWN_PERMILLE") > 1500);
 	assert_int_equal(number_of(verdict, "INTERVALS"), NM_VERDICT_INTERVALS);
-	/* Nor does the other one come instead. */
+	/* Nor does the other thread move instead. */
 	for (int i = 0; i < 60; i++) {
 		live_one();
 		assert_true(all_at_home());
@@ -150,7 +150,7 @@ static bool is_held(void)
 	return processes[0].held;
 }
 
-/* As soon as threads that share are placed, and after a few periods where nobody is. */
+/* As soon as sharing threads are placed, or after a few periods without a mapping. */
 static void pages_wait_for_the_first_mapping(void **state)
 {
 	(void)state;
@@ -203,7 +203,7 @@ static void the_period_is_kept(void **state)
 	assert_int_equal(aged, 3);
 }
 
-/* Whoever places the threads. */
+/* With any policy for threads. */
 static void sharing_decays_under_any_policy(void **state)
 {
 	(void)state;
@@ -222,7 +222,7 @@ static void sharing_decays_under_any_policy(void **state)
 	assert_in_range(sharing_between(affinity, tids[0], tids[1]), 1, before / 3 + 3);
 }
 
-/* The stage is there for whoever wants it, and only then. */
+/* The stage exists only if a policy uses it. */
 static void the_memory_stage_follows_the_policies(void **state)
 {
 	(void)state;

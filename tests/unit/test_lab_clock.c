@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock of the lab's emulated machine, and how its CPUs are held to it; nothing of QEMU. */
+/* The clock of the emulated machine of the lab, and how it limits CPUs; independent of QEMU. */
 #include "../lab/plugin/clock.c"
 #include "../lab/plugin/pace.c"
 
@@ -45,7 +45,7 @@ static void test_the_clock_is_held_by_the_slowest_cpu(void **state)
 	assert_int_equal(lab_clock_read(&wall, 7ULL * S), 5ULL * S + 900);
 }
 
-/* However long the host takes, what it does not get done does not count. */
+/* Time that the host loses does not count. */
 static void test_host_load_does_not_affect_the_clock(void **state)
 {
 	(void)state;
@@ -57,7 +57,7 @@ static void test_host_load_does_not_affect_the_clock(void **state)
 	}
 }
 
-/* Nor is it ever faster than the host's, so that devices keep up. */
+/* Nor is it faster than the clock of the host, so that devices keep up. */
 static void test_the_clock_is_not_faster_than_the_host(void **state)
 {
 	(void)state;
@@ -86,7 +86,7 @@ static void test_an_idle_cpu_holds_no_other(void **state)
 	assert_int_equal(lab_clock_work(&wall, 1, 200), 5ULL * S + 700);
 }
 
-/* What it was ahead of the clock it has not for nothing. */
+/* Time by which it was ahead is charged. */
 static void test_a_cpu_ahead_continues_from_its_time(void **state)
 {
 	(void)state;
@@ -148,8 +148,7 @@ static void test_counter_runs_at_the_machines_rate(void **state)
 	assert_true(ticks <= lab_pace_now_ns() / 4 + 1);
 }
 
-/* Alone it is only the host's clock that may hold it; beside one that stands still, it soon waits.
- */
+/* Alone it is limited only by the clock of the host; beside a halted CPU it soon waits. */
 static void test_a_cpu_ahead_is_held_and_reported(void **state)
 {
 	uint64_t begin, late = 0;
@@ -171,7 +170,7 @@ static void test_a_cpu_ahead_is_held_and_reported(void **state)
 	late += lab_pace_block(0, 100);
 	assert_int_equal(late, TELL_CYCLES + 2 * SLACK_CYCLES + 100);
 	lab_pace_block(1, 9 * SLACK_CYCLES);
-	usleep(1000); /* the clock may go as far as the host's does */
+	usleep(1000); /* the clock may advance to that of the host */
 	lab_pace_block(0, 1);
 	assert_true(pace.clock.now_ns > begin);
 }

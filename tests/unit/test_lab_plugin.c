@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory model of the lab's QEMU plugin, with this file in QEMU's place. */
+/* The memory model of the QEMU plugin of the lab, with this file instead of QEMU. */
 #define LAB_PLUGIN_VERSION 1
 #include "../lab/plugin/clock.c"
 #include "../lab/plugin/numalab.c"
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #define GIB (1ULL << 30)
-#define HOLE (7 * GIB) /* the plugin sees memory elsewhere than the guest does */
+#define HOLE (7 * GIB) /* the plugin sees memory at other addresses than the guest */
 #define USER 0x7f0000000000ULL
 #define KERNEL 0xffff800000000000ULL
 
@@ -25,7 +25,7 @@ static struct numalab_shared machine;
 static qemu_plugin_mem_accessed access_memory;
 static qemu_plugin_block_executed execute_block;
 static void *block_user;
-static uint64_t mapped_to; /* what the next address translates to */
+static uint64_t mapped_to; /* translation of the next address */
 static bool is_device;
 static const unsigned char *code = (const unsigned char *)"\x90"; /* of the only instruction of the block */
 static size_t code_size = 1;
@@ -185,7 +185,8 @@ static const struct numalab_record *newest(unsigned int cpu)
 	return &machine.rings[cpu].records[(machine.rings[cpu].head - 1) % NUMALAB_RING];
 }
 
-/* Until the guest's module attaches, code runs as it is; then it is translated anew, once. */
+/* Code runs uninstrumented until the module of the guest attaches; then it is translated again
+ * once. */
 static void test_instruments_start_when_attached(void **state)
 {
 	(void)state;
@@ -241,7 +242,7 @@ static void test_cpus_of_a_node_share_its_cache(void **state)
 	assert_int_equal(counts(2)->remote, 1);
 }
 
-/* The same address in another process, which is reached through the kernel, is other memory. */
+/* The same virtual address in another process, accessed through the kernel, is different memory. */
 static void test_processes_do_not_share_lines_by_address(void **state)
 {
 	(void)state;
@@ -281,21 +282,22 @@ static uint64_t cycles_of_page(uint64_t page, uint64_t step)
 	return counts(0)->stall_cycles - before;
 }
 
-/* Two lines of each page cost their full latency, the rest a tenth; out of order, every line costs all of it. */
+/* Two lines of each page cost their full latency, the others 10 %; in random order every line costs
+ * its full latency. */
 static void test_lines_in_a_row_are_fetched_ahead(void **state)
 {
 	(void)state;
 	assert_int_equal(cycles_of_page(0, 1), 2 * 200 + 62 * 20);
 	assert_int_equal(cycles_of_page(1, 1), 2 * 200 + 62 * 20);
 	assert_int_equal(cycles_of_page(2, 17), 64 * 200);
-	/* A page is copied: two streams at a time. */
+	/* Copying a page has two streams. */
 	uint64_t before = counts(0)->stall_cycles;
 	for (uint64_t line = 0; line < 64; line++) {
 		touch(0, LOAD, KERNEL + line * 64, 3 * 4096 + line * 64);
 		touch(0, STORE, KERNEL + 4096 + line * 64, GIB + line * 64);
 	}
 	assert_int_equal(counts(0)->stall_cycles - before, 2 * (200 + 420) + 62 * (20 + 42));
-	/* From the node's cache likewise. */
+	/* The same from the cache of the node. */
 	uint64_t cycles = lab_pace_cycles(1);
 	for (uint64_t line = 0; line < 64; line++)
 		touch(1, LOAD, USER + line * 64, line * 64);
@@ -353,7 +355,7 @@ static void test_other_memory_is_left_out(void **state)
 	assert_int_equal(machine.rings[0].head, 0);
 }
 
-/* An instruction is a cycle; the last-level cache and memory are waited for. */
+/* An instruction takes one cycle; the last-level cache and memory add waiting time. */
 static void test_time_is_instructions_and_waiting(void **state)
 {
 	uint64_t before = lab_pace_cycles(6);
@@ -388,7 +390,8 @@ static uint64_t cycles_of_steps(const char *bytes, size_t size, unsigned int ste
 	return lab_pace_cycles(5) - before;
 }
 
-/* A page is cleared and copied as fast by the byte as by the word; what only looks like that is an instruction. */
+/* Clearing and copying a page costs the same by bytes as by words; a similar opcode is a plain
+ * instruction. */
 static void test_strings_go_by_their_bytes(void **state)
 {
 	(void)state;
@@ -405,7 +408,7 @@ static void test_strings_go_by_their_bytes(void **state)
 	assert_int_equal(cycles_of_steps("\xf3\x0f\xb8\xc0", 4, 100), 100); /* popcnt */
 }
 
-/* Only where time is paced, and only at the home that is loaded. */
+/* Only if time is paced, and only for a loaded node. */
 static void test_loaded_home_is_waited_for(void **state)
 {
 	uint32_t wait;

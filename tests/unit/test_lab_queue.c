@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loaded controller costs in the lab's model; nothing of QEMU. */
+/* The cost of a loaded controller in the model of the lab; independent of QEMU. */
 #include "../lab/plugin/queue.c"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Pollaczek and Khinchine, (1 + 1.2) / 2, to a cycle. */
+/* Pollaczek and Khinchine, (1 + 1.2) / 2, within one cycle. */
 static void test_curve_is_its_formula(void **state)
 {
 	(void)state;
@@ -33,7 +33,7 @@ static void test_curve_is_its_formula(void **state)
 			 lab_queue_wait(LAB_CONTROLLER_CYCLES, LAB_LOAD_MAX_PERMILLE));
 }
 
-/* Of 200 unloaded cycles, and of the server that queue.h names: 1.2, 1.66 and 3.3 times as long. */
+/* At 200 unloaded cycles and the service times of queue.h: a factor of 1.2, 1.66 and 3.3. */
 static void test_loaded_latency_is_as_measured(void **state)
 {
 	(void)state;
@@ -42,7 +42,7 @@ static void test_loaded_latency_is_as_measured(void **state)
 	assert_in_range(lab_queue_wait(LAB_CONTROLLER_CYCLES, 1000), 2 * 200, 2.4 * 200);
 }
 
-/* A line every `gap` cycles, for so many windows; returns what the last one waits. */
+/* A line every `gap` cycles for N windows; returns the waiting time of the last one. */
 static uint32_t load_evenly(uint64_t from, uint32_t gap, uint32_t windows)
 {
 	uint32_t wait = 0;
@@ -77,8 +77,8 @@ static void test_more_load_never_waits_less(void **state)
 	assert_true(before > 200);
 }
 
-/* CPUs that wait for each line before they ask for the next find the rate at which these are served: with
- * two, 24 + w = c and w = 22 * 40 / (c - 40). */
+/* CPUs that wait for each line before they request the next settle at the rate at which lines are
+ * served: with two CPUs, 24 + w = c and w = 22 * 40 / (c - 40). */
 static void test_streams_settle(void **state)
 {
 	uint64_t now[2] = {0, 12}, lines = 0, from = 100ULL * LAB_WINDOW_CYCLES;

@@ -44,7 +44,7 @@ static void assert_still(void)
 	assert_int_equal(proposals.candidates, 0);
 }
 
-/* Other work that is not managed. */
+/* Unmanaged load. */
 static void fill_cpus(int first, int last)
 {
 	for (int cpu = first; cpu <= last; cpu++)
@@ -155,7 +155,7 @@ static void a_busy_sibling_halves_the_tickets_of_a_free_cpu(void **state)
 	assert_true(propose()->tickets.free_cpu == 2);
 }
 
-/* Thread 0 on CPU 0 and thread 1 on CPU 2; every other CPU is busy with foreign work. */
+/* Thread 0 on CPU 0 and thread 1 on CPU 2; every other CPU has unmanaged load. */
 static void pair(int memory_of_first, int memory_of_second)
 {
 	machine_thread(machine, 10, 0, memory_of_first);
@@ -275,7 +275,7 @@ static void affinities_limit_both_threads_of_a_swap(void **state)
 	assert_int_equal(proposals.count, 1);
 }
 
-/* Each of them gets to its memory. */
+/* Both reach their memory. */
 static void users_are_swapped_if_both_gain(void **state)
 {
 	(void)state;
@@ -327,7 +327,8 @@ static void isolated_cpus_take_no_part(void **state)
 	assert_still();
 }
 
-/* Who of two that prefer one node is there turns on whose faults were sampled more often. */
+/* Which of two threads that prefer one node is there depends on whose faults were sampled more
+ * often. */
 static void two_threads_that_prefer_one_node_are_not_swapped(void **state)
 {
 	(void)state;
@@ -340,7 +341,7 @@ static void two_threads_that_prefer_one_node_are_not_swapped(void **state)
 	assert_int_equal(proposals.count, 1);
 }
 
-/* Too little was seen of it to know what it would lose: the gate keeps it where it is. */
+/* Too few samples show what it would lose, so the gate keeps it where it is. */
 static void an_unknown_thread_is_a_partner_only_without_the_gate(void **state)
 {
 	(void)state;
@@ -418,7 +419,7 @@ static void accesses_to_a_memory_only_node_attract_to_its_neighbour(void **state
 	assert_still();
 }
 
-/* Three busy threads want node 1's two CPUs; the last has the fewest accesses. */
+/* Three busy threads prefer node 1, which has two CPUs; the last has the fewest accesses. */
 static void a_full_preferred_node_receives_no_more_threads(void **state)
 {
 	(void)state;
@@ -469,8 +470,8 @@ static void n_bounds_threads_and_winners(void **state)
 }
 
 /*
- * 3,000 threads at home on each of two CPUs, and on the second one a stray of another user, which
- * makes every pair across them worth a look and none a candidate.
+ * 3,000 local threads on each of two CPUs, and a remote thread of another user on the second one,
+ * so that every pair is examined and none is a candidate.
  */
 static void a_futile_search_is_abandoned(void **state)
 {

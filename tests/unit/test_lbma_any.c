@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What LBMA must hold to on any machine, and over time. */
+/* Invariants of LBMA on any machine and over time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void check_swap(const struct nm_snapshot *snapshot, const struct nm_confi
 	}
 }
 
-/* The one that won, and then the best of the others. */
+/* The winner, followed by the best of the others. */
 static void check_alternatives(const struct nm_snapshot *snapshot,
 			       const struct nm_proposal *proposal)
 {
@@ -139,7 +139,7 @@ static uint64_t mix(uint64_t print, const void *data, size_t size)
 	return print;
 }
 
-/* Without what only IMAR² fills in. */
+/* Without fields that only IMAR² sets. */
 #define MOVE_BYTES (offsetof(struct nm_move, node_to) + sizeof(int))
 
 /* Every bit of the decisions on 300 machines. */
@@ -172,7 +172,7 @@ static void one_seed_gives_one_result(void **state)
 	assert_true(fingerprint(1) != fingerprint(2));
 }
 
-/* From one build of one compiler; a deliberate change of the rules changes it. */
+/* Computed with one compiler; a deliberate change of the rules changes it. */
 #define FINGERPRINT 0x7e92f9c141f74288ULL
 
 static void every_build_gives_the_same_result(void **state)
@@ -185,7 +185,7 @@ static void every_build_gives_the_same_result(void **state)
 
 /* ---- nothing to gain ---- */
 
-/* Every thread's memory lies evenly on all nodes, and a few samples are all that is known of it. */
+/* The memory of every thread is evenly on all nodes, and there are only a few samples. */
 static void sample_evenly(struct nm_rng *dice, size_t samples)
 {
 	for (size_t i = 0; i < machine->count; i++) {
@@ -225,7 +225,7 @@ static void evenly_spread_memory_is_left_alone(void **state)
 
 /* ---- convergence ---- */
 
-/* Eight threads, two per node's memory, on CPUs in an order in which none is on its node. */
+/* Eight threads, the memory of two on each node, on random CPUs of other nodes. */
 static void scatter(struct nm_rng *dice)
 {
 	int memory[8];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking after leases, and what cpusets do to them. */
+/* Maintenance of leases, and the effect of cpusets on them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +100,7 @@ static void test_nudge_dies(void **state)
 	assert_int_equal(nm_actuator_nudges(world->actuator), 0);
 }
 
-/* ---- looking after leases ---- */
+/* ---- maintenance of leases ---- */
 
 static void test_expiry(void **state)
 {
@@ -118,7 +118,7 @@ static void test_expiry(void **state)
 	assert_int_equal(world_reported(world, NM_LEASE_EXPIRED, 101), 1);
 }
 
-/* As the paper holds threads. */
+/* As in the paper. */
 static void test_no_expiry(void **state)
 {
 	(void)state;
@@ -134,7 +134,7 @@ static void test_no_expiry(void **state)
 	assert_int_equal(world_reported(world, NM_LEASE_EXPIRED, 101), 0);
 }
 
-/* It runs on, but most of what it touches is on another node by now. */
+/* It keeps running, but most of its accesses now go to another node. */
 static void test_memory_moved_away(void **state)
 {
 	(void)state;
@@ -167,7 +167,7 @@ static void test_memory_moved_away(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-/* It runs on, and all it touches is on a node without CPUs beside where it is held. */
+/* It keeps running, and all its accesses go to a memory-only node beside its own. */
 static void test_memory_without_cpus(void **state)
 {
 	(void)state;
@@ -276,7 +276,7 @@ static void test_exit_without_descriptors(void **state)
 	assert_returned();
 }
 
-/* A refusal is told, kept, and tried again. */
+/* A refusal is reported, kept in the ledger, and retried. */
 /* SECURITY: stuck */
 static void test_return_refused(void **state)
 {
@@ -294,7 +294,8 @@ static void test_return_refused(void **state)
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
 }
 
-/* Refused once as if its cpuset had no CPU of it: the owner's affinity, and not all CPUs. */
+/* Refused once as if its cpuset excluded all its CPUs: the affinity of the owner is set again, not
+ * all CPUs. */
 static void test_return_refused_as_invalid(void **state)
 {
 	(void)state;
@@ -306,7 +307,7 @@ static void test_return_refused_as_invalid(void **state)
 	assert_int_equal(world_mask(world, 101), fake_cpus(0, 2));
 }
 
-/* Refused up to the stop: the ledger stays, and the next run takes it from there. */
+/* Refused until the stop: the ledger stays, and the next run restores from it. */
 static void test_refused_until_next_run(void **state)
 {
 	(void)state;
@@ -333,7 +334,7 @@ static void test_ledger_goes_with_the_last(void **state)
 	world_start(world);
 }
 
-/* Thousands of leases leave a short ledger and a short memory. */
+/* Thousands of leases leave a short ledger and little memory. */
 static void test_ledger_stays_short(void **state)
 {
 	(void)state;
@@ -360,7 +361,8 @@ static void put_in_cpuset(uint64_t cpus)
 	fake_move(fake, 100, "/job");
 }
 
-/* Narrowed to a part of the target: ours still; the return follows the cpuset when it widens. */
+/* Narrowed to a part of the target: the lease continues, and the restored affinity follows the
+ * cpuset when it widens. */
 static void check_narrowed(bool remembers)
 {
 	fake->remembers = remembers;
@@ -388,8 +390,9 @@ static void test_cpuset_narrowed_old_kernel(void **state)
 }
 
 /*
- * Narrowed away from the target: the kernel shows the whole cpuset. A newer one would bring our
- * mask back when it widens, so it is returned, and nobody has lost the thread to an owner.
+ * Narrowed to exclude the target: the kernel sets the whole cpuset. A newer kernel would set our
+ * affinity again when the cpuset widens, so it is restored, and the change does not count as
+ * external.
  */
 static void check_emptied(bool remembers)
 {
@@ -417,8 +420,8 @@ static void test_cpuset_emptied_old_kernel(void **state)
 	check_emptied(false);
 }
 
-/* Widened under the lease: an old kernel gives the thread all of it, which is not an owner's doing.
- */
+/* Widened under the lease: an old kernel sets all of it, which does not count as an external
+ * change. */
 static void check_widened(bool remembers)
 {
 	fake->remembers = remembers;
@@ -447,7 +450,8 @@ static void test_cpuset_widened_old_kernel(void **state)
 	check_widened(false);
 }
 
-/* The owner's own mask comes back as it was, also where the cpuset cut the lease meanwhile. */
+/* The affinity of the owner is restored unchanged, even if the cpuset narrowed the lease
+ * meanwhile. */
 static void test_cpuset_and_owner(void **state)
 {
 	(void)state;

@@ -140,7 +140,7 @@ static void test_cgroup(void **state)
 	assert_true(nm_ledger_cgroup("/a") != nm_ledger_cgroup("/b"));
 }
 
-/* Every other of so many CPUs. */
+/* Every other of N CPUs. */
 static void comb(hwloc_bitmap_t mask, unsigned cpus)
 {
 	hwloc_bitmap_zero(mask);
@@ -148,7 +148,7 @@ static void comb(hwloc_bitmap_t mask, unsigned cpus)
 		hwloc_bitmap_set(mask, cpu);
 }
 
-/* Whatever a process is called, and has chosen: a line has a bound, and what exceeds it is refused. */
+/* Any name and affinity of a process: a line has a maximum length, and a longer one is refused. */
 /* SECURITY: ledger */
 static void test_length_of_a_line_is_bounded(void **state)
 {
@@ -178,7 +178,7 @@ static void test_length_of_a_line_is_bounded(void **state)
 	nm_ledger_entry_clear(&entry);
 }
 
-/* Of 70 MiB: it is read, and what cannot be read is kept aside as a whole. */
+/* A file of 70 MiB is read, and unreadable content is set aside as a whole. */
 /* SECURITY: ledger */
 static void test_large_ledgers_are_read(void **state)
 {
@@ -217,7 +217,8 @@ static void test_copy(void **state)
 	assert_null(copy.target);
 }
 
-/* A return ends every line of the thread, and stays in the file: heirs of that time may live. */
+/* A restoration ends every line of the thread, and stays in the file, as inheritors of that time
+ * may still run. */
 static void test_return(void **state)
 {
 	(void)state;
@@ -226,7 +227,7 @@ static void test_return(void **state)
 	give(11, 1, "/");
 	give(10, 2, "/");
 	assert_int_equal(nm_ledger_return(ledger, 10, 1010, 6000), 0);
-	assert_int_equal(nm_ledger_return(ledger, 11, 9999, 6000), 0); /* another thread's */
+	assert_int_equal(nm_ledger_return(ledger, 11, 9999, 6000), 0); /* of another thread */
 	give(10, 3, "/");
 	assert_int_equal(nm_ledger_lines(ledger), 6);
 	read_ledger();
@@ -257,7 +258,7 @@ static void test_missing(void **state)
 	assert_int_equal(nm_ledger_remove(directory), 0);
 }
 
-/* A torn last line is an act that did not happen, and does not spoil the next one. */
+/* A torn last line counts as not written, and does not spoil the next one. */
 static void test_torn_tail(void **state)
 {
 	(void)state;
@@ -275,7 +276,7 @@ static void test_torn_tail(void **state)
 	assert_entry(&contents.entries[1], 13, 2);
 }
 
-/* Every prefix of a ledger reads as the acts whose lines are whole. */
+/* Every prefix of a ledger yields the operations of its complete lines. */
 /* SECURITY: ledger */
 static void test_torn_anywhere(void **state)
 {
@@ -311,8 +312,7 @@ static void test_damaged_lines(void **state)
 {
 	static const char *const lines[] = {
 		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3\n",   /* no end */
-		"give 0 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 .\n",  /* number 0 is ourselves
-									    */
+		"give 0 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 .\n",  /* number 0 */
 		"give 12 0 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 .\n",   /* no process */
 		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 x 2-3 .\n",   /* no mask */
 		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 0x .\n",  /* no mask */
@@ -337,7 +337,7 @@ static void test_damaged_lines(void **state)
 	assert_entry(&contents.entries[0], 13, 2);
 }
 
-/* What follows a NUL byte is read as well. */
+/* The text after a NUL byte is read too. */
 static void test_nul_byte(void **state)
 {
 	char path[256];
@@ -360,7 +360,7 @@ static void test_other_boot(void **state)
 	give(10, 1, "/");
 	assert_int_equal(nm_ledger_read(directory, OTHER_BOOT, &contents), 0);
 	assert_int_equal(contents.count, 0);
-	/* What is written after a boot is not lost behind the old header. */
+	/* Lines written after a reboot are not lost behind the old header. */
 	nm_ledger_free(ledger);
 	ledger = NULL;
 	assert_int_equal(nm_ledger_open(directory, OTHER_BOOT, &ledger), 0);
@@ -412,7 +412,7 @@ static void test_compaction(void **state)
 		nm_ledger_entry_clear(&entries[i]);
 }
 
-/* What a death during a compaction left is in nobody's way; what cannot be replaced stays. */
+/* Leftovers of an interrupted compaction do not interfere; entries that cannot be replaced stay. */
 static void test_compaction_leftovers(void **state)
 {
 	(void)state;
@@ -488,7 +488,7 @@ static void test_ledger_of_another_user(void **state)
 	ledger = NULL;
 	assert_int_equal(fchownat(directory, NM_LEDGER_NAME, 12345, 0, 0), 0);
 	assert_refused();
-	/* Root replays what the service's user wrote into the service's own directory. */
+	/* Root replays the file that the user of the service wrote into its directory. */
 	assert_int_equal(fchown(directory, 12345, (gid_t)-1), 0);
 	open_ledger();
 	read_ledger();
@@ -504,7 +504,7 @@ static void test_mode(void **state)
 	assert_int_equal(status.st_mode & 07777, 0600);
 }
 
-/* A line that does not fit whole is not there at all, and the next one that fits is. */
+/* A line that does not fit is not written at all, and a later one that fits is. */
 /* SECURITY: full-disk */
 static void test_full_disk(void **state)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Sets of CPUs as text: what the kernel writes is taken, and nothing else. */
+/* Sets of CPUs as text: only the format of the kernel is accepted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void lists_of_the_kernel_are_taken(void **state)
 	assert_parsed(nm_list_parse, "65535", "65535");
 }
 
-/* The endless and the huge ones made hwloc's reader take hundreds of megabytes. */
+/* Endless and huge lists made the parser of hwloc use hundreds of megabytes. */
 /* SECURITY: proc-sys */
 static void other_lists_are_refused(void **state)
 {
@@ -64,7 +64,7 @@ static void maps_of_the_kernel_are_taken(void **state)
 	assert_parsed(nm_map_parse, "0", "");
 }
 
-/* hwloc's reader ends the program at the first of these. */
+/* The parser of hwloc terminates the program on the first of these. */
 /* SECURITY: proc-sys */
 static void other_maps_are_refused(void **state)
 {

@@ -68,15 +68,14 @@ static void only_candidates_win(void)
 	assert_false(nm_ticket_pool_draw(pool, &won));
 }
 
-/* Five standard deviations of the binomial distribution: one correct run in two million misses it.
- */
+/* Five standard deviations of the binomial distribution: one correct run in two million fails. */
 static void assert_chance(unsigned hits, double chance)
 {
 	double deviation = sqrt(chance * (1 - chance) / DRAWS);
 	assert_true(fabs((double)hits / DRAWS - chance) < 5 * deviation);
 }
 
-/* How often the first of the candidates, thread 0's to CPUs 40 and up, wins. */
+/* Counts how often the first candidate, thread 0 to CPUs 40 and up, wins. */
 static unsigned count_first_wins(enum nm_lottery rule, const double *tickets, int count, int good)
 {
 	unsigned hits = 0;
@@ -105,8 +104,8 @@ static void the_order_of_candidates_does_not_matter(void **state)
 	assert_chance(count_first_wins(NM_LOTTERY_PROPORTIONAL, tickets, 2, 1), 1.0 / 4);
 }
 
-/* In the paper's way the ten lose only when all draw below 2, (1/3)^10, and then two times in
- * three. */
+/* With the rules of the paper the ten lose only if all draw below 2, (1/3)^10, and then in two of
+ * three cases. */
 static void ten_at_six_against_twenty_at_two(void **state)
 {
 	(void)state;

@@ -30,7 +30,7 @@ static int free_page(void **state)
 	return 0;
 }
 
-/* What follows the line, up to the line that begins with `end` (or the end of the page). */
+/* Returns the text after the line up to the line that begins with `end`, or the end of the page. */
 static char *section(const char *page, const char *line, const char *end)
 {
 	char start[128];

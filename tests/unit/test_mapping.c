@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where threads that share should run. */
+/* Nodes assigned to threads that share memory. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Threads that may run everywhere: thread i on CPU i modulo their number. */
+/* Unrestricted threads: thread i runs on CPU i modulo their number. */
 static void machine(unsigned nodes, unsigned cpus, size_t nr_threads)
 {
 	nm_topology_free(topology);
@@ -130,7 +130,8 @@ static void test_pairs_started_apart(void **state)
 	assert_int_equal(mapping->repaired, 0);
 }
 
-/* A pair among many idle CPUs comes together; in the paper's way each node gets one of the two. */
+/* A pair among many idle CPUs is collocated; with the rules of the paper each node gets one
+ * thread. */
 static void test_few_threads_are_gathered(void **state)
 {
 	(void)state;
@@ -145,7 +146,7 @@ static void test_few_threads_are_gathered(void **state)
 	assert_int_not_equal(node_of(0), node_of(1));
 }
 
-/* Pairs that need not crowd have a node each. */
+/* Pairs that fit get a node each. */
 static void test_pairs_spread(void **state)
 {
 	unsigned nodes = 0;
@@ -177,7 +178,7 @@ static void test_collocated_pairs_stay(void **state)
 	assert_true(mapping->worth); /* the paper applies every mapping */
 }
 
-/* Three of four pairs are together: they keep their nodes, whatever Scotch calls them. */
+/* Three of four pairs are collocated: they keep their nodes, whatever numbers Scotch assigns. */
 static void test_most_stay(void **state)
 {
 	static const int cpus[] = {7, 6, 0, 4, 2, 3, 5, 1};
@@ -207,8 +208,8 @@ static void test_gain(void **state)
 	assert_false(mapping->worth);
 }
 
-/* A ring of four nodes: opposite ones are further apart. A chain of threads, in whatever order they
- * have been started, must not cross it. */
+/* A ring of four nodes: opposite ones are farther apart. A chain of threads, in any order of
+ * creation, must not cross it. */
 static void check_chain(const unsigned order[4])
 {
 	tear_down(NULL);
@@ -272,7 +273,7 @@ static void check_repeatable(void)
 
 	map(64);
 	memcpy(first, mapping->cpu, sizeof(first));
-	assert_int_equal(try_map(64, 0.1, 12345), 0); /* another call between */
+	assert_int_equal(try_map(64, 0.1, 12345), 0); /* another call in between */
 	map(64);
 	assert_memory_equal(mapping->cpu, first, sizeof(first));
 }
@@ -308,7 +309,7 @@ static void test_neighbours(void **state)
 	assert_in_range(apart, 3, 6);
 }
 
-/* Figure 4: stages of a pipeline, groups of four that are spread over the machine. */
+/* Figure 4: stages of a pipeline, in groups of four that are spread over the machine. */
 static void test_pipeline(void **state)
 {
 	(void)state;
@@ -355,7 +356,8 @@ static void test_masks(void **state)
 	assert_in_range(most_on_one_cpu(8), 1, 2);
 }
 
-/* Four that share everything would all be on one node, and two may not be there: no crowd. */
+/* Four threads that share everything would be on one node, but two may not run there: they stay
+ * spread. */
 static void test_repaired_threads_spread(void **state)
 {
 	nm_autobitmap node_0 = hwloc_bitmap_alloc(), node_1 = hwloc_bitmap_alloc();
@@ -374,7 +376,7 @@ static void test_repaired_threads_spread(void **state)
 	assert_int_equal(most_on_one_cpu(4), 1);
 }
 
-/* What one of them may not leave is where the others go to, whatever name Scotch has for it. */
+/* Threads follow the node to which one of them is bound, whatever number Scotch assigns to it. */
 static void test_groups_follow_the_bound(void **state)
 {
 	nm_autobitmap node_1 = hwloc_bitmap_alloc();
@@ -393,7 +395,7 @@ static void test_groups_follow_the_bound(void **state)
 	}
 }
 
-/* Of two nodes that are as good in all else it is the one with their memory. */
+/* Of two otherwise equal nodes the one with their memory is chosen. */
 static void test_groups_go_to_their_memory(void **state)
 {
 	(void)state;
@@ -427,7 +429,7 @@ static void test_repaired_threads_go_near(void **state)
 	assert_int_equal(mapping->cpu[1], 7);
 }
 
-/* All are confined: the machine is those CPUs, and nothing needs repair. */
+/* All threads are confined: only those CPUs count, and no repair is needed. */
 static void test_one_mask_for_all(void **state)
 {
 	nm_autobitmap some = hwloc_bitmap_alloc();
@@ -497,7 +499,7 @@ static void test_small_machines(void **state)
 	assert_int_equal(mapping->cpu[0], 0);
 }
 
-/* A heavy thread has a node nearly to itself. */
+/* A thread with a heavy load has a node almost to itself. */
 static void test_loads(void **state)
 {
 	size_t beside = 0;
@@ -526,7 +528,7 @@ static void test_unknown_places_and_loads(void **state)
 	map(4);
 	assert_int_equal(node_of(0), node_of(2));
 	assert_true(mapping->cost_now == 200 * NM_SHARING_STEP &&
-		    mapping->cost_new == 50 * NM_SHARING_STEP); /* of 1 and 3 alone */
+		    mapping->cost_new == 50 * NM_SHARING_STEP); /* of 1 and 3 only */
 }
 
 static void test_large_weights(void **state)

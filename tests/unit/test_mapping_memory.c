@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scotch may have no memory for any of its objects: what it did make is given up again. These stand
- * before the library's own. */
+/* Scotch may lack memory for any of its objects: those that were created are freed. These functions
+ * replace those of the library. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,7 @@ int SCOTCH_contextRandomClone(void *context)
 	return function(context);
 }
 
-/* Makes the graph that it binds. */
+/* Creates the graph that it binds. */
 int SCOTCH_contextBindGraph(void *context, const void *graph, void *bound);
 int SCOTCH_contextBindGraph(void *context, const void *graph, void *bound)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of maps and numa_maps, right and odd, and files of them in pieces of any size. */
+/* Lines of maps and numa_maps, valid and invalid, and files of them in pieces of any size. */
 #include "../../src/mover/mappings.h"
 #include "mover_fixture.h"
 
@@ -136,7 +136,7 @@ static void test_words(void **state)
 		{"10 default file=/anon_hugepage\\040(deleted) huge anon=3 N0=3 "
 		 "kernelpagesize_kB=1048576",
 		 false, false, true, false, 1073741824},
-		/* Only huge pages can have no name like this. */
+		/* Only huge pages can have no such name. */
 		{"10 default file=/anon_hugepage mapped=1 kernelpagesize_kB=4", false, true, false,
 		 false, 4096},
 		{"10 default hugely mapmax= kernelpagesize_kB=x", false, false, false, true, 0},
@@ -211,7 +211,7 @@ static void test_adjacent_and_invalid_mappings(void **state)
 				      "nonsense\n"
 				      "8000 default file=/x\n"
 				      "a000 prefer:1 anon=1 kernelpagesize_kB=4\n"
-				      "1000 bind:0\n" /* back again: too late */
+				      "1000 bind:0\n" /* out of order */
 				      "f000 bind:0\n");
 	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = read_all(test->fake, 0);
 	assert_int_equal(nm_mappings_all(mappings, &all), 4);
@@ -233,7 +233,7 @@ static void test_adjacent_and_invalid_mappings(void **state)
 	assert_null(nm_mappings_find(mappings, 0x1000, UINT64_MAX));
 }
 
-/* The owner binds parts of what maps told as one mapping, before numa_maps is read. */
+/* The owner binds parts of a mapping of maps before numa_maps is read. */
 static void test_bound_in_between(void **state)
 {
 	struct test *test = *state;
@@ -298,7 +298,7 @@ static void test_ranges_of_kinds(void **state)
 	free(ranges);
 }
 
-/* A name as long as names may be, and longer, must not be read as something else. */
+/* Names of the maximum length and beyond must not be read as other fields. */
 /* SECURITY: many-mappings */
 static void test_overlong_lines(void **state)
 {
@@ -338,7 +338,7 @@ static void test_process_gone(void **state)
 	nm_mappings_free(read_all(test->fake, -ESRCH));
 }
 
-/* A file that goes on and on. */
+/* A file without end. */
 /* SECURITY: many-mappings */
 static void test_too_many(void **state)
 {
@@ -367,7 +367,7 @@ static void test_too_many(void **state)
 	assert_int_equal(r, -EFBIG);
 }
 
-/* Anything at all: it may be refused, and what is taken ascends. */
+/* Random bytes may be refused, and accepted mappings ascend. */
 static void test_noise(void **state)
 {
 	static const char alphabet[] =
@@ -392,7 +392,7 @@ static void test_noise(void **state)
 	}
 }
 
-/* This process's own: the kernel's lines are as we think. */
+/* The maps of this process match the assumed format of the kernel. */
 static void test_own(void **state)
 {
 	const struct nm_platform_options options = {.root_path = "/",
@@ -434,7 +434,8 @@ static void add_pages(double *pages, const char *line)
 	assert_int_equal(nm_mapped_count_pages(line, &topology, 4096, pages), 0);
 }
 
-/* The kernel's lines are as the count of pages thinks; on one node there are more than we touch. */
+/* The lines of the kernel match the count of pages; a single node has more pages than those touched
+ * here. */
 static void test_own_pages(void **state)
 {
 	const struct nm_platform_options options = {.root_path = "/",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From samples of managed processes to pages, sharing, and what should move. */
+/* From samples of managed processes to pages, sharing, and pages to move. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ struct thread {
 	uint32_t tid, pid;
 };
 
-/* They have begun with their numbers. */
+/* Their start times are their numbers. */
 static void follow(const struct thread *threads, size_t count)
 {
 	struct nm_snap_thread snap_threads[4] = {0};
@@ -110,7 +110,7 @@ static size_t count_wanted(const struct nm_memory_wanted **ret)
 	return nm_memory_wanted(memory, ret);
 }
 
-/* ---- who is followed ---- */
+/* ---- followed processes ---- */
 
 static void test_processes(void **state)
 {
@@ -199,7 +199,7 @@ static void test_the_last_exit_drops_pages(void **state)
 	follow_two();
 	access_memory(10, 10, 0, ADDRESS);
 	task(NM_TASK_EXIT, 10, 10);
-	task(NM_TASK_EXIT, 10, 10); /* once is once */
+	task(NM_TASK_EXIT, 10, 10); /* a second exit changes nothing */
 	assert_int_equal(count_pages(), 1);
 	task(NM_TASK_EXIT, 10, 12);
 	assert_int_equal(count_pages(), 0);
@@ -287,7 +287,7 @@ static void test_wanted(void **state)
 	follow_two();
 	access_from_node_1(ADDRESS, 10);
 	assert_int_equal(count_wanted(&wanted), 0); /* held */
-	nm_memory_mapping_over(memory, 11, false);  /* one thread: nothing to map */
+	nm_memory_mapping_over(memory, 11, false);  /* a single thread needs no mapping */
 	access_from_node_1(ADDRESS, 10);
 	assert_int_equal(count_wanted(&wanted), 1);
 	assert_int_equal(wanted[0].pid, 11);
@@ -330,7 +330,7 @@ static void test_wanted_is_bounded(void **state)
 	assert_int_equal(count_wanted(&wanted), NM_MEMORY_WANTED_MOST);
 }
 
-/* Section 3.3: several threads wait for a mapping, or for five that were not worth it. */
+/* Section 3.3: several threads wait for a mapping, or for five ineligible ones. */
 static void test_pages_wait_for_the_first_mapping(void **state)
 {
 	(void)state;
@@ -370,7 +370,8 @@ static void test_huge_pages(void **state)
 		sample.page_bytes = 2ULL << 20;
 		nm_memory_add(memory, &sample);
 	}
-	assert_int_equal(count_pages(), 5); /* and four places where threads may meet */
+	assert_int_equal(count_pages(),
+			 5); /* and there are four destinations for sharing threads */
 }
 
 static void test_exclusivity(void **state)

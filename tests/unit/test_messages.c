@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every message is one line of at most 120 characters: the formats of journal entries, of errors on
+ * Every message is one line of at most 120 characters. The formats of journal entries, of errors on
  * the bus and of findings are read from the source, and conversions replaced by values of usual
- * length. Entries of decisions and verdicts are composed of parts: test_journal.
+ * length. Entries of decisions and verdicts are composed of parts and are tested in test_journal.
  */
 #include <ctype.h>
 #include <glob.h>
@@ -24,7 +24,7 @@ static const char *const calls[] = {"nm_report(", "nm_entry_text(", "nm_findings
 				    "sd_bus_error_setf(", "sd_bus_error_set("};
 static const char *const folders[] = {"daemon", "ctl/doctor", "ctl/advise", "report"};
 
-/* Composed of clauses, or of names, that are short. */
+/* Composed of clauses or names that are short. */
 static const char *const composed[] = {
 	"numa-migrd would %s%s%s%s%s.",
 	"Only first touches sampled: kernel.numa_balancing is %s; %s, or set it to %d",
@@ -41,7 +41,7 @@ struct format {
 static char source[SOURCE_BYTES];
 static unsigned seen;
 
-/* A name or an error, a number, a fraction. */
+/* Returns an example of a name or error, a number, or a fraction. */
 static const char *example(char conversion)
 {
 	switch (conversion) {
@@ -55,7 +55,7 @@ static const char *example(char conversion)
 	}
 }
 
-/* In characters: a continuation byte of UTF-8 is none. */
+/* Counts characters: continuation bytes of UTF-8 are not counted. */
 static size_t length_of(const char *format)
 {
 	size_t length = 0;
@@ -73,7 +73,7 @@ static size_t length_of(const char *format)
 	return length;
 }
 
-/* "%u threads" is wrong for one thread; fractions, and counts that are never 1, do not matter. */
+/* "%u threads" is wrong for one thread; fractions and counts that are never 1 do not matter. */
 static bool has_fixed_plural(const char *format)
 {
 	for (const char *at = format; (at = strchr(at, '%')); at++) {
@@ -117,7 +117,7 @@ static void finish(const char *file, struct format *format)
 	format->length = 0;
 }
 
-/* Appends the literal that begins there, without the escapes, and returns its end. */
+/* Appends the literal that begins here, without escapes, and returns its end. */
 static const char *literal(const char *at, struct format *format)
 {
 	for (at++; *at != '"'; at++) {
@@ -128,7 +128,7 @@ static const char *literal(const char *at, struct format *format)
 	return at;
 }
 
-/* The literals of the arguments; those next to each other, or with a PRIu64 between them, are one. */
+/* The literals of the arguments; adjacent ones, or those joined by a PRIu64, are one. */
 static void read_call(const char *file, const char *at)
 {
 	struct format format = {.length = 0};
@@ -177,7 +177,7 @@ static void test_every_message_is_one_short_line(void **state)
 	assert_true(seen > 100);
 }
 
-/* Nothing is moved if forks and exits cannot be sampled: pipeline.c. */
+/* Moves are disabled if forks and exits cannot be sampled: pipeline.c. */
 static size_t problem_length(enum nm_problem_step step, enum nm_event_kind kind, int error)
 {
 	struct nm_problems problems = {.count = 0};
@@ -196,7 +196,8 @@ static void test_problems_of_sampling_are_short(void **state)
 	for (int step = NM_STEP_OPEN; step <= NM_STEP_EVENT; step++)
 		for (int kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
 			for (size_t i = 0; i < NM_ARRAY_SIZE(errors); i++) {
-				/* That all hardware is refused is a matter of memory accesses. */
+				/* That all hardware sources are refused concerns only memory
+				 * accesses. */
 				bool chosen = step == NM_STEP_SOURCE || step == NM_STEP_EVENT;
 				if (chosen && kind != NM_EVENT_MEMORY)
 					continue;

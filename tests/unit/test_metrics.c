@@ -60,7 +60,7 @@ static void run(struct fixture *f, uint32_t tid, uint32_t cpu, unsigned times)
 	run_as(f, 100, tid, cpu, times);
 }
 
-/* page_node: as in struct nm_sample. */
+/* page_node as in struct nm_sample. */
 static void touch_at(struct fixture *f, uint32_t tid, uint32_t page_node, unsigned times)
 {
 	const struct nm_sample sample = {.kind = NM_EVENT_FAULT_MIN,
@@ -181,8 +181,7 @@ static void a_home_tie_goes_to_the_latest_node(void **state)
 	assert_int_equal(f->figures[1].main_cpu, 1);
 }
 
-/* Of 13 CPUs on four nodes, node 2 has most samples though none of its CPUs leads by itself early.
- */
+/* Of 13 CPUs on four nodes, node 2 has most samples although none of its CPUs leads early. */
 static void many_cpus_preserve_the_home_node(void **state)
 {
 	struct fixture *f = *state;
@@ -196,7 +195,7 @@ static void many_cpus_preserve_the_home_node(void **state)
 	assert_true(fabs(f->figures[0].main_node_share - 120.0 / 240.0) < 1e-12);
 }
 
-/* A CPU with more than a quarter of the samples survives any number of others. */
+/* A CPU with more than 25 % of the samples survives any number of others. */
 static void a_frequent_cpu_is_never_missed(void **state)
 {
 	struct fixture *f = *state;
@@ -240,7 +239,7 @@ static void unknown_cpus_have_no_node(void **state)
 	assert_int_equal(f->figures[1].main_cpu, 999);
 }
 
-/* ---- what is not available ---- */
+/* ---- unavailable metrics ---- */
 
 static void runs_not_sampled(void **state)
 {
@@ -285,7 +284,7 @@ static void without_nodes_of_memory(void **state)
 
 /* ---- history ---- */
 
-/* One fault on a huge page tells of 512 small ones, yet is one sample. */
+/* One fault on a huge page represents 512 small ones, but is one sample. */
 static void a_huge_page_counts_as_its_small_pages(void **state)
 {
 	struct fixture *f = *state;
@@ -393,7 +392,7 @@ static void reused_identifiers_start_empty(void **state)
 	assert_int_equal(f->figures[1].tid, 9);
 }
 
-/* An EXIT record can be lost; the other process behind the number tells. */
+/* An EXIT record may be lost; the other process with the number shows it. */
 static void a_reused_number_starts_anew(void **state)
 {
 	struct fixture *f = *state;
@@ -408,7 +407,7 @@ static void a_reused_number_starts_anew(void **state)
 	assert_true(f->figures[0].access_total == 0.0);
 }
 
-/* Against a plain model: random work, exits and reuse over many intervals. */
+/* Compared with a plain model: random work, exits and reuse over many intervals. */
 static void agrees_with_a_plain_count(void **state)
 {
 	enum { TIDS = 300, ROUNDS = 60 };
@@ -443,7 +442,7 @@ static void agrees_with_a_plain_count(void **state)
 	}
 }
 
-/* ---- losses and the machine's changes ---- */
+/* ---- losses and changes of the machine ---- */
 
 static const struct nm_figures *figures_of(const struct fixture *f, int count, uint32_t tid)
 {
@@ -453,7 +452,8 @@ static const struct nm_figures *figures_of(const struct fixture *f, int count, u
 	return NULL;
 }
 
-/* Whoever begins one thread after another does not fill our memory, nor displace who is at work. */
+/* A process that creates one thread after another does not fill the memory of the daemon, nor
+ * displace active threads. */
 /* SECURITY: many-threads */
 static void the_coldest_threads_are_evicted(void **state)
 {
@@ -473,7 +473,7 @@ static void the_coldest_threads_are_evicted(void **state)
 		assert_non_null(figures_of(f, count, tid - 1));
 		assert_int_equal(f->figures[0].run_samples, 1);
 	}
-	/* More at work in one interval than are counted: those that come last are lost, until the
+	/* More active threads in one interval than can be counted: the last ones are lost until the
 	 * next. */
 	for (unsigned i = 0; i < 2 * NM_METRICS_THREADS_MOST; i++)
 		run(f, tid + i, 1, 1);
@@ -490,7 +490,7 @@ static void what_belongs_to_no_thread_or_node_is_ignored(void **state)
 	run(f, UINT32_MAX, 0, 2);
 	touch_at(f, 7, 0, 3);
 	touch_at(f, 7, 5, 1);
-	run(f, 0, 0, 5); /* the idle task is no thread */
+	run(f, 0, 0, 5); /* the idle task is not a thread */
 	assert_int_equal(close_with(f, 0.0), 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the hardware's samples become: O_R, O_F, DRAM traffic, L and A (3DyRM). */
+/* Metrics derived from hardware samples: O_R, O_F, DRAM traffic, L and A (3DyRM). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ static void fault(unsigned node, unsigned times)
 		nm_metrics_add(metrics, &made);
 }
 
-/* The figures of the one thread; of a thread that ran. */
+/* Closes the interval and returns the metrics of the one thread, which ran. */
 static const struct nm_figures *close_one(void)
 {
 	const struct nm_figures *figures;
@@ -123,11 +123,11 @@ static void amounts_become_rates(void **state)
 	const struct nm_figures *figures = close_one();
 	assert_true(figures->instructions == 2000);
 	assert_true(figures->operations == 2400);
-	/* Ten samples of 64,000 bytes a second are the least. */
+	/* The minimum is ten samples of 64,000 bytes per second. */
 	assert_true(figures->traffic == 640000);
 }
 
-/* A thread that lives in its caches is the same whatever T is, and whoever else samples how. */
+/* The metrics of a thread that works in its caches depend neither on T nor on samples of others. */
 static void the_floor_is_a_rate_and_stays(void **state)
 {
 	(void)state;
@@ -279,7 +279,7 @@ static void faults_count_only_without_memory_samples(void **state)
 	assert_int_equal(close_one()->fresh[3], 50);
 }
 
-/* Also when it neither ran in a sample nor touched memory. */
+/* Even if it neither ran in a sample nor accessed memory. */
 static void counts_alone_yield_metrics(void **state)
 {
 	(void)state;
@@ -331,7 +331,7 @@ static void shares_of_a_counter_are_made_up_for(void **state)
 	nm_metrics_add(metrics, &made);
 	const struct nm_figures *figures = close_one();
 	assert_int_equal(figures->fresh[2], 10);
-	assert_int_equal(figures->access_new, 4); /* so many are the evidence */
+	assert_int_equal(figures->access_new, 4); /* number of supporting samples */
 	assert_int_equal(figures->run_samples, 4);
 	assert_true(figures->run_share == 4 * 1e7 / 1e9);
 }
@@ -356,7 +356,7 @@ static void losses_scale_the_interval(void **state)
 	assert_true(figures->latency == 100);
 	assert_true(figures->run_share == 2.5 * 1e7 / 1e9);
 
-	interval.nr_cpus = 1; /* nothing is known of its CPU */
+	interval.nr_cpus = 1; /* its CPU is unknown */
 	amount(NM_EVENT_INSTRUCTIONS, 1000);
 	assert_true(close_one()->instructions == 1000);
 }

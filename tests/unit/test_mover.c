@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What becomes of pages: moved, left, refused, failed; and of huge ones. */
+/* The fates of pages: moved, left, refused, failed; and huge pages. */
 #include "mover_fixture.h"
 
-/* ---- moved, and left ---- */
+/* ---- moved or left ---- */
 
 static void test_moves(void **state)
 {
@@ -27,7 +27,7 @@ static void test_moves(void **state)
 	assert_null(fake_done(test->mover));
 }
 
-/* The kernel's numbers of nodes have holes; ours have none. */
+/* Node numbers of the kernel have gaps, indices have none. */
 static void test_sparse_nodes(void **state)
 {
 	struct test *test = *state;
@@ -54,7 +54,7 @@ static void test_pages_found_elsewhere(void **state)
 	test->fake->node[2] = 1;
 	batch_new->steps[2].from = -1;
 	test->fake->node[3] = 2;
-	batch_new->steps[3].from = -1; /* wherever it is */
+	batch_new->steps[3].from = -1; /* from any node */
 	RUN(test, batch);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(batch->steps[i].fate, NM_PAGE_FATE_ELSEWHERE);
@@ -91,7 +91,7 @@ static void test_process_gone(void **state)
 	assert_all(batch, NM_PAGE_FATE_UNTRIED);
 }
 
-/* The call that waits, and all behind it, is about nobody any more. */
+/* No page of the waiting call or of later ones is moved. */
 static void assert_no_page_is_moved(struct test *test, struct nm_page_batch *batch)
 {
 	fake_release(test->fake);
@@ -110,7 +110,7 @@ static void test_process_ends_midway(void **state)
 	assert_no_page_is_moved(test, batch);
 }
 
-/* Within the same moment, for which no other look is due: the call itself sees it. */
+/* At the same time, so that no check is due: the call itself detects it. */
 static void test_number_is_anothers_midway(void **state)
 {
 	struct test *test = *state;
@@ -120,7 +120,7 @@ static void test_number_is_anothers_midway(void **state)
 	assert_no_page_is_moved(test, batch);
 }
 
-/* Its first thread has exited before the others: its number stands for no memory any more. */
+/* Its first thread has exited before the others: its number has no memory any more. */
 static void test_first_thread_gone(void **state)
 {
 	struct test *test = *state;
@@ -150,7 +150,7 @@ static void test_call_refused(void **state)
 	assert_int_equal(batch->error, -EPERM);
 }
 
-/* ---- what the kernel says ---- */
+/* ---- errors of the kernel ---- */
 
 static void test_errors_of_pages(void **state)
 {
@@ -193,7 +193,8 @@ static void test_absent_pages_are_not_asked_for(void **state)
 	assert_int_equal(test->fake->calls, 0);
 }
 
-/* The kernel is silent about those beside a page that is stuck, and does not try those behind. */
+/* The kernel does not report the status of pages in the group of a stuck page, and does not try
+ * later ones. */
 static void test_stuck_page_is_retried(void **state)
 {
 	struct test *test = *state;
@@ -222,7 +223,7 @@ static void test_busy_for_a_moment(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).busy, 0);
 }
 
-/* After a slow call comes a pause, and not a second try. */
+/* After a slow call there is a pause instead of a second attempt. */
 static void test_stuck_page_and_slow_call(void **state)
 {
 	struct test *test = *state;
@@ -250,9 +251,9 @@ static void test_node_refuses(void **state)
 	assert_int_equal(test->fake->calls, 1);
 }
 
-/* ---- what is not ours to move ---- */
+/* ---- pages that must not move ---- */
 
-/* A mapping of 16 pages for each line, one after the other. */
+/* One mapping of 16 pages per line, contiguous. */
 static void map_lines(struct fake *fake, const char *const *perms, const char *const *lines,
 		      size_t count)
 {
@@ -355,7 +356,7 @@ static void test_shared_allowed(void **state)
 	expect_kinds(batch, "mmrrrrrmmmrr");
 }
 
-/* A reload changes it for what is submitted next. */
+/* A reload changes the rules for later batches. */
 static void test_reload_rules(void **state)
 {
 	struct test *test = *state;
@@ -391,7 +392,7 @@ static void test_cpuset(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).outside, 3);
 }
 
-/* A kernel without cpusets says nothing of them. */
+/* Without cpusets in the kernel, all nodes are allowed. */
 static void test_no_cpusets(void **state)
 {
 	struct test *test = *state;
@@ -413,7 +414,7 @@ static void test_nonsense_cpuset(void **state)
 	assert_all(batch, NM_PAGE_FATE_UNTRIED);
 }
 
-/* ---- room ---- */
+/* ---- free memory ---- */
 
 static void test_node_nearly_full(void **state)
 {
@@ -422,7 +423,7 @@ static void test_node_nearly_full(void **state)
 
 	test->config->pages.keep_free = 0.25;
 	test->fake->free_kib[1] = (1 << 18) + 20;
-	test->fake->idle_kib[1] = 20; /* ten pages in all above the quarter */
+	test->fake->idle_kib[1] = 20; /* ten pages in all above 25 % */
 	RUN(test, batch);
 	for (size_t i = 0; i < 20; i++)
 		assert_int_equal(batch->steps[i].fate,
@@ -470,7 +471,7 @@ static void test_pool_of_huge_pages(void **state)
 	}
 	batch_new->steps[3].address = FAKE_BASE + 3 * (uint64_t)FAKE_HUGE; /* a part of one */
 	test->fake->pool_pages[1] = 2;
-	test->fake->huge_blocks[1] = 0; /* not where the pool's come from */
+	test->fake->huge_blocks[1] = 0; /* none on the source node of the pages of the pool */
 	RUN(test, batch);
 	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_MOVED);
 	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_MOVED);

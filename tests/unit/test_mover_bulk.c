@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process's memory that is brought along as a whole. */
+/* Memory of a process that is migrated as a whole. */
 #include "mover_fixture.h"
 
 static struct nm_page_batch *bulk_batch(void)
@@ -11,14 +11,14 @@ static struct nm_page_batch *bulk_batch(void)
 	return batch;
 }
 
-/* What the kernel says of the only mapping. */
+/* Sets the line of numa_maps of the only mapping. */
 static void say(const struct test *test, const char *words)
 {
 	snprintf(test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " %s kernelpagesize_kB=4\n", FAKE_BASE,
 		 words);
 }
 
-/* Limits on pages and bytes are for other tests; it is too large to be moved at once. */
+/* Without limits on pages and bytes; the process is too large to be moved at once. */
 static void begin_large(const struct test *test)
 {
 	test->config->pages.max_pages_per_interval = 1U << 20;
@@ -35,7 +35,7 @@ static unsigned pages_on(const struct test *test, int node)
 	return count;
 }
 
-/* Two searches, and as many calls as its pages need, however far apart they are. */
+/* Two searches, and only as many calls as its pages need, however scattered they are. */
 static void test_few_pages_need_few_calls(void **state)
 {
 	struct test *test = *state;
@@ -68,7 +68,7 @@ static void test_all_of_a_large_process(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).waiting, 0);
 }
 
-/* Node 1 holds page cache; that programs lose memory for ours ends it, between two calls. */
+/* Node 1 has page cache; migration stops between two calls if programs are swapped out for it. */
 static void test_no_move_to_a_swapping_node(void **state)
 {
 	struct test *test = *state;
@@ -87,7 +87,7 @@ static void test_no_move_to_a_swapping_node(void **state)
 	assert_int_equal(pages_on(test, 1), batch->moved);
 }
 
-/* The node has free memory: whoever is swapped out, is so elsewhere. */
+/* The node has free memory, so any swapping is elsewhere. */
 static void test_swapping_elsewhere_does_not_matter(void **state)
 {
 	struct test *test = *state;
@@ -102,7 +102,7 @@ static void test_swapping_elsewhere_does_not_matter(void **state)
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 }
 
-/* Each to the node that it was on, however these lay beside each other. */
+/* Each page returns to its former node, in any order. */
 static void test_pages_are_rolled_back_to_their_nodes(void **state)
 {
 	struct test *test = *state;
@@ -130,7 +130,7 @@ static void test_pages_are_rolled_back_to_their_nodes(void **state)
 		assert_int_equal(test->fake->node[page], page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0);
 }
 
-/* A node that its cpuset has lost since gets nothing. */
+/* A node that was removed from its cpuset gets no pages. */
 static void test_rollback_respects_the_cpuset(void **state)
 {
 	struct test *test = *state;
@@ -171,7 +171,8 @@ static void test_each_page_is_counted(void **state)
 	for (size_t page = 0; page < FAKE_PER_HUGE; page++) {
 		test->fake->node[page] = 1;		      /* there already */
 		test->fake->node[FAKE_PER_HUGE + page] = -ENOENT; /* never touched */
-		test->fake->add_error[3 * FAKE_PER_HUGE + page] = -EACCES; /* others map it too */
+		test->fake->add_error[3 * FAKE_PER_HUGE + page] =
+			-EACCES; /* other processes map it too */
 	}
 	RUN(test, batch);
 	counts = nm_mover_counts(test->mover);
@@ -182,7 +183,7 @@ static void test_each_page_is_counted(void **state)
 	assert_int_equal(counts.denied, FAKE_PER_HUGE);
 }
 
-/* Memory without CPUs that is beside the target is as near. */
+/* A memory-only node beside the target is equally near. */
 static void test_memory_beside_the_target_stays(void **state)
 {
 	struct test *test = *state;
@@ -199,7 +200,7 @@ static void test_memory_beside_the_target_stays(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).elsewhere, FAKE_PAGES / 2);
 }
 
-/* Each page once, also where no more are found at a time than a call does not take. */
+/* Each page once, even if a search finds fewer pages than a call takes. */
 static void test_every_found_page_is_moved(void **state)
 {
 	struct test *test = *state;
@@ -213,7 +214,7 @@ static void test_every_found_page_is_moved(void **state)
 	assert_true(test->fake->largest <= 1000);
 }
 
-/* A node that is full takes what it can: the rest is told as refused. */
+/* A full node takes what fits: the rest is reported as refused. */
 static void test_a_node_nearly_full(void **state)
 {
 	struct test *test = *state;
@@ -252,7 +253,7 @@ static void test_no_such_node(void **state)
 	assert_int_equal(test->fake->finds, 0);
 }
 
-/* Neither what is there, nor what its owner has placed or shares, is so much as looked at. */
+/* Pages that are local, shared or placed by their owner are not even queried. */
 static void assert_left(struct test *test, const char *words)
 {
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -282,7 +283,7 @@ static void test_shared(void **state)
 	assert_left(*state, "default anon=8192 mapmax=2 N0=8192");
 }
 
-/* ---- at once ---- */
+/* ---- small processes ---- */
 
 static void test_a_small_process_moves_at_once(void **state)
 {
@@ -318,7 +319,7 @@ static void test_a_small_process_already_there(void **state)
 	assert_int_equal(batch->moved, 0);
 }
 
-/* For each node that it takes from the kernel goes through all of the page tables. */
+/* The kernel walks all page tables for each source node. */
 static void test_few_misplaced_pages_stay(void **state)
 {
 	struct test *test = *state;
@@ -335,7 +336,7 @@ static void test_few_misplaced_pages_stay(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).failed, 0);
 }
 
-/* One mapping that is to stay is enough, and then each page's own is looked at. */
+/* If one mapping must stay, the location of each page is queried. */
 static void assert_searched(struct test *test, const char *mode, const char *words)
 {
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -356,7 +357,7 @@ static void assert_searched(struct test *test, const char *mode, const char *wor
 	assert_int_equal(pages_on(test, 1), 100);
 }
 
-/* It was put together, or cut, since its place was read. */
+/* The mapping was merged or split since its location was read. */
 static void test_unknown_mappings_are_not_moved(void **state)
 {
 	assert_searched(*state, "rw-p", NULL);
@@ -391,7 +392,8 @@ static void test_small_pages_beside_the_pool(void **state)
 	assert_searched(*state, "rw-p", "default huge anon=20 N0=20");
 }
 
-/* What its owner has bound since is not known. They take so long to read that they are not read again yet. */
+/* Memory bound since the last read is not known, and the mappings take too long to be read again
+ * yet. */
 static void test_stale_mappings_are_not_trusted(void **state)
 {
 	struct test *test = *state;
@@ -430,7 +432,7 @@ static void test_a_small_process_without_room(void **state)
 
 /* ---- turns ---- */
 
-/* Others do not wait until a large one is done. */
+/* Other processes do not wait until a large one is done. */
 static void test_processes_take_turns(void **state)
 {
 	struct test *test = *state;
@@ -453,7 +455,7 @@ static void test_processes_take_turns(void **state)
 	nm_page_batch_free(second);
 }
 
-/* It waits for its mappings in the mover, where these take several turns. */
+/* It waits in the mover for its mappings, which take several turns. */
 static void test_a_batch_waits_for_its_mappings(void **state)
 {
 	struct test *test = *state;
@@ -476,7 +478,8 @@ static void test_a_batch_waits_for_its_mappings(void **state)
 	nm_page_batch_free(batch);
 }
 
-/* Its worker is still at work after a round: others go on, and it does once the worker has ended. */
+/* Its worker is still busy after a round: other batches continue, and this one does when the worker
+ * is done. */
 /* SECURITY: held-lock */
 static void test_others_go_on_while_a_worker_is_at_work(void **state)
 {
@@ -491,7 +494,7 @@ static void test_others_go_on_while_a_worker_is_at_work(void **state)
 		fake_pass_ms(test->fake, test->mover, 100);
 		assert_null(fake_done(test->mover));
 	}
-	other->pid = FAKE_PID + 1; /* which there is not */
+	other->pid = FAKE_PID + 1; /* a process that does not exist */
 	assert_int_equal(nm_mover_submit(test->mover, other), 0);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), other);
 	assert_int_equal(other->error, -ESRCH);
@@ -520,7 +523,7 @@ static void test_a_sparse_mapping_is_not_searched(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).refused, 9000);
 }
 
-/* A turn of reading is followed by a rest that is as long, however many turns there are. */
+/* A turn of reading is followed by a pause of the same length, for any number of turns. */
 static void test_long_mappings_take_twice_their_time(void **state)
 {
 	struct test *test = *state;

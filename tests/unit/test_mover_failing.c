@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each call of the mover fails, or hangs in the worker, which then gives -ETIMEDOUT: once, for each
- * call of a batch's life in turn, and from some call on permanently. The outcome of the batch is
- * compared with the expectation, of which docs/failures.md has a row:
- *
- *     test_mover_failing --print >> docs/failures.md
+ * Each call of the mover fails, or hangs in the worker, which then returns -ETIMEDOUT: once, for
+ * each call of the life of a batch in turn, and permanently from some call on. The outcome of the
+ * batch is compared with the expectation, of which docs/failures.md has a row: test_mover_failing
+ * --print >> docs/failures.md
  */
 #include "mover_fixture.h"
 
 #define PAGES 500U /* several calls */
 #define ROUNDS 400U
 #define ROUND_MS 50U
-#define CALLS_MOST 40U /* of a kind in one life: each is made to fail in turn */
+#define CALLS_MOST 40U /* of a kind in one life; each of them fails in turn */
 #define ERRORS 9U
 
 enum call {
@@ -88,8 +87,13 @@ static struct failing {
 	unsigned fail_at; /* 0: none */
 	int error;
 	bool lasting;
-	bool deferred; /* calls that do not fail are answered later */
-	enum batch_kind { STEPS, LARGE, SMALL, KINDS } kind; /* of batch: of pages; of whole processes */
+	bool deferred; /* successful calls are answered asynchronously */
+	enum batch_kind {
+		STEPS,
+		LARGE,
+		SMALL,
+		KINDS
+	} kind; /* kind of batch: of pages; of whole processes */
 } failing;
 
 static int meet(enum call call)
@@ -214,7 +218,7 @@ static enum outcome outcome_of(const struct nm_page_batch *batch)
 	return moved ? SOME_MOVED : NONE_MOVED;
 }
 
-/* The pages are where the batch says that they are, and who was dropped is told so by an error. */
+/* The pages are where the batch reports them, and a dropped batch has an error. */
 static void assert_batch_matches_pages(const struct test *test, const struct nm_page_batch *batch)
 {
 	bool failed = batch->error < 0 || failing.kind != STEPS;
@@ -230,7 +234,7 @@ static void assert_batch_matches_pages(const struct test *test, const struct nm_
 	assert_true(failed);
 }
 
-/* As the daemon does, what is to be tried again is: for so long. */
+/* Retries as the daemon does, for a limited time. */
 static enum outcome live(void)
 {
 	struct nm_platform_ops ops;
@@ -262,7 +266,8 @@ static enum outcome live(void)
 	return outcome;
 }
 
-/* From the first call on nothing can move; else some of it may have, before. */
+/* If the first call and all later ones fail, no page moves; otherwise some may have moved
+ * before. */
 static unsigned allowed(const struct expectation *expected, bool lasting, unsigned fail_at)
 {
 	if (lasting && fail_at == 1)
@@ -285,7 +290,7 @@ static void try_call(enum call call, unsigned k, bool lasting, unsigned fail_at)
 			 outcomes[outcome]);
 }
 
-/* Which calls a kind of batch takes. */
+/* Returns true if the kind of batch uses the call. */
 static bool is_used(enum batch_kind kind, enum call call)
 {
 	if (call == PAGES_FIND)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose mappings are known: who gives way to whom, what is read first, and for how long it holds.
- */
+/* The cache of mappings: eviction, order of reads, and lifetime. */
 #include "../../src/mover/known.h"
 #include "mover_fixture.h"
 
@@ -23,7 +22,7 @@ static void known_free(struct nm_known *known)
 	free(known);
 }
 
-/* Reads the next one as the worker does, and tells whose it was; 0: none. */
+/* Reads the next process as the worker does, and returns its pid, or 0. */
 static uint32_t read_next(struct test *test, struct nm_known *known, uint64_t now)
 {
 	struct nm_known_entry *entry = nm_known_unread(known, now);
@@ -44,7 +43,7 @@ static struct nm_known_entry *ask(struct nm_known *known, uint32_t pid, uint64_t
 	return nm_known_ask(known, pid, TICKS, now, NULL);
 }
 
-/* So many processes ask in each interval: in time each finds its mappings known. */
+/* If N processes ask in each interval, each eventually finds its mappings cached. */
 static void expect_all_served(struct test *test, struct nm_known *known, unsigned processes)
 {
 	bool *had = calloc(processes, sizeof(*had));
@@ -83,7 +82,7 @@ static void test_more_than_memory(void **state)
 	known_free(known);
 }
 
-/* Neither what waits to be read nor what waits to be asked for gives way. */
+/* Neither queued processes nor unclaimed results are evicted. */
 static void test_eviction_order(void **state)
 {
 	struct test *test = *state;
@@ -98,16 +97,16 @@ static void test_eviction_order(void **state)
 	assert_null(ask(known, extra, 2 * SEC));
 	struct nm_known_entry *entry = ask(known, FIRST_PID + 7, 2 * SEC);
 	assert_true(nm_known_holds(entry, 2 * SEC));
-	assert_null(nm_known_ask(known, extra, TICKS, 2 * SEC, entry)); /* it is in hand */
+	assert_null(nm_known_ask(known, extra, TICKS, 2 * SEC, entry)); /* it is being read */
 	assert_ptr_equal(ask(known, extra, 2 * SEC), entry);
 	assert_false(nm_known_holds(entry, 2 * SEC));
 	assert_non_null(ask(known, FIRST_PID + 8, 3 * SEC));
-	assert_non_null(ask(known, FIRST_PID + 7, 4 * SEC)); /* there it is read anew */
+	assert_non_null(ask(known, FIRST_PID + 7, 4 * SEC)); /* there it is read again */
 	assert_null(ask(known, FIRST_PID + 8, 4 * SEC));
 	known_free(known);
 }
 
-/* Whoever does not come back for it has no claim for ever. */
+/* An unclaimed result expires. */
 static void test_unclaimed_mappings_expire(void **state)
 {
 	struct test *test = *state;
@@ -126,7 +125,7 @@ static void test_unclaimed_mappings_expire(void **state)
 	known_free(known);
 }
 
-/* What somebody has had is gone by, and he asks again: he is not passed over for others. */
+/* A process whose result expired asks again: it is not skipped for others. */
 static void test_wanted_again(void **state)
 {
 	struct test *test = *state;
@@ -146,12 +145,12 @@ static void test_wanted_again(void **state)
 		assert_non_null(ask(known, pid + i, 21 * SEC));
 	assert_null(ask(known, pid, 21 * SEC));
 	assert_int_equal(entry->pid, FIRST_PID);
-	nm_known_drop(known, FIRST_PID); /* but he may go */
+	nm_known_drop(known, FIRST_PID); /* but it may be dropped */
 	assert_ptr_equal(ask(known, pid, 21 * SEC), entry);
 	known_free(known);
 }
 
-/* Who waits longest is first, but for what is half read. */
+/* The process that waits longest is read first, except for one that is half read. */
 static void test_order(void **state)
 {
 	struct test *test = *state;
@@ -174,14 +173,14 @@ static void test_order(void **state)
 	known_free(known);
 }
 
-/* What took long to read is not gone by for long, and yet not read again at once. */
+/* A result that took long to read is valid longer, and not read again at once. */
 static void test_long_reading(void **state)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
 	struct nm_known_entry *entry = ask(known, FIRST_PID, 100 * SEC);
 
-	test->fake->read_ns = SEC / 4; /* four reads: 100 s are to pass */
+	test->fake->read_ns = SEC / 4; /* four reads: 100 s must pass */
 	assert_int_equal(read_next(test, known, 100 * SEC), FIRST_PID);
 	assert_true(nm_known_holds(entry, 129 * SEC));
 	assert_false(nm_known_holds(entry, 130 * SEC));
@@ -194,7 +193,7 @@ static void test_long_reading(void **state)
 	known_free(known);
 }
 
-/* None of its threads lives: it is gone, though its number is not. */
+/* All of its threads have exited, although its number exists. */
 static void test_all_threads_gone(void **state)
 {
 	struct test *test = *state;
@@ -209,7 +208,7 @@ static void test_all_threads_gone(void **state)
 	assert_int_equal(test->fake->open_files, 0);
 }
 
-/* Which process is too large to be looked at the owner says; it may become so meanwhile. */
+/* The caller determines which processes are too large, and may change this meanwhile. */
 static void test_too_large(void **state)
 {
 	struct test *test = *state;
@@ -229,7 +228,7 @@ static void test_too_large(void **state)
 	known_free(known);
 }
 
-/* A worker that takes long to start, or to have its turn on a CPU, holds nobody's lock meanwhile. */
+/* A worker that starts slowly or waits for a CPU holds no lock meanwhile. */
 static void test_transport_time_is_not_charged(void **state)
 {
 	struct test *test = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mover on this kernel, with pages of this process. */
+/* The mover on the running kernel with pages of this process. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -42,7 +42,7 @@ static struct nm_page_batch *batch_of_own(struct nm_platform *platform, uint8_t 
 	return batch;
 }
 
-/* On a slow machine it takes more than one look to read the mappings. */
+/* On a slow machine reading the mappings takes several turns. */
 static void submit_until_read(struct nm_platform *platform, struct nm_mover *mover,
 			      struct nm_page_batch *batch)
 {
@@ -59,7 +59,7 @@ static void submit_until_read(struct nm_platform *platform, struct nm_mover *mov
 	}
 }
 
-/* Own pages, of which all but the last were touched: on one node they are there already. */
+/* Pages of this process, all but the last touched: on a single node they are already there. */
 static void test_own_pages(void **state)
 {
 	const struct nm_platform_options options = {.root_path = "/",
@@ -107,7 +107,7 @@ static void test_own_pages(void **state)
 	munmap(memory, count * 4096);
 }
 
-/* The call itself, with the kernel's own answers, and a dry run's. */
+/* The call itself with the results of the kernel, and that of a dry run. */
 static void test_own_call(void **state)
 {
 	static uint8_t page[2 * 4096];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What was asked for as a huge page and is none: what becomes of its small pages, and what is told
- * of them. */
+/* Steps for a huge page where there is none: the fates of its small pages. */
 #include "mover_fixture.h"
 
-/* The kernel has split it meanwhile, or never made it: all of its small pages go. */
+/* The kernel has split it meanwhile or never created it: all of its small pages move. */
 static void test_huge_page_that_is_none(void **state)
 {
 	struct test *test = *state;
@@ -14,7 +13,7 @@ static void test_huge_page_that_is_none(void **state)
 		make_huge(&batch_new->steps[i], i);
 	fake->whole[1] = true;
 	fake->node[0] = -ENOENT; /* never touched */
-	fake->node[7] = 2;	 /* elsewhere, and left */
+	fake->node[7] = 2;	 /* elsewhere, and left there */
 	fake->node[2 * FAKE_PER_HUGE + 511] = -ENOENT;
 	RUN(test, batch);
 	assert_all(batch, NM_PAGE_FATE_MOVED);
@@ -51,9 +50,9 @@ static void test_small_pages_all_stuck_or_away(void **state)
 	assert_int_equal(fake->node[3 * FAKE_PER_HUGE + 300], 1);
 }
 
-/* ---- where they were ---- */
+/* ---- origins ---- */
 
-/* Marks where each page was by what the batch tells of small ones; each is told of once. */
+/* Marks the origin of each page according to the batch; each page is reported once. */
 static void unfold(const struct nm_page_batch *batch, int *was)
 {
 	for (size_t i = 0; i < FAKE_PAGES; i++)
@@ -70,7 +69,7 @@ static void unfold(const struct nm_page_batch *batch, int *was)
 	}
 }
 
-/* Steps that take pages from wherever they are: some are there, some nowhere, some stay. */
+/* Steps that move pages from any node: some are already there, some absent, some stay. */
 static void test_origins(void **state)
 {
 	int before[FAKE_PAGES], was[FAKE_PAGES];
@@ -98,7 +97,7 @@ static void test_origins(void **state)
 	assert_int_equal(batch->loose_lost, 0);
 }
 
-/* Only its first page goes in the call for huge pages, since the others are no part of it. */
+/* Only its first page is in the call for huge pages, as the others are not part of one. */
 static void test_origin_of_the_first(void **state)
 {
 	struct test *test = *state;
@@ -117,7 +116,8 @@ static void test_origin_of_the_first(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).bytes, 2 * FAKE_HUGE);
 }
 
-/* The batch ends amid a step, with another begun by its first page: what has moved is told. */
+/* The batch ends within a step, and another step has only its first page done: moved pages are
+ * reported. */
 static void test_ends_midway(void **state)
 {
 	int was[FAKE_PAGES];
@@ -145,7 +145,7 @@ static void test_ends_midway(void **state)
 	nm_page_batch_free(batch);
 }
 
-/* Asked for once more, a batch tells of that time only. */
+/* A batch that is submitted again reports only the second run. */
 static void test_again(void **state)
 {
 	struct test *test = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How long calls get, when they pause, and what room is read from the kernel's files. */
+/* The size of calls, pauses between them, and free memory according to files of the kernel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void begin(struct nm_pace *pace, uint64_t max_mb_per_s)
 	nm_pace_configure(pace, config);
 }
 
-/* So many calls with a given cost; how long the last one took. */
+/* N calls of a given cost; returns the duration of the last one. */
 static uint64_t settle(struct nm_pace *pace, uint64_t fixed_ns, uint64_t page_ns)
 {
 	uint64_t taken = 0;
@@ -36,7 +36,8 @@ static uint64_t settle(struct nm_pace *pace, uint64_t fixed_ns, uint64_t page_ns
 	return taken;
 }
 
-/* A quarter of the limit of 10 ms, whatever a page costs, unless the most pages take less. */
+/* 25 % of the limit of 10 ms at any cost per page, unless the maximum number of pages takes
+ * less. */
 static void test_calls_use_a_quarter_of_the_limit(void **state)
 {
 	static const uint64_t fixed[] = {0, 10 * US, 300 * US, 1000 * US};
@@ -52,7 +53,7 @@ static void test_calls_use_a_quarter_of_the_limit(void **state)
 	}
 }
 
-/* On a slow machine too: calls of a page each would never end. */
+/* On a slow machine too, since calls of one page each would never end. */
 static void test_whole_processes_in_long_calls(void **state)
 {
 	struct nm_pace pace;
@@ -78,13 +79,13 @@ static void test_chunk_has_bounds(void **state)
 	settle(&pace, 0, 1);
 	assert_int_equal(nm_pace_pages(&pace, NM_PACE_SMALL, false), NM_PACE_PAGES_MOST);
 	settle(&pace, 0, 50 * MS);
-	/* No fewer: it may be the call and not the pages. */
+	/* The batch size does not shrink, as the cost may be that of the call. */
 	assert_int_equal(nm_pace_pages(&pace, NM_PACE_SMALL, false), 64);
-	assert_int_equal(nm_pace_pages(&pace, NM_PACE_HUGE, false), 1); /* learnt apart */
+	assert_int_equal(nm_pace_pages(&pace, NM_PACE_HUGE, false), 1); /* learned separately */
 }
 
-/* Calls that are over the limit whatever they carry, as where every CPU is kept busy: they carry
- * all the more. */
+/* If calls exceed the limit with any number of pages, for example because every CPU is busy, they
+ * carry more pages. */
 static void test_slow_calls_carry_many_pages(void **state)
 {
 	struct nm_pace pace;
@@ -95,7 +96,7 @@ static void test_slow_calls_carry_many_pages(void **state)
 	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), 300, 4096);
 }
 
-/* Where each call waits for another CPU, fewer pages would only make more of them. */
+/* If each call waits for another CPU, fewer pages would only require more calls. */
 static void test_fixed_cost_does_not_shrink_calls(void **state)
 {
 	struct nm_pace pace;
@@ -106,7 +107,7 @@ static void test_fixed_cost_does_not_shrink_calls(void **state)
 	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), 200, 4096);
 }
 
-/* One outlier of half a second does not shrink calls for long. */
+/* A single call of 0.5 s does not shrink later ones for long. */
 static void test_outlier(void **state)
 {
 	struct nm_pace pace;
@@ -148,7 +149,7 @@ static void test_pauses_double(void **state)
 	assert_int_equal(nm_pace_wait_ns(&pace, now + 100000 * MS), 100 * MS);
 }
 
-/* Over ten seconds no more than ten times the rate and a burst. */
+/* Over ten seconds at most ten times the rate and a burst. */
 static void test_rate(void **state)
 {
 	struct nm_pace pace;
@@ -183,7 +184,7 @@ static void test_reload_keeps_the_debt(void **state)
 	assert_true(nm_pace_wait_ns(&pace, 0) > 3 * NM_NSEC_PER_SEC);
 }
 
-/* ---- room ---- */
+/* ---- free memory ---- */
 
 static void test_huge_free(void **state)
 {

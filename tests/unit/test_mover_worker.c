@@ -31,7 +31,7 @@ static void test_full_queue_rejects(void **state)
 	nm_page_batch_free(run(test, extra));
 }
 
-/* One user has many processes: another one's batches are taken at once, and so is what goes back. */
+/* One user has many processes: batches of another are accepted at once, and so are rollbacks. */
 /* SECURITY: shares */
 static void test_the_queue_is_shared_among_users(void **state)
 {
@@ -54,7 +54,7 @@ static void test_the_queue_is_shared_among_users(void **state)
 		nm_page_batch_free(fake_collect(test->fake, test->mover));
 }
 
-/* Finished batches that nobody collects count too: memory is bounded. */
+/* Finished batches that are not collected count too, so that memory is bounded. */
 static void test_uncollected_are_bounded(void **state)
 {
 	struct test *test = *state;
@@ -99,7 +99,7 @@ static void test_drop_what_waits(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, other), 0);
 	assert_int_equal(nm_mover_submit(test->mover, second), 0);
 	nm_mover_drop(test->mover, FAKE_PID, false);
-	struct nm_page_batch *done = fake_done(test->mover); /* while the call goes on */
+	struct nm_page_batch *done = fake_done(test->mover); /* while the call is in progress */
 	assert_ptr_equal(done, second);
 	assert_int_equal(second->error, -ECANCELED);
 	assert_all(second, NM_PAGE_FATE_UNTRIED);
@@ -113,7 +113,7 @@ static void test_drop_what_waits(void **state)
 	nm_page_batch_free(other);
 }
 
-/* What the call under way moved is told as moved; the rest stays. */
+/* Pages moved by the call in progress are reported as moved; the rest stays. */
 static void test_drop_during_a_call(void **state)
 {
 	struct test *test = *state;
@@ -134,14 +134,14 @@ static void test_drop_during_a_call(void **state)
 	for (; i < 4000; i++)
 		assert_int_equal(batch->steps[i].fate, NM_PAGE_FATE_UNTRIED);
 	nm_page_batch_free(batch);
-	/* Nothing of it is counted as waiting any more. */
+	/* Its pages no longer count as waiting. */
 	fake_pass_ms(test->fake, test->mover, 60000);
 	assert_int_equal(nm_mover_room(test->mover, fake_now_ns(&test->fake->platform)),
 			 test->config->pages.max_pages_per_interval);
 }
 
-/* Two policies use the mover: each has its own batches, and may end while those of the other go on.
- */
+/* Two policies use the mover: each has its own batches, which may end while those of the other
+ * continue. */
 static void test_batches_of_two_policies(void **state)
 {
 	struct test *test = *state;
@@ -170,7 +170,7 @@ static void test_batches_of_two_policies(void **state)
 	nm_page_batch_free(later);
 }
 
-/* One is done, one is in a call, and one waits: none comes back. */
+/* One is finished, one is in a call, and one waits: none is returned. */
 static void test_batches_are_discarded(void **state)
 {
 	struct test *test = *state;
@@ -193,8 +193,8 @@ static void test_batches_are_discarded(void **state)
 	nm_page_batch_free(bulk);
 }
 
-/* The mover ends while a call is not answered: the call is cancelled, and tear_down() finds nothing
- * left open. */
+/* The mover ends during a call: the call is cancelled, and tear_down() checks that all files are
+ * closed. */
 static void end_in_a_call(struct test *test)
 {
 	fake_work(test->fake, test->mover);
@@ -212,10 +212,10 @@ static void test_stop_with_work_left(void **state)
 		assert_int_equal(nm_mover_submit(test->mover, fake_batch(4000)), 0);
 	fake_hold(test->fake, test->mover);
 	end_in_a_call(test);
-	assert_int_equal(test->fake->calls, 0); /* its worker was not waited for */
+	assert_int_equal(test->fake->calls, 0); /* its worker was not awaited */
 }
 
-/* Mappings are half read, and a move is not answered. */
+/* Mappings are half read, and a move is in progress. */
 static void test_stop_during_a_move_with_an_open_file(void **state)
 {
 	struct test *test = *state;
@@ -246,7 +246,7 @@ static void test_stop_during_a_read(void **state)
 	end_in_a_call(test);
 }
 
-/* The process is released, and then known anew, while its mappings are being read. */
+/* The process is released and adopted again while its mappings are being read. */
 static void test_drop_during_a_read(void **state)
 {
 	struct test *test = *state;
@@ -269,7 +269,7 @@ static void test_drop_during_a_read(void **state)
 	nm_page_batch_free(batch);
 }
 
-/* The process ends while its batch waits for its time, and another has its number. */
+/* The process exits while its batch waits, and its number is reused. */
 static void test_number_given_away(void **state)
 {
 	struct test *test = *state;
@@ -295,7 +295,7 @@ static void test_reload_during_a_call(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch = begin_held(test);
 
-	test->topology->cpus[2].nohz_full = true; /* from now on nothing may move */
+	test->topology->cpus[2].nohz_full = true; /* from now on no page may move */
 	nm_mover_configure(test->mover, test->topology, test->config);
 	assert_true(nm_mover_is_barred(test->mover));
 	assert_null(fake_done(test->mover));
@@ -304,7 +304,7 @@ static void test_reload_during_a_call(void **state)
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
 	assert_true(batch->moved > 0);
-	assert_int_equal(test->fake->calls, calls + 1); /* the call under way */
+	assert_int_equal(test->fake->calls, calls + 1); /* the call in progress */
 	nm_page_batch_free(batch);
 }
 
@@ -400,7 +400,7 @@ static void test_bytes_per_second(void **state)
 	assert_int_equal(nm_mover_room(test->mover, now_of(test)), 256);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	assert_int_equal(nm_mover_room_bytes(test->mover, now_of(test)), 0);
-	assert_moved(test, FAKE_PER_HUGE); /* one, and then two seconds */
+	assert_moved(test, FAKE_PER_HUGE); /* one second, then two */
 	assert_int_equal(test->fake->calls, 1);
 	for (unsigned i = 2; i <= 4; i++) {
 		fake_pass_ms(test->fake, test->mover, 1800);
@@ -413,7 +413,7 @@ static void test_bytes_per_second(void **state)
 	nm_page_batch_free(batch);
 }
 
-/* After a call that took too long the next one comes when the pause is over, and not before. */
+/* After a call that took too long the next one starts when the pause is over. */
 static void test_pause_after_a_slow_call(void **state)
 {
 	struct test *test = *state;
@@ -460,7 +460,7 @@ static void test_calls_stay_short(void **state)
 
 /* ---- mappings ---- */
 
-/* Many mappings, each of one page: the last is the one of the pages. */
+/* Many mappings of one page each; the last contains the pages. */
 static void map_many(struct fake *fake)
 {
 	size_t maps = 0, numa_maps = 0;
@@ -478,7 +478,7 @@ static void map_many(struct fake *fake)
 	}
 }
 
-/* They take several budgets: the batch comes back at once, and a later one finds them known. */
+/* They take several budgets: the batch is returned at once, and a later one finds them cached. */
 static void test_mappings_take_several_budgets(void **state)
 {
 	struct test *test = *state;
@@ -545,7 +545,7 @@ static void test_ranges_without_owner(void **state)
 	assert_int_equal(r, -ESRCH);
 }
 
-/* Of a process with more in memory than is looked at no pages move, and it is told why. */
+/* If a process has more memory than the limit, no pages move, and the reason is reported. */
 static void test_too_large(void **state)
 {
 	struct test *test = *state;
@@ -569,7 +569,7 @@ static void test_too_large(void **state)
 	nm_page_batch_free(batch);
 }
 
-/* What was read is forgotten with the process's release, and read again in time. */
+/* Mappings are dropped with the release of the process, and read again after a while. */
 static void test_mappings_are_read_again(void **state)
 {
 	struct test *test = *state;
@@ -588,7 +588,7 @@ static void test_mappings_are_read_again(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).map_reads, 3);
 }
 
-/* The owner binds the memory after it was first looked at: at the next look it stays. */
+/* The owner binds the memory after the first read: after the next read it stays. */
 static void test_policy_set_later(void **state)
 {
 	struct test *test = *state;
@@ -604,7 +604,7 @@ static void test_policy_set_later(void **state)
 	nm_page_batch_free(batch);
 }
 
-/* Memory mapped after the look: somebody asked for it, so the next look is soon. */
+/* Memory mapped after the read: a page of it was requested, so the next read is soon. */
 static void test_memory_mapped_later(void **state)
 {
 	struct test *test = *state;
@@ -622,7 +622,7 @@ static void test_memory_mapped_later(void **state)
 	nm_page_batch_free(batch);
 }
 
-/* More processes than are remembered: all the same. */
+/* The same with more processes than are cached. */
 static void test_more_processes_than_remembered(void **state)
 {
 	struct test *test = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Masks of owners that only look like ours. */
+/* Affinities set by owners that only look leased. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@ static void add_neighbour(uint32_t tid)
 	neighbours[nr_neighbours++] = tid;
 }
 
-/* All of them pinned to the node that 101 is leased, by their owner; some by numa_run_on_node(3).
- */
+/* All are pinned by their owner to the node that is leased to 101, some with
+ * numa_run_on_node(3). */
 static void add_neighbours(void)
 {
 	nr_neighbours = 0;
@@ -60,7 +60,7 @@ static void test_neighbours_with_records_lost(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-/* Also when the leased thread ends, or its whole process, and others have its numbers. */
+/* Even if the leased thread or its whole process exits and its numbers are reused. */
 static void test_neighbours_of_exited_threads(void **state)
 {
 	(void)state;
@@ -92,7 +92,8 @@ static void test_neighbour_under_dead_process_number(void **state)
 	assert_int_equal(world_mask(world, 300), world_node(1));
 }
 
-/* A younger thread of the leased process itself, born of a free one: only records can tell. */
+/* A younger thread of the leased process, created by an unleased one: only records can distinguish
+ * it. */
 static void test_neighbour_in_process(void **state)
 {
 	(void)state;
@@ -110,7 +111,8 @@ static void test_neighbour_in_process(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-/* A parent that cannot be read for want of a descriptor is not a dead one, which leaves orphans. */
+/* A parent that cannot be read for lack of a descriptor does not count as exited, so it has no
+ * orphans. */
 /* SECURITY: others-pins */
 static void test_neighbour_with_unreadable_parent(void **state)
 {
@@ -134,8 +136,8 @@ static void test_neighbour_with_unreadable_parent(void **state)
 	}
 }
 
-/* Below an orphan of the leased process, but another user's, which has left its session and cgroup.
- */
+/* A descendant of an orphan of the leased process, but of another user, with another session and
+ * cgroup. */
 /* SECURITY: others-pins */
 static void test_another_users_child_of_an_orphan(void **state)
 {
@@ -155,7 +157,7 @@ static void test_another_users_child_of_an_orphan(void **state)
 	assert_int_equal(world_mask(world, 302), world_node(1));
 }
 
-/* The init of a container is younger than the lease: its children are no orphans of the leased
+/* The init of a container is younger than the lease: its children are not orphans of the leased
  * process. */
 static void test_neighbour_in_a_new_container(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a node has left for pages that are migrated there. */
+/* The memory of a node that is available for migrated pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,11 +90,11 @@ static void reclaim_of_clean_cache_is_harmless(void **state)
 	assert_true(hurts(100, 30, 0, 0));
 	assert_true(hurts(0, 0, 10, 1));
 	assert_true(hurts(10, 10, 0, 1));
-	/* A cgroup that swaps at its own limit says nothing of the machine. */
+	/* A cgroup that swaps at its own limit does not affect the machine. */
 	assert_false(hurts(0, 0, 0, 500));
 }
 
-/* ---- read ---- */
+/* ---- reading ---- */
 
 static unsigned swapped_out, vmstat_reads;
 static bool vmstat_fails;
@@ -132,12 +132,12 @@ static void files_are_read(void **state)
 	(void)state;
 	assert_int_equal(nm_node_available_read(&platform, 1, &watermarks, 0, &bytes), -ENOENT);
 	assert_int_equal(bytes, 7);
-	/* 8 MiB free, less 1 MiB and twice a tenth of 10 MiB. */
+	/* 8 MiB free, minus 1 MiB and two times 10 % of 10 MiB. */
 	assert_int_equal(nm_node_available_read(&platform, 3, &watermarks, 0, &bytes), 0);
 	assert_int_equal(bytes, 5 * MIB);
 }
 
-/* Reads for the first time, when nothing can have changed. Returns the time. */
+/* The first read, before any change. Returns the time. */
 static uint64_t begin_watch(struct nm_reclaim_watch *watch)
 {
 	uint64_t now = 5 * NM_NSEC_PER_SEC;
@@ -148,7 +148,7 @@ static uint64_t begin_watch(struct nm_reclaim_watch *watch)
 	return now;
 }
 
-/* Node 2 has less free than its high watermark, 3 MiB; node 3 has more. */
+/* Node 2 has less free memory than its high watermark, 3 MiB; node 3 has more. */
 static void swapping_is_seen_until_it_stops(void **state)
 {
 	struct nm_reclaim_watch watch;
@@ -166,7 +166,7 @@ static void swapping_is_seen_until_it_stops(void **state)
 	assert_false(nm_node_is_reclaimed(&platform, &watch, 2, now + NM_RECLAIM_QUIET_NS));
 }
 
-/* A file that cannot be read for a moment is no sign of anything. */
+/* A temporary read error does not count as reclaim. */
 static void a_failed_read_is_not_reclaim(void **state)
 {
 	struct nm_reclaim_watch watch;

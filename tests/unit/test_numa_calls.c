@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The memory calls by libnuma: results and errors are the kernel's, and the library neither prints
- * nor exits. */
+/* The memory calls of libnuma: results and errors are those of the kernel, and the library neither
+ * prints nor exits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -88,7 +88,7 @@ static void a_move_reports_pages_and_errors(void **state)
 	assert_int_equal(statuses[0], nodes[0]);
 	assert_int_equal(statuses[1], nodes[1]);
 	assert_true(statuses[2] == -ENOENT || statuses[2] == -EFAULT);
-	/* The kernel stops at the second page, and has written no status from there on. */
+	/* The kernel stops at the second page and leaves later statuses unset. */
 	statuses[1] = 99;
 	nodes[1] = (int)NODE_MISSING;
 	assert_int_equal(nm_numa_move(getpid(), PAGES, addresses, nodes, statuses), -ENODEV);
@@ -96,7 +96,7 @@ static void a_move_reports_pages_and_errors(void **state)
 	assert_int_equal(nm_numa_move(INT32_MAX, PAGES, addresses, nodes, statuses), -ESRCH);
 }
 
-/* Bits up to the 64th are read, and the target's bit is the right one. */
+/* More than 64 bits are read, and the bit of the target is the right one. */
 static void a_migration_reports_errors(void **state)
 {
 	int node[1];
@@ -109,9 +109,9 @@ static void a_migration_reports_errors(void **state)
 	assert_int_equal(nm_numa_migrate(INT32_MAX, 1, (unsigned)node[0]), -ESRCH);
 }
 
-/* ---- what libnuma says ---- */
+/* ---- messages of libnuma ---- */
 
-/* Each of these makes libnuma report something, as the program at hand would be told. */
+/* Each of these makes libnuma report a message to its program. */
 static void provoke(void)
 {
 	unsigned long none = 0;
@@ -151,7 +151,7 @@ static void libnuma_does_not_print_or_exit(void **state)
 
 /* ---- its constructor ---- */
 
-/* Refuses what libnuma's constructor calls, as the filter of the worker's unit does. */
+/* Refuses the calls of the constructor of libnuma, as the filter of the unit of the worker does. */
 static int refuse_constructor(void)
 {
 #define REFUSED(call, left) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), (left), 0)
@@ -180,7 +180,7 @@ static pid_t start_refused_worker(int *ret_socket, int *ret_errors)
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		/* LeakSanitizer needs the calls that are refused. */
+		/* LeakSanitizer needs the refused calls. */
 		(void)setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 		alarm(60);
 		if (dup2(ends[1], STDIN_FILENO) < 0 || dup2(errors[1], STDERR_FILENO) < 0)

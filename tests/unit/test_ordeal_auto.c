@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Policy "auto" while memory is short: a process begins to run beside others that have homes, and
- * each allocation of these intervals fails, one in each life. The others keep their homes.
+ * Policy "auto" without memory: a process begins to run beside others that have homes, and each
+ * allocation in these intervals fails, one in each life. The others keep their homes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,7 @@
 #define LISTED 38U /* and by which it is listed */
 
 static unsigned before_calls, after_calls; /* allocations before these intervals, and with them */
-static uint64_t homes_before,
-	homes_after; /* of the processes 101 to 164, a bit for each that has one: 100 has ended */
+static uint64_t homes_before, homes_after; /* of processes 101 to 164, a bit each */
 
 static bool is_meant(const struct nm_placed *placed)
 {
@@ -88,7 +87,7 @@ static void others_keep_their_homes(void **state)
 		live_without(call);
 }
 
-/* ---- what the mover costs ---- */
+/* ---- the cost of the mover ---- */
 
 static uint64_t charged_ns;
 static unsigned worked;
@@ -99,7 +98,7 @@ static void burn(void)
 	worked++;
 }
 
-/* Between two intervals; the first part is about the work before the last one. */
+/* Between two intervals; the first part concerns the work before the last one. */
 static void work_and_compare(void)
 {
 	uint64_t before_ns = charged_ns;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every call of a whole life fails, with each plausible error, once and permanently. Nothing is
- * lost or left behind, the outcome is one of ordeal_cases.h, and docs/failures.md has its rows:
- *
- *     test_ordeal_calls --print > docs/failures.md
- *
- * An operation's name as argument tries only that one.
+ * Every call of a whole life fails with each plausible error, once and permanently. No data is lost
+ * and no resources leak; the outcome is one of ordeal_cases.h, and docs/failures.md has its rows:
+ * test_ordeal_calls --print > docs/failures.md The name of an operation as argument selects only
+ * that one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +13,7 @@
 
 #include "ordeal_sweep.h"
 
-static const char *only; /* this operation is tried; NULL: all are */
+static const char *only; /* only this operation is tried; NULL: all */
 
 static void try_all(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Death at any call of a whole life, as by kill -9, also with a line of the ledger half written,
- * and in the midst of the restoration too: afterwards every mask is as it would be without the
+ * A sudden exit at any call of a whole life, as with kill -9, also with a half-written line in the
+ * ledger, and during the restoration: afterwards every affinity is as it would be without the
  * daemon.
  */
 #include <setjmp.h>
@@ -25,7 +25,8 @@ static unsigned any_of(unsigned count)
 	return 1 + (unsigned)nm_rng_below(&rng, count);
 }
 
-/* A process lives, or restores, until it dies; the machine is in memory that both share. */
+/* A process lives, or restores, until it is killed; the machine is in memory shared by both
+ * processes. */
 static bool die_at(unsigned call, bool torn, bool restoring)
 {
 	int status;
@@ -54,7 +55,7 @@ static void assert_no_trace(unsigned call, const char *after)
 			 after, thread->tid, thread->mask, thread->own);
 }
 
-/* By --restore, by --restore that is killed itself and a further one, or by the next start. */
+/* Recovers with --restore, with --restore that is killed and repeated, or with the next start. */
 static void come_back(unsigned call)
 {
 	unsigned way = any_of(3);
@@ -74,7 +75,7 @@ static void come_back(unsigned call)
 	assert_no_trace(call, "then started again");
 }
 
-static unsigned outstanding; /* deaths that left a mask for somebody to return */
+static unsigned outstanding; /* exits that left an affinity to restore */
 
 static void die_and_restore(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of ordeal_fixture.h itself: what happens in it, and that it happens alike each time. */
+/* The life of ordeal_fixture.h itself: its events, and that it is deterministic. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static void the_life_covers_every_event(void **state)
 			fail_msg("operation %u is never called", op);
 }
 
-/* Homes are given and judged, memory is brought along, and all of it is left at the end. */
+/* Homes are assigned and judged, memory follows them, and everything is restored at the end. */
 static void policy_auto_lives_it_whole(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The busy shares of CPUs: no memory for those that came, and a long /proc/stat. */
+/* The load of CPUs: no memory for added ones, and a long /proc/stat. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Each CPU has been busy for `busy` ticks and idle for as many; `more` zeros are behind them. */
+/* Each CPU was busy for `busy` ticks and idle for as many; `more` zeros follow. */
 static void write_stat(unsigned busy, size_t more)
 {
 	free(stat_text);
@@ -76,7 +76,8 @@ static void write_stat(unsigned busy, size_t more)
 		memcpy(stat_text + used, " 0", 3);
 }
 
-/* Which of its allocations may fail when CPUs come: 0 for none; is there one that could? */
+/* Makes its allocation `at` fail when CPUs are added, none if 0; returns false if there is no such
+ * allocation. */
 static bool grow(unsigned fail_at)
 {
 	gate = (struct gate){
@@ -93,11 +94,12 @@ static bool grow(unsigned fail_at)
 	return failed;
 }
 
-/* Whoever reads as many shares as there are CPUs reads what is there, or the call has said no. */
+/* A caller that reads as many values as there are CPUs reads valid ones, or the call has failed. */
 static void a_failed_growth_is_reported(void **state)
 {
 	unsigned failures = 0;
-	/* What is not initialised is a number; the address sanitizer refuses this, and does it itself. */
+	/* Uninitialized memory would still be a number; the address sanitizer detects it, and
+	 * refuses this check. */
 	(void)mallopt(M_PERTURB, 0x55);
 	write_stat(1000, 0);
 	for (unsigned fail_at = 1; fail_at <= ALLOCATIONS_MOST; fail_at++) {
@@ -118,7 +120,7 @@ static void assert_half_busy(void)
 		assert_true(load_daemon.machine.busy_share[cpu] == 0.5);
 }
 
-/* A machine of many interrupts: their counts are behind those of the CPUs, on one line. */
+/* On a machine with many interrupts their counts follow those of the CPUs on one line. */
 static void a_long_file_is_read_whole(void **state)
 {
 	(void)state;
@@ -132,7 +134,7 @@ static void a_long_file_is_read_whole(void **state)
 	}
 }
 
-/* Not without end: then nothing is known, and no CPU counts as free. */
+/* The length is limited: then the load is unknown, and no CPU counts as idle. */
 static void an_endless_file_is_rejected(void **state)
 {
 	(void)state;

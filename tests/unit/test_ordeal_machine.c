@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The machine changes under the running daemon: CPUs and blocks of memory go and come back, a
- * cpuset shrinks, no event can be opened for a while, the wall clock is set, and the disk with the
- * ledger is full. It goes on each time, moves threads again once it can, and leaves no trace.
+ * The machine changes under the running daemon: CPUs and memory blocks go offline and online, a
+ * cpuset shrinks, no event can be opened for a while, the wall clock is set, and the disk of the
+ * ledger is full. The daemon continues each time, moves threads again once it can, and restores
+ * everything.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,9 +17,9 @@
 #define TWO_HOURS (INT64_C(7200) * 1000000000)
 
 static bool more_memory, another_block;
-static unsigned moved_before, outstanding; /* as of the last look */
+static unsigned moved_before, outstanding; /* at the last check */
 
-/* ---- /sys and /proc/meminfo, as this machine has them now ---- */
+/* ---- current contents of /sys and /proc/meminfo ---- */
 
 static ssize_t (*read_other)(struct nm_platform *platform, int directory, const char *path,
 			     char *buffer, size_t size);
@@ -66,7 +67,7 @@ static void put(const char *text, const char *format, ...)
 	fixture_file(ordeal.world->root, path, text);
 }
 
-/* What hwloc finds: a core for each CPU, and of each node the CPUs that are there. */
+/* The topology of hwloc: a core for each CPU, and the online CPUs of each node. */
 static void write_topology(uint64_t online)
 {
 	char text[64];
@@ -90,7 +91,7 @@ static void write_topology(uint64_t online)
 	put(text, CPU_FILE "online");
 }
 
-/* In the place of the fixture's, which knows no CPU that is not there. */
+/* Replaces that of the fixture, which has no offline CPUs. */
 static void write_machine(void)
 {
 	put("0-3\n", CPU_FILE "present");
@@ -116,7 +117,7 @@ static void set_online(uint64_t online)
 	gate.on = true;
 }
 
-/* ---- what changes ---- */
+/* ---- changes ---- */
 
 static void look(void)
 {
@@ -142,7 +143,8 @@ static void cpus_go(void)
 	set_online(fake_cpus(0, NODE_CPUS - 1));
 }
 
-/* Newer kernels would bring our masks back with the CPUs, if they had not been returned. */
+/* Newer kernels would set our affinities again when the CPUs return, if they had not been
+ * restored. */
 static void cpus_come(void)
 {
 	set_online(fake_cpus(0, CPUS - 1));
@@ -154,7 +156,7 @@ static void a_memory_block_is_added(void)
 	more_memory = another_block = true;
 }
 
-/* A balloon: as much as there was, and nothing is elsewhere. */
+/* A balloon takes all memory and later returns it; no pages end up elsewhere. */
 static void memory_is_ballooned(void)
 {
 	assert_true(reported_has(&ordeal.told, "memory changed; online: nodes N-N with N MiB"));

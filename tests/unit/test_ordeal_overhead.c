@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Overhead control as a closed loop: programs fault ten times as often as may be sampled, and the
- * rings hold what the period lets through. The cost settles below the cap, decisions go on, and
- * when it is calm again every fault is looked at as before.
+ * rings hold what the period lets through. The cost settles below the cap, decisions continue, and
+ * when the load ends every fault is sampled as before.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,19 +13,19 @@
 #include "ordeal_fixture.h"
 
 #define CAP 0.01      /* sampling.overhead_percent, its default */
-#define CAUSED_NS 600 /* what the daemon reckons a sample to cost the thread it is taken of */
-#define DRAIN_NS 150  /* and what it costs here to take it from the ring */
-#define PIECE 2000    /* records that are drained at a time, as when a ring fills */
-#define SETTLED 12    /* two intervals until the storm, and ten */
-#define MISPLACED 15  /* a thread's memory is now on the other node */
+#define CAUSED_NS 600 /* estimated cost of a sample for the sampled thread */
+#define DRAIN_NS 150  /* cost of reading a sample from the ring */
+#define PIECE 2000    /* records drained at a time, as when a ring fills */
+#define SETTLED 12    /* two intervals until the load, and ten */
+#define MISPLACED 15  /* the memory of a thread is now on the other node */
 #define CALM 30
 #define END 60
 
-static double share[END + 1]; /* what sampling cost in each interval */
+static double share[END + 1]; /* cost of sampling in each interval */
 static uint64_t period[END + 1];
 static unsigned moved_before, moved_in_storm;
 
-/* Ten times of what the cap pays for. */
+/* Ten times the number that the cap allows. */
 static unsigned faults_in_a_second(void)
 {
 	if (ordeal.interval < 3 || ordeal.interval >= CALM)
@@ -44,7 +44,7 @@ static void fault_piece(const struct fake_thread *thread, unsigned node, unsigne
 			     0x7f0000000000 + (thread->tid % 8 * 4096ULL + i % 64) * 4096,
 			     machine_address(node, (thread->tid * 64ULL + i % 64) * 4096));
 	fake_publish(perf, cpu, &ring);
-	/* Each look at the clock of the processor's time finds it so much later. */
+	/* Each read of the CPU clock advances it by this. */
 	gate.cpu_step_ns = (uint64_t)count * DRAIN_NS;
 	nm_drain(ordeal.daemon);
 	gate.cpu_step_ns = 0;
@@ -65,7 +65,7 @@ static unsigned fault_of(unsigned i, unsigned faults)
 
 static void storm(void)
 {
-	unsigned samples = WORKERS * 2 * ORDEAL_SAMPLES; /* of the fixture's own */
+	unsigned samples = WORKERS * 2 * ORDEAL_SAMPLES; /* the samples of the fixture */
 	for (unsigned i = 0; i < WORKERS; i++)
 		samples += fault_of(i, faults_in_a_second() / WORKERS);
 	share[ordeal.interval] = samples * (CAUSED_NS + DRAIN_NS) / 1e9;
@@ -130,7 +130,7 @@ static void fork_piece(void)
 
 static uint64_t longest_period;
 
-/* Taking the records from the rings costs ten times of what the cap pays for. */
+/* Reading the records costs ten times the cap. */
 static void fork_storm(void)
 {
 	for (unsigned i = 0; i < 10 * CAP * 1e9 / DRAIN_NS / PIECE; i++)
@@ -140,7 +140,7 @@ static void fork_storm(void)
 		longest_period = now;
 }
 
-/* Forks are recorded at any period: sampling others less would not make them cheaper. */
+/* Forks are recorded at any period, so sampling less would not reduce their cost. */
 /* SECURITY: forks */
 static void forks_do_not_reduce_sampling(void **state)
 {

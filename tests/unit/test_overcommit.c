@@ -52,7 +52,7 @@ static void sufficient_capacity_refuses_no_thread(void **state)
 		assert_false(refused[i]);
 }
 
-/* Two nodes of four CPUs, two on each core; `others` CPUs are busy elsewhere. */
+/* Two nodes of four CPUs, two per core; `others` CPUs have other load. */
 static void judge_siblings(unsigned threads, unsigned others)
 {
 	machine_free(machine);
@@ -73,7 +73,7 @@ static unsigned count_refused(unsigned threads)
 	return count;
 }
 
-/* Four threads on two cores run slower than on four, one of which is beside no memory of theirs. */
+/* Four threads on two cores are slower than on four, one of which has no local memory. */
 static void siblings_do_not_count_while_cores_are_idle(void **state)
 {
 	(void)state;
@@ -81,7 +81,7 @@ static void siblings_do_not_count_while_cores_are_idle(void **state)
 	assert_int_equal(count_refused(4), 2);
 }
 
-/* Where all cores are busy, siblings are all there is, on either node. */
+/* If all cores are busy, only siblings are available, on either node. */
 static void siblings_count_if_all_cores_are_busy(void **state)
 {
 	(void)state;
@@ -190,13 +190,13 @@ static void an_unknown_load_counts_as_a_whole_cpu(void **state)
 	assert_true(refused[2]);
 }
 
-/* CPUs 2 and 3 are the node's. */
+/* Restricts it to CPUs 2 and 3, those of the node. */
 static void bound(size_t i, const char *list)
 {
 	machine_allow(machine, i, list);
 }
 
-/* It cannot go there anyhow, and so takes nobody's room. */
+/* It may not run there, so it uses no capacity. */
 static void threads_that_may_not_run_there_need_no_capacity(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whoever set an affinity himself keeps it, also where it equals one that we gave his ancestor; and
- * what is restored is exactly what was there. */
+/* An affinity set by its owner stays, even if it equals one leased to an ancestor; and restoration
+ * sets exactly the original affinity. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static void assert_restored_everywhere(void)
 			 thread->own);
 }
 
-/* ---- pins that look like leases ---- */
+/* ---- owner affinities that look leased ---- */
 
 static void a_restored_child_may_be_pinned_to_that_node(void **state)
 {
@@ -35,7 +35,7 @@ static void a_restored_child_may_be_pinned_to_that_node(void **state)
 	}
 }
 
-/* Where a CPU has no ring, records are lost in every interval. */
+/* If a CPU has no ring, records are lost in every interval. */
 /* SECURITY: others-pins */
 static void an_owner_keeps_its_affinity_while_records_are_lost(void **state)
 {
@@ -76,7 +76,7 @@ static void later_children_keep_their_affinity(void **state)
 	assert_int_equal(world_mask(world, 301), world_node(1));
 }
 
-/* Restored, it starts a program that pins itself before its record is read. */
+/* After restoration it executes a program that pins itself before its record is read. */
 static void a_started_program_pins_itself(void **state)
 {
 	(void)state;
@@ -103,7 +103,7 @@ static void report_births(uint32_t parent, uint32_t first, uint32_t count)
 	}
 }
 
-/* Its siblings, gone by now, are more than are remembered. */
+/* Its siblings, which have exited, exceed the limit. */
 /* SECURITY: forks */
 static void an_owner_keeps_its_affinity_beyond_the_remembered_limit(void **state)
 {
@@ -121,8 +121,8 @@ static void an_owner_keeps_its_affinity_beyond_the_remembered_limit(void **state
 	}
 }
 
-/* One user's children leave room for another's: whose parent is gone is known by records, without
- * a walk. */
+/* Children of one user leave room for those of another: a parent that exited is known from records,
+ * without a walk. */
 /* SECURITY: forks */
 static void one_users_forks_leave_room_for_others(void **state)
 {
@@ -138,7 +138,7 @@ static void one_users_forks_leave_room_for_others(void **state)
 	assert_int_equal(world_mask(world, 301), ALL);
 }
 
-/* The same after a lease that ended. */
+/* The same after a lease has ended. */
 static void an_owner_keeps_its_affinity_after_a_lease(void **state)
 {
 	(void)state;
@@ -164,7 +164,7 @@ static void an_exec_keeps_a_threads_own_pin(void **state)
 	assert_int_equal(world_mask(world, 100), world_node(1));
 }
 
-/* Of the leased process's session and cgroup, left by its parent, but another user's. */
+/* In the session and cgroup of the leased process, left by its parent, but of another user. */
 /* SECURITY: others-pins */
 static void an_orphan_of_another_user_keeps_its_affinity(void **state)
 {
@@ -187,7 +187,7 @@ static void an_orphan_of_another_user_keeps_its_affinity(void **state)
 	assert_int_equal(world_mask(world, 400), world_node(1));
 }
 
-/* The number of a child that inherited has gone to a stranger, who bears children, too. */
+/* The number of an inheritor is reused by an unrelated process, which has children too. */
 /* SECURITY: others-pins */
 static void children_of_a_reused_number_are_not_inheritors(void **state)
 {
@@ -204,7 +204,7 @@ static void children_of_a_reused_number_are_not_inheritors(void **state)
 	assert_int_equal(world_mask(world, 300), world_node(1));
 }
 
-/* The same where the records of its end and birth are lost. */
+/* The same if the records of its exit and fork are lost. */
 static void a_reused_number_after_lost_records_is_not_an_inheritor(void **state)
 {
 	(void)state;
@@ -221,9 +221,9 @@ static void a_reused_number_after_lost_records_is_not_an_inheritor(void **state)
 	assert_int_equal(world_mask(world, 310), world_node(1));
 }
 
-/* ---- an exec that no record told of ---- */
+/* ---- an exec without a record ---- */
 
-/* The leased thread ended; its leader, which another thread still knows, is pinned by its owner. */
+/* The leased thread exited; its leader, known to another thread, is pinned by its owner. */
 static void end_of_a_thread_beside_a_pinned_leader(void)
 {
 	lease(101, 1);
@@ -271,7 +271,7 @@ static void an_exec_is_detected_without_the_stack(void **state)
 
 /* ---- identity ---- */
 
-/* The record of its birth comes after its own lease, and it cannot be read then. */
+/* The record of its fork is read after its own lease, and it cannot be read at that time. */
 static void an_unreadable_child_does_not_displace_a_lease(void **state)
 {
 	(void)state;
@@ -308,7 +308,7 @@ static void a_misfire_resets_the_affinity_kept_by_the_kernel(void **state)
 	assert_restored_everywhere();
 }
 
-/* One half of a swap is refused: the other is undone, and follows its cpuset again. */
+/* One half of a swap is refused: the other is rolled back, and follows its cpuset again. */
 static void a_rolled_back_half_follows_its_cpuset(void **state)
 {
 	(void)state;
@@ -329,7 +329,7 @@ static void set_online(uint64_t cpus)
 	fake_to_bitmap(cpus, world->topology->online);
 }
 
-/* sched_getaffinity(2) leaves out what is offline. */
+/* sched_getaffinity(2) omits offline CPUs. */
 static void offline_cpus_are_restored(void **state)
 {
 	(void)state;
@@ -343,7 +343,7 @@ static void offline_cpus_are_restored(void **state)
 	assert_restored_everywhere();
 }
 
-/* Cpusets of version 1 cannot be read: a target of which a CPU goes offline is still ours. */
+/* Cpusets of version 1 cannot be read: a lease continues if a CPU of its target goes offline. */
 static void a_lease_survives_hotplug_without_cpusets(void **state)
 {
 	(void)state;

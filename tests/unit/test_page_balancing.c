@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pages.numa_balancing: beside the kernel, which moves the same pages. In simulated time. */
+/* pages.numa_balancing beside the kernel, which moves the same pages. In simulated time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static int open_beside_kernel(void **state)
 	world.ops.numa_balancing_set = set_balancing;
 	world.daemon.config->threads.policy = NM_POLICY_NONE;
 	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
-	/* One thread, of which each page is on another node. */
+	/* One thread whose pages are all on another node. */
 	world.space = (struct space){.start = 0x7f0000000000, .count = 8};
 	memset(world.space.home, 2, 8);
 	fake_mover.ranges[0] = (struct nm_range){world.space.start, world.space.start + 8 * 4096,
@@ -103,7 +103,7 @@ static void faults_without_kernel_balancing_are_ignored(void **state)
 	assert_reported(0, 0, NULL);
 }
 
-/* 2 balances tiers of memory alone. */
+/* The value 2 balances tiers of memory only. */
 static void tier_balancing_does_not_move_managed_pages(void **state)
 {
 	(void)state;
@@ -134,8 +134,8 @@ static void balancing_is_turned_off_and_restored(void **state)
 	assert_true(fake_mover.submitted > 0);
 	assert_int_equal(world.balancing, 0);
 	assert_reported(1, LOG_NOTICE, "is off until");
-	assert_true(switches >= 12); /* a restarted helper is to know of it */
-	/* The policy ends: so does that. */
+	assert_true(switches >= 12); /* a restarted helper must be told */
+	/* The value is restored with the end of the policy. */
 	world.daemon.config->pages.policy = NM_PAGES_WATCH;
 	assert_int_equal(nm_watch_configure(&world.daemon), 0);
 	assert_int_equal(world.balancing, 1);
@@ -167,7 +167,7 @@ static void a_refused_lease_yields(void **state)
 	assert_reported(2, LOG_NOTICE, "is off until");
 }
 
-/* Faults are all that is seen: turned off, nothing would be. */
+/* Faults are the only source of samples, so balancing stays on. */
 static void needed_balancing_is_not_turned_off(void **state)
 {
 	(void)state;
@@ -177,13 +177,13 @@ static void needed_balancing_is_not_turned_off(void **state)
 	assert_int_equal(switches, 0);
 	assert_reported(1, LOG_NOTICE, "stays on");
 	world.daemon.config->sampling.inject = NM_INJECT_SOFT_DIRTY;
-	world.daemon.injection.dead = true; /* this kernel protects nothing */
+	world.daemon.injection.dead = true; /* this kernel does not write-protect pages */
 	live(2);
 	assert_int_equal(world.balancing, 1);
 	world.daemon.injection.dead = false;
 	live(2);
 	assert_int_equal(world.balancing, 0);
-	/* And where the better source goes, it comes back. */
+	/* When the better source fails, it is restored. */
 	world.daemon.config->sampling.inject = NM_INJECT_NONE;
 	live(2);
 	assert_int_equal(world.balancing, 1);

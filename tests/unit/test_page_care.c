@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* With what care pages are moved: tried again, given time, shared out, and undone as they were. */
+/* How pages are moved: retries, waiting times, sharing of the queue, and exact rollback. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #define PAGES_OF_HUGE 512U
 
-/* ---- small pages after all ---- */
+/* ---- parts of huge pages ---- */
 
 /* Of each 2 MiB only the pages on node 2 move; the others were on the target already. */
 static void move_loose(struct nm_page_batch *batch)
@@ -59,7 +59,7 @@ static void small_pages_are_rolled_back_individually(void **state)
 	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 1);
 }
 
-/* ---- again, and not again ---- */
+/* ---- cooldowns ---- */
 
 static bool stale;
 
@@ -88,7 +88,7 @@ static void an_untried_range_is_requested_again(void **state)
 	live_until_on(0, 1024, 20);
 }
 
-/* It was freed, and touched anew on another node. */
+/* It was freed and touched again on another node. */
 static void a_range_that_drifted_is_moved_again(void **state)
 {
 	(void)state;
@@ -100,13 +100,13 @@ static void a_range_that_drifted_is_moved_again(void **state)
 	live_until_on(0, 1024, 20);
 	live(10);
 	memset(world.space.home, 2, 1024);
-	/* But for those few that are believed to be there, since they were not accessed again. */
+	/* Except a few that are assumed to be there because they were not accessed again. */
 	for (int i = 0; i < 40 && pages_on(0) < 900; i++)
 		live_one();
 	assert_true(pages_on(0) >= 900);
 }
 
-/* Each time that pages have to go back, their process is left alone for twice as long. */
+/* After each rollback of pages, the cooldown of their process doubles. */
 static void cooldowns_double_after_rollbacks(void **state)
 {
 	(void)state;
@@ -134,7 +134,7 @@ static void cooldowns_double_after_rollbacks(void **state)
 	assert_true(asked_at[2] - undone_at[1] >= 16);
 }
 
-/* ---- threads and others ---- */
+/* ---- threads and other users ---- */
 
 static void pages_wait_while_threads_settle(void **state)
 {
@@ -150,7 +150,7 @@ static void pages_wait_while_threads_settle(void **state)
 		nm_page_stage_threads_moved(&world.daemon, &decision);
 	}
 	assert_int_equal(fake_mover.submitted, 0);
-	decision.steps[0].node_from = 0; /* it is only bound to where it is */
+	decision.steps[0].node_from = 0; /* it is only bound to its node */
 	for (int i = 0; i < 15; i++) {
 		live_one();
 		nm_page_stage_threads_moved(&world.daemon, &decision);
@@ -158,7 +158,7 @@ static void pages_wait_while_threads_settle(void **state)
 	assert_int_equal(pages_on(0), 16);
 }
 
-/* A thread is moved to its memory, is slower there, and is moved back, again and again. */
+/* A thread is moved to its memory, is slower there, and is moved back, repeatedly. */
 static void moves_of_threads_are_no_noise(void **state)
 {
 	(void)state;
@@ -183,7 +183,7 @@ static void moves_of_threads_are_no_noise(void **state)
 	assert_true(number_of(verdict, "NOISE_PERMILLE") < 100);
 }
 
-/* What was measured until then is not affected. */
+/* The samples collected before are not affected. */
 static void a_move_in_the_interval_of_the_verdict_does_not_spoil_it(void **state)
 {
 	(void)state;

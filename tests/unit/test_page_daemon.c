@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages through every stage of the daemon, in simulated time: by the page, by the range, back
- * again, and what the journal tells. */
+/* Pages through every stage of the daemon in simulated time: moves of pages and ranges, rollback,
+ * and the journal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "page_daemon_fixture.h"
 
-/* ---- by the page ---- */
+/* ---- pages ---- */
 
 static void pages_move_to_their_threads(void **state)
 {
@@ -47,7 +47,7 @@ static void pages_move_to_their_threads(void **state)
 	assert_int_equal(world.daemon.pipeline.pages->nr_pasts, 0);
 }
 
-/* No more than there is room for, in the order of addresses. */
+/* At most as many as fit, in the order of addresses. */
 static void free_memory_limits_moves(void **state)
 {
 	(void)state;
@@ -74,7 +74,7 @@ static void free_memory_limits_moves(void **state)
 	assert_int_equal(fake_mover.submitted, submitted);
 }
 
-/* Neither page by page nor as a range is memory without CPUs left by who is beside it. */
+/* Pages and ranges on a memory-only node beside the thread that uses them do not move. */
 static void memory_on_the_node_of_its_thread_stays(void **state)
 {
 	(void)state;
@@ -89,7 +89,7 @@ static void memory_on_the_node_of_its_thread_stays(void **state)
 	assert_int_equal(pages_on(3), 1024);
 }
 
-/* What the mover has is not asked for again; what it does not take is. */
+/* Accepted pages are not requested again; rejected ones are. */
 static void a_page_is_requested_once(void **state)
 {
 	(void)state;
@@ -110,7 +110,7 @@ static void a_page_is_requested_once(void **state)
 	live_until_on(0, 4, 2);
 }
 
-/* Until its mappings are known a process's pages stay. */
+/* Pages of a process stay until its mappings are known. */
 static void unknown_mappings_wait(void **state)
 {
 	(void)state;
@@ -129,7 +129,7 @@ static void unknown_mappings_wait(void **state)
 	live_until_on(0, 8, 20);
 }
 
-/* With "kmaf" pages wait for the threads, of which these share too little to be mapped. */
+/* With "kmaf" pages wait for the threads, which here share too little for a mapping. */
 static void pages_wait_for_the_mapping(void **state)
 {
 	(void)state;
@@ -174,9 +174,9 @@ static void failures_are_reported(void **state)
 	assert_true(fake_mover.submitted > submitted);
 }
 
-/* ---- by the range ---- */
+/* ---- ranges ---- */
 
-/* 1,024 pages, 60 accesses in an interval: never enough of one page, plenty of all. */
+/* 1,024 pages, 60 accesses in an interval: never enough for one page, but for all. */
 static void a_range_includes_unsampled_pages(void **state)
 {
 	(void)state;
@@ -199,7 +199,7 @@ static void a_range_includes_unsampled_pages(void **state)
 	assert_null(find_entry(quiet, NM_MESSAGE_DECISION, "KIND", "pages"));
 }
 
-/* Its pieces came one after another: they are judged as one. */
+/* Its pieces are moved one after another, and judged together. */
 static void pieces_share_a_verdict(void **state)
 {
 	(void)state;
@@ -212,7 +212,7 @@ static void pieces_share_a_verdict(void **state)
 	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "TOGETHER", "3"));
 }
 
-/* In pieces of an interval each, four of which are tried before it is known what they do. */
+/* In pieces of one interval each; after four of them it waits for their verdict. */
 static void large_ranges_move_in_stages(void **state)
 {
 	(void)state;
@@ -232,7 +232,7 @@ static void large_ranges_move_in_stages(void **state)
 	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 4);
 }
 
-/* What the mover does not take is asked for again. */
+/* Rejected pieces are requested again. */
 static void every_piece_is_moved(void **state)
 {
 	(void)state;
@@ -248,7 +248,7 @@ static void every_piece_is_moved(void **state)
 	assert_int_equal(pages_on(0), 1024);
 }
 
-/* The owners rotate: what was is soon forgotten. */
+/* The owners rotate, and earlier accesses decay quickly. */
 static void a_range_follows_its_thread(void **state)
 {
 	(void)state;
@@ -260,7 +260,7 @@ static void a_range_follows_its_thread(void **state)
 	live(60);
 	assert_int_equal(pages_on(0), 1024);
 	fake_get(world.fake, worker->tid)->processor = 2;
-	/* Half-lives of ten seconds: a tenth and less is left after 33. */
+	/* Half-lives of ten seconds: less than 10 % is left after 33 s. */
 	assert_in_range(live_until_on(1, 1024, 60), 10, 45);
 }
 
@@ -274,7 +274,7 @@ static void local_ranges_stay(void **state)
 	assert_int_equal(fake_mover.submitted, 0);
 }
 
-/* Halves of two nodes' threads: told apart, and each goes to its own. */
+/* Halves used by threads of two nodes are split, and each moves to its node. */
 static void halves_move_to_different_nodes(void **state)
 {
 	(void)state;
@@ -295,7 +295,7 @@ static void a_range_used_by_all_nodes_is_interleaved(void **state)
 	for (int node = 0; node < NODES; node++)
 		add_user(1000, 2 * node, 0, 1024);
 	begin();
-	speed_after_move = 1.5; /* as a controller does that no longer has all to serve */
+	speed_after_move = 1.5; /* as a controller does when part of its load is gone */
 	for (int i = 0; i < 30 && pages_on(0) > 256; i++)
 		live_one();
 	for (unsigned node = 0; node < NODES; node++)
@@ -311,7 +311,7 @@ static void a_range_used_by_all_nodes_is_interleaved(void **state)
 	assert_null(find_entry(quiet, NM_MESSAGE_DECISION, "KIND", "pages"));
 }
 
-/* A main thread prepared everything on node 0, for threads that have their blocks by turns. */
+/* A main thread initialized everything on node 0 for threads that use blocks in turn. */
 static void blocks_move_to_their_threads(void **state)
 {
 	(void)state;
@@ -324,7 +324,7 @@ static void blocks_move_to_their_threads(void **state)
 		live_one();
 	for (unsigned node = 0; node < NODES; node++)
 		assert_int_equal(pages_on(node), 512);
-	/* At once, and nothing was spread on the way. */
+	/* At once, and nothing was interleaved before. */
 	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "REASON", "region");
 	assert_non_null(move);
 	assert_null(find_entry(0, NM_MESSAGE_DECISION, "REASON", "contention"));
@@ -341,7 +341,7 @@ static void move_huge(struct nm_page_batch *batch)
 	move_in_model(batch);
 }
 
-/* Never a part of one, by the page or by the range. */
+/* Parts of huge pages never move, with pages or ranges. */
 static void huge_pages_move_as_wholes(void **state)
 {
 	(void)state;
@@ -360,7 +360,7 @@ static void huge_pages_move_as_wholes(void **state)
 	}
 }
 
-/* A heap that begins and ends beside the boundaries of huge pages. */
+/* The ends of a heap are not aligned to huge pages. */
 static void the_ends_of_a_range_are_small_pages(void **state)
 {
 	(void)state;
@@ -376,7 +376,7 @@ static void the_ends_of_a_range_are_small_pages(void **state)
 	assert_int_equal(tally()->moved, 412 + 2 + 188);
 }
 
-/* ---- back again ---- */
+/* ---- rollback ---- */
 
 static void unhelpful_page_moves_are_rolled_back(void **state)
 {
@@ -415,7 +415,7 @@ static void a_rolled_back_range_stays(void **state)
 	(void)state;
 	make_space(1024, 2);
 	add_user(1000, 0, 0, 1024);
-	world.daemon.config->pages.min_accesses = 255; /* no page by itself */
+	world.daemon.config->pages.min_accesses = 255; /* no single page */
 	begin();
 	speed_after_move = 0.05;
 	live_until_on(0, 1024, 20);
@@ -427,7 +427,7 @@ static void a_rolled_back_range_stays(void **state)
 	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 1);
 }
 
-/* Beyond pages.rollback_pages it is not known where they were. */
+/* Beyond pages.rollback_pages the origins are not stored. */
 static void rollback_storage_is_bounded(void **state)
 {
 	(void)state;
@@ -462,7 +462,7 @@ static void a_full_mover_is_asked_again_to_undo(void **state)
 	assert_int_equal(pages_on(2), 8);
 }
 
-/* ---- whose pages ---- */
+/* ---- excluded processes ---- */
 
 static void a_released_process_is_left_alone(void **state)
 {

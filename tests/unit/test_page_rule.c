@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* When a page belongs elsewhere: equation 6, and what keeps it back. */
+/* When a page belongs to another node: equation 6, and conditions that delay the move. */
 #include "pages_fixture.h"
 
-/* Does a page on node 0 that node 1 accessed `most` times and node 2 `second` times move to 1? */
+/* Does a page on node 0 with `most` accesses of node 1 and `second` of node 2 move to node 1? */
 static bool moves(unsigned most, unsigned second)
 {
 	static uint64_t number;
@@ -55,7 +55,7 @@ static void test_home_must_be_known(void **state)
 	assert_int_equal(look(PAGE(1)).page_node, 3);
 }
 
-/* Node 3 has no CPUs, and node 1's stand for it: it is beside them already. */
+/* Node 3 has no CPUs and is represented by node 1, so the page is already local. */
 static void test_memory_beside_the_thread_stays(void **state)
 {
 	struct nm_page_touch access = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Did it help to move pages: what shares a question, when it is answered, and how. */
+/* Verdicts on page moves: batches that share an evaluation, its time, and its criteria. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,6 @@ static struct nm_feedback *feedback;
 static struct nm_verifier *verifier;
 static struct nm_verdicts verdicts;
 
-/* One process of one thread on node 0. */
 static struct nm_snap_process process;
 static double accesses[2];
 static uint32_t fresh[2];
@@ -67,7 +66,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The next interval, with this P (NaN: not measured); returns how many verdicts it brings. */
+/* Runs the next interval with this P (NaN: not measured); returns the number of verdicts. */
 static size_t interval(double performance)
 {
 	struct nm_feedback_result result;
@@ -85,7 +84,7 @@ static size_t interval(double performance)
 	return verdicts.count;
 }
 
-/* Calm, so that the spread is known to be small. */
+/* Constant performance, so that the noise estimate is small. */
 static void calm(double performance)
 {
 	for (int i = 0; i < 20; i++)
@@ -107,7 +106,7 @@ static void ask(uint64_t id, enum nm_page_reason reason)
 		0);
 }
 
-/* As asked where this interval's accesses are like those before it. */
+/* Submits moves while the accesses equal those of earlier intervals. */
 static void ask_steadily(uint64_t id, enum nm_page_reason reason)
 {
 	const uint32_t later[] = {fresh[0], fresh[1]};
@@ -124,7 +123,7 @@ static void done(uint64_t id, uint64_t moved)
 	nm_verifier_done(verifier, id, &results, snapshot.interval);
 }
 
-/* Another program under the number answers no question about the one that ended. */
+/* A new process with the same number does not affect the evaluation of the former one. */
 static void a_reused_number_is_another_process(void **state)
 {
 	(void)state;
@@ -192,7 +191,7 @@ static void delta_g_is_the_limit(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 }
 
-/* P that goes up and down by itself proves nothing. */
+/* Normal variation of P is inconclusive. */
 static void noise_is_not_a_loss(void **state)
 {
 	(void)state;
@@ -217,7 +216,8 @@ static void a_rollback_is_not_undone(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 }
 
-/* The second joins the first, is done later, and both are compared with what was before. */
+/* The second batch joins the first and ends later; both are compared with the state before the
+ * first. */
 static void batches_share_a_verdict(void **state)
 {
 	(void)state;
@@ -236,7 +236,7 @@ static void batches_share_a_verdict(void **state)
 	fresh[0] = 40;
 	(void)interval(80);
 	assert_int_equal(interval(80), 3);
-	/* What was seen before the last of them is neither before nor after. */
+	/* Samples before the last batch has ended count neither as before nor as after. */
 	assert_true(fabs(verdicts.items[0].threads[0].local_after - 0.8) < 1e-9);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(verdicts.items[i].together, 3);
@@ -244,7 +244,7 @@ static void batches_share_a_verdict(void **state)
 	}
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 	assert_int_equal(verdicts.items[1].kind, NM_VERDICT_ROLLED_BACK);
-	assert_int_equal(verdicts.items[2].kind, NM_VERDICT_INCONCLUSIVE); /* it moved nothing */
+	assert_int_equal(verdicts.items[2].kind, NM_VERDICT_INCONCLUSIVE); /* it moved no page */
 }
 
 static void a_pending_evaluation_expires(void **state)
@@ -285,7 +285,7 @@ static void exited_processes_are_inconclusive(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
 }
 
-/* Where P is unknown, the shares tell. */
+/* If P is unknown, the local access ratios decide. */
 static void a_lower_local_access_ratio_is_a_loss(void **state)
 {
 	(void)state;
@@ -297,7 +297,7 @@ static void a_lower_local_access_ratio_is_a_loss(void **state)
 	assert_int_equal(interval(NAN), 0);
 	assert_int_equal(interval(NAN), 1); /* 90 % before, 80 % now */
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
-	ask_steadily(2, NM_PAGE_REASON_CONTENTION); /* was spread: not for its locality */
+	ask_steadily(2, NM_PAGE_REASON_CONTENTION); /* was interleaved, not for locality */
 	done(2, 10);
 	assert_int_equal(interval(NAN), 0);
 	assert_int_equal(interval(NAN), 1);
@@ -310,7 +310,7 @@ static void a_lower_local_access_ratio_is_a_loss(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 }
 
-/* What the threads' move did is not laid to the pages. */
+/* The effect of a move of threads is not attributed to the pages. */
 static void threads_that_move_meanwhile_make_it_inconclusive(void **state)
 {
 	(void)state;
@@ -330,7 +330,7 @@ static void threads_that_move_meanwhile_make_it_inconclusive(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 }
 
-/* It had just turned to other memory: what it did before is no measure of the move. */
+/* It had just switched to other memory: earlier metrics are no baseline of the move. */
 static void a_new_phase_is_no_loss(void **state)
 {
 	(void)state;
@@ -345,7 +345,7 @@ static void a_new_phase_is_no_loss(void **state)
 	assert_int_equal(interval((double)NAN), 1);
 	assert_true(verdicts.items[0].threads[0].local_before < 1e-9);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	/* With too few accesses in one interval those before it count. */
+	/* If one interval has too few accesses, those before it count too. */
 	thread.fresh_samples = (uint32_t)config->threads.min_samples - 1;
 	ask(2, NM_PAGE_REASON_PAGES);
 	done(2, 10);
@@ -356,7 +356,7 @@ static void a_new_phase_is_no_loss(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 }
 
-/* Locality stands for P: what was spread must lose it. */
+/* Locality replaces P, but an interleaved range must lose locality. */
 static void a_spread_range_is_not_judged_by_locality(void **state)
 {
 	(void)state;
@@ -376,7 +376,8 @@ static void a_spread_range_is_not_judged_by_locality(void **state)
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 }
 
-/* Without P, by the share of local accesses: 20 % before, 80 % of dozens since; of three before that is luck. */
+/* Without P the local access ratio decides: 20 % before, 80 % of dozens after; a ratio of three
+ * accesses may be chance. */
 static void without_performance_a_rise_must_exceed_chance(void **state)
 {
 	static const unsigned samples[] = {50, 50};

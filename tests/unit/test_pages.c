@@ -113,7 +113,7 @@ static unsigned by_thread(uint64_t address, uint16_t thread)
 	return touch(&access).partner;
 }
 
-/* Figure 5: {1}, then thread 3 → {3, 1}, one sharing; and back. */
+/* Figure 5: {1}, then thread 3 → {3, 1}, one sharing; and the reverse. */
 static void test_sharing(void **state)
 {
 	(void)state;
@@ -144,7 +144,7 @@ static void test_sharing_window(void **state)
 	assert_int_equal(by_thread(PAGE(1), 3), 0);
 }
 
-/* Stamps have eight bits: a sub-block must not look fresh again after 256 s. */
+/* Stamps have eight bits: a sub-block must not look recent again after 256 s. */
 static void test_sharing_window_over_the_turn(void **state)
 {
 	(void)state;
@@ -277,7 +277,7 @@ static void test_the_coldest_page_is_evicted(void **state)
 		times_from_node(50, PAGE(hot), 0);
 	touch_many(1000, 20000, owner);
 	assert_true(count_tracked(0, 100, owner) > 95);
-	now_s += 120; /* their heat is over */
+	now_s += 120; /* their heat has decayed */
 	touch_many(30000, 20000, owner);
 	assert_true(count_tracked(0, 100, owner) < 5);
 }
@@ -314,7 +314,7 @@ static void test_closed_owner_has_no_pages(void **state)
 	assert_int_equal(nm_pages_counts(pages).tracked, 100);
 }
 
-/* A number comes back only when nothing is left of whom it belonged to. */
+/* A number is reused only when no entries of its former owner are left. */
 static void test_numbers_of_owners(void **state)
 {
 	uint16_t next;
@@ -360,7 +360,7 @@ static void test_pages_of_exited_processes_are_evicted(void **state)
 	assert_true(nm_pages_counts(pages).evicted < evicted + 100);
 }
 
-/* A process that sees many pages cannot crowd out one that has few. */
+/* A process with many pages cannot displace those of a process with few. */
 static void test_shares(void **state)
 {
 	uint16_t few;
@@ -399,7 +399,7 @@ static void test_exclusivity_of_an_owner(void **state)
 	times_from_node(8, PAGE(1), 1);
 	times_from_node(4, PAGE(2), 0);
 	times_from_node(4, PAGE(2), 3);
-	huge(2ULL << 20, NM_PAGE_2M, 3); /* its parts count for sharing alone */
+	huge(2ULL << 20, NM_PAGE_2M, 3); /* its parts count only for sharing */
 	assert_int_equal(nm_pages_open(pages, &second), 0);
 	touch_many(0, 50, second);
 	assert_int_equal(nm_pages_exclusivity(pages, owner).pages, 0);
@@ -412,7 +412,7 @@ static void test_exclusivity_of_an_owner(void **state)
 	assert_int_equal(nm_pages_exclusivity(pages, second).pages, 50);
 }
 
-/* As of the last whole round; a page whose home is not known lives nowhere. */
+/* Values of the last complete round; a page of unknown location counts for no node. */
 static void test_homes_of_an_owner(void **state)
 {
 	uint64_t homes[4] = {9, 9, 9, 9};
@@ -433,7 +433,7 @@ static void test_homes_of_an_owner(void **state)
 	nm_pages_close(pages, owner);
 	nm_pages_homes(pages, owner, homes);
 	assert_true(homes[0] == 0 && homes[1] == 0);
-	/* Owners beyond the first table's rows. */
+	/* Owners beyond the initial rows of the table. */
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(nm_pages_open(pages, &owner), 0);
 	struct nm_page_touch access = {.page = {.address = PAGE(1), .owner = owner},

@@ -53,7 +53,7 @@ static void decode(const struct record_ring *ring, struct seen *seen)
 	(void)nm_ring_decode(&layout, ring->bytes, ring->size, 0, ring->head, &sink, &seen->counts);
 }
 
-/* One sample of the recording, with the fields that our own events ask for. */
+/* One sample of the recording, with the fields of our own events. */
 static void decode_sample(const struct perf_data *file, const struct perf_event_header *header,
 			  struct seen *seen)
 {
@@ -98,7 +98,7 @@ static struct seen replay(const char *name)
 	while ((header = perf_data_next(&file))) {
 		if (header->type == PERF_RECORD_SAMPLE)
 			decode_sample(&file, header, &seen);
-		else if (header->type < 64) /* beyond: perf's own */
+		else if (header->type < 64) /* beyond: internal records of perf */
 			decode_other(header, &seen);
 	}
 	assert_true(file.at == file.end);
@@ -132,7 +132,7 @@ static void loads_with_latency(void **state)
 	assert_int_equal(seen.levels[NM_LEVEL_UNKNOWN], 0);
 }
 
-/* Page faults asked for with -d -W: addresses, but no memory operation. */
+/* Page faults recorded with -d -W: addresses, but no memory operation. */
 static void no_memory_information(void **state)
 {
 	struct seen seen = replay("perf-data/live-pagefault-npb-cg.perf.data");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* P by each setting, who is measured, relative and global performance. */
+/* P by each setting, threads with measured metrics, relative and global performance. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,7 +71,7 @@ static void metrics_are_passed_on(void **state)
 	assert_int_equal(thread->latency_samples, 100);
 }
 
-/* For each setting: which kinds it cannot do without. */
+/* The sample kinds that each setting requires. */
 static void missing_counters_are_replaced_by_locality(void **state)
 {
 	(void)state;
@@ -99,7 +99,7 @@ static void missing_counters_are_replaced_by_locality(void **state)
 		}
 }
 
-/* One hop nearer is better also where nothing is local. */
+/* One hop nearer is better even without local accesses. */
 static void locality_goes_by_distance(void **state)
 {
 	(void)state;
@@ -115,7 +115,7 @@ static void locality_goes_by_distance(void **state)
 	assert_true(fabs(take(0)->performance - 0.5) < 1e-12);
 }
 
-/* What the program did before the interval no longer counts, if the interval has enough to say. */
+/* Accesses before the interval do not count if the interval has enough. */
 static void locality_is_of_the_interval(void **state)
 {
 	(void)state;
@@ -142,7 +142,7 @@ static void l_is_unavailable_without_latencies(void **state)
 	assert_false(snapshot->by_locality);
 }
 
-/* An interval in which nobody missed a cache does not make P another figure. */
+/* An interval without cache misses does not change the metric of P. */
 static void an_interval_without_latencies_keeps_the_metric(void **state)
 {
 	(void)state;
@@ -168,7 +168,7 @@ static void intensity_uses_the_available_operations(void **state)
 	assert_true(performance_by(NM_PERFORMANCE_INTENSITY) == 2);
 }
 
-/* Few samples an interval are enough if the window has min_samples of them. */
+/* Few samples per interval suffice if the window has min_samples of them. */
 static void few_latencies_per_interval_suffice(void **state)
 {
 	(void)state;
@@ -212,7 +212,7 @@ static void locality_needs_accesses(void **state)
 	assert_false(take(0)->measured);
 }
 
-/* A thread that lives in its caches has latencies and no accesses: that is known of it. */
+/* A thread that works in its caches has latencies and no accesses, which counts as measured. */
 static void a_cached_thread_is_measured(void **state)
 {
 	(void)state;

@@ -12,7 +12,7 @@
 #define MIB (1ULL << 20)
 #define BLOCK (128 * MIB)
 
-/* Nodes 0, 2 and 5, all that the map asks of a topology. */
+/* Nodes 0, 2 and 5, the only part of a topology that the map uses. */
 static struct nm_node three_nodes[] = {{.os_id = 0}, {.os_id = 2}, {.os_id = 5}};
 static const struct nm_topology three = {.nr_nodes = 3, .nodes = three_nodes};
 static const struct nm_topology one = {.nr_nodes = 1, .nodes = three_nodes};
@@ -112,7 +112,7 @@ static void elsewhere_is_unknown(void **state)
 
 	assert_int_equal(nm_physmap_node(map, 0), -1);
 	assert_int_equal(nm_physmap_node(map, 3 * BLOCK),
-			 -1); /* a hole, but for node 7 that is not ours */
+			 -1); /* a hole, except for node 7, which does not exist here */
 	assert_int_equal(nm_physmap_node(map, 8 * BLOCK), -1);
 	assert_int_equal(nm_physmap_node(map, 11 * BLOCK), -1);
 	assert_int_equal(nm_physmap_node(map, UINT64_MAX), -1);
@@ -157,7 +157,7 @@ static void overlapping_zones_are_ignored(void **state)
 	assert_int_equal(nm_physmap_node(map, page(300)), 1);
 }
 
-/* numa=fake cuts nodes inside a block, which then appears below both: the zones decide. */
+/* numa=fake divides nodes within a block, which then appears in both: the zones decide. */
 static void shared_blocks_are_split_by_zones(void **state)
 {
 	put_blocks(*state);

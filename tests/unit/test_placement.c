@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": which home a group is given, and what is said of it afterwards. */
+/* Policy "auto": homes assigned to groups, and verdicts on them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* So many threads that each use a CPU, where `ran` says. */
+/* A group of N threads that each use a CPU, distributed as in `ran`. */
 static struct nm_place_group group_of(unsigned threads, const double *ran)
 {
 	return (struct nm_place_group){
@@ -48,8 +48,8 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 	};
 }
 
-/* nodes[].busy_cpus from what the groups do, and `others` on each; most_traffic: highest seen at a
- * node. */
+/* nodes[].busy_cpus is the load of the groups plus `others` on each; most_traffic: the highest seen
+ * at a node. */
 static void propose_with_traffic(const struct nm_place_group *groups, size_t count, double others,
 				 double most_traffic, struct nm_place_proposal *ret)
 {
@@ -72,8 +72,8 @@ static void propose(const struct nm_place_group *groups, size_t count, double ot
 	propose_with_traffic(groups, count, others, 0, ret);
 }
 
-/* The node that a group of two threads gets on a busy machine, whose memory is in halves on two
- * nodes. */
+/* Returns the node assigned to a group of two threads on a busy machine, with half of its memory on
+ * each of two nodes. */
 static int node_of_streaming(double traffic, double others_traffic, double most_traffic)
 {
 	static const double ran[NODES] = {1, 1, 0, 0}, memory[NODES] = {0.5, 0.5, 0, 0};
@@ -93,15 +93,15 @@ static void test_no_controller_is_filled(void **state)
 	(void)state;
 	assert_int_equal(node_of_streaming(20e9, 0, 10e9), -1);
 	assert_int_equal(node_of_streaming(10e9, 6e9, 11e9), -1);
-	/* As much was served before. */
+	/* This rate was served before. */
 	assert_true(node_of_streaming(10e9, 6e9, 16.1e9) >= 0);
-	/* So little is no limit of any controller. */
+	/* This rate is below the limit of any controller. */
 	assert_true(node_of_streaming(4e9, 1e9, 3e9) >= 0);
 	/* Without counters of traffic. */
 	assert_true(node_of_streaming(0, 0, 0) >= 0);
 }
 
-/* Each of four users as large as a node, mixed up: each gets a node of its own. */
+/* Four users, each as large as a node, on mixed nodes: each gets a separate node. */
 static void test_full_machine_is_separated(void **state)
 {
 	(void)state;
@@ -122,7 +122,8 @@ static void test_full_machine_is_separated(void **state)
 	assert_int_equal(taken, 0xf);
 }
 
-/* One program of several threads on an idle machine is left spread: it has more controllers so. */
+/* A single program of several threads on an idle machine stays spread, as it then uses more
+ * controllers. */
 static void test_idle_machine_stays_spread(void **state)
 {
 	(void)state;
@@ -137,7 +138,8 @@ static void test_idle_machine_stays_spread(void **state)
 	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
 }
 
-/* But to its memory, where that is on one node: the same controller serves it from there. */
+/* It is gathered at its memory if that is on one node, as the same controller serves it from
+ * there. */
 static void test_threads_are_gathered_at_their_memory(void **state)
 {
 	(void)state;
@@ -170,7 +172,7 @@ static void test_single_thread_goes_to_its_memory(void **state)
 	assert_int_equal(found.reason, NM_PLACE_THERE);
 }
 
-/* Without samples: who runs here now, and ran there for long, has its memory there. */
+/* Without samples: memory is assumed on the node where a process runs now and has run for long. */
 static void test_memory_is_assumed_where_threads_ran(void **state)
 {
 	(void)state;
@@ -184,7 +186,8 @@ static void test_memory_is_assumed_where_threads_ran(void **state)
 	assert_true(found.distance_now > 30);
 }
 
-/* Also those whose one thread runs all the time: what it prepares is for others, which are to come. */
+/* The same for processes whose single thread runs all the time, as it may prepare data for later
+ * threads. */
 static void test_a_single_thread_may_create_others(void **state)
 {
 	(void)state;
@@ -201,7 +204,8 @@ static void test_a_single_thread_may_create_others(void **state)
 	assert_int_equal(found[1].node, 3);
 }
 
-/* One that has just begun may want more in a moment; its little memory comes along. Who has run for long stays. */
+/* A young process may soon need more CPUs, and its small memory follows it. One that has run for
+ * long stays. */
 static void test_young_groups_are_kept_apart(void **state)
 {
 	(void)state;
@@ -228,7 +232,7 @@ static void test_young_groups_are_kept_apart(void **state)
 		assert_int_equal(found[i].node, 1);
 }
 
-/* A young group is expected to use a CPU for each of its threads, up to the limit of its cgroup. */
+/* A young group is assumed to use a CPU for each of its threads, up to the limit of its cgroup. */
 static void test_young_groups_are_expected_within_their_limit(void **state)
 {
 	(void)state;
@@ -244,7 +248,7 @@ static void test_young_groups_are_expected_within_their_limit(void **state)
 	assert_true(limited_found.load == free_found.load / 2);
 }
 
-/* Nobody is sent where others leave no room, also where those are not ours. */
+/* A node that is full with load of others, managed or not, is not assigned. */
 static void test_full_nodes_are_left_alone(void **state)
 {
 	(void)state;
@@ -256,7 +260,7 @@ static void test_full_nodes_are_left_alone(void **state)
 	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
 }
 
-/* Parents that ran a moment ago and wait for their children now make no room for a third thread. */
+/* Parents that ran recently and now wait for their children add no capacity for a third thread. */
 static void test_a_lull_adds_no_capacity(void **state)
 {
 	(void)state;
@@ -276,12 +280,12 @@ static void test_a_lull_adds_no_capacity(void **state)
 	propose(groups, 7, 0, found);
 	assert_int_not_equal(found[2].node, 0);
 	for (unsigned i = 3; i < 7; i++)
-		groups[i].wanted_cpus = 2; /* all nodes are as full */
+		groups[i].wanted_cpus = 2; /* all nodes have the same load */
 	propose(groups, 7, 0, found);
 	assert_int_equal(found[2].node, 0);
 }
 
-/* What runs there now and then has other nodes to go to: it keeps nobody from a small node. */
+/* Occasional load can move to other nodes: it does not block a small node. */
 static void test_light_load_does_not_block_a_node(void **state)
 {
 	(void)state;
@@ -301,7 +305,7 @@ static void test_light_load_does_not_block_a_node(void **state)
 	assert_int_equal(taken, 0xf);
 }
 
-/* Who is not to be placed yet goes on where it runs, and is no less there for that. */
+/* A group that is not eligible yet keeps running where it is, and counts there. */
 static void test_young_groups_count_where_they_run(void **state)
 {
 	(void)state;
@@ -317,7 +321,8 @@ static void test_young_groups_count_where_they_run(void **state)
 	assert_int_equal(found[0].node, 1);
 }
 
-/* More demand than CPUs: three threads each on two CPUs are no worse off together than apart. */
+/* More demand than CPUs: three threads on two CPUs of each node are not slower together than
+ * apart. */
 static void test_overloaded_evenly(void **state)
 {
 	(void)state;
@@ -372,8 +377,8 @@ static void test_ineligible_groups(void **state)
 	assert_int_equal(found.node, 0);
 }
 
-/* Where pages take long to move, who has just begun is brought together beside its memory, or stays
- * with it; who lives on gets a home in the end. */
+/* If pages take long to move, a young process is gathered beside its memory or stays with it; a
+ * long-running one eventually gets a home. */
 static void test_memory_too_expensive_to_move(void **state)
 {
 	(void)state;
@@ -404,7 +409,7 @@ static void test_memory_too_expensive_to_move(void **state)
 	assert_int_equal(taken, 0xf);
 }
 
-/* Where nothing moves memory, a home is for who gets nearer to it. */
+/* If memory is not moved, a home is assigned only if it is nearer to the memory. */
 static void test_memory_that_stays(void **state)
 {
 	(void)state;
@@ -429,7 +434,7 @@ static void test_memory_that_stays(void **state)
 	assert_int_equal(found.reason, NM_PLACE_TOO_DEAR);
 }
 
-/* A group that is better left spread goes on running where it is: there is no room for another. */
+/* A group that stays spread keeps running where it is and leaves no capacity for another. */
 static void test_unplaced_groups_use_capacity(void **state)
 {
 	(void)state;
@@ -443,8 +448,7 @@ static void test_unplaced_groups_use_capacity(void **state)
 	assert_int_equal(found[1].node, 1); /* with its memory, which is on node 0 */
 }
 
-/* Programs that follow each other leave CPUs idle for moments: the machine is in demand all the
- * same. */
+/* Successive programs leave CPUs idle for moments: the machine is in demand nevertheless. */
 static void test_recent_demand_counts(void **state)
 {
 	(void)state;
@@ -461,8 +465,8 @@ static void test_recent_demand_counts(void **state)
 	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
 }
 
-/* A program has loaded its data with one thread and goes on with two: these have touched nothing
- * yet, so that where its memory is, and where they began, is no reason to keep them together on an
+/* A program has loaded its data with one thread and continues with two: these have touched nothing
+ * yet, so neither the location of its memory nor their first node is a reason to gather them on an
  * idle machine. */
 static void test_new_threads_are_left_spread(void **state)
 {
@@ -478,13 +482,13 @@ static void test_new_threads_are_left_spread(void **state)
 	group.steady_s = 2;
 	propose(&group, 1, 0, &found);
 	assert_int_equal(found.node, 0);
-	group.age_s = 1; /* the young cannot wait */
+	group.age_s = 1; /* a young process cannot wait */
 	group.steady_s = 0.2;
 	propose(&group, 1, 0, &found);
 	assert_int_not_equal(found.reason, NM_PLACE_SPREAD);
 }
 
-/* Likewise a home that was given to the one thread. */
+/* The same applies to a home that was assigned for one thread. */
 static void test_a_home_for_one_thread_is_not_for_two(void **state)
 {
 	(void)state;
@@ -503,7 +507,7 @@ static void test_a_home_for_one_thread_is_not_for_two(void **state)
 	assert_int_equal(reason, NM_PLACE_SPREAD);
 }
 
-/* A large process is placed once it is known where its memory is, a small one at once. */
+/* A large process is placed once the location of its memory is known, a small one at once. */
 static void test_large_processes_wait_for_their_memory(void **state)
 {
 	(void)state;
@@ -522,7 +526,7 @@ static void test_large_processes_wait_for_their_memory(void **state)
 	assert_int_not_equal(found.reason, NM_PLACE_YOUNG);
 }
 
-/* What others use of a node, up to half a CPU, finds another CPU. */
+/* Other load of up to 0.5 CPUs on a node can use another CPU. */
 static void test_light_load_of_others_uses_no_capacity(void **state)
 {
 	(void)state;
@@ -537,8 +541,8 @@ static void test_light_load_of_others_uses_no_capacity(void **state)
 	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
 }
 
-/* On a machine in full use, one that is too dear to move keeps nobody from a home: it will run
- * elsewhere. */
+/* On a fully used machine, a process that is too expensive to move does not block a home: it will
+ * run elsewhere. */
 static void test_large_processes_do_not_block_homes(void **state)
 {
 	(void)state;
@@ -556,9 +560,9 @@ static void test_large_processes_do_not_block_homes(void **state)
 	assert_int_equal(placed, 3);
 }
 
-/* ---- giving up ---- */
+/* ---- end of homes ---- */
 
-/* A server and the like: its single thread answers others, so it runs where these wake it. */
+/* For example a server: its single thread answers others, so it runs where these wake it. */
 static void test_woken_threads_stay_with_their_wakers(void **state)
 {
 	static const double ran[NODES] = {0, 1, 0, 0}, memory[NODES] = {1, 0, 0, 0};
@@ -567,7 +571,7 @@ static void test_woken_threads_stay_with_their_wakers(void **state)
 	(void)state;
 	group.memory_on = memory;
 	group.burst_s = 0.0015;
-	/* It does not sleep: threads of others preempt it. */
+	/* It does not sleep, but is preempted by threads of others. */
 	propose(&group, 1, 1, &found);
 	assert_true(found.node >= 0);
 	group.demand_cpus = 0.6;
@@ -578,7 +582,7 @@ static void test_woken_threads_stay_with_their_wakers(void **state)
 	group.burst_s = 0.004;
 	propose(&group, 1, 1, &found);
 	assert_true(found.node >= 0);
-	/* This is not known. */
+	/* Unknown. */
 	group.burst_s = 0;
 	propose(&group, 1, 1, &found);
 	assert_true(found.node >= 0);
@@ -590,7 +594,7 @@ static void test_woken_threads_stay_with_their_wakers(void **state)
 	assert_true(found.node >= 0);
 }
 
-/* What was given to a program that loaded its data ends when it serves others. */
+/* A home assigned while a program loaded its data ends when the program serves others. */
 static void test_a_home_ends_if_its_thread_is_woken_by_others(void **state)
 {
 	static const double ran[NODES] = {0, 1, 0, 0};
@@ -602,19 +606,19 @@ static void test_a_home_ends_if_its_thread_is_woken_by_others(void **state)
 	group.home = 1;
 	group.home_reason = NM_PLACE_SINGLE;
 	group.home_ran_most = 1;
-	group.burst_s = 0.0005; /* threads of others preempt it all the time */
+	group.burst_s = 0.0005; /* preempted by other threads all the time */
 	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_SINGLE);
 	group.demand_cpus = 0.6;
 	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_WAKES);
-	group.burst_s = 0.0015; /* so close to what computes that it would go to and fro */
+	group.burst_s = 0.0015; /* so close to the threshold that it would alternate */
 	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_SINGLE);
 }
 
-/* The threads that a program creates after it has loaded its data are not held on a node that has too few CPUs for
- * them, even though their memory is there. */
+/* Threads that a program creates after it has loaded its data are not held on a node with too few
+ * CPUs, even if their memory is there. */
 static void test_a_home_for_one_thread_does_not_hold_eight(void **state)
 {
 	static const double ran[NODES] = {1, 0, 0, 0}, memory[NODES] = {1, 0, 0, 0};
@@ -638,7 +642,7 @@ static void test_a_home_for_one_thread_does_not_hold_eight(void **state)
 	assert_int_equal(reason, NM_PLACE_SPREAD);
 }
 
-/* Nor is it given a home by what its threads have done so far. */
+/* Nor does it get a home because of the work of its threads so far. */
 static void test_threads_that_have_just_started_count_first(void **state)
 {
 	static const double ran[NODES] = {1.2, 0, 0, 0};
@@ -653,7 +657,7 @@ static void test_threads_that_have_just_started_count_first(void **state)
 	assert_int_equal(found.reason, NM_PLACE_YOUNG);
 }
 
-/* Its memory stays on node 0, which was not known when it was given a home on node 2. */
+/* Its memory stays on node 0, which was unknown when node 2 was assigned. */
 static void test_a_home_ends_if_memory_stays(void **state)
 {
 	static const double ran[NODES] = {0, 0, 1, 0}, memory[NODES] = {1, 0, 0, 0};
@@ -674,14 +678,15 @@ static void test_a_home_ends_if_memory_stays(void **state)
 	group.home = -1;
 	propose(&group, 1, 0, &found);
 	assert_int_equal(found.node, 0);
-	/* It is not taken from the best node that had room again and again. */
+	/* It must not leave the best node that has capacity repeatedly. */
 	group.home = 2;
 	group.home_despite_memory = true;
 	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_MEMORY);
 }
 
-/* A home for one thread is not one for eight on an idle machine; one that was outgrown by none stays. */
+/* A home for one thread is not kept for eight on an idle machine; one that is still large enough is
+ * kept. */
 static void test_a_home_ends_with_its_reason(void **state)
 {
 	(void)state;
@@ -708,14 +713,14 @@ static void test_a_home_ends_with_its_reason(void **state)
 	assert_int_equal(nm_place_outgrown(&view, reasons), 0);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(reasons[i], i < 3 ? NM_PLACE_SPREAD : given[i]);
-	/* On a machine in demand it is kept apart from others instead. */
+	/* On a busy machine it is kept apart from others instead. */
 	for (unsigned i = 0; i < 5; i++)
 		groups[i].demand_cpus = 1.5;
 	assert_int_equal(nm_place_outgrown(&view, reasons), 0);
 	assert_int_equal(reasons[0], NM_PLACE_SEPARATE);
 }
 
-/* A program that once ran eight threads and now runs one is no program of one thread. */
+/* A program that once ran eight threads and now runs one is not a single-threaded program. */
 static void test_a_serial_phase_is_not_a_single_thread(void **state)
 {
 	(void)state;
@@ -747,7 +752,8 @@ static void test_yields_only_beside_idle_nodes(void **state)
 	assert_false(given_up[0] || given_up[1]);
 }
 
-/* Eight threads that their owner has pinned beside a home of two: no demand of a home, but a full node. */
+/* Eight threads that their owner has pinned to the node of a home of two: no demand of the home,
+ * but a full node. */
 static void test_homes_yield_to_load_of_others(void **state)
 {
 	(void)state;
@@ -760,14 +766,14 @@ static void test_homes_yield_to_load_of_others(void **state)
 	nodes[0].busy_cpus = 2;
 	assert_int_equal(nm_place_yield(&view, &given_up), 0);
 	assert_true(given_up);
-	/* They are its own threads. */
+	/* They are threads of the process itself. */
 	static const double own[NODES] = {2, 0, 0, 0};
 	group.ran_on = own;
 	assert_int_equal(nm_place_yield(&view, &given_up), 0);
 	assert_false(given_up);
 }
 
-/* What was accepted when the home was given is no reason to give it up, on small nodes either. */
+/* Load that was accepted when the home was assigned does not end it, on small nodes either. */
 static void test_homes_yield_to_more_than_accepted_load(void **state)
 {
 	(void)state;
@@ -786,7 +792,7 @@ static void test_homes_yield_to_more_than_accepted_load(void **state)
 	assert_true(given_up);
 }
 
-/* What has no home yet can go elsewhere: a home beside it stays. What is bound to the node cannot. */
+/* A process without a home can run elsewhere, so the home on its node stays. A bound one cannot. */
 static void test_homes_do_not_yield_to_movable_processes(void **state)
 {
 	(void)state;
@@ -805,7 +811,7 @@ static void test_homes_do_not_yield_to_movable_processes(void **state)
 	assert_true(given_up[0]);
 }
 
-/* The one that grew goes, not its neighbour that fits. */
+/* The process that grew yields, not its neighbour that fits. */
 static void test_oversized_groups_yield_first(void **state)
 {
 	(void)state;
@@ -822,7 +828,7 @@ static void test_oversized_groups_yield_first(void **state)
 
 /* ---- verdicts ---- */
 
-/* Local memory costs nothing; a move's cost is guessed first, and then known. */
+/* Local memory costs nothing; the cost of a move is estimated first, and then measured. */
 static void test_cost_of_remote_memory(void **state)
 {
 	(void)state;
@@ -837,11 +843,11 @@ static void test_cost_of_remote_memory(void **state)
 	assert_true(guess > 0 && guess < 0.1);
 	nm_place_learn_cost(&cost, 4096, 4096 * 1000000ULL);
 	assert_true(nm_place_move_s(&cost, 1 << 20) > 50 * guess);
-	/* What was learned long ago is forgotten. */
+	/* Old measurements expire. */
 	for (unsigned i = 0; i < 20; i++)
 		nm_place_learn_cost(&cost, 65536, 65536 * 5000ULL);
 	assert_true(nm_place_move_s(&cost, 1 << 20) < 2 * guess);
-	/* Calls that move nothing cost, too. */
+	/* Calls that move nothing cost time too. */
 	double before = nm_place_move_s(&cost, 4096);
 	nm_place_learn_cost(&cost, 0, 1000000000);
 	assert_true(nm_place_move_s(&cost, 4096) > before);
@@ -866,15 +872,15 @@ static void test_verdicts_can_fail(void **state)
 	assert_int_equal(nm_place_judge(&far, &blind, &calm).kind, NM_VERDICT_INCONCLUSIVE);
 	assert_int_equal(nm_place_judge(&fast, &slow, &calm).kind, NM_VERDICT_ROLLED_BACK);
 	assert_int_equal(nm_place_judge(&slow, &fast, &calm).kind, NM_VERDICT_IMPROVED);
-	/* Nearer, and no faster: everybody else got as much faster meanwhile. */
+	/* Nearer, but not faster: all other processes became as much faster meanwhile. */
 	assert_int_equal(nm_place_judge(&slow, &fast, &faster).kind, NM_VERDICT_NEUTRAL);
-	/* Packed: local, and queueing. */
+	/* Gathered: local, but queueing. */
 	near.delay_s = 2;
 	assert_int_equal(nm_place_judge(&far, &near, &calm).kind, NM_VERDICT_ROLLED_BACK);
 	assert_int_equal(nm_place_judge(&far, &waits, &calm).kind, NM_VERDICT_ROLLED_BACK);
 }
 
-/* A machine that got busier makes everybody wait: no reason to end a home. */
+/* On a busier machine all processes wait longer, which does not end a home. */
 static void test_waiting_is_relative(void **state)
 {
 	(void)state;
@@ -887,14 +893,14 @@ static void test_waiting_is_relative(void **state)
 	before.delay_s = 4;
 	after.delay_s = 8;
 	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_ROLLED_BACK);
-	context.waiting_drift = 1; /* others do, too */
+	context.waiting_drift = 1; /* others do too */
 	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
 	context = (struct nm_place_context){.cpus_idle = false};
 	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
 }
 
-/* What changes by a tenth from one interval to the next has not become worse by a tenth. */
-/* A hundred processes of one user that slow down together are one voice of three. */
+/* A metric that varies by 10 % from one interval to the next has not become worse by 10 %. */
+/* A hundred processes of one user that slow down together have one of three votes. */
 static void test_users_have_equal_weight(void **state)
 {
 	(void)state;

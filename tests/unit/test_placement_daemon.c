@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto" through every stage of the daemon, in simulated time: processes get homes, their
- * memory comes along, and what made them slower is undone. */
+/* Policy "auto" through every stage of the daemon in simulated time: processes get homes, their
+ * memory follows, and homes that slow them are rolled back. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "page_daemon_fixture.h"
 #include "show_fixture.h"
 
-/* The model's space is process 1000's. */
+/* The space of the model is that of process 1000. */
 static void move_of_1000(struct nm_page_batch *batch)
 {
 	assert_true(batch->bulk);
@@ -42,7 +42,7 @@ static void begin_auto(void)
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
 
-/* An interval ends with each beat. */
+/* Each beat ends an interval. */
 static void live_s(double seconds)
 {
 	live((unsigned)(seconds / nm_loop_beat_s(&world.daemon)));
@@ -88,7 +88,7 @@ static void each_process_gets_a_node(void **state)
 		assert_int_equal(node_of(&world.workers[2 * i + 1]), placed->home);
 	}
 	assert_int_equal(homes, 0xf);
-	/* They have sized themselves: all are held. */
+	/* Their start is over, so all are leased. */
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 8);
 	const struct nm_entry *decision = find_entry(0, NM_MESSAGE_DECISION, "KIND", "home");
 	assert_non_null(decision);
@@ -114,7 +114,8 @@ static void everything_is_restored_at_the_end(void **state)
 		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, masks[i]);
 }
 
-/* Who runs where takes few samples to tell, and first touches tell nothing; others want them all. */
+/* Few samples suffice to see where threads run, and first touches show nothing; other sources are
+ * used fully. */
 static void sampling_needs_are_low(void **state)
 {
 	(void)state;
@@ -138,7 +139,7 @@ static void sampling_needs_are_low(void **state)
 	assert_false(source->runs_thinned);
 }
 
-/* What is told is how far decisions are apart when nobody waits. */
+/* The reported interval is that between decisions while no process waits. */
 static void the_configured_interval_is_reported(void **state)
 {
 	(void)state;
@@ -149,7 +150,7 @@ static void the_configured_interval_is_reported(void **state)
 	assert_true(nm_loop_goes_on(&world.daemon));
 }
 
-/* Of the interval in which it begins it has only run a part, which is no sign that it wants little. */
+/* In its first interval it has only run for a part, which is not low demand. */
 static void demand_of_a_new_process_is_since_its_start(void **state)
 {
 	(void)state;
@@ -164,7 +165,8 @@ static void demand_of_a_new_process_is_since_its_start(void **state)
 	assert_true(placed_of(1000)->demand_cpus > 1.5);
 }
 
-/* Samples are some ten milliseconds apart, and an interval may be a hundred: the kernel's count is exact. */
+/* Samples are about 10 ms apart, and an interval may be 100 ms long: the count of the kernel is
+ * exact. */
 static void run_time_is_read_from_the_kernel(void **state)
 {
 	(void)state;
@@ -185,7 +187,7 @@ static void run_beside_s(double seconds)
 	}
 }
 
-/* What runs on a node for a moment besides the processes takes no room of it; what stays does. */
+/* Momentary load of a node beside the processes uses no capacity of it; continued load does. */
 static void momentary_load_reserves_no_capacity(void **state)
 {
 	(void)state;
@@ -200,7 +202,7 @@ static void momentary_load_reserves_no_capacity(void **state)
 	assert_true(beside[1] > 1.8);
 }
 
-/* A lone thread is sent to its memory, and never narrowed for longer than it takes to get there. */
+/* A single thread moves to its memory, and its affinity is narrowed only until it arrives. */
 static void one_thread_is_not_leased(void **state)
 {
 	(void)state;
@@ -213,7 +215,8 @@ static void one_thread_is_not_leased(void **state)
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
 }
 
-/* Once it has run alone for long, it is held: else it would have to be brought back again and again. */
+/* After it has run alone for long, it is leased: otherwise it would have to be moved back
+ * repeatedly. */
 static void one_thread_is_leased_in_the_end(void **state)
 {
 	(void)state;
@@ -230,7 +233,7 @@ static void one_thread_is_leased_in_the_end(void **state)
 				      fake_get(world.fake, 1000)->start_ticks));
 }
 
-/* What may not be done is not tried in each interval. */
+/* A forbidden operation is not retried in each interval. */
 static void refused_moves_are_not_repeated(void **state)
 {
 	(void)state;
@@ -244,7 +247,7 @@ static void refused_moves_are_not_repeated(void **state)
 	fake_calm(world.fake);
 }
 
-/* For half a second it may yet look how many CPUs there are, and create threads that go by that. */
+/* For 0.5 s it may still count CPUs and create threads accordingly. */
 static void a_new_process_is_not_leased_at_once(void **state)
 {
 	(void)state;
@@ -259,7 +262,7 @@ static void a_new_process_is_not_leased_at_once(void **state)
 	for (unsigned i = 0; i < 6; i++) /* the machine is in demand */
 		add_worker(2000 + 100 * i, (int)(1 + i + (i >= 3)), i / 2);
 	for (bool had_home = false; world.fake->now_ns < born_ns + NM_NSEC_PER_SEC;) {
-		/* Somebody else begins: looks come often. */
+		/* Another process starts, so examinations become frequent. */
 		nm_home_stage_task_event(&world.daemon, &exec, world.fake->now_ns);
 		live_one();
 		const struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, 1000);
@@ -283,7 +286,8 @@ static void live_with(enum nm_runtime runtime, enum nm_pin pin)
 	fake_asked.runtime = NM_RUNTIME_NONE;
 }
 
-/* What counts its CPUs again goes home as the others do, and its masks are as wide as they were. */
+/* A program that counts its CPUs again moves to its home like others, but its affinities are
+ * restored. */
 static void cpu_aware_runtimes_are_not_leased(void **state)
 {
 	(void)state;
@@ -300,7 +304,7 @@ static void cpu_aware_runtimes_are_not_leased(void **state)
 	assert_true(has_field(decision, "PIN", "nudge"));
 }
 
-/* Nor is it until the answer is there, which takes a while. */
+/* Nor is it leased until the answer has arrived, which takes a while. */
 /* SECURITY: runtimes */
 static void a_process_is_not_leased_before_its_runtime_is_known(void **state)
 {
@@ -319,7 +323,8 @@ static void a_process_is_not_leased_before_its_runtime_is_known(void **state)
 	fake_asked.runtime = NM_RUNTIME_NONE;
 }
 
-/* Nobody could be asked: most do not. Once it is known to, its masks are as wide as they were. */
+/* If no worker can answer, the default applies. Once the runtime is known, its affinities are
+ * restored. */
 /* SECURITY: runtimes */
 static void a_newly_known_cpu_aware_runtime_is_released(void **state)
 {
@@ -335,7 +340,7 @@ static void a_newly_known_cpu_aware_runtime_is_released(void **state)
 		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->mask, (1U << CPUS) - 1);
 }
 
-/* Who has set threads.pin has decided, also here. */
+/* An explicit threads.pin takes precedence, also here. */
 static void the_setting_takes_precedence(void **state)
 {
 	(void)state;
@@ -343,7 +348,7 @@ static void the_setting_takes_precedence(void **state)
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 2);
 }
 
-/* Its two threads are kept apart, having a controller each, on a machine that is otherwise idle. */
+/* Its two threads stay apart with a controller each, on an otherwise idle machine. */
 static void an_idle_machine_is_left_alone(void **state)
 {
 	(void)state;
@@ -356,7 +361,7 @@ static void an_idle_machine_is_left_alone(void **state)
 	assert_int_equal(world.daemon.tally.applied, 0);
 }
 
-/* One thread whose memory is on node 3; every other CPU but its node's second is in use. */
+/* One thread whose memory is on node 3; all CPUs except the second one of its node are in use. */
 static void begin_beside_its_full_memory(void)
 {
 	make_space(1024, 3);
@@ -367,7 +372,8 @@ static void begin_beside_its_full_memory(void)
 	begin_auto();
 }
 
-/* It loads its data with one thread, is given a home for that, and then computes on the whole machine. */
+/* It loads its data with one thread, gets a home for that, and then computes on the whole
+ * machine. */
 static void a_serial_start_does_not_bind_later_threads(void **state)
 {
 	(void)state;
@@ -386,7 +392,7 @@ static void a_serial_start_does_not_bind_later_threads(void **state)
 	assert_int_equal(placed_of(1000)->setbacks, 0);
 }
 
-/* Two threads share each CPU and are below min_run: together they want the whole machine. */
+/* Two threads share each CPU and are below min_run: together they use the whole machine. */
 static void light_threads_count(void **state)
 {
 	(void)state;
@@ -400,7 +406,7 @@ static void light_threads_count(void **state)
 	assert_true(placed_of(1000)->run_s > 0);
 }
 
-/* Eight threads share the time of two CPUs that their cgroup allows them. */
+/* Eight threads share the time of two CPUs, the limit of their cgroup. */
 static void demand_is_capped_by_the_cgroup(void **state)
 {
 	(void)state;
@@ -416,7 +422,7 @@ static void demand_is_capped_by_the_cgroup(void **state)
 	assert_true(placed_of(1000)->demand_cpus == 2);
 }
 
-/* It reports homes, and neither refusals nor verdicts on what never happened. */
+/* It reports homes, but neither refusals nor verdicts on moves that were not made. */
 static void a_dry_run_only_reports_homes(void **state)
 {
 	(void)state;
@@ -433,7 +439,7 @@ static void a_dry_run_only_reports_homes(void **state)
 	assert_int_equal(fake_mover.submitted, 0);
 }
 
-/* Two hardware threads of one core are not room for two threads while there are idle cores. */
+/* Two hardware threads of one core do not count as two CPUs while there are idle cores. */
 static void siblings_do_not_count_as_cores(void **state)
 {
 	(void)state;
@@ -447,7 +453,7 @@ static void siblings_do_not_count_as_cores(void **state)
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_NO_ROOM);
 }
 
-/* Where its memory is there is no CPU for it. */
+/* There is no idle CPU on the node of its memory. */
 static void memory_follows_the_home(void **state)
 {
 	(void)state;
@@ -468,7 +474,7 @@ static void memory_follows_the_home(void **state)
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 }
 
-/* A neighbour that makes everybody slower costs nobody a home. */
+/* A neighbour that slows all processes does not end a home. */
 static void a_general_slowdown_is_no_verdict(void **state)
 {
 	(void)state;
@@ -484,7 +490,7 @@ static void a_general_slowdown_is_no_verdict(void **state)
 	assert_int_equal(placed_of(1000)->setbacks, 0);
 }
 
-/* On a server that has been up for days nearly all memory that programs leave holds clean files. */
+/* On a server that has been up for days almost all unused memory is clean page cache. */
 static void page_cache_is_available(void **state)
 {
 	(void)state;
@@ -507,7 +513,7 @@ static void live_swapping_s(double seconds)
 	}
 }
 
-/* The room that page cache leaves is none while programs are swapped out for it. */
+/* Page cache is not available while programs are swapped out for it. */
 static void memory_is_not_migrated_to_a_swapping_node(void **state)
 {
 	(void)state;
@@ -537,7 +543,7 @@ static void half_of_1000_is_the_limit(struct nm_page_batch *batch)
 	batch->nr_base_pages = 1;
 }
 
-/* What was broken off for that goes on when it is over, and not before. */
+/* Interrupted migration resumes when swapping ends, and not before. */
 static void interrupted_migration_resumes_later(void **state)
 {
 	(void)state;
@@ -559,7 +565,7 @@ static void interrupted_migration_resumes_later(void **state)
 	assert_int_equal(placed_of(1000)->memory.nr_was, 1);
 }
 
-/* Shared memory does not follow a process, so that it needs no room for it. */
+/* Shared memory does not follow a process, so no free memory is needed for it. */
 static void only_anonymous_memory_needs_room(void **state)
 {
 	(void)state;
@@ -574,14 +580,15 @@ static void only_anonymous_memory_needs_room(void **state)
 	assert_int_equal(placed_of(1000)->home, 0);
 }
 
-/* One whose first thread touched all before the others ran has nothing where these run. */
+/* A process whose first thread touched all memory before the others ran has no memory where these
+ * run. */
 static void memory_is_sampled_before_a_home_is_chosen(void **state)
 {
 	(void)state;
 	make_space(1024, 1);
 	fake_asked.numa_maps = "7f0000000000 default anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n"
 			       "7f8000000000 default file=/usr/lib/libc.so mapped=4096 N0=4096 kernelpagesize_kB=4\n";
-	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no access tells */
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no samples of accesses */
 	for (unsigned i = 0; i < 2; i++)
 		fake_get(world.fake, add_worker(1000, (int)(2 * i), 1)->tid)->rss_kb = 4096;
 	for (unsigned i = 0; i < 4; i++) /* the machine is in demand, and nodes 0 and 1 have room */
@@ -595,7 +602,7 @@ static void memory_is_sampled_before_a_home_is_chosen(void **state)
 /* A large process whose two threads run on nodes 0 and 1 of an idle machine. */
 static void begin_large(uint64_t rss_kb)
 {
-	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no access tells */
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE; /* no samples of accesses */
 	make_space(1024, 3);
 	fake_get(world.fake, add_user(1000, 0, 0, 1024)->tid)->rss_kb = rss_kb;
 	add_user(1000, 2, 0, 1024);
@@ -605,7 +612,7 @@ static void begin_large(uint64_t rss_kb)
 static const int sampled[512] = {[0 ... 99] = 0, [100 ... 511] = 3};
 static const int gathered[512] = {[0 ... 511] = 3};
 
-/* Until its pages have been asked for. */
+/* Until its pages have been queried. */
 static void begin_sampled(void)
 {
 	fake_asked.pages = sampled;
@@ -615,8 +622,8 @@ static void begin_sampled(void)
 	live_s(1);
 }
 
-/* Its pages are asked for once, and are what is known of where its memory is; and once more after it
- * has been brought home. */
+/* Its pages are queried once to locate its memory, and once more after the migration to its
+ * home. */
 static void pages_of_a_large_process_are_asked_for(void **state)
 {
 	(void)state;
@@ -634,7 +641,7 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 	fake_asked.pages = NULL;
 }
 
-/* What it has allocated since, while a thread ran elsewhere, is brought home as well. */
+/* Memory allocated since, while a thread ran elsewhere, is migrated too. */
 static void memory_allocated_elsewhere_is_migrated(void **state)
 {
 	static const int grown[512] = {[0 ... 299] = 0, [300 ... 511] = 3};
@@ -660,7 +667,7 @@ static void memory_allocated_elsewhere_is_migrated(void **state)
 	fake_asked.pages = NULL;
 }
 
-/* Buffers that others share, for example. It goes where they are instead. */
+/* For example buffers shared with others. The process moves to them instead. */
 static void memory_that_cannot_be_moved_ends_a_home(void **state)
 {
 	static const int elsewhere[512] = {[0 ... 511] = 1};
@@ -687,7 +694,7 @@ static void end_with_error(struct nm_page_batch *batch)
 	batch->error = batch_error;
 }
 
-/* What was not tried may still be moved, which is attempted now and then. */
+/* Pages that were not tried may still be moved, which is attempted occasionally. */
 static void fail_to_migrate(int error)
 {
 	static const int elsewhere[512] = {[0 ... 511] = 1};
@@ -713,7 +720,7 @@ static void a_killed_worker_does_not_end_homes(void **state)
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
 }
 
-/* Others used up the memory of its home meanwhile. */
+/* Other processes have used up the memory of its home. */
 static void a_full_node_does_not_end_a_home(void **state)
 {
 	(void)state;
@@ -725,7 +732,8 @@ static void a_full_node_does_not_end_a_home(void **state)
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
 }
 
-/* Memory was short before the process was entered in its cell: 0 is the number of all processes. */
+/* Memory ran out before the process was entered in its cell: 0 would be the number of all
+ * processes. */
 static void a_cell_that_names_no_process_drops_nothing(void **state)
 {
 	(void)state;
@@ -740,7 +748,7 @@ static void a_cell_that_names_no_process_drops_nothing(void **state)
 	fake_asked.pages = NULL;
 }
 
-/* A few pages that are found of a large address space are no estimate. */
+/* A few resident pages of a large address space give no estimate. */
 static void few_resident_pages_are_no_estimate(void **state)
 {
 	(void)state;
@@ -752,7 +760,7 @@ static void few_resident_pages_are_no_estimate(void **state)
 	fake_asked.pages = NULL;
 }
 
-/* All CPUs are wanted, so that it is given a node. */
+/* All CPUs are needed, so a node is assigned. */
 static void place_unknown(uint64_t rss_kb)
 {
 	fake_asked.pages = NULL;
@@ -778,7 +786,7 @@ static void assumed_locations_move_few_pages(void **state)
 	assert_int_equal(placed_of(1000)->memory.moved, 0);
 }
 
-/* RssAnon lacks them, and so much would not fit anywhere else. */
+/* RssAnon does not include them, and no other node has enough free memory. */
 static void huge_pages_of_the_pool_keep_a_process(void **state)
 {
 	(void)state;
@@ -797,7 +805,7 @@ static void huge_pages_of_the_pool_keep_a_process(void **state)
 	assert_int_equal(placed_of(1000)->home, 1);
 }
 
-/* Whoever does not answer is placed by where he runs. */
+/* An unresponsive process is placed by where it runs. */
 static void an_unresponsive_process_is_placed(void **state)
 {
 	(void)state;
@@ -812,7 +820,8 @@ static void an_unresponsive_process_is_placed(void **state)
 		assert_in_range(placed_of(1000 + 100 * i)->home, 0, NODES - 1);
 }
 
-/* 1024 pages cost 48 s by that; a thread at 20 has lost 12 s in a minute, and three times that is to come. */
+/* 1024 pages then cost 48 s; a thread at distance 20 has lost 12 s per minute, and three times that
+ * is expected. */
 static void make_pages_dear(void)
 {
 	world.daemon.pipeline.placement->page_cost =
@@ -827,7 +836,8 @@ static void assert_memory_comes_in_the_end(void)
 	assert_int_equal(pages_on(0), 1024);
 }
 
-/* Where a page takes long to move, there is no home before its memory's being away is to cost as much. */
+/* If pages take long to move, a home is assigned only once remote memory is expected to cost as
+ * much. */
 static void expensive_memory_delays_a_home(void **state)
 {
 	(void)state;
@@ -840,7 +850,7 @@ static void expensive_memory_delays_a_home(void **state)
 	assert_memory_comes_in_the_end();
 }
 
-/* Those before it have shown that moves take longer than was thought. */
+/* Earlier moves have taken longer than estimated. */
 static void memory_found_expensive_is_migrated_later(void **state)
 {
 	(void)state;
@@ -857,7 +867,7 @@ static void memory_found_expensive_is_migrated_later(void **state)
 	assert_memory_comes_in_the_end();
 }
 
-/* What moves take is known from those that were made. */
+/* The cost of moves is learned from those that were made. */
 static void the_cost_of_moves_is_learned(void **state)
 {
 	(void)state;
@@ -871,7 +881,8 @@ static void the_cost_of_moves_is_learned(void **state)
 	assert_true(nm_place_move_s(cost, 4096) > 5e-4);
 }
 
-/* How many of four, whose memory waits, are handed to the mover together; cost: so far of its calls. */
+/* How many of four processes that wait for migration are submitted together; cost: of the calls so
+ * far. */
 static unsigned handed_over(uint64_t away_bytes, struct nm_place_cost cost)
 {
 	struct nm_placement *placement = world.daemon.pipeline.placement;
@@ -888,7 +899,7 @@ static unsigned handed_over(uint64_t away_bytes, struct nm_place_cost cost)
 	return fake_mover.submitted - before;
 }
 
-/* The mover has something to go on with; more waits here, where it may yet turn out to be too dear. */
+/* The mover always has work; more waits here, where it may still turn out to be too expensive. */
 static void the_mover_queue_is_kept_short(void **state)
 {
 	(void)state;
@@ -906,12 +917,12 @@ static void the_mover_queue_is_kept_short(void **state)
 	fake_mover.asleep = false;
 }
 
-/* Memory is migrated once; pages that stray later are left to the kernel. */
+/* Memory is migrated once; pages that move later are left to the kernel. */
 static void memory_moves_once_beside_numa_balancing(void **state)
 {
 	(void)state;
 	begin_beside_its_full_memory();
-	world.balancing = 1; /* since after the start */
+	world.balancing = 1; /* enabled after the start */
 	live_s(6);
 	assert_int_equal(placed_of(1000)->home, 0);
 	assert_int_equal(pages_on(0), 1024);
@@ -922,7 +933,7 @@ static void memory_moves_once_beside_numa_balancing(void **state)
 	assert_int_equal(pages_on(2), 512);
 }
 
-/* Which moves hot pages up and cold ones down, and none between ordinary nodes. */
+/* It promotes hot pages and demotes cold ones, but does not move pages between ordinary nodes. */
 static void balancing_of_tiers_brings_no_memory(void **state)
 {
 	(void)state;
@@ -933,7 +944,7 @@ static void balancing_of_tiers_brings_no_memory(void **state)
 	assert_int_equal(pages_on(0), 1024);
 }
 
-/* threads.pin = "nudge" is what keeps programs from counting the CPUs of one node. */
+/* threads.pin = "nudge" prevents programs from counting only the CPUs of one node. */
 static void pin_nudge_prevents_leases(void **state)
 {
 	(void)state;
@@ -952,7 +963,7 @@ static void pin_nudge_prevents_leases(void **state)
 	}
 }
 
-/* What is slower at home than it was goes free, and is left alone for a while. */
+/* A process that is slower in its home than before is released, and left alone for a while. */
 static void a_harmful_home_is_rolled_back(void **state)
 {
 	(void)state;
@@ -1017,7 +1028,7 @@ static void memory_is_rolled_back_with_its_home(void **state)
 	assert_int_equal(pages_on(3), 1024);
 }
 
-/* How a program begins says nothing of what a home does to it. */
+/* The start of a program is no baseline for its home. */
 static void the_start_of_a_program_is_not_a_baseline(void **state)
 {
 	(void)state;

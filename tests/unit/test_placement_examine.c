@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": processes that began a moment ago are examined one by one, between intervals. */
+/* Policy "auto": new processes are examined one by one between intervals. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static struct nm_placed *placed_of(uint32_t pid)
 	return nm_placed_find(world.daemon.pipeline.placement, pid);
 }
 
-/* A tenth of a second as the loop spends it: no interval ends. */
+/* Advances by 0.1 s as the loop does, without ending an interval. */
 static void beat(void)
 {
 	double seconds = nm_loop_beat_s(&world.daemon);
@@ -53,7 +53,7 @@ static struct worker *add_young(uint32_t pid, int cpu, unsigned memory)
 	return worker;
 }
 
-/* Four of two threads, each on two nodes, so that the machine is full: all begin now. */
+/* Four processes of two threads, each on two nodes, so that the machine is full: all start now. */
 static void begin_young_ones(void)
 {
 	begin_auto();
@@ -64,7 +64,8 @@ static void begin_young_ones(void)
 	}
 }
 
-/* It need not wait for the interval to end, and is only sent there: it may still size itself. */
+/* It need not wait for the end of the interval, and is only nudged, as it may still adapt to its
+ * affinity. */
 static void young_processes_are_gathered(void **state)
 {
 	(void)state;
@@ -85,7 +86,7 @@ static void young_processes_are_gathered(void **state)
 	assert_int_equal(world.daemon.tally.intervals, intervals);
 }
 
-/* It may still size itself: it is leased a quarter of a second after its last thread. */
+/* It may still adapt to its affinity: it is leased 0.25 s after its last thread was created. */
 static void young_processes_are_leased_later(void **state)
 {
 	(void)state;
@@ -100,7 +101,7 @@ static void young_processes_are_leased_later(void **state)
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 8);
 }
 
-/* Calls to the machine for one that stays where it is do not depend on how many others there are. */
+/* The number of calls for a process that stays does not depend on the number of others. */
 static unsigned calls_of_one(unsigned others)
 {
 	for (unsigned i = 0; i < others; i++)
@@ -124,7 +125,7 @@ static void the_cost_of_an_examination_is_independent_of_others(void **state)
 	assert_true(beside_many <= alone);
 }
 
-/* The times of its threads are enough to see that a process sleeps. */
+/* The times of its threads suffice to see that a process sleeps. */
 static void an_idle_process_costs_less(void **state)
 {
 	unsigned busy = calls_of_one(0);
@@ -140,7 +141,7 @@ static void an_idle_process_costs_less(void **state)
 	assert_null(placed_of(1000));
 }
 
-/* What ends sooner is never examined, and leaves nothing that is owed. */
+/* A process that ends sooner is never examined, and its cost is not charged. */
 static void short_lived_processes_cost_nothing(void **state)
 {
 	(void)state;
@@ -160,7 +161,8 @@ static void short_lived_processes_cost_nothing(void **state)
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
 }
 
-/* More at once than may be examined: the rest is left to the next interval, which comes in time. */
+/* More than may be examined at once: the rest is left to the next interval, which starts in
+ * time. */
 static void a_fork_storm_does_not_delay_examination(void **state)
 {
 	(void)state;
@@ -172,13 +174,13 @@ static void a_fork_storm_does_not_delay_examination(void **state)
 	assert_true(world.fake->calls[FAKE_LIST] - before <= NM_EXAMINED_AT_ONCE);
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 4);
 	assert_true(placed_of(1000)->home >= 0);
-	/* Nothing is owed that intervals would wait for. */
+	/* No remaining cost delays intervals. */
 	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
 	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
 	assert_false(nm_loop_goes_on(&world.daemon));
 }
 
-/* Forks by this process, which is known. */
+/* Forks by this known process. */
 static void storm_of(uint32_t parent, uint32_t first, uint32_t count)
 {
 	for (uint32_t pid = first; pid < first + count; pid++) {
@@ -191,7 +193,7 @@ static void storm_of(uint32_t parent, uint32_t first, uint32_t count)
 	}
 }
 
-/* A's process 1000, and B's 1100, which are known. */
+/* Process 1000 of A and 1100 of B, which are known. */
 static void begin_two_users(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
@@ -215,7 +217,7 @@ static unsigned nr_due_of(uint32_t pid)
 	return count;
 }
 
-/* One user's forks leave room to examine what others start. */
+/* Forks of one user leave capacity to examine processes of others. */
 /* SECURITY: shares */
 static void a_fork_storm_leaves_room_for_others(void **state)
 {
@@ -227,8 +229,8 @@ static void a_fork_storm_leaves_room_for_others(void **state)
 	assert_int_equal(nr_due_of(1100), 10);
 }
 
-/* What one domain's have cost is owed by it: what another one starts is examined all the same, and
- * first. */
+/* The cost of processes of a domain is charged to it: processes of another one are examined
+ * nevertheless, and first. */
 /* SECURITY: shares */
 static void a_fork_storm_is_charged_to_its_user(void **state)
 {
@@ -248,7 +250,7 @@ static void a_fork_storm_is_charged_to_its_user(void **state)
 	assert_int_equal(nm_home_stage_room_to_examine(&world.daemon, due_ns), 0);
 }
 
-/* What the bus and forks cost the loop does not come off what examinations may cost. */
+/* Time that the loop spends on bus and forks does not reduce the budget of examinations. */
 /* SECURITY: shares */
 static void unrelated_loop_time_is_not_charged(void **state)
 {
@@ -266,7 +268,7 @@ static void unrelated_loop_time_is_not_charged(void **state)
 	assert_true(world.daemon.costs.foreign_ns > before_ns);
 }
 
-/* However much was spent, intervals come again after a while, and what is owed is limited. */
+/* Whatever was spent, intervals resume after a while, as the debt is limited. */
 static void examination_debts_expire(void **state)
 {
 	(void)state;
@@ -284,8 +286,8 @@ static void examination_debts_expire(void **state)
 	assert_true(placement->saved_s > -1);
 }
 
-/* At twice the age each time, at first more often, while it is young; one that is another user's or
- * none of ours, too. */
+/* The time between examinations doubles with age and is shorter while a process is young, also for
+ * those of other users or unmanaged ones. */
 static void examinations_become_rare(void **state)
 {
 	(void)state;
@@ -300,7 +302,7 @@ static void examinations_become_rare(void **state)
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
 }
 
-/* A thread that is new in a process that has a home starts wherever a CPU is idle. */
+/* A new thread in a process that has a home starts on any idle CPU. */
 static void new_threads_of_a_placed_process_are_examined(void **state)
 {
 	(void)state;
@@ -314,8 +316,7 @@ static void new_threads_of_a_placed_process_are_examined(void **state)
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 1);
 }
 
-/* Whose end was reported needs no CPUs any more: the next one is given its node before the interval
- * ends. */
+/* An exited process needs no CPUs: the next one gets its node before the interval ends. */
 static void exited_processes_free_their_capacity(void **state)
 {
 	(void)state;
@@ -331,8 +332,7 @@ static void exited_processes_free_their_capacity(void **state)
 	assert_true(world.daemon.pipeline.placement->nodes[home].busy_cpus < busy - 1);
 }
 
-/* Another program in a process that is listed is examined at once, and has nothing of the former
- * one. */
+/* A new program in a listed process is examined at once, without the history of its predecessor. */
 static void a_new_program_is_examined_again(void **state)
 {
 	(void)state;
@@ -349,7 +349,8 @@ static void a_new_program_is_examined_again(void **state)
 	assert_true(placed_of(1000)->watched_s < 0.5);
 }
 
-/* Calls for four processes that are examined together, the nodes' memory being known or not. */
+/* Calls for four processes that are examined together, with the free memory of nodes known or
+ * not. */
 static unsigned calls_of_four(bool known)
 {
 	begin_young_ones();
@@ -363,7 +364,7 @@ static unsigned calls_of_four(bool known)
 	return world.fake->calls[FAKE_OPS] - before;
 }
 
-/* A file for each node and two watermarks are read once, not for each process. */
+/* A file per node and two watermarks are read once, not for each process. */
 static void memory_is_read_once_for_all(void **state)
 {
 	unsigned known = calls_of_four(true);
@@ -373,7 +374,7 @@ static void memory_is_read_once_for_all(void **state)
 	assert_in_range(unknown - known, 1, 2 * NODES);
 }
 
-/* Pages of a process that has a home move with it as a whole, those of others one by one. */
+/* Pages of a process that has a home move with it as a whole, those of others individually. */
 static void pages_of_placed_processes_move_as_a_whole(void **state)
 {
 	(void)state;
@@ -392,7 +393,7 @@ static void pages_of_placed_processes_move_as_a_whole(void **state)
 	assert_non_null(nm_page_process_of(&stage->processes, 3000));
 }
 
-/* Rings are read some time after what they tell of: the newest record says how long before it the others were. */
+/* Rings are read some time after the events: the newest record shows the age of the others. */
 static void fork_records_carry_their_own_time(void **state)
 {
 	(void)state;
@@ -408,7 +409,7 @@ static void fork_records_carry_their_own_time(void **state)
 	assert_int_equal(placement->due[0].since_ns, now_ns - NM_NSEC_PER_SEC / 5);
 }
 
-/* Where nobody runs or begins there is nothing to look at, for a while. */
+/* While no process runs or starts, there are no examinations for a while. */
 static void idle_machines_are_looked_at_seldom(void **state)
 {
 	(void)state;

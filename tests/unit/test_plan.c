@@ -13,7 +13,7 @@ static struct nm_snapshot *snapshot;
 static struct nm_plan plan;
 static uint64_t next_id;
 
-/* Four nodes of two CPUs; thread i at work on CPU i. */
+/* Four nodes of two CPUs; thread i runs on CPU i. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -125,7 +125,7 @@ static void a_decision_holds_all_that_acting_needs(void **state)
 	assert_string_equal(step->comm, "prog10");
 }
 
-/* LBMA's moves are judged by performance where that is counted, and by locality elsewhere. */
+/* Moves of LBMA are judged by performance if it is counted, otherwise by locality. */
 static void the_judging_metric_depends_on_the_counters(void **state)
 {
 	static const struct {
@@ -175,7 +175,7 @@ static void targets_stay_inside_the_original_mask(void **state)
 	assert_int_equal(next_id, 8);
 }
 
-/* What the proposal names of the node's CPUs, and nothing where none of them is allowed. */
+/* The CPUs of the node that the proposal names; none if they are not allowed. */
 static void a_target_contains_only_proposed_cpus(void **state)
 {
 	(void)state;
@@ -238,7 +238,7 @@ static void young_and_spawning_threads_are_nudged(void **state)
 	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_LEASE);
 }
 
-/* Go and Java count their CPUs again while they run; and who is not known yet might. */
+/* Go and Java count their CPUs again while they run, and so might an unknown runtime. */
 static void cpu_aware_runtimes_are_nudged(void **state)
 {
 	(void)state;
@@ -262,7 +262,7 @@ static void cpu_aware_runtimes_are_nudged(void **state)
 	}
 }
 
-/* It could only be held, and may not be: kMAF would bind it to the node where it is. */
+/* It could only be leased, which is not permitted: kMAF would bind it to its current node. */
 static void a_nudged_thread_on_its_target_is_left_out(void **state)
 {
 	(void)state;
@@ -353,7 +353,7 @@ static void a_rollback_leases_back_to_the_source_node(void **state)
 	assert_target(&decision->steps[0], "6-7");
 }
 
-/* It is nowhere, so nothing is near or far from there: distances begin at node 0. */
+/* It has no CPU, so distances are those from node 0. */
 static void a_sleeping_threads_rollback_has_no_cost_before(void **state)
 {
 	(void)state;
@@ -387,7 +387,7 @@ static void a_rollback_comes_on_top_of_the_budget(void **state)
 	assert_int_equal(plan.decisions[0].kind, NM_DECISION_MIGRATE);
 }
 
-/* Pinned by its owner since, or steered to stay. */
+/* Pinned by its owner since, or excluded by an attribute. */
 static void an_observed_thread_is_not_rolled_back(void **state)
 {
 	(void)state;
@@ -398,7 +398,7 @@ static void an_observed_thread_is_not_rolled_back(void **state)
 	assert_int_equal(plan.count, 0);
 }
 
-/* One whose mask was changed since must not keep the other away. */
+/* If the affinity of one was changed since, the other is rolled back nevertheless. */
 static void threads_of_a_swap_are_rolled_back_individually(void **state)
 {
 	(void)state;

@@ -195,7 +195,7 @@ static void a_dry_run_changes_nothing(void **state)
 	hwloc_bitmap_free(after);
 }
 
-/* ---- acts in this process ---- */
+/* ---- operations in this process ---- */
 
 static void acts_in_process_ask_the_configuration(void **state)
 {

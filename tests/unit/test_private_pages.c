@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which pages are asked for to learn where a process's memory is. */
+/* The pages that are queried to locate the memory of a process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static unsigned choose(const char *maps, unsigned count, uint64_t *ret)
 	return chosen;
 }
 
-/* In pieces of `size` bytes, what is left of one before the next. */
+/* In pieces of `size` bytes, the rest of one before the next. */
 static unsigned choose_in_pieces(const char *maps, size_t size, unsigned count, uint64_t *ret)
 {
 	struct nm_private_pages pages = {0};
@@ -106,7 +106,7 @@ static void pieces_give_the_same_result(void **state)
 	}
 }
 
-/* Mappings of any size, also of all that there are addresses for. */
+/* Mappings of any size, up to the whole address space. */
 static void any_mapping_size_works(void **state)
 {
 	uint64_t addresses[512];

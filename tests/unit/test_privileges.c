@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What the units grant, and what the worker's capability does not open although it might seem to. */
+/* Privileges granted by the units, and operations that the capability of the worker does not permit
+ * although it might seem to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +87,7 @@ static void the_daemon_gets_two_capabilities(void **state)
 	assert_denies(&unit, "@resources");
 }
 
-/* These reach into processes. */
+/* These access other processes. */
 static void the_daemon_may_not_trace(void **state)
 {
 	static const char *const calls[] = {"ptrace",	   "process_vm_readv", "process_vm_writev",
@@ -98,7 +99,7 @@ static void the_daemon_may_not_trace(void **state)
 		assert_denies(&unit, calls[i]);
 }
 
-/* What a daemon that was taken over would go on with. */
+/* A compromised daemon would use these. */
 /* SECURITY: no-more */
 static void the_daemon_cannot_execute_or_dump_core(void **state)
 {
@@ -118,7 +119,7 @@ static void the_daemon_cannot_execute_or_dump_core(void **state)
 	assert_denies(&unit, "userfaultfd");
 }
 
-/* A restoration after the end asks for more time like one at start and stop. */
+/* Restoration after the stop may extend its timeout like that at start and stop. */
 /* SECURITY: slow-restore */
 static void a_restoration_may_ask_for_time(void **state)
 {
@@ -129,7 +130,7 @@ static void a_restoration_may_ask_for_time(void **state)
 	assert_value(&unit, "ExecStopPost", "/usr/sbin/numa-migrd --restore");
 }
 
-/* Until the next start, or --restore, has read it. */
+/* It is kept until the next start, or --restore, has read it. */
 static void the_ledger_survives_an_incomplete_stop(void **state)
 {
 	struct unit_file unit = {0};
@@ -140,7 +141,7 @@ static void the_ledger_survives_an_incomplete_stop(void **state)
 	assert_value(&unit, "RuntimeDirectoryPreserve", "yes");
 }
 
-/* It keeps the first alone: test_worker. */
+/* It keeps only the first: test_worker. */
 /* SECURITY: cap-ptrace */
 static void the_worker_gets_ptrace_only(void **state)
 {
@@ -186,7 +187,7 @@ static void the_helper_gets_three_others(void **state)
 				     has_word(unit.settings[i].value, "@debug"));
 }
 
-/* What is written is in directories of their own; of /proc/sys, one file by the helper. */
+/* Files are written in separate directories; of /proc/sys, the helper writes one file. */
 /* SECURITY: no-more */
 static void units_are_confined(void **state)
 {
@@ -213,9 +214,9 @@ static void units_are_confined(void **state)
 	}
 }
 
-/* ---- what CAP_SYS_PTRACE does not open ---- */
+/* ---- operations that CAP_SYS_PTRACE does not permit ---- */
 
-/* Another user with this capability alone, as the worker is. */
+/* Another user with only this capability, like the worker. */
 static int become_worker(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -227,7 +228,7 @@ static int become_worker(void)
 	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
 
-/* 0: closed to us, though the process may be looked at. */
+/* Returns 0 if access is denied, although the process may be inspected. */
 static int try_process(pid_t pid)
 {
 	static const char *const names[] = {"mem", "environ", "pagemap", "clear_refs"};

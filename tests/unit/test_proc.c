@@ -57,7 +57,7 @@ static void test_stat_hostile_names(void **state)
 	}
 }
 
-/* Kernel threads may have long names: cut, never beyond the field. */
+/* Names of kernel threads may be long: they are truncated to the field. */
 static void test_stat_long_name(void **state)
 {
 	char name[200];
@@ -110,7 +110,7 @@ static void test_status_incomplete(void **state)
 	assert_int_equal(nm_proc_parse_status("", &status), -EINVAL);
 	assert_int_equal(nm_proc_parse_status("Tgid:\tx\nUid:\t5\n", &status), -EINVAL);
 	assert_int_equal(status.uid, 3);
-	/* A kernel thread has no memory of its own, an old kernel no namespaces. */
+	/* A kernel thread has no memory, an old kernel no namespaces. */
 	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\t0\t0\t0\n", &status), 0);
 	assert_int_equal(status.rss_bytes, 0);
 	assert_int_equal(status.ns_pid, 0);
@@ -163,7 +163,7 @@ static void test_process_gone_before_its_read(void **state)
 	assert_int_equal(nm_proc_read_stat(&fake->platform, directory, &stat), 0);
 	fake_kill(fake, 100);
 	fake_process(fake, 100, 1);
-	/* Another one under the number does not answer for the first. */
+	/* A new process with the number does not answer for the former one. */
 	assert_int_equal(nm_proc_read_stat(&fake->platform, directory, &stat), -ESRCH);
 	assert_int_equal(nm_proc_read_cgroup(&fake->platform, directory, &cgroup), -ESRCH);
 	fake->platform.ops->close(&fake->platform, directory);
@@ -238,7 +238,7 @@ static void test_self(void **state)
 	nm_platform_free(platform);
 }
 
-/* A child born after the clock was read never seems older than that. */
+/* A child forked after the clock was read never seems older than that. */
 static void test_clock_and_start(void **state)
 {
 	struct nm_platform *platform;

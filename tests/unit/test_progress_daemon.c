@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* While a restoration goes on, systemd hears of it: neither a time limit nor its watchdog ends it. */
+/* Restoration reports progress to systemd, so that neither a time limit nor the watchdog ends
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,7 @@
 static char root[FIXTURE_PATH];
 static int receiver;
 
-/* As systemd does: sd_notify(3). */
+/* The socket of sd_notify(3), as provided by systemd. */
 static int set_up(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -40,7 +40,7 @@ static void take(void)
 	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
 }
 
-/* Thread i runs at this speed on the node's first CPU, and an interval ends. */
+/* Thread i runs with this performance on the first CPU of the node; then the interval ends. */
 static void run(size_t i, int node, double performance)
 {
 	machine_run_on(machine, i, node * 2);
@@ -139,7 +139,7 @@ static void a_reused_tid_is_a_different_thread(void **state)
 	assert_true(known(1, 0) == 100);
 }
 
-/* In an exec its process begins anew under the same numbers: the roster adopts it once more. */
+/* After an exec the process starts again under the same numbers: the roster adopts it again. */
 static void a_new_program_is_another_thread(void **state)
 {
 	(void)state;
@@ -182,7 +182,7 @@ static void a_different_metric_restarts_the_record(void **state)
 	assert_true(isnan(known(0, 0)));
 }
 
-/* While all rest, nothing is sampled: that is no change of what P is. */
+/* An idle interval has no samples, which does not change the metric of P. */
 static void an_idle_interval_keeps_the_record(void **state)
 {
 	(void)state;

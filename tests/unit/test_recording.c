@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings: what is written is read again, whole or up to where it was cut, and damage is told.
- */
+/* Recordings: written data is read back completely, or up to where it was truncated, and damage is
+ * reported. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -251,7 +251,7 @@ static void assert_next(struct nm_recording *recording, enum nm_recorded_kind ki
 	assert_string_equal(nm_recorded_kind_name(ret->kind), nm_recorded_kind_name(kind));
 }
 
-/* Each kind once; what was read and written again is the same, byte for byte. */
+/* Each kind once; data that is read and written again is identical byte for byte. */
 static void test_every_kind_comes_back(void **state)
 {
 	(void)state;
@@ -264,7 +264,7 @@ static void test_every_kind_comes_back(void **state)
 	while (nm_recording_next(recording, &record) > 0) {
 		seen |= 1U << record.kind;
 		assert_int_equal(nm_recording_add(writer, &record), 0);
-		/* Blocks end where they did. */
+		/* Blocks end at the same positions. */
 		if (record.kind == NM_RECORDED_INTERVAL || record.kind == NM_RECORDED_PROCESSES)
 			assert_int_equal(nm_recording_flush(writer), 0);
 	}
@@ -357,7 +357,7 @@ static void test_topology_can_be_kept(void **state)
 	close(fd);
 }
 
-/* Long enough for blocks of their own, and to end anywhere in them. */
+/* Enough for several blocks, which end anywhere in them. */
 static void test_many_samples(void **state)
 {
 	(void)state;
@@ -420,7 +420,7 @@ static void test_dump_prints_every_entry(void **state)
 
 /* ---- damage ---- */
 
-/* Reads to the end; what it comes to. */
+/* Reads to the end; returns the result. */
 static int read_all(int fd, unsigned *ret_records, uint64_t *ret_torn)
 {
 	char error[256] = "";
@@ -468,7 +468,7 @@ static void test_torn_tail_is_cut(void **state)
 		assert_true(length < 24 ? r == -EPROTO : r == 0);
 		assert_true(records < whole && records >= most);
 		most = records;
-		/* What had a place and no contents. */
+		/* Content of a dump that is outside the recording. */
 		assert_int_equal(ftruncate(cut, size), 0);
 		r = read_all(cut, &records, &torn);
 		if (length >= 24)
@@ -548,7 +548,7 @@ static void test_other_versions_are_refused(void **state)
 	}
 }
 
-/* Reads and prints all of a block behind right checksums; it ends, or is damaged. */
+/* Reads and prints all of a block with valid checksums; it ends, or is damaged. */
 static void read_block(const uint8_t *contents, size_t size, FILE *out)
 {
 	uint8_t head[NM_FILE_HEAD];
@@ -568,7 +568,7 @@ static void read_block(const uint8_t *contents, size_t size, FILE *out)
 	close(fd);
 }
 
-/* Right checksums around anything: what gets past them must not get further. */
+/* Valid checksums around any content: invalid content must be rejected. */
 /* SECURITY: recordings */
 static void test_crafted_records_end_in_an_error(void **state)
 {
@@ -586,7 +586,7 @@ static void test_crafted_records_end_in_an_error(void **state)
 	fclose(out);
 }
 
-/* A few bytes of it are others, and something may be missing. */
+/* Reads with a few bytes changed and possibly some missing. */
 static void read_altered(struct nm_rng *rng, const struct nm_bytes *block, FILE *out)
 {
 	nm_autofree uint8_t *altered = malloc(block->used + 1);
@@ -599,7 +599,7 @@ static void read_altered(struct nm_rng *rng, const struct nm_bytes *block, FILE 
 	read_block(altered, block->used - cut, out);
 }
 
-/* Whole records with some bytes changed, behind checksums that are right. */
+/* Whole records with some bytes changed, with valid checksums. */
 /* SECURITY: recordings */
 static void test_altered_records_do_no_harm(void **state)
 {

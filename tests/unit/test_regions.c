@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of memory: what splits, what merges, and where they should be. */
+/* Ranges of memory: splitting, merging, and their preferred nodes. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,13 +106,13 @@ static void test_halves_of_one_node_stay(void **state)
 	set_range(0, 8 * MIB);
 	touch(1 * MIB, 1, 80);
 	touch(5 * MIB, 1, 40);
-	touch(5 * MIB, 2, 30); /* in all, 80 % are of node 1 */
+	touch(5 * MIB, 2, 30); /* in total, 80 % are of node 1 */
 	adapt();
 	assert_int_equal(nm_regions_count(regions), 1);
 	assert_false(at(0).whole);
 }
 
-/* Threads of all nodes have their blocks by turns: from afar both halves look the same. */
+/* Threads of all nodes use blocks in turn: both halves look the same. */
 static void test_mixed_ranges_split(void **state)
 {
 	(void)state;
@@ -158,7 +158,7 @@ static void test_no_split_below_two_megabytes(void **state)
 	touch(3 * MIB, 2, 50);
 	adapt();
 	assert_int_equal(nm_regions_count(regions), 1);
-	set_range(4096, 4 * MIB + 4096); /* the middle is at 2 MiB, the left less than that */
+	set_range(4096, 4 * MIB + 4096); /* the middle is at 2 MiB, and the left part is shorter */
 	touch(4096, 1, 50);
 	touch(3 * MIB, 2, 50);
 	adapt();
@@ -170,7 +170,7 @@ static void test_no_split_below_two_megabytes(void **state)
 	assert_int_equal(nm_regions_count(regions), 2);
 }
 
-/* A mapping of 1 GiB pages is never split within one. */
+/* A mapping of 1 GiB pages is never split within a page. */
 static void test_pages_are_not_split(void **state)
 {
 	struct nm_range range = {
@@ -215,7 +215,7 @@ static void test_number_is_bounded(void **state)
 	nm_regions_free(few);
 }
 
-/* Four owners of a quarter each are found, and nothing else. */
+/* Finds exactly four owners of 25 % each. */
 static void test_finds_the_owners(void **state)
 {
 	struct nm_rng rng;
@@ -262,7 +262,7 @@ static void test_similar_regions_merge(void **state)
 	assert_int_equal(nm_regions_count(regions), 1);
 	assert_bounds(0, 0, 8 * MIB);
 	assert_true(at(0).samples == 110);
-	adapt(); /* its halves are not told apart yet */
+	adapt(); /* its halves are not distinguished yet */
 	assert_int_equal(nm_regions_count(regions), 1);
 }
 
@@ -281,10 +281,10 @@ static void test_different_regions_stay_apart(void **state)
 	adapt();
 	assert_int_equal(nm_regions_count(regions), 2);
 	nm_regions_fade(regions, 0);
-	touch(0, 1, 10); /* of the other nothing is known */
+	touch(0, 1, 10); /* the other one is unknown */
 	adapt();
 	assert_int_equal(nm_regions_count(regions), 2);
-	nm_regions_fade(regions, 0); /* and now of neither */
+	nm_regions_fade(regions, 0); /* and now both are unknown */
 	adapt();
 	assert_int_equal(nm_regions_count(regions), 1);
 }
@@ -314,7 +314,7 @@ static void test_placed_differently_does_not_merge(void **state)
 	assert_int_equal(at(0).placed, 3);
 }
 
-/* ---- mappings come and go ---- */
+/* ---- changes of mappings ---- */
 
 static void test_mapped_ranges_are_kept(void **state)
 {
@@ -338,7 +338,7 @@ static void test_mapped_ranges_are_kept(void **state)
 	touch(0, 1, 1);
 }
 
-/* A heap that grows by little does not become many regions. */
+/* A slowly growing heap does not become many regions. */
 static void test_growth(void **state)
 {
 	(void)state;
@@ -373,7 +373,7 @@ static void test_more_mappings_than_regions(void **state)
 	ranges[99].end += 4 * MIB;
 	assert_int_equal(nm_regions_set_ranges(regions, ranges, 100), 0);
 	assert_int_equal(nm_regions_count(regions), 64);
-	assert_bounds(3, 24 * MIB, 26 * MIB); /* of the smallest there is room for four */
+	assert_bounds(3, 24 * MIB, 26 * MIB); /* four of the smallest ones fit */
 	assert_bounds(4, 320 * MIB, 323 * MIB);
 	assert_bounds(63, 792 * MIB, 798 * MIB);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the daemon records on a made-up machine comes out of a replay bit for bit: the same
- * decisions, receipts, verdicts and figures. And where it is not the same, that is told.
+ * A replay of a recording made by the daemon on a synthetic machine is identical: decisions,
+ * receipts, verdicts and metrics. Differences are reported.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,7 @@ static void configure(const char *text)
 	world.daemon.config_text = strdup(text);
 }
 
-/* The pipeline is opened anew, by the daemon's own way. */
+/* Opens the pipeline again, as the daemon does. */
 static void begin(const char *config)
 {
 	struct nm_record_sink sink;
@@ -81,7 +81,7 @@ static void assert_same(unsigned least_decisions)
 	assert_true(decisions() >= least_decisions);
 }
 
-/* Threads far from their memory, of two processes. */
+/* Threads of two processes far from their memory. */
 static void crowd(void)
 {
 	for (unsigned i = 0; i < 6; i++)
@@ -122,7 +122,7 @@ static void test_papers_own_rules(void **state)
 	assert_same(20);
 }
 
-/* Processes of one thread each, by turns on the CPUs of node 0. */
+/* Processes of one thread each, in turn on the CPUs of node 0. */
 static void test_balance(void **state)
 {
 	(void)state;
@@ -137,7 +137,7 @@ static void test_balance(void **state)
 	assert_same(1);
 }
 
-/* Pairs that share memory, the two a node apart. */
+/* Pairs that share memory, each on two adjacent nodes. */
 static void test_kmaf(void **state)
 {
 	(void)state;
@@ -172,7 +172,7 @@ static void test_pages(void **state)
 	assert_non_null(find_entry(0, NM_MESSAGE_DECISION, "KIND", "pages"));
 }
 
-/* Ends, exec, release and reload come back in their places. */
+/* Exits, exec, release and reload are replayed at their positions. */
 static void test_events_between_intervals_are_replayed(void **state)
 {
 	(void)state;
@@ -191,7 +191,7 @@ static void test_events_between_intervals_are_replayed(void **state)
 	assert_same(1);
 }
 
-/* What is looked at only for its release is in the recording, too. */
+/* A process that is examined only for its release is recorded too. */
 static void test_released_before_it_was_sampled(void **state)
 {
 	(void)state;
@@ -208,7 +208,7 @@ static void test_released_before_it_was_sampled(void **state)
 	assert_same(1);
 }
 
-/* Copies the recording; `change` may alter what is read. */
+/* Copies the recording; `change` may alter entries. */
 static void rewrite(void (*change)(struct nm_recorded *record))
 {
 	char error[256];
@@ -256,12 +256,12 @@ static void test_differences_are_reported(void **state)
 
 static struct nm_rng chance;
 
-/* What the machine said, with a byte or a number that is another. */
+/* Answers of the machine with a changed byte or number. */
 static void change_some(struct nm_recorded *entry)
 {
 	if (entry->kind != NM_RECORDED_ANSWER || nm_rng_below(&chance, 60) > 0)
 		return;
-	uint8_t *bytes = (uint8_t *)entry->answer.bytes; /* of the reader's own block */
+	uint8_t *bytes = (uint8_t *)entry->answer.bytes; /* in the block of the reader */
 	if (entry->answer.length > 0 && nm_rng_below(&chance, 2))
 		bytes[nm_rng_below(&chance, entry->answer.length)] =
 			(uint8_t)nm_rng_below(&chance, 256);
@@ -269,8 +269,7 @@ static void change_some(struct nm_recorded *entry)
 		entry->answer.result = (int64_t)nm_rng_below(&chance, 400) - 200;
 }
 
-/* Checksums are right, and what is in it is nonsense: told as a difference, or of no consequence.
- */
+/* Valid checksums with invalid content: reported as a difference, or without effect. */
 static void test_invalid_values_are_tolerated(void **state)
 {
 	(void)state;
@@ -309,7 +308,7 @@ static void assert_clean(const char *said)
 	assert_null(strstr(said, "\nrm"));
 }
 
-/* Whoever replays a stranger's recording sees text, and nothing that his terminal would obey. */
+/* The output of a replay of an untrusted recording has no control sequences for the terminal. */
 /* SECURITY: recordings */
 static void test_terminals_are_safe(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A page of a recording shows what is in it, says what is not, and is the same whatever names say.
- */
+/* The page of a recording shows its content, states what is missing, and is well-formed with any
+ * names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,14 +38,14 @@ static void test_text_has_no_markup(void **state)
 	assert_text("", 0, "");
 }
 
-/* XML 1.0, section 2.2, what is not UTF-8, and what turns the direction of reading. */
+/* XML 1.0, section 2.2, invalid UTF-8, and characters that change the direction of text. */
 static void test_text_has_no_foreign_characters(void **state)
 {
 	(void)state;
 	assert_text("\0\x1b\x7f", 3, LOST LOST LOST);
 	assert_text("\r", 1, LOST);
 	assert_text("\xc2\x85", 2, LOST);		       /* U+0085 */
-	assert_text("\xff\xc3", 2, LOST LOST);		       /* no beginning, no end */
+	assert_text("\xff\xc3", 2, LOST LOST); /* only a continuation, only a start */
 	assert_text("\xc0\xbc", 2, LOST LOST);		       /* "<", too long */
 	assert_text("\xed\xa0\x80", 3, LOST LOST LOST);	       /* a surrogate */
 	assert_text("\xef\xbf\xbe\xef\xbf\xbf", 6, LOST LOST); /* U+FFFE, U+FFFF */
@@ -163,7 +163,7 @@ static void test_names_change_nothing_but_text(void **state)
 	free(hostile);
 }
 
-/* ---- alone ---- */
+/* ---- no external resources ---- */
 
 static void test_page_loads_no_resources(void **state)
 {
@@ -179,7 +179,7 @@ static void test_page_loads_no_resources(void **state)
 	page_clear(&page);
 }
 
-/* What a link leads to is there, once. */
+/* Each link has exactly one target. */
 static void test_ids_are_unique(void **state)
 {
 	(void)state;
@@ -191,7 +191,7 @@ static void test_ids_are_unique(void **state)
 	page_clear(&page);
 }
 
-/* The policy lets in the style sheet that is there, and nothing else. */
+/* The policy permits only the style sheet of the page. */
 static void test_policy_names_the_style_sheet(void **state)
 {
 	(void)state;
@@ -219,7 +219,7 @@ static void test_policy_names_the_style_sheet(void **state)
 	page_clear(&page);
 }
 
-/* ---- what is in it ---- */
+/* ---- content ---- */
 
 static void test_threads_are_where_they_ran(void **state)
 {
@@ -231,8 +231,8 @@ static void test_threads_are_where_they_ran(void **state)
 				     .accesses = true,
 				     .moves = true};
 	struct page page = page_of(&wishes, "small");
-	/* Thread 1000 has its memory on node 0 and begins on node 1; it is moved after interval 4.
-	 */
+	/* The memory of thread 1000 is on node 0 and it starts on node 1; it is moved after
+	 * interval 4. */
 	assert_int_equal(count_of(&page, "//*[@id='timeline']//h:li"), 5);
 	assert_int_equal(count_of(&page, "//h:rect[@class='bar n1' and @x='0.00%%' and @y='3' and "
 					 "@width='40.00%%']"),
@@ -321,7 +321,7 @@ static void test_long_recordings_are_summed_up(void **state)
 	page_clear(&page);
 }
 
-/* ---- what a file may say ---- */
+/* ---- hostile files ---- */
 
 static double any_real(struct nm_rng *rng)
 {
@@ -423,7 +423,7 @@ static void write_anything(int fd, uint64_t seed)
 	nm_topology_free(topology);
 }
 
-/* Each number of a plot is one, and within the plot. */
+/* Each coordinate of a plot is a number within the plot. */
 static void assert_places(const struct page *page)
 {
 	static const char *const attributes[] = {"x",  "x1", "x2", "y",	    "y1",    "y2",
@@ -470,7 +470,7 @@ static void test_torn_and_damaged_files(void **state)
 	struct page page = page_of_file(dup(fd), "torn");
 	assert_true(page_contains(&page, "were not written to their end"));
 	page_clear(&page);
-	/* In the first block, with others behind it. */
+	/* In the first block, followed by others. */
 	const struct made_wishes large = {
 		.nodes = 8, .processes = 40, .threads = 64, .intervals = 40};
 	int whole = memory_file();

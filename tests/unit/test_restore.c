@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a daemon that died left is undone from the ledger alone: every mask as without the daemon.
- */
+/* Recovery from the ledger after an unclean exit: every affinity is as without the daemon. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +14,7 @@
 static struct world *world;
 static struct fake *fake;
 
-/* A shell, 50; its jobs 100 (with the threads 101 to 103), 200 and 250. No actuator yet. */
+/* A shell (50), its jobs 100 (with the threads 101 to 103), 200 and 250. No actuator yet. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -66,8 +65,8 @@ static void assert_no_trace(const char *when, unsigned n)
 			 thread->tid, thread->pid, thread->mask, thread->own);
 }
 
-/* Runs the daemon's part in a process of its own that dies at its nth call. False: it came to an
- * end before. */
+/* Runs the part of the daemon in a separate process that exits at its nth call. Returns false if it
+ * finished before. */
 static bool die_at(fake_fn part, unsigned n)
 {
 	int status = 0;
@@ -83,11 +82,13 @@ static bool die_at(fake_fn part, unsigned n)
 	assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == FAKE_DIED);
 	fake->die_at = 0;
 	fake_calm(fake);
-	memset(fake->open, 0, sizeof(fake->open)); /* the kernel closes what a dead process had */
+	memset(fake->open, 0,
+	       sizeof(fake->open)); /* the kernel closes the files of an exited process */
 	return WEXITSTATUS(status) == FAKE_DIED;
 }
 
-/* For every n: the daemon dies at its nth call, its owner's programs go on, and all is returned. */
+/* For every n: the daemon exits at its nth call, programs of the owner continue, and everything is
+ * restored. */
 static void check_death(fake_fn part, fake_fn meanwhile)
 {
 	unsigned n = 1;
@@ -101,17 +102,17 @@ static void check_death(fake_fn part, fake_fn meanwhile)
 		assert_int_equal(failed, 0);
 		assert_no_trace("after a death at call", n);
 		assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), -1);
-		/* Once more does nothing. */
+		/* Repeating it changes nothing. */
 		assert_int_equal(restore(&failed), 0);
 		if (died) {
 			(void)tear_down(NULL);
 			(void)set_up(NULL);
 		}
 	}
-	assert_true(n > 10); /* it did something */
+	assert_true(n > 10); /* it made calls */
 }
 
-/* ---- what the daemon does ---- */
+/* ---- actions of the daemon ---- */
 
 static void give_and_take(struct fake *f)
 {
@@ -139,7 +140,7 @@ static void refused(struct fake *f)
 	(void)nm_actuator_return_all(world->actuator);
 }
 
-/* Heirs of every kind are born while leases come and go; nothing is drained in between. */
+/* Inheritors of every kind are forked while leases change; records are not drained in between. */
 static void give_and_bear(struct fake *f)
 {
 	world_lease(world, 101, 1);
@@ -178,7 +179,7 @@ static void compact(struct fake *f)
 	(void)nm_actuator_return_all(world->actuator);
 }
 
-/* ---- what the owner's programs do meanwhile ---- */
+/* ---- actions of programs of the owner ---- */
 
 static void fork_children(struct fake *f)
 {
@@ -209,7 +210,7 @@ static void end_all(struct fake *f)
 	fake_kill(f, 250);
 }
 
-/* The same numbers for others, pinned to the same CPUs by their owner. */
+/* The numbers are reused by other threads, pinned to the same CPUs by their owner. */
 static void reuse_numbers(struct fake *f)
 {
 	fake_kill(f, 100);
@@ -222,7 +223,7 @@ static void reuse_numbers(struct fake *f)
 	fake_pin(f, 250, world_node(3));
 }
 
-/* Somebody has set all threads to what he likes. */
+/* All threads are pinned externally. */
 static void pin_all(struct fake *f)
 {
 	for (size_t i = 0; i < FAKE_THREADS; i++)
@@ -290,7 +291,7 @@ static void test_death_around_compaction(void **state)
 	check_death(compact, fork_children);
 }
 
-/* ---- the rest ---- */
+/* ---- special cases ---- */
 
 static void lease_two(struct fake *f)
 {
@@ -322,13 +323,13 @@ static void test_neighbours(void **state)
 static void lease_and_return(struct fake *f)
 {
 	(void)f;
-	world_lease(world, 250, 3); /* stands, so that the ledger stays */
+	world_lease(world, 250, 3); /* in force, so that the ledger stays */
 	world_lease(world, 101, 1);
 	(void)world_return(world, 101);
 	_exit(FAKE_DIED);
 }
 
-/* A mask that was returned, and set by the owner to the same CPUs later. */
+/* An affinity that was restored, and later set by the owner to the same CPUs. */
 static void test_returned_before(void **state)
 {
 	unsigned failed = 0;
@@ -373,7 +374,8 @@ static void test_refused(void **state)
 	assert_no_trace("at the second try", 0);
 }
 
-/* The first lease's thread is refused: who inherited the second one's affinity has his back. */
+/* Restoration of the thread of the first lease is refused; the inheritor of the second one is
+ * restored. */
 static void test_a_refusal_affects_one_thread_only(void **state)
 {
 	unsigned failed = 0;
@@ -422,7 +424,7 @@ static void test_not_a_ledger(void **state)
 	assert_string_equal(fixture_read(world->root, NM_LEDGER_NAME), "rubbish\n");
 }
 
-/* A daemon that starts without a replay takes over what stands. */
+/* A daemon that starts without a replay adopts the leases in force. */
 static void test_start_without_restore(void **state)
 {
 	(void)state;
@@ -437,7 +439,7 @@ static void test_start_without_restore(void **state)
 /* ---- random histories ---- */
 
 static uint32_t next_number;
-/* Where threads of one family have masks of their own, only records tell whose heir is whose. */
+/* If threads of a family have different affinities, only records identify inheritors. */
 static bool owner_pins;
 
 static struct fake_thread *pick(struct nm_rng *rng)
@@ -459,7 +461,7 @@ static unsigned living(void)
 	return count;
 }
 
-/* The owner's programs take a step. Masks that equal a node's are not set by them here. */
+/* Programs of the owner take a step. They set no affinities that equal a node. */
 static void owner_acts(struct nm_rng *rng)
 {
 	struct fake_thread *thread = pick(rng);
@@ -493,7 +495,7 @@ static void owner_acts(struct nm_rng *rng)
 	}
 }
 
-/* A tick of the daemon: members are those alive whose masks are wide. */
+/* A tick of the daemon: members are running threads with wide affinities. */
 static void daemon_acts(struct nm_rng *rng)
 {
 	if (!owner_pins && nm_rng_below(rng, 4) == 0)

@@ -8,7 +8,7 @@
 
 #include "numa-migrd/base.h"
 
-/* Made apart from the code under test, by a script written from the published description. */
+/* Computed independently by a script written from the published description. */
 static const struct {
 	uint64_t seed;
 	uint64_t drawn[5];
@@ -39,7 +39,7 @@ static void test_seeded_vectors(void **state)
 	}
 }
 
-/* From the state {1, 2, 3, 4}: the first values can be followed by hand. */
+/* From the state {1, 2, 3, 4} the first values can be verified by hand. */
 static void test_state_vector(void **state)
 {
 	static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240};
@@ -101,7 +101,8 @@ static double chi_square(const unsigned *counts, size_t buckets, unsigned draws)
 	return sum;
 }
 
-/* The seed is fixed, so the outcome is too; 99 degrees of freedom pass 148.2 once in a thousand. */
+/* The seed is fixed, so the outcome is too; with 99 degrees of freedom one in 1,000 runs exceeds
+ * 148.2. */
 static void test_unit_is_uniform(void **state)
 {
 	enum { BUCKETS = 100, DRAWS = 1000000 };
@@ -129,8 +130,8 @@ static void test_below_is_uniform(void **state)
 }
 
 /*
- * A bound of 3 · 2^62 lays bare a modulo bias: a plain remainder would give the lowest third of the
- * values half of all draws.
+ * A bound of 3 · 2^62 reveals a modulo bias: a plain remainder would return the lowest third of the
+ * values in half of all draws.
  */
 static void test_below_has_no_modulo_bias(void **state)
 {

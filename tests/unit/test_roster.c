@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is managed, and who is not. */
+/* Which threads are managed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void test_adoption(void **state)
 	assert_int_equal(nm_roster_counts(roster).adopted, 4);
 }
 
-/* The age of a process is that of /proc, on our own clock. */
+/* The age of a process is that in /proc, on our own clock. */
 static void test_process_age(void **state)
 {
 	(void)state;
@@ -45,7 +45,7 @@ static void test_process_age(void **state)
 	assert_true(started_ns >= 999 * SECOND && started_ns <= 1001 * SECOND);
 }
 
-/* A start that moved with every look, by what is lost in rounding, would be another program's each time. */
+/* If rounding changed the start time with each read, it would look like a new program each time. */
 static void test_a_start_time_is_stable(void **state)
 {
 	(void)state;
@@ -65,7 +65,7 @@ static void test_too_little_cpu_time(void **state)
 	run_all(0.1);
 	assert_managed(100, false);
 	assert_managed(200, false);
-	/* Three threads together are worth it, one is not. */
+	/* Three threads together are eligible, one is not. */
 	run_all(0.3);
 	run_all(0.3);
 	run_none(11);
@@ -75,7 +75,7 @@ static void test_too_little_cpu_time(void **state)
 	assert_managed(200, false);
 }
 
-/* Nobody is read who is far below the threshold. */
+/* No thread far below the threshold is read. */
 static void test_idle_is_not_read(void **state)
 {
 	(void)state;
@@ -84,7 +84,7 @@ static void test_idle_is_not_read(void **state)
 	assert_int_equal(fake->calls[FAKE_OPEN], 0);
 }
 
-/* Once managed, a process keeps its place down to half the threshold. */
+/* Once managed, a process stays managed down to 50 % of the threshold. */
 static void test_no_flicker(void **state)
 {
 	(void)state;
@@ -113,7 +113,7 @@ static void test_too_small(void **state)
 	assert_managed(200, true);
 }
 
-/* Policy "auto" meets them young. */
+/* Policy "auto" examines them when they are young. */
 static void test_too_small_for_a_home(void **state)
 {
 	(void)state;
@@ -127,7 +127,7 @@ static void test_too_small_for_a_home(void **state)
 	assert_managed(200, true);
 }
 
-/* A young one is looked at in every interval: its memory is still growing. */
+/* A young process is checked in every interval, as its memory is still growing. */
 static void test_young_grows(void **state)
 {
 	(void)state;
@@ -139,7 +139,8 @@ static void test_young_grows(void **state)
 	assert_managed(300, true);
 }
 
-/* What is managed grows, too: how much memory it has is read again whenever it has become twice as old. */
+/* Managed processes grow too: the size of their memory is read again whenever their age has
+ * doubled. */
 static void test_memory_of_young_processes_is_read(void **state)
 {
 	(void)state;
@@ -254,7 +255,7 @@ static void test_by_user(void **state)
 	run_all(0.5);
 	assert_managed(100, true);
 	assert_managed(200, false);
-	/* A user names nobody in particular: no reason to protect his processes' pages. */
+	/* A pattern by user names no specific process: no reason to write-protect pages. */
 	target(&config->targets.include, NULL, NULL, "1000");
 	nm_roster_configure(roster, topology, config);
 	run_all(0.5);
@@ -278,7 +279,7 @@ static void test_hostile_name(void **state)
 		assert_true(*c >= ' ' && (unsigned char)*c < 0x7f);
 }
 
-/* A new name may move a process in or out of the targets. */
+/* A new name may match other targets. */
 static void test_rename(void **state)
 {
 	(void)state;
@@ -293,7 +294,7 @@ static void test_rename(void **state)
 	assert_int_equal(nm_roster_counts(roster).threads_known, 1);
 }
 
-/* ---- who is never touched ---- */
+/* ---- unmanaged threads ---- */
 
 static void test_kernel_threads(void **state)
 {
@@ -314,7 +315,7 @@ static void test_realtime_threads(void **state)
 	assert_managed(101, false);
 	assert_managed(102, false);
 	assert_managed(200, false);
-	/* One that becomes ordinary, and one that ceases to be. */
+	/* Scheduling policies that change to ordinary and back. */
 	fake_get(fake, 101)->policy = SCHED_OTHER;
 	fake_get(fake, 100)->policy = SCHED_FIFO;
 	run_none(10);
@@ -334,7 +335,7 @@ static void test_ourselves(void **state)
 	assert_managed(100, true);
 }
 
-/* What systemd starts for us has its unit before it has its name. */
+/* A process started by systemd for us has its unit before its name. */
 static void test_ourselves_by_unit(void **state)
 {
 	(void)state;
@@ -360,7 +361,7 @@ static void test_pinned(void **state)
 	assert_false(member(102)->unrestricted);
 }
 
-/* Where pages are looked at, its accesses count; it stays where its owner has put it. */
+/* If pages are sampled, its accesses count, but it stays where its owner has pinned it. */
 static void test_pinned_with_pages(void **state)
 {
 	(void)state;
@@ -375,7 +376,7 @@ static void test_pinned_with_pages(void **state)
 	assert_managed(101, false);
 }
 
-/* ---- masks ---- */
+/* ---- affinities ---- */
 
 /* SECURITY: container */
 static void test_unrestricted_in_cpuset(void **state)
@@ -391,7 +392,8 @@ static void test_unrestricted_in_cpuset(void **state)
 	assert_true(member(200)->unrestricted);
 }
 
-/* Who was pinned to all that is online stays so when more is; who was never pinned may use that. */
+/* A thread pinned to all online CPUs stays so when more come online; an unpinned one may use
+ * them. */
 static void test_pinning_to_all_online_cpus_is_kept(void **state)
 {
 	(void)state;
@@ -417,7 +419,7 @@ static void test_leased_when_adopted(void **state)
 	assert_true(member(101)->unrestricted);
 }
 
-/* Our own mask is not taken for the owner's. */
+/* A leased affinity is not taken for that of the owner. */
 static void test_leased(void **state)
 {
 	(void)state;
@@ -443,7 +445,7 @@ static void test_recheck(void **state)
 	run_all(0.5);
 	assert_int_equal(fake_from_bitmap(member(101)->original), fake_cpus(0, 4));
 	assert_false(member(101)->unrestricted);
-	/* Without a word, after ten seconds. */
+	/* Without an event, after ten seconds. */
 	fake_pin(fake, 101, fake_cpus(1, 6));
 	for (int i = 0; i < 11; i++)
 		run_all(0.5);

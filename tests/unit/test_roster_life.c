@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens to processes and threads that are known. */
+/* Events of known processes and threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void test_exit(void **state)
 	assert_int_equal(nm_roster_counts(roster).threads_known, 2);
 }
 
-/* Short-lived processes leave nothing behind. */
+/* Short-lived processes leave no entries. */
 static void test_churn(void **state)
 {
 	(void)state;
@@ -68,7 +68,7 @@ static void test_many_groups(void **state)
 	}
 }
 
-/* A program that starts is new: its threads, its age, what it is worth. */
+/* An exec starts a new program: its threads, age and eligibility are read again. */
 static void test_exec(void **state)
 {
 	(void)state;
@@ -98,7 +98,7 @@ static void test_reused_thread_number(void **state)
 	assert_true(member(101)->start_ticks > start_ticks);
 }
 
-/* The records were lost: /proc tells, at the latest when it is read again. */
+/* The records were lost: /proc shows it when it is read again. */
 static void test_reused_thread_number_unseen(void **state)
 {
 	(void)state;
@@ -138,7 +138,7 @@ static void test_reused_process_number_unseen(void **state)
 	assert_int_equal(nm_roster_counts(roster).vanished, 1);
 }
 
-/* Also when what was known was to be read anew after an exec. */
+/* Also if its data was to be read again after an exec. */
 static void test_reused_process_number_after_exec(void **state)
 {
 	(void)state;
@@ -155,7 +155,7 @@ static void test_reused_process_number_after_exec(void **state)
 	assert_managed(200, true);
 }
 
-/* Records are read between ticks: they may be newer than the tick that follows. */
+/* Records are read between ticks and may be newer than the next tick. */
 static void test_record_newer_than_tick(void **state)
 {
 	(void)state;
@@ -168,7 +168,7 @@ static void test_record_newer_than_tick(void **state)
 	run_all(0.5);
 	assert_managed(200, false);
 	fake_get(fake, 200)->rss_kb = 1048576;
-	run_all(0.5); /* it is young, so it is looked at again */
+	run_all(0.5); /* it is young, so it is checked again */
 	assert_managed(200, true);
 	assert_managed(100, true);
 }
@@ -184,13 +184,13 @@ static void test_silence(void **state)
 	run_one(100, 100, 0.9);
 	run_one(100, 100, 0.9);
 	assert_managed(102, false);
-	assert_managed(101, true); /* it holds a lease */
+	assert_managed(101, true); /* it has a lease */
 	assert_managed(100, true);
 	assert_managed(200, false);
 	assert_int_equal(nm_roster_counts(roster).processes_known, 1);
 }
 
-/* ---- given back ---- */
+/* ---- released ---- */
 
 static void test_externally_changed_affinity(void **state)
 {
@@ -203,14 +203,14 @@ static void test_externally_changed_affinity(void **state)
 	for (int i = 0; i < 15; i++)
 		run_all(0.5);
 	assert_managed(101, false);
-	/* However long it is silent, and through a pause. */
+	/* Even after a long idle time and through a pause. */
 	run_none(70);
 	nm_roster_free(roster);
 	open_roster();
 	run_all(0.5);
 	assert_managed(101, false);
 	assert_managed(102, true);
-	/* But the number's next owner is another one. */
+	/* The next owner of the number is a different thread. */
 	fake_exit(fake, 101);
 	fake_clone(fake, 102, 101);
 	drain();
@@ -240,7 +240,7 @@ static void test_release(void **state)
 	assert_int_equal(nm_roster_release(roster, 999), -ESRCH);
 }
 
-/* A release is for one process, not for its number. */
+/* A release applies to one process, not to its number. */
 static void test_released_number_reused(void **state)
 {
 	(void)state;
@@ -254,7 +254,7 @@ static void test_released_number_reused(void **state)
 	assert_managed(200, true);
 }
 
-/* Released before it was ever worth a look. */
+/* Released before it was ever eligible. */
 static void test_release_of_the_idle(void **state)
 {
 	(void)state;
@@ -267,7 +267,7 @@ static void test_release_of_the_idle(void **state)
 	assert_managed(100, true);
 }
 
-/* ---- when /proc cannot be read now ---- */
+/* ---- temporary errors of /proc ---- */
 
 static void test_no_descriptors(void **state)
 {
@@ -278,7 +278,7 @@ static void test_no_descriptors(void **state)
 	fake_fail(fake, FAKE_OPEN, 1, 100, EMFILE);
 	run_all(0.5);
 	fake_calm(fake);
-	/* What is known stays known. */
+	/* Known data is kept. */
 	assert_managed(101, true);
 	assert_managed(200, false);
 	run_all(0.5);
@@ -300,7 +300,7 @@ static void test_any_call_fails(void **state)
 	assert_int_equal(nm_roster_counts(roster).threads_managed, 4);
 }
 
-/* ---- the rest ---- */
+/* ---- others ---- */
 
 static void test_bar(void **state)
 {
@@ -318,7 +318,7 @@ static void test_bar(void **state)
 	assert_int_equal(member(101)->barred_until, 78);
 }
 
-/* The end of a judgement does not end a cool-down. */
+/* The end of an evaluation does not end a cooldown. */
 static void test_hold(void **state)
 {
 	(void)state;
@@ -332,7 +332,7 @@ static void test_hold(void **state)
 	assert_int_equal(member(101)->barred_until, 77);
 }
 
-/* sched_getaffinity(2) leaves out what is offline; what is restored has it again. */
+/* sched_getaffinity(2) omits offline CPUs; the restored affinity includes them. */
 static void test_original_with_offline_cpus(void **state)
 {
 	(void)state;
@@ -345,10 +345,10 @@ static void test_original_with_offline_cpus(void **state)
 	hwloc_const_bitmap_t original = member(101)->original;
 	run_none(11);
 	run_all(0.5);
-	assert_ptr_equal(member(101)->original, original); /* nothing has changed */
+	assert_ptr_equal(member(101)->original, original); /* unchanged */
 }
 
-/* What was decided about a thread does not concern another one under its number. */
+/* A decision about a thread does not affect another one with its number. */
 static void test_bar_does_not_apply_to_a_reused_number(void **state)
 {
 	(void)state;
@@ -380,14 +380,15 @@ static void test_new_topology(void **state)
 	run_all(0.5);
 	nm_roster_configure(roster, flat, config);
 	run_all(0.5);
-	assert_managed(100, false); /* one node leaves no choice */
+	assert_managed(100, false); /* a single node leaves no choice */
 	nm_roster_configure(roster, topology, config);
 	run_all(0.5);
 	assert_managed(100, true);
 	nm_topology_free(flat);
 }
 
-/* Who may run on every usable CPU: told with the mask, and again when the CPUs change. */
+/* Threads that may run on every usable CPU: reported with the affinity, and again when the CPUs
+ * change. */
 static void test_unrestricted_threads(void **state)
 {
 	struct nm_topology *larger = machine_topology(4, 16);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any number of threads: they are looked at by and by, all of them, and no interval takes long. */
+/* Any number of threads: all are examined in turn, and each interval takes bounded time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 static unsigned looks;
 static uint64_t now_ns = 1000 * SECOND;
 
-/* ---- /proc of one process, whose directories' numbers are its threads' ---- */
+/* ---- /proc of one process whose directories have the numbers of its threads ---- */
 
 static uint64_t many_now_ns(struct nm_platform *platform)
 {
@@ -92,7 +92,7 @@ static const struct nm_platform_ops ops = {
 
 static struct nm_figures figures[THREADS];
 
-/* An interval in which all of them ran; how many were looked at. */
+/* An interval in which all of them ran; returns how many were examined. */
 static unsigned interval(struct nm_roster *roster)
 {
 	looks = 0;
@@ -128,7 +128,7 @@ static void all_threads_are_examined_in_turn(void **state)
 	for (unsigned round = 0; round < 4; round++)
 		assert_int_equal(interval(roster), 0);
 
-	/* What is known is ten seconds old now, and older: as many again, in a row. */
+	/* Known data is at least ten seconds old now: as many again, in order. */
 	unsigned again = 0;
 	now_ns += 10 * SECOND;
 	for (unsigned round = 0; round < 4; round++) {

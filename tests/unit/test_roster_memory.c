@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was given back to its owner holds over a restart of the service, and for no other thread. */
+/* Threads that were released to their owner stay so over a restart of the service, and no other
+ * threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -213,7 +214,7 @@ static void exited_threads_do_not_accumulate(void **state)
 	assert_managed(200, false);
 }
 
-/* Threads that ended make room; what was released by hand, and who lives, stays. */
+/* Exited threads are evicted; manual releases and running threads stay. */
 static void running_threads_are_evicted_after_exited_ones(void **state)
 {
 	(void)state;
@@ -240,7 +241,7 @@ static int open_nothing(struct nm_platform *platform, int below, const char *pat
 	return -EMFILE;
 }
 
-/* Another container's threads, which live on and all pin themselves, take the place of none of ours. */
+/* Running threads of another container that pin themselves displace none of ours. */
 /* SECURITY: shares */
 static void other_domains_do_not_displace_entries(void **state)
 {
@@ -256,7 +257,7 @@ static void other_domains_do_not_displace_entries(void **state)
 		length += (size_t)snprintf(text + length, size - length, "thread %u 1 0 8\n", 1000 + i);
 	assert_true(length < size);
 	const struct nm_platform_ops *ops = fake->platform.ops;
-	struct nm_platform_ops blind = *ops; /* whoever cannot be read is taken for alive */
+	struct nm_platform_ops blind = *ops; /* unreadable threads count as running */
 	blind.open_directory = open_nothing;
 	fake->platform.ops = &blind;
 	assert_int_equal(nm_released_list_take(memory, &fake->platform, text, BOOT), 0);

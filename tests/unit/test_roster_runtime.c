@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which runtime a program has is asked once, and waits for nobody. */
+/* The runtime of a program is queried once, and nothing waits for the answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static int begin(void **state)
 	return set_up(state);
 }
 
-/* Nothing stays open, whatever was not answered. */
+/* Checks that no query stays open, answered or not. */
 static int end(void **state)
 {
 	fake_asked.hangs = false;
@@ -51,7 +51,7 @@ static void unmanaged_processes_are_not_queried(void **state)
 	assert_int_equal(fake_asked.tickets, before);
 }
 
-/* The program that was there may have been a shell. */
+/* The former program may have been a shell. */
 static void a_new_program_is_queried_after_its_start(void **state)
 {
 	(void)state;
@@ -71,7 +71,7 @@ static void a_new_program_is_queried_after_its_start(void **state)
 	assert_int_equal(fake_asked.tickets - asked, 1);
 }
 
-/* It has loaded its runtime by then: threads are leased sooner. */
+/* It has loaded its runtime by then, so its threads are leased sooner. */
 static void a_new_program_with_threads_is_queried_at_once(void **state)
 {
 	(void)state;
@@ -86,7 +86,7 @@ static void a_new_program_with_threads_is_queried_at_once(void **state)
 	assert_int_equal(runtime_of(100), NM_RUNTIME_JVM);
 }
 
-/* The record of its start was lost; its name tells, when it is read again. */
+/* The record of its exec was lost; its new name shows it when it is read again. */
 static void a_new_name_means_a_new_program(void **state)
 {
 	(void)state;
@@ -99,7 +99,7 @@ static void a_new_name_means_a_new_program(void **state)
 	assert_int_equal(runtime_of(200), NM_RUNTIME_GO);
 }
 
-/* It may call itself something else all the time, and is taken for what it was until it is asked. */
+/* A program may change its name all the time, but keeps its known runtime until the next query. */
 /* SECURITY: runtimes */
 static void name_changes_are_checked_once_a_minute(void **state)
 {
@@ -118,7 +118,7 @@ static void name_changes_are_checked_once_a_minute(void **state)
 	assert_in_range(fake_asked.tickets - before, 2, 5);
 }
 
-/* Until then it gets no lease: it may be a program that counts its CPUs again. */
+/* Until then it gets no lease, as it may be a program that counts its CPUs again. */
 /* SECURITY: shares */
 static void an_unanswered_query_is_soon_repeated(void **state)
 {
@@ -130,7 +130,7 @@ static void an_unanswered_query_is_soon_repeated(void **state)
 		run_all(0.5);
 	assert_int_equal(runtime_of(100), NM_RUNTIME_AWAITED);
 	assert_true(nm_runtime_may_count_again(runtime_of(100)));
-	for (unsigned i = 0; i < 300; i++) /* less and less often, then once a minute */
+	for (unsigned i = 0; i < 300; i++) /* at increasing intervals, then once a minute */
 		run_all(0.5);
 	uint64_t late = fake_asked.tickets;
 	for (unsigned i = 0; i < 120; i++)
@@ -163,7 +163,7 @@ static void an_unknown_runtime_is_queried_again(void **state)
 	assert_in_range(fake_asked.tickets - asked, 2, 4);
 }
 
-/* However many there are, of eight questions at a time one user has three. */
+/* For any number of processes, one user has at most three of eight queries at a time. */
 /* SECURITY: runtimes, shares */
 static void queries_in_progress_are_limited(void **state)
 {
@@ -190,7 +190,7 @@ static void queries_in_progress_are_limited(void **state)
 		assert_int_equal(runtime_of(pid), NM_RUNTIME_GO);
 }
 
-/* A number that is given anew: what was asked of its last owner goes with him. */
+/* The query about the former owner of a reused number is cancelled. */
 static void the_end_of_a_process_cancels_its_query(void **state)
 {
 	(void)state;
@@ -203,7 +203,7 @@ static void the_end_of_a_process_cancels_its_query(void **state)
 	assert_int_equal(fake_asked.open, 1);
 }
 
-/* end() looks whether any is left. */
+/* end() checks that none is left. */
 static void the_roster_closes_its_queries(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes of cgroups: which processes are managed, and how soon a change counts. */
+/* Attributes of cgroups: which processes are managed, and how soon a change applies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void interval(void)
 	run_all(0.5);
 }
 
-/* In which a change of an attribute counts at the latest. */
+/* The latest time at which a change of an attribute applies. */
 static void ten_seconds(void)
 {
 	for (unsigned i = 0; i < 10; i++)
@@ -72,7 +72,7 @@ static void test_off_and_back(void **state)
 	assert_managed(101, true);
 }
 
-/* Also of a process that sleeps, since its threads may hold leases. */
+/* Also for a sleeping process, as its threads may have leases. */
 static void test_off_asleep(void **state)
 {
 	(void)state;
@@ -83,7 +83,7 @@ static void test_off_asleep(void **state)
 	assert_managed(200, true);
 }
 
-/* Sleep alone ends nothing: the process keeps its leases. */
+/* Sleep alone changes nothing: the process keeps its leases. */
 static void test_asleep(void **state)
 {
 	(void)state;
@@ -93,7 +93,7 @@ static void test_asleep(void **state)
 	assert_managed(200, true);
 }
 
-/* Sleepers and all, each directory is read once in ten seconds. */
+/* Each directory is read once in ten seconds, including those of sleeping processes. */
 static void test_reads_in_ten_seconds(void **state)
 {
 	(void)state;
@@ -104,7 +104,7 @@ static void test_reads_in_ten_seconds(void **state)
 	assert_in_range(fake->attribute_reads, 4 + 4 * 4, 4 + 5 * 4);
 }
 
-/* Where intervals are longer the attribute is read in each. */
+/* With longer intervals the attribute is read in each. */
 static void test_long_intervals(void **state)
 {
 	(void)state;
@@ -117,7 +117,7 @@ static void test_long_intervals(void **state)
 	}
 }
 
-/* What is too small to be managed is not worth reading. */
+/* Attributes of a process that is too small to be managed are not read. */
 static void test_attributes_of_small_processes_are_not_read(void **state)
 {
 	(void)state;
@@ -148,7 +148,7 @@ static void test_observe(void **state)
 	assert_true(member(101)->barred_until == 0);
 }
 
-/* It is no member for as long as it holds a mask of ours: who keeps leases gives it back then. */
+/* A thread with a leased affinity is not a member until the lease module has restored it. */
 static void test_observe_ends_leases(void **state)
 {
 	(void)state;
@@ -213,7 +213,7 @@ static void test_only(void **state)
 	assert_managed(200, false);
 }
 
-/* Whoever owns a directory keeps processes out of something; only root brings them in. */
+/* The owner of a directory can only exclude processes; only root includes them. */
 /* SECURITY: user, attributes */
 static void test_only_root_includes_processes(void **state)
 {
@@ -232,7 +232,7 @@ static void test_only_root_includes_processes(void **state)
 			interval();
 			assert_managed(101, false);
 			assert_int_equal(nm_roster_counts(roster).processes_observed, 0);
-			/* What root asks for, they can still restrict to observing. */
+			/* Users may restrict processes included by root to observing. */
 			fake_set_attribute(fake, "/a.slice", "on");
 			ten_seconds();
 			assert_managed(101, true);
@@ -242,7 +242,7 @@ static void test_only_root_includes_processes(void **state)
 	}
 }
 
-/* What root said there is no longer root's word once the directory is somebody else's. */
+/* An attribute set by root expires when another user becomes owner of the directory. */
 static void test_an_attribute_expires_with_its_owner(void **state)
 {
 	(void)state;
@@ -266,7 +266,7 @@ static void test_ignore(void **state)
 	assert_managed(101, true);
 }
 
-/* Worth it or not is another question. */
+/* Eligibility by size is still required. */
 static void test_on_does_not_override_size(void **state)
 {
 	(void)state;
@@ -276,7 +276,7 @@ static void test_on_does_not_override_size(void **state)
 	assert_managed(101, false);
 }
 
-/* Pages of a watched process are not write-protected to see its writes. */
+/* Pages of an observed process are not write-protected to sample its writes. */
 static void test_no_injection(void **state)
 {
 	const struct nm_inject_target *targets;
@@ -290,7 +290,7 @@ static void test_no_injection(void **state)
 	assert_int_equal(targets[0].pid, 200);
 }
 
-/* One that moves to another group is seen when it is looked at again. */
+/* A process that moves to another group is detected at its next check. */
 static void test_moved(void **state)
 {
 	(void)state;
@@ -304,8 +304,8 @@ static void test_moved(void **state)
 }
 
 /*
- * One user's hundred busy processes, each in a deep cgroup of its own: a tick reads a share of
- * them, and a change elsewhere counts within ten seconds all the same.
+ * A hundred busy processes of a user, each in a separate deep cgroup: a tick reads a share of them,
+ * and a change elsewhere applies within ten seconds.
  */
 /* SECURITY: many-groups */
 static void test_one_users_cgroups(void **state)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The runtime directory: whose it must be, and what somebody else may have put there. */
+/* The runtime directory: its required owner, and files that others may have put there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "ticks_fixture.h"
 
-#define BEYOND 1000000U /* a uid of nobody's */
+#define BEYOND 1000000U /* an unused uid */
 
 static char root[FIXTURE_PATH / 4];
 static char path[FIXTURE_PATH];
@@ -77,7 +77,7 @@ static void a_file_is_refused(void **state)
 	assert_int_equal(try_open(), -ENOTDIR);
 }
 
-/* In a process that is not root, as the service is not. */
+/* In a process that is not root, like the service. */
 /* SECURITY: runtime-directory */
 static void a_directory_of_another_user_is_refused(void **state)
 {
@@ -99,11 +99,11 @@ static void a_directory_of_another_user_is_refused(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* ---- what lies in it under our names ---- */
+/* ---- existing entries with the names of our files ---- */
 
 static struct world *world;
 
-/* The daemon starts, moves the worker, and leaves no trace; `kept` is not written through. */
+/* The daemon starts, moves the worker and restores it; `kept` is unchanged. */
 static void assert_it_works(const char *kept)
 {
 	int stderr_fd = world_mute(world);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which programs are recognised as Go's or Java's, by made files, by this very program, and
- * damaged. */
+/* Go and Java programs are recognized in synthetic files, this test itself, and damaged files. */
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +50,7 @@ static void a_go_program_is_recognized_by_its_note(void **state)
 	assert_string_equal(nm_runtime_name(NM_RUNTIME_GO), "Go");
 }
 
-/* The dynamic section of a program that needs one library; strings and all are loaded at 0x1000. */
+/* The dynamic section of a program that needs one library; all segments are loaded at 0x1000. */
 static void make_dynamic(const char *library)
 {
 	const Elf64_Phdr segments[] = {
@@ -80,7 +79,7 @@ static void a_launcher_of_java_needs_its_library(void **state)
 		free(copy);
 	}
 	make_dynamic("libc.so.6");
-	memcpy(program + 450, "libjli.so", sizeof("libjli.so")); /* a text of it only */
+	memcpy(program + 450, "libjli.so", sizeof("libjli.so")); /* only its text */
 	assert_int_equal(kind(), NM_RUNTIME_NONE);
 	make_dynamic("libjli.so");
 	program[0] = 'x';
@@ -99,7 +98,7 @@ static void this_program_is_neither(void **state)
 	assert_int_equal(nm_runtime_of_program(bytes, length), NM_RUNTIME_NONE);
 }
 
-/* Any length, any byte of the headers and the note: no more than the file is read (sanitizers). */
+/* Any length, any byte of the headers and the note: no read beyond the file (sanitizers). */
 static void damaged_files_are_read_within_bounds(void **state)
 {
 	(void)state;

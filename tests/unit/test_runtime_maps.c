@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which runtime a process has, by what it maps: texts of real programs in pieces, and this very
- * program through the worker. */
+/* The runtime of a process by its mappings: maps of real programs in pieces, and this test through
+ * the worker. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #define TABLE (512UL << 20)
 #define PAGE 4096UL
 
-/* Go 1.26.8 on Linux 6.18, amd64, a kernel that has no names for memory. */
+/* Go 1.26.8 on Linux 6.18, amd64, with a kernel that does not name anonymous memory. */
 static const char go[] =
 	"00400000-00485000 r-xp 00000000 fe:00 10103230                           /tmp/program\n"
 	"00547000-0057d000 rw-p 00000000 00:00 0 \n"
@@ -34,7 +34,7 @@ static const char go[] =
 	"7f9762821000-7f9774104000 ---p 00000000 00:00 0 \n"
 	"7ffdeefa2000-7ffdeefc3000 rw-p 00000000 00:00 0                          [stack]\n";
 
-/* Arenas of malloc(3), each of 64 MiB, and stacks of threads behind their guards. */
+/* Arenas of malloc(3), each of 64 MiB, and thread stacks behind their guards. */
 static const char plain[] =
 	"559794582000-559794583000 r--p 00000000 fe:00 314792                     /usr/bin/program\n"
 	"7f0010000000-7f0010021000 rw-p 00000000 00:00 0 \n"
@@ -79,7 +79,7 @@ static void other_programs_have_no_runtime(void **state)
 	(void)state;
 	for (size_t piece = 1; piece < sizeof(plain); piece += 7)
 		assert_int_equal(found_in(plain, piece), NM_RUNTIME_NONE);
-	/* One table alone, or two that are used at different places. */
+	/* A single table, or two that are used at different offsets. */
 	assert_int_equal(found_with("7f9742820000-7f9742821000 rw-p 00000000 00:00 0 \n"
 				    "7f9742821000-7f9762820000 ---p 00000000 00:00 0 \n"
 				    "7f9762820000-7f9762821000 r--p 00000000 00:00 0 "),
@@ -122,7 +122,7 @@ static void java_is_its_library(void **state)
 	assert_string_equal(nm_runtime_name(NM_RUNTIME_JVM), "Java");
 }
 
-/* A line too long for any path, rubbish, and a text that ends anywhere. */
+/* A line longer than any path, invalid lines, and truncated text. */
 /* SECURITY: runtimes */
 static void odd_lines_are_passed_over(void **state)
 {
@@ -180,7 +180,8 @@ static void a_file_of_that_name_is_seen(void **state)
 	assert_int_equal(own_runtime(), NM_RUNTIME_NONE);
 }
 
-/* Another program that keeps such tables is taken for Go's; a sanitizer has no such room for them. */
+/* A program with two similar tables is taken for Go; a sanitizer leaves no address space for
+ * them. */
 static void tables_alike_are_seen(void **state)
 {
 	(void)state;

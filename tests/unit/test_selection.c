@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which thread leaves: the tables and figures of kMLB and of thread-aware exclusivity, and ties. */
+/* Selection of a thread: tables and figures of kMLB and of thread-aware exclusivity, and ties. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static void add_thread(uint32_t group, bool leader)
 		(struct nm_selection_candidate){.group = group, .leader = leader};
 }
 
-/* A program of one thread, whose leader rules do not matter. */
+/* A program of one thread, for which rules about leaders do not matter. */
 static void add_task(double here, double there)
 {
 	uint32_t group = add_group(FROM, here, there, 0);
@@ -118,7 +118,7 @@ static void test_table_1(void **state)
 
 /*
  * kMLB, figures 11 to 14. Their text gives the chosen thread and its number (2 pages on the source
- * node, 7 on the other, 6 in all); the rest is ours.
+ * node, 7 on the other, 6 in total); the other values are ours.
  */
 static void test_kmlb_figures(void **state)
 {
@@ -175,7 +175,7 @@ static void test_no_pages_at_all_is_worth_nothing(void **state)
 	expect(NM_SELECTION_COST_EFFECTIVE, 1, 0);
 }
 
-/* ---- what no rule may do ---- */
+/* ---- invariants of all rules ---- */
 
 static const enum nm_selection every_rule[] = {
 	NM_SELECTION_FIRST_FIT,	       NM_SELECTION_TOTAL_MIN,	  NM_SELECTION_REMOTE_MIN,
@@ -344,7 +344,7 @@ static void test_leaders_stay(void **state)
 	expect(NM_SELECTION_MOST_BENEFIT, 0, 90);
 }
 
-/* A leader that has ended is stood in for by the pages. */
+/* A leader that has exited is replaced by the pages. */
 static void test_leader_gone(void **state)
 {
 	(void)state;
@@ -385,7 +385,7 @@ static void test_exclusivity_is_between_even_and_alone(void **state)
 
 /* ---- any threads ---- */
 
-/* The rules as the papers print them; the higher is chosen. */
+/* The rules as published; the highest value is chosen. */
 static double printed_metric(enum nm_selection rule, const double *pages, const uint32_t *members)
 {
 	double sum = 0, most = 0, threads = 0;
@@ -414,7 +414,7 @@ static double printed_metric(enum nm_selection rule, const double *pages, const 
 	}
 }
 
-/* The first of the best, MOST for nobody; every thread is weighed, whatever group it is of. */
+/* Returns the first of the best threads of any group, or MOST for none. */
 static size_t search(enum nm_selection rule)
 {
 	bool enhanced = rule == NM_SELECTION_EXCLUSIVITY || rule == NM_SELECTION_MOST_BENEFIT_PLUS;
@@ -495,7 +495,7 @@ static void test_cost_of_table_1(void **state)
 	assert_true(isnan(nm_selection_cost_change(NULL, factors, 2, 0, 1)));
 }
 
-/* Equations 1 to 3, as they are written, but for unequal distances. */
+/* Equations 1 to 3 as published, but for unequal distances. */
 static double total_cost(const double *pages, const uint32_t *threads, const double *factors)
 {
 	double cost = 0;

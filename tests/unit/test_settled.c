@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is known to be restored: bounded, shared out among users, and forgotten in time. */
+/* Threads known to be restored: bounded, shared among users, and dropped after a while. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "../../src/lease/settled.h"
 #include "fake_platform.h"
 
-#define ROUND 70000 /* more than the 16 bits that are kept of it */
+#define ROUND 70000 /* more than the 16 bits that are stored */
 
 static struct nm_settled *settled;
 static struct fake *fake;
@@ -29,7 +29,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Of one user, from this number on. Returns how many were noted. */
+/* Adds threads of one user, from this number on. Returns how many were accepted. */
 static unsigned fill(uint32_t uid, uint32_t first, uint32_t count)
 {
 	unsigned noted = 0;
@@ -76,7 +76,7 @@ static void a_number_identifies_its_latest_thread(void **state)
 	assert_int_equal(settled->shares.count, 0);
 }
 
-/* A thread that cannot be added for its new owner stays what it was. */
+/* If a reused number cannot be stored for its new owner, the former entry stays. */
 static void an_earlier_thread_stays_where_there_is_no_room(void **state)
 {
 	(void)state;
@@ -84,7 +84,7 @@ static void an_earlier_thread_stays_where_there_is_no_room(void **state)
 	assert_int_equal(fill(1001, 100000, NM_SETTLED_SHARE), NM_SETTLED_SHARE);
 	assert_int_equal(nm_settled_add(settled, 1001, 7, 5000, ROUND), -ENOSPC);
 	assert_true(nm_settled_has(settled, 7, 5000));
-	/* There is always room for the same owner. */
+	/* There is always space for the same owner. */
 	assert_int_equal(nm_settled_add(settled, 1001, 100000, 6000, ROUND), 0);
 	assert_true(nm_settled_has(settled, 100000, 6000));
 	assert_int_equal(settled->count, NM_SETTLED_SHARE + 1);
@@ -104,7 +104,7 @@ static void old_entries_expire(void **state)
 	assert_int_equal(settled->count, 4);
 }
 
-/* Where it is crowded, they make room. */
+/* They are evicted when space is short. */
 static void exited_threads_are_evicted(void **state)
 {
 	(void)state;

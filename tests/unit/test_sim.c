@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The model's physics: what must hold whoever places what. */
+/* The physics of the model: invariants of any placement. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void test_machines_are_whole(void **state)
 	assert_int_equal(nm_sim_machine_regular(3, 64, &none), -EINVAL);
 }
 
-/* Whatever goes from one node to another goes over as many links as it is hops, once. */
+/* Traffic between two nodes uses each link of its route once, as many as there are hops. */
 static void test_routes_carry_everything(void **state)
 {
 	(void)state;
@@ -75,7 +75,7 @@ static void test_bandwidth_is_never_exceeded(void **state)
 		}
 }
 
-/* A stream on one node gets what the node sustains, not less because the model cannot find it. */
+/* A stream on one node gets the full bandwidth of the node. */
 static void test_bandwidth_is_used(void **state)
 {
 	(void)state;
@@ -122,7 +122,7 @@ static void test_every_access_is_served_once(void **state)
 	nm_sim_machine_free(machine);
 }
 
-/* Work is what was asked for: to the last instruction, and as many accesses as those make. */
+/* Exactly the given work is done: all instructions and their accesses. */
 static void test_work_is_done_once(void **state)
 {
 	(void)state;
@@ -143,7 +143,7 @@ static void test_work_is_done_once(void **state)
 
 /* ---- places ---- */
 
-/* The time of a lone thread on `node` with its memory on node `memory`. */
+/* Returns the time of a single thread on `node` with its memory on node `memory`. */
 static double time_of(const struct nm_sim_machine *machine, const char *name, unsigned node,
 		      unsigned memory)
 {
@@ -186,7 +186,7 @@ static void test_farther_is_slower(void **state)
 	nm_sim_machine_free(ring);
 }
 
-/* Turning everything by one node changes nothing. */
+/* A rotation by one node changes nothing. */
 static void test_symmetric_machines_are_symmetric(void **state)
 {
 	(void)state;
@@ -224,7 +224,7 @@ static void test_masks_hold(void **state)
 	nm_sim_machine_free(machine);
 }
 
-/* Four nodes of two CPUs, of which the last two are told no node, and nodes 1 and 3 have memory alone. */
+/* Four nodes of two CPUs, the last two CPUs without a node; nodes 1 and 3 are memory-only. */
 static struct nm_sim_machine *odd_machine(void)
 {
 	struct nm_sim_machine *machine = NULL;
@@ -241,7 +241,7 @@ static struct nm_sim_machine *odd_machine(void)
 	return machine;
 }
 
-/* Whoever runs there, first touch, pages that follow, and who binds: everything has a node. */
+/* Running there, first touch, following pages and binding: everything has a node. */
 static void test_cpus_without_a_node(void **state)
 {
 	static const enum nm_sim_placement placements[] = {
@@ -294,14 +294,14 @@ static void test_first_touch_is_local(void **state)
 	struct nm_sim *sim = begin(machine, &workload, 1);
 	steps(sim, 1);
 	struct nm_sim_figures figures = nm_sim_figures(sim);
-	/* But for who was put elsewhere in this very step. */
+	/* Except threads that were moved in this step. */
 	assert_true(figures.local_accesses >= 0.8 * figures.accesses);
 	nm_sim_free(sim);
 	nm_sim_workload_clear(&workload);
 	nm_sim_machine_free(machine);
 }
 
-/* Pages whose threads have gone come after them, within the kernel's rate. */
+/* Pages of moved threads follow them within the rate of the kernel. */
 static void test_numa_balancing_brings_pages(void **state)
 {
 	(void)state;
@@ -339,7 +339,7 @@ static struct nm_sim *begin_balanced(const struct nm_sim_machine *machine,
 	return sim;
 }
 
-/* What a page costs that we move, one costs that the kernel moves; and none goes in no time. */
+/* A page that the kernel moves costs as much as one that we move, and no move is free. */
 static void test_the_kernel_pays_for_pages(void **state)
 {
 	(void)state;
@@ -369,7 +369,7 @@ static void test_the_kernel_pays_for_pages(void **state)
 	nm_sim_machine_free(machine);
 }
 
-/* Where nothing is misplaced scans come ever more seldom, and in a minute at the latest. */
+/* If no page is misplaced, scans become less frequent, with at most one minute between them. */
 static void test_scans_back_off(void **state)
 {
 	(void)state;
@@ -390,8 +390,7 @@ static void test_scans_back_off(void **state)
 	nm_sim_machine_free(machine);
 }
 
-/* Two nodes that are full, and each of two threads beside the other's memory: they change places.
- */
+/* Two full nodes with a thread each whose memory is on the other: they are swapped. */
 static void test_tasks_go_to_their_memory(void **state)
 {
 	(void)state;
@@ -423,7 +422,7 @@ static void test_tasks_go_to_their_memory(void **state)
 	}
 }
 
-/* ---- what is a parameter, and switches ---- */
+/* ---- parameters and switches ---- */
 
 static struct nm_sim_figures figures_of(const struct nm_sim_options *options, const char *name,
 					unsigned threads)
@@ -455,7 +454,7 @@ static void test_threads_wander_as_reported(void **state)
 	assert_true(moves[2] > 3 * moves[1]);
 }
 
-/* Of a core's two threads: what they execute is shared, waiting for memory is not. */
+/* Two threads of a core share its execution, but not waiting for memory. */
 static void test_siblings_share_what_they_execute(void **state)
 {
 	(void)state;
@@ -522,7 +521,7 @@ static void test_pages_move_where_they_are_sent(void **state)
 	nm_sim_machine_free(machine);
 }
 
-/* Looking changes nothing of what happens, and the same seed gives the same. */
+/* Observation does not affect the result, and the same seed gives the same result. */
 static uint64_t meminfo_kib(struct nm_platform *platform, unsigned node, const char *field)
 {
 	char path[64], text[4096];
@@ -535,10 +534,10 @@ static uint64_t meminfo_kib(struct nm_platform *platform, unsigned node, const c
 	return kib;
 }
 
-/* First touches go where memory is free; migrated pages take the place of page cache. */
+/* First touches go to nodes with free memory; migrated pages displace page cache. */
 static void test_page_cache_spreads_first_touches_and_makes_way(void **state)
 {
-	enum { PAGES = 64 }; /* of 2 MiB: twice what a full node has free */
+	enum { PAGES = 64 }; /* of 2 MiB: twice the free memory of a full node */
 	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
 	struct nm_sim_workload workload = {.full_page_cache = true};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The model's programs and kernel: phases, arrivals, page cache, gathering, and what is sampled. */
+/* The programs and the kernel of the model: phases, arrivals, page cache, gathering, and
+ * sampling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +49,7 @@ static uint64_t resident_kib(struct nm_platform *platform, pid_t pid)
 	return kib;
 }
 
-/* One thread loads a quarter of the data; the others begin after it and write the rest. */
+/* One thread loads 25 % of the data; the others start after it and write the rest. */
 static void test_phases_begin_together(void **state)
 {
 	(void)state;
@@ -103,7 +104,7 @@ static void test_sleepers_use_little_time(void **state)
 	nm_sim_machine_free(machine);
 }
 
-/* With one seed at one time, whatever is done to the threads; with another at another. */
+/* Arrival times depend only on the seed, not on placement. */
 static void test_users_arrive_at_random(void **state)
 {
 	(void)state;
@@ -149,7 +150,7 @@ static void test_cache_aware_kernels_gather(void **state)
 	nm_sim_machine_free(machine);
 }
 
-/* Nothing goes there by itself while its cache fills it: automatic NUMA balancing reclaims none. */
+/* No page migrates to a node filled with page cache, as automatic NUMA balancing reclaims none. */
 static void test_a_full_cache_stops_numa_balancing(void **state)
 {
 	(void)state;
@@ -172,7 +173,7 @@ static void test_a_full_cache_stops_numa_balancing(void **state)
 	nm_sim_machine_free(machine);
 }
 
-/* Memory that is bound displaces page cache; what no node has room for falls back. */
+/* Bound memory displaces page cache; memory that fits on no node falls back. */
 static void test_bound_memory_displaces_page_cache(void **state)
 {
 	(void)state;
@@ -190,7 +191,8 @@ static void test_bound_memory_displaces_page_cache(void **state)
 	nm_sim_machine_free(machine);
 }
 
-/* Without a PMU only runs are sampled, and what automatic NUMA balancing has fault. */
+/* Without a PMU, samples are those of the clock and the hinting faults of automatic NUMA
+ * balancing. */
 static void test_without_a_pmu_faults_are_sampled(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Workload files: what they give, and where and why not. */
+/* Workload files: valid ones, and errors with their positions and reasons. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,7 +131,7 @@ static void test_bytes_of_any_kind(void **state)
 	struct nm_sim_workload workload;
 	assert_int_equal(nm_sim_workload_parse("w", "a\0b", 3, error, sizeof(error), &workload),
 			 -EINVAL);
-	/* Cut anywhere, or with any byte turned: an error or a workload, never a crash. */
+	/* Truncated anywhere, or with any byte changed: an error or a workload, never a crash. */
 	for (size_t cut = 0; cut < sizeof(whole) - 1; cut++) {
 		if (nm_sim_workload_parse("w", whole, cut, error, sizeof(error), &workload) == 0)
 			nm_sim_workload_clear(&workload);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The daemon's ticks on the model: they decide, they are the same twice, and they leave nothing. */
+/* The ticks of the daemon on the model: they decide, are deterministic, and leave no files. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -85,7 +85,7 @@ static void test_every_policy_runs(void **state)
 	}
 }
 
-/* As in the daemon's loop, an interval ends early only while somebody waits for a home. */
+/* As in the loop of the daemon, an interval ends early only while a process waits for a home. */
 static void test_auto_keeps_the_interval(void **state)
 {
 	(void)state;
@@ -94,7 +94,8 @@ static void test_auto_keeps_the_interval(void **state)
 	assert_in_range(done.intervals, 59, 90);
 }
 
-/* Memory that one thread wrote comes to those who use it: through the mover, at simulated times. */
+/* Memory written by one thread moves to the threads that use it, through the mover and at simulated
+ * times. */
 static void test_pages_come_to_their_threads(void **state)
 {
 	(void)state;
@@ -117,7 +118,7 @@ static void test_twice_the_same(void **state)
 	assert_true(first.digest != other.digest);
 }
 
-/* It differs by one rule, and without decisions it is that of no lines. */
+/* A single rule changes the digest, and without decisions it is that of no lines. */
 static void test_digest_depends_on_decisions(void **state)
 {
 	(void)state;
@@ -137,7 +138,7 @@ static void test_digest_depends_on_decisions(void **state)
 	assert_true(digests[0] == NM_HASH_START);
 }
 
-/* Each decision has a line, and the digest is of them all. */
+/* Each decision has a line, and the digest covers all of them. */
 static void test_digest_is_of_the_lines(void **state)
 {
 	(void)state;
@@ -160,7 +161,7 @@ static void test_digest_is_of_the_lines(void **state)
 	assert_int_equal(fclose(output.decisions), 0);
 }
 
-/* Nor would there be of a run that is killed: the ledger is memory. */
+/* The ledger is in memory, so a killed run would leave no files either. */
 static void test_simulation_leaves_no_files(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening, draining and closing: whatever is refused, the rest goes on. */
+/* Opening, draining and closing: if a part is refused, the others continue. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static void opens_all_on_every_cpu(void **state)
 		struct fake_event *minor = fake_get(f->fake, NM_EVENT_FAULT_MIN, cpu);
 		struct fake_event *major = fake_get(f->fake, NM_EVENT_FAULT_MAJ, cpu);
 		assert_true(leader->enabled && clock->enabled && minor->enabled && major->enabled);
-		assert_int_equal(leader->period, 4 * f->page); /* woken at a quarter */
+		assert_int_equal(leader->period, 4 * f->page); /* wakes at 25 % */
 		assert_int_equal(clock->period, CLOCK_PERIOD);
 		assert_int_equal(minor->period, 1);
 		assert_ptr_equal(&f->fake->events[clock->output], leader);
@@ -186,7 +186,7 @@ static void no_ring_at_all(void **state)
 	assert_int_equal(try_open(f), -EIO);
 }
 
-/* Whichever one call fails, the rest goes on and nothing leaks. */
+/* If any single call fails, the others continue and nothing leaks. */
 static void any_single_failure(void **state)
 {
 	struct fixture *f = *state;
@@ -255,7 +255,7 @@ static void drains_every_ring(void **state)
 	assert_int_equal(nm_source_status(f->source)->counts.samples, 2 * CPUS);
 }
 
-/* More than a ring's worth in many passes: positions go on counting, records wrap. */
+/* More than the size of a ring in many passes: positions keep increasing and records wrap. */
 static void rings_wrap(void **state)
 {
 	struct fixture *f = *state;

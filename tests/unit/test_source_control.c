@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a source adapts to: the machine's counters, its load, and the cost of sampling. */
+/* Adaptation of a source: counters of the machine, its load, and the cost of sampling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,8 +106,8 @@ static void idle_cpus_stop_ticking(void **state)
 		nm_source_follow_load(f->source, busy, CPUS);
 	assert_true(ticks(f, 0));
 	assert_false(ticks(f, 1));
-	assert_true(ticks(f, 2)); /* between the thresholds: as it was */
-	assert_true(ticks(f, 3)); /* not known: not idle */
+	assert_true(ticks(f, 2)); /* between the thresholds: unchanged */
+	assert_true(ticks(f, 3)); /* unknown: not idle */
 	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->enabled);
 
 	busy[1] = 0.03;
@@ -161,7 +161,7 @@ static void cost_raises_and_lowers_periods(void **state)
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 0)->period, 1);
 }
 
-/* Samples that nobody asks for cost next to nothing, and that is not called being held back. */
+/* Samples that are not needed cost almost nothing, and do not count as held back. */
 static void unused_samples_are_thinned(void **state)
 {
 	struct fixture *f = *state;
@@ -216,7 +216,7 @@ static void losses_count_as_cost(void **state)
 	assert_int_equal(nm_source_status(f->source)->fault_period, 1);
 }
 
-/* Of fewer samples, no fewer forks are recorded. */
+/* Fork records do not decrease with the sampling rate. */
 static void losses_due_to_forks_do_not_count(void **state)
 {
 	struct fixture *f = *state;
@@ -251,7 +251,7 @@ static void suppressed_samples_count_as_cost(void **state)
 	assert_false(nm_source_control_cost(f->source, 0.001));
 }
 
-/* A burst every third interval keeps the periods up. */
+/* A burst every third interval keeps the periods high. */
 static void short_calms_do_not_count(void **state)
 {
 	struct fixture *f = *state;

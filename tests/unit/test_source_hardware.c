@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hardware sources over a fake machine: which is chosen, what samples stand for, what is told. */
+/* Hardware sources on a fake machine: selection, the meaning of samples, and reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static struct fake_event *hardware(struct fixture *f, enum nm_event_kind kind, u
 	return NULL;
 }
 
-/* ---- the ladder ---- */
+/* ---- selection ---- */
 
 static void pebs_with_all_amounts(void **state)
 {
@@ -92,8 +92,8 @@ static void pebs_with_all_amounts(void **state)
 	assert_string_equal(status->name, "clock+pebs+instructions+flops+dram");
 	assert_int_equal(status->problem_count, 0);
 	assert_int_equal(status->memory_period, 1009);
-	/* side-band, clock, loads with leader, stores, five amounts; page faults would not add up
-	 */
+	/* side-band, clock, loads with leader, stores, five amounts; page faults would not add
+	 * up */
 	assert_int_equal(f->fake->open_count, CPUS * 10);
 	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
 	for (int cpu = 0; cpu < CPUS; cpu++) {
@@ -212,7 +212,7 @@ static void a_named_event_before_the_tables(void **state)
 	intel(f);
 	add(f, NM_MEMORY_EVENT, NM_EVENT_MEMORY, 0, 0);
 	open_source(f);
-	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS); /* nobody has named it */
+	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS); /* it is not configured */
 	nm_source_free(NM_TAKE(f->source));
 	name_event(f);
 	open_source(f);
@@ -236,7 +236,7 @@ static void a_misspelt_event_is_reported(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
 }
 
-/* Another program has the counters: page faults stand in, until it gives them back. */
+/* Another program holds the counters: page faults are used until it releases them. */
 static void a_counter_held_by_another_program_is_awaited(void **state)
 {
 	struct fixture *f = *state;
@@ -271,7 +271,7 @@ static void running_counters_precede_held_ones(void **state)
 	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
 }
 
-/* Refused once is enough: it is not asked for in each interval. */
+/* A refused source is not requested again in each interval. */
 static void a_fallback_source_may_be_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -298,7 +298,7 @@ static void privileges_are_reported(void **state)
 	assert_true(told(f, -EACCES, NM_EVENT_MEMORY, 1, "numa-migrd-helper.socket"));
 }
 
-/* Without its stores a source of loads is still one. */
+/* A source of loads works without its stores. */
 static void stores_may_be_missing(void **state)
 {
 	struct fixture *f = *state;
@@ -322,7 +322,7 @@ static void unavailable_metrics(void **state)
 	assert_true(status_of(f)->has_instructions);
 	assert_false(status_of(f)->has_flops || status_of(f)->has_dram);
 	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, 1, "held by another"));
-	assert_int_equal(status_of(f)->problem_count, 1); /* what does not exist is no problem */
+	assert_int_equal(status_of(f)->problem_count, 1); /* a missing event is not a problem */
 }
 
 static void a_cpu_that_differs(void **state)
@@ -341,14 +341,14 @@ static void a_cpu_that_differs(void **state)
 	assert_int_equal(status_of(f)->problem_count, 0);
 }
 
-/* ---- what a sample stands for ---- */
+/* ---- the meaning of a sample ---- */
 
 static uint64_t id_of(struct fixture *f, enum nm_event_kind kind, unsigned index, int cpu)
 {
 	return 1000 + (uint64_t)(hardware(f, kind, index, cpu) - f->fake->events);
 }
 
-/* Drains one sample of an amount and tells it. */
+/* Drains one sample of an amount and returns it. */
 static struct nm_sample sample_of(struct fixture *f, enum nm_event_kind kind, unsigned index)
 {
 	struct record_ring ring = fake_ring(f->fake, 1);
@@ -386,7 +386,7 @@ static void samples_carry_their_amounts(void **state)
 	assert_int_equal(seen.last.level, NM_LEVEL_L1);
 }
 
-/* Calm enough to leave the periods as they are. */
+/* Cost at which the periods do not change. */
 #define INDIFFERENT 0.005
 
 static void shared_counters_count_for_more(void **state)
@@ -408,7 +408,7 @@ static void shared_counters_count_for_more(void **state)
 	assert_int_equal(sample_of(f, NM_EVENT_INSTRUCTIONS, 0).amount, INSTRUCTIONS_PERIOD);
 }
 
-/* What was lost counts for the interval in which it was lost, on that CPU, and no longer. */
+/* Lost records count for the interval in which they were lost, on that CPU only. */
 static void lost_records_are_reported_per_cpu(void **state)
 {
 	struct fixture *f = *state;
@@ -452,7 +452,7 @@ static void cost_raises_all_periods(void **state)
 	assert_int_equal(status_of(f)->memory_period, before);
 }
 
-/* Time goes by: the events of a kind had their counter for that part of it. */
+/* Time advances: the events of a kind had a counter for part of it. */
 static void pass(struct fixture *f, enum nm_event_kind kind, unsigned index, double share)
 {
 	for (int cpu = 0; cpu < CPUS; cpu++) {
@@ -471,7 +471,7 @@ static void starve(struct fixture *f, enum nm_event_kind kind, unsigned index)
 		pass(f, kind, index, 0.0);
 }
 
-/* How many news there are; the text of the first in `first`. */
+/* Returns the number of reports; the first one in `first`. */
 static size_t news(struct fixture *f, struct nm_source_problem *first)
 {
 	size_t count;
@@ -514,10 +514,10 @@ static void a_stopped_counter_is_reported_once(void **state)
 	assert_non_null(strstr(reported_first.text, "counting again"));
 	assert_int_equal(news(f, &reported_first), 0);
 	starve(f, NM_EVENT_FLOPS, 1);
-	assert_int_equal(news(f, &reported_first), 1); /* another time is news */
+	assert_int_equal(news(f, &reported_first), 1); /* a recurrence is reported */
 }
 
-/* A thread on the one CPU would seem to do nothing. */
+/* A thread on this CPU would seem to do nothing. */
 static void one_starved_cpu_is_enough(void **state)
 {
 	struct fixture *f = *state;
@@ -531,7 +531,8 @@ static void one_starved_cpu_is_enough(void **state)
 	}
 	assert_false(status_of(f)->has_dram);
 	assert_true(told(f, -EBUSY, NM_EVENT_DRAM, 1, "on CPU 2:"));
-	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS); /* the others' are worth having */
+	assert_int_equal(status_of(f)->memory,
+			 NM_MEMORY_PEBS); /* the other CPUs are still useful */
 	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 2));
 	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 1));
 }
@@ -568,7 +569,7 @@ static void page_faults_replace_starved_accesses(void **state)
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
 	assert_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 3));
 	assert_int_equal(f->fake->open_count, open);
-	assert_true(sample_of(f, NM_EVENT_DRAM, 1).remote); /* the others keep their places */
+	assert_true(sample_of(f, NM_EVENT_DRAM, 1).remote); /* the others are unchanged */
 }
 
 static void the_clock_replaces_starved_cycles(void **state)
@@ -592,7 +593,7 @@ static void the_clock_replaces_starved_cycles(void **state)
 	assert_true(status_of(f)->runs);
 }
 
-/* Taking turns would wake an idle CPU again and again. */
+/* Multiplexing would wake an idle CPU repeatedly. */
 static void counters_that_take_turns_stop_on_idle_cpus(void **state)
 {
 	struct fixture *f = *state;
@@ -603,15 +604,14 @@ static void counters_that_take_turns_stop_on_idle_cpus(void **state)
 	pass(f, NM_EVENT_FLOPS, 0, 1.0);
 	for (unsigned i = 0; i < 5; i++)
 		nm_source_follow_load(f->source, busy, CPUS);
-	assert_true(
-		hardware(f, NM_EVENT_FLOPS, 0, 0)->enabled); /* all have a counter of their own */
+	assert_true(hardware(f, NM_EVENT_FLOPS, 0, 0)->enabled); /* each has a counter */
 	pass(f, NM_EVENT_FLOPS, 0, 0.5);
 	nm_source_follow_load(f->source, busy, CPUS);
 	assert_false(hardware(f, NM_EVENT_FLOPS, 0, 0)->enabled);
 	assert_false(hardware(f, NM_EVENT_MEMORY, 0, 2)->enabled);
 	assert_true(hardware(f, NM_EVENT_FLOPS, 0, 1)->enabled);
 	for (unsigned i = 0; i < 5; i++)
-		(void)nm_source_control_cost(f->source, INDIFFERENT); /* time stands still */
+		(void)nm_source_control_cost(f->source, INDIFFERENT); /* time does not advance */
 	assert_true(status_of(f)->has_flops);
 	busy[0] = 0.2;
 	nm_source_follow_load(f->source, busy, CPUS);
@@ -622,7 +622,7 @@ static void counters_that_take_turns_stop_on_idle_cpus(void **state)
 	busy[0] = 0.0;
 	for (unsigned i = 0; i < 5; i++)
 		nm_source_follow_load(f->source, busy, CPUS);
-	assert_true(hardware(f, NM_EVENT_DRAM, 0, 0)->enabled); /* to see when it counts again */
+	assert_true(hardware(f, NM_EVENT_DRAM, 0, 0)->enabled); /* to detect when it counts again */
 }
 
 static void shared_accesses_and_runs_weigh_more(void **state)
@@ -646,10 +646,10 @@ static void shared_accesses_and_runs_weigh_more(void **state)
 						     .data_src = LOAD_L1});
 	fake_publish(f->fake, 1, &ring);
 	assert_int_equal(drain(f, &seen), 1);
-	assert_int_equal(seen.last.weight, UINT16_MAX); /* as much as it can hold */
+	assert_int_equal(seen.last.weight, UINT16_MAX); /* saturated */
 }
 
-/* What a ring refused is told once, however often the machine changes. */
+/* Refused rings are reported once, for any number of hotplug events. */
 static void permanent_refusals_are_reported_once(void **state)
 {
 	struct fixture *f = *state;
@@ -661,17 +661,18 @@ static void permanent_refusals_are_reported_once(void **state)
 	f->fake->cpu_error[3] = -EIO;
 	f->source = (nm_source_free(f->source), NULL);
 	open_source(f);
-	assert_int_equal(news(f, &reported_first), 2); /* the trial's, and CPU 3 */
+	assert_int_equal(news(f, &reported_first), 2); /* those of the trial and of CPU 3 */
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
 	assert_int_equal(news(f, &reported_first), 0);
 	f->fake->cpu_error[3] = 0;
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
 	assert_int_equal(news(f, &reported_first), 0);
-	assert_true(told(f, -EINVAL, NM_EVENT_STORE, 1, "unavailable")); /* no ring's affair */
+	assert_true(
+		told(f, -EINVAL, NM_EVENT_STORE, 1, "unavailable")); /* not the error of a ring */
 	assert_int_equal(status_of(f)->problem_count, 1);
 }
 
-/* Whichever one call fails, something is sampled and nothing leaks. */
+/* If any single call fails, there is still a source and nothing leaks. */
 static void any_single_failure(void **state)
 {
 	struct fixture *f = *state;
@@ -680,7 +681,8 @@ static void any_single_failure(void **state)
 	f->fake->with_leader = true;
 	open_source(f);
 	unsigned calls = f->fake->calls;
-	for (unsigned n = 1; n <= calls; n += 3) { /* each opening has its trial of 100 ms or two */
+	for (unsigned n = 1; n <= calls;
+	     n += 3) { /* each opening has one or two trials of 100 ms */
 		f->source = (nm_source_free(f->source), NULL);
 		assert_int_equal(f->fake->open_count, 0);
 		f->fake->calls = 0;

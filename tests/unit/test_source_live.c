@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The source on this machine's own kernel, where that is permitted; else skipped, with the reason.
- */
+/* The source on the running kernel, if permitted; otherwise skipped, with the reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +28,7 @@ struct live {
 	struct nm_topology *topology;
 	struct nm_config *config;
 	struct nm_source *source;
-	int cpu; /* a sampled one: the threads of the tests stay there */
+	int cpu; /* sampled; the threads of the tests stay on it */
 };
 
 static struct live live;
@@ -67,7 +66,7 @@ static int with_tiny_rings(void **state)
 	return open_source();
 }
 
-/* ---- what was seen of one thread, or one process ---- */
+/* ---- events of one thread or process ---- */
 
 struct seen {
 	uint32_t pid, tid;
@@ -138,7 +137,7 @@ static void drain_until_it_ended(struct seen *seen)
 	}
 }
 
-/* ---- a thread that does something on the CPU that is sampled, as everything here ---- */
+/* ---- a thread that does work on the sampled CPU ---- */
 
 struct work {
 	void (*act)(struct work *work);
@@ -198,7 +197,7 @@ static struct work fresh_memory(void)
 	return work;
 }
 
-/* Touches every page of fresh memory in a new thread, and returns what was sampled of it. */
+/* Touches every page of new memory in a new thread, and returns its samples. */
 static struct seen touch_fresh_memory(void)
 {
 	struct work work = fresh_memory();
@@ -247,7 +246,8 @@ static void a_raised_period_is_obeyed(void **state)
 	assert_true(seen.faults < PAGES / 2);
 }
 
-/* The rings are the whole machine's: where others fill them, what we look for may be what was lost. */
+/* The rings cover the whole machine: if other programs fill them, the expected records may be
+ * lost. */
 static void skip_if_records_were_lost(void)
 {
 	if (nm_source_status(live.source)->counts.lost > 0) {
@@ -328,8 +328,8 @@ static void a_quarter_full_ring_wakes(void **state)
 	munmap(work.memory, PAGES * work.page);
 }
 
-/* 512 faults of 48 bytes do not fit in 16 KiB; the kernel says so with the next record that fits.
- */
+/* 512 faults of 48 bytes do not fit in 16 KiB; the kernel reports this with the next record that
+ * fits. */
 static void an_overfull_ring_reports_its_losses(void **state)
 {
 	(void)state;
@@ -344,7 +344,7 @@ static void an_overfull_ring_reports_its_losses(void **state)
 	assert_int_equal(nm_source_status(live.source)->counts.corrupt, 0);
 }
 
-/* The first usable CPU that this process itself may run on; -1: none. */
+/* Returns the first usable CPU that this process may run on, or -1. */
 static int a_usable_cpu(const struct nm_topology *topology)
 {
 	cpu_set_t allowed;
@@ -357,7 +357,8 @@ static int a_usable_cpu(const struct nm_topology *topology)
 	return -1;
 }
 
-/* A thread that pins itself may have been sampled elsewhere before; one that inherits the CPU cannot. */
+/* A thread that pins itself may have been sampled elsewhere before; one that inherits the CPU
+ * cannot. */
 static int pin_to(int cpu)
 {
 	cpu_set_t cpus;

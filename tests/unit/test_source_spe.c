@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A source on a machine with SPE: how it is opened, emptied, governed and closed. */
+/* A source on a machine with SPE: opening, draining, control and closing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static struct perf_event_mmap_page *page_of(const struct fake_event *event)
 	return (void *)event->map;
 }
 
-/* The event's own ring, to write to; publish() shows it. */
+/* The ring of the event, to write to; publish() shows it. */
 static struct record_ring ring_of(const struct fake_event *event)
 {
 	return (struct record_ring){.bytes = event->map + FAKE_PAGE,
@@ -46,7 +46,7 @@ static void publish(const struct fake_event *event, const struct record_ring *ri
 	page_of(event)->aux_head = aux_head;
 }
 
-/* One load of a thread, handed over. */
+/* Hands over one load of a thread. */
 static void load_by(struct fixture *f, int cpu, uint32_t pid, uint32_t tid, uint64_t flags)
 {
 	const struct spe_load load = {.address = 0x7000, .ticks = 100};
@@ -102,7 +102,7 @@ static void samples_come_through(void **state)
 	assert_int_equal(drain(f, &seen), 0);
 }
 
-/* What the driver skipped, or what the ring lost word of, is given back as well. */
+/* Space that the driver skipped, or whose records the ring lost, is released as well. */
 static void the_area_is_released(void **state)
 {
 	struct fixture *f = *state;
@@ -128,7 +128,7 @@ static void the_time_being_written_is_not_read(void **state)
 	page_of(spe(f, 1))->lock = 1;
 	load_by(f, 1, 40, 41, 0);
 	load_by(f, 1, 40, 41, 0);
-	assert_int_equal(drain(f, &seen), 0); /* the thread had not been there all the time */
+	assert_int_equal(drain(f, &seen), 0); /* the thread was not running all the time */
 	page_of(spe(f, 1))->lock = 2;
 	load_by(f, 1, 40, 41, 0);
 	assert_int_equal(drain(f, &seen), 1);
@@ -163,7 +163,7 @@ static void a_full_area_starts_anew(void **state)
 	assert_int_equal(spe(f, 1)->period, 2 * PERIOD);
 }
 
-/* A machine with two kinds of cores: each PMU has its own. */
+/* Two kinds of cores: each has its own PMU. */
 static void each_cpu_has_the_pmu_that_takes_it(void **state)
 {
 	struct fixture *f = *state;
@@ -190,7 +190,7 @@ static void smaller_areas_if_less_memory_may_be_locked(void **state)
 	open_source(f);
 	assert_int_equal(spe(f, 0)->aux_bytes, 4 * f->page);
 	f->source = (nm_source_free(f->source), NULL);
-	f->fake->aux_most = f->page; /* the driver needs two */
+	f->fake->aux_most = f->page; /* the driver requires two */
 	open_source(f);
 	assert_int_equal(nm_source_status(f->source)->memory, NM_MEMORY_NONE);
 	assert_true(told(f, -EPERM, NM_EVENT_MEMORY, 1, "LimitMEMLOCK="));
@@ -224,7 +224,7 @@ static void asked_for_by_name(void **state)
 	assert_int_equal(spe(f, 0)->period, 4096);
 }
 
-/* Whichever one call fails, something is sampled and nothing leaks. */
+/* If any single call fails, there is still a source and nothing leaks. */
 static void any_single_failure(void **state)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arm SPE packets: bytes of a real machine, every kind by hand, and whatever else may come. */
+/* Arm SPE packets: bytes of a real machine, every kind by hand, and random ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static void see(void *context, const struct nm_spe_record *record)
 	seen->count++;
 }
 
-/* From a heap block of exactly that size, so that AddressSanitizer sees every byte beyond it. */
+/* From a heap block of exactly that size, so that AddressSanitizer detects access beyond it. */
 static size_t decode(const uint8_t *bytes, size_t size, uint64_t offset, struct seen *seen)
 {
 	uint8_t *exact = malloc(size ? size : 1);
@@ -39,7 +39,7 @@ static size_t decode(const uint8_t *bytes, size_t size, uint64_t offset, struct 
 	return used;
 }
 
-/* A load in the kernel and another operation, as perf printed them. */
+/* A load in the kernel and another operation, as printed by perf. */
 static const uint8_t real[] = {0xb0, 0xf4, 0xd3, 0x29, 0x10, 0x00, 0x80, 0xff, 0xa0, 0x99, 0x0b,
 			       0x00, 0x98, 0x0d, 0x00, 0x52, 0x16, 0x00, 0x49, 0x00, 0xb2, 0xd0,
 			       0x40, 0xd8, 0x70, 0x00, 0x00, 0xff, 0x00, 0x9a, 0x01, 0x00, 0x00,
@@ -59,7 +59,7 @@ static void check_real(const struct seen *seen)
 	assert_int_equal(load->events, 0x16);
 	assert_int_equal(load->ticks, 86447955877);
 	assert_false(load->has_source || load->has_context);
-	assert_false(nm_spe_sample(load, &sample)); /* the kernel's own */
+	assert_false(nm_spe_sample(load, &sample)); /* that of the kernel */
 	assert_int_equal(other->operation, NM_SPE_OTHER);
 	assert_int_equal(other->latency_cycles, 3);
 	assert_int_equal(other->ticks, 86447955951);
@@ -77,7 +77,7 @@ static void records_of_a_real_machine(void **state)
 	check_real(&seen);
 }
 
-/* Cut anywhere, the rest is decoded with what follows. */
+/* Truncated anywhere, the rest is decoded with the next piece. */
 static void pieces(void **state)
 {
 	(void)state;
@@ -200,7 +200,7 @@ static void any_bytes(void **state)
 	}
 }
 
-/* ---- the recorded packets with perf's own reading ---- */
+/* ---- the recorded packets beside the output of perf ---- */
 
 static void golden_packets(void **state)
 {
@@ -215,7 +215,7 @@ static void golden_packets(void **state)
 	assert_int_equal(seen.counts.records, 2);
 	assert_int_equal(seen.counts.corrupt, 0);
 	assert_int_equal(used, sizeof(real));
-	assert_true(size > used); /* the third is unfinished */
+	assert_true(size > used); /* the third is incomplete */
 	check_real(&seen);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces of an AUX area and the ring that tells of them: whose each record is, and when. */
+/* Pieces of an AUX area and the ring that announces them: the thread and time of each record. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static int set_up(void **state)
 					 .aux_bytes = AUX_BYTES,
 					 .scratch = f->scratch};
 	f->reader.cpu = 3;
-	/* two nanoseconds a tick, from 1000 on */
+	/* two nanoseconds per tick, starting at 1000 */
 	f->reader.clock =
 		(struct nm_spe_clock){.known = true, .shift = 4, .mult = 32, .zero_ns = 1000};
 	*state = f;
@@ -83,7 +83,7 @@ static void load_at(struct fixture *f, uint64_t ticks, uint32_t context)
 	f->aux_head += SPE_LOAD_BYTES;
 }
 
-/* What was written since the last piece is handed over. */
+/* Hands over the data written since the last piece. */
 static void piece(struct fixture *f, unsigned loads, uint64_t flags, uint64_t time)
 {
 	uint64_t bytes = loads * (uint64_t)SPE_LOAD_BYTES;
@@ -121,7 +121,7 @@ static void samples_are_attributed_to_the_running_thread(void **state)
 	assert_int_equal(f->seen[4].tid, 33);
 	assert_int_equal(f->counts.samples, 5);
 
-	/* The last turn goes on into the next piece. */
+	/* The last context switch applies to the next piece too. */
 	load_at(f, 1100, 0);
 	load_at(f, 1300, 0);
 	record_switch(&f->ring, false, 40, 44, 3500);
@@ -157,7 +157,7 @@ static void the_context_packet_decides(void **state)
 	record_switch(&f->ring, false, 20, 22, 1100);
 	load_at(f, 1, 22);
 	load_at(f, 90, 22);
-	load_at(f, 90, 77); /* nobody who had a turn: time tells */
+	load_at(f, 90, 77); /* a thread without context switches: its time decides */
 	piece(f, 3, 0, 2000);
 	read_all(f);
 	assert_int_equal(f->count, 3);
@@ -173,15 +173,15 @@ static void without_a_clock_only_certain_cases_are_reported(void **state)
 
 	f->reader.clock.known = false;
 	record_switch(&f->ring, false, 10, 11, 1000);
-	load_at(f, 5, 0); /* perhaps from before the switch */
+	load_at(f, 5, 0); /* possibly from before the switch */
 	piece(f, 1, 0, 2000);
 	load_at(f, 6, 0);
-	record_switch(&f->ring, true, 10, 11, 2900); /* the end of a turn is none */
+	record_switch(&f->ring, true, 10, 11, 2900); /* the end of a turn gives no thread */
 	piece(f, 1, 0, 3000);
 	read_all(f);
 	assert_int_equal(f->count, 1);
 	assert_int_equal(f->seen[0].tid, 11);
-	assert_int_equal(f->seen[0].time_ns, 3000); /* when it was handed over */
+	assert_int_equal(f->seen[0].time_ns, 3000); /* the time of the handover */
 	record_switch(&f->ring, false, 20, 22, 3100);
 	load_at(f, 7, 0);
 	load_at(f, 8, 22);
@@ -211,7 +211,7 @@ static void both_areas_wrap(void **state)
 	assert_int_equal(f->counts.corrupt, 0);
 }
 
-/* The driver fills up to an alignment with zeros and hands those over to nobody. */
+/* The driver pads with zeros up to an alignment, and those belong to no piece. */
 static void pieces_need_not_touch(void **state)
 {
 	struct fixture *f = *state;
@@ -241,7 +241,7 @@ static void truncated_pieces_count_as_losses(void **state)
 	record_aux(&f->ring, f->aux_head - SPE_LOAD_BYTES, SPE_LOAD_BYTES - 3,
 		   PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL, 2100);
 	read_all(f);
-	assert_int_equal(f->count, 0); /* the record is not whole */
+	assert_int_equal(f->count, 0); /* the record is incomplete */
 	assert_int_equal(f->counts.lost, 2);
 	assert_true(f->reader.stopped);
 	load_at(f, 3, 0);
@@ -251,7 +251,7 @@ static void truncated_pieces_count_as_losses(void **state)
 	assert_int_equal(f->seen[0].tid, 11);
 }
 
-/* A switch may have been among them. */
+/* A context switch may have been among them. */
 static void lost_records_make_the_thread_unknown(void **state)
 {
 	struct fixture *f = *state;
@@ -283,7 +283,7 @@ static void old_turns_go(void **state)
 		assert_true(f->reader.nr_turns <= 8192);
 	}
 	load_at(f, 19999, 0);
-	load_at(f, 5, 0); /* whose turn is forgotten */
+	load_at(f, 5, 0); /* its thread is dropped */
 	load_at(f, 15000, 0);
 	piece(f, 3, 0, 50000);
 	read_all(f);
@@ -305,11 +305,12 @@ static void other_operations_are_dropped(void **state)
 	assert_int_equal(f->counts.no_access, 1);
 }
 
-/* The recorded ones are of the kernel and of no memory; a load of ours behind them is found. */
+/* The recorded ones are of the kernel without memory access; a synthetic load behind them is
+ * found. */
 static void recorded_packets_as_a_piece(void **state)
 {
 	struct fixture *f = *state;
-	size_t size = spe_golden(f->aux, 76); /* the whole records */
+	size_t size = spe_golden(f->aux, 76); /* the complete records */
 
 	if (size == 0)
 		skip();
@@ -351,7 +352,7 @@ static void times(void **state)
 
 	(void)state;
 	assert_int_equal(nm_spe_time_ns(&clock, 7), 12);
-	/* 24 MHz as the kernel scales it: no overflow for centuries */
+	/* 24 MHz as scaled by the kernel: no overflow for centuries */
 	clock = (struct nm_spe_clock){.known = true, .shift = 24, .mult = 699050667};
 	assert_in_range(nm_spe_time_ns(&clock, 24000000ULL * 3600 * 24 * 365), 31535999000000000,
 			31536001000000000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The attribute of cgroups: its values, whose they are, below each other, and how much is read. */
+/* The attribute of cgroups: its values, its owner, nested cgroups, and the number of reads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void assert_value(const char *cgroup, enum nm_steer_value value)
 			 nm_steer_name(value));
 }
 
-/* In another tick: what was read before does not count. */
+/* In another tick: the value read before does not count. */
 static void assert_next_value(const char *cgroup, enum nm_steer_value value)
 {
 	next_tick();
@@ -123,7 +123,7 @@ static void test_values(void **state)
 	assert_int_equal(value_of("on\0off", 6), NM_STEER_NONE);
 }
 
-/* ---- below each other ---- */
+/* ---- nested cgroups ---- */
 
 static void test_no_attribute(void **state)
 {
@@ -169,7 +169,7 @@ static void test_only_root_asks(void **state)
 	assert_reported(NM_STEER_NOT_ROOTS, "/a.slice/b.service", "on");
 	fake_set_attribute(fake, "/a.slice/b.service", "off");
 	assert_next_value("/a.slice/b.service", NM_STEER_OFF);
-	/* So it is in a directory of root's that others may write to. */
+	/* The same in a directory of root that others may write to. */
 	fake_set_attribute(fake, "/a.slice", "on");
 	fake_group(fake, "/a.slice")->others_write = true;
 	fake_set_attribute(fake, "/a.slice/b.service", NULL);
@@ -178,7 +178,7 @@ static void test_only_root_asks(void **state)
 	assert_int_equal(nr_reports, 2);
 }
 
-/* Whoever gets the directory does not inherit what root said of another's. */
+/* A new owner of the directory does not inherit the value set by root for the former one. */
 /* SECURITY: attributes */
 static void test_change_of_owner(void **state)
 {
@@ -189,7 +189,7 @@ static void test_change_of_owner(void **state)
 	assert_next_value("/a.slice/b.service", NM_STEER_NONE);
 }
 
-/* Others than root get one line in the journal, however often they change the value. */
+/* Users other than root cause one line in the journal, however often they change the value. */
 /* SECURITY: many-groups */
 static void test_users_cannot_flood_the_journal(void **state)
 {
@@ -212,7 +212,7 @@ static void test_unknown_value_is_observed(void **state)
 	assert_value("/a.slice/b.service", NM_STEER_OBSERVE);
 	assert_reported(NM_STEER_UNKNOWN, "/a.slice/b.service", "of\\x1b[1m");
 	fake_set_attribute(fake, "/a.slice/b.service",
-			   "lbma"); /* a policy, which it could name once */
+			   "lbma"); /* a policy, which was a valid value once */
 	assert_next_value("/a.slice/b.service", NM_STEER_OBSERVE);
 	assert_reported(NM_STEER_UNKNOWN, "/a.slice/b.service", "lbma");
 	fake_set_attribute(
@@ -236,7 +236,7 @@ static void test_ignored(void **state)
 	assert_value("/a.slice", NM_STEER_OFF);
 }
 
-/* In another cgroup namespace's tree. */
+/* In the tree of another cgroup namespace. */
 /* SECURITY: container */
 static void test_outside(void **state)
 {
@@ -263,7 +263,7 @@ static void test_excluded(void **state)
 	assert_reported(NM_STEER_EXCLUDED, "/a.slice", "on");
 }
 
-/* A service that is started again has a new directory, without the attribute. */
+/* A restarted service has a new directory without the attribute. */
 /* SECURITY: groups-vanish */
 static void test_recreated_cgroup(void **state)
 {
@@ -276,7 +276,7 @@ static void test_recreated_cgroup(void **state)
 	assert_next_value("/a.slice/b.service", NM_STEER_NONE);
 }
 
-/* Without descriptors nothing is known, and nothing is remembered of the failure. */
+/* Without descriptors the value is unknown, and the failure is not cached. */
 static void test_cannot_be_read_now(void **state)
 {
 	struct nm_steering steering = {.value = NM_STEER_ON};
@@ -286,12 +286,12 @@ static void test_cannot_be_read_now(void **state)
 	assert_int_equal(nm_steer_look(steer, "/a.slice", fake->now_ns, &steering), -EMFILE);
 	assert_int_equal(steering.value, NM_STEER_ON);
 	assert_value("/a.slice", NM_STEER_OFF);
-	/* "off" above is enough. */
+	/* "off" above decides. */
 	fake_fail(fake, FAKE_OPEN, 1, 1, EMFILE);
 	assert_value("/a.slice/b.service", NM_STEER_OFF);
 }
 
-/* A directory that is closed to the daemon counts as one without an attribute. */
+/* A directory that the daemon may not open counts as one without the attribute. */
 static void test_closed(void **state)
 {
 	(void)state;
@@ -301,7 +301,7 @@ static void test_closed(void **state)
 	assert_value("/a.slice/b.service", NM_STEER_OFF);
 }
 
-/* ---- how much is read ---- */
+/* ---- number of reads ---- */
 
 static void test_once_in_a_tick(void **state)
 {
@@ -355,7 +355,7 @@ static void reply_as_user(unsigned number, const char *value)
 	fake_own_group(fake, path, 1000);
 }
 
-/* One user's cgroups: of each tick he gets a share, and nobody else waits for him. */
+/* Cgroups of one user get a share of the reads of each tick, and others do not wait for them. */
 /* SECURITY: many-groups */
 static void test_attributes_of_users_are_read_gradually(void **state)
 {
@@ -381,7 +381,7 @@ static void test_attributes_of_users_are_read_gradually(void **state)
 		assert_value(numbered(path, sizeof(path), i), NM_STEER_OFF);
 }
 
-/* What root says above them holds all the same. */
+/* Values set by root above them apply at once. */
 /* SECURITY: many-groups */
 static void test_a_restriction_applies_without_delay(void **state)
 {
@@ -413,7 +413,8 @@ static void test_reports_about_users_are_limited(void **state)
 	assert_int_equal(nr_reports, 16);
 	fake_set_attribute(fake, "/a.slice/b.service", "nonsense");
 	assert_value("/a.slice/b.service", NM_STEER_OBSERVE);
-	assert_reported(NM_STEER_UNKNOWN, "/a.slice/b.service", "nonsense"); /* root's is */
+	assert_reported(NM_STEER_UNKNOWN, "/a.slice/b.service",
+			"nonsense"); /* root is not limited */
 	fake->now_ns += 61 * SECOND;
 	reply_as_user(40, "rubbish");
 	assert_value("/a.slice/40", NM_STEER_OBSERVE);

@@ -48,7 +48,7 @@ static void check_at_next_tick(uint32_t pid)
 	nm_roster_task_event(world.daemon.pipeline.roster, &event, world.fake->now_ns);
 }
 
-/* Nothing of it is sent, and yet it is seen; the others are none of its business. */
+/* No thread of it is moved, but its metrics are shown; others are not affected. */
 static void observed_is_never_moved(void **state)
 {
 	(void)state;
@@ -85,7 +85,7 @@ static void off_counts_within_ten_seconds(void **state)
 	assert_true(all_at_home());
 }
 
-/* The same while it sleeps, by a word of its own service. */
+/* The same for a sleeping process with an attribute of its own service. */
 static void observe_ends_leases_of_sleepers(void **state)
 {
 	(void)state;
@@ -102,7 +102,7 @@ static void observe_ends_leases_of_sleepers(void **state)
 	world.nr_workers = workers - 2;
 }
 
-/* A move under judgement is not rolled back by a move either. */
+/* A move under evaluation is not rolled back either. */
 static void observed_is_not_moved_back(void **state)
 {
 	(void)state;
@@ -118,7 +118,7 @@ static void observed_is_not_moved_back(void **state)
 	assert_null(find_entry(from, NM_MESSAGE_DECISION, "PID", "1000"));
 }
 
-/* Also after a reload, and also of a process that sleeps. */
+/* Also after a reload, and for a sleeping process. */
 static void a_reload_keeps_attribute_values(void **state)
 {
 	char path[sizeof(world.root) + 16], error[256];

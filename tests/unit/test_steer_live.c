@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The attribute of real directories: the kernel's attributes and owners. */
+/* The attribute of real directories: values and owners from the kernel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attributes of cgroups, and pages: which values leave them where they are. */
+/* Attributes of cgroups and pages: the values that prevent page moves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void pages_of_excluded_processes_are_ignored(void **state)
 	assert_int_equal(nm_pages_counts(nm_memory_pages(world.daemon.pipeline.memory)).tracked, 0);
 }
 
-/* What waits in the mover's queue when it is said goes no more. */
+/* Pages in the queue of the mover when the attribute is set are not moved. */
 static void queued_pages_are_dropped(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who shares what with whom, and how much of it. */
+/* Shares of tenants: domains and their limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,15 +41,17 @@ static void containers_services_and_users_are_domains(void **state)
 		"/system.slice/b.service",
 		"/system.slice/docker-1f.scope",
 		"/system.slice/docker-2f.scope",
-		"/system.slice/a/a.service", /* no slice: a domain of its own */
+		"/system.slice/a/a.service", /* no slice: a separate domain */
 		"/user.slice/user-7.slice/session-1.scope",
 		"/user.slice/user-8.slice/session-1.scope",
 		"/docker/1f",
 		"/docker/2f",
 		"/kubepods/burstable/podA/1f",
 		"/kubepods/burstable/podB/1f",
-		"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA.slice/cri-1.scope",
-		"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podB.slice/cri-2.scope",
+		"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA.slice/"
+		"cri-1.scope",
+		"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podB.slice/"
+		"cri-2.scope",
 		"/lxc.payload.one/init.scope",
 		"/lxc.payload.two/init.scope",
 	};
@@ -114,7 +116,7 @@ static void one_user_leaves_two_thirds(void **state)
 	assert_true(take(holders, NM_SHARE_BATCHES, 2, 1));
 }
 
-/* However many users it has: those of a user namespace cost nothing. */
+/* For any number of its users, as those of a user namespace are free. */
 /* SECURITY: shares */
 static void one_domain_leaves_half(void **state)
 {
@@ -138,7 +140,7 @@ static void eight_greedy_domains_leave_room(void **state)
 	assert_true(take(holders, NM_SHARE_BATCHES, 99, 1));
 }
 
-/* A tenant is a sender on the bus, which lets a user have 256 connections. */
+/* A sender on the bus is a tenant, and a user may have 256 connections. */
 /* SECURITY: shares */
 static void connections_of_a_user_are_limited(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two tenants of one machine: whatever A does, B's leases and their restoration go on. */
+/* Two tenants of one machine: leases of B and their restoration are unaffected by any action
+ * of A. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +52,7 @@ static void clone_threads(uint32_t pid, uint32_t first, uint32_t count)
 	fake->nr_events = 0;
 }
 
-/* How many of these threads get a lease. */
+/* Returns how many of these threads get a lease. */
 static unsigned lease_threads(uint32_t first, uint32_t count)
 {
 	unsigned leased = 0;
@@ -74,14 +75,14 @@ static void each_user_has_a_share_of_the_ledger(void **state)
 	assert_int_equal(lease_threads(FIRST_OF_B, 20), 10);
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
 	assert_null(fake_trace(fake));
-	/* Once these are forgotten there is room again. */
+	/* Once these expire there is space again. */
 	for (int i = 0; i < 4; i++)
 		world_tick(world);
 	assert_int_equal(world->actuator->lease_shares.count, 0);
 	assert_int_equal(lease_threads(FIRST_OF_A, 60), 30);
 }
 
-/* The file stays short however often leases come and go within an interval. */
+/* The file stays short however often leases begin and end within an interval. */
 /* SECURITY: ledger */
 static void the_ledger_is_compacted_in_time(void **state)
 {
@@ -114,7 +115,7 @@ static void crash(void)
 	world->actuator = NULL;
 }
 
-/* All of B's among so many affinities that were restored first. */
+/* Checks that all affinities of B are among the first N restored. */
 static void assert_turns(unsigned count)
 {
 	unsigned of_b = 0;
@@ -145,7 +146,7 @@ static void users_are_restored_in_turns(void **state)
 	}
 }
 
-/* By subordinate user ids: each thread of A's has one of its own. */
+/* With subordinate user ids, each thread of A has a different one. */
 static void have_own_users(uint32_t first, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -155,7 +156,7 @@ static void have_own_users(uint32_t first, uint32_t count)
 	}
 }
 
-/* As many users as one likes are one domain: it has a share, and each other one its turn. */
+/* Any number of users are one domain: it has a share, and each other domain its turn. */
 /* SECURITY: slow-restore, ledger */
 static void users_of_one_domain_share_its_quota(void **state)
 {
@@ -180,7 +181,8 @@ static void users_of_one_domain_share_its_quota(void **state)
 	assert_null(fake_trace(fake));
 }
 
-/* A's processes carry part of a target, each deep below: B's thread comes first, and none costs more. */
+/* Processes of A have parts of a target, each in a deep cgroup: the thread of B comes first, and
+ * the cost is constant. */
 /* SECURITY: slow-restore, many-groups */
 static void deep_cgroups_do_not_delay_others(void **state)
 {
@@ -201,12 +203,12 @@ static void deep_cgroups_do_not_delay_others(void **state)
 	unsigned before = fake->calls[FAKE_OPS];
 	assert_int_equal(restore(), 1);
 	assert_int_equal(world->events[0].pid, 200);
-	/* Two rounds of the search would be as many again. */
+	/* Two rounds of the search would need twice as many. */
 	assert_true(fake->calls[FAKE_OPS] - before <= 12 * (100 + 10));
 	assert_null(fake_trace(fake));
 }
 
-/* Each run is killed by a time limit: the next one goes on where it stopped. */
+/* Each run is killed by a time limit: the next one resumes where it stopped. */
 /* SECURITY: slow-restore */
 static void a_crash_loop_ends_with_everything_restored(void **state)
 {
@@ -235,7 +237,7 @@ static void a_crash_loop_ends_with_everything_restored(void **state)
 	assert_int_equal(faccessat(world->directory, NM_LEDGER_NAME, F_OK, 0), -1);
 }
 
-/* A forks while records are lost: B's child is met within a few intervals all the same. */
+/* A forks while records are lost: a child of B is found within a few intervals nevertheless. */
 /* SECURITY: forks */
 static void a_fork_storm_hides_no_child(void **state)
 {
@@ -258,7 +260,7 @@ static void a_fork_storm_hides_no_child(void **state)
 	assert_true(world_holds(world, FIRST_OF_B));
 }
 
-/* Told once a second while it goes on, so that its time limit is extended. */
+/* Progress is reported once a second, so that the time limit is extended. */
 static void one_second_later(struct fake *f)
 {
 	fake_sleep(f, 600);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two tenants of one machine under policy "auto": A has 200 threads, forks without end while records are
- * lost, changes its affinities and its cgroups' attributes, and is deep in cgroups. B's program gets its
- * home and its leases all the same, and has its affinities back in the end.
+ * Two tenants of one machine under policy "auto": A has 200 threads, forks repeatedly while records
+ * are lost, changes affinities and attributes of cgroups, and is in deep cgroups. The program of B
+ * gets its home and leases, and its affinities are finally restored.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void add_a(void)
 	int length = snprintf(deep, sizeof(deep), "/a.slice");
 	for (unsigned level = 1; level < 40; level++)
 		length += snprintf(deep + length, sizeof(deep) - (size_t)length, "/x");
-	/* What it uses of CPUs is its right: two nodes are left. */
+	/* A may use the CPUs of two nodes; the others are available. */
 	for (unsigned i = 2; i < 4; i++)
 		add_worker(A, (int)(2 * i), i);
 	for (uint32_t i = 0; i < A_THREADS; i++)
@@ -99,7 +99,7 @@ static void tenant_b_is_placed_and_restored(void **state)
 	assert_null(fake_trace(world.fake));
 }
 
-/* While records are lost, a thread is met with an affinity that it inherited. */
+/* While records are lost, a thread is found with an inherited affinity. */
 static void a_restored_inheritor_is_managed_at_once(void **state)
 {
 	enum nm_eligibility eligibility;
@@ -135,7 +135,7 @@ static void one_run_of_pages(struct nm_page_batch *batch)
 	batch->nr_base_pages = 1;
 }
 
-/* Of how many runs of B's pages it is remembered where they were, while A has so many. */
+/* Returns how many runs of pages of B have stored origins while A has N. */
 static size_t remembered_beside(size_t of_a)
 {
 	size_t remembered = 0;

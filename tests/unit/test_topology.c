@@ -41,8 +41,8 @@ __attribute__((format(printf, 3, 4))) static void put(const char *root, const ch
 	fixture_file(root, path, text);
 }
 
-/* A CPU with its core's id and siblings; `sharing`: the CPUs of its package and last-level cache.
- */
+/* A CPU with the id and siblings of its core; `sharing`: the CPUs of its package and last-level
+ * cache. */
 static void put_cpu(const char *root, unsigned cpu, const char *core, const char *siblings,
 		    const char *sharing)
 {
@@ -119,7 +119,7 @@ static void assert_set(hwloc_const_bitmap_t set, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-/* What holds of any machine. */
+/* Invariants of any machine. */
 static void assert_consistent(const struct nm_topology *t)
 {
 	assert_true(t->nr_nodes >= 1 && t->nr_cpus >= 1);
@@ -212,7 +212,7 @@ static void memory_only_node_has_a_neighbour(void **state)
 	assert_int_equal(nm_topology_distance(t, 2, 0), 21);
 }
 
-/* Nodes 0 and 8 with CPUs, and 3, 9 and 10 without, all at one distance from each other. */
+/* Nodes 0 and 8 with CPUs, and 3, 9 and 10 without, all at the same distance. */
 static void put_tied_machine(const char *root)
 {
 	put_odd_machine(root);
@@ -257,7 +257,7 @@ static void initiators_have_cpus(void **state)
 	assert_int_equal(isolated->nodes[3].nearest_with_cpus, 0);
 }
 
-/* Of several initiators the nearest, as far as distances tell. */
+/* Of several initiators the nearest is used, if distances are known. */
 static void initiators_by_distance(void **state)
 {
 	put_tied_machine(*state);
@@ -370,7 +370,7 @@ static void xml_loads(void **state)
 	assert_int_equal(nm_topology_distance(t, 2, 1), 20);
 }
 
-/* Two memories beside the same CPUs, as HBM is shown: the CPUs belong to one of them. */
+/* Two memories with the same CPUs, as with HBM: the CPUs belong to one of them. */
 static void xml_with_two_memories_loads(void **state)
 {
 	char path[FIXTURE_PATH];
@@ -387,7 +387,7 @@ static void xml_with_two_memories_loads(void **state)
 	assert_int_equal(with_cpus, 2);
 }
 
-/* No distances are told: hwloc's sets of CPUs say which package a memory belongs to. */
+/* Without distances the cpusets of hwloc determine the package of a memory. */
 static void xml_assigns_memory_to_packages(void **state)
 {
 	char path[FIXTURE_PATH];
@@ -412,7 +412,7 @@ static void edit(const char *path, const char *from, const char *to)
 	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a test's own command */
 }
 
-/* As hwloc shows Knights Landing's memory in cache mode. */
+/* Memory of Knights Landing in cache mode, as shown by hwloc. */
 static void memory_side_cache_is_no_last_level(void **state)
 {
 	char path[FIXTURE_PATH];
@@ -463,7 +463,7 @@ static void nothing_to_free(void **state)
 struct recorded {
 	const char *archive, *directory;
 	unsigned nr_nodes, nr_cpus;
-	const char *usable, *first_cpus; /* all, and those of the first node */
+	const char *usable, *first_cpus; /* all CPUs, and those of the first node */
 	unsigned first_os_id, distance_to_last;
 };
 
@@ -496,8 +496,7 @@ static void check_recorded(const char *root, const struct recorded *machine)
 				 machine->distance_to_last);
 }
 
-/* Unpacks one machine below the test's root; skips the test where there is nothing to unpack it
- * from. */
+/* Unpacks one machine below the root of the test; skips the test without data or tools. */
 static void unpack(const char *root, const char *archive)
 {
 	const char *data = recorded_machines_directory();

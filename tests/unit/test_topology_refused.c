@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Why hwloc refuses an XML file. By itself, as hwloc looks once in a process at whether to say so.
- */
+/* The reason why hwloc refuses an XML file. In a separate program, as hwloc reads the setting of
+ * its messages once per process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static const struct {
 	{"no xml\n", "bad.xml"},
 };
 
-/* hwloc's own reason, and nothing of it on stderr, which is not a library's. */
+/* The error is that of hwloc, and the library prints nothing on stderr. */
 static void a_refused_xml_reports_the_reason_of_hwloc(void **state)
 {
 	char root[64], path[128], errors[NM_ARRAY_SIZE(refused)][256];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * docs/troubleshooting.md has a row for each thing that doctor and advise look at, and no other;
- * the settings, values of status and verdicts that the documents name are there.
+ * docs/troubleshooting.md has a row for each check of doctor and advise, and no other; settings,
+ * values of status and verdicts that the documents name exist.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static int free_page(void **state)
 	return 0;
 }
 
-/* Just behind the line that underlines the heads of the table in that section. */
+/* Returns the position after the line below the head of the table in that section. */
 static const char *rows_of(const char *page, const char *section)
 {
 	const char *at = strstr(page, section);
@@ -59,7 +59,7 @@ static const char *rows_of(const char *page, const char *section)
 	return at ? strchr(at + 1, '\n') + 1 : NULL;
 }
 
-/* The row begins with this cell, and the others are not empty. Returns the next line. */
+/* The row starts with this cell, and its other cells are not empty. Returns the next line. */
 static const char *check_row(const char *row, const char *name)
 {
 	char expected[256];

@@ -12,8 +12,8 @@ static struct machine *machine;
 static struct nm_verifier *verifier;
 static struct nm_verdicts verdicts;
 
-/* Four nodes of two CPUs; threads 0 and 1 on CPUs 0 and 2. Decisions are of the machine's interval.
- */
+/* Four nodes of two CPUs; threads 0 and 1 on CPUs 0 and 2. Decisions have the interval of the
+ * machine. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -32,7 +32,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* What accesses of which this share is local cost. */
+/* Returns the cost of accesses with this local access ratio. */
 static double cost_of(double local)
 {
 	double apart = nm_topology_distance(machine->topology, 0, 1) /
@@ -55,7 +55,7 @@ static struct nm_step step(uint32_t index, int cpu_from, int cpu_to, double loca
 				.access_cost_before = cost_of(local_before)};
 }
 
-/* Thread 0 was sent from CPU 0 to CPU 6 with this share of local accesses. */
+/* Thread 0 was moved from CPU 0 to CPU 6 with this local access ratio. */
 static void add_move(uint64_t id, double local_before)
 {
 	const struct nm_decision decision = {.id = id,
@@ -78,7 +78,7 @@ static void add_swap(uint64_t id, double first_before, double second_before)
 	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 }
 
-/* The thread's next interval: where it runs and how many accesses go to which node. */
+/* The next interval of the thread: its CPU and the number of accesses per node. */
 static void run(size_t i, int cpu, unsigned node, double accesses)
 {
 	for (unsigned other = 0; other < 4; other++)
@@ -134,7 +134,7 @@ static void add_one(uint64_t id, unsigned thread)
 	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
 }
 
-/* Answers make others' places move up; each is still the one that a further move closes. */
+/* Verdicts shift the indices of other evaluations; a further move still closes the right one. */
 static void a_further_move_closes_the_right_evaluation(void **state)
 {
 	(void)state;
@@ -144,7 +144,7 @@ static void a_further_move_closes_the_right_evaluation(void **state)
 	add_one(7, 2);
 	run(0, 6, 3, 100);
 	for (size_t i = 1; i < 3; i++)
-		run(i, 6, 3, 0); /* they have arrived, and touch nothing */
+		run(i, 6, 3, 0); /* they have arrived, and access nothing */
 	judge_next();
 	assert_verdict_of(5, NM_VERDICT_IMPROVED, 2);
 	add_one(8, 2);
@@ -199,7 +199,7 @@ static void a_move_that_helped_has_improved(void **state)
 	assert_int_equal(thread->accesses_after, 100);
 }
 
-/* All of them go where none is local, as before. */
+/* All accesses go to a node where none is local, as before. */
 static void an_unchanged_ratio_is_neutral(void **state)
 {
 	(void)state;
@@ -210,8 +210,7 @@ static void an_unchanged_ratio_is_neutral(void **state)
 	assert_true(verdicts.items[0].threads[0].local_after == 0);
 }
 
-/* Six samples of ten are local now, where four were: chance may do as much; of thousands it does
- * not. */
+/* Six of ten samples are local now, four before, which may be chance; with thousands it is not. */
 static void a_rise_within_the_noise_is_neutral(void **state)
 {
 	static const double accesses[] = {10, 10000};
@@ -227,8 +226,8 @@ static void a_rise_within_the_noise_is_neutral(void **state)
 	}
 }
 
-/* Its memory is on node 2, which is nearer to node 3 than node 0 is; the share of local accesses
- * says nothing of it. */
+/* Its memory is on node 2, which is nearer to node 3 than to node 0; the local access ratio does
+ * not show this. */
 static void a_nearer_node_is_an_improvement_without_local_accesses(void **state)
 {
 	unsigned *distance = machine->topology->distance;
@@ -249,7 +248,7 @@ static void a_nearer_node_is_an_improvement_without_local_accesses(void **state)
 	assert_true(fabs(verdicts.items[0].locality_after - 1 / 1.2) < 1e-9);
 }
 
-/* A tenth of the accesses since go to memory afar. */
+/* 10 % of the later accesses go to remote memory. */
 static void a_prediction_is_compared_with_the_measurement(void **state)
 {
 	(void)state;
@@ -418,7 +417,7 @@ static void exited_threads_are_inconclusive(void **state)
 	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }
 
-/* After an exec the same numbers stand for another program. */
+/* After an exec the same numbers belong to another program. */
 static void a_new_program_makes_a_verdict_inconclusive(void **state)
 {
 	(void)state;
@@ -587,7 +586,7 @@ static void the_feedback_rolls_back(void **state)
 	assert_true(thread->local_before == 0.5 && thread->local_after == 1);
 }
 
-/* Its local share fell to nothing, and that is not the question. */
+/* Its local access ratio fell to 0, which is not the criterion. */
 static void a_gain_by_feedback_is_improved(void **state)
 {
 	(void)state;
@@ -599,7 +598,7 @@ static void a_gain_by_feedback_is_improved(void **state)
 	assert_verdict(NM_VERDICT_IMPROVED);
 }
 
-/* IMAR² is about performance alone; LBMA is about locality, and takes no loss of it for nothing. */
+/* IMAR² considers performance only; LBMA considers locality and permits no loss of it. */
 static void performance_gains_do_not_excuse_lbma(void **state)
 {
 	static const struct {
@@ -624,7 +623,7 @@ static void performance_gains_do_not_excuse_lbma(void **state)
 	}
 }
 
-/* Nobody could compare the performance then and now: how near its memory is says what it can. */
+/* Performance before and after cannot be compared, so locality decides. */
 static void incomparable_performance_is_judged_by_locality(void **state)
 {
 	const struct nm_feedback_judgement judgement = {.decision = 5, .figure = NAN};
@@ -655,7 +654,7 @@ static void a_verdict_waits_for_the_feedback(void **state)
 	assert_true(verdict->threads[0].latency_after == 200);
 }
 
-/* Another decision of the same interval is undone, this one is not. */
+/* Another decision of the same interval is rolled back, this one is not. */
 static void a_rollback_of_others_does_not_count(void **state)
 {
 	(void)state;

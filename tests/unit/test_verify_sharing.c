@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What came of moves by sharing: by the latency of accesses, else by what is shared. */
+/* Verdicts on moves by sharing: by the latency of accesses, otherwise by the communication cost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ static struct nm_affinity *affinity;
 static struct nm_verifier *verifier;
 static struct nm_verdicts verdicts;
 
-/* Four nodes of two CPUs; threads 0 and 1, which share, were sent from nodes 0 and 1 to 2. */
+/* Four nodes of two CPUs; threads 0 and 1, which share, were moved from nodes 0 and 1 to 2. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -49,7 +49,7 @@ static void share(uint32_t a, uint32_t b, unsigned times)
 		nm_affinity_share(affinity, id_a, id_b);
 }
 
-/* One of the two, with a mean latency of 200 cycles over so many samples before. */
+/* One of the two, with a mean latency of 200 cycles over N samples before. */
 static void add_move(uint64_t id, uint32_t thread, double samples)
 {
 	struct nm_decision decision = {.id = id,
@@ -150,7 +150,7 @@ static void changes_within_chance_are_kept(void **state)
 	assert_int_equal(verdicts.count, 0);
 }
 
-/* Faster than threads.delta_g asks, and than chance explains. */
+/* Faster than threads.delta_g requires, and than chance explains. */
 static void faster_accesses_have_improved_beyond_chance(void **state)
 {
 	static const unsigned samples[] = {1000, 10};
@@ -165,7 +165,7 @@ static void faster_accesses_have_improved_beyond_chance(void **state)
 	}
 }
 
-/* One left its memory for the other's sake: what counts is both. */
+/* One left its memory for the other: the sum of both counts. */
 static void moves_of_one_mapping_are_judged_together(void **state)
 {
 	(void)state;
@@ -221,7 +221,7 @@ static void sharing_replaces_missing_latencies(void **state)
 	(void)state;
 	for (int sharers = 0; sharers < 2; sharers++) {
 		add_move(7, 0, 0);
-		/* the other that moved, then more with one on the old node */
+		/* the other one that moved, then a third on its former node */
 		share(0, sharers ? 2 : 1, 10 * (1 + 4 * (unsigned)sharers));
 		for (unsigned i = 1; i < NM_VERDICT_AGED_INTERVALS; i++) {
 			judge_next();
@@ -236,7 +236,7 @@ static void sharing_replaces_missing_latencies(void **state)
 	}
 }
 
-/* It slept when it was sent back: what it cost where it was is not known. */
+/* It slept when it was moved back: its cost on the former node is unknown. */
 static void a_sleeping_thread_has_no_cost_before(void **state)
 {
 	(void)state;
@@ -265,7 +265,7 @@ static void a_sleeping_thread_has_no_cost_before(void **state)
 	assert_true(verdicts.items[0].cost_after == 10 * 10);
 }
 
-/* Over all partners that run somewhere, one by one. */
+/* Sum over all partners that run, one by one. */
 static double cost_on(const struct nm_snapshot *snapshot, uint32_t tid, int node)
 {
 	double cost = 0;
@@ -279,7 +279,7 @@ static double cost_on(const struct nm_snapshot *snapshot, uint32_t tid, int node
 	return cost / NM_SHARING_STEP;
 }
 
-/* Of any pairs, several decisions about the same threads, some of which sleep. */
+/* For any pairs, several decisions about the same threads, some of which sleep. */
 static void costs_are_the_sum_over_all_partners(void **state)
 {
 	struct nm_rng rng;
@@ -312,7 +312,7 @@ static void costs_are_the_sum_over_all_partners(void **state)
 	}
 }
 
-/* Hundreds of sharings are half as far as before; of two that says nothing. */
+/* Hundreds of sharings are half as far as before; two would not be significant. */
 static void nearer_sharers_must_exceed_chance(void **state)
 {
 	static const unsigned sharings[] = {2, 400};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the bus shows, of a daemon on a made-up machine in simulated time. */
+/* Views on the bus for a daemon on a synthetic machine in simulated time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static int open_world(void **state)
 	return r;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static struct nm_show show;
 
@@ -100,7 +100,7 @@ static void nodes_have_their_load_and_memory(void **state)
 	assert_true(shown_number(2, "load") < 0.1);
 	assert_true(shown_number(3, "access_share") > 0.99);
 	assert_shown(2, "memory_free_bytes", "204800");
-	assert_null(shown_text(4, "memory_free_bytes")); /* cannot be read: left out */
+	assert_null(shown_text(4, "memory_free_bytes")); /* unreadable: omitted */
 }
 
 /* ---- threads and processes ---- */
@@ -128,7 +128,7 @@ static void threads_show_their_metrics(void **state)
 	assert_shown(2, "leased", "false");
 	assert_null(shown_text(2, "last_decision"));
 	assert_shown(3, "pid", "2000");
-	/* Of one process, by their own names, which are somebody else's words. */
+	/* Of one process, with the names of the threads, which are untrusted. */
 	ask_threads(1000);
 	assert_int_equal(shown.rows, 2);
 	assert_shown(2, "comm", "own\\x1b[1002");
@@ -161,7 +161,7 @@ static void processes_add_their_threads_up(void **state)
 	assert_true(shown_number(1, "local_share") > 0.2 && shown_number(1, "local_share") < 0.5);
 	assert_true(shown_number(1, "latency_cycles") > 100);
 	assert_shown(1, "state", "observed");	   /* nothing would be moved */
-	assert_null(shown_text(1, "exclusivity")); /* pages are not looked at */
+	assert_null(shown_text(1, "exclusivity")); /* pages are not sampled */
 	world.daemon.config->threads.policy = NM_POLICY_IMAR2;
 	ask_processes();
 	assert_shown(1, "state", "managed");
@@ -190,7 +190,7 @@ static void released_threads_are_shown_as_released(void **state)
 	assert_int_equal(nm_view_threads(&world.daemon, 1000, &show), -ESRCH);
 }
 
-/* Why it is nudged and not leased, where it is. */
+/* The reason why it is nudged instead of leased. */
 static void the_runtime_is_shown(void **state)
 {
 	(void)state;
@@ -294,7 +294,7 @@ static void counters_count(void **state)
 	assert_shown(1, "intervals", "12");
 	assert_true(shown_number(1, "decisions") >= 1);
 	assert_null(shown_text(1, "pages_moved")); /* pages are not moved */
-	assert_null(shown_text(1, "homes_granted")); /* that is policy "auto" */
+	assert_null(shown_text(1, "homes_granted")); /* only with policy "auto" */
 }
 
 static void homes_are_counted(void **state)
@@ -349,7 +349,7 @@ static void pages_are_summed_up(void **state)
 	assert_true(shown_number(1, "bytes") == 4096 * shown_number(1, "pages"));
 }
 
-/* Of 2 MiB at least, and of as many samples as a decision needs. */
+/* Ranges of at least 2 MiB, with as many samples as a decision needs. */
 static void addresses_are_for_root_and_their_owner(void **state)
 {
 	(void)state;
@@ -374,11 +374,11 @@ static void addresses_are_for_root_and_their_owner(void **state)
 	assert_null(shown_text(1, "start"));
 	assert_null(shown_text(1, "end"));
 	assert_non_null(shown_text(1, "bytes"));
-	/* A program with more rights than its user: its directory is root's. */
+	/* A program with more privileges than its user: its directory belongs to root. */
 	owner.uid = 0;
 	ask_regions(USER);
 	assert_null(shown_text(1, "start"));
-	/* Another process under its number. */
+	/* Another process with its number. */
 	owner.uid = USER;
 	fake_get(world.fake, 1000)->start_ticks++;
 	ask_regions(USER);
@@ -397,7 +397,7 @@ static char *read_whole(const char *path)
 	return text;
 }
 
-/* Is it a word of a line that names values? */
+/* Returns true if it is a word of a line that names values. */
 static bool is_documented(const char *page, const char *name)
 {
 	size_t length = strlen(name);
@@ -413,7 +413,7 @@ static bool is_documented(const char *page, const char *name)
 	return false;
 }
 
-/* Every name that is shown. */
+/* Checks every shown name. */
 static unsigned check_names(const char *source, const char *page)
 {
 	static const char mark[] = "show, \"";

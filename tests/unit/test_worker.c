@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A worker's answers, and what follows where there is none; who may be asked; the program. */
+/* Answers of a worker, errors without one, limits of queries, and the program itself. */
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <pthread.h>
@@ -54,7 +54,7 @@ static int find(struct fixture *f, const struct nm_worker_range *ranges, uint32_
 	return call_worker(f->client, NM_WORKER_MOVER, &call);
 }
 
-/* Of a large mapping those few pages that have been touched, and where each is. */
+/* The few touched pages of a large mapping, and the node of each. */
 static void pages_in_memory_are_found(void **state)
 {
 	struct fixture *f = *state;
@@ -81,7 +81,7 @@ static void pages_in_memory_are_found(void **state)
 	munmap(memory, size);
 }
 
-/* The rest of the mapping is not looked at: what would be found there has come since. */
+/* The rest of the mapping is not searched: pages there are newer. */
 /* SECURITY: sparse */
 static void a_search_ends_with_the_last_page(void **state)
 {
@@ -104,7 +104,7 @@ static void a_search_ends_with_the_last_page(void **state)
 	munmap(memory, size);
 }
 
-/* It asks for pages that are not there for longer than its deadline. */
+/* It searches absent pages for longer than its deadline. */
 /* SECURITY: held-lock */
 static void a_busy_worker_is_not_awaited(void **state)
 {
@@ -133,7 +133,8 @@ static void a_busy_worker_is_not_awaited(void **state)
 	munmap(memory, size);
 }
 
-/* What has no room is found by the next search, from where this one ended. */
+/* Pages beyond the size of the answer are found by the next search, which starts where this one
+ * ended. */
 static void a_search_resumes(void **state)
 {
 	struct fixture *f = *state;
@@ -156,19 +157,19 @@ static void a_search_resumes(void **state)
 	munmap(memory, pages * 4096);
 }
 
-/* The worker takes them for no request, and hangs up. */
+/* The worker rejects the request and closes the connection. */
 static void only_ranges_of_whole_pages_are_searched(void **state)
 {
 	struct fixture *f = *state;
 	nm_autofree struct nm_worker_found *found = calloc(1, sizeof(*found));
 	static const struct nm_worker_range bad[][2] = {
-		{{0, 0, 4096, 0}, {4096, 8192, 4096, 0}},		       /* empty */
-		{{4096, 8192, 4096, 0}, {4096, 12288, 4096, 0}},	       /* not ascending */
-		{{0, 4096, 4095, 0}, {4096, 8192, 4096, 0}},		       /* no size of pages */
-		{{0, 4096, 0, 0}, {4096, 8192, 4096, 0}},		       /* none */
-		{{4096, 2 << 20, 2 << 20, 0}, {2 << 20, 4 << 20, 4096, 0}}, /* not at one */
-		{{0, 4097, 4096, 0}, {8192, 12288, 4096, 0}},		       /* part of one */
-		{{0, 4096, 4096, 0}, {4096, UINT64_MAX - 4095, 4096, 0}},    /* of the kernel */
+		{{0, 0, 4096, 0}, {4096, 8192, 4096, 0}},		    /* empty */
+		{{4096, 8192, 4096, 0}, {4096, 12288, 4096, 0}},	    /* not ascending */
+		{{0, 4096, 4095, 0}, {4096, 8192, 4096, 0}},		    /* no page size */
+		{{0, 4096, 0, 0}, {4096, 8192, 4096, 0}},		    /* none */
+		{{4096, 2 << 20, 2 << 20, 0}, {2 << 20, 4 << 20, 4096, 0}}, /* not at a boundary */
+		{{0, 4097, 4096, 0}, {8192, 12288, 4096, 0}},		    /* part of a page */
+		{{0, 4096, 4096, 0}, {4096, UINT64_MAX - 4095, 4096, 0}},   /* in kernel space */
 	};
 
 	open_client(f, LONG_NS);
@@ -192,7 +193,7 @@ static void a_different_start_time_is_a_different_process(void **state)
 	assert_int_equal(call.ret_fd, -1);
 }
 
-/* It may be one with its neighbours. */
+/* It may be merged with an adjacent mapping. */
 static bool is_mapped(const char *maps, uintptr_t address)
 {
 	uintptr_t start;
@@ -212,7 +213,7 @@ static bool is_mapped(const char *maps, uintptr_t address)
 static void maps_are_read_to_their_end(void **state)
 {
 	struct fixture *f = *state;
-	const size_t size = (size_t)4 << 20; /* under a sanitizer a process has thousands */
+	const size_t size = (size_t)4 << 20; /* with a sanitizer a process has thousands */
 	nm_autofree char *text = calloc(1, size);
 	size_t used = 0;
 	struct nm_worker_call call = {.request = {.act = NM_WORKER_OPEN_MAPS, .file = NM_MAPS},
@@ -238,7 +239,7 @@ static void maps_are_read_to_their_end(void **state)
 	assert_int_equal(text[used - 1], '\n');
 }
 
-/* Else a worker that is late would be taken for a process with much to read. */
+/* Otherwise a late worker would look like a process with large mappings. */
 static void kernel_time_excludes_the_transport(void **state)
 {
 	struct fixture *f = *state;
@@ -280,10 +281,11 @@ static void a_missed_deadline_abandons_the_worker(void **state)
 	assert_int_equal(news.uid, getuid());
 	assert_int_equal(news.act, NM_WORKER_WHERE);
 	assert_false(nm_worker_client_news(f->client, &news));
-	/* Of this user nobody is asked meanwhile, by whichever caller. */
+	/* No process of this user is queried meanwhile by any caller. */
 	assert_int_equal(where(f, NM_WORKER_LOOP, f->other, NULL), -EALREADY);
 	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), -EALREADY);
-	/* It answers at last: others are asked again, by a new worker, and this one is not. */
+	/* It finally answers: queries of the user continue with a new worker instead of this
+	 * one. */
 	assert_int_equal(kill(stopped, SIGCONT), 0);
 	await_stuck(f, 0);
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EALREADY);
@@ -326,7 +328,8 @@ static void begin_call(struct fixture *f, struct pending *ret)
 	assert_int_equal(nm_worker_client_send(f->client, NM_WORKER_MOVER, &ret->call), 1);
 }
 
-/* Whether it is stuck is not known: it is no other's turn before it has answered, and nobody rests. */
+/* It is unknown whether the worker is stuck: it is not used for others before it has answered, and
+ * its user is not suspended. */
 /* SECURITY: held-lock */
 static void a_cancelled_call_counts_until_it_is_answered(void **state)
 {
@@ -364,7 +367,8 @@ static void a_second_call_of_a_caller_is_refused(void **state)
 	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, NULL), 0);
 }
 
-/* Also for processes of one user: a query does not wait until the mover's call has had its time. */
+/* The same for processes of one user: a query does not wait for the deadline of the call of the
+ * mover. */
 /* SECURITY: held-lock */
 static void callers_do_not_wait_for_each_other(void **state)
 {
@@ -385,7 +389,7 @@ static void callers_do_not_wait_for_each_other(void **state)
 	assert_int_equal(await_result(f->client, NM_WORKER_MOVER, 1), 0);
 }
 
-/* Two deadlines, however many calls: then the caller is free for another process. */
+/* Two deadlines for any number of calls: then the caller continues with another process. */
 /* SECURITY: held-lock */
 static void a_series_of_calls_has_one_deadline(void **state)
 {
@@ -397,7 +401,7 @@ static void a_series_of_calls_has_one_deadline(void **state)
 	assert_int_equal(have_worker(f->client, NM_WORKER_LOOP), 0);
 	pause_ms((unsigned)(NM_WORKER_SERIES_CALLS * SHORT_NS / NM_NSEC_PER_MSEC) + 1);
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), -EINPROGRESS);
-	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0); /* it was not asked */
+	assert_int_equal(nm_worker_client_counts(f->client).stuck, 0); /* it was not used */
 	for (unsigned i = 0; i < 100 && r != -EINPROGRESS; i++) {
 		r = have_worker(f->client, NM_WORKER_LOOP);
 		if (r == 0 && where(f, NM_WORKER_LOOP, getpid(), NULL) == 0)
@@ -452,8 +456,8 @@ static void end_identities(struct fixture *f, const struct identities *identitie
 	f->proc_fd = identities->all;
 }
 
-/* A call while the process can be identified, and one when it cannot. Returns true if both were
- * made within a second; *ret is the result of the second call. */
+/* Makes one call while the process can be identified, and one while it cannot. Returns true if both
+ * were made within a second; *ret is the result of the second call. */
 static bool call_twice(struct fixture *f, pid_t pid, const struct identities *identities, int *ret)
 {
 	uint64_t before_ns = nm_clock_ns();
@@ -465,7 +469,7 @@ static bool call_twice(struct fixture *f, pid_t pid, const struct identities *id
 	return nm_clock_ns() - before_ns < NM_NSEC_PER_SEC;
 }
 
-/* The user and the cgroup count for a second, and only for the thread of which they were read. */
+/* User and cgroup are cached for a second, and only for the same thread. */
 static void a_thread_is_identified_once_a_second(void **state)
 {
 	struct fixture *f = *state;
@@ -536,7 +540,7 @@ static void without_a_worker_there_are_no_queries(void **state)
 	assert_false(nm_worker_client_news(f->client, &news));
 }
 
-/* ---- who may be asked ---- */
+/* ---- limits of queries ---- */
 
 static struct nm_worker_subject subject(uint32_t pid, uint32_t uid)
 {
@@ -576,11 +580,11 @@ static void stuck_workers_are_limited_per_user_and_in_total(void **state)
 	assert_true(may_ask(bars, 203, 3, late) && may_ask(bars, 300, 99, late));
 	assert_false(may_ask(bars, 204, 4, late));
 	const struct nm_worker_subject who = subject(300, 99);
-	/* the other caller's may get stuck */
+	/* workers of the other caller may get stuck */
 	assert_int_equal(nm_worker_may_ask(bars, &who, 1, late), -EALREADY);
 }
 
-/* Root of one container is not root of the next one, and a container has any number of users. */
+/* Root in one container differs from root in another, and a container has any number of users. */
 /* SECURITY: shares, held-lock */
 static void a_container_holds_half_of_the_workers_at_most(void **state)
 {
@@ -609,7 +613,7 @@ static void a_missed_deadline_suspends_queries_for_ten_minutes(void **state)
 	assert_false(may_ask(bars, 100, 1, 6));
 	assert_false(may_ask(bars, 100, 1, NM_WORKER_REST_NS + 4));
 	assert_true(may_ask(bars, 100, 1, NM_WORKER_REST_NS + 5));
-	who.start_ticks++; /* another process by now */
+	who.start_ticks++; /* now another process */
 	assert_int_equal(nm_worker_may_ask(bars, &who, 0, 6), 0);
 }
 
@@ -635,7 +639,7 @@ static void the_program_is_for_its_socket_alone(void **state)
 	assert_int_equal(run(""), EX_USAGE);
 }
 
-/* -1: with all that we have. */
+/* -1: with all capabilities. */
 static pid_t start_worker_without(int capability, int *ret_socket)
 {
 	int ends[2];
@@ -660,7 +664,7 @@ static pid_t start_worker(int *ret_socket)
 	return start_worker_without(-1, ret_socket);
 }
 
-/* What is no request ends the connection, and the worker with it. */
+/* An invalid request ends the connection and the worker. */
 static void send_what_ends_it(const void *message, size_t size, struct nm_fds fds)
 {
 	const struct iovec part = {(void *)message, size};
@@ -715,8 +719,8 @@ static bool own_namespace(pid_t pid)
 	       strcmp(ours, theirs) != 0;
 }
 
-/* Before it reads its first request: of what root has, CAP_SYS_PTRACE stays; in its own /proc no
- * link leads anywhere, and in ours they do. */
+/* Before it reads its first request it drops all capabilities except CAP_SYS_PTRACE; in its own
+ * /proc no link can be followed, and in ours they can. */
 /* SECURITY: cap-ptrace */
 static void it_gives_up_all_but_ptrace(void **state)
 {
@@ -746,8 +750,8 @@ static void it_gives_up_all_but_ptrace(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* Without CAP_SYS_ADMIN, as on kernels before 5.14: it serves, and its links are said to be open.
- */
+/* Without CAP_SYS_ADMIN, as on kernels before 5.14: it works and reports that its links stay
+ * open. */
 /* SECURITY: cap-ptrace */
 static void links_that_stay_open_are_reported(void **state)
 {
@@ -769,7 +773,7 @@ static void links_that_stay_open_are_reported(void **state)
 	close(ends[0]);
 }
 
-/* A descriptor of anything else is neither read nor written. */
+/* A descriptor of another file is neither read nor written. */
 /* SECURITY: worker-socket, cap-ptrace */
 static void only_its_own_files_are_used(void **state)
 {
@@ -786,7 +790,7 @@ static void only_its_own_files_are_used(void **state)
 		struct nm_worker_order order = {
 			.request = {.version = NM_WORKER_VERSION, .act = acts[i], .count = 16}};
 		struct nm_worker_outcome outcome;
-		/* Of the right name, and not the kernel's. */
+		/* The right name, but not a file of the kernel. */
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 		assert_true(file >= 0);
@@ -820,7 +824,8 @@ struct change {
 	atomic_bool ended;
 };
 
-/* Before the call it is one process, after the call another one: who reads on sees both, and goes by the first. */
+/* The number belongs to one process before the call and to another after it; further reads show
+ * both, and the first one counts. */
 static void *change_hands(void *context)
 {
 	struct change *change = context;
@@ -832,7 +837,7 @@ static void *change_hands(void *context)
 	return NULL;
 }
 
-/* What is asked of a page of that number, while it changes hands. */
+/* A query about a page of that number while it changes its process. */
 static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *body)
 {
 	char folder[] = "/tmp/nm-test-XXXXXX", path[64], directory[64];
@@ -857,7 +862,7 @@ static void perform_meanwhile(struct fixture *f, enum nm_worker_act act, void *b
 	assert_int_equal(pthread_create(&thread, NULL, change_hands, &change), 0);
 	nm_worker_perform(proc_fd, &order, -1, body, &outcome);
 	change.ended = true;
-	int rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* nobody else reads */
+	int rest = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no other reader */
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	close(rest);
 	close(proc_fd);

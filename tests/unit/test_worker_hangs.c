@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Each call of a worker hangs, or its worker ends in the middle of it; of the loop's and of the
- * mover's. */
+/* Each call of a worker hangs, or its worker exits during it, for calls of the loop and of the
+ * mover. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,10 +20,10 @@ static const struct {
 	{NM_WORKER_MIGRATE, false},
 };
 
-/* All but the greeting, which is asked of nobody. */
+/* All except the greeting, which concerns no process. */
 _Static_assert(NM_ARRAY_SIZE(calls) == NM_WORKER_MIGRATE - NM_WORKER_HELLO, "each act is here");
 
-/* Of the other process. `ended`: a worker that is ended during the call; 0: none. */
+/* A call about the other process. `ended`: a worker that is killed during the call; 0: none. */
 static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which, pid_t ended)
 {
 	static char body[NM_WORKER_BODY_MOST];
@@ -55,7 +55,7 @@ static int do_call(struct fixture *f, enum nm_worker_caller caller, size_t which
 	return r;
 }
 
-/* By a client that knows nothing of the calls before; its worker does not get to the next one. */
+/* Makes the call with a client without earlier calls; its worker does not reach the next one. */
 static pid_t begin_anew(struct fixture *f, enum nm_worker_caller caller, uint64_t deadline_ns)
 {
 	open_client(f, deadline_ns);
@@ -78,7 +78,7 @@ static void hang(struct fixture *f, enum nm_worker_caller caller, size_t which)
 	assert_int_equal(news.act, calls[which].act);
 	assert_int_equal(news.pid, f->other);
 	assert_false(nm_worker_client_news(f->client, &news));
-	/* Whatever is asked next of this process, by whomever, is not waited for. */
+	/* Later queries about this process by any caller return at once. */
 	for (size_t next = 0; next < NM_ARRAY_SIZE(calls); next++) {
 		assert_int_equal(do_call(f, caller, next, 0), -EALREADY);
 		assert_int_equal(do_call(f, other, next, 0), -EALREADY);
@@ -99,9 +99,10 @@ static void a_hanging_call_does_not_block_its_caller(void **state)
 	}
 }
 
-/* ---- ended ---- */
+/* ---- killed workers ---- */
 
-/* It cannot be told from a worker that was ended: nobody rests for it, and the next call has another one. */
+/* It cannot be distinguished from a worker that was killed: no suspension, and the next call gets a
+ * new worker. */
 static void a_worker_exit_fails_only_the_current_call(void **state)
 {
 	struct fixture *f = *state;
@@ -120,7 +121,7 @@ static void a_worker_exit_fails_only_the_current_call(void **state)
 
 /* ---- the greeting ---- */
 
-/* A program that never says a word has no deadline to speak of, and ends with its daemon. */
+/* A program that never sends its greeting has no deadline, and ends with the daemon. */
 static void a_cancel_ends_a_greeting_under_way(void **state)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Who did not answer a worker holds for the next client, and over a restart. */
+/* Unresponsive processes are known to the next client and after a restart. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static int tear_down_memory(void **state)
 	return tear_down(state);
 }
 
-/* We have not answered a worker, which is stuck now. */
+/* This process has not answered a worker, which is stuck now. */
 static pid_t miss(struct fixture *f)
 {
 	open_client(f, SHORT_NS);
@@ -148,7 +148,7 @@ static void failed_writes_are_retried(void **state)
 	assert_int_equal(kill(stopped, SIGKILL), 0);
 }
 
-/* A rest that is longer than any is none of ours. */
+/* A suspension that is longer than possible is ignored. */
 static void damaged_lines_are_skipped(void **state)
 {
 	struct fixture *f = *state;
@@ -173,7 +173,7 @@ static void damaged_lines_are_skipped(void **state)
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), NULL), 0);
 }
 
-/* ---- whose number it is ---- */
+/* ---- identity of a number ---- */
 
 static void write_process(pid_t pid, uint64_t start_ticks)
 {
@@ -190,7 +190,7 @@ static void write_process(pid_t pid, uint64_t start_ticks)
 	fixture_file(root, path, text);
 }
 
-/* Says its first word once there is a file "go". */
+/* Sends its greeting once the file "go" exists. */
 static void write_slow_worker(char *path, size_t size)
 {
 	char text[1024];
@@ -213,7 +213,7 @@ static int await_answer(struct nm_platform *platform, uint64_t ticket)
 	return r < 0 ? r : answer.result;
 }
 
-/* Also where the asker did not know its start: it is whose it was when it was asked for. */
+/* If the caller did not know its start time: the process is the one at the time of the query. */
 static void a_start_time_after_the_query_is_a_different_process(void **state)
 {
 	struct fixture *f = *state;
@@ -238,10 +238,10 @@ static void a_start_time_after_the_query_is_a_different_process(void **state)
 	assert_int_not_equal(await_answer(platform, ticket), -ESRCH);
 }
 
-/* Within the deadline of a call, and longer on a busy machine. */
+/* Within the deadline of a call, or longer on a busy machine. */
 #define READABLE_MS 20000
 
-/* Only by what a loop would do. */
+/* Polls only as a loop would. */
 static void advance_when_readable(struct nm_platform *platform)
 {
 	struct pollfd ready = {.fd = platform->ops->query_fd(platform), .events = POLLIN};
@@ -263,7 +263,7 @@ static uint64_t ask_where(struct fixture *f, struct nm_platform *platform, pid_t
 	return ticket;
 }
 
-/* A greeting and a call for the first, a call for the next, and then nothing is waited for. */
+/* A greeting and a call for the first query, a call for the next, and then nothing is pending. */
 static void queries_advance_when_their_descriptor_is_readable(void **state)
 {
 	struct fixture *f = *state;
@@ -297,7 +297,7 @@ static void a_missed_deadline_makes_it_readable_too(void **state)
 	uint64_t ticket = ask_where(f, platform, f->other);
 	advance_when_readable(platform);
 	assert_int_equal(await_answer(platform, ticket), -ETIMEDOUT);
-	/* What the worker says at last is nobody's, and does not keep the loop busy. */
+	/* A late answer of the worker belongs to no query, and does not keep the loop busy. */
 	assert_int_equal(kill(stopped, SIGCONT), 0);
 	pause_ms(100);
 	platform->ops->query_progress(platform);
@@ -305,8 +305,8 @@ static void a_missed_deadline_makes_it_readable_too(void **state)
 	assert_int_equal(poll(&idle, 1, 0), 0);
 }
 
-/* In a sanitized build the other process has the sanitizer's shadow of terabytes as well, in which
- * no page is found in time. */
+/* In a sanitized build the other process also has the shadow of the sanitizer, terabytes in which
+ * no page is found within the deadline. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define HAS_SHADOW true
@@ -316,7 +316,7 @@ static void a_missed_deadline_makes_it_readable_too(void **state)
 #define HAS_SHADOW false
 #endif
 
-/* Of the pages of its own memory those that it has touched. */
+/* The touched pages of its own memory. */
 static void pages_of_a_process_are_found(void **state)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A round of pages in a worker: what is tried, what is queried and what is reported. */
+/* A round of pages in a worker: attempts, queries and reports. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,11 +17,11 @@
 #define LAST UINT64_C(0x1000)
 #define NONE INT32_MIN
 
-/* The kernel, with the results of its calls. Addresses are the numbers of pages. */
+/* The fake kernel with the results of its calls. Addresses are the numbers of pages. */
 struct kernel {
-	int on[PAGES]; /* as queries report it */
+	int on[PAGES]; /* as reported by queries */
 	int last_on[PAGES];
-	int status[2][PAGES]; /* of each try; NONE: not reported */
+	int status[2][PAGES]; /* of each attempt; NONE: not reported */
 	int result[2], where_result;
 	uint64_t held_ns;
 	unsigned moves, queries;
@@ -52,7 +52,7 @@ static int move(void *context, unsigned count, const uint64_t *addresses, const 
 	for (unsigned i = 0; i < count; i++) {
 		kernel->order[number][i] = (char)('0' + addresses[i]);
 		assert_int_equal(nodes[i], TO);
-		assert_int_equal(statuses[i], NONE); /* as the kernel leaves some */
+		assert_int_equal(statuses[i], NONE); /* unset, as the kernel leaves some */
 		if (kernel->status[number][addresses[i]] != NONE)
 			statuses[i] = kernel->status[number][addresses[i]];
 	}

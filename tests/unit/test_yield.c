@@ -13,7 +13,7 @@ static struct nm_snapshot *snapshot;
 static uint32_t yielding[64];
 static size_t count;
 
-/* Node 0 of four with two CPUs each is full; CPU 4 and those behind it are idle. */
+/* Node 0 of four with two CPUs each is full; CPUs from 4 on are idle. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -51,7 +51,7 @@ static size_t take(void)
 	return count;
 }
 
-/* Four on two cores, while two cores of the other node are idle, and while they are not. */
+/* Four threads on two cores, while two cores of the other node are idle or not. */
 static void leases_leave_siblings_while_cores_are_idle(void **state)
 {
 	(void)state;
@@ -116,7 +116,7 @@ static void idle_and_unleased_threads_do_not_count(void **state)
 	assert_int_equal(take(), 0);
 }
 
-/* Idle CPUs outside their bound are of no use to them. */
+/* Idle CPUs outside their affinity are not usable. */
 static void only_cpus_of_the_bound_count(void **state)
 {
 	(void)state;
@@ -129,7 +129,7 @@ static void only_cpus_of_the_bound_count(void **state)
 	assert_int_equal(take(), 1);
 }
 
-/* Threads whose owner bound them to the node cannot leave it: leased ones can. */
+/* Threads bound to the node by their owner cannot leave it: leased ones can. */
 static void threads_bound_to_the_node_use_its_capacity(void **state)
 {
 	(void)state;
@@ -141,7 +141,7 @@ static void threads_bound_to_the_node_use_its_capacity(void **state)
 	}
 	machine->busy[0] = machine->busy[1] = 1;
 	assert_int_equal(take(), 2);
-	machine_allow(machine, 4, "0-2"); /* may leave, if the system thinks so */
+	machine_allow(machine, 4, "0-2"); /* may leave if the scheduler decides so */
 	assert_int_equal(take(), 1);
 	assert_int_equal(yielding[0], 0);
 	machine->figures[3].run_share = 0.01;
@@ -149,7 +149,7 @@ static void threads_bound_to_the_node_use_its_capacity(void **state)
 	assert_int_equal(take(), 0);
 }
 
-/* Two crowds of two on a node of two: the first makes room for both. */
+/* Two groups of two threads on a node of two: the first yields for both. */
 static void crowds_of_other_bounds_share_the_room(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A daemon on the machine of whole_daemon_fixture.h that does a tick when the test says so. Include
- * after cmocka.h. */
+/* A daemon on the machine of whole_daemon_fixture.h that makes a tick when the test requests it.
+ * Include after cmocka.h. */
 #ifndef NM_TEST_TICKS_FIXTURE_H
 #define NM_TEST_TICKS_FIXTURE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The whole daemon on a made-up machine: two nodes of two CPUs, threads that run and touch memory,
- * and a second that passes whenever the daemon reads the load, which it does once a tick. Include
- * after cmocka.h.
+ * The whole daemon on a synthetic machine: two nodes of two CPUs, threads that run and access
+ * memory, and a clock that advances by a second whenever the daemon reads the load, which happens
+ * once per tick. Include after cmocka.h.
  */
 #ifndef NM_TEST_WHOLE_DAEMON_FIXTURE_H
 #define NM_TEST_WHOLE_DAEMON_FIXTURE_H
@@ -16,7 +16,7 @@
 #include "fake_platform.h"
 #include "fixture.h"
 
-/* Both fakes name their parts alike. */
+/* Both fakes use the same names. */
 #undef FAKE_FDS
 #define fake_find perf_find
 #define fake_get perf_get
@@ -33,7 +33,7 @@
 #define NODE_CPUS 2
 #define CPUS (NODES * NODE_CPUS)
 #define WORKERS 8
-/* Of each worker and second, as the default clock would. */
+/* Of each worker per second, as with the default clock. */
 #define SAMPLES_S 80U
 
 struct world;
@@ -50,11 +50,11 @@ struct world {
 		uint32_t tid; /* 0: none */
 		unsigned memory_node;
 	} workers[WORKERS];
-	uint64_t busy[CPUS], idle[CPUS]; /* ticks of a hundredth */
+	uint64_t busy[CPUS], idle[CPUS]; /* ticks of 10 ms */
 	unsigned seconds;
-	const char *balancing; /* kernel.numa_balancing; NULL: there is none */
+	const char *balancing; /* kernel.numa_balancing; NULL: absent */
 	bool dry_run;
-	world_fn each_second; /* the test's part, after the second has passed */
+	world_fn each_second; /* hook of the test after the second has passed */
 	bool seen_leased, seen_returned;
 };
 
@@ -63,7 +63,7 @@ static inline struct world *world_of(struct nm_platform *platform)
 	return NM_CONTAINER_OF(platform, struct world, platform);
 }
 
-/* ---- what happens in a second ---- */
+/* ---- events of a second ---- */
 
 static inline void world_work(struct world *world, uint32_t tid, unsigned node)
 {
@@ -249,12 +249,12 @@ static inline void world_write_xml(const char *path, const char *machine)
 	hwloc_topology_destroy(topology);
 }
 
-/* Few words, since the lines of the journal are looked at; no time to wait for. */
+/* Few entries, since the lines of the journal are checked; no delays. */
 #define WORLD_SETTINGS                                                                             \
 	"general: { interval_s = 0.1; seed = 1; };\n"                                              \
 	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
 
-/* What most tests look at are the lottery's moves: they have its policy where they name none. */
+/* Most tests check moves of the lottery, so its policy is the default here. */
 #define WORLD_POLICY "\nthreads: { policy = \"lbma\"; };\n"
 
 static inline void world_configure(struct world *world, const char *text)
@@ -318,7 +318,7 @@ static inline void world_free(struct world *world)
 	free(world);
 }
 
-/* A process of one thread that works on a CPU of node 0, all its memory on a node. */
+/* A process of one thread that runs on a CPU of node 0 with all its memory on one node. */
 static inline void world_worker(struct world *world, uint32_t pid, unsigned memory_node)
 {
 	struct fake_thread *thread = fake_process(world->fake, pid, 1);
@@ -335,9 +335,9 @@ static inline bool world_leased(const struct world *world, uint32_t tid)
 	return fake_get(world->fake, tid)->mask == fake_cpus(NODE_CPUS, CPUS - 1);
 }
 
-/* ---- what it says ---- */
+/* ---- the log ---- */
 
-/* From now on standard error goes into the log; returns what world_unmute() wants. */
+/* Redirects standard error to the log; returns the argument of world_unmute(). */
 static inline int world_mute(struct world *world)
 {
 	int kept = dup(STDERR_FILENO);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * numa-migrd-worker as it was built beside the test, and the daemon's end of it. A worker whose
- * answer never comes is one that was stopped (SIGSTOP): to hold the lock of a memory map takes a
- * file system of one's own (tests/lab). Include after cmocka.h.
+ * The numa-migrd-worker built beside the test, and the client of the daemon. A worker that never
+ * answers is simulated by stopping it (SIGSTOP): holding the lock of a memory map would require a
+ * special file system (tests/lab). Include after cmocka.h.
  */
 #ifndef NM_TEST_WORKER_FIXTURE_H
 #define NM_TEST_WORKER_FIXTURE_H
@@ -27,10 +27,10 @@
 
 struct fixture {
 	struct nm_worker_client *client;
-	struct nm_unresponsive_list *memory; /* NULL: each client has one of its own */
+	struct nm_unresponsive_list *memory; /* NULL: each client has a separate one */
 	int proc_fd;
-	pid_t other; /* a process of our own user, which sleeps */
-	char *page;  /* of ours, and of its */
+	pid_t other; /* a sleeping process of the same user */
+	char *page;  /* of this process, and of the other */
 };
 
 static inline void pause_ms(unsigned ms)
@@ -114,7 +114,7 @@ static inline int where(struct fixture *f, enum nm_worker_caller caller, pid_t p
 	return r;
 }
 
-/* Our children of that name; the last of them that is in none of these states. */
+/* Our children of that name; returns the last one that is in none of these states. */
 static inline pid_t find_worker(const char *not_in, unsigned *ret_count)
 {
 	DIR *proc = opendir("/proc");
@@ -150,7 +150,7 @@ static inline unsigned workers(void)
 	return count;
 }
 
-/* They end by themselves, which takes its time on a busy machine. */
+/* They exit without a signal, which may take a while on a busy machine. */
 static inline void await_no_worker(void)
 {
 	for (unsigned i = 0; i < 20000 && workers() > 0; i++)
@@ -175,7 +175,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Its next answer never comes. */
+/* Its next answer never arrives. */
 static inline pid_t stop_worker(void)
 {
 	pid_t worker = find_worker("T", NULL);

@@ -17,12 +17,12 @@
 
 #include "numa-migrd/journal.h"
 
-#define WON_WITHIN 1.01	 /* of the better one's time */
+#define WON_WITHIN 1.01	  /* relative to the time of the better one */
 #define JUDGED_OVER_S 2.0 /* before a verdict */
-#define KEPT_FOR_S 3.0	  /* after it, if the home is kept */
-#define COUNTS 0.05	 /* a change that improved or rolled back has, and neutral has not */
-#define TOLERANCE 0.025	 /* to both sides of that */
-#define ORACLE_GAINS 0.01 /* of the time, or there is nothing to have a share of */
+#define KEPT_FOR_S 3.0	  /* after it, if the home stays */
+#define COUNTS 0.05	  /* minimum change of an improved or rolled back decision */
+#define TOLERANCE 0.025	  /* tolerance on both sides of it */
+#define ORACLE_GAINS 0.01 /* minimum gain of the oracle, relative to the time */
 
 static const double wanders[] = {0, 0.02, 0.1};
 #define NR_WANDERS NM_ARRAY_SIZE(wanders)
@@ -85,7 +85,7 @@ static double share(struct count count)
 
 /* ---- runs ---- */
 
-/* With limit_s above 0 it ends then. */
+/* The run ends after limit_s if it is above 0. */
 static int run(const struct judge *judge, const struct row *row,
 	       const struct nm_sim_options *options, double limit_s, struct nm_sim_outcome *ret)
 {
@@ -106,7 +106,7 @@ static int run(const struct judge *judge, const struct row *row,
 	return r < 0 ? r : nm_sim_case_run(&what, &row->policy, ret);
 }
 
-/* Seconds of all programs that end. */
+/* Sum over all programs that end, in seconds. */
 static int time_of(const struct judge *judge, size_t row, const struct nm_sim_options *options,
 		   struct nm_sim_outcome *outcome, double *ret)
 {
@@ -125,8 +125,8 @@ static int time_of(const struct judge *judge, size_t row, const struct nm_sim_op
 /* ---- verdicts ---- */
 
 /*
- * What the process does around the verdict, with its home or, of the same course, without it. NaN:
- * it ended meanwhile.
+ * Work of the process around the verdict, with its home or, with the same random numbers, without
+ * it. NaN: it has exited.
  */
 static int work_of(const struct judge *judge, size_t row, struct nm_sim_options options,
 		   const struct nm_simulated_verdict *verdict, bool with, double *ret)
@@ -173,7 +173,7 @@ static int check_verdict(const struct judge *judge, size_t row,
 	return 0;
 }
 
-/* All are counted, and one that concludes something is checked. */
+/* All verdicts are counted, and conclusive ones are checked. */
 static int check_verdicts(const struct judge *judge, size_t row,
 			  const struct nm_sim_options *options, const struct nm_simulated *done,
 			  struct tally *tally)
@@ -312,7 +312,7 @@ static int usage(void)
 	return EX_USAGE;
 }
 
-/* One run of one row, for a closer look. */
+/* Records one run of one row. */
 static int record(struct judge *judge, const struct judge_scenario *scenario, const char *row,
 		  double wander)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scenarios in which policy "auto" is judged: what the files of nm_judge share. */
+/* Scenarios in which policy "auto" is judged: declarations shared by the files of nm_judge. */
 #ifndef NM_JUDGE_H
 #define NM_JUDGE_H
 
@@ -9,9 +9,11 @@
 struct judge_scenario {
 	const char *name, *words, *machine;
 	bool full_page_cache, cache_aware;
-	/* What the oracle may do; the better one counts. Neither: there is no oracle. */
+	/* What the oracle may do; the better of both counts. If both are false, there is no
+	 * oracle. */
 	bool a_node_each, in_order;
-	/* Adds users; programs and times are drawn from the generator. -ENOMEM. */
+	/* Adds users with programs and times drawn from the generator. Returns -ENOMEM without
+	 * memory. */
 	int (*fill)(const struct nm_sim_machine *machine, struct nm_rng *rng,
 		    struct nm_sim_workload *ret);
 };

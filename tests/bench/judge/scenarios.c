@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server runs, in short; sizes and times differ by seed. */
+/* Typical server loads, shortened. Sizes and times depend on the seed. */
 #include "judge.h"
 
 #include <math.h>
 
-
-/* Programs that wait for memory to different degrees, and one that does not. */
+/* Programs that are memory-bound to different degrees, and one that is not. */
 static const char *const some[] = {"sp", "bt", "cg", "ua", "lu", "stream", "table", "compute"};
 
 static double between(struct nm_rng *rng, double least, double most)
@@ -18,7 +17,7 @@ static const char *any(struct nm_rng *rng)
 	return some[nm_rng_below(rng, NM_ARRAY_SIZE(some))];
 }
 
-/* Instructions of so many seconds with all memory near and nobody else there. */
+/* Instructions in N seconds with local memory on an idle machine. */
 static double giga_of(const struct nm_sim_machine *machine, const struct nm_sim_phase *phase,
 		      double seconds)
 {
@@ -41,7 +40,8 @@ static struct nm_sim_program *add(const struct nm_sim_machine *machine, struct n
 	return program;
 }
 
-/* One of them, of so many seconds and so much memory, drawn in this order with every compiler. */
+/* Draws one of the programs with a duration and a memory size, in the same order with every
+ * compiler. */
 struct range {
 	double least, most;
 };
@@ -54,7 +54,7 @@ static struct nm_sim_program *add_any(const struct nm_sim_machine *machine,
 	return add(machine, user, any(rng), threads, takes_s, memory_mb);
 }
 
-/* Gives the program so many phases like its first one. */
+/* Gives the program N phases like its first one. */
 static int set_phases(struct nm_sim_program *program, size_t count)
 {
 	struct nm_sim_phase *phases = reallocarray(program->phases, count, sizeof(*phases));
@@ -67,7 +67,7 @@ static int set_phases(struct nm_sim_program *program, size_t count)
 	return 0;
 }
 
-/* The first thread alone executes the phase, for so long, and uses all memory. */
+/* In this phase only the first thread runs, for N seconds, and uses all memory. */
 static void make_serial(const struct nm_sim_machine *machine, struct nm_sim_phase *phase,
 			double seconds, double touched)
 {
@@ -155,7 +155,7 @@ static int fill_serial(const struct nm_sim_machine *machine, struct nm_rng *rng,
 	return 0;
 }
 
-/* Gets more threads and memory, rests, and goes on; others run beside it. */
+/* Gets more threads and memory, sleeps, and continues, beside other programs. */
 static int fill_growth(const struct nm_sim_machine *machine, struct nm_rng *rng,
 		       struct nm_sim_workload *ret)
 {
@@ -187,7 +187,7 @@ static int fill_servers(const struct nm_sim_machine *machine, struct nm_rng *rng
 			return -ENOMEM;
 		for (size_t i = 0; i < program->nr_phases; i++)
 			program->phases[i].idle_s = 0.95;
-		program->phases[0].giga *= 0.02; /* they do not begin with work at once */
+		program->phases[0].giga *= 0.02; /* a short first phase before the work */
 	}
 	for (unsigned u = 0; u < 2; u++)
 		if (!add_any(machine, nm_sim_workload_add(ret, "user"), rng, 6,
@@ -196,7 +196,7 @@ static int fill_servers(const struct nm_sim_machine *machine, struct nm_rng *rng
 	return 0;
 }
 
-/* A tenant that its owner has bound fills a node. */
+/* A tenant whose owner has bound it fills a node. */
 static int fill_neighbour(const struct nm_sim_machine *machine, struct nm_rng *rng,
 			  struct nm_sim_workload *ret)
 {
@@ -230,7 +230,7 @@ static int fill_large(const struct nm_sim_machine *machine, struct nm_rng *rng,
 	return 0;
 }
 
-/* Each program needs all that one memory controller sustains; most of the machine is idle. */
+/* Each program saturates a memory controller; most CPUs are idle. */
 static int fill_bandwidth(const struct nm_sim_machine *machine, struct nm_rng *rng,
 			  struct nm_sim_workload *ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nm_papers [-r RUNS] [-s SEED] [-w WANDER] TABLE: a table of a paper, as published and as the
- * model has it. Not installed; docs/simulation.md has the results. Nothing is fitted to them.
+ * nm_papers [-r RUNS] [-s SEED] [-w WANDER] TABLE: prints a table of a paper, published and
+ * modelled. Not installed; docs/simulation.md has the results. No parameter is fitted to them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct mean {
 	double value, error;
 };
 
-/* Change against the first row in percent. */
+/* Change relative to the first row in percent. */
 struct line {
 	double simulated, error;
 	double least, most; /* over the workloads */
@@ -27,7 +27,7 @@ static double change(double now, double before)
 	return before > 0 ? 100 * (now / before - 1) : (double)NAN;
 }
 
-/* Pinned by hand, or by the kernel: the best of these is the model's oracle. */
+/* Pinned by hand or by the kernel. The best of these is the oracle of the model. */
 static bool is_reachable(const struct papers_row *row)
 {
 	const struct nm_sim_policy *policy = &row->policy;
@@ -82,7 +82,7 @@ static int run_all(const struct papers_table *table, unsigned index, const struc
 	return 0;
 }
 
-/* Adds one workload of the table to its lines, and to the oracle's, which is the best of each. */
+/* Adds one workload of the table to its lines and to the oracle, which is the best of each. */
 static int add_workload(const struct papers_table *table, unsigned index,
 			const struct nm_sim_machine *machine, const struct nm_sim_how *how,
 			struct line *lines, double *oracle)

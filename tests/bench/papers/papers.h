@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The papers' tables, published beside simulated: what the files of nm_papers share. */
+/* The tables of the papers, published and simulated: declarations shared by the files of
+ * nm_papers. */
 #ifndef NM_PAPERS_H
 #define NM_PAPERS_H
 
 #include "../../../src/ctl/simulate.h"
 
-#define PAPERS_USERS_MOST 4U /* of a workload that papers_search() takes */
+#define PAPERS_USERS_MOST 4U /* limit of papers_search() */
 #define PAPERS_ROWS_MOST 17U
 
 struct papers_row {
@@ -13,7 +14,7 @@ struct papers_row {
 	bool searched; /* users are placed by papers_search() */
 };
 
-/* One workload, or several whose changes are averaged, under each policy. */
+/* One workload, or several whose changes are averaged, with each policy. */
 struct papers_table {
 	const char *name, *title, *machine;
 	/* Adds workload `index` of the table. -ENOMEM. */
@@ -31,8 +32,9 @@ extern const struct papers_table papers_tables[];
 extern const size_t papers_table_count;
 
 /*
- * Gives the users of the workload the best placement that trying finds, from two beginnings and
- * user after user. -E2BIG: more than PAPERS_USERS_MOST; otherwise as nm_simulate().
+ * Finds the best placement of the users of the workload by trial from two initial placements, one
+ * user after another. Returns -E2BIG with more than PAPERS_USERS_MOST users, otherwise errors as
+ * nm_simulate().
  */
 int papers_search(const struct nm_sim_case *what);
 

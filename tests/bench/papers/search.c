@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The best placement by hand that trying finds: from which node on, and over how many. */
+/* The best placement found by trial: the first node and the number of nodes of each user. */
 #include <math.h>
 
 #include "papers.h"
@@ -32,7 +32,7 @@ static int measure(const struct nm_sim_case *what, const struct place *places, d
 	return r;
 }
 
-/* Tries every place of one user while the others stay. */
+/* Tries every placement of one user while the others stay. */
 static int improve(const struct nm_sim_case *what, struct place *places, size_t user, double *best)
 {
 	unsigned nodes = what->machine->topology->nr_nodes;
@@ -53,7 +53,8 @@ static int improve(const struct nm_sim_case *what, struct place *places, size_t 
 	return 0;
 }
 
-/* From users apart or spread out, user after user until nothing improves. */
+/* Starts with users apart or spread out, and improves one user after another until nothing
+ * changes. */
 static int climb(const struct nm_sim_case *what, unsigned width, struct place *places, double *ret)
 {
 	size_t users = what->workload->nr_users;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the papers ran, what they published, and what it is compared with. */
+/* Workloads and published results of the papers, and the rows to compare with. */
 #include "papers.h"
 
 #define PAPER(threads) "profile = \"paper\"; threads: { " threads " };"
@@ -20,7 +20,7 @@
 #define KERNEL_AND(label, text) {.policy = {.name = "kernel + " label, .numa_balancing = true, .config = (text)}}
 #define BEST OUR("imar2") EXCLUSIVE
 
-/* The order of tables 3 and 5 first. */
+/* In the order of tables 3 and 5. */
 static const struct papers_row imar2_rows[] = {
 	SYSTEM,
 	A_NODE_EACH,
@@ -85,7 +85,7 @@ static const struct papers_row exclusivity_rows[] = {
 	KERNEL_AND("best (ours)", BEST),
 };
 
-/* The shipped policy beside the paper's own. */
+/* The shipped policy beside that of the paper. */
 #define AUTO_ROWS(label, text)                                                                     \
 	{                                                                                          \
 		SYSTEM, DAEMON(label, text), DAEMON("auto", OUR("auto")),                          \
@@ -98,7 +98,7 @@ static const struct papers_row auto_kmlb_rows[] = AUTO_ROWS("remote min", BALANC
 static const struct papers_row auto_exclusivity_rows[] =
 	AUTO_ROWS("exclusivity", BALANCE("exclusivity"));
 
-/* How far the oracle of the tables is from the best that is found. */
+/* Difference between the oracle of the tables and the best placement found. */
 static const struct papers_row search_rows[] = {
 	SYSTEM, A_NODE_EACH, INTERLEAVED, IN_ORDER, KERNEL,
 	{.policy = {.name = "searched"}, .searched = true},
@@ -108,8 +108,8 @@ static const struct papers_row search_rows[] = {
 
 static const char *const nas[] = {"bt", "cg", "dc", "ep", "is", "lu", "sp", "ua"};
 
-/* LBMA and IMAR2, section 5: four users run the NAS programs in their own orders; `first` threads
- * each, and `second` seconds between two programs. */
+/* LBMA and IMAR2, section 5: four users run the NAS programs in different orders, with `first`
+ * threads each and `second` seconds between two programs. */
 static int fill_users(const struct papers_table *table, unsigned index,
 		      struct nm_sim_workload *ret)
 {
@@ -127,8 +127,8 @@ static int fill_users(const struct papers_table *table, unsigned index,
 	return 0;
 }
 
-/* kMAF, section 5, figures 8 and 11: a program alone, a thread on each CPU; or, in a table of one
- * workload, the programs one after another. */
+/* kMAF, section 5, figures 8 and 11: a program alone with a thread on each CPU or, in a table of
+ * one workload, the programs one after another. */
 static int fill_alone(const struct papers_table *table, unsigned index,
 		      struct nm_sim_workload *ret)
 {
@@ -141,9 +141,9 @@ static int fill_alone(const struct papers_table *table, unsigned index,
 }
 
 /*
- * kMLB, table 3: how many of each program of SPEC CPU2006 there are in each case, and their sizes:
- * rounded estimates after Henning, "SPEC CPU2006 memory footprint" (2007). Those bound by compute
- * in case 3 are 34 in the table and 35 in the text: one povray more.
+ * kMLB, table 3: the number of programs of SPEC CPU2006 in each case, and their sizes, which are
+ * rounded estimates after Henning, "SPEC CPU2006 memory footprint" (2007). The table has 34
+ * compute-bound programs in case 3 and the text 35; here one povray is added.
  */
 static const struct {
 	const char *name;
@@ -167,7 +167,7 @@ static const struct {
 	{"zeusmp", 510, false, {0, 1, 1}},
 };
 
-/* What each does is taken in turn from the model's programs, for about 200 s alone. */
+/* Their behaviour is taken in turn from the programs of the model, for about 200 s alone. */
 static int add_spec(size_t row, unsigned turn, struct nm_sim_workload *ret)
 {
 	static const char *const bound[] = {"stream", "sp", "cg", "lu"};
@@ -213,7 +213,8 @@ static int fill_many(const struct papers_table *table, unsigned index, struct nm
 			return -ENOMEM;
 		program->footprint_mb = 300;
 		program->phases[0].giga /= 10;
-		/* Table 2 of the paper: 22 of its 30 programs are touched by the leader. */
+		/* Table 2 of the paper: the leader first touches the memory of 22 of its 30
+		 * programs. */
 		program->touch =
 			(i + 1) * 22 / 30 > i * 22 / 30 ? NM_SIM_TOUCH_MASTER : NM_SIM_TOUCH_OWN;
 	}
@@ -240,8 +241,8 @@ static int fill_many(const struct papers_table *table, unsigned index, struct nm
 #define IMAR2_PUBLISHED(...)                                                                       \
 	.slowest = true, ROWS(imar2_rows), .published = {__VA_ARGS__}
 
-/* Tables 3 and 5 of LBMA and IMAR2 in seconds. Table 5's baseline at 48 s contradicts its text and
- * figure 5, which fit 288 s. */
+/* Tables 3 and 5 of LBMA and IMAR2 in seconds. The baseline of table 5 at 48 s contradicts its text
+ * and figure 5, which give 288 s. */
 const struct papers_table papers_tables[] = {
 	{CT1("imar2-ct1", 0), IMAR2_PUBLISHED(2158, 2311, 2233, 1719, 1658, 1867, 1688, 1734, 1744, 1642)},
 	{CT1("imar2-ct1", 50), IMAR2_PUBLISHED(1997, 2225, 1971, 1384, 1490, 1521, 1529, 1532, 1483, 1476)},
