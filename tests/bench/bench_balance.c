@@ -19,37 +19,37 @@ static int draw_cpu(struct nm_rng *rng)
 	return (int)nm_rng_below(rng, nm_rng_below(rng, 2) ? CPUS / 4 : CPUS);
 }
 
-static struct crowd *draw(uint64_t seed, bool masks)
+static struct workload *draw(uint64_t seed, bool masks)
 {
-	struct crowd *crowd = crowd_new(NODES, CPUS, THREADS);
+	struct workload *workload = workload_new(NODES, CPUS, THREADS);
 	struct nm_rng rng;
 	nm_rng_seed(&rng, seed);
 	for (unsigned i = 0; i < GROUPS; i++) {
-		uint32_t group = crowd_group(crowd, (int)nm_rng_below(&rng, NODES));
+		uint32_t group = workload_group(workload, (int)nm_rng_below(&rng, NODES));
 		for (unsigned node = 0; node < NODES; node++)
-			crowd_pages(crowd, group, node, (double)nm_rng_below(&rng, 100000));
+			workload_pages(workload, group, node, (double)nm_rng_below(&rng, 100000));
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
 		uint32_t group = (uint32_t)nm_rng_below(&rng, GROUPS);
-		size_t thread = crowd_thread(crowd, group, draw_cpu(&rng), i < GROUPS);
-		crowd->threads[thread].start_ticks = nm_rng_below(&rng, 1000000);
-		crowd->threads[thread].load = 0.5 + nm_rng_unit(&rng) / 2;
-		crowd->threads[thread].everywhere = !masks;
+		size_t thread = workload_thread(workload, group, draw_cpu(&rng), i < GROUPS);
+		workload->threads[thread].start_ticks = nm_rng_below(&rng, 1000000);
+		workload->threads[thread].load = 0.5 + nm_rng_unit(&rng) / 2;
+		workload->threads[thread].everywhere = !masks;
 		for (unsigned cpu = 0; masks && cpu < CPUS; cpu++)
 			if (nm_rng_below(&rng, 2))
-				hwloc_bitmap_clr(crowd->masks[thread], cpu);
+				hwloc_bitmap_clr(workload->masks[thread], cpu);
 	}
-	return crowd;
+	return workload;
 }
 
-static double measure(struct crowd *crowd, size_t *ret_moves)
+static double measure(struct workload *workload, size_t *ret_moves)
 {
 	double us[REPEATS];
 	for (unsigned i = 0; i < REPEATS; i++) {
 		struct nm_balance_state state = {0};
 		struct nm_balance_result result;
 		double start = bench_cpu_ns();
-		if (nm_balance_round(&crowd->input, &crowd->rules, &state, &result) < 0)
+		if (nm_balance_round(&workload->input, &workload->rules, &state, &result) < 0)
 			abort();
 		us[i] = (bench_cpu_ns() - start) / 1e3;
 		*ret_moves = result.count;
@@ -58,13 +58,13 @@ static double measure(struct crowd *crowd, size_t *ret_moves)
 	return bench_median(us, REPEATS);
 }
 
-static double measure_rules(struct crowd *crowd, size_t *ret_moves)
+static double measure_rules(struct workload *workload, size_t *ret_moves)
 {
 	double most = 0;
 	for (unsigned rule = 0; rule < RULES; rule++) {
 		size_t moves;
-		crowd->rules = crowd_rules((enum nm_selection)rule);
-		double us = measure(crowd, &moves);
+		workload->rules = workload_rules((enum nm_selection)rule);
+		double us = measure(workload, &moves);
 		fprintf(stderr, "rule %u: %zu moves, %.0f us\n", rule, moves, us);
 		if (us > most) {
 			most = us;
@@ -92,7 +92,7 @@ static double measure_gathering(size_t *ret_suspects)
 	static uint32_t suspects[THREADS];
 	struct machine *m = draw_snapshot();
 	struct nm_snapshot *snapshot = machine_snapshot(m);
-	const struct nm_balance_rules rules = crowd_rules(NM_SELECTION_MOST_BENEFIT);
+	const struct nm_balance_rules rules = workload_rules(NM_SELECTION_MOST_BENEFIT);
 	const struct nm_balance_facts facts = {.snapshot = snapshot, .min_run = 0.1};
 	double us[REPEATS];
 	for (unsigned i = 0; i < REPEATS; i++) {
@@ -111,17 +111,17 @@ static double measure_gathering(size_t *ret_suspects)
 
 int main(void)
 {
-	struct crowd *crowd = draw(1, false), *masked = draw(1, true);
+	struct workload *workload = draw(1, false), *masked = draw(1, true);
 	size_t moves = 0;
-	bench_print("balance_round_us_10k", measure_rules(crowd, &moves), "us");
+	bench_print("balance_round_us_10k", measure_rules(workload, &moves), "us");
 	bench_print("balance_round_moves_10k", (double)moves, "moves");
 	bench_print("balance_masked_us_10k", measure_rules(masked, &moves), "us");
-	masked->rules.min_gain = crowd->rules.min_gain = INFINITY;
-	bench_print("balance_stuck_us_10k", measure(crowd, &moves), "us");
+	masked->rules.min_gain = workload->rules.min_gain = INFINITY;
+	bench_print("balance_stuck_us_10k", measure(workload, &moves), "us");
 	bench_print("balance_stuck_masked_us_10k", measure(masked, &moves), "us");
 	bench_print("balance_gather_us_10k", measure_gathering(&moves), "us");
 	bench_print("balance_suspects_10k", (double)moves, "threads");
-	crowd_free(crowd);
-	crowd_free(masked);
+	workload_free(workload);
+	workload_free(masked);
 	return EXIT_SUCCESS;
 }

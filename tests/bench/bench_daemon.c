@@ -48,7 +48,7 @@ static void *come_and_go(void *argument)
 	}
 }
 
-static pid_t start_crowd(void)
+static pid_t start_threads(void)
 {
 	pid_t pid = fork();
 	if (pid != 0)
@@ -293,7 +293,7 @@ static int measure_forks(pid_t daemon)
 static int measure_all(struct made_up *machine, long nr_cpus)
 {
 	int status = measure_idle(start_daemon, machine, nr_cpus);
-	pid_t crowd = start_crowd();
+	pid_t threads = start_threads();
 	pid_t daemon = start_daemon(machine);
 	if (status == 0)
 		status = measure(daemon);
@@ -301,8 +301,8 @@ static int measure_all(struct made_up *machine, long nr_cpus)
 		status = measure_forks(daemon);
 	kill(daemon, SIGTERM);
 	waitpid(daemon, NULL, 0);
-	kill(crowd, SIGKILL);
-	waitpid(crowd, NULL, 0);
+	kill(threads, SIGKILL);
+	waitpid(threads, NULL, 0);
 	return status;
 }
 

@@ -37,11 +37,11 @@ enum {
 };
 
 /* Source of the samples: page faults, or hardware with all events on. */
-enum eyes { FAULTS, HARDWARE };
+enum source_kind { FAULTS, HARDWARE };
 
 struct world {
 	unsigned cpus;
-	enum eyes eyes;
+	enum source_kind source_kind;
 	struct record_ring *rings;
 	uint64_t *tails;
 	struct nm_ring_layout *layouts;
@@ -166,7 +166,7 @@ static void put_hardware_record(struct world *world, uint32_t cpu, uint32_t tid)
 
 static void put_record(struct world *world, uint32_t cpu, uint32_t tid)
 {
-	if (world->eyes == HARDWARE) {
+	if (world->source_kind == HARDWARE) {
 		put_hardware_record(world, cpu, tid);
 		return;
 	}
@@ -249,9 +249,9 @@ static void layout_init(struct nm_ring_layout *layout, uint32_t cpu)
 	}
 }
 
-static void world_init(struct world *world, unsigned cpus, enum eyes eyes)
+static void world_init(struct world *world, unsigned cpus, enum source_kind source_kind)
 {
-	*world = (struct world){.cpus = cpus, .eyes = eyes};
+	*world = (struct world){.cpus = cpus, .source_kind = source_kind};
 	nm_rng_seed(&world->rng, SEED);
 	world->rings = checked(calloc(cpus, sizeof(*world->rings)));
 	world->tails = checked(calloc(cpus, sizeof(*world->tails)));
@@ -321,13 +321,13 @@ static void check(bool ok, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-static void bench_sample_path(const char *name, enum eyes eyes)
+static void bench_sample_path(const char *name, enum source_kind source_kind)
 {
 	enum { CPUS = 64, RECORDS = 500000 };
 	double per_sample[REPETITIONS];
 	struct world world;
 
-	world_init(&world, CPUS, eyes);
+	world_init(&world, CPUS, source_kind);
 	fill(&world, RECORDS, RING_BYTES);
 	for (unsigned i = 0; i < REPETITIONS; i++) {
 		double begin = bench_cpu_ns();

@@ -36,7 +36,7 @@ static void read_ledger(const struct fuzz_input *input)
 }
 
 /* Reads it on a machine where the stat of every thread contains the rest of the input. */
-static void read_given_back(struct fuzz_input *input)
+static void read_released(struct fuzz_input *input)
 {
 	nm_auto(nm_released_list_freep) struct nm_released_list *memory = NULL;
 	char *stat = fuzz_piece(input);
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	uint8_t file = fuzz_byte(&input) & 3;
 	if (file & 1)
-		read_given_back(&input);
+		read_released(&input);
 	else if (file)
 		read_unanswered(&input);
 	else

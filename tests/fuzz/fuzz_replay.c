@@ -47,17 +47,17 @@ static void require_clean(const char *text, size_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input input = {data, size};
-	char file[PATH_BYTES], *said = NULL;
+	char file[PATH_BYTES], *output = NULL;
 	size_t length = 0;
 
 	int fd = recording_of(&input, file);
-	FILE *out = open_memstream(&said, &length);
+	FILE *out = open_memstream(&output, &length);
 	FUZZ_REQUIRE(out);
 	const struct nm_replay_request request = {.file = file, .out = out, .err = out};
 	(void)nm_replay_run(&request);
 	FUZZ_REQUIRE(fclose(out) == 0 && length > 0);
-	require_clean(said, length);
-	free(said);
+	require_clean(output, length);
+	free(output);
 	close(fd);
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include "machine.h"
 #include "numa-migrd/balance.h"
 
-struct crowd {
+struct workload {
 	struct nm_topology *topology;
 	struct nm_balance_thread *threads;
 	struct nm_selection_group *groups;
@@ -23,7 +23,7 @@ struct crowd {
 	struct nm_balance_state state;
 };
 
-static inline struct nm_balance_rules crowd_rules(enum nm_selection selection)
+static inline struct nm_balance_rules workload_rules(enum nm_selection selection)
 {
 	return (struct nm_balance_rules){.selection = selection,
 					 .begin = 0.5,
@@ -36,7 +36,7 @@ static inline struct nm_balance_rules crowd_rules(enum nm_selection selection)
 }
 
 /* The rules of the papers: any gap and any gain suffices, and a CPU takes only its own type. */
-static inline struct nm_balance_rules crowd_paper(enum nm_selection selection)
+static inline struct nm_balance_rules workload_paper(enum nm_selection selection)
 {
 	return (struct nm_balance_rules){.selection = selection,
 					 .begin = -INFINITY,
@@ -46,7 +46,7 @@ static inline struct nm_balance_rules crowd_paper(enum nm_selection selection)
 					 .max_moves = 1};
 }
 
-static inline void *crowd_array(size_t count, size_t size)
+static inline void *workload_array(size_t count, size_t size)
 {
 	void *array = calloc(count + 1, size);
 	if (!array)
@@ -54,109 +54,114 @@ static inline void *crowd_array(size_t count, size_t size)
 	return array;
 }
 
-static inline struct crowd *crowd_new(unsigned nodes, unsigned cpus, size_t most_threads)
+static inline struct workload *workload_new(unsigned nodes, unsigned cpus, size_t most_threads)
 {
-	struct crowd *crowd = crowd_array(1, sizeof(*crowd));
-	crowd->topology = machine_topology(nodes, cpus);
-	if (!crowd->topology)
+	struct workload *workload = workload_array(1, sizeof(*workload));
+	workload->topology = machine_topology(nodes, cpus);
+	if (!workload->topology)
 		abort();
-	crowd->most_threads = crowd->most_groups = most_threads;
-	crowd->threads = crowd_array(most_threads, sizeof(*crowd->threads));
-	crowd->masks = crowd_array(most_threads, sizeof(hwloc_bitmap_t));
-	crowd->groups = crowd_array(most_threads, sizeof(*crowd->groups));
-	crowd->resident = crowd_array(most_threads * nodes, sizeof(double));
-	crowd->members = crowd_array(most_threads * nodes, sizeof(uint32_t));
-	crowd->other = crowd_array(cpus, sizeof(double));
-	crowd->types = crowd_array(cpus, sizeof(enum nm_dtas_type));
-	crowd->factors = crowd_array((size_t)nodes * nodes, sizeof(double));
-	nm_selection_factors(crowd->topology, crowd->factors);
-	crowd->input = (struct nm_balance_input){.topology = crowd->topology,
-						 .threads = crowd->threads,
-						 .groups = crowd->groups,
-						 .other_load = crowd->other,
-						 .factors = crowd->factors};
-	crowd->rules = crowd_rules(NM_SELECTION_MOST_BENEFIT);
-	return crowd;
+	workload->most_threads = workload->most_groups = most_threads;
+	workload->threads = workload_array(most_threads, sizeof(*workload->threads));
+	workload->masks = workload_array(most_threads, sizeof(hwloc_bitmap_t));
+	workload->groups = workload_array(most_threads, sizeof(*workload->groups));
+	workload->resident = workload_array(most_threads * nodes, sizeof(double));
+	workload->members = workload_array(most_threads * nodes, sizeof(uint32_t));
+	workload->other = workload_array(cpus, sizeof(double));
+	workload->types = workload_array(cpus, sizeof(enum nm_dtas_type));
+	workload->factors = workload_array((size_t)nodes * nodes, sizeof(double));
+	nm_selection_factors(workload->topology, workload->factors);
+	workload->input = (struct nm_balance_input){.topology = workload->topology,
+						    .threads = workload->threads,
+						    .groups = workload->groups,
+						    .other_load = workload->other,
+						    .factors = workload->factors};
+	workload->rules = workload_rules(NM_SELECTION_MOST_BENEFIT);
+	return workload;
 }
 
-static inline void crowd_free(struct crowd *crowd)
+static inline void workload_free(struct workload *workload)
 {
-	for (size_t i = 0; i < crowd->input.nr_threads; i++)
-		hwloc_bitmap_free(crowd->masks[i]);
-	nm_topology_free(crowd->topology);
-	free(crowd->threads);
-	free(crowd->masks);
-	free(crowd->groups);
-	free(crowd->resident);
-	free(crowd->members);
-	free(crowd->other);
-	free(crowd->types);
-	free(crowd->factors);
-	free(crowd);
+	for (size_t i = 0; i < workload->input.nr_threads; i++)
+		hwloc_bitmap_free(workload->masks[i]);
+	nm_topology_free(workload->topology);
+	free(workload->threads);
+	free(workload->masks);
+	free(workload->groups);
+	free(workload->resident);
+	free(workload->members);
+	free(workload->other);
+	free(workload->types);
+	free(workload->factors);
+	free(workload);
 }
 
 /* A process without threads and pages. */
-static inline uint32_t crowd_group(struct crowd *crowd, int leader_node)
+static inline uint32_t workload_group(struct workload *workload, int leader_node)
 {
-	size_t i = crowd->input.nr_groups++, nodes = crowd->topology->nr_nodes;
-	if (i >= crowd->most_groups)
+	size_t i = workload->input.nr_groups++, nodes = workload->topology->nr_nodes;
+	if (i >= workload->most_groups)
 		abort();
-	crowd->groups[i] = (struct nm_selection_group){.resident = crowd->resident + i * nodes,
-						       .members = crowd->members + i * nodes,
-						       .leader_node = leader_node};
+	workload->groups[i] =
+		(struct nm_selection_group){.resident = workload->resident + i * nodes,
+					    .members = workload->members + i * nodes,
+					    .leader_node = leader_node};
 	return (uint32_t)i;
 }
 
-static inline void crowd_pages(struct crowd *crowd, uint32_t group, unsigned node, double pages)
+static inline void workload_pages(struct workload *workload, uint32_t group, unsigned node,
+				  double pages)
 {
-	crowd->resident[group * (size_t)crowd->topology->nr_nodes + node] = pages;
+	workload->resident[group * (size_t)workload->topology->nr_nodes + node] = pages;
 }
 
 /* Adds a thread that ran or waited all the time, beside the others of its CPU; ids ascend. */
-static inline size_t crowd_thread(struct crowd *crowd, uint32_t group, int cpu, bool leader)
+static inline size_t workload_thread(struct workload *workload, uint32_t group, int cpu,
+				     bool leader)
 {
-	size_t i = crowd->input.nr_threads++;
-	if (i >= crowd->most_threads)
+	size_t i = workload->input.nr_threads++;
+	if (i >= workload->most_threads)
 		abort();
-	int node = nm_topology_node_of_cpu(crowd->topology, cpu);
+	int node = nm_topology_node_of_cpu(workload->topology, cpu);
 	if (node >= 0)
-		crowd->members[group * (size_t)crowd->topology->nr_nodes + (size_t)node]++;
-	crowd->masks[i] = hwloc_bitmap_dup(crowd->topology->usable);
-	crowd->threads[i] = (struct nm_balance_thread){.start_ticks = 1000 + i,
-						       .tid = 100 + (uint32_t)i,
-						       .group = group,
-						       .cpu = cpu,
-						       .load = 1,
-						       .waiting = cpu >= 0,
-						       .leader = leader,
-						       .movable = true,
-						       .allowed = crowd->masks[i]};
+		workload->members[group * (size_t)workload->topology->nr_nodes + (size_t)node]++;
+	workload->masks[i] = hwloc_bitmap_dup(workload->topology->usable);
+	workload->threads[i] = (struct nm_balance_thread){.start_ticks = 1000 + i,
+							  .tid = 100 + (uint32_t)i,
+							  .group = group,
+							  .cpu = cpu,
+							  .load = 1,
+							  .waiting = cpu >= 0,
+							  .leader = leader,
+							  .movable = true,
+							  .allowed = workload->masks[i]};
 	return i;
 }
 
 /* Adds N programs of one thread each on a CPU, with their pages on a node. */
-static inline void crowd_programs(struct crowd *crowd, int cpu, unsigned count, unsigned memory)
+static inline void workload_programs(struct workload *workload, int cpu, unsigned count,
+				     unsigned memory)
 {
 	for (unsigned i = 0; i < count; i++) {
-		uint32_t group = crowd_group(crowd, nm_topology_node_of_cpu(crowd->topology, cpu));
-		crowd_pages(crowd, group, memory, 10);
-		crowd_thread(crowd, group, cpu, true);
+		uint32_t group =
+			workload_group(workload, nm_topology_node_of_cpu(workload->topology, cpu));
+		workload_pages(workload, group, memory, 10);
+		workload_thread(workload, group, cpu, true);
 	}
 }
 
 /* Applies the moves. */
-static inline void crowd_apply(struct crowd *crowd, const struct nm_balance_result *result)
+static inline void workload_apply(struct workload *workload, const struct nm_balance_result *result)
 {
 	for (size_t i = 0; i < result->count; i++) {
 		const struct nm_balance_move *move = &result->moves[i];
-		struct nm_balance_thread *thread = &crowd->threads[move->thread];
+		struct nm_balance_thread *thread = &workload->threads[move->thread];
 		uint32_t *members =
-			crowd->members + thread->group * (size_t)crowd->topology->nr_nodes;
+			workload->members + thread->group * (size_t)workload->topology->nr_nodes;
 		thread->cpu = move->cpu_to;
 		members[move->node_from]--;
 		members[move->node_to]++;
 		if (thread->leader)
-			crowd->groups[thread->group].leader_node = move->node_to;
+			workload->groups[thread->group].leader_node = move->node_to;
 	}
 }
 

@@ -11,7 +11,7 @@
 
 #include "numa-migrd/control.h"
 
-#define FLOOD_NOBODY 65534
+#define FLOOD_UID 65534
 #define FLOOD_CONNECTIONS 8U   /* each of a separate process */
 #define FLOOD_OUTSTANDING 100U /* the bus allows 128 per connection */
 #define FLOOD_SILENT 64U       /* calls without reply for each iteration of the bus */
@@ -48,8 +48,8 @@ static inline void flood_for_ever(void)
 	sd_bus *bus = NULL;
 	unsigned calls = 0;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (setresgid(FLOOD_NOBODY, FLOOD_NOBODY, FLOOD_NOBODY) < 0 ||
-	    setresuid(FLOOD_NOBODY, FLOOD_NOBODY, FLOOD_NOBODY) < 0 || sd_bus_open_system(&bus) < 0)
+	if (setresgid(FLOOD_UID, FLOOD_UID, FLOOD_UID) < 0 ||
+	    setresuid(FLOOD_UID, FLOOD_UID, FLOOD_UID) < 0 || sd_bus_open_system(&bus) < 0)
 		_exit(1);
 	while (calls < FLOOD_OUTSTANDING)
 		flood_call(bus, &calls);

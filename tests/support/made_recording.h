@@ -20,7 +20,7 @@ struct made_wishes {
 	bool pages;    /* decisions about pages */
 	bool moves;    /* decisions; otherwise threads stay far from their memory */
 	const char *const *names; /* of processes, in turn, NULL at the end; NULL: default names */
-	const char *told;	  /* replaces the entries of the journal; NULL: default entries */
+	const char *message;	  /* replaces the entries of the journal; NULL: default entries */
 	const char *config;
 };
 
@@ -190,7 +190,7 @@ static inline void made_log_entry(struct made *made, uint64_t decision, const ch
 	const struct nm_recorded record = {
 		.kind = NM_RECORDED_ENTRY,
 		.entry = {.decision = decision,
-			  .text = made->wishes->told ? made->wishes->told : text,
+			  .text = made->wishes->message ? made->wishes->message : text,
 			  .fields = verdict ? "DECISION=1\nVERDICT=improved"
 					    : "DECISION=1\nKIND=migrate"}};
 	made_add(made, &record);

@@ -9,7 +9,7 @@ static const struct {
 	{"usual", {MADE_USUAL}},
 	{"hostile",
 	 {MADE_ALL, .nodes = 2, .processes = 8, .threads = 3, .intervals = 40,
-	  .names = made_hostile_names, .told = "</td></table><script>alert(4)</script>&",
+	  .names = made_hostile_names, .message = "</td></table><script>alert(4)</script>&",
 	  .config = "</pre><script>alert(5)</script>\n"}},
 	{"large", {MADE_ALL, .nodes = 32, .processes = 50, .threads = 64, .intervals = 60}},
 	{"bare", {.nodes = 2, .processes = 1, .threads = 2, .intervals = 5}},

@@ -24,10 +24,10 @@ static inline int run_replay(const char *file, char *ret, size_t size)
 
 static inline void assert_replays(const char *file)
 {
-	char said[8192];
-	int status = run_replay(file, said, sizeof(said));
-	if (status != 0 || !strstr(said, "the same decisions, bit for bit"))
-		fail_msg("%d: %s", status, said);
+	char output[8192];
+	int status = run_replay(file, output, sizeof(output));
+	if (status != 0 || !strstr(output, "the same decisions, bit for bit"))
+		fail_msg("%d: %s", status, output);
 }
 
 #endif

@@ -64,8 +64,8 @@ static inline void open_source(struct fixture *f)
 	assert_non_null(f->source);
 }
 
-static inline bool told(struct fixture *f, int error, enum nm_event_kind kind, unsigned count,
-			const char *words)
+static inline bool has_report(struct fixture *f, int error, enum nm_event_kind kind, unsigned count,
+			      const char *words)
 {
 	const struct nm_source_status *status = nm_source_status(f->source);
 

@@ -35,8 +35,8 @@ static inline unsigned longest_queue(void)
 {
 	unsigned longest = 0;
 	for (int cpu = 0; cpu < CPUS; cpu++)
-		if (crowd_on(cpu) > longest)
-			longest = crowd_on(cpu);
+		if (workers_on(cpu) > longest)
+			longest = workers_on(cpu);
 	return longest;
 }
 

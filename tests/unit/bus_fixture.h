@@ -60,21 +60,21 @@ static inline bool runs(pid_t pid)
 static inline bool start_bus(struct bus *bus)
 {
 	char path[128], address[256];
-	int said[2];
-	if (pipe2(said, 0) < 0)
+	int output[2];
+	if (pipe2(output, 0) < 0)
 		return false;
 	(void)snprintf(path, sizeof(path), "--config-file=%s/bus.conf", bus->folder);
 	bus->daemon = fork();
 	if (bus->daemon == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)dup2(said[1], STDOUT_FILENO);
+		(void)dup2(output[1], STDOUT_FILENO);
 		(void)execlp("dbus-daemon", "dbus-daemon", path, "--nofork", "--nopidfile",
 			     "--print-address=1", (char *)NULL);
 		_exit(127);
 	}
-	close(said[1]);
-	ssize_t length = read(said[0], address, sizeof(address));
-	close(said[0]);
+	close(output[1]);
+	ssize_t length = read(output[0], address, sizeof(address));
+	close(output[0]);
 	(void)snprintf(path, sizeof(path), "unix:path=%s/bus", bus->folder);
 	setenv("DBUS_SYSTEM_BUS_ADDRESS", path, 1);
 	return length > 0 && runs(bus->daemon);

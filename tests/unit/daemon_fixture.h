@@ -295,7 +295,7 @@ static inline double noisy(double value)
 	return value * (1 + world.noise * (2 * nm_rng_unit(&world.rng) - 1));
 }
 
-static inline unsigned crowd_on(int cpu)
+static inline unsigned workers_on(int cpu)
 {
 	unsigned count = 0;
 	for (size_t i = 0; i < world.nr_workers; i++)
@@ -308,8 +308,8 @@ static inline void spread_out(void)
 {
 	for (size_t i = 0; i < world.nr_workers; i++) {
 		struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
-		for (int cpu = 0; cpu < CPUS && crowd_on(thread->processor) > 1; cpu++)
-			if ((thread->mask >> cpu & 1) && crowd_on(cpu) == 0 &&
+		for (int cpu = 0; cpu < CPUS && workers_on(thread->processor) > 1; cpu++)
+			if ((thread->mask >> cpu & 1) && workers_on(cpu) == 0 &&
 			    (!world.lazy || node_of_cpu(cpu) == node_of_cpu(thread->processor)))
 				thread->processor = cpu;
 	}
@@ -352,7 +352,7 @@ static inline void access_space(const struct worker *worker, unsigned node,
 static inline void work(struct worker *worker, double seconds)
 {
 	const struct fake_thread *thread = fake_get(world.fake, worker->tid);
-	double cpu_s = seconds / crowd_on(thread->processor);
+	double cpu_s = seconds / workers_on(thread->processor);
 	double latency = mean_latency(worker, node_of_cpu(thread->processor));
 	worker->run_ns += (uint64_t)(cpu_s * 1e9);
 	worker->delay_ns += (uint64_t)((seconds - cpu_s) * 1e9);
@@ -427,7 +427,7 @@ static inline void live_one(void)
 	spread_out();
 	world.all_ticks += ticks;
 	for (int cpu = 0; cpu < CPUS; cpu++)
-		world.busy_ticks[cpu] += crowd_on(cpu) ? ticks : 0;
+		world.busy_ticks[cpu] += workers_on(cpu) ? ticks : 0;
 	for (size_t i = 0; i < world.nr_workers; i++)
 		work(&world.workers[i], seconds);
 	fake_sleep(world.fake, (unsigned)(seconds * 1000));

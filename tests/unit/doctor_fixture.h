@@ -61,7 +61,7 @@ static inline const struct nm_finding *find(const struct nm_findings *findings, 
 }
 
 /* Concatenates all texts of the finding. */
-static inline bool says(const struct nm_finding *finding, const char *words)
+static inline bool finding_contains(const struct nm_finding *finding, const char *words)
 {
 	return strstr(finding->what, words) ||
 	       (finding->evidence && strstr(finding->evidence, words)) ||

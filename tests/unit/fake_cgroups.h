@@ -32,11 +32,11 @@ static inline struct fake_group *fake_group(struct fake *fake, const char *path)
 }
 
 /* NULL removes the attribute. */
-static inline void fake_set_attribute(struct fake *fake, const char *path, const char *said)
+static inline void fake_set_attribute(struct fake *fake, const char *path, const char *attribute)
 {
 	struct fake_group *group = fake_group(fake, path);
-	group->says = said != NULL;
-	snprintf(group->said, sizeof(group->said), "%s", said ? said : "");
+	group->has_attribute = attribute != NULL;
+	snprintf(group->attribute, sizeof(group->attribute), "%s", attribute ? attribute : "");
 }
 
 static inline void fake_own_group(struct fake *fake, const char *path, uint32_t uid)
@@ -75,14 +75,14 @@ static inline ssize_t fake_read_attribute(struct nm_platform *platform, int dire
 {
 	struct fake *fake = fake_of(platform);
 	const struct fake_group group = *fake_open_group(fake, directory);
-	size_t length = strlen(group.said);
+	size_t length = strlen(group.attribute);
 	fake->attribute_reads++;
 	assert(strcmp(name, "user.numa-migrd") == 0);
-	if (!group.says)
+	if (!group.has_attribute)
 		return -ENODATA;
 	if (length > size)
 		return -ERANGE;
-	memcpy(buffer, group.said, length);
+	memcpy(buffer, group.attribute, length);
 	return (ssize_t)length;
 }
 

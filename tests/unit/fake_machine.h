@@ -54,8 +54,8 @@ struct fake_thread {
 
 /* The directory of a cgroup (fake_cgroups.h). */
 struct fake_group {
-	char path[96], said[96];
-	bool says, others_write, gone;
+	char path[96], attribute[96];
+	bool has_attribute, others_write, gone;
 	uint32_t uid;
 };
 

@@ -131,7 +131,7 @@ static inline struct nm_helper_request helper_fixture_event(enum nm_event_kind k
 #define SKIP_UNLESS_ROOT()                                                                         \
 	do {                                                                                       \
 		if (geteuid() != 0) {                                                              \
-			print_message("needs root, to own a configuration: skipped\n");            \
+			print_message("needs root as the owner of a configuration: skipped\n");    \
 			skip();                                                                    \
 		}                                                                                  \
 	} while (0)

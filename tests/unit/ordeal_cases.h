@@ -15,22 +15,20 @@
 #define MAY_NOT_START 1U
 #define MAY_END 2U
 /* If each such call fails, the service logs it. */
-#define IS_TOLD 4U
+#define IS_LOGGED 4U
 
 /* Permitted prefixes of the entries that the service logs about it. */
-#define OF_MASKS                                                                                   \
-	"Could not move ", "Affinity of N/N not restored, will be tried again",     \
-		"Paused; affinities not restored: N ",   \
-		"Stopped; affinities not restored: N "
+#define OF_AFFINITIES                                                                              \
+	"Could not move ", "Affinity of N/N not restored, will be tried again",                    \
+		"Paused; affinities not restored: N ", "Stopped; affinities not restored: N "
 #define OF_SAMPLING "Sampling of ", "Nothing moved: Sampling "
 #define OF_LEDGER                                                                                  \
 	"Ledger not opened: E",                                      \
 		"Ledger not replayed: E",                            \
 		"Runtime directory unusable: E", "given-back in the runtime ",      \
 		"unanswered in the runtime ", "Exiting: E"
-#define OF_FIGURES                                                                                 \
-	"metrics.file …/figures.prom not written: E",                                        \
-		"metrics.file …/figures.prom written again"
+#define OF_METRICS                                                                                 \
+	"metrics.file …/figures.prom not written: E", "metrics.file …/figures.prom written again"
 #define OF_CONFIG "…/numa-migrd.conf", "Reload failed: …/numa-migrd.conf"
 #define CUT_SHORT "Interval aborted: E"
 
@@ -52,7 +50,7 @@ static const struct ordeal_case {
 	 "–",
 	 {ENOENT, ESRCH, EACCES, EMFILE, ENFILE, ENOMEM},
 	 MAY_END,
-	 {OF_MASKS, CUT_SHORT}},
+	 {OF_AFFINITIES, CUT_SHORT}},
 	{GATE_READ_FILE,
 	 "read_file",
 	 "reads stat, status, cgroup, cpuset, schedstat, comm, the load, the boot ID or "
@@ -63,8 +61,8 @@ static const struct ordeal_case {
 	 "here",
 	 "–",
 	 {ENOENT, ESRCH, EACCES, EIO, EMFILE, EFBIG, ENOMEM},
-	 MAY_NOT_START | MAY_END | IS_TOLD,
-	 {OF_MASKS, CUT_SHORT, "Ledger not replayed: E", "Only first touches sampled: "}},
+	 MAY_NOT_START | MAY_END | IS_LOGGED,
+	 {OF_AFFINITIES, CUT_SHORT, "Ledger not replayed: E", "Only first touches sampled: "}},
 	{GATE_LIST_DIRECTORY,
 	 "list_directory",
 	 "lists /proc, or the threads of a process",
@@ -74,7 +72,7 @@ static const struct ordeal_case {
 	 "–",
 	 {ENOENT, ESRCH, EACCES, EMFILE, ENOMEM},
 	 MAY_END,
-	 {OF_MASKS}},
+	 {OF_AFFINITIES}},
 	{GATE_READ_ATTRIBUTE,
 	 "read_attribute",
 	 "reads user.numa-migrd of a cgroup",
@@ -101,7 +99,7 @@ static const struct ordeal_case {
 	 "–",
 	 {ESRCH, EPERM, EINVAL},
 	 MAY_END,
-	 {OF_MASKS}},
+	 {OF_AFFINITIES}},
 	{GATE_AFFINITY_SET,
 	 "affinity_set",
 	 "sched_setaffinity(2)",
@@ -111,7 +109,7 @@ static const struct ordeal_case {
 	 "–",
 	 {ESRCH, EPERM, EINVAL, ENOMEM},
 	 MAY_END,
-	 {OF_MASKS}},
+	 {OF_AFFINITIES}},
 	{GATE_EVENT_OPEN,
 	 "event_open",
 	 "opens a software event on a CPU",
@@ -120,7 +118,7 @@ static const struct ordeal_case {
 	 "an answer of that CPU, or of the helper",
 	 "0.5 s for the helper, which is then not asked for a minute",
 	 {EACCES, EPERM, ENOENT, ENODEV, EBUSY, EMFILE, ENOMEM, ENOSPC, ECONNREFUSED, ETIMEDOUT},
-	 IS_TOLD,
+	 IS_LOGGED,
 	 {OF_SAMPLING}},
 	{GATE_HARDWARE_LIST,
 	 "hardware_list",
@@ -147,7 +145,7 @@ static const struct ordeal_case {
 	 "the own memory map only",
 	 "–",
 	 {EPERM, ENOMEM, EINVAL, ENODEV},
-	 IS_TOLD,
+	 IS_LOGGED,
 	 {OF_SAMPLING}},
 	{GATE_EVENT_IOCTL,
 	 "event_ioctl",
@@ -156,7 +154,7 @@ static const struct ordeal_case {
 	 "an answer of that CPU",
 	 "–",
 	 {ENODEV, EINVAL, EIO},
-	 IS_TOLD,
+	 IS_LOGGED,
 	 {OF_SAMPLING}},
 	{GATE_EVENT_READ,
 	 "event_read",
@@ -174,7 +172,7 @@ static const struct ordeal_case {
 	 "all CPUs, or the helper",
 	 "0.5 s for the helper, which is then not asked for a minute",
 	 {EPERM, ENOENT, ECONNREFUSED, EIO, ETIMEDOUT},
-	 IS_TOLD,
+	 IS_LOGGED,
 	 {"kernel.numa_balancing = N refused: E", "kernel.numa_balancing migrates the same pages",
 	  "Repeated accesses are sampled again"}},
 	{GATE_ASK,
@@ -195,8 +193,8 @@ static const struct ordeal_case {
 	 "the disk; a file on a network file system is root's choice",
 	 "that of the disk",
 	 {ENOENT, EACCES, EMFILE, ENOSPC, EROFS, EIO},
-	 MAY_NOT_START | IS_TOLD,
-	 {OF_LEDGER, OF_FIGURES, OF_CONFIG, "Nothing is moved: no node ranges in "}},
+	 MAY_NOT_START | IS_LOGGED,
+	 {OF_LEDGER, OF_METRICS, OF_CONFIG, "Nothing is moved: no node ranges in "}},
 	{GATE_WRITE,
 	 "write",
 	 "writes the ledger, released threads, or metrics",
@@ -204,8 +202,8 @@ static const struct ordeal_case {
 	 "as openat",
 	 "that of the disk",
 	 {ENOSPC, EDQUOT, EIO},
-	 MAY_NOT_START | IS_TOLD,
-	 {OF_LEDGER, OF_FIGURES, "Could not move "}},
+	 MAY_NOT_START | IS_LOGGED,
+	 {OF_LEDGER, OF_METRICS, "Could not move "}},
 	{GATE_PREAD,
 	 "pread",
 	 "reads the first line and the last byte of the ledger",
@@ -213,7 +211,7 @@ static const struct ordeal_case {
 	 "as openat",
 	 "that of the disk",
 	 {EIO},
-	 MAY_NOT_START | IS_TOLD,
+	 MAY_NOT_START | IS_LOGGED,
 	 {OF_LEDGER}},
 	{GATE_FTRUNCATE,
 	 "ftruncate",
@@ -222,7 +220,7 @@ static const struct ordeal_case {
 	 "as openat",
 	 "that of the disk",
 	 {EIO, EROFS},
-	 MAY_NOT_START | IS_TOLD,
+	 MAY_NOT_START | IS_LOGGED,
 	 {OF_LEDGER}},
 	{GATE_RENAMEAT,
 	 "renameat",
@@ -231,8 +229,8 @@ static const struct ordeal_case {
 	 "as openat",
 	 "that of the disk",
 	 {ENOSPC, EIO, EROFS, EACCES},
-	 MAY_NOT_START | IS_TOLD,
-	 {OF_LEDGER, OF_FIGURES}},
+	 MAY_NOT_START | IS_LOGGED,
+	 {OF_LEDGER, OF_METRICS}},
 	{GATE_UNLINKAT,
 	 "unlinkat",
 	 "removes a file",
@@ -240,8 +238,8 @@ static const struct ordeal_case {
 	 "as openat",
 	 "that of the disk",
 	 {EACCES, EROFS, EIO},
-	 MAY_NOT_START | IS_TOLD,
-	 {OF_LEDGER, OF_FIGURES}},
+	 MAY_NOT_START | IS_LOGGED,
+	 {OF_LEDGER, OF_METRICS}},
 	{GATE_MEMORY,
 	 "memory",
 	 "allocates memory",
@@ -249,8 +247,8 @@ static const struct ordeal_case {
 	 "memory that the kernel frees first",
 	 "MemoryMax of the unit",
 	 {ENOMEM},
-	 MAY_NOT_START | MAY_END | IS_TOLD,
-	 {OF_MASKS, OF_LEDGER, OF_FIGURES, OF_CONFIG, CUT_SHORT,
+	 MAY_NOT_START | MAY_END | IS_LOGGED,
+	 {OF_AFFINITIES, OF_LEDGER, OF_METRICS, OF_CONFIG, CUT_SHORT,
 	  "Topology not readable: ", OF_SAMPLING}},
 };
 

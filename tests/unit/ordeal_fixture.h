@@ -19,20 +19,20 @@
 
 #define LIFE 46		  /* intervals */
 #define ORDEAL_SAMPLES 40 /* of each worker per interval */
-#define TOLD_MAX 128
-#define TOLD_BYTES 160
-#define TOLD_WORDS 110 /* bytes kept of each message */
+#define MESSAGES_MAX 128
+#define MESSAGES_BYTES 160
+#define MESSAGE_BYTES 110 /* bytes kept of each message */
 
-struct told {
+struct messages {
 	unsigned count;
-	char text[TOLD_MAX][TOLD_BYTES];
+	char text[MESSAGES_MAX][MESSAGES_BYTES];
 };
 
 static struct ordeal {
 	struct world *world;
 	struct fake *pristine; /* the machine before the first life */
 	struct nm_platform_ops below, ops;
-	struct told told; /* warnings and problems, each once, without variable parts */
+	struct messages messages; /* warnings and problems, each once, without variable parts */
 	bool started, stopped, exits;
 	bool refused; /* resume failed, and the caller got the error */
 	unsigned moved, homes, interval;
@@ -76,10 +76,10 @@ uint64_t nm_journal_suppressed(struct nm_journal *ignored)
 }
 
 /* Copies a text without parts that differ between machines and runs: numbers, paths, reasons. */
-static inline void reported_plain(const char *text, char ret[TOLD_BYTES])
+static inline void reported_plain(const char *text, char ret[MESSAGES_BYTES])
 {
 	size_t used = 0;
-	while (*text && used < TOLD_WORDS) {
+	while (*text && used < MESSAGE_BYTES) {
 		size_t root = strlen(ordeal.world->root);
 		const char *why = gate.error ? strerror(gate.error) : "\n";
 		if (strncmp(text, ordeal.world->root, root) == 0) {
@@ -103,25 +103,25 @@ static inline void reported_plain(const char *text, char ret[TOLD_BYTES])
 		ret[used - 1] = '\0';
 }
 
-static inline bool reported_has(const struct told *told, const char *text)
+static inline bool reported_has(const struct messages *messages, const char *text)
 {
-	for (unsigned i = 0; i < told->count; i++)
-		if (strcmp(told->text[i], text) == 0)
+	for (unsigned i = 0; i < messages->count; i++)
+		if (strcmp(messages->text[i], text) == 0)
 			return true;
 	return false;
 }
 
-static inline void reported_add(struct told *told, const char *text)
+static inline void reported_add(struct messages *messages, const char *text)
 {
-	if (reported_has(told, text))
+	if (reported_has(messages, text))
 		return;
-	assert_true(told->count < TOLD_MAX);
-	snprintf(told->text[told->count++], TOLD_BYTES, "%s", text);
+	assert_true(messages->count < MESSAGES_MAX);
+	snprintf(messages->text[messages->count++], MESSAGES_BYTES, "%s", text);
 }
 
 void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, uint64_t now_ns)
 {
-	char plain[TOLD_BYTES];
+	char plain[MESSAGES_BYTES];
 	(void)ignored, (void)now_ns;
 	ordeal.started = ordeal.started || entry->message == NM_MESSAGE_START;
 	ordeal.stopped = ordeal.stopped || entry->message == NM_MESSAGE_STOP;
@@ -130,7 +130,7 @@ void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, u
 	if (entry->priority > LOG_WARNING && entry->message != NM_MESSAGE_PROBLEM)
 		return;
 	reported_plain(entry->text, plain);
-	reported_add(&ordeal.told, plain);
+	reported_add(&ordeal.messages, plain);
 }
 
 /* ---- the ops, each through the gate ---- */
@@ -629,7 +629,7 @@ static inline void ordeal_anew(void)
 /* Runs the daemon from start to end, or with options.restore; returns its exit status. */
 static inline int ordeal_live(void)
 {
-	ordeal.told.count = 0;
+	ordeal.messages.count = 0;
 	ordeal.started = ordeal.stopped = ordeal.exits = ordeal.refused = false;
 	ordeal.on_interval = ordeal.on_nudge = NULL;
 	ordeal.moved = ordeal.homes = 0;

@@ -24,13 +24,13 @@
 /* Outcome for one operation and error. */
 struct outcome {
 	unsigned lives, complaints;
-	struct told found; /* outcome and log messages of the daemon */
+	struct messages found; /* outcome and log messages of the daemon */
 };
 
 /* A life without failures. */
 struct sweep_life {
 	const char *policy; /* as ordeal.only */
-	struct told usual;  /* usual log messages */
+	struct messages usual; /* usual log messages */
 	unsigned calls[GATE_OPS];
 };
 
@@ -57,7 +57,7 @@ static inline void sweep_begin(void)
 		ordeal.only = life->policy;
 		ordeal_anew();
 		assert_int_equal(ordeal_live(), EXIT_SUCCESS);
-		life->usual = ordeal.told;
+		life->usual = ordeal.messages;
 		memcpy(life->calls, gate.calls, sizeof(gate.calls));
 	}
 }
@@ -88,8 +88,8 @@ static inline const char *sweep_leak(void)
 
 static inline bool sweep_logged_reason(void)
 {
-	for (unsigned i = 0; i < ordeal.told.count; i++)
-		if (!reported_has(&sweep_usual->usual, ordeal.told.text[i]))
+	for (unsigned i = 0; i < ordeal.messages.count; i++)
+		if (!reported_has(&sweep_usual->usual, ordeal.messages.text[i]))
 			return true;
 	return false;
 }
@@ -99,11 +99,11 @@ static inline const char *sweep_recover(void)
 {
 	bool ledger = ordeal_there_is("ledger");
 	if (!ledger)
-		return fake_trace(ordeal.world->fake) ? "a mask is left, and no ledger" : NULL;
+		return fake_trace(ordeal.world->fake) ? "an affinity is left, and no ledger" : NULL;
 	if (ordeal_restore() != EXIT_SUCCESS)
 		return "--restore fails afterwards";
 	if (fake_trace(ordeal.world->fake))
-		return "--restore leaves a mask";
+		return "--restore leaves an affinity";
 	if (ordeal_there_is("ledger"))
 		return "--restore leaves the ledger";
 	return sweep_leak();
@@ -118,7 +118,7 @@ static inline const char *sweep_judge(int status)
 	if (status == EXIT_SUCCESS && !ordeal.stopped)
 		return "it ended in peace and did not stop";
 	if (status != EXIT_SUCCESS && !sweep_logged_reason())
-		return "it ended and did not say why";
+		return "it exited without logging a reason";
 	return sweep_recover();
 }
 
@@ -135,18 +135,18 @@ static inline bool sweep_may_log(const struct ordeal_case *of, const char *text)
 static inline const char *sweep_unexpected(const struct ordeal_case *of, int status)
 {
 	unsigned ends = status == EXIT_SUCCESS ? 0 : ordeal.started ? MAY_END : MAY_NOT_START;
-	bool told = false;
+	bool messages = false;
 	if (ends & ~of->ends)
 		return ends == MAY_END ? "it is not to end" : "it is to start";
-	for (unsigned i = 0; i < ordeal.told.count; i++) {
-		if (reported_has(&sweep_usual->usual, ordeal.told.text[i]))
+	for (unsigned i = 0; i < ordeal.messages.count; i++) {
+		if (reported_has(&sweep_usual->usual, ordeal.messages.text[i]))
 			continue;
-		told = true;
-		if (!sweep_may_log(of, ordeal.told.text[i]))
-			return ordeal.told.text[i];
+		messages = true;
+		if (!sweep_may_log(of, ordeal.messages.text[i]))
+			return ordeal.messages.text[i];
 	}
-	return of->ends & IS_TOLD && gate.lasting && gate.fail_at == 1 && !told
-		       ? "nobody hears of it"
+	return of->ends & IS_LOGGED && gate.lasting && gate.fail_at == 1 && !messages
+		       ? "it is not logged"
 		       : NULL;
 }
 
@@ -160,7 +160,7 @@ static inline const char *sweep_halt(void)
 		return "it did not live to its end";
 	if (gate.lasting || ordeal.refused || sweep_logged_reason())
 		return NULL;
-	return ordeal.moved == 0 || ordeal.homes == 0 ? "it moves nothing any more" : NULL;
+	return ordeal.moved == 0 || ordeal.homes == 0 ? "it makes no more moves" : NULL;
 }
 
 static inline const char *sweep_end_of(int status)
@@ -172,14 +172,15 @@ static inline const char *sweep_end_of(int status)
 
 static inline void sweep_count(struct outcome *outcome, int status)
 {
-	char line[TOLD_BYTES + 32];
+	char line[MESSAGES_BYTES + 32];
 	bool silent = true;
 	outcome->lives++;
-	for (unsigned i = 0; i < ordeal.told.count; i++) {
-		if (reported_has(&sweep_usual->usual, ordeal.told.text[i]))
+	for (unsigned i = 0; i < ordeal.messages.count; i++) {
+		if (reported_has(&sweep_usual->usual, ordeal.messages.text[i]))
 			continue;
 		silent = false;
-		snprintf(line, sizeof(line), "%s: %s", sweep_end_of(status), ordeal.told.text[i]);
+		snprintf(line, sizeof(line), "%s: %s", sweep_end_of(status),
+			 ordeal.messages.text[i]);
 		reported_add(&outcome->found, line);
 	}
 	if (silent)

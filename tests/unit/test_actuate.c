@@ -183,7 +183,7 @@ static void test_refuse_unfit(void **state)
 	assert_returned();
 }
 
-static void test_refuse_changed_mask(void **state)
+static void test_refuse_changed_affinity(void **state)
 {
 	(void)state;
 	world_adopt_thread(world, 101);
@@ -630,7 +630,7 @@ int main(void)
 		TEST(test_swap),
 		TEST(test_refuse_identity),
 		TEST(test_refuse_unfit),
-		TEST(test_refuse_changed_mask),
+		TEST(test_refuse_changed_affinity),
 		TEST(test_refuse_set),
 		TEST(test_refuse_without_owner),
 		TEST(test_refuse_many_groups),

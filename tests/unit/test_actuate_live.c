@@ -158,7 +158,7 @@ static struct nm_proc_stat stat_of(uint32_t tid)
 	return stat;
 }
 
-static bool lend(uint32_t tid, unsigned node)
+static bool lease(uint32_t tid, unsigned node)
 {
 	struct nm_decision decision = {
 		.id = 1,
@@ -200,10 +200,10 @@ static void test_lease(void **state)
 	if (*state)
 		skip();
 	uint32_t tid = start_victim();
-	assert_true(lend(tid, 1));
+	assert_true(lease(tid, 1));
 	assert_mask(tid, topology->nodes[1].cpus);
 	assert_mask((uint32_t)victim, original);
-	assert_true(lend(tid, 0));
+	assert_true(lease(tid, 0));
 	assert_mask(tid, topology->nodes[0].cpus);
 	assert_int_equal(nm_actuator_return_all(actuator), 0);
 	assert_mask(tid, original);
@@ -215,13 +215,13 @@ static void test_inheritors(void **state)
 	if (*state)
 		skip();
 	uint32_t tid = start_victim();
-	assert_true(lend(tid, 1));
-	uint32_t heirs[] = {order('t'), order('f'), order('o')};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(heirs); i++)
-		assert_mask(heirs[i], topology->nodes[1].cpus);
+	assert_true(lease(tid, 1));
+	uint32_t inheritors[] = {order('t'), order('f'), order('o')};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(inheritors); i++)
+		assert_mask(inheritors[i], topology->nodes[1].cpus);
 	assert_int_equal(nm_actuator_return_all(actuator), 0);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(heirs); i++)
-		assert_mask(heirs[i], original);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(inheritors); i++)
+		assert_mask(inheritors[i], original);
 	assert_mask(tid, original);
 }
 
@@ -230,7 +230,7 @@ static void test_fork_record(void **state)
 	if (*state)
 		skip();
 	uint32_t tid = start_victim();
-	assert_true(lend(tid, 1));
+	assert_true(lease(tid, 1));
 	uint32_t child = order('f');
 	struct nm_task_event event = {.kind = NM_TASK_FORK,
 				      .pid = child,
@@ -249,7 +249,7 @@ static void test_exec_by_thread(void **state)
 		skip();
 	uint32_t tid = start_victim();
 	struct nm_proc_stat before = stat_of((uint32_t)victim);
-	assert_true(lend(tid, 1));
+	assert_true(lease(tid, 1));
 	struct nm_proc_stat after = exec_victim();
 	assert_int_equal(after.start_ticks, before.start_ticks);
 	assert_int_not_equal(after.start_stack, before.start_stack);
@@ -264,7 +264,7 @@ static void die_with_lease(uint32_t tid)
 	int status = 0;
 	pid_t child = fork();
 	if (child == 0)
-		_exit(lend(tid, 1) ? 0 : 1);
+		_exit(lease(tid, 1) ? 0 : 1);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_mask(tid, topology->nodes[1].cpus);
@@ -285,10 +285,10 @@ static void test_restore(void **state)
 		skip();
 	uint32_t tid = start_victim();
 	die_with_lease(tid);
-	uint32_t heirs[] = {order('t'), order('f'), order('o')};
+	uint32_t inheritors[] = {order('t'), order('f'), order('o')};
 	assert_restored(4);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(heirs); i++)
-		assert_mask(heirs[i], original);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(inheritors); i++)
+		assert_mask(inheritors[i], original);
 	assert_mask(tid, original);
 }
 

@@ -291,7 +291,7 @@ static void hardly_used_ranges_are_not_reported(void **state)
 
 /* ---- the kernel ---- */
 
-static void balancing_is_in_the_way(void **state)
+static void balancing_interferes(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	struct program program = good_program();
@@ -402,7 +402,7 @@ int main(void)
 		cmocka_unit_test(without_addresses),
 		cmocka_unit_test(small_intensively_used_memory),
 		cmocka_unit_test(hardly_used_ranges_are_not_reported),
-		cmocka_unit_test(balancing_is_in_the_way),
+		cmocka_unit_test(balancing_interferes),
 		cmocka_unit_test(balancing_is_missing),
 		cmocka_unit_test(missing_ranges_are_reported),
 		cmocka_unit_test(missing_metrics_are_handled),

@@ -9,14 +9,14 @@
 
 #include "../support/balance_fixture.h"
 
-static struct crowd *crowd;
+static struct workload *workload;
 static struct nm_balance_result result;
 
 /* Two nodes: CPUs 0 and 1, CPUs 2 and 3. */
 static int begin(void **state)
 {
 	(void)state;
-	crowd = crowd_new(2, 4, 64);
+	workload = workload_new(2, 4, 64);
 	return 0;
 }
 
@@ -24,14 +24,15 @@ static int end(void **state)
 {
 	(void)state;
 	nm_balance_result_clear(&result);
-	crowd_free(crowd);
+	workload_free(workload);
 	return 0;
 }
 
 static size_t run_round(void)
 {
 	nm_balance_result_clear(&result);
-	assert_int_equal(nm_balance_round(&crowd->input, &crowd->rules, &crowd->state, &result), 0);
+	assert_int_equal(
+		nm_balance_round(&workload->input, &workload->rules, &workload->state, &result), 0);
 	return result.count;
 }
 
@@ -66,13 +67,13 @@ static void test_waiting_begins_at_the_share(void **state)
 
 static bool update(double gap)
 {
-	return nm_balance_update(&crowd->state, &crowd->rules, gap);
+	return nm_balance_update(&workload->state, &workload->rules, gap);
 }
 
 static void test_hysteresis(void **state)
 {
 	(void)state;
-	crowd->rules.persist = 2;
+	workload->rules.persist = 2;
 	assert_false(update(0.6));
 	assert_false(update(0.5)); /* not above the threshold: the count restarts */
 	assert_false(update(0.6));
@@ -87,7 +88,7 @@ static void test_hysteresis(void **state)
 static void test_paper_always_balances(void **state)
 {
 	(void)state;
-	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
+	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
 	assert_true(update(0));
 	assert_true(update(0));
 }
@@ -97,10 +98,10 @@ static void test_paper_always_balances(void **state)
 static void test_the_busiest_sends_to_the_idlest(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 4, 1);
-	crowd_programs(crowd, 1, 3, 1);
-	crowd_programs(crowd, 2, 1, 1);
-	crowd->rules.max_moves = 1;
+	workload_programs(workload, 0, 4, 1);
+	workload_programs(workload, 1, 3, 1);
+	workload_programs(workload, 2, 1, 1);
+	workload->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 0, 0, 3);
 	const struct nm_balance_move *move = &result.moves[0];
@@ -118,8 +119,8 @@ static void test_the_busiest_sends_to_the_idlest(void **state)
 static void test_moves_until_the_nodes_are_alike(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 4, 1);
-	crowd_programs(crowd, 1, 4, 1);
+	workload_programs(workload, 0, 4, 1);
+	workload_programs(workload, 1, 4, 1);
 	assert_int_equal(run_round(), 4);
 	expect_move(0, 4, 1, 2);
 	expect_move(1, 0, 0, 3);
@@ -130,23 +131,23 @@ static void test_moves_until_the_nodes_are_alike(void **state)
 static void test_a_round_has_a_limit(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 8, 1);
-	crowd->rules.max_moves = 2;
+	workload_programs(workload, 0, 8, 1);
+	workload->rules.max_moves = 2;
 	assert_int_equal(run_round(), 2);
-	crowd->rules.max_moves = 0;
+	workload->rules.max_moves = 0;
 	assert_int_equal(run_round(), 0);
 }
 
 static void test_no_balancing_below_the_gap(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 3, 1);
-	crowd_programs(crowd, 1, 1, 1);
-	crowd_programs(crowd, 2, 2, 1);
-	crowd->rules.begin = 1;
+	workload_programs(workload, 0, 3, 1);
+	workload_programs(workload, 1, 1, 1);
+	workload_programs(workload, 2, 2, 1);
+	workload->rules.begin = 1;
 	assert_int_equal(run_round(), 0); /* 2 against 1 is not above */
 	assert_false(result.active);
-	crowd->rules.begin = 0.9;
+	workload->rules.begin = 0.9;
 	assert_int_equal(run_round(), 1);
 	assert_true(result.active);
 }
@@ -155,16 +156,16 @@ static void test_no_balancing_below_the_gap(void **state)
 static void test_no_exchange_without_gain(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 2, 1);
-	crowd_programs(crowd, 1, 2, 1);
-	crowd_programs(crowd, 2, 1, 1);
-	crowd_programs(crowd, 3, 1, 1);
+	workload_programs(workload, 0, 2, 1);
+	workload_programs(workload, 1, 2, 1);
+	workload_programs(workload, 2, 1, 1);
+	workload_programs(workload, 3, 1, 1);
 	assert_int_equal(run_round(), 0);
 	assert_true(result.active);
-	crowd->threads[0].load = 0.9;
-	crowd->threads[1].load = 0.9; /* 1 + 0.9 against 1.8 */
+	workload->threads[0].load = 0.9;
+	workload->threads[1].load = 0.9; /* 1 + 0.9 against 1.8 */
 	assert_int_equal(run_round(), 0);
-	crowd_programs(crowd, 0, 1, 1);
+	workload_programs(workload, 0, 1, 1);
 	assert_int_equal(run_round(), 1);
 }
 
@@ -172,15 +173,15 @@ static void test_no_exchange_without_gain(void **state)
 static void test_relief_must_exceed_a_minimum(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 2, 1);
-	crowd->threads[0].load = crowd->threads[1].load = 0.6;
-	for (int cpu = 1; cpu < (int)crowd->topology->nr_cpus; cpu++)
-		crowd->other[cpu] = 0.55;
-	crowd->rules.overload = 0;
-	crowd->rules.begin = crowd->rules.end = -INFINITY;
-	crowd->rules.relief = 0.1;
+	workload_programs(workload, 0, 2, 1);
+	workload->threads[0].load = workload->threads[1].load = 0.6;
+	for (int cpu = 1; cpu < (int)workload->topology->nr_cpus; cpu++)
+		workload->other[cpu] = 0.55;
+	workload->rules.overload = 0;
+	workload->rules.begin = workload->rules.end = -INFINITY;
+	workload->rules.relief = 0.1;
 	assert_int_equal(run_round(), 0);
-	crowd->rules.relief = 0.04;
+	workload->rules.relief = 0.04;
 	assert_int_equal(run_round(), 1);
 }
 
@@ -188,13 +189,13 @@ static void test_relief_must_exceed_a_minimum(void **state)
 static void test_nodes_do_not_change_places(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 2, 1);
-	crowd_programs(crowd, 1, 1, 1);
-	crowd_programs(crowd, 2, 2, 1);
-	crowd->rules.begin = 0.4;
+	workload_programs(workload, 0, 2, 1);
+	workload_programs(workload, 1, 1, 1);
+	workload_programs(workload, 2, 2, 1);
+	workload->rules.begin = 0.4;
 	assert_int_equal(run_round(), 0);
 	assert_true(result.active);
-	crowd->rules.end = -0.1; /* equal loads suffice */
+	workload->rules.end = -0.1; /* equal loads suffice */
 	assert_int_equal(run_round(), 1);
 }
 
@@ -202,13 +203,13 @@ static void test_nodes_do_not_change_places(void **state)
 static void test_never_within_a_node(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 6, 1);
-	crowd->other[2] = 2.5;
-	crowd->other[3] = 2.5;
-	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
+	workload_programs(workload, 0, 6, 1);
+	workload->other[2] = 2.5;
+	workload->other[3] = 2.5;
+	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
 	assert_int_equal(run_round(), 1); /* CPU 1 is idle, and the kernel fills it */
 	expect_move(0, 0, 0, 2);
-	hwloc_bitmap_clr_range(crowd->topology->usable, 2, 3);
+	hwloc_bitmap_clr_range(workload->topology->usable, 2, 3);
 	assert_int_equal(run_round(), 0);
 	assert_true(result.gap == 0);
 }
@@ -216,28 +217,28 @@ static void test_never_within_a_node(void **state)
 static void test_a_node_with_enough_cpus_keeps_its_threads(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 3, 1);
-	crowd->input.nr_threads = 3;
-	crowd->threads[2].load = 0;
-	crowd->threads[0].load = crowd->threads[1].load = 0.9; /* 0.9 per CPU */
+	workload_programs(workload, 0, 3, 1);
+	workload->input.nr_threads = 3;
+	workload->threads[2].load = 0;
+	workload->threads[0].load = workload->threads[1].load = 0.9; /* 0.9 per CPU */
 	assert_int_equal(run_round(), 0);
 	assert_true(result.active);
-	crowd->rules.overload = 0.9;
+	workload->rules.overload = 0.9;
 	assert_int_equal(run_round(), 1);
 }
 
 static void test_unmanaged_work_counts(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 4, 1);
-	crowd_programs(crowd, 1, 4, 1);
-	crowd->other[2] = 4;
-	crowd->other[3] = NAN; /* unknown: a whole CPU */
-	crowd->rules.max_moves = 1;
+	workload_programs(workload, 0, 4, 1);
+	workload_programs(workload, 1, 4, 1);
+	workload->other[2] = 4;
+	workload->other[3] = NAN; /* unknown: a whole CPU */
+	workload->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 4, 1, 3);
 	assert_true(result.moves[0].load_to == 1);
-	crowd->input.other_load = NULL;
+	workload->input.other_load = NULL;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 4, 1, 2);
 }
@@ -245,31 +246,31 @@ static void test_unmanaged_work_counts(void **state)
 static void test_immovable_threads(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 6, 1);
-	crowd->threads[0].movable = false;
-	crowd->threads[1].waiting = false;
-	crowd->threads[2].load = NAN;
-	hwloc_bitmap_only(crowd->masks[3], 1);
-	crowd->rules.max_moves = 1;
+	workload_programs(workload, 0, 6, 1);
+	workload->threads[0].movable = false;
+	workload->threads[1].waiting = false;
+	workload->threads[2].load = NAN;
+	hwloc_bitmap_only(workload->masks[3], 1);
+	workload->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 4, 0, 2);
 	assert_int_equal(result.waiting, 3);
-	crowd->threads[4].movable = crowd->threads[5].movable = false;
+	workload->threads[4].movable = workload->threads[5].movable = false;
 	assert_int_equal(run_round(), 0);
 }
 
-static void test_masks_open_other_destinations(void **state)
+static void test_affinities_permit_other_destinations(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 3, 1);
-	crowd_programs(crowd, 1, 3, 1);
-	crowd->other[3] = 0.5;
+	workload_programs(workload, 0, 3, 1);
+	workload_programs(workload, 1, 3, 1);
+	workload->other[3] = 0.5;
 	for (unsigned i = 0; i < 6; i++)
-		hwloc_bitmap_clr(crowd->masks[i], 2);
-	crowd->rules.max_moves = 1;
+		hwloc_bitmap_clr(workload->masks[i], 2);
+	workload->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 3, 1, 3);
-	crowd->threads[4].everywhere = true; /* then the affinity need not be queried */
+	workload->threads[4].everywhere = true; /* then the affinity need not be queried */
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 4, 1, 2);
 }
@@ -278,13 +279,13 @@ static void test_masks_open_other_destinations(void **state)
 static void test_the_next_busiest_cpu_is_tried(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 5, 0); /* its memory is local */
-	crowd_programs(crowd, 1, 3, 1);
-	crowd->rules.max_moves = 1;
+	workload_programs(workload, 0, 5, 0); /* its memory is local */
+	workload_programs(workload, 1, 3, 1);
+	workload->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 5, 1, 2);
 	assert_int_equal(result.stopped_by_gain, 5);
-	crowd->rules.min_gain = -10;
+	workload->rules.min_gain = -10;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 0, 0, 2);
 }
@@ -293,12 +294,12 @@ static void test_the_next_busiest_cpu_is_tried(void **state)
 static void test_the_older_thread_comes_first(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 4, 1);
-	crowd->threads[0].start_ticks = 50;
-	crowd->threads[3].start_ticks = 20;
-	crowd->threads[2].start_ticks = 20;
-	crowd->rules.selection = NM_SELECTION_FIRST_FIT;
-	crowd->rules.max_moves = 2;
+	workload_programs(workload, 0, 4, 1);
+	workload->threads[0].start_ticks = 50;
+	workload->threads[3].start_ticks = 20;
+	workload->threads[2].start_ticks = 20;
+	workload->rules.selection = NM_SELECTION_FIRST_FIT;
+	workload->rules.max_moves = 2;
 	assert_int_equal(run_round(), 2);
 	expect_move(0, 2, 0, 2);
 	expect_move(1, 3, 0, 3);
@@ -308,25 +309,25 @@ static void test_the_older_thread_comes_first(void **state)
 static void test_counts_follow_the_moves(void **state)
 {
 	(void)state;
-	crowd_free(crowd);
-	crowd = crowd_new(3, 3, 64);
-	uint32_t a = crowd_group(crowd, 2), b = crowd_group(crowd, 2);
+	workload_free(workload);
+	workload = workload_new(3, 3, 64);
+	uint32_t a = workload_group(workload, 2), b = workload_group(workload, 2);
 	for (unsigned i = 0; i < 3; i++) {
-		crowd_thread(crowd, a, 0, false);
-		crowd_thread(crowd, b, 0, false);
+		workload_thread(workload, a, 0, false);
+		workload_thread(workload, b, 0, false);
 	}
-	crowd_thread(crowd, a, 2, true);
-	crowd_thread(crowd, b, 2, true);
-	crowd_thread(crowd, b, 2, false); /* a: 3/4, b: 3/5 */
-	crowd->threads[6].movable = crowd->threads[7].movable = false;
-	crowd->rules = crowd_paper(NM_SELECTION_EXCLUSIVITY);
-	crowd->rules.max_moves = 3;
+	workload_thread(workload, a, 2, true);
+	workload_thread(workload, b, 2, true);
+	workload_thread(workload, b, 2, false); /* a: 3/4, b: 3/5 */
+	workload->threads[6].movable = workload->threads[7].movable = false;
+	workload->rules = workload_paper(NM_SELECTION_EXCLUSIVITY);
+	workload->rules.max_moves = 3;
 	assert_int_equal(run_round(), 3);
 	assert_int_equal(result.moves[0].thread, 1);
 	assert_true(result.moves[0].metric == 3.0 / 5);
 	assert_int_equal(result.moves[1].thread, 3);
 	assert_true(result.moves[1].metric == 2.0 / 5);
-	assert_int_equal(crowd->members[1 * 3 + 0], 3); /* the input is unchanged */
+	assert_int_equal(workload->members[1 * 3 + 0], 3); /* the input is unchanged */
 }
 
 static void expect_no_node_in_both_roles(void)
@@ -339,12 +340,12 @@ static void expect_no_node_in_both_roles(void)
 static void test_a_receiving_node_does_not_send(void **state)
 {
 	(void)state;
-	crowd_free(crowd);
-	crowd = crowd_new(3, 3, 64);
-	crowd_programs(crowd, 0, 9, 1);
-	crowd_programs(crowd, 1, 4, 2);
-	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
-	crowd->rules.max_moves = 64;
+	workload_free(workload);
+	workload = workload_new(3, 3, 64);
+	workload_programs(workload, 0, 9, 1);
+	workload_programs(workload, 1, 4, 2);
+	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
+	workload->rules.max_moves = 64;
 	assert_true(run_round() > 2);
 	expect_no_node_in_both_roles();
 }
@@ -353,13 +354,13 @@ static void test_a_receiving_node_does_not_send(void **state)
 static void test_a_sending_node_does_not_receive(void **state)
 {
 	(void)state;
-	crowd_free(crowd);
-	crowd = crowd_new(3, 6, 64);
-	crowd_programs(crowd, 0, 9, 1);
-	crowd_programs(crowd, 4, 4, 0);
-	crowd_programs(crowd, 5, 4, 0);
-	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
-	crowd->rules.max_moves = 64;
+	workload_free(workload);
+	workload = workload_new(3, 6, 64);
+	workload_programs(workload, 0, 9, 1);
+	workload_programs(workload, 4, 4, 0);
+	workload_programs(workload, 5, 4, 0);
+	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
+	workload->rules.max_moves = 64;
 	assert_true(run_round() > 2);
 	assert_int_equal(result.moves[0].node_from, 0);
 	expect_no_node_in_both_roles();
@@ -368,16 +369,16 @@ static void test_a_sending_node_does_not_receive(void **state)
 static void test_idle_cpu_on_the_emptier_node_is_chosen(void **state)
 {
 	(void)state;
-	crowd_free(crowd);
-	crowd = crowd_new(3, 6, 64);
-	crowd_programs(crowd, 0, 6, 1);
-	crowd->other[3] = 0.5;
-	crowd->rules.max_moves = 1;
-	crowd->rules.min_gain = -INFINITY;
+	workload_free(workload);
+	workload = workload_new(3, 6, 64);
+	workload_programs(workload, 0, 6, 1);
+	workload->other[3] = 0.5;
+	workload->rules.max_moves = 1;
+	workload->rules.min_gain = -INFINITY;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 0, 0, 4);
-	crowd->other[3] = 0;
-	crowd->other[4] = 0.5;
+	workload->other[3] = 0;
+	workload->other[4] = 0.5;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 0, 0, 2);
 }
@@ -385,9 +386,9 @@ static void test_idle_cpu_on_the_emptier_node_is_chosen(void **state)
 static void test_rounds_remember_the_gap(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 4, 1);
-	crowd->rules.persist = 2;
-	crowd->rules.max_moves = 1;
+	workload_programs(workload, 0, 4, 1);
+	workload->rules.persist = 2;
+	workload->rules.max_moves = 1;
 	assert_int_equal(run_round(), 0);
 	assert_int_equal(run_round(), 1);
 }
@@ -395,14 +396,14 @@ static void test_rounds_remember_the_gap(void **state)
 static void test_pages_not_known(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 4, 1);
-	crowd->groups[0].resident = NULL;
-	crowd->rules.selection = NM_SELECTION_FIRST_FIT;
-	crowd->rules.max_moves = 1;
+	workload_programs(workload, 0, 4, 1);
+	workload->groups[0].resident = NULL;
+	workload->rules.selection = NM_SELECTION_FIRST_FIT;
+	workload->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 1, 0, 2);
 	assert_int_equal(result.unknown, 1);
-	crowd->rules.min_gain = -INFINITY;
+	workload->rules.min_gain = -INFINITY;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 0, 0, 2);
 	assert_true(isnan(result.moves[0].gain) && isnan(result.moves[0].cost_change));
@@ -411,9 +412,9 @@ static void test_pages_not_known(void **state)
 static void test_a_machine_without_threads(void **state)
 {
 	(void)state;
-	crowd->rules = crowd_paper(NM_SELECTION_FIRST_FIT);
+	workload->rules = workload_paper(NM_SELECTION_FIRST_FIT);
 	assert_int_equal(run_round(), 0);
-	crowd->input.other_load = NULL;
+	workload->input.other_load = NULL;
 	assert_int_equal(run_round(), 0);
 }
 
@@ -422,20 +423,20 @@ static void test_a_machine_without_threads(void **state)
 static void set_types(enum nm_dtas_type even, enum nm_dtas_type odd)
 {
 	for (unsigned cpu = 0; cpu < 4; cpu++)
-		crowd->types[cpu] = cpu % 2 ? odd : even;
-	crowd->input.cpu_types = crowd->types;
+		workload->types[cpu] = cpu % 2 ? odd : even;
+	workload->input.cpu_types = workload->types;
 }
 
 static void test_threads_go_to_cpus_of_their_type(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 6, 1);
-	crowd->other[2] = 0.2;
-	crowd->other[3] = 0.1;
+	workload_programs(workload, 0, 6, 1);
+	workload->other[2] = 0.2;
+	workload->other[3] = 0.1;
 	set_types(NM_DTAS_COMPUTE, NM_DTAS_MEMORY);
 	for (unsigned i = 0; i < 6; i++)
-		crowd->threads[i].type = i < 4 ? NM_DTAS_COMPUTE : NM_DTAS_MEMORY;
-	crowd->rules.max_moves = 2;
+		workload->threads[i].type = i < 4 ? NM_DTAS_COMPUTE : NM_DTAS_MEMORY;
+	workload->rules.max_moves = 2;
 	assert_int_equal(run_round(), 2);
 	expect_move(0, 4, 0, 3);
 	expect_move(1, 0, 0, 2);
@@ -445,13 +446,13 @@ static void test_threads_go_to_cpus_of_their_type(void **state)
 static void test_another_cpu_of_the_node_has_the_type(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 4, 1);
-	crowd->other[2] = 0.2;
-	crowd->other[3] = 0.1;
+	workload_programs(workload, 0, 4, 1);
+	workload->other[2] = 0.2;
+	workload->other[3] = 0.1;
 	set_types(NM_DTAS_COMPUTE, NM_DTAS_MEMORY);
 	for (unsigned i = 0; i < 4; i++)
-		crowd->threads[i].type = NM_DTAS_COMPUTE;
-	crowd->rules.max_moves = 1;
+		workload->threads[i].type = NM_DTAS_COMPUTE;
+	workload->rules.max_moves = 1;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 0, 0, 2);
 }
@@ -459,16 +460,16 @@ static void test_another_cpu_of_the_node_has_the_type(void **state)
 static void test_idle_cpus_take_either_type(void **state)
 {
 	(void)state;
-	crowd_programs(crowd, 0, 4, 1);
+	workload_programs(workload, 0, 4, 1);
 	set_types(NM_DTAS_MEMORY, NM_DTAS_MEMORY);
 	for (unsigned i = 0; i < 4; i++)
-		crowd->threads[i].type = NM_DTAS_COMPUTE;
+		workload->threads[i].type = NM_DTAS_COMPUTE;
 	assert_int_equal(run_round(), 2); /* one for each idle CPU */
 	expect_move(0, 0, 0, 2);
 	expect_move(1, 1, 0, 3);
-	crowd->rules.idle_max = 0; /* strict */
+	workload->rules.idle_max = 0; /* strict */
 	assert_int_equal(run_round(), 0);
-	crowd->threads[3].type = NM_DTAS_EITHER;
+	workload->threads[3].type = NM_DTAS_EITHER;
 	assert_int_equal(run_round(), 1);
 	expect_move(0, 3, 0, 2);
 }
@@ -492,7 +493,8 @@ int main(void)
 						begin, end),
 		cmocka_unit_test_setup_teardown(test_unmanaged_work_counts, begin, end),
 		cmocka_unit_test_setup_teardown(test_immovable_threads, begin, end),
-		cmocka_unit_test_setup_teardown(test_masks_open_other_destinations, begin, end),
+		cmocka_unit_test_setup_teardown(test_affinities_permit_other_destinations, begin,
+						end),
 		cmocka_unit_test_setup_teardown(test_the_next_busiest_cpu_is_tried, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_older_thread_comes_first, begin, end),
 		cmocka_unit_test_setup_teardown(test_counts_follow_the_moves, begin, end),

@@ -21,109 +21,109 @@ static unsigned below(struct nm_rng *dice, unsigned bound)
 
 /* ---- any machine ---- */
 
-static void draw_group(struct crowd *crowd, struct nm_rng *dice)
+static void draw_group(struct workload *workload, struct nm_rng *dice)
 {
-	unsigned nodes = crowd->topology->nr_nodes;
-	uint32_t group = crowd_group(crowd, (int)below(dice, nodes + 1) - 1);
+	unsigned nodes = workload->topology->nr_nodes;
+	uint32_t group = workload_group(workload, (int)below(dice, nodes + 1) - 1);
 	for (unsigned node = 0; node < nodes; node++)
-		crowd_pages(crowd, group, node, below(dice, 3) ? below(dice, 20) : 0);
+		workload_pages(workload, group, node, below(dice, 3) ? below(dice, 20) : 0);
 	if (below(dice, 8) == 0)
-		crowd->groups[group].resident = NULL;
+		workload->groups[group].resident = NULL;
 }
 
-static void draw_mask(struct crowd *crowd, struct nm_rng *dice, size_t thread)
+static void draw_mask(struct workload *workload, struct nm_rng *dice, size_t thread)
 {
-	crowd->threads[thread].everywhere = below(dice, 3) > 0;
-	if (crowd->threads[thread].everywhere)
+	workload->threads[thread].everywhere = below(dice, 3) > 0;
+	if (workload->threads[thread].everywhere)
 		return;
-	for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++)
+	for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++)
 		if (below(dice, 2))
-			hwloc_bitmap_clr(crowd->masks[thread], cpu);
+			hwloc_bitmap_clr(workload->masks[thread], cpu);
 }
 
-static void draw_thread(struct crowd *crowd, struct nm_rng *dice)
+static void draw_thread(struct workload *workload, struct nm_rng *dice)
 {
 	/* Most are on the first CPUs, so that balancing is needed. */
-	unsigned cpus = crowd->topology->nr_cpus;
+	unsigned cpus = workload->topology->nr_cpus;
 	int cpu = (int)below(dice, below(dice, 3) ? 1 + cpus / 3 : cpus);
-	uint32_t group = below(dice, (unsigned)crowd->input.nr_groups);
+	uint32_t group = below(dice, (unsigned)workload->input.nr_groups);
 	bool ran = below(dice, 12) > 0, leader = below(dice, 6) == 0;
-	size_t i = crowd_thread(crowd, group, ran ? cpu : -1, leader);
-	struct nm_balance_thread *thread = &crowd->threads[i];
+	size_t i = workload_thread(workload, group, ran ? cpu : -1, leader);
+	struct nm_balance_thread *thread = &workload->threads[i];
 	if (thread->leader && thread->cpu >= 0)
-		crowd->groups[group].leader_node =
-			nm_topology_node_of_cpu(crowd->topology, thread->cpu);
+		workload->groups[group].leader_node =
+			nm_topology_node_of_cpu(workload->topology, thread->cpu);
 	thread->start_ticks = below(dice, 20);
 	thread->load = below(dice, 20) ? nm_rng_unit(dice) : (double)NAN;
 	thread->waiting = below(dice, 4) > 0;
 	thread->movable = below(dice, 8) > 0;
 	thread->type = (enum nm_dtas_type)below(dice, 3);
-	draw_mask(crowd, dice, i);
+	draw_mask(workload, dice, i);
 }
 
-static void draw_rules(struct crowd *crowd, struct nm_rng *dice)
+static void draw_rules(struct workload *workload, struct nm_rng *dice)
 {
 	enum nm_selection selection = (enum nm_selection)below(dice, 9);
-	crowd->rules = below(dice, 3) ? crowd_rules(selection) : crowd_paper(selection);
-	crowd->rules.max_moves = 1 + below(dice, 12);
+	workload->rules = below(dice, 3) ? workload_rules(selection) : workload_paper(selection);
+	workload->rules.max_moves = 1 + below(dice, 12);
 	if (below(dice, 2))
-		crowd->rules.min_gain = (double)below(dice, 20) - 10;
+		workload->rules.min_gain = (double)below(dice, 20) - 10;
 }
 
-static struct crowd *draw_machine(uint64_t seed)
+static struct workload *draw_machine(uint64_t seed)
 {
 	struct nm_rng dice;
 	nm_rng_seed(&dice, seed);
 	unsigned nodes = 1 + below(&dice, 5), cpus = nodes * (1 + below(&dice, 4));
-	struct crowd *crowd = crowd_new(nodes, cpus, THREADS);
+	struct workload *workload = workload_new(nodes, cpus, THREADS);
 	for (unsigned k = 0; k < nodes * nodes; k++)
-		crowd->factors[k] = k % (nodes + 1) ? 1 + nm_rng_unit(&dice) : 1;
+		workload->factors[k] = k % (nodes + 1) ? 1 + nm_rng_unit(&dice) : 1;
 	for (unsigned cpu = 0; cpu < cpus; cpu++) {
-		crowd->other[cpu] = below(&dice, 3) ? 0 : nm_rng_unit(&dice);
-		crowd->types[cpu] = (enum nm_dtas_type)below(&dice, 3);
+		workload->other[cpu] = below(&dice, 3) ? 0 : nm_rng_unit(&dice);
+		workload->types[cpu] = (enum nm_dtas_type)below(&dice, 3);
 		if (below(&dice, 8) == 0)
-			hwloc_bitmap_clr(crowd->topology->usable, cpu);
+			hwloc_bitmap_clr(workload->topology->usable, cpu);
 	}
 	if (below(&dice, 3) == 0)
-		crowd->input.cpu_types = crowd->types;
+		workload->input.cpu_types = workload->types;
 	for (unsigned i = 1 + below(&dice, 12); i > 0; i--)
-		draw_group(crowd, &dice);
+		draw_group(workload, &dice);
 	for (unsigned i = below(&dice, THREADS); i > 0; i--)
-		draw_thread(crowd, &dice);
-	draw_rules(crowd, &dice);
-	return crowd;
+		draw_thread(workload, &dice);
+	draw_rules(workload, &dice);
+	return workload;
 }
 
 /* ---- invariants ---- */
 
-static double load_of(const struct crowd *crowd, int cpu)
+static double load_of(const struct workload *workload, int cpu)
 {
-	double load = crowd->other[cpu];
-	for (size_t i = 0; i < crowd->input.nr_threads; i++)
-		if (crowd->threads[i].cpu == cpu)
-			load += isnan(crowd->threads[i].load) ? 1 : crowd->threads[i].load;
+	double load = workload->other[cpu];
+	for (size_t i = 0; i < workload->input.nr_threads; i++)
+		if (workload->threads[i].cpu == cpu)
+			load += isnan(workload->threads[i].load) ? 1 : workload->threads[i].load;
 	return load;
 }
 
-static double load_of_node(const struct crowd *crowd, int node)
+static double load_of_node(const struct workload *workload, int node)
 {
 	double load = 0, count = 0;
-	for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++)
-		if (crowd->topology->cpus[cpu].node == node &&
-		    hwloc_bitmap_isset(crowd->topology->usable, cpu)) {
-			load += load_of(crowd, (int)cpu);
+	for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++)
+		if (workload->topology->cpus[cpu].node == node &&
+		    hwloc_bitmap_isset(workload->topology->usable, cpu)) {
+			load += load_of(workload, (int)cpu);
 			count++;
 		}
 	return load / count;
 }
 
-static double load_with(const struct crowd *crowd, int node, double load)
+static double load_with(const struct workload *workload, int node, double load)
 {
 	double count = 0;
-	for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++)
-		count += crowd->topology->cpus[cpu].node == node &&
-			 hwloc_bitmap_isset(crowd->topology->usable, cpu);
-	return load_of_node(crowd, node) + load / count;
+	for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++)
+		count += workload->topology->cpus[cpu].node == node &&
+			 hwloc_bitmap_isset(workload->topology->usable, cpu);
+	return load_of_node(workload, node) + load / count;
 }
 
 static bool is_enhanced(enum nm_selection rule)
@@ -131,41 +131,42 @@ static bool is_enhanced(enum nm_selection rule)
 	return rule == NM_SELECTION_EXCLUSIVITY || rule == NM_SELECTION_MOST_BENEFIT_PLUS;
 }
 
-static void check_destination(const struct crowd *crowd, const struct nm_balance_move *move)
+static void check_destination(const struct workload *workload, const struct nm_balance_move *move)
 {
-	const struct nm_balance_thread *thread = &crowd->threads[move->thread];
+	const struct nm_balance_thread *thread = &workload->threads[move->thread];
 	unsigned to = (unsigned)move->cpu_to;
-	assert_true(hwloc_bitmap_isset(crowd->topology->usable, to));
-	assert_true(hwloc_bitmap_isset(crowd->topology->usable, (unsigned)move->cpu_from));
+	assert_true(hwloc_bitmap_isset(workload->topology->usable, to));
+	assert_true(hwloc_bitmap_isset(workload->topology->usable, (unsigned)move->cpu_from));
 	assert_true(thread->everywhere || hwloc_bitmap_isset(thread->allowed, to));
-	assert_int_equal(crowd->topology->cpus[to].node, move->node_to);
+	assert_int_equal(workload->topology->cpus[to].node, move->node_to);
 	assert_int_not_equal(move->node_from, move->node_to);
-	if (crowd->input.cpu_types && load_of(crowd, move->cpu_to) >= crowd->rules.idle_max + 1e-9)
-		assert_true(nm_dtas_fits(crowd->types[to], thread->type, false));
+	if (workload->input.cpu_types &&
+	    load_of(workload, move->cpu_to) >= workload->rules.idle_max + 1e-9)
+		assert_true(nm_dtas_fits(workload->types[to], thread->type, false));
 }
 
-static void check_loads(const struct crowd *crowd, const struct nm_balance_move *move)
+static void check_loads(const struct workload *workload, const struct nm_balance_move *move)
 {
-	double from = load_of(crowd, move->cpu_from), to = load_of(crowd, move->cpu_to);
-	double node_from = load_of_node(crowd, move->node_from);
-	double node_to = load_with(crowd, move->node_to, move->load);
+	double from = load_of(workload, move->cpu_from), to = load_of(workload, move->cpu_to);
+	double node_from = load_of_node(workload, move->node_from);
+	double node_to = load_with(workload, move->node_to, move->load);
 	assert_true(fabs(from - move->load_from) < 1e-9 && fabs(to - move->load_to) < 1e-9);
 	assert_true(to + move->load < from + 1e-9);
-	assert_true(node_from >= crowd->rules.overload - 1e-9);
-	assert_true(node_from - node_to > crowd->rules.end - 1e-9);
+	assert_true(node_from >= workload->rules.overload - 1e-9);
+	assert_true(node_from - node_to > workload->rules.end - 1e-9);
 }
 
-static void check_thread(const struct crowd *crowd, const struct nm_balance_move *move)
+static void check_thread(const struct workload *workload, const struct nm_balance_move *move)
 {
-	const struct nm_balance_thread *thread = &crowd->threads[move->thread];
-	const struct nm_selection_group *group = &crowd->groups[thread->group];
-	int leader = nm_selection_leader_node(group, crowd->topology->nr_nodes);
+	const struct nm_balance_thread *thread = &workload->threads[move->thread];
+	const struct nm_selection_group *group = &workload->groups[thread->group];
+	int leader = nm_selection_leader_node(group, workload->topology->nr_nodes);
 	assert_true(thread->waiting && thread->movable && !isnan(thread->load));
 	assert_int_equal(thread->cpu, move->cpu_from);
 	assert_true(thread->load == move->load);
-	if (crowd->rules.min_gain > -INFINITY)
-		assert_true(move->gain >= crowd->rules.min_gain);
-	if (is_enhanced(crowd->rules.selection)) {
+	if (workload->rules.min_gain > -INFINITY)
+		assert_true(move->gain >= workload->rules.min_gain);
+	if (is_enhanced(workload->rules.selection)) {
 		assert_false(thread->leader);
 		assert_int_not_equal(leader, move->node_from);
 		assert_true((leader == move->node_to) == (move->reason == NM_SELECTED_BY_LEADER));
@@ -173,69 +174,69 @@ static void check_thread(const struct crowd *crowd, const struct nm_balance_move
 }
 
 /* Checks each move against the machine state after the moves before it. */
-static void check_round(struct crowd *crowd, const struct nm_balance_result *result)
+static void check_round(struct workload *workload, const struct nm_balance_result *result)
 {
 	bool moved[THREADS] = {false};
-	assert_true(result->count <= crowd->rules.max_moves);
+	assert_true(result->count <= workload->rules.max_moves);
 	for (size_t i = 0; i < result->count; i++) {
 		const struct nm_balance_move *move = &result->moves[i];
 		const struct nm_balance_result one = {.moves = &result->moves[i], .count = 1};
 		assert_false(moved[move->thread]);
 		moved[move->thread] = true;
-		check_destination(crowd, move);
-		check_loads(crowd, move);
-		check_thread(crowd, move);
-		crowd_apply(crowd, &one);
+		check_destination(workload, move);
+		check_loads(workload, move);
+		check_thread(workload, move);
+		workload_apply(workload, &one);
 		for (size_t k = 0; k < i; k++)
 			assert_int_not_equal(result->moves[k].node_to, move->node_from);
 	}
 }
 
-static double crowding(const struct crowd *crowd)
+static double crowding(const struct workload *workload)
 {
 	double sum = 0;
-	for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++) {
-		double load = load_of(crowd, (int)cpu);
+	for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++) {
+		double load = load_of(workload, (int)cpu);
 		sum += load * load;
 	}
 	return sum;
 }
 
 /* Returns true if a thread could still have moved between a pair of CPUs. */
-static bool can_go(const struct crowd *crowd, const struct nm_balance_thread *thread, int to)
+static bool can_go(const struct workload *workload, const struct nm_balance_thread *thread, int to)
 {
-	const struct nm_topology *topology = crowd->topology;
-	const struct nm_selection_group *group = &crowd->groups[thread->group];
+	const struct nm_topology *topology = workload->topology;
+	const struct nm_selection_group *group = &workload->groups[thread->group];
 	int node_from = topology->cpus[thread->cpu].node, node_to = topology->cpus[to].node;
-	double here = load_of_node(crowd, node_from),
-	       there = load_with(crowd, node_to, thread->load);
-	bool idle = load_of(crowd, to) < crowd->rules.idle_max;
-	if (node_from == node_to || here < crowd->rules.overload ||
-	    !(here - there > crowd->rules.end + 1e-9))
+	double here = load_of_node(workload, node_from),
+	       there = load_with(workload, node_to, thread->load);
+	bool idle = load_of(workload, to) < workload->rules.idle_max;
+	if (node_from == node_to || here < workload->rules.overload ||
+	    !(here - there > workload->rules.end + 1e-9))
 		return false;
-	if (!(load_of(crowd, to) + thread->load < load_of(crowd, thread->cpu) - 1e-9))
+	if (!(load_of(workload, to) + thread->load < load_of(workload, thread->cpu) - 1e-9))
 		return false;
 	if (!thread->everywhere && !hwloc_bitmap_isset(thread->allowed, (unsigned)to))
 		return false;
-	if (crowd->input.cpu_types && !nm_dtas_fits(crowd->types[to], thread->type, idle))
+	if (workload->input.cpu_types && !nm_dtas_fits(workload->types[to], thread->type, idle))
 		return false;
 	/* All other rules are those of first_fit without a minimum gain. */
-	return crowd->rules.min_gain == -INFINITY ||
+	return workload->rules.min_gain == -INFINITY ||
 	       (group->resident &&
-		group->resident[node_to] - group->resident[node_from] >= crowd->rules.min_gain);
+		group->resident[node_to] - group->resident[node_from] >= workload->rules.min_gain);
 }
 
-static bool any_thread_can_go(const struct crowd *crowd)
+static bool any_thread_can_go(const struct workload *workload)
 {
-	for (size_t i = 0; i < crowd->input.nr_threads; i++) {
-		const struct nm_balance_thread *thread = &crowd->threads[i];
+	for (size_t i = 0; i < workload->input.nr_threads; i++) {
+		const struct nm_balance_thread *thread = &workload->threads[i];
 		if (thread->cpu < 0 || !thread->waiting || !thread->movable ||
 		    isnan(thread->load) ||
-		    !hwloc_bitmap_isset(crowd->topology->usable, (unsigned)thread->cpu))
+		    !hwloc_bitmap_isset(workload->topology->usable, (unsigned)thread->cpu))
 			continue;
-		for (unsigned cpu = 0; cpu < crowd->topology->nr_cpus; cpu++)
-			if (hwloc_bitmap_isset(crowd->topology->usable, cpu) &&
-			    can_go(crowd, thread, (int)cpu))
+		for (unsigned cpu = 0; cpu < workload->topology->nr_cpus; cpu++)
+			if (hwloc_bitmap_isset(workload->topology->usable, cpu) &&
+			    can_go(workload, thread, (int)cpu))
 				return true;
 	}
 	return false;
@@ -248,22 +249,22 @@ static void test_rounds_end(void **state)
 	(void)state;
 	size_t moves = 0;
 	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
-		struct crowd *crowd = draw_machine(seed);
+		struct workload *workload = draw_machine(seed);
 		size_t count = 1;
 		for (unsigned i = 0; i < ROUNDS && count > 0; i++) {
 			struct nm_balance_result result;
-			double before = crowding(crowd);
-			assert_int_equal(nm_balance_round(&crowd->input, &crowd->rules,
-							  &crowd->state, &result),
+			double before = crowding(workload);
+			assert_int_equal(nm_balance_round(&workload->input, &workload->rules,
+							  &workload->state, &result),
 					 0);
 			count = result.count;
 			moves += count;
-			check_round(crowd, &result);
-			assert_true(count == 0 || crowding(crowd) < before);
+			check_round(workload, &result);
+			assert_true(count == 0 || crowding(workload) < before);
 			nm_balance_result_clear(&result);
 		}
 		assert_int_equal(count, 0);
-		crowd_free(crowd);
+		workload_free(workload);
 	}
 	assert_true(moves > MACHINES);
 }
@@ -274,18 +275,19 @@ static void test_no_candidate_is_overlooked(void **state)
 	(void)state;
 	size_t stuck = 0, moves = 0;
 	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
-		struct crowd *crowd = draw_machine(seed);
+		struct workload *workload = draw_machine(seed);
 		struct nm_balance_result result;
-		crowd->rules.selection = NM_SELECTION_FIRST_FIT;
-		crowd->rules.max_moves = 1;
-		assert_int_equal(
-			nm_balance_round(&crowd->input, &crowd->rules, &crowd->state, &result), 0);
+		workload->rules.selection = NM_SELECTION_FIRST_FIT;
+		workload->rules.max_moves = 1;
+		assert_int_equal(nm_balance_round(&workload->input, &workload->rules,
+						  &workload->state, &result),
+				 0);
 		moves += result.count;
 		stuck += result.active && result.count == 0;
 		if (result.active)
-			assert_true(any_thread_can_go(crowd) == (result.count == 1));
+			assert_true(any_thread_can_go(workload) == (result.count == 1));
 		nm_balance_result_clear(&result);
-		crowd_free(crowd);
+		workload_free(workload);
 	}
 	assert_true(stuck > 10 && moves > 10);
 }
@@ -295,20 +297,21 @@ static void test_a_long_round_equals_short_rounds(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= MACHINES; seed++) {
-		struct crowd *crowd = draw_machine(seed);
+		struct workload *workload = draw_machine(seed);
 		struct nm_balance_result result;
-		bool two = crowd->topology->nr_nodes <= 2;
-		crowd->rules.selection = NM_SELECTION_FIRST_FIT;
-		crowd->rules.max_moves = THREADS;
-		assert_int_equal(
-			nm_balance_round(&crowd->input, &crowd->rules, &crowd->state, &result), 0);
-		check_round(crowd, &result);
+		bool two = workload->topology->nr_nodes <= 2;
+		workload->rules.selection = NM_SELECTION_FIRST_FIT;
+		workload->rules.max_moves = THREADS;
+		assert_int_equal(nm_balance_round(&workload->input, &workload->rules,
+						  &workload->state, &result),
+				 0);
+		check_round(workload, &result);
 		for (size_t i = 0; i < result.count; i++)
-			crowd->threads[result.moves[i].thread].movable = false;
-		if (two && result.active && crowd->rules.overload > 0)
-			assert_false(any_thread_can_go(crowd));
+			workload->threads[result.moves[i].thread].movable = false;
+		if (two && result.active && workload->rules.overload > 0)
+			assert_false(any_thread_can_go(workload));
 		nm_balance_result_clear(&result);
-		crowd_free(crowd);
+		workload_free(workload);
 	}
 }
 
@@ -335,13 +338,14 @@ static uint64_t fingerprint(uint64_t first_seed)
 {
 	uint64_t print = 0xcbf29ce484222325ULL;
 	for (uint64_t seed = first_seed; seed < first_seed + MACHINES; seed++) {
-		struct crowd *crowd = draw_machine(seed);
+		struct workload *workload = draw_machine(seed);
 		struct nm_balance_result result;
-		assert_int_equal(
-			nm_balance_round(&crowd->input, &crowd->rules, &crowd->state, &result), 0);
+		assert_int_equal(nm_balance_round(&workload->input, &workload->rules,
+						  &workload->state, &result),
+				 0);
 		print = mix_result(print, &result);
 		nm_balance_result_clear(&result);
-		crowd_free(crowd);
+		workload_free(workload);
 	}
 	return print;
 }

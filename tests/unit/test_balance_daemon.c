@@ -136,7 +136,7 @@ static void owner_affinities_limit_moves(void **state)
 	live(30);
 	for (size_t i = 0; i < world.nr_workers; i++)
 		assert_true(node_of(&world.workers[i]) <= 1);
-	assert_true(crowd_on(2) == 1 && crowd_on(3) == 1);
+	assert_true(workers_on(2) == 1 && workers_on(3) == 1);
 	assert_int_equal(world.daemon.tally.failed, 0);
 }
 

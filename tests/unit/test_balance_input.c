@@ -66,7 +66,7 @@ static void gather(void)
 }
 
 /* Threads of a process that share a CPU and keep it busy together. */
-static void crowd(uint32_t pid, int cpu, unsigned count)
+static void share_cpu(uint32_t pid, int cpu, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
 		machine->figures[machine_thread(machine, pid, cpu, -1)].run_share = 1.0 / count;
@@ -78,8 +78,8 @@ static void crowd(uint32_t pid, int cpu, unsigned count)
 static void test_idle_cpus_read_no_threads(void **state)
 {
 	(void)state;
-	crowd(1000, 0, 3);
-	crowd(1000, 1, 3);
+	share_cpu(1000, 0, 3);
+	share_cpu(1000, 1, 3);
 	machine->busy[0] = machine->busy[1] = 0.89;
 	machine->busy[2] = machine->busy[3] = 0.7;
 	assert_int_equal(find_suspects(MOST), 0);
@@ -90,9 +90,9 @@ static void test_idle_cpus_read_no_threads(void **state)
 static void test_threads_of_full_cpus_are_read(void **state)
 {
 	(void)state;
-	crowd(1000, 0, 2);
-	crowd(1000, 1, 3);
-	crowd(1000, 2, 1);
+	share_cpu(1000, 0, 2);
+	share_cpu(1000, 1, 3);
+	share_cpu(1000, 2, 1);
 	machine->busy[2] = 0.5;
 	assert_int_equal(find_suspects(MOST), 5);
 	const uint32_t expected[] = {2, 3, 4, 0, 1}; /* the fullest first */
@@ -108,7 +108,7 @@ static void test_equal_nodes_read_no_threads(void **state)
 {
 	(void)state;
 	for (int cpu = 0; cpu < 4; cpu++)
-		crowd(1000, cpu, 1);
+		share_cpu(1000, cpu, 1);
 	assert_int_equal(find_suspects(MOST), 0);
 	rules.end = -1;
 	assert_int_equal(find_suspects(MOST), 4);
@@ -119,15 +119,15 @@ static void test_full_nodes_may_differ_in_load(void **state)
 {
 	(void)state;
 	for (int cpu = 0; cpu < 4; cpu++)
-		crowd(1000, cpu, 2);
+		share_cpu(1000, cpu, 2);
 	assert_int_equal(find_suspects(MOST), 8);
 }
 
 static void test_isolated_cpus_are_left_alone(void **state)
 {
 	(void)state;
-	crowd(1000, 0, 2);
-	crowd(1000, 1, 3);
+	share_cpu(1000, 0, 2);
+	share_cpu(1000, 1, 3);
 	hwloc_bitmap_clr(machine->topology->usable, 1);
 	assert_int_equal(find_suspects(MOST), 2);
 }
@@ -135,7 +135,7 @@ static void test_isolated_cpus_are_left_alone(void **state)
 static void test_single_node_reads_no_threads(void **state)
 {
 	(void)state;
-	crowd(1000, 0, 2);
+	share_cpu(1000, 0, 2);
 	machine_take_cpus(machine, 1, 0);
 	rules.end = 1; /* CPU 1 may idle: same node */
 	assert_int_equal(find_suspects(MOST), 0);
@@ -153,7 +153,7 @@ static void know(size_t thread, uint64_t run_ms, uint64_t delay_ms)
 static void test_loads(void **state)
 {
 	(void)state;
-	crowd(1000, 0, 3);
+	share_cpu(1000, 0, 3);
 	machine_thread(machine, 1000, 2, -1);
 	machine_thread(machine, 1000, -1, -1);
 	machine->figures[3].run_share = 0.4;
@@ -276,8 +276,8 @@ static void test_a_round_from_a_snapshot(void **state)
 	const double *const resident[] = {pages};
 	struct nm_balance_state balance = {0};
 	struct nm_balance_result result;
-	crowd(77, 0, 4);
-	crowd(77, 1, 4);
+	share_cpu(77, 0, 4);
+	share_cpu(77, 1, 4);
 	facts.resident = resident;
 	assert_int_equal(find_suspects(MOST), 8);
 	for (unsigned i = 0; i < 8; i++)

@@ -309,7 +309,7 @@ static void test_load_another_users(void **state)
 {
 	const char *path = write_conf(state, TEXT(""));
 	if (geteuid() != 0) {
-		print_message("needs root, to give a file away: skipped\n");
+		print_message("needs root to change the owner of a file: skipped\n");
 		skip();
 	}
 	assert_int_equal(chown(path, 65534, 65534), 0);

@@ -168,7 +168,7 @@ static void test_root_steers(void **state)
 {
 	const uint32_t managed = OWN_PID, unknown = 42, busy = 1;
 	need_bus(state);
-	need(geteuid() == 0, "steering is for root, and this test runs as somebody else");
+	need(geteuid() == 0, "commands need root, but this test runs as another user");
 	assert_call("Resume", NULL, "org.numamigrd1.Error.AlreadyRunning");
 	assert_call("Pause", NULL, "");
 	assert_call("Pause", NULL, "org.numamigrd1.Error.AlreadyPaused");
@@ -208,7 +208,7 @@ struct link {
 	sd_event *event;
 	struct nm_control *control;
 	int error;	 /* last reported error */
-	unsigned told;	 /* number of reports */
+	unsigned reports; /* number of reports */
 	unsigned rounds; /* iterations of the loop */
 	bool paused;
 };
@@ -217,7 +217,7 @@ static void note_bus(void *context, int error)
 {
 	struct link *link = context;
 	link->error = error;
-	link->told++;
+	link->reports++;
 }
 
 static void link_open(struct link *link)
@@ -246,9 +246,9 @@ static void link_close(struct link *link)
 /* Runs the loop for N ms, or until the next report. */
 static void link_run(struct link *link, unsigned seconds)
 {
-	unsigned told = link->told;
+	unsigned reports = link->reports;
 	time_t end = time(NULL) + seconds;
-	while (time(NULL) < end && link->told == told) {
+	while (time(NULL) < end && link->reports == reports) {
 		assert_true(sd_event_run(link->event, 200000) >= 0);
 		link->rounds++;
 	}
@@ -259,7 +259,7 @@ static void test_second_daemon_is_refused(void **state)
 	struct link link;
 	need_bus(state);
 	link_open(&link);
-	assert_int_equal(link.told, 1);
+	assert_int_equal(link.reports, 1);
 	assert_int_equal(link.error, -EEXIST);
 	/* It gets the name once that is available. */
 	struct bus *bus = *state;
@@ -276,10 +276,10 @@ static void test_no_bus(void **state)
 	(void)state;
 	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
 	link_open(&link);
-	assert_int_equal(link.told, 1);
+	assert_int_equal(link.reports, 1);
 	assert_int_equal(link.error, -ENOENT);
 	link_run(&link, 4);
-	assert_int_equal(link.told, 1);
+	assert_int_equal(link.reports, 1);
 	assert_in_range(link.rounds, 1, 60);
 	link_close(&link);
 	nm_control_free(NULL);
@@ -291,7 +291,7 @@ static void test_restarted_bus(void **state)
 	struct bus *bus = *state;
 	need_bus(state);
 	link_open(&link);
-	assert_int_equal(link.told, 0);
+	assert_int_equal(link.reports, 0);
 	for (unsigned time = 0; time < 2; time++) {
 		end(&bus->daemon);
 		link_run(&link, 30);
@@ -299,11 +299,11 @@ static void test_restarted_bus(void **state)
 		link.rounds = 0;
 		link_run(&link, 2);
 		assert_in_range(link.rounds, 1, 60);
-		assert_int_equal(link.told, 2 * time + 1);
+		assert_int_equal(link.reports, 2 * time + 1);
 		assert_true(start_bus(bus));
 		link_run(&link, 60);
 		assert_int_equal(link.error, 0);
-		assert_int_equal(link.told, 2 * time + 2);
+		assert_int_equal(link.reports, 2 * time + 2);
 	}
 	link_close(&link);
 }
@@ -411,7 +411,7 @@ static void test_ctl_commands(void **state)
 	char text[4096];
 	(void)ctl("status", text, sizeof(text));
 	assert_null(strstr(text, "latency_ns")); /* unavailable: left out */
-	need(geteuid() == 0, "steering is for root, and this test runs as somebody else");
+	need(geteuid() == 0, "commands need root, but this test runs as another user");
 	assert_ctl("pause", 0, "");
 	assert_ctl("pause", 1, "paused already");
 	assert_ctl("--json resume", 0, "{\"version\": 1, \"result\": \"resumed\"}");
@@ -460,7 +460,7 @@ static void test_ctl_is_refused_to_others(void **state)
 	need(geteuid() == 0, "becoming another user needs root");
 	(void)ctl("--version", text, sizeof(text)); /* skips if it was not built */
 	int status = ctl_as_user_nobody("status", "leases: 5000000000");
-	need(status != 126 && status != 127, "nobody may not run what is built here");
+	need(status != 126 && status != 127, "user nobody may not run the built programs");
 	assert_int_equal(status, 0);
 	assert_int_equal(
 		ctl_as_user_nobody("pause", "only an administrator may control numa-migrd"), 77);

@@ -210,11 +210,11 @@ static void test_a_password_prompt_is_possible(void **state)
 
 /* ---- lists on a terminal ---- */
 
-static void assert_on_terminal(const char *words, const char *says, const char *says_not)
+static void assert_on_terminal(const char *words, const char *expected, const char *unexpected)
 {
 	struct terminal *terminal = open_terminal(words);
 	assert_int_equal(close_terminal(terminal), 0);
-	if (!strstr(terminal->text, says) || (says_not && strstr(terminal->text, says_not)))
+	if (!strstr(terminal->text, expected) || (unexpected && strstr(terminal->text, unexpected)))
 		fail_msg("%s: \"%s\"", words, terminal->text);
 	free(terminal);
 }

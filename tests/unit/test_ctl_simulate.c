@@ -66,7 +66,7 @@ static void assert_simulate(const char *arguments, int status, const char *says)
 
 #define RING "simulate --machine=ring-4x10 --workload=@/ends "
 
-static void test_options_that_do_not_go_together(void **state)
+static void test_incompatible_options(void **state)
 {
 	(void)state;
 	assert_simulate("simulate", EX_USAGE, "needs --machine, --workload and --policy");
@@ -263,7 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define WITH_FILES(name) cmocka_unit_test_setup_teardown(name, with_files, without)
-		WITH_FILES(test_options_that_do_not_go_together),
+		WITH_FILES(test_incompatible_options),
 		WITH_FILES(test_all_policies_are_read_first),
 		WITH_FILES(test_files_need_no_dot_in_their_name),
 		WITH_FILES(test_programs_are_not_bound_to_memory_only_nodes),

@@ -266,7 +266,7 @@ static void reload_when_leased(struct world *w)
 	}
 }
 
-static void a_good_file_is_taken(void **state)
+static void a_valid_file_is_accepted(void **state)
 {
 	(void)state;
 	world->each_second = reload_when_leased;
@@ -368,7 +368,7 @@ static void crash(void)
 	world->each_second = NULL;
 }
 
-static void restore_returns_what_a_crash_left(void **state)
+static void restore_recovers_after_a_crash(void **state)
 {
 	(void)state;
 	crash();
@@ -458,10 +458,10 @@ int main(void)
 		TEST(a_stop_with_unrestored_affinities_fails),
 		TEST(a_replaced_daemon_makes_no_changes),
 		TEST(an_invalid_file_is_rejected),
-		TEST(a_good_file_is_taken),
+		TEST(a_valid_file_is_accepted),
 		TEST(a_reload_to_dry_run_restores_affinities),
 		TEST(queries_advance_in_the_loop),
-		TEST(restore_returns_what_a_crash_left),
+		TEST(restore_recovers_after_a_crash),
 		TEST(restore_needs_no_configuration),
 		TEST(a_start_restores_it_too),
 		TEST(damage_in_the_ledger_is_reported),

@@ -185,7 +185,7 @@ static int flag_property(const char *name)
 static void skip_without_service(void **state)
 {
 	need(*state != NULL, "no dbus-daemon on this machine");
-	need(geteuid() == 0, "steering is for root, and this test runs as somebody else");
+	need(geteuid() == 0, "commands need root, but this test runs as another user");
 	assert_true(is_there());
 }
 

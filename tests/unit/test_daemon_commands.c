@@ -481,11 +481,11 @@ static void a_tick_without_a_source_makes_no_decision(void **state)
 	assert_true(tick_until_leased(100));
 }
 
-static void assert_line(bool blind, const char *part)
+static void assert_line(bool no_source, const char *part)
 {
 	nm_report_status(service);
-	assert_string_equal(status("blind"), blind ? "true" : "false");
-	assert_true((strstr(service->reported.status, "sampl") != NULL) == blind);
+	assert_string_equal(status("blind"), no_source ? "true" : "false");
+	assert_true((strstr(service->reported.status, "sampl") != NULL) == no_source);
 	assert_non_null(strstr(service->reported.status, part));
 }
 

@@ -474,7 +474,7 @@ static void remembered_threads_are_bounded(void **state)
 }
 
 /* No more threads of the user are remembered in any list. */
-static void crowd(void)
+static void fill_lists(void)
 {
 	struct nm_actuator *actuator = world->actuator;
 	lease(101, 1);
@@ -494,7 +494,7 @@ static void crowd(void)
 static void unremembered_children_are_restored_later(void **state)
 {
 	(void)state;
-	crowd();
+	fill_lists();
 	assert_int_equal(world_mask(world, 300), world_node(1));
 	assert_int_equal(world_reported(world, NM_LEASE_FAILED, 300), 0);
 	for (int i = 0; i < 3; i++)
@@ -509,7 +509,7 @@ static void unremembered_children_are_restored_later(void **state)
 static void a_stop_needs_no_room(void **state)
 {
 	(void)state;
-	crowd();
+	fill_lists();
 	assert_int_equal(nm_actuator_return_all(world->actuator), 0);
 	assert_int_equal(world_mask(world, 300), ALL);
 }

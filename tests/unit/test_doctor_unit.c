@@ -17,18 +17,18 @@
 #define PATIENCE_US (200ULL * 1000)
 
 /* Answers of systemd, in memory shared with the server. */
-static struct said {
+static struct answers {
 	bool silent, odd; /* no answers; values of other types */
 	char load[64], active[64];
 	uint64_t ambient, bounding, files, locked;
-} * said;
+} * answers;
 
 static int on_load_unit(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	const char *name;
 
 	(void)userdata, (void)error;
-	if (said->silent)
+	if (answers->silent)
 		return 1;
 	int r = sd_bus_message_read(call, "s", &name);
 	if (r < 0)
@@ -42,23 +42,23 @@ static int word(sd_bus *bus, const char *path, const char *interface, const char
 {
 	(void)bus, (void)path, (void)interface, (void)userdata, (void)error;
 	return sd_bus_message_append(
-		reply, "s", strcmp(property, "LoadState") == 0 ? said->load : said->active);
+		reply, "s", strcmp(property, "LoadState") == 0 ? answers->load : answers->active);
 }
 
 static uint64_t value_of(const char *property)
 {
 	if (strcmp(property, "AmbientCapabilities") == 0)
-		return said->ambient;
+		return answers->ambient;
 	if (strcmp(property, "CapabilityBoundingSet") == 0)
-		return said->bounding;
-	return strcmp(property, "LimitNOFILE") == 0 ? said->files : said->locked;
+		return answers->bounding;
+	return strcmp(property, "LimitNOFILE") == 0 ? answers->files : answers->locked;
 }
 
 static int number(sd_bus *bus, const char *path, const char *interface, const char *property,
 		  sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
 	(void)bus, (void)path, (void)interface, (void)userdata;
-	if (said->odd)
+	if (answers->odd)
 		return sd_bus_error_set(error, SD_BUS_ERROR_UNKNOWN_PROPERTY, "no");
 	return sd_bus_message_append(reply, "t", value_of(property));
 }
@@ -104,12 +104,12 @@ static void serve_systemd(int ready)
 
 static int set_up(void **state)
 {
-	*said = (struct said){.load = "loaded",
-			      .active = "inactive",
-			      .ambient = 1ULL << 23 | 1ULL << 38,
-			      .bounding = UINT64_MAX,
-			      .files = 524288,
-			      .locked = UINT64_MAX};
+	*answers = (struct answers){.load = "loaded",
+				    .active = "inactive",
+				    .ambient = 1ULL << 23 | 1ULL << 38,
+				    .bounding = UINT64_MAX,
+				    .files = 524288,
+				    .locked = UINT64_MAX};
 	return setup(state, open_policy, serve_systemd);
 }
 
@@ -148,13 +148,13 @@ static void its_properties_are_read(void **state)
 
 static void only_permitted_capabilities_count(void **state)
 {
-	said->bounding = 1ULL << 38;
+	answers->bounding = 1ULL << 38;
 	assert_int_equal(look(state).capabilities.value, 1LL << 38);
 }
 
 static void a_unit_that_is_not_there(void **state)
 {
-	(void)snprintf(said->load, sizeof(said->load), "not-found");
+	(void)snprintf(answers->load, sizeof(answers->load), "not-found");
 	struct nm_facts_unit found = look(state);
 	assert_int_equal(found.error, 0);
 	assert_false(found.exists);
@@ -163,14 +163,14 @@ static void a_unit_that_is_not_there(void **state)
 /* SECURITY: units */
 static void words_are_escaped(void **state)
 {
-	(void)snprintf(said->load, sizeof(said->load), "a\x1b[31m");
+	(void)snprintf(answers->load, sizeof(answers->load), "a\x1b[31m");
 	assert_string_equal(look(state).load, "a\\x1b[31m");
 }
 
 /* SECURITY: units */
 static void a_property_may_be_missing(void **state)
 {
-	said->odd = true;
+	answers->odd = true;
 	struct nm_facts_unit found = look(state);
 	assert_int_equal(found.error, 0);
 	assert_true(found.exists);
@@ -182,7 +182,7 @@ static void a_property_may_be_missing(void **state)
 /* SECURITY: units */
 static void a_silent_systemd_times_out(void **state)
 {
-	said->silent = true;
+	answers->silent = true;
 	struct nm_facts_unit found = look(state);
 	assert_int_equal(found.error, -ETIMEDOUT);
 	assert_false(found.exists);
@@ -221,8 +221,9 @@ int main(void)
 		cmocka_unit_test(a_missing_bus_is_reported),
 	};
 
-	said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (said == MAP_FAILED)
+	answers = mmap(NULL, sizeof(*answers), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	if (answers == MAP_FAILED)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

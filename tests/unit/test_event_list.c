@@ -408,7 +408,7 @@ static void a_named_event(void **state)
 
 /* ---- attributes ---- */
 
-static void accesses_carry_what_is_decoded(void **state)
+static void accesses_request_the_decoded_fields(void **state)
 {
 	const struct nm_event_word load = {.kind = NM_EVENT_MEMORY,
 					   .type = 4,
@@ -473,7 +473,7 @@ int main(void)
 		TEST(spe_records_context_switches),
 		TEST(a_named_pmu),
 		TEST(a_named_event),
-		TEST(accesses_carry_what_is_decoded),
+		TEST(accesses_request_the_decoded_fields),
 		TEST(periods_have_bounds),
 	};
 

@@ -362,7 +362,7 @@ static void served_stop(const struct served *served)
 	assert_int_equal(waitpid(served->server, &status, 0), served->server);
 }
 
-static void both_descriptors_come_through(void **state)
+static void both_descriptors_are_passed(void **state)
 {
 	const struct nm_helper_request request = loads_request();
 	struct served served = served_start(*state);
@@ -382,7 +382,7 @@ static void both_descriptors_come_through(void **state)
 	served_stop(&served);
 }
 
-static void half_an_opening_leaks_nothing(void **state)
+static void a_partial_open_does_not_leak(void **state)
 {
 	const struct nm_helper_request request = loads_request();
 	struct nm_event_fds fds = {-2, -2};
@@ -489,8 +489,8 @@ int main(void)
 		TEST(no_precision_is_no_event),
 		TEST(a_refused_leader_ends_it),
 		TEST(a_refused_event_takes_its_leader_along),
-		TEST(both_descriptors_come_through),
-		TEST(half_an_opening_leaks_nothing),
+		TEST(both_descriptors_are_passed),
+		TEST(a_partial_open_does_not_leak),
 		TEST(no_room_for_both),
 		TEST(unexpected_descriptors_are_closed),
 	};

@@ -103,7 +103,7 @@ static void files_created_by_root_belong_to_the_service(void **state)
 	struct stat status;
 	(void)state;
 	if (geteuid() != 0) {
-		print_message("needs root, to give a directory away: skipped\n");
+		print_message("needs root to change the owner of a directory: skipped\n");
 		skip();
 	}
 	assert_int_equal(fchown(directory, 65534, 65533), 0);

@@ -22,7 +22,7 @@
 #define START 4242
 #define EXITING 0x404u
 #define RUNNING 0x400u
-#define NOTHING "0000000000000000"
+#define NO_SIGNAL "0000000000000000"
 #define KILLED "0000000000000100"
 
 static char root[128];
@@ -125,9 +125,9 @@ static void takeover_from_a_running_holder_is_refused(void **state)
 {
 	(void)state;
 	take_first();
-	write_thread(100, 'S', RUNNING, NOTHING, NOTHING);
+	write_thread(100, 'S', RUNNING, NO_SIGNAL, NO_SIGNAL);
 	assert_refused();
-	write_thread(100, 'D', RUNNING, NOTHING, NOTHING); /* asleep: it may wake up */
+	write_thread(100, 'D', RUNNING, NO_SIGNAL, NO_SIGNAL); /* asleep: it may wake up */
 	assert_refused();
 }
 
@@ -136,8 +136,8 @@ static void takeover_from_a_killed_sleeper_is_allowed(void **state)
 	(void)state;
 	take_first();
 	write_thread(100, 'D', RUNNING, KILLED, KILLED);
-	write_thread(101, 'D', EXITING, NOTHING, KILLED);
-	write_thread(102, 'Z', EXITING, NOTHING, NOTHING);
+	write_thread(101, 'D', EXITING, NO_SIGNAL, KILLED);
+	write_thread(102, 'Z', EXITING, NO_SIGNAL, NO_SIGNAL);
 	assert_taken_over();
 }
 
@@ -148,7 +148,7 @@ static void a_pending_process_signal_does_not_prove_death(void **state)
 {
 	(void)state;
 	take_first();
-	write_thread(100, 'D', RUNNING, NOTHING, KILLED);
+	write_thread(100, 'D', RUNNING, NO_SIGNAL, KILLED);
 	assert_refused();
 	write_thread(100, 'D', RUNNING, "0000000000004000", KILLED); /* SIGTERM */
 	assert_refused();
@@ -159,9 +159,9 @@ static void each_of_its_threads_counts(void **state)
 {
 	(void)state;
 	take_first();
-	write_thread(100, 'Z', EXITING, NOTHING, NOTHING);
+	write_thread(100, 'Z', EXITING, NO_SIGNAL, NO_SIGNAL);
 	write_thread(101, 'D', RUNNING, KILLED, KILLED);
-	write_thread(102, 'R', RUNNING, NOTHING, NOTHING);
+	write_thread(102, 'R', RUNNING, NO_SIGNAL, NO_SIGNAL);
 	assert_refused();
 }
 
@@ -208,23 +208,23 @@ static void an_invalid_generation_is_replaced(void **state)
 /* A child takes it and continues, or exits at once. */
 static pid_t child_takes_directory(bool live)
 {
-	int told[2];
+	int ready[2];
 	char byte = 1;
-	assert_int_equal(pipe(told), 0);
+	assert_int_equal(pipe(ready), 0);
 	pid_t child = fork();
 	if (child == 0) {
 		int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		byte = nm_generation_take(directory, real, &first) == 0;
-		if (write(told[1], &byte, 1) != 1)
+		if (write(ready[1], &byte, 1) != 1)
 			_exit(1);
 		while (live)
 			pause();
 		_exit(0);
 	}
-	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_int_equal(byte, 1);
-	close(told[0]);
-	close(told[1]);
+	close(ready[0]);
+	close(ready[1]);
 	return child;
 }
 
@@ -270,7 +270,7 @@ static void a_zombie_does_not_hold_the_directory(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void we_are_within_the_limit(void **state)
+static void the_cost_is_within_the_limit(void **state)
 {
 	int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	(void)state;
@@ -353,7 +353,7 @@ int main(void)
 		TEST(an_invalid_generation_is_replaced),
 		TEST(processes_hold_the_directory_while_they_live),
 		TEST(a_zombie_does_not_hold_the_directory),
-		TEST(we_are_within_the_limit),
+		TEST(the_cost_is_within_the_limit),
 		TEST(a_replaced_holder_writes_no_ledger),
 		TEST(a_replaced_holder_makes_no_changes),
 	};

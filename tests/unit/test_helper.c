@@ -360,7 +360,7 @@ static void managing_it_turns_it_off(void **state)
 	assert_string_equal(sysctl(f), "1\n");
 }
 
-static void the_first_value_comes_back(void **state)
+static void the_first_value_is_restored(void **state)
 {
 	struct helper_fixture *f = *state;
 
@@ -612,7 +612,7 @@ int main(void)
 		SOFT_DIRTY(a_process_with_too_many_mappings_is_skipped),
 		BALANCING(balancing_is_set_and_restored),
 		BALANCING(managing_it_turns_it_off),
-		BALANCING(the_first_value_comes_back),
+		BALANCING(the_first_value_is_restored),
 		BALANCING(a_value_already_set_stays),
 		BALANCING(a_value_set_by_others_stays),
 		BALANCING(a_leftover_state_is_restored),

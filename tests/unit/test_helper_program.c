@@ -51,7 +51,7 @@ static int run(const char *option)
 }
 
 /* Returns how often it logged that text. */
-static unsigned said(const char *text)
+static unsigned count_logged(const char *text)
 {
 	char all[8192];
 	unsigned times = 0;
@@ -69,17 +69,17 @@ static void wrong_words_are_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(run("now"), EX_USAGE);
-	assert_int_equal(said("Usage: numa-migrd-helper"), 1);
+	assert_int_equal(count_logged("Usage: numa-migrd-helper"), 1);
 	assert_int_equal(run("--nonsense"), EX_USAGE);
 	assert_int_equal(run("--help"), EXIT_SUCCESS);
-	assert_int_equal(said("Usage: numa-migrd-helper"), 1);
+	assert_int_equal(count_logged("Usage: numa-migrd-helper"), 1);
 }
 
 static void a_missing_socket_is_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(run(""), EX_USAGE);
-	assert_int_equal(said("this program is started by numa-migrd-helper.socket"), 1);
+	assert_int_equal(count_logged("this program is started by numa-migrd-helper.socket"), 1);
 }
 
 static int listen_at(int type)
@@ -129,7 +129,7 @@ static void another_kind_of_socket_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(exit_of(start(SOCK_STREAM)), EX_USAGE);
-	assert_int_equal(said("No listening socket was passed"), 1);
+	assert_int_equal(count_logged("No listening socket was passed"), 1);
 }
 
 /* Each kind of failure is logged once; the last one ends the connection. */
@@ -159,10 +159,10 @@ static void failures_are_logged_once(void **state)
 	close(connection);
 	assert_int_equal(kill(child, SIGTERM), 0);
 	assert_int_equal(exit_of(child), EXIT_SUCCESS);
-	assert_int_equal(said("Clearing soft-dirty bits: "), 1);
-	assert_int_equal(said("Unknown act: "), 1);
-	assert_int_equal(said("Connection: "), 1);
-	assert_int_equal(said("(logged once)"), 3);
+	assert_int_equal(count_logged("Clearing soft-dirty bits: "), 1);
+	assert_int_equal(count_logged("Unknown act: "), 1);
+	assert_int_equal(count_logged("Connection: "), 1);
+	assert_int_equal(count_logged("(logged once)"), 3);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

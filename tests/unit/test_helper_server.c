@@ -296,8 +296,8 @@ static void unauthorized_clients_are_rejected(void **state)
 
 	SKIP_UNLESS_ROOT();
 	server_start(s, IDLE_US);
-	pid_t stranger = fork();
-	if (stranger == 0) {
+	pid_t other_user = fork();
+	if (other_user == 0) {
 		char byte;
 		if (setuid(65534) < 0)
 			_exit(2);
@@ -307,7 +307,7 @@ static void unauthorized_clients_are_rejected(void **state)
 	while (s->failures == 0)
 		assert_true(sd_event_run(s->event, 5000000) > 0);
 	assert_int_equal(s->last_error, -EACCES);
-	assert_int_equal(waitpid(stranger, &status, 0), stranger);
+	assert_int_equal(waitpid(other_user, &status, 0), other_user);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
@@ -537,7 +537,7 @@ static void an_event_comes_through(void **state)
 
 /* As the user of the daemon at perf_event_paranoid 3: refused by the kernel, opened by the
  * helper. */
-static void a_refused_event_comes_from_the_helper(void **state)
+static void a_refused_event_is_opened_by_the_helper(void **state)
 {
 	struct served *s = *state;
 	int status;
@@ -559,7 +559,7 @@ static void a_refused_event_comes_from_the_helper(void **state)
 	int code = WEXITSTATUS(status);
 	stop_server(server);
 	if (code == 77) {
-		print_message("this kernel opens events for everybody: skipped\n");
+		print_message("this kernel lets any user open events: skipped\n");
 		skip();
 	}
 	assert_int_equal(code, 0);
@@ -587,7 +587,7 @@ int main(void)
 		SERVED(a_client_is_identified_by_its_start_time),
 		SERVED(without_helper_the_acts_fail),
 		SERVED(an_event_comes_through),
-		SERVED(a_refused_event_comes_from_the_helper),
+		SERVED(a_refused_event_is_opened_by_the_helper),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

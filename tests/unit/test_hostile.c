@@ -185,7 +185,7 @@ static void replace_unpinned(struct fake *fake)
 }
 
 /* SECURITY: reuse */
-static void an_ordinary_successor_keeps_its_mask(void **state)
+static void an_ordinary_successor_keeps_its_affinity(void **state)
 {
 	(void)state;
 	disturb(replace_unpinned);
@@ -342,7 +342,7 @@ static void a_constantly_reused_number_is_not_managed(void **state)
 	end();
 }
 
-static void breed(struct world *w)
+static void fork_child(struct world *w)
 {
 	uint32_t base = 1000 + w->seconds * 10;
 	for (uint32_t i = 0; i < 5; i++)
@@ -357,7 +357,7 @@ static void affinities_are_restored_after_a_fork_storm(void **state)
 {
 	(void)state;
 	begin();
-	world->each_second = breed;
+	world->each_second = fork_child;
 	service = service_open(world);
 	ticks(40);
 	end();
@@ -443,7 +443,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reused_number_is_another_thread),
-		cmocka_unit_test(an_ordinary_successor_keeps_its_mask),
+		cmocka_unit_test(an_ordinary_successor_keeps_its_affinity),
 		cmocka_unit_test(a_thread_may_end_at_any_time),
 		cmocka_unit_test(a_process_may_exec_at_any_time),
 		cmocka_unit_test(a_process_may_fork_at_any_time),

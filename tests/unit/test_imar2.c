@@ -268,7 +268,7 @@ static void assert_single(double free_cpu, double preferred, double by_record)
 }
 
 /* Thread 0 on node 0; only CPU 2 (node 1) is idle. */
-static void one_way_to_go(int memory)
+static void one_destination(int memory)
 {
 	thread(10, 0, memory, 1);
 	machine->config.threads.remote_below = 1.1;
@@ -279,7 +279,7 @@ static void one_way_to_go(int memory)
 static void a_single_has_3_at_least(void **state)
 {
 	(void)state;
-	one_way_to_go(0);
+	one_destination(0);
 	remember(0, 1, 0.5);
 	assert_single(2, 0, 1);
 	assert_true(proposals.items[0].moves[0].record == 0.5);
@@ -288,7 +288,7 @@ static void a_single_has_3_at_least(void **state)
 static void a_single_has_10_at_most(void **state)
 {
 	(void)state;
-	one_way_to_go(1);
+	one_destination(1);
 	remember(0, 1, 2);
 	assert_single(2, 4, 4);
 	assert_true(proposals.items[0].tickets.total == 10);
@@ -298,7 +298,7 @@ static void a_single_has_10_at_most(void **state)
 static void unknown_memory_counts_as_equal(void **state)
 {
 	(void)state;
-	one_way_to_go(1);
+	one_destination(1);
 	assert_single(2, 4, 2);
 	assert_true(isnan(proposals.items[0].moves[0].record));
 }
@@ -306,7 +306,7 @@ static void unknown_memory_counts_as_equal(void **state)
 static void records_within_the_band_are_equal(void **state)
 {
 	(void)state;
-	one_way_to_go(1);
+	one_destination(1);
 	remember(0, 1, 1.049);
 	assert_single(2, 4, 2);
 	remember(0, 1, 1.051);
@@ -323,7 +323,7 @@ static void records_within_the_band_are_equal(void **state)
 static void an_expired_record_counts_as_none(void **state)
 {
 	(void)state;
-	one_way_to_go(1);
+	one_destination(1);
 	remember(0, 1, 2);
 	machine->interval += 58;
 	assert_single(2, 4, 4);
@@ -334,7 +334,7 @@ static void an_expired_record_counts_as_none(void **state)
 static void the_record_of_another_node_is_not_asked(void **state)
 {
 	(void)state;
-	one_way_to_go(1);
+	one_destination(1);
 	remember(0, 3, 2);
 	assert_single(2, 4, 2);
 }

@@ -247,7 +247,7 @@ static const struct nm_entry *last_problem(void)
 	for (size_t i = world.nr_entries; i-- > 0;)
 		if (world.entries[i].message == NM_MESSAGE_PROBLEM)
 			return &world.entries[i];
-	fail_msg("nothing was told");
+	fail_msg("no entry was logged");
 	return NULL;
 }
 

@@ -41,7 +41,7 @@ static void assert_field(const char *name, const char *value)
 static void assert_message_contains(const char *words)
 {
 	if (!strstr(entry.text, words))
-		fail_msg("\"%s\" does not say \"%s\"", entry.text, words);
+		fail_msg("\"%s\" does not contain \"%s\"", entry.text, words);
 }
 
 /* Counts characters: continuation bytes of UTF-8 are not counted. */
@@ -161,7 +161,7 @@ static void test_pinned_to_one_cpu(void **state)
 	hwloc_bitmap_free(decision.steps[0].target);
 }
 
-static void test_unavailable_figures(void **state)
+static void test_unavailable_metrics(void **state)
 {
 	(void)state;
 	struct nm_decision decision = migrate();
@@ -862,7 +862,7 @@ int main(void)
 		cmocka_unit_test(test_performance_of_a_verdict),
 		cmocka_unit_test(test_migrate_reads_as_a_sentence),
 		cmocka_unit_test(test_pinned_to_one_cpu),
-		cmocka_unit_test(test_unavailable_figures),
+		cmocka_unit_test(test_unavailable_metrics),
 		cmocka_unit_test(test_swap_names_both),
 		cmocka_unit_test(test_rollback_names_the_decision_it_undoes),
 		cmocka_unit_test(test_dry_run_would_move),

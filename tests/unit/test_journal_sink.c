@@ -196,7 +196,7 @@ static void test_journald_gets_the_fields(void **state)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77) {
-		print_message("skipped: no private mount namespace to be had (needs root)\n");
+		print_message("skipped: no private mount namespace (needs root)\n");
 		skip();
 	}
 	assert_int_equal(WEXITSTATUS(status), 0);

@@ -258,7 +258,7 @@ static void partners_move_to_an_immovable_thread(void **state)
 	assert_int_equal(propose(), 0);
 }
 
-static void masks_are_kept(void **state)
+static void affinities_are_kept(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, -1);
@@ -422,7 +422,7 @@ static size_t gather_eight(unsigned smt)
 }
 
 /* On four cores of two siblings a fifth thread still gains; eight would slow each other down. */
-static void cores_are_room_and_not_their_threads(void **state)
+static void capacity_counts_cores_not_threads(void **state)
 {
 	(void)state;
 	assert_int_equal(gather_eight(1), 4);
@@ -480,17 +480,17 @@ static void the_paper_follows_every_mapping(void **state)
 
 /* ---- bounded cost ---- */
 
-enum { CROWD = 3000, CROWD_CPUS = 512 };
+enum { THREADS_MANY = 3000, CPUS_MANY = 512 };
 
 /* As many threads of each of two users, each on a node, that want to move to the other and may not
  * be swapped. */
-static void crowd(int *cpus)
+static void fill_nodes(int *cpus)
 {
-	renew_of_size(2, CROWD_CPUS, 1, 2 * CROWD);
-	for (int i = 0; i < 2 * CROWD; i++) {
-		int cpu = i % CROWD_CPUS + (i < CROWD ? 0 : CROWD_CPUS);
-		machine_thread(machine, i < CROWD ? 10 : 11, cpu, -1);
-		cpus[i] = (cpu + CROWD_CPUS) % (2 * CROWD_CPUS);
+	renew_of_size(2, CPUS_MANY, 1, 2 * THREADS_MANY);
+	for (int i = 0; i < 2 * THREADS_MANY; i++) {
+		int cpu = i % CPUS_MANY + (i < THREADS_MANY ? 0 : CPUS_MANY);
+		machine_thread(machine, i < THREADS_MANY ? 10 : 11, cpu, -1);
+		cpus[i] = (cpu + CPUS_MANY) % (2 * CPUS_MANY);
 	}
 	machine_process(machine, 11)->uid = 1001;
 }
@@ -510,12 +510,12 @@ static uint64_t looks_for(int *cpus)
 /* It exceeds the bound at most by the cost of one thread, as each search checks the bound. */
 static void looks_are_bounded(void **state)
 {
-	static int cpus[2 * CROWD];
+	static int cpus[2 * THREADS_MANY];
 	(void)state;
-	crowd(cpus);
-	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * CROWD);
+	fill_nodes(cpus);
+	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * THREADS_MANY);
 	machine->config.profile = NM_PROFILE_PAPER;
-	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * CROWD);
+	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * THREADS_MANY);
 }
 
 static unsigned pick(struct nm_rng *rng, unsigned below)
@@ -623,7 +623,7 @@ int main(void)
 		TEST(sharing_threads_move_to_their_memory),
 		TEST(pairs_on_full_nodes_are_swapped),
 		TEST(partners_move_to_an_immovable_thread),
-		TEST(masks_are_kept),
+		TEST(affinities_are_kept),
 		TEST(a_single_thread_yields_only_if_necessary),
 		TEST(threads_do_not_yield_to_other_users),
 		TEST(a_ring_of_threads_rotates_at_once),
@@ -632,7 +632,7 @@ int main(void)
 		TEST(threads_yield_to_those_that_gain),
 		TEST(a_full_node_receives_no_threads),
 		TEST(a_node_in_demand_receives_no_threads),
-		TEST(cores_are_room_and_not_their_threads),
+		TEST(capacity_counts_cores_not_threads),
 		TEST(looks_are_bounded),
 		TEST(a_shared_cpu_is_not_left_idle),
 		TEST(a_cpu_with_unmanaged_load_is_not_left_idle),

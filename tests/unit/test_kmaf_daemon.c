@@ -76,7 +76,7 @@ static void sharing_pairs_are_collocated_on_a_full_machine(void **state)
 	live_one();
 	assert_int_equal(world.daemon.tally.failed, 0);
 	for (int cpu = 0; cpu < CPUS; cpu++)
-		assert_int_equal(crowd_on(cpu), 1);
+		assert_int_equal(workers_on(cpu), 1);
 }
 
 static void the_journal_describes_decisions_completely(void **state)

@@ -392,7 +392,7 @@ static uint64_t cycles_of_steps(const char *bytes, size_t size, unsigned int ste
 
 /* Clearing and copying a page costs the same by bytes as by words; a similar opcode is a plain
  * instruction. */
-static void test_strings_go_by_their_bytes(void **state)
+static void test_string_instructions_cost_by_bytes(void **state)
 {
 	(void)state;
 	lab_pace_begin(250);
@@ -489,7 +489,7 @@ int main(void)
 		cmocka_unit_test_setup(test_model_needs_a_machine_description, set_up),
 		cmocka_unit_test_setup(test_other_memory_is_left_out, set_up),
 		cmocka_unit_test_setup(test_time_is_instructions_and_waiting, set_up),
-		cmocka_unit_test_setup(test_strings_go_by_their_bytes, set_up),
+		cmocka_unit_test_setup(test_string_instructions_cost_by_bytes, set_up),
 		cmocka_unit_test_setup(test_loaded_home_is_waited_for, set_up),
 		cmocka_unit_test_setup(test_probe_is_answered_once, set_up),
 		cmocka_unit_test_setup(test_install_maps_the_file, set_up),

@@ -108,7 +108,7 @@ static void an_exec_is_followed_once(void **state)
 }
 
 /* Later another thread takes the number over, which has not had that affinity. */
-static void nor_is_it_followed_at_the_next_exec(void **state)
+static void an_unread_leader_is_not_followed_at_the_next_exec(void **state)
 {
 	(void)state;
 	lease(102, 1);
@@ -391,7 +391,7 @@ int main(int argc, char **argv)
 		TEST(so_it_is_after_a_lease_that_was_followed),
 		TEST(so_it_is_between_two_leases),
 		TEST(an_exec_is_followed_once),
-		TEST(nor_is_it_followed_at_the_next_exec),
+		TEST(an_unread_leader_is_not_followed_at_the_next_exec),
 		TEST(children_of_a_program_that_has_ended_are_restored),
 		TEST(the_end_of_another_thread_ends_no_descent),
 		TEST(it_gets_its_own_affinity),

@@ -315,7 +315,7 @@ static void unmovable_threads_are_not_candidates_or_partners(void **state)
 	assert_still();
 }
 
-static void isolated_cpus_take_no_part(void **state)
+static void isolated_cpus_are_ignored(void **state)
 {
 	(void)state;
 	pair(1, 0);
@@ -516,7 +516,7 @@ int main(void)
 		TEST(users_are_swapped_if_both_gain),
 		TEST(losses_of_a_user_do_not_affect_others),
 		TEST(unmovable_threads_are_not_candidates_or_partners),
-		TEST(isolated_cpus_take_no_part),
+		TEST(isolated_cpus_are_ignored),
 		TEST(two_threads_that_prefer_one_node_are_not_swapped),
 		TEST(an_unknown_thread_is_a_partner_only_without_the_gate),
 		TEST(unknown_metrics_cause_no_move),

@@ -480,7 +480,7 @@ static void test_ledger_of_another_user(void **state)
 {
 	(void)state;
 	if (geteuid() != 0) {
-		print_message("needs root to give a file away: skipped\n");
+		print_message("needs root to change the owner of a file: skipped\n");
 		skip();
 	}
 	open_ledger();

@@ -34,7 +34,7 @@ static void assert_refused(parse_fn parse, const char *const *texts, size_t coun
 	}
 }
 
-static void lists_of_the_kernel_are_taken(void **state)
+static void lists_of_the_kernel_are_accepted(void **state)
 {
 	(void)state;
 	assert_parsed(nm_list_parse, "0", "0");
@@ -55,7 +55,7 @@ static void other_lists_are_refused(void **state)
 	assert_refused(nm_list_parse, texts, NM_ARRAY_SIZE(texts));
 }
 
-static void maps_of_the_kernel_are_taken(void **state)
+static void maps_of_the_kernel_are_accepted(void **state)
 {
 	(void)state;
 	assert_parsed(nm_map_parse, "f", "0-3");
@@ -92,9 +92,9 @@ static void overlong_maps_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists_of_the_kernel_are_taken),
+		cmocka_unit_test(lists_of_the_kernel_are_accepted),
 		cmocka_unit_test(other_lists_are_refused),
-		cmocka_unit_test(maps_of_the_kernel_are_taken),
+		cmocka_unit_test(maps_of_the_kernel_are_accepted),
 		cmocka_unit_test(other_maps_are_refused),
 		cmocka_unit_test(overlong_maps_are_refused),
 	};

@@ -46,7 +46,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static bool says(struct printed *p, const char *words)
+static bool output(struct printed *p, const char *words)
 {
 	fflush(p->out);
 	return strstr(p->text, words) != NULL;
@@ -57,11 +57,11 @@ static void an_entry_by_name(void **state)
 	struct printed *p = *state;
 
 	assert_int_equal(nm_list_events_table(p->out, "spr"), 0);
-	assert_true(says(p, "Intel Sapphire Rapids"));
-	assert_true(says(p, "OCR:READS_TO_CORE_REMOTE_DRAM"));
-	assert_true(says(p, "0x730004477"));
-	assert_true(says(p, "raw value: libpfm4 encodes 0x3cd"));
-	assert_true(says(p, "Encoded by libpfm4: 9; by raw value: 1; not encoded: 0."));
+	assert_true(output(p, "Intel Sapphire Rapids"));
+	assert_true(output(p, "OCR:READS_TO_CORE_REMOTE_DRAM"));
+	assert_true(output(p, "0x730004477"));
+	assert_true(output(p, "raw value: libpfm4 encodes 0x3cd"));
+	assert_true(output(p, "Encoded by libpfm4: 9; by raw value: 1; not encoded: 0."));
 }
 
 static void an_unknown_name_shows_the_known(void **state)
@@ -69,11 +69,11 @@ static void an_unknown_name_shows_the_known(void **state)
 	struct printed *p = *state;
 
 	assert_int_equal(nm_list_events_table(p->out, "z80"), -ENOENT);
-	assert_true(says(p, "zen5"));
-	assert_true(says(p, "snb_ep"));
+	assert_true(output(p, "zen5"));
+	assert_true(output(p, "snb_ep"));
 }
 
-static void what_is_here(void **state)
+static void events_of_this_machine(void **state)
 {
 	struct printed *p = *state;
 	struct nm_event_list *pebs = &p->fake->hardware[NM_MEMORY_PEBS];
@@ -89,15 +89,15 @@ static void what_is_here(void **state)
 							    .remark = "event not found"};
 	p->fake->open_error[NM_EVENT_STORE] = -EACCES;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "Entry of this CPU: skx"));
-	assert_true(says(p, "pmu: sampling.pmu is not set"));
-	assert_true(says(p, "pebs: available"));
-	assert_true(says(p, "opens on CPU 0"));
-	assert_true(says(p, "Permission denied: CAP_PERFMON missing"));
-	assert_true(says(p, "libpfm4 does not encode it: event not found"));
-	assert_true(says(p, "the first of these sources that counts"));
-	assert_true(says(p, "ibs: not available"));
-	assert_true(says(p, "spe: not available: the kernel has no PMU arm_spe_0"));
+	assert_true(output(p, "Entry of this CPU: skx"));
+	assert_true(output(p, "pmu: sampling.pmu is not set"));
+	assert_true(output(p, "pebs: available"));
+	assert_true(output(p, "opens on CPU 0"));
+	assert_true(output(p, "Permission denied: CAP_PERFMON missing"));
+	assert_true(output(p, "libpfm4 does not encode it: event not found"));
+	assert_true(output(p, "the first of these sources that counts"));
+	assert_true(output(p, "ibs: not available"));
+	assert_true(output(p, "spe: not available: the kernel has no PMU arm_spe_0"));
 }
 
 static void configuration_restrictions_are_reported(void **state)
@@ -106,10 +106,10 @@ static void configuration_restrictions_are_reported(void **state)
 
 	p->config.sampling.source = NM_SOURCE_FAULTS;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "none of these sources is tried"));
+	assert_true(output(p, "none of these sources is tried"));
 	p->config.sampling.source = NM_SOURCE_IBS;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "page faults replace it"));
+	assert_true(output(p, "page faults replace it"));
 }
 
 static void a_misspelt_pmu(void **state)
@@ -119,7 +119,7 @@ static void a_misspelt_pmu(void **state)
 	strcpy(p->config.sampling.pmu, "numalab/x=1/");
 	p->fake->list_error[NM_MEMORY_PMU] = -EINVAL;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "pmu numalab/x=1/: not usable: a term is not a format"));
+	assert_true(output(p, "pmu numalab/x=1/: not usable: a term is not a format"));
 }
 
 static void a_misspelt_event(void **state)
@@ -128,21 +128,21 @@ static void a_misspelt_event(void **state)
 	struct printed *p = *state;
 
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "event: sampling.event is not set"));
+	assert_true(output(p, "event: sampling.event is not set"));
 	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L9_MISS");
 	p->config.sampling.event_line = 7;
 	p->fake->list_error[NM_MEMORY_EVENT] = -ENOPKG;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
-	assert_true(says(p, "event MEM_LOAD_RETIRED:L9_MISS: not an event of this CPU"));
+	assert_true(output(p, "event MEM_LOAD_RETIRED:L9_MISS: not an event of this CPU"));
 
 	fixture_make(root, sizeof(root));
 	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	fixture_file(root, "proc/cpuinfo",
 		     "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n");
 	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), -EINVAL);
-	assert_true(
-		says(p, "conf:7: sampling.event: found \"MEM_LOAD_RETIRED:L9_MISS\", allowed: an "
-			"event of this CPU that libpfm4 encodes (invalid event attribute); remove"));
+	assert_true(output(
+		p, "conf:7: sampling.event: found \"MEM_LOAD_RETIRED:L9_MISS\", allowed: an "
+		   "event of this CPU that libpfm4 encodes (invalid event attribute); remove"));
 	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L3_MISS");
 	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), 0);
 	p->config.sampling.event[0] = '\0';
@@ -156,9 +156,9 @@ static void a_misspelt_event(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_entry_by_name), TEST(an_unknown_name_shows_the_known),
-		TEST(what_is_here),	TEST(configuration_restrictions_are_reported),
-		TEST(a_misspelt_pmu),	TEST(a_misspelt_event),
+		TEST(an_entry_by_name),	      TEST(an_unknown_name_shows_the_known),
+		TEST(events_of_this_machine), TEST(configuration_restrictions_are_reported),
+		TEST(a_misspelt_pmu),	      TEST(a_misspelt_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,7 +215,7 @@ static void a_partner_moves_only_in_its_swap(void **state)
 	only_candidates_win();
 }
 
-static void no_tickets_win_last_in_the_papers_way_and_never_in_the_other(void **state)
+static void zero_tickets_win_last_in_the_paper_profile_only(void **state)
 {
 	(void)state;
 	begin(NM_LOTTERY_PAPER);
@@ -324,7 +324,7 @@ int main(void)
 		TEST(an_idle_cpu_is_assigned_once),
 		TEST(a_partner_is_assigned_once),
 		TEST(a_partner_moves_only_in_its_swap),
-		TEST(no_tickets_win_last_in_the_papers_way_and_never_in_the_other),
+		TEST(zero_tickets_win_last_in_the_paper_profile_only),
 		TEST(candidates_without_tickets_are_drawn_at_random),
 		TEST(an_empty_ticket_pool_has_no_winner),
 		TEST(merged_winners_spread_over_cores_first),

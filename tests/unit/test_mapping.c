@@ -396,7 +396,7 @@ static void test_groups_follow_the_bound(void **state)
 }
 
 /* Of two otherwise equal nodes the one with their memory is chosen. */
-static void test_groups_go_to_their_memory(void **state)
+static void test_groups_move_to_their_memory(void **state)
 {
 	(void)state;
 	machine(2, 8, 2);
@@ -430,7 +430,7 @@ static void test_repaired_threads_go_near(void **state)
 }
 
 /* All threads are confined: only those CPUs count, and no repair is needed. */
-static void test_one_mask_for_all(void **state)
+static void test_common_affinity(void **state)
 {
 	nm_autobitmap some = hwloc_bitmap_alloc();
 
@@ -613,9 +613,9 @@ int main(void)
 		TEST(test_masks),
 		TEST(test_repaired_threads_spread),
 		TEST(test_groups_follow_the_bound),
-		TEST(test_groups_go_to_their_memory),
+		TEST(test_groups_move_to_their_memory),
 		TEST(test_repaired_threads_go_near),
-		TEST(test_one_mask_for_all),
+		TEST(test_common_affinity),
 		TEST(test_no_destination),
 		TEST(test_isolated_cpus_are_no_place),
 		TEST(test_small_machines),

@@ -143,7 +143,7 @@ static void the_floor_is_a_rate_and_stays(void **state)
 	assert_true(close_one()->traffic == 32000);
 }
 
-static void traffic_above_the_floor_is_what_it_is(void **state)
+static void traffic_above_the_minimum_is_used(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 11; i++)
@@ -369,7 +369,7 @@ int main(void)
 		TEST(sampled_but_none_is_zero),
 		TEST(amounts_become_rates),
 		TEST(the_floor_is_a_rate_and_stays),
-		TEST(traffic_above_the_floor_is_what_it_is),
+		TEST(traffic_above_the_minimum_is_used),
 		TEST(operations_need_both_counts),
 		TEST(counts_are_of_one_interval),
 		TEST(latency_is_the_mean_of_the_samples),

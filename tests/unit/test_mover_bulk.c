@@ -12,7 +12,7 @@ static struct nm_page_batch *bulk_batch(void)
 }
 
 /* Sets the line of numa_maps of the only mapping. */
-static void say(const struct test *test, const char *words)
+static void set_numa_maps(const struct test *test, const char *words)
 {
 	snprintf(test->fake->numa_maps, FAKE_TEXT, "%" PRIx64 " %s kernelpagesize_kB=4\n", FAKE_BASE,
 		 words);
@@ -23,7 +23,7 @@ static void begin_large(const struct test *test)
 {
 	test->config->pages.max_pages_per_interval = 1U << 20;
 	test->config->pages.max_mb_per_s = 1U << 20;
-	say(test, "default anon=9000 N0=9000");
+	set_numa_maps(test, "default anon=9000 N0=9000");
 }
 
 static unsigned pages_on(const struct test *test, int node)
@@ -149,7 +149,7 @@ static void test_rollback_respects_the_cpuset(void **state)
 	assert_int_equal(nm_mover_counts(test->mover).outside, 3);
 }
 
-static void test_huge_pages_go_whole(void **state)
+static void test_huge_pages_move_whole(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
@@ -258,7 +258,7 @@ static void assert_left(struct test *test, const char *words)
 {
 	struct nm_page_batch *batch_new = bulk_batch();
 
-	say(test, words);
+	set_numa_maps(test, words);
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(batch->moved, 0);
@@ -295,7 +295,7 @@ static void test_a_small_process_moves_at_once(void **state)
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		test->fake->node[page] = page < 9 ? 0 : page < 16 ? 2 : page < 20 ? 1 : -ENOENT;
 	test->fake->add_error[3] = -EBUSY;
-	say(test, "default anon=20 N0=9 N1=4 N2=7");
+	set_numa_maps(test, "default anon=20 N0=9 N1=4 N2=7");
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(test->fake->migrates, 1);
@@ -312,7 +312,7 @@ static void test_a_small_process_already_there(void **state)
 	struct nm_page_batch *batch_new = bulk_batch();
 
 	test->topology->nodes[3].nearest_with_cpus = 1;
-	say(test, "default anon=9 N1=4 N3=5");
+	set_numa_maps(test, "default anon=9 N1=4 N3=5");
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(test->fake->migrates + test->fake->finds, 0);
@@ -327,7 +327,7 @@ static void test_few_misplaced_pages_stay(void **state)
 
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		test->fake->node[page] = page < 390 ? 0 : page < 400 ? 2 : -ENOENT;
-	say(test, "default anon=400 N0=390 N2=10");
+	set_numa_maps(test, "default anon=400 N0=390 N2=10");
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(test->fake->migrates, 1);
@@ -368,7 +368,7 @@ static void test_bound_mapping_added_meanwhile(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
-	say(test, "default anon=9 N0=9");
+	set_numa_maps(test, "default anon=9 N0=9");
 	snprintf(test->fake->numa_maps + strlen(test->fake->numa_maps), FAKE_TEXT / 2,
 		 "%" PRIx64 " bind:0 anon=9 N0=9 kernelpagesize_kB=4\n",
 		 FAKE_BASE + 2 * FAKE_PAGES * FAKE_SMALL);
@@ -401,7 +401,7 @@ static void test_stale_mappings_are_not_trusted(void **state)
 	struct nm_range *ranges = NULL;
 	size_t count;
 
-	say(test, "default anon=9 N0=9");
+	set_numa_maps(test, "default anon=9 N0=9");
 	test->fake->read_ns = 20 * NM_NSEC_PER_MSEC;
 	start(test);
 	while (nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count) == -EAGAIN) {
@@ -423,7 +423,7 @@ static void test_a_small_process_without_room(void **state)
 
 	test->config->pages.keep_free = 0;
 	test->fake->free_kib[1] = 4 * 5;
-	say(test, "default anon=9 N0=9");
+	set_numa_maps(test, "default anon=9 N0=9");
 	RUN(test, batch);
 	assert_int_equal(batch->error, -ENOSPC);
 	assert_int_equal(test->fake->migrates, 0);
@@ -580,7 +580,7 @@ int main(void)
 		TEST(test_swapping_elsewhere_does_not_matter),
 		TEST(test_pages_are_rolled_back_to_their_nodes),
 		TEST(test_rollback_respects_the_cpuset),
-		TEST(test_huge_pages_go_whole),
+		TEST(test_huge_pages_move_whole),
 		TEST(test_each_page_is_counted),
 		TEST(test_memory_beside_the_target_stays),
 		TEST(test_every_found_page_is_moved),

@@ -96,7 +96,7 @@ static struct failing {
 	} kind; /* kind of batch: of pages; of whole processes */
 } failing;
 
-static int meet(enum call call)
+static int check_call(enum call call)
 {
 	unsigned number = ++failing.calls[call];
 	if (call != failing.call || failing.fail_at == 0 || number < failing.fail_at ||
@@ -107,20 +107,20 @@ static int meet(enum call call)
 
 static int open_directory(struct nm_platform *platform, int directory, const char *path)
 {
-	int r = meet(OPEN_DIRECTORY);
+	int r = check_call(OPEN_DIRECTORY);
 	return r < 0 ? r : failing.below->open_directory(platform, directory, path);
 }
 
 static int open_maps(struct nm_platform *platform, int directory, const char *name)
 {
-	int r = meet(OPEN_MAPS);
+	int r = check_call(OPEN_MAPS);
 	return r < 0 ? r : failing.below->open_maps(platform, directory, name);
 }
 
 static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
 			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
-	int r = meet(READ_MAPS);
+	int r = check_call(READ_MAPS);
 	return r < 0 ? r
 		     : failing.below->read_maps(platform, directory, fd, buffer, size, budget_ns,
 						ret_held_ns);
@@ -129,7 +129,7 @@ static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, ch
 static int pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 		       unsigned count, const uint64_t *addresses, int *ret)
 {
-	int r = meet(PAGES_WHERE);
+	int r = check_call(PAGES_WHERE);
 	return r < 0 ? r
 		     : failing.below->pages_where(platform, tid, start_ticks, count, addresses,
 						  ret);
@@ -139,7 +139,7 @@ static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ti
 		      unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
 		      struct nm_worker_found *ret)
 {
-	int r = meet(PAGES_FIND);
+	int r = check_call(PAGES_FIND);
 	return r < 0 ? r
 		     : failing.below->pages_find(platform, tid, start_ticks, nr_ranges, ranges,
 						 budget_ns, ret);
@@ -148,7 +148,7 @@ static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ti
 static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			 uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns)
 {
-	int r = meet(PAGES_MIGRATE);
+	int r = check_call(PAGES_MIGRATE);
 	*ret_held_ns = 0;
 	return r < 0 ? r
 		     : failing.below->pages_migrate(platform, tid, start_ticks, from_nodes, to_node,
@@ -158,7 +158,7 @@ static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start
 static int pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 		       const struct nm_page_round *round, struct nm_worker_moved *ret)
 {
-	int r = meet(PAGES_ROUND);
+	int r = check_call(PAGES_ROUND);
 	return r < 0 ? r : failing.below->pages_round(platform, tid, start_ticks, round, ret);
 }
 

@@ -136,12 +136,12 @@ static void test_ends_midway(void **state)
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
 	unfold(batch, was);
-	unsigned told = 0;
+	unsigned marked = 0;
 	for (size_t i = 0; i < FAKE_PAGES; i++) {
 		assert_int_equal(was[i], fake->node[i] == 1 ? 0 : -1);
-		told += was[i] == 0;
+		marked += was[i] == 0;
 	}
-	assert_int_equal(told, 100);
+	assert_int_equal(marked, 100);
 	nm_page_batch_free(batch);
 }
 

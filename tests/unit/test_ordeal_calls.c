@@ -63,7 +63,7 @@ static void row_of(const struct ordeal_case *of, char *ret, size_t size)
 	size_t used = (size_t)snprintf(ret, size, "| %s | %s | %s | c%s%s%s | %s | %s |", of->name,
 				       of->what, of->then, of->ends & MAY_END ? " e" : "",
 				       of->ends & MAY_NOT_START ? " s" : "",
-				       of->ends & IS_TOLD ? " l" : "", of->waits, of->bound);
+				       of->ends & IS_LOGGED ? " l" : "", of->waits, of->bound);
 	for (unsigned k = 0; k < CASE_ERRORS && of->errors[k] && used < size; k++)
 		used += (size_t)snprintf(ret + used, size - used, "%s%s", k ? ", " : " ",
 					 strerrorname_np(of->errors[k]));

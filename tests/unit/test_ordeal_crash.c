@@ -100,14 +100,14 @@ static void learn_the_length(void)
 }
 
 /* SECURITY: killed */
-static void killed_anywhere_no_mask_is_left(void **state)
+static void every_affinity_is_restored_after_a_kill(void **state)
 {
 	(void)state;
 	nm_rng_seed(&rng, SEED);
 	learn_the_length();
 	for (unsigned i = 0; i < DEATHS; i++)
 		die_and_restore();
-	print_message("%u deaths among %u calls, %u of them with masks outstanding\n", DEATHS,
+	print_message("%u kills at %u calls, %u of them with affinities to restore\n", DEATHS,
 		      calls_in_a_life, outstanding);
 	assert_true(outstanding > DEATHS / 10);
 }
@@ -115,7 +115,7 @@ static void killed_anywhere_no_mask_is_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_anywhere_no_mask_is_left),
+		cmocka_unit_test(every_affinity_is_restored_after_a_kill),
 	};
 	umask(022);
 	ordeal_set_out();

@@ -39,7 +39,7 @@ static void the_life_covers_every_event(void **state)
 }
 
 /* Homes are assigned and judged, memory follows them, and everything is restored at the end. */
-static void policy_auto_lives_it_whole(void **state)
+static void policy_auto_covers_the_life(void **state)
 {
 	(void)state;
 	ordeal.only = "auto";
@@ -69,7 +69,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_life_covers_every_event, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(policy_auto_lives_it_whole, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(policy_auto_covers_the_life, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_life_is_deterministic, set_up, tear_down),
 	};
 	umask(022);

@@ -128,7 +128,7 @@ static void look(void)
 static void has_moved(void)
 {
 	if (ordeal.moved == moved_before)
-		fail_msg("interval %u: nothing was moved again", ordeal.interval);
+		fail_msg("interval %u: no thread was moved again", ordeal.interval);
 	look();
 }
 
@@ -137,7 +137,7 @@ static void has_not_moved(void)
 	assert_int_equal(ordeal.moved, moved_before);
 }
 
-static void cpus_go(void)
+static void cpus_go_offline(void)
 {
 	look();
 	set_online(fake_cpus(0, NODE_CPUS - 1));
@@ -145,7 +145,7 @@ static void cpus_go(void)
 
 /* Newer kernels would set our affinities again when the CPUs return, if they had not been
  * restored. */
-static void cpus_come(void)
+static void cpus_come_online(void)
 {
 	set_online(fake_cpus(0, CPUS - 1));
 	assert_null(fake_trace(ordeal.world->fake));
@@ -159,14 +159,15 @@ static void a_memory_block_is_added(void)
 /* A balloon takes all memory and later returns it; no pages end up elsewhere. */
 static void memory_is_ballooned(void)
 {
-	assert_true(reported_has(&ordeal.told, "memory changed; online: nodes N-N with N MiB"));
-	ordeal.told.count = 0;
+	assert_true(reported_has(&ordeal.messages, "memory changed; online: nodes N-N with N MiB"));
+	ordeal.messages.count = 0;
 	more_memory = false;
 }
 
 static void a_cpuset_shrinks(void)
 {
-	assert_false(reported_has(&ordeal.told, "memory changed; online: nodes N-N with N MiB"));
+	assert_false(
+		reported_has(&ordeal.messages, "memory changed; online: nodes N-N with N MiB"));
 	fake_cpuset(ordeal.world->fake, "/a.slice", fake_cpus(0, 0));
 }
 
@@ -214,28 +215,28 @@ static const struct {
 	void (*happens)(void);
 } changes[] = {
 	{10, has_moved},
-	{11, cpus_go},
-	{16, cpus_come},
+	{11, cpus_go_offline},
+	{16, cpus_come_online},
 	{30, has_moved},
 	{31, a_memory_block_is_added},
 	{45, memory_is_ballooned},
 	{58, a_cpuset_shrinks},
 	{62, a_cpuset_widens},
 	{63, events_are_refused},
-	{64, cpus_go},
-	{67, cpus_come},
+	{64, cpus_go_offline},
+	{67, cpus_come_online},
 	{69, nothing_fails},
-	{70, cpus_go},
-	{73, cpus_come},
+	{70, cpus_go_offline},
+	{73, cpus_come_online},
 	{90, has_moved},
 	{91, the_clock_jumps},
-	{92, cpus_go},
-	{94, cpus_come},
+	{92, cpus_go_offline},
+	{94, cpus_come_online},
 	{109, has_moved},
 	{110, the_clock_is_right},
 	{111, the_disk_is_full},
-	{112, cpus_go},
-	{115, cpus_come},
+	{112, cpus_go_offline},
+	{115, cpus_come_online},
 	{130, has_not_moved},
 	{131, nothing_fails},
 	{149, has_moved},

@@ -96,22 +96,22 @@ static void the_cost_settles_at_the_cap(void **state)
 	for (unsigned i = SETTLED; i < CALM; i++)
 		assert_true(share[i] <= CAP * 1.1);
 	assert_true(mean > CAP / 4); /* it is not off */
-	assert_true(reported_has(&ordeal.told, "Sampling reduced: cost N % of one CPU, "
-					       "sampling.overhead_percent is N"));
+	assert_true(reported_has(&ordeal.messages, "Sampling reduced: cost N % of one CPU, "
+						   "sampling.overhead_percent is N"));
 }
 
-static void decisions_go_on(void **state)
+static void decisions_continue(void **state)
 {
 	(void)state;
 	assert_true(moved_in_storm > 0);
 }
 
-static void back_to_the_full_rate(void **state)
+static void the_full_rate_returns(void **state)
 {
 	(void)state;
 	assert_true(period[CALM - 1] > 1);
 	assert_int_equal(period[END], 1);
-	assert_true(reported_has(&ordeal.told, "Sampling at full rate again"));
+	assert_true(reported_has(&ordeal.messages, "Sampling at full rate again"));
 }
 
 static void fork_piece(void)
@@ -156,8 +156,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_cost_settles_at_the_cap),
-		cmocka_unit_test(decisions_go_on),
-		cmocka_unit_test(back_to_the_full_rate),
+		cmocka_unit_test(decisions_continue),
+		cmocka_unit_test(the_full_rate_returns),
 		cmocka_unit_test(forks_do_not_reduce_sampling),
 	};
 	umask(022);

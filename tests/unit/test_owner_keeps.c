@@ -153,7 +153,7 @@ static void an_owner_keeps_its_affinity_after_a_lease(void **state)
 	assert_int_equal(world_mask(world, 101), world_node(1));
 }
 
-static void an_exec_keeps_a_threads_own_pin(void **state)
+static void an_exec_keeps_the_affinity_of_a_thread(void **state)
 {
 	(void)state;
 	lease(101, 1);
@@ -370,7 +370,7 @@ int main(void)
 		TEST(an_owner_keeps_its_affinity_beyond_the_remembered_limit),
 		TEST(one_users_forks_leave_room_for_others),
 		TEST(an_owner_keeps_its_affinity_after_a_lease),
-		TEST(an_exec_keeps_a_threads_own_pin),
+		TEST(an_exec_keeps_the_affinity_of_a_thread),
 		TEST(an_orphan_of_another_user_keeps_its_affinity),
 		TEST(children_of_a_reused_number_are_not_inheritors),
 		TEST(a_reused_number_after_lost_records_is_not_an_inheritor),

@@ -522,11 +522,11 @@ static void a_dry_run_logs_intended_moves(void **state)
 	assert_true(has_field(entry, "RESULT", "dry-run"));
 	assert_non_null(strstr(entry->text, "Would migrate "));
 	assert_int_equal(count_entries(0, NM_MESSAGE_VERDICT), 0);
-	double told = 0;
+	double total = 0;
 	for (size_t i = 0; i < world.nr_entries; i++)
 		if (has_field(&world.entries[i], "KIND", "pages"))
-			told += number_of(&world.entries[i], "PAGES");
-	assert_true(told == 4);
+			total += number_of(&world.entries[i], "PAGES");
+	assert_true(total == 4);
 	assert_int_equal(pages_on(2), 4);
 }
 

@@ -100,7 +100,7 @@ static void missing_counters_are_replaced_by_locality(void **state)
 }
 
 /* One hop nearer is better even without local accesses. */
-static void locality_goes_by_distance(void **state)
+static void locality_depends_on_distance(void **state)
 {
 	(void)state;
 	machine->kinds &= ~(1U << NM_EVENT_INSTRUCTIONS);
@@ -276,7 +276,7 @@ int main(void)
 		TEST(every_setting_has_its_formula),
 		TEST(metrics_are_passed_on),
 		TEST(missing_counters_are_replaced_by_locality),
-		TEST(locality_goes_by_distance),
+		TEST(locality_depends_on_distance),
 		TEST(locality_is_of_the_interval),
 		TEST(l_is_unavailable_without_latencies),
 		TEST(an_interval_without_latencies_keeps_the_metric),

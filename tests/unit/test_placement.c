@@ -153,7 +153,7 @@ static void test_threads_are_gathered_at_their_memory(void **state)
 	assert_true(found.distance_now > 20 && found.distance_home == 10);
 }
 
-static void test_single_thread_goes_to_its_memory(void **state)
+static void test_single_thread_moves_to_its_memory(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {1, 0, 0, 0}, memory[NODES] = {0.2, 0, 0.8, 0};
@@ -858,18 +858,18 @@ static void test_verdicts_can_fail(void **state)
 	(void)state;
 	const struct nm_place_measure far = {
 		.run_s = 4, .distance = 25, .accesses = 500, .performance = NAN};
-	struct nm_place_measure near = far, waits = far, fast = far, slow = far, blind = far;
+	struct nm_place_measure near = far, waits = far, fast = far, slow = far, unsampled = far;
 	near.distance = 11;
 	waits.delay_s = 2;
 	const struct nm_place_context calm = {.cpus_idle = true},
 				      faster = {.performance_drift = 1. / 3};
 	fast.performance = 2e9;
 	slow.performance = 1.5e9;
-	blind.accesses = 0;
+	unsampled.accesses = 0;
 	assert_int_equal(nm_place_judge(&far, &near, &calm).kind, NM_VERDICT_IMPROVED);
 	assert_int_equal(nm_place_judge(&near, &far, &calm).kind, NM_VERDICT_ROLLED_BACK);
 	assert_int_equal(nm_place_judge(&far, &far, &calm).kind, NM_VERDICT_NEUTRAL);
-	assert_int_equal(nm_place_judge(&far, &blind, &calm).kind, NM_VERDICT_INCONCLUSIVE);
+	assert_int_equal(nm_place_judge(&far, &unsampled, &calm).kind, NM_VERDICT_INCONCLUSIVE);
 	assert_int_equal(nm_place_judge(&fast, &slow, &calm).kind, NM_VERDICT_ROLLED_BACK);
 	assert_int_equal(nm_place_judge(&slow, &fast, &calm).kind, NM_VERDICT_IMPROVED);
 	/* Nearer, but not faster: all other processes became as much faster meanwhile. */
@@ -953,7 +953,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_serial_phase_is_not_a_single_thread, set_up),
 		cmocka_unit_test_setup(test_idle_machine_stays_spread, set_up),
 		cmocka_unit_test_setup(test_threads_are_gathered_at_their_memory, set_up),
-		cmocka_unit_test_setup(test_single_thread_goes_to_its_memory, set_up),
+		cmocka_unit_test_setup(test_single_thread_moves_to_its_memory, set_up),
 		cmocka_unit_test_setup(test_young_groups_are_kept_apart, set_up),
 		cmocka_unit_test_setup(test_a_lull_adds_no_capacity, set_up),
 		cmocka_unit_test_setup(test_young_groups_are_expected_within_their_limit, set_up),

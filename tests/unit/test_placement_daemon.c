@@ -254,23 +254,23 @@ static void a_new_process_is_not_leased_at_once(void **state)
 	const struct nm_task_event exec = {.kind = NM_TASK_EXEC, .pid = 1999, .tid = 1999};
 	begin_auto();
 	live_s(1);
-	uint64_t born_ns = world.fake->now_ns;
+	uint64_t created_ns = world.fake->now_ns;
 	for (unsigned i = 0; i < 2; i++) {
 		struct worker *worker = add_worker(1000, (int)(4 * i), 2);
-		fake_get(world.fake, worker->tid)->start_ticks = born_ns / 10000000;
+		fake_get(world.fake, worker->tid)->start_ticks = created_ns / 10000000;
 	}
 	for (unsigned i = 0; i < 6; i++) /* the machine is in demand */
 		add_worker(2000 + 100 * i, (int)(1 + i + (i >= 3)), i / 2);
-	for (bool had_home = false; world.fake->now_ns < born_ns + NM_NSEC_PER_SEC;) {
+	for (bool had_home = false; world.fake->now_ns < created_ns + NM_NSEC_PER_SEC;) {
 		/* Another process starts, so examinations become frequent. */
 		nm_home_stage_task_event(&world.daemon, &exec, world.fake->now_ns);
 		live_one();
 		const struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, 1000);
 		bool leased = fake_get(world.fake, world.workers[0].tid)->mask != (1U << CPUS) - 1;
 		had_home |= placed && placed->home >= 0;
-		if (world.fake->now_ns < born_ns + NM_NSEC_PER_SEC / 2)
+		if (world.fake->now_ns < created_ns + NM_NSEC_PER_SEC / 2)
 			assert_false(leased);
-		else if (world.fake->now_ns > born_ns + NM_NSEC_PER_SEC * 9 / 10)
+		else if (world.fake->now_ns > created_ns + NM_NSEC_PER_SEC * 9 / 10)
 			assert_true(had_home && leased);
 	}
 }
@@ -734,7 +734,7 @@ static void a_full_node_does_not_end_a_home(void **state)
 
 /* Memory ran out before the process was entered in its cell: 0 would be the number of all
  * processes. */
-static void a_cell_that_names_no_process_drops_nothing(void **state)
+static void an_unused_cell_drops_no_process(void **state)
 {
 	(void)state;
 	begin_sampled();
@@ -828,7 +828,7 @@ static void make_pages_dear(void)
 		(struct nm_place_cost){.pages = 1e6, .ns = 24e12};
 }
 
-static void assert_memory_comes_in_the_end(void)
+static void assert_memory_is_finally_migrated(void)
 {
 	live_s(30);
 	assert_int_equal(placed_of(1000)->home, 0);
@@ -847,7 +847,7 @@ static void expensive_memory_delays_a_home(void **state)
 	live_s(4);
 	assert_int_equal(placed_of(1000)->home, -1);
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_TOO_DEAR);
-	assert_memory_comes_in_the_end();
+	assert_memory_is_finally_migrated();
 }
 
 /* Earlier moves have taken longer than estimated. */
@@ -864,7 +864,7 @@ static void memory_found_expensive_is_migrated_later(void **state)
 	live_one();
 	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_LATER);
 	assert_int_equal(pages_on(0), 0);
-	assert_memory_comes_in_the_end();
+	assert_memory_is_finally_migrated();
 }
 
 /* The cost of moves is learned from those that were made. */
@@ -996,7 +996,7 @@ static void move_and_report(struct nm_page_batch *batch)
 					       .now_on = batch->to};
 }
 
-static unsigned sent_back; /* pages */
+static unsigned pages_returned; /* pages */
 
 static void roll_back_or_move(struct nm_page_batch *batch)
 {
@@ -1008,9 +1008,9 @@ static void roll_back_or_move(struct nm_page_batch *batch)
 	assert_int_equal(batch->pid, 1000);
 	for (size_t i = 0; i < batch->nr_back; i++) {
 		assert_int_equal(batch->back[i].was_on, 3);
-		sent_back += batch->back[i].pages;
+		pages_returned += batch->back[i].pages;
 	}
-	batch->moved = sent_back;
+	batch->moved = pages_returned;
 	memset(world.space.home, 3, world.space.count);
 }
 
@@ -1020,10 +1020,10 @@ static void memory_is_rolled_back_with_its_home(void **state)
 	begin_beside_its_full_memory();
 	fake_mover.perform = roll_back_or_move;
 	speed_after_move = 0.2;
-	sent_back = 0;
-	for (unsigned i = 0; i < 60 && sent_back == 0; i++)
+	pages_returned = 0;
+	for (unsigned i = 0; i < 60 && pages_returned == 0; i++)
 		live_one();
-	assert_int_equal(sent_back, 1024);
+	assert_int_equal(pages_returned, 1024);
 	assert_int_equal(placed_of(1000)->home, -1);
 	assert_int_equal(pages_on(3), 1024);
 }
@@ -1079,7 +1079,7 @@ int main(void)
 		TEST(memory_that_cannot_be_moved_ends_a_home),
 		TEST(a_killed_worker_does_not_end_homes),
 		TEST(a_full_node_does_not_end_a_home),
-		TEST(a_cell_that_names_no_process_drops_nothing),
+		TEST(an_unused_cell_drops_no_process),
 		TEST(few_resident_pages_are_no_estimate),
 		TEST(assumed_locations_of_small_processes_are_moved),
 		TEST(assumed_locations_move_few_pages),

@@ -35,7 +35,7 @@ static void beat(void)
 	nm_loop_examine(&world.daemon);
 }
 
-static void tell(enum nm_task_event_kind kind, uint32_t pid)
+static void report_event(enum nm_task_event_kind kind, uint32_t pid)
 {
 	const struct nm_task_event event = {.kind = kind,
 					    .pid = pid,
@@ -45,7 +45,7 @@ static void tell(enum nm_task_event_kind kind, uint32_t pid)
 	nm_home_stage_task_event(&world.daemon, &event, world.fake->now_ns);
 }
 
-static struct worker *add_young(uint32_t pid, int cpu, unsigned memory)
+static struct worker *add_young_process(uint32_t pid, int cpu, unsigned memory)
 {
 	struct worker *worker = add_worker(pid, cpu, memory);
 	fake_get(world.fake, worker->tid)->start_ticks = world.fake->now_ns / 10000000;
@@ -54,13 +54,13 @@ static struct worker *add_young(uint32_t pid, int cpu, unsigned memory)
 }
 
 /* Four processes of two threads, each on two nodes, so that the machine is full: all start now. */
-static void begin_young_ones(void)
+static void begin_young_processes(void)
 {
 	begin_auto();
 	for (unsigned i = 0; i < 4; i++) {
-		add_young(1000 + 100 * i, (int)i, node_of_cpu((int)i));
-		add_young(1000 + 100 * i, (int)i + 4, node_of_cpu((int)i));
-		tell(NM_TASK_EXEC, 1000 + 100 * i);
+		add_young_process(1000 + 100 * i, (int)i, node_of_cpu((int)i));
+		add_young_process(1000 + 100 * i, (int)i + 4, node_of_cpu((int)i));
+		report_event(NM_TASK_EXEC, 1000 + 100 * i);
 	}
 }
 
@@ -69,7 +69,7 @@ static void begin_young_ones(void)
 static void young_processes_are_gathered(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	uint64_t intervals = world.daemon.tally.intervals;
 	beat();
 	beat();
@@ -90,7 +90,7 @@ static void young_processes_are_gathered(void **state)
 static void young_processes_are_leased_later(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	world.daemon.config->threads.pin = NM_PIN_NODE;
 	beat();
 	beat();
@@ -107,8 +107,8 @@ static unsigned calls_of_one(unsigned others)
 	for (unsigned i = 0; i < others; i++)
 		add_worker(3000 + 100 * i, (int)(i % 6) + 2, node_of_cpu((int)(i % 6) + 2));
 	begin_auto();
-	add_young(1000, 0, 0);
-	tell(NM_TASK_EXEC, 1000);
+	add_young_process(1000, 0, 0);
+	report_event(NM_TASK_EXEC, 1000);
 	unsigned before = world.fake->calls[FAKE_OPS];
 	beat();
 	assert_non_null(placed_of(1000));
@@ -132,8 +132,8 @@ static void an_idle_process_costs_less(void **state)
 	assert_int_equal(world_close(state), 0);
 	assert_int_equal(world_open(state), 0);
 	begin_auto();
-	add_young(1000, 0, 0);
-	tell(NM_TASK_EXEC, 1000);
+	add_young_process(1000, 0, 0);
+	report_event(NM_TASK_EXEC, 1000);
 	unsigned before = world.fake->calls[FAKE_OPS];
 	fake_sleep(world.fake, 200); /* without having run */
 	nm_loop_examine(&world.daemon);
@@ -145,15 +145,15 @@ static void an_idle_process_costs_less(void **state)
 static void short_lived_processes_cost_nothing(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	for (unsigned i = 0; i < 4; i++)
-		tell(NM_TASK_EXIT, 1000 + 100 * i);
+		report_event(NM_TASK_EXIT, 1000 + 100 * i);
 	fake_sleep(world.fake, 100);
 	unsigned before = world.fake->calls[FAKE_OPS];
 	for (uint32_t pid = 5000; pid < 7000; pid++) {
-		tell(NM_TASK_FORK, pid);
-		tell(NM_TASK_EXEC, pid);
-		tell(NM_TASK_EXIT, pid);
+		report_event(NM_TASK_FORK, pid);
+		report_event(NM_TASK_EXEC, pid);
+		report_event(NM_TASK_EXIT, pid);
 	}
 	fake_sleep(world.fake, 400);
 	nm_loop_examine(&world.daemon);
@@ -166,9 +166,9 @@ static void short_lived_processes_cost_nothing(void **state)
 static void a_fork_storm_does_not_delay_examination(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	for (uint32_t pid = 5000; pid < 7000; pid++)
-		tell(NM_TASK_FORK, pid);
+		report_event(NM_TASK_FORK, pid);
 	unsigned before = world.fake->calls[FAKE_LIST];
 	beat();
 	assert_true(world.fake->calls[FAKE_LIST] - before <= NM_EXAMINED_AT_ONCE);
@@ -255,7 +255,7 @@ static void a_fork_storm_is_charged_to_its_user(void **state)
 static void unrelated_loop_time_is_not_charged(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	uint64_t own_ns = nm_loop_own_ns(&world.daemon);
 	world.daemon.costs.foreign_ns += own_ns;
 	assert_true(nm_loop_own_ns(&world.daemon) < NM_NSEC_PER_SEC);
@@ -272,7 +272,7 @@ static void unrelated_loop_time_is_not_charged(void **state)
 static void examination_debts_expire(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	struct nm_placement *placement = world.daemon.pipeline.placement;
 	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
 	placement->saved_s = -1000;
@@ -291,7 +291,7 @@ static void examination_debts_expire(void **state)
 static void examinations_become_rare(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	unsigned lists = 0;
 	for (unsigned i = 0; i < 50; i++) {
 		unsigned before = world.fake->calls[FAKE_LIST];
@@ -306,7 +306,7 @@ static void examinations_become_rare(void **state)
 static void new_threads_of_a_placed_process_are_examined(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	for (unsigned i = 0; i < 50; i++)
 		beat();
 	const struct nm_task_event fork = {
@@ -320,14 +320,14 @@ static void new_threads_of_a_placed_process_are_examined(void **state)
 static void exited_processes_free_their_capacity(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	for (unsigned i = 0; i < 4; i++)
 		beat();
 	const struct nm_placed *placed = placed_of(1000);
 	int home = placed->home;
 	assert_true(placed->demand_cpus > 1.5);
 	double busy = world.daemon.pipeline.placement->nodes[home].busy_cpus;
-	tell(NM_TASK_EXIT, 1000);
+	report_event(NM_TASK_EXIT, 1000);
 	assert_true(placed->demand_cpus == 0 && placed->running == 0);
 	assert_true(world.daemon.pipeline.placement->nodes[home].busy_cpus < busy - 1);
 }
@@ -336,7 +336,7 @@ static void exited_processes_free_their_capacity(void **state)
 static void a_new_program_is_examined_again(void **state)
 {
 	(void)state;
-	begin_young_ones();
+	begin_young_processes();
 	for (unsigned i = 0; i < 4; i++)
 		beat();
 	assert_true(placed_of(1000)->home >= 0);
@@ -353,7 +353,7 @@ static void a_new_program_is_examined_again(void **state)
  * not. */
 static unsigned calls_of_four(bool known)
 {
-	begin_young_ones();
+	begin_young_processes();
 	struct nm_placement *placement = world.daemon.pipeline.placement;
 	for (unsigned k = 0; k < NODES; k++)
 		placement->available_bytes[k] = 1ULL << 40;

@@ -161,7 +161,7 @@ static void a_swap_is_one_decision_of_two_steps(void **state)
 }
 
 /* SECURITY: cap-nice */
-static void targets_stay_inside_the_original_mask(void **state)
+static void targets_stay_within_the_original_affinity(void **state)
 {
 	(void)state;
 	struct nm_proposal proposal = single(0, 6);
@@ -204,7 +204,7 @@ static void a_swap_must_fit_both_affinities(void **state)
 	assert_int_equal(plan.decisions[0].steps[0].tid, 1001);
 }
 
-static void the_papers_way_pins_to_the_cpu(void **state)
+static void the_paper_profile_pins_to_the_cpu(void **state)
 {
 	(void)state;
 	struct nm_proposal proposal = single(0, 7);
@@ -375,7 +375,7 @@ static void a_sleeping_threads_rollback_has_no_cost_before(void **state)
 	assert_true(isnan(step->access_cost_before));
 }
 
-static void a_rollback_comes_on_top_of_the_budget(void **state)
+static void a_rollback_does_not_use_the_budget(void **state)
 {
 	(void)state;
 	struct nm_proposal proposal = single(1, 6);
@@ -481,10 +481,10 @@ int main(void)
 		TEST(a_decision_holds_all_that_acting_needs),
 		TEST(the_judging_metric_depends_on_the_counters),
 		TEST(a_swap_is_one_decision_of_two_steps),
-		TEST(targets_stay_inside_the_original_mask),
+		TEST(targets_stay_within_the_original_affinity),
 		TEST(a_target_contains_only_proposed_cpus),
 		TEST(a_swap_must_fit_both_affinities),
-		TEST(the_papers_way_pins_to_the_cpu),
+		TEST(the_paper_profile_pins_to_the_cpu),
 		TEST(young_and_spawning_threads_are_nudged),
 		TEST(cpu_aware_runtimes_are_nudged),
 		TEST(a_nudged_thread_on_its_target_is_left_out),
@@ -492,7 +492,7 @@ int main(void)
 		TEST(the_budget_counts_threads),
 		TEST(a_rollback_leases_back_to_the_source_node),
 		TEST(a_sleeping_threads_rollback_has_no_cost_before),
-		TEST(a_rollback_comes_on_top_of_the_budget),
+		TEST(a_rollback_does_not_use_the_budget),
 		TEST(an_observed_thread_is_not_rolled_back),
 		TEST(threads_of_a_swap_are_rolled_back_individually),
 		TEST(an_occupied_source_cpu_yields_its_node),

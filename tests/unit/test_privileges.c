@@ -17,7 +17,7 @@
 #include "fixture.h"
 #include "numa-migrd/file.h"
 
-#define SOMEBODY 65534U
+#define USER_NOBODY 65534U
 #define DAEMON_UNIT NM_SOURCE_DIR "/systemd/numa-migrd.service"
 #define WORKER_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-worker@.service"
 #define HELPER_UNIT NM_SOURCE_DIR "/systemd/numa-migrd-helper.service"
@@ -222,8 +222,9 @@ static int become_worker(void)
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
 	data[0].permitted = data[0].effective = 1U << CAP_SYS_PTRACE;
-	if (prctl(PR_SET_KEEPCAPS, 1L) < 0 || setresgid(SOMEBODY, SOMEBODY, SOMEBODY) < 0 ||
-	    setresuid(SOMEBODY, SOMEBODY, SOMEBODY) < 0)
+	if (prctl(PR_SET_KEEPCAPS, 1L) < 0 ||
+	    setresgid(USER_NOBODY, USER_NOBODY, USER_NOBODY) < 0 ||
+	    setresuid(USER_NOBODY, USER_NOBODY, USER_NOBODY) < 0)
 		return -errno;
 	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
 }
@@ -254,7 +255,7 @@ static void memory_of_others_stays_closed(void **state)
 	int status;
 	(void)state;
 	if (geteuid() != 0) {
-		print_message("needs root, to become somebody with capabilities: skipped\n");
+		print_message("needs root to become a user with capabilities: skipped\n");
 		skip();
 	}
 	pid_t child = fork();

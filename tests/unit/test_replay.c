@@ -82,7 +82,7 @@ static void assert_same(unsigned least_decisions)
 }
 
 /* Threads of two processes far from their memory. */
-static void crowd(void)
+static void add_remote_processes(void)
 {
 	for (unsigned i = 0; i < 6; i++)
 		add_worker(100, (int)i, (i + 1) % NODES);
@@ -92,7 +92,7 @@ static void crowd(void)
 
 static void record(const char *config, unsigned intervals)
 {
-	crowd();
+	add_remote_processes();
 	begin(config);
 	live(intervals);
 	end();
@@ -179,7 +179,7 @@ static void test_events_between_intervals_are_replayed(void **state)
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	static const char other[] = TARGETS "threads = { policy = \"lbma\"; n = 2; " RULES "};";
 	struct nm_config *config;
-	crowd();
+	add_remote_processes();
 	begin(TARGETS "threads = { policy = \"imar2\"; " RULES "};");
 	live(15);
 	assert_int_equal(nm_command_release(&world.daemon, 200), 0);
@@ -195,7 +195,7 @@ static void test_events_between_intervals_are_replayed(void **state)
 static void test_released_before_it_was_sampled(void **state)
 {
 	(void)state;
-	crowd();
+	add_remote_processes();
 	(void)fake_process(world.fake, 300, 1);
 	begin(TARGETS "threads = { policy = \"imar2\"; " RULES "};");
 	live(2);
@@ -244,14 +244,14 @@ static void change_decision(struct nm_recorded *entry)
 static void test_differences_are_reported(void **state)
 {
 	(void)state;
-	char said[8192];
+	char output[8192];
 	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", 40);
 	rewrite(change_decision);
-	assert_int_equal(run_replay(file_name, said, sizeof(said)), 1);
-	assert_non_null(strstr(said, "not the same"));
-	assert_non_null(strstr(said, "local_before="));
+	assert_int_equal(run_replay(file_name, output, sizeof(output)), 1);
+	assert_non_null(strstr(output, "not the same"));
+	assert_non_null(strstr(output, "local_before="));
 	rewrite(change_seed);
-	assert_int_equal(run_replay(file_name, said, sizeof(said)), 1);
+	assert_int_equal(run_replay(file_name, output, sizeof(output)), 1);
 }
 
 static struct nm_rng chance;
@@ -273,14 +273,14 @@ static void change_some(struct nm_recorded *entry)
 static void test_invalid_values_are_tolerated(void **state)
 {
 	(void)state;
-	char said[8192];
+	char output[8192];
 	nm_rng_seed(&chance, 9);
 	record(TARGETS "threads = { policy = \"imar2\"; " RULES
 		       "}; pages = { policy = \"exclusivity\"; };", 10);
 	for (unsigned round = 0; round < 12; round++) {
 		rewrite(change_some);
-		assert_in_range(run_replay(file_name, said, sizeof(said)), 0, 1);
-		assert_true(said[0] != '\0');
+		assert_in_range(run_replay(file_name, output, sizeof(output)), 0, 1);
+		assert_true(output[0] != '\0');
 	}
 }
 
@@ -300,12 +300,12 @@ static void change_names(struct nm_recorded *entry)
 		strcpy(entry->decision.steps[i].comm, "\x1b[31m\\x1b\n");
 }
 
-static void assert_clean(const char *said)
+static void assert_clean(const char *output)
 {
-	for (const char *at = said; *at; at++)
+	for (const char *at = output; *at; at++)
 		if ((unsigned char)*at < ' ' && *at != '\n')
-			fail_msg("byte %d in: %s", *at, said);
-	assert_null(strstr(said, "\nrm"));
+			fail_msg("byte %d in: %s", *at, output);
+	assert_null(strstr(output, "\nrm"));
 }
 
 /* The output of a replay of an untrusted recording has no control sequences for the terminal. */
@@ -313,33 +313,33 @@ static void assert_clean(const char *said)
 static void test_terminals_are_safe(void **state)
 {
 	(void)state;
-	char said[8192];
+	char output[8192];
 	record(TARGETS "threads = { policy = \"lbma\"; n = 4; " RULES "};", 40);
 	rewrite(change_names);
-	assert_int_equal(run_replay(file_name, said, sizeof(said)), 1);
-	assert_non_null(strstr(said, "\\x1b[31m"));
-	assert_clean(said);
+	assert_int_equal(run_replay(file_name, output, sizeof(output)), 1);
+	assert_non_null(strstr(output, "\\x1b[31m"));
+	assert_clean(output);
 	rewrite(change_words);
-	assert_int_equal(run_replay(file_name, said, sizeof(said)), 1);
-	assert_non_null(strstr(said, "recording has \\x1b]0;owned\\x07"));
-	assert_clean(said);
+	assert_int_equal(run_replay(file_name, output, sizeof(output)), 1);
+	assert_non_null(strstr(output, "recording has \\x1b]0;owned\\x07"));
+	assert_clean(output);
 }
 
 static void test_cut_off_anywhere(void **state)
 {
 	(void)state;
-	char said[8192];
+	char output[8192];
 	record(TARGETS "threads = { policy = \"lbma\"; " RULES "};", 12);
 	int fd = open(file_name, O_RDWR);
 	off_t size = lseek(fd, 0, SEEK_END);
 	for (off_t length = size - 1; length > 0; length -= 1 + size / 40) {
 		assert_int_equal(ftruncate(fd, length), 0);
-		int status = run_replay(file_name, said, sizeof(said));
+		int status = run_replay(file_name, output, sizeof(output));
 		if (status == 0)
-			assert_true(strstr(said, "the same decisions") ||
-				    strstr(said, "\nnothing was decided in it"));
+			assert_true(strstr(output, "the same decisions") ||
+				    strstr(output, "\nnothing was decided in it"));
 		assert_in_range(status, 0, 1);
-		assert_true(said[0] != '\0');
+		assert_true(output[0] != '\0');
 	}
 	close(fd);
 }

@@ -64,7 +64,7 @@ static void test_every_byte_is_valid_in_a_page(void **state)
 					     .intervals = 2,
 					     .moves = true,
 					     .names = names,
-					     .told = name,
+					     .message = name,
 					     .config = name};
 		struct page page = page_of(&wishes, name);
 		page_clear(&page);
@@ -106,7 +106,7 @@ static void test_names_are_shown_unchanged(void **state)
 	struct made_wishes wishes = made_usual;
 	wishes.names = made_hostile_names;
 	wishes.processes = 8;
-	wishes.told = "</td><script>alert(4)</script>";
+	wishes.message = "</td><script>alert(4)</script>";
 	wishes.config = "</pre><script>&x;";
 	struct page page = page_of(&wishes, "</h1><script>alert(6)</script>");
 	assert_int_equal(count_of(&page, "//h:script | //h:img | //h:style[position() > 1]"), 0);
@@ -155,7 +155,7 @@ static void test_names_change_nothing_but_text(void **state)
 	wishes.processes = 8;
 	char *plain = element_structure(&wishes, "plain");
 	wishes.names = made_hostile_names;
-	wishes.told = "<b a='";
+	wishes.message = "<b a='";
 	wishes.config = "<!--";
 	char *hostile = element_structure(&wishes, "\"><svg onload='x'>");
 	assert_string_equal(plain, hostile);

@@ -114,7 +114,7 @@ static void check_death(fake_fn part, fake_fn meanwhile)
 
 /* ---- actions of the daemon ---- */
 
-static void give_and_take(struct fake *f)
+static void lease_and_restore(struct fake *f)
 {
 	(void)f;
 	world_lease(world, 101, 1);
@@ -141,7 +141,7 @@ static void refused(struct fake *f)
 }
 
 /* Inheritors of every kind are forked while leases change; records are not drained in between. */
-static void give_and_bear(struct fake *f)
+static void lease_and_fork(struct fake *f)
 {
 	world_lease(world, 101, 1);
 	world_lease(world, 250, 3);
@@ -234,7 +234,7 @@ static void pin_all(struct fake *f)
 static void test_death(void **state)
 {
 	(void)state;
-	check_death(give_and_take, NULL);
+	check_death(lease_and_restore, NULL);
 }
 
 static void test_death_when_refused(void **state)
@@ -246,43 +246,43 @@ static void test_death_when_refused(void **state)
 static void test_death_with_inheritors(void **state)
 {
 	(void)state;
-	check_death(give_and_bear, NULL);
+	check_death(lease_and_fork, NULL);
 }
 
 static void test_death_and_forks(void **state)
 {
 	(void)state;
-	check_death(give_and_take, fork_children);
+	check_death(lease_and_restore, fork_children);
 }
 
 static void test_death_with_inheritors_and_forks(void **state)
 {
 	(void)state;
-	check_death(give_and_bear, fork_children);
+	check_death(lease_and_fork, fork_children);
 }
 
 static void test_death_and_exec(void **state)
 {
 	(void)state;
-	check_death(give_and_take, exec_from_thread);
+	check_death(lease_and_restore, exec_from_thread);
 }
 
 static void test_death_and_ends(void **state)
 {
 	(void)state;
-	check_death(give_and_bear, end_all);
+	check_death(lease_and_fork, end_all);
 }
 
 static void test_death_and_reuse(void **state)
 {
 	(void)state;
-	check_death(give_and_take, reuse_numbers);
+	check_death(lease_and_restore, reuse_numbers);
 }
 
 static void test_death_and_pins(void **state)
 {
 	(void)state;
-	check_death(give_and_bear, pin_all);
+	check_death(lease_and_fork, pin_all);
 }
 
 static void test_death_around_compaction(void **state)
@@ -337,7 +337,7 @@ static void test_returned_before(void **state)
 	assert_true(die_at(lease_and_return, 10000));
 	fake_pin(fake, 101, world_node(1));
 	assert_int_equal(restore(&failed), 1);
-	assert_no_trace("an owner's later mask", 0);
+	assert_no_trace("an affinity set later by the owner", 0);
 }
 
 static void test_cpuset_widens_afterwards(void **state)
@@ -452,7 +452,7 @@ static struct fake_thread *pick(struct nm_rng *rng)
 	}
 }
 
-static unsigned living(void)
+static unsigned running(void)
 {
 	unsigned count = 0;
 	for (size_t i = 0; i < FAKE_THREADS; i++)
@@ -465,7 +465,7 @@ static unsigned living(void)
 static void owner_acts(struct nm_rng *rng)
 {
 	struct fake_thread *thread = pick(rng);
-	bool crowded = living() > FAKE_THREADS / 2;
+	bool crowded = running() > FAKE_THREADS / 2;
 	switch (nm_rng_below(rng, 8)) {
 	case 0:
 	case 1:
@@ -478,7 +478,7 @@ static void owner_acts(struct nm_rng *rng)
 			fake_fork(fake, thread->tid, next_number++);
 		break;
 	case 4:
-		if (living() > 5)
+		if (running() > 5)
 			fake_exit(fake, thread->tid);
 		break;
 	case 5:

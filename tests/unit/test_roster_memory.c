@@ -257,9 +257,9 @@ static void other_domains_do_not_displace_entries(void **state)
 		length += (size_t)snprintf(text + length, size - length, "thread %u 1 0 8\n", 1000 + i);
 	assert_true(length < size);
 	const struct nm_platform_ops *ops = fake->platform.ops;
-	struct nm_platform_ops blind = *ops; /* unreadable threads count as running */
-	blind.open_directory = open_nothing;
-	fake->platform.ops = &blind;
+	struct nm_platform_ops unreadable = *ops; /* unreadable threads count as running */
+	unreadable.open_directory = open_nothing;
+	fake->platform.ops = &unreadable;
 	assert_int_equal(nm_released_list_take(memory, &fake->platform, text, BOOT), 0);
 	fake->platform.ops = ops;
 	run_all(1);

@@ -18,7 +18,7 @@ static void keep_report(void *context, const struct nm_steer_report *report)
 }
 
 /* Process 100 in a service of a slice, 200 elsewhere. */
-static int set_up_steered(void **state)
+static int set_up_attributes(void **state)
 {
 	(void)set_up(state);
 	nr_excluded = 0;
@@ -32,7 +32,7 @@ static int set_up_steered(void **state)
 	return 0;
 }
 
-static int tear_down_steered(void **state)
+static int tear_down_attributes(void **state)
 {
 	nm_steer_free(steer);
 	return tear_down(state);
@@ -335,7 +335,7 @@ static void test_one_users_cgroups(void **state)
 	assert_managed(1099, true);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_steered, tear_down_steered)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_attributes, tear_down_attributes)
 
 int main(void)
 {

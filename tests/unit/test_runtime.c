@@ -84,7 +84,7 @@ static void a_directory_of_another_user_is_refused(void **state)
 	int status;
 	(void)state;
 	if (geteuid() != 0) {
-		print_message("needs root, to give a directory away: skipped\n");
+		print_message("needs root to change the owner of a directory: skipped\n");
 		skip();
 	}
 	assert_int_equal(chmod(root, 0755), 0);

@@ -86,7 +86,7 @@ static void a_launcher_of_java_needs_its_library(void **state)
 	assert_int_equal(kind(), NM_RUNTIME_NONE);
 }
 
-static void this_program_is_neither(void **state)
+static void this_program_has_no_runtime(void **state)
 {
 	static char bytes[NM_RUNTIME_BYTES];
 	FILE *file = fopen("/proc/self/exe", "r");
@@ -127,7 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_go_program_is_recognized_by_its_note),
 		cmocka_unit_test(a_launcher_of_java_needs_its_library),
-		cmocka_unit_test(this_program_is_neither),
+		cmocka_unit_test(this_program_has_no_runtime),
 		cmocka_unit_test(damaged_files_are_read_within_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ static void test_no_remaining_pages_is_best(void **state)
 	expect(NM_SELECTION_COST_EFFECTIVE, 3, INFINITY);
 }
 
-static void test_no_pages_at_all_is_worth_nothing(void **state)
+static void test_process_without_pages_has_no_benefit(void **state)
 {
 	(void)state;
 	add_task(4, 2);
@@ -518,8 +518,9 @@ static void test_cost_is_the_difference_of_totals(void **state)
 			threads[from]--;
 			threads[to]++;
 			double change = total_cost(pages, threads, factors) - before;
-			double told = nm_selection_cost_change(pages, factors, NODES, from, to);
-			assert_true(fabs(told - change) < 1e-9);
+			double predicted =
+				nm_selection_cost_change(pages, factors, NODES, from, to);
+			assert_true(fabs(predicted - change) < 1e-9);
 		}
 }
 
@@ -544,7 +545,7 @@ int main(void)
 		cmocka_unit_test_setup(test_total_counts_every_node, begin),
 		cmocka_unit_test_setup(test_ties_go_to_the_first_thread, begin),
 		cmocka_unit_test_setup(test_no_remaining_pages_is_best, begin),
-		cmocka_unit_test_setup(test_no_pages_at_all_is_worth_nothing, begin),
+		cmocka_unit_test_setup(test_process_without_pages_has_no_benefit, begin),
 		cmocka_unit_test_setup(test_gain_below_the_least_is_refused, begin),
 		cmocka_unit_test_setup(test_later_better_candidates_replace_worse, begin),
 		cmocka_unit_test_setup(test_unknown_pages, begin),

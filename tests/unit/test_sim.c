@@ -204,7 +204,7 @@ static void test_symmetric_machines_are_symmetric(void **state)
 
 /* ---- the system ---- */
 
-static void test_masks_hold(void **state)
+static void test_affinities_are_respected(void **state)
 {
 	(void)state;
 	struct nm_sim_machine *machine = machine_named("ring-4x10");
@@ -391,7 +391,7 @@ static void test_scans_back_off(void **state)
 }
 
 /* Two full nodes with a thread each whose memory is on the other: they are swapped. */
-static void test_tasks_go_to_their_memory(void **state)
+static void test_tasks_move_to_their_memory(void **state)
 {
 	(void)state;
 	for (unsigned balancing = 0; balancing < 2; balancing++) {
@@ -600,14 +600,14 @@ int main(void)
 		cmocka_unit_test(test_local_is_never_slower),
 		cmocka_unit_test(test_farther_is_slower),
 		cmocka_unit_test(test_symmetric_machines_are_symmetric),
-		cmocka_unit_test(test_masks_hold),
+		cmocka_unit_test(test_affinities_are_respected),
 		cmocka_unit_test(test_cpus_without_a_node),
 		cmocka_unit_test(test_no_cpu_is_online),
 		cmocka_unit_test(test_first_touch_is_local),
 		cmocka_unit_test(test_numa_balancing_brings_pages),
 		cmocka_unit_test(test_the_kernel_pays_for_pages),
 		cmocka_unit_test(test_scans_back_off),
-		cmocka_unit_test(test_tasks_go_to_their_memory),
+		cmocka_unit_test(test_tasks_move_to_their_memory),
 		cmocka_unit_test(test_threads_wander_as_reported),
 		cmocka_unit_test(test_siblings_share_what_they_execute),
 		cmocka_unit_test(test_pages_move_where_they_are_sent),

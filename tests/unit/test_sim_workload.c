@@ -39,14 +39,14 @@ static void test_workload_values(void **state)
 	assert_string_equal(one->name, "one");
 	assert_int_equal(one->nr_programs, 2);
 	assert_int_equal(one->programs[0].threads, 4);
-	const struct nm_sim_program *mine = &one->programs[1];
-	assert_string_equal(mine->name, "mine");
-	assert_int_equal(mine->threads, 3);
-	assert_int_equal(mine->page_kb, 4);
-	assert_int_equal(mine->touch, NM_SIM_TOUCH_MASTER);
-	assert_int_equal(mine->nr_phases, 2);
-	assert_true(fabs(mine->phases[0].private_part - 0.3) < 1e-12); /* neighbours are 0.2 */
-	assert_true(mine->phases[1].misses_per_kilo == 0);
+	const struct nm_sim_program *program = &one->programs[1];
+	assert_string_equal(program->name, "mine");
+	assert_int_equal(program->threads, 3);
+	assert_int_equal(program->page_kb, 4);
+	assert_int_equal(program->touch, NM_SIM_TOUCH_MASTER);
+	assert_int_equal(program->nr_phases, 2);
+	assert_true(fabs(program->phases[0].private_part - 0.3) < 1e-12); /* neighbours are 0.2 */
+	assert_true(program->phases[1].misses_per_kilo == 0);
 	assert_int_equal(workload.users[1].placement, NM_SIM_PLACE_DIRECT);
 	assert_int_equal(workload.users[1].node, 1);
 	assert_true(workload.users[1].for_ever);

@@ -96,7 +96,7 @@ static void test_auto_keeps_the_interval(void **state)
 
 /* Memory written by one thread moves to the threads that use it, through the mover and at simulated
  * times. */
-static void test_pages_come_to_their_threads(void **state)
+static void test_pages_move_to_their_threads(void **state)
 {
 	(void)state;
 	struct nm_simulated alone = run("mesh-4x20", "stream", 16, NULL, 3);
@@ -192,7 +192,7 @@ int main(void)
 		cmocka_unit_test(test_no_decisions_without_a_daemon),
 		cmocka_unit_test(test_every_policy_runs),
 		cmocka_unit_test(test_auto_keeps_the_interval),
-		cmocka_unit_test(test_pages_come_to_their_threads),
+		cmocka_unit_test(test_pages_move_to_their_threads),
 		cmocka_unit_test(test_twice_the_same),
 		cmocka_unit_test(test_digest_depends_on_decisions),
 		cmocka_unit_test(test_digest_is_of_the_lines),

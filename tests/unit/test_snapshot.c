@@ -219,7 +219,7 @@ static void ties_go_to_the_node_it_is_on(void **state)
 	assert_int_equal(take(0)->preferred, 2);
 }
 
-static void then_to_the_nearest_then_to_the_lowest(void **state)
+static void ties_go_to_the_nearest_then_lowest_node(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 4, 0);
@@ -397,7 +397,7 @@ int main(void)
 		TEST(an_absent_cpu_is_not_a_home),
 		TEST(warm_up_and_bars_keep_a_thread_still),
 		TEST(ties_go_to_the_node_it_is_on),
-		TEST(then_to_the_nearest_then_to_the_lowest),
+		TEST(ties_go_to_the_nearest_then_lowest_node),
 		TEST(a_memory_only_node_counts_as_its_nearest_node),
 		TEST(an_idle_cpu_that_is_nobodys_home_is_free),
 		TEST(at_the_limit_of_the_paper_only_silent_cpus_are_free),

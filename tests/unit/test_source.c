@@ -117,7 +117,8 @@ static void refusal_for_faults(void **state)
 	assert_true(status->runs);
 	assert_false(status->accesses);
 	assert_int_equal(status->problem_count, 2);
-	assert_true(told(f, -EACCES, NM_EVENT_FAULT_MIN, CPUS, "minor page faults on CPU 0 and 3"));
+	assert_true(has_report(f, -EACCES, NM_EVENT_FAULT_MIN, CPUS,
+			       "minor page faults on CPU 0 and 3"));
 }
 
 static void refusal_for_the_clock(void **state)
@@ -129,7 +130,7 @@ static void refusal_for_the_clock(void **state)
 	open_source(f);
 	assert_false(nm_source_status(f->source)->runs);
 	assert_true(nm_source_status(f->source)->accesses);
-	assert_true(told(f, -EIO, NM_EVENT_CLOCK, CPUS, "Input/output error"));
+	assert_true(has_report(f, -EIO, NM_EVENT_CLOCK, CPUS, "Input/output error"));
 	for (unsigned i = 0; i < 5; i++)
 		nm_source_follow_load(f->source, busy, CPUS);
 }
@@ -143,18 +144,18 @@ static void out_of_files(void **state)
 	const struct nm_source_status *status = nm_source_status(f->source);
 	assert_int_equal(status->cpus_open, 2);
 	assert_true(status->runs && status->accesses);
-	assert_true(told(f, -EMFILE, NM_EVENT_SIDEBAND, 2, "LimitNOFILE="));
-	assert_true(told(f, -EMFILE, NM_EVENT_FAULT_MIN, 1, "LimitNOFILE="));
+	assert_true(has_report(f, -EMFILE, NM_EVENT_SIDEBAND, 2, "LimitNOFILE="));
+	assert_true(has_report(f, -EMFILE, NM_EVENT_FAULT_MIN, 1, "LimitNOFILE="));
 }
 
-static void an_offline_cpu_comes_back(void **state)
+static void an_offline_cpu_returns(void **state)
 {
 	struct fixture *f = *state;
 
 	f->fake->cpu_error[2] = -ENODEV;
 	open_source(f);
 	assert_int_equal(nm_source_status(f->source)->cpus_open, CPUS - 1);
-	assert_true(told(f, -ENODEV, NM_EVENT_SIDEBAND, 1, "CPU 2: CPU offline"));
+	assert_true(has_report(f, -ENODEV, NM_EVENT_SIDEBAND, 1, "CPU 2: CPU offline"));
 
 	f->fake->cpu_error[2] = 0;
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
@@ -170,7 +171,7 @@ static void a_smaller_ring_if_less_memory_may_be_locked(void **state)
 	f->fake->map_error = -EPERM;
 	open_source(f);
 	assert_int_equal(nm_source_status(f->source)->cpus_open, CPUS);
-	assert_true(told(f, -EPERM, NM_EVENT_SIDEBAND, CPUS, "LimitMEMLOCK="));
+	assert_true(has_report(f, -EPERM, NM_EVENT_SIDEBAND, CPUS, "LimitMEMLOCK="));
 	assert_int_equal(fake_ring(f->fake, 1).size, 4 * f->page);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_SIDEBAND, 1)->period, f->page);
 }
@@ -316,7 +317,7 @@ static void tries_the_incomplete_again(void **state)
 	f->fake->open_error[NM_EVENT_FAULT_MIN] = -EACCES;
 	open_source(f);
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
-	assert_true(told(f, -EACCES, NM_EVENT_FAULT_MIN, CPUS, "minor page faults"));
+	assert_true(has_report(f, -EACCES, NM_EVENT_FAULT_MIN, CPUS, "minor page faults"));
 	f->fake->open_error[NM_EVENT_FAULT_MIN] = 0;
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
 	assert_true(nm_source_status(f->source)->accesses);
@@ -335,7 +336,7 @@ int main(void)
 		WITH_FIXTURE(refusal_for_faults),
 		WITH_FIXTURE(refusal_for_the_clock),
 		WITH_FIXTURE(out_of_files),
-		WITH_FIXTURE(an_offline_cpu_comes_back),
+		WITH_FIXTURE(an_offline_cpu_returns),
 		WITH_FIXTURE(a_smaller_ring_if_less_memory_may_be_locked),
 		WITH_FIXTURE(no_ring_at_all),
 		WITH_FIXTURE(any_single_failure),

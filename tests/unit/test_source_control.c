@@ -37,7 +37,7 @@ static void no_cycles_while_another_program_holds_the_counter(void **state)
 	open_source(f);
 	assert_false(nm_source_status(f->source)->has_cycles);
 	assert_true(nm_source_status(f->source)->runs);
-	assert_true(told(f, -EBUSY, NM_EVENT_CYCLES, 1, "cpu-clock"));
+	assert_true(has_report(f, -EBUSY, NM_EVENT_CYCLES, 1, "cpu-clock"));
 }
 
 static void no_cycles_without_a_frequency_or_a_pmu(void **state)

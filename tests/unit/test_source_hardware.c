@@ -172,7 +172,7 @@ static void a_requested_answer_is_missed(void **state)
 	intel(f);
 	f->config.sampling.source = NM_SOURCE_IBS;
 	open_source(f);
-	assert_true(told(f, -ENOENT, NM_EVENT_MEMORY, 1, "page faults are used"));
+	assert_true(has_report(f, -ENOENT, NM_EVENT_MEMORY, 1, "page faults are used"));
 	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
 }
 
@@ -184,7 +184,7 @@ static void a_misspelt_pmu_is_reported(void **state)
 	name_pmu(f);
 	f->fake->list_error[NM_MEMORY_PMU] = -EINVAL;
 	open_source(f);
-	assert_true(told(f, -EINVAL, NM_EVENT_MEMORY, 1, "sampling.pmu"));
+	assert_true(has_report(f, -EINVAL, NM_EVENT_MEMORY, 1, "sampling.pmu"));
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_IBS);
 }
 
@@ -195,7 +195,7 @@ static void an_older_libpfm4_is_reported(void **state)
 	intel(f);
 	f->fake->open_error[NM_EVENT_MEMORY] = -ENOPKG;
 	open_source(f);
-	assert_true(told(f, -ENOPKG, NM_EVENT_MEMORY, 1, "libpfm4"));
+	assert_true(has_report(f, -ENOPKG, NM_EVENT_MEMORY, 1, "libpfm4"));
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
 }
 
@@ -232,7 +232,7 @@ static void a_misspelt_event_is_reported(void **state)
 	name_event(f);
 	f->fake->list_error[NM_MEMORY_EVENT] = -ENOPKG;
 	open_source(f);
-	assert_true(told(f, -ENOPKG, NM_EVENT_MEMORY, 1, "sampling.event unknown"));
+	assert_true(has_report(f, -ENOPKG, NM_EVENT_MEMORY, 1, "sampling.event unknown"));
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
 }
 
@@ -246,7 +246,7 @@ static void a_counter_held_by_another_program_is_awaited(void **state)
 	open_source(f);
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_NONE);
 	assert_string_equal(status_of(f)->name, "clock+faults+instructions+flops+dram");
-	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "held by another"));
+	assert_true(has_report(f, -EBUSY, NM_EVENT_MEMORY, 1, "held by another"));
 	assert_int_equal(status_of(f)->problem_count, 1);
 	assert_true(fake_get(f->fake, NM_EVENT_FAULT_MIN, 0)->enabled);
 	assert_true(status_of(f)->has_instructions);
@@ -280,10 +280,10 @@ static void a_fallback_source_may_be_refused(void **state)
 	f->fake->never_runs[NM_EVENT_MEMORY] = true;
 	f->fake->open_error[NM_EVENT_FAULT_MIN] = -EMFILE;
 	open_source(f);
-	assert_true(told(f, -EMFILE, NM_EVENT_FAULT_MIN, CPUS, "LimitNOFILE="));
+	assert_true(has_report(f, -EMFILE, NM_EVENT_FAULT_MIN, CPUS, "LimitNOFILE="));
 	for (unsigned i = 0; i < 5; i++)
 		(void)nm_source_control_cost(f->source, 0.005);
-	assert_true(told(f, -EMFILE, NM_EVENT_FAULT_MIN, CPUS, "LimitNOFILE="));
+	assert_true(has_report(f, -EMFILE, NM_EVENT_FAULT_MIN, CPUS, "LimitNOFILE="));
 	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MAJ, 0));
 }
 
@@ -295,7 +295,7 @@ static void privileges_are_reported(void **state)
 	f->fake->open_error[NM_EVENT_MEMORY] = -EACCES;
 	f->fake->open_error[NM_EVENT_STORE] = -EACCES;
 	open_source(f);
-	assert_true(told(f, -EACCES, NM_EVENT_MEMORY, 1, "numa-migrd-helper.socket"));
+	assert_true(has_report(f, -EACCES, NM_EVENT_MEMORY, 1, "numa-migrd-helper.socket"));
 }
 
 /* A source of loads works without its stores. */
@@ -307,7 +307,7 @@ static void stores_may_be_missing(void **state)
 	f->fake->open_error[NM_EVENT_STORE] = -EINVAL;
 	open_source(f);
 	assert_int_equal(status_of(f)->memory, NM_MEMORY_PEBS);
-	assert_true(told(f, -EINVAL, NM_EVENT_STORE, 1, "unavailable"));
+	assert_true(has_report(f, -EINVAL, NM_EVENT_STORE, 1, "unavailable"));
 	assert_null(hardware(f, NM_EVENT_STORE, 0, 0));
 }
 
@@ -321,7 +321,7 @@ static void unavailable_metrics(void **state)
 	open_source(f);
 	assert_true(status_of(f)->has_instructions);
 	assert_false(status_of(f)->has_flops || status_of(f)->has_dram);
-	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, 1, "held by another"));
+	assert_true(has_report(f, -EBUSY, NM_EVENT_FLOPS, 1, "held by another"));
 	assert_int_equal(status_of(f)->problem_count, 1); /* a missing event is not a problem */
 }
 
@@ -498,7 +498,7 @@ static void a_stopped_counter_is_reported_once(void **state)
 	pass(f, NM_EVENT_FLOPS, 1, 0.0);
 	assert_false(status_of(f)->has_flops);
 	assert_true(status_of(f)->has_instructions);
-	assert_true(told(f, -EBUSY, NM_EVENT_FLOPS, CPUS, "nmi_watchdog"));
+	assert_true(has_report(f, -EBUSY, NM_EVENT_FLOPS, CPUS, "nmi_watchdog"));
 	assert_int_equal(news(f, &reported_first), 1);
 	assert_false(reported_first.over);
 	assert_int_equal(reported_first.kind, NM_EVENT_FLOPS);
@@ -530,7 +530,7 @@ static void one_starved_cpu_is_enough(void **state)
 		(void)nm_source_control_cost(f->source, INDIFFERENT);
 	}
 	assert_false(status_of(f)->has_dram);
-	assert_true(told(f, -EBUSY, NM_EVENT_DRAM, 1, "on CPU 2:"));
+	assert_true(has_report(f, -EBUSY, NM_EVENT_DRAM, 1, "on CPU 2:"));
 	assert_int_equal(status_of(f)->memory,
 			 NM_MEMORY_PEBS); /* the other CPUs are still useful */
 	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 2));
@@ -583,7 +583,7 @@ static void the_clock_replaces_starved_cycles(void **state)
 	for (unsigned look = 0; look < STARVED_LOOKS + 1; look++)
 		pass(f, NM_EVENT_CYCLES, 0, 0.0);
 	assert_true(fake_get(f->fake, NM_EVENT_CLOCK, 1)->enabled);
-	assert_true(told(f, -EBUSY, NM_EVENT_CYCLES, CPUS, "counter held by"));
+	assert_true(has_report(f, -EBUSY, NM_EVENT_CYCLES, CPUS, "counter held by"));
 	for (unsigned i = 0; i < 10; i++)
 		nm_source_follow_load(f->source, busy, CPUS);
 	assert_false(fake_get(f->fake, NM_EVENT_CLOCK, 1)->enabled);
@@ -594,7 +594,7 @@ static void the_clock_replaces_starved_cycles(void **state)
 }
 
 /* Multiplexing would wake an idle CPU repeatedly. */
-static void counters_that_take_turns_stop_on_idle_cpus(void **state)
+static void multiplexed_counters_stop_on_idle_cpus(void **state)
 {
 	struct fixture *f = *state;
 	double busy[CPUS] = {0.0, 1.0, 0.0, 0.0};
@@ -667,8 +667,8 @@ static void permanent_refusals_are_reported_once(void **state)
 	f->fake->cpu_error[3] = 0;
 	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
 	assert_int_equal(news(f, &reported_first), 0);
-	assert_true(
-		told(f, -EINVAL, NM_EVENT_STORE, 1, "unavailable")); /* not the error of a ring */
+	assert_true(has_report(f, -EINVAL, NM_EVENT_STORE, 1,
+			       "unavailable")); /* not the error of a ring */
 	assert_int_equal(status_of(f)->problem_count, 1);
 }
 
@@ -725,7 +725,7 @@ int main(void)
 		WITH_FIXTURE(a_counter_of_an_offline_cpu_is_not_starved),
 		WITH_FIXTURE(page_faults_replace_starved_accesses),
 		WITH_FIXTURE(the_clock_replaces_starved_cycles),
-		WITH_FIXTURE(counters_that_take_turns_stop_on_idle_cpus),
+		WITH_FIXTURE(multiplexed_counters_stop_on_idle_cpus),
 		WITH_FIXTURE(shared_accesses_and_runs_weigh_more),
 		WITH_FIXTURE(permanent_refusals_are_reported_once),
 		WITH_FIXTURE(any_single_failure),

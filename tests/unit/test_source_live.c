@@ -75,7 +75,7 @@ struct seen {
 	unsigned runs, runs_elsewhere;
 	unsigned faults, faults_elsewhere, with_physical;
 	uint8_t touched[PAGES];
-	unsigned threads_born, processes_born, ended, named, executed;
+	unsigned threads_created, processes_created, ended, named, executed;
 };
 
 static void see_fault(struct seen *seen, const struct nm_sample *sample)
@@ -109,8 +109,8 @@ static void see_task(void *context, const struct nm_task_event *event)
 	struct seen *seen = context;
 
 	if (event->kind == NM_TASK_FORK && event->parent_pid == seen->pid) {
-		seen->threads_born += event->pid == seen->pid;
-		seen->processes_born += event->pid != seen->pid;
+		seen->threads_created += event->pid == seen->pid;
+		seen->processes_created += event->pid != seen->pid;
 	}
 	if (event->tid != seen->tid)
 		return;
@@ -282,8 +282,8 @@ static void thread_creation_name_and_exit_are_recorded(void **state)
 	struct seen seen = {.pid = (uint32_t)getpid(), .tid = work.tid};
 	drain_until_it_ended(&seen);
 	skip_if_records_were_lost();
-	assert_true(seen.threads_born > 0);
-	assert_int_equal(seen.processes_born, 0);
+	assert_true(seen.threads_created > 0);
+	assert_int_equal(seen.processes_created, 0);
 	assert_int_equal(seen.named, 1);
 	assert_int_equal(seen.executed, 0);
 	assert_int_equal(seen.ended, 1);
@@ -308,7 +308,7 @@ static void process_fork_exec_and_exit_are_recorded(void **state)
 	struct seen seen = {.pid = (uint32_t)getpid(), .tid = (uint32_t)child};
 	drain_until_it_ended(&seen);
 	skip_if_records_were_lost();
-	assert_int_equal(seen.processes_born, 1);
+	assert_int_equal(seen.processes_created, 1);
 	assert_int_equal(seen.executed, 1);
 	assert_int_equal(seen.ended, 1);
 }
@@ -382,7 +382,7 @@ static bool can_sample_here(void)
 	}
 	live.cpu = a_usable_cpu(live.topology);
 	if (live.cpu < 0 || pin_to(live.cpu) < 0 || open_source() < 0) {
-		fprintf(stderr, "skipped: this machine does not let us sample\n");
+		fprintf(stderr, "skipped: sampling is not permitted on this machine\n");
 		return false;
 	}
 	close_source(NULL);

@@ -193,8 +193,8 @@ static void smaller_areas_if_less_memory_may_be_locked(void **state)
 	f->fake->aux_most = f->page; /* the driver requires two */
 	open_source(f);
 	assert_int_equal(nm_source_status(f->source)->memory, NM_MEMORY_NONE);
-	assert_true(told(f, -EPERM, NM_EVENT_MEMORY, 1, "LimitMEMLOCK="));
-	assert_true(told(f, -ENOSPC, NM_EVENT_MEMORY, 1, "page faults are used"));
+	assert_true(has_report(f, -EPERM, NM_EVENT_MEMORY, 1, "LimitMEMLOCK="));
+	assert_true(has_report(f, -ENOSPC, NM_EVENT_MEMORY, 1, "page faults are used"));
 	assert_non_null(fake_find(f->fake, NM_EVENT_FAULT_MIN, 0));
 }
 
@@ -206,7 +206,7 @@ static void another_program_holds_the_counter(void **state)
 	f->fake->open_error[NM_EVENT_MEMORY] = -EBUSY;
 	open_source(f);
 	assert_int_equal(nm_source_status(f->source)->memory, NM_MEMORY_NONE);
-	assert_true(told(f, -EBUSY, NM_EVENT_MEMORY, 1, "page faults are used"));
+	assert_true(has_report(f, -EBUSY, NM_EVENT_MEMORY, 1, "page faults are used"));
 }
 
 static void asked_for_by_name(void **state)
@@ -215,7 +215,7 @@ static void asked_for_by_name(void **state)
 
 	f->config.sampling.source = NM_SOURCE_SPE;
 	open_source(f);
-	assert_true(told(f, -ENOENT, NM_EVENT_MEMORY, 1, "page faults are used"));
+	assert_true(has_report(f, -ENOENT, NM_EVENT_MEMORY, 1, "page faults are used"));
 	f->source = (nm_source_free(f->source), NULL);
 	add_spe(f);
 	f->config.sampling.memory_period = 4096;

@@ -273,7 +273,7 @@ static void lost_records_make_the_thread_unknown(void **state)
 	assert_int_equal(f->seen[0].tid, 33);
 }
 
-static void old_turns_go(void **state)
+static void old_turns_are_dropped(void **state)
 {
 	struct fixture *f = *state;
 
@@ -395,7 +395,7 @@ int main(void)
 		TEST(pieces_need_not_touch),
 		TEST(truncated_pieces_count_as_losses),
 		TEST(lost_records_make_the_thread_unknown),
-		TEST(old_turns_go),
+		TEST(old_turns_are_dropped),
 		TEST(other_operations_are_dropped),
 		TEST(recorded_packets_as_a_piece),
 		TEST(invalid_records_end_the_pass),

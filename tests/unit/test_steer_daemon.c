@@ -49,7 +49,7 @@ static void check_at_next_tick(uint32_t pid)
 }
 
 /* No thread of it is moved, but its metrics are shown; others are not affected. */
-static void observed_is_never_moved(void **state)
+static void observed_processes_are_never_moved(void **state)
 {
 	(void)state;
 	misplace(NM_POLICY_LBMA);
@@ -63,7 +63,7 @@ static void observed_is_never_moved(void **state)
 }
 
 /* Its threads were moved and leased: their affinity is restored within ten seconds. */
-static void off_counts_within_ten_seconds(void **state)
+static void off_applies_within_ten_seconds(void **state)
 {
 	(void)state;
 	misplace(NM_POLICY_LBMA);
@@ -103,7 +103,7 @@ static void observe_ends_leases_of_sleepers(void **state)
 }
 
 /* A move under evaluation is not rolled back either. */
-static void observed_is_not_moved_back(void **state)
+static void observed_processes_are_not_moved_back(void **state)
 {
 	(void)state;
 	misplace(NM_POLICY_LBMA);
@@ -148,7 +148,7 @@ static void assert_reported(const char *words)
 	for (size_t i = 0; i < world.nr_entries; i++)
 		if (strstr(world.entries[i].text, words))
 			return;
-	fail_msg("not told: %s", words);
+	fail_msg("not logged: %s", words);
 }
 
 static void ineffective_attributes_are_reported(void **state)
@@ -203,10 +203,10 @@ static void exclusion_takes_precedence_and_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(observed_is_never_moved),
-		TEST(off_counts_within_ten_seconds),
+		TEST(observed_processes_are_never_moved),
+		TEST(off_applies_within_ten_seconds),
 		TEST(observe_ends_leases_of_sleepers),
-		TEST(observed_is_not_moved_back),
+		TEST(observed_processes_are_not_moved_back),
 		TEST(a_reload_keeps_attribute_values),
 		TEST(ineffective_attributes_are_reported),
 		TEST(unreadable_files_are_reported),

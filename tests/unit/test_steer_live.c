@@ -42,7 +42,7 @@ static void make_group(const char *group)
 	assert_int_equal(chmod(path, 0755), 0);
 }
 
-static int say(const char *group, const char *word)
+static int set_attribute(const char *group, const char *word)
 {
 	char path[256];
 	group_path(group, path, sizeof(path));
@@ -81,7 +81,7 @@ static int tear_down(void **state)
 
 static void need_attributes(void)
 {
-	int r = say("/a/b", "off");
+	int r = set_attribute("/a/b", "off");
 	if (r == 0)
 		return;
 	print_message("no user attributes below %s: %s\n", world.root, strerror(-r));
@@ -101,7 +101,7 @@ static void test_change(void **state)
 	(void)state;
 	need_attributes();
 	assert_value("/a/b", NM_STEER_OFF);
-	assert_int_equal(say("/a/b", "observe"), 0);
+	assert_int_equal(set_attribute("/a/b", "observe"), 0);
 	assert_value("/a/b", NM_STEER_OBSERVE);
 	group_path("/a/b", path, sizeof(path));
 	assert_int_equal(removexattr(path, NM_STEER_ATTRIBUTE), 0);
@@ -115,7 +115,7 @@ static void test_only_root_asks(void **state)
 	char path[256];
 	(void)state;
 	need_attributes();
-	assert_int_equal(say("/a/b", "on"), 0);
+	assert_int_equal(set_attribute("/a/b", "on"), 0);
 	assert_value("/a/b", root ? NM_STEER_ON : NM_STEER_NONE);
 	assert_int_equal(world.conflicts[NM_STEER_NOT_ROOTS], root ? 0 : 1);
 	group_path("/a/b", path, sizeof(path));
@@ -131,7 +131,7 @@ static void test_long_value(void **state)
 	(void)state;
 	need_attributes();
 	memset(value, 'x', sizeof(value) - 1);
-	assert_int_equal(say("/a/b", value), 0);
+	assert_int_equal(set_attribute("/a/b", value), 0);
 	assert_value("/a/b", NM_STEER_OBSERVE);
 	assert_int_equal(world.conflicts[NM_STEER_UNKNOWN], 1);
 }

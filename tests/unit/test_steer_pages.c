@@ -11,13 +11,13 @@
 #define PAGES 24
 
 /* A thread on node 0 whose pages are all on node 2. */
-static void begin_in_group(const char *said)
+static void begin_in_group(const char *value)
 {
 	make_space(PAGES, 2);
 	add_user(1000, 0, 0, PAGES);
 	fake_group(world.fake, "/");
 	fake_move(world.fake, 1000, "/a.slice");
-	fake_set_attribute(world.fake, "/a.slice", said);
+	fake_set_attribute(world.fake, "/a.slice", value);
 	begin();
 }
 

@@ -164,7 +164,7 @@ static size_t remembered_beside(size_t of_a)
 }
 
 /* SECURITY: shares */
-static void a_leaves_room_to_remember_bs_pages(void **state)
+static void tenant_a_leaves_rollback_storage_to_b(void **state)
 {
 	(void)state;
 	assert_int_equal(remembered_beside(NM_ORIGINS_MOST / 2), 1);
@@ -180,7 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(tenant_b_is_placed_and_restored),
-		TEST(a_leaves_room_to_remember_bs_pages),
+		TEST(tenant_a_leaves_rollback_storage_to_b),
 		TEST(rollback_storage_is_limited),
 		TEST(a_restored_inheritor_is_managed_at_once),
 	};

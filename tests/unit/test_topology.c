@@ -326,7 +326,7 @@ static void changes_are_seen(void **state)
 	assert_false(topology_equal(before, farther));
 }
 
-static void environment_is_put_back(void **state)
+static void environment_is_restored(void **state)
 {
 	put_odd_machine(*state);
 	setenv("HWLOC_FSROOT", "/mine", 1);
@@ -556,7 +556,7 @@ int main(void)
 		IN_ROOT(isolated_partitions_count),
 		IN_ROOT(without_nodes_there_is_one),
 		IN_ROOT(changes_are_seen),
-		IN_ROOT(environment_is_put_back),
+		IN_ROOT(environment_is_restored),
 		IN_ROOT(xml_loads),
 		IN_ROOT(xml_with_two_memories_loads),
 		IN_ROOT(xml_assigns_memory_to_packages),

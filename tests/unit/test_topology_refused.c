@@ -43,7 +43,7 @@ static void a_refused_xml_reports_the_reason_of_hwloc(void **state)
 		fixture_file(root, "bad.xml", refused[i].text);
 		results[i] = nm_topology_load(&source, errors[i], sizeof(errors[i]), &topology);
 	}
-	off_t said = lseek(STDERR_FILENO, 0, SEEK_END);
+	off_t length = lseek(STDERR_FILENO, 0, SEEK_END);
 	assert_int_equal(dup2(kept, STDERR_FILENO), STDERR_FILENO);
 	close(kept);
 	close(file);
@@ -54,7 +54,7 @@ static void a_refused_xml_reports_the_reason_of_hwloc(void **state)
 			fail_msg("\"%s\" is not in: %s", refused[i].why, errors[i]);
 		assert_non_null(strstr(errors[i], "lstopo"));
 	}
-	assert_int_equal(said, 0);
+	assert_int_equal(length, 0);
 }
 
 int main(void)

@@ -155,7 +155,7 @@ static void a_further_move_closes_the_right_evaluation(void **state)
 	assert_verdict_of(6, NM_VERDICT_INCONCLUSIVE, 2);
 }
 
-static void no_question_no_verdict(void **state)
+static void no_evaluation_gives_no_verdict(void **state)
 {
 	(void)state;
 	judge();
@@ -732,7 +732,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(no_question_no_verdict),
+		TEST(no_evaluation_gives_no_verdict),
 		TEST(a_further_move_closes_the_right_evaluation),
 		TEST(the_interval_of_the_move_is_ignored),
 		TEST(a_move_that_helped_has_improved),

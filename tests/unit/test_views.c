@@ -244,12 +244,12 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	assert_int_equal(shown.rows, world.daemon.tally.decisions);
 	unsigned row = shown_row("verdict", "improved");
 	assert_true(row > 0);
-	const struct nm_entry *told =
+	const struct nm_entry *logged =
 		find_entry(0, NM_MESSAGE_DECISION, "DECISION", shown_text(row, "decision"));
-	assert_non_null(told);
-	assert_shown(row, "message", told->text);
-	assert_shown(row, "tid", field_of(told, "TID"));
-	assert_shown(row, "to_node", field_of(told, "NODE_TO"));
+	assert_non_null(logged);
+	assert_shown(row, "message", logged->text);
+	assert_shown(row, "tid", field_of(logged, "TID"));
+	assert_shown(row, "to_node", field_of(logged, "NODE_TO"));
 	assert_shown(row, "result", "applied");
 	assert_shown(row, "policy", "imar2");
 	assert_true(shown_number(row, "after") > shown_number(row, "before"));
@@ -268,9 +268,9 @@ static void a_decision_is_remembered_with_its_verdict(void **state)
 	show.close(show.context);
 	assert_true(shown_number(1, "tickets") > 0);
 	assert_true(shown_number(1, "candidates.1.tickets") == shown_number(1, "tickets"));
-	assert_shown(1, "candidates.1.to_node", field_of(told, "NODE_TO"));
+	assert_shown(1, "candidates.1.to_node", field_of(logged, "NODE_TO"));
 	assert_non_null(strstr(shown_text(1, "fields"), "TICKETS_PARTS="));
-	assert_non_null(strstr(told->text, shown_text(1, "reasons")));
+	assert_non_null(strstr(logged->text, shown_text(1, "reasons")));
 	assert_non_null(strstr(shown_text(1, "reasons"), " accesses on node "));
 	assert_null(strstr(shown_text(1, "reasons"), "Moved"));
 	assert_null(strstr(shown_text(1, "reasons"), "#"));

@@ -26,14 +26,14 @@
 static void the_answer_of_the_kernel_is_returned(void **state)
 {
 	struct fixture *f = *state;
-	int ours = -1, theirs = -1;
+	int ours = -1, other_client = -1;
 
 	open_client(f, LONG_NS);
 	require_answers(f);
 	assert_int_equal(where(f, NM_WORKER_LOOP, getpid(), &ours), 0);
 	assert_true(ours >= 0);
-	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, &theirs), 0);
-	assert_true(theirs >= 0);
+	assert_int_equal(where(f, NM_WORKER_MOVER, f->other, &other_client), 0);
+	assert_true(other_client >= 0);
 	assert_int_equal(workers(), 2);
 	assert_int_equal(where(f, NM_WORKER_LOOP, INT32_MAX, NULL), -ESRCH);
 	assert_int_equal(nm_worker_client_counts(f->client).given_up, 0);
@@ -553,8 +553,8 @@ static struct nm_worker_subject subject(uint32_t pid, uint32_t uid)
 
 static bool may_ask(const struct nm_worker_bars *bars, uint32_t pid, uint32_t uid, uint64_t now_ns)
 {
-	const struct nm_worker_subject who = subject(pid, uid);
-	return nm_worker_may_ask(bars, &who, 0, now_ns) == 0;
+	const struct nm_worker_subject identity = subject(pid, uid);
+	return nm_worker_may_ask(bars, &identity, 0, now_ns) == 0;
 }
 
 static void get_stuck(struct nm_worker_bars *bars, uint32_t uid, const char *cgroup)
@@ -579,9 +579,9 @@ static void stuck_workers_are_limited_per_user_and_in_total(void **state)
 	nm_worker_released(bars, 2);
 	assert_true(may_ask(bars, 203, 3, late) && may_ask(bars, 300, 99, late));
 	assert_false(may_ask(bars, 204, 4, late));
-	const struct nm_worker_subject who = subject(300, 99);
+	const struct nm_worker_subject identity = subject(300, 99);
 	/* workers of the other caller may get stuck */
-	assert_int_equal(nm_worker_may_ask(bars, &who, 1, late), -EALREADY);
+	assert_int_equal(nm_worker_may_ask(bars, &identity, 1, late), -EALREADY);
 }
 
 /* Root in one container differs from root in another, and a container has any number of users. */
@@ -589,23 +589,24 @@ static void stuck_workers_are_limited_per_user_and_in_total(void **state)
 static void a_container_holds_half_of_the_workers_at_most(void **state)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
-	struct nm_worker_subject who = subject(100, 0);
+	struct nm_worker_subject identity = subject(100, 0);
 
 	(void)state;
-	who.tenant = nm_tenant_of(0, "/docker/1f");
+	identity.tenant = nm_tenant_of(0, "/docker/1f");
 	get_stuck(bars, 0, "/docker/1f");
-	assert_int_equal(nm_worker_may_ask(bars, &who, 0, 0), -EALREADY);
-	for (who.tenant.uid = 1; nm_worker_may_ask(bars, &who, 0, 0) == 0; who.tenant.uid++)
-		nm_worker_stuck(bars, &who.tenant, false);
+	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 0), -EALREADY);
+	for (identity.tenant.uid = 1; nm_worker_may_ask(bars, &identity, 0, 0) == 0;
+	     identity.tenant.uid++)
+		nm_worker_stuck(bars, &identity.tenant, false);
 	assert_int_equal(bars->stuck_count, NM_STUCK_WORKERS_MOST / 2);
-	who.tenant = nm_tenant_of(0, "/docker/2f");
-	assert_int_equal(nm_worker_may_ask(bars, &who, 0, 0), 0);
+	identity.tenant = nm_tenant_of(0, "/docker/2f");
+	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 0), 0);
 }
 
 static void a_missed_deadline_suspends_queries_for_ten_minutes(void **state)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
-	struct nm_worker_subject who = subject(100, 1);
+	struct nm_worker_subject identity = subject(100, 1);
 
 	(void)state;
 	nm_worker_missed(bars, 100, 7, NM_WORKER_REST_NS + 5);
@@ -613,8 +614,8 @@ static void a_missed_deadline_suspends_queries_for_ten_minutes(void **state)
 	assert_false(may_ask(bars, 100, 1, 6));
 	assert_false(may_ask(bars, 100, 1, NM_WORKER_REST_NS + 4));
 	assert_true(may_ask(bars, 100, 1, NM_WORKER_REST_NS + 5));
-	who.start_ticks++; /* now another process */
-	assert_int_equal(nm_worker_may_ask(bars, &who, 0, 6), 0);
+	identity.start_ticks++; /* now another process */
+	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 6), 0);
 }
 
 /* ---- the program ---- */
@@ -712,17 +713,17 @@ static const char *proc_text(pid_t pid, const char *name)
 
 static bool own_namespace(pid_t pid)
 {
-	char path[64], theirs[64] = "", ours[64] = "";
+	char path[64], other_client[64] = "", ours[64] = "";
 	(void)snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	return readlink(path, theirs, sizeof(theirs) - 1) > 0 &&
+	return readlink(path, other_client, sizeof(other_client) - 1) > 0 &&
 	       readlink("/proc/self/ns/mnt", ours, sizeof(ours) - 1) > 0 &&
-	       strcmp(ours, theirs) != 0;
+	       strcmp(ours, other_client) != 0;
 }
 
 /* Before it reads its first request it drops all capabilities except CAP_SYS_PTRACE; in its own
  * /proc no link can be followed, and in ours they can. */
 /* SECURITY: cap-ptrace */
-static void it_gives_up_all_but_ptrace(void **state)
+static void the_worker_keeps_only_ptrace(void **state)
 {
 	const struct nm_worker_request hello = {.version = NM_WORKER_VERSION,
 						.act = NM_WORKER_HELLO};
@@ -731,7 +732,7 @@ static void it_gives_up_all_but_ptrace(void **state)
 
 	(void)state;
 	if (geteuid() != 0) {
-		print_message("needs root, to have something to give up: skipped\n");
+		print_message("needs root to drop privileges: skipped\n");
 		skip();
 	}
 	pid_t child = start_worker(&socket);
@@ -755,7 +756,7 @@ static void it_gives_up_all_but_ptrace(void **state)
 /* SECURITY: cap-ptrace */
 static void links_that_stay_open_are_reported(void **state)
 {
-	char told[512] = "";
+	char output[512] = "";
 	int ends[2], socket;
 
 	(void)state;
@@ -768,8 +769,8 @@ static void links_that_stay_open_are_reported(void **state)
 	close(ends[1]);
 	close(socket);
 	assert_int_equal(waitpid(child, NULL, 0), child);
-	assert_true(read(ends[0], told, sizeof(told) - 1) > 0);
-	assert_non_null(strstr(told, "can be followed"));
+	assert_true(read(ends[0], output, sizeof(output) - 1) > 0);
+	assert_non_null(strstr(output, "can be followed"));
 	close(ends[0]);
 }
 
@@ -929,7 +930,7 @@ int main(void)
 		cmocka_unit_test(the_program_is_for_its_socket_alone),
 		cmocka_unit_test(a_malformed_request_ends_it),
 		cmocka_unit_test(descriptors_without_a_use_end_it),
-		cmocka_unit_test(it_gives_up_all_but_ptrace),
+		cmocka_unit_test(the_worker_keeps_only_ptrace),
 		cmocka_unit_test(links_that_stay_open_are_reported),
 		TEST(only_its_own_files_are_used),
 	};

@@ -134,15 +134,15 @@ static void no_file_is_kept_if_all_processes_answer(void **state)
 
 static void failed_writes_are_retried(void **state)
 {
-	static const char *const in_the_way[] = {NM_WORKER_MEMORY_NAME ".new/in-the-way",
-						 NM_WORKER_MEMORY_NAME ".new"};
+	static const char *const blocked[] = {NM_WORKER_MEMORY_NAME ".new/in-the-way",
+					      NM_WORKER_MEMORY_NAME ".new"};
 	struct fixture *f = *state;
 	pid_t stopped = miss(f);
 
-	fixture_directory(root, in_the_way[0]);
+	fixture_directory(root, blocked[0]);
 	assert_true(nm_unresponsive_list_save(f->memory, directory, BOOT) < 0);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(in_the_way); i++)
-		assert_int_equal(unlinkat(directory, in_the_way[i], AT_REMOVEDIR), 0);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(blocked); i++)
+		assert_int_equal(unlinkat(directory, blocked[i], AT_REMOVEDIR), 0);
 	assert_int_equal(nm_unresponsive_list_save(f->memory, directory, BOOT), 0);
 	assert_non_null(strstr(fixture_read(root, NM_WORKER_MEMORY_NAME), "\nprocess "));
 	assert_int_equal(kill(stopped, SIGKILL), 0);

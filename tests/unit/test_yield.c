@@ -97,7 +97,7 @@ static void threads_with_capacity_stay(void **state)
 	assert_int_equal(take(), 0);
 }
 
-static void a_node_with_room_keeps_all(void **state)
+static void threads_stay_on_a_node_with_capacity(void **state)
 {
 	(void)state;
 	lease(8);
@@ -150,7 +150,7 @@ static void threads_bound_to_the_node_use_its_capacity(void **state)
 }
 
 /* Two groups of two threads on a node of two: the first yields for both. */
-static void crowds_of_other_bounds_share_the_room(void **state)
+static void groups_with_other_affinities_share_capacity(void **state)
 {
 	(void)state;
 	lease(4);
@@ -172,11 +172,11 @@ int main(void)
 		TEST(half_of_the_excess_threads_with_the_least_locality_yield),
 		TEST(only_as_many_yield_as_cpus_are_idle),
 		TEST(threads_with_capacity_stay),
-		TEST(a_node_with_room_keeps_all),
+		TEST(threads_stay_on_a_node_with_capacity),
 		TEST(idle_and_unleased_threads_do_not_count),
 		TEST(only_cpus_of_the_bound_count),
 		TEST(threads_bound_to_the_node_use_its_capacity),
-		TEST(crowds_of_other_bounds_share_the_room),
+		TEST(groups_with_other_affinities_share_capacity),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
