@@ -13,7 +13,7 @@
 
 enum { NODES = 8, CPUS = 256, THREADS = 10000, GROUPS = 500, REPEATS = 31, RULES = 9 };
 
-/* Half of the threads are on a quarter of the nodes. */
+/* Half of the threads are on 25 % of the nodes. */
 static int draw_cpu(struct nm_rng *rng)
 {
 	return (int)nm_rng_below(rng, nm_rng_below(rng, 2) ? CPUS / 4 : CPUS);

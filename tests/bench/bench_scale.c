@@ -138,7 +138,7 @@ static void check(int r)
 	exit(EXIT_FAILURE);
 }
 
-/* Homes are on random nodes, and a third of the memory is local. */
+/* Homes are on random nodes, and 33 % of the memory is local. */
 static void add_samples(struct scale *scale, unsigned i)
 {
 	uint32_t tid = FIRST_TID + i;

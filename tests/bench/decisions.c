@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nm_decisions: each decision, home and verdict of all policies in the model, as text for
- * tests/check-decisions. Policy "auto" runs the scenarios of nm_judge besides. Prints on standard
+ * tests/check-decisions. Policy "auto" runs the scenarios of nm_judge too. Prints on standard
  * output. Not installed.
  */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Overloaded machines for tests and benches of balancing: threads, groups, pages, masks. */
+/* Overloaded machines for tests and benches of balancing: threads, groups, pages, affinities. */
 #ifndef NUMA_MIGRD_TESTS_BALANCE_FIXTURE_H
 #define NUMA_MIGRD_TESTS_BALANCE_FIXTURE_H
 

@@ -26,7 +26,7 @@ static inline size_t spe_bytes_of(const char *line, uint8_t *bytes, size_t most)
 	return count;
 }
 
-/* Two complete records and the beginning of a third; returns the number of bytes, 0 without
+/* Two complete records and the beginning of another; returns the number of bytes, 0 without
  * data. */
 static inline size_t spe_golden(uint8_t *bytes, size_t most)
 {

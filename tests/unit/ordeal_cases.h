@@ -11,7 +11,7 @@
 #define CASE_ERRORS 10
 #define CASE_WORDS 18
 
-/* Outcomes besides that the service continues. */
+/* Outcomes in addition to that the service continues. */
 #define MAY_NOT_START 1U
 #define MAY_END 2U
 /* If each such call fails, the service logs it. */

@@ -244,7 +244,7 @@ static inline ssize_t gated_read_file(struct nm_platform *platform, int director
 		return gated_read_load(world_of(platform), buffer, size);
 	if (strcmp(path, "proc/sys/kernel/numa_balancing") == 0)
 		return world_give(buffer, size, ordeal.balancing ? "1\n" : "0\n");
-	if (strstr(path, "/schedstat")) { /* each thread runs a third of the time */
+	if (strstr(path, "/schedstat")) { /* each thread runs 33 % of the time */
 		char text[64];
 		snprintf(text, sizeof(text), "%" PRIu64 " 2000000 7\n", gate.now_ns / 3);
 		return world_give(buffer, size, text);

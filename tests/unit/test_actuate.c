@@ -584,7 +584,7 @@ static void test_stale_lease(void **state)
 	assert_int_equal(world_mask(world, 101), ALL);
 }
 
-/* Nor if the new owner is bound to the same CPUs and managed. */
+/* The same if the new owner is bound to the same CPUs and managed. */
 static void test_stale_lease_on_a_neighbour(void **state)
 {
 	(void)state;

@@ -352,7 +352,7 @@ static void the_status_contains_balancing_metrics(void **state)
 
 /* ---- yielding of leases ---- */
 
-/* All are leased to node 0, where they queue for two CPUs. */
+/* All are leased to node 0 and queue for its two CPUs. */
 static void lease_all_to_node_0(void)
 {
 	const struct nm_member *members;

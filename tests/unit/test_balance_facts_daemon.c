@@ -107,7 +107,7 @@ static void a_sample_of_a_large_process_is_queried(void **state)
 	assert_in_range(fake_asked.pages_asked, 7, 12);
 }
 
-/* What is accessed now says more than a count, and needs no query. */
+/* Sampled accesses are more current than a count, and need no query. */
 static void sampled_accesses_replace_the_count(void **state)
 {
 	(void)state;

@@ -99,7 +99,7 @@ static void sort_by(struct fixture *fixture, const char *key)
 	}
 }
 
-/* What is not known comes last. */
+/* Unknown values come last. */
 static void test_order(void **state)
 {
 	struct fixture *fixture = *state;

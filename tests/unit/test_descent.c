@@ -335,7 +335,7 @@ static void long_statuses_of_a_domain_are_read_once(void **state)
 	assert_in_range(fake->long_statuses, 1, 2);
 }
 
-/* Where no cgroup distinguishes the users. */
+/* Without cgroups that distinguish the users. */
 /* SECURITY: many-groups-of-a-process */
 static void long_statuses_hide_no_child_of_another_user(void **state)
 {
@@ -407,7 +407,7 @@ static void a_walk_takes_twelve_calls_a_thread_at_any_depth(void **state)
 		assert_true(calls_per_thread(levels) <= 12);
 }
 
-/* If a CPU has no ring, every process is examined once per interval, whatever is found. */
+/* If a CPU has no ring, every process is examined once per interval, regardless of the result. */
 static void proc_is_walked_once_an_interval(void **state)
 {
 	(void)state;

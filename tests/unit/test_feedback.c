@@ -371,7 +371,7 @@ static void losses_are_attributed_to_their_tenant(void **state)
 	assert_true(result.interval_s == 2 && !result.may_propose);
 }
 
-/* Nor does a gain of another process hide it. */
+/* A gain of another process does not hide it. */
 static void a_gain_of_one_tenant_does_not_hide_a_loss(void **state)
 {
 	(void)state;

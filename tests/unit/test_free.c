@@ -46,7 +46,7 @@ static void assert_free(const double busy[4], const char *expected)
 
 #define BUSY(...) ((const double[4]){__VA_ARGS__})
 
-/* Its home is a CPU, whatever the load of that CPU. */
+/* Its home is a CPU, regardless of the load of that CPU. */
 static void at_home(int cpu)
 {
 	machine_thread(machine, 10, cpu, 1);

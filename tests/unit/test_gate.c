@@ -112,8 +112,7 @@ static void a_gain_must_exceed_chance(void **state)
 					.access_samples = 100};
 	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) == 10);
 	assert_true(nm_surplus_of(&thread, 0, 1, 0, 5) < 0);
-	/* The same from a quarter of the samples, each of which represents four accesses: √(100 ×
-	 * 4). */
+	/* The same from 25 % of the samples, each of which represents four accesses: √(100 × 4). */
 	thread.access_samples = 25;
 	assert_true(nm_surplus_of(&thread, 0, 1, 0, 1) == 20);
 	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) < 0);

@@ -165,7 +165,7 @@ static void each_of_its_threads_counts(void **state)
 	assert_refused();
 }
 
-/* The lock proves that it lives, whatever that number is in this /proc. */
+/* The lock proves that it lives, regardless of that number in this /proc. */
 static void takeover_from_an_unknown_holder_is_refused(void **state)
 {
 	(void)state;

@@ -278,7 +278,7 @@ static void stop(struct fake *fake)
 	}
 }
 
-/* It never arrives, whatever its affinity: this is detected and rolled back, or it stays leased
+/* It never arrives with any affinity: this is detected and rolled back, or it stays leased
  * until the end. */
 /* SECURITY: stuck */
 static void the_affinity_of_a_stuck_thread_is_restored(void **state)

@@ -389,7 +389,7 @@ static void a_full_node_receives_no_threads(void **state)
 	machine_thread(machine, 10, 3, -1);
 	share(0, 1, 20);
 	assert_int_equal(moves_to(cpus), 0);
-	machine->busy[2] = 0; /* its thread hardly runs */
+	machine->busy[2] = 0; /* its thread is almost idle */
 	assert_int_equal(moves_to(cpus), 0);
 }
 
@@ -421,7 +421,7 @@ static size_t gather_eight(unsigned smt)
 	return moves_to(cpus);
 }
 
-/* On four cores of two siblings a fifth thread still gains; eight would slow each other down. */
+/* On four cores of two siblings, thread 5 still gains; eight would slow each other down. */
 static void capacity_counts_cores_not_threads(void **state)
 {
 	(void)state;

@@ -126,7 +126,7 @@ static void moves_that_slow_accesses_are_rolled_back(void **state)
 	assert_non_null(verdict);
 	assert_true(number_of(verdict, "SLOWDOWN_PERMILLE") > 1500);
 	assert_int_equal(number_of(verdict, "INTERVALS"), NM_VERDICT_INTERVALS);
-	/* Nor does the other thread move instead. */
+	/* The other thread does not move instead. */
 	for (int i = 0; i < 60; i++) {
 		live_one();
 		assert_true(all_at_home());

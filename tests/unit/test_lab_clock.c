@@ -57,7 +57,7 @@ static void test_host_load_does_not_affect_the_clock(void **state)
 	}
 }
 
-/* Nor is it faster than the clock of the host, so that devices keep up. */
+/* It is not faster than the clock of the host, so that devices keep up. */
 static void test_the_clock_is_not_faster_than_the_host(void **state)
 {
 	(void)state;

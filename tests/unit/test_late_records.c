@@ -282,7 +282,7 @@ static void end(uint32_t tid, bool process)
 		fake_exit(fake, tid);
 }
 
-/* As taskset -a does, to no target, nor to a part of one. Where threads of one process have
+/* As taskset -a does, to no target, nor to a part of one. If threads of one process have
  * affinities of their own, only records show which of them called exec; and of two affinities that
  * one thread had in the meantime, the former one is restored. */
 static void pin_process(uint32_t pid, unsigned number)

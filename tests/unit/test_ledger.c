@@ -314,8 +314,8 @@ static void test_damaged_lines(void **state)
 		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3\n",   /* no end */
 		"give 0 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 .\n",  /* number 0 */
 		"give 12 0 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 .\n",   /* no process */
-		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 x 2-3 .\n",   /* no mask */
-		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 0x .\n",  /* no mask */
+		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 x 2-3 .\n",   /* no CPU set */
+		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 0x .\n",  /* no CPU set */
 		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 0x0 .\n", /* no CPU */
 		"give 12 100 1012 5000 1 1 77 1000 3 =/ d0 0 0-7 2-3 .\n", /* no hash */
 		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 x\n",

@@ -178,7 +178,8 @@ static void test_collocated_pairs_stay(void **state)
 	assert_true(mapping->worth); /* the paper applies every mapping */
 }
 
-/* Three of four pairs are collocated: they keep their nodes, whatever numbers Scotch assigns. */
+/* Three of four pairs are collocated: they keep their nodes regardless of the numbers that Scotch
+ * assigns. */
 static void test_most_stay(void **state)
 {
 	static const int cpus[] = {7, 6, 0, 4, 2, 3, 5, 1};
@@ -336,7 +337,7 @@ static void test_all_to_all_is_left(void **state)
 	assert_int_equal(mapping->nr_threads, 64);
 }
 
-/* ---- masks ---- */
+/* ---- affinities ---- */
 
 static void test_masks(void **state)
 {
@@ -376,7 +377,8 @@ static void test_repaired_threads_spread(void **state)
 	assert_int_equal(most_on_one_cpu(4), 1);
 }
 
-/* Threads follow the node to which one of them is bound, whatever number Scotch assigns to it. */
+/* Threads follow the node to which one of them is bound, regardless of the number that Scotch
+ * assigns to it. */
 static void test_groups_follow_the_bound(void **state)
 {
 	nm_autobitmap node_1 = hwloc_bitmap_alloc();

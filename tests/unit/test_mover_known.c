@@ -125,7 +125,7 @@ static void test_unclaimed_mappings_expire(void **state)
 	known_free(known);
 }
 
-/* A process whose result expired asks again: it is not skipped for others. */
+/* A process whose result expired is queried again: it is not skipped for others. */
 static void test_wanted_again(void **state)
 {
 	struct test *test = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sudden exit at any call of a whole life, as with kill -9, also with a half-written line in the
+ * A sudden exit at any call of a whole life, as with kill -9, also with an incomplete line in the
  * ledger, and during the restoration: afterwards every affinity is as it would be without the
  * daemon.
  */

@@ -134,7 +134,7 @@ static void balancing_is_turned_off_and_restored(void **state)
 	assert_true(fake_mover.submitted > 0);
 	assert_int_equal(world.balancing, 0);
 	assert_reported(1, LOG_NOTICE, "is off until");
-	assert_true(switches >= 12); /* a restarted helper must be told */
+	assert_true(switches >= 12); /* a restarted helper must be informed */
 	/* The value is restored with the end of the policy. */
 	world.daemon.config->pages.policy = NM_PAGES_WATCH;
 	assert_int_equal(nm_watch_configure(&world.daemon), 0);

@@ -260,7 +260,7 @@ static void test_full_nodes_are_left_alone(void **state)
 	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
 }
 
-/* Parents that ran recently and now wait for their children add no capacity for a third thread. */
+/* Parents that ran recently and now wait for their children add no capacity for another thread. */
 static void test_a_lull_adds_no_capacity(void **state)
 {
 	(void)state;
@@ -642,7 +642,7 @@ static void test_a_home_for_one_thread_does_not_hold_eight(void **state)
 	assert_int_equal(reason, NM_PLACE_SPREAD);
 }
 
-/* Nor does it get a home because of the work of its threads so far. */
+/* It does not get a home because of the work of its threads so far either. */
 static void test_threads_that_have_just_started_count_first(void **state)
 {
 	static const double ran[NODES] = {1.2, 0, 0, 0};

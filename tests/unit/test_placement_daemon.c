@@ -304,7 +304,7 @@ static void cpu_aware_runtimes_are_not_leased(void **state)
 	assert_true(has_field(decision, "PIN", "nudge"));
 }
 
-/* Nor is it leased until the answer has arrived, which takes a while. */
+/* It is not leased until the answer has arrived, which takes a while. */
 /* SECURITY: runtimes */
 static void a_process_is_not_leased_before_its_runtime_is_known(void **state)
 {
@@ -899,7 +899,8 @@ static unsigned handed_over(uint64_t away_bytes, struct nm_place_cost cost)
 	return fake_mover.submitted - before;
 }
 
-/* The mover always has work; more waits here, where it may still turn out to be too expensive. */
+/* The mover always has work; more batches wait here, as they may still turn out to be too
+ * expensive. */
 static void the_mover_queue_is_kept_short(void **state)
 {
 	(void)state;

@@ -268,7 +268,7 @@ static void unrelated_loop_time_is_not_charged(void **state)
 	assert_true(world.daemon.costs.foreign_ns > before_ns);
 }
 
-/* Whatever was spent, intervals resume after a while, as the debt is limited. */
+/* Intervals resume after a while regardless of the cost, as the debt is limited. */
 static void examination_debts_expire(void **state)
 {
 	(void)state;

@@ -117,7 +117,7 @@ static void test_too_small(void **state)
 static void test_too_small_for_a_home(void **state)
 {
 	(void)state;
-	fake_get(fake, 200)->rss_kb = 3968; /* a quarter of the cache are 4 MiB */
+	fake_get(fake, 200)->rss_kb = 3968; /* 25 % of the cache are 4 MiB */
 	run_all(0.5);
 	assert_managed(100, true);
 	assert_managed(200, false);

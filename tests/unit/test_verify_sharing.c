@@ -221,7 +221,7 @@ static void sharing_replaces_missing_latencies(void **state)
 	(void)state;
 	for (int sharers = 0; sharers < 2; sharers++) {
 		add_move(7, 0, 0);
-		/* the other one that moved, then a third on its former node */
+		/* the other one that moved, then one more on its former node */
 		share(0, sharers ? 2 : 1, 10 * (1 + 4 * (unsigned)sharers));
 		for (unsigned i = 1; i < NM_VERDICT_AGED_INTERVALS; i++) {
 			judge_next();

@@ -9,7 +9,7 @@
 struct judge_scenario {
 	const char *name, *words, *machine;
 	bool full_page_cache, cache_aware;
-	/* What the oracle may do; the better of both counts. If both are false, there is no
+	/* Permissions of the oracle; the better of both counts. If both are false, there is no
 	 * oracle. */
 	bool a_node_each, in_order;
 	/* Adds users with programs and times drawn from the generator. Returns -ENOMEM without
