@@ -113,7 +113,7 @@ static inline void nm_show_u64s(const struct nm_show *show, const char *name, co
 #define NM_BUS_NAME "org.numamigrd1"
 #define NM_BUS_PATH "/org/numamigrd1"
 #define NM_BUS_INTERFACE "org.numamigrd1.Manager"
-#define NM_BUS_INTERFACE_VERSION 1U
+#define NM_BUS_INTERFACE_VERSION 2U
 
 #define NM_BUS_ERROR_ALREADY_PAUSED NM_BUS_NAME ".Error.AlreadyPaused"
 #define NM_BUS_ERROR_ALREADY_RUNNING NM_BUS_NAME ".Error.AlreadyRunning"

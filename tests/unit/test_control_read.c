@@ -51,7 +51,7 @@ static bool properties_are_denied_to_nobody(void)
 			_exit(2);
 		(void)sd_bus_get_property_trivial(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
 						  "InterfaceVersion", NULL, 'u', &version);
-		_exit(version == 1 ? 0 : 1);
+		_exit(version == 2 ? 0 : 1);
 	}
 	return succeeds(child);
 }
