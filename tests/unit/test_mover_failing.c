@@ -338,11 +338,11 @@ static void only_failures_are_reported(void **state)
 static const char title[] =
 	"\n## Calls of the mover\n\n"
 	"Workers make these calls; each has 5 s, after which the worker is replaced. ETIMEDOUT: "
-	"the "
-	"call hangs; EALREADY: this process,\nor as many of its user's as may, hang already; "
-	"ECANCELED: a newer numa-migrd runs. Outcome of one failure: m, all pages are\nmigrated "
-	"later; p, some pages, and the error is returned; n, no page, and the error; w, the batch "
-	"is tried again. If a\nrequest to a worker fails permanently, the outcome is n or w.\n\n"
+	"the call hangs; EALREADY: the\ncall hangs already for this process, or for as many "
+	"processes of its user as are allowed; ECANCELED: a newer numa-migrd\nruns. Outcome of one "
+	"failure: m, all pages are migrated later; p, some pages, and the error is returned; n, no "
+	"page, and\nthe error; w, the batch is tried again. If a request to a worker fails "
+	"permanently, the outcome is n or w.\n\n"
 	"| operation | call | outcome | errors |\n|---|---|---|---|\n";
 
 static void print_row(FILE *out, const struct expectation *of)
