@@ -285,8 +285,8 @@ static void test_file_without_records(void **state)
 	nm_recording_close(writer);
 	struct page page = page_of_file(fd, "nothing");
 	assert_int_equal(count_of(&page, "//h:section/h:p[@class='absent']"), 4);
-	assert_true(page_contains(&page, "its first record is missing"));
-	assert_true(page_contains(&page, "the recording is still running, or it was cut short"));
+	assert_true(page_contains(&page, "the first record is missing"));
+	assert_true(page_contains(&page, "the recording is still running or was interrupted"));
 	page_clear(&page);
 }
 
@@ -468,7 +468,7 @@ static void test_torn_and_damaged_files(void **state)
 	assert_int_equal(made_recording(fd, &made_usual), 0);
 	assert_int_equal(ftruncate(fd, lseek(fd, 0, SEEK_END) - 20), 0);
 	struct page page = page_of_file(dup(fd), "torn");
-	assert_true(page_contains(&page, "were not written to their end"));
+	assert_true(page_contains(&page, "are incomplete and were ignored"));
 	page_clear(&page);
 	/* In the first block, followed by others. */
 	const struct made_wishes large = {

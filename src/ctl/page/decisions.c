@@ -115,8 +115,8 @@ void nm_show_decisions(const struct nm_picture *picture, FILE *out)
 	}
 	if (earlier)
 		nm_html(out,
-			"<p>The last %zu; %llu earlier %s on the timeline alone. "
-			"<code>numa-migrctl dump</code> has all.</p>\n",
+			"<p>The last %zu; %llu earlier %s only in the timeline. "
+			"<code>numa-migrctl dump</code> prints all.</p>\n",
 			told, (unsigned long long)earlier,
 			nm_plural(earlier, "one is", "ones are"));
 	nm_html(out,

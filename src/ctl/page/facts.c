@@ -24,7 +24,7 @@ static void put_start(const struct nm_picture *picture, FILE *out)
 {
 	const struct nm_recorded_start *start = &picture->start;
 	if (!picture->has_start) {
-		nm_html(out, "<dt>Begun</dt><dd>not known: its first record is missing</dd>\n");
+		nm_html(out, "<dt>Begun</dt><dd>unknown: the first record is missing</dd>\n");
 		return;
 	}
 	put_begin(picture, out);
@@ -51,10 +51,9 @@ static void put_length(const struct nm_picture *picture, FILE *out)
 	if (picture->end)
 		nm_html_text(out, picture->end, strlen(picture->end));
 	else
-		nm_html(out, "not recorded: the recording is still running, or it was cut short");
+		nm_html(out, "not recorded: the recording is still running or was interrupted");
 	if (picture->torn)
-		nm_html(out,
-			"; the last %llu bytes were not written to their end, and are left out",
+		nm_html(out, "; the last %llu bytes are incomplete and were ignored",
 			(unsigned long long)picture->torn);
 	nm_html(out, "</dd>\n");
 }
@@ -135,12 +134,12 @@ void nm_show_facts(const struct nm_picture *picture, FILE *out)
 void nm_show_config(const struct nm_picture *picture, FILE *out)
 {
 	if (!picture->config || picture->config[0] == '\0') {
-		nm_absent(out, "This recording has no text of a configuration: the defaults, or "
-			       "its first record is missing.");
+		nm_absent(out, "This recording contains no configuration file: the defaults were "
+			       "used, or its first record is missing.");
 		return;
 	}
 	nm_html(out, "<details><summary>");
-	nm_html_say(out, "%s, as it was read",
+	nm_html_say(out, "%s, as the service read it",
 		    picture->config_name[0] ? picture->config_name : "The configuration");
 	nm_html(out, "</summary>\n<pre>");
 	nm_html_text(out, picture->config, strlen(picture->config));

@@ -118,12 +118,12 @@ void nm_show_locality(const struct nm_picture *picture, FILE *out)
 	if (!any) {
 		nm_absent(out,
 			  "This recording has no share of local accesses: no access of a managed "
-			  "thread was sampled, or the nodes of the memory were not known.");
+			  "thread was sampled, or the nodes of the memory were unknown.");
 		return;
 	}
 	nm_html(out,
-		"<p>How much of the memory accessed was on the node of the thread that accessed "
-		"it: of all managed threads, and of the busiest processes.</p>\n");
+		"<p>Share of memory accesses to the node on which the thread ran, for all managed "
+		"threads and for the busiest processes.</p>\n");
 	put_legend(picture, out);
 	put_plot(picture, out);
 }

@@ -27,7 +27,7 @@ static const struct {
 	const char *id, *link, *title;
 	void (*show)(const struct nm_picture *picture, FILE *out);
 } sections[] = {
-	{"timeline", "Threads", "Where threads ran, and what was decided", nm_show_timeline},
+	{"timeline", "Threads", "Nodes of the threads, and decisions", nm_show_timeline},
 	{"locality", "Locality", "Local accesses", nm_show_locality},
 	{"decisions", "Decisions", "Decisions", nm_show_decisions},
 	{"configuration", "Configuration", "Configuration", nm_show_config},
@@ -48,7 +48,7 @@ static void put_body(const struct nm_picture *picture, FILE *out)
 	nm_show_marks(out);
 	nm_html(out, "<header><h1>");
 	nm_html_say(out, "%s", picture->name);
-	nm_html(out, "</h1><p>What numa-migrd saw, decided and did, from its recording.</p>"
+	nm_html(out, "</h1><p>A recording of numa-migrd: samples, decisions and verdicts.</p>"
 		     "</header>\n<main>\n");
 	nm_show_facts(picture, out);
 	put_links(out);

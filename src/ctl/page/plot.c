@@ -109,6 +109,6 @@ void nm_legend_nodes(FILE *out, unsigned nr_nodes)
 			"width=\"14\" height=\"14\"/></svg> node %u</li>",
 			k % NM_HUES, k);
 	if (nr_nodes > NM_HUES)
-		nm_html(out, "<li>%s and so on; the colours repeat, the numbers differ</li>",
+		nm_html(out, "<li>%s and so on (colours repeat; compare the numbers)</li>",
 			shown < nr_nodes ? "\xe2\x80\xa6" : "");
 }

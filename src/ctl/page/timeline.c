@@ -175,9 +175,11 @@ void nm_show_timeline(const struct nm_picture *picture, FILE *out)
 			  "This recording has no threads: none was managed while it was made.");
 		return;
 	}
-	nm_html(out, "<p>A line is a thread, the busiest first; its colour is the node it ran on, "
-		     "and nothing where it was not seen. A sign is a decision that moved it, and "
-		     "shows the verdict; of several close together, that of the last.</p>\n");
+	nm_html(out,
+		"<p>Each line is a thread; the busiest come first. The colour shows the node on "
+		"which the thread ran; a gap means that it was not sampled. Each sign is a "
+		"decision that moved the thread, and shows its verdict. If several signs "
+		"overlap, only the last one is drawn.</p>\n");
 	put_legend(picture, out);
 	nm_html(out, "<div class=\"rows\">");
 	put_names(picture, pages, out);
