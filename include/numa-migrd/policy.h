@@ -295,11 +295,11 @@ double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *mo
 /*
  * Finds overcommitted nodes. A node is overcommitted if the CPU demand of the threads that prefer
  * it exceeds its usable cores (a further SMT sibling adds 0.25 cores, more if the demand on the
- * machine exceeds its cores). A thread that may use only a part of the node counts like any other.
- * Such a node is filled process by process in descending order of accesses to it, and thread by
- * thread within a process. Sets refused[i] for each thread that does not fit on its preferred node,
- * and clears the others; `refused` has room for nr_threads. An unknown CPU share counts as a whole
- * CPU. Returns 0 or -ENOMEM.
+ * machine exceeds its cores), or if the demand of threads bound to some of these cores exceeds
+ * those. Such a node is filled process by process in descending order of accesses to it, and thread
+ * by thread within a process. Sets refused[i] for each thread that does not fit on its preferred
+ * node, and clears the others; `refused` has room for nr_threads. An unknown CPU share counts as a
+ * whole CPU. Returns 0 or -ENOMEM.
  */
 int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 

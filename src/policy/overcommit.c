@@ -11,13 +11,29 @@
 #define FULL_SHARE 0.95	  /* busy share from which CPUs count as full */
 #define ACTIVE_SHARE 0.05 /* run share from which a thread counts as demanding a CPU */
 
-/* ---- refusing threads ---- */
+/*
+ * A machine is usually divided into a few sets; threads of further sets count for the whole node.
+ */
+#define ROOMS_MAX 64U
+
+/* ---- the remaining capacity of a node ---- */
+
+/*
+ * A set of a node's CPUs to which threads are bound. The demand of its threads, and of those bound
+ * to subsets of it, must fit into its capacity. This is exact if the sets are nested or disjoint;
+ * with other overlaps too many threads may be admitted.
+ */
+struct room {
+	hwloc_bitmap_t cpus;
+	double capacity, used; /* in cores */
+};
 
 /* The claim of one thread to run on the node. */
 struct claim {
 	double process_accesses; /* to the node, by all claims of the process */
 	double accesses;	 /* of the thread */
 	uint32_t pid, process, thread;
+	size_t room; /* the set of CPUs there that it may use */
 };
 
 /* The state for one node at a time. */
@@ -26,20 +42,76 @@ struct filling {
 	struct claim *claims;
 	size_t nr_claims;
 	double *process_accesses;
-	double demand; /* of all claims */
-	bool *refused; /* by thread */
+	double demand;		      /* of all claims */
+	struct room rooms[ROOMS_MAX]; /* the first is the whole node */
+	size_t nr_rooms;
 };
+
+static void add_room(struct filling *filling, hwloc_bitmap_t cpus)
+{
+	filling->rooms[filling->nr_rooms++] =
+		(struct room){.cpus = cpus, .capacity = nm_core_capacity(filling->snapshot, cpus)};
+}
+
+static int add_node(struct filling *filling, int node)
+{
+	const struct nm_topology *topology = filling->snapshot->topology;
+	nm_autobitmap cpus = hwloc_bitmap_alloc();
+	if (!cpus || hwloc_bitmap_and(cpus, topology->nodes[node].cpus, topology->usable) < 0)
+		return -ENOMEM;
+	add_room(filling, NM_TAKE(cpus));
+	return 0;
+}
+
+/* Finds or adds the set of threads with this affinity. */
+static int find_room(struct filling *filling, hwloc_const_bitmap_t allowed, size_t *ret)
+{
+	hwloc_const_bitmap_t node = filling->rooms[0].cpus;
+	size_t room = 0;
+	*ret = 0;
+	if (hwloc_bitmap_isincluded(node, allowed)) /* the case of most threads */
+		return 0;
+	nm_autobitmap cpus = hwloc_bitmap_alloc();
+	if (!cpus || hwloc_bitmap_and(cpus, node, allowed) < 0)
+		return -ENOMEM;
+	while (room < filling->nr_rooms && !hwloc_bitmap_isequal(filling->rooms[room].cpus, cpus))
+		room++;
+	if (room == ROOMS_MAX)
+		return 0;
+	if (room == filling->nr_rooms)
+		add_room(filling, NM_TAKE(cpus));
+	*ret = room;
+	return 0;
+}
+
+/* Adds the demand of a thread. Returns false, without a change, if it exceeds the capacity of one
+ * of its sets. */
+static bool take_room(struct filling *filling, size_t room, double demand)
+{
+	hwloc_const_bitmap_t cpus = filling->rooms[room].cpus;
+	bool counts[ROOMS_MAX];
+	for (size_t i = 0; i < filling->nr_rooms; i++) {
+		const struct room *one = &filling->rooms[i];
+		counts[i] = hwloc_bitmap_isincluded(cpus, one->cpus);
+		if (counts[i] && one->used + demand > one->capacity)
+			return false;
+	}
+	for (size_t i = 0; i < filling->nr_rooms; i++)
+		if (counts[i])
+			filling->rooms[i].used += demand;
+	return true;
+}
+
+/* ---- refusing threads ---- */
 
 static double demand_of(const struct nm_snap_thread *thread)
 {
 	return thread->run_share >= 0 && thread->run_share < 1 ? thread->run_share : 1;
 }
 
-/* A thread that may not run on the node claims nothing there. */
 static void collect_claims(struct filling *filling, int node)
 {
 	const struct nm_snapshot *snapshot = filling->snapshot;
-	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[node].cpus;
 	filling->nr_claims = 0;
 	filling->demand = 0;
 	for (size_t i = 0; i < snapshot->nr_processes; i++)
@@ -47,9 +119,6 @@ static void collect_claims(struct filling *filling, int node)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->preferred != node)
-			continue;
-		filling->refused[i] = !hwloc_bitmap_intersects(thread->allowed, cpus);
-		if (filling->refused[i])
 			continue;
 		filling->demand += demand_of(thread);
 		filling->process_accesses[thread->process] += thread->accesses[node];
@@ -74,23 +143,43 @@ static int by_precedence(const void *left, const void *right)
 		       ?: NM_COMPARE(a->thread, b->thread);
 }
 
-/* If the node has room for all, nothing needs to be decided. */
-static void fill_node(struct filling *filling, int node)
+/* Adds all sets before the first claim is accepted, because the sets determine where each claim
+ * counts. */
+static int find_rooms(struct filling *filling)
 {
-	const struct nm_snapshot *snapshot = filling->snapshot;
-	double capacity = nm_core_capacity(snapshot, snapshot->topology->nodes[node].cpus);
-	double used = 0;
-	collect_claims(filling, node);
-	if (filling->demand <= capacity)
-		return;
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < filling->nr_claims; i++) {
+		struct claim *claim = &filling->claims[i];
+		r = find_room(filling, filling->snapshot->threads[claim->thread].allowed,
+			      &claim->room);
+	}
+	return r;
+}
+
+static void take_up(struct filling *filling, bool *refused)
+{
 	qsort(filling->claims, filling->nr_claims, sizeof(*filling->claims), by_precedence);
 	for (size_t i = 0; i < filling->nr_claims; i++) {
-		uint32_t thread = filling->claims[i].thread;
-		double demand = demand_of(&snapshot->threads[thread]);
-		filling->refused[thread] = used + demand > capacity;
-		if (!filling->refused[thread])
-			used += demand;
+		const struct claim *claim = &filling->claims[i];
+		double demand = demand_of(&filling->snapshot->threads[claim->thread]);
+		refused[claim->thread] = !take_room(filling, claim->room, demand);
 	}
+}
+
+/* If no thread is bound to a part of the node, and the node has room for all, nothing needs to be
+ * decided. */
+static int fill_node(struct filling *filling, int node, bool *refused)
+{
+	int r = add_node(filling, node);
+	if (r < 0)
+		return r;
+	collect_claims(filling, node);
+	r = find_rooms(filling);
+	if (r == 0 && (filling->nr_rooms > 1 || filling->demand > filling->rooms[0].capacity))
+		take_up(filling, refused);
+	while (filling->nr_rooms > 0)
+		hwloc_bitmap_free(filling->rooms[--filling->nr_rooms].cpus);
+	return r;
 }
 
 int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
@@ -100,15 +189,14 @@ int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
 	nm_autofree double *process_accesses = calloc(processes + 1, sizeof(*process_accesses));
 	if (!claims || !process_accesses)
 		return -ENOMEM;
-	struct filling filling = {.snapshot = snapshot,
-				  .claims = claims,
-				  .process_accesses = process_accesses,
-				  .refused = refused};
+	struct filling filling = {
+		.snapshot = snapshot, .claims = claims, .process_accesses = process_accesses};
 	for (size_t i = 0; i < threads; i++)
 		refused[i] = false;
-	for (int node = 0; node < (int)snapshot->topology->nr_nodes; node++)
-		fill_node(&filling, node);
-	return 0;
+	int r = 0;
+	for (int node = 0; r == 0 && node < (int)snapshot->topology->nr_nodes; node++)
+		r = fill_node(&filling, node, refused);
+	return r;
 }
 
 /* ---- ending leases ---- */

@@ -196,6 +196,48 @@ static void bound(size_t i, const char *list)
 	machine_allow(machine, i, list);
 }
 
+static void threads_bound_to_one_cpu_share_that_one(void **state)
+{
+	(void)state;
+	add(10, 1, 100, 0.9);
+	add(20, 1, 90, 0.9);
+	bound(0, "0-2");
+	bound(1, "0-2");
+	judge();
+	assert_false(refused[0]);
+	assert_true(refused[1]);
+	bound(1, "0-1,3");
+	judge();
+	assert_false(refused[1]);
+}
+
+static void bound_threads_use_capacity_of_the_node(void **state)
+{
+	(void)state;
+	add(10, 1, 100, 0.9);
+	add(20, 1, 90, 0.9);
+	add(30, 1, 80, 0.9);
+	bound(0, "0-2");
+	judge();
+	assert_false(refused[0]);
+	assert_false(refused[1]);
+	assert_true(refused[2]);
+}
+
+static void free_threads_use_what_bound_threads_cannot(void **state)
+{
+	(void)state;
+	add(10, 1, 100, 0.9);
+	add(20, 1, 90, 0.9);
+	add(30, 1, 80, 0.9);
+	bound(0, "0-2");
+	bound(1, "0-2");
+	judge();
+	assert_false(refused[0]);
+	assert_true(refused[1]);
+	assert_false(refused[2]);
+}
+
 /* It may not run there, so it uses no capacity. */
 static void threads_that_may_not_run_there_need_no_capacity(void **state)
 {
@@ -208,6 +250,25 @@ static void threads_that_may_not_run_there_need_no_capacity(void **state)
 	assert_true(refused[0]);
 	assert_false(refused[1]);
 	assert_false(refused[2]);
+}
+
+/* Beyond the limit of sets, threads count for the whole node. */
+static void many_sets_are_bounded(void **state)
+{
+	char list[32];
+	(void)state;
+	machine_free(machine);
+	machine = machine_of_size(1, 80, 1, 80);
+	for (size_t i = 0; i < 80; i++) {
+		add(10 + (uint32_t)i, 0, 100, 1);
+		snprintf(list, sizeof(list), "%zu", i);
+		bound(i, list);
+	}
+	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
+	bool outcome[80];
+	assert_int_equal(nm_overcommit_refuse(snapshot, outcome), 0);
+	for (size_t i = 0; i < 80; i++)
+		assert_false(outcome[i]);
 }
 
 int main(void)
@@ -225,7 +286,11 @@ int main(void)
 		TEST(other_nodes_do_not_count),
 		TEST(unusable_cpus_are_no_capacity),
 		TEST(an_unknown_load_counts_as_a_whole_cpu),
+		TEST(threads_bound_to_one_cpu_share_that_one),
+		TEST(bound_threads_use_capacity_of_the_node),
+		TEST(free_threads_use_what_bound_threads_cannot),
 		TEST(threads_that_may_not_run_there_need_no_capacity),
+		TEST(many_sets_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
