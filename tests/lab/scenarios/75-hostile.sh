@@ -10,11 +10,11 @@
 
 readonly GROUP=/sys/fs/cgroup/lab-vanishing MOST_MB=128
 threads=3000 mappings=30000
-readonly ANSWER_S=90 # also on a busy host
+readonly ANSWER_S=90 # numa-migrctl gives up after 10 s, which a busy host can need
 full && threads=20000 mappings=100000
 
 rss_kb() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$pid/status"; }
-answers() { timeout $ANSWER_S numa-migrctl status; }
+answers() { wait_for $ANSWER_S numa-migrctl status; }
 
 has_said() { [[ $(journalctl -q -o cat _SYSTEMD_UNIT="$1.service") == *"$2"* ]]; }
 
