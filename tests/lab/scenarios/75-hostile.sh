@@ -14,7 +14,7 @@ readonly ANSWER_S=90 # numa-migrctl gives up after 10 s, which a busy host can n
 full && threads=20000 mappings=100000
 
 rss_kb() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$pid/status"; }
-answers() { wait_for $ANSWER_S numa-migrctl status; }
+answers() { timeout $ANSWER_S bash -c 'until numa-migrctl status; do sleep 1; done'; }
 
 has_said() { [[ $(journalctl -q -o cat _SYSTEMD_UNIT="$1.service") == *"$2"* ]]; }
 
