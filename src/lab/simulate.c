@@ -16,6 +16,7 @@
 struct trial {
 	struct nm_sim *sim;
 	struct nm_feed feed;
+	struct nm_config config; /* a copy, which the daemon reads until it is cleared */
 	struct nm_daemon daemon;
 	struct nm_decision_lines lines;
 	double next_beat_s;
@@ -29,7 +30,7 @@ static int open_platform(void *context, const struct nm_platform_options *option
 	return 0;
 }
 
-/* The configuration is borrowed and not freed here. */
+/* The strings of the configuration belong to the caller of nm_simulate(). */
 static void clear_trial_daemon(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "simulation ended");
@@ -59,7 +60,7 @@ static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_ou
 	return r < 0 ? r : nm_recorder_start(daemon, &sink);
 }
 
-static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t seed,
+static int open_daemon(struct trial *trial, const struct nm_config *config, uint64_t seed,
 		       const struct nm_simulate_output *output)
 {
 	struct nm_daemon *daemon = &trial->daemon;
@@ -73,7 +74,9 @@ static int open_daemon(struct trial *trial, struct nm_config *config, uint64_t s
 		.topology = {.load = nm_sim_load_topology, .context = trial->sim},
 		.feed = &trial->feed,
 		.lines = &trial->lines};
-	daemon->config = config;
+	/* The type of the daemon's pointer is not const. */
+	trial->config = *config;
+	daemon->config = &trial->config;
 	daemon->next_decision = 1;
 	daemon->tally.local_share = (double)NAN;
 	daemon->seed = config->general.seed ? config->general.seed : seed;
@@ -186,10 +189,8 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	int r = nm_sim_new(machine, workload, &asked, &trial.sim);
 	if (r < 0)
 		return r;
-	/* The type of the daemon's pointer is not const, but the configuration is not modified. */
-	struct nm_config lent = config ? *config : (struct nm_config){0};
 	if (config)
-		r = open_daemon(&trial, &lent, options->seed, output);
+		r = open_daemon(&trial, config, options->seed, output);
 	if (r == 0)
 		r = run_trial(&trial, config, &done);
 	if (r < 0)
