@@ -111,6 +111,11 @@ int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret)
  * (Cpus_allowed_list of proc_pid_status(5)). Errors: -ESRCH, -ENODATA, -ENOMEM. */
 int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bitmap_t ret);
 
+/* The same for a thread in this domain, because each thread has its own groups. Returns -EFBIG as
+ * nm_proc_read_status_in(). */
+int nm_proc_read_affinity_in(struct nm_platform *platform, int directory, uint64_t domain,
+			     struct nm_costly *costly, hwloc_bitmap_t ret);
+
 /* Returns the online CPUs. Errors: -ENODATA or another negative errno. */
 int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret);
 

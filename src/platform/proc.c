@@ -169,14 +169,20 @@ static bool is_costly(const struct nm_costly *costly, uint64_t domain)
 	return false;
 }
 
+static void note_costly(struct nm_costly *costly, uint64_t domain)
+{
+	if (costly->count < NM_COSTLY_MOST)
+		costly->domains[costly->count++] = domain;
+}
+
 int nm_proc_read_status_in(struct nm_platform *platform, int directory, const char *cgroup,
 			   struct nm_costly *costly, struct nm_proc_status *ret)
 {
 	if (costly->count > 0 && is_costly(costly, domain_of(platform, directory, cgroup)))
 		return -EFBIG;
 	int r = nm_proc_read_status(platform, directory, ret);
-	if (r == -EFBIG && costly->count < NM_COSTLY_MOST)
-		costly->domains[costly->count++] = domain_of(platform, directory, cgroup);
+	if (r == -EFBIG)
+		note_costly(costly, domain_of(platform, directory, cgroup));
 	return r;
 }
 
@@ -306,6 +312,17 @@ int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bit
 		return -ENOMEM;
 	int r = nm_list_parse(list, ret);
 	return r == -EINVAL ? -ENODATA : r;
+}
+
+int nm_proc_read_affinity_in(struct nm_platform *platform, int directory, uint64_t domain,
+			     struct nm_costly *costly, hwloc_bitmap_t ret)
+{
+	if (is_costly(costly, domain))
+		return -EFBIG;
+	int r = nm_proc_read_affinity(platform, directory, ret);
+	if (r == -EFBIG)
+		note_costly(costly, domain);
+	return r;
 }
 
 uint64_t nm_proc_ticks_now(struct nm_platform *platform)

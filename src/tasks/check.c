@@ -221,13 +221,14 @@ static bool is_unrestricted(struct nm_roster *roster, const struct nm_process *p
 
 /* Includes the CPUs that are offline now: sched_getaffinity(2) omits them, and a restored affinity
  * must include them again. */
-static hwloc_bitmap_t with_offline(struct nm_roster *roster, int directory,
-				   hwloc_const_bitmap_t current)
+static hwloc_bitmap_t with_offline(struct nm_roster *roster, const struct nm_process *process,
+				   int directory, hwloc_const_bitmap_t current)
 {
 	hwloc_bitmap_t whole = hwloc_bitmap_alloc();
 	if (!whole)
 		return NULL;
-	if (nm_proc_read_affinity(roster->platform, directory, whole) < 0 ||
+	if (nm_proc_read_affinity_in(roster->platform, directory, process->tenant.domain,
+				     &roster->costly, whole) < 0 ||
 	    !hwloc_bitmap_isincluded(current, whole))
 		hwloc_bitmap_copy(whole, current);
 	return whole;
@@ -238,7 +239,7 @@ static int take_original(struct nm_roster *roster, struct nm_roster_thread *thre
 			 hwloc_const_bitmap_t current)
 {
 	struct nm_member *member = &thread->member;
-	nm_autobitmap whole = with_offline(roster, directory, current);
+	nm_autobitmap whole = with_offline(roster, thread->process, directory, current);
 	hwloc_const_bitmap_t original = current;
 	bool unrestricted;
 

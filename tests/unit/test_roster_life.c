@@ -68,6 +68,25 @@ static void test_many_groups(void **state)
 	}
 }
 
+/* Each thread of a process has its own groups. */
+/* SECURITY: many-groups-of-a-process */
+static void test_many_groups_of_threads(void **state)
+{
+	(void)state;
+	fake_fork(fake, 200, 1000);
+	fake_move(fake, 1000, "/user.slice/user-1000.slice/session-1.scope");
+	for (uint32_t tid = 1001; tid < 1020; tid++)
+		fake_clone(fake, 1000, tid)->many_groups = true;
+	run_all(0.5);
+	assert_managed(1019, true);
+	assert_int_equal(fake->long_statuses, 1);
+	for (uint32_t tid = 1001; tid < 1020; tid++)
+		fake_pin(fake, tid, 0x0f);
+	for (unsigned second = 0; second < 11; second++)
+		run_all(0.5);
+	assert_int_equal(fake->long_statuses, 2);
+}
+
 /* An exec starts a new program: its threads, age and eligibility are read again. */
 static void test_exec(void **state)
 {
@@ -413,6 +432,7 @@ int main(void)
 		TEST(test_churn),
 		TEST(test_spawn),
 		TEST(test_many_groups),
+		TEST(test_many_groups_of_threads),
 		TEST(test_exec),
 		TEST(test_reused_thread_number),
 		TEST(test_reused_thread_number_unseen),
