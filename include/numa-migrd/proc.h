@@ -69,7 +69,8 @@ struct nm_costly {
 };
 
 /* As nm_proc_read_status(), for a process in this cgroup (NULL: unknown). Returns -EFBIG if its
- * status is too long, or is not read because that of another process in its domain was. */
+ * status is too long, or -EAGAIN if it is not read because that of another process in its domain
+ * was too long. */
 int nm_proc_read_status_in(struct nm_platform *platform, int directory, const char *cgroup,
 			   struct nm_costly *costly, struct nm_proc_status *ret);
 
@@ -111,8 +112,8 @@ int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret)
  * (Cpus_allowed_list of proc_pid_status(5)). Errors: -ESRCH, -ENODATA, -ENOMEM. */
 int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bitmap_t ret);
 
-/* The same for a thread in this domain, because each thread has its own groups. Returns -EFBIG as
- * nm_proc_read_status_in(). */
+/* The same for a thread in this domain, because each thread has its own groups. Returns -EFBIG or
+ * -EAGAIN as nm_proc_read_status_in(). */
 int nm_proc_read_affinity_in(struct nm_platform *platform, int directory, uint64_t domain,
 			     struct nm_costly *costly, hwloc_bitmap_t ret);
 

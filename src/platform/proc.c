@@ -179,7 +179,7 @@ int nm_proc_read_status_in(struct nm_platform *platform, int directory, const ch
 			   struct nm_costly *costly, struct nm_proc_status *ret)
 {
 	if (costly->count > 0 && is_costly(costly, domain_of(platform, directory, cgroup)))
-		return -EFBIG;
+		return -EAGAIN;
 	int r = nm_proc_read_status(platform, directory, ret);
 	if (r == -EFBIG)
 		note_costly(costly, domain_of(platform, directory, cgroup));
@@ -318,7 +318,7 @@ int nm_proc_read_affinity_in(struct nm_platform *platform, int directory, uint64
 			     struct nm_costly *costly, hwloc_bitmap_t ret)
 {
 	if (is_costly(costly, domain))
-		return -EFBIG;
+		return -EAGAIN;
 	int r = nm_proc_read_affinity(platform, directory, ret);
 	if (r == -EFBIG)
 		note_costly(costly, domain);

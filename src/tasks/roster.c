@@ -213,6 +213,13 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 		       nm_roster_age(process->checked_ns, process->started_ns);
 }
 
+/* A process whose status is too long is not managed: each further look at it would take as long. */
+static void end_unreadable(struct nm_process *process, uint64_t now_ns)
+{
+	process->eligibility = NM_ELIGIBILITY_SMALL;
+	process->checked_ns = now_ns;
+}
+
 /* Checks a process, and drops it if it has exited, or its threads if it is not managed. If reading
  * fails (no memory, no descriptor), the known data stays. */
 static int check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
@@ -221,9 +228,12 @@ static int check_process(struct nm_roster *roster, struct nm_process *process, u
 	if (r == -ESRCH) {
 		roster->counts.vanished++;
 		nm_roster_remove_process(roster, process);
-	} else if (r == 0 && process->eligibility != NM_ELIGIBILITY_MANAGED) {
-		nm_roster_remove_threads_of(roster, process);
+		return r;
 	}
+	if (r == -EFBIG)
+		end_unreadable(process, now_ns);
+	if (process->eligibility != NM_ELIGIBILITY_MANAGED)
+		nm_roster_remove_threads_of(roster, process);
 	return r;
 }
 

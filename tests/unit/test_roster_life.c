@@ -87,6 +87,34 @@ static void test_many_groups_of_threads(void **state)
 	assert_int_equal(fake->long_statuses, 2);
 }
 
+/* A managed process gets into many groups; another user of its container does not. */
+/* SECURITY: many-groups-of-a-process */
+static void test_many_groups_later(void **state)
+{
+	(void)state;
+	fake_process(fake, 300, 1);
+	fake_get(fake, 300)->uid = 1001;
+	for (uint32_t pid = 100; pid <= 300; pid += 100)
+		fake_move(fake, pid, "/machine.slice/one.scope");
+	run_all(0.5);
+	assert_managed(100, true);
+	fake_get(fake, 100)->many_groups = fake_get(fake, 200)->many_groups = true;
+	for (unsigned second = 0; second < 24; second++)
+		run_all(0.5);
+	assert_managed(100, false);
+	assert_managed(101, false);
+	assert_managed(200, false);
+	assert_managed(300, true);
+	unsigned before = fake->long_statuses;
+	for (unsigned second = 0; second < 20; second++)
+		run_all(0.5);
+	assert_in_range(fake->long_statuses - before, 2, 6);
+	fake_get(fake, 100)->many_groups = false;
+	for (unsigned second = 0; second < 12; second++)
+		run_all(0.5);
+	assert_managed(100, true);
+}
+
 /* An exec starts a new program: its threads, age and eligibility are read again. */
 static void test_exec(void **state)
 {
@@ -433,6 +461,7 @@ int main(void)
 		TEST(test_spawn),
 		TEST(test_many_groups),
 		TEST(test_many_groups_of_threads),
+		TEST(test_many_groups_later),
 		TEST(test_exec),
 		TEST(test_reused_thread_number),
 		TEST(test_reused_thread_number_unseen),
