@@ -179,14 +179,15 @@ struct nm_place_context {
 
 /* The change of one process of a user from one interval to the next. */
 struct nm_place_change {
-	uint32_t uid;
+	struct nm_tenant tenant;
 	double value;
 };
 
 /*
- * Returns the median over users of the medians of their processes, so that a user with many
- * processes does not outweigh others; `otherwise` if the array is empty. Sorts and overwrites the
- * array. Called by the tick.
+ * Returns the median over domains of the medians over their users of the medians of the users'
+ * processes, so that neither a user with many processes nor one with many user IDs (in a user
+ * namespace) outweighs others; `otherwise` if the array is empty. Sorts and overwrites the array.
+ * Called by the tick.
  */
 double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise);
 

@@ -79,23 +79,40 @@ static int by_value(const void *one, const void *other)
 	return NM_COMPARE(a->value, b->value);
 }
 
+static int by_domain_and_value(const void *one, const void *other)
+{
+	const struct nm_place_change *a = one, *b = other;
+	return NM_COMPARE(a->tenant.domain, b->tenant.domain) ?: by_value(one, other);
+}
+
 static int by_user_and_value(const void *one, const void *other)
 {
 	const struct nm_place_change *a = one, *b = other;
-	return a->uid != b->uid ? NM_COMPARE(a->uid, b->uid) : by_value(one, other);
+	return NM_COMPARE(a->tenant.domain, b->tenant.domain)
+		       ?: NM_COMPARE(a->tenant.uid, b->tenant.uid) ?: by_value(one, other);
+}
+
+/* Replaces the changes of each user, or of each domain, by their median. Returns their number. */
+static size_t take_medians(struct nm_place_change *changes, size_t count, bool by_user)
+{
+	size_t medians = 0;
+	qsort(changes, count, sizeof(*changes), by_user ? by_user_and_value : by_domain_and_value);
+	for (size_t first = 0, end; first < count; first = end) {
+		const struct nm_tenant tenant = changes[first].tenant;
+		for (end = first; end < count && changes[end].tenant.domain == tenant.domain &&
+				  (!by_user || changes[end].tenant.uid == tenant.uid);)
+			end++;
+		changes[medians++] = changes[(first + end) / 2];
+	}
+	return medians;
 }
 
 double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise)
 {
-	size_t users = 0;
 	if (count == 0)
 		return otherwise;
-	qsort(changes, count, sizeof(*changes), by_user_and_value);
-	for (size_t first = 0, end; first < count; first = end) {
-		for (end = first; end < count && changes[end].uid == changes[first].uid;)
-			end++;
-		changes[users++] = changes[(first + end) / 2];
-	}
-	qsort(changes, users, sizeof(*changes), by_value);
-	return changes[users / 2].value;
+	count = take_medians(changes, count, true);
+	count = take_medians(changes, count, false);
+	qsort(changes, count, sizeof(*changes), by_value);
+	return changes[count / 2].value;
 }

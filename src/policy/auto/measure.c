@@ -6,7 +6,6 @@
 
 #include "numa-migrd/homes.h"
 
-
 /* ---- where they ran, and the location of their memory ---- */
 
 void nm_placed_clear_interval(struct nm_placed *placed, unsigned nr_nodes)
@@ -80,8 +79,8 @@ static void add_to_sums(const struct nm_snapshot *snapshot, const struct nm_snap
 {
 	int here = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
 	for (unsigned k = 0; here >= 0 && k < snapshot->topology->nr_nodes; k++) {
-		sums->distance += thread->fresh[k] *
-				  nm_topology_distance(snapshot->topology, here, (int)k);
+		sums->distance +=
+			thread->fresh[k] * nm_topology_distance(snapshot->topology, here, (int)k);
 		sums->accesses += thread->fresh[k];
 	}
 	if (thread->instructions > 0 && thread->run_share > 0) {
@@ -140,10 +139,11 @@ static int changes_init(struct changes *changes, size_t count)
 	return 0;
 }
 
-static void note(struct nm_place_change *changes, size_t *count, uint32_t uid, double value)
+static void note(struct nm_place_change *changes, size_t *count, const struct nm_tenant *tenant,
+		 double value)
 {
 	if (isfinite(value))
-		changes[(*count)++] = (struct nm_place_change){uid, value};
+		changes[(*count)++] = (struct nm_place_change){*tenant, value};
 }
 
 /* A home on the node where a process already ran does not affect it. */
@@ -152,17 +152,17 @@ static bool is_untouched(const struct nm_placed *placed)
 	return placed->home < 0 || placed->judged || placed->reason == NM_PLACE_THERE;
 }
 
-static void note_change(struct changes *changes, uint32_t uid,
+static void note_change(struct changes *changes, const struct nm_tenant *tenant,
 			const struct nm_place_measure *before, const struct nm_place_measure *now)
 {
 	if (before->performance > 0)
-		note(changes->performance, &changes->nr_performance, uid,
+		note(changes->performance, &changes->nr_performance, tenant,
 		     now->performance / before->performance);
 	if (before->distance > 0)
-		note(changes->distance, &changes->nr_distance, uid,
+		note(changes->distance, &changes->nr_distance, tenant,
 		     now->distance / before->distance);
 	if (before->run_s > 0 && now->run_s > 0)
-		note(changes->waiting, &changes->nr_waiting, uid,
+		note(changes->waiting, &changes->nr_waiting, tenant,
 		     now->delay_s / now->run_s - before->delay_s / before->run_s);
 }
 
@@ -207,8 +207,8 @@ int nm_placement_measure(struct nm_placement *placement, const struct nm_snapsho
 		struct nm_place_measure earlier = placed->recent;
 		add_measure(&placed->recent, placed, &sums[i], keep);
 		if (is_untouched(placed))
-			note_change(&changes, snapshot->processes[placed->process].uid, &earlier,
-				    &placed->recent);
+			note_change(&changes, &snapshot->processes[placed->process].tenant,
+				    &earlier, &placed->recent);
 		if (placed->home < 0)
 			add_measure(&placed->before, placed, &sums[i], keep);
 		if (placed->home >= 0 && !placed->judged)
