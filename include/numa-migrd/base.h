@@ -256,4 +256,16 @@ void nm_usage_add(struct nm_usage *usage, const struct nm_tenant *tenant,
  */
 bool nm_share_has_room(enum nm_shared share, const struct nm_usage *usage);
 
+/* A piece of work of some tenant. */
+struct nm_turn {
+	struct nm_tenant tenant;
+	uint32_t index; /* the caller's index, in ascending order */
+	uint32_t round; /* set by nm_turns_order() */
+};
+
+/* Sorts the turns by round: each domain has one turn in a round, and the users of a domain use its
+ * turns in rotation, so that no tenant waits for all the work of another. The turns of one user
+ * keep their order. Called for restoration and for moves to homes. */
+void nm_turns_order(struct nm_turn *turns, size_t count);
+
 #endif

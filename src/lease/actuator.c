@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "numa-migrd/file.h"
-#include "turns.h"
 
 /*
  * Takes over the lines that nm_restore() left in the ledger because it could not restore some

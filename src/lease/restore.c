@@ -3,7 +3,6 @@
 #include "actuator.h"
 #include "descent.h"
 #include "mask.h"
-#include "turns.h"
 
 struct restore {
 	struct nm_masks masks;

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "../support/interval.h"
+#include "numa-migrd/homes.h"
 #include "numa-migrd/judge.h"
 
 static struct machine *machine;
@@ -306,6 +307,52 @@ static void the_budget_counts_threads(void **state)
 	assert_int_equal(plan.stopped_by_budget, 3);
 }
 
+static void end_placed(void *context, void *placed)
+{
+	(void)context;
+	nm_placed_clear(placed);
+}
+
+/* Plans the moves to homes of the processes 10 and 20, each on another node. Returns how many moves
+ * are of process 20. */
+static unsigned moves_of_second(uint64_t budget)
+{
+	struct nm_placement *placement;
+	unsigned count = 0;
+	machine->config.threads.moves_per_interval = budget;
+	take();
+	assert_int_equal(nm_placement_new(0, end_placed, NULL, &placement), 0);
+	assert_int_equal(nm_column_follow_processes(&placement->processes, snapshot), 0);
+	nm_placed_find(placement, 10)->home = 2;
+	nm_placed_find(placement, 20)->home = 3;
+	assert_int_equal(nm_placement_plan(placement, snapshot, &machine->config, &plan), 0);
+	assert_int_equal(plan.count, budget < snapshot->nr_threads ? budget : snapshot->nr_threads);
+	for (size_t i = 0; i < plan.count; i++)
+		count += plan.decisions[i].steps[0].pid == 20;
+	nm_placement_free(placement);
+	return count;
+}
+
+/* The threads of process 10 have the lower numbers, and could be moved back and forth forever. */
+/* SECURITY: moves */
+static void domains_share_the_moves_to_homes(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 30; i++)
+		(void)machine_thread(machine, 10, (int)i % 4, 0);
+	for (unsigned i = 0; i < 6; i++)
+		(void)machine_thread(machine, 20, (int)i % 4, 0);
+	machine_process(machine, 10)->tenant = (struct nm_tenant){.domain = 1, .uid = 1001};
+	machine_process(machine, 20)->tenant = (struct nm_tenant){.domain = 2, .uid = 1002};
+	assert_int_equal(moves_of_second(8), 4);
+	assert_int_equal(moves_of_second(20), 6);
+	assert_int_equal(moves_of_second(64), 6);
+	assert_int_equal(plan.decisions[0].steps[0].tid, 1000);
+	assert_int_equal(plan.decisions[39].steps[0].tid, 1039);
+	machine_process(machine, 20)->tenant.domain = 1;
+	assert_int_equal(moves_of_second(8), 4);
+}
+
 /* ---- rollback ---- */
 
 static struct nm_verdict of(uint32_t tid, int cpu_from)
@@ -490,6 +537,7 @@ int main(void)
 		TEST(a_nudged_thread_on_its_target_is_left_out),
 		TEST(the_pin_setting_forces_one_way),
 		TEST(the_budget_counts_threads),
+		TEST(domains_share_the_moves_to_homes),
 		TEST(a_rollback_leases_back_to_the_source_node),
 		TEST(a_sleeping_threads_rollback_has_no_cost_before),
 		TEST(a_rollback_does_not_use_the_budget),

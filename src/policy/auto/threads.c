@@ -38,22 +38,41 @@ static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_
 	       nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu) != home;
 }
 
-int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config, struct nm_plan *plan)
+/* Lists the threads that need a step, in the order of their numbers. Returns how many they are. */
+static size_t list_steps(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			 const struct nm_config *config, struct nm_turn *ret)
 {
-	int r = 0;
+	size_t count = 0;
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		const struct nm_placed *placed = nm_placed_find(placement, thread->pid);
-		if (!placed || placed->home < 0 ||
-		    snapshot->time_ns < placed->refused_until_ns ||
-		    plan->count >= config->threads.moves_per_interval)
-			continue;
-		enum nm_step_pin pin = pin_of(config, snapshot, placed, thread);
-		if (!needs_step(snapshot, thread, placed->home, pin))
-			continue;
-		r = nm_plan_add_home(snapshot, config, i, placed->home, pin,
-				     placed->decision, plan);
+		if (placed && placed->home >= 0 && snapshot->time_ns >= placed->refused_until_ns &&
+		    needs_step(snapshot, thread, placed->home,
+			       pin_of(config, snapshot, placed, thread)))
+			ret[count++] = (struct nm_turn){
+				.tenant = snapshot->processes[thread->process].tenant, .index = i};
+	}
+	return count;
+}
+
+/* If there are more steps than may be done, each domain gets its share: a user's threads could need
+ * one in every interval. */
+int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config, struct nm_plan *plan)
+{
+	const uint64_t most = config->threads.moves_per_interval;
+	nm_autofree struct nm_turn *steps = calloc(snapshot->nr_threads + 1, sizeof(*steps));
+	if (!steps)
+		return -ENOMEM;
+	size_t count = list_steps(placement, snapshot, config, steps);
+	if (count > most)
+		nm_turns_order(steps, count);
+	for (size_t i = 0; i < count && plan->count < most; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[steps[i].index];
+		const struct nm_placed *placed = nm_placed_find(placement, thread->pid);
+		int r = nm_plan_add_home(snapshot, config, steps[i].index, placed->home,
+					 pin_of(config, snapshot, placed, thread), placed->decision,
+					 plan);
 		if (r == -ENOMEM)
 			return r;
 	}

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "turns.h"
+#include "numa-migrd/base.h"
 
 #include <stdlib.h>
-
-#include "numa-migrd/base.h"
 
 static int compare_users(const void *a, const void *b)
 {
