@@ -260,6 +260,30 @@ static void a_fork_storm_hides_no_child(void **state)
 	assert_true(world_holds(world, FIRST_OF_B));
 }
 
+/* The threads of A make a walk take 100 intervals. Meanwhile the lease ends under which a child of
+ * B was created. */
+/* SECURITY: forks */
+static void many_threads_hide_no_child(void **state)
+{
+	(void)state;
+	clone_threads(100, FIRST_OF_A, 100);
+	clone_threads(200, FIRST_OF_B, 1);
+	world_adopt_thread(world, FIRST_OF_B);
+	assert_true(world_lease(world, FIRST_OF_B, 1).applied);
+	fake_sleep(fake, 50);
+	fake_fork(fake, FIRST_OF_B, 900);
+	world_lose_records(world);
+	assert_int_equal(world_return(world, FIRST_OF_B), 0);
+	world->actuator->turn_steps = 1;
+	unsigned ticks = 0;
+	for (; ticks < 200 && world_mask(world, 900) != ALL; ticks++)
+		world_tick(world);
+	assert_in_range(ticks, 100, 199);
+	for (; ticks < 500; ticks++)
+		world_tick(world);
+	assert_int_equal(world->actuator->count, 0);
+}
+
 /* Progress is reported once a second, so that the time limit is extended. */
 static void one_second_later(struct fake *f)
 {
@@ -290,6 +314,7 @@ int main(void)
 		TEST(deep_cgroups_do_not_delay_others),
 		TEST(a_crash_loop_ends_with_everything_restored),
 		TEST(a_fork_storm_hides_no_child),
+		TEST(many_threads_hide_no_child),
 		TEST(progress_is_reported),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
