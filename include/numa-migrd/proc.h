@@ -57,6 +57,8 @@ int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid
 int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret);
 int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret);
 
+#define NM_PROC_STATUS_BYTES 32768 /* sufficient for 2,900 supplementary groups */
+
 /*
  * Domains (struct nm_tenant) in which the status of some process was too long. A user may create a
  * process in 65536 groups, for which the kernel needs 30 ms each time, so that only the first such
@@ -66,7 +68,12 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 struct nm_costly {
 	uint64_t domains[NM_COSTLY_MOST];
 	size_t count;
+	uint64_t since_ns; /* for nm_costly_begin() */
 };
+bool nm_costly_has(const struct nm_costly *costly, uint64_t domain);
+void nm_costly_add(struct nm_costly *costly, uint64_t domain);
+/* Clears the table once a second, for callers that work without intervals. */
+void nm_costly_begin(struct nm_costly *costly, uint64_t now_ns);
 
 /* As nm_proc_read_status(), for a process in this cgroup (NULL: unknown). Returns -EFBIG if its
  * status is too long, or -EAGAIN if it is not read because that of another process in its domain
@@ -80,6 +87,7 @@ int nm_proc_read_status_in(struct nm_platform *platform, int directory, const ch
  * another negative errno. Called by everything that verifies whose descriptor or number it has.
  */
 int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret);
+/* Returns 1 if the file is longer than NM_PROC_STATUS_BYTES; its first lines are sufficient. */
 int nm_proc_status_at(int directory, const char *path, struct nm_proc_status *ret);
 /* The path in the unified hierarchy, allocated. Returns 0, -ESRCH, -ENODATA (no such hierarchy) or
  * -ENOMEM. */
@@ -382,6 +390,7 @@ struct nm_other {
  * than root that would need root to have an effect, because any user may name a program "numad".
  * Called by doctor, and by the daemon at start.
  */
-const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm);
+const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm,
+				   struct nm_costly *costly);
 
 #endif

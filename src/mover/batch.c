@@ -34,15 +34,21 @@ static int parse_mems(const char *status, hwloc_bitmap_t ret)
 	return r == -EINVAL ? -EPROTO : r;
 }
 
-static int read_mems(struct nm_mover *mover, int directory)
+static int read_mems(struct nm_mover *mover, int directory, uint64_t now)
 {
 	struct nm_work *work = &mover->work;
-	char text[8192];
+	uint64_t domain = work->batch->tenant.domain;
+	char text[NM_PROC_STATUS_BYTES];
 
 	if (work->has_mems)
 		return 0;
+	nm_costly_begin(&mover->costly, now);
+	if (nm_costly_has(&mover->costly, domain))
+		return -EAGAIN;
 	ssize_t length = mover->platform->ops->read_file(mover->platform, directory, "status", text,
 							 sizeof(text));
+	if (length == -EFBIG)
+		nm_costly_add(&mover->costly, domain);
 	if (length <= 0)
 		return length == 0 || length == -ENOENT ? -ESRCH : (int)length;
 	int r = parse_mems(text, work->mems);
@@ -63,7 +69,7 @@ static int check_process(struct nm_mover *mover)
 				      &work->tid, &work->tid_ticks);
 	if (directory < 0)
 		return directory;
-	int r = read_mems(mover, directory);
+	int r = read_mems(mover, directory, now);
 	mover->platform->ops->close(mover->platform, directory);
 	work->checked_ns = now;
 	return r;

@@ -277,14 +277,20 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 	return directory;
 }
 
-static int check_size(struct nm_platform *platform, int directory, uint64_t most_bytes)
+/* A process of unknown size counts as too large: repeating the attempt would delay others. */
+static int check_size(struct nm_platform *platform, int directory,
+		      const struct nm_known_limits *limits)
 {
+	nm_autofree char *cgroup = NULL;
 	struct nm_proc_status status;
 
-	if (most_bytes == 0)
+	if (limits->rss_bytes == 0)
 		return 0;
-	int r = nm_proc_read_status(platform, directory, &status);
-	return r == 0 && status.rss_bytes > most_bytes ? -EFBIG : r;
+	(void)nm_proc_read_cgroup(platform, directory, &cgroup);
+	int r = nm_proc_read_status_in(platform, directory, cgroup, limits->costly, &status);
+	if (r == 0)
+		return status.rss_bytes > limits->rss_bytes ? -EFBIG : 0;
+	return r == -EAGAIN ? -EFBIG : r;
 }
 
 static int end_turn(struct nm_known_entry *entry, int r)
@@ -308,7 +314,7 @@ int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid, &tid_ticks);
 	if (directory < 0)
 		return directory;
-	r = check_size(platform, directory, limits->rss_bytes);
+	r = check_size(platform, directory, limits);
 	if (r < 0) {
 		platform->ops->close(platform, directory);
 		return r;

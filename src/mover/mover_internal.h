@@ -104,6 +104,7 @@ struct nm_mover {
 	struct nm_work work;
 	struct nm_call call;
 	struct nm_reclaim_watch reclaim;
+	struct nm_costly costly;
 };
 
 /* Copies the rules. On -ENOMEM they contain no nodes. The caller clears them in any case. */

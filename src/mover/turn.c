@@ -145,9 +145,12 @@ static int conclude_reading(struct nm_mover *mover, int r)
 
 int nm_mover_read(struct nm_mover *mover, nm_then_fn read)
 {
+	struct nm_known_limits limits = mover->rules.maps;
+
+	nm_costly_begin(&mover->costly, now_ns(mover));
+	limits.costly = &mover->costly;
 	mover->read = read;
-	return conclude_reading(
-		mover, nm_known_read(mover->work.known, mover->platform, &mover->rules.maps));
+	return conclude_reading(mover, nm_known_read(mover->work.known, mover->platform, &limits));
 }
 
 static int return_result(struct nm_mover *mover, int r)

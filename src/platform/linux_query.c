@@ -347,7 +347,7 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 
 	if (query->count > NM_WORKER_PAGES_MOST)
 		return -EINVAL;
-	int r = nm_worker_subject_of(self->proc, query->pid, query->start_ticks, &subject);
+	int r = nm_worker_client_identify(self->workers, query->pid, query->start_ticks, &subject);
 	if (r < 0)
 		return r;
 	own.tenant = subject.tenant;

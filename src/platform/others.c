@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "numa-migrd/base.h"
 #include "numa-migrd/proc.h"
 
 #include <string.h>
@@ -19,17 +20,26 @@ static const struct nm_other known[] = {
 	 NULL},
 };
 
-static bool is_roots(struct nm_platform *platform, uint32_t pid)
+static bool is_roots(struct nm_platform *platform, uint32_t pid, struct nm_costly *costly)
 {
+	nm_autofree char *cgroup = NULL;
 	struct nm_proc_status status;
+	int directory = nm_proc_open_thread(platform, 0, pid);
 
-	return nm_proc_status_of(platform, pid, &status) == 0 && status.uid == 0;
+	if (directory < 0)
+		return false;
+	(void)nm_proc_read_cgroup(platform, directory, &cgroup);
+	int r = nm_proc_read_status_in(platform, directory, cgroup, costly, &status);
+	platform->ops->close(platform, directory);
+	return r == 0 && status.uid == 0;
 }
 
-const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm)
+const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm,
+				   struct nm_costly *costly)
 {
 	for (size_t i = 0; i < NM_ARRAY_SIZE(known); i++)
 		if (strcmp(known[i].comm, comm) == 0)
-			return known[i].anyone || is_roots(platform, pid) ? &known[i] : NULL;
+			return known[i].anyone || is_roots(platform, pid, costly) ? &known[i]
+										  : NULL;
 	return NULL;
 }

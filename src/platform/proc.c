@@ -11,8 +11,6 @@
 #include "numa-migrd/file.h"
 #include "numa-migrd/topology.h"
 
-#define STATUS_BYTES 32768 /* sufficient for 2,900 supplementary groups */
-
 int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 {
 	const char *open = strchr(text, '(');
@@ -145,7 +143,7 @@ int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_pro
 
 int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret)
 {
-	char text[STATUS_BYTES];
+	char text[NM_PROC_STATUS_BYTES];
 	ssize_t length =
 		platform->ops->read_file(platform, directory, "status", text, sizeof(text));
 	if (length < 0)
@@ -161,7 +159,7 @@ static uint64_t domain_of(struct nm_platform *platform, int directory, const cha
 	return nm_tenant_of(owner.uid, cgroup).domain;
 }
 
-static bool is_costly(const struct nm_costly *costly, uint64_t domain)
+bool nm_costly_has(const struct nm_costly *costly, uint64_t domain)
 {
 	for (size_t i = 0; i < costly->count; i++)
 		if (costly->domains[i] == domain)
@@ -169,20 +167,28 @@ static bool is_costly(const struct nm_costly *costly, uint64_t domain)
 	return false;
 }
 
-static void note_costly(struct nm_costly *costly, uint64_t domain)
+void nm_costly_add(struct nm_costly *costly, uint64_t domain)
 {
 	if (costly->count < NM_COSTLY_MOST)
 		costly->domains[costly->count++] = domain;
 }
 
+void nm_costly_begin(struct nm_costly *costly, uint64_t now_ns)
+{
+	if (now_ns - costly->since_ns < NM_NSEC_PER_SEC)
+		return;
+	costly->count = 0;
+	costly->since_ns = now_ns;
+}
+
 int nm_proc_read_status_in(struct nm_platform *platform, int directory, const char *cgroup,
 			   struct nm_costly *costly, struct nm_proc_status *ret)
 {
-	if (costly->count > 0 && is_costly(costly, domain_of(platform, directory, cgroup)))
+	if (costly->count > 0 && nm_costly_has(costly, domain_of(platform, directory, cgroup)))
 		return -EAGAIN;
 	int r = nm_proc_read_status(platform, directory, ret);
 	if (r == -EFBIG)
-		note_costly(costly, domain_of(platform, directory, cgroup));
+		nm_costly_add(costly, domain_of(platform, directory, cgroup));
 	return r;
 }
 
@@ -206,13 +212,15 @@ int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret)
  * sufficient. */
 int nm_proc_status_at(int directory, const char *path, struct nm_proc_status *ret)
 {
-	char text[STATUS_BYTES];
+	char text[NM_PROC_STATUS_BYTES];
 	int r = read_at(directory, path, text, sizeof(text));
-	if (r == -EFBIG)
+	bool longer = r == -EFBIG;
+	if (longer)
 		text[sizeof(text) - 1] = '\0';
 	else if (r < 0)
 		return r;
-	return nm_proc_parse_status(text, ret);
+	r = nm_proc_parse_status(text, ret);
+	return r < 0 ? r : longer;
 }
 
 /* Copies the path in the unified hierarchy. Returns 0, -ENODATA or -ENOMEM. */
@@ -298,7 +306,7 @@ int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret)
 
 int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bitmap_t ret)
 {
-	char text[STATUS_BYTES];
+	char text[NM_PROC_STATUS_BYTES];
 	ssize_t length =
 		platform->ops->read_file(platform, directory, "status", text, sizeof(text));
 	if (length < 0)
@@ -317,11 +325,11 @@ int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bit
 int nm_proc_read_affinity_in(struct nm_platform *platform, int directory, uint64_t domain,
 			     struct nm_costly *costly, hwloc_bitmap_t ret)
 {
-	if (is_costly(costly, domain))
+	if (nm_costly_has(costly, domain))
 		return -EAGAIN;
 	int r = nm_proc_read_affinity(platform, directory, ret);
 	if (r == -EFBIG)
-		note_costly(costly, domain);
+		nm_costly_add(costly, domain);
 	return r;
 }
 

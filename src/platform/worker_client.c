@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/proc.h"
 #include "worker_memory.h"
 
 #define NEWS_MOST 16U
@@ -34,6 +35,7 @@ struct nm_worker_client {
 	struct nm_unresponsive_list *memory, *own; /* own: the same, or NULL if it was given */
 
 	struct caller callers[NM_WORKER_CALLERS];
+	struct nm_costly costly;
 	bool absent_reported;
 	struct nm_worker_news news[NEWS_MOST]; /* further ones are not kept */
 	unsigned news_count;
@@ -48,8 +50,15 @@ static bool is_identified(const struct caller *caller, uint32_t tid, uint64_t st
 	       nm_clock_ns() - caller->identified_ns < SUBJECT_AGE_NS;
 }
 
+int nm_worker_client_identify(struct nm_worker_client *client, uint32_t tid, uint64_t start_ticks,
+			      struct nm_worker_subject *ret)
+{
+	nm_costly_begin(&client->costly, nm_clock_ns());
+	return nm_worker_subject_of(client->proc_fd, tid, start_ticks, &client->costly, ret);
+}
+
 /* Identifies the process of the call, unless it is that of the last call. */
-static int identify(const struct nm_worker_client *client, const struct nm_worker_call *call,
+static int identify(struct nm_worker_client *client, const struct nm_worker_call *call,
 		    struct caller *caller)
 {
 	uint32_t tid = call->pid;
@@ -59,16 +68,18 @@ static int identify(const struct nm_worker_client *client, const struct nm_worke
 	if (r < 0 || is_identified(caller, tid, start_ticks))
 		return r;
 	caller->identified_ns = 0;
-	r = call->pid == 0 ? nm_worker_subject_at(call->directory, &caller->subject)
-			   : nm_worker_subject_of(client->proc_fd, call->pid, call->start_ticks,
-						  &caller->subject);
+	nm_costly_begin(&client->costly, nm_clock_ns());
+	r = call->pid == 0
+		    ? nm_worker_subject_at(call->directory, &client->costly, &caller->subject)
+		    : nm_worker_client_identify(client, call->pid, call->start_ticks,
+						&caller->subject);
 	if (r == 0)
 		caller->identified_ns = nm_clock_ns();
 	return r;
 }
 
 /* Sets the process of the call in the request. */
-static int find_subject(const struct nm_worker_client *client, struct nm_worker_call *call,
+static int find_subject(struct nm_worker_client *client, struct nm_worker_call *call,
 			struct caller *caller)
 {
 	int r = identify(client, call, caller);

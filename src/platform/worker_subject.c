@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
@@ -22,29 +23,46 @@ int nm_worker_read_start(int directory, const char *path, uint32_t *ret_tid, uin
 	return 0;
 }
 
-/* Uses the real user, because a process can change the effective one, and with it the owner of the
- * directory. */
-static struct nm_tenant tenant_at(int directory, uint32_t uid)
+/* Without a cgroup, the effective user counts, which owns the directory. */
+static uint64_t domain_at(int directory, const char *cgroup)
 {
-	nm_autofree char *path = NULL;
+	struct stat owned = {0};
 
-	(void)nm_proc_cgroup_at(directory, "cgroup", &path);
-	return nm_tenant_of(uid, path);
+	(void)fstat(directory, &owned);
+	return nm_tenant_of(owned.st_uid, cgroup).domain;
 }
 
-int nm_worker_subject_at(int directory, struct nm_worker_subject *ret)
+/* Uses the real user, because a process can change the effective one, and with it the owner of the
+ * directory. */
+static int read_tenant(int directory, struct nm_costly *costly, struct nm_worker_subject *subject)
+{
+	nm_autofree char *cgroup = NULL;
+	struct nm_proc_status status;
+
+	(void)nm_proc_cgroup_at(directory, "cgroup", &cgroup);
+	uint64_t domain = domain_at(directory, cgroup);
+	if (nm_costly_has(costly, domain))
+		return -EALREADY;
+	int r = nm_proc_status_at(directory, "status", &status);
+	if (r < 0)
+		return r;
+	if (r > 0)
+		nm_costly_add(costly, domain);
+	subject->pid = status.tgid;
+	subject->tenant = nm_tenant_of(status.uid, cgroup);
+	return 0;
+}
+
+int nm_worker_subject_at(int directory, struct nm_costly *costly, struct nm_worker_subject *ret)
 {
 	struct nm_worker_subject subject = {0};
-	struct nm_proc_status status;
 	char path[32];
 	int r = nm_worker_read_start(directory, "stat", &subject.tid, &subject.tid_ticks);
 
 	if (r == 0)
-		r = nm_proc_status_at(directory, "status", &status);
+		r = read_tenant(directory, costly, &subject);
 	if (r < 0)
 		return r;
-	subject.pid = status.tgid;
-	subject.tenant = tenant_at(directory, status.uid);
 	subject.start_ticks = subject.tid_ticks;
 	if (subject.pid != subject.tid) {
 		(void)snprintf(path, sizeof(path), "../%u/stat", subject.pid);
@@ -54,7 +72,7 @@ int nm_worker_subject_at(int directory, struct nm_worker_subject *ret)
 	return subject.tid ? 0 : -ESRCH;
 }
 
-int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks,
+int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks, struct nm_costly *costly,
 			 struct nm_worker_subject *ret)
 {
 	nm_auto(nm_closep) int directory = -1;
@@ -65,7 +83,7 @@ int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks,
 	directory = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	int r = nm_worker_subject_at(directory, &subject);
+	int r = nm_worker_subject_at(directory, costly, &subject);
 	if (r == 0 && start_ticks && start_ticks != subject.tid_ticks)
 		r = -ESRCH;
 	if (r == 0)

@@ -85,6 +85,8 @@ struct fake {
 	bool whole[FAKE_PAGES / FAKE_PER_HUGE];
 	const char *mems;
 	uint64_t rss_kib;
+	bool many_groups; /* so that its status is too long */
+	unsigned long_statuses;
 	char maps[FAKE_TEXT], numa_maps[FAKE_TEXT];
 	size_t offset[2];
 	uint64_t read_ns; /* duration of such a read */
@@ -237,6 +239,8 @@ static inline int fake_write_process(struct fake *fake, int directory, const cha
 				"%u (a) b) %c 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
 				" 4096 25 18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
 				fake->pid, state, fake_start(fake, directory == FAKE_THREAD));
+	if (strcmp(path, "status") == 0 && fake->many_groups)
+		return fake->long_statuses++, -EFBIG;
 	if (strcmp(path, "status") == 0)
 		return snprintf(text, size,
 				"Name:\tx\nTgid:\t%u\nUid:\t7\t7\t7\t7\nVmRSS:\t%" PRIu64
@@ -254,6 +258,13 @@ static inline ssize_t fake_read_file(struct nm_platform *platform, int directory
 	int r = directory == NM_ROOT ? fake_write_machine(fake, path, buffer, size)
 				     : fake_write_process(fake, directory, path, buffer, size);
 	return r;
+}
+
+static inline int fake_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
+{
+	(void)platform, (void)directory;
+	*ret = (struct nm_owner){.uid = 7};
+	return 0;
 }
 
 static inline size_t fake_index(uint64_t address)
@@ -568,6 +579,7 @@ static inline struct fake *fake_new(void)
 		.open_maps = fake_open_maps,
 		.read_maps = fake_read_maps,
 		.read_file = fake_read_file,
+		.owner = fake_owner,
 		.close = fake_close,
 		.pages_where = fake_pages_where,
 		.pages_find = fake_pages_find,

@@ -112,6 +112,22 @@ static void other_thread_movers_are_reported(void **state)
 	world_assert_not_logged(world, "numad (pid 200)");
 }
 
+/* SECURITY: many-groups-of-a-process */
+static void false_names_cost_little(void **state)
+{
+	(void)state;
+	for (uint32_t pid = 300; pid < 320; pid++) {
+		struct fake_thread *thread = fake_process(world->fake, pid, 1);
+		snprintf(thread->comm, sizeof(thread->comm), "numad");
+		thread->uid = 1000;
+		thread->many_groups = true;
+		fake_move(world->fake, pid, "/user.slice/user-1000.slice/session-1.scope");
+	}
+	world->each_second = interrupt_at_once;
+	assert_int_equal(world_run(world), EXIT_SUCCESS);
+	assert_int_equal(world->fake->long_statuses, 1);
+}
+
 static void tiering_shows_no_accesses(void **state)
 {
 	(void)state;
@@ -451,6 +467,7 @@ int main(void)
 		TEST(a_dry_run_changes_nothing),
 		TEST(interrupting_ends_it_too),
 		TEST(other_thread_movers_are_reported),
+		TEST(false_names_cost_little),
 		TEST(tiering_shows_no_accesses),
 		TEST(running_unconfined_as_root_is_logged),
 		TEST(an_invalid_file_prevents_the_start),
