@@ -6,6 +6,8 @@
 
 #include "numa-migrd/proc.h"
 
+#define SURVIVORS_TRIED 64U
+
 static void empty_entry(struct nm_known_entry *entry)
 {
 	nm_mappings_free(entry->ready);
@@ -207,6 +209,7 @@ struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 
 struct search {
 	struct nm_platform *platform;
+	unsigned tried;
 	int process, thread; /* descriptors of directories */
 	uint32_t tid;
 	uint64_t start_ticks;
@@ -217,7 +220,8 @@ static bool has_exited(const struct nm_proc_stat *stat)
 	return stat->state == 'Z' || stat->state == 'X';
 }
 
-/* Ends the search if the thread has not exited. */
+/* Ends the search if the thread has not exited, or if many have: exited threads that a tracer keeps
+ * must not make it long. */
 static int try_thread(void *context, const char *name)
 {
 	struct search *search = context;
@@ -226,6 +230,8 @@ static int try_thread(void *context, const char *name)
 	struct nm_proc_stat stat;
 	char path[32];
 
+	if (search->tried++ == SURVIVORS_TRIED)
+		return -ECANCELED;
 	snprintf(path, sizeof(path), "task/%" PRIu32, tid);
 	int directory = platform->ops->open_directory(platform, search->process, path);
 	if (directory < 0)

@@ -37,6 +37,7 @@
 #define FAKE_FILE 2000
 #define FAKE_NO_FILE 2009 /* empty */
 #define FAKE_NODES 4U
+#define FAKE_FIRST_EXITED 100000U
 #define FAKE_LATER_TICKS 5U /* start time of the other thread after that of the first */
 #define FAKE_TEXT 65536U
 #define FAKE_PIECE 256U /* size of one read of maps and numa_maps */
@@ -78,6 +79,8 @@ struct fake {
 	uint64_t now_ns;
 	uint32_t pid;	 /* 0: exited */
 	uint32_t thread; /* that continues after the first has exited; 0: the first is running */
+	size_t exited_threads; /* listed before it */
+	unsigned directories;  /* attempts to open one */
 	uint64_t start_ticks;
 	int node[FAKE_PAGES];	   /* or a negative errno */
 	int add_error[FAKE_PAGES]; /* when it is queued */
@@ -129,6 +132,7 @@ static inline int fake_open_directory(struct nm_platform *platform, int director
 	if (directory == FAKE_DIRECTORY && lives && strcmp(path, thread) == 0)
 		r = FAKE_THREAD;
 	fake->open_files += r >= 0;
+	fake->directories++;
 	return r;
 }
 
@@ -139,9 +143,11 @@ static inline int fake_list_directory(struct nm_platform *platform, int director
 	const uint32_t tids[] = {fake->pid, fake->thread};
 	int r = directory == FAKE_DIRECTORY && strcmp(path, "task") == 0 ? 0 : -ENOENT;
 
-	for (size_t i = 0; i < NM_ARRAY_SIZE(tids) && r == 0; i++) {
+	for (size_t i = 0; i < fake->exited_threads + NM_ARRAY_SIZE(tids) && r == 0; i++) {
 		char name[32];
-		snprintf(name, sizeof(name), "%u", tids[i]);
+		snprintf(name, sizeof(name), "%u",
+			 i < fake->exited_threads ? FAKE_FIRST_EXITED + (unsigned)i
+						  : tids[i - fake->exited_threads]);
 		r = each(context, name);
 	}
 	return r;

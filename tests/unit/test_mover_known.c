@@ -208,6 +208,27 @@ static void test_all_threads_gone(void **state)
 	assert_int_equal(test->fake->open_files, 0);
 }
 
+/* A tracer keeps exited threads in /proc as long as it likes. */
+/* SECURITY: many-threads */
+static void test_many_exited_threads(void **state)
+{
+	struct test *test = *state;
+	struct nm_platform *platform = &test->fake->platform;
+	uint32_t tid;
+	uint64_t ticks;
+
+	test->fake->thread = FAKE_PID + 1;
+	test->fake->exited_threads = 20;
+	int directory = nm_known_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks);
+	assert_int_equal(directory, FAKE_THREAD);
+	assert_int_equal(tid, FAKE_PID + 1);
+	platform->ops->close(platform, directory);
+	test->fake->exited_threads = 10000;
+	test->fake->directories = 0;
+	assert_int_equal(nm_known_open(platform, FAKE_PID, FAKE_TICKS, &tid, &ticks), -ESRCH);
+	assert_in_range(test->fake->directories, 2, 65);
+}
+
 /* The caller determines which processes are too large, and may change this meanwhile. */
 static void test_too_large(void **state)
 {
@@ -283,6 +304,7 @@ int main(void)
 		TEST(test_order),
 		TEST(test_long_reading),
 		TEST(test_all_threads_gone),
+		TEST(test_many_exited_threads),
 		TEST(test_too_large),
 		TEST(test_long_statuses),
 		TEST(test_transport_time_is_not_charged),
