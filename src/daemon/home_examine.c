@@ -9,13 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "numa-migrd/proc.h"
 #include "home_stage.h"
+#include "numa-migrd/proc.h"
 
 #define SPREADS_NS NM_NSEC_PER_SEC
 #define AGAIN_NS (200 * NM_NSEC_PER_MSEC)
-#define THREADS_MOST 64U /* a process with more threads is left to the next interval, and to
-			  * samples */
+#define ALONE_NS                                                                                   \
+	(500 * NM_NSEC_PER_MSEC) /* age from which a process with one thread is examined:          \
+				  * most of them, such as compilers, exit earlier */
+#define THREADS_MOST                                                                               \
+	64U /* a process with more threads is left to the next interval, and to                    \
+	     * samples */
 
 struct examined {
 	uint32_t pid, tids[THREADS_MOST];
@@ -57,8 +61,7 @@ static void add_thread(const struct nm_daemon *daemon, struct examined *one, uin
 	one->creating |= tid != one->pid && age_ns < NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC;
 	one->run_s += (double)times.run_ns / (double)NM_NSEC_PER_SEC;
 	one->runs += (double)times.runs;
-	one->wanted_cpus[one->count] =
-		fmin((double)(times.run_ns + times.delay_ns) / age_ns, 1);
+	one->wanted_cpus[one->count] = fmin((double)(times.run_ns + times.delay_ns) / age_ns, 1);
 	one->figures[one->count++] = (struct nm_figures){
 		.pid = one->pid,
 		.tid = tid,
@@ -78,16 +81,17 @@ static void add_thread(const struct nm_daemon *daemon, struct examined *one, uin
 }
 
 /* Most processes have one thread, and need no list. */
-static int read_threads(const struct nm_daemon *daemon, struct examined *one)
+static int read_threads(const struct nm_daemon *daemon, const struct nm_proc_stat *leader,
+			struct examined *one)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_proc_stat stat;
 	uint64_t now_ticks = nm_proc_ticks_now(platform);
-	int r = nm_proc_stat_of(platform, one->pid, one->pid, &stat);
-	if (r == 0 && stat.nr_threads > 1)
+	int r = 0;
+	if (leader->nr_threads > 1)
 		r = list_threads(platform, one);
-	else if (r == 0)
-		add_thread(daemon, one, one->pid, &stat, now_ticks);
+	else
+		add_thread(daemon, one, one->pid, leader, now_ticks);
 	for (size_t i = 0; r == 0 && i < one->nr_tids; i++)
 		if (nm_proc_stat_of(platform, one->pid, one->tids[i], &stat) == 0)
 			add_thread(daemon, one, one->tids[i], &stat, now_ticks);
@@ -147,12 +151,18 @@ static bool wants_little(const struct nm_daemon *daemon, const struct examined *
 
 /* Measures the current activity of a process. Returns 0 or a negative errno; -ESRCH: it has exited.
  * *ret is unchanged if the process is not to be placed. */
-static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
+static int measure(struct nm_daemon *daemon, const struct nm_examination *due, uint64_t now_ns,
 		   struct nm_snapshot **ret)
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
-	struct examined one = {.pid = pid};
-	int r = read_threads(daemon, &one);
+	struct examined one = {.pid = due->pid};
+	struct nm_proc_stat leader;
+	int r = nm_proc_stat_of(daemon->pipeline.platform, due->pid, due->pid, &leader);
+	if (r < 0)
+		return r;
+	if (leader.nr_threads == 1 && now_ns - due->since_ns < ALONE_NS)
+		return 0;
+	r = read_threads(daemon, &leader, &one);
 	/* Building its snapshot costs more than reading the times of its threads. */
 	if (r >= 0 && wants_little(daemon, &one))
 		return 0;
@@ -162,10 +172,10 @@ static int measure(struct nm_daemon *daemon, uint32_t pid, uint64_t now_ns,
 		return r;
 	match_wanted(snapshot, &one);
 	r = nm_home_stage_follow_one(daemon, snapshot, one.wanted_cpus,
-				    one.run_s / fmax(one.runs, 1));
+				     one.run_s / fmax(one.runs, 1));
 	if (r < 0)
 		return r;
-	nm_placed_find(daemon->pipeline.placement, pid)->creating = one.creating;
+	nm_placed_find(daemon->pipeline.placement, due->pid)->creating = one.creating;
 	*ret = NM_TAKE(snapshot);
 	return 0;
 }
@@ -177,7 +187,7 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	uint64_t before_ns = nm_own_cpu_ns();
-	int r = measure(daemon, one->pid, now_ns, ret);
+	int r = measure(daemon, one, now_ns, ret);
 	struct nm_tenant tenant = nm_roster_tenant(daemon->pipeline.roster, one->pid);
 	if (!nm_placement_is_unknown(&tenant))
 		one->tenant = tenant;

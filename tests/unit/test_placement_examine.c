@@ -37,11 +37,8 @@ static void beat(void)
 
 static void report_event(enum nm_task_event_kind kind, uint32_t pid)
 {
-	const struct nm_task_event event = {.kind = kind,
-					    .pid = pid,
-					    .tid = pid,
-					    .parent_pid = 1,
-					    .parent_tid = 1};
+	const struct nm_task_event event = {
+		.kind = kind, .pid = pid, .tid = pid, .parent_pid = 1, .parent_tid = 1};
 	nm_home_stage_task_event(&world.daemon, &event, world.fake->now_ns);
 }
 
@@ -101,14 +98,20 @@ static void young_processes_are_leased_later(void **state)
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 8);
 }
 
+static void begin_young_pair(void)
+{
+	add_young_process(1000, 0, 0);
+	add_young_process(1000, 1, 0);
+	report_event(NM_TASK_EXEC, 1000);
+}
+
 /* The number of calls for a process that stays does not depend on the number of others. */
 static unsigned calls_of_one(unsigned others)
 {
 	for (unsigned i = 0; i < others; i++)
 		add_worker(3000 + 100 * i, (int)(i % 6) + 2, node_of_cpu((int)(i % 6) + 2));
 	begin_auto();
-	add_young_process(1000, 0, 0);
-	report_event(NM_TASK_EXEC, 1000);
+	begin_young_pair();
 	unsigned before = world.fake->calls[FAKE_OPS];
 	beat();
 	assert_non_null(placed_of(1000));
@@ -132,13 +135,29 @@ static void an_idle_process_costs_less(void **state)
 	assert_int_equal(world_close(state), 0);
 	assert_int_equal(world_open(state), 0);
 	begin_auto();
-	add_young_process(1000, 0, 0);
-	report_event(NM_TASK_EXEC, 1000);
+	begin_young_pair();
 	unsigned before = world.fake->calls[FAKE_OPS];
 	fake_sleep(world.fake, 200); /* without having run */
 	nm_loop_examine(&world.daemon);
 	assert_in_range(world.fake->calls[FAKE_OPS] - before, 1, busy / 4);
 	assert_null(placed_of(1000));
+}
+
+/* Each look at a compiler would cost more than it gains: only the number of threads is read. */
+static void a_process_of_one_thread_is_examined_later(void **state)
+{
+	(void)state;
+	begin_auto();
+	add_young_process(1000, 0, 0);
+	report_event(NM_TASK_EXEC, 1000);
+	unsigned before = world.fake->calls[FAKE_OPS];
+	for (unsigned i = 0; i < 4; i++)
+		beat();
+	assert_in_range(world.fake->calls[FAKE_OPS] - before, 1, 8);
+	assert_null(placed_of(1000));
+	for (unsigned i = 0; i < 4; i++)
+		beat();
+	assert_non_null(placed_of(1000));
 }
 
 /* A process that ends sooner is never examined, and its cost is not charged. */
@@ -309,8 +328,11 @@ static void new_threads_of_a_placed_process_are_examined(void **state)
 	begin_young_processes();
 	for (unsigned i = 0; i < 50; i++)
 		beat();
-	const struct nm_task_event fork = {
-		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1999, .parent_pid = 1000, .parent_tid = 1000};
+	const struct nm_task_event fork = {.kind = NM_TASK_FORK,
+					   .pid = 1000,
+					   .tid = 1999,
+					   .parent_pid = 1000,
+					   .parent_tid = 1000};
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
 	nm_home_stage_task_event(&world.daemon, &fork, world.fake->now_ns);
 	assert_int_equal(world.daemon.pipeline.placement->nr_due, 1);
@@ -431,6 +453,7 @@ int main(void)
 		TEST(young_processes_are_gathered),
 		TEST(the_cost_of_an_examination_is_independent_of_others),
 		TEST(an_idle_process_costs_less),
+		TEST(a_process_of_one_thread_is_examined_later),
 		TEST(short_lived_processes_cost_nothing),
 		TEST(a_fork_storm_does_not_delay_examination),
 		TEST(a_fork_storm_leaves_room_for_others),
