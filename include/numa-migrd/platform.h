@@ -96,20 +96,14 @@ struct nm_platform_ops {
 	/*
 	 * Functions for files below the root; paths are relative ("proc/stat"). `directory` is an
 	 * fd from open_directory or NM_ROOT. read_file reads a whole file of at most size - 1
-	 * bytes, NUL-terminates it and returns its length, or -EFBIG if it does not fit.
+	 * bytes, NUL-terminates it and returns its length, or -EFBIG if it does not fit; the buffer
+	 * then has its first `size` bytes.
 	 */
 	int (*open_directory)(struct nm_platform *platform, int directory, const char *path);
 	ssize_t (*read_file)(struct nm_platform *platform, int directory, const char *path,
 			     char *buffer, size_t size);
 	int (*list_directory)(struct nm_platform *platform, int directory, const char *path,
 			      nm_name_fn each, void *context);
-	/*
-	 * Functions for reading a long file in pieces. read_some is one read(2) of at most `size`
-	 * bytes and returns 0 at the end of the file. The caller closes the fd with close. Used by
-	 * doctor.
-	 */
-	int (*open_file)(struct nm_platform *platform, int directory, const char *path);
-	ssize_t (*read_some)(struct nm_platform *platform, int fd, char *buffer, size_t size);
 	void (*close)(struct nm_platform *platform, int fd);
 
 	/*

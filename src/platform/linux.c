@@ -308,8 +308,7 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 #define NM_LINUX_READS                                                                             \
 	.now_ns = linux_now_ns, .boot_ns = linux_boot_ns,                                          \
 	.open_directory = nm_linux_open_directory, .read_file = nm_linux_read_file,                \
-	.list_directory = nm_linux_list_directory, .open_file = nm_linux_open_file,                \
-	.read_some = nm_linux_read_some, .close = nm_linux_close,                                  \
+	.list_directory = nm_linux_list_directory, .close = nm_linux_close,                        \
 	.read_attribute = nm_linux_read_attribute, .owner = nm_linux_owner,                        \
 	.affinity_get = nm_linux_affinity_get, .event_open = linux_event_open,                     \
 	.hardware_list = linux_hardware_list, .hardware_open = linux_hardware_open,                \

@@ -36,8 +36,6 @@ ssize_t nm_linux_read_file(struct nm_platform *platform, int directory, const ch
 			   char *buffer, size_t size);
 int nm_linux_list_directory(struct nm_platform *platform, int directory, const char *path,
 			    nm_name_fn each, void *context);
-int nm_linux_open_file(struct nm_platform *platform, int directory, const char *path);
-ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size);
 void nm_linux_close(struct nm_platform *platform, int fd);
 ssize_t nm_linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
 				void *buffer, size_t size);

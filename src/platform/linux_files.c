@@ -63,24 +63,6 @@ int nm_linux_list_directory(struct nm_platform *platform, int directory, const c
 	return r;
 }
 
-int nm_linux_open_file(struct nm_platform *platform, int directory, const char *path)
-{
-	int fd = openat(base_of(platform, directory), path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-	return fd < 0 ? -errno : fd;
-}
-
-ssize_t nm_linux_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
-{
-	ssize_t got;
-
-	(void)platform;
-	do
-		got = read(fd, buffer, size);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? -errno : got;
-}
-
 void nm_linux_close(struct nm_platform *platform, int fd)
 {
 	(void)platform;

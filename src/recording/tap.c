@@ -55,28 +55,16 @@ static uint64_t tap_now_ns(struct nm_platform *platform)
 	return now_ns;
 }
 
-static int opened(struct tap *tap, const char *operation, int directory, const char *path, int fd)
+static int tap_open_directory(struct nm_platform *platform, int directory, const char *path)
 {
-	report_below(tap, operation, directory, path, fd, NULL);
+	struct tap *tap = tap_of(platform);
+	int fd = tap->machine->ops->open_directory(tap->machine, directory, path);
+	report_below(tap, "open_directory", directory, path, fd, NULL);
 	char *whole = nm_paths_join(&tap->paths, directory, path);
 	/* If memory is short, files below it have no path in the recording. */
 	if (whole)
 		(void)nm_paths_set(&tap->paths, fd, whole);
 	return fd;
-}
-
-static int tap_open_directory(struct nm_platform *platform, int directory, const char *path)
-{
-	struct tap *tap = tap_of(platform);
-	int fd = tap->machine->ops->open_directory(tap->machine, directory, path);
-	return opened(tap, "open_directory", directory, path, fd);
-}
-
-static int tap_open_file(struct nm_platform *platform, int directory, const char *path)
-{
-	struct tap *tap = tap_of(platform);
-	int fd = tap->machine->ops->open_file(tap->machine, directory, path);
-	return opened(tap, "open_file", directory, path, fd);
 }
 
 static ssize_t tap_read_file(struct nm_platform *platform, int directory, const char *path,
@@ -114,14 +102,6 @@ static int tap_list_directory(struct nm_platform *platform, int directory, const
 	}
 	nm_bytes_clear(&names);
 	return r < 0 ? r : 0;
-}
-
-static ssize_t tap_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
-{
-	struct tap *tap = tap_of(platform);
-	ssize_t length = tap->machine->ops->read_some(tap->machine, fd, buffer, size);
-	report_below(tap, "read_some", fd, "", length, buffer);
-	return length;
 }
 
 static void tap_close(struct nm_platform *platform, int fd)
@@ -249,8 +229,6 @@ static const struct nm_platform_ops tap_ops = {
 	.open_directory = tap_open_directory,
 	.read_file = tap_read_file,
 	.list_directory = tap_list_directory,
-	.open_file = tap_open_file,
-	.read_some = tap_read_some,
 	.close = tap_close,
 	.read_attribute = tap_read_attribute,
 	.owner = tap_owner,

@@ -24,19 +24,27 @@ static struct strange *strange_of(struct nm_platform *platform)
 	return NM_CONTAINER_OF(platform, struct strange, platform);
 }
 
+/* The beginning of the input is a program, which may be read repeatedly. */
+static ssize_t read_program(const struct strange *strange, char *buffer, size_t size)
+{
+	size_t length = strange->input.size < size ? strange->input.size : size;
+	memcpy(buffer, strange->input.data, length);
+	return length < size ? (ssize_t)length : -EFBIG;
+}
+
 static ssize_t read_file(struct nm_platform *platform, int directory, const char *path,
 			 char *buffer, size_t size)
 {
 	struct strange *strange = strange_of(platform);
-	(void)directory, (void)path;
+	(void)directory;
 	if (strange->input.size == 0)
 		return -ENOENT;
+	if (strstr(path, "/exe"))
+		return read_program(strange, buffer, size);
 	nm_autofree char *piece = fuzz_piece(&strange->input);
 	size_t length = strlen(piece);
-	if (length >= size)
-		return -EFBIG;
-	memcpy(buffer, piece, length + 1);
-	return (ssize_t)length;
+	memcpy(buffer, piece, length < size ? length + 1 : size);
+	return length < size ? (ssize_t)length : -EFBIG;
 }
 
 static int list_directory(struct nm_platform *platform, int directory, const char *path,
@@ -68,19 +76,7 @@ static void close_directory(struct nm_platform *platform, int fd)
 	FUZZ_REQUIRE(fd == FUZZ_DIRECTORY && strange_of(platform)->open-- > 0);
 }
 
-/* The beginning of the input is a program, which may be read repeatedly. */
-static ssize_t read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
-{
-	struct strange *strange = strange_of(platform);
-	size_t length = strange->input.size < size ? strange->input.size : size;
-	(void)fd;
-	memcpy(buffer, strange->input.data, length);
-	return (ssize_t)length;
-}
-
 static const struct nm_platform_ops strange_ops = {
-	.open_file = open_directory,
-	.read_some = read_some,
 	.read_file = read_file,
 	.list_directory = list_directory,
 	.open_directory = open_directory,

@@ -84,13 +84,12 @@ static int read_topology(const char *root_path, struct nm_facts *facts)
 static bool under_hypervisor(struct nm_platform *platform)
 {
 	char text[CPUINFO_BYTES];
-	int fd = platform->ops->open_file(platform, NM_ROOT, "proc/cpuinfo");
+	ssize_t length = platform->ops->read_file(platform, NM_ROOT, "proc/cpuinfo", text,
+						  sizeof(text));
 
-	if (fd < 0)
+	if (length < 0 && length != -EFBIG)
 		return false;
-	ssize_t length = platform->ops->read_some(platform, fd, text, sizeof(text) - 1);
-	platform->ops->close(platform, fd);
-	text[length > 0 ? length : 0] = '\0';
+	text[length < 0 ? CPUINFO_BYTES - 1 : length] = '\0';
 	return strstr(text, " hypervisor ") != NULL || strstr(text, " hypervisor\n") != NULL;
 }
 

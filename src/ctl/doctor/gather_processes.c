@@ -33,24 +33,6 @@ static bool is_ours(const struct look *look, unsigned long pid)
 	       (status.uid == 0 || status.uid == look->service || status.uid == geteuid());
 }
 
-/* Reads the beginning of a file of any size. */
-static ssize_t read_beginning(struct nm_platform *platform, const char *path, char *bytes,
-			      size_t size)
-{
-	size_t length = 0;
-	ssize_t some = 1;
-	int fd = platform->ops->open_file(platform, NM_ROOT, path);
-	if (fd < 0)
-		return fd;
-	while (some > 0 && length < size) {
-		some = platform->ops->read_some(platform, fd, bytes + length, size - length);
-		if (some > 0)
-			length += (size_t)some;
-	}
-	platform->ops->close(platform, fd);
-	return some < 0 ? some : (ssize_t)length;
-}
-
 /* Reading /proc/PID/exe and its target takes no lock of the process. Kernel threads have none. */
 static void look_at_program(struct look *look, uint32_t pid, const char *comm)
 {
@@ -59,7 +41,10 @@ static void look_at_program(struct look *look, uint32_t pid, const char *comm)
 	if (look->programs == PROGRAMS_MOST)
 		return;
 	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/exe", pid);
-	ssize_t length = read_beginning(look->platform, path, look->bytes, NM_RUNTIME_BYTES);
+	ssize_t length = look->platform->ops->read_file(look->platform, NM_ROOT, path, look->bytes,
+							NM_RUNTIME_BYTES);
+	if (length == -EFBIG)
+		length = NM_RUNTIME_BYTES;
 	if (length == -EACCES || length == -EPERM)
 		facts->unread_programs++;
 	if (length <= 0)

@@ -95,7 +95,7 @@ static ssize_t read_file(struct nm_platform *platform, int directory, const char
 	return text.length < size ? (ssize_t)text.length : -EFBIG;
 }
 
-static int open_file(struct nm_platform *platform, int directory, const char *path)
+static int open_maps(struct nm_platform *platform, int directory, const char *path)
 {
 	struct nm_sim *sim = sim_of(platform);
 	const struct nm_sim_handle *above = handle_of(sim, directory);
@@ -105,19 +105,6 @@ static int open_file(struct nm_platform *platform, int directory, const char *pa
 	struct nm_sim_handle handle = {.pid = above->pid, .tid = above->tid};
 	int r = nm_sim_write_memory(sim, task->process, path, &handle.text, &handle.length);
 	return r < 0 ? r : new_handle(sim, &handle);
-}
-
-static ssize_t read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
-{
-	struct nm_sim_handle *handle = handle_of(sim_of(platform), fd);
-	if (!handle || !handle->text)
-		return -EBADF;
-	size_t length = handle->length - handle->at;
-	if (length > size)
-		length = size;
-	memcpy(buffer, handle->text + handle->at, length);
-	handle->at += length;
-	return (ssize_t)length;
 }
 
 static int list_tasks(const struct nm_sim_process *process, nm_name_fn each, void *context)
@@ -363,9 +350,17 @@ static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start
 static ssize_t read_maps(struct nm_platform *platform, int directory, int fd, char *buffer,
 			 size_t size, uint64_t budget_ns, uint64_t *ret_held_ns)
 {
+	struct nm_sim_handle *handle = handle_of(sim_of(platform), fd);
 	(void)directory, (void)budget_ns;
 	*ret_held_ns = 0;
-	return read_some(platform, fd, buffer, size);
+	if (!handle || !handle->text)
+		return -EBADF;
+	size_t length = handle->length - handle->at;
+	if (length > size)
+		length = size;
+	memcpy(buffer, handle->text + handle->at, length);
+	handle->at += length;
+	return (ssize_t)length;
 }
 
 /* ---- queries: answered at once ---- */
@@ -478,8 +473,6 @@ const struct nm_platform_ops nm_sim_ops = {
 	.open_directory = open_directory,
 	.read_file = read_file,
 	.list_directory = list_directory,
-	.open_file = open_file,
-	.read_some = read_some,
 	.close = close_handle,
 	.read_attribute = read_attribute,
 	.owner = owner,
@@ -488,7 +481,7 @@ const struct nm_platform_ops nm_sim_ops = {
 	.memory_query = queue_answer,
 	.memory_poll = poll_answer,
 	.memory_cancel = forget,
-	.open_maps = open_file,
+	.open_maps = open_maps,
 	.read_maps = read_maps,
 	.pages_where = pages_where,
 	.pages_find = pages_find,

@@ -39,28 +39,17 @@ static uint64_t player_now_ns(struct nm_platform *platform)
 	return answer ? (uint64_t)answer->result : 0;
 }
 
-static int player_open(struct nm_platform *platform, const char *operation, int directory,
-		       const char *path)
+static int player_open_directory(struct nm_platform *platform, int directory, const char *path)
 {
 	struct nm_player *player = nm_player_of(platform);
 	char *whole = nm_paths_join(&player->paths, directory, path);
 	if (!whole)
 		return UNKNOWN;
 	const struct nm_recorded_answer *answer =
-		nm_player_answer(player, operation, directory, whole);
+		nm_player_answer(player, "open_directory", directory, whole);
 	int fd = answer ? (int)answer->result : UNKNOWN;
 	int r = nm_paths_set(&player->paths, fd, whole);
 	return r < 0 ? r : fd;
-}
-
-static int player_open_directory(struct nm_platform *platform, int directory, const char *path)
-{
-	return player_open(platform, "open_directory", directory, path);
-}
-
-static int player_open_file(struct nm_platform *platform, int directory, const char *path)
-{
-	return player_open(platform, "open_file", directory, path);
 }
 
 static ssize_t copy_bytes(const struct nm_recorded_answer *answer, void *buffer, size_t size)
@@ -105,11 +94,6 @@ static int player_list_directory(struct nm_platform *platform, int directory, co
 	for (size_t at = 0; r >= 0 && at < length; at += strlen(names + at) + 1)
 		r = each(context, names + at);
 	return r < 0 ? r : 0;
-}
-
-static ssize_t player_read_some(struct nm_platform *platform, int fd, char *buffer, size_t size)
-{
-	return copy_bytes(ask_below(platform, "read_some", fd, ""), buffer, size);
 }
 
 static void player_close(struct nm_platform *platform, int fd)
@@ -191,8 +175,6 @@ static const struct nm_platform_ops strict_ops = {
 	.open_directory = player_open_directory,
 	.read_file = player_read_file,
 	.list_directory = player_list_directory,
-	.open_file = player_open_file,
-	.read_some = player_read_some,
 	.close = player_close,
 	.read_attribute = player_read_attribute,
 	.owner = player_owner,
