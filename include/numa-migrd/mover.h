@@ -105,7 +105,7 @@ NM_DEFINE_CLEANUP(struct nm_page_batch, nm_page_batch_free);
 
 /* Totals since the start, in pages of any size unless stated otherwise. */
 struct nm_mover_counts {
-	uint64_t queued, moved, elsewhere, refused, failed;
+	uint64_t moved, elsewhere, refused, failed;
 	uint64_t busy, gone, denied, no_memory,
 		fault;	   /* of failed: EBUSY, ENOENT, EACCES, ENOMEM, EFAULT */
 	uint64_t backoffs; /* calls over pages.call_limit_ms; those of bulk batches, over 1 s */
@@ -115,7 +115,6 @@ struct nm_mover_counts {
 	uint64_t bound, shared, unknown, outside,
 		full;	    /* of refused: policy, sharing, unknown mapping, cpuset, no memory */
 	uint64_t map_reads; /* complete reads of the mappings of a process */
-	uint64_t map_ns;    /* time spent on them */
 	uint64_t waiting;   /* at present: batches queued or in progress */
 };
 

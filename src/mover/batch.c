@@ -3,12 +3,10 @@
  * to move, and records the results. */
 #include <string.h>
 
-#include "bulk.h"
-#include "call.h"
-#include "loose.h"
+#include "mover_internal.h"
 #include "numa-migrd/proc.h"
 
-#define CHECK_NS NM_NSEC_PER_SEC /* how often the thread named by calls is checked */
+#define CHECK_NS NM_NSEC_PER_SEC	   /* how often the thread named by calls is checked */
 #define HUGE_MOST (NM_PACE_PAGES_MOST / 2) /* a query contains two addresses for each huge page */
 
 static enum nm_pace_class class_of(const struct nm_page_step *step)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bulk.h"
-
-#include "call.h"
+#include "mover_internal.h"
 
 _Static_assert(NM_MAPPINGS_NODES <= NM_WORKER_NODES_MOST, "a bit for each");
 #define WHOLE_BYTES ((uint64_t)32 << 20) /* moved in time by any machine */
@@ -124,8 +122,8 @@ static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_map
 	if (mapped->empty || nm_mapped_refusal(&mover->rules, mapped, counts) ||
 	    mapped->only_on == (int)mover->rules.node_ids[mover->work.batch->to])
 		return false;
-	return bytes >= NM_SMALL_PAGE && mapped->start % bytes == 0 &&
-	       mapped->end % bytes == 0 && !is_sparse(mapped);
+	return bytes >= NM_SMALL_PAGE && mapped->start % bytes == 0 && mapped->end % bytes == 0 &&
+	       !is_sparse(mapped);
 }
 
 /* Counts, once for a batch, the pages of mappings that are not searched. */
@@ -161,8 +159,8 @@ static unsigned choose_ranges(struct nm_mover *mover)
 			continue;
 		uint64_t bytes = page_bytes(&items[i]);
 		uint64_t start = items[i].start > next ? items[i].start : next - next % bytes;
-		ranges[count++] = (struct nm_worker_range){start, items[i].end, bytes,
-							   items[i].resident};
+		ranges[count++] =
+			(struct nm_worker_range){start, items[i].end, bytes, items[i].resident};
 	}
 	return count;
 }

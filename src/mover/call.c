@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "call.h"
+#include "mover_internal.h"
 
 #define LAST_OFFSET (NM_HUGE_PAGE - NM_SMALL_PAGE)
 

@@ -350,5 +350,4 @@ void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int 
 	entry->ready = result == 0 ? NM_TAKE(entry->reading) : NULL;
 	nm_mappings_free(NM_TAKE(entry->reading));
 	known->reads++;
-	known->read_ns += cost;
 }

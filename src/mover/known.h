@@ -41,7 +41,7 @@ struct nm_known {
 	size_t used; /* all entries that are in use are below this index */
 	size_t bytes_most;
 	uint64_t turn_ns; /* earliest time of the next turn */
-	uint64_t reads, read_ns;
+	uint64_t reads;
 };
 
 void nm_known_init(struct nm_known *known);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "loose.h"
-
-#include "call.h"
+#include "mover_internal.h"
 
 #define PAGES NM_ARRAY_SIZE(((struct nm_work *)0)->loose_was)
 

@@ -5,7 +5,31 @@
 #include <string.h>
 
 #include "mover_internal.h"
-#include "split.h"
+#include "numa-migrd/proc.h"
+
+/* ---- huge pages that were split ---- */
+
+static uint64_t read_splits(struct nm_mover *mover)
+{
+	char text[NM_VMSTAT_BYTES];
+	uint64_t splits = 0;
+
+	nm_vmstat_read(mover->platform, text);
+	(void)nm_vmstat_value(text, "thp_migration_split", &splits);
+	return splits;
+}
+
+void nm_mover_count_splits(struct nm_mover *mover)
+{
+	uint64_t now = mover->platform->ops->now_ns(mover->platform);
+
+	if (now - mover->splits_ns < NM_NSEC_PER_SEC)
+		return;
+	mover->splits_ns = now;
+	uint64_t splits = read_splits(mover);
+	if (splits > mover->splits_before)
+		mover->counts.splits = splits - mover->splits_before;
+}
 
 /* ---- construction ---- */
 
@@ -39,7 +63,7 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	nm_known_init(&mover->known);
 	nm_pace_init(&mover->pace, platform->ops->now_ns(platform));
 	nm_pace_configure(&mover->pace, config);
-	nm_splits_begin(mover);
+	mover->splits_before = read_splits(mover);
 	int r = nm_rules_init(&mover->rules, topology, config);
 	if (!mover->work.mems)
 		r = -ENOMEM;
@@ -159,7 +183,6 @@ int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 	for (size_t i = 0; i < batch->count; i++)
 		mover->queued_bytes += batch->steps[i].bytes;
 	mover->queued_pages += batch->count;
-	mover->counts.queued += batch->count;
 	return 0;
 }
 
@@ -250,7 +273,6 @@ struct nm_mover_counts nm_mover_counts(struct nm_mover *mover)
 {
 	struct nm_mover_counts counts = mover->counts;
 	counts.map_reads = mover->known.reads;
-	counts.map_ns = mover->known.read_ns;
 	counts.waiting = mover->queue_count + (mover->work.batch != NULL);
 	return counts;
 }

@@ -18,8 +18,8 @@ struct nm_mover_rules {
 	double keep_free;
 	struct nm_known_limits maps;
 	unsigned nr_nodes;
-	unsigned *node_ids;    /* by index, the kernel's number */
-	int16_t *stand_ins;    /* by index, the index of the nearest node with CPUs */
+	unsigned *node_ids;	    /* by index, the kernel's number */
+	int16_t *stand_ins;	    /* by index, the index of the nearest node with CPUs */
 	struct nm_node_free *rooms; /* by index, the free memory */
 };
 
@@ -44,12 +44,12 @@ struct nm_work {
 	hwloc_bitmap_t mems;	      /* nodes that the cpuset allows, by the kernel's numbers */
 	bool has_mems;
 	uint32_t tid; /* a thread of the process that has not exited; the first one if possible */
-	uint64_t tid_ticks;		  /* start time of that thread */
-	uint64_t checked_ns;		  /* when the identity of the process was checked */
+	uint64_t tid_ticks;  /* start time of that thread */
+	uint64_t checked_ns; /* when the identity of the process was checked */
 	/* In this step: */
-	uint64_t held_ns; /* time spent reading its mappings */
-	size_t first;	  /* `next` at its start */
-	struct nm_mover_counts before; /* the counts at its start */
+	uint64_t held_ns;		       /* time spent reading its mappings */
+	size_t first;			       /* `next` at its start */
+	struct nm_mover_counts before;	       /* the counts at its start */
 	size_t base_pages[NM_PACE_PAGES_MOST]; /* steps whose base pages are still to be moved, one
 						  step after the other */
 	size_t loose_count;
@@ -118,6 +118,10 @@ bool nm_rules_same_nodes(const struct nm_mover_rules *a, const struct nm_mover_r
 /* Applies the new rules, if there are any. Called when no step is in progress. */
 void nm_mover_adopt(struct nm_mover *mover);
 
+/* Counts the huge pages that the kernel split because it could not move them whole, at most once
+ * per second. */
+void nm_mover_count_splits(struct nm_mover *mover);
+
 /* turn.c: continues the reading of the mappings work.known for one budget, publishes the result,
  * and then calls `read`. */
 int nm_mover_read(struct nm_mover *mover, nm_then_fn read);
@@ -158,6 +162,67 @@ void nm_count_failure(struct nm_mover_counts *counts, int error);
 /* Called when all base pages of the step have been examined: sets its fate according to the
  * results, if it has none yet. */
 void nm_step_end(struct nm_page_step *step, struct nm_mover_counts *counts);
+
+/* call.c: the calls of a worker. A function with a parameter `then` calls it when the result is
+ * known, and returns what it returns; or it returns NM_CALL_BEGUN, and the step continues with
+ * `then` later. */
+
+/* Begins a series of calls: starts the worker process that they need. */
+int nm_call_prepare(struct nm_mover *mover, nm_then_fn then);
+
+/* Queries the nodes of the units, into mover->call.statuses; for the class NM_PACE_HUGE followed by
+ * those of their last base pages. */
+int nm_call_where(struct nm_mover *mover, nm_then_fn then);
+
+/* Finds pages in the first `count` of mover->call.ranges, into work.found. */
+int nm_call_find(struct nm_mover *mover, unsigned count, nm_then_fn then);
+
+/* Moves all pages that are on the nodes in `from_nodes` (one bit for each) and that no other
+ * process maps. The result is the number of pages that stayed, or a negative errno; `then` calls
+ * nm_call_count(). */
+int nm_call_migrate(struct nm_mover *mover, uint64_t from_nodes, unsigned to_node, nm_then_fn then);
+
+/* Counts a call that has ended, and the time that it took. */
+void nm_call_count(struct nm_mover *mover, uint64_t taken_ns);
+
+/*
+ * Moves the units, and tries once more those that the kernel gave up on. They count against the
+ * limits of the pace. Afterwards mover->call.moved contains the result of each. If the result is a
+ * negative errno, there are none; after -ETIMEDOUT the units may still move.
+ */
+int nm_call_round(struct nm_mover *mover, nm_then_fn then);
+
+/* Counts the tries of the round of this step, if there was one, and learns their cost. Called when
+ * the step ends. */
+void nm_call_learn(struct nm_mover *mover);
+
+/* bulk.c: a batch that moves all memory of a process */
+
+#define NM_BULK_END UINT64_MAX /* batch->next: everything is done */
+
+/*
+ * Finds the next pages that are in memory, if all pages found before are done, and moves up to
+ * call.pages_most of them with up to call.bytes_most bytes, or one larger page. A huge page moves
+ * with the first of its base pages that does. Returns 0, NM_CALL_BEGUN, or a negative errno, which
+ * ends the batch; -EPERM: the cpuset of the process does not allow the node; -ENOSPC: the node
+ * reclaims memory.
+ */
+int nm_bulk_move(struct nm_mover *mover);
+
+/* loose.c: steps requested as a huge page that is none, whose base pages are moved, some in each
+ * call */
+
+/* Adds a step whose base pages are to be moved. If the step is MOVED already, its first base page
+ * has been moved. */
+void nm_base_pages_add(struct nm_work *work, size_t step);
+
+/* Makes the next call, with base pages of the step that was added last. Returns 0, NM_CALL_BEGUN,
+ * or a negative errno, which ends the batch. */
+int nm_base_pages_move(struct nm_mover *mover);
+
+/* Called when the batch has ended: records the base pages that have moved, of the steps that are
+ * not complete. */
+void nm_base_pages_end(struct nm_work *work);
 
 /* Calls nm_node_free_take() with the state of the mover. */
 static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes,

@@ -102,8 +102,8 @@ bool nm_node_free_take(struct nm_platform *platform, struct nm_reclaim_watch *wa
 	if (is_reading_due(page.now_ns, &room->memory_ns)) {
 		struct nm_watermarks watermarks = nm_watermarks_read(platform);
 		if (nm_node_is_reclaimed(platform, watch, node, page.now_ns) ||
-		    nm_node_available_read(platform, node, &watermarks, keep_free,
-					   &room->memory) < 0)
+		    nm_node_available_read(platform, node, &watermarks, keep_free, &room->memory) <
+			    0)
 			room->memory = 0;
 	}
 	if (page.bytes <= BASE_PAGE)

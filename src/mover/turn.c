@@ -2,10 +2,7 @@
 /* Determines what to do next: a step of a batch, or a turn of reading mappings. */
 #include <string.h>
 
-#include "call.h"
-#include "loose.h"
 #include "mover_internal.h"
-#include "split.h"
 
 #define LONGEST_WAIT_NS (10 * NM_NSEC_PER_SEC)
 
@@ -121,7 +118,7 @@ static void end_batch_step(struct nm_mover *mover, int r)
 		finish_batch(mover, r);
 	else if (batch->bulk && mover->queue_count > 0 && !mover->work.dropped)
 		put_back(mover, 0);
-	nm_splits_look(mover);
+	nm_mover_count_splits(mover);
 }
 
 /* ---- mappings ---- */
