@@ -36,9 +36,9 @@ struct nm_proc_stat {
 int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);
 
 struct nm_proc_status {
-	uint32_t tgid, uid; /* real uid */
-	uint32_t ns_pid;    /* its number in its own PID namespace; 1: init of that namespace */
-	uint64_t rss_bytes; /* VmRSS; 0 for kernel threads */
+	uint32_t tgid, uid;  /* real uid */
+	uint32_t ns_pid;     /* its number in its own PID namespace; 1: init of that namespace */
+	uint64_t rss_bytes;  /* VmRSS; 0 for kernel threads */
 	uint64_t anon_bytes; /* RssAnon: the part that is neither file nor shared memory */
 };
 
@@ -52,6 +52,13 @@ int nm_proc_parse_cgroup(const char *text, const char **ret_path, size_t *ret_le
 /* Opens /proc/PID/task/TID (pid 0: /proc/TID) as a directory, which the caller closes. Returns
  * -ESRCH if the thread does not exist. */
 int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid);
+
+/* The same, and reads the thread's stat. nm_proc_open_same() also requires this start time; -ESRCH
+ * if the number was reused. `stat` may be NULL there. */
+int nm_proc_open_stat(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+		      struct nm_proc_stat *stat);
+int nm_proc_open_same(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+		      uint64_t start_ticks, struct nm_proc_stat *stat);
 
 /* Reads and parses a file of `directory`. Returns -ESRCH if the thread has exited. */
 int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret);
@@ -103,7 +110,7 @@ int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc
 /* Total time that a thread has run, and that it was runnable but waited for a CPU. */
 struct nm_proc_schedstat {
 	uint64_t run_ns, delay_ns;
-	uint64_t runs; /* how often it was put on a CPU */
+	uint64_t runs;	  /* how often it was put on a CPU */
 	uint64_t read_ns; /* CLOCK_MONOTONIC time of this reading */
 };
 
@@ -264,8 +271,9 @@ struct nm_reclaim_watch {
 	uint64_t read_ns, hurt_ns; /* times of the last reading and the last sign of harm; 0:
 				    * never */
 };
-#define NM_RECLAIM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* time after which the counters are read
-						    * again */
+#define NM_RECLAIM_AGE_NS                                                                          \
+	(100 * NM_NSEC_PER_MSEC)	    /* time after which the counters are read              \
+					     * again */
 #define NM_RECLAIM_QUIET_NS NM_NSEC_PER_SEC /* time without another sign after which it is over */
 
 /*
@@ -352,10 +360,10 @@ static inline bool nm_runtime_may_count_again(enum nm_runtime runtime)
 struct nm_runtime_search {
 	enum nm_runtime found; /* NONE: not found yet */
 	char line[NM_RUNTIME_LINE_BYTES];
-	size_t used;   /* length of the line read so far */
-	bool too_long; /* the line exceeds the buffer; the rest of it is skipped */
+	size_t used;		 /* length of the line read so far */
+	bool too_long;		 /* the line exceeds the buffer; the rest of it is skipped */
 	uint64_t mark, mark_end; /* the last anonymous memory in use */
-	uint64_t unused_end; /* end of the reserved memory directly after it; 0: none */
+	uint64_t unused_end;	 /* end of the reserved memory directly after it; 0: none */
 };
 
 /*

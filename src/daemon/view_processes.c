@@ -43,8 +43,8 @@ static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *th
 		sum->latency += thread->latency * thread->latency_samples;
 		sum->latency_samples += thread->latency_samples;
 	}
-	sum->leases += nm_actuator_holds(daemon->pipeline.actuator, thread->tid,
-					 thread->start_ticks);
+	sum->leases +=
+		nm_actuator_holds(daemon->pipeline.actuator, thread->tid, thread->start_ticks);
 	if (thread->main_node >= 0)
 		sum->on_node[thread->main_node]++;
 }
@@ -272,8 +272,7 @@ static void write_placement(const struct nm_daemon *daemon, const struct nm_proc
 			    const struct nm_show *show)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_placed *placed =
-		placement ? nm_placed_find(placement, process->pid) : NULL;
+	const struct nm_placed *placed = placement ? nm_placed_find(placement, process->pid) : NULL;
 	if (!placed || placed->start_ticks != process->start_ticks)
 		return;
 	if (placed->home >= 0)
@@ -429,18 +428,15 @@ static bool may_see_addresses(const struct nm_daemon *daemon, const struct nm_pr
 			      uid_t caller)
 {
 	struct nm_platform *platform = daemon->pipeline.machine;
-	struct nm_proc_stat stat;
 	struct nm_owner owner;
 	if (caller == 0)
 		return true;
 	if (caller != process->uid)
 		return false;
-	int directory = nm_proc_open_thread(platform, 0, process->pid);
+	int directory = nm_proc_open_same(platform, 0, process->pid, process->start_ticks, NULL);
 	if (directory < 0)
 		return false;
-	bool owned = nm_proc_read_stat(platform, directory, &stat) == 0 &&
-		     stat.start_ticks == process->start_ticks &&
-		     platform->ops->owner(platform, directory, &owner) == 0 && owner.uid == caller;
+	bool owned = platform->ops->owner(platform, directory, &owner) == 0 && owner.uid == caller;
 	platform->ops->close(platform, directory);
 	return owned;
 }

@@ -129,8 +129,8 @@ static int prepare_attempt(struct nm_actuator *actuator, struct attempt *attempt
 
 	if (!actuator->ledger)
 		return refuse(attempt, -EROFS, "ledger");
-	attempt->directory =
-		nm_mask_open(actuator->platform, step->pid, step->tid, step->start_ticks, &stat);
+	attempt->directory = nm_proc_open_same(actuator->platform, step->pid, step->tid,
+					       step->start_ticks, &stat);
 	if (attempt->directory < 0)
 		return refuse(attempt, attempt->directory, "identity");
 	if (!is_ordinary(&stat))
@@ -191,8 +191,8 @@ static int perform(struct nm_actuator *actuator, struct attempt *attempt)
 	if (r < 0)
 		return r;
 	attempt->receipt->tried = true;
-	r = nm_mask_set(&actuator->masks, attempt->directory, step->tid,
-			step->start_ticks, step->target);
+	r = nm_mask_set(&actuator->masks, attempt->directory, step->tid, step->start_ticks,
+			step->target);
 	if (r < 0)
 		return refuse(attempt, r, "sched_setaffinity");
 	attempt->receipt->applied = true;
@@ -215,8 +215,8 @@ static int step_back(struct nm_actuator *actuator, struct attempt *attempt,
 	if (r == 0)
 		r = nm_mask_judge(&actuator->masks, attempt->directory, &attempt->terms, current);
 	if (r >= 0 && r != NM_MASK_FOREIGN)
-		r = nm_mask_set(&actuator->masks, attempt->directory, step->tid,
-				step->start_ticks, earlier->target);
+		r = nm_mask_set(&actuator->masks, attempt->directory, step->tid, step->start_ticks,
+				earlier->target);
 	return r;
 }
 
@@ -225,8 +225,8 @@ static int restore_mask(struct nm_actuator *actuator, struct attempt *attempt)
 	const struct nm_step *step = attempt->step;
 	const struct nm_lease *lease = nm_lease_active_of(actuator, step->tid, step->start_ticks);
 	int r = lease ? step_back(actuator, attempt, &lease->terms)
-		      : nm_mask_restore(&actuator->masks, &attempt->terms,
-					step->pid, step->tid, step->start_ticks);
+		      : nm_mask_restore(&actuator->masks, &attempt->terms, step->pid, step->tid,
+					step->start_ticks);
 	return r > 0 || r == -ESRCH || r == -ESTALE ? 0 : r;
 }
 

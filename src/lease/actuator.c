@@ -187,7 +187,8 @@ static bool carries_target(struct nm_actuator *actuator, const struct nm_lease *
 		return false;
 	if (hwloc_bitmap_isequal(current, terms->target))
 		return true;
-	int directory = nm_mask_open(platform, terms->pid, terms->tid, terms->start_ticks, NULL);
+	int directory =
+		nm_proc_open_same(platform, terms->pid, terms->tid, terms->start_ticks, NULL);
 	if (directory < 0)
 		return false;
 	int state = nm_mask_judge(&actuator->masks, directory, terms, current);
@@ -265,14 +266,11 @@ void nm_actuator_update(struct nm_actuator *actuator, const struct nm_actuator_i
 
 static bool seen_on_node(struct nm_actuator *actuator, const struct nm_lease *lease)
 {
+	const struct nm_ledger_entry *terms = &lease->terms;
 	struct nm_proc_stat stat;
-	int directory = nm_mask_open(actuator->platform, lease->terms.pid, lease->terms.tid,
-				     lease->terms.start_ticks, &stat);
-	if (directory < 0)
-		return false;
-	actuator->platform->ops->close(actuator->platform, directory);
-	return stat.processor >= 0 &&
-	       hwloc_bitmap_isset(lease->terms.target, (unsigned)stat.processor);
+	return nm_proc_stat_of(actuator->platform, terms->pid, terms->tid, &stat) == 0 &&
+	       stat.start_ticks == terms->start_ticks && stat.processor >= 0 &&
+	       hwloc_bitmap_isset(terms->target, (unsigned)stat.processor);
 }
 
 void nm_actuator_poll_nudges(struct nm_actuator *actuator, uint64_t now_ns)
@@ -308,8 +306,7 @@ size_t nm_actuator_leases(const struct nm_actuator *actuator)
 
 /* ---- restoring ---- */
 
-unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid,
-				   uint64_t start_ticks)
+unsigned nm_actuator_return_thread(struct nm_actuator *actuator, uint32_t tid, uint64_t start_ticks)
 {
 	const struct nm_lease *lease = nm_lease_active_of(actuator, tid, start_ticks);
 	if (!lease)

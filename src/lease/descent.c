@@ -108,15 +108,11 @@ static int open_thread(struct nm_descent *descent, uint32_t pid, uint32_t tid,
 {
 	struct nm_platform *platform = descent->platform;
 	descent->steps += 3 * NM_STEPS_CALL;
-	int directory = nm_proc_open_thread(platform, pid, tid);
-	if (directory < 0)
+	int directory = nm_proc_open_stat(platform, pid, tid, ret);
+	if (directory < 0 || !(ret->flags & NM_PROC_KTHREAD))
 		return directory;
-	int r = nm_proc_read_stat(platform, directory, ret);
-	if (r == 0 && ret->flags & NM_PROC_KTHREAD)
-		r = -ESRCH;
-	if (r < 0)
-		platform->ops->close(platform, directory);
-	return r < 0 ? r : directory;
+	platform->ops->close(platform, directory);
+	return -ESRCH;
 }
 
 /* Finds the lease of the first target that explains the affinity of the thread. Returns 1, 0 if

@@ -175,11 +175,7 @@ void nm_lease_retry_inherited(struct nm_actuator *actuator)
 static int read_start(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint64_t *ret)
 {
 	struct nm_proc_stat stat;
-	int directory = nm_proc_open_thread(platform, pid, tid);
-	if (directory < 0)
-		return directory;
-	int r = nm_proc_read_stat(platform, directory, &stat);
-	platform->ops->close(platform, directory);
+	int r = nm_proc_stat_of(platform, pid, tid, &stat);
 	if (r == 0)
 		*ret = stat.start_ticks;
 	return r;
@@ -380,11 +376,9 @@ static void on_thread_exit(struct nm_actuator *actuator, const struct nm_task_ev
 		return;
 	/* The number of an exited leader may still be in use: by a zombie, or by another thread
 	 * after an exec. After another error the next check of the lease decides. */
-	int directory = nm_mask_open(actuator->platform, active->terms.pid, active->terms.tid,
-				     active->terms.start_ticks, NULL);
-	if (directory >= 0)
-		actuator->platform->ops->close(actuator->platform, directory);
-	if (directory != -ESRCH)
+	uint64_t start_ticks;
+	int r = read_start(actuator->platform, active->terms.pid, active->terms.tid, &start_ticks);
+	if (r < 0 ? r != -ESRCH : start_ticks == active->terms.start_ticks)
 		return;
 	nm_lease_end(actuator, active);
 	nm_lease_report(actuator, active, NM_LEASE_GONE, 0);

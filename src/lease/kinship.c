@@ -154,14 +154,11 @@ static int read_process(struct nm_descent *descent, struct nm_descent_process *p
 	struct nm_proc_stat stat;
 	struct nm_proc_status status;
 	descent->steps += 5 * NM_STEPS_CALL;
-	int directory = nm_proc_open_thread(platform, process->pid, process->pid);
+	int directory = nm_proc_open_stat(platform, process->pid, process->pid, &stat);
 	if (directory < 0)
 		return directory;
-	int r = nm_proc_read_stat(platform, directory, &stat);
-	if (r >= 0)
-		(void)nm_proc_read_cgroup(platform, directory, &cgroup);
-	if (r >= 0)
-		r = nm_proc_read_status_in(platform, directory, cgroup, &descent->costly, &status);
+	(void)nm_proc_read_cgroup(platform, directory, &cgroup);
+	int r = nm_proc_read_status_in(platform, directory, cgroup, &descent->costly, &status);
 	platform->ops->close(platform, directory);
 	if (r < 0)
 		return r;

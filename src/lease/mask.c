@@ -1,25 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "mask.h"
 
-int nm_mask_open(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint64_t start_ticks,
-		 struct nm_proc_stat *stat)
-{
-	struct nm_proc_stat found;
-	int directory = nm_proc_open_thread(platform, pid, tid);
-	if (directory < 0)
-		return directory;
-	int r = nm_proc_read_stat(platform, directory, &found);
-	if (r == 0 && found.start_ticks != start_ticks)
-		r = -ESRCH;
-	if (r < 0) {
-		platform->ops->close(platform, directory);
-		return r;
-	}
-	if (stat)
-		*stat = found;
-	return directory;
-}
-
 int nm_mask_read_allowed(const struct nm_masks *masks, int directory, hwloc_bitmap_t ret)
 {
 	int r = nm_cgroups_cpus_of(masks->cgroups, directory, ret, NULL);
@@ -186,8 +167,7 @@ static int set_original(const struct nm_masks *masks, const struct nm_ledger_ent
 	if (r == -EINVAL)
 		r = nm_mask_set(masks, directory, tid, start_ticks, mask);
 	if (r == -EINVAL)
-		r = nm_mask_set(masks, directory, tid, start_ticks,
-				masks->topology->possible);
+		r = nm_mask_set(masks, directory, tid, start_ticks, masks->topology->possible);
 	if (r == -ESTALE)
 		return 0;
 	return r < 0 ? r : 1;
@@ -200,7 +180,7 @@ int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *
 	nm_autobitmap current = hwloc_bitmap_alloc();
 	if (!current)
 		return -ENOMEM;
-	int directory = nm_mask_open(platform, pid, tid, start_ticks, NULL);
+	int directory = nm_proc_open_same(platform, pid, tid, start_ticks, NULL);
 	if (directory < 0)
 		return directory;
 

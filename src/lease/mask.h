@@ -15,14 +15,6 @@ struct nm_masks {
 	struct nm_cgroups *cgroups;
 };
 
-/*
- * Opens the /proc directory of the thread if its start time is start_ticks. Returns the fd, which
- * the caller closes; -ESRCH if the thread has exited or its number was reused; or another negative
- * errno. `stat` receives the thread's stat and may be NULL.
- */
-int nm_mask_open(struct nm_platform *platform, uint32_t pid, uint32_t tid, uint64_t start_ticks,
-		 struct nm_proc_stat *stat);
-
 enum nm_mask_state {
 	NM_MASK_OURS,  /* the target, or the part of it that the cpuset allows */
 	NM_MASK_RESET, /* set by the kernel during the lease, because the cpuset changed or CPUs
@@ -33,8 +25,8 @@ enum nm_mask_state {
 
 /* Determines the origin of `current`, the affinity of the leased thread behind `directory`. Returns
  * an enum nm_mask_state, or a negative errno if the cpuset cannot be read at the moment. */
-int nm_mask_judge(const struct nm_masks *masks, int directory,
-				 const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current);
+int nm_mask_judge(const struct nm_masks *masks, int directory, const struct nm_ledger_entry *terms,
+		  hwloc_const_bitmap_t current);
 
 /*
  * Sets the affinity of the thread behind `directory`, and verifies the result. Returns 0; -ESRCH if

@@ -265,17 +265,10 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 		  uint32_t *ret_tid, uint64_t *ret_ticks)
 {
 	struct nm_proc_stat stat;
-	int directory = nm_proc_open_thread(platform, 0, pid);
+	int directory = nm_proc_open_same(platform, 0, pid, start_ticks, &stat);
 
 	if (directory < 0)
 		return directory;
-	int r = nm_proc_read_stat(platform, directory, &stat);
-	if (r == 0 && stat.start_ticks != start_ticks)
-		r = -ESRCH;
-	if (r < 0) {
-		platform->ops->close(platform, directory);
-		return r;
-	}
 	if (has_exited(&stat))
 		return open_survivor(platform, directory, ret_tid, ret_ticks);
 	*ret_tid = pid;

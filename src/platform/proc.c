@@ -151,6 +151,32 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 	return length ? nm_proc_parse_status(text, ret) : -ESRCH;
 }
 
+int nm_proc_open_stat(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+		      struct nm_proc_stat *stat)
+{
+	int directory = nm_proc_open_thread(platform, pid, tid);
+	if (directory < 0)
+		return directory;
+	int r = nm_proc_read_stat(platform, directory, stat);
+	if (r < 0)
+		platform->ops->close(platform, directory);
+	return r < 0 ? r : directory;
+}
+
+int nm_proc_open_same(struct nm_platform *platform, uint32_t pid, uint32_t tid,
+		      uint64_t start_ticks, struct nm_proc_stat *stat)
+{
+	struct nm_proc_stat found;
+	int directory = nm_proc_open_stat(platform, pid, tid, &found);
+	if (directory >= 0 && found.start_ticks != start_ticks) {
+		platform->ops->close(platform, directory);
+		return -ESRCH;
+	}
+	if (directory >= 0 && stat)
+		*stat = found;
+	return directory;
+}
+
 /* Without a cgroup, the effective user counts, which owns the directory. */
 static uint64_t domain_of(struct nm_platform *platform, int directory, const char *cgroup)
 {

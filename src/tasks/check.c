@@ -105,22 +105,19 @@ static void take_name(const struct nm_roster *roster, struct nm_process *process
 }
 
 static int read_process(struct nm_roster *roster, struct nm_process *process, int directory,
-			struct nm_proc_stat *stat)
+			const struct nm_proc_stat *stat)
 {
 	struct nm_proc_status status;
 	nm_autofree char *cgroup = NULL;
 
-	int r = nm_proc_read_stat(roster->platform, directory, stat);
-	if (r != 0)
-		return r;
-	r = nm_proc_read_cgroup(roster->platform, directory, &cgroup);
+	if (process->start_ticks && process->start_ticks != stat->start_ticks)
+		return -ESRCH;
+	int r = nm_proc_read_cgroup(roster->platform, directory, &cgroup);
 	if (r < 0 && r != -ENODATA)
 		return r;
 	r = nm_proc_read_status_in(roster->platform, directory, cgroup, &roster->costly, &status);
 	if (r < 0)
 		return r;
-	if (process->start_ticks && process->start_ticks != stat->start_ticks)
-		return -ESRCH;
 
 	process->start_ticks = stat->start_ticks;
 	process->uid = status.uid;
@@ -162,7 +159,7 @@ static void read_cpu_limit(struct nm_roster *roster, struct nm_process *process,
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	struct nm_proc_stat stat;
-	int directory = nm_proc_open_thread(roster->platform, 0, process->pid);
+	int directory = nm_proc_open_stat(roster->platform, 0, process->pid, &stat);
 	if (directory < 0)
 		return directory;
 	int r = read_process(roster, process, directory, &stat);
@@ -313,14 +310,13 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 {
 	struct nm_platform *platform = roster->platform;
 	struct nm_proc_stat stat;
-	int directory = nm_proc_open_thread(platform, thread->member.pid, thread->member.tid);
+	int directory = nm_proc_open_stat(platform, thread->member.pid, thread->member.tid, &stat);
 	if (directory < 0)
 		return directory;
 
 	nm_cgroups_begin(roster->cgroups, now_ns);
-	int r = nm_proc_read_stat(platform, directory, &stat);
-	if (r == 0 && thread->member.start_ticks && thread->member.start_ticks != stat.start_ticks)
-		r = -ESRCH;
+	bool same = !thread->member.start_ticks || thread->member.start_ticks == stat.start_ticks;
+	int r = same ? 0 : -ESRCH;
 	if (r == 0) {
 		thread->member.start_ticks = stat.start_ticks;
 		r = check_mask(roster, thread, directory);

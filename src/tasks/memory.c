@@ -31,9 +31,9 @@ struct given {
 struct nm_released_list {
 	struct given *items;
 	size_t count, capacity;
-	size_t alive; /* number of entries alive at the last check */
+	size_t alive;	   /* number of entries alive at the last check */
 	unsigned kept_off; /* number of entries that may be dropped before all are checked again */
-	bool changed; /* since the last save */
+	bool changed;	   /* since the last save */
 };
 
 int nm_released_list_new(struct nm_released_list **ret)
@@ -154,12 +154,10 @@ static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_
 	struct nm_proc_stat stat;
 	struct nm_proc_status status = {0}; /* read or unused, which the analyzer cannot detect */
 	nm_autofree char *cgroup = NULL;
-	int directory = nm_proc_open_thread(platform, 0, pid);
+	int directory = nm_proc_open_stat(platform, 0, pid, &stat);
 	if (directory < 0)
 		return directory;
-	int r = nm_proc_read_stat(platform, directory, &stat);
-	if (r == 0)
-		r = nm_proc_read_status(platform, directory, &status);
+	int r = nm_proc_read_status(platform, directory, &status);
 	if (r == 0)
 		(void)nm_proc_read_cgroup(platform, directory, &cgroup); /* may not be known */
 	platform->ops->close(platform, directory);

@@ -268,7 +268,7 @@ static void test_exit_without_descriptors(void **state)
 	(void)state;
 	world_lease(world, 100, 1);
 	fake_exit(fake, 100);
-	fake_fail(fake, FAKE_OPEN, 1, 1, EMFILE);
+	fake_fail(fake, FAKE_READ, 1, 1, EMFILE);
 	world_drain(world);
 	assert_int_equal(world_reported(world, NM_LEASE_GONE, 100), 0);
 	assert_int_equal(nm_actuator_leases(world->actuator), 1);

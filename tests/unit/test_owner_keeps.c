@@ -279,7 +279,7 @@ static void an_unreadable_child_does_not_displace_a_lease(void **state)
 	fake_clone(fake, 101, 110);
 	fake_pin(fake, 110, ALL);
 	lease(110, 2);
-	fake_fail(fake, FAKE_OPEN, 1, 1, EMFILE);
+	fake_fail(fake, FAKE_READ, 1, 1, EMFILE);
 	world_drain(world);
 	assert_true(world_holds(world, 110));
 	assert_int_equal(world_return(world, 110), 0);
