@@ -16,7 +16,7 @@
 
 enum nm_page_fate {
 	NM_PAGE_FATE_UNTRIED, /* the batch ended before: stopped, dropped, or the process is gone */
-	NM_PAGE_FATE_MOVED, /* on `to` now; of base pages requested as one huge page, some are */
+	NM_PAGE_FATE_MOVED,   /* on `to` now; of base pages requested as one huge page, some are */
 	NM_PAGE_FATE_ELSEWHERE, /* left alone: not where it had been seen, or on `to` already */
 	NM_PAGE_FATE_REFUSED,	/* by our rules: memory policy, sharing, cpuset, no free memory */
 	NM_PAGE_FATE_FAILED	/* by the kernel: see `error` */
@@ -103,17 +103,12 @@ static inline void nm_page_batch_free(struct nm_page_batch *batch)
 }
 NM_DEFINE_CLEANUP(struct nm_page_batch, nm_page_batch_free);
 
-/* Totals since the start, in pages of any size unless stated otherwise. */
+/* Totals since the start. */
 struct nm_mover_counts {
-	uint64_t moved, elsewhere, refused, failed;
-	uint64_t busy, gone, denied, no_memory,
-		fault;	   /* of failed: EBUSY, ENOENT, EACCES, ENOMEM, EFAULT */
-	uint64_t backoffs; /* calls over pages.call_limit_ms; those of bulk batches, over 1 s */
-	uint64_t splits;   /* thp_migration_split of the machine since the start */
+	uint64_t moved, bytes; /* pages of any size, and their bytes */
 	uint64_t calls, call_ns, call_longest_ns;
-	uint64_t bytes; /* moved */
-	uint64_t bound, shared, unknown, outside,
-		full;	    /* of refused: policy, sharing, unknown mapping, cpuset, no memory */
+	uint64_t backoffs;  /* calls over pages.call_limit_ms; those of bulk batches, over 1 s */
+	uint64_t splits;    /* thp_migration_split of the machine since the start */
 	uint64_t map_reads; /* complete reads of the mappings of a process */
 	uint64_t waiting;   /* at present: batches queued or in progress */
 };

@@ -107,9 +107,8 @@ static void collect(struct nm_mover *mover)
 		if (class_of(step) != call->class ||
 		    (taken > 0 && taken + step->bytes > call->bytes_most))
 			break;
-		uint64_t *why = nm_step_refusal(&mover->rules, work, step, &mover->counts, unit);
-		if (why) {
-			nm_step_refused(step, &mover->counts, why);
+		if (!nm_step_may_move(&mover->rules, work, step, unit)) {
+			step->fate = NM_PAGE_FATE_REFUSED;
 			continue;
 		}
 		unit->step = work->next;
@@ -122,15 +121,14 @@ static void collect(struct nm_mover *mover)
 static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit)
 {
 	struct nm_page_step *step = &mover->work.batch->steps[unit->step];
-	struct nm_mover_counts *counts = &mover->counts;
 
 	step->found_on = nm_node_index(&mover->rules, unit->was);
 	if (unit->was < 0)
-		nm_step_failed(step, counts, unit->was);
+		nm_step_failed(step, unit->was);
 	else if (!nm_step_is_where_seen(step, unit, step->found_on))
-		nm_step_elsewhere(step, counts);
+		step->fate = NM_PAGE_FATE_ELSEWHERE;
 	else if (!nm_mover_take_room(mover, step->to, unit->bytes, unit->pool))
-		nm_step_refused(step, counts, &counts->full);
+		step->fate = NM_PAGE_FATE_REFUSED;
 	else
 		return true;
 	return false;
@@ -147,7 +145,7 @@ static int settle(struct nm_mover *mover, int r)
 		const struct nm_unit *unit = &call->units[i];
 		struct nm_page_step *step = &mover->work.batch->steps[unit->step];
 		if (call->moved.pages[i].node != unit->to) {
-			nm_step_failed(step, counts, call->moved.pages[i].node);
+			nm_step_failed(step, call->moved.pages[i].node);
 			continue;
 		}
 		bool whole = unit->pool || call->moved.pages[i].last == unit->to;
@@ -196,7 +194,7 @@ static void add_results(struct nm_mover *mover)
 	batch->bytes += counts->bytes - before->bytes;
 	batch->calls += counts->calls - before->calls;
 	batch->call_ns += counts->call_ns - before->call_ns;
-	if (counts->unknown > before->unknown)
+	if (mover->work.lacks)
 		nm_known_lacks(mover->work.known);
 	for (size_t i = mover->work.first; i < mover->work.next; i++) {
 		mover->queued_pages--;
@@ -245,6 +243,7 @@ int nm_batch_step(struct nm_mover *mover, int r)
 	struct nm_work *work = &mover->work;
 
 	work->held_ns = 0;
+	work->lacks = false;
 	work->first = work->next;
 	work->before = mover->counts;
 	memset(mover->call.moved.tries, 0, sizeof(mover->call.moved.tries));

@@ -73,12 +73,10 @@ static bool moves_at_once(struct nm_mover *mover, uint64_t *ret_pages, uint64_t 
 
 static int end_at_once(struct nm_mover *mover, uint64_t stayed)
 {
-	struct nm_mover_counts *counts = &mover->counts;
-	uint64_t pages = mover->call.migrating, failed = stayed < pages ? stayed : pages;
+	uint64_t pages = mover->call.migrating, moved = stayed < pages ? pages - stayed : 0;
 
-	counts->moved += pages - failed;
-	counts->bytes += (pages - failed) * NM_SMALL_PAGE;
-	counts->failed += failed;
+	mover->counts.moved += moved;
+	mover->counts.bytes += moved * NM_SMALL_PAGE;
 	mover->work.batch->next = NM_BULK_END;
 	return 0;
 }
@@ -114,48 +112,29 @@ static bool is_sparse(const struct nm_mapped *mapped)
 	return mapped->resident > 0 && pages > SPARSE_PAGES && pages / SPARSE > mapped->resident;
 }
 
-static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_mapped *mapped,
-			       struct nm_mover_counts *counts)
+static bool is_to_be_looked_at(const struct nm_mover *mover, const struct nm_mapped *mapped)
 {
+	const struct nm_mover_rules *rules = &mover->rules;
 	uint64_t bytes = page_bytes(mapped);
 
-	if (mapped->empty || nm_mapped_refusal(&mover->rules, mapped, counts) ||
-	    mapped->only_on == (int)mover->rules.node_ids[mover->work.batch->to])
+	if (mapped->empty || !nm_mapped_may_move(mapped, rules->move_bound, rules->move_shared) ||
+	    mapped->only_on == (int)rules->node_ids[mover->work.batch->to])
 		return false;
 	return bytes >= NM_SMALL_PAGE && mapped->start % bytes == 0 && mapped->end % bytes == 0 &&
 	       !is_sparse(mapped);
-}
-
-/* Counts, once for a batch, the pages of mappings that are not searched. */
-static void count_those_left(struct nm_mover *mover)
-{
-	struct nm_mover_counts *counts = &mover->counts;
-	const struct nm_mapped *items;
-	size_t count = nm_mappings_all(mover->work.known->ready, &items);
-
-	for (size_t i = 0; i < count; i++) {
-		if (items[i].resident == 0 || is_to_be_looked_at(mover, &items[i], counts))
-			continue;
-		uint64_t *why = nm_mapped_refusal(&mover->rules, &items[i], counts);
-		bool refused = why || is_sparse(&items[i]);
-		*(refused ? &counts->refused : &counts->elsewhere) += items[i].resident;
-		if (why)
-			*why += items[i].resident;
-	}
 }
 
 /* Selects ranges from batch->next on. */
 static unsigned choose_ranges(struct nm_mover *mover)
 {
 	struct nm_worker_range *ranges = mover->call.ranges;
-	struct nm_mover_counts *counts = &mover->counts;
 	const struct nm_mapped *items;
 	size_t nr = nm_mappings_all(mover->work.known->ready, &items);
 	uint64_t next = mover->work.batch->next;
 	unsigned count = 0;
 
 	for (size_t i = 0; i < nr && count < NM_WORKER_RANGES_MOST; i++) {
-		if (items[i].end <= next || !is_to_be_looked_at(mover, &items[i], counts))
+		if (items[i].end <= next || !is_to_be_looked_at(mover, &items[i]))
 			continue;
 		uint64_t bytes = page_bytes(&items[i]);
 		uint64_t start = items[i].start > next ? items[i].start : next - next % bytes;
@@ -167,27 +146,15 @@ static unsigned choose_ranges(struct nm_mover *mover)
 
 /* ---- moving ---- */
 
-/* A used-up pool of huge pages is not expected to be refilled. */
-static void count_full(struct nm_mover *mover, const struct nm_unit *unit)
-{
-	mover->counts.refused++;
-	mover->counts.full++;
-	mover->work.batch->full |= !unit->pool;
-}
-
-/* Returns whether the page is to be moved. If not, counts the reason. */
+/* Returns whether the page is to be moved. A used-up pool of huge pages is not expected to be
+ * refilled. */
 static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
 {
-	struct nm_mover_counts *counts = &mover->counts;
-
-	if (unit->was < 0)
-		nm_count_failure(counts, unit->was);
-	else if (is_there(mover, (unsigned)unit->was))
-		counts->elsewhere++;
-	else if (nm_mover_take_room(mover, mover->work.batch->to, unit->bytes, unit->pool))
+	if (unit->was < 0 || is_there(mover, (unsigned)unit->was))
+		return false;
+	if (nm_mover_take_room(mover, mover->work.batch->to, unit->bytes, unit->pool))
 		return true;
-	else
-		count_full(mover, unit);
+	mover->work.batch->full |= !unit->pool;
 	return false;
 }
 
@@ -204,7 +171,7 @@ static void collect(struct nm_mover *mover)
 		uint64_t address = work->found.addresses[work->found_next];
 		const struct nm_mapped *mapped =
 			nm_mappings_find(work->known->ready, address, NM_SMALL_PAGE);
-		if (!mapped || !is_to_be_looked_at(mover, mapped, &mover->counts))
+		if (!mapped || !is_to_be_looked_at(mover, mapped))
 			continue; /* the mapping has changed */
 		if (taken > 0 && taken + page_bytes(mapped) > call->bytes_most)
 			break;
@@ -252,10 +219,8 @@ static void settle_units(struct nm_mover *mover)
 
 	for (unsigned i = 0; i < call->count; i++) {
 		const struct nm_unit *unit = &call->units[i];
-		if (call->moved.pages[i].node != unit->to) {
-			nm_count_failure(counts, call->moved.pages[i].node);
+		if (call->moved.pages[i].node != unit->to)
 			continue;
-		}
 		counts->moved++;
 		counts->bytes += unit->bytes;
 		if (batch->nr_back == 0)
@@ -263,13 +228,10 @@ static void settle_units(struct nm_mover *mover)
 	}
 }
 
-/* Counts, in the first step of the batch, what is left. */
 static int advance(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 
-	if (work->batch->next == 0)
-		count_those_left(mover);
 	work->batch->next = work->found_next < work->found.count
 				    ? work->found.addresses[work->found_next]
 				    : work->found.next;
@@ -314,15 +276,11 @@ static bool is_allowed(const struct nm_mover *mover, int to)
 
 static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, uint64_t page)
 {
-	struct nm_mover_counts *counts = &mover->counts;
 	struct nm_call *call = &mover->call;
-	bool allowed = is_allowed(mover, run->was_on);
 
-	if (!allowed || !nm_mover_take_room(mover, run->was_on, NM_SMALL_PAGE, false)) {
-		counts->refused++;
-		(*(allowed ? &counts->full : &counts->outside))++;
+	if (!is_allowed(mover, run->was_on) ||
+	    !nm_mover_take_room(mover, run->was_on, NM_SMALL_PAGE, false))
 		return;
-	}
 	call->units[call->count++] =
 		(struct nm_unit){.address = run->address + page * NM_SMALL_PAGE,
 				 .bytes = NM_SMALL_PAGE,

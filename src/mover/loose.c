@@ -93,7 +93,7 @@ static int end_call(struct nm_mover *mover)
 
 	if (work->loose_offset >= step->bytes) {
 		take_off(work);
-		nm_step_end(step, &mover->counts);
+		nm_step_end(step);
 	}
 	return 0;
 }

@@ -309,13 +309,10 @@ const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uin
 	return mapped->start <= address && bytes <= mapped->end - address ? mapped : NULL;
 }
 
-static bool may_move(const struct nm_mapped *mapped, bool move_bound, bool move_shared)
+bool nm_mapped_may_move(const struct nm_mapped *mapped, bool move_bound, bool move_shared)
 {
-	if (mapped->policy == NM_MEMORY_UNKNOWN || mapped->empty)
-		return false;
-	if (nm_mapped_is_bound(mapped) && !move_bound)
-		return false;
-	return move_shared || !(mapped->shared || mapped->file);
+	return mapped->policy != NM_MEMORY_UNKNOWN && (move_bound || !nm_mapped_is_bound(mapped)) &&
+	       (move_shared || !(mapped->shared || mapped->file));
 }
 
 int nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool move_shared,
@@ -328,7 +325,7 @@ int nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool
 		return -ENOMEM;
 	for (size_t i = 0; i < mappings->count; i++) {
 		const struct nm_mapped *mapped = &mappings->items[i];
-		if (!may_move(mapped, move_bound, move_shared))
+		if (mapped->empty || !nm_mapped_may_move(mapped, move_bound, move_shared))
 			continue;
 		struct nm_range *last = count ? &ranges[count - 1] : NULL;
 		if (last && last->end == mapped->start && last->page_bytes == mapped->page_bytes)

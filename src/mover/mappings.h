@@ -13,8 +13,9 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/regions.h"
 
-#define NM_MAPPINGS_MOST 65536U /* limit per process; the pages of a process with more mappings are
-				 * not moved */
+#define NM_MAPPINGS_MOST                                                                           \
+	65536U /* limit per process; the pages of a process with more mappings are                 \
+		* not moved */
 
 struct nm_mappings;
 
@@ -54,6 +55,9 @@ const uint64_t *nm_mappings_nodes(const struct nm_mappings *mappings);
 /* Returns the mapping that contains all of [address, address + bytes), or NULL. Pure. */
 const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uint64_t address,
 					 uint64_t bytes);
+
+/* Returns whether these rules allow to move the pages of the mapping. Pure. */
+bool nm_mapped_may_move(const struct nm_mapped *mapped, bool move_bound, bool move_shared);
 
 /* Returns the mappings whose pages may be moved by these rules, for regions; adjacent mappings of
  * one kind are merged. The caller frees the array. Returns 0 or -ENOMEM. Pure. */

@@ -36,6 +36,7 @@ struct nm_unit {
 struct nm_work {
 	struct nm_page_batch *batch; /* NULL: none */
 	bool dropped, discarded;
+	bool lacks; /* a mapping was missing from what is known of the process */
 	size_t next;
 	/* For a bulk batch: the pages that were found last, and how many of them are done. */
 	struct nm_worker_found found;
@@ -139,14 +140,10 @@ int nm_batch_step_end(struct nm_mover *mover, int r);
 
 /* step.c */
 
-/* Returns the counter of the reason for which a step is refused, or NULL if it may be moved; in
- * this case fills in the unit. */
-uint64_t *nm_step_refusal(const struct nm_mover_rules *rules, const struct nm_work *work,
-			  const struct nm_page_step *step, struct nm_mover_counts *counts,
-			  struct nm_unit *ret_unit);
-/* Returns the same for any page of a mapping. */
-uint64_t *nm_mapped_refusal(const struct nm_mover_rules *rules, const struct nm_mapped *mapped,
-			    struct nm_mover_counts *counts);
+/* Returns whether the step may be moved, and fills in the unit. If its mapping is not known, sets
+ * work->lacks. */
+bool nm_step_may_move(const struct nm_mover_rules *rules, struct nm_work *work,
+		      const struct nm_page_step *step, struct nm_unit *ret_unit);
 /* Returns the index of the node with this kernel number, or -1 if it is unknown or if `node` is a
  * negative errno. */
 int16_t nm_node_index(const struct nm_mover_rules *rules, int node);
@@ -154,14 +151,10 @@ int16_t nm_node_index(const struct nm_mover_rules *rules, int node);
 bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit *unit,
 			   int16_t found_on);
 void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts);
-void nm_step_refused(struct nm_page_step *step, struct nm_mover_counts *counts, uint64_t *why);
-void nm_step_elsewhere(struct nm_page_step *step, struct nm_mover_counts *counts);
-void nm_step_failed(struct nm_page_step *step, struct nm_mover_counts *counts, int error);
-/* Counts a page that the kernel did not move, by its negative errno. */
-void nm_count_failure(struct nm_mover_counts *counts, int error);
+void nm_step_failed(struct nm_page_step *step, int error);
 /* Called when all base pages of the step have been examined: sets its fate according to the
  * results, if it has none yet. */
-void nm_step_end(struct nm_page_step *step, struct nm_mover_counts *counts);
+void nm_step_end(struct nm_page_step *step);
 
 /* call.c: the calls of a worker. A function with a parameter `then` calls it when the result is
  * known, and returns what it returns; or it returns NM_CALL_BEGUN, and the step continues with

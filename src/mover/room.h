@@ -5,8 +5,7 @@
 
 #include "numa-migrd/proc.h"
 
-#define NM_ROOM_AGE_NS                                                                             \
-	(100 * NM_NSEC_PER_MSEC) /* validity of the values read */
+#define NM_ROOM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* validity of the values read */
 
 /* Returns the bytes of a node that are free in blocks of at least 2 MiB, from the text of
  * /proc/buddyinfo. Pure. */
