@@ -183,8 +183,7 @@ int nm_cgroups_cpus(struct nm_cgroups *cgroups, const char *cgroup, hwloc_bitmap
 
 /* The same for the thread or process of a directory in /proc, whose file "cpuset" names that
  * ancestor with one read. Also returns -ESRCH if it has exited. */
-int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret,
-		       bool *ret_root);
+int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret);
 
 /* Returns the CPU time, in CPUs, that the limits of the cgroup and its ancestors allow; infinity
  * without a limit. Errors are those of nm_cgroups_cpus(). */

@@ -69,9 +69,9 @@ struct nm_recorded_interval {
 	uint64_t number;
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint64_t length_ns;
-	double local_share; /* over the managed threads; NaN: not known, also for the following
-			     * fields */
-	double performance; /* P_g */
+	double local_share;  /* over the managed threads; NaN: not known, also for the following
+			      * fields */
+	double performance;  /* P_g */
 	uint32_t nr_threads; /* number of managed threads */
 };
 
@@ -149,7 +149,6 @@ struct nm_recorded_samples {
 struct nm_recorded {
 	enum nm_recorded_kind kind;
 	uint64_t interval; /* number in the last INTERVAL record; 0 before the first */
-	uint64_t offset;   /* offset of its block in the file */
 	union {
 		struct nm_recorded_start start;
 		const struct nm_topology *topology;

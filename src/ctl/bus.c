@@ -97,43 +97,40 @@ int nm_ctl_new_call(sd_bus *bus, const char *method, sd_bus_message **ret)
 	return 0;
 }
 
-static int send_call(sd_bus *bus, const char *method, bool person, sd_bus_error *error,
-		     json_t **ret, const char *types, va_list arguments)
+/* `r` is the result of creating the call. */
+static int send_call(sd_bus *bus, sd_bus_message *call, int r, enum nm_right right, json_t **ret)
 {
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL, *reply = NULL;
-	int r = nm_ctl_new_call(bus, method, &call);
-	if (r >= 0)
-		r = sd_bus_message_appendv(call, types, arguments);
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	bool person = right == NM_RIGHT_STEER && isatty(STDIN_FILENO);
 	if (r >= 0 && person)
 		r = sd_bus_message_set_allow_interactive_authorization(call, 1);
 	if (r >= 0)
-		r = sd_bus_call(bus, call, person ? PERSON_TIMEOUT_US : TIMEOUT_US, error, &reply);
+		r = sd_bus_call(bus, call, person ? PERSON_TIMEOUT_US : TIMEOUT_US, &error, &reply);
 	if (r >= 0)
 		r = nm_value_read(reply, ret);
-	return r;
+	return r < 0 ? print_failure(&error, r, right) : EXIT_SUCCESS;
 }
 
-int nm_ctl_ask(sd_bus *bus, const char *method, json_t **ret, const char *types, ...)
+int nm_ctl_ask(sd_bus *bus, const char *method, json_t **ret)
 {
-	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-	va_list arguments;
-	va_start(arguments, types);
-	int r = send_call(bus, method, false, &error, ret, types, arguments);
-	va_end(arguments);
-	return r < 0 ? print_failure(&error, r, NM_RIGHT_READ) : EXIT_SUCCESS;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+	int r = nm_ctl_new_call(bus, method, &call);
+	return send_call(bus, call, r, NM_RIGHT_READ, ret);
 }
 
 int nm_ctl_ask_once(const char *method, enum nm_right right, json_t **ret, const char *types, ...)
 {
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
 	va_list arguments;
 	int r = nm_ctl_open(&bus);
 	if (r != EXIT_SUCCESS)
 		return r;
-	bool person = right == NM_RIGHT_STEER && isatty(STDIN_FILENO);
+	r = nm_ctl_new_call(bus, method, &call);
 	va_start(arguments, types);
-	r = send_call(bus, method, person, &error, ret, types, arguments);
+	if (r >= 0)
+		r = sd_bus_message_appendv(call, types, arguments);
 	va_end(arguments);
-	return r < 0 ? print_failure(&error, r, right) : EXIT_SUCCESS;
+	return send_call(bus, call, r, right, ret);
 }

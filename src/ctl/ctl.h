@@ -14,7 +14,8 @@
 #define NM_CTL_UNAVAILABLE 69 /* EX_UNAVAILABLE of sysexits.h(3head): no daemon, no bus */
 #define NM_CTL_NOT_ALLOWED 77 /* EX_NOPERM */
 
-#define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or is removed */
+#define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or is removed  \
+			       */
 
 #define NM_CTL_POLICIES_MOST 16U
 
@@ -35,7 +36,7 @@ struct nm_ctl {
 	uint32_t lines; /* -n */
 	bool lines_given;
 	uint64_t seconds, limit_mb; /* record; 0: not given */
-	const char *output; /* report; NULL: not given */
+	const char *output;	    /* report; NULL: not given */
 	struct nm_style style;
 	struct nm_ctl_simulate simulate;
 };
@@ -89,13 +90,13 @@ void nm_ctl_explain_failure(const sd_bus_error *error, int r, enum nm_right righ
 int nm_ctl_open(sd_bus **ret);
 
 /*
- * Calls a method of the daemon, with arguments of these types as for sd_bus_message_append(3). *ret
- * gets the result (several values: an array; none: null), which the caller releases. Returns the
- * exit status; prints errors to stderr.
+ * Calls a method of the daemon without arguments. *ret gets the result (several values: an array;
+ * none: null), which the caller releases. Returns the exit status; prints errors to stderr.
  */
-int nm_ctl_ask(sd_bus *bus, const char *method, json_t **ret, const char *types, ...);
+int nm_ctl_ask(sd_bus *bus, const char *method, json_t **ret);
 
-/* The same with a new connection. If polkit has an agent, the user is asked to authenticate. */
+/* The same with a new connection, and with arguments of these types as for
+ * sd_bus_message_append(3). If polkit has an agent, the user is asked to authenticate. */
 int nm_ctl_ask_once(const char *method, enum nm_right right, json_t **ret, const char *types, ...);
 
 /* Creates a call of a method of the daemon without sending it. Returns 0 or a negative errno. */

@@ -25,7 +25,7 @@ static char *ask_daemon(sd_bus *bus, struct nm_doctor_options *options)
 				       NULL, &source) < 0)
 		return NULL;
 	options->running_source = source;
-	if (nm_ctl_ask(bus, "Status", &status, "") == EXIT_SUCCESS) {
+	if (nm_ctl_ask(bus, "Status", &status) == EXIT_SUCCESS) {
 		options->threads_measured = status_number(status, "threads_measured");
 		options->threads_undersampled = status_number(status, "threads_undersampled");
 		options->workers_stuck = status_number(status, "workers_stuck");

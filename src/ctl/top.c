@@ -222,11 +222,11 @@ static int ask_first(struct top *top)
 {
 	int r = nm_ctl_open(&top->bus);
 	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask(top->bus, "Status", &top->model.status, "");
+		r = nm_ctl_ask(top->bus, "Status", &top->model.status);
 	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask(top->bus, "ListNodes", &top->model.nodes, "");
+		r = nm_ctl_ask(top->bus, "ListNodes", &top->model.nodes);
 	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask(top->bus, "ListProcesses", &top->model.processes, "");
+		r = nm_ctl_ask(top->bus, "ListProcesses", &top->model.processes);
 	return r;
 }
 

@@ -267,8 +267,7 @@ static int read_named(struct nm_cgroups *cgroups, int directory, const struct va
 	return r < 0 ? r : (*ret)->exists && (*ret)->cpus;
 }
 
-int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret,
-		       bool *ret_root)
+int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret)
 {
 	nm_autofree char *cgroup = NULL;
 	const struct value *value;
@@ -279,12 +278,12 @@ int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return give_cpus(value, ret, ret_root);
+		return give_cpus(value, ret, NULL);
 	cgroups->calls++;
 	r = nm_proc_read_cgroup(cgroups->platform, directory, &cgroup);
 	if (r < 0) /* a path that is too long counts as unknown */
 		return r == -ESRCH || is_passing(r) ? r : -ENODATA;
-	return nm_cgroups_cpus(cgroups, cgroup, ret, ret_root);
+	return nm_cgroups_cpus(cgroups, cgroup, ret, NULL);
 }
 
 /* ---- construction ---- */

@@ -315,19 +315,15 @@ int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret)
 	return length < 0 ? gone((int)length) : copy_cgroup(text, ret);
 }
 
-static int read_cpu_list(struct nm_platform *platform, const char *path, hwloc_bitmap_t ret)
+int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret)
 {
 	char text[4096];
-	ssize_t length = platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
+	ssize_t length = platform->ops->read_file(
+		platform, NM_ROOT, "sys/devices/system/cpu/online", text, sizeof(text));
 	if (length < 0)
 		return (int)length;
 	int r = nm_list_parse(text, ret);
 	return r == -EINVAL ? -ENODATA : r;
-}
-
-int nm_proc_read_online(struct nm_platform *platform, hwloc_bitmap_t ret)
-{
-	return read_cpu_list(platform, "sys/devices/system/cpu/online", ret);
 }
 
 int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bitmap_t ret)

@@ -36,7 +36,6 @@ struct nm_field {
 };
 
 struct nm_shape {
-	const char *name;
 	size_t size;
 	const struct nm_field *fields;
 	size_t count;

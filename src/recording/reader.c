@@ -246,7 +246,6 @@ static int next_record(struct nm_recording *recording, struct nm_recorded *ret)
 	memset(ret, 0, sizeof(*ret));
 	ret->kind = (enum nm_recorded_kind)kind;
 	ret->interval = recording->interval;
-	ret->offset = recording->block_offset;
 	nm_arena_clear(&recording->arena);
 	int r = decode(recording, &payload, ret);
 	if (r == 0 && payload.at != payload.end)

@@ -47,7 +47,7 @@
 	}
 #define SHAPE(what, type, list)                                                                    \
 	static const struct nm_shape what = {                                                      \
-		.name = #what, .size = sizeof(type), .fields = list, .count = NM_ARRAY_SIZE(list)}
+		.size = sizeof(type), .fields = list, .count = NM_ARRAY_SIZE(list)}
 
 /* In the order of the enumerations, and complete: see WORDS_OF. */
 static const char *const selection_words[] = {
@@ -55,8 +55,7 @@ static const char *const selection_words[] = {
 	"cost_effective", "exclusivity_base", "exclusivity", "most_benefit_plus"};
 static const char *const selected_by_words[] = {"none", "rule", "leader"};
 static const char *const pin_words[] = {"lease", "nudge"};
-static const char *const runtime_words[] = {"none", "go", "java", "unknown",
-					    "awaited"};
+static const char *const runtime_words[] = {"none", "go", "java", "unknown", "awaited"};
 static const char *const decision_words[] = {"migrate", "swap", "rollback", "home", "pages"};
 static const char *const place_words[] = {
 	"there",   "single", "small",	"memory", "separate", "held",	"barred", "young",
@@ -478,7 +477,7 @@ typedef struct nm_recorded recorded_t;
 		 .count_size = sizeof(size_t),                                                     \
 		 .kind = NM_FIELD_ITEMS}};                                                         \
 	static const struct nm_shape list##_items = {                                              \
-		.name = #list, .size = SIZE(recorded_t, list), .fields = list##_list, .count = 1}
+		.size = SIZE(recorded_t, list), .fields = list##_list, .count = 1}
 
 LIST(threads, thread_shape);
 LIST(processes, process_shape);
