@@ -36,7 +36,7 @@ static bool is_there(const struct nm_mover *mover, unsigned node)
  * them. */
 static uint64_t count_elsewhere(const struct nm_mover *mover, uint64_t *ret_nodes)
 {
-	const uint64_t *on_nodes = nm_mappings_nodes(mover->work.known->ready);
+	const uint64_t *on_nodes = mover->work.known->ready->on_nodes;
 	uint64_t all = 0, pages = 0;
 
 	*ret_nodes = 0;
@@ -65,9 +65,8 @@ static bool moves_at_once(struct nm_mover *mover, uint64_t *ret_pages, uint64_t 
 		if (is_to_stay(&mover->rules, &items[i]))
 			return false;
 	*ret_pages = pages;
-	return mover->call.now_ns <= known->ready_ns + NM_KNOWN_AGE_NS &&
-	       !nm_mappings_have_grown(known->ready) && bytes <= WHOLE_BYTES &&
-	       mover->rules.node_ids[to] < NM_WORKER_NODES_MOST &&
+	return mover->call.now_ns <= known->ready_ns + NM_KNOWN_AGE_NS && !known->ready->grown &&
+	       bytes <= WHOLE_BYTES && mover->rules.node_ids[to] < NM_WORKER_NODES_MOST &&
 	       (pages == 0 || nm_mover_take_room(mover, to, bytes, false));
 }
 

@@ -167,8 +167,7 @@ static uint64_t longer(uint64_t a, uint64_t b)
 
 void nm_known_lacks(struct nm_known_entry *entry)
 {
-	uint64_t soon = longer(NM_KNOWN_SOON_NS,
-			       entry->ready ? 100 * nm_mappings_cost_ns(entry->ready) : 0);
+	uint64_t soon = longer(NM_KNOWN_SOON_NS, entry->ready ? 100 * entry->ready->cost_ns : 0);
 
 	if (entry->ready_ns + soon < entry->again_ns)
 		entry->again_ns = entry->ready_ns + soon;
@@ -295,7 +294,7 @@ static int check_size(struct nm_platform *platform, int directory,
 static int end_turn(struct nm_known_entry *entry, int r)
 {
 	if (r != NM_CALL_BEGUN)
-		entry->held_ns = nm_mappings_spent_ns(entry->reading);
+		entry->held_ns = entry->reading->spent_ns;
 	return r;
 }
 
@@ -334,7 +333,7 @@ void nm_known_publish(struct nm_known *known, struct nm_known_entry *entry, int 
 		now_ns + (refused ? NM_KNOWN_REFUSED_NS : NM_KNOWN_TURN_SHARE * entry->held_ns);
 	if (result == -EAGAIN)
 		return;
-	uint64_t cost = entry->reading ? nm_mappings_cost_ns(entry->reading) : 0;
+	uint64_t cost = entry->reading ? entry->reading->cost_ns : 0;
 	entry->asked = entry->had = false;
 	entry->error = result;
 	entry->ready_ns = now_ns;

@@ -5,29 +5,7 @@
 #include <string.h>
 
 #define READ_BYTES 8192U
-#define LINE_BYTES 1024U
 #define SMALL_PAGE 4096U
-
-enum phase { EXTENTS, POLICIES, COMPLETE };
-
-struct nm_mappings {
-	struct nm_platform *platform;
-	enum phase phase;
-	int directory, fd; /* -1: none */
-	uint64_t cost_ns;
-	/* In this turn: */
-	uint64_t budget_ns, spent_ns;
-	uint64_t held_ns; /* of the last call */
-	char *text;	  /* what it read; NULL once all was read */
-	struct nm_mapped *items;
-	size_t count, capacity;
-	uint64_t on_nodes[NM_MAPPINGS_NODES]; /* pages of the mappings that are not shared */
-	bool grown;
-	size_t next; /* the first extent that further lines of numa_maps may describe */
-	size_t used;
-	bool overlong; /* the end of the current line is lost */
-	char line[LINE_BYTES];
-};
 
 int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)
 {
@@ -134,7 +112,7 @@ static int end_line(struct nm_mappings *mappings)
 	int r = 0;
 
 	mappings->line[mappings->used] = '\0';
-	if (mappings->phase == EXTENTS)
+	if (mappings->phase == NM_MAPPINGS_EXTENTS)
 		r = add_extent(mappings);
 	else
 		add_policy(mappings);
@@ -146,7 +124,7 @@ static int end_line(struct nm_mappings *mappings)
 /* Adds a part of a line. */
 static void add_text(struct nm_mappings *mappings, const char *text, size_t length)
 {
-	size_t room = LINE_BYTES - 1 - mappings->used;
+	size_t room = NM_MAPPINGS_LINE_BYTES - 1 - mappings->used;
 	char *at = mappings->line + mappings->used;
 
 	mappings->overlong |= length > room;
@@ -189,15 +167,16 @@ static void end_file(struct nm_mappings *mappings)
 	close_file(mappings, &mappings->fd);
 	mappings->used = 0;
 	mappings->overlong = false;
-	mappings->phase = mappings->phase == EXTENTS ? POLICIES : COMPLETE;
-	if (mappings->phase == POLICIES && mappings->count > 0)
+	mappings->phase = mappings->phase == NM_MAPPINGS_EXTENTS ? NM_MAPPINGS_POLICIES
+								 : NM_MAPPINGS_COMPLETE;
+	if (mappings->phase == NM_MAPPINGS_POLICIES && mappings->count > 0)
 		shrink(mappings);
 }
 
 static int begin_call(struct nm_mappings *mappings)
 {
 	const struct nm_platform_ops *ops = mappings->platform->ops;
-	const char *name = mappings->phase == EXTENTS ? "maps" : "numa_maps";
+	const char *name = mappings->phase == NM_MAPPINGS_EXTENTS ? "maps" : "numa_maps";
 
 	mappings->held_ns = 0;
 	if (mappings->fd < 0)
@@ -223,7 +202,7 @@ static int end_call(struct nm_mappings *mappings, int r)
 
 static bool has_budget(const struct nm_mappings *mappings)
 {
-	return mappings->phase != COMPLETE && mappings->spent_ns < mappings->budget_ns;
+	return mappings->phase != NM_MAPPINGS_COMPLETE && mappings->spent_ns < mappings->budget_ns;
 }
 
 /* Continues after a call with the result `r`. */
@@ -239,7 +218,7 @@ static int read_on(struct nm_mappings *mappings, int r)
 	close_file(mappings, &mappings->directory);
 	if (r < 0)
 		return r;
-	if (mappings->phase != COMPLETE)
+	if (mappings->phase != NM_MAPPINGS_COMPLETE)
 		return -EAGAIN;
 	free(NM_TAKE(mappings->text));
 	return 0;
@@ -258,16 +237,6 @@ int nm_mappings_continue(struct nm_mappings *mappings, int r)
 	return read_on(mappings, end_call(mappings, r));
 }
 
-uint64_t nm_mappings_cost_ns(const struct nm_mappings *mappings)
-{
-	return mappings->cost_ns;
-}
-
-uint64_t nm_mappings_spent_ns(const struct nm_mappings *mappings)
-{
-	return mappings->spent_ns;
-}
-
 size_t nm_mappings_bytes(const struct nm_mappings *mappings)
 {
 	return sizeof(*mappings) + mappings->capacity * sizeof(*mappings->items);
@@ -279,16 +248,6 @@ size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mappe
 {
 	*ret = mappings->items;
 	return mappings->count;
-}
-
-bool nm_mappings_have_grown(const struct nm_mappings *mappings)
-{
-	return mappings->grown;
-}
-
-const uint64_t *nm_mappings_nodes(const struct nm_mappings *mappings)
-{
-	return mappings->on_nodes;
 }
 
 const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uint64_t address,

@@ -17,7 +17,27 @@
 	65536U /* limit per process; the pages of a process with more mappings are                 \
 		* not moved */
 
-struct nm_mappings;
+#define NM_MAPPINGS_LINE_BYTES 1024U
+
+struct nm_mappings {
+	struct nm_platform *platform;
+	enum { NM_MAPPINGS_EXTENTS, NM_MAPPINGS_POLICIES, NM_MAPPINGS_COMPLETE } phase;
+	int directory, fd; /* -1: none */
+	/* Time spent in the kernel: in completed turns; in this turn, which bounds the time for
+	 * which the lock of the process was held; in the last call. */
+	uint64_t cost_ns, spent_ns, held_ns;
+	uint64_t budget_ns; /* of this turn */
+	char *text;	    /* what the last call read; NULL once all was read */
+	struct nm_mapped *items;
+	size_t count, capacity;
+	uint64_t on_nodes[NM_MAPPINGS_NODES]; /* pages of the mappings that are not shared, by the
+					       * kernel's node numbers */
+	bool grown;  /* a mapping appeared while the others were read, and is missing */
+	size_t next; /* the first extent that further lines of numa_maps may describe */
+	size_t used;
+	bool overlong; /* the end of the current line is lost */
+	char line[NM_MAPPINGS_LINE_BYTES];
+};
 
 /* Creates an object without mappings. Returns 0 or -ENOMEM. Called by the mover. */
 int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret);
@@ -34,23 +54,12 @@ NM_DEFINE_CLEANUP(struct nm_mappings, nm_mappings_free);
 int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budget_ns);
 int nm_mappings_continue(struct nm_mappings *mappings, int r);
 
-/* Return the time spent in the kernel so far, and since nm_mappings_read(), which bounds the time
- * for which the lock of the process was held. */
-uint64_t nm_mappings_cost_ns(const struct nm_mappings *mappings);
-uint64_t nm_mappings_spent_ns(const struct nm_mappings *mappings);
-
 /* Returns the memory used by the object. Pure. */
 size_t nm_mappings_bytes(const struct nm_mappings *mappings);
 
 /* Returns the mappings, ascending and disjoint, after nm_mappings_read() has returned 0. They are
  * valid as long as the object. Pure. */
 size_t nm_mappings_all(const struct nm_mappings *mappings, const struct nm_mapped **ret);
-
-/* Returns whether a mapping appeared while the others were read, and is missing. Pure. */
-bool nm_mappings_have_grown(const struct nm_mappings *mappings);
-
-/* Returns the number of unshared pages of these mappings, by the kernel's node numbers. Pure. */
-const uint64_t *nm_mappings_nodes(const struct nm_mappings *mappings);
 
 /* Returns the mapping that contains all of [address, address + bytes), or NULL. Pure. */
 const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uint64_t address,
