@@ -42,8 +42,6 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	actuator->masks.platform = platform;
 	actuator->masks.topology = topology;
 	actuator->runtime_directory = runtime_directory;
-	actuator->on_event = on_event;
-	actuator->context = context;
 	actuator->progress = (struct nm_progress){
 		.platform = platform, .on_event = on_event, .context = context};
 	actuator->turn_steps = NM_LEASE_TURN_STEPS;

@@ -70,13 +70,11 @@ struct nm_actuator {
 	struct nm_masks masks; /* uses the same platform */
 	int runtime_directory;
 	struct nm_ledger *ledger; /* NULL: nothing may be changed */
-	nm_lease_event_fn on_event;
-	void *context;
-	struct nm_progress progress; /* of restoring all leases */
+	struct nm_progress progress;
 	struct nm_lease *leases;
 	size_t count, capacity;
-	size_t inherited;		   /* number of inherited ones among them */
-	uint32_t most_leases;		   /* NM_LEASE_MOST by default */
+	size_t inherited;     /* number of inherited ones among them */
+	uint32_t most_leases; /* NM_LEASE_MOST by default */
 	struct nm_shares lease_shares;
 	struct nm_shares inherited_shares;
 	struct nm_settled *settled;	   /* threads without an entry in `leases` */

@@ -6,8 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "descent_internal.h"
-
 #define MOST_ROUNDS 4
 #define MOST_SIBLINGS 64U
 
@@ -167,6 +165,22 @@ void nm_progress_note(struct nm_progress *progress)
 	if (progress->reported_ns)
 		progress->on_event(progress->context, &event);
 	progress->reported_ns = now_ns;
+}
+
+void nm_progress_report(const struct nm_progress *progress, const struct nm_ledger_entry *terms,
+			const struct nm_descendant *thread, enum nm_lease_event_kind kind,
+			int error)
+{
+	const struct nm_lease_event event = {
+		.kind = kind,
+		.tid = thread->tid,
+		.pid = thread->pid,
+		.start_ticks = thread->start_ticks,
+		.decision = terms->decision,
+		.error = error,
+	};
+	if (progress->on_event)
+		progress->on_event(progress->context, &event);
 }
 
 static int add_id(void *context, const char *name)

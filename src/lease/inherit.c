@@ -92,17 +92,10 @@ static void report_inherited(const struct nm_actuator *actuator,
 			     const struct nm_ledger_entry *terms, uint32_t pid, uint32_t tid,
 			     uint64_t start_ticks, int r)
 {
-	if (r == 0 || r == -ESRCH || !actuator->on_event)
-		return;
-	struct nm_lease_event event = {
-		.kind = r < 0 ? NM_LEASE_FAILED : NM_LEASE_INHERITED,
-		.tid = tid,
-		.pid = pid,
-		.start_ticks = start_ticks,
-		.decision = terms->decision,
-		.error = r < 0 ? r : 0,
-	};
-	actuator->on_event(actuator->context, &event);
+	const struct nm_descendant task = {.pid = pid, .tid = tid, .start_ticks = start_ticks};
+	if (r != 0 && r != -ESRCH)
+		nm_progress_report(&actuator->progress, terms, &task,
+				   r < 0 ? NM_LEASE_FAILED : NM_LEASE_INHERITED, r < 0 ? r : 0);
 }
 
 static int restore_now(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "descent_internal.h"
+#include "descent.h"
 
 #define MOST_ANCESTORS 64
 #define GRACE_S 2

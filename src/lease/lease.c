@@ -8,16 +8,10 @@
 void nm_lease_report(struct nm_actuator *actuator, const struct nm_lease *lease,
 		     enum nm_lease_event_kind kind, int error)
 {
-	struct nm_lease_event event = {
-		.kind = kind,
-		.tid = lease->terms.tid,
-		.pid = lease->terms.pid,
-		.start_ticks = lease->terms.start_ticks,
-		.decision = lease->terms.decision,
-		.error = error,
-	};
-	if (actuator->on_event)
-		actuator->on_event(actuator->context, &event);
+	const struct nm_ledger_entry *terms = &lease->terms;
+	const struct nm_descendant thread = {
+		.pid = terms->pid, .tid = terms->tid, .start_ticks = terms->start_ticks};
+	nm_progress_report(&actuator->progress, terms, &thread, kind, error);
 }
 
 uint64_t nm_lease_ticks(struct nm_actuator *actuator)
@@ -289,8 +283,8 @@ int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease
 {
 	struct nm_lease *lease = &actuator->leases[index];
 	const struct nm_ledger_entry *terms = &lease->terms;
-	int r = nm_mask_restore(&actuator->masks, terms, terms->pid,
-				terms->tid, terms->start_ticks);
+	int r = nm_mask_restore(&actuator->masks, terms, terms->pid, terms->tid,
+				terms->start_ticks);
 	if (r == -ESRCH) {
 		end_of_thread(actuator, index);
 		return 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Restores affinities after a crash, from the ledger alone. */
 #include "actuator.h"
-#include "descent.h"
-#include "mask.h"
 
 struct restore {
 	struct nm_masks masks;
@@ -12,25 +10,9 @@ struct restore {
 	struct nm_ledger *ledger; /* NULL: it cannot be written */
 	struct nm_descent *descent;
 	struct nm_progress progress;
-	nm_lease_event_fn on_event;
-	void *context;
 	int returned;
 	unsigned failed;
 };
-
-static void report_lease(const struct restore *restore, const struct nm_ledger_entry *terms,
-			 uint32_t pid, uint32_t tid, enum nm_lease_event_kind kind, int error)
-{
-	struct nm_lease_event event = {
-		.kind = kind,
-		.tid = tid,
-		.pid = pid,
-		.decision = terms->decision,
-		.error = error,
-	};
-	if (restore->on_event)
-		restore->on_event(restore->context, &event);
-}
 
 static bool same_thread(const struct nm_ledger_entry *a, const struct nm_ledger_entry *b)
 {
@@ -40,13 +22,15 @@ static bool same_thread(const struct nm_ledger_entry *a, const struct nm_ledger_
 static void count_result(struct restore *restore, const struct nm_ledger_entry *terms, uint32_t pid,
 			 uint32_t tid, enum nm_lease_event_kind kind, int r)
 {
+	const struct nm_descendant thread = {.pid = pid, .tid = tid};
 	if (r == -ESRCH)
 		return;
 	restore->returned += r == 1;
 	restore->failed += r < 0;
 	if (r == 0)
 		kind = NM_LEASE_FOREIGN;
-	report_lease(restore, terms, pid, tid, r < 0 ? NM_LEASE_FAILED : kind, r < 0 ? r : 0);
+	nm_progress_report(&restore->progress, terms, &thread, r < 0 ? NM_LEASE_FAILED : kind,
+			   r < 0 ? r : 0);
 }
 
 static int compare_threads(const void *a, const void *b)
@@ -236,8 +220,6 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 	struct restore restore = {
 		.masks = {.platform = platform, .topology = topology, .cgroups = cgroups},
 		.progress = {.platform = platform, .on_event = on_event, .context = context},
-		.on_event = on_event,
-		.context = context,
 	};
 	struct nm_restoration found = {
 		.bad_lines = contents.bad_lines,

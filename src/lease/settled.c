@@ -170,9 +170,9 @@ void nm_settled_forget(struct nm_settled *settled, struct nm_platform *platform,
 		const struct nm_settled_thread *thread = &settled->threads[i];
 		bool old = (int16_t)(uint16_t)(round - thread->round) > 0;
 		bool forgotten = old && thread->start_ticks < since_ticks;
-		bool ended = !forgotten && unused &&
-			     platform->ops->affinity_get(platform, (pid_t)thread->tid, unused) ==
-				     -ESRCH;
+		bool ended =
+			!forgotten && unused &&
+			platform->ops->affinity_get(platform, (pid_t)thread->tid, unused) == -ESRCH;
 		if (forgotten || ended)
 			remove_at(settled, i);
 	}
