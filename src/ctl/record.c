@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 

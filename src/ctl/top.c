@@ -3,7 +3,6 @@
  * work. */
 #include <signal.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <systemd/sd-event.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands of an administrator. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>

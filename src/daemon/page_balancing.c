@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Coexistence with kernel.numa_balancing, which moves the same pages (pages.numa_balancing). */
-#include <string.h>
 
 #include "daemon.h"
 #include "numa-migrd/proc.h"

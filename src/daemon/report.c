@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Journal entries, and the conditions under which they are written. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports decisions and their verdicts: to the journal, the recording and the history. */
 #include <inttypes.h>
-#include <math.h>
-#include <string.h>
 
 #include "daemon.h"
 #include "numa-migrd/base.h"

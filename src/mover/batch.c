@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "mover_internal.h"
-#include "numa-migrd/proc.h"
 
 #define CHECK_NS NM_NSEC_PER_SEC	   /* how often the thread named by calls is checked */
 #define HUGE_MOST (NM_PACE_PAGES_MOST / 2) /* a query contains two addresses for each huge page */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pace.h"
 
-#include <string.h>
-
 #define FIRST_CHUNK 16U
 #define GROWTH 4U /* limit from one call to the next */
 #define SLOWEST 8 /* multiple of the limit above which the time of a call does not count */

@@ -3,7 +3,6 @@
  * (pfm_get_os_event_encoding(3)). */
 #include "numa-migrd/event.h"
 
-#include <errno.h>
 /* libpfm4 contains a copy of the kernel's header under another guard; only one may be included. */
 #define __PERFMON_PERF_EVENT_H__
 #include <perfmon/pfmlib_perf_event.h>

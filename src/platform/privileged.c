@@ -3,10 +3,8 @@
 #include "privileged.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "numa-migrd/config.h"

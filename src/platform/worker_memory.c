@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/proc.h"
 
 #define CHILDREN_MOST 64U
 #define HEADER "numa-migrd-unanswered 2 " /* followed by the boot ID */

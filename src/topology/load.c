@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Builds a struct nm_topology from hwloc and a few files of /sys. */
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "html.h"
-#include "numa-migrd/config.h"
 #include "plot.h"
 #include "plots.h"
 

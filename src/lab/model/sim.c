@@ -2,7 +2,6 @@
 /* The model as a whole, step by step. */
 #include "numa-migrd/sim.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

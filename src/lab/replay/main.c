@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* numa-migrd-replay, the program behind numa-migrctl replay. */
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "replay.h"
 

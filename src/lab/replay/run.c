@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "numa-migrd/file.h"
 #include "replay.h"

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sysexits.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>

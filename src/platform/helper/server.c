@@ -4,7 +4,6 @@
 
 #include <poll.h>
 #include <stdio.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
