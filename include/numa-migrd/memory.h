@@ -64,9 +64,9 @@ struct nm_page_id {
 /* One sampled access. */
 struct nm_page_touch {
 	struct nm_page_id page;
-	uint16_t node;	 /* index of the node whose CPU accessed it */
+	uint16_t node;	   /* index of the node whose CPU accessed it */
 	int16_t page_node; /* index of the node that holds it; -1: not known */
-	uint16_t thread; /* id from nm_affinity_join(); 0: do not look for sharing */
+	uint16_t thread;   /* id from nm_affinity_join(); 0: do not look for sharing */
 };
 
 /* The result of counting an access. */
@@ -85,7 +85,6 @@ struct nm_page_view {
 	const uint8_t *accesses; /* by node, decayed up to the last access; valid until the next
 				  * call */
 	int page_node;		 /* -1: not known */
-	unsigned idle_s;
 	bool pending, barred, left_alone;
 };
 
@@ -94,9 +93,6 @@ struct nm_pages_counts {
 				  * grows */
 	uint64_t bytes;		 /* size of the table */
 	uint64_t evicted;	 /* replaced by other pages */
-	uint64_t refused;	 /* not added: all candidates for replacement belonged to processes
-				  * with fewer pages */
-	uint64_t forgotten;	 /* not seen for NM_PAGE_FORGET_S */
 	uint64_t ping_pong;	 /* no longer moved, after moving back and forth */
 };
 

@@ -23,7 +23,6 @@ struct nm_figures {
 	double access_total;	/* Σ_k accesses, in the window (history half-life) */
 	double access_samples;	/* number of samples in the window: a fault on a huge page is one */
 	uint32_t access_new; /* number of access samples in this interval, which count in `fresh` */
-	double local_share;	/* accesses[main_node] / total; NaN without accesses or main node */
 	/*
 	 * nr_nodes values each, valid until the next nm_metrics_* call: accesses in the window, and
 	 * in this interval alone, which verdicts use. A page fault counts once for each 4 KiB of
@@ -33,8 +32,6 @@ struct nm_figures {
 	 */
 	const double *accesses;
 	const uint32_t *fresh;
-	const uint32_t *touched; /* memory samples of this interval by node of the memory, for any
-				  * level */
 	uint32_t latency_samples;
 	double latency; /* L: mean in core cycles over the accesses with a measured latency */
 	/* The same in the window, since the thread has run on main_node. */

@@ -284,7 +284,6 @@ struct nm_injector {
 	uint64_t last_time_ns;
 	uint32_t last_pid;  /* last target of the round robin */
 	double ns_per_byte; /* lowest measured cost of protecting a byte; 0: not measured yet */
-	uint64_t writes, refused;
 	uint64_t too_large; /* targets skipped because one write would lock their mappings for too
 			     * long */
 	int last_error;

@@ -149,10 +149,10 @@ struct nm_process {
 	char comm[NM_COMM_BYTES]; /* escaped */
 	char *cgroup;		  /* raw path in the unified hierarchy; NULL: not known */
 	char raw_comm[16];
-	uint64_t rss_bytes, anon_bytes;	   /* as in struct nm_proc_status */
+	uint64_t rss_bytes, anon_bytes; /* as in struct nm_proc_status */
 	double cpu_limit; /* CPUs that cpu.max of its cgroups allows; 0: no limit, or not known */
-	double cpu_share;		   /* decayed share of one CPU, summed over its threads */
-	uint64_t started_ns;		   /* start of its program, CLOCK_MONOTONIC, estimated */
+	double cpu_share; /* decayed share of one CPU, summed over its threads */
+	uint64_t started_ns;	/* start of its program, CLOCK_MONOTONIC, estimated */
 	uint64_t last_spawn_ns; /* creation of the last new thread or child; 0: none seen */
 	uint64_t last_seen_ns, checked_ns; /* checked_ns is 0 before /proc was first read */
 	enum nm_runtime runtime;	   /* of its program */
@@ -174,8 +174,8 @@ struct nm_member {
 	/* Its CPU affinity when adopted, or before its lease. A new affinity is always a subset of
 	 * it. */
 	hwloc_const_bitmap_t original;
-	bool everywhere; /* `original` includes every usable CPU, so it need not be tested */
-	bool leased;	 /* has an affinity set by the daemon */
+	bool everywhere;   /* `original` includes every usable CPU, so it need not be tested */
+	bool leased;	   /* has an affinity set by the daemon */
 	bool only_watched; /* measured but never moved: pinned, or observed */
 	/* `original` was equal to the effective CPUs of the cpuset; restoring it allows all
 	 * possible CPUs. */
@@ -337,7 +337,6 @@ int nm_roster_thread_eligibility(const struct nm_roster *roster, uint32_t tid,
 struct nm_roster_counts {
 	unsigned processes_known, processes_managed, threads_known, threads_managed;
 	unsigned processes_observed, processes_off; /* observed processes are managed, too */
-	unsigned adopted, forgotten, vanished; /* since the start */
 };
 struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster);
 

@@ -71,7 +71,6 @@ static void add_thread(const struct nm_daemon *daemon, struct examined *one, uin
 		.main_node = nm_topology_node_of_cpu(daemon->pipeline.topology, stat->processor),
 		.main_node_share = 1,
 		.access_total = NAN,
-		.local_share = NAN,
 		.latency = NAN,
 		.recent_latency = NAN,
 		.instructions = NAN,

@@ -389,7 +389,6 @@ int nm_pages_look(const struct nm_pages *pages, uint32_t now_s, const struct nm_
 	*ret = (struct nm_page_view){
 		.accesses = nm_slot_vector(pages, slot),
 		.page_node = slot.bucket->home[slot.way] - 1,
-		.idle_s = nm_age(now_s, slot.bucket->seen[slot.way]),
 		.pending = state & NM_STATE_PENDING,
 		.barred = state & NM_STATE_BARRED &&
 			  (int16_t)(slot.bucket->barred[slot.way] - (uint16_t)now_s) > 0,
@@ -432,7 +431,6 @@ static void update_bucket(struct nm_pages *pages, struct nm_bucket *bucket, uint
 		bool dead =
 			pages->owners[nm_key_owner(bucket->key[slot.way])].state == NM_OWNER_DEAD;
 		bool forgotten = !dead && nm_age(now_s, bucket->seen[slot.way]) > NM_PAGE_FORGET_S;
-		pages->counts.forgotten += forgotten;
 		if (dead || forgotten)
 			nm_store_remove(pages, slot);
 		else

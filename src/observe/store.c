@@ -181,10 +181,8 @@ static bool evict_page(struct nm_pages *pages, uint64_t key, uint64_t home, uint
 {
 	struct nm_slot victim = first_to_go(pages, nm_key_owner(key), home, now_s);
 
-	if (!victim.bucket) {
-		pages->counts.refused++;
+	if (!victim.bucket)
 		return false;
-	}
 	pages->counts.evicted += owner_of(pages, victim)->state != NM_OWNER_DEAD;
 	nm_store_remove(pages, victim);
 	return true;

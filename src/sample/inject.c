@@ -59,12 +59,10 @@ static void note_cost(struct nm_injector *injector, const struct nm_inject_targe
 		injector->ns_per_byte = per_byte;
 }
 
-static void refused(struct nm_injector *injector, int error)
+static void note_error(struct nm_injector *injector, int error)
 {
-	if (error == -ESRCH)
-		return;
-	injector->refused++;
-	injector->last_error = error;
+	if (error != -ESRCH)
+		injector->last_error = error;
 }
 
 /* Returns true if the process was protected. If the answer was late, it may have been protected
@@ -74,12 +72,11 @@ static bool hear(struct nm_injector *injector, const struct nm_inject_target *ta
 {
 	if (answer->result == 0) {
 		note_cost(injector, target, answer->took_ns);
-		injector->writes++;
 		return true;
 	}
 	if (answer->result != -ETIMEDOUT)
 		injector->budget_bytes += (double)target->resident_bytes;
-	refused(injector, answer->result);
+	note_error(injector, answer->result);
 	return false;
 }
 
@@ -94,7 +91,7 @@ static int hear_all(struct nm_injector *injector, struct nm_platform *platform)
 		if (r == -EAGAIN)
 			injector->asked[kept++] = injector->asked[i];
 		else if (r == 0)
-			protected += hear(injector, &injector->asked[i].target, &answer);
+		protected += hear(injector, &injector->asked[i].target, &answer);
 	}
 	injector->nr_asked = kept;
 	return protected;
@@ -116,7 +113,7 @@ static void protect(struct nm_injector *injector, struct nm_platform *platform,
 	}
 	int r = platform->ops->memory_query(platform, &question, &ticket);
 	if (r < 0) {
-		refused(injector, r);
+		note_error(injector, r);
 		return;
 	}
 	injector->asked[injector->nr_asked].ticket = ticket;

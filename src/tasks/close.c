@@ -26,8 +26,7 @@ static int reserve_figures(struct nm_metrics *metrics)
 		return 0;
 	if (grow((void **)&metrics->figures, wanted, sizeof(*metrics->figures)) < 0 ||
 	    grow((void **)&metrics->accesses, cells, sizeof(*metrics->accesses)) < 0 ||
-	    grow((void **)&metrics->fresh, cells, sizeof(*metrics->fresh)) < 0 ||
-	    grow((void **)&metrics->touched, cells, sizeof(*metrics->touched)) < 0)
+	    grow((void **)&metrics->fresh, cells, sizeof(*metrics->fresh)) < 0)
 		return -ENOMEM;
 	metrics->figure_capacity = wanted;
 	return 0;
@@ -83,16 +82,15 @@ static double run_share(const struct nm_entry *entry, const struct nm_metrics_in
 /* Takes the accesses of the interval by node: memory samples served by DRAM, or all of them if none
  * contains its level, or page faults if there are none. */
 static uint32_t take_fresh(const struct nm_metrics *metrics, const struct nm_entry *entry,
-			   const struct nm_hardware *hardware, uint32_t *fresh, uint32_t *touched)
+			   const struct nm_hardware *hardware, uint32_t *fresh)
 {
 	unsigned nr_nodes = metrics->nr_nodes;
 
-	memcpy(touched, hardware->counts, nr_nodes * sizeof(*touched));
 	if (hardware->accesses == 0) {
 		memcpy(fresh, entry->counts + nr_nodes, nr_nodes * sizeof(*fresh));
 		return entry->access_new;
 	}
-	memcpy(fresh, hardware->levels ? hardware->counts + nr_nodes : touched,
+	memcpy(fresh, hardware->counts + (hardware->levels ? nr_nodes : 0),
 	       nr_nodes * sizeof(*fresh));
 	return hardware->levels ? hardware->dram_accesses : hardware->accesses;
 }
@@ -233,7 +231,6 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 {
 	double *accesses = metrics->accesses + first;
 	uint32_t *fresh = metrics->fresh + first;
-	uint32_t *touched = metrics->touched + first;
 	struct nm_entry *entry = nm_entry_at(metrics, index);
 	struct nm_hardware *hardware = nm_hardware_at(metrics, index);
 	struct nm_window *window = nm_window_at(metrics, index);
@@ -246,11 +243,9 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 		.pid = entry->pid,
 		.tid = entry->tid,
 		.run_samples = entry->run_samples,
-		.access_new = take_fresh(metrics, entry, hardware, fresh, touched),
-		.local_share = NAN,
+		.access_new = take_fresh(metrics, entry, hardware, fresh),
 		.accesses = accesses,
 		.fresh = fresh,
-		.touched = touched,
 	};
 	set_home(metrics, entry, figures);
 	double factor = taken_per_seen(interval, figures);
@@ -258,8 +253,6 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 	figures->run_share = run_share(entry, interval, factor);
 	figures->access_total = take_accesses(metrics, figures, window, accesses);
 	figures->access_samples = window->access_samples;
-	if (figures->main_node >= 0 && figures->access_total > 0.0)
-		figures->local_share = accesses[figures->main_node] / figures->access_total;
 	return true;
 }
 

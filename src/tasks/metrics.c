@@ -48,7 +48,6 @@ void nm_metrics_free(struct nm_metrics *metrics)
 	free(metrics->figures);
 	free(metrics->accesses);
 	free(metrics->fresh);
-	free(metrics->touched);
 	free(metrics);
 }
 

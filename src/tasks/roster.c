@@ -226,7 +226,6 @@ static int check_process(struct nm_roster *roster, struct nm_process *process, u
 {
 	int r = nm_roster_check_process(roster, process, now_ns);
 	if (r == -ESRCH) {
-		roster->counts.vanished++;
 		nm_roster_remove_process(roster, process);
 		return r;
 	}
@@ -261,14 +260,6 @@ static int update_processes(struct nm_roster *roster, const struct nm_figures *f
 	return 0;
 }
 
-static void look_again(struct nm_roster *roster, struct nm_roster_thread *thread, uint64_t now_ns)
-{
-	if (nm_roster_check_thread(roster, thread, now_ns) == -ESRCH) {
-		roster->counts.vanished++;
-		nm_roster_remove_thread(roster, thread);
-	}
-}
-
 /* Number of threads checked in one interval, and the first one that must wait for the next one; 0:
  * none. */
 struct looks {
@@ -297,8 +288,9 @@ static int update_thread(struct nm_roster *roster, const struct nm_figures *figu
 	if (thread && thread->process == process) {
 		thread->last_seen_ns = now_ns;
 		if (nm_roster_age(now_ns, thread->checked_ns) > NM_ROSTER_CHECK_NS &&
-		    may_look(looks, figures->tid))
-			look_again(roster, thread, now_ns);
+		    may_look(looks, figures->tid) &&
+		    nm_roster_check_thread(roster, thread, now_ns) == -ESRCH)
+			nm_roster_remove_thread(roster, thread);
 		return 0;
 	}
 	if (thread) /* its number belonged to another process until now */
@@ -306,7 +298,6 @@ static int update_thread(struct nm_roster *roster, const struct nm_figures *figu
 	if (!may_look(looks, figures->tid))
 		return 0;
 	int r = nm_roster_add_thread(roster, process, figures->tid, now_ns);
-	roster->counts.vanished += r < 0 && r != -ENOMEM;
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -330,9 +321,9 @@ static int update_threads(struct nm_roster *roster, const struct nm_figures *fig
 
 static bool is_leased(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	return roster->leases.holds && roster->leases.holds(roster->leases.context,
-							    thread->member.tid,
-							    thread->member.start_ticks);
+	return roster->leases.holds &&
+	       roster->leases.holds(roster->leases.context, thread->member.tid,
+				    thread->member.start_ticks);
 }
 
 static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
@@ -552,9 +543,8 @@ int nm_roster_thread_eligibility(const struct nm_roster *roster, uint32_t tid,
 
 struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster)
 {
-	struct nm_roster_counts counts = roster->counts;
-	counts.processes_known = (unsigned)roster->nr_processes;
-	counts.threads_known = (unsigned)roster->nr_threads;
+	struct nm_roster_counts counts = {.processes_known = (unsigned)roster->nr_processes,
+					  .threads_known = (unsigned)roster->nr_threads};
 	for (size_t i = 0; i < roster->nr_processes; i++) {
 		const struct nm_process *process = roster->processes[i];
 		bool managed = process->eligibility == NM_ELIGIBILITY_MANAGED;

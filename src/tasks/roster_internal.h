@@ -7,9 +7,10 @@
 #include "numa-migrd/proc.h"
 #include "numa-migrd/tasks.h"
 
-#define NM_ROSTER_CHECK_NS (10 * NM_NSEC_PER_SEC)  /* maximum age of a thread's data */
+#define NM_ROSTER_CHECK_NS (10 * NM_NSEC_PER_SEC) /* maximum age of a thread's data */
 #define NM_ROSTER_LOOKS 2000U /* threads read per interval, which takes about 50 ms */
-#define NM_ROSTER_FORGET_NS (60 * NM_NSEC_PER_SEC) /* time after which a silent thread is dropped */
+#define NM_ROSTER_FORGET_NS (60 * NM_NSEC_PER_SEC) /* time after which a silent thread is dropped  \
+						    */
 
 struct nm_roster_thread {
 	struct nm_member member;
@@ -44,7 +45,6 @@ struct nm_roster {
 	size_t members_capacity;
 	struct nm_inject_target *targets;
 	size_t targets_capacity;
-	struct nm_roster_counts counts;
 };
 
 /* Returns the time since then. Records are read between ticks, so they may be newer than a tick. */

@@ -52,7 +52,6 @@ void nm_roster_remove_thread(struct nm_roster *roster, struct nm_roster_thread *
 	}
 	thread->process->nr_threads--;
 	free_thread(thread);
-	roster->counts.forgotten++;
 }
 
 void nm_roster_remove_threads_of(struct nm_roster *roster, const struct nm_process *process)
@@ -120,6 +119,5 @@ int nm_roster_add_thread(struct nm_roster *roster, struct nm_process *process, u
 	}
 	roster->threads[roster->nr_threads++] = thread;
 	process->nr_threads++;
-	roster->counts.adopted++;
 	return 0;
 }

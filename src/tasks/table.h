@@ -72,11 +72,10 @@ struct nm_metrics {
 	struct nm_figures *figures;
 	double *accesses; /* referenced by the metrics */
 	uint32_t *fresh;  /* nr_nodes values per thread */
-	uint32_t *touched;
 	size_t figure_capacity;
 	uint64_t dram_sample_bytes; /* smallest amount that one sample of DRAM traffic has
 				     * represented; 0: none seen */
-	uint32_t carry; /* of weights, in 1/256 */
+	uint32_t carry;		    /* of weights, in 1/256 */
 };
 
 static inline struct nm_entry *nm_entry_at(const struct nm_metrics *metrics, uint32_t index)

@@ -40,8 +40,8 @@ static uint64_t fake_now(struct nm_platform *platform)
 	return NM_CONTAINER_OF(platform, struct fake, platform)->now_ns;
 }
 
-static const struct nm_platform_ops ops = {
-	FAKE_ASK, .clear_refs = fake_clear_refs, .now_ns = fake_now};
+static const struct nm_platform_ops ops = {FAKE_ASK, .clear_refs = fake_clear_refs,
+					   .now_ns = fake_now};
 
 static struct nm_inject_target target(uint32_t pid, uint64_t megabytes)
 {
@@ -81,7 +81,6 @@ static void round_robin_over_targets(void **state)
 	const uint32_t expected[] = {10, 20, 30, 10};
 	assert_int_equal(fake.calls, 4);
 	assert_memory_equal(fake.order, expected, sizeof(expected));
-	assert_int_equal(injector.writes, 4);
 	assert_int_equal(injector.last_pid, 10);
 }
 
@@ -151,12 +150,10 @@ static void exited_and_refused_processes_are_skipped(void **state)
 
 	(void)state;
 	assert_int_equal(inject(&injector, &fake, targets, 3, 0), 2);
-	assert_int_equal(injector.refused, 0);
+	assert_int_equal(injector.last_error, 0);
 	fake.failure = -EBUSY;
 	assert_int_equal(inject(&injector, &fake, targets, 3, 1), 2);
-	assert_int_equal(injector.refused, 1);
 	assert_int_equal(injector.last_error, -EBUSY);
-	assert_int_equal(injector.writes, 4);
 	assert_int_equal(fake.calls, 6);
 }
 
