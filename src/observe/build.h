@@ -27,11 +27,7 @@ double nm_snapshot_operations(const struct nm_config *config, const struct nm_fi
 void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 				  struct nm_snapshot_storage *storage);
 
-/* Marks the CPUs that are free by the idle time of a node, in addition to the idle ones, and sets
- * sibling_worth; needs busy shares, main CPUs and siblings. */
-void nm_snapshot_fill_capacity(const struct nm_config *config, struct nm_snapshot *view);
-
-/* Needs the threads. Returns 0 or -ENOMEM. */
+/* Fills the CPUs, and sets sibling_worth; needs the threads. Returns 0 or -ENOMEM. */
 int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 			  struct nm_snapshot_storage *storage);
 

@@ -2,12 +2,18 @@
 /* The Linux implementation of struct nm_platform_ops, and a variant that writes nothing. */
 #include "linux.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "numa-migrd/base.h"
 #include "pmu.h"
@@ -26,6 +32,135 @@ static uint64_t linux_boot_ns(struct nm_platform *platform)
 	(void)platform;
 	(void)clock_gettime(CLOCK_BOOTTIME, &now); /* fails only for unknown clocks */
 	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* ---- files below the root, and attributes and owners of directories (xattr(7), stat(2)) ---- */
+
+static int base_of(struct nm_platform *platform, int directory)
+{
+	return directory == NM_ROOT ? nm_linux(platform)->root : directory;
+}
+
+static int linux_open_directory(struct nm_platform *platform, int directory, const char *path)
+{
+	int fd = openat(base_of(platform, directory), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static ssize_t linux_read_file(struct nm_platform *platform, int directory, const char *path,
+			       char *buffer, size_t size)
+{
+	if (size == 0 || size > INT_MAX)
+		return -EINVAL;
+	return nm_read_text(base_of(platform, directory), path, buffer, size);
+}
+
+static int list(DIR *directory, nm_name_fn each, void *context)
+{
+	const struct dirent *entry;
+
+	while ((errno = 0, entry = readdir(directory))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		int r = each(context, entry->d_name);
+		if (r < 0)
+			return r;
+	}
+	return -errno;
+}
+
+static int linux_list_directory(struct nm_platform *platform, int directory, const char *path,
+				nm_name_fn each, void *context)
+{
+	int fd = linux_open_directory(platform, directory, path);
+
+	if (fd < 0)
+		return fd;
+	DIR *opened = fdopendir(fd);
+	if (!opened) {
+		close(fd);
+		return -ENOMEM;
+	}
+	int r = list(opened, each, context);
+	closedir(opened);
+	return r;
+}
+
+static void linux_close(struct nm_platform *platform, int fd)
+{
+	(void)platform;
+	if (fd >= 0)
+		close(fd);
+}
+
+static ssize_t linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
+				    void *buffer, size_t size)
+{
+	ssize_t length = fgetxattr(directory, name, buffer, size);
+
+	(void)platform;
+	return length < 0 ? -errno : length;
+}
+
+static int linux_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
+{
+	struct stat st;
+
+	(void)platform;
+	if (fstat(directory, &st) < 0)
+		return -errno;
+	*ret = (struct nm_owner){.uid = st.st_uid, .others_write = (st.st_mode & 022) != 0};
+	return 0;
+}
+
+/* ---- affinities ---- */
+
+/* Calls sched_getaffinity(2) and sched_setaffinity(2) directly, because glibc's CPU sets end at
+ * 1024 CPUs. */
+#define LONG_BITS (sizeof(unsigned long) * 8)
+#define MASK_LONGS_FIRST (1024U / LONG_BITS)
+#define MASK_LONGS_MAX (1U << 16)
+
+/* The kernel refuses buffers smaller than its CPU bitmaps, and does not report their width
+ * otherwise. */
+static int linux_mask_init(struct nm_linux *self)
+{
+	for (unsigned longs = MASK_LONGS_FIRST; longs <= MASK_LONGS_MAX; longs *= 2) {
+		unsigned long *mask = reallocarray(self->mask, longs, sizeof(*mask));
+		if (!mask)
+			return -ENOMEM;
+		self->mask = mask;
+		self->mask_longs = longs;
+		if (syscall(SYS_sched_getaffinity, 0, longs * sizeof(*mask), mask) >= 0)
+			return 0;
+		if (errno != EINVAL)
+			return -errno;
+	}
+	return -EINVAL;
+}
+
+static int linux_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret)
+{
+	struct nm_linux *self = nm_linux(platform);
+	size_t size = self->mask_longs * sizeof(*self->mask);
+
+	memset(self->mask, 0, size);
+	if (syscall(SYS_sched_getaffinity, tid, size, self->mask) < 0)
+		return -errno;
+	return hwloc_bitmap_from_ulongs(ret, self->mask_longs, self->mask) < 0 ? -ENOMEM : 0;
+}
+
+static int linux_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
+{
+	struct nm_linux *self = nm_linux(platform);
+	size_t size = self->mask_longs * sizeof(*self->mask);
+
+	if (!nm_generation_stands(self->generation))
+		return -ECANCELED;
+	if (hwloc_bitmap_to_ulongs(cpus, self->mask_longs, self->mask) < 0)
+		return -EINVAL;
+	return syscall(SYS_sched_setaffinity, tid, size, self->mask) < 0 ? -errno : 0;
 }
 
 /* ---- privileged operations ---- */
@@ -306,11 +441,10 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 }
 
 #define NM_LINUX_READS                                                                             \
-	.now_ns = linux_now_ns, .boot_ns = linux_boot_ns,                                          \
-	.open_directory = nm_linux_open_directory, .read_file = nm_linux_read_file,                \
-	.list_directory = nm_linux_list_directory, .close = nm_linux_close,                        \
-	.read_attribute = nm_linux_read_attribute, .owner = nm_linux_owner,                        \
-	.affinity_get = nm_linux_affinity_get, .event_open = linux_event_open,                     \
+	.now_ns = linux_now_ns, .boot_ns = linux_boot_ns, .open_directory = linux_open_directory,  \
+	.read_file = linux_read_file, .list_directory = linux_list_directory,                      \
+	.close = linux_close, .read_attribute = linux_read_attribute, .owner = linux_owner,        \
+	.affinity_get = linux_affinity_get, .event_open = linux_event_open,                        \
 	.hardware_list = linux_hardware_list, .hardware_open = linux_hardware_open,                \
 	.event_map = linux_event_map, .event_unmap = linux_event_unmap, .aux_map = linux_aux_map,  \
 	.aux_unmap = linux_aux_unmap, .event_ioctl = linux_event_ioctl,                            \
@@ -324,7 +458,7 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,
-	.affinity_set = nm_linux_affinity_set,
+	.affinity_set = linux_affinity_set,
 	.memory_query = nm_linux_memory_query,
 	.pages_migrate = nm_linux_pages_migrate,
 	.pages_round = nm_linux_pages_round,
@@ -418,7 +552,7 @@ int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_p
 	if (r == 0)
 		r = open_root(self, options->root_path);
 	if (r == 0)
-		r = nm_linux_mask_init(self);
+		r = linux_mask_init(self);
 	if (r == 0)
 		r = open_workers(self, options);
 	if (r < 0) {

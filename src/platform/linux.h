@@ -11,7 +11,7 @@ struct nm_linux {
 	struct nm_platform base;
 	struct nm_generation *generation; /* borrowed */
 	int root, proc;
-	int helper;	     /* connection, or -1 */
+	int helper;		 /* connection, or -1 */
 	uint64_t helper_rest_ns; /* not called before this time, because it was late */
 	int balancing;		 /* value that we set kernel.numa_balancing to, or -1 */
 	char *helper_socket;	 /* NULL: privileged operations are performed in this process */
@@ -30,17 +30,6 @@ static inline struct nm_linux *nm_linux(struct nm_platform *platform)
 	return NM_CONTAINER_OF(platform, struct nm_linux, base);
 }
 
-/* nm_platform_ops, linux_files.c */
-int nm_linux_open_directory(struct nm_platform *platform, int directory, const char *path);
-ssize_t nm_linux_read_file(struct nm_platform *platform, int directory, const char *path,
-			   char *buffer, size_t size);
-int nm_linux_list_directory(struct nm_platform *platform, int directory, const char *path,
-			    nm_name_fn each, void *context);
-void nm_linux_close(struct nm_platform *platform, int fd);
-ssize_t nm_linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
-				void *buffer, size_t size);
-int nm_linux_owner(struct nm_platform *platform, int directory, struct nm_owner *ret);
-
 /* nm_platform_ops, linux_query.c */
 int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *query,
 			  uint64_t *ret_ticket);
@@ -57,8 +46,8 @@ ssize_t nm_linux_read_maps(struct nm_platform *platform, int directory, int fd, 
 int nm_linux_pages_where(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			 unsigned count, const uint64_t *addresses, int *ret);
 int nm_linux_pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
-			unsigned nr_ranges, const struct nm_worker_range *ranges, uint64_t budget_ns,
-			struct nm_worker_found *ret);
+			unsigned nr_ranges, const struct nm_worker_range *ranges,
+			uint64_t budget_ns, struct nm_worker_found *ret);
 int nm_linux_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
 			   uint64_t from_nodes, unsigned to_node, uint64_t *ret_held_ns);
 int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start_ticks,
@@ -81,10 +70,5 @@ void nm_linux_watch(struct nm_linux_queries *self);
 /* linux.c. Opens clear_refs of a process for writing, by the privileged operation. Returns the
  * descriptor, which the caller closes, or a negative errno. */
 int nm_linux_open_clear_refs(struct nm_linux *self, pid_t pid, uint64_t start_ticks);
-
-/* nm_platform_ops, linux_affinity.c */
-int nm_linux_mask_init(struct nm_linux *self);
-int nm_linux_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitmap_t ret);
-int nm_linux_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus);
 
 #endif
