@@ -138,30 +138,25 @@ static json_t *to_json(const struct nm_finding *finding)
 
 static json_t *list(const struct nm_findings *findings)
 {
-	json_t *items = json_array();
+	nm_auto(json_decrefp) json_t *items = json_array();
 
-	for (size_t i = 0; items && i < findings->count; i++)
-		if (json_array_append_new(items, to_json(&findings->items[i])) < 0) {
-			json_decref(items);
+	for (size_t i = 0; i < findings->count; i++)
+		if (json_array_append_new(items, to_json(&findings->items[i])) < 0)
 			return NULL;
-		}
-	return items;
+	return NM_TAKE(items);
 }
 
 static json_t *counts(const struct nm_findings *findings)
 {
-	json_t *object = json_object();
+	nm_auto(json_decrefp) json_t *object = json_object();
 
-	for (int i = 0; object && i < NM_SEVERITY_MAX; i++) {
-		enum nm_severity severity = (enum nm_severity)i;
-		json_int_t count = (json_int_t)nm_findings_count(findings, severity);
-		if (json_object_set_new(object, nm_severity_name(severity), json_integer(count)) <
-		    0) {
-			json_decref(object);
+	for (int i = 0; i < NM_SEVERITY_MAX; i++) {
+		size_t count = nm_findings_count(findings, (enum nm_severity)i);
+		if (json_object_set_new(object, nm_severity_name((enum nm_severity)i),
+					json_integer((json_int_t)count)) < 0)
 			return NULL;
-		}
 	}
-	return object;
+	return NM_TAKE(object);
 }
 
 json_t *nm_ctl_findings_document(const struct nm_findings *findings)

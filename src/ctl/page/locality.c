@@ -78,7 +78,7 @@ static void put_key(const char *class, FILE *out)
 
 static void put_legend(const struct nm_picture *picture, FILE *out)
 {
-	nm_legend_open(out);
+	nm_html(out, NM_LEGEND_OPEN);
 	put_key("line all", out);
 	nm_html(out, "all managed threads</li>");
 	for (size_t i = 0; i < nr_lines(picture); i++) {
@@ -90,7 +90,7 @@ static void put_legend(const struct nm_picture *picture, FILE *out)
 		nm_picture_put_comm(picture, pid, out);
 		nm_html(out, "</li>");
 	}
-	nm_legend_close(out);
+	nm_html(out, NM_LEGEND_CLOSE);
 }
 
 static void put_plot(const struct nm_picture *picture, FILE *out)
@@ -107,7 +107,7 @@ static void put_plot(const struct nm_picture *picture, FILE *out)
 		put_line(line_of(picture, i), classes[i], out);
 	put_line(picture->overall, "line all", out);
 	nm_html(out, "</svg>\n");
-	nm_plot_close(out);
+	nm_html(out, NM_PLOT_CLOSE);
 }
 
 void nm_show_locality(const struct nm_picture *picture, FILE *out)

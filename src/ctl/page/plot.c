@@ -56,11 +56,6 @@ void nm_plot_open(FILE *out, unsigned height, const char *says)
 		height, says);
 }
 
-void nm_plot_close(FILE *out)
-{
-	nm_html(out, "</svg></div>\n");
-}
-
 void nm_plot_percent(FILE *out, unsigned height)
 {
 	for (unsigned percent = 0; percent <= 100; percent += 20) {
@@ -88,16 +83,6 @@ void nm_plot_time(FILE *out, double span_s, unsigned height)
 	for (size_t i = 0; i < count; i++)
 		put_tick(out, span_s > 0 ? ticks[i] / span_s : 0, height,
 			 nm_html_time(ticks[i], text));
-}
-
-void nm_legend_open(FILE *out)
-{
-	nm_html(out, "<ul class=\"legend\">");
-}
-
-void nm_legend_close(FILE *out)
-{
-	nm_html(out, "</ul>\n");
 }
 
 void nm_legend_nodes(FILE *out, unsigned nr_nodes)

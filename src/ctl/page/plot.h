@@ -22,18 +22,16 @@ void nm_absent(FILE *out, const char *why);
 /* Writes "… and 12 more threads", or nothing. */
 void nm_more(FILE *out, uint64_t more, const char *one, const char *several);
 
-/*
- * Opens a plot until nm_plot_close(). `height` is the inner height, `says` a literal description.
- */
+/* Opens a plot until NM_PLOT_CLOSE. `height` is the inner height, `says` a literal description. */
 void nm_plot_open(FILE *out, unsigned height, const char *says);
-void nm_plot_close(FILE *out);
+#define NM_PLOT_CLOSE "</svg></div>\n"
 /* Draw lines across the plot with their labels: 0 to 100 upwards, and time. */
 void nm_plot_percent(FILE *out, unsigned height);
 void nm_plot_time(FILE *out, double span_s, unsigned height);
 
 /* The items of a legend are written in between. */
-void nm_legend_open(FILE *out);
-void nm_legend_close(FILE *out);
+#define NM_LEGEND_OPEN "<ul class=\"legend\">"
+#define NM_LEGEND_CLOSE "</ul>\n"
 void nm_legend_nodes(FILE *out, unsigned nr_nodes);
 
 #endif

@@ -154,17 +154,17 @@ static void put_lanes(const struct nm_picture *picture, bool pages, FILE *out)
 		put_marks(picture, NULL, 0, out);
 	for (size_t i = 0; i < tracks->count; i++)
 		put_marks(picture, &tracks->items[i], (unsigned)i + pages, out);
-	nm_plot_close(out);
+	nm_html(out, NM_PLOT_CLOSE);
 }
 
 static void put_legend(const struct nm_picture *picture, FILE *out)
 {
-	nm_legend_open(out);
+	nm_html(out, NM_LEGEND_OPEN);
 	nm_legend_nodes(out, picture->nr_nodes);
 	for (unsigned state = 0; state < NM_SHOWN_STATES; state++)
 		if (picture->states[state])
 			nm_show_mark_key(state, out);
-	nm_legend_close(out);
+	nm_html(out, NM_LEGEND_CLOSE);
 }
 
 void nm_show_timeline(const struct nm_picture *picture, FILE *out)
