@@ -24,6 +24,10 @@ static inline void nm_closedirp(DIR **directory)
 		closedir(*directory);
 }
 
+/* Opens a directory below another one for readdir(3). The caller closes it. Returns 0 or a negative
+ * errno. */
+int nm_open_listing(int directory, const char *path, DIR **ret);
+
 /* Transfers ownership of a descriptor: returns it and sets the variable to -1. */
 static inline int nm_take_fd(int *fd)
 {

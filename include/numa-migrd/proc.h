@@ -377,25 +377,18 @@ void nm_runtime_search(struct nm_runtime_search *search, const char *text, size_
 
 /* ---- other daemons ---- */
 
-/* Other programs that place threads, memory or interrupts, by their command names. */
-
-enum nm_rivalry {
-	NM_RIVALRY_NONE, /* no conflict */
-	NM_RIVALRY_SOME, /* moves some of the same objects */
-	NM_RIVALRY_FULL, /* moves the same objects */
-};
+/* Other programs that move some of the same threads or memory, by their command names. */
 
 struct nm_other {
 	const char *comm; /* at most 15 bytes, as stored by the kernel */
-	enum nm_rivalry rivalry;
-	bool anyone;		   /* any user may run it */
-	const char *does, *remedy; /* remedy is NULL if there is no conflict */
+	bool anyone;	  /* any user may run it */
+	const char *does, *remedy;
 };
 
 /*
  * Returns the entry for a process of that command. Returns NULL also for a process of another user
  * than root that would need root to have an effect, because any user may name a program "numad".
- * Called by doctor, and by the daemon at start.
+ * Called by the daemon at start.
  */
 const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm,
 				   struct nm_costly *costly);

@@ -4,6 +4,18 @@
 
 #include "numa-migrd/file.h"
 
+int nm_open_listing(int directory, const char *path, DIR **ret)
+{
+	nm_auto(nm_closep) int fd = openat(directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *opened = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!opened)
+		return fd < 0 ? -errno : -ENOMEM;
+	(void)nm_take_fd(&fd);
+	*ret = opened;
+	return 0;
+}
+
 int nm_read_all(int fd, char *buffer, size_t size)
 {
 	size_t length = 0;

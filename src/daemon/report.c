@@ -208,7 +208,7 @@ static int note_other(void *context, const char *name)
 	comm[strcspn(comm, "\n")] = '\0';
 	const struct nm_other *other =
 		nm_other_of(platform, (uint32_t)pid, comm, &other_daemons->costly);
-	if (!other || other->rivalry == NM_RIVALRY_NONE || was_reported(other_daemons, other))
+	if (!other || was_reported(other_daemons, other))
 		return 0;
 	nm_report(other_daemons->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,
 		  "%s (PID %lu) is running: %s; %s", other->comm, pid, other->does, other->remedy);

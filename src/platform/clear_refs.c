@@ -43,20 +43,16 @@ static int require_no_soft_dirty_user(int process)
 	const struct dirent *entry;
 	char link[PATH_MAX];
 
-	int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	directory = fdopendir(fd);
-	if (!directory) {
-		close(fd);
-		return -ENOMEM;
-	}
+	int r = nm_open_listing(process, "fd", &directory);
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
 	for (unsigned seen = 0; (errno = 0, entry = readdir(directory)); seen++) {
 		if (seen == NM_CLEAR_REFS_FILES_MOST)
 			return -EFBIG;
 		if (entry->d_name[0] == '.')
 			continue;
-		ssize_t length = readlinkat(fd, entry->d_name, link, sizeof(link) - 1);
+		ssize_t length =
+			readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
 		if (length < 0 && errno == ENOENT)
 			continue;
 		if (length < 0)
@@ -100,7 +96,8 @@ static int require_target(int process, pid_t pid, const struct nm_config *config
 	return nm_config_matches(&config->targets.include, &subject, true) ? 0 : -EPERM;
 }
 
-int nm_open_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks, const struct nm_config *targets)
+int nm_open_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks,
+		       const struct nm_config *targets)
 {
 	nm_auto(nm_closep) int process = -1, file = -1;
 	char name[16];

@@ -3,11 +3,31 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/un.h>
 
 union control {
 	char space[CMSG_SPACE(sizeof(struct nm_fds))];
 	struct cmsghdr align;
 };
+
+int nm_fds_connect(const char *path, int flags, const struct timeval *limit)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	size_t length = strlen(path);
+
+	if (length >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, length);
+	nm_auto(nm_closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+	if (fd < 0)
+		return -errno;
+	if (limit && (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, limit, sizeof(*limit)) < 0 ||
+		      setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, limit, sizeof(*limit)) < 0))
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	return nm_take_fd(&fd);
+}
 
 int nm_fds_send(int socket, const struct iovec *parts, size_t nr_parts, struct nm_fds fds,
 		int flags)

@@ -4,6 +4,7 @@
 #define NUMA_MIGRD_PLATFORM_FDS_H
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/types.h>
 
 #include "numa-migrd/file.h"
@@ -18,6 +19,10 @@ static inline void nm_fds_close(struct nm_fds *fds)
 	nm_closep(&fds->first);
 	nm_closep(&fds->second);
 }
+
+/* Connects to a socket of type SOCK_SEQPACKET. `flags`: more flags of socket(2); limit: for each
+ * message and for the connection; NULL: none. Returns the descriptor or a negative errno. */
+int nm_fds_connect(const char *path, int flags, const struct timeval *limit);
 
 /* Sends a message of some parts. Returns 0 or a negative errno. */
 int nm_fds_send(int socket, const struct iovec *parts, size_t nr_parts, struct nm_fds fds,

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The daemon's side of the helper's socket. */
 #include <errno.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "fds.h"
 #include "privileged.h"
@@ -12,24 +9,10 @@
 
 int nm_helper_connect(const char *socket_path)
 {
-	nm_auto(nm_closep) int fd = -1;
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const struct timeval limit = {.tv_usec = TIMEOUT_US};
+	int fd = nm_fds_connect(socket_path, 0, &limit);
 
-	size_t length = strlen(socket_path);
-
-	if (length >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(address.sun_path, socket_path, length);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return errno == EAGAIN ? -ETIMEDOUT : -errno;
-	return nm_take_fd(&fd);
+	return fd == -EAGAIN ? -ETIMEDOUT : fd;
 }
 
 /* Receives the reply, and a descriptor or those of an event and its leader. */

@@ -56,35 +56,17 @@ static ssize_t linux_read_file(struct nm_platform *platform, int directory, cons
 	return nm_read_text(base_of(platform, directory), path, buffer, size);
 }
 
-static int list(DIR *directory, nm_name_fn each, void *context)
-{
-	const struct dirent *entry;
-
-	while ((errno = 0, entry = readdir(directory))) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		int r = each(context, entry->d_name);
-		if (r < 0)
-			return r;
-	}
-	return -errno;
-}
-
 static int linux_list_directory(struct nm_platform *platform, int directory, const char *path,
 				nm_name_fn each, void *context)
 {
-	int fd = linux_open_directory(platform, directory, path);
+	nm_auto(nm_closedirp) DIR *listing = NULL;
+	const struct dirent *entry;
+	int r = nm_open_listing(base_of(platform, directory), path, &listing);
 
-	if (fd < 0)
-		return fd;
-	DIR *opened = fdopendir(fd);
-	if (!opened) {
-		close(fd);
-		return -ENOMEM;
-	}
-	int r = list(opened, each, context);
-	closedir(opened);
-	return r;
+	while (r >= 0 && (errno = 0, entry = readdir(listing)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			r = each(context, entry->d_name);
+	return r < 0 ? r : -errno;
 }
 
 static void linux_close(struct nm_platform *platform, int fd)

@@ -5,19 +5,14 @@
 #include <string.h>
 
 static const struct nm_other known[] = {
-	{"numad", NM_RIVALRY_FULL, false, "moves the same threads and their memory",
+	{"numad", false, "moves the same threads and their memory",
 	 "run one of the two: systemctl disable --now numad"},
-	{"memtierd", NM_RIVALRY_SOME, true, "moves memory between nodes",
+	{"memtierd", true, "moves memory between nodes",
 	 "exclude its processes (targets.exclude), or stop it"},
-	{"membalancer", NM_RIVALRY_SOME, true, "moves memory, and with -S threads, between nodes",
+	{"membalancer", true, "moves memory, and with -S threads, between nodes",
 	 "stop it, or let it report only (without -b)"},
-	{"thanos", NM_RIVALRY_SOME, true, "moves threads and memory of the programs that it started",
+	{"thanos", true, "moves threads and memory of the programs that it started",
 	 "exclude its programs (targets.exclude)"},
-	{"irqbalance", NM_RIVALRY_NONE, false, "moves interrupts only; no conflict", NULL},
-	{"tuned", NM_RIVALRY_NONE, false, "applies its profile; see \"tuned\"", NULL},
-	{"kubelet", NM_RIVALRY_NONE, false, "gives containers cpusets; see \"kubelet\"", NULL},
-	{"slurmd", NM_RIVALRY_NONE, false, "gives jobs cpusets; threads are moved within them",
-	 NULL},
 };
 
 static bool is_roots(struct nm_platform *platform, uint32_t pid, struct nm_costly *costly)

@@ -60,16 +60,11 @@ static bool threads_are_over(int process, char *text)
 	nm_auto(nm_closedirp) DIR *tasks = NULL;
 	const struct dirent *entry;
 
-	int fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return has_ended(-errno);
-	tasks = fdopendir(fd);
-	if (!tasks) {
-		close(fd);
-		return false;
-	}
+	int r = nm_open_listing(process, "task", &tasks);
+	if (r < 0)
+		return has_ended(r);
 	while ((errno = 0, entry = readdir(tasks)))
-		if (entry->d_name[0] != '.' && !thread_is_over(fd, entry->d_name, text))
+		if (entry->d_name[0] != '.' && !thread_is_over(dirfd(tasks), entry->d_name, text))
 			return false;
 	return errno == 0 || has_ended(-errno);
 }

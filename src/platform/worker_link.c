@@ -10,27 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "fds.h"
 #include "numa-migrd/proc.h"
 
 /* ---- opening a connection ---- */
-
-static int connect_to(const char *path)
-{
-	nm_auto(nm_closep) int fd = -1;
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	size_t length = strlen(path);
-
-	if (length >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(address.sun_path, path, length);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
-	return nm_take_fd(&fd);
-}
 
 /* In a build tree, the program is in a folder beside ours. */
 static const char *built_program(char *path, size_t size)
@@ -93,7 +77,7 @@ static int start_program(const char *program, struct nm_worker_link *ret)
 
 int nm_worker_link_open(const char *socket_path, const char *program, struct nm_worker_link *ret)
 {
-	int fd = socket_path ? connect_to(socket_path) : -ENOENT;
+	int fd = socket_path ? nm_fds_connect(socket_path, SOCK_NONBLOCK, NULL) : -ENOENT;
 
 	if (fd == -ENOENT || fd == -ECONNREFUSED)
 		return start_program(program, ret);
@@ -162,6 +146,5 @@ bool nm_worker_link_is_at_work(const struct nm_worker_link *link, int proc_fd)
 
 	(void)snprintf(path, sizeof(path), "%u/stat", link->pid);
 	return link->pid > 0 && nm_proc_stat_at(proc_fd, path, &stat) == 0 &&
-	       stat.start_ticks == link->start_ticks &&
-	       stat.state == 'R';
+	       stat.start_ticks == link->start_ticks && stat.state == 'R';
 }

@@ -143,18 +143,13 @@ static int add_node_blocks(struct ranges *blocks, int root, unsigned os_id, int 
 	uint64_t number;
 
 	snprintf(path, sizeof(path), "sys/devices/system/node/node%u", os_id);
-	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	directory = fdopendir(fd);
-	if (!directory) {
-		close(fd);
-		return -ENOMEM;
-	}
+	int r = nm_open_listing(root, path, &directory);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
 	while ((entry = readdir(directory))) {
 		if (!block_number(entry->d_name, &number) || number >= UINT64_MAX / size)
 			continue;
-		int r = add_range(blocks, (struct range){number * size, (number + 1) * size, node});
+		r = add_range(blocks, (struct range){number * size, (number + 1) * size, node});
 		if (r < 0)
 			return r;
 	}

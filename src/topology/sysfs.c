@@ -46,26 +46,22 @@ bool nm_sysfs_add_list(int root, const char *path, hwloc_bitmap_t set)
 
 void nm_sysfs_initiators(int root, unsigned node, unsigned class, hwloc_bitmap_t set)
 {
+	nm_auto(nm_closedirp) DIR *directory = NULL;
 	char path[96];
 	struct dirent *entry;
 
 	hwloc_bitmap_zero(set);
 	(void)snprintf(path, sizeof(path), "sys/devices/system/node/node%u/access%u/initiators",
 		       node, class);
-	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-	if (!directory) {
-		if (fd >= 0)
-			close(fd);
+	if (nm_open_listing(root, path, &directory) < 0)
 		return;
-	}
 	while ((entry = readdir(directory))) {
 		unsigned initiator;
 		char rest;
-		if (sscanf(entry->d_name, "node%5u%c", &initiator, &rest) == 1 && initiator <= NM_LIST_MOST)
+		if (sscanf(entry->d_name, "node%5u%c", &initiator, &rest) == 1 &&
+		    initiator <= NM_LIST_MOST)
 			(void)hwloc_bitmap_set(set, initiator);
 	}
-	closedir(directory);
 }
 
 int nm_sysfs_node_cpus(int root, unsigned node, hwloc_bitmap_t set)
