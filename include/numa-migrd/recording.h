@@ -194,7 +194,7 @@ NM_DEFINE_CLEANUP(struct nm_recording, nm_recording_free);
 int nm_recording_next(struct nm_recording *recording, struct nm_recorded *ret);
 
 /* Restarts at the first record. */
-int nm_recording_rewind(struct nm_recording *recording);
+void nm_recording_rewind(struct nm_recording *recording);
 
 /* Returns the size of the incomplete block at the end; 0 if there is none or the end was not
  * reached. */

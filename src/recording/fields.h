@@ -61,15 +61,10 @@ int nm_shape_get(const struct nm_shape *shape, struct nm_cursor *cursor, struct 
 /* Prints the fields as "name=value", with items in brackets. */
 void nm_shape_print(const struct nm_shape *shape, const void *value, FILE *out);
 
-/* struct nm_topology with counts for all of its arrays. */
+/* A topology with the number of its distances. */
 struct nm_topology_parts {
-	struct nm_node *nodes;
-	struct nm_cpu *cpus;
-	unsigned *distance;
-	unsigned nr_nodes, nr_cpus;
+	struct nm_topology topology; /* first, because the fields use offsets in it */
 	size_t nr_cells;
-	hwloc_bitmap_t usable, online, possible;
-	uint64_t llc_bytes;
 };
 const struct nm_shape *nm_shape_of_topology(void);
 

@@ -95,7 +95,7 @@ int nm_recording_open(int fd, char *error, size_t error_size, struct nm_recordin
 	recording->fd = fd;
 	recording->size = (uint64_t)size;
 	recording->kinds = UINT32_MAX;
-	(void)nm_recording_rewind(recording);
+	nm_recording_rewind(recording);
 	*ret = recording;
 	return 0;
 }
@@ -113,12 +113,11 @@ void nm_recording_free(struct nm_recording *recording)
 	free(recording);
 }
 
-int nm_recording_rewind(struct nm_recording *recording)
+void nm_recording_rewind(struct nm_recording *recording)
 {
 	recording->offset = NM_FILE_HEAD;
 	recording->interval = 0;
 	recording->cursor = (struct nm_cursor){0};
-	return 0;
 }
 
 void nm_recording_only(struct nm_recording *recording, uint32_t kinds)
@@ -261,14 +260,10 @@ int nm_recording_next(struct nm_recording *recording, struct nm_recorded *ret)
 {
 	int r = 0;
 	while (r == 0) {
-		if (recording->cursor.at == recording->cursor.end) {
-			r = next_block(recording);
-			if (r <= 0)
-				return r;
-			r = 0;
-			continue;
-		}
-		r = next_record(recording, ret);
+		bool in_block = recording->cursor.at != recording->cursor.end;
+		if (!in_block && (r = next_block(recording)) <= 0)
+			return r;
+		r = in_block ? next_record(recording, ret) : 0;
 	}
 	return r;
 }

@@ -442,21 +442,23 @@ static const struct nm_field node_fields[] = {
 };
 SHAPE(node_shape, struct nm_node, node_fields);
 
+typedef struct nm_topology topology_t;
 typedef struct nm_topology_parts parts_t;
 static const struct nm_field parts_fields[] = {
-	ITEMS(parts_t, nodes, nr_nodes, node_shape),
-	ITEMS(parts_t, cpus, nr_cpus, cpu_shape),
+	ITEMS(topology_t, nodes, nr_nodes, node_shape),
+	ITEMS(topology_t, cpus, nr_cpus, cpu_shape),
 	{.name = "distance",
-	 .offset = offsetof(parts_t, distance),
+	 .offset = offsetof(topology_t, distance),
 	 .size = sizeof(unsigned),
 	 .count = offsetof(parts_t, nr_cells) + 1,
 	 .count_size = SIZE(parts_t, nr_cells),
 	 .kind = NM_FIELD_UINTS},
-	MASK(parts_t, usable),
-	MASK(parts_t, online),
-	MASK(parts_t, possible),
-	UINT(parts_t, llc_bytes),
+	MASK(topology_t, usable),
+	MASK(topology_t, online),
+	MASK(topology_t, possible),
+	UINT(topology_t, llc_bytes),
 };
+_Static_assert(offsetof(parts_t, topology) == 0, "the offsets above");
 SHAPE(parts_shape, parts_t, parts_fields);
 
 const struct nm_shape *nm_shape_of_topology(void)

@@ -34,7 +34,7 @@ static void read_all(struct nm_recording *recording)
 			look(&record);
 		FUZZ_REQUIRE(r == 0 || r == -EBADMSG);
 		FUZZ_REQUIRE(r == 0 || nm_recording_error(recording)[0]);
-		FUZZ_REQUIRE(nm_recording_rewind(recording) == 0);
+		nm_recording_rewind(recording);
 	}
 }
 

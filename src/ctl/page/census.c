@@ -116,8 +116,7 @@ int nm_census_take(struct nm_recording *recording, struct nm_census *ret)
 	int r = nm_tidmap_new(&ret->threads.by_id);
 	if (r == 0)
 		r = nm_tidmap_new(&ret->processes.by_id);
-	if (r == 0)
-		r = nm_recording_rewind(recording);
+	nm_recording_rewind(recording);
 	nm_recording_only(recording, 1U << NM_RECORDED_INTERVAL | 1U << NM_RECORDED_THREADS |
 					     1U << NM_RECORDED_PROCESSES |
 					     1U << NM_RECORDED_DECISION);

@@ -223,7 +223,8 @@ int nm_picture_gather(struct nm_picture *picture, struct nm_recording *recording
 	uint64_t skip = picture->skipped_decisions;
 	const uint32_t inputs =
 		1U << NM_RECORDED_CALL | 1U << NM_RECORDED_ANSWER | 1U << NM_RECORDED_SAMPLES;
-	int r = nm_recording_rewind(recording);
+	int r = 0;
+	nm_recording_rewind(recording);
 	nm_recording_only(recording, ~inputs);
 	while (r == 0 && (r = nm_recording_next(recording, &record)) > 0)
 		r = see(picture, &record, &skip);
