@@ -76,7 +76,7 @@ static bool take_region(const json_t *object, struct nm_advise_region *ret)
 	return false;
 }
 
-static int take_threads(struct nm_advice *advice, const struct nm_topology *topology,
+static int take_threads(struct nm_advise_input *advice, const struct nm_topology *topology,
 			const json_t *threads)
 {
 	size_t count = json_array_size(threads);
@@ -86,12 +86,11 @@ static int take_threads(struct nm_advice *advice, const struct nm_topology *topo
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		advice->threads[i] = take_thread(topology, json_array_get(threads, i));
-	advice->input.threads = advice->threads;
-	advice->input.nr_threads = count;
+	advice->nr_threads = count;
 	return 0;
 }
 
-static int take_regions(struct nm_advice *advice, const json_t *regions)
+static int take_regions(struct nm_advise_input *advice, const json_t *regions)
 {
 	size_t count = json_array_size(regions);
 
@@ -99,14 +98,12 @@ static int take_regions(struct nm_advice *advice, const json_t *regions)
 	if (!advice->regions)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		if (take_region(json_array_get(regions, i),
-				&advice->regions[advice->input.nr_regions]))
-			advice->input.nr_regions++;
-	advice->input.regions = advice->regions;
+		if (take_region(json_array_get(regions, i), &advice->regions[advice->nr_regions]))
+			advice->nr_regions++;
 	return 0;
 }
 
-static int take_nodes(struct nm_advice *advice, const struct nm_topology *topology,
+static int take_nodes(struct nm_advise_input *advice, const struct nm_topology *topology,
 		      const json_t *by_node)
 {
 	advice->nodes = calloc(topology->nr_nodes, sizeof(*advice->nodes));
@@ -119,8 +116,7 @@ static int take_nodes(struct nm_advice *advice, const struct nm_topology *topolo
 			.memory_bytes = topology->nodes[i].memory_bytes,
 			.pages = (uint64_t)json_integer_value(json_array_get(by_node, i)),
 		};
-	advice->input.nodes = advice->nodes;
-	advice->input.nr_nodes = topology->nr_nodes;
+	advice->nr_nodes = topology->nr_nodes;
 	return 0;
 }
 
@@ -153,25 +149,24 @@ static double local_share(const struct nm_advise_input *input)
 	return all > 0 ? local / all : (double)NAN;
 }
 
-int nm_advice_take(struct nm_advice *advice, uint32_t pid, const struct nm_topology *topology,
+int nm_advice_take(struct nm_advise_input *advice, uint32_t pid, const struct nm_topology *topology,
 		   const json_t *threads, const json_t *pages)
 {
 	const json_t *summary = json_array_get(pages, PAGE_SUMMARY);
-	struct nm_advise_input *input = &advice->input;
 
-	input->pid = pid;
-	input->exclusivity = real_of(summary, "exclusivity");
-	input->shared_page_share = shared_page_share(summary);
-	input->ping_pong = count_in(summary, "ping_pong");
-	input->balancing = -1;
-	input->hint_faults_per_s = input->hint_local_share = input->migrated_per_s = NAN;
+	advice->pid = pid;
+	advice->exclusivity = real_of(summary, "exclusivity");
+	advice->shared_page_share = shared_page_share(summary);
+	advice->ping_pong = count_in(summary, "ping_pong");
+	advice->balancing = -1;
+	advice->hint_faults_per_s = advice->hint_local_share = advice->migrated_per_s = NAN;
 	int r = take_threads(advice, topology, threads);
 	if (r == 0)
 		r = take_regions(advice, json_array_get(pages, PAGE_REGIONS));
 	if (r == 0)
 		r = take_nodes(advice, topology, json_object_get(summary, "by_node"));
 	if (r == 0)
-		input->local_share = local_share(input);
+		advice->local_share = local_share(advice);
 	return r;
 }
 
@@ -202,19 +197,19 @@ static void look_at_mask(struct nm_advise_thread *thread, struct nm_platform *pl
 		thread->bound = only_node(topology, mask);
 }
 
-void nm_advice_look(struct nm_advice *advice, struct nm_platform *platform,
+void nm_advice_look(struct nm_advise_input *advice, struct nm_platform *platform,
 		    const struct nm_topology *topology)
 {
 	struct nm_proc_status status;
 	char text[32];
 
-	if (nm_proc_status_of(platform, advice->input.pid, &status) == 0)
-		advice->input.rss_bytes = status.rss_bytes;
-	for (size_t i = 0; i < advice->input.nr_threads; i++)
+	if (nm_proc_status_of(platform, advice->pid, &status) == 0)
+		advice->rss_bytes = status.rss_bytes;
+	for (size_t i = 0; i < advice->nr_threads; i++)
 		look_at_mask(&advice->threads[i], platform, topology);
 	if (platform->ops->read_file(platform, NM_ROOT, "proc/sys/kernel/numa_balancing", text,
 				     sizeof(text)) > 0)
-		advice->input.balancing = atoi(text);
+		advice->balancing = atoi(text);
 }
 
 /* ---- the kernel's balancing ---- */
@@ -231,23 +226,23 @@ struct nm_hinting nm_hinting_read(struct nm_platform *platform)
 	return hinting;
 }
 
-void nm_advice_set_hinting(struct nm_advice *advice, const struct nm_hinting *before,
+void nm_advice_set_hinting(struct nm_advise_input *advice, const struct nm_hinting *before,
 			   const struct nm_hinting *after, double seconds)
 {
 	double faults = (double)(after->faults - before->faults);
 
 	if (!before->known || !after->known || seconds <= 0)
 		return;
-	advice->input.hint_faults_per_s = faults / seconds;
-	advice->input.migrated_per_s = (double)(after->migrated - before->migrated) / seconds;
+	advice->hint_faults_per_s = faults / seconds;
+	advice->migrated_per_s = (double)(after->migrated - before->migrated) / seconds;
 	if (faults > 0)
-		advice->input.hint_local_share = (double)(after->local - before->local) / faults;
+		advice->hint_local_share = (double)(after->local - before->local) / faults;
 }
 
-void nm_advice_clear(struct nm_advice *advice)
+void nm_advice_clear(struct nm_advise_input *advice)
 {
 	free(advice->threads);
 	free(advice->regions);
 	free(advice->nodes);
-	*advice = (struct nm_advice){0};
+	*advice = (struct nm_advise_input){0};
 }

@@ -9,14 +9,6 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/topology.h"
 
-/* Initially {0}. */
-struct nm_advice {
-	struct nm_advise_input input; /* points to the following arrays */
-	struct nm_advise_thread *threads;
-	struct nm_advise_region *regions;
-	struct nm_advise_node *nodes;
-};
-
 /* Counters of /proc/vmstat at one time. */
 struct nm_hinting {
 	uint64_t faults, local, migrated;
@@ -24,19 +16,19 @@ struct nm_hinting {
 };
 
 /* Adds the results of ListThreads and Pages (NULL: no answer) for a process; missing values stay
- * unavailable. The topology must outlive the advice. Returns 0 or -ENOMEM. */
-int nm_advice_take(struct nm_advice *advice, uint32_t pid, const struct nm_topology *topology,
+ * unavailable. `advice` is initially {0}, and the caller clears it. Returns 0 or -ENOMEM. */
+int nm_advice_take(struct nm_advise_input *advice, uint32_t pid, const struct nm_topology *topology,
 		   const json_t *threads, const json_t *pages);
 
 /* Adds the data of the process in /proc, as far as it is readable, and the settings. */
-void nm_advice_look(struct nm_advice *advice, struct nm_platform *platform,
+void nm_advice_look(struct nm_advise_input *advice, struct nm_platform *platform,
 		    const struct nm_topology *topology);
 
 struct nm_hinting nm_hinting_read(struct nm_platform *platform);
 /* Adds the rates between two readings. */
-void nm_advice_set_hinting(struct nm_advice *advice, const struct nm_hinting *before,
+void nm_advice_set_hinting(struct nm_advise_input *advice, const struct nm_hinting *before,
 			   const struct nm_hinting *after, double seconds);
 
-void nm_advice_clear(struct nm_advice *advice);
+void nm_advice_clear(struct nm_advise_input *advice);
 
 #endif

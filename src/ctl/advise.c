@@ -11,9 +11,9 @@
 
 #define LOOK_S 1 /* time for which the kernel's balancing is observed, if it is on */
 
-static void watch_balancing(struct nm_advice *advice, struct nm_platform *platform)
+static void watch_balancing(struct nm_advise_input *advice, struct nm_platform *platform)
 {
-	if (!nm_balances_nodes(advice->input.balancing))
+	if (!nm_balances_nodes(advice->balancing))
 		return;
 	struct nm_hinting before = nm_hinting_read(platform);
 	uint64_t start_ns = platform->ops->now_ns(platform);
@@ -28,7 +28,7 @@ static int advise_process(uint32_t pid, const json_t *threads, const json_t *pag
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
-	nm_auto(nm_advice_clear) struct nm_advice advice = {0};
+	nm_auto(nm_advice_clear) struct nm_advise_input advice = {0};
 	const struct nm_platform_options direct = {.root_path = "/", .dry_run = true};
 	const struct nm_topology_source here = {0};
 	char error[256];
@@ -42,7 +42,7 @@ static int advise_process(uint32_t pid, const json_t *threads, const json_t *pag
 		return r;
 	nm_advice_look(&advice, platform, topology);
 	watch_balancing(&advice, platform);
-	return nm_advise(&advice.input, findings);
+	return nm_advise(&advice, findings);
 }
 
 int nm_ctl_advise(const struct nm_ctl *ctl, char *const *words)

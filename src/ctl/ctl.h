@@ -14,8 +14,9 @@
 #define NM_CTL_UNAVAILABLE 69 /* EX_UNAVAILABLE of sysexits.h(3head): no daemon, no bus */
 #define NM_CTL_NOT_ALLOWED 77 /* EX_NOPERM */
 
-#define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or is removed  \
-			       */
+#define NM_CTL_JSON_VERSION                                                                        \
+	1 /* of every JSON document; raised when a name changes or is removed                      \
+	   */
 
 #define NM_CTL_POLICIES_MOST 16U
 
@@ -52,6 +53,8 @@ nm_ctl_command nm_ctl_replay, nm_ctl_dump, nm_ctl_report, nm_ctl_simulate;
 /* ---- recordings ---- */
 
 struct nm_recording;
+/* Creates the file of a recording. Returns the exit status; prints errors to stderr. */
+int nm_ctl_create_recording(const char *file, int *ret);
 /* Opens a recording. Returns the exit status; prints errors to stderr. */
 int nm_ctl_open_recording(const char *file, struct nm_recording **ret);
 /*

@@ -37,6 +37,16 @@ static void wait_for_end(const sigset_t *signals, uint64_t seconds)
 		;
 }
 
+int nm_ctl_create_recording(const char *file, int *ret)
+{
+	int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return nm_ctl_fail(file, errno == EEXIST ? "exists; recordings are not overwritten"
+							 : strerror(errno));
+	*ret = fd;
+	return EXIT_SUCCESS;
+}
+
 static int request_recording(const struct nm_ctl *ctl, int fd)
 {
 	nm_auto(json_decrefp) json_t *nothing = NULL;
@@ -50,13 +60,11 @@ int nm_ctl_record(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(json_decrefp) json_t *nothing = NULL;
 	struct stat about;
-	int fd = open(words[0], O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return nm_ctl_fail(words[0], errno == EEXIST
-						     ? "exists; recordings are not overwritten"
-						     : strerror(errno));
+	int fd, r = nm_ctl_create_recording(words[0], &fd);
+	if (r != EXIT_SUCCESS)
+		return r;
 	const sigset_t signals = hold_signals();
-	int r = request_recording(ctl, fd);
+	r = request_recording(ctl, fd);
 	if (r != EXIT_SUCCESS) {
 		(void)unlink(words[0]);
 		(void)close(fd);
@@ -99,8 +107,7 @@ int nm_ctl_replay(const struct nm_ctl *ctl, char *const *words)
 	(void)ctl;
 	char path[8192];
 	if (find_replay(path, sizeof(path)) < 0)
-		return nm_ctl_fail("numa-migrd-replay",
-				   "not found beside numa-migrctl");
+		return nm_ctl_fail("numa-migrd-replay", "not found beside numa-migrctl");
 	(void)execl(path, path, "--", words[0], (char *)NULL);
 	return nm_ctl_fail(path, strerror(errno));
 }

@@ -265,16 +265,6 @@ static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what
 	return EXIT_SUCCESS;
 }
 
-static int open_record(const char *path, int *ret)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return wrong_file(path, errno == EEXIST ? "exists; recordings are not overwritten"
-							: strerror(errno));
-	*ret = fd;
-	return EXIT_SUCCESS;
-}
-
 static int run_case(const struct nm_ctl *ctl, const struct nm_sim_case *what,
 		    const struct choice *choice)
 {
@@ -309,7 +299,7 @@ static int run_recorded(const struct nm_ctl *ctl, struct nm_sim_case *what,
 	if (!choice->policies[0].config)
 		return nm_ctl_wrong_usage("nothing to record: no daemon runs with this policy",
 					  choice->policies[0].name);
-	int status = open_record(path, &fd);
+	int status = nm_ctl_create_recording(path, &fd);
 	if (status != EXIT_SUCCESS)
 		return status;
 	what->recorded = true;
@@ -337,11 +327,11 @@ static int simulate(const struct nm_ctl *ctl)
 		status = load_policies(asked, &choice);
 	if (status != EXIT_SUCCESS)
 		return status;
-	struct nm_sim_case what = {.machine = machine,
-				   .workload = &workload,
-				   .how = {.runs = asked->runs,
-					   .options = {.seed = asked->seed,
-						       .wander_per_s = asked->wander_per_s}}};
+	struct nm_sim_case what = {
+		.machine = machine,
+		.workload = &workload,
+		.how = {.runs = asked->runs,
+			.options = {.seed = asked->seed, .wander_per_s = asked->wander_per_s}}};
 	return asked->record ? run_recorded(ctl, &what, &choice) : run_case(ctl, &what, &choice);
 }
 

@@ -117,53 +117,21 @@ static void sort_by_next(struct nm_top_view *view, bool forward)
 
 /* ---- keys ---- */
 
-static bool moves(struct nm_top_view *view, int key, const json_t *rows)
+static void move_by_key(struct nm_top_view *view, int key, const json_t *rows)
 {
 	size_t page = view->height > 1 ? view->height - 1 : 1;
-	switch (key) {
-	case NM_TOP_KEY_UP:
-	case 'k':
+	if (key == NM_TOP_KEY_UP || key == 'k')
 		move_cursor(view, rows, false, 1);
-		return true;
-	case NM_TOP_KEY_DOWN:
-	case 'j':
+	else if (key == NM_TOP_KEY_DOWN || key == 'j')
 		move_cursor(view, rows, true, 1);
-		return true;
-	case NM_TOP_KEY_PAGE_UP:
+	else if (key == NM_TOP_KEY_PAGE_UP)
 		move_cursor(view, rows, false, page);
-		return true;
-	case NM_TOP_KEY_PAGE_DOWN:
+	else if (key == NM_TOP_KEY_PAGE_DOWN)
 		move_cursor(view, rows, true, page);
-		return true;
-	case NM_TOP_KEY_HOME:
+	else if (key == NM_TOP_KEY_HOME)
 		select_row(view, rows, 0);
-		return true;
-	case NM_TOP_KEY_END:
+	else if (key == NM_TOP_KEY_END)
 		select_row(view, rows, json_array_size(rows));
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool turns(struct nm_top_view *view, int key, const json_t *rows)
-{
-	switch (key) {
-	case 'p':
-		turn_to(view, NM_TOP_PROCESSES, 0);
-		return true;
-	case 't':
-		turn_to(view, NM_TOP_THREADS, 0);
-		return true;
-	case NM_TOP_KEY_ENTER:
-		open_process(view, rows);
-		return true;
-	case NM_TOP_KEY_ESCAPE:
-		go_back(view);
-		return true;
-	default:
-		return false;
-	}
 }
 
 void nm_top_press(struct nm_top_view *view, int key, const json_t *rows)
@@ -176,6 +144,14 @@ void nm_top_press(struct nm_top_view *view, int key, const json_t *rows)
 		sort_by_next(view, true);
 	else if (key == NM_TOP_KEY_LEFT)
 		sort_by_next(view, false);
-	else if (!moves(view, key, rows))
-		(void)turns(view, key, rows);
+	else if (key == 'p')
+		turn_to(view, NM_TOP_PROCESSES, 0);
+	else if (key == 't')
+		turn_to(view, NM_TOP_THREADS, 0);
+	else if (key == NM_TOP_KEY_ENTER)
+		open_process(view, rows);
+	else if (key == NM_TOP_KEY_ESCAPE)
+		go_back(view);
+	else
+		move_by_key(view, key, rows);
 }

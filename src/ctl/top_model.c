@@ -14,16 +14,9 @@ void nm_top_model_clear(struct nm_top_model *model)
 
 const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *ret_count)
 {
-	switch (view->page) {
-	case NM_TOP_THREADS:
-		*ret_count = NM_THREAD_COLUMNS;
-		return nm_thread_columns;
-	case NM_TOP_PROCESSES:
-	case NM_TOP_PAGE_MAX:
-	default:
-		*ret_count = NM_PROCESS_COLUMNS;
-		return nm_process_columns;
-	}
+	bool threads = view->page == NM_TOP_THREADS;
+	*ret_count = threads ? NM_THREAD_COLUMNS : NM_PROCESS_COLUMNS;
+	return threads ? nm_thread_columns : nm_process_columns;
 }
 
 static const json_t *all_rows(const struct nm_top_model *model, const struct nm_top_view *view)

@@ -16,14 +16,6 @@
 #define PF_EXITING 0x00000004U /* <linux/sched.h> */
 #define PASSES 2	       /* the second pass finds a thread created during the first one */
 
-static int read_stat(int directory, const char *name, struct nm_proc_stat *ret)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "%.32s%sstat", name, *name ? "/" : "");
-	return nm_proc_stat_at(directory, path, ret);
-}
-
 /* Reads the signals that are pending for this thread only; a kill of the process adds SIGKILL to
  * those of each thread. */
 static bool has_sigkill(const char *status)
@@ -45,7 +37,8 @@ static bool thread_is_over(int tasks, const char *tid, char *text)
 	struct nm_proc_stat stat;
 	char path[64];
 
-	int r = read_stat(tasks, tid, &stat);
+	snprintf(path, sizeof(path), "%.32s/stat", tid);
+	int r = nm_proc_stat_at(tasks, path, &stat);
 	if (r < 0)
 		return has_ended(r);
 	if (strchr("ZXx", stat.state) || (stat.flags & PF_EXITING))
@@ -77,7 +70,7 @@ bool nm_process_is_over(int proc_fd, pid_t pid, uint64_t start_ticks)
 
 	snprintf(name, sizeof(name), "%d", pid);
 	nm_auto(nm_closep) int process = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (!text || process < 0 || read_stat(process, "", &stat) < 0 ||
+	if (!text || process < 0 || nm_proc_stat_at(process, "stat", &stat) < 0 ||
 	    stat.start_ticks != start_ticks)
 		return false;
 	for (int pass = 0; pass < PASSES; pass++)

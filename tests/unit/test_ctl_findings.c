@@ -146,7 +146,7 @@ static json_t *read_json(const char *text)
 static void test_advice(void **state)
 {
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(4, 8);
-	nm_auto(nm_advice_clear) struct nm_advice advice = {0};
+	nm_auto(nm_advice_clear) struct nm_advise_input advice = {0};
 	(void)state;
 	topology->nodes[3].os_id = 8;
 	json_t *threads =
@@ -160,7 +160,7 @@ static void test_advice(void **state)
 		" [{\"bytes\": 4096, \"kind\": \"mixed\", \"samples\": 7, \"exclusivity\": 0.5},"
 		"  {\"bytes\": 4096}]]");
 	assert_int_equal(nm_advice_take(&advice, 99, topology, threads, pages), 0);
-	const struct nm_advise_input *input = &advice.input;
+	const struct nm_advise_input *input = &advice;
 	assert_int_equal(input->nr_threads, 3);
 	assert_int_equal(input->threads[0].node, 3);
 	assert_int_equal(input->threads[1].node,
@@ -189,12 +189,12 @@ static void test_odd_advice(void **state)
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(odd); i++) {
 		nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(2, 4);
-		nm_auto(nm_advice_clear) struct nm_advice advice = {0};
+		nm_auto(nm_advice_clear) struct nm_advise_input advice = {0};
 		nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 		json_t *value = json_loads(odd[i], JSON_DECODE_ANY, NULL);
 		assert_non_null(value);
 		assert_int_equal(nm_advice_take(&advice, 99, topology, value, value), 0);
-		assert_int_equal(nm_advise(&advice.input, &findings), 0);
+		assert_int_equal(nm_advise(&advice, &findings), 0);
 		assert_true(findings.count > 0);
 		json_decref(value);
 	}
@@ -204,7 +204,7 @@ static void test_own_process(void **state)
 {
 	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(2, 4);
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	nm_auto(nm_advice_clear) struct nm_advice advice = {0};
+	nm_auto(nm_advice_clear) struct nm_advise_input advice = {0};
 	const struct nm_platform_options direct = {.root_path = "/", .dry_run = true};
 	char text[64];
 	(void)state;
@@ -213,21 +213,21 @@ static void test_own_process(void **state)
 	assert_int_equal(nm_platform_linux_new(&direct, &platform), 0);
 	assert_int_equal(nm_advice_take(&advice, (uint32_t)getpid(), topology, threads, NULL), 0);
 	nm_advice_look(&advice, platform, topology);
-	assert_true(advice.input.rss_bytes > 0);
+	assert_true(advice.rss_bytes > 0);
 	json_decref(threads);
 }
 
 static void test_hinting(void **state)
 {
-	nm_auto(nm_advice_clear) struct nm_advice advice = {0};
+	nm_auto(nm_advice_clear) struct nm_advise_input advice = {0};
 	const struct nm_hinting before = {.faults = 100, .local = 50, .migrated = 7, .known = true};
 	const struct nm_hinting after = {
 		.faults = 300, .local = 100, .migrated = 27, .known = true};
 	(void)state;
 	nm_advice_set_hinting(&advice, &before, &after, 2);
-	assert_float_equal(advice.input.hint_faults_per_s, 100, 1e-9);
-	assert_float_equal(advice.input.migrated_per_s, 10, 1e-9);
-	assert_float_equal(advice.input.hint_local_share, 0.25, 1e-9);
+	assert_float_equal(advice.hint_faults_per_s, 100, 1e-9);
+	assert_float_equal(advice.migrated_per_s, 10, 1e-9);
+	assert_float_equal(advice.hint_local_share, 0.25, 1e-9);
 }
 
 /* ---- the commands ---- */

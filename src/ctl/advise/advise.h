@@ -12,13 +12,13 @@
 /* Nodes are indices, -1 if not known. Values are NaN if not available. */
 struct nm_advise_thread {
 	uint32_t tid;
-	int node;      /* node on which it runs */
-	int preferred; /* node with most of its accesses */
-	int bound;     /* the only node that the owner's CPU affinity allows; -1: several */
-	bool leased;   /* its affinity was set by numa-migrd */
-	double run_share;      /* share of one CPU, 0–1 */
-	double local_share;    /* share of its accesses, 0–1 */
-	double accesses;       /* number of sampled accesses */
+	int node;	    /* node on which it runs */
+	int preferred;	    /* node with most of its accesses */
+	int bound;	    /* the only node that the owner's CPU affinity allows; -1: several */
+	bool leased;	    /* its affinity was set by numa-migrd */
+	double run_share;   /* share of one CPU, 0–1 */
+	double local_share; /* share of its accesses, 0–1 */
+	double accesses;    /* number of sampled accesses */
 };
 
 enum nm_advise_kind { NM_ADVISE_EXCLUSIVE, NM_ADVISE_MIXED, NM_ADVISE_SHARED };
@@ -45,11 +45,11 @@ struct nm_advise_input {
 	double shared_page_share; /* share of its pages that several nodes access */
 	uint64_t rss_bytes;
 	uint64_t ping_pong; /* pages that moved back and forth */
-	const struct nm_advise_thread *threads;
+	struct nm_advise_thread *threads;
 	size_t nr_threads;
-	const struct nm_advise_region *regions;
+	struct nm_advise_region *regions;
 	size_t nr_regions;
-	const struct nm_advise_node *nodes;
+	struct nm_advise_node *nodes;
 	unsigned nr_nodes;
 	/* Settings, and metrics of the kernel's balancing on the whole machine. */
 	int balancing; /* kernel.numa_balancing; -1: not available or not readable */

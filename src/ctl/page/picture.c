@@ -98,19 +98,18 @@ void nm_picture_free(struct nm_picture *picture)
 	free(picture);
 }
 
+static int compare_ids(const void *left, const void *right)
+{
+	const struct nm_shown_decision *a = left, *b = right;
+	return NM_COMPARE(a->id, b->id);
+}
+
 struct nm_shown_decision *nm_picture_decision(const struct nm_picture *picture, uint64_t id)
 {
-	size_t low = 0, high = picture->nr_decisions;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (picture->decisions[middle].id == id)
-			return &picture->decisions[middle];
-		if (picture->decisions[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	const struct nm_shown_decision wanted = {.id = id};
+	return picture->nr_decisions ? bsearch(&wanted, picture->decisions, picture->nr_decisions,
+					       sizeof(wanted), compare_ids)
+				     : NULL;
 }
 
 const char *nm_picture_comm(const struct nm_picture *picture, uint32_t pid)
