@@ -61,18 +61,17 @@ int nm_worker_client_identify(struct nm_worker_client *client, uint32_t tid, uin
 static int identify(struct nm_worker_client *client, const struct nm_worker_call *call,
 		    struct caller *caller)
 {
-	uint32_t tid = call->pid;
-	uint64_t start_ticks = call->start_ticks;
-	int r = tid ? 0 : nm_worker_read_start(call->directory, "stat", &tid, &start_ticks);
+	struct nm_proc_stat stat = {.tid = call->pid, .start_ticks = call->start_ticks};
+	int r = call->pid ? 0 : nm_proc_stat_at(call->directory, "stat", &stat);
 
-	if (r < 0 || is_identified(caller, tid, start_ticks))
+	if (r < 0 || is_identified(caller, stat.tid, stat.start_ticks))
 		return r;
 	caller->identified_ns = 0;
 	nm_costly_begin(&client->costly, nm_clock_ns());
-	r = call->pid == 0
-		    ? nm_worker_subject_at(call->directory, &client->costly, &caller->subject)
-		    : nm_worker_client_identify(client, call->pid, call->start_ticks,
-						&caller->subject);
+	r = call->pid == 0 ? nm_worker_subject_at(call->directory, &stat, &client->costly,
+						  &caller->subject)
+			   : nm_worker_client_identify(client, call->pid, call->start_ticks,
+						       &caller->subject);
 	if (r == 0)
 		caller->identified_ns = nm_clock_ns();
 	return r;
@@ -123,6 +122,7 @@ static const struct nm_worker_call hello = {
 static int end_greeting(struct nm_worker_client *client, struct caller *caller, int r, int result)
 {
 	struct nm_worker_link *link = &caller->link;
+	struct nm_proc_stat stat;
 	char path[32];
 
 	caller->greeting = false;
@@ -131,7 +131,10 @@ static int end_greeting(struct nm_worker_client *client, struct caller *caller, 
 		nm_unresponsive_list_let_go(client->memory, link);
 	} else {
 		(void)snprintf(path, sizeof(path), "%d/stat", result);
-		(void)nm_worker_read_start(client->proc_fd, path, &link->pid, &link->start_ticks);
+		if (nm_proc_stat_at(client->proc_fd, path, &stat) == 0) {
+			link->pid = stat.tid;
+			link->start_ticks = stat.start_ticks;
+		}
 	}
 	report_absence(client, r);
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
@@ -321,8 +324,8 @@ struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client)
 
 static int fill_in(struct nm_worker_client *client, const struct nm_worker_options *options)
 {
-	static const uint64_t deadlines[] = {[NM_WORKER_LOOP] = NM_WORKER_QUERY_NS,
-					     [NM_WORKER_MOVER] = NM_WORKER_MOVE_NS};
+	static const uint64_t deadlines[] = {
+		[NM_WORKER_LOOP] = NM_WORKER_QUERY_NS, [NM_WORKER_MOVER] = NM_WORKER_MOVE_NS};
 	const uint64_t *deadline = options->deadline_ns ? options->deadline_ns : deadlines;
 	int r = options->memory ? 0 : nm_unresponsive_list_new(&client->own);
 

@@ -198,15 +198,14 @@ static int take_process(struct nm_unresponsive_list *memory, const struct line *
 static int watch_process(uint32_t pid, uint64_t start_ticks)
 {
 	nm_auto(nm_closep) int fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	struct nm_proc_stat stat;
 	char path[32];
-	uint32_t found;
-	uint64_t found_ticks;
 
 	if (fd < 0)
 		return -errno;
 	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	int r = nm_worker_read_start(AT_FDCWD, path, &found, &found_ticks);
-	if (r == 0 && found_ticks != start_ticks)
+	int r = nm_proc_stat_at(AT_FDCWD, path, &stat);
+	if (r == 0 && stat.start_ticks != start_ticks)
 		r = -ESRCH;
 	return r < 0 ? r : nm_take_fd(&fd);
 }

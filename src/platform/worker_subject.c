@@ -11,18 +11,6 @@
 #include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
 
-int nm_worker_read_start(int directory, const char *path, uint32_t *ret_tid, uint64_t *ret_ticks)
-{
-	struct nm_proc_stat stat;
-	int r = nm_proc_stat_at(directory, path, &stat);
-
-	if (r < 0)
-		return r;
-	*ret_tid = stat.tid;
-	*ret_ticks = stat.start_ticks;
-	return 0;
-}
-
 /* Without a cgroup, the effective user counts, which owns the directory. */
 static uint64_t domain_at(int directory, const char *cgroup)
 {
@@ -53,21 +41,21 @@ static int read_tenant(int directory, struct nm_costly *costly, struct nm_worker
 	return 0;
 }
 
-int nm_worker_subject_at(int directory, struct nm_costly *costly, struct nm_worker_subject *ret)
+int nm_worker_subject_at(int directory, const struct nm_proc_stat *stat, struct nm_costly *costly,
+			 struct nm_worker_subject *ret)
 {
-	struct nm_worker_subject subject = {0};
+	struct nm_worker_subject subject = {.tid = stat->tid, .tid_ticks = stat->start_ticks};
+	struct nm_proc_stat leader = *stat;
 	char path[32];
-	int r = nm_worker_read_start(directory, "stat", &subject.tid, &subject.tid_ticks);
+	int r = read_tenant(directory, costly, &subject);
 
-	if (r == 0)
-		r = read_tenant(directory, costly, &subject);
 	if (r < 0)
 		return r;
-	subject.start_ticks = subject.tid_ticks;
 	if (subject.pid != subject.tid) {
 		(void)snprintf(path, sizeof(path), "../%u/stat", subject.pid);
-		(void)nm_worker_read_start(directory, path, &subject.pid, &subject.start_ticks);
+		(void)nm_proc_stat_at(directory, path, &leader);
 	}
+	subject.start_ticks = leader.start_ticks;
 	*ret = subject;
 	return subject.tid ? 0 : -ESRCH;
 }
@@ -76,17 +64,15 @@ int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks, struct
 			 struct nm_worker_subject *ret)
 {
 	nm_auto(nm_closep) int directory = -1;
-	struct nm_worker_subject subject;
+	struct nm_proc_stat stat;
 	char name[16];
 
 	(void)snprintf(name, sizeof(name), "%u", tid);
 	directory = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	int r = nm_worker_subject_at(directory, costly, &subject);
-	if (r == 0 && start_ticks && start_ticks != subject.tid_ticks)
+	int r = nm_proc_stat_at(directory, "stat", &stat);
+	if (r == 0 && start_ticks && start_ticks != stat.start_ticks)
 		r = -ESRCH;
-	if (r == 0)
-		*ret = subject;
-	return r;
+	return r < 0 ? r : nm_worker_subject_at(directory, &stat, costly, ret);
 }
