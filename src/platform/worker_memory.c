@@ -22,14 +22,80 @@
 
 struct nm_unresponsive_list {
 	struct nm_worker_bars bars;
-	/* In the order of bars.stuck. The fd of a worker of an earlier run is a pidfd. */
-	struct nm_worker_link stuck[NM_STUCK_WORKERS_MOST];
 	unsigned calling;	       /* calls in progress */
 	pid_t children[CHILDREN_MOST]; /* their connections are closed, but they are not reaped */
 	unsigned children_count;
 	uint64_t given_up;
 	bool changed; /* since the list was saved */
 };
+
+/* ---- which processes may be queried ---- */
+
+static size_t missed_count(const struct nm_worker_bars *bars)
+{
+	return bars->missed_count < NM_WORKER_MISSED_MOST ? bars->missed_count
+							  : NM_WORKER_MISSED_MOST;
+}
+
+static bool rests(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
+		  uint64_t now_ns)
+{
+	size_t known = missed_count(bars);
+
+	for (size_t i = 0; i < known; i++)
+		if (bars->missed[i].pid == subject->pid &&
+		    bars->missed[i].start_ticks == subject->start_ticks &&
+		    now_ns < bars->missed[i].until_ns)
+			return true;
+	return false;
+}
+
+static bool is_at_work_for(const struct nm_worker_bars *bars, const struct nm_tenant *tenant)
+{
+	for (unsigned i = 0; i < bars->stuck_count; i++)
+		if (bars->stuck[i].at_work && nm_tenant_same(&bars->stuck[i].tenant, tenant))
+			return true;
+	return false;
+}
+
+int nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
+		      unsigned others, uint64_t now_ns)
+{
+	struct nm_usage usage = {.all = others};
+
+	if (rests(bars, subject, now_ns))
+		return -EALREADY;
+	for (unsigned i = 0; i < bars->stuck_count; i++)
+		nm_usage_add(&usage, &subject->tenant, &bars->stuck[i].tenant, 1);
+	if (nm_share_has_room(NM_SHARE_STUCK_WORKERS, &usage))
+		return 0;
+	return is_at_work_for(bars, &subject->tenant) ? -EINPROGRESS : -EALREADY;
+}
+
+void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_ticks,
+		      uint64_t until_ns)
+{
+	size_t place = bars->missed_count++ % NM_WORKER_MISSED_MOST;
+
+	bars->missed[place].pid = pid;
+	bars->missed[place].start_ticks = start_ticks;
+	bars->missed[place].until_ns = until_ns;
+}
+
+void nm_worker_stuck(struct nm_worker_bars *bars, const struct nm_tenant *tenant, bool at_work,
+		     struct nm_worker_link *link)
+{
+	bars->stuck[bars->stuck_count++] =
+		(struct nm_worker_stuck){.tenant = *tenant, .link = *link, .at_work = at_work};
+	*link = NM_WORKER_LINK_NONE;
+}
+
+void nm_worker_released(struct nm_worker_bars *bars, unsigned index)
+{
+	bars->stuck[index] = bars->stuck[--bars->stuck_count];
+}
+
+/* ---- the list ---- */
 
 static void reap(struct nm_unresponsive_list *memory)
 {
@@ -52,13 +118,13 @@ void nm_unresponsive_list_let_go(struct nm_unresponsive_list *memory, struct nm_
 static void release_stuck(struct nm_unresponsive_list *memory)
 {
 	for (unsigned i = 0; i < memory->bars.stuck_count;) {
-		if (!nm_worker_link_stirs(&memory->stuck[i])) {
+		struct nm_worker_link *link = &memory->bars.stuck[i].link;
+		if (!nm_worker_link_stirs(link)) {
 			i++;
 			continue;
 		}
-		nm_unresponsive_list_let_go(memory, &memory->stuck[i]);
+		nm_unresponsive_list_let_go(memory, link);
 		nm_worker_released(&memory->bars, i);
-		memory->stuck[i] = memory->stuck[memory->bars.stuck_count];
 		memory->changed = true;
 	}
 	if (memory->children_count > 0)
@@ -68,9 +134,7 @@ static void release_stuck(struct nm_unresponsive_list *memory)
 static void keep(struct nm_unresponsive_list *memory, const struct nm_tenant *tenant, bool at_work,
 		 struct nm_worker_link *link)
 {
-	memory->stuck[memory->bars.stuck_count] = *link;
-	nm_worker_stuck(&memory->bars, tenant, at_work);
-	*link = NM_WORKER_LINK_NONE;
+	nm_worker_stuck(&memory->bars, tenant, at_work, link);
 	memory->changed = true;
 }
 
@@ -120,32 +184,32 @@ struct nm_worker_counts nm_unresponsive_list_counts(struct nm_unresponsive_list 
 
 static size_t write_missed(const struct nm_worker_bars *bars, uint64_t now_ns, char *out)
 {
-	size_t known = bars->missed_count < NM_WORKER_MISSED_MOST ? bars->missed_count
-								  : NM_WORKER_MISSED_MOST;
-	size_t length = 0;
+	size_t known = missed_count(bars), length = 0;
 
 	for (size_t i = 0; i < known; i++)
 		if (now_ns < bars->missed[i].until_ns)
-			length += (size_t)snprintf(out + length, LINE_BYTES,
-						   "process %" PRIu32 " %" PRIu64 " %" PRIu64 " 0\n",
-						   bars->missed[i].pid, bars->missed[i].start_ticks,
-						   bars->missed[i].until_ns);
+			length +=
+				(size_t)snprintf(out + length, LINE_BYTES,
+						 "process %" PRIu32 " %" PRIu64 " %" PRIu64 " 0\n",
+						 bars->missed[i].pid, bars->missed[i].start_ticks,
+						 bars->missed[i].until_ns);
 	return length;
 }
 
 /* A worker whose PID is unknown is not saved, because it cannot be found again. */
-static size_t write_stuck(const struct nm_unresponsive_list *memory, char *out)
+static size_t write_stuck(const struct nm_worker_bars *bars, char *out)
 {
 	size_t length = 0;
 
-	for (unsigned i = 0; i < memory->bars.stuck_count; i++)
-		if (memory->stuck[i].pid > 0)
-			length += (size_t)snprintf(
-				out + length, LINE_BYTES,
-				"worker %" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
-				memory->stuck[i].pid, memory->stuck[i].start_ticks,
-				memory->bars.stuck[i].tenant.uid,
-				memory->bars.stuck[i].tenant.domain);
+	for (unsigned i = 0; i < bars->stuck_count; i++) {
+		const struct nm_worker_stuck *stuck = &bars->stuck[i];
+		if (stuck->link.pid > 0)
+			length += (size_t)snprintf(out + length, LINE_BYTES,
+						   "worker %" PRIu32 " %" PRIu64 " %" PRIu32
+						   " %" PRIu64 "\n",
+						   stuck->link.pid, stuck->link.start_ticks,
+						   stuck->tenant.uid, stuck->tenant.domain);
+	}
 	return length;
 }
 
@@ -154,7 +218,7 @@ static size_t write_all(struct nm_unresponsive_list *memory, const char *boot_id
 	size_t length = (size_t)snprintf(out, HEADER_BYTES, HEADER "%.64s\n", boot_id);
 
 	length += write_missed(&memory->bars, nm_clock_ns(), out + length);
-	length += write_stuck(memory, out + length);
+	length += write_stuck(&memory->bars, out + length);
 	return length;
 }
 
@@ -289,6 +353,6 @@ void nm_unresponsive_list_free(struct nm_unresponsive_list *memory)
 	if (!memory)
 		return;
 	for (unsigned i = 0; i < memory->bars.stuck_count; i++)
-		nm_unresponsive_list_let_go(memory, &memory->stuck[i]);
+		nm_unresponsive_list_let_go(memory, &memory->bars.stuck[i].link);
 	free(memory);
 }

@@ -1,10 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of struct nm_unresponsive_list (worker.h) that a client calls. */
+/* Determines which processes may be queried, from those that did not answer; and the functions of
+ * struct nm_unresponsive_list (worker.h) that a client calls. Times are CLOCK_MONOTONIC. */
 #ifndef NUMA_MIGRD_PLATFORM_WORKER_MEMORY_H
 #define NUMA_MIGRD_PLATFORM_WORKER_MEMORY_H
 
-#include "worker_bars.h"
 #include "worker_link.h"
+#include "worker_subject.h"
+
+#define NM_WORKER_MISSED_MOST 1024U
+
+struct nm_worker_bars {
+	unsigned stuck_count;
+	struct nm_worker_stuck {
+		struct nm_tenant tenant;    /* of the process that was queried */
+		struct nm_worker_link link; /* a worker of an earlier run: its fd is a pidfd */
+		bool at_work; /* it has not missed its deadline, but needs more time */
+	} stuck[NM_STUCK_WORKERS_MOST];
+	size_t missed_count; /* total; the oldest entry is replaced */
+	struct {
+		uint32_t pid;
+		uint64_t start_ticks, until_ns;
+	} missed[NM_WORKER_MISSED_MOST];
+};
+
+/*
+ * Returns 0 if the process may be queried; -EALREADY if it missed its deadline recently, or if its
+ * tenant has used its share of the stuck workers; in the latter case -EINPROGRESS if a worker is
+ * still working for the tenant. `others`: calls in progress that may get stuck, too.
+ */
+int nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
+		      unsigned others, uint64_t now_ns);
+/* Records that a process missed its deadline, and is not queried before until_ns. */
+void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_ticks,
+		      uint64_t until_ns);
+/* Adds a worker that does not answer a query about a process of this tenant; *link becomes
+ * NM_WORKER_LINK_NONE. Requires that nm_worker_may_ask() has returned 0. */
+void nm_worker_stuck(struct nm_worker_bars *bars, const struct nm_tenant *tenant, bool at_work,
+		     struct nm_worker_link *link);
+/* Removes a stuck worker that has answered or ended; the last one takes its place. */
+void nm_worker_released(struct nm_worker_bars *bars, unsigned index);
 
 /*
  * Begins a call about this process. Returns 0, or -EALREADY or -EINPROGRESS as nm_worker_may_ask().

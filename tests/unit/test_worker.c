@@ -17,7 +17,7 @@
 
 #include "../../src/platform/fds.h"
 #include "../../src/platform/worker/serve.h"
-#include "../../src/platform/worker_bars.h"
+#include "../../src/platform/worker_memory.h"
 #include "fixture.h"
 #include "numa-migrd/proc.h"
 #include "worker_fixture.h"
@@ -612,7 +612,7 @@ static bool may_ask(const struct nm_worker_bars *bars, uint32_t pid, uint32_t ui
 static void get_stuck(struct nm_worker_bars *bars, uint32_t uid, const char *cgroup)
 {
 	const struct nm_tenant tenant = nm_tenant_of(uid, cgroup);
-	nm_worker_stuck(bars, &tenant, false);
+	nm_worker_stuck(bars, &tenant, false, &(struct nm_worker_link){.fd = -1});
 }
 
 /* SECURITY: held-lock */
@@ -649,7 +649,7 @@ static void a_container_holds_half_of_the_workers_at_most(void **state)
 	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 0), -EALREADY);
 	for (identity.tenant.uid = 1; nm_worker_may_ask(bars, &identity, 0, 0) == 0;
 	     identity.tenant.uid++)
-		nm_worker_stuck(bars, &identity.tenant, false);
+		nm_worker_stuck(bars, &identity.tenant, false, &(struct nm_worker_link){.fd = -1});
 	assert_int_equal(bars->stuck_count, NM_STUCK_WORKERS_MOST / 2);
 	identity.tenant = nm_tenant_of(0, "/docker/2f");
 	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 0), 0);
