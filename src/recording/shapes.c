@@ -3,10 +3,12 @@
 #include "fields.h"
 
 #define SIZE(type, member) sizeof(((type *)0)->member)
+#define AT(type, member) .name = #member, .offset = offsetof(type, member)
+#define SIZED(type, member) AT(type, member), .size = SIZE(type, member)
+#define COUNTED(type, number) .count = offsetof(type, number) + 1, .count_size = SIZE(type, number)
 #define FIELD(type, member, how)                                                                   \
 	{                                                                                          \
-		.name = #member, .offset = offsetof(type, member), .size = SIZE(type, member),     \
-		.kind = NM_FIELD_##how                                                             \
+		SIZED(type, member), .kind = NM_FIELD_##how                                        \
 	}
 #define UINT(type, member) FIELD(type, member, UINT)
 #define INT(type, member) FIELD(type, member, INT)
@@ -18,32 +20,27 @@
 /* A choice with as many values as words. */
 #define ENUM(type, member, known)                                                                  \
 	{                                                                                          \
-		.name = #member, .words = (known), .offset = offsetof(type, member),               \
-		.size = SIZE(type, member), .most = NM_ARRAY_SIZE(known), .kind = NM_FIELD_UINT    \
+		SIZED(type, member), .words = (known), .most = NM_ARRAY_SIZE(known),               \
+				     .kind = NM_FIELD_UINT                                         \
 	}
 /* A number below `limit`. */
 #define UINT_BELOW(type, member, limit)                                                            \
 	{                                                                                          \
-		.name = #member, .offset = offsetof(type, member), .size = SIZE(type, member),     \
-		.most = (limit), .kind = NM_FIELD_UINT                                             \
+		SIZED(type, member), .most = (limit), .kind = NM_FIELD_UINT                        \
 	}
 #define PLACED(type, member, of, number, room)                                                     \
 	{                                                                                          \
-		.name = #member, .shape = &(of), .offset = offsetof(type, member), .most = (room), \
-		.count = offsetof(type, number) + 1, .count_size = SIZE(type, number),             \
-		.kind = NM_FIELD_SHAPE                                                             \
+		AT(type, member), COUNTED(type, number), .shape = &(of), .most = (room),           \
+							 .kind = NM_FIELD_SHAPE                    \
 	}
 /* A pointer to as many values as `number`. */
 #define ITEMS(type, member, number, of)                                                            \
 	{                                                                                          \
-		.name = #member, .shape = &(of), .offset = offsetof(type, member),                 \
-		.count = offsetof(type, number) + 1, .count_size = SIZE(type, number),             \
-		.kind = NM_FIELD_ITEMS                                                             \
+		AT(type, member), COUNTED(type, number), .shape = &(of), .kind = NM_FIELD_ITEMS    \
 	}
 #define ONE(type, member, of)                                                                      \
 	{                                                                                          \
-		.name = #member, .shape = &(of), .offset = offsetof(type, member), .most = 1,      \
-		.kind = NM_FIELD_SHAPE                                                             \
+		AT(type, member), .shape = &(of), .most = 1, .kind = NM_FIELD_SHAPE                \
 	}
 #define SHAPE(what, type, list)                                                                    \
 	static const struct nm_shape what = {                                                      \
@@ -345,11 +342,7 @@ static const struct nm_field answer_fields[] = {
 	INT(answer_t, handle),
 	TEXT(answer_t, path),
 	INT(answer_t, result),
-	{.name = "bytes",
-	 .offset = offsetof(answer_t, bytes),
-	 .count = offsetof(answer_t, length) + 1,
-	 .count_size = SIZE(answer_t, length),
-	 .kind = NM_FIELD_BLOB},
+	{AT(answer_t, bytes), COUNTED(answer_t, length), .kind = NM_FIELD_BLOB},
 };
 SHAPE(answer_shape, answer_t, answer_fields);
 
@@ -384,11 +377,7 @@ typedef struct nm_recorded_source source_t;
 static const struct nm_field source_fields[] = {
 	BOOL(source_t, open),
 	ONE(source_t, status, status_shape),
-	{.name = "taken_per_seen",
-	 .offset = offsetof(source_t, taken_per_seen),
-	 .size = sizeof(double),
-	 .count = offsetof(source_t, nr_cpus) + 1,
-	 .count_size = SIZE(source_t, nr_cpus),
+	{AT(source_t, taken_per_seen), .size = sizeof(double), COUNTED(source_t, nr_cpus),
 	 .kind = NM_FIELD_REALS},
 };
 SHAPE(source_shape, source_t, source_fields);
@@ -447,11 +436,7 @@ typedef struct nm_topology_parts parts_t;
 static const struct nm_field parts_fields[] = {
 	ITEMS(topology_t, nodes, nr_nodes, node_shape),
 	ITEMS(topology_t, cpus, nr_cpus, cpu_shape),
-	{.name = "distance",
-	 .offset = offsetof(topology_t, distance),
-	 .size = sizeof(unsigned),
-	 .count = offsetof(parts_t, nr_cells) + 1,
-	 .count_size = SIZE(parts_t, nr_cells),
+	{AT(topology_t, distance), .size = sizeof(unsigned), COUNTED(parts_t, nr_cells),
 	 .kind = NM_FIELD_UINTS},
 	MASK(topology_t, usable),
 	MASK(topology_t, online),
