@@ -27,6 +27,16 @@ static inline void nm_bitmap_freep(hwloc_bitmap_t *bitmap)
 }
 #define nm_autobitmap nm_auto(nm_bitmap_freep) hwloc_bitmap_t
 
+/* Returns whether `current` is the part of `mask` within `limit`; false if memory is short. */
+static inline bool nm_is_part(hwloc_const_bitmap_t current, hwloc_const_bitmap_t mask,
+			      hwloc_const_bitmap_t limit)
+{
+	nm_autobitmap part = hwloc_bitmap_alloc();
+
+	return part && hwloc_bitmap_and(part, mask, limit) == 0 &&
+	       hwloc_bitmap_isequal(current, part);
+}
+
 struct nm_topology;
 
 struct nm_topology_source {

@@ -53,11 +53,8 @@ static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *at
 				     attempt->before) == NM_MASK_OURS;
 	/* The original affinity may contain offline CPUs, which sched_getaffinity(2) does not
 	 * return. */
-	nm_autobitmap online = hwloc_bitmap_alloc();
-	return online &&
-	       hwloc_bitmap_and(online, step->original, actuator->masks.topology->online) == 0 &&
-	       (hwloc_bitmap_isequal(attempt->before, step->original) ||
-		hwloc_bitmap_isequal(attempt->before, online));
+	return hwloc_bitmap_isequal(attempt->before, step->original) ||
+	       nm_is_part(attempt->before, step->original, actuator->masks.topology->online);
 }
 
 /* Descent is proved by the owner's data; without it, nothing is narrowed. */

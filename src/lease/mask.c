@@ -17,12 +17,9 @@ static bool was_reset(const struct nm_ledger_entry *terms, hwloc_const_bitmap_t 
 	bool changed = terms->unrestricted && !hwloc_bitmap_isequal(allowed, terms->original);
 	if (!shrunk && !changed)
 		return false;
-	if (hwloc_bitmap_isequal(current, allowed))
-		return true;
 	/* With cgroup v1, whose cpusets are not read, fewer CPUs may be allowed than are online. */
-	nm_autobitmap left = hwloc_bitmap_alloc();
-	return shrunk && left && hwloc_bitmap_and(left, terms->original, allowed) == 0 &&
-	       hwloc_bitmap_isequal(current, left);
+	return hwloc_bitmap_isequal(current, allowed) ||
+	       (shrunk && nm_is_part(current, terms->original, allowed));
 }
 
 /* Compares with the CPUs that the cpuset allows. Returns a state or a negative errno. */
@@ -63,8 +60,7 @@ static bool is_effect_of(const struct nm_masks *masks, int directory, hwloc_cons
 		return true;
 	nm_autobitmap allowed = hwloc_bitmap_alloc();
 	return allowed && nm_mask_read_allowed(masks, directory, allowed) == 0 &&
-	       hwloc_bitmap_and(allowed, allowed, mask) == 0 &&
-	       hwloc_bitmap_isequal(current, allowed);
+	       nm_is_part(current, mask, allowed);
 }
 
 /* Finds the task whose affinity a thread was created with, as far as /proc shows it: the leader of

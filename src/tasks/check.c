@@ -259,17 +259,6 @@ static int take_original(struct nm_roster *roster, struct nm_roster_thread *thre
 	return 0;
 }
 
-/* Returns whether the affinity is the known one, except for offline CPUs. */
-static bool is_original(const struct nm_roster *roster, const struct nm_roster_thread *thread,
-			hwloc_const_bitmap_t current)
-{
-	nm_autobitmap online = hwloc_bitmap_alloc();
-	return hwloc_bitmap_isequal(current, thread->original) ||
-	       (online &&
-		hwloc_bitmap_and(online, thread->original, roster->topology->online) == 0 &&
-		hwloc_bitmap_isequal(current, online));
-}
-
 static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread, int directory)
 {
 	struct nm_platform *platform = roster->platform;
@@ -284,7 +273,9 @@ static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread,
 	int r = platform->ops->affinity_get(platform, (pid_t)tid, current);
 	if (r < 0)
 		return r;
-	if (thread->original && is_original(roster, thread, current))
+	/* The original affinity may contain offline CPUs. */
+	if (thread->original && (hwloc_bitmap_isequal(current, thread->original) ||
+				 nm_is_part(current, thread->original, roster->topology->online)))
 		return 0;
 	return take_original(roster, thread, directory, current);
 }
