@@ -183,7 +183,7 @@ struct nm_sim_figures {
 	 * count. */
 	double computing_s;
 	double slowest_user_s; /* largest such sum of one user without `repeat` */
-	double accesses, local_accesses, bytes;
+	double accesses, local_accesses;
 	uint64_t programs_ended, samples;
 	uint64_t users_ended; /* users without `repeat` whose last program has ended */
 	uint64_t moves;	      /* of threads to another node, for any reason */
@@ -227,7 +227,6 @@ struct nm_sim_thread_view {
 	uint32_t pid, tid;
 	int cpu, node;
 	double done_giga;
-	double latency_ns;   /* mean of its accesses in the last step */
 	double bytes_per_ns; /* in the last step */
 	const double *mix;   /* share of its accesses to each node */
 };
@@ -250,8 +249,7 @@ struct nm_simulated_verdict {
 /* The operations of the daemon. */
 struct nm_simulated {
 	struct nm_sim_figures figures;
-	uint64_t intervals, decisions, applied, improved, neutral, rolled_back, cancelled,
-		inconclusive;
+	uint64_t intervals, decisions, improved, neutral, rolled_back;
 	/* In the order of their decisions; verdicts beyond the limit are omitted. */
 	struct nm_simulated_verdict verdicts[NM_SIMULATED_VERDICTS_MOST];
 	size_t nr_verdicts;

@@ -25,8 +25,6 @@ struct nm_sim_how {
 	struct nm_sim_options options; /* for the first run */
 };
 
-struct nm_sim_options nm_sim_options_of(const struct nm_sim_how *how, unsigned run);
-
 /* The subject of a simulation. */
 struct nm_sim_case {
 	const struct nm_sim_machine *machine;

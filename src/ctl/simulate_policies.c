@@ -140,20 +140,14 @@ static size_t count_finite(const struct nm_sim_workload *workload)
 	return count;
 }
 
-struct nm_sim_options nm_sim_options_of(const struct nm_sim_how *how, unsigned run)
-{
-	struct nm_sim_options options = how->options;
-	options.seed += run;
-	return options;
-}
-
 static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *policy,
 		   const struct nm_config *config, struct nm_sim_outcome *ret)
 {
 	size_t finite = count_finite(what->workload);
 	struct nm_sim_outcome sum = {.all_ended = finite > 0, .decisions_digest = NM_HASH_START};
 	for (unsigned i = 0; i < what->how.runs; i++) {
-		struct nm_sim_options options = nm_sim_options_of(&what->how, i);
+		struct nm_sim_options options = what->how.options;
+		options.seed += i;
 		options.numa_balancing = policy->numa_balancing;
 		options.cache_aware |= policy->cache_aware;
 		struct nm_simulated run;

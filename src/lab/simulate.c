@@ -168,12 +168,9 @@ static void take_tally(const struct nm_daemon *daemon, struct nm_simulated *done
 	const struct nm_tally *tally = &daemon->tally;
 	done->intervals = tally->intervals;
 	done->decisions = tally->decisions;
-	done->applied = tally->applied;
 	done->improved = tally->verdicts[NM_VERDICT_IMPROVED];
 	done->neutral = tally->verdicts[NM_VERDICT_NEUTRAL];
 	done->rolled_back = tally->verdicts[NM_VERDICT_ROLLED_BACK];
-	done->cancelled = tally->verdicts[NM_VERDICT_CANCELLED];
-	done->inconclusive = tally->verdicts[NM_VERDICT_INCONCLUSIVE];
 }
 
 int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,

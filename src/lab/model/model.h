@@ -39,7 +39,7 @@ struct nm_sim_task {
 	double did;	       /* 10^9 instructions in this step */
 	double cpu_share;      /* share of its CPU in this step */
 	double core_share;     /* share of its core's execution rate while it has the CPU */
-	double latency_ns, bytes_per_ns;
+	double bytes_per_ns;
 	double *mix; /* per node */
 	/*
 	 * For kernel.numa_balancing, per node: hinting faults of earlier passes, and of this one.

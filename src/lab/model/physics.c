@@ -79,7 +79,6 @@ static void find_rate(const struct nm_sim *sim, struct nm_sim_task *task)
 	double latency = 0;
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		latency += task->mix[k] * path[k];
-	task->latency_ns = latency;
 	/* The two threads of a core share its execution rate; a thread that waits for memory uses
 	 * none of it. */
 	double ns = phase->cpi / sim->machine->ghz / task->core_share +
@@ -282,7 +281,6 @@ static void account(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 		sim->figures.watched_giga += task->did;
 	sim->figures.accesses += accesses;
 	sim->figures.local_accesses += accesses * task->mix[nm_sim_node_of(sim, task->cpu)];
-	sim->figures.bytes += accesses * line_traffic();
 }
 
 static void find_all_done(struct nm_sim *sim, double step_s)

@@ -243,7 +243,6 @@ struct nm_sim_thread_view nm_sim_thread(const struct nm_sim *sim, size_t index)
 					   .cpu = task->cpu,
 					   .node = nm_sim_node_of(sim, task->cpu),
 					   .done_giga = task->total,
-					   .latency_ns = task->latency_ns,
 					   .bytes_per_ns = task->bytes_per_ns,
 					   .mix = task->mix};
 }

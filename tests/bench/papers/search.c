@@ -23,10 +23,9 @@ static void put(const struct nm_sim_case *what, const struct place *places)
 /* The time of the slowest user in the first run. */
 static int measure(const struct nm_sim_case *what, const struct place *places, double *ret)
 {
-	const struct nm_sim_options options = nm_sim_options_of(&what->how, 0);
 	struct nm_simulated run;
 	put(what, places);
-	int r = nm_simulate(what->machine, what->workload, &options, NULL, NULL, &run);
+	int r = nm_simulate(what->machine, what->workload, &what->how.options, NULL, NULL, &run);
 	if (r == 0)
 		*ret = run.figures.slowest_user_s;
 	return r;
@@ -60,8 +59,7 @@ static int climb(const struct nm_sim_case *what, unsigned width, struct place *p
 	size_t users = what->workload->nr_users;
 	double before = INFINITY;
 	for (size_t u = 0; u < users; u++)
-		places[u] =
-			(struct place){(unsigned)u % what->machine->topology->nr_nodes, width};
+		places[u] = (struct place){(unsigned)u % what->machine->topology->nr_nodes, width};
 	int r = measure(what, places, ret);
 	for (unsigned round = 0; r == 0 && round < ROUNDS && *ret < before; round++) {
 		before = *ret;
