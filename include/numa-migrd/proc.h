@@ -270,9 +270,7 @@ struct nm_reclaim_watch {
 	uint64_t read_ns, hurt_ns; /* times of the last reading and the last sign of harm; 0:
 				    * never */
 };
-#define NM_RECLAIM_AGE_NS                                                                          \
-	(100 * NM_NSEC_PER_MSEC)	    /* time after which the counters are read              \
-					     * again */
+#define NM_RECLAIM_AGE_NS (100 * NM_NSEC_PER_MSEC) /* after which the counters are read again */
 #define NM_RECLAIM_QUIET_NS NM_NSEC_PER_SEC /* time without another sign after which it is over */
 
 /*

@@ -14,9 +14,7 @@
 #define NM_CTL_UNAVAILABLE 69 /* EX_UNAVAILABLE of sysexits.h(3head): no daemon, no bus */
 #define NM_CTL_NOT_ALLOWED 77 /* EX_NOPERM */
 
-#define NM_CTL_JSON_VERSION                                                                        \
-	1 /* of every JSON document; raised when a name changes or is removed                      \
-	   */
+#define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or is removed */
 
 #define NM_CTL_POLICIES_MOST 16U
 

@@ -13,9 +13,8 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/regions.h"
 
-#define NM_MAPPINGS_MOST                                                                           \
-	65536U /* limit per process; the pages of a process with more mappings are                 \
-		* not moved */
+/* Limit per process; the pages of a process with more mappings are not moved. */
+#define NM_MAPPINGS_MOST 65536U
 
 #define NM_MAPPINGS_LINE_BYTES 1024U
 

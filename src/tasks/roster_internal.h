@@ -9,8 +9,7 @@
 
 #define NM_ROSTER_CHECK_NS (10 * NM_NSEC_PER_SEC) /* maximum age of a thread's data */
 #define NM_ROSTER_LOOKS 2000U /* threads read per interval, which takes about 50 ms */
-#define NM_ROSTER_FORGET_NS (60 * NM_NSEC_PER_SEC) /* time after which a silent thread is dropped  \
-						    */
+#define NM_ROSTER_FORGET_NS (60 * NM_NSEC_PER_SEC) /* time after which a silent thread is dropped */
 
 struct nm_roster_thread {
 	struct nm_member member;
