@@ -415,12 +415,4 @@ void nm_generation_remove(const struct nm_generation *generation);
 void nm_generation_free(struct nm_generation *generation);
 NM_DEFINE_CLEANUP(struct nm_generation, nm_generation_free);
 
-/*
- * Returns whether no thread of this process can run in user space again. Each of them has exited,
- * is exiting (PF_EXITING), or has SIGKILL pending for itself, which can be neither blocked nor
- * revoked; a killed process gets no new threads. Returns false if the process does not exist or its
- * PID was reused.
- */
-bool nm_process_is_over(int proc_fd, pid_t pid, uint64_t start_ticks);
-
 #endif

@@ -36,7 +36,7 @@ struct nm_unit {
 struct nm_work {
 	struct nm_page_batch *batch; /* NULL: none */
 	bool dropped, discarded;
-	bool lacks; /* a mapping was missing from what is known of the process */
+	bool lacks; /* a mapping was missing in `known` */
 	size_t next;
 	/* For a bulk batch: the pages that were found last, and how many of them are done. */
 	struct nm_worker_found found;

@@ -12,7 +12,7 @@
 #include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
 #include "private_pages.h"
-#include "worker_subject.h"
+#include "worker_memory.h"
 
 #define NUMA_MAPS_BYTES (1U << 20) /* limit on a numa_maps, kept whole: about 10,000 mappings */
 #define MAPS_MOST (4U << 20)	   /* limit on a maps, read in pieces: about 40,000 mappings */

@@ -4,8 +4,28 @@
 #ifndef NUMA_MIGRD_PLATFORM_WORKER_MEMORY_H
 #define NUMA_MIGRD_PLATFORM_WORKER_MEMORY_H
 
+#include "numa-migrd/proc.h"
 #include "worker_link.h"
-#include "worker_subject.h"
+
+/* The process to which a memory map belongs. */
+struct nm_worker_subject {
+	uint32_t tid, pid;
+	uint64_t tid_ticks, start_ticks;
+	struct nm_tenant tenant;
+};
+
+/* Identifies the process by the directory of one of its threads, or its own, and the stat of that.
+ * Returns 0, -ESRCH if it has exited, -EALREADY if its status is not read (struct nm_costly), or
+ * another negative errno. */
+int nm_worker_subject_at(int directory, const struct nm_proc_stat *stat, struct nm_costly *costly,
+			 struct nm_worker_subject *ret);
+/* Identifies the process by number. start_ticks: the required start time (-ESRCH if it differs); 0:
+ * any process with this number. */
+int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks, struct nm_costly *costly,
+			 struct nm_worker_subject *ret);
+/* The same, with the table of the client. */
+int nm_worker_client_identify(struct nm_worker_client *client, uint32_t tid, uint64_t start_ticks,
+			      struct nm_worker_subject *ret);
 
 #define NM_WORKER_MISSED_MOST 1024U
 

@@ -270,15 +270,6 @@ static void a_zombie_does_not_hold_the_directory(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-static void the_cost_is_within_the_limit(void **state)
-{
-	int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	(void)state;
-	assert_false(nm_process_is_over(real, getpid(), 0));
-	assert_false(nm_process_is_over(real, 1, 0));
-	close(real);
-}
-
 /* ---- a former holder that resumes ---- */
 
 static struct nm_ledger_entry entry_of(uint32_t tid)
@@ -353,7 +344,6 @@ int main(void)
 		TEST(an_invalid_generation_is_replaced),
 		TEST(processes_hold_the_directory_while_they_live),
 		TEST(a_zombie_does_not_hold_the_directory),
-		TEST(the_cost_is_within_the_limit),
 		TEST(a_replaced_holder_writes_no_ledger),
 		TEST(a_replaced_holder_makes_no_changes),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "census.h"
+#include "picture.h"
 
 #include <math.h>
 #include <stdio.h>

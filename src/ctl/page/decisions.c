@@ -4,7 +4,7 @@
 
 #include "html.h"
 #include "plot.h"
-#include "plots.h"
+#include "picture.h"
 
 static const struct {
 	const char *name, *sign;

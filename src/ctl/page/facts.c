@@ -6,7 +6,7 @@
 
 #include "html.h"
 #include "plot.h"
-#include "plots.h"
+#include "picture.h"
 
 static void put_begin(const struct nm_picture *picture, FILE *out)
 {

@@ -2,7 +2,7 @@
 /* The local access ratio over time. */
 #include "html.h"
 #include "plot.h"
-#include "plots.h"
+#include "picture.h"
 
 #define HEIGHT 200U
 

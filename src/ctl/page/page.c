@@ -4,7 +4,7 @@
 
 #include "html.h"
 #include "page.h"
-#include "plots.h"
+#include "picture.h"
 
 static void put_head(const char *name, FILE *out)
 {

@@ -4,7 +4,46 @@
 #ifndef NM_REPORT_PICTURE_H
 #define NM_REPORT_PICTURE_H
 
-#include "census.h"
+#include "numa-migrd/base.h"
+#include "numa-migrd/recording.h"
+
+/* ---- census: the first pass, for the length and the most important threads ---- */
+
+/* A thread or a process. */
+struct nm_seen {
+	uint32_t id, pid; /* tid or pid; process */
+	double busy_s;	  /* CPU time, plus a small value for its presence, so that the order is
+			   * defined */
+	char comm[NM_COMM_BYTES];
+};
+
+struct nm_seen_table {
+	struct nm_seen *items;
+	size_t count, room;
+	struct nm_tidmap *by_id;
+};
+
+struct nm_census {
+	struct nm_seen_table threads, processes;
+	uint64_t intervals, decisions;
+	uint64_t first_ns, last_ns; /* beginning of the first interval, and end of the last */
+	double interval_s;	    /* of the current interval */
+};
+
+/* Reads the whole recording. Returns 0, -ENOMEM, or the error of nm_recording_next(). The caller
+ * clears it. */
+int nm_census_take(struct nm_recording *recording, struct nm_census *ret);
+void nm_census_clear(struct nm_census *census);
+
+/* Returns the last entry with that id; NULL: none. */
+const struct nm_seen *nm_seen_find(const struct nm_seen_table *table, uint32_t id);
+
+/* Returns 0 for NaN, and for values that no thread can have. */
+double nm_census_sane(double value);
+/* Returns the recorded length of an interval, limited to plausible values. */
+double nm_census_seconds(const struct nm_recorded_interval *about);
+
+/* ---- picture ---- */
 
 #define NM_PICTURE_BINS 240U	    /* number of time bins */
 #define NM_PICTURE_DECISIONS 20000U /* number of last decisions that are marked */
@@ -89,5 +128,19 @@ struct nm_shown_decision *nm_picture_decision(const struct nm_picture *picture, 
 const char *nm_picture_comm(const struct nm_picture *picture, uint32_t pid);
 /* Writes the name as an element, which isolates its reading direction. */
 void nm_picture_put_comm(const struct nm_picture *picture, uint32_t pid, FILE *out);
+
+/* ---- the sections of the page: each is a plot, or the reason for its absence ---- */
+
+void nm_show_facts(const struct nm_picture *picture, FILE *out);
+void nm_show_timeline(const struct nm_picture *picture, FILE *out);
+void nm_show_locality(const struct nm_picture *picture, FILE *out);
+void nm_show_decisions(const struct nm_picture *picture, FILE *out);
+void nm_show_config(const struct nm_picture *picture, FILE *out);
+
+/* Marks for the states of decisions: their shapes, written once per page; an item of the legend; a
+ * name. */
+void nm_show_marks(FILE *out);
+void nm_show_mark_key(unsigned state, FILE *out);
+const char *nm_state_name(unsigned state);
 
 #endif

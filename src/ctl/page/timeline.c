@@ -4,7 +4,7 @@
 
 #include "html.h"
 #include "plot.h"
-#include "plots.h"
+#include "picture.h"
 
 #define ROW 18U
 #define BAR 12U

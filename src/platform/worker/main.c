@@ -3,14 +3,98 @@
  * serves the socket that is its standard input, and exits when that is closed. */
 #include <fcntl.h>
 #include <getopt.h>
+#include <linux/capability.h>
+#include <linux/mount.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "confine.h"
 #include "serve.h"
+
+/* ---- privileges ---- */
+
+/* Linux 5.14; missing in some of the headers that this is built with. */
+#define NOSYMFOLLOW UINT64_C(0x00200000)
+
+/*
+ * Returns whether the process has a mount namespace of its own. systemd has created one for the
+ * unit (and does not permit another), with a /proc that contains only processes (ProcSubset=);
+ * other callers of the program have not.
+ */
+static bool has_namespace(void)
+{
+	if (unshare(CLONE_NEWNS) == 0)
+		return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+	return access("/proc/stat", F_OK) < 0 && errno == ENOENT;
+}
+
+/* links_are_closed() checks the result, because the program cannot do this again after it
+ * was executed again. */
+static void close_links(void)
+{
+	struct mount_attr attributes = {.attr_set = NOSYMFOLLOW};
+
+	if (has_namespace())
+		(void)syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &attributes,
+			      sizeof(attributes));
+}
+
+/* Returns whether links in /proc are no longer followed, by trying one. */
+static bool links_are_closed(void)
+{
+	int fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ELOOP;
+	close(fd);
+	return false;
+}
+
+/* The unit's filter does not permit capset(2). Capabilities that were removed from the ambient set
+ * are dropped by execve(2). */
+static int keep_ptrace(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {0};
+
+	if (syscall(SYS_capget, &head, data) < 0)
+		return -errno;
+	uint32_t ptrace = data[0].permitted & 1U << CAP_SYS_PTRACE;
+	if (data[0].permitted == ptrace && data[1].permitted == 0)
+		return 0;
+	if (geteuid() != 0 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_SYS_ADMIN, 0, 0) == 0)
+		return 1;
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	data[0] = (struct __user_cap_data_struct){.permitted = ptrace, .effective = ptrace};
+	data[1] = (struct __user_cap_data_struct){0};
+	return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
+}
+
+/*
+ * Drops the privileges that a worker does not need: in a mount namespace of its own, prevents that
+ * links in /proc are followed (root, cwd and exe of other processes lead anywhere;
+ * mount_setattr(2), Linux 5.14), and keeps only CAP_SYS_PTRACE, if the process has it. Returns 0; 1
+ * if the program must be executed again, and then calls this function without the other
+ * capabilities; or the negative errno of dropping capabilities. Links stay accessible if
+ * CAP_SYS_ADMIN or a namespace is not available.
+ */
+static int confine(void)
+{
+	close_links();
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    setrlimit(RLIMIT_CORE, &(struct rlimit){0}) < 0)
+		return -errno;
+	return keep_ptrace();
+}
+
+/* ---- the program ---- */
 
 /* Only root and our own user may connect; systemd's socket is accessible to the service's user
  * only. */
@@ -39,7 +123,7 @@ static int serve(char **argv)
 		      stderr);
 		return EX_USAGE;
 	}
-	r = nm_worker_confine();
+	r = confine();
 	if (r > 0) {
 		execv(argv[0], argv);
 		r = -errno;
@@ -48,7 +132,7 @@ static int serve(char **argv)
 		fprintf(stderr, "Cannot give up capabilities: %s\n", strerror(-r));
 		return EXIT_FAILURE;
 	}
-	if (!nm_worker_links_are_closed())
+	if (!links_are_closed())
 		fputs("Links below /proc can be followed from here (to close them takes Linux 5.14 "
 		      "and CAP_SYS_ADMIN): taken over, this worker could open other users' "
 		      "files.\n",

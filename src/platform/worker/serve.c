@@ -4,8 +4,8 @@
  * process. The client abandons such a worker, which exits when it is no longer blocked, because its
  * socket is closed.
  */
-#include "numa-migrd/base.h"
 #include "serve.h"
+#include "numa-migrd/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "../fds.h"
-#include "find.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
 #include "numa_calls.h"
@@ -26,6 +25,7 @@
  * about three, because each may require a walk of gigabytes. */
 #define MAPS_PIECE 4096U
 #define NUMA_MAPS_PIECE 256U
+#define PIECE 2048U /* pages per query */
 
 /* ---- identity checks ---- */
 
@@ -155,6 +155,68 @@ static int clear_refs(int proc_fd, int fd)
 	return write(fd, "4", 1) < 0 ? -errno : 0;
 }
 
+/* ---- finding pages ---- */
+
+/* Queries the node of every page. /proc/PID/pagemap would show faster which pages are in memory,
+ * but only the owner of the process may read it. */
+struct search {
+	const struct nm_worker_request *request;
+	uint64_t until_ns;
+	struct nm_worker_found *found;
+};
+
+static int ask(const struct search *search, uint64_t count, uint64_t page_bytes, int *nodes)
+{
+	uint64_t addresses[PIECE];
+
+	for (uint64_t i = 0; i < count; i++)
+		addresses[i] = search->found->next + i * page_bytes;
+	return nm_numa_where(search->request->pid, (uint32_t)count, addresses, nodes);
+}
+
+/* Returns 1 if the range was searched, 0 if there is no more space or time (at least one piece was
+ * searched), or a negative errno. */
+static int search_range(struct search *search, const struct nm_worker_range *range)
+{
+	struct nm_worker_found *found = search->found;
+	uint64_t before = found->count, most = range->resident ? range->resident : UINT64_MAX;
+	int nodes[PIECE];
+
+	for (found->next = range->start; found->next < range->end;) {
+		uint64_t left = (range->end - found->next) / range->page_bytes;
+		uint64_t count = left < PIECE ? left : PIECE;
+		int r = ask(search, count, range->page_bytes, nodes);
+		if (r < 0)
+			return r;
+		for (uint64_t i = 0; i < count; i++, found->next += range->page_bytes) {
+			if (nodes[i] < 0)
+				continue;
+			if (found->count == NM_WORKER_PAGES_MOST)
+				return 0;
+			found->addresses[found->count] = found->next;
+			found->nodes[found->count++] = nodes[i];
+		}
+		if (found->count - before >= most)
+			found->next = range->end;
+		if (nm_clock_ns() >= search->until_ns)
+			return 0;
+	}
+	return 1;
+}
+
+static int find_pages(const struct nm_worker_order *order, struct nm_worker_found *ret)
+{
+	struct search search = {.request = &order->request,
+				.until_ns = nm_clock_ns() + order->request.budget_ns,
+				.found = ret};
+	int r = 1;
+
+	ret->count = 0;
+	for (uint32_t i = 0; i < order->request.count && r > 0; i++)
+		r = search_range(&search, &order->ranges[i]);
+	return r < 0 ? r : 0;
+}
+
 static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *body,
 		struct nm_worker_outcome *ret)
 {
@@ -180,7 +242,7 @@ static void act(int proc_fd, const struct nm_worker_order *order, int fd, void *
 		ret->result = clear_refs(proc_fd, fd);
 		break;
 	case NM_WORKER_FIND:
-		ret->result = nm_worker_find(order, body);
+		ret->result = find_pages(order, body);
 		ret->bytes = ret->result < 0 ? 0 : sizeof(struct nm_worker_found);
 		break;
 	case NM_WORKER_MIGRATE:
