@@ -127,14 +127,8 @@ static void put_items(const struct nm_field *field, const char *items, size_t co
 {
 	if (field->count)
 		nm_put_uint(ret, count);
-	for (size_t i = 0; i < count; i++) {
-		if (field->kind == NM_FIELD_REALS)
-			nm_put_real(ret, ((const double *)(const void *)items)[i]);
-		else if (field->kind == NM_FIELD_UINTS)
-			nm_put_uint(ret, load_uint(items + i * field->size, field->size));
-		else
-			nm_shape_put(field->shape, items + i * field->shape->size, ret);
-	}
+	for (size_t i = 0; i < count; i++)
+		nm_shape_put(field->shape, items + i * field->shape->size, ret);
 }
 
 static void put_field(const struct nm_field *field, const char *value, struct nm_bytes *ret)
@@ -171,8 +165,6 @@ static void put_field(const struct nm_field *field, const char *value, struct nm
 		put_items(field, at, count, ret);
 		break;
 	case NM_FIELD_ITEMS:
-	case NM_FIELD_REALS:
-	case NM_FIELD_UINTS:
 		put_items(field, *(const char *const *)(const void *)at, count, ret);
 		break;
 	}
@@ -229,38 +221,21 @@ static int get_items(const struct nm_field *field, struct nm_cursor *cursor, siz
 		     struct nm_arena *arena, char *ret)
 {
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < count && !cursor->bad; i++) {
-		if (field->kind == NM_FIELD_REALS)
-			((double *)(void *)ret)[i] = nm_get_real(cursor);
-		else if (field->kind == NM_FIELD_UINTS)
-			store_uint(ret + i * field->size, field->size, nm_get_uint(cursor), cursor);
-		else
-			r = nm_shape_get(field->shape, cursor, arena, ret + i * field->shape->size);
-	}
+	for (size_t i = 0; r == 0 && i < count && !cursor->bad; i++)
+		r = nm_shape_get(field->shape, cursor, arena, ret + i * field->shape->size);
 	return r;
-}
-
-/* Each item takes at least one byte: items that cannot exist are not allocated. */
-static bool can_be(const struct nm_field *field, uint64_t count, const struct nm_cursor *cursor)
-{
-	size_t least = field->kind == NM_FIELD_REALS ? 8 : 1;
-	if (field->shape)
-		least = field->shape->count;
-	return count <= nm_cursor_left(cursor) / least;
 }
 
 static int get_pointed(const struct nm_field *field, struct nm_cursor *cursor, char *value,
 		       struct nm_arena *arena)
 {
 	uint64_t count = nm_get_uint(cursor);
-	size_t size = field->size;
-	if (!can_be(field, count, cursor)) {
+	/* Each field takes at least one byte: items that cannot exist are not allocated. */
+	if (count > nm_cursor_left(cursor) / field->shape->count) {
 		cursor->bad = true;
 		return 0;
 	}
-	if (field->kind == NM_FIELD_ITEMS)
-		size = field->shape->size;
-	char *items = nm_arena_get(arena, (size_t)count, size);
+	char *items = nm_arena_get(arena, (size_t)count, field->shape->size);
 	if (!items)
 		return -ENOMEM;
 	*(void **)(void *)(value + field->offset) = items;
@@ -341,8 +316,6 @@ static int get_field(const struct nm_field *field, struct nm_cursor *cursor, cha
 	case NM_FIELD_SHAPE:
 		return get_placed(field, cursor, value, arena);
 	case NM_FIELD_ITEMS:
-	case NM_FIELD_REALS:
-	case NM_FIELD_UINTS:
 		return get_pointed(field, cursor, value, arena);
 	}
 	return 0;
@@ -414,14 +387,8 @@ static void print_items(const struct nm_field *field, const char *items, size_t 
 	(void)fputc('[', out);
 	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
-			(void)fputs(field->shape ? "; " : " ", out);
-		if (field->kind == NM_FIELD_REALS)
-			print_real(((const double *)(const void *)items)[i], out);
-		else if (field->kind == NM_FIELD_UINTS)
-			(void)fprintf(out, "%" PRIu64,
-				      load_uint(items + i * field->size, field->size));
-		else
-			nm_shape_print(field->shape, items + i * field->shape->size, out);
+			(void)fputs(field->shape->fields[0].name ? "; " : " ", out);
+		nm_shape_print(field->shape, items + i * field->shape->size, out);
 	}
 	(void)fputc(']', out);
 }
@@ -457,8 +424,6 @@ static void print_field(const struct nm_field *field, const char *value, FILE *o
 		print_items(field, at, count, out);
 		break;
 	case NM_FIELD_ITEMS:
-	case NM_FIELD_REALS:
-	case NM_FIELD_UINTS:
 		print_items(field, *(const char *const *)(const void *)at, count, out);
 		break;
 	}
@@ -467,7 +432,8 @@ static void print_field(const struct nm_field *field, const char *value, FILE *o
 void nm_shape_print(const struct nm_shape *shape, const void *value, FILE *out)
 {
 	for (size_t i = 0; i < shape->count; i++) {
-		(void)fprintf(out, "%s%s=", i > 0 ? " " : "", shape->fields[i].name);
+		if (shape->fields[i].name)
+			(void)fprintf(out, "%s%s=", i > 0 ? " " : "", shape->fields[i].name);
 		print_field(&shape->fields[i], value, out);
 	}
 }

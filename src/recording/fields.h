@@ -19,14 +19,12 @@ enum nm_field_kind {
 	NM_FIELD_MASK,	/* hwloc_bitmap_t, may be NULL */
 	NM_FIELD_SHAPE, /* an embedded array, with `count` entries in use, or all `most` */
 	NM_FIELD_ITEMS, /* a pointer to `count` values of the shape */
-	NM_FIELD_REALS, /* a pointer to `count` doubles */
-	NM_FIELD_UINTS, /* a pointer to `count` numbers of `size` bytes */
 };
 
 struct nm_shape;
 
 struct nm_field {
-	const char *name;
+	const char *name; /* NULL: none, for items that are numbers */
 	const struct nm_shape *shape;
 	const char *const *words; /* UINT: `most` words for display; NULL: display the number */
 	size_t offset, size;

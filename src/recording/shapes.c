@@ -373,12 +373,14 @@ static const struct nm_field status_fields[] = {
 };
 SHAPE(status_shape, status_t, status_fields);
 
+static const struct nm_field real_fields[] = {{.kind = NM_FIELD_REAL}};
+SHAPE(real_shape, double, real_fields);
+
 typedef struct nm_recorded_source source_t;
 static const struct nm_field source_fields[] = {
 	BOOL(source_t, open),
 	ONE(source_t, status, status_shape),
-	{AT(source_t, taken_per_seen), .size = sizeof(double), COUNTED(source_t, nr_cpus),
-	 .kind = NM_FIELD_REALS},
+	ITEMS(source_t, taken_per_seen, nr_cpus, real_shape),
 };
 SHAPE(source_shape, source_t, source_fields);
 
@@ -431,13 +433,17 @@ static const struct nm_field node_fields[] = {
 };
 SHAPE(node_shape, struct nm_node, node_fields);
 
+static const struct nm_field distance_fields[] = {
+	{.size = sizeof(unsigned), .kind = NM_FIELD_UINT}};
+SHAPE(distance_shape, unsigned, distance_fields);
+
 typedef struct nm_topology topology_t;
 typedef struct nm_topology_parts parts_t;
 static const struct nm_field parts_fields[] = {
 	ITEMS(topology_t, nodes, nr_nodes, node_shape),
 	ITEMS(topology_t, cpus, nr_cpus, cpu_shape),
-	{AT(topology_t, distance), .size = sizeof(unsigned), COUNTED(parts_t, nr_cells),
-	 .kind = NM_FIELD_UINTS},
+	{AT(topology_t, distance), COUNTED(parts_t, nr_cells), .shape = &distance_shape,
+	 .kind = NM_FIELD_ITEMS},
 	MASK(topology_t, usable),
 	MASK(topology_t, online),
 	MASK(topology_t, possible),
