@@ -5,12 +5,19 @@
 
 #include "known.h"
 #include "numa-migrd/mover.h"
+#include "numa-migrd/proc.h"
 #include "numa-migrd/worker.h"
 #include "pace.h"
-#include "room.h"
 
 #define NM_SMALL_PAGE 4096U
 #define NM_HUGE_PAGE ((uint64_t)2 << 20)
+
+/* The bytes of one node that may still be taken. */
+struct nm_node_free {
+	uint64_t memory_ns, huge_ns, pool_ns; /* when they were read; 0: never */
+	uint64_t memory, huge, pool;
+	uint64_t pool_page_bytes; /* page size of that pool */
+};
 
 /* rules.c: copies of the settings and nodes for the batches; replaced between steps. */
 struct nm_mover_rules {
@@ -217,15 +224,16 @@ int nm_base_pages_move(struct nm_mover *mover);
  * not complete. */
 void nm_base_pages_end(struct nm_work *work);
 
-/* Calls nm_node_free_take() with the state of the mover. */
-static inline bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes,
-				      bool pool)
-{
-	const struct nm_node_free_page page = {
-		.now_ns = mover->call.now_ns, .bytes = bytes, .pool = pool};
+/* ---- the memory that moves may still use on each node ---- */
 
-	return nm_node_free_take(mover->platform, &mover->reclaim, &mover->rules.rooms[node],
-				 mover->rules.node_ids[node], mover->rules.keep_free, page);
-}
+/* Returns the bytes of a node that are free in blocks of at least 2 MiB, from the text of
+ * /proc/buddyinfo. Pure. */
+uint64_t nm_huge_free_parse(const char *text, unsigned node);
+
+/*
+ * Takes memory for a page on the node, from the pool of huge pages or from ordinary memory. Returns
+ * false if there is not enough, if that is unknown, or if the node is reclaiming memory.
+ */
+bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes, bool pool);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "room.h"
+#include "mover_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,10 +7,10 @@
 #include <string.h>
 
 #define KIB 1024U
-#define BASE_PAGE 4096U
 #define HUGE_ORDER 9U
 #define ORDERS_MOST 32U
 #define BUDDYINFO_BYTES 16384U
+#define AGE_NS (100 * NM_NSEC_PER_MSEC) /* validity of the values read */
 
 /* Parses the counts of free blocks by order: "Node 0, zone Normal 12 3 …" */
 static uint64_t huge_free_of_zone(const char *counts)
@@ -24,7 +24,7 @@ static uint64_t huge_free_of_zone(const char *counts)
 			break;
 		counts += length;
 		if (order >= HUGE_ORDER)
-			bytes += blocks * (BASE_PAGE << order);
+			bytes += blocks * (NM_SMALL_PAGE << order);
 	}
 	return bytes;
 }
@@ -49,7 +49,7 @@ uint64_t nm_huge_free_parse(const char *text, unsigned node)
 
 static bool is_reading_due(uint64_t now_ns, uint64_t *read_ns)
 {
-	if (*read_ns && now_ns - *read_ns < NM_ROOM_AGE_NS)
+	if (*read_ns && now_ns - *read_ns < AGE_NS)
 		return false;
 	*read_ns = now_ns ? now_ns : 1;
 	return true;
@@ -88,28 +88,31 @@ static bool take_bytes(uint64_t *room, uint64_t bytes)
 
 /* The pages of the pool are deducted from the node's memory already, whether they are in use or
  * not. */
-bool nm_node_free_take(struct nm_platform *platform, struct nm_reclaim_watch *watch,
-		       struct nm_node_free *room, unsigned node, double keep_free,
-		       struct nm_node_free_page page)
+bool nm_mover_take_room(struct nm_mover *mover, int16_t node, uint64_t bytes, bool pool)
 {
-	if (page.pool) {
-		if (room->pool_page_bytes != page.bytes)
+	struct nm_platform *platform = mover->platform;
+	struct nm_node_free *room = &mover->rules.rooms[node];
+	unsigned id = mover->rules.node_ids[node];
+	uint64_t now_ns = mover->call.now_ns; /* read once for many pages */
+
+	if (pool) {
+		if (room->pool_page_bytes != bytes)
 			room->pool_ns = 0;
-		if (is_reading_due(page.now_ns, &room->pool_ns))
-			read_pool(platform, room, node, page.bytes);
-		return take_bytes(&room->pool, page.bytes);
+		if (is_reading_due(now_ns, &room->pool_ns))
+			read_pool(platform, room, id, bytes);
+		return take_bytes(&room->pool, bytes);
 	}
-	if (is_reading_due(page.now_ns, &room->memory_ns)) {
+	if (is_reading_due(now_ns, &room->memory_ns)) {
 		struct nm_watermarks watermarks = nm_watermarks_read(platform);
-		if (nm_node_is_reclaimed(platform, watch, node, page.now_ns) ||
-		    nm_node_available_read(platform, node, &watermarks, keep_free, &room->memory) <
-			    0)
+		if (nm_node_is_reclaimed(platform, &mover->reclaim, id, now_ns) ||
+		    nm_node_available_read(platform, id, &watermarks, mover->rules.keep_free,
+					   &room->memory) < 0)
 			room->memory = 0;
 	}
-	if (page.bytes <= BASE_PAGE)
-		return take_bytes(&room->memory, page.bytes);
-	if (is_reading_due(page.now_ns, &room->huge_ns))
-		read_huge(platform, room, node);
-	return room->memory >= page.bytes && take_bytes(&room->huge, page.bytes) &&
-	       take_bytes(&room->memory, page.bytes);
+	if (bytes <= NM_SMALL_PAGE)
+		return take_bytes(&room->memory, bytes);
+	if (is_reading_due(now_ns, &room->huge_ns))
+		read_huge(platform, room, id);
+	return room->memory >= bytes && take_bytes(&room->huge, bytes) &&
+	       take_bytes(&room->memory, bytes);
 }

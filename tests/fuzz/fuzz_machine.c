@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SECURITY: proc-sys
 /* Descriptions of the machine in /sys and /proc: CPU, nodes, memory, zones, and terms of a PMU. */
-#include "../../src/mover/room.h"
+#include "../../src/mover/mover_internal.h"
 #include "../../src/platform/pmu.h"
 #include "../../src/topology/sysfs.h"
 #include "../support/machine.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "../../src/mover/pace.h"
-#include "../../src/mover/room.h"
+#include "../../src/mover/mover_internal.h"
 
 #define MS NM_NSEC_PER_MSEC
 #define US 1000ULL
