@@ -8,12 +8,8 @@
 
 int nm_tidmap_new(struct nm_tidmap **ret)
 {
-	struct nm_tidmap *map = calloc(1, sizeof(*map));
-
-	if (!map)
-		return -ENOMEM;
-	*ret = map;
-	return 0;
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
 }
 
 void nm_tidmap_free(struct nm_tidmap *map)

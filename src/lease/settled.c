@@ -77,14 +77,11 @@ void nm_shares_clear(struct nm_shares *shares)
 
 int nm_settled_new(struct nm_settled **ret)
 {
-	struct nm_settled *settled = calloc(1, sizeof(*settled));
+	nm_autofree struct nm_settled *settled = calloc(1, sizeof(*settled));
 	int r = settled ? nm_tidmap_new(&settled->by_tid) : -ENOMEM;
-	if (r < 0) {
-		free(settled);
-		return r;
-	}
-	*ret = settled;
-	return 0;
+	if (r == 0)
+		*ret = NM_TAKE(settled);
+	return r;
 }
 
 void nm_settled_free(struct nm_settled *settled)

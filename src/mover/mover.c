@@ -54,7 +54,7 @@ void nm_mover_free(struct nm_mover *mover)
 int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
 		 const struct nm_config *config, struct nm_mover **ret)
 {
-	struct nm_mover *mover = calloc(1, sizeof(*mover));
+	nm_auto(nm_mover_freep) struct nm_mover *mover = calloc(1, sizeof(*mover));
 
 	if (!mover)
 		return -ENOMEM;
@@ -67,12 +67,9 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	int r = nm_rules_init(&mover->rules, topology, config);
 	if (!mover->work.mems)
 		r = -ENOMEM;
-	if (r < 0) {
-		nm_mover_free(mover);
-		return r;
-	}
-	*ret = mover;
-	return 0;
+	if (r == 0)
+		*ret = NM_TAKE(mover);
+	return r;
 }
 
 /* ---- the queue ---- */

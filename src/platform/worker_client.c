@@ -345,19 +345,17 @@ static int fill_in(struct nm_worker_client *client, const struct nm_worker_optio
 
 int nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret)
 {
-	struct nm_worker_client *client = calloc(1, sizeof(*client));
+	nm_auto(nm_worker_client_freep) struct nm_worker_client *client =
+		calloc(1, sizeof(*client));
 
 	if (!client)
 		return -ENOMEM;
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
 		client->callers[i] = (struct caller){.link = NM_WORKER_LINK_NONE};
 	int r = fill_in(client, options);
-	if (r < 0) {
-		nm_worker_client_free(client);
-		return r;
-	}
-	*ret = client;
-	return 0;
+	if (r == 0)
+		*ret = NM_TAKE(client);
+	return r;
 }
 
 void nm_worker_client_free(struct nm_worker_client *client)

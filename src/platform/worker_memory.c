@@ -408,12 +408,8 @@ int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory
 
 int nm_unresponsive_list_new(struct nm_unresponsive_list **ret)
 {
-	struct nm_unresponsive_list *memory = calloc(1, sizeof(*memory));
-
-	if (!memory)
-		return -ENOMEM;
-	*ret = memory;
-	return 0;
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
 }
 
 /* Workers exit when their sockets are closed, stuck ones as soon as they can. */

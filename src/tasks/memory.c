@@ -38,11 +38,8 @@ struct nm_released_list {
 
 int nm_released_list_new(struct nm_released_list **ret)
 {
-	struct nm_released_list *memory = calloc(1, sizeof(*memory));
-	if (!memory)
-		return -ENOMEM;
-	*ret = memory;
-	return 0;
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : -ENOMEM;
 }
 
 void nm_released_list_free(struct nm_released_list *memory)
