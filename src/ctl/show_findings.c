@@ -124,16 +124,11 @@ void nm_ctl_write_findings(FILE *out, const struct nm_style *style,
 
 /* ---- JSON ---- */
 
-static json_t *text_or_null(const char *text)
-{
-	return text ? json_string(text) : json_null();
-}
-
 static json_t *to_json(const struct nm_finding *finding)
 {
-	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "check", finding->check, "severity",
+	return json_pack("{s:s, s:s, s:s, s:s?, s:s?}", "check", finding->check, "severity",
 			 nm_severity_name(finding->severity), "what", finding->what, "evidence",
-			 text_or_null(finding->evidence), "remedy", text_or_null(finding->remedy));
+			 finding->evidence, "remedy", finding->remedy);
 }
 
 static json_t *list(const struct nm_findings *findings)

@@ -19,11 +19,6 @@ const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *r
 	return threads ? nm_thread_columns : nm_process_columns;
 }
 
-static const json_t *all_rows(const struct nm_top_model *model, const struct nm_top_view *view)
-{
-	return view->page == NM_TOP_THREADS ? model->threads : model->processes;
-}
-
 /* The answer may be that of an earlier query. */
 static bool belongs(const struct nm_top_view *view, const json_t *row)
 {
@@ -78,7 +73,7 @@ static size_t collect_rows(const struct nm_top_view *view, const json_t *all, st
 
 json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *view)
 {
-	const json_t *all = all_rows(model, view);
+	const json_t *all = view->page == NM_TOP_THREADS ? model->threads : model->processes;
 	size_t count;
 	const struct nm_column *columns = nm_top_columns(view, &count);
 	const char *key = columns[view->sort[view->page]].key;
