@@ -5,32 +5,32 @@
 
 /* ---- storage ---- */
 
-static void past_clear(struct nm_past *past)
+static void item_clear(struct nm_history_item *item)
 {
-	free(past->text.message);
-	free(past->text.fields);
-	free(past->text.verdict);
-	*past = (struct nm_past){0};
+	free(item->text.message);
+	free(item->text.fields);
+	free(item->text.verdict);
+	*item = (struct nm_history_item){0};
 }
 
 void nm_history_clear(struct nm_history *history)
 {
 	for (size_t i = 0; history->items && i < NM_HISTORY_MOST; i++)
-		past_clear(&history->items[i]);
+		item_clear(&history->items[i]);
 	free(history->items);
 	*history = (struct nm_history){0};
 }
 
-struct nm_past *nm_history_find(const struct nm_history *history, uint64_t id)
+struct nm_history_item *nm_history_find(const struct nm_history *history, uint64_t id)
 {
 	if (!history->items || id < history->first || id >= history->next)
 		return NULL;
-	struct nm_past *past = &history->items[id % NM_HISTORY_MOST];
-	return past->decision.id == id ? past : NULL;
+	struct nm_history_item *item = &history->items[id % NM_HISTORY_MOST];
+	return item->decision.id == id ? item : NULL;
 }
 
 /* Ids are ascending, but some are never logged. */
-static struct nm_past *place_of_decision(struct nm_history *history, uint64_t id)
+static struct nm_history_item *place_of_decision(struct nm_history *history, uint64_t id)
 {
 	if (!history->items) {
 		history->items = calloc(NM_HISTORY_MOST, sizeof(*history->items));
@@ -38,13 +38,13 @@ static struct nm_past *place_of_decision(struct nm_history *history, uint64_t id
 	}
 	if (!history->items)
 		return NULL;
-	struct nm_past *past = &history->items[id % NM_HISTORY_MOST];
-	past_clear(past);
+	struct nm_history_item *item = &history->items[id % NM_HISTORY_MOST];
+	item_clear(item);
 	if (history->next <= id)
 		history->next = id + 1;
 	if (history->next - history->first > NM_HISTORY_MOST)
 		history->first = history->next - NM_HISTORY_MOST;
-	return past;
+	return item;
 }
 
 static int os_node(const struct nm_topology *topology, int node)
@@ -69,23 +69,23 @@ static void detach(struct nm_decision *decision, const struct nm_topology *topol
 }
 
 void nm_history_add(struct nm_history *history, const struct nm_topology *topology,
-		    const struct nm_past *added, const struct nm_entry *entry)
+		    const struct nm_history_item *added, const struct nm_entry *entry)
 {
 	double before = added->decision.steps[0].local_before;
-	struct nm_past *past = place_of_decision(history, added->decision.id);
-	if (!past)
+	struct nm_history_item *item = place_of_decision(history, added->decision.id);
+	if (!item)
 		return;
-	*past = (struct nm_past){.time_usec = added->time_usec,
-				 .result = added->result,
-				 .decision = added->decision,
-				 .figure = isfinite(before) ? "local_share" : NULL,
-				 .before = before,
-				 .after = NAN,
-				 .text = {.message = strdup(entry->text),
-					  .fields = nm_entry_fields(entry),
-					  .reason = entry->reason,
-					  .reason_end = entry->reason_end}};
-	detach(&past->decision, topology);
+	*item = (struct nm_history_item){.time_usec = added->time_usec,
+					 .result = added->result,
+					 .decision = added->decision,
+					 .figure = isfinite(before) ? "local_share" : NULL,
+					 .before = before,
+					 .after = NAN,
+					 .text = {.message = strdup(entry->text),
+						  .fields = nm_entry_fields(entry),
+						  .reason = entry->reason,
+						  .reason_end = entry->reason_end}};
+	detach(&item->decision, topology);
 }
 
 /* As precise as the journal is. */
@@ -96,27 +96,27 @@ static double rounded_share(double share)
 
 /* The metric of the verdict: the performance if it is known before and after, otherwise the local
  * access ratio. */
-static void set_figures(struct nm_past *past, const struct nm_verdict *verdict)
+static void set_metric(struct nm_history_item *item, const struct nm_verdict *verdict)
 {
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
 	bool performed = verdict->by_performance && isfinite(thread->performance_before) &&
 			 isfinite(thread->performance_after);
-	past->figure = performed ? "performance" : "local_share";
-	past->before = performed ? thread->performance_before : rounded_share(thread->local_before);
-	past->after = performed ? thread->performance_after : rounded_share(thread->local_after);
+	item->figure = performed ? "performance" : "local_share";
+	item->before = performed ? thread->performance_before : rounded_share(thread->local_before);
+	item->after = performed ? thread->performance_after : rounded_share(thread->local_after);
 }
 
 void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdict,
 		      const struct nm_entry *entry)
 {
-	struct nm_past *past = nm_history_find(history, verdict->decision);
-	if (!past)
+	struct nm_history_item *item = nm_history_find(history, verdict->decision);
+	if (!item)
 		return;
-	past->judged = true;
-	past->verdict = verdict->kind;
-	free(past->text.verdict);
-	past->text.verdict = strdup(entry->text);
-	set_figures(past, verdict);
+	item->judged = true;
+	item->verdict = verdict->kind;
+	free(item->text.verdict);
+	item->text.verdict = strdup(entry->text);
+	set_metric(item, verdict);
 }
 
 /* ---- output ---- */
@@ -151,11 +151,11 @@ static void write_partner(const struct nm_step *thread, const struct nm_show *sh
 	nm_show_text(show, "partner_comm", thread->comm);
 }
 
-static void write_past(const struct nm_past *past, const struct nm_show *show)
+static void write_item(const struct nm_history_item *item, const struct nm_show *show)
 {
-	const struct nm_decision *decision = &past->decision;
+	const struct nm_decision *decision = &item->decision;
 	nm_show_u64(show, "decision", decision->id);
-	nm_show_u64(show, "time_usec", past->time_usec);
+	nm_show_u64(show, "time_usec", item->time_usec);
 	nm_show_text(show, "kind", nm_decision_kind_name(decision->kind));
 	nm_show_text(show, "policy", nm_decision_policy_name(decision->kind, decision->policy));
 	if (decision->nr_steps > 0)
@@ -166,16 +166,16 @@ static void write_past(const struct nm_past *past, const struct nm_show *show)
 		nm_show_u64(show, "pages", decision->pages.pages);
 		nm_show_u64(show, "bytes", decision->pages.bytes);
 	}
-	write_text(show, "result", past->result);
-	write_text(show, "verdict", past->judged ? nm_verdict_kind_name(past->verdict) : NULL);
-	write_text(show, "message", past->text.message);
-	if (past->figure)
-		nm_show_text(show, "figure", past->figure);
-	nm_show_real(show, "before", past->before);
-	nm_show_real(show, "after", past->after);
+	write_text(show, "result", item->result);
+	write_text(show, "verdict", item->judged ? nm_verdict_kind_name(item->verdict) : NULL);
+	write_text(show, "message", item->text.message);
+	if (item->figure)
+		nm_show_text(show, "figure", item->figure);
+	nm_show_real(show, "before", item->before);
+	nm_show_real(show, "after", item->after);
 }
 
-static void write_reasons(const struct nm_past_text *text, const struct nm_show *show)
+static void write_reasons(const struct nm_history_text *text, const struct nm_show *show)
 {
 	nm_autofree char *reasons = NULL;
 	if (text->message && text->reason < text->reason_end)
@@ -202,11 +202,11 @@ static void write_candidates(const struct nm_decision *decision, const struct nm
 	show->end(show->context);
 }
 
-void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
+void nm_history_explain(const struct nm_history_item *item, const struct nm_show *show)
 {
-	const struct nm_decision *decision = &past->decision;
+	const struct nm_decision *decision = &item->decision;
 	char parts[NM_TICKETS_BYTES];
-	write_past(past, show);
+	write_item(item, show);
 	if (nm_decision_has_tickets(decision)) {
 		nm_show_real(show, "tickets", decision->tickets.total);
 		nm_show_text(show, "tickets_parts",
@@ -215,9 +215,9 @@ void nm_past_explain(const struct nm_past *past, const struct nm_show *show)
 	}
 	if (decision->nr_alternatives > 0)
 		write_candidates(decision, show);
-	write_reasons(&past->text, show);
-	write_text(show, "fields", past->text.fields);
-	write_text(show, "verdict_message", past->text.verdict);
+	write_reasons(&item->text, show);
+	write_text(show, "fields", item->text.fields);
+	write_text(show, "verdict_message", item->text.verdict);
 }
 
 static uint64_t first_to_list(const struct nm_history *history, uint64_t after, uint32_t most)
@@ -233,11 +233,11 @@ void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t 
 		     const struct nm_show *show)
 {
 	for (uint64_t id = first_to_list(history, after, most); id < history->next; id++) {
-		struct nm_past *past = nm_history_find(history, id);
-		if (!past)
+		struct nm_history_item *item = nm_history_find(history, id);
+		if (!item)
 			continue;
 		show->open(show->context);
-		write_past(past, show);
+		write_item(item, show);
 		show->close(show->context);
 	}
 }
@@ -259,9 +259,9 @@ int nm_history_last(const struct nm_history *history, struct nm_last_decision **
 	if (!last)
 		return -ENOMEM;
 	for (uint64_t id = history->first; id < history->next; id++) {
-		const struct nm_past *past = nm_history_find(history, id);
-		for (unsigned i = 0; past && i < past->decision.nr_steps; i++) {
-			const struct nm_step *step = &past->decision.steps[i];
+		const struct nm_history_item *item = nm_history_find(history, id);
+		for (unsigned i = 0; item && i < item->decision.nr_steps; i++) {
+			const struct nm_step *step = &item->decision.steps[i];
 			if (step->tid)
 				last[count++] =
 					(struct nm_last_decision){step->tid, step->start_ticks, id};

@@ -10,7 +10,7 @@
 #define NM_HISTORY_MOST 1024U
 
 /* A decision as it was reported. */
-struct nm_past {
+struct nm_history_item {
 	uint64_t time_usec; /* CLOCK_REALTIME */
 	const char *result; /* static, as in the journal */
 	/* With the kernel's numbers of nodes, and without affinities; id 0: none. */
@@ -20,26 +20,26 @@ struct nm_past {
 	bool judged;
 	enum nm_verdict_kind verdict;
 	/* From the journal; the history owns it. */
-	struct nm_past_text {
+	struct nm_history_text {
 		char *message, *fields, *verdict; /* NULL: out of memory, or not available yet */
 		size_t reason, reason_end;	  /* as in the entry */
 	} text;
 };
 
 struct nm_history {
-	struct nm_past *items; /* by id modulo NM_HISTORY_MOST; NULL: none yet */
-	uint64_t first, next;  /* ids are in [first, next) */
+	struct nm_history_item *items; /* by id modulo NM_HISTORY_MOST; NULL: none yet */
+	uint64_t first, next;	       /* ids are in [first, next) */
 };
 
 void nm_history_clear(struct nm_history *history);
 
 /* Returns the decision with this id, or NULL if it does not exist or has been overwritten. */
-struct nm_past *nm_history_find(const struct nm_history *history, uint64_t id);
+struct nm_history_item *nm_history_find(const struct nm_history *history, uint64_t id);
 
 /* Adds a copy of added->decision, with its result and time, and the text of its journal entry. If
  * memory is short, it is not added, or without the text. */
 void nm_history_add(struct nm_history *history, const struct nm_topology *topology,
-		    const struct nm_past *added, const struct nm_entry *entry);
+		    const struct nm_history_item *added, const struct nm_entry *entry);
 
 /* Adds the verdict to its decision, unless that has been overwritten. */
 void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdict,
@@ -50,7 +50,7 @@ void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t 
 		     const struct nm_show *show);
 
 /* Writes one decision with its reasons into an open dictionary. */
-void nm_past_explain(const struct nm_past *past, const struct nm_show *show);
+void nm_history_explain(const struct nm_history_item *item, const struct nm_show *show);
 
 /* The last decision about each thread, for many lookups. */
 struct nm_last_decision {

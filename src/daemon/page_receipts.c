@@ -7,9 +7,9 @@
 #define SETBACKS_MOST 6
 #define SMALL_BYTES 4096ULL
 
-void nm_page_past_clear(struct nm_page_past *past)
+void nm_page_migration_clear(struct nm_page_migration *migration)
 {
-	free(past->origins);
+	free(migration->origins);
 }
 
 /* ---- receipts ---- */
@@ -78,11 +78,11 @@ static bool is_final(int error)
 	return error == -EPERM || error == -EFBIG || error == -EROFS;
 }
 
-static void settle(struct nm_memory *memory, const struct nm_page_past *past,
-		   const struct nm_page_step *step, int error)
+static void settle_page(struct nm_memory *memory, const struct nm_page_migration *migration,
+			const struct nm_page_step *step, int error)
 {
 	struct nm_page_id page = {
-		.address = step->address, .owner = past->owner, .size = size_of(step->bytes)};
+		.address = step->address, .owner = migration->owner, .size = size_of(step->bytes)};
 	enum nm_page_outcome outcome = NM_PAGE_DROPPED;
 
 	if (step->fate == NM_PAGE_FATE_MOVED ||
@@ -92,20 +92,21 @@ static void settle(struct nm_memory *memory, const struct nm_page_past *past,
 		 is_final(error))
 		outcome = NM_PAGE_FAILED;
 	/* For a range only moved pages matter: its other pages were not found by the rule. */
-	if (outcome == NM_PAGE_MOVED || past->decision.pages.reason == NM_PAGE_REASON_PAGES)
+	if (outcome == NM_PAGE_MOVED || migration->decision.pages.reason == NM_PAGE_REASON_PAGES)
 		nm_memory_settle_page(memory, &page, outcome, (unsigned)step->to);
 }
 
 /* ---- original locations ---- */
 
 /* Adds whole pages as requested, and small ones if their size was not known. */
-static void add_whole(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
+static void add_requested_pages(struct nm_page_migration *migration,
+				const struct nm_page_batch *batch, size_t most)
 {
-	for (size_t i = 0; i < batch->count && past->count < most; i++) {
+	for (size_t i = 0; i < batch->count && migration->count < most; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
 		int was_on = step->found_on >= 0 ? step->found_on : step->from;
 		if (step->fate == NM_PAGE_FATE_MOVED && !step->base_pages && was_on >= 0)
-			past->origins[past->count++] =
+			migration->origins[migration->count++] =
 				(struct nm_page_origin){.address = step->address,
 							.bytes = step->bytes,
 							.was_on = (int16_t)was_on,
@@ -113,12 +114,14 @@ static void add_whole(struct nm_page_past *past, const struct nm_page_batch *bat
 	}
 }
 
-static void add_loose(struct nm_page_past *past, const struct nm_page_batch *batch, size_t most)
+static void add_base_pages(struct nm_page_migration *migration, const struct nm_page_batch *batch,
+			   size_t most)
 {
 	for (size_t i = 0; i < batch->nr_base_pages; i++) {
 		const struct nm_base_pages *run = &batch->base_pages[i];
-		for (uint64_t k = 0; run->was_on >= 0 && k < run->pages && past->count < most; k++)
-			past->origins[past->count++] =
+		for (uint64_t k = 0; run->was_on >= 0 && k < run->pages && migration->count < most;
+		     k++)
+			migration->origins[migration->count++] =
 				(struct nm_page_origin){.address = run->address + k * SMALL_BYTES,
 							.bytes = SMALL_BYTES,
 							.was_on = run->was_on,
@@ -126,7 +129,7 @@ static void add_loose(struct nm_page_past *past, const struct nm_page_batch *bat
 	}
 }
 
-static uint64_t loose_pages(const struct nm_page_batch *batch)
+static uint64_t count_base_pages(const struct nm_page_batch *batch)
 {
 	uint64_t pages = 0;
 
@@ -137,7 +140,7 @@ static uint64_t loose_pages(const struct nm_page_batch *batch)
 
 static size_t count_moved(const struct nm_page_batch *batch)
 {
-	size_t pages = loose_pages(batch);
+	size_t pages = count_base_pages(batch);
 
 	for (size_t i = 0; i < batch->count; i++)
 		pages += batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].base_pages;
@@ -145,8 +148,8 @@ static size_t count_moved(const struct nm_page_batch *batch)
 }
 
 /* Records origins within pages.rollback_pages, and counts the pages beyond that limit. */
-static void remember(struct nm_daemon *daemon, struct nm_page_past *past,
-		     const struct nm_page_batch *batch, struct nm_page_results *results)
+static void record_origins(struct nm_daemon *daemon, struct nm_page_migration *migration,
+			   const struct nm_page_batch *batch, struct nm_page_results *results)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	uint64_t limit = daemon->config->pages.rollback_pages;
@@ -156,24 +159,24 @@ static void remember(struct nm_daemon *daemon, struct nm_page_past *past,
 	if (batch->rollback || moved == 0)
 		return;
 	results->forgotten = moved + batch->loose_lost;
-	if (past->judged)
-		past->origins = calloc(most + 1, sizeof(*past->origins));
-	if (!past->origins)
+	if (migration->judged)
+		migration->origins = calloc(most + 1, sizeof(*migration->origins));
+	if (!migration->origins)
 		return;
-	add_whole(past, batch, most);
-	add_loose(past, batch, most);
-	stage->nr_origins += past->count;
-	results->remembered = past->count;
-	results->forgotten -= past->count;
+	add_requested_pages(migration, batch, most);
+	add_base_pages(migration, batch, most);
+	stage->nr_origins += migration->count;
+	results->remembered = migration->count;
+	results->forgotten -= migration->count;
 }
 
-static void drop_past(struct nm_page_stage *stage, size_t index)
+static void drop_migration(struct nm_page_stage *stage, size_t index)
 {
-	stage->nr_origins -= stage->pasts[index].count;
-	nm_page_past_clear(&stage->pasts[index]);
-	memmove(&stage->pasts[index], &stage->pasts[index + 1],
-		(stage->nr_pasts - index - 1) * sizeof(*stage->pasts));
-	stage->nr_pasts--;
+	stage->nr_origins -= stage->migrations[index].count;
+	nm_page_migration_clear(&stage->migrations[index]);
+	memmove(&stage->migrations[index], &stage->migrations[index + 1],
+		(stage->nr_migrations - index - 1) * sizeof(*stage->migrations));
+	stage->nr_migrations--;
 }
 
 /* ---- collecting ---- */
@@ -189,7 +192,7 @@ static void tally(struct nm_page_tally *tally, const struct nm_page_results *res
 }
 
 /* For a range that is recorded as placed. */
-static void note_missed(const struct nm_page_stage *stage, const struct nm_page_batch *batch)
+static void retry_missed(const struct nm_page_stage *stage, const struct nm_page_batch *batch)
 {
 	struct nm_page_process *process = nm_page_process_of(&stage->processes, batch->pid);
 
@@ -200,25 +203,25 @@ static void note_missed(const struct nm_page_stage *stage, const struct nm_page_
 			nm_page_ranges_missed(process, &batch->steps[i]);
 }
 
-static void finish(struct nm_daemon *daemon, struct nm_page_past *past,
+static void finish(struct nm_daemon *daemon, struct nm_page_migration *migration,
 		   const struct nm_page_batch *batch)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	struct nm_page_results results = count_results(batch);
 
 	for (size_t i = 0; i < batch->count; i++) {
-		settle(daemon->pipeline.memory, past, &batch->steps[i], batch->error);
+		settle_page(daemon->pipeline.memory, migration, &batch->steps[i], batch->error);
 		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].base_pages)
 			stage->tally.bytes += batch->steps[i].bytes;
 	}
-	stage->tally.bytes += loose_pages(batch) * SMALL_BYTES;
-	remember(daemon, past, batch, &results);
+	stage->tally.bytes += count_base_pages(batch) * SMALL_BYTES;
+	record_origins(daemon, migration, batch, &results);
 	tally(&stage->tally, &results);
-	if (past->decision.pages.reason == NM_PAGE_REASON_REGION ||
-	    past->decision.pages.reason == NM_PAGE_REASON_CONTENTION)
-		note_missed(stage, batch);
+	if (migration->decision.pages.reason == NM_PAGE_REASON_REGION ||
+	    migration->decision.pages.reason == NM_PAGE_REASON_CONTENTION)
+		retry_missed(stage, batch);
 	(void)nm_feedback_disturb(daemon->pipeline.feedback, batch->pid);
-	past->moving = false;
+	migration->moving = false;
 	nm_verifier_done(daemon->pipeline.verifier, batch->decision, &results,
 			 daemon->tally.intervals);
 }
@@ -231,12 +234,13 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 	while ((batch = nm_mover_collect(daemon->pipeline.mover, false)) != NULL) {
 		size_t i = 0;
 		nm_recorder_batch(daemon, batch);
-		while (i < stage->nr_pasts && stage->pasts[i].decision.id != batch->decision)
+		while (i < stage->nr_migrations &&
+		       stage->migrations[i].decision.id != batch->decision)
 			i++;
-		if (i < stage->nr_pasts && stage->pasts[i].moving)
-			finish(daemon, &stage->pasts[i], batch);
-		if (i < stage->nr_pasts && !stage->pasts[i].origins)
-			drop_past(stage, i);
+		if (i < stage->nr_migrations && stage->migrations[i].moving)
+			finish(daemon, &stage->migrations[i], batch);
+		if (i < stage->nr_migrations && !stage->migrations[i].origins)
+			drop_migration(stage, i);
 		nm_page_batch_free(batch);
 	}
 	nm_recorder_batch(daemon, NULL);
@@ -270,12 +274,12 @@ void nm_page_stage_follow_verdict(struct nm_daemon *daemon, const struct nm_verd
 
 	bar_process(daemon, verdict);
 	stage->tally.verdicts[verdict->kind]++;
-	for (size_t i = 0; i < stage->nr_pasts; i++) {
-		if (stage->pasts[i].decision.id != verdict->decision)
+	for (size_t i = 0; i < stage->nr_migrations; i++) {
+		if (stage->migrations[i].decision.id != verdict->decision)
 			continue;
-		stage->pasts[i].undo = undo;
+		stage->migrations[i].undo = undo;
 		if (!undo)
-			drop_past(stage, i);
+			drop_migration(stage, i);
 		return;
 	}
 }
@@ -283,30 +287,30 @@ void nm_page_stage_follow_verdict(struct nm_daemon *daemon, const struct nm_verd
 /* ---- rollback ---- */
 
 /* If the first pieces of a range have not helped, the others will not. */
-static void end_its_course(struct nm_page_process *process, const struct nm_page_past *past)
+static void stop_range(struct nm_page_process *process, const struct nm_page_migration *migration)
 {
-	uint64_t first = past->origins[0].address;
+	uint64_t first = migration->origins[0].address;
 
 	if (first >= process->cursor.start && first < process->cursor.end)
 		process->cursor.active = false;
 }
 
 static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		struct nm_page_process *process, const struct nm_page_past *past)
+		struct nm_page_process *process, const struct nm_page_migration *migration)
 {
-	struct nm_page_step *steps = calloc(past->count + 1, sizeof(*steps));
+	struct nm_page_step *steps = calloc(migration->count + 1, sizeof(*steps));
 	struct nm_pages_reason reason = {.reason = NM_PAGE_REASON_ROLLBACK,
-					 .exclusivity = past->decision.pages.exclusivity};
+					 .exclusivity = migration->decision.pages.exclusivity};
 
-	for (size_t i = 0; steps && i < past->count; i++)
-		steps[i] = (struct nm_page_step){.address = past->origins[i].address,
-						 .bytes = past->origins[i].bytes,
-						 .from = past->origins[i].now_on,
-						 .to = past->origins[i].was_on};
-	if (past->decision.pages.reason != NM_PAGE_REASON_PAGES)
-		end_its_course(process, past);
-	return nm_page_stage_submit(daemon, snapshot, process, &reason, past->decision.id, steps,
-				    past->count);
+	for (size_t i = 0; steps && i < migration->count; i++)
+		steps[i] = (struct nm_page_step){.address = migration->origins[i].address,
+						 .bytes = migration->origins[i].bytes,
+						 .from = migration->origins[i].now_on,
+						 .to = migration->origins[i].was_on};
+	if (migration->decision.pages.reason != NM_PAGE_REASON_PAGES)
+		stop_range(process, migration);
+	return nm_page_stage_submit(daemon, snapshot, process, &reason, migration->decision.id,
+				    steps, migration->count);
 }
 
 /* The latest decision first, because pages of an earlier one may have moved again since. */
@@ -314,24 +318,25 @@ int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
-	for (size_t i = stage->nr_pasts; i-- > 0;) {
-		struct nm_page_past *past = &stage->pasts[i];
+	for (size_t i = stage->nr_migrations; i-- > 0;) {
+		struct nm_page_migration *migration = &stage->migrations[i];
 		struct nm_page_process *process =
-			nm_page_process_of(&stage->processes, past->decision.steps[0].pid);
-		bool same = process && process->owner == past->owner;
-		if (!past->undo)
+			nm_page_process_of(&stage->processes, migration->decision.steps[0].pid);
+		bool same = process && process->owner == migration->owner;
+		if (!migration->undo)
 			continue;
-		int r = same && past->count > 0 ? undo(daemon, snapshot, process, past) : 0;
+		int r = same && migration->count > 0 ? undo(daemon, snapshot, process, migration)
+						     : 0;
 		if (r == -EAGAIN || r == -ENOMEM)
 			return r == -ENOMEM ? r : 0;
-		drop_past(stage, i);
+		drop_migration(stage, i);
 	}
 	return 0;
 }
 
 void nm_page_stage_forget_undo(struct nm_page_stage *stage)
 {
-	for (size_t i = stage->nr_pasts; i-- > 0;)
-		if (stage->pasts[i].undo)
-			drop_past(stage, i);
+	for (size_t i = stage->nr_migrations; i-- > 0;)
+		if (stage->migrations[i].undo)
+			drop_migration(stage, i);
 }

@@ -37,9 +37,9 @@ static void stage_free(struct nm_page_stage *stage)
 	if (!stage)
 		return;
 	nm_column_clear(&stage->processes);
-	for (size_t i = 0; i < stage->nr_pasts; i++)
-		nm_page_past_clear(&stage->pasts[i]);
-	free(stage->pasts);
+	for (size_t i = 0; i < stage->nr_migrations; i++)
+		nm_page_migration_clear(&stage->migrations[i]);
+	free(stage->migrations);
 	free(stage->traffic);
 	free(stage);
 }
@@ -297,7 +297,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	memcpy(decision.steps[0].comm, process->comm, sizeof(process->comm));
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
 		batch_of(&decision, steps, count);
-	int r = NM_RESERVE(stage->pasts, stage->past_capacity, stage->nr_pasts);
+	int r = NM_RESERVE(stage->migrations, stage->migration_capacity, stage->nr_migrations);
 	if (r < 0 || !batch)
 		return -ENOMEM;
 	sum_up(&decision, steps, count);
@@ -315,7 +315,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback, daemon->config,
 						NULL};
 	r = nm_verifier_add(daemon->pipeline.verifier, &input, &decision);
-	stage->pasts[stage->nr_pasts++] = (struct nm_page_past){
+	stage->migrations[stage->nr_migrations++] = (struct nm_page_migration){
 		.decision = decision, .owner = process->owner, .moving = true, .judged = r == 0};
 	return 0;
 }
@@ -332,10 +332,10 @@ static void hold_those_judged(struct nm_daemon *daemon)
 			 nm_verifier_awaits(daemon->pipeline.verifier, process->pid,
 					    process->start_ticks, daemon->tally.intervals));
 	}
-	for (size_t i = 0; i < stage->nr_pasts; i++) {
+	for (size_t i = 0; i < stage->nr_migrations; i++) {
 		struct nm_page_process *process = nm_page_process_of(
-			&stage->processes, stage->pasts[i].decision.steps[0].pid);
-		if (process && stage->pasts[i].undo)
+			&stage->processes, stage->migrations[i].decision.steps[0].pid);
+		if (process && stage->migrations[i].undo)
 			process->waits = true;
 	}
 }

@@ -20,7 +20,7 @@ struct nm_page_origin {
 };
 
 /* A decision that awaits its results, then its verdict, and then perhaps its rollback. */
-struct nm_page_past {
+struct nm_page_migration {
 	struct nm_decision decision;
 	uint16_t owner;
 	bool moving;			/* the mover processes its pages */
@@ -48,12 +48,12 @@ struct nm_page_tally {
 };
 
 struct nm_page_stage {
-	struct nm_column processes;	   /* of struct nm_page_process */
-	double *traffic; /* recent accesses served by each node */
+	struct nm_column processes; /* of struct nm_page_process */
+	double *traffic;	    /* recent accesses served by each node */
 	struct nm_contention contention;
-	struct nm_page_past *pasts; /* in order of their ids */
-	size_t nr_pasts, past_capacity;
-	size_t nr_origins; /* of all entries in pasts */
+	struct nm_page_migration *migrations; /* in order of their ids */
+	size_t nr_migrations, migration_capacity;
+	size_t nr_origins; /* of all entries in migrations */
 	enum nm_balancing_mode balancing_mode;
 	bool managing; /* the daemon has turned kernel.numa_balancing off */
 	struct nm_page_tally tally;
@@ -93,7 +93,7 @@ int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *s
 
 /* ---- page_receipts.c: results and rollback ---- */
 
-void nm_page_past_clear(struct nm_page_past *past);
+void nm_page_migration_clear(struct nm_page_migration *migration);
 void nm_page_stage_collect(struct nm_daemon *daemon);
 /* Applies the verdict on a decision about pages. */
 void nm_page_stage_follow_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);

@@ -21,14 +21,14 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 {
 	struct nm_entry_context context =
 		entry_context(daemon, nm_decision_policy_name(decision->kind, decision->policy));
-	const struct nm_past past = {.time_usec = nm_clock_realtime_usec(),
-				     .result = nm_decision_result_name(&context, receipt),
-				     .decision = *decision};
+	const struct nm_history_item item = {.time_usec = nm_clock_realtime_usec(),
+					     .result = nm_decision_result_name(&context, receipt),
+					     .decision = *decision};
 	struct nm_entry entry;
 	nm_recorder_decision(daemon, decision, receipt);
 	nm_entry_decision(&entry, &context, decision, receipt);
 	nm_report_entry(daemon, &entry);
-	nm_history_add(&daemon->history, daemon->pipeline.topology, &past, &entry);
+	nm_history_add(&daemon->history, daemon->pipeline.topology, &item, &entry);
 }
 
 void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)

@@ -111,9 +111,9 @@ static void add_page_decisions(const struct nm_daemon *daemon, struct sum *sums,
 {
 	const struct nm_history *history = &daemon->history;
 	for (uint64_t id = history->first; id < history->next; id++) {
-		const struct nm_past *past = nm_history_find(history, id);
-		const struct nm_step *step = past ? &past->decision.steps[0] : NULL;
-		if (!step || past->decision.nr_steps == 0 || step->tid)
+		const struct nm_history_item *item = nm_history_find(history, id);
+		const struct nm_step *step = item ? &item->decision.steps[0] : NULL;
+		if (!step || item->decision.nr_steps == 0 || step->tid)
 			continue;
 		struct sum *sum = find_sum(sums, count, step->pid);
 		if (sum && strcmp(sum->process->comm, step->comm) == 0)

@@ -178,8 +178,9 @@ static void write_thread(const struct nm_daemon *daemon, const struct nm_snap_th
 	nm_view_node(daemon, show, "node", thread->main_node);
 	nm_view_node(daemon, show, "preferred_node", thread->preferred);
 	write_figures(thread, show);
-	nm_show_flag(show, "leased", nm_actuator_holds(daemon->pipeline.actuator, thread->tid,
-						   thread->start_ticks));
+	nm_show_flag(
+		show, "leased",
+		nm_actuator_holds(daemon->pipeline.actuator, thread->tid, thread->start_ticks));
 }
 
 static void write_threads(const struct nm_daemon *daemon, uint32_t pid,
@@ -236,9 +237,9 @@ int nm_view_decisions(void *context, uint64_t after, uint32_t most, const struct
 int nm_view_explain(void *context, uint64_t id, const struct nm_show *show)
 {
 	const struct nm_daemon *daemon = context;
-	const struct nm_past *past = nm_history_find(&daemon->history, id);
-	if (!past)
+	const struct nm_history_item *item = nm_history_find(&daemon->history, id);
+	if (!item)
 		return -ENOENT;
-	nm_past_explain(past, show);
+	nm_history_explain(item, show);
 	return 0;
 }

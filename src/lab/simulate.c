@@ -110,23 +110,23 @@ static struct nm_simulated_verdict *verdict_on(struct nm_simulated *done, uint64
 			return &done->verdicts[i];
 	if (done->nr_verdicts == NM_ARRAY_SIZE(done->verdicts))
 		return NULL;
-	done->verdicts[done->nr_verdicts] = (struct nm_simulated_verdict){.decision = decision,
-									  .time_s = -1};
+	done->verdicts[done->nr_verdicts] =
+		(struct nm_simulated_verdict){.decision = decision, .time_s = -1};
 	return &done->verdicts[done->nr_verdicts++];
 }
 
 static void take_verdicts(const struct nm_daemon *daemon, double now_s, struct nm_simulated *done)
 {
 	for (uint64_t id = daemon->history.first; id < daemon->history.next; id++) {
-		const struct nm_past *past = nm_history_find(&daemon->history, id);
-		if (!past || !past->judged || past->decision.policy != NM_POLICY_AUTO)
+		const struct nm_history_item *item = nm_history_find(&daemon->history, id);
+		if (!item || !item->judged || item->decision.policy != NM_POLICY_AUTO)
 			continue;
 		struct nm_simulated_verdict *verdict = verdict_on(done, id);
-		if (!verdict || (verdict->time_s >= 0 && verdict->kind == past->verdict))
+		if (!verdict || (verdict->time_s >= 0 && verdict->kind == item->verdict))
 			continue;
-		verdict->pid = past->decision.steps[0].pid;
+		verdict->pid = item->decision.steps[0].pid;
 		verdict->time_s = now_s;
-		verdict->kind = past->verdict;
+		verdict->kind = item->verdict;
 	}
 }
 

@@ -30,9 +30,9 @@ static int end(void **state)
 	return 0;
 }
 
-static struct nm_past decision_of(uint64_t id, uint32_t tid)
+static struct nm_history_item decision_of(uint64_t id, uint32_t tid)
 {
-	return (struct nm_past){
+	return (struct nm_history_item){
 		.time_usec = 1000 + id,
 		.result = "applied",
 		.decision = {.id = id,
@@ -52,7 +52,7 @@ static struct nm_past decision_of(uint64_t id, uint32_t tid)
 	};
 }
 
-static void add(const struct nm_past *decision)
+static void add(const struct nm_history_item *decision)
 {
 	struct nm_entry entry;
 	nm_entry_begin(&entry, NM_MESSAGE_DECISION, LOG_INFO);
@@ -68,7 +68,7 @@ static void add(const struct nm_past *decision)
 
 static void decide(uint64_t id, uint32_t tid)
 {
-	const struct nm_past decision = decision_of(id, tid);
+	const struct nm_history_item decision = decision_of(id, tid);
 	add(&decision);
 	assert_non_null(nm_history_find(&history, id));
 }
@@ -150,17 +150,17 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 static void an_explanation_has_the_journals_fields(void **state)
 {
 	(void)state;
-	struct nm_past past = decision_of(1, 8);
-	past.decision.nr_candidates = 30;
-	past.decision.nr_alternatives = 2;
-	past.decision.alternatives[0] =
+	struct nm_history_item item = decision_of(1, 8);
+	item.decision.nr_candidates = 30;
+	item.decision.nr_alternatives = 2;
+	item.decision.alternatives[0] =
 		(struct nm_alternative){.node_to = 3, .cpu_to = -1, .tickets = 6};
-	past.decision.alternatives[1] =
+	item.decision.alternatives[1] =
 		(struct nm_alternative){.node_to = 2, .cpu_to = 9, .partner = 77, .tickets = 4};
-	add(&past);
+	add(&item);
 	struct nm_show show = shown_show();
 	show.open(show.context);
-	nm_past_explain(nm_history_find(&history, 1), &show);
+	nm_history_explain(nm_history_find(&history, 1), &show);
 	show.close(show.context);
 	assert_shown(1, "tickets", "6");
 	assert_shown(1, "draw", "2.5");
@@ -229,7 +229,7 @@ static void the_last_decision_of_a_thread_is_found(void **state)
 	(void)state;
 	decide(1, 50);
 	decide(2, 20);
-	struct nm_past swap = decision_of(3, 50);
+	struct nm_history_item swap = decision_of(3, 50);
 	swap.decision.nr_steps = 2;
 	swap.decision.steps[1] = (struct nm_step){.pid = 7, .tid = 30, .start_ticks = 99};
 	add(&swap);

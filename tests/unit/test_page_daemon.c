@@ -44,7 +44,7 @@ static void pages_move_to_their_threads(void **state)
 	size_t quiet = world.nr_entries;
 	live(60);
 	assert_int_equal(world.nr_entries, quiet);
-	assert_int_equal(world.daemon.pipeline.pages->nr_pasts, 0);
+	assert_int_equal(world.daemon.pipeline.pages->nr_migrations, 0);
 }
 
 /* At most as many as fit, in the order of addresses. */
@@ -406,7 +406,7 @@ static void unhelpful_page_moves_are_rolled_back(void **state)
 	assert_non_null(verdict);
 	assert_true(has_field(verdict, "REASON", "rollback"));
 	assert_true(has_field(verdict, "VERDICT", "neutral"));
-	assert_int_equal(world.daemon.pipeline.pages->nr_pasts, 0);
+	assert_int_equal(world.daemon.pipeline.pages->nr_migrations, 0);
 	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
 }
 
