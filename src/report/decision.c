@@ -2,24 +2,24 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "say.h"
+#include "entry.h"
 
-enum outcome { DONE, WOULD, REFUSED, ASKED };
+enum outcome { DONE, DRY_RUN, REFUSED, REQUESTED };
 
 /* A dry run's platform fails each write with -EROFS; only this error means "would move". */
 static enum outcome outcome_of(const struct nm_entry_context *context,
 			       const struct nm_receipt *receipt)
 {
 	if (!receipt)
-		return context->dry_run ? WOULD : ASKED;
+		return context->dry_run ? DRY_RUN : REQUESTED;
 	if (receipt->applied)
-		return context->dry_run ? WOULD : DONE;
+		return context->dry_run ? DRY_RUN : DONE;
 	if (!context->dry_run)
 		return REFUSED;
 	for (unsigned i = 0; i < receipt->nr_steps; i++)
 		if (receipt->steps[i].error != 0 && receipt->steps[i].error != -EROFS)
 			return REFUSED;
-	return WOULD;
+	return DRY_RUN;
 }
 
 /* Returns whether the thread is only bound to the node on which it already runs. */
@@ -47,63 +47,63 @@ static bool is_pinned_to_cpu(const struct nm_step *step)
 	return step->target && hwloc_bitmap_weight(step->target) == 1;
 }
 
-static void say_cpu(struct nm_entry *entry, const struct nm_entry_context *context, int cpu,
-		    int node)
+static void append_cpu(struct nm_entry *entry, const struct nm_entry_context *context, int cpu,
+		       int node)
 {
 	char word[NM_WORD_BYTES];
-	nm_say_node(context, node, word);
+	nm_node_text(context, node, word);
 	if (cpu >= 0)
-		nm_entry_say(entry, "CPU %d (%s)", cpu, word);
+		nm_entry_append(entry, "CPU %d (%s)", cpu, word);
 	else
-		nm_entry_say(entry, "%s", word);
+		nm_entry_append(entry, "%s", word);
 }
 
-static void say_swap(struct nm_entry *entry, const struct nm_entry_context *context,
-		     const struct nm_decision *decision)
+static void append_swap(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_decision *decision)
 {
 	char node[NM_WORD_BYTES];
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		const struct nm_step *step = &decision->steps[i];
 		if (i > 0)
-			nm_entry_say(entry, " and ");
-		nm_say_subject(entry, step->comm, step->pid, step->tid);
-		nm_entry_say(entry, " (%s)", nm_say_node(context, step->node_from, node));
+			nm_entry_append(entry, " and ");
+		nm_append_subject(entry, step->comm, step->pid, step->tid);
+		nm_entry_append(entry, " (%s)", nm_node_text(context, step->node_from, node));
 	}
 }
 
-static void say_route(struct nm_entry *entry, const struct nm_entry_context *context,
-		      const struct nm_step *step)
+static void append_route(struct nm_entry *entry, const struct nm_entry_context *context,
+			 const struct nm_step *step)
 {
-	nm_say_subject(entry, step->comm, step->pid, step->tid);
+	nm_append_subject(entry, step->comm, step->pid, step->tid);
 	if (!is_kept(step)) {
-		nm_entry_say(entry, " from ");
-		say_cpu(entry, context, step->cpu_from, step->node_from);
+		nm_entry_append(entry, " from ");
+		append_cpu(entry, context, step->cpu_from, step->node_from);
 	}
-	nm_entry_say(entry, " to ");
-	say_cpu(entry, context, is_pinned_to_cpu(step) ? step->cpu_to : -1, step->node_to);
+	nm_entry_append(entry, " to ");
+	append_cpu(entry, context, is_pinned_to_cpu(step) ? step->cpu_to : -1, step->node_to);
 }
 
-static void say_what(struct nm_entry *entry, const struct nm_entry_context *context,
-		     const struct nm_decision *decision, enum outcome outcome)
+static void append_action(struct nm_entry *entry, const struct nm_entry_context *context,
+			  const struct nm_decision *decision, enum outcome outcome)
 {
-	nm_entry_say(entry, "%s ", verb(decision, outcome));
+	nm_entry_append(entry, "%s ", verb(decision, outcome));
 	if (decision->nr_steps > 1)
-		say_swap(entry, context, decision);
+		append_swap(entry, context, decision);
 	else
-		say_route(entry, context, &decision->steps[0]);
-	nm_entry_because(entry);
+		append_route(entry, context, &decision->steps[0]);
+	nm_entry_begin_reasons(entry);
 }
 
 /* The costs are those of all decisions of the interval. */
-static void say_sharing(struct nm_entry *entry, const struct nm_decision *decision)
+static void append_sharing(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	char change[NM_WORD_BYTES];
-	nm_say_change(decision->cost_after / decision->cost_before - 1, change);
+	nm_change_text(decision->cost_after / decision->cost_before - 1, change);
 	nm_entry_detail(entry, "sharing cost %.4g " NM_ARROW " %.4g (%s)", decision->cost_before,
 			decision->cost_after, change);
 }
 
-static void say_performance(struct nm_entry *entry, const struct nm_decision *decision)
+static void append_performance(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	double relative = decision->steps[0].relative_before;
 	if (decision->by_performance && fabs(relative - 1) >= 0.005)
@@ -113,36 +113,36 @@ static void say_performance(struct nm_entry *entry, const struct nm_decision *de
 
 /* For one thread the gain is the difference of two shares, so that the destination's share is
  * known, too. */
-static void say_accesses(struct nm_entry *entry, const struct nm_entry_context *context,
-			 const struct nm_decision *decision)
+static void append_accesses(struct nm_entry *entry, const struct nm_entry_context *context,
+			    const struct nm_decision *decision)
 {
 	const struct nm_step *step = &decision->steps[0];
 	double there = step->local_before + decision->gain;
 	char share[NM_WORD_BYTES], node[NM_WORD_BYTES];
 	if (isfinite(there))
-		nm_entry_detail(entry, "%s of %.0f accesses on %s", nm_say_percent(there, share),
-				step->samples_before, nm_say_node(context, step->node_to, node));
+		nm_entry_detail(entry, "%s of %.0f accesses on %s", nm_percent_text(there, share),
+				step->samples_before, nm_node_text(context, step->node_to, node));
 	else if (isfinite(step->local_before))
 		nm_entry_detail(entry, "%s of %.0f accesses local",
-				nm_say_percent(step->local_before, share), step->samples_before);
+				nm_percent_text(step->local_before, share), step->samples_before);
 }
 
-static void say_why(struct nm_entry *entry, const struct nm_entry_context *context,
-		    const struct nm_decision *decision)
+static void append_reason(struct nm_entry *entry, const struct nm_entry_context *context,
+			  const struct nm_decision *decision)
 {
 	if (decision->kind == NM_DECISION_ROLLBACK) {
 		nm_entry_detail(entry, "rollback of #%lu", (unsigned long)decision->undoes);
 	} else if (nm_policy_ops(decision->policy)->by_sharing) {
-		say_sharing(entry, decision);
+		append_sharing(entry, decision);
 	} else if (decision->balance.given) {
-		nm_say_balance(entry, decision);
+		nm_append_balance(entry, decision);
 	} else if (decision->nr_steps == 2) {
 		if (isfinite(decision->gain))
 			nm_entry_detail(entry, "%+.0f points of local accesses",
 					decision->gain * 100);
 	} else {
-		say_performance(entry, decision);
-		say_accesses(entry, context, decision);
+		append_performance(entry, decision);
+		append_accesses(entry, context, decision);
 	}
 }
 
@@ -168,8 +168,8 @@ static const char *cause(int error)
 
 /* The other half of a failed swap is moved back at once or, if that fails, too, when its lease
  * expires. */
-static void say_other_half(struct nm_entry *entry, const struct nm_decision *decision,
-			   const struct nm_receipt *receipt)
+static void append_other_half(struct nm_entry *entry, const struct nm_decision *decision,
+			      const struct nm_receipt *receipt)
 {
 	for (unsigned i = 0; i < receipt->nr_steps; i++)
 		if (receipt->steps[i].applied)
@@ -185,8 +185,8 @@ static const struct nm_receipt_step *failed_step(const struct nm_receipt *receip
 	return NULL;
 }
 
-static void say_refusal(struct nm_entry *entry, const struct nm_decision *decision,
-			const struct nm_receipt *receipt)
+static void append_refusal(struct nm_entry *entry, const struct nm_decision *decision,
+			   const struct nm_receipt *receipt)
 {
 	const struct nm_receipt_step *step = failed_step(receipt);
 	if (step) {
@@ -195,13 +195,13 @@ static void say_refusal(struct nm_entry *entry, const struct nm_decision *decisi
 		if (why)
 			nm_entry_detail(entry, "%s", why);
 		else
-			nm_entry_detail(entry, "%s: %s", what, nm_say_error(step->error));
+			nm_entry_detail(entry, "%s: %s", what, nm_error_text(step->error));
 		nm_entry_field(entry, "CHECK", "%s", what);
 		nm_field_errno(entry, step->error);
 		if (step->error != -ESRCH && step->error != -ESTALE)
 			entry->priority = LOG_WARNING;
 	}
-	say_other_half(entry, decision, receipt);
+	append_other_half(entry, decision, receipt);
 }
 
 static void step_fields(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -221,10 +221,10 @@ static void step_fields(struct nm_entry *entry, const struct nm_entry_context *c
 
 static void performance_fields(struct nm_entry *entry, const struct nm_step *step)
 {
-	nm_field_figure(entry, "PERFORMANCE", step->performance_before);
+	nm_field_real(entry, "PERFORMANCE", step->performance_before);
 	nm_field_permille(entry, "RELATIVE_PERMILLE", step->relative_before);
-	nm_field_figure(entry, "RECORD", step->record);
-	nm_field_figure(entry, "LATENCY_CYCLES", step->latency_before);
+	nm_field_real(entry, "RECORD", step->record);
+	nm_field_real(entry, "LATENCY_CYCLES", step->latency_before);
 }
 
 bool nm_decision_has_tickets(const struct nm_decision *decision)
@@ -260,12 +260,12 @@ static void lottery_fields(struct nm_entry *entry, const struct nm_decision *dec
 
 static void sharing_fields(struct nm_entry *entry, const struct nm_decision *decision)
 {
-	nm_field_figure(entry, "SHARING_COST_BEFORE", decision->cost_before);
-	nm_field_figure(entry, "SHARING_COST_AFTER", decision->cost_after);
+	nm_field_real(entry, "SHARING_COST_BEFORE", decision->cost_before);
+	nm_field_real(entry, "SHARING_COST_AFTER", decision->cost_after);
 	nm_field_permille(entry, "GAIN_PERMILLE", decision->gain);
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		entry->thread = i;
-		nm_field_figure(entry, "SHARED", decision->steps[i].shared);
+		nm_field_real(entry, "SHARED", decision->steps[i].shared);
 	}
 	entry->thread = 0;
 }
@@ -319,15 +319,15 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 	entry->thread = 0;
 }
 
-static void say_move(struct nm_entry *entry, const struct nm_entry_context *context,
-		     const struct nm_decision *decision, const struct nm_receipt *receipt)
+static void append_move(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_decision *decision, const struct nm_receipt *receipt)
 {
 	enum outcome outcome = outcome_of(context, receipt);
-	say_what(entry, context, decision, outcome);
+	append_action(entry, context, decision, outcome);
 	if (outcome == REFUSED)
-		say_refusal(entry, decision, receipt);
+		append_refusal(entry, decision, receipt);
 	else
-		say_why(entry, context, decision);
+		append_reason(entry, context, decision);
 }
 
 void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -336,10 +336,10 @@ void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *co
 	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
 	decision_fields(entry, context, decision, receipt);
 	if (decision->kind == NM_DECISION_HOME)
-		nm_say_home(entry, context, decision);
+		nm_append_home(entry, context, decision);
 	else if (decision->kind == NM_DECISION_PAGES)
-		nm_say_pages(entry, context, decision);
+		nm_append_pages(entry, context, decision);
 	else
-		say_move(entry, context, decision, receipt);
-	nm_say_decision(entry, decision->id);
+		append_move(entry, context, decision, receipt);
+	nm_append_decision(entry, decision->id);
 }

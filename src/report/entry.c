@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "say.h"
+#include "entry.h"
 
 #define ELLIPSIS "\xe2\x80\xa6"
 #define ELLIPSIS_SIZE (sizeof(ELLIPSIS) - 1)
@@ -95,7 +95,7 @@ void nm_entry_text(struct nm_entry *entry, const char *format, ...)
 	va_end(arguments);
 }
 
-void nm_entry_say(struct nm_entry *entry, const char *format, ...)
+void nm_entry_append(struct nm_entry *entry, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -103,7 +103,7 @@ void nm_entry_say(struct nm_entry *entry, const char *format, ...)
 	va_end(arguments);
 }
 
-void nm_entry_because(struct nm_entry *entry)
+void nm_entry_begin_reasons(struct nm_entry *entry)
 {
 	entry->reason = strlen(entry->text);
 }
@@ -111,18 +111,18 @@ void nm_entry_because(struct nm_entry *entry)
 void nm_entry_detail(struct nm_entry *entry, const char *format, ...)
 {
 	va_list arguments;
-	nm_entry_say(entry, strlen(entry->text) == entry->reason ? ": " : "; ");
+	nm_entry_append(entry, strlen(entry->text) == entry->reason ? ": " : "; ");
 	va_start(arguments, format);
 	append(entry->text, sizeof(entry->text), strlen(entry->text), format, arguments);
 	va_end(arguments);
 }
 
-void nm_say_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid)
+void nm_append_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid)
 {
 	if (tid > 0)
-		nm_entry_say(entry, "%s[%u/%u]", comm, pid, tid);
+		nm_entry_append(entry, "%s[%u/%u]", comm, pid, tid);
 	else
-		nm_entry_say(entry, "%s[%u]", comm, pid);
+		nm_entry_append(entry, "%s[%u]", comm, pid);
 }
 
 /* Counts characters, without the continuation bytes of UTF-8. */
@@ -147,7 +147,7 @@ static bool drop_detail(struct nm_entry *entry)
 	return true;
 }
 
-void nm_say_decision(struct nm_entry *entry, uint64_t decision)
+void nm_append_decision(struct nm_entry *entry, uint64_t decision)
 {
 	char number[NM_WORD_BYTES + 4];
 	int length = snprintf(number, sizeof(number), " [#%lu]", (unsigned long)decision);
@@ -155,7 +155,7 @@ void nm_say_decision(struct nm_entry *entry, uint64_t decision)
 		if (!drop_detail(entry))
 			break;
 	entry->reason_end = strlen(entry->text);
-	nm_entry_say(entry, "%s", number);
+	nm_entry_append(entry, "%s", number);
 }
 
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind)
@@ -174,8 +174,8 @@ void nm_entry_begin_verdict(struct nm_entry *entry, uint64_t decision, enum nm_v
 	nm_entry_begin(entry, NM_MESSAGE_VERDICT, LOG_INFO);
 	nm_entry_set_decision(entry, decision);
 	nm_entry_field(entry, "VERDICT", "%s", name);
-	nm_entry_say(entry, "#%lu %s: ", (unsigned long)decision,
-		     kind == NM_VERDICT_ROLLED_BACK ? "rolled back" : name);
+	nm_entry_append(entry, "#%lu %s: ", (unsigned long)decision,
+			kind == NM_VERDICT_ROLLED_BACK ? "rolled back" : name);
 }
 
 /* Returns the slot of the field that begins with "NAME=", or a new one; NULL if all are in use. */
@@ -224,15 +224,15 @@ char *nm_entry_fields(const struct nm_entry *entry)
 	return text;
 }
 
-void nm_say_size(struct nm_entry *entry, uint64_t bytes)
+void nm_append_size(struct nm_entry *entry, uint64_t bytes)
 {
 	if (bytes >= 1 << 20)
-		nm_entry_say(entry, "%lu MiB", (unsigned long)(bytes >> 20));
+		nm_entry_append(entry, "%lu MiB", (unsigned long)(bytes >> 20));
 	else
-		nm_entry_say(entry, "%lu KiB", (unsigned long)(bytes >> 10));
+		nm_entry_append(entry, "%lu KiB", (unsigned long)(bytes >> 10));
 }
 
-const char *nm_say_percent(double share, char out[static NM_WORD_BYTES])
+const char *nm_percent_text(double share, char out[static NM_WORD_BYTES])
 {
 	if (isfinite(share))
 		(void)snprintf(out, NM_WORD_BYTES, "%.0f %%", share * 100);
@@ -241,7 +241,7 @@ const char *nm_say_percent(double share, char out[static NM_WORD_BYTES])
 	return out;
 }
 
-const char *nm_say_change(double change, char out[static NM_WORD_BYTES])
+const char *nm_change_text(double change, char out[static NM_WORD_BYTES])
 {
 	if (isfinite(change))
 		(void)snprintf(out, NM_WORD_BYTES, "%+.0f %%", change * 100);
@@ -250,7 +250,7 @@ const char *nm_say_change(double change, char out[static NM_WORD_BYTES])
 	return out;
 }
 
-const char *nm_say_figure(double figure, char out[static NM_WORD_BYTES])
+const char *nm_number_text(double figure, char out[static NM_WORD_BYTES])
 {
 	if (isfinite(figure))
 		(void)snprintf(out, NM_WORD_BYTES, "%.3g", figure);
@@ -264,8 +264,8 @@ static bool known_node(const struct nm_entry_context *context, int node)
 	return node >= 0 && (unsigned)node < context->topology->nr_nodes;
 }
 
-const char *nm_say_node(const struct nm_entry_context *context, int node,
-			char out[static NM_WORD_BYTES])
+const char *nm_node_text(const struct nm_entry_context *context, int node,
+			 char out[static NM_WORD_BYTES])
 {
 	if (known_node(context, node))
 		(void)snprintf(out, NM_WORD_BYTES, "node %u", context->topology->nodes[node].os_id);
@@ -293,7 +293,7 @@ void nm_field_permille(struct nm_entry *entry, const char *name, double share)
 		nm_entry_field(entry, name, "%.0f", share * 1000);
 }
 
-void nm_field_figure(struct nm_entry *entry, const char *name, double figure)
+void nm_field_real(struct nm_entry *entry, const char *name, double figure)
 {
 	if (isfinite(figure))
 		nm_entry_field(entry, name, "%.9g", figure);
@@ -329,7 +329,7 @@ const char *nm_decision_policy_name(enum nm_decision_kind kind, enum nm_thread_p
 					 : nm_policy_name(policy);
 }
 
-const char *nm_say_error(int error)
+const char *nm_error_text(int error)
 {
 	const char *words = strerrordesc_np(-error);
 	return words ? words : "unknown error";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Moves of pages. */
-#include "say.h"
+#include "entry.h"
 
 static const char *const reason_names[] = {
 	[NM_PAGE_REASON_PAGES] = "pages",
@@ -11,20 +11,21 @@ static const char *const reason_names[] = {
 
 /* ---- the decision ---- */
 
-static void say_node_or_several(struct nm_entry *entry, const struct nm_entry_context *context,
-				int node)
+static void append_node_or_several(struct nm_entry *entry, const struct nm_entry_context *context,
+				   int node)
 {
 	char word[NM_WORD_BYTES];
-	nm_entry_say(entry, "%s", node < 0 ? "several nodes" : nm_say_node(context, node, word));
+	nm_entry_append(entry, "%s",
+			node < 0 ? "several nodes" : nm_node_text(context, node, word));
 }
 
-static void say_reason(struct nm_entry *entry, const struct nm_entry_context *context,
-		       const struct nm_decision *decision)
+static void append_reason(struct nm_entry *entry, const struct nm_entry_context *context,
+			  const struct nm_decision *decision)
 {
 	char share[NM_WORD_BYTES], node[NM_WORD_BYTES];
-	nm_say_percent(decision->pages.exclusivity, share);
-	nm_say_node(context, decision->steps[0].node_to, node);
-	nm_entry_because(entry);
+	nm_percent_text(decision->pages.exclusivity, share);
+	nm_node_text(context, decision->steps[0].node_to, node);
+	nm_entry_begin_reasons(entry);
 	switch (decision->pages.reason) {
 	case NM_PAGE_REASON_PAGES:
 		nm_entry_detail(entry, "%s of accesses from %s", share, node);
@@ -49,21 +50,21 @@ void nm_pages_fields(struct nm_entry *entry, const struct nm_pages_reason *pages
 	nm_field_permille(entry, "EXCLUSIVITY_PERMILLE", pages->exclusivity);
 }
 
-void nm_say_pages(struct nm_entry *entry, const struct nm_entry_context *context,
-		  const struct nm_decision *decision)
+void nm_append_pages(struct nm_entry *entry, const struct nm_entry_context *context,
+		     const struct nm_decision *decision)
 {
 	const struct nm_pages_reason *pages = &decision->pages;
 	const struct nm_step *step = &decision->steps[0];
-	nm_entry_say(entry, "%s %lu page%s (", context->dry_run ? "Would migrate" : "Migrating",
-		     (unsigned long)pages->pages, nm_plural(pages->pages, "", "s"));
-	nm_say_size(entry, pages->bytes);
-	nm_entry_say(entry, ") of ");
-	nm_say_subject(entry, step->comm, step->pid, 0);
-	nm_entry_say(entry, " from ");
-	say_node_or_several(entry, context, step->node_from);
-	nm_entry_say(entry, " to ");
-	say_node_or_several(entry, context, step->node_to);
-	say_reason(entry, context, decision);
+	nm_entry_append(entry, "%s %lu page%s (", context->dry_run ? "Would migrate" : "Migrating",
+			(unsigned long)pages->pages, nm_plural(pages->pages, "", "s"));
+	nm_append_size(entry, pages->bytes);
+	nm_entry_append(entry, ") of ");
+	nm_append_subject(entry, step->comm, step->pid, 0);
+	nm_entry_append(entry, " from ");
+	append_node_or_several(entry, context, step->node_from);
+	nm_entry_append(entry, " to ");
+	append_node_or_several(entry, context, step->node_to);
+	append_reason(entry, context, decision);
 }
 
 /* ---- the verdict ---- */
@@ -75,7 +76,7 @@ struct outcome {
 };
 
 /* Adds the page counts as fields and, if no page was migrated, the most frequent reason as text. */
-static void say_failures(struct nm_entry *entry, const struct nm_page_results *results)
+static void append_failures(struct nm_entry *entry, const struct nm_page_results *results)
 {
 	uint64_t told = results->busy + results->gone + results->denied + results->no_memory +
 			results->fault;
@@ -99,22 +100,22 @@ static void say_failures(struct nm_entry *entry, const struct nm_page_results *r
 			most = &outcomes[i];
 	}
 	if (results->moved == 0 && most->pages > 0)
-		nm_entry_say(entry, " (%lu %s)", (unsigned long)most->pages, most->name);
+		nm_entry_append(entry, " (%lu %s)", (unsigned long)most->pages, most->name);
 }
 
-void nm_say_pages_verdict(struct nm_entry *entry, const struct nm_verdict *verdict)
+void nm_append_pages_verdict(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	const struct nm_page_results *results = &verdict->results;
 	uint64_t pages = verdict->pages.pages;
 	nm_pages_fields(entry, &verdict->pages);
 	nm_entry_field(entry, "TOGETHER", "%u", verdict->together);
 	nm_entry_field(entry, "PAGES_MOVED", "%lu", (unsigned long)results->moved);
-	nm_entry_say(entry, ", %lu of %lu page%s migrated", (unsigned long)results->moved,
-		     (unsigned long)pages, nm_plural(pages, "", "s"));
-	say_failures(entry, results);
+	nm_entry_append(entry, ", %lu of %lu page%s migrated", (unsigned long)results->moved,
+			(unsigned long)pages, nm_plural(pages, "", "s"));
+	append_failures(entry, results);
 	if (results->forgotten > 0)
 		nm_entry_field(entry, "PAGES_FORGOTTEN", "%lu", (unsigned long)results->forgotten);
 	nm_field_errno(entry, results->error);
 	if (results->error < 0)
-		nm_entry_say(entry, ": %s", nm_say_error(results->error));
+		nm_entry_append(entry, ": %s", nm_error_text(results->error));
 }

@@ -9,7 +9,7 @@
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include <systemd/sd-journal.h>
 
-#include "say.h"
+#include "entry.h"
 
 #define IDENTIFIER "SYSLOG_IDENTIFIER=numa-migrd"
 

@@ -37,13 +37,13 @@ static void add_text(struct nm_export *out, const char *text, size_t length)
 	out->text[out->length] = '\0';
 }
 
-static void say(struct nm_export *out, const char *text)
+static void append(struct nm_export *out, const char *text)
 {
 	add_text(out, text, strlen(text));
 }
 
 /* Escapes backslash, quote and newline; a help text is not quoted. */
-static void say_escaped(struct nm_export *out, const char *text, const char *special)
+static void append_escaped(struct nm_export *out, const char *text, const char *special)
 {
 	for (; *text; text++) {
 		if (!strchr(special, *text)) {
@@ -56,12 +56,12 @@ static void say_escaped(struct nm_export *out, const char *text, const char *spe
 }
 
 /* The shortest text that yields the same number. */
-static void say_number(struct nm_export *out, double value)
+static void append_number(struct nm_export *out, double value)
 {
 	char text[NUMBER_BYTES];
 
 	if (isinf(value)) {
-		say(out, value > 0 ? "+Inf" : "-Inf");
+		append(out, value > 0 ? "+Inf" : "-Inf");
 		return;
 	}
 	for (int digits = 6; digits <= 17; digits++) {
@@ -69,32 +69,32 @@ static void say_number(struct nm_export *out, double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	say(out, text);
+	append(out, text);
 }
 
-static void say_head(struct nm_export *out, const struct nm_metric_kind *kind)
+static void append_head(struct nm_export *out, const struct nm_metric_kind *kind)
 {
-	say(out, "# HELP ");
-	say(out, kind->name);
-	say(out, " ");
-	say_escaped(out, kind->help, "\\\n");
-	say(out, "\n# TYPE ");
-	say(out, kind->name);
-	say(out, kind->counter ? " counter\n" : " gauge\n");
+	append(out, "# HELP ");
+	append(out, kind->name);
+	append(out, " ");
+	append_escaped(out, kind->help, "\\\n");
+	append(out, "\n# TYPE ");
+	append(out, kind->name);
+	append(out, kind->counter ? " counter\n" : " gauge\n");
 }
 
-static void say_labels(struct nm_export *out, const struct nm_metric_kind *kind,
-		       const char *const *labels)
+static void append_labels(struct nm_export *out, const struct nm_metric_kind *kind,
+			  const char *const *labels)
 {
 	for (unsigned i = 0; i < NM_METRIC_LABELS && kind->labels[i]; i++) {
-		say(out, i == 0 ? "{" : ",");
-		say(out, kind->labels[i]);
-		say(out, "=\"");
-		say_escaped(out, labels[i], "\\\"\n");
-		say(out, "\"");
+		append(out, i == 0 ? "{" : ",");
+		append(out, kind->labels[i]);
+		append(out, "=\"");
+		append_escaped(out, labels[i], "\\\"\n");
+		append(out, "\"");
 	}
 	if (kind->labels[0])
-		say(out, "}");
+		append(out, "}");
 }
 
 void nm_export_put(struct nm_export *out, enum nm_metric metric, const char *const *labels,
@@ -110,18 +110,18 @@ void nm_export_put(struct nm_export *out, enum nm_metric metric, const char *con
 		return;
 	}
 	if (!goes_on)
-		say_head(out, kind);
+		append_head(out, kind);
 	out->next = metric + 1;
-	say(out, kind->name);
-	say_labels(out, kind, labels);
-	say(out, " ");
-	say_number(out, value);
-	say(out, "\n");
+	append(out, kind->name);
+	append_labels(out, kind, labels);
+	append(out, " ");
+	append_number(out, value);
+	append(out, "\n");
 }
 
 int nm_export_finish(struct nm_export *out)
 {
-	say(out, "# EOF\n");
+	append(out, "# EOF\n");
 	return out->error;
 }
 

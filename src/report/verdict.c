@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "say.h"
+#include "entry.h"
 
 /* Returns the thread that exited or was never seen on its new node, so that nothing can be
  * compared; or NULL. */
@@ -13,96 +13,99 @@ static const struct nm_verdict_thread *absent_thread(const struct nm_verdict *ve
 	return NULL;
 }
 
-static void say_absence(struct nm_entry *entry, const struct nm_entry_context *context,
-			const struct nm_verdict_thread *thread)
+static void append_absence(struct nm_entry *entry, const struct nm_entry_context *context,
+			   const struct nm_verdict_thread *thread)
 {
 	char node[NM_WORD_BYTES];
-	nm_say_subject(entry, thread->comm, thread->pid, thread->tid);
+	nm_append_subject(entry, thread->comm, thread->pid, thread->tid);
 	if (!thread->alive)
-		nm_entry_say(entry, " ended");
+		nm_entry_append(entry, " ended");
 	else
-		nm_entry_say(entry, " not seen on %s", nm_say_node(context, thread->node_to, node));
+		nm_entry_append(entry, " not seen on %s",
+				nm_node_text(context, thread->node_to, node));
 }
 
-static void say_threads(struct nm_entry *entry, const struct nm_verdict *verdict)
+static void append_threads(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
-		nm_entry_say(entry, "%s", i > 0 ? " and " : "");
-		nm_say_subject(entry, thread->comm, thread->pid, thread->tid);
+		nm_entry_append(entry, "%s", i > 0 ? " and " : "");
+		nm_append_subject(entry, thread->comm, thread->pid, thread->tid);
 	}
 }
 
-static void say_shares(struct nm_entry *entry, const char *of, double before, double after)
+static void append_shares(struct nm_entry *entry, const char *of, double before, double after)
 {
 	char from[NM_WORD_BYTES], to[NM_WORD_BYTES];
-	nm_entry_say(entry, " %s %s " NM_ARROW " %s", of, nm_say_percent(before, from),
-		     nm_say_percent(after, to));
+	nm_entry_append(entry, " %s %s " NM_ARROW " %s", of, nm_percent_text(before, from),
+			nm_percent_text(after, to));
 }
 
-static void say_sharing(struct nm_entry *entry, const struct nm_verdict *verdict)
+static void append_sharing(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	char change[NM_WORD_BYTES], before[NM_WORD_BYTES], after[NM_WORD_BYTES];
 	if (isfinite(verdict->slowdown))
-		nm_entry_say(entry, " memory latency %s",
-			     nm_say_change(verdict->slowdown - 1, change));
+		nm_entry_append(entry, " memory latency %s",
+				nm_change_text(verdict->slowdown - 1, change));
 	else
-		nm_entry_say(entry, " sharing cost %s " NM_ARROW " %s",
-			     nm_say_figure(verdict->cost_before, before),
-			     nm_say_figure(verdict->cost_after, after));
+		nm_entry_append(entry, " sharing cost %s " NM_ARROW " %s",
+				nm_number_text(verdict->cost_before, before),
+				nm_number_text(verdict->cost_after, after));
 }
 
 /* Adds the measure by which it was judged; others are in the fields. */
-static void say_measure(struct nm_entry *entry, const struct nm_entry_context *context,
-			const struct nm_verdict *verdict)
+static void append_measure(struct nm_entry *entry, const struct nm_entry_context *context,
+			   const struct nm_verdict *verdict)
 {
 	const struct nm_verdict_thread *thread = &verdict->threads[0];
 	bool performed = verdict->by_performance && isfinite(verdict->figure);
 	char word[NM_WORD_BYTES];
 	if (verdict->superseded)
-		nm_entry_say(entry, " moved again");
+		nm_entry_append(entry, " moved again");
 	else if (verdict->of == NM_DECISION_ROLLBACK)
-		nm_entry_say(entry, " is back on %s", nm_say_node(context, thread->node_to, word));
+		nm_entry_append(entry, " is back on %s",
+				nm_node_text(context, thread->node_to, word));
 	else if (verdict->of == NM_DECISION_HOME)
-		nm_say_home_verdict(entry, verdict);
+		nm_append_home_verdict(entry, verdict);
 	else if (nm_policy_ops(verdict->policy)->by_sharing)
-		say_sharing(entry, verdict);
+		append_sharing(entry, verdict);
 	else if (performed && !nm_policy_ops(verdict->policy)->by_locality)
-		nm_entry_say(entry, " performance %s", nm_say_change(verdict->figure - 1, word));
+		nm_entry_append(entry, " performance %s",
+				nm_change_text(verdict->figure - 1, word));
 	else if (verdict->locality_before > 0)
-		say_shares(entry, "locality", verdict->locality_before, verdict->locality_after);
+		append_shares(entry, "locality", verdict->locality_before, verdict->locality_after);
 	else
-		say_shares(entry, "local accesses", thread->local_before, thread->local_after);
+		append_shares(entry, "local accesses", thread->local_before, thread->local_after);
 	if (verdict->balance.given)
-		nm_say_balance_verdict(entry, verdict);
+		nm_append_balance_verdict(entry, verdict);
 }
 
-static void say_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
-			const struct nm_verdict *verdict)
+static void append_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
+			   const struct nm_verdict *verdict)
 {
 	const struct nm_verdict_thread *absent = absent_thread(verdict);
 	if (absent) {
-		say_absence(entry, context, absent);
+		append_absence(entry, context, absent);
 	} else {
-		say_threads(entry, verdict);
-		say_measure(entry, context, verdict);
+		append_threads(entry, verdict);
+		append_measure(entry, context, verdict);
 	}
 	if (verdict->of == NM_DECISION_PAGES)
-		nm_say_pages_verdict(entry, verdict);
+		nm_append_pages_verdict(entry, verdict);
 }
 
 static void latency_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread)
 {
-	nm_field_figure(entry, "LATENCY_BEFORE_CYCLES", thread->latency_before);
-	nm_field_figure(entry, "LATENCY_AFTER_CYCLES", thread->latency_after);
+	nm_field_real(entry, "LATENCY_BEFORE_CYCLES", thread->latency_before);
+	nm_field_real(entry, "LATENCY_AFTER_CYCLES", thread->latency_after);
 }
 
 static void sharing_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	nm_field_permille(entry, "SLOWDOWN_PERMILLE", verdict->slowdown);
 	nm_field_permille(entry, "NOISE_PERMILLE", verdict->slowdown_noise);
-	nm_field_figure(entry, "SHARING_COST_BEFORE", verdict->cost_before);
-	nm_field_figure(entry, "SHARING_COST_AFTER", verdict->cost_after);
+	nm_field_real(entry, "SHARING_COST_BEFORE", verdict->cost_before);
+	nm_field_real(entry, "SHARING_COST_AFTER", verdict->cost_after);
 }
 
 static void locality_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
@@ -116,20 +119,20 @@ static void locality_fields(struct nm_entry *entry, const struct nm_verdict *ver
 
 static void performance_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread)
 {
-	nm_field_figure(entry, "PERFORMANCE_BEFORE", thread->performance_before);
-	nm_field_figure(entry, "PERFORMANCE_AFTER", thread->performance_after);
+	nm_field_real(entry, "PERFORMANCE_BEFORE", thread->performance_before);
+	nm_field_real(entry, "PERFORMANCE_AFTER", thread->performance_after);
 	latency_fields(entry, thread);
 }
 
 static void feedback_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
-	nm_field_figure(entry, "PERFORMANCE_LEFT", verdict->figure);
-	nm_field_figure(entry, "PERFORMANCE_LEFT_IN_ALL", verdict->losses);
+	nm_field_real(entry, "PERFORMANCE_LEFT", verdict->figure);
+	nm_field_real(entry, "PERFORMANCE_LEFT_IN_ALL", verdict->losses);
 	/* The fall that counts as noise: the feedback compares logarithms. */
 	nm_field_permille(entry, "NOISE_PERMILLE", 1 - exp(-verdict->noise));
-	nm_field_figure(entry, "GLOBAL_BEFORE", verdict->global_before);
-	nm_field_figure(entry, "GLOBAL_AFTER", verdict->global_after);
-	nm_field_figure(entry, "INTERVAL_S", verdict->interval_s);
+	nm_field_real(entry, "GLOBAL_BEFORE", verdict->global_before);
+	nm_field_real(entry, "GLOBAL_AFTER", verdict->global_after);
+	nm_field_real(entry, "INTERVAL_S", verdict->interval_s);
 }
 
 static void thread_fields(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -175,7 +178,7 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 		nm_balance_verdict_fields(entry, verdict);
 	if (verdict->by_performance)
 		feedback_fields(entry, verdict);
-	say_verdict(entry, context, verdict);
+	append_verdict(entry, context, verdict);
 }
 
 struct lease_words {
@@ -203,7 +206,7 @@ void nm_entry_lease(struct nm_entry *entry, const struct nm_lease_event *event)
 	nm_entry_field(entry, "PID", "%u", event->pid);
 	nm_entry_field(entry, "TID", "%u", event->tid);
 	nm_field_errno(entry, event->error);
-	nm_entry_say(entry, "Affinity of %u/%u %s", event->pid, event->tid, words->text);
+	nm_entry_append(entry, "Affinity of %u/%u %s", event->pid, event->tid, words->text);
 	if (event->error < 0)
-		nm_entry_say(entry, ": %s", nm_say_error(event->error));
+		nm_entry_append(entry, ": %s", nm_error_text(event->error));
 }

@@ -15,7 +15,7 @@
 #include "../../src/config/table.h"
 #include "../../src/ctl/advise/rules.h"
 #include "../../src/ctl/doctor/checks.h"
-#include "../../src/report/say.h"
+#include "../../src/report/entry.h"
 
 #define PAGE NM_SOURCE_DIR "/docs/troubleshooting.md"
 #define GUIDE NM_SOURCE_DIR "/docs/is-it-helping.md"
