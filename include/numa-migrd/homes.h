@@ -16,28 +16,29 @@
 
 struct nm_base_pages; /* mover.h */
 
-enum nm_bring {
-	NM_BRING_NOTHING, /* its memory stays where it is */
-	NM_BRING_WANTED,  /* to be handed to the mover */
-	NM_BRING_LATER,	  /* to be handed to the mover once its remote accesses are expected to cost
-			   * as much as its migration */
-	NM_BRING_UNDER_WAY, /* handed to the mover */
-	NM_BRING_DONE,
+enum nm_migration_state {
+	NM_MIGRATION_NONE,     /* its memory stays where it is */
+	NM_MIGRATION_READY,    /* to be handed to the mover */
+	NM_MIGRATION_DEFERRED, /* to be handed to the mover once its remote accesses are expected to
+				* cost as much as its migration */
+	NM_MIGRATION_RUNNING,  /* handed to the mover */
+	NM_MIGRATION_DONE,
 };
 
 /* The migration of a process's memory to its home, which happens once. */
-struct nm_bring_memory {
-	enum nm_bring state;
+struct nm_memory_migration {
+	enum nm_migration_state state;
 	uint64_t moved; /* number of pages */
 	uint64_t away_bytes;  /* when the home was chosen */
 	double away_distance; /* when the home was chosen: from home to its memory */
-	struct nm_base_pages *was; /* original locations of the moved pages, for rollback; owned */
-	size_t nr_was;
+	struct nm_base_pages
+		*origins; /* original locations of the moved pages, for rollback; owned */
+	size_t nr_origins;
 	bool waits; /* in this interval, because of other processes of its domain */
 	bool checked; /* its location need not be queried again after the migration */
-	uint64_t settled_bytes; /* its memory at the end of the migration, and the time of that */
-	uint64_t settled_ns;
-	uint64_t again_ns; /* its home lacked memory for most of it: not tried before */
+	uint64_t ended_bytes; /* its memory at the end of the migration, and the time of that */
+	uint64_t ended_ns;
+	uint64_t retry_ns; /* its home lacked memory for most of it: not tried before */
 };
 
 /* A query about the location of a process's memory. */
@@ -46,7 +47,7 @@ struct nm_page_query {
 	bool sampled;	 /* a sample of pages is queried instead of numa_maps */
 };
 
-struct nm_place_count {
+struct nm_location_query {
 	struct nm_page_query query;
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* at the last query; 0: none yet */
@@ -60,27 +61,27 @@ struct nm_place_trend {
 };
 
 /* A process managed by policy "auto". */
-struct nm_placed {
+struct nm_home_state {
 	uint32_t pid;
 	uint64_t start_ticks, program_ns;
 	int home; /* node index; -1: none */
 	enum nm_place_reason reason; /* reason for the home, or for having none */
 	uint64_t decision;	     /* 0: none yet */
-	uint64_t undone;	     /* the last one that was rolled back; 0: none */
+	uint64_t rolled_back_decision; /* the last one that was rolled back; 0: none */
 	uint64_t decided_ns;	     /* or when its memory was last being moved */
 	uint64_t barred_until_ns;
 	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
-	unsigned setbacks;	     /* consecutive homes that were rolled back */
+	unsigned nr_rollbacks;	     /* consecutive homes that were rolled back */
 	bool judged;
 	uint64_t placed_ns; /* when it was assigned its home */
-	double watched_s; /* time for which it ran without a home */
+	double observed_s;  /* time for which it ran without a home */
 	double lost_s;	  /* CPU time lost by waiting for memory on other nodes, until that was
 			   * migrated */
 	struct nm_place_measure before, after;
 	struct nm_place_measure recent; /* with or without a home */
 	struct nm_place_trend trend;	/* when it was assigned its home */
-	struct nm_bring_memory memory;
-	struct nm_place_count count;
+	struct nm_memory_migration migration;
+	struct nm_location_query location;
 	uint64_t anon_bytes;
 	double cpu_limit; /* as in struct nm_snap_process */
 	uint64_t measured_ns; /* time of the last interval or examination that measured it; 0: none
@@ -102,9 +103,9 @@ struct nm_placed {
 	double traffic; /* bytes per second; 0: not known */
 	unsigned running;
 	bool creating;	    /* has threads younger than NM_PLACE_MIN_AGE_S; known if examined */
-	unsigned ran_most;  /* maximum of `running` */
-	uint64_t grown_ns;  /* time when ran_most last changed */
-	unsigned home_ran_most; /* ran_most when it was assigned its home */
+	unsigned max_running;	   /* maximum of `running` */
+	uint64_t grown_ns;	   /* time when max_running last changed */
+	unsigned home_max_running; /* max_running when it was assigned its home */
 	double demand_cpus; /* recent demand */
 	double burst_s;	    /* mean time that a thread runs at a time; 0: not known */
 };
@@ -118,78 +119,84 @@ struct nm_examination {
 #define NM_EXAMINED_AT_ONCE 64U
 
 /* CPU time that examinations for one domain have used beyond its share. */
-struct nm_payer {
+struct nm_domain_debt {
 	uint64_t domain;
-	double owed_s;
+	double debt_s;
 	uint64_t charged_ns; /* 0: never */
 };
-#define NM_PAYERS 16U
-#define NM_SAVED_MOST_S 1.0 /* of CPU time that the budget of examinations holds */
+#define NM_DOMAIN_DEBTS 16U
+#define NM_BUDGET_MAX_S 1.0 /* of CPU time that the budget of examinations holds */
 
 struct nm_placement {
 	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no particular order */
 	unsigned nr_due;
-	struct nm_payer payers[NM_PAYERS]; /* the one that owes least is replaced */
-	struct nm_column processes;	   /* of struct nm_placed */
+	struct nm_domain_debt debts[NM_DOMAIN_DEBTS]; /* the one that owes least is replaced */
+	struct nm_column processes;		      /* of struct nm_home_state */
 	struct nm_column times; /* the last reading of each thread: struct nm_proc_schedstat */
 	uint32_t next_read_tid; /* where reading continues in the next interval */
 	struct nm_place_cost page_cost;
 	struct nm_place_trend trend;
 	struct nm_place_node *nodes; /* as of the last interval */
-	double *beside_cpus; /* per node: recent load of other processes */
+	double *other_cpus;	     /* per node: recent load of other processes */
 	uint64_t *available_bytes; /* per node, minus the memory of homes assigned since */
 	unsigned nr_nodes;	   /* of the three arrays */
-	double most_traffic;	   /* bytes per second, the highest traffic of any node so far; 0:
+	double max_traffic;	   /* bytes per second, the highest traffic of any node so far; 0:
 				    * not known */
-	double demand_of_late;	   /* CPUs in demand on the machine, smoothed */
-	double saved_s;	   /* CPU time that examinations may use; negative: overdrawn */
+	double recent_demand;	   /* CPUs in demand on the machine, smoothed */
+	double budget_s;	   /* CPU time that examinations may use; negative: overdrawn */
 	uint64_t spent_ns; /* CPU time of the main loop as of the last interval */
 };
 
 /* ---- homes.c: processes ---- */
 
 /* Creates the state of the policy; own_ns is the CPU time of the main loop so far. clear(context,
- * …) ends each process that is no longer managed with nm_placed_clear(). Returns 0 or -ENOMEM. */
-int nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *placed), void *context,
+ * …) ends each process that is no longer managed with nm_home_state_clear(). Returns 0 or -ENOMEM.
+ */
+int nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *state), void *context,
 		     struct nm_placement **ret);
 /* NULL is allowed. */
 void nm_placement_free(struct nm_placement *placement);
 
-static inline struct nm_placed *nm_placed_at(const struct nm_placement *placement, size_t index)
+static inline struct nm_home_state *nm_home_state_at(const struct nm_placement *placement,
+						     size_t index)
 {
-	return (struct nm_placed *)placement->processes.cells + index;
+	return (struct nm_home_state *)placement->processes.cells + index;
 }
 /* Returns NULL if the process is not managed by policy "auto". */
-static inline struct nm_placed *nm_placed_find(const struct nm_placement *placement, uint32_t pid)
+static inline struct nm_home_state *nm_home_state_find(const struct nm_placement *placement,
+						       uint32_t pid)
 {
 	return nm_column_find(&placement->processes, pid);
 }
 /* Returns the number of processes with a home; placement may be NULL. */
 size_t nm_placement_homes(const struct nm_placement *placement);
 /* Frees what the state of a process owns. */
-void nm_placed_clear(struct nm_placed *placed);
+void nm_home_state_clear(struct nm_home_state *state);
 /* Takes the values of this interval's snapshot that need no measurement. */
-void nm_placed_take(const struct nm_snapshot *snapshot, size_t process, struct nm_placed *placed);
+void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
+			  struct nm_home_state *state);
 
 /* Sets the location of its memory, from pages on each node; all zero: not known. */
-void nm_placed_locate(struct nm_placed *placed, const double *pages, unsigned nr_nodes);
+void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes);
 /* Return the amount of its memory, and the share of it on each node; NULL: not known. */
-uint64_t nm_placed_bytes(const struct nm_placed *placed);
-const double *nm_placed_shares(const struct nm_placed *placed);
+uint64_t nm_home_state_bytes(const struct nm_home_state *state);
+const double *nm_home_state_shares(const struct nm_home_state *state);
 /* Returns whether its home must wait for the answer to a query, which takes moments. */
-bool nm_placed_awaits_count(const struct nm_placed *placed, uint64_t now_ns);
+bool nm_home_state_awaits_query(const struct nm_home_state *state, uint64_t now_ns);
 /* Returns whether the location of its memory is to be queried now. kernel_moves: automatic NUMA
  * balancing moves memory that is allocated elsewhere. Called by the tick and by examinations. */
-bool nm_placed_wants_query(const struct nm_placed *placed, bool kernel_moves, uint64_t now_ns);
+bool nm_home_state_needs_query(const struct nm_home_state *state, bool kernel_moves,
+			       uint64_t now_ns);
 /*
  * Schedules another migration if much of the memory of a process with a home is elsewhere, because
  * it was allocated after the last one. That starts once the new remote accesses are expected to
  * cost as much as it does. If the memory has not grown, it cannot be moved. Called after
- * nm_placed_locate().
+ * nm_home_state_locate().
  */
-void nm_placed_reconsider_memory(struct nm_placed *placed, const struct nm_topology *topology);
+void nm_home_state_schedule_migration(struct nm_home_state *state,
+				      const struct nm_topology *topology);
 /* Discards the state of its memory's migration. */
-void nm_placed_forget_memory(struct nm_placed *placed);
+void nm_home_state_clear_migration(struct nm_home_state *state);
 
 /* ---- examine.c: when processes are examined, and the limits of its cost ---- */
 
@@ -204,7 +211,7 @@ struct nm_examination_budget {
 
 /* Schedules an examination of a process, unless an earlier one is already scheduled. Beyond its
  * tenant's share it is not scheduled, and the next interval handles the process. */
-void nm_placement_examine_at(struct nm_placement *placement, const struct nm_examination *one);
+void nm_placement_schedule(struct nm_placement *placement, const struct nm_examination *one);
 /* Returns true if the task table does not contain the process. */
 bool nm_placement_is_unknown(const struct nm_tenant *tenant);
 /* Records the cost of an examination for this domain. */
@@ -219,22 +226,22 @@ bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 void nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
 			     const struct nm_tenant *tenant, uint64_t now_ns);
 /* Subtracts the cost of an interval from the budget of examinations. */
-void nm_placement_pay(struct nm_placement *placement, const struct nm_examination_budget *budget,
-		      uint64_t interval_ns);
+void nm_placement_charge_interval(struct nm_placement *placement,
+				  const struct nm_examination_budget *budget, uint64_t interval_ns);
 /* Returns whether the interval must end now. idle: no process that could be assigned a home has run
  * since the last one. placement may be NULL. */
-bool nm_placement_is_awaited(const struct nm_placement *placement,
-			     const struct nm_examination_budget *budget, bool idle);
+bool nm_placement_must_end_interval(const struct nm_placement *placement,
+				    const struct nm_examination_budget *budget, bool idle);
 /* Returns how many processes may be examined now; -1: none is due. mover_idle: the mover waits for
  * work. */
-int nm_placement_room_to_examine(const struct nm_placement *placement,
-				 const struct nm_examination_budget *budget, bool mover_idle,
-				 uint64_t now_ns);
+int nm_placement_examinations_allowed(const struct nm_placement *placement,
+				      const struct nm_examination_budget *budget, bool mover_idle,
+				      uint64_t now_ns);
 
 /* ---- measure.c: what processes did in an interval ---- */
 
 /* Discards the values of the last interval. */
-void nm_placed_clear_interval(struct nm_placed *placed, unsigned nr_nodes);
+void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes);
 /* Updates the measurements of all processes; ran: CPUs' worth of time of each thread of the
  * snapshot; sees_accesses: sampled accesses show where memory is used. Returns 0 or -ENOMEM. */
 int nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
@@ -242,7 +249,8 @@ int nm_placement_measure(struct nm_placement *placement, const struct nm_snapsho
 /* The same for the only process of a separate snapshot, whose threads demand these shares of a CPU,
  * and have run for burst_s at a time since they started. */
 void nm_placement_measure_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			      const double *wanted_cpus, double burst_s, struct nm_placed *placed);
+			      const double *wanted_cpus, double burst_s,
+			      struct nm_home_state *state);
 
 /* ---- view.c: the input of decisions ---- */
 
@@ -261,16 +269,16 @@ int nm_placement_view_build(const struct nm_placement *placement,
 			    const struct nm_topology *topology, uint64_t now_ns,
 			    struct nm_placement_view *view);
 void nm_placement_view_clear(struct nm_placement_view *view);
-void nm_placement_fill_group(const struct nm_placed *placed, uint64_t now_ns,
+void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 			     struct nm_place_group *ret);
 /* Adds the cost of this time without a home. */
-void nm_placement_add_loss(const struct nm_topology *topology, struct nm_placed *placed,
+void nm_placement_add_loss(const struct nm_topology *topology, struct nm_home_state *state,
 			   uint64_t now_ns, double since_s);
 
 /* ---- decide.c: homes ---- */
 
 enum nm_home_end {
-	NM_HOME_EXPIRED, /* its reason has gone: nm_placed.reason */
+	NM_HOME_EXPIRED, /* its reason has gone: nm_home_state.reason */
 	NM_HOME_YIELDED, /* the run queue of the node was full */
 	NM_HOME_ROLLED_BACK,
 };
@@ -279,12 +287,12 @@ enum nm_home_end {
 struct nm_home_handler {
 	void *context;
 	/* A process was assigned a home. */
-	void (*granted)(void *context, const struct nm_decision *decision);
+	void (*assigned)(void *context, const struct nm_decision *decision);
 	/* A verdict was given on a home, which the process still has. */
 	void (*judged)(void *context, const struct nm_verdict *verdict);
 	/* It loses its home, which it still has. */
-	void (*ends)(void *context, const struct nm_snap_process *process, struct nm_placed *placed,
-		     enum nm_home_end end);
+	void (*ended)(void *context, const struct nm_snap_process *process,
+		      struct nm_home_state *state, enum nm_home_end end);
 };
 
 /* The processes that are decided about: those with the indices from first to end. */

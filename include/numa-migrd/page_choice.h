@@ -42,7 +42,7 @@ struct nm_page_process {
 	bool waits;	/* for a verdict or a rollback */
 	uint64_t until; /* interval before which its pages stay, because its threads moved or pages
 			 * were rolled back */
-	unsigned setbacks;	      /* consecutive decisions that were rolled back */
+	unsigned nr_rollbacks;	      /* consecutive decisions that were rolled back */
 	unsigned nr_threads, nr_sent; /* number of its threads, and of those moved to another node
 				       * in this interval */
 	size_t share; /* number of pages that it may still move by the rule in this interval */

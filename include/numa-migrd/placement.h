@@ -16,8 +16,9 @@
 
 #define NM_PLACE_MIN_AGE_S 0.1 /* younger processes are not examined */
 #define NM_PLACE_YOUNG_S 4.0	/* behavior up to this age does not predict the rest */
-#define NM_PLACE_WATCHED_S (NM_PLACE_YOUNG_S / 2) /* minimum time of observation, as a baseline for
-						   * the verdict */
+#define NM_PLACE_OBSERVED_S                                                                        \
+	(NM_PLACE_YOUNG_S / 2) /* minimum time of observation, as a baseline for                   \
+				* the verdict */
 
 #define NM_PLACE_LEAST_DEMAND                                                                      \
 	0.25 /* CPUs; a process with less demand gains little from a home */
@@ -31,12 +32,12 @@ struct nm_place_group {
 	double demand_cpus; /* CPUs that its threads use or wait for, now or a short time ago */
 	double wanted_cpus; /* the same now */
 	unsigned running;   /* number of threads that ran for a significant part of the interval */
-	unsigned ran_most;  /* largest value of `running` in any interval */
+	unsigned max_running; /* largest value of `running` in any interval */
 	double burst_s;	    /* mean time that a thread runs before it sleeps or is preempted; 0:
 			     * not known */
-	double steady_s;    /* time since `ran_most` last rose */
+	double steady_s;    /* time since `max_running` last rose */
 	double age_s;	    /* time since its program started */
-	double watched_s;   /* time for which it has been observed running */
+	double observed_s;  /* time for which it has been observed running */
 	double lost_s; /* CPU time that it has lost so far by waiting for memory on other nodes */
 	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	uint64_t anon_bytes;
@@ -47,12 +48,12 @@ struct nm_place_group {
 	const bool *allowed;	 /* per node: whether all of its threads may run there */
 	int home;		 /* node index; -1: none */
 	enum nm_place_reason home_reason; /* reason for which it was assigned that home */
-	unsigned home_ran_most;		  /* ran_most at the time of that assignment */
+	unsigned home_max_running;	  /* max_running at the time of that assignment */
 	bool barred;		 /* must not be placed now */
 	bool creating;		 /* has threads that are too young for their demand to be known */
 	bool memory_stays;	 /* its memory could not be moved */
 	bool home_despite_memory; /* this was known when it was assigned its home */
-	bool awaits_count;	 /* the location of its memory will be known shortly */
+	bool awaits_query;	  /* the location of its memory will be known shortly */
 };
 
 struct nm_place_node {
@@ -73,9 +74,9 @@ struct nm_place_view {
 	const struct nm_place_group *groups;
 	size_t nr_groups;
 	struct nm_place_cost cost;
-	double demand_of_late; /* CPUs in demand, smoothed over several seconds to cover programs
-				* that run one after the other */
-	double most_traffic;   /* highest traffic of any node since the start; 0: not known */
+	double recent_demand; /* CPUs in demand, smoothed over several seconds to cover programs
+			       * that run one after the other */
+	double max_traffic;   /* highest traffic of any node since the start; 0: not known */
 	bool memory_stays; /* neither the daemon nor the kernel moves memory */
 };
 
@@ -116,10 +117,11 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 
 /*
  * Determines which homes have lost the reason for which they were assigned: that few threads ran,
- * or that the group ran there. ret[i] is the reason that now justifies the home, or NM_PLACE_SPREAD,
- * NM_PLACE_WAKES or NM_PLACE_FIXED if there is none. Returns 0 or -ENOMEM. Called by the tick, before nm_place_yield().
+ * or that the group ran there. ret[i] is the reason that now justifies the home, or
+ * NM_PLACE_SPREAD, NM_PLACE_OFTEN_WOKEN or NM_PLACE_FIXED if there is none. Returns 0 or -ENOMEM.
+ * Called by the tick, before nm_place_yield().
  */
-int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *ret);
+int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret);
 
 /*
  * Selects the homes to give up, on nodes where the demand of the groups and of other threads that
@@ -131,7 +133,7 @@ int nm_place_yield(const struct nm_place_view *view, bool *ret);
 
 /* Returns true if the group may use every node, so that the scheduler can move it to any idle CPU.
  * Called by the tick. */
-bool nm_place_may_go_anywhere(const struct nm_place_view *view, const struct nm_place_group *group);
+bool nm_place_is_unrestricted(const struct nm_place_view *view, const struct nm_place_group *group);
 
 /* Returns true if a node other than its home, which the group may use, has an idle core. Called by
  * the tick. */
@@ -146,7 +148,7 @@ bool nm_place_could_run_elsewhere(const struct nm_place_view *view,
 
 /* Returns the expected remaining amount, given the amount so far, of the lifetime of a process or
  * of the CPU time that it loses. Called by the tick. */
-double nm_place_to_come(double so_far);
+double nm_place_expected_rest(double so_far);
 
 /* Returns the additional time, in CPUs' worth, that a group with this demand waits for memory at
  * this mean SLIT distance (10 is local), compared with local memory. Called by the tick. */
@@ -154,10 +156,10 @@ double nm_place_lost_cpus(double demand_cpus, double distance);
 
 /* Returns the CPU time in seconds that moving this amount of memory is expected to cost the mover
  * and the group together, from the costs measured so far. Called by the tick. */
-double nm_place_move_s(const struct nm_place_cost *cost, double bytes);
+double nm_place_migration_cost_s(const struct nm_place_cost *cost, double bytes);
 /* Records that `pages` pages were moved in `ns` nanoseconds. `pages` may be 0: a call that moved no
  * pages has a cost, too. Called by the tick. */
-void nm_place_learn_cost(struct nm_place_cost *cost, uint64_t pages, uint64_t ns);
+void nm_place_add_cost(struct nm_place_cost *cost, uint64_t pages, uint64_t ns);
 
 /* Measurements of a group over a period, for its verdict. */
 struct nm_place_measure {

@@ -172,23 +172,24 @@ struct nm_balance_reason {
 
 /* The reason for which a group was assigned its home or has none; reported to users. */
 enum nm_place_reason {
-	NM_PLACE_THERE,	 /* already runs there and is only kept there */
+	NM_PLACE_RUNS_THERE, /* already runs there and is only kept there */
 	NM_PLACE_SINGLE, /* one running thread: moving it to its memory packs no threads together */
 	NM_PLACE_SMALL,	 /* few threads, which the kernel would not spread either */
 	NM_PLACE_MEMORY, /* its memory is there */
-	NM_PLACE_SEPARATE, /* the machine is busy: groups are kept apart */
-	NM_PLACE_HELD,	   /* has a home */
-	NM_PLACE_BARRED,   /* rolled back before, or awaiting a verdict */
-	NM_PLACE_YOUNG,	   /* may still be creating threads */
-	NM_PLACE_WATCHED,  /* not observed without a home for long enough */
-	NM_PLACE_IDLE,	   /* uses too little CPU time */
-	NM_PLACE_NO_ROOM,  /* no eligible node has the CPUs or the free memory for it */
-	NM_PLACE_NEAR,	   /* near its memory, and too young to need a home */
-	NM_PLACE_TOO_DEAR, /* migrating its memory costs more than the remote accesses it would
-			    * save */
-	NM_PLACE_SPREAD,   /* runs faster spread over an idle machine */
-	NM_PLACE_FIXED,	   /* its memory is on another node, and cannot be moved */
-	NM_PLACE_WAKES,	   /* one thread that others wake all the time, and that runs near them */
+	NM_PLACE_SEPARATE,    /* the machine is busy: groups are kept apart */
+	NM_PLACE_HAS_HOME,    /* has a home */
+	NM_PLACE_BARRED,      /* rolled back before, or awaiting a verdict */
+	NM_PLACE_YOUNG,	      /* may still be creating threads */
+	NM_PLACE_OBSERVED,    /* not observed without a home for long enough */
+	NM_PLACE_IDLE,	      /* uses too little CPU time */
+	NM_PLACE_NO_ROOM,     /* no eligible node has the CPUs or the free memory for it */
+	NM_PLACE_NEAR,	      /* near its memory, and too young to need a home */
+	NM_PLACE_TOO_COSTLY,  /* migrating its memory costs more than the remote accesses it would
+			       * save */
+	NM_PLACE_SPREAD,      /* runs faster spread over an idle machine */
+	NM_PLACE_FIXED,	      /* its memory is on another node, and cannot be moved */
+	NM_PLACE_OFTEN_WOKEN, /* one thread that others wake all the time, and that runs near them
+			       */
 	NM_PLACE_REASON_MAX,
 };
 

@@ -355,13 +355,14 @@ int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 /* Notes the begin or end of a process. Called by the drain. */
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);
-/* nm_home_stage_beat_s() returns the interval in seconds at which rings are drained;
- * nm_home_stage_is_awaited() whether the interval should end after that. Called by the main loop. */
-double nm_home_stage_beat_s(const struct nm_daemon *daemon);
-bool nm_home_stage_is_awaited(const struct nm_daemon *daemon, uint64_t now_ns);
+/* nm_home_stage_wakeup_s() returns the interval in seconds at which rings are drained;
+ * nm_home_stage_must_end_interval() whether the interval should end after that. Called by the main
+ * loop. */
+double nm_home_stage_wakeup_s(const struct nm_daemon *daemon);
+bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon, uint64_t now_ns);
 /* Returns how many processes nm_home_stage_examine() may examine now; -1: it need not be called.
  * Called by the main loop. */
-int nm_home_stage_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns);
+int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t now_ns);
 /* Examines up to `most` processes that are due between intervals, and hands memory to the mover. */
 void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most);
 /* Discards all state, because the machine or the policy has changed. */
@@ -426,7 +427,7 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
 /* Logs that a process has lost its home without a verdict. */
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
-			const struct nm_placed *placed, const char *why);
+			const struct nm_home_state *state, const char *why);
 
 /* ---- commands.c: pause, resume, release, reload, dry run ---- */
 
@@ -451,14 +452,14 @@ void nm_command_asked(void *context, const char *method, uid_t uid);
 double nm_loop_interval_s(const struct nm_daemon *daemon);
 /* Returns the time between two wakeups of the main loop: T, or less with policy "auto", whose
  * intervals end early when a process waits for a decision. */
-double nm_loop_beat_s(const struct nm_daemon *daemon);
+double nm_loop_wakeup_s(const struct nm_daemon *daemon);
 /* Examines processes that are due. Called after a wakeup, when the rings have been drained. */
 void nm_loop_examine(struct nm_daemon *daemon);
 /* Returns whether the interval continues. Called after nm_loop_examine(). */
-bool nm_loop_goes_on(const struct nm_daemon *daemon);
+bool nm_loop_interval_continues(const struct nm_daemon *daemon);
 /* Handles the timer: ends the interval if it is complete, and in any case keeps the status and
  * metrics.file up to date. */
-void nm_loop_beat(struct nm_daemon *daemon);
+void nm_loop_on_timer(struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
 /* Arms the timers after the interval has changed, or for a transient affinity or the mover. */
 void nm_loop_arm(struct nm_daemon *daemon);

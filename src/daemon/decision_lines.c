@@ -125,8 +125,8 @@ void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *v
 		 nm_policy_ops(verdict->policy)->by_sharing);
 }
 
-void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_placed *placed)
+void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_home_state *state)
 {
-	add_line(daemon, "home-end", "id=%" PRIu64 " pid=%u node=%d", placed->decision, placed->pid,
-		 placed->home);
+	add_line(daemon, "home-end", "id=%" PRIu64 " pid=%u node=%d", state->decision, state->pid,
+		 state->home);
 }

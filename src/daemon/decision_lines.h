@@ -14,7 +14,7 @@
 #include "numa-migrd/plan.h"
 
 struct nm_daemon;
-struct nm_placed;
+struct nm_home_state;
 
 struct nm_decision_lines {
 	FILE *out;	 /* borrowed; NULL: only the digest is computed */
@@ -29,6 +29,6 @@ void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision 
 void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *verdict);
 
 /* Called when a home ends without a verdict. */
-void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_placed *placed);
+void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_home_state *state);
 
 #endif

@@ -13,7 +13,7 @@
 #include "numa-migrd/proc.h"
 
 #define SPREADS_NS NM_NSEC_PER_SEC
-#define AGAIN_NS (200 * NM_NSEC_PER_MSEC)
+#define RETRY_NS (200 * NM_NSEC_PER_MSEC)
 #define ALONE_NS                                                                                   \
 	(500 * NM_NSEC_PER_MSEC) /* age from which a process with one thread is examined:          \
 				  * most of them, such as compilers, exit earlier */
@@ -31,7 +31,7 @@ struct examined {
 	bool creating;	    /* one of them is younger than NM_PLACE_MIN_AGE_S */
 };
 
-static int note_tid(void *context, const char *name)
+static int add_tid(void *context, const char *name)
 {
 	struct examined *one = context;
 	if (one->nr_tids == THREADS_MOST)
@@ -44,7 +44,7 @@ static int list_threads(struct nm_platform *platform, struct examined *one)
 {
 	char path[32];
 	(void)snprintf(path, sizeof(path), "proc/%u/task", one->pid);
-	int r = platform->ops->list_directory(platform, NM_ROOT, path, note_tid, one);
+	int r = platform->ops->list_directory(platform, NM_ROOT, path, add_tid, one);
 	qsort(one->tids, one->nr_tids, sizeof(*one->tids), nm_compare_u32);
 	return r == -ENOENT ? -ESRCH : r;
 }
@@ -118,18 +118,18 @@ static int snapshot_of(struct nm_daemon *daemon, const struct examined *one, uin
 
 /* The behaviour of a young process becomes visible over time: it is examined again at twice its
  * age, and at first more often, because the scheduler spreads threads that are not leased yet. */
-static void come_again(struct nm_placement *placement, const struct nm_examination *one,
+static void reschedule(struct nm_placement *placement, const struct nm_examination *one,
 		       uint64_t now_ns)
 {
 	uint64_t age_ns = now_ns - one->since_ns;
-	struct nm_examination again = *one;
-	again.due_ns = now_ns + (age_ns < SPREADS_NS ? AGAIN_NS : age_ns);
+	struct nm_examination next = *one;
+	next.due_ns = now_ns + (age_ns < SPREADS_NS ? RETRY_NS : age_ns);
 	if ((double)age_ns < NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
-		nm_placement_examine_at(placement, &again);
+		nm_placement_schedule(placement, &next);
 }
 
 /* The metrics are in the order of the members, with other threads in between. */
-static void match_wanted(const struct nm_snapshot *snapshot, struct examined *one)
+static void match_demand(const struct nm_snapshot *snapshot, struct examined *one)
 {
 	for (size_t i = 0, k = 0; i < snapshot->nr_threads; i++) {
 		while (one->figures[k].tid != snapshot->threads[i].tid)
@@ -139,13 +139,13 @@ static void match_wanted(const struct nm_snapshot *snapshot, struct examined *on
 }
 
 /* Returns whether the process is not known yet, and demands too little CPU time for a home. */
-static bool wants_little(const struct nm_daemon *daemon, const struct examined *one)
+static bool has_little_demand(const struct nm_daemon *daemon, const struct examined *one)
 {
 	double wanted_cpus = 0;
 	for (size_t i = 0; i < one->count; i++)
 		wanted_cpus += one->wanted_cpus[i];
 	return wanted_cpus < NM_PLACE_LEAST_DEMAND &&
-	       !nm_placed_find(daemon->pipeline.placement, one->pid);
+	       !nm_home_state_find(daemon->pipeline.placement, one->pid);
 }
 
 /* Measures the current activity of a process. Returns 0 or a negative errno; -ESRCH: it has exited.
@@ -163,18 +163,18 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 		return 0;
 	r = read_threads(daemon, &leader, &one);
 	/* Building its snapshot costs more than reading the times of its threads. */
-	if (r >= 0 && wants_little(daemon, &one))
+	if (r >= 0 && has_little_demand(daemon, &one))
 		return 0;
 	if (r >= 0)
 		r = snapshot_of(daemon, &one, now_ns, &snapshot);
 	if (r < 0 || snapshot->nr_processes == 0)
 		return r;
-	match_wanted(snapshot, &one);
+	match_demand(snapshot, &one);
 	r = nm_home_stage_follow_one(daemon, snapshot, one.wanted_cpus,
 				     one.run_s / fmax(one.runs, 1));
 	if (r < 0)
 		return r;
-	nm_placed_find(daemon->pipeline.placement, due->pid)->creating = one.creating;
+	nm_home_state_find(daemon->pipeline.placement, due->pid)->creating = one.creating;
 	*ret = NM_TAKE(snapshot);
 	return 0;
 }
@@ -210,7 +210,7 @@ static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned mo
 		if (done >= most || done >= NM_EXAMINED_AT_ONCE)
 			continue;
 		if (measure_charged(daemon, &one, now_ns, &ret[count]) != -ESRCH)
-			come_again(placement, &one, now_ns);
+			reschedule(placement, &one, now_ns);
 		count += ret[count] != NULL;
 	}
 	return count;
@@ -232,5 +232,5 @@ void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most)
 		(void)nm_home_stage_decide(daemon, snapshots[i]);
 		nm_snapshot_free(snapshots[i]);
 	}
-	nm_home_stage_bring(daemon, 0);
+	nm_home_stage_migrate(daemon, 0);
 }

@@ -14,17 +14,18 @@
 					* again; a verdict is given meanwhile */
 #define GUESSED_S 0.05 /* the same while the cost is an estimate */
 
-static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct nm_placed *placed)
+static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct nm_home_state *state)
 {
-	return nm_roster_tenant(daemon->pipeline.roster, placed->pid);
+	return nm_roster_tenant(daemon->pipeline.roster, state->pid);
 }
 
-static int submit(struct nm_daemon *daemon, const struct nm_placed *placed, struct nm_page_batch *batch)
+static int submit(struct nm_daemon *daemon, const struct nm_home_state *state,
+		  struct nm_page_batch *batch)
 {
-	batch->pid = placed->pid;
-	batch->start_ticks = placed->start_ticks;
+	batch->pid = state->pid;
+	batch->start_ticks = state->start_ticks;
 	batch->bulk = true;
-	batch->tenant = tenant_of(daemon, placed);
+	batch->tenant = tenant_of(daemon, state);
 	int r = nm_mover_submit(daemon->pipeline.mover, batch);
 	nm_recorder_mover(daemon, "mover_submit", r);
 	return r;
@@ -33,52 +34,54 @@ static int submit(struct nm_daemon *daemon, const struct nm_placed *placed, stru
 /* ---- rollback ---- */
 
 /* The location of its memory is assumed from the pages that were moved. */
-static void assume_location(struct nm_placed *placed, const struct nm_base_pages *was,
-			    size_t nr_was, unsigned nr_nodes)
+static void assume_location(struct nm_home_state *state, const struct nm_base_pages *origins,
+			    size_t nr_origins, unsigned nr_nodes)
 {
 	nm_autofree double *pages = calloc(nr_nodes, sizeof(*pages));
-	for (size_t i = 0; pages && i < nr_was; i++)
-		if (was[i].was_on >= 0 && (unsigned)was[i].was_on < nr_nodes)
-			pages[was[i].was_on] += was[i].pages;
+	for (size_t i = 0; pages && i < nr_origins; i++)
+		if (origins[i].was_on >= 0 && (unsigned)origins[i].was_on < nr_nodes)
+			pages[origins[i].was_on] += origins[i].pages;
 	if (pages)
-		nm_placed_locate(placed, pages, nr_nodes);
-	placed->count.anon_bytes = 0; /* so that its location is queried again */
+		nm_home_state_locate(state, pages, nr_nodes);
+	state->location.anon_bytes = 0; /* so that its location is queried again */
 }
 
-static void go_back(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t decision,
-		    struct nm_base_pages *was, size_t nr_was)
+static void roll_back(struct nm_daemon *daemon, struct nm_home_state *state, uint64_t decision,
+		      struct nm_base_pages *origins, size_t nr_origins)
 {
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = calloc(1, sizeof(*batch));
-	if (!batch || nr_was == 0) {
-		free(was);
+	if (!batch || nr_origins == 0) {
+		free(origins);
 		return;
 	}
-	assume_location(placed, was, nr_was, daemon->pipeline.topology->nr_nodes);
+	assume_location(state, origins, nr_origins, daemon->pipeline.topology->nr_nodes);
 	batch->decision = decision;
 	batch->rollback = true;
 	batch->to = -1;
-	batch->back = was;
-	batch->nr_back = nr_was;
-	if (submit(daemon, placed, batch) == 0)
+	batch->back = origins;
+	batch->nr_back = nr_origins;
+	if (submit(daemon, state, batch) == 0)
 		(void)NM_TAKE(batch);
 }
 
-void nm_home_stage_send_back(struct nm_daemon *daemon, struct nm_placed *placed)
+void nm_home_stage_roll_back(struct nm_daemon *daemon, struct nm_home_state *state)
 {
-	placed->undone = placed->decision;
-	go_back(daemon, placed, placed->decision, NM_TAKE(placed->memory.was), placed->memory.nr_was);
+	state->rolled_back_decision = state->decision;
+	roll_back(daemon, state, state->decision, NM_TAKE(state->migration.origins),
+		  state->migration.nr_origins);
 }
 
 /* ---- migration to the home ---- */
 
-static bool has_room_for_origins(const struct nm_daemon *daemon, const struct nm_placed *placed)
+static bool has_room_for_origins(const struct nm_daemon *daemon, const struct nm_home_state *state)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_tenant tenant = tenant_of(daemon, placed);
+	const struct nm_tenant tenant = tenant_of(daemon, state);
 	struct nm_usage usage = {0};
 	for (size_t i = 0; i < placement->processes.count; i++) {
-		const struct nm_tenant holder = tenant_of(daemon, nm_placed_at(placement, i));
-		nm_usage_add(&usage, &tenant, &holder, nm_placed_at(placement, i)->memory.nr_was);
+		const struct nm_tenant holder = tenant_of(daemon, nm_home_state_at(placement, i));
+		nm_usage_add(&usage, &tenant, &holder,
+			     nm_home_state_at(placement, i)->migration.nr_origins);
 	}
 	return nm_share_has_room(NM_SHARE_ORIGINS, &usage);
 }
@@ -86,96 +89,98 @@ static bool has_room_for_origins(const struct nm_daemon *daemon, const struct nm
 /*
  * Appends to the origins of earlier batches. If memory is short, these pages are not rolled back.
  */
-static void remember_origins(const struct nm_daemon *daemon, struct nm_placed *placed,
-			     const struct nm_page_batch *batch)
+static void add_origins(const struct nm_daemon *daemon, struct nm_home_state *state,
+			const struct nm_page_batch *batch)
 {
-	struct nm_bring_memory *memory = &placed->memory;
-	if (!has_room_for_origins(daemon, placed))
+	struct nm_memory_migration *migration = &state->migration;
+	if (!has_room_for_origins(daemon, state))
 		return;
-	size_t count = memory->nr_was + batch->nr_base_pages;
-	struct nm_base_pages *was = reallocarray(memory->was, count + 1, sizeof(*was));
-	if (!was)
+	size_t count = migration->nr_origins + batch->nr_base_pages;
+	struct nm_base_pages *origins =
+		reallocarray(migration->origins, count + 1, sizeof(*origins));
+	if (!origins)
 		return;
 	if (batch->nr_base_pages > 0)
-		memcpy(was + memory->nr_was, batch->base_pages,
-		       batch->nr_base_pages * sizeof(*was));
-	memory->was = was;
-	memory->nr_was = count;
+		memcpy(origins + migration->nr_origins, batch->base_pages,
+		       batch->nr_base_pages * sizeof(*origins));
+	migration->origins = origins;
+	migration->nr_origins = count;
 }
 
 /* All of its memory is there now, except after an interrupted batch, which is continued later. */
-static void settle_batch(const struct nm_daemon *daemon, struct nm_placed *placed,
+static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *state,
 			 const struct nm_page_batch *batch)
 {
-	struct nm_bring_memory *memory = &placed->memory;
-	remember_origins(daemon, placed, batch);
-	memory->moved += batch->moved;
+	struct nm_memory_migration *migration = &state->migration;
+	add_origins(daemon, state, batch);
+	migration->moved += batch->moved;
 	/* After an error, pages elsewhere do not show that they cannot be moved. */
-	memory->checked = batch->error != 0;
-	memory->settled_bytes = batch->error == 0 ? placed->anon_bytes : 0;
-	memory->settled_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
-	bool full = batch->error == -ENOSPC && batch->bytes < memory->away_bytes;
-	memory->state = full ? NM_BRING_LATER : NM_BRING_DONE;
+	migration->checked = batch->error != 0;
+	migration->ended_bytes = batch->error == 0 ? state->anon_bytes : 0;
+	migration->ended_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
+	bool full = batch->error == -ENOSPC && batch->bytes < migration->away_bytes;
+	migration->state = full ? NM_MIGRATION_DEFERRED : NM_MIGRATION_DONE;
 	if (full) {
-		bool few = batch->bytes < memory->away_bytes / 2;
-		memory->again_ns = few ? memory->settled_ns + FULL_NS : 0;
-		memory->away_bytes -= batch->bytes;
+		bool few = batch->bytes < migration->away_bytes / 2;
+		migration->retry_ns = few ? migration->ended_ns + FULL_NS : 0;
+		migration->away_bytes -= batch->bytes;
 	}
 	for (unsigned k = 0; batch->error == 0 && k < daemon->pipeline.topology->nr_nodes; k++)
-		placed->located_on[k] = (int)k == placed->home;
-	placed->located |= batch->error == 0;
+		state->located_on[k] = (int)k == state->home;
+	state->located |= batch->error == 0;
 }
 
-static void take_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
+static void handle_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	struct nm_placed *placed = nm_placed_find(placement, batch->pid);
+	struct nm_home_state *state = nm_home_state_find(placement, batch->pid);
 	if (batch->calls > 0)
-		nm_place_learn_cost(&placement->page_cost, batch->moved, batch->call_ns);
+		nm_place_add_cost(&placement->page_cost, batch->moved, batch->call_ns);
 	nm_recorder_batch(daemon, batch);
 	if (!batch->rollback) {
 		daemon->tally.homes.pages += batch->moved;
 		daemon->tally.homes.bytes += batch->bytes;
 	}
-	if (!placed || batch->rollback)
+	if (!state || batch->rollback)
 		return;
-	if (placed->home >= 0 && placed->decision == batch->decision)
-		settle_batch(daemon, placed, batch);
-	else if (placed->undone == batch->decision)
-		go_back(daemon, placed, batch->decision, NM_TAKE(batch->base_pages),
-			batch->nr_base_pages);
+	if (state->home >= 0 && state->decision == batch->decision)
+		finish_batch(daemon, state, batch);
+	else if (state->rolled_back_decision == batch->decision)
+		roll_back(daemon, state, batch->decision, NM_TAKE(batch->base_pages),
+			  batch->nr_base_pages);
 }
 
 void nm_home_stage_collect(struct nm_daemon *daemon)
 {
 	for (struct nm_page_batch *batch;
 	     (batch = nm_mover_collect(daemon->pipeline.mover, true));) {
-		take_batch(daemon, batch);
+		handle_batch(daemon, batch);
 		nm_page_batch_free(batch);
 	}
 	nm_recorder_batch(daemon, NULL);
 }
 
-static void bring(struct nm_daemon *daemon, struct nm_placed *placed)
+static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)
 {
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = calloc(1, sizeof(*batch));
 	if (!batch)
 		return;
-	batch->decision = placed->decision;
-	batch->to = (int16_t)placed->home;
-	int r = submit(daemon, placed, batch);
+	batch->decision = state->decision;
+	batch->to = (int16_t)state->home;
+	int r = submit(daemon, state, batch);
 	if (r == 0)
 		(void)NM_TAKE(batch);
 	if (r != -EAGAIN)
-		placed->memory.state = r == 0 ? NM_BRING_UNDER_WAY : NM_BRING_DONE;
+		state->migration.state = r == 0 ? NM_MIGRATION_RUNNING : NM_MIGRATION_DONE;
 }
 
-static double cost_s(const struct nm_placement *placement, const struct nm_placed *placed)
+static double cost_s(const struct nm_placement *placement, const struct nm_home_state *state)
 {
-	return nm_place_move_s(&placement->page_cost, (double)placed->memory.away_bytes);
+	return nm_place_migration_cost_s(&placement->page_cost,
+					 (double)state->migration.away_bytes);
 }
 
-static bool is_guess(const struct nm_placement *placement)
+static bool is_cost_unknown(const struct nm_placement *placement)
 {
 	return placement->page_cost.ns == 0;
 }
@@ -185,40 +190,42 @@ static bool is_guess(const struct nm_placement *placement)
  * is an estimate, returns the process that is moved fastest, to measure the cost for the others.
  * NULL: none is to be moved now.
  */
-static struct nm_placed *most_urgent(const struct nm_placement *placement)
+static struct nm_home_state *find_most_urgent(const struct nm_placement *placement)
 {
-	struct nm_placed *first = NULL;
+	struct nm_home_state *first = NULL;
 	double most = 0;
 	for (size_t i = 0; i < placement->processes.count; i++) {
-		struct nm_placed *placed = nm_placed_at(placement, i);
-		double worth = (is_guess(placement) ? 1 : placed->lost_s) /
-			       fmax(cost_s(placement, placed), 1e-9);
-		if (placed->memory.state != NM_BRING_WANTED || placed->memory.waits || worth < most)
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		double worth = (is_cost_unknown(placement) ? 1 : state->lost_s) /
+			       fmax(cost_s(placement, state), 1e-9);
+		if (state->migration.state != NM_MIGRATION_READY || state->migration.waits ||
+		    worth < most)
 			continue;
 		most = worth;
-		first = placed;
+		first = state;
 	}
 	return first;
 }
 
-static double under_way_s(const struct nm_daemon *daemon, uint64_t domain, unsigned *ret_count)
+static double running_s(const struct nm_daemon *daemon, uint64_t domain, unsigned *ret_count)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
 	double sum = 0;
 	*ret_count = 0;
 	for (size_t i = 0; i < placement->processes.count; i++) {
-		if (nm_placed_at(placement, i)->memory.state != NM_BRING_UNDER_WAY ||
-		    tenant_of(daemon, nm_placed_at(placement, i)).domain != domain)
+		if (nm_home_state_at(placement, i)->migration.state != NM_MIGRATION_RUNNING ||
+		    tenant_of(daemon, nm_home_state_at(placement, i)).domain != domain)
 			continue;
-		sum += cost_s(placement, nm_placed_at(placement, i));
+		sum += cost_s(placement, nm_home_state_at(placement, i));
 		(*ret_count)++;
 	}
 	return sum;
 }
 
-static bool is_to_come(const struct nm_placed *placed)
+static bool is_pending(const struct nm_home_state *state)
 {
-	return placed->memory.state == NM_BRING_WANTED || placed->memory.state == NM_BRING_LATER;
+	return state->migration.state == NM_MIGRATION_READY ||
+	       state->migration.state == NM_MIGRATION_DEFERRED;
 }
 
 bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node)
@@ -230,30 +237,30 @@ bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node)
 }
 
 /* The mover moves all remote memory, including memory whose location was not known. */
-static bool may_move_memory(const struct nm_placed *placed)
+static bool may_move_memory(const struct nm_home_state *state)
 {
-	return nm_placed_shares(placed) || nm_placed_bytes(placed) <= ASSUMED_MOST_BYTES;
+	return nm_home_state_shares(state) || nm_home_state_bytes(state) <= ASSUMED_MOST_BYTES;
 }
 
 /* The cost of remote accesses grows, and the cost of the migration becomes known better. */
-static void consider_process(const struct nm_placement *placement, struct nm_placed *placed,
+static void update_migration(const struct nm_placement *placement, struct nm_home_state *state,
 			     double interval_s, uint64_t now_ns, const bool *reclaimed)
 {
-	struct nm_bring_memory *memory = &placed->memory;
-	if (!is_to_come(placed))
+	struct nm_memory_migration *migration = &state->migration;
+	if (!is_pending(state))
 		return;
-	placed->lost_s +=
-		interval_s * nm_place_lost_cpus(placed->demand_cpus, memory->away_distance);
-	bool worthwhile = nm_place_to_come(placed->lost_s) >= cost_s(placement, placed) &&
-			  may_move_memory(placed) && !reclaimed[placed->home] &&
-			  now_ns >= memory->again_ns;
-	if (worthwhile && memory->state == NM_BRING_LATER)
-		placed->judged = false; /* again, with its memory at home */
-	memory->state = worthwhile ? NM_BRING_WANTED : NM_BRING_LATER;
+	state->lost_s +=
+		interval_s * nm_place_lost_cpus(state->demand_cpus, migration->away_distance);
+	bool worthwhile = nm_place_expected_rest(state->lost_s) >= cost_s(placement, state) &&
+			  may_move_memory(state) && !reclaimed[state->home] &&
+			  now_ns >= migration->retry_ns;
+	if (worthwhile && migration->state == NM_MIGRATION_DEFERRED)
+		state->judged = false; /* again, with its memory at home */
+	migration->state = worthwhile ? NM_MIGRATION_READY : NM_MIGRATION_DEFERRED;
 }
 
 /* Returns 0, or -ENOMEM if nothing is handed over now. */
-static int consider_all(struct nm_daemon *daemon, double interval_s)
+static int update_migrations(struct nm_daemon *daemon, double interval_s)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_platform *platform = daemon->pipeline.platform;
@@ -261,8 +268,8 @@ static int consider_all(struct nm_daemon *daemon, double interval_s)
 	uint64_t now_ns = platform->ops->now_ns(platform);
 	bool any = false;
 	for (size_t i = 0; i < placement->processes.count; i++) {
-		nm_placed_at(placement, i)->memory.waits = false;
-		any |= is_to_come(nm_placed_at(placement, i));
+		nm_home_state_at(placement, i)->migration.waits = false;
+		any |= is_pending(nm_home_state_at(placement, i));
 	}
 	nm_autofree bool *reclaimed = calloc(nr_nodes, sizeof(*reclaimed));
 	if (!reclaimed)
@@ -270,42 +277,42 @@ static int consider_all(struct nm_daemon *daemon, double interval_s)
 	for (unsigned k = 0; any && k < nr_nodes; k++)
 		reclaimed[k] = nm_home_stage_is_reclaimed(daemon, k);
 	for (size_t i = 0; any && i < placement->processes.count; i++)
-		consider_process(placement, nm_placed_at(placement, i), interval_s, now_ns,
+		update_migration(placement, nm_home_state_at(placement, i), interval_s, now_ns,
 				 reclaimed);
 	return 0;
 }
 
-static void let_domain_wait(struct nm_daemon *daemon, uint64_t domain)
+static void defer_domain(struct nm_daemon *daemon, uint64_t domain)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	for (size_t i = 0; i < placement->processes.count; i++)
-		if (tenant_of(daemon, nm_placed_at(placement, i)).domain == domain)
-			nm_placed_at(placement, i)->memory.waits = true;
+		if (tenant_of(daemon, nm_home_state_at(placement, i)).domain == domain)
+			nm_home_state_at(placement, i)->migration.waits = true;
 }
 
 /* Returns whether enough memory of the same domain is being moved: the mover serves domains in
  * turns. */
-static bool is_enough_under_way(const struct nm_daemon *daemon, const struct nm_placed *next,
-				uint64_t domain)
+static bool is_domain_busy(const struct nm_daemon *daemon, const struct nm_home_state *next,
+			   uint64_t domain)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
 	unsigned nr_ahead;
-	double ahead_s = under_way_s(daemon, domain, &nr_ahead) + cost_s(placement, next);
-	return is_guess(placement) ? nr_ahead > 0 && ahead_s > GUESSED_S
-				   : nr_ahead > 1 && ahead_s > AHEAD_S;
+	double ahead_s = running_s(daemon, domain, &nr_ahead) + cost_s(placement, next);
+	return is_cost_unknown(placement) ? nr_ahead > 0 && ahead_s > GUESSED_S
+					  : nr_ahead > 1 && ahead_s > AHEAD_S;
 }
 
-void nm_home_stage_bring(struct nm_daemon *daemon, uint64_t interval_ns)
+void nm_home_stage_migrate(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	struct nm_placed *next;
-	if (consider_all(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) < 0)
+	struct nm_home_state *next;
+	if (update_migrations(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) < 0)
 		return;
-	while ((next = most_urgent(placement))) {
+	while ((next = find_most_urgent(placement))) {
 		uint64_t domain = tenant_of(daemon, next).domain;
-		if (!is_enough_under_way(daemon, next, domain))
-			bring(daemon, next);
-		if (next->memory.state == NM_BRING_WANTED)
-			let_domain_wait(daemon, domain);
+		if (!is_domain_busy(daemon, next, domain))
+			migrate(daemon, next);
+		if (next->migration.state == NM_MIGRATION_READY)
+			defer_domain(daemon, domain);
 	}
 }

@@ -26,17 +26,17 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 
 /* A process without managed threads has exited, is no longer managed, or runs another program. Its
  * leases end by the usual rules. */
-static void drop_process(void *context, void *placed)
+static void drop_process(void *context, void *state)
 {
 	struct nm_daemon *daemon = context;
 	struct nm_placement *placement = daemon->pipeline.placement;
-	struct nm_placed *one = placed;
+	struct nm_home_state *one = state;
 	if (one->pid && daemon->pipeline.mover)
 		nm_mover_drop(daemon->pipeline.mover, one->pid, true);
 	for (unsigned k = 0; one->ran_on && k < placement->nr_nodes; k++)
 		placement->nodes[k].busy_cpus -= one->ran_on[k];
 	nm_home_stage_cancel_query(daemon, one);
-	nm_placed_clear(one);
+	nm_home_state_clear(one);
 }
 
 static int open_placement(struct nm_daemon *daemon)
@@ -64,8 +64,8 @@ void nm_home_stage_configure(struct nm_daemon *daemon)
 bool nm_home_stage_has_home(const struct nm_daemon *daemon, uint32_t pid)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_placed *placed = placement ? nm_placed_find(placement, pid) : NULL;
-	return placed && placed->home >= 0;
+	const struct nm_home_state *state = placement ? nm_home_state_find(placement, pid) : NULL;
+	return state && state->home >= 0;
 }
 
 /* ---- the schedule ---- */
@@ -81,7 +81,7 @@ static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, ui
 	};
 }
 
-double nm_home_stage_beat_s(const struct nm_daemon *daemon)
+double nm_home_stage_wakeup_s(const struct nm_daemon *daemon)
 {
 	return fmin(daemon->config->general.interval_s, NM_PLACE_MIN_AGE_S);
 }
@@ -99,21 +99,21 @@ static bool is_machine_idle(const struct nm_daemon *daemon, double seconds)
 	return ran_s < IDLE_CPUS * seconds;
 }
 
-bool nm_home_stage_is_awaited(const struct nm_daemon *daemon, uint64_t now_ns)
+bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_examination_budget budget = budget_of(daemon, now_ns);
-	return nm_placement_is_awaited(daemon->pipeline.placement, &budget,
-				       is_machine_idle(daemon, budget.since_s));
+	return nm_placement_must_end_interval(daemon->pipeline.placement, &budget,
+					      is_machine_idle(daemon, budget.since_s));
 }
 
-int nm_home_stage_room_to_examine(const struct nm_daemon *daemon, uint64_t now_ns)
+int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (!pipeline->placement)
 		return -1;
 	struct nm_examination_budget budget = budget_of(daemon, now_ns);
 	bool mover_idle = nm_mover_counts(pipeline->mover).waiting == 0;
-	return nm_placement_room_to_examine(pipeline->placement, &budget, mover_idle, now_ns);
+	return nm_placement_examinations_allowed(pipeline->placement, &budget, mover_idle, now_ns);
 }
 
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
@@ -140,7 +140,7 @@ static bool is_barred(struct nm_daemon *daemon)
 
 /* Reads the setting again: it may have changed since the start, also by the daemon itself
  * (sampling.inject). */
-static bool kernel_brings_memory(struct nm_daemon *daemon)
+static bool kernel_moves_memory(struct nm_daemon *daemon)
 {
 	daemon->machine.balancing = nm_machine_read_balancing(daemon);
 	return nm_balances_nodes(daemon->machine.balancing) &&
@@ -176,7 +176,7 @@ static void read_available(struct nm_daemon *daemon, uint64_t now_ns)
 
 /* ---- decisions ---- */
 
-static void granted(void *context, const struct nm_decision *decision)
+static void on_assigned(void *context, const struct nm_decision *decision)
 {
 	struct nm_daemon *daemon = context;
 	daemon->tally.decisions++;
@@ -184,23 +184,23 @@ static void granted(void *context, const struct nm_decision *decision)
 	nm_report_decision(daemon, decision, NULL);
 }
 
-static void judged(void *context, const struct nm_verdict *verdict)
+static void on_judged(void *context, const struct nm_verdict *verdict)
 {
 	struct nm_daemon *daemon = context;
 	daemon->tally.verdicts[verdict->kind]++;
 	nm_report_verdict(daemon, verdict);
 }
 
-static const char *end_text(const struct nm_placed *placed, enum nm_home_end end)
+static const char *end_text(const struct nm_home_state *state, enum nm_home_end end)
 {
 	if (end == NM_HOME_YIELDED)
 		return "run queue full, other nodes idle";
-	return placed->reason == NM_PLACE_SPREAD ? "more threads than when placed"
-						 : nm_place_reason_text(placed->reason);
+	return state->reason == NM_PLACE_SPREAD ? "more threads than when placed"
+						: nm_place_reason_text(state->reason);
 }
 
-static void ends(void *context, const struct nm_snap_process *process, struct nm_placed *placed,
-		 enum nm_home_end end)
+static void on_ended(void *context, const struct nm_snap_process *process,
+		     struct nm_home_state *state, enum nm_home_end end)
 {
 	struct nm_daemon *daemon = context;
 	daemon->tally.homes.expired += end == NM_HOME_EXPIRED;
@@ -208,11 +208,11 @@ static void ends(void *context, const struct nm_snap_process *process, struct nm
 	daemon->tally.homes.rolled_back += end == NM_HOME_ROLLED_BACK;
 	/* A verdict reports a rollback. */
 	if (end != NM_HOME_ROLLED_BACK)
-		nm_report_home_end(daemon, process, placed, end_text(placed, end));
-	(void)nm_actuator_return_process(daemon->pipeline.actuator, placed->pid);
-	nm_mover_drop(daemon->pipeline.mover, placed->pid, true);
+		nm_report_home_end(daemon, process, state, end_text(state, end));
+	(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
+	nm_mover_drop(daemon->pipeline.mover, state->pid, true);
 	if (end == NM_HOME_ROLLED_BACK)
-		nm_home_stage_send_back(daemon, placed);
+		nm_home_stage_roll_back(daemon, state);
 }
 
 static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
@@ -221,7 +221,7 @@ static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 	bool barred = false;
 	if (nm_placement_wants_homes(round, view)) {
 		barred = is_barred(daemon);
-		view->place.memory_stays = barred && !kernel_brings_memory(daemon);
+		view->place.memory_stays = barred && !kernel_moves_memory(daemon);
 		read_available(daemon, round->snapshot->time_ns);
 	}
 	bool may_move = !barred && !nm_daemon_is_dry_run(daemon);
@@ -251,7 +251,7 @@ static int decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
 	struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_home_handler handler = {daemon, granted, judged, ends};
+	const struct nm_home_handler handler = {daemon, on_assigned, on_judged, on_ended};
 	const struct nm_home_round round = {.snapshot = snapshot,
 					    .config = daemon->config,
 					    .first = first,
@@ -275,9 +275,9 @@ static int decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
-	struct nm_placed *placed = nm_placed_find(placement, snapshot->processes[0].pid);
-	size_t first = (size_t)(placed - nm_placed_at(placement, 0));
-	nm_home_stage_locate(daemon, placed, snapshot->time_ns);
+	struct nm_home_state *state = nm_home_state_find(placement, snapshot->processes[0].pid);
+	size_t first = (size_t)(state - nm_home_state_at(placement, 0));
+	nm_home_stage_locate(daemon, state, snapshot->time_ns);
 	return decide_homes(daemon, snapshot, false, first, first + 1);
 }
 
@@ -296,7 +296,7 @@ int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		return r;
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_examination_budget budget = budget_of(daemon, snapshot->time_ns);
-	nm_placement_pay(placement, &budget, interval_ns);
+	nm_placement_charge_interval(placement, &budget, interval_ns);
 	nm_home_stage_collect(daemon);
 	r = nm_home_stage_follow(daemon, snapshot, interval_ns);
 	unsigned nr_nodes = placement->nr_nodes;
@@ -307,9 +307,9 @@ int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < placement->processes.count; i++)
-		nm_home_stage_locate(daemon, nm_placed_at(placement, i), snapshot->time_ns);
+		nm_home_stage_locate(daemon, nm_home_state_at(placement, i), snapshot->time_ns);
 	r = decide_homes(daemon, snapshot, true, 0, placement->processes.count);
 	if (r == 0)
-		nm_home_stage_bring(daemon, interval_ns);
+		nm_home_stage_migrate(daemon, interval_ns);
 	return r;
 }

@@ -24,9 +24,9 @@ int nm_home_stage_follow_one(struct nm_daemon *daemon, const struct nm_snapshot 
 /* ---- home_pages.c ---- */
 
 /* Collects an answer about the location of its memory, and sends a query if it has no home. */
-void nm_home_stage_locate(struct nm_daemon *daemon, struct nm_placed *placed, uint64_t now_ns);
+void nm_home_stage_locate(struct nm_daemon *daemon, struct nm_home_state *state, uint64_t now_ns);
 /* Cancels the query. */
-void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *placed);
+void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_home_state *state);
 
 /* ---- home_memory.c ---- */
 
@@ -34,12 +34,12 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_placed *plac
 void nm_home_stage_collect(struct nm_daemon *daemon);
 /* Moves the memory of a process that was slower with its home back to its original location, as far
  * as that is known, including memory that the mover is still moving. */
-void nm_home_stage_send_back(struct nm_daemon *daemon, struct nm_placed *placed);
+void nm_home_stage_roll_back(struct nm_daemon *daemon, struct nm_home_state *state);
 /* Returns whether the node reclaims memory, which delays its users, so that nothing must be moved
  * there now. */
 bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node);
 /* Hands memory to the mover if its migration is worth the cost, in descending order of lost time
  * per byte. */
-void nm_home_stage_bring(struct nm_daemon *daemon, uint64_t interval_ns);
+void nm_home_stage_migrate(struct nm_daemon *daemon, uint64_t interval_ns);
 
 #endif

@@ -70,7 +70,7 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct nm_proc_schedstat now,
 			*last = (struct nm_proc_schedstat *)placement->times.cells + i;
-		struct nm_placed *placed = nm_placed_at(placement, thread->process);
+		struct nm_home_state *state = nm_home_state_at(placement, thread->process);
 		struct use use;
 		ret_ran[i] = thread->run_share;
 		if (!(thread->run_share > 0)) {
@@ -81,12 +81,12 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 							       thread->pid, thread->tid, &now) == 0;
 		if (!read || !find_use(last, &now, snapshot->processes[thread->process].age_s,
 				       interval_s, &use)) {
-			placed->wanted_cpus += thread->run_share;
+			state->wanted_cpus += thread->run_share;
 		} else {
-			placed->run_s += use.run_s;
-			placed->delay_s += use.delay_s;
-			placed->runs += use.runs;
-			placed->wanted_cpus += fmin((use.run_s + use.delay_s) / use.length_s, 1);
+			state->run_s += use.run_s;
+			state->delay_s += use.delay_s;
+			state->runs += use.runs;
+			state->wanted_cpus += fmin((use.run_s + use.delay_s) / use.length_s, 1);
 			ret_ran[i] = fmin(use.run_s / fmax(use.length_s, interval_s), 1);
 		}
 		if (read)
@@ -103,8 +103,9 @@ int nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
-		nm_placed_take(snapshot, i, nm_placed_at(placement, i));
-		nm_placed_clear_interval(nm_placed_at(placement, i), snapshot->topology->nr_nodes);
+		nm_home_state_update(snapshot, i, nm_home_state_at(placement, i));
+		nm_home_state_clear_interval(nm_home_state_at(placement, i),
+					     snapshot->topology->nr_nodes);
 	}
 	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
 	nm_autofree double *ran = calloc(snapshot->nr_threads + 1, sizeof(*ran));
@@ -125,8 +126,8 @@ int nm_home_stage_follow_one(struct nm_daemon *daemon, const struct nm_snapshot 
 	int r = nm_column_add_process(&placement->processes, snapshot, 0);
 	if (r < 0)
 		return r;
-	struct nm_placed *placed = nm_placed_find(placement, snapshot->processes[0].pid);
-	nm_placed_take(snapshot, 0, placed);
-	nm_placement_measure_one(placement, snapshot, wanted_cpus, burst_s, placed);
+	struct nm_home_state *state = nm_home_state_find(placement, snapshot->processes[0].pid);
+	nm_home_state_update(snapshot, 0, state);
+	nm_placement_measure_one(placement, snapshot, wanted_cpus, burst_s, state);
 	return 0;
 }

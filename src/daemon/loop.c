@@ -19,35 +19,36 @@ double nm_loop_interval_s(const struct nm_daemon *daemon)
 	return nm_feedback_interval_s(daemon->pipeline.feedback, config);
 }
 
-double nm_loop_beat_s(const struct nm_daemon *daemon)
+double nm_loop_wakeup_s(const struct nm_daemon *daemon)
 {
-	return daemon->config->threads.policy == NM_POLICY_AUTO ? nm_home_stage_beat_s(daemon)
+	return daemon->config->threads.policy == NM_POLICY_AUTO ? nm_home_stage_wakeup_s(daemon)
 								: nm_loop_interval_s(daemon);
 }
 
 void nm_loop_examine(struct nm_daemon *daemon)
 {
 	struct nm_platform *machine = daemon->pipeline.machine;
-	int room = daemon->config->threads.policy == NM_POLICY_AUTO
-			   ? nm_home_stage_room_to_examine(daemon, machine->ops->now_ns(machine))
-			   : -1;
+	int room =
+		daemon->config->threads.policy == NM_POLICY_AUTO
+			? nm_home_stage_examinations_allowed(daemon, machine->ops->now_ns(machine))
+			: -1;
 	if (room < 0)
 		return;
 	nm_recorder_call(daemon, NM_CALL_EXAMINE, (uint64_t)room, NULL);
 	nm_home_stage_examine(daemon, (unsigned)room);
 }
 
-bool nm_loop_goes_on(const struct nm_daemon *daemon)
+bool nm_loop_interval_continues(const struct nm_daemon *daemon)
 {
 	/* Uses the machine, not the recorded platform, because a replay does not make this call. */
 	struct nm_platform *machine = daemon->pipeline.machine;
 	return daemon->config->threads.policy == NM_POLICY_AUTO &&
-	       !nm_home_stage_is_awaited(daemon, machine->ops->now_ns(machine));
+	       !nm_home_stage_must_end_interval(daemon, machine->ops->now_ns(machine));
 }
 
-static uint64_t beat_usec(const struct nm_daemon *daemon)
+static uint64_t wakeup_usec(const struct nm_daemon *daemon)
 {
-	return (uint64_t)(nm_loop_beat_s(daemon) * USEC_PER_SEC);
+	return (uint64_t)(nm_loop_wakeup_s(daemon) * USEC_PER_SEC);
 }
 
 /* Another instance assumed that this process was dead, and has taken over its state. */
@@ -68,7 +69,7 @@ static bool is_beat(struct nm_daemon *daemon)
 	nm_recorder_call(daemon, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(daemon);
 	nm_loop_examine(daemon);
-	return nm_loop_goes_on(daemon);
+	return nm_loop_interval_continues(daemon);
 }
 
 /* Between two of its own handlers, the main loop handles calls on the bus. */
@@ -109,7 +110,7 @@ static void end_interval(struct nm_daemon *daemon)
 	nm_recorder_tick(daemon);
 }
 
-void nm_loop_beat(struct nm_daemon *daemon)
+void nm_loop_on_timer(struct nm_daemon *daemon)
 {
 	if (!daemon->paused && !is_beat(daemon))
 		end_interval(daemon);
@@ -126,7 +127,7 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 	enter(daemon);
 	note_lateness(daemon, usec);
 	if (!has_been_replaced(daemon))
-		nm_loop_beat(daemon);
+		nm_loop_on_timer(daemon);
 	leave(daemon);
 	return 0;
 }
@@ -181,7 +182,7 @@ static void arm_interval(struct nm_daemon *daemon)
 	(void)sd_event_source_get_enabled(daemon->loop.timer, &enabled);
 	uint64_t now_usec;
 	uint64_t next_usec;
-	uint64_t period_usec = beat_usec(daemon);
+	uint64_t period_usec = wakeup_usec(daemon);
 	if (sd_event_now(daemon->loop.event, CLOCK_MONOTONIC, &now_usec) < 0 ||
 	    sd_event_source_get_time(daemon->loop.timer, &next_usec) < 0)
 		return;
@@ -257,7 +258,7 @@ static int add_sources(struct nm_daemon *daemon)
 		r = sd_event_add_signal(daemon->loop.event, NULL, SIGHUP, on_reload, daemon);
 	if (r >= 0)
 		r = sd_event_add_time_relative(daemon->loop.event, &daemon->loop.timer,
-					       CLOCK_MONOTONIC, beat_usec(daemon), 1000,
+					       CLOCK_MONOTONIC, wakeup_usec(daemon), 1000,
 					       on_interval, daemon);
 	if (r >= 0)
 		r = sd_event_add_time_relative(daemon->loop.event, &daemon->loop.nudge_timer,

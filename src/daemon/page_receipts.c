@@ -4,7 +4,7 @@
 
 #include "daemon.h"
 
-#define SETBACKS_MOST 6
+#define ROLLBACKS_MAX 6
 #define SMALL_BYTES 4096ULL
 
 void nm_page_migration_clear(struct nm_page_migration *migration)
@@ -258,13 +258,13 @@ static void bar_process(struct nm_daemon *daemon, const struct nm_verdict *verdi
 		return;
 	if ((verdict->kind == NM_VERDICT_IMPROVED || verdict->kind == NM_VERDICT_NEUTRAL) &&
 	    verdict->pages.reason != NM_PAGE_REASON_ROLLBACK)
-		process->setbacks = 0;
+		process->nr_rollbacks = 0;
 	if (verdict->kind != NM_VERDICT_ROLLED_BACK)
 		return;
-	uint64_t wait = nm_page_cooldown(daemon->config) << process->setbacks;
+	uint64_t wait = nm_page_cooldown(daemon->config) << process->nr_rollbacks;
 	process->until = daemon->tally.intervals + wait;
-	if (process->setbacks < SETBACKS_MOST)
-		process->setbacks++;
+	if (process->nr_rollbacks < ROLLBACKS_MAX)
+		process->nr_rollbacks++;
 }
 
 void nm_page_stage_follow_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)

@@ -45,10 +45,10 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 }
 
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
-			const struct nm_placed *placed, const char *why)
+			const struct nm_home_state *state, const char *why)
 {
-	nm_lines_home_end(daemon, placed);
+	nm_lines_home_end(daemon, state);
 	nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
-		  "Unplaced %s[%u] from node %u: %s [#%" PRIu64 "]", process->comm, placed->pid,
-		  daemon->pipeline.topology->nodes[placed->home].os_id, why, placed->decision);
+		  "Unplaced %s[%u] from node %u: %s [#%" PRIu64 "]", process->comm, state->pid,
+		  daemon->pipeline.topology->nodes[state->home].os_id, why, state->decision);
 }

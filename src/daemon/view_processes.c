@@ -272,13 +272,14 @@ static void write_placement(const struct nm_daemon *daemon, const struct nm_proc
 			    const struct nm_show *show)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_placed *placed = placement ? nm_placed_find(placement, process->pid) : NULL;
-	if (!placed || placed->start_ticks != process->start_ticks)
+	const struct nm_home_state *home_state =
+		placement ? nm_home_state_find(placement, process->pid) : NULL;
+	if (!home_state || home_state->start_ticks != process->start_ticks)
 		return;
-	if (placed->home >= 0)
-		nm_view_node(daemon, show, "home", placed->home);
+	if (home_state->home >= 0)
+		nm_view_node(daemon, show, "home", home_state->home);
 	else
-		nm_show_text(show, "reason", nm_place_reason_text(placed->reason));
+		nm_show_text(show, "reason", nm_place_reason_text(home_state->reason));
 }
 
 static void write_process(const struct nm_daemon *daemon, const struct nm_process *process,

@@ -19,7 +19,7 @@ struct trial {
 	struct nm_config config; /* a copy, which the daemon reads until it is cleared */
 	struct nm_daemon daemon;
 	struct nm_decision_lines lines;
-	double next_beat_s;
+	double next_wakeup_s;
 };
 
 static int open_platform(void *context, const struct nm_platform_options *options,
@@ -88,7 +88,7 @@ static int open_daemon(struct trial *trial, const struct nm_config *config, uint
 	int r = recorded ? begin_recording(daemon, output) : 0;
 	if (r == 0)
 		r = nm_pipeline_open(daemon);
-	trial->next_beat_s = nm_loop_beat_s(daemon);
+	trial->next_wakeup_s = nm_loop_wakeup_s(daemon);
 	return r;
 }
 
@@ -141,14 +141,14 @@ static int watch_trial(struct trial *trial, struct nm_simulated *done)
 	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	/* The sum of steps may differ slightly from that time. */
-	if (figures.time_s + 1e-6 < trial->next_beat_s)
+	if (figures.time_s + 1e-6 < trial->next_wakeup_s)
 		return 0;
 	nm_loop_examine(daemon);
 	if (daemon->pipeline.placement)
 		nm_mover_work(daemon->pipeline.mover);
-	int r = nm_loop_goes_on(daemon) ? 0 : tick(trial);
+	int r = nm_loop_interval_continues(daemon) ? 0 : tick(trial);
 	take_verdicts(daemon, figures.time_s, done);
-	trial->next_beat_s += nm_loop_beat_s(daemon);
+	trial->next_wakeup_s += nm_loop_wakeup_s(daemon);
 	return r;
 }
 

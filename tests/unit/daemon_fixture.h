@@ -422,7 +422,7 @@ static inline ssize_t read_with_load(struct nm_platform *platform, int directory
 /* Simulates an interval of T, and the tick at its end. */
 static inline void live_one(void)
 {
-	double seconds = nm_loop_beat_s(&world.daemon);
+	double seconds = nm_loop_wakeup_s(&world.daemon);
 	uint64_t ticks = (uint64_t)(seconds * 1000);
 	spread_out();
 	world.all_ticks += ticks;

@@ -516,9 +516,9 @@ static inline void ordeal_require_arrays(void)
 {
 	const struct nm_placement *placement = ordeal.daemon->pipeline.placement;
 	for (size_t i = 0; placement && i < placement->processes.count; i++)
-		if (!nm_placed_at(placement, i)->ran_on) {
+		if (!nm_home_state_at(placement, i)->ran_on) {
 			fprintf(stderr, "interval %u: process %u has no arrays\n", ordeal.interval,
-				nm_placed_at(placement, i)->pid);
+				nm_home_state_at(placement, i)->pid);
 			abort();
 		}
 }

@@ -65,8 +65,8 @@ static void metrics_are_written_during_an_interval(void **state)
 	const char *path = use_file("x.prom");
 	uint64_t intervals = world.daemon.tally.intervals;
 	world.daemon.tally.homes = (struct nm_home_tally){7, 1, 2, 3, 40, 163840};
-	assert_true(nm_loop_goes_on(&world.daemon));
-	nm_loop_beat(&world.daemon);
+	assert_true(nm_loop_interval_continues(&world.daemon));
+	nm_loop_on_timer(&world.daemon);
 	assert_int_equal(world.daemon.tally.intervals, intervals);
 	nm_autofree char *text = written(path);
 	assert_true(value_of(text, "numa_migrd_intervals_total") == (double)intervals);

@@ -616,7 +616,7 @@ static void test_homes_and_pages_are_short(void **state)
 	busy.home.demand_cpus = 63.9;
 	busy.home.bytes_away = UINT64_C(4321) << 20;
 	/* Reasons against a home are not logged. */
-	for (int i = 0; i < NM_PLACE_HELD; i++) {
+	for (int i = 0; i < NM_PLACE_HAS_HOME; i++) {
 		busy.home.reason = (enum nm_place_reason)i;
 		nm_entry_decision(&entry, &context, &busy, NULL);
 		assert_one_line();

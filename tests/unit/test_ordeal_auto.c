@@ -17,9 +17,9 @@
 static unsigned before_calls, after_calls; /* allocations before these intervals, and with them */
 static uint64_t homes_before, homes_after; /* of processes 101 to 164, a bit each */
 
-static bool is_meant(const struct nm_placed *placed)
+static bool is_meant(const struct nm_home_state *home_state)
 {
-	return placed->home >= 0 && placed->pid > 100 && placed->pid <= 164;
+	return home_state->home >= 0 && home_state->pid > 100 && home_state->pid <= 164;
 }
 
 static uint64_t homes(void)
@@ -27,8 +27,8 @@ static uint64_t homes(void)
 	const struct nm_placement *placement = ordeal.daemon->pipeline.placement;
 	uint64_t found = 0;
 	for (size_t i = 0; placement && i < placement->processes.count; i++)
-		if (is_meant(nm_placed_at(placement, i)))
-			found |= UINT64_C(1) << (nm_placed_at(placement, i)->pid - 101);
+		if (is_meant(nm_home_state_at(placement, i)))
+			found |= UINT64_C(1) << (nm_home_state_at(placement, i)->pid - 101);
 	return found;
 }
 

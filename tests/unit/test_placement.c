@@ -37,7 +37,7 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 		.demand_cpus = threads,
 		.wanted_cpus = threads,
 		.running = threads,
-		.ran_most = threads,
+		.max_running = threads,
 		.age_s = 1,
 		.steady_s = 1,
 		.lost_s = 0.35,
@@ -48,10 +48,10 @@ static struct nm_place_group group_of(unsigned threads, const double *ran)
 	};
 }
 
-/* nodes[].busy_cpus is the load of the groups plus `others` on each; most_traffic: the highest seen
+/* nodes[].busy_cpus is the load of the groups plus `others` on each; max_traffic: the highest seen
  * at a node. */
 static void propose_with_traffic(const struct nm_place_group *groups, size_t count, double others,
-				 double most_traffic, struct nm_place_proposal *ret)
+				 double max_traffic, struct nm_place_proposal *ret)
 {
 	for (unsigned k = 0; k < NODES; k++) {
 		nodes[k].busy_cpus = others;
@@ -62,7 +62,7 @@ static void propose_with_traffic(const struct nm_place_group *groups, size_t cou
 					   .nodes = nodes,
 					   .groups = groups,
 					   .nr_groups = count,
-					   .most_traffic = most_traffic};
+					   .max_traffic = max_traffic};
 	assert_int_equal(nm_place_propose(&view, ret), 0);
 }
 
@@ -74,7 +74,7 @@ static void propose(const struct nm_place_group *groups, size_t count, double ot
 
 /* Returns the node assigned to a group of two threads on a busy machine, with half of its memory on
  * each of two nodes. */
-static int node_of_streaming(double traffic, double others_traffic, double most_traffic)
+static int node_of_streaming(double traffic, double others_traffic, double max_traffic)
 {
 	static const double ran[NODES] = {1, 1, 0, 0}, memory[NODES] = {0.5, 0.5, 0, 0};
 	struct nm_place_group group = group_of(2, ran);
@@ -83,7 +83,7 @@ static int node_of_streaming(double traffic, double others_traffic, double most_
 	group.traffic = traffic;
 	for (unsigned k = 0; k < NODES; k++)
 		nodes[k].traffic = others_traffic + memory[k] * traffic;
-	propose_with_traffic(&group, 1, 1, most_traffic, &found);
+	propose_with_traffic(&group, 1, 1, max_traffic, &found);
 	assert_int_equal(found.reason, found.node < 0 ? NM_PLACE_SPREAD : NM_PLACE_SEPARATE);
 	return found.node;
 }
@@ -166,10 +166,10 @@ static void test_single_thread_moves_to_its_memory(void **state)
 	propose(&group, 1, 0, &found);
 	assert_int_equal(found.node, -1);
 	assert_int_equal(found.reason, NM_PLACE_NEAR);
-	group.age_s = group.watched_s = 60;
+	group.age_s = group.observed_s = 60;
 	propose(&group, 1, 0, &found);
 	assert_int_equal(found.node, 0);
-	assert_int_equal(found.reason, NM_PLACE_THERE);
+	assert_int_equal(found.reason, NM_PLACE_RUNS_THERE);
 }
 
 /* Without samples: memory is assumed on the node where a process runs now and has run for long. */
@@ -180,7 +180,7 @@ static void test_memory_is_assumed_where_threads_ran(void **state)
 	struct nm_place_group group = group_of(1, ran);
 	struct nm_place_proposal found;
 	group.has_run_on = has_run;
-	group.age_s = group.watched_s = 10;
+	group.age_s = group.observed_s = 10;
 	propose(&group, 1, 0, &found);
 	assert_int_equal(found.node, 2);
 	assert_true(found.distance_now > 30);
@@ -199,7 +199,7 @@ static void test_a_single_thread_may_create_others(void **state)
 	assert_int_equal(found[0].reason, NM_PLACE_NEAR);
 	assert_in_range(found[1].node, 0, 2);
 	groups[0].age_s = groups[1].age_s = 60;
-	groups[0].watched_s = groups[1].watched_s = 60;
+	groups[0].observed_s = groups[1].observed_s = 60;
 	propose(groups, 2, 0, found);
 	assert_int_equal(found[1].node, 3);
 }
@@ -223,7 +223,7 @@ static void test_young_groups_are_kept_apart(void **state)
 		taken |= 1U << (found[i].node < 0 ? 1 : found[i].node);
 	assert_int_equal(__builtin_popcount(taken), 3);
 	for (unsigned i = 0; i < 3; i++) {
-		groups[i].age_s = groups[i].watched_s = 60;
+		groups[i].age_s = groups[i].observed_s = 60;
 		groups[i].anon_bytes = 100ULL << 30;
 		nodes[i].free_bytes = nodes[3].free_bytes = 1ULL << 40;
 	}
@@ -351,12 +351,12 @@ static void test_ineligible_groups(void **state)
 		enum nm_place_reason reason;
 		struct nm_place_group group;
 	} cases[] = {
-		{NM_PLACE_YOUNG, group},  {NM_PLACE_YOUNG, group}, {NM_PLACE_WATCHED, group},
-		{NM_PLACE_IDLE, group},	  {NM_PLACE_BARRED, group}, {NM_PLACE_HELD, group},
+		{NM_PLACE_YOUNG, group},   {NM_PLACE_YOUNG, group},   {NM_PLACE_OBSERVED, group},
+		{NM_PLACE_IDLE, group},	   {NM_PLACE_BARRED, group},  {NM_PLACE_HAS_HOME, group},
 		{NM_PLACE_NO_ROOM, group}, {NM_PLACE_NO_ROOM, group},
 	};
 	cases[0].group.age_s = 0.05;
-	cases[1].group.awaits_count = true;
+	cases[1].group.awaits_query = true;
 	cases[1].group.age_s = 60;
 	cases[2].group.age_s = 60;
 	cases[3].group.demand_cpus = 0.05;
@@ -372,7 +372,7 @@ static void test_ineligible_groups(void **state)
 		assert_true(nm_place_reason_text(found.reason)[0] != '\0');
 	}
 	struct nm_place_group old = group;
-	old.age_s = old.watched_s = 60;
+	old.age_s = old.observed_s = 60;
 	propose(&old, 1, 0, &found);
 	assert_int_equal(found.node, 0);
 }
@@ -395,9 +395,9 @@ static void test_memory_too_expensive_to_move(void **state)
 	unsigned taken = 0;
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(found[i].node >= 0, i < 2);
-		assert_true(i < 2 || found[i].reason == NM_PLACE_TOO_DEAR);
+		assert_true(i < 2 || found[i].reason == NM_PLACE_TOO_COSTLY);
 		taken |= i < 2 ? 1U << found[i].node : 0;
-		groups[i].age_s = groups[i].watched_s = groups[i].lost_s = 20;
+		groups[i].age_s = groups[i].observed_s = groups[i].lost_s = 20;
 	}
 	assert_int_equal(taken, 0x3);
 	assert_int_equal(nm_place_propose(&view, found), 0);
@@ -431,7 +431,7 @@ static void test_memory_that_stays(void **state)
 	group.memory_on = apart;
 	assert_int_equal(nm_place_propose(&view, &found), 0);
 	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_TOO_DEAR);
+	assert_int_equal(found.reason, NM_PLACE_TOO_COSTLY);
 }
 
 /* A group that stays spread keeps running where it is and leaves no capacity for another. */
@@ -460,7 +460,7 @@ static void test_recent_demand_counts(void **state)
 	nodes[0].busy_cpus = nodes[2].busy_cpus = 1;
 	assert_int_equal(nm_place_propose(&view, &found), 0);
 	assert_int_equal(found.reason, NM_PLACE_SPREAD);
-	view.demand_of_late = 7;
+	view.recent_demand = 7;
 	assert_int_equal(nm_place_propose(&view, &found), 0);
 	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
 }
@@ -475,7 +475,7 @@ static void test_new_threads_are_left_spread(void **state)
 	struct nm_place_group group = group_of(2, there);
 	struct nm_place_proposal found;
 	group.memory_on = memory;
-	group.age_s = group.watched_s = 60;
+	group.age_s = group.observed_s = 60;
 	group.steady_s = 0.2;
 	propose(&group, 1, 0, &found);
 	assert_int_equal(found.reason, NM_PLACE_SPREAD);
@@ -499,11 +499,11 @@ static void test_a_home_for_one_thread_is_not_for_two(void **state)
 	enum nm_place_reason reason;
 	group.memory_on = memory;
 	group.home = 0;
-	group.home_reason = NM_PLACE_THERE;
-	group.home_ran_most = 1;
+	group.home_reason = NM_PLACE_RUNS_THERE;
+	group.home_max_running = 1;
 	group.age_s = 6;
 	group.steady_s = 0.1;
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_SPREAD);
 }
 
@@ -577,7 +577,7 @@ static void test_woken_threads_stay_with_their_wakers(void **state)
 	group.demand_cpus = 0.6;
 	propose(&group, 1, 1, &found);
 	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_WAKES);
+	assert_int_equal(found.reason, NM_PLACE_OFTEN_WOKEN);
 	/* It computes. */
 	group.burst_s = 0.004;
 	propose(&group, 1, 1, &found);
@@ -605,15 +605,15 @@ static void test_a_home_ends_if_its_thread_is_woken_by_others(void **state)
 	(void)state;
 	group.home = 1;
 	group.home_reason = NM_PLACE_SINGLE;
-	group.home_ran_most = 1;
+	group.home_max_running = 1;
 	group.burst_s = 0.0005; /* preempted by other threads all the time */
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_SINGLE);
 	group.demand_cpus = 0.6;
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
-	assert_int_equal(reason, NM_PLACE_WAKES);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
+	assert_int_equal(reason, NM_PLACE_OFTEN_WOKEN);
 	group.burst_s = 0.0015; /* so close to the threshold that it would alternate */
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_SINGLE);
 }
 
@@ -631,14 +631,14 @@ static void test_a_home_for_one_thread_does_not_hold_eight(void **state)
 	group.age_s = 2;
 	group.home = 0;
 	group.home_reason = NM_PLACE_SINGLE;
-	group.home_ran_most = 1;
-	group.running = group.ran_most = (unsigned)nodes[0].cores;
+	group.home_max_running = 1;
+	group.running = group.max_running = (unsigned)nodes[0].cores;
 	group.demand_cpus = group.wanted_cpus = nodes[0].cores;
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_MEMORY);
-	group.running = group.ran_most = 2 * (unsigned)nodes[0].cores;
+	group.running = group.max_running = 2 * (unsigned)nodes[0].cores;
 	group.demand_cpus = group.wanted_cpus = 2 * nodes[0].cores;
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_SPREAD);
 }
 
@@ -670,10 +670,10 @@ static void test_a_home_ends_if_memory_stays(void **state)
 	group.memory_on = memory;
 	group.home = 2;
 	group.home_reason = NM_PLACE_MEMORY;
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_MEMORY);
 	group.memory_stays = true;
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_FIXED);
 	group.home = -1;
 	propose(&group, 1, 0, &found);
@@ -681,7 +681,7 @@ static void test_a_home_ends_if_memory_stays(void **state)
 	/* It must not leave the best node that has capacity repeatedly. */
 	group.home = 2;
 	group.home_despite_memory = true;
-	assert_int_equal(nm_place_outgrown(&view, &reason), 0);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
 	assert_int_equal(reason, NM_PLACE_MEMORY);
 }
 
@@ -691,8 +691,9 @@ static void test_a_home_ends_with_its_reason(void **state)
 {
 	(void)state;
 	static const double ran[NODES] = {2, 0, 0, 0};
-	static const enum nm_place_reason given[] = {NM_PLACE_SINGLE, NM_PLACE_THERE, NM_PLACE_SMALL,
-						     NM_PLACE_MEMORY, NM_PLACE_SEPARATE};
+	static const enum nm_place_reason given[] = {NM_PLACE_SINGLE, NM_PLACE_RUNS_THERE,
+						     NM_PLACE_SMALL, NM_PLACE_MEMORY,
+						     NM_PLACE_SEPARATE};
 	struct nm_place_group groups[5];
 	enum nm_place_reason reasons[5];
 	const struct nm_place_view view = {
@@ -701,22 +702,22 @@ static void test_a_home_ends_with_its_reason(void **state)
 		groups[i] = group_of(1, ran);
 		groups[i].home = 0;
 		groups[i].home_reason = given[i];
-		groups[i].home_ran_most = 1;
+		groups[i].home_max_running = 1;
 		groups[i].age_s = 60;
 		groups[i].demand_cpus = 0.5;
 	}
-	assert_int_equal(nm_place_outgrown(&view, reasons), 0);
+	assert_int_equal(nm_place_find_expired(&view, reasons), 0);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(reasons[i], given[i]);
 	for (unsigned i = 0; i < 5; i++)
-		groups[i].running = groups[i].ran_most = 8;
-	assert_int_equal(nm_place_outgrown(&view, reasons), 0);
+		groups[i].running = groups[i].max_running = 8;
+	assert_int_equal(nm_place_find_expired(&view, reasons), 0);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(reasons[i], i < 3 ? NM_PLACE_SPREAD : given[i]);
 	/* On a busy machine it is kept apart from others instead. */
 	for (unsigned i = 0; i < 5; i++)
 		groups[i].demand_cpus = 1.5;
-	assert_int_equal(nm_place_outgrown(&view, reasons), 0);
+	assert_int_equal(nm_place_find_expired(&view, reasons), 0);
 	assert_int_equal(reasons[0], NM_PLACE_SEPARATE);
 }
 
@@ -727,8 +728,8 @@ static void test_a_serial_phase_is_not_a_single_thread(void **state)
 	static const double ran[NODES] = {1, 0, 0, 0};
 	struct nm_place_group group = group_of(1, ran);
 	struct nm_place_proposal found;
-	group.age_s = group.watched_s = 60;
-	group.ran_most = 8;
+	group.age_s = group.observed_s = 60;
+	group.max_running = 8;
 	propose(&group, 1, 0, &found);
 	assert_int_equal(found.node, -1);
 	assert_int_equal(found.reason, NM_PLACE_SPREAD);
@@ -839,18 +840,18 @@ static void test_cost_of_remote_memory(void **state)
 	assert_true(nm_place_lost_cpus(2, 31) > nm_place_lost_cpus(2, 21));
 	assert_true(nm_place_lost_cpus(2, 21) > nm_place_lost_cpus(1, 21));
 	assert_true(nm_place_lost_cpus(1, 255) < 1);
-	double guess = nm_place_move_s(&cost, 1 << 20);
+	double guess = nm_place_migration_cost_s(&cost, 1 << 20);
 	assert_true(guess > 0 && guess < 0.1);
-	nm_place_learn_cost(&cost, 4096, 4096 * 1000000ULL);
-	assert_true(nm_place_move_s(&cost, 1 << 20) > 50 * guess);
+	nm_place_add_cost(&cost, 4096, 4096 * 1000000ULL);
+	assert_true(nm_place_migration_cost_s(&cost, 1 << 20) > 50 * guess);
 	/* Old measurements expire. */
 	for (unsigned i = 0; i < 20; i++)
-		nm_place_learn_cost(&cost, 65536, 65536 * 5000ULL);
-	assert_true(nm_place_move_s(&cost, 1 << 20) < 2 * guess);
+		nm_place_add_cost(&cost, 65536, 65536 * 5000ULL);
+	assert_true(nm_place_migration_cost_s(&cost, 1 << 20) < 2 * guess);
 	/* Calls that move nothing cost time too. */
-	double before = nm_place_move_s(&cost, 4096);
-	nm_place_learn_cost(&cost, 0, 1000000000);
-	assert_true(nm_place_move_s(&cost, 4096) > before);
+	double before = nm_place_migration_cost_s(&cost, 4096);
+	nm_place_add_cost(&cost, 0, 1000000000);
+	assert_true(nm_place_migration_cost_s(&cost, 4096) > before);
 }
 
 static void test_verdicts_can_fail(void **state)

@@ -45,7 +45,7 @@ static void begin_auto(void)
 /* Each beat ends an interval. */
 static void live_s(double seconds)
 {
-	live((unsigned)(seconds / nm_loop_beat_s(&world.daemon)));
+	live((unsigned)(seconds / nm_loop_wakeup_s(&world.daemon)));
 }
 
 static uint64_t status_number(const char *name)
@@ -57,11 +57,11 @@ static uint64_t status_number(const char *name)
 	return (uint64_t)shown_number(1, name);
 }
 
-static struct nm_placed *placed_of(uint32_t pid)
+static struct nm_home_state *placed_of(uint32_t pid)
 {
-	struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, pid);
-	assert_non_null(placed);
-	return placed;
+	struct nm_home_state *home_state = nm_home_state_find(world.daemon.pipeline.placement, pid);
+	assert_non_null(home_state);
+	return home_state;
 }
 
 /* Four processes of two threads, each over two nodes with its memory on one. */
@@ -81,11 +81,11 @@ static void each_process_gets_a_node(void **state)
 	begin_auto();
 	live_s(6);
 	for (unsigned i = 0; i < 4; i++) {
-		const struct nm_placed *placed = placed_of(1000 + 100 * i);
-		assert_in_range(placed->home, 0, NODES - 1);
-		homes |= 1U << placed->home;
-		assert_int_equal(node_of(&world.workers[2 * i]), placed->home);
-		assert_int_equal(node_of(&world.workers[2 * i + 1]), placed->home);
+		const struct nm_home_state *home_state = placed_of(1000 + 100 * i);
+		assert_in_range(home_state->home, 0, NODES - 1);
+		homes |= 1U << home_state->home;
+		assert_int_equal(node_of(&world.workers[2 * i]), home_state->home);
+		assert_int_equal(node_of(&world.workers[2 * i + 1]), home_state->home);
 	}
 	assert_int_equal(homes, 0xf);
 	/* Their start is over, so all are leased. */
@@ -146,8 +146,8 @@ static void the_configured_interval_is_reported(void **state)
 	begin_auto();
 	live_s(2);
 	assert_true(nm_loop_interval_s(&world.daemon) == 1);
-	assert_true(nm_loop_beat_s(&world.daemon) < 0.5);
-	assert_true(nm_loop_goes_on(&world.daemon));
+	assert_true(nm_loop_wakeup_s(&world.daemon) < 0.5);
+	assert_true(nm_loop_interval_continues(&world.daemon));
 }
 
 /* In its first interval it has only run for a part, which is not low demand. */
@@ -173,16 +173,16 @@ static void run_time_is_read_from_the_kernel(void **state)
 	struct worker *worker = add_worker(1000, 0, 0);
 	begin_auto();
 	live_s(1);
-	worker->run_ns -= (uint64_t)(0.4e9 * nm_loop_beat_s(&world.daemon));
+	worker->run_ns -= (uint64_t)(0.4e9 * nm_loop_wakeup_s(&world.daemon));
 	live_one();
 	assert_true(fabs(placed_of(1000)->ran_on[0] - 0.6) < 0.01);
 }
 
 static void run_beside_s(double seconds)
 {
-	for (double until = seconds; until > 0; until -= nm_loop_beat_s(&world.daemon)) {
+	for (double until = seconds; until > 0; until -= nm_loop_wakeup_s(&world.daemon)) {
 		for (int cpu = 2; cpu < 4; cpu++) /* of node 1 */
-			world.busy_ticks[cpu] += (uint64_t)(1000 * nm_loop_beat_s(&world.daemon));
+			world.busy_ticks[cpu] += (uint64_t)(1000 * nm_loop_wakeup_s(&world.daemon));
 		live_one();
 	}
 }
@@ -194,7 +194,7 @@ static void momentary_load_reserves_no_capacity(void **state)
 	add_worker(1000, 0, 0);
 	begin_auto();
 	live_s(1);
-	const double *beside = world.daemon.pipeline.placement->beside_cpus;
+	const double *beside = world.daemon.pipeline.placement->other_cpus;
 	assert_true(beside[1] < 0.1);
 	run_beside_s(0.15);
 	assert_true(beside[1] > 0.1 && beside[1] < 1.2);
@@ -265,9 +265,10 @@ static void a_new_process_is_not_leased_at_once(void **state)
 		/* Another process starts, so examinations become frequent. */
 		nm_home_stage_task_event(&world.daemon, &exec, world.fake->now_ns);
 		live_one();
-		const struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, 1000);
+		const struct nm_home_state *home_state =
+			nm_home_state_find(world.daemon.pipeline.placement, 1000);
 		bool leased = fake_get(world.fake, world.workers[0].tid)->mask != (1U << CPUS) - 1;
-		had_home |= placed && placed->home >= 0;
+		had_home |= home_state && home_state->home >= 0;
 		if (world.fake->now_ns < created_ns + NM_NSEC_PER_SEC / 2)
 			assert_false(leased);
 		else if (world.fake->now_ns > created_ns + NM_NSEC_PER_SEC * 9 / 10)
@@ -389,7 +390,7 @@ static void a_serial_start_does_not_bind_later_threads(void **state)
 	for (int cpu = 1; cpu < CPUS; cpu++)
 		assert_int_equal(fake_get(world.fake, world.workers[cpu].tid)->mask,
 				 world.fake->all);
-	assert_int_equal(placed_of(1000)->setbacks, 0);
+	assert_int_equal(placed_of(1000)->nr_rollbacks, 0);
 }
 
 /* Two threads share each CPU and are below min_run: together they use the whole machine. */
@@ -459,10 +460,10 @@ static void memory_follows_the_home(void **state)
 	(void)state;
 	begin_beside_its_full_memory();
 	live_s(5);
-	const struct nm_placed *placed = placed_of(1000);
-	assert_int_equal(placed->home, 0);
+	const struct nm_home_state *home_state = placed_of(1000);
+	assert_int_equal(home_state->home, 0);
 	assert_int_equal(pages_on(0), 1024);
-	assert_int_equal(placed->memory.state, NM_BRING_DONE);
+	assert_int_equal(home_state->migration.state, NM_MIGRATION_DONE);
 	assert_int_equal(status_number("pages_moved_home"), 1024);
 	assert_int_equal(status_number("bytes_moved_home"), 1024 * 4096);
 	assert_true(status_number("processes_placed") >= 1);
@@ -487,7 +488,7 @@ static void a_general_slowdown_is_no_verdict(void **state)
 	live_s(8);
 	assert_true(placed_of(1000)->judged);
 	assert_int_equal(placed_of(1000)->home, 0);
-	assert_int_equal(placed_of(1000)->setbacks, 0);
+	assert_int_equal(placed_of(1000)->nr_rollbacks, 0);
 }
 
 /* On a server that has been up for days almost all unused memory is clean page cache. */
@@ -507,7 +508,7 @@ static void page_cache_is_available(void **state)
 
 static void live_swapping_s(double seconds)
 {
-	for (double until = seconds; until > 0; until -= nm_loop_beat_s(&world.daemon)) {
+	for (double until = seconds; until > 0; until -= nm_loop_wakeup_s(&world.daemon)) {
 		world.swapped_out++;
 		live_one();
 	}
@@ -557,12 +558,12 @@ static void interrupted_migration_resumes_later(void **state)
 	fake_mover.perform = move_of_1000;
 	live_swapping_s(3);
 	assert_int_equal(pages_on(0), 512);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_LATER);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DEFERRED);
 	live_s(3);
 	assert_int_equal(pages_on(0), 1024);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
-	assert_int_equal(placed_of(1000)->memory.moved, 1024);
-	assert_int_equal(placed_of(1000)->memory.nr_was, 1);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
+	assert_int_equal(placed_of(1000)->migration.moved, 1024);
+	assert_int_equal(placed_of(1000)->migration.nr_origins, 1);
 }
 
 /* Shared memory does not follow a process, so no free memory is needed for it. */
@@ -628,7 +629,7 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 {
 	(void)state;
 	begin_sampled();
-	const double *shares = nm_placed_shares(placed_of(1000));
+	const double *shares = nm_home_state_shares(placed_of(1000));
 	assert_non_null(shares);
 	assert_true(fabs(shares[3] - 412.0 / 512) < 1e-9);
 	fake_asked.pages = gathered;
@@ -636,8 +637,8 @@ static void pages_of_a_large_process_are_asked_for(void **state)
 	assert_int_equal(fake_asked.pages_asked, 2);
 	assert_int_equal(placed_of(1000)->home, 3);
 	assert_int_equal(placed_of(1000)->reason, NM_PLACE_MEMORY);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
-	assert_true(nm_placed_shares(placed_of(1000))[3] == 1);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
+	assert_true(nm_home_state_shares(placed_of(1000))[3] == 1);
 	fake_asked.pages = NULL;
 }
 
@@ -650,8 +651,8 @@ static void memory_allocated_elsewhere_is_migrated(void **state)
 	fake_asked.pages = gathered;
 	live_s(20);
 	assert_int_equal(placed_of(1000)->home, 3);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
-	assert_true(placed_of(1000)->memory.away_bytes < UINT64_C(50) << 20);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
+	assert_true(placed_of(1000)->migration.away_bytes < UINT64_C(50) << 20);
 	fake_asked.pages = grown;
 	uint64_t decision = placed_of(1000)->decision;
 	fake_get(world.fake, 1000)->rss_kb = UINT64_C(400) << 10;
@@ -661,8 +662,8 @@ static void memory_allocated_elsewhere_is_migrated(void **state)
 	fake_asked.pages = gathered;
 	live_s(10);
 	assert_int_equal(fake_asked.pages_asked, 4);
-	assert_true(placed_of(1000)->memory.away_bytes > UINT64_C(200) << 20);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_true(placed_of(1000)->migration.away_bytes > UINT64_C(200) << 20);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 	assert_int_equal(placed_of(1000)->decision, decision);
 	fake_asked.pages = NULL;
 }
@@ -677,12 +678,12 @@ static void memory_that_cannot_be_moved_ends_a_home(void **state)
 	for (unsigned s = 0; s < 20 && placed_of(1000)->home != 3; s++)
 		live_s(1);
 	assert_int_equal(placed_of(1000)->home, 3);
-	uint64_t bytes = placed_of(1000)->memory.away_bytes;
+	uint64_t bytes = placed_of(1000)->migration.away_bytes;
 	live_s(20);
 	assert_true(bytes > 0);
 	assert_true(placed_of(1000)->immovable);
 	assert_int_equal(placed_of(1000)->home, 1);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_NOTHING);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_NONE);
 	assert_int_equal(world.daemon.tally.homes.expired, 1);
 	fake_asked.pages = NULL;
 }
@@ -705,7 +706,7 @@ static void fail_to_migrate(int error)
 	for (unsigned s = 0; s < 20 && placed_of(1000)->home != 3; s++)
 		live_s(1);
 	live_s(20);
-	assert_true(placed_of(1000)->memory.away_bytes > 0);
+	assert_true(placed_of(1000)->migration.away_bytes > 0);
 	assert_false(placed_of(1000)->immovable);
 	assert_int_equal(placed_of(1000)->home, 3);
 	assert_int_equal(world.daemon.tally.homes.expired, 0);
@@ -717,7 +718,7 @@ static void a_killed_worker_does_not_end_homes(void **state)
 {
 	(void)state;
 	fail_to_migrate(-ECONNRESET);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 }
 
 /* Other processes have used up the memory of its home. */
@@ -729,7 +730,7 @@ static void a_full_node_does_not_end_a_home(void **state)
 	fake_asked.pages = gathered;
 	live_s(20);
 	fake_asked.pages = NULL;
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 }
 
 /* Memory ran out before the process was entered in its cell: 0 would be the number of all
@@ -740,7 +741,7 @@ static void an_unused_cell_drops_no_process(void **state)
 	begin_sampled();
 	const struct nm_column *column = &world.daemon.pipeline.placement->processes;
 	const struct nm_snapshot snapshot = {.topology = world.daemon.pipeline.topology};
-	struct nm_placed cell = {0};
+	struct nm_home_state cell = {0};
 	assert_int_equal(column->init(&snapshot, &cell), 0);
 	unsigned drops = fake_mover.drops;
 	column->clear(column->context, &cell);
@@ -756,7 +757,7 @@ static void few_resident_pages_are_no_estimate(void **state)
 	fake_asked.nr_pages = 63;
 	begin_large(UINT64_C(200) << 10);
 	live_s(1);
-	assert_null(nm_placed_shares(placed_of(1000)));
+	assert_null(nm_home_state_shares(placed_of(1000)));
 	fake_asked.pages = NULL;
 }
 
@@ -775,15 +776,15 @@ static void assumed_locations_of_small_processes_are_moved(void **state)
 {
 	(void)state;
 	place_unknown(UINT64_C(40) << 10);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 }
 
 static void assumed_locations_move_few_pages(void **state)
 {
 	(void)state;
 	place_unknown(UINT64_C(40) << 20);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_LATER);
-	assert_int_equal(placed_of(1000)->memory.moved, 0);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DEFERRED);
+	assert_int_equal(placed_of(1000)->migration.moved, 0);
 }
 
 /* RssAnon does not include them, and no other node has enough free memory. */
@@ -798,8 +799,8 @@ static void huge_pages_of_the_pool_keep_a_process(void **state)
 	fake_get(world.fake, add_worker(1000, 0, 1)->tid)->rss_kb = 4096;
 	begin_auto();
 	live_s(1);
-	assert_true(nm_placed_shares(placed_of(1000))[1] > 0.99);
-	assert_int_equal(nm_placed_bytes(placed_of(1000)), (UINT64_C(1) << 30) + (4 << 20));
+	assert_true(nm_home_state_shares(placed_of(1000))[1] > 0.99);
+	assert_int_equal(nm_home_state_bytes(placed_of(1000)), (UINT64_C(1) << 30) + (4 << 20));
 	live_s(6);
 	fake_asked.numa_maps = NULL;
 	assert_int_equal(placed_of(1000)->home, 1);
@@ -832,7 +833,7 @@ static void assert_memory_is_finally_migrated(void)
 {
 	live_s(30);
 	assert_int_equal(placed_of(1000)->home, 0);
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_DONE);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 	assert_int_equal(pages_on(0), 1024);
 }
 
@@ -846,7 +847,7 @@ static void expensive_memory_delays_a_home(void **state)
 	make_pages_dear();
 	live_s(4);
 	assert_int_equal(placed_of(1000)->home, -1);
-	assert_int_equal(placed_of(1000)->reason, NM_PLACE_TOO_DEAR);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_TOO_COSTLY);
 	assert_memory_is_finally_migrated();
 }
 
@@ -858,11 +859,11 @@ static void memory_found_expensive_is_migrated_later(void **state)
 	fake_mover.full = true;
 	for (unsigned i = 0; i < 20 && (i < 2 || placed_of(1000)->home < 0); i++)
 		live_one();
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_WANTED);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_READY);
 	fake_mover.full = false;
 	make_pages_dear();
 	live_one();
-	assert_int_equal(placed_of(1000)->memory.state, NM_BRING_LATER);
+	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DEFERRED);
 	assert_int_equal(pages_on(0), 0);
 	assert_memory_is_finally_migrated();
 }
@@ -878,7 +879,7 @@ static void the_cost_of_moves_is_learned(void **state)
 	/* 1 ms a page */
 	const struct nm_place_cost *cost = &world.daemon.pipeline.placement->page_cost;
 	assert_true(cost->pages >= 1024);
-	assert_true(nm_place_move_s(cost, 4096) > 5e-4);
+	assert_true(nm_place_migration_cost_s(cost, 4096) > 5e-4);
 }
 
 /* How many of four processes that wait for migration are submitted together; cost: of the calls so
@@ -890,12 +891,12 @@ static unsigned handed_over(uint64_t away_bytes, struct nm_place_cost cost)
 	assert_int_equal(placement->processes.count, 4);
 	placement->page_cost = cost;
 	for (size_t i = 0; i < placement->processes.count; i++) {
-		nm_placed_at(placement, i)->lost_s = 1e6;
-		nm_placed_forget_memory(nm_placed_at(placement, i));
-		nm_placed_at(placement, i)->memory = (struct nm_bring_memory){
-			.state = NM_BRING_WANTED, .away_bytes = away_bytes, .away_distance = 20};
+		nm_home_state_at(placement, i)->lost_s = 1e6;
+		nm_home_state_clear_migration(nm_home_state_at(placement, i));
+		nm_home_state_at(placement, i)->migration = (struct nm_memory_migration){
+			.state = NM_MIGRATION_READY, .away_bytes = away_bytes, .away_distance = 20};
 	}
-	nm_home_stage_bring(&world.daemon, NM_NSEC_PER_SEC / 10);
+	nm_home_stage_migrate(&world.daemon, NM_NSEC_PER_SEC / 10);
 	return fake_mover.submitted - before;
 }
 

@@ -18,15 +18,15 @@ static void begin_auto(void)
 	live_one();
 }
 
-static struct nm_placed *placed_of(uint32_t pid)
+static struct nm_home_state *placed_of(uint32_t pid)
 {
-	return nm_placed_find(world.daemon.pipeline.placement, pid);
+	return nm_home_state_find(world.daemon.pipeline.placement, pid);
 }
 
 /* Advances by 0.1 s as the loop does, without ending an interval. */
 static void beat(void)
 {
-	double seconds = nm_loop_beat_s(&world.daemon);
+	double seconds = nm_loop_wakeup_s(&world.daemon);
 	spread_out();
 	for (size_t i = 0; i < world.nr_workers; i++)
 		work(&world.workers[i], seconds);
@@ -72,12 +72,12 @@ static void young_processes_are_gathered(void **state)
 	beat();
 	unsigned homes = 0;
 	for (unsigned i = 0; i < 4; i++) {
-		const struct nm_placed *placed = placed_of(1000 + 100 * i);
-		assert_non_null(placed);
-		assert_in_range(placed->home, 0, NODES - 1);
-		homes |= 1U << placed->home;
-		assert_int_equal(node_of(&world.workers[2 * i]), placed->home);
-		assert_int_equal(node_of(&world.workers[2 * i + 1]), placed->home);
+		const struct nm_home_state *home_state = placed_of(1000 + 100 * i);
+		assert_non_null(home_state);
+		assert_in_range(home_state->home, 0, NODES - 1);
+		homes |= 1U << home_state->home;
+		assert_int_equal(node_of(&world.workers[2 * i]), home_state->home);
+		assert_int_equal(node_of(&world.workers[2 * i + 1]), home_state->home);
 	}
 	assert_int_equal(homes, 0xf);
 	assert_int_equal(world.daemon.tally.intervals, intervals);
@@ -196,7 +196,7 @@ static void a_fork_storm_does_not_delay_examination(void **state)
 	/* No remaining cost delays intervals. */
 	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
 	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
-	assert_false(nm_loop_goes_on(&world.daemon));
+	assert_false(nm_loop_interval_continues(&world.daemon));
 }
 
 /* Forks by this known process. */
@@ -260,13 +260,13 @@ static void a_fork_storm_is_charged_to_its_user(void **state)
 	storm_of(1000, 5000, 20);
 	storm_of(1100, 8000, 1);
 	nm_placement_charge(placement, domain, 1, world.fake->now_ns);
-	placement->saved_s = -1000;
+	placement->budget_s = -1000;
 	uint64_t due_ns = world.fake->now_ns + NM_NSEC_PER_SEC;
-	assert_int_equal(nm_home_stage_room_to_examine(&world.daemon, due_ns), 1);
+	assert_int_equal(nm_home_stage_examinations_allowed(&world.daemon, due_ns), 1);
 	struct nm_examination next;
 	assert_true(nm_placement_next_due(placement, due_ns, &next));
 	assert_int_equal(next.pid, 8000);
-	assert_int_equal(nm_home_stage_room_to_examine(&world.daemon, due_ns), 0);
+	assert_int_equal(nm_home_stage_examinations_allowed(&world.daemon, due_ns), 0);
 }
 
 /* Time that the loop spends on bus and forks does not reduce the budget of examinations. */
@@ -294,15 +294,15 @@ static void examination_debts_expire(void **state)
 	begin_young_processes();
 	struct nm_placement *placement = world.daemon.pipeline.placement;
 	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
-	placement->saved_s = -1000;
+	placement->budget_s = -1000;
 	beat();
 	assert_null(placed_of(1000)); /* not examined */
 	world.fake->now_ns = world.daemon.last_tick_ns + 15 * NM_NSEC_PER_SEC;
-	assert_true(nm_loop_goes_on(&world.daemon));
+	assert_true(nm_loop_interval_continues(&world.daemon));
 	world.fake->now_ns = world.daemon.last_tick_ns + 16 * NM_NSEC_PER_SEC;
-	assert_false(nm_loop_goes_on(&world.daemon));
+	assert_false(nm_loop_interval_continues(&world.daemon));
 	live_one();
-	assert_true(placement->saved_s > -1);
+	assert_true(placement->budget_s > -1);
 }
 
 /* The time between examinations doubles with age and is shorter while a process is young, also for
@@ -345,12 +345,12 @@ static void exited_processes_free_their_capacity(void **state)
 	begin_young_processes();
 	for (unsigned i = 0; i < 4; i++)
 		beat();
-	const struct nm_placed *placed = placed_of(1000);
-	int home = placed->home;
-	assert_true(placed->demand_cpus > 1.5);
+	const struct nm_home_state *home_state = placed_of(1000);
+	int home = home_state->home;
+	assert_true(home_state->demand_cpus > 1.5);
 	double busy = world.daemon.pipeline.placement->nodes[home].busy_cpus;
 	report_event(NM_TASK_EXIT, 1000);
-	assert_true(placed->demand_cpus == 0 && placed->running == 0);
+	assert_true(home_state->demand_cpus == 0 && home_state->running == 0);
 	assert_true(world.daemon.pipeline.placement->nodes[home].busy_cpus < busy - 1);
 }
 
@@ -368,7 +368,7 @@ static void a_new_program_is_examined_again(void **state)
 	beat();
 	beat();
 	assert_true(placed_of(1000)->program_ns > before_ns);
-	assert_true(placed_of(1000)->watched_s < 0.5);
+	assert_true(placed_of(1000)->observed_s < 0.5);
 }
 
 /* Calls for four processes that are examined together, with the free memory of nodes known or
@@ -439,12 +439,12 @@ static void idle_machines_are_looked_at_seldom(void **state)
 	source->status.run_sample_ns = 4e7;
 	begin_auto();
 	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC;
-	assert_true(nm_loop_goes_on(&world.daemon));
+	assert_true(nm_loop_interval_continues(&world.daemon));
 	source->status.counts.samples += 6;
-	assert_false(nm_loop_goes_on(&world.daemon));
+	assert_false(nm_loop_interval_continues(&world.daemon));
 	source->status.counts.samples -= 6;
 	world.fake->now_ns = world.daemon.last_tick_ns + 4 * NM_NSEC_PER_SEC;
-	assert_false(nm_loop_goes_on(&world.daemon));
+	assert_false(nm_loop_interval_continues(&world.daemon));
 }
 
 int main(void)

@@ -310,7 +310,7 @@ static void the_budget_counts_threads(void **state)
 static void end_placed(void *context, void *placed)
 {
 	(void)context;
-	nm_placed_clear(placed);
+	nm_home_state_clear(placed);
 }
 
 /* Plans the moves to homes of the processes 10 and 20, each on another node. Returns how many moves
@@ -323,8 +323,8 @@ static unsigned moves_of_second(uint64_t budget)
 	take();
 	assert_int_equal(nm_placement_new(0, end_placed, NULL, &placement), 0);
 	assert_int_equal(nm_column_follow_processes(&placement->processes, snapshot), 0);
-	nm_placed_find(placement, 10)->home = 2;
-	nm_placed_find(placement, 20)->home = 3;
+	nm_home_state_find(placement, 10)->home = 2;
+	nm_home_state_find(placement, 20)->home = 3;
 	assert_int_equal(nm_placement_plan(placement, snapshot, &machine->config, &plan), 0);
 	assert_int_equal(plan.count, budget < snapshot->nr_threads ? budget : snapshot->nr_threads);
 	for (size_t i = 0; i < plan.count; i++)

@@ -85,15 +85,16 @@ static void tenant_b_is_placed_and_restored(void **state)
 	world.balancing = world.daemon.machine.balancing = -1;
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
-	for (unsigned turn = 0; turn < SECONDS / nm_loop_beat_s(&world.daemon); turn++) {
+	for (unsigned turn = 0; turn < SECONDS / nm_loop_wakeup_s(&world.daemon); turn++) {
 		attack(turn);
 		live_one();
 	}
-	const struct nm_placed *placed = nm_placed_find(world.daemon.pipeline.placement, B);
-	assert_non_null(placed);
-	assert_in_range(placed->home, 0, NODES - 1);
+	const struct nm_home_state *home_state =
+		nm_home_state_find(world.daemon.pipeline.placement, B);
+	assert_non_null(home_state);
+	assert_in_range(home_state->home, 0, NODES - 1);
 	for (size_t i = world.nr_workers - 2; i < world.nr_workers; i++)
-		assert_int_equal(node_of(&world.workers[i]), placed->home);
+		assert_int_equal(node_of(&world.workers[i]), home_state->home);
 	assert_int_equal(leases_of_b(), 2);
 	assert_int_equal(nm_actuator_return_all(world.daemon.pipeline.actuator), 0);
 	assert_null(fake_trace(world.fake));
@@ -148,18 +149,18 @@ static size_t remembered_beside(size_t of_a)
 	fake_mover.perform = one_run_of_pages;
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
-	for (unsigned turn = 0; turn < 40 / nm_loop_beat_s(&world.daemon); turn++) {
+	for (unsigned turn = 0; turn < 40 / nm_loop_wakeup_s(&world.daemon); turn++) {
 		live_one();
-		struct nm_placed *a = nm_placed_find(world.daemon.pipeline.placement, A);
-		struct nm_placed *b = nm_placed_find(world.daemon.pipeline.placement, B);
-		if (a && !a->memory.was)
-			a->memory.nr_was = of_a;
-		if (b && b->memory.nr_was > remembered)
-			remembered = b->memory.nr_was;
+		struct nm_home_state *a = nm_home_state_find(world.daemon.pipeline.placement, A);
+		struct nm_home_state *b = nm_home_state_find(world.daemon.pipeline.placement, B);
+		if (a && !a->migration.origins)
+			a->migration.nr_origins = of_a;
+		if (b && b->migration.nr_origins > remembered)
+			remembered = b->migration.nr_origins;
 	}
-	struct nm_placed *a = nm_placed_find(world.daemon.pipeline.placement, A);
-	if (a && !a->memory.was)
-		a->memory.nr_was = 0;
+	struct nm_home_state *a = nm_home_state_find(world.daemon.pipeline.placement, A);
+	if (a && !a->migration.origins)
+		a->migration.nr_origins = 0;
 	return remembered;
 }
 

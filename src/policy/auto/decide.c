@@ -5,30 +5,32 @@
 
 #include "numa-migrd/homes.h"
 
-#define FOLLOWS_S (2 * NM_PLACE_YOUNG_S) /* time that the verdict waits for remote memory, which
-					  * the kernel moves as it scans, or which waits for the
-					  * mover */
+#define MEMORY_DELAY_S                                                                             \
+	(2 * NM_PLACE_YOUNG_S)		/* time that the verdict waits for remote memory, which    \
+					 * the kernel moves as it scans, or which waits for the    \
+					 * mover */
 #define BARRED_NS (4 * NM_NSEC_PER_SEC) /* doubled by each setback */
-#define SETBACKS_MOST 3U
-/* Duration after SETBACKS_MOST consecutive setbacks. */
-#define WATCHED_NS (600 * NM_NSEC_PER_SEC)
+#define ROLLBACKS_MAX 3U
+/* Duration after ROLLBACKS_MAX consecutive setbacks. */
+#define BARRED_MAX_NS (600 * NM_NSEC_PER_SEC)
 
 /* ---- homes that end ---- */
 
-static void end_home(const struct nm_home_round *round, struct nm_placed *placed,
+static void end_home(const struct nm_home_round *round, struct nm_home_state *state,
 		     enum nm_home_end end)
 {
-	round->handler->ends(round->handler->context, &round->snapshot->processes[placed->process],
-			     placed, end);
-	nm_placed_forget_memory(placed);
-	placed->home = -1;
-	placed->lost_s = 0;
-	placed->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
+	round->handler->ended(round->handler->context, &round->snapshot->processes[state->process],
+			      state, end);
+	nm_home_state_clear_migration(state);
+	state->home = -1;
+	state->lost_s = 0;
+	state->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
 }
 
 static bool is_without_home(enum nm_place_reason reason)
 {
-	return reason == NM_PLACE_SPREAD || reason == NM_PLACE_WAKES || reason == NM_PLACE_FIXED;
+	return reason == NM_PLACE_SPREAD || reason == NM_PLACE_OFTEN_WOKEN ||
+	       reason == NM_PLACE_FIXED;
 }
 
 /* A home that was assigned because few threads ran is not valid for many. Its end does not count as
@@ -38,15 +40,15 @@ int nm_placement_expire(struct nm_placement *placement, const struct nm_home_rou
 {
 	nm_autofree enum nm_place_reason *reasons =
 		calloc(placement->processes.count + 1, sizeof(*reasons));
-	int r = reasons ? nm_place_outgrown(&view->place, reasons) : -ENOMEM;
+	int r = reasons ? nm_place_find_expired(&view->place, reasons) : -ENOMEM;
 	for (size_t i = round->first; r == 0 && i < round->end; i++) {
-		struct nm_placed *placed = nm_placed_at(placement, i);
-		if (placed->home < 0)
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (state->home < 0)
 			continue;
-		placed->reason = reasons[i];
+		state->reason = reasons[i];
 		if (!is_without_home(reasons[i]))
 			continue;
-		end_home(round, placed, NM_HOME_EXPIRED);
+		end_home(round, state, NM_HOME_EXPIRED);
 		view->groups[i].home = -1;
 	}
 	return r;
@@ -60,7 +62,7 @@ int nm_placement_yield(struct nm_placement *placement, const struct nm_home_roun
 	for (size_t i = round->first; r == 0 && i < round->end; i++) {
 		if (!given_up[i])
 			continue;
-		end_home(round, nm_placed_at(placement, i), NM_HOME_YIELDED);
+		end_home(round, nm_home_state_at(placement, i), NM_HOME_YIELDED);
 		/* Not a setback, because its node was filled by others. It may be assigned another
 		 * home next. */
 		view->groups[i].home = -1;
@@ -72,113 +74,115 @@ int nm_placement_yield(struct nm_placement *placement, const struct nm_home_roun
 /* ---- verdicts ---- */
 
 /* Bars it for first_ns, doubled by each setback, up to a limit. */
-static void bar(struct nm_placed *placed, uint64_t first_ns, uint64_t now_ns)
+static void bar_home(struct nm_home_state *state, uint64_t first_ns, uint64_t now_ns)
 {
-	placed->setbacks++;
-	placed->barred_until_ns =
-		now_ns + (placed->setbacks < SETBACKS_MOST ? first_ns << placed->setbacks
-							   : WATCHED_NS);
+	state->nr_rollbacks++;
+	state->barred_until_ns =
+		now_ns + (state->nr_rollbacks < ROLLBACKS_MAX ? first_ns << state->nr_rollbacks
+							      : BARRED_MAX_NS);
 }
 
-static double since_decision_s(const struct nm_snapshot *snapshot, const struct nm_placed *placed)
+static double since_decision_s(const struct nm_snapshot *snapshot,
+			       const struct nm_home_state *state)
 {
-	return (double)(snapshot->time_ns - placed->decided_ns) / (double)NM_NSEC_PER_SEC;
+	return (double)(snapshot->time_ns - state->decided_ns) / (double)NM_NSEC_PER_SEC;
 }
 
 /* Its memory has yet to follow, so only the wait for CPUs can be judged. */
-static bool is_early(const struct nm_snapshot *snapshot, const struct nm_placed *placed)
+static bool is_early(const struct nm_snapshot *snapshot, const struct nm_home_state *state)
 {
-	return placed->memory.state != NM_BRING_DONE && placed->memory.away_bytes > 0 &&
-	       since_decision_s(snapshot, placed) < FOLLOWS_S;
+	return state->migration.state != NM_MIGRATION_DONE && state->migration.away_bytes > 0 &&
+	       since_decision_s(snapshot, state) < MEMORY_DELAY_S;
 }
 
 static struct nm_place_context context_of(const struct nm_place_trend *now,
-					  const struct nm_placed *placed,
+					  const struct nm_home_state *state,
 					  const struct nm_place_view *view,
 					  const struct nm_place_group *group)
 {
 	return (struct nm_place_context){
-		.performance_drift = now->performance / placed->trend.performance - 1,
-		.distance_drift = placed->trend.distance / now->distance - 1,
-		.waiting_drift = now->waiting - placed->trend.waiting,
+		.performance_drift = now->performance / state->trend.performance - 1,
+		.distance_drift = state->trend.distance / now->distance - 1,
+		.waiting_drift = now->waiting - state->trend.waiting,
 		.cpus_idle = nm_place_could_run_elsewhere(view, group),
 	};
 }
 
-static void report_verdict(const struct nm_home_round *round, const struct nm_placed *placed,
+static void report_verdict(const struct nm_home_round *round, const struct nm_home_state *state,
 			   const struct nm_place_verdict *judged)
 {
 	struct nm_verdict verdict = {
-		.decision = placed->decision,
+		.decision = state->decision,
 		.of = NM_DECISION_HOME,
 		.kind = judged->kind,
 		.policy = NM_POLICY_AUTO,
 		.judged_by = judged->judged_by,
 		.change = judged->change,
-		.results = {.moved = placed->memory.moved},
+		.results = {.moved = state->migration.moved},
 		.nr_threads = 1,
-		.threads = {{.pid = placed->pid,
+		.threads = {{.pid = state->pid,
 			     .alive = true,
 			     .ran_on_node = true,
 			     .cpu_from = -1,
 			     .node_from = -1,
-			     .node_to = placed->home,
+			     .node_to = state->home,
 			     .local_before = NAN,
 			     .local_after = NAN}},
 	};
-	memcpy(verdict.threads[0].comm, round->snapshot->processes[placed->process].comm,
+	memcpy(verdict.threads[0].comm, round->snapshot->processes[state->process].comm,
 	       sizeof(verdict.threads[0].comm));
 	round->handler->judged(round->handler->context, &verdict);
 }
 
 static void judge_home(const struct nm_home_round *round, const struct nm_place_trend *trend,
 		       const struct nm_place_view *view, const struct nm_place_group *group,
-		       struct nm_placed *placed)
+		       struct nm_home_state *state)
 {
-	struct nm_place_measure before = placed->before, after = placed->after;
-	bool early = is_early(round->snapshot, placed);
+	struct nm_place_measure before = state->before, after = state->after;
+	bool early = is_early(round->snapshot, state);
 	/* The start of a program is not representative. */
-	if ((double)(placed->placed_ns - placed->program_ns) <
+	if ((double)(state->placed_ns - state->program_ns) <
 	    NM_PLACE_YOUNG_S * (double)NM_NSEC_PER_SEC)
 		before.distance = before.performance = before.run_s = NAN;
 	if (early)
 		after.distance = after.performance = NAN;
-	struct nm_place_context context = context_of(trend, placed, view, group);
+	struct nm_place_context context = context_of(trend, state, view, group);
 	struct nm_place_verdict verdict = nm_place_judge(&before, &after, &context);
 	if (early && verdict.kind != NM_VERDICT_ROLLED_BACK)
 		return;
-	placed->judged = true;
-	report_verdict(round, placed, &verdict);
+	state->judged = true;
+	report_verdict(round, state, &verdict);
 	if (verdict.kind == NM_VERDICT_IMPROVED)
-		placed->setbacks = 0;
+		state->nr_rollbacks = 0;
 	if (verdict.kind != NM_VERDICT_ROLLED_BACK)
 		return;
-	end_home(round, placed, NM_HOME_ROLLED_BACK);
-	bar(placed, BARRED_NS, round->snapshot->time_ns);
+	end_home(round, state, NM_HOME_ROLLED_BACK);
+	bar_home(state, BARRED_NS, round->snapshot->time_ns);
 }
 
 /* Its memory has arrived, and the measurements are from after that. */
-static bool is_verdict_due(const struct nm_snapshot *snapshot, struct nm_placed *placed)
+static bool is_verdict_due(const struct nm_snapshot *snapshot, struct nm_home_state *state)
 {
-	if (placed->home < 0 || placed->judged)
+	if (state->home < 0 || state->judged)
 		return false;
-	if (placed->memory.state == NM_BRING_WANTED || placed->memory.state == NM_BRING_UNDER_WAY) {
-		placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
-		placed->decided_ns = snapshot->time_ns;
+	if (state->migration.state == NM_MIGRATION_READY ||
+	    state->migration.state == NM_MIGRATION_RUNNING) {
+		state->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
+		state->decided_ns = snapshot->time_ns;
 		return false;
 	}
-	return since_decision_s(snapshot, placed) >= NM_PLACE_WATCHED_S;
+	return since_decision_s(snapshot, state) >= NM_PLACE_OBSERVED_S;
 }
 
 void nm_placement_judge(struct nm_placement *placement, const struct nm_home_round *round,
 			const struct nm_placement_view *view)
 {
 	for (size_t i = round->first; i < round->end; i++) {
-		struct nm_placed *placed = nm_placed_at(placement, i);
-		if (!is_verdict_due(round->snapshot, placed))
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (!is_verdict_due(round->snapshot, state))
 			continue;
-		judge_home(round, &placement->trend, &view->place, &view->groups[i], placed);
-		nm_placement_fill_group(placed, round->snapshot->time_ns, &view->groups[i]);
+		judge_home(round, &placement->trend, &view->place, &view->groups[i], state);
+		nm_placement_fill_group(state, round->snapshot->time_ns, &view->groups[i]);
 	}
 }
 
@@ -186,74 +190,76 @@ void nm_placement_judge(struct nm_placement *placement, const struct nm_home_rou
 
 static struct nm_home_reason reason_of(const struct nm_placement *placement,
 				       const struct nm_snap_process *process,
-				       const struct nm_placed *placed,
+				       const struct nm_home_state *state,
 				       const struct nm_place_proposal *proposal)
 {
-	double move_s = nm_place_move_s(&placement->page_cost, (double)proposal->bytes_away);
+	double move_s =
+		nm_place_migration_cost_s(&placement->page_cost, (double)proposal->bytes_away);
 	return (struct nm_home_reason){
 		.reason = proposal->reason,
-		.threads = placed->running,
-		.demand_cpus = placed->demand_cpus,
+		.threads = state->running,
+		.demand_cpus = state->demand_cpus,
 		.age_s = process->age_s,
 		.distance_now = proposal->distance_now,
 		.distance_home = proposal->distance_home,
 		.load = proposal->load,
 		.bytes_away = proposal->bytes_away,
-		.move_s = placed->memory.state == NM_BRING_NOTHING ? NAN : move_s,
+		.move_s = state->migration.state == NM_MIGRATION_NONE ? NAN : move_s,
 	};
 }
 
 static void report_home(const struct nm_placement *placement, const struct nm_home_round *round,
-			const struct nm_placed *placed, const struct nm_place_proposal *proposal)
+			const struct nm_home_state *state, const struct nm_place_proposal *proposal)
 {
-	const struct nm_snap_process *process = &round->snapshot->processes[placed->process];
+	const struct nm_snap_process *process = &round->snapshot->processes[state->process];
 	bool nudged = round->config->threads.pin == NM_PIN_AUTO &&
 		      nm_runtime_counts_again(process->runtime);
 	struct nm_decision decision = {
-		.id = placed->decision,
+		.id = state->decision,
 		.kind = NM_DECISION_HOME,
 		.policy = NM_POLICY_AUTO,
 		.interval = round->snapshot->interval,
 		.gain = NAN,
-		.home = reason_of(placement, process, placed, proposal),
+		.home = reason_of(placement, process, state, proposal),
 		.nr_steps = 1,
-		.steps = {{.pid = placed->pid,
-			   .start_ticks = placed->start_ticks,
+		.steps = {{.pid = state->pid,
+			   .start_ticks = state->start_ticks,
 			   .pin = nudged ? NM_STEP_NUDGE : NM_STEP_LEASE,
 			   .runtime = process->runtime,
 			   .cpu_from = -1,
 			   .cpu_to = -1,
 			   .node_from = -1,
-			   .node_to = placed->home,
+			   .node_to = state->home,
 			   .local_before = NAN,
 			   .samples_before = NAN}},
 	};
 	memcpy(decision.steps[0].comm, process->comm, sizeof(decision.steps[0].comm));
-	round->handler->granted(round->handler->context, &decision);
+	round->handler->assigned(round->handler->context, &decision);
 }
 
 static void assign(struct nm_placement *placement, const struct nm_home_round *round,
-		   struct nm_placed *placed, const struct nm_place_proposal *proposal, bool may_move)
+		   struct nm_home_state *state, const struct nm_place_proposal *proposal,
+		   bool may_move)
 {
-	placed->decision = (*round->next_id)++;
-	placed->home = proposal->node;
-	placed->home_ran_most = placed->ran_most;
-	placed->home_immovable = placed->immovable;
-	placed->decided_ns = placed->placed_ns = round->snapshot->time_ns;
-	placed->judged = false;
-	placed->trend = placement->trend;
-	placed->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
-	nm_placed_forget_memory(placed);
+	state->decision = (*round->next_id)++;
+	state->home = proposal->node;
+	state->home_max_running = state->max_running;
+	state->home_immovable = state->immovable;
+	state->decided_ns = state->placed_ns = round->snapshot->time_ns;
+	state->judged = false;
+	state->trend = placement->trend;
+	state->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
+	nm_home_state_clear_migration(state);
 	/* Once, even with automatic NUMA balancing: its scans take seconds, and it does not reclaim
 	 * page cache. */
-	placed->memory = (struct nm_bring_memory){
-		.state = may_move && !placed->immovable ? NM_BRING_WANTED : NM_BRING_NOTHING,
+	state->migration = (struct nm_memory_migration){
+		.state = may_move && !state->immovable ? NM_MIGRATION_READY : NM_MIGRATION_NONE,
 		.away_bytes = proposal->bytes_away,
 		.away_distance = proposal->distance_away,
 	};
 	uint64_t *available = &placement->available_bytes[proposal->node];
 	*available -= proposal->bytes_away < *available ? proposal->bytes_away : *available;
-	report_home(placement, round, placed, proposal);
+	report_home(placement, round, state, proposal);
 }
 
 bool nm_placement_wants_homes(const struct nm_home_round *round,
@@ -274,11 +280,11 @@ int nm_placement_assign(struct nm_placement *placement, const struct nm_home_rou
 		view->nodes[k].free_bytes = placement->available_bytes[k];
 	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
 	for (size_t i = round->first; r == 0 && i < round->end; i++) {
-		struct nm_placed *placed = nm_placed_at(placement, i);
-		if (placed->home < 0 || proposals[i].reason != NM_PLACE_HELD)
-			placed->reason = proposals[i].reason;
-		if (placed->home < 0 && proposals[i].node >= 0)
-			assign(placement, round, placed, &proposals[i], may_move);
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (state->home < 0 || proposals[i].reason != NM_PLACE_HAS_HOME)
+			state->reason = proposals[i].reason;
+		if (state->home < 0 && proposals[i].node >= 0)
+			assign(placement, round, state, &proposals[i], may_move);
 	}
 	return r;
 }

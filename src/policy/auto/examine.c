@@ -13,38 +13,38 @@
 
 /* ---- charging ---- */
 
-static double owed_by(const struct nm_placement *placement, uint64_t domain)
+static double debt_of(const struct nm_placement *placement, uint64_t domain)
 {
-	for (unsigned i = 0; i < NM_PAYERS; i++)
-		if (placement->payers[i].charged_ns && placement->payers[i].domain == domain)
-			return placement->payers[i].owed_s;
+	for (unsigned i = 0; i < NM_DOMAIN_DEBTS; i++)
+		if (placement->debts[i].charged_ns && placement->debts[i].domain == domain)
+			return placement->debts[i].debt_s;
 	return 0;
 }
 
 void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double cost_s,
 			 uint64_t now_ns)
 {
-	struct nm_payer *payer = &placement->payers[0];
-	for (unsigned i = 0; i < NM_PAYERS; i++) {
-		struct nm_payer *other = &placement->payers[i];
+	struct nm_domain_debt *debt = &placement->debts[0];
+	for (unsigned i = 0; i < NM_DOMAIN_DEBTS; i++) {
+		struct nm_domain_debt *other = &placement->debts[i];
 		if (other->charged_ns && other->domain == domain) {
-			payer = other;
+			debt = other;
 			break;
 		}
-		if (other->owed_s < payer->owed_s)
-			payer = other;
+		if (other->debt_s < debt->debt_s)
+			debt = other;
 	}
-	if (!payer->charged_ns || payer->domain != domain)
-		*payer = (struct nm_payer){.domain = domain};
-	payer->owed_s += cost_s;
-	payer->charged_ns = now_ns;
+	if (!debt->charged_ns || debt->domain != domain)
+		*debt = (struct nm_domain_debt){.domain = domain};
+	debt->debt_s += cost_s;
+	debt->charged_ns = now_ns;
 }
 
 /* Each domain earns half of the total. */
-static void earn(struct nm_placement *placement, double earned_s)
+static void repay(struct nm_placement *placement, double earned_s)
 {
-	for (unsigned i = 0; i < NM_PAYERS; i++)
-		placement->payers[i].owed_s = fmax(placement->payers[i].owed_s - earned_s / 2, 0);
+	for (unsigned i = 0; i < NM_DOMAIN_DEBTS; i++)
+		placement->debts[i].debt_s = fmax(placement->debts[i].debt_s - earned_s / 2, 0);
 }
 
 /* ---- processes ---- */
@@ -57,7 +57,7 @@ static struct nm_examination *find_due(struct nm_placement *placement, uint32_t 
 	return NULL;
 }
 
-static void drop_due(struct nm_placement *placement, struct nm_examination *one)
+static void remove_due(struct nm_placement *placement, struct nm_examination *one)
 {
 	if (one)
 		*one = placement->due[--placement->nr_due];
@@ -72,7 +72,7 @@ static bool has_examination_room(const struct nm_placement *placement,
 	return nm_share_has_room(NM_SHARE_EXAMINATIONS, &usage);
 }
 
-void nm_placement_examine_at(struct nm_placement *placement, const struct nm_examination *one)
+void nm_placement_schedule(struct nm_placement *placement, const struct nm_examination *one)
 {
 	struct nm_examination *known = find_due(placement, one->pid);
 	if (known)
@@ -88,16 +88,16 @@ bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 	struct nm_examination *next = NULL;
 	double least_s = INFINITY;
 	for (unsigned i = 0; i < placement->nr_due; i++) {
-		double owed_s = owed_by(placement, placement->due[i].tenant.domain);
-		if (placement->due[i].due_ns > now_ns || owed_s >= least_s)
+		double debt_s = debt_of(placement, placement->due[i].tenant.domain);
+		if (placement->due[i].due_ns > now_ns || debt_s >= least_s)
 			continue;
 		next = &placement->due[i];
-		least_s = owed_s;
+		least_s = debt_s;
 	}
 	if (!next)
 		return false;
 	*ret = *next;
-	drop_due(placement, next);
+	remove_due(placement, next);
 	return true;
 }
 
@@ -109,16 +109,16 @@ bool nm_placement_is_unknown(const struct nm_tenant *tenant)
 
 /* The process needs no CPUs any more: other processes may be assigned its node before the interval
  * ends. */
-static void release_demand(struct nm_placement *placement, struct nm_placed *placed)
+static void release_demand(struct nm_placement *placement, struct nm_home_state *state)
 {
-	if (!placed)
+	if (!state)
 		return;
 	for (unsigned k = 0; k < placement->nr_nodes; k++) {
-		placement->nodes[k].busy_cpus -= placed->ran_on[k];
-		placed->ran_on[k] = 0;
+		placement->nodes[k].busy_cpus -= state->ran_on[k];
+		state->ran_on[k] = 0;
 	}
-	placed->demand_cpus = placed->wanted_cpus = 0;
-	placed->running = 0;
+	state->demand_cpus = state->wanted_cpus = 0;
+	state->running = 0;
 }
 
 void nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
@@ -127,17 +127,17 @@ void nm_placement_task_event(struct nm_placement *placement, const struct nm_tas
 	bool thread = event->kind == NM_TASK_FORK && event->pid == event->parent_pid;
 	bool begins = event->kind == NM_TASK_EXEC || (event->kind == NM_TASK_FORK && !thread);
 	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid;
-	struct nm_examination *noted = find_due(placement, event->pid);
+	struct nm_examination *scheduled = find_due(placement, event->pid);
 	struct nm_examination one = {event->pid, now_ns, now_ns + MIN_AGE_NS, *tenant};
-	if (nm_placement_is_unknown(tenant) && noted)
-		one.tenant = noted->tenant; /* its parent's, when it was forked */
+	if (nm_placement_is_unknown(tenant) && scheduled)
+		one.tenant = scheduled->tenant; /* its parent's, when it was forked */
 	if (begins || ends) { /* the number may have been reused */
-		drop_due(placement, noted);
-		release_demand(placement, nm_placed_find(placement, event->pid));
+		remove_due(placement, scheduled);
+		release_demand(placement, nm_home_state_find(placement, event->pid));
 	}
 	/* A new thread starts on any idle CPU, even if its process has a home. */
-	if (begins || (thread && nm_placed_find(placement, event->pid)))
-		nm_placement_examine_at(placement, &one);
+	if (begins || (thread && nm_home_state_find(placement, event->pid)))
+		nm_placement_schedule(placement, &one);
 }
 
 /* ---- limits of the cost ---- */
@@ -147,27 +147,27 @@ static double left_s(const struct nm_placement *placement,
 		     const struct nm_examination_budget *budget, double since_s)
 {
 	if (budget->unlimited)
-		return NM_SAVED_MOST_S;
+		return NM_BUDGET_MAX_S;
 	uint64_t spent_ns =
 		budget->own_ns > placement->spent_ns ? budget->own_ns - placement->spent_ns : 0;
-	return fmin(placement->saved_s + budget->share * since_s, NM_SAVED_MOST_S) -
+	return fmin(placement->budget_s + budget->share * since_s, NM_BUDGET_MAX_S) -
 	       (double)spent_ns / (double)NM_NSEC_PER_SEC;
 }
 
 /* Only the main loop's own time counts: the time of the mover is limited elsewhere. The debt is
  * limited to the amount earned until the next interval must start. */
-void nm_placement_pay(struct nm_placement *placement, const struct nm_examination_budget *budget,
-		      uint64_t interval_ns)
+void nm_placement_charge_interval(struct nm_placement *placement,
+				  const struct nm_examination_budget *budget, uint64_t interval_ns)
 {
 	double since_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
 	double most_s = budget->share * STRETCH_MOST * budget->interval_s;
-	placement->saved_s = fmax(left_s(placement, budget, since_s), -most_s);
-	earn(placement, budget->share * since_s);
+	placement->budget_s = fmax(left_s(placement, budget, since_s), -most_s);
+	repay(placement, budget->share * since_s);
 	placement->spent_ns = budget->own_ns;
 }
 
-bool nm_placement_is_awaited(const struct nm_placement *placement,
-			     const struct nm_examination_budget *budget, bool idle)
+bool nm_placement_must_end_interval(const struct nm_placement *placement,
+				    const struct nm_examination_budget *budget, bool idle)
 {
 	double intervals = (budget->since_s + NM_PLACE_MIN_AGE_S / 2) / budget->interval_s;
 	if (intervals < 1 && placement)
@@ -179,10 +179,10 @@ bool nm_placement_is_awaited(const struct nm_placement *placement,
 }
 
 /* Returns whether memory is waiting to be moved. */
-static bool wants_mover(const struct nm_placement *placement)
+static bool has_ready_migration(const struct nm_placement *placement)
 {
 	for (size_t i = 0; i < placement->processes.count; i++)
-		if (nm_placed_at(placement, i)->memory.state == NM_BRING_WANTED)
+		if (nm_home_state_at(placement, i)->migration.state == NM_MIGRATION_READY)
 			return true;
 	return false;
 }
@@ -190,28 +190,28 @@ static bool wants_mover(const struct nm_placement *placement)
 /*
  * Other domains have used the budget, and a process is due whose domain has used none of its share.
  */
-static bool is_kept_waiting(const struct nm_placement *placement, uint64_t now_ns)
+static bool has_unserved_domain(const struct nm_placement *placement, uint64_t now_ns)
 {
 	bool others = false;
-	for (unsigned i = 0; i < NM_PAYERS; i++)
-		others |= placement->payers[i].owed_s > 0;
+	for (unsigned i = 0; i < NM_DOMAIN_DEBTS; i++)
+		others |= placement->debts[i].debt_s > 0;
 	for (unsigned i = 0; others && i < placement->nr_due; i++)
 		if (placement->due[i].due_ns <= now_ns &&
-		    owed_by(placement, placement->due[i].tenant.domain) <= 0)
+		    debt_of(placement, placement->due[i].tenant.domain) <= 0)
 			return true;
 	return false;
 }
 
-int nm_placement_room_to_examine(const struct nm_placement *placement,
-				 const struct nm_examination_budget *budget, bool mover_idle,
-				 uint64_t now_ns)
+int nm_placement_examinations_allowed(const struct nm_placement *placement,
+				      const struct nm_examination_budget *budget, bool mover_idle,
+				      uint64_t now_ns)
 {
 	bool due = false;
 	for (unsigned i = 0; !due && i < placement->nr_due; i++)
 		due = placement->due[i].due_ns <= now_ns;
-	if (!due && !(mover_idle && wants_mover(placement)))
+	if (!due && !(mover_idle && has_ready_migration(placement)))
 		return -1;
 	if (left_s(placement, budget, budget->since_s) > 0)
 		return NM_EXAMINED_AT_ONCE;
-	return due && is_kept_waiting(placement, now_ns) ? 1 : 0;
+	return due && has_unserved_domain(placement, now_ns) ? 1 : 0;
 }

@@ -16,13 +16,13 @@
 /* ---- creation and destruction ---- */
 
 /* The state of a process that has no home. */
-static int init_placed(const struct nm_snapshot *snapshot, void *cell)
+static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double *arrays = calloc(1, nr_nodes * (4 * sizeof(double) + sizeof(bool)));
 	if (!arrays)
 		return -ENOMEM;
-	*(struct nm_placed *)cell = (struct nm_placed){
+	*(struct nm_home_state *)cell = (struct nm_home_state){
 		.home = -1,
 		.reason = NM_PLACE_YOUNG,
 		.before = {.distance = NAN, .performance = NAN},
@@ -36,18 +36,18 @@ static int init_placed(const struct nm_snapshot *snapshot, void *cell)
 	return 0;
 }
 
-int nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *placed), void *context,
+int nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *state), void *context,
 		     struct nm_placement **ret)
 {
 	struct nm_placement *placement = calloc(1, sizeof(*placement));
 	if (!placement)
 		return -ENOMEM;
-	placement->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_placed),
-						  .init = init_placed,
+	placement->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_home_state),
+						  .init = init_home_state,
 						  .clear = clear,
 						  .context = context};
 	placement->times.cell_bytes = sizeof(struct nm_proc_schedstat);
-	placement->saved_s = NM_SAVED_MOST_S;
+	placement->budget_s = NM_BUDGET_MAX_S;
 	placement->trend = (struct nm_place_trend){.performance = 1, .distance = 1};
 	placement->spent_ns = own_ns;
 	*ret = placement;
@@ -61,118 +61,122 @@ void nm_placement_free(struct nm_placement *placement)
 	nm_column_clear(&placement->processes);
 	nm_column_clear(&placement->times);
 	free(placement->nodes);
-	free(placement->beside_cpus);
+	free(placement->other_cpus);
 	free(placement->available_bytes);
 	free(placement);
 }
 
-void nm_placed_clear(struct nm_placed *placed)
+void nm_home_state_clear(struct nm_home_state *state)
 {
-	nm_placed_forget_memory(placed);
-	free(placed->ran_on);
-	placed->ran_on = NULL;
+	nm_home_state_clear_migration(state);
+	free(state->ran_on);
+	state->ran_on = NULL;
 }
 
-void nm_placed_take(const struct nm_snapshot *snapshot, size_t process, struct nm_placed *placed)
+void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
+			  struct nm_home_state *state)
 {
 	const struct nm_snap_process *one = &snapshot->processes[process];
-	placed->pid = one->pid;
-	placed->start_ticks = one->start_ticks;
-	placed->program_ns = one->program_ns;
-	placed->process = process;
-	placed->anon_bytes = one->anon_bytes;
-	placed->cpu_limit = one->cpu_limit;
+	state->pid = one->pid;
+	state->start_ticks = one->start_ticks;
+	state->program_ns = one->program_ns;
+	state->process = process;
+	state->anon_bytes = one->anon_bytes;
+	state->cpu_limit = one->cpu_limit;
 }
 
 size_t nm_placement_homes(const struct nm_placement *placement)
 {
 	size_t count = 0;
 	for (size_t i = 0; placement && i < placement->processes.count; i++)
-		count += nm_placed_at(placement, i)->home >= 0;
+		count += nm_home_state_at(placement, i)->home >= 0;
 	return count;
 }
 
 /* ---- its memory ---- */
 
-void nm_placed_forget_memory(struct nm_placed *placed)
+void nm_home_state_clear_migration(struct nm_home_state *state)
 {
-	free(placed->memory.was);
-	placed->memory = (struct nm_bring_memory){0};
+	free(state->migration.origins);
+	state->migration = (struct nm_memory_migration){0};
 }
 
-void nm_placed_locate(struct nm_placed *placed, const double *pages, unsigned nr_nodes)
+void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes)
 {
 	double all = 0;
 	for (unsigned k = 0; k < nr_nodes; k++)
 		all += pages[k];
-	placed->located = all > 0;
+	state->located = all > 0;
 	for (unsigned k = 0; k < nr_nodes && all > 0; k++)
-		placed->located_on[k] = pages[k] / all;
+		state->located_on[k] = pages[k] / all;
 }
 
-uint64_t nm_placed_bytes(const struct nm_placed *placed)
+uint64_t nm_home_state_bytes(const struct nm_home_state *state)
 {
-	return placed->anon_bytes + placed->count.huge_bytes;
+	return state->anon_bytes + state->location.huge_bytes;
 }
 
-const double *nm_placed_shares(const struct nm_placed *placed)
+const double *nm_home_state_shares(const struct nm_home_state *state)
 {
-	if (placed->accesses >= NM_PLACE_LEAST_ACCESSES)
-		return placed->memory_on;
-	return placed->located ? placed->located_on : NULL;
+	if (state->accesses >= NM_PLACE_LEAST_ACCESSES)
+		return state->memory_on;
+	return state->located ? state->located_on : NULL;
 }
 
-bool nm_placed_awaits_count(const struct nm_placed *placed, uint64_t now_ns)
+bool nm_home_state_awaits_query(const struct nm_home_state *state, uint64_t now_ns)
 {
-	return placed->count.query.ticket && now_ns - placed->count.asked_ns < AWAITED_NS;
+	return state->location.query.ticket && now_ns - state->location.asked_ns < AWAITED_NS;
 }
 
-static bool has_grown(const struct nm_placed *placed, uint64_t before_bytes)
+static bool has_grown(const struct nm_home_state *state, uint64_t before_bytes)
 {
-	return (double)placed->anon_bytes > GREW_BY * (double)before_bytes;
+	return (double)state->anon_bytes > GREW_BY * (double)before_bytes;
 }
 
 /*
  * Returns whether the memory of a process with a home may be elsewhere: it did not move, which is
  * checked once, or it was allocated since.
  */
-static bool is_uncertain(const struct nm_placed *placed, bool kernel_moves, uint64_t now_ns)
+static bool is_uncertain(const struct nm_home_state *state, bool kernel_moves, uint64_t now_ns)
 {
-	const struct nm_bring_memory *memory = &placed->memory;
-	if (memory->state != NM_BRING_DONE)
+	const struct nm_memory_migration *migration = &state->migration;
+	if (migration->state != NM_MIGRATION_DONE)
 		return false;
-	if (has_grown(placed, placed->count.anon_bytes) &&
-	    placed->anon_bytes >= placed->count.anon_bytes + GREW_LEAST)
+	if (has_grown(state, state->location.anon_bytes) &&
+	    state->anon_bytes >= state->location.anon_bytes + GREW_LEAST)
 		return !kernel_moves;
-	return !memory->checked && memory->away_bytes >= GREW_LEAST &&
-	       (double)(now_ns - memory->settled_ns) > NM_PLACE_WATCHED_S * (double)NM_NSEC_PER_SEC;
+	return !migration->checked && migration->away_bytes >= GREW_LEAST &&
+	       (double)(now_ns - migration->ended_ns) >
+		       NM_PLACE_OBSERVED_S * (double)NM_NSEC_PER_SEC;
 }
 
-bool nm_placed_wants_query(const struct nm_placed *placed, bool kernel_moves, uint64_t now_ns)
+bool nm_home_state_needs_query(const struct nm_home_state *state, bool kernel_moves,
+			       uint64_t now_ns)
 {
-	bool unknown = (placed->home < 0 || !placed->located) &&
-		       has_grown(placed, placed->count.anon_bytes);
-	return (unknown || is_uncertain(placed, kernel_moves, now_ns)) && placed->running > 0 &&
-	       !placed->count.query.ticket &&
-	       placed->accesses < NM_PLACE_LEAST_ACCESSES; /* otherwise these show the location */
+	bool unknown = (state->home < 0 || !state->located) &&
+		       has_grown(state, state->location.anon_bytes);
+	return (unknown || is_uncertain(state, kernel_moves, now_ns)) && state->running > 0 &&
+	       !state->location.query.ticket &&
+	       state->accesses < NM_PLACE_LEAST_ACCESSES; /* otherwise these show the location */
 }
 
-void nm_placed_reconsider_memory(struct nm_placed *placed, const struct nm_topology *topology)
+void nm_home_state_schedule_migration(struct nm_home_state *state,
+				      const struct nm_topology *topology)
 {
 	double away = 0, distance = 0;
-	for (unsigned k = 0; placed->located && k < topology->nr_nodes; k++) {
-		double share = placed->located_on[k];
-		away += (int)k == placed->home ? 0 : share;
-		distance += share * nm_topology_distance(topology, placed->home, (int)k);
+	for (unsigned k = 0; state->located && k < topology->nr_nodes; k++) {
+		double share = state->located_on[k];
+		away += (int)k == state->home ? 0 : share;
+		distance += share * nm_topology_distance(topology, state->home, (int)k);
 	}
 	if (away < AWAY_LEAST)
 		return;
-	if (!has_grown(placed, placed->memory.settled_bytes)) {
-		placed->immovable = true;
+	if (!has_grown(state, state->migration.ended_bytes)) {
+		state->immovable = true;
 		return;
 	}
-	placed->memory.state = NM_BRING_LATER;
-	placed->memory.away_bytes = (uint64_t)(away * (double)placed->anon_bytes);
-	placed->memory.away_distance = distance;
-	placed->lost_s = 0; /* the earlier loss has been paid for */
+	state->migration.state = NM_MIGRATION_DEFERRED;
+	state->migration.away_bytes = (uint64_t)(away * (double)state->anon_bytes);
+	state->migration.away_distance = distance;
+	state->lost_s = 0; /* the earlier loss has been paid for */
 }

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CLEARLY 0.05	   /* minimum relative change that counts */
-#define LEAST_RUN_S 0.2	   /* minimum CPU time for values per CPU time */
+#define MIN_CHANGE 0.05	   /* minimum relative change that counts */
+#define MIN_RUN_S 0.2	   /* minimum CPU time for values per CPU time */
 #define WAITS_LONGER 1.2   /* factor relative to before */
 #define WAITS_LEAST 0.05   /* seconds per second of CPU time; less is ignored */
 #define NOISE_SIGMAS 2
@@ -14,8 +14,8 @@
 static bool is_by_performance(const struct nm_place_measure *before,
 			      const struct nm_place_measure *after)
 {
-	return before->performance > 0 && after->performance > 0 && before->run_s >= LEAST_RUN_S &&
-	       after->run_s >= LEAST_RUN_S;
+	return before->performance > 0 && after->performance > 0 && before->run_s >= MIN_RUN_S &&
+	       after->run_s >= MIN_RUN_S;
 }
 
 static bool is_by_distance(const struct nm_place_measure *before,
@@ -27,7 +27,7 @@ static bool is_by_distance(const struct nm_place_measure *before,
 
 static double delay(const struct nm_place_measure *measure)
 {
-	return measure->run_s >= LEAST_RUN_S ? measure->delay_s / measure->run_s : NAN;
+	return measure->run_s >= MIN_RUN_S ? measure->delay_s / measure->run_s : NAN;
 }
 
 /* Relative to the mean. */
@@ -66,8 +66,8 @@ struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 		verdict.judged_by = NM_PLACE_BY_DISTANCE;
 		deviation = noise(before->distance, before->distance_variance);
 	}
-	double clearly = fmax(CLEARLY, NOISE_SIGMAS * deviation);
-	verdict.kind = nm_judge_change(verdict.change, clearly, clearly);
+	double min_change = fmax(MIN_CHANGE, NOISE_SIGMAS * deviation);
+	verdict.kind = nm_judge_change(verdict.change, min_change, min_change);
 	return verdict;
 }
 

@@ -8,63 +8,63 @@
 
 /* ---- where they ran, and the location of their memory ---- */
 
-void nm_placed_clear_interval(struct nm_placed *placed, unsigned nr_nodes)
+void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes)
 {
-	memset(placed->ran_on, 0, nr_nodes * sizeof(*placed->ran_on));
-	memset(placed->memory_on, 0, nr_nodes * sizeof(*placed->memory_on));
+	memset(state->ran_on, 0, nr_nodes * sizeof(*state->ran_on));
+	memset(state->memory_on, 0, nr_nodes * sizeof(*state->memory_on));
 	for (unsigned k = 0; k < nr_nodes; k++)
-		placed->allowed[k] = true;
-	placed->run_s = placed->delay_s = placed->wanted_cpus = placed->accesses = 0;
-	placed->runs = 0;
-	placed->traffic = 0;
-	placed->running = 0;
-	placed->creating = false;
+		state->allowed[k] = true;
+	state->run_s = state->delay_s = state->wanted_cpus = state->accesses = 0;
+	state->runs = 0;
+	state->traffic = 0;
+	state->running = 0;
+	state->creating = false;
 }
 
 static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
-		       double ran, struct nm_placed *placed)
+		       double ran, struct nm_home_state *state)
 {
 	const struct nm_topology *topology = snapshot->topology;
 	int here = nm_topology_node_of_cpu(topology, thread->main_cpu);
 	for (unsigned k = 0; k < topology->nr_nodes; k++) {
-		placed->memory_on[k] += thread->accesses[k];
-		placed->accesses += thread->accesses[k];
-		placed->allowed[k] =
-			placed->allowed[k] && !thread->only_watched &&
+		state->memory_on[k] += thread->accesses[k];
+		state->accesses += thread->accesses[k];
+		state->allowed[k] =
+			state->allowed[k] && !thread->only_watched &&
 			(thread->everywhere ||
 			 hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed));
 	}
-	placed->running += thread->active;
-	placed->traffic += fmax(thread->traffic, 0); /* NaN counts as 0 */
+	state->running += thread->active;
+	state->traffic += fmax(thread->traffic, 0); /* NaN counts as 0 */
 	if (here >= 0 && ran > 0)
-		placed->ran_on[here] += ran;
+		state->ran_on[here] += ran;
 }
 
 /* since_s is the time for which it has had its current activity. A lull does not end the demand:
  * earlier demand decays slowly. Threads that wait because their cgroups have used up their CPU time
  * demand no CPU. */
-static void update_demand(struct nm_placed *placed, const struct nm_snapshot *snapshot,
+static void update_demand(struct nm_home_state *state, const struct nm_snapshot *snapshot,
 			  double since_s)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double keep = exp(-since_s / NM_PLACE_YOUNG_S);
-	placed->wanted_cpus = nm_place_allowed_cpus(placed->wanted_cpus, placed->cpu_limit);
-	placed->demand_cpus = fmax(placed->wanted_cpus, keep * placed->demand_cpus);
+	state->wanted_cpus = nm_place_allowed_cpus(state->wanted_cpus, state->cpu_limit);
+	state->demand_cpus = fmax(state->wanted_cpus, keep * state->demand_cpus);
 	for (unsigned k = 0; k < nr_nodes; k++)
-		placed->has_run_on[k] += placed->ran_on[k] * since_s;
+		state->has_run_on[k] += state->ran_on[k] * since_s;
 	/* Many light threads count as the number of CPUs that they demand. */
-	if (placed->running < round(placed->wanted_cpus))
-		placed->running = (unsigned)round(placed->wanted_cpus);
-	if (placed->ran_most < placed->running) {
-		placed->ran_most = placed->running;
-		placed->grown_ns = snapshot->time_ns;
+	if (state->running < round(state->wanted_cpus))
+		state->running = (unsigned)round(state->wanted_cpus);
+	if (state->max_running < state->running) {
+		state->max_running = state->running;
+		state->grown_ns = snapshot->time_ns;
 	}
-	for (unsigned k = 0; placed->accesses > 0 && k < nr_nodes; k++)
-		placed->memory_on[k] /= placed->accesses;
-	if (placed->home < 0 && placed->running > 0)
-		placed->watched_s += since_s;
-	placed->measured_ns = snapshot->time_ns;
-	nm_placement_add_loss(snapshot->topology, placed, snapshot->time_ns, since_s);
+	for (unsigned k = 0; state->accesses > 0 && k < nr_nodes; k++)
+		state->memory_on[k] /= state->accesses;
+	if (state->home < 0 && state->running > 0)
+		state->observed_s += since_s;
+	state->measured_ns = snapshot->time_ns;
+	nm_placement_add_loss(snapshot->topology, state, snapshot->time_ns, since_s);
 }
 
 /* ---- values for the verdict ---- */
@@ -103,16 +103,16 @@ static void blend(double *mean, double *variance, double old_weight, double valu
 	*variance = (1 - part) * (*variance + part * difference * difference);
 }
 
-static void add_measure(struct nm_place_measure *measure, const struct nm_placed *placed,
+static void add_measure(struct nm_place_measure *measure, const struct nm_home_state *state,
 			const struct sums *sums, double keep)
 {
 	double run_s = measure->run_s * keep, accesses = measure->accesses * keep;
 	blend(&measure->distance, &measure->distance_variance, accesses,
 	      sums->distance / sums->accesses, sums->accesses);
 	blend(&measure->performance, &measure->performance_variance, run_s,
-	      sums->instructions / sums->run_share, sums->run_share > 0 ? placed->run_s : 0);
-	measure->run_s = run_s + placed->run_s;
-	measure->delay_s = measure->delay_s * keep + placed->delay_s;
+	      sums->instructions / sums->run_share, sums->run_share > 0 ? state->run_s : 0);
+	measure->run_s = run_s + state->run_s;
+	measure->delay_s = measure->delay_s * keep + state->delay_s;
 	measure->accesses = accesses + sums->accesses;
 }
 
@@ -139,7 +139,7 @@ static int changes_init(struct changes *changes, size_t count)
 	return 0;
 }
 
-static void note(struct nm_place_change *changes, size_t *count, const struct nm_tenant *tenant,
+static void add_change(struct nm_place_change *changes, size_t *count, const struct nm_tenant *tenant,
 		 double value)
 {
 	if (isfinite(value))
@@ -147,26 +147,26 @@ static void note(struct nm_place_change *changes, size_t *count, const struct nm
 }
 
 /* A home on the node where a process already ran does not affect it. */
-static bool is_untouched(const struct nm_placed *placed)
+static bool is_untouched(const struct nm_home_state *state)
 {
-	return placed->home < 0 || placed->judged || placed->reason == NM_PLACE_THERE;
+	return state->home < 0 || state->judged || state->reason == NM_PLACE_RUNS_THERE;
 }
 
-static void note_change(struct changes *changes, const struct nm_tenant *tenant,
+static void add_changes(struct changes *changes, const struct nm_tenant *tenant,
 			const struct nm_place_measure *before, const struct nm_place_measure *now)
 {
 	if (before->performance > 0)
-		note(changes->performance, &changes->nr_performance, tenant,
+		add_change(changes->performance, &changes->nr_performance, tenant,
 		     now->performance / before->performance);
 	if (before->distance > 0)
-		note(changes->distance, &changes->nr_distance, tenant,
+		add_change(changes->distance, &changes->nr_distance, tenant,
 		     now->distance / before->distance);
 	if (before->run_s > 0 && now->run_s > 0)
-		note(changes->waiting, &changes->nr_waiting, tenant,
+		add_change(changes->waiting, &changes->nr_waiting, tenant,
 		     now->delay_s / now->run_s - before->delay_s / before->run_s);
 }
 
-static void follow_trend(struct changes *changes, struct nm_place_trend *trend)
+static void update_trend(struct changes *changes, struct nm_place_trend *trend)
 {
 	trend->performance *=
 		nm_place_user_median(changes->performance, changes->nr_performance, 1);
@@ -175,10 +175,11 @@ static void follow_trend(struct changes *changes, struct nm_place_trend *trend)
 }
 
 /* It may have been examined during the interval. */
-static double since_measured_s(const struct nm_placed *placed, uint64_t now_ns, double interval_s)
+static double since_measured_s(const struct nm_home_state *state, uint64_t now_ns,
+			       double interval_s)
 {
-	double since_s = (double)(now_ns - placed->measured_ns) / (double)NM_NSEC_PER_SEC;
-	return placed->measured_ns ? fmin(since_s, interval_s) : interval_s;
+	double since_s = (double)(now_ns - state->measured_ns) / (double)NM_NSEC_PER_SEC;
+	return state->measured_ns ? fmin(since_s, interval_s) : interval_s;
 }
 
 int nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
@@ -188,51 +189,52 @@ int nm_placement_measure(struct nm_placement *placement, const struct nm_snapsho
 	nm_auto(changes_clear) struct changes changes = {0};
 	/* Earlier measurements decay over the time for which a process is observed before its
 	 * placement. */
-	double keep = exp(-interval_s / NM_PLACE_WATCHED_S);
+	double keep = exp(-interval_s / NM_PLACE_OBSERVED_S);
 	if (!sums || changes_init(&changes, placement->processes.count) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		add_thread(snapshot, thread, ran[i], nm_placed_at(placement, thread->process));
+		add_thread(snapshot, thread, ran[i], nm_home_state_at(placement, thread->process));
 		add_to_sums(snapshot, thread, &sums[thread->process]);
 	}
 	for (size_t i = 0; i < placement->processes.count; i++) {
-		struct nm_placed *placed = nm_placed_at(placement, i);
+		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (!sees_accesses)
-			sums[i].accesses = placed->accesses = 0;
-		if (placed->run_s > 0) /* one that was not off the CPU ran all the time */
-			placed->burst_s = placed->run_s / fmax(placed->runs, 1);
-		update_demand(placed, snapshot,
-			      since_measured_s(placed, snapshot->time_ns, interval_s));
-		struct nm_place_measure earlier = placed->recent;
-		add_measure(&placed->recent, placed, &sums[i], keep);
-		if (is_untouched(placed))
-			note_change(&changes, &snapshot->processes[placed->process].tenant,
-				    &earlier, &placed->recent);
-		if (placed->home < 0)
-			add_measure(&placed->before, placed, &sums[i], keep);
-		if (placed->home >= 0 && !placed->judged)
-			add_measure(&placed->after, placed, &sums[i], keep);
+			sums[i].accesses = state->accesses = 0;
+		if (state->run_s > 0) /* one that was not off the CPU ran all the time */
+			state->burst_s = state->run_s / fmax(state->runs, 1);
+		update_demand(state, snapshot,
+			      since_measured_s(state, snapshot->time_ns, interval_s));
+		struct nm_place_measure earlier = state->recent;
+		add_measure(&state->recent, state, &sums[i], keep);
+		if (is_untouched(state))
+			add_changes(&changes, &snapshot->processes[state->process].tenant,
+				    &earlier, &state->recent);
+		if (state->home < 0)
+			add_measure(&state->before, state, &sums[i], keep);
+		if (state->home >= 0 && !state->judged)
+			add_measure(&state->after, state, &sums[i], keep);
 	}
-	follow_trend(&changes, &placement->trend);
+	update_trend(&changes, &placement->trend);
 	return 0;
 }
 
 void nm_placement_measure_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			      const double *wanted_cpus, double burst_s, struct nm_placed *placed)
+			      const double *wanted_cpus, double burst_s,
+			      struct nm_home_state *state)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double age_s = snapshot->processes[0].age_s;
 	for (unsigned k = 0; k < nr_nodes; k++)
-		placement->nodes[k].busy_cpus -= placed->ran_on[k];
-	nm_placed_clear_interval(placed, nr_nodes);
+		placement->nodes[k].busy_cpus -= state->ran_on[k];
+	nm_home_state_clear_interval(state, nr_nodes);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		add_thread(snapshot, thread, thread->run_share, placed);
-		placed->wanted_cpus += wanted_cpus[i];
+		add_thread(snapshot, thread, thread->run_share, state);
+		state->wanted_cpus += wanted_cpus[i];
 	}
 	for (unsigned k = 0; k < nr_nodes; k++)
-		placement->nodes[k].busy_cpus += placed->ran_on[k];
-	placed->burst_s = burst_s;
-	update_demand(placed, snapshot, since_measured_s(placed, snapshot->time_ns, age_s));
+		placement->nodes[k].busy_cpus += state->ran_on[k];
+	state->burst_s = burst_s;
+	update_demand(state, snapshot, since_measured_s(state, snapshot->time_ns, age_s));
 }

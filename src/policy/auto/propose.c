@@ -8,15 +8,18 @@
 #define MOVING_COSTS 0.6  /* by how much emptier, per core, a node must be to justify a migration
 			   * for that reason alone; less for young groups */
 #define HALF_CPU 0.5	  /* tolerance, because demand is measured, while threads need whole CPUs */
-#define THERE 0.9 /* share of its running on a node, from which the group counts as running there */
-#define GATHERED 0.8	  /* share of its memory on a node, from which its memory counts as being
+#define RUNS_THERE                                                                                 \
+	0.9 /* share of its running on a node, from which the group counts as running there */
+#define ON_ONE_NODE                                                                                \
+	0.8		  /* share of its memory on a node, from which its memory counts as being  \
 			   * there */
 #define IN_DEMAND 0.75	  /* load per core of the machine from which groups are kept apart */
 /*
  * Bytes per second, which one channel of DDR3-1066 sustains; lower traffic does not show a limit.
  */
 #define CONTROLLER_LEAST 8e9
-#define KERNEL_ALLOWS 4.0 /* the kernel does not spread threads up to this fraction of a node's
+#define KERNEL_PACKS                                                                               \
+	4.0		  /* the kernel does not spread threads up to this fraction of a node's    \
 			   * cores: adjust_numa_imbalance(), kernel/sched/fair.c */
 #define STEADY_S 1.0	  /* time after which threads have touched the memory that they use */
 #define MEMORY_KNOWN_S 0.25 /* time limit of a query */
@@ -30,22 +33,22 @@
 #define SLEEPLESS 0.95
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
-	[NM_PLACE_THERE] = "runs there",
+	[NM_PLACE_RUNS_THERE] = "runs there",
 	[NM_PLACE_SINGLE] = "one thread",
 	[NM_PLACE_SMALL] = "few threads",
 	[NM_PLACE_MEMORY] = "memory on one node",
 	[NM_PLACE_SEPARATE] = "machine busy",
-	[NM_PLACE_HELD] = "placed",
+	[NM_PLACE_HAS_HOME] = "placed",
 	[NM_PLACE_BARRED] = "awaits a verdict, or was rolled back",
 	[NM_PLACE_YOUNG] = "just started, or creating threads",
-	[NM_PLACE_WATCHED] = "measured before it is placed",
+	[NM_PLACE_OBSERVED] = "measured before it is placed",
 	[NM_PLACE_IDLE] = "little CPU use",
 	[NM_PLACE_NO_ROOM] = "no node has enough idle CPUs and free memory",
 	[NM_PLACE_NEAR] = "just started, near its memory",
-	[NM_PLACE_TOO_DEAR] = "migration costs more than it gains",
+	[NM_PLACE_TOO_COSTLY] = "migration costs more than it gains",
 	[NM_PLACE_SPREAD] = "idle CPUs, faster spread",
 	[NM_PLACE_FIXED] = "memory elsewhere cannot be moved",
-	[NM_PLACE_WAKES] = "woken all the time, runs near its wakers",
+	[NM_PLACE_OFTEN_WOKEN] = "woken all the time, runs near its wakers",
 };
 
 const char *nm_place_reason_text(enum nm_place_reason reason)
@@ -94,13 +97,13 @@ static double expected_demand(const struct plan *plan, const struct nm_place_gro
 static bool awaits_memory(const struct nm_place_view *view, const struct nm_place_group *group)
 {
 	return group->age_s < MEMORY_KNOWN_S && !group->memory_on &&
-	       nm_place_move_s(&view->cost, (double)group->anon_bytes) > group->age_s;
+	       nm_place_migration_cost_s(&view->cost, (double)group->anon_bytes) > group->age_s;
 }
 
 /* A program that has run more threads than now will run as many again. */
 static unsigned threads_of(const struct nm_place_group *group)
 {
-	return group->running > group->ran_most ? group->running : group->ran_most;
+	return group->running > group->max_running ? group->running : group->max_running;
 }
 
 /* Returns whether its only thread is woken by other processes all the time, such as a client by its
@@ -116,20 +119,20 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 			enum nm_place_reason *ret)
 {
 	if (group->home >= 0)
-		*ret = NM_PLACE_HELD;
+		*ret = NM_PLACE_HAS_HOME;
 	else if (group->barred)
 		*ret = NM_PLACE_BARRED;
 	else if (group->age_s < NM_PLACE_MIN_AGE_S || group->creating ||
 		 awaits_memory(view, group) ||
-		 (group->awaits_count &&
+		 (group->awaits_query &&
 		  group->age_s >= NM_PLACE_YOUNG_S)) /* young groups cannot wait */
 		*ret = NM_PLACE_YOUNG;
-	else if (group->age_s > NM_PLACE_YOUNG_S && group->watched_s < NM_PLACE_WATCHED_S)
-		*ret = NM_PLACE_WATCHED;
+	else if (group->age_s > NM_PLACE_YOUNG_S && group->observed_s < NM_PLACE_OBSERVED_S)
+		*ret = NM_PLACE_OBSERVED;
 	else if (group->demand_cpus < NM_PLACE_LEAST_DEMAND || group->running == 0)
 		*ret = NM_PLACE_IDLE;
 	else if (is_woken_often(group, BURST_TO_PLACE))
-		*ret = NM_PLACE_WAKES;
+		*ret = NM_PLACE_OFTEN_WOKEN;
 	else
 		return true;
 	return false;
@@ -245,12 +248,13 @@ static bool is_steady(const struct nm_place_group *group)
 
 /* Returns whether its memory is on one node, so that one memory controller serves it wherever its
  * threads run. */
-static bool is_memory_gathered(const struct nm_place_view *view, const struct nm_place_group *group)
+static bool is_memory_on_one_node(const struct nm_place_view *view,
+				  const struct nm_place_group *group)
 {
 	if (!is_steady(group))
 		return false;
 	for (unsigned k = 0; group->memory_on && k < view->topology->nr_nodes; k++)
-		if (group->memory_on[k] >= GATHERED)
+		if (group->memory_on[k] >= ON_ONE_NODE)
 			return true;
 	return false;
 }
@@ -260,11 +264,11 @@ static bool is_memory_gathered(const struct nm_place_view *view, const struct nm
 static bool fills_controller(const struct nm_place_view *view, const struct nm_place_group *group,
 			     unsigned node)
 {
-	if (!(view->most_traffic > 0 && group->traffic > 0))
+	if (!(view->max_traffic > 0 && group->traffic > 0))
 		return false;
 	double already = group->traffic * memory_share(view, group, node);
 	double others = fmax(view->nodes[node].traffic - already, 0);
-	return others + group->traffic > fmax(view->most_traffic, CONTROLLER_LEAST);
+	return others + group->traffic > fmax(view->max_traffic, CONTROLLER_LEAST);
 }
 
 /* Returns whether there is a reason to pack the group on the node. The scheduler spreads threads
@@ -275,11 +279,11 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 	const struct nm_place_view *view = plan->view;
 	if (threads_of(group) <= 1)
 		*ret = NM_PLACE_SINGLE;
-	else if (threads_of(group) * KERNEL_ALLOWS <= view->nodes[node].cores)
+	else if (threads_of(group) * KERNEL_PACKS <= view->nodes[node].cores)
 		*ret = NM_PLACE_SMALL;
-	else if (is_memory_gathered(view, group))
+	else if (is_memory_on_one_node(view, group))
 		*ret = NM_PLACE_MEMORY;
-	else if (fmax(plan->total, view->demand_of_late) >= IN_DEMAND * plan->cores &&
+	else if (fmax(plan->total, view->recent_demand) >= IN_DEMAND * plan->cores &&
 		 !fills_controller(view, group, node))
 		*ret = NM_PLACE_SEPARATE;
 	else
@@ -288,20 +292,21 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 }
 
 /* Returns whether the group may be moved together there. */
-static bool may_gather(const struct plan *plan, const struct nm_place_group *group, unsigned node,
+static bool may_assign(const struct plan *plan, const struct nm_place_group *group, unsigned node,
 		       enum nm_place_reason *ret)
 {
 	double ran = sum(group->ran_on, plan->view->topology->nr_nodes);
-	if (!(ran > 0 && group->ran_on[node] >= THERE * ran && is_steady(group) &&
+	if (!(ran > 0 && group->ran_on[node] >= RUNS_THERE * ran && is_steady(group) &&
 	      threads_of(group) <= plan->view->nodes[node].cores))
 		return may_pack(plan, group, node, ret);
-	*ret = NM_PLACE_THERE;
+	*ret = NM_PLACE_RUNS_THERE;
 	return true;
 }
 
-static double move_s(const struct plan *plan, const struct nm_place_group *group, unsigned node)
+static double migration_cost_s(const struct plan *plan, const struct nm_place_group *group,
+			       unsigned node)
 {
-	return nm_place_move_s(&plan->view->cost, bytes_elsewhere(plan, group, node));
+	return nm_place_migration_cost_s(&plan->view->cost, bytes_elsewhere(plan, group, node));
 }
 
 /* Share of its remaining lifetime until its memory has followed. */
@@ -309,7 +314,7 @@ static double share_away(const struct plan *plan, const struct nm_place_group *g
 {
 	if (plan->view->memory_stays || group->memory_stays)
 		return 1;
-	return fmin(move_s(plan, group, node) / nm_place_to_come(group->age_s), 1);
+	return fmin(migration_cost_s(plan, group, node) / nm_place_expected_rest(group->age_s), 1);
 }
 
 /* Mean distance over its remaining lifetime. */
@@ -334,7 +339,7 @@ static double cost_of(const struct plan *plan, const struct nm_place_group *grou
 static bool only_gathers(const struct plan *plan, const struct nm_place_group *group,
 			 const struct nm_place_proposal *to)
 {
-	return to->reason != NM_PLACE_THERE &&
+	return to->reason != NM_PLACE_RUNS_THERE &&
 	       distance_from(plan->view, group, (unsigned)to->node) <= to->distance_now;
 }
 
@@ -343,23 +348,24 @@ static bool only_gathers(const struct plan *plan, const struct nm_place_group *g
  * scheduler leaves most threads in place, so that threads near their memory need not be held at
  * once.
  */
-static bool is_worth_it(const struct plan *plan, const struct nm_place_group *group,
-			struct nm_place_proposal *ret)
+static bool pays_off(const struct plan *plan, const struct nm_place_group *group,
+		     struct nm_place_proposal *ret)
 {
 	unsigned node = (unsigned)ret->node;
-	if (ret->reason == NM_PLACE_THERE && ret->distance_now <= NEAR) {
-		ret->reason = group->age_s < NM_PLACE_YOUNG_S ? NM_PLACE_NEAR : NM_PLACE_THERE;
-		return ret->reason == NM_PLACE_THERE;
+	if (ret->reason == NM_PLACE_RUNS_THERE && ret->distance_now <= NEAR) {
+		ret->reason = group->age_s < NM_PLACE_YOUNG_S ? NM_PLACE_NEAR : NM_PLACE_RUNS_THERE;
+		return ret->reason == NM_PLACE_RUNS_THERE;
 	}
 	bool worth = plan->view->memory_stays || group->memory_stays
 			     ? distance_from(plan->view, group, node) < ret->distance_now
-			     : nm_place_to_come(group->lost_s) >= move_s(plan, group, node) ||
+			     : nm_place_expected_rest(group->lost_s) >=
+					       migration_cost_s(plan, group, node) ||
 				       only_gathers(plan, group, ret);
-	ret->reason = worth ? ret->reason : NM_PLACE_TOO_DEAR;
+	ret->reason = worth ? ret->reason : NM_PLACE_TOO_COSTLY;
 	return worth;
 }
 
-bool nm_place_may_go_anywhere(const struct nm_place_view *view, const struct nm_place_group *group)
+bool nm_place_is_unrestricted(const struct nm_place_view *view, const struct nm_place_group *group)
 {
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
 		if (view->nodes[k].cores > 0 && !group->allowed[k])
@@ -376,7 +382,7 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 		enum nm_place_reason reason;
 		if (!has_room(plan, group, k))
 			continue;
-		if (!may_gather(plan, group, k, &reason)) {
+		if (!may_assign(plan, group, k, &reason)) {
 			if (ret->node < 0)
 				ret->reason = NM_PLACE_SPREAD;
 			continue;
@@ -388,10 +394,10 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 		ret->node = (int)k;
 		ret->reason = reason;
 	}
-	bool worth = ret->node >= 0 && is_worth_it(plan, group, ret);
+	bool worth = ret->node >= 0 && pays_off(plan, group, ret);
 	if (worth || ret->reason == NM_PLACE_NEAR)
 		plan->load[ret->node] += expected_demand(plan, group);
-	else if (ret->reason == NM_PLACE_SPREAD || !nm_place_may_go_anywhere(plan->view, group))
+	else if (ret->reason == NM_PLACE_SPREAD || !nm_place_is_unrestricted(plan->view, group))
 		account_in_place(plan, group);
 	if (!worth) {
 		ret->node = -1;
@@ -406,7 +412,7 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 }
 
 struct rank {
-	bool well; /* its threads are near its memory: new groups go elsewhere */
+	bool is_near; /* its threads are near its memory: new groups go elsewhere */
 	double demand;
 	size_t group;
 };
@@ -414,7 +420,7 @@ struct rank {
 static int by_rank(const void *one, const void *other)
 {
 	const struct rank *a = one, *b = other;
-	return NM_COMPARE(b->well, a->well)
+	return NM_COMPARE(b->is_near, a->is_near)
 		       ?: NM_COMPARE(b->demand, a->demand) ?: NM_COMPARE(a->group, b->group);
 }
 
@@ -435,7 +441,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 			.distance_away = NAN,
 		};
 		ranks[i] = (struct rank){
-			.well = ret[i].distance_now <= NEAR,
+			.is_near = ret[i].distance_now <= NEAR,
 			.demand = view->groups[i].demand_cpus,
 			.group = i,
 		};
@@ -452,12 +458,13 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 
 /* ---- homes without a reason ---- */
 
-static bool goes_with_growth(enum nm_place_reason reason)
+static bool expires_with_growth(enum nm_place_reason reason)
 {
-	return reason == NM_PLACE_THERE || reason == NM_PLACE_SINGLE || reason == NM_PLACE_SMALL;
+	return reason == NM_PLACE_RUNS_THERE || reason == NM_PLACE_SINGLE ||
+	       reason == NM_PLACE_SMALL;
 }
 
-int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *ret)
+int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret)
 {
 	nm_auto(plan_clear) struct plan plan = {0};
 	int r = plan_init(&plan, view);
@@ -471,11 +478,11 @@ int nm_place_outgrown(const struct nm_place_view *view, enum nm_place_reason *re
 			ret[i] = NM_PLACE_FIXED;
 			continue;
 		}
-		if (!goes_with_growth(group->home_reason))
+		if (!expires_with_growth(group->home_reason))
 			continue;
 		if (is_woken_often(group, BURST_TO_EXPIRE))
-			ret[i] = NM_PLACE_WAKES;
-		if (group->running <= group->home_ran_most)
+			ret[i] = NM_PLACE_OFTEN_WOKEN;
+		if (group->running <= group->home_max_running)
 			continue;
 		if (expected_demand(&plan, group) > most_cpus(&plan, (unsigned)group->home) ||
 		    !may_pack(&plan, group, (unsigned)group->home, &ret[i]))

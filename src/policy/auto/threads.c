@@ -14,14 +14,15 @@
  * lease.
  */
 static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_snapshot *snapshot,
-			       const struct nm_placed *placed, const struct nm_snap_thread *thread)
+			       const struct nm_home_state *state,
+			       const struct nm_snap_thread *thread)
 {
 	const struct nm_snap_process *process = &snapshot->processes[thread->process];
-	double after_s = placed->ran_most > 1 ? LEASED_AFTER_S : ALONE_AFTER_S;
+	double after_s = state->max_running > 1 ? LEASED_AFTER_S : ALONE_AFTER_S;
 	/* Its behaviour before it was first seen is not known. */
 	double known_s = (double)(snapshot->time_ns - thread->adopted_ns) / (double)NM_NSEC_PER_SEC;
 	bool sized = process->age_s >= after_s && process->quiet_s >= after_s &&
-		     (placed->ran_most > 1 || known_s >= after_s);
+		     (state->max_running > 1 || known_s >= after_s);
 	bool would_see = config->threads.pin == NM_PIN_AUTO &&
 			 nm_runtime_may_count_again(process->runtime);
 	bool nudged = config->threads.pin == NM_PIN_NUDGE || would_see || thread->forked;
@@ -45,10 +46,10 @@ static size_t list_steps(const struct nm_placement *placement, const struct nm_s
 	size_t count = 0;
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		const struct nm_placed *placed = nm_placed_find(placement, thread->pid);
-		if (placed && placed->home >= 0 && snapshot->time_ns >= placed->refused_until_ns &&
-		    needs_step(snapshot, thread, placed->home,
-			       pin_of(config, snapshot, placed, thread)))
+		const struct nm_home_state *state = nm_home_state_find(placement, thread->pid);
+		if (state && state->home >= 0 && snapshot->time_ns >= state->refused_until_ns &&
+		    needs_step(snapshot, thread, state->home,
+			       pin_of(config, snapshot, state, thread)))
 			ret[count++] = (struct nm_turn){
 				.tenant = snapshot->processes[thread->process].tenant, .index = i};
 	}
@@ -69,9 +70,9 @@ int nm_placement_plan(const struct nm_placement *placement, const struct nm_snap
 		nm_turns_order(steps, count);
 	for (size_t i = 0; i < count && plan->count < most; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[steps[i].index];
-		const struct nm_placed *placed = nm_placed_find(placement, thread->pid);
-		int r = nm_plan_add_home(snapshot, config, steps[i].index, placed->home,
-					 pin_of(config, snapshot, placed, thread), placed->decision,
+		const struct nm_home_state *state = nm_home_state_find(placement, thread->pid);
+		int r = nm_plan_add_home(snapshot, config, steps[i].index, state->home,
+					 pin_of(config, snapshot, state, thread), state->decision,
 					 plan);
 		if (r == -ENOMEM)
 			return r;
@@ -81,7 +82,7 @@ int nm_placement_plan(const struct nm_placement *placement, const struct nm_snap
 
 void nm_placement_refused(struct nm_placement *placement, uint32_t pid, int error, uint64_t now_ns)
 {
-	struct nm_placed *placed = nm_placed_find(placement, pid);
-	if (placed && error != -ESRCH && error != -ESTALE)
-		placed->refused_until_ns = now_ns + REFUSED_NS;
+	struct nm_home_state *state = nm_home_state_find(placement, pid);
+	if (state && error != -ESRCH && error != -ESTALE)
+		state->refused_until_ns = now_ns + REFUSED_NS;
 }

@@ -56,10 +56,10 @@ static int reserve_nodes(struct nm_placement *placement, unsigned nr_nodes)
 		return -ENOMEM;
 	}
 	free(placement->nodes);
-	free(placement->beside_cpus);
+	free(placement->other_cpus);
 	free(placement->available_bytes);
 	placement->nodes = nodes;
-	placement->beside_cpus = beside;
+	placement->other_cpus = beside;
 	placement->available_bytes = available;
 	placement->nr_nodes = nr_nodes;
 	return 0;
@@ -80,20 +80,19 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 	 * The load of tasks that exited in the interval, or ran briefly, must not keep others away.
 	 */
 	for (unsigned k = 0; k < nr_nodes; k++) {
-		double *beside = &placement->beside_cpus[k], ran = 0;
-		placement->most_traffic =
-			fmax(placement->most_traffic, placement->nodes[k].traffic);
+		double *beside = &placement->other_cpus[k], ran = 0;
+		placement->max_traffic = fmax(placement->max_traffic, placement->nodes[k].traffic);
 		for (size_t i = 0; i < placement->processes.count; i++)
-			ran += nm_placed_at(placement, i)->ran_on[k];
+			ran += nm_home_state_at(placement, i)->ran_on[k];
 		*beside += (fmax(placement->nodes[k].busy_cpus - ran, 0) - *beside) * interval_s /
-			   (interval_s + NM_PLACE_WATCHED_S);
+			   (interval_s + NM_PLACE_OBSERVED_S);
 		placement->nodes[k].busy_cpus = ran + *beside;
 		demand += *beside;
 	}
 	for (size_t i = 0; i < placement->processes.count; i++)
-		demand += nm_placed_at(placement, i)->wanted_cpus;
-	placement->demand_of_late += (demand - placement->demand_of_late) * interval_s /
-				     (interval_s + NM_PLACE_WATCHED_S);
+		demand += nm_home_state_at(placement, i)->wanted_cpus;
+	placement->recent_demand += (demand - placement->recent_demand) * interval_s /
+				    (interval_s + NM_PLACE_OBSERVED_S);
 	return 0;
 }
 
@@ -104,35 +103,35 @@ static double seconds_since(uint64_t now_ns, uint64_t since_ns)
 	return now_ns > since_ns ? (double)(now_ns - since_ns) / (double)NM_NSEC_PER_SEC : 0;
 }
 
-void nm_placement_fill_group(const struct nm_placed *placed, uint64_t now_ns,
+void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 			     struct nm_place_group *ret)
 {
 	*ret = (struct nm_place_group){
-		.pid = placed->pid,
-		.demand_cpus = placed->demand_cpus,
-		.wanted_cpus = placed->wanted_cpus,
-		.running = placed->running,
-		.creating = placed->creating,
-		.ran_most = placed->ran_most,
-		.burst_s = placed->burst_s,
-		.memory_stays = placed->immovable,
-		.home_despite_memory = placed->home_immovable,
-		.steady_s = seconds_since(now_ns, placed->grown_ns),
-		.age_s = seconds_since(now_ns, placed->program_ns),
-		.watched_s = placed->setbacks > 0 ? INFINITY : placed->watched_s,
-		.lost_s = placed->lost_s,
-		.cpu_limit = placed->cpu_limit,
-		.anon_bytes = nm_placed_bytes(placed),
-		.traffic = placed->traffic,
-		.ran_on = placed->ran_on,
-		.memory_on = nm_placed_shares(placed),
-		.has_run_on = placed->has_run_on,
-		.allowed = placed->allowed,
-		.home = placed->home,
-		.home_reason = placed->reason,
-		.home_ran_most = placed->home_ran_most,
-		.barred = now_ns < placed->barred_until_ns,
-		.awaits_count = nm_placed_awaits_count(placed, now_ns),
+		.pid = state->pid,
+		.demand_cpus = state->demand_cpus,
+		.wanted_cpus = state->wanted_cpus,
+		.running = state->running,
+		.creating = state->creating,
+		.max_running = state->max_running,
+		.burst_s = state->burst_s,
+		.memory_stays = state->immovable,
+		.home_despite_memory = state->home_immovable,
+		.steady_s = seconds_since(now_ns, state->grown_ns),
+		.age_s = seconds_since(now_ns, state->program_ns),
+		.observed_s = state->nr_rollbacks > 0 ? INFINITY : state->observed_s,
+		.lost_s = state->lost_s,
+		.cpu_limit = state->cpu_limit,
+		.anon_bytes = nm_home_state_bytes(state),
+		.traffic = state->traffic,
+		.ran_on = state->ran_on,
+		.memory_on = nm_home_state_shares(state),
+		.has_run_on = state->has_run_on,
+		.allowed = state->allowed,
+		.home = state->home,
+		.home_reason = state->reason,
+		.home_max_running = state->home_max_running,
+		.barred = now_ns < state->barred_until_ns,
+		.awaits_query = nm_home_state_awaits_query(state, now_ns),
 	};
 }
 
@@ -146,15 +145,15 @@ int nm_placement_view_build(const struct nm_placement *placement,
 		return -ENOMEM;
 	memcpy(view->nodes, placement->nodes, placement->nr_nodes * sizeof(*view->nodes));
 	for (size_t i = 0; i < placement->processes.count; i++)
-		nm_placement_fill_group(nm_placed_at(placement, i), now_ns, &view->groups[i]);
+		nm_placement_fill_group(nm_home_state_at(placement, i), now_ns, &view->groups[i]);
 	view->place = (struct nm_place_view){
 		.topology = topology,
 		.nodes = view->nodes,
 		.groups = view->groups,
 		.nr_groups = placement->processes.count,
 		.cost = placement->page_cost,
-		.demand_of_late = placement->demand_of_late,
-		.most_traffic = placement->most_traffic,
+		.recent_demand = placement->recent_demand,
+		.max_traffic = placement->max_traffic,
 	};
 	return 0;
 }
@@ -167,20 +166,21 @@ void nm_placement_view_clear(struct nm_placement_view *view)
 
 /* Adds its loss without a home, including the time before it was first seen: an old process is
  * likely to live long. */
-void nm_placement_add_loss(const struct nm_topology *topology, struct nm_placed *placed,
+void nm_placement_add_loss(const struct nm_topology *topology, struct nm_home_state *state,
 			   uint64_t now_ns, double since_s)
 {
 	const struct nm_place_view none = {.topology = topology};
 	struct nm_place_group group;
-	if (placed->home >= 0)
+	if (state->home >= 0)
 		return;
-	nm_placement_fill_group(placed, now_ns, &group);
-	double before_s = placed->watched_s - since_s;
+	nm_placement_fill_group(state, now_ns, &group);
+	double before_s = state->observed_s - since_s;
 	bool met = group.age_s < NM_PLACE_YOUNG_S
 			   ? before_s <= 0
-			   : before_s < NM_PLACE_WATCHED_S && placed->watched_s >= NM_PLACE_WATCHED_S;
+			   : before_s < NM_PLACE_OBSERVED_S &&
+				     state->observed_s >= NM_PLACE_OBSERVED_S;
 	if (met)
 		since_s = fmax(fmin(group.age_s, PAST_S), since_s);
-	placed->lost_s +=
-		since_s * nm_place_lost_cpus(placed->demand_cpus, nm_place_distance(&none, &group));
+	state->lost_s +=
+		since_s * nm_place_lost_cpus(state->demand_cpus, nm_place_distance(&none, &group));
 }

@@ -17,7 +17,7 @@ static bool has_idle_core(const struct nm_place_node *node, double demand)
 /*
  * Returns the maximum demand of a node, which is more than that accepted when homes are assigned.
  */
-static double most_of(const struct nm_place_node *node)
+static double max_demand_of(const struct nm_place_node *node)
 {
 	double tenth = TOO_FULL * node->cores, thread = node->cores + IDLE_CORES;
 	return tenth > thread ? tenth : thread;
@@ -52,7 +52,7 @@ static void fill_demand(const struct nm_place_view *view, double *demand)
 			const struct nm_place_group *group = &view->groups[i];
 			if (group->home == (int)k)
 				wanted += group->demand_cpus;
-			if (group->home >= 0 || nm_place_may_go_anywhere(view, group))
+			if (group->home >= 0 || nm_place_is_unrestricted(view, group))
 				others -= group->ran_on[k];
 		}
 		demand[k] = wanted + (others > 0 ? others : 0);
@@ -60,7 +60,8 @@ static void fill_demand(const struct nm_place_view *view, double *demand)
 }
 
 /* A group that exceeds the node on its own is first, then the one with the least demand. */
-static bool goes_before(const struct nm_place_group *a, const struct nm_place_group *b, double most)
+static bool yields_before(const struct nm_place_group *a, const struct nm_place_group *b,
+			  double most)
 {
 	bool a_alone = a->demand_cpus > most, b_alone = b->demand_cpus > most;
 	return a_alone != b_alone ? a_alone : a->demand_cpus < b->demand_cpus;
@@ -69,13 +70,13 @@ static bool goes_before(const struct nm_place_group *a, const struct nm_place_gr
 /* Returns the next group with a home there that has not been selected; nr_groups: none. */
 static size_t next_at(const struct nm_place_view *view, unsigned node, const bool *given_up)
 {
-	double most = most_of(&view->nodes[node]);
+	double most = max_demand_of(&view->nodes[node]);
 	size_t next = view->nr_groups;
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
 		if (group->home != (int)node || given_up[i])
 			continue;
-		if (next == view->nr_groups || goes_before(group, &view->groups[next], most))
+		if (next == view->nr_groups || yields_before(group, &view->groups[next], most))
 			next = i;
 	}
 	return next;
@@ -91,7 +92,7 @@ int nm_place_yield(const struct nm_place_view *view, bool *ret)
 	for (size_t i = 0; i < view->nr_groups; i++)
 		ret[i] = false;
 	for (unsigned k = 0; k < nr_nodes; k++) {
-		while (demand[k] > most_of(&view->nodes[k]) && has_idle_node(view, demand)) {
+		while (demand[k] > max_demand_of(&view->nodes[k]) && has_idle_node(view, demand)) {
 			size_t group = next_at(view, k, ret);
 			if (group == view->nr_groups)
 				break;
