@@ -54,14 +54,14 @@ enum nm_feedback_outcome {
 				* yet */
 	NM_FEEDBACK_GAIN,      /* T halves */
 	NM_FEEDBACK_KEEP,      /* T stays */
-	NM_FEEDBACK_UNDO,      /* T doubles; the tick rolls back the moves judged so and proposes
+	NM_FEEDBACK_ROLL_BACK, /* T doubles; the tick rolls back the moves judged so and proposes
 				* nothing */
 };
 
 /* The judgement of one decision of the last tick. */
 struct nm_feedback_judgement {
 	uint64_t decision;
-	bool undo;
+	bool roll_back;
 	bool gain; /* the performance rose by more than the noise, and by at least 1 % */
 	/* Remaining performance: P_g(τ+1)/P_g(τ), or its geometric mean over the processes that own
 	 * a thread moved by the decision. NaN if no thread was measured in both intervals. */
@@ -337,7 +337,7 @@ void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
 		      const struct nm_page_results *results, uint64_t interval);
 
 /* Drops the decisions about pages, because the mover drops their batches. */
-void nm_verifier_forget_pages(struct nm_verifier *verifier);
+void nm_verifier_drop_pages(struct nm_verifier *verifier);
 
 /* Returns whether the process has a pending evaluation that accepts no further decisions. The
  * effect of pages moved now could not be separated from it. */

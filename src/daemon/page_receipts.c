@@ -267,18 +267,18 @@ static void bar_process(struct nm_daemon *daemon, const struct nm_verdict *verdi
 		process->nr_rollbacks++;
 }
 
-void nm_page_stage_follow_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+void nm_page_stage_apply_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	bool undo = verdict->kind == NM_VERDICT_ROLLED_BACK;
+	bool roll_back = verdict->kind == NM_VERDICT_ROLLED_BACK;
 
 	bar_process(daemon, verdict);
 	stage->tally.verdicts[verdict->kind]++;
 	for (size_t i = 0; i < stage->nr_migrations; i++) {
 		if (stage->migrations[i].decision.id != verdict->decision)
 			continue;
-		stage->migrations[i].undo = undo;
-		if (!undo)
+		stage->migrations[i].roll_back = roll_back;
+		if (!roll_back)
 			drop_migration(stage, i);
 		return;
 	}
@@ -295,8 +295,8 @@ static void stop_range(struct nm_page_process *process, const struct nm_page_mig
 		process->cursor.active = false;
 }
 
-static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		struct nm_page_process *process, const struct nm_page_migration *migration)
+static int roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		     struct nm_page_process *process, const struct nm_page_migration *migration)
 {
 	struct nm_page_step *steps = calloc(migration->count + 1, sizeof(*steps));
 	struct nm_pages_reason reason = {.reason = NM_PAGE_REASON_ROLLBACK,
@@ -314,7 +314,7 @@ static int undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 }
 
 /* The latest decision first, because pages of an earlier one may have moved again since. */
-int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+int nm_page_stage_roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
@@ -323,10 +323,11 @@ int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		struct nm_page_process *process =
 			nm_page_process_of(&stage->processes, migration->decision.steps[0].pid);
 		bool same = process && process->owner == migration->owner;
-		if (!migration->undo)
+		if (!migration->roll_back)
 			continue;
-		int r = same && migration->count > 0 ? undo(daemon, snapshot, process, migration)
-						     : 0;
+		int r = same && migration->count > 0
+				? roll_back(daemon, snapshot, process, migration)
+				: 0;
 		if (r == -EAGAIN || r == -ENOMEM)
 			return r == -ENOMEM ? r : 0;
 		drop_migration(stage, i);
@@ -334,9 +335,9 @@ int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	return 0;
 }
 
-void nm_page_stage_forget_undo(struct nm_page_stage *stage)
+void nm_page_stage_clear_rollbacks(struct nm_page_stage *stage)
 {
 	for (size_t i = stage->nr_migrations; i-- > 0;)
-		if (stage->migrations[i].undo)
+		if (stage->migrations[i].roll_back)
 			drop_migration(stage, i);
 }

@@ -84,7 +84,7 @@ void nm_page_stage_close(struct nm_daemon *daemon)
 
 	if (pipeline->pages) {
 		nm_page_balancing_end(daemon);
-		nm_verifier_forget_pages(pipeline->verifier);
+		nm_verifier_drop_pages(pipeline->verifier);
 	}
 	stage_free(pipeline->pages);
 	pipeline->pages = NULL;
@@ -335,7 +335,7 @@ static void hold_those_judged(struct nm_daemon *daemon)
 	for (size_t i = 0; i < stage->nr_migrations; i++) {
 		struct nm_page_process *process = nm_page_process_of(
 			&stage->processes, stage->migrations[i].decision.steps[0].pid);
-		if (process && stage->migrations[i].undo)
+		if (process && stage->migrations[i].roll_back)
 			process->waits = true;
 	}
 }
@@ -346,7 +346,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	const struct nm_config *config = daemon->config;
 	struct nm_page_room room = {0};
 
-	int r = nm_page_stage_undo(daemon, snapshot);
+	int r = nm_page_stage_roll_back(daemon, snapshot);
 	if (r < 0 || is_barred(daemon))
 		return r;
 	hold_those_judged(daemon);
@@ -395,7 +395,7 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	}
 	nm_page_stage_collect(daemon);
 	if (!nm_page_balancing(daemon)) {
-		nm_page_stage_forget_undo(stage);
+		nm_page_stage_clear_rollbacks(stage);
 		return 0;
 	}
 	return decide(daemon, snapshot);

@@ -25,7 +25,7 @@ struct nm_page_migration {
 	uint16_t owner;
 	bool moving;			/* the mover processes its pages */
 	bool judged;			/* it will get a verdict */
-	bool undo;			/* to be rolled back, and not yet submitted to the mover */
+	bool roll_back;			/* to be rolled back, and not yet submitted to the mover */
 	struct nm_page_origin *origins; /* NULL: no results, or no page to move back */
 	size_t count;
 };
@@ -96,11 +96,11 @@ int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *s
 void nm_page_migration_clear(struct nm_page_migration *migration);
 void nm_page_stage_collect(struct nm_daemon *daemon);
 /* Applies the verdict on a decision about pages. */
-void nm_page_stage_follow_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
+void nm_page_stage_apply_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
 /* Discards pending rollbacks, because other code decides about the pages from now on. */
-void nm_page_stage_forget_undo(struct nm_page_stage *stage);
+void nm_page_stage_clear_rollbacks(struct nm_page_stage *stage);
 /* Submits rollbacks, including those that did not fit before. */
-int nm_page_stage_undo(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+int nm_page_stage_roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 
 /* ---- page_balancing.c: coexistence with automatic NUMA balancing ---- */
 

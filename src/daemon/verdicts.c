@@ -76,7 +76,7 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
 	if (verdict->of == NM_DECISION_PAGES) {
-		nm_page_stage_follow_verdict(daemon, verdict);
+		nm_page_stage_apply_verdict(daemon, verdict);
 		return 0;
 	}
 	daemon->tally.verdicts[verdict->kind]++;

@@ -8,10 +8,10 @@
 #include "spread.h"
 
 /* A relative change of the number of active threads above this value postpones the verdict. */
-#define CROWD_CHANGE 0.25
-#define POSTPONED_MOST 2U /* maximum number of consecutive postponements */
+#define ACTIVE_CHANGE_MAX 0.25
+#define POSTPONED_MAX 2U /* maximum number of consecutive postponements */
 /* A verdict does not call a smaller rise a gain, even if there was no noise before. */
-#define GAIN_LEAST 0.01
+#define GAIN_MIN 0.01
 
 /* The history of a process, or of all of them together. */
 struct history {
@@ -20,7 +20,7 @@ struct history {
 };
 
 /* A decision that awaits its judgement, and a process that owns a thread moved by it. */
-struct part {
+struct move {
 	uint64_t decision;
 	uint32_t pid;
 };
@@ -29,8 +29,8 @@ struct nm_feedback {
 	struct nm_readings last; /* of the last call */
 	struct nm_readings base; /* when the moves to be judged were decided */
 	size_t active_base;
-	struct part *parts;
-	size_t nr_parts, part_capacity;
+	struct move *moves;
+	size_t nr_moves, move_capacity;
 	struct nm_feedback_judgement *judgements; /* of the decisions, in order */
 	size_t nr_judgements, judgement_capacity;
 	uint32_t *disturbed; /* pids of processes of all threads moved in the last tick */
@@ -63,7 +63,7 @@ void nm_feedback_free(struct nm_feedback *feedback)
 		return;
 	free(feedback->last.items);
 	free(feedback->base.items);
-	free(feedback->parts);
+	free(feedback->moves);
 	free(feedback->judgements);
 	free(feedback->disturbed);
 	nm_column_clear(&feedback->histories);
@@ -81,7 +81,8 @@ static bool is_disturbed(const struct nm_feedback *feedback, uint32_t pid)
 }
 
 /* An interval without measured threads does not determine the meaning of P. */
-static void follow_figure(struct nm_feedback *feedback, const struct nm_readings *now)
+static void reset_spread_of_other_metric(struct nm_feedback *feedback,
+					 const struct nm_readings *now)
 {
 	if (now->count == 0 || (now->by_locality == feedback->by_locality &&
 				now->performance == feedback->performance))
@@ -92,7 +93,7 @@ static void follow_figure(struct nm_feedback *feedback, const struct nm_readings
 	nm_column_clear(&feedback->histories);
 }
 
-static int follow_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+static int update_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 			 const struct nm_readings *now)
 {
 	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
@@ -123,7 +124,7 @@ struct scope {
 	uint32_t pid;
 	double log; /* logarithm of the remaining performance; NaN: not comparable */
 	double sigma;
-	bool undone;
+	bool rolled_back;
 };
 
 struct scopes {
@@ -156,14 +157,14 @@ static int list_scopes(struct nm_feedback *feedback, const struct nm_config *con
 		       const struct nm_process_changes *process_changes,
 		       const struct nm_process_change *sum, struct scopes *ret)
 {
-	struct scopes scopes = {.items = calloc(feedback->nr_parts + 1, sizeof(*scopes.items)),
+	struct scopes scopes = {.items = calloc(feedback->nr_moves + 1, sizeof(*scopes.items)),
 				.global = config->threads.feedback == NM_FEEDBACK_GLOBAL};
 	if (!scopes.items)
 		return -ENOMEM;
 	if (scopes.global)
 		scopes.items[scopes.count++] = scope_of(&feedback->all, 0, sum);
-	for (size_t i = 0; !scopes.global && i < feedback->nr_parts; i++) {
-		uint32_t pid = feedback->parts[i].pid;
+	for (size_t i = 0; !scopes.global && i < feedback->nr_moves; i++) {
+		uint32_t pid = feedback->moves[i].pid;
 		struct history *history = nm_column_find(&feedback->histories, pid);
 		if (history && !has_scope(&scopes, pid))
 			scopes.items[scopes.count++] =
@@ -179,8 +180,8 @@ static bool involves(const struct nm_feedback *feedback, const struct scopes *sc
 {
 	if (scopes->global || decision == 0)
 		return true;
-	for (size_t i = 0; i < feedback->nr_parts; i++)
-		if (feedback->parts[i].decision == decision && feedback->parts[i].pid == scope->pid)
+	for (size_t i = 0; i < feedback->nr_moves; i++)
+		if (feedback->moves[i].decision == decision && feedback->moves[i].pid == scope->pid)
 			return true;
 	return false;
 }
@@ -229,11 +230,11 @@ static bool is_loss(const struct nm_config *config, double change, double sigma)
 
 static bool is_improvement(const struct nm_config *config, double change, double sigma)
 {
-	return change >= log1p(GAIN_LEAST) && is_gain(config, change, sigma);
+	return change >= log1p(GAIN_MIN) && is_gain(config, change, sigma);
 }
 
 /* Small losses accumulate; only the last decision can be rolled back. */
-static bool is_to_be_undone(const struct nm_config *config, const struct change *change)
+static bool must_roll_back(const struct nm_config *config, const struct change *change)
 {
 	if (is_loss(config, change->log, change->sigma))
 		return true;
@@ -248,7 +249,7 @@ static struct nm_feedback_judgement judgement_of(const struct nm_config *config,
 	bool summed = config->profile != NM_PROFILE_PAPER && !isnan(figure);
 	return (struct nm_feedback_judgement){
 		.decision = decision,
-		.undo = is_to_be_undone(config, change),
+		.roll_back = must_roll_back(config, change),
 		.gain = is_improvement(config, change->log, change->sigma),
 		.figure = figure,
 		.noise = config->threads.noise_gate * change->sigma,
@@ -261,16 +262,16 @@ static void judge_decision(const struct nm_feedback *feedback, const struct nm_c
 {
 	struct change change = change_of(feedback, scopes, judgement->decision);
 	*judgement = judgement_of(config, &change, judgement->decision);
-	for (size_t i = 0; judgement->undo && i < scopes->count; i++)
+	for (size_t i = 0; judgement->roll_back && i < scopes->count; i++)
 		if (involves(feedback, scopes, judgement->decision, &scopes->items[i]))
-			scopes->items[i].undone = true;
+			scopes->items[i].rolled_back = true;
 }
 
 /* A decision that is rolled back leaves no loss. */
 static void remember_loss(const struct nm_config *config, const struct scope *scope)
 {
 	struct history *history = scope->history;
-	if (isnan(scope->log) || scope->undone)
+	if (isnan(scope->log) || scope->rolled_back)
 		return;
 	history->log_losses = fmin(0, history->log_losses + scope->log);
 	history->losses_variance += scope->sigma * scope->sigma;
@@ -278,24 +279,25 @@ static void remember_loss(const struct nm_config *config, const struct scope *sc
 		history->log_losses = history->losses_variance = 0;
 }
 
-static enum nm_feedback_outcome weigh(struct nm_feedback *feedback, const struct nm_config *config,
-				      const struct scopes *scopes,
-				      struct nm_feedback_result *result)
+static enum nm_feedback_outcome judge_decisions(struct nm_feedback *feedback,
+						const struct nm_config *config,
+						const struct scopes *scopes,
+						struct nm_feedback_result *result)
 {
 	struct change change = change_of(feedback, scopes, 0);
 	struct nm_feedback_judgement all = judgement_of(config, &change, 0);
-	bool undo = false;
+	bool roll_back = false;
 	result->figure = all.figure;
 	result->noise = all.noise;
 	result->losses = all.losses;
 	for (size_t i = 0; i < feedback->nr_judgements; i++) {
 		judge_decision(feedback, config, scopes, &feedback->judgements[i]);
-		undo = undo || feedback->judgements[i].undo;
+		roll_back = roll_back || feedback->judgements[i].roll_back;
 	}
 	for (size_t i = 0; i < scopes->count; i++)
 		remember_loss(config, &scopes->items[i]);
-	if (undo)
-		return NM_FEEDBACK_UNDO;
+	if (roll_back)
+		return NM_FEEDBACK_ROLL_BACK;
 	return is_gain(config, change.log, change.sigma) ? NM_FEEDBACK_GAIN : NM_FEEDBACK_KEEP;
 }
 
@@ -311,9 +313,9 @@ static int judge_moves(struct nm_feedback *feedback, const struct nm_config *con
 	r = list_scopes(feedback, config, &process_changes, &sum, &scopes);
 	if (r < 0)
 		return r;
-	result->outcome = weigh(feedback, config, &scopes, result);
+	result->outcome = judge_decisions(feedback, config, &scopes, result);
 	free(scopes.items);
-	result->may_propose = result->outcome != NM_FEEDBACK_UNDO;
+	result->may_propose = result->outcome != NM_FEEDBACK_ROLL_BACK;
 	if (process_changes.count > 0) {
 		result->before = sum.before;
 		result->after = sum.after;
@@ -327,14 +329,14 @@ static bool active_threads_changed(const struct nm_feedback *feedback,
 				   const struct nm_snapshot *snapshot)
 {
 	double before = (double)feedback->active_base, now = (double)snapshot->active;
-	return fabs(now - before) > CROWD_CHANGE * before;
+	return fabs(now - before) > ACTIVE_CHANGE_MAX * before;
 }
 
 static int judge(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		 const struct nm_config *config, const struct nm_readings *now,
 		 struct nm_feedback_result *result)
 {
-	if (config->profile == NM_PROFILE_PAPER || feedback->postponed >= POSTPONED_MOST ||
+	if (config->profile == NM_PROFILE_PAPER || feedback->postponed >= POSTPONED_MAX ||
 	    !active_threads_changed(feedback, snapshot))
 		return judge_moves(feedback, config, now, result);
 	feedback->postponed++;
@@ -361,7 +363,7 @@ static void adapt_interval(struct nm_feedback *feedback, const struct nm_config 
 			   enum nm_feedback_outcome outcome)
 {
 	double interval_s = nm_feedback_interval_s(feedback, config);
-	if (outcome != NM_FEEDBACK_GAIN && outcome != NM_FEEDBACK_UNDO)
+	if (outcome != NM_FEEDBACK_GAIN && outcome != NM_FEEDBACK_ROLL_BACK)
 		return;
 	feedback->interval_s = within_bounds(config, outcome == NM_FEEDBACK_GAIN ? interval_s / 2
 										 : interval_s * 2);
@@ -373,22 +375,22 @@ static void adapt_interval(struct nm_feedback *feedback, const struct nm_config 
 /* Ends the judgement; its arrays stay valid for the result. */
 static void close_judgement(struct nm_feedback *feedback)
 {
-	feedback->nr_parts = 0;
+	feedback->nr_moves = 0;
 	feedback->nr_judgements = 0;
 	feedback->postponed = 0;
 }
 
-static int look_back(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-		     const struct nm_config *config, const struct nm_readings *now,
-		     struct nm_feedback_result *result)
+static int judge_and_update(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+			    const struct nm_config *config, const struct nm_readings *now,
+			    struct nm_feedback_result *result)
 {
 	int r = 0;
-	follow_figure(feedback, now);
+	reset_spread_of_other_metric(feedback, now);
 	if (feedback->nr_judgements > 0)
 		r = judge(feedback, snapshot, config, now, result);
 	/* After the judgement, which must be compared with the earlier spread. */
 	if (r == 0)
-		r = follow_spread(feedback, snapshot, now);
+		r = update_spread(feedback, snapshot, now);
 	adapt_interval(feedback, config, result->outcome);
 	return r;
 }
@@ -407,7 +409,7 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 	struct nm_readings now = {0};
 	int r = nm_readings_take(snapshot, config, &now);
 	if (r == 0)
-		r = look_back(feedback, snapshot, config, &now, &result);
+		r = judge_and_update(feedback, snapshot, config, &now, &result);
 	nm_readings_replace(&feedback->last, &now);
 	if (r < 0 || result.outcome != NM_FEEDBACK_POSTPONED)
 		close_judgement(feedback);
@@ -420,7 +422,7 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 
 /* ---- moves ---- */
 
-static int note_disturbed(struct nm_feedback *feedback, uint32_t pid)
+static int add_disturbed(struct nm_feedback *feedback, uint32_t pid)
 {
 	if (is_disturbed(feedback, pid))
 		return 0;
@@ -457,24 +459,24 @@ static int add_decision(struct nm_feedback *feedback, uint64_t decision)
 	return 0;
 }
 
-static int add_part(struct nm_feedback *feedback, uint64_t decision, uint32_t pid)
+static int add_move(struct nm_feedback *feedback, uint64_t decision, uint32_t pid)
 {
-	int r = NM_RESERVE(feedback->parts, feedback->part_capacity, feedback->nr_parts);
+	int r = NM_RESERVE(feedback->moves, feedback->move_capacity, feedback->nr_moves);
 	if (r < 0)
 		return r;
-	feedback->parts[feedback->nr_parts++] = (struct part){.decision = decision, .pid = pid};
+	feedback->moves[feedback->nr_moves++] = (struct move){.decision = decision, .pid = pid};
 	return add_decision(feedback, decision);
 }
 
 int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      uint64_t decision, uint32_t pid, bool rollback)
 {
-	int r = note_disturbed(feedback, pid);
+	int r = add_disturbed(feedback, pid);
 	if (r < 0 || rollback)
 		return r;
 	if (feedback->nr_judgements == 0)
 		r = open_judgement(feedback, snapshot);
-	return r < 0 ? r : add_part(feedback, decision, pid);
+	return r < 0 ? r : add_move(feedback, decision, pid);
 }
 
 /* ---- operations that take longer than a tick ---- */
@@ -512,7 +514,7 @@ int nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid, struc
 
 int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
 {
-	return note_disturbed(feedback, pid);
+	return add_disturbed(feedback, pid);
 }
 
 int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,

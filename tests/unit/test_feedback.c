@@ -78,13 +78,13 @@ static void equal_performance_is_neutral(void **state)
 static void a_heavy_loss_is_undone_and_doubles_t(void **state)
 {
 	(void)state;
-	assert_int_equal(after_move(100, 89.9), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 89.9), NM_FEEDBACK_ROLL_BACK);
 	assert_false(result.may_propose);
 	assert_true(result.interval_s == 2);
 	assert_int_equal(result.judgements[0].decision, 7);
-	assert_int_equal(after_move(100, 10), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 10), NM_FEEDBACK_ROLL_BACK);
 	assert_true(result.interval_s == 4);
-	assert_int_equal(after_move(100, 10), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 10), NM_FEEDBACK_ROLL_BACK);
 	assert_true(result.interval_s == 4);
 }
 
@@ -103,7 +103,7 @@ static void t_keeps_to_its_bounds(void **state)
 static void a_changed_interval_resets_t(void **state)
 {
 	(void)state;
-	assert_int_equal(after_move(100, 50), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 50), NM_FEEDBACK_ROLL_BACK);
 	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 2);
 	machine->config.general.interval_s = 3;
 	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 3);
@@ -115,7 +115,7 @@ static void a_changed_interval_resets_t(void **state)
 static void the_interval_after_a_rollback_has_no_verdict(void **state)
 {
 	(void)state;
-	assert_int_equal(after_move(100, 50), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 50), NM_FEEDBACK_ROLL_BACK);
 	assert_int_equal(nm_feedback_moved(feedback, snapshot, 8, 20, true), 0);
 	speed(2, 100);
 	assert_int_equal(look(), NM_FEEDBACK_NONE);
@@ -149,7 +149,7 @@ static void other_processes_do_not_affect_the_verdict(void **state)
 	move(8, 20);
 	speed(0, 1000);
 	speed(2, 50);
-	assert_int_equal(look(), NM_FEEDBACK_UNDO);
+	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
 }
 
 static void global_is_the_sum_of_all(void **state)
@@ -157,7 +157,7 @@ static void global_is_the_sum_of_all(void **state)
 	(void)state;
 	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
 	assert_int_equal(after_move(100, 71), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_move(100, 69), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 69), NM_FEEDBACK_ROLL_BACK);
 	assert_true(near(result.figure, 269.0 / 300));
 	assert_int_equal(after_move(100, 100.1), NM_FEEDBACK_GAIN);
 	speed(2, 100);
@@ -165,7 +165,7 @@ static void global_is_the_sum_of_all(void **state)
 	move(9, 20);
 	speed(2, 101);
 	speed(0, 10);
-	assert_int_equal(look(), NM_FEEDBACK_UNDO);
+	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
 }
 
 static void moved_is_a_geometric_mean(void **state)
@@ -225,7 +225,7 @@ static void earlier_events_are_dropped(void **state)
 static void later_moves_are_kept(void **state)
 {
 	(void)state;
-	assert_int_equal(after_move(100, 0), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 0), NM_FEEDBACK_ROLL_BACK);
 	assert_true(result.figure == 0);
 }
 
@@ -272,7 +272,7 @@ static void a_changed_thread_count_postpones_the_verdict_twice(void **state)
 		assert_int_equal(result.nr_judgements, 0);
 		assert_true(result.interval_s == 1);
 	}
-	assert_int_equal(look(), NM_FEEDBACK_UNDO);
+	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
 	assert_true(near(result.figure, 0.5));
 	assert_int_equal(result.judgements[0].decision, 7);
 	assert_int_equal(look(), NM_FEEDBACK_NONE);
@@ -318,12 +318,12 @@ static void small_losses_multiply(void **state)
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
 	assert_true(near(result.losses, 0.96));
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_move(100, 96), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 96), NM_FEEDBACK_ROLL_BACK);
 	assert_true(near(result.losses, 0.96 * 0.96 * 0.96));
 	/* The third move is rolled back and no longer counts; the next loss exceeds the limit
 	 * again. */
 	assert_int_equal(after_move(100, 99), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_move(100, 96), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 96), NM_FEEDBACK_ROLL_BACK);
 }
 
 static void a_gain_forgives_losses(void **state)
@@ -334,7 +334,7 @@ static void a_gain_forgives_losses(void **state)
 	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
 	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
 	assert_true(near(result.losses, 0.92));
-	assert_int_equal(after_move(100, 92), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 92), NM_FEEDBACK_ROLL_BACK);
 }
 
 static void the_paper_keeps_repeated_losses(void **state)
@@ -363,10 +363,10 @@ static enum nm_feedback_outcome after_two_moves(double first, double second)
 static void losses_are_attributed_to_their_tenant(void **state)
 {
 	(void)state;
-	assert_int_equal(after_two_moves(10, 101), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_two_moves(10, 101), NM_FEEDBACK_ROLL_BACK);
 	assert_int_equal(result.nr_judgements, 2);
-	assert_true(result.judgements[0].undo && near(result.judgements[0].figure, 0.55));
-	assert_false(result.judgements[1].undo);
+	assert_true(result.judgements[0].roll_back && near(result.judgements[0].figure, 0.55));
+	assert_false(result.judgements[1].roll_back);
 	assert_true(near(result.judgements[1].figure, 1.01));
 	assert_true(result.interval_s == 2 && !result.may_propose);
 }
@@ -375,14 +375,14 @@ static void losses_are_attributed_to_their_tenant(void **state)
 static void a_gain_of_one_tenant_does_not_hide_a_loss(void **state)
 {
 	(void)state;
-	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_UNDO);
-	assert_false(result.judgements[0].undo);
-	assert_true(result.judgements[1].undo);
+	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_ROLL_BACK);
+	assert_false(result.judgements[0].roll_back);
+	assert_true(result.judgements[1].roll_back);
 	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
 	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_GAIN);
-	assert_false(result.judgements[1].undo);
-	assert_int_equal(after_two_moves(10, 100), NM_FEEDBACK_UNDO);
-	assert_true(result.judgements[0].undo && result.judgements[1].undo);
+	assert_false(result.judgements[1].roll_back);
+	assert_int_equal(after_two_moves(10, 100), NM_FEEDBACK_ROLL_BACK);
+	assert_true(result.judgements[0].roll_back && result.judgements[1].roll_back);
 }
 
 static void small_losses_are_counted_per_tenant(void **state)
@@ -391,8 +391,8 @@ static void small_losses_are_counted_per_tenant(void **state)
 	machine->config.profile = NM_PROFILE_SHIPPED;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(after_two_moves(92, 100), NM_FEEDBACK_KEEP);
-	assert_int_equal(after_two_moves(80, 99), NM_FEEDBACK_UNDO);
-	assert_true(result.judgements[0].undo && !result.judgements[1].undo);
+	assert_int_equal(after_two_moves(80, 99), NM_FEEDBACK_ROLL_BACK);
+	assert_true(result.judgements[0].roll_back && !result.judgements[1].roll_back);
 	assert_true(near(result.judgements[0].figure, 0.9));
 	assert_true(near(result.judgements[0].losses, 0.96 * 0.96 * 0.9));
 	assert_true(near(result.judgements[1].losses, 0.99));
@@ -408,7 +408,7 @@ static void an_idle_tenants_losses_are_remembered(void **state)
 	look();
 	machine->figures[2].run_share = 0.9;
 	look();
-	assert_int_equal(after_move(100, 92), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 92), NM_FEEDBACK_ROLL_BACK);
 	assert_true(near(result.losses, 0.92 * 0.92));
 }
 

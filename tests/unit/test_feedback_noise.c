@@ -55,7 +55,7 @@ static void changes_within_the_noise_are_kept(void **state)
 	assert_true(result.judgements[0].noise == result.noise);
 	assert_int_equal(after_move(100, 140), NM_FEEDBACK_KEEP);
 	assert_int_equal(after_move(100, 145), NM_FEEDBACK_GAIN);
-	assert_int_equal(after_move(100, 69), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 69), NM_FEEDBACK_ROLL_BACK);
 }
 
 /* With up to 8 changes it is twice as wide. */
@@ -72,7 +72,7 @@ static void without_the_gate_noise_counts(void **state)
 	(void)state;
 	machine->config.threads.noise_gate = 0;
 	tremble(1.1, 8);
-	assert_int_equal(after_move(110, 85), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(110, 85), NM_FEEDBACK_ROLL_BACK);
 	assert_true(result.noise == 0);
 	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
 }
@@ -82,7 +82,7 @@ static void a_steady_machine_is_judged_sharply(void **state)
 	(void)state;
 	tremble(1, 8);
 	assert_int_equal(after_move(100, 100.5), NM_FEEDBACK_GAIN);
-	assert_int_equal(after_move(100, 89), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 89), NM_FEEDBACK_ROLL_BACK);
 }
 
 /* Then the spread is assumed to be 5 %. */
@@ -110,7 +110,7 @@ static void a_phase_change_does_not_blur_the_record(void **state)
 	look();
 	move(7);
 	speed(2, 700);
-	assert_int_equal(look(), NM_FEEDBACK_UNDO);
+	assert_int_equal(look(), NM_FEEDBACK_ROLL_BACK);
 }
 
 /* Changes caused by our own moves are not noise. */
@@ -133,7 +133,7 @@ static void the_noise_of_another_metric_is_dropped(void **state)
 	machine->config.threads.performance = NM_PERFORMANCE_INTENSITY;
 	look();
 	tremble(1, 4);
-	assert_int_equal(after_move(100, 80), NM_FEEDBACK_UNDO);
+	assert_int_equal(after_move(100, 80), NM_FEEDBACK_ROLL_BACK);
 	assert_true(result.noise == 0);
 }
 
@@ -206,7 +206,7 @@ static void live(struct course *course, int intervals, double factor, struct tal
 		enum nm_feedback_outcome outcome = look();
 		tally->verdicts += moved;
 		tally->gains += outcome == NM_FEEDBACK_GAIN;
-		tally->undone += outcome == NM_FEEDBACK_UNDO;
+		tally->undone += outcome == NM_FEEDBACK_ROLL_BACK;
 		/* The rollback is our own change too. */
 		if (moved)
 			assert_int_equal(nm_feedback_moved(feedback, snapshot, 1, 20, true), 0);
@@ -285,7 +285,7 @@ static void a_gain_must_exceed_the_noise(void **state)
 		(void)after_move(100, cases[i].after);
 		assert_int_equal(result.nr_judgements, 1);
 		assert_int_equal(result.judgements[0].gain, cases[i].gain);
-		assert_false(result.judgements[0].undo);
+		assert_false(result.judgements[0].roll_back);
 		speed(2, 100);
 		(void)look();
 	}

@@ -259,7 +259,7 @@ static void tick(struct run *run)
 	assert_true(result.interval_s >= 1 && result.interval_s <= 4);
 	run->intervals++;
 	run->seconds += result.interval_s;
-	if (result.outcome == NM_FEEDBACK_UNDO) {
+	if (result.outcome == NM_FEEDBACK_ROLL_BACK) {
 		run->undone++;
 		for (size_t i = 0; i < proposals.count; i++)
 			undo(&proposals.items[i]);

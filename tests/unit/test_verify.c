@@ -552,7 +552,8 @@ static void add_by_performance(enum nm_decision_kind kind, enum nm_thread_policy
 static void give_feedback(enum nm_feedback_outcome outcome)
 {
 	const struct nm_feedback_judgement judgement = {.decision = 5,
-							.undo = outcome == NM_FEEDBACK_UNDO,
+							.roll_back =
+								outcome == NM_FEEDBACK_ROLL_BACK,
 							.gain = outcome == NM_FEEDBACK_GAIN,
 							.figure = 0.7,
 							.noise = 0.1,
@@ -573,7 +574,7 @@ static void the_feedback_rolls_back(void **state)
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 70, 70, 1, 400);
-	give_feedback(NM_FEEDBACK_UNDO);
+	give_feedback(NM_FEEDBACK_ROLL_BACK);
 	const struct nm_verdict *verdict = judge_next();
 	assert_verdict(NM_VERDICT_ROLLED_BACK);
 	assert_true(verdict->by_performance && verdict->figure == 0.7);
@@ -658,10 +659,10 @@ static void a_verdict_waits_for_the_feedback(void **state)
 static void a_rollback_of_others_does_not_count(void **state)
 {
 	(void)state;
-	const struct nm_feedback_judgement judgements[] = {{.decision = 4, .undo = true},
+	const struct nm_feedback_judgement judgements[] = {{.decision = 4, .roll_back = true},
 							   {.decision = 5}};
 	const struct nm_feedback_result result = {
-		.outcome = NM_FEEDBACK_UNDO, .judgements = judgements, .nr_judgements = 2};
+		.outcome = NM_FEEDBACK_ROLL_BACK, .judgements = judgements, .nr_judgements = 2};
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	run(0, 6, 3, 100);
 	machine_perform(machine, 0, 130, 130, 1, 200);
@@ -674,9 +675,9 @@ static void feedback_on_other_processes_is_ignored(void **state)
 {
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
-	const struct nm_feedback_judgement other = {.decision = 6, .undo = true};
+	const struct nm_feedback_judgement other = {.decision = 6, .roll_back = true};
 	const struct nm_feedback_result result = {
-		.outcome = NM_FEEDBACK_UNDO, .judgements = &other, .nr_judgements = 1};
+		.outcome = NM_FEEDBACK_ROLL_BACK, .judgements = &other, .nr_judgements = 1};
 	run(0, 6, 3, 100);
 	nm_verifier_apply(verifier, &result);
 	judge_next();
@@ -709,7 +710,7 @@ static void exited_threads_are_not_rolled_back(void **state)
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
 	machine->members[0].start_ticks++;
-	give_feedback(NM_FEEDBACK_UNDO);
+	give_feedback(NM_FEEDBACK_ROLL_BACK);
 	judge_next();
 	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }

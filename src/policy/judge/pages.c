@@ -70,18 +70,18 @@ static double local_share(const struct accesses *sum)
 	return sum->total > 0 ? sum->local / sum->total : (double)NAN;
 }
 
-static bool is_of(const struct nm_question *question, uint32_t pid, uint64_t start_ticks)
+static bool is_about(const struct nm_pending_verdict *pending, uint32_t pid, uint64_t start_ticks)
 {
-	const struct nm_verdict_thread *process = &question->verdict.threads[0];
-	return question->evaluation && process->pid == pid && process->start_ticks == start_ticks;
+	const struct nm_verdict_thread *process = &pending->verdict.threads[0];
+	return pending->evaluation && process->pid == pid && process->start_ticks == start_ticks;
 }
 
 static struct nm_evaluation *newest_of(const struct nm_verifier *verifier, uint32_t pid,
 				       uint64_t start_ticks)
 {
 	for (size_t i = verifier->count; i-- > 0;)
-		if (is_of(&verifier->questions[i], pid, start_ticks))
-			return verifier->questions[i].evaluation;
+		if (is_about(&verifier->pending[i], pid, start_ticks))
+			return verifier->pending[i].evaluation;
 	return NULL;
 }
 
@@ -140,24 +140,23 @@ void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
 		      const struct nm_page_results *results, uint64_t interval)
 {
 	for (size_t i = 0; i < verifier->count; i++) {
-		struct nm_question *question = &verifier->questions[i];
-		if (question->verdict.decision != decision || !question->evaluation ||
-		    question->ended)
+		struct nm_pending_verdict *pending = &verifier->pending[i];
+		if (pending->verdict.decision != decision || !pending->evaluation || pending->ended)
 			continue;
-		question->ended = true;
-		question->verdict.results = *results;
-		question->evaluation->moved |= results->moved > 0;
-		question->evaluation->moving--;
-		question->evaluation->done = interval;
+		pending->ended = true;
+		pending->verdict.results = *results;
+		pending->evaluation->moved |= results->moved > 0;
+		pending->evaluation->moving--;
+		pending->evaluation->done = interval;
 	}
 }
 
 void nm_verifier_disturb(struct nm_verifier *verifier, uint32_t pid)
 {
 	for (size_t i = 0; i < verifier->count; i++) {
-		const struct nm_question *question = &verifier->questions[i];
-		if (question->evaluation && question->verdict.threads[0].pid == pid)
-			question->evaluation->disturbed = true;
+		const struct nm_pending_verdict *pending = &verifier->pending[i];
+		if (pending->evaluation && pending->verdict.threads[0].pid == pid)
+			pending->evaluation->disturbed = true;
 	}
 }
 
@@ -191,14 +190,14 @@ static double variance_of(const struct accesses *sum)
 }
 
 /* Pages that cannot be moved back must not be rolled back. */
-static bool may_be_undone(const struct nm_page_results *results, const struct nm_config *config)
+static bool may_roll_back(const struct nm_page_results *results, const struct nm_config *config)
 {
 	return config->pages.rollback_pages > 0 &&
 	       (results->forgotten == 0 || results->remembered > 0);
 }
 
-static enum nm_verdict_kind weigh_locality(const struct nm_evaluation *evaluation,
-					   const struct nm_config *config, bool undo)
+static enum nm_verdict_kind kind_by_locality(const struct nm_evaluation *evaluation,
+					     const struct nm_config *config, bool roll_back)
 {
 	double before = local_share(&evaluation->before), after = local_share(&evaluation->after);
 	double margin = config->threads.gate_margin;
@@ -207,7 +206,7 @@ static enum nm_verdict_kind weigh_locality(const struct nm_evaluation *evaluatio
 	if (isnan(before))
 		return NM_VERDICT_NEUTRAL;
 	return nm_judge_change(after - before, fmax(margin, noise),
-			       undo && config->threads.rollback ? margin : INFINITY);
+			       roll_back && config->threads.rollback ? margin : INFINITY);
 }
 
 static enum nm_verdict_kind kind_of(const struct nm_evaluation *evaluation,
@@ -222,16 +221,16 @@ static enum nm_verdict_kind kind_of(const struct nm_evaluation *evaluation,
 	if (verdict->pages.reason == NM_PAGE_REASON_ROLLBACK ||
 	    is_unobservable(evaluation, verdict, snapshot))
 		return NM_VERDICT_NEUTRAL;
-	bool undo = may_be_undone(&verdict->results, config);
+	bool roll_back = may_roll_back(&verdict->results, config);
 	if (!isfinite(evaluation->performance.figure))
-		return weigh_locality(evaluation, config, undo);
-	if (evaluation->performance.loss && undo)
+		return kind_by_locality(evaluation, config, roll_back);
+	if (evaluation->performance.loss && roll_back)
 		return NM_VERDICT_ROLLED_BACK;
 	return evaluation->performance.gain ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
 }
 
-static bool is_ripe(const struct nm_evaluation *evaluation, bool alive,
-		    const struct nm_snapshot *snapshot, const struct nm_config *config)
+static bool is_due(const struct nm_evaluation *evaluation, bool alive,
+		   const struct nm_snapshot *snapshot, const struct nm_config *config)
 {
 	if (evaluation->moving > 0)
 		return false;
@@ -242,26 +241,27 @@ static bool is_ripe(const struct nm_evaluation *evaluation, bool alive,
 	       (waited >= NM_PAGE_SETTLE_INTERVALS && is_measured(evaluation, config));
 }
 
-int nm_evaluation_observe(const struct nm_question *question, const struct nm_verifier_input *input)
+int nm_evaluation_observe(const struct nm_pending_verdict *pending,
+			  const struct nm_verifier_input *input)
 {
-	struct nm_evaluation *evaluation = question->evaluation;
+	struct nm_evaluation *evaluation = pending->evaluation;
 	const struct nm_snapshot *snapshot = input->snapshot;
 	if (evaluation->moving > 0 || snapshot->interval <= evaluation->done ||
 	    evaluation->seen == snapshot->interval)
 		return 0;
 	evaluation->seen = snapshot->interval;
-	add_accesses(snapshot, question->verdict.threads[0].pid, &evaluation->after);
+	add_accesses(snapshot, pending->verdict.threads[0].pid, &evaluation->after);
 	return nm_feedback_compare(input->feedback, evaluation->baseline, input->config,
 				   &evaluation->performance);
 }
 
-bool nm_evaluation_judge(struct nm_question *question, const struct nm_verifier_input *input)
+bool nm_evaluation_judge(struct nm_pending_verdict *pending, const struct nm_verifier_input *input)
 {
-	const struct nm_evaluation *evaluation = question->evaluation;
-	struct nm_verdict *verdict = &question->verdict;
+	const struct nm_evaluation *evaluation = pending->evaluation;
+	struct nm_verdict *verdict = &pending->verdict;
 	struct nm_verdict_thread *process = &verdict->threads[0];
 	process->alive = is_alive(process, input->snapshot);
-	if (!is_ripe(evaluation, process->alive, input->snapshot, input->config))
+	if (!is_due(evaluation, process->alive, input->snapshot, input->config))
 		return false;
 	verdict->kind = kind_of(evaluation, verdict, input->snapshot, input->config);
 	verdict->together = evaluation->count;

@@ -97,7 +97,7 @@ static void add_latencies(const struct nm_verdict *verdict, struct latency_sums 
 }
 
 /* Orders by placement and process: these threads were moved together. */
-static int compare_sakes(const struct nm_verdict *a, const struct nm_verdict *b)
+static int compare_placements(const struct nm_verdict *a, const struct nm_verdict *b)
 {
 	uint32_t pid_a = a->threads[0].pid, pid_b = b->threads[0].pid;
 	if (a->intervals != b->intervals)
@@ -108,15 +108,14 @@ static int compare_sakes(const struct nm_verdict *a, const struct nm_verdict *b)
 }
 
 /* Within such a set, orders by decision, so that sums are the same on any machine. */
-static int by_sake(const void *one, const void *other)
+static int by_placement(const void *one, const void *other)
 {
 	const struct nm_verdict *const *a = one, *const *b = other;
-	int sake = compare_sakes(*a, *b);
-	return sake ? sake : NM_COMPARE((*a)->decision, (*b)->decision);
+	int order = compare_placements(*a, *b);
+	return order ? order : NM_COMPARE((*a)->decision, (*b)->decision);
 }
 
-static void weigh_together(struct nm_verdict **verdicts, size_t count,
-			   const struct nm_config *config)
+static void compare_set(struct nm_verdict **verdicts, size_t count, const struct nm_config *config)
 {
 	struct latency_sums sums = {0};
 	for (size_t i = 0; i < count; i++)
@@ -128,15 +127,15 @@ static void weigh_together(struct nm_verdict **verdicts, size_t count,
 	}
 }
 
-void nm_sharing_weigh_latencies(struct nm_verdict **verdicts, size_t count,
-				const struct nm_config *config)
+void nm_sharing_compare_latencies(struct nm_verdict **verdicts, size_t count,
+				  const struct nm_config *config)
 {
 	size_t next;
-	qsort(verdicts, count, sizeof(struct nm_verdict *), by_sake);
+	qsort(verdicts, count, sizeof(struct nm_verdict *), by_placement);
 	for (size_t first = 0; first < count; first = next) {
 		next = first + 1;
-		while (next < count && compare_sakes(verdicts[first], verdicts[next]) == 0)
+		while (next < count && compare_placements(verdicts[first], verdicts[next]) == 0)
 			next++;
-		weigh_together(verdicts + first, next - first, config);
+		compare_set(verdicts + first, next - first, config);
 	}
 }

@@ -25,7 +25,7 @@ int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapsho
  * placement and process (those with the same number of intervals). Each entry is used once; the
  * array is reordered.
  */
-void nm_sharing_weigh_latencies(struct nm_verdict **verdicts, size_t count,
-				const struct nm_config *config);
+void nm_sharing_compare_latencies(struct nm_verdict **verdicts, size_t count,
+				  const struct nm_config *config);
 
 #endif

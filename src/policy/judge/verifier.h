@@ -9,21 +9,22 @@
 struct nm_evaluation;
 
 /* An applied decision whose verdict is pending. */
-struct nm_question {
+struct nm_pending_verdict {
 	struct nm_verdict verdict; /* values known so far */
 	bool judged;		   /* the verdict is complete */
 	/* Of threads. */
-	unsigned away[2]; /* number of intervals in which the thread ran only on another node */
+	unsigned intervals_away[2]; /* number of intervals in which the thread ran only on another
+				       node */
 	uint64_t local_accesses[2];
 	double access_cost[2];	 /* sum over the accesses since, relative to local ones */
-	bool heeded, undo, gain; /* result of the feedback, if it has judged */
+	bool has_feedback, roll_back, gain; /* result of the feedback, if it has judged */
 	/* Of pages. */
 	struct nm_evaluation *evaluation;
 	bool ended; /* the mover has returned its results */
 };
 
 struct nm_verifier {
-	struct nm_question *questions; /* in order of their decisions */
+	struct nm_pending_verdict *pending; /* in order of their decisions */
 	size_t count, capacity;
 };
 
@@ -34,10 +35,10 @@ struct nm_verifier {
 int nm_evaluation_join(const struct nm_verifier *verifier, const struct nm_verifier_input *input,
 		       const struct nm_decision *decision, struct nm_evaluation **ret);
 /* Updates the evaluation, once in an interval. Returns 0 or -ENOMEM. */
-int nm_evaluation_observe(const struct nm_question *question,
+int nm_evaluation_observe(const struct nm_pending_verdict *pending,
 			  const struct nm_verifier_input *input);
 /* Completes the verdict and returns true if its evaluation has ended. */
-bool nm_evaluation_judge(struct nm_question *question, const struct nm_verifier_input *input);
+bool nm_evaluation_judge(struct nm_pending_verdict *pending, const struct nm_verifier_input *input);
 /* Removes one decision from an evaluation, and frees it with the last one. NULL is allowed. */
 void nm_evaluation_leave(struct nm_evaluation *evaluation);
 

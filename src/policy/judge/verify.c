@@ -28,8 +28,8 @@ void nm_verifier_free(struct nm_verifier *verifier)
 	if (!verifier)
 		return;
 	for (size_t i = 0; i < verifier->count; i++)
-		nm_evaluation_leave(verifier->questions[i].evaluation);
-	free(verifier->questions);
+		nm_evaluation_leave(verifier->pending[i].evaluation);
+	free(verifier->pending);
 	free(verifier);
 }
 
@@ -93,7 +93,7 @@ size_t nm_verifier_open(const struct nm_verifier *verifier)
 }
 
 /* Moves the complete verdicts to *ret. Returns 0, or -ENOMEM (none was moved). */
-static int take(struct nm_verifier *verifier, struct nm_verdicts *ret)
+static int take_complete(struct nm_verifier *verifier, struct nm_verdicts *ret)
 {
 	struct nm_verdicts verdicts = {
 		.items = calloc(verifier->count + 1, sizeof(*verdicts.items))};
@@ -101,13 +101,13 @@ static int take(struct nm_verifier *verifier, struct nm_verdicts *ret)
 	if (!verdicts.items)
 		return -ENOMEM;
 	for (size_t i = 0; i < verifier->count; i++) {
-		struct nm_question *question = &verifier->questions[i];
-		if (!question->judged) {
-			verifier->questions[open++] = *question;
+		struct nm_pending_verdict *pending = &verifier->pending[i];
+		if (!pending->judged) {
+			verifier->pending[open++] = *pending;
 			continue;
 		}
-		verdicts.items[verdicts.count++] = question->verdict;
-		nm_evaluation_leave(question->evaluation);
+		verdicts.items[verdicts.count++] = pending->verdict;
+		nm_evaluation_leave(pending->evaluation);
 	}
 	verifier->count = open;
 	*ret = verdicts;
@@ -118,42 +118,43 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input
 		    const struct nm_decision *decision)
 {
 	struct nm_evaluation *evaluation = NULL;
-	int r = NM_RESERVE(verifier->questions, verifier->capacity, verifier->count);
+	int r = NM_RESERVE(verifier->pending, verifier->capacity, verifier->count);
 	if (r == 0 && decision->kind == NM_DECISION_PAGES)
 		r = nm_evaluation_join(verifier, input, decision, &evaluation);
 	if (r < 0)
 		return r;
-	verifier->questions[verifier->count++] =
-		(struct nm_question){.verdict = nm_verdict_of(decision), .evaluation = evaluation};
+	verifier->pending[verifier->count++] = (struct nm_pending_verdict){
+		.verdict = nm_verdict_of(decision), .evaluation = evaluation};
 	return 0;
 }
 
-void nm_verifier_forget_pages(struct nm_verifier *verifier)
+void nm_verifier_drop_pages(struct nm_verifier *verifier)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < verifier->count; i++) {
-		if (verifier->questions[i].evaluation)
-			nm_evaluation_leave(verifier->questions[i].evaluation);
+		if (verifier->pending[i].evaluation)
+			nm_evaluation_leave(verifier->pending[i].evaluation);
 		else
-			verifier->questions[kept++] = verifier->questions[i];
+			verifier->pending[kept++] = verifier->pending[i];
 	}
 	verifier->count = kept;
 }
 
 /* ---- threads ---- */
 
-static void heed(struct nm_question *question, const struct nm_feedback_result *result,
-		 const struct nm_feedback_judgement *judgement)
+static void set_feedback(struct nm_pending_verdict *pending,
+			 const struct nm_feedback_result *result,
+			 const struct nm_feedback_judgement *judgement)
 {
-	question->heeded = true;
-	question->undo = judgement->undo;
-	question->gain = judgement->gain;
-	question->verdict.figure = judgement->figure;
-	question->verdict.noise = judgement->noise;
-	question->verdict.losses = judgement->losses;
-	question->verdict.global_before = result->before;
-	question->verdict.global_after = result->after;
-	question->verdict.interval_s = result->interval_s;
+	pending->has_feedback = true;
+	pending->roll_back = judgement->roll_back;
+	pending->gain = judgement->gain;
+	pending->verdict.figure = judgement->figure;
+	pending->verdict.noise = judgement->noise;
+	pending->verdict.losses = judgement->losses;
+	pending->verdict.global_before = result->before;
+	pending->verdict.global_after = result->after;
+	pending->verdict.interval_s = result->interval_s;
 }
 
 /* Both arrays are in the order of the decisions. */
@@ -162,14 +163,14 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
 	size_t q = 0;
 	for (size_t i = 0; i < result->nr_judgements; i++) {
 		uint64_t decision = result->judgements[i].decision;
-		while (q < verifier->count && verifier->questions[q].verdict.decision < decision)
+		while (q < verifier->count && verifier->pending[q].verdict.decision < decision)
 			q++;
-		if (q < verifier->count && verifier->questions[q].verdict.decision == decision)
-			heed(&verifier->questions[q], result, &result->judgements[i]);
+		if (q < verifier->count && verifier->pending[q].verdict.decision == decision)
+			set_feedback(&verifier->pending[q], result, &result->judgements[i]);
 	}
 }
 
-static const struct nm_policy_ops *row_of(const struct nm_verdict *verdict)
+static const struct nm_policy_ops *policy_of(const struct nm_verdict *verdict)
 {
 	return nm_policy_ops(verdict->policy);
 }
@@ -207,9 +208,9 @@ static double fresh_cost(const struct nm_snapshot *snapshot, const struct nm_sna
 }
 
 static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			   struct nm_question *question, unsigned index)
+			   struct nm_pending_verdict *pending, unsigned index)
 {
-	struct nm_verdict_thread *thread = &question->verdict.threads[index];
+	struct nm_verdict_thread *thread = &pending->verdict.threads[index];
 	const struct nm_snap_thread *seen = nm_snapshot_thread(snapshot, thread->tid);
 	thread->alive = seen && seen->start_ticks == thread->start_ticks &&
 			seen->adopted_ns == thread->adopted_ns;
@@ -219,22 +220,22 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 		if (snapshot->cpus[seen->main_cpu].node == thread->node_to)
 			thread->ran_on_node = true;
 		else
-			question->away[index]++;
+			pending->intervals_away[index]++;
 	}
-	if (row_of(&question->verdict)->by_sharing)
+	if (policy_of(&pending->verdict)->by_sharing)
 		observe_latency(seen, config, thread);
 	else
 		observe_performance(seen, thread);
 	for (unsigned node = 0; node < snapshot->topology->nr_nodes; node++)
 		thread->accesses_after += seen->fresh[node];
 	thread->samples_after += seen->fresh_samples;
-	question->local_accesses[index] += seen->fresh[thread->node_to];
-	question->access_cost[index] += fresh_cost(snapshot, seen);
+	pending->local_accesses[index] += seen->fresh[thread->node_to];
+	pending->access_cost[index] += fresh_cost(snapshot, seen);
 	if (thread->accesses_after == 0)
 		return;
 	thread->local_after =
-		(double)question->local_accesses[index] / (double)thread->accesses_after;
-	thread->access_cost_after = question->access_cost[index] / (double)thread->accesses_after;
+		(double)pending->local_accesses[index] / (double)thread->accesses_after;
+	thread->access_cost_after = pending->access_cost[index] / (double)thread->accesses_after;
 }
 
 /* P before and after is as informative as accesses. */
@@ -251,7 +252,7 @@ static bool is_awaited(const struct nm_verdict *verdict, const struct nm_verdict
 {
 	if (!thread->ran_on_node)
 		return true;
-	if (row_of(verdict)->by_locality)
+	if (policy_of(verdict)->by_locality)
 		return !nm_verdict_is_sampled(thread, config);
 	return !is_reported(verdict, thread, config);
 }
@@ -264,8 +265,8 @@ static bool is_any_reported(const struct nm_verdict *verdict, const struct nm_co
 	return false;
 }
 
-static enum nm_verdict_kind weigh_locality(const struct nm_verdict *verdict,
-					   const struct nm_config *config)
+static enum nm_verdict_kind kind_by_locality(const struct nm_verdict *verdict,
+					     const struct nm_config *config)
 {
 	double margin = config->threads.gate_margin;
 	if (verdict->balance.given)
@@ -275,27 +276,27 @@ static enum nm_verdict_kind weigh_locality(const struct nm_verdict *verdict,
 			       config->threads.rollback ? margin : INFINITY);
 }
 
-static enum nm_verdict_kind weigh_performance(const struct nm_question *question,
-					      const struct nm_config *config)
+static enum nm_verdict_kind kind_by_performance(const struct nm_pending_verdict *pending,
+						const struct nm_config *config)
 {
-	const struct nm_verdict *verdict = &question->verdict;
-	bool fell = row_of(verdict)->by_locality && nm_verdict_locality_fell(verdict, config);
+	const struct nm_verdict *verdict = &pending->verdict;
+	bool fell = policy_of(verdict)->by_locality && nm_verdict_locality_fell(verdict, config);
 	if (fell && config->threads.rollback)
 		return NM_VERDICT_ROLLED_BACK;
-	return question->gain && !fell ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
+	return pending->gain && !fell ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
 }
 
-static enum nm_verdict_kind weigh(const struct nm_question *question,
-				  const struct nm_config *config)
+static enum nm_verdict_kind kind_of_move(const struct nm_pending_verdict *pending,
+					 const struct nm_config *config)
 {
-	const struct nm_verdict *verdict = &question->verdict;
+	const struct nm_verdict *verdict = &pending->verdict;
 	if (!is_any_reported(verdict, config))
 		return NM_VERDICT_INCONCLUSIVE;
 	if (verdict->of == NM_DECISION_ROLLBACK)
 		return NM_VERDICT_NEUTRAL;
 	if (verdict->by_performance && !isnan(verdict->figure))
-		return weigh_performance(question, config);
-	return weigh_locality(verdict, config);
+		return kind_by_performance(pending, config);
+	return kind_by_locality(verdict, config);
 }
 
 /* ---- communication ---- */
@@ -304,16 +305,16 @@ static size_t count_by_sharing(const struct nm_verifier *verifier)
 {
 	size_t count = 0;
 	for (size_t q = 0; q < verifier->count; q++)
-		if (row_of(&verifier->questions[q].verdict)->by_sharing)
-			count += verifier->questions[q].verdict.nr_threads;
+		if (policy_of(&verifier->pending[q].verdict)->by_sharing)
+			count += verifier->pending[q].verdict.nr_threads;
 	return count;
 }
 
 static void list_places(const struct nm_verifier *verifier, struct nm_sharing_place *places)
 {
 	for (size_t q = 0; q < verifier->count; q++) {
-		const struct nm_verdict *verdict = &verifier->questions[q].verdict;
-		for (unsigned i = 0; row_of(verdict)->by_sharing && i < verdict->nr_threads; i++)
+		const struct nm_verdict *verdict = &verifier->pending[q].verdict;
+		for (unsigned i = 0; policy_of(verdict)->by_sharing && i < verdict->nr_threads; i++)
 			*places++ = (struct nm_sharing_place){
 				.tid = verdict->threads[i].tid,
 				.node_from = verdict->threads[i].node_from,
@@ -336,8 +337,8 @@ static int measure_sharing(struct nm_verifier *verifier, const struct nm_verifie
 		return r;
 	const struct nm_sharing_place *place = places;
 	for (size_t q = 0; q < verifier->count; q++) {
-		struct nm_verdict *verdict = &verifier->questions[q].verdict;
-		if (!row_of(verdict)->by_sharing)
+		struct nm_verdict *verdict = &verifier->pending[q].verdict;
+		if (!policy_of(verdict)->by_sharing)
 			continue;
 		double variance = 0;
 		verdict->cost_before = verdict->cost_after = 0;
@@ -352,16 +353,16 @@ static int measure_sharing(struct nm_verifier *verifier, const struct nm_verifie
 }
 
 /* Decisions that belong together are judged by the values of all of them. */
-static int weigh_latencies(struct nm_verifier *verifier, const struct nm_config *config)
+static int compare_latencies(struct nm_verifier *verifier, const struct nm_config *config)
 {
 	size_t count = 0;
 	nm_autofree struct nm_verdict **verdicts = calloc(verifier->count + 1, sizeof(*verdicts));
 	if (!verdicts)
 		return -ENOMEM;
 	for (size_t i = 0; i < verifier->count; i++)
-		if (row_of(&verifier->questions[i].verdict)->by_sharing)
-			verdicts[count++] = &verifier->questions[i].verdict;
-	nm_sharing_weigh_latencies(verdicts, count, config);
+		if (policy_of(&verifier->pending[i].verdict)->by_sharing)
+			verdicts[count++] = &verifier->pending[i].verdict;
+	nm_sharing_compare_latencies(verdicts, count, config);
 	return 0;
 }
 
@@ -412,13 +413,13 @@ static bool has_arrived(const struct nm_verdict *verdict)
 
 /* ---- verdict ---- */
 
-static bool awaits_feedback(const struct nm_question *question)
+static bool awaits_feedback(const struct nm_pending_verdict *pending)
 {
-	return question->verdict.by_performance && question->verdict.of != NM_DECISION_ROLLBACK &&
-	       !question->heeded;
+	return pending->verdict.by_performance && pending->verdict.of != NM_DECISION_ROLLBACK &&
+	       !pending->has_feedback;
 }
 
-static bool has_living(const struct nm_verdict *verdict)
+static bool has_live_thread(const struct nm_verdict *verdict)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++)
 		if (verdict->threads[i].alive)
@@ -427,21 +428,21 @@ static bool has_living(const struct nm_verdict *verdict)
 }
 
 /* IMAR² requires rollbacks; in the papers, LBMA and balance have none. */
-static bool may_be_undone(const struct nm_verdict *verdict, const struct nm_config *config)
+static bool may_roll_back(const struct nm_verdict *verdict, const struct nm_config *config)
 {
-	return row_of(verdict)->rolls_back || config->threads.rollback;
+	return policy_of(verdict)->rolls_back || config->threads.rollback;
 }
 
 /* Sets the verdict's kind and returns true if there is a verdict. */
-static bool judge_threads(struct nm_question *question, const struct nm_config *config)
+static bool judge_threads(struct nm_pending_verdict *pending, const struct nm_config *config)
 {
-	struct nm_verdict *verdict = &question->verdict;
+	struct nm_verdict *verdict = &pending->verdict;
 	bool expired = verdict->intervals >= NM_VERDICT_INTERVALS;
-	unsigned undecided = awaits_feedback(question);
+	unsigned undecided = awaits_feedback(pending);
 	verdict->kind = NM_VERDICT_INCONCLUSIVE;
-	if (verdict->superseded || !has_living(verdict))
+	if (verdict->superseded || !has_live_thread(verdict))
 		return true;
-	if (question->undo && may_be_undone(verdict, config)) {
+	if (pending->roll_back && may_roll_back(verdict, config)) {
 		verdict->kind = NM_VERDICT_ROLLED_BACK;
 		return true;
 	}
@@ -449,17 +450,18 @@ static bool judge_threads(struct nm_question *question, const struct nm_config *
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
 		if (!thread->alive)
 			continue;
-		if (!thread->ran_on_node && (expired || question->away[i] >= MAX_AWAY_INTERVALS)) {
+		if (!thread->ran_on_node &&
+		    (expired || pending->intervals_away[i] >= MAX_AWAY_INTERVALS)) {
 			verdict->kind = NM_VERDICT_CANCELLED;
 			return true;
 		}
 		undecided += is_awaited(verdict, thread, config);
 	}
-	if (row_of(verdict)->by_sharing)
+	if (policy_of(verdict)->by_sharing)
 		return has_arrived(verdict) && judge_sharing(verdict, config, expired);
 	if (undecided > 0 && !expired)
 		return false;
-	verdict->kind = weigh(question, config);
+	verdict->kind = kind_of_move(pending, config);
 	return true;
 }
 
@@ -473,19 +475,19 @@ static void compare_with_prediction(struct nm_verdict *verdict)
 			(thread->access_cost_before - thread->access_cost_after);
 }
 
-static int observe(struct nm_question *question, const struct nm_verifier_input *input)
+static int observe(struct nm_pending_verdict *pending, const struct nm_verifier_input *input)
 {
 	const struct nm_snapshot *snapshot = input->snapshot;
-	if (snapshot->interval <= question->verdict.interval)
+	if (snapshot->interval <= pending->verdict.interval)
 		return 0;
-	question->verdict.intervals = (unsigned)(snapshot->interval - question->verdict.interval);
-	if (question->evaluation)
-		return nm_evaluation_observe(question, input);
-	for (unsigned i = 0; i < question->verdict.nr_threads; i++)
-		observe_thread(snapshot, input->config, question, i);
-	if (!row_of(&question->verdict)->by_sharing)
-		nm_verdict_measure_locality(&question->verdict, snapshot->topology, input->config);
-	compare_with_prediction(&question->verdict);
+	pending->verdict.intervals = (unsigned)(snapshot->interval - pending->verdict.interval);
+	if (pending->evaluation)
+		return nm_evaluation_observe(pending, input);
+	for (unsigned i = 0; i < pending->verdict.nr_threads; i++)
+		observe_thread(snapshot, input->config, pending, i);
+	if (!policy_of(&pending->verdict)->by_sharing)
+		nm_verdict_measure_locality(&pending->verdict, snapshot->topology, input->config);
+	compare_with_prediction(&pending->verdict);
 	return 0;
 }
 
@@ -495,7 +497,7 @@ static int find_superseded(struct nm_verifier *verifier)
 	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = NULL;
 	int r = nm_tidmap_new(&later);
 	for (size_t i = verifier->count; i-- > 0;) {
-		struct nm_verdict *verdict = &verifier->questions[i].verdict;
+		struct nm_verdict *verdict = &verifier->pending[i].verdict;
 		for (unsigned k = 0; r == 0 && k < verdict->nr_threads; k++) {
 			uint32_t tid = verdict->threads[k].tid;
 			if (tid == 0)
@@ -507,12 +509,12 @@ static int find_superseded(struct nm_verifier *verifier)
 	return r;
 }
 
-static bool judge(struct nm_question *question, const struct nm_verifier_input *input)
+static bool judge(struct nm_pending_verdict *pending, const struct nm_verifier_input *input)
 {
-	if (input->snapshot->interval <= question->verdict.interval)
+	if (input->snapshot->interval <= pending->verdict.interval)
 		return false;
-	return question->evaluation ? nm_evaluation_judge(question, input)
-				    : judge_threads(question, input->config);
+	return pending->evaluation ? nm_evaluation_judge(pending, input)
+				   : judge_threads(pending, input->config);
 }
 
 int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_input *input,
@@ -522,12 +524,12 @@ int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_inp
 	if (r == 0)
 		r = find_superseded(verifier);
 	for (size_t i = 0; r == 0 && i < verifier->count; i++)
-		r = observe(&verifier->questions[i], input);
+		r = observe(&verifier->pending[i], input);
 	if (r == 0)
-		r = weigh_latencies(verifier, input->config);
+		r = compare_latencies(verifier, input->config);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < verifier->count; i++)
-		verifier->questions[i].judged = judge(&verifier->questions[i], input);
-	return take(verifier, ret);
+		verifier->pending[i].judged = judge(&verifier->pending[i], input);
+	return take_complete(verifier, ret);
 }
