@@ -141,7 +141,7 @@ struct nm_balance_move {
 	int node_from, node_to;
 	double load, load_from, load_to; /* of the thread, and of the two CPUs before the move */
 	enum nm_selection_reason reason;
-	double metric, gain; /* as in struct nm_selection_answer */
+	double metric, gain; /* as in struct nm_selection_result */
 	double cost_change;  /* predicted, nm_selection_cost_change(); negative is better */
 };
 
@@ -153,7 +153,7 @@ struct nm_balance_result {
 	uint64_t waiting;   /* movable threads that wait for a CPU */
 	uint64_t pairs;	    /* pairs of CPUs examined */
 	uint64_t evaluated; /* metrics computed for these pairs */
-	/* as in struct nm_selection_answer, summed over the pairs */
+	/* as in struct nm_selection_result, summed over the pairs */
 	uint64_t stopped_by_gain, unknown, stopped_by_leader;
 };
 void nm_balance_result_clear(struct nm_balance_result *result);
@@ -194,8 +194,9 @@ int nm_balance_round(const struct nm_balance_input *input, const struct nm_balan
  * for `most`) and their number to *ret_count. Returns 0 or -ENOMEM. Called by the tick after the
  * snapshot.
  */
-int nm_balance_suspects(const struct nm_snapshot *snapshot, const struct nm_balance_rules *rules,
-			size_t most, uint32_t *ret_threads, size_t *ret_count);
+int nm_balance_select_threads(const struct nm_snapshot *snapshot,
+			      const struct nm_balance_rules *rules, size_t most,
+			      uint32_t *ret_threads, size_t *ret_count);
 
 /* Increase of the first two numbers of /proc/PID/task/TID/schedstat since an earlier reading. */
 struct nm_balance_times {
@@ -203,7 +204,7 @@ struct nm_balance_times {
 	uint64_t length_ns; /* between the readings; 0: not known */
 };
 
-struct nm_balance_facts {
+struct nm_balance_measurements {
 	const struct nm_snapshot *snapshot;
 	const struct nm_balance_times *times; /* per thread of the snapshot; NULL: none known */
 	/* Per process of the snapshot: its pages by node (regions.h), or NULL if not known. NULL:
@@ -215,7 +216,7 @@ struct nm_balance_facts {
 	double min_run; /* threads.min_run: a leader that ran or waited less counts as idle */
 };
 
-struct nm_balance_gathered {
+struct nm_balance_input_arrays {
 	struct nm_balance_input input; /* threads and groups have the indices of the snapshot's
 					* threads and processes */
 	struct nm_balance_thread *threads;
@@ -230,13 +231,14 @@ struct nm_balance_gathered {
  * memory-only node count at the node that represents it. The snapshot must outlive *ret. Returns 0
  * or -ENOMEM; the caller clears *ret. Called by the policy stage of the tick.
  */
-int nm_balance_gather(const struct nm_balance_facts *facts, struct nm_balance_gathered *ret);
-void nm_balance_gathered_clear(struct nm_balance_gathered *gathered);
+int nm_balance_input_build(const struct nm_balance_measurements *facts,
+			   struct nm_balance_input_arrays *ret);
+void nm_balance_input_clear(struct nm_balance_input_arrays *arrays);
 
 /* ---- state of the policy ---- */
 
 /* The state of a managed thread. */
-struct nm_known_thread {
+struct nm_balancer_thread_state {
 	uint64_t read_interval; /* interval of the last reading; 0: never */
 	struct nm_proc_schedstat last;
 	struct nm_dtas_behaviour behaviour;
@@ -264,7 +266,7 @@ struct nm_balancer {
 	struct nm_balance_state state;
 	const struct nm_topology *topology; /* the caller's, which outlives this */
 	double page_bytes;
-	struct nm_column threads;    /* of struct nm_known_thread */
+	struct nm_column threads;    /* of struct nm_balancer_thread_state */
 	struct nm_column residences; /* of the processes: struct nm_residence */
 
 	bool split;		      /* CPUs have types: the next three fields are valid */
@@ -290,16 +292,16 @@ struct nm_balance_rules nm_balancer_rules(const struct nm_config *config);
 
 /* Returns the state of the thread with this index of the snapshot that balancer->threads follows.
  */
-static inline struct nm_known_thread *nm_balancer_thread(const struct nm_balancer *balancer,
-							 size_t thread)
+static inline struct nm_balancer_thread_state *
+nm_balancer_thread(const struct nm_balancer *balancer, size_t thread)
 {
-	return (struct nm_known_thread *)balancer->threads.cells + thread;
+	return (struct nm_balancer_thread_state *)balancer->threads.cells + thread;
 }
 /* Records a reading of the thread with this index of the snapshot. Returns the increase since the
  * reading of the last interval; all zero, which means not known, without one. */
-struct nm_balance_times nm_balancer_take_reading(struct nm_balancer *balancer, uint32_t thread,
-						 uint64_t interval,
-						 const struct nm_proc_schedstat *reading);
+struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, uint32_t thread,
+						uint64_t interval,
+						const struct nm_proc_schedstat *reading);
 /* Performs a round with the increases of the snapshot's threads: balancer->result has its moves.
  * Called after the threads, types and pages of this interval were updated. Returns 0, or -ENOMEM
  * with the last result unchanged. */
@@ -320,17 +322,17 @@ int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snaps
 const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balancer, uint32_t pid);
 /* Selects the process whose pages are to be counted next: the one that is due longest of those with
  * few sampled accesses; NULL: none. */
-const struct nm_residence *nm_balancer_next_count(const struct nm_balancer *balancer,
+const struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer,
 						  uint64_t now_ns);
 /* Notes that a query about the process was sent, or could not be sent. */
-void nm_balancer_asked(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks, bool sent,
-		       uint64_t now_ns);
+void nm_balancer_note_query(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
+			    bool sent, uint64_t now_ns);
 /* Takes the answer: the pages found on each node, in any unit. One about a process that has ended is
  * ignored. */
-void nm_balancer_take_count(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
-			    const double *pages, uint64_t now_ns);
+void nm_balancer_set_pages(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
+			   const double *pages, uint64_t now_ns);
 /* Returns an empty column of residences. */
-struct nm_column nm_residences(void);
+struct nm_column nm_residence_column(void);
 
 /* ---- types.c: DTAS ---- */
 

@@ -73,7 +73,7 @@ struct nm_selection_candidate {
 	bool leader;	/* the first thread of its group */
 };
 
-struct nm_selection_question {
+struct nm_selection_input {
 	enum nm_selection rule;
 	unsigned nr_nodes;
 	int from, to;	 /* node indices; must differ */
@@ -86,15 +86,15 @@ struct nm_selection_question {
 };
 
 enum nm_selection_reason {
-	NM_SELECTED_NOBODY,
+	NM_SELECTED_NONE,
 	NM_SELECTED_BY_RULE,
 	NM_SELECTED_BY_LEADER, /* its leader is on that node: selected without examining the
 				* others */
 };
 
-struct nm_selection_answer {
+struct nm_selection_result {
 	enum nm_selection_reason reason;
-	size_t chosen;	    /* index into the candidates; 0 for NM_SELECTED_NOBODY */
+	size_t chosen;	    /* index into the candidates; 0 for NM_SELECTED_NONE */
 	double metric;	    /* value of the rule's metric, as in the papers; NaN: none was needed */
 	double gain;	    /* R(to) − R(from); NaN: R is not known */
 	unsigned evaluated; /* number of times that the metric was computed */
@@ -112,7 +112,7 @@ struct nm_selection_answer {
  * selected at once, and only the first candidate of each group is evaluated. Called by the policy
  * stage for each pair of CPUs.
  */
-struct nm_selection_answer nm_selection_choose(const struct nm_selection_question *question);
+struct nm_selection_result nm_selection_choose(const struct nm_selection_input *input);
 
 /* Returns the node that counts as that of the group's leader: its own node or, if not known, the
  * node with most of the group's pages (tie: the lowest node); -1 if neither is known. */

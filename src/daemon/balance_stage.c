@@ -57,8 +57,8 @@ static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	if (silent)
 		report_silence(daemon);
 	if (r == 0 && !silent)
-		*ret = nm_balancer_take_reading(daemon->pipeline.balancer, i, snapshot->interval,
-						&reading);
+		*ret = nm_balancer_add_reading(daemon->pipeline.balancer, i, snapshot->interval,
+					       &reading);
 }
 
 /* Reads schedstat of the threads that may wait. ret_times has an entry per thread; *ret_suspects is
@@ -73,7 +73,7 @@ static int read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	nm_autofree uint32_t *suspects = calloc(most + 1, sizeof(*suspects));
 	if (!suspects)
 		return -ENOMEM;
-	int r = nm_balance_suspects(snapshot, &rules, most, suspects, &count);
+	int r = nm_balance_select_threads(snapshot, &rules, most, suspects, &count);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < count; i++)
@@ -139,7 +139,7 @@ static void ask_next(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
-	const struct nm_residence *next = nm_balancer_next_count(balancer, now_ns);
+	const struct nm_residence *next = nm_balancer_next_query(balancer, now_ns);
 	if (!next)
 		return;
 	stage->pid = next->pid;
@@ -147,7 +147,7 @@ static void ask_next(struct nm_daemon *daemon, uint64_t now_ns)
 	stage->asked = daemon->tally.intervals;
 	int r = nm_page_query_send(daemon->pipeline.platform, next->pid, next->start_ticks,
 				   next->rss_bytes, &stage->query);
-	nm_balancer_asked(balancer, stage->pid, stage->start_ticks, r != -EAGAIN, now_ns);
+	nm_balancer_note_query(balancer, stage->pid, stage->start_ticks, r != -EAGAIN, now_ns);
 }
 
 /* Returns true if no query is pending any more. A query without an answer for a long time is
@@ -166,7 +166,7 @@ static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
 	if (r == -EAGAIN && daemon->tally.intervals - stage->asked < ANSWER_INTERVALS)
 		return false;
 	if (r == 0)
-		nm_balancer_take_count(balancer, stage->pid, stage->start_ticks, pages, now_ns);
+		nm_balancer_set_pages(balancer, stage->pid, stage->start_ticks, pages, now_ns);
 	nm_page_query_cancel(daemon->pipeline.platform, &stage->query);
 	return true;
 }

@@ -37,11 +37,11 @@ struct round {
 	struct nm_selection_group *groups; /* those of the input, with separate counts: */
 	uint32_t *members;
 	enum role *roles; /* per node */
-	bool *dead;	  /* per CPU: no thread can move to it */
+	bool *closed;	  /* per CPU: no thread can move to it */
 	/*
 	 * No thread can leave this CPU for a CPU of that node and type, regardless of affinities.
 	 */
-	bool *hopeless;
+	bool *exhausted;
 	struct nm_selection_candidate *candidates; /* scratch space, also the next field */
 	uint32_t *positions;
 	bool *judged;
@@ -55,8 +55,8 @@ static void free_round(struct round *round)
 	free(round->groups);
 	free(round->members);
 	free(round->roles);
-	free(round->dead);
-	free(round->hopeless);
+	free(round->closed);
+	free(round->exhausted);
 	free(round->candidates);
 	free(round->positions);
 	free(round->judged);
@@ -84,14 +84,14 @@ static int make_room(struct round *round)
 	round->groups = calloc(nr_groups + 1, sizeof(*round->groups));
 	round->members = calloc(nr_groups * nr_nodes + 1, sizeof(*round->members));
 	round->roles = calloc(nr_nodes + 1, sizeof(*round->roles));
-	round->dead = calloc(nr_cpus + 1, sizeof(*round->dead));
-	round->hopeless = calloc(nr_cpus * nr_nodes * TYPES + 1, sizeof(*round->hopeless));
+	round->closed = calloc(nr_cpus + 1, sizeof(*round->closed));
+	round->exhausted = calloc(nr_cpus * nr_nodes * TYPES + 1, sizeof(*round->exhausted));
 	round->candidates = calloc(waiting + 1, sizeof(*round->candidates));
 	round->positions = calloc(waiting + 1, sizeof(*round->positions));
 	round->judged = calloc(nr_groups + 1, sizeof(*round->judged));
 	round->result.moves = calloc(most + 1, sizeof(*round->result.moves));
-	if (!round->groups || !round->members || !round->roles || !round->dead ||
-	    !round->hopeless || !round->candidates || !round->positions || !round->judged ||
+	if (!round->groups || !round->members || !round->roles || !round->closed ||
+	    !round->exhausted || !round->candidates || !round->positions || !round->judged ||
 	    !round->result.moves)
 		return -ENOMEM;
 	copy_groups(round);
@@ -112,14 +112,14 @@ static enum nm_dtas_type type_now(const struct round *round, uint32_t cpu)
 	return round->input->cpu_types[cpu];
 }
 
-static bool *hopeless_at(const struct round *round, uint32_t from, uint32_t to,
-			 enum nm_dtas_type type)
+static bool *exhausted_at(const struct round *round, uint32_t from, uint32_t to,
+			  enum nm_dtas_type type)
 {
 	size_t row = from * (size_t)round->input->topology->nr_nodes + (size_t)node_of(round, to);
-	return &round->hopeless[row * TYPES + (size_t)type];
+	return &round->exhausted[row * TYPES + (size_t)type];
 }
 
-static bool are_apart(const struct round *round, int from, int to)
+static bool may_move_between(const struct round *round, int from, int to)
 {
 	return from != to && round->roles[from] != ROLE_RECEIVES &&
 	       round->roles[to] != ROLE_SENDS &&
@@ -128,7 +128,7 @@ static bool are_apart(const struct round *round, int from, int to)
 
 /* Returns the load below which a thread makes neither its new CPU nor its new node as busy as the
  * old one; otherwise it would move back. */
-static double most_relief(const struct round *round, uint32_t from, uint32_t to)
+static double max_load_to_move(const struct round *round, uint32_t from, uint32_t to)
 {
 	const struct nm_loads *loads = &round->loads;
 	int node_from = node_of(round, from), node_to = node_of(round, to);
@@ -138,12 +138,12 @@ static double most_relief(const struct round *round, uint32_t from, uint32_t to)
 	return by_cpu < by_node ? by_cpu : by_node;
 }
 
-static bool is_promising(const struct round *round, uint32_t from, uint32_t to)
+static bool may_yield_move(const struct round *round, uint32_t from, uint32_t to)
 {
 	return round->waiting.queues[from].count > 0 &&
-	       are_apart(round, node_of(round, from), node_of(round, to)) &&
-	       !*hopeless_at(round, from, to, NM_DTAS_EITHER) &&
-	       !*hopeless_at(round, from, to, type_now(round, to));
+	       may_move_between(round, node_of(round, from), node_of(round, to)) &&
+	       !*exhausted_at(round, from, to, NM_DTAS_EITHER) &&
+	       !*exhausted_at(round, from, to, type_now(round, to));
 }
 
 /* Lists the threads of the CPU that could move. *ret_masked is set if a thread is excluded only by
@@ -152,7 +152,7 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 {
 	const struct nm_queue *queue = &round->waiting.queues[from];
 	enum nm_dtas_type type = type_now(round, to);
-	double most = most_relief(round, from, to);
+	double most = max_load_to_move(round, from, to);
 	size_t count = 0;
 	for (uint32_t i = 0; i < queue->count; i++) {
 		const struct nm_balance_thread *thread =
@@ -170,10 +170,10 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 	return count;
 }
 
-static struct nm_selection_answer choose(const struct round *round, uint32_t from, uint32_t to,
+static struct nm_selection_result choose(const struct round *round, uint32_t from, uint32_t to,
 					 size_t count)
 {
-	const struct nm_selection_question question = {
+	const struct nm_selection_input selection_input = {
 		.rule = round->rules->selection,
 		.nr_nodes = round->input->topology->nr_nodes,
 		.from = node_of(round, from),
@@ -184,28 +184,29 @@ static struct nm_selection_answer choose(const struct round *round, uint32_t fro
 		.nr_candidates = count,
 		.judged = round->judged,
 	};
-	return nm_selection_choose(&question);
+	return nm_selection_choose(&selection_input);
 }
 
 /* Returns whether a thread would move if affinities were ignored. Otherwise the other CPUs of the
  * node need not be tried. */
-static bool is_up_to_masks(struct round *round, uint32_t from, uint32_t to)
+static bool is_blocked_by_affinity(struct round *round, uint32_t from, uint32_t to)
 {
 	size_t count = list_candidates(round, from, to, NULL);
-	return choose(round, from, to, count).reason != NM_SELECTED_NOBODY;
+	return choose(round, from, to, count).reason != NM_SELECTED_NONE;
 }
 
-static void count_answer(struct nm_balance_result *result, const struct nm_selection_answer *answer)
+static void count_result(struct nm_balance_result *result,
+			 const struct nm_selection_result *selected)
 {
 	result->pairs++;
-	result->evaluated += answer->evaluated;
-	result->stopped_by_gain += answer->stopped_by_gain;
-	result->unknown += answer->unknown;
-	result->stopped_by_leader += answer->stopped_by_leader;
+	result->evaluated += selected->evaluated;
+	result->stopped_by_gain += selected->stopped_by_gain;
+	result->unknown += selected->unknown;
+	result->stopped_by_leader += selected->stopped_by_leader;
 }
 
 static struct nm_balance_move move_of(const struct round *round, uint32_t thread, uint32_t to,
-				      const struct nm_selection_answer *answer)
+				      const struct nm_selection_result *selected)
 {
 	const struct nm_balance_thread *moved = &round->input->threads[thread];
 	struct nm_balance_move move = {
@@ -217,9 +218,9 @@ static struct nm_balance_move move_of(const struct round *round, uint32_t thread
 		.load = moved->load,
 		.load_from = round->loads.cpu[moved->cpu],
 		.load_to = round->loads.cpu[to],
-		.reason = answer->reason,
-		.metric = answer->metric,
-		.gain = answer->gain,
+		.reason = selected->reason,
+		.metric = selected->metric,
+		.gain = selected->gain,
 	};
 	move.cost_change = nm_selection_cost_change(
 		round->groups[moved->group].resident, round->input->factors,
@@ -227,7 +228,7 @@ static struct nm_balance_move move_of(const struct round *round, uint32_t thread
 	return move;
 }
 
-static void carry_out(struct round *round, const struct nm_balance_move *move, uint32_t position)
+static void apply_move(struct round *round, const struct nm_balance_move *move, uint32_t position)
 {
 	size_t nr_nodes = round->input->topology->nr_nodes;
 	uint32_t *members = round->members + round->input->threads[move->thread].group * nr_nodes;
@@ -251,18 +252,18 @@ static int try_pair(struct round *round, uint32_t from, uint32_t to)
 	if (!nm_waiting_reaches(&round->waiting, from, to))
 		return 0;
 	size_t count = list_candidates(round, from, to, &masked);
-	struct nm_selection_answer answer = choose(round, from, to, count);
-	count_answer(&round->result, &answer);
-	if (answer.reason == NM_SELECTED_NOBODY) {
-		bool hopeless = !masked || !is_up_to_masks(round, from, to);
-		*hopeless_at(round, from, to, type_now(round, to)) = hopeless;
+	struct nm_selection_result selected = choose(round, from, to, count);
+	count_result(&round->result, &selected);
+	if (selected.reason == NM_SELECTED_NONE) {
+		bool exhausted = !masked || !is_blocked_by_affinity(round, from, to);
+		*exhausted_at(round, from, to, type_now(round, to)) = exhausted;
 		return 0;
 	}
-	uint32_t position = round->positions[answer.chosen];
+	uint32_t position = round->positions[selected.chosen];
 	uint32_t first = round->waiting.queues[from].first;
 	struct nm_balance_move move =
-		move_of(round, round->waiting.items[first + position].thread, to, &answer);
-	carry_out(round, &move, position);
+		move_of(round, round->waiting.items[first + position].thread, to, &selected);
+	apply_move(round, &move, position);
 	return 1;
 }
 
@@ -273,11 +274,11 @@ static int fill_cpu(struct round *round, uint32_t to)
 		uint32_t from = loads->order[i];
 		if (!(loads->cpu[to] < loads->cpu[from]))
 			break;
-		int r = is_promising(round, from, to) ? try_pair(round, from, to) : 0;
+		int r = may_yield_move(round, from, to) ? try_pair(round, from, to) : 0;
 		if (r != 0)
 			return r;
 	}
-	round->dead[to] = true;
+	round->closed[to] = true;
 	return 0;
 }
 
@@ -285,7 +286,7 @@ static int move_one(struct round *round)
 {
 	for (size_t i = round->loads.count; i > 0; i--) {
 		uint32_t to = round->loads.order[i - 1];
-		int r = round->dead[to] ? 0 : fill_cpu(round, to);
+		int r = round->closed[to] ? 0 : fill_cpu(round, to);
 		if (r != 0)
 			return r;
 	}

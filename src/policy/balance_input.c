@@ -13,7 +13,7 @@ static bool is_saturated(const struct nm_snap_cpu *cpu)
 /* ---- threads that may wait ---- */
 
 /* Returns the maximum demand on the CPU: all its threads may have waited all the time. */
-static double most_load(const struct nm_snap_cpu *cpu)
+static double max_load(const struct nm_snap_cpu *cpu)
 {
 	if (!is_saturated(cpu))
 		return isnan(cpu->busy_share) ? 0 : cpu->busy_share;
@@ -47,7 +47,7 @@ static int find_gap(const struct nm_snapshot *snapshot, double *ret)
 		const struct nm_snap_cpu *cpu = &snapshot->cpus[i];
 		if (!cpu->usable || cpu->node < 0)
 			continue;
-		spans[cpu->node].most += most_load(cpu);
+		spans[cpu->node].most += max_load(cpu);
 		spans[cpu->node].least += isnan(cpu->busy_share) ? 0 : cpu->busy_share;
 		spans[cpu->node].cpus++;
 	}
@@ -60,7 +60,7 @@ struct queue {
 	unsigned homes;
 };
 
-static int by_homes(const void *left, const void *right)
+static int by_thread_count(const void *left, const void *right)
 {
 	const struct queue *a = left, *b = right;
 	return NM_COMPARE(b->homes, a->homes) ?: NM_COMPARE(a->cpu, b->cpu);
@@ -79,7 +79,7 @@ static int list_queues(const struct nm_snapshot *snapshot, size_t most, uint32_t
 		if (is_saturated(&snapshot->cpus[cpu]))
 			queues[nr_queues++] =
 				(struct queue){.cpu = cpu, .homes = snapshot->cpus[cpu].homes};
-	qsort(queues, nr_queues, sizeof(*queues), by_homes);
+	qsort(queues, nr_queues, sizeof(*queues), by_thread_count);
 	for (size_t i = 0; i < nr_queues; i++) {
 		const struct nm_snap_cpu *cpu = &snapshot->cpus[queues[i].cpu];
 		for (unsigned k = 0; k < cpu->homes && count < most; k++)
@@ -89,8 +89,9 @@ static int list_queues(const struct nm_snapshot *snapshot, size_t most, uint32_t
 	return 0;
 }
 
-int nm_balance_suspects(const struct nm_snapshot *snapshot, const struct nm_balance_rules *rules,
-			size_t most, uint32_t *ret_threads, size_t *ret_count)
+int nm_balance_select_threads(const struct nm_snapshot *snapshot,
+			      const struct nm_balance_rules *rules, size_t most,
+			      uint32_t *ret_threads, size_t *ret_count)
 {
 	double gap;
 	int r = find_gap(snapshot, &gap);
@@ -104,96 +105,98 @@ int nm_balance_suspects(const struct nm_snapshot *snapshot, const struct nm_bala
 
 /* ---- collection ---- */
 
-void nm_balance_gathered_clear(struct nm_balance_gathered *gathered)
+void nm_balance_input_clear(struct nm_balance_input_arrays *arrays)
 {
-	free(gathered->threads);
-	free(gathered->groups);
-	free(gathered->resident);
-	free(gathered->other_load);
-	free(gathered->factors);
-	free(gathered->members);
-	*gathered = (struct nm_balance_gathered){0};
+	free(arrays->threads);
+	free(arrays->groups);
+	free(arrays->resident);
+	free(arrays->other_load);
+	free(arrays->factors);
+	free(arrays->members);
+	*arrays = (struct nm_balance_input_arrays){0};
 }
 
-static int make_room(const struct nm_snapshot *snapshot, struct nm_balance_gathered *gathered)
+static int make_room(const struct nm_snapshot *snapshot, struct nm_balance_input_arrays *arrays)
 {
 	size_t nr_nodes = snapshot->topology->nr_nodes, nr_cpus = snapshot->topology->nr_cpus;
 	size_t cells = snapshot->nr_processes * nr_nodes;
-	gathered->threads = calloc(snapshot->nr_threads + 1, sizeof(*gathered->threads));
-	gathered->groups = calloc(snapshot->nr_processes + 1, sizeof(*gathered->groups));
-	gathered->resident = calloc(cells + 1, sizeof(*gathered->resident));
-	gathered->members = calloc(cells + 1, sizeof(*gathered->members));
-	gathered->other_load = calloc(nr_cpus + 1, sizeof(*gathered->other_load));
-	gathered->factors = calloc(nr_nodes * nr_nodes + 1, sizeof(*gathered->factors));
-	if (!gathered->threads || !gathered->groups || !gathered->resident || !gathered->members ||
-	    !gathered->other_load || !gathered->factors)
+	arrays->threads = calloc(snapshot->nr_threads + 1, sizeof(*arrays->threads));
+	arrays->groups = calloc(snapshot->nr_processes + 1, sizeof(*arrays->groups));
+	arrays->resident = calloc(cells + 1, sizeof(*arrays->resident));
+	arrays->members = calloc(cells + 1, sizeof(*arrays->members));
+	arrays->other_load = calloc(nr_cpus + 1, sizeof(*arrays->other_load));
+	arrays->factors = calloc(nr_nodes * nr_nodes + 1, sizeof(*arrays->factors));
+	if (!arrays->threads || !arrays->groups || !arrays->resident || !arrays->members ||
+	    !arrays->other_load || !arrays->factors)
 		return -ENOMEM;
 	return 0;
 }
 
-static double load_of(const struct nm_balance_facts *facts, size_t i)
+static double load_of(const struct nm_balance_measurements *measurements, size_t i)
 {
-	const struct nm_snap_thread *thread = &facts->snapshot->threads[i];
-	const struct nm_balance_times *times = facts->times ? &facts->times[i] : NULL;
+	const struct nm_snap_thread *thread = &measurements->snapshot->threads[i];
+	const struct nm_balance_times *times = measurements->times ? &measurements->times[i] : NULL;
 	if (thread->main_cpu < 0)
 		return 0;
 	if (times && times->length_ns > 0)
 		return nm_balance_load(times->run_ns, times->delay_ns, times->length_ns);
-	if (is_saturated(&facts->snapshot->cpus[thread->main_cpu]))
+	if (is_saturated(&measurements->snapshot->cpus[thread->main_cpu]))
 		return NAN;
 	return thread->run_share;
 }
 
-static bool waits(const struct nm_balance_facts *facts, size_t i)
+static bool waits(const struct nm_balance_measurements *measurements, size_t i)
 {
-	if (!facts->times || facts->times[i].length_ns == 0)
+	if (!measurements->times || measurements->times[i].length_ns == 0)
 		return false;
-	return nm_balance_waits(facts->times[i].delay_ns, facts->times[i].length_ns);
+	return nm_balance_waits(measurements->times[i].delay_ns, measurements->times[i].length_ns);
 }
 
-static void take_thread(const struct nm_balance_facts *facts, size_t i,
+static void take_thread(const struct nm_balance_measurements *measurements, size_t i,
 			struct nm_balance_thread *ret)
 {
-	const struct nm_snap_thread *thread = &facts->snapshot->threads[i];
+	const struct nm_snap_thread *thread = &measurements->snapshot->threads[i];
 	*ret = (struct nm_balance_thread){
 		.start_ticks = thread->start_ticks,
 		.tid = thread->tid,
 		.group = thread->process,
 		.cpu = thread->main_cpu,
-		.load = load_of(facts, i),
-		.waiting = waits(facts, i),
+		.load = load_of(measurements, i),
+		.waiting = waits(measurements, i),
 		.leader = thread->tid == thread->pid,
 		.movable = thread->movable && thread->main_node >= 0,
 		.everywhere = thread->everywhere,
 		.allowed = thread->allowed,
-		.type = facts->types ? facts->types[i] : NM_DTAS_EITHER,
+		.type = measurements->types ? measurements->types[i] : NM_DTAS_EITHER,
 	};
 }
 
-static void count_member(const struct nm_balance_facts *facts, size_t i,
-			 struct nm_balance_gathered *gathered)
+static void count_member(const struct nm_balance_measurements *measurements, size_t i,
+			 struct nm_balance_input_arrays *arrays)
 {
-	const struct nm_balance_thread *thread = &gathered->threads[i];
-	size_t nr_nodes = facts->snapshot->topology->nr_nodes;
-	int node = nm_topology_node_of_cpu(facts->snapshot->topology, thread->cpu);
+	const struct nm_balance_thread *thread = &arrays->threads[i];
+	size_t nr_nodes = measurements->snapshot->topology->nr_nodes;
+	int node = nm_topology_node_of_cpu(measurements->snapshot->topology, thread->cpu);
 	if (node < 0)
 		return;
-	gathered->members[thread->group * nr_nodes + (size_t)node]++;
-	bool active = facts->snapshot->threads[i].active || thread->load >= facts->min_run;
+	arrays->members[thread->group * nr_nodes + (size_t)node]++;
+	bool active =
+		measurements->snapshot->threads[i].active || thread->load >= measurements->min_run;
 	if (thread->leader && active)
-		gathered->groups[thread->group].leader_node = node;
+		arrays->groups[thread->group].leader_node = node;
 }
 
-static void take_groups(const struct nm_balance_facts *facts, struct nm_balance_gathered *gathered)
+static void take_groups(const struct nm_balance_measurements *measurements,
+			struct nm_balance_input_arrays *arrays)
 {
-	const struct nm_topology *topology = facts->snapshot->topology;
+	const struct nm_topology *topology = measurements->snapshot->topology;
 	size_t nr_nodes = topology->nr_nodes;
-	for (size_t i = 0; i < facts->snapshot->nr_processes; i++) {
-		const double *known = facts->resident ? facts->resident[i] : NULL;
-		double *pages = gathered->resident + i * nr_nodes;
-		gathered->groups[i] =
+	for (size_t i = 0; i < measurements->snapshot->nr_processes; i++) {
+		const double *known = measurements->resident ? measurements->resident[i] : NULL;
+		double *pages = arrays->resident + i * nr_nodes;
+		arrays->groups[i] =
 			(struct nm_selection_group){.resident = known ? pages : NULL,
-						    .members = gathered->members + i * nr_nodes,
+						    .members = arrays->members + i * nr_nodes,
 						    .leader_node = -1};
 		for (size_t k = 0; known && k < nr_nodes; k++)
 			pages[topology->nodes[k].nearest_with_cpus] += known[k];
@@ -214,29 +217,30 @@ static void sum_other_load(const struct nm_snapshot *snapshot, double *other)
 	}
 }
 
-int nm_balance_gather(const struct nm_balance_facts *facts, struct nm_balance_gathered *ret)
+int nm_balance_input_build(const struct nm_balance_measurements *measurements,
+			   struct nm_balance_input_arrays *ret)
 {
-	const struct nm_snapshot *snapshot = facts->snapshot;
-	nm_auto(nm_balance_gathered_clear) struct nm_balance_gathered gathered = {0};
-	int r = make_room(snapshot, &gathered);
+	const struct nm_snapshot *snapshot = measurements->snapshot;
+	nm_auto(nm_balance_input_clear) struct nm_balance_input_arrays arrays = {0};
+	int r = make_room(snapshot, &arrays);
 	if (r < 0)
 		return r;
-	take_groups(facts, &gathered);
+	take_groups(measurements, &arrays);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		take_thread(facts, i, &gathered.threads[i]);
-		count_member(facts, i, &gathered);
+		take_thread(measurements, i, &arrays.threads[i]);
+		count_member(measurements, i, &arrays);
 	}
-	sum_other_load(snapshot, gathered.other_load);
-	nm_selection_factors(snapshot->topology, gathered.factors);
-	gathered.input = (struct nm_balance_input){.topology = snapshot->topology,
-						   .threads = gathered.threads,
-						   .nr_threads = snapshot->nr_threads,
-						   .groups = gathered.groups,
-						   .nr_groups = snapshot->nr_processes,
-						   .other_load = gathered.other_load,
-						   .factors = gathered.factors,
-						   .cpu_types = facts->cpu_types};
-	*ret = gathered;
-	gathered = (struct nm_balance_gathered){0};
+	sum_other_load(snapshot, arrays.other_load);
+	nm_selection_factors(snapshot->topology, arrays.factors);
+	arrays.input = (struct nm_balance_input){.topology = snapshot->topology,
+						 .threads = arrays.threads,
+						 .nr_threads = snapshot->nr_threads,
+						 .groups = arrays.groups,
+						 .nr_groups = snapshot->nr_processes,
+						 .other_load = arrays.other_load,
+						 .factors = arrays.factors,
+						 .cpu_types = measurements->cpu_types};
+	*ret = arrays;
+	arrays = (struct nm_balance_input_arrays){0};
 	return 0;
 }

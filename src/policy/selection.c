@@ -4,7 +4,7 @@
 #include "numa-migrd/policy.h"
 
 /* The input of a metric; pages are NULL only for rules that do not need them. */
-struct view {
+struct metric_input {
 	const double *resident;
 	const uint32_t *members;
 	unsigned nr_nodes;
@@ -16,48 +16,50 @@ struct rank {
 	double first, second;
 };
 
-static struct rank rank_first_fit(const struct view *view)
+static struct rank rank_first_fit(const struct metric_input *metric_input)
 {
-	(void)view;
+	(void)metric_input;
 	return (struct rank){0};
 }
 
-static struct rank rank_total_min(const struct view *view)
+static struct rank rank_total_min(const struct metric_input *metric_input)
 {
 	double total = 0;
-	for (unsigned k = 0; k < view->nr_nodes; k++)
-		total += view->resident[k];
+	for (unsigned k = 0; k < metric_input->nr_nodes; k++)
+		total += metric_input->resident[k];
 	return (struct rank){.first = -total};
 }
 
-static struct rank rank_remote_min(const struct view *view)
+static struct rank rank_remote_min(const struct metric_input *metric_input)
 {
-	return (struct rank){.first = -view->resident[view->from]};
+	return (struct rank){.first = -metric_input->resident[metric_input->from]};
 }
 
-static struct rank rank_local_max(const struct view *view)
+static struct rank rank_local_max(const struct metric_input *metric_input)
 {
-	return (struct rank){.first = view->resident[view->to]};
+	return (struct rank){.first = metric_input->resident[metric_input->to]};
 }
 
-static double gain_of(const struct view *view)
+static double gain_of(const struct metric_input *metric_input)
 {
-	return view->resident[view->to] - view->resident[view->from];
+	return metric_input->resident[metric_input->to] -
+	       metric_input->resident[metric_input->from];
 }
 
-static struct rank rank_most_benefit(const struct view *view)
+static struct rank rank_most_benefit(const struct metric_input *metric_input)
 {
-	return (struct rank){.first = gain_of(view)};
+	return (struct rank){.first = gain_of(metric_input)};
 }
 
 /*
  * Without pages on the source node the ratio is infinite, and the pages on the destination count.
  */
-static struct rank rank_cost_effective(const struct view *view)
+static struct rank rank_cost_effective(const struct metric_input *metric_input)
 {
-	double here = view->resident[view->from], there = view->resident[view->to];
+	double here = metric_input->resident[metric_input->from],
+	       there = metric_input->resident[metric_input->to];
 	if (here > 0)
-		return (struct rank){.first = gain_of(view) / here};
+		return (struct rank){.first = gain_of(metric_input) / here};
 	if (there > 0)
 		return (struct rank){.first = INFINITY, .second = there};
 	return (struct rank){0};
@@ -74,13 +76,14 @@ double nm_selection_exclusivity(const uint32_t *members, unsigned nr_nodes)
 	return total ? (double)most / (double)total : (double)NAN;
 }
 
-static struct rank rank_exclusivity(const struct view *view)
+static struct rank rank_exclusivity(const struct metric_input *metric_input)
 {
-	return (struct rank){.first = -nm_selection_exclusivity(view->members, view->nr_nodes)};
+	return (struct rank){
+		.first = -nm_selection_exclusivity(metric_input->members, metric_input->nr_nodes)};
 }
 
 static const struct rule {
-	struct rank (*rank)(const struct view *view);
+	struct rank (*rank)(const struct metric_input *metric_input);
 	double sign; /* factor from the rank to the metric in the papers; 0: none */
 	bool needs_pages;
 	bool enhanced; /* rules for leaders, and one member per group */
@@ -109,53 +112,53 @@ int nm_selection_leader_node(const struct nm_selection_group *group, unsigned nr
 
 /* The state of one selection. */
 struct choice {
-	const struct nm_selection_question *question;
+	const struct nm_selection_input *input;
 	const struct rule *rule;
 	struct rank best;
-	struct nm_selection_answer answer;
+	struct nm_selection_result result;
 };
 
-static struct view view_of(const struct choice *choice, const struct nm_selection_group *group)
+static struct metric_input metric_input_of(const struct choice *choice,
+					   const struct nm_selection_group *group)
 {
-	const struct nm_selection_question *question = choice->question;
-	return (struct view){.resident = group->resident,
-			     .members = group->members,
-			     .nr_nodes = question->nr_nodes,
-			     .from = question->from,
-			     .to = question->to};
+	const struct nm_selection_input *input = choice->input;
+	return (struct metric_input){.resident = group->resident,
+				     .members = group->members,
+				     .nr_nodes = input->nr_nodes,
+				     .from = input->from,
+				     .to = input->to};
 }
 
-static bool is_worth(struct choice *choice, const struct view *view)
+static bool passes_gain(struct choice *choice, const struct metric_input *metric_input)
 {
-	double least = choice->question->min_gain;
-	if (!view->resident) {
-		bool unasked = !choice->rule->needs_pages && least == -INFINITY;
-		choice->answer.unknown += !unasked;
-		return unasked;
+	double least = choice->input->min_gain;
+	if (!metric_input->resident) {
+		bool is_unknown = !choice->rule->needs_pages && least == -INFINITY;
+		choice->result.unknown += !is_unknown;
+		return is_unknown;
 	}
-	bool worth = gain_of(view) >= least;
-	choice->answer.stopped_by_gain += !worth;
-	return worth;
+	bool gains = gain_of(metric_input) >= least;
+	choice->result.stopped_by_gain += !gains;
+	return gains;
 }
 
 /*
  * The enhanced procedure's three classes (section 3.2.2): stays, may join its leader, is evaluated.
  */
-enum kin { KIN_STAYS, KIN_JOINS, KIN_OTHER };
+enum candidate_class { CLASS_STAYS, CLASS_JOINS, CLASS_OTHER };
 
-static enum kin candidate_class_of(struct choice *choice,
-				   const struct nm_selection_candidate *candidate)
+static enum candidate_class candidate_class_of(struct choice *choice,
+					       const struct nm_selection_candidate *candidate)
 {
-	const struct nm_selection_question *question = choice->question;
+	const struct nm_selection_input *input = choice->input;
 	if (!choice->rule->enhanced)
-		return KIN_OTHER;
-	int leader =
-		nm_selection_leader_node(&question->groups[candidate->group], question->nr_nodes);
-	bool stays = candidate->leader || leader == question->from;
-	choice->answer.stopped_by_leader += stays;
+		return CLASS_OTHER;
+	int leader = nm_selection_leader_node(&input->groups[candidate->group], input->nr_nodes);
+	bool stays = candidate->leader || leader == input->from;
+	choice->result.stopped_by_leader += stays;
 	if (stays)
-		return KIN_STAYS;
-	return leader == question->to ? KIN_JOINS : KIN_OTHER;
+		return CLASS_STAYS;
+	return leader == input->to ? CLASS_JOINS : CLASS_OTHER;
 }
 
 static bool is_higher(struct rank a, struct rank b)
@@ -169,23 +172,23 @@ static void choose_candidate(struct choice *choice, size_t index, enum nm_select
 	double sign = choice->rule->sign;
 	bool measured = reason == NM_SELECTED_BY_RULE && sign != 0;
 	choice->best = rank;
-	choice->answer.reason = reason;
-	choice->answer.chosen = index;
-	choice->answer.metric = measured ? sign * rank.first : (double)NAN;
+	choice->result.reason = reason;
+	choice->result.chosen = index;
+	choice->result.metric = measured ? sign * rank.first : (double)NAN;
 }
 
-static void evaluate(struct choice *choice, size_t index, const struct view *view)
+static void evaluate(struct choice *choice, size_t index, const struct metric_input *metric_input)
 {
-	struct rank rank = choice->rule->rank(view);
-	choice->answer.evaluated++;
-	if (choice->answer.reason == NM_SELECTED_NOBODY || is_higher(rank, choice->best))
+	struct rank rank = choice->rule->rank(metric_input);
+	choice->result.evaluated++;
+	if (choice->result.reason == NM_SELECTED_NONE || is_higher(rank, choice->best))
 		choose_candidate(choice, index, NM_SELECTED_BY_RULE, rank);
 }
 
 /* After one member of a group was evaluated, the others cannot have a higher rank. */
-static bool is_judged(const struct choice *choice, uint32_t group)
+static bool was_evaluated(const struct choice *choice, uint32_t group)
 {
-	bool *judged = &choice->question->judged[group];
+	bool *judged = &choice->input->judged[group];
 	bool before = *judged;
 	*judged = choice->rule->enhanced;
 	return before;
@@ -194,37 +197,38 @@ static bool is_judged(const struct choice *choice, uint32_t group)
 /* Returns false if the selection is complete. */
 static bool consider(struct choice *choice, size_t index)
 {
-	const struct nm_selection_candidate *candidate = &choice->question->candidates[index];
-	const struct view view = view_of(choice, &choice->question->groups[candidate->group]);
-	enum kin kin = candidate_class_of(choice, candidate);
-	if (kin == KIN_STAYS || !is_worth(choice, &view))
+	const struct nm_selection_candidate *candidate = &choice->input->candidates[index];
+	const struct metric_input metric_input =
+		metric_input_of(choice, &choice->input->groups[candidate->group]);
+	enum candidate_class candidate_class = candidate_class_of(choice, candidate);
+	if (candidate_class == CLASS_STAYS || !passes_gain(choice, &metric_input))
 		return true;
-	if (kin == KIN_JOINS) {
+	if (candidate_class == CLASS_JOINS) {
 		choose_candidate(choice, index, NM_SELECTED_BY_LEADER, (struct rank){0});
 		return false;
 	}
-	if (!is_judged(choice, candidate->group))
-		evaluate(choice, index, &view);
+	if (!was_evaluated(choice, candidate->group))
+		evaluate(choice, index, &metric_input);
 	return choice->rule->rank != rank_first_fit;
 }
 
-struct nm_selection_answer nm_selection_choose(const struct nm_selection_question *question)
+struct nm_selection_result nm_selection_choose(const struct nm_selection_input *input)
 {
-	struct choice choice = {.question = question,
-				.rule = &rules[question->rule],
-				.answer = {.metric = NAN, .gain = NAN}};
-	for (size_t i = 0; i < question->nr_candidates; i++)
+	struct choice choice = {.input = input,
+				.rule = &rules[input->rule],
+				.result = {.metric = NAN, .gain = NAN}};
+	for (size_t i = 0; i < input->nr_candidates; i++)
 		if (!consider(&choice, i))
 			break;
-	for (size_t i = 0; i < question->nr_candidates; i++)
-		question->judged[question->candidates[i].group] = false;
-	if (choice.answer.reason == NM_SELECTED_NOBODY)
-		return choice.answer;
-	uint32_t group = question->candidates[choice.answer.chosen].group;
-	const struct view view = view_of(&choice, &question->groups[group]);
-	if (view.resident)
-		choice.answer.gain = gain_of(&view);
-	return choice.answer;
+	for (size_t i = 0; i < input->nr_candidates; i++)
+		input->judged[input->candidates[i].group] = false;
+	if (choice.result.reason == NM_SELECTED_NONE)
+		return choice.result;
+	uint32_t group = input->candidates[choice.result.chosen].group;
+	const struct metric_input metric_input = metric_input_of(&choice, &input->groups[group]);
+	if (metric_input.resident)
+		choice.result.gain = gain_of(&metric_input);
+	return choice.result;
 }
 
 void nm_selection_factors(const struct nm_topology *topology, double *ret)

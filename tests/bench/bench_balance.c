@@ -93,16 +93,17 @@ static double measure_gathering(size_t *ret_suspects)
 	struct machine *m = draw_snapshot();
 	struct nm_snapshot *snapshot = machine_snapshot(m);
 	const struct nm_balance_rules rules = workload_rules(NM_SELECTION_MOST_BENEFIT);
-	const struct nm_balance_facts facts = {.snapshot = snapshot, .min_run = 0.1};
+	const struct nm_balance_measurements facts = {.snapshot = snapshot, .min_run = 0.1};
 	double us[REPEATS];
 	for (unsigned i = 0; i < REPEATS; i++) {
-		struct nm_balance_gathered gathered;
+		struct nm_balance_input_arrays arrays;
 		double start = bench_cpu_ns();
-		if (nm_balance_suspects(snapshot, &rules, THREADS, suspects, ret_suspects) < 0 ||
-		    nm_balance_gather(&facts, &gathered) < 0)
+		if (nm_balance_select_threads(snapshot, &rules, THREADS, suspects, ret_suspects) <
+			    0 ||
+		    nm_balance_input_build(&facts, &arrays) < 0)
 			abort();
 		us[i] = (bench_cpu_ns() - start) / 1e3;
-		nm_balance_gathered_clear(&gathered);
+		nm_balance_input_clear(&arrays);
 	}
 	nm_snapshot_free(snapshot);
 	machine_free(m);

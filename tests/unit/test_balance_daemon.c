@@ -310,7 +310,7 @@ static void a_reused_number_starts_without_history(void **state)
 	config()->threads.balance_persist = 1000;
 	live(4);
 	struct nm_column *threads = &world.daemon.pipeline.balancer->threads;
-	const struct nm_known_thread *known = nm_column_find(threads, 1000);
+	const struct nm_balancer_thread_state *known = nm_column_find(threads, 1000);
 	assert_true(known->read_interval == world.daemon.tally.intervals);
 	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 6);
 	threads->keys[0].start_ticks++;

@@ -170,7 +170,7 @@ static void types_keep_to_their_cpus(void **state)
 	unsigned moved = 0;
 	for (size_t i = 0; i < world.nr_workers; i++) {
 		const struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
-		const struct nm_known_thread *known = nm_balancer_thread(balancer, i);
+		const struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, i);
 		enum nm_dtas_type type = i % 2 ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE;
 		assert_ptr_equal(nm_column_find(&balancer->threads, thread->tid), known);
 		assert_int_equal(known->behaviour.type, type);

@@ -14,9 +14,9 @@ enum { MOST = 16 };
 
 static struct machine *machine;
 static struct nm_snapshot *snapshot;
-static struct nm_balance_gathered gathered;
+static struct nm_balance_input_arrays arrays;
 static struct nm_balance_times times[MOST];
-static struct nm_balance_facts facts;
+static struct nm_balance_measurements facts;
 static uint32_t suspects[MOST];
 static struct nm_balance_rules rules;
 
@@ -26,7 +26,7 @@ static int begin(void **state)
 	(void)state;
 	machine = machine_new(2, 2);
 	memset(times, 0, sizeof(times));
-	facts = (struct nm_balance_facts){.times = times, .min_run = 0.1};
+	facts = (struct nm_balance_measurements){.times = times, .min_run = 0.1};
 	rules = (struct nm_balance_rules){.begin = 0.5, .end = 0.25, .persist = 1, .max_moves = 64};
 	return 0;
 }
@@ -34,7 +34,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
-	nm_balance_gathered_clear(&gathered);
+	nm_balance_input_clear(&arrays);
 	nm_snapshot_free(snapshot);
 	snapshot = NULL;
 	machine_free(machine);
@@ -53,16 +53,16 @@ static size_t find_suspects(size_t most)
 {
 	size_t count = 99;
 	look();
-	assert_int_equal(nm_balance_suspects(snapshot, &rules, most, suspects, &count), 0);
+	assert_int_equal(nm_balance_select_threads(snapshot, &rules, most, suspects, &count), 0);
 	return count;
 }
 
 static void gather(void)
 {
 	look();
-	nm_balance_gathered_clear(&gathered);
-	assert_int_equal(nm_balance_gather(&facts, &gathered), 0);
-	assert_ptr_equal(gathered.input.threads, gathered.threads);
+	nm_balance_input_clear(&arrays);
+	assert_int_equal(nm_balance_input_build(&facts, &arrays), 0);
+	assert_ptr_equal(arrays.input.threads, arrays.threads);
 }
 
 /* Threads of a process that share a CPU and keep it busy together. */
@@ -163,14 +163,14 @@ static void test_loads(void **state)
 	know(4, 300, 600);
 	times[2].delay_ns = NM_NSEC_PER_SEC; /* start unknown */
 	gather();
-	assert_true(gathered.threads[0].load == 0.9 && gathered.threads[0].waiting);
-	assert_false(gathered.threads[1].waiting);
-	assert_true(isnan(gathered.threads[2].load) && !gathered.threads[2].waiting);
-	assert_true(gathered.threads[3].load == 0.4 && !gathered.threads[3].waiting);
-	assert_true(gathered.threads[4].load == 0 && gathered.threads[4].cpu == -1);
+	assert_true(arrays.threads[0].load == 0.9 && arrays.threads[0].waiting);
+	assert_false(arrays.threads[1].waiting);
+	assert_true(isnan(arrays.threads[2].load) && !arrays.threads[2].waiting);
+	assert_true(arrays.threads[3].load == 0.4 && !arrays.threads[3].waiting);
+	assert_true(arrays.threads[4].load == 0 && arrays.threads[4].cpu == -1);
 	facts.times = NULL;
 	gather();
-	assert_true(isnan(gathered.threads[0].load) && !gathered.threads[0].waiting);
+	assert_true(isnan(arrays.threads[0].load) && !arrays.threads[0].waiting);
 }
 
 static void test_decisions_name_their_threads(void **state)
@@ -182,20 +182,20 @@ static void test_decisions_name_their_threads(void **state)
 	machine->members[1].barred_until = machine->interval + 1;
 	machine->members[1].everywhere = true;
 	gather();
-	assert_true(gathered.threads[1].everywhere && !gathered.threads[0].everywhere);
-	assert_int_equal(gathered.input.nr_threads, 3);
-	assert_int_equal(gathered.input.nr_groups, 2);
-	assert_true(gathered.threads[0].leader && !gathered.threads[1].leader);
-	assert_true(gathered.threads[0].movable && !gathered.threads[1].movable);
-	assert_int_equal(gathered.threads[0].group, gathered.threads[1].group);
-	assert_int_not_equal(gathered.threads[0].group, gathered.threads[2].group);
-	assert_int_equal(gathered.threads[1].tid, 1001);
-	assert_int_equal(gathered.threads[1].start_ticks, 6001);
-	assert_int_equal(gathered.threads[1].cpu, 2);
-	assert_ptr_equal(gathered.threads[1].allowed, machine->masks[1]);
+	assert_true(arrays.threads[1].everywhere && !arrays.threads[0].everywhere);
+	assert_int_equal(arrays.input.nr_threads, 3);
+	assert_int_equal(arrays.input.nr_groups, 2);
+	assert_true(arrays.threads[0].leader && !arrays.threads[1].leader);
+	assert_true(arrays.threads[0].movable && !arrays.threads[1].movable);
+	assert_int_equal(arrays.threads[0].group, arrays.threads[1].group);
+	assert_int_not_equal(arrays.threads[0].group, arrays.threads[2].group);
+	assert_int_equal(arrays.threads[1].tid, 1001);
+	assert_int_equal(arrays.threads[1].start_ticks, 6001);
+	assert_int_equal(arrays.threads[1].cpu, 2);
+	assert_ptr_equal(arrays.threads[1].allowed, machine->masks[1]);
 	machine->figures[0].main_node_share = 0.6; /* too spread to be moved */
 	gather();
-	assert_false(gathered.threads[0].movable);
+	assert_false(arrays.threads[0].movable);
 }
 
 static void test_groups(void **state)
@@ -206,7 +206,7 @@ static void test_groups(void **state)
 	machine_thread(machine, 1000, 1, -1);
 	machine_thread(machine, 1000, -1, -1);
 	gather();
-	const struct nm_selection_group *group = &gathered.groups[0];
+	const struct nm_selection_group *group = &arrays.groups[0];
 	assert_int_equal(group->leader_node, 1);
 	assert_int_equal(group->members[0], 2);
 	assert_int_equal(group->members[1], 1);
@@ -220,14 +220,14 @@ static void test_an_idle_leader_is_ignored(void **state)
 	machine_thread(machine, 1000, 0, -1);
 	machine->figures[0].run_share = 0.05;
 	gather();
-	assert_int_equal(gathered.groups[0].leader_node, -1);
+	assert_int_equal(arrays.groups[0].leader_node, -1);
 	know(0, 50, 50); /* it was runnable */
 	gather();
-	assert_int_equal(gathered.groups[0].leader_node, 1);
+	assert_int_equal(arrays.groups[0].leader_node, 1);
 	machine_run_on(machine, 0, -1);
 	know(0, 0, 900);
 	gather();
-	assert_int_equal(gathered.groups[0].leader_node, -1);
+	assert_int_equal(arrays.groups[0].leader_node, -1);
 }
 
 static void test_pages_of_nodes_without_cpus(void **state)
@@ -242,10 +242,10 @@ static void test_pages_of_nodes_without_cpus(void **state)
 	const double *const resident[] = {pages, NULL};
 	facts.resident = resident;
 	gather();
-	assert_true(gathered.groups[0].resident[0] == 5);
-	assert_true(gathered.groups[0].resident[1] == 97);
-	assert_true(gathered.groups[0].resident[2] == 0);
-	assert_null(gathered.groups[1].resident);
+	assert_true(arrays.groups[0].resident[0] == 5);
+	assert_true(arrays.groups[0].resident[1] == 97);
+	assert_true(arrays.groups[0].resident[2] == 0);
+	assert_null(arrays.groups[1].resident);
 }
 
 static void test_unmanaged_threads_are_not_read(void **state)
@@ -260,12 +260,12 @@ static void test_unmanaged_threads_are_not_read(void **state)
 	machine->busy[2] = 0.5;
 	machine->busy[3] = NAN;
 	gather();
-	assert_true(gathered.other_load[0] == 0.75 && gathered.other_load[1] == 0);
-	assert_true(gathered.other_load[2] == 0.5 && isnan(gathered.other_load[3]));
+	assert_true(arrays.other_load[0] == 0.75 && arrays.other_load[1] == 0);
+	assert_true(arrays.other_load[2] == 0.5 && isnan(arrays.other_load[3]));
 	machine->figures[0].run_share = NAN;
 	machine->busy[1] = NAN;
 	gather();
-	assert_true(gathered.other_load[0] == 0 && isnan(gathered.other_load[1]));
+	assert_true(arrays.other_load[0] == 0 && isnan(arrays.other_load[1]));
 }
 
 /* A complete round: full CPUs on one node, two idle ones on the other, memory there. */
@@ -284,7 +284,7 @@ static void test_a_round_from_a_snapshot(void **state)
 		know(suspects[i], 250, 750);
 	gather();
 	rules.selection = NM_SELECTION_MOST_BENEFIT;
-	assert_int_equal(nm_balance_round(&gathered.input, &rules, &balance, &result), 0);
+	assert_int_equal(nm_balance_round(&arrays.input, &rules, &balance, &result), 0);
 	assert_true(result.gap == 4);
 	assert_int_equal(result.count, 4);
 	assert_true(result.moves[0].gain == 20 && result.moves[0].cost_change == -20);
@@ -299,14 +299,14 @@ static void test_types_are_passed_on(void **state)
 	machine_thread(machine, 1000, 0, -1);
 	machine_thread(machine, 1000, 0, -1);
 	gather();
-	assert_int_equal(gathered.threads[0].type, NM_DTAS_EITHER);
-	assert_null(gathered.input.cpu_types);
+	assert_int_equal(arrays.threads[0].type, NM_DTAS_EITHER);
+	assert_null(arrays.input.cpu_types);
 	facts.types = types;
 	facts.cpu_types = cpu_types;
 	gather();
-	assert_int_equal(gathered.threads[0].type, NM_DTAS_MEMORY);
-	assert_int_equal(gathered.threads[1].type, NM_DTAS_COMPUTE);
-	assert_ptr_equal(gathered.input.cpu_types, cpu_types);
+	assert_int_equal(arrays.threads[0].type, NM_DTAS_MEMORY);
+	assert_int_equal(arrays.threads[1].type, NM_DTAS_COMPUTE);
+	assert_ptr_equal(arrays.input.cpu_types, cpu_types);
 }
 
 int main(void)

@@ -63,36 +63,36 @@ static void add_task(double here, double there)
 	add_thread(group, true);
 }
 
-static struct nm_selection_answer choose(enum nm_selection rule)
+static struct nm_selection_result choose(enum nm_selection rule)
 {
-	const struct nm_selection_question question = {.rule = rule,
-						       .nr_nodes = NODES,
-						       .from = FROM,
-						       .to = TO,
-						       .min_gain = drawing.min_gain,
-						       .groups = drawing.groups,
-						       .candidates = drawing.candidates,
-						       .nr_candidates = drawing.count,
-						       .judged = drawing.judged};
-	struct nm_selection_answer answer = nm_selection_choose(&question);
+	const struct nm_selection_input input = {.rule = rule,
+						 .nr_nodes = NODES,
+						 .from = FROM,
+						 .to = TO,
+						 .min_gain = drawing.min_gain,
+						 .groups = drawing.groups,
+						 .candidates = drawing.candidates,
+						 .nr_candidates = drawing.count,
+						 .judged = drawing.judged};
+	struct nm_selection_result result = nm_selection_choose(&input);
 	for (size_t i = 0; i < MOST; i++)
 		assert_false(drawing.judged[i]);
-	return answer;
+	return result;
 }
 
 static void expect(enum nm_selection rule, size_t chosen, double metric)
 {
-	struct nm_selection_answer answer = choose(rule);
-	assert_int_equal(answer.reason, NM_SELECTED_BY_RULE);
-	assert_int_equal(answer.chosen, chosen);
-	assert_true(isnan(metric) ? isnan(answer.metric) : answer.metric == metric);
+	struct nm_selection_result result = choose(rule);
+	assert_int_equal(result.reason, NM_SELECTED_BY_RULE);
+	assert_int_equal(result.chosen, chosen);
+	assert_true(isnan(metric) ? isnan(result.metric) : result.metric == metric);
 }
 
 static void expect_no_choice(enum nm_selection rule)
 {
-	struct nm_selection_answer answer = choose(rule);
-	assert_int_equal(answer.reason, NM_SELECTED_NOBODY);
-	assert_true(isnan(answer.metric) && isnan(answer.gain));
+	struct nm_selection_result result = choose(rule);
+	assert_int_equal(result.reason, NM_SELECTED_NONE);
+	assert_true(isnan(result.metric) && isnan(result.gain));
 }
 
 /* ---- rules by pages ---- */
@@ -192,7 +192,7 @@ static void test_gain_below_the_least_is_refused(void **state)
 	add_thread(1, false);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(every_rule); i++) {
 		drawing.min_gain = -3;
-		assert_int_not_equal(choose(every_rule[i]).reason, NM_SELECTED_NOBODY);
+		assert_int_not_equal(choose(every_rule[i]).reason, NM_SELECTED_NONE);
 		drawing.min_gain = -2;
 		expect_no_choice(every_rule[i]);
 		assert_int_equal(choose(every_rule[i]).stopped_by_gain, 2);
@@ -220,10 +220,10 @@ static void test_unknown_pages(void **state)
 			    every_rule[i] != NM_SELECTION_EXCLUSIVITY_BASE &&
 			    every_rule[i] != NM_SELECTION_EXCLUSIVITY;
 		drawing.min_gain = -INFINITY;
-		struct nm_selection_answer answer = choose(every_rule[i]);
-		assert_int_equal(answer.reason, asks ? NM_SELECTED_NOBODY : NM_SELECTED_BY_RULE);
-		assert_int_equal(answer.unknown, asks);
-		assert_true(isnan(answer.gain));
+		struct nm_selection_result result = choose(every_rule[i]);
+		assert_int_equal(result.reason, asks ? NM_SELECTED_NONE : NM_SELECTED_BY_RULE);
+		assert_int_equal(result.unknown, asks);
+		assert_true(isnan(result.gain));
 		drawing.min_gain = -1e300;
 		expect_no_choice(every_rule[i]);
 	}
@@ -297,12 +297,12 @@ static void test_figure_7_joins_the_leader_at_once(void **state)
 	(void)state;
 	draw_figure_7(true);
 	for (unsigned i = 0; i < 2; i++) {
-		struct nm_selection_answer answer = choose(enhanced[i]);
-		assert_int_equal(answer.reason, NM_SELECTED_BY_LEADER);
-		assert_int_equal(answer.chosen, 1);
-		assert_int_equal(answer.evaluated, 0);
-		assert_true(isnan(answer.metric));
-		assert_true(answer.gain == 4);
+		struct nm_selection_result result = choose(enhanced[i]);
+		assert_int_equal(result.reason, NM_SELECTED_BY_LEADER);
+		assert_int_equal(result.chosen, 1);
+		assert_int_equal(result.evaluated, 0);
+		assert_true(isnan(result.metric));
+		assert_true(result.gain == 4);
 	}
 }
 
@@ -311,9 +311,9 @@ static void test_figure_7_then_evaluates_one_of_each_group(void **state)
 	(void)state;
 	draw_figure_7(false);
 	expect(NM_SELECTION_EXCLUSIVITY, 1, 0.4); /* task 19 */
-	struct nm_selection_answer answer = choose(NM_SELECTION_EXCLUSIVITY);
-	assert_int_equal(answer.evaluated, 2);
-	assert_int_equal(answer.stopped_by_leader, 1);
+	struct nm_selection_result result = choose(NM_SELECTION_EXCLUSIVITY);
+	assert_int_equal(result.evaluated, 2);
+	assert_int_equal(result.stopped_by_leader, 1);
 	expect(NM_SELECTION_MOST_BENEFIT_PLUS, 2, 2); /* task 6 */
 	assert_int_equal(choose(NM_SELECTION_MOST_BENEFIT_PLUS).evaluated, 2);
 	assert_int_equal(choose(NM_SELECTION_MOST_BENEFIT).evaluated, 5);
@@ -329,9 +329,9 @@ static void test_figure_10(void **state)
 	add_thread(rectangle, false);
 	add_thread(hexagon, false);
 	expect(NM_SELECTION_EXCLUSIVITY_BASE, 0, 0.8);
-	struct nm_selection_answer answer = choose(NM_SELECTION_EXCLUSIVITY);
-	assert_int_equal(answer.reason, NM_SELECTED_BY_LEADER);
-	assert_int_equal(answer.chosen, 1);
+	struct nm_selection_result result = choose(NM_SELECTION_EXCLUSIVITY);
+	assert_int_equal(result.reason, NM_SELECTED_BY_LEADER);
+	assert_int_equal(result.chosen, 1);
 }
 
 static void test_leaders_stay(void **state)
@@ -474,11 +474,11 @@ static void test_the_first_best_candidate_is_chosen(void **state)
 	for (unsigned i = 0; i < 3000; i++) {
 		draw(&dice);
 		for (size_t k = 0; k < NM_ARRAY_SIZE(every_rule); k++) {
-			struct nm_selection_answer answer = choose(every_rule[k]);
+			struct nm_selection_result result = choose(every_rule[k]);
 			size_t expected = search(every_rule[k]);
-			assert_true((answer.reason == NM_SELECTED_NOBODY) == (expected == MOST));
+			assert_true((result.reason == NM_SELECTED_NONE) == (expected == MOST));
 			if (expected < MOST)
-				assert_int_equal(answer.chosen, expected);
+				assert_int_equal(result.chosen, expected);
 		}
 	}
 }

@@ -17,8 +17,8 @@ int nm_balancer_new(const struct nm_topology *topology, double page_bytes, struc
 		return -ENOMEM;
 	balancer->topology = topology;
 	balancer->page_bytes = page_bytes;
-	balancer->threads.cell_bytes = sizeof(struct nm_known_thread);
-	balancer->residences = nm_residences();
+	balancer->threads.cell_bytes = sizeof(struct nm_balancer_thread_state);
+	balancer->residences = nm_residence_column();
 	*ret = balancer;
 	return 0;
 }
@@ -52,11 +52,11 @@ struct nm_balance_rules nm_balancer_rules(const struct nm_config *config)
 
 /* ---- threads ---- */
 
-struct nm_balance_times nm_balancer_take_reading(struct nm_balancer *balancer, uint32_t thread,
-						 uint64_t interval,
-						 const struct nm_proc_schedstat *reading)
+struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, uint32_t thread,
+						uint64_t interval,
+						const struct nm_proc_schedstat *reading)
 {
-	struct nm_known_thread *known = nm_balancer_thread(balancer, thread);
+	struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, thread);
 	const struct nm_proc_schedstat last = known->last;
 	bool comparable = known->read_interval != 0 && known->read_interval + 1 == interval &&
 			  reading->run_ns >= last.run_ns && reading->delay_ns >= last.delay_ns;
@@ -72,35 +72,35 @@ struct nm_balance_times nm_balancer_take_reading(struct nm_balancer *balancer, u
 /* ---- the round ---- */
 
 /* State of the balancer by index of the snapshot's threads and processes. */
-struct evidence {
+struct measured {
 	const double **resident;
 	enum nm_dtas_type *types;
 };
 
-static void free_evidence(struct evidence *evidence)
+static void free_measured(struct measured *measured)
 {
-	free(evidence->resident);
-	free(evidence->types);
+	free(measured->resident);
+	free(measured->types);
 }
 
-static int take_evidence(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			 struct evidence *evidence)
+static int measure(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+		   struct measured *measured)
 {
-	evidence->resident = calloc(snapshot->nr_processes + 1, sizeof(*evidence->resident));
-	evidence->types = calloc(snapshot->nr_threads + 1, sizeof(*evidence->types));
-	if (!evidence->resident || !evidence->types)
+	measured->resident = calloc(snapshot->nr_processes + 1, sizeof(*measured->resident));
+	measured->types = calloc(snapshot->nr_threads + 1, sizeof(*measured->types));
+	if (!measured->resident || !measured->types)
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		evidence->types[i] = nm_balancer_thread(balancer, i)->behaviour.type;
+		measured->types[i] = nm_balancer_thread(balancer, i)->behaviour.type;
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
 		const struct nm_residence *residence =
 			nm_balancer_residence(balancer, snapshot->processes[i].pid);
-		evidence->resident[i] = residence ? residence->pages : NULL;
+		measured->resident[i] = residence ? residence->pages : NULL;
 	}
 	return 0;
 }
 
-static void keep_result(struct nm_balancer *balancer, const struct nm_balance_result *result)
+static void store_result(struct nm_balancer *balancer, const struct nm_balance_result *result)
 {
 	nm_balance_result_clear(&balancer->result);
 	balancer->result = *result;
@@ -112,27 +112,27 @@ static void keep_result(struct nm_balancer *balancer, const struct nm_balance_re
 int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, const struct nm_balance_times *times)
 {
-	nm_auto(free_evidence) struct evidence evidence = {0};
-	nm_auto(nm_balance_gathered_clear) struct nm_balance_gathered gathered = {0};
+	nm_auto(free_measured) struct measured measured = {0};
+	nm_auto(nm_balance_input_clear) struct nm_balance_input_arrays arrays = {0};
 	const struct nm_balance_rules rules = nm_balancer_rules(config);
 	struct nm_balance_result result = {0};
-	int r = take_evidence(balancer, snapshot, &evidence);
+	int r = measure(balancer, snapshot, &measured);
 	if (r < 0)
 		return r;
-	const struct nm_balance_facts facts = {
+	const struct nm_balance_measurements measurements = {
 		.snapshot = snapshot,
 		.times = times,
-		.resident = evidence.resident,
-		.types = balancer->split ? evidence.types : NULL,
+		.resident = measured.resident,
+		.types = balancer->split ? measured.types : NULL,
 		.cpu_types = balancer->split ? balancer->cpu_types : NULL,
 		.min_run = config->threads.min_run,
 	};
-	r = nm_balance_gather(&facts, &gathered);
+	r = nm_balance_input_build(&measurements, &arrays);
 	if (r == 0)
-		r = nm_balance_round(&gathered.input, &rules, &balancer->state, &result);
+		r = nm_balance_round(&arrays.input, &rules, &balancer->state, &result);
 	if (r < 0)
 		return r;
-	keep_result(balancer, &result);
+	store_result(balancer, &result);
 	return 0;
 }
 
@@ -206,7 +206,8 @@ void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision 
 {
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		const struct nm_step *step = &decision->steps[i];
-		struct nm_known_thread *known = nm_column_find(&balancer->threads, step->tid);
+		struct nm_balancer_thread_state *known =
+			nm_column_find(&balancer->threads, step->tid);
 		if (!known || step->node_to < 0)
 			continue;
 		enum nm_dtas_type type = known->behaviour.type;

@@ -31,7 +31,7 @@ static void clear_residence(void *context, void *cell)
 	free(residence->pages);
 }
 
-struct nm_column nm_residences(void)
+struct nm_column nm_residence_column(void)
 {
 	return (struct nm_column){.cell_bytes = sizeof(struct nm_residence),
 				  .init = init_residence,
@@ -71,7 +71,7 @@ static void add_accesses(struct nm_balancer *balancer, const struct nm_snap_thre
 	residence->samples += thread->access_samples;
 }
 
-static bool shows_pages(const struct nm_residence *residence)
+static bool has_enough_samples(const struct nm_residence *residence)
 {
 	return residence->samples >= SAMPLES_LEAST;
 }
@@ -79,7 +79,7 @@ static bool shows_pages(const struct nm_residence *residence)
 static void estimate(const struct nm_balancer *balancer, struct nm_residence *residence,
 		     uint64_t now_ns)
 {
-	bool counted = residence->counted_ns && !shows_pages(residence);
+	bool counted = residence->counted_ns && !has_enough_samples(residence);
 	const double *found = counted ? residence->counted : residence->seen;
 	double resident = (double)residence->rss_bytes / balancer->page_bytes, sum = 0;
 	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
@@ -107,13 +107,13 @@ int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snaps
 
 /* ---- counts ---- */
 
-const struct nm_residence *nm_balancer_next_count(const struct nm_balancer *balancer,
+const struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer,
 						  uint64_t now_ns)
 {
 	const struct nm_residence *next = NULL;
 	for (size_t i = 0; i < balancer->residences.count; i++) {
 		const struct nm_residence *residence = residence_at(balancer, i);
-		if (!shows_pages(residence) && residence->due_ns <= now_ns &&
+		if (!has_enough_samples(residence) && residence->due_ns <= now_ns &&
 		    (!next || residence->due_ns < next->due_ns))
 			next = residence;
 	}
@@ -128,16 +128,16 @@ static struct nm_residence *find_residence(const struct nm_balancer *balancer, u
 	return residence && residence->start_ticks == start_ticks ? residence : NULL;
 }
 
-void nm_balancer_asked(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks, bool sent,
-		       uint64_t now_ns)
+void nm_balancer_note_query(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
+			    bool sent, uint64_t now_ns)
 {
 	struct nm_residence *residence = find_residence(balancer, pid, start_ticks);
 	if (residence)
 		residence->due_ns = now_ns + (sent ? PERIOD_NS : RETRY_NS);
 }
 
-void nm_balancer_take_count(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
-			    const double *pages, uint64_t now_ns)
+void nm_balancer_set_pages(struct nm_balancer *balancer, uint32_t pid, uint64_t start_ticks,
+			   const double *pages, uint64_t now_ns)
 {
 	struct nm_residence *residence = find_residence(balancer, pid, start_ticks);
 	double sum = 0;

@@ -74,7 +74,7 @@ static size_t end_leases(struct nm_balancer *balancer, const struct nm_snapshot 
 {
 	size_t count = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct nm_known_thread *known = nm_balancer_thread(balancer, i);
+		struct nm_balancer_thread_state *known = nm_balancer_thread(balancer, i);
 		int node =
 			nm_topology_node_of_cpu(balancer->topology, snapshot->threads[i].main_cpu);
 		if (known->leased_as == NM_DTAS_EITHER || node < 0)
@@ -108,8 +108,8 @@ static int split(struct nm_balancer *balancer, const uint64_t *counts)
 }
 
 /* Returns the number of leases that end, or -ENOMEM. Without threads of a type no CPU has one. */
-static ssize_t split_again(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			   uint32_t *ret_ended)
+static ssize_t update_split(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			    uint32_t *ret_ended)
 {
 	uint64_t counts[TYPES] = {0};
 	nm_autofree enum nm_dtas_type *before = NM_TAKE(balancer->cpu_types);
@@ -134,7 +134,7 @@ int nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snaps
 	ssize_t count = 0;
 	classify(balancer, snapshot, figures, nr_figures);
 	if (!balancer->split || snapshot->time_ns - balancer->split_ns >= SPLIT_NS)
-		count = split_again(balancer, snapshot, ret_ended);
+		count = update_split(balancer, snapshot, ret_ended);
 	if (count < 0)
 		return (int)count;
 	*ret_count = (size_t)count;
