@@ -14,12 +14,12 @@
 #include "numa-migrd/regions.h"
 #include "numa-migrd/topology.h"
 
-#define NM_PAGES_SEEN 1024U /* number of accesses of a process that are kept individually */
+#define NM_PAGE_ACCESSES 1024U /* number of accesses of a process that are kept individually */
 
 /* A recent access: the location of the memory, and the size of its page. */
-struct nm_page_seen {
+struct nm_page_access {
 	uint64_t address, interval;
-	int16_t home;
+	int16_t page_node;
 	bool huge;
 };
 
@@ -51,7 +51,7 @@ struct nm_page_process {
 	uint64_t mapped;	    /* interval in which they were read */
 	bool unreadable;	    /* reading them failed, and this was logged */
 	struct nm_range_cursor cursor;
-	struct nm_page_seen *seen; /* a ring buffer */
+	struct nm_page_access *seen; /* a ring buffer */
 	uint32_t nr_seen;	   /* total since the start */
 };
 
@@ -65,14 +65,14 @@ static inline struct nm_page_process *nm_page_process_at(const struct nm_column 
 struct nm_page_process *nm_page_process_of(const struct nm_column *processes, uint32_t pid);
 
 /* The remaining budget of this interval; choosing pages reduces both values. */
-struct nm_page_room {
+struct nm_page_budget {
 	size_t pages;
 	uint64_t bytes;
 	bool whole; /* nothing was used yet: then even a larger page may be moved */
 };
 
 /* Takes a page of this size from the budget. Returns false if the budget does not suffice. */
-bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes);
+bool nm_page_budget_use(struct nm_page_budget *room, uint64_t bytes);
 
 /* A chosen page. */
 struct nm_page_choice {
@@ -109,18 +109,17 @@ void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config 
  * none if it waits. Ranges whose last page was chosen count as placed. The caller sets `items` and
  * `most` of *choices, and its other fields to zero. */
 void nm_page_ranges_choose(const struct nm_page_input *input, struct nm_page_process *process,
-			   struct nm_page_room *room, struct nm_page_choices *choices);
+			   struct nm_page_budget *room, struct nm_page_choices *choices);
 /* Restores the state of the process, because the pages chosen could not be submitted. */
-void nm_page_ranges_put_back(struct nm_page_process *process,
-			     const struct nm_page_choices *choices);
+void nm_page_ranges_restore(struct nm_page_process *process, const struct nm_page_choices *choices);
 /* Notes that the page at this address was not moved because of a lack of memory or data: its range
  * is requested again. */
-void nm_page_ranges_missed_at(struct nm_page_process *process, uint64_t address);
+void nm_page_ranges_mark_missed(struct nm_page_process *process, uint64_t address);
 
 /* ---- rule.c: page by page ---- */
 
 /* A chosen page of the table of pages. */
-struct nm_page_found {
+struct nm_page_selection {
 	uint32_t pid;
 	size_t index; /* in nm_memory_wanted() */
 	struct nm_page_choice page;
@@ -130,10 +129,11 @@ struct nm_page_found {
  * gets its share. Writes them to ret (room for `count`) in order of process and address. Returns
  * their number. */
 size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_memory_wanted *wanted,
-			   size_t count, struct nm_page_room *room, struct nm_page_found *ret);
+			   size_t count, struct nm_page_budget *room,
+			   struct nm_page_selection *ret);
 /* Returns the exclusivity of the chosen pages together (kMAF, equation 4); NaN without accesses. */
 double nm_page_rule_exclusivity(const struct nm_memory *memory, unsigned nr_nodes,
 				const struct nm_memory_wanted *wanted,
-				const struct nm_page_found *found, size_t count);
+				const struct nm_page_selection *found, size_t count);
 
 #endif

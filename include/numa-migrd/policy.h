@@ -267,7 +267,7 @@ struct nm_proposals {
 	uint64_t candidates;         /* candidates in the lottery */
 	uint64_t stopped_by_gate;    /* threads for which the gate refused every destination */
 	uint64_t stopped_by_owner;   /* refused swaps between threads of different users */
-	uint64_t looks; /* comparisons of threads and CPUs by kMAF, which are bounded */
+	uint64_t comparisons; /* comparisons of threads and CPUs by kMAF, which are bounded */
 };
 
 void nm_proposals_clear(struct nm_proposals *proposals);
@@ -326,9 +326,9 @@ int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_thread
 /*
  * Limit of comparisons of threads and CPUs for one thread placement, about 10 ms. At the limit the
  * moves found so far are used; the comparisons begun for a thread are completed: see
- * nm_proposals.looks.
+ * nm_proposals.comparisons.
  */
-#define NM_KMAF_MAX_LOOKS (4ULL << 20)
+#define NM_KMAF_COMPARISONS_MAX (4ULL << 20)
 
 /*
  * Computes a placement of the snapshot's threads, for each of which `graph` has one vertex in the

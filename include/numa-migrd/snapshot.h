@@ -84,9 +84,9 @@ struct nm_snap_cpu {
 	bool sibling_busy; /* an SMT sibling's busy share is at least free_max */
 	unsigned sibling;  /* next CPU of the same core, in a ring; a single CPU: itself */
 	double busy_share; /* CPU time of all tasks, from /proc/stat */
-	unsigned first_home,
-		homes; /* the managed threads whose main CPU this is:
-			* snapshot->home_threads[first_home …] */
+	unsigned first_main_thread,
+		nr_main_threads; /* the managed threads whose main CPU this is:
+				  * snapshot->main_threads[first_main_thread …] */
 };
 
 struct nm_snapshot {
@@ -120,9 +120,8 @@ struct nm_snapshot {
 	 * machine exceeds its cores, because siblings must then be used wherever a thread runs.
 	 */
 	double sibling_worth;
-	uint32_t
-		*home_threads; /* thread indices grouped by main CPU, in ascending tid order within
-				* a group */
+	uint32_t *main_threads; /* thread indices grouped by main CPU, in ascending tid order within
+				 * a group */
 };
 
 struct nm_snapshot_input {

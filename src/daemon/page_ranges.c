@@ -46,9 +46,9 @@ void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *pro
 	read_mappings(daemon, process);
 }
 
-void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page_step *step)
+void nm_page_step_missed(struct nm_page_process *process, const struct nm_page_step *step)
 {
-	nm_page_ranges_missed_at(process, step->address);
+	nm_page_ranges_mark_missed(process, step->address);
 }
 
 /* ---- moving ---- */
@@ -75,7 +75,7 @@ static int submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 
 /* Moves pages of one process; items has room for the whole budget. */
 static int move_ranges(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		       struct nm_page_process *process, struct nm_page_room *room,
+		       struct nm_page_process *process, struct nm_page_budget *room,
 		       struct nm_page_choice *items)
 {
 	const struct nm_page_input input = {
@@ -93,13 +93,13 @@ static int move_ranges(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		return 0;
 	int r = submit(daemon, snapshot, process, &choices);
 	if (r < 0)
-		nm_page_ranges_put_back(process, &choices);
+		nm_page_ranges_restore(process, &choices);
 	return r;
 }
 
 /* Each interval starts with another process. */
 int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			   struct nm_page_room *room)
+			   struct nm_page_budget *room)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	size_t count = stage->processes.count;

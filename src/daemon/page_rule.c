@@ -4,7 +4,7 @@
 
 /* Submits the pages of one process. */
 static int move_some(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		     const struct nm_memory_wanted *wanted, const struct nm_page_found *found,
+		     const struct nm_memory_wanted *wanted, const struct nm_page_selection *found,
 		     size_t count)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
@@ -27,13 +27,13 @@ static int move_some(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 
 /* Pages beyond the budget are dropped by nm_memory_clear_wanted(), and may be found again. */
 int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			  struct nm_page_room *room)
+			  struct nm_page_budget *room)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	const struct nm_memory_wanted *wanted;
 	nm_memory_flush(daemon->pipeline.memory);
 	size_t count = nm_memory_wanted(daemon->pipeline.memory, &wanted);
-	nm_autofree struct nm_page_found *found = calloc(count + 1, sizeof(*found));
+	nm_autofree struct nm_page_selection *found = calloc(count + 1, sizeof(*found));
 	size_t end;
 
 	if (!found)

@@ -137,7 +137,7 @@ static void follow_process(struct nm_daemon *daemon, const struct nm_snap_proces
 	if (!tracked || tracked->owner != process->owner)
 		clear_process(daemon, process);
 	if (tracked && !process->seen)
-		process->seen = calloc(NM_PAGES_SEEN, sizeof(*process->seen));
+		process->seen = calloc(NM_PAGE_ACCESSES, sizeof(*process->seen));
 	if (!process->seen)
 		return;
 	process->pid = now->pid;
@@ -188,10 +188,10 @@ void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample)
 
 	if (!process || node < 0 || !nm_memory_counts(sample))
 		return;
-	process->seen[process->nr_seen++ % NM_PAGES_SEEN] = (struct nm_page_seen){
+	process->seen[process->nr_seen++ % NM_PAGE_ACCESSES] = (struct nm_page_access){
 		.address = sample->address,
 		.interval = daemon->tally.intervals,
-		.home = (int16_t)nm_sample_node(sample, pipeline->topology->nr_nodes),
+		.page_node = (int16_t)nm_sample_node(sample, pipeline->topology->nr_nodes),
 		.huge = sample->page_bytes >= NM_REGION_LEAST_BYTES,
 	};
 	if (process->regions)
@@ -344,7 +344,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_mover *mover = daemon->pipeline.mover;
 	const struct nm_config *config = daemon->config;
-	struct nm_page_room room = {0};
+	struct nm_page_budget room = {0};
 
 	int r = nm_page_stage_roll_back(daemon, snapshot);
 	if (r < 0 || is_barred(daemon))

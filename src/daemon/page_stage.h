@@ -76,7 +76,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 /* ---- page_rule.c: page by page ---- */
 
 int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			  struct nm_page_room *room);
+			  struct nm_page_budget *room);
 
 /* ---- page_ranges.c: by range ---- */
 
@@ -87,9 +87,9 @@ void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *pro
 			   uint64_t interval_ns);
 /* Notes that a page of a range was not moved because of a lack of memory or data: the range is
  * requested again. */
-void nm_page_ranges_missed(struct nm_page_process *process, const struct nm_page_step *step);
+void nm_page_step_missed(struct nm_page_process *process, const struct nm_page_step *step);
 int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			   struct nm_page_room *room);
+			   struct nm_page_budget *room);
 
 /* ---- page_receipts.c: results and rollback ---- */
 

@@ -27,22 +27,22 @@ static void fill_cpu(const struct nm_snapshot_input *input, unsigned cpu, struct
 }
 
 /* Sorts the threads by main CPU, with a counting sort, which keeps the order of their ids. */
-static void group_home_threads(struct nm_snapshot *view, unsigned nr_cpus)
+static void group_main_threads(struct nm_snapshot *view, unsigned nr_cpus)
 {
 	for (size_t i = 0; i < view->nr_threads; i++)
 		if (view->threads[i].main_cpu >= 0)
-			view->cpus[view->threads[i].main_cpu].homes++;
+			view->cpus[view->threads[i].main_cpu].nr_main_threads++;
 	unsigned next = 0;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
-		view->cpus[cpu].first_home = next;
-		next += view->cpus[cpu].homes;
-		view->cpus[cpu].homes = 0;
+		view->cpus[cpu].first_main_thread = next;
+		next += view->cpus[cpu].nr_main_threads;
+		view->cpus[cpu].nr_main_threads = 0;
 	}
 	for (size_t i = 0; i < view->nr_threads; i++) {
 		if (view->threads[i].main_cpu < 0)
 			continue;
 		struct nm_snap_cpu *cpu = &view->cpus[view->threads[i].main_cpu];
-		view->home_threads[cpu->first_home + cpu->homes++] = (uint32_t)i;
+		view->main_threads[cpu->first_main_thread + cpu->nr_main_threads++] = (uint32_t)i;
 	}
 }
 
@@ -137,8 +137,8 @@ struct share {
 static unsigned at_work(const struct nm_snapshot *view, const struct nm_snap_cpu *cpu)
 {
 	unsigned count = 0;
-	for (unsigned i = 0; i < cpu->homes; i++)
-		count += view->threads[view->home_threads[cpu->first_home + i]].active;
+	for (unsigned i = 0; i < cpu->nr_main_threads; i++)
+		count += view->threads[view->main_threads[cpu->first_main_thread + i]].active;
 	return count;
 }
 
@@ -242,10 +242,11 @@ int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 	int r = link_siblings(input->topology, view->cpus);
 	if (r < 0)
 		return r;
-	group_home_threads(view, nr_cpus);
+	group_main_threads(view, nr_cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		struct nm_snap_cpu *one = &view->cpus[cpu];
-		one->idle = one->usable && one->homes == 0 && is_idle(one->busy_share, free_max);
+		one->idle = one->usable && one->nr_main_threads == 0 &&
+			    is_idle(one->busy_share, free_max);
 		one->free = one->idle;
 		mark_busy_sibling(view->cpus, cpu, free_max);
 	}

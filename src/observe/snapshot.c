@@ -10,7 +10,7 @@ void nm_snapshot_free(struct nm_snapshot *snapshot)
 	free(storage->view.threads);
 	free(storage->view.processes);
 	free(storage->view.cpus);
-	free(storage->view.home_threads);
+	free(storage->view.main_threads);
 	free(storage->accesses);
 	free(storage->fresh);
 	free(storage->comms);
@@ -31,10 +31,10 @@ static int allocate_snapshot(const struct nm_snapshot_input *input,
 	view->threads = array_of(threads, sizeof(*view->threads));
 	view->processes = array_of(threads, sizeof(*view->processes));
 	view->cpus = array_of(input->topology->nr_cpus, sizeof(*view->cpus));
-	view->home_threads = array_of(threads, sizeof(*view->home_threads));
+	view->main_threads = array_of(threads, sizeof(*view->main_threads));
 	storage->accesses = array_of(threads * nodes, sizeof(*storage->accesses));
 	storage->fresh = array_of(threads * nodes, sizeof(*storage->fresh));
-	if (!view->threads || !view->processes || !view->cpus || !view->home_threads ||
+	if (!view->threads || !view->processes || !view->cpus || !view->main_threads ||
 	    !storage->accesses || !storage->fresh)
 		return -ENOMEM;
 	return 0;

@@ -17,7 +17,7 @@ static double max_load(const struct nm_snap_cpu *cpu)
 {
 	if (!is_saturated(cpu))
 		return isnan(cpu->busy_share) ? 0 : cpu->busy_share;
-	return cpu->homes > 1 ? cpu->homes : 1;
+	return cpu->nr_main_threads > 1 ? cpu->nr_main_threads : 1;
 }
 
 struct span {
@@ -57,13 +57,13 @@ static int find_gap(const struct nm_snapshot *snapshot, double *ret)
 
 struct queue {
 	uint32_t cpu;
-	unsigned homes;
+	unsigned nr_main_threads;
 };
 
 static int by_thread_count(const void *left, const void *right)
 {
 	const struct queue *a = left, *b = right;
-	return NM_COMPARE(b->homes, a->homes) ?: NM_COMPARE(a->cpu, b->cpu);
+	return NM_COMPARE(b->nr_main_threads, a->nr_main_threads) ?: NM_COMPARE(a->cpu, b->cpu);
 }
 
 /* A thread that is alone on its CPU is listed, too: unmanaged tasks may have made it wait. */
@@ -77,13 +77,13 @@ static int list_queues(const struct nm_snapshot *snapshot, size_t most, uint32_t
 		return -ENOMEM;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
 		if (is_saturated(&snapshot->cpus[cpu]))
-			queues[nr_queues++] =
-				(struct queue){.cpu = cpu, .homes = snapshot->cpus[cpu].homes};
+			queues[nr_queues++] = (struct queue){
+				.cpu = cpu, .nr_main_threads = snapshot->cpus[cpu].nr_main_threads};
 	qsort(queues, nr_queues, sizeof(*queues), by_thread_count);
 	for (size_t i = 0; i < nr_queues; i++) {
 		const struct nm_snap_cpu *cpu = &snapshot->cpus[queues[i].cpu];
-		for (unsigned k = 0; k < cpu->homes && count < most; k++)
-			ret_threads[count++] = snapshot->home_threads[cpu->first_home + k];
+		for (unsigned k = 0; k < cpu->nr_main_threads && count < most; k++)
+			ret_threads[count++] = snapshot->main_threads[cpu->first_main_thread + k];
 	}
 	*ret_count = count;
 	return 0;

@@ -26,7 +26,7 @@ static bool is_before(const struct entry *a, const struct entry *b)
 	return a->rank < b->rank || (a->rank == b->rank && a->thread < b->thread);
 }
 
-static void sink(struct ranking *list, size_t at)
+static void sift_down(struct ranking *list, size_t at)
 {
 	struct entry *heap = list->entries, sunk = heap[at];
 	for (size_t child; (child = 2 * at + 1) < list->count; at = child) {
@@ -39,14 +39,14 @@ static void sink(struct ranking *list, size_t at)
 	heap[at] = sunk;
 }
 
-static uint32_t next_in_rank(void *context)
+static uint32_t next_by_rank(void *context)
 {
 	struct ranking *list = context;
 	if (list->count == 0)
 		return NM_NO_PARTNER;
 	uint32_t thread = list->entries[0].thread;
 	list->entries[0] = list->entries[--list->count];
-	sink(list, 0);
+	sift_down(list, 0);
 	return thread;
 }
 
@@ -78,7 +78,7 @@ static void rank_all(const struct judge *judge, struct ranking *list)
 		list->count += rank(judge->config, &judge->snapshot->threads[i], &entry->rank);
 	}
 	for (size_t i = list->count / 2; i-- > 0;)
-		sink(list, i);
+		sift_down(list, i);
 }
 
 /* ---- tickets ---- */
@@ -115,7 +115,8 @@ static double q4_of(const struct judge *judge, uint32_t thread)
 									 : 0;
 }
 
-static void grant(const struct judge *judge, double *going, double *partner, bool *known)
+static void fill_tickets(const struct judge *judge, double *move_tickets, double *partner,
+			 bool *known)
 {
 	size_t nr_nodes = judge->snapshot->topology->nr_nodes;
 	for (uint32_t i = 0; i < judge->snapshot->nr_threads; i++) {
@@ -123,7 +124,7 @@ static void grant(const struct judge *judge, double *going, double *partner, boo
 		known[i] = thread->valid || thread->measured;
 		partner[i] = q4_of(judge, i);
 		/* The records, which are then replaced by the tickets. */
-		double *tickets = going + i * nr_nodes;
+		double *tickets = move_tickets + i * nr_nodes;
 		nm_record_get_all(judge->record, judge->snapshot, judge->config, i, tickets);
 		for (size_t node = 0; node < nr_nodes; node++)
 			tickets[node] = q2_of(judge, i, (int)node) +
@@ -154,18 +155,18 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
 	struct judge judge = {.snapshot = snapshot, .config = config, .record = record};
 	nm_autofree struct entry *entries = calloc(threads + 1, sizeof(*entries));
-	nm_autofree double *going = calloc(threads * nodes + 1, sizeof(*going));
+	nm_autofree double *move_tickets = calloc(threads * nodes + 1, sizeof(*move_tickets));
 	nm_autofree double *partner = calloc(threads + 1, sizeof(*partner));
 	nm_autofree bool *known = calloc(threads + 1, sizeof(*known));
-	if (!entries || !going || !partner || !known)
+	if (!entries || !move_tickets || !partner || !known)
 		return -ENOMEM;
-	grant(&judge, going, partner, known);
+	fill_tickets(&judge, move_tickets, partner, known);
 	struct ranking list = {.entries = entries};
 	rank_all(&judge, &list);
-	const struct nm_search_tickets tickets = {.going = going,
+	const struct nm_search_tickets tickets = {.move_tickets = move_tickets,
 						  .partner = partner,
 						  .known = known,
-						  .next = next_in_rank,
+						  .next = next_by_rank,
 						  .list = &list};
 	int r = nm_search_lottery(snapshot, config, &tickets, rng, ret);
 	for (size_t i = 0; r == 0 && i < ret->count; i++)

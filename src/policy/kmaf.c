@@ -37,7 +37,7 @@ static int bind_to_node(const struct nm_snapshot *snapshot, const struct nm_snap
 	return hwloc_bitmap_and(mask, mask, snapshot->topology->nodes[node].cpus) < 0 ? -ENOMEM : 0;
 }
 
-static int take_up(const struct nm_snapshot *snapshot, struct input *input, size_t i)
+static int add_thread(const struct nm_snapshot *snapshot, struct input *input, size_t i)
 {
 	const struct nm_snap_thread *thread = &snapshot->threads[i];
 	input->threads[i] = (struct nm_mapping_thread){
@@ -63,7 +63,7 @@ static int make_input(const struct nm_snapshot *snapshot, struct input *input)
 	if (!input->threads || !input->masks)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < input->count; i++)
-		r = take_up(snapshot, input, i);
+		r = add_thread(snapshot, input, i);
 	return r;
 }
 
@@ -113,8 +113,8 @@ static int make_graph(const struct nm_affinity *affinity, const struct nm_snapsh
 
 /* ---- effect of the placement on pages ---- */
 
-static bool is_placed(const struct nm_snapshot *snapshot, const struct nm_proposals *proposals,
-		      uint32_t pid)
+static bool is_process_moved(const struct nm_snapshot *snapshot,
+			     const struct nm_proposals *proposals, uint32_t pid)
 {
 	for (size_t i = 0; i < proposals->count; i++)
 		if (snapshot->threads[proposals->items[i].moves[0].thread].pid == pid)
@@ -131,7 +131,7 @@ static void release_held_pages(struct nm_memory *memory, const struct nm_snapsho
 	size_t count = nm_memory_processes(memory, &processes);
 	for (size_t i = 0; i < count; i++)
 		nm_memory_mapping_over(memory, processes[i].pid,
-				       is_placed(snapshot, proposals, processes[i].pid));
+				       is_process_moved(snapshot, proposals, processes[i].pid));
 }
 
 int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *config,

@@ -17,7 +17,7 @@ static void free_plan(struct plan *plan)
 	free(plan->first_of);
 	free(plan->last_of);
 	free(plan->needed_by);
-	free(plan->left_by);
+	free(plan->freed_by);
 	free(plan->claimed);
 	free(plan->moves);
 	free(plan->units);
@@ -36,13 +36,13 @@ static int allocate_plan(struct plan *plan)
 	plan->first_of = calloc(threads + 1, sizeof(int));
 	plan->last_of = calloc(threads + 1, sizeof(int));
 	plan->needed_by = calloc(threads + 1, sizeof(int));
-	plan->left_by = calloc(cpus + 1, sizeof(int));
+	plan->freed_by = calloc(cpus + 1, sizeof(int));
 	plan->claimed = calloc(cpus + 1, sizeof(bool));
 	plan->moves = calloc(threads + 1, sizeof(*plan->moves));
 	plan->units = calloc(threads + 1, sizeof(*plan->units));
 	return plan->demand_now && plan->capacity && plan->here && plan->wanted && plan->place &&
 			       plan->unit_of && plan->demand && plan->first_of && plan->last_of &&
-			       plan->needed_by && plan->left_by && plan->claimed && plan->moves &&
+			       plan->needed_by && plan->freed_by && plan->claimed && plan->moves &&
 			       plan->units
 		       ? 0
 		       : -ENOMEM;
@@ -76,7 +76,7 @@ static int init_plan(struct plan *plan, const struct nm_mapping *mapping)
 		plan->capacity[node] = nm_core_capacity(plan->snapshot, topology->nodes[node].cpus);
 	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
-		plan->left_by[cpu] = NONE;
+		plan->freed_by[cpu] = NONE;
 	return 0;
 }
 
@@ -115,15 +115,15 @@ static bool is_waiting(const struct plan *plan, size_t thread)
 	return plan->wanted[thread] != NONE && plan->unit_of[thread] == NONE;
 }
 
-static bool may_take_place_of(const struct plan *plan, size_t thread, size_t other)
+static bool may_replace(const struct plan *plan, size_t thread, size_t other)
 {
-	const struct nm_snap_thread *goes = thread_of(plan, thread),
+	const struct nm_snap_thread *enters = thread_of(plan, thread),
 				    *leaves = thread_of(plan, other);
 	const struct nm_snap_process *processes = plan->snapshot->processes;
 	if (!plan->config->threads.cross_owner_swap &&
-	    processes[goes->process].uid != processes[leaves->process].uid)
+	    processes[enters->process].uid != processes[leaves->process].uid)
 		return false;
-	return hwloc_bitmap_isset(goes->allowed, (unsigned)leaves->main_cpu);
+	return hwloc_bitmap_isset(enters->allowed, (unsigned)leaves->main_cpu);
 }
 
 /* Waiting threads, by their current and wanted nodes, in order. */
@@ -157,11 +157,12 @@ static void find_partner(struct plan *plan, const struct queues *queues, size_t 
 	int *first = queue_of(plan, queues, plan->wanted[a], plan->here[a]);
 	while (*first != NONE && (*first <= (int)a || !is_waiting(plan, (size_t)*first)))
 		*first = queues->next[*first];
-	for (int b = *first; b != NONE && plan->looks < NM_KMAF_MAX_LOOKS; b = queues->next[b]) {
+	for (int b = *first; b != NONE && plan->comparisons < NM_KMAF_COMPARISONS_MAX;
+	     b = queues->next[b]) {
 		size_t other = (size_t)b;
-		plan->looks++;
-		if (!is_waiting(plan, other) || !may_take_place_of(plan, a, other) ||
-		    !may_take_place_of(plan, other, a))
+		plan->comparisons++;
+		if (!is_waiting(plan, other) || !may_replace(plan, a, other) ||
+		    !may_replace(plan, other, a))
 			continue;
 		struct unit *unit = add_unit(plan, true);
 		add_move(plan, unit, a, thread_of(plan, other)->main_cpu);
@@ -199,107 +200,107 @@ static int find_cpu(struct plan *plan, size_t thread)
 	const struct nm_snapshot *snapshot = plan->snapshot;
 	hwloc_const_bitmap_t allowed = thread_of(plan, thread)->allowed;
 	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[plan->wanted[thread]].cpus;
-	int left = NONE;
+	int freed = NONE;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
-		plan->looks++;
+		plan->comparisons++;
 		if (!snapshot->cpus[cpu].usable || plan->claimed[cpu] ||
 		    !hwloc_bitmap_isset(allowed, (unsigned)cpu))
 			continue;
 		if (nm_snapshot_is_free_for(snapshot, cpu, allowed))
 			return cpu;
-		if (left == NONE && plan->left_by[cpu] != NONE)
-			left = cpu;
+		if (freed == NONE && plan->freed_by[cpu] != NONE)
+			freed = cpu;
 	}
-	return left;
+	return freed;
 }
 
 /* Returns whether no other thread runs on the CPU that the thread leaves, and nothing else keeps it
  * busy. */
-static bool leaves_it_free(const struct plan *plan, size_t thread)
+static bool frees_cpu(const struct plan *plan, size_t thread)
 {
 	const struct nm_snap_thread *leaving = thread_of(plan, thread);
 	const struct nm_snap_cpu *cpu = &plan->snapshot->cpus[leaving->main_cpu];
-	return cpu->homes == 1 &&
+	return cpu->nr_main_threads == 1 &&
 	       cpu->busy_share - leaving->run_share <= plan->config->threads.free_max;
 }
 
-static bool go_alone(struct plan *plan, size_t thread)
+static bool move_alone(struct plan *plan, size_t thread)
 {
 	int cpu = fits_node(plan, thread) ? find_cpu(plan, thread) : NONE;
 	if (cpu == NONE)
 		return false;
 	struct unit *unit = add_unit(plan, false);
 	if (!nm_snapshot_is_free_for(plan->snapshot, cpu, thread_of(plan, thread)->allowed))
-		unit->needs = plan->left_by[cpu];
+		unit->needs = plan->freed_by[cpu];
 	plan->claimed[cpu] = true;
-	if (leaves_it_free(plan, thread))
-		plan->left_by[thread_of(plan, thread)->main_cpu] = (int)plan->nr_units - 1;
+	if (frees_cpu(plan, thread))
+		plan->freed_by[thread_of(plan, thread)->main_cpu] = (int)plan->nr_units - 1;
 	add_move(plan, unit, thread, cpu);
 	return true;
 }
 
 /* Finds the next thread of a cycle: one that leaves a place on `node` for the previous thread, and
  * wants to move to a node that is not in the cycle yet, or to the start of the cycle. */
-static size_t find_next(struct plan *plan, const size_t *ring, size_t length)
+static size_t find_next(struct plan *plan, const size_t *cycle, size_t length)
 {
-	int node = plan->wanted[ring[length - 1]];
-	plan->looks += plan->snapshot->nr_threads;
+	int node = plan->wanted[cycle[length - 1]];
+	plan->comparisons += plan->snapshot->nr_threads;
 	for (size_t b = 0; b < plan->snapshot->nr_threads; b++) {
 		bool passed = false;
 		if (!is_waiting(plan, b) || plan->here[b] != node ||
-		    !may_take_place_of(plan, ring[length - 1], b))
+		    !may_replace(plan, cycle[length - 1], b))
 			continue;
 		for (size_t i = 1; i < length; i++)
-			passed = passed || plan->here[ring[i]] == plan->wanted[b];
+			passed = passed || plan->here[cycle[i]] == plan->wanted[b];
 		if (!passed)
 			return b;
 	}
 	return SIZE_MAX;
 }
 
-static void find_ring(struct plan *plan, size_t a, size_t *ring)
+static void find_cycle(struct plan *plan, size_t a, size_t *cycle)
 {
 	size_t length = 0, next = a;
 	do {
-		ring[length++] = next;
+		cycle[length++] = next;
 		if (plan->wanted[next] == plan->here[a])
 			break;
-		next = find_next(plan, ring, length);
+		next = find_next(plan, cycle, length);
 	} while (next != SIZE_MAX && length < plan->snapshot->topology->nr_nodes);
-	if (next == SIZE_MAX || plan->wanted[ring[length - 1]] != plan->here[a] ||
-	    !may_take_place_of(plan, ring[length - 1], a))
+	if (next == SIZE_MAX || plan->wanted[cycle[length - 1]] != plan->here[a] ||
+	    !may_replace(plan, cycle[length - 1], a))
 		return;
 	struct unit *unit = add_unit(plan, false);
 	for (size_t i = 0; i < length; i++)
-		add_move(plan, unit, ring[i], thread_of(plan, ring[(i + 1) % length])->main_cpu);
+		add_move(plan, unit, cycle[i], thread_of(plan, cycle[(i + 1) % length])->main_cpu);
 }
 
 static int make_units(struct plan *plan)
 {
 	size_t threads = plan->snapshot->nr_threads;
-	nm_autofree size_t *ring = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(*ring));
+	nm_autofree size_t *cycle = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(*cycle));
 	bool more = true;
-	if (!ring)
+	if (!cycle)
 		return -ENOMEM;
 	int r = find_partners(plan);
 	if (r < 0)
 		return r;
 	while (more) {
 		more = false;
-		plan->looks += threads;
-		for (size_t i = 0; i < threads && plan->looks < NM_KMAF_MAX_LOOKS; i++)
-			if (is_waiting(plan, i) && go_alone(plan, i))
+		plan->comparisons += threads;
+		for (size_t i = 0; i < threads && plan->comparisons < NM_KMAF_COMPARISONS_MAX; i++)
+			if (is_waiting(plan, i) && move_alone(plan, i))
 				more = true;
 	}
-	for (size_t i = 0; i < threads && plan->looks < NM_KMAF_MAX_LOOKS; i++)
+	for (size_t i = 0; i < threads && plan->comparisons < NM_KMAF_COMPARISONS_MAX; i++)
 		if (is_waiting(plan, i))
-			find_ring(plan, i, ring);
+			find_cycle(plan, i, cycle);
 	return 0;
 }
 
 /* ---- result ---- */
 
-static double shared_there(const struct plan *plan, uint32_t thread)
+static double shared_with_node(const struct plan *plan, uint32_t thread)
 {
 	const struct nm_affinity_graph *graph = plan->graph;
 	double shared = 0;
@@ -311,7 +312,7 @@ static double shared_there(const struct plan *plan, uint32_t thread)
 
 /* Returns whether the thread stays on a node to which partners move, and could be moved away by the
  * kernel because the node becomes fuller. It is then bound to its node. */
-static bool is_host(const struct plan *plan, uint32_t thread)
+static bool must_stay_for_partners(const struct plan *plan, uint32_t thread)
 {
 	const struct nm_affinity_graph *graph = plan->graph;
 	double all = 0, coming = 0;
@@ -327,27 +328,27 @@ static bool is_host(const struct plan *plan, uint32_t thread)
 	return coming > 0 && 2 * coming >= all;
 }
 
-static void propose(const struct plan *plan, const struct worth *worth, const struct nm_move *moves,
+static void propose(const struct plan *plan, const struct cost *cost, const struct nm_move *moves,
 		    size_t count, struct nm_proposal *proposal)
 {
 	*proposal = (struct nm_proposal){
 		.kind = count == 2 ? NM_PROPOSAL_SWAP : NM_PROPOSAL_MIGRATE,
 		.draw = NAN,
 		.gain = nm_gate_gain(plan->snapshot, moves, count),
-		.cost_before = worth->before,
-		.cost_after = worth->after,
+		.cost_before = cost->before,
+		.cost_after = cost->after,
 	};
 	for (size_t i = 0; i < count; i++) {
 		proposal->moves[i] = moves[i];
-		proposal->shared[i] = shared_there(plan, moves[i].thread);
+		proposal->shared[i] = shared_with_node(plan, moves[i].thread);
 	}
 }
 
-static int write_out(const struct plan *plan, struct nm_proposals *ret)
+static int write_proposals(const struct plan *plan, struct nm_proposals *ret)
 {
-	struct worth worth = nm_kmaf_weigh(plan);
+	struct cost cost = nm_kmaf_plan_cost(plan);
 	struct nm_proposals proposals = {.candidates = plan->nr_units,
-					 .looks = plan->looks,
+					 .comparisons = plan->comparisons,
 					 .threads_considered = plan->snapshot->nr_threads};
 	proposals.items =
 		calloc(plan->nr_moves + plan->snapshot->nr_threads + 1, sizeof(*proposals.items));
@@ -357,7 +358,7 @@ static int write_out(const struct plan *plan, struct nm_proposals *ret)
 		const struct unit *unit = &plan->units[i];
 		size_t each = unit->swap ? 2 : 1;
 		for (size_t m = 0; !unit->dropped && m < unit->count; m += each)
-			propose(plan, &worth, &plan->moves[unit->first + m], each,
+			propose(plan, &cost, &plan->moves[unit->first + m], each,
 				&proposals.items[proposals.count++]);
 	}
 	for (uint32_t i = 0; i < plan->snapshot->nr_threads; i++) {
@@ -367,8 +368,8 @@ static int write_out(const struct plan *plan, struct nm_proposals *ret)
 				       .node_from = plan->here[i],
 				       .node_to = plan->here[i],
 				       .record = NAN};
-		if (is_host(plan, i))
-			propose(plan, &worth, &stay, 1, &proposals.items[proposals.count++]);
+		if (must_stay_for_partners(plan, i))
+			propose(plan, &cost, &stay, 1, &proposals.items[proposals.count++]);
 	}
 	*ret = proposals;
 	return 0;
@@ -380,7 +381,7 @@ int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *co
 {
 	nm_auto(free_plan) struct plan plan = {
 		.snapshot = snapshot, .config = config, .graph = graph};
-	if (!mapping->worth) {
+	if (!mapping->worthwhile) {
 		*ret = (struct nm_proposals){0};
 		return 0;
 	}
@@ -390,5 +391,5 @@ int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *co
 	if (r < 0)
 		return r;
 	nm_kmaf_select(&plan);
-	return write_out(&plan, ret);
+	return write_proposals(&plan, ret);
 }

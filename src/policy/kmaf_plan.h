@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Definitions shared by the files of kMAF's thread placement: kmaf_moves.c finds moves,
- * kmaf_worth.c selects those that help. */
+ * kmaf_select.c selects those that help. */
 #ifndef NM_POLICY_KMAF_PLAN_H
 #define NM_POLICY_KMAF_PLAN_H
 
@@ -27,7 +27,7 @@ struct plan {
 	double *demand_now, *demand;
 	double *capacity; /* per node, in cores; see nm_core_capacity() */
 	/* Per CPU: the unit that leaves it free, and whether a thread moves to it. */
-	int *left_by;
+	int *freed_by;
 	bool *claimed;
 	struct nm_move *moves;
 	size_t nr_moves;
@@ -36,12 +36,12 @@ struct plan {
 	/* Per group: its first and last unit, and the number of units of other groups that need one
 	 * of it. */
 	int *first_of, *last_of, *needed_by;
-	uint64_t looks;
+	uint64_t comparisons;
 };
 
 /* The current and the planned cost, and the variance of the difference: communication is a count of
  * events. */
-struct worth {
+struct cost {
 	double before, after, variance;
 };
 
@@ -63,6 +63,6 @@ static inline bool is_moving(const struct plan *plan, size_t thread)
 
 /* Drops moves without benefit, and all moves if the remaining benefit is too small. */
 void nm_kmaf_select(struct plan *plan);
-struct worth nm_kmaf_weigh(const struct plan *plan);
+struct cost nm_kmaf_plan_cost(const struct plan *plan);
 
 #endif

@@ -36,14 +36,14 @@ static size_t list_eligible(const struct nm_snapshot *snapshot, bool any_thread,
 	return count;
 }
 
-static void grant(const struct nm_snapshot *snapshot, const struct nm_config *config, double *going,
-		  bool *known)
+static void fill_tickets(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			 double *move_tickets, bool *known)
 {
 	size_t nr_nodes = snapshot->topology->nr_nodes;
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		known[i] = snapshot->threads[i].valid;
 		for (size_t node = 0; node < nr_nodes; node++)
-			going[i * nr_nodes + node] =
+			move_tickets[i * nr_nodes + node] =
 				nm_search_preference(snapshot, config, i, (int)node);
 	}
 }
@@ -67,17 +67,19 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 {
 	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
 	nm_autofree uint32_t *eligible = calloc(threads + 1, sizeof(*eligible));
-	nm_autofree double *going = calloc(threads * nodes + 1, sizeof(*going));
+	nm_autofree double *move_tickets = calloc(threads * nodes + 1, sizeof(*move_tickets));
 	nm_autofree bool *known = calloc(threads + 1, sizeof(*known));
-	if (!eligible || !going || !known)
+	if (!eligible || !move_tickets || !known)
 		return -ENOMEM;
-	grant(snapshot, config, going, known);
+	fill_tickets(snapshot, config, move_tickets, known);
 	bool any_thread = config->profile == NM_PROFILE_PAPER;
 	struct shuffle list = {.rng = rng,
 			       .threads = eligible,
 			       .count = list_eligible(snapshot, any_thread, eligible)};
-	const struct nm_search_tickets tickets = {
-		.going = going, .known = known, .next = next_at_random, .list = &list};
+	const struct nm_search_tickets tickets = {.move_tickets = move_tickets,
+						  .known = known,
+						  .next = next_at_random,
+						  .list = &list};
 	int r = nm_search_lottery(snapshot, config, &tickets, rng, ret);
 	for (size_t i = 0; r == 0 && i < ret->count; i++)
 		explain(snapshot, config, &ret->items[i]);

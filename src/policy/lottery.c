@@ -5,7 +5,7 @@
 
 /* The candidates of one θ, stored consecutively. A θ wins at most once, so that a win removes the
  * whole group. A draw first selects a group, and then a candidate of that group. */
-struct stand {
+struct group {
 	uint32_t thread;
 	size_t first, count;
 	double score; /* paper: the highest draw; proportional: the sum of tickets */
@@ -17,8 +17,8 @@ struct nm_ticket_pool {
 	struct nm_rng *rng;
 	struct nm_candidate *candidates;
 	size_t count, capacity;
-	struct stand *stands;
-	size_t nr_stands, stand_capacity;
+	struct group *groups;
+	size_t nr_groups, group_capacity;
 	bool *taken;   /* per thread: already moves */
 	bool *claimed; /* per CPU: destination of a winner */
 	bool *crowded; /* per CPU: an SMT sibling is claimed */
@@ -29,7 +29,7 @@ void nm_ticket_pool_free(struct nm_ticket_pool *pool)
 	if (!pool)
 		return;
 	free(pool->candidates);
-	free(pool->stands);
+	free(pool->groups);
 	free(pool->taken);
 	free(pool->claimed);
 	free(pool->crowded);
@@ -68,36 +68,36 @@ static double empty_score(const struct nm_ticket_pool *pool)
 	return pool->rule == NM_LOTTERY_PAPER ? (double)-INFINITY : 0;
 }
 
-static void add_score(const struct nm_ticket_pool *pool, struct stand *stand,
+static void add_score(const struct nm_ticket_pool *pool, struct group *group,
 		      const struct nm_candidate *candidate)
 {
 	if (pool->rule == NM_LOTTERY_PROPORTIONAL)
-		stand->score += candidate->tickets;
-	else if (candidate->draw > stand->score)
-		stand->score = candidate->draw;
+		group->score += candidate->tickets;
+	else if (candidate->draw > group->score)
+		group->score = candidate->draw;
 }
 
-static int stand_of(struct nm_ticket_pool *pool, uint32_t thread, struct stand **ret)
+static int group_of(struct nm_ticket_pool *pool, uint32_t thread, struct group **ret)
 {
-	if (pool->nr_stands == 0 || pool->stands[pool->nr_stands - 1].thread != thread) {
-		int r = NM_RESERVE(pool->stands, pool->stand_capacity, pool->nr_stands);
+	if (pool->nr_groups == 0 || pool->groups[pool->nr_groups - 1].thread != thread) {
+		int r = NM_RESERVE(pool->groups, pool->group_capacity, pool->nr_groups);
 		if (r < 0)
 			return r;
-		pool->stands[pool->nr_stands++] = (struct stand){
+		pool->groups[pool->nr_groups++] = (struct group){
 			.thread = thread, .first = pool->count, .score = empty_score(pool)};
 	}
-	*ret = &pool->stands[pool->nr_stands - 1];
+	*ret = &pool->groups[pool->nr_groups - 1];
 	return 0;
 }
 
 int nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t destination,
 		       uint32_t partner, double tickets)
 {
-	struct stand *stand;
+	struct group *group;
 	int r = NM_RESERVE(pool->candidates, pool->capacity, pool->count);
 	if (r < 0)
 		return r;
-	r = stand_of(pool, thread, &stand);
+	r = group_of(pool, thread, &group);
 	if (r < 0)
 		return r;
 	struct nm_candidate *candidate = &pool->candidates[pool->count++];
@@ -105,8 +105,8 @@ int nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t des
 		.tickets = tickets, .partner = partner, .destination = destination};
 	if (pool->rule == NM_LOTTERY_PAPER)
 		candidate->draw = paper_draw(pool->rng, tickets);
-	stand->count++;
-	add_score(pool, stand, candidate);
+	group->count++;
+	add_score(pool, group, candidate);
 	return 0;
 }
 
@@ -115,26 +115,26 @@ size_t nm_ticket_pool_count(const struct nm_ticket_pool *pool)
 	return pool->count;
 }
 
-static void remove_candidate(struct nm_ticket_pool *pool, struct stand *stand, size_t index)
+static void remove_candidate(struct nm_ticket_pool *pool, struct group *group, size_t index)
 {
-	pool->candidates[index] = pool->candidates[stand->first + --stand->count];
-	stand->score = empty_score(pool);
-	for (size_t i = 0; i < stand->count; i++)
-		add_score(pool, stand, &pool->candidates[stand->first + i]);
+	pool->candidates[index] = pool->candidates[group->first + --group->count];
+	group->score = empty_score(pool);
+	for (size_t i = 0; i < group->count; i++)
+		add_score(pool, group, &pool->candidates[group->first + i]);
 }
 
-static bool is_open(const struct nm_ticket_pool *pool, const struct stand *stand)
+static bool is_open(const struct nm_ticket_pool *pool, const struct group *group)
 {
-	return stand->count > 0 && !pool->taken[stand->thread];
+	return group->count > 0 && !pool->taken[group->thread];
 }
 
-static struct stand *draw_highest(struct nm_ticket_pool *pool, size_t *ret_index)
+static struct group *draw_highest(struct nm_ticket_pool *pool, size_t *ret_index)
 {
-	struct stand *best = NULL;
-	for (size_t i = 0; i < pool->nr_stands; i++)
-		if (is_open(pool, &pool->stands[i]) &&
-		    (!best || pool->stands[i].score > best->score))
-			best = &pool->stands[i];
+	struct group *best = NULL;
+	for (size_t i = 0; i < pool->nr_groups; i++)
+		if (is_open(pool, &pool->groups[i]) &&
+		    (!best || pool->groups[i].score > best->score))
+			best = &pool->groups[i];
 	if (!best)
 		return NULL;
 	*ret_index = best->first;
@@ -144,11 +144,11 @@ static struct stand *draw_highest(struct nm_ticket_pool *pool, size_t *ret_index
 }
 
 /* Returns the candidate at `point` in the range of the group's tickets. */
-static size_t candidate_at(const struct nm_ticket_pool *pool, const struct stand *stand,
+static size_t candidate_at(const struct nm_ticket_pool *pool, const struct group *group,
 			   double point)
 {
-	size_t last = stand->first;
-	for (size_t i = stand->first; i < stand->first + stand->count; i++) {
+	size_t last = group->first;
+	for (size_t i = group->first; i < group->first + group->count; i++) {
 		if (!(pool->candidates[i].tickets > 0))
 			continue;
 		last = i;
@@ -159,18 +159,18 @@ static size_t candidate_at(const struct nm_ticket_pool *pool, const struct stand
 	return last;
 }
 
-static struct stand *draw_by_share(struct nm_ticket_pool *pool, size_t *ret_index)
+static struct group *draw_by_share(struct nm_ticket_pool *pool, size_t *ret_index)
 {
 	double total = 0;
-	for (size_t i = 0; i < pool->nr_stands; i++)
-		if (is_open(pool, &pool->stands[i]))
-			total += pool->stands[i].score;
+	for (size_t i = 0; i < pool->nr_groups; i++)
+		if (is_open(pool, &pool->groups[i]))
+			total += pool->groups[i].score;
 	double draw = nm_rng_unit(pool->rng) * total, point = draw;
-	struct stand *chosen = NULL;
-	for (size_t i = 0; i < pool->nr_stands; i++) {
-		if (!is_open(pool, &pool->stands[i]) || !(pool->stands[i].score > 0))
+	struct group *chosen = NULL;
+	for (size_t i = 0; i < pool->nr_groups; i++) {
+		if (!is_open(pool, &pool->groups[i]) || !(pool->groups[i].score > 0))
 			continue;
-		chosen = &pool->stands[i];
+		chosen = &pool->groups[i];
 		if (point < chosen->score)
 			break;
 		point -= chosen->score;
@@ -266,16 +266,16 @@ bool nm_ticket_pool_draw(struct nm_ticket_pool *pool, struct nm_win *ret)
 {
 	for (;;) {
 		size_t index;
-		struct stand *stand = pool->rule == NM_LOTTERY_PAPER ? draw_highest(pool, &index)
+		struct group *group = pool->rule == NM_LOTTERY_PAPER ? draw_highest(pool, &index)
 								     : draw_by_share(pool, &index);
-		if (!stand)
+		if (!group)
 			return false;
-		if (settle_win(pool, stand->thread, &pool->candidates[index], ret)) {
-			ret->stood = &pool->candidates[stand->first];
-			ret->nr_candidates = stand->count;
-			ret->won = index - stand->first;
+		if (settle_win(pool, group->thread, &pool->candidates[index], ret)) {
+			ret->candidates = &pool->candidates[group->first];
+			ret->nr_candidates = group->count;
+			ret->winner = index - group->first;
 			return true;
 		}
-		remove_candidate(pool, stand, index);
+		remove_candidate(pool, group, index);
 	}
 }

@@ -45,8 +45,8 @@ struct nm_win {
 	double draw;
 	/* The candidates of θ that could still win at that time, including the winner; valid until
 	 * the next draw. */
-	const struct nm_candidate *stood;
-	size_t nr_candidates, won;
+	const struct nm_candidate *candidates;
+	size_t nr_candidates, winner;
 };
 
 struct nm_ticket_pool;

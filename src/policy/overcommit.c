@@ -14,7 +14,7 @@
 /*
  * A machine is usually divided into a few sets; threads of further sets count for the whole node.
  */
-#define ROOMS_MAX 64U
+#define CPU_SETS_MAX 64U
 
 /* ---- the remaining capacity of a node ---- */
 
@@ -23,7 +23,7 @@
  * to subsets of it, must fit into its capacity. This is exact if the sets are nested or disjoint;
  * with other overlaps too many threads may be admitted.
  */
-struct room {
+struct cpu_set {
 	hwloc_bitmap_t cpus;
 	double capacity, used; /* in cores */
 };
@@ -33,72 +33,73 @@ struct claim {
 	double process_accesses; /* to the node, by all claims of the process */
 	double accesses;	 /* of the thread */
 	uint32_t pid, process, thread;
-	size_t room; /* the set of CPUs there that it may use */
+	size_t cpu_set; /* the set of CPUs there that it may use */
 };
 
 /* The state for one node at a time. */
-struct filling {
+struct node_claims {
 	const struct nm_snapshot *snapshot;
 	struct claim *claims;
 	size_t nr_claims;
 	double *process_accesses;
 	double demand;		      /* of all claims */
-	struct room rooms[ROOMS_MAX]; /* the first is the whole node */
-	size_t nr_rooms;
+	struct cpu_set cpu_sets[CPU_SETS_MAX]; /* the first is the whole node */
+	size_t nr_cpu_sets;
 };
 
-static void add_room(struct filling *filling, hwloc_bitmap_t cpus)
+static void add_cpu_set(struct node_claims *node_claims, hwloc_bitmap_t cpus)
 {
-	filling->rooms[filling->nr_rooms++] =
-		(struct room){.cpus = cpus, .capacity = nm_core_capacity(filling->snapshot, cpus)};
+	node_claims->cpu_sets[node_claims->nr_cpu_sets++] = (struct cpu_set){
+		.cpus = cpus, .capacity = nm_core_capacity(node_claims->snapshot, cpus)};
 }
 
-static int add_node(struct filling *filling, int node)
+static int add_node(struct node_claims *node_claims, int node)
 {
-	const struct nm_topology *topology = filling->snapshot->topology;
+	const struct nm_topology *topology = node_claims->snapshot->topology;
 	nm_autobitmap cpus = hwloc_bitmap_alloc();
 	if (!cpus || hwloc_bitmap_and(cpus, topology->nodes[node].cpus, topology->usable) < 0)
 		return -ENOMEM;
-	add_room(filling, NM_TAKE(cpus));
+	add_cpu_set(node_claims, NM_TAKE(cpus));
 	return 0;
 }
 
 /* Finds or adds the set of threads with this affinity. */
-static int find_room(struct filling *filling, hwloc_const_bitmap_t allowed, size_t *ret)
+static int find_cpu_set(struct node_claims *node_claims, hwloc_const_bitmap_t allowed, size_t *ret)
 {
-	hwloc_const_bitmap_t node = filling->rooms[0].cpus;
-	size_t room = 0;
+	hwloc_const_bitmap_t node = node_claims->cpu_sets[0].cpus;
+	size_t cpu_set = 0;
 	*ret = 0;
 	if (hwloc_bitmap_isincluded(node, allowed)) /* the case of most threads */
 		return 0;
 	nm_autobitmap cpus = hwloc_bitmap_alloc();
 	if (!cpus || hwloc_bitmap_and(cpus, node, allowed) < 0)
 		return -ENOMEM;
-	while (room < filling->nr_rooms && !hwloc_bitmap_isequal(filling->rooms[room].cpus, cpus))
-		room++;
-	if (room == ROOMS_MAX)
+	while (cpu_set < node_claims->nr_cpu_sets &&
+	       !hwloc_bitmap_isequal(node_claims->cpu_sets[cpu_set].cpus, cpus))
+		cpu_set++;
+	if (cpu_set == CPU_SETS_MAX)
 		return 0;
-	if (room == filling->nr_rooms)
-		add_room(filling, NM_TAKE(cpus));
-	*ret = room;
+	if (cpu_set == node_claims->nr_cpu_sets)
+		add_cpu_set(node_claims, NM_TAKE(cpus));
+	*ret = cpu_set;
 	return 0;
 }
 
 /* Adds the demand of a thread. Returns false, without a change, if it exceeds the capacity of one
  * of its sets. */
-static bool take_room(struct filling *filling, size_t room, double demand)
+static bool use_cpu_sets(struct node_claims *node_claims, size_t cpu_set, double demand)
 {
-	hwloc_const_bitmap_t cpus = filling->rooms[room].cpus;
-	bool counts[ROOMS_MAX];
-	for (size_t i = 0; i < filling->nr_rooms; i++) {
-		const struct room *one = &filling->rooms[i];
+	hwloc_const_bitmap_t cpus = node_claims->cpu_sets[cpu_set].cpus;
+	bool counts[CPU_SETS_MAX];
+	for (size_t i = 0; i < node_claims->nr_cpu_sets; i++) {
+		const struct cpu_set *one = &node_claims->cpu_sets[i];
 		counts[i] = hwloc_bitmap_isincluded(cpus, one->cpus);
 		if (counts[i] && one->used + demand > one->capacity)
 			return false;
 	}
-	for (size_t i = 0; i < filling->nr_rooms; i++)
+	for (size_t i = 0; i < node_claims->nr_cpu_sets; i++)
 		if (counts[i])
-			filling->rooms[i].used += demand;
+			node_claims->cpu_sets[i].used += demand;
 	return true;
 }
 
@@ -109,28 +110,28 @@ static double demand_of(const struct nm_snap_thread *thread)
 	return thread->run_share >= 0 && thread->run_share < 1 ? thread->run_share : 1;
 }
 
-static void collect_claims(struct filling *filling, int node)
+static void collect_claims(struct node_claims *node_claims, int node)
 {
-	const struct nm_snapshot *snapshot = filling->snapshot;
-	filling->nr_claims = 0;
-	filling->demand = 0;
+	const struct nm_snapshot *snapshot = node_claims->snapshot;
+	node_claims->nr_claims = 0;
+	node_claims->demand = 0;
 	for (size_t i = 0; i < snapshot->nr_processes; i++)
-		filling->process_accesses[i] = 0;
+		node_claims->process_accesses[i] = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->preferred != node)
 			continue;
-		filling->demand += demand_of(thread);
-		filling->process_accesses[thread->process] += thread->accesses[node];
-		filling->claims[filling->nr_claims++] =
+		node_claims->demand += demand_of(thread);
+		node_claims->process_accesses[thread->process] += thread->accesses[node];
+		node_claims->claims[node_claims->nr_claims++] =
 			(struct claim){.accesses = thread->accesses[node],
 				       .pid = thread->pid,
 				       .process = thread->process,
 				       .thread = (uint32_t)i};
 	}
-	for (size_t i = 0; i < filling->nr_claims; i++)
-		filling->claims[i].process_accesses =
-			filling->process_accesses[filling->claims[i].process];
+	for (size_t i = 0; i < node_claims->nr_claims; i++)
+		node_claims->claims[i].process_accesses =
+			node_claims->process_accesses[node_claims->claims[i].process];
 }
 
 /* Orders by process, and within a process by accesses of threads. */
@@ -145,40 +146,42 @@ static int by_precedence(const void *left, const void *right)
 
 /* Adds all sets before the first claim is accepted, because the sets determine where each claim
  * counts. */
-static int find_rooms(struct filling *filling)
+static int find_cpu_sets(struct node_claims *node_claims)
 {
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < filling->nr_claims; i++) {
-		struct claim *claim = &filling->claims[i];
-		r = find_room(filling, filling->snapshot->threads[claim->thread].allowed,
-			      &claim->room);
+	for (size_t i = 0; r == 0 && i < node_claims->nr_claims; i++) {
+		struct claim *claim = &node_claims->claims[i];
+		r = find_cpu_set(node_claims, node_claims->snapshot->threads[claim->thread].allowed,
+				 &claim->cpu_set);
 	}
 	return r;
 }
 
-static void take_up(struct filling *filling, bool *refused)
+static void accept_claims(struct node_claims *node_claims, bool *refused)
 {
-	qsort(filling->claims, filling->nr_claims, sizeof(*filling->claims), by_precedence);
-	for (size_t i = 0; i < filling->nr_claims; i++) {
-		const struct claim *claim = &filling->claims[i];
-		double demand = demand_of(&filling->snapshot->threads[claim->thread]);
-		refused[claim->thread] = !take_room(filling, claim->room, demand);
+	qsort(node_claims->claims, node_claims->nr_claims, sizeof(*node_claims->claims),
+	      by_precedence);
+	for (size_t i = 0; i < node_claims->nr_claims; i++) {
+		const struct claim *claim = &node_claims->claims[i];
+		double demand = demand_of(&node_claims->snapshot->threads[claim->thread]);
+		refused[claim->thread] = !use_cpu_sets(node_claims, claim->cpu_set, demand);
 	}
 }
 
 /* If no thread is bound to a part of the node, and the node has room for all, nothing needs to be
  * decided. */
-static int fill_node(struct filling *filling, int node, bool *refused)
+static int fill_node(struct node_claims *node_claims, int node, bool *refused)
 {
-	int r = add_node(filling, node);
+	int r = add_node(node_claims, node);
 	if (r < 0)
 		return r;
-	collect_claims(filling, node);
-	r = find_rooms(filling);
-	if (r == 0 && (filling->nr_rooms > 1 || filling->demand > filling->rooms[0].capacity))
-		take_up(filling, refused);
-	while (filling->nr_rooms > 0)
-		hwloc_bitmap_free(filling->rooms[--filling->nr_rooms].cpus);
+	collect_claims(node_claims, node);
+	r = find_cpu_sets(node_claims);
+	if (r == 0 && (node_claims->nr_cpu_sets > 1 ||
+		       node_claims->demand > node_claims->cpu_sets[0].capacity))
+		accept_claims(node_claims, refused);
+	while (node_claims->nr_cpu_sets > 0)
+		hwloc_bitmap_free(node_claims->cpu_sets[--node_claims->nr_cpu_sets].cpus);
 	return r;
 }
 
@@ -189,13 +192,13 @@ int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
 	nm_autofree double *process_accesses = calloc(processes + 1, sizeof(*process_accesses));
 	if (!claims || !process_accesses)
 		return -ENOMEM;
-	struct filling filling = {
+	struct node_claims node_claims = {
 		.snapshot = snapshot, .claims = claims, .process_accesses = process_accesses};
 	for (size_t i = 0; i < threads; i++)
 		refused[i] = false;
 	int r = 0;
 	for (int node = 0; r == 0 && node < (int)snapshot->topology->nr_nodes; node++)
-		r = fill_node(&filling, node, refused);
+		r = fill_node(&node_claims, node, refused);
 	return r;
 }
 
@@ -221,7 +224,7 @@ struct group {
 	size_t count;
 };
 
-static int by_place(const struct entry *a, const struct entry *b)
+static int compare_places(const struct entry *a, const struct entry *b)
 {
 	if (a->thread->main_node != b->thread->main_node)
 		return a->thread->main_node < b->thread->main_node ? -1 : 1;
@@ -231,7 +234,7 @@ static int by_place(const struct entry *a, const struct entry *b)
 static int by_group(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
-	int order = by_place(a, b);
+	int order = compare_places(a, b);
 	return order ? order : NM_COMPARE(a->index, b->index);
 }
 
@@ -250,7 +253,7 @@ static size_t list_leased(const struct nm_snapshot *snapshot, struct entry *entr
 							  .index = (uint32_t)i};
 	qsort(entries, count, sizeof(*entries), by_group);
 	for (size_t i = 0; i < count; i++) {
-		bool same = i > 0 && by_place(&entries[i - 1], &entries[i]) == 0;
+		bool same = i > 0 && compare_places(&entries[i - 1], &entries[i]) == 0;
 		entries[i].first = same ? entries[i - 1].first : entries[i].index;
 	}
 	qsort(entries, count, sizeof(*entries), by_first);
@@ -266,58 +269,59 @@ static bool is_bound(const struct nm_snapshot *snapshot, const struct nm_snap_th
 
 /* Counts threads by main CPU that the scheduler cannot move away: leased threads, and others bound
  * to the node. */
-static void count_held(const struct nm_snapshot *snapshot, uint32_t *held)
+static void count_bound(const struct nm_snapshot *snapshot, uint32_t *bound)
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (wants_cpu(thread) && (thread->leased || is_bound(snapshot, thread)))
-			held[thread->main_cpu]++;
+			bound[thread->main_cpu]++;
 	}
 }
 
 /* The CPUs that a group may use, on its node or on others. */
-struct part {
-	size_t cpus, held;
+struct group_cpus {
+	size_t cpus, bound;
 	double idle;	 /* in CPUs; unknown ones count as busy */
 	double capacity; /* in cores */
 };
 
-static int part_of(const struct group *group, const uint32_t *held, bool here, struct part *ret)
+static int group_cpus_of(const struct group *group, const uint32_t *bound, bool here,
+			 struct group_cpus *ret)
 {
 	const struct nm_snapshot *snapshot = group->snapshot;
 	hwloc_const_bitmap_t node = snapshot->topology->nodes[group->node].cpus;
 	nm_autobitmap cpus = hwloc_bitmap_alloc();
-	struct part part = {0};
+	struct group_cpus group_cpus = {0};
 	if (!cpus || hwloc_bitmap_and(cpus, group->allowed, snapshot->topology->usable) < 0 ||
 	    (here ? hwloc_bitmap_and(cpus, cpus, node) : hwloc_bitmap_andnot(cpus, cpus, node)) < 0)
 		return -ENOMEM;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
-		part.cpus++;
-		part.held += held[cpu];
-		part.idle += 1 - nm_busy_share(&snapshot->cpus[cpu]);
+		group_cpus.cpus++;
+		group_cpus.bound += bound[cpu];
+		group_cpus.idle += 1 - nm_busy_share(&snapshot->cpus[cpu]);
 	}
-	part.capacity = nm_core_capacity(snapshot, cpus);
-	*ret = part;
+	group_cpus.capacity = nm_core_capacity(snapshot, cpus);
+	*ret = group_cpus;
 	return 0;
 }
 
 /* Returns half of the excess, so that the next interval shows the effect, and at most the number of
  * idle cores. */
-static int too_many(const struct group *group, const uint32_t *held, size_t *ret)
+static int count_yielding(const struct group *group, const uint32_t *bound, size_t *ret)
 {
-	struct part here, elsewhere;
-	int r = part_of(group, held, true, &here);
+	struct group_cpus here, elsewhere;
+	int r = group_cpus_of(group, bound, true, &here);
 	if (r < 0)
 		return r;
 	*ret = 0;
 	size_t fit = (size_t)here.capacity;
-	if (here.held <= fit || here.idle > (1 - FULL_SHARE) * (double)here.cpus)
+	if (here.bound <= fit || here.idle > (1 - FULL_SHARE) * (double)here.cpus)
 		return 0;
-	r = part_of(group, held, false, &elsewhere);
+	r = group_cpus_of(group, bound, false, &elsewhere);
 	if (r < 0)
 		return r;
 	double busy = (double)elsewhere.cpus - elsewhere.idle;
-	size_t half = (here.held - fit + 1) / 2;
+	size_t half = (here.bound - fit + 1) / 2;
 	size_t idle = (size_t)fmax(elsewhere.capacity - busy, 0);
 	*ret = half < group->count ? half : group->count;
 	*ret = *ret < idle ? *ret : idle;
@@ -325,7 +329,7 @@ static int too_many(const struct group *group, const uint32_t *held, size_t *ret
 }
 
 /* Moves the thread with the fewest accesses to the front of entries[from …]. */
-static void least_first(struct group *group, size_t from)
+static void move_least_to_front(struct group *group, size_t from)
 {
 	struct entry *entries = group->entries, first = entries[from];
 	size_t lowest = from;
@@ -339,16 +343,16 @@ static void least_first(struct group *group, size_t from)
 
 /* Selected threads are no longer counted as held here, so that the next group need not yield for
  * the same reason. */
-static int yield_group(struct group *group, uint32_t *held, uint32_t *ret, size_t *ret_count)
+static int yield_group(struct group *group, uint32_t *bound, uint32_t *ret, size_t *ret_count)
 {
 	size_t yielding;
-	int r = too_many(group, held, &yielding);
+	int r = count_yielding(group, bound, &yielding);
 	if (r < 0)
 		return r;
 	for (size_t k = 0; k < yielding; k++) {
-		least_first(group, k);
+		move_least_to_front(group, k);
 		ret[k] = group->entries[k].index;
-		held[group->entries[k].thread->main_cpu]--;
+		bound[group->entries[k].thread->main_cpu]--;
 	}
 	*ret_count += yielding;
 	return 0;
@@ -371,17 +375,17 @@ int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_thread
 			size_t *ret_count)
 {
 	nm_autofree struct entry *entries = calloc(snapshot->nr_threads + 1, sizeof(*entries));
-	nm_autofree uint32_t *held = calloc(snapshot->topology->nr_cpus + 1U, sizeof(*held));
+	nm_autofree uint32_t *bound = calloc(snapshot->topology->nr_cpus + 1U, sizeof(*bound));
 	size_t yielding = 0;
 	int r = 0;
-	if (!entries || !held)
+	if (!entries || !bound)
 		return -ENOMEM;
 	size_t count = list_leased(snapshot, entries);
 	if (count > 0)
-		count_held(snapshot, held);
+		count_bound(snapshot, bound);
 	for (size_t i = 0; r == 0 && i < count;) {
 		struct group group = group_at(snapshot, entries + i, count - i);
-		r = yield_group(&group, held, ret_threads + yielding, &yielding);
+		r = yield_group(&group, bound, ret_threads + yielding, &yielding);
 		i += group.count;
 	}
 	if (r == 0)

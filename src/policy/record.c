@@ -50,8 +50,8 @@ static bool is_comparable(const struct nm_record *record, const struct nm_snapsh
 	return snapshot->measured == 0 || record->by_locality == snapshot->by_locality;
 }
 
-static void begin_anew(struct nm_record *record, const struct nm_snapshot *snapshot,
-		       const struct nm_config *config)
+static void reset(struct nm_record *record, const struct nm_snapshot *snapshot,
+		  const struct nm_config *config)
 {
 	nm_column_clear(&record->threads);
 	record->nr_nodes = snapshot->topology->nr_nodes;
@@ -64,7 +64,7 @@ int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsho
 		     const struct nm_config *config)
 {
 	if (!is_comparable(record, snapshot, config))
-		begin_anew(record, snapshot, config);
+		reset(record, snapshot, config);
 	int r = nm_column_follow_threads(&record->threads, snapshot);
 	for (uint32_t i = 0; r == 0 && i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];

@@ -22,8 +22,8 @@ static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_verd
 	const struct nm_snap_cpu *there = &snapshot->cpus[cpu];
 	if (!there->usable)
 		return true;
-	for (unsigned i = 0; i < there->homes; i++) {
-		uint32_t thread = snapshot->home_threads[there->first_home + i];
+	for (unsigned i = 0; i < there->nr_main_threads; i++) {
+		uint32_t thread = snapshot->main_threads[there->first_main_thread + i];
 		if (!is_undone(verdict, &snapshot->threads[thread]))
 			return true;
 	}

@@ -6,10 +6,10 @@
 
 /* Maximum number of pairs of threads examined per tick, about 10 ms; at the limit Θ̂ consists of
  * the threads found so far. */
-#define MAX_LOOKS (4ULL << 20)
+#define MAX_COMPARISONS (4ULL << 20)
 #define NEVER (-1.0)
 
-/* A thread as the partner of a swap, in the order of snapshot->home_threads. */
+/* A thread as the partner of a swap, in the order of snapshot->main_threads. */
 struct partner {
 	hwloc_const_bitmap_t allowed;
 	uint32_t thread, uid;
@@ -24,28 +24,28 @@ struct search {
 	bool gated;	/* gate = "benefit" */
 	bool merged;	/* all CPUs of one node that are free form one candidate */
 	bool zero_wins; /* a candidate with Q = 0 can win */
-	bool no_exchange; /* threads that prefer the same node do not swap because of it */
+	bool no_pointless_swaps; /* threads that prefer the same node do not swap because of it */
 	bool *refused;	  /* per thread: there is no room for it on its preferred node */
 	struct partner *partners;
 	size_t nr_partners;
 	/* Rows of nr_partners, one per destination node, which the inner loop reads in order. */
 	double *surplus; /* nm_surplus_of() of the partner for moving there; -∞: not allowed */
-	double *grant;	 /* tickets of the partner for moving there; -1: not allowed */
+	double *partner_tickets; /* tickets of the partner for moving there; -1: not allowed */
 	/* Highest surplus over the partners of a node and of a CPU, at from × nr_nodes + to. */
 	double *best_of_node, *best_of_cpu;
-	uint64_t looks; /* number of pairs of threads examined */
+	uint64_t comparisons; /* number of pairs of threads examined */
 	uint64_t stopped_by_gate, stopped_by_owner;
 };
 
 /* θ and one other node k' during the search for candidates. */
-struct view {
+struct pair_search {
 	struct search *search;
 	struct nm_ticket_pool *pool;
 	const struct nm_snap_thread *thread;
 	uint32_t index;
 	int node;	/* k' */
 	double surplus; /* of θ for moving there */
-	double going;	/* tickets for that */
+	double move_tickets; /* tickets for that */
 	bool gate_refused;
 };
 
@@ -66,24 +66,24 @@ static bool is_refused(const struct search *search, uint32_t thread, int node)
 	return search->refused[thread] && search->snapshot->threads[thread].preferred == node;
 }
 
-static void raise(double *best, double surplus)
+static void raise_to(double *best, double surplus)
 {
 	if (surplus > *best)
 		*best = surplus;
 }
 
-static void note_surplus(struct search *search, const struct nm_snap_thread *thread, int node,
-			 double surplus)
+static void update_best(struct search *search, const struct nm_snap_thread *thread, int node,
+			double surplus)
 {
 	size_t nr_nodes = search->snapshot->topology->nr_nodes, to = (size_t)node;
-	raise(&search->best_of_node[(size_t)thread->main_node * nr_nodes + to], surplus);
-	raise(&search->best_of_cpu[(size_t)thread->main_cpu * nr_nodes + to], surplus);
+	raise_to(&search->best_of_node[(size_t)thread->main_node * nr_nodes + to], surplus);
+	raise_to(&search->best_of_cpu[(size_t)thread->main_cpu * nr_nodes + to], surplus);
 }
 
-static double going_of(const struct search *search, uint32_t thread, int node)
+static double move_tickets_of(const struct search *search, uint32_t thread, int node)
 {
 	size_t nr_nodes = search->snapshot->topology->nr_nodes;
-	return search->tickets->going[thread * nr_nodes + (size_t)node];
+	return search->tickets->move_tickets[thread * nr_nodes + (size_t)node];
 }
 
 static double surplus_of(const struct search *search, const struct nm_snap_thread *thread, int node)
@@ -100,17 +100,17 @@ static void fill_direction(struct search *search, size_t position, uint32_t inde
 	size_t at = (size_t)node * search->nr_partners + position;
 	if (node == thread->main_node || is_refused(search, index, node))
 		return;
-	search->grant[at] = going_of(search, index, node);
+	search->partner_tickets[at] = move_tickets_of(search, index, node);
 	if (search->tickets->partner)
-		search->grant[at] += search->tickets->partner[index];
+		search->partner_tickets[at] += search->tickets->partner[index];
 	search->surplus[at] = surplus_of(search, thread, node);
-	note_surplus(search, thread, node, search->surplus[at]);
+	update_best(search, thread, node, search->surplus[at]);
 }
 
 static void fill_partner(struct search *search, size_t position)
 {
 	const struct nm_snapshot *snapshot = search->snapshot;
-	uint32_t index = snapshot->home_threads[position];
+	uint32_t index = snapshot->main_threads[position];
 	const struct nm_snap_thread *thread = &snapshot->threads[index];
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	/* A partner with too few samples may lose more than is known, and is not moved. */
@@ -126,7 +126,7 @@ static void fill_partner(struct search *search, size_t position)
 		fill_direction(search, position, index, node);
 }
 
-static double *filled(size_t count, double with)
+static double *new_filled(size_t count, double with)
 {
 	double *values = malloc((count + 1) * sizeof(*values));
 	for (size_t i = 0; values && i < count; i++)
@@ -137,25 +137,25 @@ static double *filled(size_t count, double with)
 static int allocate(struct search *search)
 {
 	const struct nm_topology *topology = search->snapshot->topology;
-	size_t nr_nodes = topology->nr_nodes, homes = search->nr_partners;
+	size_t nr_nodes = topology->nr_nodes, nr_main_threads = search->nr_partners;
 	search->refused = calloc(search->snapshot->nr_threads + 1, sizeof(*search->refused));
-	search->partners = calloc(homes + 1, sizeof(*search->partners));
-	search->surplus = filled(nr_nodes * homes, -INFINITY);
-	search->grant = filled(nr_nodes * homes, NEVER);
-	search->best_of_node = filled(nr_nodes * nr_nodes, -INFINITY);
-	search->best_of_cpu = filled(topology->nr_cpus * nr_nodes, -INFINITY);
-	if (!search->refused || !search->partners || !search->surplus || !search->grant ||
+	search->partners = calloc(nr_main_threads + 1, sizeof(*search->partners));
+	search->surplus = new_filled(nr_nodes * nr_main_threads, -INFINITY);
+	search->partner_tickets = new_filled(nr_nodes * nr_main_threads, NEVER);
+	search->best_of_node = new_filled(nr_nodes * nr_nodes, -INFINITY);
+	search->best_of_cpu = new_filled(topology->nr_cpus * nr_nodes, -INFINITY);
+	if (!search->refused || !search->partners || !search->surplus || !search->partner_tickets ||
 	    !search->best_of_node || !search->best_of_cpu)
 		return -ENOMEM;
 	return 0;
 }
 
-static size_t count_homes(const struct nm_snapshot *snapshot)
+static size_t count_main_threads(const struct nm_snapshot *snapshot)
 {
-	size_t homes = 0;
+	size_t nr_main_threads = 0;
 	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++)
-		homes += snapshot->cpus[cpu].homes;
-	return homes;
+		nr_main_threads += snapshot->cpus[cpu].nr_main_threads;
+	return nr_main_threads;
 }
 
 static int fill_partners(struct search *search)
@@ -173,43 +173,44 @@ static void search_clear(struct search *search)
 	free(search->refused);
 	free(search->partners);
 	free(search->surplus);
-	free(search->grant);
+	free(search->partner_tickets);
 	free(search->best_of_node);
 	free(search->best_of_cpu);
 }
 
-static bool passes_gate(struct view *view, double surplus)
+static bool passes_gate(struct pair_search *pair_search, double surplus)
 {
-	if (!view->search->gated || surplus > 0)
+	if (!pair_search->search->gated || surplus > 0)
 		return true;
-	view->gate_refused = true;
+	pair_search->gate_refused = true;
 	return false;
 }
 
-static int add_single(struct view *view, int cpu, int32_t destination)
+static int add_single(struct pair_search *pair_search, int cpu, int32_t destination)
 {
-	double tickets = q1_of(view->search, cpu) + view->going;
-	if (!(tickets > 0) && !view->search->zero_wins)
+	double tickets = q1_of(pair_search->search, cpu) + pair_search->move_tickets;
+	if (!(tickets > 0) && !pair_search->search->zero_wins)
 		return 0;
-	return nm_ticket_pool_add(view->pool, view->index, destination, NM_NO_PARTNER, tickets);
+	return nm_ticket_pool_add(pair_search->pool, pair_search->index, destination, NM_NO_PARTNER,
+				  tickets);
 }
 
-static int add_singles(struct view *view)
+static int add_singles(struct pair_search *pair_search)
 {
-	const struct nm_snapshot *snapshot = view->search->snapshot;
-	hwloc_const_bitmap_t allowed = view->thread->allowed;
-	if (!passes_gate(view, view->surplus))
+	const struct nm_snapshot *snapshot = pair_search->search->snapshot;
+	hwloc_const_bitmap_t allowed = pair_search->thread->allowed;
+	if (!passes_gate(pair_search, pair_search->surplus))
 		return 0;
-	if (view->search->merged) {
-		unsigned node = (unsigned)view->node;
+	if (pair_search->search->merged) {
+		unsigned node = (unsigned)pair_search->node;
 		int cpu = nm_pick_free_cpu(snapshot, node, allowed, NULL, NULL);
-		return cpu < 0 ? 0 : add_single(view, cpu, nm_any_cpu_of(node));
+		return cpu < 0 ? 0 : add_single(pair_search, cpu, nm_any_cpu_of(node));
 	}
-	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[view->node].cpus;
+	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[pair_search->node].cpus;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
 		if (!nm_snapshot_is_free_for(snapshot, cpu, allowed))
 			continue;
-		int r = add_single(view, cpu, cpu);
+		int r = add_single(pair_search, cpu, cpu);
 		if (r < 0)
 			return r;
 	}
@@ -218,81 +219,83 @@ static int add_singles(struct view *view)
 
 /* Both threads prefer the node of one of them: which of them is local would depend on the number of
  * their samples, and would change again with the next samples. */
-static bool is_mere_exchange(const struct view *view, uint32_t partner)
+static bool is_pointless_swap(const struct pair_search *pair_search, uint32_t partner)
 {
-	int wanted = view->thread->preferred;
-	return view->search->no_exchange && wanted >= 0 &&
-	       wanted == view->search->snapshot->threads[partner].preferred &&
-	       (wanted == view->node || wanted == view->thread->main_node);
+	int wanted = pair_search->thread->preferred;
+	return pair_search->search->no_pointless_swaps && wanted >= 0 &&
+	       wanted == pair_search->search->snapshot->threads[partner].preferred &&
+	       (wanted == pair_search->node || wanted == pair_search->thread->main_node);
 }
 
 /* Returns whether the pair must be examined further; most are rejected by the gate. */
-static bool is_candidate(struct view *view, size_t at, const struct partner *partner)
+static bool is_candidate(struct pair_search *pair_search, size_t at, const struct partner *partner)
 {
-	const struct search *search = view->search;
-	bool stands = !search->gated || view->surplus + search->surplus[at] > 0;
-	double grant = search->grant[at];
-	if (!stands && view->gate_refused)
+	const struct search *search = pair_search->search;
+	bool passes = !search->gated || pair_search->surplus + search->surplus[at] > 0;
+	double partner_tickets = search->partner_tickets[at];
+	if (!passes && pair_search->gate_refused)
 		return false;
-	if (grant < 0 || is_mere_exchange(view, partner->thread) ||
-	    (!(view->going + grant > 0) && !search->zero_wins))
+	if (partner_tickets < 0 || is_pointless_swap(pair_search, partner->thread) ||
+	    (!(pair_search->move_tickets + partner_tickets > 0) && !search->zero_wins))
 		return false;
-	return passes_gate(view, view->surplus + search->surplus[at]);
+	return passes_gate(pair_search, pair_search->surplus + search->surplus[at]);
 }
 
 /* No user may lose for another: threads of two users are swapped only if each of them gains. */
-static bool may_cross_owners(const struct view *view, size_t at)
+static bool may_swap_users(const struct pair_search *pair_search, size_t at)
 {
-	const struct search *search = view->search;
+	const struct search *search = pair_search->search;
 	return search->config->threads.cross_owner_swap ||
-	       (search->gated && view->surplus > 0 && search->surplus[at] > 0);
+	       (search->gated && pair_search->surplus > 0 && search->surplus[at] > 0);
 }
 
 /* Adds swaps with the threads whose main CPU is γ', which θ may use. */
-static int add_swaps_with(struct view *view, int cpu)
+static int add_swaps_with(struct pair_search *pair_search, int cpu)
 {
-	struct search *search = view->search;
+	struct search *search = pair_search->search;
 	const struct nm_snap_cpu *there = &search->snapshot->cpus[cpu];
-	size_t row = (size_t)view->thread->main_node * search->nr_partners;
-	unsigned here = (unsigned)view->thread->main_cpu;
-	uint32_t uid = search->snapshot->processes[view->thread->process].uid;
-	search->looks += there->homes;
-	for (size_t i = there->first_home; i < there->first_home + there->homes; i++) {
+	size_t row = (size_t)pair_search->thread->main_node * search->nr_partners;
+	unsigned here = (unsigned)pair_search->thread->main_cpu;
+	uint32_t uid = search->snapshot->processes[pair_search->thread->process].uid;
+	search->comparisons += there->nr_main_threads;
+	for (size_t i = there->first_main_thread;
+	     i < there->first_main_thread + there->nr_main_threads; i++) {
 		const struct partner *partner = &search->partners[i];
-		if (!is_candidate(view, row + i, partner) ||
+		if (!is_candidate(pair_search, row + i, partner) ||
 		    !(partner->everywhere || hwloc_bitmap_isset(partner->allowed, here)))
 			continue;
-		if (partner->uid != uid && !may_cross_owners(view, row + i)) {
+		if (partner->uid != uid && !may_swap_users(pair_search, row + i)) {
 			search->stopped_by_owner++;
 			continue;
 		}
-		int r = nm_ticket_pool_add(view->pool, view->index, cpu, partner->thread,
-					   view->going + search->grant[row + i]);
+		int r = nm_ticket_pool_add(
+			pair_search->pool, pair_search->index, cpu, partner->thread,
+			pair_search->move_tickets + search->partner_tickets[row + i]);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static int add_swaps(struct view *view)
+static int add_swaps(struct pair_search *pair_search)
 {
-	const struct search *search = view->search;
+	const struct search *search = pair_search->search;
 	const struct nm_topology *topology = search->snapshot->topology;
-	size_t nr_nodes = topology->nr_nodes, home = (size_t)view->thread->main_node;
-	if (!search->snapshot->cpus[view->thread->main_cpu].usable)
+	size_t nr_nodes = topology->nr_nodes, home = (size_t)pair_search->thread->main_node;
+	if (!search->snapshot->cpus[pair_search->thread->main_cpu].usable)
 		return 0;
-	const double *best_of_node = &search->best_of_node[(size_t)view->node * nr_nodes];
-	if (!passes_gate(view, view->surplus + best_of_node[home]))
+	const double *best_of_node = &search->best_of_node[(size_t)pair_search->node * nr_nodes];
+	if (!passes_gate(pair_search, pair_search->surplus + best_of_node[home]))
 		return 0;
-	hwloc_const_bitmap_t cpus = topology->nodes[view->node].cpus;
+	hwloc_const_bitmap_t cpus = topology->nodes[pair_search->node].cpus;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
-		if (search->snapshot->cpus[cpu].homes == 0 ||
-		    !passes_gate(view,
-				 view->surplus +
+		if (search->snapshot->cpus[cpu].nr_main_threads == 0 ||
+		    !passes_gate(pair_search,
+				 pair_search->surplus +
 					 search->best_of_cpu[(size_t)cpu * nr_nodes + home]) ||
-		    !hwloc_bitmap_isset(view->thread->allowed, (unsigned)cpu))
+		    !hwloc_bitmap_isset(pair_search->thread->allowed, (unsigned)cpu))
 			continue;
-		int r = add_swaps_with(view, cpu);
+		int r = add_swaps_with(pair_search, cpu);
 		if (r < 0)
 			return r;
 	}
@@ -302,24 +305,25 @@ static int add_swaps(struct view *view)
 /* Adds the candidates of the thread, which has a main node, to the pool. */
 static int search_thread(struct search *search, struct nm_ticket_pool *pool, uint32_t thread)
 {
-	struct view view = {.search = search,
-			    .pool = pool,
-			    .thread = &search->snapshot->threads[thread],
-			    .index = thread};
-	int home = view.thread->main_node;
+	struct pair_search pair_search = {.search = search,
+					  .pool = pool,
+					  .thread = &search->snapshot->threads[thread],
+					  .index = thread};
+	int home = pair_search.thread->main_node;
 	size_t before = nm_ticket_pool_count(pool);
-	for (view.node = 0; view.node < (int)search->snapshot->topology->nr_nodes; view.node++) {
-		if (view.node == home || is_refused(search, thread, view.node))
+	for (pair_search.node = 0; pair_search.node < (int)search->snapshot->topology->nr_nodes;
+	     pair_search.node++) {
+		if (pair_search.node == home || is_refused(search, thread, pair_search.node))
 			continue;
-		view.surplus = surplus_of(search, view.thread, view.node);
-		view.going = going_of(search, thread, view.node);
-		int r = add_singles(&view);
+		pair_search.surplus = surplus_of(search, pair_search.thread, pair_search.node);
+		pair_search.move_tickets = move_tickets_of(search, thread, pair_search.node);
+		int r = add_singles(&pair_search);
 		if (r >= 0)
-			r = add_swaps(&view);
+			r = add_swaps(&pair_search);
 		if (r < 0)
 			return r;
 	}
-	if (view.gate_refused && nm_ticket_pool_count(pool) == before)
+	if (pair_search.gate_refused && nm_ticket_pool_count(pool) == before)
 		search->stopped_by_gate++;
 	return 0;
 }
@@ -339,8 +343,8 @@ static struct nm_move move_to(const struct nm_snapshot *snapshot, uint32_t threa
 	};
 }
 
-static struct nm_alternative rival_of(const struct nm_snapshot *snapshot,
-				      const struct nm_candidate *candidate)
+static struct nm_alternative alternative_of(const struct nm_snapshot *snapshot,
+					    const struct nm_candidate *candidate)
 {
 	int32_t to = candidate->destination;
 	bool any = to < 0;
@@ -356,7 +360,7 @@ static struct nm_alternative rival_of(const struct nm_snapshot *snapshot,
 
 /* Inserts an alternative after the first one, which won; the one with the fewest tickets is
  * dropped. */
-static void insert_rival(struct nm_alternative alternative, struct nm_proposal *proposal)
+static void insert_alternative(struct nm_alternative alternative, struct nm_proposal *proposal)
 {
 	size_t place = proposal->nr_alternatives < NM_ALTERNATIVES_MOST
 			       ? proposal->nr_alternatives++
@@ -369,15 +373,15 @@ static void insert_rival(struct nm_alternative alternative, struct nm_proposal *
 		proposal->alternatives[place] = alternative;
 }
 
-static void note_rivals(const struct nm_snapshot *snapshot, const struct nm_win *win,
-			struct nm_proposal *proposal)
+static void add_alternatives(const struct nm_snapshot *snapshot, const struct nm_win *win,
+			     struct nm_proposal *proposal)
 {
 	proposal->nr_candidates = win->nr_candidates;
 	proposal->alternatives[proposal->nr_alternatives++] =
-		rival_of(snapshot, &win->stood[win->won]);
+		alternative_of(snapshot, &win->candidates[win->winner]);
 	for (size_t i = 0; i < win->nr_candidates; i++)
-		if (i != win->won)
-			insert_rival(rival_of(snapshot, &win->stood[i]), proposal);
+		if (i != win->winner)
+			insert_alternative(alternative_of(snapshot, &win->candidates[i]), proposal);
 }
 
 static struct nm_proposal proposal_of(const struct nm_snapshot *snapshot, const struct nm_win *win)
@@ -392,14 +396,14 @@ static struct nm_proposal proposal_of(const struct nm_snapshot *snapshot, const 
 	}
 	size_t count = proposal.kind == NM_PROPOSAL_SWAP ? 2 : 1;
 	proposal.gain = nm_gate_gain(snapshot, moves, count);
-	note_rivals(snapshot, win, &proposal);
+	add_alternatives(snapshot, win, &proposal);
 	return proposal;
 }
 
-static int fill_urn(struct search *search, struct nm_ticket_pool *pool, uint64_t *ret_considered)
+static int fill_pool(struct search *search, struct nm_ticket_pool *pool, uint64_t *ret_considered)
 {
 	uint64_t considered = 0;
-	while (considered < search->config->threads.n && search->looks < MAX_LOOKS) {
+	while (considered < search->config->threads.n && search->comparisons < MAX_COMPARISONS) {
 		uint32_t thread = search->tickets->next(search->tickets->list);
 		if (thread == NM_NO_PARTNER)
 			break;
@@ -430,9 +434,9 @@ static struct search search_of(const struct nm_snapshot *snapshot, const struct 
 		/*
 		 * Locality cannot determine which of the two would be faster there; IMAR²'s P can.
 		 */
-		.no_exchange = gated &&
-			       (config->threads.policy == NM_POLICY_LBMA || snapshot->by_locality),
-		.nr_partners = count_homes(snapshot),
+		.no_pointless_swaps = gated && (config->threads.policy == NM_POLICY_LBMA ||
+						snapshot->by_locality),
+		.nr_partners = count_main_threads(snapshot),
 	};
 }
 
@@ -448,7 +452,7 @@ int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config
 	if (r >= 0)
 		r = nm_ticket_pool_new(snapshot, config->threads.lottery, rng, &pool);
 	if (r >= 0)
-		r = fill_urn(&search, pool, &considered);
+		r = fill_pool(&search, pool, &considered);
 	if (r < 0)
 		return r;
 	struct nm_proposals proposals = {

@@ -9,7 +9,7 @@ bool nm_waiting_may_run(const struct nm_balance_thread *thread, uint32_t cpu)
 	return thread->everywhere || hwloc_bitmap_isset(thread->allowed, cpu);
 }
 
-static bool counts(const struct nm_balance_thread *thread)
+static bool may_be_moved(const struct nm_balance_thread *thread)
 {
 	return thread->cpu >= 0 && thread->waiting && thread->movable && !isnan(thread->load);
 }
@@ -26,7 +26,7 @@ void nm_waiting_clear(struct nm_waiting *waiting)
 static void fill_queues(struct nm_waiting *waiting, const struct nm_balance_input *input)
 {
 	for (size_t i = 0; i < input->nr_threads; i++)
-		if (counts(&input->threads[i]))
+		if (may_be_moved(&input->threads[i]))
 			waiting->queues[input->threads[i].cpu].count++;
 	for (unsigned cpu = 0; cpu < waiting->nr_cpus; cpu++) {
 		struct nm_queue *queue = &waiting->queues[cpu];
@@ -35,7 +35,7 @@ static void fill_queues(struct nm_waiting *waiting, const struct nm_balance_inpu
 		queue->count = 0;
 	}
 	for (size_t i = 0; i < input->nr_threads; i++) {
-		if (!counts(&input->threads[i]))
+		if (!may_be_moved(&input->threads[i]))
 			continue;
 		struct nm_queue *queue = &waiting->queues[input->threads[i].cpu];
 		waiting->items[queue->first + queue->count++] =

@@ -70,7 +70,7 @@ static double measure(size_t threads)
 		cpus[i] = (int)(i * CPUS / threads);
 	}
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
-	const struct nm_mapping mapping = {.nr_threads = threads, .cpu = cpus, .worth = true};
+	const struct nm_mapping mapping = {.nr_threads = threads, .cpu = cpus, .worthwhile = true};
 	for (unsigned i = 0; i < REPETITIONS; i++) {
 		struct nm_proposals proposals = {0};
 		double start = bench_cpu_ns();

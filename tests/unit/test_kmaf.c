@@ -94,7 +94,7 @@ static size_t moves_to(int *cpus)
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = make_graph();
-	struct nm_mapping mapping = {.nr_threads = machine->count, .cpu = cpus, .worth = true};
+	struct nm_mapping mapping = {.nr_threads = machine->count, .cpu = cpus, .worthwhile = true};
 	nm_proposals_clear(&proposals);
 	assert_int_equal(nm_kmaf_moves(snapshot, &machine->config, graph, &mapping, &proposals), 0);
 	return count_moves();
@@ -500,11 +500,11 @@ static uint64_t looks_for(int *cpus)
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_autofree uint32_t *first = calloc(machine->count + 1, sizeof(*first));
 	struct nm_affinity_graph graph = {.nr_threads = machine->count, .first = first};
-	struct nm_mapping mapping = {.nr_threads = machine->count, .cpu = cpus, .worth = true};
+	struct nm_mapping mapping = {.nr_threads = machine->count, .cpu = cpus, .worthwhile = true};
 	nm_proposals_clear(&proposals);
 	assert_int_equal(nm_kmaf_moves(snapshot, &machine->config, &graph, &mapping, &proposals),
 			 0);
-	return proposals.looks;
+	return proposals.comparisons;
 }
 
 /* It exceeds the bound at most by the cost of one thread, as each search checks the bound. */
@@ -513,9 +513,11 @@ static void looks_are_bounded(void **state)
 	static int cpus[2 * THREADS_MANY];
 	(void)state;
 	fill_nodes(cpus);
-	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * THREADS_MANY);
+	assert_in_range(looks_for(cpus), NM_KMAF_COMPARISONS_MAX,
+			NM_KMAF_COMPARISONS_MAX + 4 * THREADS_MANY);
 	machine->config.profile = NM_PROFILE_PAPER;
-	assert_in_range(looks_for(cpus), NM_KMAF_MAX_LOOKS, NM_KMAF_MAX_LOOKS + 4 * THREADS_MANY);
+	assert_in_range(looks_for(cpus), NM_KMAF_COMPARISONS_MAX,
+			NM_KMAF_COMPARISONS_MAX + 4 * THREADS_MANY);
 }
 
 static unsigned pick(struct nm_rng *rng, unsigned below)

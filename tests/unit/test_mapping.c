@@ -125,7 +125,7 @@ static void test_pairs_started_apart(void **state)
 	assert_int_equal(most_on_one_cpu(4), 1);
 	assert_true(mapping->cost_now == 400 * NM_SHARING_STEP &&
 		    mapping->cost_new == 100 * NM_SHARING_STEP);
-	assert_true(mapping->worth);
+	assert_true(mapping->worthwhile);
 	assert_int_equal(mapping->staying, 2);
 	assert_int_equal(mapping->repaired, 0);
 }
@@ -141,7 +141,7 @@ static void test_few_threads_are_gathered(void **state)
 	map(2);
 	assert_int_equal(node_of(0), node_of(1));
 	assert_int_equal(most_on_one_cpu(2), 1);
-	assert_true(mapping->worth);
+	assert_true(mapping->worthwhile);
 	assert_int_equal(try_map(2, 0, 7), 0);
 	assert_int_not_equal(node_of(0), node_of(1));
 }
@@ -170,12 +170,12 @@ static void test_collocated_pairs_stay(void **state)
 	for (size_t i = 0; i < 8; i += 2)
 		share(i, i + 1, 10);
 	map(8);
-	assert_false(mapping->worth);
+	assert_false(mapping->worthwhile);
 	assert_int_equal(mapping->staying, 8);
 	for (size_t i = 0; i < 8; i++)
 		assert_int_equal(mapping->cpu[i], threads[i].cpu);
 	assert_int_equal(try_map(8, 0, 7), 0);
-	assert_true(mapping->worth); /* the paper applies every mapping */
+	assert_true(mapping->worthwhile); /* the paper applies every mapping */
 }
 
 /* Three of four pairs are collocated: they keep their nodes regardless of the numbers that Scotch
@@ -194,7 +194,7 @@ static void test_most_stay(void **state)
 	assert_int_equal(mapping->staying, 6);
 	assert_int_equal(node_of(0), 3);
 	assert_int_equal(node_of(4), 1);
-	assert_true(mapping->worth);
+	assert_true(mapping->worthwhile);
 }
 
 static void test_gain(void **state)
@@ -204,9 +204,9 @@ static void test_gain(void **state)
 	share(0, 2, 10);
 	share(1, 3, 10); /* 400 → 100 */
 	assert_int_equal(try_map(4, 0.74, 7), 0);
-	assert_true(mapping->worth);
+	assert_true(mapping->worthwhile);
 	assert_int_equal(try_map(4, 0.75, 7), 0);
-	assert_false(mapping->worth);
+	assert_false(mapping->worthwhile);
 }
 
 /* A ring of four nodes: opposite ones are farther apart. A chain of threads, in any order of
@@ -302,7 +302,7 @@ static void test_neighbours(void **state)
 	for (size_t i = 1; i < 64; i++)
 		share(i - 1, i, 10);
 	check_repeatable();
-	assert_true(mapping->worth);
+	assert_true(mapping->worthwhile);
 	assert_int_equal(most_on_one_cpu(64), 1);
 	size_t apart = 0;
 	for (size_t i = 1; i < 64; i++)
@@ -320,7 +320,7 @@ static void test_pipeline(void **state)
 			if (i % 16 == j % 16)
 				share(i, j, 10);
 	check_repeatable();
-	assert_true(mapping->worth);
+	assert_true(mapping->worthwhile);
 	for (size_t i = 16; i < 64; i++)
 		assert_int_equal(node_of(i), node_of(i % 16));
 }
@@ -493,7 +493,7 @@ static void test_small_machines(void **state)
 	share(0, 1, 10);
 	map(3);
 	assert_int_equal(most_on_one_cpu(3), 3);
-	assert_false(mapping->worth);
+	assert_false(mapping->worthwhile);
 	machine(1, 2, 0);
 	assert_int_equal(try_map(0, 0.1, 7), -ENODATA);
 	machine(2, 2, 1);
@@ -544,7 +544,7 @@ static void test_large_weights(void **state)
 	for (size_t i = 0; i < affinity->slots; i++)
 		affinity->pairs[i].weight = UINT32_MAX - 1;
 	map(8);
-	assert_true(mapping->worth);
+	assert_true(mapping->worthwhile);
 	for (size_t i = 2; i < 8; i++)
 		assert_int_equal(node_of(i), node_of(i % 2));
 }

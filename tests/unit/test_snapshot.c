@@ -122,7 +122,7 @@ static void metrics_of_unmanaged_threads_are_skipped(void **state)
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
 	assert_int_equal(snapshot->nr_threads, 1);
 	assert_int_equal(snapshot->threads[0].main_cpu, 3);
-	assert_int_equal(snapshot->cpus[2].homes, 0);
+	assert_int_equal(snapshot->cpus[2].nr_main_threads, 0);
 }
 
 static void validity_needs_run_time_samples_and_a_home(void **state)
@@ -251,7 +251,7 @@ static void a_memory_only_node_counts_as_its_nearest_node(void **state)
 	assert_true(take(0)->local_share == 100.0 / 150);
 }
 
-static void an_idle_cpu_that_is_nobodys_home_is_free(void **state)
+static void an_idle_cpu_without_main_threads_is_free(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 2, 3);
@@ -264,7 +264,7 @@ static void an_idle_cpu_that_is_nobodys_home_is_free(void **state)
 	hwloc_bitmap_clr(machine->topology->usable, 7);
 	take(0);
 	assert_false(snapshot->cpus[2].free);
-	assert_int_equal(snapshot->cpus[2].homes, 1);
+	assert_int_equal(snapshot->cpus[2].nr_main_threads, 1);
 	assert_true(snapshot->cpus[3].free);
 	assert_false(snapshot->cpus[4].free);
 	assert_false(snapshot->cpus[5].free);
@@ -315,7 +315,7 @@ static void siblings_see_each_other_not_themselves(void **state)
 	assert_true(snapshot->cpus[0].sibling_busy);
 }
 
-static void home_threads_are_grouped_in_order(void **state)
+static void main_threads_are_grouped_in_order(void **state)
 {
 	(void)state;
 	const int cpus[] = {5, 1, -1, 5, 1, 0};
@@ -323,12 +323,12 @@ static void home_threads_are_grouped_in_order(void **state)
 		machine_thread(machine, 10, cpus[i], 0);
 	take(0);
 	const uint32_t expected[] = {5, 1, 4, 0, 3};
-	assert_memory_equal(snapshot->home_threads, expected, sizeof(expected));
-	assert_int_equal(snapshot->cpus[0].homes, 1);
-	assert_int_equal(snapshot->cpus[1].first_home, 1);
-	assert_int_equal(snapshot->cpus[5].first_home, 3);
-	assert_int_equal(snapshot->cpus[5].homes, 2);
-	assert_int_equal(snapshot->cpus[7].homes, 0);
+	assert_memory_equal(snapshot->main_threads, expected, sizeof(expected));
+	assert_int_equal(snapshot->cpus[0].nr_main_threads, 1);
+	assert_int_equal(snapshot->cpus[1].first_main_thread, 1);
+	assert_int_equal(snapshot->cpus[5].first_main_thread, 3);
+	assert_int_equal(snapshot->cpus[5].nr_main_threads, 2);
+	assert_int_equal(snapshot->cpus[7].nr_main_threads, 0);
 }
 
 static void processes_gather_their_threads(void **state)
@@ -399,11 +399,11 @@ int main(void)
 		TEST(ties_go_to_the_node_it_is_on),
 		TEST(ties_go_to_the_nearest_then_lowest_node),
 		TEST(a_memory_only_node_counts_as_its_nearest_node),
-		TEST(an_idle_cpu_that_is_nobodys_home_is_free),
+		TEST(an_idle_cpu_without_main_threads_is_free),
 		TEST(at_the_limit_of_the_paper_only_silent_cpus_are_free),
 		TEST(without_load_no_cpu_is_free),
 		TEST(siblings_see_each_other_not_themselves),
-		TEST(home_threads_are_grouped_in_order),
+		TEST(main_threads_are_grouped_in_order),
 		TEST(processes_gather_their_threads),
 		TEST(age_and_spawning_are_derived_from_times),
 		TEST(an_impossible_pid_is_refused),

@@ -106,7 +106,7 @@ static void read_out(const struct nm_task *task, double gain, struct nm_mapping 
 					    tree->topology->cpus[task->threads[i].cpu].node;
 	}
 	sum_costs(task, mapping);
-	mapping->worth = gain <= 0 || mapping->cost_new < (1 - gain) * mapping->cost_now;
+	mapping->worthwhile = gain <= 0 || mapping->cost_new < (1 - gain) * mapping->cost_now;
 }
 
 /* Returns the number of CPUs that exceed the needs of the threads. */

@@ -26,7 +26,7 @@ struct nm_mapping {
 	/* Σ_{i<j} M_ij·distance over the pairs with known places, for the current and the new
 	 * placement. */
 	double cost_now, cost_new;
-	bool worth;	 /* cost_new < (1 − gain)·cost_now, or gain is 0 */
+	bool worthwhile; /* cost_new < (1 − gain)·cost_now, or gain is 0 */
 	size_t repaired; /* threads moved to another CPU than Scotch chose, because of their CPU
 			  * affinities */
 	size_t staying;	 /* threads that stay on their current node */

@@ -30,16 +30,16 @@ static double cost_at(const struct nm_task *task, size_t thread, int leaf)
 }
 
 /* Criteria in order: not crowded, near its partners, on its current CPU, least load. */
-struct merit {
-	bool crowded, elsewhere;
+struct fitness {
+	bool overloaded, elsewhere;
 	double cost, load;
 };
 
-static bool is_better(struct merit a, struct merit b)
+static bool is_better(struct fitness a, struct fitness b)
 {
-	if (a.crowded != b.crowded)
-		return b.crowded;
-	if (a.crowded && a.load != b.load)
+	if (a.overloaded != b.overloaded)
+		return b.overloaded;
+	if (a.overloaded && a.load != b.load)
 		return a.load < b.load;
 	if (a.cost != b.cost)
 		return a.cost < b.cost;
@@ -50,20 +50,21 @@ static bool is_better(struct merit a, struct merit b)
 
 static int best_leaf(const struct nm_task *task, size_t thread, const double *load, double most)
 {
-	struct merit best = {0};
+	struct fitness best = {0};
 	int found = -1;
 
 	for (int leaf = 0; leaf < (int)task->hierarchy->nr_leaves; leaf++) {
 		if (!may_run(task, thread, leaf))
 			continue;
-		struct merit merit = {
-			.crowded = load[leaf] > 0 && load[leaf] + nm_task_load(task, thread) > most,
+		struct fitness fitness = {
+			.overloaded =
+				load[leaf] > 0 && load[leaf] + nm_task_load(task, thread) > most,
 			.elsewhere = leaf != task->now[thread],
 			.cost = cost_at(task, thread, leaf),
 			.load = load[leaf],
 		};
-		if (found < 0 || is_better(merit, best)) {
-			best = merit;
+		if (found < 0 || is_better(fitness, best)) {
+			best = fitness;
 			found = leaf;
 		}
 	}

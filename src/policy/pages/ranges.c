@@ -9,13 +9,13 @@
 #define HUGE_BYTES NM_REGION_LEAST_BYTES
 #define RETRY_COOLDOWNS 6
 #define RETRY_SEEN 8 /* accesses since its placement that can show that a range does not exist */
-#define THERE_SHARE                                                                                \
+#define IN_PLACE_SHARE                                                                             \
 	0.9 /* share of the sampled accesses that must be in the right place for a range           \
 	     * to stay */
 
 /* ---- once per interval ---- */
 
-static double keep_of(const struct nm_config *config, uint64_t interval_ns)
+static double decay_of(const struct nm_config *config, uint64_t interval_ns)
 {
 	if (config->pages.decay_s <= 0)
 		return 1;
@@ -27,7 +27,7 @@ void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config 
 {
 	if (!process->regions)
 		return;
-	nm_regions_fade(process->regions, keep_of(config, interval_ns));
+	nm_regions_fade(process->regions, decay_of(config, interval_ns));
 	/* If memory is short, the regions stay as they are. */
 	(void)nm_regions_adapt(process->regions, config);
 }
@@ -36,8 +36,8 @@ void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config 
 
 struct range_sample {
 	unsigned seen, huge, known; /* number of accesses; in huge pages; with a known node */
-	unsigned most;		    /* of known: on the most frequent node */
-	unsigned there;		    /* of known: on the requested node, or represented by it */
+	unsigned max_on_node;	    /* of known: on the most frequent node */
+	unsigned in_place;	    /* of known: on the requested node, or represented by it */
 };
 
 /* The criteria of a search. */
@@ -49,50 +49,52 @@ struct criteria {
 };
 
 /* Memory without CPUs counts as memory of the node that represents it. */
-static bool is_beside(const struct nm_topology *topology, int home, int node)
+static bool is_represented_by(const struct nm_topology *topology, int page_node, int node)
 {
-	return home == node || (node >= 0 && topology->nodes[home].nearest_with_cpus == node);
+	return page_node == node ||
+	       (node >= 0 && topology->nodes[page_node].nearest_with_cpus == node);
 }
 
-static struct range_sample look_at(const struct nm_page_process *process,
-				   const struct nm_topology *topology,
-				   const struct criteria *criteria)
+static struct range_sample sample_range(const struct nm_page_process *process,
+					const struct nm_topology *topology,
+					const struct criteria *criteria)
 {
-	uint32_t count = process->nr_seen < NM_PAGES_SEEN ? process->nr_seen : NM_PAGES_SEEN;
-	unsigned homes[64] = {0};
+	uint32_t count = process->nr_seen < NM_PAGE_ACCESSES ? process->nr_seen : NM_PAGE_ACCESSES;
+	unsigned on_node[64] = {0};
 	struct range_sample range_sample = {0};
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct nm_page_seen *seen = &process->seen[i];
+		const struct nm_page_access *seen = &process->seen[i];
 		if (seen->address < criteria->start || seen->address >= criteria->end ||
 		    seen->interval < criteria->since)
 			continue;
 		range_sample.seen++;
 		range_sample.huge += seen->huge;
-		if (seen->home < 0 || (unsigned)seen->home >= topology->nr_nodes)
+		if (seen->page_node < 0 || (unsigned)seen->page_node >= topology->nr_nodes)
 			continue;
 		range_sample.known++;
-		range_sample.there += criteria->exact
-					      ? seen->home == criteria->node
-					      : is_beside(topology, seen->home, criteria->node);
-		if ((size_t)seen->home < NM_ARRAY_SIZE(homes) &&
-		    ++homes[seen->home] > range_sample.most)
-			range_sample.most = homes[seen->home];
+		range_sample.in_place +=
+			criteria->exact
+				? seen->page_node == criteria->node
+				: is_represented_by(topology, seen->page_node, criteria->node);
+		if ((size_t)seen->page_node < NM_ARRAY_SIZE(on_node) &&
+		    ++on_node[seen->page_node] > range_sample.max_on_node)
+			range_sample.max_on_node = on_node[seen->page_node];
 	}
 	return range_sample;
 }
 
-static bool is_there(const struct nm_page_input *input, const struct range_sample *range_sample,
-		     int target)
+static bool is_in_place(const struct nm_page_input *input, const struct range_sample *range_sample,
+			int target)
 {
 	double known = range_sample->known;
 
 	if (range_sample->known == 0)
 		return false;
 	if (target == NM_REGION_EVERYWHERE)
-		return range_sample->most <=
+		return range_sample->max_on_node <=
 		       known / input->topology->nr_nodes + known * NM_REGION_EVEN_BAND;
-	return range_sample->there >= THERE_SHARE * known;
+	return range_sample->in_place >= IN_PLACE_SHARE * known;
 }
 
 /* ---- choosing a range ---- */
@@ -115,27 +117,28 @@ static void start_range(const struct nm_region *region, int target, struct nm_pa
 
 /* A placed range may not be there: there was not enough memory, or it was freed and allocated
  * again. */
-static bool may_be_there(const struct nm_page_input *input, const struct nm_page_process *process,
-			 const struct nm_region *region)
+static bool may_be_in_place(const struct nm_page_input *input,
+			    const struct nm_page_process *process, const struct nm_region *region)
 {
 	uint64_t settle = 2 + RETRY_COOLDOWNS * input->cooldown;
 	struct criteria since = {region->start, region->end, region->placed_at + settle,
 				 region->placed, false};
-	struct range_sample range_sample = look_at(process, input->topology, &since);
+	struct range_sample range_sample = sample_range(process, input->topology, &since);
 
-	return range_sample.known < RETRY_SEEN || is_there(input, &range_sample, region->placed);
+	return range_sample.known < RETRY_SEEN || is_in_place(input, &range_sample, region->placed);
 }
 
 /*
  * The overloaded node must be relieved of ranges in its memory, not of ranges that its CPUs access.
  */
-static bool is_on_the_busiest(const struct nm_page_input *input,
-			      const struct nm_page_process *process, const struct nm_region *region)
+static bool is_on_busiest_node(const struct nm_page_input *input,
+			       const struct nm_page_process *process,
+			       const struct nm_region *region)
 {
 	struct criteria all = {region->start, region->end, 0, input->contention->busiest, true};
-	struct range_sample range_sample = look_at(process, input->topology, &all);
+	struct range_sample range_sample = sample_range(process, input->topology, &all);
 
-	return 2 * range_sample.there > range_sample.known;
+	return 2 * range_sample.in_place > range_sample.known;
 }
 
 static int wanted_target(const struct nm_page_input *input, const struct nm_page_process *process,
@@ -145,8 +148,8 @@ static int wanted_target(const struct nm_page_input *input, const struct nm_page
 					  input->config);
 
 	if (target == NM_REGION_NOWHERE ||
-	    (target == region->placed && may_be_there(input, process, region)) ||
-	    (target >= 0 && target != region->node && !is_on_the_busiest(input, process, region)))
+	    (target == region->placed && may_be_in_place(input, process, region)) ||
+	    (target >= 0 && target != region->node && !is_on_busiest_node(input, process, region)))
 		return NM_REGION_NOWHERE;
 	return target;
 }
@@ -162,8 +165,8 @@ static void choose_range(const struct nm_page_input *input, struct nm_page_proce
 		struct criteria all = {region.start, region.end, 0, target, false};
 		if (target == NM_REGION_NOWHERE)
 			continue;
-		struct range_sample range_sample = look_at(process, input->topology, &all);
-		if (target == region.placed || !is_there(input, &range_sample, target)) {
+		struct range_sample range_sample = sample_range(process, input->topology, &all);
+		if (target == region.placed || !is_in_place(input, &range_sample, target)) {
 			start_range(&region, target, process);
 			return;
 		}
@@ -172,7 +175,8 @@ static void choose_range(const struct nm_page_input *input, struct nm_page_proce
 }
 
 /* Its accesses may have changed meanwhile, or it may not exist any more. */
-static bool still_holds(const struct nm_page_input *input, const struct nm_page_process *process)
+static bool is_still_wanted(const struct nm_page_input *input,
+			    const struct nm_page_process *process)
 {
 	size_t index;
 
@@ -196,7 +200,7 @@ static void end_range(struct nm_page_process *process, uint64_t interval)
 	cursor->active = false;
 }
 
-void nm_page_ranges_missed_at(struct nm_page_process *process, uint64_t address)
+void nm_page_ranges_mark_missed(struct nm_page_process *process, uint64_t address)
 {
 	size_t index;
 
@@ -241,7 +245,7 @@ static uint64_t bytes_of(const struct nm_range_cursor *cursor, const struct nm_p
 
 /* An interleaved range is spread over the nodes with CPUs; other memory is farther from all of
  * them. */
-static bool takes_turns(const struct nm_topology *topology, unsigned node)
+static bool is_interleaved_over(const struct nm_topology *topology, unsigned node)
 {
 	return topology->nodes[node].nearest_with_cpus == (int)node;
 }
@@ -254,10 +258,10 @@ static int node_of(const struct nm_topology *topology, const struct nm_range_cur
 	if (cursor->target >= 0)
 		return cursor->target;
 	for (unsigned k = 0; k < topology->nr_nodes; k++)
-		count += takes_turns(topology, k);
+		count += is_interleaved_over(topology, k);
 	turn = count ? turn % count : 0;
 	for (unsigned k = 0; k < topology->nr_nodes; k++)
-		if (takes_turns(topology, k) && turn-- == 0)
+		if (is_interleaved_over(topology, k) && turn-- == 0)
 			return (int)k;
 	return 0;
 }
@@ -265,25 +269,26 @@ static int node_of(const struct nm_topology *topology, const struct nm_range_cur
 /* A page is not requested if it is known to be on the node, was refused recently, or is no longer
  * moved. */
 static bool is_wanted(const struct nm_page_input *input, const struct nm_page_id *page, int node,
-		      int *ret_home)
+		      int *ret_page_node)
 {
 	struct nm_page_view view;
 
-	*ret_home = -1;
+	*ret_page_node = -1;
 	if (nm_memory_look(input->memory, page, &view) < 0)
 		return true;
-	bool there = view.page_node >= 0 && is_beside(input->topology, view.page_node, node);
-	return !there && !view.pending && !view.barred && !view.left_alone;
+	bool in_place =
+		view.page_node >= 0 && is_represented_by(input->topology, view.page_node, node);
+	return !in_place && !view.pending && !view.barred && !view.left_alone;
 }
 
 /* Continues the current range within the budget. */
-static void take_piece(const struct nm_page_input *input, struct nm_page_process *process,
-		       struct nm_page_room *room, struct nm_page_choices *choices)
+static void choose_pages(const struct nm_page_input *input, struct nm_page_process *process,
+			 struct nm_page_budget *room, struct nm_page_choices *choices)
 {
 	struct nm_range_cursor *cursor = &process->cursor;
 	struct criteria all = {cursor->start, cursor->end, 0, -1, false};
-	struct range_sample range_sample = look_at(process, input->topology, &all);
-	int home;
+	struct range_sample range_sample = sample_range(process, input->topology, &all);
+	int page_node;
 
 	choices->reason = cursor->reason;
 	while (cursor->next < cursor->end && choices->count < choices->most) {
@@ -291,13 +296,13 @@ static void take_piece(const struct nm_page_input *input, struct nm_page_process
 			page_at(input, process, &range_sample, cursor->next, cursor->end);
 		uint64_t bytes = bytes_of(cursor, &page);
 		int node = node_of(input->topology, cursor, cursor->next / bytes);
-		if (is_wanted(input, &page, node, &home)) {
-			if (!nm_page_room_take(room, bytes))
+		if (is_wanted(input, &page, node, &page_node)) {
+			if (!nm_page_budget_use(room, bytes))
 				return;
 			choices->items[choices->count++] =
 				(struct nm_page_choice){.address = cursor->next,
 							.bytes = bytes,
-							.from = (int16_t)home,
+							.from = (int16_t)page_node,
 							.to = (int16_t)node};
 			choices->exclusivity += cursor->exclusivity;
 		}
@@ -306,8 +311,9 @@ static void take_piece(const struct nm_page_input *input, struct nm_page_process
 }
 
 /* Takes as many ranges as the budget allows. */
-static void take_ranges(const struct nm_page_input *input, struct nm_page_process *process,
-			struct nm_page_room *room, struct nm_page_choices *choices)
+static void choose_pages_of_ranges(const struct nm_page_input *input,
+				   struct nm_page_process *process, struct nm_page_budget *room,
+				   struct nm_page_choices *choices)
 {
 	struct nm_range_cursor *cursor = &process->cursor;
 	size_t region = 0;
@@ -317,7 +323,7 @@ static void take_ranges(const struct nm_page_input *input, struct nm_page_proces
 			choose_range(input, process, &region);
 		if (!cursor->active || (choices->count > 0 && cursor->reason != choices->reason))
 			return;
-		take_piece(input, process, room, choices);
+		choose_pages(input, process, room, choices);
 		if (cursor->next < cursor->end)
 			return;
 		end_range(process, input->interval);
@@ -325,22 +331,22 @@ static void take_ranges(const struct nm_page_input *input, struct nm_page_proces
 }
 
 void nm_page_ranges_choose(const struct nm_page_input *input, struct nm_page_process *process,
-			   struct nm_page_room *room, struct nm_page_choices *choices)
+			   struct nm_page_budget *room, struct nm_page_choices *choices)
 {
 	choices->cursor = process->cursor;
 	if (!process->regions || process->held || process->waits)
 		return;
-	if (process->cursor.active && !still_holds(input, process))
+	if (process->cursor.active && !is_still_wanted(input, process))
 		process->cursor.active = false;
 	choices->cursor = process->cursor;
-	take_ranges(input, process, room, choices);
+	choose_pages_of_ranges(input, process, room, choices);
 	if (choices->count > 0)
 		choices->exclusivity /= (double)choices->count;
 }
 
-void nm_page_ranges_put_back(struct nm_page_process *process, const struct nm_page_choices *choices)
+void nm_page_ranges_restore(struct nm_page_process *process, const struct nm_page_choices *choices)
 {
 	process->cursor = choices->cursor;
 	for (size_t i = 0; i < choices->count; i++)
-		nm_page_ranges_missed_at(process, choices->items[i].address);
+		nm_page_ranges_mark_missed(process, choices->items[i].address);
 }

@@ -5,7 +5,7 @@
 
 #include "numa-migrd/page_choice.h"
 
-bool nm_page_room_take(struct nm_page_room *room, uint64_t bytes)
+bool nm_page_budget_use(struct nm_page_budget *room, uint64_t bytes)
 {
 	if (room->pages == 0 || (room->bytes < bytes && !room->whole))
 		return false;
@@ -25,7 +25,7 @@ static uint64_t bytes_of(const struct nm_page_id *page)
 
 static int by_process_and_address(const void *left, const void *right)
 {
-	const struct nm_page_found *a = left, *b = right;
+	const struct nm_page_selection *a = left, *b = right;
 
 	if (a->pid != b->pid)
 		return a->pid < b->pid ? -1 : 1;
@@ -79,7 +79,7 @@ static bool may_move(const struct nm_page_process *process, const struct nm_page
 }
 
 size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_memory_wanted *wanted,
-			   size_t count, struct nm_page_room *room, struct nm_page_found *ret)
+			   size_t count, struct nm_page_budget *room, struct nm_page_selection *ret)
 {
 	size_t used = 0;
 
@@ -88,10 +88,10 @@ size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_me
 		const struct nm_memory_wanted *one = &wanted[i];
 		struct nm_page_process *process = nm_page_process_of(processes, one->pid);
 		uint64_t bytes = bytes_of(&one->page);
-		if (!may_move(process, &one->page) || !nm_page_room_take(room, bytes))
+		if (!may_move(process, &one->page) || !nm_page_budget_use(room, bytes))
 			continue;
 		process->share--;
-		ret[used++] = (struct nm_page_found){
+		ret[used++] = (struct nm_page_selection){
 			.pid = one->pid,
 			.index = i,
 			.page = {.address = one->page.address & ~(bytes - 1),
@@ -106,7 +106,7 @@ size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_me
 
 double nm_page_rule_exclusivity(const struct nm_memory *memory, unsigned nr_nodes,
 				const struct nm_memory_wanted *wanted,
-				const struct nm_page_found *found, size_t count)
+				const struct nm_page_selection *found, size_t count)
 {
 	double most = 0, total = 0;
 	struct nm_page_view view;

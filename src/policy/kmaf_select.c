@@ -16,7 +16,7 @@ static double cost_of(const struct plan *plan, uint32_t at, int node_a, int node
 /* The communication cost of a group if its threads stay and if they move, with all others at their
  * planned places. */
 struct change {
-	double stay, go;
+	double stay, moved;
 };
 
 static bool is_of_group(const struct plan *plan, uint32_t thread, int group)
@@ -35,19 +35,19 @@ static void add_change(const struct plan *plan, uint32_t i, int group, struct ch
 			continue;
 		change->stay +=
 			cost_of(plan, at, plan->here[i], both ? plan->here[j] : plan->place[j]);
-		change->go += cost_of(plan, at, plan->place[i], plan->place[j]);
+		change->moved += cost_of(plan, at, plan->place[i], plan->place[j]);
 	}
 }
 
 /* Returns whether moving the group saves as much as a placement must save. */
-static bool is_worthwhile(const struct plan *plan, int group)
+static bool pays_off(const struct plan *plan, int group)
 {
 	struct change change = {0};
 	for (int u = plan->first_of[group]; u != NONE; u = plan->units[u].next)
 		for (size_t m = 0; !plan->units[u].dropped && m < plan->units[u].count; m++)
 			add_change(plan, plan->moves[plan->units[u].first + m].thread, group,
 				   &change);
-	double saved = change.stay - change.go;
+	double saved = change.stay - change.moved;
 	return saved > 0 && saved >= plan->config->threads.mapping_gain * change.stay;
 }
 
@@ -92,12 +92,12 @@ static void list_groups(struct plan *plan)
 }
 
 /* Later units first, because they may need CPUs that earlier ones leave. */
-static void drop_idle(struct plan *plan)
+static void drop_useless_units(struct plan *plan)
 {
 	list_groups(plan);
 	for (size_t i = plan->nr_units; i-- > 0;) {
 		struct unit *unit = &plan->units[i];
-		if (!unit->needed && may_stay(plan, unit) && !is_worthwhile(plan, (int)i))
+		if (!unit->needed && may_stay(plan, unit) && !pays_off(plan, (int)i))
 			set_dropped(plan, unit, true);
 		else if (unit->needs != NONE)
 			plan->units[unit->needs].needed = true;
@@ -107,7 +107,7 @@ static void drop_idle(struct plan *plan)
 /* ---- threads that move together ---- */
 
 /* While groups are being joined, `first_of` leads from a group to the one that it was joined to. */
-static int whole_group(struct plan *plan, int unit)
+static int root_of_group(struct plan *plan, int unit)
 {
 	int group = plan->units[unit].group;
 	while (plan->first_of[group] != group) {
@@ -119,7 +119,7 @@ static int whole_group(struct plan *plan, int unit)
 
 /* Joins communicating threads that are on one node before and after: none of them would benefit
  * from moving alone. */
-static void group_travellers(struct plan *plan)
+static void group_co_moving(struct plan *plan)
 {
 	const struct nm_affinity_graph *graph = plan->graph;
 	for (size_t i = 0; i < plan->nr_units; i++)
@@ -132,12 +132,12 @@ static void group_travellers(struct plan *plan)
 			    plan->units[plan->unit_of[i]].dropped ||
 			    plan->units[plan->unit_of[j]].dropped)
 				continue;
-			int group = whole_group(plan, plan->unit_of[i]);
-			int other = whole_group(plan, plan->unit_of[j]);
+			int group = root_of_group(plan, plan->unit_of[i]);
+			int other = root_of_group(plan, plan->unit_of[j]);
 			plan->first_of[other] = group;
 		}
 	for (size_t i = 0; i < plan->nr_units; i++)
-		plan->units[i].group = whole_group(plan, (int)i);
+		plan->units[i].group = root_of_group(plan, (int)i);
 	list_groups(plan);
 }
 
@@ -148,7 +148,7 @@ static void count_need(struct plan *plan, const struct unit *unit, int change)
 		plan->needed_by[plan->units[unit->needs].group] += change;
 }
 
-static bool has_room_everywhere(const struct plan *plan)
+static bool fits_all_nodes(const struct plan *plan)
 {
 	if (plan->config->profile == NM_PROFILE_PAPER)
 		return true;
@@ -168,9 +168,9 @@ static void set_group_dropped(struct plan *plan, int group, bool dropped)
 
 /* Two pairs that swap places are as far from each other as before, although each thread follows its
  * partner. */
-static void drop_idle_groups(struct plan *plan)
+static void drop_useless_groups(struct plan *plan)
 {
-	group_travellers(plan);
+	group_co_moving(plan);
 	for (size_t u = 0; u < plan->nr_units; u++)
 		if (!plan->units[u].dropped)
 			count_need(plan, &plan->units[u], 1);
@@ -178,18 +178,18 @@ static void drop_idle_groups(struct plan *plan)
 		int first = plan->first_of[group];
 		/* Dropped units are alone in their groups. */
 		if (first == NONE || plan->units[first].dropped || plan->needed_by[group] > 0 ||
-		    is_worthwhile(plan, group))
+		    pays_off(plan, group))
 			continue;
 		set_group_dropped(plan, group, true);
-		if (!has_room_everywhere(plan))
+		if (!fits_all_nodes(plan))
 			set_group_dropped(plan, group, false);
 	}
 }
 
-struct worth nm_kmaf_weigh(const struct plan *plan)
+struct cost nm_kmaf_plan_cost(const struct plan *plan)
 {
 	const struct nm_affinity_graph *graph = plan->graph;
-	struct worth worth = {0};
+	struct cost cost = {0};
 	for (size_t i = 0; i < graph->nr_threads; i++)
 		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
 			uint32_t j = graph->partner[at];
@@ -198,26 +198,26 @@ struct worth nm_kmaf_weigh(const struct plan *plan)
 			double before = cost_of(plan, at, plan->here[i], plan->here[j]);
 			double after = cost_of(plan, at, plan->place[i], plan->place[j]);
 			double sharings = (double)graph->weight[at] / NM_SHARING_STEP;
-			worth.before += before;
-			worth.after += after;
+			cost.before += before;
+			cost.after += after;
 			if (sharings > 0)
-				worth.variance += (before - after) * (before - after) / sharings;
+				cost.variance += (before - after) * (before - after) / sharings;
 		}
-	return worth;
+	return cost;
 }
 
-static bool is_worth(const struct plan *plan)
+static bool is_accepted(const struct plan *plan)
 {
-	struct worth worth = nm_kmaf_weigh(plan);
-	double saved = worth.before - worth.after;
+	struct cost cost = nm_kmaf_plan_cost(plan);
+	double saved = cost.before - cost.after;
 	if (plan->config->threads.gate == NM_GATE_BENEFIT &&
-	    !(saved > plan->config->threads.gate_sigmas * sqrt(worth.variance)))
+	    !(saved > plan->config->threads.gate_sigmas * sqrt(cost.variance)))
 		return false;
-	return saved >= plan->config->threads.mapping_gain * worth.before;
+	return saved >= plan->config->threads.mapping_gain * cost.before;
 }
 
 /* Earlier units are kept; no kept unit may need a dropped one. */
-static bool cut_units(struct plan *plan)
+static bool limit_moves(struct plan *plan)
 {
 	uint64_t budget = plan->config->threads.moves_per_interval;
 	bool cut = false;
@@ -242,17 +242,17 @@ static bool is_unconditional(const struct nm_config *config)
 void nm_kmaf_select(struct plan *plan)
 {
 	if (is_unconditional(plan->config)) {
-		(void)cut_units(plan);
+		(void)limit_moves(plan);
 		return;
 	}
-	drop_idle(plan);
-	drop_idle_groups(plan);
-	bool stands = is_worth(plan);
-	if (cut_units(plan) && stands) {
-		struct worth worth = nm_kmaf_weigh(plan);
-		stands = worth.after < worth.before;
+	drop_useless_units(plan);
+	drop_useless_groups(plan);
+	bool accepted = is_accepted(plan);
+	if (limit_moves(plan) && accepted) {
+		struct cost cost = nm_kmaf_plan_cost(plan);
+		accepted = cost.after < cost.before;
 	}
-	for (size_t i = 0; !stands && i < plan->nr_units; i++)
+	for (size_t i = 0; !accepted && i < plan->nr_units; i++)
 		if (!plan->units[i].dropped)
 			set_dropped(plan, &plan->units[i], true);
 }
