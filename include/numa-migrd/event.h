@@ -61,7 +61,7 @@ const char *nm_memory_source_name(enum nm_memory_source source);
 #define NM_PMU_TEXT 128
 
 /* The requirements for hardware events. */
-struct nm_event_wishes {
+struct nm_event_selection {
 	enum nm_memory_source source; /* for MEMORY and STORE */
 	unsigned load_latency; /* cycles; faster loads are not sampled, if the hardware supports
 				* that */
@@ -113,9 +113,9 @@ struct nm_event_request {
 	unsigned index; /* as in nm_event_word; 0 for software events and cycles */
 	int cpu;
 	uint64_t period;
-	struct nm_event_wishes
+	struct nm_event_selection
 		/* For hardware events; the same for all events of one source. */
-		wishes;
+		selection;
 };
 
 /* leader is -1, or a second descriptor that must stay open as long as the event. */

@@ -130,14 +130,14 @@ struct nm_platform_ops {
 	int (*event_open)(struct nm_platform *platform, enum nm_event_kind kind, int cpu,
 			  uint64_t period);
 	/*
-	 * Lists the hardware events of this machine that match `wishes`, best first within a kind.
-	 * A listed event may still fail to open or to count. -ENOENT, -EINVAL: wishes.pmu is
-	 * unknown or malformed. Called by the sample stage.
+	 * Lists the hardware events of this machine that match `selection`, best first within a
+	 * kind. A listed event may still fail to open or to count. -ENOENT, -EINVAL: selection.pmu
+	 * is unknown or malformed. Called by the sample stage.
 	 */
-	int (*hardware_list)(struct nm_platform *platform, const struct nm_event_wishes *wishes,
-			     struct nm_event_list *ret);
+	int (*hardware_list)(struct nm_platform *platform,
+			     const struct nm_event_selection *selection, struct nm_event_list *ret);
 	/* Opens one of the listed events, also directly or through the helper. The helper uses
-	 * root's configuration instead of wishes.pmu, which is the daemon's. */
+	 * root's configuration instead of selection.pmu, which is the daemon's. */
 	int (*hardware_open)(struct nm_platform *platform, const struct nm_event_request *request,
 			     struct nm_event_fds *ret);
 	int (*event_map)(struct nm_platform *platform, int fd, size_t data_bytes, void **ret);

@@ -278,8 +278,8 @@ struct nm_injector {
 	struct {
 		uint64_t ticket;
 		struct nm_inject_target target;
-	} asked[NM_INJECTIONS_MOST]; /* injections whose result is pending */
-	unsigned nr_asked;
+	} queries[NM_INJECTIONS_MOST]; /* injections whose result is pending */
+	unsigned nr_queries;
 	double budget_bytes; /* bytes that may still be protected; grows by rate × time */
 	uint64_t last_time_ns;
 	uint32_t last_pid;  /* last target of the round robin */

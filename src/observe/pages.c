@@ -55,11 +55,11 @@ int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64
 	if (!pages)
 		return -ENOMEM;
 	pages->nr_nodes = nr_nodes;
-	pages->stand_in = calloc(nr_nodes, sizeof(*pages->stand_in));
-	if (!pages->stand_in)
+	pages->is_substitute = calloc(nr_nodes, sizeof(*pages->is_substitute));
+	if (!pages->is_substitute)
 		return -ENOMEM;
 	for (unsigned k = 0; k < nr_nodes; k++)
-		pages->stand_in[k] = (uint16_t)k;
+		pages->is_substitute[k] = (uint16_t)k;
 	memcpy(pages->key, key, sizeof(pages->key));
 	nm_pages_configure(pages, config);
 	int r = NM_RESERVE(pages->owners, pages->owner_capacity, 0);
@@ -80,7 +80,7 @@ void nm_pages_free(struct nm_pages *pages)
 {
 	if (!pages)
 		return;
-	free(pages->stand_in);
+	free(pages->is_substitute);
 	free(pages->buckets);
 	free(pages->owners);
 	free(pages->summing_homes);
@@ -90,7 +90,7 @@ void nm_pages_free(struct nm_pages *pages)
 
 void nm_pages_stand_in(struct nm_pages *pages, unsigned node, unsigned with_cpus)
 {
-	pages->stand_in[node] = (uint16_t)with_cpus;
+	pages->is_substitute[node] = (uint16_t)with_cpus;
 }
 
 void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config)

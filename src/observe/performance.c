@@ -104,7 +104,8 @@ static double locality_of(const struct nm_snapshot_input *input,
 }
 
 /* If threads wait for CPUs, their share of a CPU is equally important. */
-static double stand_in(const struct nm_snapshot_input *input, const struct nm_snap_thread *thread)
+static double is_substitute(const struct nm_snapshot_input *input,
+			    const struct nm_snap_thread *thread)
 {
 	double locality = locality_of(input, thread);
 	if (input->config->threads.policy == NM_POLICY_BALANCE)
@@ -123,7 +124,8 @@ static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread
 		    bool by_locality, bool by_latency)
 {
 	const struct nm_config *config = input->config;
-	double performance = by_locality ? stand_in(input, thread) : performance_of(config, thread);
+	double performance =
+		by_locality ? is_substitute(input, thread) : performance_of(config, thread);
 	bool enough = has_evidence(config, thread, by_latency);
 	thread->undersampled = thread->active && !enough;
 	thread->measured = has_run(config, thread) && isfinite(performance) && enough;

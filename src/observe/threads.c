@@ -6,7 +6,7 @@
 #include "numa-migrd/base.h"
 
 /* Returns the node whose CPUs are nearest to this node's memory. */
-static unsigned stand_in(const struct nm_topology *topology, unsigned node)
+static unsigned is_substitute(const struct nm_topology *topology, unsigned node)
 {
 	int nearest = topology->nodes[node].nearest_with_cpus;
 	return nearest < 0 ? node : (unsigned)nearest;
@@ -16,7 +16,7 @@ static void fold_accesses(const struct nm_topology *topology, const struct nm_fi
 			  double *accesses, uint32_t *fresh)
 {
 	for (unsigned node = 0; node < topology->nr_nodes; node++) {
-		unsigned at = stand_in(topology, node);
+		unsigned at = is_substitute(topology, node);
 		if (figures->accesses && figures->accesses[node] > 0)
 			accesses[at] += figures->accesses[node];
 		if (figures->fresh)

@@ -19,7 +19,7 @@
 
 struct builder {
 	int root;
-	const struct nm_event_wishes *wishes;
+	const struct nm_event_selection *selection;
 	enum nm_event_kind kind; /* kind of the rows to encode; NM_EVENT_KIND_MAX: all */
 	const struct nm_event_table *table;
 	struct nm_event_list list;
@@ -66,7 +66,7 @@ static void add_row(struct builder *builder, const struct nm_event_row *row, boo
 	struct nm_event_word word = {.kind = row->kind, .unencoded = true};
 
 	if (builder->kind == row->kind || builder->kind == NM_EVENT_KIND_MAX)
-		(void)nm_event_row_encode(builder->table, row, builder->wishes->load_latency,
+		(void)nm_event_row_encode(builder->table, row, builder->selection->load_latency,
 					  &word);
 	word.aux_leader = row->has_threshold && aux_leader;
 	add(builder, word);
@@ -101,7 +101,8 @@ static void add_pebs(struct builder *builder)
 	}
 	if (rows > 0)
 		return;
-	snprintf(text, sizeof(text), "%s/mem-loads,ldlat=%u/", pmu, builder->wishes->load_latency);
+	snprintf(text, sizeof(text), "%s/mem-loads,ldlat=%u/", pmu,
+		 builder->selection->load_latency);
 	add_named(builder, NM_EVENT_MEMORY, text, aux_leader);
 	snprintf(text, sizeof(text), "%s/mem-stores/", pmu);
 	add_named(builder, NM_EVENT_STORE, text, false);
@@ -115,7 +116,7 @@ static void add_pebs(struct builder *builder)
 static void add_ibs(struct builder *builder)
 {
 	int root = builder->root;
-	unsigned latency = builder->wishes->load_latency;
+	unsigned latency = builder->selection->load_latency;
 	bool high = latency >= IBS_LATENCY_MIN;
 	struct nm_event_word word = {.kind = NM_EVENT_MEMORY,
 				     .period_multiple = IBS_PERIOD_MULTIPLE,
@@ -135,9 +136,10 @@ static void add_ibs(struct builder *builder)
 		add(builder, word);
 }
 
-static unsigned spe_latency(const struct nm_event_wishes *wishes)
+static unsigned spe_latency(const struct nm_event_selection *selection)
 {
-	return wishes->load_latency < SPE_LATENCY_MAX ? wishes->load_latency : SPE_LATENCY_MAX;
+	return selection->load_latency < SPE_LATENCY_MAX ? selection->load_latency
+							 : SPE_LATENCY_MAX;
 }
 
 /*
@@ -162,7 +164,7 @@ static void add_spe(struct builder *builder)
 			if (nm_pmu_has(builder->root, name, file))
 				length += snprintf(text + length, sizeof(text) - (size_t)length,
 						   "%s=%u,", terms[i],
-						   latency ? spe_latency(builder->wishes) : 1);
+						   latency ? spe_latency(builder->selection) : 1);
 		}
 		length -= text[length - 1] == ',';
 		snprintf(text + length, sizeof(text) - (size_t)length, "/");
@@ -202,7 +204,7 @@ static int add_event(struct builder *builder, const char *name)
 
 static int add_memory(struct builder *builder)
 {
-	switch (builder->wishes->source) {
+	switch (builder->selection->source) {
 	case NM_MEMORY_PEBS:
 		add_pebs(builder);
 		return 0;
@@ -213,9 +215,9 @@ static int add_memory(struct builder *builder)
 		add_spe(builder);
 		return 0;
 	case NM_MEMORY_PMU:
-		return add_pmu(builder, builder->wishes->pmu);
+		return add_pmu(builder, builder->selection->pmu);
 	case NM_MEMORY_EVENT:
-		return add_event(builder, builder->wishes->event);
+		return add_event(builder, builder->selection->event);
 	default:
 		return 0;
 	}
@@ -227,13 +229,13 @@ static bool is_offered(const struct nm_event_row *row, bool has_core)
 	return has_core || (row->raw && row->type == PERF_TYPE_HARDWARE);
 }
 
-int nm_event_list_read(int root, const struct nm_event_wishes *wishes, enum nm_event_kind kind,
-		       struct nm_event_list *ret)
+int nm_event_list_read(int root, const struct nm_event_selection *selection,
+		       enum nm_event_kind kind, struct nm_event_list *ret)
 {
 	const struct nm_event_table *table = own_table(root);
 	struct builder builder = {
 		.root = root,
-		.wishes = wishes,
+		.selection = selection,
 		.kind = kind,
 		.table = table,
 		.list = {.table = table->name},

@@ -69,7 +69,7 @@ static int open_word(const struct nm_event_word *word, const struct nm_event_req
 static int open_hardware(int root, const struct nm_event_request *request, struct nm_event_fds *ret)
 {
 	struct nm_event_list list;
-	int r = nm_event_list_read(root, &request->wishes, request->kind, &list);
+	int r = nm_event_list_read(root, &request->selection, request->kind, &list);
 
 	if (r < 0)
 		return r;

@@ -274,10 +274,11 @@ static int linux_numa_balancing_set(struct nm_platform *platform, int value)
 
 /* ---- events ---- */
 
-static int linux_hardware_list(struct nm_platform *platform, const struct nm_event_wishes *wishes,
+static int linux_hardware_list(struct nm_platform *platform,
+			       const struct nm_event_selection *selection,
 			       struct nm_event_list *ret)
 {
-	return nm_event_list_read(nm_linux(platform)->root, wishes, NM_EVENT_KIND_MAX, ret);
+	return nm_event_list_read(nm_linux(platform)->root, selection, NM_EVENT_KIND_MAX, ret);
 }
 
 static int linux_hardware_open(struct nm_platform *platform, const struct nm_event_request *event,
@@ -290,8 +291,8 @@ static int linux_hardware_open(struct nm_platform *platform, const struct nm_eve
 						  .cpu = event->cpu,
 						  .period = event->period,
 						  .index = event->index,
-						  .source = event->wishes.source,
-						  .load_latency = event->wishes.load_latency};
+						  .source = event->selection.source,
+						  .load_latency = event->selection.load_latency};
 	int refused = nm_event_open(self->root, event, ret);
 
 	if ((refused != -EACCES && refused != -EPERM) || !self->helper_socket)

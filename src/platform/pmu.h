@@ -17,7 +17,7 @@ bool nm_pmu_has(int root, const char *pmu, const char *file);
 int nm_pmu_parse(int root, const char *text, struct nm_event_word *word);
 
 /*
- * Lists the hardware events of this machine that match `wishes`: from the table, by the CPU's
+ * Lists the hardware events of this machine that match `selection`: from the table, by the CPU's
  * identity, and from sysfs. A source that the machine does not have results in no MEMORY event. The
  * table's rows of other kinds than `kind` stay unencoded, which saves time if a single event is
  * opened; NM_EVENT_KIND_MAX: all are encoded. Returns 0; for NM_MEMORY_PMU, the error of
@@ -25,7 +25,7 @@ int nm_pmu_parse(int root, const char *text, struct nm_event_word *word);
  * (nm_event_named_encode()). Called for each opening, both by the daemon's platform and by the
  * helper, so that an index has the same meaning in both.
  */
-int nm_event_list_read(int root, const struct nm_event_wishes *wishes, enum nm_event_kind kind,
-		       struct nm_event_list *ret);
+int nm_event_list_read(int root, const struct nm_event_selection *selection,
+		       enum nm_event_kind kind, struct nm_event_list *ret);
 
 #endif

@@ -56,19 +56,19 @@ static bool is_well_formed(const struct nm_helper_request *request)
 
 /* Only root's configuration determines the values of sampling.pmu and sampling.event, for any
  * client. */
-static int read_named(const struct nm_helper_context *context, struct nm_event_wishes *wishes,
+static int read_named(const struct nm_helper_context *context, struct nm_event_selection *selection,
 		      struct nm_config **ret)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 
-	if (wishes->source != NM_MEMORY_PMU && wishes->source != NM_MEMORY_EVENT)
+	if (selection->source != NM_MEMORY_PMU && selection->source != NM_MEMORY_EVENT)
 		return 0;
 	int r = read_root_config(context, &config);
 	if (r < 0)
 		return r;
-	wishes->pmu = config->sampling.pmu;
-	wishes->event = config->sampling.event;
-	if (!(wishes->source == NM_MEMORY_PMU ? wishes->pmu : wishes->event)[0])
+	selection->pmu = config->sampling.pmu;
+	selection->event = config->sampling.event;
+	if (!(selection->source == NM_MEMORY_PMU ? selection->pmu : selection->event)[0])
 		return -EPERM;
 	*ret = NM_TAKE(config);
 	return 0;
@@ -86,10 +86,10 @@ static int serve_open_event(const struct nm_helper_context *context,
 		.index = request->index,
 		.cpu = request->cpu,
 		.period = request->period,
-		.wishes = {.source = (enum nm_memory_source)request->source,
-			   .load_latency = request->load_latency},
+		.selection = {.source = (enum nm_memory_source)request->source,
+			      .load_latency = request->load_latency},
 	};
-	int r = read_named(context, &event.wishes, &config);
+	int r = read_named(context, &event.selection, &config);
 	return r < 0 ? r : nm_event_open(context->root_fd, &event, ret);
 }
 

@@ -67,8 +67,8 @@ static void note_error(struct nm_injector *injector, int error)
 
 /* Returns true if the process was protected. If the answer was late, it may have been protected
  * later. */
-static bool hear(struct nm_injector *injector, const struct nm_inject_target *target,
-		 const struct nm_memory_answer *answer)
+static bool handle_answer(struct nm_injector *injector, const struct nm_inject_target *target,
+			  const struct nm_memory_answer *answer)
 {
 	if (answer->result == 0) {
 		note_cost(injector, target, answer->took_ns);
@@ -80,20 +80,20 @@ static bool hear(struct nm_injector *injector, const struct nm_inject_target *ta
 	return false;
 }
 
-static int hear_all(struct nm_injector *injector, struct nm_platform *platform)
+static int handle_answers(struct nm_injector *injector, struct nm_platform *platform)
 {
 	unsigned kept = 0;
 	int protected = 0;
 
-	for (unsigned i = 0; i < injector->nr_asked; i++) {
+	for (unsigned i = 0; i < injector->nr_queries; i++) {
 		nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-		int r = platform->ops->memory_poll(platform, injector->asked[i].ticket, &answer);
+		int r = platform->ops->memory_poll(platform, injector->queries[i].ticket, &answer);
 		if (r == -EAGAIN)
-			injector->asked[kept++] = injector->asked[i];
+			injector->queries[kept++] = injector->queries[i];
 		else if (r == 0)
-		protected += hear(injector, &injector->asked[i].target, &answer);
+		protected += handle_answer(injector, &injector->queries[i].target, &answer);
 	}
-	injector->nr_asked = kept;
+	injector->nr_queries = kept;
 	return protected;
 }
 
@@ -101,9 +101,9 @@ static int hear_all(struct nm_injector *injector, struct nm_platform *platform)
 static void protect(struct nm_injector *injector, struct nm_platform *platform,
 		    const struct nm_inject_target *target)
 {
-	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_CLEAR_REFS,
-						 .pid = target->pid,
-						 .start_ticks = target->start_ticks};
+	const struct nm_memory_query query = {.kind = NM_MEMORY_QUERY_CLEAR_REFS,
+					      .pid = target->pid,
+					      .start_ticks = target->start_ticks};
 	uint64_t ticket = 0;
 
 	injector->last_pid = target->pid;
@@ -111,13 +111,13 @@ static void protect(struct nm_injector *injector, struct nm_platform *platform,
 		injector->too_large++;
 		return;
 	}
-	int r = platform->ops->memory_query(platform, &question, &ticket);
+	int r = platform->ops->memory_query(platform, &query, &ticket);
 	if (r < 0) {
 		note_error(injector, r);
 		return;
 	}
-	injector->asked[injector->nr_asked].ticket = ticket;
-	injector->asked[injector->nr_asked++].target = *target;
+	injector->queries[injector->nr_queries].ticket = ticket;
+	injector->queries[injector->nr_queries++].target = *target;
 	injector->budget_bytes -= (double)target->resident_bytes;
 }
 
@@ -125,26 +125,26 @@ int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platf
 			 const struct nm_inject_target *targets, size_t count, double mb_per_s,
 			 uint64_t now_ns)
 {
-	int protected = hear_all(injector, platform);
+	int protected = handle_answers(injector, platform);
 
 	if (!count)
 		return protected;
 	size_t next = first_after(targets, count, injector->last_pid);
 	refill(injector, mb_per_s * BYTES_PER_MB, (double)targets[next].resident_bytes, now_ns);
-	for (size_t turn = 0; turn < count && injector->nr_asked < NM_INJECTIONS_MOST; turn++) {
+	for (size_t turn = 0; turn < count && injector->nr_queries < NM_INJECTIONS_MOST; turn++) {
 		if ((double)targets[next].resident_bytes > injector->budget_bytes)
 			break; /* it keeps its turn, so that small targets do not starve large
 				* ones */
 		protect(injector, platform, &targets[next]);
 		next = (next + 1) % count;
 	}
-	return protected + hear_all(injector, platform);
+	return protected + handle_answers(injector, platform);
 }
 
 void nm_injector_clear(struct nm_injector *injector, struct nm_platform *platform)
 {
-	for (unsigned i = 0; i < injector->nr_asked; i++)
-		platform->ops->memory_cancel(platform, injector->asked[i].ticket);
+	for (unsigned i = 0; i < injector->nr_queries; i++)
+		platform->ops->memory_cancel(platform, injector->queries[i].ticket);
 	*injector = (struct nm_injector){0};
 }
 

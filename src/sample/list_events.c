@@ -74,11 +74,13 @@ int nm_list_events_check(FILE *out, int root, const char *path, const struct nm_
 /* ---- this machine ---- */
 
 /* Opens one event on the first CPU and closes it again. */
-static int try_word(struct nm_platform *platform, const struct nm_event_wishes *wishes,
+static int try_word(struct nm_platform *platform, const struct nm_event_selection *selection,
 		    const struct nm_event_word *word)
 {
-	const struct nm_event_request request = {
-		.kind = word->kind, .index = word->index, .period = 0x1000000, .wishes = *wishes};
+	const struct nm_event_request request = {.kind = word->kind,
+						 .index = word->index,
+						 .period = 0x1000000,
+						 .selection = *selection};
 	struct nm_event_fds fds = {-1, -1};
 	int r = platform->ops->hardware_open(platform, &request, &fds);
 
@@ -98,14 +100,15 @@ static void print_result(FILE *out, int r)
 }
 
 static void print_source(FILE *out, struct nm_platform *platform,
-			 const struct nm_event_wishes *wishes, const struct nm_event_list *list)
+			 const struct nm_event_selection *selection,
+			 const struct nm_event_list *list)
 {
 	for (unsigned i = 0; i < list->count; i++) {
 		const struct nm_event_word *word = &list->words[i];
 		bool access = word->unit == 0;
-		if (access != (wishes->source != NM_MEMORY_NONE))
+		if (access != (selection->source != NM_MEMORY_NONE))
 			continue;
-		int r = try_word(platform, wishes, word);
+		int r = try_word(platform, selection, word);
 		print_word(out, word, word->name);
 		fprintf(out, "  %-12s type %u%s%s: ", "", word->type,
 			word->aux_leader ? ", after event 0x8203" : "",
@@ -114,7 +117,7 @@ static void print_source(FILE *out, struct nm_platform *platform,
 	}
 }
 
-static const char *why_not(enum nm_memory_source source)
+static const char *reason_text(enum nm_memory_source source)
 {
 	switch (source) {
 	case NM_MEMORY_PEBS:
@@ -140,13 +143,13 @@ static const char *verdict(enum nm_memory_source source, int r, const struct nm_
 	if (r < 0 && source == NM_MEMORY_PMU)
 		return "not usable: a term is not a format of this PMU, or its value is too large";
 	return list->count > 0 && list->words[0].kind == NM_EVENT_MEMORY ? "available"
-									 : why_not(source);
+									 : reason_text(source);
 }
 
 static void list_source(FILE *out, struct nm_platform *platform, const struct nm_config *config,
 			enum nm_memory_source source)
 {
-	const struct nm_event_wishes wishes = {
+	const struct nm_event_selection selection = {
 		.source = source,
 		.load_latency = (unsigned)config->sampling.load_latency,
 		.pmu = config->sampling.pmu,
@@ -162,13 +165,13 @@ static void list_source(FILE *out, struct nm_platform *platform, const struct nm
 		fprintf(out, "\n%s: sampling.%s is not set\n", name, name);
 		return;
 	}
-	int r = platform->ops->hardware_list(platform, &wishes, &list);
+	int r = platform->ops->hardware_list(platform, &selection, &list);
 	fprintf(out, "\n%s%s%s: %s\n", name, named ? " " : "", named ? named : "",
 		verdict(source, r, &list));
-	print_source(out, platform, &wishes, &list);
+	print_source(out, platform, &selection, &list);
 }
 
-static const char *what_is_tried(const struct nm_config *config)
+static const char *source_text(const struct nm_config *config)
 {
 	switch (config->sampling.source) {
 	case NM_SOURCE_AUTO:
@@ -186,14 +189,14 @@ static const char *what_is_tried(const struct nm_config *config)
 
 void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct nm_config *config)
 {
-	const struct nm_event_wishes none = {.source = NM_MEMORY_NONE};
+	const struct nm_event_selection none = {.source = NM_MEMORY_NONE};
 	struct nm_event_list list = {0};
 
 	(void)platform->ops->hardware_list(platform, &none, &list);
 	const struct nm_event_table *table =
 		nm_event_table_find(list.table ? list.table : "generic");
 	fprintf(out, "Entry of this CPU: %s (%s)\n", table->name, table->machines);
-	fprintf(out, "%s", what_is_tried(config));
+	fprintf(out, "%s", source_text(config));
 	list_source(out, platform, config, NM_MEMORY_PMU);
 	list_source(out, platform, config, NM_MEMORY_EVENT);
 	list_source(out, platform, config, NM_MEMORY_PEBS);

@@ -165,10 +165,10 @@ void nm_problems_forget_rings(struct nm_problems *problems)
 static bool was_reported(const struct nm_problems *problems, size_t item)
 {
 	for (size_t i = 0; i < problems->nr_reported; i++) {
-		const struct nm_problem_cause *told = &problems->told[i];
-		if (told->step == problems->steps[item] &&
-		    told->kind == problems->items[item].kind &&
-		    told->error == problems->items[item].error)
+		const struct nm_problem_cause *reported = &problems->reported[i];
+		if (reported->step == problems->steps[item] &&
+		    reported->kind == problems->items[item].kind &&
+		    reported->error == problems->items[item].error)
 			return true;
 	}
 	return false;
@@ -189,11 +189,11 @@ static size_t report_ends(struct nm_problems *problems)
 	size_t kept = 0, count = 0;
 
 	for (size_t i = 0; i < problems->nr_reported; i++) {
-		const struct nm_problem_cause *told = &problems->told[i];
-		if (find(problems, told) < problems->count)
-			problems->told[kept++] = *told;
-		else if (told->step == NM_STEP_STARVED)
-			problems->news[count++] = ended(told);
+		const struct nm_problem_cause *reported = &problems->reported[i];
+		if (find(problems, reported) < problems->count)
+			problems->reported[kept++] = *reported;
+		else if (reported->step == NM_STEP_STARVED)
+			problems->news[count++] = ended(reported);
 	}
 	problems->nr_reported = kept;
 	return count;
@@ -207,7 +207,7 @@ const struct nm_source_problem *nm_problems_news(struct nm_problems *problems, s
 		if (was_reported(problems, i))
 			continue;
 		problems->news[count++] = problems->items[i];
-		problems->told[problems->nr_reported++] =
+		problems->reported[problems->nr_reported++] =
 			(struct nm_problem_cause){.step = problems->steps[i],
 						  .kind = problems->items[i].kind,
 						  .error = problems->items[i].error};

@@ -32,7 +32,7 @@ struct nm_problems {
 	struct nm_source_problem items[NM_PROBLEMS_MAX];
 	enum nm_problem_step steps[NM_PROBLEMS_MAX];
 	size_t count;
-	struct nm_problem_cause told[NM_PROBLEMS_MAX];
+	struct nm_problem_cause reported[NM_PROBLEMS_MAX];
 	size_t nr_reported;
 	struct nm_source_problem news[2 * NM_PROBLEMS_MAX];
 };

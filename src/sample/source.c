@@ -55,14 +55,14 @@ int nm_ring_find(const struct nm_ring *ring, enum nm_event_kind kind)
 	return -1;
 }
 
-static void complain(struct nm_source *source, struct nm_ring *ring, enum nm_problem_step step,
-		     enum nm_event_kind kind, int error)
+static void report_problem(struct nm_source *source, struct nm_ring *ring,
+			   enum nm_problem_step step, enum nm_event_kind kind, int error)
 {
 	ring->complete = false;
 	/* A kind with several events counts its CPU once. */
-	if (kind >= NM_EVENT_MEMORY && (ring->complained & 1U << kind))
+	if (kind >= NM_EVENT_MEMORY && (ring->reported_kinds & 1U << kind))
 		return;
-	ring->complained |= 1U << kind;
+	ring->reported_kinds |= 1U << kind;
 	nm_problems_add(&source->problems, step, kind, (int)ring->layout.cpu, error);
 }
 
@@ -107,15 +107,15 @@ static int open_leader(struct nm_source *source, struct nm_ring *ring, int *ret_
 		r = try_leader(source, ring, bytes, &step, ret_fd);
 	}
 	if (r < 0)
-		complain(source, ring, step, NM_EVENT_SIDEBAND, r);
+		report_problem(source, ring, step, NM_EVENT_SIDEBAND, r);
 	else if (refused < 0)
-		complain(source, ring, NM_STEP_SMALL, NM_EVENT_SIDEBAND, refused);
+		report_problem(source, ring, NM_STEP_SMALL, NM_EVENT_SIDEBAND, refused);
 	return r;
 }
 
 /* Adds the event to the ring, which closes it from now on. */
-static struct nm_ring_event *place(struct nm_ring *ring, enum nm_event_kind kind, uint64_t id,
-				   struct nm_event_fds fds)
+static struct nm_ring_event *add_event(struct nm_ring *ring, enum nm_event_kind kind, uint64_t id,
+				       struct nm_event_fds fds)
 {
 	unsigned i = ring->layout.count++;
 
@@ -128,8 +128,8 @@ static struct nm_ring_event *place(struct nm_ring *ring, enum nm_event_kind kind
 }
 
 /* Redirects an open event to the ring, and reads the id of its records; closes it on failure. */
-static int join(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
-		struct nm_event_fds fds, struct nm_ring_event **ret)
+static int attach_event(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
+			struct nm_event_fds fds, struct nm_ring_event **ret)
 {
 	struct nm_platform *platform = source->platform;
 	/* ioctl(2) takes this one as a number. NOLINTNEXTLINE(performance-no-int-to-ptr) */
@@ -143,12 +143,12 @@ static int join(struct nm_source *source, struct nm_ring *ring, enum nm_event_ki
 	if (r == 0)
 		r = platform->ops->event_ioctl(platform, fds.event, PERF_EVENT_IOC_ID, &id);
 	if (r < 0) {
-		complain(source, ring, NM_STEP_JOIN, kind, r);
+		report_problem(source, ring, NM_STEP_JOIN, kind, r);
 		if (kind != NM_EVENT_SIDEBAND)
 			nm_event_close(platform, fds);
 		return r;
 	}
-	*ret = place(ring, kind, id, fds);
+	*ret = add_event(ring, kind, id, fds);
 	return 0;
 }
 
@@ -160,10 +160,10 @@ static int open_member(struct nm_source *source, struct nm_ring *ring, enum nm_e
 					   nm_source_period(source, kind));
 
 	if (fd < 0) {
-		complain(source, ring, NM_STEP_OPEN, kind, fd);
+		report_problem(source, ring, NM_STEP_OPEN, kind, fd);
 		return fd;
 	}
-	return join(source, ring, kind, (struct nm_event_fds){fd, -1}, &event);
+	return attach_event(source, ring, kind, (struct nm_event_fds){fd, -1}, &event);
 }
 
 void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsigned i)
@@ -185,7 +185,7 @@ static struct nm_event_request request_for(const struct nm_source *source,
 					 .index = word->index,
 					 .cpu = cpu,
 					 .period = nm_source_word_period(source, word),
-					 .wishes = source->wishes};
+					 .selection = source->selection};
 }
 
 int nm_source_open_word(struct nm_source *source, const struct nm_event_word *word, int cpu,
@@ -222,14 +222,14 @@ static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w
 	int r = nm_source_open_word(source, word, (int)ring->layout.cpu, &fds);
 
 	if (r < 0) {
-		complain(source, ring, NM_STEP_OPEN, word->kind, r);
+		report_problem(source, ring, NM_STEP_OPEN, word->kind, r);
 		return;
 	}
-	if (join(source, ring, word->kind, fds, &event) < 0)
+	if (attach_event(source, ring, word->kind, fds, &event) < 0)
 		return;
 	event->word = w;
 	event->starved = source->busy_words >> w & 1;
-	event->idle_looks = event->starved ? NM_STARVED_LOOKS : 0;
+	event->idle_checks = event->starved ? NM_STARVED_CHECKS : 0;
 	unsigned i = ring->layout.count - 1;
 	ring->layout.events[i].remote = word->remote;
 	nm_ring_amount(source, ring, i);
@@ -244,7 +244,7 @@ static void enable_all(struct nm_source *source, struct nm_ring *ring)
 		int r = platform->ops->event_ioctl(platform, ring->events[i].fds.event,
 						   PERF_EVENT_IOC_ENABLE, NULL);
 		if (r < 0)
-			complain(source, ring, NM_STEP_JOIN, ring->layout.events[i].kind, r);
+			report_problem(source, ring, NM_STEP_JOIN, ring->layout.events[i].kind, r);
 	}
 }
 
@@ -271,12 +271,12 @@ static void add_spe(struct nm_source *source, struct nm_ring *ring)
 					       NULL);
 	ring->spe = spe; /* closed with the ring, even after a partial failure */
 	if (r < 0)
-		complain(source, ring, step, NM_EVENT_MEMORY, r);
+		report_problem(source, ring, step, NM_EVENT_MEMORY, r);
 }
 
 /* Opens the ring's leader and watches it. Returns 0, or a negative errno after having reported a
  * problem. */
-static int lead(struct nm_source *source, struct nm_ring *ring)
+static int open_ring_leader(struct nm_source *source, struct nm_ring *ring)
 {
 	struct nm_ring_event *event;
 	int fd, r = open_leader(source, ring, &fd);
@@ -285,14 +285,14 @@ static int lead(struct nm_source *source, struct nm_ring *ring)
 		return r;
 	/* From here on closed with the ring, even without an id. */
 	ring->events[0].fds = (struct nm_event_fds){fd, -1};
-	r = join(source, ring, NM_EVENT_SIDEBAND, ring->events[0].fds, &event);
+	r = attach_event(source, ring, NM_EVENT_SIDEBAND, ring->events[0].fds, &event);
 	if (r < 0) {
-		(void)place(ring, NM_EVENT_SIDEBAND, 0, (struct nm_event_fds){fd, -1});
+		(void)add_event(ring, NM_EVENT_SIDEBAND, 0, (struct nm_event_fds){fd, -1});
 		return r;
 	}
 	r = watch(source, fd, ring->layout.cpu);
 	if (r < 0)
-		complain(source, ring, NM_STEP_JOIN, NM_EVENT_SIDEBAND, r);
+		report_problem(source, ring, NM_STEP_JOIN, NM_EVENT_SIDEBAND, r);
 	return r;
 }
 
@@ -305,9 +305,9 @@ static void open_members(struct nm_source *source, struct nm_ring *ring)
 	for (unsigned w = 0; w < source->hardware.count; w++)
 		if (!source->hardware.words[w].aux)
 			open_word(source, ring, w);
-	if (source->wishes.source == NM_MEMORY_SPE)
+	if (source->selection.source == NM_MEMORY_SPE)
 		add_spe(source, ring);
-	if (source->wishes.source != NM_MEMORY_NONE)
+	if (source->selection.source != NM_MEMORY_NONE)
 		return;
 	(void)open_member(source, ring, NM_EVENT_FAULT_MIN);
 	(void)open_member(source, ring, NM_EVENT_FAULT_MAJ);
@@ -318,12 +318,12 @@ static void ring_open(struct nm_source *source, unsigned cpu)
 	struct nm_ring *ring = &source->rings[cpu];
 
 	*ring = (struct nm_ring){.layout.cpu = cpu, .complete = true};
-	if (lead(source, ring) < 0) {
+	if (open_ring_leader(source, ring) < 0) {
 		ring_close(source, ring);
 		return;
 	}
 	open_members(source, ring);
-	nm_ring_let_stand_in(source, ring);
+	nm_ring_update_substitutes(source, ring);
 	enable_all(source, ring);
 }
 
@@ -338,14 +338,14 @@ static void remove_event(struct nm_source *source, struct nm_ring *ring, unsigne
 	ring->clock_stopped &= nm_ring_find(ring, NM_EVENT_CLOCK) >= 0;
 }
 
-void nm_ring_stand_in(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
-		      bool wanted)
+void nm_ring_substitute(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
+			bool wanted)
 {
 	int there = nm_ring_find(ring, kind);
 
 	if (!wanted) {
 		ring->refused &= ~(1U << kind);
-		if (there >= 0 && ring->events[there].stand_in)
+		if (there >= 0 && ring->events[there].is_substitute)
 			remove_event(source, ring, (unsigned)there);
 		return;
 	}
@@ -356,7 +356,7 @@ void nm_ring_stand_in(struct nm_source *source, struct nm_ring *ring, enum nm_ev
 		return;
 	}
 	struct nm_ring_event *event = &ring->events[ring->layout.count - 1];
-	event->stand_in = true;
+	event->is_substitute = true;
 	(void)source->platform->ops->event_ioctl(source->platform, event->fds.event,
 						 PERF_EVENT_IOC_ENABLE, NULL);
 }
@@ -415,7 +415,7 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->hardware_scale = 1;
 	snprintf(source->pmu, sizeof(source->pmu), "%s", config->sampling.pmu);
 	snprintf(source->event, sizeof(source->event), "%s", config->sampling.event);
-	source->wishes = (struct nm_event_wishes){
+	source->selection = (struct nm_event_selection){
 		.load_latency = (unsigned)config->sampling.load_latency,
 		.pmu = source->pmu,
 		.event = source->event,
@@ -427,8 +427,8 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 static int init_source(struct nm_source *source, const struct nm_topology *topology)
 {
 	source->topology = topology;
-	source->homes = nm_homes_new(source->platform);
-	if (!source->homes)
+	source->page_nodes = nm_page_nodes_new(source->platform);
+	if (!source->page_nodes)
 		return -ENOMEM;
 	source->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (source->epoll < 0)
@@ -441,7 +441,7 @@ static int init_source(struct nm_source *source, const struct nm_topology *topol
 }
 
 /* Returns the errno for which nothing is open, and describes it. */
-static int explain_nothing(const struct nm_source *source, char *error, size_t error_size)
+static int describe_failure(const struct nm_source *source, char *error, size_t error_size)
 {
 	if (!source->problems.count) {
 		snprintf(error, error_size, "No CPU may be sampled: all are isolated or offline.");
@@ -482,7 +482,7 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 		nm_source_choose(source, topology);
 		open_missing(source, topology);
 		if (open_count(source) == 0)
-			return explain_nothing(source, error, error_size);
+			return describe_failure(source, error, error_size);
 	}
 	*ret = NM_TAKE(source);
 	return 0;
@@ -494,7 +494,7 @@ void nm_source_free(struct nm_source *source)
 		return;
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
 		ring_close(source, &source->rings[cpu]);
-	nm_homes_free(source->homes);
+	nm_page_nodes_free(source->page_nodes);
 	free(source->rings);
 	free(source->taken_per_seen);
 	free(source->aux_scratch);
@@ -559,20 +559,21 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 		return source->feed.drain(source->feed.context, sink);
 	uint64_t before = source->counts.samples + source->counts.task_events;
 
-	const struct nm_sample_sink outer = nm_homes_sink(source->homes, source->topology, sink);
+	const struct nm_sample_sink outer =
+		nm_page_nodes_sink(source->page_nodes, source->topology, sink);
 
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
 		if (source->rings[cpu].map)
 			drain_ring(source, &source->rings[cpu], &outer);
-	nm_homes_flush(source->homes);
+	nm_page_nodes_flush(source->page_nodes);
 	return (size_t)(source->counts.samples + source->counts.task_events - before);
 }
 
 int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
 {
 	source->topology = topology;
-	if (source->homes)
-		nm_homes_renumber(source->homes);
+	if (source->page_nodes)
+		nm_page_nodes_clear(source->page_nodes);
 	if (source->choice == NM_SOURCE_NONE || source->feed.drain)
 		return 0;
 	int r = grow_rings(source, topology->nr_cpus);

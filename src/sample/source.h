@@ -3,8 +3,8 @@
 #ifndef NUMA_MIGRD_SAMPLE_SOURCE_H
 #define NUMA_MIGRD_SAMPLE_SOURCE_H
 
-#include "home.h"
 #include "numa-migrd/sample.h"
+#include "page_node.h"
 #include "problem.h"
 #include "spe_ring.h"
 
@@ -12,7 +12,7 @@
 #define NM_HARDWARE_SCALE_MAX 1024U
 /* Number of consecutive checks without time on the counter after which an event counts as starved;
  * fewer may be due to waiting for its turn. */
-#define NM_STARVED_LOOKS 3U
+#define NM_STARVED_CHECKS 3U
 
 /* As the kernel fills it on reading an event (PERF_FORMAT_TOTAL_TIME_*). */
 struct nm_event_count {
@@ -25,9 +25,9 @@ struct nm_ring_event {
 	unsigned word; /* in the source's hardware list, for MEMORY and later kinds */
 	uint64_t enabled_ns, running_ns; /* at the last check */
 	double share;			 /* share of the time on the counter, initially 1 */
-	unsigned idle_looks;		 /* consecutive checks without any time on the counter */
+	unsigned idle_checks;		 /* consecutive checks without any time on the counter */
 	bool starved;			 /* it was without time on the counter for too long */
-	bool stand_in;			 /* replaces one that is starved */
+	bool is_substitute;		 /* replaces one that is starved */
 };
 
 struct nm_ring {
@@ -37,7 +37,7 @@ struct nm_ring {
 	bool clock_stopped;    /* by nm_source_follow_load() */
 	bool counters_stopped; /* by nm_source_follow_load() */
 	unsigned idle_intervals;
-	unsigned complained; /* kinds, as bits, whose refusal was reported */
+	unsigned reported_kinds; /* kinds, as bits, whose refusal was reported */
 	unsigned refused;    /* kinds, as bits, that cannot be used as a replacement here */
 	uint64_t seen, lost; /* records in this interval */
 	struct nm_ring_layout layout;
@@ -68,23 +68,23 @@ struct nm_source {
 	/* Before rounding to a prime and conversion to cycles. *_asked: before thinning. */
 	uint64_t run_ns, run_ns_configured, run_ns_asked;
 	uint64_t faults, faults_configured, faults_asked;
-	struct nm_event_wishes wishes;
+	struct nm_event_selection selection;
 	char pmu[NM_PMU_TEXT], event[NM_CONFIG_EVENT_BYTES];
 	uint64_t memory_period;	       /* configured; 0: automatic */
 	uint64_t hardware_scale; /* factor by which all periods of hardware events are raised */
 	struct nm_event_list hardware; /* the events opened on each CPU, which counted in the
 					* trial */
 	unsigned busy_words; /* events, as bits, whose counter another program held in the trial */
-	unsigned weigh_next;	       /* next CPU whose counters are checked */
+	unsigned next_check; /* next CPU whose counters are checked */
 	uint8_t *aux_scratch; /* 2 × ring_bytes, because an AUX area has at least two pages */
-	struct nm_homes *homes;
+	struct nm_page_nodes *page_nodes;
 	const struct nm_topology *topology;
 	struct nm_ring_counts before; /* at the last control of the cost */
 	unsigned calm; /* consecutive intervals with a low cost */
 	struct nm_ring_counts counts;
 	struct nm_problems problems;
 	struct nm_source_status status;
-	struct nm_source_reported told;
+	struct nm_source_reported reported;
 };
 
 /* Returns the current period for an event of that kind. Not for SIDEBAND and hardware events. */
@@ -112,8 +112,8 @@ int nm_ring_find(const struct nm_ring *ring, enum nm_event_kind kind);
 void nm_ring_amount(const struct nm_source *source, struct nm_ring *ring, unsigned i);
 
 /* Opens and enables, or closes, a software event that replaces a starved event. */
-void nm_ring_stand_in(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
-		      bool wanted);
+void nm_ring_substitute(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
+			bool wanted);
 
 /* Opens the SPE event of a CPU, disabled: the first of the list that is for that CPU. */
 int nm_source_open_spe(struct nm_source *source, const struct nm_event_list *list, int cpu,
@@ -123,12 +123,12 @@ int nm_source_open_spe(struct nm_source *source, const struct nm_event_list *lis
 bool nm_event_shares(enum nm_event_kind kind);
 
 /* Replaces starved events of a ring by software events, and ends that when they count again. */
-void nm_ring_let_stand_in(struct nm_source *source, struct nm_ring *ring);
+void nm_ring_update_substitutes(struct nm_source *source, struct nm_ring *ring);
 
 /* Selects cycles or clock, and the hardware events, by a trial on one CPU (source_choose.c). */
 void nm_source_choose(struct nm_source *source, const struct nm_topology *topology);
 
 /* Checks the counters of some CPUs: their time on the PMU since the last check. */
-void nm_source_weigh(struct nm_source *source);
+void nm_source_check_counters(struct nm_source *source);
 
 #endif

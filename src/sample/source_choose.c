@@ -28,7 +28,7 @@ static int has_run(struct nm_platform *platform, int fd)
 	return count.running_ns > 0 ? 0 : -EBUSY;
 }
 
-static void wait_a_trial(void)
+static void wait_for_trial(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = NM_TRIAL_NS}, NULL);
 }
@@ -47,7 +47,7 @@ static int try_cycles(struct nm_source *source, int cpu)
 		return fd;
 	int r = platform->ops->event_ioctl(platform, fd, PERF_EVENT_IOC_ENABLE, NULL);
 	if (r == 0) {
-		wait_a_trial();
+		wait_for_trial();
 		r = has_run(platform, fd);
 	}
 	platform->ops->close(platform, fd);
@@ -106,7 +106,7 @@ static void try_words(struct nm_source *source, int cpu, const struct nm_event_l
 		any |= trial->results[i] == 0;
 	}
 	if (any)
-		wait_a_trial();
+		wait_for_trial();
 	for (unsigned i = 0; i < list->count; i++) {
 		if (trial->results[i] == 0)
 			trial->results[i] = has_run(platform, trial->fds[i].event);
@@ -119,10 +119,10 @@ static void try_words(struct nm_source *source, int cpu, const struct nm_event_l
  * count, because another program may release the counter. Reports those that exist but cannot be
  * used.
  */
-static void keep_words(struct nm_source *source, int cpu, const struct nm_event_list *list,
-		       bool accesses, const struct trial *trial)
+static void add_words(struct nm_source *source, int cpu, const struct nm_event_list *list,
+		      bool accesses, const struct trial *trial)
 {
-	unsigned told = 0;
+	unsigned reported = 0;
 
 	for (unsigned i = 0; i < list->count; i++) {
 		const struct nm_event_word *word = &list->words[i];
@@ -133,11 +133,11 @@ static void keep_words(struct nm_source *source, int cpu, const struct nm_event_
 			source->busy_words |= 1U << source->hardware.count;
 		if (r == 0 || r == -EBUSY)
 			source->hardware.words[source->hardware.count++] = *word;
-		if (r == 0 || r == -ENOENT || (told & 1U << word->kind))
+		if (r == 0 || r == -ENOENT || (reported & 1U << word->kind))
 			continue;
 		nm_problems_add(&source->problems, r == -EBUSY ? NM_STEP_STARVED : NM_STEP_COUNTER,
 				word->kind, cpu, r);
-		told |= 1U << word->kind;
+		reported |= 1U << word->kind;
 	}
 }
 
@@ -155,7 +155,7 @@ static int try_spe(struct nm_source *source, int cpu, const struct nm_event_list
 		return step == NM_STEP_MAP ? -ENOSPC : r;
 	r = platform->ops->event_ioctl(platform, ring->fds.event, PERF_EVENT_IOC_ENABLE, NULL);
 	if (r == 0) {
-		wait_a_trial();
+		wait_for_trial();
 		r = has_run(platform, ring->fds.event);
 	}
 	nm_spe_ring_close(platform, ring);
@@ -175,8 +175,8 @@ static int try_source(struct nm_source *source, int cpu, enum nm_memory_source m
 	struct nm_event_list list;
 	struct trial trial;
 
-	source->wishes.source = memory;
-	int r = source->platform->ops->hardware_list(source->platform, &source->wishes, &list);
+	source->selection.source = memory;
+	int r = source->platform->ops->hardware_list(source->platform, &source->selection, &list);
 	if (r < 0)
 		return r;
 	if (list.count == 0 || list.words[0].kind != NM_EVENT_MEMORY)
@@ -185,13 +185,13 @@ static int try_source(struct nm_source *source, int cpu, enum nm_memory_source m
 		return try_spe(source, cpu, &list);
 	try_words(source, cpu, &list, true, &trial);
 	if (trial.results[0] == 0 || (even_busy && trial.results[0] == -EBUSY))
-		keep_words(source, cpu, &list, true, &trial);
+		add_words(source, cpu, &list, true, &trial);
 	return trial.results[0];
 }
 
 /* In the order of the trials; sources named in the configuration come first. */
-static const enum nm_memory_source ladder[] = {NM_MEMORY_PMU, NM_MEMORY_EVENT, NM_MEMORY_PEBS,
-					       NM_MEMORY_IBS, NM_MEMORY_SPE};
+static const enum nm_memory_source order[] = {NM_MEMORY_PMU, NM_MEMORY_EVENT, NM_MEMORY_PEBS,
+					      NM_MEMORY_IBS, NM_MEMORY_SPE};
 
 static bool is_kind_wanted(const struct nm_source *source, enum nm_memory_source memory)
 {
@@ -221,29 +221,28 @@ static void choose_memory(struct nm_source *source, int cpu)
 {
 	enum nm_memory_source busy = NM_MEMORY_NONE;
 
-	for (size_t i = 0; i < NM_ARRAY_SIZE(ladder); i++) {
-		if (!is_kind_wanted(source, ladder[i]))
+	for (size_t i = 0; i < NM_ARRAY_SIZE(order); i++) {
+		if (!is_kind_wanted(source, order[i]))
 			continue;
-		int r = try_source(source, cpu, ladder[i], false);
+		int r = try_source(source, cpu, order[i], false);
 		if (r == 0)
 			return;
-		if (r == -EBUSY && busy == NM_MEMORY_NONE && ladder[i] != NM_MEMORY_SPE) {
-			busy = ladder[i];
+		if (r == -EBUSY && busy == NM_MEMORY_NONE && order[i] != NM_MEMORY_SPE) {
+			busy = order[i];
 			continue;
 		}
-		bool event = ladder[i] == NM_MEMORY_EVENT;
-		bool asked =
-			source->choice != NM_SOURCE_AUTO || ladder[i] == NM_MEMORY_PMU || event;
+		bool event = order[i] == NM_MEMORY_EVENT;
+		bool asked = source->choice != NM_SOURCE_AUTO || order[i] == NM_MEMORY_PMU || event;
 		if (asked || r != -ENOENT)
 			nm_problems_add(&source->problems, event ? NM_STEP_EVENT : NM_STEP_SOURCE,
 					NM_EVENT_MEMORY, cpu, r);
 	}
-	source->wishes.source = NM_MEMORY_NONE;
+	source->selection.source = NM_MEMORY_NONE;
 	if (busy == NM_MEMORY_NONE)
 		return;
 	int r = try_source(source, cpu, busy, true);
 	if (r < 0 && r != -EBUSY)
-		source->wishes.source = NM_MEMORY_NONE;
+		source->selection.source = NM_MEMORY_NONE;
 }
 
 static void choose_amounts(struct nm_source *source, int cpu)
@@ -251,10 +250,10 @@ static void choose_amounts(struct nm_source *source, int cpu)
 	struct nm_event_list list;
 	struct trial trial;
 
-	if (source->platform->ops->hardware_list(source->platform, &source->wishes, &list) < 0)
+	if (source->platform->ops->hardware_list(source->platform, &source->selection, &list) < 0)
 		return;
 	try_words(source, cpu, &list, false, &trial);
-	keep_words(source, cpu, &list, false, &trial);
+	add_words(source, cpu, &list, false, &trial);
 }
 
 void nm_source_choose(struct nm_source *source, const struct nm_topology *topology)

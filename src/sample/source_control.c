@@ -37,7 +37,7 @@ uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kin
 }
 
 /* Returns a period with about one hundred samples per second on a busy CPU. */
-static uint64_t suitable_period(const struct nm_event_word *word)
+static uint64_t default_period(const struct nm_event_word *word)
 {
 	switch (word->kind) {
 	case NM_EVENT_INSTRUCTIONS:
@@ -58,7 +58,7 @@ static uint64_t suitable_period(const struct nm_event_word *word)
 /* PMUs with a period of their own, IBS and SPE, which add randomness themselves, need no prime. */
 uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word)
 {
-	uint64_t base = word->period ? word->period : suitable_period(word);
+	uint64_t base = word->period ? word->period : default_period(word);
 
 	if (word->kind == NM_EVENT_MEMORY && source->memory_period)
 		base = source->memory_period;
@@ -82,7 +82,7 @@ static void stop_clock(struct nm_source *source, struct nm_ring *ring, bool stop
 
 /* Multiplexed events make the kernel wake the CPU every few milliseconds. A starved one stays
  * enabled, to detect when it counts again. */
-static bool take_turns(const struct nm_ring *ring)
+static bool are_multiplexed(const struct nm_ring *ring)
 {
 	bool turns = false;
 
@@ -105,7 +105,7 @@ static void stop_counters(struct nm_source *source, struct nm_ring *ring, bool s
 	ring->counters_stopped = stop;
 }
 
-static void follow_one(struct nm_source *source, struct nm_ring *ring, double busy)
+static void follow_cpu(struct nm_source *source, struct nm_ring *ring, double busy)
 {
 	bool has_clock = nm_ring_find(ring, NM_EVENT_CLOCK) >= 0;
 
@@ -117,7 +117,7 @@ static void follow_one(struct nm_source *source, struct nm_ring *ring, double bu
 	bool woken = !(busy < BUSY_FROM_SHARE);
 	if (has_clock && (ring->clock_stopped ? woken : idle))
 		stop_clock(source, ring, !ring->clock_stopped);
-	if (ring->counters_stopped ? woken : idle && take_turns(ring))
+	if (ring->counters_stopped ? woken : idle && are_multiplexed(ring))
 		stop_counters(source, ring, !ring->counters_stopped);
 }
 
@@ -125,7 +125,7 @@ void nm_source_follow_load(struct nm_source *source, const double *busy_share, u
 {
 	for (unsigned cpu = 0; cpu < source->nr_rings && cpu < nr_cpus; cpu++)
 		if (source->rings[cpu].map)
-			follow_one(source, &source->rings[cpu], busy_share[cpu]);
+			follow_cpu(source, &source->rings[cpu], busy_share[cpu]);
 }
 
 static void apply_period(struct nm_source *source, enum nm_event_kind kind)
@@ -179,7 +179,7 @@ static bool change_scale(struct nm_source *source, double cost_share)
  * oscillation. */
 #define CALM_INTERVALS 3U
 
-static double without_haste(struct nm_source *source, double cost_share)
+static double damp_decrease(struct nm_source *source, double cost_share)
 {
 	if (cost_share >= source->cap_share / 3.0) {
 		source->calm = 0;
@@ -254,11 +254,11 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 
 	if (source->feed.drain)
 		return false;
-	nm_source_weigh(source);
-	nm_homes_age(source->homes);
+	nm_source_check_counters(source);
+	nm_page_nodes_age(source->page_nodes);
 	if (loses_by_samples(source))
 		cost_share = fmax(cost_share, nextafter(source->cap_share, INFINITY));
-	cost_share = without_haste(source, cost_share);
+	cost_share = damp_decrease(source, cost_share);
 	source->run_ns = nm_period_next(run_before, source->run_ns_configured, CLOCK_PERIOD_MAX,
 					cost_share, source->cap_share);
 	source->faults = nm_period_next(faults_before, source->faults_configured, FAULT_PERIOD_MAX,

@@ -64,7 +64,7 @@ static void find_software(const struct nm_source *source, struct nm_source_statu
 static void find_hardware(const struct nm_source *source, struct nm_source_status *status)
 {
 	if (kind_counts(source, NM_EVENT_MEMORY)) {
-		status->memory = source->wishes.source;
+		status->memory = source->selection.source;
 		status->memory_period = nm_source_word_period(source, &source->hardware.words[0]);
 		status->accesses = true;
 	}
@@ -90,12 +90,12 @@ static void write_name(struct nm_source_status *status)
 /* Computed only on changes, because primes take long to find. */
 static void find_periods(struct nm_source *source)
 {
-	struct nm_source_reported *told = &source->told;
+	struct nm_source_reported *reported = &source->reported;
 
-	if (told->run_kind == source->run_kind && told->run_ns == source->run_ns &&
-	    told->faults == source->faults && told->cycles_per_ns == source->cycles_per_ns)
+	if (reported->run_kind == source->run_kind && reported->run_ns == source->run_ns &&
+	    reported->faults == source->faults && reported->cycles_per_ns == source->cycles_per_ns)
 		return;
-	*told = (struct nm_source_reported){
+	*reported = (struct nm_source_reported){
 		.run_kind = source->run_kind,
 		.run_ns = source->run_ns,
 		.faults = source->faults,
@@ -114,8 +114,8 @@ const struct nm_source_status *nm_source_status(struct nm_source *source)
 	find_periods(source);
 	*status = (struct nm_source_status){
 		.has_cycles = source->run_kind == NM_EVENT_CYCLES,
-		.clock_period = source->told.clock_period,
-		.fault_period = source->told.fault_period,
+		.clock_period = source->reported.clock_period,
+		.fault_period = source->reported.fault_period,
 		.counts = source->counts,
 		.problems = source->problems.items,
 		.problem_count = source->problems.count,

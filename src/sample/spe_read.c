@@ -67,7 +67,8 @@ static const struct nm_spe_turn *turn_of(const struct nm_spe_reader *reader, uin
 	return NULL;
 }
 
-static const struct nm_spe_turn *whose(struct piece *piece, const struct nm_spe_record *record)
+static const struct nm_spe_turn *turn_of_record(struct piece *piece,
+						const struct nm_spe_record *record)
 {
 	const struct nm_spe_reader *reader = piece->reader;
 	const struct nm_spe_turn *turn = NULL;
@@ -94,7 +95,7 @@ static void on_spe_record(void *context, const struct nm_spe_record *record)
 		piece->counts->no_access++;
 		return;
 	}
-	const struct nm_spe_turn *turn = whose(piece, record);
+	const struct nm_spe_turn *turn = turn_of_record(piece, record);
 	if (!turn) {
 		piece->counts->unknown++;
 		return;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "complaints.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/topology.h"
+#include "stderr_capture.h"
 #include "sysfs.h"
 
 #define DISTANCE_REMOTE 20U
@@ -85,14 +85,14 @@ static int configure(hwloc_topology_t hwloc, const char *xml_path)
 
 static int discover_xml(struct loader *loader, const char *path)
 {
-	struct nm_complaints complaints;
-	char why[NM_COMPLAINT_BYTES];
+	struct nm_stderr_capture capture;
+	char why[NM_STDERR_MESSAGE_BYTES];
 
-	nm_complaints_begin(&complaints);
+	nm_stderr_capture_begin(&capture);
 	int r = configure(loader->hwloc, path);
 	if (r == 0 && hwloc_topology_load(loader->hwloc) < 0)
 		r = -EINVAL;
-	nm_complaints_end(&complaints, path, why);
+	nm_stderr_capture_end(&capture, path, why);
 	if (r < 0)
 		return fail(loader, r,
 			    "%s: cannot be read as an hwloc XML topology (%s); make one with "
@@ -303,9 +303,10 @@ static int fill_nodes(struct loader *loader, hwloc_obj_t *objects)
 		node->cpus = hwloc_bitmap_alloc();
 		if (!node->cpus)
 			return -ENOMEM;
-		bool told = loader->root >= 0 &&
-			    nm_sysfs_node_cpus(loader->root, node->os_id, loader->scratch) == 0;
-		assign_cpus(topology, (int)i, told ? loader->scratch : objects[i]->cpuset, weights);
+		bool has_list = loader->root >= 0 &&
+				nm_sysfs_node_cpus(loader->root, node->os_id, loader->scratch) == 0;
+		assign_cpus(topology, (int)i, has_list ? loader->scratch : objects[i]->cpuset,
+			    weights);
 	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		int node = topology->cpus[cpu].node;
@@ -319,23 +320,25 @@ static int fill_nodes(struct loader *loader, hwloc_obj_t *objects)
 static void fill_distances(struct loader *loader)
 {
 	struct nm_topology *topology = loader->topology;
-	struct hwloc_distances_s *told = NULL;
+	struct hwloc_distances_s *matrix = NULL;
 	unsigned n = topology->nr_nodes, matrices = 1;
 
 	for (unsigned i = 0; i < n * n; i++)
 		topology->distance[i] = i % (n + 1) == 0 ? NM_DISTANCE_LOCAL : DISTANCE_REMOTE;
-	if (hwloc_distances_get_by_type(loader->hwloc, HWLOC_OBJ_NUMANODE, &matrices, &told,
+	if (hwloc_distances_get_by_type(loader->hwloc, HWLOC_OBJ_NUMANODE, &matrices, &matrix,
 					HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) < 0 ||
-	    !told)
+	    !matrix)
 		return;
-	for (unsigned i = 0; i < told->nbobjs * told->nbobjs; i++) {
-		int from = nm_topology_node_index(topology, told->objs[i / told->nbobjs]->os_index);
-		int to = nm_topology_node_index(topology, told->objs[i % told->nbobjs]->os_index);
-		if (from >= 0 && to >= 0 && told->values[i] > 0)
+	for (unsigned i = 0; i < matrix->nbobjs * matrix->nbobjs; i++) {
+		int from = nm_topology_node_index(topology,
+						  matrix->objs[i / matrix->nbobjs]->os_index);
+		int to = nm_topology_node_index(topology,
+						matrix->objs[i % matrix->nbobjs]->os_index);
+		if (from >= 0 && to >= 0 && matrix->values[i] > 0)
 			topology->distance[(unsigned)from * n + (unsigned)to] =
-				(unsigned)told->values[i];
+				(unsigned)matrix->values[i];
 	}
-	hwloc_distances_release(loader->hwloc, told);
+	hwloc_distances_release(loader->hwloc, matrix);
 }
 
 /* ---- representatives of nodes without CPUs ---- */

@@ -72,15 +72,15 @@ static void parse_pmu(struct fuzz_input *input)
 /* Lists the events of a CPU with this /proc/cpuinfo, and looks one up by this name. */
 static void list_events(struct fuzz_input *input)
 {
-	struct nm_event_wishes wishes = {.load_latency = 30};
+	struct nm_event_selection selection = {.load_latency = 30};
 	struct nm_event_list list;
 
-	wishes.source = (enum nm_memory_source)(fuzz_byte(input) % NM_MEMORY_SOURCE_MAX);
-	wishes.pmu = wishes.source == NM_MEMORY_PMU ? "cpu/loads/" : NULL;
-	char *event = wishes.source == NM_MEMORY_EVENT ? fuzz_piece(input) : NULL;
-	wishes.event = event;
+	selection.source = (enum nm_memory_source)(fuzz_byte(input) % NM_MEMORY_SOURCE_MAX);
+	selection.pmu = selection.source == NM_MEMORY_PMU ? "cpu/loads/" : NULL;
+	char *event = selection.source == NM_MEMORY_EVENT ? fuzz_piece(input) : NULL;
+	selection.event = event;
 	folder_write("proc/cpuinfo", input->data, input->size);
-	if (nm_event_list_read(folder(), &wishes, NM_EVENT_KIND_MAX, &list) == 0)
+	if (nm_event_list_read(folder(), &selection, NM_EVENT_KIND_MAX, &list) == 0)
 		FUZZ_REQUIRE(list.count <= NM_EVENT_LIST_MAX);
 	free(event);
 }

@@ -263,14 +263,14 @@ static inline ssize_t fake_read_file(struct nm_platform *platform, int directory
 }
 
 static inline int fake_hardware_list(struct nm_platform *platform,
-				     const struct nm_event_wishes *wishes,
+				     const struct nm_event_selection *selection,
 				     struct nm_event_list *ret)
 {
 	const struct fake_perf *fake = fake_perf(platform);
 
-	if (fake->list_error[wishes->source] < 0)
-		return fake->list_error[wishes->source];
-	*ret = fake->hardware[wishes->source];
+	if (fake->list_error[selection->source] < 0)
+		return fake->list_error[selection->source];
+	*ret = fake->hardware[selection->source];
 	return 0;
 }
 

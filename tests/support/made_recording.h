@@ -13,7 +13,7 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/recording.h"
 
-struct made_wishes {
+struct made_recording_options {
 	unsigned nodes, processes, threads; /* threads per process */
 	unsigned intervals;
 	bool accesses; /* local access ratios */
@@ -30,7 +30,7 @@ struct made_wishes {
 	MADE_ALL, .nodes = 4, .processes = 3, .threads = 8, .intervals = 90,                       \
 		  .config = "threads = { policy = \"imar2\"; };\n"
 
-static const struct made_wishes made_usual = {MADE_USUAL};
+static const struct made_recording_options made_usual = {MADE_USUAL};
 
 /* Hostile contents of names, configurations and entries of the journal. */
 static const char *const made_hostile_names[] = {
@@ -47,7 +47,7 @@ static const char *const made_hostile_names[] = {
 };
 
 struct made {
-	const struct made_wishes *wishes;
+	const struct made_recording_options *options;
 	struct nm_recorder_writer *writer;
 	uint64_t next_decision;
 	int *node; /* current node of each thread; its memory is on node thread % nodes */
@@ -55,31 +55,31 @@ struct made {
 	int error;
 };
 
-static inline unsigned made_count(const struct made_wishes *wishes)
+static inline unsigned made_count(const struct made_recording_options *options)
 {
-	return wishes->processes * wishes->threads;
+	return options->processes * options->threads;
 }
 
-static inline uint32_t made_pid(const struct made_wishes *wishes, unsigned thread)
+static inline uint32_t made_pid(const struct made_recording_options *options, unsigned thread)
 {
-	return 1000 + thread / wishes->threads * (wishes->threads + 10);
+	return 1000 + thread / options->threads * (options->threads + 10);
 }
 
-static inline uint32_t made_tid(const struct made_wishes *wishes, unsigned thread)
+static inline uint32_t made_tid(const struct made_recording_options *options, unsigned thread)
 {
-	return made_pid(wishes, thread) + thread % wishes->threads;
+	return made_pid(options, thread) + thread % options->threads;
 }
 
-static inline int made_home(const struct made_wishes *wishes, unsigned thread)
+static inline int made_home(const struct made_recording_options *options, unsigned thread)
 {
-	return (int)(thread % wishes->nodes);
+	return (int)(thread % options->nodes);
 }
 
-static inline const char *made_name(const struct made_wishes *wishes, unsigned process)
+static inline const char *made_name(const struct made_recording_options *options, unsigned process)
 {
 	static const char *const usual[] = {"lu.C.x",	"cg.C.x", "postgres",
 					    "mariadbd", "stream", NULL};
-	const char *const *names = wishes->names ? wishes->names : usual;
+	const char *const *names = options->names ? options->names : usual;
 	unsigned count = 0;
 	while (names[count])
 		count++;
@@ -94,9 +94,9 @@ static inline void made_add(struct made *made, const struct nm_recorded *record)
 
 static inline void made_start(struct made *made)
 {
-	const char *config = made->wishes->config ? made->wishes->config : "";
+	const char *config = made->options->config ? made->options->config : "";
 	struct nm_topology *topology =
-		machine_topology(made->wishes->nodes, made->wishes->nodes * 8);
+		machine_topology(made->options->nodes, made->options->nodes * 8);
 	struct nm_recorded record = {.kind = NM_RECORDED_START,
 				     .start = {.version = "0.1.0",
 					       .time_s = 1763800000,
@@ -115,23 +115,23 @@ static inline void made_start(struct made *made)
 
 static inline double made_share(const struct made *made, unsigned thread)
 {
-	bool home = made->node[thread] == made_home(made->wishes, thread);
+	bool home = made->node[thread] == made_home(made->options, thread);
 	return home ? 0.9 + 0.05 * (thread % 3) / 2 : 0.15 + 0.02 * (thread % 5);
 }
 
 static inline void made_set_thread(struct made *made, unsigned i)
 {
-	const struct made_wishes *wishes = made->wishes;
+	const struct made_recording_options *options = made->options;
 	double share = made_share(made, i);
 	made->threads[i] = (struct nm_recorded_thread){
-		.tid = made_tid(wishes, i),
-		.pid = made_pid(wishes, i),
+		.tid = made_tid(options, i),
+		.pid = made_pid(options, i),
 		.main_cpu = made->node[i] * 8 + (int)(i % 8),
 		.main_node = made->node[i],
-		.preferred = made_home(wishes, i),
+		.preferred = made_home(options, i),
 		.run_share = 0.3 + 0.7 / (1 + i % 4),
-		.local_share = wishes->accesses ? share : (double)NAN,
-		.access_total = wishes->accesses ? 200 + i : 0,
+		.local_share = options->accesses ? share : (double)NAN,
+		.access_total = options->accesses ? 200 + i : 0,
 		.latency = (double)NAN,
 		.instructions = (double)NAN,
 		.operations = (double)NAN,
@@ -143,41 +143,42 @@ static inline void made_set_thread(struct made *made, unsigned i)
 
 static inline void made_interval(struct made *made, unsigned number)
 {
-	const struct made_wishes *wishes = made->wishes;
+	const struct made_recording_options *options = made->options;
 	double sum = 0;
-	for (unsigned i = 0; i < made_count(wishes); i++) {
+	for (unsigned i = 0; i < made_count(options); i++) {
 		made_set_thread(made, i);
 		sum += made_share(made, i);
 	}
-	struct nm_recorded record = {
-		.kind = NM_RECORDED_INTERVAL,
-		.about = {.number = number,
-			  .time_ns = (5000 + number) * NM_NSEC_PER_SEC,
-			  .length_ns = NM_NSEC_PER_SEC,
-			  .local_share = wishes->accesses ? sum / made_count(wishes) : (double)NAN,
-			  .performance = (double)NAN,
-			  .nr_threads = made_count(wishes)}};
+	struct nm_recorded record = {.kind = NM_RECORDED_INTERVAL,
+				     .about = {.number = number,
+					       .time_ns = (5000 + number) * NM_NSEC_PER_SEC,
+					       .length_ns = NM_NSEC_PER_SEC,
+					       .local_share = options->accesses
+								      ? sum / made_count(options)
+								      : (double)NAN,
+					       .performance = (double)NAN,
+					       .nr_threads = made_count(options)}};
 	made_add(made, &record);
 	record = (struct nm_recorded){.kind = NM_RECORDED_THREADS};
 	record.threads.items = made->threads;
-	record.threads.count = made_count(wishes);
+	record.threads.count = made_count(options);
 	made_add(made, &record);
 }
 
 static inline void made_processes(struct made *made)
 {
-	const struct made_wishes *wishes = made->wishes;
-	struct nm_recorded_process *items = calloc(wishes->processes + 1, sizeof(*items));
-	for (unsigned p = 0; p < wishes->processes; p++) {
+	const struct made_recording_options *options = made->options;
+	struct nm_recorded_process *items = calloc(options->processes + 1, sizeof(*items));
+	for (unsigned p = 0; p < options->processes; p++) {
 		items[p] =
-			(struct nm_recorded_process){.pid = made_pid(wishes, p * wishes->threads),
-						     .threads = wishes->threads,
+			(struct nm_recorded_process){.pid = made_pid(options, p * options->threads),
+						     .threads = options->threads,
 						     .performance = (double)NAN};
-		snprintf(items[p].comm, sizeof(items[p].comm), "%s", made_name(wishes, p));
+		snprintf(items[p].comm, sizeof(items[p].comm), "%s", made_name(options, p));
 	}
 	struct nm_recorded record = {.kind = NM_RECORDED_PROCESSES};
 	record.processes.items = items;
-	record.processes.count = wishes->processes;
+	record.processes.count = options->processes;
 	made_add(made, &record);
 	free(items);
 }
@@ -190,7 +191,7 @@ static inline void made_log_entry(struct made *made, uint64_t decision, const ch
 	const struct nm_recorded record = {
 		.kind = NM_RECORDED_ENTRY,
 		.entry = {.decision = decision,
-			  .text = made->wishes->message ? made->wishes->message : text,
+			  .text = made->options->message ? made->options->message : text,
 			  .fields = verdict ? "DECISION=1\nVERDICT=improved"
 					    : "DECISION=1\nKIND=migrate"}};
 	made_add(made, &record);
@@ -211,22 +212,22 @@ static inline void made_judge(struct made *made, uint64_t id)
 
 static inline void made_decide(struct made *made, unsigned thread)
 {
-	const struct made_wishes *wishes = made->wishes;
+	const struct made_recording_options *options = made->options;
 	char text[256];
 	uint64_t id = made->next_decision++;
-	int home = made_home(wishes, thread);
+	int home = made_home(options, thread);
 	struct nm_recorded record = {.kind = NM_RECORDED_DECISION,
 				     .decision = {.id = id,
 						  .kind = NM_DECISION_MIGRATE,
 						  .policy = NM_POLICY_IMAR2,
 						  .nr_steps = 1,
-						  .steps = {{.tid = made_tid(wishes, thread),
-							     .pid = made_pid(wishes, thread),
+						  .steps = {{.tid = made_tid(options, thread),
+							     .pid = made_pid(options, thread),
 							     .node_from = made->node[thread],
 							     .node_to = home}}}};
 	snprintf(text, sizeof(text),
 		 "thread %u (%s) goes from node %d to node %d, where its memory is",
-		 made_tid(wishes, thread), made_name(wishes, thread / wishes->threads),
+		 made_tid(options, thread), made_name(options, thread / options->threads),
 		 made->node[thread], home);
 	made_add(made, &record);
 	record = (struct nm_recorded){.kind = NM_RECORDED_RECEIPT,
@@ -248,7 +249,7 @@ static inline void made_move_pages(struct made *made)
 						  .kind = NM_DECISION_PAGES,
 						  .pages = {.pages = 512},
 						  .nr_steps = 1,
-						  .steps = {{.pid = made_pid(made->wishes, 0),
+						  .steps = {{.pid = made_pid(made->options, 0),
 							     .node_from = -1,
 							     .node_to = 1}}}};
 	made_add(made, &record);
@@ -262,32 +263,32 @@ static inline void made_move_pages(struct made *made)
 
 static inline void made_live(struct made *made, unsigned number)
 {
-	const struct made_wishes *wishes = made->wishes;
+	const struct made_recording_options *options = made->options;
 	made_interval(made, number);
 	made_processes(made);
-	unsigned thread = (number * 7) % made_count(wishes);
-	if (wishes->moves && number > 3 && made->node[thread] != made_home(wishes, thread))
+	unsigned thread = (number * 7) % made_count(options);
+	if (options->moves && number > 3 && made->node[thread] != made_home(options, thread))
 		made_decide(made, thread);
-	else if (wishes->moves && number > 30 && number % 12 == 0)
-		made->node[thread] = (made->node[thread] + 1) % (int)wishes->nodes;
-	if (wishes->pages && number % 20 == 10)
+	else if (options->moves && number > 30 && number % 12 == 0)
+		made->node[thread] = (made->node[thread] + 1) % (int)options->nodes;
+	if (options->pages && number % 20 == 10)
 		made_move_pages(made);
 }
 
 /* Writes to an empty file and leaves fd open. Returns 0 or -errno. */
-static inline int made_recording(int fd, const struct made_wishes *wishes)
+static inline int made_recording(int fd, const struct made_recording_options *options)
 {
-	struct made made = {.wishes = wishes, .next_decision = 1};
+	struct made made = {.options = options, .next_decision = 1};
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	int r = copy < 0 ? -errno : nm_recording_create(copy, 0, &made.writer);
 	if (r < 0)
 		return r;
-	made.node = calloc(made_count(wishes) + 1, sizeof(*made.node));
-	made.threads = calloc(made_count(wishes) + 1, sizeof(*made.threads));
-	for (unsigned i = 0; i < made_count(wishes); i++)
-		made.node[i] = (made_home(wishes, i) + 1 + (int)(i % 3)) % (int)wishes->nodes;
+	made.node = calloc(made_count(options) + 1, sizeof(*made.node));
+	made.threads = calloc(made_count(options) + 1, sizeof(*made.threads));
+	for (unsigned i = 0; i < made_count(options); i++)
+		made.node[i] = (made_home(options, i) + 1 + (int)(i % 3)) % (int)options->nodes;
 	made_start(&made);
-	for (unsigned i = 1; i <= wishes->intervals; i++)
+	for (unsigned i = 1; i <= options->intervals; i++)
 		made_live(&made, i);
 	const struct nm_recorded end = {.kind = NM_RECORDED_END, .end = "its time is over"};
 	made_add(&made, &end);

@@ -4,7 +4,7 @@
 
 static const struct {
 	const char *name;
-	struct made_wishes wishes;
+	struct made_recording_options options;
 } kinds[] = {
 	{"usual", {MADE_USUAL}},
 	{"hostile",
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	int fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	int r = fd < 0 ? -errno : made_recording(fd, &kinds[i].wishes);
+	int r = fd < 0 ? -errno : made_recording(fd, &kinds[i].options);
 	if (r < 0)
 		fprintf(stderr, "%s: %s\n", argv[2], strerror(-r));
 	return r < 0;

@@ -203,11 +203,11 @@ static inline const struct fake_thread *gated_thread_of_fd(const struct fake *fa
 }
 
 static inline int gated_hardware_list(struct nm_platform *platform,
-				      const struct nm_event_wishes *wishes,
+				      const struct nm_event_selection *selection,
 				      struct nm_event_list *ret)
 {
 	int r = gate_check(GATE_HARDWARE_LIST);
-	return r < 0 ? r : fake_hardware_list(&world_of(platform)->perf.platform, wishes, ret);
+	return r < 0 ? r : fake_hardware_list(&world_of(platform)->perf.platform, selection, ret);
 }
 
 static inline int gated_hardware_open(struct nm_platform *platform,

@@ -63,10 +63,10 @@ static inline struct page page_of_file(int fd, const char *name)
 	return page;
 }
 
-static inline struct page page_of(const struct made_wishes *wishes, const char *name)
+static inline struct page page_of(const struct made_recording_options *options, const char *name)
 {
 	int fd = memory_file();
-	assert_int_equal(made_recording(fd, wishes), 0);
+	assert_int_equal(made_recording(fd, options), 0);
 	return page_of_file(fd, name);
 }
 

@@ -18,7 +18,7 @@
 struct machine_files {
 	char root[FIXTURE_PATH / 4];
 	int fd;
-	struct nm_event_wishes wishes;
+	struct nm_event_selection selection;
 	struct nm_event_list list;
 };
 
@@ -28,7 +28,7 @@ static int set_up(void **state)
 
 	fixture_make(f->root, sizeof(f->root));
 	f->fd = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	f->wishes.load_latency = 30;
+	f->selection.load_latency = 30;
 	*state = f;
 	return f->fd < 0;
 }
@@ -72,8 +72,8 @@ static void numalab(struct machine_files *f)
 
 static int read_list(struct machine_files *f, enum nm_memory_source source)
 {
-	f->wishes.source = source;
-	return nm_event_list_read(f->fd, &f->wishes, NM_EVENT_KIND_MAX, &f->list);
+	f->selection.source = source;
+	return nm_event_list_read(f->fd, &f->selection, NM_EVENT_KIND_MAX, &f->list);
 }
 
 static unsigned count(const struct machine_files *f, enum nm_event_kind kind)
@@ -172,7 +172,7 @@ static void a_machine_with_software_events_only(void **state)
 		assert_int_equal(f->list.count, 2); /* the kernel may know these by name */
 	}
 	assert_int_equal(read_list(f, NM_MEMORY_PMU), -EINVAL);
-	f->wishes.pmu = "numalab/period=1/";
+	f->selection.pmu = "numalab/period=1/";
 	assert_int_equal(read_list(f, NM_MEMORY_PMU), -ENOENT);
 }
 
@@ -193,7 +193,7 @@ static void pebs_of_skylake(void **state)
 	struct machine_files *f = *state;
 
 	cpu(f, "GenuineIntel", 6, 85);
-	f->wishes.load_latency = 77;
+	f->selection.load_latency = 77;
 	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
 	assert_string_equal(f->list.table, "skx");
 	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
@@ -215,7 +215,7 @@ static void one_kind_alone_is_encoded(void **state)
 	cpu(f, "GenuineIntel", 6, 85);
 	assert_int_equal(read_list(f, NM_MEMORY_PEBS), 0);
 	const struct nm_event_list all = f->list;
-	assert_int_equal(nm_event_list_read(f->fd, &f->wishes, NM_EVENT_FLOPS, &f->list), 0);
+	assert_int_equal(nm_event_list_read(f->fd, &f->selection, NM_EVENT_FLOPS, &f->list), 0);
 	assert_int_equal(f->list.count, all.count);
 	for (unsigned i = 0; i < all.count; i++) {
 		const struct nm_event_word *word = &f->list.words[i];
@@ -274,7 +274,7 @@ static void ibs_follows_kernel_support(void **state)
 	struct machine_files *f = *state;
 
 	ibs(f);
-	f->wishes.load_latency = 500;
+	f->selection.load_latency = 500;
 	assert_int_equal(read_list(f, NM_MEMORY_IBS), 0);
 	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
 	const struct nm_event_word *word = &f->list.words[0];
@@ -296,10 +296,10 @@ static void ibs_follows_kernel_support(void **state)
 	assert_int_equal(f->list.words[0].config2, 1);
 	assert_true(f->list.words[0].user_only);
 
-	f->wishes.load_latency = 60000;
+	f->selection.load_latency = 60000;
 	assert_int_equal(read_list(f, NM_MEMORY_IBS), 0);
 	assert_int_equal(f->list.words[0].config1, 2048);
-	f->wishes.load_latency = 127;
+	f->selection.load_latency = 127;
 	assert_int_equal(read_list(f, NM_MEMORY_IBS), 0);
 	assert_int_equal(f->list.words[0].config1, 0);
 	assert_int_equal(count(f, NM_EVENT_FLOPS), 1);
@@ -339,7 +339,7 @@ static void spe_follows_kernel_support(void **state)
 	assert_int_equal(word->config2, 30);
 	assert_true(word->aux && word->user_only);
 	assert_false(word->precise || word->unit);
-	f->wishes.load_latency = 60000;
+	f->selection.load_latency = 60000;
 	device(f, "arm_spe_1/type", "10\n"); /* cores of another kind, without filters */
 	assert_int_equal(read_list(f, NM_MEMORY_SPE), 0);
 	assert_int_equal(count(f, NM_EVENT_MEMORY), 2);
@@ -369,7 +369,7 @@ static void a_named_pmu(void **state)
 	struct machine_files *f = *state;
 
 	numalab(f);
-	f->wishes.pmu = "numalab/period=97/";
+	f->selection.pmu = "numalab/period=97/";
 	assert_int_equal(read_list(f, NM_MEMORY_PMU), 0);
 	assert_int_equal(f->list.words[0].kind, NM_EVENT_MEMORY);
 	assert_int_equal(f->list.words[0].config, 97);
@@ -381,7 +381,7 @@ static void a_named_event(void **state)
 {
 	struct machine_files *f = *state;
 
-	f->wishes.event = "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=99";
+	f->selection.event = "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=99";
 	assert_int_equal(read_list(f, NM_MEMORY_EVENT), -ENOENT); /* no PMU */
 	cpu(f, "GenuineIntel", 6, 143);
 	assert_int_equal(read_list(f, NM_MEMORY_EVENT), 0);
@@ -394,15 +394,15 @@ static void a_named_event(void **state)
 	device(f, "cpu/events/mem-loads-aux", "event=0x03,umask=0x82\n");
 	assert_int_equal(read_list(f, NM_MEMORY_EVENT), 0);
 	assert_true(f->list.words[0].aux_leader);
-	f->wishes.event = "MEM_LOAD_RETIRED:L3_MISS";
+	f->selection.event = "MEM_LOAD_RETIRED:L3_MISS";
 	assert_int_equal(read_list(f, NM_MEMORY_EVENT), 0);
 	assert_false(f->list.words[0].aux_leader);
-	assert_null(nm_event_named_check(f->fd, f->wishes.event));
-	f->wishes.event = "skx::MEM_LOAD_RETIRED:L3_MISS";
+	assert_null(nm_event_named_check(f->fd, f->selection.event));
+	f->selection.event = "skx::MEM_LOAD_RETIRED:L3_MISS";
 	assert_int_equal(read_list(f, NM_MEMORY_EVENT), -ENOPKG);
-	assert_string_equal(nm_event_named_check(f->fd, f->wishes.event),
+	assert_string_equal(nm_event_named_check(f->fd, f->selection.event),
 			    "an event of another PMU");
-	f->wishes.event = NULL;
+	f->selection.event = NULL;
 	assert_int_equal(read_list(f, NM_MEMORY_EVENT), -ENOPKG);
 }
 

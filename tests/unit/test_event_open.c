@@ -120,7 +120,7 @@ static int open_loads(struct helper_fixture *f, struct nm_event_fds *ret)
 		.kind = NM_EVENT_MEMORY,
 		.cpu = 5,
 		.period = 1009,
-		.wishes = {.source = NM_MEMORY_PEBS, .load_latency = 30}};
+		.selection = {.source = NM_MEMORY_PEBS, .load_latency = 30}};
 
 	return nm_event_open(f->context.root_fd, &request, ret);
 }
@@ -189,7 +189,7 @@ static void events_not_encoded_by_libpfm4_are_not_opened(void **state)
 	const struct nm_event_request request = {
 		.kind = NM_EVENT_MEMORY,
 		.period = 1009,
-		.wishes = {.source = NM_MEMORY_PEBS, .load_latency = 0x10000}};
+		.selection = {.source = NM_MEMORY_PEBS, .load_latency = 0x10000}};
 	struct helper_fixture *f = *state;
 	struct nm_event_fds fds = {-1, -1};
 

@@ -58,15 +58,15 @@ static void test_every_byte_is_valid_in_a_page(void **state)
 	for (unsigned byte = 1; byte < 256; byte++) {
 		const char name[] = {'x', (char)byte, 'y', '\0'};
 		const char *const names[] = {name, NULL};
-		struct made_wishes wishes = {.nodes = 2,
-					     .processes = 1,
-					     .threads = 1,
-					     .intervals = 2,
-					     .moves = true,
-					     .names = names,
-					     .message = name,
-					     .config = name};
-		struct page page = page_of(&wishes, name);
+		struct made_recording_options options = {.nodes = 2,
+							 .processes = 1,
+							 .threads = 1,
+							 .intervals = 2,
+							 .moves = true,
+							 .names = names,
+							 .message = name,
+							 .config = name};
+		struct page page = page_of(&options, name);
 		page_clear(&page);
 	}
 }
@@ -103,12 +103,12 @@ static void test_ticks(void **state)
 static void test_names_are_shown_unchanged(void **state)
 {
 	(void)state;
-	struct made_wishes wishes = made_usual;
-	wishes.names = made_hostile_names;
-	wishes.processes = 8;
-	wishes.message = "</td><script>alert(4)</script>";
-	wishes.config = "</pre><script>&x;";
-	struct page page = page_of(&wishes, "</h1><script>alert(6)</script>");
+	struct made_recording_options options = made_usual;
+	options.names = made_hostile_names;
+	options.processes = 8;
+	options.message = "</td><script>alert(4)</script>";
+	options.config = "</pre><script>&x;";
+	struct page page = page_of(&options, "</h1><script>alert(6)</script>");
 	assert_int_equal(count_of(&page, "//h:script | //h:img | //h:style[position() > 1]"), 0);
 	assert_int_equal(count_of(&page, "//@*[starts-with(name(), 'on')]"), 0);
 	assert_string_of(&page, "string(//h:h1)", "</h1><script>alert(6)</script>");
@@ -135,11 +135,11 @@ static void append_names(xmlNodePtr node, FILE *out)
 }
 
 /* Elements and attributes, without values and text. */
-static char *element_structure(const struct made_wishes *wishes, const char *name)
+static char *element_structure(const struct made_recording_options *options, const char *name)
 {
 	char *text = NULL;
 	size_t size;
-	struct page page = page_of(wishes, name);
+	struct page page = page_of(options, name);
 	FILE *out = open_memstream(&text, &size);
 	append_names(xmlDocGetRootElement(page.document), out);
 	fclose(out);
@@ -151,13 +151,13 @@ static char *element_structure(const struct made_wishes *wishes, const char *nam
 static void test_names_change_nothing_but_text(void **state)
 {
 	(void)state;
-	struct made_wishes wishes = made_usual;
-	wishes.processes = 8;
-	char *plain = element_structure(&wishes, "plain");
-	wishes.names = made_hostile_names;
-	wishes.message = "<b a='";
-	wishes.config = "<!--";
-	char *hostile = element_structure(&wishes, "\"><svg onload='x'>");
+	struct made_recording_options options = made_usual;
+	options.processes = 8;
+	char *plain = element_structure(&options, "plain");
+	options.names = made_hostile_names;
+	options.message = "<b a='";
+	options.config = "<!--";
+	char *hostile = element_structure(&options, "\"><svg onload='x'>");
 	assert_string_equal(plain, hostile);
 	free(plain);
 	free(hostile);
@@ -224,13 +224,13 @@ static void test_policy_names_the_style_sheet(void **state)
 static void test_threads_are_where_they_ran(void **state)
 {
 	(void)state;
-	struct made_wishes wishes = {.nodes = 2,
-				     .processes = 1,
-				     .threads = 2,
-				     .intervals = 10,
-				     .accesses = true,
-				     .moves = true};
-	struct page page = page_of(&wishes, "small");
+	struct made_recording_options options = {.nodes = 2,
+						 .processes = 1,
+						 .threads = 2,
+						 .intervals = 10,
+						 .accesses = true,
+						 .moves = true};
+	struct page page = page_of(&options, "small");
 	/* The memory of thread 1000 is on node 0 and it starts on node 1; it is moved after
 	 * interval 4. */
 	assert_int_equal(count_of(&page, "//*[@id='timeline']//h:li"), 5);
@@ -263,15 +263,16 @@ static void test_values_match_the_recording(void **state)
 static void test_missing_data_is_stated(void **state)
 {
 	(void)state;
-	struct made_wishes wishes = {.nodes = 2, .processes = 1, .threads = 2, .intervals = 5};
-	struct page page = page_of(&wishes, "bare");
+	struct made_recording_options options = {
+		.nodes = 2, .processes = 1, .threads = 2, .intervals = 5};
+	struct page page = page_of(&options, "bare");
 	assert_int_equal(count_of(&page, "//h:section"), 4);
 	assert_int_equal(count_of(&page, "//h:section/h:p[@class='absent']"), 3);
 	assert_int_equal(count_of(&page, "//h:polyline"), 0);
 	page_clear(&page);
-	wishes.processes = 0;
-	wishes.intervals = 0;
-	page = page_of(&wishes, "empty");
+	options.processes = 0;
+	options.intervals = 0;
+	page = page_of(&options, "empty");
 	assert_int_equal(count_of(&page, "//h:section/h:p[@class='absent']"), 4);
 	page_clear(&page);
 }
@@ -297,12 +298,12 @@ enum { PAGE_BYTES_MOST = 2 << 20 };
 static void test_many_threads_are_counted(void **state)
 {
 	(void)state;
-	struct made_wishes wishes = made_usual;
-	wishes.nodes = 16;
-	wishes.processes = 100;
-	wishes.threads = 64;
-	wishes.intervals = 20;
-	struct page page = page_of(&wishes, "large");
+	struct made_recording_options options = made_usual;
+	options.nodes = 16;
+	options.processes = 100;
+	options.threads = 64;
+	options.intervals = 20;
+	struct page page = page_of(&options, "large");
 	assert_true(page.length < PAGE_BYTES_MOST);
 	assert_true(page_contains(&page, "and 6360 more threads"));
 	page_clear(&page);
@@ -311,10 +312,10 @@ static void test_many_threads_are_counted(void **state)
 static void test_long_recordings_are_summed_up(void **state)
 {
 	(void)state;
-	struct made_wishes wishes = made_usual;
-	wishes.processes = 2;
-	wishes.intervals = 9000;
-	struct page page = page_of(&wishes, "long");
+	struct made_recording_options options = made_usual;
+	options.processes = 2;
+	options.intervals = 9000;
+	struct page page = page_of(&options, "long");
 	assert_true(page.length < PAGE_BYTES_MOST);
 	assert_int_equal(count_of(&page, "//*[@id='decisions']//h:tbody/h:tr"), 100);
 	assert_true(page_contains(&page, "2:30:00 in 9000 intervals"));
@@ -471,7 +472,7 @@ static void test_torn_and_damaged_files(void **state)
 	assert_true(page_contains(&page, "are incomplete and were ignored"));
 	page_clear(&page);
 	/* In the first block, followed by others. */
-	const struct made_wishes large = {
+	const struct made_recording_options large = {
 		.nodes = 8, .processes = 40, .threads = 64, .intervals = 40};
 	int whole = memory_file();
 	assert_int_equal(made_recording(whole, &large), 0);

@@ -194,10 +194,10 @@ static inline int world_event_open(struct nm_platform *platform, enum nm_event_k
 }
 
 static inline int world_hardware_list(struct nm_platform *platform,
-				      const struct nm_event_wishes *wishes,
+				      const struct nm_event_selection *selection,
 				      struct nm_event_list *ret)
 {
-	(void)platform, (void)wishes;
+	(void)platform, (void)selection;
 	*ret = (struct nm_event_list){0};
 	return 0;
 }

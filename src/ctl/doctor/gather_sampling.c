@@ -15,7 +15,7 @@
 static void look_at_source(struct nm_platform *platform, const struct nm_config *config,
 			   enum nm_memory_source source, struct nm_facts *facts)
 {
-	const struct nm_event_wishes wishes = {
+	const struct nm_event_selection selection = {
 		.source = source,
 		.load_latency = (unsigned)config->sampling.load_latency,
 		.pmu = config->sampling.pmu,
@@ -26,7 +26,7 @@ static void look_at_source(struct nm_platform *platform, const struct nm_config 
 	if ((source == NM_MEMORY_PMU && !config->sampling.pmu[0]) ||
 	    (source == NM_MEMORY_EVENT && !config->sampling.event[0]))
 		return;
-	if (platform->ops->hardware_list(platform, &wishes, &list) < 0)
+	if (platform->ops->hardware_list(platform, &selection, &list) < 0)
 		return;
 	(void)snprintf(facts->table, sizeof(facts->table), "%s", list.table ? list.table : "");
 	if (source == NM_MEMORY_NONE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "complaints.h"
+#include "stderr_capture.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 /* Returns the part of a line about the file that follows its name; NULL: it is about something
  * else. */
-static const char *about(const char *line, const char *path)
+static const char *message_about(const char *line, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const char *names[] = {path, name};
@@ -25,48 +25,48 @@ static const char *about(const char *line, const char *path)
 	return NULL;
 }
 
-static void find_last(char *text, const char *path, char ret[NM_COMPLAINT_BYTES])
+static void find_last_message(char *text, const char *path, char ret[NM_STDERR_MESSAGE_BYTES])
 {
 	char *rest = text;
 	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
-		const char *words = about(line, path);
+		const char *words = message_about(line, path);
 		/* That is known already. */
 		if (words && !strstr(words, "discovery failed"))
-			(void)nm_escape(ret, NM_COMPLAINT_BYTES, words, strlen(words));
+			(void)nm_escape(ret, NM_STDERR_MESSAGE_BYTES, words, strlen(words));
 	}
 }
 
-void nm_complaints_begin(struct nm_complaints *ret)
+void nm_stderr_capture_begin(struct nm_stderr_capture *ret)
 {
-	*ret = (struct nm_complaints){.stderr_kept = -1, .file = -1};
+	*ret = (struct nm_stderr_capture){.saved_stderr = -1, .file = -1};
 	(void)fflush(stderr);
 	int file = memfd_create("complaints", MFD_CLOEXEC);
 	if (file < 0)
 		return;
-	ret->stderr_kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-	if (ret->stderr_kept < 0 || dup2(file, STDERR_FILENO) < 0) {
-		if (ret->stderr_kept >= 0)
-			(void)close(ret->stderr_kept);
+	ret->saved_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (ret->saved_stderr < 0 || dup2(file, STDERR_FILENO) < 0) {
+		if (ret->saved_stderr >= 0)
+			(void)close(ret->saved_stderr);
 		(void)close(file);
 		return;
 	}
 	ret->file = file;
 }
 
-void nm_complaints_end(struct nm_complaints *complaints, const char *path,
-		       char ret[NM_COMPLAINT_BYTES])
+void nm_stderr_capture_end(struct nm_stderr_capture *capture, const char *path,
+			   char ret[NM_STDERR_MESSAGE_BYTES])
 {
 	char text[KEPT_BYTES];
 	ret[0] = '\0';
-	if (complaints->file < 0)
+	if (capture->file < 0)
 		return;
 	(void)fflush(stderr);
-	(void)dup2(complaints->stderr_kept, STDERR_FILENO);
-	(void)close(complaints->stderr_kept);
-	ssize_t length = pread(complaints->file, text, sizeof(text) - 1, 0);
-	(void)close(complaints->file);
+	(void)dup2(capture->saved_stderr, STDERR_FILENO);
+	(void)close(capture->saved_stderr);
+	ssize_t length = pread(capture->file, text, sizeof(text) - 1, 0);
+	(void)close(capture->file);
 	if (length <= 0)
 		return;
 	text[length] = '\0';
-	find_last(text, path, ret);
+	find_last_message(text, path, ret);
 }

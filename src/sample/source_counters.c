@@ -14,7 +14,7 @@ bool nm_event_shares(enum nm_event_kind kind)
 	return kind == NM_EVENT_CYCLES || kind >= NM_EVENT_MEMORY;
 }
 
-static void weigh_event(struct nm_source *source, struct nm_ring_event *event)
+static void check_event(struct nm_source *source, struct nm_ring_event *event)
 {
 	struct nm_event_count count;
 
@@ -27,8 +27,8 @@ static void weigh_event(struct nm_source *source, struct nm_ring_event *event)
 	event->running_ns = count.running_ns;
 	if (enabled == 0)
 		return; /* an offline CPU's */
-	event->idle_looks = running == 0 ? event->idle_looks + 1 : 0;
-	event->starved = event->idle_looks >= NM_STARVED_LOOKS;
+	event->idle_checks = running == 0 ? event->idle_checks + 1 : 0;
+	event->starved = event->idle_checks >= NM_STARVED_CHECKS;
 	if (running > 0)
 		event->share = running < enabled ? (double)running / (double)enabled : 1.0;
 }
@@ -44,27 +44,27 @@ static bool is_starved(const struct nm_ring *ring, enum nm_event_kind kind)
 /*
  * The replacements are those for a missing counter: the clock for cycles, page faults for accesses.
  */
-void nm_ring_let_stand_in(struct nm_source *source, struct nm_ring *ring)
+void nm_ring_update_substitutes(struct nm_source *source, struct nm_ring *ring)
 {
 	bool accesses = is_starved(ring, NM_EVENT_MEMORY);
 
-	nm_ring_stand_in(source, ring, NM_EVENT_CLOCK, is_starved(ring, NM_EVENT_CYCLES));
-	nm_ring_stand_in(source, ring, NM_EVENT_FAULT_MIN, accesses);
-	nm_ring_stand_in(source, ring, NM_EVENT_FAULT_MAJ, accesses);
+	nm_ring_substitute(source, ring, NM_EVENT_CLOCK, is_starved(ring, NM_EVENT_CYCLES));
+	nm_ring_substitute(source, ring, NM_EVENT_FAULT_MIN, accesses);
+	nm_ring_substitute(source, ring, NM_EVENT_FAULT_MAJ, accesses);
 }
 
-static void weigh_ring(struct nm_source *source, struct nm_ring *ring)
+static void check_ring(struct nm_source *source, struct nm_ring *ring)
 {
 	for (unsigned i = 0; i < ring->layout.count; i++) {
 		if (!nm_event_shares(ring->layout.events[i].kind))
 			continue;
-		weigh_event(source, &ring->events[i]);
+		check_event(source, &ring->events[i]);
 		nm_ring_amount(source, ring, i);
 	}
-	nm_ring_let_stand_in(source, ring);
+	nm_ring_update_substitutes(source, ring);
 }
 
-static void note_starved(struct nm_source *source, enum nm_event_kind kind)
+static void report_starved(struct nm_source *source, enum nm_event_kind kind)
 {
 	unsigned count = 0;
 	int first = -1;
@@ -77,18 +77,18 @@ static void note_starved(struct nm_source *source, enum nm_event_kind kind)
 	nm_problems_set(&source->problems, NM_STEP_STARVED, kind, -EBUSY, first, count);
 }
 
-void nm_source_weigh(struct nm_source *source)
+void nm_source_check_counters(struct nm_source *source)
 {
 	unsigned turns = source->nr_rings < RINGS_AT_A_TIME ? source->nr_rings : RINGS_AT_A_TIME;
 
 	if (source->hardware.count == 0 && source->run_kind != NM_EVENT_CYCLES)
 		return;
 	for (unsigned turn = 0; turn < turns; turn++) {
-		source->weigh_next = (source->weigh_next + 1) % source->nr_rings;
-		if (source->rings[source->weigh_next].map)
-			weigh_ring(source, &source->rings[source->weigh_next]);
+		source->next_check = (source->next_check + 1) % source->nr_rings;
+		if (source->rings[source->next_check].map)
+			check_ring(source, &source->rings[source->next_check]);
 	}
 	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
 		if (nm_event_shares(kind))
-			note_starved(source, kind);
+			report_starved(source, kind);
 }
