@@ -43,8 +43,8 @@ struct nm_page_process {
 	uint64_t until; /* interval before which its pages stay, because its threads moved or pages
 			 * were rolled back */
 	unsigned nr_rollbacks;	      /* consecutive decisions that were rolled back */
-	unsigned nr_threads, nr_sent; /* number of its threads, and of those moved to another node
-				       * in this interval */
+	unsigned nr_threads, nr_moved_threads; /* number of its threads, and of those moved to
+						* another node in this interval */
 	size_t share; /* number of pages that it may still move by the rule in this interval */
 	char comm[NM_COMM_BYTES];
 	struct nm_regions *regions; /* NULL: its mappings are not known yet */

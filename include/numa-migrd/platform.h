@@ -300,8 +300,8 @@ struct nm_platform_options {
 	 * NULL: no generations.
 	 */
 	struct nm_generation *generation;
-	struct nm_unresponsive_list *unanswered; /* see worker.h; must exist as long as the
-						  * platform; NULL: a list of its own */
+	struct nm_unresponsive_list *unresponsive; /* see worker.h; must exist as long as the
+						    * platform; NULL: a list of its own */
 };
 
 /*

@@ -11,7 +11,7 @@
 
 /* ---- creation and destruction ---- */
 
-static int begin(struct nm_daemon *daemon)
+static int open_balancer(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (pipeline->balancer)
@@ -34,12 +34,12 @@ void nm_balance_stage_end(struct nm_daemon *daemon)
 /* ---- times of threads ---- */
 
 /* Every thread that was read has run: if none has values, the kernel provides none. */
-static void report_silence(struct nm_daemon *daemon)
+static void report_missing_times(struct nm_daemon *daemon)
 {
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
-	if (stage->silence_reported)
+	if (stage->missing_times_reported)
 		return;
-	stage->silence_reported = true;
+	stage->missing_times_reported = true;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 		  "No run queue delay in /proc/PID/task/TID/schedstat: policy \"balance\" moves "
 		  "nothing");
@@ -52,39 +52,39 @@ static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	struct nm_proc_schedstat reading;
 	int r = nm_proc_read_schedstat(daemon->pipeline.platform, thread->pid, thread->tid,
 				       &reading);
-	bool silent = r == -ENODATA || (r == 0 && reading.run_ns == 0);
+	bool has_no_times = r == -ENODATA || (r == 0 && reading.run_ns == 0);
 	daemon->pipeline.balance.reads++;
-	if (silent)
-		report_silence(daemon);
-	if (r == 0 && !silent)
+	if (has_no_times)
+		report_missing_times(daemon);
+	if (r == 0 && !has_no_times)
 		*ret = nm_balancer_add_reading(daemon->pipeline.balancer, i, snapshot->interval,
 					       &reading);
 }
 
-/* Reads schedstat of the threads that may wait. ret_times has an entry per thread; *ret_suspects is
- * the number of threads that may wait. Returns 0 or -ENOMEM. */
+/* Reads schedstat of the threads that may wait. ret_times has an entry per thread; *ret_candidates
+ * is the number of threads that may wait. Returns 0 or -ENOMEM. */
 static int read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		      struct nm_balance_times *ret_times, size_t *ret_suspects)
+		      struct nm_balance_times *ret_times, size_t *ret_candidates)
 {
 	const struct nm_balance_rules rules = nm_balancer_rules(daemon->config);
 	size_t most = READS_MOST, count;
 	if (most > snapshot->nr_threads)
 		most = snapshot->nr_threads;
-	nm_autofree uint32_t *suspects = calloc(most + 1, sizeof(*suspects));
-	if (!suspects)
+	nm_autofree uint32_t *candidates = calloc(most + 1, sizeof(*candidates));
+	if (!candidates)
 		return -ENOMEM;
-	int r = nm_balance_select_threads(snapshot, &rules, most, suspects, &count);
+	int r = nm_balance_select_threads(snapshot, &rules, most, candidates, &count);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < count; i++)
-		read_thread(daemon, snapshot, suspects[i], &ret_times[suspects[i]]);
-	*ret_suspects = count;
+		read_thread(daemon, snapshot, candidates[i], &ret_times[candidates[i]]);
+	*ret_candidates = count;
 	return 0;
 }
 
 /* ---- types of threads ---- */
 
-static bool is_sampled(const struct nm_daemon *daemon)
+static bool has_dtas_events(const struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.source)
 		return false;
@@ -92,7 +92,7 @@ static bool is_sampled(const struct nm_daemon *daemon)
 	return status->has_dram && status->has_instructions;
 }
 
-static void report_availability(struct nm_daemon *daemon, bool available)
+static void report_dtas_availability(struct nm_daemon *daemon, bool available)
 {
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
 	if (available != stage->dtas_reported)
@@ -112,10 +112,10 @@ static int follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			const struct nm_figures *figures, size_t nr_figures)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
-	bool available = daemon->config->threads.dtas && is_sampled(daemon);
+	bool available = daemon->config->threads.dtas && has_dtas_events(daemon);
 	size_t count;
 	if (daemon->config->threads.dtas)
-		report_availability(daemon, available);
+		report_dtas_availability(daemon, available);
 	if (!available) {
 		nm_balancer_clear_types(balancer);
 		return 0;
@@ -135,7 +135,7 @@ static int follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 /* ---- location of pages ---- */
 
-static void ask_next(struct nm_daemon *daemon, uint64_t now_ns)
+static void query_next(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
@@ -152,7 +152,7 @@ static void ask_next(struct nm_daemon *daemon, uint64_t now_ns)
 
 /* Returns true if no query is pending any more. A query without an answer for a long time is
  * cancelled. */
-static bool take_answer(struct nm_daemon *daemon, uint64_t now_ns)
+static bool handle_answer(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
@@ -180,14 +180,14 @@ static int follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	int r = nm_balancer_follow_pages(daemon->pipeline.balancer, snapshot);
 	if (r < 0)
 		return r;
-	if (take_answer(daemon, snapshot->time_ns) && due)
-		ask_next(daemon, snapshot->time_ns);
+	if (handle_answer(daemon, snapshot->time_ns) && due)
+		query_next(daemon, snapshot->time_ns);
 	return 0;
 }
 
 /* ---- one interval ---- */
 
-static void report_change(struct nm_daemon *daemon, bool was_active)
+static void report_activity(struct nm_daemon *daemon, bool was_active)
 {
 	const struct nm_balance_result *result = &daemon->pipeline.balancer->result;
 	if (result->active == was_active)
@@ -203,26 +203,26 @@ static void report_change(struct nm_daemon *daemon, bool was_active)
 int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_figures *figures, size_t nr_figures)
 {
-	size_t suspects = 0;
+	size_t candidates = 0;
 	if (daemon->config->threads.policy != NM_POLICY_BALANCE)
 		return 0;
 	nm_autofree struct nm_balance_times *times =
 		calloc(snapshot->nr_threads + 1, sizeof(*times));
-	int r = times ? begin(daemon) : -ENOMEM;
+	int r = times ? open_balancer(daemon) : -ENOMEM;
 	if (r < 0)
 		return r;
 	struct nm_balancer *balancer = daemon->pipeline.balancer;
 	bool was_active = balancer->result.active;
 	r = nm_column_follow_threads(&balancer->threads, snapshot);
 	if (r == 0)
-		r = read_times(daemon, snapshot, times, &suspects);
+		r = read_times(daemon, snapshot, times, &candidates);
 	if (r == 0)
 		r = follow_types(daemon, snapshot, figures, nr_figures);
 	if (r == 0)
-		r = follow_pages(daemon, snapshot, suspects > 0);
+		r = follow_pages(daemon, snapshot, candidates > 0);
 	if (r == 0)
 		r = nm_balancer_round(balancer, snapshot, daemon->config, times);
 	if (r == 0)
-		report_change(daemon, was_active);
+		report_activity(daemon, was_active);
 	return r;
 }

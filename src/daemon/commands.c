@@ -50,11 +50,11 @@ int nm_command_resume(void *context)
 }
 
 /* The process has not been sampled yet: it is only added to the list. */
-static int release_unseen(struct nm_daemon *daemon, uint32_t pid)
+static int release_unknown(struct nm_daemon *daemon, uint32_t pid)
 {
 	int r = nm_released_list_release(daemon->runtime.released, daemon->pipeline.platform, pid);
 	if (r == 0)
-		nm_runtime_remember(daemon);
+		nm_runtime_save_released(daemon);
 	return r;
 }
 
@@ -62,12 +62,12 @@ static int release_while_paused(struct nm_daemon *daemon, uint32_t pid)
 {
 	int r = nm_pipeline_open_platform(daemon);
 	if (r == 0)
-		r = release_unseen(daemon, pid);
+		r = release_unknown(daemon, pid);
 	nm_pipeline_close(daemon);
 	return r;
 }
 
-static int release_seen(struct nm_daemon *daemon, uint32_t pid)
+static int release_known(struct nm_daemon *daemon, uint32_t pid)
 {
 	nm_recorder_call(daemon, NM_CALL_RELEASE, pid, NULL);
 	int r = nm_roster_release(daemon->pipeline.roster, pid);
@@ -75,16 +75,16 @@ static int release_seen(struct nm_daemon *daemon, uint32_t pid)
 		return r;
 	nm_page_stage_drop(daemon, pid);
 	unsigned failed = nm_actuator_return_process(daemon->pipeline.actuator, pid);
-	nm_runtime_remember(daemon);
+	nm_runtime_save_released(daemon);
 	return failed ? -EIO : 0;
 }
 
 int nm_command_release(void *context, uint32_t pid)
 {
 	struct nm_daemon *daemon = context;
-	int r = daemon->paused ? release_while_paused(daemon, pid) : release_seen(daemon, pid);
+	int r = daemon->paused ? release_while_paused(daemon, pid) : release_known(daemon, pid);
 	if (r == -ESRCH && !daemon->paused)
-		r = release_unseen(daemon, pid);
+		r = release_unknown(daemon, pid);
 	if (r == 0 || r == -EIO)
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
 			  "Released PID %" PRIu32 ": not managed until it ends", pid);
@@ -94,7 +94,7 @@ int nm_command_release(void *context, uint32_t pid)
 /* ---- reload ---- */
 
 /* A dry run uses another platform, so all objects that use it are built again. */
-static int rebuild(struct nm_daemon *daemon)
+static int reopen_pipeline(struct nm_daemon *daemon)
 {
 	(void)nm_recorder_end(daemon, "dry run switched");
 	nm_pipeline_close(daemon);
@@ -111,14 +111,14 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 	bool other_policy = old->threads.policy != config->threads.policy;
 
 	daemon->config = config;
-	daemon->dry_run_asked = NM_DRY_RUN_NOT_ASKED;
+	daemon->dry_run_request = NM_DRY_RUN_NOT_REQUESTED;
 	bool other_platform = dry_run != nm_daemon_is_dry_run(daemon);
 	free(daemon->config_text);
 	daemon->config_text = text;
 	nm_recorder_call(daemon, NM_CALL_RELOAD, 0, text);
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
 	if (!daemon->paused && other_platform) {
-		(void)rebuild(daemon);
+		(void)reopen_pipeline(daemon);
 	} else if (!daemon->paused) {
 		nm_drain(daemon);
 		/* Ends leases created under rules that are no longer in force. */
@@ -130,12 +130,12 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 		if (other_policy) {
 			nm_balance_stage_end(daemon);
 			nm_home_stage_end(daemon);
-			(void)nm_pipeline_forget_performance(daemon);
+			(void)nm_pipeline_reset_performance(daemon);
 		}
 		nm_home_stage_configure(daemon);
 		nm_steer_configure(daemon->pipeline.steer, config);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
-		(void)nm_watch_configure(daemon);
+		(void)nm_page_tracking_configure(daemon);
 		nm_pipeline_open_source(daemon);
 		nm_inject_configure(daemon);
 		nm_report_sampling_source(daemon);
@@ -212,7 +212,7 @@ static enum nm_message message_of(const char *method)
 	return NM_MESSAGE_RELOAD;
 }
 
-void nm_command_asked(void *context, const char *method, uid_t uid)
+void nm_command_log_caller(void *context, const char *method, uid_t uid)
 {
 	nm_report(context, message_of(method), LOG_NOTICE, "%s requested by UID %u", method,
 		  (unsigned)uid);
@@ -222,9 +222,10 @@ void nm_command_asked(void *context, const char *method, uid_t uid)
 
 bool nm_daemon_is_dry_run(const struct nm_daemon *daemon)
 {
-	if (daemon->options.dry_run || daemon->dry_run_asked == NM_DRY_RUN_BEGIN)
+	if (daemon->options.dry_run || daemon->dry_run_request == NM_DRY_RUN_BEGIN)
 		return true;
-	return daemon->dry_run_asked == NM_DRY_RUN_NOT_ASKED && daemon->config->general.dry_run;
+	return daemon->dry_run_request == NM_DRY_RUN_NOT_REQUESTED &&
+	       daemon->config->general.dry_run;
 }
 
 /* Lasts until the next reload, which uses the file again. Only root can end a dry run set in root's
@@ -239,9 +240,9 @@ int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)
 		return -EACCES;
 	if (nm_daemon_is_dry_run(daemon) == wanted)
 		return 0;
-	daemon->dry_run_asked = wanted ? NM_DRY_RUN_BEGIN : NM_DRY_RUN_END;
+	daemon->dry_run_request = wanted ? NM_DRY_RUN_BEGIN : NM_DRY_RUN_END;
 	if (!daemon->paused)
-		r = rebuild(daemon);
+		r = reopen_pipeline(daemon);
 	if (wanted)
 		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
 			  "Dry run: %s; decisions are logged, not carried out",

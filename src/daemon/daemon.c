@@ -125,11 +125,11 @@ static int run_daemon(struct nm_daemon *daemon)
 	r = sd_event_default(&daemon->loop.event);
 	if (r < 0)
 		return r;
-	nm_runtime_recall_unanswered(daemon);
+	nm_runtime_load_unresponsive(daemon);
 	r = nm_pipeline_open(daemon);
 	if (r < 0)
 		return r;
-	nm_runtime_recall(daemon);
+	nm_runtime_load_released(daemon);
 	nm_report_start(daemon);
 	nm_report_coexistence(daemon);
 	r = nm_loop_run(daemon);
@@ -156,7 +156,7 @@ static void daemon_clear(struct nm_daemon *daemon)
 	sd_event_source_disable_unref(daemon->loop.ring_source);
 	sd_event_source_disable_unref(daemon->loop.query_source);
 	sd_event_unref(daemon->loop.event);
-	nm_unresponsive_list_free(daemon->runtime.unanswered);
+	nm_unresponsive_list_free(daemon->runtime.unresponsive);
 	nm_pipeline_clear(daemon);
 	nm_config_free(daemon->config);
 	nm_runtime_close(daemon, false);
@@ -185,7 +185,7 @@ int nm_daemon_run(const struct nm_options *options)
 		return EXIT_FAILURE; /* without an output for the reason */
 	int r = nm_released_list_new(&daemon.runtime.released);
 	if (r == 0)
-		r = nm_unresponsive_list_new(&daemon.runtime.unanswered);
+		r = nm_unresponsive_list_new(&daemon.runtime.unresponsive);
 	if (r < 0)
 		return give_up(&daemon, r);
 	/* Changes left by a crashed run are restored regardless of the configuration. */

@@ -54,7 +54,7 @@ struct nm_tally {
 };
 
 /* Properties of the machine's memory when last read, to detect changes. */
-struct nm_memory_mark {
+struct nm_memory_fingerprint {
 	uint64_t seen_ns, total_kb;
 	uint64_t blocks, block_sum; /* number of blocks in /sys/devices/system/memory, and sum of
 				     * their numbers */
@@ -65,7 +65,7 @@ struct nm_memory_mark {
 struct nm_exporter {
 	char path[NM_CONFIG_PATH_BYTES]; /* path of the file; "": none */
 	uint64_t written_ns;
-	bool troubled;	/* writing it has failed, and this was logged */
+	bool write_failed; /* writing it has failed, and this was logged */
 	double latency; /* NaN: not known; the next values are not known if nr_nodes is 0 */
 	struct {
 		unsigned threads;
@@ -81,7 +81,7 @@ struct nm_balance_stage {
 	uint64_t start_ticks;
 	uint64_t asked;	 /* interval of the query */
 	uint64_t reads;	 /* total of schedstat */
-	bool silence_reported; /* logged that schedstat has no values */
+	bool missing_times_reported; /* logged that schedstat has no values */
 	bool dtas_reported;    /* logged that DTAS is not available */
 };
 
@@ -103,7 +103,7 @@ struct nm_pipeline {
 	struct nm_record *record; /* IMAR² only, also the next field */
 	struct nm_feedback *feedback;
 	struct nm_kmaf_clock kmaf_clock; /* kMAF only */
-	struct nm_memory *memory;     /* NULL: not needed, see nm_watch_restart() */
+	struct nm_memory *memory;	 /* NULL: not needed, see nm_page_tracking_restart() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_balancer *balancer; /* policy "balance"; NULL: another policy, or not yet */
 	struct nm_balance_stage balance; /* all zero if `balancer` is NULL */
@@ -114,8 +114,8 @@ struct nm_pipeline {
 };
 
 /* Set by a command, until the next reload. */
-enum nm_dry_run_asked {
-	NM_DRY_RUN_NOT_ASKED,
+enum nm_dry_run_request {
+	NM_DRY_RUN_NOT_REQUESTED,
 	NM_DRY_RUN_BEGIN,
 	NM_DRY_RUN_END,
 };
@@ -125,8 +125,8 @@ struct nm_runtime_state {
 	int directory;
 	struct nm_generation *generation; /* of the directory; NULL: there is no other daemon */
 	struct nm_released_list *released;
-	struct nm_unresponsive_list *unanswered; /* NULL: not supported by this kind of machine */
-	bool unsaved_reported, unanswered_reported; /* failures to save these lists were logged */
+	struct nm_unresponsive_list *unresponsive; /* NULL: not supported by this kind of machine */
+	bool unsaved_reported, unresponsive_reported; /* failures to save these lists were logged */
 	unsigned unrestored; /* CPU affinities that the last stop or pause could not restore */
 	bool ledger_was_damaged; /* at the start; some of its contents are unknown */
 	char boot_id[64];
@@ -144,7 +144,7 @@ struct nm_machine_state {
 	unsigned nr_cpus;
 	size_t stat_bytes; /* size of a buffer for /proc/stat; 0: the default */
 	char online[4096]; /* the kernel's list, to detect changes */
-	struct nm_memory_mark memory_mark;
+	struct nm_memory_fingerprint memory_fingerprint;
 	int balancing;		 /* kernel.numa_balancing; -1: not supported by this kernel */
 	bool balancing_switched; /* by the daemon, see sampling.inject */
 	int balancing_error;	 /* of the last attempt to enable it; logged when it changes */
@@ -164,11 +164,11 @@ struct nm_costs {
 	uint64_t own_cpu_ns;	      /* as of the last tick */
 	uint64_t drain_ns;	      /* CPU time used for draining rings since then */
 	/*
-	 * foreign_ns is CPU time that other programs cause and that is not limited by a budget:
-	 * calls on the bus, processing of forks, results of workers. left_ns is the CPU time when
-	 * the last handler of an interval ended.
+	 * external_ns is CPU time that other programs cause and that is not limited by a budget:
+	 * calls on the bus, processing of forks, results of workers. handler_end_ns is the CPU time
+	 * when the last handler of an interval ended.
 	 */
-	uint64_t foreign_ns, left_ns;
+	uint64_t external_ns, handler_end_ns;
 	bool held_back; /* periods are above the configured ones, and this was logged */
 	uint64_t losses_reported_ns;
 };
@@ -180,13 +180,13 @@ struct nm_reported {
 	enum nm_performance performance;
 	bool first_touches; /* that only first touches are sampled */
 	char status[192];   /* sent to systemd */
-	uint64_t status_ns, looked_ns; /* when it was sent; when it was last composed */
+	uint64_t status_ns, composed_ns; /* when it was sent; when it was last composed */
 	uint64_t summary_ns; /* time of the last summary */
 };
 
 struct nm_injection {
 	struct nm_injector injector;
-	bool dead; /* soft-dirty has no effect here, or is not permitted; logged once */
+	bool unusable; /* soft-dirty has no effect here, or is not permitted; logged once */
 };
 
 struct nm_daemon {
@@ -208,7 +208,7 @@ struct nm_daemon {
 	struct nm_recorder *recorder; /* NULL: no recording */
 	struct nm_journal *journal;
 	struct nm_control *control;
-	enum nm_dry_run_asked dry_run_asked;
+	enum nm_dry_run_request dry_run_request;
 	bool paused;
 	uint64_t seed;
 	struct nm_rng rng;
@@ -229,20 +229,20 @@ void nm_pipeline_close(struct nm_daemon *daemon);
 /* Frees what the stages keep while the pipeline is closed. */
 void nm_pipeline_clear(struct nm_daemon *daemon);
 /* Resets the state of IMAR². Called at start and when the policy changes. */
-int nm_pipeline_forget_performance(struct nm_daemon *daemon);
+int nm_pipeline_reset_performance(struct nm_daemon *daemon);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
 /* Creates the mover if there is none. Returns 0 or -ENOMEM. Called by a stage that begins; the
  * other one is called by a stage that has ended, whose batches are bulk or not. */
 int nm_pipeline_open_mover(struct nm_daemon *daemon);
-void nm_pipeline_leave_mover(struct nm_daemon *daemon, bool bulk);
+void nm_pipeline_release_mover(struct nm_daemon *daemon, bool bulk);
 /* Returns whether the daemon should sample memory accesses and cannot: one of the two conditions
  * below. The effect on the policy is a separate question. False on a machine with one node. */
-bool nm_pipeline_is_blind(const struct nm_daemon *daemon);
+bool nm_pipeline_lacks_accesses(const struct nm_daemon *daemon);
 /* There is no source, or one that only samples which threads run. */
-bool nm_pipeline_sees_no_accesses(const struct nm_daemon *daemon);
+bool nm_pipeline_samples_no_accesses(const struct nm_daemon *daemon);
 /* No hardware samples accesses, and nothing causes repeated page faults. */
-bool nm_pipeline_sees_first_touches_only(const struct nm_daemon *daemon);
+bool nm_pipeline_samples_first_touches_only(const struct nm_daemon *daemon);
 
 /* ---- machine.c: the current state of the machine ---- */
 
@@ -272,7 +272,7 @@ int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size
 int nm_tick(struct nm_daemon *daemon);
 /* Returns the CPU time of this process in ns. */
 uint64_t nm_own_cpu_ns(void);
-uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without foreign_ns */
+uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without external_ns */
 /* Drains the rings into metrics, task table and actuator. Also called between ticks when a ring
  * fills up. */
 void nm_drain(struct nm_daemon *daemon);
@@ -306,22 +306,22 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	   const struct nm_plan *plan);
 
-/* ---- watch.c: pages and communication ---- */
+/* ---- page_tracking.c: pages and communication ---- */
 
 /* Starts, reconfigures or stops the tracking of pages, according to the configuration. Returns 0 or
  * -ENOMEM. */
-int nm_watch_configure(struct nm_daemon *daemon);
+int nm_page_tracking_configure(struct nm_daemon *daemon);
 /* Restarts it, because node indices have changed. It is not started unless pages.policy or
  * threads.policy needs it. */
-int nm_watch_restart(struct nm_daemon *daemon);
+int nm_page_tracking_restart(struct nm_daemon *daemon);
 /* Follows the threads of the snapshot. Called before decisions about pages. */
-void nm_watch_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+void nm_page_tracking_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 /* Performs the housekeeping. Called after decisions about pages. */
-void nm_watch_update(struct nm_daemon *daemon);
+void nm_page_tracking_update(struct nm_daemon *daemon);
 
 /* ---- page_stage.c: moving pages to the nodes that use them ---- */
 
-/* Called by nm_watch_configure() and nm_watch_restart(), with the same effects. */
+/* Called by nm_page_tracking_configure() and nm_page_tracking_restart(), with the same effects. */
 int nm_page_stage_configure(struct nm_daemon *daemon);
 int nm_page_stage_restart(struct nm_daemon *daemon);
 void nm_page_stage_close(struct nm_daemon *daemon);
@@ -379,7 +379,7 @@ int nm_steering_open(struct nm_daemon *daemon);
 /* ---- metrics_file.c: metrics for Prometheus ---- */
 
 /* Keeps values that are only available while the interval's snapshot exists. */
-void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+void nm_exporter_update(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 /* Writes the file when it is due, also while paused. Failures are logged once. */
 void nm_exporter_tick(struct nm_daemon *daemon);
 /* Removes the file: a stopped service has no metrics. */
@@ -404,8 +404,9 @@ void nm_report_source(struct nm_daemon *daemon);
  * after a tick, and after configuring first the source and then the injection. */
 void nm_report_sampling_source(struct nm_daemon *daemon);
 /* Returns the end of the message that injection is refused. */
-const char *nm_report_consequence(struct nm_daemon *daemon);
-void nm_report_news(struct nm_daemon *daemon); /* logs problems of the source since the last call */
+const char *nm_injection_failure_effect(struct nm_daemon *daemon);
+void nm_report_source_problems(
+	struct nm_daemon *daemon); /* logs problems of the source since the last call */
 /* Logs once that P falls back to locality and why, and again when this changes. */
 void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 void nm_report_coexistence(struct nm_daemon *daemon);
@@ -444,7 +445,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 int nm_command_record(void *context, int fd, uint64_t limit_bytes, uint64_t seconds);
 int nm_command_stop_recording(void *context);
 /* Logs the user who changes something. */
-void nm_command_asked(void *context, const char *method, uid_t uid);
+void nm_command_log_caller(void *context, const char *method, uid_t uid);
 
 /* ---- loop.c ---- */
 
@@ -495,10 +496,10 @@ void nm_runtime_close(struct nm_daemon *daemon, bool restored);
 int nm_runtime_restore(struct nm_daemon *daemon);
 /* Load and save the released processes and threads across a restart. Errors are logged. They need
  * the platform. */
-void nm_runtime_recall(struct nm_daemon *daemon);
-void nm_runtime_remember(struct nm_daemon *daemon);
+void nm_runtime_load_released(struct nm_daemon *daemon);
+void nm_runtime_save_released(struct nm_daemon *daemon);
 /* The same for the processes that do not answer workers. */
-void nm_runtime_recall_unanswered(struct nm_daemon *daemon);
-void nm_runtime_remember_unanswered(struct nm_daemon *daemon);
+void nm_runtime_load_unresponsive(struct nm_daemon *daemon);
+void nm_runtime_save_unresponsive(struct nm_daemon *daemon);
 
 #endif

@@ -30,7 +30,7 @@ struct nm_history_item *nm_history_find(const struct nm_history *history, uint64
 }
 
 /* Ids are ascending, but some are never logged. */
-static struct nm_history_item *place_of_decision(struct nm_history *history, uint64_t id)
+static struct nm_history_item *slot_of_decision(struct nm_history *history, uint64_t id)
 {
 	if (!history->items) {
 		history->items = calloc(NM_HISTORY_MOST, sizeof(*history->items));
@@ -54,7 +54,7 @@ static int os_node(const struct nm_topology *topology, int node)
 }
 
 /* The topology may change, and affinities belong to the plan. */
-static void detach(struct nm_decision *decision, const struct nm_topology *topology)
+static void remove_references(struct nm_decision *decision, const struct nm_topology *topology)
 {
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		struct nm_step *step = &decision->steps[i];
@@ -72,7 +72,7 @@ void nm_history_add(struct nm_history *history, const struct nm_topology *topolo
 		    const struct nm_history_item *added, const struct nm_entry *entry)
 {
 	double before = added->decision.steps[0].local_before;
-	struct nm_history_item *item = place_of_decision(history, added->decision.id);
+	struct nm_history_item *item = slot_of_decision(history, added->decision.id);
 	if (!item)
 		return;
 	*item = (struct nm_history_item){.time_usec = added->time_usec,
@@ -85,7 +85,7 @@ void nm_history_add(struct nm_history *history, const struct nm_topology *topolo
 						  .fields = nm_entry_fields(entry),
 						  .reason = entry->reason,
 						  .reason_end = entry->reason_end}};
-	detach(&item->decision, topology);
+	remove_references(&item->decision, topology);
 }
 
 /* As precise as the journal is. */

@@ -19,7 +19,7 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 		return;
 	nm_placement_free(pipeline->placement);
 	pipeline->placement = NULL;
-	nm_pipeline_leave_mover(daemon, true);
+	nm_pipeline_release_mover(daemon, true);
 	pipeline->home_reclaim = (struct nm_reclaim_watch){0};
 	pipeline->available_ns = 0;
 }

@@ -5,14 +5,14 @@
 
 #include "daemon.h"
 
-static void report_refused(struct nm_daemon *daemon, const char *what, int error,
-			   const char *remedy)
+static void report_refusal_with(struct nm_daemon *daemon, const char *what, int error,
+				const char *remedy)
 {
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "%s refused: %s; %s%s", what,
-		  strerror(-error), remedy, nm_report_consequence(daemon));
+		  strerror(-error), remedy, nm_injection_failure_effect(daemon));
 }
 
-static void report_refusal(struct nm_daemon *daemon, const char *what, int error)
+static void report_refusal_of_error(struct nm_daemon *daemon, const char *what, int error)
 {
 	const char *remedy =
 		error == -EPERM	   ? "allow it in /etc/numa-migrd.conf, owned by root, for this target"
@@ -24,20 +24,21 @@ static void report_refusal(struct nm_daemon *daemon, const char *what, int error
 		: error == -ENOENT || error == -ECONNREFUSED || error == -EACCES
 			? "check numa-migrd-helper.socket"
 			: "see systemctl status numa-migrd-helper";
-	report_refused(daemon, what, error, remedy);
+	report_refusal_with(daemon, what, error, remedy);
 }
 
 /* Tested once per configuration, on a page of this process. */
 static void probe_soft_dirty(struct nm_daemon *daemon)
 {
 	int r = nm_inject_probe(daemon->pipeline.machine);
-	daemon->injection.dead = r < 0;
+	daemon->injection.unusable = r < 0;
 	if (r == -EOPNOTSUPP)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "sampling.inject = \"soft_dirty\" has no effect: kernel without "
-			  "CONFIG_MEM_SOFT_DIRTY%s", nm_report_consequence(daemon));
+			  "CONFIG_MEM_SOFT_DIRTY%s",
+			  nm_injection_failure_effect(daemon));
 	else if (r < 0)
-		report_refusal(daemon, "sampling.inject = \"soft_dirty\"", r);
+		report_refusal_of_error(daemon, "sampling.inject = \"soft_dirty\"", r);
 }
 
 /* A helper that is slow only because it is being started is tried again by nm_inject(). */
@@ -50,11 +51,11 @@ static void switch_balancing(struct nm_daemon *daemon, int value)
 	daemon->machine.balancing_error = r < 0 ? r : 0;
 	if (value < 0 || r >= 0 || r == before)
 		return;
-	daemon->injection.dead = r != -ETIMEDOUT;
-	if (daemon->injection.dead)
-		report_refusal(daemon, what, r);
+	daemon->injection.unusable = r != -ETIMEDOUT;
+	if (daemon->injection.unusable)
+		report_refusal_of_error(daemon, what, r);
 	else
-		report_refused(daemon, what, r, "helper too slow, retrying in a minute");
+		report_refusal_with(daemon, what, r, "helper too slow, retrying in a minute");
 }
 
 void nm_inject_configure(struct nm_daemon *daemon)
@@ -62,7 +63,7 @@ void nm_inject_configure(struct nm_daemon *daemon)
 	enum nm_inject inject = daemon->config->sampling.inject;
 
 	nm_injector_clear(&daemon->injection.injector, daemon->pipeline.machine);
-	daemon->injection.dead = false;
+	daemon->injection.unusable = false;
 	daemon->machine.balancing_error = 0;
 	if (inject == NM_INJECT_NUMA_BALANCING)
 		switch_balancing(daemon, 1);
@@ -102,14 +103,14 @@ static void protect_targets(struct nm_daemon *daemon)
 			  "Target too large to write-protect in 100 ms: skipped, its accesses are "
 			  "not sampled");
 	if (daemon->injection.injector.last_error != last_error)
-		report_refusal(daemon, "Write-protecting pages",
-			       daemon->injection.injector.last_error);
+		report_refusal_of_error(daemon, "Write-protecting pages",
+					daemon->injection.injector.last_error);
 }
 
 void nm_inject(struct nm_daemon *daemon)
 {
 	enum nm_inject inject = daemon->config->sampling.inject;
-	if (!daemon->pipeline.source || daemon->injection.dead)
+	if (!daemon->pipeline.source || daemon->injection.unusable)
 		return;
 	if (inject == NM_INJECT_SOFT_DIRTY)
 		protect_targets(daemon);

@@ -62,7 +62,7 @@ static bool has_been_replaced(struct nm_daemon *daemon)
 }
 
 /* Policy "auto" checks more often for new processes; the interval continues meanwhile. */
-static bool is_beat(struct nm_daemon *daemon)
+static bool continues_after_wakeup(struct nm_daemon *daemon)
 {
 	if (daemon->config->threads.policy != NM_POLICY_AUTO)
 		return false;
@@ -73,17 +73,17 @@ static bool is_beat(struct nm_daemon *daemon)
 }
 
 /* Between two of its own handlers, the main loop handles calls on the bus. */
-static void enter(struct nm_daemon *daemon)
+static void begin_handler(struct nm_daemon *daemon)
 {
-	daemon->costs.foreign_ns += nm_own_cpu_ns() - daemon->costs.left_ns;
+	daemon->costs.external_ns += nm_own_cpu_ns() - daemon->costs.handler_end_ns;
 }
 
-static void leave(struct nm_daemon *daemon)
+static void end_handler(struct nm_daemon *daemon)
 {
-	daemon->costs.left_ns = nm_own_cpu_ns();
+	daemon->costs.handler_end_ns = nm_own_cpu_ns();
 }
 
-static void note_lateness(struct nm_daemon *daemon, uint64_t due_usec)
+static void record_lateness(struct nm_daemon *daemon, uint64_t due_usec)
 {
 	uint64_t now_usec;
 	if (sd_event_now(daemon->loop.event, CLOCK_MONOTONIC, &now_usec) < 0 || now_usec < due_usec)
@@ -104,17 +104,17 @@ static void end_interval(struct nm_daemon *daemon)
 	if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Interval aborted: %s",
 			  strerror(-r));
-	nm_runtime_remember(daemon);
-	nm_runtime_remember_unanswered(daemon);
+	nm_runtime_save_released(daemon);
+	nm_runtime_save_unresponsive(daemon);
 	nm_report_summary(daemon);
 	nm_recorder_tick(daemon);
 }
 
 void nm_loop_on_timer(struct nm_daemon *daemon)
 {
-	if (!daemon->paused && !is_beat(daemon))
+	if (!daemon->paused && !continues_after_wakeup(daemon))
 		end_interval(daemon);
-	if (nm_clock_ns() - daemon->reported.looked_ns >= NM_NSEC_PER_SEC / 2)
+	if (nm_clock_ns() - daemon->reported.composed_ns >= NM_NSEC_PER_SEC / 2)
 		nm_report_status(daemon);
 	nm_exporter_tick(daemon);
 	nm_loop_arm(daemon);
@@ -124,15 +124,15 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
 	(void)source;
-	enter(daemon);
-	note_lateness(daemon, usec);
+	begin_handler(daemon);
+	record_lateness(daemon, usec);
 	if (!has_been_replaced(daemon))
 		nm_loop_on_timer(daemon);
-	leave(daemon);
+	end_handler(daemon);
 	return 0;
 }
 
-static int on_nudge(sd_event_source *source, uint64_t usec, void *context)
+static int on_transient_affinity(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
 	(void)source;
@@ -140,11 +140,11 @@ static int on_nudge(sd_event_source *source, uint64_t usec, void *context)
 	if (daemon->paused)
 		return 0;
 	struct nm_platform *platform = daemon->pipeline.platform;
-	enter(daemon);
+	begin_handler(daemon);
 	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	nm_loop_arm(daemon);
-	leave(daemon);
+	end_handler(daemon);
 	return 0;
 }
 
@@ -153,10 +153,10 @@ static int on_ring(sd_event_source *source, int fd, uint32_t events, void *conte
 	(void)source;
 	(void)fd;
 	(void)events;
-	enter(context);
+	begin_handler(context);
 	nm_recorder_call(context, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(context);
-	leave(context);
+	end_handler(context);
 	return 0;
 }
 
@@ -262,8 +262,8 @@ static int add_sources(struct nm_daemon *daemon)
 					       on_interval, daemon);
 	if (r >= 0)
 		r = sd_event_add_time_relative(daemon->loop.event, &daemon->loop.nudge_timer,
-					       CLOCK_MONOTONIC, NUDGE_POLL_USEC, 1000, on_nudge,
-					       daemon);
+					       CLOCK_MONOTONIC, NUDGE_POLL_USEC, 1000,
+					       on_transient_affinity, daemon);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(daemon->loop.nudge_timer, SD_EVENT_OFF);
 	if (r >= 0)
@@ -305,7 +305,7 @@ static void open_control(struct nm_daemon *daemon)
 		.explain = nm_view_explain,
 		.reload = nm_command_reload,
 		.set_dry_run = nm_command_set_dry_run,
-		.asked = nm_command_asked,
+		.asked = nm_command_log_caller,
 		.record = nm_command_record,
 		.stop_recording = nm_command_stop_recording,
 	};
@@ -324,7 +324,7 @@ int nm_loop_run(struct nm_daemon *daemon)
 	open_control(daemon);
 	(void)sd_notify(0, "READY=1");
 	nm_report_status(daemon);
-	leave(daemon);
+	end_handler(daemon);
 	r = sd_event_loop(daemon->loop.event);
 	(void)sd_notify(0, "STOPPING=1\nSTATUS=Restoring CPU affinities.");
 	return r;

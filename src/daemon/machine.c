@@ -178,14 +178,14 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	nm_roster_configure(pipeline->roster, topology, daemon->config);
 	nm_balance_stage_end(daemon);
 	nm_home_stage_end(daemon);
-	nm_views_forget(daemon);
+	nm_views_clear(daemon);
 	nm_topology_free(pipeline->topology);
 	nm_physmap_free(pipeline->physmap);
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
 	nm_recorder_topology(daemon);
 	/* If memory is short, pages are not tracked until the next change. */
-	(void)nm_watch_restart(daemon);
+	(void)nm_page_tracking_restart(daemon);
 	if (!pipeline->source)
 		nm_pipeline_open_source(daemon);
 	return 0;
@@ -208,7 +208,7 @@ static int reload_topology(struct nm_daemon *daemon, char *error, size_t error_s
 	return r;
 }
 
-static void follow(struct nm_daemon *daemon, const char *what, const char *online)
+static void reload_after_change(struct nm_daemon *daemon, const char *what, const char *online)
 {
 	char error[256];
 
@@ -221,7 +221,7 @@ static void follow(struct nm_daemon *daemon, const char *what, const char *onlin
 		  "%s changed (online: %s); topology not read again: %s", what, online, error);
 }
 
-static void follow_cpus(struct nm_daemon *daemon)
+static void check_cpus(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	char online[sizeof(daemon->machine.online)];
@@ -235,7 +235,7 @@ static void follow_cpus(struct nm_daemon *daemon)
 	if (first)
 		return;
 	online[strcspn(online, "\n")] = '\0';
-	follow(daemon, "CPUs", online);
+	reload_after_change(daemon, "CPUs", online);
 }
 
 /* ---- memory ---- */
@@ -243,7 +243,7 @@ static void follow_cpus(struct nm_daemon *daemon)
 /*
  * Reads the set of nodes and the amount of memory, in a short form that suffices to detect changes.
  */
-static bool read_memory(struct nm_platform *platform, struct nm_memory_mark *ret)
+static bool read_memory(struct nm_platform *platform, struct nm_memory_fingerprint *ret)
 {
 	char text[8192];
 
@@ -257,7 +257,7 @@ static bool read_memory(struct nm_platform *platform, struct nm_memory_mark *ret
 
 static int add_block(void *context, const char *name)
 {
-	struct nm_memory_mark *mark = context;
+	struct nm_memory_fingerprint *mark = context;
 	uint64_t number;
 
 	if (sscanf(name, "memory%" SCNu64, &number) == 1) {
@@ -269,17 +269,18 @@ static int add_block(void *context, const char *name)
 
 /* A balloon changes the sum, and blocks that are switched off stay in the directory; neither counts
  * as a change. */
-static bool has_moved(const struct nm_memory_mark *before, const struct nm_memory_mark *now)
+static bool has_changed(const struct nm_memory_fingerprint *before,
+			const struct nm_memory_fingerprint *now)
 {
 	return before->blocks != now->blocks || before->block_sum != now->block_sum ||
 	       strcmp(before->nodes, now->nodes) != 0;
 }
 
-static void follow_memory(struct nm_daemon *daemon, uint64_t now_ns)
+static void check_memory(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
-	struct nm_memory_mark *before = &daemon->machine.memory_mark;
-	struct nm_memory_mark now = {.seen_ns = now_ns};
+	struct nm_memory_fingerprint *before = &daemon->machine.memory_fingerprint;
+	struct nm_memory_fingerprint now = {.seen_ns = now_ns};
 	char text[sizeof(now.nodes) + 64];
 
 	if (before->seen_ns && now_ns - before->seen_ns < MEMORY_LOOK_NS)
@@ -290,17 +291,17 @@ static void follow_memory(struct nm_daemon *daemon, uint64_t now_ns)
 	    platform->ops->list_directory(platform, NM_ROOT, "sys/devices/system/memory", add_block,
 					  &now) < 0)
 		return;
-	bool news = before->total_kb && has_moved(before, &now);
+	bool changed = before->total_kb && has_changed(before, &now);
 	*before = now;
-	if (!news)
+	if (!changed)
 		return;
 	(void)snprintf(text, sizeof(text), "nodes %s with %" PRIu64 " MiB", now.nodes,
 		       now.total_kb >> 10);
-	follow(daemon, "memory", text);
+	reload_after_change(daemon, "memory", text);
 }
 
 void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns)
 {
-	follow_cpus(daemon);
-	follow_memory(daemon, now_ns);
+	check_cpus(daemon);
+	check_memory(daemon, now_ns);
 }

@@ -27,7 +27,7 @@ static int reset_nodes(struct nm_exporter *exporter, unsigned nr_nodes)
 	return 0;
 }
 
-static void note_thread(struct nm_exporter *exporter, const struct nm_snap_thread *thread)
+static void add_thread(struct nm_exporter *exporter, const struct nm_snap_thread *thread)
 {
 	if (thread->main_node >= 0)
 		exporter->nodes[thread->main_node].threads++;
@@ -35,7 +35,7 @@ static void note_thread(struct nm_exporter *exporter, const struct nm_snap_threa
 		exporter->nodes[node].accesses += thread->accesses[node];
 }
 
-void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+void nm_exporter_update(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_exporter *exporter = &daemon->exporter;
 	double cycles = 0, samples = 0;
@@ -45,7 +45,7 @@ void nm_exporter_note(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 		return;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		note_thread(exporter, thread);
+		add_thread(exporter, thread);
 		if (isnan(thread->latency))
 			continue;
 		cycles += thread->latency * thread->latency_samples;
@@ -181,18 +181,18 @@ static int write_file(const struct nm_daemon *daemon)
 }
 
 /* Logged when a problem begins and when it ends. */
-static void report_trouble(struct nm_daemon *daemon, int error)
+static void report_failure(struct nm_daemon *daemon, int error)
 {
 	struct nm_exporter *exporter = &daemon->exporter;
 
-	if (error < 0 && !exporter->troubled)
+	if (error < 0 && !exporter->write_failed)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "metrics.file %s not written: %s; retrying every %g s", exporter->path,
 			  strerror(-error), daemon->config->metrics.period_s);
-	else if (error == 0 && exporter->troubled)
+	else if (error == 0 && exporter->write_failed)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "metrics.file %s written again", exporter->path);
-	exporter->troubled = error < 0;
+	exporter->write_failed = error < 0;
 }
 
 static void remove_file(struct nm_exporter *exporter)
@@ -200,10 +200,10 @@ static void remove_file(struct nm_exporter *exporter)
 	if (!exporter->path[0])
 		return;
 	nm_auto(nm_closep) int directory = open_directory_of(exporter->path);
-	if (directory >= 0 && exporter->written_ns && !exporter->troubled)
+	if (directory >= 0 && exporter->written_ns && !exporter->write_failed)
 		(void)unlinkat(directory, name_in(exporter->path), 0);
 	exporter->path[0] = '\0';
-	exporter->troubled = false;
+	exporter->write_failed = false;
 	exporter->written_ns = 0;
 }
 
@@ -229,7 +229,7 @@ void nm_exporter_tick(struct nm_daemon *daemon)
 	if (!exporter->path[0] || !is_time(daemon, now_ns))
 		return;
 	exporter->written_ns = now_ns;
-	report_trouble(daemon, write_file(daemon));
+	report_failure(daemon, write_file(daemon));
 }
 
 void nm_exporter_close(struct nm_daemon *daemon)

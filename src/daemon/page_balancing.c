@@ -4,7 +4,7 @@
 #include "daemon.h"
 #include "numa-migrd/proc.h"
 
-static int switch_it(struct nm_daemon *daemon, int value)
+static int set_balancing(struct nm_daemon *daemon, int value)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 
@@ -12,9 +12,9 @@ static int switch_it(struct nm_daemon *daemon, int value)
 }
 
 /* Returns whether accesses are sampled without the kernel's hinting faults. */
-static bool sees_without_it(const struct nm_daemon *daemon)
+static bool has_other_source(const struct nm_daemon *daemon)
 {
-	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY && !daemon->injection.dead)
+	if (daemon->config->sampling.inject == NM_INJECT_SOFT_DIRTY && !daemon->injection.unusable)
 		return true;
 	return daemon->pipeline.source &&
 	       nm_source_status(daemon->pipeline.source)->memory != NM_MEMORY_NONE;
@@ -24,16 +24,16 @@ static bool sees_without_it(const struct nm_daemon *daemon)
  * dry run (-EROFS) the mode shows what would be done. */
 static enum nm_balancing_mode turn_off(struct nm_daemon *daemon)
 {
-	if (!sees_without_it(daemon)) {
+	if (!has_other_source(daemon)) {
 		nm_page_balancing_end(daemon);
 		return NM_PAGES_NEEDED;
 	}
-	int r = switch_it(daemon, 0);
+	int r = set_balancing(daemon, 0);
 	daemon->pipeline.pages->managing = r == 0;
 	return r == 0 || r == -EROFS ? NM_PAGES_MANAGED : NM_PAGES_REFUSED;
 }
 
-static enum nm_balancing_mode look(struct nm_daemon *daemon)
+static enum nm_balancing_mode update_mode(struct nm_daemon *daemon)
 {
 	enum nm_page_balancing wanted = daemon->config->pages.numa_balancing;
 	bool managing = daemon->pipeline.pages->managing;
@@ -86,7 +86,7 @@ static void report_mode(struct nm_daemon *daemon, enum nm_balancing_mode balanci
 bool nm_page_balancing(struct nm_daemon *daemon)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	enum nm_balancing_mode balancing_mode = look(daemon);
+	enum nm_balancing_mode balancing_mode = update_mode(daemon);
 
 	/* Logged once, and when it changes. The first value is not logged if only the daemon moves
 	 * pages. */
@@ -100,7 +100,7 @@ bool nm_page_balancing(struct nm_daemon *daemon)
 void nm_page_balancing_end(struct nm_daemon *daemon)
 {
 	if (daemon->pipeline.pages->managing)
-		(void)switch_it(daemon, -1);
+		(void)set_balancing(daemon, -1);
 	daemon->pipeline.pages->managing = false;
 }
 

@@ -15,12 +15,12 @@ int nm_page_query_send(struct nm_platform *platform, uint32_t pid, uint64_t star
 		       uint64_t bytes, struct nm_page_query *ret)
 {
 	struct nm_page_query query = {.sampled = bytes > WHOLE_MOST_BYTES};
-	const struct nm_memory_query question = {
+	const struct nm_memory_query request = {
 		.kind = query.sampled ? NM_MEMORY_QUERY_PAGES : NM_MEMORY_QUERY_NUMA_MAPS,
 		.pid = pid,
 		.start_ticks = start_ticks,
 	};
-	int r = platform->ops->memory_query(platform, &question, &query.ticket);
+	int r = platform->ops->memory_query(platform, &request, &query.ticket);
 	*ret = r < 0 ? (struct nm_page_query){0} : query;
 	return r;
 }

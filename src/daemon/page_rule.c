@@ -3,9 +3,9 @@
 #include "daemon.h"
 
 /* Submits the pages of one process. */
-static int move_some(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		     const struct nm_memory_wanted *wanted, const struct nm_page_selection *found,
-		     size_t count)
+static int submit_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			const struct nm_memory_wanted *wanted,
+			const struct nm_page_selection *found, size_t count)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 	struct nm_pages_reason reason = {
@@ -42,7 +42,7 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	for (size_t i = 0; i < count; i = end) {
 		for (end = i + 1; end < count && found[end].pid == found[i].pid;)
 			end++;
-		int r = move_some(daemon, snapshot, wanted, found + i, end - i);
+		int r = submit_pages(daemon, snapshot, wanted, found + i, end - i);
 		if (r < 0)
 			return r == -ENOMEM ? r : 0;
 	}

@@ -88,7 +88,7 @@ void nm_page_stage_close(struct nm_daemon *daemon)
 	}
 	stage_free(pipeline->pages);
 	pipeline->pages = NULL;
-	nm_pipeline_leave_mover(daemon, false);
+	nm_pipeline_release_mover(daemon, false);
 }
 
 int nm_page_stage_restart(struct nm_daemon *daemon)
@@ -238,7 +238,7 @@ static struct nm_page_batch *batch_of(const struct nm_decision *decision,
 }
 
 /* Sets the number of pages, and their common node before and after the move; -1: several. */
-static void sum_up(struct nm_decision *decision, const struct nm_page_step *steps, size_t count)
+static void set_totals(struct nm_decision *decision, const struct nm_page_step *steps, size_t count)
 {
 	struct nm_step *sum = &decision->steps[0];
 
@@ -267,7 +267,7 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 		(void)nm_feedback_disturb(daemon->pipeline.feedback, decision->steps[i].pid);
 		nm_verifier_disturb(daemon->pipeline.verifier, decision->steps[i].pid);
 		if (process)
-			process->nr_sent++;
+			process->nr_moved_threads++;
 		if (process && process->until < daemon->tally.intervals + THREADS_SETTLE_INTERVALS)
 			process->until = daemon->tally.intervals + THREADS_SETTLE_INTERVALS;
 	}
@@ -300,7 +300,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	int r = NM_RESERVE(stage->migrations, stage->migration_capacity, stage->nr_migrations);
 	if (r < 0 || !batch)
 		return -ENOMEM;
-	sum_up(&decision, steps, count);
+	set_totals(&decision, steps, count);
 	batch->tenant = nm_roster_tenant(daemon->pipeline.roster, batch->pid);
 	r = nm_mover_submit(daemon->pipeline.mover, batch);
 	nm_recorder_mover(daemon, "mover_submit", r);
@@ -320,7 +320,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	return 0;
 }
 
-static void hold_those_judged(struct nm_daemon *daemon)
+static void update_waiting(struct nm_daemon *daemon)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
@@ -349,7 +349,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	int r = nm_page_stage_roll_back(daemon, snapshot);
 	if (r < 0 || is_barred(daemon))
 		return r;
-	hold_those_judged(daemon);
+	update_waiting(daemon);
 	room.pages = nm_mover_room(mover, snapshot->time_ns);
 	nm_recorder_mover(daemon, "mover_room", (int64_t)room.pages);
 	room.bytes = nm_mover_room_bytes(mover, snapshot->time_ns);
@@ -367,12 +367,12 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 
 /* Counts from the time when many of its threads were on another node are not valid for their
  * current nodes. */
-static void forget_former_nodes(struct nm_page_process *process)
+static void decay_if_threads_moved(struct nm_page_process *process)
 {
-	if (process->regions && process->nr_sent * SENT_OF >= process->nr_threads &&
-	    process->nr_sent > 0)
+	if (process->regions && process->nr_moved_threads * SENT_OF >= process->nr_threads &&
+	    process->nr_moved_threads > 0)
 		nm_regions_fade(process->regions, 0);
-	process->nr_sent = 0;
+	process->nr_moved_threads = 0;
 }
 
 int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -390,7 +390,7 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		struct nm_page_process *process = nm_page_process_at(&stage->processes, i);
 		if (!process->owner)
 			continue;
-		forget_former_nodes(process);
+		decay_if_threads_moved(process);
 		nm_page_ranges_update(daemon, process, interval_ns);
 	}
 	nm_page_stage_collect(daemon);

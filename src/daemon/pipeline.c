@@ -28,7 +28,7 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.dry_run = nm_daemon_is_dry_run(daemon),
 		.start_workers = moves_memory(daemon),
 		.generation = daemon->runtime.generation,
-		.unanswered = daemon->runtime.unanswered,
+		.unresponsive = daemon->runtime.unresponsive,
 	};
 	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.machine);
 	if (r < 0)
@@ -83,11 +83,11 @@ static int open_stages(struct nm_daemon *daemon)
 	if (r == 0)
 		r = nm_verifier_new(&pipeline->verifier);
 	if (r == 0)
-		r = nm_watch_restart(daemon);
-	return r < 0 ? r : nm_pipeline_forget_performance(daemon);
+		r = nm_page_tracking_restart(daemon);
+	return r < 0 ? r : nm_pipeline_reset_performance(daemon);
 }
 
-int nm_pipeline_forget_performance(struct nm_daemon *daemon)
+int nm_pipeline_reset_performance(struct nm_daemon *daemon)
 {
 	nm_auto(nm_record_freep) struct nm_record *record = NULL;
 	nm_auto(nm_feedback_freep) struct nm_feedback *feedback = NULL;
@@ -114,7 +114,7 @@ int nm_pipeline_open_mover(struct nm_daemon *daemon)
 			    &pipeline->mover);
 }
 
-void nm_pipeline_leave_mover(struct nm_daemon *daemon, bool bulk)
+void nm_pipeline_release_mover(struct nm_daemon *daemon, bool bulk)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (pipeline->mover && (pipeline->pages || pipeline->placement))
@@ -162,10 +162,10 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 static bool has_repeated_faults(const struct nm_daemon *daemon)
 {
 	return nm_balances_nodes(daemon->machine.balancing) ||
-	       (daemon->config->sampling.inject != NM_INJECT_NONE && !daemon->injection.dead);
+	       (daemon->config->sampling.inject != NM_INJECT_NONE && !daemon->injection.unusable);
 }
 
-bool nm_pipeline_sees_first_touches_only(const struct nm_daemon *daemon)
+bool nm_pipeline_samples_first_touches_only(const struct nm_daemon *daemon)
 {
 	struct nm_source *source = daemon->pipeline.source;
 	if (!source || has_repeated_faults(daemon))
@@ -174,17 +174,18 @@ bool nm_pipeline_sees_first_touches_only(const struct nm_daemon *daemon)
 	return status->accesses && status->memory == NM_MEMORY_NONE;
 }
 
-bool nm_pipeline_sees_no_accesses(const struct nm_daemon *daemon)
+bool nm_pipeline_samples_no_accesses(const struct nm_daemon *daemon)
 {
 	struct nm_source *source = daemon->pipeline.source;
 	return !source || !nm_source_status(source)->accesses;
 }
 
-bool nm_pipeline_is_blind(const struct nm_daemon *daemon)
+bool nm_pipeline_lacks_accesses(const struct nm_daemon *daemon)
 {
 	if (daemon->paused || daemon->pipeline.topology->nr_nodes < 2)
 		return false;
-	return nm_pipeline_sees_no_accesses(daemon) || nm_pipeline_sees_first_touches_only(daemon);
+	return nm_pipeline_samples_no_accesses(daemon) ||
+	       nm_pipeline_samples_first_touches_only(daemon);
 }
 
 int nm_pipeline_open(struct nm_daemon *daemon)
@@ -205,7 +206,8 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	nm_inject_configure(daemon);
 	nm_report_sampling_source(daemon);
 	daemon->last_tick_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
-	daemon->machine.memory_mark = (struct nm_memory_mark){0}; /* it has just been loaded */
+	daemon->machine.memory_fingerprint =
+		(struct nm_memory_fingerprint){0}; /* it has just been loaded */
 	nm_machine_follow_topology(daemon, daemon->last_tick_ns);
 	(void)nm_machine_read_load(daemon);
 	daemon->costs.own_cpu_ns = nm_own_cpu_ns();
@@ -219,7 +221,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	if (pipeline->actuator && nm_runtime_is_ours(daemon)) {
 		nm_drain(daemon);
 		daemon->runtime.unrestored = nm_actuator_return_all(pipeline->actuator);
-		nm_runtime_remember(daemon);
+		nm_runtime_save_released(daemon);
 	}
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;
@@ -232,7 +234,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_feedback_free(pipeline->feedback);
 	nm_balance_stage_end(daemon);
 	nm_home_stage_end(daemon);
-	nm_views_forget(daemon);
+	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);
 	nm_roster_free(pipeline->roster);
 	nm_steer_free(pipeline->steer);
@@ -246,7 +248,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_loop_watch_queries(daemon);
 	nm_platform_free(machine);
 	*pipeline = (struct nm_pipeline){0};
-	nm_runtime_remember_unanswered(daemon); /* because calls have been cancelled */
+	nm_runtime_save_unresponsive(daemon); /* because calls have been cancelled */
 }
 
 void nm_pipeline_clear(struct nm_daemon *daemon)

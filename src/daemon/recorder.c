@@ -39,7 +39,7 @@ static void add_output(struct nm_daemon *daemon, const struct nm_recorded *recor
 	(void)nm_recorder_add(daemon, record);
 }
 
-static bool wants_inputs(const struct nm_daemon *daemon)
+static bool records_inputs(const struct nm_daemon *daemon)
 {
 	return daemon->recorder && daemon->recorder->sink.inputs;
 }
@@ -101,13 +101,13 @@ int nm_recorder_attach(struct nm_daemon *daemon, const struct nm_record_sink *si
 }
 
 /* Resets the state to that of a daemon that has just started. */
-static void forget_state(struct nm_daemon *daemon)
+static void reset_state(struct nm_daemon *daemon)
 {
 	nm_rng_seed(&daemon->rng, daemon->seed);
 	daemon->pipeline.kmaf_clock = (struct nm_kmaf_clock){0};
 	daemon->machine.online[0] = '\0';
 	daemon->injection.injector = (struct nm_injector){0};
-	daemon->injection.dead = false;
+	daemon->injection.unusable = false;
 	for (unsigned cpu = 0; cpu < daemon->machine.nr_cpus; cpu++)
 		daemon->machine.cpu_times[cpu] = (struct nm_cpu_times){0};
 }
@@ -158,12 +158,12 @@ int nm_recorder_begin(struct nm_daemon *daemon, const struct nm_record_sink *sin
 	}
 	if (daemon->pipeline.platform)
 		nm_pipeline_close(daemon);
-	forget_state(daemon);
+	reset_state(daemon);
 	r = nm_recorder_start(daemon, sink);
 	int opened = nm_pipeline_open(daemon);
 	if (opened < 0)
 		return opened;
-	nm_runtime_recall(daemon);
+	nm_runtime_load_released(daemon);
 	if (r == 0 && seconds)
 		daemon->recorder->until_ns = daemon->last_tick_ns + seconds * NM_NSEC_PER_SEC;
 	nm_loop_arm(daemon);
@@ -216,11 +216,11 @@ int nm_recorder_start(struct nm_daemon *daemon, const struct nm_record_sink *sin
 
 /* ---- inputs ---- */
 
-static void keep_answer(void *context, const struct nm_recorded_answer *answer)
+static void record_answer(void *context, const struct nm_recorded_answer *answer)
 {
 	struct nm_daemon *daemon = context;
 	struct nm_recorded record = {.kind = NM_RECORDED_ANSWER, .answer = *answer};
-	if (wants_inputs(daemon))
+	if (records_inputs(daemon))
 		add_output(daemon, &record);
 }
 
@@ -231,9 +231,9 @@ int nm_recorder_open_platform(struct nm_daemon *daemon)
 	pipeline->platform = pipeline->machine;
 	if (sink && sink->open_platform)
 		return sink->open_platform(sink->context, &pipeline->platform);
-	if (!wants_inputs(daemon))
+	if (!records_inputs(daemon))
 		return 0;
-	return nm_tap_new(pipeline->machine, keep_answer, daemon, &pipeline->platform);
+	return nm_tap_new(pipeline->machine, record_answer, daemon, &pipeline->platform);
 }
 
 void nm_recorder_call(struct nm_daemon *daemon, enum nm_recorded_call call, uint64_t number,
@@ -244,7 +244,7 @@ void nm_recorder_call(struct nm_daemon *daemon, enum nm_recorded_call call, uint
 					      .number = number,
 					      .text = text,
 					      .length = text ? strlen(text) : 0}};
-	if (wants_inputs(daemon))
+	if (records_inputs(daemon))
 		add_output(daemon, &record);
 }
 
@@ -252,14 +252,14 @@ void nm_recorder_topology(struct nm_daemon *daemon)
 {
 	struct nm_recorded record = {.kind = NM_RECORDED_TOPOLOGY,
 				     .topology = daemon->pipeline.topology};
-	if (wants_inputs(daemon))
+	if (records_inputs(daemon))
 		add_output(daemon, &record);
 }
 
 void nm_recorder_sample(struct nm_daemon *daemon, const struct nm_sample *sample)
 {
 	struct nm_recorder *recorder = daemon->recorder;
-	if (!wants_inputs(daemon) || recorder->error < 0)
+	if (!records_inputs(daemon) || recorder->error < 0)
 		return;
 	recorder->error =
 		NM_RESERVE(recorder->samples, recorder->room_samples, recorder->nr_samples);
@@ -273,7 +273,7 @@ void nm_recorder_sample(struct nm_daemon *daemon, const struct nm_sample *sample
 void nm_recorder_drained(struct nm_daemon *daemon)
 {
 	struct nm_recorder *recorder = daemon->recorder;
-	if (!wants_inputs(daemon))
+	if (!records_inputs(daemon))
 		return;
 	struct nm_recorded record = {.kind = NM_RECORDED_SAMPLES,
 				     .samples = {.samples = recorder->samples,
@@ -292,7 +292,7 @@ void nm_recorder_source(struct nm_daemon *daemon, const double *taken_per_seen, 
 				     .source = {.open = source != NULL,
 						.taken_per_seen = taken_per_seen,
 						.nr_cpus = taken_per_seen ? nr_cpus : 0}};
-	if (!wants_inputs(daemon))
+	if (!records_inputs(daemon))
 		return;
 	if (source)
 		record.source.status = *nm_source_status(source);
@@ -314,7 +314,7 @@ static void add_answer(struct nm_daemon *daemon, const char *function, int64_t h
 
 void nm_recorder_mover(struct nm_daemon *daemon, const char *function, int64_t result)
 {
-	if (wants_inputs(daemon))
+	if (records_inputs(daemon))
 		add_answer(daemon, function, 0, result, NULL, 0);
 }
 
@@ -322,7 +322,7 @@ void nm_recorder_batch(struct nm_daemon *daemon, const struct nm_page_batch *bat
 {
 	nm_autofree uint8_t *bytes = NULL;
 	size_t size = 0;
-	if (!wants_inputs(daemon))
+	if (!records_inputs(daemon))
 		return;
 	nm_recorder_failed(daemon, batch ? nm_batch_put(batch, &bytes, &size) : 0);
 	add_answer(daemon, "mover_collect", 0, batch != NULL, bytes, size);
@@ -333,7 +333,7 @@ void nm_recorder_ranges(struct nm_daemon *daemon, uint32_t pid, int result,
 {
 	nm_autofree uint8_t *bytes = NULL;
 	size_t size = 0;
-	if (!wants_inputs(daemon))
+	if (!records_inputs(daemon))
 		return;
 	nm_recorder_failed(daemon, result < 0 ? 0 : nm_ranges_put(ranges, count, &bytes, &size));
 	add_answer(daemon, "mover_ranges", pid, result, bytes, size);

@@ -89,9 +89,9 @@ static void report_first_touches(struct nm_daemon *daemon)
 		  nm_balancing_with(daemon->machine.balancing, true));
 }
 
-const char *nm_report_consequence(struct nm_daemon *daemon)
+const char *nm_injection_failure_effect(struct nm_daemon *daemon)
 {
-	if (!nm_pipeline_sees_first_touches_only(daemon))
+	if (!nm_pipeline_samples_first_touches_only(daemon))
 		return "";
 	daemon->reported.first_touches = true;
 	return "; only first touches sampled";
@@ -99,18 +99,18 @@ const char *nm_report_consequence(struct nm_daemon *daemon)
 
 void nm_report_sampling_source(struct nm_daemon *daemon)
 {
-	bool first_touches = nm_pipeline_sees_first_touches_only(daemon);
+	bool first_touches = nm_pipeline_samples_first_touches_only(daemon);
 	if (first_touches == daemon->reported.first_touches)
 		return;
 	daemon->reported.first_touches = first_touches;
 	if (first_touches)
 		report_first_touches(daemon);
-	else if (!nm_pipeline_is_blind(daemon))
+	else if (!nm_pipeline_lacks_accesses(daemon))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "Repeated accesses are sampled again");
 }
 
-void nm_report_news(struct nm_daemon *daemon)
+void nm_report_source_problems(struct nm_daemon *daemon)
 {
 	size_t count;
 	const struct nm_source_problem *news = nm_source_news(daemon->pipeline.source, &count);
@@ -121,7 +121,7 @@ void nm_report_news(struct nm_daemon *daemon)
 
 void nm_report_source(struct nm_daemon *daemon)
 {
-	nm_report_news(daemon);
+	nm_report_source_problems(daemon);
 	daemon->reported.first_touches = false;
 }
 
@@ -194,7 +194,7 @@ static bool was_reported(struct other_daemons *other_daemons, const struct nm_ot
 	return false;
 }
 
-static int note_other(void *context, const char *name)
+static int report_other_daemon(void *context, const char *name)
 {
 	struct other_daemons *other_daemons = context;
 	struct nm_platform *platform = other_daemons->daemon->pipeline.machine;
@@ -266,7 +266,8 @@ void nm_report_coexistence(struct nm_daemon *daemon)
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,
 			  "kernel.numa_balancing is %d: the kernel moves pages and threads, too",
 			  daemon->machine.balancing);
-	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", note_other, &other_daemons);
+	(void)platform->ops->list_directory(platform, NM_ROOT, "proc", report_other_daemon,
+					    &other_daemons);
 }
 
 /* Logs the events of leases. A thread whose affinity another program has set is released here. */

@@ -119,7 +119,7 @@ static void describe_managed(const struct nm_daemon *daemon, char *text, size_t 
 static void describe_unsampled(const struct nm_daemon *daemon, char *text, size_t size)
 {
 	bool runs = daemon->config->threads.policy == NM_POLICY_AUTO && daemon->pipeline.source;
-	bool touches = daemon->pipeline.source && !nm_pipeline_sees_no_accesses(daemon);
+	bool touches = daemon->pipeline.source && !nm_pipeline_samples_no_accesses(daemon);
 	const char *what = touches ? "Only first touches sampled: " : "No memory sampling: ";
 	if (runs)
 		describe_managed(daemon, text, size, what);
@@ -140,7 +140,7 @@ static void describe_status(const struct nm_daemon *daemon, char *text, size_t s
 		(void)snprintf(text, size, "STATUS=One NUMA node: nothing to move");
 		return;
 	}
-	if (nm_pipeline_is_blind(daemon)) {
+	if (nm_pipeline_lacks_accesses(daemon)) {
 		describe_unsampled(daemon, text, size);
 		return;
 	}
@@ -163,7 +163,7 @@ void nm_report_status(struct nm_daemon *daemon)
 {
 	char text[sizeof(daemon->reported.status)];
 	uint64_t now_ns = nm_clock_ns();
-	daemon->reported.looked_ns = now_ns;
+	daemon->reported.composed_ns = now_ns;
 	describe_status(daemon, text, sizeof(text));
 	if (strcmp(text, daemon->reported.status) == 0 ||
 	    (is_same_state(text, daemon->reported.status) &&

@@ -117,7 +117,7 @@ static void restore_balancing(const struct nm_daemon *daemon)
 
 /* A file that is not a ledger cannot be replayed. It is renamed, so that the next start does not
  * fail. */
-static int set_aside(struct nm_daemon *daemon)
+static int rename_damaged_ledger(struct nm_daemon *daemon)
 {
 	if (renameat(daemon->runtime.directory, NM_LEDGER_NAME, daemon->runtime.directory,
 		     NM_LEDGER_DAMAGED) < 0)
@@ -153,7 +153,7 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	r = nm_restore(platform, topology, daemon->runtime.directory, daemon->runtime.boot_id,
 		       nm_report_lease, daemon, &found);
 	if (r == -EBADMSG || r == -EPERM)
-		return set_aside(daemon);
+		return rename_damaged_ledger(daemon);
 	if (r < 0)
 		return r;
 	report_restored(daemon, r, &found);
@@ -161,26 +161,26 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	return found.failed > 0 || found.bad_lines > 0;
 }
 
-static void report_unread(struct nm_daemon *daemon, const char *name, int r, const char *so)
+static void report_unread(struct nm_daemon *daemon, const char *name, int r, const char *effect)
 {
 	if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "%s in the runtime directory not fully read: %s; %s", name, strerror(-r),
-			  so);
+			  effect);
 }
 
 /* Logged once. Until the list can be saved again, it exists only in this daemon. */
-static void report_unsaved(struct nm_daemon *daemon, const char *name, int r, const char *so,
-			   bool *told)
+static void report_unsaved(struct nm_daemon *daemon, const char *name, int r, const char *effect,
+			   bool *reported)
 {
-	if (r < 0 && !*told)
+	if (r < 0 && !*reported)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "%s in the runtime directory not written: %s; %s", name, strerror(-r),
-			  so);
-	*told = r < 0;
+			  effect);
+	*reported = r < 0;
 }
 
-void nm_runtime_recall(struct nm_daemon *daemon)
+void nm_runtime_load_released(struct nm_daemon *daemon)
 {
 	int r = nm_released_list_load(daemon->runtime.released, daemon->pipeline.platform,
 				      daemon->runtime.directory, daemon->runtime.boot_id);
@@ -188,7 +188,7 @@ void nm_runtime_recall(struct nm_daemon *daemon)
 		      "earlier releases and external changes may be lost");
 }
 
-void nm_runtime_remember(struct nm_daemon *daemon)
+void nm_runtime_save_released(struct nm_daemon *daemon)
 {
 	if (!nm_runtime_is_ours(daemon))
 		return;
@@ -198,21 +198,21 @@ void nm_runtime_remember(struct nm_daemon *daemon)
 		       &daemon->runtime.unsaved_reported);
 }
 
-void nm_runtime_recall_unanswered(struct nm_daemon *daemon)
+void nm_runtime_load_unresponsive(struct nm_daemon *daemon)
 {
-	int r = nm_unresponsive_list_load(daemon->runtime.unanswered, daemon->runtime.directory,
+	int r = nm_unresponsive_list_load(daemon->runtime.unresponsive, daemon->runtime.directory,
 					  daemon->runtime.boot_id);
 	report_unread(daemon, NM_WORKER_MEMORY_NAME, r,
 		      "processes that did not answer may be queried again");
 }
 
-void nm_runtime_remember_unanswered(struct nm_daemon *daemon)
+void nm_runtime_save_unresponsive(struct nm_daemon *daemon)
 {
-	if (!daemon->runtime.unanswered || !nm_runtime_is_ours(daemon))
+	if (!daemon->runtime.unresponsive || !nm_runtime_is_ours(daemon))
 		return;
-	int r = nm_unresponsive_list_save(daemon->runtime.unanswered, daemon->runtime.directory,
+	int r = nm_unresponsive_list_save(daemon->runtime.unresponsive, daemon->runtime.directory,
 					  daemon->runtime.boot_id);
 	report_unsaved(daemon, NM_WORKER_MEMORY_NAME, r,
 		       "processes that do not answer may be queried again after a restart",
-		       &daemon->runtime.unanswered_reported);
+		       &daemon->runtime.unresponsive_reported);
 }

@@ -43,7 +43,7 @@ static void gather_service(const struct nm_daemon *daemon, struct nm_statistics 
 	name(statistics, NM_STATISTIC_POLICY, nm_policy_name(daemon->config->threads.policy));
 	set(statistics, NM_STATISTIC_PAUSED, daemon->paused);
 	set(statistics, NM_STATISTIC_DRY_RUN, nm_daemon_is_dry_run(daemon));
-	set(statistics, NM_STATISTIC_BLIND, nm_pipeline_is_blind(daemon));
+	set(statistics, NM_STATISTIC_BLIND, nm_pipeline_lacks_accesses(daemon));
 	set(statistics, NM_STATISTIC_INTERVAL_S, nm_loop_interval_s(daemon));
 	set(statistics, NM_STATISTIC_STARTED_S,
 	    daemon->tally.started_s ? (double)daemon->tally.started_s : (double)NAN);

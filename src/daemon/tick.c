@@ -18,16 +18,16 @@ static uint64_t samples_taken(const struct nm_ring_counts *counts)
 
 /* ---- sample ---- */
 
-static void note_time(struct nm_daemon *daemon, uint64_t time_ns)
+static void update_newest_time(struct nm_daemon *daemon, uint64_t time_ns)
 {
 	if (time_ns > daemon->drained.newest_ns)
 		daemon->drained.newest_ns = time_ns;
 }
 
-static void keep_event(void *context, const struct nm_task_event *event)
+static void store_event(void *context, const struct nm_task_event *event)
 {
 	struct nm_daemon *daemon = context;
-	note_time(daemon, event->time_ns);
+	update_newest_time(daemon, event->time_ns);
 	/* Out of memory: treated like a record that the kernel lost. */
 	if (NM_RESERVE(daemon->drained.events, daemon->drained.capacity,
 		       daemon->drained.nr_events) < 0) {
@@ -37,11 +37,11 @@ static void keep_event(void *context, const struct nm_task_event *event)
 	daemon->drained.events[daemon->drained.nr_events++] = *event;
 }
 
-static void keep_sample(void *context, struct nm_sample *sample)
+static void handle_sample(void *context, struct nm_sample *sample)
 {
 	struct nm_daemon *daemon = context;
 	const struct nm_physmap *physmap = daemon->pipeline.physmap;
-	note_time(daemon, sample->time_ns);
+	update_newest_time(daemon, sample->time_ns);
 	if (sample->page_node == 0 && sample->physical_address && physmap)
 		sample->page_node =
 			(uint32_t)(nm_physmap_node(physmap, sample->physical_address) + 1);
@@ -74,8 +74,8 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
  * time between two records is known. The newest record is assumed to be from now, so that no record
  * appears older than it is.
  */
-static uint64_t happened_ns(const struct nm_daemon *daemon, const struct nm_task_event *event,
-			    uint64_t now_ns)
+static uint64_t event_time_ns(const struct nm_daemon *daemon, const struct nm_task_event *event,
+			      uint64_t now_ns)
 {
 	uint64_t age_ns = daemon->drained.newest_ns - event->time_ns;
 	return age_ns < now_ns ? now_ns - age_ns : now_ns;
@@ -91,12 +91,12 @@ static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
-		dispatch_event(daemon, order[i], happened_ns(daemon, order[i], now_ns));
+		dispatch_event(daemon, order[i], event_time_ns(daemon, order[i], now_ns));
 }
 
 /* Lost records may include forks, and forks may happen on a CPU without a ring. Inherited leases
  * are then found by other means. */
-static void look_for_losses(struct nm_daemon *daemon)
+static void check_losses(struct nm_daemon *daemon)
 {
 	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
 	int usable = hwloc_bitmap_weight(daemon->pipeline.topology->usable);
@@ -115,7 +115,7 @@ uint64_t nm_own_cpu_ns(void)
 
 uint64_t nm_loop_own_ns(const struct nm_daemon *daemon)
 {
-	return nm_own_cpu_ns() - daemon->costs.foreign_ns;
+	return nm_own_cpu_ns() - daemon->costs.external_ns;
 }
 
 void nm_drain(struct nm_daemon *daemon)
@@ -128,21 +128,21 @@ void nm_drain(struct nm_daemon *daemon)
 	uint64_t before_ns = nm_own_cpu_ns();
 	daemon->drained.newest_ns = 0;
 	struct nm_sample_sink sink = {
-		.context = daemon, .on_sample = keep_sample, .on_task = keep_event};
+		.context = daemon, .on_sample = handle_sample, .on_task = store_event};
 	(void)nm_source_drain(pipeline->source, &sink);
 	nm_recorder_drained(daemon);
 	daemon->costs.drain_ns += nm_own_cpu_ns() - before_ns;
-	look_for_losses(daemon);
+	check_losses(daemon);
 	/* The processing of forks does not decrease with the sampling rate, and is not charged to
 	 * another budget. */
 	before_ns = nm_own_cpu_ns();
 	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
-	daemon->costs.foreign_ns += nm_own_cpu_ns() - before_ns;
+	daemon->costs.external_ns += nm_own_cpu_ns() - before_ns;
 }
 
 /* ---- metrics ---- */
 
-static double history_keep(const struct nm_config *config, uint64_t interval_ns)
+static double history_decay(const struct nm_config *config, uint64_t interval_ns)
 {
 	if (config->sampling.history_s <= 0)
 		return 0;
@@ -175,7 +175,7 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 	struct nm_metrics_interval interval = {
 		.length_ns = interval_ns,
 		.run_sample_ns = status && status->runs ? status->run_sample_ns : 0,
-		.keep = history_keep(daemon->config, interval_ns),
+		.keep = history_decay(daemon->config, interval_ns),
 		.min_samples = daemon->config->threads.min_samples,
 		.kinds = sampled_kinds(status),
 	};
@@ -276,7 +276,7 @@ static void report_periods(struct nm_daemon *daemon, double cost_share)
 #define TELL_LOSSES_NS (300 * NM_NSEC_PER_SEC)
 
 /* Logged at most once in five minutes. */
-static void note_losses(struct nm_daemon *daemon, uint64_t lost)
+static void report_losses(struct nm_daemon *daemon, uint64_t lost)
 {
 	if (daemon->costs.losses_reported_ns &&
 	    daemon->last_tick_ns - daemon->costs.losses_reported_ns < TELL_LOSSES_NS)
@@ -317,7 +317,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 			    (double)interval_ns;
 
 	if (status->counts.lost > daemon->costs.counts.lost)
-		note_losses(daemon, status->counts.lost - daemon->costs.counts.lost);
+		report_losses(daemon, status->counts.lost - daemon->costs.counts.lost);
 	daemon->tally.cpu_share =
 		(double)(own_ns - daemon->costs.own_cpu_ns + caused_ns) / (double)interval_ns;
 	daemon->tally.caused_ns += caused_ns;
@@ -332,7 +332,7 @@ static void control_cost(struct nm_daemon *daemon, uint64_t interval_ns)
 	nm_source_thin_faults(daemon->pipeline.source, homes);
 	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
 		report_periods(daemon, cost_share);
-	nm_report_news(daemon);
+	nm_report_source_problems(daemon);
 }
 
 /* ---- the tick ---- */
@@ -370,15 +370,15 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 
-	nm_views_forget(daemon); /* before the next one is built, because they are large */
+	nm_views_clear(daemon); /* before the next one is built, because they are large */
 	int r = nm_snapshot_build(&input, &snapshot);
 	if (r < 0)
 		return r;
-	nm_watch_follow(daemon, snapshot);
+	nm_page_tracking_follow(daemon, snapshot);
 	if (snapshot->has_latencies)
 		daemon->pipeline.latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
-	nm_exporter_note(daemon, snapshot);
+	nm_exporter_update(daemon, snapshot);
 	nm_recorder_interval(daemon, snapshot, interval_ns);
 	release_cpu_aware_runtimes(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
@@ -397,7 +397,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		r = nm_home_stage_tick(daemon, snapshot, interval_ns);
 	if (r == 0)
 		r = nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
-	nm_views_keep(daemon, NM_TAKE(snapshot), figures, nr_figures);
+	nm_views_update(daemon, NM_TAKE(snapshot), figures, nr_figures);
 	return r;
 }
 
@@ -447,7 +447,7 @@ int nm_tick(struct nm_daemon *daemon)
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
 	update_leases(daemon, figures, (size_t)count, now_ns);
-	nm_watch_update(daemon);
+	nm_page_tracking_update(daemon);
 	age_communication(daemon, now_ns);
 
 	nm_inject(daemon);

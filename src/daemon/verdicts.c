@@ -17,7 +17,7 @@ static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdi
  * the kernel was free to move back, are barred for some time, so that they are not moved again and
  * again.
  */
-static void free_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+static void allow_moves(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	uint64_t now = daemon->tally.intervals;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
@@ -72,8 +72,8 @@ static bool was_only_bound(const struct nm_verdict *verdict)
 	       verdict->threads[0].node_from == verdict->threads[0].node_to;
 }
 
-static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			  const struct nm_verdict *verdict, struct nm_plan *plan)
+static int apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 const struct nm_verdict *verdict, struct nm_plan *plan)
 {
 	if (verdict->of == NM_DECISION_PAGES) {
 		nm_page_stage_apply_verdict(daemon, verdict);
@@ -83,7 +83,7 @@ static int follow_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	switch (verdict->kind) {
 	case NM_VERDICT_IMPROVED:
 	case NM_VERDICT_NEUTRAL:
-		free_threads(daemon, verdict);
+		allow_moves(daemon, verdict);
 		bar_if_not_faster(daemon, verdict);
 		return 0;
 	case NM_VERDICT_INCONCLUSIVE:
@@ -142,7 +142,7 @@ int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struc
 		if (verdicts.items[i].results.error == -EROFS)
 			continue;
 		nm_report_verdict(daemon, &verdicts.items[i]);
-		int followed = follow_verdict(daemon, snapshot, &verdicts.items[i], plan);
+		int followed = apply_verdict(daemon, snapshot, &verdicts.items[i], plan);
 		r = r < 0 ? r : followed;
 	}
 	return r;

@@ -58,7 +58,7 @@ static int compare_sums(const void *a, const void *b)
 
 /* Returns one entry for each process of the snapshot in ascending pid order, followed by the
  * counts. Returns 0 or -ENOMEM. */
-static int sum_up(struct nm_daemon *daemon, struct sum **ret, size_t *ret_count)
+static int sum_processes(struct nm_daemon *daemon, struct sum **ret, size_t *ret_count)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
@@ -208,7 +208,7 @@ static const char *reason_of(enum nm_eligibility eligibility)
 }
 
 /* If all threads of a process have a reason, that of the first one is shown. */
-static const char *refusal(const struct nm_daemon *daemon, const struct nm_process *process)
+static const char *refusal_reason(const struct nm_daemon *daemon, const struct nm_process *process)
 {
 	enum nm_eligibility eligibility = process->eligibility;
 	if (eligibility == NM_ELIGIBILITY_MANAGED)
@@ -240,10 +240,10 @@ static const char *state_of(const struct nm_daemon *daemon, const struct nm_proc
 	return is_moved(daemon->config, process) ? "managed" : "observed";
 }
 
-static void write_standing(const struct nm_daemon *daemon, const struct nm_process *process,
-			   const char *state, const struct nm_show *show)
+static void write_eligibility(const struct nm_daemon *daemon, const struct nm_process *process,
+			      const char *state, const struct nm_show *show)
 {
-	const char *reason = refusal(daemon, process);
+	const char *reason = refusal_reason(daemon, process);
 	nm_show_text(show, "state", state);
 	if (strcmp(state, "refused") == 0 && reason)
 		nm_show_text(show, "reason", reason);
@@ -295,7 +295,7 @@ static void write_process(const struct nm_daemon *daemon, const struct nm_proces
 	nm_show_text(show, "comm", process->comm);
 	nm_show_u32(show, "uid", process->uid);
 	nm_show_text(show, "unit", unit);
-	write_standing(daemon, process, state, show);
+	write_eligibility(daemon, process, state, show);
 	nm_show_u64(show, "rss_bytes", process->rss_bytes);
 	if (process->eligibility == NM_ELIGIBILITY_MANAGED && process->runtime != NM_RUNTIME_NONE)
 		nm_show_text(show, "runtime", nm_runtime_name(process->runtime));
@@ -324,7 +324,7 @@ int nm_view_processes(void *context, const struct nm_show *show)
 		return 0;
 	size_t count = nm_roster_processes(daemon->pipeline.roster, &known);
 	nm_autofree struct nm_process **sorted = calloc(count + 1, sizeof(*sorted));
-	int r = sorted ? sum_up(daemon, &sums, &nr_sums) : -ENOMEM;
+	int r = sorted ? sum_processes(daemon, &sums, &nr_sums) : -ENOMEM;
 	if (r == 0)
 		r = add_decisions(daemon, sums, nr_sums);
 	if (r < 0)

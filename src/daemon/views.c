@@ -22,16 +22,16 @@ static double *sum_served(const struct nm_topology *topology, const struct nm_fi
 	return served;
 }
 
-void nm_views_keep(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
-		   const struct nm_figures *figures, size_t nr_figures)
+void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
+		     const struct nm_figures *figures, size_t nr_figures)
 {
-	nm_views_forget(daemon);
+	nm_views_clear(daemon);
 	daemon->views.snapshot = snapshot;
 	/* If memory is short, the shares are omitted. */
 	daemon->views.served = sum_served(daemon->pipeline.topology, figures, nr_figures);
 }
 
-void nm_views_forget(struct nm_daemon *daemon)
+void nm_views_clear(struct nm_daemon *daemon)
 {
 	nm_snapshot_free(daemon->views.snapshot);
 	free(daemon->views.served);

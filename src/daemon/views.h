@@ -16,10 +16,10 @@ struct nm_views {
 };
 
 /* Takes over the snapshot. Called by the tick after all decisions. */
-void nm_views_keep(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
-		   const struct nm_figures *figures, size_t nr_figures);
+void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
+		     const struct nm_figures *figures, size_t nr_figures);
 /* Discards the data, because its topology is about to be freed. */
-void nm_views_forget(struct nm_daemon *daemon);
+void nm_views_clear(struct nm_daemon *daemon);
 
 /* ---- for struct nm_control_ops: context is the daemon ---- */
 

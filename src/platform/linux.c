@@ -510,7 +510,7 @@ static int open_workers(struct nm_linux *self, const struct nm_platform_options 
 {
 	const struct nm_worker_options workers = {.socket_path = options->worker_socket,
 						  .program = options->worker_program,
-						  .memory = options->unanswered,
+						  .memory = options->unresponsive,
 						  .proc_fd = self->proc};
 	int r = nm_worker_client_new(&workers, &self->workers);
 

@@ -486,7 +486,7 @@ static inline void open_stages(struct nm_daemon *daemon)
 			 0);
 	assert_int_equal(nm_steering_open(daemon), 0);
 	assert_int_equal(nm_verifier_new(&pipeline->verifier), 0);
-	assert_int_equal(nm_pipeline_forget_performance(daemon), 0);
+	assert_int_equal(nm_pipeline_reset_performance(daemon), 0);
 	nm_pipeline_open_source(daemon);
 }
 

@@ -391,7 +391,7 @@ static void unwritable_marks_are_reported_once(void **state)
 	fixture_directory(world->root, "given-back.new/in-the-way");
 	assert_int_equal(nm_command_release(service, 100), 0);
 	world_assert_logged(world, "given-back in the runtime directory not written");
-	nm_runtime_remember(service);
+	nm_runtime_save_released(service);
 	static char text[1 << 14];
 	snprintf(text, sizeof(text), "%s", fixture_read(world->root, "log"));
 	char *first = strstr(text, "not written");
@@ -417,7 +417,7 @@ static int note_platform(void *context, const struct nm_platform_options *option
 			 struct nm_platform **ret)
 {
 	if (handed_count < NM_ARRAY_SIZE(handed))
-		handed[handed_count++] = options->unanswered;
+		handed[handed_count++] = options->unresponsive;
 	starts_workers = options->start_workers;
 	return world->options.open_platform(context, options, ret);
 }
@@ -433,8 +433,8 @@ static void a_pause_keeps_the_clients_state(void **state)
 		assert_int_equal(nm_command_resume(service), 0);
 	}
 	assert_int_equal(handed_count, NM_ARRAY_SIZE(handed));
-	assert_ptr_equal(handed[0], service->runtime.unanswered);
-	assert_ptr_equal(handed[1], service->runtime.unanswered);
+	assert_ptr_equal(handed[0], service->runtime.unresponsive);
+	assert_ptr_equal(handed[1], service->runtime.unresponsive);
 }
 
 static bool starts_workers_with(const char *settings)

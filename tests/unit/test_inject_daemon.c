@@ -101,7 +101,7 @@ static void each_refusal_has_its_remedy(void **state)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(refusals); i++) {
 		probe_error = refusals[i].error;
 		reload(SOFT_DIRTY);
-		assert_true(service->injection.dead);
+		assert_true(service->injection.unusable);
 		world_assert_logged(world, refusals[i].remedy);
 	}
 }
@@ -112,7 +112,7 @@ static void a_slow_helper_is_retried(void **state)
 	(void)state;
 	balancing_error = -ETIMEDOUT;
 	reload("sampling: { inject = \"numa_balancing\"; };");
-	assert_false(service->injection.dead);
+	assert_false(service->injection.unusable);
 	world_assert_logged(world, "helper too slow, retrying in a minute");
 	assert_int_equal(nm_tick(service), 0);
 	assert_int_equal(balancing, -1);
@@ -126,7 +126,7 @@ static void a_kernel_without_write_protection_is_reported(void **state)
 	(void)state;
 	ops.clear_refs = protect_nothing;
 	reload(SOFT_DIRTY);
-	assert_true(service->injection.dead);
+	assert_true(service->injection.unusable);
 	world_assert_logged(world, "has no effect: kernel without CONFIG_MEM_SOFT_DIRTY");
 }
 
@@ -137,7 +137,7 @@ static void a_process_that_is_refused_is_reported(void **state)
 	other_error = -EBUSY;
 	fake_get(world->fake, 100)->rss_kb = 8 << 10;
 	reload(SOFT_DIRTY);
-	assert_false(service->injection.dead);
+	assert_false(service->injection.unusable);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(nm_tick(service), 0);
 	world_assert_logged(world, "Write-protecting pages refused: ");
@@ -160,18 +160,18 @@ static void a_refused_injection_means_no_sampling_source(void **state)
 {
 	(void)state;
 	reload(SOFT_DIRTY);
-	assert_false(nm_pipeline_is_blind(service));
+	assert_false(nm_pipeline_lacks_accesses(service));
 	probe_error = -EPERM;
 	reload(SOFT_DIRTY);
-	assert_true(nm_pipeline_is_blind(service));
+	assert_true(nm_pipeline_lacks_accesses(service));
 	assert_non_null(strstr(service->reported.status, "Only first touches sampled: "));
 	world_assert_logged(world, "; only first touches sampled");
 	balancing_error = -EPERM;
 	reload(BALANCING);
-	assert_true(nm_pipeline_is_blind(service));
+	assert_true(nm_pipeline_lacks_accesses(service));
 	balancing_error = 0;
 	reload(BALANCING);
-	assert_false(nm_pipeline_is_blind(service));
+	assert_false(nm_pipeline_lacks_accesses(service));
 }
 
 /* The configuration of the helper may change, and it may exit, at any time. */
@@ -180,10 +180,10 @@ static void an_injection_that_ends_is_reported(void **state)
 	(void)state;
 	reload(BALANCING);
 	assert_int_equal(nm_tick(service), 0);
-	assert_false(nm_pipeline_is_blind(service));
+	assert_false(nm_pipeline_lacks_accesses(service));
 	balancing_error = -EPERM;
 	assert_int_equal(nm_tick(service), 0);
-	assert_true(nm_pipeline_is_blind(service));
+	assert_true(nm_pipeline_lacks_accesses(service));
 	world_assert_logged(world, "; only first touches sampled");
 	nm_pipeline_open_source(service);
 	assert_int_equal(nm_tick(service), 0);
@@ -195,11 +195,11 @@ static void balancing_that_cannot_be_switched_is_reported(void **state)
 	(void)state;
 	balancing_error = -EPERM;
 	reload(BALANCING);
-	assert_true(service->injection.dead);
+	assert_true(service->injection.unusable);
 	world_assert_logged(world, "kernel.numa_balancing = 1 refused: ");
 	balancing_error = 0;
 	reload(BALANCING);
-	assert_false(service->injection.dead);
+	assert_false(service->injection.unusable);
 	assert_int_equal(balancing, 1);
 	reload(WORLD_SETTINGS);
 	assert_int_equal(balancing, -1);

@@ -47,7 +47,7 @@ static int open_beside_kernel(void **state)
 static void begin(enum nm_page_balancing setting)
 {
 	world.daemon.config->pages.numa_balancing = setting;
-	assert_int_equal(nm_watch_restart(&world.daemon), 0);
+	assert_int_equal(nm_page_tracking_restart(&world.daemon), 0);
 	live(12);
 }
 
@@ -137,7 +137,7 @@ static void balancing_is_turned_off_and_restored(void **state)
 	assert_true(switches >= 12); /* a restarted helper must be informed */
 	/* The value is restored with the end of the policy. */
 	world.daemon.config->pages.policy = NM_PAGES_WATCH;
-	assert_int_equal(nm_watch_configure(&world.daemon), 0);
+	assert_int_equal(nm_page_tracking_configure(&world.daemon), 0);
 	assert_int_equal(world.balancing, 1);
 	assert_null(world.daemon.pipeline.pages);
 }
@@ -177,10 +177,10 @@ static void needed_balancing_is_not_turned_off(void **state)
 	assert_int_equal(switches, 0);
 	assert_reported(1, LOG_NOTICE, "stays on");
 	world.daemon.config->sampling.inject = NM_INJECT_SOFT_DIRTY;
-	world.daemon.injection.dead = true; /* this kernel does not write-protect pages */
+	world.daemon.injection.unusable = true; /* this kernel does not write-protect pages */
 	live(2);
 	assert_int_equal(world.balancing, 1);
-	world.daemon.injection.dead = false;
+	world.daemon.injection.unusable = false;
 	live(2);
 	assert_int_equal(world.balancing, 0);
 	/* When the better source fails, it is restored. */

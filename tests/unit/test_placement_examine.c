@@ -276,15 +276,15 @@ static void unrelated_loop_time_is_not_charged(void **state)
 	(void)state;
 	begin_young_processes();
 	uint64_t own_ns = nm_loop_own_ns(&world.daemon);
-	world.daemon.costs.foreign_ns += own_ns;
+	world.daemon.costs.external_ns += own_ns;
 	assert_true(nm_loop_own_ns(&world.daemon) < NM_NSEC_PER_SEC);
-	uint64_t before_ns = world.daemon.costs.foreign_ns;
+	uint64_t before_ns = world.daemon.costs.external_ns;
 	for (uint32_t pid = 5000; pid < 5100; pid++) {
 		fake_notify(world.fake, NM_TASK_FORK, pid, pid, 1, 1);
 		fake_notify(world.fake, NM_TASK_EXIT, pid, pid, 1, 1);
 	}
 	nm_drain(&world.daemon);
-	assert_true(world.daemon.costs.foreign_ns > before_ns);
+	assert_true(world.daemon.costs.external_ns > before_ns);
 }
 
 /* Intervals resume after a while regardless of the cost, as the debt is limited. */

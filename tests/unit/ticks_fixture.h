@@ -16,14 +16,14 @@ static inline struct nm_daemon *service_open(struct world *world)
 	service->runtime.directory = -1;
 	assert_int_equal(nm_journal_new(&service->journal), 0);
 	assert_int_equal(nm_released_list_new(&service->runtime.released), 0);
-	assert_int_equal(nm_unresponsive_list_new(&service->runtime.unanswered), 0);
+	assert_int_equal(nm_unresponsive_list_new(&service->runtime.unresponsive), 0);
 	assert_int_equal(nm_config_load(world->config, &errors, &service->config), 0);
 	nm_rng_seed(&service->rng, 1);
 	assert_int_equal(nm_runtime_open(service), 0);
 	assert_true(nm_runtime_restore(service) >= 0);
-	nm_runtime_recall_unanswered(service);
+	nm_runtime_load_unresponsive(service);
 	assert_int_equal(nm_pipeline_open(service), 0);
-	nm_runtime_recall(service);
+	nm_runtime_load_released(service);
 	return service;
 }
 
@@ -33,7 +33,7 @@ static inline void service_close(struct nm_daemon *service)
 		nm_pipeline_close(service);
 	nm_runtime_close(service, true);
 	nm_released_list_free(service->runtime.released);
-	nm_unresponsive_list_free(service->runtime.unanswered);
+	nm_unresponsive_list_free(service->runtime.unresponsive);
 	nm_journal_free(service->journal);
 	nm_config_free(service->config);
 	free(service->config_text);

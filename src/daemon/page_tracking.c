@@ -10,7 +10,7 @@ static bool is_wanted(const struct nm_config *config)
 	return config->pages.policy != NM_PAGES_NONE || config->threads.policy == NM_POLICY_KMAF;
 }
 
-int nm_watch_restart(struct nm_daemon *daemon)
+int nm_page_tracking_restart(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_rng keys;
@@ -29,19 +29,19 @@ int nm_watch_restart(struct nm_daemon *daemon)
 	return r < 0 ? r : nm_page_stage_restart(daemon);
 }
 
-int nm_watch_configure(struct nm_daemon *daemon)
+int nm_page_tracking_configure(struct nm_daemon *daemon)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 
 	if (!memory || !is_wanted(daemon->config))
-		return nm_watch_restart(daemon);
+		return nm_page_tracking_restart(daemon);
 	nm_memory_configure(memory, daemon->config);
 	return nm_page_stage_configure(daemon);
 }
 
 /* With policy "kmaf", pages wait for the placement of their threads (section 3.3). Other policies
  * place threads individually at any time, so pages need not wait. */
-static void need_no_mapping(struct nm_daemon *daemon)
+static void release_waiting_pages(struct nm_daemon *daemon)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 	const struct nm_memory_process *processes;
@@ -57,16 +57,16 @@ static void need_no_mapping(struct nm_daemon *daemon)
 /*
  * If memory is short, new processes wait: the next interval tries again, and nothing depends on it.
  */
-void nm_watch_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+void nm_page_tracking_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	if (!daemon->pipeline.memory)
 		return;
 	(void)nm_memory_follow(daemon->pipeline.memory, snapshot);
-	need_no_mapping(daemon);
+	release_waiting_pages(daemon);
 }
 
 /* If memory is short, the table keeps its size. */
-void nm_watch_update(struct nm_daemon *daemon)
+void nm_page_tracking_update(struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.memory)
 		return;
