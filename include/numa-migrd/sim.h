@@ -208,7 +208,7 @@ NM_DEFINE_CLEANUP(struct nm_sim, nm_sim_free);
  * are left. */
 int nm_sim_step(struct nm_sim *sim);
 /* Returns whether all programs have ended or the time limit is reached. */
-bool nm_sim_over(const struct nm_sim *sim);
+bool nm_sim_is_finished(const struct nm_sim *sim);
 struct nm_sim_figures nm_sim_figures(const struct nm_sim *sim);
 
 /* Returns a hash of all affinities and pages that were set, in order (FNV-1a). */

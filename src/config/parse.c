@@ -249,7 +249,7 @@ static int parse_structure(struct nm_report *report, const config_t *file,
 		return -EINVAL;
 	}
 	take_root(&parse, root);
-	nm_config_check_together(report, config, file);
+	nm_config_check_combinations(report, config, file);
 	int r = nm_report_result(report);
 	if (r == 0)
 		*ret = NM_TAKE(config);

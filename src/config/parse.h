@@ -43,7 +43,7 @@ struct nm_scan {
 int nm_scan_text(struct nm_report *report, const char *text, size_t length, struct nm_scan *ret);
 void nm_scan_clear(struct nm_scan *scan);
 
-/* ---- parse.c, targets.c, together.c: the values ---- */
+/* ---- parse.c, targets.c, combinations.c: the values ---- */
 
 /* Reports the value found and the values allowed at `path` ("threads.n"). */
 void nm_report_value(struct nm_report *report, const char *path, const config_setting_t *value,
@@ -55,10 +55,10 @@ void nm_targets_parse(struct nm_report *report, const char *name, const config_s
 void nm_targets_clear(struct nm_target_list *list);
 
 /* Returns whether any pattern names a command, unit, slice or cgroup other than "*". */
-bool nm_targets_name_something(const struct nm_target_list *list);
+bool nm_targets_has_criterion(const struct nm_target_list *list);
 
 /* Checks rules that involve several settings; an invalid setting counts with its default. */
-void nm_config_check_together(struct nm_report *report, const struct nm_config *config,
-			      const config_t *file);
+void nm_config_check_combinations(struct nm_report *report, const struct nm_config *config,
+				  const config_t *file);
 
 #endif

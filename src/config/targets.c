@@ -319,7 +319,7 @@ bool nm_config_matches(const struct nm_target_list *list, const struct nm_target
 	return false;
 }
 
-bool nm_targets_name_something(const struct nm_target_list *list)
+bool nm_targets_has_criterion(const struct nm_target_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (is_named(&list->items[i]))

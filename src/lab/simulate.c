@@ -155,7 +155,7 @@ static int watch_trial(struct trial *trial, struct nm_simulated *done)
 static int run_trial(struct trial *trial, bool watched, struct nm_simulated *done)
 {
 	int r = 0;
-	while (r == 0 && !nm_sim_over(trial->sim)) {
+	while (r == 0 && !nm_sim_is_finished(trial->sim)) {
 		r = nm_sim_step(trial->sim);
 		if (r == 0 && watched)
 			r = watch_trial(trial, done);

@@ -54,7 +54,7 @@ static void simulate(const struct nm_sim_machine *machine, const struct nm_sim_w
 	nm_auto(nm_sim_freep) struct nm_sim *sim = NULL;
 
 	FUZZ_REQUIRE(nm_sim_new(machine, workload, &options, &sim) == 0);
-	for (int i = 0; i < STEPS && !nm_sim_over(sim); i++)
+	for (int i = 0; i < STEPS && !nm_sim_is_finished(sim); i++)
 		FUZZ_REQUIRE(nm_sim_step(sim) == 0);
 	FUZZ_REQUIRE(nm_sim_figures(sim).accesses >= 0);
 }

@@ -51,7 +51,7 @@ static inline void steps(struct nm_sim *sim, unsigned count)
 
 static inline void to_the_end(struct nm_sim *sim)
 {
-	while (!nm_sim_over(sim))
+	while (!nm_sim_is_finished(sim))
 		assert_int_equal(nm_sim_step(sim), 0);
 }
 

@@ -257,7 +257,7 @@ static void test_cpus_without_a_node(void **state)
 		struct nm_sim *sim = NULL;
 		bool ran_without = false;
 		assert_int_equal(nm_sim_new(machine, &workload, &options, &sim), 0);
-		for (steps(sim, 1); !nm_sim_over(sim); steps(sim, 1))
+		for (steps(sim, 1); !nm_sim_is_finished(sim); steps(sim, 1))
 			for (size_t i = 0; i < nm_sim_nr_threads(sim); i++) {
 				struct nm_sim_thread_view view = nm_sim_thread(sim, i);
 				assert_true(view.node == 0 || view.node == 2);

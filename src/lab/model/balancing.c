@@ -81,9 +81,9 @@ static void adapt_pass(struct nm_sim_process *process)
 	if (local + other > 0) {
 		double near = floor(SLOTS * local / (local + remote));
 		double private = floor(SLOTS * own / (own + other));
-		double told = private >= THRESHOLD ? private : near;
-		if (told >= THRESHOLD)
-			diff = fmax(told - THRESHOLD, 1) * slot;
+		double chosen = private >= THRESHOLD ? private : near;
+		if (chosen >= THRESHOLD)
+			diff = fmax(chosen - THRESHOLD, 1) * slot;
 		else
 			diff = -(THRESHOLD - fmax(near, private)) * slot;
 	} else {
@@ -94,7 +94,7 @@ static void adapt_pass(struct nm_sim_process *process)
 	memset(process->places, 0, sizeof(process->places));
 }
 
-static bool is_group(const struct nm_sim_process *process)
+static bool shares_memory(const struct nm_sim_process *process)
 {
 	const struct nm_sim_phase *phase = &process->program->phases[process->tasks[0].phase];
 	return process->program->threads > 1 && phase->private_part < 1;
@@ -111,7 +111,7 @@ static double faults_on(const struct nm_sim_process *process, const struct nm_si
 
 static int preferred_of(const struct nm_sim *sim, const struct nm_sim_task *task)
 {
-	bool group = is_group(task->process);
+	bool group = shares_memory(task->process);
 	double most = 0;
 	int preferred = -1;
 	for (unsigned k = 0; k < sim->nr_nodes; k++) {
@@ -183,7 +183,7 @@ static unsigned running_on(const struct nm_sim *sim, int node)
 	return count;
 }
 
-static bool may_leave_uneven(const struct nm_sim *sim, int from, int to)
+static bool may_unbalance(const struct nm_sim *sim, int from, int to)
 {
 	unsigned there = running_on(sim, to) + 1, here = running_on(sim, from) - 1;
 	double cpus = hwloc_bitmap_weight(sim->machine->topology->nodes[to].cpus);
@@ -204,8 +204,8 @@ static void consider_swap(const struct nm_sim *sim, struct nm_sim_task *task,
 	bool within = other->process == task->process;
 	if (other->preferred == to && task->preferred != to)
 		return;
-	double both = gain(sim, task, from, to, !within && is_group(task->process)) +
-		      gain(sim, other, to, from, !within && is_group(other->process));
+	double both = gain(sim, task, from, to, !within && shares_memory(task->process)) +
+		      gain(sim, other, to, from, !within && shares_memory(other->process));
 	if (within)
 		both = both * SWAP_WITHIN;
 	if (both > fmax(best->gain, SMALL_GAIN) && nm_sim_may_run(sim, task, other->cpu) &&
@@ -217,9 +217,9 @@ static struct choice find_place(const struct nm_sim *sim, struct nm_sim_task *ta
 {
 	struct choice best = {.cpu = -1};
 	int from = nm_sim_node_of(sim, task->cpu);
-	double alone = gain(sim, task, from, to, is_group(task->process));
+	double alone = gain(sim, task, from, to, shares_memory(task->process));
 	int idle = nm_sim_idle_in(sim, task, to);
-	if (idle >= 0 && alone > 0 && may_leave_uneven(sim, from, to))
+	if (idle >= 0 && alone > 0 && may_unbalance(sim, from, to))
 		return (struct choice){idle, NULL, alone};
 	for (size_t i = 0; i < sim->nr_live; i++) {
 		struct nm_sim_task *other = sim->live[i];
@@ -235,7 +235,7 @@ static void migrate(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	int here = nm_sim_node_of(sim, task->cpu), cpu = task->cpu;
 	struct choice best = find_place(sim, task, task->preferred);
-	bool group = is_group(task->process);
+	bool group = shares_memory(task->process);
 	for (unsigned k = 0; k < sim->nr_nodes && best.cpu < 0; k++)
 		if ((int)k != here && (int)k != task->preferred &&
 		    gain(sim, task, here, (int)k, group) > 0)

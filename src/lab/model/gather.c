@@ -18,8 +18,8 @@ static int cache_of(const struct nm_sim *sim, int cpu)
 	return sim->machine->topology->cpus[cpu].cache;
 }
 
-static unsigned running_under(const struct nm_sim *sim, const struct nm_sim_process *process,
-			      int cache)
+static unsigned count_running_under(const struct nm_sim *sim, const struct nm_sim_process *process,
+				    int cache)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < process->program->threads; i++)
@@ -31,10 +31,10 @@ static unsigned running_under(const struct nm_sim *sim, const struct nm_sim_proc
 static int preferred_cache(const struct nm_sim *sim, const struct nm_sim_process *process)
 {
 	int best = process->cache;
-	unsigned most = best >= 0 ? CLEARLY * running_under(sim, process, best) : 0;
+	unsigned most = best >= 0 ? CLEARLY * count_running_under(sim, process, best) : 0;
 	for (unsigned i = 0; i < process->program->threads; i++) {
 		int cache = cache_of(sim, process->tasks[i].cpu);
-		unsigned count = running_under(sim, process, cache);
+		unsigned count = count_running_under(sim, process, cache);
 		if (count > most) {
 			most = count;
 			best = cache;
@@ -44,7 +44,7 @@ static int preferred_cache(const struct nm_sim *sim, const struct nm_sim_process
 }
 
 /* Returns an idle CPU under the cache; -1: none, or the cache is too busy. */
-static int room_under(const struct nm_sim *sim, const struct nm_sim_task *task, int cache)
+static int idle_cpu_under(const struct nm_sim *sim, const struct nm_sim_task *task, int cache)
 {
 	unsigned cpus = 0, busy = 0;
 	int idle = -1;
@@ -59,7 +59,7 @@ static int room_under(const struct nm_sim *sim, const struct nm_sim_task *task, 
 	return busy < BUSY_MOST * cpus ? idle : -1;
 }
 
-static unsigned cpus_under(const struct nm_sim *sim, int cache)
+static unsigned count_cpus_under(const struct nm_sim *sim, int cache)
 {
 	unsigned count = 0;
 	for (unsigned cpu = 0; cpu < sim->nr_cpus; cpu++)
@@ -67,13 +67,13 @@ static unsigned cpus_under(const struct nm_sim *sim, int cache)
 	return count;
 }
 
-static void gather(struct nm_sim *sim, struct nm_sim_process *process)
+static void assign_caches(struct nm_sim *sim, struct nm_sim_process *process)
 {
 	unsigned awake = 0;
 	for (unsigned i = 0; i < process->program->threads; i++)
 		awake += nm_sim_is_awake(sim, &process->tasks[i]);
 	process->cache = preferred_cache(sim, process);
-	if (process->cache < 0 || awake > cpus_under(sim, process->cache)) {
+	if (process->cache < 0 || awake > count_cpus_under(sim, process->cache)) {
 		process->cache = -1;
 		return;
 	}
@@ -81,7 +81,7 @@ static void gather(struct nm_sim *sim, struct nm_sim_process *process)
 		struct nm_sim_task *task = &process->tasks[i];
 		if (!nm_sim_is_awake(sim, task) || cache_of(sim, task->cpu) == process->cache)
 			continue;
-		int cpu = room_under(sim, task, process->cache);
+		int cpu = idle_cpu_under(sim, task, process->cache);
 		if (cpu >= 0)
 			nm_sim_move(sim, task, cpu);
 		return; /* one at a time, like the load balancer */
@@ -92,7 +92,7 @@ void nm_sim_gather(struct nm_sim *sim)
 {
 	for (size_t i = 0; i < sim->nr_processes && sim->options.cache_aware; i++)
 		if (sim->processes[i]->program->threads > 1)
-			gather(sim, sim->processes[i]);
+			assign_caches(sim, sim->processes[i]);
 }
 
 bool nm_sim_is_gathered(const struct nm_sim *sim, const struct nm_sim_task *task)

@@ -159,7 +159,8 @@ static unsigned hops(enum shape shape, unsigned nodes, unsigned a, unsigned b)
 
 /* ---- machines ---- */
 
-static double *pair(const struct nm_sim_machine *machine, double *matrix, unsigned a, unsigned b)
+static double *pair_entry(const struct nm_sim_machine *machine, double *matrix, unsigned a,
+			  unsigned b)
 {
 	return &matrix[(size_t)a * machine->topology->nr_nodes + b];
 }
@@ -238,7 +239,7 @@ static void fill_model(const struct model *model, struct nm_sim_machine *machine
 		machine->node_bytes_per_ns[a] = model->node_bytes_per_ns;
 		for (unsigned b = 0; b < model->nodes; b++) {
 			unsigned apart = hops(model->shape, model->nodes, a, b);
-			*pair(machine, machine->latency_ns, a, b) = model->latency_ns[apart];
+			*pair_entry(machine, machine->latency_ns, a, b) = model->latency_ns[apart];
 			topology->distance[a * model->nodes + b] = model->distance[apart];
 		}
 	}
@@ -250,7 +251,7 @@ static void fill_model(const struct model *model, struct nm_sim_machine *machine
 		route_mesh(machine);
 }
 
-static int make(const struct model *model, struct nm_sim_machine **ret)
+static int make_machine(const struct model *model, struct nm_sim_machine **ret)
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	unsigned links = model->shape == RING ? 2 * model->nodes : model->nodes * model->nodes;
@@ -269,7 +270,7 @@ int nm_sim_machine_by_name(const char *name, struct nm_sim_machine **ret)
 {
 	for (size_t i = 0; i < NM_ARRAY_SIZE(models); i++)
 		if (strcmp(models[i].shown.name, name) == 0)
-			return make(&models[i], ret);
+			return make_machine(&models[i], ret);
 	return -ENOENT;
 }
 
@@ -287,7 +288,7 @@ int nm_sim_machine_of(struct nm_topology *topology, struct nm_sim_machine **ret)
 		for (unsigned b = 0; b < topology->nr_nodes; b++) {
 			unsigned distance = nm_topology_distance(topology, (int)a, (int)b);
 			double beyond = distance > 10 ? (distance - 10) / 10.0 : 0;
-			*pair(machine, machine->latency_ns, a, b) =
+			*pair_entry(machine, machine->latency_ns, a, b) =
 				USUAL_LATENCY_NS * (1 + SLIT_TRUTH * beyond);
 		}
 	}

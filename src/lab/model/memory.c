@@ -86,7 +86,7 @@ void nm_sim_set_home(struct nm_sim *sim, struct nm_sim_process *process, size_t 
  * the nearest such node. If there is none, page cache of the wanted node is reclaimed; without page
  * cache the page is allocated there anyway.
  */
-static unsigned with_room(struct nm_sim *sim, unsigned wanted, uint64_t bytes)
+static unsigned node_with_room(struct nm_sim *sim, unsigned wanted, uint64_t bytes)
 {
 	unsigned best = wanted;
 	unsigned best_distance = UINT32_MAX;
@@ -132,7 +132,7 @@ static unsigned node_for(struct nm_sim *sim, const struct nm_sim_process *proces
 	uint64_t bytes = nm_sim_page_bytes(process);
 	if (process->user->placement != NM_SIM_PLACE_SYSTEM && nm_sim_make_room(sim, wanted, bytes))
 		return wanted;
-	return with_room(sim, wanted, bytes);
+	return node_with_room(sim, wanted, bytes);
 }
 
 /* At least one, so that a thread always has a page to access. */

@@ -46,7 +46,7 @@ struct nm_sim_task {
 	 */
 	double *faults, *found;
 	int preferred; /* node; -1: none */
-	double due[NM_SIM_DUE_KINDS];
+	double events_due[NM_SIM_DUE_KINDS];
 	uint64_t run_ns, delay_ns, seen_ns; /* seen_ns: part of run_ns that was sampled */
 };
 
@@ -235,7 +235,7 @@ int nm_sim_balance_memory(struct nm_sim *sim, double step_s);
 void nm_sim_work(struct nm_sim *sim, double step_s);
 /* Moves threads that have completed a phase to the next one, or ends them; called after their work
  * was sampled. */
-void nm_sim_go_on(struct nm_sim *sim, double step_s);
+void nm_sim_continue_phases(struct nm_sim *sim, double step_s);
 
 /* ---- observe.c: samples ---- */
 

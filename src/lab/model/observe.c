@@ -10,7 +10,7 @@
 #define MOST_SAMPLES_S 200.0   /* per thread, as with the overhead control */
 #define SMALL_PAGE 4096U
 
-static int keep(struct nm_sim *sim, const struct nm_sample *sample)
+static int keep_sample(struct nm_sim *sim, const struct nm_sample *sample)
 {
 	if (NM_RESERVE(sim->samples, sim->samples_capacity, sim->nr_samples) < 0)
 		return -ENOMEM;
@@ -35,11 +35,11 @@ int nm_sim_note_event(struct nm_sim *sim, enum nm_task_event_kind kind,
 }
 
 /* Returns how many events with this rate occur in this step. */
-static unsigned due(struct nm_sim_task *task, int kind, double more)
+static unsigned events_due(struct nm_sim_task *task, int kind, double more)
 {
-	task->due[kind] += more;
-	double whole = floor(task->due[kind]);
-	task->due[kind] -= whole;
+	task->events_due[kind] += more;
+	double whole = floor(task->events_due[kind]);
+	task->events_due[kind] -= whole;
 	return (unsigned)whole;
 }
 
@@ -58,8 +58,9 @@ static int sample_run(struct nm_sim *sim, struct nm_sim_task *task)
 	task->seen_ns = task->run_ns;
 	sample.kind = NM_EVENT_CLOCK;
 	int r = 0;
-	for (unsigned n = due(task, NM_SIM_DUE_RUN, ran_s / sim->options.run_sample_s); n > 0 && r == 0; n--)
-		r = keep(sim, &sample);
+	for (unsigned n = events_due(task, NM_SIM_DUE_RUN, ran_s / sim->options.run_sample_s);
+	     n > 0 && r == 0; n--)
+		r = keep_sample(sim, &sample);
 	return r;
 }
 
@@ -88,7 +89,7 @@ static int sample_access(struct nm_sim *sim, const struct nm_sim_task *task)
 	sample.page_node = home + 1;
 	sample.page_bytes = nm_sim_page_bytes(process);
 	sample.latency_cycles = (uint32_t)(ns * sim->machine->ghz);
-	return keep(sim, &sample);
+	return keep_sample(sim, &sample);
 }
 
 int nm_sim_sample_fault(struct nm_sim *sim, const struct nm_sim_task *task, size_t page)
@@ -101,7 +102,7 @@ int nm_sim_sample_fault(struct nm_sim *sim, const struct nm_sim_task *task, size
 	sample.address = address_of(sim, process, page);
 	sample.page_node = process->home[page] + 1U;
 	sample.page_bytes = nm_sim_page_bytes(process);
-	return keep(sim, &sample);
+	return keep_sample(sim, &sample);
 }
 
 static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
@@ -109,7 +110,7 @@ static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double 
 	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;
 	double more = fmin(accesses / MEMORY_PERIOD, MOST_SAMPLES_S * step_s);
 	int r = 0;
-	for (unsigned n = due(task, NM_SIM_DUE_ACCESS, more); n > 0 && r == 0; n--)
+	for (unsigned n = events_due(task, NM_SIM_DUE_ACCESS, more); n > 0 && r == 0; n--)
 		r = sample_access(sim, task);
 	return r;
 }
@@ -120,7 +121,7 @@ static int sample_amount(struct nm_sim *sim, const struct nm_sim_task *task,
 	struct nm_sample sample = sample_of(sim, task);
 	sample.kind = kind;
 	sample.amount = (uint64_t)amount;
-	return sample.amount > 0 ? keep(sim, &sample) : 0;
+	return sample.amount > 0 ? keep_sample(sim, &sample) : 0;
 }
 
 static int sample_amounts(struct nm_sim *sim, const struct nm_sim_task *task)

@@ -23,7 +23,7 @@ static const struct {
 	double share, wait_ns;
 } loaded[] = {{0, 0}, {0.18, 6}, {0.45, 16}, {0.87, 52}, {FULL, 90}};
 
-static double wait_at(double share)
+static double wait_of_share(double share)
 {
 	size_t i = 1;
 	while (i < NM_ARRAY_SIZE(loaded) - 1 && share > loaded[i].share)
@@ -37,7 +37,7 @@ static unsigned nr_resources(const struct nm_sim *sim)
 	return sim->nr_nodes + sim->machine->nr_links;
 }
 
-static double sustained(const struct nm_sim *sim, unsigned resource)
+static double sustained_bandwidth(const struct nm_sim *sim, unsigned resource)
 {
 	return resource < sim->nr_nodes
 		       ? sim->machine->node_bytes_per_ns[resource]
@@ -119,9 +119,9 @@ static void clear_flows(struct nm_sim *sim)
  * Moves the queue towards the length that it causes. At a full resource, rates respond to its
  * waiting time at most proportionally, so that growth by less than the excess does not overshoot.
  */
-static void settle_queue(double *queue_ns, double share)
+static void adapt_queue(double *queue_ns, double share)
 {
-	double least = wait_at(fmin(share, FULL));
+	double least = wait_of_share(fmin(share, FULL));
 	if (share > FULL)
 		*queue_ns = fmax(*queue_ns, least) * pow(share / FULL, 0.7);
 	else if (*queue_ns > least)
@@ -141,7 +141,7 @@ static void find_equilibrium(struct nm_sim *sim)
 	}
 	find_flows(sim);
 	for (unsigned r = 0; r < nr_resources(sim); r++)
-		settle_queue(&sim->queue_ns[r], sim->flow[r] / sustained(sim, r));
+		adapt_queue(&sim->queue_ns[r], sim->flow[r] / sustained_bandwidth(sim, r));
 }
 
 /* ---- progress ---- */
@@ -155,7 +155,7 @@ static void find_share(const struct nm_sim *sim, struct nm_sim_task *task)
 }
 
 /* Returns the progress of the slowest thread; threads that have ended or wait do not count. */
-static double slowest(const struct nm_sim_process *process)
+static double slowest_progress(const struct nm_sim_process *process)
 {
 	double least = INFINITY;
 	for (unsigned i = 0; i < process->program->threads; i++)
@@ -184,14 +184,14 @@ static double lines_of(const struct nm_sim_task *task, double step_s)
 
 /* Returns the utilization of the busiest part of the path from one node's memory to another node,
  * at least 1. */
-static double excess_between(const struct nm_sim *sim, unsigned here, unsigned there)
+static double excess_of_path(const struct nm_sim *sim, unsigned here, unsigned there)
 {
 	const double *parts = route(sim, there, here);
-	double worst = fmax(1, sim->flow[there] / sustained(sim, there));
+	double worst = fmax(1, sim->flow[there] / sustained_bandwidth(sim, there));
 	for (unsigned l = 0; l < sim->machine->nr_links && there != here; l++)
 		if (parts[l] > 0)
 			worst = fmax(worst, sim->flow[sim->nr_nodes + l] /
-						    sustained(sim, sim->nr_nodes + l));
+						    sustained_bandwidth(sim, sim->nr_nodes + l));
 	return worst;
 }
 
@@ -200,11 +200,11 @@ static void find_excess(struct nm_sim *sim)
 	unsigned nodes = sim->nr_nodes;
 	for (unsigned here = 0; here < nodes; here++)
 		for (unsigned there = 0; there < nodes; there++)
-			sim->excess[here * nodes + there] = excess_between(sim, here, there);
+			sim->excess[here * nodes + there] = excess_of_path(sim, here, there);
 }
 
 /* Work that would exceed the bandwidth of a controller or a link is postponed. */
-static void hold_to_bandwidth(struct nm_sim *sim, double step_s)
+static void limit_to_bandwidth(struct nm_sim *sim, double step_s)
 {
 	clear_flows(sim);
 	for (size_t i = 0; i < sim->nr_live; i++)
@@ -232,7 +232,7 @@ static void note_use(struct nm_sim *sim, double step_s)
 	for (unsigned r = 0; r < nr_resources(sim); r++) {
 		double *most = r < sim->nr_nodes ? &sim->figures.most_node_use
 						 : &sim->figures.most_link_use;
-		*most = fmax(*most, sim->flow[r] / sustained(sim, r));
+		*most = fmax(*most, sim->flow[r] / sustained_bandwidth(sim, r));
 	}
 }
 
@@ -240,7 +240,7 @@ static void note_use(struct nm_sim *sim, double step_s)
 
 /* Threads wait for each other before a phase that other threads execute, or that writes more
  * memory. */
-static bool meets_before(const struct nm_sim_process *process, size_t phase)
+static bool has_barrier_before(const struct nm_sim_process *process, size_t phase)
 {
 	const struct nm_sim_phase *phases = process->program->phases;
 	return nm_sim_team(process, phase) != nm_sim_team(process, phase - 1) ||
@@ -257,13 +257,13 @@ static void next_phase(struct nm_sim *sim, struct nm_sim_task *task, double step
 		task->wake_s = sim->now_s + step_s + 2 * nm_rng_unit(&sim->rng) * phase->idle_s;
 	if (task->phase + 1 == task->process->program->nr_phases)
 		task->ended = true;
-	else if (meets_before(task->process, task->phase + 1))
+	else if (has_barrier_before(task->process, task->phase + 1))
 		task->waits = true;
 	else
 		task->phase++;
 }
 
-static void account(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
+static void account_step(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
 	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;
 	/* Threads spin at a barrier; threads that have finished sleep. */
@@ -287,7 +287,7 @@ static void find_all_done(struct nm_sim *sim, double step_s)
 {
 	for (size_t p = 0; p < sim->nr_processes; p++) {
 		struct nm_sim_process *process = sim->processes[p];
-		double barrier = slowest(process);
+		double barrier = slowest_progress(process);
 		for (unsigned i = 0; i < process->program->threads; i++)
 			if (!process->tasks[i].ended && !process->tasks[i].waits)
 				find_done(&process->tasks[i], step_s, barrier);
@@ -303,14 +303,14 @@ void nm_sim_work(struct nm_sim *sim, double step_s)
 	for (unsigned round = 0; round < ROUNDS; round++)
 		find_equilibrium(sim);
 	find_all_done(sim, step_s);
-	hold_to_bandwidth(sim, step_s);
+	limit_to_bandwidth(sim, step_s);
 	note_use(sim, step_s);
 	for (size_t i = 0; i < sim->nr_live; i++)
 		if (nm_sim_is_awake(sim, sim->live[i]))
-			account(sim, sim->live[i], step_s);
+			account_step(sim, sim->live[i], step_s);
 }
 
-void nm_sim_go_on(struct nm_sim *sim, double step_s)
+void nm_sim_continue_phases(struct nm_sim *sim, double step_s)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < sim->nr_live; i++) {

@@ -36,7 +36,7 @@ static unsigned *core_runnable_of(struct nm_sim *sim, int cpu)
 }
 
 /* Prefers the fewest threads on the CPU, then the fewest on its core; random among equal ones. */
-static int emptiest(struct nm_sim *sim, const struct nm_sim_task *task)
+static int find_emptiest_cpu(struct nm_sim *sim, const struct nm_sim_task *task)
 {
 	uint64_t best_key = UINT64_MAX;
 	unsigned ties = 0;
@@ -58,7 +58,7 @@ static int emptiest(struct nm_sim *sim, const struct nm_sim_task *task)
 
 void nm_sim_place(struct nm_sim *sim, struct nm_sim_task *task)
 {
-	int cpu = emptiest(sim, task);
+	int cpu = find_emptiest_cpu(sim, task);
 	task->cpu = cpu < 0 ? hwloc_bitmap_first(sim->machine->topology->online) : cpu;
 	sim->nr_runnable[task->cpu]++;
 	++*core_runnable_of(sim, task->cpu);
@@ -96,7 +96,7 @@ int nm_sim_idle_in(const struct nm_sim *sim, const struct nm_sim_task *task, int
 }
 
 /* Compares the CPU with some others, as the domains of the load balancer do in turn. */
-static void even_out(struct nm_sim *sim, struct nm_sim_task *task)
+static void balance_with_others(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
 		int cpu = (int)nm_rng_below(&sim->rng, sim->nr_cpus);
@@ -149,7 +149,7 @@ static void stop_queueing(struct nm_sim *sim, struct nm_sim_task *task, bool som
 	if (cpu >= 0)
 		nm_sim_move(sim, task, cpu);
 	else
-		even_out(sim, task);
+		balance_with_others(sim, task);
 }
 
 /* The kernel's balancing keeps tasks on their preferred node while no task waits
@@ -167,7 +167,7 @@ static bool is_kept(const struct nm_sim *sim, const struct nm_sim_task *task, in
  * of other programs) makes it wait, and another CPU pulls it; either to a less loaded CPU, or in a
  * swap with another thread.
  */
-static void wander(struct nm_sim *sim, struct nm_sim_task *task)
+static void move_at_random(struct nm_sim *sim, struct nm_sim_task *task)
 {
 	int cpu = (int)nm_rng_below(&sim->rng, sim->nr_cpus);
 	struct nm_sim_task *other = sim->live[nm_rng_below(&sim->rng, sim->nr_live)];
@@ -202,12 +202,12 @@ void nm_sim_schedule(struct nm_sim *sim)
 		if (!nm_sim_is_awake(sim, task))
 			continue;
 		if (!nm_sim_may_run(sim, task, task->cpu)) {
-			int cpu = emptiest(sim, task);
+			int cpu = find_emptiest_cpu(sim, task);
 			nm_sim_move(sim, task, cpu < 0 ? task->cpu : cpu);
 		}
 		if (sim->nr_runnable[task->cpu] > 1)
 			stop_queueing(sim, task, some_idle);
 		if (nm_rng_unit(&sim->rng) < chance)
-			wander(sim, task);
+			move_at_random(sim, task);
 	}
 }

@@ -11,7 +11,7 @@
 #define RUN_SAMPLE_S 0.01
 #define CACHE_FILL_BYTES_PER_S 1e8 /* on each node: read rate of a busy server; an estimate */
 
-static void leave_alone(struct nm_platform *platform)
+static void do_nothing(struct nm_platform *platform)
 {
 	(void)platform; /* the model outlives the users of its operations */
 }
@@ -84,7 +84,7 @@ static void init_sim(struct nm_sim *sim)
 	fill_places(sim);
 	sim->next_pid = NM_SIM_FIRST_PID;
 	sim->digest = NM_HASH_START;
-	sim->platform = (struct nm_platform){.ops = &nm_sim_ops, .free = leave_alone};
+	sim->platform = (struct nm_platform){.ops = &nm_sim_ops, .free = do_nothing};
 	for (size_t u = 0; u < sim->workload->nr_users; u++) {
 		const struct nm_sim_user *user = &sim->workload->users[u];
 		double late_s = user->spread_s > 0 ? nm_rng_unit(&sim->rng) * user->spread_s : 0;
@@ -174,7 +174,7 @@ int nm_sim_step(struct nm_sim *sim)
 	nm_sim_gather(sim);
 	nm_sim_work(sim, step_s);
 	r = sim->options.unobserved ? 0 : nm_sim_observe(sim);
-	nm_sim_go_on(sim, step_s);
+	nm_sim_continue_phases(sim, step_s);
 	if (r == 0 && sim->options.numa_balancing)
 		r = nm_sim_balance_memory(sim, step_s);
 	sim->now_s += step_s;
@@ -183,7 +183,7 @@ int nm_sim_step(struct nm_sim *sim)
 	return r;
 }
 
-bool nm_sim_over(const struct nm_sim *sim)
+bool nm_sim_is_finished(const struct nm_sim *sim)
 {
 	if (sim->workload->limit_s > 0 && sim->now_s >= sim->workload->limit_s)
 		return true;

@@ -7,12 +7,12 @@
 /* The result for unknown files: neither present nor missing. */
 #define UNKNOWN (-EACCES)
 
-static const struct nm_platform_ops strict_ops, quiet_ops;
+static const struct nm_platform_ops stage_ops, outside_ops;
 
 struct nm_player *nm_player_of(struct nm_platform *platform)
 {
-	return platform->ops == &strict_ops ? NM_CONTAINER_OF(platform, struct nm_player, strict)
-					    : NM_CONTAINER_OF(platform, struct nm_player, quiet);
+	return platform->ops == &stage_ops ? NM_CONTAINER_OF(platform, struct nm_player, stages)
+					   : NM_CONTAINER_OF(platform, struct nm_player, outside);
 }
 
 static const struct nm_recorded_answer *
@@ -21,8 +21,9 @@ next_answer(struct nm_platform *platform, const char *operation, int64_t handle,
 	return nm_player_answer(nm_player_of(platform), operation, handle, path);
 }
 
-static const struct nm_recorded_answer *
-ask_below(struct nm_platform *platform, const char *operation, int directory, const char *path)
+static const struct nm_recorded_answer *next_answer_below(struct nm_platform *platform,
+							  const char *operation, int directory,
+							  const char *path)
 {
 	nm_autofree char *whole = nm_paths_join(&nm_player_of(platform)->paths, directory, path);
 	return next_answer(platform, operation, directory, whole ? whole : "");
@@ -68,8 +69,8 @@ static ssize_t copy_bytes(const struct nm_recorded_answer *answer, void *buffer,
 static ssize_t player_read_file(struct nm_platform *platform, int directory, const char *path,
 				char *buffer, size_t size)
 {
-	ssize_t length =
-		copy_bytes(ask_below(platform, "read_file", directory, path), buffer, size - 1);
+	ssize_t length = copy_bytes(next_answer_below(platform, "read_file", directory, path),
+				    buffer, size - 1);
 	if (length >= 0)
 		buffer[length] = '\0';
 	return length;
@@ -80,7 +81,7 @@ static int player_list_directory(struct nm_platform *platform, int directory, co
 				 nm_name_fn each, void *context)
 {
 	const struct nm_recorded_answer *answer =
-		ask_below(platform, "list_directory", directory, path);
+		next_answer_below(platform, "list_directory", directory, path);
 	if (!answer || answer->result < 0)
 		return result_of(answer);
 	size_t length = answer->length;
@@ -106,12 +107,14 @@ static void player_close(struct nm_platform *platform, int fd)
 static ssize_t player_read_attribute(struct nm_platform *platform, int directory, const char *name,
 				     void *buffer, size_t size)
 {
-	return copy_bytes(ask_below(platform, "read_attribute", directory, name), buffer, size);
+	return copy_bytes(next_answer_below(platform, "read_attribute", directory, name), buffer,
+			  size);
 }
 
 static int player_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
 {
-	const struct nm_recorded_answer *answer = ask_below(platform, "owner", directory, "");
+	const struct nm_recorded_answer *answer =
+		next_answer_below(platform, "owner", directory, "");
 	if (!answer || answer->result < 0)
 		return result_of(answer);
 	if (answer->length != NM_ANSWER_OWNER_BYTES)
@@ -138,15 +141,16 @@ static int player_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_co
 }
 
 /* A ticket is the process's number. */
-static int player_ask(struct nm_platform *platform, const struct nm_memory_query *question,
-		      uint64_t *ret_ticket)
+static int player_memory_query(struct nm_platform *platform, const struct nm_memory_query *query,
+			       uint64_t *ret_ticket)
 {
-	*ret_ticket = question->pid;
-	return result_of(next_answer(platform, "ask", question->pid, ""));
+	*ret_ticket = query->pid;
+	return result_of(next_answer(platform, "ask", query->pid, ""));
 }
 
 /* An answer with another number of nodes than was requested is invalid. */
-static int player_take(struct nm_platform *platform, uint64_t ticket, struct nm_memory_answer *ret)
+static int player_memory_poll(struct nm_platform *platform, uint64_t ticket,
+			      struct nm_memory_answer *ret)
 {
 	const struct nm_recorded_answer *answer =
 		next_answer(platform, "take", (int64_t)ticket, "");
@@ -155,7 +159,7 @@ static int player_take(struct nm_platform *platform, uint64_t ticket, struct nm_
 	return nm_memory_answer_get(answer->bytes, answer->length, ret) < 0 ? -ENOENT : 0;
 }
 
-static void player_forget(struct nm_platform *platform, uint64_t ticket)
+static void player_memory_cancel(struct nm_platform *platform, uint64_t ticket)
 {
 	(void)platform, (void)ticket;
 }
@@ -170,7 +174,7 @@ static void player_free(struct nm_platform *platform)
 	(void)platform;
 }
 
-static const struct nm_platform_ops strict_ops = {
+static const struct nm_platform_ops stage_ops = {
 	.now_ns = player_now_ns,
 	.open_directory = player_open_directory,
 	.read_file = player_read_file,
@@ -180,40 +184,40 @@ static const struct nm_platform_ops strict_ops = {
 	.owner = player_owner,
 	.affinity_get = player_affinity_get,
 	.affinity_set = player_affinity_set,
-	.memory_query = player_ask,
-	.memory_poll = player_take,
-	.memory_cancel = player_forget,
+	.memory_query = player_memory_query,
+	.memory_poll = player_memory_poll,
+	.memory_cancel = player_memory_cancel,
 	.numa_balancing_set = player_numa_balancing_set,
 };
 
 /* ---- operations outside the stages, which are not recorded ---- */
 
-static ssize_t quiet_read_file(struct nm_platform *platform, int directory, const char *path,
-			       char *buffer, size_t size)
+static ssize_t outside_read_file(struct nm_platform *platform, int directory, const char *path,
+				 char *buffer, size_t size)
 {
 	(void)platform, (void)directory, (void)path, (void)buffer, (void)size;
 	return UNKNOWN;
 }
 
-static int quiet_open(struct nm_platform *platform, int directory, const char *path)
+static int outside_open(struct nm_platform *platform, int directory, const char *path)
 {
 	(void)platform, (void)directory, (void)path;
 	return UNKNOWN;
 }
 
-static void quiet_close(struct nm_platform *platform, int fd)
+static void outside_close(struct nm_platform *platform, int fd)
 {
 	(void)platform, (void)fd;
 }
 
-static const struct nm_platform_ops quiet_ops = {
-	.open_directory = quiet_open,
-	.read_file = quiet_read_file,
-	.close = quiet_close,
+static const struct nm_platform_ops outside_ops = {
+	.open_directory = outside_open,
+	.read_file = outside_read_file,
+	.close = outside_close,
 };
 
 void nm_player_machine(struct nm_player *player)
 {
-	player->strict = (struct nm_platform){.ops = &strict_ops, .free = player_free};
-	player->quiet = (struct nm_platform){.ops = &quiet_ops, .free = player_free};
+	player->stages = (struct nm_platform){.ops = &stage_ops, .free = player_free};
+	player->outside = (struct nm_platform){.ops = &outside_ops, .free = player_free};
 }

@@ -14,7 +14,7 @@ struct nm_mover {
 };
 
 /* Returns NULL if the replay is over. */
-static const struct nm_recorded_answer *said(struct nm_mover *mover, const char *function)
+static const struct nm_recorded_answer *next_answer_of(struct nm_mover *mover, const char *function)
 {
 	return nm_player_answer(mover->player, function, 0, "");
 }
@@ -54,13 +54,13 @@ void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topolo
 
 bool nm_mover_is_barred(struct nm_mover *mover)
 {
-	const struct nm_recorded_answer *answer = said(mover, "mover_is_barred");
+	const struct nm_recorded_answer *answer = next_answer_of(mover, "mover_is_barred");
 	return answer && answer->result;
 }
 
 int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 {
-	const struct nm_recorded_answer *answer = said(mover, "mover_submit");
+	const struct nm_recorded_answer *answer = next_answer_of(mover, "mover_submit");
 	if (answer && answer->result < 0)
 		return (int)answer->result;
 	if (mover->nr_waiting == WAITING_MOST)
@@ -82,7 +82,7 @@ struct nm_page_batch *nm_mover_collect(struct nm_mover *mover, bool bulk)
 	(void)bulk;
 	uint64_t decision;
 	size_t i = 0;
-	const struct nm_recorded_answer *answer = said(mover, "mover_collect");
+	const struct nm_recorded_answer *answer = next_answer_of(mover, "mover_collect");
 	if (!answer || answer->result == 0)
 		return NULL;
 	if (nm_batch_decision(answer->bytes, answer->length, &decision) < 0)
@@ -113,14 +113,14 @@ void nm_mover_discard(struct nm_mover *mover, bool bulk)
 size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
 {
 	(void)now_ns;
-	const struct nm_recorded_answer *answer = said(mover, "mover_room");
+	const struct nm_recorded_answer *answer = next_answer_of(mover, "mover_room");
 	return answer ? (size_t)answer->result : 0;
 }
 
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 {
 	(void)now_ns;
-	const struct nm_recorded_answer *answer = said(mover, "mover_room_bytes");
+	const struct nm_recorded_answer *answer = next_answer_of(mover, "mover_room_bytes");
 	return answer ? (uint64_t)answer->result : 0;
 }
 

@@ -12,16 +12,16 @@
 void nm_player_stop(struct nm_player *player, const char *format, ...)
 {
 	va_list arguments;
-	if (player->over)
+	if (player->ended)
 		return;
-	player->over = true;
+	player->ended = true;
 	va_start(arguments, format);
-	(void)vsnprintf(player->trouble, sizeof(player->trouble), format, arguments);
+	(void)vsnprintf(player->problem, sizeof(player->problem), format, arguments);
 	va_end(arguments);
 }
 
 /* Journal entries contain the time of day; topologies have a separate reader. */
-static bool is_passed_over(const struct nm_recorded *record)
+static bool is_skipped(const struct nm_recorded *record)
 {
 	return record->kind == NM_RECORDED_ENTRY || record->kind == NM_RECORDED_END ||
 	       record->kind == NM_RECORDED_TOPOLOGY;
@@ -30,11 +30,11 @@ static bool is_passed_over(const struct nm_recorded *record)
 const struct nm_recorded *nm_player_peek(struct nm_player *player)
 {
 	int r = 1;
-	if (player->over)
+	if (player->ended)
 		return NULL;
 	while (!player->has_next && r > 0) {
 		r = nm_recording_next(player->stream, &player->next);
-		player->has_next = r > 0 && !is_passed_over(&player->next);
+		player->has_next = r > 0 && !is_skipped(&player->next);
 	}
 	if (r < 0)
 		nm_player_stop(player, "%s", nm_recording_error(player->stream));
@@ -67,8 +67,8 @@ static bool is_answer(const struct nm_recorded *record, const char *operation, i
 	       record->answer.handle == handle && strcmp(record->answer.path, path) == 0;
 }
 
-static void report_other_question(struct nm_player *player, const struct nm_recorded *record,
-				  const char *operation, int64_t handle, const char *path)
+static void report_other_request(struct nm_player *player, const struct nm_recorded *record,
+				 const char *operation, int64_t handle, const char *path)
 {
 	bool answers = record->kind == NM_RECORDED_ANSWER;
 	const char *other =
@@ -92,7 +92,7 @@ const struct nm_recorded_answer *nm_player_answer(struct nm_player *player, cons
 		player->has_next = false;
 		return record ? &record->answer : NULL;
 	}
-	report_other_question(player, record, operation, handle, path);
+	report_other_request(player, record, operation, handle, path);
 	return NULL;
 }
 
@@ -145,7 +145,7 @@ static int check(struct nm_player *player, const struct nm_recorded *record)
 static int on_record(void *context, const struct nm_recorded *record)
 {
 	struct nm_player *player = context;
-	if (is_passed_over(record) || player->over)
+	if (is_skipped(record) || player->ended)
 		return 0;
 	if (record->kind == NM_RECORDED_INTERVAL) {
 		player->interval = record->about.number;
@@ -156,10 +156,10 @@ static int on_record(void *context, const struct nm_recorded *record)
 	return check(player, record);
 }
 
-static int give_platform(void *context, struct nm_platform **ret)
+static int open_for_stages(void *context, struct nm_platform **ret)
 {
 	struct nm_player *player = context;
-	*ret = &player->strict;
+	*ret = &player->stages;
 	return 0;
 }
 
@@ -168,7 +168,7 @@ struct nm_record_sink nm_player_sink(struct nm_player *player)
 	return (struct nm_record_sink){
 		.context = player,
 		.add = on_record,
-		.open_platform = give_platform,
+		.open_platform = open_for_stages,
 	};
 }
 

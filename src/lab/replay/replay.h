@@ -9,17 +9,17 @@
 
 struct nm_player {
 	const struct nm_daemon *daemon; /* the daemon that is fed; borrowed */
-	struct nm_platform strict,
+	struct nm_platform stages,
 		/* Platforms for the stages of the main loop, and for the source and the mover. */
-		quiet;
+		outside;
 	struct nm_recording *stream;
 	struct nm_recorded next;
 	bool has_next;
-	bool over; /* the recording has ended, or the replay differs from it */
+	bool ended; /* the recording has ended, or the replay differs from it */
 	struct nm_paths paths;
 	struct nm_recording *topologies; /* the same file, read only for topologies */
 	uint64_t interval, intervals, samples, sent, checked;
-	char trouble[1024]; /* the first difference, or an error in the file; "": none */
+	char problem[1024]; /* the first difference, or an error in the file; "": none */
 };
 
 /* ---- run.c ---- */

@@ -18,16 +18,16 @@ static int fail_replay(const struct nm_replay_request *request, const char *what
 
 /* ---- the machine ---- */
 
-static int give_quiet(void *context, const struct nm_platform_options *options,
-		      struct nm_platform **ret)
+static int open_outside(void *context, const struct nm_platform_options *options,
+			struct nm_platform **ret)
 {
 	struct nm_player *player = context;
 	(void)options;
-	*ret = &player->quiet;
+	*ret = &player->outside;
 	return 0;
 }
 
-static int give_topology(void *context, struct nm_topology **ret)
+static int load_next_topology(void *context, struct nm_topology **ret)
 {
 	struct nm_player *player = context;
 	struct nm_recorded record;
@@ -40,7 +40,7 @@ static int give_topology(void *context, struct nm_topology **ret)
 /* ---- the daemon ---- */
 
 /* Disables settings that could affect this machine, or only matter for sampling. */
-static void tame(struct nm_config *config, bool dry_run)
+static void disable_side_effects(struct nm_config *config, bool dry_run)
 {
 	config->general.dry_run = dry_run;
 	config->metrics.file[0] = '\0';
@@ -65,13 +65,13 @@ static int load_config(const struct nm_replay_request *request,
 				&errors, &daemon->config);
 	if (r < 0)
 		return report_config_errors(request, &errors, r);
-	tame(daemon->config, start->dry_run);
+	disable_side_effects(daemon->config, start->dry_run);
 	return 0;
 }
 
 /* Restores the released processes and threads from the daemon's file, which is in the recording. */
-static int keep_given_back(struct nm_daemon *daemon, const struct nm_recorded_answer *given_back,
-			   char **ret_text)
+static int load_released(struct nm_daemon *daemon, const struct nm_recorded_answer *given_back,
+			 char **ret_text)
 {
 	(void)snprintf(daemon->runtime.boot_id, sizeof(daemon->runtime.boot_id), "%s",
 		       given_back->path);
@@ -81,7 +81,7 @@ static int keep_given_back(struct nm_daemon *daemon, const struct nm_recorded_an
 	return *ret_text ? 0 : -ENOMEM;
 }
 
-static void adopt_start(struct nm_daemon *daemon, const struct nm_recorded_start *start)
+static void apply_start(struct nm_daemon *daemon, const struct nm_recorded_start *start)
 {
 	daemon->options.own_pid = start->pid;
 	daemon->seed = start->seed;
@@ -113,7 +113,7 @@ static void reload(struct nm_daemon *daemon, struct nm_player *player,
 		nm_player_stop(player, "a configuration that was reloaded cannot be read here");
 		return;
 	}
-	tame(config, daemon->config->general.dry_run);
+	disable_side_effects(config, daemon->config->general.dry_run);
 	nm_command_apply(daemon, config, NM_TAKE(text));
 }
 
@@ -193,8 +193,8 @@ static int report_result(const struct nm_replay_request *request, const struct n
 	(void)fprintf(request->out,
 		      "%" PRIu64 " intervals, %" PRIu64 " samples, %" PRIu64 " threads sent\n",
 		      player->intervals, player->samples, player->sent);
-	if (player->trouble[0])
-		return fail_replay(request, player->trouble);
+	if (player->problem[0])
+		return fail_replay(request, player->problem);
 	if (player->checked == 0)
 		(void)fputs("nothing was decided in it that could be the same\n", request->out);
 	else
@@ -228,7 +228,7 @@ static int run_daemon(struct nm_daemon *daemon, struct nm_player *player, char *
 		(void)nm_released_list_take(daemon->runtime.released, daemon->pipeline.platform,
 					    given_back, daemon->runtime.boot_id);
 	run_calls(daemon, player);
-	player->over = true;
+	player->ended = true;
 	nm_pipeline_close(daemon);
 	return 0;
 }
@@ -241,8 +241,8 @@ static int prepare_replay(const struct nm_replay_request *request, struct nm_dae
 	if (!record || load_config(request, &record->start, daemon) < 0)
 		return record ? EX_CONFIG
 			      : fail_replay(request,
-					    player->trouble[0] ? player->trouble : "it is empty");
-	adopt_start(daemon, &record->start);
+					    player->problem[0] ? player->problem : "it is empty");
+	apply_start(daemon, &record->start);
 	record = nm_player_peek(player);
 	const struct nm_recorded_answer *given_back =
 		record && record->kind == NM_RECORDED_ANSWER
@@ -250,8 +250,8 @@ static int prepare_replay(const struct nm_replay_request *request, struct nm_dae
 			: NULL;
 	if (!given_back)
 		return fail_replay(request,
-				   player->trouble[0] ? player->trouble : "it has only begun");
-	int r = keep_given_back(daemon, given_back, ret_given_back);
+				   player->problem[0] ? player->problem : "it has only begun");
+	int r = load_released(daemon, given_back, ret_given_back);
 	return r < 0 ? fail_replay(request, strerror(-r)) : EXIT_SUCCESS;
 }
 
@@ -259,8 +259,8 @@ static int replay(const struct nm_replay_request *request, struct nm_player *pla
 {
 	nm_auto(daemon_clear) struct nm_daemon daemon = {
 		.options = {.config_path = "",
-			    .topology = {.load = give_topology, .context = player},
-			    .open_platform = give_quiet,
+			    .topology = {.load = load_next_topology, .context = player},
+			    .open_platform = open_outside,
 			    .platform_context = player},
 		.runtime.directory = NM_NOWHERE,
 	};
@@ -273,7 +273,7 @@ static int replay(const struct nm_replay_request *request, struct nm_player *pla
 	if (status != EXIT_SUCCESS)
 		return status;
 	int r = run_daemon(&daemon, player, given_back);
-	if (r < 0 && !player->trouble[0])
+	if (r < 0 && !player->problem[0])
 		return fail_replay(request, strerror(-r));
 	return report(request, player);
 }

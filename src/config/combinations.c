@@ -32,7 +32,7 @@ static void check_soft_dirty(const struct config_check *config_check)
 		nm_report_error(config_check->report, line,
 				"sampling.inject: found \"soft_dirty\", allowed: only with "
 				"sampling.accept_soft_dirty_risk = true");
-	if (!nm_targets_name_something(&config->targets.include))
+	if (!nm_targets_has_criterion(&config->targets.include))
 		nm_report_error(
 			config_check->report, line,
 			"sampling.inject: found \"soft_dirty\", allowed: only with a pattern "
@@ -136,8 +136,8 @@ static void check_balance(const struct config_check *config_check)
 				config->threads.balance_end, config->threads.balance_begin);
 }
 
-void nm_config_check_together(struct nm_report *report, const struct nm_config *config,
-			      const config_t *file)
+void nm_config_check_combinations(struct nm_report *report, const struct nm_config *config,
+				  const config_t *file)
 {
 	const struct config_check config_check = {.report = report, .config = config, .file = file};
 	check_soft_dirty(&config_check);

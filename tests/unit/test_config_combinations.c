@@ -103,7 +103,8 @@ static void test_at_least_one_thread_is_considered(void **state)
 {
 	(void)state;
 	refuse("profile = \"paper\"; threads: { policy = \"imar2\"; delta_r = 0; };",
-	       "conf:1: threads.delta_r: found 0, allowed: above 0, unless threads.remote_below is: "
+	       "conf:1: threads.delta_r: found 0, allowed: above 0, unless threads.remote_below "
+	       "is: "
 	       "otherwise no thread is considered");
 	allow("threads: { policy = \"imar2\"; delta_r = 0; };");
 	allow("profile = \"paper\"; threads: { delta_r = 0; };");
