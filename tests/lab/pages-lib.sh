@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Helpers of the scenarios about pages and sharing, beside lib.sh and pmu-lib.sh: the same program with
-# nobody, with an oracle, with us, and, with --full, with the kernel's balancing and with numad.
+# Helpers of the scenarios about pages and sharing, beside lib.sh and pmu-lib.sh: the same program without
+# a service, with an oracle, with numa-migrd, and, with --full, with the kernel's balancing and with numad.
 
 readonly FILE=/var/lab/readings THREADS=8
 # Each page drains the CPUs that run the program, and an emulated one keeps the others waiting: for ten
@@ -16,7 +16,7 @@ status_of() { # NAME
 	numa-migrctl status | awk -F': ' -v name="$1" '{ gsub(/ /, "", $1) } $1 == name { n = $2 } END { print n + 0 }'
 }
 
-# Pages that the kernel has moved, on whoever's behalf, and huge pages that it split for that.
+# Pages that the kernel has moved, on behalf of any program, and huge pages that it split for that.
 pages_moved() { awk '$1 == "pgmigrate_success" { print $2 }' /proc/vmstat; }
 huge_split() { awk '$1 == "thp_migration_split" { n = $2 } END { print n + 0 }' /proc/vmstat; }
 
@@ -141,6 +141,6 @@ compare() { # NAME POLICY ORACLE ARGUMENT…
 	measure_bounds "$name" "$with_oracle" "$@"
 	if full; then measure_others "$name" "$@"; fi
 	measure_ours "$name" "$policy" "$@"
-	effect "$name: no worse than with nobody by more than 1 %" \
+	effect "$name: no worse than without a service by more than 1 %" \
 		at_least "$(awk "BEGIN { print 1.01 * $none }")" "$settled_per_line"
 }

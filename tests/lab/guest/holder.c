@@ -180,7 +180,7 @@ static void read_it(void)
 	errx(1, "it was answered");
 }
 
-/* Pages that nobody has seen lately, so that it is not known where they are. */
+/* Pages that were not accessed recently, so that it is not known where they are. */
 static void *touch_for_ever(void *memory)
 {
 	unsigned char *bytes = memory;

@@ -97,7 +97,7 @@ static inline void lab_start_on_node(unsigned long node)
 	lab_run_anywhere();
 }
 
-/* Memory of its own pages, small or huge ones, that nobody has touched. It begins where a huge page
+/* Memory of its own pages, small or huge ones, that have not been touched. It begins where a huge page
  * may. */
 static inline unsigned char *lab_map(size_t length, bool huge)
 {

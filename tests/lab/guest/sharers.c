@@ -8,7 +8,7 @@
  * thread prepares everything. rotate: the same, but every SECONDS (-p, 20) each thread proceeds to
  * the next one's block. pairs: threads i and i + 1 share one. neighbours: each thread shares one
  * with the thread before it and one with the thread after it. pipeline: each reads one and writes
- * the next one, which the next thread reads. all: one block for all. readonly: the same, but nobody
+ * the next one, which the next thread reads. all: one block for all. readonly: the same, but no thread
  * writes.
  *
  * -n: the command name; -s: thread i begins bound to node i modulo their number until SIGUSR1, so

@@ -73,7 +73,7 @@ over_the_bus() {
 
 looked_at() {
 	check "the replay decides the same" replays "$FILE"
-	check "also as somebody who owns nothing" replays_for_others
+	check "also as a user who owns nothing" replays_for_others
 	check "a decision is in it" [ "$(entries_of "$FILE" decision)" -gt 0 ]
 	check "and its receipt" [ "$(entries_of "$FILE" receipt)" -gt 0 ]
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Policy "auto": programs that nobody has bound, as many threads as CPUs, each get a node of their own, their
+# Policy "auto": unbound programs, as many threads as CPUs, each get a node of their own, their
 # memory with them, with no source of samples but the page faults of the programs themselves; nothing is left
 # when the service stops, and a program on an idle machine is left alone.
 # boot: main

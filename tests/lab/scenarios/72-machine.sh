@@ -86,7 +86,7 @@ clock_is_set() {
 }
 
 # There is no limit on software events; unit tests cover the counters of the hardware.
-somebody_profiles() {
+another_profiler_runs() {
 	perf record -q -a -F 99 -e cpu-clock,page-faults -o /dev/null -- sleep 4 >/dev/null
 	goes_on "another profiler"
 }
@@ -167,7 +167,7 @@ cpus_go
 memory_goes
 cpuset_shrinks
 clock_is_set
-somebody_profiles
+another_profiler_runs
 services_restart
 run_is_full
 nothing_can_be_written

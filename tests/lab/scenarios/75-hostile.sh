@@ -18,7 +18,7 @@ answers() { timeout $ANSWER_S bash -c 'until numa-migrctl status; do sleep 1; do
 
 has_said() { [[ $(journalctl -q -o cat _SYSTEMD_UNIT="$1.service") == *"$2"* ]]; }
 
-# ---- those that nobody would want ----
+# ---- hostile programs ----
 
 start_misplaced() { start_unit "$1" membound -n hostile -s 0 2 1 48; } # UNIT
 
@@ -68,7 +68,7 @@ large_ones() {
 	systemctl kill -s KILL many mapped
 }
 
-# Empty by the time that anybody looks, mostly.
+# Usually empty when the daemon reads it.
 vanish() {
 	local i
 	for ((i = 0; i < 40; i++)); do

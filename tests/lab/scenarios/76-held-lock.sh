@@ -54,7 +54,7 @@ is_stuck() {
 }
 
 stops() { timeout $STOP_S systemctl stop numa-migrd; }
-# While it touches its memory and sets its own affinity nobody is to lease it: what it sets is its owner's.
+# While it touches its memory and sets its own affinity it must not be leased: that affinity belongs to its owner.
 start_misplaced() {
 	systemctl stop numa-migrd
 	start 1 membound -n lent -s 0 2 1 64

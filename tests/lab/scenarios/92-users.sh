@@ -60,7 +60,7 @@ none=$per_line
 programs near
 run_for oracle
 with_daemon imar2 imar2
-effect "IMAR² leaves fewer stalls than nobody" less "$per_line" "$none"
+effect "IMAR² leaves fewer stalls than no policy" less "$per_line" "$none"
 if full; then
 	with_daemon lbma lbma
 	with_daemon imar2_own imar2 'cross_owner_swap = false;'
