@@ -167,6 +167,11 @@ struct nm_source_status {
 	size_t problem_count;
 };
 
+/* Returns the events of a source that the configuration selects; its texts belong to the
+ * configuration. */
+struct nm_event_selection nm_event_selection_of(const struct nm_config *config,
+						enum nm_memory_source source);
+
 /*
  * Opens the best source that counts on every usable CPU. The rings have ring_kb each. Run samples
  * come from cycles if a PMU counts them, otherwise from cpu-clock. Memory accesses come from the

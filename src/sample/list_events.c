@@ -149,12 +149,7 @@ static const char *verdict(enum nm_memory_source source, int r, const struct nm_
 static void list_source(FILE *out, struct nm_platform *platform, const struct nm_config *config,
 			enum nm_memory_source source)
 {
-	const struct nm_event_selection selection = {
-		.source = source,
-		.load_latency = (unsigned)config->sampling.load_latency,
-		.pmu = config->sampling.pmu,
-		.event = config->sampling.event,
-	};
+	const struct nm_event_selection selection = nm_event_selection_of(config, source);
 	const char *name = nm_memory_source_name(source),
 		   *named = source == NM_MEMORY_PMU	? config->sampling.pmu
 			    : source == NM_MEMORY_EVENT ? config->sampling.event

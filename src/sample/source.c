@@ -13,7 +13,6 @@
 
 #define WAKE_FRACTION 4 /* the reader is woken when 1/4 of a ring is full */
 #define WEIGHT_ONE 256.0
-#define RUN_NS (10 * NM_NSEC_PER_MSEC) /* time between run samples on a CPU */
 
 static size_t page_bytes(void)
 {
@@ -402,12 +401,8 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->choice = config->sampling.source;
 	source->cap_share = config->sampling.overhead_percent / 100.0;
 	source->run_kind = NM_EVENT_CLOCK;
-	source->run_ns_asked = RUN_NS;
-	source->run_ns_configured = source->run_ns_asked;
-	source->run_ns = source->run_ns_configured;
-	source->faults_asked = 1;
-	source->faults_configured = source->faults_asked;
-	source->faults = source->faults_configured;
+	source->run_ns = source->run_ns_configured = NM_RUN_NS;
+	source->faults = source->faults_configured = 1;
 	source->ring_bytes = (size_t)config->sampling.ring_kb * 1024;
 	if (source->ring_bytes < page_bytes())
 		source->ring_bytes = page_bytes();
@@ -415,11 +410,9 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->hardware_scale = 1;
 	snprintf(source->pmu, sizeof(source->pmu), "%s", config->sampling.pmu);
 	snprintf(source->event, sizeof(source->event), "%s", config->sampling.event);
-	source->selection = (struct nm_event_selection){
-		.load_latency = (unsigned)config->sampling.load_latency,
-		.pmu = source->pmu,
-		.event = source->event,
-	};
+	source->selection = nm_event_selection_of(config, NM_MEMORY_NONE);
+	source->selection.pmu = source->pmu;
+	source->selection.event = source->event;
 	source->epoll = -1;
 	return source;
 }

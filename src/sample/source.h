@@ -8,6 +8,7 @@
 #include "problem.h"
 #include "spe_ring.h"
 
+#define NM_RUN_NS (10 * NM_NSEC_PER_MSEC) /* time between run samples on a CPU */
 #define NM_TRIAL_NS (100 * (long)NM_NSEC_PER_MSEC)
 #define NM_HARDWARE_SCALE_MAX 1024U
 /* Number of consecutive checks without time on the counter after which an event counts as starved;
@@ -65,9 +66,9 @@ struct nm_source {
 	size_t ring_bytes;
 	enum nm_event_kind run_kind; /* CYCLES or CLOCK */
 	double cycles_per_ns;	     /* at the CPU's maximum frequency; 0 with CLOCK */
-	/* Before rounding to a prime and conversion to cycles. *_asked: before thinning. */
-	uint64_t run_ns, run_ns_configured, run_ns_asked;
-	uint64_t faults, faults_configured, faults_asked;
+	/* Before rounding to a prime and conversion to cycles. */
+	uint64_t run_ns, run_ns_configured;
+	uint64_t faults, faults_configured;
 	struct nm_event_selection selection;
 	char pmu[NM_PMU_TEXT], event[NM_CONFIG_EVENT_BYTES];
 	uint64_t memory_period;	       /* configured; 0: automatic */

@@ -33,6 +33,17 @@ static void wait_for_trial(void)
 	nanosleep(&(struct timespec){.tv_nsec = NM_TRIAL_NS}, NULL);
 }
 
+struct nm_event_selection nm_event_selection_of(const struct nm_config *config,
+						enum nm_memory_source source)
+{
+	return (struct nm_event_selection){
+		.source = source,
+		.load_latency = (unsigned)config->sampling.load_latency,
+		.pmu = config->sampling.pmu,
+		.event = config->sampling.event,
+	};
+}
+
 /* ---- cycles or clock ---- */
 
 /* Returns 0 if a cycle counter opened on the CPU and counted, -EBUSY if it opened but did not

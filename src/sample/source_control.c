@@ -204,14 +204,9 @@ static void apply_faults(struct nm_source *source)
 	apply_period(source, NM_EVENT_FAULT_MAJ);
 }
 
-static uint64_t at_least(uint64_t period, uint64_t least)
-{
-	return period < least ? least : period;
-}
-
 void nm_source_thin_runs(struct nm_source *source, bool thin)
 {
-	uint64_t configured = at_least(source->run_ns_asked, thin ? THIN_RUN_NS : 1);
+	uint64_t configured = thin ? THIN_RUN_NS : NM_RUN_NS;
 
 	if (source->feed.drain || configured == source->run_ns_configured)
 		return;
@@ -221,7 +216,7 @@ void nm_source_thin_runs(struct nm_source *source, bool thin)
 
 void nm_source_thin_faults(struct nm_source *source, bool thin)
 {
-	uint64_t configured = at_least(source->faults_asked, thin ? THIN_FAULTS : 1);
+	uint64_t configured = thin ? THIN_FAULTS : 1;
 
 	if (source->feed.drain || configured == source->faults_configured)
 		return;

@@ -15,12 +15,7 @@
 static void look_at_source(struct nm_platform *platform, const struct nm_config *config,
 			   enum nm_memory_source source, struct nm_facts *facts)
 {
-	const struct nm_event_selection selection = {
-		.source = source,
-		.load_latency = (unsigned)config->sampling.load_latency,
-		.pmu = config->sampling.pmu,
-		.event = config->sampling.event,
-	};
+	const struct nm_event_selection selection = nm_event_selection_of(config, source);
 	struct nm_event_list list = {0};
 
 	if ((source == NM_MEMORY_PMU && !config->sampling.pmu[0]) ||
