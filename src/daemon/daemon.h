@@ -45,7 +45,6 @@ struct nm_tally {
 	uint64_t intervals, decisions, applied, failed;
 	uint64_t late_max_usec; /* maximum delay of the end of an interval */
 	uint64_t verdicts[NM_VERDICT_KINDS];
-	uint64_t injected;  /* processes write-protected for sampling */
 	double local_share; /* over the managed threads in the last interval; NaN: not known */
 	double cpu_share;   /* share of one CPU, by the daemon itself and by its sampling */
 	uint64_t caused_ns; /* cost of sampling for the programs */

@@ -94,10 +94,8 @@ static void protect_targets(struct nm_daemon *daemon)
 	size_t count = nm_roster_inject_targets(pipeline->roster, &targets);
 	int last_error = daemon->injection.injector.last_error;
 	bool passed_over = daemon->injection.injector.too_large > 0;
-	int written =
-		nm_inject_soft_dirty(&daemon->injection.injector, pipeline->machine, targets, count,
-				     inject_rate(daemon->config), daemon->last_tick_ns);
-	daemon->tally.injected += (uint64_t)written;
+	(void)nm_inject_soft_dirty(&daemon->injection.injector, pipeline->machine, targets, count,
+				   inject_rate(daemon->config), daemon->last_tick_ns);
 	if (!passed_over && daemon->injection.injector.too_large > 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "Target too large to write-protect in 100 ms: skipped, its accesses are "

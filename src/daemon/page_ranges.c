@@ -46,11 +46,6 @@ void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *pro
 	read_mappings(daemon, process);
 }
 
-void nm_page_step_missed(struct nm_page_process *process, const struct nm_page_step *step)
-{
-	nm_page_ranges_mark_missed(process, step->address);
-}
-
 /* ---- moving ---- */
 
 struct nm_page_step nm_page_step_of(const struct nm_page_choice *choice)

@@ -200,7 +200,7 @@ static void retry_missed(const struct nm_page_stage *stage, const struct nm_page
 		if (batch->steps[i].fate == NM_PAGE_FATE_UNTRIED ||
 		    (batch->steps[i].fate == NM_PAGE_FATE_FAILED &&
 		     batch->steps[i].error == -ENOMEM))
-			nm_page_step_missed(process, &batch->steps[i]);
+			nm_page_ranges_mark_missed(process, batch->steps[i].address);
 }
 
 static void finish(struct nm_daemon *daemon, struct nm_page_migration *migration,

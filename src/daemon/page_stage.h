@@ -85,9 +85,6 @@ struct nm_page_step nm_page_step_of(const struct nm_page_choice *choice);
 /* Reads mappings, decays counts and splits ranges. Called once per interval. */
 void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *process,
 			   uint64_t interval_ns);
-/* Notes that a page of a range was not moved because of a lack of memory or data: the range is
- * requested again. */
-void nm_page_step_missed(struct nm_page_process *process, const struct nm_page_step *step);
 int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   struct nm_page_budget *room);
 

@@ -422,7 +422,7 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 
 /* ---- moves ---- */
 
-static int add_disturbed(struct nm_feedback *feedback, uint32_t pid)
+int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
 {
 	if (is_disturbed(feedback, pid))
 		return 0;
@@ -471,7 +471,7 @@ static int add_move(struct nm_feedback *feedback, uint64_t decision, uint32_t pi
 int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      uint64_t decision, uint32_t pid, bool rollback)
 {
-	int r = add_disturbed(feedback, pid);
+	int r = nm_feedback_disturb(feedback, pid);
 	if (r < 0 || rollback)
 		return r;
 	if (feedback->nr_judgements == 0)
@@ -510,11 +510,6 @@ int nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid, struc
 	baseline->pid = pid;
 	*ret = NM_TAKE(baseline);
 	return 0;
-}
-
-int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
-{
-	return add_disturbed(feedback, pid);
 }
 
 int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,

@@ -99,12 +99,8 @@ static void read_out(const struct nm_task *task, double gain, struct nm_mapping 
 {
 	const struct nm_hierarchy *tree = task->hierarchy;
 
-	for (size_t i = 0; i < mapping->nr_threads; i++) {
+	for (size_t i = 0; i < mapping->nr_threads; i++)
 		mapping->cpu[i] = task->leaf[i] < 0 ? -1 : tree->cpu[task->leaf[i]];
-		if (has_place(task, i))
-			mapping->staying += tree->topology->cpus[mapping->cpu[i]].node ==
-					    tree->topology->cpus[task->threads[i].cpu].node;
-	}
 	sum_costs(task, mapping);
 	mapping->worthwhile = gain <= 0 || mapping->cost_new < (1 - gain) * mapping->cost_now;
 }

@@ -29,7 +29,6 @@ struct nm_mapping {
 	bool worthwhile; /* cost_new < (1 − gain)·cost_now, or gain is 0 */
 	size_t repaired; /* threads moved to another CPU than Scotch chose, because of their CPU
 			  * affinities */
-	size_t staying;	 /* threads that stay on their current node */
 };
 
 /*
