@@ -151,9 +151,7 @@ struct nm_balance_result {
 	double gap;	    /* before the moves; 0 with fewer than two nodes that have CPUs */
 	bool active;	    /* false: no search was made */
 	uint64_t waiting;   /* movable threads that wait for a CPU */
-	uint64_t pairs;	    /* pairs of CPUs examined */
-	uint64_t evaluated; /* metrics computed for these pairs */
-	/* as in struct nm_selection_result, summed over the pairs */
+	/* as in struct nm_selection_result, summed over the pairs of CPUs examined */
 	uint64_t stopped_by_gain, unknown, stopped_by_leader;
 };
 void nm_balance_result_clear(struct nm_balance_result *result);

@@ -85,9 +85,6 @@ static inline bool nm_decision_is_to_home(const struct nm_decision *decision)
 struct nm_plan {
 	struct nm_decision *decisions;
 	size_t count;
-	uint64_t stopped_by_budget; /* proposals beyond threads.moves_per_interval */
-	uint64_t stopped_by_mask; /* proposals whose destination has no CPU that the thread may
-				   * use */
 };
 void nm_plan_clear(struct nm_plan *plan);
 

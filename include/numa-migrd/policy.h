@@ -263,11 +263,7 @@ struct nm_proposals {
 	struct nm_proposal *items; /* winners in the order of the lottery; at most n, free of
 				    * conflicts */
 	size_t count;
-	uint64_t threads_considered; /* |Θ̂| */
-	uint64_t candidates;         /* candidates in the lottery */
-	uint64_t stopped_by_gate;    /* threads for which the gate refused every destination */
-	uint64_t stopped_by_owner;   /* refused swaps between threads of different users */
-	uint64_t comparisons; /* comparisons of threads and CPUs by kMAF, which are bounded */
+	uint64_t comparisons; /* of threads and CPUs, or of pairs of threads; bounded */
 };
 
 void nm_proposals_clear(struct nm_proposals *proposals);

@@ -198,8 +198,6 @@ static bool is_blocked_by_affinity(struct round *round, uint32_t from, uint32_t 
 static void count_result(struct nm_balance_result *result,
 			 const struct nm_selection_result *selected)
 {
-	result->pairs++;
-	result->evaluated += selected->evaluated;
 	result->stopped_by_gain += selected->stopped_by_gain;
 	result->unknown += selected->unknown;
 	result->stopped_by_leader += selected->stopped_by_leader;

@@ -347,9 +347,7 @@ static void propose(const struct plan *plan, const struct cost *cost, const stru
 static int write_proposals(const struct plan *plan, struct nm_proposals *ret)
 {
 	struct cost cost = nm_kmaf_plan_cost(plan);
-	struct nm_proposals proposals = {.candidates = plan->nr_units,
-					 .comparisons = plan->comparisons,
-					 .threads_considered = plan->snapshot->nr_threads};
+	struct nm_proposals proposals = {.comparisons = plan->comparisons};
 	proposals.items =
 		calloc(plan->nr_moves + plan->snapshot->nr_threads + 1, sizeof(*proposals.items));
 	if (!proposals.items)

@@ -90,12 +90,9 @@ static int fill_plan(const struct nm_snapshot *snapshot, const struct nm_config 
 		return -ENOMEM;
 	for (size_t i = 0; i < proposals->count; i++) {
 		const struct nm_proposal *proposal = &proposals->items[i];
-		if (moves_of(proposal) > budget) {
-			plan->stopped_by_budget++;
+		if (moves_of(proposal) > budget)
 			continue;
-		}
 		int r = decide_proposal(snapshot, config, proposal, &plan->decisions[plan->count]);
-		plan->stopped_by_mask += r == -ENOENT;
 		if (r == -ENOENT || r == -EALREADY)
 			continue;
 		if (r < 0)

@@ -34,7 +34,6 @@ struct search {
 	/* Highest surplus over the partners of a node and of a CPU, at from × nr_nodes + to. */
 	double *best_of_node, *best_of_cpu;
 	uint64_t comparisons; /* number of pairs of threads examined */
-	uint64_t stopped_by_gate, stopped_by_owner;
 };
 
 /* θ and one other node k' during the search for candidates. */
@@ -46,7 +45,6 @@ struct pair_search {
 	int node;	/* k' */
 	double surplus; /* of θ for moving there */
 	double move_tickets; /* tickets for that */
-	bool gate_refused;
 };
 
 double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_config *config,
@@ -178,12 +176,9 @@ static void search_clear(struct search *search)
 	free(search->best_of_cpu);
 }
 
-static bool passes_gate(struct pair_search *pair_search, double surplus)
+static bool passes_gate(const struct search *search, double surplus)
 {
-	if (!pair_search->search->gated || surplus > 0)
-		return true;
-	pair_search->gate_refused = true;
-	return false;
+	return !search->gated || surplus > 0;
 }
 
 static int add_single(struct pair_search *pair_search, int cpu, int32_t destination)
@@ -199,7 +194,7 @@ static int add_singles(struct pair_search *pair_search)
 {
 	const struct nm_snapshot *snapshot = pair_search->search->snapshot;
 	hwloc_const_bitmap_t allowed = pair_search->thread->allowed;
-	if (!passes_gate(pair_search, pair_search->surplus))
+	if (!passes_gate(pair_search->search, pair_search->surplus))
 		return 0;
 	if (pair_search->search->merged) {
 		unsigned node = (unsigned)pair_search->node;
@@ -228,17 +223,15 @@ static bool is_pointless_swap(const struct pair_search *pair_search, uint32_t pa
 }
 
 /* Returns whether the pair must be examined further; most are rejected by the gate. */
-static bool is_candidate(struct pair_search *pair_search, size_t at, const struct partner *partner)
+static bool is_candidate(const struct pair_search *pair_search, size_t at,
+			 const struct partner *partner)
 {
 	const struct search *search = pair_search->search;
-	bool passes = !search->gated || pair_search->surplus + search->surplus[at] > 0;
 	double partner_tickets = search->partner_tickets[at];
-	if (!passes && pair_search->gate_refused)
+	if (!passes_gate(search, pair_search->surplus + search->surplus[at]))
 		return false;
-	if (partner_tickets < 0 || is_pointless_swap(pair_search, partner->thread) ||
-	    (!(pair_search->move_tickets + partner_tickets > 0) && !search->zero_wins))
-		return false;
-	return passes_gate(pair_search, pair_search->surplus + search->surplus[at]);
+	return partner_tickets >= 0 && !is_pointless_swap(pair_search, partner->thread) &&
+	       (pair_search->move_tickets + partner_tickets > 0 || search->zero_wins);
 }
 
 /* No user may lose for another: threads of two users are swapped only if each of them gains. */
@@ -264,10 +257,8 @@ static int add_swaps_with(struct pair_search *pair_search, int cpu)
 		if (!is_candidate(pair_search, row + i, partner) ||
 		    !(partner->everywhere || hwloc_bitmap_isset(partner->allowed, here)))
 			continue;
-		if (partner->uid != uid && !may_swap_users(pair_search, row + i)) {
-			search->stopped_by_owner++;
+		if (partner->uid != uid && !may_swap_users(pair_search, row + i))
 			continue;
-		}
 		int r = nm_ticket_pool_add(
 			pair_search->pool, pair_search->index, cpu, partner->thread,
 			pair_search->move_tickets + search->partner_tickets[row + i]);
@@ -285,12 +276,12 @@ static int add_swaps(struct pair_search *pair_search)
 	if (!search->snapshot->cpus[pair_search->thread->main_cpu].usable)
 		return 0;
 	const double *best_of_node = &search->best_of_node[(size_t)pair_search->node * nr_nodes];
-	if (!passes_gate(pair_search, pair_search->surplus + best_of_node[home]))
+	if (!passes_gate(search, pair_search->surplus + best_of_node[home]))
 		return 0;
 	hwloc_const_bitmap_t cpus = topology->nodes[pair_search->node].cpus;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
 		if (search->snapshot->cpus[cpu].nr_main_threads == 0 ||
-		    !passes_gate(pair_search,
+		    !passes_gate(search,
 				 pair_search->surplus +
 					 search->best_of_cpu[(size_t)cpu * nr_nodes + home]) ||
 		    !hwloc_bitmap_isset(pair_search->thread->allowed, (unsigned)cpu))
@@ -310,7 +301,6 @@ static int search_thread(struct search *search, struct nm_ticket_pool *pool, uin
 					  .thread = &search->snapshot->threads[thread],
 					  .index = thread};
 	int home = pair_search.thread->main_node;
-	size_t before = nm_ticket_pool_count(pool);
 	for (pair_search.node = 0; pair_search.node < (int)search->snapshot->topology->nr_nodes;
 	     pair_search.node++) {
 		if (pair_search.node == home || is_refused(search, thread, pair_search.node))
@@ -323,8 +313,6 @@ static int search_thread(struct search *search, struct nm_ticket_pool *pool, uin
 		if (r < 0)
 			return r;
 	}
-	if (pair_search.gate_refused && nm_ticket_pool_count(pool) == before)
-		search->stopped_by_gate++;
 	return 0;
 }
 
@@ -458,10 +446,7 @@ int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config
 	struct nm_proposals proposals = {
 		/* Each thread of Θ̂ wins at most once, so that there are never more than n. */
 		.items = calloc(considered + 1, sizeof(*proposals.items)),
-		.threads_considered = considered,
-		.candidates = nm_ticket_pool_count(pool),
-		.stopped_by_gate = search.stopped_by_gate,
-		.stopped_by_owner = search.stopped_by_owner,
+		.comparisons = search.comparisons,
 	};
 	if (!proposals.items)
 		return -ENOMEM;

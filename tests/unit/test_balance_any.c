@@ -10,7 +10,7 @@
 #include "../support/balance_fixture.h"
 #include "numa-migrd/base.h"
 
-#define FINGERPRINT 0x4df2c04876cb10ddULL
+#define FINGERPRINT 0xaba87ed56e29f60dULL
 
 enum { MACHINES = 400, THREADS = 60, ROUNDS = 200 };
 
@@ -331,7 +331,7 @@ static uint64_t mix_result(uint64_t print, const struct nm_balance_result *resul
 		print = mix(print, &move->cpu_to, sizeof(move->cpu_to));
 		print = mix(print, &cost, sizeof(cost));
 	}
-	return mix(print, &result->evaluated, sizeof(result->evaluated));
+	return mix(print, &result->count, sizeof(result->count));
 }
 
 static uint64_t fingerprint(uint64_t first_seed)

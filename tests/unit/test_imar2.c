@@ -106,7 +106,6 @@ static void no_member_gives_no_proposal(void **state)
 {
 	(void)state;
 	assert_none();
-	assert_int_equal(proposals.threads_considered, 0);
 }
 
 static void only_slow_threads_are_considered(void **state)
@@ -119,7 +118,6 @@ static void only_slow_threads_are_considered(void **state)
 	speed(0, 0.79);
 	speed(1, 1.21);
 	only_thread(0);
-	assert_int_equal(proposals.threads_considered, 1);
 }
 
 static void delta_r_is_a_bound_not_a_member(void **state)
@@ -197,7 +195,6 @@ static void a_thread_without_a_candidate_does_not_count(void **state)
 	thread(10, 2, 1, 9);
 	machine_allow(machine, 0, "0-1");
 	only_thread(1);
-	assert_int_equal(proposals.threads_considered, 1);
 	machine->config.profile = NM_PROFILE_PAPER;
 	assert_none();
 }
@@ -249,7 +246,6 @@ static void n_threads_are_considered(void **state)
 		thread(10, i, 3 - i / 2, 1);
 	machine->config.threads.n = 3;
 	propose();
-	assert_int_equal(proposals.threads_considered, 3);
 	assert_int_equal(proposals.count, 3);
 }
 
@@ -449,7 +445,6 @@ static void the_gate_rejects_unprofitable_moves(void **state)
 	thread(10, 0, 0, 1);
 	thread(10, 1, 0, 9);
 	assert_none();
-	assert_int_equal(proposals.stopped_by_gate, 1);
 	machine->config.threads.gate = NM_GATE_PAPER;
 	only_thread(0);
 }
@@ -495,7 +490,6 @@ static void users_are_kept_apart(void **state)
 	a_pair(1, 0);
 	machine_process(machine, 20)->uid = 1001;
 	assert_none();
-	assert_true(proposals.stopped_by_owner > 0);
 	machine->config.threads.cross_owner_swap = true;
 	only_thread(0);
 }

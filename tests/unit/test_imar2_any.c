@@ -11,7 +11,7 @@
 #include "numa-migrd/judge.h"
 #include "numa-migrd/policy.h"
 
-#define FINGERPRINT 0x0a4c49d42b7eb65eULL
+#define FINGERPRINT 0x7c017b2213f67663ULL
 
 static struct machine *machine;
 static struct nm_record *record;
@@ -183,7 +183,7 @@ static uint64_t fingerprint(uint64_t first_seed, bool masks_known)
 			note_masks();
 		nm_rng_seed(&rng, seed);
 		nm_snapshot_free(propose());
-		print = mix(print, &proposals.candidates, sizeof(proposals.candidates));
+		print = mix(print, &proposals.count, sizeof(proposals.count));
 		for (size_t i = 0; i < proposals.count; i++) {
 			const struct nm_proposal *proposal = &proposals.items[i];
 			print = mix(print, &proposal->moves[0].thread, sizeof(uint32_t));

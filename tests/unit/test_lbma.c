@@ -41,7 +41,6 @@ static void assert_still(void)
 {
 	propose();
 	assert_int_equal(proposals.count, 0);
-	assert_int_equal(proposals.candidates, 0);
 }
 
 /* Unmanaged load. */
@@ -57,7 +56,6 @@ static void no_candidates_give_no_move(void **state)
 	assert_still();
 	machine_paper(&machine->config);
 	assert_still();
-	assert_int_equal(proposals.threads_considered, 0);
 }
 
 static void one_node_leaves_no_choice(void **state)
@@ -77,8 +75,7 @@ static void a_stray_thread_moves_to_its_memory(void **state)
 	machine_thread(machine, 10, 0, 2);
 	const struct nm_proposal *proposal = propose();
 	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposals.threads_considered, 1);
-	assert_int_equal(proposals.candidates, 1);
+	assert_int_equal(proposal->nr_candidates, 1);
 	assert_int_equal(proposal->kind, NM_PROPOSAL_MIGRATE);
 	assert_int_equal(proposal->moves[0].thread, 0);
 	assert_int_equal(proposal->moves[0].cpu_from, 0);
@@ -111,8 +108,6 @@ static void the_gate_holds_a_well_placed_thread(void **state)
 	machine_thread(machine, 10, 0, 0);
 	for (int i = 0; i < 100; i++)
 		assert_still();
-	assert_int_equal(proposals.stopped_by_gate, 1);
-	assert_int_equal(proposals.threads_considered, 0);
 }
 
 static void the_rule_of_the_paper_moves_it_every_time(void **state)
@@ -123,7 +118,7 @@ static void the_rule_of_the_paper_moves_it_every_time(void **state)
 	for (int i = 0; i < 100; i++) {
 		const struct nm_proposal *proposal = propose();
 		assert_int_equal(proposals.count, 1);
-		assert_int_equal(proposals.candidates, 6);
+		assert_int_equal(proposal->nr_candidates, 6);
 		assert_int_not_equal(proposal->moves[0].node_to, 0);
 		assert_true(proposal->tickets.total == 2);
 		assert_true(proposal->gain == -1);
@@ -136,8 +131,7 @@ static void free_cpus_of_a_node_are_one_candidate_when_merged(void **state)
 	machine_paper(&machine->config);
 	machine->config.threads.lottery = NM_LOTTERY_PROPORTIONAL;
 	machine_thread(machine, 10, 0, 0);
-	propose();
-	assert_int_equal(proposals.candidates, 3);
+	assert_int_equal(propose()->nr_candidates, 3);
 	assert_int_equal(proposals.count, 1);
 }
 
@@ -197,7 +191,6 @@ static void the_gate_considers_the_loss_of_the_partner(void **state)
 	machine_touch(machine, 1, 2, 101);
 	machine->config.threads.gate_sigmas = 0;
 	assert_still();
-	assert_int_equal(proposals.stopped_by_gate, 2);
 	machine_touch(machine, 0, 1, 150);
 	propose();
 	assert_int_equal(proposals.count, 1);
@@ -257,8 +250,7 @@ static void affinities_limit_the_destinations(void **state)
 	machine_allow(machine, 0, "0-3,6-7");
 	assert_still();
 	machine_paper(&machine->config);
-	propose();
-	assert_int_equal(proposals.candidates, 4);
+	assert_int_equal(propose()->nr_candidates, 4);
 }
 
 static void affinities_limit_both_threads_of_a_swap(void **state)
@@ -283,7 +275,6 @@ static void users_are_swapped_if_both_gain(void **state)
 	machine_process(machine, 20)->uid = 1001;
 	propose();
 	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposals.stopped_by_owner, 0);
 }
 
 static void losses_of_a_user_do_not_affect_others(void **state)
@@ -294,11 +285,9 @@ static void losses_of_a_user_do_not_affect_others(void **state)
 	machine_touch(machine, 1, 2, 100);
 	machine_process(machine, 20)->uid = 1001;
 	assert_still();
-	assert_true(proposals.stopped_by_owner > 0);
 	machine->config.threads.cross_owner_swap = true;
 	propose();
 	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposals.stopped_by_owner, 0);
 }
 
 static void unmovable_threads_are_not_candidates_or_partners(void **state)
@@ -350,7 +339,6 @@ static void an_unknown_thread_is_a_partner_only_without_the_gate(void **state)
 	machine->config.threads.gate = NM_GATE_PAPER;
 	const struct nm_proposal *proposal = propose();
 	assert_int_equal(proposals.count, 1);
-	assert_int_equal(proposals.threads_considered, 1);
 	assert_int_equal(proposal->moves[0].thread, 0);
 	assert_int_equal(proposal->moves[1].thread, 1);
 	assert_true(proposal->gain == 1);
@@ -359,7 +347,6 @@ static void an_unknown_thread_is_a_partner_only_without_the_gate(void **state)
 	machine_paper(&machine->config);
 	machine->config.threads.n = 2;
 	propose();
-	assert_int_equal(proposals.threads_considered, 2);
 }
 
 static void unknown_metrics_cause_no_move(void **state)
@@ -400,7 +387,6 @@ static void in_the_paper_profile_a_thread_without_candidates_uses_its_turn(void 
 	machine_paper(&machine->config);
 	for (int i = 0; i < 50; i++) {
 		propose();
-		assert_int_equal(proposals.threads_considered, 1);
 		idle += proposals.count == 0;
 	}
 	assert_in_range(idle, 5, 45);
@@ -464,7 +450,6 @@ static void n_bounds_threads_and_winners(void **state)
 	for (uint64_t n = 0; n < 10; n++) {
 		machine->config.threads.n = n;
 		propose();
-		assert_true(proposals.threads_considered == (n < 8 ? n : 8));
 		assert_true(proposals.count <= n);
 	}
 }
@@ -489,7 +474,8 @@ static void a_futile_search_is_abandoned(void **state)
 	fill_cpus(0, 1);
 	propose();
 	assert_int_equal(proposals.count, 0);
-	assert_in_range(proposals.stopped_by_gate, 1000, 5000);
+	/* The limit, and the comparisons begun for the last thread. */
+	assert_in_range(proposals.comparisons, 4ULL << 20, (4ULL << 20) + 6001);
 }
 
 int main(void)

@@ -41,7 +41,6 @@ static void assert_still(void)
 {
 	propose();
 	assert_int_equal(proposals.count, 0);
-	assert_int_equal(proposals.candidates, 0);
 }
 
 static uint32_t owner_of(const struct nm_snapshot *snapshot, const struct nm_move *move)
@@ -151,7 +150,7 @@ static uint64_t fingerprint(uint64_t first_seed)
 		machine = any_machine(seed);
 		nm_rng_seed(&rng, seed);
 		propose();
-		print = mix(print, &proposals.candidates, sizeof(proposals.candidates));
+		print = mix(print, &proposals.count, sizeof(proposals.count));
 		for (size_t i = 0; i < proposals.count; i++) {
 			const struct nm_proposal *proposal = &proposals.items[i];
 			for (unsigned move = 0; move < 2; move++)
@@ -173,7 +172,7 @@ static void one_seed_gives_one_result(void **state)
 }
 
 /* Computed with one compiler; a deliberate change of the rules changes it. */
-#define FINGERPRINT 0x7e92f9c141f74288ULL
+#define FINGERPRINT 0xcc5a6158f25fd3b3ULL
 
 static void every_build_gives_the_same_result(void **state)
 {

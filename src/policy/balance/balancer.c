@@ -190,9 +190,7 @@ int nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snap
 			const struct nm_config *config, struct nm_proposals *ret)
 {
 	const struct nm_balance_result *result = &balancer->result;
-	struct nm_proposals proposals = {.count = result->count,
-					 .threads_considered = result->waiting,
-					 .candidates = result->evaluated};
+	struct nm_proposals proposals = {.count = result->count};
 	proposals.items = calloc(result->count + 1, sizeof(*proposals.items));
 	if (!proposals.items)
 		return -ENOMEM;
