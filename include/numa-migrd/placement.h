@@ -20,9 +20,8 @@
 	(NM_PLACE_YOUNG_S / 2) /* minimum time of observation, as a baseline for                   \
 				* the verdict */
 
-#define NM_PLACE_LEAST_DEMAND                                                                      \
-	0.25 /* CPUs; a process with less demand gains little from a home */
-#define NM_PLACE_LEAST_ACCESSES 30 /* minimum number of accesses to locate memory by them */
+#define NM_PLACE_MIN_DEMAND 0.25 /* CPUs; a process with less demand gains little from a home */
+#define NM_PLACE_MIN_ACCESSES 30 /* minimum number of accesses to locate memory by them */
 
 /*
  * The current state of one process. Arrays have topology->nr_nodes values and belong to the caller.

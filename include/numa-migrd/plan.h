@@ -68,7 +68,7 @@ struct nm_decision {
 	double draw, gain;
 	struct nm_alternative
 		/* As in struct nm_proposal. */
-		alternatives[NM_ALTERNATIVES_MOST];
+		alternatives[NM_ALTERNATIVES_MAX];
 	size_t nr_alternatives, nr_candidates;
 
 	unsigned nr_steps; /* 1, or 2 for a swap, which is done completely or not at all */

@@ -233,7 +233,7 @@ struct nm_tickets {
 	double partner_slow;   /* q4 */
 };
 
-#define NM_ALTERNATIVES_MOST 8U
+#define NM_ALTERNATIVES_MAX 8U
 
 /* One candidate move of a thread in the lottery; for `explain`. */
 struct nm_alternative {
@@ -255,7 +255,7 @@ struct nm_proposal {
 	struct nm_balance_reason balance; /* if set, tickets and draw are unused */
 	/* Lottery only: the winner, then the other candidates of its thread, in descending order of
 	 * tickets. */
-	struct nm_alternative alternatives[NM_ALTERNATIVES_MOST];
+	struct nm_alternative alternatives[NM_ALTERNATIVES_MAX];
 	size_t nr_alternatives, nr_candidates; /* number kept, and number of all candidates */
 };
 

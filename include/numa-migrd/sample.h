@@ -276,14 +276,14 @@ struct nm_inject_target {
 	uint64_t resident_bytes;
 };
 
-#define NM_INJECTIONS_MOST 64U /* maximum number of pending injections */
+#define NM_INJECTIONS_MAX 64U /* maximum number of pending injections */
 
 /* Write-protects targets in turn, within a rate. The state is plain data and may be copied. */
 struct nm_injector {
 	struct {
 		uint64_t ticket;
 		struct nm_inject_target target;
-	} queries[NM_INJECTIONS_MOST]; /* injections whose result is pending */
+	} queries[NM_INJECTIONS_MAX]; /* injections whose result is pending */
 	unsigned nr_queries;
 	double budget_bytes; /* bytes that may still be protected; grows by rate × time */
 	uint64_t last_time_ns;

@@ -22,7 +22,7 @@
 
 /* ---- machines ---- */
 
-#define NM_SIM_NODES_MOST 128U
+#define NM_SIM_NODES_MAX 128U
 
 /* A one-way connection between nodes. */
 struct nm_sim_link {
@@ -244,14 +244,14 @@ struct nm_simulated_verdict {
 	double time_s; /* simulated time */
 	enum nm_verdict_kind kind;
 };
-#define NM_SIMULATED_VERDICTS_MOST 64U
+#define NM_SIMULATED_VERDICTS_MAX 64U
 
 /* The operations of the daemon. */
 struct nm_simulated {
 	struct nm_sim_figures figures;
 	uint64_t intervals, decisions, improved, neutral, rolled_back;
 	/* In the order of their decisions; verdicts beyond the limit are omitted. */
-	struct nm_simulated_verdict verdicts[NM_SIMULATED_VERDICTS_MOST];
+	struct nm_simulated_verdict verdicts[NM_SIMULATED_VERDICTS_MAX];
 	size_t nr_verdicts;
 	uint64_t digest; /* of all affinities and pages set, in order; equal for equal operations */
 	uint64_t decisions_digest; /* of the lines for decisions, homes and verdicts; see nm_hash_add() */

@@ -116,10 +116,10 @@ int nm_topology_node_of_cpu(const struct nm_topology *topology, int cpu);
 /*
  * Parse sets of CPUs or nodes in the formats of the kernel and the ledger, up to a newline or the
  * end: a list, "0-3,8", or a map, "0000ffff,00000000" (cpuset(7), "FORMATS"). Return 0; -ENOMEM; or
- * -EINVAL for other text, an empty set, and numbers above NM_LIST_MOST (more than any kernel has),
+ * -EINVAL for other text, an empty set, and numbers above NM_LIST_MAX (more than any kernel has),
  * so that damaged text cannot cause large allocations. Pure.
  */
-#define NM_LIST_MOST 65535U
+#define NM_LIST_MAX 65535U
 int nm_list_parse(const char *text, hwloc_bitmap_t ret);
 int nm_map_parse(const char *text, hwloc_bitmap_t ret);
 

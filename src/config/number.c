@@ -9,7 +9,7 @@
 
 #define DIGITS "0123456789"
 #define HEX_DIGITS DIGITS "abcdefABCDEF"
-#define EVENT_PARTS_MOST 16U
+#define EVENT_PARTS_MAX 16U
 
 /* 08 is 8 for some readers and an invalid octal number for others, and is rejected. */
 static bool has_leading_zero(const char *text)
@@ -125,7 +125,7 @@ bool nm_config_is_event(const char *text)
 		return false;
 	for (size_t i = 0; i < length; i++)
 		parts += strchr(":.=", text[i]) != NULL;
-	return parts <= EVENT_PARTS_MOST;
+	return parts <= EVENT_PARTS_MAX;
 }
 
 /* Only the machine and libpfm4 know the valid events. */
@@ -215,7 +215,7 @@ void nm_setting_allowed(const struct nm_setting *setting, char *out, size_t out_
 			out, out_size,
 			"\"\" or an event as libpfm4 spells it (NAME:UMASK:...), of at most %d "
 			"letters, digits, \"_\" and at most %u \":\", \".\" and \"=\"",
-			NM_CONFIG_EVENT_BYTES - 1, EVENT_PARTS_MOST);
+			NM_CONFIG_EVENT_BYTES - 1, EVENT_PARTS_MAX);
 		break;
 	case NM_SETTING_PATH:
 		(void)snprintf(out, out_size, "\"\" or an absolute path of at most %d bytes",

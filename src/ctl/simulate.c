@@ -68,9 +68,9 @@ static int read_machine(const char *path, struct nm_sim_machine **ret)
 	char error[256] = "";
 	if (nm_topology_load(&source, error, sizeof(error), &topology) < 0)
 		return wrong_file(path, error);
-	if (topology->nr_nodes > NM_SIM_NODES_MOST) {
+	if (topology->nr_nodes > NM_SIM_NODES_MAX) {
 		(void)snprintf(error, sizeof(error), "%u nodes; the model has %u at most",
-			       topology->nr_nodes, NM_SIM_NODES_MOST);
+			       topology->nr_nodes, NM_SIM_NODES_MAX);
 		nm_topology_free(topology);
 		return wrong_file(path, error);
 	}

@@ -6,7 +6,7 @@
 #include "daemon.h"
 #include "page_query.h"
 
-#define READS_MOST 512U	     /* of schedstat, per interval */
+#define READS_MAX 512U	     /* of schedstat, per interval */
 #define ANSWER_INTERVALS 10U /* time limit of an answer */
 
 /* ---- creation and destruction ---- */
@@ -67,7 +67,7 @@ static int read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 		      struct nm_balance_times *ret_times, size_t *ret_candidates)
 {
 	const struct nm_balance_rules rules = nm_balancer_rules(daemon->config);
-	size_t most = READS_MOST, count;
+	size_t most = READS_MAX, count;
 	if (most > snapshot->nr_threads)
 		most = snapshot->nr_threads;
 	nm_autofree uint32_t *candidates = calloc(most + 1, sizeof(*candidates));

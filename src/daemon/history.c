@@ -15,7 +15,7 @@ static void item_clear(struct nm_history_item *item)
 
 void nm_history_clear(struct nm_history *history)
 {
-	for (size_t i = 0; history->items && i < NM_HISTORY_MOST; i++)
+	for (size_t i = 0; history->items && i < NM_HISTORY_MAX; i++)
 		item_clear(&history->items[i]);
 	free(history->items);
 	*history = (struct nm_history){0};
@@ -25,7 +25,7 @@ struct nm_history_item *nm_history_find(const struct nm_history *history, uint64
 {
 	if (!history->items || id < history->first || id >= history->next)
 		return NULL;
-	struct nm_history_item *item = &history->items[id % NM_HISTORY_MOST];
+	struct nm_history_item *item = &history->items[id % NM_HISTORY_MAX];
 	return item->decision.id == id ? item : NULL;
 }
 
@@ -33,17 +33,17 @@ struct nm_history_item *nm_history_find(const struct nm_history *history, uint64
 static struct nm_history_item *slot_of_decision(struct nm_history *history, uint64_t id)
 {
 	if (!history->items) {
-		history->items = calloc(NM_HISTORY_MOST, sizeof(*history->items));
+		history->items = calloc(NM_HISTORY_MAX, sizeof(*history->items));
 		history->first = id;
 	}
 	if (!history->items)
 		return NULL;
-	struct nm_history_item *item = &history->items[id % NM_HISTORY_MOST];
+	struct nm_history_item *item = &history->items[id % NM_HISTORY_MAX];
 	item_clear(item);
 	if (history->next <= id)
 		history->next = id + 1;
-	if (history->next - history->first > NM_HISTORY_MOST)
-		history->first = history->next - NM_HISTORY_MOST;
+	if (history->next - history->first > NM_HISTORY_MAX)
+		history->first = history->next - NM_HISTORY_MAX;
 	return item;
 }
 

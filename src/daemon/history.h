@@ -7,7 +7,7 @@
 #include "numa-migrd/control.h"
 #include "numa-migrd/journal.h"
 
-#define NM_HISTORY_MOST 1024U
+#define NM_HISTORY_MAX 1024U
 
 /* A decision as it was reported. */
 struct nm_history_item {
@@ -27,7 +27,7 @@ struct nm_history_item {
 };
 
 struct nm_history {
-	struct nm_history_item *items; /* by id modulo NM_HISTORY_MOST; NULL: none yet */
+	struct nm_history_item *items; /* by id modulo NM_HISTORY_MAX; NULL: none yet */
 	uint64_t first, next;	       /* ids are in [first, next) */
 };
 

@@ -17,15 +17,15 @@
 #define ALONE_NS                                                                                   \
 	(500 * NM_NSEC_PER_MSEC) /* age from which a process with one thread is examined:          \
 				  * most of them, such as compilers, exit earlier */
-#define THREADS_MOST                                                                               \
+#define THREADS_MAX                                                                               \
 	64U /* a process with more threads is left to the next interval, and to                    \
 	     * samples */
 
 struct examined {
-	uint32_t pid, tids[THREADS_MOST];
+	uint32_t pid, tids[THREADS_MAX];
 	size_t nr_tids;
-	struct nm_figures figures[THREADS_MOST];
-	double wanted_cpus[THREADS_MOST]; /* of each thread with metrics */
+	struct nm_figures figures[THREADS_MAX];
+	double wanted_cpus[THREADS_MAX]; /* of each thread with metrics */
 	size_t count;
 	double run_s, runs; /* of all its threads, since they began */
 	bool creating;	    /* one of them is younger than NM_PLACE_MIN_AGE_S */
@@ -34,7 +34,7 @@ struct examined {
 static int add_tid(void *context, const char *name)
 {
 	struct examined *one = context;
-	if (one->nr_tids == THREADS_MOST)
+	if (one->nr_tids == THREADS_MAX)
 		return -E2BIG;
 	one->tids[one->nr_tids++] = (uint32_t)strtoul(name, NULL, 10);
 	return 0;
@@ -100,7 +100,7 @@ static int read_threads(const struct nm_daemon *daemon, const struct nm_proc_sta
 static int snapshot_of(struct nm_daemon *daemon, const struct examined *one, uint64_t now_ns,
 		       struct nm_snapshot **ret)
 {
-	struct nm_member members[THREADS_MOST];
+	struct nm_member members[THREADS_MAX];
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
 		.time_ns = now_ns,
@@ -144,7 +144,7 @@ static bool has_little_demand(const struct nm_daemon *daemon, const struct exami
 	double wanted_cpus = 0;
 	for (size_t i = 0; i < one->count; i++)
 		wanted_cpus += one->wanted_cpus[i];
-	return wanted_cpus < NM_PLACE_LEAST_DEMAND &&
+	return wanted_cpus < NM_PLACE_MIN_DEMAND &&
 	       !nm_home_state_find(daemon->pipeline.placement, one->pid);
 }
 

@@ -7,7 +7,7 @@
 #include "home_stage.h"
 
 /* If the location of a process's memory is not known, at most this amount is moved. */
-#define ASSUMED_MOST_BYTES (UINT64_C(64) << 20)
+#define ASSUMED_MAX_BYTES (UINT64_C(64) << 20)
 #define AHEAD_S 0.25 /* work handed to the mover in addition to the current batch, in seconds;
 		      * waiting work can still be reordered by the latest measurements */
 #define FULL_NS (12 * NM_NSEC_PER_SEC) /* time after which memory that found little room is tried
@@ -239,7 +239,7 @@ bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node)
 /* The mover moves all remote memory, including memory whose location was not known. */
 static bool may_move_memory(const struct nm_home_state *state)
 {
-	return nm_home_state_shares(state) || nm_home_state_bytes(state) <= ASSUMED_MOST_BYTES;
+	return nm_home_state_shares(state) || nm_home_state_bytes(state) <= ASSUMED_MAX_BYTES;
 }
 
 /* The cost of remote accesses grows, and the cost of the migration becomes known better. */

@@ -7,7 +7,7 @@
 #include "home_stage.h"
 
 /* Maximum number of files read per interval. Further threads are read in the next intervals. */
-#define READS_MOST 256U
+#define READS_MAX 256U
 
 /* ---- run time and waiting time of threads ---- */
 
@@ -44,7 +44,7 @@ static void choose_reads(struct nm_placement *placement, const struct nm_snapsho
 	size_t count = snapshot->nr_threads, first = 0, chosen = 0;
 	while (first < count && snapshot->threads[first].tid < placement->next_read_tid)
 		first++;
-	for (size_t k = 0; k < count && chosen < READS_MOST; k++) {
+	for (size_t k = 0; k < count && chosen < READS_MAX; k++) {
 		size_t i = (first + k) % count;
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (!(thread->run_share > 0))

@@ -9,7 +9,7 @@
 /* Size of /proc/stat: about 80 bytes per CPU, and the interrupt counts, of which there can be a
  * million. */
 #define STAT_BYTES (1U << 20)
-#define STAT_BYTES_MOST (16U << 20)
+#define STAT_BYTES_MAX (16U << 20)
 #define MEMORY_LOOK_NS (10 * NM_NSEC_PER_SEC)
 #define BALANCING_LOOK_INTERVALS 10
 
@@ -91,7 +91,7 @@ static int read_cpu_stat(struct nm_daemon *daemon, char **ret)
 						  daemon->machine.stat_bytes);
 		if (length > 0)
 			*ret = NM_TAKE(text);
-		if (length == -EFBIG && daemon->machine.stat_bytes >= STAT_BYTES_MOST)
+		if (length == -EFBIG && daemon->machine.stat_bytes >= STAT_BYTES_MAX)
 			break;
 		if (length == -EFBIG)
 			daemon->machine.stat_bytes *= 2;

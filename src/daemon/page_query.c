@@ -8,13 +8,13 @@
 
 /* For numa_maps the kernel walks all pages, and the process cannot map memory meanwhile; therefore
  * only a sample of a larger process is queried. */
-#define WHOLE_MOST_BYTES (UINT64_C(64) << 20)
-#define SAMPLE_LEAST 64U /* pages */
+#define WHOLE_MAX_BYTES (UINT64_C(64) << 20)
+#define SAMPLE_MIN 64U /* pages */
 
 int nm_page_query_send(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
 		       uint64_t bytes, struct nm_page_query *ret)
 {
-	struct nm_page_query query = {.sampled = bytes > WHOLE_MOST_BYTES};
+	struct nm_page_query query = {.sampled = bytes > WHOLE_MAX_BYTES};
 	const struct nm_memory_query request = {
 		.kind = query.sampled ? NM_MEMORY_QUERY_PAGES : NM_MEMORY_QUERY_NUMA_MAPS,
 		.pid = pid,
@@ -52,7 +52,7 @@ static uint64_t count_whole(const struct nm_topology *topology, char *text, doub
 static void count_sample(const struct nm_topology *topology, const struct nm_memory_answer *answer,
 			 double *pages)
 {
-	for (unsigned i = 0; i < answer->count && answer->count >= SAMPLE_LEAST; i++) {
+	for (unsigned i = 0; i < answer->count && answer->count >= SAMPLE_MIN; i++) {
 		int node = answer->nodes[i] < 0
 				   ? -1
 				   : nm_topology_node_index(topology, (unsigned)answer->nodes[i]);

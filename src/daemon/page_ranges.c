@@ -3,7 +3,7 @@
 #include "daemon.h"
 
 #define MAP_INTERVALS 10  /* between two readings of a process's mappings */
-#define REGIONS_MOST 256U /* per process */
+#define REGIONS_MAX 256U  /* per process */
 
 /* ---- once per interval ---- */
 
@@ -32,8 +32,8 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 	report_unreadable(daemon, process, r);
 	if (r < 0)
 		return;
-	if (!process->regions && nm_regions_new(daemon->pipeline.topology->nr_nodes, REGIONS_MOST,
-						&process->regions) < 0)
+	if (!process->regions &&
+	    nm_regions_new(daemon->pipeline.topology->nr_nodes, REGIONS_MAX, &process->regions) < 0)
 		return;
 	if (nm_regions_set_ranges(process->regions, ranges, count) == 0)
 		process->mapped = now;

@@ -11,7 +11,7 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/proc.h"
 
-#define OTHERS_MOST 8U /* maximum number of other daemons reported at start */
+#define OTHERS_MAX 8U /* maximum number of other daemons reported at start */
 
 void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
@@ -178,7 +178,7 @@ void nm_report_locality(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 struct other_daemons {
 	struct nm_daemon *daemon;
-	const struct nm_other *reported[OTHERS_MOST];
+	const struct nm_other *reported[OTHERS_MAX];
 	unsigned nr_reported;
 	struct nm_costly costly;
 };
@@ -189,7 +189,7 @@ static bool was_reported(struct other_daemons *other_daemons, const struct nm_ot
 	for (unsigned i = 0; i < other_daemons->nr_reported; i++)
 		if (other_daemons->reported[i] == other)
 			return true;
-	if (other_daemons->nr_reported < OTHERS_MOST)
+	if (other_daemons->nr_reported < OTHERS_MAX)
 		other_daemons->reported[other_daemons->nr_reported++] = other;
 	return false;
 }

@@ -137,7 +137,7 @@ int nm_view_nodes(void *context, const struct nm_show *show)
 
 /* ---- threads ---- */
 
-#define OWN_NAMES_MOST 256U /* each requires reading a file */
+#define OWN_NAMES_MAX 256U /* each requires reading a file */
 
 /* Writes the name of a thread, which may differ from that of its process, for example to identify a
  * garbage collector. If there are too many threads, the name of the process is used. */
@@ -146,7 +146,7 @@ static void write_comm(const struct nm_daemon *daemon, const struct nm_snap_thre
 {
 	struct nm_platform *platform = daemon->pipeline.machine;
 	const struct nm_snap_process *process = &daemon->views.snapshot->processes[thread->process];
-	bool own = asked && process->threads <= OWN_NAMES_MOST;
+	bool own = asked && process->threads <= OWN_NAMES_MAX;
 	const char *shown = process->comm;
 	char path[64], raw[64], escaped[NM_COMM_BYTES];
 	(void)snprintf(path, sizeof(path), "proc/%u/task/%u/comm", thread->pid, thread->tid);

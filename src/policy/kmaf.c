@@ -4,7 +4,7 @@
 #include "kmaf_plan.h"
 #include "numa-migrd/policy.h"
 
-#define PARTNERS_MOST 16U /* strongest partners of a thread that its placement considers */
+#define PARTNERS_MAX 16U /* strongest partners of a thread that its placement considers */
 
 /* ---- the CPUs on which threads may be placed ---- */
 
@@ -108,7 +108,7 @@ static int make_graph(const struct nm_affinity *affinity, const struct nm_snapsh
 		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		tids[i] = snapshot->threads[i].tid;
-	return nm_affinity_graph(affinity, tids, snapshot->nr_threads, PARTNERS_MOST, ret);
+	return nm_affinity_graph(affinity, tids, snapshot->nr_threads, PARTNERS_MAX, ret);
 }
 
 /* ---- effect of the placement on pages ---- */

@@ -350,14 +350,13 @@ static struct nm_alternative alternative_of(const struct nm_snapshot *snapshot,
  * dropped. */
 static void insert_alternative(struct nm_alternative alternative, struct nm_proposal *proposal)
 {
-	size_t place = proposal->nr_alternatives < NM_ALTERNATIVES_MOST
-			       ? proposal->nr_alternatives++
-			       : NM_ALTERNATIVES_MOST;
+	size_t place = proposal->nr_alternatives < NM_ALTERNATIVES_MAX ? proposal->nr_alternatives++
+								       : NM_ALTERNATIVES_MAX;
 	for (; place > 1 && proposal->alternatives[place - 1].tickets < alternative.tickets;
 	     place--)
-		if (place < NM_ALTERNATIVES_MOST)
+		if (place < NM_ALTERNATIVES_MAX)
 			proposal->alternatives[place] = proposal->alternatives[place - 1];
-	if (place < NM_ALTERNATIVES_MOST)
+	if (place < NM_ALTERNATIVES_MAX)
 		proposal->alternatives[place] = alternative;
 }
 

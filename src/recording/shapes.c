@@ -223,7 +223,7 @@ static const struct nm_field decision_fields[] = {
 	ONE(decision_t, tickets, tickets_shape),
 	REAL(decision_t, draw),
 	REAL(decision_t, gain),
-	PLACED(decision_t, alternatives, rival_shape, nr_alternatives, NM_ALTERNATIVES_MOST),
+	PLACED(decision_t, alternatives, rival_shape, nr_alternatives, NM_ALTERNATIVES_MAX),
 	UINT(decision_t, nr_candidates),
 	PLACED(decision_t, steps, step_shape, nr_steps, 2),
 };

@@ -4,7 +4,7 @@
 static void open_dictionary(void *context)
 {
 	struct nm_answer *answer = context;
-	if (answer->r >= 0 && answer->rows++ == NM_ANSWER_ROWS_MOST)
+	if (answer->r >= 0 && answer->rows++ == NM_ANSWER_ROWS_MAX)
 		answer->r = -E2BIG;
 	if (answer->r >= 0)
 		answer->r = sd_bus_message_open_container(answer->message, 'a', "{sv}");

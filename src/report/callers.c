@@ -42,9 +42,9 @@ static struct nm_caller *find_caller(struct nm_callers *callers, uint64_t sender
 static unsigned share(const struct nm_callers *callers)
 {
 	unsigned senders = callers->count > callers->before ? callers->count : callers->before;
-	unsigned calls = NM_CALLS_MOST / (senders ? senders : 1);
+	unsigned calls = NM_CALLS_MAX / (senders ? senders : 1);
 
-	return calls > NM_CALLS_LEAST ? calls : NM_CALLS_LEAST;
+	return calls > NM_CALLS_MIN ? calls : NM_CALLS_MIN;
 }
 
 enum nm_admission nm_callers_admit(struct nm_callers *callers, const char *sender, uint64_t now_ns)
@@ -57,7 +57,7 @@ enum nm_admission nm_callers_admit(struct nm_callers *callers, const char *sende
 		caller->calls++;
 		return NM_CALL_ANSWERED;
 	}
-	if (caller->refused == NM_REFUSALS_MOST)
+	if (caller->refused == NM_REFUSALS_MAX)
 		return NM_CALL_DROPPED;
 	caller->refused++;
 	return NM_CALL_REFUSED;

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #define NM_CALLERS_PLACES 1024U /* a power of two, twice the number of senders that are counted */
-#define NM_CALLS_MOST 512U	/* answered per second, shared by all senders */
-#define NM_CALLS_LEAST 4U	/* minimum for one sender, regardless of the number of senders */
-#define NM_REFUSALS_MOST 16U	/* for one sender per second */
+#define NM_CALLS_MAX 512U	/* answered per second, shared by all senders */
+#define NM_CALLS_MIN 4U		/* minimum for one sender, regardless of the number of senders */
+#define NM_REFUSALS_MAX 16U	/* for one sender per second */
 
 enum nm_admission {
 	NM_CALL_ANSWERED,

@@ -4,7 +4,7 @@
 #include "control_internal.h"
 
 #define RETRY_FIRST_USEC UINT64_C(1000000)
-#define RETRY_MOST_USEC UINT64_C(60000000)
+#define RETRY_MAX_USEC UINT64_C(60000000)
 
 /* ---- the connection ---- */
 
@@ -39,8 +39,8 @@ static void on_down(struct nm_control *control, int error)
 	(void)sd_event_source_set_time_relative(control->retry, control->retry_usec);
 	(void)sd_event_source_set_enabled(control->retry, SD_EVENT_ONESHOT);
 	control->retry_usec *= 2;
-	if (control->retry_usec > RETRY_MOST_USEC)
-		control->retry_usec = RETRY_MOST_USEC;
+	if (control->retry_usec > RETRY_MAX_USEC)
+		control->retry_usec = RETRY_MAX_USEC;
 }
 
 static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error)

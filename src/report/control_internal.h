@@ -30,7 +30,7 @@ extern const sd_bus_vtable nm_manager_vtable[];
 /* ---- answer.c: dictionaries in a message ---- */
 
 /* With more, the bus would reject the message (32 MiB) and close the connection. */
-#define NM_ANSWER_ROWS_MOST 25000U
+#define NM_ANSWER_ROWS_MAX 25000U
 
 /* The first error is kept; -E2BIG: too many dictionaries. */
 struct nm_answer {

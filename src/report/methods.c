@@ -95,7 +95,7 @@ static int refuse_query(int r, const struct query *query, sd_bus_error *error)
 	case -E2BIG:
 		return sd_bus_error_setf(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
 					 "these are more than the %u that an answer can have",
-					 NM_ANSWER_ROWS_MOST);
+					 NM_ANSWER_ROWS_MAX);
 	default:
 		return r;
 	}

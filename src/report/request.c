@@ -11,7 +11,7 @@
 
 #include "numa-migrd/base.h"
 
-#define REQUESTS_OF_ONE_MOST 8U		/* pending polkit queries per user */
+#define REQUESTS_OF_ONE_MAX 8U		/* pending polkit queries per user */
 #define PERSON_USEC UINT64_C(120000000) /* time limit for entering a password */
 
 #define POLKIT_NAME "org.freedesktop.PolicyKit1"
@@ -180,7 +180,7 @@ static int apply_uid(struct nm_request *request, sd_bus_error *error)
 		run_request(request);
 		return 0;
 	}
-	if (count_of(request->control, request->uid) > REQUESTS_OF_ONE_MOST)
+	if (count_of(request->control, request->uid) > REQUESTS_OF_ONE_MAX)
 		return too_many(error);
 	return ask_polkit(request);
 }

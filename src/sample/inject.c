@@ -131,7 +131,7 @@ int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platf
 		return protected;
 	size_t next = first_after(targets, count, injector->last_pid);
 	refill(injector, mb_per_s * BYTES_PER_MB, (double)targets[next].resident_bytes, now_ns);
-	for (size_t turn = 0; turn < count && injector->nr_queries < NM_INJECTIONS_MOST; turn++) {
+	for (size_t turn = 0; turn < count && injector->nr_queries < NM_INJECTIONS_MAX; turn++) {
 		if ((double)targets[next].resident_bytes > injector->budget_bytes)
 			break; /* it keeps its turn, so that small targets do not starve large
 				* ones */

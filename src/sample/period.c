@@ -32,10 +32,11 @@ uint64_t nm_period_prime(uint64_t period, uint64_t maximum)
  * too long. */
 static uint64_t factor_for(double cost_share, double cap_share)
 {
-	enum { MOST = 16 };
+	enum { FACTOR_MAX = 16 };
 	uint64_t factor = 2;
 
-	while (isfinite(cost_share) && factor < MOST && cost_share > cap_share * (double)factor)
+	while (isfinite(cost_share) && factor < FACTOR_MAX &&
+	       cost_share > cap_share * (double)factor)
 		factor *= 2;
 	return factor;
 }

@@ -10,7 +10,7 @@
 #include "numa-migrd/topology.h"
 
 #define GROUP_DIGITS 8U /* in a map: 32 bits */
-#define GROUPS_MOST ((NM_LIST_MOST + 1) / 32)
+#define GROUPS_MAX ((NM_LIST_MAX + 1) / 32)
 
 static bool ends(char c)
 {
@@ -25,7 +25,7 @@ static const char *read_number(const char *text, unsigned *ret)
 	if (!isdigit((unsigned char)*text))
 		return NULL;
 	unsigned long number = strtoul(text, &end, 10);
-	if (number > NM_LIST_MOST)
+	if (number > NM_LIST_MAX)
 		return NULL;
 	*ret = (unsigned)number;
 	return end;
@@ -78,12 +78,12 @@ static bool is_map(const char *text)
 			return false;
 		}
 	}
-	return digits > 0 && groups <= GROUPS_MOST;
+	return digits > 0 && groups <= GROUPS_MAX;
 }
 
 int nm_map_parse(const char *text, hwloc_bitmap_t ret)
 {
-	char copy[GROUPS_MOST * (GROUP_DIGITS + 1) + 1];
+	char copy[GROUPS_MAX * (GROUP_DIGITS + 1) + 1];
 
 	if (!is_map(text))
 		return -EINVAL;

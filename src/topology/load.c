@@ -244,9 +244,9 @@ static int fill_cpus(struct loader *loader)
 	int last = hwloc_bitmap_last(present);
 	if (last < 0)
 		return fail(loader, -EINVAL, "The topology names no CPU.");
-	if ((unsigned)last > NM_LIST_MOST)
+	if ((unsigned)last > NM_LIST_MAX)
 		return fail(loader, -EINVAL, "The topology has a CPU %d; the last may be %u.", last,
-			    NM_LIST_MOST);
+			    NM_LIST_MAX);
 	topology->nr_cpus = (unsigned)last + 1;
 	topology->cpus = calloc(topology->nr_cpus, sizeof(*topology->cpus));
 	if (!topology->cpus)

@@ -59,7 +59,7 @@ void nm_sysfs_initiators(int root, unsigned node, unsigned class, hwloc_bitmap_t
 		unsigned initiator;
 		char rest;
 		if (sscanf(entry->d_name, "node%5u%c", &initiator, &rest) == 1 &&
-		    initiator <= NM_LIST_MOST)
+		    initiator <= NM_LIST_MAX)
 			(void)hwloc_bitmap_set(set, initiator);
 	}
 }

@@ -42,8 +42,8 @@ static unsigned answered(unsigned sender, unsigned calls, uint64_t now_ns)
 static void an_excessive_sender_is_refused_then_dropped(void **state)
 {
 	(void)state;
-	assert_int_equal(answered(1, NM_CALLS_MOST, NOW), NM_CALLS_MOST);
-	for (unsigned i = 0; i < NM_REFUSALS_MOST; i++)
+	assert_int_equal(answered(1, NM_CALLS_MAX, NOW), NM_CALLS_MAX);
+	for (unsigned i = 0; i < NM_REFUSALS_MAX; i++)
 		assert_int_equal(admit(1, NOW), NM_CALL_REFUSED);
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(admit(1, NOW), NM_CALL_DROPPED);
@@ -55,7 +55,7 @@ static void a_refused_caller_may_retry_after_a_second(void **state)
 	(void)state;
 	(void)answered(1, 10000, NOW);
 	assert_int_equal(answered(1, 1, NOW + NM_NSEC_PER_SEC - 1), 0);
-	assert_int_equal(answered(1, 10000, NOW + NM_NSEC_PER_SEC), NM_CALLS_MOST);
+	assert_int_equal(answered(1, 10000, NOW + NM_NSEC_PER_SEC), NM_CALLS_MAX);
 }
 
 /* SECURITY: bus */
@@ -63,7 +63,7 @@ static void long_lists_count_for_many_calls(void **state)
 {
 	(void)state;
 	assert_int_equal(answered(1, 1, NOW), 1);
-	nm_callers_charge(&callers, ":1.1", NM_CALLS_MOST);
+	nm_callers_charge(&callers, ":1.1", NM_CALLS_MAX);
 	assert_int_equal(admit(1, NOW), NM_CALL_REFUSED);
 	assert_int_equal(admit(2, NOW), NM_CALL_ANSWERED);
 }
@@ -80,7 +80,7 @@ static void many_senders_share_the_limit(void **state)
 		for (unsigned sender = 0; sender < 256; sender++)
 			all += answered(sender, 1000, now_ns);
 		if (second > 0)
-			assert_int_equal(all, 256 * NM_CALLS_LEAST);
+			assert_int_equal(all, 256 * NM_CALLS_MIN);
 		assert_int_equal(answered(1000, 1, now_ns), 1);
 	}
 }
@@ -99,7 +99,7 @@ static void callers_expire_after_a_silence(void **state)
 	(void)state;
 	for (unsigned sender = 0; sender < 256; sender++)
 		(void)admit(sender, NOW);
-	assert_int_equal(answered(1, 10000, NOW + 60 * NM_NSEC_PER_SEC), NM_CALLS_MOST);
+	assert_int_equal(answered(1, 10000, NOW + 60 * NM_NSEC_PER_SEC), NM_CALLS_MAX);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, set_up)

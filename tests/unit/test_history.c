@@ -207,18 +207,18 @@ static void a_list_contains_the_newest_decisions(void **state)
 
 static void the_oldest_entries_expire(void **state)
 {
-	const uint64_t first = 3, all = NM_HISTORY_MOST + 100;
+	const uint64_t first = 3, all = NM_HISTORY_MAX + 100;
 	(void)state;
 	for (uint64_t id = first; id < first + all; id++)
 		decide(id, 8);
-	assert_int_equal(history.next - history.first, NM_HISTORY_MOST);
+	assert_int_equal(history.next - history.first, NM_HISTORY_MAX);
 	assert_null(nm_history_find(&history, first));
 	assert_null(nm_history_find(&history, first + 99));
 	assert_non_null(nm_history_find(&history, first + 100));
 	assert_non_null(nm_history_find(&history, first + all - 1));
 	assert_null(nm_history_find(&history, first + all));
 	judge(first, NM_VERDICT_IMPROVED, false);
-	assert_false(nm_history_find(&history, first + NM_HISTORY_MOST)->judged);
+	assert_false(nm_history_find(&history, first + NM_HISTORY_MAX)->judged);
 }
 
 /* A number may be reused by another thread, which is a different one. */

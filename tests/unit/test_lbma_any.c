@@ -76,7 +76,7 @@ static void check_alternatives(const struct nm_snapshot *snapshot,
 	uint32_t partner = swap ? snapshot->threads[proposal->moves[1].thread].tid : 0;
 	size_t all = proposal->nr_candidates;
 	assert_int_equal(proposal->nr_alternatives,
-			 all < NM_ALTERNATIVES_MOST ? all : NM_ALTERNATIVES_MOST);
+			 all < NM_ALTERNATIVES_MAX ? all : NM_ALTERNATIVES_MAX);
 	assert_int_equal(alternatives[0].node_to, proposal->moves[0].node_to);
 	assert_int_equal(alternatives[0].partner, partner);
 	assert_true(alternatives[0].tickets == proposal->tickets.total);

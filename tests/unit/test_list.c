@@ -76,7 +76,7 @@ static void other_maps_are_refused(void **state)
 
 static void overlong_maps_are_refused(void **state)
 {
-	const size_t groups = (NM_LIST_MOST + 1) / 32 + 1;
+	const size_t groups = (NM_LIST_MAX + 1) / 32 + 1;
 	nm_autobitmap set = hwloc_bitmap_alloc();
 	nm_autofree char *text = calloc(groups, 2);
 

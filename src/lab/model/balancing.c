@@ -12,9 +12,9 @@
 
 /* numa_balancing_scan_delay_ms, _period_min_ms, _period_max_ms; MAX_SCAN_WINDOW: MB per second. */
 #define SCAN_DELAY_S 1.0
-#define PASS_LEAST_S 1.0
-#define PASS_MOST_S 60.0
-#define SCAN_MOST_BYTES_PER_S (2560.0 * 1048576)
+#define PASS_MIN_S 1.0
+#define PASS_MAX_S 60.0
+#define SCAN_MAX_BYTES_PER_S (2560.0 * 1048576)
 /* NUMA_PERIOD_SLOTS, NUMA_PERIOD_THRESHOLD */
 #define SLOTS 10.0
 #define THRESHOLD 7.0
@@ -69,7 +69,7 @@ static int fault(struct nm_sim *sim, struct nm_sim_process *process, size_t page
 static double shortest_pass(const struct nm_sim_process *process)
 {
 	double bytes = (double)process->nr_pages * (double)nm_sim_page_bytes(process);
-	return fmax(PASS_LEAST_S, bytes / SCAN_MOST_BYTES_PER_S);
+	return fmax(PASS_MIN_S, bytes / SCAN_MAX_BYTES_PER_S);
 }
 
 /* update_task_scan_period(), with the faults of all threads together. */
@@ -89,7 +89,7 @@ static void adapt_pass(struct nm_sim_process *process)
 	} else {
 		diff = process->pass_s;
 	}
-	process->pass_s = fmin(fmax(process->pass_s + diff, least), fmax(least, PASS_MOST_S));
+	process->pass_s = fmin(fmax(process->pass_s + diff, least), fmax(least, PASS_MAX_S));
 	memset(process->faults, 0, sizeof(process->faults));
 	memset(process->places, 0, sizeof(process->places));
 }

@@ -10,8 +10,9 @@
 #include "model.h"
 
 #define CLEARLY 2U    /* factor of threads by which another cache must exceed the preferred one */
-#define BUSY_MOST 0.5 /* share of the cache's CPUs that may be busy to accept one more thread:
-		       * llc_balancing/overaggr_pct */
+#define BUSY_MAX                                                                                   \
+	0.5 /* share of the cache's CPUs that may be busy to accept one more thread:               \
+	     * llc_balancing/overaggr_pct */
 
 static int cache_of(const struct nm_sim *sim, int cpu)
 {
@@ -56,7 +57,7 @@ static int idle_cpu_under(const struct nm_sim *sim, const struct nm_sim_task *ta
 		if (sim->nr_runnable[cpu] == 0 && nm_sim_may_run(sim, task, (int)cpu))
 			idle = (int)cpu;
 	}
-	return busy < BUSY_MOST * cpus ? idle : -1;
+	return busy < BUSY_MAX * cpus ? idle : -1;
 }
 
 static unsigned count_cpus_under(const struct nm_sim *sim, int cache)

@@ -7,7 +7,7 @@
 
 #define NOISE 0.2	       /* relative error of a single latency, in both directions */
 #define MEMORY_PERIOD 500000.0 /* accesses per sample */
-#define MOST_SAMPLES_S 200.0   /* per thread, as with the overhead control */
+#define MAX_SAMPLES_S 200.0    /* per thread, as with the overhead control */
 #define SMALL_PAGE 4096U
 
 static int keep_sample(struct nm_sim *sim, const struct nm_sample *sample)
@@ -108,7 +108,7 @@ int nm_sim_sample_fault(struct nm_sim *sim, const struct nm_sim_task *task, size
 static int sample_accesses(struct nm_sim *sim, struct nm_sim_task *task, double step_s)
 {
 	double accesses = task->did * 1e9 * nm_sim_phase_of(task)->misses_per_kilo / 1000;
-	double more = fmin(accesses / MEMORY_PERIOD, MOST_SAMPLES_S * step_s);
+	double more = fmin(accesses / MEMORY_PERIOD, MAX_SAMPLES_S * step_s);
 	int r = 0;
 	for (unsigned n = events_due(task, NM_SIM_DUE_ACCESS, more); n > 0 && r == 0; n--)
 		r = sample_access(sim, task);

@@ -107,7 +107,7 @@ int nm_sim_new(const struct nm_sim_machine *machine, const struct nm_sim_workloa
 	       const struct nm_sim_options *options, struct nm_sim **ret)
 {
 	nm_auto(nm_sim_freep) struct nm_sim *sim = NULL;
-	if (machine->topology->nr_nodes > NM_SIM_NODES_MOST)
+	if (machine->topology->nr_nodes > NM_SIM_NODES_MAX)
 		return -E2BIG;
 	if (hwloc_bitmap_iszero(machine->topology->online))
 		return -ENODEV;

@@ -9,9 +9,9 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/sim.h"
 
-#define USERS_MOST 1000
-#define PROGRAMS_MOST 1000
-#define PHASES_MOST 1000
+#define USERS_MAX 1000
+#define PROGRAMS_MAX 1000
+#define PHASES_MAX 1000
 #define PARTS_SLACK 1e-6
 
 struct reader {
@@ -182,7 +182,7 @@ static int read_phase(const struct reader *reader, const config_setting_t *group
 static int read_phases(const struct reader *reader, const config_setting_t *list,
 		       struct nm_sim_program *program)
 {
-	int r = need_list(reader, list, PHASES_MOST);
+	int r = need_list(reader, list, PHASES_MAX);
 	if (r < 0)
 		return r;
 	size_t count = (size_t)config_setting_length(list);
@@ -360,7 +360,7 @@ static int read_user(const struct reader *reader, const config_setting_t *group,
 	const config_setting_t *programs = config_setting_get_member(group, "programs");
 	if (!programs)
 		return wrong(reader, group, "programs are missing");
-	r = need_list(reader, programs, PROGRAMS_MOST);
+	r = need_list(reader, programs, PROGRAMS_MAX);
 	for (int i = 0; r == 0 && i < config_setting_length(programs); i++)
 		r = read_program(reader, config_setting_get_elem(programs, (unsigned)i), user,
 				 threads);
@@ -391,7 +391,7 @@ static int read_root(const struct reader *reader, const config_setting_t *root,
 	if (r == 0 && !users)
 		return wrong(reader, NULL, "users are missing");
 	if (r == 0)
-		r = need_list(reader, users, USERS_MOST);
+		r = need_list(reader, users, USERS_MAX);
 	for (int i = 0; r == 0 && i < config_setting_length(users); i++)
 		r = read_user(reader, config_setting_get_elem(users, (unsigned)i), workload);
 	for (size_t u = 0; r == 0 && u < workload->nr_users; u++)

@@ -5,11 +5,11 @@
 #include "numa-migrd/recording.h"
 #include "replay.h"
 
-enum { WAITING_MOST = 4096 };
+enum { WAITING_MAX = 4096 };
 
 struct nm_mover {
 	struct nm_player *player;
-	struct nm_page_batch *waiting[WAITING_MOST];
+	struct nm_page_batch *waiting[WAITING_MAX];
 	size_t nr_waiting;
 };
 
@@ -63,7 +63,7 @@ int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 	const struct nm_recorded_answer *answer = next_answer_of(mover, "mover_submit");
 	if (answer && answer->result < 0)
 		return (int)answer->result;
-	if (mover->nr_waiting == WAITING_MOST)
+	if (mover->nr_waiting == WAITING_MAX)
 		return -EAGAIN;
 	mover->waiting[mover->nr_waiting++] = batch;
 	return 0;

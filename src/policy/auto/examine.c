@@ -6,7 +6,7 @@
 
 /* In the long run, examinations cost at most sampling.overhead_percent. Above that, no process is
  * examined between intervals, and intervals become longer, by at most this factor. */
-#define STRETCH_MOST 16
+#define STRETCH_MAX 16
 #define STRETCH_IDLE 4 /* factor by which the interval is longer on an idle machine */
 
 #define MIN_AGE_NS ((uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC))
@@ -160,7 +160,7 @@ void nm_placement_charge_interval(struct nm_placement *placement,
 				  const struct nm_examination_budget *budget, uint64_t interval_ns)
 {
 	double since_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
-	double most_s = budget->share * STRETCH_MOST * budget->interval_s;
+	double most_s = budget->share * STRETCH_MAX * budget->interval_s;
 	placement->budget_s = fmax(left_s(placement, budget, since_s), -most_s);
 	repay(placement, budget->share * since_s);
 	placement->spent_ns = budget->own_ns;
@@ -172,7 +172,7 @@ bool nm_placement_must_end_interval(const struct nm_placement *placement,
 	double intervals = (budget->since_s + NM_PLACE_MIN_AGE_S / 2) / budget->interval_s;
 	if (intervals < 1 && placement)
 		return false;
-	if (!placement || intervals >= STRETCH_MOST)
+	if (!placement || intervals >= STRETCH_MAX)
 		return true;
 	return left_s(placement, budget, budget->since_s) > 0 &&
 	       (intervals >= STRETCH_IDLE || !idle);

@@ -9,9 +9,9 @@
 /* Time limit of the answer; after it, the home follows the CPUs used. */
 #define AWAITED_NS (NM_NSEC_PER_SEC / 2)
 
-#define AWAY_LEAST 0.2 /* share of the memory that is worth another migration */
+#define AWAY_MIN 0.2   /* share of the memory that is worth another migration */
 #define GREW_BY 1.5    /* growth factor after which its location is uncertain again */
-#define GREW_LEAST (UINT64_C(1) << 20) /* bytes; the same for a process with a home */
+#define GREW_MIN (UINT64_C(1) << 20) /* bytes; the same for a process with a home */
 
 /* ---- creation and destruction ---- */
 
@@ -118,7 +118,7 @@ uint64_t nm_home_state_bytes(const struct nm_home_state *state)
 
 const double *nm_home_state_shares(const struct nm_home_state *state)
 {
-	if (state->accesses >= NM_PLACE_LEAST_ACCESSES)
+	if (state->accesses >= NM_PLACE_MIN_ACCESSES)
 		return state->memory_on;
 	return state->located ? state->located_on : NULL;
 }
@@ -143,9 +143,9 @@ static bool is_uncertain(const struct nm_home_state *state, bool kernel_moves, u
 	if (migration->state != NM_MIGRATION_DONE)
 		return false;
 	if (has_grown(state, state->location.anon_bytes) &&
-	    state->anon_bytes >= state->location.anon_bytes + GREW_LEAST)
+	    state->anon_bytes >= state->location.anon_bytes + GREW_MIN)
 		return !kernel_moves;
-	return !migration->checked && migration->away_bytes >= GREW_LEAST &&
+	return !migration->checked && migration->away_bytes >= GREW_MIN &&
 	       (double)(now_ns - migration->ended_ns) >
 		       NM_PLACE_OBSERVED_S * (double)NM_NSEC_PER_SEC;
 }
@@ -157,7 +157,7 @@ bool nm_home_state_needs_query(const struct nm_home_state *state, bool kernel_mo
 		       has_grown(state, state->location.anon_bytes);
 	return (unknown || is_uncertain(state, kernel_moves, now_ns)) && state->running > 0 &&
 	       !state->location.query.ticket &&
-	       state->accesses < NM_PLACE_LEAST_ACCESSES; /* otherwise these show the location */
+	       state->accesses < NM_PLACE_MIN_ACCESSES; /* otherwise these show the location */
 }
 
 void nm_home_state_schedule_migration(struct nm_home_state *state,
@@ -169,7 +169,7 @@ void nm_home_state_schedule_migration(struct nm_home_state *state,
 		away += (int)k == state->home ? 0 : share;
 		distance += share * nm_topology_distance(topology, state->home, (int)k);
 	}
-	if (away < AWAY_LEAST)
+	if (away < AWAY_MIN)
 		return;
 	if (!has_grown(state, state->migration.ended_bytes)) {
 		state->immovable = true;

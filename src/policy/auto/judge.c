@@ -8,7 +8,7 @@
 #define MIN_CHANGE 0.05	   /* minimum relative change that counts */
 #define MIN_RUN_S 0.2	   /* minimum CPU time for values per CPU time */
 #define WAITS_LONGER 1.2   /* factor relative to before */
-#define WAITS_LEAST 0.05   /* seconds per second of CPU time; less is ignored */
+#define WAITS_MIN 0.05	   /* seconds per second of CPU time; less is ignored */
 #define NOISE_SIGMAS 2
 
 static bool is_by_performance(const struct nm_place_measure *before,
@@ -21,8 +21,9 @@ static bool is_by_performance(const struct nm_place_measure *before,
 static bool is_by_distance(const struct nm_place_measure *before,
 			   const struct nm_place_measure *after)
 {
-	return before->accesses >= NM_PLACE_LEAST_ACCESSES && after->accesses >= NM_PLACE_LEAST_ACCESSES &&
-	       before->distance > 0 && after->distance > 0;
+	return before->accesses >= NM_PLACE_MIN_ACCESSES &&
+	       after->accesses >= NM_PLACE_MIN_ACCESSES && before->distance > 0 &&
+	       after->distance > 0;
 }
 
 static double delay(const struct nm_place_measure *measure)
@@ -41,7 +42,7 @@ static bool waits_longer(const struct nm_place_measure *before,
 			 const struct nm_place_context *context)
 {
 	double expected = delay(before) + fmax(context->waiting_drift, 0);
-	return context->cpus_idle && delay(after) > WAITS_LONGER * expected + WAITS_LEAST;
+	return context->cpus_idle && delay(after) > WAITS_LONGER * expected + WAITS_MIN;
 }
 
 struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,

@@ -17,7 +17,7 @@
 /*
  * Bytes per second, which one channel of DDR3-1066 sustains; lower traffic does not show a limit.
  */
-#define CONTROLLER_LEAST 8e9
+#define CONTROLLER_MIN 8e9
 #define KERNEL_PACKS                                                                               \
 	4.0		  /* the kernel does not spread threads up to this fraction of a node's    \
 			   * cores: adjust_numa_imbalance(), kernel/sched/fair.c */
@@ -129,7 +129,7 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 		*ret = NM_PLACE_YOUNG;
 	else if (group->age_s > NM_PLACE_YOUNG_S && group->observed_s < NM_PLACE_OBSERVED_S)
 		*ret = NM_PLACE_OBSERVED;
-	else if (group->demand_cpus < NM_PLACE_LEAST_DEMAND || group->running == 0)
+	else if (group->demand_cpus < NM_PLACE_MIN_DEMAND || group->running == 0)
 		*ret = NM_PLACE_IDLE;
 	else if (is_woken_often(group, BURST_TO_PLACE))
 		*ret = NM_PLACE_OFTEN_WOKEN;
@@ -268,7 +268,7 @@ static bool fills_controller(const struct nm_place_view *view, const struct nm_p
 		return false;
 	double already = group->traffic * memory_share(view, group, node);
 	double others = fmax(view->nodes[node].traffic - already, 0);
-	return others + group->traffic > fmax(view->max_traffic, CONTROLLER_LEAST);
+	return others + group->traffic > fmax(view->max_traffic, CONTROLLER_MIN);
 }
 
 /* Returns whether there is a reason to pack the group on the node. The scheduler spreads threads

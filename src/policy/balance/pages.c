@@ -6,7 +6,7 @@
 
 #include "numa-migrd/balance.h"
 
-#define SAMPLES_LEAST 64		  /* accesses that show where pages are */
+#define SAMPLES_MIN 64			  /* accesses that show where pages are */
 #define PERIOD_NS (30 * NM_NSEC_PER_SEC)  /* between two counts of the pages of a process */
 #define RETRY_NS NM_NSEC_PER_SEC	  /* after a query that could not be sent */
 
@@ -73,7 +73,7 @@ static void add_accesses(struct nm_balancer *balancer, const struct nm_snap_thre
 
 static bool has_enough_samples(const struct nm_residence *residence)
 {
-	return residence->samples >= SAMPLES_LEAST;
+	return residence->samples >= SAMPLES_MIN;
 }
 
 static void estimate(const struct nm_balancer *balancer, struct nm_residence *residence,

@@ -6,7 +6,7 @@
  */
 #include "hierarchy.h"
 
-#define SIBLINGS_MOST 256U
+#define SIBLINGS_MAX 256U
 #define EPSILON 1e-9
 #define MEMORY_WEIGHT 0.5  /* weight relative to staying */
 #define MASK_WEIGHT 1000.0 /* weight that exceeds any number of staying threads */
@@ -229,7 +229,7 @@ static int relabel_siblings(struct nm_task *task, unsigned level, unsigned begin
 	const unsigned *group = task->hierarchy->group[level];
 	unsigned count = group[end - 1] - group[begin] + 1;
 
-	if (count < 2 || count > SIBLINGS_MOST)
+	if (count < 2 || count > SIBLINGS_MAX)
 		return 0;
 	int r = init_sibling_group(&sibling_group);
 	if (r < 0)

@@ -8,8 +8,8 @@
 #include "hierarchy.h"
 
 #define LOAD_UNIT 100 /* load of one CPU */
-#define LOAD_MOST (16 * LOAD_UNIT)
-#define WEIGHTS_MOST (1U << 29) /* Scotch sums weights in 32 bits */
+#define LOAD_MAX (16 * LOAD_UNIT)
+#define WEIGHTS_MAX (1U << 29)	/* Scotch sums weights in 32 bits */
 #define IMBALANCE 0.05		/* by how much a CPU may exceed its share */
 
 /* Scotch's own versions write to stderr; its return values are sufficient. */
@@ -65,7 +65,7 @@ static unsigned shrinkage(const struct nm_affinity_graph *graph)
 
 	for (uint32_t i = 0; i < graph->first[graph->nr_threads]; i++)
 		sum += graph->weight[i];
-	while (sum >> bits > WEIGHTS_MOST)
+	while (sum >> bits > WEIGHTS_MAX)
 		bits++;
 	return bits;
 }
@@ -78,7 +78,7 @@ static void fill(const struct nm_task *task, unsigned idle, struct arrays *array
 	for (size_t i = 0; i < graph->nr_threads; i++) {
 		double load = nm_task_load(task, i) * LOAD_UNIT;
 		arrays->first[i] = (SCOTCH_Num)graph->first[i];
-		arrays->load[i] = (SCOTCH_Num)fmin(fmax(load, 1), LOAD_MOST);
+		arrays->load[i] = (SCOTCH_Num)fmin(fmax(load, 1), LOAD_MAX);
 	}
 	for (size_t i = graph->nr_threads; i <= graph->nr_threads + idle; i++) {
 		arrays->first[i] = (SCOTCH_Num)graph->first[graph->nr_threads];
