@@ -78,8 +78,8 @@ struct outcome {
 /* Adds the page counts as fields and, if no page was migrated, the most frequent reason as text. */
 static void append_failures(struct nm_entry *entry, const struct nm_page_results *results)
 {
-	uint64_t told = results->busy + results->gone + results->denied + results->no_memory +
-			results->fault;
+	uint64_t reported = results->busy + results->gone + results->denied + results->no_memory +
+			    results->fault;
 	const struct outcome outcomes[] = {
 		{"PAGES_ELSEWHERE", results->elsewhere, "already there or moved"},
 		{"PAGES_REFUSED", results->refused, "excluded"},
@@ -89,7 +89,8 @@ static void append_failures(struct nm_entry *entry, const struct nm_page_results
 		{"PAGES_EACCES", results->denied, "shared with other processes"},
 		{"PAGES_ENOMEM", results->no_memory, "without free memory on the node"},
 		{"PAGES_EFAULT", results->fault, "not mapped"},
-		{"PAGES_FAILED", results->failed > told ? results->failed - told : 0, "failed"},
+		{"PAGES_FAILED", results->failed > reported ? results->failed - reported : 0,
+		 "failed"},
 	};
 	const struct outcome *most = &outcomes[0];
 	for (size_t i = 0; i < NM_ARRAY_SIZE(outcomes); i++) {

@@ -153,7 +153,7 @@ void nm_problems_set(struct nm_problems *problems, enum nm_problem_step step,
 	write_text(&problems->items[i], step);
 }
 
-void nm_problems_forget_rings(struct nm_problems *problems)
+void nm_problems_drop_rings(struct nm_problems *problems)
 {
 	for (size_t i = problems->count; i-- > 0;)
 		if (problems->steps[i] <= NM_STEP_JOIN)

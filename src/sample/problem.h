@@ -46,7 +46,7 @@ void nm_problems_set(struct nm_problems *problems, enum nm_problem_step step,
 		     enum nm_event_kind kind, int error, int cpu, unsigned count);
 
 /* Removes the problems of single rings, before they are opened again. */
-void nm_problems_forget_rings(struct nm_problems *problems);
+void nm_problems_drop_rings(struct nm_problems *problems);
 
 /* Returns the remedy for an event that could not be opened, as a phrase; NULL: not known. */
 const char *nm_problem_remedy(int error);

@@ -572,7 +572,7 @@ int nm_source_retarget(struct nm_source *source, const struct nm_topology *topol
 	int r = grow_rings(source, topology->nr_cpus);
 	if (r < 0)
 		return r;
-	nm_problems_forget_rings(&source->problems); /* incomplete rings are tried again below */
+	nm_problems_drop_rings(&source->problems); /* incomplete rings are tried again below */
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
 		struct nm_ring *ring = &source->rings[cpu];
 		if (ring->map && (!ring->complete || !hwloc_bitmap_isset(topology->usable, cpu)))

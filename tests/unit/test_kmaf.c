@@ -495,7 +495,7 @@ static void fill_nodes(int *cpus)
 	machine_process(machine, 11)->uid = 1001;
 }
 
-static uint64_t looks_for(int *cpus)
+static uint64_t comparisons_for(int *cpus)
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_autofree uint32_t *first = calloc(machine->count + 1, sizeof(*first));
@@ -508,15 +508,15 @@ static uint64_t looks_for(int *cpus)
 }
 
 /* It exceeds the bound at most by the cost of one thread, as each search checks the bound. */
-static void looks_are_bounded(void **state)
+static void comparisons_are_bounded(void **state)
 {
 	static int cpus[2 * THREADS_MANY];
 	(void)state;
 	fill_nodes(cpus);
-	assert_in_range(looks_for(cpus), NM_KMAF_COMPARISONS_MAX,
+	assert_in_range(comparisons_for(cpus), NM_KMAF_COMPARISONS_MAX,
 			NM_KMAF_COMPARISONS_MAX + 4 * THREADS_MANY);
 	machine->config.profile = NM_PROFILE_PAPER;
-	assert_in_range(looks_for(cpus), NM_KMAF_COMPARISONS_MAX,
+	assert_in_range(comparisons_for(cpus), NM_KMAF_COMPARISONS_MAX,
 			NM_KMAF_COMPARISONS_MAX + 4 * THREADS_MANY);
 }
 
@@ -635,7 +635,7 @@ int main(void)
 		TEST(a_full_node_receives_no_threads),
 		TEST(a_node_in_demand_receives_no_threads),
 		TEST(capacity_counts_cores_not_threads),
-		TEST(looks_are_bounded),
+		TEST(comparisons_are_bounded),
 		TEST(a_shared_cpu_is_not_left_idle),
 		TEST(a_cpu_with_unmanaged_load_is_not_left_idle),
 		TEST(an_ineligible_mapping_moves_no_threads),

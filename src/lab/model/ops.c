@@ -445,7 +445,7 @@ static int poll_answer(struct nm_platform *platform, uint64_t ticket, struct nm_
 	return 0;
 }
 
-static void forget(struct nm_platform *platform, uint64_t ticket)
+static void cancel_query(struct nm_platform *platform, uint64_t ticket)
 {
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer unwanted = {0};
 	(void)poll_answer(platform, ticket, &unwanted);
@@ -480,7 +480,7 @@ const struct nm_platform_ops nm_sim_ops = {
 	.affinity_set = affinity_set,
 	.memory_query = queue_answer,
 	.memory_poll = poll_answer,
-	.memory_cancel = forget,
+	.memory_cancel = cancel_query,
 	.open_maps = open_maps,
 	.read_maps = read_maps,
 	.pages_where = pages_where,
