@@ -269,12 +269,20 @@ int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size
 /* Runs one interval, from samples to decisions; ARCHITECTURE.md shows its stages. Returns 0 or a
  * negative errno. */
 int nm_tick(struct nm_daemon *daemon);
+
+/* ---- drain.c ---- */
+
+/* Drains the rings into metrics, task table and actuator. Called by the tick, and between ticks when
+ * a ring fills up. */
+void nm_drain(struct nm_daemon *daemon);
+
+/* ---- cost.c ---- */
+
 /* Returns the CPU time of this process in ns. */
 uint64_t nm_own_cpu_ns(void);
 uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without external_ns */
-/* Drains the rings into metrics, task table and actuator. Also called between ticks when a ring
- * fills up. */
-void nm_drain(struct nm_daemon *daemon);
+/* Measures the cost of the last interval, and adapts the sampling periods. Called by the tick. */
+void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns);
 
 /* ---- verdicts.c: results of earlier moves ---- */
 

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Drains the rings: samples go to the metrics and the tables of pages, task events, in their order,
+ * to all stages that follow tasks. */
+#include "daemon.h"
+
+static void update_newest_time(struct nm_daemon *daemon, uint64_t time_ns)
+{
+	if (time_ns > daemon->drained.newest_ns)
+		daemon->drained.newest_ns = time_ns;
+}
+
+static void store_event(void *context, const struct nm_task_event *event)
+{
+	struct nm_daemon *daemon = context;
+	update_newest_time(daemon, event->time_ns);
+	/* Out of memory: treated like a record that the kernel lost. */
+	if (NM_RESERVE(daemon->drained.events, daemon->drained.capacity,
+		       daemon->drained.nr_events) < 0) {
+		nm_actuator_records_lost(daemon->pipeline.actuator);
+		return;
+	}
+	daemon->drained.events[daemon->drained.nr_events++] = *event;
+}
+
+static void handle_sample(void *context, struct nm_sample *sample)
+{
+	struct nm_daemon *daemon = context;
+	const struct nm_physmap *physmap = daemon->pipeline.physmap;
+	update_newest_time(daemon, sample->time_ns);
+	if (sample->page_node == 0 && sample->physical_address && physmap)
+		sample->page_node =
+			(uint32_t)(nm_physmap_node(physmap, sample->physical_address) + 1);
+	nm_metrics_add(daemon->pipeline.metrics, sample);
+	if (daemon->recorder)
+		nm_recorder_sample(daemon, sample);
+	if (daemon->pipeline.memory)
+		nm_memory_add(daemon->pipeline.memory, sample);
+	if (daemon->pipeline.pages)
+		nm_page_stage_add(daemon, sample);
+}
+
+static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event *event,
+			   uint64_t now_ns)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	nm_actuator_task_event(pipeline->actuator, event);
+	nm_roster_task_event(pipeline->roster, event, now_ns);
+	/* A new program has its memory elsewhere. */
+	if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
+		nm_metrics_forget(pipeline->metrics, event->tid);
+	if (pipeline->memory)
+		nm_memory_task_event(pipeline->memory, event);
+	nm_page_stage_task_event(daemon, event);
+	nm_home_stage_task_event(daemon, event, now_ns);
+}
+
+/*
+ * Returns the time of an event on the clock of the main loop. perf uses another clock, so only the
+ * time between two records is known. The newest record is assumed to be from now, so that no record
+ * appears older than it is.
+ */
+static uint64_t event_time_ns(const struct nm_daemon *daemon, const struct nm_task_event *event,
+			      uint64_t now_ns)
+{
+	uint64_t age_ns = daemon->drained.newest_ns - event->time_ns;
+	return age_ns < now_ns ? now_ns - age_ns : now_ns;
+}
+
+static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	size_t count = daemon->drained.nr_events;
+	nm_autofree struct nm_task_event **order = calloc(count + 1, sizeof(*order));
+	daemon->drained.nr_events = 0;
+	if (!order || nm_task_events_order(daemon->drained.events, count, order) < 0) {
+		nm_actuator_records_lost(daemon->pipeline.actuator);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		dispatch_event(daemon, order[i], event_time_ns(daemon, order[i], now_ns));
+}
+
+/* Lost records may include forks, and forks may happen on a CPU without a ring. Inherited leases
+ * are then found by other means. */
+static void check_losses(struct nm_daemon *daemon)
+{
+	const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
+	int usable = hwloc_bitmap_weight(daemon->pipeline.topology->usable);
+	if (status->counts.lost != daemon->drained.lost_seen || (int)status->cpus_open < usable)
+		nm_actuator_records_lost(daemon->pipeline.actuator);
+	daemon->drained.lost_seen = status->counts.lost;
+}
+
+void nm_drain(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (!pipeline->source) {
+		nm_actuator_records_lost(pipeline->actuator);
+		return;
+	}
+	uint64_t before_ns = nm_own_cpu_ns();
+	daemon->drained.newest_ns = 0;
+	struct nm_sample_sink sink = {
+		.context = daemon, .on_sample = handle_sample, .on_task = store_event};
+	(void)nm_source_drain(pipeline->source, &sink);
+	nm_recorder_drained(daemon);
+	daemon->costs.drain_ns += nm_own_cpu_ns() - before_ns;
+	check_losses(daemon);
+	/* The processing of forks does not decrease with the sampling rate, and is not charged to
+	 * another budget. */
+	before_ns = nm_own_cpu_ns();
+	dispatch_events(daemon, pipeline->platform->ops->now_ns(pipeline->platform));
+	daemon->costs.external_ns += nm_own_cpu_ns() - before_ns;
+}
