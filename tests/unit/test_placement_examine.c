@@ -160,6 +160,22 @@ static void a_process_of_one_thread_is_examined_later(void **state)
 	assert_non_null(placed_of(1000));
 }
 
+static void its_second_thread_is_noticed(void **state)
+{
+	(void)state;
+	begin_auto();
+	add_young_process(1000, 0, 0);
+	report_event(NM_TASK_EXEC, 1000);
+	beat();
+	add_young_process(1000, 1, 0);
+	const struct nm_task_event thread = {
+		.kind = NM_TASK_FORK, .pid = 1000, .tid = 1001, .parent_pid = 1000};
+	nm_home_stage_task_event(&world.daemon, &thread, world.fake->now_ns);
+	assert_null(placed_of(1000));
+	beat();
+	assert_non_null(placed_of(1000));
+}
+
 /* A process that ends sooner is never examined, and its cost is not charged. */
 static void short_lived_processes_cost_nothing(void **state)
 {
@@ -454,6 +470,7 @@ int main(void)
 		TEST(the_cost_of_an_examination_is_independent_of_others),
 		TEST(an_idle_process_costs_less),
 		TEST(a_process_of_one_thread_is_examined_later),
+		TEST(its_second_thread_is_noticed),
 		TEST(short_lived_processes_cost_nothing),
 		TEST(a_fork_storm_does_not_delay_examination),
 		TEST(a_fork_storm_leaves_room_for_others),

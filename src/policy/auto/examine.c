@@ -135,8 +135,9 @@ void nm_placement_task_event(struct nm_placement *placement, const struct nm_tas
 		remove_due(placement, scheduled);
 		release_demand(placement, nm_home_state_find(placement, event->pid));
 	}
-	/* A new thread starts on any idle CPU, even if its process has a home. */
-	if (begins || (thread && nm_home_state_find(placement, event->pid)))
+	/* A new thread starts on any idle CPU, even if its process has a home, and a process is
+	 * examined late as long as it has one thread. */
+	if (begins || (thread && (scheduled || nm_home_state_find(placement, event->pid))))
 		nm_placement_schedule(placement, &one);
 }
 
