@@ -369,7 +369,7 @@ static void on_thread_exit(struct nm_actuator *actuator, const struct nm_task_ev
 		return;
 	/* The number of an exited leader may still be in use: by a zombie, or by another thread
 	 * after an exec. After another error the next check of the lease decides. */
-	uint64_t start_ticks;
+	uint64_t start_ticks = 0;
 	int r = read_start(actuator->platform, active->terms.pid, active->terms.tid, &start_ticks);
 	if (r < 0 ? r != -ESRCH : start_ticks == active->terms.start_ticks)
 		return;
