@@ -77,18 +77,18 @@ struct nm_page_batch {
 	 * the node where they were, also if the batch ended early; each page occurs once. Pages
 	 * that moved together with a huge page that the kernel then split may be missing; pages
 	 * that the kernel moved all at once (migrate_pages(2)) are missing. NULL: none. Owned.
-	 * loose_lost: number of pages missing because of a lack of memory, or beyond 65,536 runs.
+	 * base_pages_lost: number of pages missing because of a lack of memory, or beyond 65,536 runs.
 	 */
 	struct nm_base_pages *base_pages;
 	size_t nr_base_pages;
-	uint64_t loose_lost;
+	uint64_t base_pages_lost;
 	/* Used internally, for a bulk batch: everything below `next` is done; the
 	 * batch rests until again_ns; `refused` is the number of times that its mappings could not
 	 * be read. */
 	uint64_t next, again_ns;
 	unsigned refused;
 	bool full; /* the node lacked memory for some base pages */
-	size_t loose_capacity;
+	size_t base_pages_capacity;
 };
 
 /* Frees a batch that the mover has not taken over, or has returned. NULL is allowed. */

@@ -158,7 +158,7 @@ static void record_origins(struct nm_daemon *daemon, struct nm_page_migration *m
 
 	if (batch->rollback || moved == 0)
 		return;
-	results->forgotten = moved + batch->loose_lost;
+	results->forgotten = moved + batch->base_pages_lost;
 	if (migration->judged)
 		migration->origins = calloc(most + 1, sizeof(*migration->origins));
 	if (!migration->origins)

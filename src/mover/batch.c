@@ -205,14 +205,14 @@ static bool is_done(const struct nm_work *work)
 {
 	if (work->batch->bulk)
 		return work->batch->next == NM_BULK_END;
-	return work->next == work->batch->count && work->loose_count == 0;
+	return work->next == work->batch->count && work->nr_base_pages == 0;
 }
 
 static int make_calls(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 	struct nm_call *call = &mover->call;
-	bool small = work->batch->bulk || work->loose_count > 0;
+	bool small = work->batch->bulk || work->nr_base_pages > 0;
 
 	call->class = small ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
 	call->pages_most = nm_pace_pages(&mover->pace, call->class, work->batch->bulk);
@@ -221,7 +221,7 @@ static int make_calls(struct nm_mover *mover)
 		call->pages_most = HUGE_MOST;
 	if (work->batch->bulk)
 		return nm_bulk_move(mover);
-	if (work->loose_count)
+	if (work->nr_base_pages)
 		return nm_base_pages_move(mover);
 	collect(mover);
 	return nm_call_where(mover, move_found);

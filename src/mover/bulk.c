@@ -202,8 +202,8 @@ static void remember(struct nm_page_batch *batch, uint64_t address, int16_t was_
 		return;
 	}
 	if (batch->nr_base_pages == RUNS_MOST ||
-	    NM_RESERVE(batch->base_pages, batch->loose_capacity, batch->nr_base_pages) < 0) {
-		batch->loose_lost++;
+	    NM_RESERVE(batch->base_pages, batch->base_pages_capacity, batch->nr_base_pages) < 0) {
+		batch->base_pages_lost++;
 		return;
 	}
 	batch->base_pages[batch->nr_base_pages++] = (struct nm_base_pages){

@@ -86,23 +86,23 @@ static struct nm_mapped *extent_at(struct nm_mappings *mappings, uint64_t start)
 
 static void add_policy(struct nm_mappings *mappings)
 {
-	struct nm_mapped told;
+	struct nm_mapped parsed;
 
-	if (nm_mapped_parse_policy(mappings->line, &told) < 0)
+	if (nm_mapped_parse_policy(mappings->line, &parsed) < 0)
 		return;
-	struct nm_mapped *mapped = extent_at(mappings, told.start);
+	struct nm_mapped *mapped = extent_at(mappings, parsed.start);
 	if (!mapped) {
 		mappings->grown = true;
 		return;
 	}
-	mapped->policy = mappings->overlong ? NM_MEMORY_OTHER : told.policy;
-	mapped->page_bytes = told.page_bytes ? told.page_bytes : SMALL_PAGE;
-	mapped->shared |= told.shared;
-	mapped->file = told.file || (mapped->file && !told.huge);
-	mapped->huge = told.huge;
-	mapped->empty = told.empty;
-	mapped->only_on = told.only_on;
-	mapped->resident = told.resident;
+	mapped->policy = mappings->overlong ? NM_MEMORY_OTHER : parsed.policy;
+	mapped->page_bytes = parsed.page_bytes ? parsed.page_bytes : SMALL_PAGE;
+	mapped->shared |= parsed.shared;
+	mapped->file = parsed.file || (mapped->file && !parsed.huge);
+	mapped->huge = parsed.huge;
+	mapped->empty = parsed.empty;
+	mapped->only_on = parsed.only_on;
+	mapped->resident = parsed.resident;
 	if (!mapped->shared)
 		nm_mapped_add_nodes(mappings->line, mappings->on_nodes);
 }

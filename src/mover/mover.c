@@ -117,9 +117,9 @@ static bool has_batch_room(const struct nm_mover *mover, const struct nm_page_ba
 static void reset_batch(struct nm_page_batch *batch)
 {
 	batch->error = 0;
-	batch->moved = batch->bytes = batch->calls = batch->call_ns = batch->loose_lost = 0;
+	batch->moved = batch->bytes = batch->calls = batch->call_ns = batch->base_pages_lost = 0;
 	free(NM_TAKE(batch->base_pages));
-	batch->nr_base_pages = batch->loose_capacity = 0;
+	batch->nr_base_pages = batch->base_pages_capacity = 0;
 	batch->next = batch->again_ns = batch->refused = 0;
 	batch->full = false;
 	for (size_t i = 0; i < batch->count; i++) {

@@ -60,14 +60,14 @@ struct nm_work {
 	struct nm_mover_counts before;	       /* the counts at its start */
 	size_t base_pages[NM_PACE_PAGES_MOST]; /* steps whose base pages are still to be moved, one
 						  step after the other */
-	size_t loose_count;
-	uint64_t loose_offset; /* within the last of them */
+	size_t nr_base_pages;
+	uint64_t base_offset; /* within the last of them */
 	/*
-	 * The node where each base page of the last of them was before it moved, or NM_LOOSE_STAYS.
+	 * The node where each base page of the last of them was before it moved, or NM_BASE_STAYS.
 	 */
-	int16_t loose_was[NM_HUGE_PAGE / NM_SMALL_PAGE];
+	int16_t base_was[NM_HUGE_PAGE / NM_SMALL_PAGE];
 };
-#define NM_LOOSE_STAYS (-2)
+#define NM_BASE_STAYS (-2)
 
 struct nm_mover;
 
@@ -209,7 +209,7 @@ void nm_call_learn(struct nm_mover *mover);
  */
 int nm_bulk_move(struct nm_mover *mover);
 
-/* loose.c: steps requested as a huge page that is none, whose base pages are moved, some in each
+/* base_pages.c: steps requested as a huge page that is none, whose base pages are moved, some in each
  * call */
 
 /* Adds a step whose base pages are to be moved. If the step is MOVED already, its first base page

@@ -124,15 +124,15 @@ static bool learn_page_cost(struct nm_cost *cost)
 {
 	double mean = cost->ns / cost->pages;
 	double spread = cost->calls * cost->pages2 - cost->pages * cost->pages;
-	bool told = spread > SPREAD * cost->calls * cost->pages2;
+	bool learned = spread > SPREAD * cost->calls * cost->pages2;
 
-	if (told)
+	if (learned)
 		cost->page_ns = (cost->calls * cost->pages_ns - cost->pages * cost->ns) / spread;
 	if (cost->page_ns > mean || cost->page_ns == 0)
 		cost->page_ns = mean;
 	if (cost->page_ns < mean * LEAST)
 		cost->page_ns = mean * LEAST;
-	return told;
+	return learned;
 }
 
 /* If the fixed cost of a call alone reaches the target, fewer pages would only result in more
@@ -192,12 +192,12 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, un
 	cost->pages2 = cost->pages2 * MEMORY + count * count;
 	cost->ns = cost->ns * MEMORY + taken;
 	cost->pages_ns = cost->pages_ns * MEMORY + taken * count;
-	bool told = learn_page_cost(cost) && taken < most;
+	bool learned = learn_page_cost(cost) && taken < most;
 	double target_ns = (double)pace->limit_ns * TARGET;
 	cost->chunk = choose_chunk(cost, target_ns);
 	/* If the call is known to have waited rather than worked, the number of pages is not the
 	 * cause. */
-	if (slow && (!told || cost->page_ns * count > target_ns / 2))
+	if (slow && (!learned || cost->page_ns * count > target_ns / 2))
 		shrink(cost, class == NM_PACE_SMALL ? SLOW_CHUNK : 1, pages);
 	take_pause(pace, slow, now_ns);
 	return slow;

@@ -30,7 +30,7 @@ static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 		(--mover->queue_count - i) * sizeof(*mover->queue));
 	work->known = NULL;
 	work->dropped = work->discarded = work->has_mems = false;
-	work->next = work->loose_count = 0;
+	work->next = work->nr_base_pages = 0;
 	work->found.count = work->found_next = 0;
 }
 

@@ -11,7 +11,7 @@ static void put_step(struct nm_bytes *bytes, const struct nm_page_step *step)
 	nm_put_int(bytes, step->error);
 }
 
-static void put_loose(struct nm_bytes *bytes, const struct nm_base_pages *base_pages)
+static void put_base_pages(struct nm_bytes *bytes, const struct nm_base_pages *base_pages)
 {
 	nm_put_uint(bytes, base_pages->address);
 	nm_put_uint(bytes, base_pages->pages);
@@ -39,13 +39,13 @@ int nm_batch_put(const struct nm_page_batch *batch, uint8_t **ret, size_t *ret_s
 	nm_put_uint(&bytes, batch->bytes);
 	nm_put_uint(&bytes, batch->call_ns);
 	nm_put_uint(&bytes, batch->calls);
-	nm_put_uint(&bytes, batch->loose_lost);
+	nm_put_uint(&bytes, batch->base_pages_lost);
 	nm_put_uint(&bytes, batch->count);
 	for (size_t i = 0; i < batch->count; i++)
 		put_step(&bytes, &batch->steps[i]);
 	nm_put_uint(&bytes, batch->nr_base_pages);
 	for (size_t i = 0; i < batch->nr_base_pages; i++)
-		put_loose(&bytes, &batch->base_pages[i]);
+		put_base_pages(&bytes, &batch->base_pages[i]);
 	return hand_over(&bytes, ret, ret_size);
 }
 
@@ -69,7 +69,7 @@ static void get_step(struct nm_cursor *cursor, struct nm_page_step *step)
 	step->error = (int)nm_get_int(cursor);
 }
 
-static int get_loose(struct nm_cursor *cursor, struct nm_page_batch *batch)
+static int get_base_pages(struct nm_cursor *cursor, struct nm_page_batch *batch)
 {
 	uint64_t count = nm_get_uint(cursor);
 	if (cursor->bad || count > nm_cursor_left(cursor) / 4)
@@ -100,12 +100,12 @@ int nm_batch_get(const uint8_t *bytes, size_t size, struct nm_page_batch *batch)
 	batch->bytes = nm_get_uint(&cursor);
 	batch->call_ns = nm_get_uint(&cursor);
 	batch->calls = nm_get_uint(&cursor);
-	batch->loose_lost = nm_get_uint(&cursor);
+	batch->base_pages_lost = nm_get_uint(&cursor);
 	if (decision != batch->decision || nm_get_uint(&cursor) != batch->count)
 		return -EBADMSG;
 	for (size_t i = 0; i < batch->count && !cursor.bad; i++)
 		get_step(&cursor, &batch->steps[i]);
-	int r = get_loose(&cursor, batch);
+	int r = get_base_pages(&cursor, batch);
 	return r == 0 && cursor.bad ? -EBADMSG : r;
 }
 

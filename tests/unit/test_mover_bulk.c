@@ -117,7 +117,7 @@ static void test_pages_are_rolled_back_to_their_nodes(void **state)
 	for (size_t i = 0; i < batch->nr_base_pages; i++)
 		pages += batch->base_pages[i].pages;
 	assert_int_equal(pages, batch->moved);
-	assert_int_equal(batch->loose_lost, 0);
+	assert_int_equal(batch->base_pages_lost, 0);
 	returned_new->to = -1;
 	returned_new->rollback = true;
 	returned_new->nr_back = batch->nr_base_pages;

@@ -13,7 +13,7 @@
 /* ---- parts of huge pages ---- */
 
 /* Of each 2 MiB only the pages on node 2 move; the others were on the target already. */
-static void move_loose(struct nm_page_batch *batch)
+static void move_base_pages(struct nm_page_batch *batch)
 {
 	if (batch->rollback) {
 		move_in_model(batch);
@@ -48,7 +48,7 @@ static void small_pages_are_rolled_back_individually(void **state)
 	add_user(1000, 0, 0, 100);
 	world.daemon.config->pages.min_accesses = 255;
 	begin();
-	fake_mover.perform = move_loose;
+	fake_mover.perform = move_base_pages;
 	speed_after_move = 0.05;
 	live_until_on(0, PAGES_OF_HUGE, 20);
 	assert_int_equal(tally()->bytes, 100 * 4096);

@@ -105,10 +105,10 @@ static void put_decision(const struct nm_picture *picture, const struct nm_shown
 
 void nm_show_decisions(const struct nm_picture *picture, FILE *out)
 {
-	size_t told =
+	size_t shown =
 		picture->nr_decisions < NM_PICTURE_TOLD ? picture->nr_decisions : NM_PICTURE_TOLD;
-	uint64_t earlier = picture->nr_decisions - told + picture->skipped_decisions;
-	if (told == 0) {
+	uint64_t earlier = picture->nr_decisions - shown + picture->skipped_decisions;
+	if (shown == 0) {
 		nm_absent(out, "This recording has no decisions.");
 		return;
 	}
@@ -116,12 +116,12 @@ void nm_show_decisions(const struct nm_picture *picture, FILE *out)
 		nm_html(out,
 			"<p>The last %zu; %llu earlier %s only in the timeline. "
 			"<code>numa-migrctl dump</code> prints all.</p>\n",
-			told, (unsigned long long)earlier,
+			shown, (unsigned long long)earlier,
 			nm_plural(earlier, "one is", "ones are"));
 	nm_html(out,
 		"<table><thead><tr><th class=\"number\">Decision</th><th class=\"number\">At</th>"
 		"<th>Verdict</th><th>Message</th></tr></thead>\n<tbody>\n");
-	for (size_t i = picture->nr_decisions - told; i < picture->nr_decisions; i++)
+	for (size_t i = picture->nr_decisions - shown; i < picture->nr_decisions; i++)
 		put_decision(picture, &picture->decisions[i], out);
 	nm_html(out, "</tbody></table>\n");
 }

@@ -16,7 +16,7 @@ static void put_begin(const struct nm_picture *picture, FILE *out)
 	if (!gmtime_r(&seconds, &when) || !strftime(text, sizeof(text), "%F %T UTC", &when))
 		return;
 	nm_html(out, "<dt>Begun</dt><dd>");
-	nm_html_say(out, "%s", text);
+	nm_html_printf(out, "%s", text);
 	nm_html(out, "</dd>\n");
 }
 
@@ -29,12 +29,12 @@ static void put_start(const struct nm_picture *picture, FILE *out)
 	}
 	put_begin(picture, out);
 	nm_html(out, "<dt>Made by</dt><dd>");
-	nm_html_say(out, "numa-migrd %.*s", (int)sizeof(start->version), start->version);
+	nm_html_printf(out, "numa-migrd %.*s", (int)sizeof(start->version), start->version);
 	nm_html(out, "</dd>\n<dt>Sampled</dt><dd>");
 	if (picture->source)
-		nm_html_say(out, "%s", picture->source);
+		nm_html_printf(out, "%s", picture->source);
 	else
-		nm_html_say(out, "%.*s", (int)sizeof(start->source), start->source);
+		nm_html_printf(out, "%.*s", (int)sizeof(start->source), start->source);
 	nm_html(out, "</dd>\n");
 	if (start->dry_run)
 		nm_html(out, "<dt>Dry run</dt><dd>decisions were made and logged, but nothing was "
@@ -139,7 +139,7 @@ void nm_show_config(const struct nm_picture *picture, FILE *out)
 		return;
 	}
 	nm_html(out, "<details><summary>");
-	nm_html_say(out, "%s, as the service read it",
+	nm_html_printf(out, "%s, as the service read it",
 		    picture->config_name[0] ? picture->config_name : "The configuration");
 	nm_html(out, "</summary>\n<pre>");
 	nm_html_text(out, picture->config, strlen(picture->config));

@@ -67,7 +67,7 @@ void nm_html_text(FILE *out, const char *text, size_t length)
 	}
 }
 
-void nm_html_say(FILE *out, const char *format, ...)
+void nm_html_printf(FILE *out, const char *format, ...)
 {
 	nm_autofree char *text = NULL;
 	va_list arguments;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Output of a page. Markup is literal, and only numbers are formatted into it. All other text is
- * written by nm_html_text() or nm_html_say(), which escape markup. */
+ * written by nm_html_text() or nm_html_printf(), which escape markup. */
 #ifndef NM_REPORT_HTML_H
 #define NM_REPORT_HTML_H
 
@@ -15,7 +15,7 @@ void nm_html(FILE *out, const char *format, ...) __attribute__((format(printf, 2
 void nm_html_text(FILE *out, const char *text, size_t length);
 
 /* Writes formatted text in the same way. */
-void nm_html_say(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void nm_html_printf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The style sheet, which is the same for all pages, and its SHA-256 in base64: the page's content
  * security policy allows no other style. */

@@ -18,7 +18,7 @@ static void put_head(const char *name, FILE *out)
 		"<meta name=\"color-scheme\" content=\"light dark\"/>\n"
 		"<meta name=\"referrer\" content=\"no-referrer\"/>\n<title>",
 		nm_style_hash);
-	nm_html_say(out, "%s \xe2\x80\x93 numa-migrd", name);
+	nm_html_printf(out, "%s \xe2\x80\x93 numa-migrd", name);
 	nm_html(out, "</title>\n<style>%s</style>\n</head>\n", nm_style_text);
 }
 
@@ -47,7 +47,7 @@ static void put_body(const struct nm_picture *picture, FILE *out)
 	nm_html(out, "<body>\n");
 	nm_show_marks(out);
 	nm_html(out, "<header><h1>");
-	nm_html_say(out, "%s", picture->name);
+	nm_html_printf(out, "%s", picture->name);
 	nm_html(out, "</h1><p>A recording of numa-migrd: samples, decisions and verdicts.</p>"
 		     "</header>\n<main>\n");
 	nm_show_facts(picture, out);

@@ -63,7 +63,7 @@ static void put_words(const struct slot *slot, FILE *out)
 {
 	char at[NM_TIME_SIZE];
 	if (slot->count == 1) {
-		nm_html_say(out, "decision %llu at %s: %s", (unsigned long long)slot->last->id,
+		nm_html_printf(out, "decision %llu at %s: %s", (unsigned long long)slot->last->id,
 			    nm_html_time(slot->last->at_s, at), nm_state_name(slot->last->state));
 		return;
 	}
@@ -133,7 +133,7 @@ static void put_names(const struct nm_picture *picture, bool pages, FILE *out)
 		nm_html(out, "<li>pages moved</li>");
 	for (size_t i = 0; i < tracks->count; i++) {
 		nm_html(out, "<li title=\"");
-		nm_html_say(out, "thread %u of %s (%u)", tracks->items[i].id,
+		nm_html_printf(out, "thread %u of %s (%u)", tracks->items[i].id,
 			    nm_picture_comm(picture, tracks->items[i].pid), tracks->items[i].pid);
 		nm_html(out, "\"><b>%u</b> ", tracks->items[i].id);
 		nm_picture_put_comm(picture, tracks->items[i].pid, out);

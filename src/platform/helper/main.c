@@ -24,7 +24,7 @@ struct failures {
 	struct {
 		uint32_t act;
 		int error;
-	} told[REMEMBERED];
+	} logged[REMEMBERED];
 };
 
 static const char *act_name(uint32_t act)
@@ -58,12 +58,12 @@ static void on_failure(void *context, uint32_t act, int error)
 		return;
 	act = act > NM_HELPER_NUMA_BALANCING ? UINT32_MAX : act;
 	for (size_t i = 0; i < failures->count; i++)
-		if (failures->told[i].act == act && failures->told[i].error == error)
+		if (failures->logged[i].act == act && failures->logged[i].error == error)
 			return;
 	if (failures->count == REMEMBERED)
 		return;
-	failures->told[failures->count].act = act;
-	failures->told[failures->count++].error = error;
+	failures->logged[failures->count].act = act;
+	failures->logged[failures->count++].error = error;
 	fprintf(stderr, SD_NOTICE "%s: %s (logged once)\n", act_name(act),
 		error == -ENOPKG ? "not an event that libpfm4 encodes here: see numa-migrd "
 				   "--check-config"

@@ -94,7 +94,7 @@ static void test_origins(void **state)
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(batch->steps[i].base_pages, i < 3);
 	assert_int_equal(was[3 * (size_t)FAKE_PER_HUGE], -1);
-	assert_int_equal(batch->loose_lost, 0);
+	assert_int_equal(batch->base_pages_lost, 0);
 }
 
 /* Only its first page is in the call for huge pages, as the others are not part of one. */

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "mover_internal.h"
 
-#define PAGES NM_ARRAY_SIZE(((struct nm_work *)0)->loose_was)
+#define PAGES NM_ARRAY_SIZE(((struct nm_work *)0)->base_was)
 
 /* ---- previous nodes ---- */
 
 static struct nm_page_step *last_step(const struct nm_work *work)
 {
-	return &work->batch->steps[work->base_pages[work->loose_count - 1]];
+	return &work->batch->steps[work->base_pages[work->nr_base_pages - 1]];
 }
 
 /* Begins with the step that is the last one now. At most its first base page has moved. */
 static void begin_step(struct nm_work *work)
 {
-	work->loose_offset = 0;
+	work->base_offset = 0;
 	for (size_t i = 0; i < PAGES; i++)
-		work->loose_was[i] = NM_LOOSE_STAYS;
-	if (work->loose_count == 0)
+		work->base_was[i] = NM_BASE_STAYS;
+	if (work->nr_base_pages == 0)
 		return;
 	const struct nm_page_step *step = last_step(work);
 	if (step->fate == NM_PAGE_FATE_MOVED)
-		work->loose_was[0] = step->found_on;
+		work->base_was[0] = step->found_on;
 }
 
 static void add_run(struct nm_work *work, const struct nm_page_step *step, size_t first,
@@ -28,23 +28,23 @@ static void add_run(struct nm_work *work, const struct nm_page_step *step, size_
 {
 	struct nm_page_batch *batch = work->batch;
 
-	if (NM_RESERVE(batch->base_pages, batch->loose_capacity, batch->nr_base_pages) < 0) {
-		batch->loose_lost += pages;
+	if (NM_RESERVE(batch->base_pages, batch->base_pages_capacity, batch->nr_base_pages) < 0) {
+		batch->base_pages_lost += pages;
 		return;
 	}
 	batch->base_pages[batch->nr_base_pages++] =
 		(struct nm_base_pages){.address = step->address + first * NM_SMALL_PAGE,
 				       .pages = (uint32_t)pages,
-				       .was_on = work->loose_was[first],
+				       .was_on = work->base_was[first],
 				       .now_on = step->to};
 }
 
 static void write_down(struct nm_work *work, const struct nm_page_step *step)
 {
 	for (size_t i = 0, end; i < PAGES; i = end) {
-		for (end = i + 1; end < PAGES && work->loose_was[end] == work->loose_was[i];)
+		for (end = i + 1; end < PAGES && work->base_was[end] == work->base_was[i];)
 			end++;
-		if (work->loose_was[i] != NM_LOOSE_STAYS)
+		if (work->base_was[i] != NM_BASE_STAYS)
 			add_run(work, step, i, end - i);
 	}
 }
@@ -53,20 +53,20 @@ static void write_down(struct nm_work *work, const struct nm_page_step *step)
 static void take_off(struct nm_work *work)
 {
 	write_down(work, last_step(work));
-	work->loose_count--;
+	work->nr_base_pages--;
 	begin_step(work);
 }
 
 void nm_base_pages_add(struct nm_work *work, size_t step)
 {
 	work->batch->steps[step].base_pages = true;
-	work->base_pages[work->loose_count++] = step;
+	work->base_pages[work->nr_base_pages++] = step;
 	begin_step(work);
 }
 
 void nm_base_pages_end(struct nm_work *work)
 {
-	while (work->loose_count > 0)
+	while (work->nr_base_pages > 0)
 		take_off(work);
 }
 
@@ -78,10 +78,10 @@ static void collect_base_pages(struct nm_mover *mover)
 	struct nm_call *call = &mover->call;
 	const struct nm_page_step *step = last_step(work);
 
-	for (call->count = 0; call->count < call->pages_most && work->loose_offset < step->bytes;
-	     work->loose_offset += NM_SMALL_PAGE)
+	for (call->count = 0; call->count < call->pages_most && work->base_offset < step->bytes;
+	     work->base_offset += NM_SMALL_PAGE)
 		call->units[call->count++] =
-			(struct nm_unit){.address = step->address + work->loose_offset,
+			(struct nm_unit){.address = step->address + work->base_offset,
 					 .bytes = NM_SMALL_PAGE,
 					 .to = (int)mover->rules.node_ids[step->to]};
 }
@@ -91,7 +91,7 @@ static int end_call(struct nm_mover *mover)
 	struct nm_work *work = &mover->work;
 	struct nm_page_step *step = last_step(work);
 
-	if (work->loose_offset >= step->bytes) {
+	if (work->base_offset >= step->bytes) {
 		take_off(work);
 		nm_step_end(step);
 	}
@@ -113,7 +113,7 @@ static int settle_base_pages(struct nm_mover *mover, int r)
 		}
 		nm_step_moved(step, &mover->counts);
 		mover->counts.bytes += unit->bytes;
-		mover->work.loose_was[(unit->address - step->address) / NM_SMALL_PAGE] =
+		mover->work.base_was[(unit->address - step->address) / NM_SMALL_PAGE] =
 			nm_node_index(&mover->rules, unit->was);
 	}
 	return end_call(mover);
