@@ -34,7 +34,8 @@ struct nm_sim_case {
 	struct nm_sim_how how;
 	bool recorded; /* record the first run to record_fd, if there is a daemon */
 	int record_fd;
-	FILE *decisions; /* lines of decisions for all runs; NULL: none; owned by the caller */
+	FILE *decisions;  /* lines of decisions for all runs; NULL: none; owned by the caller */
+	bool log_entries; /* the journal gets all entries; otherwise errors only */
 };
 
 /* Means over the runs. */

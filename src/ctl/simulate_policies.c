@@ -74,8 +74,6 @@ static int read_config(const struct nm_sim_policy *policy, struct nm_config **re
 	int r = nm_config_parse(policy->name, text, strlen(text), &errors, ret);
 	for (size_t i = 0; r < 0 && i < errors.count; i++)
 		(void)fprintf(stderr, "numa-migrctl: %s\n", errors.text[i]);
-	if (r == 0)
-		(*ret)->journal.level = NM_JOURNAL_ERROR;
 	return r;
 }
 
@@ -174,6 +172,8 @@ int nm_sim_case_run(const struct nm_sim_case *what, const struct nm_sim_policy *
 	int r = read_config(policy, &config);
 	if (r < 0)
 		return r;
+	if (config)
+		config->journal.level = what->log_entries ? NM_JOURNAL_DEBUG : NM_JOURNAL_ERROR;
 	size_t size = what->workload->nr_users * sizeof(*what->workload->users);
 	nm_autofree struct nm_sim_user *before = malloc(size + 1);
 	if (!before)
