@@ -280,11 +280,17 @@ static int pages_find(struct nm_platform *platform, pid_t tid, uint64_t start_ti
 	return where(&memory, ret->count, ret->addresses, ret->nodes);
 }
 
-/* All threads of the process share the time of waiting for pages that move. */
-static void charge(struct nm_sim_process *process, double bytes)
+/* Copying takes the caller this long, too. */
+static double copy_s(const struct nm_sim_process *process, uint64_t pages)
+{
+	return (double)pages * (double)nm_sim_page_bytes(process) / NM_SIM_MOVE_BYTES_PER_S;
+}
+
+/* All threads of the process share the time of waiting for a page that moves. */
+static void charge(struct nm_sim_process *process)
 {
 	unsigned team = nm_sim_team(process, process->tasks[0].phase);
-	double wait_s = bytes / NM_SIM_MOVE_BYTES_PER_S / team;
+	double wait_s = copy_s(process, 1) / team;
 	for (unsigned i = 0; i < team; i++)
 		process->tasks[i].lost_s += wait_s;
 }
@@ -303,23 +309,32 @@ static int move_page(struct nm_sim *sim, struct nm_sim_process *process, ssize_t
 	if (!nm_sim_make_room(sim, (unsigned)to, nm_sim_page_bytes(process)))
 		return -ENOMEM;
 	nm_sim_set_home(sim, process, (size_t)page, (unsigned)to);
-	charge(process, (double)nm_sim_page_bytes(process));
+	charge(process);
 	sim->figures.pages_moved++;
 	nm_sim_digest_add(sim, (uint64_t)page);
 	nm_sim_digest_add(sim, (uint64_t)to);
 	return node;
 }
 
+/* Returns the time that the pages moved since `before` were counted took to copy. */
+static uint64_t held_ns(const struct memory *memory, uint64_t before)
+{
+	uint64_t moved = memory->sim->figures.pages_moved - before;
+	return (uint64_t)(copy_s(memory->process, moved) * (double)NM_NSEC_PER_SEC);
+}
+
 static int move(void *context, unsigned count, const uint64_t *addresses, const int *nodes,
 		int *statuses, uint64_t *ret_held_ns)
 {
 	const struct memory *memory = context;
+	uint64_t before = memory->sim->figures.pages_moved;
 	*ret_held_ns = 0;
 	if (!memory->process)
 		return -ESRCH;
 	for (unsigned i = 0; i < count; i++)
 		statuses[i] = move_page(memory->sim, memory->process,
 					page_at(memory->process, addresses[i]), nodes[i]);
+	*ret_held_ns = held_ns(memory, before);
 	return 0;
 }
 
@@ -336,6 +351,7 @@ static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start
 {
 	const struct memory memory = memory_of(platform, tid, start_ticks);
 	struct nm_sim_process *process = memory.process;
+	uint64_t before = memory.sim->figures.pages_moved;
 	int stayed = 0;
 	*ret_held_ns = 0;
 	if (!process)
@@ -344,6 +360,7 @@ static int pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t start
 		if (process->home[page] != NM_SIM_UNTOUCHED &&
 		    from_nodes >> kernel_node(memory.sim, process->home[page]) & 1)
 			stayed += move_page(memory.sim, process, (ssize_t)page, (int)to_node) < 0;
+	*ret_held_ns = held_ns(&memory, before);
 	return stayed;
 }
 

@@ -27,9 +27,11 @@
 static const double wanders[] = {0, 0.02, 0.1};
 #define NR_WANDERS NM_ARRAY_SIZE(wanders)
 
-#define AUTO "threads: { policy = \"auto\"; };"
+#define THREADS(policy) "threads: { policy = \"" policy "\"; };"
+#define PAGES " pages: { policy = \"exclusivity\"; };"
+#define AUTO THREADS("auto")
 
-enum { BASELINE, KERNEL, A_NODE_EACH, IN_ORDER, FIRST_AUTO };
+enum { BASELINE, KERNEL, A_NODE_EACH, IN_ORDER, FIRST_AUTO, FIRST_OTHER = FIRST_AUTO + 5 };
 static const struct row {
 	struct nm_sim_policy policy;
 	bool no_pmu;
@@ -47,6 +49,13 @@ static const struct row {
 	{.policy = {.name = "auto-no-pmu", .config = AUTO}, .no_pmu = true},
 	{.policy = {.name = "auto+kernel-no-pmu", .config = AUTO, .numa_balancing = true},
 	 .no_pmu = true},
+	{.policy = {.name = "auto+pages", .config = AUTO PAGES}},
+	/* Rows to compare "auto" with, which is not judged by them. */
+	[FIRST_OTHER] = {.policy = {.name = "lbma", .config = THREADS("lbma")}},
+	{.policy = {.name = "imar2", .config = THREADS("imar2")}},
+	{.policy = {.name = "imar2+pages", .config = THREADS("imar2") PAGES}},
+	{.policy = {.name = "imar2+kernel", .config = THREADS("imar2"), .numa_balancing = true}},
+	{.policy = {.name = "kmaf+pages", .config = THREADS("kmaf") PAGES}},
 };
 #define NR_ROWS NM_ARRAY_SIZE(rows)
 
@@ -54,12 +63,17 @@ struct count {
 	unsigned of, all;
 };
 
+/* Of the changes of a row, relative to the baseline. */
+struct changes {
+	double sum, squares;
+};
+
 struct tally {
 	struct count won, right;
 	struct count inconclusive[2]; /* with and without a PMU */
 	double gained[NR_ROWS];	      /* seconds, summed over runs with an oracle */
 	double oracle_gained;
-	double change[NR_ROWS][NR_WANDERS]; /* mean, relative to the baseline */
+	struct changes change[NR_ROWS][NR_WANDERS];
 	struct count row_won[NR_ROWS][NR_WANDERS];
 };
 
@@ -202,14 +216,18 @@ static void compare(const struct judge *judge, const struct nm_sim_options *opti
 	tally->oracle_gained += gains ? times[BASELINE] - oracle : 0;
 	for (size_t row = 0; row < NR_ROWS; row++) {
 		bool won = times[row] <= WON_WITHIN * better;
-		tally->change[row][wander] += (times[row] / times[BASELINE] - 1) / judge->seeds;
+		double change = times[row] / times[BASELINE] - 1;
+		tally->change[row][wander].sum += change;
+		tally->change[row][wander].squares += change * change;
 		tally->gained[row] += gains ? times[BASELINE] - times[row] : 0;
 		add_count(&tally->row_won[row][wander], (struct count){won, 1});
-		if (row < FIRST_AUTO)
+		if (row < FIRST_AUTO || row >= FIRST_OTHER)
 			continue;
 		add_count(&tally->won, (struct count){won, 1});
 		if (judge->verbose && !won)
-			(void)fprintf(stderr, "lost %s %s wander %g seed %lu: %.2f s, baseline %.2f, kernel %.2f\n",
+			(void)fprintf(stderr,
+				      "lost %s %s wander %g seed %lu: %.2f s, baseline %.2f, "
+				      "kernel %.2f\n",
 				      judge->scenario->name, rows[row].policy.name,
 				      options->wander_per_s, (unsigned long)options->seed,
 				      times[row], times[BASELINE], times[KERNEL]);
@@ -223,7 +241,7 @@ static int run_pair(const struct judge *judge, uint64_t seed, size_t wander, str
 	for (size_t row = 0; row < NR_ROWS; row++) {
 		struct nm_sim_outcome outcome = {0};
 		int r = time_of(judge, row, &options, &outcome, &times[row]);
-		if (r == 0 && row >= FIRST_AUTO)
+		if (r == 0 && row >= FIRST_AUTO && row < FIRST_OTHER)
 			r = check_verdicts(judge, row, &options, &outcome.last, tally);
 		if (r < 0)
 			return r;
@@ -247,23 +265,34 @@ static void print_tally(const char *of, const struct tally *tally)
 	print_share("verdict_inconclusive", of, share(tally->inconclusive[0]));
 	print_share("verdict_inconclusive_no_pmu", of, share(tally->inconclusive[1]));
 	if (tally->oracle_gained > 0)
-		print_share("auto_of_oracle", of,
-			    tally->gained[FIRST_AUTO] / tally->oracle_gained);
+		print_share("auto_of_oracle", of, tally->gained[FIRST_AUTO] / tally->oracle_gained);
 	(void)fflush(stdout);
 }
 
-static void print_rows(const struct judge_scenario *scenario, const struct tally *tally)
+/* Mean and standard error, in percent. */
+static void print_changes(const struct changes *changes, unsigned count)
 {
-	(void)fprintf(stderr, "%-10s %-20s change and win rate at wander", scenario->name, "");
+	double mean = changes->sum / count;
+	double variance = fmax(changes->squares / count - mean * mean, 0);
+	double error = count > 1 ? sqrt(variance / (count - 1)) : (double)NAN;
+	(void)fprintf(stderr, " %+6.1f ±%4.1f", 100 * mean, 100 * error);
+}
+
+static void print_rows(const struct judge *judge, const struct tally *tally)
+{
+	const char *name = judge->scenario->name;
+	(void)fprintf(stderr, "%-10s %-20s change in %%, its error, and win rate at wander", name,
+		      "");
 	for (size_t w = 0; w < NR_WANDERS; w++)
 		(void)fprintf(stderr, " %g", wanders[w]);
 	for (size_t row = 1; row < NR_ROWS; row++) {
-		if (isinf(tally->change[row][0]))
+		if (isinf(tally->change[row][0].sum))
 			continue;
-		(void)fprintf(stderr, "\n%-10s %-20s", scenario->name, rows[row].policy.name);
-		for (size_t w = 0; w < NR_WANDERS; w++)
-			(void)fprintf(stderr, " %+6.1f%% %4.2f", 100 * tally->change[row][w],
-				      share(tally->row_won[row][w]));
+		(void)fprintf(stderr, "\n%-10s %-20s", name, rows[row].policy.name);
+		for (size_t w = 0; w < NR_WANDERS; w++) {
+			print_changes(&tally->change[row][w], judge->seeds);
+			(void)fprintf(stderr, " %4.2f", share(tally->row_won[row][w]));
+		}
 	}
 	(void)fputc('\n', stderr);
 }
@@ -291,7 +320,7 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 		return r;
 	print_tally(scenario->name, &tally);
 	if (judge->verbose)
-		print_rows(scenario, &tally);
+		print_rows(judge, &tally);
 	add_tally(sum, &tally);
 	return 0;
 }

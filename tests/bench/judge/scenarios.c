@@ -217,10 +217,16 @@ static int fill_neighbour(const struct nm_sim_machine *machine, struct nm_rng *r
 	return 0;
 }
 
+/* More threads than a node has CPUs. */
+static unsigned many_threads(struct nm_rng *rng)
+{
+	return 10 + (unsigned)nm_rng_below(rng, 15);
+}
+
 static int fill_large(const struct nm_sim_machine *machine, struct nm_rng *rng,
 		      struct nm_sim_workload *ret)
 {
-	unsigned threads = 10 + (unsigned)nm_rng_below(rng, 15);
+	unsigned threads = many_threads(rng);
 	struct nm_sim_program *program =
 		add_any(machine, nm_sim_workload_add(ret, "user"), rng, threads,
 			(struct range){15, 25}, (struct range){1000, 4000});
@@ -228,6 +234,34 @@ static int fill_large(const struct nm_sim_machine *machine, struct nm_rng *rng,
 		return -ENOMEM;
 	program->touch = nm_rng_below(rng, 2) ? NM_SIM_TOUCH_MASTER : NM_SIM_TOUCH_OWN;
 	return 0;
+}
+
+/* Threads access their own parts only, or all memory. */
+static int fill_one(const struct nm_sim_machine *machine, struct nm_rng *rng, bool everywhere,
+		    struct nm_sim_workload *ret)
+{
+	unsigned threads = many_threads(rng);
+	double mb = between(rng, 1000, 4000), seconds = between(rng, 15, 25);
+	struct nm_sim_program *program =
+		add(machine, nm_sim_workload_add(ret, "user"), "stream", threads, seconds, mb);
+	if (!program)
+		return -ENOMEM;
+	program->phases[0].shared_part = everywhere;
+	program->phases[0].private_part = !everywhere;
+	return 0;
+}
+
+/* Each thread touched its own part first and streams over it. */
+static int fill_parts(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		      struct nm_sim_workload *ret)
+{
+	return fill_one(machine, rng, false, ret);
+}
+
+static int fill_random(const struct nm_sim_machine *machine, struct nm_rng *rng,
+		       struct nm_sim_workload *ret)
+{
+	return fill_one(machine, rng, true, ret);
 }
 
 /* Each program saturates a memory controller; most CPUs are idle. */
@@ -297,6 +331,10 @@ const struct judge_scenario judge_scenarios[] = {
 	 .fill = fill_neighbour},
 	{"large", "one program of more threads than a node has CPUs", SERVER, IN_ORDER,
 	 .fill = fill_large},
+	{"parts", "one such program whose threads stream over their own parts", SERVER, IN_ORDER,
+	 .fill = fill_parts},
+	{"random", "one such program with random accesses to all memory", SERVER, IN_ORDER,
+	 .fill = fill_random},
 	{"bandwidth", "two programs that each fill a memory controller", .machine = "ring-4x10",
 	 IN_ORDER, .fill = fill_bandwidth},
 	{"singles", "twenty-four programs of one thread", SERVER, .fill = fill_singles},

@@ -7,7 +7,7 @@
 #include "../../../src/ctl/simulate.h"
 
 #define PAPERS_USERS_MOST 4U /* limit of papers_search() */
-#define PAPERS_ROWS_MOST 17U
+#define PAPERS_ROWS_MOST 19U
 
 struct papers_row {
 	struct nm_sim_policy policy;

@@ -38,6 +38,8 @@ static const struct papers_row imar2_rows[] = {
 	DAEMON("lbma (ours)", OUR("lbma")),
 	DAEMON("imar2 (ours)", OUR("imar2")),
 	DAEMON("best (ours)", BEST),
+	DAEMON("auto", OUR("auto")),
+	KERNEL_AND("auto", OUR("auto")),
 	IN_ORDER,
 };
 
