@@ -6,7 +6,8 @@
 #   user_NAME   work of user $1 from start to end, a fixed amount: ${times} as much in the long form
 #   plans_NAME  placements by hand: "own" (user n with threads and memory on node n modulo 4), "interleave" (all nodes)
 #   about_NAME  description in one line
-# Data are in $DATA: text lines and a FASTA file, made by scripts/compare from fixed seeds, the same in every run.
+# Data are in $DATA: text, more lines of it, and a FASTA file, made by scripts/compare from fixed seeds, the same in every
+# run.
 # shellcheck disable=SC2034,SC2046 # they are read by name; lists of words
 
 readonly DATA=/dev/shm/compare
@@ -18,7 +19,31 @@ fasta() { yes "$DATA/fasta" | head -n "$1"; }
 # COUNT: repetitions of the text; sort(1) uses several threads from 131,072 lines on
 text() { yes "$DATA/text" | head -n "$1"; }
 
+# COUNT: repetitions of the file of 540,000 lines
+lines() { yes "$DATA/lines" | head -n "$1"; }
+
 quietly() { "$@" >/dev/null 2>&1; }
+
+timed() { # NAME COMMAND…: prints its time as one of the user's values
+	local begun_us=${EPOCHREALTIME/./}
+	quietly "${@:2}"
+	echo "$1_ms" $(((${EPOCHREALTIME/./} - begun_us) / 1000))
+}
+
+# ---- four users, one program each that runs for 20 to 30 seconds ----
+
+about_long='four users: sort, xz, zstd, jellyfish of two threads, one each, for 20 to 30 seconds'
+count_long=4
+plans_long='own'
+
+user_long() { # NUMBER
+	case $1 in
+	0) LC_ALL=C timed 'sort' sort --parallel=2 -S 256M -o /dev/null $(lines $((2 * times))) ;;
+	1) timed xz xz -T2 -3 --block-size=1MiB -c $(lines "$times") ;;
+	2) timed zstd zstd -T2 -B1M -12 -c $(lines "$times") ;;
+	3) timed jellyfish jellyfish count -m 21 -s $((16 * times))M -t 2 --no-write $(fasta $((24 * times))) ;;
+	esac
+}
 
 # ---- four users, each running several programs of two threads, one after another ----
 
@@ -49,21 +74,19 @@ about_brief='four users: sort, xz, zstd, jellyfish of two threads each, two in s
 count_brief=4
 plans_brief='own'
 
-brief_work_of() { # NUMBER; sets `name`
+brief_work_of() { # NUMBER
 	case $(($1 % 4)) in
-	0) name='sort' && LC_ALL=C quietly sort --parallel=2 -S 48M -o /dev/null $(text 4) ;;
-	1) name=xz && quietly xz -T2 -3 --block-size=1MiB -c "$DATA/text" ;;
-	2) name=zstd && quietly zstd -T2 -8 -c $(text 4) ;;
-	3) name=jellyfish && quietly jellyfish count -m 19 -s 4M -t 2 --no-write $(fasta 4) ;;
+	0) LC_ALL=C timed 'sort' sort --parallel=2 -S 48M -o /dev/null $(text 4) ;;
+	1) timed xz xz -T2 -3 --block-size=1MiB -c "$DATA/text" ;;
+	2) timed zstd zstd -T2 -8 -c $(text 4) ;;
+	3) timed jellyfish jellyfish count -m 19 -s 4M -t 2 --no-write $(fasta 4) ;;
 	esac
 }
 
 user_brief() { # NUMBER
-	local step name begun_us
+	local step
 	for ((step = 0; step < 2 * times; step++)); do
-		begun_us=${EPOCHREALTIME/./}
 		brief_work_of $(($1 + step))
-		echo "${name}_ms" $(((${EPOCHREALTIME/./} - begun_us) / 1000))
 	done
 }
 
