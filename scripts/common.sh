@@ -18,7 +18,7 @@ wrong_usage() {
 }
 
 need_root() {
-	[[ $(id -u) == 0 ]] || die "needs root to $1: sudo $0"
+	[[ $(id -u) == 0 ]] || die "needs root to $1"
 }
 
 # configure PRESET [CMAKE-OPTION…]: the build tree of a preset, below $build_dir

@@ -21,9 +21,9 @@ static const struct cause absent = {NM_CTL_UNAVAILABLE,
 static const struct cause silent = {NM_CTL_UNAVAILABLE,
 				    "numa-migrd does not answer: see systemctl status numa-migrd"};
 static const struct cause unreadable = {
-	NM_CTL_NOT_ALLOWED, "only root and the group numa-migrd may read this: try with sudo"};
+	NM_CTL_NOT_ALLOWED, "only root and the group numa-migrd may read this: run it as root"};
 static const struct cause forbidden = {
-	NM_CTL_NOT_ALLOWED, "only an administrator may control numa-migrd: try with sudo"};
+	NM_CTL_NOT_ALLOWED, "only an administrator may control numa-migrd: run it as root"};
 static const struct cause unknown = {
 	EXIT_FAILURE, "the running numa-migrd is of another version and does not know this command "
 		      "(numa-migrctl status)"};

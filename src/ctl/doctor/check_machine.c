@@ -175,7 +175,7 @@ static void report_no_runtime(const char *name, const struct nm_facts *facts,
 			"Java).");
 	if (unread)
 		nm_findings_remedy(
-			findings, "run again with sudo: %u program%s of others could not be read",
+			findings, "run it again as root: %u program%s of others could not be read",
 			facts->unread_programs, nm_plural(facts->unread_programs, "", "s"));
 }
 

@@ -88,7 +88,7 @@ static void say_refused(const char *name, const struct nm_facts *facts,
 				"This user may not sample: the counters were not tried.");
 		nm_findings_evidence(findings, "perf_event_open: %s",
 				     strerrordesc_np(-facts->trial_error));
-		nm_findings_remedy(findings, "run it as root: sudo numa-migrctl doctor");
+		nm_findings_remedy(findings, "run numa-migrctl doctor as root");
 		return;
 	}
 	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),

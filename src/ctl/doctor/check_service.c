@@ -106,7 +106,7 @@ static void say_no_config(const char *name, const struct nm_facts *facts,
 		       : "There is no configuration: the shipped one is assumed.");
 	for (size_t i = 0; i < facts->config_errors.count; i++)
 		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
-	nm_findings_remedy(findings, unseen ? "run it as root: sudo numa-migrctl doctor"
+	nm_findings_remedy(findings, unseen ? "run numa-migrctl doctor as root"
 					    : "the package contains one");
 }
 

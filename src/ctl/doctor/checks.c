@@ -52,5 +52,5 @@ void nm_facts_say_unseen(const struct nm_facts *facts, struct nm_findings *findi
 {
 	nm_findings_evidence(findings, "%s: %s", path, strerrordesc_np(-error));
 	if (!facts->root && (error == -EACCES || error == -EPERM))
-		nm_findings_remedy(findings, "run it as root: sudo numa-migrctl doctor");
+		nm_findings_remedy(findings, "run numa-migrctl doctor as root");
 }
