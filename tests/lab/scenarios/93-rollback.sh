@@ -2,6 +2,7 @@
 # A migration that the next phase of the program makes bad: a thread one hop from its memory is moved to
 # it, and at once turns to memory that is nearer to where it came from. It is rolled back, and T doubles.
 # boot: paced
+# when: full
 # limit: 400
 . "$LAB/lib.sh"
 . "$LAB/pmu-lib.sh"
