@@ -105,6 +105,7 @@ struct nm_home_state {
 	bool creating;	    /* has threads younger than NM_PLACE_MIN_AGE_S; known if examined */
 	unsigned max_running;	   /* maximum of `running` */
 	uint64_t grown_ns;	   /* time when max_running last changed */
+	uint64_t forked_ns; /* when it last created a thread, since it was first seen; 0: never */
 	unsigned home_max_running; /* max_running when it was assigned its home */
 	double demand_cpus; /* recent demand */
 	double burst_s;	    /* mean time that a thread runs at a time; 0: not known */
@@ -176,6 +177,13 @@ void nm_home_state_clear(struct nm_home_state *state);
 void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 			  struct nm_home_state *state);
 
+/*
+ * Returns whether its home is suspended: it was assigned because few threads ran, and has not been
+ * measured since threads were created. Until then nothing is leased, nudged or moved to it: new
+ * threads touch their memory where they run. Called by the tick, by examinations, and by the drain.
+ */
+bool nm_home_state_is_suspended(const struct nm_home_state *state);
+
 /* Sets the location of its memory, from pages on each node; all zero: not known. */
 void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes);
 /* Return the amount of its memory, and the share of it on each node; NULL: not known. */
@@ -221,9 +229,10 @@ void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double
  * none. */
 bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 			   struct nm_examination *ret);
-/* Follows the start and the end of processes; tenant: the process's own or its parent's. Called
- * for each record of the drain. */
-void nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
+/* Follows the start and the end of processes; tenant: the process's own or its parent's. Returns
+ * whether this suspends the home of the process, whose leases then end. Called for each record of
+ * the drain. */
+bool nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
 			     const struct nm_tenant *tenant, uint64_t now_ns);
 /* Subtracts the cost of an interval from the budget of examinations. */
 void nm_placement_charge_interval(struct nm_placement *placement,

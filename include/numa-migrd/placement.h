@@ -114,11 +114,15 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
  */
 int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret);
 
+/* Returns whether a home that was assigned for this reason is for the threads that ran then, and
+ * not for more. Called by the drain and by the tick. */
+bool nm_place_expires_with_growth(enum nm_place_reason reason);
+
 /*
  * Determines which homes have lost the reason for which they were assigned: that few threads ran,
- * or that the group ran there. ret[i] is the reason that now justifies the home, or
- * NM_PLACE_SPREAD, NM_PLACE_OFTEN_WOKEN or NM_PLACE_FIXED if there is none. Returns 0 or -ENOMEM.
- * Called by the tick, before nm_place_yield().
+ * that the group ran there, or that it fitted there. ret[i] is the reason that now justifies the
+ * home, or NM_PLACE_SPREAD, NM_PLACE_OFTEN_WOKEN or NM_PLACE_FIXED if there is none. Returns 0 or
+ * -ENOMEM. Called by the tick, before nm_place_yield().
  */
 int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret);
 

@@ -253,7 +253,7 @@ static void update_migration(const struct nm_placement *placement, struct nm_hom
 		interval_s * nm_place_lost_cpus(state->demand_cpus, migration->away_distance);
 	bool worthwhile = nm_place_expected_rest(state->lost_s) >= cost_s(placement, state) &&
 			  may_move_memory(state) && !reclaimed[state->home] &&
-			  now_ns >= migration->retry_ns;
+			  !nm_home_state_is_suspended(state) && now_ns >= migration->retry_ns;
 	if (worthwhile && migration->state == NM_MIGRATION_DEFERRED)
 		state->judged = false; /* again, with its memory at home */
 	migration->state = worthwhile ? NM_MIGRATION_READY : NM_MIGRATION_DEFERRED;

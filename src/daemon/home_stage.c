@@ -126,7 +126,10 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 	struct nm_tenant tenant = nm_roster_tenant(roster, event->pid);
 	if (nm_placement_is_unknown(&tenant) && event->kind == NM_TASK_FORK)
 		tenant = nm_roster_tenant(roster, event->parent_pid);
-	nm_placement_task_event(daemon->pipeline.placement, event, &tenant, now_ns);
+	/* The next threads would inherit the lease. Restoring their affinities is too late for
+	 * those that touch memory at once. */
+	if (nm_placement_task_event(daemon->pipeline.placement, event, &tenant, now_ns))
+		(void)nm_actuator_return_process(daemon->pipeline.actuator, event->pid);
 }
 
 /* ---- memory ---- */

@@ -3,6 +3,7 @@
  * for CPUs. */
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "home_stage.h"
 
@@ -36,6 +37,14 @@ static bool find_use(const struct nm_proc_schedstat *before, const struct nm_pro
 	return true;
 }
 
+/* Returns the seconds since the thread was created. */
+static double age_of(const struct nm_snap_thread *thread, uint64_t now_ticks)
+{
+	double ticks =
+		now_ticks > thread->start_ticks ? (double)(now_ticks - thread->start_ticks) : 1;
+	return ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
 /* Selects the sampled threads whose times are read now, in turns, beginning where the last interval
  * stopped. */
 static void choose_reads(struct nm_placement *placement, const struct nm_snapshot *snapshot,
@@ -66,6 +75,7 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	if (r < 0)
 		return r;
 	choose_reads(placement, snapshot, reads);
+	uint64_t now_ticks = nm_proc_ticks_now(daemon->pipeline.platform);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		struct nm_proc_schedstat now,
@@ -79,8 +89,7 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		}
 		bool read = reads[i] && nm_proc_read_schedstat(daemon->pipeline.platform,
 							       thread->pid, thread->tid, &now) == 0;
-		if (!read || !find_use(last, &now, snapshot->processes[thread->process].age_s,
-				       interval_s, &use)) {
+		if (!read || !find_use(last, &now, age_of(thread, now_ticks), interval_s, &use)) {
 			state->wanted_cpus += thread->run_share;
 		} else {
 			state->run_s += use.run_s;

@@ -642,6 +642,31 @@ static void test_a_home_for_one_thread_does_not_hold_eight(void **state)
 	assert_int_equal(reason, NM_PLACE_SPREAD);
 }
 
+/* The program started with two threads, alone or beside others, and its node is too small for
+ * more. */
+static void test_a_home_for_two_threads_does_not_hold_eight(void **state)
+{
+	static const double ran[NODES] = {1, 0, 0, 0};
+	static const enum nm_place_reason given[] = {NM_PLACE_MEMORY, NM_PLACE_SEPARATE};
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct nm_place_group group = group_of(1, ran);
+		const struct nm_place_view view = {
+			.topology = &topology, .nodes = nodes, .groups = &group, .nr_groups = 1};
+		enum nm_place_reason reason;
+		group.home = 0;
+		group.home_reason = given[i];
+		group.home_max_running = 2;
+		group.running = group.max_running = 2 * (unsigned)nodes[0].cores;
+		group.demand_cpus = group.wanted_cpus = 2 * nodes[0].cores;
+		assert_int_equal(nm_place_find_expired(&view, &reason), 0);
+		assert_int_equal(reason, NM_PLACE_SPREAD);
+		group.home_max_running = group.running; /* it knew all of them */
+		assert_int_equal(nm_place_find_expired(&view, &reason), 0);
+		assert_int_equal(reason, given[i]);
+	}
+}
+
 /* It does not get a home because of the work of its threads so far either. */
 static void test_threads_that_have_just_started_count_first(void **state)
 {
@@ -956,6 +981,7 @@ int main(void)
 		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_if_memory_stays, set_up),
 		cmocka_unit_test_setup(test_a_home_for_one_thread_does_not_hold_eight, set_up),
+		cmocka_unit_test_setup(test_a_home_for_two_threads_does_not_hold_eight, set_up),
 		cmocka_unit_test_setup(test_threads_that_have_just_started_count_first, set_up),
 		cmocka_unit_test_setup(test_woken_threads_stay_with_their_wakers, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_if_its_thread_is_woken_by_others, set_up),

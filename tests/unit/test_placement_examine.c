@@ -176,6 +176,91 @@ static void its_second_thread_is_noticed(void **state)
 	assert_non_null(placed_of(1000));
 }
 
+/* Gives a home and a lease to a process that has had one thread for a long time. */
+static void begin_alone(void)
+{
+	world.daemon.config->threads.pin = NM_PIN_NODE;
+	begin_auto();
+	add_worker(1000, 0, 0);
+	live(150);
+	assert_true(placed_of(1000)->home >= 0);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 1);
+}
+
+/* Threads on the other CPUs, which use the memory there. */
+static void add_threads(void)
+{
+	for (int cpu = 1; cpu < CPUS; cpu++)
+		add_worker(1000, cpu, node_of_cpu(cpu));
+}
+
+static bool all_where_created(void)
+{
+	for (size_t i = 0; i < world.nr_workers; i++)
+		if (node_of(&world.workers[i]) != node_of_cpu((int)i))
+			return false;
+	return true;
+}
+
+/* The others would inherit the lease of the first one, and touch their memory where it runs. */
+static void a_home_for_one_thread_ends_when_others_are_created(void **state)
+{
+	(void)state;
+	begin_alone();
+	add_threads();
+	nm_drain(&world.daemon);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	beat();
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_true(all_where_created());
+}
+
+/* Until they are measured, which may be late, it holds nothing. */
+static void a_suspended_home_holds_nothing(void **state)
+{
+	(void)state;
+	begin_alone();
+	struct nm_placement *placement = world.daemon.pipeline.placement;
+	add_threads();
+	placement->budget_s = -1000;
+	for (unsigned i = 0; i < 30; i++)
+		beat();
+	assert_true(placed_of(1000)->home >= 0);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	live_one();
+	assert_int_equal(placed_of(1000)->home, -1);
+	assert_true(all_where_created());
+}
+
+/* The interval has been long, and the threads have run in a small part of it. */
+static void threads_that_have_just_begun_count_in_full(void **state)
+{
+	(void)state;
+	begin_alone();
+	world.daemon.pipeline.placement->budget_s = -1000;
+	for (unsigned i = 0; i < 39; i++)
+		beat();
+	add_threads();
+	beat();
+	live_one();
+	assert_int_equal(placed_of(1000)->home, -1);
+}
+
+/* It is held again after a while. */
+static void a_home_stays_if_the_new_thread_is_idle(void **state)
+{
+	(void)state;
+	begin_alone();
+	int home = placed_of(1000)->home;
+	fake_clone(world.fake, 1000, 1999);
+	nm_drain(&world.daemon);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	live(150);
+	assert_int_equal(placed_of(1000)->home, home);
+	assert_int_equal(placed_of(1000)->decision, 1);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 1);
+}
+
 /* A process that ends sooner is never examined, and its cost is not charged. */
 static void short_lived_processes_cost_nothing(void **state)
 {
@@ -471,6 +556,10 @@ int main(void)
 		TEST(an_idle_process_costs_less),
 		TEST(a_process_of_one_thread_is_examined_later),
 		TEST(its_second_thread_is_noticed),
+		TEST(a_home_for_one_thread_ends_when_others_are_created),
+		TEST(a_suspended_home_holds_nothing),
+		TEST(threads_that_have_just_begun_count_in_full),
+		TEST(a_home_stays_if_the_new_thread_is_idle),
 		TEST(short_lived_processes_cost_nothing),
 		TEST(a_fork_storm_does_not_delay_examination),
 		TEST(a_fork_storm_leaves_room_for_others),

@@ -121,7 +121,7 @@ static void release_demand(struct nm_placement *placement, struct nm_home_state 
 	state->running = 0;
 }
 
-void nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
+bool nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
 			     const struct nm_tenant *tenant, uint64_t now_ns)
 {
 	bool thread = event->kind == NM_TASK_FORK && event->pid == event->parent_pid;
@@ -135,10 +135,16 @@ void nm_placement_task_event(struct nm_placement *placement, const struct nm_tas
 		remove_due(placement, scheduled);
 		release_demand(placement, nm_home_state_find(placement, event->pid));
 	}
+	struct nm_home_state *state = thread ? nm_home_state_find(placement, event->pid) : NULL;
 	/* A new thread starts on any idle CPU, even if its process has a home, and a process is
 	 * examined late as long as it has one thread. */
-	if (begins || (thread && (scheduled || nm_home_state_find(placement, event->pid))))
+	if (begins || (thread && (scheduled || state)))
 		nm_placement_schedule(placement, &one);
+	if (!state)
+		return false;
+	bool suspended = nm_home_state_is_suspended(state);
+	state->forked_ns = now_ns;
+	return !suspended && nm_home_state_is_suspended(state);
 }
 
 /* ---- limits of the cost ---- */

@@ -93,6 +93,13 @@ size_t nm_placement_homes(const struct nm_placement *placement)
 	return count;
 }
 
+bool nm_home_state_is_suspended(const struct nm_home_state *state)
+{
+	const uint64_t min_age_ns = (uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC);
+	return state->home >= 0 && nm_place_expires_with_growth(state->reason) &&
+	       state->forked_ns && state->measured_ns < state->forked_ns + min_age_ns;
+}
+
 /* ---- its memory ---- */
 
 void nm_home_state_clear_migration(struct nm_home_state *state)

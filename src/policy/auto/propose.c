@@ -458,7 +458,7 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 
 /* ---- homes without a reason ---- */
 
-static bool expires_with_growth(enum nm_place_reason reason)
+bool nm_place_expires_with_growth(enum nm_place_reason reason)
 {
 	return reason == NM_PLACE_RUNS_THERE || reason == NM_PLACE_SINGLE ||
 	       reason == NM_PLACE_SMALL;
@@ -478,14 +478,13 @@ int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason
 			ret[i] = NM_PLACE_FIXED;
 			continue;
 		}
-		if (!expires_with_growth(group->home_reason))
-			continue;
-		if (is_woken_often(group, BURST_TO_EXPIRE))
+		bool for_few = nm_place_expires_with_growth(group->home_reason);
+		if (for_few && is_woken_often(group, BURST_TO_EXPIRE))
 			ret[i] = NM_PLACE_OFTEN_WOKEN;
 		if (group->running <= group->home_max_running)
 			continue;
 		if (expected_demand(&plan, group) > most_cpus(&plan, (unsigned)group->home) ||
-		    !may_pack(&plan, group, (unsigned)group->home, &ret[i]))
+		    (for_few && !may_pack(&plan, group, (unsigned)group->home, &ret[i])))
 			ret[i] = NM_PLACE_SPREAD;
 	}
 	return r;

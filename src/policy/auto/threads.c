@@ -47,7 +47,8 @@ static size_t list_steps(const struct nm_placement *placement, const struct nm_s
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		const struct nm_home_state *state = nm_home_state_find(placement, thread->pid);
-		if (state && state->home >= 0 && snapshot->time_ns >= state->refused_until_ns &&
+		if (state && state->home >= 0 && !nm_home_state_is_suspended(state) &&
+		    snapshot->time_ns >= state->refused_until_ns &&
 		    needs_step(snapshot, thread, state->home,
 			       pin_of(config, snapshot, state, thread)))
 			ret[count++] = (struct nm_turn){
