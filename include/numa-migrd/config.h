@@ -241,10 +241,19 @@ struct nm_target_subject {
 };
 
 /*
- * Returns whether one of the patterns matches. If `named` is true, only patterns that name a
+ * Returns the first of the patterns that matches, or NULL. If `named` is true, only patterns that name a
  * command, a unit, a slice or a cgroup count; this is required before writing to a process
  * (sampling.inject = "soft_dirty"). Pure. Used by the task table and the root helper.
  */
-bool nm_config_matches(const struct nm_target_list *list, const struct nm_target_subject *subject, bool named);
+const struct nm_target *nm_config_find(const struct nm_target_list *list,
+				       const struct nm_target_subject *subject, bool named);
+static inline bool nm_config_matches(const struct nm_target_list *list,
+				     const struct nm_target_subject *subject, bool named)
+{
+	return nm_config_find(list, subject, named) != NULL;
+}
+
+/* Prints a pattern as in the configuration, with its text escaped. Returns `out`. Pure. */
+const char *nm_config_print_target(const struct nm_target *target, char *out, size_t size);
 
 #endif

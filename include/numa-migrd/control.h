@@ -165,6 +165,8 @@ struct nm_control_ops {
 	int (*regions)(void *context, uint32_t pid, uid_t caller, const struct nm_show *show);
 	int (*decisions)(void *context, uint64_t after, uint32_t most, const struct nm_show *show);
 	int (*explain)(void *context, uint64_t id, const struct nm_show *show); /* -ENOENT; a summary */
+	/* -ESRCH: there is no such process; -EAGAIN: paused; a summary */
+	int (*explain_process)(void *context, uint32_t pid, const struct nm_show *show);
 	/* -EINVAL: the configuration is invalid and the old one stays in force; `error` has a line
 	 * for each error. */
 	int (*reload)(void *context, char *error, size_t size);

@@ -31,6 +31,11 @@ struct nm_proc_stat {
 	unsigned policy;      /* SCHED_* */
 };
 
+static inline bool nm_proc_has_exited(const struct nm_proc_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X';
+}
+
 /* Parses /proc/…/stat. The name may contain any bytes, so the last ')' ends it. Returns 0 or
  * -EINVAL. Pure. */
 int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);

@@ -131,7 +131,9 @@ enum nm_eligibility {
 	NM_ELIGIBILITY_MANAGED,
 	NM_ELIGIBILITY_NOT_TARGET, /* no include pattern matches */
 	NM_ELIGIBILITY_EXCLUDED,   /* an exclude pattern matches */
-	NM_ELIGIBILITY_SMALL,	   /* below targets.min_cpu_percent or min_rss_mb */
+	NM_ELIGIBILITY_SMALL,	   /* resident memory below targets.min_rss_mb */
+	NM_ELIGIBILITY_IDLE,	   /* CPU use below targets.min_cpu_percent, or not seen yet */
+	NM_ELIGIBILITY_UNREADABLE, /* its status in /proc is too long to be read again and again */
 	NM_ELIGIBILITY_KERNEL,	   /* a kernel thread */
 	NM_ELIGIBILITY_REALTIME,   /* SCHED_FIFO, SCHED_RR or SCHED_DEADLINE (per thread) */
 	NM_ELIGIBILITY_SELF,	   /* the daemon, its helper or a worker */
@@ -139,7 +141,16 @@ enum nm_eligibility {
 	NM_ELIGIBILITY_FOREIGN,	   /* another program changed an affinity that the daemon had set */
 	NM_ELIGIBILITY_RELEASED,   /* released by `numa-migrctl release` */
 	NM_ELIGIBILITY_OFF,	   /* an attribute of its cgroups has the value "off" */
+	NM_ELIGIBILITY_MAX
 };
+
+/* The reasons as users see them: on the bus, in `numa-migrctl explain process`, and in the manual
+ * page org.numamigrd1(5), which a test compares with this table. */
+struct nm_eligibility_reason {
+	const char *name, *text;
+	bool listed; /* processes with this reason are listed although they are not managed */
+};
+const struct nm_eligibility_reason *nm_eligibility_reason(enum nm_eligibility eligibility);
 
 struct nm_process {
 	uint32_t pid;
@@ -333,6 +344,28 @@ struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid);
  * table. */
 int nm_roster_thread_eligibility(const struct nm_roster *roster, uint32_t tid,
 				 enum nm_eligibility *ret);
+
+/* Returns the reason of the process, or, if it has none, that of its first thread in the table. */
+enum nm_eligibility nm_roster_refusal(const struct nm_roster *roster,
+				      const struct nm_process *process);
+
+#define NM_EXPLANATION_BYTES 512
+/* Why a process is or is not managed now. */
+struct nm_explanation {
+	enum nm_eligibility eligibility;
+	char comm[NM_COMM_BYTES]; /* escaped */
+	uint32_t uid;
+	uint64_t rss_bytes;
+	char text[NM_EXPLANATION_BYTES]; /* the reason with its values, escaped */
+};
+
+/*
+ * Determines this for any process, also for one that has never been sampled: reads it from /proc,
+ * with up to 64 of its threads, and changes nothing. Returns 0, -ESRCH if there is no such process
+ * or all of its threads have exited, or another negative errno. Called for the bus.
+ */
+int nm_roster_explain(struct nm_roster *roster, uint32_t pid, uint64_t now_ns,
+		      struct nm_explanation *ret);
 
 struct nm_roster_counts {
 	unsigned processes_known, processes_managed, threads_known, threads_managed;

@@ -306,17 +306,40 @@ static bool is_named(const struct nm_target *target)
 	       is_name(target->cgroup);
 }
 
-bool nm_config_matches(const struct nm_target_list *list, const struct nm_target_subject *subject,
-		       bool named)
+const struct nm_target *nm_config_find(const struct nm_target_list *list,
+				       const struct nm_target_subject *subject, bool named)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct nm_target *target = &list->items[i];
 		if (named && !is_named(target))
 			continue;
 		if (target_matches(target, subject))
-			return true;
+			return target;
 	}
-	return false;
+	return NULL;
+}
+
+const char *nm_config_print_target(const struct nm_target *target, char *out, size_t size)
+{
+	const struct {
+		const char *key, *glob;
+	} parts[] = {{"command", target->command},
+		     {"unit", target->unit},
+		     {"slice", target->slice},
+		     {"cgroup", target->cgroup},
+		     {"user", target->user}};
+	size_t used = (size_t)snprintf(out, size, "{");
+	for (size_t i = 0; i < NM_ARRAY_SIZE(parts) && used < size; i++) {
+		char glob[128];
+		if (!parts[i].glob)
+			continue;
+		(void)nm_escape(glob, sizeof(glob), parts[i].glob, strlen(parts[i].glob));
+		used += (size_t)snprintf(out + used, size - used, " %s = \"%s\";", parts[i].key,
+					 glob);
+	}
+	if (used < size)
+		(void)snprintf(out + used, size - used, " }");
+	return out;
 }
 
 bool nm_targets_has_criterion(const struct nm_target_list *list)

@@ -106,19 +106,6 @@ static void print_decision(FILE *out, const struct nm_style *style, const json_t
 
 /* ---- processes ---- */
 
-/* Returns the row of that process, borrowed; NULL: none. */
-static json_t *row_of(const json_t *rows, uint32_t pid)
-{
-	size_t index;
-	json_t *row;
-	json_array_foreach(rows, index, row)
-	{
-		if (json_integer_value(json_object_get(row, "pid")) == pid)
-			return row;
-	}
-	return NULL;
-}
-
 /* Removes decisions about other processes. */
 static void keep_those_of(json_t *decisions, uint32_t pid)
 {
@@ -141,28 +128,20 @@ static int show_process(const struct nm_ctl *ctl, const json_t *process, const j
 	return nm_ctl_close_output();
 }
 
-/* Explains its management or the reason for its absence, with its decisions in the history. */
+/* Explains why it is or is not managed, with its decisions in the history. */
 static int explain_process(const struct nm_ctl *ctl, const char *word)
 {
-	nm_auto(json_decrefp) json_t *processes = NULL;
+	nm_auto(json_decrefp) json_t *process = NULL;
 	nm_auto(json_decrefp) json_t *decisions = NULL;
 	uint32_t pid;
 	int r = nm_ctl_pid(word, &pid);
 	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask_once("ListProcesses", NM_RIGHT_READ, &processes, "");
+		r = nm_ctl_ask_once("ExplainProcess", NM_RIGHT_READ, &process, "u", pid);
 	if (r == EXIT_SUCCESS)
 		r = nm_ctl_ask_once("Decisions", NM_RIGHT_READ, &decisions, "tu", (uint64_t)0,
 				    UINT32_MAX);
 	if (r != EXIT_SUCCESS)
 		return r;
-	const json_t *process = row_of(processes, pid);
-	if (!process) {
-		(void)fprintf(stderr,
-			      "numa-migrctl: process %" PRIu32 " is not managed: it used less CPU "
-			      "than targets.min_cpu_percent, or it ended\n",
-			      pid);
-		return EXIT_FAILURE;
-	}
 	keep_those_of(decisions, pid);
 	return show_process(ctl, process, decisions);
 }

@@ -303,6 +303,7 @@ static void open_control(struct nm_daemon *daemon)
 		.regions = nm_view_regions,
 		.decisions = nm_view_decisions,
 		.explain = nm_view_explain,
+		.explain_process = nm_view_process_reason,
 		.reload = nm_command_reload,
 		.set_dry_run = nm_command_set_dry_run,
 		.asked = nm_command_log_caller,

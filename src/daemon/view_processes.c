@@ -189,34 +189,6 @@ static void write_exclusivity(const struct nm_daemon *daemon, uint32_t pid,
 
 /* ---- one process ---- */
 
-/* Returns the reason for which a process is not managed, if it is of interest to the user;
- * otherwise the process is not shown. */
-static const char *reason_of(enum nm_eligibility eligibility)
-{
-	switch (eligibility) {
-	case NM_ELIGIBILITY_OFF:
-		return "off";
-	case NM_ELIGIBILITY_REALTIME:
-		return "real-time";
-	case NM_ELIGIBILITY_PINNED:
-		return "pinned";
-	case NM_ELIGIBILITY_FOREIGN:
-		return "foreign-mask";
-	default:
-		return NULL;
-	}
-}
-
-/* If all threads of a process have a reason, that of the first one is shown. */
-static const char *refusal_reason(const struct nm_daemon *daemon, const struct nm_process *process)
-{
-	enum nm_eligibility eligibility = process->eligibility;
-	if (eligibility == NM_ELIGIBILITY_MANAGED)
-		(void)nm_roster_thread_eligibility(daemon->pipeline.roster, process->pid,
-						   &eligibility);
-	return reason_of(eligibility);
-}
-
 static bool is_moved(const struct nm_config *config, const struct nm_process *process)
 {
 	bool moves = config->threads.policy != NM_POLICY_NONE ||
@@ -231,10 +203,8 @@ static const char *state_of(const struct nm_daemon *daemon, const struct nm_proc
 {
 	if (process->eligibility == NM_ELIGIBILITY_RELEASED)
 		return "released";
-	if (reason_of(process->eligibility))
-		return "refused";
 	if (process->eligibility != NM_ELIGIBILITY_MANAGED)
-		return NULL;
+		return nm_eligibility_reason(process->eligibility)->listed ? "refused" : NULL;
 	if (!has_threads)
 		return process->nr_threads > 0 ? "refused" : NULL;
 	return is_moved(daemon->config, process) ? "managed" : "observed";
@@ -243,10 +213,10 @@ static const char *state_of(const struct nm_daemon *daemon, const struct nm_proc
 static void write_eligibility(const struct nm_daemon *daemon, const struct nm_process *process,
 			      const char *state, const struct nm_show *show)
 {
-	const char *reason = refusal_reason(daemon, process);
+	enum nm_eligibility refusal = nm_roster_refusal(daemon->pipeline.roster, process);
 	nm_show_text(show, "state", state);
-	if (strcmp(state, "refused") == 0 && reason)
-		nm_show_text(show, "reason", reason);
+	if (strcmp(state, "refused") == 0 && refusal != NM_ELIGIBILITY_MANAGED)
+		nm_show_text(show, "reason", nm_eligibility_reason(refusal)->name);
 	nm_show_text(show, "steer", nm_steer_name(process->steering.value));
 }
 
@@ -283,14 +253,10 @@ static void write_placement(const struct nm_daemon *daemon, const struct nm_proc
 }
 
 static void write_process(const struct nm_daemon *daemon, const struct nm_process *process,
-			  const struct sum *seen, const struct nm_show *show)
+			  const struct sum *seen, const char *state, const struct nm_show *show)
 {
-	const char *state = state_of(daemon, process, seen != NULL);
 	char unit[UNIT_BYTES];
-	if (!state)
-		return;
 	find_unit(process->cgroup, unit, sizeof(unit));
-	show->open(show->context);
 	nm_show_u32(show, "pid", process->pid);
 	nm_show_text(show, "comm", process->comm);
 	nm_show_u32(show, "uid", process->uid);
@@ -304,7 +270,6 @@ static void write_process(const struct nm_daemon *daemon, const struct nm_proces
 		write_sum(daemon, seen, show);
 		write_exclusivity(daemon, process->pid, show);
 	}
-	show->close(show->context);
 }
 
 static int compare_processes(const void *a, const void *b)
@@ -332,8 +297,79 @@ int nm_view_processes(void *context, const struct nm_show *show)
 	if (count)
 		memcpy(sorted, known, count * sizeof(struct nm_process *));
 	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
-	for (size_t i = 0; i < count; i++)
-		write_process(daemon, sorted[i], find_sum(sums, nr_sums, sorted[i]->pid), show);
+	for (size_t i = 0; i < count; i++) {
+		const struct sum *seen = find_sum(sums, nr_sums, sorted[i]->pid);
+		const char *state = state_of(daemon, sorted[i], seen != NULL);
+		if (!state)
+			continue;
+		show->open(show->context);
+		write_process(daemon, sorted[i], seen, state, show);
+		show->close(show->context);
+	}
+	return 0;
+}
+
+/* ---- why a process is or is not managed ---- */
+
+static const char *explain_management(const struct nm_daemon *daemon,
+				      const struct nm_process *process, bool has_threads)
+{
+	const struct nm_config *config = daemon->config;
+	if (!has_threads)
+		return "it is about to be managed: none of its threads that may be moved has been "
+		       "sampled yet";
+	if (process->steering.value == NM_STEER_OBSERVE)
+		return "it is only observed: the attribute " NM_STEER_ATTRIBUTE
+		       " of its cgroups is observe";
+	if (!is_moved(config, process))
+		return "it is only observed: threads.policy is \"none\", and pages.policy moves no "
+		       "pages";
+	return nm_daemon_is_dry_run(daemon) ? "it is managed, but in a dry run nothing is moved"
+					    : nm_eligibility_reason(NM_ELIGIBILITY_MANAGED)->text;
+}
+
+/* The row of a process that ListProcesses would omit. */
+static void write_refused(const struct nm_explanation *explanation, uint32_t pid,
+			  const struct nm_show *show)
+{
+	nm_show_u32(show, "pid", pid);
+	nm_show_text(show, "comm", explanation->comm);
+	nm_show_u32(show, "uid", explanation->uid);
+	nm_show_text(show, "state",
+		     explanation->eligibility == NM_ELIGIBILITY_RELEASED ? "released" : "refused");
+	nm_show_text(show, "reason", nm_eligibility_reason(explanation->eligibility)->name);
+	nm_show_u64(show, "rss_bytes", explanation->rss_bytes);
+}
+
+int nm_view_process_reason(void *context, uint32_t pid, const struct nm_show *show)
+{
+	struct nm_daemon *daemon = context;
+	nm_autofree struct sum *sums = NULL;
+	struct nm_explanation explanation;
+	size_t nr_sums = 0;
+	if (daemon->paused)
+		return -EAGAIN;
+	struct nm_platform *platform = daemon->pipeline.platform;
+	int r = nm_roster_explain(daemon->pipeline.roster, pid, platform->ops->now_ns(platform),
+				  &explanation);
+	if (r == 0)
+		r = sum_processes(daemon, &sums, &nr_sums);
+	if (r == 0)
+		r = add_decisions(daemon, sums, nr_sums);
+	if (r < 0)
+		return r;
+	const struct nm_process *process = nm_view_process(daemon, pid);
+	const struct sum *seen = find_sum(sums, nr_sums, pid);
+	if (explanation.eligibility != NM_ELIGIBILITY_MANAGED || !process) {
+		write_refused(&explanation, pid, show);
+		nm_show_text(show, "explanation", explanation.text);
+		return 0;
+	}
+	const char *state = state_of(daemon, process, seen != NULL);
+	write_process(daemon, process, seen, state ? state : "refused", show);
+	nm_show_text(show, "explanation",
+		     explain_management(daemon, process,
+					seen && process->eligibility == NM_ELIGIBILITY_MANAGED));
 	return 0;
 }
 

@@ -32,6 +32,8 @@ int nm_view_explain(void *context, uint64_t id, const struct nm_show *show);
 /* ---- view_processes.c ---- */
 
 int nm_view_processes(void *context, const struct nm_show *show);
+/* Shows one process, also one that is not managed, with the reason. Returns -ESRCH or -EAGAIN. */
+int nm_view_process_reason(void *context, uint32_t pid, const struct nm_show *show);
 int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show);
 int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show);
 

@@ -214,11 +214,6 @@ struct search {
 	uint64_t start_ticks;
 };
 
-static bool has_exited(const struct nm_proc_stat *stat)
-{
-	return stat->state == 'Z' || stat->state == 'X';
-}
-
 /* Ends the search if the thread has not exited, or if many have: exited threads that a tracer keeps
  * must not make it long. */
 static int try_thread(void *context, const char *name)
@@ -235,7 +230,7 @@ static int try_thread(void *context, const char *name)
 	int directory = platform->ops->open_directory(platform, search->process, path);
 	if (directory < 0)
 		return 0;
-	if (nm_proc_read_stat(platform, directory, &stat) < 0 || has_exited(&stat)) {
+	if (nm_proc_read_stat(platform, directory, &stat) < 0 || nm_proc_has_exited(&stat)) {
 		platform->ops->close(platform, directory);
 		return 0;
 	}
@@ -268,7 +263,7 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 
 	if (directory < 0)
 		return directory;
-	if (has_exited(&stat))
+	if (nm_proc_has_exited(&stat))
 		return open_survivor(platform, directory, ret_tid, ret_ticks);
 	*ret_tid = pid;
 	*ret_ticks = start_ticks;

@@ -27,6 +27,7 @@ enum part {
 	PART_THREADS,
 	PART_DECISIONS,
 	PART_EXPLANATION,
+	PART_REASON,
 	PART_PAGES,
 	PART_REGIONS,
 };
@@ -50,6 +51,8 @@ static int write_part(const struct nm_control_ops *ops, enum part part, const st
 		return ops->decisions(ops->context, query->id, query->most, show);
 	case PART_EXPLANATION:
 		return ops->explain(ops->context, query->id, show);
+	case PART_REASON:
+		return ops->explain_process(ops->context, query->pid, show);
 	case PART_PAGES:
 		return ops->pages(ops->context, query->pid, show);
 	case PART_REGIONS:
@@ -79,13 +82,20 @@ static int add_list(struct nm_answer *answer, const struct nm_control *control,
 	return r < 0 ? r : answer->r;
 }
 
-static int refuse_query(int r, const struct query *query, sd_bus_error *error)
+static int refuse_query(int r, const struct query *query, enum part summary, sd_bus_error *error)
 {
 	switch (r) {
 	case -ESRCH:
+		if (summary == PART_REASON)
+			return sd_bus_error_setf(error, NM_BUS_ERROR_NO_SUCH_PROCESS,
+						 "there is no process %" PRIu32
+						 ": it has ended, or never existed",
+						 query->pid);
 		return sd_bus_error_setf(error, NM_BUS_ERROR_NOT_MANAGED,
 					 "process %" PRIu32 " is not managed by numa-migrd",
 					 query->pid);
+	case -EAGAIN:
+		return sd_bus_error_set(error, NM_BUS_ERROR_ALREADY_PAUSED, "numa-migrd is paused");
 	case -ENOENT:
 		return sd_bus_error_setf(error, NM_BUS_ERROR_NO_SUCH_DECISION,
 					 "decision %" PRIu64
@@ -112,6 +122,7 @@ static const struct reading {
 	{"Pages", "u", PART_PAGES, PART_REGIONS},
 	{"Decisions", "tu", PART_NONE, PART_DECISIONS},
 	{"Explain", "t", PART_EXPLANATION, PART_NONE},
+	{"ExplainProcess", "u", PART_REASON, PART_NONE},
 };
 
 static int read_query(sd_bus_message *call, const char *types, struct query *ret)
@@ -146,7 +157,8 @@ static int answer_query(struct nm_control *control, sd_bus_message *call, uid_t 
 		r = add_list(&answer, control, &query, reading->list);
 	if (sender)
 		nm_callers_charge(&control->callers, sender, answer.rows / ROWS_OF_ONE_CALL);
-	r = r < 0 ? refuse_query(r, &query, error) : sd_bus_send(NULL, answer.message, NULL);
+	r = r < 0 ? refuse_query(r, &query, reading->summary, error)
+		  : sd_bus_send(NULL, answer.message, NULL);
 	sd_bus_message_unref(answer.message);
 	return r;
 }
@@ -368,6 +380,9 @@ const sd_bus_vtable nm_manager_vtable[] = {
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("t", decision),
 				SD_BUS_RESULT("a{sv}", explanation), on_query,
+				SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("ExplainProcess", SD_BUS_ARGS("u", pid),
+				SD_BUS_RESULT("a{sv}", process), on_query,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),

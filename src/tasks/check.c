@@ -16,7 +16,7 @@
  * "auto" examines a process while it is young and its memory still grows; and it may share the
  * cache with others.
  */
-static uint64_t min_rss_bytes(const struct nm_roster *roster)
+uint64_t nm_roster_min_rss_bytes(const struct nm_roster *roster)
 {
 	if (roster->config->targets.min_rss_mb)
 		return roster->config->targets.min_rss_mb << 20;
@@ -37,11 +37,27 @@ static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_proce
 	       (managed && process->last_seen_ns != now_ns);
 }
 
-static bool matches(const struct nm_target_list *list, const struct nm_process *process, bool named)
+enum nm_eligibility nm_roster_size(const struct nm_roster *roster, const struct nm_process *process,
+				   uint64_t now_ns)
+{
+	if (process->rss_bytes < nm_roster_min_rss_bytes(roster))
+		return NM_ELIGIBILITY_SMALL;
+	return has_enough_cpu(roster, process, now_ns) ? NM_ELIGIBILITY_MANAGED
+						       : NM_ELIGIBILITY_IDLE;
+}
+
+static const struct nm_target *find_match(const struct nm_target_list *list,
+					  const struct nm_process *process, bool named)
 {
 	const struct nm_target_subject subject = {
 		.command = process->raw_comm, .cgroup = process->cgroup, .uid = process->uid};
-	return nm_config_matches(list, &subject, named);
+	return nm_config_find(list, &subject, named);
+}
+
+const struct nm_target *nm_roster_excluded_by(const struct nm_roster *roster,
+					      const struct nm_process *process)
+{
+	return find_match(&roster->config->targets.exclude, process, false);
 }
 
 static bool is_included(const struct nm_config *config, const struct nm_process *process)
@@ -49,7 +65,7 @@ static bool is_included(const struct nm_config *config, const struct nm_process 
 	if (config->targets.attribute == NM_ATTRIBUTE_ONLY)
 		return false;
 	return config->targets.include.count == 0 ||
-	       matches(&config->targets.include, process, false);
+	       find_match(&config->targets.include, process, false);
 }
 
 /* The systemd process that becomes a worker does not have the worker's name yet, and looks busy. */
@@ -64,12 +80,10 @@ static bool is_ours(uint32_t own_pid, const struct nm_process *process)
 	       strncmp(process->raw_comm, "numa-migrd", strlen("numa-migrd")) == 0;
 }
 
-static enum nm_eligibility judge_process(const struct nm_roster *roster,
-					 const struct nm_process *process, uint32_t flags,
-					 bool eligible)
+enum nm_eligibility nm_roster_judge(const struct nm_roster *roster,
+				    const struct nm_process *process, uint32_t flags,
+				    enum nm_eligibility size)
 {
-	const struct nm_config *config = roster->config;
-
 	if (nm_roster_remembers(roster->memory, process->pid, process->start_ticks,
 				NM_ELIGIBILITY_RELEASED))
 		return NM_ELIGIBILITY_RELEASED;
@@ -79,11 +93,11 @@ static enum nm_eligibility judge_process(const struct nm_roster *roster,
 		return NM_ELIGIBILITY_SELF;
 	if (process->steering.value == NM_STEER_OFF)
 		return NM_ELIGIBILITY_OFF;
-	if (matches(&config->targets.exclude, process, false))
+	if (nm_roster_excluded_by(roster, process))
 		return NM_ELIGIBILITY_EXCLUDED;
-	if (!nm_steer_asks(&process->steering) && !is_included(config, process))
+	if (!nm_steer_asks(&process->steering) && !is_included(roster->config, process))
 		return NM_ELIGIBILITY_NOT_TARGET;
-	return eligible ? NM_ELIGIBILITY_MANAGED : NM_ELIGIBILITY_SMALL;
+	return size;
 }
 
 static uint64_t started_ns(struct nm_roster *roster, uint64_t start_ticks, uint64_t now_ns)
@@ -104,8 +118,8 @@ static void take_name(const struct nm_roster *roster, struct nm_process *process
 	memcpy(process->raw_comm, name, sizeof(name));
 }
 
-static int read_process(struct nm_roster *roster, struct nm_process *process, int directory,
-			const struct nm_proc_stat *stat)
+static int read_files(struct nm_roster *roster, struct nm_process *process, int directory,
+		      const struct nm_proc_stat *stat)
 {
 	struct nm_proc_status status;
 	nm_autofree char *cgroup = NULL;
@@ -118,6 +132,8 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	r = nm_proc_read_status_in(roster->platform, directory, cgroup, &roster->costly, &status);
 	if (r < 0)
 		return r;
+	if (status.tgid != process->pid)
+		return -ESRCH; /* the number of a thread, which can be opened, too */
 
 	process->start_ticks = stat->start_ticks;
 	process->uid = status.uid;
@@ -132,13 +148,23 @@ static int read_process(struct nm_roster *roster, struct nm_process *process, in
 	return 0;
 }
 
-/*
- * Small processes are not managed, regardless of attributes. On errors the last known value stays.
- */
-static int read_steering(struct nm_roster *roster, struct nm_process *process, bool eligible,
-			 uint64_t now_ns)
+int nm_roster_read_process(struct nm_roster *roster, struct nm_process *process,
+			   struct nm_proc_stat *ret)
 {
-	if (roster->steer && eligible)
+	struct nm_proc_stat stat;
+	int directory = nm_proc_open_stat(roster->platform, 0, process->pid, &stat);
+	if (directory < 0)
+		return directory;
+	int r = read_files(roster, process, directory, &stat);
+	roster->platform->ops->close(roster->platform, directory);
+	if (r == 0)
+		*ret = stat;
+	return r;
+}
+
+int nm_roster_read_steering(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+{
+	if (roster->steer)
 		return nm_steer_look(roster->steer, process->cgroup, now_ns, &process->steering);
 	process->steering = (struct nm_steering){0};
 	return 0;
@@ -159,19 +185,19 @@ static void read_cpu_limit(struct nm_roster *roster, struct nm_process *process,
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	struct nm_proc_stat stat;
-	int directory = nm_proc_open_stat(roster->platform, 0, process->pid, &stat);
-	if (directory < 0)
-		return directory;
-	int r = read_process(roster, process, directory, &stat);
-	roster->platform->ops->close(roster->platform, directory);
+	int r = nm_roster_read_process(roster, process, &stat);
 	if (r < 0)
 		return r;
-	bool eligible = has_enough_cpu(roster, process, now_ns) &&
-			process->rss_bytes >= min_rss_bytes(roster);
-	r = read_steering(roster, process, eligible, now_ns);
+	/* Small processes are not managed, regardless of attributes. On errors the last known value
+	 * stays. */
+	enum nm_eligibility size = nm_roster_size(roster, process, now_ns);
+	if (size == NM_ELIGIBILITY_MANAGED)
+		r = nm_roster_read_steering(roster, process, now_ns);
+	else
+		process->steering = (struct nm_steering){0};
 	if (r < 0)
 		return r;
-	if (eligible)
+	if (size == NM_ELIGIBILITY_MANAGED)
 		read_cpu_limit(roster, process, now_ns);
 
 	/* Estimated once, because each estimate differs. Only an exec, which is reported, changes
@@ -179,10 +205,10 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (!process->started_ns)
 		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
-	process->eligibility = judge_process(roster, process, stat.flags, eligible);
+	process->eligibility = nm_roster_judge(roster, process, stat.flags, size);
 	if (process->eligibility == NM_ELIGIBILITY_EXCLUDED && nm_steer_asks(&process->steering))
 		nm_steer_note_excluded(roster->steer, process->cgroup);
-	process->named = matches(&roster->config->targets.include, process, true);
+	process->named = find_match(&roster->config->targets.include, process, true) != NULL;
 	return 0;
 }
 
@@ -307,7 +333,8 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 
 	nm_cgroups_begin(roster->cgroups, now_ns);
 	bool same = !thread->member.start_ticks || thread->member.start_ticks == stat.start_ticks;
-	int r = same ? 0 : -ESRCH;
+	/* A first thread that has exited stays in /proc until all others have. */
+	int r = same && !nm_proc_has_exited(&stat) ? 0 : -ESRCH;
 	if (r == 0) {
 		thread->member.start_ticks = stat.start_ticks;
 		r = check_mask(roster, thread, directory);

@@ -101,7 +101,7 @@ static void on_exec(struct nm_roster *roster, const struct nm_task_event *event,
 	process->checked_ns = 0;
 	process->cpu_share = 0;
 	process->last_spawn_ns = 0;
-	process->eligibility = NM_ELIGIBILITY_SMALL;
+	process->eligibility = NM_ELIGIBILITY_IDLE;
 	nm_roster_forget_runtime(roster, process);
 	process->runtime_asked_ns = 0;
 }
@@ -201,7 +201,8 @@ static bool is_outdated(const struct nm_roster *roster, const struct nm_process 
 static bool is_due(const struct nm_roster *roster, const struct nm_process *process,
 		   uint64_t now_ns)
 {
-	bool growing = process->eligibility == NM_ELIGIBILITY_SMALL &&
+	bool growing = (process->eligibility == NM_ELIGIBILITY_SMALL ||
+			process->eligibility == NM_ELIGIBILITY_IDLE) &&
 		       nm_roster_age(now_ns, process->started_ns) < NM_ROSTER_CHECK_NS;
 	if (process->last_seen_ns != now_ns)
 		return process->eligibility == NM_ELIGIBILITY_MANAGED &&
@@ -216,7 +217,7 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 /* A process whose status is too long is not managed: each further look at it would take as long. */
 static void end_unreadable(struct nm_process *process, uint64_t now_ns)
 {
-	process->eligibility = NM_ELIGIBILITY_SMALL;
+	process->eligibility = NM_ELIGIBILITY_UNREADABLE;
 	process->checked_ns = now_ns;
 }
 
@@ -539,6 +540,18 @@ int nm_roster_thread_eligibility(const struct nm_roster *roster, uint32_t tid,
 		return -ESRCH;
 	*ret = thread->eligibility;
 	return 0;
+}
+
+enum nm_eligibility nm_roster_refusal(const struct nm_roster *roster,
+				      const struct nm_process *process)
+{
+	const struct nm_roster_thread *thread = nm_roster_find_thread(roster, process->pid);
+	if (process->eligibility != NM_ELIGIBILITY_MANAGED || process->nr_threads == 0)
+		return process->eligibility;
+	/* The first thread may have exited, or was dropped because it sleeps. */
+	for (size_t i = 0; (!thread || thread->process != process) && i < roster->nr_threads; i++)
+		thread = roster->threads[i];
+	return thread && thread->process == process ? thread->eligibility : process->eligibility;
 }
 
 struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster)

@@ -9,7 +9,8 @@
 
 #define NM_ROSTER_CHECK_NS (10 * NM_NSEC_PER_SEC) /* maximum age of a thread's data */
 #define NM_ROSTER_LOOKS 2000U /* threads read per interval, which takes about 50 ms */
-#define NM_ROSTER_FORGET_NS (60 * NM_NSEC_PER_SEC) /* time after which a silent thread is dropped */
+#define NM_ROSTER_FORGET_NS (60 * NM_NSEC_PER_SEC) /* time after which a silent thread is dropped  \
+						    */
 
 struct nm_roster_thread {
 	struct nm_member member;
@@ -57,6 +58,29 @@ static inline uint64_t nm_roster_age(uint64_t now_ns, uint64_t since_ns)
  * has exited or its number was reused; or another negative errno if that cannot be determined now.
  */
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns);
+
+/* Reads the data of a process from /proc. Returns as nm_roster_check_process(). */
+int nm_roster_read_process(struct nm_roster *roster, struct nm_process *process,
+			   struct nm_proc_stat *ret);
+
+/* Sets the control by the attributes of the cgroups of a process. Returns 0 or a negative errno. */
+int nm_roster_read_steering(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns);
+
+/* Returns MANAGED if the process is large and busy enough; otherwise SMALL or IDLE. */
+enum nm_eligibility nm_roster_size(const struct nm_roster *roster, const struct nm_process *process,
+				   uint64_t now_ns);
+
+/* Returns the eligibility of a process of this size with these flags of its stat. */
+enum nm_eligibility nm_roster_judge(const struct nm_roster *roster,
+				    const struct nm_process *process, uint32_t flags,
+				    enum nm_eligibility size);
+
+/* Returns the resident memory from which on a process is managed. */
+uint64_t nm_roster_min_rss_bytes(const struct nm_roster *roster);
+
+/* Returns the first pattern of targets.exclude that matches the process, or NULL. */
+const struct nm_target *nm_roster_excluded_by(const struct nm_roster *roster,
+					      const struct nm_process *process);
 
 /* The same for one thread of a managed process: scheduling policy, affinity, restriction. */
 int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *thread,

@@ -89,7 +89,7 @@ int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_proc
 		return -ENOMEM;
 	}
 	process->pid = pid;
-	process->eligibility = NM_ELIGIBILITY_SMALL;
+	process->eligibility = NM_ELIGIBILITY_IDLE;
 	process->runtime = NM_RUNTIME_AWAITED;
 	roster->processes[roster->nr_processes++] = process;
 	*ret = process;

@@ -91,6 +91,11 @@ static int explain(void *context, uint64_t id, const struct nm_show *show)
 	return id > 1000 ? -ENOENT : 0;
 }
 
+static int explain_process(void *context, uint32_t pid, const struct nm_show *show)
+{
+	return explain(context, pid, show);
+}
+
 static void status(void *context, const struct nm_show *show)
 {
 	(void)context;
@@ -131,6 +136,7 @@ static struct nm_control_ops ops_for(struct peer *peer)
 		.regions = show_regions,
 		.decisions = show_decisions,
 		.explain = explain,
+		.explain_process = explain_process,
 		.reload = reload,
 		.set_dry_run = set_dry_run,
 		.record = record,
@@ -228,10 +234,10 @@ static int add_argument(sd_bus_message *call, struct fuzz_input *input)
 
 static void call_one(sd_bus *caller, struct peer *peer)
 {
-	static const char *const methods[] = {"Status", "ListNodes", "ListProcesses", "ListThreads",
-					      "Pages",	"Decisions", "Explain",	      "Pause",
-					      "Resume", "Reload",    "SetDryRun",     "Release",
-					      "Nothing"};
+	static const char *const methods[] = {
+		"Status",    "ListNodes", "ListProcesses",  "ListThreads", "Pages",
+		"Decisions", "Explain",	  "Pause",	    "Resume",	   "Reload",
+		"SetDryRun", "Release",	  "ExplainProcess", "Nothing"};
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
 	uint8_t which = fuzz_byte(&peer->input), arguments = fuzz_byte(&peer->input) % 4;
 

@@ -197,6 +197,26 @@ static inline int fake_explain(sd_bus_message *call, void *userdata, sd_bus_erro
 		"tickets", "d", 2.5, "won", "b", 0);
 }
 
+static inline int fake_explain_process(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	uint32_t pid = 0;
+	(void)userdata;
+	int r = sd_bus_message_read(call, "u", &pid);
+	if (r < 0)
+		return r;
+	if (pid == 42)
+		return sd_bus_error_setf(error, NM_BUS_NAME ".Error.NoSuchProcess",
+					 "there is no process %u: it has ended", pid);
+	if (pid == FAKE_PID)
+		return sd_bus_reply_method_return(call, "a{sv}", 4, "pid", "u", pid, "comm", "s",
+						  "perf", "state", "s", "managed", "explanation",
+						  "s", "it is managed");
+	return sd_bus_reply_method_return(call, "a{sv}", 5, "pid", "u", pid, "comm", "s",
+					  "postgres", "state", "s", "refused", "reason", "s",
+					  "small", "explanation", "s",
+					  "its resident memory of 2.0 MiB is too small");
+}
+
 static inline int fake_pause(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	(void)userdata;
@@ -291,6 +311,8 @@ static inline const sd_bus_vtable *fake_vtable(void)
 		SD_BUS_METHOD("Decisions", "tu", "aa{sv}", fake_decisions,
 			      SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("Explain", "t", "a{sv}", fake_explain, SD_BUS_VTABLE_UNPRIVILEGED),
+		SD_BUS_METHOD("ExplainProcess", "u", "a{sv}", fake_explain_process,
+			      SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("Pause", "", "", fake_pause, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("Resume", "", "", fake_resume, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("Release", "u", "", fake_release, SD_BUS_VTABLE_UNPRIVILEGED),

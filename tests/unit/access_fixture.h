@@ -260,6 +260,12 @@ static inline int give_explanation(void *context, uint64_t id, const struct nm_s
 	return 0;
 }
 
+static inline int give_reason(void *context, uint32_t pid, const struct nm_show *show)
+{
+	(void)context, (void)pid, (void)show;
+	return -ESRCH;
+}
+
 static inline void ignore_bus(void *context, int error)
 {
 	(void)context, (void)error;
@@ -283,6 +289,7 @@ static inline void serve(int ready)
 		.regions = give_regions,
 		.decisions = give_decisions,
 		.explain = give_explanation,
+		.explain_process = give_reason,
 		.reload = do_reload,
 		.set_dry_run = do_set_dry_run,
 		.asked = ignore_request,

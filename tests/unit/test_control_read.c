@@ -13,8 +13,8 @@
 static const struct {
 	const char *method, *types;
 } readings[] = {
-	{"ListNodes", ""},   {"ListProcesses", ""}, {"Pages", "u"},
-	{"Decisions", "tu"}, {"Explain", "t"},	    {"ListThreads", "u"},
+	{"ListNodes", ""}, {"ListProcesses", ""}, {"Pages", "u"},	   {"Decisions", "tu"},
+	{"Explain", "t"},  {"ListThreads", "u"},  {"ExplainProcess", "u"},
 };
 
 /* SECURITY: group, user */
@@ -25,9 +25,10 @@ static void only_the_group_may_read_lists(void **state)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(readings); i++) {
 		const char *method = readings[i].method, *types = readings[i].types;
 		const char *expected =
-			strcmp(method, "Explain") == 0	     ? NM_BUS_ERROR_NO_SUCH_DECISION
-			: strcmp(method, "ListThreads") == 0 ? NM_BUS_ERROR_NOT_MANAGED
-							     : "";
+			strcmp(method, "Explain") == 0		? NM_BUS_ERROR_NO_SUCH_DECISION
+			: strcmp(method, "ListThreads") == 0	? NM_BUS_ERROR_NOT_MANAGED
+			: strcmp(method, "ExplainProcess") == 0 ? NM_BUS_ERROR_NO_SUCH_PROCESS
+								: "";
 		assert_true(user_nobody_gets_error(false, false, method, types,
 						   SD_BUS_ERROR_ACCESS_DENIED));
 		assert_true(user_nobody_gets_error(true, false, method, types, expected));
@@ -259,7 +260,7 @@ static void everything_is_documented(void **state)
 			assert_documented(page, at, strcspn(at, ">"));
 			count++;
 		}
-	assert_int_equal(count, 19); /* 14 methods, 5 properties */
+	assert_int_equal(count, 20); /* 15 methods, 5 properties */
 }
 
 int main(void)

@@ -161,7 +161,10 @@ static void test_tables(void **state)
 	assert_ctl("explain process 4711", 0, "comm: perf\n");
 	assert_ctl("explain process 4711", 0, "\ndecisions:\n");
 	assert_ctl("explain process 4711", 0, "18  Nov 14 22:13:20  migrate");
-	assert_ctl("explain process 815", 0, "state: observed\n");
+	assert_ctl("explain process 815", 0, "state: refused\n");
+	assert_ctl("explain process 815", 0, "reason: small\n");
+	assert_ctl("explain process 815", 0,
+		   "explanation: its resident memory of 2.0 MiB is too small\n");
 	assert_ctl("status", 0, "local_share: 0.75\n");
 }
 
@@ -202,7 +205,7 @@ static void test_refusals(void **state)
 	assert_ctl("release 14", NOT_ALLOWED, "only an administrator may control numa-migrd");
 	assert_ctl("pages 13", NOT_ALLOWED, "only root and the group numa-migrd may read this");
 	assert_ctl("explain 4", 1, "decision 4 is not known");
-	assert_ctl("explain process 42", 1, "process 42 is not managed");
+	assert_ctl("explain process 42", 1, "there is no process 42: it has ended");
 	assert_ctl("explain process 4711 x", EX_USAGE, "one argument too many: x");
 	assert_ctl("resume", 1, "numa-migrd is not paused");
 	assert_ctl("dry-run on", 0, "");

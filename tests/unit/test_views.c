@@ -229,6 +229,49 @@ static void attributes_of_cgroups_are_shown(void **state)
 	assert_shown(2, "steer", "off");
 }
 
+static void assert_reason(uint32_t pid, const char *state, const char *reason,
+			  const char *explanation)
+{
+	show = shown_show();
+	show.open(show.context);
+	assert_int_equal(nm_view_process_reason(&world.daemon, pid, &show), 0);
+	show.close(show.context);
+	assert_shown(1, "state", state);
+	if (reason)
+		assert_shown(1, "reason", reason);
+	assert_non_null(shown_text(1, "explanation"));
+	if (!strstr(shown_text(1, "explanation"), explanation))
+		fail_msg("explanation: %s", shown_text(1, "explanation"));
+}
+
+static void a_process_that_is_not_listed_is_explained(void **state)
+{
+	(void)state;
+	(void)add_worker(1000, 0, 0);
+	(void)add_worker(2000, 2, 1);
+	(void)add_worker(3000, 4, 2);
+	fake_get(world.fake, 2000)->rss_kb = 100;
+	fake_group(world.fake, "/");
+	fake_group(world.fake, "/b.slice");
+	fake_move(world.fake, 3000, "/b.slice/y.service");
+	fake_set_attribute(world.fake, "/b.slice", "observe");
+	live(4);
+	ask_processes();
+	assert_int_equal(shown.rows, 2);
+	assert_reason(1000, "managed", NULL, "it is managed");
+	assert_reason(2000, "refused", "small", "0.1 MiB is less than targets.min_rss_mb");
+	assert_shown(1, "rss_bytes", "102400");
+	assert_reason(3000, "observed", NULL, "is only observed: the attribute user.numa-migrd");
+	world.daemon.config->threads.policy = NM_POLICY_NONE;
+	assert_reason(1000, "observed", NULL, "threads.policy is \"none\"");
+	show = shown_show();
+	show.open(show.context);
+	assert_int_equal(nm_view_process_reason(&world.daemon, 4711, &show), -ESRCH);
+	world.daemon.paused = true;
+	assert_int_equal(nm_view_process_reason(&world.daemon, 1000, &show), -EAGAIN);
+	world.daemon.paused = false;
+}
+
 /* ---- decisions ---- */
 
 static void a_decision_is_remembered_with_its_verdict(void **state)
@@ -293,7 +336,7 @@ static void counters_count(void **state)
 	ask_status();
 	assert_shown(1, "intervals", "12");
 	assert_true(shown_number(1, "decisions") >= 1);
-	assert_null(shown_text(1, "pages_moved")); /* pages are not moved */
+	assert_null(shown_text(1, "pages_moved"));   /* pages are not moved */
 	assert_null(shown_text(1, "homes_granted")); /* only with policy "auto" */
 }
 
@@ -459,6 +502,7 @@ int main(void)
 		TEST_OF(released_threads_are_shown_as_released),
 		TEST_OF(the_runtime_is_shown),
 		TEST_OF(attributes_of_cgroups_are_shown),
+		TEST_OF(a_process_that_is_not_listed_is_explained),
 		TEST_OF(a_decision_is_remembered_with_its_verdict),
 		TEST_OF(counters_count),
 		TEST_OF(homes_are_counted),

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* The reason why a process is not managed, and that org.numamigrd1(5) lists all of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <sched.h>
+
+#include "roster_fixture.h"
+
+static struct nm_explanation explanation;
+
+static void assert_explained(uint32_t pid, enum nm_eligibility eligibility, const char *text)
+{
+	assert_int_equal(nm_roster_explain(roster, pid, fake->now_ns, &explanation), 0);
+	if (explanation.eligibility != eligibility)
+		fail_msg("process %u: %s, not %s", pid,
+			 nm_eligibility_reason(explanation.eligibility)->name,
+			 nm_eligibility_reason(eligibility)->name);
+	if (!strstr(explanation.text, text))
+		fail_msg("\"%s\" does not contain \"%s\"", explanation.text, text);
+}
+
+static void configure(const char *text)
+{
+	struct nm_config_errors errors = {0};
+	struct nm_config *changed = NULL;
+	assert_int_equal(nm_config_parse("test", text, strlen(text), &errors, &changed), 0);
+	nm_roster_configure(roster, topology, changed);
+	nm_config_free(config);
+	config = changed;
+}
+
+static void a_managed_process_is_managed(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	assert_explained(100, NM_ELIGIBILITY_MANAGED, "it is managed");
+	assert_string_equal(explanation.comm, "prog100");
+	assert_int_equal(explanation.uid, 1000);
+}
+
+static void the_pattern_that_excludes_it_is_named(void **state)
+{
+	(void)state;
+	configure("targets: { exclude = ( { command = \"other\"; }, { command = \"prog1*\"; user = "
+		  "\"1000\"; } ); };");
+	run_all(0.5);
+	assert_explained(100, NM_ELIGIBILITY_EXCLUDED,
+			 "targets.exclude matches it: { command = \"prog1*\"; user = \"1000\"; }");
+	assert_explained(200, NM_ELIGIBILITY_MANAGED, "");
+}
+
+/* Patterns are foreign text for the terminal of the reader. */
+static void a_pattern_is_escaped(void **state)
+{
+	(void)state;
+	configure("targets: { exclude = ( { command = \"prog\x1b*\"; }, { command = \"*0\"; unit = "
+		  "\"*\"; }, { cgroup = \"/\"; } ); };");
+	assert_explained(100, NM_ELIGIBILITY_EXCLUDED, "{ cgroup = \"/\"; }");
+	configure("targets: { exclude = ( { command = \"[p\x1b]rog*\"; } ); };");
+	assert_explained(100, NM_ELIGIBILITY_EXCLUDED, "[p\\x1b]rog*");
+}
+
+static void what_is_not_included_is_no_target(void **state)
+{
+	(void)state;
+	configure("targets: { include = ( { command = \"prog2*\"; } ); };");
+	run_all(0.5);
+	assert_explained(100, NM_ELIGIBILITY_NOT_TARGET, "no pattern of targets.include");
+	configure("targets: { attribute = \"only\"; };");
+	run_all(0.5);
+	assert_explained(100, NM_ELIGIBILITY_NOT_TARGET, "targets.attribute is \"only\"");
+}
+
+/* The CPU is blamed only if it is the CPU. */
+static void memory_and_cpu_are_told_apart(void **state)
+{
+	(void)state;
+	fake_get(fake, 200)->rss_kb = 2048;
+	run_all(0.9);
+	assert_explained(200, NM_ELIGIBILITY_SMALL, "2.0 MiB is less than targets.min_rss_mb");
+	assert_explained(200, NM_ELIGIBILITY_SMALL, "4.0 MiB)");
+	assert_null(strstr(explanation.text, "CPU"));
+	fake_get(fake, 200)->rss_kb = 1U << 20;
+	configure("targets: { min_cpu_percent = 95.0; min_rss_mb = 3; };");
+	run_none(3);
+	assert_explained(200, NM_ELIGIBILITY_IDLE, "less than targets.min_cpu_percent (95)");
+	fake_get(fake, 200)->rss_kb = 2048;
+	assert_explained(200, NM_ELIGIBILITY_SMALL, "targets.min_rss_mb (3.0 MiB)");
+}
+
+/* A process that was never sampled is in no table. */
+static void a_process_without_samples_is_explained(void **state)
+{
+	(void)state;
+	assert_explained(200, NM_ELIGIBILITY_IDLE, "it used 0.0 % of a CPU");
+	fake_get(fake, 200)->flags |= NM_PROC_KTHREAD;
+	assert_explained(200, NM_ELIGIBILITY_KERNEL, "kernel thread");
+	configure("targets: { exclude = ( { command = \"prog1*\"; } ); };");
+	assert_explained(100, NM_ELIGIBILITY_EXCLUDED, "prog1*");
+	assert_int_equal(nm_roster_counts(roster).processes_known, 0);
+}
+
+static void reasons_of_threads_are_found_without_the_first(void **state)
+{
+	(void)state;
+	for (uint32_t tid = 101; tid <= 102; tid++)
+		fake_get(fake, tid)->policy = SCHED_FIFO;
+	fake_exit(fake, 100);
+	run_all(0.5);
+	assert_explained(100, NM_ELIGIBILITY_REALTIME, "real-time");
+	fake_get(fake, 102)->policy = SCHED_OTHER;
+	assert_explained(100, NM_ELIGIBILITY_MANAGED, "");
+	fake_pin(fake, 200, fake_cpus(0, 1));
+	fake_sleep(fake, 11000);
+	run_all(0.5);
+	assert_explained(200, NM_ELIGIBILITY_PINNED, "allows only one node");
+	assert_int_equal(nm_roster_refusal(roster, nm_roster_process(roster, 200)),
+			 NM_ELIGIBILITY_PINNED);
+}
+
+static void what_has_ended_does_not_exist(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	assert_int_equal(nm_roster_explain(roster, 4711, fake->now_ns, &explanation), -ESRCH);
+	assert_int_equal(nm_roster_explain(roster, 101, fake->now_ns, &explanation), -ESRCH);
+	fake_get(fake, 200)->state = 'Z'; /* its parent has not waited for it */
+	assert_int_equal(nm_roster_explain(roster, 200, fake->now_ns, &explanation), -ESRCH);
+	fake_kill(fake, 100);
+	assert_int_equal(nm_roster_explain(roster, 100, fake->now_ns, &explanation), -ESRCH);
+	/* The number was reused. */
+	fake_process(fake, 100, 1);
+	assert_explained(100, NM_ELIGIBILITY_IDLE, "");
+}
+
+static void a_release_is_the_reason(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	assert_int_equal(nm_roster_release(roster, 100), 0);
+	assert_explained(100, NM_ELIGIBILITY_RELEASED, "released");
+}
+
+/* ---- the manual page ---- */
+
+static void every_reason_is_documented(void **state)
+{
+	FILE *file = fopen(NM_SOURCE_DIR "/man/org.numamigrd1.5", "re");
+	nm_autofree char *page = calloc(1, 1 << 16);
+	(void)state;
+	assert_true(file && page && fread(page, 1, (1 << 16) - 1, file) > 0);
+	(void)fclose(file);
+	for (unsigned i = NM_ELIGIBILITY_MANAGED + 1; i < NM_ELIGIBILITY_MAX; i++) {
+		const struct nm_eligibility_reason *reason =
+			nm_eligibility_reason((enum nm_eligibility)i);
+		char line[256];
+		(void)snprintf(line, sizeof(line), "\n.It Li %s\n%s\n", reason->name, reason->text);
+		if (!strstr(page, line))
+			fail_msg("org.numamigrd1(5) lacks:%s", line);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_managed_process_is_managed),
+		TEST(the_pattern_that_excludes_it_is_named),
+		TEST(a_pattern_is_escaped),
+		TEST(what_is_not_included_is_no_target),
+		TEST(memory_and_cpu_are_told_apart),
+		TEST(a_process_without_samples_is_explained),
+		TEST(reasons_of_threads_are_found_without_the_first),
+		TEST(what_has_ended_does_not_exist),
+		TEST(a_release_is_the_reason),
+		cmocka_unit_test(every_reason_is_documented),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
