@@ -6,7 +6,7 @@
 #   user_NAME   work of user $1 from start to end, a fixed amount: ${times} as much in the long form
 #   plans_NAME  placements by hand: "own" (user n with threads and memory on node n modulo 4), "interleave" (all nodes)
 #   about_NAME  description in one line
-# Data are in $DATA: text, more lines of it, and a FASTA file, made by scripts/compare from fixed seeds, the same in every
+# Data are in $DATA: text of three lengths, and a FASTA file, made by scripts/compare from fixed seeds, the same in every
 # run.
 # shellcheck disable=SC2034,SC2046 # they are read by name; lists of words
 
@@ -19,8 +19,9 @@ fasta() { yes "$DATA/fasta" | head -n "$1"; }
 # COUNT: repetitions of the text; sort(1) uses several threads from 131,072 lines on
 text() { yes "$DATA/text" | head -n "$1"; }
 
-# COUNT: repetitions of the file of 540,000 lines
+# COUNT: repetitions of the file of 540,000 lines, and of that of 210,000
 lines() { yes "$DATA/lines" | head -n "$1"; }
+part() { yes "$DATA/part" | head -n "$1"; }
 
 quietly() { "$@" >/dev/null 2>&1; }
 
@@ -39,8 +40,8 @@ plans_long='own'
 user_long() { # NUMBER
 	case $1 in
 	0) LC_ALL=C timed 'sort' sort --parallel=2 -S 256M -o /dev/null $(lines $((2 * times))) ;;
-	1) timed xz xz -T2 -3 --block-size=1MiB -c $(lines "$times") ;;
-	2) timed zstd zstd -T2 -B1M -12 -c $(lines "$times") ;;
+	1) timed xz xz -T2 -3 --block-size=1MiB -c $(lines "$times") $(part "$times") ;;
+	2) timed zstd zstd -T2 -B1M -12 -c $(part "$times") ;;
 	3) timed jellyfish jellyfish count -m 21 -s $((16 * times))M -t 2 --no-write $(fasta $((24 * times))) ;;
 	esac
 }
