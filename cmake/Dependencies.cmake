@@ -13,8 +13,6 @@ pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig>=1.5)
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
 # jansson: JSON output of numa-migrctl.
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
-# zlib: the checksums and the packing of recordings.
-pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 # ncurses: the full screen of numa-migrctl top, on whatever terminal.
 pkg_check_modules(NCURSES REQUIRED IMPORTED_TARGET ncursesw)
 # Scotch (7 or later: contexts): places threads that share memory near each other by dual recursive
@@ -28,6 +26,3 @@ find_library(NM_PFM_LIBRARY pfm REQUIRED)
 find_path(NM_PFM_INCLUDE perfmon/pfmlib_perf_event.h REQUIRED)
 # cmocka: unit tests.
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
-# libxml2: reads the pages of numa-migrctl report in the tests, to prove that they are well-formed. The programs do
-# not link it.
-pkg_check_modules(LIBXML2 IMPORTED_TARGET libxml-2.0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # bash completion of numa-migrctl(1). It takes the commands and options from --help.
 
-# Prints the argument of a command as in --help: PID, [PID], ID, FILE, on|off, or nothing.
+# Prints the argument of a command as in --help: PID, [PID], ID, on|off, or nothing.
 _numa_migrctl_argument() { # PROGRAM COMMAND
 	"$1" --help 2>/dev/null | awk -v command="$2" '/^  [a-z]/ && $1 == command { print $2 }'
 }
@@ -29,7 +29,7 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 
 _numa_migrctl_wants_file() { # PROGRAM COMMAND PREVIOUS
 	case $3 in
-	-o | --output | --workload | --record | --machine) return 0 ;;
+	--workload | --machine) return 0 ;;
 	esac
 	[[ -n $2 && $(_numa_migrctl_argument "$1" "$2") == FILE ]]
 }
@@ -38,8 +38,8 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-n | --lines | --seconds | --limit-mb | -o | --output) ((i++)) ;;
-		--machine | --workload | --policy | --record | --seed | --runs | --wander) ((i++)) ;;
+		-n | --lines) ((i++)) ;;
+		--machine | --workload | --policy | --seed | --runs | --wander) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;

@@ -206,9 +206,6 @@ int nm_config_parse(const char *name, const char *text, size_t length,
  * user can have written; `errors` describes it. Called by the daemon and by numa-migrctl doctor.
  */
 int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret);
-/* The same as nm_config_load(), but also returns the text, which the caller frees. */
-int nm_config_load_text(const char *path, struct nm_config_errors *errors, struct nm_config **ret,
-			char **ret_text);
 
 /* Returns the default values, which an empty file also selects. */
 int nm_config_default(struct nm_config **ret);

@@ -123,9 +123,6 @@ static inline void nm_show_u64s(const struct nm_show *show, const char *name, co
 #define NM_BUS_ERROR_BAD_CONFIGURATION NM_BUS_NAME ".Error.BadConfiguration"
 #define NM_BUS_ERROR_DRY_RUN_FORCED NM_BUS_NAME ".Error.DryRunForced"
 
-#define NM_BUS_ERROR_RECORDING NM_BUS_NAME ".Error.Recording"
-#define NM_BUS_ERROR_NOT_RECORDING NM_BUS_NAME ".Error.NotRecording"
-
 /* polkit actions required of callers other than root. */
 #define NM_POLKIT_STEER NM_BUS_NAME ".steer"
 #define NM_POLKIT_RELOAD NM_BUS_NAME ".reload"
@@ -173,14 +170,6 @@ struct nm_control_ops {
 	/* -EPERM: the command line forces a dry run; -EACCES: root's configuration does, and uid is
 	 * not root. */
 	int (*set_dry_run)(void *context, bool wanted, uid_t uid);
-	/*
-	 * record writes a recording to fd, which it takes over, also on failure, up to limit_bytes
-	 * or for `seconds`; 0 means no limit. -EBUSY: another
-	 * recording is in progress; -EAGAIN: paused; -EBADF, -EEXIST: fd is not an empty regular
-	 * file open for writing. stop_recording returns -ENOENT if there is no recording.
-	 */
-	int (*record)(void *context, int fd, uint64_t limit_bytes, uint64_t seconds);
-	int (*stop_recording)(void *context);
 	/* Called before an authorized caller changes something through this method. */
 	void (*asked)(void *context, const char *method, uid_t uid);
 };

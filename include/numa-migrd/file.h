@@ -64,7 +64,7 @@ int nm_open_trusted(const char *path, uid_t owner);
  * nm_read_all() does. */
 int nm_read_trusted(const char *path, char *buffer, size_t size);
 
-/* Used instead of a directory by runs that leave no files (simulation, replay). Files created in it
+/* Used instead of a directory by runs that leave no files (simulation). Files created in it
  * are in memory and disappear when closed; no other files exist. */
 #define NM_NOWHERE (-2)
 

@@ -31,7 +31,6 @@ enum nm_message {
 	NM_MESSAGE_RESUME,
 	NM_MESSAGE_COEXIST, /* kernel.numa_balancing, numad and others were found active */
 	NM_MESSAGE_RESTORE,
-	NM_MESSAGE_RECORD, /* a recording begins or ends */
 	NM_MESSAGE_MAX,
 };
 

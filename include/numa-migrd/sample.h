@@ -186,7 +186,7 @@ struct nm_event_selection nm_event_selection_of(const struct nm_config *config,
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
 		   const struct nm_config *config, char *error, size_t error_size,
 		   struct nm_source **ret);
-/* Samples from a model or a recording, used instead of rings. drain delivers all available samples,
+/* Samples from a model, used instead of rings. drain delivers all available samples,
  * like nm_source_drain(). The status is read whenever it is needed. */
 struct nm_feed {
 	void *context;
@@ -195,7 +195,7 @@ struct nm_feed {
 };
 
 /* Creates a source that reads from `feed`, which must outlive it. Returns 0 or -ENOMEM. Called by
- * the simulator and by replay. */
+ * the simulator. */
 int nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret);
 void nm_source_free(struct nm_source *source);
 NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);

@@ -257,25 +257,15 @@ struct nm_simulated {
 	uint64_t decisions_digest; /* of the lines for decisions, homes and verdicts; see nm_hash_add() */
 };
 
-/* Optional outputs. The caller keeps ownership of both files. */
-struct nm_simulate_output {
-	/* An empty file, open for writing, for a recording that can be replayed and explained like
-	 * one of a real machine; -1: none. */
-	int record_fd;
-	const char *config; /* text of the daemon's configuration, for the recording */
-	/* Gets a line for each decision, home and verdict (tests/check-decisions). NULL: none. */
-	FILE *decisions;
-};
-
 /*
  * Runs the workload on the machine from start to end. `config` is the configuration of the daemon,
  * which is not modified; NULL: no daemon. Random choices use config.general.seed (0: the seed of
- * the model). The simulation leaves no files, even if it is killed. `output` may be NULL. Returns
- * 0, -ENOMEM, or the negative errno of the recording or of a tick. Called by the simulation
- * command, tests and benchmarks.
+ * the model). `decisions` gets a line for each decision, home and verdict (tests/check-decisions);
+ * NULL: none. The simulation leaves no files, even if it is killed. Returns 0, -ENOMEM, or the
+ * negative errno of a tick. Called by the simulation command, tests and benchmarks.
  */
 int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
 		const struct nm_sim_options *options, const struct nm_config *config,
-		const struct nm_simulate_output *output, struct nm_simulated *ret);
+		FILE *decisions, struct nm_simulated *ret);
 
 #endif

@@ -238,10 +238,6 @@ int nm_released_list_release(struct nm_released_list *memory, struct nm_platform
 int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id);
 
-/* The same from the text of the file, which is modified. Called by replay. */
-int nm_released_list_take(struct nm_released_list *memory, struct nm_platform *platform, char *text,
-			  const char *boot_id);
-
 /*
  * Saves the list if it has changed since the last save, by atomically replacing the file. Returns 0
  * or a negative errno; after a failure the next call tries again. Called by the daemon after each
@@ -257,9 +253,6 @@ int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topolo
 		  struct nm_released_list *memory, struct nm_roster **ret);
 void nm_roster_free(struct nm_roster *roster);
 NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
-
-/* Sets the PID of the daemon, which is that of this process by default. Called by replay. */
-void nm_roster_set_self(struct nm_roster *roster, uint32_t pid);
 
 /* Sets a new configuration or topology; the next update evaluates the eligibility of all tasks
  * again. */

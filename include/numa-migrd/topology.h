@@ -41,7 +41,7 @@ struct nm_topology;
 
 struct nm_topology_source {
 	const char *xml_path;  /* an hwloc XML export, or NULL */
-	/* Returns a topology instead of loading a file; for replay. NULL: see the other fields. */
+	/* Returns a topology instead of loading a file; for the model. NULL: see the other fields. */
 	int (*load)(void *context, struct nm_topology **ret);
 	void *context;
 	const char *root_path; /* a tree with /sys and /proc of a machine; NULL or "/": this
@@ -96,8 +96,8 @@ int nm_topology_load(const struct nm_topology_source *source, char *error, size_
 		     struct nm_topology **ret);
 void nm_topology_free(struct nm_topology *topology);
 NM_DEFINE_CLEANUP(struct nm_topology, nm_topology_free);
-/* Copies a topology, which the caller frees. Returns 0 or -ENOMEM. Used by recordings and the model
- * of a machine. */
+/* Copies a topology, which the caller frees. Returns 0 or -ENOMEM. Used by the model of a
+ * machine. */
 int nm_topology_copy(const struct nm_topology *topology, struct nm_topology **ret);
 
 /* Returns the distance from node index a to b on the SLIT scale. If the firmware provides none: 10

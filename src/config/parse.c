@@ -300,8 +300,7 @@ static void report_unread(struct nm_report *report, int error)
 	}
 }
 
-int nm_config_load_text(const char *path, struct nm_config_errors *errors, struct nm_config **ret,
-			char **ret_text)
+int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret)
 {
 	struct nm_report report = {.file = path, .errors = errors};
 	nm_autofree char *text = malloc(MAX_BYTES + 1);
@@ -312,16 +311,7 @@ int nm_config_load_text(const char *path, struct nm_config_errors *errors, struc
 		report_unread(&report, length);
 		return report.out_of_memory ? -ENOMEM : length;
 	}
-	int r = nm_config_parse(path, text, (size_t)length, errors, ret);
-	if (r == 0)
-		*ret_text = NM_TAKE(text);
-	return r;
-}
-
-int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret)
-{
-	nm_autofree char *text = NULL;
-	return nm_config_load_text(path, errors, ret, &text);
+	return nm_config_parse(path, text, (size_t)length, errors, ret);
 }
 
 /* ---- defaults ---- */

@@ -20,7 +20,7 @@
 
 /* Options of "simulate". */
 struct nm_ctl_simulate {
-	const char *machine, *workload, *record; /* NULL: not given */
+	const char *machine, *workload; /* NULL: not given */
 	const char *policies[NM_CTL_POLICIES_MOST];
 	unsigned nr_policies;
 	bool given; /* any of them was given */
@@ -34,8 +34,6 @@ struct nm_ctl {
 	bool json;
 	uint32_t lines; /* -n */
 	bool lines_given;
-	uint64_t seconds, limit_mb; /* record; 0: not given */
-	const char *output;	    /* report; NULL: not given */
 	struct nm_style style;
 	struct nm_ctl_simulate simulate;
 };
@@ -45,20 +43,8 @@ typedef int nm_ctl_command(const struct nm_ctl *ctl, char *const *words);
 
 nm_ctl_command nm_ctl_status, nm_ctl_top, nm_ctl_threads, nm_ctl_processes, nm_ctl_pages;
 nm_ctl_command nm_ctl_decisions, nm_ctl_explain, nm_ctl_pause, nm_ctl_resume, nm_ctl_release;
-nm_ctl_command nm_ctl_dry_run, nm_ctl_reload, nm_ctl_doctor, nm_ctl_advise, nm_ctl_record;
-nm_ctl_command nm_ctl_replay, nm_ctl_dump, nm_ctl_report, nm_ctl_simulate;
+nm_ctl_command nm_ctl_dry_run, nm_ctl_reload, nm_ctl_doctor, nm_ctl_advise, nm_ctl_simulate;
 
-/* ---- recordings ---- */
-
-struct nm_recording;
-/* Creates the file of a recording. Returns the exit status; prints errors to stderr. */
-int nm_ctl_create_recording(const char *file, int *ret);
-/* Opens a recording. Returns the exit status; prints errors to stderr. */
-int nm_ctl_open_recording(const char *file, struct nm_recording **ret);
-/*
- * Returns the exit status after reading, where r is the result of reading; prints errors to stderr.
- */
-int nm_ctl_recording_read(const char *file, const struct nm_recording *recording, int r);
 /* ---- words ---- */
 
 /* Prints "numa-migrctl: what: which" and a pointer to the help to stderr. Returns EX_USAGE. */

@@ -26,17 +26,11 @@ static const struct command commands[] = {
 	 nm_ctl_threads},
 	{"processes", NULL, NULL, "List processes with their homes, or why they have none",
 	 nm_ctl_processes},
-	{"pages", "PID", "a process id", "Show on which nodes the memory of a process is", nm_ctl_pages},
+	{"pages", "PID", "a process id", "Show on which nodes the memory of a process is",
+	 nm_ctl_pages},
 	{"decisions", NULL, NULL, "List the last decisions and their verdicts", nm_ctl_decisions},
 	{"explain", "ID | process PID", "the number of a decision",
 	 "Explain a decision, or a process (explain process PID)", nm_ctl_explain},
-	{"record", "FILE", "the name of a new file", "Record samples, decisions and operations",
-	 nm_ctl_record},
-	{"replay", "FILE", "a recording", "Repeat the decisions of a recording, and compare",
-	 nm_ctl_replay},
-	{"dump", "FILE", "a recording", "Print a recording as text", nm_ctl_dump},
-	{"report", "FILE", "a recording", "Convert a recording to an HTML page with plots",
-	 nm_ctl_report},
 	{"pause", NULL, NULL, "Restore all CPU affinities, and stay idle", nm_ctl_pause},
 	{"resume", NULL, NULL, "End a pause", nm_ctl_resume},
 	{"release", "PID", "a process id", "Leave a process alone until it ends", nm_ctl_release},
@@ -44,7 +38,8 @@ static const struct command commands[] = {
 	{"reload", NULL, NULL, "Read the configuration again", nm_ctl_reload},
 	{"doctor", NULL, NULL, "Check the machine, the configuration and the service",
 	 nm_ctl_doctor},
-	{"advise", "PID", "a process id", "Show what the owner of a program can improve", nm_ctl_advise},
+	{"advise", "PID", "a process id", "Show what the owner of a program can improve",
+	 nm_ctl_advise},
 	{"simulate", NULL, NULL, "Run a workload on a model of a machine", nm_ctl_simulate},
 };
 
@@ -52,15 +47,11 @@ static const char options_text[] =
 	"\n"
 	"Options:\n"
 	"  -n, --lines N         decisions: number of decisions (20)\n"
-	"      --seconds N       record: stop after N seconds\n"
-	"      --limit-mb N      record: maximum size in MiB (1024)\n"
-	"  -o, --output FILE     report: write the page to FILE\n"
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
 	"      --machine=M       simulate: name of a machine, or hwloc XML file\n"
 	"      --workload=FILE   simulate: programs of each user\n"
 	"      --policy=P        simulate: name of a policy, or configuration file; repeatable\n"
-	"      --record=FILE     simulate: record the first run\n"
 	"      --seed=N          simulate: random seed (1)\n"
 	"      --runs=N          simulate: number of runs to average (1)\n"
 	"      --wander=R        simulate: random changes of CPU per thread and second (0.02)\n"
@@ -68,7 +59,7 @@ static const char options_text[] =
 	"      --version         print the version\n"
 	"\n"
 	"Exit status: 0 success, 1 failure, refusal or problem found, 64 wrong usage,\n"
-	"69 numa-migrd is not running, 77 not allowed, 78 configuration in a recording invalid.\n";
+	"69 numa-migrd is not running, 77 not allowed.\n";
 
 static int help(void)
 {
@@ -95,13 +86,7 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 {
 	if (ctl->lines_given && command->run != nm_ctl_decisions)
 		return "-n goes with decisions, not with";
-	if ((ctl->seconds || ctl->limit_mb) && command->run != nm_ctl_record)
-		return "--seconds and --limit-mb go with record, not with";
-	if (ctl->output && command->run != nm_ctl_report)
-		return "-o goes with report, not with";
-	if (ctl->json && (command->run == nm_ctl_record || command->run == nm_ctl_replay ||
-			  command->run == nm_ctl_dump || command->run == nm_ctl_report ||
-			  command->run == nm_ctl_top))
+	if (ctl->json && command->run == nm_ctl_top)
 		return "--json does not go with";
 	if (ctl->simulate.given && command->run != nm_ctl_simulate)
 		return "these options go with simulate, not with";
@@ -134,14 +119,11 @@ static int run_command(const struct nm_ctl *ctl, char *const *words)
 
 enum {
 	OPTION_JSON = 256,
-	OPTION_SECONDS,
-	OPTION_LIMIT,
 	OPTION_COLOR,
 	OPTION_VERSION,
 	OPTION_MACHINE,
 	OPTION_WORKLOAD,
 	OPTION_POLICY,
-	OPTION_RECORD,
 	OPTION_SEED,
 	OPTION_RUNS,
 	OPTION_WANDER,
@@ -228,9 +210,6 @@ static int set_simulate(struct nm_ctl_simulate *simulate, int option)
 		return EXIT_SUCCESS;
 	case OPTION_POLICY:
 		return add_policy(simulate, optarg);
-	case OPTION_RECORD:
-		simulate->record = optarg;
-		return EXIT_SUCCESS;
 	case OPTION_SEED:
 		return set_number("--seed", optarg, INT64_MAX, &simulate->seed);
 	case OPTION_WANDER:
@@ -247,13 +226,6 @@ static int set_option(struct nm_ctl *ctl, int option)
 	if (option >= OPTION_MACHINE)
 		return set_simulate(&ctl->simulate, option);
 	switch (option) {
-	case 'o':
-		ctl->output = optarg;
-		return EXIT_SUCCESS;
-	case OPTION_SECONDS:
-		return set_number("--seconds", optarg, 1000000, &ctl->seconds);
-	case OPTION_LIMIT:
-		return set_number("--limit-mb", optarg, 1000000, &ctl->limit_mb);
 	case 'n':
 		return set_lines(ctl, optarg);
 	case OPTION_JSON:
@@ -269,9 +241,6 @@ static int set_option(struct nm_ctl *ctl, int option)
 
 static const struct option options[] = {
 	{"lines", required_argument, NULL, 'n'},
-	{"seconds", required_argument, NULL, OPTION_SECONDS},
-	{"limit-mb", required_argument, NULL, OPTION_LIMIT},
-	{"output", required_argument, NULL, 'o'},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"color", required_argument, NULL, OPTION_COLOR},
 	{"help", no_argument, NULL, 'h'},
@@ -279,7 +248,6 @@ static const struct option options[] = {
 	{"machine", required_argument, NULL, OPTION_MACHINE},
 	{"workload", required_argument, NULL, OPTION_WORKLOAD},
 	{"policy", required_argument, NULL, OPTION_POLICY},
-	{"record", required_argument, NULL, OPTION_RECORD},
 	{"seed", required_argument, NULL, OPTION_SEED},
 	{"runs", required_argument, NULL, OPTION_RUNS},
 	{"wander", required_argument, NULL, OPTION_WANDER},
@@ -290,7 +258,7 @@ static int parse_and_run(struct nm_ctl *ctl, int argc, char **argv)
 {
 	int option, r = EXIT_SUCCESS;
 	while (r == EXIT_SUCCESS &&
-	       (option = getopt_long(argc, argv, "n:o:h", options, NULL)) != -1) {
+	       (option = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
 		if (option == 'h')
 			return help();
 		if (option == OPTION_VERSION)

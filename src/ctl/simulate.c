@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "numa-migrd/file.h"
-#include "numa-migrd/recording.h"
 
 #define FILE_BYTES (1U << 20)
 #define POLICY_FILE_BYTES (1U << 16)
@@ -276,42 +275,6 @@ static int run_case(const struct nm_ctl *ctl, const struct nm_sim_case *what,
 	return status;
 }
 
-/* The disk may have become full, so that the end is missing. */
-static int check_recording(const char *path)
-{
-	nm_auto(nm_recording_freep) struct nm_recording *recording = NULL;
-	struct nm_recorded record;
-	int status = nm_ctl_open_recording(path, &recording);
-	if (status != EXIT_SUCCESS)
-		return status;
-	nm_recording_only(recording, 1U << NM_RECORDED_END);
-	if (nm_recording_next(recording, &record) == 1)
-		return EXIT_SUCCESS;
-	return wrong_file(path, "recording incomplete: check the space of the file system");
-}
-
-/* A failed simulation leaves no recording. */
-static int run_recorded(const struct nm_ctl *ctl, struct nm_sim_case *what,
-			const struct choice *choice)
-{
-	const char *path = ctl->simulate.record;
-	nm_auto(nm_closep) int fd = -1;
-	if (!choice->policies[0].config)
-		return nm_ctl_wrong_usage("nothing to record: no daemon runs with this policy",
-					  choice->policies[0].name);
-	int status = nm_ctl_create_recording(path, &fd);
-	if (status != EXIT_SUCCESS)
-		return status;
-	what->recorded = true;
-	what->record_fd = fd;
-	status = run_case(ctl, what, choice);
-	if (status == EXIT_SUCCESS)
-		status = check_recording(path);
-	if (status != EXIT_SUCCESS)
-		(void)unlink(path);
-	return status;
-}
-
 static int simulate(const struct nm_ctl *ctl)
 {
 	const struct nm_ctl_simulate *asked = &ctl->simulate;
@@ -332,7 +295,7 @@ static int simulate(const struct nm_ctl *ctl)
 		.workload = &workload,
 		.how = {.runs = asked->runs,
 			.options = {.seed = asked->seed, .wander_per_s = asked->wander_per_s}}};
-	return asked->record ? run_recorded(ctl, &what, &choice) : run_case(ctl, &what, &choice);
+	return run_case(ctl, &what, &choice);
 }
 
 int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words)
@@ -342,7 +305,5 @@ int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words)
 	if (!asked->machine || !asked->workload || asked->nr_policies == 0)
 		return nm_ctl_wrong_usage("simulate needs --machine, --workload and --policy",
 					  NULL);
-	if (asked->record && asked->nr_policies != 1)
-		return nm_ctl_wrong_usage("--record goes with one --policy", NULL);
 	return simulate(ctl);
 }

@@ -32,8 +32,6 @@ struct nm_sim_case {
 		/* The policy replaces its placements while it runs. */
 		*workload;
 	struct nm_sim_how how;
-	bool recorded; /* record the first run to record_fd, if there is a daemon */
-	int record_fd;
 	FILE *decisions;  /* lines of decisions for all runs; NULL: none; owned by the caller */
 	bool log_entries; /* the journal gets all entries; otherwise errors only */
 };

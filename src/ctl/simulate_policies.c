@@ -149,12 +149,8 @@ static int run_all(const struct nm_sim_case *what, const struct nm_sim_policy *p
 		options.numa_balancing = policy->numa_balancing;
 		options.cache_aware |= policy->cache_aware;
 		struct nm_simulated run;
-		bool recorded = what->recorded && config && i == 0;
-		const struct nm_simulate_output output = {.record_fd =
-								  recorded ? what->record_fd : -1,
-							  .config = policy->config,
-							  .decisions = what->decisions};
-		int r = nm_simulate(what->machine, what->workload, &options, config, &output, &run);
+		int r = nm_simulate(what->machine, what->workload, &options, config,
+				    what->decisions, &run);
 		if (r < 0)
 			return r;
 		add_run(&run, what->how.runs, &sum);

@@ -83,8 +83,10 @@ int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const s
 		const struct nm_decision *decision = &plan->decisions[i];
 		bool applied = receipts[i].applied;
 		bool to_home = nm_decision_is_to_home(decision);
-		(to_home ? nm_recorder_decision : nm_report_decision)(daemon, decision,
-								      &receipts[i]);
+		if (to_home)
+			nm_lines_decision(daemon, decision, &receipts[i]);
+		else
+			nm_report_decision(daemon, decision, &receipts[i]);
 		daemon->tally.decisions += !to_home;
 		daemon->tally.applied += applied;
 		daemon->tally.failed += !applied;

@@ -26,7 +26,6 @@ int nm_command_pause(void *context)
 	struct nm_daemon *daemon = context;
 	if (daemon->paused)
 		return -EALREADY;
-	(void)nm_recorder_end(daemon, "service paused");
 	nm_pipeline_close(daemon);
 	daemon->paused = true;
 	report_pause(daemon);
@@ -69,7 +68,6 @@ static int release_while_paused(struct nm_daemon *daemon, uint32_t pid)
 
 static int release_known(struct nm_daemon *daemon, uint32_t pid)
 {
-	nm_recorder_call(daemon, NM_CALL_RELEASE, pid, NULL);
 	int r = nm_roster_release(daemon->pipeline.roster, pid);
 	if (r < 0)
 		return r;
@@ -96,7 +94,6 @@ int nm_command_release(void *context, uint32_t pid)
 /* A dry run uses another platform, so all objects that use it are built again. */
 static int reopen_pipeline(struct nm_daemon *daemon)
 {
-	(void)nm_recorder_end(daemon, "dry run switched");
 	nm_pipeline_close(daemon);
 	int r = nm_pipeline_open(daemon);
 	if (r < 0)
@@ -104,7 +101,7 @@ static int reopen_pipeline(struct nm_daemon *daemon)
 	return r;
 }
 
-void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *text)
+void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 {
 	struct nm_config *old = daemon->config;
 	bool dry_run = nm_daemon_is_dry_run(daemon);
@@ -113,9 +110,6 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *
 	daemon->config = config;
 	daemon->dry_run_request = NM_DRY_RUN_NOT_REQUESTED;
 	bool other_platform = dry_run != nm_daemon_is_dry_run(daemon);
-	free(daemon->config_text);
-	daemon->config_text = text;
-	nm_recorder_call(daemon, NM_CALL_RELOAD, 0, text);
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
 	if (!daemon->paused && other_platform) {
 		(void)reopen_pipeline(daemon);
@@ -175,13 +169,12 @@ int nm_command_reload(void *context, char *error, size_t size)
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	struct nm_daemon *daemon = context;
 	struct nm_config *config;
-	char *text;
 
 	(void)sd_notify(0, "RELOADING=1\nSTATUS=Reloading.");
 	daemon->reported.status[0] = '\0';
-	int r = nm_config_load_text(daemon->options.config_path, &errors, &config, &text);
+	int r = nm_config_load(daemon->options.config_path, &errors, &config);
 	if (r == 0)
-		nm_command_apply(daemon, config, text);
+		nm_command_apply(daemon, config);
 	report_reload(daemon, r, &errors);
 	if (error && size)
 		list_errors(&errors, error, size);
@@ -253,32 +246,4 @@ int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)
 	nm_loop_arm(daemon);
 	nm_control_changed(daemon->control);
 	return r;
-}
-
-/* ---- recording ---- */
-
-int nm_command_record(void *context, int fd, uint64_t limit_bytes, uint64_t seconds)
-{
-	struct nm_daemon *daemon = context;
-	struct nm_record_sink sink;
-	/* Checked first, because a file that is rejected must not be modified. */
-	int r = daemon->recorder ? -EBUSY : daemon->paused ? -EAGAIN : 0;
-	if (r < 0) {
-		(void)close(fd);
-		return r;
-	}
-	r = nm_recorder_file(fd, limit_bytes, &sink);
-	if (r == 0)
-		r = nm_recorder_begin(daemon, &sink, seconds);
-	if (r == 0)
-		nm_report(daemon, NM_MESSAGE_RECORD, LOG_NOTICE,
-			  "Recording: %s; placement starts anew", nm_report_restoration(daemon));
-	else if (!daemon->paused && !daemon->pipeline.platform)
-		sd_event_exit(daemon->loop.event, r);
-	return r;
-}
-
-int nm_command_stop_recording(void *context)
-{
-	return nm_recorder_end(context, "on request");
 }

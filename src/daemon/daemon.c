@@ -14,8 +14,7 @@
 static int load_config(struct nm_daemon *daemon)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
-	int r = nm_config_load_text(daemon->options.config_path, &errors, &daemon->config,
-				    &daemon->config_text);
+	int r = nm_config_load(daemon->options.config_path, &errors, &daemon->config);
 	if (r == 0) {
 		nm_journal_configure(daemon->journal, daemon->config->journal.level,
 				     daemon->config->journal.rate_per_s);
@@ -134,7 +133,6 @@ static int run_daemon(struct nm_daemon *daemon)
 	nm_report_coexistence(daemon);
 	r = nm_loop_run(daemon);
 
-	(void)nm_recorder_end(daemon, "service stopped");
 	if (!daemon->paused)
 		nm_pipeline_close(daemon);
 	else if (daemon->runtime.unrestored > 0 && nm_runtime_restore(daemon) == 0)
@@ -148,7 +146,6 @@ static int run_daemon(struct nm_daemon *daemon)
 
 static void daemon_clear(struct nm_daemon *daemon)
 {
-	(void)nm_recorder_end(daemon, "service failed");
 	nm_control_free(daemon->control);
 	sd_event_source_disable_unref(daemon->loop.timer);
 	sd_event_source_disable_unref(daemon->loop.nudge_timer);

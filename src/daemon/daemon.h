@@ -30,7 +30,6 @@
 #include "numa-migrd/worker.h"
 #include "options.h"
 #include "page_stage.h"
-#include "recorder.h"
 #include "views.h"
 
 /* Totals since the start, for the status and the summaries. */
@@ -86,9 +85,7 @@ struct nm_balance_stage {
 
 /* The state of the stages: built at start and resume, destroyed at pause and stop. */
 struct nm_pipeline {
-	struct nm_platform *machine;
-	struct nm_platform *platform; /* the platform for the stages of the main loop, see
-				       * recorder.h */
+	struct nm_platform *platform;
 	struct nm_topology *topology;
 	struct nm_physmap *physmap;
 	struct nm_source *source;    /* NULL: no sampling source, see no_source_until_ns */
@@ -191,7 +188,6 @@ struct nm_injection {
 struct nm_daemon {
 	struct nm_options options;
 	struct nm_config *config;
-	char *config_text; /* text of the configuration file */
 	struct nm_pipeline pipeline;
 	struct nm_runtime_state runtime;
 	struct nm_loop_state loop;
@@ -204,7 +200,6 @@ struct nm_daemon {
 	struct nm_exporter exporter;
 	struct nm_views views; /* of the pipeline's last interval */
 	struct nm_history history;
-	struct nm_recorder *recorder; /* NULL: no recording */
 	struct nm_journal *journal;
 	struct nm_control *control;
 	enum nm_dry_run_request dry_run_request;
@@ -399,7 +394,7 @@ void nm_inject_configure(struct nm_daemon *daemon);
 
 /* ---- report.c, report_status.c: entries of the journal, and the status for systemd ---- */
 
-/* Writes an entry to the journal and to the recording. */
+/* Writes an entry to the journal. */
 void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry);
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
 	       ...) __attribute__((format(printf, 4, 5)));
@@ -427,7 +422,7 @@ const char *nm_report_restoration(const struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 			     const struct nm_config_errors *errors);
 
-/* ---- report_decisions.c: decisions and verdicts, also in recording and history ---- */
+/* ---- report_decisions.c: decisions and verdicts, also in the history ---- */
 
 /* Reports a decision; receipt is NULL for a home and for pages. */
 void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
@@ -446,11 +441,8 @@ void nm_command_status(void *context, const struct nm_show *show);
 /* Logs the errors, and writes them to `error`, one per line, unless it is NULL. */
 int nm_command_reload(void *context, char *error, size_t size);
 int nm_command_set_dry_run(void *context, bool wanted, uid_t uid);
-/* Takes over both arguments. */
-void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config, char *text);
-/* As struct nm_control_ops has them. */
-int nm_command_record(void *context, int fd, uint64_t limit_bytes, uint64_t seconds);
-int nm_command_stop_recording(void *context);
+/* Takes over the configuration. */
+void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config);
 /* Logs the user who changes something. */
 void nm_command_log_caller(void *context, const char *method, uid_t uid);
 

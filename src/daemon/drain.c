@@ -31,8 +31,6 @@ static void handle_sample(void *context, struct nm_sample *sample)
 		sample->page_node =
 			(uint32_t)(nm_physmap_node(physmap, sample->physical_address) + 1);
 	nm_metrics_add(daemon->pipeline.metrics, sample);
-	if (daemon->recorder)
-		nm_recorder_sample(daemon, sample);
 	if (daemon->pipeline.memory)
 		nm_memory_add(daemon->pipeline.memory, sample);
 	if (daemon->pipeline.pages)
@@ -102,7 +100,6 @@ void nm_drain(struct nm_daemon *daemon)
 	struct nm_sample_sink sink = {
 		.context = daemon, .on_sample = handle_sample, .on_task = store_event};
 	(void)nm_source_drain(pipeline->source, &sink);
-	nm_recorder_drained(daemon);
 	daemon->costs.drain_ns += nm_own_cpu_ns() - before_ns;
 	check_losses(daemon);
 	/* The processing of forks does not decrease with the sampling rate, and is not charged to

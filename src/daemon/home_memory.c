@@ -26,9 +26,7 @@ static int submit(struct nm_daemon *daemon, const struct nm_home_state *state,
 	batch->start_ticks = state->start_ticks;
 	batch->bulk = true;
 	batch->tenant = tenant_of(daemon, state);
-	int r = nm_mover_submit(daemon->pipeline.mover, batch);
-	nm_recorder_mover(daemon, "mover_submit", r);
-	return r;
+	return nm_mover_submit(daemon->pipeline.mover, batch);
 }
 
 /* ---- rollback ---- */
@@ -136,7 +134,6 @@ static void handle_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 	struct nm_home_state *state = nm_home_state_find(placement, batch->pid);
 	if (batch->calls > 0)
 		nm_place_add_cost(&placement->page_cost, batch->moved, batch->call_ns);
-	nm_recorder_batch(daemon, batch);
 	if (!batch->rollback) {
 		daemon->tally.homes.pages += batch->moved;
 		daemon->tally.homes.bytes += batch->bytes;
@@ -157,7 +154,6 @@ void nm_home_stage_collect(struct nm_daemon *daemon)
 		handle_batch(daemon, batch);
 		nm_page_batch_free(batch);
 	}
-	nm_recorder_batch(daemon, NULL);
 }
 
 static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)

@@ -134,13 +134,6 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 
 /* ---- memory ---- */
 
-static bool is_barred(struct nm_daemon *daemon)
-{
-	bool barred = nm_mover_is_barred(daemon->pipeline.mover);
-	nm_recorder_mover(daemon, "mover_is_barred", barred);
-	return barred;
-}
-
 /* Reads the setting again: it may have changed since the start, also by the daemon itself
  * (sampling.inject). */
 static bool kernel_moves_memory(struct nm_daemon *daemon)
@@ -223,7 +216,7 @@ static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 {
 	bool barred = false;
 	if (nm_placement_wants_homes(round, view)) {
-		barred = is_barred(daemon);
+		barred = nm_mover_is_barred(daemon->pipeline.mover);
 		view->place.memory_stays = barred && !kernel_moves_memory(daemon);
 		read_available(daemon, round->snapshot->time_ns);
 	}

@@ -30,7 +30,7 @@ static void report_refusal_of_error(struct nm_daemon *daemon, const char *what, 
 /* Tested once per configuration, on a page of this process. */
 static void probe_soft_dirty(struct nm_daemon *daemon)
 {
-	int r = nm_inject_probe(daemon->pipeline.machine);
+	int r = nm_inject_probe(daemon->pipeline.platform);
 	daemon->injection.unusable = r < 0;
 	if (r == -EOPNOTSUPP)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
@@ -45,7 +45,7 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 static void switch_balancing(struct nm_daemon *daemon, int value)
 {
 	static const char what[] = "kernel.numa_balancing = 1";
-	struct nm_platform *platform = daemon->pipeline.machine;
+	struct nm_platform *platform = daemon->pipeline.platform;
 	int before = daemon->machine.balancing_error;
 	int r = platform->ops->numa_balancing_set(platform, value);
 	daemon->machine.balancing_error = r < 0 ? r : 0;
@@ -62,7 +62,7 @@ void nm_inject_configure(struct nm_daemon *daemon)
 {
 	enum nm_inject inject = daemon->config->sampling.inject;
 
-	nm_injector_clear(&daemon->injection.injector, daemon->pipeline.machine);
+	nm_injector_clear(&daemon->injection.injector, daemon->pipeline.platform);
 	daemon->injection.unusable = false;
 	daemon->machine.balancing_error = 0;
 	if (inject == NM_INJECT_NUMA_BALANCING)
@@ -94,7 +94,7 @@ static void protect_targets(struct nm_daemon *daemon)
 	size_t count = nm_roster_inject_targets(pipeline->roster, &targets);
 	int last_error = daemon->injection.injector.last_error;
 	bool passed_over = daemon->injection.injector.too_large > 0;
-	(void)nm_inject_soft_dirty(&daemon->injection.injector, pipeline->machine, targets, count,
+	(void)nm_inject_soft_dirty(&daemon->injection.injector, pipeline->platform, targets, count,
 				   inject_rate(daemon->config), daemon->last_tick_ns);
 	if (!passed_over && daemon->injection.injector.too_large > 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,

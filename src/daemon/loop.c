@@ -27,21 +27,19 @@ double nm_loop_wakeup_s(const struct nm_daemon *daemon)
 
 void nm_loop_examine(struct nm_daemon *daemon)
 {
-	struct nm_platform *machine = daemon->pipeline.machine;
+	struct nm_platform *machine = daemon->pipeline.platform;
 	int room =
 		daemon->config->threads.policy == NM_POLICY_AUTO
 			? nm_home_stage_examinations_allowed(daemon, machine->ops->now_ns(machine))
 			: -1;
 	if (room < 0)
 		return;
-	nm_recorder_call(daemon, NM_CALL_EXAMINE, (uint64_t)room, NULL);
 	nm_home_stage_examine(daemon, (unsigned)room);
 }
 
 bool nm_loop_interval_continues(const struct nm_daemon *daemon)
 {
-	/* Uses the machine, not the recorded platform, because a replay does not make this call. */
-	struct nm_platform *machine = daemon->pipeline.machine;
+	struct nm_platform *machine = daemon->pipeline.platform;
 	return daemon->config->threads.policy == NM_POLICY_AUTO &&
 	       !nm_home_stage_must_end_interval(daemon, machine->ops->now_ns(machine));
 }
@@ -66,7 +64,6 @@ static bool continues_after_wakeup(struct nm_daemon *daemon)
 {
 	if (daemon->config->threads.policy != NM_POLICY_AUTO)
 		return false;
-	nm_recorder_call(daemon, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(daemon);
 	nm_loop_examine(daemon);
 	return nm_loop_interval_continues(daemon);
@@ -96,10 +93,8 @@ static void end_interval(struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.source && daemon->pipeline.no_source_until_ns &&
 	    daemon->last_tick_ns > daemon->pipeline.no_source_until_ns) {
-		nm_recorder_call(daemon, NM_CALL_OPEN_SOURCE, 0, NULL);
 		nm_pipeline_open_source(daemon);
 	}
-	nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
 	int r = nm_tick(daemon);
 	if (r < 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Interval aborted: %s",
@@ -107,7 +102,6 @@ static void end_interval(struct nm_daemon *daemon)
 	nm_runtime_save_released(daemon);
 	nm_runtime_save_unresponsive(daemon);
 	nm_report_summary(daemon);
-	nm_recorder_tick(daemon);
 }
 
 void nm_loop_on_timer(struct nm_daemon *daemon)
@@ -141,7 +135,6 @@ static int on_transient_affinity(sd_event_source *source, uint64_t usec, void *c
 		return 0;
 	struct nm_platform *platform = daemon->pipeline.platform;
 	begin_handler(daemon);
-	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	nm_loop_arm(daemon);
 	end_handler(daemon);
@@ -154,7 +147,6 @@ static int on_ring(sd_event_source *source, int fd, uint32_t events, void *conte
 	(void)fd;
 	(void)events;
 	begin_handler(context);
-	nm_recorder_call(context, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(context);
 	end_handler(context);
 	return 0;
@@ -221,7 +213,7 @@ static int on_mover(sd_event_source *source, uint64_t usec, void *context)
 static int on_query(sd_event_source *source, int fd, uint32_t events, void *context)
 {
 	struct nm_daemon *daemon = context;
-	struct nm_platform *machine = daemon->pipeline.machine;
+	struct nm_platform *machine = daemon->pipeline.platform;
 	(void)fd;
 	(void)events;
 	machine->ops->query_progress(machine);
@@ -240,7 +232,7 @@ void nm_loop_watch_source(struct nm_daemon *daemon)
 
 void nm_loop_watch_queries(struct nm_daemon *daemon)
 {
-	struct nm_platform *machine = daemon->pipeline.machine;
+	struct nm_platform *machine = daemon->pipeline.platform;
 	daemon->loop.query_source = sd_event_source_disable_unref(daemon->loop.query_source);
 	if (!daemon->loop.event || !machine || !machine->ops->query_fd)
 		return;
@@ -307,8 +299,6 @@ static void open_control(struct nm_daemon *daemon)
 		.reload = nm_command_reload,
 		.set_dry_run = nm_command_set_dry_run,
 		.asked = nm_command_log_caller,
-		.record = nm_command_record,
-		.stop_recording = nm_command_stop_recording,
 	};
 	int r = nm_control_new(daemon->loop.event, &ops, &daemon->control);
 	if (r < 0)

@@ -183,7 +183,6 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	nm_physmap_free(pipeline->physmap);
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
-	nm_recorder_topology(daemon);
 	/* If memory is short, pages are not tracked until the next change. */
 	(void)nm_page_tracking_restart(daemon);
 	if (!pipeline->source)

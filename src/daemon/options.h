@@ -24,7 +24,6 @@ struct nm_options {
 	int (*open_platform)(void *context, const struct nm_platform_options *options,
 			     struct nm_platform **ret);
 	void *platform_context;
-	uint32_t own_pid; /* PID of the daemon that is replayed; 0: this process */
 	/* Synthetic samples. If set, the sampling source is not opened. NULL: none. */
 	const struct nm_feed *feed;
 	struct nm_decision_lines *lines; /* output of a simulation; NULL: none */

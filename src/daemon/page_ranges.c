@@ -28,7 +28,6 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 		return;
 	int r = nm_mover_ranges(daemon->pipeline.mover, process->pid, process->start_ticks, &ranges,
 				&count);
-	nm_recorder_ranges(daemon, process->pid, r, ranges, count);
 	report_unreadable(daemon, process, r);
 	if (r < 0)
 		return;

@@ -233,7 +233,6 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 
 	while ((batch = nm_mover_collect(daemon->pipeline.mover, false)) != NULL) {
 		size_t i = 0;
-		nm_recorder_batch(daemon, batch);
 		while (i < stage->nr_migrations &&
 		       stage->migrations[i].decision.id != batch->decision)
 			i++;
@@ -243,7 +242,6 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 			drop_migration(stage, i);
 		nm_page_batch_free(batch);
 	}
-	nm_recorder_batch(daemon, NULL);
 }
 
 /* ---- verdicts ---- */

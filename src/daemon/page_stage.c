@@ -63,16 +63,9 @@ static int stage_new(struct nm_daemon *daemon, struct nm_page_stage **ret)
 	return 0;
 }
 
-static bool is_barred(struct nm_daemon *daemon)
-{
-	bool barred = nm_mover_is_barred(daemon->pipeline.mover);
-	nm_recorder_mover(daemon, "mover_is_barred", barred);
-	return barred;
-}
-
 static void report_barred(struct nm_daemon *daemon)
 {
-	if (is_barred(daemon))
+	if (nm_mover_is_barred(daemon->pipeline.mover))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "No pages migrated: isolated or nohz_full CPUs (allow with "
 			  "pages.isolated_cpus = true)");
@@ -303,7 +296,6 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	set_totals(&decision, steps, count);
 	batch->tenant = nm_roster_tenant(daemon->pipeline.roster, batch->pid);
 	r = nm_mover_submit(daemon->pipeline.mover, batch);
-	nm_recorder_mover(daemon, "mover_submit", r);
 	if (r < 0)
 		return r;
 	(void)NM_TAKE(batch);
@@ -347,13 +339,11 @@ static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	struct nm_page_budget room = {0};
 
 	int r = nm_page_stage_roll_back(daemon, snapshot);
-	if (r < 0 || is_barred(daemon))
+	if (r < 0 || nm_mover_is_barred(daemon->pipeline.mover))
 		return r;
 	update_waiting(daemon);
 	room.pages = nm_mover_room(mover, snapshot->time_ns);
-	nm_recorder_mover(daemon, "mover_room", (int64_t)room.pages);
 	room.bytes = nm_mover_room_bytes(mover, snapshot->time_ns);
-	nm_recorder_mover(daemon, "mover_room_bytes", (int64_t)room.bytes);
 	room.whole = (double)room.bytes + 1 >
 		     (double)config->pages.max_mb_per_s * MIB * config->general.interval_s;
 	/* Alternates the order, so that each of the two gets its share of the budget. */

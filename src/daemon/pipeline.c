@@ -30,11 +30,11 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.generation = daemon->runtime.generation,
 		.unresponsive = daemon->runtime.unresponsive,
 	};
-	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.machine);
+	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.platform);
 	if (r < 0)
 		return r;
 	nm_loop_watch_queries(daemon);
-	return nm_recorder_open_platform(daemon);
+	return 0;
 }
 
 static int open_machine(struct nm_daemon *daemon)
@@ -76,8 +76,6 @@ static int open_stages(struct nm_daemon *daemon)
 	};
 	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 			  daemon->runtime.released, &pipeline->roster);
-	if (r == 0 && daemon->options.own_pid)
-		nm_roster_set_self(pipeline->roster, daemon->options.own_pid);
 	if (r == 0)
 		r = nm_steering_open(daemon);
 	if (r == 0)
@@ -110,7 +108,7 @@ int nm_pipeline_open_mover(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (pipeline->mover)
 		return 0;
-	return nm_mover_new(pipeline->machine, pipeline->topology, daemon->config,
+	return nm_mover_new(pipeline->platform, pipeline->topology, daemon->config,
 			    &pipeline->mover);
 }
 
@@ -128,7 +126,7 @@ static int open_source(struct nm_daemon *daemon, char *error, size_t error_size)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (daemon->options.feed)
 		return nm_source_open_feed(daemon->options.feed, &pipeline->source);
-	return nm_source_open(pipeline->machine, pipeline->topology, daemon->config, error,
+	return nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
 			      error_size, &pipeline->source);
 }
 
@@ -145,7 +143,6 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	if (pipeline->topology->nr_nodes < 2)
 		return;
 	int r = open_source(daemon, error, sizeof(error));
-	nm_recorder_source(daemon, NULL, 0);
 	if (r < 0 && daemon->pipeline.no_source_until_ns == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Nothing moved: %s",
 			  error[0] ? error : strerror(-r));
@@ -200,7 +197,6 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 		return r;
 	}
 	daemon->pipeline.no_source_until_ns = 0;
-	nm_recorder_topology(daemon);
 	daemon->machine.balancing = nm_machine_read_balancing(daemon);
 	nm_pipeline_open_source(daemon);
 	nm_inject_configure(daemon);
@@ -226,8 +222,8 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;
 	nm_loop_watch_source(daemon);
-	if (pipeline->machine)
-		nm_injector_clear(&daemon->injection.injector, pipeline->machine);
+	if (pipeline->platform)
+		nm_injector_clear(&daemon->injection.injector, pipeline->platform);
 	nm_page_stage_close(daemon);
 	nm_verifier_free(pipeline->verifier);
 	nm_record_free(pipeline->record);
@@ -242,9 +238,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_metrics_free(pipeline->metrics);
 	nm_physmap_free(pipeline->physmap);
 	nm_topology_free(pipeline->topology);
-	if (pipeline->platform != pipeline->machine)
-		nm_platform_free(pipeline->platform);
-	struct nm_platform *machine = NM_TAKE(pipeline->machine);
+	struct nm_platform *machine = NM_TAKE(pipeline->platform);
 	nm_loop_watch_queries(daemon);
 	nm_platform_free(machine);
 	*pipeline = (struct nm_pipeline){0};
@@ -256,7 +250,6 @@ void nm_pipeline_clear(struct nm_daemon *daemon)
 	nm_history_clear(&daemon->history);
 	nm_released_list_free(daemon->runtime.released);
 	nm_journal_free(daemon->journal);
-	free(daemon->config_text);
 	free(daemon->machine.cpu_times);
 	free(daemon->machine.busy_share);
 	free(daemon->drained.events);

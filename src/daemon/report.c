@@ -16,7 +16,6 @@
 void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry)
 {
 	nm_journal_emit(daemon->journal, entry, nm_clock_ns());
-	nm_recorder_entry(daemon, entry, nm_clock_realtime_usec());
 }
 
 void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, const char *format,
@@ -197,7 +196,7 @@ static bool was_reported(struct other_daemons *other_daemons, const struct nm_ot
 static int report_other_daemon(void *context, const char *name)
 {
 	struct other_daemons *other_daemons = context;
-	struct nm_platform *platform = other_daemons->daemon->pipeline.machine;
+	struct nm_platform *platform = other_daemons->daemon->pipeline.platform;
 	char path[64], comm[32], *end;
 	unsigned long pid = strtoul(name, &end, 10);
 	if (*end != '\0' || pid == 0)
@@ -243,7 +242,7 @@ static void report_hang(struct nm_daemon *daemon, const struct nm_worker_news *n
 
 void nm_report_workers(struct nm_daemon *daemon)
 {
-	struct nm_platform *platform = daemon->pipeline.machine;
+	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_worker_news news;
 	while (platform->ops->worker_news && platform->ops->worker_news(platform, &news)) {
 		if (news.pid == 0)
@@ -258,7 +257,7 @@ void nm_report_workers(struct nm_daemon *daemon)
 
 void nm_report_coexistence(struct nm_daemon *daemon)
 {
-	struct nm_platform *platform = daemon->pipeline.machine;
+	struct nm_platform *platform = daemon->pipeline.platform;
 	struct other_daemons other_daemons = {.daemon = daemon};
 	if (daemon->pipeline.topology->nr_nodes < 2)
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports decisions and their verdicts: to the journal, the recording and the history. */
+/* Reports decisions and their verdicts: to the journal and the history. */
 #include <inttypes.h>
 
 #include "daemon.h"
@@ -25,7 +25,7 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 					     .result = nm_decision_result_name(&context, receipt),
 					     .decision = *decision};
 	struct nm_entry entry;
-	nm_recorder_decision(daemon, decision, receipt);
+	nm_lines_decision(daemon, decision, receipt);
 	nm_entry_decision(&entry, &context, decision, receipt);
 	nm_report_entry(daemon, &entry);
 	nm_history_add(&daemon->history, daemon->pipeline.topology, &item, &entry);
@@ -35,10 +35,8 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 {
 	struct nm_entry_context context =
 		entry_context(daemon, nm_decision_policy_name(verdict->of, verdict->policy));
-	const struct nm_recorded record = {.kind = NM_RECORDED_VERDICT, .verdict = *verdict};
 	struct nm_entry entry;
 	nm_lines_verdict(daemon, verdict);
-	(void)nm_recorder_add(daemon, &record);
 	nm_entry_verdict(&entry, &context, verdict);
 	nm_report_entry(daemon, &entry);
 	nm_history_judge(&daemon->history, verdict, &entry);

@@ -192,7 +192,7 @@ void nm_runtime_save_released(struct nm_daemon *daemon)
 {
 	if (!nm_runtime_is_ours(daemon))
 		return;
-	int r = nm_released_list_save(daemon->runtime.released, daemon->pipeline.machine,
+	int r = nm_released_list_save(daemon->runtime.released, daemon->pipeline.platform,
 				      daemon->runtime.directory, daemon->runtime.boot_id);
 	report_unsaved(daemon, NM_ROSTER_MEMORY_NAME, r, "releases hold until a restart only",
 		       &daemon->runtime.unsaved_reported);

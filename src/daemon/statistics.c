@@ -223,7 +223,7 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 	if (daemon->paused)
 		return;
 	gather_managed(daemon, ret);
-	gather_workers(pipeline->machine, ret);
+	gather_workers(pipeline->platform, ret);
 	if (pipeline->memory)
 		gather_memory(pipeline->memory, ret);
 	if (pipeline->balancer)

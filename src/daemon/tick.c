@@ -47,8 +47,6 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 	if (daemon->pipeline.source)
 		interval.taken_per_seen =
 			nm_source_taken_per_seen(daemon->pipeline.source, &interval.nr_cpus);
-	if (daemon->pipeline.source)
-		nm_recorder_source(daemon, interval.taken_per_seen, interval.nr_cpus);
 	return nm_metrics_close(daemon->pipeline.metrics, &interval, ret);
 }
 
@@ -162,7 +160,6 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		daemon->pipeline.latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
 	nm_exporter_update(daemon, snapshot);
-	nm_recorder_interval(daemon, snapshot, interval_ns);
 	release_cpu_aware_runtimes(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)

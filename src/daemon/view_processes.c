@@ -464,7 +464,7 @@ static void write_region(const struct nm_daemon *daemon, const struct nm_region 
 static bool may_see_addresses(const struct nm_daemon *daemon, const struct nm_process *process,
 			      uid_t caller)
 {
-	struct nm_platform *platform = daemon->pipeline.machine;
+	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_owner owner;
 	if (caller == 0)
 		return true;

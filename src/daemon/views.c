@@ -118,7 +118,7 @@ static void write_node(const struct nm_daemon *daemon, unsigned index, const str
 	nm_show_u32(show, "threads", threads_on(daemon->views.snapshot, index));
 	nm_show_real(show, "access_share", access_share(daemon, index));
 	nm_show_u64(show, "memory_bytes", node->memory_bytes);
-	if (nm_node_memory_read(daemon->pipeline.machine, node->os_id, &memory) == 0)
+	if (nm_node_memory_read(daemon->pipeline.platform, node->os_id, &memory) == 0)
 		nm_show_u64(show, "memory_free_bytes", memory.free_bytes);
 }
 
@@ -144,7 +144,7 @@ int nm_view_nodes(void *context, const struct nm_show *show)
 static void write_comm(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
 		       bool asked, const struct nm_show *show)
 {
-	struct nm_platform *platform = daemon->pipeline.machine;
+	struct nm_platform *platform = daemon->pipeline.platform;
 	const struct nm_snap_process *process = &daemon->views.snapshot->processes[thread->process];
 	bool own = asked && process->threads <= OWN_NAMES_MAX;
 	const char *shown = process->comm;

@@ -33,7 +33,6 @@ static int open_platform(void *context, const struct nm_platform_options *option
 /* The strings of the configuration belong to the caller of nm_simulate(). */
 static void clear_trial_daemon(struct nm_daemon *daemon)
 {
-	(void)nm_recorder_end(daemon, "simulation ended");
 	if (daemon->pipeline.platform)
 		nm_pipeline_close(daemon);
 	nm_pipeline_clear(daemon);
@@ -46,27 +45,11 @@ static void trial_clear(struct trial *trial)
 	nm_sim_free(trial->sim);
 }
 
-/* As for a daemon that has just started. */
-static int begin_recording(struct nm_daemon *daemon, const struct nm_simulate_output *output)
-{
-	struct nm_record_sink sink;
-	daemon->config_text = strdup(output->config);
-	if (!daemon->config_text)
-		return -ENOMEM;
-	int fd = fcntl(output->record_fd, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0)
-		return -errno;
-	int r = nm_recorder_file(fd, 0, &sink);
-	return r < 0 ? r : nm_recorder_start(daemon, &sink);
-}
-
 static int open_daemon(struct trial *trial, const struct nm_config *config, uint64_t seed,
-		       const struct nm_simulate_output *output)
+		       FILE *decisions)
 {
 	struct nm_daemon *daemon = &trial->daemon;
-	bool recorded = output && output->record_fd >= 0;
-	trial->lines = (struct nm_decision_lines){.out = output ? output->decisions : NULL,
-						  .digest = NM_HASH_START};
+	trial->lines = (struct nm_decision_lines){.out = decisions, .digest = NM_HASH_START};
 	trial->feed = nm_sim_feed(trial->sim);
 	daemon->options = (struct nm_options){
 		.open_platform = open_platform,
@@ -85,9 +68,7 @@ static int open_daemon(struct trial *trial, const struct nm_config *config, uint
 	    nm_released_list_new(&daemon->runtime.released) < 0)
 		return -ENOMEM;
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
-	int r = recorded ? begin_recording(daemon, output) : 0;
-	if (r == 0)
-		r = nm_pipeline_open(daemon);
+	int r = nm_pipeline_open(daemon);
 	trial->next_wakeup_s = nm_loop_wakeup_s(daemon);
 	return r;
 }
@@ -95,11 +76,9 @@ static int open_daemon(struct trial *trial, const struct nm_config *config, uint
 static int tick(struct trial *trial)
 {
 	struct nm_daemon *daemon = &trial->daemon;
-	nm_recorder_call(daemon, NM_CALL_TICK, 0, NULL);
 	int r = nm_tick(daemon);
 	if (daemon->pipeline.mover)
 		nm_mover_work(daemon->pipeline.mover);
-	nm_recorder_tick(daemon);
 	return r;
 }
 
@@ -136,9 +115,7 @@ static int watch_trial(struct trial *trial, struct nm_simulated *done)
 	struct nm_daemon *daemon = &trial->daemon;
 	struct nm_platform *platform = daemon->pipeline.platform;
 	const struct nm_sim_figures figures = nm_sim_figures(trial->sim);
-	nm_recorder_call(daemon, NM_CALL_DRAIN, 0, NULL);
 	nm_drain(daemon);
-	nm_recorder_call(daemon, NM_CALL_NUDGES, 0, NULL);
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
 	/* The sum of steps may differ slightly from that time. */
 	if (figures.time_s + 1e-6 < trial->next_wakeup_s)
@@ -175,7 +152,7 @@ static void take_tally(const struct nm_daemon *daemon, struct nm_simulated *done
 
 int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_workload *workload,
 		const struct nm_sim_options *options, const struct nm_config *config,
-		const struct nm_simulate_output *output, struct nm_simulated *ret)
+		FILE *decisions, struct nm_simulated *ret)
 {
 	nm_auto(trial_clear) struct trial trial = {.daemon = {.runtime.directory = NM_NOWHERE}};
 	struct nm_sim_options asked = *options;
@@ -187,7 +164,7 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	if (r < 0)
 		return r;
 	if (config)
-		r = open_daemon(&trial, config, options->seed, output);
+		r = open_daemon(&trial, config, options->seed, decisions);
 	if (r == 0)
 		r = run_trial(&trial, config, &done);
 	if (r < 0)

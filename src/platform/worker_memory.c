@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The list outlives clients, which are replaced on each pause, dry run or recording, and, by its
- * file, the daemon. Otherwise a process that holds its lock would block another worker each time.
+ * The list outlives clients, which are replaced on each pause or dry run, and, by its file, the
+ * daemon. Otherwise a process that holds its lock would block another worker each time.
  */
 #include "worker_memory.h"
 

@@ -249,57 +249,6 @@ static int do_set_dry_run(struct nm_control *control, sd_bus_message *call, uid_
 	return reply_empty(call, r, error);
 }
 
-/* ---- recordings: they cover the programs of all users, so only root may make them ---- */
-
-static int only_root(sd_bus_message *call, sd_bus_error *error)
-{
-	return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED, "%s is for root",
-				 sd_bus_message_get_member(call));
-}
-
-static int refuse_recording(int r, sd_bus_error *error)
-{
-	if (r == -EBUSY)
-		return sd_bus_error_set(error, NM_BUS_ERROR_RECORDING,
-					"another recording is under way");
-	if (r == -EAGAIN)
-		return sd_bus_error_set(error, NM_BUS_ERROR_ALREADY_PAUSED, "numa-migrd is paused");
-	if (r == -EBADF || r == -EEXIST)
-		return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-					"a recording goes into an empty regular file that is open "
-					"for writing");
-	return sd_bus_error_set_errno(error, r);
-}
-
-static int do_record(struct nm_control *control, sd_bus_message *call, uid_t uid,
-		     sd_bus_error *error)
-{
-	uint64_t limit_bytes, seconds;
-	int borrowed;
-	if (uid != 0)
-		return only_root(call, error);
-	int r = sd_bus_message_read(call, "htt", &borrowed, &limit_bytes, &seconds);
-	if (r < 0)
-		return r;
-	int fd = fcntl(borrowed, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0)
-		return sd_bus_error_set_errno(error, errno);
-	r = control->ops.record(control->ops.context, fd, limit_bytes, seconds);
-	return r < 0 ? refuse_recording(r, error) : reply_empty(call, r, error);
-}
-
-static int do_stop_recording(struct nm_control *control, sd_bus_message *call, uid_t uid,
-			     sd_bus_error *error)
-{
-	if (uid != 0)
-		return only_root(call, error);
-	int r = control->ops.stop_recording(control->ops.context);
-	if (r == -ENOENT)
-		return sd_bus_error_set(error, NM_BUS_ERROR_NOT_RECORDING,
-					"there is no recording under way");
-	return reply_empty(call, r, error);
-}
-
 /* ---- methods that need to know their caller ---- */
 
 static const struct {
@@ -312,8 +261,6 @@ static const struct {
 	{"Reload", NM_POLKIT_RELOAD, do_reload},
 	{"SetDryRun", NM_POLKIT_STEER, do_set_dry_run},
 	{"Release", NM_POLKIT_STEER, do_release},
-	{"Record", NULL, do_record},
-	{"StopRecording", NULL, do_stop_recording},
 };
 
 /* The vtable has this function for the methods of the table only. */
@@ -393,10 +340,6 @@ const sd_bus_vtable nm_manager_vtable[] = {
 	SD_BUS_METHOD_WITH_ARGS("SetDryRun", SD_BUS_ARGS("b", wanted), SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Release", SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, on_request,
-				SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("Record", SD_BUS_ARGS("h", file, "t", limit_bytes, "t", seconds),
-				SD_BUS_NO_RESULT, on_request, SD_BUS_VTABLE_UNPRIVILEGED),
-	SD_BUS_METHOD_WITH_ARGS("StopRecording", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_VTABLE_END,
 };

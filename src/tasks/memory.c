@@ -257,14 +257,6 @@ static int parse_text(struct nm_released_list *memory, struct nm_platform *platf
 	return strcmp(boot, boot_id) == 0 ? parse_lines(memory, platform, end + 1) : 0;
 }
 
-int nm_released_list_take(struct nm_released_list *memory, struct nm_platform *platform, char *text,
-			  const char *boot_id)
-{
-	int r = parse_text(memory, platform, text, boot_id);
-	drop_gone(memory, platform);
-	return r;
-}
-
 int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id)
 {
@@ -278,5 +270,7 @@ int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *p
 	int r = nm_read_all(fd, text, size);
 	if (r < 0)
 		return r;
-	return nm_released_list_take(memory, platform, text, boot_id);
+	r = parse_text(memory, platform, text, boot_id);
+	drop_gone(memory, platform);
+	return r;
 }

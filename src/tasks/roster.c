@@ -43,11 +43,6 @@ void nm_roster_free(struct nm_roster *roster)
 	free(roster);
 }
 
-void nm_roster_set_self(struct nm_roster *roster, uint32_t pid)
-{
-	roster->own_pid = pid;
-}
-
 void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *topology,
 			 const struct nm_config *config)
 {

@@ -331,7 +331,7 @@ static void open_daemon(struct scale *scale)
 	daemon->machine.nr_cpus = CPUS;
 	daemon->next_decision = 1;
 	daemon->machine.balancing = -1;
-	daemon->pipeline.platform = daemon->pipeline.machine = &scale->platform;
+	daemon->pipeline.platform = &scale->platform;
 	daemon->pipeline.topology = scale->topology;
 	daemon->pipeline.roster = scale->roster;
 	check(nm_journal_new(&daemon->journal));

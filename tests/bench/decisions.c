@@ -93,7 +93,6 @@ static int run(struct nm_sim_case *what, const struct nm_sim_policy *policy, uin
 	what->how.runs = 1;
 	what->how.options.seed = seed;
 	what->how.options.wander_per_s = wanders[seed - 1];
-	what->record_fd = -1;
 	what->decisions = stdout;
 	int r = nm_sim_case_run(what, policy, &outcome);
 	if (r == 0)

@@ -107,13 +107,6 @@ static void asked(void *context, const char *method, uid_t uid)
 	(void)context, (void)method, (void)uid;
 }
 
-static int record(void *context, int fd, uint64_t limit_bytes, uint64_t seconds)
-{
-	(void)context, (void)limit_bytes, (void)seconds;
-	(void)close(fd);
-	return 0;
-}
-
 static void facts(void *context, struct nm_control_facts *ret)
 {
 	(void)context;
@@ -139,8 +132,6 @@ static struct nm_control_ops ops_for(struct peer *peer)
 		.explain_process = explain_process,
 		.reload = reload,
 		.set_dry_run = set_dry_run,
-		.record = record,
-		.stop_recording = steer,
 		.asked = asked,
 	};
 }

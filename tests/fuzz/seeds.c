@@ -4,15 +4,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "../../src/recording/block.h"
 #include "../support/machine.h"
 #include "../support/spe_records.h"
 #include "../unit/fixture.h"
 #include "numa-migrd/event.h"
 #include "numa-migrd/helper.h"
 #include "numa-migrd/worker.h"
-#include "numa-migrd/recording.h"
-#include "replay_seeds.h"
 #include "texts.h"
 
 #define RING_BYTES 4096U
@@ -223,115 +220,6 @@ static void write_bus(const char *folder)
 		}
 }
 
-/* ---- recordings ---- */
-
-#define NODES 2U
-
-static const struct nm_sample samples[] = {
-	{.kind = NM_EVENT_CLOCK, .pid = 7, .tid = 9, .cpu = 2, .time_ns = 1000},
-	{.kind = NM_EVENT_MEMORY,
-	 .pid = 7,
-	 .tid = 9,
-	 .cpu = 2,
-	 .address = 0x7fff12345678,
-	 .page_node = 1,
-	 .latency_cycles = 313,
-	 .level = NM_LEVEL_DRAM,
-	 .weight = 300},
-};
-static const struct nm_task_event events[] = {
-	{.kind = NM_TASK_FORK, .pid = 8, .tid = 9, .parent_pid = 7, .parent_tid = 7, .time_ns = 5},
-};
-static const double by_node[NODES] = {1, 0.5};
-static const struct nm_recorded_thread threads[] = {
-	{.tid = 9, .pid = 7, .main_cpu = 1, .preferred = -1},
-};
-
-static const struct nm_recorded records[] = {
-	{.kind = NM_RECORDED_START,
-	 .start = {.version = "0.1",
-		   .seed = 5,
-		   .config = "profile = \"paper\";",
-		   .config_length = 18}},
-	{.kind = NM_RECORDED_CALL,
-	 .step = {.call = NM_CALL_RELOAD, .text = "x = 1\n", .length = 6}},
-	{.kind = NM_RECORDED_ANSWER,
-	 .answer = {.operation = "read_file",
-		    .path = "proc/stat",
-		    .bytes = (const uint8_t *)"cpu",
-		    .length = 3}},
-	{.kind = NM_RECORDED_SOURCE,
-	 .source = {.open = true, .taken_per_seen = by_node, .nr_cpus = NODES}},
-	{.kind = NM_RECORDED_SAMPLES,
-	 .samples = {.samples = samples,
-		     .nr_samples = NM_ARRAY_SIZE(samples),
-		     .events = events,
-		     .nr_events = NM_ARRAY_SIZE(events)}},
-	{.kind = NM_RECORDED_THREADS,
-	 .threads = {.items = threads, .count = NM_ARRAY_SIZE(threads)}},
-	{.kind = NM_RECORDED_END, .end = "stopped"},
-};
-
-/* Returns the size of the file, or of its records whose bit is set in `kinds`. */
-static size_t record_some(uint32_t kinds, bool with_topology, uint8_t *ret, size_t size)
-{
-	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(NODES, 4);
-	const struct nm_recorded machine = {.kind = NM_RECORDED_TOPOLOGY, .topology = topology};
-	struct nm_recorder_writer *writer;
-	int fd = memfd_create("seed", MFD_CLOEXEC);
-	int r = topology ? nm_recording_create(dup(fd), 0, &writer) : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < NM_ARRAY_SIZE(records); i++)
-		if (kinds >> records[i].kind & 1)
-			r = nm_recording_add(writer, &records[i]);
-	if (r == 0 && with_topology)
-		r = nm_recording_add(writer, &machine);
-	if (r < 0)
-		abort();
-	nm_recording_close(writer);
-	ssize_t got = pread(fd, ret, size, 0);
-	close(fd);
-	if (got <= 0 || (size_t)got == size)
-		abort();
-	return (size_t)got;
-}
-
-/* Unpacks the first block of a file. */
-static void unpack(const uint8_t *file, size_t size, struct nm_bytes *ret)
-{
-	struct nm_block_head head;
-
-	if (size < NM_FILE_HEAD + NM_BLOCK_HEAD ||
-	    nm_block_head_read(file + NM_FILE_HEAD, &head) < 0 ||
-	    nm_block_unpack(&head, file + NM_FILE_HEAD + NM_BLOCK_HEAD, ret) < 0)
-		abort();
-}
-
-static void write_recordings(const char *folder)
-{
-	uint8_t file[4096];
-	struct seed whole = {0};
-	uint8_t way = 0;
-	size_t size = record_some(UINT32_MAX, true, file, sizeof(file));
-
-	add(&whole, &way, 1);
-	add(&whole, file, size);
-	write_seed(folder, "recording", 0, &whole);
-	for (unsigned i = 0; i <= NM_ARRAY_SIZE(records); i++) {
-		bool machine = i == NM_ARRAY_SIZE(records);
-		struct nm_bytes contents = {0};
-		struct seed block = {0};
-		size = record_some(machine ? 0 : 1U << records[i].kind, machine, file,
-				   sizeof(file));
-		unpack(file, size, &contents);
-		way = 1 + i % 2;
-		add(&block, &way, 1);
-		add(&block, contents.data, contents.used);
-		write_seed(folder, "recording", 1 + i, &block);
-		nm_bytes_clear(&contents);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	if (argc != 2 || (mkdir(argv[1], 0755) < 0 && errno != EEXIST))
@@ -343,7 +231,5 @@ int main(int argc, char **argv)
 	write_helper(argv[1]);
 	write_worker(argv[1]);
 	write_bus(argv[1]);
-	write_recordings(argv[1]);
-	replay_seeds_write(argv[1]);
 	return 0;
 }

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "numa-migrd/control.h"
-#include "numa-migrd/recording.h"
 
 #define FAKE_PID 4711U
 #define FAKE_FORBIDDEN_PID 13U	/* every request about it is denied */
@@ -262,41 +261,6 @@ static inline int fake_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
 }
 
-/* Writes a recording that contains only the request. */
-static inline int fake_write_recording(int fd, const char *words)
-{
-	struct nm_recorded record = {.kind = NM_RECORDED_END, .end = words};
-	struct nm_recorder_writer *writer = NULL;
-	int r = nm_recording_create(fd, 0, &writer);
-	if (r == 0)
-		r = nm_recording_add(writer, &record);
-	nm_recording_close(writer);
-	return r;
-}
-
-/* Recording more than 13 MiB is forbidden. */
-static inline int fake_record(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	int fd;
-	uint64_t limit, seconds;
-	char words[128];
-	(void)userdata;
-	int r = sd_bus_message_read(call, "htt", &fd, &limit, &seconds);
-	if (r >= 0 && limit == 13U << 20)
-		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Record is for root");
-	(void)snprintf(words, sizeof(words), "limit=%llu seconds=%llu", (unsigned long long)limit,
-		       (unsigned long long)seconds);
-	if (r >= 0)
-		r = fake_write_recording(dup(fd), words);
-	return r < 0 ? r : sd_bus_reply_method_return(call, "");
-}
-
-static inline int fake_stop_recording(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	(void)userdata, (void)error;
-	return sd_bus_reply_method_return(call, "");
-}
-
 static inline const sd_bus_vtable *fake_vtable(void)
 {
 	static const sd_bus_vtable vtable[] = {
@@ -318,9 +282,6 @@ static inline const sd_bus_vtable *fake_vtable(void)
 		SD_BUS_METHOD("Release", "u", "", fake_release, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("Reload", "", "", fake_reload, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("SetDryRun", "b", "", fake_set_dry_run, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Record", "htt", "", fake_record, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("StopRecording", "", "", fake_stop_recording,
-			      SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_VTABLE_END,
 	};
 	return vtable;

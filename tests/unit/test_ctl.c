@@ -244,6 +244,7 @@ static void test_full_disk(void **state)
 	need_bus(state);
 	need(access("/dev/full", W_OK) == 0, "no /dev/full");
 	assert_ctl("processes >/dev/full", 1, "");
+	assert_ctl("--help 2>&1 >/dev/full; exit", 1, "standard output: No space left");
 	assert_ctl("status --json >/dev/full", 1, "");
 	assert_ctl("release 4711 --json >/dev/full", 1, "");
 }

@@ -75,8 +75,6 @@ static void test_incompatible_options(void **state)
 	assert_simulate("simulate --wander=-1", EX_USAGE, "--wander is a number from 0 to 10");
 	assert_simulate("simulate --wander=nan", EX_USAGE, "--wander is a number from 0 to 10");
 	assert_simulate("simulate --runs=0", EX_USAGE, "--runs is a whole number from 1 to 1000");
-	assert_simulate(RING "--policy=lbma --policy=imar2 --record=@/r", EX_USAGE,
-			"--record goes with one --policy");
 }
 
 /* Not after running the policies before it. */
@@ -146,39 +144,6 @@ static void test_workload_errors_name_the_file(void **state)
 			": Is a directory");
 	assert_simulate("simulate --machine=@/no.xml --workload=@/ends --policy=none", 1,
 			"/no.xml: cannot be read as an hwloc XML topology (No such file");
-}
-
-static void test_only_success_leaves_a_recording(void **state)
-{
-	char path[FIXTURE_PATH + 16];
-	(void)state;
-	(void)snprintf(path, sizeof(path), "%s/r", root);
-	assert_simulate(RING "--policy=none --record=@/r", EX_USAGE,
-			"no daemon runs with this policy: none");
-	assert_int_equal(access(path, F_OK), -1);
-	assert_simulate(RING "--policy=nosuch --record=@/r", EX_USAGE, "no policy or file");
-	assert_int_equal(access(path, F_OK), -1);
-	assert_simulate(RING "--policy=imar2 --record=@/r", 0, "imar2");
-	assert_int_equal(access(path, F_OK), 0);
-	assert_simulate(RING "--policy=imar2 --record=@/r", 1, "/r: exists");
-}
-
-/* A recording truncated by a full disk is a failure. */
-static void test_recording_that_is_cut(void **state)
-{
-	char words[1024], path[FIXTURE_PATH + 16];
-	struct rlimit before, little;
-	(void)state;
-	(void)snprintf(path, sizeof(path), "%s/r", root);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	little = before;
-	little.rlim_cur = 128;
-	assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
-	(void)in_folder(RING "--policy=imar2 --record=@/r", words, sizeof(words));
-	assert_ctl(words, 1, "/r: recording incomplete");
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_int_equal(access(path, F_OK), -1);
 }
 
 static json_t *row_of(const char *workload, const char *policy)
@@ -268,8 +233,6 @@ int main(void)
 		WITH_FILES(test_files_need_no_dot_in_their_name),
 		WITH_FILES(test_programs_are_not_bound_to_memory_only_nodes),
 		WITH_FILES(test_workload_errors_name_the_file),
-		WITH_FILES(test_only_success_leaves_a_recording),
-		WITH_FILES(test_recording_that_is_cut),
 		cmocka_unit_test(test_documented_names_can_be_simulated),
 		WITH_FILES(test_computing_time_counts_finished_programs),
 		WITH_FILES(test_digest_is_of_a_daemon),

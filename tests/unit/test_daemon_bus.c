@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <time.h>
 
-#include "../support/run_replay.h"
 #include "bus_fixture.h"
 #include "fake_mover.h"
 #include "whole_daemon_fixture.h"
@@ -233,83 +232,6 @@ static void a_client_issues_commands(void **state)
 	world_assert_logged(world, "SetDryRun requested by UID 0");
 }
 
-/* ---- recordings ---- */
-
-static void file_in(const char *name, char *ret, size_t size)
-{
-	(void)snprintf(ret, size, "%s/%s", world->root, name);
-}
-
-/* Returns the name of the error, or "". */
-static const char *ask_to_record(int fd)
-{
-	static char name[128];
-	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-	int r = sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Record",
-				   &error, NULL, "htt", fd, (uint64_t)0, (uint64_t)0);
-	(void)snprintf(name, sizeof(name), "%s", r >= 0 ? "" : error.name);
-	return name;
-}
-
-static int new_file(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	assert_true(fd >= 0);
-	return fd;
-}
-
-/* The thread returns to its initial node until it is leased again, as it may have just been
- * moved. */
-static bool wait_for_another_lease(void)
-{
-	for (time_t end_s = time(NULL) + PATIENCE_S; count_leased() == 0 && time(NULL) < end_s;) {
-		fake_get(world->fake, 100)->processor = 0;
-		wait_a_little();
-	}
-	return count_leased() > 0;
-}
-
-/* A recording made by a client of the running daemon can be replayed without the daemon. */
-static void a_client_records(void **state)
-{
-	char path[FIXTURE_PATH + 32];
-	skip_without_service(state);
-	assert_true(wait_for_lease());
-	file_in("recording", path, sizeof(path));
-	int fd = new_file(path);
-	assert_string_equal(ask_to_record(fd), "");
-	int other = open("/dev/null", O_RDWR | O_CLOEXEC);
-	assert_string_equal(ask_to_record(other), NM_BUS_ERROR_RECORDING);
-	close(fd);
-	assert_true(wait_for_another_lease());
-	assert_string_equal(call("StopRecording", "", 0), "");
-	assert_string_equal(call("StopRecording", "", 0), NM_BUS_ERROR_NOT_RECORDING);
-	assert_replays(path);
-	/* A device, and a file with content. */
-	assert_string_equal(ask_to_record(other), SD_BUS_ERROR_INVALID_ARGS);
-	close(other);
-	other = open(path, O_RDWR | O_CLOEXEC);
-	assert_string_equal(ask_to_record(other), SD_BUS_ERROR_INVALID_ARGS);
-	close(other);
-	assert_int_equal(stop_service(), 0);
-	assert_null(fake_trace(world->fake));
-}
-
-static void a_pause_ends_a_recording(void **state)
-{
-	char path[FIXTURE_PATH + 32];
-	skip_without_service(state);
-	file_in("recording", path, sizeof(path));
-	int fd = new_file(path);
-	assert_string_equal(ask_to_record(fd), "");
-	assert_true(wait_for_another_lease());
-	assert_string_equal(call("Pause", "", 0), "");
-	assert_replays(path);
-	assert_string_equal(ask_to_record(fd), NM_BUS_ERROR_ALREADY_PAUSED);
-	close(fd);
-	assert_int_equal(stop_service(), 0);
-}
-
 /* Affinities that a pause failed to restore are restored by the stop. */
 static void a_stop_restores_after_an_incomplete_pause(void **state)
 {
@@ -329,8 +251,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_client_sees_decisions_and_verdicts, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(a_client_issues_commands, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_client_records, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_pause_ends_a_recording, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_stop_restores_after_an_incomplete_pause, set_up,
 						tear_down),
 	};

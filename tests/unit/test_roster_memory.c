@@ -256,11 +256,12 @@ static void other_domains_do_not_displace_entries(void **state)
 	for (unsigned i = 0; i < 5000; i++)
 		length += (size_t)snprintf(text + length, size - length, "thread %u 1 0 8\n", 1000 + i);
 	assert_true(length < size);
+	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
 	const struct nm_platform_ops *ops = fake->platform.ops;
 	struct nm_platform_ops unreadable = *ops; /* unreadable threads count as running */
 	unreadable.open_directory = open_nothing;
 	fake->platform.ops = &unreadable;
-	assert_int_equal(nm_released_list_take(memory, &fake->platform, text, BOOT), 0);
+	assert_int_equal(nm_released_list_load(memory, &fake->platform, directory, BOOT), 0);
 	fake->platform.ops = ops;
 	run_all(1);
 	assert_managed(101, false);

@@ -36,7 +36,6 @@ static inline void service_close(struct nm_daemon *service)
 	nm_unresponsive_list_free(service->runtime.unresponsive);
 	nm_journal_free(service->journal);
 	nm_config_free(service->config);
-	free(service->config_text);
 	free(service->machine.cpu_times);
 	free(service->machine.busy_share);
 	free(service->drained.events);

@@ -2,13 +2,11 @@
 /*
  * nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO…]: how often policy "auto" is as good as the better
  * of doing nothing and the kernel, and whether its verdicts are right, in the model. Prints
- * `name value unit` lines; -v prints every row and every lost run on standard error. With
- * -o FILE -p ROW -w WANDER one run is recorded, for numa-migrctl dump and report. Not
+ * `name value unit` lines; -v prints every row and every lost run on standard error. Not
  * installed.
  */
 #include "judge.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,7 +81,6 @@ struct judge {
 	unsigned seeds;
 	uint64_t first_seed;
 	bool verbose;
-	int record_fd; /* -1: none */
 };
 
 static void add_count(struct count *to, struct count from)
@@ -106,9 +103,7 @@ static int run(const struct judge *judge, const struct row *row,
 	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
 	struct nm_sim_case what = {.machine = judge->machine,
 				   .workload = &workload,
-				   .how = {.runs = 1, .options = *options},
-				   .recorded = judge->record_fd >= 0,
-				   .record_fd = judge->record_fd};
+				   .how = {.runs = 1, .options = *options}};
 	struct nm_rng rng;
 	nm_rng_seed(&rng, options->seed);
 	what.how.options.no_pmu = row->no_pmu;
@@ -328,35 +323,12 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 static int usage(void)
 {
 	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO...]\n"
-		    "       nm_judge -o FILE [-s SEED] [-p ROW] [-w WANDER] SCENARIO\n"
 		    "Scenarios:\n",
 		    stderr);
 	for (size_t i = 0; i < judge_scenario_count; i++)
 		(void)fprintf(stderr, "  %-10s %s\n", judge_scenarios[i].name,
 			      judge_scenarios[i].words);
-	(void)fputs("Rows that can be recorded:", stderr);
-	for (size_t i = FIRST_AUTO; i < NR_ROWS; i++)
-		(void)fprintf(stderr, " %s", rows[i].policy.name);
-	(void)fputc('\n', stderr);
 	return EX_USAGE;
-}
-
-/* Records one run of one row. */
-static int record(struct judge *judge, const struct judge_scenario *scenario, const char *row,
-		  double wander)
-{
-	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
-	const struct nm_sim_options options = {.seed = judge->first_seed, .wander_per_s = wander};
-	struct nm_sim_outcome outcome;
-	size_t at = FIRST_AUTO;
-	while (at < NR_ROWS && strcmp(rows[at].policy.name, row) != 0)
-		at++;
-	if (at == NR_ROWS)
-		return -EINVAL;
-	int r = nm_sim_machine_by_name(scenario->machine, &machine);
-	judge->scenario = scenario;
-	judge->machine = machine;
-	return r < 0 ? r : run(judge, &rows[at], &options, 0, &outcome);
 }
 
 static const struct judge_scenario *find(const char *name)
@@ -379,19 +351,11 @@ static int run_asked(struct judge *judge, char *const *names, struct tally *sum)
 
 int main(int argc, char **argv)
 {
-	struct judge judge = {.seeds = 20, .first_seed = 1, .record_fd = -1};
-	const char *row = "auto", *file = NULL;
-	double wander = NM_SIM_WANDER_USUAL;
+	struct judge judge = {.seeds = 20, .first_seed = 1};
 	struct tally sum = {0};
-	for (int c; (c = getopt(argc, argv, "n:o:p:s:vw:")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:s:v")) != -1;) {
 		if (c == 'n')
 			judge.seeds = (unsigned)strtoul(optarg, NULL, 10);
-		else if (c == 'o')
-			file = optarg;
-		else if (c == 'p')
-			row = optarg;
-		else if (c == 'w')
-			wander = strtod(optarg, NULL);
 		else if (c == 's')
 			judge.first_seed = strtoull(optarg, NULL, 10);
 		else if (c == 'v')
@@ -402,21 +366,13 @@ int main(int argc, char **argv)
 	for (int i = optind; i < argc; i++)
 		if (!find(argv[i]))
 			return usage();
-	if (judge.seeds == 0 || (file && optind + 1 != argc))
+	if (judge.seeds == 0)
 		return usage();
-	if (file)
-		judge.record_fd = open(file, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
-	if (file && judge.record_fd < 0)
-		return perror(file), 1;
-	int r = file ? record(&judge, find(argv[optind]), row, wander)
-		     : run_asked(&judge, argv + optind, &sum);
-	if (r == -EINVAL)
-		return usage();
+	int r = run_asked(&judge, argv + optind, &sum);
 	if (r < 0) {
 		(void)fprintf(stderr, "nm_judge: %s\n", strerror(-r));
 		return 1;
 	}
-	if (!file)
-		print_tally("", &sum);
+	print_tally("", &sum);
 	return 0;
 }
