@@ -26,6 +26,7 @@ struct search {
 	bool zero_wins; /* a candidate with Q = 0 can win */
 	bool no_pointless_swaps; /* threads that prefer the same node do not swap because of it */
 	bool *refused;	  /* per thread: there is no room for it on its preferred node */
+	bool *stuck;	  /* per thread of Θ̂: there is, but it has no candidate */
 	struct partner *partners;
 	size_t nr_partners;
 	/* Rows of nr_partners, one per destination node, which the inner loop reads in order. */
@@ -137,13 +138,14 @@ static int allocate(struct search *search)
 	const struct nm_topology *topology = search->snapshot->topology;
 	size_t nr_nodes = topology->nr_nodes, nr_main_threads = search->nr_partners;
 	search->refused = calloc(search->snapshot->nr_threads + 1, sizeof(*search->refused));
+	search->stuck = calloc(search->snapshot->nr_threads + 1, sizeof(*search->stuck));
 	search->partners = calloc(nr_main_threads + 1, sizeof(*search->partners));
 	search->surplus = new_filled(nr_nodes * nr_main_threads, -INFINITY);
 	search->partner_tickets = new_filled(nr_nodes * nr_main_threads, NEVER);
 	search->best_of_node = new_filled(nr_nodes * nr_nodes, -INFINITY);
 	search->best_of_cpu = new_filled(topology->nr_cpus * nr_nodes, -INFINITY);
-	if (!search->refused || !search->partners || !search->surplus || !search->partner_tickets ||
-	    !search->best_of_node || !search->best_of_cpu)
+	if (!search->refused || !search->stuck || !search->partners || !search->surplus ||
+	    !search->partner_tickets || !search->best_of_node || !search->best_of_cpu)
 		return -ENOMEM;
 	return 0;
 }
@@ -169,6 +171,7 @@ static int fill_partners(struct search *search)
 static void search_clear(struct search *search)
 {
 	free(search->refused);
+	free(search->stuck);
 	free(search->partners);
 	free(search->surplus);
 	free(search->partner_tickets);
@@ -398,7 +401,9 @@ static int fill_pool(struct search *search, struct nm_ticket_pool *pool, uint64_
 		int r = search_thread(search, pool, thread);
 		if (r < 0)
 			return r;
-		considered += search->paper || nm_ticket_pool_count(pool) > before;
+		bool found = nm_ticket_pool_count(pool) > before;
+		search->stuck[thread] = !found && !search->refused[thread];
+		considered += search->paper || found;
 	}
 	*ret_considered = considered;
 	return 0;
@@ -443,16 +448,24 @@ int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config
 	if (r < 0)
 		return r;
 	struct nm_proposals proposals = {
-		/* Each thread of Θ̂ wins at most once, so that there are never more than n. */
-		.items = calloc(considered + 1, sizeof(*proposals.items)),
+		/* Each thread of Θ̂ wins at most once, so that there are never more than n, with
+		 * those that move in circles. */
+		.items = calloc(config->threads.n + 1, sizeof(*proposals.items)),
 		.comparisons = search.comparisons,
 	};
 	if (!proposals.items)
 		return -ENOMEM;
 	while (nm_ticket_pool_draw(pool, &win))
 		proposals.items[proposals.count++] = proposal_of(snapshot, &win);
-	*ret = proposals;
-	return 0;
+	/* Only of threads that gain, which the gate ensures. */
+	if (search.gated && !search.paper)
+		r = nm_search_circles(snapshot, config, tickets, search.stuck,
+				      config->threads.n - proposals.count, &proposals);
+	if (r < 0)
+		nm_proposals_clear(&proposals);
+	else
+		*ret = proposals;
+	return r;
 }
 
 /* ---- the gain of the moves of any policy ---- */

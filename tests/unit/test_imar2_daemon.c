@@ -50,6 +50,59 @@ static void misplaced_threads_move_to_their_memory(void **state)
 	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 0);
 }
 
+/* Four users of two threads each fill the machine; the memory of user i is on node memory[i]. */
+static void misplace_users(const unsigned *memory)
+{
+	for (uint32_t i = 0; i < CPUS; i++) {
+		struct worker *worker = add_worker(1000 + 100 * (i / 2), (int)i, memory[i / 2]);
+		fake_get(world.fake, worker->tid)->uid = 1000 + i / 2;
+	}
+	world.lazy = true;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+/* No two of them gain by a swap, and no CPU is free. */
+static void users_move_in_a_circle(void **state)
+{
+	static const unsigned memory[][NODES] = {{1, 2, 3, 0}, {3, 0, 1, 2}, {1, 2, 0, 3}};
+	for (size_t i = 0; i < 3; i++) {
+		misplace_users(memory[i]);
+		settle(10);
+		live(12);
+		assert_true(all_at_home());
+		assert_int_equal(world.daemon.tally.applied, i < 2 ? 8 : 6);
+		assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_IMPROVED],
+				 world.daemon.tally.applied);
+		assert_int_equal(world_close(state), 0);
+		assert_int_equal(world_open(state), 0);
+	}
+}
+
+/* Part of a circle would fill a node. */
+static void a_circle_moves_as_a_whole_or_not_at_all(void **state)
+{
+	static const unsigned memory[NODES] = {1, 2, 3, 0};
+	(void)state;
+	world.daemon.config->threads.n = 3;
+	misplace_users(memory);
+	live(20);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+	world.daemon.config->threads.n = 4;
+	live_one();
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 4);
+}
+
+/* All want to be on node 0, which has room for two, and stay where they are. */
+static void a_full_node_attracts_no_thread(void **state)
+{
+	static const unsigned memory[NODES] = {0, 0, 0, 0};
+	(void)state;
+	misplace_users(memory);
+	live(40);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+}
+
 /* Text and fields of a move and of its verdict. */
 static void the_journal_describes_a_move_completely(void **state)
 {
@@ -362,6 +415,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 		TEST(misplaced_threads_move_to_their_memory),
+		TEST(users_move_in_a_circle),
+		TEST(a_circle_moves_as_a_whole_or_not_at_all),
+		TEST(a_full_node_attracts_no_thread),
 		TEST(the_journal_describes_a_move_completely),
 		TEST(a_move_that_a_change_of_phase_made_bad_is_undone),
 		TEST(the_cooldown_outlasts_the_rollbacks_verdict),
