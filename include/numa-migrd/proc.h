@@ -43,7 +43,9 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);
 struct nm_proc_status {
 	uint32_t tgid, uid;  /* real uid */
 	uint32_t ns_pid;     /* its number in its own PID namespace; 1: init of that namespace */
-	uint64_t rss_bytes;  /* VmRSS; 0 for kernel threads */
+	uint64_t rss_bytes;  /* resident memory: VmRSS and hugetlb_bytes; 0 for kernel threads and
+			      * for threads that have exited */
+	uint64_t hugetlb_bytes; /* HugetlbPages, which VmRSS does not include */
 	uint64_t anon_bytes; /* RssAnon: the part that is neither file nor shared memory */
 };
 
@@ -57,6 +59,16 @@ int nm_proc_parse_cgroup(const char *text, const char **ret_path, size_t *ret_le
 /* Opens /proc/PID/task/TID (pid 0: /proc/TID) as a directory, which the caller closes. Returns
  * -ESRCH if the thread does not exist. */
 int nm_proc_open_thread(struct nm_platform *platform, uint32_t pid, uint32_t tid);
+
+/*
+ * Opens the directory of a thread that has not exited, in place of the first thread of a process,
+ * which has: /proc then shows no memory for that one. `tasks` is the directory of its threads,
+ * relative to `directory`: "task", or "proc/PID/task" with NM_ROOT. At most 64 threads are tried.
+ * Returns the descriptor, which the caller closes, and its stat; -ESRCH if there is none; or another
+ * negative errno.
+ */
+int nm_proc_open_survivor(struct nm_platform *platform, int directory, const char *tasks,
+			  struct nm_proc_stat *ret);
 
 /* The same, and reads the thread's stat. nm_proc_open_same() also requires this start time; -ESRCH
  * if the number was reused. `stat` may be NULL there. */
@@ -189,6 +201,12 @@ int nm_cgroups_cpus(struct nm_cgroups *cgroups, const char *cgroup, hwloc_bitmap
 /* The same for the thread or process of a directory in /proc, whose file "cpuset" names that
  * ancestor with one read. Also returns -ESRCH if it has exited. */
 int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret);
+
+/* The same. *ret_root, if not NULL, is set as by nm_cgroups_cpus(); *ret_id, if not NULL, to a hash
+ * of the path and the CPUs of that ancestor, which differs after the cpuset has changed, or after
+ * another one applies. */
+int nm_cgroups_cpuset_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret,
+			 bool *ret_root, uint64_t *ret_id);
 
 /* Returns the CPU time, in CPUs, that the limits of the cgroup and its ancestors allow; infinity
  * without a limit. Errors are those of nm_cgroups_cpus(). */

@@ -163,10 +163,12 @@ void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid)
 
 void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event)
 {
-	/* Only the exit of the leader counts; the exit of the last thread is detected when the
-	 * process is gone. */
-	if (event->kind == NM_TASK_EXEC ||
-	    (event->kind == NM_TASK_EXIT && event->tid == event->pid))
+	const struct nm_process *process = nm_roster_process(daemon->pipeline.roster, event->pid);
+	/* The first thread may exit before the others. If the records come in this order when all
+	 * exit, the end is detected when the process is gone. */
+	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid &&
+		    (!process || process->nr_threads == 0);
+	if (event->kind == NM_TASK_EXEC || ends)
 		nm_page_stage_drop(daemon, event->pid);
 }
 

@@ -6,8 +6,6 @@
 
 #include "numa-migrd/proc.h"
 
-#define SURVIVORS_TRIED 64U
-
 static void empty_entry(struct nm_known_entry *entry)
 {
 	nm_mappings_free(entry->ready);
@@ -206,55 +204,6 @@ struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 	return first;
 }
 
-struct search {
-	struct nm_platform *platform;
-	unsigned tried;
-	int process, thread; /* descriptors of directories */
-	uint32_t tid;
-	uint64_t start_ticks;
-};
-
-/* Ends the search if the thread has not exited, or if many have: exited threads that a tracer keeps
- * must not make it long. */
-static int try_thread(void *context, const char *name)
-{
-	struct search *search = context;
-	struct nm_platform *platform = search->platform;
-	uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
-	struct nm_proc_stat stat;
-	char path[32];
-
-	if (search->tried++ == SURVIVORS_TRIED)
-		return -ECANCELED;
-	snprintf(path, sizeof(path), "task/%" PRIu32, tid);
-	int directory = platform->ops->open_directory(platform, search->process, path);
-	if (directory < 0)
-		return 0;
-	if (nm_proc_read_stat(platform, directory, &stat) < 0 || nm_proc_has_exited(&stat)) {
-		platform->ops->close(platform, directory);
-		return 0;
-	}
-	search->thread = directory;
-	search->tid = tid;
-	search->start_ticks = stat.start_ticks;
-	return -ECANCELED;
-}
-
-/* Opens another thread of a process whose first thread has exited, and closes `directory`. */
-static int open_survivor(struct nm_platform *platform, int directory, uint32_t *ret_tid,
-			 uint64_t *ret_ticks)
-{
-	struct search search = {.platform = platform, .process = directory, .thread = -ESRCH};
-
-	(void)platform->ops->list_directory(platform, directory, "task", try_thread, &search);
-	platform->ops->close(platform, directory);
-	if (search.thread < 0)
-		return search.thread;
-	*ret_tid = search.tid;
-	*ret_ticks = search.start_ticks;
-	return search.thread;
-}
-
 int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
 		  uint32_t *ret_tid, uint64_t *ret_ticks)
 {
@@ -263,14 +212,20 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 
 	if (directory < 0)
 		return directory;
-	if (nm_proc_has_exited(&stat))
-		return open_survivor(platform, directory, ret_tid, ret_ticks);
-	*ret_tid = pid;
-	*ret_ticks = start_ticks;
+	if (nm_proc_has_exited(&stat)) {
+		int thread = nm_proc_open_survivor(platform, directory, "task", &stat);
+		platform->ops->close(platform, directory);
+		directory = thread;
+	}
+	if (directory < 0)
+		return directory;
+	*ret_tid = stat.tid;
+	*ret_ticks = stat.start_ticks;
 	return directory;
 }
 
-/* A process of unknown size counts as too large: repeating the attempt would delay others. */
+/* The time to read mappings grows with the pages, of which hugetlb memory has few. A process of
+ * unknown size counts as too large: repeating the attempt would delay others. */
 static int check_size(struct nm_platform *platform, int directory,
 		      const struct nm_known_limits *limits)
 {
@@ -282,7 +237,7 @@ static int check_size(struct nm_platform *platform, int directory,
 	(void)nm_proc_read_cgroup(platform, directory, &cgroup);
 	int r = nm_proc_read_status_in(platform, directory, cgroup, limits->costly, &status);
 	if (r == 0)
-		return status.rss_bytes > limits->rss_bytes ? -EFBIG : 0;
+		return status.rss_bytes - status.hugetlb_bytes > limits->rss_bytes ? -EFBIG : 0;
 	return r == -EAGAIN ? -EFBIG : r;
 }
 

@@ -267,7 +267,18 @@ static int read_named(struct nm_cgroups *cgroups, int directory, const struct va
 	return r < 0 ? r : (*ret)->exists && (*ret)->cpus;
 }
 
-int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret)
+static uint64_t id_of(const struct value *value)
+{
+	uint64_t hash =
+		nm_hash_add(NM_HASH_START, value->path, strlen(value->path) + value->exists);
+	for (int cpu = hwloc_bitmap_first(value->cpus); cpu >= 0;
+	     cpu = hwloc_bitmap_next(value->cpus, cpu))
+		hash = nm_hash_add(hash, &cpu, sizeof(cpu));
+	return hash;
+}
+
+int nm_cgroups_cpuset_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret,
+			 bool *ret_root, uint64_t *ret_id)
 {
 	nm_autofree char *cgroup = NULL;
 	const struct value *value;
@@ -277,13 +288,24 @@ int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t
 	int r = read_named(cgroups, directory, &value);
 	if (r < 0)
 		return r;
-	if (r > 0)
-		return give_cpus(value, ret, NULL);
-	cgroups->calls++;
-	r = nm_proc_read_cgroup(cgroups->platform, directory, &cgroup);
-	if (r < 0) /* a path that is too long counts as unknown */
-		return r == -ESRCH || is_passing(r) ? r : -ENODATA;
-	return nm_cgroups_cpus(cgroups, cgroup, ret, NULL);
+	if (r == 0) {
+		cgroups->calls++;
+		r = nm_proc_read_cgroup(cgroups->platform, directory, &cgroup);
+		if (r < 0) /* a path that is too long counts as unknown */
+			return r == -ESRCH || is_passing(r) ? r : -ENODATA;
+		r = look_up(cgroups, CPUS, cgroup, &value);
+		if (r < 0)
+			return r;
+	}
+	r = give_cpus(value, ret, ret_root);
+	if (r == 0 && ret_id)
+		*ret_id = id_of(value);
+	return r;
+}
+
+int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret)
+{
+	return nm_cgroups_cpuset_of(cgroups, directory, ret, NULL, NULL);
 }
 
 /* ---- construction ---- */

@@ -3,6 +3,8 @@
  * The queries of the main loop about the memory of other processes. An answer is a series of calls
  * of a worker; a step takes the result of one and prepares the next. No function here waits.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -269,8 +271,7 @@ static int send_next(struct nm_linux_queries *self)
 }
 
 /* Implements nm_memory_answer_fn. */
-static bool answer(void *context, const struct nm_memory_query *query,
-		   struct nm_memory_answer *ret)
+static bool answer(void *context, const struct nm_memory_query *query, struct nm_memory_answer *ret)
 {
 	struct nm_linux_queries *self = context;
 	int r;
@@ -338,6 +339,23 @@ static int add(struct nm_linux_queries *self, const struct nm_memory_query *quer
 	return r;
 }
 
+/* The memory of a process whose first thread has exited is found by the number of another one. */
+static void use_survivor(struct nm_platform *platform, struct nm_memory_query *query)
+{
+	struct nm_proc_stat stat;
+	char path[32];
+	if (nm_proc_stat_of(platform, query->pid, query->pid, &stat) < 0 ||
+	    !nm_proc_has_exited(&stat))
+		return;
+	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", query->pid);
+	int directory = nm_proc_open_survivor(platform, NM_ROOT, path, &stat);
+	if (directory < 0)
+		return;
+	platform->ops->close(platform, directory);
+	query->pid = stat.tid;
+	query->start_ticks = stat.start_ticks;
+}
+
 int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_query *query,
 			  uint64_t *ret_ticket)
 {
@@ -352,6 +370,7 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 		return r;
 	own.tenant = subject.tenant;
 	own.start_ticks = subject.tid_ticks;
+	use_survivor(platform, &own);
 	own.fd = -1;
 	if (query->kind == NM_MEMORY_QUERY_CLEAR_REFS) {
 		own.fd = nm_linux_open_clear_refs(self, (pid_t)query->pid, query->start_ticks);

@@ -89,6 +89,8 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 		return -EINVAL;
 	status.rss_bytes = status_bytes(text, "VmRSS", 0);
 	status.anon_bytes = status_bytes(text, "RssAnon", status.rss_bytes);
+	status.hugetlb_bytes = status_bytes(text, "HugetlbPages", 0);
+	status.rss_bytes += status.hugetlb_bytes;
 	status.ns_pid = innermost_pid(text);
 	*ret = status;
 	return 0;
@@ -176,6 +178,56 @@ int nm_proc_open_same(struct nm_platform *platform, uint32_t pid, uint32_t tid,
 		*stat = found;
 	return directory;
 }
+
+/* ---- threads that live longer than the first one ---- */
+
+#define SURVIVORS_TRIED 64U
+
+struct search {
+	struct nm_platform *platform;
+	const char *tasks;
+	unsigned tried;
+	int process, thread; /* descriptors of directories */
+	struct nm_proc_stat stat;
+};
+
+/* Ends the search if the thread has not exited, or if many have: exited threads that a tracer keeps
+ * must not make it long. */
+static int try_thread(void *context, const char *name)
+{
+	struct search *search = context;
+	struct nm_platform *platform = search->platform;
+	char path[64];
+
+	if (search->tried++ == SURVIVORS_TRIED)
+		return -ECANCELED;
+	(void)snprintf(path, sizeof(path), "%s/%.10s", search->tasks, name);
+	int directory = platform->ops->open_directory(platform, search->process, path);
+	if (directory < 0)
+		return 0;
+	if (nm_proc_read_stat(platform, directory, &search->stat) < 0 ||
+	    nm_proc_has_exited(&search->stat)) {
+		platform->ops->close(platform, directory);
+		return 0;
+	}
+	search->stat.tid = (uint32_t)strtoul(name, NULL, 10);
+	search->thread = directory;
+	return -ECANCELED;
+}
+
+int nm_proc_open_survivor(struct nm_platform *platform, int directory, const char *tasks,
+			  struct nm_proc_stat *ret)
+{
+	struct search search = {
+		.platform = platform, .tasks = tasks, .process = directory, .thread = -ESRCH};
+
+	(void)platform->ops->list_directory(platform, directory, tasks, try_thread, &search);
+	if (search.thread >= 0)
+		*ret = search.stat;
+	return search.thread;
+}
+
+/* ---- status ---- */
 
 /* Without a cgroup, the effective user counts, which owns the directory. */
 static uint64_t domain_of(struct nm_platform *platform, int directory, const char *cgroup)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads processes and threads from /proc, and determines their eligibility. */
+#include <inttypes.h>
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -148,11 +150,26 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 	return 0;
 }
 
+/* The memory, user and cgroup of a process whose first thread has exited are those of another
+ * thread. Closes `directory`. */
+static int open_survivor(struct nm_roster *roster, const struct nm_process *process, int directory)
+{
+	struct nm_proc_stat stat;
+	char path[32];
+	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", process->pid);
+	roster->platform->ops->close(roster->platform, directory);
+	return nm_proc_open_survivor(roster->platform, NM_ROOT, path, &stat);
+}
+
 int nm_roster_read_process(struct nm_roster *roster, struct nm_process *process,
 			   struct nm_proc_stat *ret)
 {
 	struct nm_proc_stat stat;
 	int directory = nm_proc_open_stat(roster->platform, 0, process->pid, &stat);
+	if (directory < 0)
+		return directory;
+	if (nm_proc_has_exited(&stat))
+		directory = open_survivor(roster, process, directory);
 	if (directory < 0)
 		return directory;
 	int r = read_files(roster, process, directory, &stat);
@@ -224,19 +241,19 @@ static bool leaves_a_choice(const struct nm_topology *topology, hwloc_const_bitm
 }
 
 /*
- * Returns whether the affinity equals the CPUs of the cpuset, so that it was never narrowed. In the
- * root cpuset an unrestricted thread may also use offline CPUs (`whole`); a thread that selected
- * exactly the online CPUs may not.
+ * Returns whether the affinity equals the CPUs of the thread's cpuset, so that it was never
+ * narrowed. With threaded cgroups (cgroups(7)) it is not that of the process. In the root cpuset an
+ * unrestricted thread may also use offline CPUs (`whole`); a thread that selected exactly the
+ * online CPUs may not.
  */
-static bool is_unrestricted(struct nm_roster *roster, const struct nm_process *process,
-			    hwloc_const_bitmap_t mask, hwloc_const_bitmap_t whole)
+static bool is_unrestricted(struct nm_roster *roster, int directory, hwloc_const_bitmap_t mask,
+			    hwloc_const_bitmap_t whole)
 {
 	nm_autobitmap effective = hwloc_bitmap_alloc();
 	bool root = false;
 	if (!effective)
 		return false;
-	if (!process->cgroup ||
-	    nm_cgroups_cpus(roster->cgroups, process->cgroup, effective, &root) < 0)
+	if (nm_cgroups_cpuset_of(roster->cgroups, directory, effective, &root, NULL) < 0)
 		hwloc_bitmap_copy(effective, roster->topology->online);
 	return hwloc_bitmap_isincluded(effective, mask) &&
 	       (!root || hwloc_bitmap_isincluded(roster->topology->possible, whole));
@@ -271,7 +288,7 @@ static int take_original(struct nm_roster *roster, struct nm_roster_thread *thre
 	if (!roster->leases.original ||
 	    !roster->leases.original(roster->leases.context, member->tid, member->start_ticks,
 				     current, &original, &unrestricted)) {
-		unrestricted = is_unrestricted(roster, thread->process, current, whole);
+		unrestricted = is_unrestricted(roster, directory, current, whole);
 		original = unrestricted ? current : whole;
 	}
 	hwloc_bitmap_t copy = hwloc_bitmap_dup(original);

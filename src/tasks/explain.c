@@ -161,8 +161,7 @@ static enum nm_eligibility judge(struct nm_roster *roster, struct nm_process *pr
 }
 
 /* Copies what is known of the process, and reads the rest into the copy, so that nothing in the
- * table changes. Returns -ESRCH also if all threads have exited and only the parent's wait(2) is
- * missing. */
+ * table changes. */
 static int read_copy(struct nm_roster *roster, const struct nm_process *known,
 		     struct nm_process *process, struct nm_proc_stat *ret)
 {
@@ -171,10 +170,7 @@ static int read_copy(struct nm_roster *roster, const struct nm_process *known,
 	process->cgroup = NULL;
 	process->runtime_ticket = 0;
 	process->steering = (struct nm_steering){0};
-	int r = nm_roster_read_process(roster, process, ret);
-	if (r < 0)
-		return r;
-	return nm_proc_has_exited(ret) && ret->nr_threads <= 1 ? -ESRCH : 0;
+	return nm_roster_read_process(roster, process, ret);
 }
 
 int nm_roster_explain(struct nm_roster *roster, uint32_t pid, uint64_t now_ns,

@@ -101,6 +101,20 @@ static void test_status(void **state)
 	assert_int_equal(status.ns_pid, 1);
 }
 
+/* The kernel counts hugetlb pages apart from VmRSS. */
+static void test_status_of_hugetlb(void **state)
+{
+	struct nm_proc_status status;
+	(void)state;
+	assert_int_equal(nm_proc_parse_status("Tgid:\t12\nUid:\t5\t6\t7\t8\nVmRSS:\t    2052 kB\n"
+					      "HugetlbPages:\t 4194304 kB\n",
+					      &status),
+			 0);
+	assert_true(status.rss_bytes == (UINT64_C(4194304) + 2052) * 1024);
+	assert_true(status.hugetlb_bytes == UINT64_C(4194304) * 1024);
+	assert_int_equal(status.anon_bytes, 2052 * 1024); /* those that could move */
+}
+
 static void test_status_incomplete(void **state)
 {
 	struct nm_proc_status status = {.uid = 3};
@@ -181,9 +195,11 @@ static void test_many_groups(void **state)
 	char root[FIXTURE_PATH], text[32768];
 	(void)state;
 	fixture_make(root, sizeof(root));
-	int length = snprintf(text, sizeof(text), "Name:\tx\nTgid:\t100\nUid:\t7\t7\t7\t7\nGroups:\t");
+	int length =
+		snprintf(text, sizeof(text), "Name:\tx\nTgid:\t100\nUid:\t7\t7\t7\t7\nGroups:\t");
 	for (unsigned i = 0; i < 2500; i++)
-		length += snprintf(text + length, sizeof(text) - (size_t)length, "%u ", 1000000000 + i);
+		length += snprintf(text + length, sizeof(text) - (size_t)length, "%u ",
+				   1000000000 + i);
 	snprintf(text + length, sizeof(text) - (size_t)length,
 		 "\nNSpid:\t100\t5\nVmRSS:\t  8 kB\nCpus_allowed_list:\t0-3\n");
 	fixture_directory(root, "proc");
@@ -270,6 +286,7 @@ int main(void)
 		cmocka_unit_test(test_stat_long_name),
 		cmocka_unit_test(test_stat_truncated),
 		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_status_of_hugetlb),
 		cmocka_unit_test(test_status_incomplete),
 		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_cpu_times),

@@ -375,7 +375,76 @@ static void test_pinned_with_pages(void **state)
 	assert_managed(101, false);
 }
 
+/* ---- the first thread ---- */
+
+static void exit_leader(void)
+{
+	fake_exit(fake, 100);
+	fake_get(fake, 100)->rss_kb = 0; /* its status has no memory any more */
+	drain();
+}
+
+/* It stays managed, and so it is if it was never seen with its first thread. */
+static void test_a_process_outlives_its_first_thread(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	exit_leader();
+	for (unsigned i = 0; i < 30; i++)
+		run_all(0.5);
+	assert_managed(101, true);
+	assert_managed(100, false);
+	assert_true(member(101)->process->rss_bytes == UINT64_C(1) << 30);
+	assert_string_equal(member(101)->process->comm, "prog100");
+}
+
+static void test_a_process_without_its_first_thread_is_managed(void **state)
+{
+	(void)state;
+	exit_leader();
+	run_all(0.5);
+	run_all(0.5);
+	assert_managed(101, true);
+	assert_managed(102, true);
+	assert_int_equal(member(101)->process->uid, 1000);
+	/* Those that a tracer keeps are not the process. */
+	fake_get(fake, 101)->state = 'Z';
+	fake_get(fake, 102)->state = 'Z';
+	for (unsigned i = 0; i < 12; i++)
+		run_all(0.5);
+	assert_managed(101, false);
+	assert_managed(102, false);
+	assert_null(nm_roster_process(roster, 100));
+}
+
 /* ---- affinities ---- */
+
+/* With threaded cgroups, a thread may be in another cpuset than its process. */
+static void test_the_cpuset_of_a_thread_is_its_own(void **state)
+{
+	(void)state;
+	for (unsigned named = 0; named < 2; named++) {
+		fake->names_cpusets = named > 0;
+		fake_cpuset(fake, "/job", fake_cpus(0, 5));
+		fake_cpuset(fake, "/job/io", fake_cpus(0, 3));
+		fake_move(fake, 100, "/job");
+		snprintf(fake_get(fake, 102)->cgroup, sizeof(fake_get(fake, 102)->cgroup),
+			 "/job/io");
+		fake_pin(fake, 101, fake_cpus(0, 3));
+		fake_apply_cpuset(fake, fake_get(fake, 102));
+		fake_sleep(fake, 11000);
+		run_all(0.5);
+		assert_true(member(100)->unrestricted);
+		assert_false(member(101)->unrestricted);
+		assert_true(member(102)->unrestricted);
+		assert_int_equal(fake_from_bitmap(member(102)->original), fake_cpus(0, 3));
+		fake_pin(fake, 101, ALL);
+		fake_move(fake, 100, "/");
+		fake_sleep(fake, 11000);
+		run_all(0.5);
+		assert_true(member(102)->unrestricted);
+	}
+}
 
 /* SECURITY: container */
 static void test_unrestricted_in_cpuset(void **state)
@@ -481,6 +550,9 @@ int main(void)
 		TEST(test_ourselves_by_unit),
 		TEST(test_pinned),
 		TEST(test_pinned_with_pages),
+		TEST(test_a_process_outlives_its_first_thread),
+		TEST(test_a_process_without_its_first_thread_is_managed),
+		TEST(test_the_cpuset_of_a_thread_is_its_own),
 		TEST(test_unrestricted_in_cpuset),
 		TEST(test_pinning_to_all_online_cpus_is_kept),
 		TEST(test_leased_when_adopted),
