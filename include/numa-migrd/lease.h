@@ -45,6 +45,9 @@ enum nm_lease_event_kind {
 			       cpuset */
 	NM_LEASE_PROGRESS,  /* not about a thread: a restoration is in progress; at most once per
 			       second */
+	NM_LEASE_RESET,	    /* the thread has its original affinity, or all CPUs of its cpuset,
+			       because the cpuset or the CPUs changed */
+	NM_LEASE_UNDONE,    /* the same, and no change explains it */
 };
 
 struct nm_lease_event {

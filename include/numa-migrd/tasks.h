@@ -316,6 +316,13 @@ void nm_roster_hold(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks
  * affinity was not the expected one. */
 void nm_roster_recheck(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);
 
+/* Notes that a thread got back its original affinity although neither its cpuset nor the CPUs have
+ * changed. Returns true for the second time within NM_ROSTER_UNDONE_NS: then it is the choice of its
+ * owner. */
+#define NM_ROSTER_UNDONE_NS (600 * NM_NSEC_PER_SEC)
+bool nm_roster_note_undone(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
+			   uint64_t now_ns);
+
 /* Stops managing a thread (FOREIGN) or a whole process (RELEASED) until it ends. */
 void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks);
 int nm_roster_release(struct nm_roster *roster, uint32_t pid);

@@ -280,11 +280,19 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 		(void)sd_notify(0, "WATCHDOG=1\nEXTEND_TIMEOUT_USEC=60000000");
 		return;
 	}
-	if (event->kind == NM_LEASE_FOREIGN && daemon->pipeline.roster)
-		nm_roster_give_back(daemon->pipeline.roster, event->tid, event->start_ticks);
-	if (event->kind == NM_LEASE_INHERITED && daemon->pipeline.roster)
-		nm_roster_recheck(daemon->pipeline.roster, event->tid, event->start_ticks);
-	nm_entry_lease(&entry, event);
+	struct nm_roster *roster = daemon->pipeline.roster;
+	struct nm_lease_event known = *event;
+	/* An owner that undoes one lease after the other has a choice of its own. */
+	if (event->kind == NM_LEASE_UNDONE && roster &&
+	    nm_roster_note_undone(roster, event->tid, event->start_ticks, daemon->last_tick_ns))
+		known.kind = NM_LEASE_FOREIGN;
+	if (known.kind == NM_LEASE_FOREIGN && roster)
+		nm_roster_give_back(roster, event->tid, event->start_ticks);
+	if ((known.kind == NM_LEASE_INHERITED || known.kind == NM_LEASE_RESET ||
+	     known.kind == NM_LEASE_UNDONE) &&
+	    roster)
+		nm_roster_recheck(roster, event->tid, event->start_ticks);
+	nm_entry_lease(&entry, &known);
 	/* Policy "auto" moves threads home repeatedly; the decision reports this. */
 	if (daemon->config && daemon->config->threads.policy == NM_POLICY_AUTO &&
 	    (event->kind == NM_LEASE_WIDENED || event->kind == NM_LEASE_UNSEEN))

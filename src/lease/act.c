@@ -12,6 +12,7 @@ struct attempt {
 	struct nm_ledger_entry terms; /* of the new lease */
 	struct nm_tenant tenant;
 	hwloc_bitmap_t before; /* the affinity before the step */
+	uint64_t cpuset_id;
 	int directory;
 	bool has_share; /* counts against the share of its user and domain */
 	bool written;	/* to the ledger; from now on the affinity may be set */
@@ -145,6 +146,7 @@ static int prepare_attempt(struct nm_actuator *actuator, struct attempt *attempt
 	r = fill_terms(actuator, attempt, decision, &stat);
 	if (r < 0)
 		return refuse(attempt, r, "identity");
+	attempt->cpuset_id = nm_mask_cpuset_id(&actuator->masks, attempt->directory);
 	return take_share(actuator, attempt) < 0 ? refuse(attempt, -ENOSPC, "ledger") : 0;
 }
 
@@ -156,6 +158,7 @@ static struct nm_lease *take_lease(struct nm_actuator *actuator, struct attempt 
 	struct nm_lease *lease = nm_lease_put(actuator, &attempt->terms);
 	attempt->has_share = false; /* it belongs to the lease now */
 	lease->pin = step->pin;
+	lease->cpuset_id = attempt->cpuset_id;
 	lease->renewed_ns = now_ns;
 	lease->nudge_end_ns = now_ns + NM_NUDGE_NS;
 	return lease;
@@ -211,7 +214,7 @@ static int step_back(struct nm_actuator *actuator, struct attempt *attempt,
 	int r = platform->ops->affinity_get(platform, (pid_t)step->tid, current);
 	if (r == 0)
 		r = nm_mask_judge(&actuator->masks, attempt->directory, &attempt->terms, current);
-	if (r >= 0 && r != NM_MASK_FOREIGN)
+	if (r == NM_MASK_OURS || r == NM_MASK_RESET)
 		r = nm_mask_set(&actuator->masks, attempt->directory, step->tid, step->start_ticks,
 				earlier->target);
 	return r;

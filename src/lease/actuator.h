@@ -32,6 +32,7 @@ struct nm_lease {
 			   EXEC record is awaited */
 	uint64_t ended_round; /* round of nm_actuator_update() in which it ended */
 	uint64_t renewed_ns;
+	uint64_t cpuset_id; /* nm_mask_cpuset_id() when it was given */
 	uint64_t nudge_end_ns; /* NUDGE: the affinity is restored at this time at the latest */
 	uint32_t next_of_tid, next_of_pid; /* index of the next older one, or NM_LEASE_NONE */
 };

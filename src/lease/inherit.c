@@ -103,6 +103,8 @@ static int restore_now(struct nm_actuator *actuator, const struct nm_ledger_entr
 {
 	int r = start_ticks ? nm_mask_restore(&actuator->masks, terms, pid, tid, start_ticks)
 			    : -ESRCH;
+	if (r == NM_MASK_UNCHANGED) /* it has not inherited the target */
+		r = 0;
 	report_inherited(actuator, terms, pid, tid, start_ticks, r);
 	return r;
 }

@@ -279,6 +279,21 @@ static void end_of_thread(struct nm_actuator *actuator, size_t index)
 	nm_lease_report(actuator, lease, NM_LEASE_GONE, 0);
 }
 
+/* Returns whether the cpuset or the CPUs have changed during the lease, as far as is known. */
+static bool is_explained(const struct nm_actuator *actuator, const struct nm_lease *lease)
+{
+	const struct nm_ledger_entry *terms = &lease->terms;
+	struct nm_platform *platform = actuator->platform;
+	int directory =
+		nm_proc_open_same(platform, terms->pid, terms->tid, terms->start_ticks, NULL);
+	if (directory < 0)
+		return true;
+	nm_cgroups_forget(actuator->masks.cgroups); /* they may have changed in this interval */
+	uint64_t id = nm_mask_cpuset_id(&actuator->masks, directory);
+	platform->ops->close(platform, directory);
+	return id == 0 || lease->cpuset_id == 0 || id != lease->cpuset_id;
+}
+
 int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease_event_kind kind)
 {
 	struct nm_lease *lease = &actuator->leases[index];
@@ -295,10 +310,14 @@ int nm_lease_give_back(struct nm_actuator *actuator, size_t index, enum nm_lease
 	}
 	lease->settled = true;
 	nm_lease_end(actuator, lease);
+	if (r == NM_MASK_UNCHANGED)
+		kind = is_explained(actuator, lease) ? NM_LEASE_RESET : NM_LEASE_UNDONE;
+	if (r == 0)
+		kind = NM_LEASE_FOREIGN;
 	/* A leader that ended in an exec by another thread is reported as gone: its number belongs
 	 * to that thread. */
-	if (r == 0)
-		kind = lease->exited ? NM_LEASE_GONE : NM_LEASE_FOREIGN;
+	if (lease->exited && (r == 0 || r == NM_MASK_UNCHANGED))
+		kind = NM_LEASE_GONE;
 	nm_lease_report(actuator, lease, kind, 0);
 	return 0;
 }

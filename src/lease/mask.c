@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "mask.h"
 
+#include <string.h>
+
 int nm_mask_read_allowed(const struct nm_masks *masks, int directory, hwloc_bitmap_t ret)
 {
 	int r = nm_cgroups_cpus_of(masks->cgroups, directory, ret);
@@ -22,6 +24,29 @@ static bool was_reset(const struct nm_ledger_entry *terms, hwloc_const_bitmap_t 
 	       (shrunk && nm_is_part(current, terms->original, allowed));
 }
 
+uint64_t nm_mask_cpuset_id(const struct nm_masks *masks, int directory)
+{
+	nm_autobitmap cpus = hwloc_bitmap_alloc();
+	nm_autofree char *text = NULL;
+	uint64_t id;
+	int r = cpus ? nm_cgroups_cpuset_of(masks->cgroups, directory, cpus, NULL, &id) : -ENOMEM;
+	if (r == 0)
+		return id;
+	if (r != -ENODATA || nm_proc_read_online(masks->platform, cpus) < 0 ||
+	    hwloc_bitmap_list_asprintf(&text, cpus) < 0)
+		return 0;
+	return nm_hash_add(NM_HASH_START, text, strlen(text));
+}
+
+static bool is_original(const struct nm_masks *masks, const struct nm_ledger_entry *terms,
+			hwloc_const_bitmap_t allowed, hwloc_const_bitmap_t current)
+{
+	return hwloc_bitmap_isequal(current, terms->original) ||
+	       nm_is_part(current, terms->original, masks->topology->online) ||
+	       nm_is_part(current, terms->original, allowed) ||
+	       hwloc_bitmap_isequal(current, allowed);
+}
+
 /* Compares with the CPUs that the cpuset allows. Returns a state or a negative errno. */
 static int judge_cut(const struct nm_masks *masks, int directory,
 		     const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current)
@@ -35,7 +60,9 @@ static int judge_cut(const struct nm_masks *masks, int directory,
 		return -ENOMEM;
 	if (!hwloc_bitmap_iszero(left) && hwloc_bitmap_isequal(current, left))
 		return NM_MASK_OURS;
-	return was_reset(terms, allowed, current) ? NM_MASK_RESET : NM_MASK_FOREIGN;
+	if (was_reset(terms, allowed, current))
+		return NM_MASK_RESET;
+	return is_original(masks, terms, allowed, current) ? NM_MASK_ORIGINAL : NM_MASK_FOREIGN;
 }
 
 /* The cpuset may have changed since it was read in this tick, so it is read again before FOREIGN is
@@ -182,10 +209,10 @@ int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *
 
 	int r = platform->ops->affinity_get(platform, (pid_t)tid, current);
 	int state = r == 0 ? nm_mask_judge(masks, directory, terms, current) : r;
-	if (state >= 0 && state != NM_MASK_FOREIGN)
+	if (state == NM_MASK_OURS || state == NM_MASK_RESET)
 		r = set_original(masks, terms, directory, tid, start_ticks);
 	else
-		r = state < 0 ? state : 0;
+		r = state == NM_MASK_ORIGINAL ? NM_MASK_UNCHANGED : state < 0 ? state : 0;
 	platform->ops->close(platform, directory);
 	return r;
 }

@@ -20,6 +20,10 @@ enum nm_mask_state {
 	NM_MASK_RESET, /* set by the kernel during the lease, because the cpuset changed or CPUs
 			  went offline. Newer kernels still remember our affinity in this state, and
 			  would restore it later */
+	/* The original affinity, or all CPUs of the cpuset. No program chose it: before Linux 6.2 the
+	 * kernel sets all CPUs of the cpuset whenever a cpuset is written, or the controller is
+	 * turned on. */
+	NM_MASK_ORIGINAL,
 	NM_MASK_FOREIGN,
 };
 
@@ -41,13 +45,18 @@ int nm_mask_set(const struct nm_masks *masks, int directory, uint32_t tid, uint6
  * cpusets cannot be read (cgroup v1). Returns 0 or a negative errno. */
 int nm_mask_read_allowed(const struct nm_masks *masks, int directory, hwloc_bitmap_t ret);
 
+/* Returns a number for the cpuset of the thread behind `directory`, which differs after
+ * the cpuset or the online CPUs have changed; 0 if it cannot be read. */
+uint64_t nm_mask_cpuset_id(const struct nm_masks *masks, int directory);
+
 /*
  * Restores the original affinity of a thread that carries the target of `terms`. No other function
  * restores an original affinity. Returns 1 if it was restored; 0 if the affinity is no longer ours
- * and was left alone; -ESRCH if the thread has exited; or another negative errno. If the original
+ * and was left alone; NM_MASK_UNCHANGED if there is nothing to restore (NM_MASK_ORIGINAL); -ESRCH if the thread has exited; or another negative errno. If the original
  * affinity was the whole cpuset, all possible CPUs are set, so that the thread follows later
  * extensions of the cpuset, and the kernel remembers no narrower affinity.
  */
+#define NM_MASK_UNCHANGED 2
 int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *terms, uint32_t pid,
 		    uint32_t tid, uint64_t start_ticks);
 

@@ -29,6 +29,8 @@ static void count_result(struct restore *restore, const struct nm_ledger_entry *
 	restore->failed += r < 0;
 	if (r == 0)
 		kind = NM_LEASE_FOREIGN;
+	if (r == NM_MASK_UNCHANGED)
+		kind = NM_LEASE_RESET;
 	nm_progress_report(&restore->progress, terms, &thread, r < 0 ? NM_LEASE_FAILED : kind,
 			   r < 0 ? r : 0);
 }
@@ -97,7 +99,7 @@ static void follow_exec(struct restore *restore, const struct nm_ledger_entry *c
 		if (r > 0)
 			r = nm_mask_restore(&restore->masks, terms, terms->pid, terms->pid,
 					    start_ticks);
-		if (r != 0)
+		if (r != 0 && r != NM_MASK_UNCHANGED)
 			count_result(restore, terms, terms->pid, terms->pid, NM_LEASE_INHERITED, r);
 	}
 }
@@ -115,7 +117,7 @@ static void restore_thread(struct restore *restore, const struct nm_ledger_entry
 		r = nm_mask_restore(&restore->masks, lines[i], terms->pid, terms->tid,
 				    terms->start_ticks);
 	count_result(restore, terms, terms->pid, terms->tid, NM_LEASE_RETURNED, r);
-	if (r == 1)
+	if (r > 0)
 		note_return(restore, terms);
 	if (r == -ESRCH)
 		follow_exec(restore, lines, count);
@@ -154,6 +156,8 @@ static int restore_found(void *context, const struct nm_descendant *found)
 		return 0;
 	int r = nm_mask_restore(&restore->masks, found->terms, found->pid, found->tid,
 				found->start_ticks);
+	if (r == NM_MASK_UNCHANGED) /* it has not inherited the target */
+		r = 0;
 	if (r != 0)
 		count_result(restore, found->terms, found->pid, found->tid, NM_LEASE_INHERITED, r);
 	return r < 0 && r != -ESRCH ? r : 1;

@@ -189,6 +189,8 @@ struct lease_words {
 static const struct lease_words lease_words[] = {
 	[NM_LEASE_EXPIRED] = {"expired", "restored: idle", LOG_INFO},
 	[NM_LEASE_FOREIGN] = {"external", "changed externally; no longer managed", LOG_NOTICE},
+	[NM_LEASE_RESET] = {"reset", "reset by the kernel with its cpuset", LOG_INFO},
+	[NM_LEASE_UNDONE] = {"undone", "changed back to the original one", LOG_INFO},
 	[NM_LEASE_WIDENED] = {"arrived", "restored: arrived on its node", LOG_INFO},
 	[NM_LEASE_UNSEEN] = {"unseen", "restored: not seen on its node in time", LOG_INFO},
 	[NM_LEASE_INHERITED] = {"inherited", "restored: inherited from a leased thread", LOG_INFO},

@@ -322,11 +322,16 @@ static bool is_leased(const struct nm_roster *roster, const struct nm_roster_thr
 				    thread->member.start_ticks);
 }
 
+static bool is_recently_undone(const struct nm_roster_thread *thread, uint64_t now_ns)
+{
+	return thread->undone_ns && nm_roster_age(now_ns, thread->undone_ns) < NM_ROSTER_UNDONE_NS;
+}
+
 static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 {
 	for (size_t i = roster->nr_threads; i-- > 0;) {
 		struct nm_roster_thread *thread = roster->threads[i];
-		bool held = is_leased(roster, thread);
+		bool held = is_leased(roster, thread) || is_recently_undone(thread, now_ns);
 		if (!held && nm_roster_age(now_ns, thread->last_seen_ns) > NM_ROSTER_FORGET_NS)
 			nm_roster_remove_thread(roster, thread);
 	}
@@ -463,6 +468,17 @@ void nm_roster_recheck(struct nm_roster *roster, uint32_t tid, uint64_t start_ti
 	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
 	if (thread)
 		thread->checked_ns = 0;
+}
+
+bool nm_roster_note_undone(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks,
+			   uint64_t now_ns)
+{
+	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
+	if (!thread)
+		return false;
+	bool again = is_recently_undone(thread, now_ns);
+	thread->undone_ns = now_ns;
+	return again;
 }
 
 void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks)

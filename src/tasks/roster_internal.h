@@ -19,6 +19,7 @@ struct nm_roster_thread {
 	enum nm_eligibility eligibility;
 	uint64_t last_seen_ns;
 	uint64_t checked_ns; /* 0: due */
+	uint64_t undone_ns;  /* nm_roster_note_undone(); 0: never */
 };
 
 struct nm_roster {

@@ -351,9 +351,8 @@ static void test_verdicts(void **state)
 	dead.threads[1].alive = true;
 	dead.superseded = true;
 	nm_entry_verdict(&entry, &context, &dead);
-	assert_string_equal(
-		entry.text,
-		"#17 inconclusive: perf[1234/1240] and perf[1234/1250] moved again");
+	assert_string_equal(entry.text,
+			    "#17 inconclusive: perf[1234/1240] and perf[1234/1250] moved again");
 
 	struct nm_verdict arrived = verdict(NM_VERDICT_NEUTRAL);
 	arrived.of = NM_DECISION_ROLLBACK;
@@ -374,8 +373,12 @@ static void test_leases(void **state)
 		[NM_LEASE_FAILED] = {"failed", "not restored, will be tried again: Operation not "
 					       "permitted"},
 		[NM_LEASE_RETURNED] = {"restored", "restored"},
+		[NM_LEASE_RESET] = {"reset", "reset by the kernel with its cpuset"},
+		[NM_LEASE_UNDONE] = {"undone", "changed back to the original one"},
 	};
 	for (unsigned i = 0; i < NM_ARRAY_SIZE(names); i++) {
+		if (i == NM_LEASE_PROGRESS)
+			continue;
 		struct nm_lease_event event = {.kind = (enum nm_lease_event_kind)i,
 					       .tid = 1240,
 					       .pid = 1234,
@@ -600,14 +603,13 @@ static void test_decisions_to_balance_are_short(void **state)
 static void test_homes_and_pages_are_short(void **state)
 {
 	struct nm_decision busy = home_of_lu();
-	struct nm_decision pages = {.id = 1234,
-				    .kind = NM_DECISION_PAGES,
-				    .undoes = 1230,
-				    .pages = {.pages = 12345,
-					      .bytes = 12345 << 12,
-					      .exclusivity = 0.98},
-				    .nr_steps = 1,
-				    .steps = {{.pid = LONG_PID, .comm = LONG_NAME, .node_to = 1}}};
+	struct nm_decision pages = {
+		.id = 1234,
+		.kind = NM_DECISION_PAGES,
+		.undoes = 1230,
+		.pages = {.pages = 12345, .bytes = 12345 << 12, .exclusivity = 0.98},
+		.nr_steps = 1,
+		.steps = {{.pid = LONG_PID, .comm = LONG_NAME, .node_to = 1}}};
 	(void)state;
 	busy.id = 1234;
 	busy.steps[0].pid = LONG_PID;

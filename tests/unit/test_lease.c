@@ -224,7 +224,7 @@ static void test_no_members(void **state)
 
 static void test_externally_changed_affinity(void **state)
 {
-	static const uint64_t masks[] = {0x1, 0x0c, 0x3c, 0xff};
+	static const uint64_t masks[] = {0x1, 0x0c, 0x3c, 0x7f};
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(masks); i++) {
 		world->nr_events = 0;
@@ -359,6 +359,69 @@ static void put_in_cpuset(uint64_t cpus)
 {
 	fake_cpuset(fake, "/job", cpus);
 	fake_move(fake, 100, "/job");
+}
+
+/* Before Linux 6.2, turning on the controller sets all CPUs of the cpuset, also for a thread that
+ * its owner had narrowed. */
+static void test_controller_turned_on(void **state)
+{
+	(void)state;
+	fake->remembers = false;
+	fake_pin(fake, 102, fake_cpus(0, 5));
+	world_lease(world, 101, 1);
+	world_lease(world, 102, 2);
+	put_in_cpuset(ALL);
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	for (uint32_t tid = 101; tid <= 102; tid++) {
+		assert_int_equal(world_mask(world, tid), ALL);
+		assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, tid), 0);
+		assert_int_equal(world_reported(world, NM_LEASE_RESET, tid), 1);
+	}
+	assert_returned();
+}
+
+/* A cpuset that is written again without a change looks like an owner's choice, if repeated. */
+static void test_cpuset_rewritten(void **state)
+{
+	(void)state;
+	fake->remembers = false;
+	put_in_cpuset(fake_cpus(0, 5));
+	world_lease(world, 101, 1);
+	put_in_cpuset(fake_cpus(0, 5));
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 5));
+	world_tick(world);
+	assert_int_equal(world_reported(world, NM_LEASE_UNDONE, 101), 1);
+	assert_int_equal(nm_actuator_leases(world->actuator), 0);
+	assert_returned();
+}
+
+static void test_owner_sets_the_original(void **state)
+{
+	(void)state;
+	fake_pin(fake, 101, fake_cpus(0, 3));
+	world_lease(world, 101, 1);
+	fake_pin(fake, 101, fake_cpus(0, 3));
+	world_tick(world);
+	assert_int_equal(world_mask(world, 101), fake_cpus(0, 3));
+	assert_int_equal(world_reported(world, NM_LEASE_UNDONE, 101), 1);
+	assert_int_equal(world_reported(world, NM_LEASE_FOREIGN, 101), 0);
+	assert_returned();
+}
+
+/* A leased thread is restored after the first thread of its process has exited. */
+static void test_first_thread_exits(void **state)
+{
+	(void)state;
+	world_lease(world, 101, 1);
+	world_lease(world, 100, 2);
+	fake_exit(fake, 100);
+	world_drop(world, 100);
+	world_tick(world);
+	assert_int_equal(nm_actuator_leases(world->actuator), 1);
+	assert_int_equal(world_mask(world, 101), world_node(1));
+	assert_returned();
+	assert_int_equal(world_mask(world, 101), ALL);
 }
 
 /* Narrowed to a part of the target: the lease continues, and the restored affinity follows the
@@ -513,6 +576,10 @@ int main(void)
 		TEST(test_refused_until_next_run),
 		TEST(test_ledger_goes_with_the_last),
 		TEST(test_ledger_stays_short),
+		TEST(test_controller_turned_on),
+		TEST(test_cpuset_rewritten),
+		TEST(test_owner_sets_the_original),
+		TEST(test_first_thread_exits),
 		TEST(test_cpuset_narrowed),
 		TEST(test_cpuset_narrowed_old_kernel),
 		TEST(test_cpuset_emptied),

@@ -375,6 +375,24 @@ static void test_pinned_with_pages(void **state)
 	assert_managed(101, false);
 }
 
+/* ---- leases that are undone ---- */
+
+static void test_undone_twice(void **state)
+{
+	uint64_t start_ticks = fake_get(fake, 101)->start_ticks;
+	(void)state;
+	run_all(0.5);
+	assert_false(nm_roster_note_undone(roster, 101, start_ticks, fake->now_ns));
+	assert_false(nm_roster_note_undone(roster, 102, start_ticks, fake->now_ns));
+	/* The thread sleeps meanwhile. */
+	for (unsigned i = 0; i < 599; i++)
+		run_one(100, 100, 0.5);
+	assert_true(nm_roster_note_undone(roster, 101, start_ticks, fake->now_ns));
+	assert_false(nm_roster_note_undone(roster, 101, start_ticks + 1, fake->now_ns));
+	fake_sleep(fake, 600000);
+	assert_false(nm_roster_note_undone(roster, 101, start_ticks, fake->now_ns));
+}
+
 /* ---- the first thread ---- */
 
 static void exit_leader(void)
@@ -550,6 +568,7 @@ int main(void)
 		TEST(test_ourselves_by_unit),
 		TEST(test_pinned),
 		TEST(test_pinned_with_pages),
+		TEST(test_undone_twice),
 		TEST(test_a_process_outlives_its_first_thread),
 		TEST(test_a_process_without_its_first_thread_is_managed),
 		TEST(test_the_cpuset_of_a_thread_is_its_own),
