@@ -28,8 +28,6 @@ static char *ask_daemon(sd_bus *bus, struct nm_doctor_options *options)
 	if (nm_ctl_ask(bus, "Status", &status) == EXIT_SUCCESS) {
 		options->threads_measured = status_number(status, "threads_measured");
 		options->threads_undersampled = status_number(status, "threads_undersampled");
-		options->workers_stuck = status_number(status, "workers_stuck");
-		options->workers_given_up = status_number(status, "workers_given_up");
 	}
 	return source;
 }

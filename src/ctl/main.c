@@ -38,8 +38,6 @@ static const struct command commands[] = {
 	{"reload", NULL, NULL, "Read the configuration again", nm_ctl_reload},
 	{"doctor", NULL, NULL, "Check the machine, the configuration and the service",
 	 nm_ctl_doctor},
-	{"advise", "PID", "a process id", "Show what the owner of a program can improve",
-	 nm_ctl_advise},
 	{"simulate", NULL, NULL, "Run a workload on a model of a machine", nm_ctl_simulate},
 };
 

@@ -24,23 +24,13 @@ static struct strange *strange_of(struct nm_platform *platform)
 	return NM_CONTAINER_OF(platform, struct strange, platform);
 }
 
-/* The beginning of the input is a program, which may be read repeatedly. */
-static ssize_t read_program(const struct strange *strange, char *buffer, size_t size)
-{
-	size_t length = strange->input.size < size ? strange->input.size : size;
-	memcpy(buffer, strange->input.data, length);
-	return length < size ? (ssize_t)length : -EFBIG;
-}
-
 static ssize_t read_file(struct nm_platform *platform, int directory, const char *path,
 			 char *buffer, size_t size)
 {
 	struct strange *strange = strange_of(platform);
-	(void)directory;
+	(void)directory, (void)path;
 	if (strange->input.size == 0)
 		return -ENOENT;
-	if (strstr(path, "/exe"))
-		return read_program(strange, buffer, size);
 	nm_autofree char *piece = fuzz_piece(&strange->input);
 	size_t length = strlen(piece);
 	memcpy(buffer, piece, length < size ? length + 1 : size);
@@ -105,9 +95,7 @@ static void gather(struct nm_platform *platform, struct nm_facts *facts)
 	FUZZ_REQUIRE(nm_gather_service(platform, &options, facts) == 0);
 	nm_gather_cgroups(platform, facts);
 	facts->paranoid = nm_gather_number(platform, "a");
-	facts->mlock_kb = nm_gather_number(platform, "b");
 	facts->balancing = nm_gather_number(platform, "c");
-	facts->nr_open = nm_gather_number(platform, "d");
 	nm_gather_choice(platform, "e", facts->lockdown, sizeof(facts->lockdown));
 }
 

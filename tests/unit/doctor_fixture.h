@@ -3,7 +3,6 @@
 #ifndef NM_TEST_DOCTOR_FIXTURE_H
 #define NM_TEST_DOCTOR_FIXTURE_H
 
-#include <linux/capability.h>
 #include <string.h>
 
 #include "../../src/ctl/doctor/checks.h"
@@ -25,7 +24,6 @@ static inline struct nm_facts *good_facts(void)
 	assert_non_null(facts->topology);
 	facts->knows_homes = facts->unified = true;
 	facts->paranoid.value = 2;
-	facts->mlock_kb.value = 516;
 	facts->balancing.value = 1;
 	facts->soft_dirty.value = 1;
 	facts->offered[NM_MEMORY_PEBS] = true;
@@ -35,14 +33,10 @@ static inline struct nm_facts *good_facts(void)
 	facts->tried.accesses = facts->tried.has_cycles = true;
 	(void)snprintf(facts->tried.name, sizeof(facts->tried.name), "cycles+pebs");
 	facts->helper_socket.value = 1;
-	facts->nr_open.value = 1048576;
 	assert_int_equal(nm_config_default(&facts->config), 0);
 	facts->unit.exists = true;
 	set_word(facts->unit.load, "loaded");
 	set_word(facts->unit.active, "inactive");
-	facts->unit.capabilities.value = 1LL << CAP_SYS_NICE | 1LL << 38;
-	facts->unit.files.value = 1048576;
-	facts->unit.locked.value = INT64_MAX;
 	return facts;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl doctor and advise: queries and presentation of findings. */
+/* numa-migrctl doctor: queries and presentation of findings. */
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
@@ -10,27 +10,12 @@
 
 #include "bus_fixture.h"
 
-#include "../../src/ctl/advice.h"
 #include "../../src/ctl/doctor/checks.h"
 #include "../../src/ctl/show_findings.h"
 #include "../support/fake_service.h"
-#include "../support/machine.h"
 #include "../support/run_ctl.h"
 
-#define UNAVAILABLE 69
-#define NOT_ALLOWED 77
 #define WIDTH 60U
-
-static int with_service(void **state)
-{
-	(void)setenv("LC_ALL", "C.UTF-8", 1);
-	return setup(state, open_policy, fake_service);
-}
-
-static int without_service(void **state)
-{
-	return setup(state, open_policy, NULL);
-}
 
 /* ---- findings as text and as JSON ---- */
 
@@ -132,104 +117,6 @@ static void test_document(void **state)
 	json_decref(document);
 }
 
-/* ---- answers of bus and /proc as input of advise ---- */
-
-static json_t *read_json(const char *text)
-{
-	json_error_t error;
-	json_t *value = json_loads(text, 0, &error);
-	if (!value)
-		fail_msg("%s: %s", error.text, text);
-	return value;
-}
-
-static void test_advice(void **state)
-{
-	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(4, 8);
-	nm_auto(nm_advice_clear) struct nm_advise_input advice = {0};
-	(void)state;
-	topology->nodes[3].os_id = 8;
-	json_t *threads =
-		read_json("[{\"tid\": 5, \"node\": 8, \"local_share\": 0.5, \"accesses\": 30},"
-			  " {\"tid\": 6, \"node\": 3, \"leased\": true, \"run_share\": 1,"
-			  "  \"local_share\": 1.0, \"accesses\": 10},"
-			  " {\"tid\": 7, \"preferred_node\": 2}]");
-	json_t *pages = read_json(
-		"[{\"by_node\": [1, 2, 3, 4], \"exclusivity\": 0.75, \"ping_pong\": 9,"
-		"  \"histogram\": [0, 0, 0, 0, 0, 2, 0, 0, 0, 6]},"
-		" [{\"bytes\": 4096, \"kind\": \"mixed\", \"samples\": 7, \"exclusivity\": 0.5},"
-		"  {\"bytes\": 4096}]]");
-	assert_int_equal(nm_advice_take(&advice, 99, topology, threads, pages), 0);
-	const struct nm_advise_input *input = &advice;
-	assert_int_equal(input->nr_threads, 3);
-	assert_int_equal(input->threads[0].node, 3);
-	assert_int_equal(input->threads[1].node,
-			 -1); /* number 3 of the kernel is not a node here */
-	assert_true(input->threads[1].leased);
-	assert_int_equal(input->threads[2].preferred, 2);
-	assert_true(isnan(input->threads[0].run_share));
-	assert_true(isnan(input->threads[2].local_share));
-	assert_float_equal(input->local_share, (0.5 * 30 + 10) / 40, 1e-9);
-	assert_int_equal(input->nr_regions, 1);
-	assert_int_equal(input->regions[0].kind, NM_ADVISE_MIXED);
-	assert_float_equal(input->shared_page_share, 0.25, 1e-9);
-	assert_int_equal(input->nodes[3].pages, 4);
-	assert_int_equal(input->nodes[3].os_id, 8);
-	assert_int_equal(input->ping_pong, 9);
-	json_decref(threads);
-	json_decref(pages);
-}
-
-/* Any answers of the bus, including missing ones. */
-static void test_odd_advice(void **state)
-{
-	static const char *const odd[] = {
-		"null",	     "[]",	 "{}",
-		"[null, 7]", "[[], {}]", "[{\"tid\": -3, \"node\": \"x\"}, [{\"kind\": \"odd\"}]]"};
-	(void)state;
-	for (size_t i = 0; i < NM_ARRAY_SIZE(odd); i++) {
-		nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(2, 4);
-		nm_auto(nm_advice_clear) struct nm_advise_input advice = {0};
-		nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-		json_t *value = json_loads(odd[i], JSON_DECODE_ANY, NULL);
-		assert_non_null(value);
-		assert_int_equal(nm_advice_take(&advice, 99, topology, value, value), 0);
-		assert_int_equal(nm_advise(&advice, &findings), 0);
-		assert_true(findings.count > 0);
-		json_decref(value);
-	}
-}
-
-static void test_own_process(void **state)
-{
-	nm_auto(nm_topology_freep) struct nm_topology *topology = machine_topology(2, 4);
-	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	nm_auto(nm_advice_clear) struct nm_advise_input advice = {0};
-	const struct nm_platform_options direct = {.root_path = "/", .dry_run = true};
-	char text[64];
-	(void)state;
-	(void)snprintf(text, sizeof(text), "[{\"tid\": %d}]", (int)getpid());
-	json_t *threads = read_json(text);
-	assert_int_equal(nm_platform_linux_new(&direct, &platform), 0);
-	assert_int_equal(nm_advice_take(&advice, (uint32_t)getpid(), topology, threads, NULL), 0);
-	nm_advice_look(&advice, platform, topology);
-	assert_true(advice.rss_bytes > 0);
-	json_decref(threads);
-}
-
-static void test_hinting(void **state)
-{
-	nm_auto(nm_advice_clear) struct nm_advise_input advice = {0};
-	const struct nm_hinting before = {.faults = 100, .local = 50, .migrated = 7, .known = true};
-	const struct nm_hinting after = {
-		.faults = 300, .local = 100, .migrated = 27, .known = true};
-	(void)state;
-	nm_advice_set_hinting(&advice, &before, &after, 2);
-	assert_float_equal(advice.hint_faults_per_s, 100, 1e-9);
-	assert_float_equal(advice.migrated_per_s, 10, 1e-9);
-	assert_float_equal(advice.hint_local_share, 0.25, 1e-9);
-}
-
 /* ---- the commands ---- */
 
 static json_t *document(const char *arguments, int *ret_status)
@@ -266,27 +153,7 @@ static void test_doctor_prints_text(void **state)
 	(void)setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
 	assert_true(ctl("doctor", text, sizeof(text)) <= EXIT_FAILURE);
 	assert_non_null(strstr(text, " outlook: "));
-	assert_non_null(strstr(text, " locked-memory: "));
-}
-
-static void test_advise(void **state)
-{
-	int status;
-	need_bus(state);
-	json_t *found = document("--json advise 4711", &status);
-	assert_int_equal(status, EXIT_SUCCESS);
-	assert_true(json_array_size(json_object_get(found, "findings")) > 0);
-	json_decref(found);
-	assert_ctl("advise", EX_USAGE, "advise needs a process id");
-	assert_ctl("advise x", EX_USAGE, "not a process id: x");
-	assert_ctl("advise 5", EXIT_FAILURE, "is not managed");
-	assert_ctl("advise 13", NOT_ALLOWED, "");
-}
-
-static void test_advise_without_daemon(void **state)
-{
-	need_bus(state);
-	assert_ctl("advise 4711", UNAVAILABLE, "not running");
+	assert_non_null(strstr(text, " balancing: "));
 }
 
 int main(void)
@@ -296,13 +163,6 @@ int main(void)
 		cmocka_unit_test(test_worst_findings_come_first),
 		cmocka_unit_test(test_style),
 		cmocka_unit_test(test_document),
-		cmocka_unit_test(test_advice),
-		cmocka_unit_test(test_odd_advice),
-		cmocka_unit_test(test_own_process),
-		cmocka_unit_test(test_hinting),
-		cmocka_unit_test_setup_teardown(test_advise, with_service, teardown),
-		cmocka_unit_test_setup_teardown(test_advise_without_daemon, without_service,
-						teardown),
 		cmocka_unit_test(test_doctor_needs_no_bus),
 		cmocka_unit_test(test_doctor_prints_text),
 	};

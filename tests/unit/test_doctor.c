@@ -135,16 +135,6 @@ static void soft_dirty_is_wanted(struct nm_facts *facts)
 	facts->config->sampling.inject = NM_INJECT_SOFT_DIRTY;
 }
 
-static void java_runs(struct nm_facts *facts)
-{
-	facts->runtimes[NM_RUNTIME_JVM] = (struct nm_facts_runtime){2, 88, "java"};
-}
-
-static void programs_are_hidden(struct nm_facts *facts)
-{
-	facts->unread_programs = 3;
-}
-
 static void bad_config(struct nm_facts *facts)
 {
 	nm_config_free(facts->config);
@@ -175,17 +165,6 @@ static void idle_config(struct nm_facts *facts)
 	facts->config->threads.policy = NM_POLICY_NONE;
 }
 
-static void few_files_of_all(struct nm_facts *facts)
-{
-	facts->nr_open.value = 100;
-}
-
-static void workers_wait(struct nm_facts *facts)
-{
-	facts->workers_stuck = 2;
-	facts->workers_given_up = 5;
-}
-
 static void ledger_is_left(struct nm_facts *facts)
 {
 	facts->ledger.value = 1;
@@ -206,45 +185,25 @@ static void without_unit(struct nm_facts *facts)
 	facts->unit = (struct nm_facts_unit){0};
 }
 
-static void lose_capability(struct nm_facts *facts)
-{
-	facts->unit.capabilities.value = 1LL << 38;
-}
-
-static void few_files(struct nm_facts *facts)
-{
-	facts->unit.files.value = 64;
-}
-
-static void little_locked(struct nm_facts *facts)
-{
-	facts->unit.locked.value = 65536;
-	facts->config->sampling.ring_kb = 1024;
-}
-
 static const struct spoiled spoiled[] = {
-	{"nodes", NM_SEVERITY_PROBLEM, "zoneinfo", without_page_nodes, true},
-	{"nodes", NM_SEVERITY_PROBLEM, "no /sys\\x0a\\x1b[31m", without_topology, true},
+	{"outlook", NM_SEVERITY_PROBLEM, "zoneinfo", without_page_nodes, false},
+	{"outlook", NM_SEVERITY_PROBLEM, "no /sys\\x0a\\x1b[31m", without_topology, false},
 	{"virtual", NM_SEVERITY_WARNING, "PID namespace", put_into_container, false},
 	{"virtual", NM_SEVERITY_NOTE, "hypervisor", virtualise, false},
 	{"cpusets", NM_SEVERITY_WARNING, "unified_cgroup_hierarchy", old_cgroups, false},
 	{"cpusets", NM_SEVERITY_NOTE, "/a\\x0ab", give_cpusets, false},
 	{"hardware", NM_SEVERITY_WARNING, "page faults are used", without_hardware, false},
-	{"trial", NM_SEVERITY_WARNING, "stop the other profiler", a_counter_is_busy, false},
-	{"trial", NM_SEVERITY_PROBLEM, "Do this.", nothing_opens, true},
-	{"trial", NM_SEVERITY_UNSEEN, "as root", an_ordinary_user_asks, false},
-	{"trial", NM_SEVERITY_UNSEEN, "numa-migrctl status", daemon_runs, false},
-	{"trial", NM_SEVERITY_WARNING, "memory_period", daemon_has_few_samples, false},
+	{"hardware", NM_SEVERITY_WARNING, "stop the other profiler", a_counter_is_busy, false},
+	{"hardware", NM_SEVERITY_PROBLEM, "Do this.", nothing_opens, true},
+	{"hardware", NM_SEVERITY_UNSEEN, "as root", an_ordinary_user_asks, false},
+	{"hardware", NM_SEVERITY_UNSEEN, "numa-migrctl status", daemon_runs, false},
+	{"hardware", NM_SEVERITY_WARNING, "memory_period", daemon_has_few_samples, false},
 	{"privilege", NM_SEVERITY_PROBLEM, "numa-migrd-helper.socket", strict_without_helper, true},
 	{"privilege", NM_SEVERITY_PROBLEM, "CONFIG_PERF_EVENTS", without_perf, true},
 	{"privilege", NM_SEVERITY_UNSEEN, "as root", paranoid_unseen, false},
 	{"privilege", NM_SEVERITY_PROBLEM, "lockdown=integrity", lock_down, true},
 	{"balancing", NM_SEVERITY_NOTE, "manage", batch_pages_yield_to_processes, false},
 	{"balancing", NM_SEVERITY_PROBLEM, "CONFIG_MEM_SOFT_DIRTY", soft_dirty_is_wanted, false},
-	{"runtimes", NM_SEVERITY_NOTE, "Java: 2 programs, among them java (pid 88)", java_runs,
-	 false},
-	{"runtimes", NM_SEVERITY_UNSEEN, "3 programs of others", programs_are_hidden, false},
-	{"unanswered", NM_SEVERITY_WARNING, "2 workers wait", workers_wait, false},
 	{"service", NM_SEVERITY_PROBLEM, "numa-migrd --restore", ledger_is_left, false},
 	{"service", NM_SEVERITY_PROBLEM, "journalctl -u numa-migrd", service_failed, false},
 	{"service", NM_SEVERITY_PROBLEM, "not loaded the unit of numa-migrd: bad-setting",
@@ -255,10 +214,6 @@ static const struct spoiled spoiled[] = {
 	{"configuration", NM_SEVERITY_NOTE, "no configuration: ", no_config_yet, false},
 	{"configuration", NM_SEVERITY_NOTE, "dry_run", dry, false},
 	{"configuration", NM_SEVERITY_NOTE, "threads.policy", idle_config, false},
-	{"capabilities", NM_SEVERITY_PROBLEM, "CAP_SYS_NICE", lose_capability, false},
-	{"files", NM_SEVERITY_PROBLEM, "LimitNOFILE", few_files, false},
-	{"files", NM_SEVERITY_PROBLEM, "fs.nr_open", few_files_of_all, false},
-	{"locked-memory", NM_SEVERITY_WARNING, "ring_kb", little_locked, false},
 };
 
 /* Also reported on the healthy machine. */
@@ -476,22 +431,6 @@ static void one_node_needs_nothing(void **state)
 	free_facts(facts);
 }
 
-static void a_process_counts_more_than_its_unit(void **state)
-{
-	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-	struct nm_facts *facts = good_facts();
-
-	(void)state;
-	facts->daemon = (struct nm_facts_service){.pid = 5, .capabilities = {.value = 1 << 23}};
-	facts->daemon.files.value = 64;
-	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
-	assert_int_equal(find(&findings, "capabilities")->severity, NM_SEVERITY_PROBLEM);
-	assert_true(finding_contains(find(&findings, "capabilities"), "CAP_PERFMON"));
-	assert_false(finding_contains(find(&findings, "capabilities"), "without CAP_SYS_NICE"));
-	assert_int_equal(find(&findings, "files")->severity, NM_SEVERITY_PROBLEM);
-	free_facts(facts);
-}
-
 /* One finding reports that systemd is unreachable, and the other checks work without it. */
 static void other_checks_work_without_systemd(void **state)
 {
@@ -506,8 +445,6 @@ static void other_checks_work_without_systemd(void **state)
 		count += finding_contains(&findings.items[i], "systemd did not answer");
 	assert_int_equal(count, 1);
 	assert_int_equal(find(&findings, "service")->severity, NM_SEVERITY_UNSEEN);
-	assert_int_equal(find(&findings, "capabilities")->severity, NM_SEVERITY_UNSEEN);
-	assert_int_equal(find(&findings, "files")->severity, NM_SEVERITY_UNSEEN);
 	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_PROBLEM), 0);
 	free_facts(facts);
 }
@@ -545,7 +482,6 @@ int main(void)
 		cmocka_unit_test(injection_provides_a_sampling_source),
 		cmocka_unit_test(a_user_with_hidden_processes),
 		cmocka_unit_test(one_node_needs_nothing),
-		cmocka_unit_test(a_process_counts_more_than_its_unit),
 		cmocka_unit_test(other_checks_work_without_systemd),
 	};
 

@@ -22,7 +22,7 @@
 
 static const char *const calls[] = {"nm_report(", "nm_entry_text(", "nm_findings_add(",
 				    "sd_bus_error_setf(", "sd_bus_error_set("};
-static const char *const folders[] = {"daemon", "ctl/doctor", "ctl/advise", "report"};
+static const char *const folders[] = {"daemon", "ctl/doctor", "report"};
 
 /* Composed of clauses or names that are short. */
 static const char *const composed[] = {

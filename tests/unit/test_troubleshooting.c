@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * docs/troubleshooting.md has a row for each check of doctor and advise, and no other; settings,
+ * docs/troubleshooting.md has a row for each check of doctor, and no other; settings,
  * values of status and verdicts that the documents name exist.
  */
 #include <setjmp.h>
@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "../../src/config/table.h"
-#include "../../src/ctl/advise/rules.h"
 #include "../../src/ctl/doctor/checks.h"
 #include "../../src/report/entry.h"
 
@@ -86,17 +85,6 @@ static void every_check_has_its_row(void **state)
 	assert_int_equal(*row, '\n');
 }
 
-static void every_rule_has_its_row(void **state)
-{
-	size_t count;
-	const struct nm_advise_rule *rules = nm_advise_rules(&count);
-	const char *row = rows_of(*state, "## What advise looks for");
-
-	for (size_t i = 0; i < count; i++)
-		row = check_row(row, rules[i].name);
-	assert_int_equal(*row, '\n');
-}
-
 /* ---- names ---- */
 
 static bool is_setting(const char *group, size_t group_length, const char *name, size_t length)
@@ -155,7 +143,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_check_has_its_row, read_page, free_page),
-		cmocka_unit_test_setup_teardown(every_rule_has_its_row, read_page, free_page),
 		cmocka_unit_test_setup_teardown(every_setting_exists, read_page, free_page),
 		cmocka_unit_test_setup_teardown(every_setting_exists, read_guide, free_page),
 		cmocka_unit_test_setup_teardown(every_verdict_is_explained, read_guide, free_page),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The conclusion: what numa-migrd would do here, and what it cannot do. */
-#include <stdio.h>
 #include <string.h>
 
 #include "checks.h"
+#include "numa-migrd/base.h"
 
 /* ---- obstacles ---- */
 
@@ -36,6 +36,34 @@ static const char *obstacle(const struct nm_facts *facts)
 	if (!facts->knows_homes)
 		return "the node of an address is unknown";
 	return NULL;
+}
+
+static void say_unreadable(const struct nm_facts *facts, struct nm_findings *findings)
+{
+	char error[sizeof(facts->topology_error)];
+
+	(void)nm_escape(error, sizeof(error), facts->topology_error, strlen(facts->topology_error));
+	nm_findings_evidence(findings, "%s", error);
+	nm_findings_remedy(findings, "mount /sys and /proc where numa-migrd runs");
+}
+
+/* How to change what prevents it; other checks have their own remedies. */
+static void say_remedy(const struct nm_facts *facts, struct nm_findings *findings)
+{
+	if (!facts->topology) {
+		say_unreadable(facts, findings);
+	} else if (facts->topology->nr_nodes < 2 && facts->virtual_machine) {
+		nm_findings_remedy(findings, "if its host has several nodes, give the virtual "
+					     "machine nodes that match them");
+	} else if (facts->topology->nr_nodes < 2) {
+		nm_findings_remedy(findings, "if it has several sockets, turn \"node "
+					     "interleaving\" off in the firmware's settings");
+	} else if (!facts->knows_homes) {
+		nm_findings_evidence(findings, "neither /sys/devices/system/node/node*/memory* nor "
+					       "/proc/zoneinfo shows the node of an address");
+		nm_findings_remedy(findings, "boot a kernel with CONFIG_MEMORY_HOTPLUG, such as a "
+					     "distribution's");
+	}
 }
 
 /* ---- effects ---- */
@@ -81,6 +109,16 @@ static enum nm_severity severity_of(const struct nm_facts *facts)
 							       : NM_SEVERITY_PROBLEM;
 }
 
+static unsigned farthest(const struct nm_topology *topology)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < topology->nr_nodes * topology->nr_nodes; i++)
+		if (topology->distance[i] > most)
+			most = topology->distance[i];
+	return most;
+}
+
 static void say_limits(const struct nm_facts *facts, struct nm_findings *findings)
 {
 	enum nm_thread_policy policy = facts->config->threads.policy;
@@ -104,6 +142,7 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 		bool single = facts->topology && facts->topology->nr_nodes < 2;
 		nm_findings_add(findings, name, single ? NM_SEVERITY_NOTE : NM_SEVERITY_PROBLEM,
 				"numa-migrd would do nothing here: %s.", why_not);
+		say_remedy(facts, findings);
 		return;
 	}
 	bool dry = facts->config->general.dry_run;
@@ -113,5 +152,7 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 			what_for_threads(facts), pages ? ", and " : "",
 			pages ? what_for_pages(facts) : "", dry ? "; dry run" : "",
 			sees_repeated(facts) ? "" : "; few samples");
+	nm_findings_evidence(findings, "%u nodes, the farthest at distance %u (10 is local)",
+			     facts->topology->nr_nodes, farthest(facts->topology));
 	say_limits(facts, findings);
 }

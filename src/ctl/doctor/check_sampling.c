@@ -21,20 +21,34 @@ static void list_sources(const struct nm_facts *facts, char *text, size_t size)
 				nm_memory_source_name((enum nm_memory_source)source));
 }
 
-void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
+static const char *has(bool is)
 {
-	char sources[64];
+	return is ? "yes" : "no";
+}
 
-	list_sources(facts, sources, sizeof(sources));
-	if (sources[0]) {
-		nm_findings_add(findings, name, NM_SEVERITY_FINE,
-				"The hardware can sample memory accesses, with their latency and "
-				"where they were served: %s.",
-				sources);
-		nm_findings_evidence(findings, "events of entry \"%s\" (numa-migrd --list-events)",
-				     facts->table);
-		return;
-	}
+/* Adds the result of a trial on one CPU. */
+static void say_tried(const struct nm_facts *facts, struct nm_findings *findings)
+{
+	const struct nm_source_status *tried = &facts->tried;
+
+	nm_findings_evidence(findings,
+			     "a trial on one CPU counts %s: running threads by %s; memory accesses "
+			     "by %s; latency: %s, instructions: %s, floating-point operations: %s, "
+			     "memory traffic: %s",
+			     tried->name, tried->has_cycles ? "cycles" : "the kernel's clock",
+			     !tried->accesses ? "nothing"
+			     : tried->memory == NM_MEMORY_NONE
+				     ? "page faults"
+				     : nm_memory_source_name(tried->memory),
+			     has(tried->memory != NM_MEMORY_NONE), has(tried->has_instructions),
+			     has(tried->has_flops), has(tried->has_dram));
+	for (size_t i = 0; i < facts->nr_problems; i++)
+		nm_findings_remedy(findings, "%s", facts->problems[i]);
+}
+
+static void say_no_hardware(const char *name, const struct nm_facts *facts,
+			    struct nm_findings *findings)
+{
 	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
 			"No hardware samples memory accesses: page faults are used; unavailable: "
 			"%s.",
@@ -47,35 +61,6 @@ void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm
 	else
 		nm_findings_remedy(findings, "a newer kernel, if the CPU is newer than this one; "
 					     "until then only the number of accesses is used");
-}
-
-/* ---- the trial ---- */
-
-static const char *has(bool is)
-{
-	return is ? "yes" : "no";
-}
-
-static void say_done(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
-{
-	const struct nm_source_status *tried = &facts->tried;
-
-	nm_findings_add(findings, name,
-			facts->nr_problems ? nm_facts_weigh(facts, NM_SEVERITY_WARNING)
-					   : NM_SEVERITY_FINE,
-			"In a trial on one CPU, this counts: %s.", tried->name);
-	nm_findings_evidence(findings,
-			     "running threads by %s; memory accesses by %s; latency: %s, "
-			     "instructions: %s, floating-point operations: %s, memory traffic: %s",
-			     tried->has_cycles ? "cycles" : "the kernel's clock",
-			     !tried->accesses ? "nothing"
-			     : tried->memory == NM_MEMORY_NONE
-				     ? "page faults"
-				     : nm_memory_source_name(tried->memory),
-			     has(tried->memory != NM_MEMORY_NONE), has(tried->has_instructions),
-			     has(tried->has_flops), has(tried->has_dram));
-	for (size_t i = 0; i < facts->nr_problems; i++)
-		nm_findings_remedy(findings, "%s", facts->problems[i]);
 }
 
 static void say_refused(const char *name, const struct nm_facts *facts,
@@ -141,21 +126,29 @@ static void say_daemon_runs(const char *name, const struct nm_facts *facts,
 				     "journalctl -u numa-migrd KIND=start");
 }
 
-void nm_check_trial(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
+void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
-	switch (facts->trial) {
-	case NM_TRIAL_DONE:
-		say_done(name, facts, findings);
-		return;
-	case NM_TRIAL_REFUSED:
+	char sources[64];
+
+	list_sources(facts, sources, sizeof(sources));
+	if (facts->trial == NM_TRIAL_REFUSED) {
 		say_refused(name, facts, findings);
-		return;
-	case NM_TRIAL_DAEMON_RUNS:
+	} else if (facts->trial == NM_TRIAL_DAEMON_RUNS) {
 		say_daemon_runs(name, facts, findings);
-		return;
-	default:
-		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN, "No trial was made.");
+	} else if (!sources[0]) {
+		say_no_hardware(name, facts, findings);
+	} else {
+		nm_findings_add(findings, name,
+				facts->nr_problems ? nm_facts_weigh(facts, NM_SEVERITY_WARNING)
+						   : NM_SEVERITY_FINE,
+				"The hardware can sample memory accesses, with their latency and "
+				"where they were served: %s.",
+				sources);
+		nm_findings_evidence(findings, "events of entry \"%s\" (numa-migrd --list-events)",
+				     facts->table);
 	}
+	if (facts->trial == NM_TRIAL_DONE)
+		say_tried(facts, findings);
 }
 
 /* ---- privileges ---- */

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <string.h>
 
 #include "checks.h"
-
-#define FDS_PER_CPU 48 /* every event of the list, each with a leader */
-#define FDS_BESIDES 256
-#define RING_PAGE_KB 4
 
 /* ---- the service ---- */
 
 static bool is_running(const struct nm_facts *facts)
 {
-	return facts->daemon.pid || facts->running_source[0] ||
+	return facts->daemon_pid || facts->running_source[0] ||
 	       strcmp(facts->unit.active, "active") == 0;
 }
 
@@ -82,14 +77,14 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 		report_broken_unit(name, facts, findings);
 	else
 		report_stopped(name, facts, findings);
-	if (facts->daemon.pid)
-		nm_findings_evidence(findings, "pid %" PRIu32, facts->daemon.pid);
+	if (facts->daemon_pid)
+		nm_findings_evidence(findings, "pid %" PRIu32, facts->daemon_pid);
 	if (unit->error)
 		nm_findings_evidence(findings, "systemd did not answer on the system bus: %s",
 				     strerrordesc_np(-unit->error));
-	if (facts->helper.pid)
+	if (facts->helper_pid)
 		nm_findings_evidence(findings, "the helper runs (pid %" PRIu32 ")",
-				     facts->helper.pid);
+				     facts->helper_pid);
 }
 
 /* ---- the configuration ---- */
@@ -150,113 +145,4 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 			     nm_policy_name(config->threads.policy));
 	if (does_nothing(config) && !config->general.dry_run)
 		nm_findings_remedy(findings, "set threads.policy or pages.policy");
-}
-
-/* ---- capabilities and limits ---- */
-
-/* Uses the value of the running process, or else that of the unit. */
-static struct nm_reading choose_reading(const struct nm_facts *facts,
-					const struct nm_reading *running,
-					const struct nm_reading *unit)
-{
-	if (facts->daemon.pid && running->error == 0)
-		return *running;
-	if (facts->unit.exists)
-		return *unit;
-	return (struct nm_reading){.error = -ENODATA};
-}
-
-static const struct capability {
-	const char *name;
-	unsigned bit;
-	const char *without;
-} required[] = {
-	{"CAP_SYS_NICE", CAP_SYS_NICE, "threads of other users cannot be moved"},
-	{"CAP_PERFMON", 38, "only the helper can sample"},
-};
-
-static bool is_held(const struct nm_reading *held, const struct capability *capability)
-{
-	return (uint64_t)held->value >> capability->bit & 1;
-}
-
-void nm_check_capabilities(const char *name, const struct nm_facts *facts,
-			   struct nm_findings *findings)
-{
-	struct nm_reading held =
-		choose_reading(facts, &facts->daemon.capabilities, &facts->unit.capabilities);
-	unsigned lacking = 0;
-
-	if (held.error) {
-		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-				"The capabilities of the service are not known.");
-		return;
-	}
-	for (size_t i = 0; i < NM_ARRAY_SIZE(required); i++)
-		lacking += !is_held(&held, &required[i]);
-	if (lacking == 0) {
-		nm_findings_add(findings, name, NM_SEVERITY_FINE,
-				"The service has the capabilities it needs.");
-		return;
-	}
-	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
-			"The service lacks capabilities.");
-	for (size_t i = 0; i < NM_ARRAY_SIZE(required); i++)
-		if (!is_held(&held, &required[i]))
-			nm_findings_evidence(findings, "without %s %s", required[i].name,
-					     required[i].without);
-	nm_findings_remedy(findings, "AmbientCapabilities=CAP_SYS_NICE CAP_PERFMON, and both in "
-				     "CapabilityBoundingSet=");
-}
-
-void nm_check_files(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
-{
-	struct nm_reading files = choose_reading(facts, &facts->daemon.files, &facts->unit.files);
-	int64_t cpus = facts->topology ? hwloc_bitmap_weight(facts->topology->usable) : 1;
-	int64_t needed = cpus * FDS_PER_CPU + FDS_BESIDES;
-
-	if (files.error) {
-		nm_findings_add(
-			findings, name, NM_SEVERITY_UNSEEN,
-			"The limit of open files is not known; numa-migrd needs up to %" PRId64 ".",
-			needed);
-		return;
-	}
-	if (!facts->nr_open.error && files.value > facts->nr_open.value)
-		files.value = facts->nr_open.value;
-	bool enough = files.value >= needed;
-	nm_findings_add(findings, name,
-			enough ? NM_SEVERITY_FINE : nm_facts_weigh(facts, NM_SEVERITY_PROBLEM),
-			"Limit of open files: %" PRId64 "; numa-migrd needs up to %" PRId64 ".",
-			files.value, needed);
-	if (!enough)
-		nm_findings_remedy(findings, "raise LimitNOFILE= of the unit, and fs.nr_open if that is lower");
-}
-
-void nm_check_locked_memory(const char *name, const struct nm_facts *facts,
-			    struct nm_findings *findings)
-{
-	struct nm_reading locked =
-		choose_reading(facts, &facts->daemon.locked, &facts->unit.locked);
-	int64_t ring_kb = facts->config ? (int64_t)facts->config->sampling.ring_kb : 512;
-	bool unlimited = locked.error == 0 && locked.value == INT64_MAX;
-	bool fits = !facts->mlock_kb.error && ring_kb + RING_PAGE_KB <= facts->mlock_kb.value;
-
-	if (unlimited || fits) {
-		nm_findings_add(findings, name, NM_SEVERITY_FINE,
-				"The sample buffers of %" PRId64 " KiB for each CPU may be locked.",
-				ring_kb);
-		return;
-	}
-	nm_findings_add(
-		findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
-		"Sample buffers of %" PRId64
-		" KiB for each CPU exceed the limit of locked memory: smaller ones lose more "
-		"samples.",
-		ring_kb);
-	if (!facts->mlock_kb.error)
-		nm_findings_evidence(findings, "kernel.perf_event_mlock_kb is %" PRId64,
-				     facts->mlock_kb.value);
-	nm_findings_remedy(findings, "a higher LimitMEMLOCK= of the unit, or a lower "
-				     "sampling.ring_kb");
 }

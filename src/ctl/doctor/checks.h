@@ -11,13 +11,11 @@ typedef void nm_check_fn(const char *name, const struct nm_facts *facts,
 			 struct nm_findings *findings);
 
 /* check_machine.c */
-nm_check_fn nm_check_nodes, nm_check_virtual, nm_check_cpusets;
-nm_check_fn nm_check_runtimes, nm_check_unanswered;
+nm_check_fn nm_check_virtual, nm_check_cpusets;
 /* check_sampling.c */
-nm_check_fn nm_check_hardware, nm_check_trial, nm_check_privilege, nm_check_balancing;
+nm_check_fn nm_check_hardware, nm_check_privilege, nm_check_balancing;
 /* check_service.c */
-nm_check_fn nm_check_service, nm_check_configuration, nm_check_capabilities;
-nm_check_fn nm_check_files, nm_check_locked_memory;
+nm_check_fn nm_check_service, nm_check_configuration;
 /* check_outlook.c */
 nm_check_fn nm_check_outlook;
 

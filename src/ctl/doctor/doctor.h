@@ -26,8 +26,6 @@ struct nm_doctor_options {
 	/* From its last interval: threads with a measured performance, and threads with too few
 	 * samples. */
 	uint64_t threads_measured, threads_undersampled;
-	uint64_t workers_stuck, workers_given_up; /* from the daemon: current number, and number
-						   * since its start */
 	/* The system bus, for queries about the unit to systemd; NULL: no connection. bus_error is
 	 * the reason (negative errno; 0: not tried). */
 	struct sd_bus *bus;

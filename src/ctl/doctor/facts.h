@@ -7,7 +7,6 @@
 #include "numa-migrd/event.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
-#include "runtime.h"
 
 #define NM_WORD_SIZE 64
 #define NM_FACTS_PROBLEMS 8
@@ -20,29 +19,12 @@ struct nm_reading {
 	int64_t value;
 };
 
-/* numa-migrd or its helper, if it runs. */
-struct nm_facts_service {
-	uint32_t pid;			/* 0: not running */
-	struct nm_reading capabilities; /* effective set, as bits */
-	struct nm_reading files;	/* limit of open files */
-	struct nm_reading locked; /* limit of locked memory in bytes; INT64_MAX: none */
-};
-
 /* The unit of the service, as systemd reports it. */
 struct nm_facts_unit {
 	int error;			 /* negative errno: no connection to systemd */
 	bool exists;			 /* false: the following fields are not set */
 	char load[NM_WORD_SIZE];	 /* "loaded", "masked", "bad-setting", …; escaped */
 	char active[NM_WORD_SIZE];	 /* "active", "inactive", "failed", …; escaped */
-	struct nm_reading capabilities;	 /* ambient and bounding sets, as bits */
-	struct nm_reading files, locked; /* hard limits; INT64_MAX: none */
-};
-
-/* Programs with a runtime that queries its CPU affinity repeatedly. */
-struct nm_facts_runtime {
-	unsigned count;
-	uint32_t pid; /* of the first one */
-	char comm[NM_WORD_SIZE];
 };
 
 enum nm_trial {
@@ -66,7 +48,7 @@ struct nm_facts {
 	char lockdown[NM_WORD_SIZE];
 
 	/* sampling */
-	struct nm_reading paranoid, mlock_kb, balancing;
+	struct nm_reading paranoid, balancing;
 	struct nm_reading soft_dirty;	    /* value: 1: has an effect, 0: none */
 	bool offered[NM_MEMORY_SOURCE_MAX]; /* the machine has such a source */
 	bool has_counters;		    /* instructions, operations or memory traffic */
@@ -78,20 +60,17 @@ struct nm_facts {
 	char problems[NM_FACTS_PROBLEMS][320];
 	size_t nr_problems;
 
-	/* processes and cgroups */
-	struct nm_facts_runtime runtimes[NM_RUNTIME_MAX];
-	unsigned unread_programs; /* programs whose files the caller may not read */
-	bool unified;		  /* the v2 hierarchy exists */
+	/* cgroups */
+	bool unified; /* the v2 hierarchy exists */
 	unsigned nr_cgroups, nr_cpusets;
 	bool cgroups_cut;      /* there are more than were examined */
 	char cpuset_path[256]; /* the first restricted one; raw */
 
 	/* service */
-	struct nm_facts_service daemon, helper;
+	uint32_t daemon_pid, helper_pid; /* 0: not running */
 	struct nm_facts_unit unit;
 	struct nm_reading helper_socket; /* value: 1: exists, 0: does not */
 	struct nm_reading ledger;	 /* in the runtime directory; 1: exists, 0: does not */
-	struct nm_reading nr_open;
 	/* NULL: it is invalid. The default one if the file may not be read, or before the
 	 * installation. */
 	struct nm_config *config;
@@ -102,7 +81,6 @@ struct nm_facts {
 	/* reported by the running daemon */
 	char running_source[NM_WORD_SIZE]; /* escaped */
 	uint64_t threads_measured, threads_undersampled;
-	uint64_t workers_stuck, workers_given_up;
 };
 
 /* Frees the contents of the facts, but not the struct. */

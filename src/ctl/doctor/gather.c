@@ -113,7 +113,6 @@ static int gather_machine(struct nm_platform *platform, const char *root_path,
 	facts->container = mark_of_container(platform);
 	nm_gather_choice(platform, "sys/kernel/security/lockdown", facts->lockdown,
 			 sizeof(facts->lockdown));
-	facts->nr_open = nm_gather_number(platform, "proc/sys/fs/nr_open");
 	return 0;
 }
 

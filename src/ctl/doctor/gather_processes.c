@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects processes: those of the service, and programs with a runtime; and cpusets. */
-#include <inttypes.h>
+/* Collects the processes of the service, and cpusets. */
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 
 #define CGROUPS_MOST 4096U
 #define CGROUP_DEPTH 8U
-#define PROGRAMS_MOST 4096U
 
 /* ---- processes ---- */
 
@@ -19,8 +17,6 @@ struct look {
 	struct nm_platform *platform;
 	struct nm_facts *facts;
 	uid_t service; /* the user of the service; 0: none */
-	unsigned programs;
-	char *bytes; /* NM_RUNTIME_BYTES of a program's file */
 };
 
 /* Any user may use this name for a program: only processes of the service's user, root and the
@@ -31,31 +27,6 @@ static bool is_ours(const struct look *look, unsigned long pid)
 
 	return nm_proc_status_of(look->platform, (uint32_t)pid, &status) == 0 &&
 	       (status.uid == 0 || status.uid == look->service || status.uid == geteuid());
-}
-
-/* Reading /proc/PID/exe and its target takes no lock of the process. Kernel threads have none. */
-static void look_at_program(struct look *look, uint32_t pid, const char *comm)
-{
-	char path[64];
-	struct nm_facts *facts = look->facts;
-	if (look->programs == PROGRAMS_MOST)
-		return;
-	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/exe", pid);
-	ssize_t length = look->platform->ops->read_file(look->platform, NM_ROOT, path, look->bytes,
-							NM_RUNTIME_BYTES);
-	if (length == -EFBIG)
-		length = NM_RUNTIME_BYTES;
-	if (length == -EACCES || length == -EPERM)
-		facts->unread_programs++;
-	if (length <= 0)
-		return;
-	look->programs++;
-	struct nm_facts_runtime *runtime =
-		&facts->runtimes[nm_runtime_of_program(look->bytes, (size_t)length)];
-	if (runtime->count++ > 0)
-		return;
-	runtime->pid = pid;
-	(void)snprintf(runtime->comm, sizeof(runtime->comm), "%s", comm);
 }
 
 /* The kernel keeps 15 bytes of a name. */
@@ -70,21 +41,17 @@ static int look_at_process(void *context, const char *name)
 	(void)snprintf(path, sizeof(path), "proc/%lu/comm", pid);
 	nm_gather_line(look->platform, path, comm, sizeof(comm));
 	if (strcmp(comm, "numa-migrd") == 0 && is_ours(look, pid))
-		look->facts->daemon.pid = (uint32_t)pid;
+		look->facts->daemon_pid = (uint32_t)pid;
 	else if (strcmp(comm, "numa-migrd-help") == 0 && is_ours(look, pid))
-		look->facts->helper.pid = (uint32_t)pid;
-	look_at_program(look, (uint32_t)pid, comm);
+		look->facts->helper_pid = (uint32_t)pid;
 	return 0;
 }
 
 int nm_gather_processes(struct nm_platform *platform, struct nm_facts *facts)
 {
 	const struct passwd *user = getpwnam(NM_FACTS_USER);
-	nm_autofree char *bytes = malloc(NM_RUNTIME_BYTES);
-	struct look look = {platform, facts, user ? user->pw_uid : 0, 0, bytes};
+	struct look look = {platform, facts, user ? user->pw_uid : 0};
 	char comm[32];
-	if (!bytes)
-		return -ENOMEM;
 	nm_gather_line(platform, "proc/1/comm", comm, sizeof(comm));
 	facts->hidden = !facts->root && !comm[0];
 	return platform->ops->list_directory(platform, NM_ROOT, "proc", look_at_process, &look);

@@ -67,7 +67,7 @@ static void try_sampling(struct nm_platform *platform, const struct nm_doctor_op
 	nm_auto(nm_topology_freep) struct nm_topology *one_cpu = NULL;
 	char error[256];
 
-	if (facts->daemon.pid || facts->running_source[0]) {
+	if (facts->daemon_pid || facts->running_source[0]) {
 		facts->trial = NM_TRIAL_DAEMON_RUNS;
 		return;
 	}
@@ -104,14 +104,11 @@ void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_opt
 	const struct nm_config *config = facts->config;
 
 	facts->paranoid = nm_gather_number(platform, "proc/sys/kernel/perf_event_paranoid");
-	facts->mlock_kb = nm_gather_number(platform, "proc/sys/kernel/perf_event_mlock_kb");
 	facts->balancing = nm_gather_number(platform, "proc/sys/kernel/numa_balancing");
 	facts->soft_dirty =
 		options->try_out ? try_soft_dirty() : (struct nm_reading){.error = -ENODATA};
 	facts->threads_measured = options->threads_measured;
 	facts->threads_undersampled = options->threads_undersampled;
-	facts->workers_stuck = options->workers_stuck;
-	facts->workers_given_up = options->workers_given_up;
 	if (options->running_source)
 		(void)nm_escape(facts->running_source, sizeof(facts->running_source),
 				options->running_source, strlen(options->running_source));

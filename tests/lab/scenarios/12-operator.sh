@@ -79,7 +79,6 @@ lists() {
 	check "pages" numa-migrctl pages "$opted"
 	check "doctor" grep -q '"version": *1' <<<"$(numa-migrctl --json doctor)"
 	check "doctor: the service runs" grep -q 'numa-migrd is running' <<<"$(numa-migrctl doctor)"
-	check "advise" grep -q '"version": *1' <<<"$(numa-migrctl --json advise "$opted")"
 	check "no colour where there is no terminal" fails grep -q $'\e' <<<"$(numa-migrctl doctor)"
 }
 
@@ -183,7 +182,5 @@ check "metrics: no file of a stopped service" [ ! -e "$METRICS" ]
 check_equal "and numa-migrctl says that it is not running" 69 "$(status_of numa-migrctl status)"
 doctor=$(as passerby numa-migrctl doctor || true)
 check "doctor: systemd knows the unit, as any user sees" grep -q 'numa-migrd is installed and does not run' <<<"$doctor"
-check "doctor: the unit has the capabilities" grep -q 'has the capabilities it needs' <<<"$doctor"
-check "doctor: the unit's limit of open files" grep -qE 'Limit of open files: [0-9]+;' <<<"$doctor"
 systemctl stop opted
 remove_users
