@@ -11,20 +11,18 @@
 #include "numa-migrd/proc.h"
 #include "roster_internal.h"
 
-#define UNKNOWN_LLC_RSS_BYTES (32ULL << 20) /* twice the size of a small last-level cache */
+#define UNKNOWN_LLC_BYTES (16ULL << 20) /* a small last-level cache */
 
 /*
- * A process whose memory fits into the caches gains nothing. Policy
- * "auto" examines a process while it is young and its memory still grows; and it may share the
- * cache with others.
+ * A process whose memory fits into its part of the cache gains nothing. It shares the cache with
+ * others, and may be young, so that its memory still grows; samples show whether it uses memory.
  */
 uint64_t nm_roster_min_rss_bytes(const struct nm_roster *roster)
 {
 	if (roster->config->targets.min_rss_mb)
 		return roster->config->targets.min_rss_mb << 20;
 	uint64_t llc_bytes = roster->topology->llc_bytes;
-	uint64_t rss_bytes = llc_bytes ? 2 * llc_bytes : UNKNOWN_LLC_RSS_BYTES;
-	return roster->config->threads.policy == NM_POLICY_AUTO ? rss_bytes / 8 : rss_bytes;
+	return (llc_bytes ? llc_bytes : UNKNOWN_LLC_BYTES) / 4;
 }
 
 /* A managed process stays managed down to half the threshold, to avoid frequent changes, and while
