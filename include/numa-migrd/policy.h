@@ -264,6 +264,7 @@ struct nm_proposals {
 				    * conflicts */
 	size_t count;
 	uint64_t comparisons; /* of threads and CPUs, or of pairs of threads; bounded */
+	size_t stuck; /* lottery only: threads that were looked at and have no destination */
 };
 
 void nm_proposals_clear(struct nm_proposals *proposals);
@@ -284,6 +285,18 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
  */
 int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		     const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
+
+/* Why a thread that ran takes part in IMAR²'s lottery, or does not. */
+enum nm_candidacy {
+	NM_CANDIDACY_YES,	 /* it is slow, or far from its memory */
+	NM_CANDIDACY_UNMEASURED, /* too few samples */
+	NM_CANDIDACY_HELD,	 /* too young, awaits a verdict, or a move did not help */
+	NM_CANDIDACY_WANDERING,	 /* it ran on several nodes */
+	NM_CANDIDACY_SETTLED,	 /* neither slow nor far from its memory */
+	NM_CANDIDACY_MAX
+};
+enum nm_candidacy nm_imar2_candidacy(const struct nm_config *config,
+				     const struct nm_snap_thread *thread);
 
 /* Computes the gain of moves: the predicted increase of local accesses of the moved threads, as a
  * share of all their accesses; NaN without accesses. Pure. */

@@ -23,6 +23,8 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 	if (!ops->propose)
 		return 0;
 	int r = ops->propose(&input, &proposals);
+	if (r == 0)
+		daemon->tally.stuck = proposals.stuck;
 	nm_plan_clear(plan);
 	return r < 0 ? r
 		     : nm_plan_build(snapshot, config, &proposals, &daemon->next_decision, plan);

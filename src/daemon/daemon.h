@@ -47,6 +47,7 @@ struct nm_tally {
 	double local_share; /* over the managed threads in the last interval; NaN: not known */
 	double cpu_share;   /* share of one CPU, by the daemon itself and by its sampling */
 	uint64_t caused_ns; /* cost of sampling for the programs */
+	size_t stuck;	    /* threads without a destination in the last lottery */
 	struct nm_home_tally homes;
 	uint64_t suppressed; /* journal entries, as of the last summary */
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "numa-migrd/file.h"
+#include "numa-migrd/policy.h"
 
 static void set(struct nm_statistics *statistics, enum nm_statistic value, double number)
 {
@@ -86,6 +87,21 @@ static void gather_homes(const struct nm_daemon *daemon, struct nm_statistics *s
 
 /* ---- while it runs ---- */
 
+/* Shows why IMAR² considers or ignores the threads that ran in the last interval. */
+static void gather_candidates(const struct nm_daemon *daemon, struct nm_statistics *statistics)
+{
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	uint64_t counts[NM_CANDIDACY_MAX] = {0};
+	if (!snapshot || daemon->config->threads.policy != NM_POLICY_IMAR2)
+		return;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].active)
+			counts[nm_imar2_candidacy(daemon->config, &snapshot->threads[i])]++;
+	for (unsigned kind = 0; kind < NM_CANDIDACY_MAX; kind++)
+		count(statistics, NM_STATISTIC_THREADS_CANDIDATES + kind, counts[kind]);
+	count(statistics, NM_STATISTIC_THREADS_STUCK, daemon->tally.stuck);
+}
+
 static void gather_managed(const struct nm_daemon *daemon, struct nm_statistics *statistics)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -101,6 +117,7 @@ static void gather_managed(const struct nm_daemon *daemon, struct nm_statistics 
 	count(statistics, NM_STATISTIC_THREADS_MANAGED, roster.threads_managed);
 	count(statistics, NM_STATISTIC_THREADS_MEASURED, snapshot ? snapshot->measured : 0);
 	count(statistics, NM_STATISTIC_THREADS_UNDERSAMPLED, snapshot ? snapshot->undersampled : 0);
+	gather_candidates(daemon, statistics);
 	count(statistics, NM_STATISTIC_LEASES, nm_actuator_leases(pipeline->actuator));
 	set(statistics, NM_STATISTIC_LOCAL_SHARE, daemon->tally.local_share);
 	set(statistics, NM_STATISTIC_CPU_SHARE, daemon->tally.cpu_share);

@@ -55,15 +55,31 @@ static bool is_slow(const struct nm_config *config, const struct nm_snap_thread 
 	return thread->relative < config->threads.delta_r;
 }
 
+/* A few accesses do not determine the locality, even if enough samples determined P. */
+static double locality_of(const struct nm_snap_thread *thread)
+{
+	return thread->valid ? thread->local_share : NAN;
+}
+
+enum nm_candidacy nm_imar2_candidacy(const struct nm_config *config,
+				     const struct nm_snap_thread *thread)
+{
+	if (!thread->measured)
+		return NM_CANDIDACY_UNMEASURED;
+	if (!thread->movable)
+		return NM_CANDIDACY_HELD;
+	if (thread->main_node < 0)
+		return NM_CANDIDACY_WANDERING;
+	bool remote = locality_of(thread) < config->threads.remote_below;
+	return is_slow(config, thread) || remote ? NM_CANDIDACY_YES : NM_CANDIDACY_SETTLED;
+}
+
 /* If remote_below is 0, as in the paper, locality does not affect the order. */
 static bool rank(const struct nm_config *config, const struct nm_snap_thread *thread,
 		 double *ret_rank)
 {
-	/* A few accesses do not determine the locality, even if enough samples determined P. */
-	double locality = thread->valid ? thread->local_share : NAN;
-	if (!thread->measured || !thread->movable || thread->main_node < 0)
-		return false;
-	if (!is_slow(config, thread) && !(locality < config->threads.remote_below))
+	double locality = locality_of(thread);
+	if (nm_imar2_candidacy(config, thread) != NM_CANDIDACY_YES)
 		return false;
 	*ret_rank = config->threads.remote_below > 0 ? fmin(thread->relative, locality)
 						     : thread->relative;

@@ -141,6 +141,7 @@ static void add_move(const struct rotation *rotation, uint32_t thread, int cpu_t
 		.nr_candidates = 1,
 		.nr_alternatives = 1,
 	};
+	proposals->stuck--;
 	proposal->gain = nm_gate_gain(rotation->snapshot, proposal->moves, 1);
 	proposal->alternatives[0] = (struct nm_alternative){
 		.node_to = moved->preferred, .cpu_to = cpu_to, .tickets = proposal->tickets.total};

@@ -390,9 +390,10 @@ static struct nm_proposal proposal_of(const struct nm_snapshot *snapshot, const 
 	return proposal;
 }
 
-static int fill_pool(struct search *search, struct nm_ticket_pool *pool, uint64_t *ret_considered)
+static int fill_pool(struct search *search, struct nm_ticket_pool *pool, size_t *ret_stuck)
 {
 	uint64_t considered = 0;
+	size_t stuck = 0;
 	while (considered < search->config->threads.n && search->comparisons < MAX_COMPARISONS) {
 		uint32_t thread = search->tickets->next(search->tickets->list);
 		if (thread == NM_NO_PARTNER)
@@ -404,8 +405,9 @@ static int fill_pool(struct search *search, struct nm_ticket_pool *pool, uint64_
 		bool found = nm_ticket_pool_count(pool) > before;
 		search->stuck[thread] = !found && !search->refused[thread];
 		considered += search->paper || found;
+		stuck += !found;
 	}
-	*ret_considered = considered;
+	*ret_stuck = stuck;
 	return 0;
 }
 
@@ -439,12 +441,12 @@ int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config
 	nm_auto(search_clear) struct search search = search_of(snapshot, config, tickets);
 	nm_auto(nm_ticket_pool_freep) struct nm_ticket_pool *pool = NULL;
 	struct nm_win win;
-	uint64_t considered;
+	size_t stuck;
 	int r = fill_partners(&search);
 	if (r >= 0)
 		r = nm_ticket_pool_new(snapshot, config->threads.lottery, rng, &pool);
 	if (r >= 0)
-		r = fill_pool(&search, pool, &considered);
+		r = fill_pool(&search, pool, &stuck);
 	if (r < 0)
 		return r;
 	struct nm_proposals proposals = {
@@ -452,6 +454,7 @@ int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config
 		 * those that move in circles. */
 		.items = calloc(config->threads.n + 1, sizeof(*proposals.items)),
 		.comparisons = search.comparisons,
+		.stuck = stuck,
 	};
 	if (!proposals.items)
 		return -ENOMEM;

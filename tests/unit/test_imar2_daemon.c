@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "../../src/daemon/statistics.h"
 #include "daemon_fixture.h"
+#include "numa-migrd/policy.h"
 
 /* Two processes of two threads and two of one thread, all two hops from their memory. CPUs 5 and 7
  * are idle; finally one CPU each of nodes 0 and 1 is idle. */
@@ -101,6 +103,50 @@ static void a_full_node_attracts_no_thread(void **state)
 	misplace_users(memory);
 	live(40);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+}
+
+/* Each thread is counted under the first reason that keeps it out of the lottery. */
+static void reasons_against_candidates_have_an_order(void **state)
+{
+	const struct nm_config *config = world.daemon.config;
+	struct nm_snap_thread thread = {.main_node = -1, .relative = 1, .local_share = 0.9};
+	(void)state;
+	assert_int_equal(nm_imar2_candidacy(config, &thread), NM_CANDIDACY_UNMEASURED);
+	thread.measured = true;
+	assert_int_equal(nm_imar2_candidacy(config, &thread), NM_CANDIDACY_HELD);
+	thread.movable = true;
+	assert_int_equal(nm_imar2_candidacy(config, &thread), NM_CANDIDACY_WANDERING);
+	thread.main_node = 0;
+	assert_int_equal(nm_imar2_candidacy(config, &thread), NM_CANDIDACY_SETTLED);
+	thread.relative = 0.7; /* slow */
+	assert_int_equal(nm_imar2_candidacy(config, &thread), NM_CANDIDACY_YES);
+	thread.relative = 1;
+	thread.local_share = 0.4; /* remote, but by too few accesses */
+	assert_int_equal(nm_imar2_candidacy(config, &thread), NM_CANDIDACY_SETTLED);
+	thread.valid = true;
+	assert_int_equal(nm_imar2_candidacy(config, &thread), NM_CANDIDACY_YES);
+}
+
+static double statistic(enum nm_statistic value)
+{
+	struct nm_statistics statistics;
+	nm_statistics_gather(&world.daemon, &statistics);
+	assert_true(statistics.now[value].known);
+	return statistics.now[value].number;
+}
+
+static void status_counts_candidates(void **state)
+{
+	static const unsigned memory[NODES] = {0, 0, 0, 0};
+	(void)state;
+	misplace_users(memory);
+	live_one();
+	assert_true(statistic(NM_STATISTIC_THREADS_HELD) == CPUS);
+	live(20);
+	assert_true(statistic(NM_STATISTIC_THREADS_CANDIDATES) == 6);
+	assert_true(statistic(NM_STATISTIC_THREADS_STUCK) == 6);
+	assert_true(statistic(NM_STATISTIC_THREADS_SETTLED) == 2);
+	assert_true(statistic(NM_STATISTIC_THREADS_HELD) == 0);
 }
 
 /* Text and fields of a move and of its verdict. */
@@ -418,6 +464,8 @@ int main(void)
 		TEST(users_move_in_a_circle),
 		TEST(a_circle_moves_as_a_whole_or_not_at_all),
 		TEST(a_full_node_attracts_no_thread),
+		TEST(reasons_against_candidates_have_an_order),
+		TEST(status_counts_candidates),
 		TEST(the_journal_describes_a_move_completely),
 		TEST(a_move_that_a_change_of_phase_made_bad_is_undone),
 		TEST(the_cooldown_outlasts_the_rollbacks_verdict),
