@@ -296,8 +296,8 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
  * than threads.gate_margin (with threads.rollback). Rollbacks are never rolled back, spread ranges
  * not because of their locality, and nothing without pages.rollback_pages. Improved if the feedback
  * reports a gain, or that ratio rose by more than the margin and its noise; otherwise neutral.
- * Inconclusive if nothing was moved, the process has exited, or too few samples were taken in
- * NM_VERDICT_INTERVALS intervals.
+ * Inconclusive if the process has exited, or too few samples were taken in NM_VERDICT_INTERVALS
+ * intervals. A decision that moved nothing has no verdict.
  *
  * The caller clears *ret. Returns 0, or -ENOMEM (nothing judged). Called by the tick once per
  * interval, as the first stage after the snapshot.
@@ -331,8 +331,8 @@ int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_con
  * pending evaluations, which become inconclusive. Called by the tick when threads are moved. */
 void nm_verifier_disturb(struct nm_verifier *verifier, uint32_t pid);
 
-/* Records the results of a decision that the mover has completed in this interval. Unknown
- * decisions are ignored. */
+/* Records the results of a decision that the mover has completed in this interval, or drops the
+ * decision if no page was moved. Unknown decisions are ignored. */
 void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
 		      const struct nm_page_results *results, uint64_t interval);
 

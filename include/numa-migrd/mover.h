@@ -35,7 +35,7 @@ struct nm_page_step {
 	bool base_pages;  /* it was base pages; those that moved are in `base_pages` of the batch */
 	int16_t found_on; /* index of the node where it was, or where one of its base pages was; -1:
 			     unknown */
-	int error;	  /* negative errno if FAILED */
+	int error;	  /* negative errno if FAILED; -ENOSPC if REFUSED for lack of memory */
 };
 
 /* Adjacent base pages that were moved, from a range requested as a huge page or from a whole

@@ -33,6 +33,13 @@ struct nm_range_cursor {
 	uint64_t page_bytes;
 };
 
+/* A page that was refused, or could not be moved. */
+struct nm_page_refusal {
+	uint64_t address;
+	unsigned times; /* consecutive; from NM_PAGE_REFUSED_TIMES on it stays */
+};
+#define NM_PAGE_REFUSED_TIMES 2U
+
 /* A managed process whose pages may move. */
 struct nm_page_process {
 	uint32_t pid;
@@ -42,17 +49,21 @@ struct nm_page_process {
 	bool waits;	/* for a verdict or a rollback */
 	uint64_t until; /* interval before which its pages stay, because its threads moved or pages
 			 * were rolled back */
-	unsigned nr_rollbacks;	      /* consecutive decisions that were rolled back */
+	unsigned nr_rollbacks;		       /* consecutive decisions that were rolled back */
 	unsigned nr_threads, nr_moved_threads; /* number of its threads, and of those moved to
 						* another node in this interval */
 	size_t share; /* number of pages that it may still move by the rule in this interval */
 	char comm[NM_COMM_BYTES];
 	struct nm_regions *regions; /* NULL: its mappings are not known yet */
 	uint64_t mapped;	    /* interval in which they were read */
-	bool unreadable;	    /* reading them failed, and this was logged */
+	struct nm_range *ranges;    /* all mappings that may move, ascending and disjoint */
+	size_t nr_ranges;
+	struct nm_page_refusal *refusals; /* by ascending address */
+	size_t nr_refusals, refusal_capacity;
+	bool unreadable; /* reading them failed, and this was logged */
 	struct nm_range_cursor cursor;
 	struct nm_page_access *seen; /* a ring buffer */
-	uint32_t nr_seen;	   /* total since the start */
+	uint32_t nr_seen;	     /* total since the start */
 };
 
 /* Return the process with this index in the column, and that with this PID, or NULL if its pages
@@ -116,6 +127,21 @@ void nm_page_ranges_restore(struct nm_page_process *process, const struct nm_pag
  * is requested again. */
 void nm_page_ranges_mark_missed(struct nm_page_process *process, uint64_t address);
 
+/* ---- movable.c: pages that may move ---- */
+
+/* Returns whether the page lies in a mapping that may move, and was not refused. */
+bool nm_page_may_move(const struct nm_page_process *process, uint64_t address, uint64_t bytes);
+/* Returns whether the page was refused since its mapping last changed. */
+bool nm_page_is_refused(const struct nm_page_process *process, uint64_t address);
+/* Records that the page was refused by the rules or by the kernel: NM_PAGE_REFUSED_TIMES times if
+ * another attempt would fail, too, 1 if it was busy. Returns 0, or -ENOMEM (not recorded). */
+int nm_page_refuse(struct nm_page_process *process, uint64_t address, unsigned times);
+/* Records that the page was moved. */
+void nm_page_accept(struct nm_page_process *process, uint64_t address);
+/* Sets the mappings that may move, and takes the array over. Refusals of pages whose mapping has
+ * changed expire. */
+void nm_page_set_mappings(struct nm_page_process *process, struct nm_range *ranges, size_t count);
+
 /* ---- rule.c: page by page ---- */
 
 /* A chosen page of the table of pages. */
@@ -125,6 +151,9 @@ struct nm_page_selection {
 	struct nm_page_choice page;
 };
 
+/* Returns whether the mappings of the process are known, and the page is not in one that may move,
+ * or was refused. */
+bool nm_page_rule_excludes(const struct nm_column *processes, const struct nm_memory_wanted *one);
 /* Chooses pages in the order in which they were found, within the budget, of which each process
  * gets its share. Writes them to ret (room for `count`) in order of process and address. Returns
  * their number. */

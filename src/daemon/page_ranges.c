@@ -2,8 +2,8 @@
 /* Reads the mappings of processes, and migrates their ranges. */
 #include "daemon.h"
 
-#define MAP_INTERVALS 10  /* between two readings of a process's mappings */
-#define REGIONS_MAX 256U  /* per process */
+#define MAP_INTERVALS 10 /* between two readings of a process's mappings */
+#define REGIONS_MAX 256U /* per process */
 
 /* ---- once per interval ---- */
 
@@ -34,8 +34,10 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 	if (!process->regions &&
 	    nm_regions_new(daemon->pipeline.topology->nr_nodes, REGIONS_MAX, &process->regions) < 0)
 		return;
-	if (nm_regions_set_ranges(process->regions, ranges, count) == 0)
-		process->mapped = now;
+	if (nm_regions_set_ranges(process->regions, ranges, count) < 0)
+		return;
+	nm_page_set_mappings(process, NM_TAKE(ranges), count);
+	process->mapped = now;
 }
 
 void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *process,

@@ -72,6 +72,21 @@ static uint8_t size_of(uint64_t bytes)
 	return bytes == 2ULL << 20 ? NM_PAGE_2M : NM_PAGE_4K;
 }
 
+/* Remembers refusals; a lack of memory, or a page that is gone, is none. */
+static void note_refusal(struct nm_page_process *process, const struct nm_page_step *step)
+{
+	bool refused = step->fate == NM_PAGE_FATE_REFUSED && step->error != -ENOSPC;
+	bool failed = step->fate == NM_PAGE_FATE_FAILED && step->error != -ENOMEM &&
+		      step->error != -ENOENT;
+
+	if (step->fate == NM_PAGE_FATE_MOVED)
+		nm_page_accept(process, step->address);
+	else if (refused || failed)
+		/* If memory is short, the page is requested again. */
+		(void)nm_page_refuse(process, step->address,
+				     step->error == -EBUSY ? 1 : NM_PAGE_REFUSED_TIMES);
+}
+
 /* An immediate second request would be refused, too. */
 static bool is_final(int error)
 {
@@ -129,6 +144,8 @@ static void add_base_pages(struct nm_page_migration *migration, const struct nm_
 	}
 }
 
+/* ---- counts ---- */
+
 static uint64_t count_base_pages(const struct nm_page_batch *batch)
 {
 	uint64_t pages = 0;
@@ -136,6 +153,16 @@ static uint64_t count_base_pages(const struct nm_page_batch *batch)
 	for (size_t i = 0; i < batch->nr_base_pages; i++)
 		pages += batch->base_pages[i].pages;
 	return pages;
+}
+
+static uint64_t count_bytes(const struct nm_page_batch *batch)
+{
+	uint64_t bytes = count_base_pages(batch) * SMALL_BYTES;
+
+	for (size_t i = 0; i < batch->count; i++)
+		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].base_pages)
+			bytes += batch->steps[i].bytes;
+	return bytes;
 }
 
 static size_t count_moved(const struct nm_page_batch *batch)
@@ -203,18 +230,37 @@ static void retry_missed(const struct nm_page_stage *stage, const struct nm_page
 			nm_page_ranges_mark_missed(process, batch->steps[i].address);
 }
 
+/* Reports what was moved. A decision that moved nothing is none. */
+static void report(struct nm_daemon *daemon, struct nm_page_migration *migration,
+		   const struct nm_page_results *results, uint64_t bytes)
+{
+	const struct nm_receipt receipt = {.decision = migration->decision.id, .applied = true};
+
+	if (results->moved > 0) {
+		migration->decision.pages.pages = results->moved;
+		migration->decision.pages.bytes = bytes;
+	} else if (results->error != -EROFS) { /* in a dry run nothing moves */
+		return;
+	}
+	daemon->pipeline.pages->tally.decisions++;
+	nm_report_decision(daemon, &migration->decision, &receipt);
+}
+
 static void finish(struct nm_daemon *daemon, struct nm_page_migration *migration,
 		   const struct nm_page_batch *batch)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
+	struct nm_page_process *process = nm_page_process_of(&stage->processes, batch->pid);
 	struct nm_page_results results = count_results(batch);
+	uint64_t bytes = count_bytes(batch);
 
 	for (size_t i = 0; i < batch->count; i++) {
 		settle_page(daemon->pipeline.memory, migration, &batch->steps[i], batch->error);
-		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].base_pages)
-			stage->tally.bytes += batch->steps[i].bytes;
+		if (process && process->owner == migration->owner)
+			note_refusal(process, &batch->steps[i]);
 	}
-	stage->tally.bytes += count_base_pages(batch) * SMALL_BYTES;
+	stage->tally.bytes += bytes;
+	report(daemon, migration, &results, bytes);
 	record_origins(daemon, migration, batch, &results);
 	tally(&stage->tally, &results);
 	if (migration->decision.pages.reason == NM_PAGE_REASON_REGION ||

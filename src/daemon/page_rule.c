@@ -25,6 +25,15 @@ static int submit_pages(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	return r;
 }
 
+/* Pages that may not move are not found again for some time. */
+static void settle_excluded(struct nm_daemon *daemon, const struct nm_memory_wanted *wanted,
+			    size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (nm_page_rule_excludes(&daemon->pipeline.pages->processes, &wanted[i]))
+			nm_memory_settle(daemon->pipeline.memory, i, NM_PAGE_FAILED, 0);
+}
+
 /* Pages beyond the budget are dropped by nm_memory_clear_wanted(), and may be found again. */
 int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  struct nm_page_budget *room)
@@ -38,6 +47,7 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 
 	if (!found)
 		return -ENOMEM;
+	settle_excluded(daemon, wanted, count);
 	count = nm_page_rule_choose(&stage->processes, wanted, count, room, found);
 	for (size_t i = 0; i < count; i = end) {
 		for (end = i + 1; end < count && found[end].pid == found[i].pid;)

@@ -29,6 +29,8 @@ static void clear_process(void *context, void *cell)
 		nm_mover_drop(daemon->pipeline.mover, process->pid, false);
 	nm_regions_free(process->regions);
 	free(process->seen);
+	free(process->ranges);
+	free(process->refusals);
 	*process = (struct nm_page_process){0};
 }
 
@@ -302,8 +304,6 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 		return r;
 	(void)NM_TAKE(batch);
 	daemon->next_decision++;
-	stage->tally.decisions++;
-	nm_report_decision(daemon, &decision, NULL);
 	(void)nm_feedback_disturb(daemon->pipeline.feedback, process->pid);
 	/* If memory is short, there is no verdict. */
 	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback, daemon->config,

@@ -126,10 +126,10 @@ static bool is_to_go(struct nm_mover *mover, struct nm_unit *unit)
 		nm_step_failed(step, unit->was);
 	else if (!nm_step_is_where_seen(step, unit, step->found_on))
 		step->fate = NM_PAGE_FATE_ELSEWHERE;
-	else if (!nm_mover_take_room(mover, step->to, unit->bytes, unit->pool))
-		step->fate = NM_PAGE_FATE_REFUSED;
-	else
+	else if (nm_mover_take_room(mover, step->to, unit->bytes, unit->pool))
 		return true;
+	else
+		nm_step_lacks_room(step);
 	return false;
 }
 

@@ -159,6 +159,8 @@ bool nm_step_is_where_seen(const struct nm_page_step *step, const struct nm_unit
 			   int16_t found_on);
 void nm_step_moved(struct nm_page_step *step, struct nm_mover_counts *counts);
 void nm_step_failed(struct nm_page_step *step, int error);
+/* Records that the target has no free memory for the page. */
+void nm_step_lacks_room(struct nm_page_step *step);
 /* Called when all base pages of the step have been examined: sets its fate according to the
  * results, if it has none yet. */
 void nm_step_end(struct nm_page_step *step);

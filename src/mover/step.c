@@ -59,6 +59,12 @@ void nm_step_failed(struct nm_page_step *step, int error)
 	step->error = error;
 }
 
+void nm_step_lacks_room(struct nm_page_step *step)
+{
+	step->fate = NM_PAGE_FATE_REFUSED;
+	step->error = -ENOSPC;
+}
+
 void nm_step_end(struct nm_page_step *step)
 {
 	int error = step->error;
@@ -67,7 +73,7 @@ void nm_step_end(struct nm_page_step *step)
 	if (step->fate != NM_PAGE_FATE_UNTRIED)
 		return;
 	if (error == -ENOSPC)
-		step->fate = NM_PAGE_FATE_REFUSED;
+		nm_step_lacks_room(step);
 	else if (error || step->found_on < 0)
 		nm_step_failed(step, error ? error : -ENOENT);
 	else

@@ -55,7 +55,7 @@ void nm_append_pages(struct nm_entry *entry, const struct nm_entry_context *cont
 {
 	const struct nm_pages_reason *pages = &decision->pages;
 	const struct nm_step *step = &decision->steps[0];
-	nm_entry_append(entry, "%s %lu page%s (", context->dry_run ? "Would migrate" : "Migrating",
+	nm_entry_append(entry, "%s %lu page%s (", context->dry_run ? "Would migrate" : "Migrated",
 			(unsigned long)pages->pages, nm_plural(pages->pages, "", "s"));
 	nm_append_size(entry, pages->bytes);
 	nm_entry_append(entry, ") of ");

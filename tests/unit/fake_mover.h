@@ -32,6 +32,7 @@ static struct fake_mover {
 	size_t nr_ranges;
 	void (*work)(void); /* called by nm_mover_work(), or NULL */
 	unsigned submitted, drops, configured, alive;
+	unsigned ranges_asked; /* calls of nm_mover_ranges() */
 } fake_mover;
 
 static inline void fake_mover_move_all(struct nm_page_batch *batch)
@@ -151,6 +152,7 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 		    struct nm_range **ret, size_t *ret_count)
 {
 	(void)mover, (void)pid, (void)start_ticks;
+	fake_mover.ranges_asked++;
 	if (fake_mover.maps_error)
 		return fake_mover.maps_error;
 	*ret = calloc(fake_mover.nr_ranges + 1, sizeof(**ret));

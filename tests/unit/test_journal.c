@@ -493,7 +493,7 @@ static void test_pages_and_their_verdict(void **state)
 		.steps = {{.pid = 812, .comm = "pinned", .node_from = 0, .node_to = 1}}};
 	struct nm_verdict judged = nm_verdict_of(&decision);
 	nm_entry_decision(&entry, &context, &decision, NULL);
-	assert_string_equal(entry.text, "Migrating 24 pages (96 KiB) of pinned[812] from node 2 to "
+	assert_string_equal(entry.text, "Migrated 24 pages (96 KiB) of pinned[812] from node 2 to "
 					"node 7: 98 % of accesses from node 7 [#5]");
 	assert_one_line();
 	assert_field("RESULT", "asked");

@@ -26,7 +26,7 @@ static void pages_move_to_their_threads(void **state)
 	const struct nm_entry *move = find_entry(0, NM_MESSAGE_DECISION, "REASON", "pages");
 	assert_non_null(move);
 	assert_true(has_field(move, "KIND", "pages") && has_field(move, "NODE_FROM", "2"));
-	assert_true(has_field(move, "RESULT", "asked") && has_field(move, "PID", "1000"));
+	assert_true(has_field(move, "RESULT", "applied") && has_field(move, "PID", "1000"));
 	assert_true(number_of(move, "BYTES") == 4096 * number_of(move, "PAGES"));
 	assert_true(number_of(move, "EXCLUSIVITY_PERMILLE") == 1000);
 	const struct nm_entry *verdict = verdict_on(move);
@@ -143,35 +143,94 @@ static void pages_wait_for_the_mapping(void **state)
 	live_until_on(0, 1024, 30);
 }
 
+/* Of two pages one is busy. */
 static void be_busy(struct nm_page_batch *batch)
 {
+	move_in_model(batch);
 	for (size_t i = 0; i < batch->count; i++) {
-		batch->steps[i].fate = i % 2 ? NM_PAGE_FATE_REFUSED : NM_PAGE_FATE_FAILED;
-		batch->steps[i].error = i % 2 ? 0 : -EBUSY;
+		struct nm_page_step *step = &batch->steps[i];
+		if ((step->address - START) / 4096 % 2 == 0)
+			continue;
+		world.space.home[(step->address - START) / 4096] = (uint8_t)step->from;
+		step->fate = NM_PAGE_FATE_FAILED;
+		step->error = -EBUSY;
 	}
 }
 
 static void failures_are_reported(void **state)
 {
 	(void)state;
-	make_space(2, 2);
-	add_user(1000, 0, 0, 2);
+	make_space(12, 2);
+	add_user(1000, 0, 0, 12);
 	begin();
 	fake_mover.perform = be_busy;
-	live(4);
+	for (int i = 0; i < 60 && !find_entry(0, NM_MESSAGE_VERDICT, "DECISION_KIND", "pages"); i++)
+		live_one();
 	const struct nm_entry *verdict =
-		find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "inconclusive");
+		find_entry(0, NM_MESSAGE_VERDICT, "DECISION_KIND", "pages");
 	assert_non_null(verdict);
-	assert_true(has_field(verdict, "PAGES_MOVED", "0"));
-	assert_true(number_of(verdict, "PAGES_EBUSY") == 1);
-	assert_true(number_of(verdict, "PAGES") < 2 || number_of(verdict, "PAGES_REFUSED") == 1);
-	assert_true(tally()->failed > 0 && tally()->verdicts[NM_VERDICT_INCONCLUSIVE] > 0);
-	/* Barred for pages.cooldown_s. */
-	unsigned submitted = fake_mover.submitted;
-	live(3);
-	assert_int_equal(fake_mover.submitted, submitted);
-	live(20);
-	assert_true(fake_mover.submitted > submitted);
+	assert_true(number_of(verdict, "PAGES_MOVED") + number_of(verdict, "PAGES_EBUSY") ==
+		    number_of(verdict, "PAGES"));
+	assert_true(tally()->failed > 0);
+	/* A busy page is requested once more, after pages.cooldown_s, and then stays. */
+	live(60);
+	assert_int_equal(pages_on(2), 6);
+	assert_int_equal(tally()->failed, 6 * NM_PAGE_REFUSED_TIMES);
+	size_t quiet = world.nr_entries;
+	live(60);
+	assert_int_equal(world.nr_entries, quiet);
+	assert_int_equal(tally()->failed, 6 * NM_PAGE_REFUSED_TIMES);
+}
+
+/* ---- pages that may not move ---- */
+
+static unsigned requested;
+
+static void refuse(struct nm_page_batch *batch)
+{
+	requested += (unsigned)batch->count;
+	for (size_t i = 0; i < batch->count; i++)
+		batch->steps[i].fate = NM_PAGE_FATE_REFUSED;
+}
+
+/* Its mapping is not among those that may move. */
+static void bound_memory_causes_no_decision(void **state)
+{
+	(void)state;
+	make_space(1024, 2);
+	fake_mover.nr_ranges = 0;
+	add_user(1000, 0, 0, 16);
+	begin();
+	fake_mover.perform = refuse;
+	fake_mover.ranges_asked = 0;
+	live(60);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+	assert_int_equal(count_entries(0, NM_MESSAGE_VERDICT), 0);
+	assert_int_equal(fake_mover.submitted, 0);
+	assert_int_equal(tally()->decisions, 0);
+	assert_in_range(fake_mover.ranges_asked, 1, 7);
+}
+
+/* It became shared after its mapping was read. */
+static void refused_pages_stay_until_their_mapping_changes(void **state)
+{
+	(void)state;
+	make_space(16, 2);
+	add_user(1000, 0, 0, 16);
+	begin();
+	fake_mover.perform = refuse;
+	requested = 0;
+	live(60);
+	assert_int_equal(requested, 16);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+	assert_int_equal(count_entries(0, NM_MESSAGE_VERDICT), 0);
+	live(60);
+	assert_int_equal(requested, 16);
+	fake_mover.perform = move_in_model;
+	live(60);
+	assert_int_equal(pages_on(2), 16);
+	fake_mover.ranges[0].end += 4096;
+	live_until_on(0, 16, 40);
 }
 
 /* ---- ranges ---- */
@@ -478,10 +537,9 @@ static void a_released_process_is_left_alone(void **state)
 	fake_mover.asleep = false;
 	live(12);
 	assert_int_equal(pages_on(2), 8);
-	const struct nm_entry *verdict =
-		find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "inconclusive");
-	assert_non_null(verdict);
-	assert_true(number_of(verdict, "ERRNO") == ECANCELED);
+	assert_null(find_entry(0, NM_MESSAGE_DECISION, "KIND", "pages"));
+	assert_null(find_entry(0, NM_MESSAGE_VERDICT, "DECISION_KIND", "pages"));
+	assert_int_equal(world.daemon.pipeline.pages->nr_migrations, 0);
 	assert_int_equal(world.daemon.pipeline.pages->processes.count, 0);
 }
 
@@ -552,6 +610,8 @@ int main(void)
 		TEST(unknown_mappings_wait),
 		TEST(pages_wait_for_the_mapping),
 		TEST(failures_are_reported),
+		TEST(bound_memory_causes_no_decision),
+		TEST(refused_pages_stay_until_their_mapping_changes),
 		TEST(a_range_includes_unsampled_pages),
 		TEST(pieces_share_a_verdict),
 		TEST(large_ranges_move_in_stages),

@@ -385,7 +385,7 @@ static void pages_are_summed_up(void **state)
 	assert_int_equal(nm_view_decisions(&world.daemon, 0, 0, &show), 0);
 	assert_shown(1, "kind", "pages");
 	assert_shown(1, "policy", "exclusivity");
-	assert_shown(1, "result", "asked");
+	assert_shown(1, "result", "applied");
 	assert_shown(1, "tid", "0");
 	assert_shown(1, "from_node", "2");
 	assert_null(shown_text(1, "from_cpu"));

@@ -15,7 +15,6 @@ struct nm_evaluation {
 	uint64_t seen;	 /* last interval that was observed */
 	unsigned count;	 /* number of decisions */
 	unsigned moving; /* number of decisions with pending batches */
-	bool moved;	 /* at least one page */
 	bool disturbed;	 /* threads of the process were moved meanwhile */
 	struct nm_baseline *baseline;
 	struct accesses before, after;
@@ -136,19 +135,32 @@ int nm_evaluation_join(const struct nm_verifier *verifier, const struct nm_verif
 	return 0;
 }
 
-void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
-		      const struct nm_page_results *results, uint64_t interval)
+static struct nm_pending_verdict *find_moving(const struct nm_verifier *verifier, uint64_t decision)
 {
 	for (size_t i = 0; i < verifier->count; i++) {
 		struct nm_pending_verdict *pending = &verifier->pending[i];
-		if (pending->verdict.decision != decision || !pending->evaluation || pending->ended)
-			continue;
+		if (pending->verdict.decision == decision && pending->evaluation && !pending->ended)
+			return pending;
+	}
+	return NULL;
+}
+
+void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
+		      const struct nm_page_results *results, uint64_t interval)
+{
+	struct nm_pending_verdict *pending = find_moving(verifier, decision);
+	if (!pending)
+		return;
+	pending->evaluation->moving--;
+	if (results->moved > 0) {
 		pending->ended = true;
 		pending->verdict.results = *results;
-		pending->evaluation->moved |= results->moved > 0;
-		pending->evaluation->moving--;
 		pending->evaluation->done = interval;
+		return;
 	}
+	nm_evaluation_leave(pending->evaluation);
+	size_t index = (size_t)(pending - verifier->pending);
+	memmove(pending, pending + 1, (--verifier->count - index) * sizeof(*verifier->pending));
 }
 
 void nm_verifier_disturb(struct nm_verifier *verifier, uint32_t pid)
@@ -214,8 +226,7 @@ static enum nm_verdict_kind kind_of(const struct nm_evaluation *evaluation,
 				    const struct nm_snapshot *snapshot,
 				    const struct nm_config *config)
 {
-	if (verdict->results.moved == 0 || !is_measured(evaluation, config) ||
-	    evaluation->disturbed || !verdict->threads[0].alive)
+	if (!is_measured(evaluation, config) || evaluation->disturbed || !verdict->threads[0].alive)
 		return NM_VERDICT_INCONCLUSIVE;
 	/* A rollback restores the earlier state: it cannot be an improvement, or be rolled back. */
 	if (verdict->pages.reason == NM_PAGE_REASON_ROLLBACK ||
@@ -234,7 +245,7 @@ static bool is_due(const struct nm_evaluation *evaluation, bool alive,
 {
 	if (evaluation->moving > 0)
 		return false;
-	if (!evaluation->moved || !alive)
+	if (!alive)
 		return true;
 	uint64_t waited = snapshot->interval - evaluation->done;
 	return waited >= NM_VERDICT_INTERVALS ||

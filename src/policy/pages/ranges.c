@@ -266,14 +266,15 @@ static int node_of(const struct nm_topology *topology, const struct nm_range_cur
 	return 0;
 }
 
-/* A page is not requested if it is known to be on the node, was refused recently, or is no longer
- * moved. */
-static bool is_wanted(const struct nm_page_input *input, const struct nm_page_id *page, int node,
-		      int *ret_page_node)
+/* A page is not requested if it is known to be on the node, was refused, or is no longer moved. */
+static bool is_wanted(const struct nm_page_input *input, const struct nm_page_process *process,
+		      const struct nm_page_id *page, int node, int *ret_page_node)
 {
 	struct nm_page_view view;
 
 	*ret_page_node = -1;
+	if (nm_page_is_refused(process, page->address))
+		return false;
 	if (nm_memory_look(input->memory, page, &view) < 0)
 		return true;
 	bool in_place =
@@ -296,7 +297,7 @@ static void choose_pages(const struct nm_page_input *input, struct nm_page_proce
 			page_at(input, process, &range_sample, cursor->next, cursor->end);
 		uint64_t bytes = bytes_of(cursor, &page);
 		int node = node_of(input->topology, cursor, cursor->next / bytes);
-		if (is_wanted(input, &page, node, &page_node)) {
+		if (is_wanted(input, process, &page, node, &page_node)) {
 			if (!nm_page_budget_use(room, bytes))
 				return;
 			choices->items[choices->count++] =

@@ -65,17 +65,33 @@ static void share_out(const struct nm_column *processes, const struct nm_memory_
 		nm_page_process_at(processes, i)->share = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct nm_page_process *process = nm_page_process_of(processes, wanted[i].pid);
-		if (process)
+		if (process && !wanted[i].settled)
 			sharers += process->share++ == 0;
 	}
 	for (size_t i = 0; i < processes->count && sharers > 0; i++)
 		nm_page_process_at(processes, i)->share = pages / sharers + 1;
 }
 
+static bool is_movable(const struct nm_page_process *process, const struct nm_page_id *page)
+{
+	uint64_t bytes = bytes_of(page);
+
+	return nm_page_may_move(process, page->address & ~(bytes - 1), bytes);
+}
+
+bool nm_page_rule_excludes(const struct nm_column *processes, const struct nm_memory_wanted *one)
+{
+	const struct nm_page_process *process = nm_page_process_of(processes, one->pid);
+
+	return process && process->regions && process->owner == one->page.owner &&
+	       !is_movable(process, &one->page);
+}
+
 static bool may_move(const struct nm_page_process *process, const struct nm_page_id *page)
 {
 	return process && process->regions && !process->waits && process->owner == page->owner &&
-	       process->share > 0 && !is_spread(process, page->address);
+	       process->share > 0 && is_movable(process, page) &&
+	       !is_spread(process, page->address);
 }
 
 size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_memory_wanted *wanted,
@@ -88,7 +104,8 @@ size_t nm_page_rule_choose(const struct nm_column *processes, const struct nm_me
 		const struct nm_memory_wanted *one = &wanted[i];
 		struct nm_page_process *process = nm_page_process_of(processes, one->pid);
 		uint64_t bytes = bytes_of(&one->page);
-		if (!may_move(process, &one->page) || !nm_page_budget_use(room, bytes))
+		if (one->settled || !may_move(process, &one->page) ||
+		    !nm_page_budget_use(room, bytes))
 			continue;
 		process->share--;
 		ret[used++] = (struct nm_page_selection){
