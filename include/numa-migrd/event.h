@@ -24,7 +24,7 @@ enum nm_event_kind {
 	NM_EVENT_STORE,	 /* stores, if they need a separate event */
 	NM_EVENT_INSTRUCTIONS, /* retired, by sampling with a fixed period */
 	NM_EVENT_FLOPS, /* floating-point operations, from several events of different widths */
-	NM_EVENT_DRAM,	       /* DRAM reads or LLC misses, 64 bytes each */
+	NM_EVENT_DRAM,	/* DRAM reads or LLC misses, 64 bytes each */
 	NM_EVENT_KIND_MAX,
 };
 
@@ -72,8 +72,8 @@ struct nm_event_selection {
 /* One hardware event of this machine, ready to be opened. */
 struct nm_event_word {
 	enum nm_event_kind kind;
-	unsigned index; /* among the events of its kind */
-	char name[64];	/* for display */
+	unsigned index;	    /* among the events of its kind */
+	char name[64];	    /* for display */
 	const char *remark; /* static text: why libpfm4 did not encode it; NULL: no remark */
 	bool unencoded;	    /* it cannot be opened; type and config are not valid */
 	uint32_t type;
@@ -85,9 +85,8 @@ struct nm_event_word {
 	bool aux_leader;	  /* must follow event 0x8203 in its group (Sapphire Rapids) */
 	bool user_only;		  /* the PMU can exclude the kernel */
 	bool remote;
-	bool own_period; /* the PMU has a period of its own: each of its records is needed */
-	bool aux;	 /* its records go to an AUX area; if there are several such PMUs, each
-			  * serves different CPUs */
+	bool aux; /* its records go to an AUX area; if there are several such PMUs, each
+		   * serves different CPUs */
 };
 
 struct nm_event_list {
@@ -98,11 +97,10 @@ struct nm_event_list {
 
 /*
  * Fills *ret for a hardware event, as nm_event_attr() does. -EINVAL for a period out of range:
- * amounts 1,000–10^12, accesses 16–10^12 (from 1 if the PMU has a period of its own). Accesses add
- * ADDR|WEIGHT|DATA_SRC|PHYS_ADDR. The lower half of WEIGHT is the latency on every kernel and CPU;
- * WEIGHT_STRUCT would provide no other value that is used. precise_ip is the highest; the function
- * that opens the event lowers it. An event with an AUX area reports context switches in its ring
- * instead.
+ * amounts 1,000–10^12, accesses 16–10^12. Accesses add ADDR|WEIGHT|DATA_SRC|PHYS_ADDR. The lower
+ * half of WEIGHT is the latency on every kernel and CPU; WEIGHT_STRUCT would provide no other value
+ * that is used. precise_ip is the highest; the function that opens the event lowers it. An event
+ * with an AUX area reports context switches in its ring instead.
  */
 int nm_event_word_attr(const struct nm_event_word *word, uint64_t period,
 		       struct perf_event_attr *ret);

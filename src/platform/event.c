@@ -40,6 +40,8 @@ static const struct event_type event_types[NM_EVENT_KIND_MAX] = {
 #define READ_FORMAT (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
 /* Space for 256 context switches. */
 #define SWITCH_WAKEUP_BYTES 16384
+#define AMOUNT_PERIOD_MIN 1000ULL
+#define ACCESS_PERIOD_MIN 16ULL
 #define WORD_PERIOD_MAX 1000000000000ULL
 
 static const struct event_type *event_type(enum nm_event_kind kind)
@@ -97,17 +99,11 @@ const char *nm_memory_source_name(enum nm_memory_source source)
 	return (unsigned)source < NM_MEMORY_SOURCE_MAX ? names[source] : "unknown";
 }
 
-static uint64_t word_period_min(const struct nm_event_word *word)
-{
-	if (word->unit)
-		return 1000;
-	return word->own_period ? 1 : 16;
-}
-
 int nm_event_word_attr(const struct nm_event_word *word, uint64_t period,
 		       struct perf_event_attr *ret)
 {
-	if (period < word_period_min(word) || period > WORD_PERIOD_MAX)
+	if (period < (word->unit ? AMOUNT_PERIOD_MIN : ACCESS_PERIOD_MIN) ||
+	    period > WORD_PERIOD_MAX)
 		return -EINVAL;
 	struct perf_event_attr attr = {
 		.type = word->type,

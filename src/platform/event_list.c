@@ -16,12 +16,14 @@
 #define LOADS_BY_LATENCY 0x1cdU
 #define SPE_PMUS_MAX 4U
 #define SPE_LATENCY_MAX 4095U
+#define LINE_BYTES 64U
 
 struct builder {
 	int root;
 	const struct nm_event_selection *selection;
 	enum nm_event_kind kind; /* kind of the rows to encode; NM_EVENT_KIND_MAX: all */
 	const struct nm_event_table *table;
+	unsigned kinds_of_pmu; /* that the PMU of `selection` counts, as bits */
 	struct nm_event_list list;
 };
 
@@ -173,14 +175,40 @@ static void add_spe(struct builder *builder)
 	}
 }
 
+/*
+ * The PMU may count amounts, too. The names of the first and the last are those of the kernel's own
+ * PMUs; flops are operations, so that a vector counts by its width.
+ */
+static const struct {
+	enum nm_event_kind kind;
+	const char *event;
+	uint16_t unit;
+} pmu_amounts[] = {
+	{NM_EVENT_INSTRUCTIONS, "instructions", 1},
+	{NM_EVENT_FLOPS, "flops", 1},
+	{NM_EVENT_DRAM, "cache-misses", LINE_BYTES},
+};
+
 static int add_pmu(struct builder *builder, const char *text)
 {
 	struct nm_event_word word = {.kind = NM_EVENT_MEMORY};
 	int r = text ? nm_pmu_parse(builder->root, text, &word) : -EINVAL;
 
-	if (r == 0)
-		add(builder, word);
-	return r;
+	if (r < 0)
+		return r;
+	add(builder, word);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(pmu_amounts); i++) {
+		struct nm_event_word amount = {.kind = pmu_amounts[i].kind,
+					       .unit = pmu_amounts[i].unit};
+		char event[NM_PMU_TEXT];
+		snprintf(event, sizeof(event), "%.*s/%s/", (int)strcspn(text, "/"), text,
+			 pmu_amounts[i].event);
+		if (nm_pmu_parse(builder->root, event, &amount) < 0)
+			continue;
+		add(builder, amount);
+		builder->kinds_of_pmu |= 1U << amount.kind;
+	}
+	return 0;
 }
 
 /*
@@ -224,9 +252,10 @@ static int add_memory(struct builder *builder)
 }
 
 /* The kernel's own constants are available without a PMU that we know. */
-static bool is_offered(const struct nm_event_row *row, bool has_core)
+static bool is_offered(const struct builder *builder, const struct nm_event_row *row, bool has_core)
 {
-	return has_core || (row->raw && row->type == PERF_TYPE_HARDWARE);
+	return !row->precise && !(builder->kinds_of_pmu & 1U << row->kind) &&
+	       (has_core || (row->raw && row->type == PERF_TYPE_HARDWARE));
 }
 
 int nm_event_list_read(int root, const struct nm_event_selection *selection,
@@ -246,7 +275,7 @@ int nm_event_list_read(int root, const struct nm_event_selection *selection,
 		return r;
 	bool has_core = core_pmu(root) != NULL;
 	for (size_t i = 0; i < table->count; i++)
-		if (!table->rows[i].precise && is_offered(&table->rows[i], has_core))
+		if (is_offered(&builder, &table->rows[i], has_core))
 			add_row(&builder, &table->rows[i], false);
 	*ret = builder.list;
 	return 0;

@@ -92,10 +92,8 @@ static int apply_value(const struct parser *parser, const char *name, uint64_t v
 	char format[TEXT_BYTES];
 	int r = read_attribute(parser->root, parser->pmu, "format/", name, format);
 
-	if (r == 0) {
-		parser->word->own_period |= strcmp(name, "period") == 0;
+	if (r == 0)
 		return apply_format(parser->word, format, value);
-	}
 	uint64_t *config = config_word(parser->word, name, strlen(name));
 	if (strcmp(name, "period") == 0)
 		config = &parser->word->period;

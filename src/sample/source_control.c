@@ -18,10 +18,12 @@
 #define IDLE_BELOW_SHARE 0.02
 #define IDLE_INTERVALS 3U
 #define WHOLE_SHARE 0.99
-#define THIN_FAULTS 251U /* factor for first touches that are not needed: enough to show that they
-			  * occur */
-#define THIN_RUN_NS (40 * NM_NSEC_PER_MSEC) /* few samples suffice to determine the node of each
-					     * thread */
+#define THIN_FAULTS                                                                                \
+	251U /* factor for first touches that are not needed: enough to show that they             \
+	      * occur */
+#define THIN_RUN_NS                                                                                \
+	(40 * NM_NSEC_PER_MSEC) /* few samples suffice to determine the node of each               \
+				 * thread */
 
 uint64_t nm_source_period(const struct nm_source *source, enum nm_event_kind kind)
 {
@@ -49,13 +51,11 @@ static uint64_t default_period(const struct nm_event_word *word)
 	case NM_EVENT_STORE:
 		return 100000;
 	default:
-		if (word->own_period)
-			return 1;
 		return word->period_multiple > 1 || word->aux ? 0x40000 : 1000;
 	}
 }
 
-/* PMUs with a period of their own, IBS and SPE, which add randomness themselves, need no prime. */
+/* IBS and SPE, which add randomness themselves, need no prime. */
 uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_event_word *word)
 {
 	uint64_t base = word->period ? word->period : default_period(word);
@@ -65,7 +65,7 @@ uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_e
 	base *= source->hardware_scale;
 	if (word->period_multiple > 1)
 		base -= base % word->period_multiple;
-	if (word->own_period || word->period_multiple > 1 || word->aux)
+	if (word->period_multiple > 1 || word->aux)
 		return base;
 	return nm_period_prime(base, HARDWARE_PERIOD_MAX);
 }

@@ -369,12 +369,42 @@ static void a_named_pmu(void **state)
 	struct machine_files *f = *state;
 
 	numalab(f);
-	f->selection.pmu = "numalab/period=97/";
+	f->selection.pmu = "numalab/odd,config=97/";
 	assert_int_equal(read_list(f, NM_MEMORY_PMU), 0);
 	assert_int_equal(f->list.words[0].kind, NM_EVENT_MEMORY);
 	assert_int_equal(f->list.words[0].config, 97);
-	assert_true(f->list.words[0].own_period);
 	assert_false(f->list.words[0].user_only || f->list.words[0].precise);
+}
+
+/* Amounts that the PMU counts replace those of the CPU's table; the others stay. */
+static void a_named_pmu_that_counts(void **state)
+{
+	struct machine_files *f = *state;
+
+	cpu(f, "AuthenticAMD", 0x19, 0x11);
+	device(f, "bus/type", "25\n");
+	device(f, "bus/format/event", "config:0-7\n");
+	device(f, "bus/events/instructions", "event=1,period=10007\n");
+	device(f, "bus/events/flops", "event=2\n");
+	f->selection.pmu = "bus/period=97/";
+	assert_int_equal(read_list(f, NM_MEMORY_PMU), 0);
+	assert_int_equal(count(f, NM_EVENT_MEMORY), 1);
+	assert_int_equal(f->list.words[0].period, 97);
+	assert_int_equal(count(f, NM_EVENT_INSTRUCTIONS), 1);
+	assert_int_equal(f->list.words[1].kind, NM_EVENT_INSTRUCTIONS);
+	assert_int_equal(f->list.words[1].type, 25);
+	assert_int_equal(f->list.words[1].config, 1);
+	assert_int_equal(f->list.words[1].period, 10007);
+	assert_int_equal(f->list.words[1].unit, 1);
+	assert_int_equal(count(f, NM_EVENT_FLOPS), 1);
+	assert_int_equal(f->list.words[2].config, 2);
+	assert_int_equal(count(f, NM_EVENT_DRAM), 2); /* near and far, of the table */
+	device(f, "bus/events/cache-misses", "event=3\n");
+	assert_int_equal(read_list(f, NM_MEMORY_PMU), 0);
+	assert_int_equal(count(f, NM_EVENT_DRAM), 1);
+	assert_int_equal(f->list.words[3].unit, 64);
+	assert_int_equal(read_list(f, NM_MEMORY_NONE), 0);
+	assert_int_equal(count(f, NM_EVENT_DRAM), 2);
 }
 
 static void a_named_event(void **state)
@@ -441,7 +471,6 @@ static void periods_have_bounds(void **state)
 {
 	const struct nm_event_word amount = {.unit = 8, .period_multiple = 1};
 	const struct nm_event_word access = {.period_multiple = 1};
-	const struct nm_event_word own = {.period_multiple = 1, .own_period = true};
 	struct perf_event_attr attr;
 
 	(void)state;
@@ -451,8 +480,6 @@ static void periods_have_bounds(void **state)
 	assert_int_equal(nm_event_word_attr(&amount, 1000000000001, &attr), -EINVAL);
 	assert_int_equal(nm_event_word_attr(&access, 15, &attr), -EINVAL);
 	assert_int_equal(nm_event_word_attr(&access, 16, &attr), 0);
-	assert_int_equal(nm_event_word_attr(&own, 1, &attr), 0);
-	assert_int_equal(nm_event_word_attr(&own, 0, &attr), -EINVAL);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -472,6 +499,7 @@ int main(void)
 		TEST(spe_follows_kernel_support),
 		TEST(spe_records_context_switches),
 		TEST(a_named_pmu),
+		TEST(a_named_pmu_that_counts),
 		TEST(a_named_event),
 		TEST(accesses_request_the_decoded_fields),
 		TEST(periods_have_bounds),

@@ -2,6 +2,7 @@
 /* The memory model of the QEMU plugin of the lab, with this file instead of QEMU. */
 #define LAB_PLUGIN_VERSION 1
 #include "../lab/plugin/clock.c"
+#include "../lab/plugin/flops.c"
 #include "../lab/plugin/numalab.c"
 #include "../lab/plugin/pace.c"
 #include "../lab/plugin/queue.c"
@@ -27,7 +28,8 @@ static qemu_plugin_block_executed execute_block;
 static void *block_user;
 static uint64_t mapped_to; /* translation of the next address */
 static bool is_device;
-static const unsigned char *code = (const unsigned char *)"\x90"; /* of the only instruction of the block */
+static const unsigned char *code =
+	(const unsigned char *)"\x90"; /* of the only instruction of the block */
 static size_t code_size = 1;
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_translated callback)
@@ -364,12 +366,12 @@ static void test_time_is_instructions_and_waiting(void **state)
 	lab_pace_begin(250);
 	paced = true;
 	instrument(0, NULL);
-	paced = false;
 	touch(6, LOAD, USER, GIB);
 	touch(7, LOAD, USER + 4096, 2 * 4096);
 	touch(6, LOAD, USER + 4096, 2 * 4096);
 	touch(6, LOAD, USER + 4096, 2 * 4096);
-	execute_block(6, (void *)7);
+	execute_block(6, of_block(7, 0));
+	paced = false;
 	assert_int_equal(counts(6)->cycles - before, 620 + LLC_CYCLES + 7);
 	assert_int_equal(counts(6)->late_ns, 0);
 }
@@ -382,9 +384,9 @@ static uint64_t cycles_of_steps(const char *bytes, size_t size, unsigned int ste
 	code_size = size;
 	paced = true;
 	instrument(0, NULL);
-	paced = false;
 	for (unsigned int step = 0; step < steps; step++)
 		execute_block(5, block_user);
+	paced = false;
 	code = (const unsigned char *)"\x90";
 	code_size = 1;
 	return lab_pace_cycles(5) - before;
@@ -396,16 +398,48 @@ static void test_string_instructions_cost_by_bytes(void **state)
 {
 	(void)state;
 	lab_pace_begin(250);
-	assert_int_equal(cycles_of_steps("\xf3\xaa", 2, 4096), 256);	     /* rep stosb */
-	assert_int_equal(cycles_of_steps("\xf3\x48\xab", 3, 512), 256);    /* rep stosq */
-	assert_int_equal(cycles_of_steps("\xf3\x48\xa5", 3, 512), 256);    /* rep movsq */
-	assert_int_equal(cycles_of_steps("\xf3\xa4", 2, 4096), 256);	     /* rep movsb */
-	assert_int_equal(cycles_of_steps("\xf3\xab", 2, 1024), 256);	     /* rep stosl */
-	assert_int_equal(cycles_of_steps("\x66\xf3\xab", 3, 2048), 256);   /* rep stosw */
-	assert_int_equal(cycles_of_steps("\xaa", 1, 100), 100);	     /* stosb */
-	assert_int_equal(cycles_of_steps("\xf3\x90", 2, 100), 100);	     /* pause */
-	assert_int_equal(cycles_of_steps("\xf3\xa6", 2, 100), 100);	     /* repe cmpsb */
+	assert_int_equal(cycles_of_steps("\xf3\xaa", 2, 4096), 256);	    /* rep stosb */
+	assert_int_equal(cycles_of_steps("\xf3\x48\xab", 3, 512), 256);	    /* rep stosq */
+	assert_int_equal(cycles_of_steps("\xf3\x48\xa5", 3, 512), 256);	    /* rep movsq */
+	assert_int_equal(cycles_of_steps("\xf3\xa4", 2, 4096), 256);	    /* rep movsb */
+	assert_int_equal(cycles_of_steps("\xf3\xab", 2, 1024), 256);	    /* rep stosl */
+	assert_int_equal(cycles_of_steps("\x66\xf3\xab", 3, 2048), 256);    /* rep stosw */
+	assert_int_equal(cycles_of_steps("\xaa", 1, 100), 100);		    /* stosb */
+	assert_int_equal(cycles_of_steps("\xf3\x90", 2, 100), 100);	    /* pause */
+	assert_int_equal(cycles_of_steps("\xf3\xa6", 2, 100), 100);	    /* repe cmpsb */
 	assert_int_equal(cycles_of_steps("\xf3\x0f\xb8\xc0", 4, 100), 100); /* popcnt */
+}
+
+static unsigned int flops_of(const char *bytes, size_t size)
+{
+	uint64_t before = counts(5)->flops, instructions = counts(5)->instructions;
+
+	code = (const unsigned char *)bytes;
+	code_size = size;
+	instrument(0, NULL);
+	execute_block(5, block_user);
+	code = (const unsigned char *)"\x90";
+	code_size = 1;
+	assert_int_equal(counts(5)->instructions - instructions, 1);
+	return (unsigned int)(counts(5)->flops - before);
+}
+
+static void test_operations_count_by_width(void **state)
+{
+	(void)state;
+	assert_int_equal(flops_of("\xf2\x0f\x58\xc1", 4), 1);	  /* addsd */
+	assert_int_equal(flops_of("\xf3\x44\x0f\x59\xc1", 5), 1); /* mulss %xmm1, %xmm8 */
+	assert_int_equal(flops_of("\x66\x0f\x5e\xc1", 4), 2);	  /* divpd */
+	assert_int_equal(flops_of("\x0f\x5c\xc1", 3), 4);	  /* subps */
+	assert_int_equal(flops_of("\xc5\xf3\x51\xc1", 4), 1);	  /* vsqrtsd */
+	assert_int_equal(flops_of("\xc5\xf5\x58\xc1", 4), 4);	  /* vaddpd %ymm */
+	assert_int_equal(flops_of("\xc4\xc1\x74\x58\xc0", 5), 8); /* vaddps %ymm8 */
+	assert_int_equal(flops_of("\xc4\xe2\xf1\xb9\xc1", 5), 2); /* vfmadd231sd */
+	assert_int_equal(flops_of("\xc4\xe2\xf5\xb8\xc1", 5), 8); /* vfmadd231pd %ymm */
+	assert_int_equal(flops_of("\x0f\x28\xc1", 3), 0);	  /* movaps */
+	assert_int_equal(flops_of("\x66\x0f\xef\xc1", 4), 0);	  /* pxor */
+	assert_int_equal(flops_of("\xc4\xe2\x7d\x58\xc1", 5), 0); /* vpbroadcastd */
+	assert_int_equal(flops_of("\xf2\x0f", 2), 0);		  /* not whole */
 }
 
 /* Only if time is paced, and only for a loaded node. */
@@ -490,6 +524,7 @@ int main(void)
 		cmocka_unit_test_setup(test_other_memory_is_left_out, set_up),
 		cmocka_unit_test_setup(test_time_is_instructions_and_waiting, set_up),
 		cmocka_unit_test_setup(test_string_instructions_cost_by_bytes, set_up),
+		cmocka_unit_test_setup(test_operations_count_by_width, set_up),
 		cmocka_unit_test_setup(test_loaded_home_is_waited_for, set_up),
 		cmocka_unit_test_setup(test_probe_is_answered_once, set_up),
 		cmocka_unit_test_setup(test_install_maps_the_file, set_up),

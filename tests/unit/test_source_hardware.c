@@ -56,7 +56,7 @@ static void name_pmu(struct fixture *f)
 {
 	strcpy(f->config.sampling.pmu, "numalab/period=97/");
 	add(f, NM_MEMORY_PMU, NM_EVENT_MEMORY, 0, 0);
-	f->fake->hardware[NM_MEMORY_PMU].words[0].own_period = true;
+	f->fake->hardware[NM_MEMORY_PMU].words[0].period = 97;
 }
 
 static const struct nm_source_status *status_of(struct fixture *f)
@@ -131,7 +131,7 @@ static void a_named_event_has_priority(void **state)
 	name_pmu(f);
 	open_source(f);
 	assert_string_equal(status_of(f)->name, "clock+pmu");
-	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 0)->period, 1);
+	assert_int_equal(hardware(f, NM_EVENT_MEMORY, 0, 0)->period, 97);
 	assert_false(status_of(f)->has_instructions || status_of(f)->has_dram);
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A perf PMU for the emulated machine of the lab: memory samples with address, physical address,
- * latency and data source, modelled by the QEMU plugin and found in the memory shared with it. Like
- * IBS it counts per CPU only, one event at a time. It counts records; `period` L1 misses make one.
+ * A perf PMU for the emulated machine of the lab, modelled by the QEMU plugin and found in the
+ * memory shared with it. Event 0 samples L1 misses with address, physical address, latency and data
+ * source. The others count instructions, floating-point operations and lines from DRAM. Like IBS
+ * it counts per CPU only, and each event once at a time.
  *
- * The CPU's ring is emptied by a timer while the CPU is busy and at each switch of threads, so that
- * a sample belongs to the thread that ran.
+ * The CPU's ring and counters are read by a timer while the CPU is busy and at each switch of
+ * threads, so that a sample belongs to the thread that ran.
  */
 #define pr_fmt(fmt) "numalab: " fmt
 
@@ -25,7 +26,6 @@
 
 #include "numalab.h"
 
-#define DEFAULT_PERIOD 997 /* some 5,000 samples a second of a memory-bound CPU */
 #define ATTACH_MS 10
 #define ATTACH_TRIES 3000
 #define DRAIN_NS (4 * NSEC_PER_MSEC)
@@ -34,12 +34,13 @@
 	(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_REGS_INTR |                   \
 	 PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)
 
+enum event_kind { MISSES, INSTRUCTIONS, FLOPS, LINES, EVENTS };
+
 /* Touched by its own CPU only, with interrupts off. */
 struct numalab_cpu {
 	struct numalab_ring *ring;
-	struct perf_event *event; /* added to this CPU, or NULL */
-	bool running;
-	u64 dropped; /* of the ring's, already reported to perf */
+	struct perf_event *events[EVENTS]; /* added to this CPU, or NULL */
+	u64 dropped;			   /* of the ring's, already reported to perf */
 	struct hrtimer timer;
 };
 
@@ -51,6 +52,24 @@ static struct tracepoint *sched_switch;
 static int (*overflow)(struct perf_event *event, struct perf_sample_data *data,
 		       struct pt_regs *regs);
 static void (*log_lost_samples)(struct perf_event *event, u64 lost);
+
+static bool is_running(const struct perf_event *event)
+{
+	return event && !(event->hw.state & PERF_HES_STOPPED);
+}
+
+/* Reports one period of the event. Only the last of a batch counts as the batch's interrupt, as
+ * with PEBS: the others go out directly. */
+static void output(struct perf_event *event, struct perf_sample_data *data, u64 ip, bool last)
+{
+	struct pt_regs regs = {
+		.ip = ip, .flags = X86_EFLAGS_IF, .cs = ip >> 63 ? __KERNEL_CS : __USER_CS};
+
+	if (!last)
+		event->overflow_handler(event, data, &regs);
+	else if (overflow(event, data, &regs))
+		event->pmu->stop(event, 0);
+}
 
 /* ---- samples ---- */
 
@@ -84,38 +103,16 @@ static bool is_excluded(const struct perf_event *event, const struct numalab_rec
 	return kernel ? event->attr.exclude_kernel : event->attr.exclude_user;
 }
 
-/* Only the last of a batch counts as the batch's interrupt, as with PEBS: the others go out
- * directly. */
-static int output(struct perf_event *event, const struct numalab_record *record, bool last)
+static void output_record(struct perf_event *event, const struct numalab_record *record, bool last)
 {
-	struct pt_regs regs = {.ip = record->ip, .flags = X86_EFLAGS_IF};
 	struct perf_sample_data data;
 
-	regs.cs = record->ip >> 63 ? __KERNEL_CS : __USER_CS;
 	perf_sample_data_init(&data, record->address, event->hw.last_period);
 	data.weight.full = record->latency;
 	data.data_src.val = data_source(record, node_distance(numa_node_id(), record->node));
 	data.phys_addr = record->physical;
 	data.sample_flags |= PERF_SAMPLE_WEIGHT_TYPE | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR;
-	if (last)
-		return overflow(event, &data, &regs);
-	event->overflow_handler(event, &data, &regs);
-	return 0;
-}
-
-/* Counts the record; true: it is one to be sampled. */
-static bool account(struct perf_event *event, const struct numalab_record *record)
-{
-	struct hw_perf_event *hw = &event->hw;
-
-	if (is_excluded(event, record))
-		return false;
-	local64_inc(&event->count);
-	if (!is_sampling_event(event) || local64_sub_return(1, &hw->period_left) > 0)
-		return false;
-	hw->last_period = hw->sample_period;
-	local64_set(&hw->period_left, hw->sample_period);
-	return true;
+	output(event, &data, record->ip, last);
 }
 
 static void report_losses(struct numalab_cpu *cpu, u64 skipped)
@@ -124,37 +121,105 @@ static void report_losses(struct numalab_cpu *cpu, u64 skipped)
 	u64 lost = dropped - cpu->dropped + skipped;
 
 	cpu->dropped = dropped;
-	if (lost && is_sampling_event(cpu->event))
-		log_lost_samples(cpu->event, lost);
+	if (lost && is_sampling_event(cpu->events[MISSES]))
+		log_lost_samples(cpu->events[MISSES], lost);
 }
 
-static void numalab_stop(struct perf_event *event, int flags);
-
 /* Empties the ring; what is recorded meanwhile waits for the next time. */
-static void drain(struct numalab_cpu *cpu)
+static void drain_ring(struct numalab_cpu *cpu)
 {
-	struct perf_event *event = cpu->event;
+	struct perf_event *event = cpu->events[MISSES];
 	const struct numalab_record *sample = NULL;
 	struct numalab_ring *ring = cpu->ring;
 	u64 head, end, at;
 
-	if (!cpu->running)
-		return;
 	head = READ_ONCE(ring->head);
 	end = min(head, ring->tail + DRAIN_MAX);
 	for (at = ring->tail; at != end; at++) {
 		const struct numalab_record *record = &ring->records[at % NUMALAB_RING];
 
-		if (!account(event, record))
+		if (is_excluded(event, record))
 			continue;
+		local64_add(ring->period, &event->count);
 		if (sample)
-			output(event, sample, false);
+			output_record(event, sample, false);
 		sample = record;
 	}
 	report_losses(cpu, head - end);
-	if (sample && output(event, sample, true))
-		numalab_stop(event, 0);
+	if (sample)
+		output_record(event, sample, true);
 	WRITE_ONCE(ring->tail, head);
+}
+
+/* ---- counts ---- */
+
+static u64 counter(const struct numalab_ring *ring, enum event_kind kind)
+{
+	const struct numalab_counts *counts = &ring->counts;
+
+	switch (kind) {
+	case INSTRUCTIONS:
+		return READ_ONCE(counts->instructions);
+	case FLOPS:
+		return READ_ONCE(counts->flops);
+	case LINES:
+		return READ_ONCE(counts->local) + READ_ONCE(counts->remote);
+	default:
+		return READ_ONCE(counts->l1_misses);
+	}
+}
+
+static void count(struct perf_event *event)
+{
+	u64 now = counter(this_cpu_ptr(&numalab_cpus)->ring, event->attr.config);
+	u64 passed = now - local64_xchg(&event->hw.prev_count, now);
+
+	local64_add(passed, &event->count);
+	local64_sub(passed, &event->hw.period_left);
+}
+
+static void drain_counter(struct perf_event *event)
+{
+	struct hw_perf_event *hw = &event->hw;
+	struct perf_sample_data data;
+
+	count(event);
+	if (!is_sampling_event(event))
+		return;
+	while (is_running(event) && local64_read(&hw->period_left) <= 0) {
+		bool last = local64_add_return(hw->sample_period, &hw->period_left) > 0;
+
+		hw->last_period = hw->sample_period;
+		perf_sample_data_init(&data, 0, hw->last_period);
+		output(event, &data, 0, last);
+	}
+}
+
+/* A counting event of misses has no records. */
+static void drain(struct numalab_cpu *cpu)
+{
+	int kind;
+
+	for (kind = 0; kind < EVENTS; kind++) {
+		struct perf_event *event = cpu->events[kind];
+
+		if (!is_running(event))
+			continue;
+		if (kind == MISSES && is_sampling_event(event))
+			drain_ring(cpu);
+		else
+			drain_counter(event);
+	}
+}
+
+static bool is_any_running(const struct numalab_cpu *cpu)
+{
+	int kind;
+
+	for (kind = 0; kind < EVENTS; kind++)
+		if (is_running(cpu->events[kind]))
+			return true;
+	return false;
 }
 
 /* ---- when ---- */
@@ -171,7 +236,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 	struct numalab_cpu *cpu = container_of(timer, struct numalab_cpu, timer);
 
 	drain(cpu);
-	if (!cpu->running || is_idle_task(current))
+	if (!is_any_running(cpu) || is_idle_task(current))
 		return HRTIMER_NORESTART;
 	hrtimer_forward_now(timer, ns_to_ktime(DRAIN_NS));
 	return HRTIMER_RESTART;
@@ -182,10 +247,8 @@ static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev
 {
 	struct numalab_cpu *cpu = this_cpu_ptr(&numalab_cpus);
 
-	if (!cpu->running)
-		return;
 	drain(cpu);
-	if (cpu->running && !is_idle_task(next))
+	if (is_any_running(cpu) && !is_idle_task(next))
 		start_timer(cpu);
 }
 
@@ -197,7 +260,8 @@ static int numalab_event_init(struct perf_event *event)
 {
 	if (event->attr.type != numalab_pmu.type)
 		return -ENOENT;
-	if (event->cpu < 0 || event->attr.config > U32_MAX || event->attr.precise_ip > 2)
+	if (event->cpu < 0 || event->attr.config >= EVENTS || event->attr.freq ||
+	    event->attr.precise_ip > 2)
 		return -EINVAL;
 	if (event->attr.sample_type & UNSUPPORTED_SAMPLES)
 		return -EOPNOTSUPP;
@@ -210,25 +274,28 @@ static void numalab_start(struct perf_event *event, int flags)
 {
 	struct numalab_cpu *cpu = this_cpu_ptr(&numalab_cpus);
 	struct numalab_ring *ring = cpu->ring;
+	struct hw_perf_event *hw = &event->hw;
 
-	event->hw.state = 0;
-	if (local64_read(&event->hw.period_left) <= 0 || flags & PERF_EF_RELOAD)
-		local64_set(&event->hw.period_left, event->hw.sample_period);
-	event->hw.last_period = event->hw.sample_period;
-	ring->tail = READ_ONCE(ring->head);
-	cpu->dropped = READ_ONCE(ring->counts.dropped);
-	cpu->running = true;
-	WRITE_ONCE(ring->period, event->attr.config ? event->attr.config : DEFAULT_PERIOD);
+	hw->state = 0;
+	hw->last_period = hw->sample_period;
+	local64_set(&hw->prev_count, counter(ring, event->attr.config));
+	if (local64_read(&hw->period_left) <= 0)
+		local64_set(&hw->period_left, hw->sample_period);
+	if (event->attr.config == MISSES && is_sampling_event(event)) {
+		ring->tail = READ_ONCE(ring->head);
+		cpu->dropped = READ_ONCE(ring->counts.dropped);
+		WRITE_ONCE(ring->period, min_t(u64, hw->sample_period, U32_MAX));
+	}
 	start_timer(cpu);
 }
 
-/* Also called by drain(), and so from the timer, which then ends. */
+/* Also called while the counters are drained, and so from the timer, which then ends. */
 static void numalab_stop(struct perf_event *event, int flags)
 {
 	struct numalab_cpu *cpu = this_cpu_ptr(&numalab_cpus);
 
-	WRITE_ONCE(cpu->ring->period, 0);
-	cpu->running = false;
+	if (event->attr.config == MISSES)
+		WRITE_ONCE(cpu->ring->period, 0);
 	event->hw.state |= PERF_HES_STOPPED | PERF_HES_UPTODATE;
 }
 
@@ -236,9 +303,11 @@ static int numalab_add(struct perf_event *event, int flags)
 {
 	struct numalab_cpu *cpu = this_cpu_ptr(&numalab_cpus);
 
-	if (cpu->event)
+	struct perf_event **place = &cpu->events[event->attr.config];
+
+	if (*place)
 		return -EBUSY;
-	cpu->event = event;
+	*place = event;
 	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
 	if (flags & PERF_EF_START)
 		numalab_start(event, PERF_EF_RELOAD);
@@ -254,20 +323,36 @@ static void numalab_del(struct perf_event *event, int flags)
 
 	drain(cpu);
 	numalab_stop(event, PERF_EF_UPDATE);
-	hrtimer_cancel(&cpu->timer);
-	cpu->event = NULL;
+	cpu->events[event->attr.config] = NULL;
+	if (!is_any_running(cpu))
+		hrtimer_cancel(&cpu->timer);
 	perf_event_update_userpage(event);
 }
 
-/* The count is kept up to date by drain(), which must not run inside the output of a sample. */
+/* Without samples, as it must not run inside the output of one; those of misses are counted by
+ * drain_ring(). */
 static void numalab_read(struct perf_event *event)
 {
+	if (is_running(event) && (event->attr.config != MISSES || !is_sampling_event(event)))
+		count(event);
 }
 
-PMU_FORMAT_ATTR(period, "config:0-31");
+PMU_FORMAT_ATTR(event, "config:0-7");
 
-static struct attribute *format_attributes[] = {&format_attr_period.attr, NULL};
+static struct attribute *format_attributes[] = {&format_attr_event.attr, NULL};
 static const struct attribute_group format_group = {.name = "format", .attrs = format_attributes};
+
+/* The periods give 50 to 400 samples a second on a CPU that waits for memory most of the time. They
+ * are short, because the emulated machine runs at 250 MHz. */
+PMU_EVENT_ATTR_STRING(instructions, event_instructions, "event=0x01,period=100003");
+PMU_EVENT_ATTR_STRING(flops, event_flops, "event=0x02,period=20011");
+/* clang-format off */
+PMU_EVENT_ATTR_STRING(cache-misses, event_cache_misses, "event=0x03,period=10007");
+/* clang-format on */
+
+static struct attribute *event_attributes[] = {
+	&event_instructions.attr.attr, &event_flops.attr.attr, &event_cache_misses.attr.attr, NULL};
+static const struct attribute_group event_group = {.name = "events", .attrs = event_attributes};
 
 /* "CPU node accesses l1_misses local remote stall_cycles dropped", a line per CPU. */
 static ssize_t counters_show(struct device *device, struct device_attribute *attribute, char *page)
@@ -310,7 +395,8 @@ static DEVICE_ATTR_RO(times);
 static struct attribute *device_attributes[] = {&dev_attr_counters.attr, &dev_attr_times.attr,
 						NULL};
 static const struct attribute_group device_group = {.attrs = device_attributes};
-static const struct attribute_group *numalab_groups[] = {&format_group, &device_group, NULL};
+static const struct attribute_group *numalab_groups[] = {&format_group, &event_group, &device_group,
+							 NULL};
 
 static struct pmu numalab_pmu = {
 	.module = THIS_MODULE,

@@ -33,6 +33,8 @@ struct numalab_record {
 
 struct numalab_counts {
 	__u64 accesses;
+	__u64 instructions;
+	__u64 flops; /* of SSE, AVX and FMA; a vector counts by its width */
 	__u64 l1_misses;
 	__u64 local; /* served by DRAM of the CPU's own node */
 	__u64 remote;

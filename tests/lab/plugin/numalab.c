@@ -12,9 +12,10 @@
  * they fill or copy (strings.h).
  *
  * Not modelled: coherence (a store on another node invalidates nothing), write-backs, and
- * simultaneous misses other than by prefetching.
+ * simultaneous misses other than by prefetching. A block counts as executed as a whole.
  */
 #include "../module/numalab.h"
+#include "flops.h"
 #include "pace.h"
 #include "qemu.h"
 #include "queue.h"
@@ -36,6 +37,7 @@ enum {
 	LLC_SETS = 2048, /* 1 MiB for the two CPUs of a node */
 	LLC_CYCLES = 40,
 	CYCLES_PER_DISTANCE = 20, /* 200 cycles at distance 10 */
+	FLOPS_SHIFT = 32,
 };
 
 struct set {
@@ -258,10 +260,24 @@ static void spend(unsigned int vcpu, uint64_t cycles)
 	counts->cycles = lab_pace_cycles(vcpu);
 }
 
-static void on_block(unsigned int vcpu, void *instructions)
+/* A block's instructions and operations fit into the pointer that QEMU passes. */
+static void *of_block(size_t instructions, unsigned int flops)
 {
-	if (shared->ready && vcpu < NUMALAB_MAX_CPUS)
-		spend(vcpu, (uintptr_t)instructions);
+	return (void *)((uintptr_t)flops << FLOPS_SHIFT | instructions);
+}
+
+static void on_block(unsigned int vcpu, void *block)
+{
+	struct numalab_counts *counts;
+	uint64_t instructions = (uintptr_t)block & ((1ULL << FLOPS_SHIFT) - 1);
+
+	if (!shared->ready || vcpu >= NUMALAB_MAX_CPUS)
+		return;
+	counts = &shared->rings[vcpu].counts;
+	counts->instructions += instructions;
+	counts->flops += (uintptr_t)block >> FLOPS_SHIFT;
+	if (paced)
+		spend(vcpu, instructions);
 }
 
 static void on_string(unsigned int vcpu, void *bytes)
@@ -288,21 +304,24 @@ static void instrument(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
 	size_t count = qemu_plugin_tb_n_insns(block);
 	unsigned int bytes = count == 1 ? string_step(qemu_plugin_tb_get_insn(block, 0)) : 0;
+	unsigned int flops = 0;
 
 	(void)id;
-	if (paced && bytes > 0)
-		qemu_plugin_register_vcpu_tb_exec_cb(block, on_string, QEMU_PLUGIN_CB_NO_REGS,
-						     (void *)(uintptr_t)bytes);
-	else if (paced)
-		qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, QEMU_PLUGIN_CB_NO_REGS,
-						     (void *)count);
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
 		uintptr_t ip = qemu_plugin_insn_vaddr(instruction);
 
+		flops += lab_flops(qemu_plugin_insn_data(instruction),
+				   qemu_plugin_insn_size(instruction));
 		qemu_plugin_register_vcpu_mem_cb(instruction, on_access, QEMU_PLUGIN_CB_NO_REGS,
 						 QEMU_PLUGIN_MEM_RW, (void *)ip);
 	}
+	if (bytes == 0)
+		qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, QEMU_PLUGIN_CB_NO_REGS,
+						     of_block(count, flops));
+	else if (paced)
+		qemu_plugin_register_vcpu_tb_exec_cb(block, on_string, QEMU_PLUGIN_CB_NO_REGS,
+						     (void *)(uintptr_t)bytes);
 }
 
 static void start_instruments(qemu_plugin_id_t id)
