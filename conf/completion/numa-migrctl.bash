@@ -27,19 +27,11 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 	esac
 }
 
-_numa_migrctl_wants_file() { # PROGRAM COMMAND PREVIOUS
-	case $3 in
-	--workload | --machine) return 0 ;;
-	esac
-	[[ -n $2 && $(_numa_migrctl_argument "$1" "$2") == FILE ]]
-}
-
 _numa_migrctl() { # PROGRAM WORD PREVIOUS
 	local program=$1 word=${COMP_WORDS[COMP_CWORD]} command='' i words
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-n | --lines) ((i++)) ;;
-		--machine | --workload | --policy | --seed | --runs | --wander) ((i++)) ;;
 		-* | =) ;;
 		auto | always | never) ;; # of --color
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;
@@ -50,10 +42,6 @@ _numa_migrctl() { # PROGRAM WORD PREVIOUS
 		words='auto always never'
 	elif [[ $3 == -n || $3 == --lines ]]; then
 		words='10 20 100'
-	elif _numa_migrctl_wants_file "$program" "$command" "$3" && [[ $word != -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -f -- "$word") # -W would expand substitutions in names
-		compopt -o filenames 2>/dev/null || true
-		return
 	elif [[ $word == -* ]]; then
 		words=$("$program" --help 2>/dev/null | sed -n 's/^  .*\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	elif [[ -z $command ]]; then

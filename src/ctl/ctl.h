@@ -16,26 +16,12 @@
 
 #define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or is removed */
 
-#define NM_CTL_POLICIES_MOST 16U
-
-/* Options of "simulate". */
-struct nm_ctl_simulate {
-	const char *machine, *workload; /* NULL: not given */
-	const char *policies[NM_CTL_POLICIES_MOST];
-	unsigned nr_policies;
-	bool given; /* any of them was given */
-	uint64_t seed;
-	unsigned runs;
-	double wander_per_s;
-};
-
 /* Options common to all commands. */
 struct nm_ctl {
 	bool json;
 	uint32_t lines; /* -n */
 	bool lines_given;
 	struct nm_style style;
-	struct nm_ctl_simulate simulate;
 };
 
 /* A command: `words` are the arguments after it, NULL-terminated; it returns an exit status. */
@@ -43,7 +29,7 @@ typedef int nm_ctl_command(const struct nm_ctl *ctl, char *const *words);
 
 nm_ctl_command nm_ctl_status, nm_ctl_top, nm_ctl_threads, nm_ctl_processes, nm_ctl_pages;
 nm_ctl_command nm_ctl_decisions, nm_ctl_explain, nm_ctl_pause, nm_ctl_resume, nm_ctl_release;
-nm_ctl_command nm_ctl_dry_run, nm_ctl_reload, nm_ctl_doctor, nm_ctl_simulate;
+nm_ctl_command nm_ctl_dry_run, nm_ctl_reload, nm_ctl_doctor;
 
 /* ---- words ---- */
 

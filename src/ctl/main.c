@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <getopt.h>
-#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <string.h>
@@ -8,7 +7,6 @@
 #include <unistd.h>
 
 #include "ctl.h"
-#include "numa-migrd/sim.h"
 
 /* Each command is one row; its help and its completion are derived from it. */
 struct command {
@@ -38,7 +36,6 @@ static const struct command commands[] = {
 	{"reload", NULL, NULL, "Read the configuration again", nm_ctl_reload},
 	{"doctor", NULL, NULL, "Check the machine, the configuration and the service",
 	 nm_ctl_doctor},
-	{"simulate", NULL, NULL, "Run a workload on a model of a machine", nm_ctl_simulate},
 };
 
 static const char options_text[] =
@@ -47,12 +44,6 @@ static const char options_text[] =
 	"  -n, --lines N         decisions: number of decisions (20)\n"
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
-	"      --machine=M       simulate: name of a machine, or hwloc XML file\n"
-	"      --workload=FILE   simulate: programs of each user\n"
-	"      --policy=P        simulate: name of a policy, or configuration file; repeatable\n"
-	"      --seed=N          simulate: random seed (1)\n"
-	"      --runs=N          simulate: number of runs to average (1)\n"
-	"      --wander=R        simulate: random changes of CPU per thread and second (0.02)\n"
 	"  -h, --help            print this help\n"
 	"      --version         print the version\n"
 	"\n"
@@ -86,8 +77,6 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 		return "-n goes with decisions, not with";
 	if (ctl->json && command->run == nm_ctl_top)
 		return "--json does not go with";
-	if (ctl->simulate.given && command->run != nm_ctl_simulate)
-		return "these options go with simulate, not with";
 	return NULL;
 }
 
@@ -119,12 +108,6 @@ enum {
 	OPTION_JSON = 256,
 	OPTION_COLOR,
 	OPTION_VERSION,
-	OPTION_MACHINE,
-	OPTION_WORKLOAD,
-	OPTION_POLICY,
-	OPTION_SEED,
-	OPTION_RUNS,
-	OPTION_WANDER,
 };
 
 static bool is_set(const char *variable)
@@ -163,66 +146,8 @@ static int set_lines(struct nm_ctl *ctl, const char *word)
 	return EXIT_SUCCESS;
 }
 
-static int add_policy(struct nm_ctl_simulate *simulate, const char *word)
-{
-	if (simulate->nr_policies == NM_CTL_POLICIES_MOST)
-		return nm_ctl_wrong_usage("--policy may be given 16 times, not once more with",
-					  word);
-	simulate->policies[simulate->nr_policies++] = word;
-	return EXIT_SUCCESS;
-}
-
-static int set_number(const char *option, const char *word, uint64_t most, uint64_t *ret)
-{
-	char text[96];
-	if (nm_ctl_number(word, 1, most, ret))
-		return EXIT_SUCCESS;
-	(void)snprintf(text, sizeof(text), "%s is a whole number from 1 to %" PRIu64 ", not",
-		       option, most);
-	return nm_ctl_wrong_usage(text, word);
-}
-
-static int set_amount(const char *option, const char *word, double most, double *ret)
-{
-	char text[96], *end;
-	double amount = strtod(word, &end);
-	if (end != word && *end == '\0' && amount >= 0 && amount <= most) {
-		*ret = amount;
-		return EXIT_SUCCESS;
-	}
-	(void)snprintf(text, sizeof(text), "%s is a number from 0 to %g, not", option, most);
-	return nm_ctl_wrong_usage(text, word);
-}
-
-static int set_simulate(struct nm_ctl_simulate *simulate, int option)
-{
-	uint64_t number = simulate->runs;
-	int r = EXIT_SUCCESS;
-	simulate->given = true;
-	switch (option) {
-	case OPTION_MACHINE:
-		simulate->machine = optarg;
-		return EXIT_SUCCESS;
-	case OPTION_WORKLOAD:
-		simulate->workload = optarg;
-		return EXIT_SUCCESS;
-	case OPTION_POLICY:
-		return add_policy(simulate, optarg);
-	case OPTION_SEED:
-		return set_number("--seed", optarg, INT64_MAX, &simulate->seed);
-	case OPTION_WANDER:
-		return set_amount("--wander", optarg, 10, &simulate->wander_per_s);
-	default:
-		r = set_number("--runs", optarg, 1000, &number);
-		simulate->runs = (unsigned)number;
-		return r;
-	}
-}
-
 static int set_option(struct nm_ctl *ctl, int option)
 {
-	if (option >= OPTION_MACHINE)
-		return set_simulate(&ctl->simulate, option);
 	switch (option) {
 	case 'n':
 		return set_lines(ctl, optarg);
@@ -238,18 +163,9 @@ static int set_option(struct nm_ctl *ctl, int option)
 }
 
 static const struct option options[] = {
-	{"lines", required_argument, NULL, 'n'},
-	{"json", no_argument, NULL, OPTION_JSON},
-	{"color", required_argument, NULL, OPTION_COLOR},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, OPTION_VERSION},
-	{"machine", required_argument, NULL, OPTION_MACHINE},
-	{"workload", required_argument, NULL, OPTION_WORKLOAD},
-	{"policy", required_argument, NULL, OPTION_POLICY},
-	{"seed", required_argument, NULL, OPTION_SEED},
-	{"runs", required_argument, NULL, OPTION_RUNS},
-	{"wander", required_argument, NULL, OPTION_WANDER},
-	{0},
+	{"lines", required_argument, NULL, 'n'},	  {"json", no_argument, NULL, OPTION_JSON},
+	{"color", required_argument, NULL, OPTION_COLOR}, {"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, OPTION_VERSION},	  {0},
 };
 
 static int parse_and_run(struct nm_ctl *ctl, int argc, char **argv)
@@ -270,10 +186,8 @@ int main(int argc, char **argv)
 {
 	/* Characters only: numbers keep their machine-readable format. */
 	(void)setlocale(LC_CTYPE, "");
-	struct nm_ctl ctl = {
-		.simulate = {.seed = 1, .runs = 1, .wander_per_s = NM_SIM_WANDER_USUAL},
-		.style = {.color = color_by_itself(),
-			  .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
+	struct nm_ctl ctl = {.style = {.color = color_by_itself(),
+				       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
 	int r = parse_and_run(&ctl, argc, argv);
 	return r == EXIT_SUCCESS ? nm_ctl_close_output() : r;
 }

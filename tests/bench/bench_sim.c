@@ -2,8 +2,8 @@
 /* Simulated thread time per second of CPU time, including the ticks of the daemon. */
 #include <string.h>
 
+#include "../model/sim.h"
 #include "bench.h"
-#include "numa-migrd/sim.h"
 
 #define RUNS 5
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "judge/judge.h"
+#include "../model/judge/judge.h"
 
 /* The rate for each seed, from 1 on. */
 static const double wanders[] = {0, NM_SIM_WANDER_USUAL, 0.1};

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// SECURITY: workloads
 /* Workloads of the simulator. An accepted workload is simulated briefly if it is small. */
+#include "../model/sim.h"
 #include "fuzz.h"
-#include "numa-migrd/sim.h"
 
 #define THREADS_MOST 64U
 #define MB_MOST 256.0

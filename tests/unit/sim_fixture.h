@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "../model/sim.h"
 #include "numa-migrd/proc.h"
-#include "numa-migrd/sim.h"
 
 #define SIM_TOLERANCE 1e-9
 

@@ -12,7 +12,7 @@
 #include "numa-migrd/worker.h"
 #include "sim_fixture.h"
 
-#include "../../src/lab/model/model.h"
+#include "../model/model.h"
 
 /* ---- machines ---- */
 

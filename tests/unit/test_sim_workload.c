@@ -57,7 +57,6 @@ static void test_workload_values(void **state)
 #define PROGRAM(settings)                                                                          \
 	"users = ( { programs = ( { like = \"sp\"; threads = 1;\n" settings " } ); } );"
 
-/* SECURITY: workloads */
 static void test_workload_errors_are_reported(void **state)
 {
 	(void)state;

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../model/sim.h"
 #include "fixture.h"
 #include "numa-migrd/base.h"
-#include "numa-migrd/sim.h"
 #include "sim_fixture.h"
 
 static struct nm_config *config_of(const char *text)

@@ -3,7 +3,7 @@
 #ifndef NM_JUDGE_H
 #define NM_JUDGE_H
 
-#include "../../../src/ctl/simulate.h"
+#include "../policies.h"
 #include "numa-migrd/base.h"
 
 struct judge_scenario {

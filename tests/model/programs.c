@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "numa-migrd/sim.h"
+#include "sim.h"
 
 /*
  * There are two kinds of values. The behaviour of the programs is estimated from published

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl simulate: definitions shared by its files. */
-#ifndef NM_CTL_SIMULATE_H
-#define NM_CTL_SIMULATE_H
+/* The policies that can be simulated, and runs with them. */
+#ifndef NM_TEST_MODEL_POLICIES_H
+#define NM_TEST_MODEL_POLICIES_H
 
-#include "ctl.h"
-#include "numa-migrd/sim.h"
+#include <stdio.h>
+
+#include "numa-migrd/config.h"
+#include "sim.h"
 
 /* A policy for the placement of threads and memory in a simulation. */
 struct nm_sim_policy {

@@ -6,7 +6,7 @@
 #include <endian.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/sim.h"
+#include "sim.h"
 
 #define NM_SIM_BOOT_S 1000.0 /* uptime of the machine at the start */
 /* Numbers that few machines reach; up to PID_MAX_LIMIT (proc(5)). */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl simulate: runs a workload on a model of a machine with one policy after another. */
-#include "simulate.h"
-
+/* simulate: runs a workload on a model of a machine with one policy after another
+ * (docs/simulation.md). Not installed. */
+#include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +13,36 @@
 #include <unistd.h>
 
 #include "numa-migrd/file.h"
+#include "policies.h"
 
+#define POLICIES_MOST 16U
 #define FILE_BYTES (1U << 20)
 #define POLICY_FILE_BYTES (1U << 16)
 
+struct options {
+	const char *machine, *workload; /* NULL: not given */
+	const char *policies[POLICIES_MOST];
+	unsigned nr_policies;
+	bool json;
+	uint64_t seed, runs;
+	double wander_per_s;
+};
+
+static int wrong_usage(const char *what, const char *which)
+{
+	(void)fprintf(stderr, "simulate: %s%s%s\n", what, which ? ": " : "", which ? which : "");
+	return EX_USAGE;
+}
+
+static int fail(const char *file, const char *why)
+{
+	(void)fprintf(stderr, "simulate: %s: %s\n", file, why);
+	return EXIT_FAILURE;
+}
+
 static int simulation_failed(int r)
 {
-	(void)fprintf(stderr, "numa-migrctl: the simulation ended early: %s\n", strerror(-r));
+	(void)fprintf(stderr, "simulate: the simulation ended early: %s\n", strerror(-r));
 	return EXIT_FAILURE;
 }
 
@@ -25,7 +50,7 @@ static int simulation_failed(int r)
 
 static int list_machines(const char *unknown)
 {
-	(void)fprintf(stderr, "numa-migrctl: no machine or file of this name: %s\nThere are:\n",
+	(void)fprintf(stderr, "simulate: no machine or file of this name: %s\nThere are:\n",
 		      unknown);
 	for (size_t i = 0; nm_sim_model(i); i++)
 		(void)fprintf(stderr, "  %-12s %s\n", nm_sim_model(i)->name,
@@ -36,7 +61,7 @@ static int list_machines(const char *unknown)
 
 static int list_policies(const char *unknown)
 {
-	(void)fprintf(stderr, "numa-migrctl: no policy or file of this name: %s\nThere are:\n",
+	(void)fprintf(stderr, "simulate: no policy or file of this name: %s\nThere are:\n",
 		      unknown);
 	for (size_t i = 0; nm_sim_policy_at(i); i++)
 		(void)fprintf(stderr, "  %-16s %s\n", nm_sim_policy_at(i)->name,
@@ -55,8 +80,8 @@ static int wrong_file(const char *path, const char *why)
 {
 	/* Some functions that read files include their names in errors. */
 	if (strncmp(why, path, strlen(path)) != 0)
-		return nm_ctl_fail(path, why);
-	(void)fprintf(stderr, "numa-migrctl: %s\n", why);
+		return fail(path, why);
+	(void)fprintf(stderr, "simulate: %s\n", why);
 	return EXIT_FAILURE;
 }
 
@@ -142,13 +167,13 @@ static int check_nodes(const char *path, const struct nm_sim_machine *machine,
 
 /* All policies, which are checked before the first long run. */
 struct choice {
-	struct nm_sim_policy policies[NM_CTL_POLICIES_MOST];
-	char *texts[NM_CTL_POLICIES_MOST]; /* texts of those that are files */
+	struct nm_sim_policy policies[POLICIES_MOST];
+	char *texts[POLICIES_MOST]; /* texts of those that are files */
 };
 
 static void choice_clear(struct choice *choice)
 {
-	for (size_t i = 0; i < NM_CTL_POLICIES_MOST; i++)
+	for (size_t i = 0; i < POLICIES_MOST; i++)
 		free(choice->texts[i]);
 }
 
@@ -168,7 +193,7 @@ static int load_policy(const char *word, struct nm_sim_policy *ret, char **ret_t
 	return status == EXIT_SUCCESS && nm_sim_policy_check(ret) < 0 ? EXIT_FAILURE : status;
 }
 
-static int load_policies(const struct nm_ctl_simulate *asked, struct choice *ret)
+static int load_policies(const struct options *asked, struct choice *ret)
 {
 	int status = EXIT_SUCCESS;
 	for (unsigned i = 0; i < asked->nr_policies && status == EXIT_SUCCESS; i++)
@@ -226,11 +251,11 @@ static json_t *to_json(const struct nm_sim_policy *policy, const struct nm_sim_o
 	return row;
 }
 
-static int report_outcome(const struct nm_ctl *ctl, const struct nm_sim_policy *policy,
+static int report_outcome(const struct options *asked, const struct nm_sim_policy *policy,
 			  const struct nm_sim_outcome *outcome, const struct nm_sim_outcome *first,
 			  json_t *rows)
 {
-	if (!ctl->json) {
+	if (!asked->json) {
 		print_row(policy->name, outcome, first);
 		return EXIT_SUCCESS;
 	}
@@ -241,15 +266,15 @@ static int report_outcome(const struct nm_ctl *ctl, const struct nm_sim_policy *
 
 /* ---- the command ---- */
 
-static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what,
+static int run_policies(const struct options *asked, const struct nm_sim_case *what,
 			const struct choice *choice, json_t *rows)
 {
 	struct nm_sim_outcome first = {0};
-	if (!ctl->json)
+	if (!asked->json)
 		printf("%-14s %9s %7s %6s %9s %7s %8s %8s %9s %8s %7s %6s\n", "POLICY", "TIME s",
 		       "CHANGE", "ENDED", "COMPUTE s", "CHANGE", "LOCAL", "MOVES", "PAGES",
 		       "IMPROVED", "NEUTRAL", "BACK");
-	for (unsigned i = 0; i < ctl->simulate.nr_policies; i++) {
+	for (unsigned i = 0; i < asked->nr_policies; i++) {
 		const struct nm_sim_policy *policy = &choice->policies[i];
 		struct nm_sim_outcome outcome;
 		int r = nm_sim_case_run(what, policy, &outcome);
@@ -257,27 +282,31 @@ static int run_policies(const struct nm_ctl *ctl, const struct nm_sim_case *what
 			return simulation_failed(r);
 		if (i == 0)
 			first = outcome;
-		int status = report_outcome(ctl, policy, &outcome, &first, rows);
+		int status = report_outcome(asked, policy, &outcome, &first, rows);
 		if (status != EXIT_SUCCESS)
 			return status;
 	}
 	return EXIT_SUCCESS;
 }
 
-static int run_case(const struct nm_ctl *ctl, const struct nm_sim_case *what,
+static int run_case(const struct options *asked, const struct nm_sim_case *what,
 		    const struct choice *choice)
 {
 	json_t *rows = json_array();
-	int status = run_policies(ctl, what, choice, rows);
-	if (status == EXIT_SUCCESS && ctl->json)
-		return nm_ctl_print_document("simulated", rows);
+	int status = run_policies(asked, what, choice, rows);
+	if (status == EXIT_SUCCESS && asked->json) {
+		json_t *document = json_pack("{siso}", "version", 1, "simulated", rows);
+		(void)json_dumpf(document, stdout, JSON_INDENT(2));
+		(void)putchar('\n');
+		json_decref(document);
+		return status;
+	}
 	json_decref(rows);
 	return status;
 }
 
-static int simulate(const struct nm_ctl *ctl)
+static int simulate(const struct options *asked)
 {
-	const struct nm_ctl_simulate *asked = &ctl->simulate;
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	nm_auto(nm_sim_workload_clear) struct nm_sim_workload workload = {0};
 	nm_auto(choice_clear) struct choice choice = {0};
@@ -293,17 +322,98 @@ static int simulate(const struct nm_ctl *ctl)
 	struct nm_sim_case what = {
 		.machine = machine,
 		.workload = &workload,
-		.how = {.runs = asked->runs,
+		.how = {.runs = (unsigned)asked->runs,
 			.options = {.seed = asked->seed, .wander_per_s = asked->wander_per_s}}};
-	return run_case(ctl, &what, &choice);
+	return run_case(asked, &what, &choice);
 }
 
-int nm_ctl_simulate(const struct nm_ctl *ctl, char *const *words)
+/* ---- options ---- */
+
+static int set_number(const char *option, const char *word, uint64_t most, uint64_t *ret)
 {
-	const struct nm_ctl_simulate *asked = &ctl->simulate;
-	(void)words;
-	if (!asked->machine || !asked->workload || asked->nr_policies == 0)
-		return nm_ctl_wrong_usage("simulate needs --machine, --workload and --policy",
-					  NULL);
-	return simulate(ctl);
+	char *end, text[96];
+	errno = 0;
+	uint64_t number = strtoull(word, &end, 10);
+	if (*word >= '0' && *word <= '9' && *end == '\0' && !errno && number >= 1 &&
+	    number <= most) {
+		*ret = number;
+		return EXIT_SUCCESS;
+	}
+	(void)snprintf(text, sizeof(text), "%s is a whole number from 1 to %" PRIu64 ", not",
+		       option, most);
+	return wrong_usage(text, word);
+}
+
+static int set_wander(const char *word, double *ret)
+{
+	char *end;
+	double rate = strtod(word, &end);
+	if (end == word || *end != '\0' || !(rate >= 0 && rate <= 10))
+		return wrong_usage("--wander is a number from 0 to 10, not", word);
+	*ret = rate;
+	return EXIT_SUCCESS;
+}
+
+static int add_policy(struct options *options, const char *word)
+{
+	if (options->nr_policies == POLICIES_MOST)
+		return wrong_usage("--policy may be given 16 times, not once more with", word);
+	options->policies[options->nr_policies++] = word;
+	return EXIT_SUCCESS;
+}
+
+static int set_option(struct options *options, int option)
+{
+	switch (option) {
+	case 'm':
+		options->machine = optarg;
+		return EXIT_SUCCESS;
+	case 'f':
+		options->workload = optarg;
+		return EXIT_SUCCESS;
+	case 'p':
+		return add_policy(options, optarg);
+	case 's':
+		return set_number("--seed", optarg, INT64_MAX, &options->seed);
+	case 'r':
+		return set_number("--runs", optarg, 1000, &options->runs);
+	case 'w':
+		return set_wander(optarg, &options->wander_per_s);
+	case 'j':
+		options->json = true;
+		return EXIT_SUCCESS;
+	default:
+		(void)fputs("usage: simulate --machine=M --workload=FILE --policy=P... [--seed=N] "
+			    "[--runs=N] [--wander=R] [--json]\n",
+			    stderr);
+		return EX_USAGE;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"machine", required_argument, NULL, 'm'},
+		{"workload", required_argument, NULL, 'f'},
+		{"policy", required_argument, NULL, 'p'},
+		{"seed", required_argument, NULL, 's'},
+		{"runs", required_argument, NULL, 'r'},
+		{"wander", required_argument, NULL, 'w'},
+		{"json", no_argument, NULL, 'j'},
+		{0},
+	};
+	struct options options = {.seed = 1, .runs = 1, .wander_per_s = NM_SIM_WANDER_USUAL};
+	int status = EXIT_SUCCESS;
+	for (int c; status == EXIT_SUCCESS && (c = getopt_long(argc, argv, "", longs, NULL)) != -1;)
+		status = set_option(&options, c);
+	if (status != EXIT_SUCCESS)
+		return status;
+	if (optind < argc)
+		return wrong_usage("one argument too many", argv[optind]);
+	if (!options.machine || !options.workload || options.nr_policies == 0)
+		return wrong_usage("--machine, --workload and --policy are needed", NULL);
+	status = simulate(&options);
+	if (fflush(stdout) != 0)
+		return fail("standard output", strerror(errno));
+	return status;
 }

@@ -4,7 +4,7 @@
 #ifndef NM_PAPERS_H
 #define NM_PAPERS_H
 
-#include "../../../src/ctl/simulate.h"
+#include "../policies.h"
 
 #define PAPERS_USERS_MOST 4U /* limit of papers_search() */
 #define PAPERS_ROWS_MOST 19U

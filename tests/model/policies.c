@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "simulate.h"
+#include "policies.h"
 
 #define THREADS(policy) "threads: { policy = \"" policy "\"; };"
 #define PAGES " pages: { policy = \"exclusivity\"; };"
@@ -73,7 +73,7 @@ static int read_config(const struct nm_sim_policy *policy, struct nm_config **re
 		return 0;
 	int r = nm_config_parse(policy->name, text, strlen(text), &errors, ret);
 	for (size_t i = 0; r < 0 && i < errors.count; i++)
-		(void)fprintf(stderr, "numa-migrctl: %s\n", errors.text[i]);
+		(void)fprintf(stderr, "simulate: %s\n", errors.text[i]);
 	return r;
 }
 

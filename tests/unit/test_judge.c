@@ -10,7 +10,7 @@
 
 #include "sim_fixture.h"
 
-#include "../bench/judge/scenarios.c"
+#include "../model/judge/scenarios.c"
 
 #define SEEDS 4U
 #define WANDER 0.02

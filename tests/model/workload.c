@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/sim.h"
+#include "sim.h"
 
 #define USERS_MAX 1000
 #define PROGRAMS_MAX 1000

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The daemon on a model of a machine: the same pipeline and the same ticks, without event loop and
  * bus. */
-#include "numa-migrd/sim.h"
+#include "sim.h"
 
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
 
-#include "../daemon/daemon.h"
+#include "../../src/daemon/daemon.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 

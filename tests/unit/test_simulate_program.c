@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrctl simulate as called by users: errors are reported with file and line before any long
+/* The program simulate: errors are reported with file and line before any long
  * run, and misleading values are not shown. */
 #include <jansson.h>
 #include <setjmp.h>
@@ -13,11 +13,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "bus_fixture.h"
-
-#include "../../src/ctl/simulate.h"
-#include "../support/run_ctl.h"
+#include "../model/policies.h"
+#include "../support/run_program.h"
 #include "fixture.h"
+
+#define SIMULATE "tests/model/simulate"
 
 static char root[FIXTURE_PATH];
 
@@ -60,21 +60,21 @@ static const char *in_folder(const char *arguments, char *ret, size_t size)
 
 static void assert_simulate(const char *arguments, int status, const char *says)
 {
-	char words[1024];
-	assert_ctl(in_folder(arguments, words, sizeof(words)), status, says);
+	char words[1024] = "";
+	assert_program(SIMULATE, in_folder(arguments, words, sizeof(words)), status, says);
 }
 
-#define RING "simulate --machine=ring-4x10 --workload=@/ends "
+#define RING "--machine=ring-4x10 --workload=@/ends "
 
 static void test_incompatible_options(void **state)
 {
 	(void)state;
-	assert_simulate("simulate", EX_USAGE, "needs --machine, --workload and --policy");
-	assert_simulate("simulate --seed=x", EX_USAGE, "--seed is a whole number from 1 to");
-	assert_simulate("simulate --wander=x", EX_USAGE, "--wander is a number from 0 to 10, not");
-	assert_simulate("simulate --wander=-1", EX_USAGE, "--wander is a number from 0 to 10");
-	assert_simulate("simulate --wander=nan", EX_USAGE, "--wander is a number from 0 to 10");
-	assert_simulate("simulate --runs=0", EX_USAGE, "--runs is a whole number from 1 to 1000");
+	assert_simulate("", EX_USAGE, "--machine, --workload and --policy are needed");
+	assert_simulate("--seed=x", EX_USAGE, "--seed is a whole number from 1 to");
+	assert_simulate("--wander=x", EX_USAGE, "--wander is a number from 0 to 10, not");
+	assert_simulate("--wander=-1", EX_USAGE, "--wander is a number from 0 to 10");
+	assert_simulate("--wander=nan", EX_USAGE, "--wander is a number from 0 to 10");
+	assert_simulate("--runs=0", EX_USAGE, "--runs is a whole number from 1 to 1000");
 }
 
 /* Not after running the policies before it. */
@@ -85,7 +85,7 @@ static void test_all_policies_are_read_first(void **state)
 	fixture_file(root, "wrong", "\nthreads: { polixy = 1; };\n");
 	assert_simulate(RING "--policy=none --policy=@/wrong", 1, "/wrong:2: threads.polixy");
 	(void)in_folder(RING "--policy=none --policy=imar", words, sizeof(words));
-	assert_int_equal(ctl(words, text, sizeof(text)), EX_USAGE);
+	assert_int_equal(run_program(SIMULATE, words, text, sizeof(text)), EX_USAGE);
 	assert_non_null(strstr(text, "no policy or file of this name: imar\nThere are:"));
 	assert_null(strstr(text, "POLICY"));
 }
@@ -98,8 +98,8 @@ static void test_files_need_no_dot_in_their_name(void **state)
 	assert_non_null(getcwd(here, sizeof(here)));
 	assert_int_equal(chdir(root), 0);
 	assert_simulate(RING "--policy=mine", 0, "\nmine ");
-	assert_simulate("simulate --machine=mine --workload=@/ends --policy=none", 1,
-			"numa-migrctl: mine: cannot be read as an hwloc XML topology");
+	assert_simulate("--machine=mine --workload=@/ends --policy=none", 1,
+			"simulate: mine: cannot be read as an hwloc XML topology");
 	assert_int_equal(chdir(here), 0);
 }
 
@@ -118,15 +118,15 @@ static void test_programs_are_not_bound_to_memory_only_nodes(void **state)
 	assert_int_equal(hwloc_topology_export_xml(made, path, 0), 0);
 	hwloc_topology_destroy(made);
 	fixture_file(root, "two", "users = ( { " PROGRAM " }, { " PROGRAM " } );\n");
-	(void)in_folder("simulate --machine=@/hbm.xml --workload=@/two --policy=direct "
+	(void)in_folder("--machine=@/hbm.xml --workload=@/two --policy=direct "
 			"--policy=oracle --policy=kernel",
 			words, sizeof(words));
-	assert_int_equal(ctl(words, text, sizeof(text)), 0);
+	assert_int_equal(run_program(SIMULATE, words, text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "100.0%"));
 	fixture_file(root, "memory",
 		     "users = ( { name = \"me\"; placement = \"direct\"; node = 1; " PROGRAM
 		     " } );\n");
-	assert_simulate("simulate --machine=@/hbm.xml --workload=@/memory --policy=none", 1,
+	assert_simulate("--machine=@/hbm.xml --workload=@/memory --policy=none", 1,
 			"/memory: user 1 (me): node 1 has no usable CPU");
 }
 
@@ -136,13 +136,13 @@ static void test_workload_errors_name_the_file(void **state)
 	fixture_file(root, "nowhere",
 		     "users = ( { name = \"me\"; placement = \"direct\"; node = 7; " PROGRAM
 		     " } );\n");
-	assert_simulate("simulate --machine=ring-4x10 --workload=@/nowhere --policy=none", 1,
+	assert_simulate("--machine=ring-4x10 --workload=@/nowhere --policy=none", 1,
 			"/nowhere: user 1 (me): no node 7; the machine has 0 to 3");
-	assert_simulate("simulate --machine=ring-4x10 --workload=/dev/zero --policy=none", 1,
+	assert_simulate("--machine=ring-4x10 --workload=/dev/zero --policy=none", 1,
 			"/dev/zero: larger than 1024 KiB");
-	assert_simulate("simulate --machine=ring-4x10 --workload=@ --policy=none", 1,
+	assert_simulate("--machine=ring-4x10 --workload=@ --policy=none", 1,
 			": Is a directory");
-	assert_simulate("simulate --machine=@/no.xml --workload=@/ends --policy=none", 1,
+	assert_simulate("--machine=@/no.xml --workload=@/ends --policy=none", 1,
 			"/no.xml: cannot be read as an hwloc XML topology (No such file");
 }
 
@@ -150,9 +150,9 @@ static json_t *row_of(const char *workload, const char *policy)
 {
 	char words[1024], arguments[256], text[8192];
 	(void)snprintf(arguments, sizeof(arguments),
-		       "simulate --json --machine=ring-4x10 --policy=%s --workload=@/%s", policy,
+		       "--json --machine=ring-4x10 --policy=%s --workload=@/%s", policy,
 		       workload);
-	assert_int_equal(ctl(in_folder(arguments, words, sizeof(words)), text, sizeof(text)), 0);
+	assert_int_equal(run_program(SIMULATE, in_folder(arguments, words, sizeof(words)), text, sizeof(text)), 0);
 	json_t *document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	json_t *row = json_incref(json_array_get(json_object_get(document, "simulated"), 0));
 	assert_non_null(row);
@@ -181,7 +181,7 @@ static void test_computing_time_counts_finished_programs(void **state)
 	json_decref(ends);
 	json_decref(repeats);
 	json_decref(cut);
-	assert_simulate("simulate --machine=ring-4x10 --workload=@/cut --policy=none", 0,
+	assert_simulate("--machine=ring-4x10 --workload=@/cut --policy=none", 0,
 			"       -       -");
 }
 
@@ -197,24 +197,24 @@ static void test_digest_is_of_a_daemon(void **state)
 	json_decref(some);
 }
 
-/* numa-migrctl(1) documents every machine, policy and program that is listed for an unknown
+/* docs/simulation.md documents every machine, policy and program that is listed for an unknown
  * name. */
 static void test_documented_names_can_be_simulated(void **state)
 {
 	char item[256];
-	FILE *file = fopen(NM_SOURCE_DIR "/man/numa-migrctl.1", "r");
+	FILE *file = fopen(NM_SOURCE_DIR "/docs/simulation.md", "r");
 	(void)state;
 	assert_non_null(file);
 	nm_autofree char *page = calloc(1, 1 << 16);
 	assert_true(fread(page, 1, (1 << 16) - 1, file) > 0);
 	assert_int_equal(fclose(file), 0);
 	for (size_t i = 0; nm_sim_model(i); i++) {
-		(void)snprintf(item, sizeof(item), "\n.It Ql %s\n%s\n", nm_sim_model(i)->name,
+		(void)snprintf(item, sizeof(item), "\n| `%s` | %s |\n", nm_sim_model(i)->name,
 			       nm_sim_model(i)->words);
 		assert_non_null(strstr(page, item));
 	}
 	for (size_t i = 0; nm_sim_policy_at(i); i++) {
-		(void)snprintf(item, sizeof(item), "\n.It Ql %s\n%s\n", nm_sim_policy_at(i)->name,
+		(void)snprintf(item, sizeof(item), "\n| `%s` | %s |\n", nm_sim_policy_at(i)->name,
 			       nm_sim_policy_at(i)->words);
 		assert_non_null(strstr(page, item));
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The model as a whole, step by step. */
-#include "numa-migrd/sim.h"
+#include "sim.h"
 
 #include <stdio.h>
 #include <string.h>
