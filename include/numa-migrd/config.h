@@ -47,7 +47,7 @@ enum nm_feedback_kind { NM_FEEDBACK_MOVED, NM_FEEDBACK_GLOBAL };
 enum nm_gate { NM_GATE_BENEFIT, NM_GATE_PAPER };
 enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
-enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH, NM_PAGES_EXCLUSIVITY };
+enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH, NM_PAGES_EXCLUSIVITY, NM_PAGES_AUTO };
 enum nm_page_balancing { NM_BALANCING_YIELD, NM_BALANCING_WARN, NM_BALANCING_MANAGE };
 /* The effect of the attribute user.numa-migrd of a cgroup (tasks.h). */
 enum nm_attribute { NM_ATTRIBUTE_IGNORE, NM_ATTRIBUTE_OBEY, NM_ATTRIBUTE_ONLY };
@@ -215,6 +215,21 @@ NM_DEFINE_CLEANUP(struct nm_config, nm_config_free);
 /* Returns whether the text is a possible libpfm4 event name within the length limit. Used by the
  * parser and the event encoder. Pure. */
 bool nm_config_is_event(const char *text);
+
+/* Returns whether pages are migrated by the accesses to them: all, or with "auto" those of
+ * processes that threads.policy = "auto" leaves on several nodes. */
+static inline bool nm_config_moves_pages(const struct nm_config *config)
+{
+	return config->pages.policy == NM_PAGES_EXCLUSIVITY ||
+	       (config->pages.policy == NM_PAGES_AUTO && config->threads.policy == NM_POLICY_AUTO);
+}
+
+/* Returns whether pages.policy was chosen by the administrator, and applies to all processes. */
+static inline bool nm_config_follows_pages(const struct nm_config *config)
+{
+	return config->pages.policy == NM_PAGES_EXCLUSIVITY ||
+	       config->pages.policy == NM_PAGES_WATCH;
+}
 
 /*
  * Names in the spelling of the configuration file, for the journal ("lbma", "benefit", "auto", …).

@@ -72,6 +72,9 @@ struct nm_home_state {
 	uint64_t barred_until_ns;
 	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
 	unsigned nr_rollbacks;	     /* consecutive homes that were rolled back */
+	bool drawn; /* a lottery has moved its threads, which have leases and pending verdicts */
+	uint64_t stays_until; /* interval up to which it changes between lotteries and homes no
+			       * more */
 	bool judged;
 	uint64_t placed_ns; /* when it was assigned its home */
 	double observed_s;  /* time for which it ran without a home */
@@ -299,6 +302,8 @@ struct nm_home_handler {
 	void (*assigned)(void *context, const struct nm_decision *decision);
 	/* A verdict was given on a home, which the process still has. */
 	void (*judged)(void *context, const struct nm_verdict *verdict);
+	/* It will be assigned a home: the leases and pending verdicts of the lotteries end. */
+	void (*withdrawn)(void *context, const struct nm_home_state *state);
 	/* It loses its home, which it still has. */
 	void (*ended)(void *context, const struct nm_snap_process *process,
 		      struct nm_home_state *state, enum nm_home_end end);
@@ -330,6 +335,21 @@ bool nm_placement_wants_homes(const struct nm_home_round *round,
  * -ENOMEM. */
 int nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
 			bool may_move, struct nm_placement_view *view);
+
+/* ---- sides.c: processes without a home ---- */
+
+/*
+ * Leaves only those threads movable whose process has no home because it runs best on several
+ * nodes: these take part in the lotteries of LBMA and IMAR². A process that has just lost or will get a home stays on its side for
+ * NM_PLACE_STAYS_INTERVALS. Called by the tick, after homes were assigned.
+ */
+void nm_placement_leave_to_lottery(const struct nm_placement *placement,
+				   struct nm_snapshot *snapshot);
+/* Returns whether its threads and pages are placed one by one. Called for page decisions. */
+bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid,
+			    uint64_t interval);
+/* A lottery has moved a thread of the process. Called for each applied decision. */
+void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t interval);
 
 /* ---- threads.c ---- */
 

@@ -338,6 +338,9 @@ void nm_verifier_done(struct nm_verifier *verifier, uint64_t decision,
 
 /* Drops the decisions about pages, because the mover drops their batches. */
 void nm_verifier_drop_pages(struct nm_verifier *verifier);
+/* Removes the pending verdicts on decisions about a process, without a result. Called when a policy
+ * stops deciding about it. */
+void nm_verifier_drop_process(struct nm_verifier *verifier, uint32_t pid);
 
 /* Returns whether the process has a pending evaluation that accepts no further decisions. The
  * effect of pages moved now could not be separated from it. */

@@ -23,6 +23,9 @@
 #define NM_PLACE_MIN_DEMAND 0.25 /* CPUs; a process with less demand gains little from a home */
 #define NM_PLACE_MIN_ACCESSES 30 /* minimum number of accesses to locate memory by them */
 
+/* Number of intervals after which a process may change from the lotteries to a home, or back. */
+#define NM_PLACE_STAYS_INTERVALS 10U
+
 /*
  * The current state of one process. Arrays have topology->nr_nodes values and belong to the caller.
  */
@@ -59,6 +62,7 @@ struct nm_place_node {
 	double cores;	    /* usable cores; SMT siblings count as one */
 	double busy_cpus;   /* CPUs' worth of time that all processes ran there */
 	uint64_t free_bytes; /* free memory that may be used */
+	uint64_t memory_bytes; /* all of its memory; 0: not known */
 	double traffic; /* bytes per second that its memory controller can serve; 0: not known */
 };
 

@@ -10,6 +10,9 @@
 #include "numa-migrd/policy.h"
 #include "numa-migrd/snapshot.h"
 
+/* Time in seconds without a new thread after which a program has chosen their number. */
+#define NM_SIZED_AFTER_S 0.25
+
 enum nm_step_pin {
 	NM_STEP_LEASE, /* the affinity stays narrowed while samples renew the lease */
 	NM_STEP_NUDGE, /* narrowed until the thread runs there, then restored at once */
@@ -91,8 +94,9 @@ void nm_plan_clear(struct nm_plan *plan);
 /*
  * Turns proposals into decisions, in their order, within threads.moves_per_interval (a swap counts
  * as two). threads.pin selects leases or transient affinities: "auto" leases, but uses transient
- * affinities for threads of young or spawning processes, and of processes whose runtime may count
- * its CPUs again. A thread that is to stay on its node and may only get a transient affinity is
+ * affinities for threads of young or spawning processes (with several threads: in the first
+ * NM_SIZED_AFTER_S), of processes whose runtime may count its CPUs again, and of lotteries beside
+ * automatic NUMA balancing. A thread that is to stay on its node and may only get a transient affinity is
  * omitted. Decision ids are taken from *next_id, which is incremented. Returns 0, or -ENOMEM
  * (nothing planned). Called by the plan stage of the tick.
  */

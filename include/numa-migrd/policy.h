@@ -190,11 +190,21 @@ enum nm_place_reason {
 	NM_PLACE_FIXED,	      /* its memory is on another node, and cannot be moved */
 	NM_PLACE_OFTEN_WOKEN, /* one thread that others wake all the time, and that runs near them
 			       */
+	NM_PLACE_LARGER,      /* it needs more CPUs or memory than any eligible node has */
+	NM_PLACE_BANDWIDTH,   /* its traffic would exceed what the memory of a node serves */
 	NM_PLACE_REASON_MAX,
 };
 
 /* Returns a short description such as "memory on one node"; a static string. */
 const char *nm_place_reason_text(enum nm_place_reason reason);
+
+/* Returns whether a process without a home for this reason runs best on several nodes, so that its
+ * threads and pages are placed one by one (numa-migrd-policies(7), "auto"). */
+static inline bool nm_place_is_spread(enum nm_place_reason reason)
+{
+	return reason == NM_PLACE_LARGER || reason == NM_PLACE_SPREAD ||
+	       reason == NM_PLACE_BANDWIDTH;
+}
 
 /* The reason for a home. */
 struct nm_home_reason {
@@ -265,6 +275,7 @@ struct nm_proposals {
 	size_t count;
 	uint64_t comparisons; /* of threads and CPUs, or of pairs of threads; bounded */
 	size_t stuck; /* lottery only: threads that were looked at and have no destination */
+	enum nm_thread_policy policy; /* that made them, and judges them */
 };
 
 void nm_proposals_clear(struct nm_proposals *proposals);
@@ -411,6 +422,24 @@ struct nm_policy_ops {
 	 * moves no threads, or processes as a whole (homes.h). */
 	int (*propose)(const struct nm_policy_input *input, struct nm_proposals *ret);
 };
+
+/*
+ * Returns the policy that draws threads: the configured one or, for processes that "auto" leaves
+ * spread, IMAR² or, if the performance is not measured, LBMA. Called by the tick.
+ */
+static inline enum nm_thread_policy nm_drawing_policy(const struct nm_config *config,
+						      const struct nm_snapshot *snapshot)
+{
+	if (config->threads.policy != NM_POLICY_AUTO)
+		return config->threads.policy;
+	return snapshot->by_locality ? NM_POLICY_LBMA : NM_POLICY_IMAR2;
+}
+
+/* Returns whether the policy holds a lottery. */
+static inline bool nm_policy_draws(enum nm_thread_policy policy)
+{
+	return policy == NM_POLICY_LBMA || policy == NM_POLICY_IMAR2;
+}
 
 /* Returns the row of a policy; static. Called by the tick. */
 const struct nm_policy_ops *nm_policy_ops(enum nm_thread_policy policy);

@@ -71,6 +71,7 @@ struct nm_snap_process {
 	double performance; /* mean P of its measured threads; NaN without any */
 	bool young;	    /* younger than threads.young_s: it may still size itself by the CPUs
 			     * that it sees */
+	bool at_home; /* policy "auto" has given it a home, which moves all of its threads */
 	bool spawning;	    /* created a thread or child in the last threads.quiet_s */
 	enum nm_runtime runtime; /* a runtime that may count its CPUs again would observe a lease */
 };
@@ -108,6 +109,7 @@ struct nm_snapshot {
 	 * The metrics required for P that are not sampled, as bits 1 << kind; latencies are MEMORY.
 	 */
 	uint32_t missing;
+	bool kernel_balances; /* automatic NUMA balancing moves threads and pages, too */
 	bool has_latencies; /* a managed thread has a latency in this interval */
 	struct nm_snap_process *processes;
 	size_t nr_processes;
@@ -138,6 +140,7 @@ struct nm_snapshot_input {
 	/* The source has delivered a latency recently, so an interval without one does not mean
 	 * that it cannot. */
 	bool had_latencies;
+	bool kernel_balances;
 };
 
 /*

@@ -19,7 +19,7 @@ static const char *const selections[] = {
 	"first_fit",	    "total_min",      "remote_min",	  "local_max",	 "most_benefit",
 	"cost_effective",   "exclusivity_base", "exclusivity", "most_benefit_plus", NULL};
 static const char *const feedbacks[] = {"moved", "global", NULL};
-static const char *const page_policies[] = {"none", "watch", "exclusivity", NULL};
+static const char *const page_policies[] = {"none", "watch", "exclusivity", "auto", NULL};
 static const char *const balancings[] = {"yield", "warn", "manage", NULL};
 static const char *const attributes[] = {"ignore", "obey", "only", NULL};
 static const char *const levels[] = {"error", "notice", "decisions", "debug", NULL};
@@ -215,8 +215,9 @@ const struct nm_setting nm_settings[] = {
 	BOOL(threads, dtas, "false", NULL,
 	     "Divide the CPUs between memory-bound and compute-bound threads"),
 
-	CHOICE(pages, policy, page_policies, "none", NULL,
-	       "Policy for single pages and ranges: none, count accesses only, or also migrate"),
+	CHOICE(pages, policy, page_policies, "auto", "none",
+	       "Policy for single pages and ranges: none, count accesses only, also migrate, or migrate "
+	       "those of processes that threads.policy = \"auto\" leaves on several nodes"),
 	CHOICE(pages, numa_balancing, balancings, "yield", NULL,
 	       "Behaviour while automatic NUMA balancing is on: leave pages to it, migrate and warn, or turn it off"),
 	COUNT(pages, max_mb_per_s, "1", "1000000", "1024", NULL,

@@ -8,7 +8,8 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 {
 	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};
 	const struct nm_config *config = daemon->config;
-	const struct nm_policy_ops *ops = nm_policy_ops(config->threads.policy);
+	enum nm_thread_policy policy = nm_drawing_policy(config, snapshot);
+	const struct nm_policy_ops *ops = nm_policy_ops(policy);
 	const struct nm_policy_input input = {
 		.snapshot = snapshot,
 		.config = config,
@@ -20,11 +21,12 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 		.kmaf_clock = &daemon->pipeline.kmaf_clock,
 		.balancer = daemon->pipeline.balancer,
 	};
-	if (!ops->propose)
+	if (!ops->propose || !nm_home_stage_leaves_threads(daemon))
 		return 0;
 	int r = ops->propose(&input, &proposals);
 	if (r == 0)
 		daemon->tally.stuck = proposals.stuck;
+	proposals.policy = policy;
 	nm_plan_clear(plan);
 	return r < 0 ? r
 		     : nm_plan_build(snapshot, config, &proposals, &daemon->next_decision, plan);
@@ -64,6 +66,9 @@ static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	if (pipeline->balancer)
 		nm_balancer_applied(pipeline->balancer, decision);
 	nm_page_stage_threads_moved(daemon, decision);
+	for (unsigned i = 0; pipeline->placement && i < decision->nr_steps; i++)
+		nm_placement_drawn(pipeline->placement, decision->steps[i].pid,
+				   daemon->tally.intervals);
 	const struct nm_verifier_input input = {snapshot, pipeline->feedback, daemon->config, NULL};
 	int r = nm_verifier_add(pipeline->verifier, &input, decision);
 	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)

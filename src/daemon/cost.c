@@ -100,7 +100,7 @@ void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns)
 	/* Homes are chosen by the CPUs on which threads run; first touches of memory provide no
 	 * further information. */
 	bool homes = daemon->config->threads.policy == NM_POLICY_AUTO &&
-		     daemon->config->pages.policy == NM_PAGES_NONE;
+		     !nm_config_follows_pages(daemon->config);
 	nm_source_thin_runs(daemon->pipeline.source, homes);
 	nm_source_thin_faults(daemon->pipeline.source, homes);
 	if (nm_source_control_cost(daemon->pipeline.source, cost_share))

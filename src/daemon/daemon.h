@@ -351,9 +351,9 @@ void nm_balance_stage_end(struct nm_daemon *daemon);
 
 /* ---- home_stage.c: a home node for each process ---- */
 
-/* Policy "auto": judges and assigns homes, moves threads there, and moves their memory. Returns 0
- * or -ENOMEM. */
-int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+/* Policy "auto": judges and assigns homes, moves threads there, and moves their memory. Leaves only
+ * threads movable that the lotteries may draw. Returns 0 or -ENOMEM. */
+int nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		      uint64_t interval_ns);
 /* Notes the begin or end of a process. Called by the drain. */
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
@@ -372,6 +372,14 @@ void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most);
 void nm_home_stage_end(struct nm_daemon *daemon);
 /* Returns false for other policies than "auto" and for unknown processes. Called by the tick. */
 bool nm_home_stage_has_home(const struct nm_daemon *daemon, uint32_t pid);
+/* Marks the processes of a new snapshot that have a home. Called by the tick. */
+void nm_home_stage_mark_homes(const struct nm_daemon *daemon, struct nm_snapshot *snapshot);
+/* Returns whether the process has no home because it runs best on several nodes. */
+bool nm_home_stage_leaves_spread(const struct nm_daemon *daemon, uint32_t pid);
+/* Returns whether threads may be drawn by a lottery: always, except with policy "auto" beside
+ * automatic NUMA balancing, or without samples of repeated accesses. Called before the proposals of
+ * a tick. */
+bool nm_home_stage_leaves_threads(const struct nm_daemon *daemon);
 /* Applies changed settings to the mover, with the same policy. */
 void nm_home_stage_configure(struct nm_daemon *daemon);
 

@@ -68,6 +68,30 @@ bool nm_home_stage_has_home(const struct nm_daemon *daemon, uint32_t pid)
 	return state && state->home >= 0;
 }
 
+void nm_home_stage_mark_homes(const struct nm_daemon *daemon, struct nm_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_processes; i++)
+		snapshot->processes[i].at_home =
+			nm_home_stage_has_home(daemon, snapshot->processes[i].pid);
+}
+
+bool nm_home_stage_leaves_spread(const struct nm_daemon *daemon, uint32_t pid)
+{
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	return placement && nm_placement_is_spread(placement, pid, daemon->tally.intervals);
+}
+
+/*
+ * First touches show no repeated accesses, by which threads could be drawn. Automatic NUMA
+ * balancing moves the same threads and pages, and gains more alone.
+ */
+bool nm_home_stage_leaves_threads(const struct nm_daemon *daemon)
+{
+	return daemon->config->threads.policy != NM_POLICY_AUTO ||
+	       (!nm_balances_nodes(daemon->machine.balancing) &&
+		!nm_pipeline_lacks_accesses(daemon));
+}
+
 /* ---- the schedule ---- */
 
 static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, uint64_t now_ns)
@@ -187,6 +211,14 @@ static void on_judged(void *context, const struct nm_verdict *verdict)
 	nm_report_verdict(daemon, verdict);
 }
 
+/* Leases and verdicts of the lotteries end before a process is assigned a home. */
+static void on_withdrawn(void *context, const struct nm_home_state *state)
+{
+	struct nm_daemon *daemon = context;
+	(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
+	nm_verifier_drop_process(daemon->pipeline.verifier, state->pid);
+}
+
 static const char *end_text(const struct nm_home_state *state, enum nm_home_end end)
 {
 	if (end == NM_HOME_YIELDED)
@@ -247,7 +279,8 @@ static int decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
 	struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_home_handler handler = {daemon, on_assigned, on_judged, on_ended};
+	const struct nm_home_handler handler = {daemon, on_assigned, on_judged, on_withdrawn,
+						  on_ended};
 	const struct nm_home_round round = {.snapshot = snapshot,
 					    .config = daemon->config,
 					    .first = first,
@@ -279,7 +312,7 @@ int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *sna
 
 /* ---- one interval ---- */
 
-int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+int nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		       uint64_t interval_ns)
 {
 	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
@@ -305,7 +338,9 @@ int nm_home_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	for (size_t i = 0; i < placement->processes.count; i++)
 		nm_home_stage_locate(daemon, nm_home_state_at(placement, i), snapshot->time_ns);
 	r = decide_homes(daemon, snapshot, true, 0, placement->processes.count);
-	if (r == 0)
-		nm_home_stage_migrate(daemon, interval_ns);
-	return r;
+	if (r < 0)
+		return r;
+	nm_home_stage_migrate(daemon, interval_ns);
+	nm_placement_leave_to_lottery(placement, snapshot);
+	return 0;
 }

@@ -67,7 +67,8 @@ static int stage_new(struct nm_daemon *daemon, struct nm_page_stage **ret)
 
 static void report_barred(struct nm_daemon *daemon)
 {
-	if (nm_mover_is_barred(daemon->pipeline.mover))
+	if (daemon->config->pages.policy != NM_PAGES_AUTO &&
+	    nm_mover_is_barred(daemon->pipeline.mover))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "No pages migrated: isolated or nohz_full CPUs (allow with "
 			  "pages.isolated_cpus = true)");
@@ -89,7 +90,7 @@ void nm_page_stage_close(struct nm_daemon *daemon)
 int nm_page_stage_restart(struct nm_daemon *daemon)
 {
 	nm_page_stage_close(daemon);
-	if (daemon->config->pages.policy != NM_PAGES_EXCLUSIVITY || !daemon->pipeline.memory)
+	if (!nm_config_moves_pages(daemon->config) || !daemon->pipeline.memory)
 		return 0;
 	int r = stage_new(daemon, &daemon->pipeline.pages);
 	if (r == 0)
@@ -105,7 +106,7 @@ int nm_page_stage_configure(struct nm_daemon *daemon)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
-	if (!stage || daemon->config->pages.policy != NM_PAGES_EXCLUSIVITY)
+	if (!stage || !nm_config_moves_pages(daemon->config))
 		return nm_page_stage_restart(daemon);
 	nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology, daemon->config);
 	report_barred(daemon);
@@ -114,12 +115,20 @@ int nm_page_stage_configure(struct nm_daemon *daemon)
 
 /* ---- processes ---- */
 
+/* With "auto" only pages of processes that are left on several nodes move. */
+static bool is_excluded(const struct nm_daemon *daemon, uint32_t pid)
+{
+	return daemon->config->pages.policy == NM_PAGES_AUTO &&
+	       !nm_home_stage_leaves_spread(daemon, pid);
+}
+
 /* Returns the process in the table of pages if its pages may move; otherwise NULL. */
 static const struct nm_memory_process *movable(struct nm_daemon *daemon, uint32_t pid)
 {
 	const struct nm_process *known = nm_roster_process(daemon->pipeline.roster, pid);
 
-	if (!known || nm_steer_holds(&known->steering) || nm_home_stage_has_home(daemon, pid))
+	if (!known || nm_steer_holds(&known->steering) || nm_home_stage_has_home(daemon, pid) ||
+	    is_excluded(daemon, pid))
 		return NULL;
 	return nm_memory_process(daemon->pipeline.memory, pid);
 }
@@ -386,7 +395,9 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 		nm_page_ranges_update(daemon, process, interval_ns);
 	}
 	nm_page_stage_collect(daemon);
-	if (!nm_page_balancing(daemon)) {
+	bool left_to_kernel = daemon->config->pages.policy == NM_PAGES_AUTO &&
+			      nm_balances_nodes(daemon->machine.balancing);
+	if (left_to_kernel || !nm_page_balancing(daemon)) {
 		nm_page_stage_clear_rollbacks(stage);
 		return 0;
 	}

@@ -5,9 +5,15 @@
 
 #include "daemon.h"
 
-static bool is_wanted(const struct nm_config *config)
+/* By default only accesses sampled by hardware are followed: first touches show no exclusivity. */
+static bool is_wanted(const struct nm_daemon *daemon)
 {
-	return config->pages.policy != NM_PAGES_NONE || config->threads.policy == NM_POLICY_KMAF;
+	const struct nm_config *config = daemon->config;
+	struct nm_source *source = daemon->pipeline.source;
+	if (nm_config_follows_pages(config) || config->threads.policy == NM_POLICY_KMAF)
+		return true;
+	return nm_config_moves_pages(config) && source &&
+	       nm_source_status(source)->memory != NM_MEMORY_NONE;
 }
 
 int nm_page_tracking_restart(struct nm_daemon *daemon)
@@ -19,7 +25,7 @@ int nm_page_tracking_restart(struct nm_daemon *daemon)
 	nm_page_stage_close(daemon);
 	nm_memory_free(pipeline->memory);
 	pipeline->memory = NULL;
-	if (!is_wanted(daemon->config) || pipeline->topology->nr_nodes < 2)
+	if (!is_wanted(daemon) || pipeline->topology->nr_nodes < 2)
 		return 0;
 	/* A separate generator, so that the random numbers of decisions do not depend on this. */
 	nm_rng_seed(&keys, ~daemon->seed);
@@ -33,7 +39,7 @@ int nm_page_tracking_configure(struct nm_daemon *daemon)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 
-	if (!memory || !is_wanted(daemon->config))
+	if (!memory || !is_wanted(daemon))
 		return nm_page_tracking_restart(daemon);
 	nm_memory_configure(memory, daemon->config);
 	return nm_page_stage_configure(daemon);

@@ -14,7 +14,7 @@ static bool moves_memory(const struct nm_daemon *daemon)
 	const struct nm_config *config = daemon->config;
 	const struct nm_topology *topology = daemon->pipeline.topology; /* NULL while paused */
 	return !nm_daemon_is_dry_run(daemon) && topology && topology->nr_nodes > 1 &&
-	       (config->threads.policy == NM_POLICY_AUTO || config->pages.policy != NM_PAGES_NONE);
+	       (config->threads.policy == NM_POLICY_AUTO || nm_config_follows_pages(config));
 }
 
 int nm_pipeline_open_platform(struct nm_daemon *daemon)
@@ -153,6 +153,8 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	/* Forks that happened while no ring was open must be found by other means. */
 	nm_actuator_records_lost(pipeline->actuator);
 	nm_loop_watch_source(daemon);
+	if (daemon->config->pages.policy == NM_PAGES_AUTO) /* depends on the source */
+		(void)nm_page_tracking_configure(daemon);
 }
 
 /* Returns whether pages fault repeatedly, because of the kernel or of sampling.inject. */

@@ -94,8 +94,7 @@ static void release_cpu_aware_runtimes(struct nm_daemon *daemon, const struct nm
 static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	size_t count;
-	if (daemon->config->profile == NM_PROFILE_PAPER ||
-	    daemon->config->threads.policy == NM_POLICY_AUTO) /* it gives up whole homes instead */
+	if (daemon->config->profile == NM_PROFILE_PAPER)
 		return 0;
 	nm_autofree uint32_t *threads = calloc(snapshot->nr_threads + 1, sizeof(*threads));
 	int r = threads ? nm_overcommit_yield(snapshot, threads, &count) : -ENOMEM;
@@ -132,11 +131,19 @@ static void update_leases(struct nm_daemon *daemon, const struct nm_figures *fig
 	nm_actuator_update(daemon->pipeline.actuator, &input);
 }
 
+/* Draws threads, and moves them. */
+static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+{
+	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	int r = nm_propose(daemon, snapshot, &plan);
+	return r < 0 ? r : nm_act(daemon, snapshot, &plan);
+}
+
 static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, size_t nr_figures,
 		  uint64_t now_ns, uint64_t interval_ns)
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
-	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
+	nm_auto(nm_plan_clear) struct nm_plan rollbacks = {0};
 	bool may_propose;
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
@@ -148,6 +155,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		.busy_share = daemon->machine.busy_share,
 		.kinds = sampled_kinds(source_status(daemon)),
 		.had_latencies = had_latencies(daemon),
+		.kernel_balances = nm_balances_nodes(daemon->machine.balancing),
 	};
 	input.nr_members = nm_roster_members(daemon->pipeline.roster, &input.members);
 
@@ -161,20 +169,21 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	tally_locality(daemon, snapshot);
 	nm_exporter_update(daemon, snapshot);
 	release_cpu_aware_runtimes(daemon, snapshot);
+	nm_home_stage_mark_homes(daemon, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)
 		r = nm_apply_feedback(daemon, snapshot, &may_propose);
 	if (r == 0)
-		r = nm_judge(daemon, snapshot, &plan);
+		r = nm_judge(daemon, snapshot, &rollbacks);
 	if (r == 0)
 		r = nm_balance_stage_tick(daemon, snapshot, figures, nr_figures);
-	/* A tick that rolls back moves proposes none: the effect must be visible first. */
-	if (r == 0 && plan.count == 0 && may_propose)
-		r = nm_propose(daemon, snapshot, &plan);
 	if (r == 0)
-		r = nm_act(daemon, snapshot, &plan);
+		r = nm_act(daemon, snapshot, &rollbacks);
 	if (r == 0)
 		r = nm_home_stage_tick(daemon, snapshot, interval_ns);
+	/* A tick that rolls back moves proposes none: the effect must be visible first. */
+	if (r == 0 && rollbacks.count == 0 && may_propose)
+		r = propose(daemon, snapshot);
 	if (r == 0)
 		r = nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
 	nm_views_update(daemon, NM_TAKE(snapshot), figures, nr_figures);

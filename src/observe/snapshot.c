@@ -49,6 +49,7 @@ int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot 
 	view->interval = input->interval;
 	view->time_ns = input->time_ns;
 	view->topology = input->topology;
+	view->kernel_balances = input->kernel_balances;
 	int r = allocate_snapshot(input, storage);
 	if (r < 0)
 		return r;

@@ -5,6 +5,13 @@
 #include "build.h"
 #include "numa-migrd/base.h"
 
+#define YOUNG_WARMUP_S 0.5
+
+static double seconds_since(uint64_t now_ns, uint64_t since_ns)
+{
+	return now_ns > since_ns ? (double)(now_ns - since_ns) / (double)NM_NSEC_PER_SEC : 0;
+}
+
 /* Returns the node whose CPUs are nearest to this node's memory. */
 static unsigned is_substitute(const struct nm_topology *topology, unsigned node)
 {
@@ -82,11 +89,21 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	thread->valid = is_valid(input->config, thread);
 }
 
+/* A program that was young when its thread was first seen may end soon, so that lotteries do not
+ * wait long. */
+static double warmup_s(const struct nm_config *config, const struct nm_member *member)
+{
+	double usual_s = config->threads.warmup_s;
+	bool young = seconds_since(member->adopted_ns, member->process->started_ns) < usual_s;
+	bool draws = config->threads.policy != NM_POLICY_KMAF &&
+		     config->threads.policy != NM_POLICY_BALANCE;
+	return young && draws ? fmin(usual_s, YOUNG_WARMUP_S) : usual_s;
+}
+
 static bool is_movable(const struct nm_snapshot_input *input, const struct nm_member *member)
 {
-	uint64_t age_ns =
-		input->time_ns > member->adopted_ns ? input->time_ns - member->adopted_ns : 0;
-	return (double)age_ns >= input->config->threads.warmup_s * (double)NM_NSEC_PER_SEC &&
+	return seconds_since(input->time_ns, member->adopted_ns) >=
+		       warmup_s(input->config, member) &&
 	       input->interval >= member->barred_until && input->interval >= member->held_until;
 }
 
@@ -150,11 +167,6 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 static bool is_within(uint64_t now_ns, uint64_t since_ns, double span_s)
 {
 	return now_ns < since_ns || (double)(now_ns - since_ns) < span_s * (double)NM_NSEC_PER_SEC;
-}
-
-static double seconds_since(uint64_t now_ns, uint64_t since_ns)
-{
-	return now_ns > since_ns ? (double)(now_ns - since_ns) / (double)NM_NSEC_PER_SEC : 0;
 }
 
 static void fill_process(const struct nm_snapshot_input *input, const struct nm_process *process,

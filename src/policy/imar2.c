@@ -179,7 +179,8 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 	fill_tickets(&judge, move_tickets, partner, known);
 	struct ranking list = {.entries = entries};
 	rank_all(&judge, &list);
-	const struct nm_search_tickets tickets = {.move_tickets = move_tickets,
+	const struct nm_search_tickets tickets = {.policy = NM_POLICY_IMAR2,
+						  .move_tickets = move_tickets,
 						  .partner = partner,
 						  .known = known,
 						  .next = next_by_rank,

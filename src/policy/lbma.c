@@ -76,7 +76,8 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	struct shuffle list = {.rng = rng,
 			       .threads = eligible,
 			       .count = list_eligible(snapshot, any_thread, eligible)};
-	const struct nm_search_tickets tickets = {.move_tickets = move_tickets,
+	const struct nm_search_tickets tickets = {.policy = NM_POLICY_LBMA,
+						  .move_tickets = move_tickets,
 						  .known = known,
 						  .next = next_at_random,
 						  .list = &list};

@@ -248,7 +248,8 @@ static size_t list_leased(const struct nm_snapshot *snapshot, struct entry *entr
 {
 	size_t count = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i].leased && wants_cpu(&snapshot->threads[i]))
+		if (snapshot->threads[i].leased && wants_cpu(&snapshot->threads[i]) &&
+		    !snapshot->processes[snapshot->threads[i].process].at_home)
 			entries[count++] = (struct entry){.thread = &snapshot->threads[i],
 							  .index = (uint32_t)i};
 	qsort(entries, count, sizeof(*entries), by_group);

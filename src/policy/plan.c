@@ -38,14 +38,15 @@ static bool is_idle(const struct nm_decision *decision)
 
 /* Returns -EALREADY if the proposal would change nothing. */
 static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			   const struct nm_proposal *proposal, struct nm_decision *ret)
+			   enum nm_thread_policy policy, const struct nm_proposal *proposal,
+			   struct nm_decision *ret)
 {
 	bool swap = proposal->kind == NM_PROPOSAL_SWAP;
 	nm_auto(nm_decision_clear) struct nm_decision decision = {
 		.kind = swap ? NM_DECISION_SWAP : NM_DECISION_MIGRATE,
-		.policy = config->threads.policy,
+		.policy = policy,
 		.interval = snapshot->interval,
-		.by_performance = nm_judged_by_performance(config->threads.policy, snapshot),
+		.by_performance = nm_judged_by_performance(policy, snapshot),
 		.by_locality = snapshot->by_locality,
 		.cost_before = proposal->cost_before,
 		.cost_after = proposal->cost_after,
@@ -65,6 +66,7 @@ static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_c
 			.node_from = move->node_from,
 			.node_to = move->node_to,
 			.within = move->within,
+			.drawn = nm_policy_draws(policy),
 		};
 		int r = nm_step_build(snapshot, config, &snapshot->threads[move->thread], &route,
 				      &decision.steps[i]);
@@ -92,7 +94,8 @@ static int fill_plan(const struct nm_snapshot *snapshot, const struct nm_config 
 		const struct nm_proposal *proposal = &proposals->items[i];
 		if (moves_of(proposal) > budget)
 			continue;
-		int r = decide_proposal(snapshot, config, proposal, &plan->decisions[plan->count]);
+		int r = decide_proposal(snapshot, config, proposals->policy, proposal,
+					&plan->decisions[plan->count]);
 		if (r == -ENOENT || r == -EALREADY)
 			continue;
 		if (r < 0)

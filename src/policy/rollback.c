@@ -46,6 +46,7 @@ static int build_step(const struct nm_snapshot *snapshot, const struct nm_config
 		.node_from = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu),
 		.node_to = back->node_from,
 		.whole_node = is_occupied(snapshot, verdict, back->cpu_from),
+		.drawn = nm_policy_draws(verdict->policy),
 	};
 	return nm_step_build(snapshot, config, thread, &route, ret);
 }

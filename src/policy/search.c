@@ -428,7 +428,7 @@ static struct search search_of(const struct nm_snapshot *snapshot, const struct 
 		/*
 		 * Locality cannot determine which of the two would be faster there; IMAR²'s P can.
 		 */
-		.no_pointless_swaps = gated && (config->threads.policy == NM_POLICY_LBMA ||
+		.no_pointless_swaps = gated && (tickets->policy == NM_POLICY_LBMA ||
 						snapshot->by_locality),
 		.nr_partners = count_main_threads(snapshot),
 	};

@@ -12,6 +12,7 @@
 
 /* Θ̂ and the tickets granted by a policy, which owns them. */
 struct nm_search_tickets {
+	enum nm_thread_policy policy;
 	const double *move_tickets; /* nr_threads × nr_nodes: for moving the thread to the node */
 	const double *partner; /* per thread: additional tickets as a partner; NULL: none */
 	const bool *known; /* per thread: has enough samples to be a partner, if the gate is used */

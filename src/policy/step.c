@@ -6,8 +6,17 @@
 
 NM_DEFINE_CLEANUP(struct hwloc_bitmap_s, hwloc_bitmap_free);
 
-static enum nm_step_pin pin_of(const struct nm_config *config,
-			       const struct nm_snap_process *process)
+/* A program that has created threads has chosen their number. */
+static bool may_size_itself(const struct nm_snap_process *process, bool drawn)
+{
+	if (drawn && process->threads > 1 && process->age_s >= NM_SIZED_AFTER_S &&
+	    process->quiet_s >= NM_SIZED_AFTER_S)
+		return false;
+	return process->young || process->spawning;
+}
+
+static enum nm_step_pin pin_of(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			       const struct nm_snap_process *process, bool drawn)
 {
 	switch (config->threads.pin) {
 	case NM_PIN_NODE:
@@ -18,9 +27,12 @@ static enum nm_step_pin pin_of(const struct nm_config *config,
 	case NM_PIN_AUTO:
 		break;
 	}
+	/* The kernel moves threads to their memory, too, and a lease would prevent that. */
+	if (drawn && snapshot->kernel_balances)
+		return NM_STEP_NUDGE;
 	/* New tasks would inherit a lease, and a program that sizes itself by its affinity, at its
 	 * start or while it runs, would observe it. */
-	return process->young || process->spawning || nm_runtime_may_count_again(process->runtime)
+	return may_size_itself(process, drawn) || nm_runtime_may_count_again(process->runtime)
 		       ? NM_STEP_NUDGE
 		       : NM_STEP_LEASE;
 }
@@ -74,7 +86,7 @@ int nm_step_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 		.pid = thread->pid,
 		.start_ticks = thread->start_ticks,
 		.adopted_ns = thread->adopted_ns,
-		.pin = pin_of(config, process),
+		.pin = pin_of(snapshot, config, process, route->drawn),
 		.runtime = process->runtime,
 		.cpu_from = route->cpu_from,
 		.cpu_to = route->cpu_to,

@@ -8,6 +8,7 @@
 struct nm_step_route {
 	int cpu_from, cpu_to, node_from, node_to;
 	bool whole_node;	     /* even with pin = "core" */
+	bool drawn;		     /* by a lottery */
 	hwloc_const_bitmap_t within; /* subset of the node's CPUs; NULL: all */
 };
 

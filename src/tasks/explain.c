@@ -155,7 +155,7 @@ static enum nm_eligibility judge(struct nm_roster *roster, struct nm_process *pr
 	if (depends_on_threads(eligibility))
 		of_threads = judge_threads(roster, process, now_ns);
 	/* The pages of a pinned program are managed, if any are. */
-	if (of_threads == NM_ELIGIBILITY_PINNED && roster->config->pages.policy != NM_PAGES_NONE)
+	if (of_threads == NM_ELIGIBILITY_PINNED && nm_config_follows_pages(roster->config))
 		return eligibility;
 	return of_threads == NM_ELIGIBILITY_MANAGED ? eligibility : of_threads;
 }

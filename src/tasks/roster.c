@@ -361,7 +361,7 @@ static bool is_observed(const struct nm_roster_thread *thread)
 static bool is_only_watched(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
 	return is_observed(thread) || (thread->eligibility == NM_ELIGIBILITY_PINNED &&
-				       roster->config->pages.policy != NM_PAGES_NONE);
+				       nm_config_follows_pages(roster->config));
 }
 
 /* The actuator restores the original affinity of a thread that is not a member. */

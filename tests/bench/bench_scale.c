@@ -183,7 +183,7 @@ static double lap(double *mark)
 	return ms;
 }
 
-static void place(struct scale *scale, const struct nm_snapshot *snapshot, double ms[STAGES],
+static void place(struct scale *scale, struct nm_snapshot *snapshot, double ms[STAGES],
 		  double *mark)
 {
 	check(nm_home_stage_tick(scale->daemon, snapshot, NM_NSEC_PER_SEC));
@@ -191,7 +191,7 @@ static void place(struct scale *scale, const struct nm_snapshot *snapshot, doubl
 	ms[PLAN] = ms[VERIFY] = 0;
 }
 
-static void decide(struct scale *scale, const struct nm_snapshot *snapshot, double ms[STAGES],
+static void decide(struct scale *scale, struct nm_snapshot *snapshot, double ms[STAGES],
 		   double *mark)
 {
 	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};

@@ -420,9 +420,8 @@ static inline ssize_t read_with_load(struct nm_platform *platform, int directory
 }
 
 /* Simulates an interval of T, and the tick at its end. */
-static inline void live_one(void)
+static inline void live_interval(double seconds)
 {
-	double seconds = nm_loop_wakeup_s(&world.daemon);
 	uint64_t ticks = (uint64_t)(seconds * 1000);
 	spread_out();
 	world.all_ticks += ticks;
@@ -432,6 +431,11 @@ static inline void live_one(void)
 		work(&world.workers[i], seconds);
 	fake_sleep(world.fake, (unsigned)(seconds * 1000));
 	assert_int_equal(nm_tick(&world.daemon), 0);
+}
+
+static inline void live_one(void)
+{
+	live_interval(nm_loop_wakeup_s(&world.daemon));
 }
 
 static inline void live(unsigned intervals)

@@ -74,7 +74,7 @@ static void check_thread_defaults(const struct nm_config *config)
 
 static void check_page_defaults(const struct nm_config *config)
 {
-	assert_int_equal(config->pages.policy, NM_PAGES_NONE);
+	assert_int_equal(config->pages.policy, NM_PAGES_AUTO);
 	assert_int_equal(config->pages.max_tracked, 1000000);
 	assert_true(config->pages.factor == 2);
 	assert_int_equal(config->pages.min_accesses, 4);

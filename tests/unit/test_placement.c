@@ -84,7 +84,7 @@ static int node_of_streaming(double traffic, double others_traffic, double max_t
 	for (unsigned k = 0; k < NODES; k++)
 		nodes[k].traffic = others_traffic + memory[k] * traffic;
 	propose_with_traffic(&group, 1, 1, max_traffic, &found);
-	assert_int_equal(found.reason, found.node < 0 ? NM_PLACE_SPREAD : NM_PLACE_SEPARATE);
+	assert_int_equal(found.reason, found.node < 0 ? NM_PLACE_BANDWIDTH : NM_PLACE_SEPARATE);
 	return found.node;
 }
 
@@ -135,7 +135,7 @@ static void test_idle_machine_stays_spread(void **state)
 	assert_int_equal(found.reason, NM_PLACE_SPREAD);
 	propose(&eight, 1, 0, &found);
 	assert_int_equal(found.node, -1);
-	assert_int_equal(found.reason, NM_PLACE_NO_ROOM);
+	assert_int_equal(found.reason, NM_PLACE_LARGER);
 }
 
 /* It is gathered at its memory if that is on one node, as the same controller serves it from

@@ -451,7 +451,7 @@ static void siblings_do_not_count_as_cores(void **state)
 	begin_auto();
 	live_s(6);
 	assert_int_equal(placed_of(1000)->home, -1);
-	assert_int_equal(placed_of(1000)->reason, NM_PLACE_NO_ROOM);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_LARGER);
 }
 
 /* There is no idle CPU on the node of its memory. */
@@ -575,7 +575,7 @@ static void only_anonymous_memory_needs_room(void **state)
 	user->rss_kb = 8 << 20;
 	world.fake->free_kb = 1 << 20;
 	live_s(5);
-	assert_int_equal(placed_of(1000)->reason, NM_PLACE_NO_ROOM);
+	assert_int_equal(placed_of(1000)->reason, NM_PLACE_LARGER);
 	user->shared_kb = user->rss_kb - 4096;
 	live_s(15);
 	assert_int_equal(placed_of(1000)->home, 0);

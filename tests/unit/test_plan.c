@@ -70,7 +70,8 @@ static struct nm_proposal swap(uint32_t thread, uint32_t partner)
 
 static void build(struct nm_proposal *items, size_t count)
 {
-	const struct nm_proposals proposals = {.items = items, .count = count};
+	const struct nm_proposals proposals = {
+		.items = items, .count = count, .policy = machine->config.threads.policy};
 	take();
 	assert_int_equal(nm_plan_build(snapshot, &machine->config, &proposals, &next_id, &plan), 0);
 }

@@ -89,6 +89,7 @@ static void nodes_have_their_load_and_memory(void **state)
 	(void)state;
 	(void)add_worker(1000, 0, 2);
 	(void)add_worker(1000, 1, 2);
+	world.daemon.config->threads.policy = NM_POLICY_NONE; /* they stay there */
 	live(4);
 	ask_nodes();
 	assert_int_equal(shown.rows, NODES);

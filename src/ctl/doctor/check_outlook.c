@@ -95,7 +95,7 @@ static const char *what_for_pages(const struct nm_facts *facts)
 	bool kernel_does =
 		nm_facts_balances(facts) && config->pages.numa_balancing == NM_BALANCING_YIELD;
 
-	if (config->pages.policy == NM_PAGES_EXCLUSIVITY)
+	if (nm_config_moves_pages(config))
 		return kernel_does ? "leave pages to the kernel" : "move pages to their nodes";
 	return config->pages.policy == NM_PAGES_WATCH ? "watch pages" : "move no pages";
 }
@@ -147,7 +147,7 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 	}
 	bool dry = facts->config->general.dry_run;
 	bool homes = facts->config->threads.policy == NM_POLICY_AUTO;
-	bool pages = !homes || facts->config->pages.policy != NM_PAGES_NONE;
+	bool pages = !homes || nm_config_follows_pages(facts->config);
 	nm_findings_add(findings, name, severity_of(facts), "numa-migrd would %s%s%s%s%s.",
 			what_for_threads(facts), pages ? ", and " : "",
 			pages ? what_for_pages(facts) : "", dry ? "; dry run" : "",

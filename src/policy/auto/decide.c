@@ -241,6 +241,11 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 		   struct nm_home_state *state, const struct nm_place_proposal *proposal,
 		   bool may_move)
 {
+	if (state->drawn) {
+		round->handler->withdrawn(round->handler->context, state);
+		state->drawn = false;
+		state->stays_until = round->snapshot->interval + NM_PLACE_STAYS_INTERVALS;
+	}
 	state->decision = (*round->next_id)++;
 	state->home = proposal->node;
 	state->home_max_running = state->max_running;
@@ -281,6 +286,8 @@ int nm_placement_assign(struct nm_placement *placement, const struct nm_home_rou
 	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
 	for (size_t i = round->first; r == 0 && i < round->end; i++) {
 		struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (state->drawn && round->snapshot->interval < state->stays_until)
+			continue;
 		if (state->home < 0 || proposals[i].reason != NM_PLACE_HAS_HOME)
 			state->reason = proposals[i].reason;
 		if (state->home < 0 && proposals[i].node >= 0)

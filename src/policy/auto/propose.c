@@ -44,9 +44,11 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_OBSERVED] = "measured before it is placed",
 	[NM_PLACE_IDLE] = "little CPU use",
 	[NM_PLACE_NO_ROOM] = "no node has enough idle CPUs and free memory",
+	[NM_PLACE_LARGER] = "larger than every node",
 	[NM_PLACE_NEAR] = "just started, near its memory",
 	[NM_PLACE_TOO_COSTLY] = "migration costs more than it gains",
 	[NM_PLACE_SPREAD] = "idle CPUs, faster spread",
+	[NM_PLACE_BANDWIDTH] = "one node's memory is too slow",
 	[NM_PLACE_FIXED] = "memory elsewhere cannot be moved",
 	[NM_PLACE_OFTEN_WOKEN] = "woken all the time, runs near its wakers",
 };
@@ -238,6 +240,23 @@ static bool has_room(const struct plan *plan, const struct nm_place_group *group
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
 }
 
+/* Returns whether it would fit on no node that it may use even if nothing else ran there. */
+static bool is_larger_than_every_node(const struct plan *plan, const struct nm_place_group *group)
+{
+	const struct nm_place_view *view = plan->view;
+	bool may_use_any = false;
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
+		uint64_t memory = view->nodes[k].memory_bytes;
+		if (!group->allowed[k] || !(view->nodes[k].cores > 0))
+			continue;
+		if (expected_demand(plan, group) <= most_cpus(plan, k) &&
+		    (memory == 0 || group->anon_bytes <= memory))
+			return false;
+		may_use_any = true;
+	}
+	return may_use_any;
+}
+
 /* New threads have touched little memory, and run where they were created. A young program cannot
  * wait for that. */
 static bool is_steady(const struct nm_place_group *group)
@@ -271,8 +290,8 @@ static bool fills_controller(const struct nm_place_view *view, const struct nm_p
 	return others + group->traffic > fmax(view->max_traffic, CONTROLLER_MIN);
 }
 
-/* Returns whether there is a reason to pack the group on the node. The scheduler spreads threads
- * for bandwidth, which is right on an idle machine. */
+/* Returns whether there is a reason to pack the group on the node, and the reason for or against
+ * it. The scheduler spreads threads for bandwidth, which is right on an idle machine. */
 static bool may_pack(const struct plan *plan, const struct nm_place_group *group, unsigned node,
 		     enum nm_place_reason *ret)
 {
@@ -283,12 +302,12 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 		*ret = NM_PLACE_SMALL;
 	else if (is_memory_on_one_node(view, group))
 		*ret = NM_PLACE_MEMORY;
-	else if (fmax(plan->total, view->recent_demand) >= IN_DEMAND * plan->cores &&
-		 !fills_controller(view, group, node))
-		*ret = NM_PLACE_SEPARATE;
+	else if (fmax(plan->total, view->recent_demand) < IN_DEMAND * plan->cores)
+		*ret = NM_PLACE_SPREAD;
 	else
-		return false;
-	return true;
+		*ret = fills_controller(view, group, node) ? NM_PLACE_BANDWIDTH
+							   : NM_PLACE_SEPARATE;
+	return !nm_place_is_spread(*ret);
 }
 
 /* Returns whether the group may be moved together there. */
@@ -377,14 +396,14 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 			struct nm_place_proposal *ret)
 {
 	double best = INFINITY;
-	ret->reason = NM_PLACE_NO_ROOM;
+	ret->reason = is_larger_than_every_node(plan, group) ? NM_PLACE_LARGER : NM_PLACE_NO_ROOM;
 	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++) {
 		enum nm_place_reason reason;
 		if (!has_room(plan, group, k))
 			continue;
 		if (!may_assign(plan, group, k, &reason)) {
 			if (ret->node < 0)
-				ret->reason = NM_PLACE_SPREAD;
+				ret->reason = reason;
 			continue;
 		}
 		double cost = cost_of(plan, group, k);
@@ -397,7 +416,8 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 	bool worth = ret->node >= 0 && pays_off(plan, group, ret);
 	if (worth || ret->reason == NM_PLACE_NEAR)
 		plan->load[ret->node] += expected_demand(plan, group);
-	else if (ret->reason == NM_PLACE_SPREAD || !nm_place_is_unrestricted(plan->view, group))
+	else if (ret->reason == NM_PLACE_SPREAD || ret->reason == NM_PLACE_BANDWIDTH ||
+		 !nm_place_is_unrestricted(plan->view, group))
 		account_in_place(plan, group);
 	if (!worth) {
 		ret->node = -1;

@@ -2,8 +2,6 @@
 /* Policy "auto": moves threads to their homes. */
 #include "numa-migrd/homes.h"
 
-#define LEASED_AFTER_S 0.25 /* time without a new thread after which the program has chosen its
-			     * number of threads */
 #define ALONE_AFTER_S 10.0 /* the same for a program that never had a second thread */
 #define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* time after which a refused move is tried again */
 
@@ -18,7 +16,7 @@ static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_s
 			       const struct nm_snap_thread *thread)
 {
 	const struct nm_snap_process *process = &snapshot->processes[thread->process];
-	double after_s = state->max_running > 1 ? LEASED_AFTER_S : ALONE_AFTER_S;
+	double after_s = state->max_running > 1 ? NM_SIZED_AFTER_S : ALONE_AFTER_S;
 	/* Its behaviour before it was first seen is not known. */
 	double known_s = (double)(snapshot->time_ns - thread->adopted_ns) / (double)NM_NSEC_PER_SEC;
 	bool sized = process->age_s >= after_s && process->quiet_s >= after_s &&

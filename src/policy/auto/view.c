@@ -15,8 +15,10 @@
 static void fill_nodes(const struct nm_snapshot *snapshot, struct nm_place_node *nodes)
 {
 	const struct nm_topology *topology = snapshot->topology;
-	for (unsigned k = 0; k < topology->nr_nodes; k++)
+	for (unsigned k = 0; k < topology->nr_nodes; k++) {
 		nodes[k].cores = nm_core_capacity(snapshot, topology->nodes[k].cpus);
+		nodes[k].memory_bytes = topology->nodes[k].memory_bytes;
+	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		const struct nm_snap_cpu *one = &snapshot->cpus[cpu];
 		if (one->usable && one->busy_share > 0)

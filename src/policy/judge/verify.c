@@ -140,6 +140,26 @@ void nm_verifier_drop_pages(struct nm_verifier *verifier)
 	verifier->count = kept;
 }
 
+static bool concerns(const struct nm_verdict *verdict, uint32_t pid)
+{
+	for (unsigned i = 0; i < verdict->nr_threads; i++)
+		if (verdict->threads[i].pid == pid)
+			return true;
+	return false;
+}
+
+void nm_verifier_drop_process(struct nm_verifier *verifier, uint32_t pid)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < verifier->count; i++) {
+		if (concerns(&verifier->pending[i].verdict, pid))
+			nm_evaluation_leave(verifier->pending[i].evaluation);
+		else
+			verifier->pending[kept++] = verifier->pending[i];
+	}
+	verifier->count = kept;
+}
+
 /* ---- threads ---- */
 
 static void set_feedback(struct nm_pending_verdict *pending,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Policy "auto": processes without a home whose threads and pages are placed one by one, by the
+ * lotteries of LBMA and IMAR² and by page exclusivity.
+ */
+#include "numa-migrd/homes.h"
+
+static bool takes_part(const struct nm_home_state *state, uint64_t interval)
+{
+	return state->home < 0 && nm_place_is_spread(state->reason) &&
+	       (state->drawn || interval >= state->stays_until);
+}
+
+void nm_placement_leave_to_lottery(const struct nm_placement *placement,
+				   struct nm_snapshot *snapshot)
+{
+	/* The states are in the order of the snapshot's processes. */
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct nm_snap_thread *thread = &snapshot->threads[i];
+		const struct nm_home_state *state = nm_home_state_at(placement, thread->process);
+		thread->movable = thread->movable && takes_part(state, snapshot->interval);
+	}
+}
+
+bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid, uint64_t interval)
+{
+	const struct nm_home_state *state = nm_home_state_find(placement, pid);
+	return state && takes_part(state, interval);
+}
+
+void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t interval)
+{
+	struct nm_home_state *state = nm_home_state_find(placement, pid);
+	if (!state || state->drawn)
+		return;
+	state->drawn = true;
+	state->stays_until = interval + NM_PLACE_STAYS_INTERVALS;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto" in the daemon: threads of processes that are left on several nodes take part in the
+ * lotteries, and change to a home and back only after some time. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../../src/daemon/home_stage.h"
+#include "page_daemon_fixture.h"
+
+static void begin_auto(void)
+{
+	world.daemon.config->threads.policy = NM_POLICY_AUTO;
+	world.balancing = -1;
+	world.daemon.machine.balancing = -1;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+/* As the main loop does if no process waits to be examined. */
+static void live_s(unsigned seconds)
+{
+	while (seconds-- > 0)
+		live_interval(world.daemon.config->general.interval_s);
+}
+
+static struct nm_home_state *state_of(uint32_t pid)
+{
+	struct nm_home_state *state = nm_home_state_find(world.daemon.pipeline.placement, pid);
+	assert_non_null(state);
+	return state;
+}
+
+/* Six threads with memory of their own on three nodes; the first and the last are two hops from
+ * it. A node has two CPUs. */
+static void begin_large(void)
+{
+	static const unsigned memory[] = {2, 0, 1, 1, 2, 0};
+	for (int i = 0; i < 6; i++)
+		add_worker(1000, i, memory[i]);
+	begin_auto();
+}
+
+static void misplaced_threads_of_a_large_process_move(void **state)
+{
+	(void)state;
+	begin_large();
+	live_s(30);
+	assert_true(all_at_home());
+	assert_int_equal(state_of(1000)->home, -1);
+	assert_int_equal(state_of(1000)->reason, NM_PLACE_LARGER);
+	assert_null(find_entry(0, NM_MESSAGE_DECISION, "KIND", "home"));
+	assert_non_null(find_entry(0, NM_MESSAGE_DECISION, "POLICY", "imar2"));
+	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "improved"));
+	assert_true(nm_actuator_leases(world.daemon.pipeline.actuator) > 0);
+}
+
+/* The kernel moves the same threads and pages. */
+static void nothing_is_drawn_beside_kernel_balancing(void **state)
+{
+	(void)state;
+	begin_large();
+	world.balancing = world.daemon.machine.balancing = 1;
+	live_s(30);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+}
+
+static void nothing_is_drawn_by_first_touches(void **state)
+{
+	(void)state;
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
+	begin_large();
+	live_s(30);
+	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+}
+
+/* A thread of a process with a home is no partner, although a swap would help the other one. */
+static void threads_at_home_are_no_partners(void **state)
+{
+	(void)state;
+	begin_large();
+	add_worker(2000, 6, 3);
+	add_worker(2000, 7, 3);
+	live_s(30);
+	assert_int_equal(state_of(2000)->home, 3);
+	for (size_t i = 0; i < world.nr_entries; i++)
+		if (has_field(&world.entries[i], "POLICY", "imar2"))
+			assert_false(has_field(&world.entries[i], "PID_2", "2000") ||
+				     has_field(&world.entries[i], "PID", "2000"));
+}
+
+/* Its two threads are on two nodes and their memory on one: it would be given a home at once. */
+static void a_drawn_process_gets_a_home_after_ten_intervals(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		add_worker(1000 + 100 * i, (int)(2 * i), i);
+		add_worker(1000 + 100 * i, (int)((2 * i + 3) % CPUS), i);
+	}
+	begin_auto();
+	world.daemon.config->threads.pin = NM_PIN_NUDGE; /* no lease by a lottery */
+	live(4);
+	assert_int_equal(state_of(1000)->home, -1); /* observed first */
+	nm_placement_drawn(world.daemon.pipeline.placement, 1000, world.daemon.tally.intervals);
+	uint64_t from = world.daemon.tally.intervals;
+	while (state_of(1000)->home < 0 && world.daemon.tally.intervals < from + 30)
+		live(1);
+	assert_in_range(world.daemon.tally.intervals - from, 10, 20);
+	assert_false(state_of(1000)->drawn);
+	assert_true(state_of(1000)->stays_until > world.daemon.tally.intervals);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(misplaced_threads_of_a_large_process_move),
+		TEST(nothing_is_drawn_beside_kernel_balancing),
+		TEST(nothing_is_drawn_by_first_touches),
+		TEST(threads_at_home_are_no_partners),
+		TEST(a_drawn_process_gets_a_home_after_ten_intervals),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
