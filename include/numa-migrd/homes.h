@@ -96,7 +96,11 @@ struct nm_home_state {
 	 * located_on is the share of its memory as counted by the kernel, or after its migration.
 	 */
 	double *ran_on, *memory_on, *has_run_on, *located_on;
-	bool *allowed; /* in the same allocation */
+	/* The same as ran_on and has_run_on for threads that must not be moved: their owner has
+	 * pinned them, or a rule excludes them. */
+	double *fixed_on, *fixed_has_run_on;
+	bool *allowed, *has_fixed; /* in the same allocation; has_fixed: such a thread is there */
+	bool has_movable;	   /* some of its threads may be moved */
 	bool located;  /* located_on is known */
 	bool immovable; /* most of its memory stayed where it was */
 	bool home_immovable; /* this was known when it was assigned its home */
@@ -111,6 +115,8 @@ struct nm_home_state {
 	uint64_t forked_ns; /* when it last created a thread, since it was first seen; 0: never */
 	unsigned home_max_running; /* max_running when it was assigned its home */
 	double demand_cpus; /* recent demand */
+	double movable_wanted_cpus, movable_cpus; /* part of wanted_cpus and of demand_cpus of the
+						   * threads that may be moved */
 	double burst_s;	    /* mean time that a thread runs at a time; 0: not known */
 };
 
@@ -252,6 +258,9 @@ int nm_placement_examinations_allowed(const struct nm_placement *placement,
 
 /* ---- measure.c: what processes did in an interval ---- */
 
+/* Adds the CPUs that a thread of the process demanded in the interval. */
+void nm_home_state_add_demand(struct nm_home_state *state, const struct nm_snap_thread *thread,
+			      double wanted_cpus);
 /* Discards the values of the last interval. */
 void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes);
 /* Updates the measurements of all processes; ran: CPUs' worth of time of each thread of the

@@ -33,6 +33,7 @@ struct nm_place_group {
 	uint32_t pid;
 	double demand_cpus; /* CPUs that its threads use or wait for, now or a short time ago */
 	double wanted_cpus; /* the same now */
+	double fixed_cpus;  /* part of demand_cpus of threads that must not be moved */
 	unsigned running;   /* number of threads that ran for a significant part of the interval */
 	unsigned max_running; /* largest value of `running` in any interval */
 	double burst_s;	    /* mean time that a thread runs before it sleeps or is preempted; 0:
@@ -47,7 +48,10 @@ struct nm_place_group {
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
 	const double *has_run_on; /* per node: CPU time since it was first seen; NULL: use ran_on */
-	const bool *allowed;	 /* per node: whether all of its threads may run there */
+	/* Per node: the parts of ran_on and has_run_on of threads that must not be moved, because
+	 * their owner has pinned them or a rule excludes them; NULL: there are none. */
+	const double *fixed_on, *fixed_has_run_on;
+	const bool *allowed;	 /* per node: whether all threads that may be moved may run there */
 	int home;		 /* node index; -1: none */
 	enum nm_place_reason home_reason; /* reason for which it was assigned that home */
 	unsigned home_max_running;	  /* max_running at the time of that assignment */
@@ -125,8 +129,8 @@ bool nm_place_expires_with_growth(enum nm_place_reason reason);
 /*
  * Determines which homes have lost the reason for which they were assigned: that few threads ran,
  * that the group ran there, or that it fitted there. ret[i] is the reason that now justifies the
- * home, or NM_PLACE_SPREAD, NM_PLACE_OFTEN_WOKEN or NM_PLACE_FIXED if there is none. Returns 0 or
- * -ENOMEM. Called by the tick, before nm_place_yield().
+ * home, or NM_PLACE_SPREAD, NM_PLACE_OFTEN_WOKEN, NM_PLACE_FIXED or NM_PLACE_PINNED if there is
+ * none. Returns 0 or -ENOMEM. Called by the tick, before nm_place_yield().
  */
 int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret);
 

@@ -175,6 +175,7 @@ struct nm_process {
 	struct nm_steering steering; /* from the attributes of its cgroups */
 	enum nm_eligibility eligibility;
 	unsigned nr_threads; /* number of its threads in the table */
+	bool has_movable;    /* one of them is managed; as of nm_roster_members() */
 };
 
 /* A managed thread as the later stages use it. */
@@ -187,7 +188,7 @@ struct nm_member {
 	hwloc_const_bitmap_t original;
 	bool everywhere;   /* `original` includes every usable CPU, so it need not be tested */
 	bool leased;	   /* has an affinity set by the daemon */
-	bool only_watched; /* measured but never moved: pinned, or observed */
+	bool only_watched; /* measured but never moved: pinned, excluded, or observed */
 	/* `original` was equal to the effective CPUs of the cpuset; restoring it allows all
 	 * possible CPUs. */
 	bool unrestricted;
@@ -285,9 +286,10 @@ void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns);
 
 /*
  * Returns the managed threads in ascending tid order. Threads of observed processes are included
- * but permanently barred from moves; so are pinned threads, if pages.policy is not "none". An
- * observed thread that still has a lease is omitted once, which ends the lease. Valid until the
- * next call on the table.
+ * but permanently barred from moves; so are pinned threads, if pages.policy is not "none", and with
+ * policy "auto" all threads of a process of which some are managed, except kernel threads. A thread
+ * that is observed or excluded, and still has a lease, is omitted once, which ends the lease. Valid
+ * until the next call on the table.
  */
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret);
 

@@ -90,12 +90,13 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		bool read = reads[i] && nm_proc_read_schedstat(daemon->pipeline.platform,
 							       thread->pid, thread->tid, &now) == 0;
 		if (!read || !find_use(last, &now, age_of(thread, now_ticks), interval_s, &use)) {
-			state->wanted_cpus += thread->run_share;
+			nm_home_state_add_demand(state, thread, thread->run_share);
 		} else {
 			state->run_s += use.run_s;
 			state->delay_s += use.delay_s;
 			state->runs += use.runs;
-			state->wanted_cpus += fmin((use.run_s + use.delay_s) / use.length_s, 1);
+			nm_home_state_add_demand(state, thread,
+						 fmin((use.run_s + use.delay_s) / use.length_s, 1));
 			ret_ran[i] = fmin(use.run_s / fmax(use.length_s, interval_s), 1);
 		}
 		if (read)

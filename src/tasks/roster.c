@@ -350,24 +350,40 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 	return r;
 }
 
+static bool is_movable(const struct nm_roster_thread *thread)
+{
+	return thread->eligibility == NM_ELIGIBILITY_MANAGED;
+}
+
 static bool is_observed(const struct nm_roster_thread *thread)
 {
 	return thread->eligibility == NM_ELIGIBILITY_MANAGED &&
 	       nm_steer_holds(&thread->process->steering);
 }
 
+/* Returns whether the thread belongs to a process that policy "auto" may place, although it must
+ * not be moved itself: it uses CPUs and memory of the process. */
+static bool is_beside_movable(const struct nm_roster *roster, const struct nm_roster_thread *thread)
+{
+	return roster->config->threads.policy == NM_POLICY_AUTO && thread->process->has_movable &&
+	       (thread->eligibility == NM_ELIGIBILITY_PINNED ||
+		thread->eligibility == NM_ELIGIBILITY_REALTIME ||
+		thread->eligibility == NM_ELIGIBILITY_FOREIGN);
+}
+
 /* Returns whether the thread is observed but never moved. Memory follows a thread even if its owner
  * has pinned it. */
 static bool is_only_watched(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	return is_observed(thread) || (thread->eligibility == NM_ELIGIBILITY_PINNED &&
-				       nm_config_follows_pages(roster->config));
+	return is_observed(thread) || is_beside_movable(roster, thread) ||
+	       (thread->eligibility == NM_ELIGIBILITY_PINNED &&
+		nm_config_follows_pages(roster->config));
 }
 
 /* The actuator restores the original affinity of a thread that is not a member. */
 static bool is_member(const struct nm_roster *roster, const struct nm_roster_thread *thread)
 {
-	if (is_observed(thread) && is_leased(roster, thread))
+	if ((is_observed(thread) || is_beside_movable(roster, thread)) && is_leased(roster, thread))
 		return false;
 	return thread->eligibility == NM_ELIGIBILITY_MANAGED || is_only_watched(roster, thread);
 }
@@ -385,6 +401,10 @@ static struct nm_member member_of(const struct nm_roster *roster, struct nm_rost
 size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 {
 	size_t count = 0;
+	for (size_t i = 0; i < roster->nr_processes; i++)
+		roster->processes[i]->has_movable = false;
+	for (size_t i = 0; i < roster->nr_threads; i++)
+		roster->threads[i]->process->has_movable |= is_movable(roster->threads[i]);
 	for (uint32_t tid = 0; (tid = nm_tidmap_next(roster->thread_of, tid)) != NM_TIDMAP_NONE;
 	     tid++) {
 		struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
@@ -429,6 +449,12 @@ int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, s
 	int r = count > 0 ? meet_process(roster, figures[0].pid, share, now_ns, &process) : -ESRCH;
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = update_thread(roster, &figures[i], &looks, now_ns);
+		const struct nm_roster_thread *thread =
+			nm_roster_find_thread(roster, figures[i].tid);
+		if (r == 0 && thread && thread->process == process)
+			process->has_movable |= is_movable(thread);
+	}
+	for (size_t i = 0; r == 0 && i < count; i++) {
 		struct nm_roster_thread *thread = nm_roster_find_thread(roster, figures[i].tid);
 		if (thread && thread->process == process && is_member(roster, thread))
 			ret[met++] = member_of(roster, thread);

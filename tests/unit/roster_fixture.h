@@ -150,9 +150,12 @@ static inline const struct nm_member *member(uint32_t tid)
 	return NULL;
 }
 
+/* A managed thread may be moved, unless its process is observed; others may be members, too. */
 static inline void assert_managed(uint32_t tid, bool managed)
 {
-	if ((member(tid) != NULL) != managed)
+	enum nm_eligibility eligibility = NM_ELIGIBILITY_SMALL;
+	(void)nm_roster_thread_eligibility(roster, tid, &eligibility);
+	if ((member(tid) && eligibility == NM_ELIGIBILITY_MANAGED) != managed)
 		fail_msg("thread %u is%s managed", tid, managed ? " not" : "");
 }
 

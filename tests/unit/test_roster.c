@@ -305,6 +305,7 @@ static void test_kernel_threads(void **state)
 static void test_realtime_threads(void **state)
 {
 	(void)state;
+	config->threads.policy = NM_POLICY_LBMA;
 	fake_get(fake, 101)->policy = SCHED_FIFO;
 	fake_get(fake, 102)->policy = SCHED_DEADLINE;
 	fake_get(fake, 200)->policy = SCHED_RR;
@@ -350,6 +351,7 @@ static void test_ourselves_by_unit(void **state)
 static void test_pinned(void **state)
 {
 	(void)state;
+	config->threads.policy = NM_POLICY_LBMA;
 	fake_pin(fake, 101, fake_cpus(2, 3)); /* one node */
 	fake_pin(fake, 102, fake_cpus(3, 4)); /* two */
 	run_all(0.5);
@@ -363,15 +365,40 @@ static void test_pinned(void **state)
 static void test_pinned_with_pages(void **state)
 {
 	(void)state;
+	config->threads.policy = NM_POLICY_LBMA;
 	config->pages.policy = NM_PAGES_WATCH;
 	fake_pin(fake, 101, fake_cpus(2, 3));
 	run_all(0.5);
-	assert_managed(101, true);
+	assert_non_null(member(101));
 	assert_true(member(101)->barred_until == UINT64_MAX);
 	assert_true(member(102)->barred_until == 0);
 	config->pages.policy = NM_PAGES_NONE;
 	run_all(0.5);
-	assert_managed(101, false);
+	assert_null(member(101));
+}
+
+/* Policy "auto" places a process as a whole, so that threads which it must not move count. */
+static void test_all_threads_count_with_auto(void **state)
+{
+	(void)state;
+	config->threads.policy = NM_POLICY_AUTO;
+	fake_pin(fake, 101, fake_cpus(2, 3));
+	fake_get(fake, 102)->policy = SCHED_FIFO;
+	fake_pin(fake, 200, fake_cpus(2, 3)); /* all threads of its process */
+	run_all(0.5);
+	for (uint32_t tid = 101; tid <= 102; tid++) {
+		assert_managed(tid, false);
+		assert_non_null(member(tid));
+		assert_true(member(tid)->only_watched);
+		assert_true(member(tid)->barred_until == UINT64_MAX);
+	}
+	assert_false(member(100)->only_watched);
+	assert_null(member(200));
+	/* No other thread of the process may be moved any more. */
+	fake_pin(fake, 100, fake_cpus(0, 1));
+	run_none(10);
+	run_all(0.5);
+	assert_null(member(101));
 }
 
 /* ---- leases that are undone ---- */
@@ -571,6 +598,7 @@ int main(void)
 		TEST(test_a_process_outlives_its_first_thread),
 		TEST(test_a_process_without_its_first_thread_is_managed),
 		TEST(test_the_cpuset_of_a_thread_is_its_own),
+		TEST(test_all_threads_count_with_auto),
 		TEST(test_unrestricted_in_cpuset),
 		TEST(test_pinning_to_all_online_cpus_is_kept),
 		TEST(test_leased_when_adopted),

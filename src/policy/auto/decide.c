@@ -30,7 +30,7 @@ static void end_home(const struct nm_home_round *round, struct nm_home_state *st
 static bool is_without_home(enum nm_place_reason reason)
 {
 	return reason == NM_PLACE_SPREAD || reason == NM_PLACE_OFTEN_WOKEN ||
-	       reason == NM_PLACE_FIXED;
+	       reason == NM_PLACE_FIXED || reason == NM_PLACE_PINNED;
 }
 
 /* A home that was assigned because few threads ran is not valid for many. Its end does not count as

@@ -115,9 +115,10 @@ static void release_demand(struct nm_placement *placement, struct nm_home_state 
 		return;
 	for (unsigned k = 0; k < placement->nr_nodes; k++) {
 		placement->nodes[k].busy_cpus -= state->ran_on[k];
-		state->ran_on[k] = 0;
+		state->ran_on[k] = state->fixed_on[k] = 0;
 	}
 	state->demand_cpus = state->wanted_cpus = 0;
+	state->movable_cpus = state->movable_wanted_cpus = 0;
 	state->running = 0;
 }
 

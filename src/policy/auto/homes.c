@@ -19,7 +19,7 @@
 static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
-	double *arrays = calloc(1, nr_nodes * (4 * sizeof(double) + sizeof(bool)));
+	double *arrays = calloc(1, nr_nodes * (6 * sizeof(double) + 2 * sizeof(bool)));
 	if (!arrays)
 		return -ENOMEM;
 	*(struct nm_home_state *)cell = (struct nm_home_state){
@@ -31,7 +31,10 @@ static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 		.memory_on = arrays + nr_nodes,
 		.has_run_on = arrays + 2 * (size_t)nr_nodes,
 		.located_on = arrays + 3 * (size_t)nr_nodes,
-		.allowed = (bool *)(arrays + 4 * (size_t)nr_nodes),
+		.fixed_on = arrays + 4 * (size_t)nr_nodes,
+		.fixed_has_run_on = arrays + 5 * (size_t)nr_nodes,
+		.allowed = (bool *)(arrays + 6 * (size_t)nr_nodes),
+		.has_fixed = (bool *)(arrays + 6 * (size_t)nr_nodes) + nr_nodes,
 	};
 	return 0;
 }

@@ -12,13 +12,52 @@ void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes
 {
 	memset(state->ran_on, 0, nr_nodes * sizeof(*state->ran_on));
 	memset(state->memory_on, 0, nr_nodes * sizeof(*state->memory_on));
-	for (unsigned k = 0; k < nr_nodes; k++)
+	memset(state->fixed_on, 0, nr_nodes * sizeof(*state->fixed_on));
+	for (unsigned k = 0; k < nr_nodes; k++) {
 		state->allowed[k] = true;
+		state->has_fixed[k] = false;
+	}
+	state->has_movable = false;
 	state->run_s = state->delay_s = state->wanted_cpus = state->accesses = 0;
+	state->movable_wanted_cpus = 0;
 	state->runs = 0;
 	state->traffic = 0;
 	state->running = 0;
 	state->creating = false;
+}
+
+void nm_home_state_add_demand(struct nm_home_state *state, const struct nm_snap_thread *thread,
+			      double wanted_cpus)
+{
+	state->wanted_cpus += wanted_cpus;
+	if (!thread->only_watched)
+		state->movable_wanted_cpus += wanted_cpus;
+}
+
+/* Returns the node of a thread that is not moved; -1: it may run on several and did not run. */
+static int fixed_node_of(const struct nm_topology *topology, const struct nm_snap_thread *thread)
+{
+	int here = nm_topology_node_of_cpu(topology, thread->main_cpu), only = -1;
+	for (unsigned k = 0; here < 0 && k < topology->nr_nodes; k++) {
+		if (!hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed))
+			continue;
+		if (only >= 0)
+			return -1;
+		only = (int)k;
+	}
+	return here >= 0 ? here : only;
+}
+
+/* A thread that is not moved does not restrict the nodes of the others. */
+static void add_fixed(const struct nm_topology *topology, const struct nm_snap_thread *thread,
+		      double ran, struct nm_home_state *state)
+{
+	int node = fixed_node_of(topology, thread);
+	if (node < 0)
+		return;
+	state->has_fixed[node] = true;
+	if (ran > 0)
+		state->fixed_on[node] += ran;
 }
 
 static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
@@ -30,10 +69,14 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		state->memory_on[k] += thread->accesses[k];
 		state->accesses += thread->accesses[k];
 		state->allowed[k] =
-			state->allowed[k] && !thread->only_watched &&
-			(thread->everywhere ||
+			state->allowed[k] &&
+			(thread->everywhere || thread->only_watched ||
 			 hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed));
 	}
+	if (thread->only_watched)
+		add_fixed(topology, thread, ran, state);
+	else
+		state->has_movable = true;
 	state->running += thread->active;
 	state->traffic += fmax(thread->traffic, 0); /* NaN counts as 0 */
 	if (here >= 0 && ran > 0)
@@ -49,9 +92,17 @@ static void update_demand(struct nm_home_state *state, const struct nm_snapshot 
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double keep = exp(-since_s / NM_PLACE_YOUNG_S);
 	state->wanted_cpus = nm_place_allowed_cpus(state->wanted_cpus, state->cpu_limit);
+	state->movable_wanted_cpus = fmin(state->movable_wanted_cpus, state->wanted_cpus);
 	state->demand_cpus = fmax(state->wanted_cpus, keep * state->demand_cpus);
-	for (unsigned k = 0; k < nr_nodes; k++)
+	state->movable_cpus = fmax(state->movable_wanted_cpus, keep * state->movable_cpus);
+	for (unsigned k = 0; k < nr_nodes; k++) {
 		state->has_run_on[k] += state->ran_on[k] * since_s;
+		state->fixed_has_run_on[k] =
+			state->has_fixed[k]
+				? state->fixed_has_run_on[k] + state->fixed_on[k] * since_s
+				: 0;
+		state->allowed[k] = state->allowed[k] && state->has_movable;
+	}
 	/* Many light threads count as the number of CPUs that they demand. */
 	if (state->running < round(state->wanted_cpus))
 		state->running = (unsigned)round(state->wanted_cpus);
@@ -231,7 +282,7 @@ void nm_placement_measure_one(struct nm_placement *placement, const struct nm_sn
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		add_thread(snapshot, thread, thread->run_share, state);
-		state->wanted_cpus += wanted_cpus[i];
+		nm_home_state_add_demand(state, thread, wanted_cpus[i]);
 	}
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placement->nodes[k].busy_cpus += state->ran_on[k];

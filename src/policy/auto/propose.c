@@ -31,6 +31,12 @@
 /* Demand from which a thread almost never sleeps: one that runs only briefly at a time is then
  * preempted by others, not woken by them. */
 #define SLEEPLESS 0.95
+/* CPUs used in the interval, and CPU time used so far, from which a thread that is not moved is
+ * assumed to use the memory of its node; and the share of the memory there from which it counts. */
+#define FIXED_USES_CPUS 0.05
+#define FIXED_USES_S 0.1
+#define FIXED_USES_SHARE 0.05
+#define FARTHER 0.5 /* mean distance by which memory may move away from such threads */
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_RUNS_THERE] = "runs there",
@@ -51,6 +57,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_BANDWIDTH] = "one node's memory is too slow",
 	[NM_PLACE_FIXED] = "memory elsewhere cannot be moved",
 	[NM_PLACE_OFTEN_WOKEN] = "woken all the time, runs near its wakers",
+	[NM_PLACE_PINNED] = "pinned threads use memory elsewhere",
 };
 
 const char *nm_place_reason_text(enum nm_place_reason reason)
@@ -83,15 +90,22 @@ static double sum(const double *values, unsigned count)
 }
 
 /*
- * A program that has just started may have one thread that waits for its data, and eight threads a
- * second later. On a small node, one of these may be the first one, which has completed its part.
+ * The demand of the threads that may be moved. A program that has just started may have one thread
+ * that waits for its data, and eight threads a second later. On a small node, one of these may be
+ * the first one, which has completed its part.
  */
 static double expected_demand(const struct plan *plan, const struct nm_place_group *group)
 {
 	double running = nm_place_allowed_cpus(group->running, group->cpu_limit);
-	return group->age_s < NM_PLACE_YOUNG_S
-		       ? fmax(group->demand_cpus, fmin(running, plan->largest_cores))
-		       : group->demand_cpus;
+	double all = group->age_s < NM_PLACE_YOUNG_S
+			     ? fmax(group->demand_cpus, fmin(running, plan->largest_cores))
+			     : group->demand_cpus;
+	return all - group->fixed_cpus;
+}
+
+static double fixed_on(const struct nm_place_group *group, unsigned node)
+{
+	return group->fixed_on ? group->fixed_on[node] : 0;
 }
 
 /* The memory is large for the age of the group: its node is chosen when the location of the memory
@@ -131,7 +145,8 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 		*ret = NM_PLACE_YOUNG;
 	else if (group->age_s > NM_PLACE_YOUNG_S && group->observed_s < NM_PLACE_OBSERVED_S)
 		*ret = NM_PLACE_OBSERVED;
-	else if (group->demand_cpus < NM_PLACE_MIN_DEMAND || group->running == 0)
+	else if (group->demand_cpus - group->fixed_cpus < NM_PLACE_MIN_DEMAND ||
+		 group->running == 0)
 		*ret = NM_PLACE_IDLE;
 	else if (is_woken_often(group, BURST_TO_PLACE))
 		*ret = NM_PLACE_OFTEN_WOKEN;
@@ -144,7 +159,7 @@ static bool is_eligible(const struct nm_place_view *view, const struct nm_place_
 static void account_in_place(struct plan *plan, const struct nm_place_group *group)
 {
 	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++)
-		plan->load[k] += group->ran_on[k];
+		plan->load[k] += group->ran_on[k] - fixed_on(group, k);
 }
 
 /* Computes the load of other tasks, then that of the existing homes. */
@@ -171,7 +186,9 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
 		enum nm_place_reason reason;
-		plan->total += expected_demand(plan, group);
+		plan->total += expected_demand(plan, group) + group->fixed_cpus;
+		for (unsigned k = 0; k < nr_nodes; k++)
+			plan->load[k] += fixed_on(group, k);
 		plan->wanted += group->wanted_cpus;
 		if (group->home >= 0)
 			plan->load[group->home] += expected_demand(plan, group);
@@ -198,12 +215,6 @@ static double memory_share(const struct nm_place_view *view, const struct nm_pla
 	return total > 0 ? parts[node] / total : 0;
 }
 
-static double bytes_elsewhere(const struct plan *plan, const struct nm_place_group *group,
-			      unsigned node)
-{
-	return (double)group->anon_bytes * (1 - memory_share(plan->view, group, node));
-}
-
 static double distance_from(const struct nm_place_view *view, const struct nm_place_group *group,
 			    unsigned from)
 {
@@ -214,6 +225,31 @@ static double distance_from(const struct nm_place_view *view, const struct nm_pl
 		total += parts[k];
 	}
 	return total > 0 ? distance / total : NM_DISTANCE_LOCAL;
+}
+
+/* Returns whether a home on this node would take memory away from threads that cannot follow it. It
+ * is not known which of the memory of their process on their node they use. */
+static bool takes_memory_away(const struct nm_place_view *view, const struct nm_place_group *group,
+			      unsigned home)
+{
+	if (view->memory_stays || group->memory_stays || !group->fixed_on)
+		return false;
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
+		bool uses = group->fixed_on[k] >= FIXED_USES_CPUS ||
+			    (group->fixed_has_run_on && group->fixed_has_run_on[k] >= FIXED_USES_S);
+		if (k != home && uses &&
+		    (memory_share(view, group, k) >= FIXED_USES_SHARE ||
+		     nm_topology_distance(view->topology, (int)k, (int)home) >
+			     distance_from(view, group, k) + FARTHER))
+			return true;
+	}
+	return false;
+}
+
+static double bytes_elsewhere(const struct plan *plan, const struct nm_place_group *group,
+			      unsigned node)
+{
+	return (double)group->anon_bytes * (1 - memory_share(plan->view, group, node));
 }
 
 double nm_place_distance(const struct nm_place_view *view, const struct nm_place_group *group)
@@ -401,6 +437,11 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 		enum nm_place_reason reason;
 		if (!has_room(plan, group, k))
 			continue;
+		if (takes_memory_away(plan->view, group, k)) {
+			if (ret->node < 0)
+				ret->reason = NM_PLACE_PINNED;
+			continue;
+		}
 		if (!may_assign(plan, group, k, &reason)) {
 			if (ret->node < 0)
 				ret->reason = reason;
@@ -417,6 +458,7 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 	if (worth || ret->reason == NM_PLACE_NEAR)
 		plan->load[ret->node] += expected_demand(plan, group);
 	else if (ret->reason == NM_PLACE_SPREAD || ret->reason == NM_PLACE_BANDWIDTH ||
+		 ret->reason == NM_PLACE_PINNED ||
 		 !nm_place_is_unrestricted(plan->view, group))
 		account_in_place(plan, group);
 	if (!worth) {
@@ -498,12 +540,17 @@ int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason
 			ret[i] = NM_PLACE_FIXED;
 			continue;
 		}
+		if (takes_memory_away(view, group, (unsigned)group->home)) {
+			ret[i] = NM_PLACE_PINNED;
+			continue;
+		}
 		bool for_few = nm_place_expires_with_growth(group->home_reason);
 		if (for_few && is_woken_often(group, BURST_TO_EXPIRE))
 			ret[i] = NM_PLACE_OFTEN_WOKEN;
 		if (group->running <= group->home_max_running)
 			continue;
-		if (expected_demand(&plan, group) > most_cpus(&plan, (unsigned)group->home) ||
+		if (expected_demand(&plan, group) + fixed_on(group, (unsigned)group->home) >
+			    most_cpus(&plan, (unsigned)group->home) ||
 		    (for_few && !may_pack(&plan, group, (unsigned)group->home, &ret[i])))
 			ret[i] = NM_PLACE_SPREAD;
 	}

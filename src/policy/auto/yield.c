@@ -40,6 +40,11 @@ bool nm_place_could_run_elsewhere(const struct nm_place_view *view,
 	return false;
 }
 
+static double movable_demand(const struct nm_place_group *group)
+{
+	return group->demand_cpus - group->fixed_cpus;
+}
+
 /*
  * Computes the CPUs in demand on each node: by its homes, and by other tasks that must run there. A
  * group without a home that may use all nodes does not count: the scheduler moves it to idle CPUs.
@@ -50,10 +55,11 @@ static void fill_demand(const struct nm_place_view *view, double *demand)
 		double others = view->nodes[k].busy_cpus, wanted = 0;
 		for (size_t i = 0; i < view->nr_groups; i++) {
 			const struct nm_place_group *group = &view->groups[i];
+			double fixed = group->fixed_on ? group->fixed_on[k] : 0;
 			if (group->home == (int)k)
-				wanted += group->demand_cpus;
+				wanted += movable_demand(group);
 			if (group->home >= 0 || nm_place_is_unrestricted(view, group))
-				others -= group->ran_on[k];
+				others -= group->ran_on[k] - fixed;
 		}
 		demand[k] = wanted + (others > 0 ? others : 0);
 	}
@@ -63,8 +69,9 @@ static void fill_demand(const struct nm_place_view *view, double *demand)
 static bool yields_before(const struct nm_place_group *a, const struct nm_place_group *b,
 			  double most)
 {
-	bool a_alone = a->demand_cpus > most, b_alone = b->demand_cpus > most;
-	return a_alone != b_alone ? a_alone : a->demand_cpus < b->demand_cpus;
+	double a_cpus = movable_demand(a), b_cpus = movable_demand(b);
+	bool a_alone = a_cpus > most, b_alone = b_cpus > most;
+	return a_alone != b_alone ? a_alone : a_cpus < b_cpus;
 }
 
 /* Returns the next group with a home there that has not been selected; nr_groups: none. */
@@ -97,7 +104,7 @@ int nm_place_yield(const struct nm_place_view *view, bool *ret)
 			if (group == view->nr_groups)
 				break;
 			ret[group] = true;
-			demand[k] -= view->groups[group].demand_cpus;
+			demand[k] -= movable_demand(&view->groups[group]);
 		}
 	}
 	return 0;

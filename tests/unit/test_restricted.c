@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto": homes of groups whose threads, CPUs or memory are restricted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "numa-migrd/placement.h"
+
+#define NODES 4U
+
+/* Four nodes of four CPUs in a ring: 10, 21, 31, 21. */
+static unsigned distances[NODES * NODES];
+static struct nm_topology topology = {.nr_nodes = NODES, .distance = distances};
+static struct nm_place_node nodes[NODES];
+static const bool anywhere[NODES] = {true, true, true, true};
+
+static int set_up(void **state)
+{
+	(void)state;
+	static const unsigned hops[NODES] = {10, 21, 31, 21};
+	for (unsigned i = 0; i < NODES; i++)
+		for (unsigned k = 0; k < NODES; k++)
+			distances[i * NODES + k] = hops[(k + NODES - i) % NODES];
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k] = (struct nm_place_node){.cores = 4, .free_bytes = 1ULL << 30};
+	return 0;
+}
+
+/* A group of threads that each use a CPU, distributed as in `ran`, with its memory as in `memory`;
+ * it has run for a minute. */
+static struct nm_place_group group_of(unsigned threads, const double *ran, const double *memory)
+{
+	return (struct nm_place_group){
+		.pid = 100,
+		.demand_cpus = threads,
+		.wanted_cpus = threads,
+		.running = threads,
+		.max_running = threads,
+		.age_s = 60,
+		.steady_s = 60,
+		.observed_s = 60,
+		.lost_s = 60,
+		.anon_bytes = 64ULL << 20,
+		.ran_on = ran,
+		.memory_on = memory,
+		.allowed = anywhere,
+		.home = -1,
+	};
+}
+
+static struct nm_place_view view_of(const struct nm_place_group *groups, size_t count)
+{
+	for (unsigned k = 0; k < NODES; k++)
+		for (size_t i = 0; i < count; i++)
+			nodes[k].busy_cpus += groups[i].ran_on[k];
+	return (struct nm_place_view){
+		.topology = &topology, .nodes = nodes, .groups = groups, .nr_groups = count};
+}
+
+static struct nm_place_proposal propose(const struct nm_place_group *group)
+{
+	struct nm_place_proposal found;
+	const struct nm_place_view view = view_of(group, 1);
+	assert_int_equal(nm_place_propose(&view, &found), 0);
+	return found;
+}
+
+static enum nm_place_reason reason_at(const struct nm_place_group *group)
+{
+	enum nm_place_reason reason;
+	const struct nm_place_view view = view_of(group, 1);
+	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
+	return reason;
+}
+
+/* ---- threads that are not moved ---- */
+
+/* Two threads are pinned to node 1, and their memory is there; another one runs on node 3. */
+static const double beside_pinned[NODES] = {0, 2, 0, 1}, pinned[NODES] = {0, 2, 0, 0};
+static const double on_1[NODES] = {0, 1, 0, 0}, on_3[NODES] = {0, 0, 0, 1};
+
+static struct nm_place_group partly_pinned(void)
+{
+	struct nm_place_group group = group_of(3, beside_pinned, on_1);
+	group.fixed_cpus = 2;
+	group.fixed_on = group.fixed_has_run_on = pinned;
+	return group;
+}
+
+static void the_free_thread_joins_pinned_ones(void **state)
+{
+	(void)state;
+	struct nm_place_group group = partly_pinned();
+	assert_int_equal(propose(&group).node, 1);
+	assert_true(propose(&group).bytes_away == 0);
+}
+
+/* Node 1 is full, so the memory stays, although others could take it. */
+static void memory_is_not_taken_from_pinned_threads(void **state)
+{
+	static const double full[NODES] = {0, 4, 0, 1}, pinned_there[NODES] = {0, 4, 0, 0};
+	(void)state;
+	struct nm_place_group group = partly_pinned();
+	group.demand_cpus = group.wanted_cpus = group.running = group.max_running = 5;
+	group.fixed_cpus = 4;
+	group.ran_on = full;
+	group.fixed_on = group.fixed_has_run_on = pinned_there;
+	struct nm_place_proposal found = propose(&group);
+	assert_int_equal(found.node, -1);
+	assert_int_equal(found.reason, NM_PLACE_PINNED);
+}
+
+/* Each uses memory of its own; where it is on average does not matter. */
+static void threads_pinned_to_each_node_keep_their_memory(void **state)
+{
+	static const double each[NODES] = {1, 1, 1, 2}, fixed[NODES] = {1, 1, 1, 1};
+	static const double even[NODES] = {0.25, 0.25, 0.25, 0.25};
+	(void)state;
+	struct nm_place_group group = group_of(5, each, even);
+	group.fixed_cpus = 4;
+	group.fixed_on = group.fixed_has_run_on = fixed;
+	assert_int_equal(propose(&group).node, -1);
+}
+
+/* It sleeps in this interval, but has used its memory before. */
+static void pinned_threads_may_sleep(void **state)
+{
+	static const double now[NODES] = {0, 0, 0, 1}, none[NODES] = {0};
+	(void)state;
+	struct nm_place_group group = group_of(1, now, on_1);
+	group.max_running = 3;
+	group.fixed_on = none;
+	group.fixed_has_run_on = pinned;
+	nodes[1].busy_cpus = 8; /* others */
+	assert_int_equal(propose(&group).node, -1);
+	nodes[3].busy_cpus = 0;
+	group.fixed_has_run_on = none;
+	assert_true(propose(&group).node >= 0);
+}
+
+/* Memory that is elsewhere may come nearer to pinned threads, but not go farther away. */
+static void memory_may_come_to_pinned_threads(void **state)
+{
+	static const double on_2[NODES] = {0, 0, 1, 0};
+	(void)state;
+	struct nm_place_group group = partly_pinned();
+	group.memory_on = on_3;
+	struct nm_place_proposal found = propose(&group);
+	assert_int_not_equal(found.node, -1);
+	assert_true(nm_topology_distance(&topology, 1, found.node) <=
+		    nm_topology_distance(&topology, 1, 3));
+	group.memory_on = on_2;
+	nodes[1].busy_cpus = nodes[0].busy_cpus = nodes[2].busy_cpus = 10;
+	assert_int_equal(propose(&group).node, -1); /* node 3 is farther from node 1 */
+}
+
+/* Its pinned threads need no room at home, and fill their own node. */
+static void pinned_threads_demand_cpus_of_their_node(void **state)
+{
+	static const double ran[NODES] = {0, 4, 0, 1}, fixed[NODES] = {0, 4, 0, 0};
+	static const double other_ran[NODES] = {0, 0, 1, 0};
+	(void)state;
+	struct nm_place_group groups[2] = {group_of(5, ran, on_3), group_of(1, other_ran, on_1)};
+	struct nm_place_proposal found[2];
+	groups[0].fixed_cpus = 4;
+	groups[0].fixed_on = fixed;
+	groups[0].memory_stays = true;
+	const struct nm_place_view view = view_of(groups, 2);
+	assert_int_equal(nm_place_propose(&view, found), 0);
+	assert_int_equal(found[0].node, 3);
+	assert_true(found[0].load == 0.25);
+	assert_int_not_equal(found[1].node, 1);
+}
+
+/* A home ends if threads are pinned elsewhere later, and use its memory there. */
+static void threads_pinned_later_end_a_home(void **state)
+{
+	static const double parts[NODES] = {0, 0.3, 0, 0.7};
+	(void)state;
+	struct nm_place_group group = partly_pinned();
+	group.home = 3;
+	group.home_reason = NM_PLACE_MEMORY;
+	group.memory_on = on_3;
+	assert_int_equal(reason_at(&group), NM_PLACE_MEMORY);
+	group.memory_on = parts;
+	assert_int_equal(reason_at(&group), NM_PLACE_PINNED);
+}
+
+/* Its free threads are not queued because of its pinned ones on other nodes. */
+static void homes_do_not_yield_to_threads_pinned_elsewhere(void **state)
+{
+	static const double ran[NODES] = {0, 4, 0, 1}, fixed[NODES] = {0, 4, 0, 0};
+	bool given_up;
+	(void)state;
+	struct nm_place_group group = group_of(5, ran, on_3);
+	group.fixed_cpus = 4;
+	group.fixed_on = fixed;
+	group.home = 3;
+	const struct nm_place_view view = view_of(&group, 1);
+	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	assert_false(given_up);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_free_thread_joins_pinned_ones),
+		TEST(memory_is_not_taken_from_pinned_threads),
+		TEST(threads_pinned_to_each_node_keep_their_memory),
+		TEST(pinned_threads_may_sleep),
+		TEST(memory_may_come_to_pinned_threads),
+		TEST(pinned_threads_demand_cpus_of_their_node),
+		TEST(threads_pinned_later_end_a_home),
+		TEST(homes_do_not_yield_to_threads_pinned_elsewhere),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

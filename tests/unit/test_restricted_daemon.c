@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Policy "auto" through every stage of the daemon: processes whose threads, CPUs or memory are
+ * restricted. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "../../src/daemon/home_stage.h"
+#include "page_daemon_fixture.h"
+
+/* Threads show where they run, but no accesses. */
+static void begin_auto(void)
+{
+	world.daemon.config->threads.policy = NM_POLICY_AUTO;
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
+	world.cached = true;
+	world.balancing = -1;
+	world.daemon.machine.balancing = -1;
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+static void live_s(double seconds)
+{
+	live((unsigned)(seconds / nm_loop_wakeup_s(&world.daemon)));
+}
+
+static const struct nm_home_state *state_of(uint32_t pid)
+{
+	const struct nm_home_state *home_state =
+		nm_home_state_find(world.daemon.pipeline.placement, pid);
+	assert_non_null(home_state);
+	return home_state;
+}
+
+/* Returns the CPUs of node 1 or, with the kernel's text, 24 MiB there. */
+static const char all_on_1[] =
+	"7f0000000000 default anon=6144 dirty=6144 N1=6144 kernelpagesize_kB=4\n";
+
+/* A process with two threads that its owner has bound to CPUs 2 and 3, as those of a virtual
+ * machine, and a free one on node 3. */
+static void begin_partly_pinned(void)
+{
+	add_worker(1000, 6, 1);
+	for (int cpu = 2; cpu < 4; cpu++)
+		fake_pin(world.fake, add_worker(1000, cpu, 1)->tid, 1U << cpu);
+	begin_auto();
+}
+
+static void no_memory_leaves_the_node_of_pinned_threads(const char *numa_maps)
+{
+	fake_asked.numa_maps = numa_maps;
+	begin_partly_pinned();
+	live_s(30);
+	const struct nm_home_state *home_state = state_of(1000);
+	assert_true(home_state->home == 1 || home_state->home == -1);
+	assert_true(home_state->migration.state != NM_MIGRATION_DONE || home_state->home == 1);
+	assert_int_equal(fake_mover.submitted, 0);
+	assert_true(home_state->demand_cpus > 2.5);
+	assert_true(home_state->ran_on[1] > 1.5);
+	for (uint32_t tid = 1002; tid <= 1003; tid++) /* as their owner has set them */
+		assert_int_equal(fake_get(world.fake, tid)->mask, 1U << tid % 1000);
+	fake_asked.numa_maps = NULL;
+}
+
+static void pinned_threads_keep_their_memory(void **state)
+{
+	(void)state;
+	no_memory_leaves_the_node_of_pinned_threads(all_on_1);
+}
+
+static void pinned_threads_keep_unlocated_memory(void **state)
+{
+	(void)state;
+	no_memory_leaves_the_node_of_pinned_threads(NULL);
+}
+
+/* Real-time threads are excluded by a rule, and are not moved. */
+static void excluded_threads_keep_their_memory(void **state)
+{
+	(void)state;
+	add_worker(1000, 6, 1);
+	for (int cpu = 2; cpu < 4; cpu++)
+		fake_get(world.fake, add_worker(1000, cpu, 1)->tid)->policy = SCHED_FIFO;
+	begin_auto();
+	fake_asked.numa_maps = all_on_1;
+	live_s(30);
+	assert_true(state_of(1000)->home == 1 || state_of(1000)->home == -1);
+	assert_int_equal(fake_mover.submitted, 0);
+	assert_true(state_of(1000)->demand_cpus > 2.5);
+	fake_asked.numa_maps = NULL;
+}
+
+/* A process all of whose threads are pinned is not managed. */
+static void a_pinned_process_is_left_alone(void **state)
+{
+	(void)state;
+	for (int cpu = 2; cpu < 4; cpu++)
+		fake_pin(world.fake, add_worker(1000, cpu, 1)->tid, 1U << cpu);
+	begin_auto();
+	live_s(10);
+	assert_null(nm_home_state_find(world.daemon.pipeline.placement, 1000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pinned_threads_keep_their_memory),
+		TEST(pinned_threads_keep_unlocated_memory),
+		TEST(excluded_threads_keep_their_memory),
+		TEST(a_pinned_process_is_left_alone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
