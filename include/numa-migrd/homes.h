@@ -60,6 +60,8 @@ struct nm_place_trend {
 	double performance, distance, waiting;
 };
 
+#define NM_AFFINITIES_MOST 8U /* further ones count as the last one */
+
 /* A process managed by policy "auto". */
 struct nm_home_state {
 	uint32_t pid;
@@ -99,8 +101,17 @@ struct nm_home_state {
 	/* The same as ran_on and has_run_on for threads that must not be moved: their owner has
 	 * pinned them, or a rule excludes them. */
 	double *fixed_on, *fixed_has_run_on;
+	double *room, *beyond;	   /* as in struct nm_place_group; valid if is_restricted */
 	bool *allowed, *has_fixed; /* in the same allocation; has_fixed: such a thread is there */
 	bool has_movable;	   /* some of its threads may be moved */
+	bool is_restricted, has_everywhere; /* some of these may, or may not, use every CPU */
+	/* Their different affinities, and the CPUs that the threads with each of them used; the
+	 * affinities belong to the snapshot. */
+	struct nm_affinity_use {
+		hwloc_const_bitmap_t cpus;
+		double used;
+	} affinities[NM_AFFINITIES_MOST];
+	unsigned nr_affinities;
 	bool located;  /* located_on is known */
 	bool immovable; /* most of its memory stayed where it was */
 	bool home_immovable; /* this was known when it was assigned its home */

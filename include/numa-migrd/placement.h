@@ -51,7 +51,10 @@ struct nm_place_group {
 	/* Per node: the parts of ran_on and has_run_on of threads that must not be moved, because
 	 * their owner has pinned them or a rule excludes them; NULL: there are none. */
 	const double *fixed_on, *fixed_has_run_on;
-	const bool *allowed;	 /* per node: whether all threads that may be moved may run there */
+	const bool *allowed; /* per node: whether all threads that may be moved may run there */
+	/* Per node: the cores that these threads may use there, and the CPUs' worth of time that
+	 * any process runs on the other CPUs; NULL: they may use all CPUs. */
+	const double *room, *beyond;
 	int home;		 /* node index; -1: none */
 	enum nm_place_reason home_reason; /* reason for which it was assigned that home */
 	unsigned home_max_running;	  /* max_running at the time of that assignment */
@@ -141,6 +144,14 @@ int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason
  * each group. Returns 0 or -ENOMEM. Called by the tick, before nm_place_propose().
  */
 int nm_place_yield(const struct nm_place_view *view, bool *ret);
+
+/* Returns the cores of a node that the threads of a group may use, or the load on these of all the
+ * load of the node. Called by the functions of this file. */
+double nm_place_room(const struct nm_place_view *view, const struct nm_place_group *group,
+		     unsigned node);
+double nm_place_load_within(const struct nm_place_group *group, unsigned node, double load);
+/* Returns true if they may use some CPUs of the machine only. */
+bool nm_place_is_restricted(const struct nm_place_view *view, const struct nm_place_group *group);
 
 /* Returns true if the group may use every node, so that the scheduler can move it to any idle CPU.
  * Called by the tick. */

@@ -204,6 +204,91 @@ static void homes_do_not_yield_to_threads_pinned_elsewhere(void **state)
 	assert_false(given_up);
 }
 
+/* ---- CPUs that a group may use ---- */
+
+/* Two threads may use one CPU of node 0 and two of node 2, and run and have their memory on node 0.
+ */
+static const double on_0[NODES] = {1, 0, 0, 0}, two_on_0[NODES] = {2, 0, 0, 0};
+static const double uneven[NODES] = {1, 0, 2, 0}, none_beyond[NODES] = {0};
+static const bool nodes_0_and_2[NODES] = {true, false, true, false};
+
+static struct nm_place_group confined(void)
+{
+	struct nm_place_group group = group_of(2, two_on_0, on_0);
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k].cores = 2;
+	group.room = uneven;
+	group.beyond = none_beyond;
+	group.allowed = nodes_0_and_2;
+	return group;
+}
+
+static void a_node_counts_with_the_cpus_that_may_be_used(void **state)
+{
+	(void)state;
+	struct nm_place_group group = confined();
+	assert_int_equal(propose(&group).node, 2);
+	assert_true(fabs(propose(&group).load - 1) < 1e-9);
+}
+
+/* Other nodes are overloaded: this does not let two threads share a CPU. */
+static void demand_elsewhere_fills_no_room(void **state)
+{
+	(void)state;
+	struct nm_place_group group = confined();
+	nodes[1].busy_cpus = nodes[3].busy_cpus = 40;
+	assert_int_not_equal(propose(&group).node, 0);
+}
+
+/* The load of others on CPUs that the group cannot use takes no room from it. */
+static void load_on_other_cpus_does_not_count(void **state)
+{
+	static const double beyond[NODES] = {0, 0, 6, 0}, all[NODES] = {1, 0, 2, 0};
+	(void)state;
+	struct nm_place_group group = confined();
+	nodes[2].cores = 8;
+	nodes[2].busy_cpus = 6;
+	group.room = all;
+	group.beyond = beyond;
+	assert_int_equal(propose(&group).node, 2);
+	group.beyond = none_beyond;
+	nodes[2].busy_cpus = 6;
+	assert_int_equal(propose(&group).node, -1);
+}
+
+/* Two processes with one CPU between them on node 0. */
+static void groups_do_not_share_the_room(void **state)
+{
+	static const double one_on_0[NODES] = {1, 0, 0, 0};
+	struct nm_place_proposal found[2];
+	(void)state;
+	struct nm_place_group groups[2] = {confined(), confined()};
+	for (unsigned i = 0; i < 2; i++) {
+		groups[i].ran_on = one_on_0;
+		groups[i].demand_cpus = groups[i].wanted_cpus = 1;
+		groups[i].running = groups[i].max_running = 1;
+	}
+	const struct nm_place_view view = view_of(groups, 2);
+	assert_int_equal(nm_place_propose(&view, found), 0);
+	assert_true(found[0].node != 0 || found[1].node != 0);
+}
+
+static void homes_yield_to_idle_cpus_that_may_be_used(void **state)
+{
+	bool given_up;
+	(void)state;
+	struct nm_place_group group = confined();
+	group.home = 0;
+	const struct nm_place_view view = view_of(&group, 1);
+	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	assert_true(given_up);
+	assert_true(nm_place_could_run_elsewhere(&view, &group));
+	nodes[2].busy_cpus = 2; /* its CPUs there are busy */
+	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	assert_false(given_up);
+	assert_false(nm_place_could_run_elsewhere(&view, &group));
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -217,6 +302,11 @@ int main(void)
 		TEST(pinned_threads_demand_cpus_of_their_node),
 		TEST(threads_pinned_later_end_a_home),
 		TEST(homes_do_not_yield_to_threads_pinned_elsewhere),
+		TEST(a_node_counts_with_the_cpus_that_may_be_used),
+		TEST(demand_elsewhere_fills_no_room),
+		TEST(load_on_other_cpus_does_not_count),
+		TEST(groups_do_not_share_the_room),
+		TEST(homes_yield_to_idle_cpus_that_may_be_used),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

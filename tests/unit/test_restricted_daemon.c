@@ -105,6 +105,51 @@ static void a_pinned_process_is_left_alone(void **state)
 	assert_null(nm_home_state_find(world.daemon.pipeline.placement, 1000));
 }
 
+/* ---- CPUs that a process may use ---- */
+
+static void assert_no_cpu_is_shared(void)
+{
+	for (size_t i = 0; i < world.nr_workers; i++)
+		assert_int_equal(workers_on(fake_get(world.fake, world.workers[i].tid)->processor),
+				 1);
+}
+
+/* As beside the exclusive CPUs of other containers: one CPU of node 0 and both of node 2. */
+static void two_threads_do_not_share_a_cpu(void **state)
+{
+	static const char on_0[] =
+		"7f0000000000 default anon=16384 dirty=16384 N0=16384 kernelpagesize_kB=4\n";
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		fake_pin(world.fake, add_worker(1000, i ? 4 : 0, 0)->tid,
+			 fake_cpus(0, 0) | fake_cpus(4, 5));
+	fake_asked.numa_maps = on_0;
+	begin_auto();
+	for (unsigned s = 0; s < 40; s++) {
+		live_s(1);
+		assert_no_cpu_is_shared();
+	}
+	assert_true(state_of(1000)->home == 2 || state_of(1000)->home == -1);
+	assert_true(state_of(1000)->room[0] == 1);
+	assert_true(state_of(1000)->room[2] == 2);
+	fake_asked.numa_maps = NULL;
+}
+
+/* Each thread may use two CPUs of a node of two, but both the same one of node 0. */
+static void different_affinities_share_cpus(void **state)
+{
+	(void)state;
+	fake_pin(world.fake, add_worker(1000, 0, 0)->tid, fake_cpus(0, 0) | fake_cpus(4, 5));
+	fake_pin(world.fake, add_worker(1000, 4, 0)->tid, fake_cpus(0, 0) | fake_cpus(4, 5));
+	fake_pin(world.fake, add_worker(1000, 1, 0)->tid, fake_cpus(1, 1) | fake_cpus(4, 7));
+	begin_auto();
+	for (unsigned s = 0; s < 20; s++) {
+		live_s(1);
+		assert_no_cpu_is_shared();
+	}
+	assert_true(state_of(1000)->room[0] < 2.1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +157,8 @@ int main(void)
 		TEST(pinned_threads_keep_unlocated_memory),
 		TEST(excluded_threads_keep_their_memory),
 		TEST(a_pinned_process_is_left_alone),
+		TEST(two_threads_do_not_share_a_cpu),
+		TEST(different_affinities_share_cpus),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@
 static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
-	double *arrays = calloc(1, nr_nodes * (6 * sizeof(double) + 2 * sizeof(bool)));
+	double *arrays = calloc(1, nr_nodes * (8 * sizeof(double) + 2 * sizeof(bool)));
 	if (!arrays)
 		return -ENOMEM;
 	*(struct nm_home_state *)cell = (struct nm_home_state){
@@ -33,8 +33,10 @@ static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 		.located_on = arrays + 3 * (size_t)nr_nodes,
 		.fixed_on = arrays + 4 * (size_t)nr_nodes,
 		.fixed_has_run_on = arrays + 5 * (size_t)nr_nodes,
-		.allowed = (bool *)(arrays + 6 * (size_t)nr_nodes),
-		.has_fixed = (bool *)(arrays + 6 * (size_t)nr_nodes) + nr_nodes,
+		.room = arrays + 6 * (size_t)nr_nodes,
+		.beyond = arrays + 7 * (size_t)nr_nodes,
+		.allowed = (bool *)(arrays + 8 * (size_t)nr_nodes),
+		.has_fixed = (bool *)(arrays + 8 * (size_t)nr_nodes) + nr_nodes,
 	};
 	return 0;
 }

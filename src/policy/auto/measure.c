@@ -17,7 +17,8 @@ void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes
 		state->allowed[k] = true;
 		state->has_fixed[k] = false;
 	}
-	state->has_movable = false;
+	state->has_movable = state->is_restricted = state->has_everywhere = false;
+	state->nr_affinities = 0;
 	state->run_s = state->delay_s = state->wanted_cpus = state->accesses = 0;
 	state->movable_wanted_cpus = 0;
 	state->runs = 0;
@@ -60,6 +61,86 @@ static void add_fixed(const struct nm_topology *topology, const struct nm_snap_t
 		state->fixed_on[node] += ran;
 }
 
+static void add_affinity(const struct nm_snap_thread *thread, double ran,
+			 struct nm_home_state *state)
+{
+	unsigned i = 0;
+	state->has_movable = true;
+	if (thread->everywhere) {
+		state->has_everywhere = true;
+		return;
+	}
+	state->is_restricted = true;
+	while (i < state->nr_affinities &&
+	       !hwloc_bitmap_isequal(state->affinities[i].cpus, thread->allowed))
+		i++;
+	if (i == state->nr_affinities && i < NM_AFFINITIES_MOST)
+		state->affinities[state->nr_affinities++] =
+			(struct nm_affinity_use){.cpus = thread->allowed};
+	state->affinities[i < NM_AFFINITIES_MOST ? i : NM_AFFINITIES_MOST - 1].used += fmax(ran, 0);
+}
+
+/* Sums over the node's CPUs that are in the set or not. */
+static double busy_cpus(const struct nm_snapshot *snapshot, unsigned node,
+			hwloc_const_bitmap_t cpus, bool in)
+{
+	double busy = 0;
+	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++) {
+		const struct nm_snap_cpu *one = &snapshot->cpus[cpu];
+		if (one->usable && one->node == (int)node && one->busy_share > 0 &&
+		    (hwloc_bitmap_isset(cpus, cpu) != 0) == in)
+			busy += one->busy_share;
+	}
+	return busy;
+}
+
+/*
+ * Computes the cores of the node that its threads may use. Threads with the same affinity share its
+ * CPUs, and others add what they use: the demand of all fits if that of each set of threads fits on
+ * the CPUs that it may use.
+ */
+static double room_on(const struct nm_snapshot *snapshot, const struct nm_home_state *state,
+		      unsigned node, hwloc_const_bitmap_t all, hwloc_bitmap_t scratch)
+{
+	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[node].cpus;
+	hwloc_bitmap_and(scratch, cpus, all);
+	double room = nm_core_capacity(snapshot, scratch);
+	for (unsigned i = 0; i < state->nr_affinities; i++) {
+		double others = state->movable_wanted_cpus;
+		if (!(state->affinities[i].used > 0))
+			continue;
+		hwloc_bitmap_and(scratch, cpus, state->affinities[i].cpus);
+		double own = nm_core_capacity(snapshot, scratch);
+		for (unsigned k = 0; k < state->nr_affinities; k++) {
+			hwloc_bitmap_and(scratch, cpus, state->affinities[k].cpus);
+			if (hwloc_bitmap_isincluded(scratch, state->affinities[i].cpus))
+				others -= state->affinities[k].used;
+		}
+		room = fmin(room, own + fmax(others, 0));
+	}
+	return room;
+}
+
+/* If memory is short, the process may use all CPUs of the nodes that it may use. */
+static void update_room(const struct nm_snapshot *snapshot, struct nm_home_state *state)
+{
+	nm_autobitmap all = hwloc_bitmap_alloc(), scratch = hwloc_bitmap_alloc();
+	if (!state->is_restricted)
+		return;
+	if (!all || !scratch) {
+		state->is_restricted = false;
+		return;
+	}
+	for (unsigned i = 0; i < state->nr_affinities; i++)
+		hwloc_bitmap_or(all, all, state->affinities[i].cpus);
+	if (state->has_everywhere)
+		hwloc_bitmap_copy(all, snapshot->topology->usable);
+	for (unsigned k = 0; k < snapshot->topology->nr_nodes; k++) {
+		state->room[k] = room_on(snapshot, state, k, all, scratch);
+		state->beyond[k] = busy_cpus(snapshot, k, all, false);
+	}
+}
+
 static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
 		       double ran, struct nm_home_state *state)
 {
@@ -76,7 +157,7 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 	if (thread->only_watched)
 		add_fixed(topology, thread, ran, state);
 	else
-		state->has_movable = true;
+		add_affinity(thread, ran, state);
 	state->running += thread->active;
 	state->traffic += fmax(thread->traffic, 0); /* NaN counts as 0 */
 	if (here >= 0 && ran > 0)
@@ -93,6 +174,7 @@ static void update_demand(struct nm_home_state *state, const struct nm_snapshot 
 	double keep = exp(-since_s / NM_PLACE_YOUNG_S);
 	state->wanted_cpus = nm_place_allowed_cpus(state->wanted_cpus, state->cpu_limit);
 	state->movable_wanted_cpus = fmin(state->movable_wanted_cpus, state->wanted_cpus);
+	update_room(snapshot, state);
 	state->demand_cpus = fmax(state->wanted_cpus, keep * state->demand_cpus);
 	state->movable_cpus = fmax(state->movable_wanted_cpus, keep * state->movable_cpus);
 	for (unsigned k = 0; k < nr_nodes; k++) {

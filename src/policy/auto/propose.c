@@ -89,6 +89,34 @@ static double sum(const double *values, unsigned count)
 	return total;
 }
 
+double nm_place_room(const struct nm_place_view *view, const struct nm_place_group *group,
+		     unsigned node)
+{
+	double cores = view->nodes[node].cores;
+	return group->room ? fmin(group->room[node], cores) : cores;
+}
+
+double nm_place_load_within(const struct nm_place_group *group, unsigned node, double load)
+{
+	return group->beyond ? fmax(load - group->beyond[node], 0) : load;
+}
+
+bool nm_place_is_restricted(const struct nm_place_view *view, const struct nm_place_group *group)
+{
+	for (unsigned k = 0; group->room && k < view->topology->nr_nodes; k++)
+		if (nm_place_room(view, group, k) < view->nodes[k].cores)
+			return true;
+	return false;
+}
+
+static double largest_room(const struct plan *plan, const struct nm_place_group *group)
+{
+	double largest = 0;
+	for (unsigned k = 0; group->room && k < plan->view->topology->nr_nodes; k++)
+		largest = fmax(largest, nm_place_room(plan->view, group, k));
+	return group->room ? largest : plan->largest_cores;
+}
+
 /*
  * The demand of the threads that may be moved. A program that has just started may have one thread
  * that waits for its data, and eight threads a second later. On a small node, one of these may be
@@ -98,7 +126,7 @@ static double expected_demand(const struct plan *plan, const struct nm_place_gro
 {
 	double running = nm_place_allowed_cpus(group->running, group->cpu_limit);
 	double all = group->age_s < NM_PLACE_YOUNG_S
-			     ? fmax(group->demand_cpus, fmin(running, plan->largest_cores))
+			     ? fmax(group->demand_cpus, fmin(running, largest_room(plan, group)))
 			     : group->demand_cpus;
 	return all - group->fixed_cpus;
 }
@@ -262,17 +290,34 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
 	return ran > 0 ? distance : NAN;
 }
 
-/* Returns the load up to which a node is not full: one per core, or the load with an even spread of
- * all demand. */
-static double most_cpus(const struct plan *plan, unsigned node)
+/* Returns the load per core, with an even spread, of the CPUs that a restricted group may use. */
+static double pressure_on(const struct plan *plan, const struct nm_place_group *group)
 {
-	return fmax(1, plan->wanted / plan->cores) * plan->view->nodes[node].cores + HALF_CPU;
+	double room = 0, load = group->home < 0 ? expected_demand(plan, group) : 0;
+	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++) {
+		if (!group->allowed[k] || !(nm_place_room(plan->view, group, k) > 0))
+			continue;
+		room += nm_place_room(plan->view, group, k);
+		load += nm_place_load_within(group, k, plan->load[k]);
+	}
+	return room > 0 ? load / room : 0;
+}
+
+/* Returns the load up to which the CPUs of a node that the group may use are not full: one per
+ * core, or the load with an even spread of all demand. */
+static double most_cpus(const struct plan *plan, const struct nm_place_group *group, unsigned node)
+{
+	double room = nm_place_room(plan->view, group, node);
+	if (nm_place_is_restricted(plan->view, group))
+		return fmax(1, pressure_on(plan, group)) * room + fmin(HALF_CPU, room / 4);
+	return fmax(1, plan->wanted / plan->cores) * room + HALF_CPU;
 }
 
 static bool has_room(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
-	return group->allowed[node] && plan->view->nodes[node].cores > 0 &&
-	       plan->load[node] + expected_demand(plan, group) <= most_cpus(plan, node) &&
+	return group->allowed[node] && nm_place_room(plan->view, group, node) > 0 &&
+	       nm_place_load_within(group, node, plan->load[node]) + expected_demand(plan, group) <=
+		       most_cpus(plan, group, node) &&
 	       bytes_elsewhere(plan, group, node) <= (double)plan->free_bytes[node];
 }
 
@@ -283,9 +328,9 @@ static bool is_larger_than_every_node(const struct plan *plan, const struct nm_p
 	bool may_use_any = false;
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
 		uint64_t memory = view->nodes[k].memory_bytes;
-		if (!group->allowed[k] || !(view->nodes[k].cores > 0))
+		if (!group->allowed[k] || !(nm_place_room(view, group, k) > 0))
 			continue;
-		if (expected_demand(plan, group) <= most_cpus(plan, k) &&
+		if (expected_demand(plan, group) <= most_cpus(plan, group, k) &&
 		    (memory == 0 || group->anon_bytes <= memory))
 			return false;
 		may_use_any = true;
@@ -326,6 +371,13 @@ static bool fills_controller(const struct nm_place_view *view, const struct nm_p
 	return others + group->traffic > fmax(view->max_traffic, CONTROLLER_MIN);
 }
 
+static bool is_in_demand(const struct plan *plan, const struct nm_place_group *group)
+{
+	if (nm_place_is_restricted(plan->view, group))
+		return pressure_on(plan, group) >= IN_DEMAND;
+	return fmax(plan->total, plan->view->recent_demand) >= IN_DEMAND * plan->cores;
+}
+
 /* Returns whether there is a reason to pack the group on the node, and the reason for or against
  * it. The scheduler spreads threads for bandwidth, which is right on an idle machine. */
 static bool may_pack(const struct plan *plan, const struct nm_place_group *group, unsigned node,
@@ -334,11 +386,11 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 	const struct nm_place_view *view = plan->view;
 	if (threads_of(group) <= 1)
 		*ret = NM_PLACE_SINGLE;
-	else if (threads_of(group) * KERNEL_PACKS <= view->nodes[node].cores)
+	else if (threads_of(group) * KERNEL_PACKS <= nm_place_room(view, group, node))
 		*ret = NM_PLACE_SMALL;
 	else if (is_memory_on_one_node(view, group))
 		*ret = NM_PLACE_MEMORY;
-	else if (fmax(plan->total, view->recent_demand) < IN_DEMAND * plan->cores)
+	else if (!is_in_demand(plan, group))
 		*ret = NM_PLACE_SPREAD;
 	else
 		*ret = fills_controller(view, group, node) ? NM_PLACE_BANDWIDTH
@@ -352,7 +404,7 @@ static bool may_assign(const struct plan *plan, const struct nm_place_group *gro
 {
 	double ran = sum(group->ran_on, plan->view->topology->nr_nodes);
 	if (!(ran > 0 && group->ran_on[node] >= RUNS_THERE * ran && is_steady(group) &&
-	      threads_of(group) <= plan->view->nodes[node].cores))
+	      threads_of(group) <= nm_place_room(plan->view, group, node)))
 		return may_pack(plan, group, node, ret);
 	*ret = NM_PLACE_RUNS_THERE;
 	return true;
@@ -386,7 +438,9 @@ static double cost_of(const struct plan *plan, const struct nm_place_group *grou
 	double far = expected_distance(plan, group, node) / NM_DISTANCE_LOCAL - 1;
 	double moves = 1 - memory_share(plan->view, group, node);
 	return far + moves * MOVING_COSTS * fmin(group->age_s / NM_PLACE_YOUNG_S, 1) +
-	       (plan->load[node] + expected_demand(plan, group)) / plan->view->nodes[node].cores;
+	       (nm_place_load_within(group, node, plan->load[node]) +
+		expected_demand(plan, group)) /
+		       nm_place_room(plan->view, group, node);
 }
 
 /* Threads on several nodes are brought together at once if their distance to memory does not
@@ -467,7 +521,8 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 	}
 	uint64_t elsewhere = (uint64_t)bytes_elsewhere(plan, group, (unsigned)ret->node);
 	plan->free_bytes[ret->node] -= elsewhere;
-	ret->load = plan->load[ret->node] / plan->view->nodes[ret->node].cores;
+	ret->load = nm_place_load_within(group, (unsigned)ret->node, plan->load[ret->node]) /
+		    nm_place_room(plan->view, group, (unsigned)ret->node);
 	ret->distance_home = NM_DISTANCE_LOCAL;
 	ret->bytes_away = elsewhere;
 	ret->distance_away = distance_from(plan->view, group, (unsigned)ret->node);
@@ -550,7 +605,7 @@ int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason
 		if (group->running <= group->home_max_running)
 			continue;
 		if (expected_demand(&plan, group) + fixed_on(group, (unsigned)group->home) >
-			    most_cpus(&plan, (unsigned)group->home) ||
+			    most_cpus(&plan, group, (unsigned)group->home) ||
 		    (for_few && !may_pack(&plan, group, (unsigned)group->home, &ret[i])))
 			ret[i] = NM_PLACE_SPREAD;
 	}
