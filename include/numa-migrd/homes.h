@@ -87,8 +87,9 @@ struct nm_home_state {
 	struct nm_place_trend trend;	/* when it was assigned its home */
 	struct nm_memory_migration migration;
 	struct nm_location_query location;
-	uint64_t anon_bytes;
-	double cpu_limit; /* as in struct nm_snap_process */
+	uint64_t anon_bytes, barred_mems;
+	double held_share;    /* share of its memory that is pinned for devices or locked */
+	double cpu_limit;     /* as in struct nm_snap_process */
 	uint64_t measured_ns; /* time of the last interval or examination that measured it; 0: none
 			       * yet */
 	/* Values of this interval: */
@@ -102,6 +103,7 @@ struct nm_home_state {
 	 * pinned them, or a rule excludes them. */
 	double *fixed_on, *fixed_has_run_on;
 	double *room, *beyond;	   /* as in struct nm_place_group; valid if is_restricted */
+	bool *may_hold; /* per node: its memory may be moved there; in the same allocation */
 	bool *allowed, *has_fixed; /* in the same allocation; has_fixed: such a thread is there */
 	bool has_movable;	   /* some of its threads may be moved */
 	bool is_restricted, has_everywhere; /* some of these may, or may not, use every CPU */
@@ -204,6 +206,9 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
  */
 bool nm_home_state_is_suspended(const struct nm_home_state *state);
 
+/* Records that its memory could not be moved, which ends a home that rested on it. error: of the
+ * mover (mover.h); errors that do not concern the memory are ignored. */
+void nm_home_state_refuse(struct nm_home_state *state, int error);
 /* Sets the location of its memory, from pages on each node; all zero: not known. */
 void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes);
 /* Return the amount of its memory, and the share of it on each node; NULL: not known. */

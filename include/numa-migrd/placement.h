@@ -61,12 +61,17 @@ struct nm_place_group {
 	bool barred;		 /* must not be placed now */
 	bool creating;		 /* has threads that are too young for their demand to be known */
 	bool memory_stays;	 /* its memory could not be moved */
+	/* Per node: whether its memory may be moved there; NULL: to every node. And the share of
+	 * its memory, wherever that is, that cannot be moved to any node. */
+	const bool *may_hold;
+	double held_share;
 	bool home_despite_memory; /* this was known when it was assigned its home */
 	bool awaits_query;	  /* the location of its memory will be known shortly */
 };
 
 struct nm_place_node {
 	double cores;	    /* usable cores; SMT siblings count as one */
+	bool is_device; /* memory without CPUs, such as that of a GPU: it is not moved from there */
 	double busy_cpus;   /* CPUs' worth of time that all processes ran there */
 	uint64_t free_bytes; /* free memory that may be used */
 	uint64_t memory_bytes; /* all of its memory; 0: not known */
@@ -150,6 +155,10 @@ int nm_place_yield(const struct nm_place_view *view, bool *ret);
 double nm_place_room(const struct nm_place_view *view, const struct nm_place_group *group,
 		     unsigned node);
 double nm_place_load_within(const struct nm_place_group *group, unsigned node, double load);
+/* Returns the share of the memory of a group that would not follow it to this node, if it is
+ * distributed like the rest. Called by the tick. */
+double nm_place_staying_share(const struct nm_place_view *view, const struct nm_place_group *group,
+			      unsigned node);
 /* Returns true if they may use some CPUs of the machine only. */
 bool nm_place_is_restricted(const struct nm_place_view *view, const struct nm_place_group *group);
 

@@ -47,6 +47,9 @@ struct nm_proc_status {
 			      * for threads that have exited */
 	uint64_t hugetlb_bytes; /* HugetlbPages, which VmRSS does not include */
 	uint64_t anon_bytes; /* RssAnon: the part that is neither file nor shared memory */
+	uint64_t held_bytes; /* VmPin and VmLck: memory pinned for devices, or locked */
+	uint64_t barred_mems; /* nodes below 64, by the kernel's numbers, that Mems_allowed_list
+			       * excludes, as bits */
 };
 
 /* Parses /proc/PID/status. Returns 0 or -EINVAL. Pure. */

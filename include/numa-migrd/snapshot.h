@@ -64,6 +64,7 @@ struct nm_snap_process {
 	double quiet_s; /* time since it last created a thread or child; its age if it never did */
 	uint64_t anon_bytes; /* anonymous memory, which could be migrated to another node */
 	uint64_t rss_bytes;  /* all of its memory */
+	uint64_t held_bytes, barred_mems; /* as in struct nm_proc_status (proc.h) */
 	double cpu_limit;    /* CPUs that its cgroups allow it; 0: no limit */
 	const char *comm; /* escaped; owned by the snapshot */
 	unsigned threads; /* number of managed threads */

@@ -160,7 +160,7 @@ struct nm_process {
 	char comm[NM_COMM_BYTES]; /* escaped */
 	char *cgroup;		  /* raw path in the unified hierarchy; NULL: not known */
 	char raw_comm[16];
-	uint64_t rss_bytes, anon_bytes; /* as in struct nm_proc_status */
+	uint64_t rss_bytes, anon_bytes, held_bytes, barred_mems; /* as in struct nm_proc_status */
 	double cpu_limit; /* CPUs that cpu.max of its cgroups allows; 0: no limit, or not known */
 	double cpu_share; /* decayed share of one CPU, summed over its threads */
 	uint64_t started_ns;	/* start of its program, CLOCK_MONOTONIC, estimated */

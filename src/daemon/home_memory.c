@@ -114,6 +114,7 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 	migration->moved += batch->moved;
 	/* After an error, pages elsewhere do not show that they cannot be moved. */
 	migration->checked = batch->error != 0;
+	nm_home_state_refuse(state, batch->error);
 	migration->ended_bytes = batch->error == 0 ? state->anon_bytes : 0;
 	migration->ended_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
 	bool full = batch->error == -ENOSPC && batch->bytes < migration->away_bytes;
@@ -168,6 +169,7 @@ static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)
 		(void)NM_TAKE(batch);
 	if (r != -EAGAIN)
 		state->migration.state = r == 0 ? NM_MIGRATION_RUNNING : NM_MIGRATION_DONE;
+	nm_home_state_refuse(state, r);
 }
 
 static double cost_s(const struct nm_placement *placement, const struct nm_home_state *state)

@@ -25,11 +25,13 @@ static bool is_to_stay(const struct nm_mover_rules *rules, const struct nm_mappe
 	       (mapped->common && !rules->move_shared);
 }
 
+/* Returns whether memory on the node is not moved: it is on the target or, as that of a GPU, on a
+ * node without CPUs, where its owner or the kernel has placed it. */
 static bool is_there(const struct nm_mover *mover, unsigned node)
 {
 	int16_t to = mover->work.batch->to, index = nm_node_index(&mover->rules, (int)node);
 
-	return index == to || (index >= 0 && mover->rules.stand_ins[index] == to);
+	return index == to || (index >= 0 && mover->rules.stand_ins[index] != index);
 }
 
 /* Returns the number of pages to move and the nodes that they are on, except nodes that have few of

@@ -185,6 +185,8 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 								 : process->started_ns),
 		.anon_bytes = process->anon_bytes,
 		.rss_bytes = process->rss_bytes,
+		.held_bytes = process->held_bytes,
+		.barred_mems = process->barred_mems,
 		.cpu_limit = process->cpu_limit,
 		.young = is_within(input->time_ns, process->started_ns, config->threads.young_s),
 		.spawning =

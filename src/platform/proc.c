@@ -77,6 +77,25 @@ static uint32_t innermost_pid(const char *text)
 	return pid;
 }
 
+/* A list such as "0-2,5". Kernels without cpusets have no such line, and all nodes are allowed. */
+static uint64_t barred_mems(const char *text)
+{
+	const char *list = status_value(text, "Mems_allowed_list");
+	uint64_t allowed = 0;
+	unsigned first, last;
+	int length;
+	while (list && sscanf(list, "%u%n", &first, &length) == 1) {
+		list += length;
+		last = first;
+		if (*list == '-' && sscanf(list, "-%u%n", &last, &length) == 1)
+			list += length;
+		for (unsigned node = first; node <= last && node < 64; node++)
+			allowed |= UINT64_C(1) << node;
+		list = *list == ',' ? list + 1 : NULL;
+	}
+	return allowed ? ~allowed : 0;
+}
+
 int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 {
 	struct nm_proc_status status = {0};
@@ -91,6 +110,8 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 	status.anon_bytes = status_bytes(text, "RssAnon", status.rss_bytes);
 	status.hugetlb_bytes = status_bytes(text, "HugetlbPages", 0);
 	status.rss_bytes += status.hugetlb_bytes;
+	status.held_bytes = status_bytes(text, "VmPin", 0) + status_bytes(text, "VmLck", 0);
+	status.barred_mems = barred_mems(text);
 	status.ns_pid = innermost_pid(text);
 	*ret = status;
 	return 0;

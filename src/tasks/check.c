@@ -139,6 +139,8 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 	process->uid = status.uid;
 	process->rss_bytes = status.rss_bytes;
 	process->anon_bytes = status.anon_bytes;
+	process->held_bytes = status.held_bytes;
+	process->barred_mems = status.barred_mems;
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
 	process->tenant = nm_tenant_of(process->uid, process->cgroup);

@@ -209,6 +209,24 @@ static void test_every_found_page_is_moved(void **state)
 }
 
 /* A full node takes what fits. */
+/* Pages that are in use cost two calls per 1,024 pages at most, and end the batch. */
+static void test_busy_pages_are_tried_twice(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	begin_large(test);
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		test->fake->busy[page] = UINT32_MAX;
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->moved, 0);
+	assert_true(test->fake->calls <= 2 * ((FAKE_PAGES + 1023) / 1024));
+	unsigned calls = test->fake->calls;
+	(void)nm_mover_work(test->mover);
+	assert_int_equal(test->fake->calls, calls);
+}
+
 static void test_a_node_nearly_full(void **state)
 {
 	struct test *test = *state;
@@ -571,6 +589,7 @@ int main(void)
 		TEST(test_each_page_is_counted),
 		TEST(test_memory_beside_the_target_stays),
 		TEST(test_every_found_page_is_moved),
+		TEST(test_busy_pages_are_tried_twice),
 		TEST(test_a_node_nearly_full),
 		TEST(test_node_outside_the_cpuset),
 		TEST(test_no_such_node),

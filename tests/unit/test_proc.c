@@ -115,6 +115,25 @@ static void test_status_of_hugetlb(void **state)
 	assert_int_equal(status.anon_bytes, 2052 * 1024); /* those that could move */
 }
 
+/* What memory cannot follow its threads. */
+static void test_status_movability(void **state)
+{
+	struct nm_proc_status status;
+	(void)state;
+	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\nVmLck:\t 8 kB\nVmPin:\t 4 kB\n"
+					      "Mems_allowed:\t1\nMems_allowed_list:\t0-2,5,70\n",
+					      &status),
+			 0);
+	assert_int_equal(status.held_bytes, 12 * 1024);
+	assert_true(status.barred_mems == ~UINT64_C(0x27));
+	/* Kernels without cpusets, and a line that is not a list. */
+	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\n", &status), 0);
+	assert_true(status.held_bytes == 0 && status.barred_mems == 0);
+	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\nMems_allowed_list:\t\n", &status),
+			 0);
+	assert_true(status.barred_mems == 0);
+}
+
 static void test_status_incomplete(void **state)
 {
 	struct nm_proc_status status = {.uid = 3};
@@ -287,6 +306,7 @@ int main(void)
 		cmocka_unit_test(test_stat_truncated),
 		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_status_of_hugetlb),
+		cmocka_unit_test(test_status_movability),
 		cmocka_unit_test(test_status_incomplete),
 		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_cpu_times),

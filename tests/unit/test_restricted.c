@@ -289,6 +289,118 @@ static void homes_yield_to_idle_cpus_that_may_be_used(void **state)
 	assert_false(nm_place_could_run_elsewhere(&view, &group));
 }
 
+/* ---- memory that cannot follow ---- */
+
+/* One thread runs on node 2, far from its memory on node 0. */
+static const double run_2[NODES] = {0, 0, 1, 0}, mem_0[NODES] = {1, 0, 0, 0};
+
+static void confined_memory_is_joined_or_left(void **state)
+{
+	static const bool only_0[NODES] = {true, false, false, false};
+	(void)state;
+	struct nm_place_group group = group_of(1, run_2, mem_0);
+	group.may_hold = only_0;
+	assert_int_equal(propose(&group).node, 0);
+	/* No home on the way either: its threads would stay remote when node 0 is idle again. */
+	set_up(state);
+	nodes[0].busy_cpus = 8;
+	assert_int_equal(propose(&group).node, -1);
+	assert_int_equal(propose(&group).reason, NM_PLACE_FIXED);
+	/* Without the restriction its memory follows. */
+	group.may_hold = NULL;
+	set_up(state);
+	nodes[0].busy_cpus = 8;
+	assert_int_not_equal(propose(&group).node, -1);
+}
+
+static void memory_comes_to_where_it_may_be(void **state)
+{
+	static const bool only_2[NODES] = {false, false, true, false};
+	(void)state;
+	struct nm_place_group group = group_of(1, run_2, mem_0);
+	group.may_hold = only_2;
+	nodes[0].busy_cpus = 8;
+	struct nm_place_proposal found = propose(&group);
+	assert_int_equal(found.node, 2);
+	assert_true(found.bytes_away == group.anon_bytes);
+}
+
+/* For example of a virtual machine with a device (VFIO). */
+static void pinned_memory_is_where_it_is(void **state)
+{
+	(void)state;
+	struct nm_place_group group = group_of(1, run_2, mem_0);
+	group.held_share = 0.9;
+	struct nm_place_proposal found = propose(&group);
+	assert_int_equal(found.node, 0);
+	set_up(state);
+	nodes[0].busy_cpus = 8;
+	assert_int_equal(propose(&group).node, -1);
+	/* A small part does not decide, but is not expected to follow. */
+	group.held_share = 0.1;
+	set_up(state);
+	nodes[0].busy_cpus = 8;
+	found = propose(&group);
+	assert_true(found.node > 0);
+	assert_true(found.distance_home > NM_DISTANCE_LOCAL);
+	assert_true(fabs((double)found.bytes_away - 0.9 * (double)group.anon_bytes) < 2);
+}
+
+/* No memory is moved to a node that has none, so that it needs no room there. */
+static void a_node_without_memory_may_be_a_home(void **state)
+{
+	static const double run_3[NODES] = {0, 0, 0, 1}, on_2[NODES] = {0, 0, 1, 0};
+	static const bool not_1[NODES] = {true, false, true, true};
+	static const bool cpus_1_and_3[NODES] = {false, true, false, true};
+	(void)state;
+	struct nm_place_group group = group_of(1, run_3, mem_0);
+	group.may_hold = not_1;
+	group.allowed = cpus_1_and_3;
+	group.held_share = 1;
+	nodes[1].free_bytes = 0;
+	struct nm_place_proposal found = propose(&group);
+	assert_int_equal(found.node, -1); /* as near as where it runs */
+	group.memory_on = on_2;
+	group.ran_on = mem_0;
+	group.allowed = anywhere;
+	nodes[2].busy_cpus = 8;
+	assert_int_not_equal(propose(&group).node, 0);
+}
+
+/* Three quarters are memory of a device (node 1): they count where they are. */
+static void memory_of_a_device_stays(void **state)
+{
+	static const double parts[NODES] = {0.25, 0.75, 0, 0}, run_3[NODES] = {0, 0, 0, 1};
+	(void)state;
+	struct nm_place_group group = group_of(1, run_3, parts);
+	nodes[1] = (struct nm_place_node){.is_device = true};
+	struct nm_place_proposal found = propose(&group);
+	assert_int_not_equal(found.node, 3);
+	assert_int_not_equal(found.node, 1);
+	if (found.node >= 0)
+		assert_true(found.bytes_away <= group.anon_bytes / 4 + 1);
+	nodes[0].busy_cpus = nodes[2].busy_cpus = 8;
+	assert_int_equal(propose(&group).node, -1); /* node 3 is farther away */
+}
+
+/* Memory has been pinned since, or the cpuset was changed. */
+static void a_home_ends_when_its_memory_cannot_follow(void **state)
+{
+	static const bool only_0[NODES] = {true, false, false, false};
+	(void)state;
+	struct nm_place_group group = group_of(1, run_2, mem_0);
+	group.home = 2;
+	group.home_reason = NM_PLACE_MEMORY;
+	assert_int_equal(reason_at(&group), NM_PLACE_MEMORY);
+	group.may_hold = only_0;
+	assert_int_equal(reason_at(&group), NM_PLACE_FIXED);
+	group.may_hold = NULL;
+	group.held_share = 0.9;
+	assert_int_equal(reason_at(&group), NM_PLACE_FIXED);
+	group.home_despite_memory = true;
+	assert_int_equal(reason_at(&group), NM_PLACE_MEMORY);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 
 int main(void)
@@ -307,6 +419,12 @@ int main(void)
 		TEST(load_on_other_cpus_does_not_count),
 		TEST(groups_do_not_share_the_room),
 		TEST(homes_yield_to_idle_cpus_that_may_be_used),
+		TEST(confined_memory_is_joined_or_left),
+		TEST(memory_comes_to_where_it_may_be),
+		TEST(pinned_memory_is_where_it_is),
+		TEST(a_node_without_memory_may_be_a_home),
+		TEST(memory_of_a_device_stays),
+		TEST(a_home_ends_when_its_memory_cannot_follow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,12 @@ static const struct nm_home_state *state_of(uint32_t pid)
 	return home_state;
 }
 
-/* Returns the CPUs of node 1 or, with the kernel's text, 24 MiB there. */
+/* A thread of a process of 24 MiB on node 3. */
+static void add_sized(void)
+{
+	fake_get(world.fake, add_worker(1000, 6, 1)->tid)->rss_kb = UINT64_C(24) << 10;
+}
+
 static const char all_on_1[] =
 	"7f0000000000 default anon=6144 dirty=6144 N1=6144 kernelpagesize_kB=4\n";
 
@@ -44,7 +49,7 @@ static const char all_on_1[] =
  * machine, and a free one on node 3. */
 static void begin_partly_pinned(void)
 {
-	add_worker(1000, 6, 1);
+	add_sized();
 	for (int cpu = 2; cpu < 4; cpu++)
 		fake_pin(world.fake, add_worker(1000, cpu, 1)->tid, 1U << cpu);
 	begin_auto();
@@ -82,7 +87,7 @@ static void pinned_threads_keep_unlocated_memory(void **state)
 static void excluded_threads_keep_their_memory(void **state)
 {
 	(void)state;
-	add_worker(1000, 6, 1);
+	add_sized();
 	for (int cpu = 2; cpu < 4; cpu++)
 		fake_get(world.fake, add_worker(1000, cpu, 1)->tid)->policy = SCHED_FIFO;
 	begin_auto();
@@ -150,6 +155,104 @@ static void different_affinities_share_cpus(void **state)
 	assert_true(state_of(1000)->room[0] < 2.1);
 }
 
+/* ---- memory that cannot follow ---- */
+
+static const char elsewhere[] =
+	"7f0000000000 default anon=6144 dirty=6144 N1=6144 kernelpagesize_kB=4\n";
+static int batch_error;
+static char status_lines[128];
+
+static unsigned moves_away;
+
+static void end_with_error(struct nm_page_batch *batch)
+{
+	moves_away += batch->to != 1;
+	batch->error = batch->to != 1 ? batch_error : 0;
+}
+
+/* One busy thread on node 3, with its memory on node 1, whose CPUs are busy. */
+static void begin_away(void)
+{
+	add_sized();
+	for (int cpu = 2; cpu < 4; cpu++)
+		fake_pin(world.fake, add_worker(2000 + 100 * (uint32_t)cpu, cpu, 1)->tid,
+			 1U << cpu);
+	fake_asked.numa_maps = elsewhere;
+	fake_mover.perform = end_with_error;
+	moves_away = 0;
+	begin_auto();
+}
+
+static void assert_refusal_is_learnt(int error)
+{
+	batch_error = error;
+	begin_away();
+	live_s(50);
+	assert_int_equal(moves_away, 1);
+	assert_true(state_of(1000)->immovable);
+	assert_true(state_of(1000)->home == 1 || state_of(1000)->home == -1);
+	fake_asked.numa_maps = NULL;
+}
+
+static void a_refusal_by_the_cpuset_is_learnt(void **state)
+{
+	(void)state;
+	assert_refusal_is_learnt(-EPERM);
+}
+
+static void other_refusals_are_learnt(void **state)
+{
+	(void)state;
+	assert_refusal_is_learnt(-EFBIG);
+}
+
+static void unexpected_refusals_are_learnt(void **state)
+{
+	(void)state;
+	assert_refusal_is_learnt(-EINVAL);
+}
+
+/* Returns the status of process 1000 with further lines. */
+static ssize_t read_restricted_status(struct nm_platform *platform, int directory, const char *path,
+				      char *buffer, size_t size)
+{
+	ssize_t length = read_with_load(platform, directory, path, buffer, size);
+	if (length > 0 && strcmp(path, "status") == 0 && strstr(buffer, "Tgid:\t1000\n"))
+		length += snprintf(buffer + length, size - (size_t)length, "%s", status_lines);
+	return length;
+}
+
+static void assert_nothing_is_tried(const char *lines)
+{
+	snprintf(status_lines, sizeof(status_lines), "%s", lines);
+	world.ops.read_file = read_restricted_status;
+	batch_error = -EPERM;
+	begin_away();
+	live_s(40);
+	assert_int_equal(moves_away, 0);
+	assert_true(state_of(1000)->home == 1 || state_of(1000)->home == -1);
+	assert_true(!find_entry(0, NM_MESSAGE_DECISION, "NODE_TO", "3"));
+	fake_asked.numa_maps = NULL;
+}
+
+static void confined_memory_is_known_before_the_choice(void **state)
+{
+	(void)state;
+	assert_nothing_is_tried("Mems_allowed:\t2\nMems_allowed_list:\t1\n");
+}
+
+static void pinned_memory_is_known_before_the_choice(void **state)
+{
+	(void)state;
+	assert_nothing_is_tried("VmPin:\t 4194304 kB\n");
+}
+
+static void locked_memory_is_known_before_the_choice(void **state)
+{
+	(void)state;
+	assert_nothing_is_tried("VmLck:\t 4194304 kB\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +262,12 @@ int main(void)
 		TEST(a_pinned_process_is_left_alone),
 		TEST(two_threads_do_not_share_a_cpu),
 		TEST(different_affinities_share_cpus),
+		TEST(a_refusal_by_the_cpuset_is_learnt),
+		TEST(other_refusals_are_learnt),
+		TEST(unexpected_refusals_are_learnt),
+		TEST(confined_memory_is_known_before_the_choice),
+		TEST(pinned_memory_is_known_before_the_choice),
+		TEST(locked_memory_is_known_before_the_choice),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,9 +238,11 @@ static void report_home(const struct nm_placement *placement, const struct nm_ho
 }
 
 static void assign(struct nm_placement *placement, const struct nm_home_round *round,
-		   struct nm_home_state *state, const struct nm_place_proposal *proposal,
-		   bool may_move)
+		   const struct nm_placement_view *view, struct nm_home_state *state,
+		   const struct nm_place_proposal *proposal, bool may_move)
 {
+	double staying = nm_place_staying_share(&view->place, &view->groups[proposal->group],
+						(unsigned)proposal->node);
 	if (state->drawn) {
 		round->handler->withdrawn(round->handler->context, state);
 		state->drawn = false;
@@ -249,7 +251,8 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	state->decision = (*round->next_id)++;
 	state->home = proposal->node;
 	state->home_max_running = state->max_running;
-	state->home_immovable = state->immovable;
+	/* Only what was known then. */
+	state->home_immovable = staying >= 0.5;
 	state->decided_ns = state->placed_ns = round->snapshot->time_ns;
 	state->judged = false;
 	state->trend = placement->trend;
@@ -258,7 +261,7 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	/* Once, even with automatic NUMA balancing: its scans take seconds, and it does not reclaim
 	 * page cache. */
 	state->migration = (struct nm_memory_migration){
-		.state = may_move && !state->immovable ? NM_MIGRATION_READY : NM_MIGRATION_NONE,
+		.state = may_move && staying < 1 ? NM_MIGRATION_READY : NM_MIGRATION_NONE,
 		.away_bytes = proposal->bytes_away,
 		.away_distance = proposal->distance_away,
 	};
@@ -291,7 +294,7 @@ int nm_placement_assign(struct nm_placement *placement, const struct nm_home_rou
 		if (state->home < 0 || proposals[i].reason != NM_PLACE_HAS_HOME)
 			state->reason = proposals[i].reason;
 		if (state->home < 0 && proposals[i].node >= 0)
-			assign(placement, round, state, &proposals[i], may_move);
+			assign(placement, round, view, state, &proposals[i], may_move);
 	}
 	return r;
 }

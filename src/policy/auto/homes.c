@@ -19,7 +19,7 @@
 static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
-	double *arrays = calloc(1, nr_nodes * (8 * sizeof(double) + 2 * sizeof(bool)));
+	double *arrays = calloc(1, nr_nodes * (8 * sizeof(double) + 3 * sizeof(bool)));
 	if (!arrays)
 		return -ENOMEM;
 	*(struct nm_home_state *)cell = (struct nm_home_state){
@@ -37,6 +37,7 @@ static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 		.beyond = arrays + 7 * (size_t)nr_nodes,
 		.allowed = (bool *)(arrays + 8 * (size_t)nr_nodes),
 		.has_fixed = (bool *)(arrays + 8 * (size_t)nr_nodes) + nr_nodes,
+		.may_hold = (bool *)(arrays + 8 * (size_t)nr_nodes) + 2 * (size_t)nr_nodes,
 	};
 	return 0;
 }
@@ -78,6 +79,27 @@ void nm_home_state_clear(struct nm_home_state *state)
 	state->ran_on = NULL;
 }
 
+/* A node without memory is one of a machine that has memory elsewhere. */
+static void update_movability(const struct nm_snapshot *snapshot, const struct nm_snap_process *one,
+			      struct nm_home_state *state)
+{
+	const struct nm_topology *topology = snapshot->topology;
+	uint64_t memory_bytes = 0;
+	for (unsigned k = 0; k < topology->nr_nodes; k++)
+		memory_bytes += topology->nodes[k].memory_bytes;
+	for (unsigned k = 0; k < topology->nr_nodes; k++) {
+		const struct nm_node *node = &topology->nodes[k];
+		bool barred = node->os_id < 64 && (one->barred_mems >> node->os_id & 1);
+		state->may_hold[k] = !barred && (memory_bytes == 0 || node->memory_bytes > 0);
+	}
+	if (state->barred_mems != one->barred_mems)
+		state->immovable = false; /* what was refused may be possible now */
+	state->barred_mems = one->barred_mems;
+	state->held_share = one->anon_bytes > 0
+				    ? fmin((double)one->held_bytes / (double)one->anon_bytes, 1)
+				    : 0;
+}
+
 void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 			  struct nm_home_state *state)
 {
@@ -87,6 +109,7 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 	state->program_ns = one->program_ns;
 	state->process = process;
 	state->anon_bytes = one->anon_bytes;
+	update_movability(snapshot, one, state);
 	state->cpu_limit = one->cpu_limit;
 }
 
@@ -121,6 +144,26 @@ void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsi
 	state->located = all > 0;
 	for (unsigned k = 0; k < nr_nodes && all > 0; k++)
 		state->located_on[k] = pages[k] / all;
+}
+
+void nm_home_state_refuse(struct nm_home_state *state, int error)
+{
+	switch (error) {
+	case 0:
+	case -EAGAIN: /* nothing was tried: see struct nm_page_batch */
+	case -ECANCELED:
+	case -ESTALE:
+	case -ESRCH:
+	case -EROFS:
+	case -ENOSPC: /* the node may have memory later */
+	case -ENOMEM:
+	case -ECONNRESET: /* the worker failed, not the move */
+	case -EPIPE:
+	case -ETIMEDOUT:
+		return;
+	default:
+		state->immovable = true;
+	}
 }
 
 uint64_t nm_home_state_bytes(const struct nm_home_state *state)
@@ -178,10 +221,11 @@ void nm_home_state_schedule_migration(struct nm_home_state *state,
 	double away = 0, distance = 0;
 	for (unsigned k = 0; state->located && k < topology->nr_nodes; k++) {
 		double share = state->located_on[k];
-		away += (int)k == state->home ? 0 : share;
+		bool is_device = topology->nodes[k].nearest_with_cpus != (int)k;
+		away += (int)k == state->home || is_device ? 0 : share;
 		distance += share * nm_topology_distance(topology, state->home, (int)k);
 	}
-	if (away < AWAY_MIN)
+	if (away < AWAY_MIN || !state->may_hold[state->home])
 		return;
 	if (!has_grown(state, state->migration.ended_bytes)) {
 		state->immovable = true;

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "reach.h"
+
 #define MOVING_COSTS 0.6  /* by how much emptier, per core, a node must be to justify a migration
 			   * for that reason alone; less for young groups */
 #define HALF_CPU 0.5	  /* tolerance, because demand is measured, while threads need whole CPUs */
@@ -31,12 +33,6 @@
 /* Demand from which a thread almost never sleeps: one that runs only briefly at a time is then
  * preempted by others, not woken by them. */
 #define SLEEPLESS 0.95
-/* CPUs used in the interval, and CPU time used so far, from which a thread that is not moved is
- * assumed to use the memory of its node; and the share of the memory there from which it counts. */
-#define FIXED_USES_CPUS 0.05
-#define FIXED_USES_S 0.1
-#define FIXED_USES_SHARE 0.05
-#define FARTHER 0.5 /* mean distance by which memory may move away from such threads */
 
 static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_RUNS_THERE] = "runs there",
@@ -79,34 +75,6 @@ static void plan_clear(struct plan *plan)
 {
 	free(plan->load);
 	free(plan->free_bytes);
-}
-
-static double sum(const double *values, unsigned count)
-{
-	double total = 0;
-	for (unsigned i = 0; i < count; i++)
-		total += values[i];
-	return total;
-}
-
-double nm_place_room(const struct nm_place_view *view, const struct nm_place_group *group,
-		     unsigned node)
-{
-	double cores = view->nodes[node].cores;
-	return group->room ? fmin(group->room[node], cores) : cores;
-}
-
-double nm_place_load_within(const struct nm_place_group *group, unsigned node, double load)
-{
-	return group->beyond ? fmax(load - group->beyond[node], 0) : load;
-}
-
-bool nm_place_is_restricted(const struct nm_place_view *view, const struct nm_place_group *group)
-{
-	for (unsigned k = 0; group->room && k < view->topology->nr_nodes; k++)
-		if (nm_place_room(view, group, k) < view->nodes[k].cores)
-			return true;
-	return false;
 }
 
 static double largest_room(const struct plan *plan, const struct nm_place_group *group)
@@ -226,68 +194,18 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 	return 0;
 }
 
-/* Returns the distribution of its memory over nodes. If it is not known, memory is assumed to be
- * where the threads have run, because they touched it first. */
-static const double *memory_parts(const struct nm_place_group *group)
-{
-	if (group->memory_on)
-		return group->memory_on;
-	return group->has_run_on ? group->has_run_on : group->ran_on;
-}
-
-static double memory_share(const struct nm_place_view *view, const struct nm_place_group *group,
-			   unsigned node)
-{
-	const double *parts = memory_parts(group);
-	double total = group->memory_on ? 1 : sum(parts, view->topology->nr_nodes);
-	return total > 0 ? parts[node] / total : 0;
-}
-
-static double distance_from(const struct nm_place_view *view, const struct nm_place_group *group,
-			    unsigned from)
-{
-	const double *parts = memory_parts(group);
-	double distance = 0, total = 0;
-	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
-		distance += parts[k] * nm_topology_distance(view->topology, (int)from, (int)k);
-		total += parts[k];
-	}
-	return total > 0 ? distance / total : NM_DISTANCE_LOCAL;
-}
-
-/* Returns whether a home on this node would take memory away from threads that cannot follow it. It
- * is not known which of the memory of their process on their node they use. */
-static bool takes_memory_away(const struct nm_place_view *view, const struct nm_place_group *group,
-			      unsigned home)
-{
-	if (view->memory_stays || group->memory_stays || !group->fixed_on)
-		return false;
-	for (unsigned k = 0; k < view->topology->nr_nodes; k++) {
-		bool uses = group->fixed_on[k] >= FIXED_USES_CPUS ||
-			    (group->fixed_has_run_on && group->fixed_has_run_on[k] >= FIXED_USES_S);
-		if (k != home && uses &&
-		    (memory_share(view, group, k) >= FIXED_USES_SHARE ||
-		     nm_topology_distance(view->topology, (int)k, (int)home) >
-			     distance_from(view, group, k) + FARTHER))
-			return true;
-	}
-	return false;
-}
-
+/* Returns the memory that would be moved to this node. */
 static double bytes_elsewhere(const struct plan *plan, const struct nm_place_group *group,
 			      unsigned node)
 {
-	return (double)group->anon_bytes * (1 - memory_share(plan->view, group, node));
-}
-
-double nm_place_distance(const struct nm_place_view *view, const struct nm_place_group *group)
-{
-	unsigned nr_nodes = view->topology->nr_nodes;
-	double ran = sum(group->ran_on, nr_nodes), distance = 0;
-	for (unsigned k = 0; k < nr_nodes; k++)
-		if (group->ran_on[k] > 0)
-			distance += group->ran_on[k] / ran * distance_from(view, group, k);
-	return ran > 0 ? distance : NAN;
+	const struct nm_place_view *view = plan->view;
+	double away = 1 - nm_place_memory_share(view, group, node);
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
+		if (view->nodes[k].is_device && k != node)
+			away -= nm_place_memory_share(view, group, k);
+	if (group->may_hold && !group->may_hold[node])
+		return 0;
+	return (double)group->anon_bytes * fmax(away, 0) * (1 - group->held_share);
 }
 
 /* Returns the load per core, with an even spread, of the CPUs that a restricted group may use. */
@@ -366,7 +284,7 @@ static bool fills_controller(const struct nm_place_view *view, const struct nm_p
 {
 	if (!(view->max_traffic > 0 && group->traffic > 0))
 		return false;
-	double already = group->traffic * memory_share(view, group, node);
+	double already = group->traffic * nm_place_memory_share(view, group, node);
 	double others = fmax(view->nodes[node].traffic - already, 0);
 	return others + group->traffic > fmax(view->max_traffic, CONTROLLER_MIN);
 }
@@ -402,7 +320,7 @@ static bool may_pack(const struct plan *plan, const struct nm_place_group *group
 static bool may_assign(const struct plan *plan, const struct nm_place_group *group, unsigned node,
 		       enum nm_place_reason *ret)
 {
-	double ran = sum(group->ran_on, plan->view->topology->nr_nodes);
+	double ran = nm_place_sum(group->ran_on, plan->view->topology->nr_nodes);
 	if (!(ran > 0 && group->ran_on[node] >= RUNS_THERE * ran && is_steady(group) &&
 	      threads_of(group) <= nm_place_room(plan->view, group, node)))
 		return may_pack(plan, group, node, ret);
@@ -419,7 +337,7 @@ static double migration_cost_s(const struct plan *plan, const struct nm_place_gr
 /* Share of its remaining lifetime until its memory has followed. */
 static double share_away(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
-	if (plan->view->memory_stays || group->memory_stays)
+	if (nm_place_staying_share(plan->view, group, node) == 1)
 		return 1;
 	return fmin(migration_cost_s(plan, group, node) / nm_place_expected_rest(group->age_s), 1);
 }
@@ -429,14 +347,15 @@ static double expected_distance(const struct plan *plan, const struct nm_place_g
 				unsigned node)
 {
 	double away = share_away(plan, group, node);
-	return away * distance_from(plan->view, group, node) + (1 - away) * NM_DISTANCE_LOCAL;
+	return away * nm_place_distance_from(plan->view, group, node) +
+	       (1 - away) * nm_place_final_distance(plan->view, group, node);
 }
 
 /* Lower is better: the load of the node, and the distance of the memory weighted by time. */
 static double cost_of(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	double far = expected_distance(plan, group, node) / NM_DISTANCE_LOCAL - 1;
-	double moves = 1 - memory_share(plan->view, group, node);
+	double moves = 1 - nm_place_memory_share(plan->view, group, node);
 	return far + moves * MOVING_COSTS * fmin(group->age_s / NM_PLACE_YOUNG_S, 1) +
 	       (nm_place_load_within(group, node, plan->load[node]) +
 		expected_demand(plan, group)) /
@@ -449,7 +368,7 @@ static bool only_gathers(const struct plan *plan, const struct nm_place_group *g
 			 const struct nm_place_proposal *to)
 {
 	return to->reason != NM_PLACE_RUNS_THERE &&
-	       distance_from(plan->view, group, (unsigned)to->node) <= to->distance_now;
+	       nm_place_distance_from(plan->view, group, (unsigned)to->node) <= to->distance_now;
 }
 
 /*
@@ -465,11 +384,12 @@ static bool pays_off(const struct plan *plan, const struct nm_place_group *group
 		ret->reason = group->age_s < NM_PLACE_YOUNG_S ? NM_PLACE_NEAR : NM_PLACE_RUNS_THERE;
 		return ret->reason == NM_PLACE_RUNS_THERE;
 	}
-	bool worth = plan->view->memory_stays || group->memory_stays
-			     ? distance_from(plan->view, group, node) < ret->distance_now
-			     : nm_place_expected_rest(group->lost_s) >=
-					       migration_cost_s(plan, group, node) ||
-				       only_gathers(plan, group, ret);
+	double stays = nm_place_staying_share(plan->view, group, node);
+	bool nearer =
+		stays == 0 || nm_place_final_distance(plan->view, group, node) < ret->distance_now;
+	bool pays = nm_place_expected_rest(group->lost_s) >= migration_cost_s(plan, group, node) ||
+		    only_gathers(plan, group, ret);
+	bool worth = nearer && (stays == 1 || pays);
 	ret->reason = worth ? ret->reason : NM_PLACE_TOO_COSTLY;
 	return worth;
 }
@@ -491,7 +411,12 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 		enum nm_place_reason reason;
 		if (!has_room(plan, group, k))
 			continue;
-		if (takes_memory_away(plan->view, group, k)) {
+		if (nm_place_is_far_from_staying(plan->view, group, k)) {
+			if (ret->node < 0)
+				ret->reason = NM_PLACE_FIXED;
+			continue;
+		}
+		if (nm_place_takes_memory_away(plan->view, group, k)) {
 			if (ret->node < 0)
 				ret->reason = NM_PLACE_PINNED;
 			continue;
@@ -512,7 +437,7 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 	if (worth || ret->reason == NM_PLACE_NEAR)
 		plan->load[ret->node] += expected_demand(plan, group);
 	else if (ret->reason == NM_PLACE_SPREAD || ret->reason == NM_PLACE_BANDWIDTH ||
-		 ret->reason == NM_PLACE_PINNED ||
+		 ret->reason == NM_PLACE_PINNED || ret->reason == NM_PLACE_FIXED ||
 		 !nm_place_is_unrestricted(plan->view, group))
 		account_in_place(plan, group);
 	if (!worth) {
@@ -523,9 +448,9 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 	plan->free_bytes[ret->node] -= elsewhere;
 	ret->load = nm_place_load_within(group, (unsigned)ret->node, plan->load[ret->node]) /
 		    nm_place_room(plan->view, group, (unsigned)ret->node);
-	ret->distance_home = NM_DISTANCE_LOCAL;
+	ret->distance_home = nm_place_final_distance(plan->view, group, (unsigned)ret->node);
 	ret->bytes_away = elsewhere;
-	ret->distance_away = distance_from(plan->view, group, (unsigned)ret->node);
+	ret->distance_away = nm_place_distance_from(plan->view, group, (unsigned)ret->node);
 }
 
 struct rank {
@@ -590,12 +515,13 @@ int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason
 		ret[i] = group->home_reason;
 		if (group->home < 0)
 			continue;
-		if (group->memory_stays && !group->home_despite_memory &&
-		    memory_share(view, group, (unsigned)group->home) < 0.5) {
+		if (nm_place_staying_share(view, group, (unsigned)group->home) >= NM_PLACE_MOSTLY &&
+		    !group->home_despite_memory &&
+		    nm_place_memory_share(view, group, (unsigned)group->home) < 0.5) {
 			ret[i] = NM_PLACE_FIXED;
 			continue;
 		}
-		if (takes_memory_away(view, group, (unsigned)group->home)) {
+		if (nm_place_takes_memory_away(view, group, (unsigned)group->home)) {
 			ret[i] = NM_PLACE_PINNED;
 			continue;
 		}

@@ -18,6 +18,7 @@ static void fill_nodes(const struct nm_snapshot *snapshot, struct nm_place_node 
 	for (unsigned k = 0; k < topology->nr_nodes; k++) {
 		nodes[k].cores = nm_core_capacity(snapshot, topology->nodes[k].cpus);
 		nodes[k].memory_bytes = topology->nodes[k].memory_bytes;
+		nodes[k].is_device = topology->nodes[k].nearest_with_cpus != (int)k;
 	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		const struct nm_snap_cpu *one = &snapshot->cpus[cpu];
@@ -132,6 +133,8 @@ void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 		.memory_on = nm_home_state_shares(state),
 		.has_run_on = state->has_run_on,
 		.allowed = state->allowed,
+		.may_hold = state->may_hold,
+		.held_share = state->held_share,
 		.room = state->is_restricted ? state->room : NULL,
 		.beyond = state->is_restricted ? state->beyond : NULL,
 		.home = state->home,
