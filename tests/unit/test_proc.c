@@ -115,7 +115,7 @@ static void test_status_of_hugetlb(void **state)
 	assert_int_equal(status.anon_bytes, 2052 * 1024); /* those that could move */
 }
 
-/* What memory cannot follow its threads. */
+/* Memory that cannot follow its threads. */
 static void test_status_movability(void **state)
 {
 	struct nm_proc_status status;

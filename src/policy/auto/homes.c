@@ -162,7 +162,7 @@ void nm_home_state_refuse(struct nm_home_state *state, int error)
 	case -ETIMEDOUT:
 		return;
 	default:
-		state->immovable = true;
+		state->immovable = true; /* until its cpuset changes */
 	}
 }
 
@@ -228,7 +228,7 @@ void nm_home_state_schedule_migration(struct nm_home_state *state,
 	if (away < AWAY_MIN || !state->may_hold[state->home])
 		return;
 	if (!has_grown(state, state->migration.ended_bytes)) {
-		state->immovable = true;
+		state->immovable = true; /* it has not moved */
 		return;
 	}
 	state->migration.state = NM_MIGRATION_DEFERRED;

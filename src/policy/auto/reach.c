@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The CPUs that a group may use, where its memory is, and how much of it can follow its threads. */
+/* The CPUs that a group may use, the location of its memory, and the part of it that can follow. */
 #include "reach.h"
 
 #include <math.h>

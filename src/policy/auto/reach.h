@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the memory of a group is, and how much of it can follow its threads. Pure. */
+/* The location of the memory of a group, and the part of it that can follow its threads. Pure. */
 #ifndef NM_POLICY_AUTO_REACH_H
 #define NM_POLICY_AUTO_REACH_H
 
@@ -15,7 +15,7 @@ static inline double nm_place_sum(const double *values, unsigned count)
 	return total;
 }
 
-/* Returns the share of the memory that is on this node, by what is known of it. */
+/* Returns the share of the memory on this node, as far as its location is known. */
 double nm_place_memory_share(const struct nm_place_view *view, const struct nm_place_group *group,
 			     unsigned node);
 /* Return the mean SLIT distance from the CPUs of this node to the memory: where it is now, and
