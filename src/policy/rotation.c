@@ -49,7 +49,7 @@ static bool gains(const struct rotation *rotation, uint32_t index)
 		return false;
 	return (thread->everywhere ||
 		hwloc_bitmap_isincluded(snapshot->topology->nodes[to].cpus, thread->allowed)) &&
-	       nm_surplus_of(thread, thread->main_node, to, config->threads.gate_margin,
+	       nm_surplus_of(snapshot->topology, thread, thread->main_node, to, config->threads.gate_margin,
 			     config->threads.gate_sigmas) > 0;
 }
 

@@ -87,7 +87,7 @@ static double move_tickets_of(const struct search *search, uint32_t thread, int 
 
 static double surplus_of(const struct search *search, const struct nm_snap_thread *thread, int node)
 {
-	return nm_surplus_of(thread, thread->main_node, node, search->config->threads.gate_margin,
+	return nm_surplus_of(search->snapshot->topology, thread, thread->main_node, node, search->config->threads.gate_margin,
 			     search->config->threads.gate_sigmas);
 }
 
@@ -478,7 +478,7 @@ double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *mo
 	double gained = 0, total = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[moves[i].thread];
-		gained += nm_surplus_of(thread, moves[i].node_from, moves[i].node_to, 0, 0);
+		gained += thread->accesses[moves[i].node_to] - thread->accesses[moves[i].node_from];
 		total += nm_known_accesses(thread);
 	}
 	return total > 0 ? gained / total : (double)NAN;

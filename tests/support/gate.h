@@ -11,7 +11,7 @@ static inline bool moves_pass_gate(const struct nm_snapshot *snapshot, const str
 {
 	double surplus = 0;
 	for (size_t i = 0; i < count; i++)
-		surplus += nm_surplus_of(&snapshot->threads[moves[i].thread], moves[i].node_from,
+		surplus += nm_surplus_of(snapshot->topology, &snapshot->threads[moves[i].thread], moves[i].node_from,
 					 moves[i].node_to, margin, sigmas);
 	return surplus > 0;
 }

@@ -98,9 +98,9 @@ static void surplus_is_the_gain_beyond_the_margin(void **state)
 {
 	(void)state;
 	take();
-	assert_true(nm_surplus_of(&snapshot->threads[0], 0, 1, 0, 0) == 40);
-	assert_true(nm_surplus_of(&snapshot->threads[0], 0, 1, 0.25, 0) == 15);
-	assert_true(nm_surplus_of(&snapshot->threads[1], 1, 0, 0.25, 0) == -125);
+	assert_true(nm_surplus_of(machine->topology, &snapshot->threads[0], 0, 1, 0, 0) == 40);
+	assert_true(nm_surplus_of(machine->topology, &snapshot->threads[0], 0, 1, 0.25, 0) == 15);
+	assert_true(nm_surplus_of(machine->topology, &snapshot->threads[1], 1, 0, 0.25, 0) == -125);
 }
 
 /* 40 of 100 samples more there than here; the standard deviation is √(70 + 30) = 10. */
@@ -110,14 +110,31 @@ static void a_gain_must_exceed_chance(void **state)
 	struct nm_snap_thread thread = {.accesses = (double[]){30, 70, 0, 0},
 					.access_total = 100,
 					.access_samples = 100};
-	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) == 10);
-	assert_true(nm_surplus_of(&thread, 0, 1, 0, 5) < 0);
+	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) == 10);
+	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 5) < 0);
 	/* The same from 25 % of the samples, each of which represents four accesses: √(100 × 4). */
 	thread.access_samples = 25;
-	assert_true(nm_surplus_of(&thread, 0, 1, 0, 1) == 20);
-	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) < 0);
+	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 1) == 20);
+	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) < 0);
 	thread.access_samples = 0;
-	assert_true(nm_surplus_of(&thread, 0, 1, 0, 3) == 40);
+	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) == 40);
+}
+
+/* Two hops from its memory, on a ring: one hop is half of the way. */
+static void a_hop_towards_a_full_node_counts(void **state)
+{
+	(void)state;
+	static const unsigned ring[4][4] = {
+		{10, 20, 30, 20}, {20, 10, 20, 30}, {30, 20, 10, 20}, {20, 30, 20, 10}};
+	struct nm_snap_thread thread = {.accesses = (double[]){0, 0, 100, 0},
+					.access_total = 100,
+					.access_samples = 100};
+	for (unsigned k = 0; k < 16; k++)
+		machine->topology->distance[k] = ring[k / 4][k % 4];
+	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 0) == 100);
+	assert_true(nm_surplus_of(machine->topology, &thread, 0, 2, 0, 0) == 200);
+	assert_true(nm_surplus_of(machine->topology, &thread, 0, 1, 0, 3) == 70);
+	assert_true(nm_surplus_of(machine->topology, &thread, 1, 0, 0, 0) == -100);
 }
 
 int main(void)
@@ -131,6 +148,7 @@ int main(void)
 		TEST(unknown_accesses_justify_no_move),
 		TEST(surplus_is_the_gain_beyond_the_margin),
 		TEST(a_gain_must_exceed_chance),
+		TEST(a_hop_towards_a_full_node_counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
