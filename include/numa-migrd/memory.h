@@ -15,6 +15,20 @@
 #include "numa-migrd/snapshot.h"
 #include "numa-migrd/topology.h"
 
+/* ---- evidence ---- */
+
+/* With 1.5 a program with random accesses became slower in the model; with 2, one that is larger
+ * than a node lost a quarter of its gain, because few accesses to a page are sampled. */
+#define NM_EVIDENCE_SIGMAS 1.75
+
+/*
+ * Returns the number that the accesses from a node must exceed to outnumber `other` accesses by
+ * more than chance: their difference must exceed NM_EVIDENCE_SIGMAS times the square root of their
+ * sum, the standard deviation of the difference of two Poisson counts. Called for pages and ranges.
+ * Pure.
+ */
+double nm_evidence_over(double other);
+
 /* ---- exclusivity ---- */
 
 /* The degree to which pages are used by a single node (kMAF, section 2.2.2, equations 3 and 4,
@@ -67,6 +81,7 @@ struct nm_page_touch {
 	uint16_t node;	   /* index of the node whose CPU accessed it */
 	int16_t page_node; /* index of the node that holds it; -1: not known */
 	uint16_t thread;   /* id from nm_affinity_join(); 0: do not look for sharing */
+	bool passing;	   /* its thread may leave the node soon, so that the page does not follow */
 };
 
 /* The result of counting an access. */
@@ -348,6 +363,10 @@ void nm_memory_settle_page(struct nm_memory *memory, const struct nm_page_id *pa
 /* Looks up a page like nm_pages_look(). Returns 0 or -ENOENT. */
 int nm_memory_look(const struct nm_memory *memory, const struct nm_page_id *page,
 		   struct nm_page_view *ret);
+
+/* Returns whether the thread will use its memory from this node in future: it is held there, may
+ * run nowhere else, or has stayed there for three intervals. With profile "paper" always true. */
+bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigned node);
 
 /* Returns whether a sample is an access to memory. */
 bool nm_memory_counts(const struct nm_sample *sample);

@@ -16,11 +16,12 @@
 
 #define NM_PAGE_ACCESSES 1024U /* number of accesses of a process that are kept individually */
 
-/* A recent access: the location of the memory, and the size of its page. */
+/* A recent access: the location of the memory, the size of its page, and whether the thread will
+ * stay on its node. */
 struct nm_page_access {
 	uint64_t address, interval;
 	int16_t page_node;
-	bool huge;
+	bool huge, settled;
 };
 
 /* The migration of a range, piece by piece. */

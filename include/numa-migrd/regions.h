@@ -35,6 +35,7 @@ struct nm_region {
 	int placed; /* its placement: a node index, NM_REGION_NOWHERE or NM_REGION_EVERYWHERE */
 	uint64_t placed_at;  /* interval of the placement */
 	bool whole;	     /* too small to be split */
+	bool uniform;	     /* both halves were sampled, with the same main node */
 	double by_halves;    /* share of the accesses by each half's own main node; NaN: not known
 			      * yet */
 };

@@ -5,6 +5,7 @@
 #include "daemon.h"
 
 #define ROLLBACKS_MAX 6
+#define NO_GAIN_COOLDOWNS 10
 #define SMALL_BYTES 4096ULL
 
 void nm_page_migration_clear(struct nm_page_migration *migration)
@@ -292,7 +293,7 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 
 /* ---- verdicts ---- */
 
-/* Pages that were rolled back wait, twice as long after each further rollback. */
+/* Pages that were moved without gain stay, twice as long after each further rollback. */
 static void bar_process(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	struct nm_page_process *process =
@@ -305,7 +306,8 @@ static void bar_process(struct nm_daemon *daemon, const struct nm_verdict *verdi
 		process->nr_rollbacks = 0;
 	if (verdict->kind != NM_VERDICT_ROLLED_BACK)
 		return;
-	uint64_t wait = nm_page_cooldown(daemon->config) << process->nr_rollbacks;
+	uint64_t wait = NO_GAIN_COOLDOWNS * nm_page_cooldown(daemon->config)
+			<< process->nr_rollbacks;
 	process->until = daemon->tally.intervals + wait;
 	if (process->nr_rollbacks < ROLLBACKS_MAX)
 		process->nr_rollbacks++;

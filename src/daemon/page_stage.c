@@ -199,6 +199,7 @@ void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample)
 		.interval = daemon->tally.intervals,
 		.page_node = (int16_t)nm_sample_node(sample, pipeline->topology->nr_nodes),
 		.huge = sample->page_bytes >= NM_REGION_LEAST_BYTES,
+		.settled = nm_memory_has_settled(pipeline->memory, sample->tid, (unsigned)node),
 	};
 	if (process->regions)
 		nm_regions_touch(process->regions, sample->address, (unsigned)node);

@@ -6,14 +6,23 @@
 
 #define BATCH 64U
 #define TEND_SHARE 0.1 /* share of the table scanned in each interval */
+#define SETTLED_INTERVALS 3
+
+struct thread {
+	uint32_t tid;	    /* if it has joined; otherwise 0 */
+	int node;	    /* on which it ran last; -1: several */
+	unsigned intervals; /* for which it has stayed there */
+	bool held;	    /* it runs nowhere else */
+};
 
 struct nm_memory {
 	const struct nm_topology *topology;
 	struct nm_pages *pages;
 	struct nm_affinity *affinity;
 	uint32_t now_s;
+	bool follows_all; /* pages follow threads that may leave their node, too */
 
-	struct nm_column threads;   /* the TID of each thread that has joined; otherwise 0 */
+	struct nm_column threads;   /* of struct thread */
 	struct nm_column processes; /* of struct nm_memory_process */
 
 	struct nm_page_touch touches[BATCH];
@@ -38,10 +47,10 @@ static void close_process(void *context, void *cell)
 static void leave(void *context, void *cell)
 {
 	struct nm_memory *memory = context;
-	const uint32_t *tid = cell;
+	const struct thread *thread = cell;
 
-	if (*tid)
-		nm_affinity_leave(memory->affinity, *tid, memory->now_s);
+	if (thread->tid)
+		nm_affinity_leave(memory->affinity, thread->tid, memory->now_s);
 }
 
 int nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
@@ -52,8 +61,9 @@ int nm_memory_new(const struct nm_topology *topology, const struct nm_config *co
 	if (!memory)
 		return -ENOMEM;
 	memory->topology = topology;
+	memory->follows_all = config->profile == NM_PROFILE_PAPER;
 	memory->threads = (struct nm_column){
-		.cell_bytes = sizeof(uint32_t), .clear = leave, .context = memory};
+		.cell_bytes = sizeof(struct thread), .clear = leave, .context = memory};
 	memory->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_memory_process),
 					       .clear = close_process,
 					       .context = memory};
@@ -85,6 +95,7 @@ void nm_memory_free(struct nm_memory *memory)
 
 void nm_memory_configure(struct nm_memory *memory, const struct nm_config *config)
 {
+	memory->follows_all = config->profile == NM_PROFILE_PAPER;
 	nm_pages_configure(memory->pages, config);
 	nm_affinity_configure(memory->affinity, config);
 }
@@ -101,16 +112,46 @@ static int open_process(struct nm_memory *memory, struct nm_memory_process *proc
 	return 0;
 }
 
+/* Its affinity, or the daemon's, leaves it no other node. */
+static bool is_held(const struct nm_memory *memory, const struct nm_snap_thread *thread, int node)
+{
+	return thread->leased ||
+	       (!thread->everywhere && thread->allowed &&
+		hwloc_bitmap_isincluded(thread->allowed, memory->topology->nodes[node].cpus));
+}
+
+static void follow_thread(const struct nm_memory *memory, const struct nm_snap_thread *now,
+			  struct thread *thread)
+{
+	if (now->main_cpu < 0) /* it did not run */
+		return;
+	thread->intervals = thread->node == now->main_node ? thread->intervals + 1 : 1;
+	thread->node = now->main_node;
+	thread->held = now->main_node >= 0 && is_held(memory, now, now->main_node);
+}
+
+bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigned node)
+{
+	const struct thread *thread =
+		memory->follows_all ? NULL : nm_column_find(&memory->threads, tid);
+
+	if (memory->follows_all)
+		return true;
+	return thread && thread->node == (int)node &&
+	       (thread->held || thread->intervals >= SETTLED_INTERVALS);
+}
+
 static int join_threads(struct nm_memory *memory, const struct nm_snapshot *snapshot)
 {
-	uint32_t *joined = memory->threads.cells;
+	struct thread *threads = memory->threads.cells;
 	uint16_t id;
 	int r = 0;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		uint32_t tid = snapshot->threads[i].tid;
 		int s = nm_affinity_join(memory->affinity, tid, memory->now_s, &id);
-		joined[i] = s < 0 ? 0 : tid;
+		threads[i].tid = s < 0 ? 0 : tid;
+		follow_thread(memory, &snapshot->threads[i], &threads[i]);
 		r = s == -ENOMEM ? s : r;
 	}
 	return r;
@@ -194,6 +235,7 @@ void nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample)
 		.node = (uint16_t)node,
 		.page_node = (int16_t)nm_sample_node(sample, memory->topology->nr_nodes),
 		.thread = nm_affinity_id(memory->affinity, sample->tid),
+		.passing = !nm_memory_has_settled(memory, sample->tid, (unsigned)node),
 	};
 	if (memory->nr_touches == BATCH)
 		nm_memory_flush(memory);

@@ -15,11 +15,27 @@ static uint16_t whole_seconds(double seconds)
 	return (uint16_t)ceil(seconds);
 }
 
+double nm_evidence_over(double other)
+{
+	const double sigmas = NM_EVIDENCE_SIGMAS;
+
+	return other + sigmas * sigmas / 2 + sigmas * sqrt(sigmas * sigmas / 4 + 2 * other);
+}
+
+/* Without a minimum number of accesses, equation 6 alone decides, as published. */
+static double needed_over(const struct nm_config *config, unsigned second)
+{
+	double published = config->pages.factor * second + 1;
+
+	return config->pages.min_accesses > 0 ? fmax(published, nm_evidence_over(second))
+					      : published;
+}
+
 void nm_rule_set(struct nm_page_rules *rules, const struct nm_config *config)
 {
 	rules->max_tracked = config->pages.max_tracked;
 	for (unsigned second = 0; second < NM_ARRAY_SIZE(rules->needed); second++)
-		rules->needed[second] = (uint16_t)(config->pages.factor * second + 1);
+		rules->needed[second] = (uint16_t)needed_over(config, second);
 	rules->min_accesses = (uint32_t)config->pages.min_accesses;
 	rules->cooldown_s = whole_seconds(config->pages.cooldown_s);
 	rules->decays = config->pages.decay_s > 0;

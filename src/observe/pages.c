@@ -315,6 +315,9 @@ static struct nm_page_finding visit_page(struct nm_pages *pages, uint32_t now_s,
 	slot.bucket->seen[slot.way] = (uint16_t)now_s;
 	if (touch->page.size == NM_PAGE_4K && touch->thread)
 		finding.partner = note_thread(slot, now_s, touch);
+	/* Threads before pages: see nm_memory_has_settled(). */
+	if (touch->passing)
+		return finding;
 	finding.target = (int16_t)nm_rule_target(pages, slot, now_s);
 	if (finding.target >= 0)
 		slot.bucket->state[slot.way] |= NM_STATE_PENDING;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "numa-migrd/memory.h"
 #include "numa-migrd/regions.h"
 
 /* Accesses by node of the whole region whose half is not known, and of each half. */
@@ -478,6 +479,18 @@ size_t nm_regions_count(const struct nm_regions *regions)
 	return regions->list.count;
 }
 
+/* Otherwise a part without samples yet may be that of another node. */
+static bool is_uniform(const struct nm_regions *regions, size_t index)
+{
+	struct tally left =
+		tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
+	struct tally right =
+		tally_of(counts_of(regions, &regions->list, index, RIGHT), regions->nr_nodes);
+
+	return left.samples >= SPLIT_SAMPLES && right.samples >= SPLIT_SAMPLES &&
+	       left.node == right.node;
+}
+
 static double by_halves(const struct nm_regions *regions, size_t index)
 {
 	struct tally left =
@@ -505,8 +518,19 @@ struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index)
 		.placed = bounds->placed,
 		.placed_at = bounds->placed_at,
 		.whole = !can_split(bounds),
+		.uniform = is_uniform(regions, index),
 		.by_halves = by_halves(regions, index),
 	};
+}
+
+/* As for a page: the accesses of the main node outnumber the others by more than chance. In a range
+ * that can be split, both halves must show it. */
+static bool is_evident(const struct nm_region *region, const struct nm_config *config)
+{
+	double most = region->exclusivity * region->samples;
+
+	return config->pages.min_accesses == 0 || ((region->whole || region->uniform) &&
+						   most > nm_evidence_over(region->samples - most));
 }
 
 int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double imbalance,
@@ -515,7 +539,7 @@ int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double i
 	if (nr_nodes < 2 || region->end - region->start < NM_REGION_LEAST_BYTES ||
 	    region->samples < NM_REGION_LEAST_SAMPLES)
 		return NM_REGION_NOWHERE;
-	if (region->exclusivity >= config->pages.region_exclusivity)
+	if (region->exclusivity >= config->pages.region_exclusivity && is_evident(region, config))
 		return region->node;
 	double even = 1.0 / nr_nodes, band = NM_REGION_EVEN_BAND;
 	/* Fewer accesses deviate more from an even distribution by chance. If the imbalance is NaN,

@@ -411,16 +411,17 @@ static inline void ordeal_second(void)
 
 static inline void ordeal_configure(const char *policy, const char *inject)
 {
-	/* Policy "auto" migrates memory itself. */
-	const char *pages = strcmp(policy, "auto") == 0 ? "watch" : "exclusivity";
+	/* Policy "auto" migrates memory itself. Lotteries lease also beside injected faults. */
+	bool homes = strcmp(policy, "auto") == 0;
+	const char *pages = homes ? "watch" : "exclusivity", *pin = homes ? "auto" : "node";
 	char text[1024];
 	snprintf(text, sizeof(text),
 		 ORDEAL_GENERAL "sampling: { inject = \"%s\"; };\n"
-				"threads: { policy = \"%s\"; lease_expiry_s = 5; };\n"
+				"threads: { policy = \"%s\"; pin = \"%s\"; lease_expiry_s = 5; };\n"
 				"pages: { policy = \"%s\"; numa_balancing = \"warn\"; "
 				"cooldown_s = 0; max_tracked = 2000; };\n"
 				"metrics: { file = \"%s/figures.prom\"; period_s = 5; };\n",
-		 inject, policy, pages, ordeal.world->root);
+		 inject, policy, pin, pages, ordeal.world->root);
 	world_configure(ordeal.world, text);
 }
 

@@ -26,6 +26,7 @@ static int set_up(void **state)
 	topology = machine_topology(2, 4);
 	if (!topology || nm_config_default(&config) < 0)
 		return -1;
+	config->profile = NM_PROFILE_PAPER;
 	config->pages.min_accesses = 0;
 	config->pages.cooldown_s = 0;
 	now_s = 100;
@@ -390,12 +391,82 @@ static void test_exclusivity(void **state)
 	assert_true(sums.accesses > 0 && sums.most < sums.accesses);
 }
 
+/* ---- threads that stay (profile "shipped") ---- */
+
+static hwloc_bitmap_t everywhere;
+
+/* Thread 11, which ran on this node (-1: on several), with this affinity. */
+static void follow_one(int node, bool leased, hwloc_const_bitmap_t allowed)
+{
+	struct nm_snap_thread thread = {.tid = 11,
+					.pid = 11,
+					.start_ticks = 11,
+					.main_cpu = node < 0 ? 0 : 2 * node,
+					.main_node = node,
+					.leased = leased,
+					.allowed = allowed};
+	struct nm_snap_process process = {.pid = 11, .threads = 1};
+	struct nm_snapshot snapshot = {
+		.threads = &thread, .nr_threads = 1, .processes = &process, .nr_processes = 1};
+
+	assert_int_equal(nm_memory_follow(memory, &snapshot), 0);
+}
+
+static void be_shipped(void)
+{
+	config->profile = NM_PROFILE_SHIPPED;
+	nm_memory_configure(memory, config);
+	everywhere = hwloc_bitmap_alloc();
+	hwloc_bitmap_set_range(everywhere, 0, 3);
+}
+
+static void test_a_thread_settles_after_three_intervals(void **state)
+{
+	const struct nm_memory_wanted *wanted;
+
+	(void)state;
+	be_shipped();
+	follow_one(1, false, everywhere);
+	nm_memory_mapping_over(memory, 11, true);
+	for (unsigned interval = 1; interval < 3; interval++) {
+		access_from_node_1(ADDRESS, 10);
+		assert_int_equal(count_wanted(&wanted), 0);
+		follow_one(1, false, everywhere);
+	}
+	follow_one(-1, false, everywhere); /* it was away, and begins anew */
+	follow_one(1, false, everywhere);
+	follow_one(1, false, everywhere);
+	access_from_node_1(ADDRESS, 10);
+	assert_int_equal(count_wanted(&wanted), 0);
+	follow_one(1, false, everywhere);
+	access_from_node_1(ADDRESS, 10);
+	assert_int_equal(count_wanted(&wanted), 1);
+	hwloc_bitmap_free(everywhere);
+}
+
+static void test_a_held_thread_has_settled(void **state)
+{
+	(void)state;
+	be_shipped();
+	follow_one(1, true, everywhere);
+	assert_true(nm_memory_has_settled(memory, 11, 1));
+	assert_false(nm_memory_has_settled(memory, 11, 0));
+	assert_false(nm_memory_has_settled(memory, 12, 1));
+	follow_one(0, false, everywhere);
+	assert_false(nm_memory_has_settled(memory, 11, 0));
+	follow_one(0, false, topology->nodes[0].cpus); /* bound by its owner */
+	assert_true(nm_memory_has_settled(memory, 11, 0));
+	hwloc_bitmap_free(everywhere);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_processes),
+		TEST(test_a_thread_settles_after_three_intervals),
+		TEST(test_a_held_thread_has_settled),
 		TEST(test_only_the_managed_are_counted),
 		TEST(test_only_accesses_are_counted),
 		TEST(test_following_again_keeps_pages),

@@ -106,14 +106,14 @@ static void a_range_that_drifted_is_moved_again(void **state)
 	assert_true(pages_on(0) >= 900);
 }
 
-/* After each rollback of pages, the cooldown of their process doubles. */
+/* Pages moved without gain stay for ten cooldowns, and for twice as long after each rollback. */
 static void cooldowns_double_after_rollbacks(void **state)
 {
 	(void)state;
 	uint64_t undone_at[3] = {0}, asked_at[3] = {0};
 	make_space(48, 2);
 	add_user(1000, 0, 0, 16);
-	world.daemon.config->pages.cooldown_s = 8;
+	world.daemon.config->pages.cooldown_s = 2;
 	begin();
 	speed_after_move = 0.05;
 	for (unsigned round = 0; round < 3; round++) {
@@ -130,8 +130,8 @@ static void cooldowns_double_after_rollbacks(void **state)
 		undone_at[round] = world.daemon.tally.intervals;
 		live(2);
 	}
-	assert_true(asked_at[1] - undone_at[0] >= 8);
-	assert_true(asked_at[2] - undone_at[1] >= 16);
+	assert_true(asked_at[1] - undone_at[0] >= 20);
+	assert_true(asked_at[2] - undone_at[1] >= 40);
 }
 
 /* ---- threads and other users ---- */
@@ -204,6 +204,22 @@ static void a_move_in_the_interval_of_the_verdict_does_not_spoil_it(void **state
 	assert_true(has_field(verdict, "VERDICT", "improved"));
 }
 
+/* It is away from its memory for two intervals at a time. */
+static void a_passing_thread_takes_no_pages_along(void **state)
+{
+	(void)state;
+	make_space(12, 0);
+	struct worker *worker = add_user(1000, 2, 0, 12);
+	begin();
+	for (int i = 0; i < 60; i++) {
+		fake_get(world.fake, worker->tid)->processor = i % 6 < 2 ? 2 : 0;
+		live_one();
+	}
+	assert_int_equal(fake_mover.submitted, 0);
+	fake_get(world.fake, worker->tid)->processor = 2;
+	live_until_on(1, 12, 60);
+}
+
 static void queued_pages_are_shared_among_users(void **state)
 {
 	(void)state;
@@ -211,6 +227,7 @@ static void queued_pages_are_shared_among_users(void **state)
 	make_space(64, 2);
 	add_user(1000, 0, 0, 32);
 	add_user(2000, 2, 32, 64);
+	world.daemon.config->pages.min_accesses = 4;
 	begin();
 	fake_mover.room = 4;
 	fake_mover.asleep = true;
@@ -232,6 +249,7 @@ int main(void)
 		TEST(pages_wait_while_threads_settle),
 		TEST(moves_of_threads_are_no_noise),
 		TEST(a_move_in_the_interval_of_the_verdict_does_not_spoil_it),
+		TEST(a_passing_thread_takes_no_pages_along),
 		TEST(queued_pages_are_shared_among_users),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

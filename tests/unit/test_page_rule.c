@@ -93,6 +93,20 @@ static void test_pages_wait_until_first_mapping(void **state)
 	assert_int_equal(times_from_node(50, PAGE(1), 1), -1); /* a new one is held */
 }
 
+/* A few accesses more are chance: (9, 3) differ by 6 = 1.73 times the root of their sum. */
+static void test_evidence(void **state)
+{
+	(void)state;
+	config->pages.min_accesses = 1;
+	nm_pages_configure(pages, config);
+	assert_false(moves(3, 0));
+	assert_true(moves(4, 0));
+	assert_false(moves(5, 1));
+	assert_true(moves(6, 1));
+	assert_false(moves(9, 3));
+	assert_true(moves(10, 3));
+}
+
 static void test_min_accesses(void **state)
 {
 	(void)state;
@@ -187,6 +201,7 @@ int main(void)
 		TEST(test_home_must_be_known),
 		TEST(test_found_once),
 		TEST(test_pages_wait_until_first_mapping),
+		TEST(test_evidence),
 		TEST(test_min_accesses),
 		TEST(test_move_halves_failure_does_not),
 		TEST(test_cooldown),

@@ -445,6 +445,23 @@ static void test_possibly_divided_ranges_are_not_interleaved(void **state)
 	assert_int_equal(nm_region_target(&region, 4, 9, config), NM_REGION_NOWHERE);
 }
 
+/* 8 MiB: its second half may be another node's, and is split off if it is. */
+static void test_both_halves_must_belong_to_the_node(void **state)
+{
+	(void)state;
+	set_range(0, 8 * MIB);
+	touch(MIB, 3, 40);
+	struct nm_region region = at(0);
+	assert_true(region.exclusivity == 1 && !region.uniform);
+	assert_int_equal(nm_region_target(&region, 4, 0, config), NM_REGION_NOWHERE);
+	touch(5 * MIB, 3, 8);
+	region = at(0);
+	assert_int_equal(nm_region_target(&region, 4, 0, config), 3);
+	config->pages.min_accesses = 0; /* as published */
+	region.uniform = false;
+	assert_int_equal(nm_region_target(&region, 4, 0, config), 3);
+}
+
 static void test_single_node_needs_no_ranges(void **state)
 {
 	struct nm_region region = {
@@ -472,6 +489,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_accesses),
 		TEST(test_halves_of_different_nodes_split),
+		TEST(test_both_halves_must_belong_to_the_node),
 		TEST(test_halves_of_one_node_stay),
 		TEST(test_mixed_ranges_split),
 		TEST(test_commonly_used_ranges_stay_split),

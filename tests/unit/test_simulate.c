@@ -93,13 +93,13 @@ static void test_auto_keeps_the_interval(void **state)
 	assert_in_range(done.intervals, 59, 90);
 }
 
-/* Memory written by one thread moves to the threads that use it, through the mover and at simulated
- * times. */
+/* Memory written by one thread of a program larger than a node moves to the threads that use it,
+ * through the mover and at simulated times. */
 static void test_pages_move_to_their_threads(void **state)
 {
 	(void)state;
-	struct nm_simulated alone = run("mesh-4x20", "stream", 16, NULL, 3);
-	struct nm_simulated done = run("mesh-4x20", "stream", 16, BEST, 3);
+	struct nm_simulated alone = run("mesh-4x20", "stream", 40, NULL, 3);
+	struct nm_simulated done = run("mesh-4x20", "stream", 40, BEST, 3);
 	assert_true(done.figures.pages_moved > 0);
 	assert_true(done.figures.local_accesses / done.figures.accesses >
 		    alone.figures.local_accesses / alone.figures.accesses);

@@ -36,6 +36,7 @@ void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config 
 
 struct range_sample {
 	unsigned seen, huge, known; /* number of accesses; in huge pages; with a known node */
+	unsigned passing;	    /* by threads that may leave their node soon */
 	unsigned max_on_node;	    /* of known: on the most frequent node */
 	unsigned in_place;	    /* of known: on the requested node, or represented by it */
 };
@@ -70,6 +71,7 @@ static struct range_sample sample_range(const struct nm_page_process *process,
 			continue;
 		range_sample.seen++;
 		range_sample.huge += seen->huge;
+		range_sample.passing += !seen->settled;
 		if (seen->page_node < 0 || (unsigned)seen->page_node >= topology->nr_nodes)
 			continue;
 		range_sample.known++;
@@ -141,6 +143,18 @@ static bool is_on_busiest_node(const struct nm_page_input *input,
 	return 2 * range_sample.in_place > range_sample.known;
 }
 
+/* Pages follow threads that stay (stencil paper, section 5). */
+static bool have_threads_settled(const struct nm_page_input *input,
+				 const struct nm_page_process *process,
+				 const struct nm_region *region)
+{
+	uint64_t since = input->interval > 0 ? input->interval - 1 : 0;
+	struct criteria recent = {region->start, region->end, since, region->node, false};
+	struct range_sample range_sample = sample_range(process, input->topology, &recent);
+
+	return range_sample.passing <= (1 - IN_PLACE_SHARE) * range_sample.seen;
+}
+
 static int wanted_target(const struct nm_page_input *input, const struct nm_page_process *process,
 			 const struct nm_region *region)
 {
@@ -149,7 +163,9 @@ static int wanted_target(const struct nm_page_input *input, const struct nm_page
 
 	if (target == NM_REGION_NOWHERE ||
 	    (target == region->placed && may_be_in_place(input, process, region)) ||
-	    (target >= 0 && target != region->node && !is_on_busiest_node(input, process, region)))
+	    (target >= 0 && target != region->node &&
+	     !is_on_busiest_node(input, process, region)) ||
+	    (target == region->node && !have_threads_settled(input, process, region)))
 		return NM_REGION_NOWHERE;
 	return target;
 }
@@ -266,7 +282,18 @@ static int node_of(const struct nm_topology *topology, const struct nm_range_cur
 	return 0;
 }
 
-/* A page is not requested if it is known to be on the node, was refused, or is no longer moved. */
+/* Returns whether another node uses the page more, by more than chance. */
+static bool is_used_elsewhere(const struct nm_page_input *input, const struct nm_page_view *view,
+			      int node)
+{
+	for (unsigned k = 0; k < input->topology->nr_nodes; k++)
+		if (view->accesses[k] > nm_evidence_over(view->accesses[node]))
+			return true;
+	return false;
+}
+
+/* A page is not requested if it is known to be on the node, was refused, or is no longer moved, or
+ * if it is an exception in a range of that node. */
 static bool is_wanted(const struct nm_page_input *input, const struct nm_page_process *process,
 		      const struct nm_page_id *page, int node, int *ret_page_node)
 {
@@ -279,6 +306,10 @@ static bool is_wanted(const struct nm_page_input *input, const struct nm_page_pr
 		return true;
 	bool in_place =
 		view.page_node >= 0 && is_represented_by(input->topology, view.page_node, node);
+	if (input->config->pages.min_accesses > 0 &&
+	    process->cursor.reason == NM_PAGE_REASON_REGION &&
+	    is_used_elsewhere(input, &view, node))
+		return false;
 	return !in_place && !view.pending && !view.barred && !view.left_alone;
 }
 
