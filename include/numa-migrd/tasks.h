@@ -141,6 +141,7 @@ enum nm_eligibility {
 	NM_ELIGIBILITY_FOREIGN,	   /* another program changed an affinity that the daemon had set */
 	NM_ELIGIBILITY_RELEASED,   /* released by `numa-migrctl release` */
 	NM_ELIGIBILITY_OFF,	   /* an attribute of its cgroups has the value "off" */
+	NM_ELIGIBILITY_ONE_NODE,   /* fewer than two nodes have CPUs; only as an explanation */
 	NM_ELIGIBILITY_MAX
 };
 

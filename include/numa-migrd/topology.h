@@ -44,6 +44,8 @@ struct nm_topology_source {
 	/* Returns a topology instead of loading a file; for the model. NULL: see the other fields. */
 	int (*load)(void *context, struct nm_topology **ret);
 	void *context;
+	const char *isolated;  /* list of isolated CPUs, in addition to those that are
+				* listed in the tree; NULL or "": none */
 	const char *root_path; /* a tree with /sys and /proc of a machine; NULL or "/": this
 				* machine */
 };
@@ -105,6 +107,16 @@ int nm_topology_copy(const struct nm_topology *topology, struct nm_topology **re
 static inline unsigned nm_topology_distance(const struct nm_topology *topology, int a, int b)
 {
 	return topology->distance[(size_t)a * topology->nr_nodes + (size_t)b];
+}
+
+/* Returns the number of nodes with usable CPUs. */
+unsigned nm_topology_cpu_nodes(const struct nm_topology *topology);
+
+/* Returns whether there is nothing to move: fewer than two nodes have usable CPUs, regardless of nodes
+ * with memory only (CXL, HBM, GPUs). */
+static inline bool nm_topology_is_single(const struct nm_topology *topology)
+{
+	return nm_topology_cpu_nodes(topology) < 2;
 }
 
 /* Returns the node index of the kernel's node number, or -1. */

@@ -153,6 +153,8 @@ static const char *state_of(const json_t *status)
 {
 	if (json_is_true(json_object_get(status, "paused")))
 		return "paused";
+	if (json_is_true(json_object_get(status, "idle")))
+		return "idle (one node has CPUs)";
 	if (json_is_true(json_object_get(status, "blind")))
 		return "no access samples";
 	return json_is_true(json_object_get(status, "dry_run")) ? "dry run" : "running";

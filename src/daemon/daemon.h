@@ -19,6 +19,7 @@
 #include "numa-migrd/metrics.h"
 #include "numa-migrd/mover.h"
 #include "numa-migrd/plan.h"
+#include "numa-migrd/isolation.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/policy.h"
 #include "numa-migrd/proc.h"
@@ -142,6 +143,7 @@ struct nm_machine_state {
 	size_t stat_bytes; /* size of a buffer for /proc/stat; 0: the default */
 	char online[4096]; /* the kernel's list, to detect changes */
 	struct nm_memory_fingerprint memory_fingerprint;
+	struct nm_isolation isolation; /* {0} before the first interval */
 	int balancing;		 /* kernel.numa_balancing; -1: not supported by this kernel */
 	bool balancing_switched; /* by the daemon, see sampling.inject */
 	int balancing_error;	 /* of the last attempt to enable it; logged when it changes */

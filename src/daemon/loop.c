@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 
 #define USEC_PER_SEC 1000000.0
 #define NUDGE_POLL_USEC 20000
+#define IDLE_WAKEUP_S 60.0
+#define IDLE_WATCHDOG_USEC "180000000"
 
 double nm_loop_interval_s(const struct nm_daemon *daemon)
 {
@@ -19,8 +22,17 @@ double nm_loop_interval_s(const struct nm_daemon *daemon)
 	return nm_feedback_interval_s(daemon->pipeline.feedback, config);
 }
 
+/* Returns whether there is nothing to do but to notice a change of the machine. */
+static bool is_idle(const struct nm_daemon *daemon)
+{
+	return daemon->pipeline.topology && nm_topology_is_single(daemon->pipeline.topology) &&
+	       nm_actuator_leases(daemon->pipeline.actuator) == 0;
+}
+
 double nm_loop_wakeup_s(const struct nm_daemon *daemon)
 {
+	if (is_idle(daemon))
+		return IDLE_WAKEUP_S;
 	return daemon->config->threads.policy == NM_POLICY_AUTO ? nm_home_stage_wakeup_s(daemon)
 								: nm_loop_interval_s(daemon);
 }
@@ -104,6 +116,22 @@ static void end_interval(struct nm_daemon *daemon)
 	nm_report_summary(daemon);
 }
 
+/* sd-event would wake up several times in each WatchdogSec=, so the timer does this while it is
+ * rare. */
+static void follow_watchdog(struct nm_daemon *daemon)
+{
+	uint64_t usual_usec;
+	bool idle = is_idle(daemon);
+	if (!daemon->loop.event || sd_watchdog_enabled(0, &usual_usec) <= 0)
+		return;
+	if (idle)
+		(void)sd_notify(0, "WATCHDOG=1\nWATCHDOG_USEC=" IDLE_WATCHDOG_USEC);
+	else if (sd_event_get_watchdog(daemon->loop.event) == 0)
+		(void)sd_notifyf(0, "WATCHDOG=1\nWATCHDOG_USEC=%" PRIu64, usual_usec);
+	if (sd_event_get_watchdog(daemon->loop.event) != !idle)
+		(void)sd_event_set_watchdog(daemon->loop.event, !idle);
+}
+
 void nm_loop_on_timer(struct nm_daemon *daemon)
 {
 	if (!daemon->paused && !continues_after_wakeup(daemon))
@@ -111,6 +139,7 @@ void nm_loop_on_timer(struct nm_daemon *daemon)
 	if (nm_clock_ns() - daemon->reported.composed_ns >= NM_NSEC_PER_SEC / 2)
 		nm_report_status(daemon);
 	nm_exporter_tick(daemon);
+	follow_watchdog(daemon);
 	nm_loop_arm(daemon);
 }
 
@@ -263,6 +292,7 @@ static int add_sources(struct nm_daemon *daemon)
 					       CLOCK_MONOTONIC, 0, 1000, on_mover, daemon);
 	if (r >= 0)
 		r = sd_event_set_watchdog(daemon->loop.event, true);
+	follow_watchdog(daemon);
 	return r < 0 ? r : 0;
 }
 

@@ -185,8 +185,8 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	pipeline->physmap = physmap;
 	/* If memory is short, pages are not tracked until the next change. */
 	(void)nm_page_tracking_restart(daemon);
-	if (!pipeline->source)
-		nm_pipeline_open_source(daemon);
+	if (!pipeline->source || nm_topology_is_single(topology))
+		nm_pipeline_open_source(daemon); /* or close it */
 	return 0;
 }
 
@@ -194,8 +194,9 @@ static int reload_topology(struct nm_daemon *daemon, char *error, size_t error_s
 {
 	struct nm_topology *topology;
 	struct nm_physmap *physmap;
-	int r = nm_machine_load_topology(&daemon->options.topology, &topology, &physmap, error,
-					 error_size);
+	struct nm_topology_source source = daemon->options.topology;
+	source.isolated = daemon->machine.isolation.isolated;
+	int r = nm_machine_load_topology(&source, &topology, &physmap, error, error_size);
 	if (r < 0)
 		return r;
 	r = adopt_topology(daemon, topology, physmap);
@@ -212,8 +213,9 @@ static void reload_after_change(struct nm_daemon *daemon, const char *what, cons
 	char error[256];
 
 	if (reload_topology(daemon, error, sizeof(error)) == 0) {
-		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "%s changed; online: %s", what,
-			  online);
+		bool single = nm_topology_is_single(daemon->pipeline.topology);
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE, "%s changed; online: %s%s", what,
+			  online, single ? "; one node has CPUs: nothing to move" : "");
 		return;
 	}
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
@@ -299,8 +301,30 @@ static void check_memory(struct nm_daemon *daemon, uint64_t now_ns)
 	reload_after_change(daemon, "memory", text);
 }
 
+/* ---- isolated CPUs ---- */
+
+/* The first time, what the kernel lists has been loaded, but not what the cgroups show. */
+static void check_isolation(struct nm_daemon *daemon, uint64_t now_ns)
+{
+	struct nm_isolation *isolation = &daemon->machine.isolation;
+	char error[256];
+	bool first = isolation->listed == 0;
+	if (daemon->options.topology.load ||
+	    nm_isolation_follow(isolation, daemon->pipeline.platform, now_ns) <= 0 ||
+	    (first && !isolation->found[0]))
+		return;
+	if (reload_topology(daemon, error, sizeof(error)) < 0)
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
+			  "Isolated CPUs changed; topology not read again: %s", error);
+	else
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "Isolated CPUs or partitions changed; isolated: %s",
+			  isolation->isolated[0] ? isolation->isolated : "none");
+}
+
 void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	check_cpus(daemon);
 	check_memory(daemon, now_ns);
+	check_isolation(daemon, now_ns);
 }

@@ -25,7 +25,7 @@ int nm_page_tracking_restart(struct nm_daemon *daemon)
 	nm_page_stage_close(daemon);
 	nm_memory_free(pipeline->memory);
 	pipeline->memory = NULL;
-	if (!is_wanted(daemon) || pipeline->topology->nr_nodes < 2)
+	if (!is_wanted(daemon) || nm_topology_is_single(pipeline->topology))
 		return 0;
 	/* A separate generator, so that the random numbers of decisions do not depend on this. */
 	nm_rng_seed(&keys, ~daemon->seed);

@@ -13,7 +13,7 @@ static bool moves_memory(const struct nm_daemon *daemon)
 {
 	const struct nm_config *config = daemon->config;
 	const struct nm_topology *topology = daemon->pipeline.topology; /* NULL while paused */
-	return !nm_daemon_is_dry_run(daemon) && topology && topology->nr_nodes > 1 &&
+	return !nm_daemon_is_dry_run(daemon) && topology && !nm_topology_is_single(topology) &&
 	       (config->threads.policy == NM_POLICY_AUTO || nm_config_follows_pages(config));
 }
 
@@ -41,8 +41,10 @@ static int open_machine(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	char error[256] = "";
-	int r = nm_machine_load_topology(&daemon->options.topology, &pipeline->topology,
-					 &pipeline->physmap, error, sizeof(error));
+	struct nm_topology_source source = daemon->options.topology;
+	source.isolated = daemon->machine.isolation.isolated; /* at a resume */
+	int r = nm_machine_load_topology(&source, &pipeline->topology, &pipeline->physmap, error,
+					 sizeof(error));
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "Topology not readable: %s",
 			  error[0] ? error : strerror(-r));
@@ -66,7 +68,8 @@ static int open_stages(struct nm_daemon *daemon)
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "Ledger not opened: %s (/run/numa-migrd/ledger must be a regular file "
-			  "of this user)", strerror(-r));
+			  "of this user)",
+			  strerror(-r));
 		return r;
 	}
 	struct nm_lease_lookup leases = {
@@ -140,8 +143,11 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	daemon->costs.counts = (struct nm_ring_counts){0};
 	daemon->drained.lost_seen = 0;
 	daemon->pipeline.latency_seen = 0;
-	if (pipeline->topology->nr_nodes < 2)
+	nm_loop_watch_source(daemon); /* no longer the one that was freed */
+	if (nm_topology_is_single(pipeline->topology)) {
+		daemon->pipeline.no_source_until_ns = 0;
 		return;
+	}
 	int r = open_source(daemon, error, sizeof(error));
 	if (r < 0 && daemon->pipeline.no_source_until_ns == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Nothing moved: %s",
@@ -181,7 +187,7 @@ bool nm_pipeline_samples_no_accesses(const struct nm_daemon *daemon)
 
 bool nm_pipeline_lacks_accesses(const struct nm_daemon *daemon)
 {
-	if (daemon->paused || daemon->pipeline.topology->nr_nodes < 2)
+	if (daemon->paused || nm_topology_is_single(daemon->pipeline.topology))
 		return false;
 	return nm_pipeline_samples_no_accesses(daemon) ||
 	       nm_pipeline_samples_first_touches_only(daemon);

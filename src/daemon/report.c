@@ -54,7 +54,9 @@ void nm_report_start(struct nm_daemon *daemon)
 		      nm_plural(usable, "", "s"), nm_report_source_name(daemon),
 		      nm_policy_name(config->threads.policy),
 		      dry_run ? ", dry run: nothing is changed" : "",
-		      topology->nr_nodes < 2 ? ", one node: nothing to move" : "");
+		      topology->nr_nodes < 2		? ", one node: nothing to move"
+		      : nm_topology_is_single(topology) ? ", one node has CPUs: nothing to move"
+							: "");
 	nm_entry_field(&entry, "VERSION", "%s", NM_VERSION);
 	nm_entry_field(&entry, "SOURCE", "%s", nm_report_source_name(daemon));
 	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
@@ -259,7 +261,7 @@ void nm_report_coexistence(struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	struct other_daemons other_daemons = {.daemon = daemon};
-	if (daemon->pipeline.topology->nr_nodes < 2)
+	if (nm_topology_is_single(daemon->pipeline.topology))
 		return;
 	if (nm_balances_nodes(daemon->machine.balancing))
 		nm_report(daemon, NM_MESSAGE_COEXIST, LOG_INFO,

@@ -136,8 +136,9 @@ static void describe_status(const struct nm_daemon *daemon, char *text, size_t s
 			       nm_report_restoration(daemon));
 		return;
 	}
-	if (daemon->pipeline.topology->nr_nodes < 2) {
-		(void)snprintf(text, size, "STATUS=One NUMA node: nothing to move");
+	if (nm_topology_is_single(daemon->pipeline.topology)) {
+		(void)snprintf(text, size, "STATUS=One NUMA node%s: nothing to move",
+			       daemon->pipeline.topology->nr_nodes < 2 ? "" : " has CPUs");
 		return;
 	}
 	if (nm_pipeline_lacks_accesses(daemon)) {

@@ -45,6 +45,8 @@ static void gather_service(const struct nm_daemon *daemon, struct nm_statistics 
 	set(statistics, NM_STATISTIC_PAUSED, daemon->paused);
 	set(statistics, NM_STATISTIC_DRY_RUN, nm_daemon_is_dry_run(daemon));
 	set(statistics, NM_STATISTIC_BLIND, nm_pipeline_lacks_accesses(daemon));
+	set(statistics, NM_STATISTIC_IDLE,
+	    !daemon->paused && nm_topology_is_single(daemon->pipeline.topology));
 	set(statistics, NM_STATISTIC_INTERVAL_S, nm_loop_interval_s(daemon));
 	set(statistics, NM_STATISTIC_STARTED_S,
 	    daemon->tally.started_s ? (double)daemon->tally.started_s : (double)NAN);

@@ -219,7 +219,7 @@ int nm_tick(struct nm_daemon *daemon)
 	daemon->last_tick_ns = now_ns;
 	daemon->tally.intervals++;
 	nm_machine_follow_topology(daemon, now_ns);
-	if (pipeline->topology->nr_nodes < 2) {
+	if (nm_topology_is_single(pipeline->topology)) {
 		update_leases(daemon, NULL, 0, now_ns); /* with old metrics: no thread qualifies for
 							 * its lease */
 		return 0;

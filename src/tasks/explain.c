@@ -30,6 +30,7 @@ static const struct nm_eligibility_reason reasons[NM_ELIGIBILITY_MAX] = {
 				    "another program changed the CPU affinity of its threads",
 				    true},
 	[NM_ELIGIBILITY_RELEASED] = {"released", "it was released by numa-migrctl release", true},
+	[NM_ELIGIBILITY_ONE_NODE] = {"one-node", "one node has CPUs: nothing is moved", false},
 	[NM_ELIGIBILITY_OFF] = {"off", "the attribute " NM_STEER_ATTRIBUTE " of its cgroups is off",
 				true},
 };
@@ -152,6 +153,8 @@ static enum nm_eligibility judge(struct nm_roster *roster, struct nm_process *pr
 		nm_roster_judge(roster, process, flags, size_of(roster, process, sampled, now_ns));
 	enum nm_eligibility of_threads = NM_ELIGIBILITY_MANAGED;
 
+	if (depends_on_threads(eligibility) && nm_topology_is_single(roster->topology))
+		return NM_ELIGIBILITY_ONE_NODE;
 	if (depends_on_threads(eligibility))
 		of_threads = judge_threads(roster, process, now_ns);
 	/* The pages of a pinned program are managed, if any are. */

@@ -15,6 +15,7 @@ struct loader {
 	hwloc_topology_t hwloc;
 	int root; /* the root of the tree, or -1 if there is only an XML file */
 	hwloc_bitmap_t isolated, nohz_full, scratch;
+	const char *also_isolated; /* a list, or NULL */
 	struct nm_topology *topology;
 	char *error;
 	size_t error_size;
@@ -229,6 +230,8 @@ static int read_cpu_sets(struct loader *loader, hwloc_bitmap_t present)
 				      loader->scratch))
 			hwloc_bitmap_and(topology->online, topology->online, loader->scratch);
 	}
+	if (loader->also_isolated && nm_list_parse(loader->also_isolated, loader->scratch) == 0)
+		hwloc_bitmap_or(loader->isolated, loader->isolated, loader->scratch);
 	hwloc_bitmap_or(topology->possible, topology->possible, present);
 	hwloc_bitmap_andnot(topology->usable, topology->online, loader->isolated);
 	return hwloc_bitmap_andnot(topology->usable, topology->usable, loader->nohz_full);
@@ -456,8 +459,10 @@ static int loader_prepare(struct loader *loader)
 int nm_topology_load(const struct nm_topology_source *source, char *error, size_t error_size,
 		     struct nm_topology **ret)
 {
-	nm_auto(loader_clear) struct loader loader = {
-		.root = -1, .error = error, .error_size = error_size};
+	nm_auto(loader_clear) struct loader loader = {.root = -1,
+						      .error = error,
+						      .error_size = error_size,
+						      .also_isolated = source->isolated};
 
 	fail(&loader, 0, "Out of memory while reading the topology.");
 	int r = loader_prepare(&loader);

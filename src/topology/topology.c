@@ -55,6 +55,14 @@ int nm_topology_copy(const struct nm_topology *topology, struct nm_topology **re
 	return 0;
 }
 
+unsigned nm_topology_cpu_nodes(const struct nm_topology *topology)
+{
+	unsigned count = 0;
+	for (unsigned node = 0; node < topology->nr_nodes; node++)
+		count += !hwloc_bitmap_iszero(topology->nodes[node].cpus);
+	return count;
+}
+
 int nm_topology_node_index(const struct nm_topology *topology, unsigned os_id)
 {
 	_Static_assert(offsetof(struct nm_node, os_id) == 0, "bsearch compares the first field");

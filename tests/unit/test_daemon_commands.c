@@ -572,6 +572,116 @@ static void a_single_node_is_not_a_missing_source(void **state)
 	nm_pipeline_open_source(service);
 }
 
+/* ---- isolated CPUs ---- */
+
+static const char *isolated_list, *partition_kind;
+
+static ssize_t read_isolation(struct nm_platform *platform, int directory, const char *path,
+			      char *buffer, size_t size)
+{
+	if (strcmp(path, "sys/fs/cgroup/cpuset.cpus.isolated") == 0)
+		return isolated_list ? world_give(buffer, size, isolated_list) : -ENOENT;
+	if (partition_kind && strcmp(path, "sys/fs/cgroup/cpuset.cpus.effective") == 0)
+		return world_give(buffer, size, "0-2\n");
+	if (partition_kind && strcmp(path, "sys/fs/cgroup/a/cpuset.cpus.partition") == 0)
+		return world_give(buffer, size, partition_kind);
+	if (partition_kind && strcmp(path, "sys/fs/cgroup/a/cpuset.cpus.effective") == 0)
+		return world_give(buffer, size, "3\n");
+	return world_read_file(platform, directory, path, buffer, size);
+}
+
+static int list_isolation(struct nm_platform *platform, int directory, const char *path,
+			  nm_name_fn each, void *context)
+{
+	if (strcmp(path, "sys/fs/cgroup") == 0)
+		return each(context, "a");
+	return world_list_directory(platform, directory, path, each, context);
+}
+
+static bool is_isolated(unsigned cpu)
+{
+	return service->pipeline.topology->cpus[cpu].isolated &&
+	       !hwloc_bitmap_isset(service->pipeline.topology->usable, cpu);
+}
+
+static void isolation_is_followed(void **state)
+{
+	const struct nm_platform_ops *before = world->platform.ops;
+	struct nm_platform_ops ops = *before;
+	(void)state;
+	ops.read_file = read_isolation;
+	ops.list_directory = list_isolation;
+	world->platform.ops = &ops;
+	isolated_list = "\n";
+	ticks(1);
+	assert_false(is_isolated(2));
+	/* The list of the kernel. */
+	isolated_list = "2\n";
+	ticks(1);
+	assert_true(is_isolated(2));
+	assert_false(is_isolated(3));
+	world_assert_logged(world, "Isolated CPUs or partitions changed; isolated: 2");
+	isolated_list = NULL;
+	ticks(1);
+	assert_false(is_isolated(2));
+	/* Without the list. */
+	partition_kind = "isolated\n";
+	ticks(1);
+	assert_true(is_isolated(3));
+	partition_kind = "root\n";
+	for (unsigned i = 0; i < 10 && is_isolated(3); i++)
+		ticks(1);
+	assert_false(is_isolated(3));
+	partition_kind = NULL;
+	ticks(1);
+	world->platform.ops = before;
+}
+
+/* One node has CPUs, the other one memory only: nothing is sampled, until CPUs appear there. */
+static void one_node_with_cpus_is_idle(void **state)
+{
+	(void)state;
+	ticks(1);
+	assert_non_null(service->pipeline.source);
+	assert_string_equal(status("idle"), "false");
+	world_write_xml(world->xml, "numa:1 core:2 pu:1");
+	service->machine.online[0] = 'x'; /* as if it had been another list */
+	ticks(1);
+	assert_true(nm_topology_is_single(service->pipeline.topology));
+	assert_null(service->pipeline.source);
+	assert_true(nm_loop_wakeup_s(service) >= 60);
+	assert_string_equal(status("idle"), "true");
+	assert_string_equal(status("blind"), "false");
+	assert_line(false, "nothing to move");
+	world_assert_logged(world, "one node has CPUs: nothing to move");
+	world_write_xml(world->xml, "numa:2 core:2 pu:1");
+	service->machine.online[0] = 'x';
+	ticks(1);
+	assert_non_null(service->pipeline.source);
+	assert_true(nm_loop_wakeup_s(service) < 1);
+	assert_string_equal(status("idle"), "false");
+}
+
+/* Other nodes have memory only. */
+static void nodes_with_cpus_are_counted(void **state)
+{
+	struct nm_topology *topology = service->pipeline.topology;
+	hwloc_bitmap_t cpus = hwloc_bitmap_dup(topology->nodes[1].cpus);
+	(void)state;
+	assert_int_equal(nm_topology_cpu_nodes(topology), 2);
+	hwloc_bitmap_zero(topology->nodes[1].cpus);
+	assert_true(nm_topology_is_single(topology));
+	nm_pipeline_open_source(service);
+	assert_null(service->pipeline.source);
+	assert_true(nm_loop_wakeup_s(service) >= 60);
+	ticks(2);
+	assert_null(service->pipeline.source);
+	hwloc_bitmap_copy(topology->nodes[1].cpus, cpus);
+	nm_pipeline_open_source(service);
+	assert_non_null(service->pipeline.source);
+	hwloc_bitmap_free(cpus);
+}
+
 /* ---- pages ---- */
 
 static void reload_with(const char *pages)
@@ -693,7 +803,10 @@ int main(void)
 		TEST(first_touch_faults_are_no_sampling_source),
 		TEST(a_clock_alone_is_no_sampling_source),
 		TEST(a_switch_of_the_sysctl_is_seen),
+		TEST(isolation_is_followed),
 		TEST(a_single_node_is_not_a_missing_source),
+		TEST(one_node_with_cpus_is_idle),
+		TEST(nodes_with_cpus_are_counted),
 		TEST(pages_move_while_they_are_to),
 		TEST(a_reload_applies_to_homes),
 		TEST(policies_share_the_mover),

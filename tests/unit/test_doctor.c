@@ -431,6 +431,25 @@ static void one_node_needs_nothing(void **state)
 	free_facts(facts);
 }
 
+/* Nodes of CXL memory, HBM or GPUs have no CPUs. */
+static void one_node_with_cpus_needs_nothing(void **state)
+{
+	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
+	struct nm_facts *facts = good_facts();
+
+	(void)state;
+	nm_topology_free(facts->topology);
+	facts->topology = machine_topology(3, 6);
+	hwloc_bitmap_zero(facts->topology->nodes[1].cpus);
+	hwloc_bitmap_zero(facts->topology->nodes[2].cpus);
+	without_sampling_source(facts);
+	assert_int_equal(nm_doctor_examine(facts, &findings), 0);
+	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_PROBLEM), 0);
+	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_WARNING), 0);
+	assert_true(finding_contains(find(&findings, "outlook"), "one NUMA node has CPUs"));
+	free_facts(facts);
+}
+
 /* One finding reports that systemd is unreachable, and the other checks work without it. */
 static void other_checks_work_without_systemd(void **state)
 {
@@ -482,6 +501,7 @@ int main(void)
 		cmocka_unit_test(injection_provides_a_sampling_source),
 		cmocka_unit_test(a_user_with_hidden_processes),
 		cmocka_unit_test(one_node_needs_nothing),
+		cmocka_unit_test(one_node_with_cpus_needs_nothing),
 		cmocka_unit_test(other_checks_work_without_systemd),
 	};
 

@@ -145,6 +145,17 @@ static void a_release_is_the_reason(void **state)
 	assert_explained(100, NM_ELIGIBILITY_RELEASED, "released");
 }
 
+static void one_node_with_cpus_is_the_reason(void **state)
+{
+	(void)state;
+	for (unsigned node = 1; node < 4; node++)
+		hwloc_bitmap_zero(topology->nodes[node].cpus);
+	run_all(0.5);
+	assert_explained(100, NM_ELIGIBILITY_ONE_NODE, "one node has CPUs");
+	configure("targets: { exclude = ( { command = \"prog1*\"; } ); };");
+	assert_explained(100, NM_ELIGIBILITY_EXCLUDED, "prog1*");
+}
+
 /* ---- the manual page ---- */
 
 static void every_reason_is_documented(void **state)
@@ -178,6 +189,7 @@ int main(void)
 		TEST(reasons_of_threads_are_found_without_the_first),
 		TEST(what_has_ended_does_not_exist),
 		TEST(a_release_is_the_reason),
+		TEST(one_node_with_cpus_is_the_reason),
 		cmocka_unit_test(every_reason_is_documented),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,10 @@
 void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	if (facts->container) {
-		nm_findings_add(findings, name, NM_SEVERITY_WARNING,
-				"This is a container: only its own processes are visible, with PIDs "
-				"of its own.");
+		nm_findings_add(
+			findings, name, NM_SEVERITY_WARNING,
+			"This is a container: only its own processes are visible, with PIDs "
+			"of its own.");
 		nm_findings_evidence(findings, "%s exists", facts->container);
 		nm_findings_remedy(findings, "run numa-migrd on the host, or in a container with "
 					     "the host's PID namespace and its capabilities");

@@ -27,8 +27,9 @@ static const char *obstacle(const struct nm_facts *facts)
 {
 	if (!facts->topology)
 		return "the nodes cannot be read";
-	if (facts->topology->nr_nodes < 2)
-		return "there is one NUMA node";
+	if (nm_topology_is_single(facts->topology))
+		return facts->topology->nr_nodes < 2 ? "there is one NUMA node"
+						     : "one NUMA node has CPUs";
 	if (!facts->config)
 		return "the configuration cannot be used";
 	if (!may_sample(facts))
@@ -58,7 +59,7 @@ static void say_remedy(const struct nm_facts *facts, struct nm_findings *finding
 	} else if (facts->topology->nr_nodes < 2) {
 		nm_findings_remedy(findings, "if it has several sockets, turn \"node "
 					     "interleaving\" off in the firmware's settings");
-	} else if (!facts->knows_homes) {
+	} else if (!nm_topology_is_single(facts->topology) && !facts->knows_homes) {
 		nm_findings_evidence(findings, "neither /sys/devices/system/node/node*/memory* nor "
 					       "/proc/zoneinfo shows the node of an address");
 		nm_findings_remedy(findings, "boot a kernel with CONFIG_MEMORY_HOTPLUG, such as a "
@@ -125,13 +126,14 @@ static void say_limits(const struct nm_facts *facts, struct nm_findings *finding
 	bool hardware = nm_facts_sees_accesses(facts);
 
 	if (!hardware)
-		nm_findings_evidence(findings, "latencies of accesses, and their frequency, are unknown");
-	if (!hardware && policy == NM_POLICY_IMAR2)
 		nm_findings_evidence(findings,
-				     "threads.policy \"imar2\" uses locality instead of "
-				     "performance");
+				     "latencies of accesses, and their frequency, are unknown");
+	if (!hardware && policy == NM_POLICY_IMAR2)
+		nm_findings_evidence(findings, "threads.policy \"imar2\" uses locality instead of "
+					       "performance");
 	if (!facts->has_counters && facts->config->threads.dtas)
-		nm_findings_evidence(findings, "threads.dtas needs cache misses, which are not sampled");
+		nm_findings_evidence(findings,
+				     "threads.dtas needs cache misses, which are not sampled");
 }
 
 void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
@@ -139,7 +141,7 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 	const char *why_not = obstacle(facts);
 
 	if (why_not) {
-		bool single = facts->topology && facts->topology->nr_nodes < 2;
+		bool single = facts->topology && nm_topology_is_single(facts->topology);
 		nm_findings_add(findings, name, single ? NM_SEVERITY_NOTE : NM_SEVERITY_PROBLEM,
 				"numa-migrd would do nothing here: %s.", why_not);
 		say_remedy(facts, findings);

@@ -36,7 +36,7 @@ int nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret);
 /* Returns whether there is something to move; also true if the nodes are not known. */
 static inline bool nm_facts_several_nodes(const struct nm_facts *facts)
 {
-	return !facts->topology || facts->topology->nr_nodes > 1;
+	return !facts->topology || !nm_topology_is_single(facts->topology);
 }
 
 /* Limits the severity to a note on a machine on which numa-migrd has nothing to do. */
