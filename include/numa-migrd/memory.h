@@ -18,7 +18,7 @@
 /* ---- evidence ---- */
 
 /* With 1.5 a program with random accesses became slower in the model; with 2, one that is larger
- * than a node lost a quarter of its gain, because few accesses to a page are sampled. */
+ * than a node lost 20 % of its gain, because few accesses to a page are sampled. */
 #define NM_EVIDENCE_SIGMAS 1.75
 
 /*
