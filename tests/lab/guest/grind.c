@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grind [-n NAME] [-s START] [-a OTHER] [-e NODES] [-r] [-u] [-g WORK_MS:IDLE_MS] HOME THREADS MB:
+ * grind [-n NAME] [-s START] [-e NODES] [-r] [-u] [-g WORK_MS:IDLE_MS] HOME THREADS MB:
  * THREADS threads that read, and now and then write, memory of their own that was first touched on
  * node HOME, MB each, until killed. The number of cache lines they have been through is kept in
  * /dev/shm/grind.PID.
  *
- * -n: the command name; -s: bound to the CPUs of node START until SIGUSR1; -a: once it runs on
- * node HOME, continue with other memory, on node OTHER; -e: each thread's memory is where that thread
- * would have touched it, the n-th one's on the n-th of NODES nodes from HOME on; -r: in random
- * order; -u: uneven, the n-th thread rests n milliseconds after every millisecond; -g: all rest
- * IDLE_MS after WORK_MS.
+ * -n: the command name; -s: bound to the CPUs of node START until SIGUSR1; -e: each thread's memory
+ * is where that thread would have touched it, the n-th one's on the n-th of NODES nodes from HOME
+ * on; -r: in random order; -u: uneven, the n-th thread rests n milliseconds after every
+ * millisecond; -g: all rest IDLE_MS after WORK_MS.
  */
 #include "lab.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 
 enum { LINE = 64, BATCH = 1024, SPARE_KB = 64 };
 
 static struct {
-	const char *start, *other;
+	const char *start;
 	bool random, uneven;
 	unsigned long work_ms, idle_ms;
 	unsigned long home, threads, nodes;
@@ -28,7 +26,7 @@ static struct {
 } options;
 
 struct worker {
-	unsigned char *memory, *other; /* the other: NULL, or what comes when it is at home */
+	unsigned char *memory;
 	unsigned long work_ms, idle_ms;
 };
 
@@ -65,13 +63,6 @@ static size_t go_through_batch(unsigned char *memory, size_t line)
 	return line;
 }
 
-static unsigned long node_now(void)
-{
-	unsigned int node;
-
-	return getcpu(NULL, &node) == 0 ? node : ULONG_MAX;
-}
-
 static void *run(void *argument)
 {
 	struct worker *worker = argument;
@@ -90,10 +81,6 @@ static void *run(void *argument)
 			if (rest)
 				usleep((useconds_t)(worker->idle_ms * 1000));
 			rest = lab_now_ms() + worker->work_ms;
-		}
-		if (worker->other && node_now() == options.home) {
-			worker->memory = worker->other;
-			worker->other = NULL;
 		}
 		line = go_through_batch(worker->memory, line);
 	}
@@ -117,7 +104,6 @@ static void start_worker(unsigned long index)
 		errx(1, "out of memory");
 	worker->memory =
 		memory_on(options.nodes ? (options.home + index) % options.nodes : options.home);
-	worker->other = options.other ? memory_on(lab_number(options.other)) : NULL;
 	worker->work_ms = options.uneven ? 1 : options.work_ms;
 	worker->idle_ms = options.uneven ? index : options.idle_ms;
 	if (pthread_create(&thread, NULL, run, worker) != 0)
@@ -139,16 +125,13 @@ static void parse(int argc, char **argv)
 {
 	int option;
 
-	while ((option = getopt(argc, argv, "n:s:a:e:rug:")) != -1)
+	while ((option = getopt(argc, argv, "n:s:e:rug:")) != -1)
 		switch (option) {
 		case 'n':
 			prctl(PR_SET_NAME, optarg);
 			break;
 		case 's':
 			options.start = optarg;
-			break;
-		case 'a':
-			options.other = optarg;
 			break;
 		case 'e':
 			options.nodes = lab_number(optarg);
