@@ -3,7 +3,8 @@
  * lockstep [-n NAME] MB START:MEMORY[:NEXT]…: a parallel program, with a thread for each argument,
  * until killed. Each reads MB of memory of its own in random order, which is bound to node MEMORY,
  * with two floating-point operations for each line, and none gets further ahead of the slowest
- * than one batch. The number of lines is kept in /dev/shm/grind.PID.
+ * than some batches, which keeps the instructions of the waiting few. The number of lines is kept
+ * in /dev/shm/grind.PID.
  *
  * A thread is bound to the CPUs of node START until SIGUSR1. After that it goes back there when the
  * kernel has moved it, so that it stays until its affinity is narrowed. A thread with NEXT then
@@ -15,7 +16,7 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 
-enum { LINE = 64, BATCH = 1024, THREADS_MAX = 64, WAIT_US = 500 };
+enum { LINE = 64, BATCH = 1024, AHEAD = 16, THREADS_MAX = 64, WAIT_US = 5000 };
 
 struct worker {
 	unsigned char *memory, *next; /* next: NULL, or for when it has been moved */
@@ -94,7 +95,7 @@ static void *run(void *argument)
 		else
 			line = go_through(worker->memory, line, worker->next ? BATCH / 2 : BATCH);
 		worker->batches++;
-		while (worker->batches > slowest() + 1)
+		while (worker->batches > slowest() + AHEAD)
 			usleep(WAIT_US);
 	}
 	return NULL;

@@ -50,6 +50,14 @@ counts() {
 		awk -F, '{ n = $1 } END { print n + 0, "counted" >"/dev/stderr"; exit !(n > 100) }'
 }
 
+# Two floating-point operations for each line that the program goes through, from memory, and some instructions. The
+# kernel's own lines and instructions are counted as well, but it has no floating point.
+counts_amounts() {
+	perf stat -x, -a -e numalab/instructions/ -e numalab/flops/ -e numalab/cache-misses/ -- sleep 1 2>&1 >/dev/null |
+		awk -F, '{ n[NR] = $1 } END { print n[1], n[2], n[3] >"/dev/stderr"
+			exit !(n[3] > 1000 && n[2] > n[3] && n[2] < 2.2 * n[3] && n[1] > 4 * n[2]) }'
+}
+
 is_open() { lsmod | awk '$1 == "numalab" { users = $3 } END { exit !users }'; }
 
 cpus_off_and_on() {
@@ -117,6 +125,11 @@ done
 check "it counts after $seconds s at the full rate, CPUs going and coming" counts
 
 kill "$near" "$far"
+lockstep 8 0:0 &
+counted=$!
+sleep 2
+check "it counts instructions, floating-point operations and lines from DRAM" counts_amounts
+kill "$counted"
 check "it unloads" rmmod numalab
 check "and loads again" load_pmu
 thread near 0 0
