@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,9 +64,11 @@ static inline int set_up(void **state)
 	f->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	f->page[0] = 1;
 	f->other = fork();
-	if (f->other == 0)
+	if (f->other == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* also if a test fails */
 		for (;;)
 			pause();
+	}
 	*state = f;
 	return f->proc_fd >= 0 && f->other > 0 ? 0 : -1;
 }
