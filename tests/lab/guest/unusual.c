@@ -3,8 +3,7 @@
  * unusual NAME plain|huge|leader|pinned MB: a process with this command name whose threads use MB of
  * memory without a break. plain: two threads, memory first touched where the first one runs. huge:
  * the same on huge pages of the pool. leader: the same after the first thread has exited. pinned:
- * two threads pinned to the CPUs of node 1, where the memory is, and a third one that may run
- * anywhere. Prints the ids of the threads.
+ * two threads pinned to the CPUs of node 1, where the memory is, and one that may run anywhere. Prints the ids of the threads.
  */
 #include "lab.h"
 
