@@ -95,11 +95,12 @@ as_user() { # NUMBER COMMAND…
 }
 
 # The four threads of "solver" wait for each other, and their memory is bound, so that only threads can move. Two are at
-# their memory. Two begin on one node, because a swap of the two would be another candidate: one is two hops away from its
-# memory, the other a hop; that one turns to memory two hops away when it is moved, and to twice the work.
+# their memory. Two begin on one node, because a swap of the two would be another candidate, each one hop away from its
+# memory, because from two hops a node between would be another destination. The second turns to memory two hops away when
+# it is moved, and to twice the work.
 # The thread of "pinned" is bound, two hops away from its memory: only its pages can move.
 start_programs() {
-	as_user 1 lockstep -n solver 4 0:0 1:1 2:0 2:1:3
+	as_user 1 lockstep -n solver 4 0:0 1:1 2:3 2:1:3
 	solver=$!
 	as_user 2 grind -n pinned -r -s 3 1 1 2
 	wait_for_programs 5
@@ -132,8 +133,8 @@ papers_policies() {
 	local i end
 	say
 	say "ACT 2: policy \"imar2\" and page exclusivity, on samples and counts of the modelled PMU. \"solver\" has four threads"
-	say "that wait for each other; its memory is bound. One thread is two hops away from its memory. Another is one hop away,"
-	say "and turns to more work, on memory two hops away, when it is moved, which makes the move wrong. The thread of"
+	say "that wait for each other; its memory is bound. Two threads are one hop away from their memory. One of them turns to"
+	say "more work, on memory two hops away, when it is moved, which makes the move wrong. The thread of"
 	say "\"pinned\" is bound, and its memory two hops away. The settings:"
 	cat >"$CONF" <<-SETTINGS
 		$SAMPLING
