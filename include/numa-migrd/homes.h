@@ -75,8 +75,7 @@ struct nm_home_state {
 	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
 	unsigned nr_rollbacks;	     /* consecutive homes that were rolled back */
 	bool drawn; /* a lottery has moved its threads, which have leases and pending verdicts */
-	uint64_t stays_until; /* interval up to which it changes between lotteries and homes no
-			       * more */
+	uint64_t stays_until; /* first interval in which it may change to a home, or back */
 	bool judged;
 	uint64_t placed_ns; /* when it was assigned its home */
 	double observed_s;  /* time for which it ran without a home */
@@ -365,8 +364,9 @@ int nm_placement_assign(struct nm_placement *placement, const struct nm_home_rou
 
 /*
  * Leaves only those threads movable whose process has no home because it runs best on several
- * nodes: these take part in the lotteries of LBMA and IMAR². A process that has just lost or will get a home stays on its side for
- * NM_PLACE_STAYS_INTERVALS. Called by the tick, after homes were assigned.
+ * nodes: these take part in the lotteries of LBMA and IMAR². A process whose threads were drawn
+ * gets no home, and one that got a home after that is not drawn, for NM_PLACE_STAYS_INTERVALS.
+ * Called by the tick, after homes were assigned.
  */
 void nm_placement_leave_to_lottery(const struct nm_placement *placement,
 				   struct nm_snapshot *snapshot);
