@@ -22,11 +22,11 @@
 
 /*
  * Control of the processes of a cgroup: the extended attribute user.numa-migrd of its directory
- * (numa-migrd-steering(7)) has the value off, observe or on.
+ * (numa-migrd-steering(7)) has the value off, observe or on; an unknown value is treated as
+ * "observe".
  *
  * From the root of the tree down to the process's own cgroup the last value takes effect, but "off"
- * anywhere overrides it. A directory that users other than root can write to can only restrict
- * (off, observe). An unknown value, and a directory too deep to be read, are treated as "observe".
+ * anywhere overrides it.
  */
 
 #define NM_STEER_ATTRIBUTE "user.numa-migrd"
@@ -52,8 +52,13 @@ int nm_steer_parse(const char *text, size_t length, enum nm_steer_value *ret);
 /* Returns the spelling of the attribute's value; "" for NM_STEER_NONE. */
 const char *nm_steer_name(enum nm_steer_value value);
 
-/* Returns the effective control below a directory with value `said`, whose ancestors result in
- * `above`. */
+/* Returns what the value counts for a process whose cgroup belongs to `uid`, if this user owns the
+ * directory with the attribute: users other than root can only restrict. */
+struct nm_steering nm_steer_counted(enum nm_steer_value value, const struct nm_owner *owner,
+				    uint32_t uid);
+
+/* Returns the effective control of a directory with value `said`, whose ancestors result in
+ * `above`. Associative. */
 struct nm_steering nm_steer_under(struct nm_steering above, struct nm_steering said);
 
 /* Returns whether the threads and pages of such a process must not be moved. */
@@ -68,60 +73,12 @@ static inline bool nm_steer_asks(const struct nm_steering *steering)
 	return steering->asked && steering->value != NM_STEER_OFF;
 }
 
-/* ---- the reader ---- */
-
-enum nm_steer_conflict {
-	NM_STEER_UNKNOWN,   /* unknown value: treated as "observe" */
-	NM_STEER_NOT_ROOTS, /* "on" in a directory that other users can write to: ignored */
-	NM_STEER_UNDER_OFF, /* below "off": ignored */
-	NM_STEER_EXCLUDED,  /* targets.exclude matches a process there: ignored */
-	NM_STEER_OUTSIDE,   /* outside of the daemon's cgroup namespace: not visible */
-	NM_STEER_TOO_DEEP,  /* more than 32 levels: "observe" */
-};
-
-/* Strings are escaped, and valid during the call. */
-struct nm_steer_report {
-	enum nm_steer_conflict conflict;
-	const char *cgroup; /* as in /proc/PID/cgroup */
-	const char *value;  /* value of its attribute */
-};
-
 /*
- * Called once for each cgroup and value set by root, once for each cgroup of other users, but for
- * at most 16 of these per minute, and only once for NM_STEER_OUTSIDE and NM_STEER_TOO_DEEP. The
- * last 256 reports are remembered.
+ * Determines the effective control of a process in this cgroup (NULL: not known). Reads at most 32
+ * levels below the root; a process in a deeper cgroup is observed. Returns 0, or a negative errno
+ * if it cannot be read now. Called by the task table when it checks a process.
  */
-typedef void (*nm_steer_report_fn)(void *context, const struct nm_steer_report *report);
-
-struct nm_steer;
-
-/* Creates a reader. The platform must outlive it. Returns 0 or -ENOMEM. Called by the daemon at
- * start and resume. */
-int nm_steer_new(struct nm_platform *platform, const struct nm_config *config,
-		 nm_steer_report_fn report, void *context, struct nm_steer **ret);
-void nm_steer_free(struct nm_steer *steer);
-NM_DEFINE_CLEANUP(struct nm_steer, nm_steer_free);
-
-/* Sets targets.attribute from a new configuration. Called by the daemon on reload. */
-void nm_steer_configure(struct nm_steer *steer, const struct nm_config *config);
-
-/*
- * Determines the effective control of a process in this cgroup (NULL: not known); none if
- * targets.attribute is "ignore". A directory is read once for each now_ns, the time of the tick.
- * Below the topmost directory that users other than root can write to, at most 64 directories are
- * read per tick, so that a user who creates thousands of cgroups delays only the processes in them.
- * Returns 0; -EAGAIN if the limit is reached in this tick; or another negative errno if it cannot
- * be read now. Called by the task table when it checks a process.
- */
-int nm_steer_look(struct nm_steer *steer, const char *cgroup, uint64_t now_ns,
-		  struct nm_steering *ret);
-
-/* Reports that targets.exclude overrides the "on" in effect for this cgroup. Must be called in the
- * same tick. */
-void nm_steer_note_excluded(struct nm_steer *steer, const char *cgroup);
-
-/* Returns the number of reports since the start. */
-uint64_t nm_steer_conflicts(const struct nm_steer *steer);
+int nm_steer_read(struct nm_platform *platform, const char *cgroup, struct nm_steering *ret);
 
 /* ---- task table ---- */
 
@@ -260,10 +217,6 @@ NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
  * again. */
 void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *topology,
 			 const struct nm_config *config);
-
-/* Sets the reader of cgroup attributes, which is used from the next update on. NULL, the default,
- * ignores attributes. `steer` must outlive the table. Called by the daemon at start and resume. */
-void nm_roster_steer(struct nm_roster *roster, struct nm_steer *steer);
 
 /* Updates the table from a side-band record. Called by the drain for every record. */
 void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,

@@ -127,7 +127,6 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 			(void)nm_pipeline_reset_performance(daemon);
 		}
 		nm_home_stage_configure(daemon);
-		nm_steer_configure(daemon->pipeline.steer, config);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		(void)nm_page_tracking_configure(daemon);
 		nm_pipeline_open_source(daemon);

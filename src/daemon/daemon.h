@@ -94,7 +94,6 @@ struct nm_pipeline {
 	uint64_t no_source_until_ns; /* time of the next attempt to open it */
 	uint64_t latency_seen;	     /* interval of its last latency; 0: none */
 	struct nm_metrics *metrics;
-	struct nm_steer *steer;
 	struct nm_roster *roster;
 	struct nm_actuator *actuator;
 	struct nm_verifier *verifier;
@@ -384,10 +383,6 @@ bool nm_home_stage_leaves_spread(const struct nm_daemon *daemon, uint32_t pid);
 bool nm_home_stage_leaves_threads(const struct nm_daemon *daemon);
 /* Applies changed settings to the mover, with the same policy. */
 void nm_home_stage_configure(struct nm_daemon *daemon);
-
-/* ---- steering.c: attributes of cgroups ---- */
-
-int nm_steering_open(struct nm_daemon *daemon);
 
 /* ---- metrics_file.c: metrics for Prometheus ---- */
 

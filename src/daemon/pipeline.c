@@ -80,8 +80,6 @@ static int open_stages(struct nm_daemon *daemon)
 	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 			  daemon->runtime.released, &pipeline->roster);
 	if (r == 0)
-		r = nm_steering_open(daemon);
-	if (r == 0)
 		r = nm_verifier_new(&pipeline->verifier);
 	if (r == 0)
 		r = nm_page_tracking_restart(daemon);
@@ -241,7 +239,6 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);
 	nm_roster_free(pipeline->roster);
-	nm_steer_free(pipeline->steer);
 	nm_actuator_free(pipeline->actuator);
 	nm_metrics_free(pipeline->metrics);
 	nm_physmap_free(pipeline->physmap);

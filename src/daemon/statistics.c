@@ -125,7 +125,6 @@ static void gather_managed(const struct nm_daemon *daemon, struct nm_statistics 
 	set(statistics, NM_STATISTIC_CPU_SHARE, daemon->tally.cpu_share);
 	if (daemon->exporter.nr_nodes > 0)
 		set(statistics, NM_STATISTIC_ACCESS_LATENCY, daemon->exporter.latency);
-	count(statistics, NM_STATISTIC_STEERING_CONFLICTS, nm_steer_conflicts(pipeline->steer));
 }
 
 static void gather_workers(struct nm_platform *machine, struct nm_statistics *statistics)

@@ -94,8 +94,6 @@ static const struct nm_metric_kind kinds[NM_METRIC_MAX] = {
 		"Sampling period in page faults; larger than 1 while sampling is reduced."),
 	[NM_METRIC_SUPPRESSED] = COUNTER("journal_suppressed",
 		"Journal entries suppressed by journal.rate_per_s, as of the last summary."),
-	[NM_METRIC_STEER_CONFLICTS] = COUNTER("steering_conflicts",
-		"Attributes of cgroups that could not be applied; the journal has the reason."),
 };
 /* clang-format on */
 
@@ -227,7 +225,6 @@ static const struct nm_statistic_row rows[NM_STATISTIC_MAX] = {
 	[NM_STATISTIC_OVERHEAD] = {METRIC(OVERHEAD)},
 	[NM_STATISTIC_RESIDENT_BYTES] = {METRIC(RESIDENT)},
 	[NM_STATISTIC_SUPPRESSED] = {METRIC(SUPPRESSED)},
-	[NM_STATISTIC_STEERING_CONFLICTS] = {METRIC(STEER_CONFLICTS)},
 };
 /* clang-format on */
 

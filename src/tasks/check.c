@@ -179,10 +179,10 @@ int nm_roster_read_process(struct nm_roster *roster, struct nm_process *process,
 	return r;
 }
 
-int nm_roster_read_steering(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
+int nm_roster_read_steering(struct nm_roster *roster, struct nm_process *process)
 {
-	if (roster->steer)
-		return nm_steer_look(roster->steer, process->cgroup, now_ns, &process->steering);
+	if (roster->config->targets.attribute != NM_ATTRIBUTE_IGNORE)
+		return nm_steer_read(roster->platform, process->cgroup, &process->steering);
 	process->steering = (struct nm_steering){0};
 	return 0;
 }
@@ -209,7 +209,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	 * stays. */
 	enum nm_eligibility size = nm_roster_size(roster, process, now_ns);
 	if (size == NM_ELIGIBILITY_MANAGED)
-		r = nm_roster_read_steering(roster, process, now_ns);
+		r = nm_roster_read_steering(roster, process);
 	else
 		process->steering = (struct nm_steering){0};
 	if (r < 0)
@@ -223,8 +223,6 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
 	process->eligibility = nm_roster_judge(roster, process, stat.flags, size);
-	if (process->eligibility == NM_ELIGIBILITY_EXCLUDED && nm_steer_asks(&process->steering))
-		nm_steer_note_excluded(roster->steer, process->cgroup);
 	process->named = find_match(&roster->config->targets.include, process, true) != NULL;
 	return 0;
 }

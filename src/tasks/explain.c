@@ -192,7 +192,7 @@ int nm_roster_explain(struct nm_roster *roster, uint32_t pid, uint64_t now_ns,
 		r = read_copy(roster, NULL, &process, &stat);
 	}
 	if (r == 0) {
-		(void)nm_roster_read_steering(roster, &process, now_ns);
+		(void)nm_roster_read_steering(roster, &process);
 		explanation.eligibility =
 			judge(roster, &process, stat.flags, known != NULL, now_ns);
 	}

@@ -59,11 +59,6 @@ void nm_roster_configure(struct nm_roster *roster, const struct nm_topology *top
 			roster->processes[i]->checked_ns = 1; /* read before, and due */
 }
 
-void nm_roster_steer(struct nm_roster *roster, struct nm_steer *steer)
-{
-	roster->steer = steer;
-}
-
 /* ---- events ---- */
 
 static void on_fork(struct nm_roster *roster, const struct nm_task_event *event, uint64_t now_ns)

@@ -28,7 +28,6 @@ struct nm_roster {
 	const struct nm_config *config;
 	struct nm_lease_lookup leases;
 	struct nm_released_list *memory;
-	struct nm_steer *steer; /* NULL: no attributes */
 	struct nm_cgroups *cgroups;
 	struct nm_costly costly; /* in this interval */
 	uint32_t own_pid;
@@ -65,7 +64,7 @@ int nm_roster_read_process(struct nm_roster *roster, struct nm_process *process,
 			   struct nm_proc_stat *ret);
 
 /* Sets the control by the attributes of the cgroups of a process. Returns 0 or a negative errno. */
-int nm_roster_read_steering(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns);
+int nm_roster_read_steering(struct nm_roster *roster, struct nm_process *process);
 
 /* Returns MANAGED if the process is large and busy enough; otherwise SMALL or IDLE. */
 enum nm_eligibility nm_roster_size(const struct nm_roster *roster, const struct nm_process *process,

@@ -29,6 +29,19 @@ const char *nm_steer_name(enum nm_steer_value value)
 	return names[value];
 }
 
+struct nm_steering nm_steer_counted(enum nm_steer_value value, const struct nm_owner *owner,
+				    uint32_t uid)
+{
+	bool roots = owner->uid == 0 && !owner->others_write;
+	bool counts = value == NM_STEER_ON ? roots : owner->uid == 0 || owner->uid == uid;
+	if (!counts)
+		return (struct nm_steering){0};
+	return (struct nm_steering){
+		.value = value,
+		.asked = roots && (value == NM_STEER_ON || value == NM_STEER_OBSERVE),
+	};
+}
+
 struct nm_steering nm_steer_under(struct nm_steering above, struct nm_steering said)
 {
 	if (above.value == NM_STEER_OFF || said.value == NM_STEER_NONE)

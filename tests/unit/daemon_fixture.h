@@ -487,7 +487,6 @@ static inline void open_stages(struct nm_daemon *daemon)
 	assert_int_equal(nm_roster_new(pipeline->platform, pipeline->topology, daemon->config,
 				       &leases, daemon->runtime.released, &pipeline->roster),
 			 0);
-	assert_int_equal(nm_steering_open(daemon), 0);
 	assert_int_equal(nm_verifier_new(&pipeline->verifier), 0);
 	assert_int_equal(nm_pipeline_reset_performance(daemon), 0);
 	nm_pipeline_open_source(daemon);

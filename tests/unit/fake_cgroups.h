@@ -59,7 +59,8 @@ static inline int fake_group_of_path(struct fake *fake, const char *path)
 	static const char prefix[] = "sys/fs/cgroup";
 	if (strncmp(path, prefix, strlen(prefix)) != 0)
 		return -ENOENT;
-	const struct fake_group *group = fake_find_group(fake, path + strlen(prefix));
+	path += strlen(prefix);
+	const struct fake_group *group = fake_find_group(fake, path[0] ? path : "/");
 	return group ? (int)(group - fake->groups) : -ENOENT;
 }
 

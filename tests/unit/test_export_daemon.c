@@ -30,8 +30,6 @@ static void begin(void)
 	add_worker(1000, 0, 2);
 	add_worker(1000, 1, 2);
 	add_worker(1100, 2, 3);
-	fake_own_group(world.fake, "/", 1000);
-	fake_set_attribute(world.fake, "/", "on");
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
 }
@@ -103,7 +101,6 @@ static void exported_values_match_the_daemon(void **state)
 	assert_true(value_of(text, "numa_migrd_node_access_ratio{node=\"3\"}") > 0);
 	assert_true(value_of(text, "numa_migrd_node_cpu_busy_ratio{node=\"2\"}") == 1);
 	assert_true(value_of(text, "numa_migrd_access_latency_cycles") > 0);
-	assert_true(value_of(text, "numa_migrd_steering_conflicts_total") == 1);
 	assert_true(isnan(value_of(text, "numa_migrd_waiting_threads")));
 	assert_int_equal(strcmp(text + strlen(text) - strlen("# EOF\n"), "# EOF\n"), 0);
 	nm_exporter_close(&world.daemon);

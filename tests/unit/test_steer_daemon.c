@@ -12,7 +12,6 @@
 static void misplace(enum nm_thread_policy policy)
 {
 	world.daemon.config->threads.policy = policy;
-	nm_steer_configure(world.daemon.pipeline.steer, world.daemon.config);
 	add_worker(1000, 0, 2);
 	add_worker(1000, 1, 2);
 	add_worker(1100, 2, 3);
@@ -141,63 +140,6 @@ static void a_reload_keeps_attribute_values(void **state)
 	assert_true(has_own_mask(1000) && has_own_mask(1002));
 }
 
-/* ---- the journal ---- */
-
-static void assert_reported(const char *words)
-{
-	for (size_t i = 0; i < world.nr_entries; i++)
-		if (strstr(world.entries[i].text, words))
-			return;
-	fail_msg("not logged: %s", words);
-}
-
-static void ineffective_attributes_are_reported(void **state)
-{
-	(void)state;
-	misplace(NM_POLICY_LBMA);
-	fake_group(world.fake, "/a.slice")->uid = 1000;
-	fake_set_attribute(world.fake, "/a.slice", "on");
-	fake_set_attribute(world.fake, "/b.slice", "off");
-	fake_set_attribute(world.fake, "/b.slice/y.service", "on");
-	live(2);
-	assert_reported("/a.slice: user.numa-migrd is \"on\", ignored: not writable by root alone");
-	assert_reported(
-		"/b.slice/y.service: user.numa-migrd is \"on\", ignored: a cgroup above it is off");
-}
-
-static void unreadable_files_are_reported(void **state)
-{
-	char nested[33 * 2 + 1] = "";
-	(void)state;
-	misplace(NM_POLICY_LBMA);
-	for (unsigned i = 0; i < 33; i++) {
-		strcat(nested, "/x");
-		fake_group(world.fake, nested);
-	}
-	fake_move(world.fake, 1000, nested);
-	fake_move(world.fake, 1100, "/../b");
-	live(2);
-	assert_reported("/x: more than 32 levels deep");
-	assert_reported("cgroup /../b: outside of this service's cgroup namespace");
-}
-
-static void exclusion_takes_precedence_and_is_reported(void **state)
-{
-	char path[sizeof(world.root) + 16];
-	(void)state;
-	misplace(NM_POLICY_LBMA);
-	snprintf(fake_get(world.fake, 1100)->comm, sizeof(fake_get(world.fake, 1100)->comm), "db");
-	fixture_file(world.root, "numa-migrd.conf",
-		     "targets: { min_cpu_percent = 0; exclude = ( { command = \"db\"; } ); };");
-	(void)snprintf(path, sizeof(path), "%s/numa-migrd.conf", world.root);
-	world.daemon.options.config_path = path;
-	assert_int_equal(nm_command_reload(&world.daemon, NULL, 0), 0);
-	fake_set_attribute(world.fake, "/b.slice", "on");
-	live(20);
-	assert_null(move_of("1100"));
-	assert_reported("/b.slice: user.numa-migrd is \"on\", ignored: targets.exclude matches");
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 
 int main(void)
@@ -208,9 +150,6 @@ int main(void)
 		TEST(observe_ends_leases_of_sleepers),
 		TEST(observed_processes_are_not_moved_back),
 		TEST(a_reload_keeps_attribute_values),
-		TEST(ineffective_attributes_are_reported),
-		TEST(unreadable_files_are_reported),
-		TEST(exclusion_takes_precedence_and_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
