@@ -309,6 +309,10 @@ struct nm_platform_options {
  * nm_platform_free(). Errors: -ENOMEM, or the negative errno of opening the root or its proc/.
  */
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret);
+
+/* Creates a platform with the operations on files and the clock only; the others are NULL. Errors:
+ * -ENOMEM, or the negative errno of opening the root. Called by numa-migrctl. */
+int nm_platform_files_new(const char *root_path, struct nm_platform **ret);
 static inline void nm_platform_free(struct nm_platform *platform)
 {
 	if (platform)

@@ -321,7 +321,7 @@ void nm_injector_clear(struct nm_injector *injector, struct nm_platform *platfor
 
 /* ---- list of events ---- */
 
-/* numa-migrd --list-events [--pmu NAME] (numa-migrd(8)); part of sample/. */
+/* numa-migrd --list-events [--pmu NAME | --json] (numa-migrd(8)); part of sample/. */
 
 /* Prints an entry of the event table as libpfm4 encodes it. For an unknown name it prints the known
  * names and returns -ENOENT. */
@@ -337,5 +337,13 @@ int nm_list_events_check(FILE *out, int root, const char *path, const struct nm_
 /* Prints each sampling source of this machine with its events, and the kernel's response to opening
  * each. Called by main(). */
 void nm_list_events_here(FILE *out, struct nm_platform *platform, const struct nm_config *config);
+
+/*
+ * Prints the available sources and whether soft-dirty tracking has an effect, as JSON; with
+ * `may_try` also the result of opening the configured source on one CPU for 0.1 s. Returns 0, or
+ * -EIO if it cannot be written. Called by main(), for numa-migrctl doctor.
+ */
+int nm_list_events_json(FILE *out, struct nm_platform *platform, const struct nm_topology *topology,
+			const struct nm_config *config, bool may_try);
 
 #endif

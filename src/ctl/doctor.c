@@ -36,7 +36,7 @@ int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-	struct nm_doctor_options options = {.root_path = "/", .try_out = true};
+	struct nm_doctor_options options = {.root_path = "/", .program = NM_DAEMON_PROGRAM};
 	(void)words;
 
 	options.bus_error = sd_bus_open_system(&bus);

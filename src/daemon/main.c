@@ -23,6 +23,8 @@ static void print_help(FILE *out)
 	      "      --restore      restore the affinities that an earlier run left, and exit\n"
 	      "      --list-events  print the hardware events of this machine, and exit\n"
 	      "      --pmu NAME     with --list-events: print the events of another CPU\n"
+	      "      --json         with --list-events: print the sampling sources as JSON\n"
+	      "      --no-trial     with --json: open no events\n"
 	      "      --version      print the version and exit\n"
 	      "  -h, --help         print this help and exit\n"
 	      "\n"
@@ -33,7 +35,7 @@ static void print_help(FILE *out)
 
 static int parse_options(int argc, char **argv, struct nm_options *ret)
 {
-	enum { CHECK_CONFIG = 256, DRY_RUN, RESTORE, VERSION, LIST_EVENTS, PMU };
+	enum { CHECK_CONFIG = 256, DRY_RUN, RESTORE, VERSION, LIST_EVENTS, PMU, JSON, NO_TRIAL };
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"check-config", no_argument, NULL, CHECK_CONFIG},
@@ -41,6 +43,8 @@ static int parse_options(int argc, char **argv, struct nm_options *ret)
 		{"restore", no_argument, NULL, RESTORE},
 		{"list-events", no_argument, NULL, LIST_EVENTS},
 		{"pmu", required_argument, NULL, PMU},
+		{"json", no_argument, NULL, JSON},
+		{"no-trial", no_argument, NULL, NO_TRIAL},
 		{"version", no_argument, NULL, VERSION},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -66,6 +70,12 @@ static int parse_options(int argc, char **argv, struct nm_options *ret)
 			break;
 		case PMU:
 			options.pmu = optarg;
+			break;
+		case JSON:
+			options.json = true;
+			break;
+		case NO_TRIAL:
+			options.no_trial = true;
 			break;
 		case VERSION:
 			options.version = true;
@@ -101,6 +111,18 @@ static int check_config(const struct nm_options *options)
 	return r < 0 ? EX_CONFIG : EXIT_SUCCESS;
 }
 
+static int list_as_json(const struct nm_options *options, struct nm_platform *platform,
+			const struct nm_config *config)
+{
+	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
+	char error[256];
+	/* Without a topology nothing is tried. */
+	bool may_try = !options->no_trial &&
+		       nm_topology_load(&options->topology, error, sizeof(error), &topology) == 0;
+	return nm_list_events_json(stdout, platform, topology, config, may_try) < 0 ? EXIT_FAILURE
+										    : EXIT_SUCCESS;
+}
+
 /* If the configuration cannot be read, the default one is used. */
 static int list_events(const struct nm_options *options)
 {
@@ -116,6 +138,8 @@ static int list_events(const struct nm_options *options)
 		return EXIT_FAILURE;
 	if (nm_platform_linux_new(&direct, &platform) < 0)
 		return EXIT_FAILURE;
+	if (options->json)
+		return list_as_json(options, platform, config);
 	nm_list_events_here(stdout, platform, config);
 	return EXIT_SUCCESS;
 }

@@ -17,6 +17,7 @@ struct nm_options {
 		/* All zero: this machine. Benchmarks pass a synthetic topology. */
 		topology;
 	bool check_config, dry_run, restore, version, help, list_events;
+	bool json, no_trial; /* with list_events */
 	const char *pmu; /* entry of the event table to list; NULL: that of this machine */
 	/*
 	 * Opens a synthetic machine instead of this one, in tests; NULL: nm_platform_linux_new().

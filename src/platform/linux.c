@@ -2,99 +2,17 @@
 /* The Linux implementation of struct nm_platform_ops, and a variant that writes nothing. */
 #include "linux.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/xattr.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "numa-migrd/base.h"
 #include "pmu.h"
 #include "privileged.h"
-
-static uint64_t linux_now_ns(struct nm_platform *platform)
-{
-	(void)platform;
-	return nm_clock_ns();
-}
-
-static uint64_t linux_boot_ns(struct nm_platform *platform)
-{
-	struct timespec now;
-
-	(void)platform;
-	(void)clock_gettime(CLOCK_BOOTTIME, &now); /* fails only for unknown clocks */
-	return (uint64_t)now.tv_sec * NM_NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
-/* ---- files below the root, and attributes and owners of directories (xattr(7), stat(2)) ---- */
-
-static int base_of(struct nm_platform *platform, int directory)
-{
-	return directory == NM_ROOT ? nm_linux(platform)->root : directory;
-}
-
-static int linux_open_directory(struct nm_platform *platform, int directory, const char *path)
-{
-	int fd = openat(base_of(platform, directory), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
-static ssize_t linux_read_file(struct nm_platform *platform, int directory, const char *path,
-			       char *buffer, size_t size)
-{
-	if (size == 0 || size > INT_MAX)
-		return -EINVAL;
-	return nm_read_text(base_of(platform, directory), path, buffer, size);
-}
-
-static int linux_list_directory(struct nm_platform *platform, int directory, const char *path,
-				nm_name_fn each, void *context)
-{
-	nm_auto(nm_closedirp) DIR *listing = NULL;
-	const struct dirent *entry;
-	int r = nm_open_listing(base_of(platform, directory), path, &listing);
-
-	while (r >= 0 && (errno = 0, entry = readdir(listing)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			r = each(context, entry->d_name);
-	return r < 0 ? r : -errno;
-}
-
-static void linux_close(struct nm_platform *platform, int fd)
-{
-	(void)platform;
-	if (fd >= 0)
-		close(fd);
-}
-
-static ssize_t linux_read_attribute(struct nm_platform *platform, int directory, const char *name,
-				    void *buffer, size_t size)
-{
-	ssize_t length = fgetxattr(directory, name, buffer, size);
-
-	(void)platform;
-	return length < 0 ? -errno : length;
-}
-
-static int linux_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
-{
-	struct stat st;
-
-	(void)platform;
-	if (fstat(directory, &st) < 0)
-		return -errno;
-	*ret = (struct nm_owner){.uid = st.st_uid, .others_write = (st.st_mode & 022) != 0};
-	return 0;
-}
 
 /* ---- affinities ---- */
 
@@ -171,7 +89,7 @@ static int helper_call(struct nm_linux *self, const struct nm_helper_request *re
 	if (connection_is_gone(r) || r == -ETIMEDOUT || r == -EPROTO)
 		helper_close(self);
 	if (r == -ETIMEDOUT)
-		self->helper_rest_ns = linux_now_ns(&self->base) + HELPER_REST_NS;
+		self->helper_rest_ns = nm_clock_ns() + HELPER_REST_NS;
 	return r;
 }
 
@@ -186,11 +104,11 @@ static int helper_open(struct nm_linux *self)
 
 	if (self->helper >= 0)
 		return 0;
-	if (linux_now_ns(&self->base) < self->helper_rest_ns)
+	if (nm_clock_ns() < self->helper_rest_ns)
 		return -ETIMEDOUT;
 	int fd = nm_helper_connect(self->helper_socket);
 	if (fd == -ETIMEDOUT)
-		self->helper_rest_ns = linux_now_ns(&self->base) + HELPER_REST_NS;
+		self->helper_rest_ns = nm_clock_ns() + HELPER_REST_NS;
 	if (fd < 0)
 		return fd;
 	self->helper = fd;
@@ -223,7 +141,7 @@ static int perform(struct nm_linux *self, const struct nm_helper_request *reques
 	const struct nm_helper_context context = {.config_path = self->config_path,
 						  .state_path = self->state_path,
 						  .proc_fd = self->proc,
-						  .root_fd = self->root,
+						  .root_fd = self->files.root,
 						  .requester = getpid(),
 						  .requester_ticks = request->start_ticks};
 
@@ -278,7 +196,8 @@ static int linux_hardware_list(struct nm_platform *platform,
 			       const struct nm_event_selection *selection,
 			       struct nm_event_list *ret)
 {
-	return nm_event_list_read(nm_linux(platform)->root, selection, NM_EVENT_KIND_MAX, ret);
+	return nm_event_list_read(nm_linux(platform)->files.root, selection, NM_EVENT_KIND_MAX,
+				  ret);
 }
 
 static int linux_hardware_open(struct nm_platform *platform, const struct nm_event_request *event,
@@ -293,7 +212,7 @@ static int linux_hardware_open(struct nm_platform *platform, const struct nm_eve
 						  .index = event->index,
 						  .source = event->selection.source,
 						  .load_latency = event->selection.load_latency};
-	int refused = nm_event_open(self->root, event, ret);
+	int refused = nm_event_open(self->files.root, event, ret);
 
 	if ((refused != -EACCES && refused != -EPERM) || !self->helper_socket)
 		return refused;
@@ -424,20 +343,18 @@ static int dry_numa_balancing_set(struct nm_platform *platform, int value)
 }
 
 #define NM_LINUX_READS                                                                             \
-	.now_ns = linux_now_ns, .boot_ns = linux_boot_ns, .open_directory = linux_open_directory,  \
-	.read_file = linux_read_file, .list_directory = linux_list_directory,                      \
-	.close = linux_close, .read_attribute = linux_read_attribute, .owner = linux_owner,        \
-	.affinity_get = linux_affinity_get, .event_open = linux_event_open,                        \
-	.hardware_list = linux_hardware_list, .hardware_open = linux_hardware_open,                \
-	.event_map = linux_event_map, .event_unmap = linux_event_unmap, .aux_map = linux_aux_map,  \
-	.aux_unmap = linux_aux_unmap, .event_ioctl = linux_event_ioctl,                            \
-	.event_read = linux_event_read, .memory_poll = nm_linux_memory_poll,                       \
-	.memory_cancel = nm_linux_memory_cancel, .query_fd = nm_linux_query_fd,                    \
-	.query_progress = nm_linux_query_progress, .open_maps = nm_linux_open_maps,                \
-	.read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,                      \
-	.pages_find = nm_linux_pages_find, .pages_prepare = nm_linux_pages_prepare,                \
-	.pages_poll = nm_linux_pages_poll, .pages_cancel = nm_linux_pages_cancel,                  \
-	.worker_news = nm_linux_worker_news, .worker_counts = nm_linux_worker_counts
+	NM_FILES_OPS, .affinity_get = linux_affinity_get, .event_open = linux_event_open,          \
+		      .hardware_list = linux_hardware_list, .hardware_open = linux_hardware_open,  \
+		      .event_map = linux_event_map, .event_unmap = linux_event_unmap,              \
+		      .aux_map = linux_aux_map, .aux_unmap = linux_aux_unmap,                      \
+		      .event_ioctl = linux_event_ioctl, .event_read = linux_event_read,            \
+		      .memory_poll = nm_linux_memory_poll,                                         \
+		      .memory_cancel = nm_linux_memory_cancel, .query_fd = nm_linux_query_fd,      \
+		      .query_progress = nm_linux_query_progress, .open_maps = nm_linux_open_maps,  \
+		      .read_maps = nm_linux_read_maps, .pages_where = nm_linux_pages_where,        \
+		      .pages_find = nm_linux_pages_find, .pages_prepare = nm_linux_pages_prepare,  \
+		      .pages_poll = nm_linux_pages_poll, .pages_cancel = nm_linux_pages_cancel,    \
+		      .worker_news = nm_linux_worker_news, .worker_counts = nm_linux_worker_counts
 
 static const struct nm_platform_ops linux_ops = {
 	NM_LINUX_READS,
@@ -472,7 +389,7 @@ static void linux_free(struct nm_platform *platform)
 	helper_close(self);
 	nm_worker_client_free(self->workers);
 	nm_closep(&self->proc);
-	nm_closep(&self->root);
+	nm_closep(&self->files.root);
 	free(self->helper_socket);
 	free(self->config_path);
 	free(self->state_path);
@@ -499,10 +416,10 @@ static int copy_options(struct nm_linux *self, const struct nm_platform_options 
 
 static int open_root(struct nm_linux *self, const char *path)
 {
-	self->root = open(path ? path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (self->root < 0)
+	self->files.root = open(path ? path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (self->files.root < 0)
 		return -errno;
-	self->proc = openat(self->root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	self->proc = openat(self->files.root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return self->proc < 0 ? -errno : 0;
 }
 
@@ -527,10 +444,10 @@ int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_p
 
 	if (!self)
 		return -ENOMEM;
-	self->base.ops = options->dry_run ? &dry_run_ops : &linux_ops;
-	self->base.free = linux_free;
+	self->files.base.ops = options->dry_run ? &dry_run_ops : &linux_ops;
+	self->files.base.free = linux_free;
 	self->generation = options->generation;
-	self->root = self->proc = self->helper = self->balancing = -1;
+	self->files.root = self->proc = self->helper = self->balancing = -1;
 	int r = copy_options(self, options);
 	if (r == 0)
 		r = open_root(self, options->root_path);
@@ -539,9 +456,9 @@ int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_p
 	if (r == 0)
 		r = open_workers(self, options);
 	if (r < 0) {
-		nm_platform_free(&self->base);
+		nm_platform_free(&self->files.base);
 		return r;
 	}
-	*ret = &self->base;
+	*ret = &self->files.base;
 	return 0;
 }

@@ -3,14 +3,15 @@
 #ifndef NUMA_MIGRD_PLATFORM_LINUX_H
 #define NUMA_MIGRD_PLATFORM_LINUX_H
 
+#include "files.h"
 #include "numa-migrd/helper.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/worker.h"
 
 struct nm_linux {
-	struct nm_platform base;
+	struct nm_files files;
 	struct nm_generation *generation; /* borrowed */
-	int root, proc;
+	int proc;
 	int helper;		 /* connection, or -1 */
 	uint64_t helper_rest_ns; /* not called before this time, because it was late */
 	int balancing;		 /* value that we set kernel.numa_balancing to, or -1 */
@@ -27,7 +28,7 @@ struct nm_linux {
 
 static inline struct nm_linux *nm_linux(struct nm_platform *platform)
 {
-	return NM_CONTAINER_OF(platform, struct nm_linux, base);
+	return NM_CONTAINER_OF(platform, struct nm_linux, files.base);
 }
 
 /* nm_platform_ops, linux_query.c */

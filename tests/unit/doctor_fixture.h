@@ -26,12 +26,12 @@ static inline struct nm_facts *good_facts(void)
 	facts->paranoid.value = 2;
 	facts->balancing.value = 1;
 	facts->soft_dirty.value = 1;
-	facts->offered[NM_MEMORY_PEBS] = true;
+	set_word(facts->sources, "pebs");
 	facts->has_counters = true;
 	facts->trial = NM_TRIAL_DONE;
-	facts->tried.memory = NM_MEMORY_PEBS;
-	facts->tried.accesses = facts->tried.has_cycles = true;
-	(void)snprintf(facts->tried.name, sizeof(facts->tried.name), "cycles+pebs");
+	set_word(facts->tried.memory, "pebs");
+	facts->tried.accesses = facts->tried.cycles = true;
+	set_word(facts->tried.name, "cycles+pebs");
 	facts->helper_socket.value = 1;
 	assert_int_equal(nm_config_default(&facts->config), 0);
 	facts->unit.exists = true;

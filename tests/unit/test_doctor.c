@@ -56,9 +56,9 @@ static void give_cpusets(struct nm_facts *facts)
 /* Automatic NUMA balancing still shows accesses. */
 static void without_hardware(struct nm_facts *facts)
 {
-	facts->offered[NM_MEMORY_PEBS] = false;
+	facts->sources[0] = '\0';
 	facts->has_counters = false;
-	facts->tried.memory = NM_MEMORY_NONE;
+	facts->tried.memory[0] = '\0';
 }
 
 static void a_counter_is_busy(struct nm_facts *facts)
@@ -72,6 +72,13 @@ static void nothing_opens(struct nm_facts *facts)
 	facts->trial = NM_TRIAL_REFUSED;
 	facts->trial_error = -EACCES;
 	(void)snprintf(facts->trial_text, sizeof(facts->trial_text), "Do this.");
+}
+
+static void events_are_not_listed(struct nm_facts *facts)
+{
+	facts->events_error = -ENOENT;
+	facts->trial = NM_TRIAL_UNKNOWN;
+	facts->sources[0] = '\0';
 }
 
 static void an_ordinary_user_asks(struct nm_facts *facts)
@@ -195,6 +202,7 @@ static const struct spoiled spoiled[] = {
 	{"hardware", NM_SEVERITY_WARNING, "page faults are used", without_hardware, false},
 	{"hardware", NM_SEVERITY_WARNING, "stop the other profiler", a_counter_is_busy, false},
 	{"hardware", NM_SEVERITY_PROBLEM, "Do this.", nothing_opens, true},
+	{"hardware", NM_SEVERITY_UNSEEN, "install the package", events_are_not_listed, false},
 	{"hardware", NM_SEVERITY_UNSEEN, "as root", an_ordinary_user_asks, false},
 	{"hardware", NM_SEVERITY_UNSEEN, "numa-migrctl status", daemon_runs, false},
 	{"hardware", NM_SEVERITY_WARNING, "memory_period", daemon_has_few_samples, false},

@@ -49,11 +49,31 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void gather(struct tree *tree)
+static void gather_with(struct tree *tree, const char *program)
 {
-	const struct nm_doctor_options options = {.root_path = tree->root};
+	const struct nm_doctor_options options = {.root_path = tree->root, .program = program};
 
 	assert_int_equal(nm_facts_gather(&options, &tree->facts), 0);
+}
+
+static void gather(struct tree *tree)
+{
+	gather_with(tree, NULL);
+}
+
+/* A program that prints `json` if it is called for a list, and its exit status. */
+static void gather_list(struct tree *tree, const char *json, int status)
+{
+	char path[128], text[1024];
+
+	(void)snprintf(text, sizeof(text),
+		       "#!/bin/sh\n[ \"$1 $2\" = \"--list-events --json\" ] || exit 1\n"
+		       "echo '%s'\nexit %d\n",
+		       json, status);
+	put(tree, "list", text);
+	(void)snprintf(path, sizeof(path), "%s/list", tree->root);
+	assert_int_equal(chmod(path, 0755), 0);
+	gather_with(tree, path);
 }
 
 static void an_empty_machine_is_valid(void **state)
@@ -70,8 +90,8 @@ static void an_empty_machine_is_valid(void **state)
 	assert_int_equal(facts->config_error, -ENOENT);
 	assert_false(facts->unified);
 	assert_int_equal(facts->ledger.error, -ENOENT);
-	assert_int_equal(facts->trial, NM_TRIAL_NOT_ASKED);
-	assert_false(facts->offered[NM_MEMORY_IBS]);
+	assert_int_equal(facts->trial, NM_TRIAL_UNKNOWN);
+	assert_string_equal(facts->sources, "");
 }
 
 static void settings_are_read(void **state)
@@ -174,6 +194,73 @@ static void all_configuration_errors_are_reported(void **state)
 	assert_int_equal(tree->facts.config_errors.count, 2);
 }
 
+static void events_are_listed(void **state)
+{
+	struct tree *tree = *state;
+	struct nm_facts *facts = &tree->facts;
+
+	gather_list(
+		tree,
+		"{\"table\": \"skx\", \"sources\": [\"pebs\", \"pmu\"], \"counters\": true, "
+		"\"soft_dirty\": false, \"trial\": {\"name\": \"cycles+pebs\", \"memory\": "
+		"\"pebs\", \"cycles\": true, \"accesses\": true, \"problems\": [\"A.\", \"B.\"]}}",
+		0);
+	assert_int_equal(facts->events_error, 0);
+	assert_string_equal(facts->table, "skx");
+	assert_string_equal(facts->sources, "pebs, pmu");
+	assert_true(facts->has_counters);
+	assert_true(facts->soft_dirty.error == 0 && facts->soft_dirty.value == 0);
+	assert_int_equal(facts->trial, NM_TRIAL_DONE);
+	assert_string_equal(facts->tried.name, "cycles+pebs");
+	assert_string_equal(facts->tried.memory, "pebs");
+	assert_true(facts->tried.cycles && facts->tried.accesses && !facts->tried.flops);
+	assert_int_equal(facts->nr_problems, 2);
+	assert_string_equal(facts->problems[1], "B.");
+}
+
+static void a_refused_trial_is_reported(void **state)
+{
+	struct tree *tree = *state;
+
+	gather_list(tree, "{\"soft_dirty\": null, \"trial\": {\"errno\": 13, \"text\": \"No.\"}}",
+		    0);
+	assert_int_equal(tree->facts.trial, NM_TRIAL_REFUSED);
+	assert_int_equal(tree->facts.trial_error, -EACCES);
+	assert_string_equal(tree->facts.trial_text, "No.");
+	assert_true(tree->facts.soft_dirty.error < 0);
+}
+
+/* The daemon may need the counters that a trial would open. */
+static void nothing_is_tried_beside_the_daemon(void **state)
+{
+	struct tree *tree = *state;
+	char path[128];
+
+	put(tree, "proc/12/comm", "numa-migrd\n");
+	put(tree, "proc/12/status", "Name:\tnuma-migrd\nTgid:\t12\nUid:\t0\t0\t0\t0\n");
+	put(tree, "list", "#!/bin/sh\n[ \"$5\" = --no-trial ] && echo {}\n");
+	(void)snprintf(path, sizeof(path), "%s/list", tree->root);
+	assert_int_equal(chmod(path, 0755), 0);
+	gather_with(tree, path);
+	assert_int_equal(tree->facts.events_error, 0);
+	assert_int_equal(tree->facts.trial, NM_TRIAL_DAEMON_RUNS);
+}
+
+static void a_program_that_fails_lists_nothing(void **state)
+{
+	struct tree *tree = *state;
+
+	gather_list(tree, "{\"sources\": [\"pebs\"]}", 1);
+	assert_int_equal(tree->facts.events_error, -EPROTO);
+	nm_facts_clear(&tree->facts);
+	gather_list(tree, "{\"sources\": [", 0);
+	assert_int_equal(tree->facts.events_error, -EPROTO);
+	nm_facts_clear(&tree->facts);
+	gather_with(tree, "/nonexistent");
+	assert_int_equal(tree->facts.events_error, -ENOENT);
+	assert_string_equal(tree->facts.sources, "");
+}
+
 static void an_unreadable_proc_is_reported(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
@@ -189,7 +276,7 @@ static void this_machine(void **state)
 {
 	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
 	const struct nm_doctor_options options = {
-		.root_path = "/", .try_out = true, .running_source = "a\nb"};
+		.root_path = "/", .program = NM_DAEMON_BUILT, .running_source = "a\nb"};
 	size_t count;
 
 	(void)state;
@@ -216,6 +303,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(cpusets_are_found_at_any_depth, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(remaining_mappings_are_found, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(all_configuration_errors_are_reported, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(events_are_listed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_refused_trial_is_reported, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nothing_is_tried_beside_the_daemon, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_program_that_fails_lists_nothing, set_up,
 						tear_down),
 		cmocka_unit_test(an_unreadable_proc_is_reported),
 		cmocka_unit_test(this_machine),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../support/fake_perf.h"
+#include "../support/machine.h"
 #include "fixture.h"
 #include "numa-migrd/sample.h"
 
@@ -100,6 +101,35 @@ static void events_of_this_machine(void **state)
 	assert_true(output(p, "spe: not available: the kernel has no PMU arm_spe_0"));
 }
 
+/* For numa-migrctl doctor. */
+static void sources_are_listed_as_json(void **state)
+{
+	struct printed *p = *state;
+
+	p->fake->hardware[NM_MEMORY_PEBS] = (struct nm_event_list){
+		.table = "skx", .count = 1, .words = {{.kind = NM_EVENT_MEMORY, .name = "LOADS"}}};
+	assert_int_equal(nm_list_events_json(p->out, &p->fake->platform, NULL, &p->config, false),
+			 0);
+	assert_true(output(p, "\"sources\": [\n    \"pebs\"\n  ]"));
+	assert_true(output(p, "\"counters\": false"));
+	assert_true(output(p, "\"soft_dirty\": "));
+	assert_false(output(p, "\"trial\""));
+}
+
+static void a_trial_that_is_refused_has_a_reason(void **state)
+{
+	struct printed *p = *state;
+	struct nm_topology *topology = machine_topology(2, 2);
+
+	assert_non_null(topology);
+	for (int kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
+		p->fake->open_error[kind] = -EACCES;
+	assert_int_equal(
+		nm_list_events_json(p->out, &p->fake->platform, topology, &p->config, true), 0);
+	assert_true(output(p, "\"errno\": 13"));
+	nm_topology_free(topology);
+}
+
 static void configuration_restrictions_are_reported(void **state)
 {
 	struct printed *p = *state;
@@ -156,9 +186,14 @@ static void a_misspelt_event(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_entry_by_name),	      TEST(an_unknown_name_shows_the_known),
-		TEST(events_of_this_machine), TEST(configuration_restrictions_are_reported),
-		TEST(a_misspelt_pmu),	      TEST(a_misspelt_event),
+		TEST(an_entry_by_name),
+		TEST(an_unknown_name_shows_the_known),
+		TEST(events_of_this_machine),
+		TEST(configuration_restrictions_are_reported),
+		TEST(a_misspelt_pmu),
+		TEST(a_misspelt_event),
+		TEST(sources_are_listed_as_json),
+		TEST(a_trial_that_is_refused_has_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,22 +4,9 @@
 #include <string.h>
 
 #include "checks.h"
+#include "doctor.h"
 
 #define PARANOID_MOST 2 /* from 3 on, Debian's kernels reject CAP_PERFMON */
-
-/* For example "pebs, ibs". */
-static void list_sources(const struct nm_facts *facts, char *text, size_t size)
-{
-	size_t used = 0;
-
-	text[0] = '\0';
-	for (int source = NM_MEMORY_NONE + 1; source < NM_MEMORY_SOURCE_MAX && used < size;
-	     source++)
-		if (facts->offered[source])
-			used += (size_t)snprintf(
-				text + used, size - used, "%s%s", used ? ", " : "",
-				nm_memory_source_name((enum nm_memory_source)source));
-}
 
 static const char *has(bool is)
 {
@@ -29,19 +16,18 @@ static const char *has(bool is)
 /* Adds the result of a trial on one CPU. */
 static void say_tried(const struct nm_facts *facts, struct nm_findings *findings)
 {
-	const struct nm_source_status *tried = &facts->tried;
+	const struct nm_facts_tried *tried = &facts->tried;
 
 	nm_findings_evidence(findings,
 			     "a trial on one CPU counts %s: running threads by %s; memory accesses "
 			     "by %s; latency: %s, instructions: %s, floating-point operations: %s, "
 			     "memory traffic: %s",
-			     tried->name, tried->has_cycles ? "cycles" : "the kernel's clock",
-			     !tried->accesses ? "nothing"
-			     : tried->memory == NM_MEMORY_NONE
-				     ? "page faults"
-				     : nm_memory_source_name(tried->memory),
-			     has(tried->memory != NM_MEMORY_NONE), has(tried->has_instructions),
-			     has(tried->has_flops), has(tried->has_dram));
+			     tried->name, tried->cycles ? "cycles" : "the kernel's clock",
+			     !tried->accesses	? "nothing"
+			     : tried->memory[0] ? tried->memory
+						: "page faults",
+			     has(tried->memory[0]), has(tried->instructions), has(tried->flops),
+			     has(tried->dram));
 	for (size_t i = 0; i < facts->nr_problems; i++)
 		nm_findings_remedy(findings, "%s", facts->problems[i]);
 }
@@ -126,16 +112,25 @@ static void say_daemon_runs(const char *name, const struct nm_facts *facts,
 				     "journalctl -u numa-migrd KIND=start");
 }
 
+static void say_unlisted(const char *name, const struct nm_facts *facts,
+			 struct nm_findings *findings)
+{
+	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+			"What the hardware can sample is unknown.");
+	nm_findings_evidence(findings, "%s --list-events --json: %s", NM_DAEMON_PROGRAM,
+			     strerrordesc_np(-facts->events_error));
+	nm_findings_remedy(findings, "install the package");
+}
+
 void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
-	char sources[64];
-
-	list_sources(facts, sources, sizeof(sources));
 	if (facts->trial == NM_TRIAL_REFUSED) {
 		say_refused(name, facts, findings);
 	} else if (facts->trial == NM_TRIAL_DAEMON_RUNS) {
 		say_daemon_runs(name, facts, findings);
-	} else if (!sources[0]) {
+	} else if (facts->events_error) {
+		say_unlisted(name, facts, findings);
+	} else if (!facts->sources[0]) {
 		say_no_hardware(name, facts, findings);
 	} else {
 		nm_findings_add(findings, name,
@@ -143,7 +138,7 @@ void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm
 						   : NM_SEVERITY_FINE,
 				"The hardware can sample memory accesses, with their latency and "
 				"where they were served: %s.",
-				sources);
+				facts->sources);
 		nm_findings_evidence(findings, "events of entry \"%s\" (numa-migrd --list-events)",
 				     facts->table);
 	}

@@ -28,12 +28,7 @@ int nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret)
 
 bool nm_facts_sees_accesses(const struct nm_facts *facts)
 {
-	if (facts->trial == NM_TRIAL_DONE)
-		return facts->tried.memory != NM_MEMORY_NONE;
-	for (int source = NM_MEMORY_NONE + 1; source < NM_MEMORY_SOURCE_MAX; source++)
-		if (facts->offered[source])
-			return true;
-	return false;
+	return facts->trial == NM_TRIAL_DONE ? facts->tried.memory[0] : facts->sources[0];
 }
 
 void nm_facts_say_unseen(const struct nm_facts *facts, struct nm_findings *findings,

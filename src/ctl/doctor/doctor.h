@@ -10,17 +10,19 @@
 
 #include "../findings.h"
 
+#define NM_DAEMON_PROGRAM "/usr/sbin/numa-migrd"
+
 struct sd_bus;
 
 struct nm_doctor_options {
 	const char *root_path;	 /* "/" except in tests */
 	const char *config_path; /* NULL: /etc/numa-migrd.conf; both below the root */
 	/*
-	 * Open events for 0.1 s and write-protect a page of this process, to test whether they
-	 * work; always on this machine, regardless of the root. Events are not opened while the
-	 * daemon runs, which may need the same counters.
+	 * The program that lists what can be sampled on this machine, regardless of the root. It
+	 * opens events for 0.1 s to test whether they work, but not while the daemon runs, which
+	 * may need the same counters. NULL: nothing is listed.
 	 */
-	bool try_out;
+	const char *program;
 	const char *running_source; /* sampling source reported by the running daemon; NULL: not
 				     * known */
 	/* From its last interval: threads with a measured performance, and threads with too few

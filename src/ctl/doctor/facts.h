@@ -4,8 +4,6 @@
 #define NUMA_MIGRD_DOCTOR_FACTS_H
 
 #include "numa-migrd/config.h"
-#include "numa-migrd/event.h"
-#include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
 
 #define NM_WORD_SIZE 64
@@ -28,10 +26,17 @@ struct nm_facts_unit {
 };
 
 enum nm_trial {
-	NM_TRIAL_NOT_ASKED,
+	NM_TRIAL_UNKNOWN,
 	NM_TRIAL_DAEMON_RUNS, /* it may need the same counters */
 	NM_TRIAL_REFUSED,     /* no event could be opened: `trial_error` */
 	NM_TRIAL_DONE,
+};
+
+/* Result of opening the configured sampling source on one CPU. */
+struct nm_facts_tried {
+	char name[NM_WORD_SIZE];   /* "clock+faults", "cycles+pebs+instructions", … */
+	char memory[NM_WORD_SIZE]; /* hardware that samples memory accesses; "": page faults */
+	bool cycles, accesses, instructions, flops, dram;
 };
 
 /* Text is "" if it could not be read; it is escaped unless noted otherwise. */
@@ -49,14 +54,15 @@ struct nm_facts {
 
 	/* sampling */
 	struct nm_reading paranoid, balancing;
-	struct nm_reading soft_dirty;	    /* value: 1: has an effect, 0: none */
-	bool offered[NM_MEMORY_SOURCE_MAX]; /* the machine has such a source */
-	bool has_counters;		    /* instructions, operations or memory traffic */
-	char table[NM_WORD_SIZE];	    /* entry of the event table */
+	struct nm_reading soft_dirty; /* value: 1: has an effect, 0: none */
+	int events_error;	      /* numa-migrd did not list the events; 0: it did */
+	char sources[NM_WORD_SIZE];   /* that the machine has: "pebs, ibs" */
+	bool has_counters;	      /* instructions, operations or memory traffic */
+	char table[NM_WORD_SIZE];     /* entry of the event table */
 	enum nm_trial trial;
 	int trial_error;
 	char trial_text[320];
-	struct nm_source_status tried; /* without its pointers */
+	struct nm_facts_tried tried;
 	char problems[NM_FACTS_PROBLEMS][320];
 	size_t nr_problems;
 

@@ -121,11 +121,7 @@ static int gather_machine(struct nm_platform *platform, const char *root_path,
 int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *facts)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	/* The doctor writes only to its own process, without the platform. */
-	const struct nm_platform_options direct = {.root_path = options->root_path,
-						   .dry_run = true};
-
-	int r = nm_platform_linux_new(&direct, &platform);
+	int r = nm_platform_files_new(options->root_path, &platform);
 	if (r < 0)
 		return r;
 	facts->root = geteuid() == 0;

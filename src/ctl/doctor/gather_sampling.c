@@ -1,123 +1,164 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects what the kernel permits, what the machine offers, and what really counts. */
 #include <fcntl.h>
+#include <jansson.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "gather.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 
-#define TRIAL_RING_KB 16
+/* ---- numa-migrd --list-events --json ---- */
 
-/* ---- events of the machine ---- */
-
-static void look_at_source(struct nm_platform *platform, const struct nm_config *config,
-			   enum nm_memory_source source, struct nm_facts *facts)
+/* Starts the program with its output in a pipe. Returns its end for reading, or a negative errno.
+ */
+static int start_list(const char *program, const char *config_path, bool may_try, pid_t *ret)
 {
-	const struct nm_event_selection selection = nm_event_selection_of(config, source);
-	struct nm_event_list list = {0};
+	char *arguments[] = {(char *)program,
+			     "--list-events",
+			     "--json",
+			     "--config",
+			     (char *)config_path,
+			     may_try ? NULL : "--no-trial",
+			     NULL};
+	posix_spawn_file_actions_t files;
+	int ends[2];
 
-	if ((source == NM_MEMORY_PMU && !config->sampling.pmu[0]) ||
-	    (source == NM_MEMORY_EVENT && !config->sampling.event[0]))
-		return;
-	if (platform->ops->hardware_list(platform, &selection, &list) < 0)
-		return;
-	(void)snprintf(facts->table, sizeof(facts->table), "%s", list.table ? list.table : "");
-	if (source == NM_MEMORY_NONE)
-		facts->has_counters = list.count > 0;
-	else
-		facts->offered[source] = list.count > 0 && list.words[0].kind == NM_EVENT_MEMORY;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
+	int error = posix_spawn(ret, program, &files, NULL, arguments, environ);
+	posix_spawn_file_actions_destroy(&files);
+	close(ends[1]);
+	if (error)
+		close(ends[0]);
+	return error ? -error : ends[0];
 }
 
-/* ---- trial ---- */
-
-static void keep_status(const struct nm_source_status *status, struct nm_facts *facts)
+static int read_list(const char *program, const char *config_path, bool may_try, json_t **ret)
 {
+	pid_t pid = 0;
+	int status = 0;
+	nm_auto(nm_closep) int fd = start_list(program, config_path, may_try, &pid);
+
+	if (fd < 0)
+		return fd;
+	nm_auto(json_decrefp) json_t *list = json_loadfd(fd, 0, NULL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!list || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return -EPROTO;
+	*ret = NM_TAKE(list);
+	return 0;
+}
+
+static void take_word(const json_t *object, const char *name, char *ret, size_t size)
+{
+	const char *word = json_string_value(json_object_get(object, name));
+
+	(void)nm_escape(ret, size, word ? word : "", word ? strlen(word) : 0);
+}
+
+static bool is_true(const json_t *object, const char *name)
+{
+	return json_is_true(json_object_get(object, name));
+}
+
+static void take_sources(const json_t *sources, char *ret, size_t size)
+{
+	char names[NM_WORD_SIZE] = "";
+	size_t used = 0, index;
+	const json_t *source;
+
+	json_array_foreach(sources, index, source)
+	{
+		const char *name = json_string_value(source);
+		if (name && used < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+						 used ? ", " : "", name);
+	}
+	(void)nm_escape(ret, size, names, strlen(names));
+}
+
+static void take_tried(const json_t *trial, struct nm_facts *facts)
+{
+	struct nm_facts_tried *tried = &facts->tried;
+	size_t index;
+	const json_t *problem;
+
 	facts->trial = NM_TRIAL_DONE;
-	facts->tried = *status;
-	facts->tried.problems = NULL;
-	facts->tried.problem_count = 0;
-	for (size_t i = 0; i < status->problem_count && i < NM_FACTS_PROBLEMS;
-	     i++, facts->nr_problems++)
-		(void)snprintf(facts->problems[i], sizeof(facts->problems[i]), "%s",
-			       status->problems[i].text);
+	take_word(trial, "name", tried->name, sizeof(tried->name));
+	take_word(trial, "memory", tried->memory, sizeof(tried->memory));
+	tried->cycles = is_true(trial, "cycles");
+	tried->accesses = is_true(trial, "accesses");
+	tried->instructions = is_true(trial, "instructions");
+	tried->flops = is_true(trial, "flops");
+	tried->dram = is_true(trial, "dram");
+	json_array_foreach(json_object_get(trial, "problems"), index, problem)
+	{
+		const char *text = json_string_value(problem);
+		if (text && facts->nr_problems < NM_FACTS_PROBLEMS)
+			(void)nm_escape(facts->problems[facts->nr_problems++],
+					sizeof(facts->problems[0]), text, strlen(text));
+	}
 }
 
-/* Opens the source as the daemon does, but on one CPU and with a small ring. */
-static void try_source(struct nm_platform *platform, const struct nm_topology *topology,
-		       const struct nm_config *config, struct nm_facts *facts)
+static void take_trial(const json_t *trial, struct nm_facts *facts)
 {
-	nm_auto(nm_source_freep) struct nm_source *source = NULL;
-	struct nm_config small = *config;
+	int error = (int)json_integer_value(json_object_get(trial, "errno"));
 
-	small.sampling.ring_kb = TRIAL_RING_KB;
-	facts->trial_error = nm_source_open(platform, topology, &small, facts->trial_text,
-					    sizeof(facts->trial_text), &source);
-	if (facts->trial_error < 0)
-		facts->trial = NM_TRIAL_REFUSED;
-	else
-		keep_status(nm_source_status(source), facts);
-}
-
-static void try_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,
-			 const struct nm_config *config, struct nm_facts *facts)
-{
-	const struct nm_topology_source here = {.root_path = options->root_path};
-	nm_auto(nm_topology_freep) struct nm_topology *one_cpu = NULL;
-	char error[256];
-
-	if (facts->daemon_pid || facts->running_source[0]) {
-		facts->trial = NM_TRIAL_DAEMON_RUNS;
+	if (!trial)
+		return;
+	if (!error) {
+		take_tried(trial, facts);
 		return;
 	}
-	if (nm_topology_load(&here, error, sizeof(error), &one_cpu) < 0)
-		return;
-	int cpu = hwloc_bitmap_first(one_cpu->usable);
-	if (cpu < 0)
-		return;
-	hwloc_bitmap_only(one_cpu->usable, (unsigned)cpu);
-	try_source(platform, one_cpu, config, facts);
+	facts->trial = NM_TRIAL_REFUSED;
+	facts->trial_error = -error;
+	take_word(trial, "text", facts->trial_text, sizeof(facts->trial_text));
 }
 
-/* ---- soft-dirty ---- */
-
-/* Without the platform, which would use root's configuration as the daemon does. */
-static int clear_own(void *unused)
+static void take_list(const json_t *list, struct nm_facts *facts)
 {
-	(void)unused;
-	return nm_write_text(AT_FDCWD, "/proc/self/clear_refs", "4");
+	const json_t *soft_dirty = json_object_get(list, "soft_dirty");
+
+	take_word(list, "table", facts->table, sizeof(facts->table));
+	take_sources(json_object_get(list, "sources"), facts->sources, sizeof(facts->sources));
+	facts->has_counters = is_true(list, "counters");
+	facts->soft_dirty = (struct nm_reading){.error = json_is_boolean(soft_dirty) ? 0 : -ENODATA,
+						.value = json_is_true(soft_dirty)};
+	take_trial(json_object_get(list, "trial"), facts);
 }
 
-static struct nm_reading try_soft_dirty(void)
+static void gather_events(const struct nm_doctor_options *options, struct nm_facts *facts)
 {
-	int r = nm_inject_try(clear_own, NULL);
-	if (r == -EOPNOTSUPP)
-		return (struct nm_reading){.value = 0};
-	return (struct nm_reading){.error = r, .value = r == 0};
+	nm_auto(json_decrefp) json_t *list = NULL;
+	bool runs = facts->daemon_pid || facts->running_source[0];
+
+	facts->soft_dirty.error = -ENODATA;
+	if (!options->program)
+		return;
+	facts->events_error = read_list(options->program, facts->config_path, !runs, &list);
+	if (facts->events_error == 0)
+		take_list(list, facts);
+	if (runs)
+		facts->trial = NM_TRIAL_DAEMON_RUNS;
 }
 
 void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,
 			struct nm_facts *facts)
 {
-	nm_auto(nm_config_freep) struct nm_config *shipped = NULL;
-	const struct nm_config *config = facts->config;
-
 	facts->paranoid = nm_gather_number(platform, "proc/sys/kernel/perf_event_paranoid");
 	facts->balancing = nm_gather_number(platform, "proc/sys/kernel/numa_balancing");
-	facts->soft_dirty =
-		options->try_out ? try_soft_dirty() : (struct nm_reading){.error = -ENODATA};
 	facts->threads_measured = options->threads_measured;
 	facts->threads_undersampled = options->threads_undersampled;
 	if (options->running_source)
 		(void)nm_escape(facts->running_source, sizeof(facts->running_source),
 				options->running_source, strlen(options->running_source));
-	if (!config && nm_config_default(&shipped) == 0)
-		config = shipped;
-	if (!config)
-		return;
-	for (int source = 0; source < NM_MEMORY_SOURCE_MAX; source++)
-		look_at_source(platform, config, (enum nm_memory_source)source, facts);
-	if (options->try_out)
-		try_sampling(platform, options, config, facts);
+	gather_events(options, facts);
 }
