@@ -125,11 +125,12 @@ NM_DEFINE_CLEANUP(struct nm_journal, nm_journal_free);
 void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level,
 			  uint64_t rate_per_s);
 
-/* Writes one entry, or suppresses and counts it. now_ns is CLOCK_MONOTONIC, for the rate limit
- * (token bucket). */
+/* Writes one entry, or suppresses and counts it. Never waits for journald: an entry that it does not
+ * take at once is dropped and counted. now_ns is CLOCK_MONOTONIC, for the rate limit (token
+ * bucket). */
 void nm_journal_emit(struct nm_journal *journal, const struct nm_entry *entry, uint64_t now_ns);
 
-/* Returns the number of entries suppressed since the last call, for the summary. */
+/* Returns the number of entries suppressed or dropped since the last call, for the summary. */
 uint64_t nm_journal_suppressed(struct nm_journal *journal);
 
 #endif

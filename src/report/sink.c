@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
-
-/* journald's CODE_FILE would be this file for every entry: the MESSAGE_ID is more informative. */
-#define SD_JOURNAL_SUPPRESS_LOCATION
-#include <systemd/sd-journal.h>
 
 #include "entry.h"
 
 #define IDENTIFIER "SYSLOG_IDENTIFIER=numa-migrd"
 
 struct nm_journal {
-	bool journald;
+	int journald; /* socket, or -1: text on stderr */
 	int most; /* the lowest priority that is written (the highest number) */
 	uint64_t rate_per_s;
 	double tokens; /* entries that may be written now; at most those of one second */
@@ -42,7 +41,9 @@ int nm_journal_new(struct nm_journal **ret)
 	struct nm_journal *journal = calloc(1, sizeof(*journal));
 	if (!journal)
 		return -ENOMEM;
-	journal->journald = stderr_is_journal();
+	journal->journald = -1;
+	if (stderr_is_journal())
+		journal->journald = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	nm_journal_configure(journal, NM_JOURNAL_DECISIONS, 20);
 	journal->tokens = (double)journal->rate_per_s;
 	*ret = journal;
@@ -51,6 +52,8 @@ int nm_journal_new(struct nm_journal **ret)
 
 void nm_journal_free(struct nm_journal *journal)
 {
+	if (journal && journal->journald >= 0)
+		close(journal->journald);
 	free(journal);
 }
 
@@ -95,32 +98,42 @@ static bool take_token(struct nm_journal *journal, uint64_t now_ns)
 	return true;
 }
 
-static struct iovec line(const char *text)
+static void add_line(struct iovec **next, const char *text)
 {
-	return (struct iovec){.iov_base = (void *)text, .iov_len = strlen(text)};
+	*(*next)++ = (struct iovec){.iov_base = (void *)text, .iov_len = strlen(text)};
+	*(*next)++ = (struct iovec){.iov_base = "\n", .iov_len = 1};
 }
 
-static int send_to_journald(const struct nm_entry *entry)
+/* Sends an entry in journald's native format, one line for each field, which contains no line break
+ * (entry.c). sd_journal_sendv(3) would wait while journald does not read, which other programs can
+ * cause. Returns 0, -EAGAIN if journald has no room, or another negative errno. */
+static int send_to_journald(int journald, const struct nm_entry *entry)
 {
-	struct iovec lines[NM_ENTRY_FIELDS + 4];
+	struct sockaddr_un address = {.sun_family = AF_UNIX,
+				      .sun_path = "/run/systemd/journal/socket"};
+	struct iovec lines[2 * (NM_ENTRY_FIELDS + 4)], *next = lines;
 	char message[sizeof("MESSAGE=") + sizeof(entry->text)];
 	char id[64], priority[16];
 	(void)snprintf(message, sizeof(message), "MESSAGE=%s", entry->text);
 	(void)snprintf(id, sizeof(id), "MESSAGE_ID=%s", nm_message_id(entry->message));
 	(void)snprintf(priority, sizeof(priority), "PRIORITY=%d", entry->priority);
-	lines[0] = line(message);
-	lines[1] = line(id);
-	lines[2] = line(priority);
-	lines[3] = line(IDENTIFIER);
+	add_line(&next, message);
+	add_line(&next, id);
+	add_line(&next, priority);
+	add_line(&next, IDENTIFIER);
 	for (unsigned i = 0; i < entry->count; i++)
-		lines[4 + i] = line(entry->fields[i]);
-	return sd_journal_sendv(lines, (int)(4 + entry->count));
+		add_line(&next, entry->fields[i]);
+	struct msghdr datagram = {.msg_name = &address,
+				  .msg_namelen = sizeof(address),
+				  .msg_iov = lines,
+				  .msg_iovlen = (size_t)(next - lines)};
+	return sendmsg(journald, &datagram, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
 /* A prefix "<4>" is the priority if stderr is a stream of journald (sd-daemon(3)). */
 static void write_to_stderr(const struct nm_journal *journal, const struct nm_entry *entry)
 {
-	if (journal->journald)
+	if (journal->journald >= 0)
 		(void)dprintf(STDERR_FILENO, "<%d>%s\n", entry->priority, entry->text);
 	else
 		(void)dprintf(STDERR_FILENO, "%s\n", entry->text);
@@ -134,7 +147,10 @@ void nm_journal_emit(struct nm_journal *journal, const struct nm_entry *entry, u
 		journal->suppressed++;
 		return;
 	}
-	if (!journal->journald || send_to_journald(entry) < 0)
+	int error = journal->journald < 0 ? -ENOTCONN : send_to_journald(journal->journald, entry);
+	if (error == -EAGAIN)
+		journal->suppressed++; /* the stream that is stderr would wait for journald, too */
+	else if (error < 0)
 		write_to_stderr(journal, entry);
 }
 

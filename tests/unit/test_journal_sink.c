@@ -185,14 +185,33 @@ static int journald_child(void)
 	return strstr(datagram, nm_message_id(NM_MESSAGE_LEASE)) ? 0 : 4;
 }
 
-static void test_journald_gets_the_fields(void **state)
+/* In a child, as above: journald does not read, as when other programs keep it busy. */
+static int unread_child(void)
 {
-	(void)state;
+	struct nm_journal *journal = NULL;
+	if (private_journal_socket() < 0)
+		return 77;
+	set_journal_stream();
+	if (nm_journal_new(&journal) < 0)
+		return 1;
+	(void)alarm(60); /* a call that waits for journald ends here */
+	for (unsigned i = 0; i < 1000; i++) {
+		nm_entry_begin(&entry, NM_MESSAGE_SUMMARY, LOG_INFO);
+		nm_entry_text(&entry, "hello");
+		nm_journal_emit(journal, &entry, NM_NSEC_PER_SEC);
+	}
+	uint64_t lost = nm_journal_suppressed(journal);
+	nm_journal_free(journal);
+	return lost > 0 && lost < 1000 ? 0 : 2;
+}
+
+static void expect_success(int (*run)(void))
+{
 	int status;
 	pid_t child = fork();
 	assert_true(child >= 0);
 	if (child == 0)
-		_exit(journald_child());
+		_exit(run());
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 77) {
@@ -202,12 +221,26 @@ static void test_journald_gets_the_fields(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void test_journald_gets_the_fields(void **state)
+{
+	(void)state;
+	expect_success(journald_child);
+}
+
+/* SECURITY: journal-unread */
+static void test_journald_that_does_not_read_stops_nothing(void **state)
+{
+	(void)state;
+	expect_success(unread_child);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rate_limit),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_journald_gets_the_fields),
+		cmocka_unit_test(test_journald_that_does_not_read_stops_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
