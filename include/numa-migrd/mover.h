@@ -82,9 +82,9 @@ struct nm_page_batch {
 	struct nm_base_pages *base_pages;
 	size_t nr_base_pages;
 	uint64_t base_pages_lost;
-	/* Used internally, for a bulk batch: everything below `next` is done; the
-	 * batch rests until again_ns; `refused` is the number of times that its mappings could not
-	 * be read. */
+	/* Used internally: everything below `next`, an address of a bulk batch or else a step, is
+	 * done; the batch rests until again_ns; `refused` is the number of times that the mappings
+	 * for a bulk batch could not be read. */
 	uint64_t next, again_ns;
 	unsigned refused;
 	bool full; /* the node lacked memory for some base pages */

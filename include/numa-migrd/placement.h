@@ -78,9 +78,17 @@ struct nm_place_node {
 	double traffic; /* bytes per second that its memory controller can serve; 0: not known */
 };
 
-/* Measured cost of moving 4 KiB pages on this machine; {0} if none has been moved yet. */
+#define NM_PLACE_COST_DOMAINS 16U
+
+/* Measured cost of moving 4 KiB pages on this machine; {0} if none has been moved yet. A process
+ * that holds the lock of its own memory makes its moves appear slow, so each domain has one vote. */
 struct nm_place_cost {
-	double pages, ns;
+	double page_ns; /* the median of the domains, near the initial estimate; 0: not known */
+	struct {
+		uint64_t domain;
+		double pages, ns;
+	} domains[NM_PLACE_COST_DOMAINS];
+	unsigned nr_domains, next; /* `next` is replaced next if all are used */
 };
 
 struct nm_place_view {
@@ -88,7 +96,7 @@ struct nm_place_view {
 	const struct nm_place_node *nodes; /* topology->nr_nodes entries */
 	const struct nm_place_group *groups;
 	size_t nr_groups;
-	struct nm_place_cost cost;
+	double page_ns; /* of struct nm_place_cost */
 	double recent_demand; /* CPUs in demand, smoothed over several seconds to cover programs
 			       * that run one after the other */
 	double max_traffic;   /* highest traffic of any node since the start; 0: not known */
@@ -186,11 +194,11 @@ double nm_place_expected_rest(double so_far);
 double nm_place_lost_cpus(double demand_cpus, double distance);
 
 /* Returns the CPU time in seconds that moving this amount of memory is expected to cost the mover
- * and the group together, from the costs measured so far. Called by the tick. */
-double nm_place_migration_cost_s(const struct nm_place_cost *cost, double bytes);
-/* Records that `pages` pages were moved in `ns` nanoseconds. `pages` may be 0: a call that moved no
- * pages has a cost, too. Called by the tick. */
-void nm_place_add_cost(struct nm_place_cost *cost, uint64_t pages, uint64_t ns);
+ * and the group together, from the cost of a page (struct nm_place_cost). Called by the tick. */
+double nm_place_migration_cost_s(double page_ns, double bytes);
+/* Records that `pages` pages of a process of this domain were moved in `ns` nanoseconds. `pages` may
+ * be 0: a call that moved no pages has a cost, too. Called by the tick. */
+void nm_place_add_cost(struct nm_place_cost *cost, uint64_t domain, uint64_t pages, uint64_t ns);
 
 /* Measurements of a group over a period, for its verdict. */
 struct nm_place_measure {

@@ -134,7 +134,8 @@ static void handle_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_home_state *state = nm_home_state_find(placement, batch->pid);
 	if (batch->calls > 0)
-		nm_place_add_cost(&placement->page_cost, batch->moved, batch->call_ns);
+		nm_place_add_cost(&placement->page_cost, batch->tenant.domain, batch->moved,
+				  batch->call_ns);
 	if (!batch->rollback) {
 		daemon->tally.homes.pages += batch->moved;
 		daemon->tally.homes.bytes += batch->bytes;
@@ -174,13 +175,13 @@ static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)
 
 static double cost_s(const struct nm_placement *placement, const struct nm_home_state *state)
 {
-	return nm_place_migration_cost_s(&placement->page_cost,
+	return nm_place_migration_cost_s(placement->page_cost.page_ns,
 					 (double)state->migration.away_bytes);
 }
 
 static bool is_cost_unknown(const struct nm_placement *placement)
 {
-	return placement->page_cost.ns == 0;
+	return placement->page_cost.page_ns == 0;
 }
 
 /*

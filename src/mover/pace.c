@@ -57,10 +57,7 @@ uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns)
 	uint64_t wait = 0;
 
 	pass_time(pace, now_ns);
-	if (pace->resume_ns > now_ns)
-		wait = pace->resume_ns - now_ns;
-	if (pace->window_pages >= pace->pages_per_interval &&
-	    pace->window_ns + pace->interval_ns - now_ns > wait)
+	if (pace->window_pages >= pace->pages_per_interval)
 		wait = pace->window_ns + pace->interval_ns - now_ns;
 	/* A call is not made for each page: it waits until 25 % of a burst is available. */
 	double lack = pace->bytes > 0 ? 0 : pace->burst_bytes / 4 - pace->bytes;
@@ -162,23 +159,57 @@ static void shrink(struct nm_cost *cost, unsigned least, unsigned pages)
 		cost->chunk = half;
 }
 
-/* Each slow call in a row doubles the pause; quick ones halve it again. */
-static void take_pause(struct nm_pace *pace, bool slow, uint64_t now_ns)
+/* ---- pauses ---- */
+
+static struct nm_pause *find_pause(struct nm_pace *pace, uint64_t domain)
 {
-	if (!slow) {
-		pace->pause_ns /= 2;
-		if (pace->pause_ns < NM_PACE_FIRST_PAUSE_NS)
-			pace->pause_ns = 0;
-		return;
-	}
-	pace->pause_ns = pace->pause_ns ? pace->pause_ns * 2 : NM_PACE_FIRST_PAUSE_NS;
-	if (pace->pause_ns > NM_PACE_LONGEST_PAUSE_NS)
-		pace->pause_ns = NM_PACE_LONGEST_PAUSE_NS;
-	pace->resume_ns = now_ns + pace->pause_ns;
+	for (unsigned i = 0; i < NM_PACE_PAUSES; i++)
+		if (pace->pauses[i].pause_ns > 0 && pace->pauses[i].domain == domain)
+			return &pace->pauses[i];
+	return NULL;
 }
 
-bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, unsigned pages,
-		   uint64_t ns, uint64_t now_ns)
+/* Returns the entry of a new pause, which replaces the one that ends first. */
+static struct nm_pause *begin_pause(struct nm_pace *pace, uint64_t domain)
+{
+	struct nm_pause *first = &pace->pauses[0];
+
+	for (unsigned i = 1; i < NM_PACE_PAUSES; i++)
+		if (pace->pauses[i].resume_ns < first->resume_ns)
+			first = &pace->pauses[i];
+	*first = (struct nm_pause){.domain = domain, .pause_ns = NM_PACE_FIRST_PAUSE_NS / 2};
+	return first;
+}
+
+/* Each slow call in a row doubles the pause of its domain; quick ones halve it again. */
+static void take_pause(struct nm_pace *pace, uint64_t domain, bool slow, uint64_t now_ns)
+{
+	struct nm_pause *pause = find_pause(pace, domain);
+
+	if (!slow) {
+		if (pause)
+			pause->pause_ns /= 2;
+		if (pause && pause->pause_ns < NM_PACE_FIRST_PAUSE_NS)
+			*pause = (struct nm_pause){0};
+		return;
+	}
+	if (!pause)
+		pause = begin_pause(pace, domain);
+	pause->pause_ns *= 2;
+	if (pause->pause_ns > NM_PACE_LONGEST_PAUSE_NS)
+		pause->pause_ns = NM_PACE_LONGEST_PAUSE_NS;
+	pause->resume_ns = now_ns + pause->pause_ns;
+}
+
+uint64_t nm_pace_resume_ns(const struct nm_pace *pace, uint64_t domain)
+{
+	const struct nm_pause *pause = find_pause((struct nm_pace *)pace, domain);
+
+	return pause ? pause->resume_ns : 0;
+}
+
+bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, uint64_t domain,
+		   unsigned pages, uint64_t ns, uint64_t now_ns)
 {
 	struct nm_cost *cost = &pace->cost[class];
 	bool slow = ns > nm_pace_slow_ns(pace, bulk);
@@ -199,6 +230,6 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, un
 	 * cause. */
 	if (slow && (!learned || cost->page_ns * count > target_ns / 2))
 		shrink(cost, class == NM_PACE_SMALL ? SLOW_CHUNK : 1, pages);
-	take_pause(pace, slow, now_ns);
+	take_pause(pace, domain, slow, now_ns);
 	return slow;
 }

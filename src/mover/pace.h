@@ -11,6 +11,7 @@
 #define NM_PACE_PAGES_MOST 4096U /* in one call */
 #define NM_PACE_FIRST_PAUSE_NS (100 * NM_NSEC_PER_MSEC)
 #define NM_PACE_LONGEST_PAUSE_NS (10 * NM_NSEC_PER_SEC)
+#define NM_PACE_PAUSES 32U
 
 enum nm_pace_class { NM_PACE_SMALL, NM_PACE_HUGE, NM_PACE_CLASSES };
 
@@ -22,6 +23,12 @@ struct nm_cost {
 	unsigned chunk; /* number of pages of the next call */
 };
 
+/* After slow calls only the domain that they were for waits: a process makes calls slow by holding
+ * the lock of its own memory. */
+struct nm_pause {
+	uint64_t domain, pause_ns, resume_ns;
+};
+
 struct nm_pace {
 	double bytes_per_ns, burst_bytes, interval_bytes;
 	uint64_t interval_ns, pages_per_interval, limit_ns;
@@ -29,15 +36,18 @@ struct nm_pace {
 	uint64_t filled_ns;    /* time of this value */
 	uint64_t window_ns;    /* start of the interval */
 	uint64_t window_pages; /* moved in the interval */
-	uint64_t pause_ns, resume_ns;
+	struct nm_pause pauses[NM_PACE_PAUSES];
 	struct nm_cost cost[NM_PACE_CLASSES];
 };
 
 void nm_pace_init(struct nm_pace *pace, uint64_t now_ns);
 void nm_pace_configure(struct nm_pace *pace, const struct nm_config *config);
 
-/* Returns the time until the next call may be made; 0: now. */
+/* Returns the time until the limits permit the next call; 0: now. */
 uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns);
+
+/* Returns the time at which the pause of this domain ends, or 0. */
+uint64_t nm_pace_resume_ns(const struct nm_pace *pace, uint64_t domain);
 
 /*
  * Return the maximum number of pages of the next call, and of bytes; a single page may exceed the
@@ -57,8 +67,8 @@ uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk);
 void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes);
 
 /* Records a call with `pages` pages that took `ns` until now_ns. Returns true if it took too long,
- * and a pause begins. */
-bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, unsigned pages,
-		   uint64_t ns, uint64_t now_ns);
+ * and a pause of its domain begins. */
+bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, uint64_t domain,
+		   unsigned pages, uint64_t ns, uint64_t now_ns);
 
 #endif

@@ -13,6 +13,14 @@ static uint64_t now_ns(const struct nm_mover *mover)
 
 /* ---- batches ---- */
 
+/* Returns the time at which a batch may continue: not while its domain pauses after slow calls. */
+static uint64_t due(const struct nm_mover *mover, const struct nm_page_batch *batch)
+{
+	uint64_t resume_ns = nm_pace_resume_ns(&mover->pace, batch->tenant.domain);
+
+	return batch->again_ns > resume_ns ? batch->again_ns : resume_ns;
+}
+
 /* Takes the first batch that is due. If there is none, reduces *wait_ns to the time until one is
  * due. */
 static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
@@ -20,9 +28,13 @@ static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 	struct nm_work *work = &mover->work;
 	size_t i = 0;
 
-	for (; !work->batch && i < mover->queue_count && mover->queue[i]->again_ns > now; i++)
-		if (mover->queue[i]->again_ns - now < *wait_ns)
-			*wait_ns = mover->queue[i]->again_ns - now;
+	for (; !work->batch && i < mover->queue_count; i++) {
+		uint64_t due_ns = due(mover, mover->queue[i]);
+		if (due_ns <= now)
+			break;
+		if (due_ns - now < *wait_ns)
+			*wait_ns = due_ns - now;
+	}
 	if (work->batch || i == mover->queue_count)
 		return;
 	work->batch = mover->queue[i];
@@ -30,16 +42,21 @@ static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 		(--mover->queue_count - i) * sizeof(*mover->queue));
 	work->known = NULL;
 	work->dropped = work->discarded = work->has_mems = false;
-	work->next = work->nr_base_pages = 0;
+	work->next = work->batch->bulk ? 0 : work->batch->next;
+	work->nr_base_pages = 0;
 	work->found.count = work->found_next = 0;
 }
 
 /* Puts the batch at the end of the queue; it continues at again_ns or later. */
 static void put_back(struct nm_mover *mover, uint64_t again_ns)
 {
-	mover->work.batch->again_ns = again_ns;
-	mover->queue[mover->queue_count++] = mover->work.batch;
-	mover->work.batch = NULL;
+	struct nm_work *work = &mover->work;
+
+	nm_base_pages_end(work);
+	if (!work->batch->bulk)
+		work->batch->next = work->next;
+	work->batch->again_ns = again_ns;
+	mover->queue[mover->queue_count++] = NM_TAKE(work->batch);
 }
 
 static void finish_batch(struct nm_mover *mover, int error)
@@ -112,11 +129,12 @@ static void end_batch_step(struct nm_mover *mover, int r)
 	struct nm_page_batch *batch = mover->work.batch;
 
 	r = nm_batch_step_end(mover, r);
+	bool pauses = due(mover, batch) > now_ns(mover);
 	if (batch->bulk && r == -ESTALE && !mover->work.dropped)
 		put_back(mover, now_ns(mover) + rest_ns(mover));
 	else if (r != -EAGAIN)
 		finish_batch(mover, r);
-	else if (batch->bulk && mover->queue_count > 0 && !mover->work.dropped)
+	else if ((pauses || (batch->bulk && mover->queue_count > 0)) && !mover->work.dropped)
 		put_back(mover, 0);
 	nm_mover_count_splits(mover);
 }

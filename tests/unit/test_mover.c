@@ -227,6 +227,35 @@ static void test_stuck_page_and_slow_call(void **state)
 	assert_int_equal(test->fake->calls, 1);
 }
 
+/* Calls for the first batch are slow, for example because its process holds the lock of its memory:
+ * the batch of another domain does not wait for it, and the first one is continued later. */
+/* SECURITY: slow-calls */
+static void test_a_slow_domain_does_not_delay_others(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *slow = begin_held(test), *other = fake_batch(8);
+
+	slow->tenant.domain = 1;
+	other->tenant.domain = 2;
+	for (size_t i = 0; i < other->count; i++)
+		other->steps[i].address += 400 * FAKE_SMALL;
+	assert_int_equal(nm_mover_submit(test->mover, other), 0);
+	test->fake->call_ns = 11 * NM_NSEC_PER_MSEC;
+	fake_release(test->fake);
+	while (test->fake->calls == 0)
+		nm_mover_work(test->mover);
+	test->fake->call_ns = 0;
+	assert_ptr_equal(fake_collect(test->fake, test->mover), other);
+	assert_all(other, NM_PAGE_FATE_MOVED);
+	assert_ptr_equal(fake_done(test->mover), NULL);
+	fake_pass_ms(test->fake, test->mover, 10000);
+	assert_ptr_equal(fake_done(test->mover), slow);
+	assert_all(slow, NM_PAGE_FATE_MOVED);
+	assert_int_equal(slow->moved, 400);
+	nm_page_batch_free(other);
+	nm_page_batch_free(slow);
+}
+
 static void test_node_refuses(void **state)
 {
 	struct test *test = *state;
@@ -526,6 +555,7 @@ int main(void)
 		TEST(test_stuck_page_is_retried),
 		TEST(test_busy_for_a_moment),
 		TEST(test_stuck_page_and_slow_call),
+		TEST(test_a_slow_domain_does_not_delay_others),
 		TEST(test_node_refuses),
 		TEST(test_owners_policy),
 		TEST(test_owners_policy_set_aside),

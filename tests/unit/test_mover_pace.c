@@ -12,6 +12,8 @@
 
 #define MS NM_NSEC_PER_MSEC
 #define US 1000ULL
+#define HERE 1	/* a domain */
+#define THERE 2 /* another one */
 
 static void begin(struct nm_pace *pace, uint64_t max_mb_per_s)
 {
@@ -31,7 +33,7 @@ static uint64_t settle(struct nm_pace *pace, uint64_t fixed_ns, uint64_t page_ns
 	for (unsigned i = 0; i < 60; i++) {
 		unsigned pages = nm_pace_pages(pace, NM_PACE_SMALL, false);
 		taken = fixed_ns + page_ns * pages;
-		(void)nm_pace_learn(pace, NM_PACE_SMALL, false, pages, taken, 0);
+		(void)nm_pace_learn(pace, NM_PACE_SMALL, false, HERE, pages, taken, 0);
 	}
 	return taken;
 }
@@ -63,11 +65,11 @@ static void test_whole_processes_in_long_calls(void **state)
 	for (unsigned i = 0; i < 20; i++) {
 		unsigned pages = nm_pace_pages(&pace, NM_PACE_SMALL, true);
 		assert_in_range(pages, 256, 4096);
-		assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, true, pages, pages * 1000 * US, 0));
+		assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, pages, pages * 1000 * US, 0));
 	}
 	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL, false) < 16);
-	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, true, 256, 1001000 * US, 0));
-	assert_true(nm_pace_wait_ns(&pace, 0) > 0);
+	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, 256, 1001000 * US, 0));
+	assert_true(nm_pace_resume_ns(&pace, HERE) > 0);
 }
 
 static void test_chunk_has_bounds(void **state)
@@ -116,7 +118,7 @@ static void test_outlier(void **state)
 	begin(&pace, 1000000);
 	settle(&pace, 10 * US, 2 * US);
 	unsigned before = nm_pace_pages(&pace, NM_PACE_SMALL, false);
-	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, before, 500 * MS, 0));
+	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, HERE, before, 500 * MS, 0));
 	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL, false) > before / 3);
 	settle(&pace, 10 * US, 2 * US);
 	assert_in_range(nm_pace_pages(&pace, NM_PACE_SMALL, false), before * 8 / 10, before * 12 / 10);
@@ -129,24 +131,43 @@ static void test_pauses_double(void **state)
 
 	(void)state;
 	begin(&pace, 1000000);
-	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, 10 * MS, now));
-	assert_int_equal(nm_pace_wait_ns(&pace, now), 0);
+	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, false, HERE, 1, 10 * MS, now));
+	assert_int_equal(nm_pace_resume_ns(&pace, HERE), 0);
 	for (unsigned i = 0; i < 20; i++) {
-		assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, 10 * MS + 1, now));
-		assert_int_equal(nm_pace_wait_ns(&pace, now), pause);
-		assert_int_equal(nm_pace_wait_ns(&pace, now + pause - 1), 1);
-		assert_int_equal(nm_pace_wait_ns(&pace, now + pause), 0);
+		assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, HERE, 1, 10 * MS + 1, now));
+		assert_int_equal(nm_pace_resume_ns(&pace, HERE), now + pause);
 		now += pause;
 		pause = pause * 2 < 10000 * MS ? pause * 2 : 10000 * MS;
 	}
-	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, MS, now));
-	assert_int_equal(nm_pace_wait_ns(&pace, now), 0);
-	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, 11 * MS, now));
-	assert_int_equal(nm_pace_wait_ns(&pace, now), 10000 * MS); /* halved once, doubled once */
+	assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, false, HERE, 1, MS, now));
+	assert_true(nm_pace_resume_ns(&pace, HERE) <= now);
+	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, false, HERE, 1, 11 * MS, now));
+	/* Halved once, doubled once. */
+	assert_int_equal(nm_pace_resume_ns(&pace, HERE), now + 10000 * MS);
 	for (unsigned i = 0; i < 20; i++)
-		(void)nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, MS, now);
-	(void)nm_pace_learn(&pace, NM_PACE_SMALL, false, 1, 11 * MS, now + 100000 * MS);
-	assert_int_equal(nm_pace_wait_ns(&pace, now + 100000 * MS), 100 * MS);
+		(void)nm_pace_learn(&pace, NM_PACE_SMALL, false, HERE, 1, MS, now);
+	now += 100000 * MS;
+	(void)nm_pace_learn(&pace, NM_PACE_SMALL, false, HERE, 1, 11 * MS, now);
+	assert_int_equal(nm_pace_resume_ns(&pace, HERE), now + 100 * MS);
+}
+
+/* A process that holds the lock of its own memory makes calls slow for its own domain only, and more
+ * such domains than are remembered do not stop others. */
+/* SECURITY: slow-calls */
+static void test_others_do_not_pause(void **state)
+{
+	struct nm_pace pace;
+
+	(void)state;
+	begin(&pace, 1000000);
+	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, 256, 1100 * MS, 1));
+	assert_true(nm_pace_resume_ns(&pace, HERE) > 1);
+	assert_int_equal(nm_pace_resume_ns(&pace, THERE), 0);
+	assert_int_equal(nm_pace_wait_ns(&pace, 1), 0);
+	for (uint64_t domain = 10; domain < 10 + 2 * NM_PACE_PAUSES; domain++)
+		assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, true, domain, 256, 1100 * MS, 1));
+	assert_int_equal(nm_pace_resume_ns(&pace, THERE), 0);
+	assert_true(nm_pace_resume_ns(&pace, 9 + 2 * NM_PACE_PAUSES) > 1);
 }
 
 /* Over ten seconds at most ten times the rate and a burst. */
@@ -220,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_fixed_cost_does_not_shrink_calls),
 		cmocka_unit_test(test_outlier),
 		cmocka_unit_test(test_pauses_double),
+		cmocka_unit_test(test_others_do_not_pause),
 		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_reload_keeps_the_debt),
 		cmocka_unit_test(test_huge_free),

@@ -194,7 +194,8 @@ static struct nm_home_reason reason_of(const struct nm_placement *placement,
 				       const struct nm_place_proposal *proposal)
 {
 	double move_s =
-		nm_place_migration_cost_s(&placement->page_cost, (double)proposal->bytes_away);
+		nm_place_migration_cost_s(placement->page_cost.page_ns,
+					  (double)proposal->bytes_away);
 	return (struct nm_home_reason){
 		.reason = proposal->reason,
 		.threads = state->running,

@@ -109,7 +109,7 @@ static double fixed_on(const struct nm_place_group *group, unsigned node)
 static bool awaits_memory(const struct nm_place_view *view, const struct nm_place_group *group)
 {
 	return group->age_s < MEMORY_KNOWN_S && !group->memory_on &&
-	       nm_place_migration_cost_s(&view->cost, (double)group->anon_bytes) > group->age_s;
+	       nm_place_migration_cost_s(view->page_ns, (double)group->anon_bytes) > group->age_s;
 }
 
 /* A program that has run more threads than now will run as many again. */
@@ -331,7 +331,7 @@ static bool may_assign(const struct plan *plan, const struct nm_place_group *gro
 static double migration_cost_s(const struct plan *plan, const struct nm_place_group *group,
 			       unsigned node)
 {
-	return nm_place_migration_cost_s(&plan->view->cost, bytes_elsewhere(plan, group, node));
+	return nm_place_migration_cost_s(plan->view->page_ns, bytes_elsewhere(plan, group, node));
 }
 
 /* Share of its remaining lifetime until its memory has followed. */

@@ -161,7 +161,7 @@ int nm_placement_view_build(const struct nm_placement *placement,
 		.nodes = view->nodes,
 		.groups = view->groups,
 		.nr_groups = placement->processes.count,
-		.cost = placement->page_cost,
+		.page_ns = placement->page_cost.page_ns,
 		.recent_demand = placement->recent_demand,
 		.max_traffic = placement->max_traffic,
 	};
