@@ -112,6 +112,21 @@ user_leader() { # NUMBER
 	done
 }
 
+# ---- one process of eight threads, on all nodes ----
+
+about_wide='one perf-bench of eight threads at a time: own parts in sequence, all at random, all touched by the leader'
+count_wide=1
+plans_wide='interleave'
+
+# Each thread touches 24 MiB and streams over them; all touch and use 192 MiB at random; the leader touches 192 MiB,
+# which all stream over.
+user_wide() { # NUMBER
+	local all=(perf bench numa mem -q -p 1 -t 8 -s 3600 -R -W)
+	timed parts "${all[@]}" -T 24 -l $((40 * times)) -z
+	timed random "${all[@]}" -P 192 -l $((6 * times)) -r
+	timed leader "${all[@]}" -P 192 -l $((6 * times)) -z
+}
+
 # ---- two processes of four threads that share all of their memory ----
 
 about_pairs='two jellyfish of four threads each, whose hash table all four share'
