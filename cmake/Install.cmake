@@ -78,8 +78,6 @@ nm_install_compressed(${PROJECT_SOURCE_DIR}/cmake/debian/changelog changelog ${C
 file(GLOB guides CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md)
 list(FILTER guides EXCLUDE REGEX "/(comparison|failures|simulation)\\.md$")
 install(FILES ${guides} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
-file(GLOB pictures CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/pictures/*.png)
-install(FILES ${pictures} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs/pictures)
 install(FILES cmake/debian/copyright README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 get_property(compressed GLOBAL PROPERTY NM_COMPRESSED)

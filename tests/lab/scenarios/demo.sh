@@ -40,6 +40,8 @@ stop_service() {
 	wait "$follower"
 }
 
+show() { numa-migrctl "$@" 2>&1 | sed 's/^/#   /'; } # COMMAND…
+
 # ---- act 1 ----
 
 # Sets near, the percentage of local accesses of all CPUs, and speed, the millions of lines that the programs go through
@@ -70,6 +72,8 @@ shipped_policy() {
 	start_service "${leaders[@]}"
 	sleep 5
 	measure 3
+	say "numa-migrctl processes, with the home and the local accesses (LOCAL) of each:"
+	show processes
 	signal_programs STOP
 	stop_service
 	stop_programs
@@ -119,8 +123,6 @@ has_everything() {
 		has_said "${effects[i]}" || return
 	done
 }
-
-show() { numa-migrctl "$@" 2>&1 | sed 's/^/#   /'; } # COMMAND…
 
 # Tickets and number drawn, which are fields of its entry.
 show_lottery() {
