@@ -108,8 +108,8 @@ struct nm_descent_walk {
  * if /proc cannot be read, which ends the walk. A thread inherited a target if its affinity is the
  * target, or the part of it that its cpuset allows, and if it is
  *  - another thread of the leased process, created under the lease; or
- *  - a thread of a process created under the lease that descends from the leased process, with all
- *    parents alive; or from an orphan of the leased process's user, in the same session or cgroup.
+ *  - a thread of a process created under the lease whose line of parents leads to the leased
+ *    process, or ends at an orphan and has the user and the cgroup of the leased process.
  * `each` checks whether the thread has a lease of its own.
  */
 int nm_descent_walk(struct nm_descent *descent, struct nm_descent_walk *walk);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of descent, which prove that a thread inherited its affinity. Leases are kept in one
- * array, sorted by the properties that their descendants share with them; each process is read
- * once, and its ancestors are examined once for all of its threads. Therefore the cost for a thread
- * depends neither on the number of leases nor on the depth of the process tree.
+ * The rule of descent, which proves that a thread inherited its affinity. Leases are sorted by
+ * process and by cgroup; each process is read once, and its parents are followed once for all of
+ * its threads. Therefore the cost for a thread depends neither on the number of leases nor on the
+ * depth of the process tree.
  */
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,9 @@
 #define MOST_ANCESTORS 64
 #define GRACE_S 2
 
-enum key_kind { KEY_PROCESS, KEY_SESSION, KEY_CGROUP, KEY_KINDS };
+#define KEYS_OF_LEASE 2
+
+enum key_kind { KEY_PROCESS, KEY_SESSION, KEY_CGROUP };
 
 /* Has no padding, because memcmp(3) compares it. */
 struct key {
@@ -64,15 +66,20 @@ static int compare_entries(const void *a, const void *b)
 		       ?: NM_COMPARE(left->terms->given_ticks, right->terms->given_ticks);
 }
 
+/* The session stands for a cgroup that is not known, or that is the root. */
+static struct key group_key(uint64_t cgroup, uint64_t session, uint64_t uid, uint64_t target)
+{
+	return (struct key){cgroup ? KEY_CGROUP : KEY_SESSION, cgroup ?: session, uid, target};
+}
+
 static void add_keys(struct nm_descent *descent, const struct nm_ledger_entry *terms)
 {
 	const uint64_t target = descent->nr_targets - 1;
-	const struct key keys[KEY_KINDS] = {
+	const struct key keys[KEYS_OF_LEASE] = {
 		{KEY_PROCESS, terms->pid, 0, target},
-		{KEY_SESSION, terms->session, terms->uid, target},
-		{KEY_CGROUP, terms->cgroup, terms->uid, target},
+		group_key(terms->cgroup, terms->session, terms->uid, target),
 	};
-	for (size_t i = 0; i < KEY_KINDS; i++)
+	for (size_t i = 0; i < KEYS_OF_LEASE; i++)
 		if (keys[i].id)
 			descent->index[descent->nr_index++] = (struct nm_index_entry){
 				.key = keys[i], .terms = terms, .longest = terms};
@@ -110,7 +117,7 @@ int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_en
 	struct nm_ledger_entry *entries = calloc(count + 1, sizeof(*entries));
 	descent->entries = entries;
 	descent->targets = calloc(count + 1, sizeof(*descent->targets));
-	descent->index = calloc(count * KEY_KINDS + 1, sizeof(*descent->index));
+	descent->index = calloc(count * KEYS_OF_LEASE + 1, sizeof(*descent->index));
 	if (!entries || !descent->targets || !descent->index)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
@@ -217,53 +224,28 @@ static bool is_leased_process(const struct nm_ledger_entry *terms,
 
 /* ---- creation ---- */
 
-/* A process and its ancestors, as far as they are alive. `links` may contain one process more than
- * `length`, and ends with NULL. */
-struct chain {
-	const struct nm_descent_process *links[MOST_ANCESTORS + 2];
-	size_t length;
-};
-
-/* An ancestor that has exited leaves an orphan, and its number may belong to another process, which
- * is younger than the child. */
-static struct chain read_ancestors(struct nm_descent *descent, uint32_t pid)
+/* The parent, or NULL if it has exited: the number may belong to another process by now, which is
+ * younger than the child. */
+static const struct nm_descent_process *find_parent(struct nm_descent *descent,
+						    const struct nm_descent_process *child)
 {
-	struct chain chain = {0};
-	const struct nm_descent_process *process = nm_kinship_find_process(descent, pid);
-	size_t length = 0;
-	while (process && length <= MOST_ANCESTORS) {
-		const struct nm_descent_process *child = process;
-		chain.links[length++] = child;
-		process = child->ppid > 1 ? nm_kinship_find_process(descent, child->ppid) : NULL;
-		if (process && process->start_ticks > child->start_ticks)
-			process = NULL;
-	}
-	chain.length = length < MOST_ANCESTORS ? length : MOST_ANCESTORS;
-	return chain;
-}
-
-/* Returns whether a process other than its present parent created the child. This is so if the
- * parent adopts orphans, or if it is in another session and the child has not begun its own. */
-static bool is_orphan(const struct nm_descent_process *child,
-		      const struct nm_descent_process *parent)
-{
-	return !parent || parent->adopts ||
-	       (child->session != child->pid && child->session != parent->session);
+	const struct nm_descent_process *parent =
+		child->ppid > 1 ? nm_kinship_find_process(descent, child->ppid) : NULL;
+	return parent && parent->start_ticks <= child->start_ticks ? parent : NULL;
 }
 
 /* Adds the lease with this key under which `child` was created, if there is one. `child` was
- * created by the leased process, or it is an orphan whose present parent is older than the
- * lease. */
+ * created by the leased process, or its line ends at a parent that is older than the lease. */
 static void consider(struct nm_descent *descent, const struct nm_descent_process *child,
-		     const struct nm_descent_process *parent, const struct key key)
+		     const struct nm_descent_process *parent, const struct key *key)
 {
 	struct nm_inheritable *inheritable = &descent->inheritable;
 	const struct nm_ledger_entry *terms =
-		key.id ? find_longest(descent, &key, child->start_ticks) : NULL;
+		key->id ? find_longest(descent, key, child->start_ticks) : NULL;
 	if (!terms)
 		return;
-	if (key.kind == KEY_PROCESS ? !is_leased_process(terms, parent)
-				    : parent && terms->given_ticks <= parent->start_ticks)
+	if (key->kind == KEY_PROCESS ? !is_leased_process(terms, parent)
+				     : parent && terms->given_ticks <= parent->start_ticks)
 		return;
 	if (!inheritable->nearest)
 		inheritable->nearest = inheritable->longest = terms;
@@ -271,43 +253,32 @@ static void consider(struct nm_descent *descent, const struct nm_descent_process
 		inheritable->longest = terms;
 }
 
-/* Considers the leases that share the session or cgroup of the process at this place, if the
- * process or one of its ancestors is an orphan. */
-static void consider_orphans(struct nm_descent *descent, const struct chain *chain, size_t place)
-{
-	const struct nm_descent_process *process = chain->links[place];
-	const uint64_t target = descent->inheritable.target;
-	for (size_t i = place; i < chain->length; i++) {
-		const struct nm_descent_process *child = chain->links[i];
-		const struct nm_descent_process *parent = chain->links[i + 1];
-		if (!is_orphan(child, parent))
-			continue;
-		consider(descent, child, parent,
-			 (struct key){KEY_SESSION, process->session, process->uid, target});
-		consider(descent, child, parent,
-			 (struct key){KEY_CGROUP, process->cgroup, process->uid, target});
-	}
-}
-
-static bool same_groups(const struct nm_descent_process *a, const struct nm_descent_process *b)
-{
-	return a->uid == b->uid && a->session == b->session && a->cgroup == b->cgroup;
-}
-
-/* The session and cgroup of an ancestor that runs as another user prove nothing. */
+/*
+ * Follows the line of parents. One that reaches a leased process is its descent. One that ends at a
+ * parent that has exited, or that adopts orphans, may come from a leased process that has exited,
+ * too, if the user and the cgroup are those of the lease. A line that passes any other parent from
+ * before the lease, such as a shell that ran numactl(8), finds no lease: the affinity is the
+ * owner's choice.
+ */
 static void find_inheritable(struct nm_descent *descent, uint32_t pid, uint32_t target)
 {
 	if (descent->inheritable.pid == pid && descent->inheritable.target == target)
 		return;
 	descent->inheritable = (struct nm_inheritable){.pid = pid, .target = target};
-	const struct chain chain = read_ancestors(descent, pid);
-	for (size_t i = 0; i < chain.length && chain.links[i + 1]; i++)
-		consider(descent, chain.links[i], chain.links[i + 1],
-			 (struct key){KEY_PROCESS, chain.links[i + 1]->pid, 0, target});
-	for (size_t i = 0; i < chain.length; i++)
-		if (chain.links[i]->uid == chain.links[0]->uid &&
-		    (i == 0 || !same_groups(chain.links[i], chain.links[i - 1])))
-			consider_orphans(descent, &chain, i);
+	const struct nm_descent_process *process = nm_kinship_find_process(descent, pid);
+	const struct nm_descent_process *child = process, *parent;
+	for (unsigned depth = 0; child && depth < MOST_ANCESTORS; depth++, child = parent) {
+		parent = find_parent(descent, child);
+		if (parent)
+			consider(descent, child, parent,
+				 &(struct key){KEY_PROCESS, parent->pid, 0, target});
+		if (parent && !parent->adopts)
+			continue;
+		const struct key group = group_key(process->cgroup, process->session, process->uid,
+						   target);
+		consider(descent, child, parent, &group);
+		return;
+	}
 }
 
 static bool covers(const struct nm_ledger_entry *terms, uint64_t start_ticks)

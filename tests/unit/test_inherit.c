@@ -340,10 +340,13 @@ static void test_orphans(void **state)
 	check_orphans(1);
 }
 
-static void test_orphans_of_subreaper(void **state)
+/* The service manager of a user. */
+static void test_orphans_of_a_user_manager(void **state)
 {
 	(void)state;
-	fake_process(fake, 20, 1)->subreaper = true;
+	struct fake_thread *manager = fake_process(fake, 20, 1);
+	manager->subreaper = true;
+	strcpy(manager->comm, "systemd");
 	fake_get(fake, 50)->ppid = 20;
 	fake_sleep(fake, 100);
 	check_orphans(20);
@@ -641,7 +644,7 @@ int main(void)
 		TEST(test_exec_of_child),
 		TEST(test_lost_records),
 		TEST(test_orphans),
-		TEST(test_orphans_of_subreaper),
+		TEST(test_orphans_of_a_user_manager),
 		TEST(test_setsid_in_container),
 		TEST(test_orphans_of_exited_processes),
 		TEST(test_records_always_lost),
