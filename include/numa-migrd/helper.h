@@ -77,8 +77,7 @@ struct nm_helper_rate {
  * Validates and performs one request in this process. Returns the result for the reply. *ret_fds
  * gets a new event, or another descriptor as its `event`, otherwise -1 in both fields. -EINVAL: not
  * in the fixed list; -EPERM: root's configuration does not allow it or does not target the process;
- * -EAGAIN: rate exceeded; -ESRCH: the PID was reused; -EBUSY, -EFBIG as in
- * nm_platform_ops.memory_query.
+ * -EAGAIN: rate exceeded; -ESRCH: the PID was reused.
  */
 int nm_helper_serve(const struct nm_helper_context *context,
 		    const struct nm_helper_request *request, struct nm_event_fds *ret_fds);

@@ -155,10 +155,8 @@ struct nm_platform_ops {
 	 * Submits a query about the memory of another process; the answer may take long or never
 	 * arrive. The ticket is never 0. -ESRCH: the process has exited, or its PID was reused;
 	 * -EAGAIN: the limit of pending queries is reached; -ENOMEM; or the negative errno of
-	 * examining the process. CLEAR_REFS also returns -EROFS in a dry run; -EBUSY if the process
-	 * itself has a pagemap or clear_refs descriptor open, and thus uses soft-dirty tracking;
-	 * -EFBIG if it has too many open files to check that; -EPERM. Called by the sample stage,
-	 * balance, injection and the task table.
+	 * examining the process. CLEAR_REFS also returns -EROFS in a dry run, and -EPERM. Called by
+	 * the sample stage, balance, injection and the task table.
 	 */
 	int (*memory_query)(struct nm_platform *platform, const struct nm_memory_query *question,
 			    uint64_t *ret_ticket);

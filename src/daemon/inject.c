@@ -17,8 +17,6 @@ static void report_refusal_of_error(struct nm_daemon *daemon, const char *what, 
 	const char *remedy =
 		error == -EPERM	   ? "allow it in /etc/numa-migrd.conf, owned by root, for this target"
 		: error == -EAGAIN ? "more than twice sampling.soft_dirty_mb_s"
-		: error == -EBUSY  ? "the process uses soft-dirty pages itself, exclude it"
-		: error == -EFBIG  ? "too many open files to check its soft-dirty use, exclude it"
 		: error == -ETIMEDOUT || error == -EALREADY
 			? "memory map locked, skipped for 10 min"
 		: error == -ENOENT || error == -ECONNREFUSED || error == -EACCES

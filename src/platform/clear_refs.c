@@ -4,10 +4,8 @@
  * one descriptor of its /proc directory, which stays with that process even if its number is
  * reused.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,43 +23,6 @@ static int require_start_ticks(int process, uint64_t wanted)
 	if (r < 0)
 		return r == -EINVAL ? -EPROTO : r;
 	return stat.start_ticks == wanted ? 0 : -ESRCH;
-}
-
-static bool is_soft_dirty_file(const char *link)
-{
-	const char *name = strrchr(link, '/');
-
-	return name && (strcmp(name, "/pagemap") == 0 || strcmp(name, "/clear_refs") == 0);
-}
-
-/* A process that has one of these files open uses soft-dirty bits itself, and would miss writes if
- * they were cleared. A process with more open files than are examined may be one of these, and is
- * refused. */
-static int require_no_soft_dirty_user(int process)
-{
-	nm_auto(nm_closedirp) DIR *directory = NULL;
-	const struct dirent *entry;
-	char link[PATH_MAX];
-
-	int r = nm_open_listing(process, "fd", &directory);
-	if (r < 0)
-		return r == -ENOENT ? -ESRCH : r;
-	for (unsigned seen = 0; (errno = 0, entry = readdir(directory)); seen++) {
-		if (seen == NM_CLEAR_REFS_FILES_MOST)
-			return -EFBIG;
-		if (entry->d_name[0] == '.')
-			continue;
-		ssize_t length =
-			readlinkat(dirfd(directory), entry->d_name, link, sizeof(link) - 1);
-		if (length < 0 && errno == ENOENT)
-			continue;
-		if (length < 0)
-			return -errno;
-		link[length] = '\0';
-		if (is_soft_dirty_file(link))
-			return -EBUSY;
-	}
-	return -errno;
 }
 
 /* Reads the process to be matched with targets; a thread is refused. */
@@ -109,8 +70,6 @@ int nm_open_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks,
 	int r = require_start_ticks(process, start_ticks);
 	if (r == 0 && targets)
 		r = require_target(process, pid, targets);
-	if (r == 0)
-		r = require_no_soft_dirty_user(process);
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
 	file = openat(process, "clear_refs", O_WRONLY | O_CLOEXEC);

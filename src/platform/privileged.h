@@ -29,9 +29,6 @@ static inline struct nm_event_fds nm_take_event(struct nm_event_fds *fds)
  */
 int nm_event_open(int root, const struct nm_event_request *request, struct nm_event_fds *ret);
 
-/* Examining more open files would take longer than a client waits for the helper. */
-#define NM_CLEAR_REFS_FILES_MOST 32768U
-
 /*
  * Opens clear_refs of a process for writing, below an open /proc, after all checks. Takes no lock
  * of the process. Returns the descriptor, which the caller closes; -EPERM if the targets do not

@@ -32,16 +32,6 @@ static inline void helper_fixture_stat(const struct helper_fixture *f, unsigned 
 	fixture_file(f->root, "proc/100/stat", text);
 }
 
-static inline void helper_fixture_link(const struct helper_fixture *f, const char *name,
-				       const char *target)
-{
-	char path[FIXTURE_PATH];
-
-	snprintf(path, sizeof(path), "%s/proc/100/fd/%s", f->root, name);
-	if (symlink(target, path) < 0)
-		abort();
-}
-
 static inline int helper_fixture_setup(void **state)
 {
 	struct helper_fixture *f = calloc(1, sizeof(*f));
@@ -54,13 +44,10 @@ static inline int helper_fixture_setup(void **state)
 	snprintf(proc, sizeof(proc), "%s/proc", f->root);
 	fixture_file(f->root, SYSCTL, "0\n");
 	fixture_file(f->root, "proc/100/clear_refs", "");
-	fixture_directory(f->root, "proc/100/fd");
 	helper_fixture_stat(f, START_TICKS);
 	fixture_file(f->root, "proc/100/status",
 		     "Name:\ta\nTgid:\t100\nUid:\t1000\t1000\t1000\t1000\nVmRSS:\t9 kB\n");
 	fixture_file(f->root, "proc/100/cgroup", "0::/system.slice/worker.service\n");
-	helper_fixture_link(f, "0", "/dev/null");
-	helper_fixture_link(f, "1", "pipe:[17]");
 	f->context = (struct nm_helper_context){
 		.config_path = f->config,
 		.state_path = f->state,

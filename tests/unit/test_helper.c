@@ -275,42 +275,6 @@ static void strange_stat_is_refused(void **state)
 	assert_string_equal(clear_refs(f), "");
 }
 
-/* SECURITY: clear-refs */
-static void soft_dirty_users_are_left_alone(void **state)
-{
-	static const char *const files[] = {"/proc/100/pagemap", "/proc/100/clear_refs",
-					    "/elsewhere/100/pagemap"};
-	struct helper_fixture *f = *state;
-	char path[FIXTURE_PATH];
-
-	SKIP_UNLESS_ROOT();
-	for (size_t i = 0; i < NM_ARRAY_SIZE(files); i++) {
-		helper_fixture_link(f, "7", files[i]);
-		assert_int_equal(serve(f, helper_fixture_clear_refs()), -EBUSY);
-		snprintf(path, sizeof(path), "%s/proc/100/fd/7", f->root);
-		assert_int_equal(unlink(path), 0);
-	}
-	assert_string_equal(clear_refs(f), "");
-	helper_fixture_link(f, "8", "/tmp/pagemap.txt");
-	assert_int_equal(serve(f, helper_fixture_clear_refs()), 0);
-}
-
-/* Otherwise the helper would exceed its deadline and then not be used for other processes. */
-/* SECURITY: clear-refs */
-static void a_process_with_too_many_mappings_is_skipped(void **state)
-{
-	struct helper_fixture *f = *state;
-	char name[16];
-
-	SKIP_UNLESS_ROOT();
-	for (unsigned i = 2; i <= NM_CLEAR_REFS_FILES_MOST; i++) {
-		snprintf(name, sizeof(name), "%u", i);
-		helper_fixture_link(f, name, "/dev/null");
-	}
-	assert_int_equal(serve(f, helper_fixture_clear_refs()), -EFBIG);
-	assert_string_equal(clear_refs(f), "");
-}
-
 /* ---- kernel.numa_balancing ---- */
 
 static int setup_balancing(void **state)
@@ -608,8 +572,6 @@ int main(void)
 		SOFT_DIRTY(clear_refs_writes_four),
 		SOFT_DIRTY(another_process_is_left_alone),
 		SOFT_DIRTY(strange_stat_is_refused),
-		SOFT_DIRTY(soft_dirty_users_are_left_alone),
-		SOFT_DIRTY(a_process_with_too_many_mappings_is_skipped),
 		BALANCING(balancing_is_set_and_restored),
 		BALANCING(managing_it_turns_it_off),
 		BALANCING(the_first_value_is_restored),

@@ -92,7 +92,6 @@ static void each_refusal_has_its_remedy(void **state)
 		const char *remedy;
 	} refusals[] = {
 		{-EPERM, "Operation not permitted; allow it in /etc/numa-migrd.conf"},
-		{-EBUSY, "busy; the process uses soft-dirty pages itself"},
 		{-EACCES, "denied; check numa-migrd-helper.socket"},
 		{-ECONNREFUSED, "refused; check numa-migrd-helper.socket"},
 		{-EIO, "error; see systemctl status numa-migrd-helper"},
