@@ -79,13 +79,6 @@ int nm_ledger_return(struct nm_ledger *ledger, uint32_t tid, uint64_t start_tick
 int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *const *entries,
 		      size_t count);
 
-/*
- * Returns whether no later generation (platform.h) has taken over the directory since
- * the ledger was opened. Otherwise each write fails with -ECANCELED, and the caller must not remove
- * the file.
- */
-bool nm_ledger_is_ours(const struct nm_ledger *ledger);
-
 /* Returns the number of lines written since the ledger was opened; a compaction sets it to the
  * number of its entries. The caller compacts the ledger when it exceeds twice the number of entries
  * to keep, plus 256. */

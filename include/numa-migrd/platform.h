@@ -292,12 +292,6 @@ struct nm_platform_options {
 	const char *state_path;    /* state file of these operations; NULL: NM_HELPER_STATE_PATH */
 	bool dry_run;              /* reads the real machine, writes nothing */
 	bool start_workers;	   /* now, and not with the first call */
-	/*
-	 * The generation to which each operation on the machine belongs. Operations fail with
-	 * -ECANCELED once a later generation has taken over. It must exist as long as the platform.
-	 * NULL: no generations.
-	 */
-	struct nm_generation *generation;
 	struct nm_unresponsive_list *unresponsive; /* see worker.h; must exist as long as the
 						    * platform; NULL: a list of its own */
 };
@@ -375,46 +369,21 @@ void nm_asker_charge(struct nm_asker *asker, uint64_t ns);
  * time, or -ECANCELED if the query was cancelled. */
 int nm_asker_goes_on(const struct nm_asker *asker);
 
-/* ---- holder of the directory ---- */
+/* ---- lock of the runtime directory ---- */
+
+#define NM_LOCK_NAME "lock"
 
 /*
- * The owner of the runtime directory. Each start, and each --restore, is a generation: it holds a
- * lock (flock(2)) on a file "generation", which identifies the process. A later generation takes
- * over from one that has exited, and from one that can never run again: killed, but asleep in the
- * kernel where nothing wakes it. Part of platform/.
- */
-
-#define NM_GENERATION_NAME "generation"
-
-struct nm_generation;
-
-/*
- * Makes this process the owner of the runtime directory (open; it must stay open as long as the
- * generation exists). proc_fd is /proc. Returns 0; -EBUSY if the owner may still run, or if that
- * cannot be determined because it is in another PID namespace or of a version without generations;
- * or another negative errno. Called at start and by --restore.
+ * Locks the runtime directory (open) by flock(2) on a file of its own, which only its user may
+ * open. proc_fd is /proc. The lock lasts until *ret is closed. A holder that can never run again,
+ * because it is exiting or SIGKILL is pending, but which sleeps in the kernel where nothing wakes
+ * it, gets one second to end; then its file is replaced. A system call that it has begun may still
+ * take effect later: sched_setaffinity(2) on the thread in the last line of its ledger.
  *
- * The function waits one second for an owner that was killed to exit. A system call that such an
- * owner has begun may still take effect later: sched_setaffinity(2) on the thread in the last line
- * of its ledger.
+ * Returns 0; -EBUSY if the holder may still run, or if that cannot be determined because it is in
+ * another PID namespace; or another negative errno. Part of platform/. Called at start and by
+ * --restore.
  */
-int nm_generation_take(int directory, int proc_fd, struct nm_generation **ret);
-
-/* Returns the current generation without taking over; *ret is NULL if there is none. Called by the
- * ledger. */
-int nm_generation_look(int directory, struct nm_generation **ret);
-
-/* Returns whether no later generation has taken over; true for NULL. Must be called before each
- * write to the runtime directory and each operation on the machine. */
-bool nm_generation_stands(const struct nm_generation *generation);
-
-/* Removes the file, unless it belongs to a later generation. Called when nothing is left for a
- * later generation to recover. */
-void nm_generation_remove(const struct nm_generation *generation);
-
-/* Releases the lock, if it is held. The file stays, and the next generation continues its number.
- */
-void nm_generation_free(struct nm_generation *generation);
-NM_DEFINE_CLEANUP(struct nm_generation, nm_generation_free);
+int nm_lock_take(int directory, int proc_fd, int *ret);
 
 #endif

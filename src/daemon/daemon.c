@@ -137,8 +137,6 @@ static int run_daemon(struct nm_daemon *daemon)
 		nm_pipeline_close(daemon);
 	else if (daemon->runtime.unrestored > 0 && nm_runtime_restore(daemon) == 0)
 		daemon->runtime.unrestored = 0;
-	if (!nm_runtime_is_ours(daemon))
-		return -EOWNERDEAD;
 	nm_exporter_close(daemon);
 	report_stop(daemon);
 	return r;

@@ -120,7 +120,7 @@ enum nm_dry_run_request {
 /* The runtime directory, and what outlives a restart there. */
 struct nm_runtime_state {
 	int directory;
-	struct nm_generation *generation; /* of the directory; NULL: there is no other daemon */
+	int lock; /* descriptor, if the directory is open */
 	struct nm_released_list *released;
 	struct nm_unresponsive_list *unresponsive; /* NULL: not supported by this kind of machine */
 	bool unsaved_reported, unresponsive_reported; /* failures to save these lists were logged */
@@ -487,12 +487,9 @@ int nm_confine(const struct nm_daemon *daemon);
 
 /* ---- runtime.c: the runtime directory and --restore ---- */
 
-/* Opens RUNTIME_DIRECTORY or /run/numa-migrd and takes it over. Returns -EBUSY while another daemon
- * owns it. */
+/* Opens RUNTIME_DIRECTORY or /run/numa-migrd and locks it. Returns -EBUSY while another daemon
+ * holds it. */
 int nm_runtime_open(struct nm_daemon *daemon);
-/* Returns whether no later start has taken over the runtime directory; otherwise nothing may be
- * changed any more. */
-bool nm_runtime_is_ours(const struct nm_daemon *daemon);
 /* Closes it. If all affinities were restored, only the lists of released and unresponsive processes
  * remain in it. */
 void nm_runtime_close(struct nm_daemon *daemon, bool restored);

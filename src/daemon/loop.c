@@ -61,16 +61,6 @@ static uint64_t wakeup_usec(const struct nm_daemon *daemon)
 	return (uint64_t)(nm_loop_wakeup_s(daemon) * USEC_PER_SEC);
 }
 
-/* Another instance assumed that this process was dead, and has taken over its state. */
-static bool has_been_replaced(struct nm_daemon *daemon)
-{
-	if (nm_runtime_is_ours(daemon))
-		return false;
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "A newer numa-migrd took over: exiting");
-	(void)sd_event_exit(daemon->loop.event, -EOWNERDEAD);
-	return true;
-}
-
 /* Policy "auto" checks more often for new processes; the interval continues meanwhile. */
 static bool continues_after_wakeup(struct nm_daemon *daemon)
 {
@@ -149,8 +139,7 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 	(void)source;
 	begin_handler(daemon);
 	record_lateness(daemon, usec);
-	if (!has_been_replaced(daemon))
-		nm_loop_on_timer(daemon);
+	nm_loop_on_timer(daemon);
 	end_handler(daemon);
 	return 0;
 }

@@ -27,7 +27,6 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 		.config_path = daemon->options.config_path,
 		.dry_run = nm_daemon_is_dry_run(daemon),
 		.start_workers = moves_memory(daemon),
-		.generation = daemon->runtime.generation,
 		.unresponsive = daemon->runtime.unresponsive,
 	};
 	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.platform);
@@ -220,7 +219,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 void nm_pipeline_close(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->actuator && nm_runtime_is_ours(daemon)) {
+	if (pipeline->actuator) {
 		nm_drain(daemon);
 		daemon->runtime.unrestored = nm_actuator_return_all(pipeline->actuator);
 		nm_runtime_save_released(daemon);

@@ -37,10 +37,10 @@ static int check_directory(int fd)
 	return 0;
 }
 
-static int take_generation(int directory, struct nm_generation **ret)
+static int lock_directory(int directory, int *ret)
 {
 	nm_auto(nm_closep) int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return proc < 0 ? -errno : nm_generation_take(directory, proc, ret);
+	return proc < 0 ? -errno : nm_lock_take(directory, proc, ret);
 }
 
 int nm_runtime_open(struct nm_daemon *daemon)
@@ -50,25 +50,20 @@ int nm_runtime_open(struct nm_daemon *daemon)
 		return fd;
 	int r = check_directory(fd);
 	if (r == 0)
-		r = take_generation(fd, &daemon->runtime.generation);
+		r = lock_directory(fd, &daemon->runtime.lock);
 	if (r == 0)
 		daemon->runtime.directory = nm_take_fd(&fd);
 	return r;
 }
 
-bool nm_runtime_is_ours(const struct nm_daemon *daemon)
-{
-	return nm_generation_stands(daemon->runtime.generation);
-}
-
 void nm_runtime_close(struct nm_daemon *daemon, bool restored)
 {
+	if (daemon->runtime.directory < 0)
+		return;
 	if (restored)
-		nm_generation_remove(daemon->runtime.generation);
-	nm_generation_free(daemon->runtime.generation);
-	daemon->runtime.generation = NULL;
-	if (daemon->runtime.directory >= 0)
-		close(daemon->runtime.directory);
+		(void)unlinkat(daemon->runtime.directory, NM_LOCK_NAME, 0);
+	close(daemon->runtime.lock);
+	close(daemon->runtime.directory);
 	daemon->runtime.directory = -1;
 }
 
@@ -134,8 +129,7 @@ int nm_runtime_restore(struct nm_daemon *daemon)
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
 	struct nm_topology_source source = {.xml_path = daemon->options.topology.xml_path};
-	struct nm_platform_options options = {.root_path = "/",
-					      .generation = daemon->runtime.generation};
+	struct nm_platform_options options = {.root_path = "/"};
 	struct nm_restoration found;
 	char error[256];
 
@@ -190,8 +184,6 @@ void nm_runtime_load_released(struct nm_daemon *daemon)
 
 void nm_runtime_save_released(struct nm_daemon *daemon)
 {
-	if (!nm_runtime_is_ours(daemon))
-		return;
 	int r = nm_released_list_save(daemon->runtime.released, daemon->pipeline.platform,
 				      daemon->runtime.directory, daemon->runtime.boot_id);
 	report_unsaved(daemon, NM_ROSTER_MEMORY_NAME, r, "releases hold until a restart only",
@@ -208,7 +200,7 @@ void nm_runtime_load_unresponsive(struct nm_daemon *daemon)
 
 void nm_runtime_save_unresponsive(struct nm_daemon *daemon)
 {
-	if (!daemon->runtime.unresponsive || !nm_runtime_is_ours(daemon))
+	if (!daemon->runtime.unresponsive)
 		return;
 	int r = nm_unresponsive_list_save(daemon->runtime.unresponsive, daemon->runtime.directory,
 					  daemon->runtime.boot_id);

@@ -83,9 +83,8 @@ void nm_actuator_free(struct nm_actuator *actuator)
 		return;
 	/* The next start needs the ledger only if it has an active entry, or if tasks with
 	 * inherited affinity have not been found or restored yet. */
-	if (actuator->ledger && nm_ledger_is_ours(actuator->ledger) &&
-	    nm_actuator_leases(actuator) == 0 && !nm_lease_may_be_missed(actuator) &&
-	    count_refused(actuator) == 0)
+	if (actuator->ledger && nm_actuator_leases(actuator) == 0 &&
+	    !nm_lease_may_be_missed(actuator) && count_refused(actuator) == 0)
 		(void)nm_ledger_remove(actuator->runtime_directory);
 	nm_ledger_free(actuator->ledger);
 	for (size_t i = 0; i < actuator->count; i++)

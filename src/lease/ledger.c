@@ -19,7 +19,6 @@
 struct nm_ledger {
 	int directory;
 	int fd;
-	struct nm_generation *generation; /* the generation in which the ledger was opened */
 	char *boot_id;
 	size_t lines;
 };
@@ -134,13 +133,10 @@ int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret)
 	ledger->boot_id = strdup(boot_id);
 	if (!ledger->boot_id)
 		return -ENOMEM;
-	int r = nm_generation_look(directory, &ledger->generation);
-	if (r < 0)
-		return r;
 	ledger->fd = nm_open_own(directory, NM_LEDGER_NAME, O_RDWR | O_CREAT | O_APPEND);
 	if (ledger->fd < 0)
 		return ledger->fd;
-	r = begin_ledger(ledger->fd, boot_id);
+	int r = begin_ledger(ledger->fd, boot_id);
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(ledger);
@@ -153,14 +149,8 @@ void nm_ledger_free(struct nm_ledger *ledger)
 		return;
 	if (ledger->fd >= 0)
 		close(ledger->fd);
-	nm_generation_free(ledger->generation);
 	free(ledger->boot_id);
 	free(ledger);
-}
-
-bool nm_ledger_is_ours(const struct nm_ledger *ledger)
-{
-	return nm_generation_stands(ledger->generation);
 }
 
 size_t nm_ledger_lines(const struct nm_ledger *ledger)
@@ -222,7 +212,7 @@ static int write_return(int fd, uint32_t tid, uint64_t start_ticks, uint64_t end
 
 int nm_ledger_give(struct nm_ledger *ledger, const struct nm_ledger_entry *entry)
 {
-	int r = nm_ledger_is_ours(ledger) ? write_give(ledger->fd, entry) : -ECANCELED;
+	int r = write_give(ledger->fd, entry);
 	ledger->lines += r == 0;
 	return r;
 }
@@ -230,8 +220,7 @@ int nm_ledger_give(struct nm_ledger *ledger, const struct nm_ledger_entry *entry
 int nm_ledger_return(struct nm_ledger *ledger, uint32_t tid, uint64_t start_ticks,
 		     uint64_t ended_ticks)
 {
-	int r = nm_ledger_is_ours(ledger) ? write_return(ledger->fd, tid, start_ticks, ended_ticks)
-					  : -ECANCELED;
+	int r = write_return(ledger->fd, tid, start_ticks, ended_ticks);
 	ledger->lines += r == 0;
 	return r;
 }
@@ -273,8 +262,6 @@ static int remove_from(int directory, const char *name)
 int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *const *entries,
 		      size_t count)
 {
-	if (!nm_ledger_is_ours(ledger))
-		return -ECANCELED;
 	int removed = remove_from(ledger->directory, NEW_NAME);
 	if (removed < 0)
 		return removed;

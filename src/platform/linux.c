@@ -56,8 +56,6 @@ static int linux_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_con
 	struct nm_linux *self = nm_linux(platform);
 	size_t size = self->mask_longs * sizeof(*self->mask);
 
-	if (!nm_generation_stands(self->generation))
-		return -ECANCELED;
 	if (hwloc_bitmap_to_ulongs(cpus, self->mask_longs, self->mask) < 0)
 		return -EINVAL;
 	return syscall(SYS_sched_setaffinity, tid, size, self->mask) < 0 ? -errno : 0;
@@ -145,8 +143,6 @@ static int perform(struct nm_linux *self, const struct nm_helper_request *reques
 						  .requester = getpid(),
 						  .requester_ticks = request->start_ticks};
 
-	if (!nm_generation_stands(self->generation))
-		return -ECANCELED;
 	if (self->helper_socket)
 		return helper_ask(self, request, ret_fds);
 	return nm_helper_serve(&context, request, ret_fds);
@@ -446,7 +442,6 @@ int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_p
 		return -ENOMEM;
 	self->files.base.ops = options->dry_run ? &dry_run_ops : &linux_ops;
 	self->files.base.free = linux_free;
-	self->generation = options->generation;
 	self->files.root = self->proc = self->helper = self->balancing = -1;
 	int r = copy_options(self, options);
 	if (r == 0)

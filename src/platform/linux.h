@@ -10,7 +10,6 @@
 
 struct nm_linux {
 	struct nm_files files;
-	struct nm_generation *generation; /* borrowed */
 	int proc;
 	int helper;		 /* connection, or -1 */
 	uint64_t helper_rest_ns; /* not called before this time, because it was late */

@@ -95,8 +95,6 @@ int nm_linux_pages_migrate(struct nm_platform *platform, pid_t tid, uint64_t sta
 		.fd = -1};
 
 	*ret_held_ns = 0;
-	if (!nm_generation_stands(nm_linux(platform)->generation))
-		return -ECANCELED;
 	return begin(platform, &call, ret_held_ns);
 }
 
@@ -115,8 +113,6 @@ int nm_linux_pages_round(struct nm_platform *platform, pid_t tid, uint64_t start
 					    .body = ret,
 					    .body_size = NM_WORKER_MOVED_BYTES(round->count)};
 
-	if (!nm_generation_stands(nm_linux(platform)->generation))
-		return -ECANCELED;
 	return begin(platform, &call, NULL);
 }
 

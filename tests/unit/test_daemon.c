@@ -66,7 +66,7 @@ static void the_daemon_moves_a_thread_and_restores_it(void **state)
 	assert_true(world->seen_leased);
 	assert_no_trace();
 	assert_false(there_is("ledger"));
-	assert_false(there_is("generation"));
+	assert_false(there_is("lock"));
 	world_assert_logged(world, "Started: 2 nodes, 4 CPUs, source clock+faults");
 	world_assert_logged(world, "\nMoved prog100[100/100] from CPU 0 (node 0) to node 1");
 	world_assert_logged(world, "Stopped: all affinities restored");
@@ -170,7 +170,7 @@ static void only_one_runs(void **state)
 	world_assert_logged(world, "Another numa-migrd is running");
 	world->options.restore = true;
 	assert_int_equal(world_run(world), EXIT_FAILURE);
-	assert_true(nm_runtime_is_ours(&other));
+	assert_true(there_is("lock"));
 	nm_runtime_close(&other, true);
 }
 
@@ -202,38 +202,7 @@ static void a_stop_with_unrestored_affinities_fails(void **state)
 	assert_int_equal(world_run(world), EXIT_SUCCESS);
 	assert_no_trace();
 	assert_false(there_is("ledger"));
-	assert_false(there_is("generation"));
-}
-
-/* A later start replaces a holder that it takes for dead, here one that is alive. */
-static void replace_when_leased(struct world *w)
-{
-	if (!w->seen_leased && world_leased(w, 100)) {
-		char path[FIXTURE_PATH + 64];
-		w->seen_leased = true;
-		snprintf(path, sizeof(path), "%s/generation", w->root);
-		(void)unlink(path);
-		fixture_file(w->root, "generation", "numa-migrd-generation 1 2 1 1\n");
-		(void)snprintf(path, sizeof(path), "%s/ledger", w->root);
-		fixture_file(w->root, "ledger", "the later one's\n");
-	}
-	if (w->seconds > LONG)
-		raise(SIGTERM);
-}
-
-/* SECURITY: generations */
-static void a_replaced_daemon_makes_no_changes(void **state)
-{
-	(void)state;
-	world->each_second = replace_when_leased;
-	assert_int_equal(world_run(world), EXIT_FAILURE);
-	assert_true(world->seen_leased);
-	world_assert_logged(world, "A newer numa-migrd took over");
-	world_assert_not_logged(world, "Stopped: all affinities restored");
-	assert_true(world_leased(world, 100));
-	assert_string_equal(fixture_read(world->root, "ledger"), "the later one's\n");
-	assert_string_equal(fixture_read(world->root, "generation"),
-			    "numa-migrd-generation 1 2 1 1\n");
+	assert_false(there_is("lock"));
 }
 
 /* ---- reload ---- */
@@ -473,7 +442,6 @@ int main(void)
 		TEST(an_invalid_file_prevents_the_start),
 		TEST(only_one_runs),
 		TEST(a_stop_with_unrestored_affinities_fails),
-		TEST(a_replaced_daemon_makes_no_changes),
 		TEST(an_invalid_file_is_rejected),
 		TEST(a_valid_file_is_accepted),
 		TEST(a_reload_to_dry_run_restores_affinities),

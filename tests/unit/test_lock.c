@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The holder of the runtime directory: when another process may take it over, and the effect on the
- * former holder. */
+/* The lock of the runtime directory: when another process may have it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,11 +13,8 @@
 
 #include "fixture.h"
 #include "numa-migrd/file.h"
-#include "numa-migrd/ledger.h"
 #include "numa-migrd/platform.h"
-#include "numa-migrd/topology.h"
 
-#define BOOT "11111111-2222-3333-4444-555555555555"
 #define START 4242
 #define EXITING 0x404u
 #define RUNNING 0x400u
@@ -27,7 +23,7 @@
 
 static char root[128];
 static int directory, proc;
-static struct nm_generation *first, *second;
+static int first, second;
 
 /* ---- a fake /proc ---- */
 
@@ -74,53 +70,60 @@ static int set_up(void **state)
 	snprintf(path, sizeof(path), "%s/proc", root);
 	proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	write_process(START);
-	first = second = NULL;
+	first = second = -1;
 	return directory < 0 || proc < 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	nm_generation_free(first);
-	nm_generation_free(second);
+	nm_closep(&first);
+	nm_closep(&second);
 	close(directory);
 	close(proc);
 	fixture_remove(root);
 	return 0;
 }
 
-static void assert_file(unsigned number)
+static void assert_file(void)
 {
 	char text[128];
-	snprintf(text, sizeof(text), "numa-migrd-generation 1 %u %d %d\n", number, getpid(), START);
-	assert_string_equal(fixture_read(root, "run/generation"), text);
+	snprintf(text, sizeof(text), "%d %d\n", getpid(), START);
+	assert_string_equal(fixture_read(root, "run/lock"), text);
 }
 
 static void take_first(void)
 {
-	assert_int_equal(nm_generation_take(directory, proc, &first), 0);
-	assert_file(1);
+	assert_int_equal(nm_lock_take(directory, proc, &first), 0);
+	assert_file();
 }
 
 static void assert_refused(void)
 {
-	assert_int_equal(nm_generation_take(directory, proc, &second), -EBUSY);
-	assert_null(second);
-	assert_true(nm_generation_stands(first));
-	assert_file(1);
+	struct stat before, after;
+	assert_int_equal(fstatat(directory, "lock", &before, 0), 0);
+	assert_int_equal(nm_lock_take(directory, proc, &second), -EBUSY);
+	assert_int_equal(second, -1);
+	assert_int_equal(fstatat(directory, "lock", &after, 0), 0);
+	assert_true(before.st_ino == after.st_ino);
+	assert_file();
 }
 
+/* The former holder still has its lock, on a file without a name. */
 static void assert_taken_over(void)
 {
-	assert_int_equal(nm_generation_take(directory, proc, &second), 0);
-	assert_file(2);
-	assert_false(nm_generation_stands(first));
-	assert_true(nm_generation_stands(second));
+	struct stat former, present;
+	assert_int_equal(nm_lock_take(directory, proc, &second), 0);
+	assert_int_equal(fstat(first, &former), 0);
+	assert_int_equal(former.st_nlink, 0);
+	assert_int_equal(fstat(second, &present), 0);
+	assert_int_equal(present.st_mode & 0777, 0600);
+	assert_file();
 }
 
 /* ---- permission to take over ---- */
 
-/* SECURITY: generations */
+/* SECURITY: lock */
 static void takeover_from_a_running_holder_is_refused(void **state)
 {
 	(void)state;
@@ -143,7 +146,7 @@ static void takeover_from_a_killed_sleeper_is_allowed(void **state)
 
 /* A process-wide fatal signal is delivered to each thread only when it kills; until then any thread
  * may run. */
-/* SECURITY: generations */
+/* SECURITY: lock */
 static void a_pending_process_signal_does_not_prove_death(void **state)
 {
 	(void)state;
@@ -154,7 +157,7 @@ static void a_pending_process_signal_does_not_prove_death(void **state)
 	assert_refused();
 }
 
-/* SECURITY: generations */
+/* SECURITY: lock */
 static void each_of_its_threads_counts(void **state)
 {
 	(void)state;
@@ -179,28 +182,44 @@ static void takeover_from_an_unknown_holder_is_refused(void **state)
 	assert_refused();
 }
 
-static void the_number_of_an_exited_holder_is_free(void **state)
+static void the_file_of_an_exited_holder_is_free(void **state)
 {
 	(void)state;
 	take_first();
-	nm_generation_free(first);
-	first = NULL;
-	assert_int_equal(nm_generation_take(directory, proc, &second), 0);
-	assert_file(2);
+	nm_closep(&first);
+	assert_int_equal(nm_lock_take(directory, proc, &second), 0);
+	assert_file();
 }
 
-static void an_invalid_generation_is_replaced(void **state)
+static void another_file_of_that_name_is_replaced(void **state)
 {
 	char path[160];
 	(void)state;
-	fixture_file(root, "run/generation", "rubbish");
+	fixture_file(root, "run/lock", "rubbish rubbish rubbish rubbish rubbish");
 	take_first();
-	nm_generation_remove(first);
-	nm_generation_free(first);
-	first = NULL;
-	snprintf(path, sizeof(path), "%s/run/generation", root);
+	nm_closep(&first);
+	snprintf(path, sizeof(path), "%s/run/lock", root);
+	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
 	take_first();
+}
+
+/* Another successor removes the file of a stuck holder, and is about to lock its own. */
+/* SECURITY: lock */
+static void one_successor_replaces_the_file(void **state)
+{
+	const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char path[160];
+	(void)state;
+	take_first();
+	write_thread(100, 'D', RUNNING, KILLED, KILLED);
+	snprintf(path, sizeof(path), "%s/run/lock", root);
+	nm_auto(nm_closep) int other = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fcntl(other, F_OFD_SETLK, &all), 0);
+	assert_refused();
+	nm_closep(&other);
+	other = -1;
+	assert_taken_over();
 }
 
 /* ---- real processes ---- */
@@ -214,7 +233,7 @@ static pid_t child_takes_directory(bool live)
 	pid_t child = fork();
 	if (child == 0) {
 		int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		byte = nm_generation_take(directory, real, &first) == 0;
+		byte = nm_lock_take(directory, real, &first) == 0;
 		if (write(ready[1], &byte, 1) != 1)
 			_exit(1);
 		while (live)
@@ -231,7 +250,7 @@ static pid_t child_takes_directory(bool live)
 static void take_from_child(int expected)
 {
 	int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(nm_generation_take(directory, real, &second), expected);
+	assert_int_equal(nm_lock_take(directory, real, &second), expected);
 	close(real);
 }
 
@@ -240,7 +259,7 @@ static void take_from_a_dying_holder(void)
 {
 	int real = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = -EBUSY;
 	for (int tries = 0; r == -EBUSY && tries < 1000; tries++) {
-		r = nm_generation_take(directory, real, &second);
+		r = nm_lock_take(directory, real, &second);
 		if (r == -EBUSY)
 			usleep(10000);
 	}
@@ -270,66 +289,6 @@ static void a_zombie_does_not_hold_the_directory(void **state)
 	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* ---- a former holder that resumes ---- */
-
-static struct nm_ledger_entry entry_of(uint32_t tid)
-{
-	struct nm_ledger_entry entry = {.tid = tid,
-					.pid = tid,
-					.start_ticks = 1,
-					.given_ticks = 2,
-					.original = hwloc_bitmap_alloc(),
-					.target = hwloc_bitmap_alloc()};
-	hwloc_bitmap_set_range(entry.original, 0, 3);
-	hwloc_bitmap_set(entry.target, 1);
-	return entry;
-}
-
-/* SECURITY: generations */
-static void a_replaced_holder_writes_no_ledger(void **state)
-{
-	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = NULL;
-	struct nm_ledger_entry entry = entry_of(7);
-	const struct nm_ledger_entry *entries[] = {&entry};
-	(void)state;
-	take_first();
-	assert_int_equal(nm_ledger_open(directory, BOOT, &ledger), 0);
-	assert_int_equal(nm_ledger_give(ledger, &entry), 0);
-	write_thread(100, 'D', RUNNING, KILLED, KILLED);
-	assert_taken_over();
-
-	nm_autofree char *before = strdup(fixture_read(root, "run/ledger"));
-	assert_false(nm_ledger_is_ours(ledger));
-	assert_int_equal(nm_ledger_give(ledger, &entry), -ECANCELED);
-	assert_int_equal(nm_ledger_return(ledger, 7, 1, 9), -ECANCELED);
-	assert_int_equal(nm_ledger_compact(ledger, entries, 1), -ECANCELED);
-	assert_string_equal(fixture_read(root, "run/ledger"), before);
-	nm_generation_remove(first);
-	assert_file(2);
-	nm_ledger_entry_clear(&entry);
-}
-
-/* SECURITY: generations */
-static void a_replaced_holder_makes_no_changes(void **state)
-{
-	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
-	nm_autobitmap mask = hwloc_bitmap_alloc(), found = hwloc_bitmap_alloc();
-	(void)state;
-	take_first();
-	const struct nm_platform_options options = {.root_path = "/", .generation = first};
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(platform->ops->affinity_get(platform, getpid(), mask), 0);
-	assert_int_equal(platform->ops->affinity_set(platform, getpid(), mask), 0);
-	write_thread(100, 'D', RUNNING, KILLED, KILLED);
-	assert_taken_over();
-
-	assert_int_equal(platform->ops->affinity_set(platform, getpid(), mask), -ECANCELED);
-	assert_int_equal(platform->ops->numa_balancing_set(platform, 1), -ECANCELED);
-	assert_int_equal(platform->ops->clear_refs(platform, getpid(), 1), -ECANCELED);
-	assert_int_equal(platform->ops->affinity_get(platform, getpid(), found), 0);
-	assert_true(hwloc_bitmap_isequal(mask, found));
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -340,12 +299,11 @@ int main(void)
 		TEST(a_pending_process_signal_does_not_prove_death),
 		TEST(each_of_its_threads_counts),
 		TEST(takeover_from_an_unknown_holder_is_refused),
-		TEST(the_number_of_an_exited_holder_is_free),
-		TEST(an_invalid_generation_is_replaced),
+		TEST(the_file_of_an_exited_holder_is_free),
+		TEST(another_file_of_that_name_is_replaced),
+		TEST(one_successor_replaces_the_file),
 		TEST(processes_hold_the_directory_while_they_live),
 		TEST(a_zombie_does_not_hold_the_directory),
-		TEST(a_replaced_holder_writes_no_ledger),
-		TEST(a_replaced_holder_makes_no_changes),
 	};
 	umask(022);
 	return cmocka_run_group_tests(tests, NULL, NULL);
