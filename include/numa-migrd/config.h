@@ -152,6 +152,9 @@ struct nm_config {
 		bool dtas;
 	} threads;
 	struct {
+		double control_percent;
+	} verify;
+	struct {
 		enum nm_page_policy policy;
 		uint64_t max_tracked;
 		double factor;

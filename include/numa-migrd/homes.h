@@ -74,6 +74,7 @@ struct nm_home_state {
 	uint64_t barred_until_ns;
 	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
 	unsigned nr_rollbacks;	     /* consecutive homes that were rolled back */
+	bool left_alone; /* as in struct nm_process: it gets no home */
 	bool drawn; /* a lottery has moved its threads, which have leases and pending verdicts */
 	uint64_t stays_until; /* first interval in which it may change to a home, or back */
 	bool judged;
@@ -326,6 +327,8 @@ struct nm_home_handler {
 	void (*assigned)(void *context, const struct nm_decision *decision);
 	/* A verdict was given on a home, which the process still has. */
 	void (*judged)(void *context, const struct nm_verdict *verdict);
+	/* Returns whether a process may be assigned a home. Called before each. */
+	bool (*allows)(void *context, uint32_t pid);
 	/* It will be assigned a home: the leases and pending verdicts of the lotteries end. */
 	void (*withdrawn)(void *context, const struct nm_home_state *state);
 	/* It loses its home, which it still has. */

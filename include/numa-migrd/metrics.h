@@ -72,6 +72,9 @@ NM_DEFINE_CLEANUP(struct nm_metrics, nm_metrics_free);
 /* Called for each sample. This is the hot path: one table lookup per sample. */
 void nm_metrics_add(struct nm_metrics *metrics, const struct nm_sample *sample);
 
+/* Returns the number of run samples of a thread in this interval. Called when it exits. */
+uint32_t nm_metrics_runs(const struct nm_metrics *metrics, uint32_t tid);
+
 /* Drops the counts of a thread that has exited, or whose number was reused. */
 void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid);
 

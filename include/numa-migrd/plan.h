@@ -90,6 +90,9 @@ struct nm_plan {
 	size_t count;
 };
 void nm_plan_clear(struct nm_plan *plan);
+/* Removes the decisions for which keep(context, decision) returns false. */
+void nm_plan_filter(struct nm_plan *plan,
+		    bool (*keep)(void *context, const struct nm_decision *decision), void *context);
 
 /*
  * Turns proposals into decisions, in their order, within threads.moves_per_interval (a swap counts

@@ -193,6 +193,7 @@ enum nm_place_reason {
 	NM_PLACE_LARGER,      /* it needs more CPUs or memory than any eligible node has */
 	NM_PLACE_BANDWIDTH,   /* its traffic would exceed what the memory of a node serves */
 	NM_PLACE_PINNED,      /* threads that are pinned to other nodes use its memory there */
+	NM_PLACE_LEFT_ALONE,  /* by the control group (trial.h) */
 	NM_PLACE_REASON_MAX,
 };
 

@@ -36,6 +36,7 @@ struct nm_snap_thread {
 	bool leased; /* has an affinity set by the daemon */
 	bool forked; /* it has created a process */
 	bool only_watched; /* measured but never moved or moved back */
+	bool left_alone;   /* for this reason only: see struct nm_member */
 	/* 3DyRM values of this interval (metrics.h); NaN: not known. `intensity` is operations per
 	 * byte of traffic. */
 	double latency, instructions, operations, intensity;
@@ -72,6 +73,7 @@ struct nm_snap_process {
 	double performance; /* mean P of its measured threads; NaN without any */
 	bool young;	    /* younger than threads.young_s: it may still size itself by the CPUs
 			     * that it sees */
+	bool left_alone; /* as in struct nm_process */
 	bool at_home; /* policy "auto" has given it a home, which moves all of its threads */
 	bool spawning;	    /* created a thread or child in the last threads.quiet_s */
 	enum nm_runtime runtime; /* a runtime that may count its CPUs again would observe a lease */

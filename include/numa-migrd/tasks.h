@@ -131,10 +131,17 @@ struct nm_process {
 	unsigned runtime_unanswered; /* consecutive queries for it without an answer in time */
 	bool named; /* an include pattern names it: it may be write-protected for sampling */
 	struct nm_steering steering; /* from the attributes of its cgroups */
+	bool left_alone; /* by the control group (trial.h): measured, never moved */
 	enum nm_eligibility eligibility;
 	unsigned nr_threads; /* number of its threads in the table */
 	bool has_movable;    /* one of them is managed; as of nm_roster_members() */
 };
+
+/* Returns whether the threads and pages of the process must not be moved. */
+static inline bool nm_process_is_observed(const struct nm_process *process)
+{
+	return nm_steer_holds(&process->steering) || process->left_alone;
+}
 
 /* A managed thread as the later stages use it. */
 struct nm_member {
@@ -147,6 +154,7 @@ struct nm_member {
 	bool everywhere;   /* `original` includes every usable CPU, so it need not be tested */
 	bool leased;	   /* has an affinity set by the daemon */
 	bool only_watched; /* measured but never moved: pinned, excluded, or observed */
+	bool left_alone;   /* only for this reason: it may run anywhere, and will */
 	/* `original` was equal to the effective CPUs of the cpuset; restoring it allows all
 	 * possible CPUs. */
 	bool unrestricted;

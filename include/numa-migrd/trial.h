@@ -65,6 +65,10 @@ bool nm_trial_total(struct nm_trial_row *rows, size_t count, struct nm_trial_dif
 /* Returns how many units are needed to find a difference of 5 % with a power of 80 %. */
 double nm_trial_units_needed(double deviation, double control_share);
 
+#define NM_TRIAL_TEXT_BYTES 192
+/* Writes a sentence about a difference in CPU seconds; NULL: there is none. */
+void nm_trial_describe(const struct nm_trial_difference *difference, char *out, size_t size);
+
 /* ---- programs.c: results ---- */
 
 /* Which units a sum is about. */

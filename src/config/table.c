@@ -52,6 +52,7 @@ const struct nm_setting_group nm_setting_groups[] = {
 	{"targets", "Processes to manage. Kernel threads, real-time threads and numa-migrd itself are never managed."},
 	{"sampling", "Sampling of memory accesses."},
 	{"threads", "Placement of threads."},
+	{"verify", "Comparison with processes that are left alone."},
 	{"pages", "Migration of pages."},
 	{"journal", "Entries in the journal."},
 	{"metrics", "Metrics for Prometheus, in a file that the textfile collector of node_exporter reads."},
@@ -214,6 +215,9 @@ const struct nm_setting nm_settings[] = {
 	     "Load of a CPU below which it accepts threads of both types, with dtas"),
 	BOOL(threads, dtas, "false", NULL,
 	     "Divide the CPUs between memory-bound and compute-bound threads"),
+
+	REAL(verify, control_percent, "0", "50", "5", "0",
+	     "Share of processes that are left alone for their first ten minutes, in percent"),
 
 	CHOICE(pages, policy, page_policies, "auto", "none",
 	       "Policy for single pages and ranges: none, count accesses only, also migrate, or migrate "

@@ -127,6 +127,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 			(void)nm_pipeline_reset_performance(daemon);
 		}
 		nm_home_stage_configure(daemon);
+		nm_trial_stage_configure(daemon);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
 		(void)nm_page_tracking_configure(daemon);
 		nm_pipeline_open_source(daemon);

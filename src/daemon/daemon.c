@@ -175,7 +175,8 @@ static int end_daemon(struct nm_daemon *daemon, int r)
 int nm_daemon_run(const struct nm_options *options)
 {
 	nm_auto(daemon_clear) struct nm_daemon daemon = {.options = *options,
-							 .runtime.directory = -1};
+							 .runtime.directory = -1,
+							 .trial.day = -1};
 	if (nm_journal_new(&daemon.journal) < 0)
 		return EXIT_FAILURE; /* without an output for the reason */
 	int r = nm_released_list_new(&daemon.runtime.released);

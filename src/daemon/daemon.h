@@ -28,6 +28,7 @@
 #include "numa-migrd/statistics.h"
 #include "numa-migrd/tasks.h"
 #include "numa-migrd/topology.h"
+#include "numa-migrd/trial.h"
 #include "numa-migrd/worker.h"
 #include "options.h"
 #include "page_stage.h"
@@ -187,6 +188,15 @@ struct nm_injection {
 	bool unusable; /* soft-dirty has no effect here, or is not permitted; logged once */
 };
 
+/* The control group, which survives a pause; its processes do not. */
+struct nm_trial_stage {
+	struct nm_trial *group;
+	uint64_t since_ns; /* older programs take no part: their start was not seen */
+	int day;	   /* of the year; -1: not known yet */
+	struct nm_trial_difference yesterday; /* in CPU time */
+	bool has_yesterday;
+};
+
 struct nm_daemon {
 	struct nm_options options;
 	struct nm_config *config;
@@ -200,6 +210,7 @@ struct nm_daemon {
 	struct nm_reported reported;
 	struct nm_injection injection;
 	struct nm_exporter exporter;
+	struct nm_trial_stage trial;
 	struct nm_views views; /* of the pipeline's last interval */
 	struct nm_history history;
 	struct nm_journal *journal;
@@ -309,6 +320,24 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
  */
 int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	   const struct nm_plan *plan);
+
+/* ---- trial_stage.c: the control group ---- */
+
+/* Begins after the platform was opened, without processes. Returns 0 or -ENOMEM. */
+int nm_trial_stage_open(struct nm_daemon *daemon);
+/* Called on reload. */
+void nm_trial_stage_configure(struct nm_daemon *daemon);
+/* Returns whether the process may be decided about. Its first decision draws it. Called before a
+ * process gets a home, and before threads or pages are moved. */
+bool nm_trial_stage_allows(struct nm_daemon *daemon, uint32_t pid);
+/* Removes decisions about processes that are left alone. */
+void nm_trial_stage_filter(struct nm_daemon *daemon, struct nm_plan *plan);
+/* Follows exits. Called for each record, before the metrics of an exited thread are dropped. */
+void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
+			       uint64_t now_ns);
+/* Reads CPU times, ends windows, and reports programs that lost. Called by the tick. */
+void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
+			 uint64_t now_ns, uint64_t interval_ns);
 
 /* ---- page_tracking.c: pages and communication ---- */
 

@@ -43,6 +43,7 @@ static void dispatch_event(struct nm_daemon *daemon, const struct nm_task_event 
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_actuator_task_event(pipeline->actuator, event);
 	nm_roster_task_event(pipeline->roster, event, now_ns);
+	nm_trial_stage_task_event(daemon, event, now_ns);
 	/* A new program has its memory elsewhere. */
 	if (event->kind == NM_TASK_EXIT || event->kind == NM_TASK_EXEC)
 		nm_metrics_forget(pipeline->metrics, event->tid);

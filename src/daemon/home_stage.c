@@ -211,6 +211,11 @@ static void on_judged(void *context, const struct nm_verdict *verdict)
 	nm_report_verdict(daemon, verdict);
 }
 
+static bool on_allows(void *context, uint32_t pid)
+{
+	return nm_trial_stage_allows(context, pid);
+}
+
 /* Leases and verdicts of the lotteries end before a process is assigned a home. */
 static void on_withdrawn(void *context, const struct nm_home_state *state)
 {
@@ -279,8 +284,8 @@ static int decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
 	struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_home_handler handler = {daemon, on_assigned, on_judged, on_withdrawn,
-						  on_ended};
+	const struct nm_home_handler handler = {daemon,	on_assigned,  on_judged,
+						on_allows, on_withdrawn, on_ended};
 	const struct nm_home_round round = {.snapshot = snapshot,
 					    .config = daemon->config,
 					    .first = first,

@@ -127,7 +127,7 @@ static const struct nm_memory_process *movable(struct nm_daemon *daemon, uint32_
 {
 	const struct nm_process *known = nm_roster_process(daemon->pipeline.roster, pid);
 
-	if (!known || nm_steer_holds(&known->steering) || nm_home_stage_has_home(daemon, pid) ||
+	if (!known || nm_process_is_observed(known) || nm_home_stage_has_home(daemon, pid) ||
 	    is_excluded(daemon, pid))
 		return NULL;
 	return nm_memory_process(daemon->pipeline.memory, pid);
@@ -301,6 +301,10 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 						  .samples_before = NAN,
 						  .latency_before = NAN}}};
 
+	if (undoes == 0 && !nm_trial_stage_allows(daemon, process->pid)) {
+		free(steps);
+		return -ECANCELED;
+	}
 	memcpy(decision.steps[0].comm, process->comm, sizeof(process->comm));
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
 		batch_of(&decision, steps, count);

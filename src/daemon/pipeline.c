@@ -197,6 +197,8 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 		r = nm_pipeline_open_platform(daemon);
 	if (r == 0)
 		r = open_stages(daemon);
+	if (r == 0)
+		r = nm_trial_stage_open(daemon);
 	if (r < 0) {
 		nm_pipeline_close(daemon);
 		return r;
@@ -253,6 +255,7 @@ void nm_pipeline_clear(struct nm_daemon *daemon)
 {
 	nm_history_clear(&daemon->history);
 	nm_released_list_free(daemon->runtime.released);
+	nm_trial_free(daemon->trial.group);
 	nm_journal_free(daemon->journal);
 	free(daemon->machine.cpu_times);
 	free(daemon->machine.busy_share);

@@ -87,6 +87,32 @@ static void gather_homes(const struct nm_daemon *daemon, struct nm_statistics *s
 	count(statistics, NM_STATISTIC_BYTES_MOVED_HOME, homes->bytes);
 }
 
+static void gather_trial(const struct nm_daemon *daemon, struct nm_statistics *statistics)
+{
+	const struct nm_trial_stage *stage = &daemon->trial;
+	struct nm_trial_difference today;
+	unsigned value = NM_STATISTIC_TRIAL;
+
+	if (!stage->group || !(daemon->config->verify.control_percent > 0))
+		return;
+	bool known = nm_trial_result(stage->group, NM_TRIAL_TODAY, NM_TRIAL_CPU, &today);
+	nm_trial_describe(known ? &today : NULL, statistics->compared_today,
+			  sizeof(statistics->compared_today));
+	name(statistics, NM_STATISTIC_COMPARED_TODAY, statistics->compared_today);
+	if (stage->has_yesterday) {
+		nm_trial_describe(&stage->yesterday, statistics->compared_yesterday,
+				  sizeof(statistics->compared_yesterday));
+		name(statistics, NM_STATISTIC_COMPARED_YESTERDAY, statistics->compared_yesterday);
+	}
+	for (unsigned measure = 0; measure < NM_TRIAL_MEASURES; measure++)
+		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++) {
+			const struct nm_trial_sum *sum = nm_trial_sums(stage->group, measure, arm);
+			set(statistics, value++, sum->n);
+			set(statistics, value++, sum->sum);
+			set(statistics, value++, sum->squares);
+		}
+}
+
 /* ---- while it runs ---- */
 
 /* Shows why IMAR² considers or ignores the threads that ran in the last interval. */
@@ -233,6 +259,7 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 	gather_service(daemon, ret);
 	gather_tally(&daemon->tally, ret);
 	gather_homes(daemon, ret);
+	gather_trial(daemon, ret);
 	/* Stages that are not running have no statistics. */
 	if (pipeline->pages)
 		gather_pages(pipeline->pages, pipeline->mover, ret);

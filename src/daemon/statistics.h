@@ -6,6 +6,7 @@
 
 struct nm_statistics {
 	struct nm_statistic_now now[NM_STATISTIC_MAX];
+	char compared_today[NM_TRIAL_TEXT_BYTES], compared_yesterday[NM_TRIAL_TEXT_BYTES];
 };
 
 /* Reads the counters and states of all stages. A value of a stage that does not run is unknown.

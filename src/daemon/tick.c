@@ -136,6 +136,7 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	int r = nm_propose(daemon, snapshot, &plan);
+	nm_trial_stage_filter(daemon, &plan);
 	return r < 0 ? r : nm_act(daemon, snapshot, &plan);
 }
 
@@ -233,6 +234,7 @@ int nm_tick(struct nm_daemon *daemon)
 	if (count < 0)
 		return count;
 	r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
+	nm_trial_stage_tick(daemon, figures, (size_t)count, now_ns, interval_ns);
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);
 	update_leases(daemon, figures, (size_t)count, now_ns);

@@ -194,7 +194,7 @@ static bool is_moved(const struct nm_config *config, const struct nm_process *pr
 	bool moves = config->threads.policy != NM_POLICY_NONE ||
 		     config->pages.policy == NM_PAGES_EXCLUSIVITY;
 
-	return moves && !nm_steer_holds(&process->steering);
+	return moves && !nm_process_is_observed(process);
 }
 
 /* Returns NULL if the process is not managed and not shown. */

@@ -155,6 +155,7 @@ void nm_snapshot_fill_threads(const struct nm_snapshot_input *input,
 			.leased = member->leased,
 			.forked = member->forked,
 			.only_watched = member->only_watched,
+			.left_alone = member->left_alone,
 			.movable = is_movable(input, member),
 		};
 		const struct nm_figures *figures = figures_of(input, &position, member);
@@ -192,6 +193,7 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.spawning =
 			process->last_spawn_ns != 0 &&
 			is_within(input->time_ns, process->last_spawn_ns, config->threads.quiet_s),
+		.left_alone = process->left_alone,
 		.runtime = process->runtime,
 	};
 }

@@ -12,6 +12,19 @@ void nm_plan_clear(struct nm_plan *plan)
 	*plan = (struct nm_plan){0};
 }
 
+void nm_plan_filter(struct nm_plan *plan,
+		    bool (*keep)(void *context, const struct nm_decision *decision), void *context)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < plan->count; i++) {
+		if (keep(context, &plan->decisions[i]))
+			plan->decisions[kept++] = plan->decisions[i];
+		else
+			nm_decision_clear(&plan->decisions[i]);
+	}
+	plan->count = kept;
+}
+
 int nm_plan_append(struct nm_plan *plan, const struct nm_decision *decision)
 {
 	struct nm_decision *grown = reallocarray(plan->decisions, plan->count + 1, sizeof(*grown));

@@ -94,6 +94,15 @@ static const struct nm_metric_kind kinds[NM_METRIC_MAX] = {
 		"Sampling period in page faults; larger than 1 while sampling is reduced."),
 	[NM_METRIC_SUPPRESSED] = COUNTER("journal_suppressed",
 		"Journal entries suppressed by journal.rate_per_s, as of the last summary."),
+	[NM_METRIC_TRIAL_UNITS] = COUNTER("trial_units",
+		"Finished processes, or groups of related ones, that were compared: managed, or left alone.",
+		"measure", "arm"),
+	[NM_METRIC_TRIAL_SUM] = GAUGE("trial_log_sum",
+		"Sum of the natural logarithms of their measured values, in seconds or seconds per instruction.",
+		"measure", "arm"),
+	[NM_METRIC_TRIAL_SQUARES] = GAUGE("trial_log_squares",
+		"Sum of the squares of these logarithms.",
+		"measure", "arm"),
 };
 /* clang-format on */
 
@@ -105,6 +114,13 @@ const struct nm_metric_kind *nm_metric_kind(enum nm_metric metric)
 #define STATUS(n, t) .status = (n), .type = NM_VALUE_##t
 #define METRIC(m, ...) .in_metrics = true, .metric = NM_METRIC_##m, .labels = { __VA_ARGS__ }
 #define SUMMARY(s, f) .summary = NM_SUMMARY_##s, .field = (f)
+
+#define TRIAL_ARM(first, measure, arm)                                                             \
+	[(first)] = {METRIC(TRIAL_UNITS, measure, arm)},                                           \
+	[(first) + 1] = {METRIC(TRIAL_SUM, measure, arm)},                                         \
+	[(first) + 2] = {METRIC(TRIAL_SQUARES, measure, arm)}
+#define TRIAL(first, measure)                                                                      \
+	TRIAL_ARM(first, measure, "control"), TRIAL_ARM((first) + 3, measure, "managed")
 
 /* clang-format off */
 static const struct nm_statistic_row rows[NM_STATISTIC_MAX] = {
@@ -225,6 +241,11 @@ static const struct nm_statistic_row rows[NM_STATISTIC_MAX] = {
 	[NM_STATISTIC_OVERHEAD] = {METRIC(OVERHEAD)},
 	[NM_STATISTIC_RESIDENT_BYTES] = {METRIC(RESIDENT)},
 	[NM_STATISTIC_SUPPRESSED] = {METRIC(SUPPRESSED)},
+	[NM_STATISTIC_COMPARED_TODAY] = {STATUS("compared_today", TEXT)},
+	[NM_STATISTIC_COMPARED_YESTERDAY] = {STATUS("compared_yesterday", TEXT)},
+	TRIAL(NM_STATISTIC_TRIAL, "elapsed"),
+	TRIAL(NM_STATISTIC_TRIAL + 6, "cpu"),
+	TRIAL(NM_STATISTIC_TRIAL + 12, "instruction"),
 };
 /* clang-format on */
 

@@ -202,6 +202,13 @@ static inline struct nm_entry *entry_for(struct nm_metrics *metrics, const struc
 	return entry;
 }
 
+uint32_t nm_metrics_runs(const struct nm_metrics *metrics, uint32_t tid)
+{
+	uint32_t index = nm_tidmap_get(metrics->index_of, tid);
+
+	return index == NM_TIDMAP_NONE ? 0 : nm_entry_at(metrics, index)->run_samples;
+}
+
 void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid)
 {
 	uint32_t index = nm_tidmap_get(metrics->index_of, tid);

@@ -353,7 +353,7 @@ static bool is_movable(const struct nm_roster_thread *thread)
 static bool is_observed(const struct nm_roster_thread *thread)
 {
 	return thread->eligibility == NM_ELIGIBILITY_MANAGED &&
-	       nm_steer_holds(&thread->process->steering);
+	       nm_process_is_observed(thread->process);
 }
 
 /* Returns whether the thread belongs to a process that policy "auto" may place, although it must
@@ -387,6 +387,7 @@ static struct nm_member member_of(const struct nm_roster *roster, struct nm_rost
 {
 	thread->member.leased = is_leased(roster, thread);
 	thread->member.only_watched = is_only_watched(roster, thread);
+	thread->member.left_alone = is_movable(thread) && thread->process->left_alone;
 	struct nm_member member = thread->member;
 	if (member.only_watched)
 		member.barred_until = UINT64_MAX;
@@ -534,7 +535,7 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 	for (size_t i = 0; i < roster->nr_processes; i++) {
 		const struct nm_process *process = roster->processes[i];
 		if (process->eligibility != NM_ELIGIBILITY_MANAGED || !process->named ||
-		    nm_steer_holds(&process->steering))
+		    nm_process_is_observed(process))
 			continue;
 		if (NM_RESERVE(roster->targets, roster->targets_capacity, count) < 0)
 			break;

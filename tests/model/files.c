@@ -77,17 +77,27 @@ static unsigned count_threads(const struct nm_sim_process *process)
 	return count;
 }
 
+/* In hundredths of a second. That of the first thread is always that of the process. */
+static uint64_t cpu_ticks(const struct nm_sim_task *task)
+{
+	const struct nm_sim_process *process = task->process;
+	uint64_t run_ns = task->run_ns;
+	for (unsigned i = 1; task == &process->tasks[0] && i < process->program->threads; i++)
+		run_ns += process->tasks[i].run_ns;
+	return run_ns / 10000000;
+}
+
 static void write_stat(const struct nm_sim_task *task, struct nm_sim_text *text)
 {
 	const struct nm_sim_process *process = task->process;
 	put_text(text,
-		 "%u (%.15s) %c 1 %u %u 0 -1 0 11 0 12 0 13 14 0 0 20 0 %u 0 %" PRIu64
+		 "%u (%.15s) %c 1 %u %u 0 -1 0 11 0 12 0 %" PRIu64 " 0 0 0 20 0 %u 0 %" PRIu64
 		 " 4096 25 18446744073709551615 1 1 140000000 0 0 0 0 0 0 0 0 0 17 %d 0 0 0 0 0 0 "
 		 "0 0 0 "
 		 "0 0 "
 		 "0\n",
 		 task->tid, process->program->name, task->ended ? 'Z' : 'R', process->pid,
-		 process->pid, count_threads(process), nm_sim_start_ticks(process), task->cpu);
+		 process->pid, cpu_ticks(task), count_threads(process), nm_sim_start_ticks(process), task->cpu);
 }
 
 static int write_stat_of(const struct nm_sim *sim, uint32_t tid, struct nm_sim_text *text)

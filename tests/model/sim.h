@@ -19,6 +19,7 @@
 #include "numa-migrd/platform.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/topology.h"
+#include "numa-migrd/trial.h"
 
 /* ---- machines ---- */
 
@@ -170,6 +171,10 @@ struct nm_sim_options {
 	/* The work of this process from this time on is summed up; 0: none. */
 	uint32_t watched_pid;
 	double watched_from_s;
+	/* Draws, and keeps the results of all runs; the program that judges runs owns it. NULL: every
+	 * process is decided about. */
+	struct nm_trial *group;
+	double control_share;
 };
 
 /* The middle one of the rates used for tables: 0, 0.02 and 0.1. */

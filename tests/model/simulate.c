@@ -20,6 +20,7 @@ struct trial {
 	struct nm_daemon daemon;
 	struct nm_decision_lines lines;
 	double next_wakeup_s;
+	bool lends_group; /* that of the daemon is the caller's */
 };
 
 static int open_platform(void *context, const struct nm_platform_options *options,
@@ -31,22 +32,19 @@ static int open_platform(void *context, const struct nm_platform_options *option
 }
 
 /* The strings of the configuration belong to the caller of nm_simulate(). */
-static void clear_trial_daemon(struct nm_daemon *daemon)
-{
-	if (daemon->pipeline.platform)
-		nm_pipeline_close(daemon);
-	nm_pipeline_clear(daemon);
-	*daemon = (struct nm_daemon){.runtime.directory = NM_NOWHERE};
-}
-
 static void trial_clear(struct trial *trial)
 {
-	clear_trial_daemon(&trial->daemon);
+	struct nm_daemon *daemon = &trial->daemon;
+	if (daemon->pipeline.platform)
+		nm_pipeline_close(daemon);
+	if (trial->lends_group)
+		daemon->trial.group = NULL;
+	nm_pipeline_clear(daemon);
 	nm_sim_free(trial->sim);
 }
 
-static int open_daemon(struct trial *trial, const struct nm_config *config, uint64_t seed,
-		       FILE *decisions)
+static int open_daemon(struct trial *trial, const struct nm_config *config,
+		       const struct nm_sim_options *options, FILE *decisions)
 {
 	struct nm_daemon *daemon = &trial->daemon;
 	trial->lines = (struct nm_decision_lines){.out = decisions, .digest = NM_HASH_START};
@@ -59,16 +57,20 @@ static int open_daemon(struct trial *trial, const struct nm_config *config, uint
 		.lines = &trial->lines};
 	/* The type of the daemon's pointer is not const. */
 	trial->config = *config;
+	trial->config.verify.control_percent = options->group ? 100 * options->control_share : 0;
 	daemon->config = &trial->config;
+	trial->lends_group = options->group;
+	daemon->trial = (struct nm_trial_stage){.group = options->group, .day = -1};
 	daemon->next_decision = 1;
 	daemon->tally.local_share = (double)NAN;
-	daemon->seed = config->general.seed ? config->general.seed : seed;
+	daemon->seed = config->general.seed ? config->general.seed : options->seed;
 	nm_rng_seed(&daemon->rng, daemon->seed);
 	if (nm_journal_new(&daemon->journal) < 0 ||
 	    nm_released_list_new(&daemon->runtime.released) < 0)
 		return -ENOMEM;
 	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
 	int r = nm_pipeline_open(daemon);
+	daemon->trial.since_ns = 0; /* programs that begin with the daemon take part */
 	trial->next_wakeup_s = nm_loop_wakeup_s(daemon);
 	return r;
 }
@@ -164,9 +166,11 @@ int nm_simulate(const struct nm_sim_machine *machine, const struct nm_sim_worklo
 	if (r < 0)
 		return r;
 	if (config)
-		r = open_daemon(&trial, config, options->seed, decisions);
+		r = open_daemon(&trial, config, options, decisions);
 	if (r == 0)
 		r = run_trial(&trial, config, &done);
+	if (r == 0 && config && options->group)
+		r = tick(&trial); /* counts the last programs */
 	if (r < 0)
 		return r;
 	take_tally(&trial.daemon, &done);

@@ -487,6 +487,7 @@ static inline void open_stages(struct nm_daemon *daemon)
 	assert_int_equal(nm_roster_new(pipeline->platform, pipeline->topology, daemon->config,
 				       &leases, daemon->runtime.released, &pipeline->roster),
 			 0);
+	assert_int_equal(nm_trial_stage_open(daemon), 0);
 	assert_int_equal(nm_verifier_new(&pipeline->verifier), 0);
 	assert_int_equal(nm_pipeline_reset_performance(daemon), 0);
 	nm_pipeline_open_source(daemon);
@@ -500,6 +501,7 @@ static inline void open_daemon(void)
 	assert_int_equal(nm_journal_new(&daemon->journal), 0);
 	assert_int_equal(nm_config_default(&daemon->config), 0);
 	daemon->config->threads.policy = NM_POLICY_IMAR2;
+	daemon->config->verify.control_percent = 0;
 	assert_int_equal(nm_released_list_new(&daemon->runtime.released), 0);
 	daemon->runtime.directory = open(world.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	daemon->seed = 42;

@@ -30,7 +30,8 @@ static void end_home(const struct nm_home_round *round, struct nm_home_state *st
 static bool is_without_home(enum nm_place_reason reason)
 {
 	return reason == NM_PLACE_SPREAD || reason == NM_PLACE_OFTEN_WOKEN ||
-	       reason == NM_PLACE_FIXED || reason == NM_PLACE_PINNED;
+	       reason == NM_PLACE_FIXED || reason == NM_PLACE_PINNED ||
+	       reason == NM_PLACE_LEFT_ALONE;
 }
 
 /* A home that was assigned because few threads ran is not valid for many. Its end does not count as
@@ -45,8 +46,8 @@ int nm_placement_expire(struct nm_placement *placement, const struct nm_home_rou
 		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (state->home < 0)
 			continue;
-		state->reason = reasons[i];
-		if (!is_without_home(reasons[i]))
+		state->reason = state->left_alone ? NM_PLACE_LEFT_ALONE : reasons[i];
+		if (!is_without_home(state->reason))
 			continue;
 		end_home(round, state, NM_HOME_EXPIRED);
 		view->groups[i].home = -1;
@@ -280,6 +281,23 @@ bool nm_placement_wants_homes(const struct nm_home_round *round,
 	return false;
 }
 
+/* Bars processes that would get a home and must be left alone, and returns whether there are any: a
+ * home for such a process would keep others away. */
+static bool bar_left_alone(struct nm_placement *placement, const struct nm_home_round *round,
+			   const struct nm_placement_view *view,
+			   const struct nm_place_proposal *proposals)
+{
+	bool any = false;
+	for (size_t i = round->first; i < round->end; i++) {
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (state->home >= 0 || proposals[i].node < 0 ||
+		    round->handler->allows(round->handler->context, state->pid))
+			continue;
+		state->left_alone = view->groups[i].barred = any = true;
+	}
+	return any;
+}
+
 int nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
 			bool may_move, struct nm_placement_view *view)
 {
@@ -288,12 +306,16 @@ int nm_placement_assign(struct nm_placement *placement, const struct nm_home_rou
 	for (unsigned k = 0; nm_placement_wants_homes(round, view) && k < placement->nr_nodes; k++)
 		view->nodes[k].free_bytes = placement->available_bytes[k];
 	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
+	while (r == 0 && bar_left_alone(placement, round, view, proposals))
+		r = nm_place_propose(&view->place, proposals);
 	for (size_t i = round->first; r == 0 && i < round->end; i++) {
 		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (state->drawn && round->snapshot->interval < state->stays_until)
 			continue;
 		if (state->home < 0 || proposals[i].reason != NM_PLACE_HAS_HOME)
 			state->reason = proposals[i].reason;
+		if (state->left_alone)
+			state->reason = NM_PLACE_LEFT_ALONE;
 		if (state->home < 0 && proposals[i].node >= 0)
 			assign(placement, round, view, state, &proposals[i], may_move);
 	}

@@ -111,6 +111,7 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 	state->anon_bytes = one->anon_bytes;
 	update_movability(snapshot, one, state);
 	state->cpu_limit = one->cpu_limit;
+	state->left_alone = one->left_alone;
 }
 
 size_t nm_placement_homes(const struct nm_placement *placement)

@@ -27,11 +27,17 @@ void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes
 	state->creating = false;
 }
 
+/* Returns whether it will not move. A thread that is left alone runs where the scheduler puts it. */
+static bool is_fixed(const struct nm_snap_thread *thread)
+{
+	return thread->only_watched && !thread->left_alone;
+}
+
 void nm_home_state_add_demand(struct nm_home_state *state, const struct nm_snap_thread *thread,
 			      double wanted_cpus)
 {
 	state->wanted_cpus += wanted_cpus;
-	if (!thread->only_watched)
+	if (!is_fixed(thread))
 		state->movable_wanted_cpus += wanted_cpus;
 }
 
@@ -151,10 +157,10 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		state->accesses += thread->accesses[k];
 		state->allowed[k] =
 			state->allowed[k] &&
-			(thread->everywhere || thread->only_watched ||
+			(thread->everywhere || is_fixed(thread) ||
 			 hwloc_bitmap_intersects(topology->nodes[k].cpus, thread->allowed));
 	}
-	if (thread->only_watched)
+	if (is_fixed(thread))
 		add_fixed(topology, thread, ran, state);
 	else
 		add_affinity(thread, ran, state);

@@ -54,6 +54,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_FIXED] = "memory elsewhere cannot be moved",
 	[NM_PLACE_OFTEN_WOKEN] = "woken all the time, runs near its wakers",
 	[NM_PLACE_PINNED] = "pinned threads use memory elsewhere",
+	[NM_PLACE_LEFT_ALONE] = "left alone for comparison",
 };
 
 const char *nm_place_reason_text(enum nm_place_reason reason)

@@ -140,7 +140,7 @@ void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 		.home = state->home,
 		.home_reason = state->reason,
 		.home_max_running = state->home_max_running,
-		.barred = now_ns < state->barred_until_ns,
+		.barred = state->left_alone || now_ns < state->barred_until_ns,
 		.awaits_query = nm_home_state_awaits_query(state, now_ns),
 	};
 }

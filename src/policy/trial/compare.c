@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The statistics of the control group. */
 #include <math.h>
+#include <stdio.h>
 
 #include "numa-migrd/trial.h"
 
@@ -126,4 +127,37 @@ double nm_trial_units_needed(double deviation, double control_share)
 	double least = fmin(control_share, 1 - control_share);
 	return fmax(equal * relative * relative / (4 * control_share * (1 - control_share)),
 		    NM_TRIAL_UNITS_LEAST / least);
+}
+
+static double percent(double logarithm)
+{
+	return 100 * expm1(logarithm);
+}
+
+void nm_trial_describe(const struct nm_trial_difference *difference, char *out, size_t size)
+{
+	const double *units = difference ? difference->units : (const double[NM_TRIAL_ARMS]){0};
+	if (!difference || isnan(difference->half)) {
+		(void)snprintf(out, size,
+			       "no comparison: %.0f managed units and %.0f left alone, at least %u "
+			       "of each are needed",
+			       units[NM_TRIAL_TREATED], units[NM_TRIAL_CONTROL],
+			       NM_TRIAL_UNITS_LEAST);
+		return;
+	}
+	double low = percent(difference->mean - difference->half);
+	double high = percent(difference->mean + difference->half);
+	if (low <= 0 && high >= 0)
+		(void)snprintf(out, size,
+			       "no difference found in CPU seconds: %+.0f %% (%+.0f to %+.0f %%); "
+			       "%.0f and %.0f units",
+			       percent(difference->mean), low, high, units[NM_TRIAL_TREATED],
+			       units[NM_TRIAL_CONTROL]);
+	else
+		(void)snprintf(out, size,
+			       "a typical process used %.0f %% %s CPU seconds (%.0f to %.0f %%) than "
+			       "one left alone on the same machine; %.0f and %.0f units",
+			       fabs(percent(difference->mean)), high < 0 ? "fewer" : "more",
+			       fmin(fabs(low), fabs(high)), fmax(fabs(low), fabs(high)),
+			       units[NM_TRIAL_TREATED], units[NM_TRIAL_CONTROL]);
 }
