@@ -170,6 +170,10 @@ struct nm_control_ops {
 	/* -EPERM: the command line forces a dry run; -EACCES: root's configuration does, and uid is
 	 * not root. */
 	int (*set_dry_run)(void *context, bool wanted, uid_t uid);
+	/* -EACCES: uid is not root; -EAGAIN: paused; -EINVAL */
+	int (*raise_control)(void *context, uint32_t minutes, double percent, uid_t uid);
+	int (*trial)(void *context, const struct nm_show *show); /* -EAGAIN: paused; a summary */
+	int (*trial_programs)(void *context, const struct nm_show *show);
 	/* Called before an authorized caller changes something through this method. */
 	void (*asked)(void *context, const char *method, uid_t uid);
 };

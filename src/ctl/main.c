@@ -34,6 +34,7 @@ static const struct command commands[] = {
 	{"release", "PID", "a process id", "Leave a process alone until it ends", nm_ctl_release},
 	{"dry-run", "on|off", "on or off", "Only log decisions, or carry them out", nm_ctl_dry_run},
 	{"reload", NULL, NULL, "Read the configuration again", nm_ctl_reload},
+	{"trial", NULL, NULL, "Leave processes alone for some time, and compare", nm_ctl_trial},
 	{"doctor", NULL, NULL, "Check the machine, the configuration and the service",
 	 nm_ctl_doctor},
 };
@@ -42,6 +43,8 @@ static const char options_text[] =
 	"\n"
 	"Options:\n"
 	"  -n, --lines N         decisions: number of decisions (20)\n"
+	"      --minutes N       trial: its duration (60)\n"
+	"      --percent N       trial: share of processes that are left alone (50)\n"
 	"      --json            print JSON\n"
 	"      --color=WHEN      auto, always or never (auto)\n"
 	"  -h, --help            print this help\n"
@@ -75,6 +78,8 @@ static const char *foreign_options(const struct nm_ctl *ctl, const struct comman
 {
 	if (ctl->lines_given && command->run != nm_ctl_decisions)
 		return "-n goes with decisions, not with";
+	if (ctl->trial_given && command->run != nm_ctl_trial)
+		return "--minutes and --percent go with trial, not with";
 	if (ctl->json && command->run == nm_ctl_top)
 		return "--json does not go with";
 	return NULL;
@@ -106,6 +111,8 @@ static int run_command(const struct nm_ctl *ctl, char *const *words)
 
 enum {
 	OPTION_JSON = 256,
+	OPTION_MINUTES,
+	OPTION_PERCENT,
 	OPTION_COLOR,
 	OPTION_VERSION,
 };
@@ -146,11 +153,27 @@ static int set_lines(struct nm_ctl *ctl, const char *word)
 	return EXIT_SUCCESS;
 }
 
+static int set_trial(struct nm_ctl *ctl, const char *word, uint32_t least, uint32_t most,
+		     uint32_t *ret)
+{
+	uint64_t number;
+	if (!nm_ctl_number(word, least, most, &number))
+		return nm_ctl_wrong_usage("a trial takes 11 to 10080 minutes, and 1 to 50 %, not",
+					  word);
+	*ret = (uint32_t)number;
+	ctl->trial_given = true;
+	return EXIT_SUCCESS;
+}
+
 static int set_option(struct nm_ctl *ctl, int option)
 {
 	switch (option) {
 	case 'n':
 		return set_lines(ctl, optarg);
+	case OPTION_MINUTES:
+		return set_trial(ctl, optarg, 11, 10080, &ctl->minutes);
+	case OPTION_PERCENT:
+		return set_trial(ctl, optarg, 1, 50, &ctl->percent);
 	case OPTION_JSON:
 		ctl->json = true;
 		return EXIT_SUCCESS;
@@ -165,7 +188,8 @@ static int set_option(struct nm_ctl *ctl, int option)
 static const struct option options[] = {
 	{"lines", required_argument, NULL, 'n'},	  {"json", no_argument, NULL, OPTION_JSON},
 	{"color", required_argument, NULL, OPTION_COLOR}, {"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, OPTION_VERSION},	  {0},
+	{"version", no_argument, NULL, OPTION_VERSION},	  {"minutes", required_argument, NULL, OPTION_MINUTES},
+	{"percent", required_argument, NULL, OPTION_PERCENT}, {0},
 };
 
 static int parse_and_run(struct nm_ctl *ctl, int argc, char **argv)
@@ -186,7 +210,9 @@ int main(int argc, char **argv)
 {
 	/* Characters only: numbers keep their machine-readable format. */
 	(void)setlocale(LC_CTYPE, "");
-	struct nm_ctl ctl = {.style = {.color = color_by_itself(),
+	struct nm_ctl ctl = {.minutes = 60,
+			     .percent = 50,
+			     .style = {.color = color_by_itself(),
 				       .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0}};
 	int r = parse_and_run(&ctl, argc, argv);
 	return r == EXIT_SUCCESS ? nm_ctl_close_output() : r;

@@ -317,6 +317,9 @@ static void open_control(struct nm_daemon *daemon)
 		.explain_process = nm_view_process_reason,
 		.reload = nm_command_reload,
 		.set_dry_run = nm_command_set_dry_run,
+		.raise_control = nm_command_raise_control,
+		.trial = nm_view_trial,
+		.trial_programs = nm_view_trial_programs,
 		.asked = nm_command_log_caller,
 	};
 	int r = nm_control_new(daemon->loop.event, &ops, &daemon->control);

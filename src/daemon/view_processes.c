@@ -311,6 +311,17 @@ int nm_view_processes(void *context, const struct nm_show *show)
 
 /* ---- why a process is or is not managed ---- */
 
+static const char *explain_left_alone(const struct nm_daemon *daemon,
+				      const struct nm_process *process)
+{
+	if (nm_trial_answer(daemon->trial.group, process->pid, process->start_ticks) ==
+	    NM_TRIAL_BARRED)
+		return "it is left alone: such processes were slower when managed, compared with "
+		       "those left alone";
+	return "it is left alone for its first ten minutes, for comparison "
+	       "(verify.control_percent)";
+}
+
 static const char *explain_management(const struct nm_daemon *daemon,
 				      const struct nm_process *process, bool has_threads)
 {
@@ -321,6 +332,8 @@ static const char *explain_management(const struct nm_daemon *daemon,
 	if (process->steering.value == NM_STEER_OBSERVE)
 		return "it is only observed: the attribute " NM_STEER_ATTRIBUTE
 		       " of its cgroups is observe";
+	if (process->left_alone)
+		return explain_left_alone(daemon, process);
 	if (!is_moved(config, process))
 		return "it is only observed: threads.policy is \"none\", and pages.policy moves no "
 		       "pages";

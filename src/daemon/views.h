@@ -37,7 +37,17 @@ int nm_view_process_reason(void *context, uint32_t pid, const struct nm_show *sh
 int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show);
 int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show);
 
-/* ---- shared by both files ---- */
+/* ---- view_trial.c ---- */
+
+#define NM_TRIAL_MINUTES_MOST 10080U /* a week */
+/* Raises the share of the control group, or ends that (0 minutes). Returns -EACCES for users other
+ * than root, -EAGAIN during a pause, or -EINVAL. */
+int nm_command_raise_control(void *context, uint32_t minutes, double percent, uid_t uid);
+/* The results of the last such period. Returns 0, or -EAGAIN during a pause. */
+int nm_view_trial(void *context, const struct nm_show *show);
+int nm_view_trial_programs(void *context, const struct nm_show *show);
+
+/* ---- shared by these files ---- */
 
 /* Returns the process in the task table, or NULL. */
 const struct nm_process *nm_view_process(const struct nm_daemon *daemon, uint32_t pid);

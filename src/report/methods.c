@@ -30,6 +30,8 @@ enum part {
 	PART_REASON,
 	PART_PAGES,
 	PART_REGIONS,
+	PART_TRIAL,
+	PART_TRIAL_PROGRAMS,
 };
 
 static int write_part(const struct nm_control_ops *ops, enum part part, const struct query *query,
@@ -57,6 +59,10 @@ static int write_part(const struct nm_control_ops *ops, enum part part, const st
 		return ops->pages(ops->context, query->pid, show);
 	case PART_REGIONS:
 		return ops->regions(ops->context, query->pid, query->caller, show);
+	case PART_TRIAL:
+		return ops->trial(ops->context, show);
+	case PART_TRIAL_PROGRAMS:
+		return ops->trial_programs(ops->context, show);
 	}
 	return 0;
 }
@@ -123,6 +129,7 @@ static const struct reading {
 	{"Decisions", "tu", PART_NONE, PART_DECISIONS},
 	{"Explain", "t", PART_EXPLANATION, PART_NONE},
 	{"ExplainProcess", "u", PART_REASON, PART_NONE},
+	{"Trial", "", PART_TRIAL, PART_TRIAL_PROGRAMS},
 };
 
 static int read_query(sd_bus_message *call, const char *types, struct query *ret)
@@ -249,6 +256,27 @@ static int do_set_dry_run(struct nm_control *control, sd_bus_message *call, uid_
 	return reply_empty(call, r, error);
 }
 
+static int do_raise_control(struct nm_control *control, sd_bus_message *call, uid_t uid,
+			    sd_bus_error *error)
+{
+	uint32_t minutes;
+	double percent;
+	int r = sd_bus_message_read(call, "ud", &minutes, &percent);
+	if (r < 0)
+		return r;
+	r = control->ops.raise_control(control->ops.context, minutes, percent, uid);
+	if (r == -EACCES)
+		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
+					"only root may leave processes of others alone");
+	if (r == -EAGAIN)
+		return sd_bus_error_set(error, NM_BUS_ERROR_ALREADY_PAUSED, "numa-migrd is paused");
+	if (r == -EINVAL)
+		return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
+					"a trial takes 11 to 10080 minutes, and leaves 1 to 50 % of "
+					"the processes alone");
+	return reply_empty(call, r, error);
+}
+
 /* ---- methods that need to know their caller ---- */
 
 static const struct {
@@ -261,6 +289,7 @@ static const struct {
 	{"Reload", NM_POLKIT_RELOAD, do_reload},
 	{"SetDryRun", NM_POLKIT_STEER, do_set_dry_run},
 	{"Release", NM_POLKIT_STEER, do_release},
+	{"RaiseControl", NULL, do_raise_control},
 };
 
 /* The vtable has this function for the methods of the table only. */
@@ -331,6 +360,11 @@ const sd_bus_vtable nm_manager_vtable[] = {
 	SD_BUS_METHOD_WITH_ARGS("ExplainProcess", SD_BUS_ARGS("u", pid),
 				SD_BUS_RESULT("a{sv}", process), on_query,
 				SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("Trial", SD_BUS_NO_ARGS,
+				SD_BUS_RESULT("a{sv}", summary, "aa{sv}", programs), on_query,
+				SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("RaiseControl", SD_BUS_ARGS("u", minutes, "d", percent),
+				SD_BUS_NO_RESULT, on_request, SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,
 				SD_BUS_VTABLE_UNPRIVILEGED),
 	SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_request,

@@ -261,6 +261,31 @@ static inline int fake_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
 }
 
+/* 40 % are allowed to nobody. */
+static inline int fake_raise_control(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	uint32_t minutes;
+	double percent;
+	(void)userdata;
+	int r = sd_bus_message_read(call, "ud", &minutes, &percent);
+	if (r >= 0 && (minutes != 60 || percent == 40))
+		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "no");
+	return r < 0 ? r : sd_bus_reply_method_return(call, "");
+}
+
+/* A trial that has ended. */
+static inline int fake_trial(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	(void)userdata;
+	(void)error;
+	return sd_bus_reply_method_return(
+		call, "a{sv}aa{sv}", 3, "remaining_s", "t", UINT64_C(0), "drawing", "b", 0,
+		"result", "s", "a typical process used 12 % fewer CPU seconds", 2, 5, "comm", "s",
+		"cc1", "managed_units", "t", UINT64_C(214), "control_units", "t", UINT64_C(209),
+		"cpu_change", "d", -0.12, "state", "s", "compared", 2, "comm", "s", "ld", "state",
+		"s", "too few units");
+}
+
 static inline const sd_bus_vtable *fake_vtable(void)
 {
 	static const sd_bus_vtable vtable[] = {
@@ -282,6 +307,9 @@ static inline const sd_bus_vtable *fake_vtable(void)
 		SD_BUS_METHOD("Release", "u", "", fake_release, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("Reload", "", "", fake_reload, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_METHOD("SetDryRun", "b", "", fake_set_dry_run, SD_BUS_VTABLE_UNPRIVILEGED),
+		SD_BUS_METHOD("RaiseControl", "ud", "", fake_raise_control,
+			      SD_BUS_VTABLE_UNPRIVILEGED),
+		SD_BUS_METHOD("Trial", "", "a{sv}aa{sv}", fake_trial, SD_BUS_VTABLE_UNPRIVILEGED),
 		SD_BUS_VTABLE_END,
 	};
 	return vtable;

@@ -148,6 +148,22 @@ static inline int do_set_dry_run(void *context, bool wanted, uid_t uid)
 	return 0;
 }
 
+static inline int do_raise_control(void *context, uint32_t minutes, double percent, uid_t uid)
+{
+	(void)context, (void)percent;
+	if (minutes == 7)
+		return -EACCES;
+	return minutes == 5 ? -EINVAL : uid == getuid() ? 0 : -EIO;
+}
+
+static inline int give_trial(void *context, const struct nm_show *show)
+{
+	(void)context;
+	nm_show_u64(show, "remaining_s", 0);
+	nm_show_text(show, "result", "no difference");
+	return 0;
+}
+
 static inline void give_facts(void *context, struct nm_control_facts *ret)
 {
 	const struct daemon *daemon = context;
@@ -292,6 +308,9 @@ static inline void serve(int ready)
 		.explain_process = give_reason,
 		.reload = do_reload,
 		.set_dry_run = do_set_dry_run,
+		.raise_control = do_raise_control,
+		.trial = give_trial,
+		.trial_programs = give_nodes,
 		.asked = ignore_request,
 	};
 	sd_event *event = NULL;

@@ -210,6 +210,16 @@ static void test_refusals(void **state)
 	assert_ctl("resume", 1, "numa-migrd is not paused");
 	assert_ctl("dry-run on", 0, "");
 	assert_ctl("dry-run off --json", 0, "{\"version\": 1, \"result\": \"dry-run off\"}\n");
+	assert_ctl("trial", 0,
+		   "COMMAND  MANAGED  ALONE   CPU  FROM  TO  ELAPSED  FROM  TO  STATE\n"
+		   "cc1          214    209  -12%     \xe2\x80\x93   \xe2\x80\x93        "
+		   "\xe2\x80\x93     \xe2\x80\x93   \xe2\x80\x93  compared\n");
+	assert_ctl("trial", 0, "Result: a typical process used 12 % fewer CPU seconds.\n");
+	assert_ctl("trial", 0, "this is no comparison with\na machine without the service");
+	assert_ctl("trial --json", 0, "\"cpu_change\": -0.12");
+	assert_ctl("trial --percent 40", NOT_ALLOWED, "only an administrator may control");
+	assert_ctl("trial --minutes 10", EX_USAGE, "not: 10");
+	assert_ctl("status --minutes 60", EX_USAGE, "--minutes and --percent go with trial");
 	/* The line completely, and no other. */
 	assert_ctl("reload", 1,
 		   "numa-migrctl: /etc/numa-migrd.conf:3: first\n"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO…]: how often policy "auto" is as good as the better
+ * nm_judge [-n SEEDS] [-s SEED] [-v | -c] [SCENARIO…]: how often policy "auto" is as good as the better
  * of doing nothing and the kernel, and whether its verdicts are right, in the model. Prints
- * `name value unit` lines; -v prints every row and every lost run on standard error. Not
- * installed.
+ * `name value unit` lines; -v prints every row and every lost run on standard error; -c
+ * judges the control group instead. Not installed.
  */
 #include "judge.h"
 
@@ -80,7 +80,7 @@ struct judge {
 	const struct nm_sim_machine *machine;
 	unsigned seeds;
 	uint64_t first_seed;
-	bool verbose;
+	bool verbose, control;
 };
 
 static void add_count(struct count *to, struct count from)
@@ -300,11 +300,32 @@ static void add_tally(struct tally *sum, const struct tally *tally)
 	add_count(&sum->inconclusive[1], tally->inconclusive[1]);
 }
 
+static int run_control(const struct judge *judge, const struct judge_scenario *scenario)
+{
+	static const char *const measures[] = {"elapsed", "cpu"};
+	struct judge_effect effects[NM_TRIAL_INSTRUCTION];
+	int r = judge_control_group(scenario, judge->seeds, judge->first_seed, effects);
+	for (size_t i = 0; r == 0 && i < NM_ARRAY_SIZE(measures); i++) {
+		const char *name = scenario->name, *measure = measures[i];
+		double estimate = expm1(effects[i].estimate);
+		double counterfactual = expm1(effects[i].counterfactual);
+		printf("%s_estimate_%s %.3f share\n", measure, name, estimate);
+		printf("%s_counterfactual_%s %.3f share\n", measure, name, counterfactual);
+		printf("%s_interference_%s %.3f share\n", measure, name,
+		       estimate - counterfactual);
+		printf("%s_units_%s %.0f units\n", measure, name, effects[i].units);
+	}
+	(void)fflush(stdout);
+	return r;
+}
+
 static int run_scenario(struct judge *judge, const struct judge_scenario *scenario,
 			struct tally *sum)
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	struct tally tally = {0};
+	if (judge->control)
+		return run_control(judge, scenario);
 	int r = nm_sim_machine_by_name(scenario->machine, &machine);
 	judge->scenario = scenario;
 	judge->machine = machine;
@@ -322,7 +343,7 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 
 static int usage(void)
 {
-	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v] [SCENARIO...]\n"
+	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v | -c] [SCENARIO...]\n"
 		    "Scenarios:\n",
 		    stderr);
 	for (size_t i = 0; i < judge_scenario_count; i++)
@@ -353,13 +374,15 @@ int main(int argc, char **argv)
 {
 	struct judge judge = {.seeds = 20, .first_seed = 1};
 	struct tally sum = {0};
-	for (int c; (c = getopt(argc, argv, "n:s:v")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:s:vc")) != -1;) {
 		if (c == 'n')
 			judge.seeds = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 's')
 			judge.first_seed = strtoull(optarg, NULL, 10);
 		else if (c == 'v')
 			judge.verbose = true;
+		else if (c == 'c')
+			judge.control = true;
 		else
 			return usage();
 	}
@@ -373,6 +396,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "nm_judge: %s\n", strerror(-r));
 		return 1;
 	}
-	print_tally("", &sum);
+	if (!judge.control)
+		print_tally("", &sum);
 	return 0;
 }

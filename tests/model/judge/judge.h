@@ -21,4 +21,15 @@ struct judge_scenario {
 extern const struct judge_scenario judge_scenarios[];
 extern const size_t judge_scenario_count;
 
+/* The change of a measure by the service, as mean of logarithms over all seeds. */
+struct judge_effect {
+	double estimate;       /* by the control group, with half of the programs in it */
+	double counterfactual; /* of the whole run, compared with the same run without the service */
+	double units;
+};
+
+/* Determines both for elapsed time and CPU time. Returns 0 or a negative errno. */
+int judge_control_group(const struct judge_scenario *scenario, unsigned seeds, uint64_t first_seed,
+			struct judge_effect ret[NM_TRIAL_INSTRUCTION]);
+
 #endif
