@@ -118,6 +118,7 @@ struct nm_home_state {
 	bool immovable; /* most of its memory stayed where it was */
 	bool home_immovable; /* this was known when it was assigned its home */
 	double run_s, delay_s, wanted_cpus, accesses;
+	double local; /* part of `accesses` to the nodes on which its threads ran */
 	double runs; /* number of times that its threads were put on a CPU while they ran for
 		      * run_s */
 	double traffic; /* bytes per second; 0: not known */

@@ -44,6 +44,7 @@ struct nm_place_group {
 	double lost_s; /* CPU time that it has lost so far by waiting for memory on other nodes */
 	double cpu_limit; /* CPUs that its cgroups allow it; 0: no limit */
 	uint64_t anon_bytes;
+	double local_share;	 /* of its sampled accesses; NaN: not known */
 	double traffic;		 /* DRAM reads and writes in bytes per second; 0: not known */
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
@@ -101,6 +102,7 @@ struct nm_place_view {
 			       * that run one after the other */
 	double max_traffic;   /* highest traffic of any node since the start; 0: not known */
 	bool memory_stays; /* neither the daemon nor the kernel moves memory */
+	bool threads_follow; /* a lottery moves the threads of processes without a home */
 };
 
 struct nm_place_proposal {

@@ -194,6 +194,7 @@ enum nm_place_reason {
 	NM_PLACE_BANDWIDTH,   /* its traffic would exceed what the memory of a node serves */
 	NM_PLACE_PINNED,      /* threads that are pinned to other nodes use its memory there */
 	NM_PLACE_LEFT_ALONE,  /* by the control group (trial.h) */
+	NM_PLACE_APART,	      /* its threads are near their memory, each on its own node */
 	NM_PLACE_REASON_MAX,
 };
 
@@ -205,7 +206,7 @@ const char *nm_place_reason_text(enum nm_place_reason reason);
 static inline bool nm_place_is_spread(enum nm_place_reason reason)
 {
 	return reason == NM_PLACE_LARGER || reason == NM_PLACE_SPREAD ||
-	       reason == NM_PLACE_BANDWIDTH;
+	       reason == NM_PLACE_BANDWIDTH || reason == NM_PLACE_APART;
 }
 
 /* The reason for a home. */

@@ -252,6 +252,7 @@ static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 		  struct nm_placement_view *view)
 {
 	bool barred = false;
+	view->place.threads_follow = nm_home_stage_leaves_threads(daemon);
 	if (nm_placement_wants_homes(round, view)) {
 		barred = nm_mover_is_barred(daemon->pipeline.mover);
 		view->place.memory_stays = barred && !kernel_moves_memory(daemon);

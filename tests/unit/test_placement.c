@@ -101,6 +101,48 @@ static void test_no_controller_is_filled(void **state)
 	assert_true(node_of_streaming(0, 0, 0) >= 0);
 }
 
+/* Returns the reason for, or against, a home of two threads on two nodes; local_share: of their
+ * accesses; others: CPUs that other programs use on each node. */
+static enum nm_place_reason reason_of_spread(double local_share, double age_s, double others,
+					     bool threads_follow)
+{
+	static const double ran[NODES] = {1, 1, 0, 0}, memory[NODES] = {0.5, 0.5, 0, 0};
+	struct nm_place_group group = group_of(2, ran);
+	struct nm_place_proposal found;
+	group.memory_on = memory;
+	group.local_share = local_share;
+	group.age_s = age_s;
+	group.observed_s = age_s;
+	for (unsigned k = 0; k < NODES; k++)
+		nodes[k].busy_cpus = others + ran[k];
+	const struct nm_place_view view = {.topology = &topology,
+					   .nodes = nodes,
+					   .groups = &group,
+					   .nr_groups = 1,
+					   .threads_follow = threads_follow};
+	assert_int_equal(nm_place_propose(&view, &found), 0);
+	assert_true((found.node >= 0) == (found.reason == NM_PLACE_SEPARATE));
+	return found.reason;
+}
+
+/* LBMA, section 4.2: the threads prefer different nodes, and a home would bring them to one. */
+static void test_threads_near_their_memory_are_not_packed(void **state)
+{
+	(void)state;
+	assert_int_equal(reason_of_spread(0.6, 60, 1, true), NM_PLACE_APART);
+	assert_true(nm_place_is_spread(NM_PLACE_APART));
+	assert_int_equal(reason_of_spread(0.5, 60, 1, true), NM_PLACE_SEPARATE);
+	assert_int_equal(reason_of_spread(NAN, 60, 1, true), NM_PLACE_SEPARATE);
+	assert_int_equal(reason_of_spread(0.9, 3, 1, true), NM_PLACE_SEPARATE);
+	/* Beside automatic NUMA balancing no lottery would keep them there. */
+	assert_int_equal(reason_of_spread(0.9, 60, 1, false), NM_PLACE_SEPARATE);
+	/* Nine threads wait for eight CPUs. */
+	assert_int_equal(reason_of_spread(0.9, 60, 1.75, true), NM_PLACE_NO_ROOM);
+	/* Memory is short on a node that it uses. */
+	nodes[1].free_bytes = 0;
+	assert_int_equal(reason_of_spread(0.9, 60, 1, true), NM_PLACE_SEPARATE);
+}
+
 /* Four users, each as large as a node, on mixed nodes: each gets a separate node. */
 static void test_full_machine_is_separated(void **state)
 {
@@ -1012,6 +1054,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_full_machine_is_separated, set_up),
 		cmocka_unit_test_setup(test_no_controller_is_filled, set_up),
+		cmocka_unit_test_setup(test_threads_near_their_memory_are_not_packed, set_up),
 		cmocka_unit_test_setup(test_a_home_ends_if_memory_stays, set_up),
 		cmocka_unit_test_setup(test_a_home_for_one_thread_does_not_hold_eight, set_up),
 		cmocka_unit_test_setup(test_a_home_for_two_threads_does_not_hold_eight, set_up),

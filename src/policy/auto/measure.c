@@ -20,7 +20,7 @@ void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes
 	state->has_movable = state->is_restricted = state->has_everywhere = false;
 	state->nr_affinities = 0;
 	state->run_s = state->delay_s = state->wanted_cpus = state->accesses = 0;
-	state->movable_wanted_cpus = 0;
+	state->movable_wanted_cpus = state->local = 0;
 	state->runs = 0;
 	state->traffic = 0;
 	state->running = 0;
@@ -164,6 +164,7 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		add_fixed(topology, thread, ran, state);
 	else
 		add_affinity(thread, ran, state);
+	state->local += here >= 0 ? thread->accesses[here] : 0;
 	state->running += thread->active;
 	state->traffic += fmax(thread->traffic, 0); /* NaN counts as 0 */
 	if (here >= 0 && ran > 0)

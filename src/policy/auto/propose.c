@@ -25,6 +25,8 @@
 			   * cores: adjust_numa_imbalance(), kernel/sched/fair.c */
 #define STEADY_S 1.0	  /* time after which threads have touched the memory that they use */
 #define MEMORY_KNOWN_S 0.25 /* time limit of a query */
+#define APART_LOCAL 0.6	    /* local access ratio from which threads count as near their memory */
+#define APART_AGE_S 12.0    /* younger ones are better kept apart if the page cache is full */
 #define NEAR 10.5 /* mean distance up to which a group counts as near its memory */
 /* Seconds. A thread that computes runs for a time slice of about 3 ms or more (base_slice_ns of
  * Linux); a thread that answers requests sleeps again sooner. */
@@ -55,6 +57,7 @@ static const char *const reasons[NM_PLACE_REASON_MAX] = {
 	[NM_PLACE_OFTEN_WOKEN] = "woken all the time, runs near its wakers",
 	[NM_PLACE_PINNED] = "pinned threads use memory elsewhere",
 	[NM_PLACE_LEFT_ALONE] = "left alone for comparison",
+	[NM_PLACE_APART] = "threads near their memory on several nodes",
 };
 
 const char *nm_place_reason_text(enum nm_place_reason reason)
@@ -297,6 +300,24 @@ static bool is_in_demand(const struct plan *plan, const struct nm_place_group *g
 	return fmax(plan->total, plan->view->recent_demand) >= IN_DEMAND * plan->cores;
 }
 
+/*
+ * Returns whether its threads prefer different nodes and run there (LBMA and IMAR² paper, section
+ * 4.2), so that a home would only concentrate its accesses on one memory controller. A home is
+ * better if other programs wait for CPUs or memory: it keeps them apart.
+ */
+static bool is_apart(const struct plan *plan, const struct nm_place_group *group)
+{
+	const struct nm_place_view *view = plan->view;
+	if (!view->threads_follow || group->age_s < APART_AGE_S ||
+	    !(group->local_share >= APART_LOCAL) || threads_of(group) <= 1 ||
+	    plan->wanted > plan->cores)
+		return false;
+	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
+		if (group->ran_on[k] > 0 && view->nodes[k].free_bytes == 0)
+			return false;
+	return !is_memory_on_one_node(view, group);
+}
+
 /* Returns whether there is a reason to pack the group on the node, and the reason for or against
  * it. The scheduler spreads threads for bandwidth, which is right on an idle machine. */
 static bool may_pack(const struct plan *plan, const struct nm_place_group *group, unsigned node,
@@ -408,6 +429,11 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 {
 	double best = INFINITY;
 	ret->reason = is_larger_than_every_node(plan, group) ? NM_PLACE_LARGER : NM_PLACE_NO_ROOM;
+	if (ret->reason == NM_PLACE_NO_ROOM && is_apart(plan, group)) {
+		ret->reason = NM_PLACE_APART;
+		account_in_place(plan, group);
+		return;
+	}
 	for (unsigned k = 0; k < plan->view->topology->nr_nodes; k++) {
 		enum nm_place_reason reason;
 		if (!has_room(plan, group, k))

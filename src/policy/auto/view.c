@@ -126,6 +126,9 @@ void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 		.lost_s = state->lost_s,
 		.cpu_limit = state->cpu_limit,
 		.anon_bytes = nm_home_state_bytes(state),
+		.local_share = state->accesses >= NM_PLACE_MIN_ACCESSES
+				       ? state->local / state->accesses
+				       : (double)NAN,
 		.traffic = state->traffic,
 		.ran_on = state->ran_on,
 		.fixed_on = state->fixed_on,
