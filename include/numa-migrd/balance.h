@@ -211,7 +211,7 @@ struct nm_balance_measurements {
 	const enum nm_dtas_type *types;	    /* per thread; NULL: EITHER */
 	const enum nm_dtas_type *cpu_types; /* nm_dtas_split(), or NULL; must live as long as
 					     * `input` */
-	double min_run; /* threads.min_run: a leader that ran or waited less counts as idle */
+	double min_run; /* min_run: a leader that ran or waited less counts as idle */
 };
 
 struct nm_balance_input_arrays {

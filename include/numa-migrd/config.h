@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parses /etc/numa-migrd.conf (libconfig syntax) into one complete, validated, immutable value, or
- * into a list of errors. The daemon swaps the pointer, so that a configuration is never applied in
- * part.
+ * Parses the configuration files (libconfig syntax) into one complete, validated, immutable value,
+ * or into a list of errors. The daemon swaps the pointer, so that a configuration is never applied
+ * in part.
  */
 #ifndef NUMA_MIGRD_CONFIG_H
 #define NUMA_MIGRD_CONFIG_H
@@ -10,16 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "numa-migrd/base.h"
 
-enum nm_profile { NM_PROFILE_SHIPPED, NM_PROFILE_PAPER };
 enum nm_source_choice {
 	NM_SOURCE_AUTO,
 	NM_SOURCE_PEBS,
 	NM_SOURCE_IBS,
 	NM_SOURCE_SPE,
-	NM_SOURCE_PMU,
 	NM_SOURCE_EVENT,
 	NM_SOURCE_FAULTS,
 	NM_SOURCE_NONE
@@ -27,8 +26,11 @@ enum nm_source_choice {
 #define NM_CONFIG_PMU_BYTES 128
 #define NM_CONFIG_EVENT_BYTES 128
 #define NM_CONFIG_PATH_BYTES 256
-#define NM_CONFIG_ANY_GAIN (-1000000000000.0) /* threads.balance_min_gain: no limit */
+#define NM_CONFIG_ANY_GAIN (-1000000000000.0) /* balance_min_gain: no limit */
+#define NM_CONFIG_FILE "/etc/numa-migrd.conf"
+#define NM_CONFIG_FOLDER "/etc/numa-migrd.conf.d"
 enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
+/* The rules of a policy or, with rules.paper, those of its paper. */
 enum nm_thread_policy {
 	NM_POLICY_NONE, NM_POLICY_LBMA, NM_POLICY_IMAR2, NM_POLICY_KMAF, NM_POLICY_BALANCE,
 	NM_POLICY_AUTO, NM_POLICY_MAX,
@@ -39,15 +41,29 @@ enum nm_performance {
 };
 /* Selects the thread that leaves an overloaded node (policy.h). */
 enum nm_selection {
-	NM_SELECTION_FIRST_FIT, NM_SELECTION_TOTAL_MIN, NM_SELECTION_REMOTE_MIN, NM_SELECTION_LOCAL_MAX,
-	NM_SELECTION_MOST_BENEFIT, NM_SELECTION_COST_EFFECTIVE, NM_SELECTION_EXCLUSIVITY_BASE,
-	NM_SELECTION_EXCLUSIVITY, NM_SELECTION_MOST_BENEFIT_PLUS,
+	NM_SELECTION_FIRST_FIT,
+	NM_SELECTION_TOTAL_MIN,
+	NM_SELECTION_REMOTE_MIN,
+	NM_SELECTION_LOCAL_MAX,
+	NM_SELECTION_MOST_BENEFIT,
+	NM_SELECTION_COST_EFFECTIVE,
+	NM_SELECTION_EXCLUSIVITY_BASE,
+	NM_SELECTION_EXCLUSIVITY,
+	NM_SELECTION_MOST_BENEFIT_PLUS,
+	NM_SELECTION_MAX, /* in the file: "dtas" */
 };
 enum nm_feedback_kind { NM_FEEDBACK_MOVED, NM_FEEDBACK_GLOBAL };
 enum nm_gate { NM_GATE_BENEFIT, NM_GATE_PAPER };
-enum nm_pin { NM_PIN_AUTO, NM_PIN_NODE, NM_PIN_CORE, NM_PIN_NUDGE };
+enum nm_affinity_choice {
+	NM_AFFINITY_AUTO,
+	NM_AFFINITY_NODE,
+	NM_AFFINITY_CORE,
+	NM_AFFINITY_TRANSIENT
+};
 enum nm_lottery { NM_LOTTERY_PROPORTIONAL, NM_LOTTERY_PAPER };
 enum nm_page_policy { NM_PAGES_NONE, NM_PAGES_WATCH, NM_PAGES_EXCLUSIVITY, NM_PAGES_AUTO };
+/* Memory that pages.also permits to migrate; a set of bits. */
+enum nm_pages_also { NM_ALSO_BOUND = 1, NM_ALSO_SHARED = 2, NM_ALSO_ISOLATED = 4 };
 enum nm_page_balancing { NM_BALANCING_YIELD, NM_BALANCING_WARN, NM_BALANCING_MANAGE };
 /* The effect of the attribute user.numa-migrd of a cgroup (tasks.h). */
 enum nm_attribute { NM_ATTRIBUTE_IGNORE, NM_ATTRIBUTE_OBEY, NM_ATTRIBUTE_ONLY };
@@ -72,119 +88,118 @@ struct nm_target_list {
 	size_t count;
 };
 
-/* The settings; numa-migrd.conf(5), generated from src/config/table.c, describes their meanings,
- * defaults and bounds. */
+/*
+ * The rules of threads.policy, and parameters that --parameters FILE may change;
+ * numa-migrd-policies(7) describes them. They are not settings: rules.c contains the values of
+ * numa-migrd and those of the papers.
+ */
+struct nm_policy_rules {
+	bool paper; /* the published rules also where they are not a value below */
+	enum nm_gate gate;
+	enum nm_lottery lottery;
+	enum nm_feedback_kind feedback;
+	bool cross_owner_swap; /* threads of different users also swap if only one gains */
+	bool rollback;	       /* also with lbma, kmaf and balance */
+
+	/* Selection of threads. */
+	double history_s; /* half-life of the counts of accesses; 0: the last interval only */
+	double min_run;
+	uint64_t min_samples;
+	double home_share;
+	double warmup_s;
+	uint64_t cooldown; /* intervals */
+	uint64_t moves_per_interval;
+	/* Lottery. */
+	uint64_t n;
+	double q1, q1_sibling, q2;
+	double free_max;
+	double gate_sigmas;
+	/* IMAR². */
+	double delta_r;
+	double remote_below;
+	double q3_better, q3_equal, q3_worse;
+	double q4;
+	double record_band;
+	uint64_t record_age; /* intervals; 0: never expires */
+	double t_min_s, t_max_s;
+	/* Verdicts. */
+	double delta_g;
+	double noise_gate;
+	/* kMAF. */
+	double mapping_s;
+	double mapping_gain;
+	uint64_t sharing_window_s;
+	uint64_t max_tracked; /* pages */
+	double page_factor;
+	uint64_t page_min_accesses;
+	double page_cooldown_s;
+	double page_decay_s; /* 0: counts are halved only when the page moves */
+	uint64_t rollback_pages;
+	/* Balance (balance.h). Loads are in CPUs per CPU. */
+	double balance_begin, balance_end;
+	uint64_t balance_persist; /* intervals */
+	double balance_overload;
+	double balance_min_gain; /* pages */
+	double balance_idle_max;
+	/* Calls of the mover; an emulated machine is slow. */
+	uint64_t max_pages_per_interval;
+	uint64_t ring_kb; /* of each CPU; a power of two */
+	double call_limit_ms;
+	double maps_budget_ms;
+};
+
+/* The settings; numa-migrd.conf(5) describes their meanings, defaults and bounds. */
 struct nm_config {
-	enum nm_profile profile;
 	struct {
 		double interval_s;
-		uint64_t seed;
 		bool dry_run;
 	} general;
 	struct {
 		struct nm_target_list include;
 		struct nm_target_list exclude;
-		enum nm_attribute attribute;
+		enum nm_attribute cgroup_attribute;
 		double min_cpu_percent;
-		uint64_t min_rss_mb;
+		uint64_t min_rss_mb; /* 0: automatic */
 	} targets;
 	struct {
 		enum nm_source_choice source;
-		char pmu[NM_CONFIG_PMU_BYTES]; /* "": none; otherwise "name/term=value,…/", which
-						* `auto` prefers to all others */
-		char event[NM_CONFIG_EVENT_BYTES]; /* "": none; otherwise an event as spelled for
-						    * libpfm4; `auto` tries it after pmu */
-		unsigned event_line;          /* line in the file; 0: not set */
-		uint64_t load_latency;
-		uint64_t memory_period;
 		enum nm_inject inject;
-		bool accept_soft_dirty_risk;
-		double history_s;
-		double soft_dirty_mb_s;
 		double overhead_percent;
-		uint64_t ring_kb;
+		/* sampling.event is one of these two; `auto` prefers it to all other sources. */
+		char pmu[NM_CONFIG_PMU_BYTES];	   /* "": none; otherwise "name/term=value,…/" */
+		char event[NM_CONFIG_EVENT_BYTES]; /* "": none; otherwise as spelled for libpfm4 */
+		char event_place[NM_CONFIG_PATH_BYTES]; /* "file:line"; "": not set */
 	} sampling;
 	struct {
 		enum nm_thread_policy policy;
-		enum nm_gate gate;
-		double gate_margin;
-		double gate_sigmas;
-		enum nm_pin pin;
-		enum nm_lottery lottery;
-		uint64_t n;
-		double q1_sibling;
-		double q1, q2;
-		double free_max;
-		double min_run;
-		uint64_t min_samples;
-		double home_share;
-		double warmup_s;
-		uint64_t cooldown;
-		uint64_t moves_per_interval;
+		enum nm_affinity_choice affinity;
 		double lease_expiry_s;
-		double young_s;
-		double quiet_s;
-		bool cross_owner_swap;
-		bool rollback;
-		/* policy = "imar2" only: */
 		enum nm_performance performance;
-		double delta_r;
-		double remote_below;
-		double q3_better, q3_equal, q3_worse;
-		double q4;
-		double record_band;
-		uint64_t record_age;
-		enum nm_feedback_kind feedback;
-		double delta_g;
-		double noise_gate;
-		double t_min_s, t_max_s;
-		/* Thread placement by communication (kMAF): */
-		double mapping_s;
-		double mapping_gain;
-		/* policy = "balance" only (balance.h): */
 		enum nm_selection selection;
-		/* Loads are in CPUs per CPU. */
-		double balance_begin, balance_end;
-		uint64_t balance_persist;
-		double balance_overload;
-		double balance_min_gain;
-		double balance_idle_max;
-		bool dtas;
+		bool dtas; /* selection = "dtas" */
 	} threads;
 	struct {
 		double control_percent;
+		double tolerance_percent;
 	} verify;
 	struct {
 		enum nm_page_policy policy;
-		uint64_t max_tracked;
-		double factor;
-		uint64_t min_accesses;
-		double cooldown_s;
-		double decay_s;
-		uint64_t sharing_window_s;
-		double region_exclusivity;
-		double imbalance;
 		enum nm_page_balancing numa_balancing;
-		uint64_t rollback_pages;
 		uint64_t max_mb_per_s;
-		uint64_t max_pages_per_interval;
-		double keep_free;
-		bool move_bound;
-		bool move_shared;
-		double maps_budget_ms;
-		uint64_t maps_max_rss_gb;
-		double call_limit_ms;
-		bool isolated_cpus;
+		double keep_free_percent;
+		unsigned also; /* enum nm_pages_also */
 	} pages;
 	struct {
 		enum nm_journal_level level;
-		uint64_t rate_per_s;
 	} journal;
 	struct {
 		char file[NM_CONFIG_PATH_BYTES]; /* "": none; otherwise an absolute path */
-		double period_s;
 	} metrics;
+	struct nm_policy_rules rules;
 };
+
+extern const struct nm_policy_rules nm_rules_own;   /* of numa-migrd */
+extern const struct nm_policy_rules nm_rules_paper; /* of the papers */
 
 /* The errors, one per setting. Each `text` is a sentence: file:line: setting: found, allowed. */
 struct nm_config_errors {
@@ -197,18 +212,42 @@ void nm_config_errors_clear(struct nm_config_errors *errors);
  * Parses `text` (`length` bytes; `name` is used only in messages) and validates all settings.
  * Returns 0 with a complete configuration; -EINVAL with all errors in `errors` (only one for a
  * syntax error or a duplicate setting, because libconfig stops there); or -ENOMEM. The caller frees
- * both. Pure except for the user database (getpwnam_r). Called by the daemon at start, reload and
- * --check-config, and by the helper.
+ * both. Pure except for the user database (getpwnam_r).
  */
 int nm_config_parse(const char *name, const char *text, size_t length,
 		    struct nm_config_errors *errors, struct nm_config **ret);
 
+struct nm_config_text {
+	const char *name, *text;
+	size_t length;
+};
+
 /*
- * Reads the file once (at most 1 MiB) and parses it. Also returns the negative errno of open or
- * read, or the error of nm_open_trusted() if the file is not a regular file that only root or this
- * user can have written; `errors` describes it. Called by the daemon and by numa-migrctl doctor.
+ * Parses several files as one configuration: a value in a later file replaces the earlier one. The
+ * text of the parameters has their names without groups; its `text` may be NULL. Otherwise as
+ * nm_config_parse().
  */
-int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret);
+int nm_config_parse_all(const struct nm_config_text *texts, size_t count,
+			const struct nm_config_text *parameters, struct nm_config_errors *errors,
+			struct nm_config **ret);
+
+/* The files of a configuration. */
+struct nm_config_files {
+	const char *path;
+	const char *folder;	/* of drop-ins, which may be missing; NULL: none */
+	const char *parameters; /* NULL: none */
+	bool may_be_missing;	/* `path`, which then counts as empty */
+};
+
+/*
+ * Reads the file and the drop-ins *.conf of the folder in the order of their names, and parses
+ * them: at most 64 drop-ins, and 1 MiB in all. Also returns the negative errno of open or read, or
+ * the error of nm_open_trusted() if the folder or a file is not what only root or `owner` can have
+ * written; `errors` describes it. One bad file refuses the whole. Called by daemon, helper and
+ * numa-migrctl.
+ */
+int nm_config_load(const struct nm_config_files *files, uid_t owner,
+		   struct nm_config_errors *errors, struct nm_config **ret);
 
 /* Returns the default values, which an empty file also selects. */
 int nm_config_default(struct nm_config **ret);
@@ -234,18 +273,16 @@ static inline bool nm_config_follows_pages(const struct nm_config *config)
 	       config->pages.policy == NM_PAGES_WATCH;
 }
 
-/*
- * Names in the spelling of the configuration file, for the journal ("lbma", "benefit", "auto", …).
- */
-const char *nm_pin_name(enum nm_pin choice);
+/* Names in the spelling of the configuration file, for the journal ("lbma", "auto", …). */
+const char *nm_affinity_name(enum nm_affinity_choice choice);
 const char *nm_policy_name(enum nm_thread_policy choice);
 const char *nm_page_policy_name(enum nm_page_policy choice);
-const char *nm_gate_name(enum nm_gate choice);
-const char *nm_lottery_name(enum nm_lottery choice);
 const char *nm_inject_name(enum nm_inject choice);
 const char *nm_performance_name(enum nm_performance choice);
-const char *nm_feedback_name(enum nm_feedback_kind choice);
 const char *nm_selection_name(enum nm_selection choice);
+
+/* Returns threads.policy as in the file ("lbma-paper"). */
+const char *nm_config_policy_name(const struct nm_config *config);
 
 /* The properties of a process to which target patterns apply. Command and cgroup path are as the
  * kernel reports them. */
@@ -256,9 +293,9 @@ struct nm_target_subject {
 };
 
 /*
- * Returns the first of the patterns that matches, or NULL. If `named` is true, only patterns that name a
- * command, a unit, a slice or a cgroup count; this is required before writing to a process
- * (sampling.inject = "soft_dirty"). Pure. Used by the task table and the root helper.
+ * Returns the first of the patterns that matches, or NULL. If `named` is true, only patterns that
+ * name a command, a unit, a slice or a cgroup count; this is required before writing to a process
+ * (sampling.inject = "soft_dirty_unsafe"). Pure. Used by the task table and the root helper.
  */
 const struct nm_target *nm_config_find(const struct nm_target_list *list,
 				       const struct nm_target_subject *subject, bool named);

@@ -48,7 +48,7 @@ enum nm_memory_source {
 	NM_MEMORY_NONE,	 /* page faults are used instead */
 	NM_MEMORY_PEBS,	 /* precise events of the core's own PMU */
 	NM_MEMORY_IBS,	 /* AMD's instruction-based sampling */
-	NM_MEMORY_PMU,	 /* the PMU named by sampling.pmu */
+	NM_MEMORY_PMU,	 /* the PMU named by sampling.event */
 	NM_MEMORY_SPE,	 /* Arm's statistical profiling: records in a separate AUX area */
 	NM_MEMORY_EVENT, /* the event of the core's own PMU named by sampling.event */
 	NM_MEMORY_SOURCE_MAX,
@@ -56,6 +56,7 @@ enum nm_memory_source {
 
 const char *nm_memory_source_name(enum nm_memory_source source);
 
+#define NM_LOAD_LATENCY 30U /* minimum latency of sampled loads, in CPU cycles */
 #define NM_LOAD_LATENCY_MAX 0xffffU
 #define NM_EVENT_LIST_MAX 16U
 #define NM_PMU_TEXT 128
@@ -78,7 +79,7 @@ struct nm_event_word {
 	bool unencoded;	    /* it cannot be opened; type and config are not valid */
 	uint32_t type;
 	uint64_t config, config1, config2;
-	uint64_t period;	  /* set by sampling.pmu; 0: not set */
+	uint64_t period;	  /* set by the terms of sampling.event; 0: not set */
 	uint32_t period_multiple; /* 1, or 16 for IBS */
 	uint16_t unit;		  /* amount that one count represents; 0 for MEMORY and STORE */
 	bool precise;		  /* precise_ip, as high as the CPU supports */

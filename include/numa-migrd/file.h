@@ -52,17 +52,13 @@ int nm_write_all(int fd, const char *text, size_t length);
 int nm_write_text(int directory, const char *path, const char *text);
 
 /*
- * Opens for reading a file that only root or the user `owner` can have written. The check uses the
- * descriptor, so that the file cannot be replaced between check and reading. Returns the
- * descriptor; -ELOOP for a symbolic link, -EMEDIUMTYPE if it is not a regular file, -EPERM if
- * another user owns it or may write to it, or the negative errno of open(2). Used for the
- * configuration.
+ * Opens for reading a file (O_DIRECTORY in `flags`: a directory) below a directory that only root
+ * or the user `owner` can have written. The check uses the descriptor, so that the file cannot be
+ * replaced between check and reading. Returns the descriptor; -ELOOP for a symbolic link,
+ * -EMEDIUMTYPE if it is not a regular file, -EPERM if another user owns it or may write to it, or
+ * the negative errno of open(2). Used for the configuration.
  */
-int nm_open_trusted(const char *path, uid_t owner);
-
-/* Opens a file as nm_open_trusted() does for root and the current user, and reads it as
- * nm_read_all() does. */
-int nm_read_trusted(const char *path, char *buffer, size_t size);
+int nm_open_trusted(int directory, const char *path, int flags, uid_t owner);
 
 /* Used instead of a directory by runs that leave no files (simulation). Files created in it
  * are in memory and disappear when closed; no other files exist. */

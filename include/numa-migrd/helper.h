@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/config.h"
 #include "numa-migrd/event.h"
 
 #define NM_HELPER_VERSION 3U
@@ -38,7 +39,7 @@ struct nm_helper_request {
 	int32_t pid;
 	int32_t value;
 	uint64_t start_ticks;
-	/* For hardware events. sampling.pmu and sampling.event are read from root's configuration,
+	/* For hardware events. sampling.event is read from root's configuration,
 	 * never from the request. */
 	uint32_t index, source, load_latency;
 };
@@ -52,8 +53,7 @@ struct nm_helper_reply {
  * The environment of the operations: root's configuration and the storage of the old sysctl value.
  */
 struct nm_helper_context {
-	const char *config_path; /* root's configuration: must be owned by root and not writable by
-				  * others */
+	struct nm_config_files config; /* root's: only root can have written it; path NULL: none */
 	const char *state_path;  /* file that stores the original value of the sysctl while it is
 				  * changed */
 	int proc_fd;             /* /proc */
@@ -66,7 +66,7 @@ struct nm_helper_context {
 	uint64_t now_ns; /* current time for `rate` */
 };
 
-/* The recent cost of clear_refs, limited by sampling.soft_dirty_mb_s of root's configuration.
+/* The recent cost of clear_refs, limited by NM_SOFT_DIRTY_MB_S.
  * Initially zero. */
 struct nm_helper_rate {
 	double bytes; /* bytes that may still be protected; negative after exceeding the budget */

@@ -120,14 +120,12 @@ int nm_journal_new(struct nm_journal **ret);
 void nm_journal_free(struct nm_journal *journal);
 NM_DEFINE_CLEANUP(struct nm_journal, nm_journal_free);
 
-/* Sets level and rate. Only decisions, verdicts, leases and problems below LOG_ERR are limited.
- * Called at start and reload; the defaults are level "decisions" and 20 per second. */
-void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level,
-			  uint64_t rate_per_s);
+/* Sets the level; "decisions" before. Called at start and reload. */
+void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level);
 
-/* Writes one entry, or suppresses and counts it. Never waits for journald: an entry that it does not
- * take at once is dropped and counted. now_ns is CLOCK_MONOTONIC, for the rate limit (token
- * bucket). */
+/* Writes one entry, or suppresses and counts it: at most 20 decisions, verdicts, leases and
+ * problems below LOG_ERR per second. Never waits for journald: an entry that it does not take at
+ * once is dropped and counted. now_ns is CLOCK_MONOTONIC, for the rate limit (token bucket). */
 void nm_journal_emit(struct nm_journal *journal, const struct nm_entry *entry, uint64_t now_ns);
 
 /* Returns the number of entries suppressed or dropped since the last call, for the summary. */

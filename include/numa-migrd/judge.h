@@ -11,7 +11,7 @@
 
 enum nm_verdict_kind {
 	NM_VERDICT_IMPROVED,	 /* the value it is judged by rose by more than the noise */
-	NM_VERDICT_NEUTRAL,	 /* no clear change, or a fall while threads.rollback is false; of a
+	NM_VERDICT_NEUTRAL,	 /* no clear change, or a fall without rules.rollback; of a
 				  * rollback: the thread arrived */
 	NM_VERDICT_ROLLED_BACK,	 /* fell by more than the margin: the move is rolled back */
 	NM_VERDICT_CANCELLED,	 /* the thread never ran on its new node: its CPU affinity is
@@ -90,7 +90,7 @@ NM_DEFINE_CLEANUP(struct nm_feedback, nm_feedback_free);
 
 /*
  * Judges the moves noted since the last call, and updates the spread of the performance. With
- * threads.feedback = "moved" each decision is judged alone: changes in processes whose threads it
+ * NM_FEEDBACK_MOVED each decision is judged alone: changes in processes whose threads it
  * did not move do not affect its judgement. Called once in every interval, as the first stage after
  * the snapshot. Returns 0, or -ENOMEM (nothing judged; the moves get no judgement).
  */
@@ -127,7 +127,7 @@ int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid);
 struct nm_feedback_change {
 	double before, after;
 	double figure, noise; /* figure is after/before; |ln figure| up to `noise` is noise */
-	bool loss;	      /* figure is below threads.delta_g, beyond noise */
+	bool loss;	      /* figure is below delta_g, beyond noise */
 	bool gain;	      /* as in struct nm_feedback_judgement */
 };
 
@@ -136,7 +136,7 @@ struct nm_feedback_change {
 int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
 			const struct nm_config *config, struct nm_feedback_change *ret);
 
-/* Returns T, which is general.interval_s, limited to threads.t_min_s and t_max_s, until something
+/* Returns T, which is general.interval_s, limited to t_min_s and t_max_s, until something
  * is judged, and again after that setting has changed. */
 double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct nm_config *config);
 
@@ -267,12 +267,12 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
 /*
  * Judges the decisions for which a verdict is possible now, at the earliest one interval after the
  * move. A decision waits, for at most NM_VERDICT_INTERVALS intervals, while one of its living
- * threads has fewer than threads.min_samples new samples or has not been seen on its new node. It
+ * threads has fewer than min_samples new samples or has not been seen on its new node. It
  * is cancelled if a thread ran elsewhere in two intervals and never on its new node.
  *
  * A decision judged by performance follows the feedback. If the feedback has no result, and for all
  * other decisions (those of LBMA if P is not known), the locality is compared: improved if it rose
- * by more than both threads.gate_margin and its noise, rolled back (with threads.rollback) if it
+ * by more than both NM_GATE_MARGIN and its noise, rolled back (with rules.rollback) if it
  * fell by more than that margin, otherwise neutral. LBMA moves threads only for locality, so a fall
  * of the locality rolls a move back regardless of the performance, which other moves of the
  * interval also affect. Moves for balance reduce locality on purpose and are not judged by it.
@@ -280,7 +280,7 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
  * A decision for communication (kMAF) is judged by the mean access latency of the threads that one
  * thread placement moved in one process. The location of the data matters for it, not the local
  * access ratio, which falls on purpose until pages follow. The decision is judged as soon as
- * accesses are no slower than before (by threads.delta_g, and beyond chance by threads.gate_sigmas;
+ * accesses are no slower than before (by delta_g, and beyond chance by gate_sigmas;
  * improved if they are faster by as much). If they are still slower at the end of the time limit,
  * all its threads are rolled back together. P is less suitable: it combines the latency with
  * metrics that placement does not change, and is unknown if they are not sampled. If latencies are
@@ -293,8 +293,8 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
  * Decisions about pages of one process that are made while others are in progress form one
  * evaluation, which compares the process before the first and after the last batch. They are rolled
  * back if the feedback reports a loss or, if P is not known, the local access ratio fell by more
- * than threads.gate_margin (with threads.rollback). Rollbacks are never rolled back, spread ranges
- * not because of their locality, and nothing without pages.rollback_pages. Improved if the feedback
+ * than NM_GATE_MARGIN (with rules.rollback). Rollbacks are never rolled back, spread ranges
+ * not because of their locality, and nothing without rollback_pages. Improved if the feedback
  * reports a gain, or that ratio rose by more than the margin and its noise; otherwise neutral.
  * Inconclusive if the process has exited, or too few samples were taken in NM_VERDICT_INTERVALS
  * intervals. A decision that moved nothing has no verdict.

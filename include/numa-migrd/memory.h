@@ -221,7 +221,7 @@ struct nm_affinity_counts {
  * loses little to rounding. */
 #define NM_SHARING_STEP 16U
 
-/* Creates a matrix; reads pages.sharing_window_s. Returns 0 or -ENOMEM. Called by the daemon at
+/* Creates a matrix; reads sharing_window_s. Returns 0 or -ENOMEM. Called by the daemon at
  * start. */
 int nm_affinity_new(const struct nm_config *config, struct nm_affinity **ret);
 void nm_affinity_free(struct nm_affinity *affinity);
@@ -365,7 +365,8 @@ int nm_memory_look(const struct nm_memory *memory, const struct nm_page_id *page
 		   struct nm_page_view *ret);
 
 /* Returns whether the thread will use its memory from this node in future: it is held there, may
- * run nowhere else, or has stayed there for three intervals. With profile "paper" always true. */
+ * run nowhere else, or has stayed there for three intervals. With the rules of a paper always true.
+ */
 bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigned node);
 
 /* Returns whether a sample is an access to memory. */

@@ -52,7 +52,7 @@ struct nm_metrics_interval {
 	double run_sample_ns; /* CPU time that one run sample represents; 0 or NaN: not sampled */
 	double keep; /* 0–1: factor by which access counts decay; 0: the interval alone, as in the
 		      * paper */
-	uint64_t min_samples; /* threads.min_samples, for the lower limit of `traffic` */
+	uint64_t min_samples; /* min_samples, for the lower limit of `traffic` */
 	/* Bit 1 << kind for each enum nm_event_kind that is sampled; the other metrics are NaN. */
 	uint32_t kinds;
 	/* nm_source_taken_per_seen(): the counts of a thread are multiplied by the value of the CPU

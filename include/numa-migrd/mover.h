@@ -67,7 +67,7 @@ struct nm_page_batch {
 	 * Error of the batch as a whole, which ended there. -ESRCH: the process has exited, or its
 	 * pid was reused; -ESTALE: its mappings are not known yet, but are being read: try again;
 	 * -ECANCELED: dropped; -EPERM: not permitted; -EFBIG: it has too many mappings, or more
-	 * memory than pages.maps_max_rss_gb; -ENOSPC: the node of a bulk batch lacks memory, for
+	 * memory than 256 GiB; -ENOSPC: the node of a bulk batch lacks memory, for
 	 * all pages that remain or for some: try later; -EROFS: dry run.
 	 */
 	int error;
@@ -107,7 +107,7 @@ NM_DEFINE_CLEANUP(struct nm_page_batch, nm_page_batch_free);
 struct nm_mover_counts {
 	uint64_t moved, bytes; /* pages of any size, and their bytes */
 	uint64_t calls, call_ns, call_longest_ns;
-	uint64_t backoffs;  /* calls over pages.call_limit_ms; those of bulk batches, over 1 s */
+	uint64_t backoffs;  /* calls over call_limit_ms; those of bulk batches, over 1 s */
 	uint64_t splits;    /* thp_migration_split of the machine since the start */
 	uint64_t map_reads; /* complete reads of the mappings of a process */
 	uint64_t waiting;   /* at present: batches queued or in progress */
@@ -141,7 +141,7 @@ void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topolo
 			const struct nm_config *config);
 
 /* Returns whether no pages move on this machine, because it has isolated or nohz_full CPUs, which
- * every call would disturb, and pages.isolated_cpus does not allow this. Called by the daemon at
+ * every call would disturb, and pages.also does not allow this. Called by the daemon at
  * start and reload, to log it. */
 bool nm_mover_is_barred(struct nm_mover *mover);
 
@@ -169,7 +169,7 @@ void nm_mover_discard(struct nm_mover *mover, bool bulk);
 
 /*
  * Return the number of further pages, and of bytes, that may be submitted in this interval under
- * pages.max_pages_per_interval and pages.max_mb_per_s, in addition to those that are queued; a huge
+ * max_pages_per_interval and pages.max_mb_per_s, in addition to those that are queued; a huge
  * page counts as one page. More may be submitted, and is delayed. Called by the tick.
  */
 size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns);

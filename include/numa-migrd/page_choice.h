@@ -101,7 +101,7 @@ struct nm_page_input {
 	const struct nm_memory *memory;
 	const struct nm_contention *contention;
 	uint64_t interval;
-	uint64_t cooldown; /* pages.cooldown_s in intervals */
+	uint64_t cooldown; /* page_cooldown_s in intervals */
 };
 
 /* Pages of one process, chosen for one reason. */

@@ -218,6 +218,7 @@ struct nm_place_context {
 	double waiting_drift; /* the same for seconds of waiting for a CPU per second of CPU time */
 	bool cpus_idle;	      /* CPUs were idle on other nodes that it may use, so waiting was
 			       * avoidable */
+	double tolerance;     /* relative change that does not count (verify.tolerance_percent) */
 };
 
 /* The change of one process of a user from one interval to the next. */

@@ -23,7 +23,7 @@ struct nm_step {
 	uint64_t start_ticks, adopted_ns;
 	enum nm_step_pin pin;
 	enum nm_runtime runtime; /* of its program: the reason for a transient affinity with
-				  * threads.pin = "auto" */
+				  * threads.affinity = "auto" */
 	int cpu_from, cpu_to, node_from, node_to;
 	hwloc_bitmap_t target; /* affinity to set, a subset of `original`; owned by the plan */
 	hwloc_const_bitmap_t
@@ -95,13 +95,13 @@ void nm_plan_filter(struct nm_plan *plan,
 		    bool (*keep)(void *context, const struct nm_decision *decision), void *context);
 
 /*
- * Turns proposals into decisions, in their order, within threads.moves_per_interval (a swap counts
- * as two). threads.pin selects leases or transient affinities: "auto" leases, but uses transient
- * affinities for threads of young or spawning processes (with several threads: in the first
- * NM_SIZED_AFTER_S), of processes whose runtime may count its CPUs again, and of lotteries beside
- * automatic NUMA balancing. A thread that is to stay on its node and may only get a transient affinity is
- * omitted. Decision ids are taken from *next_id, which is incremented. Returns 0, or -ENOMEM
- * (nothing planned). Called by the plan stage of the tick.
+ * Turns proposals into decisions, in their order, within moves_per_interval (a swap counts
+ * as two). threads.affinity selects leases or transient affinities: "auto" leases, but uses
+ * transient affinities for threads of young or spawning processes (with several threads: in the
+ * first NM_SIZED_AFTER_S), of processes whose runtime may count its CPUs again, and of lotteries
+ * beside automatic NUMA balancing. A thread that is to stay on its node and may only get a
+ * transient affinity is omitted. Decision ids are taken from *next_id, which is incremented.
+ * Returns 0, or -ENOMEM (nothing planned). Called by the plan stage of the tick.
  */
 int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/config.h"
 #include "numa-migrd/event.h"
 
 struct nm_platform;
@@ -280,6 +281,9 @@ struct nm_platform {
 	void (*free)(struct nm_platform *platform);
 };
 
+/* Maximum rate at which sampling.inject = "soft_dirty_unsafe" write-protects memory. */
+#define NM_SOFT_DIRTY_MB_S 256.0
+
 struct nm_platform_options {
 	const char *root_path;     /* "/" except in tests */
 	const char *helper_socket; /* NULL: no helper; privileged operations are performed in this
@@ -287,8 +291,8 @@ struct nm_platform_options {
 	const char *worker_socket; /* if NULL, or if nothing listens there, workers are started as
 				    * programs */
 	const char *worker_program; /* NULL: the installed program, or the one in the build tree */
-	const char *config_path;   /* configuration that authorizes privileged operations in this
-				    * process; NULL: they are refused */
+	struct nm_config_files config; /* authorizes privileged operations in this process; path
+					* NULL: they are refused */
 	const char *state_path;    /* state file of these operations; NULL: NM_HELPER_STATE_PATH */
 	bool dry_run;              /* reads the real machine, writes nothing */
 	bool start_workers;	   /* now, and not with the first call */

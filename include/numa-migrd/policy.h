@@ -37,7 +37,7 @@ int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsho
 		     const struct nm_config *config);
 
 /*
- * Returns P of the thread when it last ran on the node, at most threads.record_age intervals before
+ * Returns P of the thread when it last ran on the node, at most record_age intervals before
  * the snapshot's (0: no limit); NaN if there is none. `thread` is an index into the snapshot of the
  * last update.
  */
@@ -48,7 +48,7 @@ double nm_record_get(const struct nm_record *record, const struct nm_snapshot *s
 void nm_record_get_all(const struct nm_record *record, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config, uint32_t thread, double *ret);
 
-/* Compares the record with the current P: 1 better, -1 worse, 0 within threads.record_band or not
+/* Compares the record with the current P: 1 better, -1 worse, 0 within record_band or not
  * known. */
 int nm_record_compare(double record, double now, double band);
 
@@ -144,6 +144,8 @@ double nm_selection_cost_change(const double *resident, const double *factors, u
 				int from, int to);
 
 /* ---- lotteries ---- */
+
+#define NM_GATE_MARGIN 0.05 /* minimum share of the accesses that must become local */
 
 enum nm_proposal_kind { NM_PROPOSAL_MIGRATE, NM_PROPOSAL_SWAP };
 
@@ -371,9 +373,9 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
  *   - if nodes are full, cycles of moves, each to the CPU that the next one leaves: single
  *     proposals one after another, the whole cycle or none.
  *
- * Moves that do not bring communicating threads nearer are omitted. With threads.gate = "benefit"
- * all moves are omitted unless the distance saved exceeds chance by threads.gate_sigmas. There are
- * at most threads.moves_per_interval moves, and none if the placement saves too little. Returns 0
+ * Moves that do not bring communicating threads nearer are omitted. With NM_GATE_BENEFIT
+ * all moves are omitted unless the distance saved exceeds chance by gate_sigmas. There are
+ * at most moves_per_interval moves, and none if the placement saves too little. Returns 0
  * or -ENOMEM.
  */
 int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
@@ -420,7 +422,7 @@ struct nm_policy_ops {
 	bool by_performance; /* threads are also selected by it, so that it must be measured */
 	bool by_locality;    /* a fall of the locality counts, regardless of the performance */
 	bool by_sharing;     /* by the communication of threads */
-	bool rolls_back;     /* also without threads.rollback */
+	bool rolls_back;     /* also without rules.rollback */
 	/* Proposes moves of threads. Returns 0 or -ENOMEM; the caller clears *ret. NULL: the policy
 	 * moves no threads, or processes as a whole (homes.h). */
 	int (*propose)(const struct nm_policy_input *input, struct nm_proposals *ret);

@@ -11,6 +11,8 @@
 #include "numa-migrd/config.h"
 #include "numa-migrd/topology.h"
 
+#define NM_REGION_EXCLUSIVITY 0.8 /* share of the accesses from one node to move a range there */
+
 #define NM_REGION_LEAST_BYTES ((uint64_t)2 << 20) /* minimum size for a decision */
 #define NM_REGION_LEAST_SAMPLES 16 /* minimum number of accesses for a decision */
 /* In a shared range, no node exceeds its equal share of the accesses by more than this. */
@@ -65,7 +67,7 @@ void nm_regions_fade(struct nm_regions *regions, double keep);
 
 /* Merges similar neighbours and splits mixed regions. Returns 0, or -ENOMEM with the set unchanged.
  * Called once per interval. */
-int nm_regions_adapt(struct nm_regions *regions, const struct nm_config *config);
+int nm_regions_adapt(struct nm_regions *regions);
 
 /* Finds the region of an address. Returns false if there is none. */
 bool nm_regions_find(const struct nm_regions *regions, uint64_t address, size_t *ret_index);
@@ -95,6 +97,9 @@ double nm_imbalance(const double *traffic, unsigned nr_nodes);
 /* Detects when spreading is better than locality: one memory controller serves most accesses of the
  * machine while others are idle (as observed for Carrefour). Pure. */
 
+/* Deviation of the nodes' traffic, relative to its mean, above which shared ranges are interleaved.
+ */
+#define NM_REGION_IMBALANCE 0.35
 /* Minimum number of accesses in an interval for an assessment. */
 #define NM_CONTENTION_LEAST 100.0
 
@@ -103,9 +108,8 @@ struct nm_contention {
 	int busiest;	  /* the node that serves too much of it; -1: none */
 };
 
-/* Evaluates the accesses served by each node with pages.imbalance. Called by the tick. */
-struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
-				      const struct nm_config *config);
+/* Evaluates the accesses served by each node with NM_REGION_IMBALANCE. Called by the tick. */
+struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes);
 
 /*
  * Returns the node on which a region should be, as nm_region_target() does. In addition, a region

@@ -328,11 +328,11 @@ void nm_injector_clear(struct nm_injector *injector, struct nm_platform *platfor
 int nm_list_events_table(FILE *out, const char *name);
 
 /*
- * Prints errors in sampling.event of the file `path` that depend on the CPU of the machine below
- * the open directory `root`, and that parsing does not find. Returns 0 or -EINVAL. Called by main()
+ * Prints errors in sampling.event that depend on the CPU of the machine below the open directory
+ * `root`, and that parsing does not find. Returns 0 or -EINVAL. Called by main()
  * for --check-config.
  */
-int nm_list_events_check(FILE *out, int root, const char *path, const struct nm_config *config);
+int nm_list_events_check(FILE *out, int root, const struct nm_config *config);
 
 /* Prints each sampling source of this machine with its events, and the kernel's response to opening
  * each. Called by main(). */

@@ -46,10 +46,10 @@ struct nm_snap_thread {
 	double performance; /* P; NaN unless measured */
 	double relative; /* P̂: P divided by the mean of its process; NaN if that is 0 or not
 			  * known */
-	bool active;	 /* ran for at least threads.min_run of the interval */
+	bool active;	 /* ran for at least min_run of the interval */
 	bool measured;	 /* active, with enough samples and a known P: included in means, records
 			  * and P_g */
-	bool undersampled; /* active, with fewer samples than P requires (threads.min_samples) */
+	bool undersampled; /* active, with fewer samples than P requires (min_samples) */
 	bool valid; /* active, with enough accesses and a main node: may take part in the lottery
 		     * and in means */
 	bool movable; /* past its warm-up, not barred, and no verdict pending */
@@ -71,11 +71,11 @@ struct nm_snap_process {
 	unsigned threads; /* number of managed threads */
 	unsigned measured;
 	double performance; /* mean P of its measured threads; NaN without any */
-	bool young;	    /* younger than threads.young_s: it may still size itself by the CPUs
+	bool young;	    /* younger than YOUNG_S: it may still size itself by the CPUs
 			     * that it sees */
 	bool left_alone; /* as in struct nm_process */
 	bool at_home; /* policy "auto" has given it a home, which moves all of its threads */
-	bool spawning;	    /* created a thread or child in the last threads.quiet_s */
+	bool spawning;		 /* created a thread or child in the last QUIET_S */
 	enum nm_runtime runtime; /* a runtime that may count its CPUs again would observe a lease */
 };
 

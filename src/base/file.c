@@ -136,12 +136,12 @@ int nm_open_own(int directory, const char *name, int flags)
 	return fd;
 }
 
-static int check_trusted(int fd, uid_t owner)
+static int check_trusted(int fd, mode_t type, uid_t owner)
 {
 	struct stat status;
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	if (!S_ISREG(status.st_mode))
+	if ((status.st_mode & S_IFMT) != type)
 		return -EMEDIUMTYPE;
 	if ((status.st_uid != 0 && status.st_uid != owner) ||
 	    (status.st_mode & (S_IWGRP | S_IWOTH)))
@@ -149,20 +149,14 @@ static int check_trusted(int fd, uid_t owner)
 	return 0;
 }
 
-int nm_open_trusted(const char *path, uid_t owner)
+int nm_open_trusted(int directory, const char *path, int flags, uid_t owner)
 {
-	nm_auto(nm_closep) int fd =
-		open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	nm_auto(nm_closep) int fd = openat(
+		directory, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | flags);
 	if (fd < 0)
 		return -errno;
-	int r = check_trusted(fd, owner);
+	int r = check_trusted(fd, flags & O_DIRECTORY ? S_IFDIR : S_IFREG, owner);
 	return r < 0 ? r : nm_take_fd(&fd);
-}
-
-int nm_read_trusted(const char *path, char *buffer, size_t size)
-{
-	nm_auto(nm_closep) int fd = nm_open_trusted(path, geteuid());
-	return fd < 0 ? fd : nm_read_all(fd, buffer, size);
 }
 
 static int write_own(int directory, const char *name, const char *text, size_t length, mode_t mode)

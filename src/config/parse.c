@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/file.h"
 #include "parse.h"
-#include "table.h"
 
-#define MAX_BYTES ((size_t)1 << 20)
 #define NAME_MAX_COMPARED 48
 #define PATH_BYTES 128
 #define FOUND_BYTES 96
@@ -16,43 +13,8 @@
 struct parse {
 	struct nm_report *report;
 	struct nm_config *config;
+	bool parameters; /* the file is that of the parameters */
 };
-
-/* The n-th number of the tree is the n-th number of the file: attaches its text. */
-static size_t attach_numbers(const config_setting_t *parent, const struct nm_scan *scan,
-			     size_t next)
-{
-	for (int i = 0; i < config_setting_length(parent); i++) {
-		config_setting_t *value = config_setting_get_elem(parent, (unsigned)i);
-		if (config_setting_is_aggregate(value))
-			next = attach_numbers(value, scan, next);
-		else if (config_setting_is_number(value) && next < scan->count)
-			config_setting_set_hook(value, scan->numbers[next++].text);
-	}
-	return next;
-}
-
-/* Returns the text for nm_setting_assign(), or NULL for a value of the wrong type. */
-static const char *value_text(const struct nm_setting *setting, const config_setting_t *value)
-{
-	switch (setting->type) {
-	case NM_SETTING_BOOL:
-		if (config_setting_type(value) != CONFIG_TYPE_BOOL)
-			return NULL;
-		return config_setting_get_bool(value) ? "true" : "false";
-	case NM_SETTING_COUNT:
-	case NM_SETTING_REAL:
-		return config_setting_is_number(value) ? config_setting_get_hook(value) : NULL;
-	case NM_SETTING_CHOICE:
-	case NM_SETTING_PMU:
-	case NM_SETTING_EVENT:
-	case NM_SETTING_PATH:
-		return config_setting_get_string(value);
-	case NM_SETTING_TARGETS:
-		return config_setting_is_list(value) || config_setting_is_array(value) ? "" : NULL;
-	}
-	return NULL;
-}
 
 /* Formats a value for a message: a number as in the file, a string in quotes, "a group", … */
 static void describe_value(const config_setting_t *value, char out[FOUND_BYTES])
@@ -75,9 +37,11 @@ static void describe_value(const config_setting_t *value, char out[FOUND_BYTES])
 				strlen(config_setting_get_string(value)));
 		(void)snprintf(out, FOUND_BYTES, "\"%s\"", text);
 		break;
+	case CONFIG_TYPE_FLOAT:
+		(void)snprintf(out, FOUND_BYTES, "%.15g", config_setting_get_float(value));
+		break;
 	default:
-		(void)snprintf(out, FOUND_BYTES, "%s",
-			       (const char *)config_setting_get_hook(value));
+		(void)snprintf(out, FOUND_BYTES, "%lld", config_setting_get_int64(value));
 		break;
 	}
 }
@@ -141,35 +105,51 @@ static void compare_name(struct nearest *nearest, const char *group, const char 
 		*nearest = (struct nearest){known_group, known_name, distance};
 }
 
+static void report_nearest(const struct parse *parse, const char *group,
+			   const config_setting_t *value, const char *path)
+{
+	const struct nm_setting *rows = parse->parameters ? nm_parameters : nm_settings;
+	size_t count = parse->parameters ? nm_parameter_count : nm_setting_count;
+	struct nearest nearest = {"", "", UINT32_MAX};
+	const char *name = config_setting_name(value);
+	char known[PATH_BYTES];
+	for (size_t i = 0; i < count; i++) {
+		compare_name(&nearest, group, name, rows[i].group, rows[i].name);
+		compare_name(&nearest, group, name, "", rows[i].group);
+	}
+	write_path(known, nearest.group, nearest.name);
+	nm_report_error(parse->report, config_setting_source_line(value),
+			"%s: unknown %s; the nearest known one is %s", path,
+			parse->parameters ? "parameter" : "setting", known);
+}
+
 static void report_unknown(const struct parse *parse, const char *group,
 			   const config_setting_t *value)
 {
-	const char *name = config_setting_name(value);
-	struct nearest nearest = {"", "", UINT32_MAX};
-	char path[PATH_BYTES], known[PATH_BYTES];
-	write_path(path, group, name);
-	for (size_t i = 0; i < nm_setting_count; i++)
-		compare_name(&nearest, group, name, nm_settings[i].group, nm_settings[i].name);
-	for (size_t i = 0; i < nm_setting_group_count; i++)
-		compare_name(&nearest, group, name, "", nm_setting_groups[i].name);
-	write_path(known, nearest.group, nearest.name);
-	nm_report_error(parse->report, config_setting_source_line(value),
-			"%s: unknown setting; the nearest known one is %s", path, known);
+	char path[PATH_BYTES];
+	write_path(path, group, config_setting_name(value));
+	const char *now = parse->parameters ? NULL : nm_setting_replacement(path);
+	if (now)
+		nm_report_error(parse->report, config_setting_source_line(value),
+				"%s: no longer a setting; %s", path, now);
+	else
+		report_nearest(parse, group, value, path);
 }
 
 static void take_setting(const struct parse *parse, const struct nm_setting *setting,
 			 const config_setting_t *value)
 {
-	const char *text = value_text(setting, value);
-	if (!text || nm_setting_assign(setting, text, parse->config) < 0) {
+	struct nm_config *config = parse->config;
+	if (nm_setting_assign(setting, value, config) < 0) {
 		report_setting(parse, setting, value);
 		return;
 	}
-	if (setting->type == NM_SETTING_EVENT && text[0])
-		parse->config->sampling.event_line = config_setting_source_line(value);
+	if (setting->type == NM_SETTING_EVENT)
+		(void)snprintf(config->sampling.event_place, sizeof(config->sampling.event_place),
+			       "%s:%u", parse->report->file, config_setting_source_line(value));
 	if (setting->type == NM_SETTING_TARGETS)
 		nm_targets_parse(parse->report, setting->name, value,
-				 (void *)((char *)parse->config + setting->offset));
+				 (void *)((char *)config + setting->offset));
 }
 
 static void take_group(const struct parse *parse, const config_setting_t *group)
@@ -190,128 +170,141 @@ static void take_group(const struct parse *parse, const config_setting_t *group)
 	}
 }
 
-static void take_defaults(struct nm_config *config, enum nm_profile profile)
+static void take_tree(struct parse *parse, const config_setting_t *root)
 {
-	for (size_t i = 0; i < nm_setting_count; i++) {
-		const struct nm_setting *setting = &nm_settings[i];
-		bool paper = profile == NM_PROFILE_PAPER && setting->paper;
-		(void)nm_setting_assign(setting, paper ? setting->paper : setting->shipped, config);
-	}
-}
-
-/* The profile is applied first, regardless of its position: explicit settings override it. */
-static void take_root(const struct parse *parse, const config_setting_t *root)
-{
-	const config_setting_t *profile = config_setting_get_member(root, "profile");
-	take_defaults(parse->config, NM_PROFILE_SHIPPED);
-	if (profile)
-		take_setting(parse, nm_setting_find("", "profile"), profile);
-	take_defaults(parse->config, parse->config->profile);
 	for (int i = 0; i < config_setting_length(root); i++) {
 		const config_setting_t *value = config_setting_get_elem(root, (unsigned)i);
-		if (value == profile)
-			continue;
-		if (nm_setting_group_find(config_setting_name(value)))
+		const char *name = config_setting_name(value);
+		const struct nm_setting *parameter =
+			parse->parameters ? nm_setting_find("", name) : NULL;
+		if (parameter)
+			take_setting(parse, parameter, value);
+		else if (!parse->parameters && nm_setting_is_group(name))
 			take_group(parse, value);
 		else
 			report_unknown(parse, "", value);
 	}
 }
 
-static void report_syntax(struct nm_report *report, const config_t *file, const char *text,
-			  size_t length)
+const config_setting_t *nm_trees_lookup(const struct nm_config_trees *trees, const char *path,
+					const char **ret_file)
 {
-	unsigned line = (unsigned)config_error_line(file);
-	const char *what = config_error_text(file), *start = text, *end = text + length;
-	char shown[FOUND_BYTES];
-	for (unsigned i = 1; i < line && start < end; i++) {
-		const char *newline = memchr(start, '\n', (size_t)(end - start));
-		start = newline ? newline + 1 : end;
+	for (size_t i = trees->count; i > 0; i--) {
+		const config_setting_t *value = config_lookup(&trees->items[i - 1].tree, path);
+		if (value) {
+			*ret_file = trees->items[i - 1].name;
+			return value;
+		}
 	}
-	while (start < end && (*start == ' ' || *start == '\t'))
-		start++;
-	const char *newline = memchr(start, '\n', (size_t)(end - start));
-	(void)nm_escape(shown, sizeof(shown), start, (size_t)((newline ? newline : end) - start));
-	nm_report_error(report, line, "%s, in this line or just before it: %s",
-			what ? what : "syntax error", shown);
+	return NULL;
 }
 
-static int parse_structure(struct nm_report *report, const config_t *file,
-			   const struct nm_scan *scan, struct nm_config **ret)
+/* The papers manage every process, and keep a thread on one CPU. */
+static void follow_paper(struct nm_config *config)
+{
+	config->rules = nm_rules_paper;
+	config->targets.min_cpu_percent = 0;
+	config->targets.min_rss_mb = 1;
+	config->threads.lease_expiry_s = 0;
+	config->threads.affinity = NM_AFFINITY_CORE;
+}
+
+/* The policy determines the defaults of other values, wherever it stands. */
+static void take_policy(struct nm_config *config, const struct nm_config_trees *trees)
+{
+	const char *file;
+	const config_setting_t *value = nm_trees_lookup(trees, "threads.policy", &file);
+	config->rules = nm_rules_own;
+	if (value)
+		(void)nm_setting_assign(nm_setting_find("threads", "policy"), value, config);
+	if (config->threads.policy >= NM_POLICY_PAPER_FIRST)
+		follow_paper(config);
+}
+
+/* Replaces values that are names of two things each. */
+static void resolve_names(struct nm_config *config)
+{
+	if (config->threads.policy >= NM_POLICY_PAPER_FIRST)
+		config->threads.policy -= NM_POLICY_PAPER_FIRST - NM_POLICY_LBMA;
+	config->threads.dtas = config->threads.selection == NM_SELECTION_MAX;
+	if (config->threads.dtas)
+		config->threads.selection = NM_SELECTION_EXCLUSIVITY;
+}
+
+static int take_trees(struct nm_report *report, const struct nm_config_trees *trees,
+		      struct nm_config **ret)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = calloc(1, sizeof(*config));
 	if (!config)
 		return -ENOMEM;
-	struct parse parse = {.report = report, .config = config};
-	const config_setting_t *root = config_root_setting(file);
-	if (attach_numbers(root, scan, 0) != scan->count) {
-		nm_report_error(report, 0, "unexpected number");
-		return -EINVAL;
+	nm_setting_defaults(config);
+	take_policy(config, trees);
+	for (size_t i = 0; i < trees->count; i++) {
+		struct parse parse = {.report = report,
+				      .config = config,
+				      .parameters = trees->items[i].parameters};
+		report->file = trees->items[i].name;
+		take_tree(&parse, config_root_setting(&trees->items[i].tree));
 	}
-	take_root(&parse, root);
-	nm_config_check_combinations(report, config, file);
+	resolve_names(config);
+	nm_config_check_combinations(report, config, trees);
 	int r = nm_report_result(report);
 	if (r == 0)
 		*ret = NM_TAKE(config);
 	return r;
 }
 
+static void trees_clear(struct nm_config_trees *trees)
+{
+	for (size_t i = 0; i < trees->count; i++)
+		config_destroy(&trees->items[i].tree);
+	free(trees->items);
+}
+
+static void read_tree(struct nm_report *report, const struct nm_config_text *text, config_t *tree)
+{
+	report->file = text->name;
+	/* libconfig recognizes a comment only by the end of its line. */
+	nm_autofree char *whole = malloc(text->length + 2);
+	if (!whole) {
+		report->out_of_memory = true;
+		return;
+	}
+	if (text->length > 0)
+		memcpy(whole, text->text, text->length);
+	memcpy(whole + text->length, "\n", 2);
+	if (nm_check_text(report, whole, text->length + 1) == 0 && !config_read_string(tree, whole))
+		nm_syntax_report(report, tree, text->text, text->length);
+}
+
+int nm_config_parse_all(const struct nm_config_text *texts, size_t count,
+			const struct nm_config_text *parameters, struct nm_config_errors *errors,
+			struct nm_config **ret)
+{
+	struct nm_report report = {.file = count > 0 ? texts[0].name : "", .errors = errors};
+	nm_auto(trees_clear) struct nm_config_trees trees = {
+		.items = calloc(count + 1, sizeof(*trees.items))};
+	if (!trees.items)
+		return -ENOMEM;
+	for (size_t i = 0; i <= count; i++) {
+		const struct nm_config_text *text = i < count ? &texts[i] : parameters;
+		if (!text || !text->text)
+			continue;
+		struct nm_config_tree *tree = &trees.items[trees.count++];
+		tree->name = text->name;
+		tree->parameters = i == count;
+		config_init(&tree->tree);
+		read_tree(&report, text, &tree->tree);
+	}
+	int r = nm_report_result(&report);
+	return r < 0 ? r : take_trees(&report, &trees, ret);
+}
+
 int nm_config_parse(const char *name, const char *text, size_t length,
 		    struct nm_config_errors *errors, struct nm_config **ret)
 {
-	struct nm_report report = {.file = name, .errors = errors};
-	nm_auto(nm_scan_clear) struct nm_scan scan = {0};
-	config_t file;
-	int r = nm_scan_text(&report, text, length, &scan);
-	if (r < 0)
-		return report.out_of_memory ? -ENOMEM : r;
-	config_init(&file);
-	if (config_read_string(&file, scan.structure)) {
-		r = parse_structure(&report, &file, &scan, ret);
-	} else {
-		report_syntax(&report, &file, text, length);
-		r = nm_report_result(&report);
-	}
-	config_destroy(&file);
-	return r;
-}
-
-/* ---- the file ---- */
-
-static void report_unread(struct nm_report *report, int error)
-{
-	switch (error) {
-	case -ELOOP:
-		nm_report_error(report, 0,
-				"is a symbolic link, which is not accepted: replace it with the "
-				"file");
-		break;
-	case -EMEDIUMTYPE:
-		nm_report_error(report, 0, "is not a regular file");
-		break;
-	case -EPERM:
-		nm_report_error(report, 0,
-				"must belong to root or to the user of numa-migrd, and be writable "
-				"by its owner only (chown root FILE; chmod go-w FILE)");
-		break;
-	default:
-		nm_report_error(report, 0, "cannot be read: %s%s", strerrordesc_np(-error),
-				error == -EFBIG ? " (at most 1 MiB)" : "");
-	}
-}
-
-int nm_config_load(const char *path, struct nm_config_errors *errors, struct nm_config **ret)
-{
-	struct nm_report report = {.file = path, .errors = errors};
-	nm_autofree char *text = malloc(MAX_BYTES + 1);
-	if (!text)
-		return -ENOMEM;
-	int length = nm_read_trusted(path, text, MAX_BYTES + 1);
-	if (length < 0) {
-		report_unread(&report, length);
-		return report.out_of_memory ? -ENOMEM : length;
-	}
-	return nm_config_parse(path, text, (size_t)length, errors, ret);
+	const struct nm_config_text one = {.name = name, .text = text, .length = length};
+	return nm_config_parse_all(&one, 1, NULL, errors, ret);
 }
 
 /* ---- defaults ---- */
@@ -321,7 +314,8 @@ int nm_config_default(struct nm_config **ret)
 	struct nm_config *config = calloc(1, sizeof(*config));
 	if (!config)
 		return -ENOMEM;
-	take_defaults(config, NM_PROFILE_SHIPPED);
+	nm_setting_defaults(config);
+	config->rules = nm_rules_own;
 	*ret = config;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <libconfig.h>
 
 #include "numa-migrd/config.h"
+#include "table.h"
 
 /* ---- report.c: errors, as sentences that begin with file and line ---- */
 
@@ -24,32 +25,51 @@ void nm_report_error(struct nm_report *report, unsigned line, const char *format
  * only counted. */
 int nm_report_result(struct nm_report *report);
 
-/* ---- scan.c: prepares the text for libconfig ---- */
+/* ---- check.c: the text, before libconfig ---- */
 
-#define NM_NUMBER_BYTES 64
+/*
+ * Refuses, with one error in `report`, what libconfig would follow (@include) or change silently:
+ * bytes that are not UTF-8, NUL bytes, whole numbers beyond 2^31, infinite numbers, and comments
+ * without an end. Names the line of a bracket that is not closed. The text ends with a NUL. Returns
+ * 0 or -EINVAL.
+ */
+int nm_check_text(struct nm_report *report, const char *text, size_t length);
 
-/* A number as in the file (truncated and marked if excessively long), in the order of the file. */
-struct nm_number {
-	char text[NM_NUMBER_BYTES];
-};
+/* ---- syntax.c ---- */
 
-struct nm_scan {
-	char *structure; /* the text, NUL-terminated, with each number replaced by 0 */
-	struct nm_number *numbers;
-	size_t count;
-};
+/* Reports the syntax error that libconfig found in the text, and the right notation if it is known.
+ */
+void nm_syntax_report(struct nm_report *report, const config_t *tree, const char *text,
+		      size_t length);
 
-/* Fills *ret and returns 0; or returns -EINVAL with one error in `report`, or -ENOMEM. */
-int nm_scan_text(struct nm_report *report, const char *text, size_t length, struct nm_scan *ret);
-void nm_scan_clear(struct nm_scan *scan);
+/* ---- value.c ---- */
+
+/* Validates the value and stores it in `config` (nothing for TARGETS). Returns 0 or -EINVAL. */
+int nm_setting_assign(const struct nm_setting *setting, const config_setting_t *value,
+		      struct nm_config *config);
+
+/* Describes the allowed values, as text that follows "allowed: ". */
+void nm_setting_allowed(const struct nm_setting *setting, char *out, size_t out_size);
 
 /* ---- parse.c, targets.c, combinations.c: the values ---- */
 
-/* Reports the value found and the values allowed at `path` ("threads.n"). */
+/* The files of a configuration as trees, in their order; the last one is that of the parameters. */
+struct nm_config_tree {
+	const char *name;
+	bool parameters;
+	config_t tree;
+};
+struct nm_config_trees {
+	struct nm_config_tree *items;
+	size_t count;
+};
+
+/* Reports the value found and the values allowed at `path` ("threads.policy"). */
 void nm_report_value(struct nm_report *report, const char *path, const config_setting_t *value,
 		     const char *allowed);
 
-/* Parses one of the target lists, and reports errors. `name` is "include" or "exclude". */
+/* Replaces one of the target lists by the one in the file, and reports errors. `name` is "include"
+ * or "exclude". */
 void nm_targets_parse(struct nm_report *report, const char *name, const config_setting_t *list,
 		      struct nm_target_list *ret);
 void nm_targets_clear(struct nm_target_list *list);
@@ -59,6 +79,10 @@ bool nm_targets_has_criterion(const struct nm_target_list *list);
 
 /* Checks rules that involve several settings; an invalid setting counts with its default. */
 void nm_config_check_combinations(struct nm_report *report, const struct nm_config *config,
-				  const config_t *file);
+				  const struct nm_config_trees *trees);
+
+/* Returns the value in the last file that contains it, and its file; NULL: none does. */
+const config_setting_t *nm_trees_lookup(const struct nm_config_trees *trees, const char *path,
+					const char **ret_file);
 
 #endif

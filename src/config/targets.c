@@ -10,6 +10,7 @@
 
 #define COMM_LENGTH 15 /* TASK_COMM_LEN - 1, proc(5) */
 #define PATTERN_KEYS "command, unit, slice, cgroup, user"
+#define CGROUP_ROOT "/sys/fs/cgroup"
 #define PASSWD_BYTES_MAX (1U << 20)
 
 struct pattern {
@@ -66,6 +67,23 @@ static void take_command(const struct pattern *pattern, const config_setting_t *
 			  "or a pattern with *");
 }
 
+/* A path of a cgroup, too; see struct nm_target. */
+static void take_unit(const struct pattern *pattern, const config_setting_t *value)
+{
+	static const char *const suffixes[] = {".service", ".scope", ".slice",
+					       ".socket",  ".mount", ".swap"};
+	if (!take_string(pattern, value, &pattern->target->unit))
+		return;
+	const char *unit = pattern->target->unit, *suffix = strrchr(unit, '.');
+	bool known = strchr(unit, '/') || has_pattern(unit);
+	for (size_t i = 0; suffix && i < NM_ARRAY_SIZE(suffixes); i++)
+		known |= strcmp(suffix, suffixes[i]) == 0;
+	if (!known)
+		report_in(pattern, value,
+			  "the name of a unit with its suffix, such as postgresql.service, or a "
+			  "pattern with *");
+}
+
 static void take_slice(const struct pattern *pattern, const config_setting_t *value)
 {
 	char **slice = &pattern->target->slice;
@@ -81,7 +99,10 @@ static void take_cgroup(const struct pattern *pattern, const config_setting_t *v
 		return;
 	const char *cgroup = pattern->target->cgroup;
 	size_t length = strlen(cgroup);
-	if (cgroup[0] != '/' || (length > 1 && cgroup[length - 1] == '/') || strstr(cgroup, "//"))
+	if (strncmp(cgroup, CGROUP_ROOT, strlen(CGROUP_ROOT)) == 0)
+		report_in(pattern, value, "the same path without " CGROUP_ROOT);
+	else if (cgroup[0] != '/' || (length > 1 && cgroup[length - 1] == '/') ||
+		 strstr(cgroup, "//"))
 		report_in(pattern, value,
 			  "a path in the unified hierarchy, or a pattern, that begins with / and "
 			  "does not end in /");
@@ -149,7 +170,7 @@ static void take_key(const struct pattern *pattern, const config_setting_t *valu
 	if (strcmp(name, "command") == 0)
 		take_command(pattern, value);
 	else if (strcmp(name, "unit") == 0)
-		(void)take_string(pattern, value, &pattern->target->unit);
+		take_unit(pattern, value);
 	else if (strcmp(name, "slice") == 0)
 		take_slice(pattern, value);
 	else if (strcmp(name, "cgroup") == 0)
@@ -182,6 +203,7 @@ void nm_targets_parse(struct nm_report *report, const char *name, const config_s
 		      struct nm_target_list *ret)
 {
 	size_t count = (size_t)config_setting_length(list);
+	nm_targets_clear(ret);
 	if (count == 0)
 		return;
 	ret->items = calloc(count, sizeof(*ret->items));

@@ -38,7 +38,7 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 			   const struct nm_receipt *receipt, uint64_t now_ns)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	uint64_t until = daemon->tally.intervals + daemon->config->rules.cooldown;
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		const struct nm_step *step = &decision->steps[i];
 		int error = receipt->steps[i].error;
@@ -52,13 +52,13 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 }
 
 /* Notes an applied decision for verifier and feedback. Its threads stay until the verdict, except
- * in the "paper" profile: another move would prevent the verdict. */
+ * with the rules of a paper: another move would prevent the verdict. */
 static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_decision *decision)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
-	bool stay = daemon->config->profile != NM_PROFILE_PAPER;
+	bool stay = !daemon->config->rules.paper;
 	uint64_t until = daemon->tally.intervals + NM_VERDICT_INTERVALS + 1;
 	for (unsigned i = 0; stay && i < decision->nr_steps; i++)
 		nm_roster_hold(pipeline->roster, decision->steps[i].tid,

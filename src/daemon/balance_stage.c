@@ -100,10 +100,10 @@ static void report_dtas_availability(struct nm_daemon *daemon, bool available)
 	stage->dtas_reported = !available;
 	if (available)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			  "All events that threads.dtas needs are sampled");
+			  "All events that threads.selection = \"dtas\" needs are sampled");
 	else
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-			  "threads.dtas is off: it needs hardware samples of instructions and of "
+			  "DTAS is off: it needs hardware samples of instructions and of "
 			  "memory traffic");
 }
 

@@ -110,14 +110,14 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 	daemon->config = config;
 	daemon->dry_run_request = NM_DRY_RUN_NOT_REQUESTED;
 	bool other_platform = dry_run != nm_daemon_is_dry_run(daemon);
-	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
+	nm_journal_configure(daemon->journal, config->journal.level);
 	if (!daemon->paused && other_platform) {
 		(void)reopen_pipeline(daemon);
 	} else if (!daemon->paused) {
 		nm_drain(daemon);
 		/* Ends leases created under rules that are no longer in force. */
 		if (config->threads.policy == NM_POLICY_NONE ||
-		    config->threads.pin != old->threads.pin)
+		    config->threads.affinity != old->threads.affinity)
 			(void)nm_actuator_return_all(daemon->pipeline.actuator);
 		/* If memory is short, the old record stays, and is reset when P has another
 		 * meaning. */
@@ -155,13 +155,13 @@ static void report_reload(struct nm_daemon *daemon, int r, const struct nm_confi
 {
 	if (r == 0) {
 		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE, "Configuration reloaded: %s",
-			  daemon->options.config_path);
+			  daemon->options.config.path);
 		return;
 	}
 	nm_report_config_errors(daemon, NM_MESSAGE_RELOAD_REFUSED, errors);
 	nm_report(daemon, NM_MESSAGE_RELOAD_REFUSED, LOG_ERR,
 		  "Reload failed: %s: %s; keeping previous configuration",
-		  daemon->options.config_path, strerror(-r));
+		  daemon->options.config.path, strerror(-r));
 }
 
 int nm_command_reload(void *context, char *error, size_t size)
@@ -172,7 +172,9 @@ int nm_command_reload(void *context, char *error, size_t size)
 
 	(void)sd_notify(0, "RELOADING=1\nSTATUS=Reloading.");
 	daemon->reported.status[0] = '\0';
-	int r = nm_config_load(daemon->options.config_path, &errors, &config);
+	struct nm_config_files files = daemon->options.config;
+	files.may_be_missing = false;
+	int r = nm_config_load(&files, geteuid(), &errors, &config);
 	if (r == 0)
 		nm_command_apply(daemon, config);
 	report_reload(daemon, r, &errors);

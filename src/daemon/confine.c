@@ -87,7 +87,10 @@ static int allow_reading(const struct ruleset *ruleset)
 static int allow_ours(const struct ruleset *ruleset, const struct nm_daemon *daemon)
 {
 	const char *cache = getenv("CACHE_DIRECTORY");
-	int r = allow_folder_of(ruleset, daemon->options.config_path, READ);
+	const char *parameters = daemon->options.config.parameters;
+	int r = allow_folder_of(ruleset, daemon->options.config.path, READ);
+	if (r == 0 && parameters)
+		r = allow_folder_of(ruleset, parameters, READ);
 	if (r == 0)
 		r = allow_descriptor(ruleset, daemon->runtime.directory);
 	if (r == 0 && cache)

@@ -56,9 +56,7 @@ static void report_losses(struct nm_daemon *daemon, uint64_t lost)
 		return;
 	daemon->costs.losses_reported_ns = daemon->last_tick_ns;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-		  "Buffer full, samples lost: %llu; sampling reduced (raise sampling.ring_kb, "
-		  "now %llu)",
-		  (unsigned long long)lost, (unsigned long long)daemon->config->sampling.ring_kb);
+		  "Buffer full, samples lost: %llu; sampling reduced", (unsigned long long)lost);
 }
 
 /* The part of the drain time that was used for samples: forks are recorded with any period. */

@@ -14,16 +14,15 @@
 static int load_config(struct nm_daemon *daemon)
 {
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
-	int r = nm_config_load(daemon->options.config_path, &errors, &daemon->config);
+	int r = nm_config_load(&daemon->options.config, geteuid(), &errors, &daemon->config);
 	if (r == 0) {
-		nm_journal_configure(daemon->journal, daemon->config->journal.level,
-				     daemon->config->journal.rate_per_s);
+		nm_journal_configure(daemon->journal, daemon->config->journal.level);
 		return 0;
 	}
 	nm_report_config_errors(daemon, NM_MESSAGE_PROBLEM, &errors);
 	if (errors.count == 0)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR, "%s: %s",
-			  daemon->options.config_path, strerror(-r));
+			  daemon->options.config.path, strerror(-r));
 	return r;
 }
 
@@ -54,9 +53,9 @@ static int open_runtime(struct nm_daemon *daemon)
 
 static void choose_seed(struct nm_daemon *daemon)
 {
-	daemon->seed = daemon->config->general.seed;
-	/* Keeps the value positive in signed 64-bit integers of any reader; the configuration file
-	 * has the same limit. */
+	daemon->seed = daemon->options.seed;
+	/* Keeps the value positive in signed 64-bit integers of any reader; the option has the
+	 * same limit. */
 	if (daemon->seed == 0 &&
 	    getrandom(&daemon->seed, sizeof(daemon->seed), 0) == sizeof(daemon->seed))
 		daemon->seed >>= 1;

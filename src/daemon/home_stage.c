@@ -176,7 +176,7 @@ static uint64_t available_on(struct nm_daemon *daemon, unsigned node,
 		return 0;
 	int r = nm_node_available_read(daemon->pipeline.platform,
 				       daemon->pipeline.topology->nodes[node].os_id, watermarks,
-				       daemon->config->pages.keep_free, &bytes);
+				       daemon->config->pages.keep_free_percent / 100, &bytes);
 	return r < 0 ? UINT64_MAX : bytes;
 }
 

@@ -16,7 +16,7 @@ static void report_refusal_of_error(struct nm_daemon *daemon, const char *what, 
 {
 	const char *remedy =
 		error == -EPERM	   ? "allow it in /etc/numa-migrd.conf, owned by root, for this target"
-		: error == -EAGAIN ? "more than twice sampling.soft_dirty_mb_s"
+		: error == -EAGAIN ? "more than twice 256 MB/s"
 		: error == -ETIMEDOUT || error == -EALREADY
 			? "memory map locked, skipped for 10 min"
 		: error == -ENOENT || error == -ECONNREFUSED || error == -EACCES
@@ -32,11 +32,11 @@ static void probe_soft_dirty(struct nm_daemon *daemon)
 	daemon->injection.unusable = r < 0;
 	if (r == -EOPNOTSUPP)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
-			  "sampling.inject = \"soft_dirty\" has no effect: kernel without "
+			  "sampling.inject = \"soft_dirty_unsafe\" has no effect: kernel without "
 			  "CONFIG_MEM_SOFT_DIRTY%s",
 			  nm_injection_failure_effect(daemon));
 	else if (r < 0)
-		report_refusal_of_error(daemon, "sampling.inject = \"soft_dirty\"", r);
+		report_refusal_of_error(daemon, "sampling.inject = \"soft_dirty_unsafe\"", r);
 }
 
 /* A helper that is slow only because it is being started is tried again by nm_inject(). */
@@ -82,7 +82,7 @@ static double inject_rate(const struct nm_config *config)
 {
 	double cap_share = config->sampling.overhead_percent / 100;
 	double affordable = cap_share * (double)NM_NSEC_PER_SEC / FAULT_COST_NS * PAGE_BYTES / 1e6;
-	return fmin(config->sampling.soft_dirty_mb_s, affordable);
+	return fmin(NM_SOFT_DIRTY_MB_S, affordable);
 }
 
 static void protect_targets(struct nm_daemon *daemon)

@@ -16,7 +16,7 @@ double nm_loop_interval_s(const struct nm_daemon *daemon)
 {
 	const struct nm_config *config = daemon->config;
 	if (config->threads.policy == NM_POLICY_KMAF)
-		return fmin(config->general.interval_s, config->threads.mapping_s);
+		return fmin(config->general.interval_s, config->rules.mapping_s);
 	if (config->threads.policy != NM_POLICY_IMAR2 || !daemon->pipeline.feedback)
 		return config->general.interval_s;
 	return nm_feedback_interval_s(daemon->pipeline.feedback, config);

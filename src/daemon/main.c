@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 #include <getopt.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "numa-migrd/config.h"
 #include "numa-migrd/file.h"
 #include "numa-migrd/sample.h"
 #include "options.h"
 
-#define DEFAULT_CONFIG "/etc/numa-migrd.conf"
+#define SERVICE_USER "numa-migrd"
+#define SEED_MAX ((uint64_t)INT64_MAX) /* as a signed 64-bit integer of any reader */
 
 static void print_help(FILE *out)
 {
 	fputs("Usage: numa-migrd [OPTION]...\n"
 	      "Place processes and their memory on NUMA nodes.\n"
 	      "\n"
-	      "  -c, --config FILE  read FILE instead of " DEFAULT_CONFIG "\n"
+	      "  -c, --config FILE  read FILE instead of " NM_CONFIG_FILE "\n"
+	      "                     and " NM_CONFIG_FOLDER "/*.conf\n"
+	      "      --parameters FILE\n"
+	      "                     read parameters of the policies, for research\n"
+	      "      --seed NUMBER  random seed; 0: from the kernel\n"
 	      "      --check-config check the configuration, print every error, and exit\n"
 	      "      --dry-run      sample, decide and log, but change nothing\n"
 	      "      --restore      restore the affinities that an earlier run left, and exit\n"
@@ -33,12 +41,47 @@ static void print_help(FILE *out)
 	      out);
 }
 
+static int usage_error(const char *what)
+{
+	fprintf(stderr, "numa-migrd: %s; see numa-migrd --help\n", what);
+	return -EINVAL;
+}
+
+static int parse_seed(const char *text, uint64_t *ret)
+{
+	char *end;
+	errno = 0;
+	unsigned long long seed = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || errno || seed > SEED_MAX)
+		return usage_error(
+			"--seed: allowed is a whole number from 0 to 9223372036854775807");
+	*ret = seed;
+	return 0;
+}
+
+/* Refuses options of which one would have no effect. */
+static int check_combination(const struct nm_options *options)
+{
+	int modes = options->check_config + options->restore + options->list_events;
+	if (modes > 1)
+		return usage_error("use one of --check-config, --restore and --list-events");
+	if (modes > 0 && options->dry_run)
+		return usage_error("--dry-run is for the daemon only");
+	if ((options->pmu || options->json || options->no_trial) && !options->list_events)
+		return usage_error("--pmu, --json and --no-trial are for --list-events only");
+	return 0;
+}
+
 static int parse_options(int argc, char **argv, struct nm_options *ret)
 {
-	enum { CHECK_CONFIG = 256, DRY_RUN, RESTORE, VERSION, LIST_EVENTS, PMU, JSON, NO_TRIAL };
+	enum {
+		CHECK_CONFIG = 256, DRY_RUN, RESTORE, VERSION, LIST_EVENTS, PMU, JSON, NO_TRIAL, PARAMETERS, SEED
+	};
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"check-config", no_argument, NULL, CHECK_CONFIG},
+		{"parameters", required_argument, NULL, PARAMETERS},
+		{"seed", required_argument, NULL, SEED},
 		{"dry-run", no_argument, NULL, DRY_RUN},
 		{"restore", no_argument, NULL, RESTORE},
 		{"list-events", no_argument, NULL, LIST_EVENTS},
@@ -49,12 +92,22 @@ static int parse_options(int argc, char **argv, struct nm_options *ret)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	struct nm_options options = {.config_path = DEFAULT_CONFIG};
+	struct nm_options options = {.config = {.path = NM_CONFIG_FILE,
+						.folder = NM_CONFIG_FOLDER,
+						.may_be_missing = true}};
 
 	for (int c; (c = getopt_long(argc, argv, "c:h", longs, NULL)) != -1;) {
 		switch (c) {
 		case 'c':
-			options.config_path = optarg;
+			options.config = (struct nm_config_files){
+				.path = optarg, .parameters = options.config.parameters};
+			break;
+		case PARAMETERS:
+			options.config.parameters = optarg;
+			break;
+		case SEED:
+			if (parse_seed(optarg, &options.seed) < 0)
+				return -EINVAL;
 			break;
 		case CHECK_CONFIG:
 			options.check_config = true;
@@ -93,6 +146,20 @@ static int parse_options(int argc, char **argv, struct nm_options *ret)
 		return -EINVAL;
 	}
 	*ret = options;
+	return options.help || options.version ? 0 : check_combination(&options);
+}
+
+/* Reads the service's configuration as its user: root could also read files that the service
+ * cannot. */
+static int become_reader(const struct nm_options *options)
+{
+	const struct passwd *user = getpwnam(SERVICE_USER);
+	if (geteuid() != 0 || !options->config.folder || !user)
+		return 0;
+	if (initgroups(SERVICE_USER, user->pw_gid) < 0 ||
+	    setresgid(user->pw_gid, user->pw_gid, user->pw_gid) < 0 ||
+	    setresuid(user->pw_uid, user->pw_uid, user->pw_uid) < 0)
+		return -errno;
 	return 0;
 }
 
@@ -101,13 +168,18 @@ static int check_config(const struct nm_options *options)
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 	nm_auto(nm_closep) int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int r = nm_config_load(options->config_path, &errors, &config);
-	for (size_t i = 0; i < errors.count; i++)
-		fprintf(stderr, "%s\n", errors.text[i]);
-	if (r < 0 && errors.count == 0)
-		fprintf(stderr, "%s: %s\n", options->config_path, strerror(-r));
+	struct nm_config_files files = options->config;
+	files.may_be_missing = false;
+	int r = become_reader(options);
 	if (r == 0)
-		r = nm_list_events_check(stderr, root, options->config_path, config);
+		r = nm_config_load(&files, geteuid(), &errors, &config);
+	for (size_t i = 0; i < errors.count; i++)
+		fprintf(stderr, "%s%s\n", errors.text[i],
+			r == -EACCES ? " (as user " SERVICE_USER ": chmod o+r FILE)" : "");
+	if (r < 0 && errors.count == 0)
+		fprintf(stderr, "%s: %s\n", files.path, strerror(-r));
+	if (r == 0)
+		r = nm_list_events_check(stderr, root, config);
 	return r < 0 ? EX_CONFIG : EXIT_SUCCESS;
 }
 
@@ -133,7 +205,7 @@ static int list_events(const struct nm_options *options)
 
 	if (options->pmu)
 		return nm_list_events_table(stdout, options->pmu) < 0 ? EX_USAGE : EXIT_SUCCESS;
-	if (nm_config_load(options->config_path, &errors, &config) < 0 &&
+	if (nm_config_load(&options->config, geteuid(), &errors, &config) < 0 &&
 	    nm_config_default(&config) < 0)
 		return EXIT_FAILURE;
 	if (nm_platform_linux_new(&direct, &platform) < 0)

@@ -10,6 +10,7 @@
 #include "numa-migrd/file.h"
 #include "statistics.h"
 
+#define PERIOD_S 15.0 /* between two updates of the file */
 #define NSEC ((double)NM_NSEC_PER_SEC)
 
 /* ---- values of a snapshot ---- */
@@ -103,7 +104,7 @@ static void put_info(const struct nm_daemon *daemon, struct nm_export *out)
 
 	nm_export_put(out, NM_METRIC_INFO,
 		      NM_LABELS(NM_VERSION, source ? nm_source_status(source)->name : "none",
-				nm_policy_name(daemon->config->threads.policy),
+				nm_config_policy_name(daemon->config),
 				nm_page_policy_name(daemon->config->pages.policy)),
 		      1);
 }
@@ -188,7 +189,7 @@ static void report_failure(struct nm_daemon *daemon, int error)
 	if (error < 0 && !exporter->write_failed)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "metrics.file %s not written: %s; retrying every %g s", exporter->path,
-			  strerror(-error), daemon->config->metrics.period_s);
+			  strerror(-error), PERIOD_S);
 	else if (error == 0 && exporter->write_failed)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "metrics.file %s written again", exporter->path);
@@ -210,7 +211,7 @@ static void remove_file(struct nm_exporter *exporter)
 /* Half an interval early is better than late, because ticks are not exact. */
 static bool is_time(const struct nm_daemon *daemon, uint64_t now_ns)
 {
-	double due_s = daemon->config->metrics.period_s - nm_loop_interval_s(daemon) / 2;
+	double due_s = PERIOD_S - nm_loop_interval_s(daemon) / 2;
 
 	return daemon->exporter.written_ns == 0 ||
 	       (double)(now_ns - daemon->exporter.written_ns) >= due_s * NSEC;

@@ -12,7 +12,8 @@
 struct nm_decision_lines;
 
 struct nm_options {
-	const char *config_path;
+	struct nm_config_files config;
+	uint64_t seed; /* 0: from the kernel */
 	struct nm_topology_source
 		/* All zero: this machine. Benchmarks pass a synthetic topology. */
 		topology;

@@ -14,7 +14,7 @@ static void report_unreadable(struct nm_daemon *daemon, struct nm_page_process *
 	process->unreadable = true;
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING, "Pages of %s[%u] stay: %s",
 		  process->comm, process->pid,
-		  error == -EFBIG ? "too many mappings, or more memory than pages.maps_max_rss_gb"
+		  error == -EFBIG ? "too many mappings, or more than 256 GiB of memory"
 				  : "mappings not readable (CAP_SYS_PTRACE of the worker)");
 }
 

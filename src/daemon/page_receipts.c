@@ -175,12 +175,12 @@ static size_t count_moved(const struct nm_page_batch *batch)
 	return pages;
 }
 
-/* Records origins within pages.rollback_pages, and counts the pages beyond that limit. */
+/* Records origins within rollback_pages, and counts the pages beyond that limit. */
 static void record_origins(struct nm_daemon *daemon, struct nm_page_migration *migration,
 			   const struct nm_page_batch *batch, struct nm_page_results *results)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	uint64_t limit = daemon->config->pages.rollback_pages;
+	uint64_t limit = daemon->config->rules.rollback_pages;
 	size_t room = limit > stage->nr_origins ? (size_t)(limit - stage->nr_origins) : 0;
 	size_t moved = count_moved(batch), most = room < moved ? room : moved;
 

@@ -71,7 +71,7 @@ static void report_barred(struct nm_daemon *daemon)
 	    nm_mover_is_barred(daemon->pipeline.mover))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_WARNING,
 			  "No pages migrated: isolated or nohz_full CPUs (allow with "
-			  "pages.isolated_cpus = true)");
+			  "pages.also = ( \"isolated\" ))");
 }
 
 void nm_page_stage_close(struct nm_daemon *daemon)
@@ -215,14 +215,14 @@ static void follow_traffic(struct nm_daemon *daemon, const struct nm_figures *fi
 	for (size_t i = 0; i < count; i++)
 		for (unsigned k = 0; figures[i].fresh && k < nr_nodes; k++)
 			stage->traffic[k] += figures[i].fresh[k];
-	stage->contention = nm_contention_of(stage->traffic, nr_nodes, daemon->config);
+	stage->contention = nm_contention_of(stage->traffic, nr_nodes);
 }
 
 /* ---- moving ---- */
 
 uint64_t nm_page_cooldown(const struct nm_config *config)
 {
-	return (uint64_t)ceil(config->pages.cooldown_s / config->general.interval_s);
+	return (uint64_t)ceil(config->rules.page_cooldown_s / config->general.interval_s);
 }
 
 /* Takes the steps over, also on failure. */
@@ -336,7 +336,7 @@ static void update_waiting(struct nm_daemon *daemon)
 		struct nm_page_process *process = nm_page_process_at(&stage->processes, i);
 		process->waits =
 			daemon->tally.intervals < process->until ||
-			(daemon->config->profile != NM_PROFILE_PAPER &&
+			(!daemon->config->rules.paper &&
 			 nm_verifier_awaits(daemon->pipeline.verifier, process->pid,
 					    process->start_ticks, daemon->tally.intervals));
 	}

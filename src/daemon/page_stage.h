@@ -61,7 +61,7 @@ struct nm_page_stage {
 
 /* ---- page_stage.c: the stage ---- */
 
-/* Returns pages.cooldown_s in intervals. */
+/* Returns page_cooldown_s in intervals. */
 uint64_t nm_page_cooldown(const struct nm_config *config);
 
 /* Decides to move these pages for the reason (undoes: 0, or the decision that is rolled back),

@@ -52,8 +52,7 @@ void nm_report_start(struct nm_daemon *daemon)
 	nm_entry_text(&entry, "Started: %u node%s, %u CPU%s, source %s, policy %s%s%s",
 		      topology->nr_nodes, nm_plural(topology->nr_nodes, "", "s"), usable,
 		      nm_plural(usable, "", "s"), nm_report_source_name(daemon),
-		      nm_policy_name(config->threads.policy),
-		      dry_run ? ", dry run: nothing is changed" : "",
+		      nm_config_policy_name(config), dry_run ? ", dry run: nothing is changed" : "",
 		      topology->nr_nodes < 2		? ", one node: nothing to move"
 		      : nm_topology_is_single(topology) ? ", one node has CPUs: nothing to move"
 							: "");
@@ -61,15 +60,11 @@ void nm_report_start(struct nm_daemon *daemon)
 	nm_entry_field(&entry, "SOURCE", "%s", nm_report_source_name(daemon));
 	nm_entry_field(&entry, "NODES", "%u", topology->nr_nodes);
 	nm_entry_field(&entry, "CPUS", "%u", usable);
-	nm_entry_field(&entry, "POLICY", "%s", nm_policy_name(config->threads.policy));
+	nm_entry_field(&entry, "POLICY", "%s", nm_config_policy_name(config));
 	nm_entry_field(&entry, "PERFORMANCE_OF", "%s",
 		       nm_performance_name(config->threads.performance));
-	nm_entry_field(&entry, "FEEDBACK", "%s", nm_feedback_name(config->threads.feedback));
-	nm_entry_field(&entry, "GATE", "%s", nm_gate_name(config->threads.gate));
-	nm_entry_field(&entry, "PIN", "%s", nm_pin_name(config->threads.pin));
-	nm_entry_field(&entry, "LOTTERY", "%s", nm_lottery_name(config->threads.lottery));
+	nm_entry_field(&entry, "AFFINITY", "%s", nm_affinity_name(config->threads.affinity));
 	nm_entry_field(&entry, "INJECT", "%s", nm_inject_name(config->sampling.inject));
-	nm_entry_field(&entry, "N", "%" PRIu64, config->threads.n);
 	nm_entry_field(&entry, "INTERVAL_S", "%.9g", config->general.interval_s);
 	nm_entry_field(&entry, "SEED", "%" PRIu64, daemon->seed);
 	nm_entry_field(&entry, "DRY_RUN", "%d", dry_run);

@@ -100,7 +100,6 @@ static void restore_balancing(const struct nm_daemon *daemon)
 	if (geteuid() != 0 || daemon->options.open_platform)
 		return;
 	struct nm_helper_context context = {
-		.config_path = daemon->options.config_path,
 		.state_path = NM_HELPER_STATE_PATH,
 		.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 	};

@@ -41,7 +41,7 @@ static double resident_bytes(void)
 static void gather_service(const struct nm_daemon *daemon, struct nm_statistics *statistics)
 {
 	name(statistics, NM_STATISTIC_VERSION, NM_VERSION);
-	name(statistics, NM_STATISTIC_POLICY, nm_policy_name(daemon->config->threads.policy));
+	name(statistics, NM_STATISTIC_POLICY, nm_config_policy_name(daemon->config));
 	set(statistics, NM_STATISTIC_PAUSED, daemon->paused);
 	set(statistics, NM_STATISTIC_DRY_RUN, nm_daemon_is_dry_run(daemon));
 	set(statistics, NM_STATISTIC_BLIND, nm_pipeline_lacks_accesses(daemon));

@@ -9,9 +9,9 @@
 
 static double history_decay(const struct nm_config *config, uint64_t interval_ns)
 {
-	if (config->sampling.history_s <= 0)
+	if (config->rules.history_s <= 0)
 		return 0;
-	return exp2(-(double)interval_ns / (config->sampling.history_s * (double)NM_NSEC_PER_SEC));
+	return exp2(-(double)interval_ns / (config->rules.history_s * (double)NM_NSEC_PER_SEC));
 }
 
 static uint32_t sampled_kinds(const struct nm_source_status *status)
@@ -41,7 +41,7 @@ static int close_interval(struct nm_daemon *daemon, uint64_t interval_ns,
 		.length_ns = interval_ns,
 		.run_sample_ns = status && status->runs ? status->run_sample_ns : 0,
 		.keep = history_decay(daemon->config, interval_ns),
-		.min_samples = daemon->config->threads.min_samples,
+		.min_samples = daemon->config->rules.min_samples,
 		.kinds = sampled_kinds(status),
 	};
 	if (daemon->pipeline.source)
@@ -79,7 +79,7 @@ static void tally_locality(struct nm_daemon *daemon, const struct nm_snapshot *s
 /* Ends leases that were created before the runtime of the process was known. */
 static void release_cpu_aware_runtimes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	if (daemon->config->threads.pin != NM_PIN_AUTO)
+	if (daemon->config->threads.affinity != NM_AFFINITY_AUTO)
 		return;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
@@ -94,13 +94,13 @@ static void release_cpu_aware_runtimes(struct nm_daemon *daemon, const struct nm
 static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	size_t count;
-	if (daemon->config->profile == NM_PROFILE_PAPER)
+	if (daemon->config->rules.paper)
 		return 0;
 	nm_autofree uint32_t *threads = calloc(snapshot->nr_threads + 1, sizeof(*threads));
 	int r = threads ? nm_overcommit_yield(snapshot, threads, &count) : -ENOMEM;
 	if (r < 0)
 		return r;
-	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	uint64_t until = daemon->tally.intervals + daemon->config->rules.cooldown;
 	for (size_t i = 0; i < count; i++) {
 		struct nm_snap_thread *thread = &snapshot->threads[threads[i]];
 		thread->movable = false;

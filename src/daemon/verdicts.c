@@ -4,7 +4,7 @@
 
 static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
-	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	uint64_t until = daemon->tally.intervals + daemon->config->rules.cooldown;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		const struct nm_verdict_thread *thread = &verdict->threads[i];
 		nm_roster_hold(daemon->pipeline.roster, thread->tid, thread->start_ticks, 0);
@@ -26,7 +26,7 @@ static void allow_moves(struct nm_daemon *daemon, const struct nm_verdict *verdi
 		nm_roster_hold(daemon->pipeline.roster, tid, start_ticks, now);
 		if (!nm_actuator_holds(daemon->pipeline.actuator, tid, start_ticks))
 			nm_roster_bar(daemon->pipeline.roster, tid, start_ticks,
-				      now + daemon->config->threads.cooldown);
+				      now + daemon->config->rules.cooldown);
 	}
 }
 
@@ -40,7 +40,7 @@ static void cancel(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 /* The move is kept, but the thread itself is no faster: it is left alone for some time (IMAR²). */
 static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
-	uint64_t until = daemon->tally.intervals + daemon->config->threads.cooldown;
+	uint64_t until = daemon->tally.intervals + daemon->config->rules.cooldown;
 	if (!nm_policy_ops(verdict->policy)->by_performance || verdict->of == NM_DECISION_ROLLBACK)
 		return;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
@@ -57,7 +57,7 @@ static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			  const struct nm_verdict *verdict)
 {
 	uint64_t until =
-		daemon->tally.intervals + daemon->config->threads.cooldown * NM_VERDICT_INTERVALS;
+		daemon->tally.intervals + daemon->config->rules.cooldown * NM_VERDICT_INTERVALS;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		for (unsigned k = 0; k < verdict->nr_threads; k++)
 			if (snapshot->threads[i].pid == verdict->threads[k].pid)

@@ -448,9 +448,8 @@ int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
 
 static const char *kind_of(const struct nm_daemon *daemon, const struct nm_region *region)
 {
-	const struct nm_config *config = daemon->config;
 	double even = 1.0 / daemon->pipeline.topology->nr_nodes;
-	if (region->exclusivity >= config->pages.region_exclusivity)
+	if (region->exclusivity >= NM_REGION_EXCLUSIVITY)
 		return "exclusive";
 	return region->exclusivity <= even + NM_REGION_EVEN_BAND ? "shared" : "mixed";
 }

@@ -45,7 +45,7 @@ static inline struct nm_tenant nm_lease_tenant(const struct nm_ledger_entry *ter
 #define NM_LEASE_NONE NM_TIDMAP_NONE
 #define NM_LEASE_MEMORY_ROUNDS 2
 /* Limit for keeping an ended lease during a walk, whose length depends on the threads of all users.
- * With 64 new leases in each interval (threads.moves_per_interval), the ended ones use half of
+ * With 64 new leases in each interval (moves_per_interval), the ended ones use half of
  * NM_LEASE_MOST. */
 #define NM_LEASE_MOST_ROUNDS 512
 /* Limits on the tasks with inherited affinity that are kept as leases: in total, and for one user.

@@ -32,8 +32,8 @@ void nm_pace_configure(struct nm_pace *pace, const struct nm_config *config)
 	pace->burst_bytes = bytes_per_s * BURST_S;
 	pace->interval_bytes = bytes_per_s * config->general.interval_s;
 	pace->interval_ns = (uint64_t)(config->general.interval_s * (double)NM_NSEC_PER_SEC);
-	pace->pages_per_interval = config->pages.max_pages_per_interval;
-	pace->limit_ns = (uint64_t)(config->pages.call_limit_ms * (double)NM_NSEC_PER_MSEC);
+	pace->pages_per_interval = config->rules.max_pages_per_interval;
+	pace->limit_ns = (uint64_t)(config->rules.call_limit_ms * (double)NM_NSEC_PER_MSEC);
 	if (pace->bytes > pace->burst_bytes || pace->bytes == 0)
 		pace->bytes = pace->burst_bytes;
 }

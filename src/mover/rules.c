@@ -2,6 +2,9 @@
 /* The rules for batches, copied from the topology and the configuration. */
 #include "mover_internal.h"
 
+/* Resident memory of a process whose mappings are read: those of a larger one take too long. */
+#define MAPS_MAX_RSS_BYTES (UINT64_C(256) << 30)
+
 static bool has_quiet_cpus(const struct nm_topology *topology)
 {
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
@@ -29,15 +32,14 @@ static int copy_nodes(struct nm_mover_rules *rules, const struct nm_topology *to
 int nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topology,
 		  const struct nm_config *config)
 {
-	double budget_ns = config->pages.maps_budget_ms * (double)NM_NSEC_PER_MSEC;
+	double budget_ns = config->rules.maps_budget_ms * (double)NM_NSEC_PER_MSEC;
 
 	*rules = (struct nm_mover_rules){
-		.move_bound = config->pages.move_bound,
-		.move_shared = config->pages.move_shared,
-		.barred = has_quiet_cpus(topology) && !config->pages.isolated_cpus,
-		.keep_free = config->pages.keep_free,
-		.maps = {.budget_ns = (uint64_t)budget_ns,
-			 .rss_bytes = config->pages.maps_max_rss_gb << 30},
+		.move_bound = config->pages.also & NM_ALSO_BOUND,
+		.move_shared = config->pages.also & NM_ALSO_SHARED,
+		.barred = has_quiet_cpus(topology) && !(config->pages.also & NM_ALSO_ISOLATED),
+		.keep_free = config->pages.keep_free_percent / 100,
+		.maps = {.budget_ns = (uint64_t)budget_ns, .rss_bytes = MAPS_MAX_RSS_BYTES},
 	};
 	return copy_nodes(rules, topology);
 }

@@ -39,7 +39,7 @@ void nm_affinity_free(struct nm_affinity *affinity)
 
 void nm_affinity_configure(struct nm_affinity *affinity, const struct nm_config *config)
 {
-	affinity->window_s = (uint32_t)config->pages.sharing_window_s;
+	affinity->window_s = (uint32_t)config->rules.sharing_window_s;
 }
 
 /* ---- threads ---- */

@@ -5,8 +5,7 @@
 
 #define CONTENTION_SHARE 0.7 /* share of all accesses from which a node counts as overloaded */
 
-struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
-				      const struct nm_config *config)
+struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes)
 {
 	struct nm_contention contention = {.imbalance = NAN, .busiest = -1};
 	double sum = 0;
@@ -20,7 +19,7 @@ struct nm_contention nm_contention_of(const double *traffic, unsigned nr_nodes,
 	if (sum < NM_CONTENTION_LEAST)
 		return contention;
 	contention.imbalance = nm_imbalance(traffic, nr_nodes);
-	if (contention.imbalance > config->pages.imbalance &&
+	if (contention.imbalance > NM_REGION_IMBALANCE &&
 	    traffic[busiest] >= CONTENTION_SHARE * sum)
 		contention.busiest = (int)busiest;
 	return contention;
@@ -36,7 +35,7 @@ int nm_contention_target(const struct nm_region *region, unsigned nr_nodes,
 		return target;
 	/* A region that can be split may consist of parts that single nodes use, and so may its
 	 * halves. */
-	if (!region->whole || !(region->by_halves < config->pages.region_exclusivity) ||
+	if (!region->whole || !(region->by_halves < NM_REGION_EXCLUSIVITY) ||
 	    region->end - region->start < NM_REGION_LEAST_BYTES ||
 	    region->samples < NM_REGION_LEAST_SAMPLES)
 		return NM_REGION_NOWHERE;

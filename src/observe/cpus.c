@@ -197,9 +197,9 @@ static int next_free(const struct nm_snapshot *view, unsigned node)
 /* A thread that alternates between two CPUs leaves neither idle, although one CPU is free. */
 static void fill_capacity(const struct nm_config *config, struct nm_snapshot *view)
 {
-	view->idle_cpu = 1 - config->threads.free_max;
+	view->idle_cpu = 1 - config->rules.free_max;
 	view->sibling_worth = sibling_worth(view);
-	if (config->profile == NM_PROFILE_PAPER)
+	if (config->rules.paper)
 		return;
 	for (unsigned node = 0; node < view->topology->nr_nodes; node++) {
 		struct share share = share_of(view, node);
@@ -236,7 +236,7 @@ int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 {
 	struct nm_snapshot *view = &storage->view;
 	unsigned nr_cpus = input->topology->nr_cpus;
-	double free_max = input->config->threads.free_max;
+	double free_max = input->config->rules.free_max;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
 		fill_cpu(input, cpu, &view->cpus[cpu]);
 	int r = link_siblings(input->topology, view->cpus);

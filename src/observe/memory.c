@@ -61,7 +61,7 @@ int nm_memory_new(const struct nm_topology *topology, const struct nm_config *co
 	if (!memory)
 		return -ENOMEM;
 	memory->topology = topology;
-	memory->follows_all = config->profile == NM_PROFILE_PAPER;
+	memory->follows_all = config->rules.paper;
 	memory->threads = (struct nm_column){
 		.cell_bytes = sizeof(struct thread), .clear = leave, .context = memory};
 	memory->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_memory_process),
@@ -95,7 +95,7 @@ void nm_memory_free(struct nm_memory *memory)
 
 void nm_memory_configure(struct nm_memory *memory, const struct nm_config *config)
 {
-	memory->follows_all = config->profile == NM_PROFILE_PAPER;
+	memory->follows_all = config->rules.paper;
 	nm_pages_configure(memory->pages, config);
 	nm_affinity_configure(memory->affinity, config);
 }

@@ -25,22 +25,22 @@ double nm_evidence_over(double other)
 /* Without a minimum number of accesses, equation 6 alone decides, as published. */
 static double needed_over(const struct nm_config *config, unsigned second)
 {
-	double published = config->pages.factor * second + 1;
+	double published = config->rules.page_factor * second + 1;
 
-	return config->pages.min_accesses > 0 ? fmax(published, nm_evidence_over(second))
-					      : published;
+	return config->rules.page_min_accesses > 0 ? fmax(published, nm_evidence_over(second))
+						   : published;
 }
 
 void nm_rule_set(struct nm_page_rules *rules, const struct nm_config *config)
 {
-	rules->max_tracked = config->pages.max_tracked;
+	rules->max_tracked = config->rules.max_tracked;
 	for (unsigned second = 0; second < NM_ARRAY_SIZE(rules->needed); second++)
 		rules->needed[second] = (uint16_t)needed_over(config, second);
-	rules->min_accesses = (uint32_t)config->pages.min_accesses;
-	rules->cooldown_s = whole_seconds(config->pages.cooldown_s);
-	rules->decays = config->pages.decay_s > 0;
-	rules->decay_s = rules->decays ? whole_seconds(config->pages.decay_s) : UINT16_MAX;
-	rules->window_s = (uint8_t)config->pages.sharing_window_s;
+	rules->min_accesses = (uint32_t)config->rules.page_min_accesses;
+	rules->cooldown_s = whole_seconds(config->rules.page_cooldown_s);
+	rules->decays = config->rules.page_decay_s > 0;
+	rules->decay_s = rules->decays ? whole_seconds(config->rules.page_decay_s) : UINT16_MAX;
+	rules->window_s = (uint8_t)config->rules.sharing_window_s;
 }
 
 static bool may_move(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)

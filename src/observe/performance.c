@@ -45,8 +45,8 @@ static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_
  * program at once. */
 static double latency_of(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
-	return thread->latency_samples >= config->threads.min_samples ? thread->latency
-								      : thread->recent_latency;
+	return thread->latency_samples >= config->rules.min_samples ? thread->latency
+								    : thread->recent_latency;
 }
 
 /* The paper prints P := L (equation 5), but P must increase with the performance. */
@@ -76,8 +76,8 @@ static bool has_evidence(const struct nm_config *config, const struct nm_snap_th
 			 bool by_latency)
 {
 	if (by_latency)
-		return thread->recent_latency_samples >= (double)config->threads.min_samples;
-	return thread->access_samples >= (double)config->threads.min_samples;
+		return thread->recent_latency_samples >= (double)config->rules.min_samples;
+	return thread->access_samples >= (double)config->rules.min_samples;
 }
 
 /*
@@ -89,7 +89,7 @@ static double locality_of(const struct nm_snapshot_input *input,
 			  const struct nm_snap_thread *thread)
 {
 	const struct nm_topology *topology = input->topology;
-	bool fresh = thread->fresh_samples >= input->config->threads.min_samples;
+	bool fresh = thread->fresh_samples >= input->config->rules.min_samples;
 	double accesses = 0, distance = 0;
 	int home = thread->main_node;
 	if (home < 0)

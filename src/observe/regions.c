@@ -366,15 +366,14 @@ static bool can_split(const struct bounds *bounds)
 	       bounds->end - middle >= NM_REGION_LEAST_BYTES;
 }
 
-static bool is_one_nodes(struct tally tally, const struct nm_config *config)
+static bool is_one_nodes(struct tally tally)
 {
-	return exclusivity_of(tally) >= config->pages.region_exclusivity;
+	return exclusivity_of(tally) >= NM_REGION_EXCLUSIVITY;
 }
 
 /* Memory that threads of all nodes use alternately looks the same in both halves. Therefore a
  * region that does not belong to one node is split until parts of single nodes appear. */
-static bool should_split(const struct nm_regions *regions, size_t index,
-			 const struct nm_config *config)
+static bool should_split(const struct nm_regions *regions, size_t index)
 {
 	struct tally left =
 		tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
@@ -384,7 +383,7 @@ static bool should_split(const struct nm_regions *regions, size_t index,
 	return can_split(&regions->list.items[index]) && left.samples >= SPLIT_SAMPLES &&
 	       right.samples >= SPLIT_SAMPLES &&
 	       (left.node != right.node ||
-		!is_one_nodes(tally_of_region(regions, &regions->list, index), config));
+		!is_one_nodes(tally_of_region(regions, &regions->list, index)));
 }
 
 static int append_half(const struct nm_regions *regions, struct list *list, size_t index,
@@ -404,8 +403,7 @@ static int append_half(const struct nm_regions *regions, struct list *list, size
 }
 
 /* Returns whether the old region continues the last new one. */
-static bool should_merge(const struct nm_regions *regions, const struct list *list, size_t index,
-			 const struct nm_config *config)
+static bool should_merge(const struct nm_regions *regions, const struct list *list, size_t index)
 {
 	if (list->count == 0)
 		return false;
@@ -419,7 +417,7 @@ static bool should_merge(const struct nm_regions *regions, const struct list *li
 	if (a.samples < 1 && b.samples < 1)
 		return true;
 	/* Otherwise they would be split again. */
-	return a.node == b.node && is_one_nodes(a, config) && is_one_nodes(b, config) &&
+	return a.node == b.node && is_one_nodes(a) && is_one_nodes(b) &&
 	       fabs(exclusivity_of(a) - exclusivity_of(b)) <= MERGE_BAND;
 }
 
@@ -438,28 +436,27 @@ static void merge(const struct nm_regions *regions, struct list *list, size_t in
 		list->items[list->count - 1].placed_at = regions->list.items[index].placed_at;
 }
 
-static int adapt_one(const struct nm_regions *regions, struct list *list, size_t index,
-		     const struct nm_config *config)
+static int adapt_one(const struct nm_regions *regions, struct list *list, size_t index)
 {
 	size_t to_come = regions->list.count - index - 1;
 
-	if (list->count + 2 + to_come <= regions->most && should_split(regions, index, config)) {
+	if (list->count + 2 + to_come <= regions->most && should_split(regions, index)) {
 		int r = append_half(regions, list, index, LEFT);
 		return r < 0 ? r : append_half(regions, list, index, RIGHT);
 	}
-	if (should_merge(regions, list, index, config)) {
+	if (should_merge(regions, list, index)) {
 		merge(regions, list, index);
 		return 0;
 	}
 	return append_copy(regions, list, index);
 }
 
-int nm_regions_adapt(struct nm_regions *regions, const struct nm_config *config)
+int nm_regions_adapt(struct nm_regions *regions)
 {
 	nm_auto(free_list) struct list list = {0};
 
 	for (size_t i = 0; i < regions->list.count; i++) {
-		int r = adapt_one(regions, &list, i, config);
+		int r = adapt_one(regions, &list, i);
 		if (r < 0)
 			return r;
 	}
@@ -529,8 +526,9 @@ static bool is_evident(const struct nm_region *region, const struct nm_config *c
 {
 	double most = region->exclusivity * region->samples;
 
-	return config->pages.min_accesses == 0 || ((region->whole || region->uniform) &&
-						   most > nm_evidence_over(region->samples - most));
+	return config->rules.page_min_accesses == 0 ||
+	       ((region->whole || region->uniform) &&
+		most > nm_evidence_over(region->samples - most));
 }
 
 int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double imbalance,
@@ -539,13 +537,13 @@ int nm_region_target(const struct nm_region *region, unsigned nr_nodes, double i
 	if (nr_nodes < 2 || region->end - region->start < NM_REGION_LEAST_BYTES ||
 	    region->samples < NM_REGION_LEAST_SAMPLES)
 		return NM_REGION_NOWHERE;
-	if (region->exclusivity >= config->pages.region_exclusivity && is_evident(region, config))
+	if (region->exclusivity >= NM_REGION_EXCLUSIVITY && is_evident(region, config))
 		return region->node;
 	double even = 1.0 / nr_nodes, band = NM_REGION_EVEN_BAND;
 	/* Fewer accesses deviate more from an even distribution by chance. If the imbalance is NaN,
 	 * nothing is spread. */
 	if (region->whole && region->exclusivity <= even + band &&
-	    region->by_halves <= even + 2 * band && imbalance > config->pages.imbalance)
+	    region->by_halves <= even + 2 * band && imbalance > NM_REGION_IMBALANCE)
 		return NM_REGION_EVERYWHERE;
 	return NM_REGION_NOWHERE;
 }

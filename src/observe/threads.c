@@ -6,6 +6,8 @@
 #include "numa-migrd/base.h"
 
 #define YOUNG_WARMUP_S 0.5
+#define YOUNG_S 3.0 /* age up to which a process gets transient affinities only */
+#define QUIET_S 3.0 /* time without a new thread or child before a lease */
 
 static double seconds_since(uint64_t now_ns, uint64_t since_ns)
 {
@@ -54,7 +56,7 @@ static int preferred_node(const struct nm_topology *topology, const double *acce
 static bool is_valid(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
 	return thread->main_node >= 0 && thread->active && thread->access_total > 0 &&
-	       thread->access_samples >= (double)config->threads.min_samples;
+	       thread->access_samples >= (double)config->rules.min_samples;
 }
 
 static void fill_figures(const struct nm_snapshot_input *input, const struct nm_figures *figures,
@@ -66,7 +68,7 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	thread->access_total = figures->access_total;
 	thread->access_samples = figures->access_samples;
 	thread->fresh_samples = figures->access_new;
-	thread->active = figures->run_share >= input->config->threads.min_run;
+	thread->active = figures->run_share >= input->config->rules.min_run;
 	thread->latency = figures->latency;
 	thread->latency_samples = figures->latency_samples;
 	thread->recent_latency = figures->recent_latency;
@@ -77,7 +79,7 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 	thread->intensity = nm_snapshot_operations(input->config, figures) / figures->traffic;
 	if (here >= 0) {
 		thread->main_cpu = figures->main_cpu;
-		if (figures->main_node_share >= input->config->threads.home_share)
+		if (figures->main_node_share >= input->config->rules.home_share)
 			thread->main_node = here;
 	}
 	fold_accesses(topology, figures, accesses, fresh);
@@ -93,7 +95,7 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
  * wait long. */
 static double warmup_s(const struct nm_config *config, const struct nm_member *member)
 {
-	double usual_s = config->threads.warmup_s;
+	double usual_s = config->rules.warmup_s;
 	bool young = seconds_since(member->adopted_ns, member->process->started_ns) < usual_s;
 	bool draws = config->threads.policy != NM_POLICY_KMAF &&
 		     config->threads.policy != NM_POLICY_BALANCE;
@@ -173,7 +175,6 @@ static bool is_within(uint64_t now_ns, uint64_t since_ns, double span_s)
 static void fill_process(const struct nm_snapshot_input *input, const struct nm_process *process,
 			 struct nm_snap_process *ret)
 {
-	const struct nm_config *config = input->config;
 	*ret = (struct nm_snap_process){
 		.pid = process->pid,
 		.start_ticks = process->start_ticks,
@@ -189,10 +190,9 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.held_bytes = process->held_bytes,
 		.barred_mems = process->barred_mems,
 		.cpu_limit = process->cpu_limit,
-		.young = is_within(input->time_ns, process->started_ns, config->threads.young_s),
-		.spawning =
-			process->last_spawn_ns != 0 &&
-			is_within(input->time_ns, process->last_spawn_ns, config->threads.quiet_s),
+		.young = is_within(input->time_ns, process->started_ns, YOUNG_S),
+		.spawning = process->last_spawn_ns != 0 &&
+			    is_within(input->time_ns, process->last_spawn_ns, QUIET_S),
 		.left_alone = process->left_alone,
 		.runtime = process->runtime,
 	};

@@ -136,12 +136,13 @@ static int helper_ask(struct nm_linux *self, const struct nm_helper_request *req
 static int perform(struct nm_linux *self, const struct nm_helper_request *request,
 		   struct nm_event_fds *ret_fds)
 {
-	const struct nm_helper_context context = {.config_path = self->config_path,
-						  .state_path = self->state_path,
-						  .proc_fd = self->proc,
-						  .root_fd = self->files.root,
-						  .requester = getpid(),
-						  .requester_ticks = request->start_ticks};
+	const struct nm_helper_context context = {
+		.config = {.path = self->config_path, .folder = self->config_folder},
+		.state_path = self->state_path,
+		.proc_fd = self->proc,
+		.root_fd = self->files.root,
+		.requester = getpid(),
+		.requester_ticks = request->start_ticks};
 
 	if (self->helper_socket)
 		return helper_ask(self, request, ret_fds);
@@ -388,6 +389,7 @@ static void linux_free(struct nm_platform *platform)
 	nm_closep(&self->files.root);
 	free(self->helper_socket);
 	free(self->config_path);
+	free(self->config_folder);
 	free(self->state_path);
 	free(self->mask);
 	free(self);
@@ -404,7 +406,8 @@ static int copy_options(struct nm_linux *self, const struct nm_platform_options 
 	const char *state = options->state_path ? options->state_path : NM_HELPER_STATE_PATH;
 
 	if (copy_text(options->helper_socket, &self->helper_socket) < 0 ||
-	    copy_text(options->config_path, &self->config_path) < 0 ||
+	    copy_text(options->config.path, &self->config_path) < 0 ||
+	    copy_text(options->config.folder, &self->config_folder) < 0 ||
 	    copy_text(state, &self->state_path) < 0)
 		return -ENOMEM;
 	return 0;

@@ -15,7 +15,7 @@ struct nm_linux {
 	uint64_t helper_rest_ns; /* not called before this time, because it was late */
 	int balancing;		 /* value that we set kernel.numa_balancing to, or -1 */
 	char *helper_socket;	 /* NULL: privileged operations are performed in this process */
-	char *config_path, *state_path;
+	char *config_path, *config_folder, *state_path;
 	unsigned long
 		*mask; /* as wide as the kernel's CPU bitmaps, so that no move has to allocate */
 	unsigned mask_longs;

@@ -8,26 +8,15 @@
 #include <unistd.h>
 
 #include "numa-migrd/config.h"
+#include "numa-migrd/platform.h"
 
-#define CONFIG_MAX (1 << 20)
 #define CPU_MAX (1 << 16)
 
 /* Reads root's configuration. Returns 0, -ENOMEM, or -EPERM if there is none or it is not valid. */
 static int read_root_config(const struct nm_helper_context *context, struct nm_config **ret)
 {
-	nm_auto(nm_closep) int fd =
-		context->config_path ? nm_open_trusted(context->config_path, 0) : -EPERM;
 	struct nm_config_errors errors = {0};
-
-	if (fd < 0)
-		return -EPERM;
-	nm_autofree char *text = malloc(CONFIG_MAX);
-	if (!text)
-		return -ENOMEM;
-	int length = nm_read_all(fd, text, CONFIG_MAX);
-	if (length < 0)
-		return -EPERM;
-	int r = nm_config_parse(context->config_path, text, (size_t)length, &errors, ret);
+	int r = context->config.path ? nm_config_load(&context->config, 0, &errors, ret) : -EPERM;
 	nm_config_errors_clear(&errors);
 	return r < 0 && r != -ENOMEM ? -EPERM : r;
 }
@@ -54,7 +43,7 @@ static bool is_well_formed(const struct nm_helper_request *request)
 	       request->load_latency <= NM_LOAD_LATENCY_MAX;
 }
 
-/* Only root's configuration determines the values of sampling.pmu and sampling.event, for any
+/* Only root's configuration determines the value of sampling.event, for any
  * client. */
 static int read_named(const struct nm_helper_context *context, struct nm_event_selection *selection,
 		      struct nm_config **ret)
@@ -113,10 +102,10 @@ static double resident_bytes(int proc_fd, pid_t pid)
  * Permits twice the rate in root's configuration, because the client counts in intervals of its
  * own. An operation may exceed the budget; the next one must wait until the excess is recovered.
  */
-static int require_rate(const struct nm_helper_context *context, const struct nm_config *config)
+static int require_rate(const struct nm_helper_context *context)
 {
 	struct nm_helper_rate *rate = context->rate;
-	double per_s = 2e6 * config->sampling.soft_dirty_mb_s;
+	double per_s = 2e6 * NM_SOFT_DIRTY_MB_S;
 
 	if (!rate)
 		return 0;
@@ -148,7 +137,7 @@ static int serve_clear_refs(const struct nm_helper_context *context,
 	/* The daemon clears its own pages to test whether this has an effect on this machine. */
 	bool own = request->pid == context->requester &&
 		   request->start_ticks == context->requester_ticks;
-	r = require_rate(context, config);
+	r = require_rate(context);
 	if (r == 0)
 		r = nm_open_clear_refs(context->proc_fd, request->pid, request->start_ticks,
 				       own ? NULL : config);

@@ -158,7 +158,7 @@ static int list_scopes(struct nm_feedback *feedback, const struct nm_config *con
 		       const struct nm_process_change *sum, struct scopes *ret)
 {
 	struct scopes scopes = {.items = calloc(feedback->nr_moves + 1, sizeof(*scopes.items)),
-				.global = config->threads.feedback == NM_FEEDBACK_GLOBAL};
+				.global = config->rules.feedback == NM_FEEDBACK_GLOBAL};
 	if (!scopes.items)
 		return -ENOMEM;
 	if (scopes.global)
@@ -219,13 +219,12 @@ static struct change change_of(const struct nm_feedback *feedback, const struct 
 
 static bool is_gain(const struct nm_config *config, double change, double sigma)
 {
-	return change > 0 && change > config->threads.noise_gate * sigma;
+	return change > 0 && change > config->rules.noise_gate * sigma;
 }
 
 static bool is_loss(const struct nm_config *config, double change, double sigma)
 {
-	return change < log(config->threads.delta_g) &&
-	       -change > config->threads.noise_gate * sigma;
+	return change < log(config->rules.delta_g) && -change > config->rules.noise_gate * sigma;
 }
 
 static bool is_improvement(const struct nm_config *config, double change, double sigma)
@@ -238,7 +237,7 @@ static bool must_roll_back(const struct nm_config *config, const struct change *
 {
 	if (is_loss(config, change->log, change->sigma))
 		return true;
-	return config->profile != NM_PROFILE_PAPER && change->log < 0 &&
+	return !config->rules.paper && change->log < 0 &&
 	       is_loss(config, change->losses, change->losses_sigma);
 }
 
@@ -246,13 +245,13 @@ static struct nm_feedback_judgement judgement_of(const struct nm_config *config,
 						 const struct change *change, uint64_t decision)
 {
 	double figure = exp(change->log);
-	bool summed = config->profile != NM_PROFILE_PAPER && !isnan(figure);
+	bool summed = !config->rules.paper && !isnan(figure);
 	return (struct nm_feedback_judgement){
 		.decision = decision,
 		.roll_back = must_roll_back(config, change),
 		.gain = is_improvement(config, change->log, change->sigma),
 		.figure = figure,
-		.noise = config->threads.noise_gate * change->sigma,
+		.noise = config->rules.noise_gate * change->sigma,
 		.losses = summed ? exp(change->losses) : figure,
 	};
 }
@@ -336,7 +335,7 @@ static int judge(struct nm_feedback *feedback, const struct nm_snapshot *snapsho
 		 const struct nm_config *config, const struct nm_readings *now,
 		 struct nm_feedback_result *result)
 {
-	if (config->profile == NM_PROFILE_PAPER || feedback->postponed >= POSTPONED_MAX ||
+	if (config->rules.paper || feedback->postponed >= POSTPONED_MAX ||
 	    !active_threads_changed(feedback, snapshot))
 		return judge_moves(feedback, config, now, result);
 	feedback->postponed++;
@@ -349,7 +348,7 @@ static int judge(struct nm_feedback *feedback, const struct nm_snapshot *snapsho
 
 static double within_bounds(const struct nm_config *config, double interval_s)
 {
-	return fmax(fmin(interval_s, config->threads.t_max_s), config->threads.t_min_s);
+	return fmax(fmin(interval_s, config->rules.t_max_s), config->rules.t_min_s);
 }
 
 double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct nm_config *config)
@@ -529,7 +528,7 @@ int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_base
 		change.before = process_change->before;
 		change.after = process_change->after;
 		change.figure = exp(scope.log);
-		change.noise = config->threads.noise_gate * scope.sigma;
+		change.noise = config->rules.noise_gate * scope.sigma;
 		change.loss = is_loss(config, scope.log, scope.sigma);
 		change.gain = is_improvement(config, scope.log, scope.sigma);
 	}

@@ -52,7 +52,7 @@ static uint32_t next_by_rank(void *context)
 
 static bool is_slow(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
-	return thread->relative < config->threads.delta_r;
+	return thread->relative < config->rules.delta_r;
 }
 
 /* A few accesses do not determine the locality, even if enough samples determined P. */
@@ -70,7 +70,7 @@ enum nm_candidacy nm_imar2_candidacy(const struct nm_config *config,
 		return NM_CANDIDACY_HELD;
 	if (thread->main_node < 0)
 		return NM_CANDIDACY_WANDERING;
-	bool remote = locality_of(thread) < config->threads.remote_below;
+	bool remote = locality_of(thread) < config->rules.remote_below;
 	return is_slow(config, thread) || remote ? NM_CANDIDACY_YES : NM_CANDIDACY_SETTLED;
 }
 
@@ -81,8 +81,8 @@ static bool rank(const struct nm_config *config, const struct nm_snap_thread *th
 	double locality = locality_of(thread);
 	if (nm_imar2_candidacy(config, thread) != NM_CANDIDACY_YES)
 		return false;
-	*ret_rank = config->threads.remote_below > 0 ? fmin(thread->relative, locality)
-						     : thread->relative;
+	*ret_rank = config->rules.remote_below > 0 ? fmin(thread->relative, locality)
+						   : thread->relative;
 	return true;
 }
 
@@ -112,11 +112,11 @@ static double record_of(const struct judge *judge, uint32_t thread, int node)
 static double q3_by(const struct judge *judge, double record, double now)
 {
 	if (isnan(record))
-		return judge->config->threads.q3_equal;
-	int compared = nm_record_compare(record, now, judge->config->threads.record_band);
+		return judge->config->rules.q3_equal;
+	int compared = nm_record_compare(record, now, judge->config->rules.record_band);
 	if (compared == 0)
-		return judge->config->threads.q3_equal;
-	return compared > 0 ? judge->config->threads.q3_better : judge->config->threads.q3_worse;
+		return judge->config->rules.q3_equal;
+	return compared > 0 ? judge->config->rules.q3_better : judge->config->rules.q3_worse;
 }
 
 static double q3_of(const struct judge *judge, uint32_t thread, int node)
@@ -127,7 +127,7 @@ static double q3_of(const struct judge *judge, uint32_t thread, int node)
 
 static double q4_of(const struct judge *judge, uint32_t thread)
 {
-	return is_slow(judge->config, &judge->snapshot->threads[thread]) ? judge->config->threads.q4
+	return is_slow(judge->config, &judge->snapshot->threads[thread]) ? judge->config->rules.q4
 									 : 0;
 }
 

@@ -79,7 +79,7 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	int r = make_input(snapshot, &input);
 	if (r == 0)
 		r = nm_mapping_compute(snapshot->topology, graph, input.threads,
-				       config->threads.mapping_gain, seed, &mapping);
+				       config->rules.mapping_gain, seed, &mapping);
 	if (r == -ENODATA) {
 		*ret = (struct nm_proposals){0};
 		return 0;
@@ -94,7 +94,7 @@ bool nm_kmaf_ends_period(struct nm_kmaf_clock *clock, const struct nm_config *co
 {
 	double passed_s = (double)(now_ns - clock->ended_ns) / (double)NM_NSEC_PER_SEC;
 	/* Ticks are slightly early or late; the one nearest to the end of the period counts. */
-	if (passed_s < config->threads.mapping_s - interval_s / 2)
+	if (passed_s < config->rules.mapping_s - interval_s / 2)
 		return false;
 	clock->ended_ns = now_ns;
 	return true;

@@ -120,7 +120,7 @@ static bool may_replace(const struct plan *plan, size_t thread, size_t other)
 	const struct nm_snap_thread *enters = thread_of(plan, thread),
 				    *leaves = thread_of(plan, other);
 	const struct nm_snap_process *processes = plan->snapshot->processes;
-	if (!plan->config->threads.cross_owner_swap &&
+	if (!plan->config->rules.cross_owner_swap &&
 	    processes[enters->process].uid != processes[leaves->process].uid)
 		return false;
 	return hwloc_bitmap_isset(enters->allowed, (unsigned)leaves->main_cpu);
@@ -190,7 +190,7 @@ static int find_partners(struct plan *plan)
 static bool fits_node(const struct plan *plan, size_t thread)
 {
 	int node = plan->wanted[thread];
-	return plan->config->profile == NM_PROFILE_PAPER ||
+	return plan->config->rules.paper ||
 	       plan->demand[node] + demand_of(plan, thread) <= plan->capacity[node];
 }
 
@@ -221,7 +221,7 @@ static bool frees_cpu(const struct plan *plan, size_t thread)
 	const struct nm_snap_thread *leaving = thread_of(plan, thread);
 	const struct nm_snap_cpu *cpu = &plan->snapshot->cpus[leaving->main_cpu];
 	return cpu->nr_main_threads == 1 &&
-	       cpu->busy_share - leaving->run_share <= plan->config->threads.free_max;
+	       cpu->busy_share - leaving->run_share <= plan->config->rules.free_max;
 }
 
 static bool move_alone(struct plan *plan, size_t thread)

@@ -48,7 +48,7 @@ static bool pays_off(const struct plan *plan, int group)
 			add_change(plan, plan->moves[plan->units[u].first + m].thread, group,
 				   &change);
 	double saved = change.stay - change.moved;
-	return saved > 0 && saved >= plan->config->threads.mapping_gain * change.stay;
+	return saved > 0 && saved >= plan->config->rules.mapping_gain * change.stay;
 }
 
 /* Returns whether the unit can be dropped: later units may rely on the room that it leaves. */
@@ -56,7 +56,7 @@ static bool may_stay(const struct plan *plan, const struct unit *unit)
 {
 	const struct nm_move *move = &plan->moves[unit->first];
 	double demand = plan->demand[move->node_from] + demand_of(plan, move->thread);
-	return unit->count > 1 || plan->config->profile == NM_PROFILE_PAPER ||
+	return unit->count > 1 || plan->config->rules.paper ||
 	       demand <= plan->capacity[move->node_from] ||
 	       demand <= plan->demand_now[move->node_from];
 }
@@ -150,7 +150,7 @@ static void count_need(struct plan *plan, const struct unit *unit, int change)
 
 static bool fits_all_nodes(const struct plan *plan)
 {
-	if (plan->config->profile == NM_PROFILE_PAPER)
+	if (plan->config->rules.paper)
 		return true;
 	for (unsigned node = 0; node < plan->snapshot->topology->nr_nodes; node++)
 		if (plan->demand[node] > fmax(plan->capacity[node], plan->demand_now[node]))
@@ -210,16 +210,16 @@ static bool is_accepted(const struct plan *plan)
 {
 	struct cost cost = nm_kmaf_plan_cost(plan);
 	double saved = cost.before - cost.after;
-	if (plan->config->threads.gate == NM_GATE_BENEFIT &&
-	    !(saved > plan->config->threads.gate_sigmas * sqrt(cost.variance)))
+	if (plan->config->rules.gate == NM_GATE_BENEFIT &&
+	    !(saved > plan->config->rules.gate_sigmas * sqrt(cost.variance)))
 		return false;
-	return saved >= plan->config->threads.mapping_gain * cost.before;
+	return saved >= plan->config->rules.mapping_gain * cost.before;
 }
 
 /* Earlier units are kept; no kept unit may need a dropped one. */
 static bool limit_moves(struct plan *plan)
 {
-	uint64_t budget = plan->config->threads.moves_per_interval;
+	uint64_t budget = plan->config->rules.moves_per_interval;
 	bool cut = false;
 	for (size_t i = 0; i < plan->nr_units; i++) {
 		struct unit *unit = &plan->units[i];
@@ -236,7 +236,7 @@ static bool limit_moves(struct plan *plan)
 
 static bool is_unconditional(const struct nm_config *config)
 {
-	return config->threads.mapping_gain <= 0 && config->threads.gate == NM_GATE_PAPER;
+	return config->rules.mapping_gain <= 0 && config->rules.gate == NM_GATE_PAPER;
 }
 
 void nm_kmaf_select(struct plan *plan)

@@ -72,7 +72,7 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	if (!eligible || !move_tickets || !known)
 		return -ENOMEM;
 	fill_tickets(snapshot, config, move_tickets, known);
-	bool any_thread = config->profile == NM_PROFILE_PAPER;
+	bool any_thread = config->rules.paper;
 	struct shuffle list = {.rng = rng,
 			       .threads = eligible,
 			       .count = list_eligible(snapshot, any_thread, eligible)};

@@ -99,7 +99,7 @@ static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_c
 static int fill_plan(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		     const struct nm_proposals *proposals, uint64_t id, struct nm_plan *plan)
 {
-	uint64_t budget = config->threads.moves_per_interval;
+	uint64_t budget = config->rules.moves_per_interval;
 	plan->decisions = calloc(proposals->count + 1, sizeof(*plan->decisions));
 	if (!plan->decisions)
 		return -ENOMEM;

@@ -81,7 +81,7 @@ double nm_record_get(const struct nm_record *record, const struct nm_snapshot *s
 		     const struct nm_config *config, uint32_t thread, int node)
 {
 	const struct cell *cell = &cells_of(record, thread)[node];
-	uint64_t age = config->threads.record_age;
+	uint64_t age = config->rules.record_age;
 	bool expired = age > 0 && snapshot->interval - cell->interval > age;
 	return cell->known && !expired ? cell->performance : (double)NAN;
 }

@@ -49,8 +49,8 @@ static bool gains(const struct rotation *rotation, uint32_t index)
 		return false;
 	return (thread->everywhere ||
 		hwloc_bitmap_isincluded(snapshot->topology->nodes[to].cpus, thread->allowed)) &&
-	       nm_surplus_of(snapshot->topology, thread, thread->main_node, to, config->threads.gate_margin,
-			     config->threads.gate_sigmas) > 0;
+	       nm_surplus_of(snapshot->topology, thread, thread->main_node, to, NM_GATE_MARGIN,
+			     config->rules.gate_sigmas) > 0;
 }
 
 static void mark_moving(const struct nm_proposals *proposals, bool *moving)

@@ -51,13 +51,13 @@ struct pair_search {
 double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			    uint32_t thread, int node)
 {
-	return snapshot->threads[thread].preferred == node ? config->threads.q2 : 0;
+	return snapshot->threads[thread].preferred == node ? config->rules.q2 : 0;
 }
 
 static double q1_of(const struct search *search, int cpu)
 {
-	return search->snapshot->cpus[cpu].sibling_busy ? search->config->threads.q1_sibling
-							: search->config->threads.q1;
+	return search->snapshot->cpus[cpu].sibling_busy ? search->config->rules.q1_sibling
+							: search->config->rules.q1;
 }
 
 static bool is_refused(const struct search *search, uint32_t thread, int node)
@@ -87,8 +87,8 @@ static double move_tickets_of(const struct search *search, uint32_t thread, int 
 
 static double surplus_of(const struct search *search, const struct nm_snap_thread *thread, int node)
 {
-	return nm_surplus_of(search->snapshot->topology, thread, thread->main_node, node, search->config->threads.gate_margin,
-			     search->config->threads.gate_sigmas);
+	return nm_surplus_of(search->snapshot->topology, thread, thread->main_node, node,
+			     NM_GATE_MARGIN, search->config->rules.gate_sigmas);
 }
 
 /* Sets the values for moving a thread to a node, unless it is already there or the node has no room
@@ -241,7 +241,7 @@ static bool is_candidate(const struct pair_search *pair_search, size_t at,
 static bool may_swap_users(const struct pair_search *pair_search, size_t at)
 {
 	const struct search *search = pair_search->search;
-	return search->config->threads.cross_owner_swap ||
+	return search->config->rules.cross_owner_swap ||
 	       (search->gated && pair_search->surplus > 0 && search->surplus[at] > 0);
 }
 
@@ -394,7 +394,7 @@ static int fill_pool(struct search *search, struct nm_ticket_pool *pool, size_t 
 {
 	uint64_t considered = 0;
 	size_t stuck = 0;
-	while (considered < search->config->threads.n && search->comparisons < MAX_COMPARISONS) {
+	while (considered < search->config->rules.n && search->comparisons < MAX_COMPARISONS) {
 		uint32_t thread = search->tickets->next(search->tickets->list);
 		if (thread == NM_NO_PARTNER)
 			break;
@@ -414,13 +414,13 @@ static int fill_pool(struct search *search, struct nm_ticket_pool *pool, size_t 
 static struct search search_of(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			       const struct nm_search_tickets *tickets)
 {
-	bool gated = config->threads.gate == NM_GATE_BENEFIT;
-	bool merged = config->threads.lottery == NM_LOTTERY_PROPORTIONAL;
+	bool gated = config->rules.gate == NM_GATE_BENEFIT;
+	bool merged = config->rules.lottery == NM_LOTTERY_PROPORTIONAL;
 	return (struct search){
 		.snapshot = snapshot,
 		.config = config,
 		.tickets = tickets,
-		.paper = config->profile == NM_PROFILE_PAPER,
+		.paper = config->rules.paper,
 		.gated = gated,
 		.merged = merged,
 		/* A candidate without tickets never wins, except in the paper's lottery. */
@@ -428,8 +428,8 @@ static struct search search_of(const struct nm_snapshot *snapshot, const struct 
 		/*
 		 * Locality cannot determine which of the two would be faster there; IMAR²'s P can.
 		 */
-		.no_pointless_swaps = gated && (tickets->policy == NM_POLICY_LBMA ||
-						snapshot->by_locality),
+		.no_pointless_swaps =
+			gated && (tickets->policy == NM_POLICY_LBMA || snapshot->by_locality),
 		.nr_partners = count_main_threads(snapshot),
 	};
 }
@@ -444,7 +444,7 @@ int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config
 	size_t stuck;
 	int r = fill_partners(&search);
 	if (r >= 0)
-		r = nm_ticket_pool_new(snapshot, config->threads.lottery, rng, &pool);
+		r = nm_ticket_pool_new(snapshot, config->rules.lottery, rng, &pool);
 	if (r >= 0)
 		r = fill_pool(&search, pool, &stuck);
 	if (r < 0)
@@ -452,7 +452,7 @@ int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config
 	struct nm_proposals proposals = {
 		/* Each thread of Θ̂ wins at most once, so that there are never more than n, with
 		 * those that move in circles. */
-		.items = calloc(config->threads.n + 1, sizeof(*proposals.items)),
+		.items = calloc(config->rules.n + 1, sizeof(*proposals.items)),
 		.comparisons = search.comparisons,
 		.stuck = stuck,
 	};
@@ -463,7 +463,7 @@ int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config
 	/* Only of threads that gain, which the gate ensures. */
 	if (search.gated && !search.paper)
 		r = nm_search_circles(snapshot, config, tickets, search.stuck,
-				      config->threads.n - proposals.count, &proposals);
+				      config->rules.n - proposals.count, &proposals);
 	if (r < 0)
 		nm_proposals_clear(&proposals);
 	else

@@ -17,7 +17,7 @@ struct nm_search_tickets {
 	const double *partner; /* per thread: additional tickets as a partner; NULL: none */
 	const bool *known; /* per thread: has enough samples to be a partner, if the gate is used */
 	/* Returns the next thread of Θ̂ in its order, or NM_NO_PARTNER at its end. Threads without a
-	 * candidate do not count, except in the profile "paper". */
+	 * candidate do not count, except with the rules of a paper. */
 	uint32_t (*next)(void *list);
 	void *list;
 };

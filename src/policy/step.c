@@ -18,13 +18,13 @@ static bool may_size_itself(const struct nm_snap_process *process, bool drawn)
 static enum nm_step_pin pin_of(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			       const struct nm_snap_process *process, bool drawn)
 {
-	switch (config->threads.pin) {
-	case NM_PIN_NODE:
-	case NM_PIN_CORE:
+	switch (config->threads.affinity) {
+	case NM_AFFINITY_NODE:
+	case NM_AFFINITY_CORE:
 		return NM_STEP_LEASE;
-	case NM_PIN_NUDGE:
+	case NM_AFFINITY_TRANSIENT:
 		return NM_STEP_NUDGE;
-	case NM_PIN_AUTO:
+	case NM_AFFINITY_AUTO:
 		break;
 	}
 	/* The kernel moves threads to their memory, too, and a lease would prevent that. */
@@ -50,7 +50,8 @@ static int build_target(const struct nm_snapshot *snapshot, const struct nm_conf
 		r = hwloc_bitmap_and(target, target, route->within);
 	if (r < 0)
 		return -ENOMEM;
-	if (config->threads.pin == NM_PIN_CORE && !route->whole_node && route->cpu_to >= 0) {
+	if (config->threads.affinity == NM_AFFINITY_CORE && !route->whole_node &&
+	    route->cpu_to >= 0) {
 		unsigned cpu = (unsigned)route->cpu_to;
 		if (!hwloc_bitmap_isset(target, cpu))
 			return -ENOENT;

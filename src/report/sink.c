@@ -10,12 +10,12 @@
 
 #include "entry.h"
 
+#define RATE_PER_S 20.0 /* decisions, verdicts, leases and problems */
 #define IDENTIFIER "SYSLOG_IDENTIFIER=numa-migrd"
 
 struct nm_journal {
-	int journald; /* socket, or -1: text on stderr */
-	int most; /* the lowest priority that is written (the highest number) */
-	uint64_t rate_per_s;
+	int journald;  /* socket, or -1: text on stderr */
+	int most;      /* the lowest priority that is written (the highest number) */
 	double tokens; /* entries that may be written now; at most those of one second */
 	uint64_t filled_ns;
 	uint64_t suppressed;
@@ -44,8 +44,8 @@ int nm_journal_new(struct nm_journal **ret)
 	journal->journald = -1;
 	if (stderr_is_journal())
 		journal->journald = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	nm_journal_configure(journal, NM_JOURNAL_DECISIONS, 20);
-	journal->tokens = (double)journal->rate_per_s;
+	nm_journal_configure(journal, NM_JOURNAL_DECISIONS);
+	journal->tokens = RATE_PER_S;
 	*ret = journal;
 	return 0;
 }
@@ -57,8 +57,7 @@ void nm_journal_free(struct nm_journal *journal)
 	free(journal);
 }
 
-void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level,
-			  uint64_t rate_per_s)
+void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level)
 {
 	static const int most[] = {
 		[NM_JOURNAL_ERROR] = LOG_ERR,
@@ -67,9 +66,6 @@ void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level leve
 		[NM_JOURNAL_DEBUG] = LOG_DEBUG,
 	};
 	journal->most = most[level];
-	journal->rate_per_s = rate_per_s;
-	if (journal->tokens > (double)rate_per_s)
-		journal->tokens = (double)rate_per_s;
 }
 
 /* Only these can occur in large numbers; other entries are rare, and a summary must not be lost. */
@@ -83,14 +79,13 @@ static bool is_limited(const struct nm_entry *entry)
 
 static bool take_token(struct nm_journal *journal, uint64_t now_ns)
 {
-	double rate = (double)journal->rate_per_s;
 	if (journal->filled_ns == 0)
-		journal->tokens = rate;
+		journal->tokens = RATE_PER_S;
 	else if (now_ns > journal->filled_ns)
-		journal->tokens +=
-			rate * (double)(now_ns - journal->filled_ns) / (double)NM_NSEC_PER_SEC;
-	if (journal->tokens > rate)
-		journal->tokens = rate;
+		journal->tokens += RATE_PER_S * (double)(now_ns - journal->filled_ns) /
+				   (double)NM_NSEC_PER_SEC;
+	if (journal->tokens > RATE_PER_S)
+		journal->tokens = RATE_PER_S;
 	journal->filled_ns = now_ns;
 	if (journal->tokens < 1)
 		return false;

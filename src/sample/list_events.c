@@ -6,8 +6,6 @@
 #include "numa-migrd/event.h"
 #include "source.h"
 
-#define LOAD_LATENCY 30U /* default of sampling.load_latency */
-
 static void print_word(FILE *out, const struct nm_event_word *word, const char *name)
 {
 	char config[24] = "-", config1[24] = "-", each[16] = "-";
@@ -34,7 +32,7 @@ static void print_table(FILE *out, const struct nm_event_table *table)
 	for (size_t i = 0; i < table->count; i++) {
 		const struct nm_event_row *row = &table->rows[i];
 		struct nm_event_word word;
-		unencoded += nm_event_row_encode(table, row, LOAD_LATENCY, &word) < 0;
+		unencoded += nm_event_row_encode(table, row, NM_LOAD_LATENCY, &word) < 0;
 		raw += row->raw != NULL;
 		print_word(out, &word, row->name);
 	}
@@ -56,7 +54,7 @@ int nm_list_events_table(FILE *out, const char *name)
 	return -ENOENT;
 }
 
-int nm_list_events_check(FILE *out, int root, const char *path, const struct nm_config *config)
+int nm_list_events_check(FILE *out, int root, const struct nm_config *config)
 {
 	const char *event = config->sampling.event;
 	const char *why = event[0] ? nm_event_named_check(root, event) : NULL;
@@ -64,10 +62,10 @@ int nm_list_events_check(FILE *out, int root, const char *path, const struct nm_
 	if (!why)
 		return 0;
 	fprintf(out,
-		"%s:%u: sampling.event: found \"%s\", allowed: an event of this CPU that libpfm4 "
+		"%s: sampling.event: found \"%s\", allowed: an event of this CPU that libpfm4 "
 		"encodes (%s); remove the line, or choose an event as numa-migrd.conf(5) "
 		"describes\n",
-		path, config->sampling.event_line, event, why);
+		config->sampling.event_place, event, why);
 	return -EINVAL;
 }
 

@@ -67,7 +67,7 @@ static json_t *try_source(struct nm_platform *platform, const struct nm_topology
 	if (cpu < 0 || nm_topology_copy(topology, &one_cpu) < 0)
 		return NULL;
 	hwloc_bitmap_only(one_cpu->usable, (unsigned)cpu);
-	small.sampling.ring_kb = TRIAL_RING_KB;
+	small.rules.ring_kb = TRIAL_RING_KB;
 	int r = nm_source_open(platform, one_cpu, &small, text, sizeof(text), &source);
 	return r < 0 ? json_pack("{s:i, s:s}", "errno", -r, "text", text)
 		     : status_of(nm_source_status(source));

@@ -403,10 +403,9 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 	source->run_kind = NM_EVENT_CLOCK;
 	source->run_ns = source->run_ns_configured = NM_RUN_NS;
 	source->faults = source->faults_configured = 1;
-	source->ring_bytes = (size_t)config->sampling.ring_kb * 1024;
+	source->ring_bytes = (size_t)config->rules.ring_kb * 1024;
 	if (source->ring_bytes < page_bytes())
 		source->ring_bytes = page_bytes();
-	source->memory_period = config->sampling.memory_period;
 	source->hardware_scale = 1;
 	snprintf(source->pmu, sizeof(source->pmu), "%s", config->sampling.pmu);
 	snprintf(source->event, sizeof(source->event), "%s", config->sampling.event);

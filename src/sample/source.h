@@ -71,7 +71,6 @@ struct nm_source {
 	uint64_t faults, faults_configured;
 	struct nm_event_selection selection;
 	char pmu[NM_PMU_TEXT], event[NM_CONFIG_EVENT_BYTES];
-	uint64_t memory_period;	       /* configured; 0: automatic */
 	uint64_t hardware_scale; /* factor by which all periods of hardware events are raised */
 	struct nm_event_list hardware; /* the events opened on each CPU, which counted in the
 					* trial */

@@ -38,7 +38,7 @@ struct nm_event_selection nm_event_selection_of(const struct nm_config *config,
 {
 	return (struct nm_event_selection){
 		.source = source,
-		.load_latency = (unsigned)config->sampling.load_latency,
+		.load_latency = NM_LOAD_LATENCY,
 		.pmu = config->sampling.pmu,
 		.event = config->sampling.event,
 	};
@@ -217,9 +217,9 @@ static bool is_kind_wanted(const struct nm_source *source, enum nm_memory_source
 	case NM_SOURCE_SPE:
 		return memory == NM_MEMORY_SPE;
 	case NM_SOURCE_EVENT:
-		return memory == NM_MEMORY_EVENT;
+		return memory == (source->pmu[0] ? NM_MEMORY_PMU : NM_MEMORY_EVENT);
 	default:
-		return memory == NM_MEMORY_PMU;
+		return false;
 	}
 }
 

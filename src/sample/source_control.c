@@ -60,8 +60,6 @@ uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_e
 {
 	uint64_t base = word->period ? word->period : default_period(word);
 
-	if (word->kind == NM_EVENT_MEMORY && source->memory_period)
-		base = source->memory_period;
 	base *= source->hardware_scale;
 	if (word->period_multiple > 1)
 		base -= base % word->period_multiple;

@@ -62,7 +62,7 @@ const struct nm_target *nm_roster_excluded_by(const struct nm_roster *roster,
 
 static bool is_included(const struct nm_config *config, const struct nm_process *process)
 {
-	if (config->targets.attribute == NM_ATTRIBUTE_ONLY)
+	if (config->targets.cgroup_attribute == NM_ATTRIBUTE_ONLY)
 		return false;
 	return config->targets.include.count == 0 ||
 	       find_match(&config->targets.include, process, false);
@@ -181,7 +181,7 @@ int nm_roster_read_process(struct nm_roster *roster, struct nm_process *process,
 
 int nm_roster_read_steering(struct nm_roster *roster, struct nm_process *process)
 {
-	if (roster->config->targets.attribute != NM_ATTRIBUTE_IGNORE)
+	if (roster->config->targets.cgroup_attribute != NM_ATTRIBUTE_IGNORE)
 		return nm_steer_read(roster->platform, process->cgroup, &process->steering);
 	process->steering = (struct nm_steering){0};
 	return 0;

@@ -124,10 +124,11 @@ static void print_reason(const struct nm_roster *roster, const struct nm_process
 			       "targets.exclude matches it: %s",
 			       nm_config_print_target(target, pattern, sizeof(pattern)));
 	else if (explanation->eligibility == NM_ELIGIBILITY_NOT_TARGET &&
-		 roster->config->targets.attribute == NM_ATTRIBUTE_ONLY)
-		(void)snprintf(explanation->text, sizeof(explanation->text),
-			       "targets.attribute is \"only\", and no attribute of its cgroups "
-			       "selects it");
+		 roster->config->targets.cgroup_attribute == NM_ATTRIBUTE_ONLY)
+		(void)snprintf(
+			explanation->text, sizeof(explanation->text),
+			"targets.cgroup_attribute is \"only\", and no attribute of its cgroups "
+			"selects it");
 }
 
 /* ---- one process ---- */

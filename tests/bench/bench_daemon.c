@@ -149,7 +149,7 @@ static pid_t start_daemon(void *argument)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	struct nm_options options = {
-		.config_path = machine->config,
+		.config = {.path = machine->config},
 		.topology = {.xml_path = machine->xml, .root_path = machine->root}};
 	setenv("RUNTIME_DIRECTORY", machine->root, 1);
 	if (!getenv("BENCH_VERBOSE") && !freopen("/dev/null", "w", stderr))

@@ -62,7 +62,7 @@ static double measure(size_t threads)
 	must(cpus);
 	nm_rng_seed(&rng, 5);
 	machine->config.threads.policy = NM_POLICY_KMAF;
-	machine->config.threads.moves_per_interval = 4096;
+	machine->config.rules.moves_per_interval = 4096;
 	for (size_t i = 0; i < threads; i++) {
 		size_t thread = machine_thread(machine, 10 + (uint32_t)nm_rng_below(&rng, 4),
 					       (int)nm_rng_below(&rng, CPUS), -1);

@@ -140,11 +140,11 @@ static void start_mover(void)
 {
 	must(nm_config_default(&config), "configuration");
 	config->pages.max_mb_per_s = 1000000;
-	config->pages.max_pages_per_interval = 10000000;
-	config->pages.keep_free = 0;
-	config->pages.call_limit_ms = 1000; /* an emulated machine is slow */
-	config->pages.maps_budget_ms = 1000;
-	config->pages.isolated_cpus = true;
+	config->rules.max_pages_per_interval = 10000000;
+	config->pages.keep_free_percent = 0;
+	config->rules.call_limit_ms = 1000; /* an emulated machine is slow */
+	config->rules.maps_budget_ms = 1000;
+	config->pages.also = NM_ALSO_ISOLATED;
 	must(nm_mover_new(platform, topology, config, &mover), "mover");
 }
 

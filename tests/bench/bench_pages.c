@@ -132,7 +132,7 @@ int main(void)
 	choose(PAGES);
 	if (nm_config_default(&config) < 0)
 		return EXIT_FAILURE;
-	config->pages.max_tracked = PAGES;
+	config->rules.max_tracked = PAGES;
 	double before = resident_mb();
 	if (nm_pages_new(config, NODES, key, &pages) < 0)
 		return EXIT_FAILURE;

@@ -243,7 +243,7 @@ static void open_scale(struct scale *scale, unsigned threads)
 	scale->config->threads.policy = NM_POLICY_LBMA;
 	scale->config->targets.min_rss_mb = 1;
 	scale->config->targets.min_cpu_percent = 0;
-	scale->config->threads.n = 64;
+	scale->config->rules.n = 64;
 	check(nm_metrics_new(scale->topology, true, &scale->metrics));
 	check(nm_released_list_new(&scale->memory));
 	check(nm_roster_new(&scale->platform, scale->topology, scale->config, NULL, scale->memory,
@@ -402,7 +402,7 @@ static void measure_pages(void)
 	const uint64_t key[4] = {1, 2, 3, 4};
 	double before = resident_mb();
 	check(nm_config_default(&config));
-	config->pages.max_tracked = PAGES;
+	config->rules.max_tracked = PAGES;
 	check(nm_pages_new(config, NODES, key, &pages));
 	check(nm_pages_open(pages, &owner));
 	nm_pages_hold(pages, owner, false);

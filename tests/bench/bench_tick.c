@@ -83,7 +83,7 @@ static void measure(const char *name, struct machine *m, const struct memory *me
 	double took[REPEATS];
 	struct nm_rng rng;
 	nm_rng_seed(&rng, 7);
-	m->config.threads.n = 64;
+	m->config.rules.n = 64;
 	tick(m, memory, &rng);
 	for (unsigned i = 0; i < REPEATS; i++) {
 		double start = bench_cpu_ns();

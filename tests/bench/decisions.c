@@ -16,9 +16,8 @@ static const double wanders[] = {0, NM_SIM_WANDER_USUAL, 0.1};
 
 /* ---- policies ---- */
 
-#define PAPER "profile = \"paper\"; "
 #define IMAR2(more) "threads: { policy = \"imar2\"; " more " };"
-#define BALANCE(more) PAPER "threads: { policy = \"balance\"; " more " };"
+#define BALANCE(more) "threads: { policy = \"balance-paper\"; " more " };"
 #define SELECTION(rule)                                                                            \
 	{                                                                                          \
 		.name = "balance-" rule, .config = BALANCE("selection = \"" rule "\";")            \
@@ -31,10 +30,11 @@ static const char *const usual_policies[] = {
 static const struct nm_sim_policy more_policies[] = {
 	{.name = "auto+pages",
 	 .config = "threads: { policy = \"auto\"; }; pages: { policy = \"exclusivity\"; };"},
-	{.name = "imar2-node", .config = IMAR2("pin = \"node\";")},
-	{.name = "imar2-core", .config = IMAR2("pin = \"core\";")},
-	{.name = "imar2-nudge", .config = IMAR2("pin = \"nudge\";")},
-	{.name = "imar2-latency", .config = PAPER IMAR2("performance = \"latency\";")},
+	{.name = "imar2-node", .config = IMAR2("affinity = \"node\";")},
+	{.name = "imar2-core", .config = IMAR2("affinity = \"core\";")},
+	{.name = "imar2-nudge", .config = IMAR2("affinity = \"transient\";")},
+	{.name = "imar2-latency",
+	 .config = "threads: { policy = \"imar2-paper\"; performance = \"latency\"; };"},
 };
 
 /* For overloaded nodes. The scheduler of the model evens out the nodes, so that the shipped rules
@@ -50,7 +50,7 @@ static const struct nm_sim_policy balance_policies[] = {
 	SELECTION("exclusivity_base"),
 	SELECTION("exclusivity"),
 	SELECTION("most_benefit_plus"),
-	{.name = "balance-dtas", .config = BALANCE("dtas = true;")},
+	{.name = "balance-dtas", .config = BALANCE("selection = \"dtas\";")},
 };
 
 /* ---- machines and workloads ---- */

@@ -25,10 +25,8 @@ void nm_journal_free(struct nm_journal *journal)
 	free(journal);
 }
 
-void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level,
-			  uint64_t rate_per_s)
+void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level)
 {
-	(void)rate_per_s;
 	journal->level = level;
 }
 

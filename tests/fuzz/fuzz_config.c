@@ -17,7 +17,7 @@ static void look(const struct nm_config *config)
 		.command = "a", .cgroup = "/system.slice/a.service", .uid = 1000};
 
 	FUZZ_REQUIRE(config->general.interval_s >= 0.1 && config->general.interval_s <= 60);
-	FUZZ_REQUIRE(config->pages.max_tracked >= 1000);
+	FUZZ_REQUIRE(config->rules.max_tracked >= 1000);
 	FUZZ_REQUIRE(nm_policy_name(config->threads.policy));
 	(void)nm_config_matches(&config->targets.include, &subject, false);
 	(void)nm_config_matches(&config->targets.exclude, &subject, true);

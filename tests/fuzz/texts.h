@@ -13,7 +13,7 @@ static const struct {
 	size_t nr_before;
 	const char *text;
 } texts[] = {
-	{"config", "", 0, "profile = \"paper\";\nthreads = { policy = \"lbma\"; n = 0x10; };\n"},
+	{"config", "", 0, "threads = { policy = \"lbma-paper\"; lease_expiry_s = 0x10; };\n"},
 	{"config", "", 0,
 	 "targets = { include = ( { command = \"a*\"; user = \"0\"; }, { unit = \"b.service\"; } "
 	 ");\n"
@@ -22,8 +22,7 @@ static const struct {
 	 "# a\n// b\n/* c */ general : { interval = 2; seed = 18446744073709551615; };"},
 	{"config", "", 0,
 	 "sampling = { source = \"event\"; event = \"skx::MEM_LOAD_RETIRED:L3_MISS\"; };\n"},
-	{"config", "", 0,
-	 "pages = { factor = 1e3; max_tracked = 5000000000L; keep_free = .5; };\n"},
+	{"config", "", 0, "pages = { keep_free_percent = 1e3; max_mb_per_s = 5000000000L; };\n"},
 
 	{"workload", "", 0,
 	 "limit_s = 1000; users = ( { name = \"one\"; threads = 4; idle_s = 2; programs = ( "

@@ -119,8 +119,28 @@ begin() {
 	systemctl stop numa-migrd
 	systemctl reset-failed numa-migrd 2>/dev/null
 	cp /var/lab/shipped.conf "$CONF"
+	without_parameters
 	balancing 1
 	mark_journal
+}
+
+# ---- parameters of the policies ----
+
+readonly PARAMETERS=/etc/numa-migrd.parameters UNIT_WITH_PARAMETERS=/run/systemd/system/numa-migrd.service.d/lab.conf
+
+# The daemon reads these from now on. The first call takes effect with the next start of the daemon, others also with a reload.
+parameters() { # TEXT…
+	echo "$*" >"$PARAMETERS"
+	[[ ! -e $UNIT_WITH_PARAMETERS ]] || return 0
+	mkdir -p "${UNIT_WITH_PARAMETERS%/*}"
+	printf '[Service]\nExecStart=\nExecStart=/usr/sbin/numa-migrd --parameters %s\n' "$PARAMETERS" >"$UNIT_WITH_PARAMETERS"
+	systemctl daemon-reload
+}
+
+without_parameters() {
+	[[ -e $UNIT_WITH_PARAMETERS ]] || return 0
+	rm -r "${UNIT_WITH_PARAMETERS%/*}"
+	systemctl daemon-reload
 }
 
 balancing() {
@@ -130,20 +150,21 @@ balancing() {
 # The cap on the daemon's own cost is lifted where it must see: an emulated CPU, shared four ways, shows
 # fifty times what a real one would.
 readonly UNCAPPED='overhead_percent = 100.0;'
-# Such a CPU is never quite idle.
+# A parameter: such a CPU is never quite idle.
 readonly LAX_FREE='free_max = 0.7;'
 
-# LBMA on the processes with these command names, seeing writes by soft-dirty; TEXT adds to `threads`.
-settings_soft_dirty() { # TEXT COMMAND…
-	local text=$1 command include=()
+# LBMA with these parameters on the processes with these command names, seeing writes by soft-dirty.
+settings_soft_dirty() { # PARAMETERS COMMAND…
+	local command include=()
+	parameters "$1"
 	shift
 	for command; do
 		include+=("{ command = \"$command\"; }")
 	done
 	cat >"$CONF" <<-SETTINGS
 		targets: { include = ( $(IFS=,; echo "${include[*]}") ); };
-		sampling: { inject = "soft_dirty"; accept_soft_dirty_risk = true; $UNCAPPED };
-		threads: { policy = "lbma"; $text };
+		sampling: { inject = "soft_dirty_unsafe"; $UNCAPPED };
+		threads: { policy = "lbma"; };
 	SETTINGS
 }
 

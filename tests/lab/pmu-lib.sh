@@ -93,19 +93,20 @@ stop_programs() {
 	rm -f /dev/shm/grind.*
 }
 
-# The daemon with the modelled PMU's samples, managing what the scenario starts; `groups` adds further
-# groups of settings.
-groups=''
+# The daemon with the modelled PMU's samples, managing what the scenario starts; TEXT adds to `threads`, `groups` adds
+# further groups of settings, and `adjusted` parameters.
+groups='' adjusted=''
 settings_pmu() { # POLICY TEXT COMMAND…
 	local policy=$1 text=$2 command include=()
 	shift 2
+	parameters "$LAX_FREE $adjusted"
 	for command; do
 		include+=("{ command = \"$command\"; }")
 	done
 	cat >"$CONF" <<-SETTINGS
 		targets: { include = ( $(IFS=,; echo "${include[*]}") ); min_rss_mb = 1; };
-		sampling: { source = "pmu"; pmu = "numalab/period=4999/"; $UNCAPPED };
-		threads: { policy = "$policy"; $LAX_FREE $text };
+		sampling: { source = "event"; event = "numalab/period=4999/"; $UNCAPPED };
+		threads: { policy = "$policy"; $text };
 		$groups
 	SETTINGS
 }

@@ -8,8 +8,7 @@
 
 #define THREADS(policy) "threads: { policy = \"" policy "\"; };"
 #define PAGES " pages: { policy = \"exclusivity\"; };"
-#define PAPER "profile = \"paper\"; "
-/* "-paper" follows the paper in every rule (profile = "paper"). */
+/* "-paper" follows the paper in every rule. */
 /* clang-format off */
 static const struct nm_sim_policy policies[] = {
 	{.name = "none", .words = "no service: first touch, load balancing by the scheduler"},
@@ -45,10 +44,10 @@ static const struct nm_sim_policy policies[] = {
 	 .numa_balancing = true, .config = THREADS("auto")},
 	{.name = "auto", .words = "policy auto, the default",
 	 .config = THREADS("auto")},
-	{.name = "lbma-paper", .words = "LBMA as published", .config = PAPER THREADS("lbma")},
-	{.name = "imar2-paper", .words = "IMAR2 as published", .config = PAPER THREADS("imar2")},
+	{.name = "lbma-paper", .words = "LBMA as published", .config = THREADS("lbma-paper")},
+	{.name = "imar2-paper", .words = "IMAR2 as published", .config = THREADS("imar2-paper")},
 	{.name = "kmaf-paper", .words = "kMAF as published",
-	 .config = PAPER THREADS("kmaf") PAGES},
+	 .config = THREADS("kmaf-paper") PAGES},
 };
 /* clang-format on */
 
@@ -74,6 +73,10 @@ static int read_config(const struct nm_sim_policy *policy, struct nm_config **re
 	int r = nm_config_parse(policy->name, text, strlen(text), &errors, ret);
 	for (size_t i = 0; r < 0 && i < errors.count; i++)
 		(void)fprintf(stderr, "simulate: %s\n", errors.text[i]);
+	if (r == 0 && policy->paper_rules)
+		(*ret)->rules = nm_rules_paper;
+	if (r == 0 && policy->dtas)
+		(*ret)->threads.dtas = true;
 	return r;
 }
 

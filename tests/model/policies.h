@@ -15,6 +15,8 @@ struct nm_sim_policy {
 	enum nm_sim_placement placement;
 	bool numa_balancing, cache_aware;
 	const char *config; /* of the daemon; NULL: no daemon */
+	bool paper_rules;   /* the published rules, with a policy that no paper contains */
+	bool dtas;	    /* also with another selection than "dtas" */
 };
 
 /* Returns the policy with this index, or NULL after the last. */

@@ -264,7 +264,7 @@ struct nm_simulated {
 
 /*
  * Runs the workload on the machine from start to end. `config` is the configuration of the daemon,
- * which is not modified; NULL: no daemon. Random choices use config.general.seed (0: the seed of
+ * which is not modified; NULL: no daemon. Random choices use the seed of
  * the model). `decisions` gets a line for each decision, home and verdict (tests/check-decisions);
  * NULL: none. The simulation leaves no files, even if it is killed. Returns 0, -ENOMEM, or the
  * negative errno of a tick. Called by the simulation command, tests and benchmarks.

@@ -63,12 +63,12 @@ static int open_daemon(struct trial *trial, const struct nm_config *config,
 	daemon->trial = (struct nm_trial_stage){.group = options->group, .day = -1};
 	daemon->next_decision = 1;
 	daemon->tally.local_share = (double)NAN;
-	daemon->seed = config->general.seed ? config->general.seed : options->seed;
+	daemon->seed = options->seed;
 	nm_rng_seed(&daemon->rng, daemon->seed);
 	if (nm_journal_new(&daemon->journal) < 0 ||
 	    nm_released_list_new(&daemon->runtime.released) < 0)
 		return -ENOMEM;
-	nm_journal_configure(daemon->journal, config->journal.level, config->journal.rate_per_s);
+	nm_journal_configure(daemon->journal, config->journal.level);
 	int r = nm_pipeline_open(daemon);
 	daemon->trial.since_ns = 0; /* programs that begin with the daemon take part */
 	trial->next_wakeup_s = nm_loop_wakeup_s(daemon);

@@ -14,11 +14,11 @@ static inline void shuffle_rules(struct nm_config *config, struct nm_rng *dice)
 {
 	if (below(dice, 2))
 		machine_paper(config);
-	config->threads.gate = below(dice, 2) ? NM_GATE_PAPER : NM_GATE_BENEFIT;
-	config->threads.lottery = below(dice, 2) ? NM_LOTTERY_PAPER : NM_LOTTERY_PROPORTIONAL;
-	config->profile = below(dice, 2) ? NM_PROFILE_PAPER : NM_PROFILE_SHIPPED;
-	config->threads.cross_owner_swap = below(dice, 2);
-	config->threads.n = below(dice, 12);
+	config->rules.gate = below(dice, 2) ? NM_GATE_PAPER : NM_GATE_BENEFIT;
+	config->rules.lottery = below(dice, 2) ? NM_LOTTERY_PAPER : NM_LOTTERY_PROPORTIONAL;
+	config->rules.paper = below(dice, 2);
+	config->rules.cross_owner_swap = below(dice, 2);
+	config->rules.n = below(dice, 12);
 }
 
 static inline void add_any_thread(struct machine *m, struct nm_rng *dice)

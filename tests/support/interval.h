@@ -54,7 +54,7 @@ static inline void machine_shipped(struct nm_config *config)
 
 static inline void machine_paper(struct nm_config *config)
 {
-	machine_configure(config, "profile = \"paper\";");
+	machine_configure(config, "threads: { policy = \"lbma-paper\"; };");
 }
 
 /* CPU c of node k is k × cpus_per_node + c; `smt` neighbours share a core. */

@@ -33,7 +33,7 @@ static inline int set_up(void **state)
 	f->config.sampling.source = NM_SOURCE_AUTO;
 	f->config.sampling.overhead_percent = 1.0;
 	f->page = (size_t)sysconf(_SC_PAGESIZE);
-	f->config.sampling.ring_kb = 16 * f->page / 1024;
+	f->config.rules.ring_kb = 16 * f->page / 1024;
 	*state = f;
 	return 0;
 }

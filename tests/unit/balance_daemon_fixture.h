@@ -17,7 +17,7 @@ static inline void begin(enum nm_selection selection)
 {
 	config()->threads.policy = NM_POLICY_BALANCE;
 	config()->threads.selection = selection;
-	config()->threads.balance_min_gain = NM_CONFIG_ANY_GAIN;
+	config()->rules.balance_min_gain = NM_CONFIG_ANY_GAIN;
 	world.lazy = true;
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;

@@ -38,6 +38,36 @@ static inline void refuse_bytes(const char *text, size_t length, struct nm_confi
 	assert_true(errors->count > 0);
 }
 
+/* Parses default settings with these parameters, or reports errors. */
+static inline int parse_parameters(const char *settings, const char *text,
+				   struct nm_config_errors *errors, struct nm_config **ret)
+{
+	const struct nm_config_text file = {"conf", settings, strlen(settings)};
+	const struct nm_config_text parameters = {"parameters", text, strlen(text)};
+	return nm_config_parse_all(&file, 1, &parameters, errors, ret);
+}
+
+static inline struct nm_config *accept_parameters(const char *settings, const char *text)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	struct nm_config *config = NULL;
+	int r = parse_parameters(settings, text, &errors, &config);
+	for (size_t i = 0; i < errors.count; i++)
+		print_error("unexpected: %s\n", errors.text[i]);
+	assert_int_equal(r, 0);
+	return config;
+}
+
+static inline void refuse_parameters(const char *settings, const char *text, const char *message)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	struct nm_config *config = NULL;
+	assert_int_equal(parse_parameters(settings, text, &errors, &config), -EINVAL);
+	assert_null(config);
+	assert_string_equal(errors.text[0], message);
+	assert_int_equal(errors.count, 1);
+}
+
 /* The text must be refused with exactly this message. */
 static inline void refuse(const char *text, const char *message)
 {

@@ -81,10 +81,9 @@ void nm_journal_free(struct nm_journal *ignored)
 	(void)ignored;
 }
 
-void nm_journal_configure(struct nm_journal *ignored, enum nm_journal_level level,
-			  uint64_t rate_per_s)
+void nm_journal_configure(struct nm_journal *ignored, enum nm_journal_level level)
 {
-	(void)ignored, (void)level, (void)rate_per_s;
+	(void)ignored, (void)level;
 }
 
 void nm_journal_emit(struct nm_journal *ignored, const struct nm_entry *entry, uint64_t now_ns)

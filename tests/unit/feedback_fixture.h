@@ -16,8 +16,8 @@ static inline int set_up_with_noise_gate(double noise_gate)
 {
 	machine = machine_new(4, 2);
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
-	machine->config.threads.noise_gate = noise_gate;
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.noise_gate = noise_gate;
+	machine->config.rules.paper = true;
 	for (int i = 0; i < 3; i++) {
 		machine_thread(machine, i < 2 ? 10 : 20, i, 1);
 		machine_perform(machine, (size_t)i, 100, 100, 1, 20);

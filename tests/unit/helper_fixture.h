@@ -11,7 +11,7 @@
 #define START_TICKS 4242U
 
 #define CONFIG_SOFT_DIRTY                                                                          \
-	"sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"                \
+	"sampling = { inject = \"soft_dirty_unsafe\"; };\n"                                        \
 	"targets = { include = ( { command = \"a) R 1) b\"; } ); };\n"
 #define CONFIG_BALANCING "sampling = { inject = \"numa_balancing\"; };\n"
 
@@ -49,7 +49,7 @@ static inline int helper_fixture_setup(void **state)
 		     "Name:\ta\nTgid:\t100\nUid:\t1000\t1000\t1000\t1000\nVmRSS:\t9 kB\n");
 	fixture_file(f->root, "proc/100/cgroup", "0::/system.slice/worker.service\n");
 	f->context = (struct nm_helper_context){
-		.config_path = f->config,
+		.config = {.path = f->config},
 		.state_path = f->state,
 		.proc_fd = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 		.root_fd = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),

@@ -693,7 +693,7 @@ static inline int set_up(void **state)
 	test->topology = machine_topology(FAKE_NODES, 8);
 	if (!test->topology || nm_config_default(&test->config) < 0)
 		return -1;
-	test->config->pages.maps_budget_ms = 5; /* the times in tests depend on it */
+	test->config->rules.maps_budget_ms = 5; /* the times in tests depend on it */
 	*state = test;
 	return 0;
 }

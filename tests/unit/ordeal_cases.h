@@ -9,7 +9,7 @@
 #include "ordeal_gate.h"
 
 #define CASE_ERRORS 10
-#define CASE_WORDS 18
+#define CASE_WORDS 19
 
 /* Outcomes in addition to that the service continues. */
 #define MAY_NOT_START 1U
@@ -29,7 +29,7 @@
 		"unanswered in the runtime ", "Exiting: E"
 #define OF_METRICS                                                                                 \
 	"metrics.file …/figures.prom not written: E", "metrics.file …/figures.prom written again"
-#define OF_CONFIG "…/numa-migrd.conf", "Reload failed: …/numa-migrd.conf"
+#define OF_CONFIG "…/numa-migrd.conf", "…/parameters", "Reload failed: …/numa-migrd.conf"
 #define CUT_SHORT "Interval aborted: E"
 
 static const struct ordeal_case {

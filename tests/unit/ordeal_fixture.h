@@ -63,10 +63,9 @@ void nm_journal_free(struct nm_journal *ignored)
 	(void)ignored;
 }
 
-void nm_journal_configure(struct nm_journal *ignored, enum nm_journal_level level,
-			  uint64_t rate_per_s)
+void nm_journal_configure(struct nm_journal *ignored, enum nm_journal_level level)
 {
-	(void)ignored, (void)level, (void)rate_per_s;
+	(void)ignored, (void)level;
 }
 
 uint64_t nm_journal_suppressed(struct nm_journal *ignored)
@@ -406,23 +405,25 @@ static inline void ordeal_second(void)
 }
 
 #define ORDEAL_GENERAL                                                                             \
-	"general: { interval_s = 1; seed = 1; };\n"                                                \
+	"general: { interval_s = 1; };\n"                                                          \
 	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
 
 static inline void ordeal_configure(const char *policy, const char *inject)
 {
 	/* Policy "auto" migrates memory itself. Lotteries lease also beside injected faults. */
 	bool homes = strcmp(policy, "auto") == 0;
-	const char *pages = homes ? "watch" : "exclusivity", *pin = homes ? "auto" : "node";
+	const char *pages = homes ? "watch" : "exclusivity", *affinity = homes ? "auto" : "node";
 	char text[1024];
 	snprintf(text, sizeof(text),
-		 ORDEAL_GENERAL "sampling: { inject = \"%s\"; };\n"
-				"threads: { policy = \"%s\"; pin = \"%s\"; lease_expiry_s = 5; };\n"
-				"pages: { policy = \"%s\"; numa_balancing = \"warn\"; "
-				"cooldown_s = 0; max_tracked = 2000; };\n"
-				"metrics: { file = \"%s/figures.prom\"; period_s = 5; };\n",
-		 inject, policy, pin, pages, ordeal.world->root);
+		 ORDEAL_GENERAL
+		 "sampling: { inject = \"%s\"; };\n"
+		 "threads: { policy = \"%s\"; affinity = \"%s\"; lease_expiry_s = 5; };\n"
+		 "pages: { policy = \"%s\"; numa_balancing = \"warn\"; };\n"
+		 "metrics: { file = \"%s/figures.prom\"; };\n",
+		 inject, policy, affinity, pages, ordeal.world->root);
 	world_configure(ordeal.world, text);
+	fixture_file(ordeal.world->root, "parameters",
+		     "page_cooldown_s = 0; max_tracked = 2000;\n");
 }
 
 static inline void ordeal_reload(const char *policy)

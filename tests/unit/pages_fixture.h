@@ -36,10 +36,10 @@ static int set_up_pages(void **state)
 	(void)state;
 	if (nm_config_default(&config) < 0)
 		return -1;
-	config->pages.max_tracked = 4096;
-	config->pages.min_accesses = 0;
-	config->pages.cooldown_s = 0;
-	config->pages.decay_s = 0;
+	config->rules.max_tracked = 4096;
+	config->rules.page_min_accesses = 0;
+	config->rules.page_cooldown_s = 0;
+	config->rules.page_decay_s = 0;
 	now_s = 1000;
 	renew_pages(4);
 	return 0;

@@ -76,7 +76,7 @@ static void queued_threads_have_a_performance(void **state)
 	status->has_flops = status->has_dram = false;
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.min_run = 0.5;
+	config()->rules.min_run = 0.5;
 	settle(30);
 	live(5);
 	const struct nm_entry *move = first_move();
@@ -93,7 +93,7 @@ static unsigned until_first_move(unsigned persist)
 	unsigned intervals = 0;
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.balance_persist = persist;
+	config()->rules.balance_persist = persist;
 	while (count_entries(0, NM_MESSAGE_DECISION) == 0 && intervals < 30) {
 		live_one();
 		intervals++;
@@ -116,10 +116,10 @@ static void a_gap_below_the_threshold_does_not_begin_it(void **state)
 	(void)state;
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.balance_begin = 3.5;
+	config()->rules.balance_begin = 3.5;
 	live(20);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	config()->threads.balance_begin = 2.5;
+	config()->rules.balance_begin = 2.5;
 	live(4);
 	assert_true(count_entries(0, NM_MESSAGE_DECISION) > 0);
 }
@@ -145,7 +145,7 @@ static void moves_keep_within_the_budget(void **state)
 	(void)state;
 	overload(8, 3);
 	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.moves_per_interval = 1;
+	config()->rules.moves_per_interval = 1;
 	for (int i = 0; i < 20; i++) {
 		size_t from = world.nr_entries;
 		live_one();
@@ -207,7 +207,7 @@ static void threads_stay_with_their_pages(void **state)
 	(void)state;
 	overload(6, 0);
 	begin(NM_SELECTION_MOST_BENEFIT);
-	config()->threads.balance_min_gain = 0;
+	config()->rules.balance_min_gain = 0;
 	live(20);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
 	assert_true(world.daemon.pipeline.balancer->tally.stopped_by_gain > 0);
@@ -220,7 +220,7 @@ static void predicted_and_measured_benefit_are_logged(void **state)
 	(void)state;
 	overload(6, 1);
 	begin(NM_SELECTION_MOST_BENEFIT);
-	config()->threads.balance_min_gain = 1;
+	config()->rules.balance_min_gain = 1;
 	live(12);
 	const struct nm_entry *move = first_move(), *verdict = verdict_of(move);
 	double pages = number_of(move, "RESIDENT_PAGES");
@@ -249,7 +249,7 @@ static void let_performance_fall(void)
 {
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.moves_per_interval = 1;
+	config()->rules.moves_per_interval = 1;
 	while (count_entries(0, NM_MESSAGE_DECISION) == 0)
 		live_one();
 	const char *tid = field_of(first_move(), "TID");
@@ -263,7 +263,7 @@ static void let_performance_fall(void)
 static void disabled_rollback_undoes_no_move(void **state)
 {
 	(void)state;
-	config()->threads.rollback = false;
+	config()->rules.rollback = false;
 	let_performance_fall();
 	assert_true(has_field(verdict_of(first_move()), "VERDICT", "neutral"));
 	assert_true(number_of(verdict_of(first_move()), "PERFORMANCE_LEFT") < 0.5);
@@ -293,7 +293,7 @@ static void begin_and_end_of_balancing_are_logged(void **state)
 	settle(15);
 	assert_int_equal(count_logged("Balancing nodes: loads differ"), 1);
 	/* One thread per CPU, and two nodes with one idle CPU each. */
-	config()->threads.balance_begin = config()->threads.balance_end = 1.5;
+	config()->rules.balance_begin = config()->rules.balance_end = 1.5;
 	live(3);
 	assert_int_equal(count_logged("Balancing ended: "), 1);
 	live(10);
@@ -307,7 +307,7 @@ static void a_reused_number_starts_without_history(void **state)
 	(void)state;
 	overload(6, 3);
 	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.balance_persist = 1000;
+	config()->rules.balance_persist = 1000;
 	live(4);
 	struct nm_column *threads = &world.daemon.pipeline.balancer->threads;
 	const struct nm_balancer_thread_state *known = nm_column_find(threads, 1000);
@@ -339,7 +339,7 @@ static void the_status_contains_balancing_metrics(void **state)
 	(void)state;
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.balance_persist = 10;
+	config()->rules.balance_persist = 10;
 	live(4);
 	struct nm_show show = shown_show();
 	show.open(show.context);
@@ -388,13 +388,13 @@ static void a_yielding_thread_is_not_moved_in_the_same_interval(void **state)
 	unsigned yielded = 0;
 	overload(8, 0);
 	begin(NM_SELECTION_FIRST_FIT);
-	config()->threads.balance_begin = 100; /* not yet */
+	config()->rules.balance_begin = 100; /* not yet */
 	live(3);
 	lease_all_to_node_0();
-	config()->threads.balance_begin = 0;
-	config()->threads.balance_end = 0;
-	config()->threads.balance_persist = 1;
-	config()->threads.balance_idle_max = 0;
+	config()->rules.balance_begin = 0;
+	config()->rules.balance_end = 0;
+	config()->rules.balance_persist = 1;
+	config()->rules.balance_idle_max = 0;
 	live_one();
 	const struct nm_member *members;
 	size_t count = nm_roster_members(world.daemon.pipeline.roster, &members);

@@ -53,7 +53,7 @@ static void pages_are_counted_by_numa_maps(void **state)
 	for (size_t i = 0; i < world.nr_workers; i++)
 		fake_get(world.fake, world.workers[i].tid)->rss_kb = 64 << 10;
 	begin(NM_SELECTION_MOST_BENEFIT);
-	config()->threads.balance_persist = 12;
+	config()->rules.balance_persist = 12;
 	world.cached = true;
 	live(14);
 	const struct nm_entry *move = first_move();
@@ -88,7 +88,7 @@ static void overload_large(void)
 	for (size_t i = 0; i < world.nr_workers; i++)
 		fake_get(world.fake, world.workers[i].tid)->rss_kb = 65 << 10;
 	begin(NM_SELECTION_MOST_BENEFIT);
-	config()->threads.balance_persist = 1000;
+	config()->rules.balance_persist = 1000;
 }
 
 static void a_sample_of_a_large_process_is_queried(void **state)
@@ -146,7 +146,7 @@ static void missing_counters_disable_dtas_and_are_logged_once(void **state)
 	config()->threads.dtas = true;
 	world.daemon.pipeline.source->status.has_dram = false;
 	live(20);
-	assert_int_equal(count_logged("threads.dtas is off"), 1);
+	assert_int_equal(count_logged("DTAS is off"), 1);
 	assert_false(world.daemon.pipeline.balancer->split);
 	assert_int_equal(longest_queue(), 1);
 }
@@ -162,8 +162,8 @@ static void types_keep_to_their_cpus(void **state)
 		world.workers[i].misses = 1;
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->threads.dtas = true;
-	config()->threads.balance_idle_max = 0;
-	config()->threads.balance_persist = 5;
+	config()->rules.balance_idle_max = 0;
+	config()->rules.balance_persist = 5;
 	live(20);
 	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
 	assert_true(balancer->split);
@@ -212,8 +212,8 @@ static void refused_proposals_do_not_count_as_leased(void **state)
 		world.workers[i].misses = i % 2 ? 1 : 0.00001;
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->threads.dtas = true;
-	config()->threads.balance_idle_max = 0;
-	config()->threads.balance_persist = 5;
+	config()->rules.balance_idle_max = 0;
+	config()->rules.balance_persist = 5;
 	fake_fail(world.fake, FAKE_SET, 1, 1000000, EPERM);
 	live(20);
 	fake_calm(world.fake);
@@ -233,9 +233,9 @@ static void a_new_cpu_type_assignment_ends_mismatched_leases(void **state)
 		world.workers[i].misses = i % 2 ? 1 : 0.00001;
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->threads.dtas = true;
-	config()->threads.balance_idle_max = 0;
-	config()->threads.balance_persist = 5;
-	config()->threads.rollback = false;
+	config()->rules.balance_idle_max = 0;
+	config()->rules.balance_persist = 5;
+	config()->rules.rollback = false;
 	config()->threads.lease_expiry_s = 0;
 	live(20);
 	unsigned before = count_leased();

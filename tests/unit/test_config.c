@@ -15,96 +15,7 @@
 #include "config_cases.h"
 #include "numa-migrd/config.h"
 
-/* ---- defaults and profiles ---- */
-
-static void check_defaults(const struct nm_config *config)
-{
-	assert_int_equal(config->profile, NM_PROFILE_SHIPPED);
-	assert_true(config->general.interval_s == 1.0);
-	assert_int_equal(config->general.seed, 0);
-	assert_false(config->general.dry_run);
-	assert_int_equal(config->targets.include.count, 0);
-	assert_int_equal(config->targets.exclude.count, 0);
-	assert_true(config->targets.min_cpu_percent == 10);
-	assert_int_equal(config->targets.min_rss_mb, 0);
-	assert_int_equal(config->sampling.source, NM_SOURCE_AUTO);
-	assert_int_equal(config->sampling.inject, NM_INJECT_NONE);
-	assert_false(config->sampling.accept_soft_dirty_risk);
-	assert_true(config->sampling.history_s == 10);
-	assert_true(config->sampling.soft_dirty_mb_s == 256);
-	assert_true(config->sampling.overhead_percent == 1.0);
-	assert_int_equal(config->sampling.ring_kb, 512);
-	assert_int_equal(config->journal.level, NM_JOURNAL_DECISIONS);
-	assert_int_equal(config->journal.rate_per_s, 20);
-}
-
-static void check_thread_defaults(const struct nm_config *config)
-{
-	assert_int_equal(config->threads.policy, NM_POLICY_AUTO);
-	assert_int_equal(config->threads.gate, NM_GATE_BENEFIT);
-	assert_true(config->threads.gate_margin == 0.05);
-	assert_int_equal(config->threads.pin, NM_PIN_AUTO);
-	assert_int_equal(config->threads.lottery, NM_LOTTERY_PROPORTIONAL);
-	assert_int_equal(config->threads.n, 8);
-	assert_true(config->threads.q1 == 2 && config->threads.q2 == 4);
-	assert_true(config->threads.free_max == 0.05);
-	assert_true(config->threads.min_run == 0.1);
-	assert_int_equal(config->threads.min_samples, 10);
-	assert_true(config->threads.home_share == 0.8);
-	assert_true(config->threads.warmup_s == 3);
-	assert_int_equal(config->threads.cooldown, 8);
-	assert_int_equal(config->threads.moves_per_interval, 64);
-	assert_true(config->threads.lease_expiry_s == 30);
-	assert_true(config->threads.q1_sibling == 1);
-	assert_true(config->threads.young_s == 3);
-	assert_true(config->threads.quiet_s == 3);
-	assert_false(config->threads.cross_owner_swap);
-	assert_true(config->threads.rollback);
-	assert_int_equal(config->threads.performance, NM_PERFORMANCE_PRODUCT);
-	assert_true(config->threads.delta_r == 0.8 && config->threads.delta_g == 0.9);
-	assert_true(config->threads.remote_below == 0.5);
-	assert_true(config->threads.q3_better == 4 && config->threads.q3_equal == 2);
-	assert_true(config->threads.q3_worse == 1 && config->threads.q4 == 3);
-	assert_true(config->threads.record_band == 0.05);
-	assert_int_equal(config->threads.record_age, 60);
-	assert_int_equal(config->threads.feedback, NM_FEEDBACK_MOVED);
-	assert_true(config->threads.noise_gate == 3);
-	assert_true(config->threads.t_min_s == 1 && config->threads.t_max_s == 4);
-}
-
-static void check_page_defaults(const struct nm_config *config)
-{
-	assert_int_equal(config->pages.policy, NM_PAGES_AUTO);
-	assert_int_equal(config->pages.max_tracked, 1000000);
-	assert_true(config->pages.factor == 2);
-	assert_int_equal(config->pages.min_accesses, 4);
-	assert_true(config->pages.cooldown_s == 10 && config->pages.decay_s == 10);
-	assert_int_equal(config->pages.sharing_window_s, 10);
-	assert_true(config->pages.region_exclusivity == 0.8);
-	assert_true(config->pages.imbalance == 0.35);
-	assert_int_equal(config->pages.numa_balancing, NM_BALANCING_YIELD);
-	assert_int_equal(config->pages.rollback_pages, 262144);
-	assert_int_equal(config->pages.max_mb_per_s, 1024);
-	assert_int_equal(config->pages.max_pages_per_interval, 65536);
-	assert_true(config->pages.keep_free == 0.05 && config->pages.maps_budget_ms == 100);
-	assert_int_equal(config->pages.maps_max_rss_gb, 256);
-	assert_true(config->pages.call_limit_ms == 10);
-	assert_false(config->pages.move_bound || config->pages.move_shared);
-	assert_false(config->pages.isolated_cpus);
-	assert_true(config->threads.mapping_s == 1);
-	assert_true(config->threads.mapping_gain == 0.1);
-}
-
-static void check_balance_defaults(const struct nm_config *config)
-{
-	assert_int_equal(config->threads.selection, NM_SELECTION_EXCLUSIVITY);
-	assert_true(config->threads.balance_begin == 0.5 && config->threads.balance_end == 0.25);
-	assert_int_equal(config->threads.balance_persist, 2);
-	assert_true(config->threads.balance_overload == 1);
-	assert_true(config->threads.balance_min_gain == 0);
-	assert_true(config->threads.balance_idle_max == 0.05);
-	assert_false(config->threads.dtas);
-}
+/* ---- defaults and policies ---- */
 
 static void test_defaults(void **state)
 {
@@ -113,102 +24,117 @@ static void test_defaults(void **state)
 
 	(void)state;
 	assert_int_equal(nm_config_default(&plain), 0);
-	check_defaults(plain);
-	check_thread_defaults(plain);
-	check_page_defaults(plain);
-	check_balance_defaults(plain);
+	assert_true(plain->general.interval_s == 1);
+	assert_false(plain->general.dry_run);
+	assert_int_equal(plain->targets.cgroup_attribute, NM_ATTRIBUTE_OBEY);
+	assert_true(plain->targets.min_cpu_percent == 10);
+	assert_int_equal(plain->targets.min_rss_mb, 0);
+	assert_int_equal(plain->sampling.source, NM_SOURCE_AUTO);
+	assert_int_equal(plain->sampling.inject, NM_INJECT_NONE);
+	assert_true(plain->sampling.overhead_percent == 1);
+	assert_int_equal(plain->threads.policy, NM_POLICY_AUTO);
+	assert_int_equal(plain->threads.affinity, NM_AFFINITY_AUTO);
+	assert_true(plain->threads.lease_expiry_s == 30);
+	assert_int_equal(plain->threads.selection, NM_SELECTION_EXCLUSIVITY);
+	assert_true(plain->verify.tolerance_percent == 5);
+	assert_int_equal(plain->pages.policy, NM_PAGES_AUTO);
+	assert_int_equal(plain->pages.numa_balancing, NM_BALANCING_YIELD);
+	assert_int_equal(plain->pages.max_mb_per_s, 1024);
+	assert_true(plain->pages.keep_free_percent == 5);
+	assert_int_equal(plain->pages.also, 0);
+	assert_int_equal(plain->journal.level, NM_JOURNAL_DECISIONS);
+	assert_memory_equal(&plain->rules, &nm_rules_own, sizeof(plain->rules));
 	same_settings(plain, empty);
 }
 
-static void test_paper_profile(void **state)
+/* A policy with "-paper" selects the published rules, wherever it stands; explicit settings
+ * override its defaults. */
+static void test_policies_of_the_papers(void **state)
 {
-	nm_auto(nm_config_freep) struct nm_config *paper = accept("profile = \"paper\";");
+	static const struct {
+		const char *text;
+		enum nm_thread_policy policy;
+	} papers[] = {{"lbma-paper", NM_POLICY_LBMA},
+		      {"imar2-paper", NM_POLICY_IMAR2},
+		      {"kmaf-paper", NM_POLICY_KMAF},
+		      {"balance-paper", NM_POLICY_BALANCE}};
 
 	(void)state;
-	assert_int_equal(paper->profile, NM_PROFILE_PAPER);
-	assert_true(paper->targets.min_cpu_percent == 0);
-	assert_true(paper->threads.lease_expiry_s == 0);
-	assert_true(paper->threads.q1_sibling == paper->threads.q1);
-	assert_int_equal(paper->targets.min_rss_mb, 1);
-	assert_true(paper->sampling.history_s == 0);
-	assert_int_equal(paper->threads.policy, NM_POLICY_LBMA); /* no paper has policy auto */
-	assert_int_equal(paper->threads.gate, NM_GATE_PAPER);
-	assert_int_equal(paper->threads.pin, NM_PIN_CORE);
-	assert_int_equal(paper->threads.lottery, NM_LOTTERY_PAPER);
-	assert_int_equal(paper->threads.n, 1);
-	assert_true(paper->threads.free_max == 0);
-	assert_true(paper->threads.min_run == 0);
-	assert_int_equal(paper->threads.min_samples, 1);
-	assert_true(paper->threads.home_share == 0);
-	assert_true(paper->threads.warmup_s == 0);
-	assert_int_equal(paper->threads.cooldown, 0);
-	assert_false(paper->threads.rollback);
-	assert_true(paper->threads.remote_below == 0 && paper->threads.record_band == 0);
-	assert_int_equal(paper->threads.record_age, 0);
-	assert_int_equal(paper->threads.feedback, NM_FEEDBACK_GLOBAL);
-	assert_true(paper->threads.noise_gate == 0);
-	assert_true(paper->threads.delta_r == 0.8 && paper->threads.delta_g == 0.9);
-	assert_true(paper->threads.q3_better == 4 && paper->threads.q3_equal == 2 &&
-		    paper->threads.q3_worse == 1 && paper->threads.q4 == 3);
-	assert_true(paper->threads.t_min_s == 1 && paper->threads.t_max_s == 4);
-	assert_true(paper->threads.q1 == 2 && paper->threads.q2 == 4);
-	assert_true(paper->general.interval_s == 1);
-	assert_true(paper->pages.factor == 2 && paper->pages.min_accesses == 0);
-	assert_true(paper->pages.cooldown_s == 0 && paper->pages.decay_s == 0);
-	assert_int_equal(paper->pages.rollback_pages, 0);
-	assert_int_equal(paper->pages.sharing_window_s, 120);
-	assert_true(paper->threads.mapping_s == 0.1);
-	assert_true(paper->threads.mapping_gain == 0);
-	assert_true(paper->threads.balance_begin == -1000 && paper->threads.balance_end == -1000);
-	assert_int_equal(paper->threads.balance_persist, 1);
-	assert_true(paper->threads.balance_overload == 0 && paper->threads.balance_idle_max == 0);
-	assert_true(paper->threads.balance_min_gain == NM_CONFIG_ANY_GAIN);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(papers); i++) {
+		char text[128];
+		(void)snprintf(text, sizeof(text), "threads: { policy = \"%s\"; };",
+			       papers[i].text);
+		nm_auto(nm_config_freep) struct nm_config *config = accept(text);
+		assert_int_equal(config->threads.policy, papers[i].policy);
+		assert_string_equal(nm_config_policy_name(config), papers[i].text);
+		assert_memory_equal(&config->rules, &nm_rules_paper, sizeof(config->rules));
+		assert_int_equal(config->threads.affinity, NM_AFFINITY_CORE);
+		assert_true(config->threads.lease_expiry_s == 0);
+		assert_true(config->targets.min_cpu_percent == 0);
+		assert_int_equal(config->targets.min_rss_mb, 1);
+	}
+	nm_auto(nm_config_freep) struct nm_config *mixed =
+		accept("targets: { min_cpu_percent = 3; };\n"
+		       "threads: { affinity = \"node\"; policy = \"imar2-paper\"; };");
+	assert_true(mixed->targets.min_cpu_percent == 3);
+	assert_int_equal(mixed->threads.affinity, NM_AFFINITY_NODE);
+	nm_auto(nm_config_freep) struct nm_config *own =
+		accept("threads: { policy = \"imar2\"; };");
+	assert_memory_equal(&own->rules, &nm_rules_own, sizeof(own->rules));
+	assert_string_equal(nm_config_policy_name(own), "imar2");
 }
 
-static void test_settings_win_over_profile(void **state)
+static void test_rules_of_the_papers(void **state)
 {
-	nm_auto(nm_config_freep) struct nm_config *before =
-		accept("threads: { n = 3; rollback = true; }; profile = \"paper\";");
-	nm_auto(nm_config_freep) struct nm_config *after =
-		accept("profile = \"paper\"; threads: { n = 3; rollback = true; };");
+	const struct nm_policy_rules *paper = &nm_rules_paper;
 
 	(void)state;
-	assert_int_equal(before->threads.n, 3);
-	assert_true(before->threads.rollback);
-	assert_int_equal(before->threads.cooldown, 0);
-	same_settings(before, after);
+	assert_int_equal(paper->gate, NM_GATE_PAPER);
+	assert_int_equal(paper->lottery, NM_LOTTERY_PAPER);
+	assert_int_equal(paper->feedback, NM_FEEDBACK_GLOBAL);
+	assert_true(paper->cross_owner_swap && !paper->rollback);
+	assert_int_equal(paper->n, 1);
+	assert_true(paper->q1 == 2 && paper->q1_sibling == 2 && paper->q2 == 4);
+	assert_true(paper->q3_better == 4 && paper->q3_equal == 2 && paper->q3_worse == 1);
+	assert_true(paper->q4 == 3 && paper->delta_r == 0.8 && paper->delta_g == 0.9);
+	assert_true(paper->t_min_s == 1 && paper->t_max_s == 4 && paper->mapping_s == 0.1);
+	assert_true(paper->page_factor == 2 && paper->page_min_accesses == 0);
+	assert_int_equal(paper->sharing_window_s, 120);
+	assert_true(paper->history_s == 0 && paper->page_decay_s == 0);
+	assert_true(paper->balance_begin == -1000 && paper->balance_end == -1000);
+	assert_true(paper->balance_min_gain == NM_CONFIG_ANY_GAIN);
+}
+
+static void test_dtas(void **state)
+{
+	nm_auto(nm_config_freep) struct nm_config *dtas =
+		accept("threads: { selection = \"dtas\"; };");
+	nm_auto(nm_config_freep) struct nm_config *other =
+		accept("threads: { selection = \"total_min\"; };");
+
+	(void)state;
+	assert_true(dtas->threads.dtas);
+	assert_int_equal(dtas->threads.selection, NM_SELECTION_EXCLUSIVITY);
+	assert_false(other->threads.dtas);
+	assert_int_equal(other->threads.selection, NM_SELECTION_TOTAL_MIN);
 }
 
 static void test_names(void **state)
 {
 	(void)state;
-	assert_string_equal(nm_pin_name(NM_PIN_AUTO), "auto");
-	assert_string_equal(nm_pin_name(NM_PIN_NODE), "node");
-	assert_string_equal(nm_pin_name(NM_PIN_CORE), "core");
-	assert_string_equal(nm_pin_name(NM_PIN_NUDGE), "nudge");
+	assert_string_equal(nm_affinity_name(NM_AFFINITY_AUTO), "auto");
+	assert_string_equal(nm_affinity_name(NM_AFFINITY_TRANSIENT), "transient");
 	assert_string_equal(nm_policy_name(NM_POLICY_NONE), "none");
-	assert_string_equal(nm_policy_name(NM_POLICY_LBMA), "lbma");
-	assert_string_equal(nm_policy_name(NM_POLICY_IMAR2), "imar2");
-	assert_string_equal(nm_policy_name(NM_POLICY_KMAF), "kmaf");
-	assert_string_equal(nm_policy_name(NM_POLICY_BALANCE), "balance");
+	assert_string_equal(nm_policy_name(NM_POLICY_AUTO), "auto");
 	assert_string_equal(nm_selection_name(NM_SELECTION_FIRST_FIT), "first_fit");
-	assert_string_equal(nm_selection_name(NM_SELECTION_COST_EFFECTIVE), "cost_effective");
 	assert_string_equal(nm_selection_name(NM_SELECTION_MOST_BENEFIT_PLUS), "most_benefit_plus");
-	assert_string_equal(nm_performance_name(NM_PERFORMANCE_PRODUCT), "product");
 	assert_string_equal(nm_performance_name(NM_PERFORMANCE_LATENCY), "latency");
-	assert_string_equal(nm_feedback_name(NM_FEEDBACK_GLOBAL), "global");
-	assert_string_equal(nm_gate_name(NM_GATE_BENEFIT), "benefit");
-	assert_string_equal(nm_gate_name(NM_GATE_PAPER), "paper");
-	assert_string_equal(nm_lottery_name(NM_LOTTERY_PROPORTIONAL), "proportional");
-	assert_string_equal(nm_lottery_name(NM_LOTTERY_PAPER), "paper");
-	assert_string_equal(nm_inject_name(NM_INJECT_NONE), "none");
-	assert_string_equal(nm_inject_name(NM_INJECT_NUMA_BALANCING), "numa_balancing");
-	assert_string_equal(nm_inject_name(NM_INJECT_SOFT_DIRTY), "soft_dirty");
+	assert_string_equal(nm_inject_name(NM_INJECT_SOFT_DIRTY), "soft_dirty_unsafe");
 }
 
 /* ---- every row of the table ---- */
 
-/* Other settings that it requires at the ends of its range. */
+/* Other parameters that it requires at the ends of its range. */
 static const char *company_of(const struct nm_setting *setting)
 {
 	static const char *const companies[][2] = {
@@ -217,6 +143,8 @@ static const char *company_of(const struct nm_setting *setting)
 		{"q3_better", " q3_equal = 0; q3_worse = 0;"},
 		{"q3_equal", " q3_better = 1000; q3_worse = 0;"},
 		{"q3_worse", " q3_better = 1000; q3_equal = 1000;"},
+		{"balance_begin", " balance_end = -1000;"},
+		{"balance_end", " balance_begin = 1000;"},
 	};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(companies); i++)
 		if (strcmp(setting->name, companies[i][0]) == 0)
@@ -224,179 +152,273 @@ static const char *company_of(const struct nm_setting *setting)
 	return "";
 }
 
-/* `group: { name = value; }`, with quotes where the setting is a choice. */
-static char *assignment(const struct nm_setting *setting, const char *value)
+static int parse_value(const struct nm_setting *setting, const char *value,
+		       struct nm_config_errors *errors)
 {
-	const char *quote = nm_setting_is_text(setting) ? "\"" : "";
-	bool grouped = setting->group[0] != '\0';
-	char *text = NULL;
-	int length = asprintf(&text, "%s%s%s = %s%s%s;%s%s\n", setting->group,
-			      grouped ? ": { " : "", setting->name, quote, value, quote,
-			      company_of(setting), grouped ? " };" : "");
-	assert_true(length > 0);
-	return text;
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	nm_autofree char *text = NULL;
+	if (setting->group[0]) {
+		assert_true(asprintf(&text, "%s: { %s = %s; };", setting->group, setting->name,
+				     value) > 0);
+		return nm_config_parse("conf", text, strlen(text), errors, &config);
+	}
+	assert_true(asprintf(&text, "%s = %s;%s", setting->name, value, company_of(setting)) > 0);
+	return parse_parameters("", text, errors, &config);
 }
 
 static void accept_value(const struct nm_setting *setting, const char *value)
 {
-	nm_autofree char *text = assignment(setting, value);
-	nm_config_free(accept(text));
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	if (parse_value(setting, value, &errors) < 0)
+		fail_msg("%s = %s is refused: %s", setting->name, value, errors.text[0]);
 }
 
 static void refuse_value(const struct nm_setting *setting, const char *value)
 {
-	nm_autofree char *text = assignment(setting, value);
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 	char prefix[128];
-	(void)snprintf(prefix, sizeof(prefix), "conf:1: %s%s%s: found ", setting->group,
+	(void)snprintf(prefix, sizeof(prefix), "%s:1: %s%s%s: found ",
+		       setting->group[0] ? "conf" : "parameters", setting->group,
 		       setting->group[0] ? "." : "", setting->name);
-	refuse_prefix(text, strlen(text), prefix);
+	assert_int_equal(parse_value(setting, value, &errors), -EINVAL);
+	if (strncmp(errors.text[0], prefix, strlen(prefix)) != 0)
+		fail_msg("\"%s\" does not begin with \"%s\"", errors.text[0], prefix);
+	assert_int_equal(errors.count, 1);
 }
 
-static void check_count_edges(const struct nm_setting *setting)
+static void check_edges(const struct nm_setting *setting)
 {
-	uint64_t low = 0, high = 0;
-	char text[32];
-	assert_int_equal(nm_number_parse_count(setting->low, &low), 0);
-	assert_int_equal(nm_number_parse_count(setting->high, &high), 0);
-	assert_true(low < high);
-	accept_value(setting, setting->low);
-	accept_value(setting, setting->high);
-	(void)snprintf(text, sizeof(text), "%lld", (long long)low - 1);
-	refuse_value(setting, text);
-	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)high + 1);
-	refuse_value(setting, text);
-	refuse_value(setting, "1.0");
-	refuse_value(setting, "true");
-}
-
-static void check_real_edges(const struct nm_setting *setting)
-{
-	double low = 0, high = 0;
+	bool count = setting->type == NM_SETTING_COUNT;
 	char text[64];
-	assert_int_equal(nm_number_parse_real(setting->low, &low), 0);
-	assert_int_equal(nm_number_parse_real(setting->high, &high), 0);
-	assert_true(low < high);
-	accept_value(setting, setting->low);
-	accept_value(setting, setting->high);
-	(void)snprintf(text, sizeof(text), "%.17g", nextafter(low, -INFINITY) - 1e-9);
+	assert_true(setting->low < setting->high);
+	(void)snprintf(text, sizeof(text), count ? "%.0f" : "%.17f", setting->low);
+	accept_value(setting, text);
+	(void)snprintf(text, sizeof(text), count ? "%.0f" : "%.17f", setting->high);
+	accept_value(setting, text);
+	(void)snprintf(text, sizeof(text), count ? "%.0f" : "%.17f",
+		       count ? setting->low - 1 : nextafter(setting->low, -INFINITY) - 1e-9);
 	refuse_value(setting, text);
-	(void)snprintf(text, sizeof(text), "%.17g", nextafter(high, INFINITY));
+	(void)snprintf(text, sizeof(text), count ? "%.0f" : "%.17f",
+		       count ? setting->high + 1 : nextafter(setting->high, INFINITY));
 	refuse_value(setting, text);
+	refuse_value(setting, "true");
 	refuse_value(setting, "\"1\"");
+	if (count)
+		refuse_value(setting, "1.0");
 }
 
-/* Not with accept_value(): "soft_dirty" requires other settings, see below. */
+/* Some values require other settings, see test_config_combinations. */
 static void check_choices(const struct nm_setting *setting)
 {
-	nm_auto(nm_config_freep) struct nm_config *config = accept("");
+	char text[64];
 	for (unsigned i = 0; setting->choices[i]; i++) {
-		unsigned stored = UINT_MAX;
-		assert_int_equal(nm_setting_assign(setting, setting->choices[i], config), 0);
-		memcpy(&stored, (const char *)config + setting->offset, sizeof(stored));
-		assert_int_equal(stored, i);
+		nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+		(void)snprintf(text, sizeof(text), "\"%s\"", setting->choices[i]);
+		int r = parse_value(setting, text, &errors);
+		assert_true(r == 0 || strstr(errors.text[0], "allowed: only "));
 	}
-	refuse_value(setting, "");
-	refuse_value(setting, "AUTO");
-	refuse_value(setting, "nonesuch");
+	refuse_value(setting, "\"\"");
+	refuse_value(setting, "\"AUTO\"");
+	refuse_value(setting, "1");
 }
 
-static void check_pmu(const struct nm_setting *setting)
+static void check_texts(const struct nm_setting *setting, const char *const *good,
+			const char *const *bad)
 {
-	static const char *const good[] = {"numalab/period=97/", "ibs_op/cnt_ctl,l3missonly=1/",
-					   "cpu/mem-loads,ldlat=0x1e/", "x//"};
-	static const char *const bad[] = {"/",	    "//",    "numalab", "numalab/", "/period=97/",
-					  "a/b/c/", "a/b/c", "../x=1/", "a b/x=1/", "a/x=\\x01/"};
-
-	for (size_t i = 0; i < NM_ARRAY_SIZE(good); i++)
-		accept_value(setting, good[i]);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
-		refuse_value(setting, bad[i]);
+	char text[64];
+	for (; *good; good++) {
+		(void)snprintf(text, sizeof(text), "\"%s\"", *good);
+		accept_value(setting, text);
+	}
+	for (; *bad; bad++) {
+		(void)snprintf(text, sizeof(text), "\"%s\"", *bad);
+		refuse_value(setting, text);
+	}
+	refuse_value(setting, "1");
 }
 
 static void check_event(const struct nm_setting *setting)
 {
-	static const char *const good[] = {"A", "MEM_LOAD_RETIRED:L3_MISS", "skx::A.B:u=1:0x81"};
+	static const char *const good[] = {"",
+					   "A",
+					   "MEM_LOAD_RETIRED:L3_MISS",
+					   "skx::A.B:u=1:0x81",
+					   "numalab/period=97/",
+					   "ibs_op/cnt_ctl,l3missonly=1/",
+					   "cpu/mem-loads,ldlat=0x1e/",
+					   "x//",
+					   NULL};
 	static const char *const bad[] = {
-		" ",
-		"A B",
-		"A,B",
-		"A\\n",
-		"A/B",
-		"A\xc3\xa4",
-		"A-B",
-		"$(A)",
-		"A%s",
-		"A:::::::::::::::::",
-		"A.=.=.=.=.=.=.=.=.",
-	};
-	char text[NM_CONFIG_EVENT_BYTES + 1] = {0};
+		" ",	     "A B",   "A,B",	  "A\\n",	 "A/B",
+		"A\xc3\xa4", "A-B",   "$(A)",	  "A%s",	 "A:::::::::::::::::",
+		"/",	     "//",    "numalab/", "/period=97/", "A.=.=.=.=.=.=.=.=.",
+		"a/b/c/",    "a/b/c", "../x=1/",  "a b/x=1/",	 NULL};
+	char text[NM_CONFIG_EVENT_BYTES + 3] = "\"";
 
-	for (size_t i = 0; i < NM_ARRAY_SIZE(good); i++)
-		accept_value(setting, good[i]);
-	for (size_t i = 0; i < NM_ARRAY_SIZE(bad); i++)
-		refuse_value(setting, bad[i]);
-	memset(text, 'A', NM_CONFIG_EVENT_BYTES - 1);
-	accept_value(setting, text);
-	text[NM_CONFIG_EVENT_BYTES - 1] = 'A';
+	check_texts(setting, good, bad);
+	memset(text + 1, 'A', NM_CONFIG_EVENT_BYTES);
+	text[NM_CONFIG_EVENT_BYTES + 1] = '"';
 	refuse_value(setting, text);
+	text[NM_CONFIG_EVENT_BYTES] = '"';
+	text[NM_CONFIG_EVENT_BYTES + 1] = '\0';
+	accept_value(setting, text);
+}
+
+static void check_path(const struct nm_setting *setting)
+{
+	static const char *const good[] = {"", "/a.prom", "/a b/c.prom", NULL};
+	static const char *const bad[] = {"a.prom", "/a",	  "/a/", "/a.prom/",
+					  "/.prom", "/a\\n.prom", NULL};
+	check_texts(setting, good, bad);
+}
+
+static void check_flags(const struct nm_setting *setting)
+{
+	accept_value(setting, "( )");
+	accept_value(setting, "[ \"bound\" ]");
+	refuse_value(setting, "\"bound\"");
+	refuse_value(setting, "( \"nonesuch\" )");
+	refuse_value(setting, "( \"bound\", 1 )");
+}
+
+static void check_setting(const struct nm_setting *setting)
+{
+	switch (setting->type) {
+	case NM_SETTING_BOOL:
+		accept_value(setting, "true");
+		refuse_value(setting, "1");
+		break;
+	case NM_SETTING_COUNT:
+	case NM_SETTING_REAL:
+		check_edges(setting);
+		break;
+	case NM_SETTING_CHOICE:
+		check_choices(setting);
+		break;
+	case NM_SETTING_FLAGS:
+		check_flags(setting);
+		break;
+	case NM_SETTING_EVENT:
+		check_event(setting);
+		break;
+	case NM_SETTING_PATH:
+		check_path(setting);
+		break;
+	case NM_SETTING_TARGETS:
+		accept_value(setting, "( )");
+		refuse_value(setting, "\"x\"");
+	}
 }
 
 static void test_every_setting(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < nm_setting_count; i++) {
-		const struct nm_setting *setting = &nm_settings[i];
-		accept_value(setting, setting->shipped);
-		if (setting->paper)
-			accept_value(setting, setting->paper);
-		if (setting->type == NM_SETTING_COUNT)
-			check_count_edges(setting);
-		if (setting->type == NM_SETTING_REAL)
-			check_real_edges(setting);
-		if (setting->type == NM_SETTING_CHOICE)
-			check_choices(setting);
-		if (setting->type == NM_SETTING_BOOL)
-			refuse_value(setting, "1");
-		if (setting->type == NM_SETTING_PMU)
-			check_pmu(setting);
-		if (setting->type == NM_SETTING_EVENT)
-			check_event(setting);
-	}
+	for (size_t i = 0; i < nm_setting_count; i++)
+		check_setting(&nm_settings[i]);
+	for (size_t i = 0; i < nm_parameter_count; i++)
+		check_setting(&nm_parameters[i]);
 }
 
 /* A setting must change its own field only: the offsets in the table are right. */
 static void test_every_setting_lands_in_its_field(void **state)
 {
-	nm_auto(nm_config_freep) struct nm_config *config = accept(
-		"general: { interval_s = 2; seed = 42; dry_run = true; };\n"
-		"sampling: { source = \"none\"; overhead_percent = 99.5; ring_kb = 1024; };\n"
-		"threads: { policy = \"none\"; n = 17; q1 = 1.5; q2 = 3; cooldown = 9;\n"
-		"           moves_per_interval = 5; cross_owner_swap = true; };\n"
-		"journal: { level = \"error\"; rate_per_s = 7; };\n");
+	nm_auto(nm_config_freep) struct nm_config *config = accept_parameters(
+		"general: { interval_s = 2; dry_run = true; };\n"
+		"targets: { cgroup_attribute = \"only\"; min_rss_mb = 7; };\n"
+		"sampling: { source = \"event\"; overhead_percent = 99.5; event = \"A:B\"; };\n"
+		"threads: { policy = \"none\"; affinity = \"transient\"; };\n"
+		"verify: { tolerance_percent = 4; };\n"
+		"pages: { also = ( \"bound\", \"isolated\" ); keep_free_percent = 10; };\n"
+		"journal: { level = \"error\"; }; metrics: { file = \"/x.prom\"; };\n",
+		"n = 17; q1 = 1.5; q2 = 3; cooldown = 9; moves_per_interval = 5; page_decay_s = "
+		"4;");
 
 	(void)state;
 	assert_true(config->general.interval_s == 2);
-	assert_int_equal(config->general.seed, 42);
 	assert_true(config->general.dry_run);
-	assert_int_equal(config->sampling.source, NM_SOURCE_NONE);
+	assert_int_equal(config->targets.cgroup_attribute, NM_ATTRIBUTE_ONLY);
+	assert_int_equal(config->targets.min_rss_mb, 7);
+	assert_int_equal(config->sampling.source, NM_SOURCE_EVENT);
 	assert_true(config->sampling.overhead_percent == 99.5);
-	assert_int_equal(config->sampling.ring_kb, 1024);
+	assert_string_equal(config->sampling.event, "A:B");
+	assert_string_equal(config->sampling.event_place, "conf:3");
+	assert_string_equal(config->sampling.pmu, "");
 	assert_int_equal(config->threads.policy, NM_POLICY_NONE);
-	assert_int_equal(config->threads.n, 17);
-	assert_true(config->threads.q1 == 1.5 && config->threads.q2 == 3);
-	assert_int_equal(config->threads.cooldown, 9);
-	assert_int_equal(config->threads.moves_per_interval, 5);
-	assert_true(config->threads.cross_owner_swap);
+	assert_int_equal(config->threads.affinity, NM_AFFINITY_TRANSIENT);
+	assert_true(config->verify.tolerance_percent == 4);
+	assert_int_equal(config->pages.also, NM_ALSO_BOUND | NM_ALSO_ISOLATED);
+	assert_true(config->pages.keep_free_percent == 10);
 	assert_int_equal(config->journal.level, NM_JOURNAL_ERROR);
-	assert_int_equal(config->journal.rate_per_s, 7);
-	assert_int_equal(config->threads.min_samples, 10);
+	assert_string_equal(config->metrics.file, "/x.prom");
+	assert_int_equal(config->rules.n, 17);
+	assert_true(config->rules.q1 == 1.5 && config->rules.q2 == 3);
+	assert_int_equal(config->rules.cooldown, 9);
+	assert_int_equal(config->rules.moves_per_interval, 5);
+	assert_true(config->rules.page_decay_s == 4);
+	assert_int_equal(config->rules.min_samples, 10);
 }
 
-static void test_power_of_two(void **state)
+/* Parameters change the rules of any policy. */
+static void test_parameters_of_a_paper(void **state)
 {
+	nm_auto(nm_config_freep) struct nm_config *config =
+		accept_parameters("threads: { policy = \"lbma-paper\"; };", "n = 3;");
+
 	(void)state;
-	refuse("sampling: { ring_kb = 513; };",
-	       "conf:1: sampling.ring_kb: found 513, allowed: a power of two from 16 to 65536");
+	assert_true(config->rules.paper);
+	assert_int_equal(config->rules.n, 3);
+	assert_int_equal(config->rules.cooldown, 0);
+}
+
+/* ---- several files ---- */
+
+static struct nm_config *accept_files(const char *first, const char *second,
+				      struct nm_config_errors *errors)
+{
+	const struct nm_config_text texts[] = {{"one", first, strlen(first)},
+					       {"two", second, strlen(second)}};
+	struct nm_config *config = NULL;
+	int r = nm_config_parse_all(texts, 2, NULL, errors, &config);
+	assert_int_equal(r, errors->count ? -EINVAL : 0);
+	return config;
+}
+
+/* A value in a later file wins, a list replaces the earlier one, and the others stay. */
+static void test_a_later_file_wins(void **state)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+	nm_auto(nm_config_freep) struct nm_config *config = accept_files(
+		"targets: { include = ( { command = \"a\"; }, { command = \"b\"; } );\n"
+		"  exclude = ( { command = \"x\"; } ); };\n"
+		"threads: { policy = \"kmaf\"; lease_expiry_s = 9; }; pages: { also = ( \"bound\" "
+		"); };",
+		"targets: { include = ( { command = \"c\"; } ); };\n"
+		"threads: { policy = \"imar2-paper\"; }; pages: { also = ( \"shared\" ); };",
+		&errors);
+
+	(void)state;
+	assert_int_equal(errors.count, 0);
+	assert_int_equal(config->targets.include.count, 1);
+	assert_string_equal(config->targets.include.items[0].command, "c");
+	assert_int_equal(config->targets.exclude.count, 1);
+	assert_string_equal(nm_config_policy_name(config), "imar2-paper");
+	assert_true(config->threads.lease_expiry_s == 9);
+	assert_int_equal(config->pages.also, NM_ALSO_SHARED);
+}
+
+static void test_errors_name_their_file(void **state)
+{
+	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
+
+	(void)state;
+	assert_null(accept_files("general: { interval_s = 0; };",
+				 "\nsampling: { source = \"event\"; };", &errors));
+	assert_int_equal(errors.count, 2);
+	assert_string_equal(errors.text[0],
+			    "one:1: general.interval_s: found 0, allowed: a number from 0.1 to 60");
+	assert_string_equal(errors.text[1],
+			    "two:2: sampling.source: found \"event\", allowed: only "
+			    "if sampling.event is set");
 }
 
 /* ---- wrong types, unknown names, several at once ---- */
@@ -404,68 +426,88 @@ static void test_power_of_two(void **state)
 static void test_wrong_types(void **state)
 {
 	(void)state;
-	refuse("threads: { n = \"8\"; };",
-	       "conf:1: threads.n: found \"8\", allowed: a whole number from 1 to 1024");
-	refuse("threads: { n = ( 1, 2 ); };",
-	       "conf:1: threads.n: found a list, allowed: a whole number from 1 to 1024");
-	refuse("threads: { q1 = { }; };",
-	       "conf:1: threads.q1: found a group, allowed: a number from 0 to 1000");
-	refuse("threads: { rollback = 1; };",
-	       "conf:1: threads.rollback: found 1, allowed: true or false");
-	refuse("threads: { gate = true; };",
-	       "conf:1: threads.gate: found true, allowed: \"benefit\" or \"paper\"");
-	refuse("threads: { pin = 5; };",
-	       "conf:1: threads.pin: found 5, allowed: \"auto\", \"node\", \"core\" or \"nudge\"");
+	refuse("pages: { max_mb_per_s = \"8\"; };", "conf:1: pages.max_mb_per_s: found \"8\", "
+						    "allowed: a whole number from 1 to 1000000");
+	refuse("pages: { max_mb_per_s = ( 1, 2 ); };", "conf:1: pages.max_mb_per_s: found a list, "
+						       "allowed: a whole number from 1 to 1000000");
+	refuse("general: { interval_s = { }; };",
+	       "conf:1: general.interval_s: found a group, allowed: a number from 0.1 to 60");
+	refuse("general: { dry_run = 1; };",
+	       "conf:1: general.dry_run: found 1, allowed: true or false");
+	refuse("threads: { affinity = 5; };",
+	       "conf:1: threads.affinity: found 5, allowed: \"auto\", "
+	       "\"node\", \"core\" or \"transient\"");
 	refuse("threads = 5;", "conf:1: threads: found 5, allowed: a group of settings in { }");
-	refuse("targets: { include = \"x\"; };",
-	       "conf:1: targets.include: found \"x\", "
-	       "allowed: a list of groups such as ( { command = \"x*\"; } )");
-	refuse("profile = { };",
-	       "conf:1: profile: found a group, allowed: \"shipped\" or \"paper\"");
+	refuse("pages: { also = true; };", "conf:1: pages.also: found true, allowed: a list ( ) of "
+					   "\"bound\", \"shared\" or \"isolated\"");
+	refuse_parameters("", "n = \"8\";",
+			  "parameters:1: n: found \"8\", allowed: a whole number from 1 to 1024");
 }
 
 static void test_unknown_names(void **state)
 {
 	(void)state;
-	refuse("threads: { gat = \"paper\"; };",
-	       "conf:1: threads.gat: unknown setting; the nearest known one is threads.gate");
+	refuse("threads: { polcy = \"auto\"; };",
+	       "conf:1: threads.polcy: unknown setting; the nearest known one is threads.policy");
 	refuse("thread: { };", "conf:1: thread: unknown setting; the nearest known one is threads");
 	refuse("interval_s = 1;",
 	       "conf:1: interval_s: unknown setting; the nearest known one is general.interval_s");
-	refuse("threads: { Pin = \"auto\"; };",
-	       "conf:1: threads.Pin: unknown setting; the nearest known one is threads.pin");
-	refuse("general: { rollback = true; };", "conf:1: general.rollback: unknown setting; the "
-						 "nearest known one is threads.rollback");
-	refuse("prof1le = \"paper\";",
-	       "conf:1: prof1le: unknown setting; the nearest known one is profile");
+	refuse("general: { selection = \"dtas\"; };",
+	       "conf:1: general.selection: unknown setting; the "
+	       "nearest known one is threads.selection");
+	refuse_parameters(
+		"", "delta = 1;",
+		"parameters:1: delta: unknown parameter; the nearest known one is delta_r");
+	refuse_parameters(
+		"", "threads: { n = 3; };",
+		"parameters:1: threads: unknown parameter; the nearest known one is t_min_s");
+}
+
+/* The settings of earlier versions. */
+static void test_old_names(void **state)
+{
+	(void)state;
+	refuse("threads: { pin = \"auto\"; };",
+	       "conf:1: threads.pin: no longer a setting; use threads.affinity");
+	refuse("general: { seed = 1; };",
+	       "conf:1: general.seed: no longer a setting; use the option --seed");
+	refuse("\nprofile = \"paper\";", "conf:2: profile: no longer a setting; use threads.policy "
+					 "= \"lbma-paper\", \"imar2-paper\", "
+					 "\"kmaf-paper\" or \"balance-paper\"");
+	refuse("threads: { n = 3; };",
+	       "conf:1: threads.n: no longer a setting; use a parameter in the file of "
+	       "--parameters, see numa-migrd-policies(7)");
+	refuse("pages: { decay_s = 3; };", "conf:1: pages.decay_s: no longer a setting; use a "
+					   "parameter in the file of --parameters, see "
+					   "numa-migrd-policies(7) (page_decay_s)");
+	refuse("threads: { young_s = 3; };",
+	       "conf:1: threads.young_s: no longer a setting; its value is fixed");
 }
 
 static void test_several_at_once(void **state)
 {
-	static const char text[] = "profile = \"papers\";\n"
-				   "general:\n"
+	static const char text[] = "general:\n"
 				   "{\n"
 				   "	interval_s = 0.01;\n"
-				   "	sead = 1;\n"
+				   "	dryrun = true;\n"
 				   "};\n"
 				   "\n"
-				   "threads = { n = 5000000000; gate_margin = 2;\n"
-				   "	rollback = \"no\"; };\n";
-	static const char *const expected[] = {
-		"conf:1: profile: found \"papers\", allowed: \"shipped\" or \"paper\"",
-		"conf:4: general.interval_s: found 0.01, allowed: a number from 0.1 to 60",
-		"conf:5: general.sead: unknown setting; the nearest known one is general.seed",
-		"conf:8: threads.n: found 5000000000, allowed: a whole number from 1 to 1024",
-		"conf:8: threads.gate_margin: found 2, allowed: a number from 0 to 1",
-		"conf:9: threads.rollback: found \"no\", allowed: true or false",
+				   "threads = { lease_expiry_s = 5000000; policy = \"best\";\n"
+				   "	affinity = \"no\"; };\n";
+	static const char *const prefixes[] = {
+		"conf:3: general.interval_s: found 0.01, allowed: a number from 0.1 to 60",
+		"conf:4: general.dryrun: unknown setting; the nearest known one is general.dry_run",
+		"conf:7: threads.lease_expiry_s: found 5000000, allowed: a number from 0 to 3600",
+		"conf:7: threads.policy: found \"best\", allowed: ",
+		"conf:8: threads.affinity: found \"no\", allowed: ",
 	};
 	nm_auto(nm_config_errors_clear) struct nm_config_errors errors = {0};
 
 	(void)state;
 	refuse_bytes(TEXT(text), &errors);
-	assert_int_equal(errors.count, NM_ARRAY_SIZE(expected));
+	assert_int_equal(errors.count, NM_ARRAY_SIZE(prefixes));
 	for (size_t i = 0; i < errors.count; i++)
-		assert_string_equal(errors.text[i], expected[i]);
+		assert_memory_equal(errors.text[i], prefixes[i], strlen(prefixes[i]));
 }
 
 static void test_too_many_errors(void **state)
@@ -488,8 +530,8 @@ static void test_too_many_errors(void **state)
 static void test_hostile_text_is_escaped(void **state)
 {
 	(void)state;
-	refuse("threads: { gate = \"a\\x1b\\x9b\"; };",
-	       "conf:1: threads.gate: found \"a\\x1b\\x9b\", allowed: \"benefit\" or \"paper\"");
+	refuse_prefix(TEXT("threads: { policy = \"a\\x1b\\x9b\"; };"),
+		      "conf:1: threads.policy: found \"a\\x1b\\x9b\", allowed: ");
 }
 
 /* ---- targets ---- */
@@ -578,12 +620,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_paper_profile),
-		cmocka_unit_test(test_settings_win_over_profile),
+		cmocka_unit_test(test_policies_of_the_papers),
+		cmocka_unit_test(test_rules_of_the_papers),
+		cmocka_unit_test(test_dtas),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_every_setting),
 		cmocka_unit_test(test_every_setting_lands_in_its_field),
-		cmocka_unit_test(test_power_of_two),
+		cmocka_unit_test(test_parameters_of_a_paper),
+		cmocka_unit_test(test_a_later_file_wins),
+		cmocka_unit_test(test_errors_name_their_file),
+		cmocka_unit_test(test_old_names),
 		cmocka_unit_test(test_wrong_types),
 		cmocka_unit_test(test_unknown_names),
 		cmocka_unit_test(test_several_at_once),

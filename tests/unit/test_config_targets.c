@@ -128,19 +128,18 @@ static void test_mistakes(void **state)
 static void test_file(void **state)
 {
 	nm_auto(nm_config_freep) struct nm_config *config =
-		accept("metrics: { file = \"/var/x y.prom\"; period_s = 30; };");
+		accept("metrics: { file = \"/var/x y.prom\"; };");
 	(void)state;
 	assert_string_equal(config->metrics.file, "/var/x y.prom");
-	assert_true(config->metrics.period_s == 30);
 	refuse("metrics: { file = \"x.prom\"; };",
 	       "conf:1: metrics.file: found \"x.prom\", allowed: \"\" or an absolute path of at "
-	       "most 255 bytes");
+	       "most 255 bytes that ends in .prom");
 	refuse("metrics: { file = \"/var/\"; };",
 	       "conf:1: metrics.file: found \"/var/\", allowed: \"\" or an absolute path of at "
-	       "most 255 bytes");
+	       "most 255 bytes that ends in .prom");
 	refuse("metrics: { file = \"/a\\x0ab\"; };",
 	       "conf:1: metrics.file: found \"/a\\x0ab\", allowed: \"\" or an absolute path of at "
-	       "most 255 bytes");
+	       "most 255 bytes that ends in .prom");
 }
 
 static void test_long_file(void **state)
@@ -150,11 +149,10 @@ static void test_long_file(void **state)
 	(void)state;
 	memset(path, 'a', sizeof(path));
 	path[0] = '/';
-	path[sizeof(path) - 2] = '\0';
+	memcpy(path + sizeof(path) - 7, ".prom", sizeof(".prom"));
 	(void)snprintf(text, sizeof(text), "metrics: { file = \"%s\"; };", path);
 	nm_config_free(accept(text));
-	path[sizeof(path) - 2] = 'a';
-	path[sizeof(path) - 1] = '\0';
+	memcpy(path + sizeof(path) - 7, "a.prom", sizeof("a.prom"));
 	int length = snprintf(text, sizeof(text), "metrics: { file = \"%s\"; };", path);
 	refuse_bytes(text, (size_t)length, &errors);
 }

@@ -33,7 +33,8 @@ static int set_up(void **state)
 	snprintf(path, sizeof(path), "%s/etc/numa-migrd.conf", root);
 	snprintf(config.metrics.file, sizeof(config.metrics.file), "%s/metrics/numa.prom", root);
 	fixture_directory(root, "metrics");
-	daemon_of_test = (struct nm_daemon){.options = {.config_path = path}, .config = &config};
+	daemon_of_test =
+		(struct nm_daemon){.options = {.config = {.path = path}}, .config = &config};
 	char run[FIXTURE_PATH];
 	snprintf(run, sizeof(run), "%s/run", root);
 	daemon_of_test.runtime.directory = open(run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -191,7 +192,7 @@ static int try_reload(void)
 	char text[16];
 	kill(getppid(), SIGUSR1);
 	for (int i = 0; i < 1000; i++) {
-		if (nm_read_text(AT_FDCWD, daemon_of_test.options.config_path, text, sizeof(text)) >
+		if (nm_read_text(AT_FDCWD, daemon_of_test.options.config.path, text, sizeof(text)) >
 			    0 &&
 		    strcmp(text, "second") == 0)
 			return 0;
@@ -206,7 +207,7 @@ static void replace_config(int number)
 	(void)number;
 	fixture_file(root, "etc/new", "second");
 	snprintf(from, sizeof(from), "%s/etc/new", root);
-	(void)rename(from, daemon_of_test.options.config_path);
+	(void)rename(from, daemon_of_test.options.config.path);
 }
 
 static void a_configuration_put_in_its_place_can_be_read(void **state)

@@ -154,7 +154,8 @@ static void an_invalid_file_prevents_the_start(void **state)
 {
 	char place[FIXTURE_PATH + 64];
 	(void)state;
-	world_configure(world, "general: { interval_s = 0.1; };\nthreads: { n = 0; };\n");
+	world_configure(world,
+			"general: { interval_s = 0.1; };\nthreads: { lease_expiry_s = -1; };\n");
 	assert_int_equal(world_run(world), EX_CONFIG);
 	snprintf(place, sizeof(place), "%s:2", world->config);
 	world_assert_logged(world, place);
@@ -265,7 +266,7 @@ static void reload_to_dry_run(struct world *w)
 {
 	if (!w->seen_leased && world_leased(w, 100)) {
 		w->seen_leased = true;
-		reload_with(w, "general: { interval_s = 0.1; seed = 1; dry_run = true; };\n"
+		reload_with(w, "general: { interval_s = 0.1; dry_run = true; };\n"
 			       "targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n");
 	} else if ((w->seen_leased && w->seconds > reloaded_at + 20) || w->seconds > LONG) {
 		w->seen_returned = !fake_trace(w->fake);

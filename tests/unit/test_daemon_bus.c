@@ -224,7 +224,7 @@ static void a_client_issues_commands(void **state)
 	assert_true(wait_for_lease());
 	assert_string_equal(call("Release", "u", 100), "");
 	assert_null(fake_trace(world->fake));
-	world_configure(world, "threads: { n = -1; };\n");
+	world_configure(world, "threads: { lease_expiry_s = -1; };\n");
 	assert_string_equal(call("Reload", "", 0), NM_BUS_ERROR_BAD_CONFIGURATION);
 	assert_int_equal(stop_service(), 0);
 	world_assert_logged(world, "Released PID 100");

@@ -307,7 +307,8 @@ static void an_invalid_file_is_rejected_with_its_line(void **state)
 {
 	char error[512] = "", small[8] = "";
 	(void)state;
-	world_configure(world, WORLD_SETTINGS "threads: { n = 0;\n pinn = \"node\"; };\n");
+	world_configure(world, WORLD_SETTINGS
+			"threads: { lease_expiry_s = -1;\n afinity = \"node\"; };\n");
 	assert_true(nm_command_reload(service, error, sizeof(error)) < 0);
 	assert_non_null(strstr(error, "numa-migrd.conf:3:"));
 	assert_non_null(strstr(error, "\n"));

@@ -20,7 +20,7 @@
 enum { MAPS = 3000, NUMA_MAPS };
 
 #define WITHOUT WORLD_SETTINGS "threads: { policy = \"none\"; };\n"
-#define SETTINGS WITHOUT "pages: { policy = \"exclusivity\"; cooldown_s = 0; };\n"
+#define SETTINGS WITHOUT "pages: { policy = \"exclusivity\"; };\n"
 
 static struct world *world;
 static struct nm_platform_ops ops;
@@ -238,6 +238,7 @@ static int set_up(void **state)
 	(void)state;
 	world = world_new();
 	world_configure(world, SETTINGS);
+	fixture_file(world->root, "parameters", "page_cooldown_s = 0;\n");
 	world_worker(world, PID, 1);
 	below = world->platform.ops;
 	answers = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

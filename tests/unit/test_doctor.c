@@ -147,7 +147,7 @@ static void bad_config(struct nm_facts *facts)
 	nm_config_free(facts->config);
 	facts->config = NULL;
 	facts->config_error = -EINVAL;
-	assert_int_equal(nm_config_parse("a.conf", "profile = 7;", 12, &facts->config_errors,
+	assert_int_equal(nm_config_parse("a.conf", "pages = 7000", 12, &facts->config_errors,
 					 &facts->config),
 			 -EINVAL);
 }
@@ -155,11 +155,6 @@ static void bad_config(struct nm_facts *facts)
 static void unreadable_config(struct nm_facts *facts)
 {
 	facts->config_error = -EACCES;
-}
-
-static void no_config_yet(struct nm_facts *facts)
-{
-	facts->config_error = -ENOENT;
 }
 
 static void dry(struct nm_facts *facts)
@@ -205,7 +200,7 @@ static const struct spoiled spoiled[] = {
 	{"hardware", NM_SEVERITY_UNSEEN, "install the package", events_are_not_listed, false},
 	{"hardware", NM_SEVERITY_UNSEEN, "as root", an_ordinary_user_asks, false},
 	{"hardware", NM_SEVERITY_UNSEEN, "numa-migrctl status", daemon_runs, false},
-	{"hardware", NM_SEVERITY_WARNING, "memory_period", daemon_has_few_samples, false},
+	{"hardware", NM_SEVERITY_WARNING, "overhead_percent", daemon_has_few_samples, false},
 	{"privilege", NM_SEVERITY_PROBLEM, "numa-migrd-helper.socket", strict_without_helper, true},
 	{"privilege", NM_SEVERITY_PROBLEM, "CONFIG_PERF_EVENTS", without_perf, true},
 	{"privilege", NM_SEVERITY_UNSEEN, "as root", paranoid_unseen, false},
@@ -217,9 +212,8 @@ static const struct spoiled spoiled[] = {
 	{"service", NM_SEVERITY_PROBLEM, "not loaded the unit of numa-migrd: bad-setting",
 	 unit_is_broken, false},
 	{"service", NM_SEVERITY_NOTE, "install the package", without_unit, false},
-	{"configuration", NM_SEVERITY_PROBLEM, "a.conf:1: profile", bad_config, true},
+	{"configuration", NM_SEVERITY_PROBLEM, "a.conf:1: pages", bad_config, true},
 	{"configuration", NM_SEVERITY_UNSEEN, "as root", unreadable_config, false},
-	{"configuration", NM_SEVERITY_NOTE, "no configuration: ", no_config_yet, false},
 	{"configuration", NM_SEVERITY_NOTE, "dry_run", dry, false},
 	{"configuration", NM_SEVERITY_NOTE, "threads.policy", idle_config, false},
 };

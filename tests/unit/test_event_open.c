@@ -225,7 +225,7 @@ static void a_named_event_is_roots_choice(void **state)
 	request.source = NM_MEMORY_EVENT;
 	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
 	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, "numa-migrd.conf", "sampling: { pmu = \"cpu/config=0x1c2/\"; };\n");
+	fixture_file(f->root, "numa-migrd.conf", "sampling: { event = \"cpu/config=0x1c2/\"; };\n");
 	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -EPERM);
 	fixture_file(f->root, "numa-migrd.conf", "sampling: { event = \"perf::A\"; };\n");
 	assert_int_equal(nm_helper_serve(&f->context, &request, &fds), -ENOPKG);

@@ -70,9 +70,9 @@ static void what_is_not_included_is_no_target(void **state)
 	configure("targets: { include = ( { command = \"prog2*\"; } ); };");
 	run_all(0.5);
 	assert_explained(100, NM_ELIGIBILITY_NOT_TARGET, "no pattern of targets.include");
-	configure("targets: { attribute = \"only\"; };");
+	configure("targets: { cgroup_attribute = \"only\"; };");
 	run_all(0.5);
-	assert_explained(100, NM_ELIGIBILITY_NOT_TARGET, "targets.attribute is \"only\"");
+	assert_explained(100, NM_ELIGIBILITY_NOT_TARGET, "targets.cgroup_attribute is \"only\"");
 }
 
 /* The CPU is blamed only if it is the CPU. */

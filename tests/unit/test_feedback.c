@@ -95,7 +95,7 @@ static void t_keeps_to_its_bounds(void **state)
 	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 4);
 	machine->config.general.interval_s = 0.1;
 	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 1);
-	machine->config.threads.t_min_s = 5;
+	machine->config.rules.t_min_s = 5;
 	assert_true(nm_feedback_interval_s(feedback, &machine->config) == 5);
 }
 
@@ -155,7 +155,7 @@ static void other_processes_do_not_affect_the_verdict(void **state)
 static void global_is_the_sum_of_all(void **state)
 {
 	(void)state;
-	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
+	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
 	assert_int_equal(after_move(100, 71), NM_FEEDBACK_KEEP);
 	assert_int_equal(after_move(100, 69), NM_FEEDBACK_ROLL_BACK);
 	assert_true(near(result.figure, 269.0 / 300));
@@ -216,7 +216,7 @@ static void earlier_events_are_dropped(void **state)
 {
 	(void)state;
 	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
-	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
+	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
 	speed(0, 0);
 	speed(1, 0);
 	assert_int_equal(after_move(0, 50), NM_FEEDBACK_KEEP);
@@ -261,7 +261,7 @@ static void add_threads(unsigned count)
 static void a_changed_thread_count_postpones_the_verdict_twice(void **state)
 {
 	(void)state;
-	machine->config.profile = NM_PROFILE_SHIPPED;
+	machine->config.rules.paper = false;
 	look();
 	move(7, 20);
 	speed(2, 50);
@@ -281,7 +281,7 @@ static void a_changed_thread_count_postpones_the_verdict_twice(void **state)
 static void a_quarter_is_within_the_limit(void **state)
 {
 	(void)state;
-	machine->config.profile = NM_PROFILE_SHIPPED;
+	machine->config.rules.paper = false;
 	add_threads(1);
 	look();
 	move(7, 20);
@@ -314,7 +314,7 @@ static void the_paper_never_postpones(void **state)
 static void small_losses_multiply(void **state)
 {
 	(void)state;
-	machine->config.profile = NM_PROFILE_SHIPPED;
+	machine->config.rules.paper = false;
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
 	assert_true(near(result.losses, 0.96));
 	assert_int_equal(after_move(100, 96), NM_FEEDBACK_KEEP);
@@ -329,7 +329,7 @@ static void small_losses_multiply(void **state)
 static void a_gain_forgives_losses(void **state)
 {
 	(void)state;
-	machine->config.profile = NM_PROFILE_SHIPPED;
+	machine->config.rules.paper = false;
 	after_move(100, 92);
 	assert_int_equal(after_move(100, 101), NM_FEEDBACK_GAIN);
 	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
@@ -378,7 +378,7 @@ static void a_gain_of_one_tenant_does_not_hide_a_loss(void **state)
 	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_ROLL_BACK);
 	assert_false(result.judgements[0].roll_back);
 	assert_true(result.judgements[1].roll_back);
-	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
+	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
 	assert_int_equal(after_two_moves(900, 60), NM_FEEDBACK_GAIN);
 	assert_false(result.judgements[1].roll_back);
 	assert_int_equal(after_two_moves(10, 100), NM_FEEDBACK_ROLL_BACK);
@@ -388,7 +388,7 @@ static void a_gain_of_one_tenant_does_not_hide_a_loss(void **state)
 static void small_losses_are_counted_per_tenant(void **state)
 {
 	(void)state;
-	machine->config.profile = NM_PROFILE_SHIPPED;
+	machine->config.rules.paper = false;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(after_two_moves(92, 100), NM_FEEDBACK_KEEP);
 	assert_int_equal(after_two_moves(80, 99), NM_FEEDBACK_ROLL_BACK);
@@ -401,7 +401,7 @@ static void small_losses_are_counted_per_tenant(void **state)
 static void an_idle_tenants_losses_are_remembered(void **state)
 {
 	(void)state;
-	machine->config.profile = NM_PROFILE_SHIPPED;
+	machine->config.rules.paper = false;
 	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
 	machine->figures[2].run_share = 0;
 	look();
@@ -415,7 +415,7 @@ static void an_idle_tenants_losses_are_remembered(void **state)
 static void a_reused_number_begins_without_losses(void **state)
 {
 	(void)state;
-	machine->config.profile = NM_PROFILE_SHIPPED;
+	machine->config.rules.paper = false;
 	assert_int_equal(after_move(100, 92), NM_FEEDBACK_KEEP);
 	assert_int_equal(machine->processes[1].pid, 20);
 	machine->processes[1].start_ticks++;

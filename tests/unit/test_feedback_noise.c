@@ -70,7 +70,7 @@ static void few_changes_widen_the_noise_estimate(void **state)
 static void without_the_gate_noise_counts(void **state)
 {
 	(void)state;
-	machine->config.threads.noise_gate = 0;
+	machine->config.rules.noise_gate = 0;
 	tremble(1.1, 8);
 	assert_int_equal(after_move(110, 85), NM_FEEDBACK_ROLL_BACK);
 	assert_true(result.noise == 0);
@@ -140,7 +140,7 @@ static void the_noise_of_another_metric_is_dropped(void **state)
 static void global_noise_is_of_the_sum(void **state)
 {
 	(void)state;
-	machine->config.threads.feedback = NM_FEEDBACK_GLOBAL;
+	machine->config.rules.feedback = NM_FEEDBACK_GLOBAL;
 	tremble(2, 43);
 	assert_int_equal(after_move(100, 40), NM_FEEDBACK_KEEP);
 	assert_true(near(result.noise, 2 * 1.4826 * log(4.0 / 3) * 1.25));
@@ -149,7 +149,7 @@ static void global_noise_is_of_the_sum(void **state)
 static void noise_does_not_accumulate_to_losses(void **state)
 {
 	(void)state;
-	machine->config.profile = NM_PROFILE_SHIPPED;
+	machine->config.rules.paper = false;
 	tremble(1.04, 40);
 	for (int i = 0; i < 4; i++) {
 		tremble(1.04, 8);
@@ -234,8 +234,8 @@ static void noise_does_not_accelerate_or_roll_back(void **state)
 	const double sigmas[] = {0.01, 0.03, 0.1};
 	static const char *const names[] = {"white noise", "random walk", "bursts"};
 	(void)state;
-	machine->config.threads.noise_gate = 3;
-	machine->config.profile = NM_PROFILE_SHIPPED;
+	machine->config.rules.noise_gate = 3;
+	machine->config.rules.paper = false;
 	for (int kind = 0; kind < KINDS; kind++)
 		for (size_t i = 0; i < NM_ARRAY_SIZE(sigmas); i++) {
 			struct tally tally = live_many(kind, sigmas[i], 1);
@@ -251,7 +251,7 @@ static void noise_does_not_accelerate_or_roll_back(void **state)
 static void without_the_gate_noise_accelerates_and_rolls_back(void **state)
 {
 	(void)state;
-	machine->config.threads.noise_gate = 0;
+	machine->config.rules.noise_gate = 0;
 	struct tally tally = live_many(WHITE, 0.1, 1);
 	assert_true(tally.gains * 3 > tally.verdicts);
 	assert_true(tally.undone * 5 > tally.verdicts);
@@ -260,7 +260,7 @@ static void without_the_gate_noise_accelerates_and_rolls_back(void **state)
 static void a_real_fall_is_found(void **state)
 {
 	(void)state;
-	machine->config.threads.noise_gate = 3;
+	machine->config.rules.noise_gate = 3;
 	for (int kind = 0; kind < KINDS; kind++) {
 		struct tally tally = live_many(kind, 0.005, 0.88);
 		print_message("a fall by 12 %%: %u of %u found\n", tally.undone, tally.verdicts);
@@ -281,7 +281,7 @@ static void a_gain_must_exceed_the_noise(void **state)
 	} cases[] = {{2, 104, false}, {2, 140, true}, {0, 100.5, false}, {0, 102, true}};
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		machine->config.threads.noise_gate = cases[i].gate;
+		machine->config.rules.noise_gate = cases[i].gate;
 		(void)after_move(100, cases[i].after);
 		assert_int_equal(result.nr_judgements, 1);
 		assert_int_equal(result.judgements[0].gain, cases[i].gain);

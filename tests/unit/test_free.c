@@ -84,7 +84,7 @@ static void less_than_one_cpu_is_not_free(void **state)
 	(void)state;
 	assert_free(BUSY(0.55, 0.55, 1, 1), "....");
 	assert_free(BUSY(0.52, 0.52, 1, 1), "f...");
-	machine->config.threads.free_max = 0.01;
+	machine->config.rules.free_max = 0.01;
 	assert_free(BUSY(0.52, 0.52, 1, 1), "....");
 }
 
@@ -131,7 +131,7 @@ static void an_unusable_cpu_is_not_free(void **state)
 static void at_most_all_cpus_are_free(void **state)
 {
 	(void)state;
-	machine->config.threads.free_max = 1;
+	machine->config.rules.free_max = 1;
 	assert_free(BUSY(0.5, 0.5, 0.5, 0.99), "iiii");
 }
 
@@ -139,7 +139,7 @@ static void the_paper_profile_judges_each_batch(void **state)
 {
 	(void)state;
 	machine_paper(&machine->config);
-	machine->config.threads.free_max = 0.05;
+	machine->config.rules.free_max = 0.05;
 	assert_free(BUSY(0.5, 0.5, 0.01, 0.5), "..i.");
 }
 

@@ -112,7 +112,8 @@ static void a_named_pmu_is_roots_choice(void **state)
 	SKIP_UNLESS_ROOT();
 	fixture_file(f->root, "numa-migrd.conf", "");
 	assert_int_equal(serve(f, request), -EPERM);
-	fixture_file(f->root, "numa-migrd.conf", "sampling: { pmu = \"numalab/period=97/\"; };\n");
+	fixture_file(f->root, "numa-migrd.conf",
+		     "sampling: { event = \"numalab/period=97/\"; };\n");
 	assert_int_equal(serve(f, request), -ENOENT);
 	fixture_file(f->root, "sys/bus/event_source/devices/numalab/type", "4242\n");
 	assert_int_equal(serve(f, request), -EINVAL); /* no such term */
@@ -160,7 +161,7 @@ static void without_configuration_nothing_is_allowed(void **state)
 	struct helper_fixture *f = *state;
 
 	assert_both_refused(f);
-	f->context.config_path = NULL;
+	f->context.config.path = NULL;
 	assert_both_refused(f);
 }
 
@@ -173,7 +174,8 @@ static void defaults_and_errors_grant_no_permission(void **state)
 	assert_both_refused(f);
 	fixture_file(f->root, "numa-migrd.conf", CONFIG_BALANCING "nonsense = 1;\n");
 	assert_both_refused(f);
-	fixture_file(f->root, "numa-migrd.conf", "sampling = { inject = \"soft_dirty\"; };\n");
+	fixture_file(f->root, "numa-migrd.conf",
+		     "sampling = { inject = \"soft_dirty_unsafe\"; };\n");
 	assert_both_refused(f);
 }
 

@@ -455,7 +455,7 @@ static void a_client_may_probe_itself(void **state)
 	snprintf(path, sizeof(path), "proc/%d/clear_refs", getpid());
 	fixture_file(s->f->root, path, "");
 	fixture_file(s->f->root, "numa-migrd.conf",
-		     "sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"
+		     "sampling = { inject = \"soft_dirty_unsafe\"; };\n"
 		     "targets = { include = ( { command = \"other\"; } ); };\n");
 	pid_t server = fork_server(s);
 	struct nm_platform *platform = platform_of(s);
@@ -484,7 +484,7 @@ static void a_client_is_identified_by_its_start_time(void **state)
 	snprintf(path, sizeof(path), "proc/%d/stat", getpid());
 	fixture_file(s->f->root, path, fixture_read(s->f->root, "proc/100/stat"));
 	fixture_file(s->f->root, "numa-migrd.conf",
-		     "sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"
+		     "sampling = { inject = \"soft_dirty_unsafe\"; };\n"
 		     "targets = { include = ( { command = \"other\"; } ); };\n");
 	server_start(s, IDLE_US);
 	int fd = connect_to(s);

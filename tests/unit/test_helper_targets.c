@@ -16,7 +16,7 @@ static int ask_with(struct helper_fixture *f, const char *inject, const char *ta
 	struct nm_event_fds fds;
 	const struct nm_helper_request request = helper_fixture_clear_refs();
 	snprintf(text, sizeof(text),
-		 "sampling = { inject = \"%s\"; accept_soft_dirty_risk = true; };\n"
+		 "sampling = { inject = \"%s\"; };\n"
 		 "targets = { %s };\n",
 		 inject, targets);
 	fixture_file(f->root, "numa-migrd.conf", text);
@@ -30,7 +30,7 @@ static int ask_with(struct helper_fixture *f, const char *inject, const char *ta
 
 static int ask(struct helper_fixture *f, const char *targets)
 {
-	return ask_with(f, "soft_dirty", targets);
+	return ask_with(f, "soft_dirty_unsafe", targets);
 }
 
 static void targeted_processes_are_protected(void **state)
@@ -133,10 +133,8 @@ static void a_reused_number_is_not_the_requester(void **state)
 
 static int ask_after(struct helper_fixture *f, uint64_t milliseconds)
 {
-	static const char config[] =
-		"sampling = { inject = \"soft_dirty\"; accept_soft_dirty_risk = true;"
-		" soft_dirty_mb_s = 1.0; };\n"
-		"targets = { include = ( { command = \"a) R*\"; } ); };\n";
+	static const char config[] = "sampling = { inject = \"soft_dirty_unsafe\"; };\n"
+				     "targets = { include = ( { command = \"a) R*\"; } ); };\n";
 	const struct nm_helper_request request = helper_fixture_clear_refs();
 	struct nm_event_fds fds = {-1, -1};
 	fixture_file(f->root, "numa-migrd.conf", config);
@@ -154,14 +152,14 @@ static void begin_rate(struct helper_fixture *f, struct nm_helper_rate *rate, co
 	fixture_file(f->root, "proc/100/statm", statm);
 }
 
-/* Twice the megabyte of the configuration: 500 pages are 2.048 million bytes. */
+/* Twice 256 MB: 128,000 pages are 524.288 million bytes. */
 /* SECURITY: clear-refs */
 static void clearing_is_limited_by_root(void **state)
 {
 	struct helper_fixture *f = *state;
 	struct nm_helper_rate rate = {0};
 	SKIP_UNLESS_ROOT();
-	begin_rate(f, &rate, "1000 500 9 9 0 9 0\n");
+	begin_rate(f, &rate, "256000 128000 9 9 0 9 0\n");
 	assert_int_equal(ask_after(f, 0), 0);
 	assert_int_equal(ask_after(f, 0), -EAGAIN);
 	assert_int_equal(ask_after(f, 20), -EAGAIN);
@@ -170,7 +168,7 @@ static void clearing_is_limited_by_root(void **state)
 	assert_int_equal(ask_after(f, 200), 0);
 }
 
-/* 4.096 billion bytes are charged for 2,047 seconds. */
+/* 4.096 billion bytes are charged for 7 seconds. */
 /* SECURITY: clear-refs */
 static void the_cost_of_a_large_process_is_charged(void **state)
 {
@@ -179,8 +177,8 @@ static void the_cost_of_a_large_process_is_charged(void **state)
 	SKIP_UNLESS_ROOT();
 	begin_rate(f, &rate, "2000000 1000000 9 9 0 9 0\n");
 	assert_int_equal(ask_after(f, 0), 0);
-	assert_int_equal(ask_after(f, 2000000), -EAGAIN);
-	assert_int_equal(ask_after(f, 48000), 0);
+	assert_int_equal(ask_after(f, 6900), -EAGAIN);
+	assert_int_equal(ask_after(f, 200), 0);
 }
 
 static void small_processes_are_charged_too(void **state)
@@ -190,9 +188,9 @@ static void small_processes_are_charged_too(void **state)
 	unsigned done = 0;
 	SKIP_UNLESS_ROOT();
 	begin_rate(f, &rate, "1 0 0 0 0 0 0\n");
-	while (done < 1000 && ask_after(f, 0) == 0)
+	while (done < 10000 && ask_after(f, 0) == 0)
 		done++;
-	assert_int_equal(done, 31); /* of 64 KiB, in 2 MB */
+	assert_int_equal(done, 7813); /* of 64 KiB, in 512 MB */
 }
 
 #define TEST(function)                                                                             \

@@ -21,8 +21,8 @@ static int set_up(void **state)
 	(void)state;
 	machine = machine_new(4, 2);
 	machine->config.threads.policy = NM_POLICY_IMAR2;
-	machine->config.threads.gate_sigmas = 0;
-	machine->config.threads.n = 1;
+	machine->config.rules.gate_sigmas = 0;
+	machine->config.rules.n = 1;
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	nm_rng_seed(&rng, 42);
 	return nm_record_new(&record);
@@ -111,7 +111,7 @@ static void no_member_gives_no_proposal(void **state)
 static void only_slow_threads_are_considered(void **state)
 {
 	(void)state;
-	machine->config.threads.remote_below = 0;
+	machine->config.rules.remote_below = 0;
 	thread(10, 0, 1, 0.81);
 	thread(10, 1, 1, 1.19);
 	assert_none();
@@ -123,12 +123,12 @@ static void only_slow_threads_are_considered(void **state)
 static void delta_r_is_a_bound_not_a_member(void **state)
 {
 	(void)state;
-	machine->config.threads.remote_below = 0;
-	machine->config.threads.delta_r = 0.5;
+	machine->config.rules.remote_below = 0;
+	machine->config.rules.delta_r = 0.5;
 	thread(10, 0, 1, 1);
 	thread(10, 1, 1, 3);
 	assert_none();
-	machine->config.threads.delta_r = 0.51;
+	machine->config.rules.delta_r = 0.51;
 	only_thread(0);
 }
 
@@ -137,7 +137,7 @@ static void remote_threads_are_considered_too(void **state)
 	(void)state;
 	thread(10, 0, 1, 1);
 	only_thread(0);
-	machine->config.threads.remote_below = 0;
+	machine->config.rules.remote_below = 0;
 	assert_none();
 }
 
@@ -145,7 +145,7 @@ static void remote_below_on_both_sides(void **state)
 {
 	(void)state;
 	thread(10, 0, 1, 1);
-	machine->config.threads.gate_margin = 0;
+	machine->config.rules.gate = NM_GATE_PAPER;
 	machine_touch(machine, 0, 0, 99.5);
 	only_thread(0);
 	machine_touch(machine, 0, 0, 100);
@@ -156,7 +156,7 @@ static void remote_below_on_both_sides(void **state)
 static void the_slowest_comes_first(void **state)
 {
 	(void)state;
-	machine->config.threads.remote_below = 0;
+	machine->config.rules.remote_below = 0;
 	thread(10, 0, 1, 0.4);
 	thread(10, 1, 1, 0.3);
 	thread(10, 2, 1, 9);
@@ -174,7 +174,7 @@ static void locality_ranks_with_performance(void **state)
 	machine_touch(machine, 0, 0, 40);
 	machine_touch(machine, 1, 0, 10);
 	only_thread(1);
-	machine->config.threads.remote_below = 0;
+	machine->config.rules.remote_below = 0;
 	only_thread(0);
 }
 
@@ -195,7 +195,7 @@ static void a_thread_without_a_candidate_does_not_count(void **state)
 	thread(10, 2, 1, 9);
 	machine_allow(machine, 0, "0-1");
 	only_thread(1);
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.paper = true;
 	assert_none();
 }
 
@@ -218,7 +218,7 @@ static void invalid_and_barred_threads_are_left_alone(void **state)
 static void an_invalid_sibling_does_not_make_others_slow(void **state)
 {
 	(void)state;
-	machine->config.threads.remote_below = 0;
+	machine->config.rules.remote_below = 0;
 	thread(10, 0, 1, 1);
 	thread(10, 1, 1, 1000);
 	machine->figures[1].recent_latency_samples = 1;
@@ -233,7 +233,7 @@ static void without_hardware_locality_decides(void **state)
 	machine_thread(machine, 10, 0, 1);
 	machine_thread(machine, 10, 1, 0);
 	only_thread(0);
-	machine->config.threads.remote_below = 0;
+	machine->config.rules.remote_below = 0;
 	only_thread(0);
 	machine_run_on(machine, 0, 2);
 	assert_none();
@@ -244,7 +244,7 @@ static void n_threads_are_considered(void **state)
 	(void)state;
 	for (int i = 0; i < 4; i++)
 		thread(10, i, 3 - i / 2, 1);
-	machine->config.threads.n = 3;
+	machine->config.rules.n = 3;
 	propose();
 	assert_int_equal(proposals.count, 3);
 }
@@ -267,8 +267,8 @@ static void assert_single(double free_cpu, double preferred, double by_record)
 static void one_destination(int memory)
 {
 	thread(10, 0, memory, 1);
-	machine->config.threads.remote_below = 1.1;
-	machine->config.threads.gate = NM_GATE_PAPER;
+	machine->config.rules.remote_below = 1.1;
+	machine->config.rules.gate = NM_GATE_PAPER;
 	occupy_all_but(2, -1);
 }
 
@@ -311,7 +311,7 @@ static void records_within_the_band_are_equal(void **state)
 	assert_single(2, 4, 2);
 	remember(0, 1, 0.949);
 	assert_single(2, 4, 1);
-	machine->config.threads.record_band = 0;
+	machine->config.rules.record_band = 0;
 	remember(0, 1, 1.001);
 	assert_single(2, 4, 4);
 }
@@ -344,16 +344,16 @@ static void a_busy_sibling_halves_q1(void **state)
 	thread(10, 0, 1, 1);
 	machine->busy[3] = 1;
 	assert_single(1, 4, 2);
-	machine->config.threads.q1_sibling = 1.5;
+	machine->config.rules.q1_sibling = 1.5;
 	assert_single(1.5, 4, 2);
 }
 
 /* Thread 0 on node 0 and thread 1 on node 1, no idle CPU; only thread 0 is in Θ̂. */
 static void a_pair(int memory, int partner_memory)
 {
-	machine->config.threads.gate = NM_GATE_PAPER;
-	machine->config.threads.remote_below = 1.1;
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.gate = NM_GATE_PAPER;
+	machine->config.rules.remote_below = 1.1;
+	machine->config.rules.paper = true;
 	thread(10, 0, memory, 1);
 	thread(20, 2, partner_memory, 1);
 	thread(20, 3, 1, 1);
@@ -405,10 +405,10 @@ static void q4_needs_a_slow_partner(void **state)
 {
 	(void)state;
 	a_pair(1, 0);
-	machine->config.threads.n = 1;
+	machine->config.rules.n = 1;
 	speed(1, 0.67);
 	speed(2, 1);
-	machine->config.threads.delta_r = 0.80;
+	machine->config.rules.delta_r = 0.80;
 	assert_swap(4, 2, 4, 2, 0);
 	speed(1, 0.66);
 	assert_swap(4, 2, 4, 2, 3);
@@ -427,10 +427,10 @@ static void settings_are_the_tickets(void **state)
 {
 	(void)state;
 	a_pair(1, 0);
-	machine->config.threads.q2 = 100;
-	machine->config.threads.q3_better = 30;
-	machine->config.threads.q3_worse = 20;
-	machine->config.threads.q4 = 7;
+	machine->config.rules.q2 = 100;
+	machine->config.rules.q3_better = 30;
+	machine->config.rules.q3_worse = 20;
+	machine->config.rules.q4 = 7;
 	speed(2, 9);
 	remember(0, 1, 2);
 	remember(1, 0, 0.5);
@@ -445,7 +445,7 @@ static void the_gate_rejects_unprofitable_moves(void **state)
 	thread(10, 0, 0, 1);
 	thread(10, 1, 0, 9);
 	assert_none();
-	machine->config.threads.gate = NM_GATE_PAPER;
+	machine->config.rules.gate = NM_GATE_PAPER;
 	only_thread(0);
 }
 
@@ -453,7 +453,7 @@ static void the_gate_considers_both_threads_of_a_swap(void **state)
 {
 	(void)state;
 	a_pair(1, 1);
-	machine->config.threads.gate = NM_GATE_BENEFIT;
+	machine->config.rules.gate = NM_GATE_BENEFIT;
 	assert_none();
 	machine_touch(machine, 0, 1, 120);
 	only_thread(0);
@@ -464,12 +464,12 @@ static void locality_settles_no_contest(void **state)
 {
 	(void)state;
 	a_pair(1, 1);
-	machine->config.threads.gate = NM_GATE_BENEFIT;
+	machine->config.rules.gate = NM_GATE_BENEFIT;
 	machine_touch(machine, 0, 1, 120);
 	only_thread(0);
 	machine->kinds = 0;
 	assert_none();
-	machine->config.threads.gate = NM_GATE_PAPER;
+	machine->config.rules.gate = NM_GATE_PAPER;
 	only_thread(0);
 }
 
@@ -478,7 +478,7 @@ static void a_cached_partner_may_move_anywhere(void **state)
 {
 	(void)state;
 	a_pair(1, -1);
-	machine->config.threads.gate = NM_GATE_BENEFIT;
+	machine->config.rules.gate = NM_GATE_BENEFIT;
 	only_thread(0);
 	machine->figures[1].recent_latency_samples = 9;
 	assert_none();
@@ -490,7 +490,7 @@ static void users_are_kept_apart(void **state)
 	a_pair(1, 0);
 	machine_process(machine, 20)->uid = 1001;
 	assert_none();
-	machine->config.threads.cross_owner_swap = true;
+	machine->config.rules.cross_owner_swap = true;
 	only_thread(0);
 }
 

@@ -56,7 +56,7 @@ static void shuffle_performance(struct machine *m, struct nm_rng *dice)
 {
 	m->config.threads.policy = NM_POLICY_IMAR2;
 	m->config.threads.performance = (enum nm_performance)below(dice, 6);
-	m->config.threads.remote_below = below(dice, 3) ? 0.5 : 0;
+	m->config.rules.remote_below = below(dice, 3) ? 0.5 : 0;
 	for (size_t i = 0; i < m->count; i++) {
 		if (below(dice, 8) == 0)
 			continue;
@@ -99,7 +99,7 @@ static void check_tickets(const struct nm_config *config, const struct nm_propos
 	bool swap = proposal->kind == NM_PROPOSAL_SWAP;
 	assert_true(tickets->total == sum);
 	assert_true(tickets->total >= 2 && tickets->total <= (swap ? 19 : 10));
-	assert_true(tickets->preferred == 0 || tickets->preferred == config->threads.q2);
+	assert_true(tickets->preferred == 0 || tickets->preferred == config->rules.q2);
 	assert_true(tickets->partner_slow == 0 || swap);
 	assert_true(tickets->free_cpu == 0 || !swap);
 }
@@ -107,8 +107,8 @@ static void check_tickets(const struct nm_config *config, const struct nm_propos
 static void check_considered(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
 	assert_true(thread->measured);
-	assert_true(thread->relative < config->threads.delta_r ||
-		    thread->local_share < config->threads.remote_below);
+	assert_true(thread->relative < config->rules.delta_r ||
+		    thread->local_share < config->rules.remote_below);
 }
 
 static void check_proposal(const struct nm_snapshot *snapshot, const struct nm_proposal *proposal,
@@ -124,9 +124,9 @@ static void check_proposal(const struct nm_snapshot *snapshot, const struct nm_p
 	if (count == 1)
 		assert_true(snapshot->cpus[moves[0].cpu_to].free ? proposal->tickets.free_cpu > 0
 								 : is_left(moves[0].cpu_to));
-	if (config->threads.gate == NM_GATE_BENEFIT)
+	if (config->rules.gate == NM_GATE_BENEFIT)
 		assert_true(
-			moves_pass_gate(snapshot, moves, count, 0.05, config->threads.gate_sigmas));
+			moves_pass_gate(snapshot, moves, count, 0.05, config->rules.gate_sigmas));
 }
 
 static void draw_machine(uint64_t seed)
@@ -157,7 +157,7 @@ static void winners_follow_the_rules_on_any_machine(void **state)
 		bool moved[32] = {false};
 		draw_machine(seed);
 		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = propose();
-		assert_true(proposals.count <= machine->config.threads.n);
+		assert_true(proposals.count <= machine->config.rules.n);
 		for (size_t i = 0; i < proposals.count; i++) {
 			check_proposal(snapshot, &proposals.items[i], moved);
 			swaps += proposals.items[i].kind == NM_PROPOSAL_SWAP;
@@ -313,7 +313,7 @@ static struct run settle(uint64_t n, double noise)
 	unsigned memory[8];
 	struct run run = {0};
 	scatter(memory);
-	machine->config.threads.n = n;
+	machine->config.rules.n = n;
 	while (!all_at_home(memory) && run.intervals < 60) {
 		for (size_t i = 0; i < 8; i++)
 			perform(i, memory[i], noise);
@@ -349,7 +349,7 @@ static void a_well_placed_machine_stays(void **state)
 	struct run run = {0};
 	for (int i = 0; i < 8; i++)
 		machine_thread(machine, 10 + (uint32_t)i / 4, i, i / 2);
-	machine->config.threads.n = 8;
+	machine->config.rules.n = 8;
 	for (int k = 0; k < 200; k++) {
 		for (size_t i = 0; i < 8; i++) {
 			double speed = (i % 4 == 0 ? 1e8 : 1e9) * (0.9 + 0.2 * nm_rng_unit(&rng));

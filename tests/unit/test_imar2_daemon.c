@@ -86,11 +86,11 @@ static void a_circle_moves_as_a_whole_or_not_at_all(void **state)
 {
 	static const unsigned memory[NODES] = {1, 2, 3, 0};
 	(void)state;
-	world.daemon.config->threads.n = 3;
+	world.daemon.config->rules.n = 3;
 	misplace_users(memory);
 	live(20);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	world.daemon.config->threads.n = 4;
+	world.daemon.config->rules.n = 4;
 	live_one();
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 4);
 }
@@ -267,7 +267,7 @@ static void the_cooldown_outlasts_the_rollbacks_verdict(void **state)
 		intervals++;
 	}
 	print_message("moved again after %u intervals\n", intervals);
-	assert_true(intervals >= world.daemon.config->threads.cooldown && intervals < 60);
+	assert_true(intervals >= world.daemon.config->rules.cooldown && intervals < 60);
 }
 
 /* Its program slows down for another reason: too little to roll back the move, but the thread is
@@ -277,7 +277,7 @@ static void a_neutral_move_without_speedup_starts_a_cooldown(void **state)
 	(void)state;
 	const struct nm_entry *move;
 	unsigned intervals = 0;
-	world.daemon.config->sampling.history_s = 1;
+	world.daemon.config->rules.history_s = 1;
 	misplace();
 	struct worker *worker = follow_memory(&move);
 	worker->speed = 0.95 * 100 * 100 / (180.0 * 180.0);
@@ -289,7 +289,7 @@ static void a_neutral_move_without_speedup_starts_a_cooldown(void **state)
 		live_one();
 		intervals++;
 	}
-	assert_true(intervals >= world.daemon.config->threads.cooldown && intervals < 20);
+	assert_true(intervals >= world.daemon.config->rules.cooldown && intervals < 20);
 }
 
 /* Each placement found is a gain, so that the search accelerates. */
@@ -297,7 +297,7 @@ static void gains_shorten_t(void **state)
 {
 	(void)state;
 	world.daemon.config->general.interval_s = 4;
-	world.daemon.config->threads.n = 1;
+	world.daemon.config->rules.n = 1;
 	misplace();
 	assert_true(nm_loop_interval_s(&world.daemon) == 4);
 	settle(30);
@@ -390,7 +390,7 @@ static void a_lull_does_not_trigger_the_fallback(void **state)
 	world.cached = false;
 	live(10);
 	assert_int_equal(count_entries(0, NM_MESSAGE_PROBLEM), 0);
-	world.daemon.config->sampling.history_s = 3600;
+	world.daemon.config->rules.history_s = 3600;
 	live(10);
 	world.cached = true;
 	live(65);
@@ -408,11 +408,11 @@ static void an_exec_resets_history(void **state)
 	settle(30);
 	live(12);
 	struct worker *worker = &world.workers[5];
-	world.daemon.config->threads.moves_per_interval = 0;
+	world.daemon.config->rules.moves_per_interval = 0;
 	worker->memory = 0;
 	live(20);
 	fake_exec(world.fake, worker->tid);
-	world.daemon.config->threads.moves_per_interval = 64;
+	world.daemon.config->rules.moves_per_interval = 64;
 	worker->memory = node_of(worker);
 	size_t from = world.nr_entries;
 	live(30);
@@ -443,15 +443,15 @@ static void the_paper_waits_for_no_verdict(void **state)
 {
 	(void)state;
 	struct nm_config *config = world.daemon.config;
-	config->threads.gate = NM_GATE_PAPER;
-	config->threads.cooldown = 0;
-	config->threads.delta_r = 1;
-	config->threads.delta_g = 0;
+	config->rules.gate = NM_GATE_PAPER;
+	config->rules.cooldown = 0;
+	config->rules.delta_r = 1;
+	config->rules.delta_g = 0;
 	misplace();
 	live(60);
 	assert_int_equal(moved_twice_running(), 0);
 	assert_true(count_entries(0, NM_MESSAGE_DECISION) > 20);
-	config->profile = NM_PROFILE_PAPER;
+	config->rules.paper = true;
 	live(60);
 	assert_true(moved_twice_running() > 0);
 }

@@ -10,10 +10,10 @@
 #include "ticks_fixture.h"
 
 #define SOFT_DIRTY                                                                                 \
-	"general: { interval_s = 0.1; seed = 1; };\n"                                              \
+	"general: { interval_s = 0.1; };\n"                                                        \
 	"targets: { min_cpu_percent = 0; min_rss_mb = 1; include = ( { command = \"prog*\"; } ); " \
 	"};\n"                                                                                     \
-	"sampling: { inject = \"soft_dirty\"; accept_soft_dirty_risk = true; };\n"
+	"sampling: { inject = \"soft_dirty_unsafe\"; };\n"
 #define BALANCING WORLD_SETTINGS "sampling: { inject = \"numa_balancing\"; };\n"
 
 static struct world *world;

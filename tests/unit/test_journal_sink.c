@@ -39,33 +39,31 @@ static unsigned lines_of(void (*emit)(struct nm_journal *), struct nm_journal *j
 	return lines;
 }
 
-static void emit_ten_at(struct nm_journal *journal, enum nm_message message, int priority,
-			uint64_t now_ns)
+static void emit_at(struct nm_journal *journal, unsigned count, enum nm_message message,
+		    int priority, uint64_t now_ns)
 {
 	nm_entry_begin(&entry, message, priority);
 	nm_entry_text(&entry, "hello");
-	for (int i = 0; i < 10; i++)
+	for (unsigned i = 0; i < count; i++)
 		nm_journal_emit(journal, &entry, now_ns);
 }
 
-/* Four per second: 4 of ten at once pass, 0.5 s later 2, and credit is limited to 4. */
+/* Twenty per second: 20 of thirty at once pass, 0.5 s later 10, and credit is limited to 20. */
 static void storm(struct nm_journal *journal)
 {
 	const uint64_t start = 5 * NM_NSEC_PER_SEC, half = NM_NSEC_PER_SEC / 2;
-	nm_journal_configure(journal, NM_JOURNAL_DECISIONS, 4);
-	emit_ten_at(journal, NM_MESSAGE_DECISION, LOG_INFO, start);
-	emit_ten_at(journal, NM_MESSAGE_VERDICT, LOG_INFO, start + half);
-	emit_ten_at(journal, NM_MESSAGE_LEASE, LOG_INFO, start + 200 * half);
+	emit_at(journal, 30, NM_MESSAGE_DECISION, LOG_INFO, start);
+	emit_at(journal, 30, NM_MESSAGE_VERDICT, LOG_INFO, start + half);
+	emit_at(journal, 30, NM_MESSAGE_LEASE, LOG_INFO, start + 200 * half);
 }
 
 /* Errors and rare kinds always pass; entries below the level are not "suppressed". */
 static void beyond_the_limit(struct nm_journal *journal)
 {
 	const uint64_t start = 500 * NM_NSEC_PER_SEC;
-	nm_journal_configure(journal, NM_JOURNAL_DECISIONS, 4);
-	emit_ten_at(journal, NM_MESSAGE_DECISION, LOG_ERR, start);
-	emit_ten_at(journal, NM_MESSAGE_SUMMARY, LOG_INFO, start);
-	emit_ten_at(journal, NM_MESSAGE_DECISION, LOG_DEBUG, start);
+	emit_at(journal, 30, NM_MESSAGE_DECISION, LOG_ERR, start);
+	emit_at(journal, 30, NM_MESSAGE_SUMMARY, LOG_INFO, start);
+	emit_at(journal, 30, NM_MESSAGE_DECISION, LOG_DEBUG, start);
 }
 
 /* SECURITY: journal-flood */
@@ -76,11 +74,11 @@ static void test_rate_limit(void **state)
 	nm_auto(nm_journal_freep) struct nm_journal *journal = NULL;
 	unsetenv("JOURNAL_STREAM");
 	assert_int_equal(nm_journal_new(&journal), 0);
-	assert_int_equal(lines_of(storm, journal, text, sizeof(text)), 4 + 2 + 4);
+	assert_int_equal(lines_of(storm, journal, text, sizeof(text)), 20 + 10 + 20);
 	assert_memory_equal(text, "hello\n", 6);
-	assert_int_equal(nm_journal_suppressed(journal), 6 + 8 + 6);
+	assert_int_equal(nm_journal_suppressed(journal), 10 + 20 + 10);
 	assert_int_equal(nm_journal_suppressed(journal), 0);
-	assert_int_equal(lines_of(beyond_the_limit, journal, text, sizeof(text)), 10 + 10);
+	assert_int_equal(lines_of(beyond_the_limit, journal, text, sizeof(text)), 30 + 30);
 	assert_int_equal(nm_journal_suppressed(journal), 0);
 }
 
@@ -105,7 +103,7 @@ static void test_levels(void **state)
 	unsetenv("JOURNAL_STREAM");
 	assert_int_equal(nm_journal_new(&journal), 0);
 	for (unsigned i = 0; i < NM_ARRAY_SIZE(lines); i++) {
-		nm_journal_configure(journal, (enum nm_journal_level)i, 100);
+		nm_journal_configure(journal, (enum nm_journal_level)i);
 		assert_int_equal(
 			lines_of(one_lease_of_each_priority_yields, journal, text, sizeof(text)),
 			lines[i]);

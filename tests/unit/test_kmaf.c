@@ -200,7 +200,7 @@ static void random_sharing_moves_no_threads(void **state)
 static void without_a_noise_margin_one_sharing_suffices(void **state)
 {
 	(void)state;
-	machine->config.threads.gate_sigmas = 0;
+	machine->config.rules.gate_sigmas = 0;
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
 	share(0, 1, 1);
@@ -297,7 +297,7 @@ static void threads_do_not_yield_to_other_users(void **state)
 	machine_process(machine, 11)->uid = 1001;
 	share(0, 2, 30);
 	assert_int_equal(moves_to(cpus), 0);
-	machine->config.threads.cross_owner_swap = true;
+	machine->config.rules.cross_owner_swap = true;
 	assert_int_equal(moves_to(cpus), 1);
 	assert_move(&proposals.items[0].moves[0], 1, 1, 2);
 	assert_move(&proposals.items[0].moves[1], 2, 2, 1);
@@ -330,9 +330,9 @@ static void half_a_ring_is_not_made(void **state)
 	(void)state;
 	int cpus[] = {2, 4, 0, 1, 3, 5};
 	make_ring();
-	machine->config.threads.moves_per_interval = 2;
+	machine->config.rules.moves_per_interval = 2;
 	assert_int_equal(moves_to(cpus), 0);
-	machine->config.threads.moves_per_interval = 3;
+	machine->config.rules.moves_per_interval = 3;
 	assert_int_equal(moves_to(cpus), 3);
 	machine_allow(machine, 2, "1-5");
 	assert_int_equal(moves_to(cpus), 0);
@@ -358,7 +358,7 @@ static void departures_precede_arrivals(void **state)
 	assert_int_equal(moves_to(cpus), 2);
 	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
 	assert_move(&proposals.items[1].moves[0], 0, 0, 2);
-	machine->config.threads.moves_per_interval = 1;
+	machine->config.rules.moves_per_interval = 1;
 	assert_int_equal(moves_to(cpus), 1);
 	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
 }
@@ -374,7 +374,7 @@ static void threads_yield_to_those_that_gain(void **state)
 	machine_thread(machine, 10, 3, -1);
 	share(0, 2, 20);
 	assert_int_equal(moves_to(cpus), 2);
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.paper = true;
 	assert_int_equal(moves_to(cpus), 2);
 	cpus[0] = 0;
 	assert_int_equal(moves_to(cpus), 0);
@@ -403,7 +403,7 @@ static void a_node_in_demand_receives_no_threads(void **state)
 	machine_thread(machine, 10, 2, -1);
 	share(0, 1, 20);
 	assert_int_equal(moves_to(cpus), 0);
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.paper = true;
 	assert_int_equal(moves_to(cpus), 1);
 }
 
@@ -435,7 +435,7 @@ static void a_shared_cpu_is_not_left_idle(void **state)
 	int cpus[] = {2, 4, 3, 5, 2};
 	make_chain();
 	machine_thread(machine, 10, 2, -1);
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.paper = true;
 	assert_int_equal(moves_to(cpus), 1);
 	assert_move(&proposals.items[0].moves[0], 1, 2, 4);
 }
@@ -460,7 +460,7 @@ static void an_ineligible_mapping_moves_no_threads(void **state)
 	machine_thread(machine, 10, 3, -1);
 	share(0, 1, 20);
 	assert_int_equal(moves_to(cpus), 1);
-	machine->config.threads.mapping_gain = 0.51; /* from 20 to 10 is 50 % */
+	machine->config.rules.mapping_gain = 0.51; /* from 20 to 10 is 50 % */
 	assert_int_equal(moves_to(cpus), 0);
 }
 
@@ -471,8 +471,8 @@ static void the_paper_follows_every_mapping(void **state)
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 3, -1);
 	assert_int_equal(moves_to(cpus), 0);
-	machine->config.threads.gate = NM_GATE_PAPER;
-	machine->config.threads.mapping_gain = 0;
+	machine->config.rules.gate = NM_GATE_PAPER;
+	machine->config.rules.mapping_gain = 0;
 	assert_int_equal(moves_to(cpus), 1);
 }
 
@@ -515,7 +515,7 @@ static void comparisons_are_bounded(void **state)
 	fill_nodes(cpus);
 	assert_in_range(comparisons_for(cpus), NM_KMAF_COMPARISONS_MAX,
 			NM_KMAF_COMPARISONS_MAX + 4 * THREADS_MANY);
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.paper = true;
 	assert_in_range(comparisons_for(cpus), NM_KMAF_COMPARISONS_MAX,
 			NM_KMAF_COMPARISONS_MAX + 4 * THREADS_MANY);
 }

@@ -185,9 +185,9 @@ static void the_period_is_kept(void **state)
 	struct nm_config *config = world.daemon.config;
 	part_pairs(1);
 	begin();
-	config->threads.mapping_s = 0.5;
+	config->rules.mapping_s = 0.5;
 	assert_true(nm_loop_interval_s(&world.daemon) == 0.5);
-	config->threads.mapping_s = 4;
+	config->rules.mapping_s = 4;
 	assert_true(nm_loop_interval_s(&world.daemon) == 1);
 	live(8);
 	world.workers[0].address = world.workers[1].address = 0;

@@ -129,7 +129,7 @@ static void free_cpus_of_a_node_are_one_candidate_when_merged(void **state)
 {
 	(void)state;
 	machine_paper(&machine->config);
-	machine->config.threads.lottery = NM_LOTTERY_PROPORTIONAL;
+	machine->config.rules.lottery = NM_LOTTERY_PROPORTIONAL;
 	machine_thread(machine, 10, 0, 0);
 	assert_int_equal(propose()->nr_candidates, 3);
 	assert_int_equal(proposals.count, 1);
@@ -189,7 +189,7 @@ static void the_gate_considers_the_loss_of_the_partner(void **state)
 	(void)state;
 	pair(1, 1);
 	machine_touch(machine, 1, 2, 101);
-	machine->config.threads.gate_sigmas = 0;
+	machine->config.rules.gate_sigmas = 0;
 	assert_still();
 	machine_touch(machine, 0, 1, 150);
 	propose();
@@ -203,9 +203,9 @@ static void only_the_paper_profile_accepts_zero_tickets(void **state)
 	pair(2, 3);
 	assert_still();
 	machine_paper(&machine->config);
-	machine->config.threads.lottery = NM_LOTTERY_PROPORTIONAL;
+	machine->config.rules.lottery = NM_LOTTERY_PROPORTIONAL;
 	assert_still();
-	machine->config.threads.lottery = NM_LOTTERY_PAPER;
+	machine->config.rules.lottery = NM_LOTTERY_PAPER;
 	propose();
 	assert_int_equal(proposals.count, 1);
 	assert_true(proposals.items[0].tickets.total == 0);
@@ -234,7 +234,7 @@ static void free_cpus_may_carry_no_tickets(void **state)
 {
 	(void)state;
 	machine_thread(machine, 10, 0, 2);
-	machine->config.threads.q1 = 0;
+	machine->config.rules.q1 = 0;
 	assert_true(propose()->tickets.total == 4);
 	machine_touch(machine, 0, 1, 90);
 	fill_cpus(4, 5);
@@ -285,7 +285,7 @@ static void losses_of_a_user_do_not_affect_others(void **state)
 	machine_touch(machine, 1, 2, 100);
 	machine_process(machine, 20)->uid = 1001;
 	assert_still();
-	machine->config.threads.cross_owner_swap = true;
+	machine->config.rules.cross_owner_swap = true;
 	propose();
 	assert_int_equal(proposals.count, 1);
 }
@@ -323,9 +323,9 @@ static void two_threads_that_prefer_one_node_are_not_swapped(void **state)
 	(void)state;
 	pair(1, 1);
 	machine_touch(machine, 0, 1, 900);
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.paper = true;
 	assert_still();
-	machine->config.threads.gate = NM_GATE_PAPER;
+	machine->config.rules.gate = NM_GATE_PAPER;
 	propose();
 	assert_int_equal(proposals.count, 1);
 }
@@ -336,7 +336,7 @@ static void an_unknown_thread_is_a_partner_only_without_the_gate(void **state)
 	(void)state;
 	pair(1, -1);
 	assert_still();
-	machine->config.threads.gate = NM_GATE_PAPER;
+	machine->config.rules.gate = NM_GATE_PAPER;
 	const struct nm_proposal *proposal = propose();
 	assert_int_equal(proposals.count, 1);
 	assert_int_equal(proposal->moves[0].thread, 0);
@@ -345,7 +345,7 @@ static void an_unknown_thread_is_a_partner_only_without_the_gate(void **state)
 	machine_touch(machine, 0, 1, 9);
 	assert_still();
 	machine_paper(&machine->config);
-	machine->config.threads.n = 2;
+	machine->config.rules.n = 2;
 	propose();
 }
 
@@ -413,11 +413,11 @@ static void a_full_preferred_node_receives_no_more_threads(void **state)
 	machine_thread(machine, 20, 4, 1);
 	machine_thread(machine, 30, 6, 1);
 	machine_touch(machine, 2, 1, 50);
-	machine->config.threads.n = 8;
+	machine->config.rules.n = 8;
 	propose();
 	assert_int_equal(proposals.count, 1);
 	assert_int_equal(proposals.items[0].moves[0].thread, 1);
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.paper = true;
 	machine_allow(machine, 1, "4-7");
 	propose();
 	assert_int_equal(proposals.count, 1);
@@ -434,10 +434,10 @@ static void a_refused_thread_is_not_a_partner(void **state)
 	size_t refused = machine_thread(machine, 20, 0, 1);
 	machine_touch(machine, refused, 1, 60);
 	fill_cpus(0, 7);
-	machine->config.threads.gate_sigmas = 0;
+	machine->config.rules.gate_sigmas = 0;
 	propose();
 	assert_int_equal(proposals.count, 0);
-	machine->config.profile = NM_PROFILE_PAPER;
+	machine->config.rules.paper = true;
 	propose();
 	assert_int_equal(proposals.count, 1);
 }
@@ -448,7 +448,7 @@ static void n_bounds_threads_and_winners(void **state)
 	for (int i = 0; i < 8; i++)
 		machine_thread(machine, 10, i, (i / 2 + 1) % 4);
 	for (uint64_t n = 0; n < 10; n++) {
-		machine->config.threads.n = n;
+		machine->config.rules.n = n;
 		propose();
 		assert_true(proposals.count <= n);
 	}
@@ -463,7 +463,7 @@ static void a_futile_search_is_abandoned(void **state)
 	(void)state;
 	machine_free(machine);
 	machine = machine_of_size(2, 1, 1, 6001);
-	machine->config.threads.min_run = 0;
+	machine->config.rules.min_run = 0;
 	for (int i = 0; i < 6000; i++)
 		machine_thread(machine, 10, i % 2, i % 2);
 	size_t stray = machine_thread(machine, 20, 1, 0);

@@ -55,13 +55,13 @@ static void check_swap(const struct nm_snapshot *snapshot, const struct nm_confi
 	check_move(snapshot, &moves[1], moved);
 	assert_int_equal(moves[0].cpu_from, moves[1].cpu_to);
 	assert_int_equal(moves[0].cpu_to, moves[1].cpu_from);
-	if (config->threads.cross_owner_swap)
+	if (config->rules.cross_owner_swap)
 		return;
 	const struct nm_snap_thread *threads = snapshot->threads;
 	for (unsigned i = 0;
 	     i < 2 && owner_of(snapshot, &moves[0]) != owner_of(snapshot, &moves[1]); i++) {
 		const struct nm_snap_thread *thread = &threads[moves[i].thread];
-		assert_int_equal(config->threads.gate, NM_GATE_BENEFIT);
+		assert_int_equal(config->rules.gate, NM_GATE_BENEFIT);
 		assert_true(thread->accesses[moves[i].node_to] >
 			    thread->accesses[moves[i].node_from]);
 	}
@@ -87,7 +87,7 @@ static void check_alternatives(const struct nm_snapshot *snapshot,
 static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_config *config)
 {
 	bool moved[32] = {false}, claimed[64] = {false};
-	assert_true(proposals.count <= config->threads.n);
+	assert_true(proposals.count <= config->rules.n);
 	for (size_t i = 0; i < proposals.count; i++) {
 		const struct nm_proposal *proposal = &proposals.items[i];
 		const struct nm_tickets *tickets = &proposal->tickets;
@@ -104,11 +104,11 @@ static void check_proposals(const struct nm_snapshot *snapshot, const struct nm_
 		check_alternatives(snapshot, proposal);
 		assert_true(tickets->total ==
 			    tickets->free_cpu + tickets->preferred + tickets->partner);
-		if (config->threads.gate == NM_GATE_PAPER)
+		if (config->rules.gate == NM_GATE_PAPER)
 			continue;
 		assert_true(tickets->total > 0);
 		assert_true(moves_pass_gate(snapshot, proposal->moves, swap ? 2 : 1, 0.05,
-					    config->threads.gate_sigmas));
+					    config->rules.gate_sigmas));
 	}
 }
 
@@ -205,8 +205,8 @@ static uint64_t moves_on_chance(double sigmas)
 	machine = machine_new(4, 8);
 	for (int i = 0; i < 32; i++)
 		machine_thread(machine, 10, i, 0);
-	machine->config.threads.n = 8;
-	machine->config.threads.gate_sigmas = sigmas;
+	machine->config.rules.n = 8;
+	machine->config.rules.gate_sigmas = sigmas;
 	for (int interval = 0; interval < 300; interval++) {
 		sample_evenly(&dice, 14);
 		propose();
@@ -272,7 +272,7 @@ static unsigned intervals_to_settle(struct nm_rng *dice, uint64_t n)
 {
 	unsigned intervals = 0;
 	scatter(dice);
-	machine->config.threads.n = n;
+	machine->config.rules.n = n;
 	while (!is_settled()) {
 		propose();
 		apply();

@@ -30,7 +30,6 @@ static int set_up(void **state)
 	assert_non_null(p->out);
 	assert_non_null(p->fake);
 	p->fake->platform.ops = &fake_perf_ops;
-	p->config.sampling.load_latency = 30;
 	*state = p;
 	return 0;
 }
@@ -160,7 +159,7 @@ static void a_misspelt_event(void **state)
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
 	assert_true(output(p, "event: sampling.event is not set"));
 	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L9_MISS");
-	p->config.sampling.event_line = 7;
+	strcpy(p->config.sampling.event_place, "conf:7");
 	p->fake->list_error[NM_MEMORY_EVENT] = -ENOPKG;
 	nm_list_events_here(p->out, &p->fake->platform, &p->config);
 	assert_true(output(p, "event MEM_LOAD_RETIRED:L9_MISS: not an event of this CPU"));
@@ -169,14 +168,14 @@ static void a_misspelt_event(void **state)
 	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	fixture_file(root, "proc/cpuinfo",
 		     "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 85\n");
-	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), -EINVAL);
+	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), -EINVAL);
 	assert_true(output(
 		p, "conf:7: sampling.event: found \"MEM_LOAD_RETIRED:L9_MISS\", allowed: an "
 		   "event of this CPU that libpfm4 encodes (invalid event attribute); remove"));
 	strcpy(p->config.sampling.event, "MEM_LOAD_RETIRED:L3_MISS");
-	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), 0);
+	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), 0);
 	p->config.sampling.event[0] = '\0';
-	assert_int_equal(nm_list_events_check(p->out, fd, "conf", &p->config), 0);
+	assert_int_equal(nm_list_events_check(p->out, fd, &p->config), 0);
 	close(fd);
 	fixture_remove(root);
 }

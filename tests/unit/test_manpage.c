@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* numa-migrd.conf(5) shows the default and the range of every setting as in the table, and its examples are valid. */
+/* The manual pages show the default and the range of every setting and parameter as in the tables,
+ * and their examples are valid. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,19 +11,30 @@
 
 #include <cmocka.h>
 
-#include "../../src/config/table.h"
+#include "../../src/config/parse.h"
 #include "config_cases.h"
 
 #define PAGE NM_SOURCE_DIR "/man/numa-migrd.conf.5"
+#define POLICIES NM_SOURCE_DIR "/man/numa-migrd-policies.7"
 
-static int read_page(void **state)
+static int read_text(const char *path, void **state)
 {
-	FILE *file = fopen(PAGE, "r");
+	FILE *file = fopen(path, "r");
 	char *page = calloc(1, 1 << 16);
 	if (!file || !page || fread(page, 1, (1 << 16) - 1, file) == 0 || fclose(file) != 0)
 		return -1;
 	*state = page;
 	return 0;
+}
+
+static int read_page(void **state)
+{
+	return read_text(PAGE, state);
+}
+
+static int read_policies(void **state)
+{
+	return read_text(POLICIES, state);
 }
 
 static int free_page(void **state)
@@ -37,7 +50,7 @@ static char *section(const char *page, const char *line, const char *end)
 	(void)snprintf(start, sizeof(start), "\n%s\n", line);
 	const char *from = strstr(page, start);
 	if (!from) {
-		fail_msg("%s has no line \"%s\"", PAGE, line);
+		fail_msg("no line \"%s\"", line);
 		return NULL;
 	}
 	from += strlen(start) - 1;
@@ -45,31 +58,69 @@ static char *section(const char *page, const char *line, const char *end)
 	return to ? strndup(from, (size_t)(to - from) + 1) : strdup(from);
 }
 
-static void expected_line(const struct nm_setting *setting, char *out, size_t out_size)
+/* Prints the value as in the file. */
+static const char *print_value(const struct nm_setting *setting, const void *config, char *out,
+			       size_t size)
 {
-	const char *quote = nm_setting_is_text(setting) ? "\"" : "";
-	bool has_paper = setting->paper && setting->group[0];
-	char allowed[256];
+	const void *place = (const char *)config + setting->offset;
+	switch (setting->type) {
+	case NM_SETTING_BOOL:
+		(void)snprintf(out, size, "%s", *(const bool *)place ? "true" : "false");
+		break;
+	case NM_SETTING_COUNT:
+		(void)snprintf(out, size, "%" PRIu64, *(const uint64_t *)place);
+		break;
+	case NM_SETTING_REAL:
+		(void)snprintf(out, size, "%.15g", *(const double *)place);
+		break;
+	case NM_SETTING_CHOICE:
+		(void)snprintf(out, size, "\"%s\"", setting->choices[*(const unsigned *)place]);
+		break;
+	case NM_SETTING_FLAGS:
+	case NM_SETTING_TARGETS:
+		(void)snprintf(out, size, "( )");
+		break;
+	case NM_SETTING_EVENT:
+	case NM_SETTING_PATH:
+		(void)snprintf(out, size, "\"\"");
+	}
+	return out;
+}
+
+static void check_setting(const char *page, const struct nm_setting *setting)
+{
+	nm_auto(nm_config_freep) struct nm_config *config = NULL;
+	char item[80], expected[512], allowed[320], own[32], paper[32], published[48] = "";
+	assert_int_equal(nm_config_default(&config), 0);
+	(void)print_value(setting, config, own, sizeof(own));
+	config->rules = nm_rules_paper;
+	(void)print_value(setting, config, paper, sizeof(paper));
+	if (strcmp(own, paper) != 0)
+		(void)snprintf(published, sizeof(published), " paper: %s;", paper);
 	nm_setting_allowed(setting, allowed, sizeof(allowed));
-	(void)snprintf(out, out_size, "\nDefault %s%s%s;%s%s%s%s%s allowed: %s.\n", quote,
-		       setting->shipped, quote, has_paper ? " paper: " : "", has_paper ? quote : "",
-		       has_paper ? setting->paper : "", has_paper ? quote : "",
-		       has_paper ? ";" : "", allowed);
+	(void)snprintf(item, sizeof(item), ".It Ic %s%s%s", setting->group,
+		       setting->group[0] ? "." : "", setting->name);
+	(void)snprintf(expected, sizeof(expected), "\nDefault %s;%s allowed: %s.\n", own, published,
+		       allowed);
+	nm_autofree char *text = section(page, item, "\n.It Ic");
+	if (!strstr(text, expected))
+		fail_msg("%s lacks: %s", item, expected);
 }
 
 static void test_every_setting(void **state)
 {
-	for (size_t i = 0; i < nm_setting_count; i++) {
-		const struct nm_setting *setting = &nm_settings[i];
-		char item[80], expected[512];
-		(void)snprintf(item, sizeof(item), ".It Ic %s%s%s", setting->group,
-			       setting->group[0] ? "." : "", setting->name);
-		expected_line(setting, expected, sizeof(expected));
-		nm_autofree char *text = section(*state, item, "\n.It Ic");
-		if (!strstr(text, expected))
-			fail_msg("%s: %s.%s lacks: %s", PAGE, setting->group, setting->name,
-				 expected);
-	}
+	for (size_t i = 0; i < nm_setting_count; i++)
+		check_setting(*state, &nm_settings[i]);
+}
+
+static void test_every_parameter(void **state)
+{
+	size_t defaults = 0;
+	for (size_t i = 0; i < nm_parameter_count; i++)
+		check_setting(*state, &nm_parameters[i]);
+	for (const char *at = *state; (at = strstr(at, "\nDefault ")) != NULL; at++)
+		defaults++;
+	assert_int_equal(defaults, nm_parameter_count);
 }
 
 /* No settings that have been removed: */
@@ -101,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_every_setting, read_page, free_page),
+		cmocka_unit_test_setup_teardown(test_every_parameter, read_policies, free_page),
 		cmocka_unit_test_setup_teardown(test_no_obsolete_settings_are_documented, read_page,
 						free_page),
 		cmocka_unit_test_setup_teardown(test_examples, read_page, free_page),

@@ -26,9 +26,9 @@ static int set_up(void **state)
 	topology = machine_topology(2, 4);
 	if (!topology || nm_config_default(&config) < 0)
 		return -1;
-	config->profile = NM_PROFILE_PAPER;
-	config->pages.min_accesses = 0;
-	config->pages.cooldown_s = 0;
+	config->rules.paper = true;
+	config->rules.page_min_accesses = 0;
+	config->rules.page_cooldown_s = 0;
 	now_s = 100;
 	return nm_memory_new(topology, config, key, &memory);
 }
@@ -414,7 +414,7 @@ static void follow_one(int node, bool leased, hwloc_const_bitmap_t allowed)
 
 static void be_shipped(void)
 {
-	config->profile = NM_PROFILE_SHIPPED;
+	config->rules.paper = false;
 	nm_memory_configure(memory, config);
 	everywhere = hwloc_bitmap_alloc();
 	hwloc_bitmap_set_range(everywhere, 0, 3);

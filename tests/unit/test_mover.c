@@ -352,7 +352,7 @@ static void test_owners_policy_set_aside(void **state)
 	struct nm_page_batch *batch_new = batch_of_kinds();
 
 	map_kinds(test->fake);
-	test->config->pages.move_bound = true;
+	test->config->pages.also = NM_ALSO_BOUND;
 	RUN(test, batch);
 	expect_kinds(batch, "mmmmmmmrrrrr");
 }
@@ -363,7 +363,7 @@ static void test_shared_allowed(void **state)
 	struct nm_page_batch *batch_new = batch_of_kinds();
 
 	map_kinds(test->fake);
-	test->config->pages.move_shared = true;
+	test->config->pages.also = NM_ALSO_SHARED;
 	RUN(test, batch);
 	expect_kinds(batch, "mmrrrrrmmmrr");
 }
@@ -377,7 +377,7 @@ static void test_reload_rules(void **state)
 	map_kinds(test->fake);
 	first = run(test, first);
 	expect_kinds(first, "mmrrrrrrrrrr");
-	test->config->pages.move_bound = true;
+	test->config->pages.also = NM_ALSO_BOUND;
 	nm_mover_configure(test->mover, test->topology, test->config);
 	for (size_t i = 0; i < 2; i++)
 		second->steps[i].from = 1, second->steps[i].to = 0;
@@ -432,7 +432,7 @@ static void test_node_nearly_full(void **state)
 	struct test *test = *state;
 	BATCH(20);
 
-	test->config->pages.keep_free = 0.25;
+	test->config->pages.keep_free_percent = 25;
 	test->fake->free_kib[1] = (1 << 18) + 20;
 	test->fake->idle_kib[1] = 20; /* ten pages in all above 25 % */
 	RUN(test, batch);

@@ -127,7 +127,7 @@ static void test_ends_midway(void **state)
 
 	for (size_t i = 0; i < 2; i++)
 		make_huge(&batch->steps[i], i);
-	test->config->pages.max_pages_per_interval = 100;
+	test->config->rules.max_pages_per_interval = 100;
 	test->config->general.interval_s = 60;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);

@@ -21,7 +21,7 @@ static void set_numa_maps(const struct test *test, const char *words)
 /* Without limits on pages and bytes; the process is too large to be moved at once. */
 static void begin_large(const struct test *test)
 {
-	test->config->pages.max_pages_per_interval = 1U << 20;
+	test->config->rules.max_pages_per_interval = 1U << 20;
 	test->config->pages.max_mb_per_s = 1U << 20;
 	set_numa_maps(test, "default anon=9000 N0=9000");
 }
@@ -233,7 +233,7 @@ static void test_a_node_nearly_full(void **state)
 	struct nm_page_batch *batch_new = bulk_batch();
 
 	begin_large(test);
-	test->config->pages.keep_free = 0;
+	test->config->pages.keep_free_percent = 0;
 	test->fake->free_kib[1] = 4 * 100;
 	RUN(test, batch);
 	assert_int_equal(batch->error, -ENOSPC);
@@ -427,7 +427,7 @@ static void test_a_small_process_without_room(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch();
 
-	test->config->pages.keep_free = 0;
+	test->config->pages.keep_free_percent = 0;
 	test->fake->free_kib[1] = 4 * 5;
 	set_numa_maps(test, "default anon=9 N0=9");
 	RUN(test, batch);
@@ -445,7 +445,7 @@ static void test_processes_take_turns(void **state)
 	struct nm_page_batch *first = bulk_batch(), *second = fake_batch(1);
 
 	begin_large(test);
-	test->config->pages.max_pages_per_interval = 2000;
+	test->config->rules.max_pages_per_interval = 2000;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, first), 0);
 	fake_hold(test->fake, test->mover);

@@ -90,8 +90,8 @@ static void test_own_pages(void **state)
 	}
 	int node = nm_topology_node_index(topology, (unsigned)home);
 	int to = topology->nr_nodes > 1 ? (node + 1) % (int)topology->nr_nodes : node;
-	test->config->pages.isolated_cpus = true;
-	test->config->pages.keep_free = 0;
+	test->config->pages.also = NM_ALSO_ISOLATED;
+	test->config->pages.keep_free_percent = 0;
 	assert_int_equal(nm_mover_new(platform, topology, test->config, &mover), 0);
 	struct nm_page_batch *batch = batch_of_own(platform, memory, count, to);
 	submit_until_read(platform, mover, batch);

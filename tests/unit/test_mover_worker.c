@@ -137,7 +137,7 @@ static void test_drop_during_a_call(void **state)
 	/* Its pages no longer count as waiting. */
 	fake_pass_ms(test->fake, test->mover, 60000);
 	assert_int_equal(nm_mover_room(test->mover, fake_now_ns(&test->fake->platform)),
-			 test->config->pages.max_pages_per_interval);
+			 test->config->rules.max_pages_per_interval);
 }
 
 /* Two policies use the mover: each has its own batches, which may end while those of the other
@@ -275,7 +275,7 @@ static void test_number_given_away(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(20);
 
-	test->config->pages.max_pages_per_interval = 10;
+	test->config->rules.max_pages_per_interval = 10;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	assert_moved(test, 10);
@@ -347,7 +347,7 @@ static void test_barred(void **state)
 	assert_int_equal(nm_mover_submit(test->mover, batch), -EPERM);
 	assert_int_equal(nm_mover_room(test->mover, fake_now_ns(&test->fake->platform)), 0);
 	assert_int_equal(nm_mover_room_bytes(test->mover, fake_now_ns(&test->fake->platform)), 0);
-	test->config->pages.isolated_cpus = true;
+	test->config->pages.also = NM_ALSO_ISOLATED;
 	nm_mover_configure(test->mover, test->topology, test->config);
 	assert_false(nm_mover_is_barred(test->mover));
 	batch = run(test, batch);
@@ -367,7 +367,7 @@ static void test_pages_per_interval(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *batch = fake_batch(250);
 
-	test->config->pages.max_pages_per_interval = 100;
+	test->config->rules.max_pages_per_interval = 100;
 	test->config->general.interval_s = 60;
 	start(test);
 	assert_int_equal(nm_mover_room(test->mover, now_of(test)), 100);
@@ -571,8 +571,7 @@ static void test_too_large(void **state)
 	struct nm_range *ranges;
 	size_t count;
 
-	test->config->pages.maps_max_rss_gb = 1;
-	test->fake->rss_kib = (1 << 20) + 1;
+	test->fake->rss_kib = (256 << 20) + 1;
 	struct nm_page_batch *batch = run(test, fake_batch(1));
 	assert_int_equal(batch->error, -EFBIG);
 	assert_all(batch, NM_PAGE_FATE_UNTRIED);
@@ -580,7 +579,7 @@ static void test_too_large(void **state)
 	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count),
 			 -EFBIG);
 	assert_int_equal(test->fake->reads, 0);
-	test->config->pages.maps_max_rss_gb = 0;
+	test->fake->rss_kib = 256 << 20;
 	nm_mover_configure(test->mover, test->topology, test->config);
 	fake_pass_ms(test->fake, test->mover, 6000);
 	batch = run(test, fake_batch(1));

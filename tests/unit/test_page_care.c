@@ -46,7 +46,7 @@ static void small_pages_are_rolled_back_individually(void **state)
 	memset(world.space.home, 2, 100);
 	world.space.huge = true;
 	add_user(1000, 0, 0, 100);
-	world.daemon.config->pages.min_accesses = 255;
+	world.daemon.config->rules.page_min_accesses = 255;
 	begin();
 	fake_mover.perform = move_base_pages;
 	speed_after_move = 0.05;
@@ -77,7 +77,7 @@ static void an_untried_range_is_requested_again(void **state)
 	(void)state;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
-	world.daemon.config->pages.min_accesses = 255;
+	world.daemon.config->rules.page_min_accesses = 255;
 	begin();
 	fake_mover.perform = move_unless_stale;
 	stale = true;
@@ -94,8 +94,8 @@ static void a_range_that_drifted_is_moved_again(void **state)
 	(void)state;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
-	world.daemon.config->pages.min_accesses = 255;
-	world.daemon.config->pages.cooldown_s = 1;
+	world.daemon.config->rules.page_min_accesses = 255;
+	world.daemon.config->rules.page_cooldown_s = 1;
 	begin();
 	live_until_on(0, 1024, 20);
 	live(10);
@@ -113,7 +113,7 @@ static void cooldowns_double_after_rollbacks(void **state)
 	uint64_t undone_at[3] = {0}, asked_at[3] = {0};
 	make_space(48, 2);
 	add_user(1000, 0, 0, 16);
-	world.daemon.config->pages.cooldown_s = 2;
+	world.daemon.config->rules.page_cooldown_s = 2;
 	begin();
 	speed_after_move = 0.05;
 	for (unsigned round = 0; round < 3; round++) {
@@ -167,7 +167,7 @@ static void moves_of_threads_are_no_noise(void **state)
 	struct worker *moved = add_worker(1000, 0, 2);
 	begin();
 	world.daemon.config->threads.policy = NM_POLICY_LBMA;
-	world.daemon.config->threads.cooldown = 0;
+	world.daemon.config->rules.cooldown = 0;
 	for (int i = 0; i < 80; i++) {
 		live_one();
 		moved->speed = node_of(moved) == 0 ? 1 : 0.02;
@@ -227,7 +227,7 @@ static void queued_pages_are_shared_among_users(void **state)
 	make_space(64, 2);
 	add_user(1000, 0, 0, 32);
 	add_user(2000, 2, 32, 64);
-	world.daemon.config->pages.min_accesses = 4;
+	world.daemon.config->rules.page_min_accesses = 4;
 	begin();
 	fake_mover.room = 4;
 	fake_mover.asleep = true;

@@ -277,7 +277,7 @@ static void large_ranges_move_in_stages(void **state)
 	(void)state;
 	make_space(2048, 3);
 	add_user(1000, 0, 0, 2048);
-	world.daemon.config->pages.min_accesses = 255;
+	world.daemon.config->rules.page_min_accesses = 255;
 	begin();
 	fake_mover.room = 100;
 	speed_after_move = 0.05;
@@ -297,7 +297,7 @@ static void every_piece_is_moved(void **state)
 	(void)state;
 	make_space(1024, 3);
 	add_user(1000, 0, 0, 1024);
-	world.daemon.config->pages.min_accesses = 255;
+	world.daemon.config->rules.page_min_accesses = 255;
 	begin();
 	fake_mover.room = 100;
 	for (int i = 0; i < 60; i++) {
@@ -313,8 +313,7 @@ static void a_range_follows_its_thread(void **state)
 	(void)state;
 	make_space(1024, 3);
 	struct worker *worker = add_user(1000, 0, 0, 1024);
-	world.daemon.config->pages.min_accesses = 255;
-	world.daemon.config->pages.imbalance = 100; /* no contention */
+	world.daemon.config->rules.page_min_accesses = 255;
 	begin();
 	live(60);
 	assert_int_equal(pages_on(0), 1024);
@@ -413,7 +412,7 @@ static void huge_pages_move_as_wholes(void **state)
 		world.space.huge = true;
 		if (world.nr_workers == 0)
 			add_user(1000, 0, 0, 2048);
-		world.daemon.config->pages.min_accesses = min_accesses;
+		world.daemon.config->rules.page_min_accesses = min_accesses;
 		begin();
 		fake_mover.perform = move_huge;
 		fake_mover.room = 2;
@@ -433,7 +432,7 @@ static void the_ends_of_a_range_are_small_pages(void **state)
 	fake_mover.ranges[0].start = world.space.start;
 	fake_mover.ranges[0].end = world.space.start + world.space.count * 4096UL;
 	add_user(1000, 0, 0, world.space.count);
-	world.daemon.config->pages.min_accesses = 255;
+	world.daemon.config->rules.page_min_accesses = 255;
 	begin();
 	live_until_on(0, world.space.count, 30);
 	assert_int_equal(tally()->moved, 412 + 2 + 188);
@@ -478,7 +477,7 @@ static void a_rolled_back_range_stays(void **state)
 	(void)state;
 	make_space(1024, 2);
 	add_user(1000, 0, 0, 1024);
-	world.daemon.config->pages.min_accesses = 255; /* no single page */
+	world.daemon.config->rules.page_min_accesses = 255; /* no single page */
 	begin();
 	speed_after_move = 0.05;
 	live_until_on(0, 1024, 20);
@@ -496,7 +495,7 @@ static void rollback_storage_is_bounded(void **state)
 	(void)state;
 	make_space(1024, 2);
 	add_user(1000, 0, 0, 1024);
-	world.daemon.config->pages.rollback_pages = 100;
+	world.daemon.config->rules.rollback_pages = 100;
 	begin();
 	speed_after_move = 0.05;
 	live_until_on(0, 1024, 20);

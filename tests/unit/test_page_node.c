@@ -134,7 +134,7 @@ static void samples_are_delivered(void **state)
 {
 	struct fixture *f = *state;
 
-	f->config.sampling.ring_kb = 1024;
+	f->config.rules.ring_kb = 1024;
 	open_source(f);
 	f->fake->where_error = -ESRCH;
 	struct record_ring ring = fake_ring(f->fake, 0);

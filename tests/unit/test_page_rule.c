@@ -27,7 +27,7 @@ static void test_equation_6(void **state)
 static void test_factor(void **state)
 {
 	(void)state;
-	config->pages.factor = 1.5;
+	config->rules.page_factor = 1.5;
 	nm_pages_configure(pages, config);
 	assert_false(moves(4, 2)); /* more than 4 are needed */
 	assert_true(moves(5, 2));
@@ -97,7 +97,7 @@ static void test_pages_wait_until_first_mapping(void **state)
 static void test_evidence(void **state)
 {
 	(void)state;
-	config->pages.min_accesses = 1;
+	config->rules.page_min_accesses = 1;
 	nm_pages_configure(pages, config);
 	assert_false(moves(3, 0));
 	assert_true(moves(4, 0));
@@ -110,7 +110,7 @@ static void test_evidence(void **state)
 static void test_min_accesses(void **state)
 {
 	(void)state;
-	config->pages.min_accesses = 6;
+	config->rules.page_min_accesses = 6;
 	nm_pages_configure(pages, config);
 	assert_int_equal(times_from_node(5, PAGE(1), 1), -1);
 	assert_int_equal(from_node(PAGE(1), 1), 1);
@@ -133,7 +133,7 @@ static void test_move_halves_failure_does_not(void **state)
 
 static void check_cooldown(enum nm_page_outcome outcome)
 {
-	config->pages.cooldown_s = 10;
+	config->rules.page_cooldown_s = 10;
 	renew_pages(4);
 	assert_int_equal(times_from_node(2, PAGE(1), 1), 1);
 	settle(PAGE(1), outcome, 1);

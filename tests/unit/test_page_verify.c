@@ -171,7 +171,7 @@ static void a_loss_is_undone(void **state)
 static void unremembered_moves_are_not_rolled_back(void **state)
 {
 	(void)state;
-	config->pages.rollback_pages = 0;
+	config->rules.rollback_pages = 0;
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_REGION);
 	done(1, 10);
@@ -306,7 +306,7 @@ static void a_lower_local_access_ratio_is_a_loss(void **state)
 	assert_int_equal(interval(NAN), 0);
 	assert_int_equal(interval(NAN), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	config->threads.rollback = false;
+	config->rules.rollback = false;
 	ask_steadily(3, NM_PAGE_REASON_PAGES);
 	done(3, 10);
 	assert_int_equal(interval(NAN), 0);
@@ -350,7 +350,7 @@ static void a_new_phase_is_no_loss(void **state)
 	assert_true(verdicts.items[0].threads[0].local_before < 1e-9);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 	/* If one interval has too few accesses, those before it count too. */
-	thread.fresh_samples = (uint32_t)config->threads.min_samples - 1;
+	thread.fresh_samples = (uint32_t)config->rules.min_samples - 1;
 	ask(2, NM_PAGE_REASON_PAGES);
 	done(2, 10);
 	thread.fresh_samples = 50;

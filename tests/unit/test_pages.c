@@ -31,7 +31,7 @@ static void test_overflow_halves_all(void **state)
 static void test_decay(void **state)
 {
 	(void)state;
-	config->pages.decay_s = 10;
+	config->rules.page_decay_s = 10;
 	renew_pages(4);
 	now_s = 1009;
 	times_from_node(40, PAGE(1), 0);
@@ -256,7 +256,7 @@ static void test_a_lower_bound_shrinks(void **state)
 {
 	(void)state;
 	grow();
-	config->pages.max_tracked = 1000;
+	config->rules.max_tracked = 1000;
 	nm_pages_configure(pages, config);
 	assert_int_equal(nm_pages_update(pages, now_s, 0), 0);
 	struct nm_pages_counts counts = nm_pages_counts(pages);
@@ -271,7 +271,7 @@ static void test_the_coldest_page_is_evicted(void **state)
 	grow();
 	nm_pages_free(pages);
 	pages = NULL;
-	config->pages.max_tracked = 1000;
+	config->rules.max_tracked = 1000;
 	renew_pages(4);
 	for (uint64_t hot = 0; hot < 100; hot++)
 		times_from_node(50, PAGE(hot), 0);

@@ -962,8 +962,8 @@ static void test_verdicts_can_fail(void **state)
 	struct nm_place_measure near = far, waits = far, fast = far, slow = far, unsampled = far;
 	near.distance = 11;
 	waits.delay_s = 2;
-	const struct nm_place_context calm = {.cpus_idle = true},
-				      faster = {.performance_drift = 1. / 3};
+	const struct nm_place_context calm = {.cpus_idle = true, .tolerance = 0.05},
+				      faster = {.performance_drift = 1. / 3, .tolerance = 0.05};
 	fast.performance = 2e9;
 	slow.performance = 1.5e9;
 	unsampled.accesses = 0;
@@ -985,7 +985,7 @@ static void test_verdicts_can_fail(void **state)
 static void test_waiting_is_relative(void **state)
 {
 	(void)state;
-	struct nm_place_context context = {.cpus_idle = true};
+	struct nm_place_context context = {.cpus_idle = true, .tolerance = 0.05};
 	struct nm_place_measure before = {
 		.run_s = 4, .delay_s = 40, .distance = NAN, .performance = NAN};
 	struct nm_place_measure after = before;
@@ -996,7 +996,7 @@ static void test_waiting_is_relative(void **state)
 	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_ROLLED_BACK);
 	context.waiting_drift = 1; /* others do too */
 	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
-	context = (struct nm_place_context){.cpus_idle = false};
+	context = (struct nm_place_context){.cpus_idle = false, .tolerance = 0.05};
 	assert_int_equal(nm_place_judge(&before, &after, &context).kind, NM_VERDICT_INCONCLUSIVE);
 }
 
@@ -1038,7 +1038,7 @@ static void test_domains_have_equal_weight(void **state)
 static void test_noise_is_no_change(void **state)
 {
 	(void)state;
-	const struct nm_place_context calm = {.cpus_idle = true};
+	const struct nm_place_context calm = {.cpus_idle = true, .tolerance = 0.05};
 	struct nm_place_measure before = {.run_s = 4, .distance = NAN, .performance = 1e9};
 	struct nm_place_measure after = before;
 	after.performance = 0.9e9;

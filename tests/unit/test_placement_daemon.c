@@ -276,13 +276,13 @@ static void a_new_process_is_not_leased_at_once(void **state)
 	}
 }
 
-static void live_with(enum nm_runtime runtime, enum nm_pin pin)
+static void live_with(enum nm_runtime runtime, enum nm_affinity_choice pin)
 {
 	fake_asked.runtime = (int)runtime;
 	add_worker(1000, 0, 2);
 	add_worker(1000, 1, 2);
 	begin_auto();
-	world.daemon.config->threads.pin = pin;
+	world.daemon.config->threads.affinity = pin;
 	live_s(6);
 	fake_asked.runtime = NM_RUNTIME_NONE;
 }
@@ -292,7 +292,7 @@ static void live_with(enum nm_runtime runtime, enum nm_pin pin)
 static void cpu_aware_runtimes_are_not_leased(void **state)
 {
 	(void)state;
-	live_with(NM_RUNTIME_JVM, NM_PIN_AUTO);
+	live_with(NM_RUNTIME_JVM, NM_AFFINITY_AUTO);
 	assert_int_equal(placed_of(1000)->home, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(node_of(&world.workers[i]), 2);
@@ -330,7 +330,7 @@ static void a_process_is_not_leased_before_its_runtime_is_known(void **state)
 static void a_newly_known_cpu_aware_runtime_is_released(void **state)
 {
 	(void)state;
-	live_with((enum nm_runtime)-EPERM, NM_PIN_AUTO);
+	live_with((enum nm_runtime) - EPERM, NM_AFFINITY_AUTO);
 	assert_int_equal(node_of(&world.workers[0]), 2);
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 2);
 	fake_asked.runtime = NM_RUNTIME_GO;
@@ -345,7 +345,7 @@ static void a_newly_known_cpu_aware_runtime_is_released(void **state)
 static void the_setting_takes_precedence(void **state)
 {
 	(void)state;
-	live_with(NM_RUNTIME_JVM, NM_PIN_NODE);
+	live_with(NM_RUNTIME_JVM, NM_AFFINITY_NODE);
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 2);
 }
 
@@ -400,7 +400,7 @@ static void light_threads_count(void **state)
 	for (int i = 0; i < WORKERS_MAX; i++)
 		add_worker(1000, i % CPUS, 0);
 	begin_auto();
-	world.daemon.config->threads.min_run = 0.6;
+	world.daemon.config->rules.min_run = 0.6;
 	live_s(3);
 	assert_true(placed_of(1000)->demand_cpus >= CPUS * 0.9);
 	assert_true(placed_of(1000)->running >= CPUS);
@@ -954,7 +954,7 @@ static void pin_nudge_prevents_leases(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		masks[i] = fake_get(world.fake, world.workers[i].tid)->mask;
 	begin_auto();
-	world.daemon.config->threads.pin = NM_PIN_NUDGE;
+	world.daemon.config->threads.affinity = NM_AFFINITY_TRANSIENT;
 	live_s(6);
 	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
 	for (unsigned i = 0; i < 8; i++) {

@@ -88,7 +88,7 @@ static void young_processes_are_leased_later(void **state)
 {
 	(void)state;
 	begin_young_processes();
-	world.daemon.config->threads.pin = NM_PIN_NODE;
+	world.daemon.config->threads.affinity = NM_AFFINITY_NODE;
 	beat();
 	beat();
 	assert_true(placed_of(1000)->home >= 0);
@@ -179,7 +179,7 @@ static void its_second_thread_is_noticed(void **state)
 /* Gives a home and a lease to a process that has had one thread for a long time. */
 static void begin_alone(void)
 {
-	world.daemon.config->threads.pin = NM_PIN_NODE;
+	world.daemon.config->threads.affinity = NM_AFFINITY_NODE;
 	begin_auto();
 	add_worker(1000, 0, 0);
 	live(150);

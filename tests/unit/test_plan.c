@@ -207,17 +207,17 @@ static void the_paper_profile_pins_to_the_cpu(void **state)
 {
 	(void)state;
 	struct nm_proposal proposal = single(0, 7);
-	machine->config.threads.pin = NM_PIN_CORE;
+	machine->config.threads.affinity = NM_AFFINITY_CORE;
 	build(&proposal, 1);
 	assert_target(&plan.decisions[0].steps[0], "7");
 	machine_allow(machine, 0, "0-6");
 	build(&proposal, 1);
 }
 
-static enum nm_step_pin pin_under(enum nm_pin pin)
+static enum nm_step_pin pin_under(enum nm_affinity_choice pin)
 {
 	struct nm_proposal proposal = single(0, 6);
-	machine->config.threads.pin = pin;
+	machine->config.threads.affinity = pin;
 	build(&proposal, 1);
 	return plan.decisions[0].steps[0].pin;
 }
@@ -226,14 +226,14 @@ static void young_and_spawning_threads_are_nudged(void **state)
 {
 	(void)state;
 	struct nm_process *process = machine_process(machine, 10);
-	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_LEASE);
+	assert_int_equal(pin_under(NM_AFFINITY_AUTO), NM_STEP_LEASE);
 	process->started_ns = machine->now_ns - 2 * MACHINE_SECOND;
-	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_NUDGE);
+	assert_int_equal(pin_under(NM_AFFINITY_AUTO), NM_STEP_NUDGE);
 	process->started_ns = 0;
 	process->last_spawn_ns = machine->now_ns - 2 * MACHINE_SECOND;
-	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_NUDGE);
+	assert_int_equal(pin_under(NM_AFFINITY_AUTO), NM_STEP_NUDGE);
 	process->last_spawn_ns = machine->now_ns - 3 * MACHINE_SECOND;
-	assert_int_equal(pin_under(NM_PIN_AUTO), NM_STEP_LEASE);
+	assert_int_equal(pin_under(NM_AFFINITY_AUTO), NM_STEP_LEASE);
 }
 
 /* Go and Java count their CPUs again while they run, and so might an unknown runtime. */
@@ -247,15 +247,15 @@ static void cpu_aware_runtimes_are_nudged(void **state)
 		machine->config.threads.policy = policies[i];
 		for (int runtime = 0; runtime < NM_RUNTIME_MAX; runtime++) {
 			process->runtime = (enum nm_runtime)runtime;
-			assert_int_equal(pin_under(NM_PIN_AUTO),
+			assert_int_equal(pin_under(NM_AFFINITY_AUTO),
 					 runtime == NM_RUNTIME_NONE || runtime == NM_RUNTIME_UNKNOWN
 						 ? NM_STEP_LEASE
 						 : NM_STEP_NUDGE);
 			assert_int_equal(plan.decisions[0].policy, policies[i]);
 			assert_int_equal(plan.decisions[0].steps[0].runtime, runtime);
-			assert_int_equal(pin_under(NM_PIN_NODE), NM_STEP_LEASE);
-			assert_int_equal(pin_under(NM_PIN_CORE), NM_STEP_LEASE);
-			assert_int_equal(pin_under(NM_PIN_NUDGE), NM_STEP_NUDGE);
+			assert_int_equal(pin_under(NM_AFFINITY_NODE), NM_STEP_LEASE);
+			assert_int_equal(pin_under(NM_AFFINITY_CORE), NM_STEP_LEASE);
+			assert_int_equal(pin_under(NM_AFFINITY_TRANSIENT), NM_STEP_NUDGE);
 		}
 	}
 }
@@ -276,10 +276,10 @@ static void a_nudged_thread_on_its_target_is_left_out(void **state)
 static void the_pin_setting_forces_one_way(void **state)
 {
 	(void)state;
-	assert_int_equal(pin_under(NM_PIN_NUDGE), NM_STEP_NUDGE);
+	assert_int_equal(pin_under(NM_AFFINITY_TRANSIENT), NM_STEP_NUDGE);
 	machine_process(machine, 10)->started_ns = machine->now_ns;
-	assert_int_equal(pin_under(NM_PIN_NODE), NM_STEP_LEASE);
-	assert_int_equal(pin_under(NM_PIN_CORE), NM_STEP_LEASE);
+	assert_int_equal(pin_under(NM_AFFINITY_NODE), NM_STEP_LEASE);
+	assert_int_equal(pin_under(NM_AFFINITY_CORE), NM_STEP_LEASE);
 }
 
 /* SECURITY: journal-flood */
@@ -287,15 +287,15 @@ static void the_budget_counts_threads(void **state)
 {
 	(void)state;
 	struct nm_proposal proposals[] = {single(0, 6), swap(1, 2), single(3, 7)};
-	machine->config.threads.moves_per_interval = 4;
+	machine->config.rules.moves_per_interval = 4;
 	build(proposals, 3);
 	assert_int_equal(plan.count, 3);
-	machine->config.threads.moves_per_interval = 2;
+	machine->config.rules.moves_per_interval = 2;
 	build(proposals, 3);
 	assert_int_equal(plan.count, 2);
 	assert_int_equal(plan.decisions[1].steps[0].tid, 1003);
 	assert_int_equal(plan.decisions[1].id, plan.decisions[0].id + 1);
-	machine->config.threads.moves_per_interval = 0;
+	machine->config.rules.moves_per_interval = 0;
 	build(proposals, 3);
 	assert_int_equal(plan.count, 0);
 }
@@ -312,7 +312,7 @@ static unsigned moves_of_second(uint64_t budget)
 {
 	struct nm_placement *placement;
 	unsigned count = 0;
-	machine->config.threads.moves_per_interval = budget;
+	machine->config.rules.moves_per_interval = budget;
 	take();
 	assert_int_equal(nm_placement_new(0, end_placed, NULL, &placement), 0);
 	assert_int_equal(nm_column_follow_processes(&placement->processes, snapshot), 0);
@@ -420,7 +420,7 @@ static void a_rollback_does_not_use_the_budget(void **state)
 	(void)state;
 	struct nm_proposal proposal = single(1, 6);
 	struct nm_verdict rollback = of(1000, 6);
-	machine->config.threads.moves_per_interval = 1;
+	machine->config.rules.moves_per_interval = 1;
 	build(&proposal, 1);
 	undo(&rollback);
 	assert_int_equal(plan.count, 2);
@@ -443,7 +443,7 @@ static void threads_of_a_swap_are_rolled_back_individually(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of_both(1000, 2, 1002, 0);
-	machine->config.threads.pin = NM_PIN_CORE;
+	machine->config.threads.affinity = NM_AFFINITY_CORE;
 	take();
 	undo(&rollback);
 	assert_int_equal(plan.count, 2);
@@ -460,7 +460,7 @@ static void an_occupied_source_cpu_yields_its_node(void **state)
 {
 	(void)state;
 	struct nm_verdict rollback = of(1000, 6);
-	machine->config.threads.pin = NM_PIN_CORE;
+	machine->config.threads.affinity = NM_AFFINITY_CORE;
 	take();
 	undo(&rollback);
 	assert_target(&plan.decisions[0].steps[0], "6");

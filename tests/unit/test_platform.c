@@ -25,7 +25,7 @@ static struct nm_platform *platform_with(const struct nm_platform_options *optio
 static struct nm_platform *platform_of(const struct helper_fixture *f, bool dry_run)
 {
 	return platform_with(&(struct nm_platform_options){.root_path = f->root,
-							   .config_path = f->config,
+							   .config = {.path = f->config},
 							   .state_path = f->state,
 							   .dry_run = dry_run});
 }

@@ -79,10 +79,10 @@ static void unmeasured_intervals_are_not_recorded(void **state)
 {
 	(void)state;
 	run(0, 0, 100);
-	machine->config.threads.min_samples = 101;
+	machine->config.rules.min_samples = 101;
 	run(0, 0, 500);
 	assert_true(known(0, 0) == 100);
-	machine->config.threads.min_samples = 10;
+	machine->config.rules.min_samples = 10;
 	machine->figures[0].main_node_share = 0.79;
 	machine->interval++;
 	take();
@@ -104,7 +104,7 @@ static void a_record_expires(void **state)
 	take();
 	assert_true(isnan(known(0, 0)));
 	assert_true(known(0, 1) == 100);
-	machine->config.threads.record_age = 0;
+	machine->config.rules.record_age = 0;
 	machine->interval += 1000000;
 	take();
 	assert_true(known(0, 0) == 100);

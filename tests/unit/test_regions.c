@@ -48,7 +48,7 @@ static void touch(uint64_t offset, unsigned node, unsigned times)
 
 static void adapt(void)
 {
-	assert_int_equal(nm_regions_adapt(regions, config), 0);
+	assert_int_equal(nm_regions_adapt(regions), 0);
 }
 
 static struct nm_region at(size_t index)
@@ -209,7 +209,7 @@ static void test_number_is_bounded(void **state)
 			uint64_t offset = nm_rng_below(&rng, 64 * MIB);
 			nm_regions_touch(few, BASE + offset, offset / (4 * MIB) % 2);
 		}
-		assert_int_equal(nm_regions_adapt(few, config), 0);
+		assert_int_equal(nm_regions_adapt(few), 0);
 		assert_in_range(nm_regions_count(few), 1, 5);
 	}
 	nm_regions_free(few);
@@ -457,7 +457,7 @@ static void test_both_halves_must_belong_to_the_node(void **state)
 	touch(5 * MIB, 3, 8);
 	region = at(0);
 	assert_int_equal(nm_region_target(&region, 4, 0, config), 3);
-	config->pages.min_accesses = 0; /* as published */
+	config->rules.page_min_accesses = 0; /* as published */
 	region.uniform = false;
 	assert_int_equal(nm_region_target(&region, 4, 0, config), 3);
 }

@@ -183,7 +183,7 @@ static void test_exclude_takes_precedence(void **state)
 static void test_only(void **state)
 {
 	(void)state;
-	config->targets.attribute = NM_ATTRIBUTE_ONLY;
+	config->targets.cgroup_attribute = NM_ATTRIBUTE_ONLY;
 	include("prog*");
 	interval();
 	assert_managed(101, false);
@@ -203,7 +203,7 @@ static void test_only_root_includes_processes(void **state)
 	fake_own_group(fake, "/a.slice/x.service", 1000);
 	for (int only = 0; only < 2; only++) {
 		if (only)
-			config->targets.attribute = NM_ATTRIBUTE_ONLY;
+			config->targets.cgroup_attribute = NM_ATTRIBUTE_ONLY;
 		else
 			include("other");
 		for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++) {
@@ -241,7 +241,7 @@ static void test_ignore(void **state)
 {
 	(void)state;
 	fake_set_attribute(fake, "/a.slice", "off");
-	config->targets.attribute = NM_ATTRIBUTE_IGNORE;
+	config->targets.cgroup_attribute = NM_ATTRIBUTE_IGNORE;
 	reconfigure();
 	interval();
 	assert_managed(101, true);

@@ -67,13 +67,13 @@ static void test_every_policy_runs(void **state)
 {
 	(void)state;
 	static const char *const policies[] = {
-		"profile = \"paper\"; threads: { policy = \"lbma\"; };",
-		"profile = \"paper\"; threads: { policy = \"imar2\"; };",
+		"threads: { policy = \"lbma-paper\"; };",
+		"threads: { policy = \"imar2-paper\"; };",
 		"threads: { policy = \"auto\"; };",
 		"threads: { policy = \"lbma\"; };",
 		"threads: { policy = \"imar2\"; };",
 		"threads: { policy = \"kmaf\"; };",
-		"threads: { policy = \"balance\"; dtas = true; };",
+		"threads: { policy = \"balance\"; selection = \"dtas\"; };",
 		"threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };",
 		BEST,
 	};
@@ -125,7 +125,7 @@ static void test_digest_depends_on_decisions(void **state)
 		"threads: { policy = \"none\"; };",
 		"threads: { policy = \"auto\"; };",
 		"threads: { policy = \"imar2\"; };",
-		"threads: { policy = \"imar2\"; moves_per_interval = 1; };",
+		"threads: { policy = \"imar2\"; affinity = \"core\"; };",
 		"threads: { policy = \"none\"; }; pages: { policy = \"exclusivity\"; };",
 	};
 	uint64_t digests[NM_ARRAY_SIZE(policies)];
@@ -170,8 +170,7 @@ static void test_simulation_leaves_no_files(void **state)
 	assert_int_equal(setenv("TMPDIR", root, 1), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		(void)run("ring-4x10", "stream", 30,
-			  "profile = \"paper\"; threads: { policy = \"lbma\"; };", 1);
+		(void)run("ring-4x10", "stream", 30, "threads: { policy = \"lbma-paper\"; };", 1);
 		(void)raise(SIGKILL);
 	}
 	assert_int_equal(waitpid(child, NULL, 0), child);

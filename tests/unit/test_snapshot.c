@@ -190,7 +190,7 @@ static void an_absent_cpu_is_not_a_home(void **state)
 static void warm_up_and_bars_keep_a_thread_still(void **state)
 {
 	(void)state;
-	machine->config.threads.warmup_s = 5;
+	machine->config.rules.warmup_s = 5;
 	machine_thread(machine, 10, 2, 3);
 	machine->members[0].adopted_ns = machine->now_ns - 5 * MACHINE_SECOND;
 	assert_true(take(0)->movable);
@@ -278,7 +278,7 @@ static void an_idle_cpu_without_main_threads_is_free(void **state)
 static void at_the_limit_of_the_paper_only_silent_cpus_are_free(void **state)
 {
 	(void)state;
-	machine->config.threads.free_max = 0;
+	machine->config.rules.free_max = 0;
 	machine->busy[3] = 0.0001;
 	take(0);
 	assert_true(snapshot->cpus[2].free);
@@ -352,10 +352,9 @@ static void processes_gather_their_threads(void **state)
 static void age_and_spawning_are_derived_from_times(void **state)
 {
 	(void)state;
-	machine->config.threads.young_s = 5;
 	machine_thread(machine, 10, 0, 0);
 	struct nm_process *process = machine_process(machine, 10);
-	process->started_ns = machine->now_ns - 5 * MACHINE_SECOND;
+	process->started_ns = machine->now_ns - 3 * MACHINE_SECOND;
 	take(0);
 	assert_false(snapshot->processes[0].young);
 	assert_false(snapshot->processes[0].spawning);

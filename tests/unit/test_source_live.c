@@ -55,14 +55,14 @@ static int close_source(void **state)
 static int with_shipped_settings(void **state)
 {
 	(void)state;
-	live.config->sampling.ring_kb = 512;
+	live.config->rules.ring_kb = 512;
 	return open_source();
 }
 
 static int with_tiny_rings(void **state)
 {
 	(void)state;
-	live.config->sampling.ring_kb = 16;
+	live.config->rules.ring_kb = 16;
 	return open_source();
 }
 

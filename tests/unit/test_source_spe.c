@@ -218,10 +218,9 @@ static void asked_for_by_name(void **state)
 	assert_true(has_report(f, -ENOENT, NM_EVENT_MEMORY, 1, "page faults are used"));
 	f->source = (nm_source_free(f->source), NULL);
 	add_spe(f);
-	f->config.sampling.memory_period = 4096;
 	open_source(f);
 	assert_int_equal(nm_source_status(f->source)->memory, NM_MEMORY_SPE);
-	assert_int_equal(spe(f, 0)->period, 4096);
+	assert_int_equal(spe(f, 0)->period, PERIOD);
 }
 
 /* If any single call fails, there is still a source and nothing leaks. */

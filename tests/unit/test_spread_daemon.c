@@ -101,7 +101,7 @@ static void a_drawn_process_gets_a_home_after_ten_intervals(void **state)
 		add_worker(1000 + 100 * i, (int)((2 * i + 3) % CPUS), i);
 	}
 	begin_auto();
-	world.daemon.config->threads.pin = NM_PIN_NUDGE; /* no lease by a lottery */
+	world.daemon.config->threads.affinity = NM_AFFINITY_TRANSIENT; /* no lease by a lottery */
 	live(4);
 	assert_int_equal(state_of(1000)->home, -1); /* observed first */
 	nm_placement_drawn(world.daemon.pipeline.placement, 1000, world.daemon.tally.intervals);

@@ -127,7 +127,7 @@ static void a_reload_keeps_attribute_values(void **state)
 	assert_true(is_leased(1000));
 	fixture_file(world.root, "numa-migrd.conf", "targets: { min_cpu_percent = 0; };");
 	(void)snprintf(path, sizeof(path), "%s/numa-migrd.conf", world.root);
-	world.daemon.options.config_path = path;
+	world.daemon.options.config.path = path;
 	assert_int_equal(nm_command_reload(&world.daemon, error, sizeof(error)), 0);
 	world.workers[0] = world.workers[2];
 	world.nr_workers = 1;

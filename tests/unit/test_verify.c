@@ -303,7 +303,7 @@ static void a_fall_within_the_margin_is_neutral(void **state)
 static void without_rollback_a_fall_is_only_reported(void **state)
 {
 	(void)state;
-	machine->config.threads.rollback = false;
+	machine->config.rules.rollback = false;
 	add_move(5, 1);
 	run(0, 6, 0, 100);
 	judge_next();
@@ -614,7 +614,7 @@ static void performance_gains_do_not_excuse_lbma(void **state)
 		     {NM_POLICY_LBMA, NM_FEEDBACK_GAIN, true, NM_VERDICT_ROLLED_BACK}};
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(cases); i++) {
-		machine->config.threads.rollback = cases[i].rollback;
+		machine->config.rules.rollback = cases[i].rollback;
 		add_by_performance(NM_DECISION_MIGRATE, cases[i].policy);
 		run(0, 6, 0, 100);
 		machine_perform(machine, 0, 100, 100, 1, 200);

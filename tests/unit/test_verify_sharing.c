@@ -123,7 +123,7 @@ static void persistent_slowdown_is_rolled_back(void **state)
 {
 	(void)state;
 	for (int rollback = 0; rollback < 2; rollback++) {
-		machine->config.threads.rollback = rollback;
+		machine->config.rules.rollback = rollback;
 		add_move(7, 0, 1000);
 		latencies(600, NAN);
 		for (unsigned i = 0; i < NM_VERDICT_INTERVALS; i++) {
@@ -144,7 +144,7 @@ static void changes_within_chance_are_kept(void **state)
 	latencies(350, NAN);
 	judge_next();
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
-	machine->config.threads.gate_sigmas = 0;
+	machine->config.rules.gate_sigmas = 0;
 	add_move(8, 0, 10);
 	judge_next();
 	assert_int_equal(verdicts.count, 0);

@@ -44,7 +44,8 @@ struct world {
 	struct fake *fake;
 	struct fake_perf perf;
 	char root[FIXTURE_PATH];
-	char xml[FIXTURE_PATH + 16], config[FIXTURE_PATH + 16], log[FIXTURE_PATH + 16];
+	char xml[FIXTURE_PATH + 16], config[FIXTURE_PATH + 16], log[FIXTURE_PATH + 16],
+		parameters[FIXTURE_PATH + 16];
 	struct nm_options options;
 	struct {
 		uint32_t tid; /* 0: none */
@@ -251,7 +252,7 @@ static inline void world_write_xml(const char *path, const char *machine)
 
 /* Few entries, since the lines of the journal are checked; no delays. */
 #define WORLD_SETTINGS                                                                             \
-	"general: { interval_s = 0.1; seed = 1; };\n"                                              \
+	"general: { interval_s = 0.1; };\n"                                                        \
 	"targets: { min_cpu_percent = 0; min_rss_mb = 1; };\n"
 
 /* Most tests check moves of the lottery, so its policy is the default here. */
@@ -297,13 +298,16 @@ static inline struct world *world_new(void)
 	world_write_xml(world->xml, "numa:2 core:2 pu:1");
 	if (machine_write_tree(world->root, NODES) < 0)
 		abort();
+	snprintf(world->parameters, sizeof(world->parameters), "%s/parameters", world->root);
+	fixture_file(world->root, "parameters", "");
 	world_configure(world, WORLD_SETTINGS);
 	setenv("RUNTIME_DIRECTORY", world->root, 1);
 	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("JOURNAL_STREAM");
 	world->options = (struct nm_options){
-		.config_path = world->config,
+		.config = {.path = world->config, .parameters = world->parameters},
+		.seed = 1,
 		.topology = {.xml_path = world->xml, .root_path = world->root},
 		.open_platform = world_open_platform,
 		.platform_context = world,

@@ -132,8 +132,9 @@ static void say_limits(const struct nm_facts *facts, struct nm_findings *finding
 		nm_findings_evidence(findings, "threads.policy \"imar2\" uses locality instead of "
 					       "performance");
 	if (!facts->has_counters && facts->config->threads.dtas)
-		nm_findings_evidence(findings,
-				     "threads.dtas needs cache misses, which are not sampled");
+		nm_findings_evidence(
+			findings,
+			"threads.selection = \"dtas\" needs cache misses, which are not sampled");
 }
 
 void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings)

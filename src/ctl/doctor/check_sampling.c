@@ -86,10 +86,9 @@ static void report_too_few_samples(const char *name, const struct nm_facts *fact
 			facts->running_source);
 	nm_findings_evidence(findings,
 			     "active threads in the last interval: %" PRIu64 " measured, %" PRIu64
-			     " with fewer samples than threads.min_samples",
+			     " with fewer samples than min_samples",
 			     facts->threads_measured, facts->threads_undersampled);
-	nm_findings_remedy(findings, "lower sampling.memory_period, or raise "
-				     "sampling.overhead_percent");
+	nm_findings_remedy(findings, "raise sampling.overhead_percent");
 }
 
 static void say_daemon_runs(const char *name, const struct nm_facts *facts,
@@ -206,7 +205,7 @@ static void report_dead_soft_dirty(const char *name, struct nm_findings *finding
 {
 	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
 			"Soft-dirty tracking has no effect here, so sampling.inject = "
-			"\"soft_dirty\" shows no accesses.");
+			"\"soft_dirty_unsafe\" shows no accesses.");
 	nm_findings_evidence(findings, "a test page was write-protected, and a write caused no fault");
 	nm_findings_remedy(findings, "boot a kernel with CONFIG_MEM_SOFT_DIRTY, or use "
 				     "sampling.inject = \"numa_balancing\"");
@@ -225,7 +224,8 @@ static void say_how_to_see(const struct nm_facts *facts, struct nm_findings *fin
 	else
 		nm_findings_remedy(findings, "boot a kernel with CONFIG_NUMA_BALANCING");
 	if (!offered && soft_dirty)
-		nm_findings_remedy(findings, "or sampling.inject = \"soft_dirty\" for named targets");
+		nm_findings_remedy(findings,
+				   "or sampling.inject = \"soft_dirty_unsafe\" for named targets");
 }
 
 static void say_balancing_off(const char *name, const struct nm_facts *facts,

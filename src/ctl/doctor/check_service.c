@@ -90,19 +90,14 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 /* ---- the configuration ---- */
 
 /* Other checks use the default configuration. */
-static void say_no_config(const char *name, const struct nm_facts *facts,
-			  struct nm_findings *findings)
+static void say_unseen_config(const char *name, const struct nm_facts *facts,
+			      struct nm_findings *findings)
 {
-	bool unseen = facts->config_error == -EACCES;
-
-	nm_findings_add(
-		findings, name, unseen ? NM_SEVERITY_UNSEEN : NM_SEVERITY_NOTE,
-		unseen ? "This user cannot read the configuration: the shipped one is assumed."
-		       : "There is no configuration: the shipped one is assumed.");
+	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+			"This user cannot read the configuration: the defaults are assumed.");
 	for (size_t i = 0; i < facts->config_errors.count; i++)
 		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
-	nm_findings_remedy(findings, unseen ? "run numa-migrctl doctor as root"
-					    : "the package contains one");
+	nm_findings_remedy(findings, "run numa-migrctl doctor as root");
 }
 
 static void say_bad_config(const char *name, const struct nm_facts *facts,
@@ -112,10 +107,7 @@ static void say_bad_config(const char *name, const struct nm_facts *facts,
 			"The configuration cannot be used: numa-migrd would not start.");
 	for (size_t i = 0; i < facts->config_errors.count; i++)
 		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
-	if (facts->config_error == -ENOENT)
-		nm_findings_remedy(findings, "the package contains it; an empty file is valid, too");
-	else
-		nm_findings_remedy(findings, "fix it, then: numa-migrd --check-config");
+	nm_findings_remedy(findings, "fix it, then: numa-migrd --check-config");
 }
 
 static bool does_nothing(const struct nm_config *config)
@@ -131,7 +123,7 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 
 	if (facts->config_error) {
 		if (config)
-			say_no_config(name, facts, findings);
+			say_unseen_config(name, facts, findings);
 		else
 			say_bad_config(name, facts, findings);
 		return;
@@ -142,7 +134,7 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 			: does_nothing(config)	? ", and disables all moves"
 						: "");
 	nm_findings_evidence(findings, "%s: threads.policy is \"%s\"", facts->config_path,
-			     nm_policy_name(config->threads.policy));
+			     nm_config_policy_name(config));
 	if (does_nothing(config) && !config->general.dry_run)
 		nm_findings_remedy(findings, "set threads.policy or pages.policy");
 }

@@ -14,22 +14,24 @@
 
 /* ---- numa-migrd --list-events --json ---- */
 
-/* Starts the program with its output in a pipe. Returns its end for reading, or a negative errno.
+/* Starts the program, for the service's configuration if the path is NULL, with its output in a
+ * pipe. Returns its end for reading, or a negative errno.
  */
 static int start_list(const char *program, const char *config_path, bool may_try, pid_t *ret)
 {
-	char *arguments[] = {(char *)program,
-			     "--list-events",
-			     "--json",
-			     "--config",
-			     (char *)config_path,
-			     may_try ? NULL : "--no-trial",
-			     NULL};
+	char *arguments[] = {(char *)program, "--list-events", "--json", NULL, NULL, NULL, NULL};
+	size_t count = 3;
 	posix_spawn_file_actions_t files;
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
+	if (!may_try)
+		arguments[count++] = "--no-trial";
+	if (config_path) {
+		arguments[count++] = "--config";
+		arguments[count++] = (char *)config_path;
+	}
 	posix_spawn_file_actions_init(&files);
 	posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
 	int error = posix_spawn(ret, program, &files, NULL, arguments, environ);
@@ -143,7 +145,9 @@ static void gather_events(const struct nm_doctor_options *options, struct nm_fac
 	facts->soft_dirty.error = -ENODATA;
 	if (!options->program)
 		return;
-	facts->events_error = read_list(options->program, facts->config_path, !runs, &list);
+	bool usual = !options->config_path && strcmp(options->root_path, "/") == 0;
+	facts->events_error = read_list(options->program, usual ? NULL : facts->config_path, !runs,
+					&list);
 	if (facts->events_error == 0)
 		take_list(list, facts);
 	if (runs)

@@ -10,7 +10,6 @@
 #include "numa-migrd/helper.h"
 #include "numa-migrd/ledger.h"
 
-#define CONFIG_PATH "/etc/numa-migrd.conf"
 #define SYSTEMD "org.freedesktop.systemd1"
 #define SYSTEMD_PATH "/org/freedesktop/systemd1"
 
@@ -79,13 +78,17 @@ void nm_gather_unit(const struct nm_doctor_options *options, struct nm_facts *fa
 static int read_config(const struct nm_doctor_options *options, struct nm_facts *facts)
 {
 	const char *root = strcmp(options->root_path, "/") == 0 ? "" : options->root_path;
-	const char *path = options->config_path ? options->config_path : CONFIG_PATH;
+	const char *path = options->config_path ? options->config_path : NM_CONFIG_FILE;
+	char folder[256];
 
 	(void)snprintf(facts->config_path, sizeof(facts->config_path), "%s%s", root, path);
+	(void)snprintf(folder, sizeof(folder), "%s%s", root, NM_CONFIG_FOLDER);
+	const struct nm_config_files files = {.path = facts->config_path,
+					      .folder = options->config_path ? NULL : folder,
+					      .may_be_missing = !options->config_path};
 	facts->config_error =
-		nm_config_load(facts->config_path, &facts->config_errors, &facts->config);
-	bool before_installing = facts->config_error == -ENOENT && !facts->unit.exists;
-	if (before_installing || facts->config_error == -EACCES)
+		nm_config_load(&files, geteuid(), &facts->config_errors, &facts->config);
+	if (facts->config_error == -EACCES)
 		return nm_config_default(&facts->config);
 	return facts->config_error == -ENOMEM ? -ENOMEM : 0;
 }

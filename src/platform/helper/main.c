@@ -13,7 +13,6 @@
 
 #include "server.h"
 
-#define CONFIG_PATH "/etc/numa-migrd.conf"
 #define USER "numa-migrd"
 #define IDLE_US (60ULL * 1000 * 1000)
 #define REMEMBERED 32
@@ -189,8 +188,9 @@ static int run(int argc, char **argv, const struct nm_helper_context *acts)
 
 int main(int argc, char **argv)
 {
-	struct nm_helper_context acts = {.config_path = CONFIG_PATH,
-					 .state_path = NM_HELPER_STATE_PATH};
+	struct nm_helper_context acts = {
+		.config = {.path = NM_CONFIG_FILE, .folder = NM_CONFIG_FOLDER},
+		.state_path = NM_HELPER_STATE_PATH};
 
 	acts.root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	acts.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

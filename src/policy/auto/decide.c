@@ -148,6 +148,7 @@ static void judge_home(const struct nm_home_round *round, const struct nm_place_
 	if (early)
 		after.distance = after.performance = NAN;
 	struct nm_place_context context = context_of(trend, state, view, group);
+	context.tolerance = round->config->verify.tolerance_percent / 100;
 	struct nm_place_verdict verdict = nm_place_judge(&before, &after, &context);
 	if (early && verdict.kind != NM_VERDICT_ROLLED_BACK)
 		return;
@@ -214,7 +215,7 @@ static void report_home(const struct nm_placement *placement, const struct nm_ho
 			const struct nm_home_state *state, const struct nm_place_proposal *proposal)
 {
 	const struct nm_snap_process *process = &round->snapshot->processes[state->process];
-	bool nudged = round->config->threads.pin == NM_PIN_AUTO &&
+	bool nudged = round->config->threads.affinity == NM_AFFINITY_AUTO &&
 		      nm_runtime_counts_again(process->runtime);
 	struct nm_decision decision = {
 		.id = state->decision,

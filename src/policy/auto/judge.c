@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MIN_CHANGE 0.05	   /* minimum relative change that counts */
 #define MIN_RUN_S 0.2	   /* minimum CPU time for values per CPU time */
 #define WAITS_LONGER 1.2   /* factor relative to before */
 #define WAITS_MIN 0.05	   /* seconds per second of CPU time; less is ignored */
@@ -67,7 +66,7 @@ struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
 		verdict.judged_by = NM_PLACE_BY_DISTANCE;
 		deviation = noise(before->distance, before->distance_variance);
 	}
-	double min_change = fmax(MIN_CHANGE, NOISE_SIGMAS * deviation);
+	double min_change = fmax(context->tolerance, NOISE_SIGMAS * deviation);
 	verdict.kind = nm_judge_change(verdict.change, min_change, min_change);
 	return verdict;
 }

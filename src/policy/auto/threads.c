@@ -8,8 +8,8 @@
 /*
  * Selects between lease and transient affinity. A process that has run only a single thread, or
  * still creates threads, may yet count the CPUs; one with a runtime that counts again, or an
- * unknown one, will do so (threads.pin). A process created by a leased thread would inherit its
- * lease.
+ * unknown one, will do so (threads.affinity). A process created by a leased thread would inherit
+ * its lease.
  */
 static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_snapshot *snapshot,
 			       const struct nm_home_state *state,
@@ -21,9 +21,10 @@ static enum nm_step_pin pin_of(const struct nm_config *config, const struct nm_s
 	double known_s = (double)(snapshot->time_ns - thread->adopted_ns) / (double)NM_NSEC_PER_SEC;
 	bool sized = process->age_s >= after_s && process->quiet_s >= after_s &&
 		     (state->max_running > 1 || known_s >= after_s);
-	bool would_see = config->threads.pin == NM_PIN_AUTO &&
+	bool would_see = config->threads.affinity == NM_AFFINITY_AUTO &&
 			 nm_runtime_may_count_again(process->runtime);
-	bool nudged = config->threads.pin == NM_PIN_NUDGE || would_see || thread->forked;
+	bool nudged =
+		config->threads.affinity == NM_AFFINITY_TRANSIENT || would_see || thread->forked;
 	return sized && !nudged ? NM_STEP_LEASE : NM_STEP_NUDGE;
 }
 
@@ -60,7 +61,7 @@ static size_t list_steps(const struct nm_placement *placement, const struct nm_s
 int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_plan *plan)
 {
-	const uint64_t most = config->threads.moves_per_interval;
+	const uint64_t most = config->rules.moves_per_interval;
 	nm_autofree struct nm_turn *steps = calloc(snapshot->nr_threads + 1, sizeof(*steps));
 	if (!steps)
 		return -ENOMEM;

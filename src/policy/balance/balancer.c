@@ -36,17 +36,17 @@ void nm_balancer_free(struct nm_balancer *balancer)
 
 struct nm_balance_rules nm_balancer_rules(const struct nm_config *config)
 {
-	double min_gain = config->threads.balance_min_gain;
+	double min_gain = config->rules.balance_min_gain;
 	return (struct nm_balance_rules){
 		.selection = config->threads.selection,
-		.begin = config->threads.balance_begin,
-		.end = config->threads.balance_end,
-		.persist = (unsigned)config->threads.balance_persist,
-		.overload = config->threads.balance_overload,
-		.relief = config->profile == NM_PROFILE_PAPER ? 0 : RELIEF,
+		.begin = config->rules.balance_begin,
+		.end = config->rules.balance_end,
+		.persist = (unsigned)config->rules.balance_persist,
+		.overload = config->rules.balance_overload,
+		.relief = config->rules.paper ? 0 : RELIEF,
 		.min_gain = min_gain <= NM_CONFIG_ANY_GAIN ? -INFINITY : min_gain,
-		.max_moves = config->threads.moves_per_interval,
-		.idle_max = config->threads.balance_idle_max,
+		.max_moves = config->rules.moves_per_interval,
+		.idle_max = config->rules.balance_idle_max,
 	};
 }
 
@@ -125,7 +125,7 @@ int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *sn
 		.resident = measured.resident,
 		.types = balancer->split ? measured.types : NULL,
 		.cpu_types = balancer->split ? balancer->cpu_types : NULL,
-		.min_run = config->threads.min_run,
+		.min_run = config->rules.min_run,
 	};
 	r = nm_balance_input_build(&measurements, &arrays);
 	if (r == 0)

@@ -15,7 +15,7 @@ struct costs {
 
 bool nm_verdict_is_sampled(const struct nm_verdict_thread *thread, const struct nm_config *config)
 {
-	return thread->accesses_after > 0 && thread->samples_after >= config->threads.min_samples;
+	return thread->accesses_after > 0 && thread->samples_after >= config->rules.min_samples;
 }
 
 static double highest_cost(const struct nm_topology *topology)
@@ -71,11 +71,11 @@ void nm_verdict_measure_locality(struct nm_verdict *verdict, const struct nm_top
 	verdict->locality_before = costs.weight / costs.before.mean;
 	verdict->locality_after = costs.weight / costs.after.mean;
 	verdict->locality_noise =
-		config->threads.gate_sigmas * sqrt(locality_variance(&costs.before, costs.weight) +
-						   locality_variance(&costs.after, costs.weight));
+		config->rules.gate_sigmas * sqrt(locality_variance(&costs.before, costs.weight) +
+						 locality_variance(&costs.after, costs.weight));
 }
 
-bool nm_verdict_locality_fell(const struct nm_verdict *verdict, const struct nm_config *config)
+bool nm_verdict_locality_fell(const struct nm_verdict *verdict)
 {
-	return verdict->locality_before - verdict->locality_after > config->threads.gate_margin;
+	return verdict->locality_before - verdict->locality_after > NM_GATE_MARGIN;
 }

@@ -5,21 +5,21 @@
 
 #include "numa-migrd/judge.h"
 
-/* Returns whether the thread has made enough accesses since the decision, with threads.min_samples
+/* Returns whether the thread has made enough accesses since the decision, with min_samples
  * samples, to contribute to the following values. */
 bool nm_verdict_is_sampled(const struct nm_verdict_thread *thread, const struct nm_config *config);
 
 /*
  * Sets the verdict's locality: the local distance divided by the mean distance of the accesses,
  * over the living threads that are sampled, weighted by their accesses since. Its noise is
- * threads.gate_sigmas standard errors of the difference. The variance of a mean between bounds is
+ * gate_sigmas standard errors of the difference. The variance of a mean between bounds is
  * at most (mean - lowest) x (highest - mean) (Bhatia and Davis, 2000), with equality for two
  * distances. NaN if no thread has values. Called by the verifier in each interval.
  */
 void nm_verdict_measure_locality(struct nm_verdict *verdict, const struct nm_topology *topology,
 				 const struct nm_config *config);
 
-/* Returns whether the locality fell by more than threads.gate_margin. */
-bool nm_verdict_locality_fell(const struct nm_verdict *verdict, const struct nm_config *config);
+/* Returns whether the locality fell by more than NM_GATE_MARGIN. */
+bool nm_verdict_locality_fell(const struct nm_verdict *verdict);
 
 #endif

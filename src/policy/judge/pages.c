@@ -61,7 +61,7 @@ static struct accesses window_of(const struct nm_snapshot *snapshot, uint32_t pi
 
 static bool is_enough(const struct accesses *sum, const struct nm_config *config)
 {
-	return sum->samples >= (double)config->threads.min_samples && sum->total > 0;
+	return sum->samples >= (double)config->rules.min_samples && sum->total > 0;
 }
 
 static double local_share(const struct accesses *sum)
@@ -204,7 +204,7 @@ static double variance_of(const struct accesses *sum)
 /* Pages that cannot be moved back must not be rolled back. */
 static bool may_roll_back(const struct nm_page_results *results, const struct nm_config *config)
 {
-	return config->pages.rollback_pages > 0 &&
+	return config->rules.rollback_pages > 0 &&
 	       (results->forgotten == 0 || results->remembered > 0);
 }
 
@@ -212,13 +212,13 @@ static enum nm_verdict_kind kind_by_locality(const struct nm_evaluation *evaluat
 					     const struct nm_config *config, bool roll_back)
 {
 	double before = local_share(&evaluation->before), after = local_share(&evaluation->after);
-	double margin = config->threads.gate_margin;
-	double noise = config->threads.gate_sigmas *
+	double margin = NM_GATE_MARGIN;
+	double noise = config->rules.gate_sigmas *
 		       sqrt(variance_of(&evaluation->before) + variance_of(&evaluation->after));
 	if (isnan(before))
 		return NM_VERDICT_NEUTRAL;
 	return nm_judge_change(after - before, fmax(margin, noise),
-			       roll_back && config->threads.rollback ? margin : INFINITY);
+			       roll_back && config->rules.rollback ? margin : INFINITY);
 }
 
 static enum nm_verdict_kind kind_of(const struct nm_evaluation *evaluation,

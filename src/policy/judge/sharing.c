@@ -123,7 +123,7 @@ static void compare_set(struct nm_verdict **verdicts, size_t count, const struct
 	for (size_t i = 0; i < count && sums.before > 0; i++) {
 		verdicts[i]->slowdown = sums.after / sums.before;
 		verdicts[i]->slowdown_noise =
-			config->threads.gate_sigmas * sqrt(sums.variance) / sums.before;
+			config->rules.gate_sigmas * sqrt(sums.variance) / sums.before;
 	}
 }
 

@@ -207,7 +207,7 @@ static void observe_performance(const struct nm_snap_thread *seen, struct nm_ver
 static void observe_latency(const struct nm_snap_thread *seen, const struct nm_config *config,
 			    struct nm_verdict_thread *thread)
 {
-	if (isnan(seen->latency) || seen->latency_samples < config->threads.min_samples ||
+	if (isnan(seen->latency) || seen->latency_samples < config->rules.min_samples ||
 	    !thread->ran_on_node)
 		return;
 	thread->latency_after = seen->latency;
@@ -288,20 +288,20 @@ static bool is_any_reported(const struct nm_verdict *verdict, const struct nm_co
 static enum nm_verdict_kind kind_by_locality(const struct nm_verdict *verdict,
 					     const struct nm_config *config)
 {
-	double margin = config->threads.gate_margin;
+	double margin = NM_GATE_MARGIN;
 	if (verdict->balance.given)
 		return NM_VERDICT_INCONCLUSIVE;
 	return nm_judge_change(verdict->locality_after - verdict->locality_before,
 			       fmax(margin, verdict->locality_noise),
-			       config->threads.rollback ? margin : INFINITY);
+			       config->rules.rollback ? margin : INFINITY);
 }
 
 static enum nm_verdict_kind kind_by_performance(const struct nm_pending_verdict *pending,
 						const struct nm_config *config)
 {
 	const struct nm_verdict *verdict = &pending->verdict;
-	bool fell = policy_of(verdict)->by_locality && nm_verdict_locality_fell(verdict, config);
-	if (fell && config->threads.rollback)
+	bool fell = policy_of(verdict)->by_locality && nm_verdict_locality_fell(verdict);
+	if (fell && config->rules.rollback)
 		return NM_VERDICT_ROLLED_BACK;
 	return pending->gain && !fell ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
 }
@@ -367,7 +367,7 @@ static int measure_sharing(struct nm_verifier *verifier, const struct nm_verifie
 			verdict->cost_after += place->after / step;
 			variance += place->variance / step;
 		}
-		verdict->cost_noise = input->config->threads.gate_sigmas * sqrt(variance);
+		verdict->cost_noise = input->config->rules.gate_sigmas * sqrt(variance);
 	}
 	return 0;
 }
@@ -388,7 +388,7 @@ static int compare_latencies(struct nm_verifier *verifier, const struct nm_confi
 
 static bool is_slower(const struct nm_verdict *verdict, const struct nm_config *config)
 {
-	return verdict->slowdown * config->threads.delta_g > 1 &&
+	return verdict->slowdown * config->rules.delta_g > 1 &&
 	       verdict->slowdown - 1 > verdict->slowdown_noise;
 }
 
@@ -398,9 +398,9 @@ static bool is_improvement(const struct nm_verdict *verdict, const struct nm_con
 {
 	double saved = verdict->cost_before - verdict->cost_after;
 	if (!isnan(verdict->slowdown))
-		return verdict->slowdown < config->threads.delta_g &&
+		return verdict->slowdown < config->rules.delta_g &&
 		       1 - verdict->slowdown > verdict->slowdown_noise;
-	return verdict->cost_after < config->threads.delta_g * verdict->cost_before &&
+	return verdict->cost_after < config->rules.delta_g * verdict->cost_before &&
 	       saved > verdict->cost_noise;
 }
 
@@ -416,7 +416,7 @@ static bool judge_sharing(struct nm_verdict *verdict, const struct nm_config *co
 		return true;
 	if (measured ? worse && !expired : verdict->intervals < NM_VERDICT_AGED_INTERVALS)
 		return false;
-	if (worse && config->threads.rollback)
+	if (worse && config->rules.rollback)
 		verdict->kind = NM_VERDICT_ROLLED_BACK;
 	else if (is_improvement(verdict, config))
 		verdict->kind = NM_VERDICT_IMPROVED;
@@ -450,7 +450,7 @@ static bool has_live_thread(const struct nm_verdict *verdict)
 /* IMAR² requires rollbacks; in the papers, LBMA and balance have none. */
 static bool may_roll_back(const struct nm_verdict *verdict, const struct nm_config *config)
 {
-	return policy_of(verdict)->rolls_back || config->threads.rollback;
+	return policy_of(verdict)->rolls_back || config->rules.rollback;
 }
 
 /* Sets the verdict's kind and returns true if there is a verdict. */

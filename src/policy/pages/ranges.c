@@ -17,9 +17,9 @@
 
 static double decay_of(const struct nm_config *config, uint64_t interval_ns)
 {
-	if (config->pages.decay_s <= 0)
+	if (config->rules.page_decay_s <= 0)
 		return 1;
-	return exp2(-(double)interval_ns / (config->pages.decay_s * (double)NM_NSEC_PER_SEC));
+	return exp2(-(double)interval_ns / (config->rules.page_decay_s * (double)NM_NSEC_PER_SEC));
 }
 
 void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config *config,
@@ -29,7 +29,7 @@ void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config 
 		return;
 	nm_regions_fade(process->regions, decay_of(config, interval_ns));
 	/* If memory is short, the regions stay as they are. */
-	(void)nm_regions_adapt(process->regions, config);
+	(void)nm_regions_adapt(process->regions);
 }
 
 /* ---- samples of a range ---- */
@@ -306,7 +306,7 @@ static bool is_wanted(const struct nm_page_input *input, const struct nm_page_pr
 		return true;
 	bool in_place =
 		view.page_node >= 0 && is_represented_by(input->topology, view.page_node, node);
-	if (input->config->pages.min_accesses > 0 &&
+	if (input->config->rules.page_min_accesses > 0 &&
 	    process->cursor.reason == NM_PAGE_REASON_REGION &&
 	    is_used_elsewhere(input, &view, node))
 		return false;

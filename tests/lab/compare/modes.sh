@@ -15,7 +15,7 @@ has_part() { [[ +$1+ == *"+$2+"* ]]; } # MODE PART
 
 settings_of() { # MODE
 	local sampling="overhead_percent = $STRETCH.0;"
-	has_part "$1" pmu && sampling+=' source = "pmu"; pmu = "numalab/period=997/";'
+	has_part "$1" pmu && sampling+=' source = "event"; event = "numalab/period=997/";'
 	cat "$LAB/given/settings/${1%%+*}.conf"
 	echo "sampling: { $sampling };"
 }

@@ -165,7 +165,7 @@ make_users
 settings_soft_dirty "$LAX_FREE" opted
 cat >>"$CONF" <<SETTINGS
 pages: { policy = "watch"; };
-metrics: { file = "$METRICS"; period_s = 1.0; };
+metrics: { file = "$METRICS"; };
 SETTINGS
 mark_journal
 systemctl start numa-migrd

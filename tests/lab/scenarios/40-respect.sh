@@ -50,9 +50,10 @@ targets: {
 		    { command = "hands-off"; }, { command = "free"; } );
 	exclude = ( { command = "hands-*"; } );
 };
-sampling: { inject = "soft_dirty"; accept_soft_dirty_risk = true; $UNCAPPED };
-threads: { policy = "lbma"; $LAX_FREE };
+sampling: { inject = "soft_dirty_unsafe"; $UNCAPPED };
+threads: { policy = "lbma"; };
 SETTINGS
+parameters "$LAX_FREE"
 before=$(others_masks)
 systemctl start numa-migrd
 changed=''

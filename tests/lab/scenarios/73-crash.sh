@@ -22,7 +22,7 @@ pause_up_to() { sleep "$(awk -v r=$RANDOM -v most="$1" 'BEGIN { print most * r /
 
 settings() { # ROUND: by soft-dirty, or by a sysctl that must be restored
 	settings_soft_dirty "$LAX_FREE" crashing
-	(($1 % 4 < 2)) || sed -i 's/inject = "soft_dirty"/inject = "numa_balancing"/' "$CONF"
+	(($1 % 4 < 2)) || sed -i 's/inject = "soft_dirty_unsafe"/inject = "numa_balancing"/' "$CONF"
 }
 
 complain() {

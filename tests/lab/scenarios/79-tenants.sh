@@ -81,11 +81,12 @@ settings() { # POLICY SAMPLING
 		targets: { min_cpu_percent = 0; min_rss_mb = 1; include = ( { command = "leased"; }, { command = "home"; },
 			{ command = "crowd"; }, { command = "holder"; }, { command = "churn"; }, { command = "x)*"; } ); };
 		sampling: { $2 $UNCAPPED };
-		threads: { policy = "$1"; $LAX_FREE };
+		threads: { policy = "$1"; };
 	SETTINGS
+	parameters "$LAX_FREE"
 }
 
-readonly SOFT_DIRTY='inject = "soft_dirty"; accept_soft_dirty_risk = true;'
+readonly SOFT_DIRTY='inject = "soft_dirty_unsafe";'
 
 affinities_are_their_owners() { # AFTER
 	check "$1: B's affinities are restored" wait_for 30 b_is_restored

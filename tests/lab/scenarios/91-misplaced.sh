@@ -40,10 +40,11 @@ run_for() { # SECONDS SINCE
 	stop_programs
 }
 
-# NAME [POLICY TEXT]: the same with the daemon
+# NAME POLICY [PARAMETERS]: the same with the daemon
 with_daemon() {
 	programs
-	settings_pmu "$2" "$3" 'user*'
+	adjusted=${3-}
+	settings_pmu "$2" '' 'user*'
 	mark_journal
 	start_beside
 	run_for $span "$(uptime_s)"

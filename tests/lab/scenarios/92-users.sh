@@ -41,10 +41,10 @@ run_for() {
 	[[ ! ${none:-} ]] || figure "users_$1_stall_ratio" "$(ratio "$per_line" "$none")" of_none
 }
 
-# The daemon of the paper swaps threads of different users; ours does so only if configured.
+# The policies of the paper swap threads of different users even if only one of them gains.
 with_daemon() { # NAME POLICY [TEXT]
 	programs
-	settings_pmu "$2" "${3:-cross_owner_swap = true;}" 'user*'
+	settings_pmu "$2" "${3-}" 'user*'
 	mark_journal
 	start_beside
 	full || sleep 12 # most of a short span would pass with warming up
@@ -63,12 +63,11 @@ with_daemon imar2 imar2
 effect "IMAR² leaves fewer stalls than no policy" less "$per_line" "$none"
 if full; then
 	with_daemon lbma lbma
-	with_daemon imar2_own imar2 'cross_owner_swap = false;'
 	for performance in latency operations instructions product_instructions product; do
-		with_daemon "imar2_$performance" imar2 \
-			"performance = \"$performance\"; cross_owner_swap = true;"
+		with_daemon "imar2_$performance" imar2-paper \
+			"performance = \"$performance\";"
 	done
-	with_daemon imar2_paper imar2 'gate = "paper"; n = 1; cross_owner_swap = true;'
+	with_daemon imar2_paper imar2-paper
 	balancing 1
 	programs
 	run_for automatic

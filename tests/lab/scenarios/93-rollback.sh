@@ -17,8 +17,9 @@ move_home() {
 }
 
 begin_pmu
+adjusted='t_min_s = 2.0;'
 for performance in latency product; do
-	settings_pmu imar2 "performance = \"$performance\"; t_min_s = 2.0;" phases
+	settings_pmu imar2 "performance = \"$performance\";" phases
 	effect "$performance: it is moved to its memory" move_home
 	effect "$performance: P falls and the move is rolled back" wait_for 20 has_entry KIND=rollback
 	note "$(field MESSAGE VERDICT=rolled-back | head -n 1)"

@@ -14,7 +14,7 @@
 
 begin_pmu
 bound=yes
-groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debug\"; };"
+groups='pages: { policy = "exclusivity"; }; journal: { level = "debug"; };' adjusted=$PATIENT
 compare private imar2 yes private $THREADS 2
 figure pages_of_oracle "$(won)" share
 figure pages_settle_s "$settle" s

@@ -12,7 +12,7 @@
 
 begin_pmu
 full || span=50 # threads first, then pages
-groups="pages: { policy = \"exclusivity\"; $PATIENT }; journal: { level = \"debug\"; };"
+groups='pages: { policy = "exclusivity"; }; journal: { level = "debug"; };' adjusted=$PATIENT
 compare pairs kmaf yes pairs $THREADS 2
 figure sharing_of_oracle "$(won)" share
 figure sharing_settle_s "$settle" s

@@ -42,7 +42,7 @@ errors() { field MESSAGE PRIORITY=0 PRIORITY=1 PRIORITY=2 PRIORITY=3; }
 
 begin_pmu
 bound=yes # where their pages have to go is then no chance
-groups="pages: { policy = \"exclusivity\"; $PATIENT };"
+groups='pages: { policy = "exclusivity"; };' adjusted=$PATIENT
 
 # Its threads are on all nodes, its memory may be on two of them.
 systemd-run --quiet --unit=kept -p AllowedMemoryNodes=0-1 "$(command -v sharers)" "$RESTS" -n kept -s private $THREADS 2

@@ -115,9 +115,10 @@ measure() { # NAME
 	stop_programs
 }
 
-run_with() { # RULE MEMORY NAME TEXT
+run_with() { # RULE MEMORY NAME [PARAMETERS]
 	programs "$2"
-	settings_pmu balance "selection = \"$1\"; $4" 'crowd*'
+	adjusted=${4-}
+	settings_pmu balance "selection = \"$1\";" 'crowd*'
 	mark_journal
 	start_beside
 	measure "overload_$2_$3"

@@ -12,7 +12,7 @@
 # The modelled PMU stands for the one of a server, which needs no setting. A second of this machine has 10 % of the cycles
 # of a usual server, so that the work of the service in a second weighs ten times as much: its limit is ten times the
 # default of 1 %.
-readonly SAMPLING='sampling: { pmu = "numalab/period=997/"; overhead_percent = 10.0; };'
+readonly SAMPLING='sampling: { event = "numalab/period=997/"; overhead_percent = 10.0; };'
 
 readonly SAID=/var/lab/said # what the service has logged since its start
 
@@ -141,10 +141,12 @@ papers_policies() {
 	cat >"$CONF" <<-SETTINGS
 		$SAMPLING
 		targets: { include = ( { command = "solver"; }, { command = "pinned"; } ); min_rss_mb = 1; };
-		threads: { policy = "imar2"; n = 1; noise_gate = 0.0; }; # as in the paper
+		threads: { policy = "imar2"; };
 		pages: { policy = "exclusivity"; };
 	SETTINGS
+	parameters 'n = 1; noise_gate = 0.0;'
 	sed 's/^/#   /' "$CONF"
+	say "and, with --parameters, those of the paper: $(<"$PARAMETERS")"
 	start_programs
 	start_service "${leaders[@]}"
 	kill -USR1 "$solver"

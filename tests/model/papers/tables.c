@@ -2,16 +2,17 @@
 /* Workloads and published results of the papers, and the rows to compare with. */
 #include "papers.h"
 
-#define PAPER(threads) "profile = \"paper\"; threads: { " threads " };"
+#define PAPER(threads) "threads: { " threads " };"
+#define PAPER_TARGETS "targets: { min_cpu_percent = 0; min_rss_mb = 1; };"
 #define EXCLUSIVE " pages: { policy = \"exclusivity\"; };"
-#define IMAR2(performance) PAPER("policy = \"imar2\"; performance = \"" performance "\";")
-#define BALANCE(selection) PAPER("policy = \"balance\"; selection = \"" selection "\";")
-#define DTAS(selection) PAPER("policy = \"balance\"; dtas = true; selection = \"" selection "\";")
+#define IMAR2(performance) PAPER("policy = \"imar2-paper\"; performance = \"" performance "\";")
+#define BALANCE(selection) PAPER("policy = \"balance-paper\"; selection = \"" selection "\";")
 #define OUR(policy) "threads: { policy = \"" policy "\"; };"
 
 /* clang-format off */
 #define SYSTEM {.policy = {.name = "system"}}
 #define DAEMON(label, text) {.policy = {.name = (label), .config = (text)}}
+#define DTAS(label, selection) {.policy = {.name = "DTAS, " label, .config = BALANCE(selection), .dtas = true}}
 #define BY_HAND(label, where) {.policy = {.name = (label), .placed = true, .placement = (where)}}
 #define A_NODE_EACH BY_HAND("by hand, a node each", NM_SIM_PLACE_DIRECT)
 #define IN_ORDER BY_HAND("by hand, in order", NM_SIM_PLACE_ORACLE)
@@ -25,7 +26,7 @@ static const struct papers_row imar2_rows[] = {
 	SYSTEM,
 	A_NODE_EACH,
 	INTERLEAVED,
-	DAEMON("LBMA", PAPER("policy = \"lbma\";")),
+	DAEMON("LBMA", PAPER("policy = \"lbma-paper\";")),
 	DAEMON("IMAR2", IMAR2("product")),
 	DAEMON("IMAR2 L", IMAR2("latency")),
 	DAEMON("IMAR2 OF", IMAR2("operations")),
@@ -45,10 +46,10 @@ static const struct papers_row imar2_rows[] = {
 
 static const struct papers_row kmaf_rows[] = {
 	SYSTEM,
-	DAEMON("kMAF", PAPER("policy = \"kmaf\";") EXCLUSIVE),
+	DAEMON("kMAF", PAPER("policy = \"kmaf-paper\";") EXCLUSIVE),
 	IN_ORDER,
-	DAEMON("threads only", PAPER("policy = \"kmaf\";")),
-	DAEMON("data only", PAPER("policy = \"none\";") EXCLUSIVE),
+	DAEMON("threads only", PAPER("policy = \"kmaf-paper\";")),
+	{.policy = {.name = "data only", .config = PAPER("policy = \"none\"; lease_expiry_s = 0;") PAPER_TARGETS EXCLUSIVE, .paper_rules = true}},
 	DAEMON("kmaf (ours)", OUR("kmaf") EXCLUSIVE),
 	DAEMON("best (ours)", BEST),
 	INTERLEAVED,
@@ -61,9 +62,9 @@ static const struct papers_row kmlb_rows[] = {
 	DAEMON("total min", BALANCE("total_min")),
 	DAEMON("remote min", BALANCE("remote_min")),
 	DAEMON("local max", BALANCE("local_max")),
-	DAEMON("DTAS, total min", DTAS("total_min")),
-	DAEMON("DTAS, remote min", DTAS("remote_min")),
-	DAEMON("DTAS, local max", DTAS("local_max")),
+	DTAS("total min", "total_min"),
+	DTAS("remote min", "remote_min"),
+	DTAS("local max", "local_max"),
 	DAEMON("balance (ours)", OUR("balance")),
 	DAEMON("best (ours)", BEST),
 	A_NODE_EACH,
@@ -95,7 +96,7 @@ static const struct papers_row exclusivity_rows[] = {
 	}
 static const struct papers_row auto_imar2_rows[] = AUTO_ROWS("IMAR2", IMAR2("product"));
 static const struct papers_row auto_kmaf_rows[] =
-	AUTO_ROWS("kMAF", PAPER("policy = \"kmaf\";") EXCLUSIVE);
+	AUTO_ROWS("kMAF", PAPER("policy = \"kmaf-paper\";") EXCLUSIVE);
 static const struct papers_row auto_kmlb_rows[] = AUTO_ROWS("remote min", BALANCE("remote_min"));
 static const struct papers_row auto_exclusivity_rows[] =
 	AUTO_ROWS("exclusivity", BALANCE("exclusivity"));

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Errors of syntax: notations of other configuration formats, and the right one. */
+#include <string.h>
+
+#include "numa-migrd/base.h"
+#include "parse.h"
+
+#define SHOWN_BYTES 96
+#define NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+
+/* Copies the line, without the blanks around it. */
+static void copy_line(const char *text, size_t length, unsigned line, char out[SHOWN_BYTES])
+{
+	const char *start = text, *end = text + length;
+	for (unsigned i = 1; i < line && start < end; i++) {
+		const char *newline = memchr(start, '\n', (size_t)(end - start));
+		start = newline ? newline + 1 : end;
+	}
+	while (start < end && (*start == ' ' || *start == '\t'))
+		start++;
+	const char *newline = memchr(start, '\n', (size_t)(end - start));
+	(void)nm_escape(out, SHOWN_BYTES, start, (size_t)((newline ? newline : end) - start));
+}
+
+static bool is_one_of(const char *word, size_t length, const char *const *words)
+{
+	for (; *words; words++)
+		if (strlen(*words) == length && strncmp(*words, word, length) == 0)
+			return true;
+	return false;
+}
+
+/* Returns the first word that stands for a value without quotes, and its length; or NULL. */
+static const char *bare_word(const char *line, size_t *ret_length)
+{
+	static const char *const valid[] = {"true", "false", "TRUE", "FALSE",
+					    "True", "False", NULL};
+	for (const char *at = strchr(line, '='); at; at = strchr(at + 1, '=')) {
+		const char *word = at + 1 + strspn(at + 1, " \t");
+		size_t length = strspn(word, NAME);
+		if (length > 0 && !strchr("0123456789-", word[0]) &&
+		    !is_one_of(word, length, valid)) {
+			*ret_length = length;
+			return word;
+		}
+	}
+	return NULL;
+}
+
+void nm_syntax_report(struct nm_report *report, const config_t *tree, const char *text,
+		      size_t length)
+{
+	static const char *const booleans[] = {"yes", "no", "on",  "off", "Yes",
+					       "No",  "On", "Off", NULL};
+	unsigned line = (unsigned)config_error_line(tree);
+	const char *what = config_error_text(tree);
+	char shown[SHOWN_BYTES];
+	size_t size;
+	copy_line(text, length, line, shown);
+	size_t name = strspn(shown, NAME);
+	const char *word = bare_word(shown, &size);
+	if (what && strstr(what, "duplicate"))
+		nm_report_error(report, line,
+				"%.*s: the second one in this file; a group or setting stands once "
+				"in a file: move its settings into the first one",
+				(int)name, shown);
+	else if (shown[0] == '[' && strspn(shown + 1, NAME) > 0)
+		nm_report_error(report, line, "found %s, write: %.*s: { … };", shown,
+				(int)strspn(shown + 1, NAME), shown + 1);
+	else if (name > 0 && shown[name] == '.' && strspn(shown + name + 1, NAME) > 0)
+		nm_report_error(report, line, "found %s, write: %.*s: { %s };", shown, (int)name,
+				shown, shown + name + 1);
+	else if (word && is_one_of(word, size, booleans))
+		nm_report_error(report, line, "found %.*s, write true or false", (int)size, word);
+	else if (word)
+		nm_report_error(report, line, "found %.*s, write it in quotes: \"%.*s\"", (int)size,
+				word, (int)size, word);
+	else
+		nm_report_error(report, line, "%s, in this line or just before it: %s",
+				what ? what : "syntax error", shown);
+}
