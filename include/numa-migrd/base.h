@@ -194,78 +194,45 @@ int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value);
 /* Removes tid, and frees its leaf if no other id uses it. Unknown ids are ignored. */
 void nm_tidmap_remove(struct nm_tidmap *map, uint32_t tid);
 
-/* ---- tenants ---- */
+/* ---- domains ---- */
 
 /*
- * Fair shares of limited resources: workers, queries, batches of pages, lists. A tenant is a user
- * within a domain. A domain is a top-level cgroup: one service, one container, or all processes of
- * a user's sessions. Pure.
+ * Shares of limited resources: workers, queries, batches of pages, lists. The key is a domain: a
+ * top-level cgroup, which is one service, one container, or all processes of a user's sessions.
+ * Users within it are not distinguished, because the IDs of a user namespace are free. Pure.
  */
-
-struct nm_tenant {
-	uint64_t domain; /* hash of the path of its top-level cgroup */
-	uint32_t uid;	 /* real uid */
-};
 
 /*
- * Returns the tenant of a process with this path in the unified hierarchy. The top-level cgroup
- * ends at the first component that is neither a slice (systemd.slice(5)) nor the common parent of
- * containers, or at user-UID.slice: a user can create any number of cgroups below these, but none
- * beside them. A path of NULL or "/" is unknown; each user is then a domain.
+ * Returns the domain of a process with this path in the unified hierarchy: a hash of the path of its
+ * top-level cgroup. That ends at the first component that is neither a slice (systemd.slice(5)) nor
+ * the common parent of containers or of jobs, or at user-UID.slice: a user can create any number of
+ * cgroups below these, but none beside them. A path of NULL or "/" is unknown; each user is then a
+ * domain.
  */
-struct nm_tenant nm_tenant_of(uint32_t uid, const char *cgroup);
-bool nm_tenant_same(const struct nm_tenant *a, const struct nm_tenant *b);
+uint64_t nm_domain_of(uint32_t uid, const char *cgroup);
 
-/* The shared resources and their limits. */
-#define NM_STUCK_WORKERS_MOST 8U
-#define NM_QUERIES_MOST 256U
+/* The shared resources of which several modules know the number. */
+#define NM_STUCK_WORKERS_MOST 8U   /* abandoned and not yet exited */
+#define NM_QUERIES_MOST 256U	   /* about memory, unanswered or not fetched */
 #define NM_RUNTIME_QUERIES_MOST 8U
-#define NM_BATCHES_MOST 64U
-#define NM_RELEASED_MOST 4096U
-#define NM_ORIGINS_MOST 1048576U
-#define NM_EXAMINATIONS_MOST 256U
-#define NM_REQUESTS_MOST 4096U /* the bus allows each user 256 connections */
-enum nm_shared {
-	NM_SHARE_STUCK_WORKERS, /* abandoned and not yet exited */
-	NM_SHARE_QUERIES,	/* about memory, unanswered or not fetched */
-	NM_SHARE_RUNTIME_QUERIES,
-	NM_SHARE_BATCHES,      /* of pages, with the mover */
-	NM_SHARE_RELEASED,     /* entries of threads and processes that are no longer managed */
-	NM_SHARE_ORIGINS,      /* runs of pages whose original location is recorded */
-	NM_SHARE_EXAMINATIONS, /* pending examinations of young processes */
-	NM_SHARE_REQUESTS,     /* unanswered requests on the bus; a tenant is a sender */
-	NM_SHARES,
-};
+#define NM_BATCHES_MOST 64U	   /* of pages, with the mover */
+#define NM_RELEASED_MOST 4096U	   /* entries of threads and processes no longer managed */
+#define NM_ORIGINS_MOST 1048576U   /* runs of pages whose original location is recorded */
+#define NM_EXAMINATIONS_MOST 256U  /* pending examinations of young processes */
 
-/* The use of a resource from the point of view of one tenant. */
+/* The use of a resource from the point of view of one domain. */
 struct nm_usage {
-	uint64_t all, domain, user; /* all: in total, domain: by the tenant's domain, user: by the
-				     * tenant itself */
+	uint64_t all, own; /* in total, and by the domain itself */
 };
 
-/* Adds `amount` used by `holder` to the usage seen by `tenant`. */
-void nm_usage_add(struct nm_usage *usage, const struct nm_tenant *tenant,
-		  const struct nm_tenant *holder, uint64_t amount);
+/* Adds `amount` used by `holder` to the usage seen by `domain`. */
+void nm_usage_add(struct nm_usage *usage, uint64_t domain, uint64_t holder, uint64_t amount);
 
 /*
- * Returns true if the tenant may use one more unit. A domain may use less than the amount that is
- * free, and a user within it less than half of that. Therefore a domain gets at most half of the
- * total and a user 33 %, even without other tenants, and each further tenant gets a smaller share.
- * Eight domains at their limits leave room for a ninth. For stuck workers and requests the table
- * sets the limit of a user.
+ * Returns true if the domain may use one more unit of `most`: if it uses less than is left free.
+ * Thus a domain gets at most 50 %, even without others, and each further one 50 % of the rest:
+ * however many domains work together, something is left for the next one.
  */
-bool nm_share_has_room(enum nm_shared share, const struct nm_usage *usage);
-
-/* A piece of work of some tenant. */
-struct nm_turn {
-	struct nm_tenant tenant;
-	uint32_t index; /* the caller's index, in ascending order */
-	uint32_t round; /* set by nm_turns_order() */
-};
-
-/* Sorts the turns by round: each domain has one turn in a round, and the users of a domain use its
- * turns in rotation, so that no tenant waits for all the work of another. The turns of one user
- * keep their order. Called for restoration and for moves to homes. */
-void nm_turns_order(struct nm_turn *turns, size_t count);
+bool nm_usage_has_room(const struct nm_usage *usage, uint64_t most);
 
 #endif

@@ -138,7 +138,7 @@ struct nm_home_state {
 struct nm_examination {
 	uint32_t pid;
 	uint64_t since_ns, due_ns; /* when it started or grew; time of the next examination */
-	struct nm_tenant tenant;   /* its own tenant, or its parent's */
+	uint64_t domain;   /* its own, or its parent's */
 };
 #define NM_EXAMINED_AT_ONCE 64U
 
@@ -244,10 +244,10 @@ struct nm_examination_budget {
 };
 
 /* Schedules an examination of a process, unless an earlier one is already scheduled. Beyond its
- * tenant's share it is not scheduled, and the next interval handles the process. */
+ * domain's share it is not scheduled, and the next interval handles the process. */
 void nm_placement_schedule(struct nm_placement *placement, const struct nm_examination *one);
 /* Returns true if the task table does not contain the process. */
-bool nm_placement_is_unknown(const struct nm_tenant *tenant);
+bool nm_placement_is_unknown(uint64_t domain);
 /* Records the cost of an examination for this domain. */
 void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double cost_s,
 			 uint64_t now_ns);
@@ -255,11 +255,11 @@ void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double
  * none. */
 bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 			   struct nm_examination *ret);
-/* Follows the start and the end of processes; tenant: the process's own or its parent's. Returns
+/* Follows the start and the end of processes; domain: the process's own or its parent's. Returns
  * whether this suspends the home of the process, whose leases then end. Called for each record of
  * the drain. */
 bool nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
-			     const struct nm_tenant *tenant, uint64_t now_ns);
+			     uint64_t domain, uint64_t now_ns);
 /* Subtracts the cost of an interval from the budget of examinations. */
 void nm_placement_charge_interval(struct nm_placement *placement,
 				  const struct nm_examination_budget *budget, uint64_t interval_ns);

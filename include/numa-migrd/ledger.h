@@ -34,7 +34,7 @@ struct nm_ledger_entry {
 	bool unrestricted;  /* restore all possible CPUs instead of the exact original affinity */
 	hwloc_bitmap_t original, target;
 	uint64_t cgroup; /* of its process, for the same purpose: nm_ledger_cgroup() */
-	uint64_t domain; /* the domain whose share the lease uses: nm_tenant_of() */
+	uint64_t domain; /* the domain whose share the lease uses: nm_domain_of() */
 };
 
 /* Maximum length of a line, which no name or affinity of a process can exceed. */

@@ -51,7 +51,7 @@ struct nm_page_batch {
 	uint64_t decision;
 	uint32_t pid;
 	uint64_t start_ticks; /* field 22 of stat: detects a reused pid */
-	struct nm_tenant tenant;
+	uint64_t domain;
 	bool rollback;
 	/* All memory of the process that may be moved goes to node `to`, in longer calls; there are
 	 * no steps. */
@@ -146,8 +146,8 @@ void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topolo
 bool nm_mover_is_barred(struct nm_mover *mover);
 
 /*
- * Takes over the batch (allocated, as are its steps). Returns 0; -EAGAIN if NM_SHARE_BATCHES has no
- * space for its tenant (a rollback may use all of it); or -EPERM if nm_mover_is_barred(). On an
+ * Takes over the batch (allocated, as are its steps). Returns 0; -EAGAIN if its domain has used its
+ * share of NM_BATCHES_MOST (a rollback may use all of it); or -EPERM if nm_mover_is_barred(). On an
  * error the caller keeps the batch. Called by the tick.
  */
 int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch);

@@ -223,17 +223,16 @@ struct nm_place_context {
 
 /* The change of one process of a user from one interval to the next. */
 struct nm_place_change {
-	struct nm_tenant tenant;
+	uint64_t domain;
 	double value;
 };
 
 /*
- * Returns the median over domains of the medians over their users of the medians of the users'
- * processes, so that neither a user with many processes nor one with many user IDs (in a user
- * namespace) outweighs others; `otherwise` if the array is empty. Sorts and overwrites the array.
- * Called by the tick.
+ * Returns the median over domains of the medians of their processes, so that no domain outweighs
+ * others by their number; `otherwise` if the array is empty. Sorts and overwrites the array. Called
+ * by the tick.
  */
-double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise);
+double nm_place_domain_median(struct nm_place_change *changes, size_t count, double otherwise);
 
 struct nm_place_verdict {
 	enum nm_verdict_kind kind; /* never CANCELLED */

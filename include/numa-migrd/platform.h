@@ -56,7 +56,7 @@ struct nm_memory_query {
 	unsigned count;	      /* WHERE: number of addresses */
 	const uint64_t *addresses;
 	/* Used internally by the platform. */
-	struct nm_tenant tenant;
+	uint64_t domain;
 	int fd;
 };
 
@@ -320,20 +320,20 @@ NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
 
 /*
  * The queries of the main loop that may take long: the order in which they are answered, and the
- * time that is charged to their tenants. Part of platform/, behind nm_platform_ops.memory_query. No
+ * time that is charged to their domains. Part of platform/, behind nm_platform_ops.memory_query. No
  * function here waits.
  */
 
 /*
  * An answer that consists of several calls begins no further call after NM_ANSWER_NS.
  *
- * One query is processed at a time, for all tenants. After an answer, the tenant's next queries are
- * processed after those of other tenants, for NM_ANSWER_REST_SHARE times the duration of the
- * answer, so that the tenant uses 10 % of the time while others wait; the same applies to domains.
- * If the answer took longer than NM_ANSWER_USUAL_NS, the tenant's queries are refused during that
+ * One query is processed at a time, for all domains. After an answer, the domain's next queries are
+ * processed after those of others, for NM_ANSWER_REST_SHARE times the duration of the answer, so
+ * that the domain uses 10 % of the time while others wait.
+ * If the answer took longer than NM_ANSWER_USUAL_NS, the domain's queries are refused during that
  * time (-EALREADY), because others would have to wait for the next one. The duration is the time of
  * the calls, as their worker measures it: neither the start of a worker nor a busy main loop is
- * charged to a tenant.
+ * charged to a domain.
  */
 #define NM_ANSWER_NS (2 * NM_NSEC_PER_SEC)
 #define NM_ANSWER_REST_SHARE 9U
@@ -356,7 +356,7 @@ NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);
 
 /* These functions implement memory_query, memory_poll and memory_cancel of nm_platform_ops.
  * nm_asker_ask() takes over the descriptor in the question, also on failure, and returns -EAGAIN if
- * NM_SHARE_QUERIES has no space for the tenant. */
+ * the domain has used its share of NM_QUERIES_MOST. */
 int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 		 uint64_t *ret_ticket);
 int nm_asker_take(struct nm_asker *asker, uint64_t ticket, struct nm_memory_answer *ret);

@@ -87,7 +87,7 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 #define NM_PROC_STATUS_BYTES 32768 /* sufficient for 2,900 supplementary groups */
 
 /*
- * Domains (struct nm_tenant) in which the status of some process was too long. A user may create a
+ * Domains (nm_domain_of()) in which the status of some process was too long. A user may create a
  * process in 65536 groups, for which the kernel needs 30 ms each time, so that only the first such
  * process of a domain is read until the caller clears the table.
  */

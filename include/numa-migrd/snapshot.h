@@ -57,7 +57,7 @@ struct nm_snap_thread {
 
 struct nm_snap_process {
 	uint32_t pid, uid;
-	struct nm_tenant tenant;
+	uint64_t domain;
 	uint64_t start_ticks;
 	uint64_t program_ns; /* start time of its program; a different value means another
 			      * program */

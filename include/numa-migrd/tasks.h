@@ -114,7 +114,7 @@ struct nm_process {
 	uint32_t pid;
 	uint64_t start_ticks; /* field 22 of stat */
 	uint32_t uid;
-	struct nm_tenant tenant;
+	uint64_t domain;
 	char comm[NM_COMM_BYTES]; /* escaped */
 	char *cgroup;		  /* raw path in the unified hierarchy; NULL: not known */
 	char raw_comm[16];
@@ -300,9 +300,9 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *const **ret);
 /* Returns the process, or NULL. Valid until the next call on the table. */
 struct nm_process *nm_roster_process(const struct nm_roster *roster, uint32_t pid);
-/* Returns the tenant to which the cost of a process is charged. A process that is not in the table
+/* Returns the domain to which the cost of a process is charged. A process that is not in the table
  * is charged to root, outside any cgroup. */
-struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid);
+uint64_t nm_roster_domain(const struct nm_roster *roster, uint32_t pid);
 
 /* Reports why a thread is or is not managed, for display. Returns 0, or -ESRCH if it is not in the
  * table. */

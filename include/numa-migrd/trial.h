@@ -80,7 +80,7 @@ enum nm_trial_span {
 	NM_TRIAL_SPANS
 };
 
-/* Results of a command within a domain (struct nm_tenant). */
+/* Results of a command within a domain (nm_domain_of()). */
 struct nm_trial_program {
 	uint64_t domain;
 	char comm[NM_TRIAL_COMM_BYTES]; /* escaped */

@@ -187,12 +187,12 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 	struct nm_placement *placement = daemon->pipeline.placement;
 	uint64_t before_ns = nm_own_cpu_ns();
 	int r = measure(daemon, one, now_ns, ret);
-	struct nm_tenant tenant = nm_roster_tenant(daemon->pipeline.roster, one->pid);
-	if (!nm_placement_is_unknown(&tenant))
-		one->tenant = tenant;
+	uint64_t domain = nm_roster_domain(daemon->pipeline.roster, one->pid);
+	if (!nm_placement_is_unknown(domain))
+		one->domain = domain;
 	/* In a simulation the cost of the model must not affect decisions. */
 	if (!daemon->options.feed)
-		nm_placement_charge(placement, one->tenant.domain,
+		nm_placement_charge(placement, one->domain,
 				    (double)(nm_own_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC,
 				    now_ns);
 	return r;

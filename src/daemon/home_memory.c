@@ -14,9 +14,9 @@
 					* again; a verdict is given meanwhile */
 #define GUESSED_S 0.05 /* the same while the cost is an estimate */
 
-static struct nm_tenant tenant_of(const struct nm_daemon *daemon, const struct nm_home_state *state)
+static uint64_t domain_of(const struct nm_daemon *daemon, const struct nm_home_state *state)
 {
-	return nm_roster_tenant(daemon->pipeline.roster, state->pid);
+	return nm_roster_domain(daemon->pipeline.roster, state->pid);
 }
 
 static int submit(struct nm_daemon *daemon, const struct nm_home_state *state,
@@ -25,7 +25,7 @@ static int submit(struct nm_daemon *daemon, const struct nm_home_state *state,
 	batch->pid = state->pid;
 	batch->start_ticks = state->start_ticks;
 	batch->bulk = true;
-	batch->tenant = tenant_of(daemon, state);
+	batch->domain = domain_of(daemon, state);
 	return nm_mover_submit(daemon->pipeline.mover, batch);
 }
 
@@ -74,14 +74,14 @@ void nm_home_stage_roll_back(struct nm_daemon *daemon, struct nm_home_state *sta
 static bool has_room_for_origins(const struct nm_daemon *daemon, const struct nm_home_state *state)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_tenant tenant = tenant_of(daemon, state);
+	const uint64_t domain = domain_of(daemon, state);
 	struct nm_usage usage = {0};
 	for (size_t i = 0; i < placement->processes.count; i++) {
-		const struct nm_tenant holder = tenant_of(daemon, nm_home_state_at(placement, i));
-		nm_usage_add(&usage, &tenant, &holder,
+		const uint64_t holder = domain_of(daemon, nm_home_state_at(placement, i));
+		nm_usage_add(&usage, domain, holder,
 			     nm_home_state_at(placement, i)->migration.nr_origins);
 	}
-	return nm_share_has_room(NM_SHARE_ORIGINS, &usage);
+	return nm_usage_has_room(&usage, NM_ORIGINS_MOST);
 }
 
 /*
@@ -134,7 +134,7 @@ static void handle_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_home_state *state = nm_home_state_find(placement, batch->pid);
 	if (batch->calls > 0)
-		nm_place_add_cost(&placement->page_cost, batch->tenant.domain, batch->moved,
+		nm_place_add_cost(&placement->page_cost, batch->domain, batch->moved,
 				  batch->call_ns);
 	if (!batch->rollback) {
 		daemon->tally.homes.pages += batch->moved;
@@ -213,7 +213,7 @@ static double running_s(const struct nm_daemon *daemon, uint64_t domain, unsigne
 	*ret_count = 0;
 	for (size_t i = 0; i < placement->processes.count; i++) {
 		if (nm_home_state_at(placement, i)->migration.state != NM_MIGRATION_RUNNING ||
-		    tenant_of(daemon, nm_home_state_at(placement, i)).domain != domain)
+		    domain_of(daemon, nm_home_state_at(placement, i)) != domain)
 			continue;
 		sum += cost_s(placement, nm_home_state_at(placement, i));
 		(*ret_count)++;
@@ -285,7 +285,7 @@ static void defer_domain(struct nm_daemon *daemon, uint64_t domain)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	for (size_t i = 0; i < placement->processes.count; i++)
-		if (tenant_of(daemon, nm_home_state_at(placement, i)).domain == domain)
+		if (domain_of(daemon, nm_home_state_at(placement, i)) == domain)
 			nm_home_state_at(placement, i)->migration.waits = true;
 }
 
@@ -308,7 +308,7 @@ void nm_home_stage_migrate(struct nm_daemon *daemon, uint64_t interval_ns)
 	if (update_migrations(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) < 0)
 		return;
 	while ((next = find_most_urgent(placement))) {
-		uint64_t domain = tenant_of(daemon, next).domain;
+		uint64_t domain = domain_of(daemon, next);
 		if (!is_domain_busy(daemon, next, domain))
 			migrate(daemon, next);
 		if (next->migration.state == NM_MIGRATION_READY)

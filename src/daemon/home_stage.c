@@ -146,13 +146,13 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 	const struct nm_roster *roster = daemon->pipeline.roster;
 	if (!daemon->pipeline.placement)
 		return;
-	/* The parent's tenant stands for a process that is not in the table yet. */
-	struct nm_tenant tenant = nm_roster_tenant(roster, event->pid);
-	if (nm_placement_is_unknown(&tenant) && event->kind == NM_TASK_FORK)
-		tenant = nm_roster_tenant(roster, event->parent_pid);
+	/* The parent's domain stands for a process that is not in the table yet. */
+	uint64_t domain = nm_roster_domain(roster, event->pid);
+	if (nm_placement_is_unknown(domain) && event->kind == NM_TASK_FORK)
+		domain = nm_roster_domain(roster, event->parent_pid);
 	/* The next threads would inherit the lease. Restoring their affinities is too late for
 	 * those that touch memory at once. */
-	if (nm_placement_task_event(daemon->pipeline.placement, event, &tenant, now_ns))
+	if (nm_placement_task_event(daemon->pipeline.placement, event, domain, now_ns))
 		(void)nm_actuator_return_process(daemon->pipeline.actuator, event->pid);
 }
 

@@ -312,7 +312,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	if (r < 0 || !batch)
 		return -ENOMEM;
 	set_totals(&decision, steps, count);
-	batch->tenant = nm_roster_tenant(daemon->pipeline.roster, batch->pid);
+	batch->domain = nm_roster_domain(daemon->pipeline.roster, batch->pid);
 	r = nm_mover_submit(daemon->pipeline.mover, batch);
 	if (r < 0)
 		return r;

@@ -10,7 +10,6 @@
 /* Processes whose window is over are looked at once in this number of intervals, in case the record
  * of their exit was lost. */
 #define LOST_EXIT_INTERVALS 64U
-#define TOLERANCE 0.05 /* slowdown from which on a program is left alone */
 
 static uint64_t now_of(const struct nm_daemon *daemon)
 {
@@ -57,7 +56,7 @@ static enum nm_trial_answer draw(struct nm_daemon *daemon, const struct nm_proce
 		.pid = process->pid,
 		.parent = stat.ppid,
 		.start_ticks = process->start_ticks,
-		.domain = process->tenant.domain,
+		.domain = process->domain,
 		.comm = process->comm,
 		.cpu_ns = cpu_ns_of(&stat),
 		.takes_part = process->started_ns >= daemon->trial.since_ns &&
@@ -159,7 +158,7 @@ static void leave_alone(struct nm_daemon *daemon, const struct nm_trial_program 
 	struct nm_process *const *processes;
 	size_t count = nm_roster_processes(daemon->pipeline.roster, &processes);
 	for (size_t i = 0; i < count; i++)
-		if (processes[i]->tenant.domain == program->domain &&
+		if (processes[i]->domain == program->domain &&
 		    strcmp(processes[i]->comm, program->comm) == 0)
 			processes[i]->left_alone = true;
 }
@@ -243,5 +242,5 @@ int nm_trial_stage_open(struct nm_daemon *daemon)
 void nm_trial_stage_configure(struct nm_daemon *daemon)
 {
 	nm_trial_configure(daemon->trial.group, daemon->config->verify.control_percent / 100,
-			   TOLERANCE);
+			   daemon->config->verify.tolerance_percent / 100);
 }

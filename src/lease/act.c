@@ -10,7 +10,6 @@ struct attempt {
 	const struct nm_step *step;
 	struct nm_receipt_step *receipt;
 	struct nm_ledger_entry terms; /* of the new lease */
-	struct nm_tenant tenant;
 	hwloc_bitmap_t before; /* the affinity before the step */
 	uint64_t cpuset_id;
 	int directory;
@@ -21,7 +20,7 @@ struct attempt {
 static void attempt_clear(struct nm_actuator *actuator, struct attempt *attempt)
 {
 	if (attempt->has_share)
-		nm_shares_release_both(&actuator->lease_shares, &attempt->tenant);
+		nm_shares_release(&actuator->lease_shares, attempt->terms.domain);
 	nm_ledger_entry_clear(&attempt->terms);
 	hwloc_bitmap_free(attempt->before);
 	attempt->before = NULL;
@@ -72,7 +71,7 @@ static int fill_owner(struct nm_actuator *actuator, const struct attempt *attemp
 		return r;
 	terms->uid = status.uid;
 	terms->cgroup = nm_ledger_cgroup(cgroup);
-	terms->domain = nm_tenant_of(status.uid, cgroup).domain;
+	terms->domain = nm_domain_of(status.uid, cgroup);
 	return 0;
 }
 
@@ -107,14 +106,13 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 	return r;
 }
 
-/* Returns -ENOSPC if the ledger is full, or if the user or domain has used its share. */
+/* Returns -ENOSPC if the ledger is full, or if the domain has used its share. */
 static int take_share(struct nm_actuator *actuator, struct attempt *attempt)
 {
 	if (actuator->count - actuator->inherited >= actuator->most_leases)
 		return -ENOSPC;
-	attempt->tenant = nm_lease_tenant(&attempt->terms);
-	int r = nm_shares_take_both(&actuator->lease_shares, &attempt->tenant,
-				    actuator->most_leases);
+	int r = nm_shares_take(&actuator->lease_shares, attempt->terms.domain,
+			       actuator->most_leases);
 	attempt->has_share = r == 0;
 	return r;
 }

@@ -19,9 +19,9 @@ static int take_over_ledger(struct nm_actuator *actuator, const char *boot_id)
 	for (size_t i = 0; r == 0 && i < contents.count; i++) {
 		r = nm_lease_reserve_place(actuator, contents.entries[i].pid,
 					   contents.entries[i].tid);
-		const struct nm_tenant tenant = nm_lease_tenant(&contents.entries[i]);
 		if (r == 0)
-			r = nm_shares_take_both(&actuator->lease_shares, &tenant, UINT32_MAX);
+			r = nm_shares_take(&actuator->lease_shares, contents.entries[i].domain,
+					   UINT32_MAX);
 		if (r == 0)
 			(void)nm_lease_put(actuator, &contents.entries[i]);
 	}
@@ -327,28 +327,6 @@ unsigned nm_actuator_return_process(struct nm_actuator *actuator, uint32_t pid)
 	return failed;
 }
 
-/* Restores the leases of all tenants in turns, or in the order of the table if there is no memory
- * for that. */
-static unsigned return_in_turns(struct nm_actuator *actuator)
-{
-	unsigned failed = 0;
-	size_t count = actuator->count;
-	nm_autofree struct nm_turn *turns = calloc(count + 1, sizeof(*turns));
-	for (size_t i = 0; turns && i < count; i++)
-		turns[i] = (struct nm_turn){.tenant = nm_lease_tenant(&actuator->leases[i].terms),
-					    .index = (uint32_t)i};
-	if (turns)
-		nm_turns_order(turns, count);
-	for (size_t i = 0; i < count; i++) {
-		size_t index = turns ? turns[i].index : i;
-		if (!nm_lease_active(&actuator->leases[index]))
-			continue;
-		failed += nm_lease_give_back(actuator, index, NM_LEASE_RETURNED) < 0;
-		nm_progress_note(&actuator->progress);
-	}
-	return failed;
-}
-
 /* Tasks with inherited affinity are searched for afterwards, because more may be created until
  * then. */
 static unsigned return_leases(struct nm_actuator *actuator)
@@ -357,7 +335,13 @@ static unsigned return_leases(struct nm_actuator *actuator)
 	actuator->progress.reported_ns = 0;
 	nm_descent_forget_processes(actuator->descent);
 	actuator->missed = true;
-	unsigned failed = return_in_turns(actuator);
+	unsigned failed = 0;
+	for (size_t i = 0; i < actuator->count; i++) {
+		if (!nm_lease_active(&actuator->leases[i]))
+			continue;
+		failed += nm_lease_give_back(actuator, i, NM_LEASE_RETURNED) < 0;
+		nm_progress_note(&actuator->progress);
+	}
 	nm_lease_retry_inherited(actuator);
 	int r = nm_lease_search(actuator);
 	if (r == 0)

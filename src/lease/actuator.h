@@ -37,10 +37,6 @@ struct nm_lease {
 	uint32_t next_of_tid, next_of_pid; /* index of the next older one, or NM_LEASE_NONE */
 };
 
-static inline struct nm_tenant nm_lease_tenant(const struct nm_ledger_entry *terms)
-{
-	return (struct nm_tenant){.domain = terms->domain, .uid = terms->uid};
-}
 
 #define NM_LEASE_NONE NM_TIDMAP_NONE
 #define NM_LEASE_MEMORY_ROUNDS 2
@@ -48,11 +44,11 @@ static inline struct nm_tenant nm_lease_tenant(const struct nm_ledger_entry *ter
  * With 64 new leases in each interval (moves_per_interval), the ended ones use half of
  * NM_LEASE_MOST. */
 #define NM_LEASE_MOST_ROUNDS 512
-/* Limits on the tasks with inherited affinity that are kept as leases: in total, and for one user.
+/* Limits on the tasks with inherited affinity that are kept as leases: in total, and for one domain.
  * Tasks beyond the limits are only known by number (settled.h), and a walk of /proc finds their
  * children. */
 #define NM_LEASE_MOST_INHERITED 8192U
-#define NM_LEASE_SHARE_INHERITED (NM_LEASE_MOST_INHERITED / 4 * 3)
+#define NM_LEASE_SHARE_INHERITED (NM_LEASE_MOST_INHERITED / 2)
 #define NM_LEASE_MOST 65536U	    /* limit on the leases in the ledger, including ended ones */
 #define NM_LEASE_TURN_STEPS 524288U /* budget of a walk in one interval: about 10 ms */
 #define NM_NUDGE_NS (200 * NM_NSEC_PER_MSEC)

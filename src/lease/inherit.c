@@ -36,19 +36,18 @@ static struct nm_lease *put_copy(struct nm_actuator *actuator, const struct nm_l
 	return NULL;
 }
 
-/* The limit for each user and domain leaves space for others. */
+/* The limit for each domain leaves space for others. */
 static struct nm_lease *add_inherited(struct nm_actuator *actuator,
 				      const struct nm_ledger_entry *terms, uint32_t pid,
 				      uint32_t tid, uint64_t start_ticks)
 {
 	struct nm_shares *shares = &actuator->inherited_shares;
-	const struct nm_tenant tenant = nm_lease_tenant(terms);
 	if (actuator->inherited >= NM_LEASE_MOST_INHERITED ||
-	    nm_shares_take_both(shares, &tenant, NM_LEASE_MOST_INHERITED) < 0)
+	    nm_shares_take(shares, terms->domain, NM_LEASE_MOST_INHERITED) < 0)
 		return NULL;
 	struct nm_lease *lease = put_copy(actuator, terms, pid, tid, start_ticks);
 	if (!lease)
-		nm_shares_release_both(shares, &tenant);
+		nm_shares_release(shares, terms->domain);
 	return lease;
 }
 

@@ -219,10 +219,9 @@ static void drop(struct nm_actuator *actuator, size_t kept)
 	for (size_t i = kept; i < actuator->count; i++) {
 		struct nm_lease *lease = &actuator->leases[i];
 		nm_lease_release_place(actuator, lease->terms.pid, lease->terms.tid);
-		const struct nm_tenant tenant = nm_lease_tenant(&lease->terms);
-		nm_shares_release_both(lease->inherited ? &actuator->inherited_shares
-							: &actuator->lease_shares,
-				       &tenant);
+		nm_shares_release(lease->inherited ? &actuator->inherited_shares
+						   : &actuator->lease_shares,
+				  lease->terms.domain);
 		actuator->inherited -= lease->inherited;
 		nm_ledger_entry_clear(&lease->terms);
 	}

@@ -124,24 +124,14 @@ static void restore_thread(struct restore *restore, const struct nm_ledger_entry
 	nm_progress_note(&restore->progress);
 }
 
-/* Restores the threads of all users in turns. */
-static int restore_threads(struct restore *restore)
+static void restore_threads(struct restore *restore)
 {
 	const struct nm_ledger_entry **lines = restore->lines;
 	const size_t count = restore->nr_lines;
-	nm_autofree struct nm_turn *turns = calloc(count + 1, sizeof(*turns));
-	size_t nr_turns = 0;
-	if (!turns)
-		return -ENOMEM;
 	qsort(lines, count, sizeof(*lines), compare_lines);
 	for (size_t i = 0; i < count; i++)
 		if (!lines[i]->ended_ticks && (i == 0 || !same_thread(lines[i - 1], lines[i])))
-			turns[nr_turns++] = (struct nm_turn){.tenant = nm_lease_tenant(lines[i]),
-							     .index = (uint32_t)i};
-	nm_turns_order(turns, nr_turns);
-	for (size_t i = 0; i < nr_turns; i++)
-		restore_thread(restore, &lines[turns[i].index], count - turns[i].index);
-	return 0;
+			restore_thread(restore, &lines[i], count - i);
 }
 
 /* A thread with a line of its own did not inherit its affinity. */
@@ -196,9 +186,8 @@ static int restore_contents(struct restore *restore, const struct nm_ledger_cont
 		entries[i] = &contents->entries[i];
 	restore->lines = entries;
 	restore->nr_lines = contents->count;
-	int r = restore_threads(restore);
-	if (r == 0)
-		r = restore_inherited(restore);
+	restore_threads(restore);
+	int r = restore_inherited(restore);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < contents->count; i++)

@@ -10,7 +10,7 @@ struct nm_share {
 	uint32_t count;
 };
 
-/* The number of users is small: at most one for each leased process. */
+/* The number of domains is small: at most one for each leased process. */
 static struct nm_share *find_share(const struct nm_shares *shares, uint64_t key)
 {
 	for (size_t i = 0; i < shares->count; i++)
@@ -19,52 +19,31 @@ static struct nm_share *find_share(const struct nm_shares *shares, uint64_t key)
 	return NULL;
 }
 
-/* Takes one unit for the user or domain `key`. Returns 0, -ENOSPC if it has `most` units already,
- * or -ENOMEM. */
-static int take_share(struct nm_shares *shares, uint64_t key, uint32_t most)
+int nm_shares_take(struct nm_shares *shares, uint64_t domain, uint32_t most)
 {
-	struct nm_share *share = find_share(shares, key);
+	struct nm_share *share = find_share(shares, domain);
+	if (most - shares->all <= (share ? share->count : 0) || shares->all >= most)
+		return -ENOSPC;
 	if (!share) {
 		int r = NM_RESERVE(shares->shares, shares->capacity, shares->count);
 		if (r < 0)
 			return r;
 		share = &shares->shares[shares->count++];
-		*share = (struct nm_share){.key = key};
+		*share = (struct nm_share){.key = domain};
 	}
-	if (share->count >= most)
-		return -ENOSPC;
 	share->count++;
+	shares->all++;
 	return 0;
 }
 
-static void release_share(struct nm_shares *shares, uint64_t key)
+void nm_shares_release(struct nm_shares *shares, uint64_t domain)
 {
-	struct nm_share *share = find_share(shares, key);
-	if (share && --share->count == 0)
+	struct nm_share *share = find_share(shares, domain);
+	if (!share)
+		return;
+	shares->all--;
+	if (--share->count == 0)
 		*share = shares->shares[--shares->count];
-}
-
-/* No user ID has this bit. */
-static uint64_t key_of_domain(const struct nm_tenant *tenant)
-{
-	return tenant->domain | UINT64_C(1) << 63;
-}
-
-int nm_shares_take_both(struct nm_shares *shares, const struct nm_tenant *tenant, uint32_t all)
-{
-	int r = take_share(shares, tenant->uid, all / 4 * 3);
-	if (r < 0)
-		return r;
-	r = take_share(shares, key_of_domain(tenant), all / 8 * 7);
-	if (r < 0)
-		release_share(shares, tenant->uid);
-	return r;
-}
-
-void nm_shares_release_both(struct nm_shares *shares, const struct nm_tenant *tenant)
-{
-	release_share(shares, tenant->uid);
-	release_share(shares, key_of_domain(tenant));
 }
 
 void nm_shares_clear(struct nm_shares *shares)
@@ -97,7 +76,7 @@ void nm_settled_free(struct nm_settled *settled)
 static void remove_at(struct nm_settled *settled, uint32_t index)
 {
 	struct nm_settled_thread *thread = &settled->threads[index];
-	release_share(&settled->shares, thread->owner);
+	nm_shares_release(&settled->shares, thread->owner);
 	nm_tidmap_remove(settled->by_tid, thread->tid);
 	*thread = settled->threads[--settled->count];
 	if (index < settled->count) /* the map contains its number, so this cannot fail */
@@ -131,19 +110,19 @@ int nm_settled_add(struct nm_settled *settled, uint64_t domain, uint32_t tid, ui
 		return 0;
 	}
 	int r = earlier || settled->count < NM_SETTLED_MOST
-			? take_share(&settled->shares, thread.owner, NM_SETTLED_SHARE)
+			? nm_shares_take(&settled->shares, thread.owner, NM_SETTLED_MOST)
 			: -ENOSPC;
 	settled->crowded = settled->crowded || r < 0;
 	if (r < 0)
 		return r;
 	if (earlier) {
-		release_share(&settled->shares, earlier->owner);
+		nm_shares_release(&settled->shares, earlier->owner);
 		*earlier = thread;
 		return 0;
 	}
 	r = append_thread(settled, &thread);
 	if (r < 0)
-		release_share(&settled->shares, thread.owner);
+		nm_shares_release(&settled->shares, thread.owner);
 	return r;
 }
 

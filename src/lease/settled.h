@@ -2,8 +2,7 @@
 /*
  * Threads whose affinity was restored, by number and start time. Any affinity that such a
  * thread has later is its owner's choice. This table holds the threads that are not kept as leases:
- * 16 bytes per thread, at most NM_SETTLED_MOST threads, of which each domain may use
- * NM_SETTLED_SHARE.
+ * 16 bytes per thread, at most NM_SETTLED_MOST threads.
  */
 #ifndef NM_ACTUATE_SETTLED_H
 #define NM_ACTUATE_SETTLED_H
@@ -11,20 +10,20 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/platform.h"
 
-/* The number of units of some resource that each user or domain has. */
+/* The number of units of some resource that each domain has. */
 struct nm_shares {
 	struct nm_share *shares;
 	size_t count, capacity;
+	uint32_t all; /* units in use */
 };
 
-/* Takes one unit for a user and one for its domain: of `all` units, a user may have at most 3/4,
- * and a domain at most 7/8. Returns 0, -ENOSPC or -ENOMEM. */
-int nm_shares_take_both(struct nm_shares *shares, const struct nm_tenant *tenant, uint32_t all);
-void nm_shares_release_both(struct nm_shares *shares, const struct nm_tenant *tenant);
+/* Takes one of `most` units for the domain, if it has fewer than are left (nm_usage_has_room()).
+ * Returns 0, -ENOSPC or -ENOMEM. */
+int nm_shares_take(struct nm_shares *shares, uint64_t domain, uint32_t most);
+void nm_shares_release(struct nm_shares *shares, uint64_t domain);
 void nm_shares_clear(struct nm_shares *shares);
 
 #define NM_SETTLED_MOST 65536U
-#define NM_SETTLED_SHARE (NM_SETTLED_MOST / 4)
 
 struct nm_settled_thread {
 	uint32_t tid, owner; /* the low 32 bits of its domain's hash */

@@ -34,7 +34,7 @@ static int parse_mems(const char *status, hwloc_bitmap_t ret)
 static int read_mems(struct nm_mover *mover, int directory, uint64_t now)
 {
 	struct nm_work *work = &mover->work;
-	uint64_t domain = work->batch->tenant.domain;
+	uint64_t domain = work->batch->domain;
 	char text[NM_PROC_STATUS_BYTES];
 
 	if (work->has_mems)

@@ -98,7 +98,7 @@ void nm_call_learn(struct nm_mover *mover)
 		nm_call_count(mover, try->held_ns);
 		mover->counts.backoffs +=
 			nm_pace_learn(&mover->pace, call->class, mover->work.batch->bulk,
-				      mover->work.batch->tenant.domain, try->pages, try->held_ns,
+				      mover->work.batch->domain, try->pages, try->held_ns,
 				      now);
 	}
 }

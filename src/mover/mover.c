@@ -96,10 +96,10 @@ static void drop_all(struct nm_mover *mover)
 }
 
 static void count_batches(struct nm_page_batch *const *batches, size_t count,
-			  const struct nm_tenant *tenant, struct nm_usage *usage)
+			  uint64_t domain, struct nm_usage *usage)
 {
 	for (size_t i = 0; i < count; i++)
-		nm_usage_add(usage, tenant, &batches[i]->tenant, 1);
+		nm_usage_add(usage, domain, batches[i]->domain, 1);
 }
 
 /* Counts the batches that are queued, in progress, or not collected. */
@@ -107,11 +107,11 @@ static bool has_batch_room(const struct nm_mover *mover, const struct nm_page_ba
 {
 	struct nm_usage usage = {0};
 
-	count_batches(mover->queue, mover->queue_count, &batch->tenant, &usage);
-	count_batches(mover->done, mover->done_count, &batch->tenant, &usage);
-	count_batches(&mover->work.batch, mover->work.batch != NULL, &batch->tenant, &usage);
+	count_batches(mover->queue, mover->queue_count, batch->domain, &usage);
+	count_batches(mover->done, mover->done_count, batch->domain, &usage);
+	count_batches(&mover->work.batch, mover->work.batch != NULL, batch->domain, &usage);
 	return batch->rollback ? usage.all < NM_BATCHES_MOST
-			       : nm_share_has_room(NM_SHARE_BATCHES, &usage);
+			       : nm_usage_has_room(&usage, NM_BATCHES_MOST);
 }
 
 static void reset_batch(struct nm_page_batch *batch)

@@ -16,7 +16,7 @@ static uint64_t now_ns(const struct nm_mover *mover)
 /* Returns the time at which a batch may continue: not while its domain pauses after slow calls. */
 static uint64_t due(const struct nm_mover *mover, const struct nm_page_batch *batch)
 {
-	uint64_t resume_ns = nm_pace_resume_ns(&mover->pace, batch->tenant.domain);
+	uint64_t resume_ns = nm_pace_resume_ns(&mover->pace, batch->domain);
 
 	return batch->again_ns > resume_ns ? batch->again_ns : resume_ns;
 }

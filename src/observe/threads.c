@@ -179,7 +179,7 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 		.pid = process->pid,
 		.start_ticks = process->start_ticks,
 		.uid = process->uid,
-		.tenant = process->tenant,
+		.domain = process->domain,
 		.program_ns = process->started_ns,
 		.age_s = seconds_since(input->time_ns, process->started_ns),
 		.quiet_s = seconds_since(input->time_ns, process->last_spawn_ns

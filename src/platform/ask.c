@@ -6,8 +6,7 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 
-#define RESTING_MOST 128U  /* tenants and domains; the one whose rest ends first is replaced */
-#define ANY_UID UINT32_MAX /* no user has this ID (chown(2)); it stands for a whole domain */
+#define RESTING_MOST 64U /* domains; the one whose rest ends first is replaced */
 
 enum state { FREE, WAITING, UNDER_WAY, FORGOTTEN, ANSWERED };
 
@@ -19,9 +18,9 @@ struct entry {
 	struct nm_memory_answer answer;
 };
 
-/* A tenant or domain whose queries come last for a while. */
+/* A domain whose queries come last for a while. */
 struct resting {
-	struct nm_tenant tenant;
+	uint64_t domain;
 	uint64_t until_ns;
 	bool barred; /* its queries are refused */
 };
@@ -52,54 +51,41 @@ static struct entry *find(struct nm_asker *asker, uint64_t ticket)
 	return NULL;
 }
 
-static struct nm_tenant domain_of(const struct entry *entry)
-{
-	return (struct nm_tenant){.domain = entry->question.tenant.domain, .uid = ANY_UID};
-}
-
-/* Returns the rest period of the tenant, or NULL. */
-static const struct resting *rest_of(const struct nm_asker *asker, const struct nm_tenant *tenant,
-				     uint64_t now)
+/* Returns the rest period of the domain, or NULL. */
+static const struct resting *rest_of(const struct nm_asker *asker, uint64_t domain, uint64_t now)
 {
 	for (unsigned i = 0; i < RESTING_MOST; i++)
-		if (now < asker->resting[i].until_ns &&
-		    nm_tenant_same(&asker->resting[i].tenant, tenant))
+		if (now < asker->resting[i].until_ns && asker->resting[i].domain == domain)
 			return &asker->resting[i];
 	return NULL;
 }
 
-static void begin_rest(struct nm_asker *asker, const struct nm_tenant *tenant, uint64_t took_ns)
+static void begin_rest(struct nm_asker *asker, uint64_t domain, uint64_t took_ns)
 {
 	struct resting *place = &asker->resting[0];
 
-	for (unsigned i = 1; i < RESTING_MOST && !nm_tenant_same(&place->tenant, tenant); i++)
-		if (nm_tenant_same(&asker->resting[i].tenant, tenant) ||
+	for (unsigned i = 1; i < RESTING_MOST && place->domain != domain; i++)
+		if (asker->resting[i].domain == domain ||
 		    asker->resting[i].until_ns < place->until_ns)
 			place = &asker->resting[i];
-	*place = (struct resting){.tenant = *tenant,
+	*place = (struct resting){.domain = domain,
 				  .until_ns = nm_clock_ns() + NM_ANSWER_REST_SHARE * took_ns,
 				  .barred = took_ns > NM_ANSWER_USUAL_NS};
 }
 
-static uint64_t rests_until(const struct nm_asker *asker, struct nm_tenant tenant, uint64_t now)
+static uint64_t rests_until(const struct nm_asker *asker, const struct entry *entry, uint64_t now)
 {
-	const struct resting *rest = rest_of(asker, &tenant, now);
+	const struct resting *rest = rest_of(asker, entry->question.domain, now);
 
 	return rest ? rest->until_ns : 0;
 }
 
-/* Queries of resting domains come last, and before them those of resting tenants; otherwise the
- * longest wait comes first. */
+/* Queries of resting domains come last; otherwise the longest wait comes first. */
 static bool is_before(const struct nm_asker *asker, const struct entry *a, const struct entry *b,
 		      uint64_t now)
 {
-	uint64_t one = rests_until(asker, domain_of(a), now);
-	uint64_t other = rests_until(asker, domain_of(b), now);
+	uint64_t one = rests_until(asker, a, now), other = rests_until(asker, b, now);
 
-	if (one != other)
-		return one < other;
-	one = rests_until(asker, a->question.tenant, now);
-	other = rests_until(asker, b->question.tenant, now);
 	return one != other ? one < other : a->ticket < b->ticket;
 }
 
@@ -127,9 +113,7 @@ static bool advance(struct nm_asker *asker, struct entry *entry)
 	if (!asker->answer(asker->context, &entry->question, &entry->answer))
 		return false;
 	entry->answer.took_ns = asker->took_ns;
-	const struct nm_tenant domain = domain_of(entry);
-	begin_rest(asker, &entry->question.tenant, asker->took_ns);
-	begin_rest(asker, &domain, asker->took_ns);
+	begin_rest(asker, entry->question.domain, asker->took_ns);
 	asker->under_way = NULL;
 	if (entry->state == FORGOTTEN)
 		empty(entry);
@@ -143,7 +127,7 @@ static bool begin_next(struct nm_asker *asker)
 {
 	uint64_t now = nm_clock_ns();
 	struct entry *entry = next(asker, now);
-	const struct resting *rest = entry ? rest_of(asker, &entry->question.tenant, now) : NULL;
+	const struct resting *rest = entry ? rest_of(asker, entry->question.domain, now) : NULL;
 
 	if (!entry)
 		return false;
@@ -178,19 +162,19 @@ static int copy(const struct nm_memory_query *question, struct entry *ret)
 	return 0;
 }
 
-static bool has_room(const struct nm_asker *asker, const struct nm_tenant *tenant)
+static bool has_room(const struct nm_asker *asker, uint64_t domain)
 {
 	struct nm_usage usage = {0};
 
 	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		if (asker->entries[i].state != FREE)
-			nm_usage_add(&usage, tenant, &asker->entries[i].question.tenant, 1);
-	return nm_share_has_room(NM_SHARE_QUERIES, &usage);
+			nm_usage_add(&usage, domain, asker->entries[i].question.domain, 1);
+	return nm_usage_has_room(&usage, NM_QUERIES_MOST);
 }
 
 static int put(struct nm_asker *asker, struct entry *wanted)
 {
-	struct entry *place = has_room(asker, &wanted->question.tenant) ? find(asker, 0) : NULL;
+	struct entry *place = has_room(asker, wanted->question.domain) ? find(asker, 0) : NULL;
 
 	if (!place)
 		return -EAGAIN;

@@ -368,7 +368,7 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 	int r = nm_worker_client_identify(self->workers, query->pid, query->start_ticks, &subject);
 	if (r < 0)
 		return r;
-	own.tenant = subject.tenant;
+	own.domain = subject.domain;
 	own.start_ticks = subject.tid_ticks;
 	use_survivor(platform, &own);
 	own.fd = -1;

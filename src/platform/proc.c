@@ -255,7 +255,7 @@ static uint64_t domain_of(struct nm_platform *platform, int directory, const cha
 {
 	struct nm_owner owner = {0};
 	(void)platform->ops->owner(platform, directory, &owner);
-	return nm_tenant_of(owner.uid, cgroup).domain;
+	return nm_domain_of(owner.uid, cgroup);
 }
 
 bool nm_costly_has(const struct nm_costly *costly, uint64_t domain)

@@ -177,7 +177,7 @@ static int end_call(struct nm_worker_client *client, struct caller *caller, int 
 {
 	const struct nm_worker_news news = {
 		.pid = caller->subject.pid,
-		.uid = caller->subject.tenant.uid,
+		.uid = caller->subject.uid,
 		.act = (enum nm_worker_act)caller->call->request.act,
 		.error = r,
 	};

@@ -16,9 +16,9 @@
 #include "numa-migrd/base.h"
 
 #define CHILDREN_MOST 64U
-#define HEADER "numa-migrd-unanswered 2 " /* followed by the boot ID */
+#define HEADER "numa-migrd-unanswered 3 " /* followed by the boot ID */
 #define HEADER_BYTES 128
-#define LINE_BYTES 96 /* a word and four numbers */
+#define LINE_BYTES 96 /* a word and three numbers */
 #define FILE_BYTES (HEADER_BYTES + (NM_WORKER_MISSED_MOST + NM_STUCK_WORKERS_MOST) * LINE_BYTES)
 
 struct nm_unresponsive_list {
@@ -38,12 +38,12 @@ static uint64_t domain_at(int directory, const char *cgroup)
 	struct stat owned = {0};
 
 	(void)fstat(directory, &owned);
-	return nm_tenant_of(owned.st_uid, cgroup).domain;
+	return nm_domain_of(owned.st_uid, cgroup);
 }
 
 /* Uses the real user, because a process can change the effective one, and with it the owner of the
  * directory. */
-static int read_tenant(int directory, struct nm_costly *costly, struct nm_worker_subject *subject)
+static int read_domain(int directory, struct nm_costly *costly, struct nm_worker_subject *subject)
 {
 	nm_autofree char *cgroup = NULL;
 	struct nm_proc_status status;
@@ -58,7 +58,8 @@ static int read_tenant(int directory, struct nm_costly *costly, struct nm_worker
 	if (r > 0)
 		nm_costly_add(costly, domain);
 	subject->pid = status.tgid;
-	subject->tenant = nm_tenant_of(status.uid, cgroup);
+	subject->uid = status.uid;
+	subject->domain = nm_domain_of(status.uid, cgroup);
 	return 0;
 }
 
@@ -68,7 +69,7 @@ int nm_worker_subject_at(int directory, const struct nm_proc_stat *stat, struct 
 	struct nm_worker_subject subject = {.tid = stat->tid, .tid_ticks = stat->start_ticks};
 	struct nm_proc_stat leader = *stat;
 	char path[32];
-	int r = read_tenant(directory, costly, &subject);
+	int r = read_domain(directory, costly, &subject);
 
 	if (r < 0)
 		return r;
@@ -119,10 +120,10 @@ static bool rests(const struct nm_worker_bars *bars, const struct nm_worker_subj
 	return false;
 }
 
-static bool is_at_work_for(const struct nm_worker_bars *bars, const struct nm_tenant *tenant)
+static bool is_at_work_for(const struct nm_worker_bars *bars, uint64_t domain)
 {
 	for (unsigned i = 0; i < bars->stuck_count; i++)
-		if (bars->stuck[i].at_work && nm_tenant_same(&bars->stuck[i].tenant, tenant))
+		if (bars->stuck[i].at_work && bars->stuck[i].domain == domain)
 			return true;
 	return false;
 }
@@ -135,10 +136,10 @@ int nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_
 	if (rests(bars, subject, now_ns))
 		return -EALREADY;
 	for (unsigned i = 0; i < bars->stuck_count; i++)
-		nm_usage_add(&usage, &subject->tenant, &bars->stuck[i].tenant, 1);
-	if (nm_share_has_room(NM_SHARE_STUCK_WORKERS, &usage))
+		nm_usage_add(&usage, subject->domain, bars->stuck[i].domain, 1);
+	if (usage.own == 0 && nm_usage_has_room(&usage, NM_STUCK_WORKERS_MOST))
 		return 0;
-	return is_at_work_for(bars, &subject->tenant) ? -EINPROGRESS : -EALREADY;
+	return is_at_work_for(bars, subject->domain) ? -EINPROGRESS : -EALREADY;
 }
 
 void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_ticks,
@@ -151,11 +152,11 @@ void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_
 	bars->missed[place].until_ns = until_ns;
 }
 
-void nm_worker_stuck(struct nm_worker_bars *bars, const struct nm_tenant *tenant, bool at_work,
+void nm_worker_stuck(struct nm_worker_bars *bars, uint64_t domain, bool at_work,
 		     struct nm_worker_link *link)
 {
 	bars->stuck[bars->stuck_count++] =
-		(struct nm_worker_stuck){.tenant = *tenant, .link = *link, .at_work = at_work};
+		(struct nm_worker_stuck){.domain = domain, .link = *link, .at_work = at_work};
 	*link = NM_WORKER_LINK_NONE;
 }
 
@@ -200,10 +201,10 @@ static void release_stuck(struct nm_unresponsive_list *memory)
 		reap(memory);
 }
 
-static void keep(struct nm_unresponsive_list *memory, const struct nm_tenant *tenant, bool at_work,
+static void keep(struct nm_unresponsive_list *memory, uint64_t domain, bool at_work,
 		 struct nm_worker_link *link)
 {
-	nm_worker_stuck(&memory->bars, tenant, at_work, link);
+	nm_worker_stuck(&memory->bars, domain, at_work, link);
 	memory->changed = true;
 }
 
@@ -213,7 +214,7 @@ static void give_up(struct nm_unresponsive_list *memory, const struct nm_worker_
 	nm_worker_missed(&memory->bars, subject->pid, subject->start_ticks,
 			 nm_clock_ns() + NM_WORKER_REST_NS);
 	memory->given_up++;
-	keep(memory, &subject->tenant, false, link);
+	keep(memory, subject->domain, false, link);
 }
 
 /* ---- called by the client ---- */
@@ -237,7 +238,7 @@ void nm_unresponsive_list_end(struct nm_unresponsive_list *memory,
 	if (result == -ETIMEDOUT)
 		give_up(memory, subject, link);
 	else if (result == -ECANCELED || result == -EINPROGRESS)
-		keep(memory, &subject->tenant, result == -EINPROGRESS, link);
+		keep(memory, subject->domain, result == -EINPROGRESS, link);
 	else if (result < 0)
 		nm_unresponsive_list_let_go(memory, link);
 }
@@ -259,7 +260,7 @@ static size_t write_missed(const struct nm_worker_bars *bars, uint64_t now_ns, c
 		if (now_ns < bars->missed[i].until_ns)
 			length +=
 				(size_t)snprintf(out + length, LINE_BYTES,
-						 "process %" PRIu32 " %" PRIu64 " %" PRIu64 " 0\n",
+						 "process %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
 						 bars->missed[i].pid, bars->missed[i].start_ticks,
 						 bars->missed[i].until_ns);
 	return length;
@@ -274,10 +275,9 @@ static size_t write_stuck(const struct nm_worker_bars *bars, char *out)
 		const struct nm_worker_stuck *stuck = &bars->stuck[i];
 		if (stuck->link.pid > 0)
 			length += (size_t)snprintf(out + length, LINE_BYTES,
-						   "worker %" PRIu32 " %" PRIu64 " %" PRIu32
-						   " %" PRIu64 "\n",
+						   "worker %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
 						   stuck->link.pid, stuck->link.start_ticks,
-						   stuck->tenant.uid, stuck->tenant.domain);
+						   stuck->domain);
 	}
 	return length;
 }
@@ -345,7 +345,7 @@ static int watch_process(uint32_t pid, uint64_t start_ticks)
 
 static int take_worker(struct nm_unresponsive_list *memory, const struct line *line)
 {
-	if (line->last > UINT32_MAX || line->id > INT32_MAX)
+	if (line->id > INT32_MAX)
 		return -EBADMSG;
 	if (memory->bars.stuck_count == NM_STUCK_WORKERS_MOST)
 		return 0;
@@ -353,8 +353,7 @@ static int take_worker(struct nm_unresponsive_list *memory, const struct line *l
 	if (fd < 0)
 		return 0;
 	struct nm_worker_link link = {.fd = fd, .pid = line->id, .start_ticks = line->start_ticks};
-	const struct nm_tenant tenant = {.domain = line->domain, .uid = (uint32_t)line->last};
-	keep(memory, &tenant, false, &link);
+	keep(memory, line->last, false, &link);
 	return 0;
 }
 
@@ -363,8 +362,8 @@ static int take_line(struct nm_unresponsive_list *memory, const char *text)
 	struct line line;
 	char end;
 
-	if (sscanf(text, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%c", line.kind,
-		   &line.id, &line.start_ticks, &line.last, &line.domain, &end) != 5 ||
+	if (sscanf(text, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 "%c", line.kind, &line.id,
+		   &line.start_ticks, &line.last, &end) != 4 ||
 	    !line.id)
 		return -EBADMSG;
 	if (strcmp(line.kind, "process") == 0)

@@ -11,7 +11,8 @@
 struct nm_worker_subject {
 	uint32_t tid, pid;
 	uint64_t tid_ticks, start_ticks;
-	struct nm_tenant tenant;
+	uint32_t uid; /* real uid, for the message about it */
+	uint64_t domain;
 };
 
 /* Identifies the process by the directory of one of its threads, or its own, and the stat of that.
@@ -32,7 +33,7 @@ int nm_worker_client_identify(struct nm_worker_client *client, uint32_t tid, uin
 struct nm_worker_bars {
 	unsigned stuck_count;
 	struct nm_worker_stuck {
-		struct nm_tenant tenant;    /* of the process that was queried */
+		uint64_t domain;    /* of the process that was queried */
 		struct nm_worker_link link; /* a worker of an earlier run: its fd is a pidfd */
 		bool at_work; /* it has not missed its deadline, but needs more time */
 	} stuck[NM_STUCK_WORKERS_MOST];
@@ -45,17 +46,17 @@ struct nm_worker_bars {
 
 /*
  * Returns 0 if the process may be queried; -EALREADY if it missed its deadline recently, or if its
- * tenant has used its share of the stuck workers; in the latter case -EINPROGRESS if a worker is
- * still working for the tenant. `others`: calls in progress that may get stuck, too.
+ * domain has a stuck worker, or there are too many; in the latter case -EINPROGRESS if a worker is
+ * still working for the domain. `others`: calls in progress that may get stuck, too.
  */
 int nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
 		      unsigned others, uint64_t now_ns);
 /* Records that a process missed its deadline, and is not queried before until_ns. */
 void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_ticks,
 		      uint64_t until_ns);
-/* Adds a worker that does not answer a query about a process of this tenant; *link becomes
+/* Adds a worker that does not answer a query about a process of this domain; *link becomes
  * NM_WORKER_LINK_NONE. Requires that nm_worker_may_ask() has returned 0. */
-void nm_worker_stuck(struct nm_worker_bars *bars, const struct nm_tenant *tenant, bool at_work,
+void nm_worker_stuck(struct nm_worker_bars *bars, uint64_t domain, bool at_work,
 		     struct nm_worker_link *link);
 /* Removes a stuck worker that has answered or ended; the last one takes its place. */
 void nm_worker_released(struct nm_worker_bars *bars, unsigned index);

@@ -12,6 +12,8 @@
 #include "numa-migrd/base.h"
 
 #define REQUESTS_OF_ONE_MAX 8U		/* pending polkit queries per user */
+#define REQUESTS_MOST 4096U /* the bus allows each user 256 connections */
+#define REQUESTS_OF_SENDER 8U
 #define PERSON_USEC UINT64_C(120000000) /* time limit for entering a password */
 
 #define POLKIT_NAME "org.freedesktop.PolicyKit1"
@@ -24,7 +26,7 @@ struct nm_request {
 	struct nm_control *control;
 	sd_bus_message *call;
 	sd_bus_slot *answer; /* the pending answer */
-	struct nm_tenant sender;
+	uint64_t sender;
 	const char *action;  /* NULL: only the uid is needed */
 	nm_request_fn run;
 	bool known; /* the uid is known */
@@ -59,12 +61,12 @@ void nm_requests_clear(struct nm_control *control)
 }
 
 /* Otherwise a user could keep root out with endless calls. */
-static bool has_request_room(const struct nm_control *control, const struct nm_tenant *sender)
+static bool has_request_room(const struct nm_control *control, uint64_t sender)
 {
 	struct nm_usage usage = {0};
 	for (const struct nm_request *request = control->requests; request; request = request->next)
-		nm_usage_add(&usage, sender, &request->sender, 1);
-	return nm_share_has_room(NM_SHARE_REQUESTS, &usage);
+		nm_usage_add(&usage, sender, request->sender, 1);
+	return usage.own < REQUESTS_OF_SENDER && nm_usage_has_room(&usage, REQUESTS_MOST);
 }
 
 static unsigned count_of(const struct nm_control *control, uid_t uid)
@@ -214,8 +216,8 @@ int nm_request(struct nm_control *control, sd_bus_message *call, const char *act
 	char path[64];
 	/* On the bus a sender counts as a domain, because its user is not known yet. */
 	(void)snprintf(path, sizeof(path), "/%s", name);
-	const struct nm_tenant sender = nm_tenant_of(0, path);
-	if (!has_request_room(control, &sender))
+	const uint64_t sender = nm_domain_of(0, path);
+	if (!has_request_room(control, sender))
 		return too_many(error);
 	struct nm_request *request = calloc(1, sizeof(*request));
 	if (!request)

@@ -143,7 +143,7 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 	process->barred_mems = status.barred_mems;
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
-	process->tenant = nm_tenant_of(process->uid, process->cgroup);
+	process->domain = nm_domain_of(process->uid, process->cgroup);
 	take_name(roster, process, stat->comm);
 	(void)nm_escape(process->comm, sizeof(process->comm), process->raw_comm,
 			strlen(process->raw_comm));
@@ -265,7 +265,7 @@ static hwloc_bitmap_t with_offline(struct nm_roster *roster, const struct nm_pro
 	hwloc_bitmap_t whole = hwloc_bitmap_alloc();
 	if (!whole)
 		return NULL;
-	if (nm_proc_read_affinity_in(roster->platform, directory, process->tenant.domain,
+	if (nm_proc_read_affinity_in(roster->platform, directory, process->domain,
 				     &roster->costly, whole) < 0 ||
 	    !hwloc_bitmap_isincluded(current, whole))
 		hwloc_bitmap_copy(whole, current);

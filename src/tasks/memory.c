@@ -11,11 +11,11 @@
 #include "roster_internal.h"
 
 /*
- * Beyond a tenant's share, entries of exited tasks are dropped, or else the oldest thread of the
- * tenant. From a full list the oldest thread is dropped; explicitly released processes are dropped
+ * Beyond a domain's share, entries of exited tasks are dropped, or else the oldest thread of the
+ * domain. From a full list the oldest thread is dropped; explicitly released processes are dropped
  * last.
  */
-#define HEADER "numa-migrd-given-back 2 " /* followed by the boot id */
+#define HEADER "numa-migrd-given-back 3 " /* followed by the boot id */
 #define HEADER_BYTES 128
 #define LINE_BYTES 96 /* "process", four numbers */
 /* Number of entries beyond those alive at the last check that are kept without another check. */
@@ -25,7 +25,7 @@ struct given {
 	uint32_t id; /* tid of a FOREIGN thread, or pid of a RELEASED process */
 	uint64_t start_ticks;
 	enum nm_eligibility eligibility;
-	struct nm_tenant tenant;
+	uint64_t domain;
 };
 
 struct nm_released_list {
@@ -80,23 +80,23 @@ static void drop_gone(struct nm_released_list *memory, struct nm_platform *platf
 	memory->count = memory->alive = kept;
 }
 
-static bool has_released_room(const struct nm_released_list *memory, const struct nm_tenant *tenant)
+static bool has_released_room(const struct nm_released_list *memory, uint64_t domain)
 {
 	struct nm_usage usage = {0};
 	for (size_t i = 0; i < memory->count; i++)
-		nm_usage_add(&usage, tenant, &memory->items[i].tenant, 1);
-	return nm_share_has_room(NM_SHARE_RELEASED, &usage);
+		nm_usage_add(&usage, domain, memory->items[i].domain, 1);
+	return nm_usage_has_room(&usage, NM_RELEASED_MOST);
 }
 
-/* Returns the oldest thread of the tenant's domain or, if the list is full, of any; -1: there is
+/* Returns the oldest thread of the domain or, if the list is full, of any; -1: there is
  * room. */
-static ptrdiff_t least_needed(const struct nm_released_list *memory, const struct nm_tenant *tenant)
+static ptrdiff_t least_needed(const struct nm_released_list *memory, uint64_t domain)
 {
 	ptrdiff_t any = -1;
 	for (size_t i = 0; i < memory->count; i++) {
 		if (memory->items[i].eligibility != NM_ELIGIBILITY_FOREIGN)
 			continue;
-		if (memory->items[i].tenant.domain == tenant->domain)
+		if (memory->items[i].domain == domain)
 			return (ptrdiff_t)i;
 		any = any < 0 ? (ptrdiff_t)i : any;
 	}
@@ -108,17 +108,17 @@ static ptrdiff_t least_needed(const struct nm_released_list *memory, const struc
 /* If few have exited, all are checked only once in SLACK additions, so that no program can overload
  * the daemon with living threads. */
 static void drop_entries(struct nm_released_list *memory, struct nm_platform *platform,
-			 const struct nm_tenant *tenant)
+			 uint64_t domain)
 {
 	if (memory->kept_off == 0) {
 		size_t before = memory->count;
 		drop_gone(memory, platform);
 		memory->kept_off = before - memory->count < SLACK ? SLACK : 0;
 	}
-	if (has_released_room(memory, tenant))
+	if (has_released_room(memory, domain))
 		return;
 	memory->kept_off -= memory->kept_off > 0;
-	ptrdiff_t index = least_needed(memory, tenant);
+	ptrdiff_t index = least_needed(memory, domain);
 	if (index < 0)
 		return;
 	memory->count--;
@@ -128,25 +128,25 @@ static void drop_entries(struct nm_released_list *memory, struct nm_platform *pl
 
 int nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
 		       uint64_t start_ticks, enum nm_eligibility eligibility,
-		       const struct nm_tenant *tenant)
+		       uint64_t domain)
 {
 	if (nm_roster_remembers(memory, id, start_ticks, eligibility))
 		return 0;
-	if (!has_released_room(memory, tenant))
-		drop_entries(memory, platform, tenant);
+	if (!has_released_room(memory, domain))
+		drop_entries(memory, platform, domain);
 	int r = NM_RESERVE(memory->items, memory->capacity, memory->count);
 	if (r < 0)
 		return r;
 	memory->items[memory->count++] = (struct given){.id = id,
 							.start_ticks = start_ticks,
 							.eligibility = eligibility,
-							.tenant = *tenant};
+							.domain = domain};
 	memory->changed = true;
 	return 0;
 }
 
 static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_start_ticks,
-		      struct nm_tenant *ret_tenant)
+		      uint64_t *ret_domain)
 {
 	struct nm_proc_stat stat;
 	struct nm_proc_status status = {0}; /* read or unused, which the analyzer cannot detect */
@@ -164,7 +164,7 @@ static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_
 	if (status.tgid != pid)
 		return -ESRCH;
 	*ret_start_ticks = stat.start_ticks;
-	*ret_tenant = nm_tenant_of(status.uid, cgroup);
+	*ret_domain = nm_domain_of(status.uid, cgroup);
 	return 0;
 }
 
@@ -172,11 +172,11 @@ int nm_released_list_release(struct nm_released_list *memory, struct nm_platform
 			     uint32_t pid)
 {
 	uint64_t start_ticks;
-	struct nm_tenant tenant;
-	int r = read_birth(platform, pid, &start_ticks, &tenant);
+	uint64_t domain;
+	int r = read_birth(platform, pid, &start_ticks, &domain);
 	return r < 0 ? r
 		     : nm_roster_remember(memory, platform, pid, start_ticks,
-					  NM_ELIGIBILITY_RELEASED, &tenant);
+					  NM_ELIGIBILITY_RELEASED, domain);
 }
 
 /* ---- the file ---- */
@@ -184,9 +184,9 @@ int nm_released_list_release(struct nm_released_list *memory, struct nm_platform
 static size_t write_line(char *out, const struct given *given)
 {
 	return (size_t)snprintf(
-		out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu32 " %" PRIu64 "\n",
+		out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
 		given->eligibility == NM_ELIGIBILITY_RELEASED ? "process" : "thread", given->id,
-		given->start_ticks, given->tenant.uid, given->tenant.domain);
+		given->start_ticks, given->domain);
 }
 
 int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *platform,
@@ -212,8 +212,8 @@ static int parse_line(const char *line, struct given *ret)
 	char kind[8];
 	char end;
 	struct given given = {0};
-	if (sscanf(line, "%7s %" SCNu32 " %" SCNu64 " %" SCNu32 " %" SCNu64 "%c", kind, &given.id,
-		   &given.start_ticks, &given.tenant.uid, &given.tenant.domain, &end) != 5 ||
+	if (sscanf(line, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 "%c", kind, &given.id,
+		   &given.start_ticks, &given.domain, &end) != 4 ||
 	    !given.id)
 		return -EBADMSG;
 	if (strcmp(kind, "process") == 0)
@@ -236,7 +236,7 @@ static int parse_lines(struct nm_released_list *memory, struct nm_platform *plat
 		int r = parse_line(line, &given);
 		if (r == 0)
 			r = nm_roster_remember(memory, platform, given.id, given.start_ticks,
-					       given.eligibility, &given.tenant);
+					       given.eligibility, given.domain);
 		if (r == -ENOMEM)
 			return r;
 		result = r < 0 ? r : result;

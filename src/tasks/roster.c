@@ -511,7 +511,7 @@ void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_
 	thread->eligibility = NM_ELIGIBILITY_FOREIGN;
 	/* Out of memory: the state lasts only as long as this task table contains the thread. */
 	(void)nm_roster_remember(roster->memory, roster->platform, tid, start_ticks,
-				 NM_ELIGIBILITY_FOREIGN, &thread->process->tenant);
+				 NM_ELIGIBILITY_FOREIGN, thread->process->domain);
 }
 
 int nm_roster_release(struct nm_roster *roster, uint32_t pid)
@@ -526,7 +526,7 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 	process->eligibility = NM_ELIGIBILITY_RELEASED;
 	nm_roster_remove_threads_of(roster, process);
 	return nm_roster_remember(roster->memory, roster->platform, pid, process->start_ticks,
-				  NM_ELIGIBILITY_RELEASED, &process->tenant);
+				  NM_ELIGIBILITY_RELEASED, process->domain);
 }
 
 size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject_target **ret)
@@ -559,10 +559,10 @@ size_t nm_roster_processes(const struct nm_roster *roster, struct nm_process *co
 	return roster->nr_processes;
 }
 
-struct nm_tenant nm_roster_tenant(const struct nm_roster *roster, uint32_t pid)
+uint64_t nm_roster_domain(const struct nm_roster *roster, uint32_t pid)
 {
 	const struct nm_process *process = nm_roster_process(roster, pid);
-	return process ? process->tenant : nm_tenant_of(0, NULL);
+	return process ? process->domain : nm_domain_of(0, NULL);
 }
 
 int nm_roster_thread_eligibility(const struct nm_roster *roster, uint32_t tid,

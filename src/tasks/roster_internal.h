@@ -123,6 +123,6 @@ bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uin
 			 enum nm_eligibility eligibility);
 int nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
 		       uint64_t start_ticks, enum nm_eligibility eligibility,
-		       const struct nm_tenant *tenant);
+		       uint64_t domain);
 
 #endif

@@ -113,30 +113,29 @@ static int query_runtime(const struct nm_roster *roster, struct nm_process *proc
 	return 0;
 }
 
-static bool has_query_room(const struct nm_tenant *asked, unsigned count,
-			   const struct nm_tenant *tenant)
+static bool has_query_room(const uint64_t *asked, unsigned count, uint64_t domain)
 {
 	struct nm_usage usage = {0};
 
 	for (unsigned i = 0; i < count; i++)
-		nm_usage_add(&usage, tenant, &asked[i], 1);
-	return nm_share_has_room(NM_SHARE_RUNTIME_QUERIES, &usage);
+		nm_usage_add(&usage, domain, asked[i], 1);
+	return nm_usage_has_room(&usage, NM_RUNTIME_QUERIES_MOST);
 }
 
 void nm_roster_ask_runtimes(struct nm_roster *roster, uint64_t now_ns)
 {
-	struct nm_tenant asked[NM_RUNTIME_QUERIES_MOST]; /* at a time, and per interval */
+	uint64_t asked[NM_RUNTIME_QUERIES_MOST]; /* at a time, and per interval */
 	unsigned count = 0;
 
 	for (size_t i = 0; i < roster->nr_processes; i++)
 		if (poll_runtime(roster, roster->processes[i], now_ns) &&
 		    count < NM_RUNTIME_QUERIES_MOST)
-			asked[count++] = roster->processes[i]->tenant;
+			asked[count++] = roster->processes[i]->domain;
 	for (size_t i = 0; i < roster->nr_processes && count < NM_RUNTIME_QUERIES_MOST; i++) {
 		struct nm_process *process = roster->processes[i];
 		if (is_to_be_asked(process, now_ns) &&
-		    has_query_room(asked, count, &process->tenant) &&
+		    has_query_room(asked, count, process->domain) &&
 		    query_runtime(roster, process, now_ns) != -EAGAIN)
-			asked[count++] = process->tenant;
+			asked[count++] = process->domain;
 	}
 }

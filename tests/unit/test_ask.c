@@ -52,7 +52,7 @@ static bool answer(void *context, const struct nm_memory_query *query,
 	if (f.held || (f.repeats && calls_again(ret)))
 		return false;
 	f.answered[f.count++ % NM_ARRAY_SIZE(f.answered)] = query->pid;
-	nm_asker_charge(f.asker, query->tenant.uid == 1 ? f.takes_ns : 0);
+	nm_asker_charge(f.asker, query->pid / USERS == 1 ? f.takes_ns : 0);
 	f.under_way = false;
 	return true;
 }
@@ -71,27 +71,27 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int try_to_ask(struct nm_tenant tenant, uint32_t number, uint64_t *ret_ticket)
+static int try_to_ask(uint32_t uid, const char *cgroup, uint32_t number, uint64_t *ret_ticket)
 {
 	const struct nm_memory_query question = {.kind = NM_MEMORY_QUERY_RUNTIME,
-						 .pid = tenant.uid * USERS + number,
-						 .tenant = tenant,
+						 .pid = uid * USERS + number,
+						 .domain = nm_domain_of(uid, cgroup),
 						 .fd = -1};
 
 	return nm_asker_ask(f.asker, &question, ret_ticket);
 }
 
-static uint64_t ask_of(struct nm_tenant tenant, uint32_t number)
+static uint64_t ask_of(uint32_t uid, const char *cgroup, uint32_t number)
 {
 	uint64_t ticket = 0;
 
-	assert_int_equal(try_to_ask(tenant, number, &ticket), 0);
+	assert_int_equal(try_to_ask(uid, cgroup, number, &ticket), 0);
 	return ticket;
 }
 
 static uint64_t ask(uint32_t uid, uint32_t number)
 {
-	return ask_of(nm_tenant_of(uid, NULL), number);
+	return ask_of(uid, NULL, number);
 }
 
 static int await(uint64_t ticket)
@@ -172,16 +172,15 @@ static void slow_users_are_not_queried_for_a_while(void **state)
 /* SECURITY: shares */
 static void slow_domains_are_queried_last(void **state)
 {
-	const struct nm_tenant slow = nm_tenant_of(1, "/docker/1f");
 	uint64_t tickets[3];
 
 	(void)state;
 	f.takes_ns = QUICK_NS;
 	f.held = true;
-	tickets[0] = ask_of(slow, 0);
+	tickets[0] = ask_of(1, "/docker/1f", 0);
 	assert_true(f.under_way);
-	tickets[1] = ask_of(nm_tenant_of(2, "/docker/1f"), 1);
-	tickets[2] = ask_of(nm_tenant_of(2, "/docker/2f"), 2);
+	tickets[1] = ask_of(2, "/docker/1f", 1);
+	tickets[2] = ask_of(2, "/docker/2f", 2);
 	f.held = false;
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(await(tickets[i]), 0);
@@ -197,7 +196,7 @@ static void queued_queries_are_shared_among_users(void **state)
 
 	(void)state;
 	f.held = true;
-	while (count <= NM_QUERIES_MOST && try_to_ask(nm_tenant_of(1, NULL), count, &ticket) == 0)
+	while (count <= NM_QUERIES_MOST && try_to_ask(1, NULL, count, &ticket) == 0)
 		count++;
 	assert_in_range(count, 1, NM_QUERIES_MOST / 2);
 	(void)ask(2, 0);

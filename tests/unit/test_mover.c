@@ -235,8 +235,8 @@ static void test_a_slow_domain_does_not_delay_others(void **state)
 	struct test *test = *state;
 	struct nm_page_batch *slow = begin_held(test), *other = fake_batch(8);
 
-	slow->tenant.domain = 1;
-	other->tenant.domain = 2;
+	slow->domain = 1;
+	other->domain = 2;
 	for (size_t i = 0; i < other->count; i++)
 		other->steps[i].address += 400 * FAKE_SMALL;
 	assert_int_equal(nm_mover_submit(test->mover, other), 0);

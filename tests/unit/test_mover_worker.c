@@ -48,7 +48,7 @@ static void test_the_queue_is_shared_among_users(void **state)
 	batch->rollback = true;
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	batch = fake_batch(2);
-	batch->tenant = nm_tenant_of(1, "/docker/1f");
+	batch->domain = nm_domain_of(1, "/docker/1f");
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
 	for (size_t i = 0; i < taken + 2; i++)
 		nm_page_batch_free(fake_collect(test->fake, test->mover));

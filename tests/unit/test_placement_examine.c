@@ -323,17 +323,17 @@ static void begin_two_users(void)
 		fake_move(world.fake, pid, i ? "/b.service" : "/a.service");
 	}
 	begin_auto();
-	assert_true(nm_roster_tenant(world.daemon.pipeline.roster, 1000).domain !=
-		    nm_roster_tenant(world.daemon.pipeline.roster, 1100).domain);
+	assert_true(nm_roster_domain(world.daemon.pipeline.roster, 1000) !=
+		    nm_roster_domain(world.daemon.pipeline.roster, 1100));
 }
 
 static unsigned nr_due_of(uint32_t pid)
 {
 	const struct nm_placement *placement = world.daemon.pipeline.placement;
-	const struct nm_tenant tenant = nm_roster_tenant(world.daemon.pipeline.roster, pid);
+	const uint64_t tenant = nm_roster_domain(world.daemon.pipeline.roster, pid);
 	unsigned count = 0;
 	for (unsigned i = 0; i < placement->nr_due; i++)
-		count += nm_tenant_same(&placement->due[i].tenant, &tenant);
+		count += placement->due[i].domain == tenant;
 	return count;
 }
 
@@ -357,7 +357,7 @@ static void a_fork_storm_is_charged_to_its_user(void **state)
 	(void)state;
 	begin_two_users();
 	struct nm_placement *placement = world.daemon.pipeline.placement;
-	uint64_t domain = nm_roster_tenant(world.daemon.pipeline.roster, 1000).domain;
+	uint64_t domain = nm_roster_domain(world.daemon.pipeline.roster, 1000);
 	storm_of(1000, 5000, 20);
 	storm_of(1100, 8000, 1);
 	nm_placement_charge(placement, domain, 1, world.fake->now_ns);

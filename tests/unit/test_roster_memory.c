@@ -136,8 +136,8 @@ static void damaged_lines_are_skipped_and_reported(void **state)
 	char text[512];
 	(void)state;
 	snprintf(text, sizeof(text),
-		 "numa-migrd-given-back 2 " BOOT "\nprocess\nthread 101 1 0 0 1\nowner 102 1 0 0\n"
-		 "process %u %llu 0 0\n",
+		 "numa-migrd-given-back 3 " BOOT "\nprocess\nthread 101 1 0 1\nowner 102 1 0\n"
+		 "process %u %llu 0\n",
 		 200, (unsigned long long)fake_get(fake, 200)->start_ticks);
 	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
 	assert_int_equal(load(BOOT), -EBADMSG);
@@ -247,14 +247,14 @@ static void other_domains_do_not_displace_entries(void **state)
 {
 	const size_t size = 6000 * 64;
 	nm_autofree char *text = malloc(size);
-	size_t length = (size_t)snprintf(text, size, "numa-migrd-given-back 2 " BOOT "\n");
+	size_t length = (size_t)snprintf(text, size, "numa-migrd-given-back 3 " BOOT "\n");
 
 	(void)state;
 	assert_non_null(text);
-	length += (size_t)snprintf(text + length, size - length, "thread 101 %llu 1 7\n",
+	length += (size_t)snprintf(text + length, size - length, "thread 101 %llu 7\n",
 				   (unsigned long long)start_of(101));
 	for (unsigned i = 0; i < 5000; i++)
-		length += (size_t)snprintf(text + length, size - length, "thread %u 1 0 8\n", 1000 + i);
+		length += (size_t)snprintf(text + length, size - length, "thread %u 1 8\n", 1000 + i);
 	assert_true(length < size);
 	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
 	const struct nm_platform_ops *ops = fake->platform.ops;

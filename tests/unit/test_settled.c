@@ -43,20 +43,20 @@ static void a_thread_costs_16_bytes(void **state)
 {
 	(void)state;
 	assert_int_equal(sizeof(struct nm_settled_thread), 16);
-	assert_int_equal(fill(1000, 1, 1000000), NM_SETTLED_SHARE);
+	assert_int_equal(fill(1000, 1, 1000000), NM_SETTLED_MOST / 2);
 	assert_true(settled->capacity <= NM_SETTLED_MOST);
 }
 
 /* SECURITY: forks */
-static void each_user_has_a_share(void **state)
+static void each_domain_has_a_share(void **state)
 {
 	(void)state;
-	assert_int_equal(fill(1000, 1, 100000), NM_SETTLED_SHARE);
-	assert_int_equal(fill(1001, 200000, 100000), NM_SETTLED_SHARE);
+	assert_int_equal(fill(1000, 1, 100000), NM_SETTLED_MOST / 2);
+	assert_int_equal(fill(1001, 200000, 100000), NM_SETTLED_MOST / 4);
 	assert_int_equal(fill(1002, 400000, 10), 10);
-	assert_int_equal(fill(1003, 600000, 100000), NM_SETTLED_SHARE);
-	assert_int_equal(fill(1004, 800000, 100000), NM_SETTLED_SHARE - 10);
-	assert_int_equal(settled->count, NM_SETTLED_MOST);
+	assert_true(fill(1003, 600000, 100000) > NM_SETTLED_MOST / 16);
+	assert_true(fill(1004, 800000, 100000) > NM_SETTLED_MOST / 64);
+	assert_true(settled->count < NM_SETTLED_MOST);
 	assert_true(nm_settled_has(settled, 400009, 5009));
 }
 
@@ -81,13 +81,13 @@ static void an_earlier_thread_stays_where_there_is_no_room(void **state)
 {
 	(void)state;
 	assert_int_equal(nm_settled_add(settled, 1000, 7, 5000, ROUND), 0);
-	assert_int_equal(fill(1001, 100000, NM_SETTLED_SHARE), NM_SETTLED_SHARE);
+	assert_int_equal(fill(1001, 100000, NM_SETTLED_MOST), NM_SETTLED_MOST / 2);
 	assert_int_equal(nm_settled_add(settled, 1001, 7, 5000, ROUND), -ENOSPC);
 	assert_true(nm_settled_has(settled, 7, 5000));
 	/* There is always space for the same owner. */
 	assert_int_equal(nm_settled_add(settled, 1001, 100000, 6000, ROUND), 0);
 	assert_true(nm_settled_has(settled, 100000, 6000));
-	assert_int_equal(settled->count, NM_SETTLED_SHARE + 1);
+	assert_int_equal(settled->count, NM_SETTLED_MOST / 2 + 1);
 	assert_int_equal(settled->shares.count, 2);
 }
 
@@ -109,7 +109,7 @@ static void exited_threads_are_evicted(void **state)
 {
 	(void)state;
 	fake_process(fake, 300, 1);
-	assert_int_equal(fill(1000, 300, NM_SETTLED_SHARE + 1), NM_SETTLED_SHARE);
+	assert_int_equal(fill(1000, 300, NM_SETTLED_MOST), NM_SETTLED_MOST / 2);
 	nm_settled_forget(settled, &fake->platform, ROUND, 0);
 	assert_int_equal(settled->count, 1);
 	assert_true(nm_settled_has(settled, 300, 5000));
@@ -124,7 +124,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_thread_costs_16_bytes),
-		TEST(each_user_has_a_share),
+		TEST(each_domain_has_a_share),
 		TEST(a_number_identifies_its_latest_thread),
 		TEST(an_earlier_thread_stays_where_there_is_no_room),
 		TEST(old_entries_expire),

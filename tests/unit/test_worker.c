@@ -582,7 +582,7 @@ static void long_statuses_of_a_domain_are_read_once_a_second(void **state)
 	f->proc_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	open_client(f, LONG_NS);
 	assert_int_equal(nm_worker_client_identify(f->client, 300, 777, &found), 0);
-	assert_int_equal(found.tenant.uid, 7);
+	assert_int_equal(found.uid, 7);
 	assert_int_equal(nm_worker_client_identify(f->client, 301, 777, &found), -EALREADY);
 	assert_int_equal(nm_worker_client_identify(f->client, 302, 777, &found), 0);
 	pause_ms(1001);
@@ -598,7 +598,7 @@ static struct nm_worker_subject subject(uint32_t pid, uint32_t uid)
 {
 	return (struct nm_worker_subject){.tid = pid,
 					  .pid = pid,
-					  .tenant = nm_tenant_of(uid, NULL),
+					  .domain = nm_domain_of(uid, NULL),
 					  .start_ticks = 7,
 					  .tid_ticks = 7};
 }
@@ -611,12 +611,11 @@ static bool may_ask(const struct nm_worker_bars *bars, uint32_t pid, uint32_t ui
 
 static void get_stuck(struct nm_worker_bars *bars, uint32_t uid, const char *cgroup)
 {
-	const struct nm_tenant tenant = nm_tenant_of(uid, cgroup);
-	nm_worker_stuck(bars, &tenant, false, &(struct nm_worker_link){.fd = -1});
+	nm_worker_stuck(bars, nm_domain_of(uid, cgroup), false, &(struct nm_worker_link){.fd = -1});
 }
 
 /* SECURITY: held-lock */
-static void stuck_workers_are_limited_per_user_and_in_total(void **state)
+static void stuck_workers_are_limited(void **state)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
 	const uint64_t late = 2 * NM_WORKER_REST_NS;
@@ -638,20 +637,18 @@ static void stuck_workers_are_limited_per_user_and_in_total(void **state)
 
 /* Root in one container differs from root in another, and a container has any number of users. */
 /* SECURITY: shares, held-lock */
-static void a_container_holds_half_of_the_workers_at_most(void **state)
+static void a_container_holds_one_worker_at_most(void **state)
 {
 	nm_autofree struct nm_worker_bars *bars = calloc(1, sizeof(*bars));
 	struct nm_worker_subject identity = subject(100, 0);
 
 	(void)state;
-	identity.tenant = nm_tenant_of(0, "/docker/1f");
+	identity.domain = nm_domain_of(0, "/docker/1f");
 	get_stuck(bars, 0, "/docker/1f");
 	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 0), -EALREADY);
-	for (identity.tenant.uid = 1; nm_worker_may_ask(bars, &identity, 0, 0) == 0;
-	     identity.tenant.uid++)
-		nm_worker_stuck(bars, &identity.tenant, false, &(struct nm_worker_link){.fd = -1});
-	assert_int_equal(bars->stuck_count, NM_STUCK_WORKERS_MOST / 2);
-	identity.tenant = nm_tenant_of(0, "/docker/2f");
+	identity.uid = 1;
+	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 0), -EALREADY);
+	identity.domain = nm_domain_of(0, "/docker/2f");
 	assert_int_equal(nm_worker_may_ask(bars, &identity, 0, 0), 0);
 }
 
@@ -977,8 +974,8 @@ int main(void)
 		TEST(workers_start_before_their_first_call),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_there_are_no_queries),
-		cmocka_unit_test(stuck_workers_are_limited_per_user_and_in_total),
-		cmocka_unit_test(a_container_holds_half_of_the_workers_at_most),
+		cmocka_unit_test(stuck_workers_are_limited),
+		cmocka_unit_test(a_container_holds_one_worker_at_most),
 		cmocka_unit_test(a_missed_deadline_suspends_queries_for_ten_minutes),
 		cmocka_unit_test(the_program_is_for_its_socket_alone),
 		cmocka_unit_test(a_malformed_request_ends_it),

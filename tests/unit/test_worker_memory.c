@@ -156,10 +156,10 @@ static void damaged_lines_are_skipped(void **state)
 	char text[512];
 
 	(void)snprintf(text, sizeof(text),
-		       "numa-migrd-unanswered 2 " BOOT "\nprocess\nworker %d 1 4294967296 0\n"
-		       "process %d 1 18446744073709551615 0\nthread 1 1 1\nworker %d 1 0 0\n"
-		       "process %d %llu %llu 0\n",
-		       getpid(), f->other, getpid(), getpid(),
+		       "numa-migrd-unanswered 3 " BOOT "\nprocess\nworker 4294967295 1 1\n"
+		       "process %d 1 18446744073709551615\nthread 1 1\nworker %d 1 0\n"
+		       "process %d %llu %llu\n",
+		       f->other, getpid(), getpid(),
 		       (unsigned long long)start_of(getpid()),
 		       (unsigned long long)until_ns);
 	fixture_file(root, NM_WORKER_MEMORY_NAME, text);

@@ -64,12 +64,12 @@ static void remove_due(struct nm_placement *placement, struct nm_examination *on
 }
 
 static bool has_examination_room(const struct nm_placement *placement,
-				 const struct nm_tenant *tenant)
+				 uint64_t domain)
 {
 	struct nm_usage usage = {0};
 	for (unsigned i = 0; i < placement->nr_due; i++)
-		nm_usage_add(&usage, tenant, &placement->due[i].tenant, 1);
-	return nm_share_has_room(NM_SHARE_EXAMINATIONS, &usage);
+		nm_usage_add(&usage, domain, placement->due[i].domain, 1);
+	return nm_usage_has_room(&usage, NM_EXAMINATIONS_MOST);
 }
 
 void nm_placement_schedule(struct nm_placement *placement, const struct nm_examination *one)
@@ -77,7 +77,7 @@ void nm_placement_schedule(struct nm_placement *placement, const struct nm_exami
 	struct nm_examination *known = find_due(placement, one->pid);
 	if (known)
 		known->due_ns = one->due_ns < known->due_ns ? one->due_ns : known->due_ns;
-	else if (has_examination_room(placement, &one->tenant))
+	else if (has_examination_room(placement, one->domain))
 		placement->due[placement->nr_due++] = *one;
 }
 
@@ -88,7 +88,7 @@ bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 	struct nm_examination *next = NULL;
 	double least_s = INFINITY;
 	for (unsigned i = 0; i < placement->nr_due; i++) {
-		double debt_s = debt_of(placement, placement->due[i].tenant.domain);
+		double debt_s = debt_of(placement, placement->due[i].domain);
 		if (placement->due[i].due_ns > now_ns || debt_s >= least_s)
 			continue;
 		next = &placement->due[i];
@@ -101,10 +101,10 @@ bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 	return true;
 }
 
-bool nm_placement_is_unknown(const struct nm_tenant *tenant)
+bool nm_placement_is_unknown(uint64_t domain)
 {
-	const struct nm_tenant unknown = nm_tenant_of(0, NULL);
-	return nm_tenant_same(tenant, &unknown);
+	const uint64_t unknown = nm_domain_of(0, NULL);
+	return domain == unknown;
 }
 
 /* The process needs no CPUs any more: other processes may be assigned its node before the interval
@@ -123,15 +123,15 @@ static void release_demand(struct nm_placement *placement, struct nm_home_state 
 }
 
 bool nm_placement_task_event(struct nm_placement *placement, const struct nm_task_event *event,
-			     const struct nm_tenant *tenant, uint64_t now_ns)
+			     uint64_t domain, uint64_t now_ns)
 {
 	bool thread = event->kind == NM_TASK_FORK && event->pid == event->parent_pid;
 	bool begins = event->kind == NM_TASK_EXEC || (event->kind == NM_TASK_FORK && !thread);
 	bool ends = event->kind == NM_TASK_EXIT && event->tid == event->pid;
 	struct nm_examination *scheduled = find_due(placement, event->pid);
-	struct nm_examination one = {event->pid, now_ns, now_ns + MIN_AGE_NS, *tenant};
-	if (nm_placement_is_unknown(tenant) && scheduled)
-		one.tenant = scheduled->tenant; /* its parent's, when it was forked */
+	struct nm_examination one = {event->pid, now_ns, now_ns + MIN_AGE_NS, domain};
+	if (nm_placement_is_unknown(domain) && scheduled)
+		one.domain = scheduled->domain; /* its parent's, when it was forked */
 	if (begins || ends) { /* the number may have been reused */
 		remove_due(placement, scheduled);
 		release_demand(placement, nm_home_state_find(placement, event->pid));
@@ -205,7 +205,7 @@ static bool has_unserved_domain(const struct nm_placement *placement, uint64_t n
 		others |= placement->debts[i].debt_s > 0;
 	for (unsigned i = 0; others && i < placement->nr_due; i++)
 		if (placement->due[i].due_ns <= now_ns &&
-		    debt_of(placement, placement->due[i].tenant.domain) <= 0)
+		    debt_of(placement, placement->due[i].domain) <= 0)
 			return true;
 	return false;
 }

@@ -82,37 +82,28 @@ static int by_value(const void *one, const void *other)
 static int by_domain_and_value(const void *one, const void *other)
 {
 	const struct nm_place_change *a = one, *b = other;
-	return NM_COMPARE(a->tenant.domain, b->tenant.domain) ?: by_value(one, other);
+	return NM_COMPARE(a->domain, b->domain) ?: by_value(one, other);
 }
 
-static int by_user_and_value(const void *one, const void *other)
-{
-	const struct nm_place_change *a = one, *b = other;
-	return NM_COMPARE(a->tenant.domain, b->tenant.domain)
-		       ?: NM_COMPARE(a->tenant.uid, b->tenant.uid) ?: by_value(one, other);
-}
-
-/* Replaces the changes of each user, or of each domain, by their median. Returns their number. */
-static size_t take_medians(struct nm_place_change *changes, size_t count, bool by_user)
+/* Replaces the changes of each domain by their median. Returns their number. */
+static size_t take_medians(struct nm_place_change *changes, size_t count)
 {
 	size_t medians = 0;
-	qsort(changes, count, sizeof(*changes), by_user ? by_user_and_value : by_domain_and_value);
+	qsort(changes, count, sizeof(*changes), by_domain_and_value);
 	for (size_t first = 0, end; first < count; first = end) {
-		const struct nm_tenant tenant = changes[first].tenant;
-		for (end = first; end < count && changes[end].tenant.domain == tenant.domain &&
-				  (!by_user || changes[end].tenant.uid == tenant.uid);)
+		const uint64_t domain = changes[first].domain;
+		for (end = first; end < count && changes[end].domain == domain;)
 			end++;
 		changes[medians++] = changes[(first + end) / 2];
 	}
 	return medians;
 }
 
-double nm_place_user_median(struct nm_place_change *changes, size_t count, double otherwise)
+double nm_place_domain_median(struct nm_place_change *changes, size_t count, double otherwise)
 {
 	if (count == 0)
 		return otherwise;
-	count = take_medians(changes, count, true);
-	count = take_medians(changes, count, false);
+	count = take_medians(changes, count);
 	qsort(changes, count, sizeof(*changes), by_value);
 	return changes[count / 2].value;
 }

@@ -279,11 +279,11 @@ static int changes_init(struct changes *changes, size_t count)
 	return 0;
 }
 
-static void add_change(struct nm_place_change *changes, size_t *count, const struct nm_tenant *tenant,
+static void add_change(struct nm_place_change *changes, size_t *count, uint64_t domain,
 		 double value)
 {
 	if (isfinite(value))
-		changes[(*count)++] = (struct nm_place_change){*tenant, value};
+		changes[(*count)++] = (struct nm_place_change){domain, value};
 }
 
 /* A home on the node where a process already ran does not affect it. */
@@ -292,26 +292,26 @@ static bool is_untouched(const struct nm_home_state *state)
 	return state->home < 0 || state->judged || state->reason == NM_PLACE_RUNS_THERE;
 }
 
-static void add_changes(struct changes *changes, const struct nm_tenant *tenant,
+static void add_changes(struct changes *changes, uint64_t domain,
 			const struct nm_place_measure *before, const struct nm_place_measure *now)
 {
 	if (before->performance > 0)
-		add_change(changes->performance, &changes->nr_performance, tenant,
+		add_change(changes->performance, &changes->nr_performance, domain,
 		     now->performance / before->performance);
 	if (before->distance > 0)
-		add_change(changes->distance, &changes->nr_distance, tenant,
+		add_change(changes->distance, &changes->nr_distance, domain,
 		     now->distance / before->distance);
 	if (before->run_s > 0 && now->run_s > 0)
-		add_change(changes->waiting, &changes->nr_waiting, tenant,
+		add_change(changes->waiting, &changes->nr_waiting, domain,
 		     now->delay_s / now->run_s - before->delay_s / before->run_s);
 }
 
 static void update_trend(struct changes *changes, struct nm_place_trend *trend)
 {
 	trend->performance *=
-		nm_place_user_median(changes->performance, changes->nr_performance, 1);
-	trend->distance *= nm_place_user_median(changes->distance, changes->nr_distance, 1);
-	trend->waiting += nm_place_user_median(changes->waiting, changes->nr_waiting, 0);
+		nm_place_domain_median(changes->performance, changes->nr_performance, 1);
+	trend->distance *= nm_place_domain_median(changes->distance, changes->nr_distance, 1);
+	trend->waiting += nm_place_domain_median(changes->waiting, changes->nr_waiting, 0);
 }
 
 /* It may have been examined during the interval. */
@@ -348,7 +348,7 @@ int nm_placement_measure(struct nm_placement *placement, const struct nm_snapsho
 		struct nm_place_measure earlier = state->recent;
 		add_measure(&state->recent, state, &sums[i], keep);
 		if (is_untouched(state))
-			add_changes(&changes, &snapshot->processes[state->process].tenant,
+			add_changes(&changes, snapshot->processes[state->process].domain,
 				    &earlier, &state->recent);
 		if (state->home < 0)
 			add_measure(&state->before, state, &sums[i], keep);

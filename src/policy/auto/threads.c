@@ -38,44 +38,35 @@ static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_
 	       nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu) != home;
 }
 
-/* Lists the threads that need a step, in the order of their numbers. Returns how many they are. */
-static size_t list_steps(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			 const struct nm_config *config, struct nm_turn *ret)
-{
-	size_t count = 0;
-	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		const struct nm_home_state *state = nm_home_state_find(placement, thread->pid);
-		if (state && state->home >= 0 && !nm_home_state_is_suspended(state) &&
-		    snapshot->time_ns >= state->refused_until_ns &&
-		    needs_step(snapshot, thread, state->home,
-			       pin_of(config, snapshot, state, thread)))
-			ret[count++] = (struct nm_turn){
-				.tenant = snapshot->processes[thread->process].tenant, .index = i};
-	}
-	return count;
-}
-
-/* If there are more steps than may be done, each domain gets its share: a user's threads could need
- * one in every interval. */
+/* Adds the moves of threads to their homes, in the order of their numbers. A domain gets one more
+ * move if it has fewer than are left: a user's threads could need one in every interval. */
 int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_plan *plan)
 {
 	const uint64_t most = config->rules.moves_per_interval;
-	nm_autofree struct nm_turn *steps = calloc(snapshot->nr_threads + 1, sizeof(*steps));
-	if (!steps)
+	nm_autofree uint64_t *movers = calloc(most + 1, sizeof(*movers));
+	if (!movers)
 		return -ENOMEM;
-	size_t count = list_steps(placement, snapshot, config, steps);
-	if (count > most)
-		nm_turns_order(steps, count);
-	for (size_t i = 0; i < count && plan->count < most; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[steps[i].index];
+	size_t count = 0;
+	for (uint32_t i = 0; i < snapshot->nr_threads && plan->count < most; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		const struct nm_home_state *state = nm_home_state_find(placement, thread->pid);
-		int r = nm_plan_add_home(snapshot, config, steps[i].index, state->home,
-					 pin_of(config, snapshot, state, thread), state->decision,
+		if (!state || state->home < 0 || nm_home_state_is_suspended(state) ||
+		    snapshot->time_ns < state->refused_until_ns)
+			continue;
+		enum nm_step_pin pin = pin_of(config, snapshot, state, thread);
+		uint64_t domain = snapshot->processes[thread->process].domain;
+		struct nm_usage usage = {0};
+		for (size_t k = 0; k < count; k++)
+			nm_usage_add(&usage, domain, movers[k], 1);
+		if (!needs_step(snapshot, thread, state->home, pin) ||
+		    !nm_usage_has_room(&usage, most))
+			continue;
+		int r = nm_plan_add_home(snapshot, config, i, state->home, pin, state->decision,
 					 plan);
 		if (r == -ENOMEM)
 			return r;
+		movers[count++] = domain;
 	}
 	return 0;
 }

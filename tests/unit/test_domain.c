@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Shares of tenants: domains and their limits. */
+/* Domains, and their shares of what is limited. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 static bool same_domain(const char *one, const char *other)
 {
-	return nm_tenant_of(0, one).domain == nm_tenant_of(0, other).domain;
+	return nm_domain_of(0, one) == nm_domain_of(0, other);
 }
 
 /* SECURITY: shares */
@@ -54,6 +54,8 @@ static void containers_services_and_users_are_domains(void **state)
 		"cri-2.scope",
 		"/lxc.payload.one/init.scope",
 		"/lxc.payload.two/init.scope",
+		"/system.slice/slurmstepd.scope/job_1/step_0",
+		"/system.slice/slurmstepd.scope/job_2/step_0",
 	};
 
 	(void)state;
@@ -68,98 +70,73 @@ static void users_without_a_cgroup_are_domains(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(unknown); i++) {
-		struct nm_tenant one = nm_tenant_of(1, unknown[i]);
-		struct nm_tenant again = nm_tenant_of(1, NULL), other = nm_tenant_of(2, NULL);
-		assert_true(nm_tenant_same(&one, &again));
-		assert_true(one.domain != other.domain);
+		assert_true(nm_domain_of(1, unknown[i]) == nm_domain_of(1, NULL));
+		assert_true(nm_domain_of(1, unknown[i]) != nm_domain_of(2, NULL));
 	}
 }
 
 /* ---- shares ---- */
 
+#define MOST 64U
+
 struct holders {
-	struct nm_tenant items[NM_RELEASED_MOST];
+	uint64_t items[MOST];
 	unsigned count;
 };
 
-static bool take(struct holders *holders, enum nm_shared share, uint64_t domain, uint32_t uid)
+static bool take(struct holders *holders, uint64_t domain)
 {
-	const struct nm_tenant tenant = {.domain = domain, .uid = uid};
 	struct nm_usage usage = {0};
 
 	for (unsigned i = 0; i < holders->count; i++)
-		nm_usage_add(&usage, &tenant, &holders->items[i], 1);
-	if (!nm_share_has_room(share, &usage))
+		nm_usage_add(&usage, domain, holders->items[i], 1);
+	if (!nm_usage_has_room(&usage, MOST))
 		return false;
-	holders->items[holders->count++] = tenant;
+	holders->items[holders->count++] = domain;
 	return true;
 }
 
-static unsigned take_all(struct holders *holders, enum nm_shared share, uint64_t domain, uint32_t uid)
+static unsigned take_all(struct holders *holders, uint64_t domain)
 {
 	unsigned taken = 0;
 
-	while (take(holders, share, domain, uid))
+	while (take(holders, domain))
 		taken++;
 	return taken;
 }
 
 /* SECURITY: shares */
-static void one_user_leaves_two_thirds(void **state)
-{
-	nm_autofree struct holders *holders = calloc(1, sizeof(*holders));
-
-	(void)state;
-	assert_int_equal(take_all(holders, NM_SHARE_QUERIES, 1, 1), 86);
-	holders->count = 0;
-	assert_int_equal(take_all(holders, NM_SHARE_BATCHES, 1, 1), 22);
-	assert_true(take(holders, NM_SHARE_BATCHES, 2, 1));
-}
-
-/* For any number of its users, as those of a user namespace are free. */
-/* SECURITY: shares */
 static void one_domain_leaves_half(void **state)
 {
-	nm_autofree struct holders *holders = calloc(1, sizeof(*holders));
+	struct holders holders = {0};
 
 	(void)state;
-	for (uint32_t uid = 0; uid < 1000; uid++)
-		(void)take_all(holders, NM_SHARE_QUERIES, 1, uid);
-	assert_int_equal(holders->count, NM_QUERIES_MOST / 2);
-	assert_true(take(holders, NM_SHARE_QUERIES, 2, 0));
+	assert_int_equal(take_all(&holders, 1), MOST / 2);
+	assert_int_equal(take_all(&holders, 2), MOST / 4);
 }
 
 /* SECURITY: shares */
-static void eight_greedy_domains_leave_room(void **state)
+static void greedy_domains_leave_room(void **state)
 {
-	nm_autofree struct holders *holders = calloc(1, sizeof(*holders));
+	struct holders holders = {0};
 
 	(void)state;
-	for (uint64_t domain = 1; domain <= 8; domain++)
-		assert_true(take_all(holders, NM_SHARE_BATCHES, domain, 1) > 0);
-	assert_true(take(holders, NM_SHARE_BATCHES, 99, 1));
+	for (uint64_t domain = 1; domain <= 6; domain++)
+		assert_true(take_all(&holders, domain) > 0);
+	assert_true(take(&holders, 99));
+	for (uint64_t domain = 100; domain < 1000; domain++)
+		(void)take_all(&holders, domain);
+	assert_int_equal(holders.count, MOST);
 }
 
-/* A sender on the bus is a tenant, and a user may have 256 connections. */
-/* SECURITY: shares */
-static void connections_of_a_user_are_limited(void **state)
+static void the_last_unit_may_be_taken(void **state)
 {
-	nm_autofree struct holders *holders = calloc(1, sizeof(*holders));
+	const struct nm_usage last = {.all = 7}, none = {.all = 8}, mine = {.all = 7, .own = 1};
 
 	(void)state;
-	for (uint64_t sender = 1; sender <= 256; sender++)
-		assert_int_equal(take_all(holders, NM_SHARE_REQUESTS, sender, 0), 8);
-	assert_true(take(holders, NM_SHARE_REQUESTS, 999, 0));
-}
-
-static void shares_never_exceed_the_total(void **state)
-{
-	nm_autofree struct holders *holders = calloc(1, sizeof(*holders));
-
-	(void)state;
-	for (uint64_t domain = 1; domain < 1000; domain++)
-		(void)take_all(holders, NM_SHARE_BATCHES, domain, 1);
-	assert_true(holders->count <= NM_BATCHES_MOST);
+	assert_true(nm_usage_has_room(&last, 8));
+	assert_false(nm_usage_has_room(&none, 8));
+	assert_false(nm_usage_has_room(&mine, 8));
 }
 
 int main(void)
@@ -168,11 +145,9 @@ int main(void)
 		cmocka_unit_test(nested_cgroups_of_a_unit_share_its_domain),
 		cmocka_unit_test(containers_services_and_users_are_domains),
 		cmocka_unit_test(users_without_a_cgroup_are_domains),
-		cmocka_unit_test(one_user_leaves_two_thirds),
 		cmocka_unit_test(one_domain_leaves_half),
-		cmocka_unit_test(eight_greedy_domains_leave_room),
-		cmocka_unit_test(connections_of_a_user_are_limited),
-		cmocka_unit_test(shares_never_exceed_the_total),
+		cmocka_unit_test(greedy_domains_leave_room),
+		cmocka_unit_test(the_last_unit_may_be_taken),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "numa-migrd/base.h"
+
+#include <string.h>
+
+static bool ends_with(const char *name, size_t length, const char *end)
+{
+	size_t size = strlen(end);
+
+	return length > size && memcmp(name + length - size, end, size) == 0;
+}
+
+static bool is(const char *name, size_t length, const char *wanted)
+{
+	return length == strlen(wanted) && memcmp(name, wanted, length) == 0;
+}
+
+/* A directory of root with one cgroup per container, which belongs to no unit of systemd, or the unit
+ * of Slurm, with one per job. */
+static bool is_parent_of_containers(const char *name, size_t length)
+{
+	static const char *const names[] = {"docker",	 "lxc",	       "kubepods",
+					    "burstable", "besteffort", "slurmstepd.scope"};
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
+		if (is(name, length, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_slice_of_one_user(const char *name, size_t length)
+{
+	return length > strlen("user-") && memcmp(name, "user-", strlen("user-")) == 0 &&
+	       ends_with(name, length, ".slice");
+}
+
+static bool ends_domain(const char *name, size_t length)
+{
+	if (is_slice_of_one_user(name, length))
+		return true;
+	return !ends_with(name, length, ".slice") && !is_parent_of_containers(name, length);
+}
+
+/* Returns the length of the path of the top-level cgroup; 0: none. */
+static size_t domain_length(const char *cgroup)
+{
+	const char *place = cgroup;
+
+	while (*place == '/') {
+		const char *name = place + 1;
+		size_t length = strcspn(name, "/");
+		if (length == 0)
+			break;
+		place = name + length;
+		if (ends_domain(name, length))
+			break;
+	}
+	return (size_t)(place - cgroup);
+}
+
+uint64_t nm_domain_of(uint32_t uid, const char *cgroup)
+{
+	size_t length = cgroup ? domain_length(cgroup) : 0;
+
+	return length ? nm_hash_add(NM_HASH_START, cgroup, length)
+		      : nm_hash_add(NM_HASH_START, &uid, sizeof(uid));
+}
+
+void nm_usage_add(struct nm_usage *usage, uint64_t domain, uint64_t holder, uint64_t amount)
+{
+	usage->all += amount;
+	if (holder == domain)
+		usage->own += amount;
+}
+
+bool nm_usage_has_room(const struct nm_usage *usage, uint64_t most)
+{
+	return usage->all < most && usage->own < most - usage->all;
+}
