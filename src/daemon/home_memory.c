@@ -124,9 +124,16 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 		migration->retry_ns = few ? migration->ended_ns + FULL_NS : 0;
 		migration->away_bytes -= batch->bytes;
 	}
-	for (unsigned k = 0; batch->error == 0 && k < daemon->pipeline.topology->nr_nodes; k++)
+	/* Memory that must not move is not in the batch. If nothing was known of it and little has
+	 * moved, the rest is either at home or stays elsewhere, which a query shows. */
+	bool unknown = !nm_home_state_shares(state) && 2 * batch->bytes < state->anon_bytes;
+	if (batch->error != 0 || unknown) {
+		state->location.anon_bytes = unknown ? 0 : state->location.anon_bytes;
+		return;
+	}
+	for (unsigned k = 0; k < daemon->pipeline.topology->nr_nodes; k++)
 		state->located_on[k] = (int)k == state->home;
-	state->located |= batch->error == 0;
+	state->located = true;
 }
 
 static void handle_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)

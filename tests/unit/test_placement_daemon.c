@@ -815,10 +815,35 @@ static void an_unresponsive_process_is_placed(void **state)
 		fake_get(world.fake, world.workers[i].tid)->rss_kb = 4096;
 	fake_asked.hangs = true;
 	begin_auto();
-	live_s(6);
+	live_s(14);
 	fake_asked.hangs = false;
 	for (unsigned i = 0; i < 4; i++)
 		assert_in_range(placed_of(1000 + 100 * i)->home, 0, NODES - 1);
+}
+
+static void move_nothing(struct nm_page_batch *batch)
+{
+	(void)batch;
+}
+
+/* A process got its home where it ran, because its memory was not known. That memory is bound, and
+ * found elsewhere later: the process goes there. */
+static void bound_memory_that_is_found_late_is_followed(void **state)
+{
+	(void)state;
+	world.daemon.pipeline.source->status.memory = NM_MEMORY_NONE;
+	fake_get(world.fake, add_worker(1000, 0, 1)->tid)->rss_kb = 4096;
+	begin_auto();
+	fake_mover.perform = move_nothing;
+	for (unsigned i = 0; i < 60 && (i < 2 || placed_of(1000)->home < 0); i++)
+		live_s(1);
+	assert_int_equal(placed_of(1000)->home, 0);
+	fake_asked.numa_maps =
+		"7f0000000000 bind:1 anon=1024 dirty=1024 N1=1024 kernelpagesize_kB=4\n";
+	for (unsigned i = 0; i < 60 && placed_of(1000)->home != 1; i++)
+		live_s(1);
+	fake_asked.numa_maps = NULL;
+	assert_int_equal(placed_of(1000)->home, 1);
 }
 
 /* 1024 pages then cost 48 s; a thread at distance 20 has lost 12 s per minute, and three times that
@@ -1086,6 +1111,7 @@ int main(void)
 		TEST(assumed_locations_move_few_pages),
 		TEST(huge_pages_of_the_pool_keep_a_process),
 		TEST(an_unresponsive_process_is_placed),
+		TEST(bound_memory_that_is_found_late_is_followed),
 		TEST(expensive_memory_delays_a_home),
 		TEST(memory_found_expensive_is_migrated_later),
 		TEST(the_cost_of_moves_is_learned),

@@ -6,8 +6,9 @@
 #include "numa-migrd/homes.h"
 #include "numa-migrd/proc.h"
 
-/* Time limit of the answer; after it, the home follows the CPUs used. */
-#define AWAITED_NS (NM_NSEC_PER_SEC / 2)
+/* Time limit of the answer; after it, the home follows the CPUs used. Systemd starts the first worker
+ * for it, which takes seconds on a slow machine, and a process that is no longer young can wait. */
+#define AWAITED_NS (10 * NM_NSEC_PER_SEC)
 
 #define AWAY_MIN 0.2   /* share of the memory that is worth another migration */
 #define GREW_BY 1.5    /* growth factor after which its location is uncertain again */
