@@ -2,6 +2,7 @@
 # Upgrade from an earlier package, and downgrade: running units keep running, stopped ones stay stopped, a changed
 # configuration is kept, an unchanged one follows the package, and every affinity is restored.
 # boot: main
+# when: full
 # limit: 800
 . "$LAB/lib.sh"
 

@@ -5,6 +5,7 @@
 # its owner set it in the end.
 # SECURITY: container, reuse, stuck, many-mappings, many-threads
 # boot: trouble
+# when: full
 # limit: 800
 . "$LAB/lib.sh"
 
