@@ -167,12 +167,10 @@ static void report_loss(struct nm_daemon *daemon, const struct nm_trial_program 
 			uint64_t now_ns)
 {
 	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-		  "%s is left alone for %.0f day(s): on average its processes %s %.0f %% %s when "
-		  "managed than when not",
-		  program->comm,
+		  "%s left alone for %.0f d: %.0f %% more %s when managed", program->comm,
 		  round((double)(program->barred_until_ns - now_ns) / (86400.0 * 1e9)),
-		  program->lost_in == NM_TRIAL_CPU ? "used" : "took", 100 * expm1(program->loss),
-		  program->lost_in == NM_TRIAL_CPU ? "more CPU time" : "longer");
+		  100 * expm1(program->loss),
+		  program->lost_in == NM_TRIAL_CPU ? "CPU time" : "elapsed time");
 }
 
 /* ---- one interval ---- */

@@ -32,7 +32,7 @@ int nm_command_raise_control(void *context, uint32_t minutes, double percent, ui
 		return -EINVAL;
 	nm_trial_raise(daemon->trial.group, percent / 100, now_of(daemon), duration_ns);
 	nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
-		  "%g %% of the processes are left alone for %u minutes, for comparison", percent,
+		  "Trial: %g %% of the processes left alone for %u min", percent,
 		  minutes);
 	return 0;
 }

@@ -60,9 +60,11 @@ static void files_are_read_below_the_root(void **state)
 
 static void files_are_read_below_a_directory(void **state)
 {
-	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+	const struct helper_fixture *f = *state;
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(f, false);
 	char text[256];
 
+	fixture_directory(f->root, "proc/100/fd");
 	int process = p->ops->open_directory(p, NM_ROOT, "proc/100");
 	assert_true(process >= 0);
 	assert_true(fcntl(process, F_GETFD) & FD_CLOEXEC);
@@ -95,9 +97,13 @@ static int on_name(void *context, const char *name)
 
 static void directories_are_listed(void **state)
 {
-	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(*state, false);
+	const struct helper_fixture *f = *state;
+	nm_auto(nm_platform_freep) struct nm_platform *p = platform_of(f, false);
 	struct names names = {0}, stopped = {.stop = -ECANCELED};
 
+	fixture_directory(f->root, "proc/100/fd");
+	fixture_file(f->root, "proc/100/fd/0", "");
+	fixture_file(f->root, "proc/100/fd/1", "");
 	assert_int_equal(p->ops->list_directory(p, NM_ROOT, "proc/100/fd", on_name, &names), 0);
 	assert_int_equal(names.count, 2);
 	assert_int_equal(names.zero + names.one, 2);
