@@ -75,6 +75,7 @@ struct nm_home_state {
 	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
 	unsigned nr_rollbacks;	     /* consecutive homes that were rolled back */
 	bool left_alone; /* as in struct nm_process: it gets no home */
+	bool held;		     /* threads are leased to the nodes on which they ran */
 	bool drawn; /* a lottery has moved its threads, which have leases and pending verdicts */
 	uint64_t stays_until; /* first interval in which it may change to a home, or back */
 	bool judged;
@@ -379,10 +380,17 @@ bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid,
 			    uint64_t interval);
 /* A lottery has moved a thread of the process. Called for each applied decision. */
 void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t interval);
+/* Returns whether computing threads of the process may be held where they run: it exceeds every
+ * node, and no more CPUs are in demand than there are. Called by the tick and by the plan. */
+bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state);
+/* A thread of a process was leased to its home, or is held. Returns whether it is the first held
+ * one. Called for each such lease. */
+bool nm_placement_held(struct nm_placement *placement, uint32_t pid);
 
 /* ---- threads.c ---- */
 
-/* Plans the moves of the snapshot's threads to their homes. Returns 0 or -ENOMEM. */
+/* Plans the moves of the snapshot's threads to their homes, and the leases of threads that stay
+ * (numa-migrd-policies(7)). Returns 0 or -ENOMEM. */
 int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_plan *plan);
 /* A move was refused, which is likely to repeat: seccomp, a cpuset, an affinity that the owner has

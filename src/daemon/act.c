@@ -77,6 +77,14 @@ static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	return r;
 }
 
+static void note_held(struct nm_daemon *daemon, const struct nm_step *step)
+{
+	if (nm_placement_held(daemon->pipeline.placement, step->pid))
+		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
+			  "Threads of PID %" PRIu32 " (%s) held on their nodes: %s", step->pid,
+			  step->comm, nm_place_reason_text(NM_PLACE_LARGER));
+}
+
 int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const struct nm_plan *plan)
 {
 	if (plan->count == 0)
@@ -99,7 +107,9 @@ int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const s
 		daemon->tally.failed += !applied;
 		if (!applied)
 			handle_refusal(daemon, decision, &receipts[i], snapshot->time_ns);
-		else if (!to_home)
+		else if (to_home)
+			note_held(daemon, &decision->steps[0]);
+		else
 			noted = remember_move(daemon, snapshot, decision);
 		r = r < 0 ? r : noted;
 	}

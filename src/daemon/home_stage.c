@@ -262,6 +262,19 @@ static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 	return nm_placement_assign(daemon->pipeline.placement, round, may_move, view);
 }
 
+/* Held threads must not queue, and a process that no longer exceeds every node is not held. */
+static void release_held(struct nm_daemon *daemon)
+{
+	struct nm_placement *placement = daemon->pipeline.placement;
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (!state->held || nm_placement_may_hold(placement, state))
+			continue;
+		state->held = false;
+		(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
+	}
+}
+
 static int apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
@@ -269,6 +282,7 @@ static int apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
 	if (nm_daemon_is_dry_run(daemon))
 		return 0;
+	release_held(daemon);
 	int r = nm_placement_plan(placement, snapshot, daemon->config, &plan);
 	if (r < 0 || plan.count == 0)
 		return r;

@@ -77,6 +77,43 @@ static void nothing_is_drawn_by_first_touches(void **state)
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
 }
 
+/* No lottery moves them, because kernel balancing is on. */
+static void computing_threads_of_a_large_process_stay(void **state)
+{
+	(void)state;
+	begin_large();
+	world.balancing = world.daemon.machine.balancing = 1;
+	live_s(30);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 6);
+	for (size_t i = 0; i < world.nr_workers; i++)
+		assert_int_equal(fake_get(world.fake, world.workers[i].tid)->processor / 2, i / 2);
+}
+
+/* Another program wants the same CPUs. */
+static void held_threads_are_released_if_cpus_are_short(void **state)
+{
+	(void)state;
+	computing_threads_of_a_large_process_stay(NULL);
+	for (int i = 6; i < 16; i++)
+		add_worker(2000, i % CPUS, 0);
+	live_s(15);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+}
+
+/* Two of seven share a CPU: they would queue where they are held. */
+static void threads_without_a_cpu_of_their_own_are_not_held(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 7; i++)
+		add_worker(1000, i > 0 ? i - 1 : 0, 0);
+	begin_auto();
+	world.lazy = true;
+	world.balancing = world.daemon.machine.balancing = 1;
+	live_s(30);
+	assert_int_equal(state_of(1000)->reason, NM_PLACE_LARGER);
+	assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 5);
+}
+
 /* A thread of a process with a home is no partner, although a swap would help the other one. */
 static void threads_at_home_are_no_partners(void **state)
 {
@@ -119,6 +156,9 @@ int main(void)
 		TEST(misplaced_threads_of_a_large_process_move),
 		TEST(nothing_is_drawn_beside_kernel_balancing),
 		TEST(nothing_is_drawn_by_first_touches),
+		TEST(computing_threads_of_a_large_process_stay),
+		TEST(held_threads_are_released_if_cpus_are_short),
+		TEST(threads_without_a_cpu_of_their_own_are_not_held),
 		TEST(threads_at_home_are_no_partners),
 		TEST(a_drawn_process_gets_a_home_after_ten_intervals),
 	};

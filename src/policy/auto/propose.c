@@ -429,7 +429,8 @@ static void choose_node(struct plan *plan, const struct nm_place_group *group,
 {
 	double best = INFINITY;
 	ret->reason = is_larger_than_every_node(plan, group) ? NM_PLACE_LARGER : NM_PLACE_NO_ROOM;
-	if (ret->reason == NM_PLACE_NO_ROOM && is_apart(plan, group)) {
+	if (ret->reason == NM_PLACE_NO_ROOM && is_in_demand(plan, group) &&
+	    is_apart(plan, group)) {
 		ret->reason = NM_PLACE_APART;
 		account_in_place(plan, group);
 		return;

@@ -28,6 +28,24 @@ bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid, 
 	return state && takes_part(state, interval);
 }
 
+bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state)
+{
+	double cores = 0;
+	for (unsigned k = 0; k < placement->nr_nodes; k++)
+		cores += placement->nodes[k].cores;
+	return state->home < 0 && state->reason == NM_PLACE_LARGER &&
+	       placement->recent_demand <= cores;
+}
+
+bool nm_placement_held(struct nm_placement *placement, uint32_t pid)
+{
+	struct nm_home_state *state = nm_home_state_find(placement, pid);
+	if (!state || state->home >= 0 || state->held)
+		return false;
+	state->held = true;
+	return true;
+}
+
 void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t interval)
 {
 	struct nm_home_state *state = nm_home_state_find(placement, pid);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Policy "auto": moves threads to their homes. */
+/* Policy "auto": moves threads to their homes, and holds those of large programs where they run. */
 #include "numa-migrd/homes.h"
 
+#define COMPUTES 0.75		   /* share of a CPU from which a thread is held */
+#define COMPUTES_AT_A_TIME_S 0.003 /* as BURST_TO_PLACE (propose.c): others answer requests */
+#define STEADY_NS NM_NSEC_PER_SEC  /* time since the number of threads last rose */
 #define ALONE_AFTER_S 10.0 /* the same for a program that never had a second thread */
 #define REFUSED_NS (60 * NM_NSEC_PER_SEC) /* time after which a refused move is tried again */
 
@@ -38,6 +41,25 @@ static bool needs_step(const struct nm_snapshot *snapshot, const struct nm_snap_
 	       nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu) != home;
 }
 
+/*
+ * Returns the node on which the thread is to be held; -1: none. The computing threads of a process
+ * that exceeds every node stay where they are (stencil paper, section 5): the scheduler would move
+ * them away from their memory without need, and pages follow threads that stay. A light thread is
+ * not held, because it would queue while CPUs elsewhere are idle; one that does is released (see
+ * nm_overcommit_yield()).
+ */
+static int node_of(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
+		   const struct nm_home_state *state, const struct nm_snap_thread *thread)
+{
+	if (state->home >= 0)
+		return nm_home_state_is_suspended(state) ? -1 : state->home;
+	if (!nm_placement_may_hold(placement, state) || state->burst_s < COMPUTES_AT_A_TIME_S ||
+	    snapshot->time_ns - state->grown_ns < STEADY_NS || !thread->movable ||
+	    !(thread->run_share >= COMPUTES))
+		return -1;
+	return thread->main_node;
+}
+
 /* Adds the moves of threads to their homes, in the order of their numbers. A domain gets one more
  * move if it has fewer than are left: a user's threads could need one in every interval. */
 int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
@@ -51,18 +73,17 @@ int nm_placement_plan(const struct nm_placement *placement, const struct nm_snap
 	for (uint32_t i = 0; i < snapshot->nr_threads && plan->count < most; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		const struct nm_home_state *state = nm_home_state_find(placement, thread->pid);
-		if (!state || state->home < 0 || nm_home_state_is_suspended(state) ||
-		    snapshot->time_ns < state->refused_until_ns)
+		int node = state ? node_of(placement, snapshot, state, thread) : -1;
+		if (node < 0 || snapshot->time_ns < state->refused_until_ns)
 			continue;
 		enum nm_step_pin pin = pin_of(config, snapshot, state, thread);
 		uint64_t domain = snapshot->processes[thread->process].domain;
 		struct nm_usage usage = {0};
 		for (size_t k = 0; k < count; k++)
 			nm_usage_add(&usage, domain, movers[k], 1);
-		if (!needs_step(snapshot, thread, state->home, pin) ||
-		    !nm_usage_has_room(&usage, most))
+		if (!needs_step(snapshot, thread, node, pin) || !nm_usage_has_room(&usage, most))
 			continue;
-		int r = nm_plan_add_home(snapshot, config, i, state->home, pin, state->decision,
+		int r = nm_plan_add_home(snapshot, config, i, node, pin, state->decision,
 					 plan);
 		if (r == -ENOMEM)
 			return r;
