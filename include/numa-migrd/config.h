@@ -142,7 +142,6 @@ struct nm_policy_rules {
 	double balance_min_gain; /* pages */
 	double balance_idle_max;
 	/* Calls of the mover; an emulated machine is slow. */
-	uint64_t max_pages_per_interval;
 	uint64_t ring_kb; /* of each CPU; a power of two */
 	double call_limit_ms;
 	double maps_budget_ms;

@@ -199,7 +199,7 @@ const config_setting_t *nm_trees_lookup(const struct nm_config_trees *trees, con
 	return NULL;
 }
 
-/* The papers manage every process, and keep a thread on one CPU. */
+/* The papers manage every process without exception, and keep a thread on one CPU. */
 static void follow_paper(struct nm_config *config)
 {
 	config->rules = nm_rules_paper;
@@ -207,6 +207,7 @@ static void follow_paper(struct nm_config *config)
 	config->targets.min_rss_mb = 1;
 	config->threads.lease_expiry_s = 0;
 	config->threads.affinity = NM_AFFINITY_CORE;
+	config->verify.control_percent = 0;
 }
 
 /* The policy determines the defaults of other values, wherever it stands. */

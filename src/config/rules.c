@@ -6,7 +6,7 @@
 	.moves_per_interval = 64, .q1 = 2, .q2 = 4, .delta_r = 0.8, .q3_better = 4, .q3_equal = 2, \
 	.q3_worse = 1, .q4 = 3, .t_min_s = 1, .t_max_s = 4, .delta_g = 0.9,                        \
 	.max_tracked = 1000000, .page_factor = 2, .call_limit_ms = 10, .maps_budget_ms = 100,      \
-	.ring_kb = 512, .max_pages_per_interval = 65536
+	.ring_kb = 512
 
 const struct nm_policy_rules nm_rules_own = {
 	COMMON,

@@ -196,7 +196,6 @@ static void add_results(struct nm_mover *mover)
 	if (mover->work.lacks)
 		nm_known_lacks(mover->work.known);
 	for (size_t i = mover->work.first; i < mover->work.next; i++) {
-		mover->queued_pages--;
 		mover->queued_bytes -= batch->steps[i].bytes;
 	}
 }

@@ -79,7 +79,6 @@ static void cancel_queued(struct nm_mover *mover, size_t index)
 	struct nm_page_batch *batch = mover->queue[index];
 
 	for (size_t i = 0; i < batch->count; i++) {
-		mover->queued_pages--;
 		mover->queued_bytes -= batch->steps[i].bytes;
 	}
 	batch->error = -ECANCELED;
@@ -179,7 +178,6 @@ int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 	mover->queue[mover->queue_count++] = batch;
 	for (size_t i = 0; i < batch->count; i++)
 		mover->queued_bytes += batch->steps[i].bytes;
-	mover->queued_pages += batch->count;
 	return 0;
 }
 
@@ -233,21 +231,16 @@ static uint64_t above(uint64_t room, uint64_t queued)
 	return room > queued ? room - queued : 0;
 }
 
-size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
-{
-	uint64_t pages = above(nm_pace_room_pages(&mover->pace, now_ns), mover->queued_pages);
-	uint64_t bytes = above(nm_pace_room_bytes(&mover->pace, now_ns), mover->queued_bytes);
-	bool barred = latest(mover)->barred;
-	if (bytes / NM_SMALL_PAGE < pages)
-		pages = bytes / NM_SMALL_PAGE;
-	return barred ? 0 : (size_t)pages;
-}
-
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 {
 	uint64_t bytes = above(nm_pace_room_bytes(&mover->pace, now_ns), mover->queued_bytes);
 	bool barred = latest(mover)->barred;
 	return barred ? 0 : bytes;
+}
+
+size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
+{
+	return (size_t)(nm_mover_room_bytes(mover, now_ns) / NM_SMALL_PAGE);
 }
 
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,

@@ -102,7 +102,7 @@ struct nm_mover {
 	struct nm_mover_rules next; /* adopted when no step is in progress */
 	struct nm_page_batch *queue[NM_BATCHES_MOST], *done[NM_BATCHES_MOST];
 	size_t queue_count, done_count;
-	uint64_t queued_pages, queued_bytes; /* not tried yet, including the batch in progress */
+	uint64_t queued_bytes; /* not tried yet, including the batch in progress */
 	struct nm_pace pace;
 	struct nm_known known;
 	struct nm_mover_counts counts;

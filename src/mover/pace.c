@@ -19,7 +19,7 @@
 
 void nm_pace_init(struct nm_pace *pace, uint64_t now_ns)
 {
-	*pace = (struct nm_pace){.filled_ns = now_ns, .window_ns = now_ns};
+	*pace = (struct nm_pace){.filled_ns = now_ns};
 	for (int class = 0; class < NM_PACE_CLASSES; class ++)
 		pace->cost[class].chunk = class == NM_PACE_SMALL ? FIRST_CHUNK : 1;
 }
@@ -31,8 +31,6 @@ void nm_pace_configure(struct nm_pace *pace, const struct nm_config *config)
 	pace->bytes_per_ns = bytes_per_s / (double)NM_NSEC_PER_SEC;
 	pace->burst_bytes = bytes_per_s * BURST_S;
 	pace->interval_bytes = bytes_per_s * config->general.interval_s;
-	pace->interval_ns = (uint64_t)(config->general.interval_s * (double)NM_NSEC_PER_SEC);
-	pace->pages_per_interval = config->rules.max_pages_per_interval;
 	pace->limit_ns = (uint64_t)(config->rules.call_limit_ms * (double)NM_NSEC_PER_MSEC);
 	if (pace->bytes > pace->burst_bytes || pace->bytes == 0)
 		pace->bytes = pace->burst_bytes;
@@ -46,10 +44,6 @@ static void pass_time(struct nm_pace *pace, uint64_t now_ns)
 	}
 	if (pace->bytes > pace->burst_bytes)
 		pace->bytes = pace->burst_bytes;
-	if (now_ns >= pace->window_ns + pace->interval_ns) {
-		pace->window_ns = now_ns;
-		pace->window_pages = 0;
-	}
 }
 
 uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns)
@@ -57,8 +51,6 @@ uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns)
 	uint64_t wait = 0;
 
 	pass_time(pace, now_ns);
-	if (pace->window_pages >= pace->pages_per_interval)
-		wait = pace->window_ns + pace->interval_ns - now_ns;
 	/* A call is not made for each page: it waits until 25 % of a burst is available. */
 	double lack = pace->bytes > 0 ? 0 : pace->burst_bytes / 4 - pace->bytes;
 	if (lack / pace->bytes_per_ns > (double)wait)
@@ -69,26 +61,15 @@ uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns)
 unsigned nm_pace_pages(const struct nm_pace *pace, enum nm_pace_class class, bool bulk)
 {
 	unsigned chunk = pace->cost[class].chunk;
-	uint64_t left = pace->pages_per_interval > pace->window_pages
-				? pace->pages_per_interval - pace->window_pages
-				: 1;
 
 	if (bulk && class == NM_PACE_SMALL && chunk < BULK_CHUNK)
 		chunk = BULK_CHUNK;
-	return left < chunk ? (unsigned)left : chunk;
+	return chunk;
 }
 
 uint64_t nm_pace_bytes(const struct nm_pace *pace)
 {
 	return pace->bytes > 0 ? (uint64_t)pace->bytes : 0;
-}
-
-uint64_t nm_pace_room_pages(struct nm_pace *pace, uint64_t now_ns)
-{
-	pass_time(pace, now_ns);
-	return pace->pages_per_interval > pace->window_pages
-		       ? pace->pages_per_interval - pace->window_pages
-		       : 0;
 }
 
 uint64_t nm_pace_room_bytes(struct nm_pace *pace, uint64_t now_ns)
@@ -103,10 +84,9 @@ uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk)
 	return bulk && pace->limit_ns < BULK_LIMIT_NS ? BULK_LIMIT_NS : pace->limit_ns;
 }
 
-void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes)
+void nm_pace_spend(struct nm_pace *pace, uint64_t bytes)
 {
 	pace->bytes -= (double)bytes;
-	pace->window_pages += pages;
 }
 
 /* ---- cost of calls ---- */

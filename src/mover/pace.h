@@ -31,11 +31,9 @@ struct nm_pause {
 
 struct nm_pace {
 	double bytes_per_ns, burst_bytes, interval_bytes;
-	uint64_t interval_ns, pages_per_interval, limit_ns;
+	uint64_t limit_ns;
 	double bytes;	       /* may be moved now; below 0 if the last page exceeded it */
 	uint64_t filled_ns;    /* time of this value */
-	uint64_t window_ns;    /* start of the interval */
-	uint64_t window_pages; /* moved in the interval */
 	struct nm_pause pauses[NM_PACE_PAUSES];
 	struct nm_cost cost[NM_PACE_CLASSES];
 };
@@ -56,15 +54,14 @@ uint64_t nm_pace_resume_ns(const struct nm_pace *pace, uint64_t domain);
 unsigned nm_pace_pages(const struct nm_pace *pace, enum nm_pace_class class, bool bulk);
 uint64_t nm_pace_bytes(const struct nm_pace *pace);
 
-/* Return what may still be moved in the interval that contains now_ns. */
-uint64_t nm_pace_room_pages(struct nm_pace *pace, uint64_t now_ns);
+/* Returns what may still be moved in the interval that contains now_ns. */
 uint64_t nm_pace_room_bytes(struct nm_pace *pace, uint64_t now_ns);
 
 /* Returns the time above which a call is too slow. */
 uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk);
 
-/* Counts moved pages against the limits. */
-void nm_pace_spend(struct nm_pace *pace, uint64_t pages, uint64_t bytes);
+/* Counts moved pages against the limit. */
+void nm_pace_spend(struct nm_pace *pace, uint64_t bytes);
 
 /* Records a call with `pages` pages that took `ns` until now_ns. Returns true if it took too long,
  * and a pause of its domain begins. */

@@ -66,7 +66,6 @@ static void finish_batch(struct nm_mover *mover, int error)
 
 	nm_base_pages_end(work);
 	for (size_t i = work->next; i < batch->count; i++) {
-		mover->queued_pages--;
 		mover->queued_bytes -= batch->steps[i].bytes;
 	}
 	batch->error = error;

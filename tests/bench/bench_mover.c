@@ -140,7 +140,6 @@ static void start_mover(void)
 {
 	must(nm_config_default(&config), "configuration");
 	config->pages.max_mb_per_s = 1000000;
-	config->rules.max_pages_per_interval = 10000000;
 	config->pages.keep_free_percent = 0;
 	config->rules.call_limit_ms = 1000; /* an emulated machine is slow */
 	config->rules.maps_budget_ms = 1000;

@@ -127,11 +127,10 @@ static void test_ends_midway(void **state)
 
 	for (size_t i = 0; i < 2; i++)
 		make_huge(&batch->steps[i], i);
-	test->config->rules.max_pages_per_interval = 100;
-	test->config->general.interval_s = 60;
+	test->config->pages.max_mb_per_s = 1;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
-	assert_moved(test, 100);
+	fake_work(test->fake, test->mover);
 	nm_mover_drop(test->mover, FAKE_PID, false);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
 	assert_int_equal(batch->error, -ECANCELED);
@@ -141,7 +140,7 @@ static void test_ends_midway(void **state)
 		assert_int_equal(was[i], fake->node[i] == 1 ? 0 : -1);
 		marked += was[i] == 0;
 	}
-	assert_int_equal(marked, 100);
+	assert_in_range(marked, 1, FAKE_PAGES - 1);
 	nm_page_batch_free(batch);
 }
 

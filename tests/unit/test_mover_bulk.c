@@ -18,10 +18,9 @@ static void set_numa_maps(const struct test *test, const char *words)
 		 FAKE_BASE, words);
 }
 
-/* Without limits on pages and bytes; the process is too large to be moved at once. */
+/* Without a limit on bytes; the process is too large to be moved at once. */
 static void begin_large(const struct test *test)
 {
-	test->config->rules.max_pages_per_interval = 1U << 20;
 	test->config->pages.max_mb_per_s = 1U << 20;
 	set_numa_maps(test, "default anon=9000 N0=9000");
 }
@@ -445,7 +444,7 @@ static void test_processes_take_turns(void **state)
 	struct nm_page_batch *first = bulk_batch(), *second = fake_batch(1);
 
 	begin_large(test);
-	test->config->rules.max_pages_per_interval = 2000;
+	test->config->pages.max_mb_per_s = 16;
 	start(test);
 	assert_int_equal(nm_mover_submit(test->mover, first), 0);
 	fake_hold(test->fake, test->mover);

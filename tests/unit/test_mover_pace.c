@@ -185,7 +185,7 @@ static void test_rate(void **state)
 			continue;
 		}
 		assert_true(nm_pace_bytes(&pace) > 0);
-		nm_pace_spend(&pace, 1, 65536);
+		nm_pace_spend(&pace, 65536);
 		moved += 65536;
 	}
 	assert_in_range(moved, 79ULL << 20, 82ULL << 20);
@@ -200,7 +200,7 @@ static void test_reload_keeps_the_debt(void **state)
 	assert_int_equal(nm_config_default(&config), 0);
 	config->pages.max_mb_per_s = 256;
 	begin(&pace, 256);
-	nm_pace_spend(&pace, 1, 1 << 30);
+	nm_pace_spend(&pace, 1 << 30);
 	nm_pace_configure(&pace, config);
 	assert_true(nm_pace_wait_ns(&pace, 0) > 3 * NM_NSEC_PER_SEC);
 }
