@@ -31,10 +31,12 @@ static json_t *sources_of(struct nm_platform *platform, const struct nm_config *
 {
 	json_t *sources = json_array();
 
-	for (int source = NM_MEMORY_NONE + 1; source < NM_MEMORY_SOURCE_MAX; source++)
-		if (is_available(platform, config, (enum nm_memory_source)source))
+	for (int i = NM_MEMORY_NONE + 1; i < NM_MEMORY_SOURCE_MAX; i++) {
+		const enum nm_memory_source source = (enum nm_memory_source)i;
+		if (is_available(platform, config, source))
 			(void)json_array_append_new(sources,
 						    json_string(nm_memory_source_name(source)));
+	}
 	return sources;
 }
 
