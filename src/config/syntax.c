@@ -55,7 +55,7 @@ void nm_syntax_report(struct nm_report *report, const config_t *tree, const char
 	unsigned line = (unsigned)config_error_line(tree);
 	const char *what = config_error_text(tree);
 	char shown[SHOWN_BYTES];
-	size_t size;
+	size_t size = 0;
 	copy_line(text, length, line, shown);
 	size_t name = strspn(shown, NAME);
 	const char *word = bare_word(shown, &size);

@@ -91,7 +91,7 @@ static double limit_of_a_domain(const struct nm_trial_row *rows, size_t count)
 bool nm_trial_total(struct nm_trial_row *rows, size_t count, struct nm_trial_difference *ret)
 {
 	struct nm_trial_difference total = {0};
-	double weights = 0, of_domain;
+	double weights = 0, of_domain = 0;
 	for (size_t i = 0; i < count; i++)
 		rows[i].weight = 1 / (1 / rows[i].difference.units[NM_TRIAL_CONTROL] +
 				      1 / rows[i].difference.units[NM_TRIAL_TREATED]);
