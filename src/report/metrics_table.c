@@ -97,10 +97,10 @@ static const struct nm_metric_kind kinds[NM_METRIC_MAX] = {
 	[NM_METRIC_TRIAL_UNITS] = COUNTER("trial_units",
 		"Finished processes, or groups of related ones, that were compared: managed, or left alone.",
 		"measure", "arm"),
-	[NM_METRIC_TRIAL_SUM] = GAUGE("trial_log_sum",
+	[NM_METRIC_TRIAL_SUM] = GAUGE("trial_logarithms",
 		"Sum of the natural logarithms of their measured values, in seconds or seconds per instruction.",
 		"measure", "arm"),
-	[NM_METRIC_TRIAL_SQUARES] = GAUGE("trial_log_squares",
+	[NM_METRIC_TRIAL_SQUARES] = GAUGE("trial_logarithm_squares",
 		"Sum of the squares of these logarithms.",
 		"measure", "arm"),
 };

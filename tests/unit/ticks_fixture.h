@@ -33,14 +33,9 @@ static inline void service_close(struct nm_daemon *service)
 	if (!service->paused)
 		nm_pipeline_close(service);
 	nm_runtime_close(service, true);
-	nm_released_list_free(service->runtime.released);
+	nm_pipeline_clear(service);
 	nm_unresponsive_list_free(service->runtime.unresponsive);
-	nm_journal_free(service->journal);
 	nm_config_free(service->config);
-	free(service->machine.cpu_times);
-	free(service->machine.busy_share);
-	free(service->drained.events);
-	nm_history_clear(&service->history);
 	free(service);
 }
 
