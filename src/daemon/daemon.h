@@ -226,6 +226,13 @@ struct nm_daemon {
 /* Set by the command line, by a command, or else by the configuration. */
 bool nm_daemon_is_dry_run(const struct nm_daemon *daemon);
 
+/* Returns CLOCK_MONOTONIC of the platform, which is modelled in tests. */
+static inline uint64_t nm_daemon_now_ns(const struct nm_daemon *daemon)
+{
+	struct nm_platform *platform = daemon->pipeline.platform;
+	return platform->ops->now_ns(platform);
+}
+
 /* ---- pipeline.c: building and destroying the pipeline ---- */
 
 int nm_pipeline_open(struct nm_daemon *daemon);

@@ -116,7 +116,7 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 	migration->checked = batch->error != 0;
 	nm_home_state_refuse(state, batch->error);
 	migration->ended_bytes = batch->error == 0 ? state->anon_bytes : 0;
-	migration->ended_ns = daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
+	migration->ended_ns = nm_daemon_now_ns(daemon);
 	bool full = batch->error == -ENOSPC && batch->bytes < migration->away_bytes;
 	migration->state = full ? NM_MIGRATION_DEFERRED : NM_MIGRATION_DONE;
 	if (full) {
@@ -127,10 +127,10 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 	/* Memory that must not move is not in the batch. If nothing was known of it and little has
 	 * moved, the rest is either at home or stays elsewhere, which a query shows. */
 	bool unknown = !nm_home_state_shares(state) && 2 * batch->bytes < state->anon_bytes;
-	if (batch->error != 0 || unknown) {
-		state->location.anon_bytes = unknown ? 0 : state->location.anon_bytes;
+	if (unknown)
+		state->location.anon_bytes = 0; /* so that its location is queried again */
+	if (batch->error != 0 || unknown)
 		return;
-	}
 	for (unsigned k = 0; k < daemon->pipeline.topology->nr_nodes; k++)
 		state->located_on[k] = (int)k == state->home;
 	state->located = true;

@@ -11,11 +11,6 @@
  * of their exit was lost. */
 #define LOST_EXIT_INTERVALS 64U
 
-static uint64_t now_of(const struct nm_daemon *daemon)
-{
-	return daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
-}
-
 static uint64_t cpu_ns_of(const struct nm_proc_stat *stat)
 {
 	return stat->ran_ticks * (NM_NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -69,7 +64,7 @@ bool nm_trial_stage_allows(struct nm_daemon *daemon, uint32_t pid)
 {
 	struct nm_trial *group = daemon->trial.group;
 	struct nm_process *process = nm_roster_process(daemon->pipeline.roster, pid);
-	uint64_t now_ns = now_of(daemon);
+	uint64_t now_ns = nm_daemon_now_ns(daemon);
 	/* In a dry run nothing is carried out for either arm. */
 	if (!process || nm_daemon_is_dry_run(daemon) || !nm_trial_is_on(group, now_ns))
 		return true;
@@ -231,7 +226,7 @@ int nm_trial_stage_open(struct nm_daemon *daemon)
 	int r = stage->group ? 0 : nm_trial_new(~daemon->seed, &stage->group);
 	if (r < 0)
 		return r;
-	stage->since_ns = now_of(daemon);
+	stage->since_ns = nm_daemon_now_ns(daemon);
 	nm_trial_forget(stage->group);
 	nm_trial_stage_configure(daemon);
 	return 0;

@@ -10,11 +10,6 @@
 #define FORECAST_S 60
 #define SECONDS(ns) ((double)(ns) / (double)NM_NSEC_PER_SEC)
 
-static uint64_t now_of(const struct nm_daemon *daemon)
-{
-	return daemon->pipeline.platform->ops->now_ns(daemon->pipeline.platform);
-}
-
 int nm_command_raise_control(void *context, uint32_t minutes, double percent, uid_t uid)
 {
 	struct nm_daemon *daemon = context;
@@ -24,16 +19,15 @@ int nm_command_raise_control(void *context, uint32_t minutes, double percent, ui
 	if (daemon->paused)
 		return -EAGAIN;
 	if (minutes == 0) {
-		nm_trial_lower(daemon->trial.group, now_of(daemon));
+		nm_trial_lower(daemon->trial.group, nm_daemon_now_ns(daemon));
 		return 0;
 	}
 	if (duration_ns <= NM_TRIAL_WINDOW_NS || minutes > NM_TRIAL_MINUTES_MOST ||
 	    !(percent >= 1 && percent <= 50))
 		return -EINVAL;
-	nm_trial_raise(daemon->trial.group, percent / 100, now_of(daemon), duration_ns);
+	nm_trial_raise(daemon->trial.group, percent / 100, nm_daemon_now_ns(daemon), duration_ns);
 	nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
-		  "Trial: %g %% of the processes left alone for %u min", percent,
-		  minutes);
+		  "Trial: %g %% of the processes left alone for %u min", percent, minutes);
 	return 0;
 }
 
@@ -87,7 +81,7 @@ int nm_view_trial(void *context, const struct nm_show *show)
 	if (daemon->paused)
 		return -EAGAIN;
 	struct nm_trial_period period = nm_trial_period(group);
-	uint64_t now_ns = now_of(daemon);
+	uint64_t now_ns = nm_daemon_now_ns(daemon);
 	uint64_t left_ns = now_ns < period.until_ns ? period.until_ns - now_ns : 0;
 	nm_show_u64(show, "remaining_s", left_ns / NM_NSEC_PER_SEC);
 	nm_show_flag(show, "drawing", left_ns > NM_TRIAL_WINDOW_NS);

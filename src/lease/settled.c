@@ -22,7 +22,8 @@ static struct nm_share *find_share(const struct nm_shares *shares, uint64_t key)
 int nm_shares_take(struct nm_shares *shares, uint64_t domain, uint32_t most)
 {
 	struct nm_share *share = find_share(shares, domain);
-	if (most - shares->all <= (share ? share->count : 0) || shares->all >= most)
+	const struct nm_usage usage = {.all = shares->all, .own = share ? share->count : 0};
+	if (!nm_usage_has_room(&usage, most))
 		return -ENOSPC;
 	if (!share) {
 		int r = NM_RESERVE(shares->shares, shares->capacity, shares->count);

@@ -141,12 +141,15 @@ static void shrink(struct nm_cost *cost, unsigned least, unsigned pages)
 
 /* ---- pauses ---- */
 
-static struct nm_pause *find_pause(struct nm_pace *pace, uint64_t domain)
+/* Returns the index of the pause of this domain, or NM_PACE_PAUSES. */
+static unsigned find_pause(const struct nm_pace *pace, uint64_t domain)
 {
-	for (unsigned i = 0; i < NM_PACE_PAUSES; i++)
-		if (pace->pauses[i].pause_ns > 0 && pace->pauses[i].domain == domain)
-			return &pace->pauses[i];
-	return NULL;
+	unsigned i = 0;
+
+	while (i < NM_PACE_PAUSES &&
+	       (pace->pauses[i].pause_ns == 0 || pace->pauses[i].domain != domain))
+		i++;
+	return i;
 }
 
 /* Returns the entry of a new pause, which replaces the one that ends first. */
@@ -164,7 +167,8 @@ static struct nm_pause *begin_pause(struct nm_pace *pace, uint64_t domain)
 /* Each slow call in a row doubles the pause of its domain; quick ones halve it again. */
 static void take_pause(struct nm_pace *pace, uint64_t domain, bool slow, uint64_t now_ns)
 {
-	struct nm_pause *pause = find_pause(pace, domain);
+	unsigned i = find_pause(pace, domain);
+	struct nm_pause *pause = i < NM_PACE_PAUSES ? &pace->pauses[i] : NULL;
 
 	if (!slow) {
 		if (pause)
@@ -183,9 +187,9 @@ static void take_pause(struct nm_pace *pace, uint64_t domain, bool slow, uint64_
 
 uint64_t nm_pace_resume_ns(const struct nm_pace *pace, uint64_t domain)
 {
-	const struct nm_pause *pause = find_pause((struct nm_pace *)pace, domain);
+	unsigned i = find_pause(pace, domain);
 
-	return pause ? pause->resume_ns : 0;
+	return i < NM_PACE_PAUSES ? pace->pauses[i].resume_ns : 0;
 }
 
 bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, uint64_t domain,

@@ -60,8 +60,9 @@ static int node_of(const struct nm_placement *placement, const struct nm_snapsho
 	return thread->main_node;
 }
 
-/* Adds the moves of threads to their homes, in the order of their numbers. A domain gets one more
- * move if it has fewer than are left: a user's threads could need one in every interval. */
+/* Adds the steps that move threads to their homes or hold them, in the order of their numbers. A
+ * domain gets one more step if it has fewer than are left: a user's threads could need one in every
+ * interval. */
 int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_plan *plan)
 {
@@ -77,14 +78,15 @@ int nm_placement_plan(const struct nm_placement *placement, const struct nm_snap
 		if (node < 0 || snapshot->time_ns < state->refused_until_ns)
 			continue;
 		enum nm_step_pin pin = pin_of(config, snapshot, state, thread);
+		if (!needs_step(snapshot, thread, node, pin))
+			continue;
 		uint64_t domain = snapshot->processes[thread->process].domain;
 		struct nm_usage usage = {0};
 		for (size_t k = 0; k < count; k++)
 			nm_usage_add(&usage, domain, movers[k], 1);
-		if (!needs_step(snapshot, thread, node, pin) || !nm_usage_has_room(&usage, most))
+		if (!nm_usage_has_room(&usage, most))
 			continue;
-		int r = nm_plan_add_home(snapshot, config, i, node, pin, state->decision,
-					 plan);
+		int r = nm_plan_add_home(snapshot, config, i, node, pin, state->decision, plan);
 		if (r == -ENOMEM)
 			return r;
 		movers[count++] = domain;
