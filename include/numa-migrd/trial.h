@@ -80,6 +80,13 @@ enum nm_trial_span {
 	NM_TRIAL_SPANS
 };
 
+/* What else is known of the processes of an arm: shown without an interval. */
+struct nm_trial_conditions {
+	double accesses, near; /* sampled ones, and those to memory on the node of the thread */
+	double distance;       /* sum over the accesses; 1: local */
+	double ran_s, waited_s; /* CPU time, and time spent waiting for a CPU */
+};
+
 /* Results of a command within a domain (nm_domain_of()). */
 struct nm_trial_program {
 	uint64_t domain;
@@ -131,6 +138,11 @@ void nm_trial_begin_day(struct nm_trial *trial);
 const struct nm_trial_sum *nm_trial_sums(const struct nm_trial *trial,
 					 enum nm_trial_measure measure, enum nm_trial_arm arm);
 
+/* The sums of an arm over NM_TRIAL_TODAY or NM_TRIAL_RAISED. */
+const struct nm_trial_conditions *nm_trial_conditions(const struct nm_trial *trial,
+						      enum nm_trial_span span,
+						      enum nm_trial_arm arm);
+
 /* Returns NULL if nothing is known of the program. */
 const struct nm_trial_program *nm_trial_program(const struct nm_trial *trial, uint64_t domain,
 						const char *comm);
@@ -168,6 +180,9 @@ bool nm_trial_has(const struct nm_trial *trial, uint32_t pid);
 void nm_trial_read(struct nm_trial *trial, uint32_t pid, uint64_t cpu_ns);
 /* Records instructions that a thread of a process has executed within its window. */
 void nm_trial_count_instructions(struct nm_trial *trial, uint32_t pid, double instructions);
+/* Adds to the conditions of a process's arm, if it is within its window. */
+void nm_trial_observe(struct nm_trial *trial, uint32_t pid,
+		      const struct nm_trial_conditions *conditions);
 /* Records that a thread has exited, which has used this CPU time since nm_trial_read(). */
 void nm_trial_thread_ended(struct nm_trial *trial, uint32_t pid, uint64_t cpu_ns, uint64_t now_ns);
 /* The process has exited: at the exit of its last thread, or now if that was not seen. */

@@ -80,6 +80,27 @@ static int follow(const sigset_t *signals, json_t **ret)
 	}
 }
 
+/* What the tables do not contain: without an interval. */
+static void print_conditions(const json_t *summary)
+{
+	static const struct {
+		const char *text, *managed, *alone, *unit;
+		double factor;
+	} rows[] = {
+		{"Local accesses", "managed_local", "control_local", " %", 100},
+		{"Distance of accesses", "managed_distance", "control_distance", "", 1},
+		{"Waiting for a CPU, of CPU time", "managed_waiting", "control_waiting", " %", 100},
+	};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(rows); i++) {
+		const json_t *managed = json_object_get(summary, rows[i].managed);
+		const json_t *alone = json_object_get(summary, rows[i].alone);
+		if (json_is_number(managed) && json_is_number(alone))
+			(void)printf("%s: %.3g%s managed, %.3g%s left alone.\n", rows[i].text,
+				     rows[i].factor * json_number_value(managed), rows[i].unit,
+				     rows[i].factor * json_number_value(alone), rows[i].unit);
+	}
+}
+
 static int print_result(const struct nm_ctl *ctl, const json_t *answer)
 {
 	const json_t *summary = json_array_get(answer, 0), *programs = json_array_get(answer, 1);
@@ -89,6 +110,7 @@ static int print_result(const struct nm_ctl *ctl, const json_t *answer)
 		nm_table_print(stdout, &ctl->style, columns, NM_ARRAY_SIZE(columns), programs);
 		(void)fputc('\n', stdout);
 	}
+	print_conditions(summary);
 	(void)printf("Result: %s.\n%s", text_of(summary, "result"), caveat);
 	if (!json_is_number(json_object_get(summary, "cpu_low")))
 		(void)fputs("Programs that run for long have no comparison; their verdicts:\n"

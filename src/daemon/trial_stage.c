@@ -106,6 +106,18 @@ void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_ev
 		nm_trial_process_ended(group, event->pid, now_ns); /* its number was reused */
 }
 
+/* Policy "auto" has measured it in the last interval. */
+static void read_waiting(struct nm_daemon *daemon, uint32_t pid)
+{
+	const struct nm_home_state *state =
+		daemon->pipeline.placement ? nm_home_state_find(daemon->pipeline.placement, pid)
+					   : NULL;
+	if (state)
+		nm_trial_observe(daemon->trial.group, pid,
+				 &(struct nm_trial_conditions){.ran_s = state->run_s,
+							       .waited_s = state->delay_s});
+}
+
 static void read_process(struct nm_daemon *daemon, const struct nm_trial_process *process,
 			 uint64_t now_ns)
 {
@@ -114,6 +126,7 @@ static void read_process(struct nm_daemon *daemon, const struct nm_trial_process
 	bool ended = r == -ESRCH || (r == 0 && nm_proc_has_exited(&stat) && stat.nr_threads <= 1);
 	if (r == 0)
 		nm_trial_read(daemon->trial.group, process->pid, cpu_ns_of(&stat));
+	read_waiting(daemon, process->pid);
 	if (ended)
 		nm_trial_process_ended(daemon->trial.group, process->pid, now_ns);
 }
@@ -127,14 +140,34 @@ static void read_processes(struct nm_daemon *daemon, uint64_t now_ns)
 			read_process(daemon, &processes[i], now_ns);
 }
 
-static void count_instructions(struct nm_daemon *daemon, const struct nm_figures *figures,
-			       size_t count, uint64_t interval_ns)
+static void count_accesses(const struct nm_topology *topology, const struct nm_figures *thread,
+			   struct nm_trial_conditions *ret)
+{
+	for (int k = 0; thread->main_node >= 0 && k < (int)topology->nr_nodes; k++) {
+		double count = thread->fresh[k];
+		double local = nm_topology_distance(topology, k, k);
+		ret->accesses += count;
+		ret->near += k == thread->main_node ? count : 0;
+		ret->distance +=
+			count * nm_topology_distance(topology, thread->main_node, k) / local;
+	}
+}
+
+static void read_figures(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
+			 uint64_t interval_ns)
 {
 	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
-	for (size_t i = 0; i < count; i++)
+	/* First touches alone would show that all accesses are local. */
+	bool sees = daemon->pipeline.source && !nm_pipeline_samples_first_touches_only(daemon);
+	for (size_t i = 0; i < count; i++) {
+		struct nm_trial_conditions conditions = {0};
 		if (figures[i].instructions > 0)
 			nm_trial_count_instructions(daemon->trial.group, figures[i].pid,
 						    figures[i].instructions * interval_s);
+		if (sees)
+			count_accesses(daemon->pipeline.topology, &figures[i], &conditions);
+		nm_trial_observe(daemon->trial.group, figures[i].pid, &conditions);
+	}
 }
 
 /* ---- control that ends, and programs that lose ---- */
@@ -208,7 +241,7 @@ void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figu
 		forget_processes(daemon);
 		return;
 	}
-	count_instructions(daemon, figures, count, interval_ns);
+	read_figures(daemon, figures, count, interval_ns);
 	read_processes(daemon, now_ns);
 	nm_trial_end_windows(group, now_ns, on_window_over, daemon);
 	while ((program = nm_trial_next_loss(group))) {

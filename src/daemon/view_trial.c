@@ -55,6 +55,22 @@ static void show_units(const struct nm_show *show, const struct nm_trial_differe
 	nm_show_u64(show, "control_units", (uint64_t)found->units[NM_TRIAL_CONTROL]);
 }
 
+/* Rates that are not known are not shown. */
+static void show_conditions(const struct nm_show *show, const struct nm_trial *group)
+{
+	static const char *const names[NM_TRIAL_ARMS][3] = {
+		[NM_TRIAL_CONTROL] = {"control_local", "control_distance", "control_waiting"},
+		[NM_TRIAL_TREATED] = {"managed_local", "managed_distance", "managed_waiting"},
+	};
+	for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++) {
+		const struct nm_trial_conditions *sums =
+			nm_trial_conditions(group, NM_TRIAL_RAISED, arm);
+		nm_show_real(show, names[arm][0], sums->near / sums->accesses);
+		nm_show_real(show, names[arm][1], sums->distance / sums->accesses);
+		nm_show_real(show, names[arm][2], sums->waited_s / sums->ran_s);
+	}
+}
+
 /* Says how long it would take to find 5 %, from the deviation and the rate so far. */
 static void show_forecast(const struct nm_show *show, const struct nm_trial_period *period,
 			  uint64_t now_ns, const struct nm_trial_difference *found)
@@ -89,6 +105,7 @@ int nm_view_trial(void *context, const struct nm_show *show)
 	bool known = nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_CPU, &cpu);
 	nm_trial_describe(known ? &cpu : NULL, text, sizeof(text));
 	nm_show_text(show, "result", text);
+	show_conditions(show, group);
 	if (!known)
 		return 0;
 	show_units(show, &cpu);

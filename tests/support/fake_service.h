@@ -279,8 +279,9 @@ static inline int fake_trial(sd_bus_message *call, void *userdata, sd_bus_error 
 	(void)userdata;
 	(void)error;
 	return sd_bus_reply_method_return(
-		call, "a{sv}aa{sv}", 3, "remaining_s", "t", UINT64_C(0), "drawing", "b", 0,
-		"result", "s", "a typical process used 12 % fewer CPU seconds", 2, 5, "comm", "s",
+		call, "a{sv}aa{sv}", 5, "remaining_s", "t", UINT64_C(0), "drawing", "b", 0,
+		"managed_local", "d", 0.951, "control_local", "d", 0.6, "result", "s",
+		"a typical process used 12 % fewer CPU seconds", 2, 5, "comm", "s",
 		"cc1", "managed_units", "t", UINT64_C(214), "control_units", "t", UINT64_C(209),
 		"cpu_change", "d", -0.12, "state", "s", "compared", 2, "comm", "s", "ld", "state",
 		"s", "too few units");

@@ -216,6 +216,7 @@ static void test_refusals(void **state)
 		   "\xe2\x80\x93     \xe2\x80\x93   \xe2\x80\x93  compared\n");
 	assert_ctl("trial", 0, "Result: a typical process used 12 % fewer CPU seconds.\n");
 	assert_ctl("trial", 0, "this is no comparison with\na machine without the service");
+	assert_ctl("trial", 0, "Local accesses: 95.1 % managed, 60 % left alone.\n");
 	assert_ctl("trial --json", 0, "\"cpu_change\": -0.12");
 	assert_ctl("trial --percent 40", NOT_ALLOWED, "only an administrator may control");
 	assert_ctl("trial --minutes 10", EX_USAGE, "not: 10");

@@ -16,10 +16,10 @@ static struct nm_trial *group(void)
 	return world.daemon.trial.group;
 }
 
-/* Four processes of two threads, each over two nodes with its memory on one. */
-static void begin_with(double control_share)
+/* Processes of two threads, each over two nodes with its memory on one. */
+static void begin_some(unsigned count, double control_share)
 {
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		add_worker(1000 + 100 * i, (int)(2 * i), i);
 		add_worker(1000 + 100 * i, (int)((2 * i + 3) % CPUS), i);
 	}
@@ -30,6 +30,11 @@ static void begin_with(double control_share)
 	nm_trial_configure(group(), control_share, 0.05);
 	fake_sleep(world.fake, 60000);
 	world.daemon.last_tick_ns = world.fake->now_ns;
+}
+
+static void begin_with(double control_share)
+{
+	begin_some(4, control_share);
 }
 
 static void live_s(double seconds)
@@ -152,6 +157,22 @@ static void status_shows_the_comparison(void **state)
 	assert_non_null(strstr(shown_text(1, "compared_today"), "no comparison: 0 managed units"));
 }
 
+static void a_trial_shows_what_else_differs(void **state)
+{
+	(void)state;
+	begin_some(2, 0);
+	nm_trial_raise(group(), 0.5, world.fake->now_ns, 3600 * NM_NSEC_PER_SEC);
+	live_s(60);
+	const struct nm_trial_conditions *managed =
+		nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED);
+	const struct nm_trial_conditions *alone =
+		nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_CONTROL);
+	assert_true(managed->near / managed->accesses > 0.9);
+	assert_true(alone->near / alone->accesses < 0.6);
+	assert_true(managed->distance / managed->accesses < alone->distance / alone->accesses);
+	assert_true(managed->ran_s > 0 && alone->ran_s > 0);
+}
+
 static void only_root_raises_the_share(void **state)
 {
 	(void)state;
@@ -185,6 +206,7 @@ int main(void)
 		TEST(the_setting_ends_control),
 		TEST(a_slower_program_loses_its_homes),
 		TEST(status_shows_the_comparison),
+		TEST(a_trial_shows_what_else_differs),
 		TEST(only_root_raises_the_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

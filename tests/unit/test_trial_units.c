@@ -193,6 +193,51 @@ static void a_process_that_outlives_the_window_counts_by_its_instructions(void *
 	assert_near(value, log(500 / 5e11), 1e-9);
 }
 
+static void conditions_are_those_of_the_arm(void **state)
+{
+	struct nm_trial *trial = *state;
+	const struct nm_trial_conditions seen = {
+		.accesses = 10, .near = 4, .distance = 16, .ran_s = 2, .waited_s = 0.5};
+	enum nm_trial_arm arm = draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL
+									       : NM_TRIAL_TREATED;
+	const struct nm_trial_conditions *sums[] = {
+		nm_trial_conditions(trial, NM_TRIAL_TODAY, arm),
+		nm_trial_conditions(trial, NM_TRIAL_TODAY, !arm),
+		nm_trial_conditions(trial, NM_TRIAL_RAISED, arm),
+	};
+	nm_trial_observe(trial, 5, &seen);
+	nm_trial_observe(trial, 5, &seen);
+	nm_trial_observe(trial, 6, &seen);
+	assert_near(sums[0]->near / sums[0]->accesses, 0.4, 1e-9);
+	assert_near(sums[0]->distance / sums[0]->accesses, 1.6, 1e-9);
+	assert_near(sums[0]->waited_s / sums[0]->ran_s, 0.25, 1e-9);
+	assert_near(sums[0]->accesses, 20, 0);
+	assert_near(sums[1]->accesses, 0, 0);
+	assert_near(sums[2]->accesses, 0, 0);
+	/* Afterwards the process is decided about. */
+	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS, on_released, NULL);
+	nm_trial_observe(trial, 5, &seen);
+	assert_near(sums[0]->accesses, 20, 0);
+	nm_trial_begin_day(trial);
+	assert_near(sums[0]->accesses, 0, 0);
+}
+
+/* A period that was interrupted does not count in the next one. */
+static void conditions_of_a_trial_are_its_own(void **state)
+{
+	struct nm_trial *trial = *state;
+	const struct nm_trial_conditions seen = {.accesses = 10};
+	nm_trial_raise(trial, 0.5, 0, 3600 * SECOND);
+	enum nm_trial_arm arm = draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL
+									       : NM_TRIAL_TREATED;
+	const struct nm_trial_conditions *sum = nm_trial_conditions(trial, NM_TRIAL_RAISED, arm);
+	nm_trial_observe(trial, 5, &seen);
+	assert_near(sum->accesses, 10, 0);
+	nm_trial_raise(trial, 0.5, SECOND, 3600 * SECOND);
+	nm_trial_observe(trial, 5, &seen);
+	assert_near(sum->accesses, 0, 0);
+}
+
 /* Those that end are not typical then. */
 static void programs_that_often_outlive_the_window_are_not_compared(void **state)
 {
@@ -362,6 +407,8 @@ int main(void)
 		TEST(control_ends_after_ten_minutes),
 		TEST(cpu_time_is_read_and_credited),
 		TEST(a_process_that_outlives_the_window_counts_by_its_instructions),
+		TEST(conditions_are_those_of_the_arm),
+		TEST(conditions_of_a_trial_are_its_own),
 		TEST(programs_that_often_outlive_the_window_are_not_compared),
 		TEST(a_slower_program_is_tried_again_after_longer_times),
 		TEST(processes_of_a_slower_program_are_left_alone),

@@ -39,6 +39,7 @@ void nm_trial_free(struct nm_trial *trial)
 
 static void clear_span(struct nm_trial *trial, enum nm_trial_span span)
 {
+	memset(trial->conditions[span], 0, sizeof(trial->conditions[span]));
 	for (size_t i = 0; i < trial->nr_programs; i++) {
 		struct nm_trial_program *program = trial->programs[i];
 		memset(program->sums[span], 0, sizeof(program->sums[span]));
@@ -170,6 +171,13 @@ const struct nm_trial_sum *nm_trial_sums(const struct nm_trial *trial,
 					 enum nm_trial_measure measure, enum nm_trial_arm arm)
 {
 	return &trial->sums[measure][arm];
+}
+
+const struct nm_trial_conditions *nm_trial_conditions(const struct nm_trial *trial,
+						      enum nm_trial_span span,
+						      enum nm_trial_arm arm)
+{
+	return &trial->conditions[span][arm];
 }
 
 /* ---- losses ---- */

@@ -32,6 +32,7 @@ struct nm_trial {
 	size_t nr_programs, programs_capacity;
 	bool has_news; /* a program is not announced */
 	struct nm_trial_sum sums[NM_TRIAL_MEASURES][NM_TRIAL_ARMS];
+	struct nm_trial_conditions conditions[NM_TRIAL_SPANS][NM_TRIAL_ARMS];
 	struct nm_trial_process *processes;
 	size_t nr_processes, processes_capacity;
 	struct nm_tidmap *process_of; /* index by PID */

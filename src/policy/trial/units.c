@@ -162,6 +162,22 @@ void nm_trial_count_instructions(struct nm_trial *trial, uint32_t pid, double in
 		process->instructions += instructions;
 }
 
+void nm_trial_observe(struct nm_trial *trial, uint32_t pid,
+		      const struct nm_trial_conditions *conditions)
+{
+	const struct nm_trial_process *process = find(trial, pid);
+	const struct nm_trial_unit *unit = process && process->part ? process->part->unit : NULL;
+	if (!unit || (unit->period && unit->period != trial->period))
+		return;
+	enum nm_trial_span span = unit->period ? NM_TRIAL_RAISED : NM_TRIAL_TODAY;
+	struct nm_trial_conditions *sum = &trial->conditions[span][unit->arm];
+	sum->accesses += conditions->accesses;
+	sum->near += conditions->near;
+	sum->distance += conditions->distance;
+	sum->ran_s += conditions->ran_s;
+	sum->waited_s += conditions->waited_s;
+}
+
 void nm_trial_thread_ended(struct nm_trial *trial, uint32_t pid, uint64_t cpu_ns, uint64_t now_ns)
 {
 	struct nm_trial_process *process = find(trial, pid);
