@@ -66,7 +66,7 @@ bool nm_trial_total(struct nm_trial_row *rows, size_t count, struct nm_trial_dif
 double nm_trial_units_needed(double deviation, double control_share);
 
 #define NM_TRIAL_TEXT_BYTES 192
-/* Writes a sentence about a difference in CPU seconds; NULL: there is none. */
+/* Writes a sentence about a difference in CPU seconds. */
 void nm_trial_describe(const struct nm_trial_difference *difference, char *out, size_t size);
 
 /* ---- programs.c: results ---- */
@@ -126,7 +126,8 @@ struct nm_trial_period nm_trial_period(const struct nm_trial *trial);
 /* Returns whether any process may be drawn now. */
 bool nm_trial_is_on(const struct nm_trial *trial, uint64_t now_ns);
 
-/* Compares the arms over all programs. Returns false if no program has two units in each. */
+/* Compares the arms over all programs. Returns false if no program has two units in each: *ret has
+ * the number of units then. */
 bool nm_trial_result(const struct nm_trial *trial, enum nm_trial_span span,
 		     enum nm_trial_measure measure, struct nm_trial_difference *ret);
 /* The same for one program; false also if too many of its control units outlive the window. */

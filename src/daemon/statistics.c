@@ -95,9 +95,8 @@ static void gather_trial(const struct nm_daemon *daemon, struct nm_statistics *s
 
 	if (!stage->group || !(daemon->config->verify.control_percent > 0))
 		return;
-	bool known = nm_trial_result(stage->group, NM_TRIAL_TODAY, NM_TRIAL_CPU, &today);
-	nm_trial_describe(known ? &today : NULL, statistics->compared_today,
-			  sizeof(statistics->compared_today));
+	(void)nm_trial_result(stage->group, NM_TRIAL_TODAY, NM_TRIAL_CPU, &today);
+	nm_trial_describe(&today, statistics->compared_today, sizeof(statistics->compared_today));
 	name(statistics, NM_STATISTIC_COMPARED_TODAY, statistics->compared_today);
 	if (stage->has_yesterday) {
 		nm_trial_describe(&stage->yesterday, statistics->compared_yesterday,

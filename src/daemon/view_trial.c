@@ -103,12 +103,12 @@ int nm_view_trial(void *context, const struct nm_show *show)
 	nm_show_flag(show, "drawing", left_ns > NM_TRIAL_WINDOW_NS);
 	nm_show_real(show, "control_percent", 100 * period.control_share);
 	bool known = nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_CPU, &cpu);
-	nm_trial_describe(known ? &cpu : NULL, text, sizeof(text));
+	nm_trial_describe(&cpu, text, sizeof(text));
 	nm_show_text(show, "result", text);
+	show_units(show, &cpu);
 	show_conditions(show, group);
 	if (!known)
 		return 0;
-	show_units(show, &cpu);
 	show_difference(show, "cpu", &cpu);
 	if (nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_ELAPSED, &elapsed))
 		show_difference(show, "elapsed", &elapsed);

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -354,7 +355,21 @@ static void an_interrupted_unit_does_not_count(void **state)
 	nm_trial_lower(trial, 2 * SECOND);
 	nm_trial_process_ended(trial, 1, 3 * SECOND);
 	assert_false(nm_trial_result(trial, NM_TRIAL_RAISED, NM_TRIAL_CPU, &found));
+	assert_near(found.units[NM_TRIAL_CONTROL] + found.units[NM_TRIAL_TREATED], 0, 0);
 	assert_near(units_of(trial, "job"), 0, 0);
+}
+
+static void units_are_shown_before_they_can_be_compared(void **state)
+{
+	struct nm_trial *trial = *state;
+	struct nm_trial_difference found;
+	char text[NM_TRIAL_TEXT_BYTES];
+	nm_trial_raise(trial, 1, 0, 3600 * SECOND);
+	(void)run_unit(trial, 1, SECOND, SECOND, SECOND);
+	(void)run_unit(trial, 2, SECOND, SECOND, SECOND);
+	assert_false(nm_trial_result(trial, NM_TRIAL_RAISED, NM_TRIAL_CPU, &found));
+	nm_trial_describe(&found, text, sizeof(text));
+	assert_non_null(strstr(text, "no comparison: 0 managed units and 2 left alone"));
 }
 
 static void a_day_begins_without_results(void **state)
@@ -416,6 +431,7 @@ int main(void)
 		TEST(half_of_a_program_that_was_slower_is_control),
 		TEST(a_raised_share_has_results_of_its_own),
 		TEST(an_interrupted_unit_does_not_count),
+		TEST(units_are_shown_before_they_can_be_compared),
 		TEST(a_day_begins_without_results),
 		TEST(one_domain_cannot_use_all_programs),
 		TEST(forgotten_processes_have_no_value),

@@ -136,8 +136,8 @@ static double percent(double logarithm)
 
 void nm_trial_describe(const struct nm_trial_difference *difference, char *out, size_t size)
 {
-	const double *units = difference ? difference->units : (const double[NM_TRIAL_ARMS]){0};
-	if (!difference || isnan(difference->half)) {
+	const double *units = difference->units;
+	if (isnan(difference->half)) {
 		(void)snprintf(out, size,
 			       "no comparison: %.0f managed units and %.0f left alone, at least %u "
 			       "of each are needed",

@@ -154,10 +154,13 @@ bool nm_trial_result(const struct nm_trial *trial, enum nm_trial_span span,
 {
 	nm_autofree struct nm_trial_row *rows = calloc(trial->nr_programs + 1, sizeof(*rows));
 	size_t count = 0;
+	*ret = (struct nm_trial_difference){.mean = NAN, .half = NAN};
 	for (size_t i = 0; rows && i < trial->nr_programs; i++) {
-		rows[count].domain = trial->programs[i]->domain;
-		count += nm_trial_program_result(trial->programs[i], span, measure,
-						 &rows[count].difference);
+		const struct nm_trial_program *program = trial->programs[i];
+		rows[count].domain = program->domain;
+		count += nm_trial_program_result(program, span, measure, &rows[count].difference);
+		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
+			ret->units[arm] += program->sums[span][measure][arm].n;
 	}
 	return rows && nm_trial_total(rows, count, ret);
 }
