@@ -11,7 +11,7 @@
 #include "numa-migrd/snapshot.h"
 #include "numa-migrd/topology.h"
 
-struct nm_balancer;
+struct nm_decision;
 struct nm_mapping;
 
 /* ---- IMAR²'s record ---- */
@@ -404,17 +404,14 @@ int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *co
 
 /* The policies that move threads, as rows of one table. A new policy is a file and a row. Pure. */
 
-/* The input of policies in an interval, and the state that they keep between intervals. */
+/* The input of every policy in an interval. */
 struct nm_policy_input {
 	const struct nm_snapshot *snapshot;
 	const struct nm_config *config;
 	double interval_s;
 	struct nm_rng *rng;
-	uint64_t seed; /* the same in all intervals */
-	const struct nm_record *record;
-	struct nm_memory *memory; /* NULL: not kept with this policy */
-	struct nm_kmaf_clock *kmaf_clock;
-	const struct nm_balancer *balancer; /* NULL: not kept with this policy */
+	uint64_t seed;		  /* the same in all intervals */
+	struct nm_memory *memory; /* NULL: sampled pages and communication are not kept */
 };
 
 struct nm_policy_ops {
@@ -423,10 +420,31 @@ struct nm_policy_ops {
 	bool by_locality;    /* a fall of the locality counts, regardless of the performance */
 	bool by_sharing;     /* by the communication of threads */
 	bool rolls_back;     /* also without rules.rollback */
+	/* Each may be NULL. `state` is what the policy keeps between intervals. open and follow
+	 * return 0 or -ENOMEM. */
+	int (*open)(const struct nm_topology *topology, double page_bytes, void **ret);
+	void (*close)(void *state);
+	/* Brings the state up to date with the snapshot, also in intervals without proposals. */
+	int (*follow)(void *state, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config);
 	/* Proposes moves of threads. Returns 0 or -ENOMEM; the caller clears *ret. NULL: the policy
 	 * moves no threads, or processes as a whole (homes.h). */
-	int (*propose)(const struct nm_policy_input *input, struct nm_proposals *ret);
+	int (*propose)(void *state, const struct nm_policy_input *input, struct nm_proposals *ret);
+	/* Notes that a decision of this interval was applied. */
+	void (*applied)(void *state, const struct nm_decision *decision);
 };
+
+/* The states of the policies; initially zero, then opened as they are needed. */
+struct nm_policies {
+	void *states[NM_POLICY_MAX];
+};
+
+/* Opens the state of a policy if it keeps one and this was not done. page_bytes is the size of a
+ * base page. Returns 0 or -ENOMEM. Called by the tick before the state is used. */
+int nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy,
+		     const struct nm_topology *topology, double page_bytes);
+/* Discards all states, because the policy or the machine has changed. */
+void nm_policies_close(struct nm_policies *policies);
 
 /*
  * Returns the policy that draws threads: the configured one or, for processes that "auto" leaves

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the configured policy, and carries out plans: moves threads, records and reports the result,
  * and handles refusals. */
+#include <unistd.h>
+
 #include "daemon.h"
 #include "numa-migrd/policy.h"
+
+int nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy)
+{
+	return nm_policies_open(&daemon->pipeline.policies, policy, daemon->pipeline.topology,
+				(double)sysconf(_SC_PAGESIZE));
+}
 
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
@@ -16,14 +24,11 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 		.interval_s = nm_loop_interval_s(daemon),
 		.rng = &daemon->rng,
 		.seed = daemon->seed,
-		.record = daemon->pipeline.record,
 		.memory = daemon->pipeline.memory,
-		.kmaf_clock = &daemon->pipeline.kmaf_clock,
-		.balancer = daemon->pipeline.balancer,
 	};
 	if (!ops->propose || !nm_home_stage_leaves_threads(daemon))
 		return 0;
-	int r = ops->propose(&input, &proposals);
+	int r = ops->propose(daemon->pipeline.policies.states[policy], &input, &proposals);
 	if (r == 0)
 		daemon->tally.stuck = proposals.stuck;
 	proposals.policy = policy;
@@ -63,8 +68,9 @@ static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	for (unsigned i = 0; stay && i < decision->nr_steps; i++)
 		nm_roster_hold(pipeline->roster, decision->steps[i].tid,
 			       decision->steps[i].start_ticks, until);
-	if (pipeline->balancer)
-		nm_balancer_applied(pipeline->balancer, decision);
+	if (nm_policy_ops(decision->policy)->applied)
+		nm_policy_ops(decision->policy)->applied(
+			pipeline->policies.states[decision->policy], decision);
 	nm_page_stage_threads_moved(daemon, decision);
 	for (unsigned i = 0; pipeline->placement && i < decision->nr_steps; i++)
 		nm_placement_drawn(pipeline->placement, decision->steps[i].pid,

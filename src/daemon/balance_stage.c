@@ -1,33 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "balance" in the daemon: reads how long threads ran and waited, sends queries about the
  * location of pages, and ends leases. */
-#include <unistd.h>
-
 #include "daemon.h"
 #include "page_query.h"
 
 #define READS_MAX 512U	     /* of schedstat, per interval */
 #define ANSWER_INTERVALS 10U /* time limit of an answer */
 
-/* ---- creation and destruction ---- */
-
-static int open_balancer(struct nm_daemon *daemon)
-{
-	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->balancer)
-		return 0;
-	return nm_balancer_new(pipeline->topology, (double)sysconf(_SC_PAGESIZE),
-			       &pipeline->balancer);
-}
-
 void nm_balance_stage_end(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (!pipeline->balancer)
+	if (!nm_balancer_of(daemon))
 		return;
 	nm_page_query_cancel(pipeline->platform, &pipeline->balance.query);
-	nm_balancer_free(pipeline->balancer);
-	pipeline->balancer = NULL;
 	pipeline->balance = (struct nm_balance_stage){0};
 }
 
@@ -57,7 +42,7 @@ static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	if (has_no_times)
 		report_missing_times(daemon);
 	if (r == 0 && !has_no_times)
-		*ret = nm_balancer_add_reading(daemon->pipeline.balancer, i, snapshot->interval,
+		*ret = nm_balancer_add_reading(nm_balancer_of(daemon), i, snapshot->interval,
 					       &reading);
 }
 
@@ -111,7 +96,7 @@ static void report_dtas_availability(struct nm_daemon *daemon, bool available)
 static int follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			const struct nm_figures *figures, size_t nr_figures)
 {
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	bool available = daemon->config->threads.dtas && has_dtas_events(daemon);
 	size_t count;
 	if (daemon->config->threads.dtas)
@@ -137,7 +122,7 @@ static int follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 static void query_next(struct nm_daemon *daemon, uint64_t now_ns)
 {
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
 	const struct nm_residence *next = nm_balancer_next_query(balancer, now_ns);
 	if (!next)
@@ -155,7 +140,7 @@ static void query_next(struct nm_daemon *daemon, uint64_t now_ns)
 static bool handle_answer(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	uint64_t huge_bytes;
 	if (!stage->query.ticket)
 		return true;
@@ -177,7 +162,7 @@ static int follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snap
 {
 	if (!due && !daemon->pipeline.balance.query.ticket)
 		return 0;
-	int r = nm_balancer_follow_pages(daemon->pipeline.balancer, snapshot);
+	int r = nm_balancer_follow_pages(nm_balancer_of(daemon), snapshot);
 	if (r < 0)
 		return r;
 	if (handle_answer(daemon, snapshot->time_ns) && due)
@@ -189,7 +174,7 @@ static int follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snap
 
 static void report_activity(struct nm_daemon *daemon, bool was_active)
 {
-	const struct nm_balance_result *result = &daemon->pipeline.balancer->result;
+	const struct nm_balance_result *result = &nm_balancer_of(daemon)->result;
 	if (result->active == was_active)
 		return;
 	if (result->active)
@@ -208,10 +193,10 @@ int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		return 0;
 	nm_autofree struct nm_balance_times *times =
 		calloc(snapshot->nr_threads + 1, sizeof(*times));
-	int r = times ? open_balancer(daemon) : -ENOMEM;
+	int r = times ? nm_open_policy(daemon, NM_POLICY_BALANCE) : -ENOMEM;
 	if (r < 0)
 		return r;
-	struct nm_balancer *balancer = daemon->pipeline.balancer;
+	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	bool was_active = balancer->result.active;
 	r = nm_column_follow_threads(&balancer->threads, snapshot);
 	if (r == 0)

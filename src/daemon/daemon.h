@@ -98,13 +98,12 @@ struct nm_pipeline {
 	struct nm_roster *roster;
 	struct nm_actuator *actuator;
 	struct nm_verifier *verifier;
-	struct nm_record *record; /* IMAR² only, also the next field */
-	struct nm_feedback *feedback;
-	struct nm_kmaf_clock kmaf_clock; /* kMAF only */
+	struct nm_policies policies;
+	struct nm_feedback *feedback;	/* IMAR² only */
+	struct nm_kmaf_clock aged; /* communication, with policies other than kMAF */
 	struct nm_memory *memory;	 /* NULL: not needed, see nm_page_tracking_restart() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
-	struct nm_balancer *balancer; /* policy "balance"; NULL: another policy, or not yet */
-	struct nm_balance_stage balance; /* all zero if `balancer` is NULL */
+	struct nm_balance_stage balance; /* all zero without the state of policy "balance" */
 	struct nm_placement *placement; /* policy "auto"; NULL: another policy, or not yet */
 	struct nm_mover *mover;		/* NULL unless `pages` or `placement` exists */
 	struct nm_reclaim_watch home_reclaim;
@@ -242,7 +241,7 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon);
 void nm_pipeline_close(struct nm_daemon *daemon);
 /* Frees what the stages keep while the pipeline is closed. */
 void nm_pipeline_clear(struct nm_daemon *daemon);
-/* Resets the state of IMAR². Called at start and when the policy changes. */
+/* Resets the states of the policies, and the feedback. Called at start and when the policy changes. */
 int nm_pipeline_reset_performance(struct nm_daemon *daemon);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
@@ -312,12 +311,12 @@ int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
  * moves again, and adds rollbacks to the plan. Returns 0 or a negative errno. */
 int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
-/* ---- propose.c: the configured policy ---- */
+/* ---- act.c: the configured policy, and moving threads ---- */
 
+/* Opens the state of a policy. Returns 0 or -ENOMEM. */
+int nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy);
 /* Plans the proposals of the configured policy. Returns 0 or -ENOMEM. */
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
-
-/* ---- act.c: moving threads ---- */
 
 /*
  * Carries out a plan, and records, counts and reports its decisions. Threads whose move was refused
@@ -379,11 +378,16 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 
 /* ---- balance_stage.c: overloaded nodes ---- */
 
+/* Returns the state of policy "balance"; NULL: another policy, or not yet. */
+static inline struct nm_balancer *nm_balancer_of(const struct nm_daemon *daemon)
+{
+	return daemon->pipeline.policies.states[NM_POLICY_BALANCE];
+}
 /* Policy "balance": determines whether nodes are to be balanced, and which threads to move; these
  * are proposed by nm_balancer_propose(). Called once in each interval. Returns 0 or -ENOMEM. */
 int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_figures *figures, size_t nr_figures);
-/* Discards all state, because the machine or the policy has changed. */
+/* Cancels its query, because the machine or the policy has changed. */
 void nm_balance_stage_end(struct nm_daemon *daemon);
 
 /* ---- home_stage.c: a home node for each process ---- */

@@ -88,18 +88,14 @@ static int open_stages(struct nm_daemon *daemon)
 
 int nm_pipeline_reset_performance(struct nm_daemon *daemon)
 {
-	nm_auto(nm_record_freep) struct nm_record *record = NULL;
-	nm_auto(nm_feedback_freep) struct nm_feedback *feedback = NULL;
+	struct nm_feedback *feedback;
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	int r = nm_record_new(&record);
-	if (r == 0)
-		r = nm_feedback_new(&feedback);
+	int r = nm_feedback_new(&feedback);
 	if (r < 0)
 		return r;
-	nm_record_free(pipeline->record);
 	nm_feedback_free(pipeline->feedback);
-	pipeline->record = NM_TAKE(record);
-	pipeline->feedback = NM_TAKE(feedback);
+	pipeline->feedback = feedback;
+	nm_policies_close(&pipeline->policies);
 	daemon->reported.missing = 0;
 	return 0;
 }
@@ -234,9 +230,9 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 		nm_injector_clear(&daemon->injection.injector, pipeline->platform);
 	nm_page_stage_close(daemon);
 	nm_verifier_free(pipeline->verifier);
-	nm_record_free(pipeline->record);
 	nm_feedback_free(pipeline->feedback);
 	nm_balance_stage_end(daemon);
+	nm_policies_close(&pipeline->policies);
 	nm_home_stage_end(daemon);
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);

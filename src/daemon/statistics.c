@@ -217,12 +217,12 @@ static const char *dtas_state(const struct nm_daemon *daemon)
 		return "off";
 	if (pipeline->balance.dtas_reported)
 		return "unavailable";
-	return pipeline->balancer->split ? "on" : "undecided";
+	return nm_balancer_of(daemon)->split ? "on" : "undecided";
 }
 
 static void gather_balance(const struct nm_daemon *daemon, struct nm_statistics *statistics)
 {
-	const struct nm_balancer *balancer = daemon->pipeline.balancer;
+	const struct nm_balancer *balancer = nm_balancer_of(daemon);
 
 	name(statistics, NM_STATISTIC_SELECTION,
 	     nm_selection_name(daemon->config->threads.selection));
@@ -270,7 +270,7 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 	gather_workers(pipeline->platform, ret);
 	if (pipeline->memory)
 		gather_memory(pipeline->memory, ret);
-	if (pipeline->balancer)
+	if (nm_balancer_of(daemon))
 		gather_balance(daemon, ret);
 }
 

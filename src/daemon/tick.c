@@ -197,7 +197,7 @@ static void age_communication(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 	if (memory && daemon->config->threads.policy != NM_POLICY_KMAF &&
-	    nm_kmaf_ends_period(&daemon->pipeline.kmaf_clock, daemon->config,
+	    nm_kmaf_ends_period(&daemon->pipeline.aged, daemon->config,
 				nm_loop_interval_s(daemon), now_ns))
 		(void)nm_affinity_age(nm_memory_affinity(memory));
 }

@@ -113,12 +113,13 @@ int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_feedback_result result = {.may_propose = true};
 	enum nm_thread_policy policy = nm_drawing_policy(daemon->config, snapshot);
-	bool chosen_by = nm_policy_ops(policy)->by_performance;
-	int r = 0;
+	const struct nm_policy_ops *ops = nm_policy_ops(policy);
+	bool chosen_by = ops->by_performance;
+	int r = nm_open_policy(daemon, policy);
 	if (chosen_by)
 		nm_report_locality(daemon, snapshot);
-	if (policy == NM_POLICY_IMAR2)
-		r = nm_record_update(pipeline->record, snapshot, daemon->config);
+	if (r == 0 && ops->follow)
+		r = ops->follow(pipeline->policies.states[policy], snapshot, daemon->config);
 	if (r == 0)
 		r = nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);
 	if (r < 0)

@@ -1,42 +1,135 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
 #include "numa-migrd/balance.h"
+#include "numa-migrd/plan.h"
 #include "numa-migrd/policy.h"
 
-static int propose_lbma(const struct nm_policy_input *input, struct nm_proposals *ret)
+/* ---- LBMA ---- */
+
+static int propose_lbma(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
 {
+	(void)state;
 	return nm_lbma_propose(input->snapshot, input->config, input->rng, ret);
 }
 
-static int propose_imar2(const struct nm_policy_input *input, struct nm_proposals *ret)
+/* ---- IMAR² ---- */
+
+static int open_record(const struct nm_topology *topology, double page_bytes, void **ret)
 {
-	return nm_imar2_propose(input->snapshot, input->config, input->record, input->rng, ret);
+	struct nm_record *record;
+	(void)topology;
+	(void)page_bytes;
+	int r = nm_record_new(&record);
+	if (r == 0)
+		*ret = record;
+	return r;
 }
 
-/* Policy "kmaf" proposes only at the end of a placement period. */
-static int propose_kmaf(const struct nm_policy_input *input, struct nm_proposals *ret)
+static void close_record(void *state)
 {
-	if (!input->memory || !nm_kmaf_ends_period(input->kmaf_clock, input->config,
-						   input->interval_s, input->snapshot->time_ns))
+	nm_record_free(state);
+}
+
+static int follow_record(void *state, const struct nm_snapshot *snapshot,
+			 const struct nm_config *config)
+{
+	return nm_record_update(state, snapshot, config);
+}
+
+static int propose_imar2(void *state, const struct nm_policy_input *input,
+			 struct nm_proposals *ret)
+{
+	return nm_imar2_propose(input->snapshot, input->config, state, input->rng, ret);
+}
+
+/* ---- kMAF ---- */
+
+static int open_clock(const struct nm_topology *topology, double page_bytes, void **ret)
+{
+	(void)topology;
+	(void)page_bytes;
+	*ret = calloc(1, sizeof(struct nm_kmaf_clock));
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* Proposes only at the end of a placement period. */
+static int propose_kmaf(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
+{
+	if (!input->memory || !nm_kmaf_ends_period(state, input->config, input->interval_s,
+						   input->snapshot->time_ns))
 		return 0;
 	return nm_kmaf_place(input->snapshot, input->config, input->memory, (uint32_t)input->seed,
 			     ret);
 }
 
-static int propose_balance(const struct nm_policy_input *input, struct nm_proposals *ret)
+/* ---- balance ---- */
+
+static int open_balancer(const struct nm_topology *topology, double page_bytes, void **ret)
 {
-	return nm_balancer_propose(input->balancer, input->snapshot, input->config, ret);
+	struct nm_balancer *balancer;
+	int r = nm_balancer_new(topology, page_bytes, &balancer);
+	if (r == 0)
+		*ret = balancer;
+	return r;
 }
+
+static void close_balancer(void *state)
+{
+	nm_balancer_free(state);
+}
+
+static int propose_balance(void *state, const struct nm_policy_input *input,
+			   struct nm_proposals *ret)
+{
+	return nm_balancer_propose(state, input->snapshot, input->config, ret);
+}
+
+static void note_balanced(void *state, const struct nm_decision *decision)
+{
+	nm_balancer_applied(state, decision);
+}
+
+/* ---- the table ---- */
 
 static const struct nm_policy_ops rows[NM_POLICY_MAX] = {
 	[NM_POLICY_NONE] = {0},
 	[NM_POLICY_AUTO] = {0},
 	[NM_POLICY_LBMA] = {.propose = propose_lbma, .by_locality = true},
-	[NM_POLICY_IMAR2] = {.propose = propose_imar2, .by_performance = true, .rolls_back = true},
-	[NM_POLICY_KMAF] = {.propose = propose_kmaf, .by_sharing = true},
-	[NM_POLICY_BALANCE] = {.propose = propose_balance, .by_performance = true},
+	[NM_POLICY_IMAR2] = {.open = open_record,
+			     .close = close_record,
+			     .follow = follow_record,
+			     .propose = propose_imar2,
+			     .by_performance = true,
+			     .rolls_back = true},
+	[NM_POLICY_KMAF] = {.open = open_clock,
+			    .close = free,
+			    .propose = propose_kmaf,
+			    .by_sharing = true},
+	[NM_POLICY_BALANCE] = {.open = open_balancer,
+			       .close = close_balancer,
+			       .propose = propose_balance,
+			       .applied = note_balanced,
+			       .by_performance = true},
 };
 
 const struct nm_policy_ops *nm_policy_ops(enum nm_thread_policy policy)
 {
 	return &rows[policy];
+}
+
+int nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy,
+		     const struct nm_topology *topology, double page_bytes)
+{
+	if (policies->states[policy] || !rows[policy].open)
+		return 0;
+	return rows[policy].open(topology, page_bytes, &policies->states[policy]);
+}
+
+void nm_policies_close(struct nm_policies *policies)
+{
+	for (size_t i = 0; i < NM_POLICY_MAX; i++)
+		if (policies->states[i])
+			rows[i].close(policies->states[i]);
+	*policies = (struct nm_policies){0};
 }

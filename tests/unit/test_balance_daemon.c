@@ -53,7 +53,7 @@ static void a_machine_with_room_is_left_alone(void **state)
 	begin(NM_SELECTION_FIRST_FIT);
 	live(30);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 0);
+	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 0);
 }
 
 /* Every node has the same load. */
@@ -210,7 +210,7 @@ static void threads_stay_with_their_pages(void **state)
 	config()->rules.balance_min_gain = 0;
 	live(20);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	assert_true(world.daemon.pipeline.balancer->tally.stopped_by_gain > 0);
+	assert_true(nm_balancer_of(&world.daemon)->tally.stopped_by_gain > 0);
 }
 
 /* ---- the journal ---- */
@@ -309,15 +309,15 @@ static void a_reused_number_starts_without_history(void **state)
 	begin(NM_SELECTION_FIRST_FIT);
 	config()->rules.balance_persist = 1000;
 	live(4);
-	struct nm_column *threads = &world.daemon.pipeline.balancer->threads;
+	struct nm_column *threads = &nm_balancer_of(&world.daemon)->threads;
 	const struct nm_balancer_thread_state *known = nm_column_find(threads, 1000);
 	assert_true(known->read_interval == world.daemon.tally.intervals);
-	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 6);
+	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 6);
 	threads->keys[0].start_ticks++;
 	live(1);
-	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 5);
+	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 5);
 	live(1);
-	assert_int_equal(world.daemon.pipeline.balancer->result.waiting, 6);
+	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 6);
 }
 
 static void a_policy_change_drops_the_state(void **state)
@@ -326,12 +326,13 @@ static void a_policy_change_drops_the_state(void **state)
 	overload(6, 0);
 	begin(NM_SELECTION_FIRST_FIT);
 	live(3);
-	assert_non_null(world.daemon.pipeline.balancer);
+	assert_non_null(nm_balancer_of(&world.daemon));
 	nm_balance_stage_end(&world.daemon);
-	assert_null(world.daemon.pipeline.balancer);
+	assert_int_equal(nm_pipeline_reset_performance(&world.daemon), 0);
+	assert_null(nm_balancer_of(&world.daemon));
 	config()->threads.policy = NM_POLICY_LBMA;
 	live(3);
-	assert_null(world.daemon.pipeline.balancer);
+	assert_null(nm_balancer_of(&world.daemon));
 }
 
 static void the_status_contains_balancing_metrics(void **state)

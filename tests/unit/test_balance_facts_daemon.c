@@ -63,14 +63,14 @@ static void pages_are_counted_by_numa_maps(void **state)
 		       : has_field(move, "NODE_TO", "1") ? 0.25
 							 : 0;
 	assert_true(fabs(number_of(move, "GAIN_PAGES") - there * all) < 1e-3 * all);
-	assert_int_equal(world.daemon.pipeline.balancer->tally.pages_counted, 6);
+	assert_int_equal(nm_balancer_of(&world.daemon)->tally.pages_counted, 6);
 	assert_int_equal(fake_open_fds(world.fake), 0);
 }
 
 static const struct nm_residence *residence_of(uint32_t pid)
 {
 	const struct nm_residence *residence =
-		nm_balancer_residence(world.daemon.pipeline.balancer, pid);
+		nm_balancer_residence(nm_balancer_of(&world.daemon), pid);
 	assert_non_null(residence);
 	return residence;
 }
@@ -129,10 +129,10 @@ static void nothing_is_known_without_an_answer(void **state)
 	world.cached = true;
 	fake_asked.nr_pages = 63;
 	live(10);
-	assert_null(nm_balancer_residence(world.daemon.pipeline.balancer, 1000));
+	assert_null(nm_balancer_residence(nm_balancer_of(&world.daemon), 1000));
 	fake_asked.pages = NULL;
 	live(10);
-	assert_null(nm_balancer_residence(world.daemon.pipeline.balancer, 1000));
+	assert_null(nm_balancer_residence(nm_balancer_of(&world.daemon), 1000));
 	assert_true(fake_asked.pages_asked > 0);
 }
 
@@ -147,7 +147,7 @@ static void missing_counters_disable_dtas_and_are_logged_once(void **state)
 	world.daemon.pipeline.source->status.has_dram = false;
 	live(20);
 	assert_int_equal(count_logged("DTAS is off"), 1);
-	assert_false(world.daemon.pipeline.balancer->split);
+	assert_false(nm_balancer_of(&world.daemon)->split);
 	assert_int_equal(longest_queue(), 1);
 }
 
@@ -165,7 +165,7 @@ static void types_keep_to_their_cpus(void **state)
 	config()->rules.balance_idle_max = 0;
 	config()->rules.balance_persist = 5;
 	live(20);
-	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
+	const struct nm_balancer *balancer = nm_balancer_of(&world.daemon);
 	assert_true(balancer->split);
 	unsigned moved = 0;
 	for (size_t i = 0; i < world.nr_workers; i++) {
@@ -187,7 +187,7 @@ static void types_keep_to_their_cpus(void **state)
 /* Every leased thread is on CPUs of its type. */
 static unsigned count_leased(void)
 {
-	const struct nm_balancer *balancer = world.daemon.pipeline.balancer;
+	const struct nm_balancer *balancer = nm_balancer_of(&world.daemon);
 	unsigned count = 0;
 	for (size_t i = 0; i < world.nr_workers; i++) {
 		const struct fake_thread *thread = fake_get(world.fake, world.workers[i].tid);
@@ -220,7 +220,7 @@ static void refused_proposals_do_not_count_as_leased(void **state)
 	assert_true(world.daemon.tally.failed > 0);
 	assert_int_equal(world.daemon.tally.applied, 0);
 	for (size_t i = 0; i < world.nr_workers; i++)
-		assert_int_equal(nm_balancer_thread(world.daemon.pipeline.balancer, i)->leased_as,
+		assert_int_equal(nm_balancer_thread(nm_balancer_of(&world.daemon), i)->leased_as,
 				 NM_DTAS_EITHER);
 }
 
@@ -245,7 +245,7 @@ static void a_new_cpu_type_assignment_ends_mismatched_leases(void **state)
 	live(15);
 	print_message("%u threads leased, then %u\n", before, count_leased());
 	for (int cpu = 0; cpu < CPUS; cpu++)
-		assert_int_equal(world.daemon.pipeline.balancer->cpu_types[cpu], NM_DTAS_COMPUTE);
+		assert_int_equal(nm_balancer_of(&world.daemon)->cpu_types[cpu], NM_DTAS_COMPUTE);
 	assert_true(count_leased() < before);
 }
 
