@@ -65,7 +65,7 @@ struct nm_place_trend {
 /* A process managed by policy "auto". */
 struct nm_home_state {
 	uint32_t pid;
-	uint64_t start_ticks, program_ns;
+	uint64_t start_ticks, program_ns, domain;
 	int home; /* node index; -1: none */
 	enum nm_place_reason reason; /* reason for the home, or for having none */
 	uint64_t decision;	     /* 0: none yet */
@@ -364,6 +364,20 @@ bool nm_placement_wants_homes(const struct nm_home_round *round,
  * -ENOMEM. */
 int nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
 			bool may_move, struct nm_placement_view *view);
+
+/* ---- migrate.c: whose memory is migrated next ---- */
+
+/* Returns whether any migration waits to be handed to the mover. */
+bool nm_placement_has_migrations(const struct nm_placement *placement);
+/* Updates which migrations are worth their cost now; reclaimed: per node, whether it reclaims
+ * memory. Called by the tick and by examinations. */
+void nm_placement_update_migrations(struct nm_placement *placement, double interval_s,
+				    uint64_t now_ns, const bool *reclaimed);
+/* Returns the process whose memory is to be handed to the mover now: the caller sets the state of
+ * its migration, or defers its domain. NULL: none. */
+struct nm_home_state *nm_placement_next_migration(struct nm_placement *placement);
+/* Hands no memory of this domain over in this interval. */
+void nm_placement_defer_domain(struct nm_placement *placement, uint64_t domain);
 
 /* ---- sides.c: processes without a home ---- */
 

@@ -108,6 +108,7 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 	state->pid = one->pid;
 	state->start_ticks = one->start_ticks;
 	state->program_ns = one->program_ns;
+	state->domain = one->domain;
 	state->process = process;
 	state->anon_bytes = one->anon_bytes;
 	update_movability(snapshot, one, state);

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* Decides which process's memory is migrated to its home next: when the benefit exceeds the cost,
+ * in descending order of lost time per byte. */
+#include <math.h>
+
+#include "numa-migrd/homes.h"
+
+/* If the location of a process's memory is not known, at most this amount is moved. */
+#define ASSUMED_MAX_BYTES (UINT64_C(64) << 20)
+#define AHEAD_S 0.25   /* work handed to the mover in addition to the current batch, in seconds;
+			* waiting work can still be reordered by the latest measurements */
+#define GUESSED_S 0.05 /* the same while the cost is an estimate */
+
+static bool is_pending(const struct nm_home_state *state)
+{
+	return state->migration.state == NM_MIGRATION_READY ||
+	       state->migration.state == NM_MIGRATION_DEFERRED;
+}
+
+static double cost_s(const struct nm_placement *placement, const struct nm_home_state *state)
+{
+	return nm_place_migration_cost_s(placement->page_cost.page_ns,
+					 (double)state->migration.away_bytes);
+}
+
+static bool is_cost_unknown(const struct nm_placement *placement)
+{
+	return placement->page_cost.page_ns == 0;
+}
+
+/* ---- one interval ---- */
+
+bool nm_placement_has_migrations(const struct nm_placement *placement)
+{
+	for (size_t i = 0; i < placement->processes.count; i++)
+		if (is_pending(nm_home_state_at(placement, i)))
+			return true;
+	return false;
+}
+
+/* The mover moves all remote memory, including memory whose location was not known. */
+static bool may_move_memory(const struct nm_home_state *state)
+{
+	return nm_home_state_shares(state) || nm_home_state_bytes(state) <= ASSUMED_MAX_BYTES;
+}
+
+/* The cost of remote accesses grows, and the cost of the migration becomes known better. */
+static void update_migration(const struct nm_placement *placement, struct nm_home_state *state,
+			     double interval_s, uint64_t now_ns, const bool *reclaimed)
+{
+	struct nm_memory_migration *migration = &state->migration;
+	state->lost_s +=
+		interval_s * nm_place_lost_cpus(state->demand_cpus, migration->away_distance);
+	bool worthwhile = nm_place_expected_rest(state->lost_s) >= cost_s(placement, state) &&
+			  may_move_memory(state) && !reclaimed[state->home] &&
+			  !nm_home_state_is_suspended(state) && now_ns >= migration->retry_ns;
+	if (worthwhile && migration->state == NM_MIGRATION_DEFERRED)
+		state->judged = false; /* again, with its memory at home */
+	migration->state = worthwhile ? NM_MIGRATION_READY : NM_MIGRATION_DEFERRED;
+}
+
+void nm_placement_update_migrations(struct nm_placement *placement, double interval_s,
+				    uint64_t now_ns, const bool *reclaimed)
+{
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		state->migration.waits = false;
+		if (is_pending(state))
+			update_migration(placement, state, interval_s, now_ns, reclaimed);
+	}
+}
+
+/* ---- the next migration ---- */
+
+/*
+ * Returns the process that has lost most for each second that its migration takes. While that time
+ * is an estimate, returns the process that is moved fastest, to measure the cost for the others.
+ * NULL: none is to be moved now.
+ */
+static struct nm_home_state *find_most_urgent(const struct nm_placement *placement)
+{
+	struct nm_home_state *first = NULL;
+	double most = 0;
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		struct nm_home_state *state = nm_home_state_at(placement, i);
+		double worth = (is_cost_unknown(placement) ? 1 : state->lost_s) /
+			       fmax(cost_s(placement, state), 1e-9);
+		if (state->migration.state != NM_MIGRATION_READY || state->migration.waits ||
+		    worth < most)
+			continue;
+		most = worth;
+		first = state;
+	}
+	return first;
+}
+
+/* Returns whether enough memory of the same domain is being moved: the mover serves domains in
+ * turns. */
+static bool is_domain_busy(const struct nm_placement *placement, const struct nm_home_state *next)
+{
+	double ahead_s = cost_s(placement, next);
+	unsigned nr_ahead = 0;
+	for (size_t i = 0; i < placement->processes.count; i++) {
+		const struct nm_home_state *state = nm_home_state_at(placement, i);
+		if (state->migration.state != NM_MIGRATION_RUNNING ||
+		    state->domain != next->domain)
+			continue;
+		ahead_s += cost_s(placement, state);
+		nr_ahead++;
+	}
+	return is_cost_unknown(placement) ? nr_ahead > 0 && ahead_s > GUESSED_S
+					  : nr_ahead > 1 && ahead_s > AHEAD_S;
+}
+
+void nm_placement_defer_domain(struct nm_placement *placement, uint64_t domain)
+{
+	for (size_t i = 0; i < placement->processes.count; i++)
+		if (nm_home_state_at(placement, i)->domain == domain)
+			nm_home_state_at(placement, i)->migration.waits = true;
+}
+
+struct nm_home_state *nm_placement_next_migration(struct nm_placement *placement)
+{
+	struct nm_home_state *next;
+	while ((next = find_most_urgent(placement)) && is_domain_busy(placement, next))
+		nm_placement_defer_domain(placement, next->domain);
+	return next;
+}
