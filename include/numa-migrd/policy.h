@@ -302,17 +302,18 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		     const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
 
-/* Why a thread that ran takes part in IMAR²'s lottery, or does not. */
+/* Why a thread that ran takes part in the lottery of LBMA or IMAR², or does not. */
 enum nm_candidacy {
-	NM_CANDIDACY_YES,	 /* it is slow, or far from its memory */
+	NM_CANDIDACY_YES,	 /* LBMA: any thread; IMAR²: it is slow, or far from its memory */
 	NM_CANDIDACY_UNMEASURED, /* too few samples */
 	NM_CANDIDACY_HELD,	 /* too young, awaits a verdict, or a move did not help */
 	NM_CANDIDACY_WANDERING,	 /* it ran on several nodes */
 	NM_CANDIDACY_SETTLED,	 /* neither slow nor far from its memory */
+	NM_CANDIDACY_WHOLE, /* "auto" moves its process as a whole; not returned by the function */
 	NM_CANDIDACY_MAX
 };
-enum nm_candidacy nm_imar2_candidacy(const struct nm_config *config,
-				     const struct nm_snap_thread *thread);
+enum nm_candidacy nm_lottery_candidacy(enum nm_thread_policy policy, const struct nm_config *config,
+				       const struct nm_snap_thread *thread);
 
 /* Computes the gain of moves: the predicted increase of local accesses of the moved threads, as a
  * share of all their accesses; NaN without accesses. Pure. */

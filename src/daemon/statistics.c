@@ -114,16 +114,24 @@ static void gather_trial(const struct nm_daemon *daemon, struct nm_statistics *s
 
 /* ---- while it runs ---- */
 
-/* Shows why IMAR² considers or ignores the threads that ran in the last interval. */
+/* Shows why a lottery considers or ignores the threads that ran in the last interval. */
 static void gather_candidates(const struct nm_daemon *daemon, struct nm_statistics *statistics)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	const struct nm_config *config = daemon->config;
 	uint64_t counts[NM_CANDIDACY_MAX] = {0};
-	if (!snapshot || daemon->config->threads.policy != NM_POLICY_IMAR2)
+	if (!snapshot || !nm_policy_draws(nm_drawing_policy(config, snapshot)) ||
+	    !nm_home_stage_leaves_threads(daemon))
 		return;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i].active)
-			counts[nm_imar2_candidacy(daemon->config, &snapshot->threads[i])]++;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		bool whole = config->threads.policy == NM_POLICY_AUTO &&
+			     !nm_home_stage_leaves_spread(daemon, thread->pid);
+		if (thread->active)
+			counts[whole ? NM_CANDIDACY_WHOLE
+				     : nm_lottery_candidacy(nm_drawing_policy(config, snapshot),
+							    config, thread)]++;
+	}
 	for (unsigned kind = 0; kind < NM_CANDIDACY_MAX; kind++)
 		count(statistics, NM_STATISTIC_THREADS_CANDIDATES + kind, counts[kind]);
 	count(statistics, NM_STATISTIC_THREADS_STUCK, daemon->tally.stuck);

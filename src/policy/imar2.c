@@ -61,15 +61,18 @@ static double locality_of(const struct nm_snap_thread *thread)
 	return thread->valid ? thread->local_share : NAN;
 }
 
-enum nm_candidacy nm_imar2_candidacy(const struct nm_config *config,
-				     const struct nm_snap_thread *thread)
+enum nm_candidacy nm_lottery_candidacy(enum nm_thread_policy policy, const struct nm_config *config,
+				       const struct nm_snap_thread *thread)
 {
-	if (!thread->measured)
+	bool lbma = policy == NM_POLICY_LBMA;
+	if (lbma ? !thread->valid && !config->rules.paper : !thread->measured)
 		return NM_CANDIDACY_UNMEASURED;
 	if (!thread->movable)
 		return NM_CANDIDACY_HELD;
 	if (thread->main_node < 0)
 		return NM_CANDIDACY_WANDERING;
+	if (lbma)
+		return NM_CANDIDACY_YES;
 	bool remote = locality_of(thread) < config->rules.remote_below;
 	return is_slow(config, thread) || remote ? NM_CANDIDACY_YES : NM_CANDIDACY_SETTLED;
 }
@@ -79,7 +82,7 @@ static bool rank(const struct nm_config *config, const struct nm_snap_thread *th
 		 double *ret_rank)
 {
 	double locality = locality_of(thread);
-	if (nm_imar2_candidacy(config, thread) != NM_CANDIDACY_YES)
+	if (nm_lottery_candidacy(NM_POLICY_IMAR2, config, thread) != NM_CANDIDACY_YES)
 		return false;
 	*ret_rank = config->rules.remote_below > 0 ? fmin(thread->relative, locality)
 						   : thread->relative;

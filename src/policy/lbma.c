@@ -25,14 +25,14 @@ static uint32_t next_at_random(void *context)
 	return thread;
 }
 
-static size_t list_eligible(const struct nm_snapshot *snapshot, bool any_thread, uint32_t *eligible)
+static size_t list_eligible(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			    uint32_t *eligible)
 {
 	size_t count = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (thread->movable && thread->main_node >= 0 && (thread->valid || any_thread))
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (nm_lottery_candidacy(NM_POLICY_LBMA, config, &snapshot->threads[i]) ==
+		    NM_CANDIDACY_YES)
 			eligible[count++] = (uint32_t)i;
-	}
 	return count;
 }
 
@@ -72,10 +72,9 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	if (!eligible || !move_tickets || !known)
 		return -ENOMEM;
 	fill_tickets(snapshot, config, move_tickets, known);
-	bool any_thread = config->rules.paper;
 	struct shuffle list = {.rng = rng,
 			       .threads = eligible,
-			       .count = list_eligible(snapshot, any_thread, eligible)};
+			       .count = list_eligible(snapshot, config, eligible)};
 	const struct nm_search_tickets tickets = {.policy = NM_POLICY_LBMA,
 						  .move_tickets = move_tickets,
 						  .known = known,

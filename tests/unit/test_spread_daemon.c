@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "../../src/daemon/home_stage.h"
+#include "../../src/daemon/statistics.h"
 #include "page_daemon_fixture.h"
 
 static void begin_auto(void)
@@ -58,6 +59,30 @@ static void misplaced_threads_of_a_large_process_move(void **state)
 	assert_true(nm_actuator_leases(world.daemon.pipeline.actuator) > 0);
 }
 
+/* Returns NaN for a value that is not shown. */
+static double statistic(enum nm_statistic value)
+{
+	struct nm_statistics statistics;
+	nm_statistics_gather(&world.daemon, &statistics);
+	return statistics.now[value].known ? statistics.now[value].number : (double)NAN;
+}
+
+/* Of the large process two threads are candidates until they move; the other one gets a home. */
+static void status_counts_candidates_of_the_lottery(void **state)
+{
+	(void)state;
+	begin_large();
+	add_worker(2000, 6, 3);
+	add_worker(2000, 7, 3);
+	for (unsigned i = 0; i < 30 && !(statistic(NM_STATISTIC_THREADS_CANDIDATES) > 0); i++)
+		live_s(1);
+	assert_true(statistic(NM_STATISTIC_THREADS_CANDIDATES) == 2);
+	live_s(30);
+	assert_true(statistic(NM_STATISTIC_THREADS_CANDIDATES) == 0);
+	assert_true(statistic(NM_STATISTIC_THREADS_SETTLED) == 6);
+	assert_true(statistic(NM_STATISTIC_THREADS_WHOLE) == 2);
+}
+
 /* The kernel moves the same threads and pages. */
 static void nothing_is_drawn_beside_kernel_balancing(void **state)
 {
@@ -66,6 +91,7 @@ static void nothing_is_drawn_beside_kernel_balancing(void **state)
 	world.balancing = world.daemon.machine.balancing = 1;
 	live_s(30);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
+	assert_true(isnan(statistic(NM_STATISTIC_THREADS_CANDIDATES)));
 }
 
 static void nothing_is_drawn_by_first_touches(void **state)
@@ -154,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(misplaced_threads_of_a_large_process_move),
+		TEST(status_counts_candidates_of_the_lottery),
 		TEST(nothing_is_drawn_beside_kernel_balancing),
 		TEST(nothing_is_drawn_by_first_touches),
 		TEST(computing_threads_of_a_large_process_stay),
