@@ -15,39 +15,21 @@ struct entry {
 	uint32_t thread; /* ascending with the tid */
 };
 
-/* A heap, because only a few of many threads are taken. */
 struct ranking {
 	struct entry *entries;
-	size_t count;
+	size_t next, count;
 };
 
-static bool is_before(const struct entry *a, const struct entry *b)
+static int by_rank(const void *left, const void *right)
 {
-	return a->rank < b->rank || (a->rank == b->rank && a->thread < b->thread);
-}
-
-static void sift_down(struct ranking *list, size_t at)
-{
-	struct entry *heap = list->entries, sunk = heap[at];
-	for (size_t child; (child = 2 * at + 1) < list->count; at = child) {
-		if (child + 1 < list->count && is_before(&heap[child + 1], &heap[child]))
-			child++;
-		if (!is_before(&heap[child], &sunk))
-			break;
-		heap[at] = heap[child];
-	}
-	heap[at] = sunk;
+	const struct entry *a = left, *b = right;
+	return NM_COMPARE(a->rank, b->rank) ?: NM_COMPARE(a->thread, b->thread);
 }
 
 static uint32_t next_by_rank(void *context)
 {
 	struct ranking *list = context;
-	if (list->count == 0)
-		return NM_NO_PARTNER;
-	uint32_t thread = list->entries[0].thread;
-	list->entries[0] = list->entries[--list->count];
-	sift_down(list, 0);
-	return thread;
+	return list->next == list->count ? NM_NO_PARTNER : list->entries[list->next++].thread;
 }
 
 static bool is_slow(const struct nm_config *config, const struct nm_snap_thread *thread)
@@ -96,8 +78,7 @@ static void rank_all(const struct judge *judge, struct ranking *list)
 		entry->thread = (uint32_t)i;
 		list->count += rank(judge->config, &judge->snapshot->threads[i], &entry->rank);
 	}
-	for (size_t i = list->count / 2; i-- > 0;)
-		sift_down(list, i);
+	qsort(list->entries, list->count, sizeof(*list->entries), by_rank);
 }
 
 /* ---- tickets ---- */
