@@ -27,6 +27,7 @@ struct nm_proc_stat {
 	uint64_t start_ticks; /* since boot, in clock ticks (USER_HZ) */
 	uint64_t start_stack; /* differs after each exec; 0 if access is denied (ptrace(2)) */
 	uint64_t ran_ticks;   /* CPU time of the thread, user and system, in clock ticks */
+	bool is_leader;	      /* whether it is the first thread, whose number the process has */
 	int processor;	      /* CPU on which it last ran */
 	unsigned policy;      /* SCHED_* */
 };
@@ -40,13 +41,15 @@ static inline bool nm_proc_has_exited(const struct nm_proc_stat *stat)
  * -EINVAL. Pure. */
 int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);
 
+/*
+ * What no other file of a process shows. A process in 65,536 groups makes the kernel take 30 ms to
+ * write this file, and whoever reads it may have to take down the memory of a process that ends
+ * meanwhile. Therefore nm_proc_read_owner() and nm_proc_read_memory() are used wherever they
+ * suffice.
+ */
 struct nm_proc_status {
-	uint32_t tgid, uid;  /* real uid */
+	uint32_t tgid;
 	uint32_t ns_pid;     /* its number in its own PID namespace; 1: init of that namespace */
-	uint64_t rss_bytes;  /* resident memory: VmRSS and hugetlb_bytes; 0 for kernel threads and
-			      * for threads that have exited */
-	uint64_t hugetlb_bytes; /* HugetlbPages, which VmRSS does not include */
-	uint64_t anon_bytes; /* RssAnon: the part that is neither file nor shared memory */
 	uint64_t held_bytes; /* VmPin and VmLck: memory pinned for devices, or locked */
 	uint64_t barred_mems; /* nodes below 64, by the kernel's numbers, that Mems_allowed_list
 			       * excludes, as bits */
@@ -84,6 +87,19 @@ int nm_proc_open_same(struct nm_platform *platform, uint32_t pid, uint32_t tid,
 int nm_proc_read_stat(struct nm_platform *platform, int directory, struct nm_proc_stat *ret);
 int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_proc_status *ret);
 
+/* Returns the effective user of the thread or process, which owns its directory (proc(5)). Returns
+ * 0 or a negative errno. */
+int nm_proc_read_owner(struct nm_platform *platform, int directory, uint32_t *ret_uid);
+
+struct nm_proc_memory {
+	uint64_t rss_bytes;  /* resident memory without hugetlb pages; 0 for kernel threads and for
+			      * threads that have exited */
+	uint64_t anon_bytes; /* the part that is neither file nor shared memory */
+};
+
+/* Reads statm. Returns 0, -ESRCH if the process has exited, -EINVAL or another negative errno. */
+int nm_proc_read_memory(struct nm_platform *platform, int directory, struct nm_proc_memory *ret);
+
 #define NM_PROC_STATUS_BYTES 32768 /* sufficient for 2,900 supplementary groups */
 
 /*
@@ -95,17 +111,11 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 struct nm_costly {
 	uint64_t domains[NM_COSTLY_MOST];
 	size_t count;
-	uint64_t since_ns; /* for nm_costly_begin() */
 };
-bool nm_costly_has(const struct nm_costly *costly, uint64_t domain);
-void nm_costly_add(struct nm_costly *costly, uint64_t domain);
-/* Clears the table once a second, for callers that work without intervals. */
-void nm_costly_begin(struct nm_costly *costly, uint64_t now_ns);
 
-/* As nm_proc_read_status(), for a process in this cgroup (NULL: unknown). Returns -EFBIG if its
- * status is too long, or -EAGAIN if it is not read because that of another process in its domain
- * was too long. */
-int nm_proc_read_status_in(struct nm_platform *platform, int directory, const char *cgroup,
+/* As nm_proc_read_status(), for a process of this domain. Returns -EFBIG if its status is too long,
+ * or -EAGAIN if it is not read because that of another process in its domain was too long. */
+int nm_proc_read_status_in(struct nm_platform *platform, int directory, uint64_t domain,
 			   struct nm_costly *costly, struct nm_proc_status *ret);
 
 /*
@@ -114,8 +124,6 @@ int nm_proc_read_status_in(struct nm_platform *platform, int directory, const ch
  * another negative errno. Called by everything that verifies whose descriptor or number it has.
  */
 int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret);
-/* Returns 1 if the file is longer than NM_PROC_STATUS_BYTES; its first lines are sufficient. */
-int nm_proc_status_at(int directory, const char *path, struct nm_proc_status *ret);
 /* The path in the unified hierarchy, allocated. Returns 0, -ESRCH, -ENODATA (no such hierarchy) or
  * -ENOMEM. */
 int nm_proc_cgroup_at(int directory, const char *path, char **ret);
@@ -124,8 +132,8 @@ int nm_proc_cgroup_at(int directory, const char *path, char **ret);
  * another negative errno. */
 int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, uint32_t tid,
 		    struct nm_proc_stat *ret);
-/* Reads and parses /proc/PID/status. Returns 0, -ESRCH or another negative errno. */
-int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_status *ret);
+/* Returns the effective user of the process. Returns 0, -ESRCH or another negative errno. */
+int nm_proc_owner_of(struct nm_platform *platform, uint32_t pid, uint32_t *ret_uid);
 
 /* Total time that a thread has run, and that it was runnable but waited for a CPU. */
 struct nm_proc_schedstat {
@@ -414,7 +422,6 @@ struct nm_other {
  * than root that would need root to have an effect, because any user may name a program "numad".
  * Called by the daemon at start.
  */
-const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm,
-				   struct nm_costly *costly);
+const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm);
 
 #endif

@@ -246,9 +246,8 @@ int nm_worker_client_prepare(struct nm_worker_client *client, enum nm_worker_cal
  * nm_worker_client_receive() or nm_worker_client_cancel() ends it; or a negative errno.
  * -EINPROGRESS: the series has ended, or a worker is still working for this domain: try again
  * later. -EALREADY: the process missed a deadline recently, its domain has used its share of stuck
- * workers, another call of this caller is in progress, or the process is not identified now
- * (struct nm_costly). -ESRCH: the process has exited. Any other error: no worker could be reached.
- * Never waits.
+ * workers, or another call of this caller is in progress. -ESRCH: the process has exited. Any other
+ * error: no worker could be reached. Never waits.
  */
 int nm_worker_client_send(struct nm_worker_client *client, enum nm_worker_caller which,
 			  struct nm_worker_call *call);

@@ -176,7 +176,6 @@ struct other_daemons {
 	struct nm_daemon *daemon;
 	const struct nm_other *reported[OTHERS_MAX];
 	unsigned nr_reported;
-	struct nm_costly costly;
 };
 
 /* One process per name is reported, because any user may start many. */
@@ -202,8 +201,7 @@ static int report_other_daemon(void *context, const char *name)
 	if (platform->ops->read_file(platform, NM_ROOT, path, comm, sizeof(comm)) <= 0)
 		return 0;
 	comm[strcspn(comm, "\n")] = '\0';
-	const struct nm_other *other =
-		nm_other_of(platform, (uint32_t)pid, comm, &other_daemons->costly);
+	const struct nm_other *other = nm_other_of(platform, (uint32_t)pid, comm);
 	if (!other || was_reported(other_daemons, other))
 		return 0;
 	nm_report(other_daemons->daemon, NM_MESSAGE_COEXIST, LOG_WARNING,

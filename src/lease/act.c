@@ -62,16 +62,13 @@ static int fill_owner(struct nm_actuator *actuator, const struct attempt *attemp
 		      struct nm_ledger_entry *terms)
 {
 	nm_autofree char *cgroup = NULL;
-	struct nm_proc_status status;
 	int r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &cgroup);
 	if (r == 0 || r == -ENODATA)
-		r = nm_proc_read_status_in(actuator->platform, attempt->directory, cgroup,
-					   &actuator->costly, &status);
+		r = nm_proc_read_owner(actuator->platform, attempt->directory, &terms->uid);
 	if (r < 0)
 		return r;
-	terms->uid = status.uid;
 	terms->cgroup = nm_ledger_cgroup(cgroup);
-	terms->domain = nm_domain_of(status.uid, cgroup);
+	terms->domain = nm_domain_of(terms->uid, cgroup);
 	return 0;
 }
 
@@ -292,7 +289,6 @@ void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, u
 {
 	int reserved = nm_lease_reserve(actuator, plan->count * 2);
 	nm_cgroups_begin(actuator->masks.cgroups, now_ns);
-	actuator->costly.count = 0;
 	nm_lease_compact_ledger(actuator);
 
 	for (size_t i = 0; i < plan->count; i++) {

@@ -77,7 +77,6 @@ struct nm_actuator {
 	struct nm_settled *settled;	   /* threads without an entry in `leases` */
 	struct nm_tidmap *by_tid, *by_pid; /* map to the index of the newest lease */
 	struct nm_descent *descent;
-	struct nm_costly costly; /* among the threads of one plan */
 
 	uint64_t round; /* of nm_actuator_update() */
 	/* Every thread created before reported_ticks was reported by a FORK record or examined by a

@@ -131,9 +131,9 @@ int nm_descent_search(struct nm_descent *descent, struct nm_descent_walk *walk);
 struct nm_descent_process {
 	uint32_t pid, ppid, session, uid;
 	bool gone;   /* or it cannot be read */
-	bool adopts; /* the init process of a namespace or a service manager, which becomes the
-			parent of orphans */
-	uint64_t start_ticks, cgroup;
+	bool adopts; /* it becomes the parent of orphans */
+	bool is_asked; /* its status has been read for that */
+	uint64_t start_ticks, cgroup, domain;
 	uint64_t oldest_sibling_ticks; /* start time of the oldest thread other than the leader; 0:
 					  not read yet */
 };

@@ -159,23 +159,42 @@ static int read_process(struct nm_descent *descent, struct nm_descent_process *p
 	struct nm_platform *platform = descent->platform;
 	nm_autofree char *cgroup = NULL;
 	struct nm_proc_stat stat;
-	struct nm_proc_status status;
 	descent->steps += 5 * NM_STEPS_CALL;
 	int directory = nm_proc_open_stat(platform, process->pid, process->pid, &stat);
 	if (directory < 0)
 		return directory;
 	(void)nm_proc_read_cgroup(platform, directory, &cgroup);
-	int r = nm_proc_read_status_in(platform, directory, cgroup, &descent->costly, &status);
+	int r = nm_proc_read_owner(platform, directory, &process->uid);
 	platform->ops->close(platform, directory);
 	if (r < 0)
 		return r;
 	process->ppid = stat.ppid;
 	process->session = stat.session;
 	process->start_ticks = stat.start_ticks;
-	process->uid = status.uid;
 	process->cgroup = nm_ledger_cgroup(cgroup);
-	process->adopts = status.ns_pid == 1 || strcmp(stat.comm, "systemd") == 0;
+	process->domain = nm_domain_of(process->uid, cgroup);
+	process->adopts = strcmp(stat.comm, "systemd") == 0;
 	return 0;
+}
+
+/* Returns whether orphans become its children: a service manager, or the init process of a PID
+ * namespace. Only its status shows the latter. */
+static bool adopts(struct nm_descent *descent, struct nm_descent_process *process)
+{
+	struct nm_proc_status status;
+	if (process->adopts || process->is_asked)
+		return process->adopts;
+	process->is_asked = true;
+	descent->steps += 3 * NM_STEPS_CALL;
+	int directory = nm_proc_open_same(descent->platform, process->pid, process->pid,
+					  process->start_ticks, NULL);
+	if (directory < 0)
+		return false;
+	process->adopts = nm_proc_read_status_in(descent->platform, directory, process->domain,
+						 &descent->costly, &status) == 0 &&
+			  status.ns_pid == 1;
+	descent->platform->ops->close(descent->platform, directory);
+	return process->adopts;
 }
 
 static int add_process(struct nm_descent *descent, uint32_t pid)
@@ -226,10 +245,10 @@ static bool is_leased_process(const struct nm_ledger_entry *terms,
 
 /* The parent, or NULL if it has exited: the number may belong to another process by now, which is
  * younger than the child. */
-static const struct nm_descent_process *find_parent(struct nm_descent *descent,
-						    const struct nm_descent_process *child)
+static struct nm_descent_process *find_parent(struct nm_descent *descent,
+					      const struct nm_descent_process *child)
 {
-	const struct nm_descent_process *parent =
+	struct nm_descent_process *parent =
 		child->ppid > 1 ? nm_kinship_find_process(descent, child->ppid) : NULL;
 	return parent && parent->start_ticks <= child->start_ticks ? parent : NULL;
 }
@@ -266,13 +285,14 @@ static void find_inheritable(struct nm_descent *descent, uint32_t pid, uint32_t 
 		return;
 	descent->inheritable = (struct nm_inheritable){.pid = pid, .target = target};
 	const struct nm_descent_process *process = nm_kinship_find_process(descent, pid);
-	const struct nm_descent_process *child = process, *parent;
+	const struct nm_descent_process *child = process;
+	struct nm_descent_process *parent;
 	for (unsigned depth = 0; child && depth < MOST_ANCESTORS; depth++, child = parent) {
 		parent = find_parent(descent, child);
 		if (parent)
 			consider(descent, child, parent,
 				 &(struct key){KEY_PROCESS, parent->pid, 0, target});
-		if (parent && !parent->adopts)
+		if (parent && !adopts(descent, parent))
 			continue;
 		const struct key group = group_key(process->cgroup, process->session, process->uid,
 						   target);

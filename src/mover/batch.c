@@ -15,61 +15,22 @@ static enum nm_pace_class class_of(const struct nm_page_step *step)
 
 /* ---- the process ---- */
 
-/* Kernels without cpusets have no such line, and all nodes are allowed. */
-static int parse_mems(const char *status, hwloc_bitmap_t ret)
-{
-	static const char name[] = "\nMems_allowed_list:";
-	const char *line = strstr(status, name);
-
-	if (!line) {
-		hwloc_bitmap_fill(ret);
-		return 0;
-	}
-	line += strlen(name);
-	line += strspn(line, "\t ");
-	int r = nm_list_parse(line, ret);
-	return r == -EINVAL ? -EPROTO : r;
-}
-
-static int read_mems(struct nm_mover *mover, int directory, uint64_t now)
-{
-	struct nm_work *work = &mover->work;
-	uint64_t domain = work->batch->domain;
-	char text[NM_PROC_STATUS_BYTES];
-
-	if (work->has_mems)
-		return 0;
-	nm_costly_begin(&mover->costly, now);
-	if (nm_costly_has(&mover->costly, domain))
-		return -EAGAIN;
-	ssize_t length = mover->platform->ops->read_file(mover->platform, directory, "status", text,
-							 sizeof(text));
-	if (length == -EFBIG)
-		nm_costly_add(&mover->costly, domain);
-	if (length <= 0)
-		return length == 0 || length == -ENOENT ? -ESRCH : (int)length;
-	int r = parse_mems(text, work->mems);
-	work->has_mems = r == 0;
-	return r;
-}
-
-/* The cpuset is read once for a batch. Each call verifies that the number still belongs to the
- * process. */
+/* Each call verifies that the number still belongs to the process. The kernel refuses nodes that
+ * its cpuset excludes. */
 static int check_process(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 
-	if (work->has_mems && now - work->checked_ns < CHECK_NS)
+	if (work->checked_ns && now - work->checked_ns < CHECK_NS)
 		return 0;
 	int directory = nm_known_open(mover->platform, work->batch->pid, work->batch->start_ticks,
 				      &work->tid, &work->tid_ticks);
 	if (directory < 0)
 		return directory;
-	int r = read_mems(mover, directory, now);
 	mover->platform->ops->close(mover->platform, directory);
 	work->checked_ns = now;
-	return r;
+	return 0;
 }
 
 /* Returns 0 if the mappings are known, -EAGAIN if they may be read now, or the negative errno that

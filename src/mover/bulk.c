@@ -269,17 +269,11 @@ static int find_pages(struct nm_mover *mover)
 
 /* ---- rolling back ---- */
 
-static bool is_allowed(const struct nm_mover *mover, int to)
-{
-	return to >= 0 && (unsigned)to < mover->rules.nr_nodes &&
-	       hwloc_bitmap_isset(mover->work.mems, mover->rules.node_ids[to]);
-}
-
 static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, uint64_t page)
 {
 	struct nm_call *call = &mover->call;
 
-	if (!is_allowed(mover, run->was_on) ||
+	if (run->was_on < 0 || (unsigned)run->was_on >= mover->rules.nr_nodes ||
 	    !nm_mover_take_room(mover, run->was_on, NM_SMALL_PAGE, false))
 		return;
 	call->units[call->count++] =
@@ -332,7 +326,7 @@ int nm_bulk_move(struct nm_mover *mover)
 
 	if (work->batch->nr_back > 0)
 		return move_back(mover);
-	if (!is_allowed(mover, work->batch->to))
+	if (work->batch->to < 0 || (unsigned)work->batch->to >= mover->rules.nr_nodes)
 		return -EPERM;
 	if (nm_node_is_reclaimed(mover->platform, &mover->reclaim,
 				 mover->rules.node_ids[work->batch->to], mover->call.now_ns))

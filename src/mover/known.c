@@ -224,21 +224,16 @@ int nm_known_open(struct nm_platform *platform, uint32_t pid, uint64_t start_tic
 	return directory;
 }
 
-/* The time to read mappings grows with the pages, of which hugetlb memory has few. A process of
- * unknown size counts as too large: repeating the attempt would delay others. */
+/* The time to read mappings grows with the pages, of which hugetlb memory has few. */
 static int check_size(struct nm_platform *platform, int directory,
 		      const struct nm_known_limits *limits)
 {
-	nm_autofree char *cgroup = NULL;
-	struct nm_proc_status status;
+	struct nm_proc_memory memory;
 
 	if (limits->rss_bytes == 0)
 		return 0;
-	(void)nm_proc_read_cgroup(platform, directory, &cgroup);
-	int r = nm_proc_read_status_in(platform, directory, cgroup, limits->costly, &status);
-	if (r == 0)
-		return status.rss_bytes - status.hugetlb_bytes > limits->rss_bytes ? -EFBIG : 0;
-	return r == -EAGAIN ? -EFBIG : r;
+	int r = nm_proc_read_memory(platform, directory, &memory);
+	return r == 0 && memory.rss_bytes > limits->rss_bytes ? -EFBIG : r;
 }
 
 static int end_turn(struct nm_known_entry *entry, int r)

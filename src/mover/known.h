@@ -83,7 +83,6 @@ bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_
 struct nm_known_limits {
 	uint64_t budget_ns; /* for one turn */
 	uint64_t rss_bytes; /* a process with more memory is not read; 0: no limit */
-	struct nm_costly *costly; /* used if there is a limit */
 };
 
 /*

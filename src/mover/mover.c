@@ -45,7 +45,6 @@ void nm_mover_free(struct nm_mover *mover)
 		nm_page_batch_free(mover->done[i]);
 	nm_page_batch_free(mover->work.batch);
 	nm_known_clear(&mover->known);
-	hwloc_bitmap_free(mover->work.mems);
 	nm_rules_clear(&mover->rules);
 	nm_rules_clear(&mover->next);
 	free(mover);
@@ -59,14 +58,11 @@ int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topolog
 	if (!mover)
 		return -ENOMEM;
 	mover->platform = platform;
-	mover->work.mems = hwloc_bitmap_alloc();
 	nm_known_init(&mover->known);
 	nm_pace_init(&mover->pace, platform->ops->now_ns(platform));
 	nm_pace_configure(&mover->pace, config);
 	mover->splits_before = read_splits(mover);
 	int r = nm_rules_init(&mover->rules, topology, config);
-	if (!mover->work.mems)
-		r = -ENOMEM;
 	if (r == 0)
 		*ret = NM_TAKE(mover);
 	return r;

@@ -49,8 +49,6 @@ struct nm_work {
 	struct nm_worker_found found;
 	unsigned found_next;
 	struct nm_known_entry *known; /* used by the step in progress: must not be replaced */
-	hwloc_bitmap_t mems;	      /* nodes that the cpuset allows, by the kernel's numbers */
-	bool has_mems;
 	uint32_t tid; /* a thread of the process that has not exited; the first one if possible */
 	uint64_t tid_ticks;  /* start time of that thread */
 	uint64_t checked_ns; /* when the identity of the process was checked */
@@ -112,7 +110,6 @@ struct nm_mover {
 	struct nm_work work;
 	struct nm_call call;
 	struct nm_reclaim_watch reclaim;
-	struct nm_costly costly;
 };
 
 /* Copies the rules. On -ENOMEM they contain no nodes. The caller clears them in any case. */

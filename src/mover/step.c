@@ -15,8 +15,7 @@ bool nm_step_may_move(const struct nm_mover_rules *rules, struct nm_work *work,
 		      const struct nm_page_step *step, struct nm_unit *ret_unit)
 {
 	if (step->to < 0 || (unsigned)step->to >= rules->nr_nodes ||
-	    step->from >= (int)rules->nr_nodes ||
-	    !hwloc_bitmap_isset(work->mems, rules->node_ids[step->to]))
+	    step->from >= (int)rules->nr_nodes)
 		return false;
 	const struct nm_mapped *mapped =
 		nm_mappings_find(work->known->ready, step->address, step->bytes);

@@ -41,7 +41,8 @@ static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 	memmove(mover->queue + i, mover->queue + i + 1,
 		(--mover->queue_count - i) * sizeof(*mover->queue));
 	work->known = NULL;
-	work->dropped = work->discarded = work->has_mems = false;
+	work->dropped = work->discarded = false;
+	work->checked_ns = 0;
 	work->next = work->batch->bulk ? 0 : work->batch->next;
 	work->nr_base_pages = 0;
 	work->found.count = work->found_next = 0;
@@ -159,12 +160,9 @@ static int conclude_reading(struct nm_mover *mover, int r)
 
 int nm_mover_read(struct nm_mover *mover, nm_then_fn read)
 {
-	struct nm_known_limits limits = mover->rules.maps;
-
-	nm_costly_begin(&mover->costly, now_ns(mover));
-	limits.costly = &mover->costly;
 	mover->read = read;
-	return conclude_reading(mover, nm_known_read(mover->work.known, mover->platform, &limits));
+	return conclude_reading(
+		mover, nm_known_read(mover->work.known, mover->platform, &mover->rules.maps));
 }
 
 static int return_result(struct nm_mover *mover, int r)

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
@@ -25,33 +26,26 @@ static int require_start_ticks(int process, uint64_t wanted)
 	return stat.start_ticks == wanted ? 0 : -ESRCH;
 }
 
-/* Reads the process to be matched with targets; a thread is refused. */
-static int read_subject(int process, pid_t pid, struct nm_proc_stat *stat,
-			struct nm_proc_status *status)
-{
-	int r = nm_proc_stat_at(process, "stat", stat);
-	if (r >= 0)
-		r = nm_proc_status_at(process, "status", status);
-	if (r < 0)
-		return r;
-	return status->tgid == (uint32_t)pid ? 0 : -EPERM;
-}
-
-static int require_target(int process, pid_t pid, const struct nm_config *config)
+/* A thread is refused. */
+static int require_target(int process, const struct nm_config *config)
 {
 	nm_autofree char *cgroup = NULL;
 	struct nm_proc_stat stat;
-	struct nm_proc_status status;
-	int r = read_subject(process, pid, &stat, &status);
+	struct stat owned;
+	int r = nm_proc_stat_at(process, "stat", &stat);
 	if (r < 0)
 		return r;
+	if (!stat.is_leader)
+		return -EPERM;
+	if (fstat(process, &owned) < 0)
+		return -errno;
 	/* Without a path, no pattern that names a unit matches. */
 	r = nm_proc_cgroup_at(process, "cgroup", &cgroup);
 	if (r == -ENOMEM)
 		return r;
 	stat.comm[COMM_BYTES] = '\0'; /* the length that the daemon sees */
 	const struct nm_target_subject subject = {
-		.command = stat.comm, .cgroup = cgroup, .uid = status.uid};
+		.command = stat.comm, .cgroup = cgroup, .uid = owned.st_uid};
 	if (nm_config_matches(&config->targets.exclude, &subject, false))
 		return -EPERM;
 	return nm_config_matches(&config->targets.include, &subject, true) ? 0 : -EPERM;
@@ -69,7 +63,7 @@ int nm_open_clear_refs(int proc_fd, pid_t pid, uint64_t start_ticks,
 		return errno == ENOENT ? -ESRCH : -errno;
 	int r = require_start_ticks(process, start_ticks);
 	if (r == 0 && targets)
-		r = require_target(process, pid, targets);
+		r = require_target(process, targets);
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
 	file = openat(process, "clear_refs", O_WRONLY | O_CLOEXEC);

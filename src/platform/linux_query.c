@@ -369,7 +369,7 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 	if (r < 0)
 		return r;
 	own.domain = subject.domain;
-	own.start_ticks = subject.tid_ticks;
+	own.start_ticks = subject.start_ticks;
 	use_survivor(platform, &own);
 	own.fd = -1;
 	if (query->kind == NM_MEMORY_QUERY_CLEAR_REFS) {

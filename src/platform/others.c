@@ -15,26 +15,15 @@ static const struct nm_other known[] = {
 	 "exclude its programs (targets.exclude)"},
 };
 
-static bool is_roots(struct nm_platform *platform, uint32_t pid, struct nm_costly *costly)
+const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm)
 {
-	nm_autofree char *cgroup = NULL;
-	struct nm_proc_status status;
-	int directory = nm_proc_open_thread(platform, 0, pid);
+	uint32_t uid;
 
-	if (directory < 0)
-		return false;
-	(void)nm_proc_read_cgroup(platform, directory, &cgroup);
-	int r = nm_proc_read_status_in(platform, directory, cgroup, costly, &status);
-	platform->ops->close(platform, directory);
-	return r == 0 && status.uid == 0;
-}
-
-const struct nm_other *nm_other_of(struct nm_platform *platform, uint32_t pid, const char *comm,
-				   struct nm_costly *costly)
-{
 	for (size_t i = 0; i < NM_ARRAY_SIZE(known); i++)
 		if (strcmp(known[i].comm, comm) == 0)
-			return known[i].anyone || is_roots(platform, pid, costly) ? &known[i]
-										  : NULL;
+			return known[i].anyone || (nm_proc_owner_of(platform, pid, &uid) == 0 &&
+						   uid == 0)
+				       ? &known[i]
+				       : NULL;
 	return NULL;
 }

@@ -25,20 +25,23 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret)
 	memcpy(stat.comm, open + 1, length);
 	stat.tid = (uint32_t)strtoul(text, NULL, 10);
 
-	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 28 startstack, 39 processor,
-	 * 41 policy; 14 utime, 15 stime, 20 num_threads. */
+	/* proc(5): 3 state, 4 ppid, 6 session, 9 flags, 22 starttime, 28 startstack, 38 exit_signal
+	 * (-1 for all threads but the first), 39 processor, 41 policy; 14 utime, 15 stime, 20
+	 * num_threads. */
+	int exit_signal;
 	uint64_t user_ticks;
 	uint64_t system_ticks;
 	int parsed = sscanf(close + 1,
 			    " %c %" SCNu32 " %*d %" SCNu32 " %*d %*d %" SCNu32
 			    " %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %*d %*d %*d %*d %" SCNu32
 			    " %*d %" SCNu64 " %*u %*d %*u %*u %*u %" SCNu64
-			    " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %d %*u %u",
+			    " %*u %*u %*u %*u %*u %*u %*u %*u %*u %d %d %*u %u",
 			    &stat.state, &stat.ppid, &stat.session, &stat.flags, &user_ticks,
 			    &system_ticks, &stat.nr_threads, &stat.start_ticks, &stat.start_stack,
-			    &stat.processor, &stat.policy);
-	if (parsed != 11)
+			    &exit_signal, &stat.processor, &stat.policy);
+	if (parsed != 12)
 		return -EINVAL;
+	stat.is_leader = exit_signal >= 0;
 	stat.ran_ticks = user_ticks + system_ticks;
 	*ret = stat;
 	return 0;
@@ -58,12 +61,12 @@ static const char *status_value(const char *text, const char *name)
 	return NULL;
 }
 
-static uint64_t status_bytes(const char *text, const char *name, uint64_t otherwise)
+static uint64_t status_bytes(const char *text, const char *name)
 {
 	const char *value = status_value(text, name);
 	uint64_t kib;
 
-	return value && sscanf(value, "%" SCNu64, &kib) == 1 ? kib * 1024 : otherwise;
+	return value && sscanf(value, "%" SCNu64, &kib) == 1 ? kib * 1024 : 0;
 }
 
 /* NSpid lists the number in each namespace, the innermost last. */
@@ -100,17 +103,10 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 {
 	struct nm_proc_status status = {0};
 	const char *tgid = status_value(text, "Tgid");
-	const char *uid = status_value(text, "Uid");
 
 	if (!tgid || sscanf(tgid, "%" SCNu32, &status.tgid) != 1)
 		return -EINVAL;
-	if (!uid || sscanf(uid, "%" SCNu32, &status.uid) != 1)
-		return -EINVAL;
-	status.rss_bytes = status_bytes(text, "VmRSS", 0);
-	status.anon_bytes = status_bytes(text, "RssAnon", status.rss_bytes);
-	status.hugetlb_bytes = status_bytes(text, "HugetlbPages", 0);
-	status.rss_bytes += status.hugetlb_bytes;
-	status.held_bytes = status_bytes(text, "VmPin", 0) + status_bytes(text, "VmLck", 0);
+	status.held_bytes = status_bytes(text, "VmPin") + status_bytes(text, "VmLck");
 	status.barred_mems = barred_mems(text);
 	status.ns_pid = innermost_pid(text);
 	*ret = status;
@@ -172,6 +168,32 @@ int nm_proc_read_status(struct nm_platform *platform, int directory, struct nm_p
 	if (length < 0)
 		return gone((int)length);
 	return length ? nm_proc_parse_status(text, ret) : -ESRCH;
+}
+
+int nm_proc_read_owner(struct nm_platform *platform, int directory, uint32_t *ret_uid)
+{
+	struct nm_owner owner;
+	int r = platform->ops->owner(platform, directory, &owner);
+	if (r == 0)
+		*ret_uid = owner.uid;
+	return r;
+}
+
+int nm_proc_read_memory(struct nm_platform *platform, int directory, struct nm_proc_memory *ret)
+{
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t resident, shared;
+	char text[256];
+	ssize_t length = platform->ops->read_file(platform, directory, "statm", text, sizeof(text));
+	if (length <= 0)
+		return length ? gone((int)length) : -ESRCH;
+	if (sscanf(text, "%*u %" SCNu64 " %" SCNu64, &resident, &shared) != 2)
+		return -EINVAL;
+	/* The counts are not read at the same time. */
+	uint64_t anon = resident > shared ? resident - shared : 0;
+	*ret = (struct nm_proc_memory){.rss_bytes = resident * page_bytes,
+				       .anon_bytes = anon * page_bytes};
+	return 0;
 }
 
 int nm_proc_open_stat(struct nm_platform *platform, uint32_t pid, uint32_t tid,
@@ -250,15 +272,7 @@ int nm_proc_open_survivor(struct nm_platform *platform, int directory, const cha
 
 /* ---- status ---- */
 
-/* Without a cgroup, the effective user counts, which owns the directory. */
-static uint64_t domain_of(struct nm_platform *platform, int directory, const char *cgroup)
-{
-	struct nm_owner owner = {0};
-	(void)platform->ops->owner(platform, directory, &owner);
-	return nm_domain_of(owner.uid, cgroup);
-}
-
-bool nm_costly_has(const struct nm_costly *costly, uint64_t domain)
+static bool costly_has(const struct nm_costly *costly, uint64_t domain)
 {
 	for (size_t i = 0; i < costly->count; i++)
 		if (costly->domains[i] == domain)
@@ -266,28 +280,20 @@ bool nm_costly_has(const struct nm_costly *costly, uint64_t domain)
 	return false;
 }
 
-void nm_costly_add(struct nm_costly *costly, uint64_t domain)
+static void costly_add(struct nm_costly *costly, uint64_t domain)
 {
 	if (costly->count < NM_COSTLY_MOST)
 		costly->domains[costly->count++] = domain;
 }
 
-void nm_costly_begin(struct nm_costly *costly, uint64_t now_ns)
-{
-	if (now_ns - costly->since_ns < NM_NSEC_PER_SEC)
-		return;
-	costly->count = 0;
-	costly->since_ns = now_ns;
-}
-
-int nm_proc_read_status_in(struct nm_platform *platform, int directory, const char *cgroup,
+int nm_proc_read_status_in(struct nm_platform *platform, int directory, uint64_t domain,
 			   struct nm_costly *costly, struct nm_proc_status *ret)
 {
-	if (costly->count > 0 && nm_costly_has(costly, domain_of(platform, directory, cgroup)))
+	if (costly_has(costly, domain))
 		return -EAGAIN;
 	int r = nm_proc_read_status(platform, directory, ret);
 	if (r == -EFBIG)
-		nm_costly_add(costly, domain_of(platform, directory, cgroup));
+		costly_add(costly, domain);
 	return r;
 }
 
@@ -305,21 +311,6 @@ int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret)
 	char text[2048];
 	int r = read_at(directory, path, text, sizeof(text));
 	return r < 0 ? r : nm_proc_parse_stat(text, ret);
-}
-
-/* The file of a process in tens of thousands of groups is longer, but its first lines are
- * sufficient. */
-int nm_proc_status_at(int directory, const char *path, struct nm_proc_status *ret)
-{
-	char text[NM_PROC_STATUS_BYTES];
-	int r = read_at(directory, path, text, sizeof(text));
-	bool longer = r == -EFBIG;
-	if (longer)
-		text[sizeof(text) - 1] = '\0';
-	else if (r < 0)
-		return r;
-	r = nm_proc_parse_status(text, ret);
-	return r < 0 ? r : longer;
 }
 
 /* Copies the path in the unified hierarchy. Returns 0, -ENODATA or -ENOMEM. */
@@ -353,12 +344,12 @@ int nm_proc_stat_of(struct nm_platform *platform, uint32_t pid, uint32_t tid,
 	return read_stat(platform, NM_ROOT, path, ret);
 }
 
-int nm_proc_status_of(struct nm_platform *platform, uint32_t pid, struct nm_proc_status *ret)
+int nm_proc_owner_of(struct nm_platform *platform, uint32_t pid, uint32_t *ret_uid)
 {
 	int directory = nm_proc_open_thread(platform, 0, pid);
 	if (directory < 0)
 		return directory;
-	int r = nm_proc_read_status(platform, directory, ret);
+	int r = nm_proc_read_owner(platform, directory, ret_uid);
 	platform->ops->close(platform, directory);
 	return r;
 }
@@ -420,11 +411,11 @@ int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bit
 int nm_proc_read_affinity_in(struct nm_platform *platform, int directory, uint64_t domain,
 			     struct nm_costly *costly, hwloc_bitmap_t ret)
 {
-	if (nm_costly_has(costly, domain))
+	if (costly_has(costly, domain))
 		return -EAGAIN;
 	int r = nm_proc_read_affinity(platform, directory, ret);
 	if (r == -EFBIG)
-		nm_costly_add(costly, domain);
+		costly_add(costly, domain);
 	return r;
 }
 

@@ -35,7 +35,6 @@ struct nm_worker_client {
 	struct nm_unresponsive_list *memory, *own; /* own: the same, or NULL if it was given */
 
 	struct caller callers[NM_WORKER_CALLERS];
-	struct nm_costly costly;
 	bool absent_reported;
 	struct nm_worker_news news[NEWS_MOST]; /* further ones are not kept */
 	unsigned news_count;
@@ -45,16 +44,15 @@ struct nm_worker_client {
  * worker verifies the start time. */
 static bool is_identified(const struct caller *caller, uint32_t tid, uint64_t start_ticks)
 {
-	return caller->identified_ns && start_ticks && caller->subject.tid == tid &&
-	       caller->subject.tid_ticks == start_ticks &&
+	return caller->identified_ns && start_ticks && caller->subject.pid == tid &&
+	       caller->subject.start_ticks == start_ticks &&
 	       nm_clock_ns() - caller->identified_ns < SUBJECT_AGE_NS;
 }
 
 int nm_worker_client_identify(struct nm_worker_client *client, uint32_t tid, uint64_t start_ticks,
 			      struct nm_worker_subject *ret)
 {
-	nm_costly_begin(&client->costly, nm_clock_ns());
-	return nm_worker_subject_of(client->proc_fd, tid, start_ticks, &client->costly, ret);
+	return nm_worker_subject_of(client->proc_fd, tid, start_ticks, ret);
 }
 
 /* Identifies the process of the call, unless it is that of the last call. */
@@ -67,9 +65,7 @@ static int identify(struct nm_worker_client *client, const struct nm_worker_call
 	if (r < 0 || is_identified(caller, stat.tid, stat.start_ticks))
 		return r;
 	caller->identified_ns = 0;
-	nm_costly_begin(&client->costly, nm_clock_ns());
-	r = call->pid == 0 ? nm_worker_subject_at(call->directory, &stat, &client->costly,
-						  &caller->subject)
+	r = call->pid == 0 ? nm_worker_subject_at(call->directory, &stat, &caller->subject)
 			   : nm_worker_client_identify(client, call->pid, call->start_ticks,
 						       &caller->subject);
 	if (r == 0)
@@ -86,8 +82,8 @@ static int find_subject(struct nm_worker_client *client, struct nm_worker_call *
 	if (r < 0)
 		return r;
 	call->request.version = NM_WORKER_VERSION;
-	call->request.pid = (int32_t)caller->subject.tid;
-	call->request.start_ticks = caller->subject.tid_ticks;
+	call->request.pid = (int32_t)caller->subject.pid;
+	call->request.start_ticks = caller->subject.start_ticks;
 	return 0;
 }
 

@@ -7,24 +7,23 @@
 #include "numa-migrd/proc.h"
 #include "worker_link.h"
 
-/* The process to which a memory map belongs. */
+/* The process to which a memory map belongs, or its first living thread. */
 struct nm_worker_subject {
-	uint32_t tid, pid;
-	uint64_t tid_ticks, start_ticks;
-	uint32_t uid; /* real uid, for the message about it */
+	uint32_t pid;
+	uint64_t start_ticks;
+	uint32_t uid; /* effective uid, for the message about it */
 	uint64_t domain;
 };
 
 /* Identifies the process by the directory of one of its threads, or its own, and the stat of that.
- * Returns 0, -ESRCH if it has exited, -EALREADY if its status is not read (struct nm_costly), or
- * another negative errno. */
-int nm_worker_subject_at(int directory, const struct nm_proc_stat *stat, struct nm_costly *costly,
+ * Returns 0, -ESRCH if it has exited, or another negative errno. */
+int nm_worker_subject_at(int directory, const struct nm_proc_stat *stat,
 			 struct nm_worker_subject *ret);
 /* Identifies the process by number. start_ticks: the required start time (-ESRCH if it differs); 0:
  * any process with this number. */
-int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks, struct nm_costly *costly,
+int nm_worker_subject_of(int proc_fd, uint32_t tid, uint64_t start_ticks,
 			 struct nm_worker_subject *ret);
-/* The same, with the table of the client. */
+/* The same, in the client's /proc. */
 int nm_worker_client_identify(struct nm_worker_client *client, uint32_t tid, uint64_t start_ticks,
 			      struct nm_worker_subject *ret);
 

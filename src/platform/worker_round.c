@@ -48,9 +48,11 @@ static void select_left(const struct nm_page_round *round, const struct nm_worke
 	}
 }
 
-/* Queries the pages that are left after a try that returned `error` if it failed. */
+/* Queries the pages that are left after this try, which returned `error` if it failed. A node that
+ * the cpuset excludes ends a try, but not the next one, which begins with the last page. */
 static void query_left(const struct nm_page_round *round, const struct nm_round_calls *calls,
-		       int error, struct selection *left, struct nm_worker_moved *ret)
+		       unsigned number, int error, struct selection *left,
+		       struct nm_worker_moved *ret)
 {
 	select_left(round, ret, false, left);
 	if (left->count == 0 ||
@@ -60,7 +62,7 @@ static void query_left(const struct nm_page_round *round, const struct nm_round_
 		int on = left->statuses[i];
 		if (on < 0 || on == left->nodes[i])
 			ret->pages[left->pages[i]].node = on;
-		else if (error < 0)
+		else if (error < 0 && (error != -EACCES || number > 0))
 			ret->pages[left->pages[i]].node = error;
 	}
 }
@@ -78,7 +80,7 @@ static int make_a_try(const struct nm_page_round *round, const struct nm_round_c
 		return r;
 	for (unsigned i = 0; i < left->count; i++)
 		ret->pages[left->pages[i]].node = left->statuses[i];
-	query_left(round, calls, r, left, ret);
+	query_left(round, calls, number, r, left, ret);
 	return 0;
 }
 

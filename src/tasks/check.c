@@ -118,32 +118,50 @@ static void take_name(const struct nm_roster *roster, struct nm_process *process
 	memcpy(process->raw_comm, name, sizeof(name));
 }
 
+/*
+ * Reads which of its memory cannot move, and which nodes its cpuset excludes; only policy "auto"
+ * plans with these. Memory that is not known counts as movable: the kernel refuses what is not.
+ */
+static void read_limits(struct nm_roster *roster, struct nm_process *process, int directory)
+{
+	struct nm_proc_status status;
+
+	if (roster->config->threads.policy != NM_POLICY_AUTO ||
+	    process->rss_bytes < nm_roster_min_rss_bytes(roster) ||
+	    nm_proc_read_status_in(roster->platform, directory, process->domain, &roster->costly,
+				   &status) < 0)
+		return;
+	process->held_bytes = status.held_bytes;
+	process->barred_mems = status.barred_mems;
+}
+
 static int read_files(struct nm_roster *roster, struct nm_process *process, int directory,
 		      const struct nm_proc_stat *stat)
 {
-	struct nm_proc_status status;
+	struct nm_proc_memory memory;
 	nm_autofree char *cgroup = NULL;
+	uint32_t uid;
 
+	if (!stat->is_leader) /* the number of a thread, which can be opened, too */
+		return -ESRCH;
 	if (process->start_ticks && process->start_ticks != stat->start_ticks)
 		return -ESRCH;
 	int r = nm_proc_read_cgroup(roster->platform, directory, &cgroup);
-	if (r < 0 && r != -ENODATA)
-		return r;
-	r = nm_proc_read_status_in(roster->platform, directory, cgroup, &roster->costly, &status);
+	if (r == 0 || r == -ENODATA)
+		r = nm_proc_read_owner(roster->platform, directory, &uid);
+	if (r == 0)
+		r = nm_proc_read_memory(roster->platform, directory, &memory);
 	if (r < 0)
 		return r;
-	if (status.tgid != process->pid)
-		return -ESRCH; /* the number of a thread, which can be opened, too */
 
 	process->start_ticks = stat->start_ticks;
-	process->uid = status.uid;
-	process->rss_bytes = status.rss_bytes;
-	process->anon_bytes = status.anon_bytes;
-	process->held_bytes = status.held_bytes;
-	process->barred_mems = status.barred_mems;
+	process->uid = uid;
+	process->rss_bytes = memory.rss_bytes;
+	process->anon_bytes = memory.anon_bytes;
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
 	process->domain = nm_domain_of(process->uid, process->cgroup);
+	read_limits(roster, process, directory);
 	take_name(roster, process, stat->comm);
 	(void)nm_escape(process->comm, sizeof(process->comm), process->raw_comm,
 			strlen(process->raw_comm));

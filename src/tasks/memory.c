@@ -149,22 +149,22 @@ static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_
 		      uint64_t *ret_domain)
 {
 	struct nm_proc_stat stat;
-	struct nm_proc_status status = {0}; /* read or unused, which the analyzer cannot detect */
+	uint32_t uid = 0; /* read or unused, which the analyzer cannot detect */
 	nm_autofree char *cgroup = NULL;
 	int directory = nm_proc_open_stat(platform, 0, pid, &stat);
 	if (directory < 0)
 		return directory;
-	int r = nm_proc_read_status(platform, directory, &status);
+	int r = nm_proc_read_owner(platform, directory, &uid);
 	if (r == 0)
 		(void)nm_proc_read_cgroup(platform, directory, &cgroup); /* may not be known */
 	platform->ops->close(platform, directory);
 	if (r < 0)
 		return r;
 	/* The number of a thread can be opened, too. */
-	if (status.tgid != pid)
+	if (!stat.is_leader)
 		return -ESRCH;
 	*ret_start_ticks = stat.start_ticks;
-	*ret_domain = nm_domain_of(status.uid, cgroup);
+	*ret_domain = nm_domain_of(uid, cgroup);
 	return 0;
 }
 

@@ -92,12 +92,13 @@ static void write_stat(const struct nm_sim_task *task, struct nm_sim_text *text)
 	const struct nm_sim_process *process = task->process;
 	put_text(text,
 		 "%u (%.15s) %c 1 %u %u 0 -1 0 11 0 12 0 %" PRIu64 " 0 0 0 20 0 %u 0 %" PRIu64
-		 " 4096 25 18446744073709551615 1 1 140000000 0 0 0 0 0 0 0 0 0 17 %d 0 0 0 0 0 0 "
+		 " 4096 25 18446744073709551615 1 1 140000000 0 0 0 0 0 0 0 0 0 %d %d 0 0 0 0 0 0 "
 		 "0 0 0 "
 		 "0 0 "
 		 "0\n",
 		 task->tid, process->program->name, task->ended ? 'Z' : 'R', process->pid,
-		 process->pid, cpu_ticks(task), count_threads(process), nm_sim_start_ticks(process), task->cpu);
+		 process->pid, cpu_ticks(task), count_threads(process), nm_sim_start_ticks(process),
+		 task->tid == process->pid ? 17 : -1, task->cpu);
 }
 
 static int write_stat_of(const struct nm_sim *sim, uint32_t tid, struct nm_sim_text *text)
@@ -153,16 +154,11 @@ static uint64_t resident_kb(const struct nm_sim_process *process)
 	return (uint64_t)process->nr_touched * process->program->page_kb;
 }
 
-/* User ids begin at 1000. */
 static void write_status(const struct nm_sim *sim, const struct nm_sim_task *task,
 			 struct nm_sim_text *text)
 {
-	unsigned uid = 1000 + (unsigned)task->process->user_index;
-	put_text(text,
-		 "Name:\tx\nTgid:\t%u\nPid:\t%u\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%u\nVmRSS:\t%" PRIu64
-		 " kB\nRssAnon:\t%" PRIu64 " kB\nMems_allowed_list:\t",
-		 task->process->pid, task->tid, uid, uid, uid, uid, task->tid,
-		 resident_kb(task->process), resident_kb(task->process));
+	put_text(text, "Name:\tx\nTgid:\t%u\nPid:\t%u\nNSpid:\t%u\nMems_allowed_list:\t",
+		 task->process->pid, task->tid, task->tid);
 	for (unsigned k = 0; k < sim->nr_nodes; k++)
 		put_text(text, "%s%u", k ? "," : "", sim->machine->topology->nodes[k].os_id);
 	put_text(text, "\n");
@@ -175,6 +171,11 @@ int nm_sim_write_thread(const struct nm_sim *sim, const struct nm_sim_task *task
 		return write_stat(task, text), 0;
 	if (strcmp(name, "status") == 0)
 		return write_status(sim, task, text), 0;
+	if (strcmp(name, "statm") == 0)
+		return put_text(text, "0 %" PRIu64 " 0 0 0 0 0\n",
+				resident_kb(task->process) * 1024 /
+					(uint64_t)sysconf(_SC_PAGESIZE)),
+		       0;
 	if (strcmp(name, "cgroup") == 0)
 		return put_text(text, "0::/user/%.31s\n", task->process->user->name), 0;
 	return -ENOENT;

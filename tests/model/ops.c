@@ -148,7 +148,7 @@ static int list_directory(struct nm_platform *platform, int directory, const cha
 	return -ENOENT;
 }
 
-/* ---- cgroups: there are none ---- */
+/* ---- cgroups: there are none, and only processes have an owner ---- */
 
 static ssize_t read_attribute(struct nm_platform *platform, int directory, const char *name,
 			      void *buffer, size_t size)
@@ -159,8 +159,11 @@ static ssize_t read_attribute(struct nm_platform *platform, int directory, const
 
 static int owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
 {
-	(void)platform, (void)directory;
-	*ret = (struct nm_owner){0};
+	struct nm_sim *sim = sim_of(platform);
+	const struct nm_sim_handle *handle = handle_of(sim, directory);
+	const struct nm_sim_task *task = handle ? nm_sim_find_task(sim, handle->tid) : NULL;
+	unsigned uid = task ? 1000 + (unsigned)task->process->user_index : 0;
+	*ret = (struct nm_owner){.uid = uid};
 	return 0;
 }
 

@@ -93,7 +93,7 @@ struct fake {
 	struct fake_group groups[FAKE_GROUPS];
 	unsigned nr_groups;
 	unsigned attribute_reads;
-	unsigned long_statuses; /* how many were written */
+	unsigned statuses, long_statuses; /* how many were written */
 	unsigned open[FAKE_FDS]; /* identities; 0: free */
 	unsigned calls[FAKE_OPS + 1];
 	struct fake_hook hooks[FAKE_HOOKS];

@@ -151,10 +151,10 @@ static inline void fake_write_stat(const struct fake *fake, const struct fake_th
 	snprintf(text, size,
 		 "%u (%s) %c %u %u %u 0 -1 %u 11 0 12 0 13 14 0 0 20 0 %u 0 %" PRIu64
 		 " 4096 25 18446744073709551615 1 1 %" PRIu64
-		 " 0 0 0 0 0 0 0 0 0 17 %d 0 %u 0 0 0 0 0 0 0 0 0 0 0\n",
+		 " 0 0 0 0 0 0 0 0 0 %d %d 0 %u 0 0 0 0 0 0 0 0 0 0 0\n",
 		 t->tid, t->comm, t->state, t->ppid, t->pid, t->session, t->flags,
-		 fake_threads_of(fake, t->pid), t->start_ticks, t->start_stack, t->processor,
-		 t->policy);
+		 fake_threads_of(fake, t->pid), t->start_ticks, t->start_stack,
+		 t->tid == t->pid ? 17 : -1, t->processor, t->policy);
 }
 
 static inline void fake_write_list(uint64_t cpus, char *text, size_t size)
@@ -168,17 +168,12 @@ static inline void fake_write_list(uint64_t cpus, char *text, size_t size)
 
 static inline void fake_write_status(const struct fake_thread *t, char *text, size_t size)
 {
-	int length =
-		snprintf(text, size,
-			 "Name:\tx\nUmask:\t0022\nState:\t%c (x)\nTgid:\t%u\nNgid:\t0\n"
-			 "Pid:\t%u\nPPid:\t%u\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%u",
-			 t->state, t->pid, t->tid, t->ppid, t->uid, t->uid, t->uid, t->uid, t->tid);
+	int length = snprintf(text, size,
+			      "Name:\tx\nUmask:\t0022\nState:\t%c (x)\nTgid:\t%u\nNgid:\t0\n"
+			      "Pid:\t%u\nPPid:\t%u\nNSpid:\t%u",
+			      t->state, t->pid, t->tid, t->ppid, t->tid);
 	if (t->ns_pid != t->tid)
 		length += snprintf(text + length, size - (size_t)length, "\t%u", t->ns_pid);
-	if (t->rss_kb)
-		length += snprintf(text + length, size - (size_t)length,
-				   "\nVmRSS:\t%8" PRIu64 " kB\nRssAnon:\t%8" PRIu64 " kB",
-				   t->rss_kb, t->rss_kb - t->shared_kb);
 	length += snprintf(text + length, size - (size_t)length,
 			   "\nThreads:\t1\nCpus_allowed_list:\t");
 	fake_write_list(t->mask, text + length, size - (size_t)length);
@@ -298,9 +293,12 @@ static inline int fake_write_thread(struct fake *fake, int fd, const char *path,
 	if (strcmp(path, "stat") == 0)
 		fake_write_stat(fake, thread, text, size);
 	else if (strcmp(path, "status") == 0 && thread->many_groups)
-		return fake->long_statuses++, -EFBIG;
+		return fake->statuses++, fake->long_statuses++, -EFBIG;
 	else if (strcmp(path, "status") == 0)
-		fake_write_status(thread, text, size);
+		fake->statuses++, fake_write_status(thread, text, size);
+	else if (strcmp(path, "statm") == 0)
+		snprintf(text, size, "99999 %" PRIu64 " %" PRIu64 " 1 0 9 0\n", thread->rss_kb / 4,
+			 thread->shared_kb / 4);
 	else if (strcmp(path, "cgroup") == 0)
 		snprintf(text, size, "1:name=other:/x\n0::%s\n", thread->cgroup);
 	else if (strcmp(path, "cpuset") == 0 && fake->names_cpusets)

@@ -41,12 +41,13 @@ static inline int helper_fixture_setup(void **state)
 	snprintf(f->config, sizeof(f->config), "%s/numa-migrd.conf", f->root);
 	snprintf(f->state, sizeof(f->state), "%s/run/numa_balancing", f->root);
 	snprintf(f->socket, sizeof(f->socket), "%s/socket", f->root);
-	snprintf(proc, sizeof(proc), "%s/proc", f->root);
 	fixture_file(f->root, SYSCTL, "0\n");
 	fixture_file(f->root, "proc/100/clear_refs", "");
 	helper_fixture_stat(f, START_TICKS);
-	fixture_file(f->root, "proc/100/status",
-		     "Name:\ta\nTgid:\t100\nUid:\t1000\t1000\t1000\t1000\nVmRSS:\t9 kB\n");
+	snprintf(proc, sizeof(proc), "%s/proc/100", f->root);
+	if (geteuid() == 0 && chown(proc, 1000, 1000) < 0)
+		return -1;
+	snprintf(proc, sizeof(proc), "%s/proc", f->root);
 	fixture_file(f->root, "proc/100/cgroup", "0::/system.slice/worker.service\n");
 	f->context = (struct nm_helper_context){
 		.config = {.path = f->config},

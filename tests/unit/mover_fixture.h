@@ -86,7 +86,7 @@ struct fake {
 	int add_error[FAKE_PAGES]; /* when it is queued */
 	unsigned busy[FAKE_PAGES]; /* number of times it cannot be migrated */
 	bool whole[FAKE_PAGES / FAKE_PER_HUGE];
-	const char *mems;
+	uint64_t barred_nodes; /* by the cpuset, as bits */
 	uint64_t rss_kib;
 	bool many_groups; /* so that its status is too long */
 	unsigned long_statuses;
@@ -245,14 +245,8 @@ static inline int fake_write_process(struct fake *fake, int directory, const cha
 				"%u (a) b) %c 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 %" PRIu64
 				" 4096 25 18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
 				fake->pid, state, fake_start(fake, directory == FAKE_THREAD));
-	if (strcmp(path, "status") == 0 && fake->many_groups)
-		return fake->long_statuses++, -EFBIG;
-	if (strcmp(path, "status") == 0)
-		return snprintf(text, size,
-				"Name:\tx\nTgid:\t%u\nUid:\t7\t7\t7\t7\nVmRSS:\t%" PRIu64
-				" kB\n%s%s%sThreads:\t1\n",
-				fake->pid, fake->rss_kib, fake->mems ? "Mems_allowed_list:\t" : "",
-				fake->mems ? fake->mems : "", fake->mems ? "\n" : "");
+	if (strcmp(path, "statm") == 0)
+		return snprintf(text, size, "99999 %" PRIu64 " 0 1 0 9 0\n", fake->rss_kib / 4);
 	return -ENOENT;
 }
 
@@ -381,6 +375,7 @@ static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *a
 
 	for (unsigned i = 0; i <= count; i++) {
 		size_t page = i < count ? fake_index(addresses[i]) : 0;
+		bool barred = i < count && fake->barred_nodes >> nodes[i] & 1;
 		bool joins = i < count && length > 0 && nodes[i] == nodes[start];
 		int error = i == count		   ? 0
 			    : page >= FAKE_PAGES   ? -EFAULT
@@ -396,6 +391,8 @@ static inline int fake_move(struct fake *fake, unsigned count, const uint64_t *a
 		}
 		if (i == count)
 			break;
+		if (barred)
+			return -EACCES;
 		if (error) {
 			statuses[i] = error;
 			continue;
@@ -603,7 +600,6 @@ static inline struct fake *fake_new(void)
 	fake->pid = FAKE_PID;
 	fake->start_ticks = FAKE_TICKS;
 	fake->now_ns = 1000 * NM_NSEC_PER_SEC;
-	fake->mems = "0-3";
 	fake->found_most = NM_WORKER_PAGES_MOST;
 	for (unsigned i = 0; i < FAKE_NODES; i++) {
 		fake->total_kib[i] = 1 << 20;

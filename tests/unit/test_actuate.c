@@ -244,37 +244,12 @@ static void test_refuse_without_owner(void **state)
 {
 	(void)state;
 	world_adopt_thread(world, 101);
-	fake_fail(fake, FAKE_READ, 3, 1, EFBIG);
+	fake_fail(fake, FAKE_READ, 3, 1, EACCES); /* stat, uptime, cgroup */
 	struct nm_receipt receipt = world_lease(world, 101, 1);
-	assert_refused(&receipt, -EFBIG, "identity");
+	assert_refused(&receipt, -EACCES, "identity");
 	assert_false(receipt.steps[0].tried);
 	assert_int_equal(world_mask(world, 101), ALL);
 	assert_int_equal(ledger_entries(false), 0);
-}
-
-/* Each thread of a process whose status takes long to read. */
-/* SECURITY: many-groups-of-a-process */
-static void test_refuse_many_groups(void **state)
-{
-	struct nm_decision decisions[2];
-	struct nm_receipt receipts[2];
-	const struct nm_plan plan = {.decisions = decisions, .count = 2};
-	(void)state;
-	for (uint32_t i = 0; i < 2; i++) {
-		world_adopt_thread(world, 101 + i);
-		fake_get(fake, 101 + i)->many_groups = true;
-		decisions[i] = (struct nm_decision){
-			.id = i + 1,
-			.kind = NM_DECISION_MIGRATE,
-			.nr_steps = 1,
-			.steps = {world_step(world, 101 + i, 1, NM_STEP_LEASE)}};
-	}
-	nm_actuator_run(world->actuator, &plan, fake->now_ns, receipts);
-	for (uint32_t i = 0; i < 2; i++) {
-		assert_refused(&receipts[i], i ? -EAGAIN : -EFBIG, "identity");
-		hwloc_bitmap_free(decisions[i].steps[0].target);
-	}
-	assert_int_equal(fake->long_statuses, 1);
 }
 
 static void test_refuse_without_ledger(void **state)
@@ -406,8 +381,8 @@ static void test_look_fails(void **state)
 	assert_false(world_lease(world, 101, 1).applied);
 	assert_int_equal(world_mask(world, 101), ALL);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
-	/* stat, cgroup and uptime are read before, then stat again */
-	fake_fail(fake, FAKE_READ, 4, 1, EIO);
+	/* stat, uptime, cgroup and two files of cpusets are read before, then stat again */
+	fake_fail(fake, FAKE_READ, 6, 1, EIO);
 	assert_false(world_lease(world, 101, 1).applied);
 	assert_int_equal(world_mask(world, 101), ALL);
 	assert_int_equal(nm_actuator_leases(world->actuator), 0);
@@ -633,7 +608,6 @@ int main(void)
 		TEST(test_refuse_changed_affinity),
 		TEST(test_refuse_set),
 		TEST(test_refuse_without_owner),
-		TEST(test_refuse_many_groups),
 		TEST(test_refuse_replacement),
 		TEST(test_refuse_without_clock),
 		TEST(test_refuse_without_ledger),

@@ -318,7 +318,8 @@ static void set_up_groups(void)
 	for (uint32_t i = 0; i < 50; i++) {
 		fake_fork(fake, 50, 300 + i)->many_groups = true;
 		fake_move(fake, 300 + i, i % 2 ? "/machine/one" : "/machine/two");
-		fake_pin(fake, 300 + i, world_node(1));
+		fake_fork(fake, 300 + i, 400 + i);
+		fake_pin(fake, 400 + i, world_node(1));
 	}
 }
 
@@ -345,13 +346,14 @@ static void long_statuses_hide_no_child_of_another_user(void **state)
 		struct fake_thread *thread = fake_fork(fake, 50, 300 + i);
 		thread->many_groups = true;
 		thread->uid = 1001;
-		fake_pin(fake, 300 + i, world_node(1));
+		fake_fork(fake, 300 + i, 400 + i);
+		fake_pin(fake, 400 + i, world_node(1));
 	}
-	fake_fork(fake, 101, 400);
+	fake_fork(fake, 101, 500);
 	world_lose_records(world);
 	world_tick(world);
 	assert_int_equal(fake->long_statuses, 1);
-	assert_int_equal(world_mask(world, 400), ALL);
+	assert_int_equal(world_mask(world, 500), ALL);
 }
 
 /* Homes that end in one interval share one walk. */

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -116,15 +117,18 @@ static void settings_are_read(void **state)
 static void a_process_of_that_name_is_not_the_service(void **state)
 {
 	struct tree *tree = *state;
-	char text[128];
+	char path[PATH_MAX];
 
-	(void)snprintf(text, sizeof(text), "Name:\tnuma-migrd\nTgid:\t12\nUid:\t%u\t0\t0\t0\n",
-		       geteuid() + 4242);
+	if (geteuid() != 0) {
+		print_message("needs root to own files of another user: skipped\n");
+		skip();
+	}
 	put(tree, "proc/12/comm", "numa-migrd\n");
-	put(tree, "proc/12/status", text);
 	put(tree, "proc/13/comm", "numa-migrd-help\n");
-	put(tree, "proc/13/status", text);
-	put(tree, "proc/14/comm", "numa-migrd\n"); /* ended meanwhile */
+	for (unsigned pid = 12; pid <= 13; pid++) {
+		(void)snprintf(path, sizeof(path), "%s/proc/%u", tree->root, pid);
+		assert_int_equal(chown(path, 4242, 4242), 0);
+	}
 	gather(tree);
 	assert_int_equal(tree->facts.daemon_pid, 0);
 	assert_int_equal(tree->facts.helper_pid, 0);
@@ -136,9 +140,7 @@ static void the_service_is_found(void **state)
 	struct nm_facts *facts = &tree->facts;
 
 	put(tree, "proc/12/comm", "numa-migrd\n");
-	put(tree, "proc/12/status", "Name:\tnuma-migrd\nTgid:\t12\nUid:\t0\t0\t0\t0\n");
 	put(tree, "proc/13/comm", "numa-migrd-help\n");
-	put(tree, "proc/13/status", "Name:\tnuma-migrd-help\nTgid:\t13\nUid:\t0\t0\t0\t0\n");
 	gather(tree);
 	assert_int_equal(facts->daemon_pid, 12);
 	assert_int_equal(facts->helper_pid, 13);
@@ -237,7 +239,6 @@ static void nothing_is_tried_beside_the_daemon(void **state)
 	char path[128];
 
 	put(tree, "proc/12/comm", "numa-migrd\n");
-	put(tree, "proc/12/status", "Name:\tnuma-migrd\nTgid:\t12\nUid:\t0\t0\t0\t0\n");
 	put(tree, "list", "#!/bin/sh\ncase \"$*\" in *--no-trial*) echo {};; esac\n");
 	(void)snprintf(path, sizeof(path), "%s/list", tree->root);
 	assert_int_equal(chmod(path, 0755), 0);

@@ -471,16 +471,13 @@ static void a_client_may_probe_itself(void **state)
 static void a_client_is_identified_by_its_start_time(void **state)
 {
 	struct served *s = *state;
-	char path[64], status[64];
+	char path[64];
 
 	SKIP_UNLESS_ROOT();
 	snprintf(path, sizeof(path), "proc/%d/fd", getpid());
 	fixture_directory(s->f->root, path);
 	snprintf(path, sizeof(path), "proc/%d/clear_refs", getpid());
 	fixture_file(s->f->root, path, "");
-	snprintf(path, sizeof(path), "proc/%d/status", getpid());
-	snprintf(status, sizeof(status), "Tgid:\t%d\nUid:\t1000\t1000\t1000\t1000\n", getpid());
-	fixture_file(s->f->root, path, status);
 	snprintf(path, sizeof(path), "proc/%d/stat", getpid());
 	fixture_file(s->f->root, path, fixture_read(s->f->root, "proc/100/stat"));
 	fixture_file(s->f->root, "numa-migrd.conf",

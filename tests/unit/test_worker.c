@@ -541,66 +541,12 @@ static void without_a_worker_there_are_no_queries(void **state)
 	assert_false(nm_worker_client_news(f->client, &news));
 }
 
-/* ---- long statuses ---- */
-
-/* A process in 5000 groups, whose status is longer than NM_PROC_STATUS_BYTES. */
-static void add_grouped(const char *root, uint32_t pid, const char *cgroup)
-{
-	char path[32], text[65536];
-	int length = snprintf(text, sizeof(text), "Tgid:\t%u\nUid:\t7\t7\t7\t7\nGroups:\t", pid);
-	for (unsigned i = 0; i < 5000; i++)
-		length += snprintf(text + length, sizeof(text) - (size_t)length, "%u ",
-				   1000000000 + i);
-	(void)snprintf(path, sizeof(path), "%u", pid);
-	fixture_directory(root, path);
-	(void)snprintf(path, sizeof(path), "%u/status", pid);
-	fixture_file(root, path, text);
-	(void)snprintf(path, sizeof(path), "%u/cgroup", pid);
-	fixture_file(root, path, cgroup);
-	(void)snprintf(path, sizeof(path), "%u/stat", pid);
-	(void)snprintf(
-		text, sizeof(text),
-		"%u (x) S 1 1 1 0 -1 0 11 0 12 0 13 14 0 0 20 0 1 0 777 4096 25 1 1 1 7 0 0 0 0 0 "
-		"0 0 0 0 17 0 0 0\n",
-		pid);
-	fixture_file(root, path, text);
-}
-
-/* SECURITY: many-groups-of-a-process */
-static void long_statuses_of_a_domain_are_read_once_a_second(void **state)
-{
-	struct fixture *f = *state;
-	struct nm_worker_subject found;
-	char root[FIXTURE_PATH];
-	int all = f->proc_fd;
-
-	fixture_make(root, sizeof(root));
-	for (uint32_t pid = 300; pid < 303; pid++)
-		add_grouped(root, pid,
-			    pid < 302 ? "0::/machine.slice/one.scope/x\n"
-				      : "0::/machine.slice/two.scope\n");
-	f->proc_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	open_client(f, LONG_NS);
-	assert_int_equal(nm_worker_client_identify(f->client, 300, 777, &found), 0);
-	assert_int_equal(found.uid, 7);
-	assert_int_equal(nm_worker_client_identify(f->client, 301, 777, &found), -EALREADY);
-	assert_int_equal(nm_worker_client_identify(f->client, 302, 777, &found), 0);
-	pause_ms(1001);
-	assert_int_equal(nm_worker_client_identify(f->client, 301, 777, &found), 0);
-	close(f->proc_fd);
-	f->proc_fd = all;
-	fixture_remove(root);
-}
-
 /* ---- limits of queries ---- */
 
 static struct nm_worker_subject subject(uint32_t pid, uint32_t uid)
 {
-	return (struct nm_worker_subject){.tid = pid,
-					  .pid = pid,
-					  .domain = nm_domain_of(uid, NULL),
-					  .start_ticks = 7,
-					  .tid_ticks = 7};
+	return (struct nm_worker_subject){
+		.pid = pid, .domain = nm_domain_of(uid, NULL), .start_ticks = 7};
 }
 
 static bool may_ask(const struct nm_worker_bars *bars, uint32_t pid, uint32_t uid, uint64_t now_ns)
@@ -970,7 +916,6 @@ int main(void)
 		TEST(callers_do_not_wait_for_each_other),
 		TEST(a_series_of_calls_has_one_deadline),
 		TEST(a_thread_is_identified_once_a_second),
-		TEST(long_statuses_of_a_domain_are_read_once_a_second),
 		TEST(workers_start_before_their_first_call),
 		TEST(workers_end_with_their_client),
 		TEST(without_a_worker_there_are_no_queries),

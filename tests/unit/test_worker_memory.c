@@ -185,9 +185,6 @@ static void write_process(pid_t pid, uint64_t start_ticks)
 		       "18446744073709551615 1 1 7 0 0 0 0 0 0 0 0 0 17 0 0 0\n",
 		       pid, (unsigned long long)start_ticks);
 	fixture_file(root, path, text);
-	(void)snprintf(path, sizeof(path), "proc/%d/status", pid);
-	(void)snprintf(text, sizeof(text), "Name:\tx\nTgid:\t%d\nUid:\t7\t7\t7\t7\n", pid);
-	fixture_file(root, path, text);
 }
 
 /* Sends its greeting once the file "go" exists. */

@@ -23,10 +23,10 @@ struct look {
  * caller count. */
 static bool is_ours(const struct look *look, unsigned long pid)
 {
-	struct nm_proc_status status;
+	uint32_t uid;
 
-	return nm_proc_status_of(look->platform, (uint32_t)pid, &status) == 0 &&
-	       (status.uid == 0 || status.uid == look->service || status.uid == geteuid());
+	return nm_proc_owner_of(look->platform, (uint32_t)pid, &uid) == 0 &&
+	       (uid == 0 || uid == look->service || uid == geteuid());
 }
 
 /* The kernel keeps 15 bytes of a name. */
