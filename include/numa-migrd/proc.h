@@ -42,10 +42,9 @@ static inline bool nm_proc_has_exited(const struct nm_proc_stat *stat)
 int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);
 
 /*
- * What no other file of a process shows. A process in 65,536 groups makes the kernel take 30 ms to
- * write this file, and whoever reads it may have to take down the memory of a process that ends
- * meanwhile. Therefore nm_proc_read_owner() and nm_proc_read_memory() are used wherever they
- * suffice.
+ * Data that only this file contains. A process in 65,536 groups makes the kernel take 30 ms to
+ * write it, and the reader may have to take down the memory of a process that ends meanwhile.
+ * Therefore nm_proc_read_owner() and nm_proc_read_memory() are used wherever they suffice.
  */
 struct nm_proc_status {
 	uint32_t tgid;

@@ -53,7 +53,7 @@ static const struct ordeal_case {
 	 {OF_AFFINITIES, CUT_SHORT}},
 	{GATE_READ_FILE,
 	 "read_file",
-	 "reads stat, status, cgroup, cpuset, schedstat, comm, the load, the boot ID or "
+	 "reads stat, statm, status, cgroup, cpuset, schedstat, comm, the load, the boot ID or "
 	 "a sysctl",
 	 "as above; without the load no CPU counts as idle, without the boot ID the "
 	 "service does not start",
@@ -84,13 +84,13 @@ static const struct ordeal_case {
 	 {"cgroup /"}},
 	{GATE_OWNER,
 	 "owner",
-	 "reads the owner of a cgroup",
-	 "only off and observe count there",
+	 "reads the owner of a cgroup or a process",
+	 "only off and observe count there; the process is not managed",
 	 "as above",
 	 "–",
 	 {ENOENT, EIO},
 	 0,
-	 {NULL}},
+	 {"Could not move "}},
 	{GATE_AFFINITY_GET,
 	 "affinity_get",
 	 "sched_getaffinity(2)",
