@@ -193,8 +193,12 @@ static inline struct nm_home_state *nm_home_state_find(const struct nm_placement
 {
 	return nm_column_find(&placement->processes, pid);
 }
-/* Returns the number of processes with a home; placement may be NULL. */
+/* Return the number of processes with a home, and whether a process has one; placement may be NULL.
+ */
 size_t nm_placement_homes(const struct nm_placement *placement);
+bool nm_placement_has_home(const struct nm_placement *placement, uint32_t pid);
+/* Marks the processes that have a home. Called before the snapshot is used. */
+void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_snapshot *snapshot);
 /* Frees what the state of a process owns. */
 void nm_home_state_clear(struct nm_home_state *state);
 /* Takes the values of this interval's snapshot that need no measurement. */
@@ -389,7 +393,8 @@ void nm_placement_defer_domain(struct nm_placement *placement, uint64_t domain);
  */
 void nm_placement_leave_to_lottery(const struct nm_placement *placement,
 				   struct nm_snapshot *snapshot);
-/* Returns whether its threads and pages are placed one by one. Called for page decisions. */
+/* Returns whether its threads and pages are placed one by one; placement may be NULL. Called for
+ * page decisions. */
 bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid,
 			    uint64_t interval);
 /* A lottery has moved a thread of the process. Called for each applied decision. */

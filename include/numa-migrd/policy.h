@@ -421,8 +421,8 @@ struct nm_policy_ops {
 	bool by_locality;    /* a fall of the locality counts, regardless of the performance */
 	bool by_sharing;     /* by the communication of threads */
 	bool rolls_back;     /* also without rules.rollback */
-	/* Each may be NULL. `state` is what the policy keeps between intervals. open and follow
-	 * return 0 or -ENOMEM. */
+	/* Any of these may be NULL. `state` belongs to the policy and lasts from interval to
+	 * interval. open() and follow() return 0 or -ENOMEM. */
 	int (*open)(const struct nm_topology *topology, double page_bytes, void **ret);
 	void (*close)(void *state);
 	/* Brings the state up to date with the snapshot, also in intervals without proposals. */

@@ -80,7 +80,7 @@ enum nm_trial_span {
 	NM_TRIAL_SPANS
 };
 
-/* What else is known of the processes of an arm: shown without an interval. */
+/* Sums over the processes of an arm, which are shown without an interval. */
 struct nm_trial_conditions {
 	double accesses, near; /* sampled ones, and those to memory on the node of the thread */
 	double distance;       /* sum over the accesses; 1: local */

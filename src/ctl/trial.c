@@ -80,7 +80,7 @@ static int follow(const sigset_t *signals, json_t **ret)
 	}
 }
 
-/* What the tables do not contain: without an interval. */
+/* Differences without an interval, which the table does not contain. */
 static void print_conditions(const json_t *summary)
 {
 	static const struct {

@@ -6,12 +6,6 @@
 #include "daemon.h"
 #include "numa-migrd/policy.h"
 
-int nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy)
-{
-	return nm_policies_open(&daemon->pipeline.policies, policy, daemon->pipeline.topology,
-				(double)sysconf(_SC_PAGESIZE));
-}
-
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
 	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};
@@ -21,12 +15,12 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 	const struct nm_policy_input input = {
 		.snapshot = snapshot,
 		.config = config,
-		.interval_s = nm_loop_interval_s(daemon),
+		.interval_s = nm_interval_s(daemon),
 		.rng = &daemon->rng,
 		.seed = daemon->seed,
 		.memory = daemon->pipeline.memory,
 	};
-	if (!ops->propose || !nm_home_stage_leaves_threads(daemon))
+	if (!ops->propose || !nm_may_draw_threads(daemon))
 		return 0;
 	int r = ops->propose(daemon->pipeline.policies.states[policy], &input, &proposals);
 	if (r == 0)

@@ -215,14 +215,6 @@ void nm_command_log_caller(void *context, const char *method, uid_t uid)
 
 /* ---- dry run ---- */
 
-bool nm_daemon_is_dry_run(const struct nm_daemon *daemon)
-{
-	if (daemon->options.dry_run || daemon->dry_run_request == NM_DRY_RUN_BEGIN)
-		return true;
-	return daemon->dry_run_request == NM_DRY_RUN_NOT_REQUESTED &&
-	       daemon->config->general.dry_run;
-}
-
 /* Lasts until the next reload, which uses the file again. Only root can end a dry run set in root's
  * configuration. */
 int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)

@@ -14,17 +14,14 @@ static uint64_t samples_taken(const struct nm_ring_counts *counts)
 	return counts->samples + counts->no_access + counts->kernel;
 }
 
-uint64_t nm_own_cpu_ns(void)
+void nm_cost_begin_handler(struct nm_daemon *daemon)
 {
-	struct timespec used;
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) < 0)
-		return 0;
-	return (uint64_t)used.tv_sec * NM_NSEC_PER_SEC + (uint64_t)used.tv_nsec;
+	daemon->costs.external_ns += nm_own_cpu_ns() - daemon->costs.handler_end_ns;
 }
 
-uint64_t nm_loop_own_ns(const struct nm_daemon *daemon)
+void nm_cost_end_handler(struct nm_daemon *daemon)
 {
-	return nm_own_cpu_ns() - daemon->costs.external_ns;
+	daemon->costs.handler_end_ns = nm_own_cpu_ns();
 }
 
 /* Logs only that sampling is reduced, and that this has ended, but not the steps in between. */

@@ -222,15 +222,39 @@ struct nm_daemon {
 	uint64_t last_tick_ns;
 };
 
-/* Set by the command line, by a command, or else by the configuration. */
-bool nm_daemon_is_dry_run(const struct nm_daemon *daemon);
-
 /* Returns CLOCK_MONOTONIC of the platform, which is modelled in tests. */
 static inline uint64_t nm_daemon_now_ns(const struct nm_daemon *daemon)
 {
 	struct nm_platform *platform = daemon->pipeline.platform;
 	return platform->ops->now_ns(platform);
 }
+
+/* ---- state.c: state that several stages use ---- */
+
+/* Set by the command line, by a command, or else by the configuration. */
+bool nm_daemon_is_dry_run(const struct nm_daemon *daemon);
+/* Returns T: the configured interval, the one set by IMAR²'s feedback, or kMAF's shorter period. */
+double nm_interval_s(const struct nm_daemon *daemon);
+/* Returns the CPU time of this process in ns. */
+uint64_t nm_own_cpu_ns(void);
+uint64_t nm_own_loop_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without external_ns */
+/* Returns whether the daemon should sample memory accesses and cannot: one of the two conditions
+ * below. The effect on the policy is a separate question. False on a machine with one node. */
+bool nm_lacks_accesses(const struct nm_daemon *daemon);
+/* There is no source, or one that only samples which threads run. */
+bool nm_samples_no_accesses(const struct nm_daemon *daemon);
+/* No hardware samples accesses, and nothing causes repeated page faults. */
+bool nm_samples_first_touches_only(const struct nm_daemon *daemon);
+/* Returns whether threads may be drawn by a lottery: always, except with policy "auto" beside
+ * automatic NUMA balancing, or without samples of repeated accesses. Called before the proposals of
+ * a tick. */
+bool nm_may_draw_threads(const struct nm_daemon *daemon);
+/* Creates the mover if there is none. Returns 0 or -ENOMEM. Called by a stage that begins; the
+ * other one is called by a stage that has ended, whose batches are bulk or not. */
+int nm_open_mover(struct nm_daemon *daemon);
+void nm_release_mover(struct nm_daemon *daemon, bool bulk);
+/* Opens the state of a policy. Returns 0 or -ENOMEM. */
+int nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy);
 
 /* ---- pipeline.c: building and destroying the pipeline ---- */
 
@@ -245,17 +269,6 @@ void nm_pipeline_clear(struct nm_daemon *daemon);
 int nm_pipeline_reset_performance(struct nm_daemon *daemon);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
-/* Creates the mover if there is none. Returns 0 or -ENOMEM. Called by a stage that begins; the
- * other one is called by a stage that has ended, whose batches are bulk or not. */
-int nm_pipeline_open_mover(struct nm_daemon *daemon);
-void nm_pipeline_release_mover(struct nm_daemon *daemon, bool bulk);
-/* Returns whether the daemon should sample memory accesses and cannot: one of the two conditions
- * below. The effect on the policy is a separate question. False on a machine with one node. */
-bool nm_pipeline_lacks_accesses(const struct nm_daemon *daemon);
-/* There is no source, or one that only samples which threads run. */
-bool nm_pipeline_samples_no_accesses(const struct nm_daemon *daemon);
-/* No hardware samples accesses, and nothing causes repeated page faults. */
-bool nm_pipeline_samples_first_touches_only(const struct nm_daemon *daemon);
 
 /* ---- machine.c: the current state of the machine ---- */
 
@@ -265,8 +278,6 @@ bool nm_pipeline_samples_first_touches_only(const struct nm_daemon *daemon);
  * start and by each tick.
  */
 int nm_machine_read_load(struct nm_daemon *daemon);
-/* Detects changes of the set of CPUs at once, and of nodes and memory blocks within ten seconds. */
-void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns);
 int nm_machine_read_balancing(struct nm_daemon *daemon);
 /* Detects a change of the setting by root within ten intervals. */
 void nm_machine_follow_balancing(struct nm_daemon *daemon);
@@ -277,6 +288,11 @@ int nm_machine_load_topology(const struct nm_topology_source *source,
 int nm_machine_open_platform(const struct nm_daemon *daemon,
 			     const struct nm_platform_options *options, struct nm_platform **ret);
 int nm_machine_read_boot_id(struct nm_platform *platform, char *ret, size_t size);
+
+/* ---- machine_change.c ---- */
+
+/* Detects changes of the set of CPUs at once, and of nodes and memory blocks within ten seconds. */
+void nm_machine_follow_topology(struct nm_daemon *daemon, uint64_t now_ns);
 
 /* ---- tick.c ---- */
 
@@ -292,9 +308,10 @@ void nm_drain(struct nm_daemon *daemon);
 
 /* ---- cost.c ---- */
 
-/* Returns the CPU time of this process in ns. */
-uint64_t nm_own_cpu_ns(void);
-uint64_t nm_loop_own_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without external_ns */
+/* The loop's own handlers call these first and last. Between them it handles calls on the bus,
+ * which are not limited by a budget. */
+void nm_cost_begin_handler(struct nm_daemon *daemon);
+void nm_cost_end_handler(struct nm_daemon *daemon);
 /* Measures the cost of the last interval, and adapts the sampling periods. Called by the tick. */
 void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns);
 
@@ -313,8 +330,6 @@ int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struc
 
 /* ---- act.c: the configured policy, and moving threads ---- */
 
-/* Opens the state of a policy. Returns 0 or -ENOMEM. */
-int nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy);
 /* Plans the proposals of the configured policy. Returns 0 or -ENOMEM. */
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
@@ -411,16 +426,6 @@ int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t 
 void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most);
 /* Discards all state, because the machine or the policy has changed. */
 void nm_home_stage_end(struct nm_daemon *daemon);
-/* Returns false for other policies than "auto" and for unknown processes. Called by the tick. */
-bool nm_home_stage_has_home(const struct nm_daemon *daemon, uint32_t pid);
-/* Marks the processes of a new snapshot that have a home. Called by the tick. */
-void nm_home_stage_mark_homes(const struct nm_daemon *daemon, struct nm_snapshot *snapshot);
-/* Returns whether the process has no home because it runs best on several nodes. */
-bool nm_home_stage_leaves_spread(const struct nm_daemon *daemon, uint32_t pid);
-/* Returns whether threads may be drawn by a lottery: always, except with policy "auto" beside
- * automatic NUMA balancing, or without samples of repeated accesses. Called before the proposals of
- * a tick. */
-bool nm_home_stage_leaves_threads(const struct nm_daemon *daemon);
 /* Applies changed settings to the mover, with the same policy. */
 void nm_home_stage_configure(struct nm_daemon *daemon);
 
@@ -492,10 +497,20 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config);
 /* Logs the user who changes something. */
 void nm_command_log_caller(void *context, const char *method, uid_t uid);
 
+/* ---- watch.c: descriptors and timers within an interval ---- */
+
+/* Adds the timers. Returns 0 or a negative errno. Called by the loop when it starts. */
+int nm_watch_open(struct nm_daemon *daemon);
+/* Arms the timers that are needed now. */
+void nm_watch_arm(struct nm_daemon *daemon);
+/* Watches the rings of the source, after it was reopened. */
+void nm_watch_source(struct nm_daemon *daemon);
+/* Watches the machine's queries and the mover's calls (nm_platform_ops.query_fd), after the machine
+ * was opened or closed. */
+void nm_watch_queries(struct nm_daemon *daemon);
+
 /* ---- loop.c ---- */
 
-/* Returns T: the configured interval, the one set by IMAR²'s feedback, or kMAF's shorter period. */
-double nm_loop_interval_s(const struct nm_daemon *daemon);
 /* Returns the time between two wakeups of the main loop: T, or less with policy "auto", whose
  * intervals end early when a process waits for a decision. */
 double nm_loop_wakeup_s(const struct nm_daemon *daemon);
@@ -509,11 +524,6 @@ void nm_loop_on_timer(struct nm_daemon *daemon);
 int nm_loop_run(struct nm_daemon *daemon);
 /* Arms the timers after the interval has changed, or for a transient affinity or the mover. */
 void nm_loop_arm(struct nm_daemon *daemon);
-/* Watches the rings of the source, after it was reopened. */
-void nm_loop_watch_source(struct nm_daemon *daemon);
-/* Watches the machine's queries and the mover's calls (nm_platform_ops.query_fd), after the machine
- * was opened or closed. */
-void nm_loop_watch_queries(struct nm_daemon *daemon);
 
 /* ---- confine.c ---- */
 

@@ -19,7 +19,7 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 		return;
 	nm_placement_free(pipeline->placement);
 	pipeline->placement = NULL;
-	nm_pipeline_release_mover(daemon, true);
+	nm_release_mover(daemon, true);
 	pipeline->home_reclaim = (struct nm_reclaim_watch){0};
 	pipeline->available_ns = 0;
 }
@@ -44,11 +44,11 @@ static int open_placement(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (pipeline->placement)
 		return 0;
-	int r = nm_placement_new(nm_loop_own_ns(daemon), drop_process, daemon,
+	int r = nm_placement_new(nm_own_loop_ns(daemon), drop_process, daemon,
 				 &pipeline->placement);
 	if (r < 0)
 		return r;
-	r = nm_pipeline_open_mover(daemon);
+	r = nm_open_mover(daemon);
 	if (r < 0)
 		nm_home_stage_end(daemon);
 	return r;
@@ -61,37 +61,6 @@ void nm_home_stage_configure(struct nm_daemon *daemon)
 				   daemon->config);
 }
 
-bool nm_home_stage_has_home(const struct nm_daemon *daemon, uint32_t pid)
-{
-	const struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_home_state *state = placement ? nm_home_state_find(placement, pid) : NULL;
-	return state && state->home >= 0;
-}
-
-void nm_home_stage_mark_homes(const struct nm_daemon *daemon, struct nm_snapshot *snapshot)
-{
-	for (size_t i = 0; i < snapshot->nr_processes; i++)
-		snapshot->processes[i].at_home =
-			nm_home_stage_has_home(daemon, snapshot->processes[i].pid);
-}
-
-bool nm_home_stage_leaves_spread(const struct nm_daemon *daemon, uint32_t pid)
-{
-	const struct nm_placement *placement = daemon->pipeline.placement;
-	return placement && nm_placement_is_spread(placement, pid, daemon->tally.intervals);
-}
-
-/*
- * First touches show no repeated accesses, by which threads could be drawn. Automatic NUMA
- * balancing moves the same threads and pages, and gains more alone.
- */
-bool nm_home_stage_leaves_threads(const struct nm_daemon *daemon)
-{
-	return daemon->config->threads.policy != NM_POLICY_AUTO ||
-	       (!nm_balances_nodes(daemon->machine.balancing) &&
-		!nm_pipeline_lacks_accesses(daemon));
-}
-
 /* ---- the schedule ---- */
 
 static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, uint64_t now_ns)
@@ -100,7 +69,7 @@ static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, ui
 		.share = daemon->config->sampling.overhead_percent / 100,
 		.interval_s = daemon->config->general.interval_s,
 		.since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC,
-		.own_ns = nm_loop_own_ns(daemon),
+		.own_ns = nm_own_loop_ns(daemon),
 		.unlimited = daemon->options.feed != NULL,
 	};
 }
@@ -252,7 +221,7 @@ static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 		  struct nm_placement_view *view)
 {
 	bool barred = false;
-	view->place.threads_follow = nm_home_stage_leaves_threads(daemon);
+	view->place.threads_follow = nm_may_draw_threads(daemon);
 	if (nm_placement_wants_homes(round, view)) {
 		barred = nm_mover_is_barred(daemon->pipeline.mover);
 		view->place.memory_stays = barred && !kernel_moves_memory(daemon);

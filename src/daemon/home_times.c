@@ -123,7 +123,7 @@ int nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	if (r < 0)
 		return r;
 	/* First touches alone would show that all accesses are local. */
-	bool sees = daemon->pipeline.source && !nm_pipeline_samples_first_touches_only(daemon);
+	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
 	return nm_placement_measure(placement, snapshot, interval_s, ran, sees);
 }
 

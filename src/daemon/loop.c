@@ -8,19 +8,8 @@
 #include "daemon.h"
 
 #define USEC_PER_SEC 1000000.0
-#define NUDGE_POLL_USEC 20000
 #define IDLE_WAKEUP_S 60.0
 #define IDLE_WATCHDOG_USEC "180000000"
-
-double nm_loop_interval_s(const struct nm_daemon *daemon)
-{
-	const struct nm_config *config = daemon->config;
-	if (config->threads.policy == NM_POLICY_KMAF)
-		return fmin(config->general.interval_s, config->rules.mapping_s);
-	if (config->threads.policy != NM_POLICY_IMAR2 || !daemon->pipeline.feedback)
-		return config->general.interval_s;
-	return nm_feedback_interval_s(daemon->pipeline.feedback, config);
-}
 
 /* Returns whether there is nothing to do but to notice a change of the machine. */
 static bool is_idle(const struct nm_daemon *daemon)
@@ -34,7 +23,7 @@ double nm_loop_wakeup_s(const struct nm_daemon *daemon)
 	if (is_idle(daemon))
 		return IDLE_WAKEUP_S;
 	return daemon->config->threads.policy == NM_POLICY_AUTO ? nm_home_stage_wakeup_s(daemon)
-								: nm_loop_interval_s(daemon);
+								: nm_interval_s(daemon);
 }
 
 void nm_loop_examine(struct nm_daemon *daemon)
@@ -69,17 +58,6 @@ static bool continues_after_wakeup(struct nm_daemon *daemon)
 	nm_drain(daemon);
 	nm_loop_examine(daemon);
 	return nm_loop_interval_continues(daemon);
-}
-
-/* Between two of its own handlers, the main loop handles calls on the bus. */
-static void begin_handler(struct nm_daemon *daemon)
-{
-	daemon->costs.external_ns += nm_own_cpu_ns() - daemon->costs.handler_end_ns;
-}
-
-static void end_handler(struct nm_daemon *daemon)
-{
-	daemon->costs.handler_end_ns = nm_own_cpu_ns();
 }
 
 static void record_lateness(struct nm_daemon *daemon, uint64_t due_usec)
@@ -137,36 +115,10 @@ static int on_interval(sd_event_source *source, uint64_t usec, void *context)
 {
 	struct nm_daemon *daemon = context;
 	(void)source;
-	begin_handler(daemon);
+	nm_cost_begin_handler(daemon);
 	record_lateness(daemon, usec);
 	nm_loop_on_timer(daemon);
-	end_handler(daemon);
-	return 0;
-}
-
-static int on_transient_affinity(sd_event_source *source, uint64_t usec, void *context)
-{
-	struct nm_daemon *daemon = context;
-	(void)source;
-	(void)usec;
-	if (daemon->paused)
-		return 0;
-	struct nm_platform *platform = daemon->pipeline.platform;
-	begin_handler(daemon);
-	nm_actuator_poll_nudges(daemon->pipeline.actuator, platform->ops->now_ns(platform));
-	nm_loop_arm(daemon);
-	end_handler(daemon);
-	return 0;
-}
-
-static int on_ring(sd_event_source *source, int fd, uint32_t events, void *context)
-{
-	(void)source;
-	(void)fd;
-	(void)events;
-	begin_handler(context);
-	nm_drain(context);
-	end_handler(context);
+	nm_cost_end_handler(daemon);
 	return 0;
 }
 
@@ -176,13 +128,6 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
 	(void)info;
 	(void)nm_command_reload(context, NULL, 0); /* errors are logged */
 	return 0;
-}
-
-/* Timers are one-shot; their handlers arm them again. */
-static void arm(sd_event_source *timer, uint64_t usec)
-{
-	(void)sd_event_source_set_time_relative(timer, usec);
-	(void)sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
 }
 
 /* The time of the next tick does not change while it is in the future: only the tick sets it. */
@@ -211,52 +156,7 @@ void nm_loop_arm(struct nm_daemon *daemon)
 	if (!daemon->loop.timer)
 		return;
 	arm_interval(daemon);
-	if (daemon->pipeline.actuator && nm_actuator_nudges(daemon->pipeline.actuator) > 0)
-		arm(daemon->loop.nudge_timer, NUDGE_POLL_USEC);
-	if (daemon->pipeline.mover)
-		arm(daemon->loop.mover_timer, 0);
-}
-
-/* The mover and the queries run without enter(): no policy is charged for their CPU time. */
-static int on_mover(sd_event_source *source, uint64_t usec, void *context)
-{
-	struct nm_daemon *daemon = context;
-	(void)source;
-	(void)usec;
-	if (daemon->pipeline.mover)
-		arm(daemon->loop.mover_timer, nm_mover_work(daemon->pipeline.mover) / 1000 + 1);
-	return 0;
-}
-
-static int on_query(sd_event_source *source, int fd, uint32_t events, void *context)
-{
-	struct nm_daemon *daemon = context;
-	struct nm_platform *machine = daemon->pipeline.platform;
-	(void)fd;
-	(void)events;
-	machine->ops->query_progress(machine);
-	return on_mover(source, 0, context);
-}
-
-void nm_loop_watch_source(struct nm_daemon *daemon)
-{
-	daemon->loop.ring_source = sd_event_source_disable_unref(daemon->loop.ring_source);
-	if (!daemon->loop.event || !daemon->pipeline.source)
-		return;
-	/* If this fails, the rings are still drained by every tick. */
-	(void)sd_event_add_io(daemon->loop.event, &daemon->loop.ring_source,
-			      nm_source_fd(daemon->pipeline.source), EPOLLIN, on_ring, daemon);
-}
-
-void nm_loop_watch_queries(struct nm_daemon *daemon)
-{
-	struct nm_platform *machine = daemon->pipeline.platform;
-	daemon->loop.query_source = sd_event_source_disable_unref(daemon->loop.query_source);
-	if (!daemon->loop.event || !machine || !machine->ops->query_fd)
-		return;
-	/* Without it, queries still advance in every tick. */
-	(void)sd_event_add_io(daemon->loop.event, &daemon->loop.query_source,
-			      machine->ops->query_fd(machine), EPOLLIN, on_query, daemon);
+	nm_watch_arm(daemon);
 }
 
 static int add_sources(struct nm_daemon *daemon)
@@ -271,14 +171,7 @@ static int add_sources(struct nm_daemon *daemon)
 					       CLOCK_MONOTONIC, wakeup_usec(daemon), 1000,
 					       on_interval, daemon);
 	if (r >= 0)
-		r = sd_event_add_time_relative(daemon->loop.event, &daemon->loop.nudge_timer,
-					       CLOCK_MONOTONIC, NUDGE_POLL_USEC, 1000,
-					       on_transient_affinity, daemon);
-	if (r >= 0)
-		r = sd_event_source_set_enabled(daemon->loop.nudge_timer, SD_EVENT_OFF);
-	if (r >= 0)
-		r = sd_event_add_time_relative(daemon->loop.event, &daemon->loop.mover_timer,
-					       CLOCK_MONOTONIC, 0, 1000, on_mover, daemon);
+		r = nm_watch_open(daemon);
 	if (r >= 0)
 		r = sd_event_set_watchdog(daemon->loop.event, true);
 	follow_watchdog(daemon);
@@ -332,12 +225,12 @@ int nm_loop_run(struct nm_daemon *daemon)
 	int r = add_sources(daemon);
 	if (r < 0)
 		return r;
-	nm_loop_watch_source(daemon);
-	nm_loop_watch_queries(daemon);
+	nm_watch_source(daemon);
+	nm_watch_queries(daemon);
 	open_control(daemon);
 	(void)sd_notify(0, "READY=1");
 	nm_report_status(daemon);
-	end_handler(daemon);
+	nm_cost_end_handler(daemon);
 	r = sd_event_loop(daemon->loop.event);
 	(void)sd_notify(0, "STOPPING=1\nSTATUS=Restoring CPU affinities.");
 	return r;

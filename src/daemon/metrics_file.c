@@ -211,7 +211,7 @@ static void remove_file(struct nm_exporter *exporter)
 /* Half an interval early is better than late, because ticks are not exact. */
 static bool is_time(const struct nm_daemon *daemon, uint64_t now_ns)
 {
-	double due_s = PERIOD_S - nm_loop_interval_s(daemon) / 2;
+	double due_s = PERIOD_S - nm_interval_s(daemon) / 2;
 
 	return daemon->exporter.written_ns == 0 ||
 	       (double)(now_ns - daemon->exporter.written_ns) >= due_s * NSEC;

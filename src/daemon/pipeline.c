@@ -33,7 +33,7 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon)
 	int r = nm_machine_open_platform(daemon, &options, &daemon->pipeline.platform);
 	if (r < 0)
 		return r;
-	nm_loop_watch_queries(daemon);
+	nm_watch_queries(daemon);
 	return 0;
 }
 
@@ -100,24 +100,6 @@ int nm_pipeline_reset_performance(struct nm_daemon *daemon)
 	return 0;
 }
 
-int nm_pipeline_open_mover(struct nm_daemon *daemon)
-{
-	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->mover)
-		return 0;
-	return nm_mover_new(pipeline->platform, pipeline->topology, daemon->config,
-			    &pipeline->mover);
-}
-
-void nm_pipeline_release_mover(struct nm_daemon *daemon, bool bulk)
-{
-	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->mover && (pipeline->pages || pipeline->placement))
-		nm_mover_discard(pipeline->mover, bulk);
-	else
-		nm_mover_free(NM_TAKE(pipeline->mover));
-}
-
 static int open_source(struct nm_daemon *daemon, char *error, size_t error_size)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
@@ -137,7 +119,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	daemon->costs.counts = (struct nm_ring_counts){0};
 	daemon->drained.lost_seen = 0;
 	daemon->pipeline.latency_seen = 0;
-	nm_loop_watch_source(daemon); /* no longer the one that was freed */
+	nm_watch_source(daemon); /* no longer the one that was freed */
 	if (nm_topology_is_single(pipeline->topology)) {
 		daemon->pipeline.no_source_until_ns = 0;
 		return;
@@ -152,39 +134,9 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 		nm_report_source(daemon);
 	/* Forks that happened while no ring was open must be found by other means. */
 	nm_actuator_records_lost(pipeline->actuator);
-	nm_loop_watch_source(daemon);
+	nm_watch_source(daemon);
 	if (daemon->config->pages.policy == NM_PAGES_AUTO) /* depends on the source */
 		(void)nm_page_tracking_configure(daemon);
-}
-
-/* Returns whether pages fault repeatedly, because of the kernel or of sampling.inject. */
-static bool has_repeated_faults(const struct nm_daemon *daemon)
-{
-	return nm_balances_nodes(daemon->machine.balancing) ||
-	       (daemon->config->sampling.inject != NM_INJECT_NONE && !daemon->injection.unusable);
-}
-
-bool nm_pipeline_samples_first_touches_only(const struct nm_daemon *daemon)
-{
-	struct nm_source *source = daemon->pipeline.source;
-	if (!source || has_repeated_faults(daemon))
-		return false;
-	const struct nm_source_status *status = nm_source_status(source);
-	return status->accesses && status->memory == NM_MEMORY_NONE;
-}
-
-bool nm_pipeline_samples_no_accesses(const struct nm_daemon *daemon)
-{
-	struct nm_source *source = daemon->pipeline.source;
-	return !source || !nm_source_status(source)->accesses;
-}
-
-bool nm_pipeline_lacks_accesses(const struct nm_daemon *daemon)
-{
-	if (daemon->paused || nm_topology_is_single(daemon->pipeline.topology))
-		return false;
-	return nm_pipeline_samples_no_accesses(daemon) ||
-	       nm_pipeline_samples_first_touches_only(daemon);
 }
 
 int nm_pipeline_open(struct nm_daemon *daemon)
@@ -225,7 +177,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	}
 	nm_source_free(pipeline->source);
 	pipeline->source = NULL;
-	nm_loop_watch_source(daemon);
+	nm_watch_source(daemon);
 	if (pipeline->platform)
 		nm_injector_clear(&daemon->injection.injector, pipeline->platform);
 	nm_page_stage_close(daemon);
@@ -242,7 +194,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_physmap_free(pipeline->physmap);
 	nm_topology_free(pipeline->topology);
 	struct nm_platform *machine = NM_TAKE(pipeline->platform);
-	nm_loop_watch_queries(daemon);
+	nm_watch_queries(daemon);
 	nm_platform_free(machine);
 	*pipeline = (struct nm_pipeline){0};
 	nm_runtime_save_unresponsive(daemon); /* because calls have been cancelled */

@@ -87,7 +87,7 @@ static void report_first_touches(struct nm_daemon *daemon)
 
 const char *nm_injection_failure_effect(struct nm_daemon *daemon)
 {
-	if (!nm_pipeline_samples_first_touches_only(daemon))
+	if (!nm_samples_first_touches_only(daemon))
 		return "";
 	daemon->reported.first_touches = true;
 	return "; only first touches sampled";
@@ -95,13 +95,13 @@ const char *nm_injection_failure_effect(struct nm_daemon *daemon)
 
 void nm_report_sampling_source(struct nm_daemon *daemon)
 {
-	bool first_touches = nm_pipeline_samples_first_touches_only(daemon);
+	bool first_touches = nm_samples_first_touches_only(daemon);
 	if (first_touches == daemon->reported.first_touches)
 		return;
 	daemon->reported.first_touches = first_touches;
 	if (first_touches)
 		report_first_touches(daemon);
-	else if (!nm_pipeline_lacks_accesses(daemon))
+	else if (!nm_lacks_accesses(daemon))
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
 			  "Repeated accesses are sampled again");
 }

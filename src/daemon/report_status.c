@@ -119,7 +119,7 @@ static void describe_managed(const struct nm_daemon *daemon, char *text, size_t 
 static void describe_unsampled(const struct nm_daemon *daemon, char *text, size_t size)
 {
 	bool runs = daemon->config->threads.policy == NM_POLICY_AUTO && daemon->pipeline.source;
-	bool touches = daemon->pipeline.source && !nm_pipeline_samples_no_accesses(daemon);
+	bool touches = daemon->pipeline.source && !nm_samples_no_accesses(daemon);
 	const char *what = touches ? "Only first touches sampled: " : "No memory sampling: ";
 	if (runs)
 		describe_managed(daemon, text, size, what);
@@ -141,7 +141,7 @@ static void describe_status(const struct nm_daemon *daemon, char *text, size_t s
 			       daemon->pipeline.topology->nr_nodes < 2 ? "" : " has CPUs");
 		return;
 	}
-	if (nm_pipeline_lacks_accesses(daemon)) {
+	if (nm_lacks_accesses(daemon)) {
 		describe_unsampled(daemon, text, size);
 		return;
 	}

@@ -44,10 +44,10 @@ static void gather_service(const struct nm_daemon *daemon, struct nm_statistics 
 	name(statistics, NM_STATISTIC_POLICY, nm_config_policy_name(daemon->config));
 	set(statistics, NM_STATISTIC_PAUSED, daemon->paused);
 	set(statistics, NM_STATISTIC_DRY_RUN, nm_daemon_is_dry_run(daemon));
-	set(statistics, NM_STATISTIC_BLIND, nm_pipeline_lacks_accesses(daemon));
+	set(statistics, NM_STATISTIC_BLIND, nm_lacks_accesses(daemon));
 	set(statistics, NM_STATISTIC_IDLE,
 	    !daemon->paused && nm_topology_is_single(daemon->pipeline.topology));
-	set(statistics, NM_STATISTIC_INTERVAL_S, nm_loop_interval_s(daemon));
+	set(statistics, NM_STATISTIC_INTERVAL_S, nm_interval_s(daemon));
 	set(statistics, NM_STATISTIC_STARTED_S,
 	    daemon->tally.started_s ? (double)daemon->tally.started_s : (double)NAN);
 	count(statistics, NM_STATISTIC_CPU_SELF_NS, nm_own_cpu_ns());
@@ -121,12 +121,13 @@ static void gather_candidates(const struct nm_daemon *daemon, struct nm_statisti
 	const struct nm_config *config = daemon->config;
 	uint64_t counts[NM_CANDIDACY_MAX] = {0};
 	if (!snapshot || !nm_policy_draws(nm_drawing_policy(config, snapshot)) ||
-	    !nm_home_stage_leaves_threads(daemon))
+	    !nm_may_draw_threads(daemon))
 		return;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		bool whole = config->threads.policy == NM_POLICY_AUTO &&
-			     !nm_home_stage_leaves_spread(daemon, thread->pid);
+			     !nm_placement_is_spread(daemon->pipeline.placement, thread->pid,
+						     daemon->tally.intervals);
 		if (thread->active)
 			counts[whole ? NM_CANDIDACY_WHOLE
 				     : nm_lottery_candidacy(nm_drawing_policy(config, snapshot),

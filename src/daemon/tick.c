@@ -170,7 +170,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	tally_locality(daemon, snapshot);
 	nm_exporter_update(daemon, snapshot);
 	release_cpu_aware_runtimes(daemon, snapshot);
-	nm_home_stage_mark_homes(daemon, snapshot);
+	nm_placement_mark_homes(daemon->pipeline.placement, snapshot);
 	r = yield_leases(daemon, snapshot);
 	if (r == 0)
 		r = nm_apply_feedback(daemon, snapshot, &may_propose);
@@ -197,8 +197,8 @@ static void age_communication(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 	if (memory && daemon->config->threads.policy != NM_POLICY_KMAF &&
-	    nm_kmaf_ends_period(&daemon->pipeline.aged, daemon->config,
-				nm_loop_interval_s(daemon), now_ns))
+	    nm_kmaf_ends_period(&daemon->pipeline.aged, daemon->config, nm_interval_s(daemon),
+				now_ns))
 		(void)nm_affinity_age(nm_memory_affinity(memory));
 }
 

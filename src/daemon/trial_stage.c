@@ -158,7 +158,7 @@ static void read_figures(struct nm_daemon *daemon, const struct nm_figures *figu
 {
 	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
 	/* First touches alone would show that all accesses are local. */
-	bool sees = daemon->pipeline.source && !nm_pipeline_samples_first_touches_only(daemon);
+	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
 	for (size_t i = 0; i < count; i++) {
 		struct nm_trial_conditions conditions = {0};
 		if (figures[i].instructions > 0)

@@ -124,7 +124,7 @@ int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 		r = nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);
 	if (r < 0)
 		return r;
-	result.interval_s = nm_loop_interval_s(daemon);
+	result.interval_s = nm_interval_s(daemon);
 	nm_verifier_apply(pipeline->verifier, &result);
 	*ret_may_propose = result.may_propose || !chosen_by;
 	return 0;

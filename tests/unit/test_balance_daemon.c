@@ -280,7 +280,7 @@ static void a_move_after_which_the_performance_fell_is_undone(void **state)
 	assert_non_null(back);
 	assert_true(has_field(back, "RESULT", "applied") && has_field(back, "NODE_TO", "0"));
 	assert_null(field_of(back, "SELECTION"));
-	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_true(nm_interval_s(&world.daemon) == 1);
 }
 
 /* ---- others ---- */

@@ -210,7 +210,7 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 	const struct nm_entry *move;
 	misplace();
 	struct worker *worker = follow_memory(&move);
-	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_true(nm_interval_s(&world.daemon) == 1);
 	worker->memory =
 		2; /* across the ring from its current node, and adjacent to its former one */
 	live_one();
@@ -220,7 +220,7 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 	assert_true(number_of(verdict, "PERFORMANCE_LEFT") < 0.9);
 	assert_true(number_of(verdict, "GLOBAL_AFTER") < number_of(verdict, "GLOBAL_BEFORE"));
 	assert_true(has_field(verdict, "INTERVAL_S", "2"));
-	assert_true(nm_loop_interval_s(&world.daemon) == 2);
+	assert_true(nm_interval_s(&world.daemon) == 2);
 	const struct nm_entry *rollback =
 		find_entry(0, NM_MESSAGE_DECISION, "UNDOES", field_of(move, "DECISION"));
 	assert_non_null(rollback);
@@ -238,13 +238,13 @@ static void a_move_that_a_change_of_phase_made_bad_is_undone(void **state)
 	assert_true(number_of(verdict, "PERFORMANCE_AFTER") >
 		    number_of(verdict, "PERFORMANCE_BEFORE"));
 	/* The recovery is not a gain: T stays doubled, and no further moves follow. */
-	assert_true(nm_loop_interval_s(&world.daemon) == 2);
+	assert_true(nm_interval_s(&world.daemon) == 2);
 	size_t quiet = world.nr_entries;
 	worker->memory = 1;
 	live(40);
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
 	assert_true(all_at_home());
-	assert_true(nm_loop_interval_s(&world.daemon) == 2);
+	assert_true(nm_interval_s(&world.daemon) == 2);
 	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 1);
 }
 
@@ -299,10 +299,10 @@ static void gains_shorten_t(void **state)
 	world.daemon.config->general.interval_s = 4;
 	world.daemon.config->rules.n = 1;
 	misplace();
-	assert_true(nm_loop_interval_s(&world.daemon) == 4);
+	assert_true(nm_interval_s(&world.daemon) == 4);
 	settle(30);
 	live(3);
-	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_true(nm_interval_s(&world.daemon) == 1);
 	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "INTERVAL_S", "2"));
 	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "INTERVAL_S", "1"));
 }
@@ -336,7 +336,7 @@ static void noise_causes_no_moves(void **state)
 	live(300);
 	assert_int_equal(count_entries(quiet, NM_MESSAGE_DECISION), 0);
 	assert_int_equal(world.daemon.tally.verdicts[NM_VERDICT_ROLLED_BACK], 0);
-	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_true(nm_interval_s(&world.daemon) == 1);
 }
 
 /* ---- inputs of P ---- */

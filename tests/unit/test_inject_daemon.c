@@ -158,18 +158,18 @@ static void a_refused_injection_means_no_sampling_source(void **state)
 {
 	(void)state;
 	reload(SOFT_DIRTY);
-	assert_false(nm_pipeline_lacks_accesses(service));
+	assert_false(nm_lacks_accesses(service));
 	probe_error = -EPERM;
 	reload(SOFT_DIRTY);
-	assert_true(nm_pipeline_lacks_accesses(service));
+	assert_true(nm_lacks_accesses(service));
 	assert_non_null(strstr(service->reported.status, "Only first touches sampled: "));
 	world_assert_logged(world, "; only first touches sampled");
 	balancing_error = -EPERM;
 	reload(BALANCING);
-	assert_true(nm_pipeline_lacks_accesses(service));
+	assert_true(nm_lacks_accesses(service));
 	balancing_error = 0;
 	reload(BALANCING);
-	assert_false(nm_pipeline_lacks_accesses(service));
+	assert_false(nm_lacks_accesses(service));
 }
 
 /* The configuration of the helper may change, and it may exit, at any time. */
@@ -178,10 +178,10 @@ static void an_injection_that_ends_is_reported(void **state)
 	(void)state;
 	reload(BALANCING);
 	assert_int_equal(nm_tick(service), 0);
-	assert_false(nm_pipeline_lacks_accesses(service));
+	assert_false(nm_lacks_accesses(service));
 	balancing_error = -EPERM;
 	assert_int_equal(nm_tick(service), 0);
-	assert_true(nm_pipeline_lacks_accesses(service));
+	assert_true(nm_lacks_accesses(service));
 	world_assert_logged(world, "; only first touches sampled");
 	nm_pipeline_open_source(service);
 	assert_int_equal(nm_tick(service), 0);

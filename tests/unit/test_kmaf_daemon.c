@@ -186,9 +186,9 @@ static void the_period_is_kept(void **state)
 	part_pairs(1);
 	begin();
 	config->rules.mapping_s = 0.5;
-	assert_true(nm_loop_interval_s(&world.daemon) == 0.5);
+	assert_true(nm_interval_s(&world.daemon) == 0.5);
 	config->rules.mapping_s = 4;
-	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_true(nm_interval_s(&world.daemon) == 1);
 	live(8);
 	world.workers[0].address = world.workers[1].address = 0;
 	live(4);

@@ -103,7 +103,7 @@ static void work_and_compare(void)
 {
 	uint64_t before_ns = charged_ns;
 
-	charged_ns = nm_loop_own_ns(ordeal.daemon);
+	charged_ns = nm_own_loop_ns(ordeal.daemon);
 	if (ordeal.interval > 1)
 		assert_true(charged_ns - before_ns < NM_NSEC_PER_SEC);
 	(void)ordeal.on_mover(NULL, 0, ordeal.daemon);

@@ -145,7 +145,7 @@ static void the_configured_interval_is_reported(void **state)
 	(void)state;
 	begin_auto();
 	live_s(2);
-	assert_true(nm_loop_interval_s(&world.daemon) == 1);
+	assert_true(nm_interval_s(&world.daemon) == 1);
 	assert_true(nm_loop_wakeup_s(&world.daemon) < 0.5);
 	assert_true(nm_loop_interval_continues(&world.daemon));
 }

@@ -124,6 +124,19 @@ size_t nm_placement_homes(const struct nm_placement *placement)
 	return count;
 }
 
+bool nm_placement_has_home(const struct nm_placement *placement, uint32_t pid)
+{
+	const struct nm_home_state *state = placement ? nm_home_state_find(placement, pid) : NULL;
+	return state && state->home >= 0;
+}
+
+void nm_placement_mark_homes(const struct nm_placement *placement, struct nm_snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_processes; i++)
+		snapshot->processes[i].at_home =
+			nm_placement_has_home(placement, snapshot->processes[i].pid);
+}
+
 bool nm_home_state_is_suspended(const struct nm_home_state *state)
 {
 	const uint64_t min_age_ns = (uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC);

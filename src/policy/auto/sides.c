@@ -24,7 +24,7 @@ void nm_placement_leave_to_lottery(const struct nm_placement *placement,
 
 bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid, uint64_t interval)
 {
-	const struct nm_home_state *state = nm_home_state_find(placement, pid);
+	const struct nm_home_state *state = placement ? nm_home_state_find(placement, pid) : NULL;
 	return state && takes_part(state, interval);
 }
 

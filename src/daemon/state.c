@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* State of the daemon that several stages use. */
+#include <math.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon.h"
+
+bool nm_daemon_is_dry_run(const struct nm_daemon *daemon)
+{
+	if (daemon->options.dry_run || daemon->dry_run_request == NM_DRY_RUN_BEGIN)
+		return true;
+	return daemon->dry_run_request == NM_DRY_RUN_NOT_REQUESTED &&
+	       daemon->config->general.dry_run;
+}
+
+double nm_interval_s(const struct nm_daemon *daemon)
+{
+	const struct nm_config *config = daemon->config;
+	if (config->threads.policy == NM_POLICY_KMAF)
+		return fmin(config->general.interval_s, config->rules.mapping_s);
+	if (config->threads.policy != NM_POLICY_IMAR2 || !daemon->pipeline.feedback)
+		return config->general.interval_s;
+	return nm_feedback_interval_s(daemon->pipeline.feedback, config);
+}
+
+uint64_t nm_own_cpu_ns(void)
+{
+	struct timespec used;
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) < 0)
+		return 0;
+	return (uint64_t)used.tv_sec * NM_NSEC_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
+uint64_t nm_own_loop_ns(const struct nm_daemon *daemon)
+{
+	return nm_own_cpu_ns() - daemon->costs.external_ns;
+}
+
+/* ---- what is sampled ---- */
+
+/* Returns whether pages fault repeatedly, because of the kernel or of sampling.inject. */
+static bool has_repeated_faults(const struct nm_daemon *daemon)
+{
+	return nm_balances_nodes(daemon->machine.balancing) ||
+	       (daemon->config->sampling.inject != NM_INJECT_NONE && !daemon->injection.unusable);
+}
+
+bool nm_samples_first_touches_only(const struct nm_daemon *daemon)
+{
+	struct nm_source *source = daemon->pipeline.source;
+	if (!source || has_repeated_faults(daemon))
+		return false;
+	const struct nm_source_status *status = nm_source_status(source);
+	return status->accesses && status->memory == NM_MEMORY_NONE;
+}
+
+bool nm_samples_no_accesses(const struct nm_daemon *daemon)
+{
+	struct nm_source *source = daemon->pipeline.source;
+	return !source || !nm_source_status(source)->accesses;
+}
+
+bool nm_lacks_accesses(const struct nm_daemon *daemon)
+{
+	if (daemon->paused || nm_topology_is_single(daemon->pipeline.topology))
+		return false;
+	return nm_samples_no_accesses(daemon) ||
+	       nm_samples_first_touches_only(daemon);
+}
+
+/*
+ * First touches show no repeated accesses, by which threads could be drawn. Automatic NUMA
+ * balancing moves the same threads and pages, and gains more alone.
+ */
+bool nm_may_draw_threads(const struct nm_daemon *daemon)
+{
+	return daemon->config->threads.policy != NM_POLICY_AUTO ||
+	       (!nm_balances_nodes(daemon->machine.balancing) &&
+		!nm_lacks_accesses(daemon));
+}
+
+/* ---- what stages share ---- */
+
+int nm_open_mover(struct nm_daemon *daemon)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (pipeline->mover)
+		return 0;
+	return nm_mover_new(pipeline->platform, pipeline->topology, daemon->config,
+			    &pipeline->mover);
+}
+
+void nm_release_mover(struct nm_daemon *daemon, bool bulk)
+{
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	if (pipeline->mover && (pipeline->pages || pipeline->placement))
+		nm_mover_discard(pipeline->mover, bulk);
+	else
+		nm_mover_free(NM_TAKE(pipeline->mover));
+}
+
+int nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy)
+{
+	return nm_policies_open(&daemon->pipeline.policies, policy, daemon->pipeline.topology,
+				(double)sysconf(_SC_PAGESIZE));
+}
