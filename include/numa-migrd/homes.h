@@ -245,6 +245,7 @@ struct nm_examination_budget {
 	double interval_s; /* configured length of an interval */
 	double since_s;	   /* since the last interval */
 	uint64_t own_ns;   /* CPU time of the main loop so far */
+	bool sampling_exceeds; /* its limit: only the end of an interval reduces it */
 	bool unlimited;	   /* in a simulation the cost of the model must not affect decisions */
 };
 

@@ -24,6 +24,14 @@ void nm_cost_end_handler(struct nm_daemon *daemon)
 	daemon->costs.handler_end_ns = nm_own_cpu_ns();
 }
 
+/* Policy "auto" also limits the cost of its decisions: if sampling used all of the limit, intervals
+ * would always be as long as they may be. */
+static double sampling_limit(const struct nm_daemon *daemon)
+{
+	double limit = daemon->config->sampling.overhead_percent / 100;
+	return daemon->config->threads.policy == NM_POLICY_AUTO ? limit / 2 : limit;
+}
+
 /* Logs only that sampling is reduced, and that this has ended, but not the steps in between. */
 static void report_periods(struct nm_daemon *daemon, double cost_share)
 {
@@ -31,12 +39,11 @@ static void report_periods(struct nm_daemon *daemon, double cost_share)
 	if (held_back == daemon->costs.held_back)
 		return;
 	daemon->costs.held_back = held_back;
-	bool by_cost = cost_share * 100 > daemon->config->sampling.overhead_percent;
-	if (held_back && by_cost)
+	double limit = sampling_limit(daemon);
+	if (held_back && cost_share > limit)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
-			  "Sampling reduced: cost %.2f %% of one CPU, sampling.overhead_percent "
-			  "is %.2f",
-			  cost_share * 100, daemon->config->sampling.overhead_percent);
+			  "Sampling reduced: cost %.2f %% of one CPU, its limit is %.2f",
+			  cost_share * 100, limit * 100);
 	else if (held_back)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO, "Sampling reduced: records lost");
 	else
@@ -72,6 +79,15 @@ static double drained_for_samples_ns(const struct nm_daemon *daemon,
  * sampled thread (design, "Budgets"). The remaining cost of a tick does not decrease with longer
  * periods; the status shows the sum of both.
  */
+bool nm_cost_must_reduce_sampling(const struct nm_daemon *daemon, double since_s)
+{
+	struct nm_source *source = daemon->pipeline.source;
+	if (!source || daemon->options.feed)
+		return false;
+	double ns = drained_for_samples_ns(daemon, &nm_source_status(source)->counts);
+	return ns / (double)NM_NSEC_PER_SEC > sampling_limit(daemon) * since_s;
+}
+
 void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	if (!daemon->pipeline.source)
@@ -98,7 +114,9 @@ void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns)
 		     !nm_config_follows_pages(daemon->config);
 	nm_source_thin_runs(daemon->pipeline.source, homes);
 	nm_source_thin_faults(daemon->pipeline.source, homes);
-	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
+	/* The source compares with all of sampling.overhead_percent. */
+	double part = sampling_limit(daemon) * 100 / daemon->config->sampling.overhead_percent;
+	if (nm_source_control_cost(daemon->pipeline.source, cost_share / part))
 		report_periods(daemon, cost_share);
 	nm_report_source_problems(daemon);
 }

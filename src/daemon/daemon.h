@@ -312,6 +312,9 @@ void nm_drain(struct nm_daemon *daemon);
  * which are not limited by a budget. */
 void nm_cost_begin_handler(struct nm_daemon *daemon);
 void nm_cost_end_handler(struct nm_daemon *daemon);
+/* Returns whether sampling exceeds its limit in this interval, whose end will reduce it. Called
+ * between ticks. */
+bool nm_cost_must_reduce_sampling(const struct nm_daemon *daemon, double since_s);
 /* Measures the cost of the last interval, and adapts the sampling periods. Called by the tick. */
 void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns);
 

@@ -65,11 +65,13 @@ void nm_home_stage_configure(struct nm_daemon *daemon)
 
 static struct nm_examination_budget budget_of(const struct nm_daemon *daemon, uint64_t now_ns)
 {
+	double since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC;
 	return (struct nm_examination_budget){
 		.share = daemon->config->sampling.overhead_percent / 100,
 		.interval_s = daemon->config->general.interval_s,
-		.since_s = (double)(now_ns - daemon->last_tick_ns) / (double)NM_NSEC_PER_SEC,
+		.since_s = since_s,
 		.own_ns = nm_own_loop_ns(daemon),
+		.sampling_exceeds = nm_cost_must_reduce_sampling(daemon, since_s),
 		.unlimited = daemon->options.feed != NULL,
 	};
 }

@@ -97,7 +97,7 @@ static void the_cost_settles_at_the_cap(void **state)
 		assert_true(share[i] <= CAP * 1.1);
 	assert_true(mean > CAP / 4); /* it is not off */
 	assert_true(reported_has(&ordeal.messages, "Sampling reduced: cost N % of one CPU, "
-						   "sampling.overhead_percent is N"));
+						   "its limit is N"));
 }
 
 static void decisions_continue(void **state)

@@ -406,6 +406,21 @@ static void examination_debts_expire(void **state)
 	assert_true(placement->budget_s > -1);
 }
 
+/* Only the end of an interval reduces the sampling. */
+static void a_debt_by_sampling_does_not_stretch_the_interval(void **state)
+{
+	(void)state;
+	begin_young_processes();
+	world.daemon.pipeline.source->status.runs = false;
+	world.daemon.pipeline.placement->budget_s = -1000;
+	world.fake->now_ns = world.daemon.last_tick_ns + 2 * NM_NSEC_PER_SEC;
+	assert_true(nm_loop_interval_continues(&world.daemon));
+	world.daemon.costs.drain_ns = NM_NSEC_PER_SEC;
+	assert_false(nm_loop_interval_continues(&world.daemon));
+	world.fake->now_ns = world.daemon.last_tick_ns + NM_NSEC_PER_SEC / 2;
+	assert_true(nm_loop_interval_continues(&world.daemon));
+}
+
 /* The time between examinations doubles with age and is shorter while a process is young, also for
  * those of other users or unmanaged ones. */
 static void examinations_become_rare(void **state)
@@ -566,6 +581,7 @@ int main(void)
 		TEST(a_fork_storm_is_charged_to_its_user),
 		TEST(unrelated_loop_time_is_not_charged),
 		TEST(examination_debts_expire),
+		TEST(a_debt_by_sampling_does_not_stretch_the_interval),
 		TEST(examinations_become_rare),
 		TEST(new_threads_of_a_placed_process_are_examined),
 		TEST(exited_processes_free_their_capacity),

@@ -180,7 +180,7 @@ bool nm_placement_must_end_interval(const struct nm_placement *placement,
 	double intervals = (budget->since_s + NM_PLACE_MIN_AGE_S / 2) / budget->interval_s;
 	if (intervals < 1 && placement)
 		return false;
-	if (!placement || intervals >= STRETCH_MAX)
+	if (!placement || intervals >= STRETCH_MAX || budget->sampling_exceeds)
 		return true;
 	return left_s(placement, budget, budget->since_s) > 0 &&
 	       (intervals >= STRETCH_IDLE || !idle);
