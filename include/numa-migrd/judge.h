@@ -113,20 +113,22 @@ struct nm_baseline;
 void nm_baseline_free(struct nm_baseline *baseline);
 NM_DEFINE_CLEANUP(struct nm_baseline, nm_baseline_free);
 
-/* Returns P of process `pid` as of the last nm_imar2_feedback(). Returns 0 or -ENOMEM. Called when
- * its pages begin to move. */
+/* Returns P as of the last nm_imar2_feedback(), to compare process `pid` with it. Returns 0 or
+ * -ENOMEM. Called when its pages begin to move. */
 int nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid,
 			 struct nm_baseline **ret);
 
-/* Excludes the change of P of the process in this interval from the statistics, because the daemon
- * disturbs it. Returns 0 or -ENOMEM. */
-int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid);
+/* Excludes the change of P of the process in this interval from the statistics, and the process
+ * from those with which others are compared, because the daemon disturbs it. */
+void nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid);
 
 /* A comparison of a process with its baseline: sums of P over the threads measured in both, NaN
  * without any. */
 struct nm_feedback_change {
 	double before, after;
-	double figure, noise; /* figure is after/before; |ln figure| up to `noise` is noise */
+	/* figure is after/before, relative to the median of processes that were left alone
+	 * meanwhile; |ln figure| up to `noise` is noise. */
+	double figure, noise;
 	bool loss;	      /* figure is below delta_g, beyond noise */
 	bool gain;	      /* as in struct nm_feedback_judgement */
 };
@@ -204,8 +206,10 @@ struct nm_verdict {
 	/* Of a home only: its change is positive if it is an improvement; NaN: not known. */
 	enum nm_place_judged_by judged_by;
 	double change;
-	/* Of pages only: the reason, and the number of decisions that share the metrics. */
+	/* Of pages only: the reason, the number of decisions that share the metrics, and, if
+	 * neutral, whether enough accesses show that locality did not change. */
 	struct nm_pages_reason pages;
+	bool no_gain;
 	unsigned together;
 	struct nm_page_results results; /* of pages; of a home only the moved pages */
 	unsigned nr_threads;
@@ -295,7 +299,8 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
  * back if the feedback reports a loss or, if P is not known, the local access ratio fell by more
  * than NM_GATE_MARGIN (with rules.rollback). Rollbacks are never rolled back, spread ranges
  * not because of their locality, and nothing without rollback_pages. Improved if the feedback
- * reports a gain, or that ratio rose by more than the margin and its noise; otherwise neutral.
+ * reports a gain, or P did not fall and that ratio rose by more than the margin and its noise;
+ * otherwise neutral.
  * Inconclusive if the process has exited, or too few samples were taken in NM_VERDICT_INTERVALS
  * intervals. A decision that moved nothing has no verdict.
  *

@@ -77,8 +77,9 @@ static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	return r;
 }
 
-static void note_held(struct nm_daemon *daemon, const struct nm_step *step)
+static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *step)
 {
+	nm_feedback_disturb(daemon->pipeline.feedback, step->pid);
 	if (nm_placement_held(daemon->pipeline.placement, step->pid))
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
 			  "Threads of PID %" PRIu32 " (%s) held on their nodes: %s", step->pid,
@@ -108,7 +109,7 @@ int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const s
 		if (!applied)
 			handle_refusal(daemon, decision, &receipts[i], snapshot->time_ns);
 		else if (to_home)
-			note_held(daemon, &decision->steps[0]);
+			note_moved_whole(daemon, &decision->steps[0]);
 		else
 			noted = remember_move(daemon, snapshot, decision);
 		r = r < 0 ? r : noted;

@@ -127,6 +127,7 @@ static void handle_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_home_state *state = nm_home_state_find(placement, batch->pid);
+	nm_feedback_disturb(daemon->pipeline.feedback, batch->pid);
 	if (batch->calls > 0)
 		nm_place_add_cost(&placement->page_cost, batch->domain, batch->moved,
 				  batch->call_ns);

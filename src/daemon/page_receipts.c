@@ -267,7 +267,7 @@ static void finish(struct nm_daemon *daemon, struct nm_page_migration *migration
 	if (migration->decision.pages.reason == NM_PAGE_REASON_REGION ||
 	    migration->decision.pages.reason == NM_PAGE_REASON_CONTENTION)
 		retry_missed(stage, batch);
-	(void)nm_feedback_disturb(daemon->pipeline.feedback, batch->pid);
+	nm_feedback_disturb(daemon->pipeline.feedback, batch->pid);
 	migration->moving = false;
 	nm_verifier_done(daemon->pipeline.verifier, batch->decision, &results,
 			 daemon->tally.intervals);
@@ -293,7 +293,8 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 
 /* ---- verdicts ---- */
 
-/* Pages that were moved without gain stay, twice as long after each further rollback. */
+/* Pages that were moved without gain stay, twice as long after each further rollback. The decisions
+ * of one evaluation count once. */
 static void bar_process(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
 	struct nm_page_process *process =
@@ -304,12 +305,13 @@ static void bar_process(struct nm_daemon *daemon, const struct nm_verdict *verdi
 	if ((verdict->kind == NM_VERDICT_IMPROVED || verdict->kind == NM_VERDICT_NEUTRAL) &&
 	    verdict->pages.reason != NM_PAGE_REASON_ROLLBACK)
 		process->nr_rollbacks = 0;
-	if (verdict->kind != NM_VERDICT_ROLLED_BACK)
+	if (verdict->kind != NM_VERDICT_ROLLED_BACK && !verdict->no_gain)
 		return;
-	uint64_t wait = NO_GAIN_COOLDOWNS * nm_page_cooldown(daemon->config)
-			<< process->nr_rollbacks;
-	process->until = daemon->tally.intervals + wait;
-	if (process->nr_rollbacks < ROLLBACKS_MAX)
+	uint64_t wait = NO_GAIN_COOLDOWNS * nm_page_cooldown(daemon->config);
+	if (process->until >= daemon->tally.intervals + wait)
+		return;
+	process->until = daemon->tally.intervals + (wait << process->nr_rollbacks);
+	if (verdict->kind == NM_VERDICT_ROLLED_BACK && process->nr_rollbacks < ROLLBACKS_MAX)
 		process->nr_rollbacks++;
 }
 

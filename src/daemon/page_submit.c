@@ -58,12 +58,15 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 			nm_page_process_of(&stage->processes, decision->steps[i].pid);
 		if (decision->steps[i].node_from == decision->steps[i].node_to)
 			continue;
-		(void)nm_feedback_disturb(daemon->pipeline.feedback, decision->steps[i].pid);
+		nm_feedback_disturb(daemon->pipeline.feedback, decision->steps[i].pid);
 		nm_verifier_disturb(daemon->pipeline.verifier, decision->steps[i].pid);
-		if (process)
-			process->nr_moved_threads++;
-		if (process && process->until < daemon->tally.intervals + THREADS_SETTLE_INTERVALS)
-			process->until = daemon->tally.intervals + THREADS_SETTLE_INTERVALS;
+		if (!process)
+			continue;
+		process->nr_moved_threads++;
+		/* Pages that had no gain may have one for the threads on their new node. */
+		uint64_t until = daemon->tally.intervals + THREADS_SETTLE_INTERVALS;
+		if (process->until < until || process->nr_rollbacks == 0)
+			process->until = until;
 	}
 }
 
@@ -105,7 +108,7 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 		return r;
 	(void)NM_TAKE(batch);
 	daemon->next_decision++;
-	(void)nm_feedback_disturb(daemon->pipeline.feedback, process->pid);
+	nm_feedback_disturb(daemon->pipeline.feedback, process->pid);
 	/* If memory is short, there is no verdict. */
 	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback, daemon->config,
 						NULL};

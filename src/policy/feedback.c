@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "numa-migrd/judge.h"
+#include "numa-migrd/placement.h"
 #include "numa-migrd/snapshot.h"
 #include "readings.h"
 #include "spread.h"
@@ -10,6 +11,8 @@
 /* A relative change of the number of active threads above this value postpones the verdict. */
 #define ACTIVE_CHANGE_MAX 0.25
 #define POSTPONED_MAX 2U /* maximum number of consecutive postponements */
+/* Fewer processes do not show a common change: one of them may have begun another phase. */
+#define OTHERS_MIN 3U
 /* A verdict does not call a smaller rise a gain, even if there was no noise before. */
 #define GAIN_MIN 0.01
 
@@ -17,6 +20,7 @@
 struct history {
 	struct nm_spread spread;
 	double log_losses, losses_variance; /* of moves accepted since its last gain */
+	uint64_t disturbed; /* the last call after which its threads or pages were moved */
 };
 
 /* A decision that awaits its judgement, and a process that owns a thread moved by it. */
@@ -33,8 +37,7 @@ struct nm_feedback {
 	size_t nr_moves, move_capacity;
 	struct nm_feedback_judgement *judgements; /* of the decisions, in order */
 	size_t nr_judgements, judgement_capacity;
-	uint32_t *disturbed; /* pids of processes of all threads moved in the last tick */
-	size_t nr_disturbed, disturbed_capacity;
+	uint64_t call; /* number of calls of nm_imar2_feedback() */
 	unsigned postponed;
 	/*
 	 * The meaning of P when these were collected: a spread of other values is not comparable.
@@ -65,20 +68,11 @@ void nm_feedback_free(struct nm_feedback *feedback)
 	free(feedback->base.items);
 	free(feedback->moves);
 	free(feedback->judgements);
-	free(feedback->disturbed);
 	nm_column_clear(&feedback->histories);
 	free(feedback);
 }
 
 /* ---- spread of the performance without moves ---- */
-
-static bool is_disturbed(const struct nm_feedback *feedback, uint32_t pid)
-{
-	for (size_t i = 0; i < feedback->nr_disturbed; i++)
-		if (feedback->disturbed[i] == pid)
-			return true;
-	return false;
-}
 
 /* An interval without measured threads does not determine the meaning of P. */
 static void reset_spread_of_other_metric(struct nm_feedback *feedback,
@@ -105,14 +99,13 @@ static int update_spread(struct nm_feedback *feedback, const struct nm_snapshot 
 	for (size_t i = 0; i < process_changes.count; i++) {
 		const struct nm_process_change *process_change = &process_changes.items[i];
 		struct history *history = nm_column_find(&feedback->histories, process_change->pid);
-		if (history && !is_disturbed(feedback, process_change->pid))
+		if (history && history->disturbed < feedback->call)
 			nm_spread_add(&history->spread, process_change->before,
 				      process_change->after);
 	}
 	struct nm_process_change sum = nm_process_changes_sum(&process_changes);
-	if (feedback->nr_disturbed == 0)
+	if (feedback->all.disturbed < feedback->call)
 		nm_spread_add(&feedback->all.spread, sum.before, sum.after);
-	feedback->nr_disturbed = 0;
 	return 0;
 }
 
@@ -410,6 +403,7 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 	if (r == 0)
 		r = judge_and_update(feedback, snapshot, config, &now, &result);
 	nm_readings_replace(&feedback->last, &now);
+	feedback->call++;
 	if (r < 0 || result.outcome != NM_FEEDBACK_POSTPONED)
 		close_judgement(feedback);
 	if (r < 0)
@@ -421,16 +415,12 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 
 /* ---- moves ---- */
 
-int nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
+void nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
 {
-	if (is_disturbed(feedback, pid))
-		return 0;
-	int r = NM_RESERVE(feedback->disturbed, feedback->disturbed_capacity,
-			   feedback->nr_disturbed);
-	if (r < 0)
-		return r;
-	feedback->disturbed[feedback->nr_disturbed++] = pid;
-	return 0;
+	struct history *history = nm_column_find(&feedback->histories, pid);
+	feedback->all.disturbed = feedback->call;
+	if (history)
+		history->disturbed = feedback->call;
 }
 
 /* Stores the readings of this tick as the baseline of the moves. */
@@ -470,9 +460,10 @@ static int add_move(struct nm_feedback *feedback, uint64_t decision, uint32_t pi
 int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      uint64_t decision, uint32_t pid, bool rollback)
 {
-	int r = nm_feedback_disturb(feedback, pid);
-	if (r < 0 || rollback)
-		return r;
+	int r = 0;
+	nm_feedback_disturb(feedback, pid);
+	if (rollback)
+		return 0;
 	if (feedback->nr_judgements == 0)
 		r = open_judgement(feedback, snapshot);
 	return r < 0 ? r : add_move(feedback, decision, pid);
@@ -482,7 +473,8 @@ int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *sn
 
 struct nm_baseline {
 	uint32_t pid;
-	struct nm_readings readings; /* of its threads only */
+	uint64_t call;
+	struct nm_readings readings; /* of all processes */
 };
 
 void nm_baseline_free(struct nm_baseline *baseline)
@@ -501,13 +493,36 @@ int nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid, struc
 	int r = nm_readings_copy(&feedback->last, &baseline->readings);
 	if (r < 0)
 		return r;
-	size_t kept = 0;
-	for (size_t i = 0; i < baseline->readings.count; i++)
-		if (baseline->readings.items[i].pid == pid)
-			baseline->readings.items[kept++] = baseline->readings.items[i];
-	baseline->readings.count = kept;
 	baseline->pid = pid;
+	baseline->call = feedback->call;
 	*ret = NM_TAKE(baseline);
+	return 0;
+}
+
+/* Divides the change of the process by that of the processes that were left alone since the
+ * baseline: a change that all have in common is not caused by the move. */
+static int compare_with_others(const struct nm_feedback *feedback,
+			       const struct nm_baseline *baseline,
+			       const struct nm_process_changes *changes, struct scope *scope)
+{
+	nm_autofree struct nm_place_change *others = calloc(changes->count + 1, sizeof(*others));
+	double variance = 0;
+	size_t count = 0;
+	if (!others)
+		return -ENOMEM;
+	for (size_t i = 0; i < changes->count; i++) {
+		const struct nm_process_change *one = &changes->items[i];
+		const struct history *history = nm_column_find(&feedback->histories, one->pid);
+		if (one->pid == baseline->pid || !history || history->disturbed >= baseline->call ||
+		    !(one->before > 0 && one->after > 0))
+			continue;
+		variance += pow(nm_spread_sigma(&history->spread), 2);
+		others[count++] = (struct nm_place_change){one->domain, one->after / one->before};
+	}
+	if (count < OTHERS_MIN)
+		return 0;
+	scope->log -= log(nm_place_domain_median(others, count, 1));
+	scope->sigma = hypot(scope->sigma, sqrt(variance) / (double)count);
 	return 0;
 }
 
@@ -525,6 +540,9 @@ int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_base
 	struct history *history = nm_column_find(&feedback->histories, baseline->pid);
 	if (process_change && history && process_change->before > 0) {
 		struct scope scope = scope_of(history, baseline->pid, process_change);
+		r = compare_with_others(feedback, baseline, &process_changes, &scope);
+		if (r < 0)
+			return r;
 		change.before = process_change->before;
 		change.after = process_change->after;
 		change.figure = exp(scope.log);

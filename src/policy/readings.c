@@ -16,12 +16,13 @@ int nm_readings_take(const struct nm_snapshot *snapshot, const struct nm_config 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->measured)
-			readings.items[readings.count++] =
-				(struct nm_reading){.tid = thread->tid,
-						    .pid = thread->pid,
-						    .start_ticks = thread->start_ticks,
-						    .adopted_ns = thread->adopted_ns,
-						    .performance = thread->performance};
+			readings.items[readings.count++] = (struct nm_reading){
+				.tid = thread->tid,
+				.pid = thread->pid,
+				.start_ticks = thread->start_ticks,
+				.adopted_ns = thread->adopted_ns,
+				.domain = snapshot->processes[thread->process].domain,
+				.performance = thread->performance};
 	}
 	*ret = readings;
 	return 0;
@@ -69,6 +70,7 @@ static size_t list_common(const struct nm_readings *before, const struct nm_read
 			process_changes[count++] = (struct nm_process_change){
 				.pid = reading->pid,
 				.first = (uint32_t)i,
+				.domain = reading->domain,
 				.before = before->items[position].performance,
 				.after = reading->performance};
 	}

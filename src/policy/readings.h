@@ -8,7 +8,7 @@
 /* P of a thread in one interval. */
 struct nm_reading {
 	uint32_t tid, pid;
-	uint64_t start_ticks, adopted_ns;
+	uint64_t start_ticks, adopted_ns, domain;
 	double performance;
 };
 
@@ -25,6 +25,7 @@ struct nm_process_change {
 	uint32_t pid;
 	uint32_t first; /* index of its first thread, so that sums have the same order on any
 			 * machine */
+	uint64_t domain;
 	double before, after;
 };
 

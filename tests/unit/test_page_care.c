@@ -134,6 +134,48 @@ static void cooldowns_double_after_rollbacks(void **state)
 	assert_true(asked_at[2] - undone_at[1] >= 40);
 }
 
+/* Judges the pages of the process as the decisions of one evaluation are, and returns the number of
+ * intervals until other pages of it are moved. */
+static unsigned intervals_after(struct nm_verdict verdict, unsigned decisions)
+{
+	unsigned waited = 0;
+	verdict.threads[0].pid = 1000;
+	while (decisions-- > 0)
+		nm_page_stage_apply_verdict(&world.daemon, &verdict);
+	world.workers[0].from += 16;
+	world.workers[0].to += 16;
+	for (unsigned before = fake_mover.submitted; fake_mover.submitted == before; waited++) {
+		assert_true(waited < 200);
+		live_one();
+	}
+	live(10); /* until the verdict */
+	return waited;
+}
+
+static void pages_moved_without_gain_stay(void **state)
+{
+	const struct nm_verdict no_gain = {
+		.kind = NM_VERDICT_NEUTRAL, .no_gain = true, .threads = {{.pid = 1000}}};
+	(void)state;
+	make_space(96, 2);
+	add_user(1000, 0, 0, 16);
+	world.daemon.config->rules.page_cooldown_s = 2;
+	begin();
+	live_until_on(0, 16, 20);
+	live(10);
+	assert_true(intervals_after((struct nm_verdict){.kind = NM_VERDICT_NEUTRAL}, 1) < 20);
+	for (unsigned i = 0; i < 2; i++)
+		assert_in_range(intervals_after(no_gain, 1), 20, 39);
+	/* Not if its threads have moved since. */
+	struct nm_decision decision = {.nr_steps = 1,
+				       .steps = {{.pid = 1000, .node_from = 1, .node_to = 0}}};
+	nm_page_stage_apply_verdict(&world.daemon, &no_gain);
+	nm_page_stage_threads_moved(&world.daemon, &decision);
+	assert_true(intervals_after((struct nm_verdict){.kind = NM_VERDICT_IMPROVED}, 1) < 20);
+	assert_in_range(intervals_after((struct nm_verdict){.kind = NM_VERDICT_ROLLED_BACK}, 3), 20,
+			39);
+}
+
 /* ---- threads and other users ---- */
 
 static void pages_wait_while_threads_settle(void **state)
@@ -246,6 +288,7 @@ int main(void)
 		TEST(an_untried_range_is_requested_again),
 		TEST(a_range_that_drifted_is_moved_again),
 		TEST(cooldowns_double_after_rollbacks),
+		TEST(pages_moved_without_gain_stay),
 		TEST(pages_wait_while_threads_settle),
 		TEST(moves_of_threads_are_no_noise),
 		TEST(a_move_in_the_interval_of_the_verdict_does_not_spoil_it),

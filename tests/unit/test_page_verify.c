@@ -17,26 +17,32 @@ static struct nm_feedback *feedback;
 static struct nm_verifier *verifier;
 static struct nm_verdicts verdicts;
 
-static struct nm_snap_process process;
+static struct nm_snap_process processes[4]; /* the pages of the first are moved */
 static double accesses[2];
 static uint32_t fresh[2];
-static struct nm_snap_thread thread;
+static struct nm_snap_thread threads[4];
 static struct nm_snapshot snapshot;
 
 static int set_up(void **state)
 {
 	(void)state;
-	process = (struct nm_snap_process){.pid = 7, .start_ticks = 5};
-	thread = (struct nm_snap_thread){.tid = 7,
-					 .pid = 7,
-					 .main_node = 0,
-					 .accesses = accesses,
-					 .fresh = fresh,
-					 .access_total = 100,
-					 .fresh_samples = 50,
-					 .performance = 100,
-					 .active = true,
-					 .measured = true};
+	processes[0] = (struct nm_snap_process){.pid = 7, .start_ticks = 5};
+	threads[0] = (struct nm_snap_thread){.tid = 7,
+					     .pid = 7,
+					     .main_node = 0,
+					     .accesses = accesses,
+					     .fresh = fresh,
+					     .access_total = 100,
+					     .fresh_samples = 50,
+					     .performance = 100,
+					     .active = true,
+					     .measured = true};
+	for (uint32_t i = 1; i < NM_ARRAY_SIZE(threads); i++) {
+		processes[i] = (struct nm_snap_process){.pid = 7 + i, .domain = i};
+		threads[i] = threads[0];
+		threads[i].tid = threads[i].pid = 7 + i;
+		threads[i].process = i;
+	}
 	accesses[0] = 20;
 	accesses[1] = 80;
 	fresh[0] = 40;
@@ -44,11 +50,11 @@ static int set_up(void **state)
 	topology = machine_topology(2, 4);
 	snapshot = (struct nm_snapshot){.interval = 1,
 					.topology = topology,
-					.threads = &thread,
+					.threads = threads,
 					.nr_threads = 1,
 					.measured = 1,
 					.active = 1,
-					.processes = &process,
+					.processes = processes,
 					.nr_processes = 1};
 	if (!topology || nm_config_default(&config) < 0 || nm_feedback_new(&feedback) < 0)
 		return -1;
@@ -66,15 +72,18 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Runs the next interval with this P (NaN: not measured); returns the number of verdicts. */
+/* Runs the next interval with this P of each thread (NaN: not measured); returns the number of
+ * verdicts. */
 static size_t interval(double performance)
 {
 	struct nm_feedback_result result;
 	nm_verdicts_clear(&verdicts);
 	snapshot.interval++;
-	thread.performance = performance;
-	thread.measured = !isnan(performance);
-	snapshot.measured = thread.measured;
+	for (size_t i = 0; i < snapshot.nr_threads; i++) {
+		threads[i].performance = performance;
+		threads[i].measured = !isnan(performance);
+	}
+	snapshot.measured = isnan(performance) ? 0 : snapshot.nr_threads;
 	assert_int_equal(nm_imar2_feedback(feedback, &snapshot, config, &result), 0);
 	assert_int_equal(
 		nm_verifier_judge(verifier,
@@ -130,7 +139,7 @@ static void a_reused_number_is_another_process(void **state)
 	calm(100);
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
-	process.start_ticks++;
+	processes[0].start_ticks++;
 	assert_int_equal(interval(200), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_INCONCLUSIVE);
 }
@@ -203,6 +212,66 @@ static void noise_is_not_a_loss(void **state)
 	assert_int_equal(interval(100), 1);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 	assert_true(verdicts.items[0].figure < 0.9);
+}
+
+/* P varies by more than the gain, but the accesses have become local. */
+static void more_local_accesses_are_a_gain_within_noise(void **state)
+{
+	(void)state;
+	for (int i = 0; i <= 20; i++)
+		(void)interval(i % 2 ? 160 : 100);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	(void)interval(105);
+	assert_int_equal(interval(105), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_IMPROVED);
+	assert_true(verdicts.items[0].figure < 1 + verdicts.items[0].noise);
+}
+
+/* 80 % before and after: of 25 accesses this may be chance, of 2,500 it is not. At last it was 90
+ * %, so that something else has changed. */
+static void enough_accesses_show_the_lack_of_a_gain(void **state)
+{
+	static const uint32_t samples[] = {25, 2500, 2500, 2500};
+	static const enum nm_page_reason reasons[] = {NM_PAGE_REASON_PAGES, NM_PAGE_REASON_PAGES,
+						      NM_PAGE_REASON_ROLLBACK,
+						      NM_PAGE_REASON_PAGES};
+	(void)state;
+	calm(100);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(samples); i++) {
+		threads[0].fresh_samples = samples[i];
+		fresh[0] = i == 3 ? 45 : 40;
+		fresh[1] = 50 - fresh[0];
+		ask(1 + i, reasons[i]);
+		fresh[0] = 40;
+		fresh[1] = 10;
+		done(1 + i, 10);
+		(void)interval(100);
+		assert_int_equal(interval(100), 1);
+		assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
+		assert_int_equal(verdicts.items[0].no_gain, i == 1);
+	}
+}
+
+/* All processes lose, and only the pages of one moved; then also the threads of another one, so
+ * that too few were left alone. */
+static void a_loss_of_all_is_not_that_of_a_move(void **state)
+{
+	(void)state;
+	snapshot.nr_threads = snapshot.nr_processes = 4;
+	calm(100);
+	ask_steadily(1, NM_PAGE_REASON_PAGES);
+	done(1, 10);
+	(void)interval(50);
+	assert_int_equal(interval(50), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_IMPROVED); /* by its accesses */
+	assert_true(fabs(verdicts.items[0].figure - 1) < 0.01);
+	ask_steadily(2, NM_PAGE_REASON_PAGES);
+	done(2, 10);
+	nm_feedback_disturb(feedback, 8);
+	(void)interval(25);
+	assert_int_equal(interval(25), 1);
+	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_ROLLED_BACK);
 }
 
 static void a_rollback_is_not_undone(void **state)
@@ -350,10 +419,10 @@ static void a_new_phase_is_no_loss(void **state)
 	assert_true(verdicts.items[0].threads[0].local_before < 1e-9);
 	assert_int_equal(verdicts.items[0].kind, NM_VERDICT_NEUTRAL);
 	/* If one interval has too few accesses, those before it count too. */
-	thread.fresh_samples = (uint32_t)config->rules.min_samples - 1;
+	threads[0].fresh_samples = (uint32_t)config->rules.min_samples - 1;
 	ask(2, NM_PAGE_REASON_PAGES);
 	done(2, 10);
-	thread.fresh_samples = 50;
+	threads[0].fresh_samples = 50;
 	interval((double)NAN);
 	assert_int_equal(interval((double)NAN), 1);
 	assert_true(fabs(verdicts.items[0].threads[0].local_before - 0.9) < 1e-9);
@@ -390,10 +459,10 @@ static void without_performance_a_rise_must_exceed_chance(void **state)
 	(void)state;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
 		(void)interval(NAN);
-		thread.fresh_samples = 0;
-		thread.access_samples = before[i];
+		threads[0].fresh_samples = 0;
+		threads[0].access_samples = before[i];
 		ask(1 + i, NM_PAGE_REASON_PAGES);
-		thread.fresh_samples = samples[i] / 2;
+		threads[0].fresh_samples = samples[i] / 2;
 		done(1 + i, 10);
 		while (interval(NAN) == 0)
 			;
@@ -407,7 +476,7 @@ static void too_few_samples_are_finally_inconclusive(void **state)
 {
 	(void)state;
 	(void)interval(NAN);
-	thread.fresh_samples = 0;
+	threads[0].fresh_samples = 0;
 	ask_steadily(1, NM_PAGE_REASON_PAGES);
 	done(1, 10);
 	for (unsigned i = 1; i < NM_VERDICT_INTERVALS; i++)
@@ -427,6 +496,9 @@ int main(void)
 		TEST(unremembered_moves_are_not_rolled_back),
 		TEST(delta_g_is_the_limit),
 		TEST(noise_is_not_a_loss),
+		TEST(more_local_accesses_are_a_gain_within_noise),
+		TEST(enough_accesses_show_the_lack_of_a_gain),
+		TEST(a_loss_of_all_is_not_that_of_a_move),
 		TEST(a_rollback_is_not_undone),
 		TEST(batches_share_a_verdict),
 		TEST(a_pending_evaluation_expires),

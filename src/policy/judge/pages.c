@@ -208,16 +208,24 @@ static bool may_roll_back(const struct nm_page_results *results, const struct nm
 	       (results->forgotten == 0 || results->remembered > 0);
 }
 
+static double local_change(const struct nm_evaluation *evaluation)
+{
+	return local_share(&evaluation->after) - local_share(&evaluation->before);
+}
+
+static double local_noise(const struct nm_evaluation *evaluation, const struct nm_config *config)
+{
+	return config->rules.gate_sigmas *
+	       sqrt(variance_of(&evaluation->before) + variance_of(&evaluation->after));
+}
+
 static enum nm_verdict_kind kind_by_locality(const struct nm_evaluation *evaluation,
 					     const struct nm_config *config, bool roll_back)
 {
-	double before = local_share(&evaluation->before), after = local_share(&evaluation->after);
-	double margin = NM_GATE_MARGIN;
-	double noise = config->rules.gate_sigmas *
-		       sqrt(variance_of(&evaluation->before) + variance_of(&evaluation->after));
-	if (isnan(before))
+	double change = local_change(evaluation), margin = NM_GATE_MARGIN;
+	if (isnan(change))
 		return NM_VERDICT_NEUTRAL;
-	return nm_judge_change(after - before, fmax(margin, noise),
+	return nm_judge_change(change, fmax(margin, local_noise(evaluation, config)),
 			       roll_back && config->rules.rollback ? margin : INFINITY);
 }
 
@@ -237,7 +245,22 @@ static enum nm_verdict_kind kind_of(const struct nm_evaluation *evaluation,
 		return kind_by_locality(evaluation, config, roll_back);
 	if (evaluation->performance.loss && roll_back)
 		return NM_VERDICT_ROLLED_BACK;
-	return evaluation->performance.gain ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
+	if (evaluation->performance.gain)
+		return NM_VERDICT_IMPROVED;
+	/* P of one interval is noisy. A rise within its noise does not refute that accesses became
+	 * local, which more samples show. */
+	return evaluation->performance.figure >= 1 ? kind_by_locality(evaluation, config, false)
+						   : NM_VERDICT_NEUTRAL;
+}
+
+/* Returns whether pages were moved to their users, and enough accesses show that the locality did
+ * not change as much as counts. If it fell, threads have moved meanwhile. */
+static bool is_without_gain(const struct nm_evaluation *evaluation,
+			    const struct nm_verdict *verdict, const struct nm_config *config)
+{
+	return (verdict->pages.reason == NM_PAGE_REASON_PAGES ||
+		verdict->pages.reason == NM_PAGE_REASON_REGION) &&
+	       fabs(local_change(evaluation)) + local_noise(evaluation, config) < NM_GATE_MARGIN;
 }
 
 static bool is_due(const struct nm_evaluation *evaluation, bool alive,
@@ -275,6 +298,8 @@ bool nm_evaluation_judge(struct nm_pending_verdict *pending, const struct nm_ver
 	if (!is_due(evaluation, process->alive, input->snapshot, input->config))
 		return false;
 	verdict->kind = kind_of(evaluation, verdict, input->snapshot, input->config);
+	verdict->no_gain = verdict->kind == NM_VERDICT_NEUTRAL &&
+			   is_without_gain(evaluation, verdict, input->config);
 	verdict->together = evaluation->count;
 	verdict->by_performance = isfinite(evaluation->performance.figure);
 	verdict->figure = evaluation->performance.figure;
