@@ -11,7 +11,8 @@ pkg_check_modules(LIBCONFIG REQUIRED IMPORTED_TARGET libconfig>=1.5)
 # libsystemd: event loop (sd-event), readiness and watchdog (sd-daemon), journal entries with fields
 # (sd-journal), and the bus (sd-bus).
 pkg_check_modules(SYSTEMD REQUIRED IMPORTED_TARGET libsystemd>=252)
-# jansson: JSON output of numa-migrctl.
+# jansson: the JSON that numa-migrd shows and numa-migrctl reads and prints: quoting, numbers, and a parser for input
+# that may be damaged.
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 # ncurses: the full screen of numa-migrctl top, on whatever terminal.
 pkg_check_modules(NCURSES REQUIRED IMPORTED_TARGET ncursesw)

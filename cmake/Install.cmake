@@ -34,7 +34,6 @@ install(FILES systemd/numa-migrd.preset DESTINATION ${NM_PRESET_DIR} RENAME 60-n
 install(FILES systemd/numa-migrd.sysusers DESTINATION lib/sysusers.d RENAME numa-migrd.conf)
 install(FILES systemd/numa-migrd.catalog DESTINATION lib/systemd/catalog)
 install(FILES conf/org.numamigrd1.conf DESTINATION ${CMAKE_INSTALL_DATADIR}/dbus-1/system.d)
-install(FILES conf/org.numamigrd1.policy DESTINATION ${CMAKE_INSTALL_DATADIR}/polkit-1/actions)
 install(FILES conf/numa-migrd.conf DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR})
 
 # nm_install_found(<destination> <pattern>…): the files of conf/ that match.

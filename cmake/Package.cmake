@@ -27,9 +27,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# The system bus carries numa-migrctl; libraries are found by dpkg-shlibdeps. Without polkit only root steers.
+# The system bus carries numa-migrctl; libraries are found by dpkg-shlibdeps.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "systemd (>= 252), default-dbus-system-bus | dbus-system-bus")
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS polkitd)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "attr, prometheus-node-exporter")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION ${NM_DESCRIPTION})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
@@ -57,7 +56,6 @@ set(CPACK_RPM_POST_TRANS_SCRIPT_FILE ${NM_RPM}/posttrans)
 set(CPACK_RPM_USER_FILELIST "%config(noreplace) /etc/numa-migrd.conf")
 set(CPACK_RPM_SPEC_MORE_DEFINE
 "Packager: ${CPACK_PACKAGE_CONTACT}
-Recommends: polkit
 %define _buildhost localhost
 %define use_source_date_epoch_as_buildtime 1
 %define clamp_mtime_to_source_date_epoch 1")
@@ -65,7 +63,7 @@ Recommends: polkit
 set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/lib/systemd /usr/lib/systemd/catalog
 	/usr/lib/systemd/system /usr/lib/systemd/system-preset /usr/lib/sysusers.d /usr/libexec /usr/sbin
 	/usr/share/bash-completion /usr/share/bash-completion/completions
-	/usr/share/dbus-1 /usr/share/dbus-1/system.d /usr/share/polkit-1 /usr/share/polkit-1/actions
+	/usr/share/dbus-1 /usr/share/dbus-1/system.d
 	/usr/share/man /usr/share/man/man1 /usr/share/man/man5 /usr/share/man/man7 /usr/share/man/man8
 	/usr/share/zsh /usr/share/zsh/site-functions)
 include(CPack)

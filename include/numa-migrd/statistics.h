@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one table of what the daemon counts and measures. It feeds the status (also on D-Bus), the
+ * The one table of what the daemon counts and measures. It feeds the status (in Dump on D-Bus), the
  * metrics for Prometheus (numa-migrd-metrics(5)) and the summaries in the journal. There are no
  * values of single processes, to bound cardinality. Pure.
  */
@@ -8,7 +8,7 @@
 #define NUMA_MIGRD_STATISTICS_H
 
 #include "numa-migrd/base.h"
-#include "numa-migrd/control.h"
+#include "numa-migrd/fields.h"
 
 /* Metrics of Prometheus, in the order of the output. */
 enum nm_metric {
@@ -71,6 +71,7 @@ const struct nm_metric_kind *nm_metric_kind(enum nm_metric metric);
 /* Statistics, in the order in which the status shows them. */
 enum nm_statistic {
 	NM_STATISTIC_VERSION,
+	NM_STATISTIC_SOURCE,
 	NM_STATISTIC_POLICY,
 	NM_STATISTIC_PAUSED,
 	NM_STATISTIC_DRY_RUN,
@@ -184,7 +185,7 @@ enum nm_summary {
 /* The places that show a statistic. */
 struct nm_statistic_row {
 	const char *status; /* its name in the status; NULL: not shown there */
-	enum nm_value_type type;
+	enum nm_field_type type;
 	bool in_metrics;
 	enum nm_metric metric;
 	const char *labels[NM_METRIC_LABELS]; /* values of the metric's labels */
@@ -200,7 +201,7 @@ const struct nm_statistic_row *nm_statistic_row(enum nm_statistic value);
 struct nm_statistic_now {
 	bool known;	  /* otherwise it is not shown */
 	double number;	  /* NaN: unavailable */
-	const char *text; /* of a value of type NM_VALUE_TEXT */
+	const char *text; /* of a value of type NM_FIELD_TEXT */
 };
 
 /* A text under construction; initially {0}. */

@@ -106,7 +106,7 @@ enum nm_eligibility {
  * page org.numamigrd1(5), which a test compares with this table. */
 struct nm_eligibility_reason {
 	const char *name, *text;
-	bool listed; /* processes with this reason are listed although they are not managed */
+	bool listed; /* refused: numa-migrctl lists such a process although it is not managed */
 };
 const struct nm_eligibility_reason *nm_eligibility_reason(enum nm_eligibility eligibility);
 
@@ -196,6 +196,10 @@ NM_DEFINE_CLEANUP(struct nm_released_list, nm_released_list_free);
  */
 int nm_released_list_release(struct nm_released_list *memory, struct nm_platform *platform,
 			     uint32_t pid);
+
+/* Ends the release of a process. Returns -ENOENT if it was not released. The task table finds out
+ * when it checks the process again. */
+int nm_released_list_manage(struct nm_released_list *memory, uint32_t pid);
 
 /*
  * Loads the entries saved by an earlier run since boot, except those of threads and processes that
@@ -314,22 +318,10 @@ enum nm_eligibility nm_roster_refusal(const struct nm_roster *roster,
 				      const struct nm_process *process);
 
 #define NM_EXPLANATION_BYTES 512
-/* Why a process is or is not managed now. */
-struct nm_explanation {
-	enum nm_eligibility eligibility;
-	char comm[NM_COMM_BYTES]; /* escaped */
-	uint32_t uid;
-	uint64_t rss_bytes;
-	char text[NM_EXPLANATION_BYTES]; /* the reason with its values, escaped */
-};
-
-/*
- * Determines this for any process, also for one that has never been sampled: reads it from /proc,
- * with up to 64 of its threads, and changes nothing. Returns 0, -ESRCH if there is no such process
- * or all of its threads have exited, or another negative errno. Called for the bus.
- */
-int nm_roster_explain(struct nm_roster *roster, uint32_t pid, uint64_t now_ns,
-		      struct nm_explanation *ret);
+/* Writes a sentence about a reason that is not NM_ELIGIBILITY_MANAGED, with the values of the
+ * process, escaped. For display. */
+void nm_roster_explain(const struct nm_roster *roster, const struct nm_process *process,
+		       enum nm_eligibility reason, char ret[static NM_EXPLANATION_BYTES]);
 
 struct nm_roster_counts {
 	unsigned processes_known, processes_managed, threads_known, threads_managed;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ctl.h"
 #include "numa-migrd/control.h"
 
 #define TIMEOUT_US (10ULL * 1000 * 1000)
-#define PERSON_TIMEOUT_US (120ULL * 1000 * 1000) /* time for entering a password */
+#define DOCUMENT_BYTES_MAX ((off_t)64 << 20)
 
 /* ---- errors ---- */
 
@@ -22,16 +23,16 @@ static const struct cause silent = {NM_CTL_UNAVAILABLE,
 				    "numa-migrd does not answer: see systemctl status numa-migrd"};
 static const struct cause unreadable = {
 	NM_CTL_NOT_ALLOWED, "only root and the group numa-migrd may read this: run it as root"};
-static const struct cause forbidden = {
-	NM_CTL_NOT_ALLOWED, "only an administrator may control numa-migrd: run it as root"};
+static const struct cause forbidden = {NM_CTL_NOT_ALLOWED,
+				       "only root may control numa-migrd: run it as root"};
 static const struct cause unknown = {
 	EXIT_FAILURE, "the running numa-migrd is of another version and does not know this command "
 		      "(numa-migrctl status)"};
 
 /* Returns NULL for an error that speaks for itself. */
-static const struct cause *cause_of(const sd_bus_error *error, int r, enum nm_right right)
+static const struct cause *cause_of(const sd_bus_error *error, int r, bool changes)
 {
-	const struct cause *refused = right == NM_RIGHT_STEER ? &forbidden : &unreadable;
+	const struct cause *refused = changes ? &forbidden : &unreadable;
 	const struct {
 		const char *name;
 		const struct cause *cause;
@@ -43,7 +44,6 @@ static const struct cause *cause_of(const sd_bus_error *error, int r, enum nm_ri
 		{SD_BUS_ERROR_DISCONNECTED, &silent},
 		{SD_BUS_ERROR_ACCESS_DENIED, refused},
 		{SD_BUS_ERROR_AUTH_FAILED, refused},
-		{SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED, refused},
 		{SD_BUS_ERROR_UNKNOWN_METHOD, &unknown},
 		{SD_BUS_ERROR_UNKNOWN_INTERFACE, &unknown},
 	};
@@ -53,21 +53,22 @@ static const struct cause *cause_of(const sd_bus_error *error, int r, enum nm_ri
 	return r == -ETIMEDOUT ? &silent : NULL;
 }
 
-void nm_ctl_explain_failure(const sd_bus_error *error, int r, enum nm_right right,
-			    struct nm_failure *ret)
+void nm_ctl_explain_failure(const sd_bus_error *error, int r, bool changes, struct nm_failure *ret)
 {
-	const struct cause *cause = cause_of(error, r, right);
+	const struct cause *cause = cause_of(error, r, changes);
 	const char *words = error->message ? error->message : strerror(-r);
+	if (r == -EBADMSG || r == -EFBIG)
+		words = "numa-migrd sent no valid document";
 	ret->status = cause ? cause->status : EXIT_FAILURE;
 	nm_text_clean(ret->text, sizeof(ret->text), cause ? cause->words : words);
 }
 
 /* A configuration has several errors, each on a line of its own. */
-static int print_failure(const sd_bus_error *error, int r, enum nm_right right)
+static int print_failure(const sd_bus_error *error, int r, bool changes)
 {
 	struct nm_failure failure;
 	char *rest = failure.text, *line;
-	nm_ctl_explain_failure(error, r, right, &failure);
+	nm_ctl_explain_failure(error, r, changes, &failure);
 	while ((line = strsep(&rest, "\n")))
 		if (line[0] != '\0')
 			(void)fprintf(stderr, "numa-migrctl: %s\n", line);
@@ -97,32 +98,11 @@ int nm_ctl_new_call(sd_bus *bus, const char *method, sd_bus_message **ret)
 	return 0;
 }
 
-/* `r` is the result of creating the call. */
-static int send_call(sd_bus *bus, sd_bus_message *call, int r, enum nm_right right, json_t **ret)
-{
-	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	bool person = right == NM_RIGHT_STEER && isatty(STDIN_FILENO);
-	if (r >= 0 && person)
-		r = sd_bus_message_set_allow_interactive_authorization(call, 1);
-	if (r >= 0)
-		r = sd_bus_call(bus, call, person ? PERSON_TIMEOUT_US : TIMEOUT_US, &error, &reply);
-	if (r >= 0)
-		r = nm_value_read(reply, ret);
-	return r < 0 ? print_failure(&error, r, right) : EXIT_SUCCESS;
-}
-
-int nm_ctl_ask(sd_bus *bus, const char *method, json_t **ret)
-{
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
-	int r = nm_ctl_new_call(bus, method, &call);
-	return send_call(bus, call, r, NM_RIGHT_READ, ret);
-}
-
-int nm_ctl_ask_once(const char *method, enum nm_right right, json_t **ret, const char *types, ...)
+int nm_ctl_change(const char *method, const char *types, ...)
 {
 	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
 	va_list arguments;
 	int r = nm_ctl_open(&bus);
 	if (r != EXIT_SUCCESS)
@@ -132,5 +112,129 @@ int nm_ctl_ask_once(const char *method, enum nm_right right, json_t **ret, const
 	if (r >= 0)
 		r = sd_bus_message_appendv(call, types, arguments);
 	va_end(arguments);
-	return send_call(bus, call, r, right, ret);
+	if (r >= 0)
+		r = sd_bus_call(bus, call, TIMEOUT_US, &error, NULL);
+	return r < 0 ? print_failure(&error, r, true) : EXIT_SUCCESS;
+}
+
+/* ---- the document ---- */
+
+static int read_text(int fd, char **ret, size_t *ret_size)
+{
+	struct stat file;
+	size_t used = 0;
+	if (fstat(fd, &file) < 0)
+		return -errno;
+	if (!S_ISREG(file.st_mode)) /* it could make this wait */
+		return -EBADMSG;
+	if (file.st_size > DOCUMENT_BYTES_MAX)
+		return -EFBIG;
+	size_t size = (size_t)file.st_size;
+	nm_autofree char *text = malloc(size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (used < size) {
+		ssize_t r = pread(fd, text + used, size - used, (off_t)used);
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			return -EBADMSG;
+		used += (size_t)r;
+	}
+	*ret = NM_TAKE(text);
+	*ret_size = size;
+	return 0;
+}
+
+int nm_ctl_parse_document(const char *text, size_t size, json_t **ret)
+{
+	json_t *document = json_loadb(text, size, 0, NULL);
+	if (!json_is_object(json_object_get(document, "status"))) {
+		json_decref(document);
+		return -EBADMSG;
+	}
+	*ret = document;
+	return 0;
+}
+
+int nm_ctl_read_document(sd_bus_message *reply, json_t **ret)
+{
+	nm_autofree char *text = NULL;
+	size_t size;
+	int fd; /* of the message */
+	int r = sd_bus_message_read(reply, "h", &fd);
+	if (r >= 0)
+		r = read_text(fd, &text, &size);
+	return r < 0 ? r : nm_ctl_parse_document(text, size, ret);
+}
+
+/* The unit's status line, which anyone may read from systemd (org.freedesktop.systemd1(5)). */
+static void print_unit_status(sd_bus *bus)
+{
+	nm_autofree char *text = NULL;
+	char line[512];
+	if (sd_bus_get_property_string(bus, "org.freedesktop.systemd1",
+				       "/org/freedesktop/systemd1/unit/numa_2dmigrd_2eservice",
+				       "org.freedesktop.systemd1.Service", "StatusText", NULL,
+				       &text) < 0 ||
+	    text[0] == '\0')
+		return;
+	nm_text_clean(line, sizeof(line), text);
+	(void)printf("%s\n", line);
+	(void)fflush(stdout);
+}
+
+static int fetch(sd_bus *bus, json_t **ret)
+{
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	int r = nm_ctl_new_call(bus, "Dump", &call);
+	if (r >= 0)
+		r = sd_bus_call(bus, call, TIMEOUT_US, &error, &reply);
+	if (r >= 0)
+		r = nm_ctl_read_document(reply, ret);
+	if (r >= 0)
+		return EXIT_SUCCESS;
+	int status = print_failure(&error, r, false);
+	if (status == NM_CTL_NOT_ALLOWED)
+		print_unit_status(bus);
+	return status;
+}
+
+int nm_ctl_fetch(sd_bus *bus, json_t **ret)
+{
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *own = NULL;
+	json_t *document = NULL;
+	int r = bus ? EXIT_SUCCESS : nm_ctl_open(&own);
+	if (r == EXIT_SUCCESS)
+		r = fetch(bus ? bus : own, &document);
+	if (r != EXIT_SUCCESS)
+		return r;
+	json_int_t left_out = json_integer_value(json_object_get(document, "rows_left_out"));
+	if (left_out > 0)
+		(void)fprintf(stderr,
+			      "numa-migrctl: %" JSON_INTEGER_FORMAT
+			      " rows are left out, threads first: there are too many\n",
+			      left_out);
+	*ret = document;
+	return EXIT_SUCCESS;
+}
+
+const json_t *nm_ctl_rows(const json_t *document, const struct nm_table *table)
+{
+	return json_object_get(document, table->name);
+}
+
+const json_t *nm_ctl_find_row(const json_t *rows, const char *name, uint64_t number)
+{
+	size_t index;
+	json_t *row;
+	json_array_foreach(rows, index, row)
+	{
+		const json_t *value = json_object_get(row, name);
+		if (json_is_integer(value) && (uint64_t)json_integer_value(value) == number)
+			return row;
+	}
+	return NULL;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,16 +49,17 @@ static void write_arrow(char *out, const json_t *from, const json_t *to,
 			       style->utf8 ? ARROW : ">", b);
 }
 
-static void write_list(char *out, const json_t *array, const struct nm_style *style)
+static void write_list(char *out, const struct nm_field *column, const json_t *array,
+		       const struct nm_style *style)
 {
-	static const struct nm_column any = {.key = "value"};
+	const struct nm_field item = {.name = "value", .kind = column->kind};
 	size_t used = 0, index;
 	json_t *value;
 	json_array_foreach(array, index, value)
 	{
 		char text[NM_CELL_SIZE];
 		nm_auto(json_decrefp) json_t *row = json_pack("{sO}", "value", value);
-		(void)nm_cell(&any, row, style, text);
+		(void)nm_cell(&item, row, style, text);
 		if (used + strlen(text) + 2 > NM_CELL_SIZE)
 			return;
 		used += (size_t)snprintf(out + used, NM_CELL_SIZE - used, "%s%s",
@@ -67,7 +67,8 @@ static void write_list(char *out, const json_t *array, const struct nm_style *st
 	}
 }
 
-static void write_any(char *out, const json_t *value, const struct nm_style *style)
+static void write_any(char *out, const struct nm_field *column, const json_t *value,
+		      const struct nm_style *style)
 {
 	if (json_is_string(value))
 		(void)nm_text_fit(out, NM_CELL_SIZE, json_string_value(value), NM_TEXT_ANY_WIDTH,
@@ -80,7 +81,7 @@ static void write_any(char *out, const json_t *value, const struct nm_style *sty
 	else if (json_is_boolean(value))
 		(void)snprintf(out, NM_CELL_SIZE, "%s", json_is_true(value) ? "yes" : "no");
 	else if (json_is_array(value))
-		write_list(out, value, style);
+		write_list(out, column, value, style);
 }
 
 static void write_number(char *out, enum nm_cell_kind kind, double value)
@@ -93,15 +94,7 @@ static void write_number(char *out, enum nm_cell_kind kind, double value)
 		write_scaled(out, value, 1000, " kMGTPE");
 }
 
-static void write_integer(char *out, enum nm_cell_kind kind, const json_t *value)
-{
-	if (kind == NM_CELL_ADDRESS)
-		(void)snprintf(out, NM_CELL_SIZE, "%" PRIx64, (uint64_t)json_integer_value(value));
-	else
-		write_time(out, value);
-}
-
-static enum nm_cell_kind kind_in_row(const struct nm_column *column, const json_t *row)
+static enum nm_cell_kind kind_in_row(const struct nm_field *column, const json_t *row)
 {
 	if (column->kind != NM_CELL_MEASURE)
 		return column->kind;
@@ -109,27 +102,26 @@ static enum nm_cell_kind kind_in_row(const struct nm_column *column, const json_
 	return figure && strstr(figure, "share") ? NM_CELL_SHARE : NM_CELL_FIGURE;
 }
 
-static void write_value(char *out, const struct nm_column *column, const json_t *row,
+static void write_value(char *out, const struct nm_field *column, const json_t *row,
 			const struct nm_style *style)
 {
-	const json_t *value = json_object_get(row, column->key);
+	const json_t *value = json_object_get(row, column->name);
 	enum nm_cell_kind kind = kind_in_row(column, row);
 	bool number = kind == NM_CELL_SHARE || kind == NM_CELL_BYTES || kind == NM_CELL_FIGURE;
-	bool integer = kind == NM_CELL_ADDRESS || kind == NM_CELL_TIME;
 	if (number && json_is_number(value))
 		write_number(out, kind, json_number_value(value));
-	else if (integer && json_is_integer(value))
-		write_integer(out, kind, value);
+	else if (kind == NM_CELL_TIME && json_is_integer(value))
+		write_time(out, value);
 	else
-		write_any(out, value, style);
+		write_any(out, column, value, style);
 }
 
-size_t nm_cell(const struct nm_column *column, const json_t *row, const struct nm_style *style,
+size_t nm_cell(const struct nm_field *column, const json_t *row, const struct nm_style *style,
 	       char out[NM_CELL_SIZE])
 {
 	out[0] = '\0';
 	if (column->kind == NM_CELL_ARROW)
-		write_arrow(out, json_object_get(row, column->key),
+		write_arrow(out, json_object_get(row, column->name),
 			    json_object_get(row, column->second), style);
 	else
 		write_value(out, column, row, style);
@@ -138,14 +130,14 @@ size_t nm_cell(const struct nm_column *column, const json_t *row, const struct n
 	return nm_text_width(out);
 }
 
-const char *nm_column_head(const struct nm_column *column, const struct nm_style *style)
+const char *nm_column_head(const struct nm_field *column, const struct nm_style *style)
 {
 	return column->plain_head && !style->utf8 ? column->plain_head : column->head;
 }
 
-const char *nm_cell_color(const struct nm_column *column, const json_t *row)
+const char *nm_cell_color(const struct nm_field *column, const json_t *row)
 {
-	const char *text = json_string_value(json_object_get(row, column->key));
+	const char *text = json_string_value(json_object_get(row, column->name));
 	if (column->kind != NM_CELL_VERDICT || !text)
 		return "";
 	if (strcmp(text, "improved") == 0)

@@ -9,12 +9,14 @@
 #include <systemd/sd-bus.h>
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/fields.h"
 #include "text.h"
 
 #define NM_CTL_UNAVAILABLE 69 /* EX_UNAVAILABLE of sysexits.h(3head): no daemon, no bus */
 #define NM_CTL_NOT_ALLOWED 77 /* EX_NOPERM */
 
-#define NM_CTL_JSON_VERSION 1 /* of every JSON document; raised when a name changes or is removed */
+#define NM_CTL_JSON_VERSION 2 /* of every JSON document; raised when a name changes or is removed  \
+			       */
 
 /* Options common to all commands. */
 struct nm_ctl {
@@ -29,8 +31,8 @@ struct nm_ctl {
 /* A command: `words` are the arguments after it, NULL-terminated; it returns an exit status. */
 typedef int nm_ctl_command(const struct nm_ctl *ctl, char *const *words);
 
-nm_ctl_command nm_ctl_status, nm_ctl_top, nm_ctl_threads, nm_ctl_processes, nm_ctl_pages;
-nm_ctl_command nm_ctl_decisions, nm_ctl_explain, nm_ctl_pause, nm_ctl_resume, nm_ctl_release;
+nm_ctl_command nm_ctl_status, nm_ctl_top, nm_ctl_threads, nm_ctl_processes, nm_ctl_decisions;
+nm_ctl_command nm_ctl_explain, nm_ctl_pause, nm_ctl_resume, nm_ctl_release, nm_ctl_manage;
 nm_ctl_command nm_ctl_dry_run, nm_ctl_reload, nm_ctl_trial, nm_ctl_doctor;
 
 /* ---- words ---- */
@@ -52,34 +54,38 @@ struct nm_failure {
 	char text[4096]; /* printable, one or more lines */
 };
 
-enum nm_right {
-	NM_RIGHT_READ,
-	NM_RIGHT_STEER,
-};
-
-/* Explains a failed call to the user. */
-void nm_ctl_explain_failure(const sd_bus_error *error, int r, enum nm_right right,
-			    struct nm_failure *ret);
+/* Explains a failed call to the user. `changes`: it was not Dump. */
+void nm_ctl_explain_failure(const sd_bus_error *error, int r, bool changes, struct nm_failure *ret);
 
 /* Opens the system bus. Returns the exit status; prints errors to stderr. */
 int nm_ctl_open(sd_bus **ret);
 
-/*
- * Calls a method of the daemon without arguments. *ret gets the result (several values: an array;
- * none: null), which the caller releases. Returns the exit status; prints errors to stderr.
- */
-int nm_ctl_ask(sd_bus *bus, const char *method, json_t **ret);
-
-/* The same with a new connection, and with arguments of these types as for
- * sd_bus_message_append(3). If polkit has an agent, the user is asked to authenticate. */
-int nm_ctl_ask_once(const char *method, enum nm_right right, json_t **ret, const char *types, ...);
-
 /* Creates a call of a method of the daemon without sending it. Returns 0 or a negative errno. */
 int nm_ctl_new_call(sd_bus *bus, const char *method, sd_bus_message **ret);
 
-/* Converts the values of a message to JSON, without control characters in strings. Returns 0 or a
- * negative errno. */
-int nm_value_read(sd_bus_message *message, json_t **ret);
+/* Calls a method that changes something, with arguments of these types as for
+ * sd_bus_message_append(3). Returns the exit status; prints errors to stderr. */
+int nm_ctl_change(const char *method, const char *types, ...);
+
+/* Fetches the document of the daemon, which the caller releases, over a connection or, if `bus` is
+ * NULL, over one of its own. Returns the exit status; prints errors to stderr, and, if the user may
+ * not read it, the status line of the unit to stdout. */
+int nm_ctl_fetch(sd_bus *bus, json_t **ret);
+
+/* Reads the document in the answer to Dump. Returns 0; -EFBIG if it is too large; -EBADMSG if it is
+ * no such document; or another negative errno. */
+int nm_ctl_read_document(sd_bus_message *reply, json_t **ret);
+/* The same for its text. */
+int nm_ctl_parse_document(const char *text, size_t size, json_t **ret);
+
+/* Returns the rows of a table in the document, or NULL. */
+const json_t *nm_ctl_rows(const json_t *document, const struct nm_table *table);
+
+/* Returns the first row whose value of this name is the number, or NULL. */
+const json_t *nm_ctl_find_row(const json_t *rows, const char *name, uint64_t number);
+
+/* Prints why the daemon does not know a process. Returns EXIT_FAILURE. */
+int nm_ctl_unknown_process(uint32_t pid);
 
 /* ---- output ---- */
 

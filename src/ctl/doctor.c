@@ -9,27 +9,22 @@
 
 #define PATIENCE_US (2ULL * 1000 * 1000)
 
-static uint64_t status_number(const json_t *status, const char *name)
+static uint64_t number_of(const json_t *status, const char *name)
 {
 	return (uint64_t)json_integer_value(json_object_get(status, name));
 }
 
-/* Queries the daemon's status, which anyone may read. Returns its sampling source, allocated and
- * also in *options; NULL if the daemon does not run or does not answer. */
-static char *ask_daemon(sd_bus *bus, struct nm_doctor_options *options)
+/* Returns the document of the daemon; NULL if it does not run, does not answer, or this user may
+ * not read it. */
+static json_t *ask_daemon(sd_bus *bus)
 {
-	nm_auto(json_decrefp) json_t *status = NULL;
-	char *source = NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	json_t *document = NULL;
 
-	if (sd_bus_get_property_string(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Source",
-				       NULL, &source) < 0)
-		return NULL;
-	options->running_source = source;
-	if (nm_ctl_ask(bus, "Status", &status) == EXIT_SUCCESS) {
-		options->threads_measured = status_number(status, "threads_measured");
-		options->threads_undersampled = status_number(status, "threads_undersampled");
-	}
-	return source;
+	if (sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Dump", NULL,
+			       &reply, "") >= 0)
+		(void)nm_ctl_read_document(reply, &document);
+	return document;
 }
 
 int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
@@ -44,10 +39,12 @@ int nm_ctl_doctor(const struct nm_ctl *ctl, char *const *words)
 		options.bus_error = sd_bus_set_method_call_timeout(bus, PATIENCE_US);
 	if (options.bus_error >= 0)
 		options.bus = bus;
-	char *source = options.bus ? ask_daemon(bus, &options) : NULL;
+	nm_auto(json_decrefp) json_t *document = options.bus ? ask_daemon(bus) : NULL;
+	const json_t *status = json_object_get(document, "status");
+	options.running_source = json_string_value(json_object_get(status, "source"));
+	options.threads_measured = number_of(status, "threads_measured");
+	options.threads_undersampled = number_of(status, "threads_undersampled");
 	int r = nm_doctor_run(&options, &findings);
-
-	free(source);
 	if (r < 0) {
 		(void)fprintf(stderr, "numa-migrctl: the machine cannot be examined: %s\n",
 			      strerror(-r));

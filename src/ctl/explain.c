@@ -24,10 +24,10 @@ static void print_text(FILE *out, const struct nm_style *style, const char *titl
 }
 
 static void print_value(FILE *out, const struct nm_style *style, const char *title,
-			const struct nm_column *column, const json_t *decision)
+			const struct nm_field *column, const json_t *decision)
 {
 	char text[NM_CELL_SIZE];
-	if (!json_object_get(decision, column->key))
+	if (!json_object_get(decision, column->name))
 		return;
 	(void)nm_cell(column, decision, style, text);
 	print_text(out, style, title, text);
@@ -35,8 +35,8 @@ static void print_value(FILE *out, const struct nm_style *style, const char *tit
 
 static void print_head(FILE *out, const struct nm_style *style, const json_t *decision)
 {
-	static const struct nm_column time = {.key = "time_usec", .kind = NM_CELL_TIME};
-	static const struct nm_column id = {.key = "decision"};
+	static const struct nm_field time = {.name = "time_usec", .kind = NM_CELL_TIME};
+	static const struct nm_field id = {.name = "decision"};
 	char when[NM_CELL_SIZE], number[NM_CELL_SIZE];
 	const char *kind = text_of(decision, "kind"), *policy = text_of(decision, "policy");
 	(void)nm_cell(&time, decision, style, when);
@@ -49,19 +49,14 @@ static void print_head(FILE *out, const struct nm_style *style, const json_t *de
 /* The first candidate won. */
 static void print_candidates(FILE *out, const struct nm_style *style, const json_t *decision)
 {
-	static const struct nm_column columns[] = {
-		{.key = "tickets", .head = "TICKETS"}, {.key = "to_node", .head = "NODE"},
-		{.key = "to_cpu", .head = "CPU"},      {.key = "partner_tid", .head = "PARTNER"},
-		{.key = "won", .head = "WON"},
-	};
-	static const struct nm_column count = {.key = "candidates_count"};
-	const json_t *candidates = json_object_get(decision, "candidates");
+	static const struct nm_field count = {.name = "candidates_count"};
+	const json_t *candidates = nm_ctl_rows(decision, &nm_candidate_table);
 	char all[NM_CELL_SIZE];
 	if (json_array_size(candidates) == 0)
 		return;
 	(void)nm_cell(&count, decision, style, all);
 	(void)fprintf(out, "\ncandidates (%zu of %s):\n", json_array_size(candidates), all);
-	nm_table_print(out, style, columns, NM_ARRAY_SIZE(columns), candidates);
+	nm_table_print(out, style, &nm_candidate_table, candidates);
 }
 
 /* Prints the fields of the journal entry, one per line. */
@@ -83,10 +78,10 @@ static void print_fields(FILE *out, const struct nm_style *style, const json_t *
 /* In chronological order. */
 static void print_decision(FILE *out, const struct nm_style *style, const json_t *decision)
 {
-	static const struct nm_column tickets = {.key = "tickets"};
-	static const struct nm_column draw = {.key = "draw"};
-	static const struct nm_column before = {.key = "before", .kind = NM_CELL_MEASURE};
-	static const struct nm_column after = {.key = "after", .kind = NM_CELL_MEASURE};
+	static const struct nm_field tickets = {.name = "tickets"};
+	static const struct nm_field draw = {.name = "draw"};
+	static const struct nm_field before = {.name = "before", .kind = NM_CELL_MEASURE};
+	static const struct nm_field after = {.name = "after", .kind = NM_CELL_MEASURE};
 	const char *verdict = text_of(decision, "verdict");
 	print_head(out, style, decision);
 	print_text(out, style, "what", text_of(decision, "message"));
@@ -106,15 +101,42 @@ static void print_decision(FILE *out, const struct nm_style *style, const json_t
 
 /* ---- processes ---- */
 
-/* Removes decisions about other processes. */
-static void keep_those_of(json_t *decisions, uint32_t pid)
+int nm_ctl_unknown_process(uint32_t pid)
 {
-	for (size_t i = json_array_size(decisions); i-- > 0;) {
-		const json_t *row = json_array_get(decisions, i);
-		if (json_integer_value(json_object_get(row, "pid")) != pid &&
-		    json_integer_value(json_object_get(row, "partner_pid")) != pid)
-			(void)json_array_remove(decisions, i);
+	char path[32], name[64] = "";
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
+	FILE *file = fopen(path, "re");
+	if (!file) {
+		(void)fprintf(stderr,
+			      "numa-migrctl: there is no process %" PRIu32
+			      ": it has ended, or never existed\n",
+			      pid);
+		return EXIT_FAILURE;
 	}
+	size_t length = fread(name, 1, sizeof(name) - 1, file);
+	(void)fclose(file);
+	char escaped[4 * sizeof(name)];
+	name[length] = '\0';
+	(void)nm_escape(escaped, sizeof(escaped), name, strcspn(name, "\n"));
+	(void)fprintf(stderr,
+		      "numa-migrctl: numa-migrd does not know process %" PRIu32
+		      " (%s): none of its threads has used enough CPU time to be sampled\n",
+		      pid, escaped);
+	return EXIT_FAILURE;
+}
+
+/* Returns the decisions about a process; NULL: out of memory. */
+static json_t *decisions_about(const json_t *document, uint32_t pid)
+{
+	json_t *row, *found = json_array();
+	size_t index;
+	json_array_foreach(nm_ctl_rows(document, &nm_decision_table), index, row)
+	{
+		if (json_integer_value(json_object_get(row, "pid")) == pid ||
+		    json_integer_value(json_object_get(row, "partner_pid")) == pid)
+			(void)json_array_append(found, row);
+	}
+	return found;
 }
 
 static int show_process(const struct nm_ctl *ctl, const json_t *process, const json_t *decisions)
@@ -123,47 +145,68 @@ static int show_process(const struct nm_ctl *ctl, const json_t *process, const j
 		return nm_ctl_print_pair("process", process, "decisions", decisions);
 	nm_ctl_print_lines(stdout, &ctl->style, process);
 	(void)fputs("\ndecisions:\n", stdout);
-	nm_table_print(stdout, &ctl->style, nm_decision_columns, NM_DECISION_COLUMNS, decisions);
+	nm_table_print(stdout, &ctl->style, &nm_decision_table, decisions);
 	nm_table_explain_empty(stdout, decisions);
 	return nm_ctl_close_output();
 }
 
-/* Explains why it is or is not managed, with its decisions in the history. */
-static int explain_process(const struct nm_ctl *ctl, const char *word)
+static bool is_paused(const json_t *document)
 {
-	nm_auto(json_decrefp) json_t *process = NULL;
-	nm_auto(json_decrefp) json_t *decisions = NULL;
-	uint32_t pid;
-	int r = nm_ctl_pid(word, &pid);
-	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask_once("ExplainProcess", NM_RIGHT_READ, &process, "u", pid);
-	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask_once("Decisions", NM_RIGHT_READ, &decisions, "tu", (uint64_t)0,
-				    UINT32_MAX);
-	if (r != EXIT_SUCCESS)
-		return r;
-	keep_those_of(decisions, pid);
+	return json_is_true(json_object_get(json_object_get(document, "status"), "paused"));
+}
+
+/* Explains why it is or is not managed, with its decisions in the history. */
+static int explain_process(const struct nm_ctl *ctl, const json_t *document, uint32_t pid)
+{
+	const json_t *process =
+		nm_ctl_find_row(nm_ctl_rows(document, &nm_process_table), "pid", pid);
+	if (!process && is_paused(document)) {
+		(void)fputs("numa-migrctl: numa-migrd is paused\n", stderr);
+		return EXIT_FAILURE;
+	}
+	if (!process)
+		return nm_ctl_unknown_process(pid);
+	nm_auto(json_decrefp) json_t *decisions = decisions_about(document, pid);
 	return show_process(ctl, process, decisions);
 }
 
 /* ---- the command ---- */
 
-int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)
+static int explain_decision(const struct nm_ctl *ctl, const json_t *document, uint64_t id)
 {
-	nm_auto(json_decrefp) json_t *decision = NULL;
-	uint64_t id;
-	if (strcmp(words[0], "process") == 0)
-		return words[1] ? explain_process(ctl, words[1])
-				: nm_ctl_wrong_usage("explain process needs a process id", NULL);
-	if (!nm_ctl_number(words[0], 0, UINT64_MAX, &id))
-		return nm_ctl_wrong_usage("not the number of a decision", words[0]);
-	if (words[1])
-		return nm_ctl_wrong_usage("one argument too many", words[1]);
-	int r = nm_ctl_ask_once("Explain", NM_RIGHT_READ, &decision, "t", id);
-	if (r != EXIT_SUCCESS)
-		return r;
+	const json_t *decision =
+		nm_ctl_find_row(nm_ctl_rows(document, &nm_decision_table), "decision", id);
+	if (!decision) {
+		(void)fprintf(stderr,
+			      "numa-migrctl: decision %" PRIu64
+			      " is not among those remembered; the journal may have it: "
+			      "journalctl DECISION=%" PRIu64 "\n",
+			      id, id);
+		return EXIT_FAILURE;
+	}
 	if (ctl->json)
-		return nm_ctl_print_document("decision", NM_TAKE(decision));
+		return nm_ctl_print_document("decision", json_incref((json_t *)decision));
 	print_decision(stdout, &ctl->style, decision);
 	return nm_ctl_close_output();
+}
+
+int nm_ctl_explain(const struct nm_ctl *ctl, char *const *words)
+{
+	nm_auto(json_decrefp) json_t *document = NULL;
+	bool process = strcmp(words[0], "process") == 0;
+	uint32_t pid = 0;
+	uint64_t id = 0;
+	int r = EXIT_SUCCESS;
+	if (process)
+		r = words[1] ? nm_ctl_pid(words[1], &pid)
+			     : nm_ctl_wrong_usage("explain process needs a process id", NULL);
+	else if (!nm_ctl_number(words[0], 0, UINT64_MAX, &id))
+		r = nm_ctl_wrong_usage("not the number of a decision", words[0]);
+	else if (words[1])
+		r = nm_ctl_wrong_usage("one argument too many", words[1]);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_fetch(NULL, &document);
+	if (r != EXIT_SUCCESS)
+		return r;
+	return process ? explain_process(ctl, document, pid) : explain_decision(ctl, document, id);
 }

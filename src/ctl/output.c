@@ -58,7 +58,9 @@ int nm_ctl_print_json(const json_t *document)
 		(void)fprintf(stderr, "numa-migrctl: %s\n", strerror(ENOMEM));
 		return EXIT_FAILURE;
 	}
-	(void)json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+	/* ASCII: the owner of the bus name may send any text, also to a terminal. */
+	(void)json_dumpf(document, stdout,
+			 JSON_INDENT(2) | JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII);
 	(void)fputc('\n', stdout);
 	return nm_ctl_close_output();
 }

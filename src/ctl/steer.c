@@ -15,8 +15,7 @@ static int done(const struct nm_ctl *ctl, const char *result)
 
 static int simple(const struct nm_ctl *ctl, const char *method, const char *result)
 {
-	nm_auto(json_decrefp) json_t *nothing = NULL;
-	int r = nm_ctl_ask_once(method, NM_RIGHT_STEER, &nothing, "");
+	int r = nm_ctl_change(method, "");
 	return r == EXIT_SUCCESS ? done(ctl, result) : r;
 }
 
@@ -38,22 +37,31 @@ int nm_ctl_reload(const struct nm_ctl *ctl, char *const *words)
 	return simple(ctl, "Reload", "reloaded");
 }
 
+static int of_process(const struct nm_ctl *ctl, const char *method, const char *word,
+		      const char *result)
+{
+	uint32_t pid;
+	int r = nm_ctl_pid(word, &pid);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_change(method, "u", pid);
+	return r == EXIT_SUCCESS ? done(ctl, result) : r;
+}
+
 int nm_ctl_release(const struct nm_ctl *ctl, char *const *words)
 {
-	nm_auto(json_decrefp) json_t *nothing = NULL;
-	uint32_t pid;
-	int r = nm_ctl_pid(words[0], &pid);
-	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask_once("Release", NM_RIGHT_STEER, &nothing, "u", pid);
-	return r == EXIT_SUCCESS ? done(ctl, "released") : r;
+	return of_process(ctl, "Release", words[0], "released");
+}
+
+int nm_ctl_manage(const struct nm_ctl *ctl, char *const *words)
+{
+	return of_process(ctl, "Manage", words[0], "managed");
 }
 
 int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words)
 {
-	nm_auto(json_decrefp) json_t *nothing = NULL;
 	bool on = strcmp(words[0], "on") == 0;
 	if (!on && strcmp(words[0], "off") != 0)
 		return nm_ctl_wrong_usage("dry-run must be on or off", words[0]);
-	int r = nm_ctl_ask_once("SetDryRun", NM_RIGHT_STEER, &nothing, "b", (int)on);
+	int r = nm_ctl_change("SetDryRun", "b", (int)on);
 	return r == EXIT_SUCCESS ? done(ctl, on ? "dry-run on" : "dry-run off") : r;
 }

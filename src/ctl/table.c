@@ -9,7 +9,7 @@
 
 #define GAP 2
 
-size_t nm_column_width(const struct nm_column *column, const struct nm_style *style,
+size_t nm_column_width(const struct nm_field *column, const struct nm_style *style,
 		       const json_t *rows)
 {
 	char text[NM_CELL_SIZE];
@@ -33,41 +33,36 @@ static void print_cell(FILE *out, const char *text, const char *color, size_t wi
 		      color[0] != '\0' ? NM_USUAL : "", last ? 0 : (left ? room : 0) + GAP, "");
 }
 
-static void print_head(FILE *out, const struct nm_style *style, const struct nm_column *columns,
-		       size_t count, const size_t *widths)
-{
-	for (size_t i = 0; i < count; i++)
-		print_cell(out, nm_column_head(&columns[i], style), style->color ? NM_BOLD : "",
-			   widths[i], columns[i].left, i + 1 == count);
-	(void)fputc('\n', out);
-}
-
-static void print_row(FILE *out, const struct nm_style *style, const struct nm_column *columns,
-		      size_t count, const size_t *widths, const json_t *row)
+static void print_row(FILE *out, const struct nm_style *style, const struct nm_table *table,
+		      const size_t *widths, const json_t *row)
 {
 	char text[NM_CELL_SIZE];
-	for (size_t i = 0; i < count; i++) {
-		(void)nm_cell(&columns[i], row, style, text);
-		print_cell(out, text, style->color ? nm_cell_color(&columns[i], row) : "",
-			   widths[i], columns[i].left, i + 1 == count);
+	for (size_t i = 0; i < table->columns; i++) {
+		const struct nm_field *column = &table->fields[i];
+		const char *color = row ? nm_cell_color(column, row) : NM_BOLD;
+		if (row)
+			(void)nm_cell(column, row, style, text);
+		print_cell(out, row ? text : nm_column_head(column, style),
+			   style->color ? color : "", widths[i], column->left,
+			   i + 1 == table->columns);
 	}
 	(void)fputc('\n', out);
 }
 
-void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_column *columns,
-		    size_t count, const json_t *rows)
+void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_table *table,
+		    const json_t *rows)
 {
-	nm_autofree size_t *widths = calloc(count, sizeof(*widths));
+	nm_autofree size_t *widths = calloc(table->columns, sizeof(*widths));
 	size_t index;
 	json_t *row;
 	if (!widths)
 		return;
-	for (size_t i = 0; i < count; i++)
-		widths[i] = nm_column_width(&columns[i], style, rows);
-	print_head(out, style, columns, count, widths);
+	for (size_t i = 0; i < table->columns; i++)
+		widths[i] = nm_column_width(&table->fields[i], style, rows);
+	print_row(out, style, table, widths, NULL);
 	json_array_foreach(rows, index, row)
 	{
-		print_row(out, style, columns, count, widths, row);
+		print_row(out, style, table, widths, row);
 	}
 }
 
@@ -91,7 +86,7 @@ void nm_ctl_print_lines(FILE *out, const struct nm_style *style, const json_t *o
 	}
 	json_object_foreach((json_t *)object, name, value)
 	{
-		const struct nm_column column = {.key = name};
+		const struct nm_field column = {.name = name};
 		char text[NM_CELL_SIZE];
 		if (json_is_object(value))
 			continue;

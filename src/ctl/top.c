@@ -13,23 +13,6 @@
 #define PERIOD_USEC UINT64_C(2000000)
 #define TIMEOUT_USEC UINT64_C(10000000)
 
-struct top;
-
-/* One query, whose answer is stored in *into. */
-struct question {
-	struct top *top;
-	json_t **into;
-	sd_bus_slot *slot;
-};
-
-enum {
-	ASK_STATUS,
-	ASK_NODES,
-	ASK_PROCESSES,
-	ASK_THREADS,
-	ASK_MAX,
-};
-
 struct top {
 	const struct nm_ctl *ctl;
 	sd_event *event;
@@ -38,9 +21,7 @@ struct top {
 	struct nm_top_screen *screen;
 	struct nm_top_model model;
 	struct nm_top_view view;
-	struct question questions[ASK_MAX];
-	unsigned open; /* number of pending queries */
-	bool failed;   /* a query of this round has failed */
+	sd_bus_slot *query; /* NULL: none is pending */
 };
 
 static int draw(struct top *top)
@@ -56,79 +37,46 @@ static int draw(struct top *top)
 	return r;
 }
 
-/* ---- queries ---- */
+/* ---- the query ---- */
 
 static void note_failure(struct top *top, const sd_bus_error *error, int r)
 {
 	struct nm_failure failure;
-	nm_ctl_explain_failure(error, r, NM_RIGHT_READ, &failure);
+	nm_ctl_explain_failure(error, r, false, &failure);
 	(void)snprintf(top->model.error, sizeof(top->model.error), "%.*s",
 		       (int)sizeof(top->model.error) - 1, failure.text);
-	top->failed = true;
-}
-
-static void ask_all(struct top *top);
-
-/* If the page was changed during the last round, the next one begins at once. */
-static int end_round(struct top *top)
-{
-	if (!top->failed)
-		top->model.error[0] = '\0';
-	if (top->view.asks)
-		ask_all(top);
-	return draw(top);
 }
 
 static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *unused)
 {
-	struct question *question = userdata;
-	struct top *top = question->top;
-	json_t *value = NULL;
+	struct top *top = userdata;
+	json_t *document = NULL;
 	(void)unused;
-	top->open--;
+	top->query = sd_bus_slot_unref(top->query);
 	int r = -sd_bus_message_get_errno(reply);
 	if (r >= 0)
-		r = nm_value_read(reply, &value);
+		r = nm_ctl_read_document(reply, &document);
 	if (r < 0) {
 		const sd_bus_error *error = sd_bus_message_get_error(reply);
 		note_failure(top, error ? error : &SD_BUS_ERROR_NULL, r);
 	} else {
-		json_decref(*question->into);
-		*question->into = value;
+		json_decref(top->model.document);
+		top->model.document = document;
+		top->model.error[0] = '\0';
 	}
-	return top->open > 0 ? 0 : end_round(top);
+	return draw(top);
 }
 
-static void ask_question(struct top *top, size_t which, const char *method, const uint32_t *pid)
+static void ask(struct top *top)
 {
-	struct question *question = &top->questions[which];
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
-	question->slot = sd_bus_slot_unref(question->slot);
-	int r = nm_ctl_new_call(top->bus, method, &call);
-	if (r >= 0 && pid)
-		r = sd_bus_message_append(call, "u", *pid);
+	if (top->query)
+		return; /* the last one is still pending */
+	int r = nm_ctl_new_call(top->bus, "Dump", &call);
 	if (r >= 0)
-		r = sd_bus_call_async(top->bus, &question->slot, call, on_answer, question,
-				      TIMEOUT_USEC);
-	if (r >= 0)
-		top->open++;
-	else
+		r = sd_bus_call_async(top->bus, &top->query, call, on_answer, top, TIMEOUT_USEC);
+	if (r < 0)
 		note_failure(top, &SD_BUS_ERROR_NULL, r);
-}
-
-/* Queries the data of the page, and that of all pages. */
-static void ask_all(struct top *top)
-{
-	if (top->open > 0)
-		return; /* the last round is still pending */
-	top->failed = false;
-	top->view.asks = false;
-	ask_question(top, ASK_STATUS, "Status", NULL);
-	ask_question(top, ASK_NODES, "ListNodes", NULL);
-	if (top->view.page == NM_TOP_PROCESSES)
-		ask_question(top, ASK_PROCESSES, "ListProcesses", NULL);
-	if (top->view.page == NM_TOP_THREADS)
-		ask_question(top, ASK_THREADS, "ListThreads", &top->view.pid);
 }
 
 /* ---- events ---- */
@@ -137,7 +85,7 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct top *top = userdata;
 	(void)usec;
-	ask_all(top);
+	ask(top);
 	int r = sd_event_source_set_time_relative(source, PERIOD_USEC);
 	return r < 0 ? r : sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
@@ -148,9 +96,7 @@ static int press(struct top *top, int key)
 	if (!rows)
 		return -ENOMEM;
 	nm_top_press(&top->view, key, rows);
-	if (top->view.quit)
-		return sd_event_exit(top->event, EXIT_SUCCESS);
-	return top->view.asks ? sd_event_source_set_time_relative(top->timer, 0) : 0;
+	return top->view.quit ? sd_event_exit(top->event, EXIT_SUCCESS) : 0;
 }
 
 static int on_keys(sd_event_source *source, int fd, uint32_t events, void *userdata)
@@ -207,26 +153,11 @@ static int watch_daemon(struct top *top)
 static void close_top(struct top *top)
 {
 	nm_top_screen_free(top->screen);
-	for (size_t i = 0; i < ASK_MAX; i++)
-		sd_bus_slot_unref(top->questions[i].slot);
+	sd_bus_slot_unref(top->query);
 	sd_event_source_disable_unref(top->timer);
 	sd_bus_flush_close_unref(top->bus);
 	sd_event_unref(top->event);
 	nm_top_model_clear(&top->model);
-}
-
-/* Before the screen changes, so that errors (no authorization, unknown process) are printed below
- * the command line. */
-static int ask_first(struct top *top)
-{
-	int r = nm_ctl_open(&top->bus);
-	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask(top->bus, "Status", &top->model.status);
-	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask(top->bus, "ListNodes", &top->model.nodes);
-	if (r == EXIT_SUCCESS)
-		r = nm_ctl_ask(top->bus, "ListProcesses", &top->model.processes);
-	return r;
 }
 
 static int complain(const char *text)
@@ -262,15 +193,9 @@ int nm_ctl_top(const struct nm_ctl *ctl, char *const *words)
 	nm_auto(close_top) struct top top = {.ctl = ctl};
 	(void)words;
 	nm_top_view_init(&top.view);
-	top.view.asks = false;
-	for (size_t i = 0; i < ASK_MAX; i++)
-		top.questions[i].top = &top;
-	top.questions[ASK_STATUS].into = &top.model.status;
-	top.questions[ASK_NODES].into = &top.model.nodes;
-	top.questions[ASK_PROCESSES].into = &top.model.processes;
-	top.questions[ASK_THREADS].into = &top.model.threads;
-	int r = ask_first(&top);
-	if (r != EXIT_SUCCESS)
-		return r;
-	return run_screen(&top);
+	/* Before the screen changes, so that errors are printed below the command line. */
+	int r = nm_ctl_open(&top.bus);
+	if (r == EXIT_SUCCESS)
+		r = nm_ctl_fetch(top.bus, &top.model.document);
+	return r == EXIT_SUCCESS ? run_screen(&top) : r;
 }

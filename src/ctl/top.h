@@ -11,8 +11,8 @@
 /* ---- last data from the daemon ---- */
 
 struct nm_top_model {
-	json_t *status, *nodes, *processes, *threads;
-	char error[512]; /* error of the last failed query; "" if all were answered */
+	json_t *document;
+	char error[512]; /* error of the last query; "" if it was answered */
 };
 
 void nm_top_model_clear(struct nm_top_model *model);
@@ -43,15 +43,14 @@ struct nm_top_view {
 	uint32_t pid;		      /* threads of this process; 0: all */
 	size_t sort[NM_TOP_PAGE_MAX]; /* column index */
 	bool help, quit;
-	bool asks;		      /* needs data that is not in the model yet */
 	json_int_t selected;	      /* pid or tid, which stays selected while rows move */
 	size_t cursor, first, height; /* in rows */
 };
 
 void nm_top_view_init(struct nm_top_view *view);
 
-/* Returns the columns of the current page. */
-const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *ret_count);
+/* Returns the table of the current page. */
+const struct nm_table *nm_top_table(const struct nm_top_view *view);
 
 /* Returns the rows of the current page, sorted, which the caller releases. NULL: out of memory. */
 json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *view);

@@ -3,10 +3,10 @@
 
 #include "top.h"
 
-static size_t column_named(const struct nm_column *columns, size_t count, const char *key)
+static size_t column_named(const struct nm_table *table, const char *name)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(columns[i].key, key) == 0)
+	for (size_t i = 0; i < table->columns; i++)
+		if (strcmp(table->fields[i].name, name) == 0)
 			return i;
 	return 0;
 }
@@ -14,11 +14,9 @@ static size_t column_named(const struct nm_column *columns, size_t count, const 
 /* Sorts by size and, for threads, by CPU use, in descending order. */
 void nm_top_view_init(struct nm_top_view *view)
 {
-	*view = (struct nm_top_view){.asks = true};
-	view->sort[NM_TOP_PROCESSES] =
-		column_named(nm_process_columns, NM_PROCESS_COLUMNS, "rss_bytes");
-	view->sort[NM_TOP_THREADS] =
-		column_named(nm_thread_columns, NM_THREAD_COLUMNS, "run_share");
+	*view = (struct nm_top_view){0};
+	view->sort[NM_TOP_PROCESSES] = column_named(&nm_process_table, "rss_bytes");
+	view->sort[NM_TOP_THREADS] = column_named(&nm_thread_table, "run_share");
 }
 
 /* ---- the cursor ---- */
@@ -85,7 +83,6 @@ static void turn_to(struct nm_top_view *view, enum nm_top_page page, uint32_t pi
 	view->cursor = view->first = 0;
 	view->selected = 0;
 	view->help = false;
-	view->asks = true;
 }
 
 static void open_process(struct nm_top_view *view, const json_t *rows)
@@ -109,8 +106,7 @@ static void go_back(struct nm_top_view *view)
 
 static void sort_by_next(struct nm_top_view *view, bool forward)
 {
-	size_t count;
-	(void)nm_top_columns(view, &count);
+	size_t count = nm_top_table(view)->columns;
 	size_t *sort = &view->sort[view->page];
 	*sort = (*sort + (forward ? 1 : count - 1)) % count;
 }

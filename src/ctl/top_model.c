@@ -5,24 +5,22 @@
 
 void nm_top_model_clear(struct nm_top_model *model)
 {
-	json_decref(model->status);
-	json_decref(model->nodes);
-	json_decref(model->processes);
-	json_decref(model->threads);
+	json_decref(model->document);
 	*model = (struct nm_top_model){0};
 }
 
-const struct nm_column *nm_top_columns(const struct nm_top_view *view, size_t *ret_count)
+const struct nm_table *nm_top_table(const struct nm_top_view *view)
 {
-	bool threads = view->page == NM_TOP_THREADS;
-	*ret_count = threads ? NM_THREAD_COLUMNS : NM_PROCESS_COLUMNS;
-	return threads ? nm_thread_columns : nm_process_columns;
+	return view->page == NM_TOP_THREADS ? &nm_thread_table : &nm_process_table;
 }
 
-/* The answer may be that of an earlier query. */
+/* Processes that are ignored, most of a machine's, are not shown. */
 static bool belongs(const struct nm_top_view *view, const json_t *row)
 {
-	return view->page != NM_TOP_THREADS || view->pid == 0 ||
+	const char *state = json_string_value(json_object_get(row, "state"));
+	if (view->page != NM_TOP_THREADS)
+		return !state || strcmp(state, "ignored") != 0;
+	return view->pid == 0 ||
 	       json_integer_value(json_object_get(row, "pid")) == (json_int_t)view->pid;
 }
 
@@ -73,10 +71,9 @@ static size_t collect_rows(const struct nm_top_view *view, const json_t *all, st
 
 json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *view)
 {
-	const json_t *all = view->page == NM_TOP_THREADS ? model->threads : model->processes;
-	size_t count;
-	const struct nm_column *columns = nm_top_columns(view, &count);
-	const char *key = columns[view->sort[view->page]].key;
+	const struct nm_table *table = nm_top_table(view);
+	const json_t *all = json_object_get(model->document, table->name);
+	const char *key = table->fields[view->sort[view->page]].name;
 	nm_autofree struct ranked *ranked = calloc(json_array_size(all) + 1, sizeof(*ranked));
 	nm_auto(json_decrefp) json_t *rows = json_array();
 	if (!ranked || !rows)

@@ -12,16 +12,6 @@
 #define FIGURE_COLUMNS 4 /* so that columns do not move when values change */
 #define BAR_COLUMNS 10
 
-static const struct nm_column node_columns[] = {
-	{.key = "node", .head = "NODE"},
-	{.key = "load", .head = "LOAD", .kind = NM_CELL_SHARE},
-	{.key = "threads", .head = "THREADS"},
-	{.key = "access_share", .head = "ACCESSES", .kind = NM_CELL_SHARE},
-	{.key = "memory_free_bytes", .head = "FREE", .kind = NM_CELL_BYTES},
-	{.key = "memory_bytes", .head = "MEMORY", .kind = NM_CELL_BYTES},
-	{.key = "cpus", .head = "CPUS", .left = true},
-};
-
 static const char *const help_lines[] = {
 	"  p            processes               t        threads of all processes",
 	"  Enter        threads of a process    Esc      back",
@@ -76,16 +66,17 @@ put(struct painter *painter, enum nm_top_look look, const char *format, ...)
 /* ---- tables ---- */
 
 struct layout {
-	const struct nm_column *columns;
+	const struct nm_field *columns;
 	size_t count; /* number of columns that fit */
 	size_t widths[MOST_COLUMNS];
 };
 
 /* Columns that do not fit are omitted from the right; before that, text is truncated. */
-static void lay_out(struct layout *layout, const struct nm_column *columns, size_t count,
-		    const json_t *rows, size_t room, const struct nm_style *style)
+static void lay_out(struct layout *layout, const struct nm_table *table, const json_t *rows,
+		    size_t room, const struct nm_style *style)
 {
-	size_t used = 0;
+	const struct nm_field *columns = table->fields;
+	size_t used = 0, count = table->columns;
 	*layout = (struct layout){.columns = columns};
 	for (size_t i = 0; i < count && i < MOST_COLUMNS; i++) {
 		size_t gap = i > 0 ? GAP : 0;
@@ -111,7 +102,7 @@ static void write_row(const struct layout *layout, const json_t *row, const stru
 	size_t used = 0;
 	out[0] = '\0';
 	for (size_t i = 0; i < layout->count; i++) {
-		const struct nm_column *column = &layout->columns[i];
+		const struct nm_field *column = &layout->columns[i];
 		char cell[NM_CELL_SIZE], text[NM_CELL_SIZE];
 		if (row)
 			(void)nm_cell(column, row, style, cell);
@@ -162,8 +153,8 @@ static const char *state_of(const json_t *status)
 
 static void put_title(struct painter *painter, const struct nm_top_model *model)
 {
-	static const struct nm_column local = {.key = "local_share", .kind = NM_CELL_SHARE};
-	const json_t *status = model->status;
+	static const struct nm_field local = {.name = "local_share", .kind = NM_CELL_SHARE};
+	const json_t *status = json_object_get(model->document, "status");
 	char share[NM_CELL_SIZE];
 	(void)nm_cell(&local, status, painter->style, share);
 	put(painter, NM_TOP_TITLE, "numa-migrd %s: %s, policy %s", text_or_dash(status, "version"),
@@ -198,8 +189,8 @@ static void put_nodes(struct painter *painter, const json_t *nodes)
 	size_t columns = painter->frame->columns;
 	struct layout layout;
 	char text[1024], bar[BAR_COLUMNS + 3];
-	lay_out(&layout, node_columns, NM_ARRAY_SIZE(node_columns), nodes,
-		columns > indent ? columns - indent : 0, painter->style);
+	lay_out(&layout, &nm_node_table, nodes, columns > indent ? columns - indent : 0,
+		painter->style);
 	write_row(&layout, NULL, painter->style, text, sizeof(text));
 	put(painter, NM_TOP_HEAD, "%*s%s", (int)indent, "", text);
 	for (size_t i = 0; i < count && i < most; i++) {
@@ -220,21 +211,19 @@ static void put_caption(struct painter *painter, const struct nm_top_view *view,
 		[NM_TOP_PROCESSES] = "processes",
 		[NM_TOP_THREADS] = "threads",
 	};
-	size_t nr_columns;
-	const struct nm_column *columns = nm_top_columns(view, &nr_columns);
+	const struct nm_field *sorted = &nm_top_table(view)->fields[view->sort[view->page]];
 	char of[32] = "";
 	if (view->pid != 0)
 		(void)snprintf(of, sizeof(of), " of process %u", view->pid);
 	put(painter, NM_TOP_TITLE, "%s%s: %zu, by %s", names[view->page], of, count,
-	    nm_column_head(&columns[view->sort[view->page]], painter->style));
+	    nm_column_head(sorted, painter->style));
 }
 
 static void put_rows(struct painter *painter, struct nm_top_view *view, const json_t *rows)
 {
 	struct layout layout;
-	size_t count, total = json_array_size(rows);
-	const struct nm_column *columns = nm_top_columns(view, &count);
-	lay_out(&layout, columns, count, rows, painter->frame->columns, painter->style);
+	size_t total = json_array_size(rows);
+	lay_out(&layout, nm_top_table(view), rows, painter->frame->columns, painter->style);
 	put_row(painter, NM_TOP_HEAD, &layout, NULL);
 	nm_top_settle(view, rows, painter->room - painter->used);
 	for (size_t i = view->first; i < total && painter->used < painter->room; i++)
@@ -245,7 +234,7 @@ static void put_rows(struct painter *painter, struct nm_top_view *view, const js
 static void put_page(struct painter *painter, const struct nm_top_model *model,
 		     struct nm_top_view *view, const json_t *rows)
 {
-	put_nodes(painter, model->nodes);
+	put_nodes(painter, json_object_get(model->document, nm_node_table.name));
 	put_caption(painter, view, json_array_size(rows));
 	put_rows(painter, view, rows);
 }

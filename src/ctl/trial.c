@@ -10,19 +10,6 @@
 
 #define POLL_S 5
 
-static const struct nm_column columns[] = {
-	{.key = "comm", .head = "COMMAND", .left = true},
-	{.key = "managed_units", .head = "MANAGED"},
-	{.key = "control_units", .head = "ALONE"},
-	{.key = "cpu_change", .head = "CPU", .kind = NM_CELL_SHARE},
-	{.key = "cpu_low", .head = "FROM", .kind = NM_CELL_SHARE},
-	{.key = "cpu_high", .head = "TO", .kind = NM_CELL_SHARE},
-	{.key = "elapsed_change", .head = "ELAPSED", .kind = NM_CELL_SHARE},
-	{.key = "elapsed_low", .head = "FROM", .kind = NM_CELL_SHARE},
-	{.key = "elapsed_high", .head = "TO", .kind = NM_CELL_SHARE},
-	{.key = "state", .head = "STATE", .left = true},
-};
-
 static const char caveat[] =
 	"Both groups share this machine, so that each affects the other: this is no comparison with\n"
 	"a machine without the service.\n";
@@ -58,30 +45,27 @@ static bool is_interrupted(const sigset_t *signals)
 	return sigtimedwait(signals, NULL, &wait) > 0;
 }
 
-/* *ret gets the last answer, an array of summary and programs. */
+/* *ret gets the last document. */
 static int follow(const sigset_t *signals, json_t **ret)
 {
 	bool interrupted = false;
 	for (;;) {
 		json_decref(NM_TAKE(*ret));
-		int r = nm_ctl_ask_once("Trial", NM_RIGHT_READ, ret, "");
-		if (r != EXIT_SUCCESS || interrupted ||
-		    number_of(json_array_get(*ret, 0), "remaining_s") == 0)
+		int r = nm_ctl_fetch(NULL, ret);
+		const json_t *trial = json_object_get(*ret, "trial");
+		if (r != EXIT_SUCCESS || interrupted || number_of(trial, "remaining_s") == 0)
 			return r;
-		show_progress(json_array_get(*ret, 0));
+		show_progress(trial);
 		interrupted = is_interrupted(signals);
-		if (interrupted) {
-			nm_auto(json_decrefp) json_t *nothing = NULL;
-			r = nm_ctl_ask_once("RaiseControl", NM_RIGHT_STEER, &nothing, "ud", 0U,
-					    0.0);
-		}
+		if (interrupted)
+			r = nm_ctl_change("RaiseControl", "ud", 0U, 0.0);
 		if (r != EXIT_SUCCESS)
 			return r;
 	}
 }
 
 /* Differences without an interval, which the table does not contain. */
-static void print_conditions(const json_t *summary)
+static void print_conditions(const json_t *trial)
 {
 	static const struct {
 		const char *text, *managed, *alone, *unit;
@@ -92,8 +76,8 @@ static void print_conditions(const json_t *summary)
 		{"Waiting for a CPU, of CPU time", "managed_waiting", "control_waiting", " %", 100},
 	};
 	for (size_t i = 0; i < NM_ARRAY_SIZE(rows); i++) {
-		const json_t *managed = json_object_get(summary, rows[i].managed);
-		const json_t *alone = json_object_get(summary, rows[i].alone);
+		const json_t *managed = json_object_get(trial, rows[i].managed);
+		const json_t *alone = json_object_get(trial, rows[i].alone);
 		if (json_is_number(managed) && json_is_number(alone))
 			(void)printf("%s: %.3g%s managed, %.3g%s left alone.\n", rows[i].text,
 				     rows[i].factor * json_number_value(managed), rows[i].unit,
@@ -101,18 +85,19 @@ static void print_conditions(const json_t *summary)
 	}
 }
 
-static int print_result(const struct nm_ctl *ctl, const json_t *answer)
+static int print_result(const struct nm_ctl *ctl, const json_t *document)
 {
-	const json_t *summary = json_array_get(answer, 0), *programs = json_array_get(answer, 1);
+	json_t *trial = json_object_get(document, "trial");
+	const json_t *programs = nm_ctl_rows(trial, &nm_program_table);
 	if (ctl->json)
-		return nm_ctl_print_pair("trial", summary, "programs", programs);
+		return nm_ctl_print_document("trial", json_incref(trial));
 	if (json_array_size(programs) > 0) {
-		nm_table_print(stdout, &ctl->style, columns, NM_ARRAY_SIZE(columns), programs);
+		nm_table_print(stdout, &ctl->style, &nm_program_table, programs);
 		(void)fputc('\n', stdout);
 	}
-	print_conditions(summary);
-	(void)printf("Result: %s.\n%s", text_of(summary, "result"), caveat);
-	if (!json_is_number(json_object_get(summary, "cpu_low")))
+	print_conditions(trial);
+	(void)printf("Result: %s.\n%s", text_of(trial, "result"), caveat);
+	if (!json_is_number(json_object_get(trial, "cpu_low")))
 		(void)fputs("Programs that run for long have no comparison; their verdicts:\n"
 			    "numa-migrctl decisions.\n",
 			    stdout);
@@ -121,8 +106,7 @@ static int print_result(const struct nm_ctl *ctl, const json_t *answer)
 
 int nm_ctl_trial(const struct nm_ctl *ctl, char *const *words)
 {
-	nm_auto(json_decrefp) json_t *nothing = NULL;
-	nm_auto(json_decrefp) json_t *answer = NULL;
+	nm_auto(json_decrefp) json_t *document = NULL;
 	sigset_t signals;
 	(void)words;
 	/* Blocked, so that the share is lowered again. */
@@ -131,11 +115,10 @@ int nm_ctl_trial(const struct nm_ctl *ctl, char *const *words)
 	(void)sigaddset(&signals, SIGTERM);
 	(void)sigaddset(&signals, SIGHUP);
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
-	int r = nm_ctl_ask_once("RaiseControl", NM_RIGHT_STEER, &nothing, "ud", ctl->minutes,
-				(double)ctl->percent);
+	int r = nm_ctl_change("RaiseControl", "ud", ctl->minutes, (double)ctl->percent);
 	if (r == EXIT_SUCCESS)
-		r = follow(&signals, &answer);
+		r = follow(&signals, &document);
 	if (isatty(STDERR_FILENO))
 		(void)fputs("\r\033[K", stderr);
-	return r == EXIT_SUCCESS ? print_result(ctl, answer) : r;
+	return r == EXIT_SUCCESS ? print_result(ctl, document) : r;
 }

@@ -29,7 +29,6 @@ int nm_command_pause(void *context)
 	nm_pipeline_close(daemon);
 	daemon->paused = true;
 	report_pause(daemon);
-	nm_control_changed(daemon->control);
 	return daemon->runtime.unrestored ? -EIO : 0;
 }
 
@@ -44,7 +43,6 @@ int nm_command_resume(void *context)
 	daemon->paused = false;
 	nm_report(daemon, NM_MESSAGE_RESUME, LOG_NOTICE, "Resumed");
 	nm_loop_arm(daemon);
-	nm_control_changed(daemon->control);
 	return 0;
 }
 
@@ -86,6 +84,25 @@ int nm_command_release(void *context, uint32_t pid)
 	if (r == 0 || r == -EIO)
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE,
 			  "Released PID %" PRIu32 ": not managed until it ends", pid);
+	return r;
+}
+
+int nm_command_manage(void *context, uint32_t pid)
+{
+	struct nm_daemon *daemon = context;
+	int r = daemon->paused ? nm_pipeline_open_platform(daemon) : 0;
+	if (r == 0)
+		r = nm_released_list_manage(daemon->runtime.released, pid);
+	if (r == 0)
+		nm_runtime_save_released(daemon);
+	if (daemon->paused)
+		nm_pipeline_close(daemon);
+	else if (r == 0) /* its eligibility is evaluated again */
+		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology,
+				    daemon->config);
+	if (r == 0)
+		nm_report(daemon, NM_MESSAGE_LEASE, LOG_NOTICE, "PID %" PRIu32 " is managed again",
+			  pid);
 	return r;
 }
 
@@ -185,45 +202,20 @@ int nm_command_reload(void *context, char *error, size_t size)
 	    daemon->pipeline.topology) /* not after a failed rebuild, when the daemon is about to
 					* exit */
 		nm_report_status(daemon);
-	nm_control_changed(daemon->control);
 	return r;
-}
-
-/* ---- callers ---- */
-
-static enum nm_message message_of(const char *method)
-{
-	static const struct {
-		const char *method;
-		enum nm_message message;
-	} messages[] = {
-		{"Pause", NM_MESSAGE_PAUSE},
-		{"Resume", NM_MESSAGE_RESUME},
-		{"Release", NM_MESSAGE_LEASE},
-	};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(messages); i++)
-		if (strcmp(messages[i].method, method) == 0)
-			return messages[i].message;
-	return NM_MESSAGE_RELOAD;
-}
-
-void nm_command_log_caller(void *context, const char *method, uid_t uid)
-{
-	nm_report(context, message_of(method), LOG_NOTICE, "%s requested by UID %u", method,
-		  (unsigned)uid);
 }
 
 /* ---- dry run ---- */
 
-/* Lasts until the next reload, which uses the file again. Only root can end a dry run set in root's
- * configuration. */
-int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)
+/* Lasts until the next reload, which uses the file again. Only a change of the configuration ends a
+ * dry run that it demands. */
+int nm_command_set_dry_run(void *context, bool wanted)
 {
 	struct nm_daemon *daemon = context;
 	int r = 0;
 	if (daemon->options.dry_run)
 		return wanted ? 0 : -EPERM;
-	if (!wanted && daemon->config->general.dry_run && uid != 0)
+	if (!wanted && daemon->config->general.dry_run)
 		return -EACCES;
 	if (nm_daemon_is_dry_run(daemon) == wanted)
 		return 0;
@@ -238,6 +230,5 @@ int nm_command_set_dry_run(void *context, bool wanted, uid_t uid)
 		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
 			  "Dry run ended: decisions are carried out");
 	nm_loop_arm(daemon);
-	nm_control_changed(daemon->control);
 	return r;
 }

@@ -486,19 +486,18 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			const struct nm_home_state *state, const char *why);
 
-/* ---- commands.c: pause, resume, release, reload, dry run ---- */
+/* ---- commands.c: pause, resume, release, manage, reload, dry run ---- */
 
 int nm_command_pause(void *context);
 int nm_command_resume(void *context);
 int nm_command_release(void *context, uint32_t pid);
-void nm_command_status(void *context, const struct nm_show *show);
+/* Ends a release. Returns -ENOENT if the process was not released. */
+int nm_command_manage(void *context, uint32_t pid);
 /* Logs the errors, and writes them to `error`, one per line, unless it is NULL. */
 int nm_command_reload(void *context, char *error, size_t size);
-int nm_command_set_dry_run(void *context, bool wanted, uid_t uid);
+int nm_command_set_dry_run(void *context, bool wanted);
 /* Takes over the configuration. */
 void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config);
-/* Logs the user who changes something. */
-void nm_command_log_caller(void *context, const char *method, uid_t uid);
 
 /* ---- watch.c: descriptors and timers within an interval ---- */
 

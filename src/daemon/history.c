@@ -121,170 +121,97 @@ void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdi
 
 /* ---- output ---- */
 
-static void write_text(const struct nm_show *show, const char *name, const char *text)
+static const char *or_empty(const char *text)
 {
-	nm_show_text(show, name, text ? text : "");
+	return text ? text : "";
 }
 
-static void write_number(const struct nm_show *show, const char *name, int number)
+static void fill_steps(const struct nm_decision *decision, struct nm_decision_row *row)
 {
-	if (number >= 0)
-		nm_show_i32(show, name, number);
+	const struct nm_step *step = &decision->steps[0], *partner = &decision->steps[1];
+	if (decision->nr_steps > 0) {
+		row->pid = step->pid;
+		row->tid = step->tid;
+		row->comm = step->comm;
+		row->from_cpu = step->cpu_from;
+		row->to_cpu = step->cpu_to;
+		row->from_node = step->node_from;
+		row->to_node = step->node_to;
+	}
+	if (decision->nr_steps > 1) { /* moves in the opposite direction */
+		row->partner_pid = partner->pid;
+		row->partner_tid = partner->tid;
+		row->partner_comm = partner->comm;
+	}
+	if (decision->kind == NM_DECISION_PAGES) {
+		row->pages = (int64_t)decision->pages.pages;
+		row->bytes = (int64_t)decision->pages.bytes;
+	}
 }
 
-static void write_thread(const struct nm_step *thread, const struct nm_show *show)
+/* The first candidate is the one that was chosen. Returns NULL if memory is short. */
+static json_t *list_candidates(const struct nm_decision *decision)
 {
-	nm_show_u32(show, "pid", thread->pid);
-	nm_show_u32(show, "tid", thread->tid);
-	nm_show_text(show, "comm", thread->comm);
-	write_number(show, "from_cpu", thread->cpu_from);
-	write_number(show, "to_cpu", thread->cpu_to);
-	write_number(show, "from_node", thread->node_from);
-	write_number(show, "to_node", thread->node_to);
+	json_t *list = json_array();
+	for (size_t i = 0; list && i < decision->nr_alternatives; i++) {
+		const struct nm_alternative *alternative = &decision->alternatives[i];
+		const struct nm_candidate_row row = {
+			.to_node = alternative->node_to,
+			.to_cpu = alternative->cpu_to,
+			.partner_tid = alternative->partner ? (int64_t)alternative->partner : -1,
+			.tickets = alternative->tickets,
+			.won = i == 0,
+		};
+		(void)json_array_append_new(list, nm_row_json(&nm_candidate_table, &row));
+	}
+	return list;
 }
 
-/* Writes the other thread of a swap, which moves in the opposite direction. */
-static void write_partner(const struct nm_step *thread, const struct nm_show *show)
-{
-	nm_show_u32(show, "partner_pid", thread->pid);
-	nm_show_u32(show, "partner_tid", thread->tid);
-	nm_show_text(show, "partner_comm", thread->comm);
-}
-
-static void write_item(const struct nm_history_item *item, const struct nm_show *show)
+static json_t *item_json(const struct nm_history_item *item)
 {
 	const struct nm_decision *decision = &item->decision;
-	nm_show_u64(show, "decision", decision->id);
-	nm_show_u64(show, "time_usec", item->time_usec);
-	nm_show_text(show, "kind", nm_decision_kind_name(decision->kind));
-	nm_show_text(show, "policy", nm_decision_policy_name(decision->kind, decision->policy));
-	if (decision->nr_steps > 0)
-		write_thread(&decision->steps[0], show);
-	if (decision->nr_steps > 1)
-		write_partner(&decision->steps[1], show);
-	if (decision->kind == NM_DECISION_PAGES) {
-		nm_show_u64(show, "pages", decision->pages.pages);
-		nm_show_u64(show, "bytes", decision->pages.bytes);
-	}
-	write_text(show, "result", item->result);
-	write_text(show, "verdict", item->judged ? nm_verdict_kind_name(item->verdict) : NULL);
-	write_text(show, "message", item->text.message);
-	if (item->figure)
-		nm_show_text(show, "figure", item->figure);
-	nm_show_real(show, "before", item->before);
-	nm_show_real(show, "after", item->after);
-}
-
-static void write_reasons(const struct nm_history_text *text, const struct nm_show *show)
-{
+	const struct nm_history_text *text = &item->text;
 	nm_autofree char *reasons = NULL;
+	char parts[NM_TICKETS_BYTES];
+	struct nm_decision_row row;
+	nm_row_init(&nm_decision_table, &row);
+	row.decision = (int64_t)decision->id;
+	row.time_usec = (int64_t)item->time_usec;
+	row.kind = nm_decision_kind_name(decision->kind);
+	row.policy = nm_decision_policy_name(decision->kind, decision->policy);
+	fill_steps(decision, &row);
+	row.result = item->result;
+	row.verdict = item->judged ? nm_verdict_kind_name(item->verdict) : "";
+	row.message = or_empty(text->message);
+	row.figure = item->figure;
+	row.before = item->before;
+	row.after = item->after;
+	if (nm_decision_has_tickets(decision)) {
+		row.tickets = decision->tickets.total;
+		row.tickets_parts = nm_tickets_text(&decision->tickets, decision->policy, parts);
+		row.draw = decision->draw;
+	}
 	if (text->message && text->reason < text->reason_end)
 		reasons = strndup(text->message + text->reason, text->reason_end - text->reason);
-	write_text(show, "reasons", reasons ? reasons + strspn(reasons, ": ") : NULL);
-}
-
-/* The first candidate is the one that was chosen. */
-static void write_candidates(const struct nm_decision *decision, const struct nm_show *show)
-{
-	nm_show_u64(show, "candidates_count", decision->nr_candidates);
-	show->begin(show->context, "candidates");
-	for (size_t i = 0; i < decision->nr_alternatives; i++) {
-		const struct nm_alternative *alternative = &decision->alternatives[i];
-		show->open(show->context);
-		write_number(show, "to_node", alternative->node_to);
-		write_number(show, "to_cpu", alternative->cpu_to);
-		if (alternative->partner)
-			nm_show_u32(show, "partner_tid", alternative->partner);
-		nm_show_real(show, "tickets", alternative->tickets);
-		nm_show_flag(show, "won", i == 0);
-		show->close(show->context);
-	}
-	show->end(show->context);
-}
-
-void nm_history_explain(const struct nm_history_item *item, const struct nm_show *show)
-{
-	const struct nm_decision *decision = &item->decision;
-	char parts[NM_TICKETS_BYTES];
-	write_item(item, show);
-	if (nm_decision_has_tickets(decision)) {
-		nm_show_real(show, "tickets", decision->tickets.total);
-		nm_show_text(show, "tickets_parts",
-			     nm_tickets_text(&decision->tickets, decision->policy, parts));
-		nm_show_real(show, "draw", decision->draw);
-	}
+	row.reasons = reasons ? reasons + strspn(reasons, ": ") : "";
+	row.fields = or_empty(text->fields);
+	row.verdict_message = or_empty(text->verdict);
 	if (decision->nr_alternatives > 0)
-		write_candidates(decision, show);
-	write_reasons(&item->text, show);
-	write_text(show, "fields", item->text.fields);
-	write_text(show, "verdict_message", item->text.verdict);
+		row.candidates_count = (int64_t)decision->nr_candidates;
+	json_t *object = nm_row_json(&nm_decision_table, &row);
+	if (object && decision->nr_alternatives > 0)
+		(void)json_object_set_new(object, nm_candidate_table.name,
+					  list_candidates(decision));
+	return object;
 }
 
-static uint64_t first_to_list(const struct nm_history *history, uint64_t after, uint32_t most)
+void nm_history_show(const struct nm_history *history, struct nm_dump *dump)
 {
-	uint64_t from = history->next;
-	uint32_t count = 0;
-	while (from > history->first && from - 1 > after && (most == 0 || count < most))
-		count += nm_history_find(history, --from) != NULL;
-	return from;
-}
-
-void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t most,
-		     const struct nm_show *show)
-{
-	for (uint64_t id = first_to_list(history, after, most); id < history->next; id++) {
-		struct nm_history_item *item = nm_history_find(history, id);
-		if (!item)
-			continue;
-		show->open(show->context);
-		write_item(item, show);
-		show->close(show->context);
-	}
-}
-
-/* ---- by thread ---- */
-
-static int compare_last(const void *a, const void *b)
-{
-	const struct nm_last_decision *left = a, *right = b;
-	return NM_COMPARE(left->tid, right->tid) ?: NM_COMPARE(left->id, right->id);
-}
-
-int nm_history_last(const struct nm_history *history, struct nm_last_decision **ret,
-		    size_t *ret_count)
-{
-	size_t count = 0;
-	struct nm_last_decision *last =
-		calloc(2 * (history->next - history->first) + 1, sizeof(*last));
-	if (!last)
-		return -ENOMEM;
+	nm_dump_begin(dump, nm_decision_table.name);
 	for (uint64_t id = history->first; id < history->next; id++) {
 		const struct nm_history_item *item = nm_history_find(history, id);
-		for (unsigned i = 0; item && i < item->decision.nr_steps; i++) {
-			const struct nm_step *step = &item->decision.steps[i];
-			if (step->tid)
-				last[count++] =
-					(struct nm_last_decision){step->tid, step->start_ticks, id};
-		}
+		if (item && nm_dump_has_room(dump))
+			nm_dump_row(dump, item_json(item));
 	}
-	qsort(last, count, sizeof(*last), compare_last);
-	*ret = last;
-	*ret_count = count;
-	return 0;
-}
-
-uint64_t nm_last_decision_of(const struct nm_last_decision *last, size_t count, uint32_t tid,
-			     uint64_t start_ticks)
-{
-	size_t low = 0, high = count;
-	while (low < high) { /* the first entry with a higher number */
-		size_t middle = low + (high - low) / 2;
-		if (last[middle].tid <= tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	bool found =
-		low > 0 && last[low - 1].tid == tid && last[low - 1].start_ticks == start_ticks;
-	return found ? last[low - 1].id : 0;
+	nm_dump_end(dump);
 }

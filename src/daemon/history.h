@@ -4,7 +4,7 @@
 #ifndef NM_DAEMON_HISTORY_H
 #define NM_DAEMON_HISTORY_H
 
-#include "numa-migrd/control.h"
+#include "numa-migrd/dump.h"
 #include "numa-migrd/journal.h"
 
 #define NM_HISTORY_MAX 1024U
@@ -45,23 +45,7 @@ void nm_history_add(struct nm_history *history, const struct nm_topology *topolo
 void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdict,
 		      const struct nm_entry *entry);
 
-/* Shows the newest `most` (0: all) of the decisions after this id, oldest first. */
-void nm_history_list(const struct nm_history *history, uint64_t after, uint32_t most,
-		     const struct nm_show *show);
-
-/* Writes one decision with its reasons into an open dictionary. */
-void nm_history_explain(const struct nm_history_item *item, const struct nm_show *show);
-
-/* The last decision about each thread, for many lookups. */
-struct nm_last_decision {
-	uint32_t tid;
-	uint64_t start_ticks, id;
-};
-/* Returns an allocated array in ascending tid order. Returns 0 or -ENOMEM. */
-int nm_history_last(const struct nm_history *history, struct nm_last_decision **ret,
-		    size_t *ret_count);
-/* Returns 0 if there is none in the history. */
-uint64_t nm_last_decision_of(const struct nm_last_decision *last, size_t count, uint32_t tid,
-			     uint64_t start_ticks);
+/* Adds the decisions to the document, oldest first, with their reasons and verdicts. */
+void nm_history_show(const struct nm_history *history, struct nm_dump *dump);
 
 #endif

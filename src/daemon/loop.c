@@ -194,26 +194,15 @@ static void open_control(struct nm_daemon *daemon)
 {
 	struct nm_control_ops ops = {
 		.context = daemon,
-		.status = nm_command_status,
+		.dump = nm_command_dump,
 		.pause = nm_command_pause,
 		.resume = nm_command_resume,
 		.release = nm_command_release,
-		.bus_changed = on_bus_changed,
-		.facts = nm_view_facts,
-		.nodes = nm_view_nodes,
-		.processes = nm_view_processes,
-		.threads = nm_view_threads,
-		.pages = nm_view_pages,
-		.regions = nm_view_regions,
-		.decisions = nm_view_decisions,
-		.explain = nm_view_explain,
-		.explain_process = nm_view_process_reason,
+		.manage = nm_command_manage,
 		.reload = nm_command_reload,
 		.set_dry_run = nm_command_set_dry_run,
 		.raise_control = nm_command_raise_control,
-		.trial = nm_view_trial,
-		.trial_programs = nm_view_trial_programs,
-		.asked = nm_command_log_caller,
+		.bus_changed = on_bus_changed,
 	};
 	int r = nm_control_new(daemon->loop.event, &ops, &daemon->control);
 	if (r < 0)

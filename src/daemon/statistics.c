@@ -41,6 +41,7 @@ static double resident_bytes(void)
 static void gather_service(const struct nm_daemon *daemon, struct nm_statistics *statistics)
 {
 	name(statistics, NM_STATISTIC_VERSION, NM_VERSION);
+	name(statistics, NM_STATISTIC_SOURCE, nm_report_source_name(daemon));
 	name(statistics, NM_STATISTIC_POLICY, nm_config_policy_name(daemon->config));
 	set(statistics, NM_STATISTIC_PAUSED, daemon->paused);
 	set(statistics, NM_STATISTIC_DRY_RUN, nm_daemon_is_dry_run(daemon));
@@ -285,27 +286,32 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 
 /* ---- the status ---- */
 
-static void show_value(const struct nm_show *show, const struct nm_statistic_row *row,
-		       const struct nm_statistic_now *now)
+static json_t *value_of(const struct nm_statistic_row *row, const struct nm_statistic_now *now)
 {
-	if (row->type == NM_VALUE_TEXT)
-		nm_show_text(show, row->status, now->text);
-	else if (row->type == NM_VALUE_FLAG)
-		nm_show_flag(show, row->status, now->number != 0);
-	else if (row->type == NM_VALUE_REAL)
-		nm_show_real(show, row->status, now->number);
-	else
-		nm_show_u64(show, row->status, (uint64_t)now->number);
+	switch (row->type) {
+	case NM_FIELD_TEXT:
+		return json_string(now->text);
+	case NM_FIELD_FLAG:
+		return json_boolean(now->number != 0);
+	case NM_FIELD_REAL:
+		return json_real(now->number);
+	default:
+		return json_integer((json_int_t)now->number);
+	}
 }
 
-void nm_command_status(void *context, const struct nm_show *show)
+json_t *nm_view_status(const struct nm_daemon *daemon)
 {
 	struct nm_statistics statistics;
+	json_t *status = json_object();
 
-	nm_statistics_gather(context, &statistics);
-	for (unsigned i = 0; i < NM_STATISTIC_MAX; i++) {
+	nm_statistics_gather(daemon, &statistics);
+	for (unsigned i = 0; status && i < NM_STATISTIC_MAX; i++) {
 		const struct nm_statistic_row *row = nm_statistic_row((enum nm_statistic)i);
-		if (row->status && statistics.now[i].known)
-			show_value(show, row, &statistics.now[i]);
+		const struct nm_statistic_now *now = &statistics.now[i];
+		if (row->status && now->known && isfinite(now->number) &&
+		    json_object_set_new_nocheck(status, row->status, value_of(row, now)) < 0)
+			json_decref(NM_TAKE(status));
 	}
+	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Data about processes and their pages, for the bus. */
+/* The processes that the daemon shows on the bus. */
 #include <string.h>
 
 #include "daemon.h"
@@ -16,7 +16,7 @@ struct sum {
 	uint64_t latency_samples;
 	double run;		    /* in CPUs; NaN: not known for any thread */
 	double operations, traffic; /* of the threads with a known intensity */
-	uint64_t last_decision;	    /* 0: none in the history */
+	int64_t last_decision;	    /* -1: none in the history */
 	uint32_t leases;
 	uint32_t *on_node; /* number of threads per node; nr_nodes values */
 };
@@ -31,9 +31,16 @@ static void add_work(const struct nm_snap_thread *thread, struct sum *sum)
 	}
 }
 
-static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *thread,
-		       struct sum *sum)
+static void add_decision(struct sum *sum, uint64_t id)
 {
+	if (id && (int64_t)id > sum->last_decision)
+		sum->last_decision = (int64_t)id;
+}
+
+static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *thread,
+		       uint64_t decision, struct sum *sum)
+{
+	add_decision(sum, decision);
 	add_work(thread, sum);
 	if (thread->main_node >= 0 && thread->access_total > 0) {
 		sum->local += thread->accesses[thread->main_node];
@@ -58,7 +65,8 @@ static int compare_sums(const void *a, const void *b)
 
 /* Returns one entry for each process of the snapshot in ascending pid order, followed by the
  * counts. Returns 0 or -ENOMEM. */
-static int sum_processes(struct nm_daemon *daemon, struct sum **ret, size_t *ret_count)
+static int sum_processes(struct nm_daemon *daemon, const uint64_t *last, struct sum **ret,
+			 size_t *ret_count)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
@@ -72,9 +80,11 @@ static int sum_processes(struct nm_daemon *daemon, struct sum **ret, size_t *ret
 		sums[i].process = &snapshot->processes[i];
 		sums[i].on_node = on_node + i * nr_nodes;
 		sums[i].run = (double)NAN;
+		sums[i].last_decision = -1;
 	}
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
-		add_thread(daemon, &snapshot->threads[i], &sums[snapshot->threads[i].process]);
+		add_thread(daemon, &snapshot->threads[i], last[i],
+			   &sums[snapshot->threads[i].process]);
 	qsort(sums, count, sizeof(*sums), compare_sums);
 	*ret = sums;
 	*ret_count = count;
@@ -86,24 +96,6 @@ static struct sum *find_sum(struct sum *sums, size_t count, uint32_t pid)
 	const struct nm_snap_process process = {.pid = pid};
 	const struct sum wanted = {.process = &process};
 	return bsearch(&wanted, sums, count, sizeof(*sums), compare_sums);
-}
-
-static void add_decision(struct sum *sum, uint64_t id)
-{
-	if (sum && id > sum->last_decision)
-		sum->last_decision = id;
-}
-
-/* Decisions about its threads; those about exited threads are omitted. */
-static void add_thread_decisions(const struct nm_daemon *daemon, struct sum *sums, size_t count,
-				 const struct nm_last_decision *last, size_t nr_last)
-{
-	const struct nm_snapshot *snapshot = daemon->views.snapshot;
-	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		add_decision(find_sum(sums, count, thread->pid),
-			     nm_last_decision_of(last, nr_last, thread->tid, thread->start_ticks));
-	}
 }
 
 /* Decisions about its pages. The name reveals another program that has reused the number. */
@@ -121,19 +113,6 @@ static void add_page_decisions(const struct nm_daemon *daemon, struct sum *sums,
 	}
 }
 
-static int add_decisions(const struct nm_daemon *daemon, struct sum *sums, size_t count)
-{
-	struct nm_last_decision *last;
-	size_t nr_last;
-	int r = nm_history_last(&daemon->history, &last, &nr_last);
-	if (r < 0)
-		return r;
-	add_thread_decisions(daemon, sums, count, last, nr_last);
-	add_page_decisions(daemon, sums, count);
-	free(last);
-	return 0;
-}
-
 /* The node on which most of its threads run; tie: the first. */
 static int main_node(const struct sum *sum, unsigned nr_nodes)
 {
@@ -144,47 +123,49 @@ static int main_node(const struct sum *sum, unsigned nr_nodes)
 	return best;
 }
 
-static void write_sum(const struct nm_daemon *daemon, const struct sum *sum,
-		      const struct nm_show *show)
+static void fill_sum(const struct nm_daemon *daemon, const struct sum *sum,
+		     struct nm_process_row *row)
 {
-	const struct nm_snap_process *process = sum->process;
-	nm_show_u32(show, "threads", process->threads);
-	nm_view_node(daemon, show, "node", main_node(sum, daemon->pipeline.topology->nr_nodes));
-	nm_show_real(show, "local_share",
-		     sum->accesses > 0 ? sum->local / sum->accesses : (double)NAN);
-	nm_show_real(show, "latency_cycles",
-		     sum->latency_samples ? sum->latency / (double)sum->latency_samples
-					  : (double)NAN);
-	nm_show_real(show, "performance", process->performance);
-	nm_show_real(show, "run_share", sum->run);
-	nm_show_real(show, "intensity",
-		     sum->traffic > 0 ? sum->operations / sum->traffic : (double)NAN);
-	nm_show_u32(show, "leases", sum->leases);
-	if (sum->last_decision)
-		nm_show_u64(show, "last_decision", sum->last_decision);
+	row->threads = sum->process->threads;
+	row->node = nm_view_node(daemon, main_node(sum, daemon->pipeline.topology->nr_nodes));
+	if (sum->accesses > 0)
+		row->local_share = sum->local / sum->accesses;
+	if (sum->latency_samples)
+		row->latency_cycles = sum->latency / (double)sum->latency_samples;
+	row->performance = sum->process->performance;
+	row->run_share = sum->run;
+	if (sum->traffic > 0)
+		row->intensity = sum->operations / sum->traffic;
+	row->leases = sum->leases;
+	row->last_decision = sum->last_decision;
 }
 
 /* ---- pages of a process ---- */
 
-/* Returns the share of the tracked pages that several nodes access, with exclusivity rounded to
- * 0.1. */
-static double shared_page_share(const struct nm_exclusivity *sums)
-{
-	if (sums->pages == 0)
-		return (double)NAN;
-	return 1 - (double)sums->histogram[NM_EXCLUSIVITY_STEPS - 1] / (double)sums->pages;
-}
-
-static void write_exclusivity(const struct nm_daemon *daemon, uint32_t pid,
-			      const struct nm_show *show)
+/* From its sampled pages. `shares` has a value for each node. */
+static void fill_pages(const struct nm_daemon *daemon, uint32_t pid, uint64_t *counts,
+		       double *shares, struct nm_process_row *row)
 {
 	const struct nm_memory_process *process = nm_memory_process(daemon->pipeline.memory, pid);
+	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	double total = 0;
 	if (!process)
 		return;
-	struct nm_exclusivity sums =
-		nm_pages_exclusivity(nm_memory_pages(daemon->pipeline.memory), process->owner);
-	nm_show_real(show, "exclusivity", nm_exclusivity_average(&sums));
-	nm_show_real(show, "shared_page_share", shared_page_share(&sums));
+	const struct nm_pages *pages = nm_memory_pages(daemon->pipeline.memory);
+	struct nm_exclusivity sums = nm_pages_exclusivity(pages, process->owner);
+	row->exclusivity = nm_exclusivity_average(&sums);
+	/* Exclusivity is rounded to 0.1. */
+	if (sums.pages > 0)
+		row->shared_page_share =
+			1 - (double)sums.histogram[NM_EXCLUSIVITY_STEPS - 1] / (double)sums.pages;
+	memset(counts, 0, nr_nodes * sizeof(*counts));
+	nm_pages_homes(pages, process->owner, counts);
+	for (unsigned node = 0; node < nr_nodes; node++)
+		total += (double)counts[node];
+	for (unsigned node = 0; total > 0 && node < nr_nodes; node++)
+		shares[node] = (double)counts[node] / total;
+	if (total > 0)
+		row->memory_shares = (struct nm_shares){shares, nr_nodes};
 }
 
 /* ---- one process ---- */
@@ -197,27 +178,16 @@ static bool is_moved(const struct nm_config *config, const struct nm_process *pr
 	return moves && !nm_process_is_observed(process);
 }
 
-/* Returns NULL if the process is not managed and not shown. */
 static const char *state_of(const struct nm_daemon *daemon, const struct nm_process *process,
 			    bool has_threads)
 {
 	if (process->eligibility == NM_ELIGIBILITY_RELEASED)
 		return "released";
 	if (process->eligibility != NM_ELIGIBILITY_MANAGED)
-		return nm_eligibility_reason(process->eligibility)->listed ? "refused" : NULL;
+		return nm_eligibility_reason(process->eligibility)->listed ? "refused" : "ignored";
 	if (!has_threads)
-		return process->nr_threads > 0 ? "refused" : NULL;
+		return process->nr_threads > 0 ? "refused" : "ignored";
 	return is_moved(daemon->config, process) ? "managed" : "observed";
-}
-
-static void write_eligibility(const struct nm_daemon *daemon, const struct nm_process *process,
-			      const char *state, const struct nm_show *show)
-{
-	enum nm_eligibility refusal = nm_roster_refusal(daemon->pipeline.roster, process);
-	nm_show_text(show, "state", state);
-	if (strcmp(state, "refused") == 0 && refusal != NM_ELIGIBILITY_MANAGED)
-		nm_show_text(show, "reason", nm_eligibility_reason(refusal)->name);
-	nm_show_text(show, "steer", nm_steer_name(process->steering.value));
 }
 
 /* Finds the innermost service or scope; slices and sub-groups are less informative. */
@@ -235,78 +205,6 @@ static void find_unit(const char *cgroup, char *ret, size_t size)
 		}
 		part += length;
 	}
-}
-
-/* Policy "auto": writes its home, or why it has none. */
-static void write_placement(const struct nm_daemon *daemon, const struct nm_process *process,
-			    const struct nm_show *show)
-{
-	const struct nm_placement *placement = daemon->pipeline.placement;
-	const struct nm_home_state *home_state =
-		placement ? nm_home_state_find(placement, process->pid) : NULL;
-	if (!home_state || home_state->start_ticks != process->start_ticks)
-		return;
-	if (home_state->home >= 0)
-		nm_view_node(daemon, show, "home", home_state->home);
-	else
-		nm_show_text(show, "reason", nm_place_reason_text(home_state->reason));
-}
-
-static void write_process(const struct nm_daemon *daemon, const struct nm_process *process,
-			  const struct sum *seen, const char *state, const struct nm_show *show)
-{
-	char unit[UNIT_BYTES];
-	find_unit(process->cgroup, unit, sizeof(unit));
-	nm_show_u32(show, "pid", process->pid);
-	nm_show_text(show, "comm", process->comm);
-	nm_show_u32(show, "uid", process->uid);
-	nm_show_text(show, "unit", unit);
-	write_eligibility(daemon, process, state, show);
-	nm_show_u64(show, "rss_bytes", process->rss_bytes);
-	if (process->eligibility == NM_ELIGIBILITY_MANAGED && process->runtime != NM_RUNTIME_NONE)
-		nm_show_text(show, "runtime", nm_runtime_name(process->runtime));
-	write_placement(daemon, process, show);
-	if (seen && process->eligibility == NM_ELIGIBILITY_MANAGED) {
-		write_sum(daemon, seen, show);
-		write_exclusivity(daemon, process->pid, show);
-	}
-}
-
-static int compare_processes(const void *a, const void *b)
-{
-	const struct nm_process *left = *(struct nm_process *const *)a;
-	const struct nm_process *right = *(struct nm_process *const *)b;
-	return NM_COMPARE(left->pid, right->pid);
-}
-
-int nm_view_processes(void *context, const struct nm_show *show)
-{
-	struct nm_daemon *daemon = context;
-	struct nm_process *const *known;
-	nm_autofree struct sum *sums = NULL;
-	size_t nr_sums = 0;
-	if (daemon->paused)
-		return 0;
-	size_t count = nm_roster_processes(daemon->pipeline.roster, &known);
-	nm_autofree struct nm_process **sorted = calloc(count + 1, sizeof(*sorted));
-	int r = sorted ? sum_processes(daemon, &sums, &nr_sums) : -ENOMEM;
-	if (r == 0)
-		r = add_decisions(daemon, sums, nr_sums);
-	if (r < 0)
-		return r;
-	if (count)
-		memcpy(sorted, known, count * sizeof(struct nm_process *));
-	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
-	for (size_t i = 0; i < count; i++) {
-		const struct sum *seen = find_sum(sums, nr_sums, sorted[i]->pid);
-		const char *state = state_of(daemon, sorted[i], seen != NULL);
-		if (!state)
-			continue;
-		show->open(show->context);
-		write_process(daemon, sorted[i], seen, state, show);
-		show->close(show->context);
-	}
-	return 0;
 }
 
 /* ---- why a process is or is not managed ---- */
@@ -341,170 +239,106 @@ static const char *explain_management(const struct nm_daemon *daemon,
 					    : nm_eligibility_reason(NM_ELIGIBILITY_MANAGED)->text;
 }
 
-/* The row of a process that ListProcesses would omit. */
-static void write_refused(const struct nm_explanation *explanation, uint32_t pid,
-			  const struct nm_show *show)
+/* Fills the reason and the sentence about a process that is not managed, or about one without a
+ * home. `text` has room for the sentence. */
+static void fill_reason(const struct nm_daemon *daemon, const struct nm_process *process,
+			bool has_threads, char text[static NM_EXPLANATION_BYTES],
+			struct nm_process_row *row)
 {
-	nm_show_u32(show, "pid", pid);
-	nm_show_text(show, "comm", explanation->comm);
-	nm_show_u32(show, "uid", explanation->uid);
-	nm_show_text(show, "state",
-		     explanation->eligibility == NM_ELIGIBILITY_RELEASED ? "released" : "refused");
-	nm_show_text(show, "reason", nm_eligibility_reason(explanation->eligibility)->name);
-	nm_show_u64(show, "rss_bytes", explanation->rss_bytes);
-}
-
-int nm_view_process_reason(void *context, uint32_t pid, const struct nm_show *show)
-{
-	struct nm_daemon *daemon = context;
-	nm_autofree struct sum *sums = NULL;
-	struct nm_explanation explanation;
-	size_t nr_sums = 0;
-	if (daemon->paused)
-		return -EAGAIN;
-	struct nm_platform *platform = daemon->pipeline.platform;
-	int r = nm_roster_explain(daemon->pipeline.roster, pid, platform->ops->now_ns(platform),
-				  &explanation);
-	if (r == 0)
-		r = sum_processes(daemon, &sums, &nr_sums);
-	if (r == 0)
-		r = add_decisions(daemon, sums, nr_sums);
-	if (r < 0)
-		return r;
-	const struct nm_process *process = nm_view_process(daemon, pid);
-	const struct sum *seen = find_sum(sums, nr_sums, pid);
-	if (explanation.eligibility != NM_ELIGIBILITY_MANAGED || !process) {
-		write_refused(&explanation, pid, show);
-		nm_show_text(show, "explanation", explanation.text);
-		return 0;
+	enum nm_eligibility refusal = has_threads
+					      ? NM_ELIGIBILITY_MANAGED
+					      : nm_roster_refusal(daemon->pipeline.roster, process);
+	bool eligible = refusal == NM_ELIGIBILITY_MANAGED || refusal == NM_ELIGIBILITY_SMALL ||
+			refusal == NM_ELIGIBILITY_IDLE;
+	if (eligible && nm_topology_is_single(daemon->pipeline.topology))
+		refusal = NM_ELIGIBILITY_ONE_NODE;
+	if (refusal == NM_ELIGIBILITY_MANAGED) {
+		row->explanation = explain_management(daemon, process, has_threads);
+		return;
 	}
-	const char *state = state_of(daemon, process, seen != NULL);
-	write_process(daemon, process, seen, state ? state : "refused", show);
-	nm_show_text(show, "explanation",
-		     explain_management(daemon, process,
-					seen && process->eligibility == NM_ELIGIBILITY_MANAGED));
-	return 0;
+	row->reason = nm_eligibility_reason(refusal)->name;
+	nm_roster_explain(daemon->pipeline.roster, process, refusal, text);
+	row->explanation = text;
 }
 
-/* ---- Pages ---- */
-
-/* No page has an exclusivity below a node's equal share, so that the first step is empty for up to
- * 20 nodes. */
-static void write_histogram(const struct nm_exclusivity *sums, const struct nm_show *show)
+/* Policy "auto": its home, or why it has none. */
+static void fill_placement(const struct nm_daemon *daemon, const struct nm_process *process,
+			   struct nm_process_row *row)
 {
-	uint64_t histogram[NM_EXCLUSIVITY_STEPS - 1];
-	memcpy(histogram, sums->histogram + 1, sizeof(histogram));
-	histogram[0] += sums->histogram[0];
-	nm_show_u64s(show, "histogram", histogram, NM_ARRAY_SIZE(histogram));
+	const struct nm_placement *placement = daemon->pipeline.placement;
+	const struct nm_home_state *state =
+		placement ? nm_home_state_find(placement, process->pid) : NULL;
+	if (!state || state->start_ticks != process->start_ticks)
+		return;
+	row->home = nm_view_node(daemon, state->home);
+	if (state->home < 0)
+		row->reason = nm_place_reason_text(state->reason);
+	if (state->located)
+		row->memory_shares =
+			(struct nm_shares){state->located_on, daemon->pipeline.topology->nr_nodes};
 }
 
-static int write_homes(const struct nm_daemon *daemon, const struct nm_pages *pages, uint16_t owner,
-		       const struct nm_show *show)
+static json_t *process_json(const struct nm_daemon *daemon, const struct nm_process *process,
+			    const struct sum *seen, uint64_t *counts, double *shares)
+{
+	bool managed = process->eligibility == NM_ELIGIBILITY_MANAGED;
+	char unit[UNIT_BYTES], text[NM_EXPLANATION_BYTES];
+	struct nm_process_row row;
+	find_unit(process->cgroup, unit, sizeof(unit));
+	nm_row_init(&nm_process_table, &row);
+	row.pid = process->pid;
+	row.comm = process->comm;
+	row.uid = process->uid;
+	row.unit = unit;
+	row.state = state_of(daemon, process, seen != NULL);
+	row.steer = nm_steer_name(process->steering.value);
+	row.rss_bytes = (int64_t)process->rss_bytes;
+	if (managed && process->runtime != NM_RUNTIME_NONE)
+		row.runtime = nm_runtime_name(process->runtime);
+	fill_reason(daemon, process, managed && seen, text, &row);
+	if (managed && seen) {
+		fill_sum(daemon, seen, &row);
+		fill_pages(daemon, process->pid, counts, shares, &row);
+	}
+	fill_placement(daemon, process, &row);
+	return nm_row_json(&nm_process_table, &row);
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct nm_process *left = *(struct nm_process *const *)a;
+	const struct nm_process *right = *(struct nm_process *const *)b;
+	return NM_COMPARE(left->pid, right->pid);
+}
+
+static int show_processes(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump)
 {
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
-	nm_autofree uint64_t *homes = calloc(nr_nodes, sizeof(*homes));
-	if (!homes)
-		return -ENOMEM;
-	nm_pages_homes(pages, owner, homes);
-	nm_show_u64s(show, "by_node", homes, nr_nodes);
+	nm_autofree uint64_t *counts = calloc(nr_nodes, sizeof(*counts));
+	nm_autofree double *shares = calloc(nr_nodes, sizeof(*shares));
+	nm_autofree struct sum *sums = NULL;
+	struct nm_process *const *known;
+	size_t nr_sums, count = nm_roster_processes(daemon->pipeline.roster, &known);
+	nm_autofree struct nm_process **sorted = calloc(count + 1, sizeof(*sorted));
+	int r = sorted && counts && shares ? sum_processes(daemon, last, &sums, &nr_sums) : -ENOMEM;
+	if (r < 0)
+		return r;
+	add_page_decisions(daemon, sums, nr_sums);
+	if (count)
+		memcpy(sorted, known, count * sizeof(struct nm_process *));
+	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
+	for (size_t i = 0; i < count; i++)
+		if (nm_dump_has_room(dump))
+			nm_dump_row(dump, process_json(daemon, sorted[i],
+						       find_sum(sums, nr_sums, sorted[i]->pid),
+						       counts, shares));
 	return 0;
 }
 
-static void write_sharing(const struct nm_daemon *daemon, uint32_t pid, const struct nm_show *show)
+void nm_view_processes(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump)
 {
-	const struct nm_snapshot *snapshot = daemon->views.snapshot;
-	size_t most = snapshot ? snapshot->nr_threads : 0, count = 0;
-	nm_autofree uint32_t *tids = calloc(most + 1, sizeof(*tids));
-	struct nm_sharing sharing;
-	for (size_t i = 0; tids && i < most; i++)
-		if (snapshot->threads[i].pid == pid)
-			tids[count++] = snapshot->threads[i].tid;
-	if (!tids || nm_affinity_sharing(nm_memory_affinity(daemon->pipeline.memory), tids, count,
-					 &sharing) < 0)
-		return;
-	nm_show_real(show, "heterogeneity", sharing.heterogeneity);
-	nm_show_real(show, "sharing", sharing.amount);
-}
-
-int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show)
-{
-	const struct nm_daemon *daemon = context;
-	const struct nm_memory_process *process = nm_memory_process(daemon->pipeline.memory, pid);
-	struct nm_memory *memory = daemon->pipeline.memory;
-	if (!nm_view_is_managed(daemon, pid))
-		return -ESRCH;
-	if (!process) /* pages are not counted, or not yet for this process */
-		return 0;
-	struct nm_exclusivity sums = nm_pages_exclusivity(nm_memory_pages(memory), process->owner);
-	nm_show_u64(show, "tracked", sums.pages);
-	nm_show_real(show, "exclusivity", nm_exclusivity_average(&sums));
-	nm_show_u64(show, "ping_pong", nm_pages_ping_pong(nm_memory_pages(memory), process->owner));
-	write_histogram(&sums, show);
-	write_sharing(daemon, pid, show);
-	return write_homes(daemon, nm_memory_pages(memory), process->owner, show);
-}
-
-/* ---- regions of a process ---- */
-
-static const char *kind_of(const struct nm_daemon *daemon, const struct nm_region *region)
-{
-	double even = 1.0 / daemon->pipeline.topology->nr_nodes;
-	if (region->exclusivity >= NM_REGION_EXCLUSIVITY)
-		return "exclusive";
-	return region->exclusivity <= even + NM_REGION_EVEN_BAND ? "shared" : "mixed";
-}
-
-static void write_region(const struct nm_daemon *daemon, const struct nm_region *region,
-			 bool addresses, const struct nm_show *show)
-{
-	show->open(show->context);
-	if (addresses) {
-		nm_show_u64(show, "start", region->start);
-		nm_show_u64(show, "end", region->end);
-	}
-	nm_show_u64(show, "bytes", region->end - region->start);
-	nm_show_u64(show, "samples", (uint64_t)region->samples);
-	nm_show_real(show, "exclusivity", region->exclusivity);
-	nm_view_node(daemon, show, "node", region->node);
-	if (isfinite(region->exclusivity))
-		nm_show_text(show, "kind", kind_of(daemon, region));
-	show->close(show->context);
-}
-
-/* The owner of the process's directory in /proc determines access. For a program with more
- * privileges than its user this is root (proc(5)), and its addresses are shown only to root. */
-static bool may_see_addresses(const struct nm_daemon *daemon, const struct nm_process *process,
-			      uid_t caller)
-{
-	struct nm_platform *platform = daemon->pipeline.platform;
-	struct nm_owner owner;
-	if (caller == 0)
-		return true;
-	if (caller != process->uid)
-		return false;
-	int directory = nm_proc_open_same(platform, 0, process->pid, process->start_ticks, NULL);
-	if (directory < 0)
-		return false;
-	bool owned = platform->ops->owner(platform, directory, &owner) == 0 && owner.uid == caller;
-	platform->ops->close(platform, directory);
-	return owned;
-}
-
-int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show)
-{
-	const struct nm_daemon *daemon = context;
-	const struct nm_process *process = nm_view_process(daemon, pid);
-	if (!process)
-		return -ESRCH;
-	const struct nm_page_process *pages =
-		daemon->pipeline.pages ? nm_page_process_of(&daemon->pipeline.pages->processes, pid)
-				       : NULL;
-	if (!pages || !pages->regions)
-		return 0;
-	bool addresses = may_see_addresses(daemon, process, caller);
-	for (size_t i = 0; i < nm_regions_count(pages->regions); i++) {
-		struct nm_region region = nm_regions_at(pages->regions, i);
-		write_region(daemon, &region, addresses, show);
-	}
-	return 0;
+	nm_dump_begin(dump, nm_process_table.name);
+	if (!daemon->paused && show_processes(daemon, last, dump) < 0)
+		dump->error = -ENOMEM;
+	nm_dump_end(dump);
 }

@@ -10,12 +10,10 @@
 #define FORECAST_S 60
 #define SECONDS(ns) ((double)(ns) / (double)NM_NSEC_PER_SEC)
 
-int nm_command_raise_control(void *context, uint32_t minutes, double percent, uid_t uid)
+int nm_command_raise_control(void *context, uint32_t minutes, double percent)
 {
 	struct nm_daemon *daemon = context;
 	uint64_t duration_ns = (uint64_t)minutes * 60 * NM_NSEC_PER_SEC;
-	if (uid != 0)
-		return -EACCES;
 	if (daemon->paused)
 		return -EAGAIN;
 	if (minutes == 0) {
@@ -33,87 +31,84 @@ int nm_command_raise_control(void *context, uint32_t minutes, double percent, ui
 
 /* ---- what is shown ---- */
 
-static void show_difference(const struct nm_show *show, const char *measure,
-			    const struct nm_trial_difference *found)
+static void fill_units(struct nm_comparison_row *row, const struct nm_trial_difference *found)
 {
-	const struct {
-		const char *suffix;
-		double logarithm;
-	} values[] = {{"change", found->mean},
-		      {"low", found->mean - found->half},
-		      {"high", found->mean + found->half}};
-	char name[32];
-	for (size_t i = 0; i < NM_ARRAY_SIZE(values); i++) {
-		(void)snprintf(name, sizeof(name), "%s_%s", measure, values[i].suffix);
-		nm_show_real(show, name, expm1(values[i].logarithm));
-	}
+	row->managed_units = (int64_t)found->units[NM_TRIAL_TREATED];
+	row->control_units = (int64_t)found->units[NM_TRIAL_CONTROL];
 }
 
-static void show_units(const struct nm_show *show, const struct nm_trial_difference *found)
+static void fill_conditions(struct nm_comparison_row *row, const struct nm_trial *group)
 {
-	nm_show_u64(show, "managed_units", (uint64_t)found->units[NM_TRIAL_TREATED]);
-	nm_show_u64(show, "control_units", (uint64_t)found->units[NM_TRIAL_CONTROL]);
+	const struct nm_trial_conditions *managed =
+		nm_trial_conditions(group, NM_TRIAL_RAISED, NM_TRIAL_TREATED);
+	const struct nm_trial_conditions *alone =
+		nm_trial_conditions(group, NM_TRIAL_RAISED, NM_TRIAL_CONTROL);
+	row->managed_local = managed->near / managed->accesses;
+	row->managed_distance = managed->distance / managed->accesses;
+	row->managed_waiting = managed->waited_s / managed->ran_s;
+	row->control_local = alone->near / alone->accesses;
+	row->control_distance = alone->distance / alone->accesses;
+	row->control_waiting = alone->waited_s / alone->ran_s;
 }
 
-/* Rates that are not known are not shown. */
-static void show_conditions(const struct nm_show *show, const struct nm_trial *group)
+static void fill_cpu(struct nm_comparison_row *row, const struct nm_trial_difference *found)
 {
-	static const char *const names[NM_TRIAL_ARMS][3] = {
-		[NM_TRIAL_CONTROL] = {"control_local", "control_distance", "control_waiting"},
-		[NM_TRIAL_TREATED] = {"managed_local", "managed_distance", "managed_waiting"},
-	};
-	for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++) {
-		const struct nm_trial_conditions *sums =
-			nm_trial_conditions(group, NM_TRIAL_RAISED, arm);
-		nm_show_real(show, names[arm][0], sums->near / sums->accesses);
-		nm_show_real(show, names[arm][1], sums->distance / sums->accesses);
-		nm_show_real(show, names[arm][2], sums->waited_s / sums->ran_s);
-	}
+	row->cpu_change = expm1(found->mean);
+	row->cpu_low = expm1(found->mean - found->half);
+	row->cpu_high = expm1(found->mean + found->half);
 }
 
-/* Says how long it would take to find 5 %, from the deviation and the rate so far. */
-static void show_forecast(const struct nm_show *show, const struct nm_trial_period *period,
-			  uint64_t now_ns, const struct nm_trial_difference *found)
+static void fill_elapsed(struct nm_comparison_row *row, const struct nm_trial_difference *found)
+{
+	row->elapsed_change = expm1(found->mean);
+	row->elapsed_low = expm1(found->mean - found->half);
+	row->elapsed_high = expm1(found->mean + found->half);
+}
+
+#define FORECAST_BYTES 128
+
+/* Says how long it would take to find 5 %, from the deviation and the rate so far. Returns NULL if
+ * it cannot be known. */
+static const char *forecast(const struct nm_trial_period *period, uint64_t now_ns,
+			    const struct nm_trial_difference *found, char text[FORECAST_BYTES])
 {
 	double units = found->units[NM_TRIAL_CONTROL] + found->units[NM_TRIAL_TREATED];
 	double since_s = SECONDS(now_ns - period->since_ns);
 	double needed = nm_trial_units_needed(found->deviation, period->control_share);
-	char text[128];
 	if (found->units[NM_TRIAL_CONTROL] < FORECAST_UNITS ||
 	    found->units[NM_TRIAL_TREATED] < FORECAST_UNITS || since_s < FORECAST_S)
-		return;
-	(void)snprintf(text, sizeof(text),
+		return NULL;
+	(void)snprintf(text, FORECAST_BYTES,
 		       "about %.0f minutes to find a difference of 5 %% (%.0f units)",
 		       ceil(since_s * needed / units / 60), needed);
-	nm_show_text(show, "forecast", text);
+	return text;
 }
 
-int nm_view_trial(void *context, const struct nm_show *show)
+static json_t *total_json(struct nm_daemon *daemon)
 {
-	struct nm_daemon *daemon = context;
 	const struct nm_trial *group = daemon->trial.group;
 	struct nm_trial_difference cpu, elapsed;
-	char text[NM_TRIAL_TEXT_BYTES];
-	if (daemon->paused)
-		return -EAGAIN;
+	char result[NM_TRIAL_TEXT_BYTES], outlook[FORECAST_BYTES];
+	struct nm_comparison_row row;
+	nm_row_init(&nm_trial_table, &row);
 	struct nm_trial_period period = nm_trial_period(group);
 	uint64_t now_ns = nm_daemon_now_ns(daemon);
 	uint64_t left_ns = now_ns < period.until_ns ? period.until_ns - now_ns : 0;
-	nm_show_u64(show, "remaining_s", left_ns / NM_NSEC_PER_SEC);
-	nm_show_flag(show, "drawing", left_ns > NM_TRIAL_WINDOW_NS);
-	nm_show_real(show, "control_percent", 100 * period.control_share);
+	row.remaining_s = (int64_t)(left_ns / NM_NSEC_PER_SEC);
+	row.drawing = left_ns > NM_TRIAL_WINDOW_NS;
+	row.control_percent = 100 * period.control_share;
 	bool known = nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_CPU, &cpu);
-	nm_trial_describe(&cpu, text, sizeof(text));
-	nm_show_text(show, "result", text);
-	show_units(show, &cpu);
-	show_conditions(show, group);
-	if (!known)
-		return 0;
-	show_difference(show, "cpu", &cpu);
-	if (nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_ELAPSED, &elapsed))
-		show_difference(show, "elapsed", &elapsed);
-	show_forecast(show, &period, now_ns, &cpu);
-	return 0;
+	nm_trial_describe(&cpu, result, sizeof(result));
+	row.result = result;
+	fill_units(&row, &cpu);
+	fill_conditions(&row, group);
+	if (known) {
+		fill_cpu(&row, &cpu);
+		if (nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_ELAPSED, &elapsed))
+			fill_elapsed(&row, &elapsed);
+		row.forecast = forecast(&period, now_ns, &cpu, outlook);
+	}
+	return nm_row_json(&nm_trial_table, &row);
 }
 
 static const char *state_of(const struct nm_trial_program *program,
@@ -124,24 +119,36 @@ static const char *state_of(const struct nm_trial_program *program,
 	return isnan(cpu->half) ? "too few units" : "compared";
 }
 
-int nm_view_trial_programs(void *context, const struct nm_show *show)
+static json_t *list_programs(struct nm_daemon *daemon, struct nm_dump *dump)
 {
-	struct nm_daemon *daemon = context;
 	struct nm_trial_program *const *programs;
 	size_t count = nm_trial_programs(daemon->trial.group, &programs);
 	struct nm_trial_difference cpu, elapsed;
-	for (size_t i = 0; i < count; i++) {
+	struct nm_comparison_row row;
+	json_t *list = json_array();
+	nm_row_init(&nm_program_table, &row);
+	for (size_t i = 0; list && i < count; i++) {
 		if (!nm_trial_program_result(programs[i], NM_TRIAL_RAISED, NM_TRIAL_CPU, &cpu) ||
 		    !nm_trial_program_result(programs[i], NM_TRIAL_RAISED, NM_TRIAL_ELAPSED,
-					     &elapsed))
+					     &elapsed) ||
+		    !nm_dump_has_room(dump))
 			continue;
-		show->open(show->context);
-		nm_show_text(show, "comm", programs[i]->comm);
-		show_units(show, &cpu);
-		show_difference(show, "cpu", &cpu);
-		show_difference(show, "elapsed", &elapsed);
-		nm_show_text(show, "state", state_of(programs[i], &cpu));
-		show->close(show->context);
+		row.comm = programs[i]->comm;
+		row.state = state_of(programs[i], &cpu);
+		fill_units(&row, &cpu);
+		fill_cpu(&row, &cpu);
+		fill_elapsed(&row, &elapsed);
+		(void)json_array_append_new(list, nm_row_json(&nm_program_table, &row));
+		dump->rows++;
 	}
-	return 0;
+	return list;
+}
+
+json_t *nm_view_trial(struct nm_daemon *daemon, struct nm_dump *dump)
+{
+	json_t *total = daemon->paused ? json_object() : total_json(daemon);
+	json_t *programs = daemon->paused ? json_array() : list_programs(daemon, dump);
+	if (!total || json_object_set_new(total, nm_program_table.name, programs) < 0)
+		json_decref(NM_TAKE(total));
+	return total;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Data about the machine and its threads, for the bus. */
+/* The document of Dump, with nodes and threads. */
 #include "views.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "daemon.h"
 #include "numa-migrd/base.h"
@@ -40,36 +37,11 @@ void nm_views_clear(struct nm_daemon *daemon)
 
 /* ---- shared ---- */
 
-const struct nm_process *nm_view_process(const struct nm_daemon *daemon, uint32_t pid)
-{
-	return daemon->pipeline.roster ? nm_roster_process(daemon->pipeline.roster, pid) : NULL;
-}
-
-bool nm_view_is_managed(const struct nm_daemon *daemon, uint32_t pid)
-{
-	const struct nm_process *process = nm_view_process(daemon, pid);
-	return process && process->eligibility == NM_ELIGIBILITY_MANAGED;
-}
-
-void nm_view_node(const struct nm_daemon *daemon, const struct nm_show *show, const char *name,
-		  int node)
+int64_t nm_view_node(const struct nm_daemon *daemon, int node)
 {
 	const struct nm_topology *topology = daemon->pipeline.topology;
-	if (node >= 0 && (unsigned)node < topology->nr_nodes)
-		nm_show_u32(show, name, topology->nodes[node].os_id);
-}
-
-/* ---- properties ---- */
-
-void nm_view_facts(void *context, struct nm_control_facts *ret)
-{
-	const struct nm_daemon *daemon = context;
-	*ret = (struct nm_control_facts){
-		.version = NM_VERSION,
-		.source = nm_report_source_name(daemon),
-		.paused = daemon->paused,
-		.dry_run = nm_daemon_is_dry_run(daemon),
-	};
+	bool known = node >= 0 && (unsigned)node < topology->nr_nodes;
+	return known ? (int64_t)topology->nodes[node].os_id : -1;
 }
 
 /* ---- nodes ---- */
@@ -106,140 +78,114 @@ static double access_share(const struct nm_daemon *daemon, unsigned node)
 	return served && total > 0 ? served[node] / total : (double)NAN;
 }
 
-static void write_node(const struct nm_daemon *daemon, unsigned index, const struct nm_show *show)
+static json_t *node_json(const struct nm_daemon *daemon, unsigned index)
 {
 	const struct nm_node *node = &daemon->pipeline.topology->nodes[index];
 	char cpus[512];
 	struct nm_node_memory memory;
+	struct nm_node_row row;
+	nm_row_init(&nm_node_table, &row);
 	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
-	nm_show_u32(show, "node", node->os_id);
-	nm_show_text(show, "cpus", cpus);
-	nm_show_real(show, "load", node_load(daemon, node));
-	nm_show_u32(show, "threads", threads_on(daemon->views.snapshot, index));
-	nm_show_real(show, "access_share", access_share(daemon, index));
-	nm_show_u64(show, "memory_bytes", node->memory_bytes);
+	row.node = node->os_id;
+	row.cpus = cpus;
+	row.load = node_load(daemon, node);
+	row.threads = threads_on(daemon->views.snapshot, index);
+	row.access_share = access_share(daemon, index);
+	row.memory_bytes = (int64_t)node->memory_bytes;
 	if (nm_node_memory_read(daemon->pipeline.platform, node->os_id, &memory) == 0)
-		nm_show_u64(show, "memory_free_bytes", memory.free_bytes);
+		row.memory_free_bytes = (int64_t)memory.free_bytes;
+	return nm_row_json(&nm_node_table, &row);
 }
 
-int nm_view_nodes(void *context, const struct nm_show *show)
+static void show_nodes(const struct nm_daemon *daemon, struct nm_dump *dump)
 {
-	const struct nm_daemon *daemon = context;
-	if (daemon->paused)
-		return 0;
-	for (unsigned i = 0; i < daemon->pipeline.topology->nr_nodes; i++) {
-		show->open(show->context);
-		write_node(daemon, i, show);
-		show->close(show->context);
-	}
-	return 0;
+	nm_dump_begin(dump, nm_node_table.name);
+	for (unsigned i = 0; !daemon->paused && i < daemon->pipeline.topology->nr_nodes; i++)
+		if (nm_dump_has_room(dump))
+			nm_dump_row(dump, node_json(daemon, i));
+	nm_dump_end(dump);
 }
 
 /* ---- threads ---- */
 
-#define OWN_NAMES_MAX 256U /* each requires reading a file */
-
-/* Writes the name of a thread, which may differ from that of its process, for example to identify a
- * garbage collector. If there are too many threads, the name of the process is used. */
-static void write_comm(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
-		       bool asked, const struct nm_show *show)
+static json_t *thread_json(struct nm_daemon *daemon, const struct nm_snap_thread *thread,
+			   uint64_t decision)
 {
-	struct nm_platform *platform = daemon->pipeline.platform;
-	const struct nm_snap_process *process = &daemon->views.snapshot->processes[thread->process];
-	bool own = asked && process->threads <= OWN_NAMES_MAX;
-	const char *shown = process->comm;
-	char path[64], raw[64], escaped[NM_COMM_BYTES];
-	(void)snprintf(path, sizeof(path), "proc/%u/task/%u/comm", thread->pid, thread->tid);
-	if (own && platform->ops->read_file(platform, NM_ROOT, path, raw, sizeof(raw)) > 0) {
-		(void)nm_escape(escaped, sizeof(escaped), raw, strcspn(raw, "\n"));
-		shown = escaped;
-	}
-	nm_show_text(show, "comm", shown);
+	struct nm_thread_row row = {
+		.tid = thread->tid,
+		.pid = thread->pid,
+		.comm = daemon->views.snapshot->processes[thread->process].comm,
+		.cpu = thread->main_cpu,
+		.node = nm_view_node(daemon, thread->main_node),
+		.preferred_node = nm_view_node(daemon, thread->preferred),
+		.local_share = thread->local_share,
+		.accesses = thread->access_total,
+		.latency_cycles = thread->latency,
+		.intensity = thread->intensity,
+		.operations_per_s = thread->operations,
+		.instructions_per_s = thread->instructions,
+		.performance = thread->performance,
+		.relative_performance = thread->relative,
+		.run_share = thread->run_share,
+		.leased = nm_actuator_holds(daemon->pipeline.actuator, thread->tid,
+					    thread->start_ticks),
+		.last_decision = decision ? (int64_t)decision : -1,
+	};
+	return nm_row_json(&nm_thread_table, &row);
 }
 
-static void write_figures(const struct nm_snap_thread *thread, const struct nm_show *show)
+static void show_threads(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump)
 {
-	nm_show_real(show, "local_share", thread->local_share);
-	nm_show_real(show, "accesses", thread->access_total);
-	nm_show_real(show, "latency_cycles", thread->latency);
-	nm_show_real(show, "intensity", thread->intensity);
-	nm_show_real(show, "operations_per_s", thread->operations);
-	nm_show_real(show, "instructions_per_s", thread->instructions);
-	nm_show_real(show, "performance", thread->performance);
-	nm_show_real(show, "relative_performance", thread->relative);
-	nm_show_real(show, "run_share", thread->run_share);
-}
-
-static void write_thread(const struct nm_daemon *daemon, const struct nm_snap_thread *thread,
-			 const struct nm_show *show)
-{
-	if (thread->main_cpu >= 0)
-		nm_show_u32(show, "cpu", (uint32_t)thread->main_cpu);
-	nm_view_node(daemon, show, "node", thread->main_node);
-	nm_view_node(daemon, show, "preferred_node", thread->preferred);
-	write_figures(thread, show);
-	nm_show_flag(
-		show, "leased",
-		nm_actuator_holds(daemon->pipeline.actuator, thread->tid, thread->start_ticks));
-}
-
-static void write_threads(const struct nm_daemon *daemon, uint32_t pid,
-			  const struct nm_last_decision *last, size_t nr_last,
-			  const struct nm_show *show)
-{
-	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	const struct nm_snapshot *snapshot = daemon->paused ? NULL : daemon->views.snapshot;
 	enum nm_eligibility eligibility;
+	nm_dump_begin(dump, nm_thread_table.name);
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if ((pid && thread->pid != pid) ||
-		    nm_roster_thread_eligibility(daemon->pipeline.roster, thread->tid,
-						 &eligibility) < 0)
-			continue; /* exited, or released */
-		uint64_t decision =
-			nm_last_decision_of(last, nr_last, thread->tid, thread->start_ticks);
-		show->open(show->context);
-		nm_show_u32(show, "tid", thread->tid);
-		nm_show_u32(show, "pid", thread->pid);
-		write_comm(daemon, thread, pid != 0, show);
-		write_thread(daemon, thread, show);
-		if (decision)
-			nm_show_u64(show, "last_decision", decision);
-		show->close(show->context);
+		/* Not if it has exited, or was released. */
+		if (nm_roster_thread_eligibility(daemon->pipeline.roster, thread->tid,
+						 &eligibility) == 0 &&
+		    nm_dump_has_room(dump))
+			nm_dump_row(dump, thread_json(daemon, thread, last[i]));
 	}
+	nm_dump_end(dump);
 }
 
-int nm_view_threads(void *context, uint32_t pid, const struct nm_show *show)
+/* ---- the document ---- */
+
+/* Finds the newest decision about each thread of the snapshot. NULL: out of memory. */
+static uint64_t *find_last_decisions(const struct nm_daemon *daemon)
 {
-	const struct nm_daemon *daemon = context;
-	struct nm_last_decision *last;
-	size_t nr_last;
-	if (pid && !nm_view_is_managed(daemon, pid))
-		return -ESRCH;
-	if (daemon->paused)
-		return 0;
-	int r = nm_history_last(&daemon->history, &last, &nr_last);
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	const struct nm_history *history = &daemon->history;
+	uint64_t *last = calloc((snapshot ? snapshot->nr_threads : 0) + 1, sizeof(*last));
+	for (uint64_t id = history->first; last && snapshot && id < history->next; id++) {
+		const struct nm_history_item *item = nm_history_find(history, id);
+		for (unsigned i = 0; item && i < item->decision.nr_steps; i++) {
+			const struct nm_step *step = &item->decision.steps[i];
+			const struct nm_snap_thread *thread =
+				nm_snapshot_thread(snapshot, step->tid);
+			/* Another thread may have its number. */
+			if (thread && thread->start_ticks == step->start_ticks)
+				last[thread - snapshot->threads] = id;
+		}
+	}
+	return last;
+}
+
+/* Threads come last: only they usually exceed the limit. */
+int nm_command_dump(void *context)
+{
+	nm_auto(nm_dump_clear) struct nm_dump dump = {0};
+	struct nm_daemon *daemon = context;
+	nm_autofree uint64_t *last = find_last_decisions(daemon);
+	int r = last ? nm_dump_open(&dump) : -ENOMEM;
 	if (r < 0)
 		return r;
-	write_threads(daemon, pid, last, nr_last, show);
-	free(last);
-	return 0;
-}
-
-/* ---- decisions ---- */
-
-int nm_view_decisions(void *context, uint64_t after, uint32_t most, const struct nm_show *show)
-{
-	const struct nm_daemon *daemon = context;
-	nm_history_list(&daemon->history, after, most, show);
-	return 0;
-}
-
-int nm_view_explain(void *context, uint64_t id, const struct nm_show *show)
-{
-	const struct nm_daemon *daemon = context;
-	const struct nm_history_item *item = nm_history_find(&daemon->history, id);
-	if (!item)
-		return -ENOENT;
-	nm_history_explain(item, show);
-	return 0;
+	nm_dump_value(&dump, "status", nm_view_status(daemon));
+	show_nodes(daemon, &dump);
+	nm_history_show(&daemon->history, &dump);
+	nm_dump_value(&dump, "trial", nm_view_trial(daemon, &dump));
+	nm_view_processes(daemon, last, &dump);
+	show_threads(daemon, last, &dump);
+	return nm_dump_finish(&dump);
 }

@@ -3,7 +3,7 @@
 #ifndef NM_DAEMON_VIEWS_H
 #define NM_DAEMON_VIEWS_H
 
-#include "numa-migrd/control.h"
+#include "numa-migrd/dump.h"
 #include "numa-migrd/snapshot.h"
 
 struct nm_daemon;
@@ -21,40 +21,34 @@ void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 /* Discards the data, because its topology is about to be freed. */
 void nm_views_clear(struct nm_daemon *daemon);
 
-/* ---- for struct nm_control_ops: context is the daemon ---- */
+/* Composes the document of Dump. Returns its descriptor, which the caller closes, or a negative
+ * errno. Context is the daemon, as for all functions of struct nm_control_ops. */
+int nm_command_dump(void *context);
 
-void nm_view_facts(void *context, struct nm_control_facts *ret);
-int nm_view_nodes(void *context, const struct nm_show *show);
-int nm_view_threads(void *context, uint32_t pid, const struct nm_show *show);
-int nm_view_decisions(void *context, uint64_t after, uint32_t most, const struct nm_show *show);
-int nm_view_explain(void *context, uint64_t id, const struct nm_show *show);
+/* ---- statistics.c ---- */
+
+/* Returns NULL if memory is short. */
+json_t *nm_view_status(const struct nm_daemon *daemon);
 
 /* ---- view_processes.c ---- */
 
-int nm_view_processes(void *context, const struct nm_show *show);
-/* Shows one process, also one that is not managed, with the reason. Returns -ESRCH or -EAGAIN. */
-int nm_view_process_reason(void *context, uint32_t pid, const struct nm_show *show);
-int nm_view_pages(void *context, uint32_t pid, const struct nm_show *show);
-int nm_view_regions(void *context, uint32_t pid, uid_t caller, const struct nm_show *show);
+/* Adds all processes in the task table. `last` has the newest decision about each thread of the
+ * snapshot, by its index; 0: none. */
+void nm_view_processes(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump);
 
 /* ---- view_trial.c ---- */
 
 #define NM_TRIAL_MINUTES_MOST 10080U /* a week */
-/* Raises the share of the control group, or ends that (0 minutes). Returns -EACCES for users other
- * than root, -EAGAIN during a pause, or -EINVAL. */
-int nm_command_raise_control(void *context, uint32_t minutes, double percent, uid_t uid);
-/* The results of the last such period. Returns 0, or -EAGAIN during a pause. */
-int nm_view_trial(void *context, const struct nm_show *show);
-int nm_view_trial_programs(void *context, const struct nm_show *show);
+/* Raises the share of the control group, or ends that (0 minutes). Returns -EAGAIN during a pause,
+ * or -EINVAL. */
+int nm_command_raise_control(void *context, uint32_t minutes, double percent);
+/* Returns the results of the last such period, in total and of each command; NULL if memory is
+ * short. */
+json_t *nm_view_trial(struct nm_daemon *daemon, struct nm_dump *dump);
 
 /* ---- shared by these files ---- */
 
-/* Returns the process in the task table, or NULL. */
-const struct nm_process *nm_view_process(const struct nm_daemon *daemon, uint32_t pid);
-/* Returns false for a process that was released since, which "threads" does not list. */
-bool nm_view_is_managed(const struct nm_daemon *daemon, uint32_t pid);
-/* Shows a node by the kernel's number; a negative index is omitted. */
-void nm_view_node(const struct nm_daemon *daemon, const struct nm_show *show, const char *name,
-		  int node);
+/* Returns the kernel's number of a node, or -1 for a negative index. */
+int64_t nm_view_node(const struct nm_daemon *daemon, int node);
 
 #endif

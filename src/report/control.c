@@ -1,17 +1,184 @@
 /* SPDX-License-Identifier: MIT */
-#include <time.h>
+#include "numa-migrd/control.h"
 
-#include "control_internal.h"
+#include <inttypes.h>
+#include <systemd/sd-bus.h>
+#include <time.h>
+#include <unistd.h>
 
 #define RETRY_FIRST_USEC UINT64_C(1000000)
 #define RETRY_MAX_USEC UINT64_C(60000000)
+#define ERROR_BYTES 4096
+
+struct nm_control {
+	sd_event *event;
+	sd_event_source *retry;
+	uint64_t retry_usec; /* until the next retry */
+	sd_bus *bus;
+	sd_bus_slot *object, *disconnected, *name;
+	bool down_reported;
+	struct nm_control_ops ops;
+};
+
+/* ---- methods ---- */
+
+static int on_dump(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	const struct nm_control *control = userdata;
+	int fd = control->ops.dump(control->ops.context);
+	if (fd < 0)
+		return sd_bus_error_set_errno(error, fd);
+	int r = sd_bus_reply_method_return(call, "h", fd); /* duplicates it */
+	close(fd);
+	return r;
+}
+
+/* An error of the daemon that has a name on the bus. */
+struct refusal {
+	int error;
+	const char *name, *text;
+};
+
+static int reply_change(sd_bus_message *call, int r, const struct refusal *refusals,
+			sd_bus_error *error)
+{
+	if (r >= 0)
+		return sd_bus_reply_method_return(call, "");
+	for (; refusals->name; refusals++)
+		if (refusals->error == r)
+			return sd_bus_error_set(error, refusals->name, refusals->text);
+	return sd_bus_error_set_errno(error, r);
+}
+
+static int on_pause(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	static const struct refusal refusals[] = {
+		{-EALREADY, NM_BUS_ERROR_ALREADY_PAUSED, "numa-migrd is paused already"},
+		{-EIO, SD_BUS_ERROR_IO_ERROR,
+		 "numa-migrd is paused, but not every CPU affinity could be restored; its journal "
+		 "names the threads"},
+		{0},
+	};
+	const struct nm_control *control = userdata;
+	return reply_change(call, control->ops.pause(control->ops.context), refusals, error);
+}
+
+static int on_resume(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	static const struct refusal refusals[] = {
+		{-EALREADY, NM_BUS_ERROR_ALREADY_RUNNING, "numa-migrd is not paused"},
+		{0},
+	};
+	const struct nm_control *control = userdata;
+	return reply_change(call, control->ops.resume(control->ops.context), refusals, error);
+}
+
+static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	static const struct refusal refusals[] = {
+		{-ESRCH, NM_BUS_ERROR_NO_SUCH_PROCESS, "there is no such process"},
+		{0},
+	};
+	const struct nm_control *control = userdata;
+	uint32_t pid;
+	int r = sd_bus_message_read(call, "u", &pid);
+	if (r < 0)
+		return r;
+	return reply_change(call, control->ops.release(control->ops.context, pid), refusals, error);
+}
+
+static int on_manage(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	static const struct refusal refusals[] = {
+		{-ENOENT, NM_BUS_ERROR_NOT_RELEASED, "this process was not released"},
+		{0},
+	};
+	const struct nm_control *control = userdata;
+	uint32_t pid;
+	int r = sd_bus_message_read(call, "u", &pid);
+	if (r < 0)
+		return r;
+	return reply_change(call, control->ops.manage(control->ops.context, pid), refusals, error);
+}
+
+static int on_reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	const struct nm_control *control = userdata;
+	char text[ERROR_BYTES] = "";
+	int r = control->ops.reload(control->ops.context, text, sizeof(text));
+	const struct refusal refusals[] = {
+		{text[0] ? r : 0, NM_BUS_ERROR_BAD_CONFIGURATION, text},
+		{0},
+	};
+	return reply_change(call, r, refusals, error);
+}
+
+static int on_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	static const struct refusal refusals[] = {
+		{-EPERM, NM_BUS_ERROR_DRY_RUN_FORCED,
+		 "numa-migrd was started with --dry-run: only a start without it ends that"},
+		{-EACCES, NM_BUS_ERROR_DRY_RUN_FORCED,
+		 "the configuration has general.dry_run = true: only a reload without it ends "
+		 "that"},
+		{0},
+	};
+	const struct nm_control *control = userdata;
+	int wanted;
+	int r = sd_bus_message_read(call, "b", &wanted);
+	if (r < 0)
+		return r;
+	return reply_change(call, control->ops.set_dry_run(control->ops.context, wanted), refusals,
+			    error);
+}
+
+static int on_raise_control(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	static const struct refusal refusals[] = {
+		{-EAGAIN, NM_BUS_ERROR_ALREADY_PAUSED, "numa-migrd is paused"},
+		{-EINVAL, SD_BUS_ERROR_INVALID_ARGS,
+		 "a trial takes 11 to 10080 minutes, and leaves 1 to 50 % of the processes alone"},
+		{0},
+	};
+	const struct nm_control *control = userdata;
+	uint32_t minutes;
+	double percent;
+	int r = sd_bus_message_read(call, "ud", &minutes, &percent);
+	if (r < 0)
+		return r;
+	return reply_change(call,
+			    control->ops.raise_control(control->ops.context, minutes, percent),
+			    refusals, error);
+}
+
+/* UNPRIVILEGED: sd-bus's own check would require CAP_SYS_ADMIN. The bus policy decides. */
+#define METHOD(name, handler)                                                                      \
+	SD_BUS_METHOD_WITH_ARGS(name, SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handler,                   \
+				SD_BUS_VTABLE_UNPRIVILEGED)
+#define METHOD_OF_PROCESS(name, handler)                                                           \
+	SD_BUS_METHOD_WITH_ARGS(name, SD_BUS_ARGS("u", pid), SD_BUS_NO_RESULT, handler,            \
+				SD_BUS_VTABLE_UNPRIVILEGED)
+
+static const sd_bus_vtable vtable[] = {
+	SD_BUS_VTABLE_START(0),
+	SD_BUS_METHOD_WITH_ARGS("Dump", SD_BUS_NO_ARGS, SD_BUS_RESULT("h", document), on_dump,
+				SD_BUS_VTABLE_UNPRIVILEGED),
+	METHOD("Pause", on_pause),
+	METHOD("Resume", on_resume),
+	METHOD_OF_PROCESS("Release", on_release),
+	METHOD_OF_PROCESS("Manage", on_manage),
+	METHOD("Reload", on_reload),
+	SD_BUS_METHOD_WITH_ARGS("SetDryRun", SD_BUS_ARGS("b", wanted), SD_BUS_NO_RESULT,
+				on_set_dry_run, SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_METHOD_WITH_ARGS("RaiseControl", SD_BUS_ARGS("u", minutes, "d", percent),
+				SD_BUS_NO_RESULT, on_raise_control, SD_BUS_VTABLE_UNPRIVILEGED),
+	SD_BUS_VTABLE_END,
+};
 
 /* ---- the connection ---- */
 
 static void disconnect(struct nm_control *control)
 {
-	nm_requests_clear(control);
-	control->filter = sd_bus_slot_unref(control->filter);
 	control->object = sd_bus_slot_unref(control->object);
 	control->disconnected = sd_bus_slot_unref(control->disconnected);
 	control->name = sd_bus_slot_unref(control->name);
@@ -71,10 +238,8 @@ static int open_bus(struct nm_control *control)
 {
 	int r = sd_bus_open_system(&control->bus);
 	if (r >= 0)
-		r = sd_bus_add_filter(control->bus, &control->filter, nm_request_bound, control);
-	if (r >= 0)
 		r = sd_bus_add_object_vtable(control->bus, &control->object, NM_BUS_PATH,
-					     NM_BUS_INTERFACE, nm_manager_vtable, control);
+					     NM_BUS_INTERFACE, vtable, control);
 	if (r >= 0)
 		r = sd_bus_match_signal(
 			control->bus, &control->disconnected, "org.freedesktop.DBus.Local", NULL,
@@ -113,13 +278,9 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 int nm_control_new(sd_event *event, const struct nm_control_ops *ops, struct nm_control **ret)
 {
 	nm_auto(nm_control_freep) struct nm_control *control = calloc(1, sizeof(*control));
-	struct nm_control_facts facts = {0};
 	if (!control)
 		return -ENOMEM;
 	control->ops = *ops;
-	ops->facts(ops->context, &facts);
-	control->paused_reported = facts.paused;
-	control->dry_run_reported = facts.dry_run;
 	control->event = sd_event_ref(event);
 	control->retry_usec = RETRY_FIRST_USEC;
 	int r = sd_event_add_time_relative(event, &control->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
@@ -143,21 +304,4 @@ void nm_control_free(struct nm_control *control)
 	sd_event_source_disable_unref(control->retry);
 	sd_event_unref(control->event);
 	free(control);
-}
-
-/* ---- signals ---- */
-
-void nm_control_changed(struct nm_control *control)
-{
-	struct nm_control_facts facts = {0};
-	if (!control)
-		return;
-	control->ops.facts(control->ops.context, &facts);
-	if (facts.paused == control->paused_reported && facts.dry_run == control->dry_run_reported)
-		return;
-	control->paused_reported = facts.paused;
-	control->dry_run_reported = facts.dry_run;
-	if (control->bus)
-		(void)sd_bus_emit_properties_changed(control->bus, NM_BUS_PATH, NM_BUS_INTERFACE,
-						     "Paused", "DryRun", (char *)NULL);
 }

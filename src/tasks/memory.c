@@ -179,6 +179,21 @@ int nm_released_list_release(struct nm_released_list *memory, struct nm_platform
 					  NM_ELIGIBILITY_RELEASED, domain);
 }
 
+int nm_released_list_manage(struct nm_released_list *memory, uint32_t pid)
+{
+	for (size_t i = 0; i < memory->count; i++) {
+		if (memory->items[i].id != pid ||
+		    memory->items[i].eligibility != NM_ELIGIBILITY_RELEASED)
+			continue;
+		memory->count--;
+		memmove(memory->items + i, memory->items + i + 1,
+			(memory->count - i) * sizeof(*memory->items));
+		memory->changed = true;
+		return 0;
+	}
+	return -ENOENT;
+}
+
 /* ---- the file ---- */
 
 static size_t write_line(char *out, const struct given *given)

@@ -195,29 +195,24 @@ static void write_worker(const char *folder)
 	}
 }
 
-/* A method, its arguments (type and value), and the answers of bus and polkit. */
-static void write_bus(const char *folder)
+static void write_document(const char *folder)
 {
-	static const uint8_t methods[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 0x87};
-	static const char *const arguments[] = {"", "", "", "\0", "\0", "\1\0", "\1",
-						"", "", "", "\2", "\0", ""};
-	static const uint8_t answers[][2] = {{0, 0}, {1, 1}, {1, 0}, {1, 2}, {4, 0}};
-	unsigned number = 0;
+	static const char *const documents[] = {
+		"{\"status\":{\"version\":\"0.1.0\",\"paused\":false,\"local_share\":0.5}}",
+		"{\"status\":{},\"processes\":[{\"pid\":1,\"comm\":\"a\",\"state\":\"managed\","
+		"\"memory_shares\":[0.5,0.5]},{\"state\":\"ignored\"}],\"rows_left_out\":7}",
+		"{\"status\":{},\"threads\":[{\"tid\":1,\"leased\":true}],\"nodes\":[{\"node\":0,"
+		"\"load\":0.5}]}",
+		"{\"status\":{},\"decisions\":[{\"decision\":1,\"time_usec\":1700000000000000,"
+		"\"from_node\":0,\"to_node\":1,\"before\":0.1,\"figure\":\"local_share\","
+		"\"verdict\":\"improved\"}]}",
+	};
 
-	for (size_t i = 0; i < sizeof(methods); i++)
-		for (size_t k = 0; k < sizeof(answers) / sizeof(answers[0]); k++) {
-			static const uint8_t counts[] = {0, 0, 0, 1, 1, 2, 1, 0, 0, 0, 1, 1, 0};
-			struct seed seed = {0};
-			add(&seed, &methods[i], 1);
-			add(&seed, &counts[i], 1);
-			for (uint8_t a = 0; a < counts[i]; a++) {
-				uint64_t value = 100;
-				add(&seed, arguments[i] + a, 1);
-				add(&seed, &value, sizeof(value));
-			}
-			add(&seed, answers[k], 2);
-			write_seed(folder, "bus", number++, &seed);
-		}
+	for (unsigned i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+		struct seed seed = {0};
+		add(&seed, documents[i], strlen(documents[i]));
+		write_seed(folder, "document", i, &seed);
+	}
 }
 
 int main(int argc, char **argv)
@@ -230,6 +225,6 @@ int main(int argc, char **argv)
 	write_spe(argv[1]);
 	write_helper(argv[1]);
 	write_worker(argv[1]);
-	write_bus(argv[1]);
+	write_document(argv[1]);
 	return 0;
 }

@@ -1,222 +1,103 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * org.numamigrd1 as numa-migrctl sees it, with constant answers: two nodes, two processes, three
- * threads and three decisions. Names and types are those of org.numamigrd1(5). Serves until it is
- * killed.
+ * org.numamigrd1 as numa-migrctl sees it, with a constant document: two nodes, two processes, three
+ * threads and three decisions. Serves until it is killed. Other services here are refused by the
+ * bus, old, or hostile.
  */
 #ifndef NM_TEST_FAKE_SERVICE_H
 #define NM_TEST_FAKE_SERVICE_H
 
-#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
 #include "numa-migrd/control.h"
 
-#define FAKE_PID 4711U
-#define FAKE_FORBIDDEN_PID 13U	/* every request about it is denied */
-#define FAKE_QUESTIONED_PID 14U /* polkit requires interactive authorization */
-#define FAKE_TIME 1700000000000000ULL
+#define FAKE_FORBIDDEN_PID 13U /* every request about it is denied */
 
-static inline int fake_append_decision(sd_bus_message *message, uint64_t id, const char *verdict)
-{
-	return sd_bus_message_append(
-		message, "a{sv}", 14, "decision", "t", id, "time_usec", "t", FAKE_TIME + id, "kind",
-		"s", "migrate", "policy", "s", "imar2", "pid", "u", FAKE_PID, "tid", "u",
-		FAKE_PID + 1, "comm", "s", "perf", "from_cpu", "i", 5, "to_cpu", "i", -1,
-		"from_node", "i", 2, "to_node", "i", 0, "result", "s", "applied", "verdict", "s",
-		verdict, "message", "s", "moved perf[4711/4712] from CPU 5 (node 2) to node 0");
-}
+#define FAKE_DECISION(id, verdict)                                                                 \
+	"{\"decision\":" #id ",\"time_usec\":17000000000000" #id ",\"kind\":\"migrate\","          \
+	"\"policy\":\"imar2\",\"pid\":4711,\"tid\":4712,\"comm\":\"perf\",\"from_cpu\":5,"         \
+	"\"from_node\":2,\"to_node\":0,\"result\":\"applied\",\"verdict\":\"" verdict "\","        \
+	"\"message\":\"moved perf from node 2\",\"tickets\":4.0,"                                  \
+	"\"tickets_parts\":\"4 of preferred node\",\"draw\":3.25,\"figure\":\"local_share\","      \
+	"\"before\":0.02,\"after\":0.97,\"fields\":\"POLICY=imar2\\nTID=4712\\n\","                \
+	"\"candidates_count\":9,\"candidates\":[{\"to_node\":0,\"tickets\":4.0,\"won\":true},"     \
+	"{\"to_node\":3,\"to_cpu\":7,\"partner_tid\":4721,\"tickets\":2.5,\"won\":false}]}"
 
-static inline int fake_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	(void)userdata;
-	(void)error;
-	return sd_bus_reply_method_return(
-		call, "a{sv}", 13, "version", "s", "0.1.0", "policy", "s", "imar2", "seed", "t",
-		UINT64_MAX, "processes_managed", "t", (uint64_t)2, "threads_managed", "t",
-		(uint64_t)3, "leases", "t", (uint64_t)1, "local_share", "d", 0.75, "paused", "b", 0,
-		"named", "s", "caf\xc3\xa9 \x1b[31m", "tuple", "(ynqx)", 1, -2, 3, (int64_t)-4,
-		"map", "a{us}", 1, 7, "seven", "twice", "v", "d", (double)NAN, "path", "o", "/a");
-}
+#define FAKE_THREAD(pid, tid, run)                                                                 \
+	"{\"tid\":" #tid ",\"pid\":" #pid ",\"comm\":\"worker\",\"cpu\":5,\"node\":2,"             \
+	"\"preferred_node\":0,\"local_share\":0.02,\"relative_performance\":0.8,"                  \
+	"\"run_share\":" #run ",\"leased\":true}"
 
-/* Appends a list of dictionaries that `write` fills. */
-static inline int fake_list(sd_bus_message *call, int (*write)(sd_bus_message *))
-{
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	int r = sd_bus_message_new_method_return(call, &reply);
-	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "a{sv}");
-	if (r >= 0)
-		r = write(reply);
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
-}
+#define FAKE_NODE(number, cpus, load, share)                                                       \
+	"{\"node\":" #number ",\"cpus\":\"" cpus "\",\"load\":" #load ",\"threads\":1,"            \
+	"\"access_share\":" #share ",\"memory_bytes\":17179869184,"                                \
+	"\"memory_free_bytes\":3221225472}"
 
-static inline int fake_write_nodes(sd_bus_message *reply)
+/* Some values of the second and third process are unavailable. */
+static const char fake_document[] =
+	"{\"status\":{\"version\":\"0.1.0\",\"source\":\"ibs\",\"policy\":\"imar2\","
+	"\"processes_managed\":2,\"threads_managed\":3,\"leases\":1,\"samples\":5000000000,\"local_"
+	"share\":0.75,"
+	"\"paused\":false,\"named\":\"caf\xc3\xa9 \\u001b[31m\",\"tuple\":[1,-2]},"
+	"\"nodes\":[" FAKE_NODE(0, "0-3", 1.0, 0.6) "," FAKE_NODE(
+		1, "4-7", 0.25,
+		0.4) "],"
+		     "\"decisions\":[" FAKE_DECISION(17, "improved") "," FAKE_DECISION(18, "rolled-"
+											   "back") "," FAKE_DECISION(
+			     19, "") "],"
+				     "\"trial\":{\"remaining_s\":0,\"drawing\":false,"
+				     "\"managed_local\":0.951,\"control_local\":0.6,"
+	"\"result\":\"a typical process used 12 % fewer CPU "
+				     "seconds\",\"programs\":["
+				     "{\"comm\":\"cc1\",\"managed_units\":214,\"control_units\":"
+				     "209,\"cpu_change\":-0.12,"
+				     "\"state\":\"compared\"},{\"comm\":\"ld\",\"state\":\"too few "
+				     "units\"}]},"
+				     "\"processes\":[{\"pid\":4711,\"comm\":\"perf\",\"uid\":1000,"
+				     "\"unit\":\"batch@1.service\","
+				     "\"state\":\"managed\",\"explanation\":\"it is "
+				     "managed\",\"threads\":2,"
+				     "\"rss_bytes\":5368709120,\"node\":2,\"home\":1,\"local_"
+				     "share\":0.974,"
+				     "\"latency_cycles\":312.4,\"performance\":12345.0,\"leases\":"
+				     "1,\"run_share\":1.62,"
+				     "\"intensity\":0.25,\"last_decision\":17,\"memory_shares\":[0."
+				     "25,0.75]},"
+				     "{\"pid\":815,\"comm\":\"postgres\",\"state\":\"observed\","
+				     "\"threads\":1,"
+				     "\"rss_bytes\":7516192768},"
+				     "{\"pid\":816,\"comm\":\"sh\",\"state\":\"ignored\","
+				     "\"reason\":\"small\","
+				     "\"explanation\":\"its resident memory of 2.0 MiB is too "
+				     "small\"}],"
+				     "\"threads\":[" FAKE_THREAD(4711, 4711, 0.5) "," FAKE_THREAD(
+					     4711, 4712,
+					     0.9) "," FAKE_THREAD(815, 815,
+								  0.1) "],\"rows_left_out\":0}";
+
+/* Sends the text, in a file of at least this size. */
+static inline int fake_send(sd_bus_message *call, const char *text, off_t size)
 {
-	int r = 0;
-	for (uint32_t i = 0; r >= 0 && i < 2; i++)
-		r = sd_bus_message_append(reply, "a{sv}", 7, "node", "u", i, "cpus", "s",
-					  i ? "4-7" : "0-3", "load", "d", i ? 0.25 : 1.0, "threads",
-					  "u", 2 - i, "access_share", "d", i ? 0.4 : 0.6,
-					  "memory_bytes", "t", (uint64_t)1 << 34,
-					  "memory_free_bytes", "t", (uint64_t)3 << 30);
+	int fd = memfd_create("fake", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0 || (size && ftruncate(fd, size) < 0))
+		return -EIO;
+	int r = sd_bus_reply_method_return(call, "h", fd);
+	close(fd);
 	return r;
 }
 
-static inline int fake_nodes(sd_bus_message *call, void *userdata, sd_bus_error *error)
+static inline int fake_dump(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	(void)userdata;
 	(void)error;
-	return fake_list(call, fake_write_nodes);
+	return fake_send(call, fake_document, 0);
 }
 
-/* The metrics of the second process are unavailable. */
-static inline int fake_write_processes(sd_bus_message *reply)
-{
-	int r = sd_bus_message_append(
-		reply, "a{sv}", 15, "pid", "u", FAKE_PID, "comm", "s", "perf", "uid", "u", 1000,
-		"unit", "s", "batch@1.service", "state", "s", "managed", "threads", "u", 2,
-		"rss_bytes", "t", (uint64_t)5 << 30, "node", "u", 2, "local_share", "d", 0.974,
-		"latency_cycles", "d", 312.4, "performance", "d", 12345.0, "leases", "u", 1,
-		"run_share", "d", 1.62, "intensity", "d", 0.25, "last_decision", "t", (uint64_t)17);
-	return r < 0 ? r
-		     : sd_bus_message_append(reply, "a{sv}", 5, "pid", "u", 815, "comm", "s",
-					     "postgres", "state", "s", "observed", "threads", "u",
-					     1, "rss_bytes", "t", (uint64_t)7 << 30);
-}
-
-static inline int fake_processes(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	(void)userdata;
-	(void)error;
-	return fake_list(call, fake_write_processes);
-}
-
-static inline int fake_append_thread(sd_bus_message *reply, uint32_t pid, uint32_t tid, double run)
-{
-	return sd_bus_message_append(reply, "a{sv}", 10, "tid", "u", tid, "pid", "u", pid, "comm",
-				     "s", "worker", "cpu", "u", 5, "node", "u", 2, "preferred_node",
-				     "u", 0, "local_share", "d", 0.02, "relative_performance", "d",
-				     0.8, "run_share", "d", run, "leased", "b", 1);
-}
-
-static inline int fake_threads(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	uint32_t pid = 0;
-	(void)userdata;
-	(void)error;
-	int r = sd_bus_message_read(call, "u", &pid);
-	if (r >= 0)
-		r = sd_bus_message_new_method_return(call, &reply);
-	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "a{sv}");
-	if (r >= 0 && (pid == 0 || pid == FAKE_PID))
-		r = fake_append_thread(reply, FAKE_PID, FAKE_PID, 0.5);
-	if (r >= 0 && (pid == 0 || pid == FAKE_PID))
-		r = fake_append_thread(reply, FAKE_PID, FAKE_PID + 1, 0.9);
-	if (r >= 0 && (pid == 0 || pid == 815))
-		r = fake_append_thread(reply, 815, 815, 0.1);
-	if (r >= 0)
-		r = sd_bus_message_close_container(reply);
-	return r < 0 ? r : sd_bus_send(NULL, reply, NULL);
-}
-
-/* Returns the error for a PID that is forbidden or unavailable. */
-static inline int fake_refusal(uint32_t pid, sd_bus_error *error)
-{
-	if (pid == FAKE_FORBIDDEN_PID)
-		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "no");
-	if (pid == FAKE_QUESTIONED_PID)
-		return sd_bus_error_set(error, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED,
-					"ask");
-	if (pid != FAKE_PID)
-		return sd_bus_error_setf(error, NM_BUS_NAME ".Error.NotManaged",
-					 "process %u is not managed by numa-migrd", pid);
-	return 0;
-}
-
-static inline int fake_pages(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	uint32_t pid = 0;
-	(void)userdata;
-	int r = sd_bus_message_read(call, "u", &pid);
-	if (r >= 0)
-		r = fake_refusal(pid, error);
-	if (r < 0)
-		return r;
-	return sd_bus_reply_method_return(
-		call, "a{sv}aa{sv}", 3, "tracked", "t", (uint64_t)1200, "by_node", "at", 2,
-		(uint64_t)1000, (uint64_t)200, "exclusivity", "d", 0.9, 2, 5, "start", "t",
-		0x7f0000000000ULL, "end", "t", 0x7f0000200000ULL, "bytes", "t", 2097152ULL, "kind",
-		"s", "exclusive", "node", "u", 0, 2, "bytes", "t", 4096ULL, "kind", "s", "shared");
-}
-
-static inline int fake_write_decisions(sd_bus_message *reply)
-{
-	static const char *const verdicts[] = {"improved", "rolled-back", ""};
-	int r = 0;
-	for (uint64_t i = 0; r >= 0 && i < 3; i++)
-		r = fake_append_decision(reply, 17 + i, verdicts[i]);
-	return r;
-}
-
-static inline int fake_decisions(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	uint64_t after;
-	uint32_t most;
-	(void)userdata;
-	(void)error;
-	int r = sd_bus_message_read(call, "tu", &after, &most);
-	return r < 0 ? r : fake_list(call, fake_write_decisions);
-}
-
-static inline int fake_explain(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	uint64_t id = 0;
-	(void)userdata;
-	int r = sd_bus_message_read(call, "t", &id);
-	if (r < 0)
-		return r;
-	if (id != 17)
-		return sd_bus_error_setf(error, NM_BUS_NAME ".Error.NoSuchDecision",
-					 "decision %llu is not known", (unsigned long long)id);
-	return sd_bus_reply_method_return(
-		call, "a{sv}", 15, "fields", "s", "POLICY=imar2\nTID=4712\n", "decision", "t", id,
-		"time_usec", "t", FAKE_TIME, "kind", "s", "migrate", "policy", "s", "imar2",
-		"message", "s", "moved perf from node 2", "tickets", "d", 4.0, "tickets_parts", "s",
-		"4 of preferred node", "draw", "d", 3.25, "verdict", "s", "improved", "figure", "s",
-		"local_share", "before", "d", 0.02, "after", "d", 0.97, "candidates_count", "t",
-		(uint64_t)9, "candidates", "aa{sv}", 2, 3, "to_node", "i", 0, "tickets", "d", 4.0,
-		"won", "b", 1, 5, "to_node", "i", 3, "to_cpu", "i", 7, "partner_tid", "u", 4721,
-		"tickets", "d", 2.5, "won", "b", 0);
-}
-
-static inline int fake_explain_process(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	uint32_t pid = 0;
-	(void)userdata;
-	int r = sd_bus_message_read(call, "u", &pid);
-	if (r < 0)
-		return r;
-	if (pid == 42)
-		return sd_bus_error_setf(error, NM_BUS_NAME ".Error.NoSuchProcess",
-					 "there is no process %u: it has ended", pid);
-	if (pid == FAKE_PID)
-		return sd_bus_reply_method_return(call, "a{sv}", 4, "pid", "u", pid, "comm", "s",
-						  "perf", "state", "s", "managed", "explanation",
-						  "s", "it is managed");
-	return sd_bus_reply_method_return(call, "a{sv}", 5, "pid", "u", pid, "comm", "s",
-					  "postgres", "state", "s", "refused", "reason", "s",
-					  "small", "explanation", "s",
-					  "its resident memory of 2.0 MiB is too small");
-}
-
-static inline int fake_pause(sd_bus_message *call, void *userdata, sd_bus_error *error)
+static inline int fake_done(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	(void)userdata;
 	(void)error;
@@ -227,8 +108,7 @@ static inline int fake_resume(sd_bus_message *call, void *userdata, sd_bus_error
 {
 	(void)call;
 	(void)userdata;
-	return sd_bus_error_set(error, NM_BUS_NAME ".Error.AlreadyRunning",
-				"numa-migrd is not paused");
+	return sd_bus_error_set(error, NM_BUS_ERROR_ALREADY_RUNNING, "numa-migrd is not paused");
 }
 
 static inline int fake_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -236,11 +116,11 @@ static inline int fake_release(sd_bus_message *call, void *userdata, sd_bus_erro
 	uint32_t pid = 0;
 	(void)userdata;
 	int r = sd_bus_message_read(call, "u", &pid);
-	if (pid == FAKE_QUESTIONED_PID &&
-	    sd_bus_message_get_allow_interactive_authorization(call) > 0)
-		return sd_bus_reply_method_return(call, ""); /* the password was entered */
-	if (r >= 0)
-		r = fake_refusal(pid, error);
+	if (r >= 0 && pid == FAKE_FORBIDDEN_PID)
+		return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "no");
+	if (r >= 0 && pid != 4711)
+		return sd_bus_error_set(error, NM_BUS_ERROR_NO_SUCH_PROCESS,
+					"there is no such process");
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
 }
 
@@ -248,17 +128,8 @@ static inline int fake_reload(sd_bus_message *call, void *userdata, sd_bus_error
 {
 	(void)call;
 	(void)userdata;
-	return sd_bus_error_set(error, NM_BUS_NAME ".Error.BadConfiguration",
+	return sd_bus_error_set(error, NM_BUS_ERROR_BAD_CONFIGURATION,
 				"/etc/numa-migrd.conf:3: first\n/etc/numa-migrd.conf:9: \x1b[31m");
-}
-
-static inline int fake_set_dry_run(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	int wanted;
-	(void)userdata;
-	(void)error;
-	int r = sd_bus_message_read(call, "b", &wanted);
-	return r < 0 ? r : sd_bus_reply_method_return(call, "");
 }
 
 /* 40 % are allowed to nobody. */
@@ -273,61 +144,11 @@ static inline int fake_raise_control(sd_bus_message *call, void *userdata, sd_bu
 	return r < 0 ? r : sd_bus_reply_method_return(call, "");
 }
 
-/* A trial that has ended. */
-static inline int fake_trial(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-	(void)userdata;
-	(void)error;
-	return sd_bus_reply_method_return(
-		call, "a{sv}aa{sv}", 5, "remaining_s", "t", UINT64_C(0), "drawing", "b", 0,
-		"managed_local", "d", 0.951, "control_local", "d", 0.6, "result", "s",
-		"a typical process used 12 % fewer CPU seconds", 2, 5, "comm", "s",
-		"cc1", "managed_units", "t", UINT64_C(214), "control_units", "t", UINT64_C(209),
-		"cpu_change", "d", -0.12, "state", "s", "compared", 2, "comm", "s", "ld", "state",
-		"s", "too few units");
-}
+#define FAKE_METHOD(name, types, handler)                                                          \
+	SD_BUS_METHOD(name, types, "", handler, SD_BUS_VTABLE_UNPRIVILEGED)
+#define FAKE_DUMP(handler) SD_BUS_METHOD("Dump", "", "h", handler, SD_BUS_VTABLE_UNPRIVILEGED)
 
-static inline const sd_bus_vtable *fake_vtable(void)
-{
-	static const sd_bus_vtable vtable[] = {
-		SD_BUS_VTABLE_START(0),
-		SD_BUS_METHOD("Status", "", "a{sv}", fake_status, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("ListNodes", "", "aa{sv}", fake_nodes, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("ListProcesses", "", "aa{sv}", fake_processes,
-			      SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("ListThreads", "u", "aa{sv}", fake_threads,
-			      SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Pages", "u", "a{sv}aa{sv}", fake_pages, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Decisions", "tu", "aa{sv}", fake_decisions,
-			      SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Explain", "t", "a{sv}", fake_explain, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("ExplainProcess", "u", "a{sv}", fake_explain_process,
-			      SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Pause", "", "", fake_pause, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Resume", "", "", fake_resume, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Release", "u", "", fake_release, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Reload", "", "", fake_reload, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("SetDryRun", "b", "", fake_set_dry_run, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("RaiseControl", "ud", "", fake_raise_control,
-			      SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_METHOD("Trial", "", "a{sv}aa{sv}", fake_trial, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_VTABLE_END,
-	};
-	return vtable;
-}
-
-/* An old daemon with Status only. */
-static inline const sd_bus_vtable *fake_old_vtable(void)
-{
-	static const sd_bus_vtable vtable[] = {
-		SD_BUS_VTABLE_START(0),
-		SD_BUS_METHOD("Status", "", "a{sv}", fake_status, SD_BUS_VTABLE_UNPRIVILEGED),
-		SD_BUS_VTABLE_END,
-	};
-	return vtable;
-}
-
-static inline void fake_serve(const sd_bus_vtable *vtable, int ready)
+static inline void fake_serve(const sd_bus_vtable *vtable, const sd_bus_vtable *unit, int ready)
 {
 	sd_event *event = NULL;
 	sd_bus *bus = NULL;
@@ -337,6 +158,12 @@ static inline void fake_serve(const sd_bus_vtable *vtable, int ready)
 	if (r >= 0)
 		r = sd_bus_add_object_vtable(bus, NULL, NM_BUS_PATH, NM_BUS_INTERFACE, vtable,
 					     NULL);
+	if (r >= 0 && unit)
+		r = sd_bus_add_object_vtable(
+			bus, NULL, "/org/freedesktop/systemd1/unit/numa_2dmigrd_2eservice",
+			"org.freedesktop.systemd1.Service", unit, NULL);
+	if (r >= 0 && unit)
+		r = sd_bus_request_name(bus, "org.freedesktop.systemd1", 0);
 	if (r >= 0)
 		r = sd_bus_request_name(bus, NM_BUS_NAME, 0);
 	if (r >= 0)
@@ -350,12 +177,104 @@ static inline void fake_serve(const sd_bus_vtable *vtable, int ready)
 
 static inline void fake_service(int ready)
 {
-	fake_serve(fake_vtable(), ready);
+	static const sd_bus_vtable vtable[] = {
+		SD_BUS_VTABLE_START(0),
+		FAKE_DUMP(fake_dump),
+		FAKE_METHOD("Pause", "", fake_done),
+		FAKE_METHOD("Resume", "", fake_resume),
+		FAKE_METHOD("Release", "u", fake_release),
+		FAKE_METHOD("Manage", "u", fake_release),
+		FAKE_METHOD("Reload", "", fake_reload),
+		FAKE_METHOD("SetDryRun", "b", fake_done),
+		FAKE_METHOD("RaiseControl", "ud", fake_raise_control),
+		SD_BUS_VTABLE_END,
+	};
+	fake_serve(vtable, NULL, ready);
 }
+
+/* ---- others ---- */
 
 static inline void fake_old_service(int ready)
 {
-	fake_serve(fake_old_vtable(), ready);
+	static const sd_bus_vtable vtable[] = {SD_BUS_VTABLE_START(0), SD_BUS_VTABLE_END};
+	fake_serve(vtable, NULL, ready);
+}
+
+static inline int fake_refuse(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	(void)call;
+	(void)userdata;
+	return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED, "Rejected send message");
+}
+
+static inline int fake_status_text(sd_bus *bus, const char *path, const char *interface,
+				   const char *property, sd_bus_message *reply, void *userdata,
+				   sd_bus_error *error)
+{
+	(void)bus, (void)path, (void)interface, (void)property, (void)userdata, (void)error;
+	return sd_bus_message_append(reply, "s", "12 threads managed, 3 leased\x1b[31m");
+}
+
+/* The answers of bus and systemd to an ordinary user. */
+static inline void fake_refusing_service(int ready)
+{
+	static const sd_bus_vtable vtable[] = {
+		SD_BUS_VTABLE_START(0),
+		FAKE_DUMP(fake_refuse),
+		FAKE_METHOD("Pause", "", fake_refuse),
+		SD_BUS_VTABLE_END,
+	};
+	static const sd_bus_vtable unit[] = {
+		SD_BUS_VTABLE_START(0),
+		SD_BUS_PROPERTY("StatusText", "s", fake_status_text, 0, 0),
+		SD_BUS_VTABLE_END,
+	};
+	fake_serve(vtable, unit, ready);
+}
+
+/* Answers in turn. The last ones are documents in which something is missing or of another type. */
+static inline int fake_hostile_dump(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	static const char *const texts[] = {
+		"",
+		"no JSON",
+		"[]",
+		"{\"status\":7}",
+		"{\"status\":{}",
+		"{\"status\":{}}",
+		"{\"status\":{},\"processes\":7,\"threads\":{\"tid\":1},\"decisions\":\"x\"}",
+		"{\"status\":{\"paused\":\"\xc2\x9b\"},\"rows_left_out\":3,"
+		"\"processes\":[1,null,[],{\"pid\":\"x\",\"memory_shares\":{}}],"
+		"\"threads\":[{}],\"decisions\":[{\"decision\":-1,\"candidates\":[[]]}],\"trial\":"
+		"0}",
+	};
+	static unsigned turn;
+	int pipes[2], r;
+	(void)userdata;
+	(void)error;
+	if (turn < NM_ARRAY_SIZE(texts))
+		return fake_send(call, texts[turn++], 0);
+	if (turn++ == NM_ARRAY_SIZE(texts))
+		return fake_send(call, "{", (off_t)65 << 20);
+	if (pipe(pipes) < 0) /* nothing is ever written to it */
+		return -errno;
+	r = sd_bus_reply_method_return(call, "h", pipes[0]);
+	turn = 0;
+	return r;
+}
+
+#define FAKE_HOSTILE_REFUSED 5U /* the first answers, which are no documents */
+#define FAKE_HOSTILE_ODD 3U	/* after them */
+#define FAKE_HOSTILE_FILES 2U	/* after them: too large, and no file */
+
+static inline void fake_hostile_service(int ready)
+{
+	static const sd_bus_vtable vtable[] = {
+		SD_BUS_VTABLE_START(0),
+		FAKE_DUMP(fake_hostile_dump),
+		SD_BUS_VTABLE_END,
+	};
+	fake_serve(vtable, NULL, ready);
 }
 
 #endif

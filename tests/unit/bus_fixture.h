@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A private system bus: dbus-daemon with either a policy that allows everything, so that only the
- * daemon itself refuses calls, or the shipped policy. Include after cmocka.h.
- */
+/* A private system bus: dbus-daemon with a policy of the test. Include after cmocka.h. */
 #ifndef NM_TEST_BUS_FIXTURE_H
 #define NM_TEST_BUS_FIXTURE_H
 
@@ -26,13 +23,6 @@ __attribute__((unused)) static const char open_policy[] =
 	"<policy context=\"default\"><allow send_destination=\"*\"/>"
 	"<allow receive_sender=\"*\"/><allow own=\"*\"/>"
 	"<allow user=\"*\"/></policy>";
-__attribute__((unused)) static const char shipped_policy[] =
-	"<policy context=\"default\"><allow user=\"*\"/><deny own=\"*\"/>"
-	"<deny send_type=\"method_call\"/><allow send_destination=\"org.freedesktop.DBus\"/>"
-	"<allow send_type=\"method_return\"/><allow send_type=\"error\"/>"
-	"<allow receive_sender=\"*\"/></policy>"
-	"<include>" NM_SOURCE_DIR "/conf/org.numamigrd1.conf</include>";
-
 /* Serves on the bus until it is killed; writes 0 or -errno to `ready` once it is ready. */
 typedef void (*bus_server_fn)(int ready);
 

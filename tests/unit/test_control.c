@@ -1,78 +1,101 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The bus object and numa-migrctl, over a private bus: dbus-daemon with either a policy that allows
- * everything, so that only the daemon itself refuses calls, or the shipped policy.
- */
+/* The bus object on a private bus with the shipped policy, or with one that allows everything. */
 #include <fcntl.h>
-#include <math.h>
+#include <grp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <systemd/sd-bus.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "bus_fixture.h"
+#include "numa-migrd/dump.h"
 
 #define NOBODY 65534
+#define GROUP "daemon" /* exists everywhere; used instead of numa-migrd */
 #define OWN_PID 4711U
 
 /* ---- the daemon, in a separate process ---- */
 
-static void give_status(void *context, const struct nm_show *show)
-{
-	const bool *paused = context;
-	nm_show_text(show, "source", "faults \xe2\x80\xa6");
-	nm_show_u64(show, "leases", 5000000000);
-	nm_show_real(show, "cost_percent", 0.25);
-	nm_show_real(show, "latency_ns", NAN);
-	nm_show_flag(show, "paused", *paused);
-}
+static struct shared {
+	_Atomic unsigned calls; /* that have reached it */
+	bool paused;
+} * shared;
 
-static void give_facts(void *context, struct nm_control_facts *ret)
+static int give_document(void *context)
 {
+	nm_auto(nm_dump_clear) struct nm_dump dump = {0};
 	(void)context;
-	*ret = (struct nm_control_facts){.version = "1"};
-}
-
-static void ignore_request(void *context, const char *method, uid_t uid)
-{
-	(void)context, (void)method, (void)uid;
+	shared->calls++;
+	int r = nm_dump_open(&dump);
+	if (r < 0)
+		return r;
+	nm_dump_value(&dump, "status", json_pack("{sb}", "paused", shared->paused));
+	return nm_dump_finish(&dump);
 }
 
 static int do_pause(void *context)
 {
-	bool *paused = context;
-	if (*paused)
+	(void)context;
+	shared->calls++;
+	if (shared->paused)
 		return -EALREADY;
-	*paused = true;
+	shared->paused = true;
 	return 0;
 }
 
 static int do_resume(void *context)
 {
-	bool *paused = context;
-	if (!*paused)
+	(void)context;
+	shared->calls++;
+	if (!shared->paused)
 		return -EALREADY;
-	*paused = false;
+	shared->paused = false;
 	return 0;
 }
 
 static int do_release(void *context, uint32_t pid)
 {
 	(void)context;
+	shared->calls++;
 	if (pid == 1)
 		return -EBUSY;
 	return pid == OWN_PID ? 0 : -ESRCH;
+}
+
+static int do_manage(void *context, uint32_t pid)
+{
+	return do_release(context, pid) < 0 ? -ENOENT : 0;
+}
+
+static int do_reload(void *context, char *error, size_t size)
+{
+	(void)context;
+	shared->calls++;
+	(void)snprintf(error, size, "/etc/numa-migrd.conf:3: no");
+	return -EINVAL;
+}
+
+static int do_set_dry_run(void *context, bool wanted)
+{
+	(void)context;
+	shared->calls++;
+	return wanted ? 0 : -EACCES;
+}
+
+static int do_raise_control(void *context, uint32_t minutes, double percent)
+{
+	(void)context;
+	shared->calls++;
+	return minutes == 0 && percent == 0 ? 0 : -EINVAL;
 }
 
 static void ignore_bus(void *context, int error)
@@ -83,15 +106,15 @@ static void ignore_bus(void *context, int error)
 
 static void serve(int ready)
 {
-	bool paused = false;
 	const struct nm_control_ops ops = {
-		.context = &paused,
-		.status = give_status,
-		.facts = give_facts,
-		.asked = ignore_request,
+		.dump = give_document,
 		.pause = do_pause,
 		.resume = do_resume,
 		.release = do_release,
+		.manage = do_manage,
+		.reload = do_reload,
+		.set_dry_run = do_set_dry_run,
+		.raise_control = do_raise_control,
 		.bus_changed = ignore_bus,
 	};
 	struct nm_control *control = NULL;
@@ -105,14 +128,12 @@ static void serve(int ready)
 	_exit(0);
 }
 
+/* ---- the bus ---- */
+
 static int setup_open(void **state)
 {
+	*shared = (struct shared){0};
 	return setup(state, open_policy, serve);
-}
-
-static int setup_shipped(void **state)
-{
-	return setup(state, shipped_policy, serve);
 }
 
 static int setup_without_server(void **state)
@@ -120,85 +141,250 @@ static int setup_without_server(void **state)
 	return setup(state, open_policy, NULL);
 }
 
-/* ---- calls ---- */
-
-/* Calls one method; returns 0 or -errno, and the name of the error in `name`. */
-static int call(const char *method, const uint32_t *pid, char *name, size_t size)
+/* The shipped policy for another group. */
+static bool write_shipped_policy(const char *path)
 {
-	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-	name[0] = '\0';
-	int r = sd_bus_open_system(&bus);
-	if (r < 0)
-		return r;
-	if (pid)
-		r = sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, method,
-				       &error, NULL, "u", *pid);
-	else
-		r = sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, method,
-				       &error, NULL, "");
-	(void)snprintf(name, size, "%s", error.name ? error.name : "");
-	return r < 0 ? r : 0;
-}
-
-static void assert_call(const char *method, const uint32_t *pid, const char *error_name)
-{
-	char name[128];
-	int r = call(method, pid, name, sizeof(name));
-	assert_string_equal(name, error_name);
-	assert_true((r < 0) == (error_name[0] != '\0'));
-}
-
-/* Makes the same call as another user in a child; returns true if it failed with the error. */
-static bool user_nobody_gets_error(const char *method, const char *error_name)
-{
-	int status;
-	pid_t child = fork();
-	if (child == 0) {
-		char name[128];
-		if (setresuid(NOBODY, NOBODY, NOBODY) < 0)
-			_exit(2);
-		(void)call(method, NULL, name, sizeof(name));
-		_exit(strcmp(name, error_name) == 0 ? 0 : 1);
+	FILE *from = fopen(NM_SOURCE_DIR "/conf/org.numamigrd1.conf", "re");
+	FILE *to = fopen(path, "we");
+	unsigned groups = 0;
+	char line[512];
+	while (from && to && fgets(line, sizeof(line), from)) {
+		char *group = strstr(line, "group=\"numa-migrd\"");
+		if (group) {
+			(void)snprintf(group, sizeof(line) - (size_t)(group - line),
+				       "group=\"" GROUP "\">\n");
+			groups++;
+		}
+		(void)fputs(line, to);
 	}
-	return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	bool done = from && to && groups == 1 && fclose(to) == 0;
+	if (from)
+		(void)fclose(from);
+	return done;
 }
 
-static void test_root_steers(void **state)
+static int setup_shipped(void **state)
 {
-	const uint32_t managed = OWN_PID, unknown = 42, busy = 1;
-	need_bus(state);
-	need(geteuid() == 0, "commands need root, but this test runs as another user");
-	assert_call("Resume", NULL, "org.numamigrd1.Error.AlreadyRunning");
-	assert_call("Pause", NULL, "");
-	assert_call("Pause", NULL, "org.numamigrd1.Error.AlreadyPaused");
-	assert_call("Resume", NULL, "");
-	assert_call("Release", &managed, "");
-	assert_call("Release", &unknown, "org.numamigrd1.Error.NoSuchProcess");
-	assert_call("Release", &busy, "System.Error.EBUSY");
-	assert_call("Release", NULL, SD_BUS_ERROR_INVALID_ARGS);
-	assert_call("Status", NULL, "");
+	static const char policy[] =
+		"<policy context=\"default\"><allow user=\"*\"/><deny own=\"*\"/>"
+		"<deny send_type=\"method_call\"/><allow "
+		"send_destination=\"org.freedesktop.DBus\"/>"
+		"<allow send_type=\"method_return\"/><allow send_type=\"error\"/>"
+		"<allow receive_sender=\"*\"/></policy>"
+		"<include>/tmp/nm-access-%u.conf</include>";
+	char path[64], text[sizeof(policy) + 64];
+	*shared = (struct shared){0};
+	(void)snprintf(path, sizeof(path), "/tmp/nm-access-%u.conf", (unsigned)getpid());
+	(void)snprintf(text, sizeof(text), policy, (unsigned)getpid());
+	int r = write_shipped_policy(path) ? setup(state, text, serve) : -1;
+	(void)unlink(path);
+	return r;
 }
 
-static void test_daemon_refuses_others(void **state)
+static void need_root_and_bus(void **state)
 {
 	need_bus(state);
 	need(geteuid() == 0, "becoming another user needs root");
-	assert_true(user_nobody_gets_error("Status", ""));
-	assert_true(user_nobody_gets_error("Pause", SD_BUS_ERROR_ACCESS_DENIED));
-	assert_true(user_nobody_gets_error("Resume", SD_BUS_ERROR_ACCESS_DENIED));
-	assert_call("Resume", NULL, "org.numamigrd1.Error.AlreadyRunning"); /* nothing was done */
+}
+
+/* ---- calls ---- */
+
+static const struct {
+	const char *method, *types;
+} methods[] = {
+	{"Dump", ""},	 {"Pause", ""},	 {"Resume", ""},     {"Release", "u"},
+	{"Manage", "u"}, {"Reload", ""}, {"SetDryRun", "b"}, {"RaiseControl", "ud"},
+};
+
+/* Returns the name of the error, or "". */
+static const char *call_over(sd_bus *bus, const char *destination, const char *method,
+			     const char *types, uint32_t argument)
+{
+	static char name[128];
+	nm_auto(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+	int r = sd_bus_message_new_method_call(bus, &call, destination, NM_BUS_PATH,
+					       NM_BUS_INTERFACE, method);
+	if (r >= 0 && strcmp(types, "ud") == 0)
+		r = sd_bus_message_append(call, types, argument, 0.0);
+	else if (r >= 0)
+		r = sd_bus_message_append(call, types, argument);
+	if (r >= 0)
+		r = sd_bus_call(bus, call, 10000000, &error, NULL);
+	(void)snprintf(name, sizeof(name), "%s",
+		       r >= 0	    ? ""
+		       : error.name ? error.name
+				    : strerror(-r));
+	return name;
+}
+
+static const char *call(const char *method, const char *types, uint32_t argument)
+{
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	if (sd_bus_open_system(&bus) < 0)
+		return "no bus";
+	return call_over(bus, NM_BUS_NAME, method, types, argument);
+}
+
+static void assert_call(const char *method, const char *types, uint32_t argument, const char *error)
+{
+	assert_string_equal(call(method, types, argument), error);
+}
+
+/* In a child: becomes user nobody, in the group or in none. */
+static bool become_user_nobody(bool of_group)
+{
+	const struct group *group = getgrnam(GROUP);
+	gid_t gid = of_group && group ? group->gr_gid : NOBODY;
+	return setgroups(of_group ? 1 : 0, &gid) == 0 && setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+	       setresuid(NOBODY, NOBODY, NOBODY) == 0;
+}
+
+static bool succeeds(pid_t child)
+{
+	int status;
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool nobody_gets(bool of_group, const char *method, const char *types, const char *error)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		const char *name =
+			become_user_nobody(of_group) ? call(method, types, OWN_PID) : "still root";
+		if (strcmp(name, error) != 0)
+			(void)fprintf(stderr, "%s: \"%s\", not \"%s\"\n", method, name, error);
+		_exit(strcmp(name, error) == 0 ? 0 : 1);
+	}
+	return succeeds(child);
+}
+
+/* SECURITY: bus */
+static void root_changes(void **state)
+{
+	need_root_and_bus(state);
+	assert_call("Resume", "", 0, NM_BUS_ERROR_ALREADY_RUNNING);
+	assert_call("Pause", "", 0, "");
+	assert_call("Pause", "", 0, NM_BUS_ERROR_ALREADY_PAUSED);
+	assert_call("Resume", "", 0, "");
+	assert_call("Release", "u", OWN_PID, "");
+	assert_call("Release", "u", 42, NM_BUS_ERROR_NO_SUCH_PROCESS);
+	assert_call("Release", "u", 1, "System.Error.EBUSY");
+	assert_call("Release", "", 0, SD_BUS_ERROR_INVALID_ARGS);
+	assert_call("Manage", "u", OWN_PID, "");
+	assert_call("Manage", "u", 42, NM_BUS_ERROR_NOT_RELEASED);
+	assert_call("Reload", "", 0, NM_BUS_ERROR_BAD_CONFIGURATION);
+	assert_call("Reload", "u", 1, SD_BUS_ERROR_INVALID_ARGS); /* no other file */
+	assert_call("SetDryRun", "b", 1, "");
+	assert_call("SetDryRun", "b", 0, NM_BUS_ERROR_DRY_RUN_FORCED);
+	assert_call("RaiseControl", "ud", 0, "");
+	assert_call("RaiseControl", "ud", 5, SD_BUS_ERROR_INVALID_ARGS);
+}
+
+/* A reader cannot be surprised by a change of the file while it reads. */
+static void a_dump_is_sealed(void **state)
+{
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	int fd;
+	need_bus(state);
+	assert_true(sd_bus_open_system(&bus) >= 0);
+	assert_true(sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Dump",
+				       NULL, &reply, "") >= 0);
+	assert_true(sd_bus_message_read(reply, "h", &fd) > 0);
+	assert_int_equal(fcntl(fd, F_GET_SEALS),
+			 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+	json_t *document = json_loadfd(fd, 0, NULL);
+	assert_true(json_is_object(json_object_get(document, "status")));
+	json_decref(document);
+}
+
+/* ---- permissions ---- */
+
+/* Calls by the unique name end at the bus, too. */
+static bool nobody_is_refused_by_unique_name(void)
+{
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	nm_auto(sd_bus_creds_unrefp) sd_bus_creds *creds = NULL;
+	const char *name;
+	pid_t child = fork();
+	if (child != 0)
+		return succeeds(child);
+	if (!become_user_nobody(false) || sd_bus_open_system(&bus) < 0 ||
+	    sd_bus_get_name_creds(bus, NM_BUS_NAME, SD_BUS_CREDS_UNIQUE_NAME, &creds) < 0 ||
+	    sd_bus_creds_get_unique_name(creds, &name) < 0)
+		_exit(2);
+	_exit(strcmp(call_over(bus, name, "Pause", "", 0), SD_BUS_ERROR_ACCESS_DENIED) != 0);
 }
 
 /* SECURITY: user */
-static void test_shipped_policy(void **state)
+static void others_are_refused_by_the_bus(void **state)
 {
-	need_bus(state);
-	need(geteuid() == 0, "only root and numa-migrd may own the name under the shipped policy");
-	assert_true(user_nobody_gets_error("Status", ""));
-	assert_true(user_nobody_gets_error("Pause", SD_BUS_ERROR_ACCESS_DENIED));
-	assert_call("Pause", NULL, "");
-	assert_call("Resume", NULL, "");
+	need_root_and_bus(state);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(methods); i++)
+		assert_true(nobody_gets(false, methods[i].method, methods[i].types,
+					SD_BUS_ERROR_ACCESS_DENIED));
+	assert_true(nobody_is_refused_by_unique_name());
+	assert_int_equal(shared->calls, 0);
+	assert_call("Pause", "", 0, "");
+	assert_int_equal(shared->calls, 1);
+}
+
+/* SECURITY: group */
+static void the_group_may_only_read(void **state)
+{
+	need_root_and_bus(state);
+	need(getgrnam(GROUP) != NULL, "there is no group " GROUP);
+	assert_true(nobody_gets(true, "Dump", "", ""));
+	assert_int_equal(shared->calls, 1);
+	for (size_t i = 1; i < NM_ARRAY_SIZE(methods); i++)
+		assert_true(nobody_gets(true, methods[i].method, methods[i].types,
+					SD_BUS_ERROR_ACCESS_DENIED));
+	assert_int_equal(shared->calls, 1);
+}
+
+#define FLOOD 2000U
+
+static int count_refusal(sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+	unsigned *refused = userdata;
+	(void)error;
+	*refused += sd_bus_message_is_method_error(reply, SD_BUS_ERROR_ACCESS_DENIED) > 0;
+	return 0;
+}
+
+/* Calls without waiting for the answers; returns the number of those refused. */
+static unsigned flood(sd_bus *bus)
+{
+	unsigned refused = 0;
+	for (unsigned i = 0; i < FLOOD; i++)
+		if (sd_bus_call_method_async(bus, NULL, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
+					     methods[i % 3].method, count_refusal, &refused,
+					     "") < 0)
+			return 0;
+	while (refused < FLOOD) {
+		int r = sd_bus_process(bus, NULL);
+		if (r < 0 || (r == 0 && sd_bus_wait(bus, 10000000) <= 0))
+			return refused;
+	}
+	return refused;
+}
+
+/* SECURITY: bus */
+static void a_flood_ends_at_the_bus(void **state)
+{
+	need_root_and_bus(state);
+	pid_t child = fork();
+	if (child == 0) {
+		sd_bus *bus = NULL;
+		if (!become_user_nobody(false) || sd_bus_open_system(&bus) < 0)
+			_exit(2);
+		_exit(flood(bus) == FLOOD ? 0 : 1);
+	}
+	assert_call("Pause", "", 0, "");
+	assert_true(succeeds(child));
+	assert_int_equal(shared->calls, 1); /* that of root */
 }
 
 /* ---- loss and return of the bus ---- */
@@ -209,8 +395,7 @@ struct link {
 	struct nm_control *control;
 	int error;	 /* last reported error */
 	unsigned reports; /* number of reports */
-	unsigned rounds; /* iterations of the loop */
-	bool paused;
+	unsigned rounds;  /* iterations of the loop */
 };
 
 static void note_bus(void *context, int error)
@@ -224,12 +409,7 @@ static void link_open(struct link *link)
 {
 	const struct nm_control_ops ops = {
 		.context = link,
-		.status = give_status,
-		.facts = give_facts,
-		.asked = ignore_request,
-		.pause = do_pause,
-		.resume = do_resume,
-		.release = do_release,
+		.dump = give_document,
 		.bus_changed = note_bus,
 	};
 	*link = (struct link){.error = 1};
@@ -339,165 +519,66 @@ static void test_unresponsive_bus(void **state)
 static void test_bus_object_returns(void **state)
 {
 	struct bus *bus = *state;
-	char name[128];
-	int r = -1;
+	const char *name = "";
 	need_bus(state);
-	assert_call("Status", NULL, "");
+	assert_call("Resume", "", 0, NM_BUS_ERROR_ALREADY_RUNNING);
 	end(&bus->daemon);
 	assert_true(start_bus(bus));
-	for (unsigned i = 0; i < 300 && r < 0; i++) {
-		r = call("Status", NULL, name, sizeof(name));
+	for (unsigned i = 0; i < 300 && strcmp(name, NM_BUS_ERROR_ALREADY_RUNNING) != 0; i++) {
+		name = call("Resume", "", 0);
 		(void)usleep(100000);
 	}
-	assert_int_equal(r, 0);
+	assert_string_equal(name, NM_BUS_ERROR_ALREADY_RUNNING);
 }
 
-/* ---- numa-migrctl on the same bus ---- */
+/* ---- introspection and org.numamigrd1(5) ---- */
 
-/* Runs the program built beside this test; returns its exit status, and both output streams in
- * `text`. */
-static int ctl(const char *arguments, char *text, size_t size)
+static void everything_is_documented(void **state)
 {
-	char self[512], command[1024], rest[4096];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	assert_true(length > 0);
-	self[length] = '\0';
-	*strrchr(self, '/') = '\0';
-	(void)snprintf(command, sizeof(command), "%s/../../src/ctl/numa-migrctl", self);
-	need(access(command, X_OK) == 0, "numa-migrctl is not built");
-	(void)snprintf(command + strlen(command), sizeof(command) - strlen(command), " %s 2>&1",
-		       arguments);
-	FILE *pipe = popen(command, "re"); /* NOLINT(cert-env33-c): our own program, fixed words */
-	assert_non_null(pipe);
-	size_t used = fread(text, 1, size - 1, pipe);
-	text[used] = '\0';
-	while (fread(rest, 1, sizeof(rest), pipe) > 0)
-		; /* or it ends by SIGPIPE */
-	return WEXITSTATUS(pclose(pipe));
-}
-
-static void assert_ctl(const char *arguments, int status, const char *says)
-{
-	char text[4096];
-	int found = ctl(arguments, text, sizeof(text));
-	if (found != status || !strstr(text, says))
-		fail_msg("numa-migrctl %s: exit %d, \"%s\"", arguments, found, text);
-}
-
-static void test_ctl_usage(void **state)
-{
-	(void)state;
-	assert_ctl("", 64, "a command is missing");
-	assert_ctl("dance", 64, "no such command: dance");
-	assert_ctl("--bad", 64, "--help");
-	assert_ctl("status twice", 64, "one argument too many: twice");
-	assert_ctl("release", 64, "needs a process id");
-	assert_ctl("release 12x", 64, "not a process id: 12x");
-	assert_ctl("release -1", 64, "");
-	assert_ctl("release 0", 64, "not a process id");
-	assert_ctl("release 99999999999999999999", 64, "not a process id");
-	assert_ctl("--help", 0, "Usage: numa-migrctl");
-	assert_ctl("--version", 0, "numa-migrctl ");
-}
-
-static void test_ctl_commands(void **state)
-{
+	nm_auto(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+	nm_autofree char *page = calloc(1, 1 << 16);
+	const char *xml;
+	unsigned count = 0;
 	need_bus(state);
-	assert_ctl("status", 0, "source: faults \xe2\x80\xa6");
-	assert_ctl("status", 0, "leases: 5000000000");
-	assert_ctl("status", 0, "cost_percent: 0.25");
-	assert_ctl("status --json", 0, "\"leases\": 5000000000");
-	assert_ctl("status --json", 0, "\"paused\": false");
-	char text[4096];
-	(void)ctl("status", text, sizeof(text));
-	assert_null(strstr(text, "latency_ns")); /* unavailable: left out */
-	need(geteuid() == 0, "commands need root, but this test runs as another user");
-	assert_ctl("pause", 0, "");
-	assert_ctl("pause", 1, "paused already");
-	assert_ctl("--json resume", 0, "{\"version\": 1, \"result\": \"resumed\"}");
-	assert_ctl("release 42", 1, "there is no process 42");
-	assert_ctl("release 4711", 0, "");
-}
-
-/* One object without other output; numbers are JSON numbers. */
-static void test_ctl_json_is_whole(void **state)
-{
-	char text[4096];
-	need_bus(state);
-	assert_int_equal(ctl("status --json", text, sizeof(text)), 0);
-	assert_string_equal(text, "{\n"
-				  "  \"version\": 1,\n"
-				  "  \"status\": {\n"
-				  "    \"source\": \"faults \xe2\x80\xa6\",\n"
-				  "    \"leases\": 5000000000,\n"
-				  "    \"cost_percent\": 0.25,\n"
-				  "    \"paused\": false\n"
-				  "  }\n"
-				  "}\n");
-}
-
-/* In a child as user nobody: the exit status of numa-migrctl, or 126 if the user may not run it. */
-static int ctl_as_user_nobody(const char *arguments, const char *says)
-{
-	int status;
-	pid_t child = fork();
-	if (child == 0) {
-		char text[4096];
-		if (setresuid(NOBODY, NOBODY, NOBODY) < 0)
-			_exit(99);
-		int found = ctl(arguments, text, sizeof(text));
-		_exit(found == 126 || strstr(text, says) ? found : 98);
+	FILE *file = fopen(NM_SOURCE_DIR "/man/org.numamigrd1.5", "re");
+	assert_true(file && page && fread(page, 1, (1 << 16) - 1, file) > 0);
+	(void)fclose(file);
+	assert_true(sd_bus_open_system(&bus) >= 0);
+	assert_true(sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH,
+				       "org.freedesktop.DBus.Introspectable", "Introspect", NULL,
+				       &reply, "") >= 0);
+	assert_true(sd_bus_message_read(reply, "s", &xml) >= 0);
+	const char *own = strstr(xml, "<interface name=\"" NM_BUS_INTERFACE "\"");
+	assert_non_null(own);
+	assert_null(strstr(own, "<property ")); /* the policy names methods only */
+	for (const char *at = own; (at = strstr(at, "<method name=\"")); count++) {
+		char line[128];
+		at += strlen("<method name=\"");
+		(void)snprintf(line, sizeof(line), "\n.It Ic %.*s No ", (int)strcspn(at, "\""), at);
+		if (!strstr(page, line))
+			fail_msg("org.numamigrd1(5) lacks:%s", line);
 	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
-static void test_ctl_is_refused_to_others(void **state)
-{
-	char text[4096];
-	need_bus(state);
-	need(geteuid() == 0, "becoming another user needs root");
-	(void)ctl("--version", text, sizeof(text)); /* skips if it was not built */
-	int status = ctl_as_user_nobody("status", "leases: 5000000000");
-	need(status != 126 && status != 127, "user nobody may not run the built programs");
-	assert_int_equal(status, 0);
-	assert_int_equal(
-		ctl_as_user_nobody("pause", "only an administrator may control numa-migrd"), 77);
-	assert_int_equal(
-		ctl_as_user_nobody("release 4711", "only an administrator may control numa-migrd"),
-		77);
-	assert_ctl("status", 0, "paused: no");
-}
-
-static void test_ctl_without_daemon(void **state)
-{
-	need_bus(state);
-	assert_ctl("status", 69, "numa-migrd is not running: systemctl start numa-migrd");
-	setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", 1);
-	assert_ctl("status", 69, "the system bus is not running");
+	assert_int_equal(count, NM_ARRAY_SIZE(methods));
 }
 
 int main(void)
 {
+#define ON(name, how) cmocka_unit_test_setup_teardown(name, setup_##how, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_root_steers, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_daemon_refuses_others, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_shipped_policy, setup_shipped, teardown),
-		cmocka_unit_test_setup_teardown(test_second_daemon_is_refused, setup_open,
-						teardown),
+		ON(root_changes, shipped),
+		ON(a_dump_is_sealed, open),
+		ON(others_are_refused_by_the_bus, shipped),
+		ON(the_group_may_only_read, shipped),
+		ON(a_flood_ends_at_the_bus, shipped),
+		ON(test_second_daemon_is_refused, open),
 		cmocka_unit_test(test_no_bus),
-		cmocka_unit_test_setup_teardown(test_restarted_bus, setup_without_server, teardown),
-		cmocka_unit_test_setup_teardown(test_unresponsive_bus, setup_without_server,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_bus_object_returns, setup_open, teardown),
-		cmocka_unit_test(test_ctl_usage),
-		cmocka_unit_test_setup_teardown(test_ctl_commands, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_ctl_json_is_whole, setup_open, teardown),
-		cmocka_unit_test_setup_teardown(test_ctl_is_refused_to_others, setup_open,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_ctl_without_daemon, setup_without_server,
-						teardown),
+		ON(test_restarted_bus, without_server),
+		ON(test_unresponsive_bus, without_server),
+		ON(test_bus_object_returns, open),
+		ON(everything_is_documented, open),
 	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	return shared == MAP_FAILED ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void test_document(void **state)
 	(void)state;
 	add_some(&findings);
 	json_t *document = nm_ctl_findings_document(&findings);
-	assert_int_equal(json_integer_value(json_object_get(document, "version")), 1);
+	assert_int_equal(json_integer_value(json_object_get(document, "version")), 2);
 	const json_t *items = json_object_get(document, "findings");
 	assert_int_equal(json_array_size(items), 3);
 	const json_t *second = json_array_get(items, 1);

@@ -44,16 +44,15 @@ static int make(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	if (!fixture)
 		return -1;
-	struct nm_top_model *model = &fixture->model;
-	model->status = json_pack("{sssssbsisisi}", "version", "0.1.0", "policy", "imar2", "paused",
-				  0, "processes_managed", 3, "threads_managed", 40, "leases", 5);
-	model->nodes = json_pack("[oo]", node(0), node(1));
-	model->processes =
-		json_pack("[oooo]", process(10, "postgres", 0.9), process(20, "perf", 0.1),
-			  process(30, "java", -1), process(40, "perf", 0.5));
-	model->threads = json_array();
+	json_t *threads = json_array();
 	for (int tid = 1; tid <= 40; tid++)
-		(void)json_array_append_new(model->threads, thread(tid, tid <= 30 ? 10 : 20));
+		(void)json_array_append_new(threads, thread(tid, tid <= 30 ? 10 : 20));
+	fixture->model.document = json_pack(
+		"{s{sssssbsisisi}s[oo]s[ooooo]so}", "status", "version", "0.1.0", "policy", "imar2",
+		"paused", 0, "processes_managed", 3, "threads_managed", 40, "leases", 5, "nodes",
+		node(0), node(1), "processes", process(10, "postgres", 0.9),
+		process(20, "perf", 0.1), process(30, "java", -1), process(40, "perf", 0.5),
+		json_pack("{siss}", "pid", 50, "state", "ignored"), "threads", threads);
 	nm_top_view_init(&fixture->view);
 	*state = fixture;
 	return 0;
@@ -90,10 +89,9 @@ static void assert_order(const struct fixture *fixture, const char *key, const i
 
 static void sort_by(struct fixture *fixture, const char *key)
 {
-	size_t count;
 	for (;;) {
-		const struct nm_column *columns = nm_top_columns(&fixture->view, &count);
-		if (strcmp(columns[fixture->view.sort[fixture->view.page]].key, key) == 0)
+		const struct nm_table *table = nm_top_table(&fixture->view);
+		if (strcmp(table->fields[fixture->view.sort[fixture->view.page]].name, key) == 0)
 			return;
 		press(fixture, NM_TOP_KEY_RIGHT);
 	}
@@ -111,7 +109,7 @@ static void test_order(void **state)
 	press(fixture, NM_TOP_KEY_LEFT);
 	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
 	press(fixture, NM_TOP_KEY_LEFT);
-	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], NM_PROCESS_COLUMNS - 1);
+	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], nm_process_table.columns - 1);
 	press(fixture, NM_TOP_KEY_RIGHT);
 	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
 }
@@ -123,7 +121,6 @@ static void test_pages(void **state)
 	press(fixture, NM_TOP_KEY_ENTER);
 	assert_int_equal(fixture->view.page, NM_TOP_THREADS);
 	assert_int_equal(fixture->view.pid, 10);
-	assert_true(fixture->view.asks);
 	json_t *rows = nm_top_rows(&fixture->model, &fixture->view);
 	assert_int_equal(json_array_size(rows), 30); /* those of one process only */
 	json_decref(rows);
@@ -164,7 +161,7 @@ static void test_cursor(void **state)
 	assert_int_equal(fixture->view.cursor, 0);
 	/* The process exited: the cursor is on the process that replaces its line. */
 	press(fixture, NM_TOP_KEY_END);
-	(void)json_array_clear(fixture->model.processes);
+	(void)json_array_clear(json_object_get(fixture->model.document, "processes"));
 	press(fixture, NM_TOP_KEY_DOWN);
 	assert_int_equal(fixture->view.cursor, 0);
 	press(fixture, NM_TOP_KEY_ENTER); /* no such process */
@@ -257,7 +254,8 @@ static void test_any_size(void **state)
 {
 	struct fixture *fixture = *state;
 	for (int number = 2; number < 64; number++)
-		(void)json_array_append_new(fixture->model.nodes, node(number));
+		(void)json_array_append_new(json_object_get(fixture->model.document, "nodes"),
+					    node(number));
 	assert_shows(fixture, "and 57 nodes more");
 	assert_shows(fixture, "postgres");
 	for (size_t rows = 0; rows < 40; rows++)

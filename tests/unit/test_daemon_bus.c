@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "bus_fixture.h"
+#include "dump_fixture.h"
 #include "fake_mover.h"
 #include "whole_daemon_fixture.h"
 
@@ -75,6 +76,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
+	shown_clear();
 	end(&service);
 	client = sd_bus_flush_close_unref(client);
 	int r = teardown(state);
@@ -95,73 +97,28 @@ static const char *call(const char *method, const char *types, uint32_t argument
 	return name;
 }
 
-static void ask_list(const char *method, const char *types, uint64_t argument, sd_bus_message **ret)
-{
-	int r;
-	if (types[0] == 't')
-		r = sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, method,
-				       NULL, ret, types, argument, (uint32_t)0);
-	else
-		r = sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, method,
-				       NULL, ret, types, (uint32_t)argument);
-	assert_true(r >= 0);
-}
-
-/* Returns true if the flag `name` is set in the entry. */
-static bool read_entry(sd_bus_message *reply, const char *name)
-{
-	const char *key;
-	int flag = 0;
-	assert_true(sd_bus_message_read(reply, "s", &key) > 0);
-	if (strcmp(key, name) == 0)
-		assert_true(sd_bus_message_read(reply, "v", "b", &flag) > 0);
-	else
-		assert_true(sd_bus_message_skip(reply, "v") > 0);
-	return flag != 0;
-}
-
-/* Returns the number of rows of a list, and how many have the flag set. */
-static unsigned count_rows(const char *method, const char *types, uint64_t argument,
-			   const char *name, unsigned *ret_flagged)
+static void ask(const char *section)
 {
 	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	unsigned rows = 0, flagged = 0;
-	ask_list(method, types, argument, &reply);
-	assert_true(sd_bus_message_enter_container(reply, 'a', "a{sv}") >= 0);
-	for (; sd_bus_message_enter_container(reply, 'a', "{sv}") > 0; rows++) {
-		while (sd_bus_message_enter_container(reply, 'e', "sv") > 0) {
-			flagged += read_entry(reply, name);
-			assert_true(sd_bus_message_exit_container(reply) >= 0);
-		}
-		assert_true(sd_bus_message_exit_container(reply) >= 0);
-	}
-	if (ret_flagged)
-		*ret_flagged = flagged;
-	return rows;
+	int fd;
+	assert_true(sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Dump",
+				       NULL, &reply, "") >= 0);
+	assert_true(sd_bus_message_read(reply, "h", &fd) > 0);
+	show_document(dup(fd), section);
 }
 
-/* Returns true if the explanation of the decision contains the name. */
-static bool is_explained(uint64_t decision, const char *name)
+static size_t count_rows(const char *section)
 {
-	nm_auto(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-	bool found = false;
-	assert_true(sd_bus_call_method(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
-				       "Explain", NULL, &reply, "t", decision) >= 0);
-	assert_true(sd_bus_message_enter_container(reply, 'a', "{sv}") > 0);
-	while (sd_bus_message_enter_container(reply, 'e', "sv") > 0) {
-		const char *key;
-		assert_true(sd_bus_message_read(reply, "s", &key) > 0);
-		found = found || strcmp(key, name) == 0;
-		assert_true(sd_bus_message_skip(reply, "v") > 0);
-		assert_true(sd_bus_message_exit_container(reply) >= 0);
-	}
-	return found;
+	ask(section);
+	return shown.rows;
 }
 
 static unsigned count_leased(void)
 {
-	unsigned leased;
-	(void)count_rows("ListThreads", "u", 0, "leased", &leased);
+	unsigned leased = 0;
+	ask("threads");
+	for (unsigned row = 1; row <= shown.rows; row++)
+		leased += json_is_true(shown_value(row, "leased"));
 	return leased;
 }
 
@@ -173,12 +130,10 @@ static bool wait_for_lease(void)
 	return count_leased() > 0;
 }
 
-static int flag_property(const char *name)
+static bool status_flag(const char *name)
 {
-	int value = -1;
-	assert_true(sd_bus_get_property_trivial(client, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE,
-						name, NULL, 'b', &value) >= 0);
-	return value;
+	ask("status");
+	return json_is_true(shown_value(0, name));
 }
 
 static void skip_without_service(void **state)
@@ -192,16 +147,12 @@ static void a_client_sees_decisions_and_verdicts(void **state)
 {
 	skip_without_service(state);
 	assert_true(wait_for_lease());
-	assert_int_equal(count_rows("ListThreads", "u", 0, "", NULL), 2);
-	assert_int_equal(count_rows("ListThreads", "u", 100, "", NULL), 1);
-	assert_int_equal(count_rows("ListProcesses", "", 0, "", NULL), 2);
-	assert_int_equal(count_rows("ListNodes", "", 0, "", NULL), NODES);
-	assert_int_equal(count_rows("Decisions", "tu", 0, "", NULL), 1);
-	assert_int_equal(count_rows("Decisions", "tu", 1, "", NULL), 0);
-	assert_true(is_explained(1, "reasons") && is_explained(1, "candidates"));
-	assert_false(is_explained(1, "no_such_name"));
-	assert_string_equal(call("ListThreads", "u", 4711), NM_BUS_ERROR_NOT_MANAGED);
-	assert_string_equal(call("Pages", "u", 100), "");
+	assert_int_equal(count_rows("threads"), 2);
+	assert_int_equal(count_rows("processes"), 2);
+	assert_int_equal(count_rows("nodes"), NODES);
+	assert_int_equal(count_rows("decisions"), 1);
+	assert_non_null(shown_value(1, "reasons"));
+	assert_true(json_array_size(shown_value(1, "candidates")) > 0);
 	assert_int_equal(stop_service(), 0);
 	assert_null(fake_trace(world->fake));
 }
@@ -211,25 +162,26 @@ static void a_client_issues_commands(void **state)
 	skip_without_service(state);
 	assert_true(wait_for_lease());
 	assert_string_equal(call("SetDryRun", "b", true), "");
-	assert_int_equal(flag_property("DryRun"), true);
+	assert_true(status_flag("dry_run"));
 	assert_null(fake_trace(world->fake)); /* every affinity is restored before the reply */
 	assert_string_equal(call("Pause", "", 0), "");
-	assert_int_equal(flag_property("Paused"), true);
-	assert_int_equal(count_rows("ListThreads", "u", 0, "", NULL), 0);
-	assert_int_equal(count_rows("ListNodes", "", 0, "", NULL), 0);
+	assert_true(status_flag("paused"));
+	assert_int_equal(count_rows("threads"), 0);
+	assert_int_equal(count_rows("nodes"), 0);
 	assert_string_equal(call("Reload", "", 0), ""); /* ends the dry run */
-	assert_int_equal(flag_property("DryRun"), false);
+	assert_false(status_flag("dry_run"));
 	fake_get(world->fake, 100)->processor = 0;
 	assert_string_equal(call("Resume", "", 0), "");
 	assert_true(wait_for_lease());
 	assert_string_equal(call("Release", "u", 100), "");
 	assert_null(fake_trace(world->fake));
+	assert_string_equal(call("Manage", "u", 100), "");
+	assert_string_equal(call("Manage", "u", 100), NM_BUS_ERROR_NOT_RELEASED);
 	world_configure(world, "threads: { lease_expiry_s = -1; };\n");
 	assert_string_equal(call("Reload", "", 0), NM_BUS_ERROR_BAD_CONFIGURATION);
 	assert_int_equal(stop_service(), 0);
 	world_assert_logged(world, "Released PID 100");
-	world_assert_logged(world, "Release requested by UID 0");
-	world_assert_logged(world, "SetDryRun requested by UID 0");
+	world_assert_logged(world, "PID 100 is managed again");
 }
 
 /* Affinities that a pause failed to restore are restored by the stop. */

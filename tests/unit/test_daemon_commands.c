@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "dump_fixture.h"
 #include "fake_mover.h"
-#include "show_fixture.h"
 #include "ticks_fixture.h"
 
 #define USER 1000
@@ -78,17 +78,14 @@ static void drift_away(void)
 /* NULL: not in the status. */
 static const char *status(const char *name)
 {
-	struct nm_show show = shown_show();
-	show.open(show.context);
-	nm_command_status(service, &show);
-	show.close(show.context);
-	return shown_text(1, name);
+	show_document(nm_command_dump(service), "status");
+	return shown_text(0, name);
 }
 
 static double status_number(const char *name)
 {
 	(void)status(name);
-	return shown_number(1, name);
+	return shown_number(0, name);
 }
 
 static void a_tick_watches_before_it_acts(void **state)
@@ -208,84 +205,71 @@ static void a_pause_restores_and_stops_decisions(void **state)
 	world_assert_logged(world, "Resumed");
 }
 
-static void assert_nothing_is_shown(void)
+static void assert_rows(const char *section, size_t rows)
 {
-	struct nm_show show = shown_show();
-	assert_int_equal(nm_view_nodes(service, &show), 0);
-	assert_int_equal(nm_view_processes(service, &show), 0);
-	assert_int_equal(nm_view_threads(service, 0, &show), 0);
-	assert_int_equal(shown.rows, 0);
-	assert_int_equal(nm_view_threads(service, 100, &show), -ESRCH);
-	assert_int_equal(nm_view_regions(service, 100, 0, &show), -ESRCH);
-	assert_int_equal(nm_view_pages(service, 100, &show), -ESRCH);
-}
-
-static struct nm_control_facts facts(void)
-{
-	struct nm_control_facts facts;
-	nm_view_facts(service, &facts);
-	return facts;
+	show_document(nm_command_dump(service), section);
+	assert_int_equal(shown.rows, rows);
 }
 
 static void a_pause_shows_earlier_state_only(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
-	assert_false(facts().paused);
-	assert_string_equal(facts().version, NM_VERSION);
-	assert_string_not_equal(facts().source, "none");
+	assert_string_equal(status("paused"), "false");
+	assert_string_equal(status("version"), NM_VERSION);
+	assert_string_not_equal(status("source"), "none");
 	assert_int_equal(nm_command_pause(service), 0);
-	assert_true(facts().paused);
-	assert_string_equal(facts().source, "none");
-	assert_nothing_is_shown();
-	struct nm_show show = shown_show();
-	assert_int_equal(nm_view_decisions(service, 0, 0, &show), 0);
-	assert_int_equal(shown.rows, 1);
+	assert_string_equal(status("paused"), "true");
+	assert_string_equal(status("source"), "none");
+	assert_rows("nodes", 0);
+	assert_rows("processes", 0);
+	assert_rows("threads", 0);
+	assert_rows("decisions", 1);
 	assert_shown(1, "tid", "100");
 	assert_int_equal(nm_command_resume(service), 0);
-	show = shown_show();
-	assert_int_equal(nm_view_nodes(service, &show), 0);
-	assert_int_equal(shown.rows, NODES);
+	assert_rows("nodes", NODES);
 	assert_null(shown_text(1, "access_share")); /* no interval yet */
+}
+
+static bool is_dry_run(void)
+{
+	return strcmp(status("dry_run"), "true") == 0;
 }
 
 static void a_dry_run_can_be_asked_for(void **state)
 {
 	(void)state;
 	assert_true(tick_until_leased(100));
-	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
-	assert_true(facts().dry_run);
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_true(is_dry_run());
 	assert_null(fake_trace(world->fake)); /* every affinity is restored */
 	drift_away();
 	assert_false(tick_until_leased(100));
-	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
-	assert_int_equal(nm_command_set_dry_run(service, false, USER), 0);
-	assert_false(facts().dry_run);
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false), 0);
+	assert_false(is_dry_run());
 	assert_true(tick_until_leased(100));
 	service->options.dry_run = true; /* as at the start */
-	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EPERM);
-	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false), -EPERM);
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	service->options.dry_run = false;
 	world_assert_logged(world, "Dry run: all affinities restored");
 	world_assert_logged(world, "Dry run ended");
 }
 
-/* A dry run by command ends by command; one in the configuration is controlled by root. */
-/* SECURITY: polkit */
-static void only_root_may_end_a_configured_dry_run(void **state)
+/* A dry run by command ends by command. */
+static void a_configured_dry_run_is_ended_there_only(void **state)
 {
 	(void)state;
 	service->config->general.dry_run = true;
-	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EACCES);
-	assert_true(facts().dry_run);
-	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
-	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EACCES);
-	assert_true(facts().dry_run);
-	assert_int_equal(nm_command_set_dry_run(service, false, 0), 0);
-	assert_false(facts().dry_run);
-	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
-	assert_int_equal(nm_command_set_dry_run(service, false, USER), -EACCES);
-	assert_true(facts().dry_run);
+	assert_int_equal(nm_command_set_dry_run(service, false), -EACCES);
+	assert_true(is_dry_run());
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
+	assert_int_equal(nm_command_set_dry_run(service, false), -EACCES);
+	assert_true(is_dry_run());
+	service->config->general.dry_run = false;
+	assert_int_equal(nm_command_set_dry_run(service, false), 0);
+	assert_false(is_dry_run());
 }
 
 /* While paused it is only stored, and a reload resets it to the configuration. */
@@ -294,12 +278,12 @@ static void a_dry_run_outlives_a_pause_but_no_reload(void **state)
 	char error[256] = "";
 	(void)state;
 	assert_int_equal(nm_command_pause(service), 0);
-	assert_int_equal(nm_command_set_dry_run(service, true, USER), 0);
+	assert_int_equal(nm_command_set_dry_run(service, true), 0);
 	assert_int_equal(nm_command_resume(service), 0);
 	assert_false(tick_until_leased(100));
 	assert_int_equal(nm_command_reload(service, error, sizeof(error)), 0);
 	assert_string_equal(error, "");
-	assert_false(facts().dry_run);
+	assert_false(is_dry_run());
 	assert_true(tick_until_leased(100));
 }
 
@@ -328,7 +312,7 @@ static void a_file_writable_by_others_is_refused_at_reload(void **state)
 	assert_int_equal(chmod(world->config, 0666), 0);
 	assert_int_equal(nm_command_reload(service, error, sizeof(error)), -EPERM);
 	assert_non_null(strstr(error, "must belong to root"));
-	assert_false(facts().dry_run);
+	assert_false(is_dry_run());
 	assert_int_equal(chmod(world->config, 0644), 0);
 
 	snprintf(path, sizeof(path), "%s", world->config);
@@ -336,7 +320,7 @@ static void a_file_writable_by_others_is_refused_at_reload(void **state)
 	assert_int_equal(rename(path, elsewhere), 0);
 	assert_int_equal(symlink(elsewhere, path), 0);
 	assert_int_equal(nm_command_reload(service, error, sizeof(error)), -ELOOP);
-	assert_false(facts().dry_run);
+	assert_false(is_dry_run());
 	assert_true(tick_until_leased(100));
 }
 
@@ -787,8 +771,8 @@ int main(void)
 		TEST(a_release_lasts_until_exit),
 		TEST(a_pause_shows_earlier_state_only),
 		TEST(a_dry_run_can_be_asked_for),
-		TEST(only_root_may_end_a_configured_dry_run),
-		TEST(only_root_may_end_a_configured_dry_run),
+		TEST(a_configured_dry_run_is_ended_there_only),
+		TEST(a_configured_dry_run_is_ended_there_only),
 		TEST(a_dry_run_outlives_a_pause_but_no_reload),
 		TEST(an_invalid_file_is_rejected_with_its_line),
 		TEST(a_file_writable_by_others_is_refused_at_reload),

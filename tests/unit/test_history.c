@@ -9,7 +9,7 @@
 
 #include "../../src/daemon/history.h"
 #include "../support/machine.h"
-#include "show_fixture.h"
+#include "dump_fixture.h"
 
 static struct nm_history history;
 static struct nm_topology *topology;
@@ -25,6 +25,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	(void)state;
+	shown_clear();
 	nm_history_clear(&history);
 	nm_topology_free(topology);
 	return 0;
@@ -91,34 +92,30 @@ static void judge(uint64_t id, enum nm_verdict_kind kind, bool by_performance)
 	nm_history_judge(&history, &verdict, &entry);
 }
 
-static void list(uint64_t after, uint32_t most)
+static void list(void)
 {
-	struct nm_show show = shown_show();
-	nm_history_list(&history, after, most, &show);
+	nm_auto(nm_dump_clear) struct nm_dump dump = {0};
+	assert_int_equal(nm_dump_open(&dump), 0);
+	nm_history_show(&history, &dump);
+	show_document(nm_dump_finish(&dump), "decisions");
 }
 
 static void an_empty_history_shows_nothing(void **state)
 {
-	struct nm_last_decision *last;
-	size_t count;
 	(void)state;
-	list(0, 0);
+	list();
 	assert_int_equal(shown.rows, 0);
 	assert_null(nm_history_find(&history, 0));
 	assert_null(nm_history_find(&history, 1));
 	judge(1, NM_VERDICT_IMPROVED, false);
 	assert_null(nm_history_find(&history, 1));
-	assert_int_equal(nm_history_last(&history, &last, &count), 0);
-	assert_int_equal(count, 0);
-	assert_int_equal(nm_last_decision_of(last, count, 5, 0), 0);
-	free(last);
 }
 
 static void a_decision_is_shown_and_then_its_verdict(void **state)
 {
 	(void)state;
 	decide(1, 8);
-	list(0, 0);
+	list();
 	assert_int_equal(shown.rows, 1);
 	assert_shown(1, "decision", "1");
 	assert_shown(1, "time_usec", "1001");
@@ -134,14 +131,14 @@ static void a_decision_is_shown_and_then_its_verdict(void **state)
 	assert_shown(1, "to_node", "3");
 	assert_null(shown_text(1, "to_cpu")); /* unknown */
 	assert_null(shown_text(1, "before"));
-	assert_null(shown_text(1, "tickets")); /* shown only by Explain */
+	assert_null(shown_text(1, "candidates_count"));
 	judge(1, NM_VERDICT_IMPROVED, false);
-	list(0, 0);
+	list();
 	assert_shown(1, "verdict", "improved");
 	assert_shown(1, "figure", "local_share");
 	assert_true(shown_number(1, "before") == 0.25 && shown_number(1, "after") == 0.9);
 	judge(1, NM_VERDICT_ROLLED_BACK, true); /* the last verdict counts */
-	list(0, 0);
+	list();
 	assert_shown(1, "verdict", "rolled-back");
 	assert_shown(1, "figure", "performance");
 	assert_true(shown_number(1, "before") == 2 && shown_number(1, "after") == 3);
@@ -158,22 +155,21 @@ static void an_explanation_has_the_journals_fields(void **state)
 	item.decision.alternatives[1] =
 		(struct nm_alternative){.node_to = 2, .cpu_to = 9, .partner = 77, .tickets = 4};
 	add(&item);
-	struct nm_show show = shown_show();
-	show.open(show.context);
-	nm_history_explain(nm_history_find(&history, 1), &show);
-	show.close(show.context);
+	list();
 	assert_shown(1, "tickets", "6");
 	assert_shown(1, "draw", "2.5");
 	assert_shown(1, "candidates_count", "30");
-	assert_shown(1, "candidates.1.to_node", "3");
-	assert_null(shown_text(1, "candidates.1.to_cpu"));
-	assert_null(shown_text(1, "candidates.1.partner_tid"));
-	assert_shown(1, "candidates.1.won", "true");
-	assert_shown(1, "candidates.2.to_cpu", "9");
-	assert_shown(1, "candidates.2.partner_tid", "77");
-	assert_shown(1, "candidates.2.tickets", "4");
-	assert_shown(1, "candidates.2.won", "false");
-	assert_null(shown_text(1, "candidates.3.won"));
+	shown.section = json_object_get(json_array_get(shown.section, 0), "candidates");
+	assert_int_equal(json_array_size(shown.section), 2);
+	assert_shown(1, "to_node", "3");
+	assert_null(shown_text(1, "to_cpu"));
+	assert_null(shown_text(1, "partner_tid"));
+	assert_shown(1, "won", "true");
+	assert_shown(2, "to_cpu", "9");
+	assert_shown(2, "partner_tid", "77");
+	assert_shown(2, "tickets", "4");
+	assert_shown(2, "won", "false");
+	list();
 	assert_shown(1, "tickets_parts", "free_cpu=2 preferred=4 partner=0");
 	assert_shown(1, "verdict_message", "");
 	assert_non_null(strstr(shown_text(1, "fields"), "\nDRAW=2.5"));
@@ -181,28 +177,18 @@ static void an_explanation_has_the_journals_fields(void **state)
 	assert_shown(1, "reasons", "it is nearer; lease");
 }
 
-/* The newest ones, oldest first; unused ids leave no gap. */
-static void a_list_contains_the_newest_decisions(void **state)
+/* Oldest first; unused ids leave no gap. */
+static void decisions_are_in_their_order(void **state)
 {
 	(void)state;
 	for (uint64_t id = 1; id <= 9; id++)
 		if (id != 5)
 			decide(id, (uint32_t)id);
-	list(0, 3);
-	assert_int_equal(shown.rows, 3);
-	assert_shown(1, "decision", "7");
-	assert_shown(3, "decision", "9");
-	list(3, 0);
-	assert_int_equal(shown.rows, 5);
-	assert_shown(1, "decision", "4");
-	assert_shown(2, "decision", "6");
-	list(3, 4);
-	assert_int_equal(shown.rows, 4);
-	assert_shown(1, "decision", "6");
-	list(9, 0);
-	assert_int_equal(shown.rows, 0);
-	list(UINT64_MAX, UINT32_MAX);
-	assert_int_equal(shown.rows, 0);
+	list();
+	assert_int_equal(shown.rows, 8);
+	assert_shown(1, "decision", "1");
+	assert_shown(5, "decision", "6");
+	assert_shown(8, "decision", "9");
 }
 
 static void the_oldest_entries_expire(void **state)
@@ -221,32 +207,17 @@ static void the_oldest_entries_expire(void **state)
 	assert_false(nm_history_find(&history, first + NM_HISTORY_MAX)->judged);
 }
 
-/* A number may be reused by another thread, which is a different one. */
-static void the_last_decision_of_a_thread_is_found(void **state)
+static void a_swap_names_both_threads(void **state)
 {
-	struct nm_last_decision *last;
-	size_t count;
 	(void)state;
-	decide(1, 50);
-	decide(2, 20);
-	struct nm_history_item swap = decision_of(3, 50);
+	struct nm_history_item swap = decision_of(1, 50);
 	swap.decision.nr_steps = 2;
 	swap.decision.steps[1] = (struct nm_step){.pid = 7, .tid = 30, .start_ticks = 99};
 	add(&swap);
-	decide(4, 0); /* about pages */
-	assert_int_equal(nm_history_last(&history, &last, &count), 0);
-	assert_int_equal(count, 4);
-	assert_int_equal(nm_last_decision_of(last, count, 50, 99), 3);
-	assert_int_equal(nm_last_decision_of(last, count, 20, 99), 2);
-	assert_int_equal(nm_last_decision_of(last, count, 30, 99), 3);
-	assert_int_equal(nm_last_decision_of(last, count, 20, 98), 0);
-	assert_int_equal(nm_last_decision_of(last, count, 0, 99), 0);
-	assert_int_equal(nm_last_decision_of(last, count, 99, 99), 0);
-	free(last);
-	list(2, 1);
-	assert_shown(1, "decision", "4");
-	list(2, 2);
+	list();
+	assert_shown(1, "tid", "50");
 	assert_shown(1, "partner_tid", "30");
+	assert_shown(1, "partner_comm", "");
 }
 
 int main(void)
@@ -256,9 +227,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_decision_is_shown_and_then_its_verdict, begin,
 						end),
 		cmocka_unit_test_setup_teardown(an_explanation_has_the_journals_fields, begin, end),
-		cmocka_unit_test_setup_teardown(a_list_contains_the_newest_decisions, begin, end),
+		cmocka_unit_test_setup_teardown(decisions_are_in_their_order, begin, end),
 		cmocka_unit_test_setup_teardown(the_oldest_entries_expire, begin, end),
-		cmocka_unit_test_setup_teardown(the_last_decision_of_a_thread_is_found, begin, end),
+		cmocka_unit_test_setup_teardown(a_swap_names_both_threads, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "../../src/daemon/home_stage.h"
+#include "dump_fixture.h"
 #include "page_daemon_fixture.h"
-#include "show_fixture.h"
 
 /* The space of the model is that of process 1000. */
 static void move_of_1000(struct nm_page_batch *batch)
@@ -50,11 +50,10 @@ static void live_s(double seconds)
 
 static uint64_t status_number(const char *name)
 {
-	struct nm_show show = shown_show();
-	show.open(show.context);
-	nm_command_status(&world.daemon, &show);
-	show.close(show.context);
-	return (uint64_t)shown_number(1, name);
+	show_document(nm_command_dump(&world.daemon), "status");
+	uint64_t number = (uint64_t)shown_number(0, name);
+	shown_clear();
+	return number;
 }
 
 static struct nm_home_state *placed_of(uint32_t pid)

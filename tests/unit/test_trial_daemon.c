@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "../../src/daemon/home_stage.h"
+#include "dump_fixture.h"
 #include "page_daemon_fixture.h"
-#include "show_fixture.h"
 
 static struct nm_trial *group(void)
 {
@@ -51,11 +51,8 @@ static struct nm_home_state *placed_of(uint32_t pid)
 
 static const char *explanation_of_1000(void)
 {
-	struct nm_show show = shown_show();
-	show.open(show.context);
-	assert_int_equal(nm_view_process_reason(&world.daemon, 1000, &show), 0);
-	show.close(show.context);
-	return shown_text(1, "explanation");
+	show_document(nm_command_dump(&world.daemon), "processes");
+	return shown_text(shown_row("pid", "1000"), "explanation");
 }
 
 static void control_gets_no_home_and_counts_as_free(void **state)
@@ -150,11 +147,8 @@ static void status_shows_the_comparison(void **state)
 	begin_with(0.5);
 	world.daemon.config->verify.control_percent = 50;
 	live_s(6);
-	struct nm_show show = shown_show();
-	show.open(show.context);
-	nm_command_status(&world.daemon, &show);
-	show.close(show.context);
-	assert_non_null(strstr(shown_text(1, "compared_today"), "no comparison: 0 managed units"));
+	show_document(nm_command_dump(&world.daemon), "status");
+	assert_non_null(strstr(shown_text(0, "compared_today"), "no comparison: 0 managed units"));
 }
 
 static void a_trial_shows_what_else_differs(void **state)
@@ -163,51 +157,48 @@ static void a_trial_shows_what_else_differs(void **state)
 	begin_some(2, 0);
 	nm_trial_raise(group(), 0.5, world.fake->now_ns, 3600 * NM_NSEC_PER_SEC);
 	live_s(60);
-	const struct nm_trial_conditions *managed =
-		nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED);
-	const struct nm_trial_conditions *alone =
-		nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_CONTROL);
-	assert_true(managed->near / managed->accesses > 0.9);
-	assert_true(alone->near / alone->accesses < 0.6);
-	assert_true(managed->distance / managed->accesses < alone->distance / alone->accesses);
-	assert_true(managed->ran_s > 0 && alone->ran_s > 0);
+	show_document(nm_command_dump(&world.daemon), "trial");
+	assert_true(shown_number(0, "managed_local") > 0.9);
+	assert_true(shown_number(0, "control_local") < 0.6);
+	assert_true(shown_number(0, "managed_distance") < shown_number(0, "control_distance"));
+	assert_true(nm_trial_conditions(group(), NM_TRIAL_RAISED, NM_TRIAL_TREATED)->ran_s > 0);
 }
 
-static void only_root_raises_the_share(void **state)
+static void a_raised_share_ends(void **state)
 {
 	(void)state;
 	begin_with(0);
 	live_s(2);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50, 1000), -EACCES);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 10, 50, 0), -EINVAL);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 51, 0), -EINVAL);
-	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50, 0), 0);
-	struct nm_show show = shown_show();
-	show.open(show.context);
-	assert_int_equal(nm_view_trial(&world.daemon, &show), 0);
-	show.close(show.context);
-	assert_string_equal(shown_text(1, "remaining_s"), "3600");
-	assert_string_equal(shown_text(1, "drawing"), "true");
-	assert_int_equal(nm_command_raise_control(&world.daemon, 0, 0, 0), 0);
-	show = shown_show();
-	show.open(show.context);
-	assert_int_equal(nm_view_trial(&world.daemon, &show), 0);
-	show.close(show.context);
-	assert_string_equal(shown_text(1, "remaining_s"), "0");
+	assert_int_equal(nm_command_raise_control(&world.daemon, 10, 50), -EINVAL);
+	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 51), -EINVAL);
+	assert_int_equal(nm_command_raise_control(&world.daemon, 60, 50), 0);
+	show_document(nm_command_dump(&world.daemon), "trial");
+	assert_shown(0, "remaining_s", "3600");
+	assert_shown(0, "drawing", "true");
+	assert_true(json_is_array(shown_value(0, "programs")));
+	assert_int_equal(nm_command_raise_control(&world.daemon, 0, 0), 0);
+	show_document(nm_command_dump(&world.daemon), "trial");
+	assert_shown(0, "remaining_s", "0");
+}
+
+static int close_trial(void **state)
+{
+	shown_clear();
+	return world_close(state);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pages, world_close)
+#define TEST_OF(name) cmocka_unit_test_setup_teardown(name, open_pages, close_trial)
 	const struct CMUnitTest tests[] = {
-		TEST(control_gets_no_home_and_counts_as_free),
-		TEST(control_ends_after_ten_minutes),
-		TEST(older_programs_take_no_part),
-		TEST(the_setting_ends_control),
-		TEST(a_slower_program_loses_its_homes),
-		TEST(status_shows_the_comparison),
-		TEST(a_trial_shows_what_else_differs),
-		TEST(only_root_raises_the_share),
+		TEST_OF(control_gets_no_home_and_counts_as_free),
+		TEST_OF(control_ends_after_ten_minutes),
+		TEST_OF(older_programs_take_no_part),
+		TEST_OF(the_setting_ends_control),
+		TEST_OF(a_slower_program_loses_its_homes),
+		TEST_OF(status_shows_the_comparison),
+		TEST_OF(a_trial_shows_what_else_differs),
+		TEST_OF(a_raised_share_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ pages_on() { # NODE PID
 		END { print sum + 0 }' "/proc/$2/numa_maps"
 }
 
-is_managed() { [[ $(numa-migrctl explain process "$1" 2>&1) != *"not managed"* ]]; } # PID
+is_managed() { [[ $(numa-migrctl explain process "$1" 2>&1) =~ state:\ *(managed|observed) ]]; } # PID
 
 stop_all() {
 	systemctl stop numa-migrd
