@@ -10,7 +10,7 @@
 
 void nm_page_migration_clear(struct nm_page_migration *migration)
 {
-	free(migration->origins);
+	free(migration->back);
 }
 
 /* ---- receipts ---- */
@@ -39,9 +39,11 @@ static void count_failure(struct nm_page_results *results, int error)
 	}
 }
 
-static struct nm_page_results count_results(const struct nm_page_batch *batch)
+/* Counts results, all moved pages in their actual size as forgotten, and their bytes. */
+static struct nm_page_results count_results(const struct nm_page_batch *batch, uint64_t *ret_bytes)
 {
 	struct nm_page_results results = {.error = batch->error};
+	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
@@ -51,6 +53,8 @@ static struct nm_page_results count_results(const struct nm_page_batch *batch)
 			break;
 		case NM_PAGE_FATE_MOVED:
 			results.moved++;
+			results.forgotten += !step->base_pages;
+			bytes += step->base_pages ? 0 : step->bytes;
 			break;
 		case NM_PAGE_FATE_ELSEWHERE:
 			results.elsewhere++;
@@ -63,6 +67,11 @@ static struct nm_page_results count_results(const struct nm_page_batch *batch)
 			break;
 		}
 	}
+	for (size_t i = 0; i < batch->nr_base_pages; i++) {
+		results.forgotten += batch->base_pages[i].pages;
+		bytes += batch->base_pages[i].pages * SMALL_BYTES;
+	}
+	*ret_bytes = bytes;
 	return results;
 }
 
@@ -114,85 +123,50 @@ static void settle_page(struct nm_memory *memory, const struct nm_page_migration
 
 /* ---- original locations ---- */
 
+static void remember(struct nm_page_migration *migration, uint64_t address, uint64_t bytes,
+		     int was_on, int now_on)
+{
+	migration->back[migration->count++] = (struct nm_page_step){
+		.address = address, .bytes = bytes, .from = (int16_t)now_on, .to = (int16_t)was_on};
+}
+
 /* Adds whole pages as requested, and small ones if their size was not known. */
-static void add_requested_pages(struct nm_page_migration *migration,
-				const struct nm_page_batch *batch, size_t most)
+static void remember_pages(struct nm_page_migration *migration, const struct nm_page_batch *batch,
+			   size_t most)
 {
 	for (size_t i = 0; i < batch->count && migration->count < most; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
 		int was_on = step->found_on >= 0 ? step->found_on : step->from;
 		if (step->fate == NM_PAGE_FATE_MOVED && !step->base_pages && was_on >= 0)
-			migration->origins[migration->count++] =
-				(struct nm_page_origin){.address = step->address,
-							.bytes = step->bytes,
-							.was_on = (int16_t)was_on,
-							.now_on = step->to};
+			remember(migration, step->address, step->bytes, was_on, step->to);
 	}
-}
-
-static void add_base_pages(struct nm_page_migration *migration, const struct nm_page_batch *batch,
-			   size_t most)
-{
 	for (size_t i = 0; i < batch->nr_base_pages; i++) {
 		const struct nm_base_pages *run = &batch->base_pages[i];
 		for (uint64_t k = 0; run->was_on >= 0 && k < run->pages && migration->count < most;
 		     k++)
-			migration->origins[migration->count++] =
-				(struct nm_page_origin){.address = run->address + k * SMALL_BYTES,
-							.bytes = SMALL_BYTES,
-							.was_on = run->was_on,
-							.now_on = run->now_on};
+			remember(migration, run->address + k * SMALL_BYTES, SMALL_BYTES,
+				 run->was_on, run->now_on);
 	}
 }
 
-/* ---- counts ---- */
-
-static uint64_t count_base_pages(const struct nm_page_batch *batch)
-{
-	uint64_t pages = 0;
-
-	for (size_t i = 0; i < batch->nr_base_pages; i++)
-		pages += batch->base_pages[i].pages;
-	return pages;
-}
-
-static uint64_t count_bytes(const struct nm_page_batch *batch)
-{
-	uint64_t bytes = count_base_pages(batch) * SMALL_BYTES;
-
-	for (size_t i = 0; i < batch->count; i++)
-		if (batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].base_pages)
-			bytes += batch->steps[i].bytes;
-	return bytes;
-}
-
-static size_t count_moved(const struct nm_page_batch *batch)
-{
-	size_t pages = count_base_pages(batch);
-
-	for (size_t i = 0; i < batch->count; i++)
-		pages += batch->steps[i].fate == NM_PAGE_FATE_MOVED && !batch->steps[i].base_pages;
-	return pages;
-}
-
-/* Records origins within rollback_pages, and counts the pages beyond that limit. */
+/* Records the original locations within rollback_pages, and counts the pages beyond that limit. */
 static void record_origins(struct nm_daemon *daemon, struct nm_page_migration *migration,
 			   const struct nm_page_batch *batch, struct nm_page_results *results)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	uint64_t limit = daemon->config->rules.rollback_pages;
 	size_t room = limit > stage->nr_origins ? (size_t)(limit - stage->nr_origins) : 0;
-	size_t moved = count_moved(batch), most = room < moved ? room : moved;
+	size_t moved = results->forgotten, most = room < moved ? room : moved;
 
+	results->forgotten = 0;
 	if (batch->rollback || moved == 0)
 		return;
 	results->forgotten = moved + batch->base_pages_lost;
 	if (migration->judged)
-		migration->origins = calloc(most + 1, sizeof(*migration->origins));
-	if (!migration->origins)
+		migration->back = calloc(most + 1, sizeof(*migration->back));
+	if (!migration->back)
 		return;
-	add_requested_pages(migration, batch, most);
-	add_base_pages(migration, batch, most);
+	remember_pages(migration, batch, most);
 	stage->nr_origins += migration->count;
 	results->remembered = migration->count;
 	results->forgotten -= migration->count;
@@ -252,8 +226,8 @@ static void finish(struct nm_daemon *daemon, struct nm_page_migration *migration
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	struct nm_page_process *process = nm_page_process_of(&stage->processes, batch->pid);
-	struct nm_page_results results = count_results(batch);
-	uint64_t bytes = count_bytes(batch);
+	uint64_t bytes;
+	struct nm_page_results results = count_results(batch, &bytes);
 
 	for (size_t i = 0; i < batch->count; i++) {
 		settle_page(daemon->pipeline.memory, migration, &batch->steps[i], batch->error);
@@ -285,7 +259,7 @@ void nm_page_stage_collect(struct nm_daemon *daemon)
 			i++;
 		if (i < stage->nr_migrations && stage->migrations[i].moving)
 			finish(daemon, &stage->migrations[i], batch);
-		if (i < stage->nr_migrations && !stage->migrations[i].origins)
+		if (i < stage->nr_migrations && !stage->migrations[i].back)
 			drop_migration(stage, i);
 		nm_page_batch_free(batch);
 	}
@@ -337,7 +311,7 @@ void nm_page_stage_apply_verdict(struct nm_daemon *daemon, const struct nm_verdi
 /* If the first pieces of a range have not helped, the others will not. */
 static void stop_range(struct nm_page_process *process, const struct nm_page_migration *migration)
 {
-	uint64_t first = migration->origins[0].address;
+	uint64_t first = migration->back[0].address;
 
 	if (first >= process->cursor.start && first < process->cursor.end)
 		process->cursor.active = false;
@@ -350,11 +324,8 @@ static int roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 	struct nm_pages_reason reason = {.reason = NM_PAGE_REASON_ROLLBACK,
 					 .exclusivity = migration->decision.pages.exclusivity};
 
-	for (size_t i = 0; steps && i < migration->count; i++)
-		steps[i] = (struct nm_page_step){.address = migration->origins[i].address,
-						 .bytes = migration->origins[i].bytes,
-						 .from = migration->origins[i].now_on,
-						 .to = migration->origins[i].was_on};
+	if (steps)
+		memcpy(steps, migration->back, migration->count * sizeof(*steps));
 	if (migration->decision.pages.reason != NM_PAGE_REASON_PAGES)
 		stop_range(process, migration);
 	return nm_page_stage_submit(daemon, snapshot, process, &reason, migration->decision.id,

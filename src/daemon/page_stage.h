@@ -13,12 +13,6 @@
 
 struct nm_daemon;
 
-/* A moved page and its original node, for rollback. */
-struct nm_page_origin {
-	uint64_t address, bytes;
-	int16_t was_on, now_on;
-};
-
 /* A decision that awaits its results, then its verdict, and then perhaps its rollback. */
 struct nm_page_migration {
 	struct nm_decision decision;
@@ -26,7 +20,7 @@ struct nm_page_migration {
 	bool moving;			/* the mover processes its pages */
 	bool judged;			/* it will get a verdict */
 	bool roll_back;			/* to be rolled back, and not yet submitted to the mover */
-	struct nm_page_origin *origins; /* NULL: no results, or no page to move back */
+	struct nm_page_step *back; /* moves pages back; NULL: no results, or no page to move back */
 	size_t count;
 };
 
