@@ -39,7 +39,7 @@ static void count_failure(struct nm_page_results *results, int error)
 	}
 }
 
-/* Counts results, all moved pages in their actual size as forgotten, and their bytes. */
+/* Counts results, moved pages in their actual size, all without a record yet, and their bytes. */
 static struct nm_page_results count_results(const struct nm_page_batch *batch, uint64_t *ret_bytes)
 {
 	struct nm_page_results results = {.error = batch->error};
