@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nm_judge [-n SEEDS] [-s SEED] [-v | -c] [SCENARIO…]: how often policy "auto" is as good as the better
- * of doing nothing and the kernel, and whether its verdicts are right, in the model. Prints
- * `name value unit` lines; -v prints every row and every lost run on standard error; -c
- * judges the control group instead. Not installed.
+ * nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m] [SCENARIO…]: how often policy "auto" is as good as
+ * the better of doing nothing and the kernel, and whether its verdicts are right, in the model.
+ * Prints `name value unit` lines; -v prints every row and every lost run on standard error; -c
+ * judges the control group instead; -m prints rows of the table in docs/simulation.md. Not
+ * installed.
  */
 #include "judge.h"
 
@@ -33,27 +34,30 @@ enum { BASELINE, KERNEL, A_NODE_EACH, IN_ORDER, FIRST_AUTO, FIRST_OTHER = FIRST_
 static const struct row {
 	struct nm_sim_policy policy;
 	bool no_pmu;
+	bool in_document; /* a column of the table of -m */
 } rows[] = {
 	[BASELINE] = {.policy = {.name = "baseline"}},
-	[KERNEL] = {.policy = {.name = "kernel", .numa_balancing = true}},
+	[KERNEL] = {.policy = {.name = "kernel", .numa_balancing = true}, .in_document = true},
 	[A_NODE_EACH] = {.policy = {.name = "node-each",
 				    .placed = true,
 				    .placement = NM_SIM_PLACE_DIRECT}},
 	[IN_ORDER] = {.policy = {.name = "in-order",
 				 .placed = true,
 				 .placement = NM_SIM_PLACE_ORACLE}},
-	[FIRST_AUTO] = {.policy = {.name = "auto", .config = AUTO}},
-	{.policy = {.name = "auto+kernel", .config = AUTO, .numa_balancing = true}},
-	{.policy = {.name = "auto-no-pmu", .config = AUTO}, .no_pmu = true},
+	[FIRST_AUTO] = {.policy = {.name = "auto", .config = AUTO}, .in_document = true},
+	{.policy = {.name = "auto+kernel", .config = AUTO, .numa_balancing = true},
+	 .in_document = true},
+	{.policy = {.name = "auto-no-pmu", .config = AUTO}, .no_pmu = true, .in_document = true},
 	{.policy = {.name = "auto+kernel-no-pmu", .config = AUTO, .numa_balancing = true},
 	 .no_pmu = true},
 	{.policy = {.name = "auto+pages", .config = AUTO PAGES}},
 	/* Rows to compare "auto" with, which is not judged by them. */
-	[FIRST_OTHER] = {.policy = {.name = "lbma", .config = THREADS("lbma")}},
+	[FIRST_OTHER] = {.policy = {.name = "lbma", .config = THREADS("lbma")},
+			 .in_document = true},
 	{.policy = {.name = "imar2", .config = THREADS("imar2")}},
-	{.policy = {.name = "imar2+pages", .config = THREADS("imar2") PAGES}},
+	{.policy = {.name = "imar2+pages", .config = THREADS("imar2") PAGES}, .in_document = true},
 	{.policy = {.name = "imar2+kernel", .config = THREADS("imar2"), .numa_balancing = true}},
-	{.policy = {.name = "kmaf+pages", .config = THREADS("kmaf") PAGES}},
+	{.policy = {.name = "kmaf+pages", .config = THREADS("kmaf") PAGES}, .in_document = true},
 };
 #define NR_ROWS NM_ARRAY_SIZE(rows)
 
@@ -80,13 +84,19 @@ struct judge {
 	const struct nm_sim_machine *machine;
 	unsigned seeds;
 	uint64_t first_seed;
-	bool verbose, control;
+	bool verbose, control, document;
 };
 
 static void add_count(struct count *to, struct count from)
 {
 	to->of += from.of;
 	to->all += from.all;
+}
+
+static void add_change(struct changes *to, double change)
+{
+	to->sum += change;
+	to->squares += change * change;
 }
 
 static double share(struct count count)
@@ -212,8 +222,7 @@ static void compare(const struct judge *judge, const struct nm_sim_options *opti
 	for (size_t row = 0; row < NR_ROWS; row++) {
 		bool won = times[row] <= WON_WITHIN * better;
 		double change = times[row] / times[BASELINE] - 1;
-		tally->change[row][wander].sum += change;
-		tally->change[row][wander].squares += change * change;
+		add_change(&tally->change[row][wander], change);
 		tally->gained[row] += gains ? times[BASELINE] - times[row] : 0;
 		add_count(&tally->row_won[row][wander], (struct count){won, 1});
 		if (row < FIRST_AUTO || row >= FIRST_OTHER)
@@ -265,12 +274,12 @@ static void print_tally(const char *of, const struct tally *tally)
 }
 
 /* Mean and standard error, in percent. */
-static void print_changes(const struct changes *changes, unsigned count)
+static void print_changes(FILE *to, const struct changes *changes, unsigned count)
 {
 	double mean = changes->sum / count;
 	double variance = fmax(changes->squares / count - mean * mean, 0);
 	double error = count > 1 ? sqrt(variance / (count - 1)) : (double)NAN;
-	(void)fprintf(stderr, " %+6.1f ±%4.1f", 100 * mean, 100 * error);
+	(void)fprintf(to, " %+.1f ± %.1f", 100 * mean, 100 * error);
 }
 
 static void print_rows(const struct judge *judge, const struct tally *tally)
@@ -285,7 +294,7 @@ static void print_rows(const struct judge *judge, const struct tally *tally)
 			continue;
 		(void)fprintf(stderr, "\n%-10s %-20s", name, rows[row].policy.name);
 		for (size_t w = 0; w < NR_WANDERS; w++) {
-			print_changes(&tally->change[row][w], judge->seeds);
+			print_changes(stderr, &tally->change[row][w], judge->seeds);
 			(void)fprintf(stderr, " %4.2f", share(tally->row_won[row][w]));
 		}
 	}
@@ -319,6 +328,37 @@ static int run_control(const struct judge *judge, const struct judge_scenario *s
 	return r;
 }
 
+/* Runs only what the table in the document shows: the usual rate, without a check of verdicts. */
+static int run_for_document(const struct judge *judge)
+{
+	struct tally tally = {0};
+	struct nm_sim_outcome outcome;
+	double baseline_s, time_s;
+	int r = 0;
+	for (unsigned i = 0; i < judge->seeds && r == 0; i++) {
+		const struct nm_sim_options options = {.seed = judge->first_seed + i,
+						       .wander_per_s = NM_SIM_WANDER_USUAL};
+		r = time_of(judge, BASELINE, &options, &outcome, &baseline_s);
+		for (size_t row = 0; row < NR_ROWS && r == 0; row++) {
+			if (!rows[row].in_document)
+				continue;
+			r = time_of(judge, row, &options, &outcome, &time_s);
+			add_change(&tally.change[row][0], time_s / baseline_s - 1);
+		}
+	}
+	if (r < 0)
+		return r;
+	printf("| `%s`: %s |", judge->scenario->name, judge->scenario->words);
+	for (size_t row = 0; row < NR_ROWS; row++)
+		if (rows[row].in_document) {
+			print_changes(stdout, &tally.change[row][0], judge->seeds);
+			(void)fputs(" |", stdout);
+		}
+	putchar('\n');
+	(void)fflush(stdout);
+	return 0;
+}
+
 static int run_scenario(struct judge *judge, const struct judge_scenario *scenario,
 			struct tally *sum)
 {
@@ -329,6 +369,8 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 	int r = nm_sim_machine_by_name(scenario->machine, &machine);
 	judge->scenario = scenario;
 	judge->machine = machine;
+	if (r == 0 && judge->document)
+		return run_for_document(judge);
 	for (size_t wander = 0; wander < NR_WANDERS; wander++)
 		for (unsigned i = 0; i < judge->seeds && r == 0; i++)
 			r = run_pair(judge, judge->first_seed + i, wander, &tally);
@@ -343,7 +385,7 @@ static int run_scenario(struct judge *judge, const struct judge_scenario *scenar
 
 static int usage(void)
 {
-	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v | -c] [SCENARIO...]\n"
+	(void)fputs("usage: nm_judge [-n SEEDS] [-s SEED] [-v | -c | -m] [SCENARIO...]\n"
 		    "Scenarios:\n",
 		    stderr);
 	for (size_t i = 0; i < judge_scenario_count; i++)
@@ -374,7 +416,7 @@ int main(int argc, char **argv)
 {
 	struct judge judge = {.seeds = 20, .first_seed = 1};
 	struct tally sum = {0};
-	for (int c; (c = getopt(argc, argv, "n:s:vc")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:s:vcm")) != -1;) {
 		if (c == 'n')
 			judge.seeds = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 's')
@@ -383,6 +425,8 @@ int main(int argc, char **argv)
 			judge.verbose = true;
 		else if (c == 'c')
 			judge.control = true;
+		else if (c == 'm')
+			judge.document = true;
 		else
 			return usage();
 	}
@@ -396,7 +440,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "nm_judge: %s\n", strerror(-r));
 		return 1;
 	}
-	if (!judge.control)
+	if (!judge.control && !judge.document)
 		print_tally("", &sum);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nm_papers [-r RUNS] [-s SEED] [-w WANDER] TABLE: prints a table of a paper, published and
- * modelled. Not installed; docs/simulation.md has the results. No parameter is fitted to them.
+ * nm_papers [-m] [-r RUNS] [-s SEED] [-w WANDER] TABLE: prints a table of a paper, published and
+ * modelled; -m: as rows of the table in docs/simulation.md. Not installed. No parameter is fitted.
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static double change(double now, double before)
 static bool is_reachable(const struct papers_row *row)
 {
 	const struct nm_sim_policy *policy = &row->policy;
-	return !policy->config && (policy->placed || policy->numa_balancing || row->searched);
+	return !policy->config && (policy->placed || policy->numa_balancing);
 }
 
 static double published(const struct papers_table *table, size_t row)
@@ -51,8 +51,6 @@ static int run_once(const struct papers_table *table, unsigned index, const stru
 	const struct nm_sim_case what = {.machine = machine, .workload = &workload, .how = *how};
 	struct nm_sim_outcome outcome;
 	int r = table->fill(table, index, &workload);
-	if (r == 0 && row->searched)
-		r = papers_search(&what);
 	if (r == 0)
 		r = nm_sim_case_run(&what, &row->policy, &outcome);
 	if (r == 0)
@@ -130,7 +128,19 @@ static void print_line(const struct papers_table *table, size_t row, const struc
 	printf("%+11.1f %8.1f  %s\n", line->simulated, error, beyond(percent, oracle));
 }
 
-static int run_table(const struct papers_table *table, const struct nm_sim_how *how)
+static void print_markdown(const struct papers_table *table, const struct line *lines)
+{
+	printf("| %s: %s | %+.1f |", table->title, table->rows[1].policy.name, published(table, 1));
+	for (size_t i = 1; i + 1 < table->nr_rows; i++) {
+		/* The last two are placements by hand, of which the better one is shown. */
+		bool last = i + 2 == table->nr_rows && lines[i + 1].simulated < lines[i].simulated;
+		printf(" %+.1f ± %.1f |", lines[i + last].simulated, lines[i + last].error);
+	}
+	putchar('\n');
+	(void)fflush(stdout);
+}
+
+static int run_table(const struct papers_table *table, const struct nm_sim_how *how, bool markdown)
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	struct line lines[PAPERS_ROWS_MOST];
@@ -142,6 +152,10 @@ static int run_table(const struct papers_table *table, const struct nm_sim_how *
 		r = add_workload(table, i, machine, how, lines, &oracle);
 	if (r < 0)
 		return r;
+	if (markdown) {
+		print_markdown(table, lines);
+		return 0;
+	}
 	printf("%s: change of the time of %s\n%-28s %11s %11s %8s  %s\n", table->title,
 	       table->slowest ? "the slowest user" : "all programs", "", "PUBLISHED %",
 	       "SIMULATED %", table->workloads > 1 ? "RANGE/2" : "+/-", "PUBLISHED AND ORACLE");
@@ -152,13 +166,13 @@ static int run_table(const struct papers_table *table, const struct nm_sim_how *
 	return 0;
 }
 
-static int run_name(const char *name, const struct nm_sim_how *how)
+static int run_name(const char *name, const struct nm_sim_how *how, bool markdown)
 {
 	int r = -ENOENT;
 	for (size_t i = 0; i < papers_table_count; i++) {
 		if (strcmp(papers_tables[i].name, name) != 0)
 			continue;
-		r = run_table(&papers_tables[i], how);
+		r = run_table(&papers_tables[i], how, markdown);
 		if (r < 0)
 			break;
 	}
@@ -167,7 +181,7 @@ static int run_name(const char *name, const struct nm_sim_how *how)
 
 static int usage(void)
 {
-	(void)fputs("usage: nm_papers [-r RUNS] [-s SEED] [-w WANDER] TABLE\nTables:", stderr);
+	(void)fputs("usage: nm_papers [-m] [-r RUNS] [-s SEED] [-w WANDER] TABLE\nTables:", stderr);
 	for (size_t i = 0; i < papers_table_count; i++)
 		if (i == 0 || strcmp(papers_tables[i].name, papers_tables[i - 1].name) != 0)
 			(void)fprintf(stderr, " %s", papers_tables[i].name);
@@ -179,8 +193,11 @@ int main(int argc, char **argv)
 {
 	struct nm_sim_how how = {
 		.runs = 5, .options = {.seed = 1, .wander_per_s = NM_SIM_WANDER_USUAL}};
-	for (int c; (c = getopt(argc, argv, "r:s:w:")) != -1;) {
-		if (c == 'r')
+	bool markdown = false;
+	for (int c; (c = getopt(argc, argv, "mr:s:w:")) != -1;) {
+		if (c == 'm')
+			markdown = true;
+		else if (c == 'r')
 			how.runs = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 's')
 			how.options.seed = strtoull(optarg, NULL, 10);
@@ -191,7 +208,7 @@ int main(int argc, char **argv)
 	}
 	if (optind + 1 != argc || how.runs == 0)
 		return usage();
-	int r = run_name(argv[optind], &how);
+	int r = run_name(argv[optind], &how, markdown);
 	if (r == -ENOENT)
 		return usage();
 	if (r < 0)

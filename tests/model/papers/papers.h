@@ -6,12 +6,10 @@
 
 #include "../policies.h"
 
-#define PAPERS_USERS_MOST 4U /* limit of papers_search() */
 #define PAPERS_ROWS_MOST 19U
 
 struct papers_row {
 	struct nm_sim_policy policy;
-	bool searched; /* users are placed by papers_search() */
 };
 
 /* One workload, or several whose changes are averaged, with each policy. */
@@ -30,12 +28,5 @@ struct papers_table {
 
 extern const struct papers_table papers_tables[];
 extern const size_t papers_table_count;
-
-/*
- * Finds the best placement of the users of the workload by trial from two initial placements, one
- * user after another. Returns -E2BIG with more than PAPERS_USERS_MOST users, otherwise errors as
- * nm_simulate().
- */
-int papers_search(const struct nm_sim_case *what);
 
 #endif
