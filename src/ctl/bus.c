@@ -57,8 +57,10 @@ void nm_ctl_explain_failure(const sd_bus_error *error, int r, bool changes, stru
 {
 	const struct cause *cause = cause_of(error, r, changes);
 	const char *words = error->message ? error->message : strerror(-r);
-	if (r == -EBADMSG || r == -EFBIG)
+	if (r == -EBADMSG)
 		words = "numa-migrd sent no valid document";
+	if (r == -EFBIG)
+		words = "numa-migrd sent a document that is too large";
 	ret->status = cause ? cause->status : EXIT_FAILURE;
 	nm_text_clean(ret->text, sizeof(ret->text), cause ? cause->words : words);
 }
@@ -125,8 +127,6 @@ static int read_text(int fd, char **ret, size_t *ret_size)
 	size_t used = 0;
 	if (fstat(fd, &file) < 0)
 		return -errno;
-	if (!S_ISREG(file.st_mode)) /* it could make this wait */
-		return -EBADMSG;
 	if (file.st_size > DOCUMENT_BYTES_MAX)
 		return -EFBIG;
 	size_t size = (size_t)file.st_size;
@@ -160,7 +160,7 @@ int nm_ctl_parse_document(const char *text, size_t size, json_t **ret)
 int nm_ctl_read_document(sd_bus_message *reply, json_t **ret)
 {
 	nm_autofree char *text = NULL;
-	size_t size;
+	size_t size = 0;
 	int fd; /* of the message */
 	int r = sd_bus_message_read(reply, "h", &fd);
 	if (r >= 0)

@@ -64,7 +64,7 @@ json_t *nm_row_json(const struct nm_table *table, const void *row)
 {
 	json_t *object = json_object();
 	for (size_t i = 0; object && i < table->count; i++) {
-		json_t *value;
+		json_t *value = NULL;
 		if (!value_of(&table->fields[i], row, &value))
 			json_decref(value);
 		else if (json_object_set_new_nocheck(object, table->fields[i].name, value) < 0)

@@ -265,7 +265,7 @@ static inline int fake_hostile_dump(sd_bus_message *call, void *userdata, sd_bus
 
 #define FAKE_HOSTILE_REFUSED 5U /* the first answers, which are no documents */
 #define FAKE_HOSTILE_ODD 3U	/* after them */
-#define FAKE_HOSTILE_FILES 2U	/* after them: too large, and no file */
+/* After them: a document that is too large, and a pipe. */
 
 static inline void fake_hostile_service(int ready)
 {
