@@ -57,19 +57,19 @@ unsigned nm_dtas_memory_cpus(unsigned cpus, uint64_t memory, uint64_t compute);
  * Assigns each CPU a type in `ret` (topology->nr_cpus entries). Unusable CPUs are EITHER; all are
  * EITHER if no thread has a type or one CPU would have to serve both. Memory-bound CPUs are spread
  * first over caches, then over alternate cores, then over SMT siblings. A small change of the ratio
- * changes few CPUs. Returns 0 or -ENOMEM. Called every 10 s with the numbers of running threads.
+ * changes few CPUs. Called every 10 s with the numbers of running threads.
  */
-int nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
-		  enum nm_dtas_type *ret);
+void nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
+		   enum nm_dtas_type *ret);
 
 /* Returns whether a thread may run on a CPU of this type. `idle` is true if no other thread demands
  * the CPU now (false: the paper's rule). */
 bool nm_dtas_fits(enum nm_dtas_type cpu, enum nm_dtas_type thread, bool idle);
 
 /* Returns the usable CPUs of the node on which a thread of this type may get a lease; empty if the
- * split has none on that node. Returns 0 or -ENOMEM. Called when a lease is created. */
-int nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *types, int node,
-		 enum nm_dtas_type thread, hwloc_bitmap_t ret);
+ * split has none on that node. Returns 0. Called when a lease is created. */
+void nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *types, int node,
+		  enum nm_dtas_type thread, hwloc_bitmap_t ret);
 
 /* ---- one round ---- */
 
@@ -173,8 +173,7 @@ bool nm_balance_update(struct nm_balance_state *state, const struct nm_balance_r
  * another, each from the busiest CPU with waiting threads to the idlest CPU on another node, as
  * long as load(to) + load(thread) < load(from) by rules->relief. If no thread can move, it tries
  * the next busiest CPU, then the next idlest. Loads and threads per node include the moves made
- * before. Returns 0, or -ENOMEM with the state unchanged. The caller clears *ret. Called by the
- * policy stage of the tick.
+ * before. Returns 0. The caller clears *ret. Called by the policy stage of the tick.
  */
 int nm_balance_round(const struct nm_balance_input *input, const struct nm_balance_rules *rules,
 		     struct nm_balance_state *state, struct nm_balance_result *ret);
@@ -189,8 +188,7 @@ int nm_balance_round(const struct nm_balance_input *input, const struct nm_balan
  * but NM_WAIT_SHARE of it, beginning with those on the fullest CPUs, at most `most`. Selects none
  * if the gap between the nodes cannot exceed rules->end, however long threads waited; therefore
  * nothing is read on a machine that is not overloaded. Writes their indices to ret_threads (room
- * for `most`) and their number to *ret_count. Returns 0 or -ENOMEM. Called by the tick after the
- * snapshot.
+ * for `most`) and their number to *ret_count. Returns 0. Called by the tick after the snapshot.
  */
 int nm_balance_select_threads(const struct nm_snapshot *snapshot,
 			      const struct nm_balance_rules *rules, size_t most,
@@ -226,8 +224,8 @@ struct nm_balance_input_arrays {
 /*
  * Computes the input of a round. The demand of a thread without times is a whole CPU if its main
  * CPU was saturated, otherwise the time that it ran; it does not count as waiting. Pages of a
- * memory-only node count at the node that represents it. The snapshot must outlive *ret. Returns 0
- * or -ENOMEM; the caller clears *ret. Called by the policy stage of the tick.
+ * memory-only node count at the node that represents it. The snapshot must outlive *ret. Returns 0;
+ * the caller clears *ret. Called by the policy stage of the tick.
  */
 int nm_balance_input_build(const struct nm_balance_measurements *facts,
 			   struct nm_balance_input_arrays *ret);
@@ -280,9 +278,9 @@ struct nm_balancer {
 
 /* ---- balancer.c: threads and rounds ---- */
 
-/* Creates the state of the policy. page_bytes is the size of a base page. Returns 0 or -ENOMEM. */
-int nm_balancer_new(const struct nm_topology *topology, double page_bytes,
-		    struct nm_balancer **ret);
+/* Creates the state of the policy. page_bytes is the size of a base page. */
+void nm_balancer_new(const struct nm_topology *topology, double page_bytes,
+		     struct nm_balancer **ret);
 /* NULL is allowed. */
 void nm_balancer_free(struct nm_balancer *balancer);
 /* Returns the rules of a round that the configuration sets. */
@@ -301,20 +299,19 @@ struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, ui
 						uint64_t interval,
 						const struct nm_proc_schedstat *reading);
 /* Performs a round with the increases of the snapshot's threads: balancer->result has its moves.
- * Called after the threads, types and pages of this interval were updated. Returns 0, or -ENOMEM
- * with the last result unchanged. */
+ * Called after the threads, types and pages of this interval were updated. Returns 0. */
 int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, const struct nm_balance_times *times);
 /* Proposes the moves of the round of the same interval. The proposals refer to CPUs of the
- * balancer, which must outlive them. Returns 0 or -ENOMEM; the caller clears *ret. */
-int nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			const struct nm_config *config, struct nm_proposals *ret);
+ * balancer, which must outlive them. The caller clears *ret. */
+void nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			 const struct nm_config *config, struct nm_proposals *ret);
 /* Notes that a decision of this interval was applied. */
 void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision *decision);
 
 /* ---- pages.c: location of pages ---- */
 
-/* Updates the set of processes and the location of their pages. Returns 0 or -ENOMEM. */
+/* Updates the set of processes and the location of their pages. Returns 0. */
 int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
 /* Returns the location of the pages of a process, or NULL if it is not known. */
 const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balancer, uint32_t pid);
@@ -336,7 +333,7 @@ struct nm_column nm_residence_column(void);
 
 /* Updates the types of threads, and divides the CPUs between them when due. Writes to ret_ended
  * (room for each thread) the indices of the threads whose leases no longer fit their types, and
- * their number to *ret_count. Returns 0 or -ENOMEM. */
+ * their number to *ret_count. Returns 0. */
 int nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 			     const struct nm_figures *figures, size_t nr_figures,
 			     uint32_t *ret_ended, size_t *ret_count);

@@ -61,21 +61,32 @@ static inline const char *nm_plural(uint64_t count, const char *one, const char 
 	return count == 1 ? one : several;
 }
 
-static inline int nm_reserve(void **array, size_t *capacity, size_t used, size_t element_size)
+/*
+ * Returns the pointer that malloc(3), one of its relatives or hwloc_bitmap_alloc() returned. If it
+ * is NULL, ends the program by abort(3), and ExecStopPost= of the unit restores all affinities, as
+ * after a kill at any other moment. Not for sizes from outside, which are bounded first. May be
+ * called from any stage.
+ */
+void *nm_must(void *pointer) __attribute__((returns_nonnull));
+
+/* The same for a result of hwloc_bitmap_set() and its relatives, which fail only without memory. */
+static inline void nm_must_do(int result)
+{
+	if (result < 0)
+		(void)nm_must(NULL);
+}
+
+static inline void nm_reserve(void **array, size_t *capacity, size_t used, size_t element_size)
 {
 	if (used < *capacity)
-		return 0;
+		return;
 	size_t wanted = *capacity ? *capacity * 2 : 16;
-	void *grown = reallocarray(*array, wanted, element_size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
+	*array = nm_must(reallocarray(*array, wanted, element_size));
 	*capacity = wanted;
-	return 0;
 }
 
 /* Makes room for one more element in a growing array: doubles the capacity when `used` has reached
- * it. Returns 0, or -ENOMEM with the array unchanged. May be called from any stage. */
+ * it. May be called from any stage. */
 #define NM_RESERVE(array, capacity, used)                                                          \
 	nm_reserve((void **)&(array), &(capacity), used, sizeof(*(array)))
 
@@ -172,7 +183,7 @@ struct nm_tidmap {
 	uint32_t nr_leaves; /* enough for the ids seen, which are below 2^15 on most machines */
 };
 
-int nm_tidmap_new(struct nm_tidmap **ret);
+struct nm_tidmap *nm_tidmap_new(void);
 void nm_tidmap_free(struct nm_tidmap *map);
 NM_DEFINE_CLEANUP(struct nm_tidmap, nm_tidmap_free);
 
@@ -188,7 +199,7 @@ static inline uint32_t nm_tidmap_get(const struct nm_tidmap *map, uint32_t tid)
 /* Returns the lowest id in the map that is at least `from`, or NM_TIDMAP_NONE. */
 uint32_t nm_tidmap_next(const struct nm_tidmap *map, uint32_t from);
 
-/* Sets the value of tid (not NM_TIDMAP_NONE). Returns 0, -ERANGE (tid too large) or -ENOMEM. */
+/* Sets the value of tid (not NM_TIDMAP_NONE). Returns 0 or -ERANGE (tid too large). */
 int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value);
 
 /* Removes tid, and frees its leaf if no other id uses it. Unknown ids are ignored. */

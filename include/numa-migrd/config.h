@@ -210,8 +210,8 @@ void nm_config_errors_clear(struct nm_config_errors *errors);
 /*
  * Parses `text` (`length` bytes; `name` is used only in messages) and validates all settings.
  * Returns 0 with a complete configuration; -EINVAL with all errors in `errors` (only one for a
- * syntax error or a duplicate setting, because libconfig stops there); or -ENOMEM. The caller frees
- * both. Pure except for the user database (getpwnam_r).
+ * syntax error or a duplicate setting, because libconfig stops there). The caller frees both. Pure
+ * except for the user database (getpwnam_r).
  */
 int nm_config_parse(const char *name, const char *text, size_t length,
 		    struct nm_config_errors *errors, struct nm_config **ret);

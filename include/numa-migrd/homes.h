@@ -175,10 +175,10 @@ struct nm_placement {
 /* ---- homes.c: processes ---- */
 
 /* Creates the state of the policy; own_ns is the CPU time of the main loop so far. clear(context,
- * …) ends each process that is no longer managed with nm_home_state_clear(). Returns 0 or -ENOMEM.
+ * …) ends each process that is no longer managed with nm_home_state_clear().
  */
-int nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *state), void *context,
-		     struct nm_placement **ret);
+void nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *state), void *context,
+		      struct nm_placement **ret);
 /* NULL is allowed. */
 void nm_placement_free(struct nm_placement *placement);
 
@@ -287,9 +287,9 @@ void nm_home_state_add_demand(struct nm_home_state *state, const struct nm_snap_
 /* Discards the values of the last interval. */
 void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes);
 /* Updates the measurements of all processes; ran: CPUs' worth of time of each thread of the
- * snapshot; sees_accesses: sampled accesses show where memory is used. Returns 0 or -ENOMEM. */
-int nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			 double interval_s, const double *ran, bool sees_accesses);
+ * snapshot; sees_accesses: sampled accesses show where memory is used. */
+void nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			  double interval_s, const double *ran, bool sees_accesses);
 /* The same for the only process of a separate snapshot, whose threads demand these shares of a CPU,
  * and have run for burst_s at a time since they started. */
 void nm_placement_measure_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
@@ -304,14 +304,14 @@ struct nm_placement_view {
 	struct nm_place_node *nodes;
 	struct nm_place_group *groups;
 };
-/* Updates the loads of the nodes in this interval. Returns 0 or -ENOMEM. */
-int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			      double interval_s);
-/* Builds the view of all processes from their last measurements. Returns 0 or -ENOMEM; the caller
- * clears it in both cases. */
-int nm_placement_view_build(const struct nm_placement *placement,
-			    const struct nm_topology *topology, uint64_t now_ns,
-			    struct nm_placement_view *view);
+/* Updates the loads of the nodes in this interval. Returns 0. */
+void nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			       double interval_s);
+/* Builds the view of all processes from their last measurements. The caller clears it in both
+ * cases. */
+void nm_placement_view_build(const struct nm_placement *placement,
+			     const struct nm_topology *topology, uint64_t now_ns,
+			     struct nm_placement_view *view);
 void nm_placement_view_clear(struct nm_placement_view *view);
 void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 			     struct nm_place_group *ret);
@@ -355,20 +355,19 @@ struct nm_home_round {
 /* Gives the verdicts that are due, and ends homes that did not help. */
 void nm_placement_judge(struct nm_placement *placement, const struct nm_home_round *round,
 			const struct nm_placement_view *view);
-/* Ends homes whose reason has gone. Returns 0 or -ENOMEM. */
-int nm_placement_expire(struct nm_placement *placement, const struct nm_home_round *round,
+/* Ends homes whose reason has gone. */
+void nm_placement_expire(struct nm_placement *placement, const struct nm_home_round *round,
+			 const struct nm_placement_view *view);
+/* Ends homes on nodes whose run queues are full. */
+void nm_placement_yield(struct nm_placement *placement, const struct nm_home_round *round,
 			const struct nm_placement_view *view);
-/* Ends homes on nodes whose run queues are full. Returns 0 or -ENOMEM. */
-int nm_placement_yield(struct nm_placement *placement, const struct nm_home_round *round,
-		       const struct nm_placement_view *view);
 /* Returns whether a process could be assigned a home, for which nm_placement_assign() needs
  * placement->available_bytes. */
 bool nm_placement_wants_homes(const struct nm_home_round *round,
 			      const struct nm_placement_view *view);
-/* Assigns homes. may_move: the daemon moves memory; view->place.memory_stays is set. Returns 0 or
- * -ENOMEM. */
-int nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
-			bool may_move, struct nm_placement_view *view);
+/* Assigns homes. may_move: the daemon moves memory; view->place.memory_stays is set. */
+void nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
+			 bool may_move, struct nm_placement_view *view);
 
 /* ---- migrate.c: whose memory is migrated next ---- */
 
@@ -410,9 +409,9 @@ bool nm_placement_held(struct nm_placement *placement, uint32_t pid);
 /* ---- threads.c ---- */
 
 /* Plans the moves of the snapshot's threads to their homes, and the leases of threads that stay
- * (numa-migrd-policies(7)). Returns 0 or -ENOMEM. */
-int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config, struct nm_plan *plan);
+ * (numa-migrd-policies(7)). Returns 0. */
+void nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, struct nm_plan *plan);
 /* A move was refused, which is likely to repeat: seccomp, a cpuset, an affinity that the owner has
  * set meanwhile. */
 void nm_placement_refused(struct nm_placement *placement, uint32_t pid, int error,

@@ -113,10 +113,10 @@ struct nm_baseline;
 void nm_baseline_free(struct nm_baseline *baseline);
 NM_DEFINE_CLEANUP(struct nm_baseline, nm_baseline_free);
 
-/* Returns P as of the last nm_imar2_feedback(), to compare process `pid` with it. Returns 0 or
- * -ENOMEM. Called when its pages begin to move. */
-int nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid,
-			 struct nm_baseline **ret);
+/* Returns P as of the last nm_imar2_feedback(), to compare process `pid` with it. Called when its
+ * pages begin to move. */
+void nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid,
+			  struct nm_baseline **ret);
 
 /* Excludes the change of P of the process in this interval from the statistics, and the process
  * from those with which others are compared, because the daemon disturbs it. */
@@ -133,10 +133,10 @@ struct nm_feedback_change {
 	bool gain;	      /* as in struct nm_feedback_judgement */
 };
 
-/* Compares the process as of the last nm_imar2_feedback() with the baseline. Returns 0 or -ENOMEM.
+/* Compares the process as of the last nm_imar2_feedback() with the baseline.
  * Called some time after its pages have been moved. */
-int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
-			const struct nm_config *config, struct nm_feedback_change *ret);
+void nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
+			 const struct nm_config *config, struct nm_feedback_change *ret);
 
 /* Returns T, which is general.interval_s, limited to t_min_s and t_max_s, until something
  * is judged, and again after that setting has changed. */

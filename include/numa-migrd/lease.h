@@ -65,7 +65,7 @@ struct nm_actuator;
  * Creates an actuator, which the caller frees. runtime_directory: fd of the directory that holds
  * the ledger (owned by the caller, must outlive the actuator); -1: no ledger, and nothing is ever
  * changed (receipts contain -EROFS). boot_id: the kernel's random/boot_id. on_event is called for
- * each event in the life of a lease. Returns 0, -ENOMEM, or the negative errno of the ledger.
+ * each event in the life of a lease. Returns 0, or the negative errno of the ledger.
  */
 int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topology,
 		    int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,

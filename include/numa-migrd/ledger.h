@@ -47,8 +47,8 @@ uint64_t nm_ledger_cgroup(const char *path);
 
 void nm_ledger_entry_clear(struct nm_ledger_entry *entry);
 
-/* Makes a deep copy, which the caller clears. On -ENOMEM *ret is unchanged. */
-int nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_entry *ret);
+/* Makes a deep copy, which the caller clears. */
+void nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_entry *ret);
 
 struct nm_ledger;
 

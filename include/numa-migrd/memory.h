@@ -115,11 +115,11 @@ struct nm_pages;
 
 /*
  * Creates a table for nr_nodes nodes (at least 1) with the rules of config->pages. `key` is random
- * and secret. The table begins small; nm_pages_update() grows it up to max_tracked. Returns 0 or
- * -ENOMEM. Called by the daemon at start.
+ * and secret. The table begins small; nm_pages_update() grows it up to max_tracked. Called by the
+ * daemon at start.
  */
-int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64_t key[4],
-		 struct nm_pages **ret);
+void nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64_t key[4],
+		  struct nm_pages **ret);
 void nm_pages_free(struct nm_pages *pages);
 NM_DEFINE_CLEANUP(struct nm_pages, nm_pages_free);
 
@@ -139,7 +139,7 @@ void nm_pages_configure(struct nm_pages *pages, const struct nm_config *config);
  * pages invalid at once; they are removed later. The pages of a new owner are held back, so that
  * none is found to belong on another node, until nm_pages_hold(…, false): section 3.3, "delay any
  * page migration until we set the thread affinity for the first time". Returns 0; -ENOSPC if there
- * are 65,535 owners, including those whose pages are still in the table; or -ENOMEM.
+ * are 65,535 owners, including those whose pages are still in the table.
  */
 int nm_pages_open(struct nm_pages *pages, uint16_t *ret);
 void nm_pages_close(struct nm_pages *pages, uint16_t id);
@@ -166,7 +166,7 @@ int nm_pages_settle(struct nm_pages *pages, uint32_t now_s, const struct nm_page
 /*
  * Performs the housekeeping once per interval: grows or shrinks the table, scans a `share` (0–1) of
  * it for pages of closed owners and expired pages, and sums up the exclusivity. A complete scan
- * publishes the summaries. Returns 0, or -ENOMEM, in which case the table keeps its size.
+ * publishes the summaries. Returns 0.
  */
 int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share);
 
@@ -221,9 +221,9 @@ struct nm_affinity_counts {
  * loses little to rounding. */
 #define NM_SHARING_STEP 16U
 
-/* Creates a matrix; reads sharing_window_s. Returns 0 or -ENOMEM. Called by the daemon at
+/* Creates a matrix; reads sharing_window_s. Called by the daemon at
  * start. */
-int nm_affinity_new(const struct nm_config *config, struct nm_affinity **ret);
+void nm_affinity_new(const struct nm_config *config, struct nm_affinity **ret);
 void nm_affinity_free(struct nm_affinity *affinity);
 NM_DEFINE_CLEANUP(struct nm_affinity, nm_affinity_free);
 
@@ -232,8 +232,8 @@ void nm_affinity_configure(struct nm_affinity *affinity, const struct nm_config 
 
 /*
  * Adds a thread and returns its id in the table of pages (from 1), or its existing id. An id is
- * reused only after every page has dropped it. Returns 0, -ENOSPC (65,535 threads), -ERANGE (tid
- * too large) or -ENOMEM.
+ * reused only after every page has dropped it. Returns 0, -ENOSPC (65,535 threads) or
+ * -ERANGE (tid too large).
  */
 int nm_affinity_join(struct nm_affinity *affinity, uint32_t tid, uint32_t now_s, uint16_t *ret);
 
@@ -249,22 +249,21 @@ void nm_affinity_share(struct nm_affinity *affinity, uint16_t a, uint16_t b);
 
 /*
  * Ages the matrix after each thread placement: M − (M >> 2), rounded as in section 3.4.2. Also
- * removes the remains of exited threads and makes room for more pairs. Returns 0, or -ENOMEM with
- * the matrix unchanged.
+ * removes the remains of exited threads and makes room for more pairs.
  */
-int nm_affinity_age(struct nm_affinity *affinity);
+void nm_affinity_age(struct nm_affinity *affinity);
 
 /*
  * Returns the graph of these threads (tids, ascending; unknown ones have no edges). It contains the
  * `partners` strongest pairs of each thread, ties by tid; an edge exists if either end selects it.
- * Returns 0 or -ENOMEM. Called before a thread placement.
+ * Returns 0. Called before a thread placement.
  */
 int nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
 		      unsigned partners, struct nm_affinity_graph **ret);
 void nm_affinity_graph_free(struct nm_affinity_graph *graph);
 NM_DEFINE_CLEANUP(struct nm_affinity_graph, nm_affinity_graph_free);
 
-/* Computes equations 1 and 2 over these threads. Returns 0 or -ENOMEM. */
+/* Computes equations 1 and 2 over these threads. Returns 0. */
 int nm_affinity_sharing(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
 			struct nm_sharing *ret);
 
@@ -301,11 +300,11 @@ struct nm_memory_wanted {
 struct nm_memory;
 
 /*
- * Creates the object. The topology must outlive it. `key` is random, for nm_pages_new(). Returns 0
- * or -ENOMEM. Called by the daemon at start.
+ * Creates the object. The topology must outlive it. `key` is random, for nm_pages_new(). Called by
+ * the daemon at start.
  */
-int nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
-		  const uint64_t key[4], struct nm_memory **ret);
+void nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
+		   const uint64_t key[4], struct nm_memory **ret);
 void nm_memory_free(struct nm_memory *memory);
 NM_DEFINE_CLEANUP(struct nm_memory, nm_memory_free);
 
@@ -314,8 +313,7 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 
 /*
  * Follows the threads and processes of the snapshot from now on, and others no longer. The pages of
- * processes that have exited or run another program are dropped. Returns 0, or -ENOMEM, in which
- * case some new threads wait for the next call. Called by the tick.
+ * processes that have exited or run another program are dropped. Returns 0. Called by the tick.
  */
 int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot);
 

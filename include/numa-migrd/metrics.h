@@ -64,7 +64,7 @@ struct nm_metrics_interval {
 struct nm_metrics;
 
 /* Creates the object. The topology must outlive it. If samples never have nodes of memory
- * (has_nodes), access metrics stay NaN. Returns 0 or -ENOMEM. */
+ * (has_nodes), access metrics stay NaN. Returns 0. */
 int nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm_metrics **ret);
 void nm_metrics_free(struct nm_metrics *metrics);
 NM_DEFINE_CLEANUP(struct nm_metrics, nm_metrics_free);
@@ -78,16 +78,15 @@ uint32_t nm_metrics_runs(const struct nm_metrics *metrics, uint32_t tid);
 /* Drops the counts of a thread that has exited, or whose number was reused. */
 void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid);
 
-/* Replaces the topology after a change of the machine, and resets the access counts. Returns 0 or
- * -ENOMEM. */
+/* Replaces the topology after a change of the machine, and resets the access counts. Returns 0. */
 int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *topology,
 			bool has_nodes);
 
 /*
  * Ends the interval: computes the metrics of every thread that was sampled in it or still has
  * access history, in ascending tid order, then decays the access counts by `keep` and clears the
- * others. Threads without samples in 600 intervals are dropped. Returns the number of entries, or
- * -ENOMEM; *ret is owned by the metrics and valid until the next call.
+ * others. Threads without samples in 600 intervals are dropped. Returns the number of entries;
+ * *ret is owned by the metrics and valid until the next call.
  */
 int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interval *interval,
 		     const struct nm_figures **ret);

@@ -117,10 +117,10 @@ struct nm_mover;
 
 /*
  * Creates a mover, which the caller frees before the platform. It copies what it needs of the
- * topology and the configuration. Returns 0 or -ENOMEM. Called by the daemon at start.
+ * topology and the configuration. Called by the daemon at start.
  */
-int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
-		 const struct nm_config *config, struct nm_mover **ret);
+void nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
+		  const struct nm_config *config, struct nm_mover **ret);
 /*
  * Does all work that is due by the platform's clock, without waiting for calls in progress. Returns
  * the time after which to call it again; also to be called when query_fd of the platform is
@@ -178,7 +178,7 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
 /*
  * Returns the mappings of the process whose pages may be moved, for nm_regions_set_ranges(); the
  * caller frees the array. -EAGAIN: not known; they are being read from now on, or wait until the
- * mappings of other processes have been delivered: call again. -ENOMEM; -ESRCH, -EPERM, -EFBIG as
+ * mappings of other processes have been delivered: call again. -ESRCH, -EPERM, -EFBIG as
  * for a batch. Called by the tick.
  */
 int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,

@@ -135,8 +135,8 @@ bool nm_page_may_move(const struct nm_page_process *process, uint64_t address, u
 /* Returns whether the page was refused since its mapping last changed. */
 bool nm_page_is_refused(const struct nm_page_process *process, uint64_t address);
 /* Records that the page was refused by the rules or by the kernel: NM_PAGE_REFUSED_TIMES times if
- * another attempt would fail, too, 1 if it was busy. Returns 0, or -ENOMEM (not recorded). */
-int nm_page_refuse(struct nm_page_process *process, uint64_t address, unsigned times);
+ * another attempt would fail, too, 1 if it was busy. */
+void nm_page_refuse(struct nm_page_process *process, uint64_t address, unsigned times);
 /* Records that the page was moved. */
 void nm_page_accept(struct nm_page_process *process, uint64_t address);
 /* Sets the mappings that may move, and takes the array over. Refusals of pages whose mapping has

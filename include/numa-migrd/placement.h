@@ -136,9 +136,9 @@ double nm_place_distance(const struct nm_place_view *view, const struct nm_place
  * Computes one proposal for each group, in the order of view->groups; `ret` has room for nr_groups.
  * Groups that run near their memory stay there, then groups with a larger demand choose first. A
  * group is assigned a home if the node's load per core stays at or below 1, or below the load that
- * all nodes would have if the demand were spread evenly. Returns 0 or -ENOMEM. Called by the tick.
+ * all nodes would have if the demand were spread evenly. Called by the tick.
  */
-int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret);
+void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret);
 
 /* Returns whether a home that was assigned for this reason is for the threads that ran then, and
  * not for more. Called by the drain and by the tick. */
@@ -148,17 +148,17 @@ bool nm_place_expires_with_growth(enum nm_place_reason reason);
  * Determines which homes have lost the reason for which they were assigned: that few threads ran,
  * that the group ran there, or that it fitted there. ret[i] is the reason that now justifies the
  * home, or NM_PLACE_SPREAD, NM_PLACE_OFTEN_WOKEN, NM_PLACE_FIXED or NM_PLACE_PINNED if there is
- * none. Returns 0 or -ENOMEM. Called by the tick, before nm_place_yield().
+ * none. Called by the tick, before nm_place_yield().
  */
-int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret);
+void nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret);
 
 /*
  * Selects the homes to give up, on nodes where the demand of the groups and of other threads that
  * must run there exceeds the cores while another node has an idle core. Groups that exceed the node
  * on their own come first, then those with the least demand, until the rest fits. ret[i] is set for
- * each group. Returns 0 or -ENOMEM. Called by the tick, before nm_place_propose().
+ * each group. Called by the tick, before nm_place_propose().
  */
-int nm_place_yield(const struct nm_place_view *view, bool *ret);
+void nm_place_yield(const struct nm_place_view *view, bool *ret);
 
 /* Returns the cores of a node that the threads of a group may use, or the load on these of all the
  * load of the node. Called by the functions of this file. */

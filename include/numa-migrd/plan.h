@@ -95,13 +95,13 @@ void nm_plan_filter(struct nm_plan *plan,
 		    bool (*keep)(void *context, const struct nm_decision *decision), void *context);
 
 /*
- * Turns proposals into decisions, in their order, within moves_per_interval (a swap counts
- * as two). threads.affinity selects leases or transient affinities: "auto" leases, but uses
- * transient affinities for threads of young or spawning processes (with several threads: in the
- * first NM_SIZED_AFTER_S), of processes whose runtime may count its CPUs again, and of lotteries
- * beside automatic NUMA balancing. A thread that is to stay on its node and may only get a
- * transient affinity is omitted. Decision ids are taken from *next_id, which is incremented.
- * Returns 0, or -ENOMEM (nothing planned). Called by the plan stage of the tick.
+ * Turns proposals into decisions, in their order, within moves_per_interval (a swap counts as two).
+ * threads.affinity selects leases or transient affinities: "auto" leases, but uses transient
+ * affinities for threads of young or spawning processes (with several threads: in the first
+ * NM_SIZED_AFTER_S), of processes whose runtime may count its CPUs again, and of lotteries beside
+ * automatic NUMA balancing. A thread that is to stay on its node and may only get a transient
+ * affinity is omitted. Decision ids are taken from *next_id, which is incremented. Returns 0.
+ * Called by the plan stage of the tick.
  */
 int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);
@@ -109,7 +109,7 @@ int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 /*
  * Adds a decision of one step, with this id, that sends a thread to a node whose CPUs it may use.
  * Used by policy "auto", whose decisions concern groups and have one such part per thread. Returns
- * 0, -ENOENT if the thread may use no CPU of the node, or -ENOMEM; on failure nothing is added.
+ * 0, or -ENOENT if the thread may use no CPU of the node; on failure nothing is added.
  * Called by the plan stage of the tick.
  */
 int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config *config,

@@ -155,7 +155,7 @@ struct nm_platform_ops {
 	/*
 	 * Submits a query about the memory of another process; the answer may take long or never
 	 * arrive. The ticket is never 0. -ESRCH: the process has exited, or its PID was reused;
-	 * -EAGAIN: the limit of pending queries is reached; -ENOMEM; or the negative errno of
+	 * -EAGAIN: the limit of pending queries is reached; or the negative errno of
 	 * examining the process. CLEAR_REFS also returns -EROFS in a dry run, and -EPERM. Called by
 	 * the sample stage, balance, injection and the task table.
 	 */
@@ -302,12 +302,12 @@ struct nm_platform_options {
 
 /*
  * Creates the Linux implementation and copies the options. The caller frees it with
- * nm_platform_free(). Errors: -ENOMEM, or the negative errno of opening the root or its proc/.
+ * nm_platform_free(). Errors: the negative errno of opening the root or its proc/.
  */
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret);
 
 /* Creates a platform with the operations on files and the clock only; the others are NULL. Errors:
- * -ENOMEM, or the negative errno of opening the root. Called by numa-migrctl. */
+ * the negative errno of opening the root. Called by numa-migrctl. */
 int nm_platform_files_new(const char *root_path, struct nm_platform **ret);
 static inline void nm_platform_free(struct nm_platform *platform)
 {
@@ -348,8 +348,8 @@ typedef bool (*nm_memory_answer_fn)(void *context, const struct nm_memory_query 
 
 struct nm_asker;
 
-/* The caller frees it. Returns 0 or -ENOMEM. */
-int nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **ret);
+/* The caller frees it. */
+void nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **ret);
 /* May be called while an answer is incomplete, which is then discarded. */
 void nm_asker_free(struct nm_asker *asker);
 NM_DEFINE_CLEANUP(struct nm_asker, nm_asker_free);

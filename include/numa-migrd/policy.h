@@ -30,8 +30,8 @@ NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
 /*
  * Records P of every measured thread for its main node, and drops threads that are not in the
  * snapshot (column.h). The whole record is cleared when P has a different meaning
- * (threads.performance, or derived from locality) or the number of nodes has changed. Returns 0, or
- * -ENOMEM: it must not be read in this interval. Called by the tick before the policy.
+ * (threads.performance, or derived from locality) or the number of nodes has changed. Called by
+ * the tick before the policy.
  */
 int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config);
@@ -288,7 +288,7 @@ void nm_proposals_clear(struct nm_proposals *proposals);
 /*
  * LBMA (IMAR² paper, section 4.2, algorithm 1): selects n random threads, assigns tickets to their
  * candidates, applies the gate and holds the lottery. Winners share no thread and no CPU. Returns
- * 0, also if there is nothing to propose, or -ENOMEM. Called by the policy stage of the tick.
+ * 0, also if there is nothing to propose. Called by the policy stage of the tick.
  */
 int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    struct nm_rng *rng, struct nm_proposals *ret);
@@ -297,7 +297,7 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
  * IMAR² (same paper, section 4.3, algorithm 2): selects the n threads that are slowest relative to
  * their process, or farthest from their memory, and have a candidate. Tickets also depend on the
  * record; gate and lottery are those of LBMA. The record must be up to date with the snapshot.
- * Returns 0 or -ENOMEM. Called by the policy stage of the tick.
+ * Returns 0. Called by the policy stage of the tick.
  */
 int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		     const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
@@ -326,9 +326,9 @@ double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *mo
  * those. Such a node is filled process by process in descending order of accesses to it, and thread
  * by thread within a process. Sets refused[i] for each thread that does not fit on its preferred
  * node, and clears the others; `refused` has room for nr_threads. An unknown CPU share counts as a
- * whole CPU. Returns 0 or -ENOMEM.
+ * whole CPU. Returns 0.
  */
-int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
+void nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 
 /*
  * Selects leases to end on overcommitted nodes. A node is overcommitted if the threads that cannot
@@ -336,10 +336,11 @@ int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
  * node that a leased thread may use, counted as above, these CPUs are busy, and cores on other
  * nodes that the thread may use are idle. The affinity of the leased threads with the fewest
  * accesses to the node is then to be restored, for half of the excess per interval. Their indices
- * are written to ret_threads, which has room for nr_threads. Returns 0 or -ENOMEM. Called by the
- * tick before the policy.
+ * are written to ret_threads, which has room for nr_threads. Returns 0. Called by the tick before
+ * the policy.
  */
-int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads, size_t *ret_count);
+void nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads,
+			 size_t *ret_count);
 
 /* ---- kMAF ---- */
 
@@ -359,8 +360,8 @@ int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_thread
 /*
  * Computes a placement of the snapshot's threads, for each of which `graph` has one vertex in the
  * same order, and proposes moves if it saves enough. Threads that may not be moved now keep their
- * place, and the others are placed around them. Returns 0, also if there is nothing to propose, or
- * -ENOMEM. Called by the policy stage once per placement period.
+ * place, and the others are placed around them. Returns 0, also if there is nothing to propose.
+ * Called by the policy stage once per placement period.
  */
 int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    const struct nm_affinity_graph *graph, uint32_t seed, struct nm_proposals *ret);
@@ -369,15 +370,13 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
  * The second half of nm_kmaf_propose(): turns the nodes of a placement into moves, in an order in
  * which no node has to hold more threads than it can:
  *
- *   - two threads that swap places, or one that moves to a CPU that is free or that an
- *     earlier proposal frees;
- *   - if nodes are full, cycles of moves, each to the CPU that the next one leaves: single
- *     proposals one after another, the whole cycle or none.
+ * *   - two threads that swap places, or one that moves to a CPU that is free or that an earlier
+ * proposal frees; - if nodes are full, cycles of moves, each to the CPU that the next one leaves:
+ * single proposals one after another, the whole cycle or none.
  *
- * Moves that do not bring communicating threads nearer are omitted. With NM_GATE_BENEFIT
- * all moves are omitted unless the distance saved exceeds chance by gate_sigmas. There are
- * at most moves_per_interval moves, and none if the placement saves too little. Returns 0
- * or -ENOMEM.
+ * * Moves that do not bring communicating threads nearer are omitted. With NM_GATE_BENEFIT all
+ * moves are omitted unless the distance saved exceeds chance by gate_sigmas. There are at most
+ * moves_per_interval moves, and none if the placement saves too little. Returns 0.
  */
 int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
@@ -396,7 +395,7 @@ bool nm_kmaf_ends_period(struct nm_kmaf_clock *clock, const struct nm_config *co
 /*
  * Proposes moves at the end of a placement period, releases pages that were held back, and ages the
  * matrix of communication. The seed must be the same each time: otherwise threads would move back
- * and forth between equivalent placements. Returns 0 or -ENOMEM; the caller clears *ret.
+ * and forth between equivalent placements. Returns 0; the caller clears *ret.
  */
 int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  struct nm_memory *memory, uint32_t seed, struct nm_proposals *ret);
@@ -422,14 +421,14 @@ struct nm_policy_ops {
 	bool by_sharing;     /* by the communication of threads */
 	bool rolls_back;     /* also without rules.rollback */
 	/* Any of these may be NULL. `state` belongs to the policy and lasts from interval to
-	 * interval. open() and follow() return 0 or -ENOMEM. */
+	 * interval. open() and follow() return 0. */
 	int (*open)(const struct nm_topology *topology, double page_bytes, void **ret);
 	void (*close)(void *state);
 	/* Brings the state up to date with the snapshot, also in intervals without proposals. */
 	int (*follow)(void *state, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config);
-	/* Proposes moves of threads. Returns 0 or -ENOMEM; the caller clears *ret. NULL: the policy
-	 * moves no threads, or processes as a whole (homes.h). */
+	/* Proposes moves of threads. Returns 0; the caller clears *ret. NULL: the policy moves no
+	 * threads, or processes as a whole (homes.h). */
 	int (*propose)(void *state, const struct nm_policy_input *input, struct nm_proposals *ret);
 	/* Notes that a decision of this interval was applied. */
 	void (*applied)(void *state, const struct nm_decision *decision);
@@ -441,7 +440,7 @@ struct nm_policies {
 };
 
 /* Opens the state of a policy if it keeps one and this was not done. page_bytes is the size of a
- * base page. Returns 0 or -ENOMEM. Called by the tick before the state is used. */
+ * base page. Returns 0. Called by the tick before the state is used. */
 int nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy,
 		     const struct nm_topology *topology, double page_bytes);
 /* Discards all states, because the policy or the machine has changed. */

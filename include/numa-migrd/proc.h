@@ -123,8 +123,8 @@ int nm_proc_read_status_in(struct nm_platform *platform, int directory, uint64_t
  * another negative errno. Called by everything that verifies whose descriptor or number it has.
  */
 int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret);
-/* The path in the unified hierarchy, allocated. Returns 0, -ESRCH, -ENODATA (no such hierarchy) or
- * -ENOMEM. */
+/* The path in the unified hierarchy, allocated. Returns 0, -ESRCH or -ENODATA (no such
+ * hierarchy). */
 int nm_proc_cgroup_at(int directory, const char *path, char **ret);
 
 /* Reads and parses /proc/PID/task/TID/stat. Times are those of the thread. Returns 0, -ESRCH or
@@ -147,11 +147,11 @@ int nm_proc_read_schedstat(struct nm_platform *platform, uint32_t pid, uint32_t 
 			   struct nm_proc_schedstat *ret);
 
 /* Returns the path of the process in the unified hierarchy, allocated. Errors: -ENODATA (no such
- * hierarchy), -ENOMEM, -ESRCH. */
+ * hierarchy), -ESRCH. */
 int nm_proc_read_cgroup(struct nm_platform *platform, int directory, char **ret);
 
 /* Returns the CPU affinity of the thread, including offline CPUs, which sched_getaffinity(2) omits
- * (Cpus_allowed_list of proc_pid_status(5)). Errors: -ESRCH, -ENODATA, -ENOMEM. */
+ * (Cpus_allowed_list of proc_pid_status(5)). Errors: -ESRCH, -ENODATA. */
 int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bitmap_t ret);
 
 /* The same for a thread in this domain, because each thread has its own groups. Returns -EFBIG or
@@ -186,9 +186,8 @@ int nm_proc_parse_cpu_times(const char *text, struct nm_cpu_times *times, unsign
 
 struct nm_cgroups;
 
-/* Creates a reader. The platform must outlive it. Returns 0 or -ENOMEM. Called by actuator, task
- * table and placement. */
-int nm_cgroups_new(struct nm_platform *platform, struct nm_cgroups **ret);
+/* Creates a reader. The platform must outlive it. Called by actuator, task table and placement. */
+struct nm_cgroups *nm_cgroups_new(struct nm_platform *platform);
 void nm_cgroups_free(struct nm_cgroups *cgroups);
 NM_DEFINE_CLEANUP(struct nm_cgroups, nm_cgroups_free);
 

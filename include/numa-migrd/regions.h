@@ -44,17 +44,16 @@ struct nm_region {
 
 struct nm_regions;
 
-/* Creates an empty set of at most `most` regions (at least 1). Returns 0 or -ENOMEM. Called when a
+/* Creates an empty set of at most `most` regions (at least 1). Called when a
  * process becomes managed. */
-int nm_regions_new(unsigned nr_nodes, size_t most, struct nm_regions **ret);
+void nm_regions_new(unsigned nr_nodes, size_t most, struct nm_regions **ret);
 void nm_regions_free(struct nm_regions *regions);
 NM_DEFINE_CLEANUP(struct nm_regions, nm_regions_free);
 
 /*
  * Sets the mappings of the process, ascending and disjoint. Data about memory that is still mapped
  * is kept. Mappings too small for a decision are omitted, and the smallest ones if they exceed the
- * limit of regions. Returns 0, or -ENOMEM with the set unchanged. Called when the mappings have
- * been read again.
+ * limit of regions. Returns 0. Called when the mappings have been read again.
  */
 int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ranges, size_t count);
 
@@ -65,8 +64,7 @@ void nm_regions_touch(struct nm_regions *regions, uint64_t address, unsigned nod
 /* Multiplies all counts by `keep` (0–1). Called once per interval. */
 void nm_regions_fade(struct nm_regions *regions, double keep);
 
-/* Merges similar neighbours and splits mixed regions. Returns 0, or -ENOMEM with the set unchanged.
- * Called once per interval. */
+/* Merges similar neighbours and splits mixed regions. Returns 0. Called once per interval. */
 int nm_regions_adapt(struct nm_regions *regions);
 
 /* Finds the region of an address. Returns false if there is none. */

@@ -77,8 +77,7 @@ struct nm_task_event {
 /*
  * Sorts the records of one drain by time: *ret gets pointers into `events` and has room for
  * `count`. Marks each fork whose number a later fork among them reuses, because the current owner
- * of the number is another task. Returns 0 or -ENOMEM; on -ENOMEM some forks may not be marked.
- * Called by the drain.
+ * of the number is another task. Called by the drain.
  */
 int nm_task_events_order(struct nm_task_event *events, size_t count, struct nm_task_event **ret);
 
@@ -179,9 +178,9 @@ struct nm_event_selection nm_event_selection_of(const struct nm_config *config,
  * otherwise from software page faults. With source = "none" nothing is opened. Raises the soft
  * limit of RLIMIT_NOFILE to the hard limit. The platform must outlive the source.
  *
- * Returns 0 even if some events or CPUs are refused: see nm_source_status(). Returns -ENOMEM, or
- * the first error if nothing could be opened; *ret is then untouched, and `error` describes the
- * first problem. Called by the daemon at start and resume.
+ * Returns 0 even if some events or CPUs are refused: see nm_source_status(). Returns the first
+ * error if nothing could be opened; *ret is then untouched, and `error` describes the first
+ * problem. Called by the daemon at start and resume.
  */
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
 		   const struct nm_config *config, char *error, size_t error_size,
@@ -194,9 +193,9 @@ struct nm_feed {
 	size_t (*drain)(void *context, const struct nm_sample_sink *sink);
 };
 
-/* Creates a source that reads from `feed`, which must outlive it. Returns 0 or -ENOMEM. Called by
+/* Creates a source that reads from `feed`, which must outlive it. Called by
  * the simulator. */
-int nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret);
+void nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret);
 void nm_source_free(struct nm_source *source);
 NM_DEFINE_CLEANUP(struct nm_source, nm_source_free);
 
@@ -216,7 +215,7 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
  * events of a CPU that was offline would never count again. `topology` is the new one; it replaces
  * the old one and must outlive the source. Called by the tick when the CPUs have changed.
  */
-int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology);
+void nm_source_retarget(struct nm_source *source, const struct nm_topology *topology);
 
 /*
  * Disables the clock event on idle CPUs (below 2 % busy in three consecutive calls), so that they

@@ -148,8 +148,8 @@ struct nm_snapshot_input {
 
 /*
  * Builds a snapshot from copies of the input, except for the topology and the CPU sets, which must
- * outlive it. A member without metrics is included without a main node. Returns 0, -ENOMEM, or
- * -ERANGE for a pid above PID_MAX_LIMIT. Called by the tick.
+ * outlive it. A member without metrics is included without a main node. Returns 0, or -ERANGE for a
+ * pid above PID_MAX_LIMIT. Called by the tick.
  */
 int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret);
 void nm_snapshot_free(struct nm_snapshot *snapshot);
@@ -193,8 +193,7 @@ struct nm_column_key {
 /* Initially zero, except for the functions and the size. */
 struct nm_column {
 	size_t cell_bytes;
-	/* Initializes the cell of a task in the snapshot. Returns 0 or -ENOMEM. NULL: it stays
-	 * zero. */
+	/* Initializes the cell of a task in the snapshot. Returns 0. NULL: it stays zero. */
 	int (*init)(const struct nm_snapshot *snapshot, void *cell);
 	/* Frees what a cell owns, which may be zero. NULL: it owns nothing. */
 	void (*clear)(void *context, void *cell);
@@ -205,13 +204,13 @@ struct nm_column {
 };
 
 /* Moves each cell to the index of its thread or process in the snapshot. Cells of tasks that are
- * not in it are cleared, those of new tasks initialized. Returns 0, or -ENOMEM with the column
- * unchanged. Called by a stage before it uses the column in an interval. */
+ * not in it are cleared, those of new tasks initialized. Returns 0. Called by a stage before it
+ * uses the column in an interval. */
 int nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot *snapshot);
 int nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot);
 
 /* Adds a process between two snapshots, unless the column has it; a former process with its PID is
- * cleared. The cells are in ascending PID then. Returns 0, or -ENOMEM with the column unchanged. */
+ * cleared. The cells are in ascending PID then. Returns 0. */
 int nm_column_add_process(struct nm_column *column, const struct nm_snapshot *snapshot,
 			  uint32_t process);
 

@@ -217,11 +217,11 @@ int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *p
 int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *platform,
 			  int directory, const char *boot_id);
 
-/* Creates a task table. All arguments must outlive it; `leases` may be NULL. Returns 0 or -ENOMEM.
+/* Creates a task table. All arguments must outlive it; `leases` may be NULL.
  * Called by the daemon at start and resume. */
-int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
-		  const struct nm_config *config, const struct nm_lease_lookup *leases,
-		  struct nm_released_list *memory, struct nm_roster **ret);
+void nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
+		   const struct nm_config *config, const struct nm_lease_lookup *leases,
+		   struct nm_released_list *memory, struct nm_roster **ret);
 void nm_roster_free(struct nm_roster *roster);
 NM_DEFINE_CLEANUP(struct nm_roster, nm_roster_free);
 
@@ -240,8 +240,8 @@ void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *
  * two thousand threads are handled per interval and the others wait, so that no program can
  * overload the daemon with threads. The data of a managed process, including the attributes of its
  * cgroups, is at most ten seconds old, or one interval if that is longer, even while the process
- * sleeps. Also queries the runtime of each managed program once, a few at a time. Returns 0 or
- * -ENOMEM. Called by the tick once per interval.
+ * sleeps. Also queries the runtime of each managed program once, a few at a time. Returns 0. Called
+ * by the tick once per interval.
  */
 int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
 		     uint64_t now_ns);

@@ -88,7 +88,7 @@ struct nm_topology {
 };
 
 /*
- * Loads the topology. Returns 0, -ENOENT or -EINVAL (source missing or unreadable), or -ENOMEM. On
+ * Loads the topology. Returns 0, or -ENOENT or -EINVAL (source missing or unreadable). On
  * failure `error` (error_size bytes) gets one sentence with place and remedy. A machine without
  * NUMA has one node. The caller frees the topology. Called by the daemon at start and when CPUs
  * change (hwloc(7)). hwloc takes its settings from the environment, which is modified during the
@@ -98,8 +98,7 @@ int nm_topology_load(const struct nm_topology_source *source, char *error, size_
 		     struct nm_topology **ret);
 void nm_topology_free(struct nm_topology *topology);
 NM_DEFINE_CLEANUP(struct nm_topology, nm_topology_free);
-/* Copies a topology, which the caller frees. Returns 0 or -ENOMEM. Used by the model of a
- * machine. */
+/* Copies a topology, which the caller frees. Returns 0. Used by the model of a machine. */
 int nm_topology_copy(const struct nm_topology *topology, struct nm_topology **ret);
 
 /* Returns the distance from node index a to b on the SLIT scale. If the firmware provides none: 10
@@ -127,7 +126,7 @@ int nm_topology_node_of_cpu(const struct nm_topology *topology, int cpu);
 
 /*
  * Parse sets of CPUs or nodes in the formats of the kernel and the ledger, up to a newline or the
- * end: a list, "0-3,8", or a map, "0000ffff,00000000" (cpuset(7), "FORMATS"). Return 0; -ENOMEM; or
+ * end: a list, "0-3,8", or a map, "0000ffff,00000000" (cpuset(7), "FORMATS"). Return 0; or
  * -EINVAL for other text, an empty set, and numbers above NM_LIST_MAX (more than any kernel has),
  * so that damaged text cannot cause large allocations. Pure.
  */
@@ -142,13 +141,12 @@ struct nm_physmap;
 /*
  * Builds the table from <root>/sys/devices/system/node/nodeN/memoryM and
  * <root>/sys/devices/system/memory/block_size_bytes, or else from <root>/proc/zoneinfo. On a
- * single-node machine all memory is on node 0. root_path is as in nm_topology_source. Returns 0,
- * -ENODATA (none of the files has the information; nodes of addresses are then unknown), or
- * -ENOMEM.
+ * single-node machine all memory is on node 0. root_path is as in nm_topology_source. Returns 0 or
+ * -ENODATA (none of the files has the information; nodes of addresses are then unknown).
  */
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret);
-/* Creates an empty table, for samples that contain their nodes. Returns 0 or -ENOMEM. */
+/* Creates an empty table, for samples that contain their nodes. Returns 0. */
 int nm_physmap_empty(struct nm_physmap **ret);
 void nm_physmap_free(struct nm_physmap *map);
 NM_DEFINE_CLEANUP(struct nm_physmap, nm_physmap_free);

@@ -103,8 +103,8 @@ struct nm_trial_program {
 
 struct nm_trial;
 
-/* Returns 0 or -ENOMEM. The share of control is 0 until nm_trial_configure(). */
-int nm_trial_new(uint64_t seed, struct nm_trial **ret);
+/* The share of control is 0 until nm_trial_configure(). */
+void nm_trial_new(uint64_t seed, struct nm_trial **ret);
 void nm_trial_free(struct nm_trial *trial);
 NM_DEFINE_CLEANUP(struct nm_trial, nm_trial_free);
 

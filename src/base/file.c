@@ -2,6 +2,7 @@
 #include "numa-migrd/file.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,7 +17,7 @@ int nm_open_listing(int directory, const char *path, DIR **ret)
 	DIR *opened = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!opened)
-		return fd < 0 ? -errno : -ENOMEM;
+		return -errno;
 	(void)nm_take_fd(&fd);
 	*ret = opened;
 	return 0;
@@ -172,13 +173,11 @@ static int write_own(int directory, const char *name, const char *text, size_t l
 
 static int replace(int directory, const char *name, const char *text, size_t length, mode_t mode)
 {
-	nm_autofree char *fresh = NULL;
+	char fresh[NAME_MAX + 1];
 	if (directory == NM_NOWHERE)
 		return 0;
-	if (asprintf(&fresh, "%s.new", name) < 0) {
-		fresh = NULL;
-		return -ENOMEM;
-	}
+	if (snprintf(fresh, sizeof(fresh), "%s.new", name) >= (int)sizeof(fresh))
+		return -ENAMETOOLONG;
 	int r = write_own(directory, fresh, text, length, mode);
 	if (r == 0 && renameat(directory, fresh, directory, name) < 0)
 		r = -errno;

@@ -6,10 +6,9 @@
 #define LEAF_SIZE (1U << NM_TIDMAP_LEAF_BITS)
 #define USED LEAF_SIZE /* follows the ids: number of ids that are set */
 
-int nm_tidmap_new(struct nm_tidmap **ret)
+struct nm_tidmap *nm_tidmap_new(void)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	return nm_must(calloc(1, sizeof(struct nm_tidmap)));
 }
 
 void nm_tidmap_free(struct nm_tidmap *map)
@@ -23,19 +22,15 @@ void nm_tidmap_free(struct nm_tidmap *map)
 }
 
 /* Grows to a power of two of leaves, at least 32. */
-static int grow(struct nm_tidmap *map, uint32_t leaf)
+static void grow(struct nm_tidmap *map, uint32_t leaf)
 {
 	uint32_t wanted = map->nr_leaves ? map->nr_leaves : 32;
 
 	while (wanted <= leaf)
 		wanted *= 2;
-	uint32_t **leaves = reallocarray(map->leaves, wanted, sizeof(*leaves));
-	if (!leaves)
-		return -ENOMEM;
-	memset(leaves + map->nr_leaves, 0, (wanted - map->nr_leaves) * sizeof(*leaves));
-	map->leaves = leaves;
+	map->leaves = nm_must(reallocarray(map->leaves, wanted, sizeof(*map->leaves)));
+	memset(map->leaves + map->nr_leaves, 0, (wanted - map->nr_leaves) * sizeof(*map->leaves));
 	map->nr_leaves = wanted;
-	return 0;
 }
 
 uint32_t nm_tidmap_next(const struct nm_tidmap *map, uint32_t from)
@@ -54,12 +49,10 @@ int nm_tidmap_set(struct nm_tidmap *map, uint32_t tid, uint32_t value)
 
 	if (leaf >= NM_TIDMAP_LEAVES)
 		return -ERANGE;
-	if (leaf >= map->nr_leaves && grow(map, leaf) < 0)
-		return -ENOMEM;
+	if (leaf >= map->nr_leaves)
+		grow(map, leaf);
 	if (!map->leaves[leaf])
-		map->leaves[leaf] = calloc(LEAF_SIZE + 1, sizeof(*map->leaves[leaf]));
-	if (!map->leaves[leaf])
-		return -ENOMEM;
+		map->leaves[leaf] = nm_must(calloc(LEAF_SIZE + 1, sizeof(*map->leaves[leaf])));
 	uint32_t *slot = &map->leaves[leaf][tid & (LEAF_SIZE - 1)];
 	map->leaves[leaf][USED] += *slot == 0;
 	*slot = value + 1;

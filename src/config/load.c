@@ -53,7 +53,7 @@ static int report_unread(struct load *load, const char *path, int error)
 		nm_report_error(&load->report, 0, "cannot be read: %s%s", strerrordesc_np(-error),
 				error == -EFBIG ? " (at most 1 MiB in all)" : "");
 	}
-	return load->report.out_of_memory ? -ENOMEM : error;
+	return error;
 }
 
 /* Reads a file below the directory; `path` is its name in messages. A missing one is -ENOENT,
@@ -67,9 +67,7 @@ static int read_file(struct load *load, int directory, const char *name, const c
 		fd < 0 ? fd : nm_read_all(fd, load->bytes + load->used, MAX_BYTES + 1 - load->used);
 	if (length < 0)
 		return report_unread(load, path, length);
-	char *copy = strdup(path);
-	if (!copy)
-		return -ENOMEM;
+	char *copy = nm_must(strdup(path));
 	load->texts[load->count++] = (struct nm_config_text){
 		.name = copy, .text = load->bytes + load->used, .length = (size_t)length};
 	load->used += (size_t)length + 1;
@@ -107,8 +105,7 @@ static int read_folder(struct load *load, const char *folder)
 	}
 	for (int i = 0; i < load->nr_names; i++) {
 		nm_autofree char *path = NULL;
-		if (asprintf(&path, "%s/%s", folder, load->names[i]->d_name) < 0)
-			return -ENOMEM;
+		nm_must_do(asprintf(&path, "%s/%s", folder, load->names[i]->d_name));
 		int r = read_file(load, directory, load->names[i]->d_name, path);
 		if (r < 0) /* removed in the meantime, too */
 			return r == -ENOENT ? report_unread(load, path, r) : r;
@@ -120,10 +117,9 @@ int nm_config_load(const struct nm_config_files *files, uid_t owner,
 		   struct nm_config_errors *errors, struct nm_config **ret)
 {
 	static const struct nm_config_text none = {0};
-	nm_auto(load_clear) struct load load = {
-		.report = {.errors = errors}, .owner = owner, .bytes = malloc(MAX_BYTES + 1)};
-	if (!load.bytes)
-		return -ENOMEM;
+	nm_auto(load_clear) struct load load = {.report = {.errors = errors},
+						.owner = owner,
+						.bytes = nm_must(malloc(MAX_BYTES + 1))};
 	int r = read_file(&load, AT_FDCWD, files->path, files->path);
 	if (r == -ENOENT && !files->may_be_missing)
 		return report_unread(&load, files->path, r);

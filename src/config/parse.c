@@ -235,9 +235,7 @@ static void resolve_names(struct nm_config *config)
 static int take_trees(struct nm_report *report, const struct nm_config_trees *trees,
 		      struct nm_config **ret)
 {
-	nm_auto(nm_config_freep) struct nm_config *config = calloc(1, sizeof(*config));
-	if (!config)
-		return -ENOMEM;
+	nm_auto(nm_config_freep) struct nm_config *config = nm_must(calloc(1, sizeof(*config)));
 	nm_setting_defaults(config);
 	take_policy(config, trees);
 	for (size_t i = 0; i < trees->count; i++) {
@@ -266,11 +264,7 @@ static void read_tree(struct nm_report *report, const struct nm_config_text *tex
 {
 	report->file = text->name;
 	/* libconfig recognizes a comment only by the end of its line. */
-	nm_autofree char *whole = malloc(text->length + 2);
-	if (!whole) {
-		report->out_of_memory = true;
-		return;
-	}
+	nm_autofree char *whole = nm_must(malloc(text->length + 2));
 	if (text->length > 0)
 		memcpy(whole, text->text, text->length);
 	memcpy(whole + text->length, "\n", 2);
@@ -284,9 +278,7 @@ int nm_config_parse_all(const struct nm_config_text *texts, size_t count,
 {
 	struct nm_report report = {.file = count > 0 ? texts[0].name : "", .errors = errors};
 	nm_auto(trees_clear) struct nm_config_trees trees = {
-		.items = calloc(count + 1, sizeof(*trees.items))};
-	if (!trees.items)
-		return -ENOMEM;
+		.items = nm_must(calloc(count + 1, sizeof(*trees.items)))};
 	for (size_t i = 0; i <= count; i++) {
 		const struct nm_config_text *text = i < count ? &texts[i] : parameters;
 		if (!text || !text->text)
@@ -312,9 +304,7 @@ int nm_config_parse(const char *name, const char *text, size_t length,
 
 int nm_config_default(struct nm_config **ret)
 {
-	struct nm_config *config = calloc(1, sizeof(*config));
-	if (!config)
-		return -ENOMEM;
+	struct nm_config *config = nm_must(calloc(1, sizeof(*config)));
 	nm_setting_defaults(config);
 	config->rules = nm_rules_own;
 	*ret = config;

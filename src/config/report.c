@@ -8,24 +8,17 @@
 static void append_error(struct nm_report *report, char *text)
 {
 	struct nm_config_errors *errors = report->errors;
-	char **grown = reallocarray(errors->text, errors->count + 1, sizeof(*grown));
-	if (!grown || !text) {
-		report->out_of_memory = true;
-		free(text);
-	}
-	if (!grown)
-		return;
+	char **grown = nm_must(reallocarray(errors->text, errors->count + 1, sizeof(*grown)));
 	errors->text = grown;
-	if (text)
-		errors->text[errors->count++] = text;
+	errors->text[errors->count++] = text;
 }
 
 static char *with_place(const struct nm_report *report, unsigned line, const char *sentence)
 {
 	char *text = NULL;
-	int length = line > 0 ? asprintf(&text, "%s:%u: %s", report->file, line, sentence)
-			      : asprintf(&text, "%s: %s", report->file, sentence);
-	return length < 0 ? NULL : text;
+	nm_must_do(line > 0 ? asprintf(&text, "%s:%u: %s", report->file, line, sentence)
+			    : asprintf(&text, "%s: %s", report->file, sentence));
+	return text;
 }
 
 void nm_report_error(struct nm_report *report, unsigned line, const char *format, ...)
@@ -35,24 +28,19 @@ void nm_report_error(struct nm_report *report, unsigned line, const char *format
 	if (report->count++ >= MAX_ERRORS)
 		return;
 	va_start(arguments, format);
-	int length = vasprintf(&sentence, format, arguments);
+	nm_must_do(vasprintf(&sentence, format, arguments));
 	va_end(arguments);
-	if (length < 0)
-		sentence = NULL;
-	append_error(report, sentence ? with_place(report, line, sentence) : NULL);
+	append_error(report, with_place(report, line, sentence));
 }
 
 int nm_report_result(struct nm_report *report)
 {
 	if (report->count > MAX_ERRORS) {
 		char *text = NULL;
-		if (asprintf(&text, "%s: and %zu more errors", report->file,
-			     report->count - MAX_ERRORS) < 0)
-			text = NULL;
+		nm_must_do(asprintf(&text, "%s: and %zu more errors", report->file,
+				    report->count - MAX_ERRORS));
 		append_error(report, text);
 	}
-	if (report->out_of_memory)
-		return -ENOMEM;
 	return report->count > 0 ? -EINVAL : 0;
 }
 

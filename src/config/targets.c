@@ -28,7 +28,7 @@ static void report_in(const struct pattern *pattern, const config_setting_t *val
 	nm_report_value(pattern->report, path, value, allowed);
 }
 
-/* Copies the string. Returns false if the value is not a string, is empty, or memory is short. */
+/* Copies the string. Returns false if the value is not a string, or is empty. */
 static bool take_string(const struct pattern *pattern, const config_setting_t *value, char **ret)
 {
 	const char *text = config_setting_get_string(value);
@@ -36,11 +36,7 @@ static bool take_string(const struct pattern *pattern, const config_setting_t *v
 		report_in(pattern, value, "a string that is not empty");
 		return false;
 	}
-	char *copy = strdup(text);
-	if (!copy) {
-		pattern->report->out_of_memory = true;
-		return false;
-	}
+	char *copy = nm_must(strdup(text));
 	*ret = copy;
 	return true;
 }
@@ -131,9 +127,7 @@ static int find_user(const char *name, uint32_t *ret)
 {
 	for (size_t size = 1024; size <= PASSWD_BYTES_MAX; size *= 2) {
 		struct passwd entry, *found = NULL;
-		nm_autofree char *buffer = malloc(size);
-		if (!buffer)
-			return -ENOMEM;
+		nm_autofree char *buffer = nm_must(malloc(size));
 		int r = getpwnam_r(name, &entry, buffer, size, &found);
 		if (r == ERANGE)
 			continue;
@@ -206,11 +200,7 @@ void nm_targets_parse(struct nm_report *report, const char *name, const config_s
 	nm_targets_clear(ret);
 	if (count == 0)
 		return;
-	ret->items = calloc(count, sizeof(*ret->items));
-	if (!ret->items) {
-		report->out_of_memory = true;
-		return;
-	}
+	ret->items = nm_must(calloc(count, sizeof(*ret->items)));
 	ret->count = count;
 	for (size_t i = 0; i < count; i++)
 		take_pattern(report, name, config_setting_get_elem(list, (unsigned)i),
@@ -255,7 +245,7 @@ static bool unit_matches(const char *glob, const char *cgroup)
 {
 	size_t length, own_length;
 	const char *unit = first_unit(cgroup, &length);
-	nm_autofree char *name = strndup(unit, length);
+	nm_autofree char *name = nm_must(strndup(unit, length));
 	if (!name || !length)
 		return false;
 	if (!strchr(glob, '/'))
@@ -279,7 +269,7 @@ static bool slice_matches(const char *glob, const char *cgroup)
 		size_t length = strcspn(++part, "/");
 		if (!is_slice(part, length))
 			return false;
-		nm_autofree char *name = strndup(part, length);
+		nm_autofree char *name = nm_must(strndup(part, length));
 		if (name && fnmatch(glob, name, 0) == 0)
 			return true;
 		part += length;
@@ -290,7 +280,7 @@ static bool slice_matches(const char *glob, const char *cgroup)
 /* Matches the path or any of its ancestors, up to "/"; a * stays within one component. */
 static bool cgroup_matches(const char *glob, const char *cgroup)
 {
-	nm_autofree char *path = strdup(cgroup);
+	nm_autofree char *path = nm_must(strdup(cgroup));
 	while (path && path[0] == '/') {
 		if (fnmatch(glob, path, FNM_PATHNAME) == 0)
 			return true;

@@ -30,8 +30,8 @@ void nm_findings_add(struct nm_findings *findings, const char *check, enum nm_se
 	char *what = NULL;
 
 	va_start(arguments, format);
-	if (NM_RESERVE(findings->items, findings->capacity, findings->count) == 0)
-		what = write_text(format, arguments);
+	NM_RESERVE(findings->items, findings->capacity, findings->count);
+	what = write_text(format, arguments);
 	va_end(arguments);
 	if (!what) {
 		findings->error = -ENOMEM;

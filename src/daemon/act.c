@@ -90,10 +90,8 @@ int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const s
 {
 	if (plan->count == 0)
 		return 0;
-	nm_autofree struct nm_receipt *receipts = calloc(plan->count, sizeof(*receipts));
+	nm_autofree struct nm_receipt *receipts = nm_must(calloc(plan->count, sizeof(*receipts)));
 	int r = 0, noted = 0;
-	if (!receipts)
-		return -ENOMEM;
 	nm_actuator_run(daemon->pipeline.actuator, plan, snapshot->time_ns, receipts);
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct nm_decision *decision = &plan->decisions[i];

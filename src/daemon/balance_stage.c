@@ -47,7 +47,7 @@ static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snap
 }
 
 /* Reads schedstat of the threads that may wait. ret_times has an entry per thread; *ret_candidates
- * is the number of threads that may wait. Returns 0 or -ENOMEM. */
+ * is the number of threads that may wait. Returns 0. */
 static int read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		      struct nm_balance_times *ret_times, size_t *ret_candidates)
 {
@@ -55,9 +55,7 @@ static int read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	size_t most = READS_MAX, count;
 	if (most > snapshot->nr_threads)
 		most = snapshot->nr_threads;
-	nm_autofree uint32_t *candidates = calloc(most + 1, sizeof(*candidates));
-	if (!candidates)
-		return -ENOMEM;
+	nm_autofree uint32_t *candidates = nm_must(calloc(most + 1, sizeof(*candidates)));
 	int r = nm_balance_select_threads(snapshot, &rules, most, candidates, &count);
 	if (r < 0)
 		return r;
@@ -92,7 +90,7 @@ static void report_dtas_availability(struct nm_daemon *daemon, bool available)
 			  "memory traffic");
 }
 
-/* Updates the types of threads, and ends leases that no longer fit them. Returns 0 or -ENOMEM. */
+/* Updates the types of threads, and ends leases that no longer fit them. Returns 0. */
 static int follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			const struct nm_figures *figures, size_t nr_figures)
 {
@@ -105,9 +103,7 @@ static int follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		nm_balancer_clear_types(balancer);
 		return 0;
 	}
-	nm_autofree uint32_t *ended = calloc(snapshot->nr_threads + 1, sizeof(*ended));
-	if (!ended)
-		return -ENOMEM;
+	nm_autofree uint32_t *ended = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*ended)));
 	int r = nm_balancer_follow_types(balancer, snapshot, figures, nr_figures, ended, &count);
 	if (r < 0)
 		return r;
@@ -144,10 +140,9 @@ static bool handle_answer(struct nm_daemon *daemon, uint64_t now_ns)
 	uint64_t huge_bytes;
 	if (!stage->query.ticket)
 		return true;
-	nm_autofree double *pages = calloc(balancer->topology->nr_nodes, sizeof(*pages));
-	int r = pages ? nm_page_query_poll(daemon->pipeline.platform, balancer->topology,
-					   &stage->query, pages, &huge_bytes)
-		      : -EAGAIN;
+	nm_autofree double *pages = nm_must(calloc(balancer->topology->nr_nodes, sizeof(*pages)));
+	int r = nm_page_query_poll(daemon->pipeline.platform, balancer->topology, &stage->query,
+				   pages, &huge_bytes);
 	if (r == -EAGAIN && daemon->tally.intervals - stage->asked < ANSWER_INTERVALS)
 		return false;
 	if (r == 0)
@@ -157,7 +152,7 @@ static bool handle_answer(struct nm_daemon *daemon, uint64_t now_ns)
 }
 
 /* While `due`, estimates the location of pages from accesses, and counts the pages of one process
- * per tick. Returns 0 or -ENOMEM. */
+ * per tick. Returns 0. */
 static int follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)
 {
 	if (!due && !daemon->pipeline.balance.query.ticket)
@@ -192,8 +187,8 @@ int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	if (daemon->config->threads.policy != NM_POLICY_BALANCE)
 		return 0;
 	nm_autofree struct nm_balance_times *times =
-		calloc(snapshot->nr_threads + 1, sizeof(*times));
-	int r = times ? nm_open_policy(daemon, NM_POLICY_BALANCE) : -ENOMEM;
+		nm_must(calloc(snapshot->nr_threads + 1, sizeof(*times)));
+	int r = nm_open_policy(daemon, NM_POLICY_BALANCE);
 	if (r < 0)
 		return r;
 	struct nm_balancer *balancer = nm_balancer_of(daemon);

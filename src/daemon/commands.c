@@ -146,7 +146,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 		nm_home_stage_configure(daemon);
 		nm_trial_stage_configure(daemon);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);
-		(void)nm_page_tracking_configure(daemon);
+		nm_page_tracking_configure(daemon);
 		nm_pipeline_open_source(daemon);
 		nm_inject_configure(daemon);
 		nm_report_sampling_source(daemon);

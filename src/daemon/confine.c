@@ -67,8 +67,8 @@ static int allow_folder_of(const struct ruleset *ruleset, const char *file, uint
 {
 	if (!file || !file[0])
 		return 0;
-	nm_autofree char *path = strdup(file);
-	return path ? allow(ruleset, dirname(path), access) : -ENOMEM;
+	nm_autofree char *path = nm_must(strdup(file));
+	return allow(ruleset, dirname(path), access);
 }
 
 /* Kernel files; users and groups, also from systemd and sssd; the libraries of these. */

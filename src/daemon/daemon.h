@@ -249,11 +249,11 @@ bool nm_samples_first_touches_only(const struct nm_daemon *daemon);
  * automatic NUMA balancing, or without samples of repeated accesses. Called before the proposals of
  * a tick. */
 bool nm_may_draw_threads(const struct nm_daemon *daemon);
-/* Creates the mover if there is none. Returns 0 or -ENOMEM. Called by a stage that begins; the
- * other one is called by a stage that has ended, whose batches are bulk or not. */
-int nm_open_mover(struct nm_daemon *daemon);
+/* Creates the mover if there is none. Called by a stage that begins; the other one is called by
+ * a stage that has ended, whose batches are bulk or not. */
+void nm_open_mover(struct nm_daemon *daemon);
 void nm_release_mover(struct nm_daemon *daemon, bool bulk);
-/* Opens the state of a policy. Returns 0 or -ENOMEM. */
+/* Opens the state of a policy. Returns 0. */
 int nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy);
 
 /* ---- pipeline.c: building and destroying the pipeline ---- */
@@ -273,11 +273,10 @@ void nm_pipeline_open_source(struct nm_daemon *daemon);
 /* ---- machine.c: the current state of the machine ---- */
 
 /*
- * Computes the busy share of each CPU since the last call, NaN if not known. If memory is short,
- * the previous values stay. Returns 0, or -ENOMEM if there are more CPUs than entries. Called at
+ * Computes the busy share of each CPU since the last call, NaN if not known. Called at
  * start and by each tick.
  */
-int nm_machine_read_load(struct nm_daemon *daemon);
+void nm_machine_read_load(struct nm_daemon *daemon);
 int nm_machine_read_balancing(struct nm_daemon *daemon);
 /* Detects a change of the setting by root within ten intervals. */
 void nm_machine_follow_balancing(struct nm_daemon *daemon);
@@ -333,22 +332,22 @@ int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struc
 
 /* ---- act.c: the configured policy, and moving threads ---- */
 
-/* Plans the proposals of the configured policy. Returns 0 or -ENOMEM. */
+/* Plans the proposals of the configured policy. Returns 0. */
 int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
 /*
  * Carries out a plan, and records, counts and reports its decisions. Threads whose move was refused
  * are left alone for some time. Applied decisions are noted for their verdict; those of policy
- * "auto" belong to a home, which is reported and judged as a whole. Returns 0 or -ENOMEM. Called by
- * the tick and by examinations.
+ * "auto" belong to a home, which is reported and judged as a whole. Returns 0. Called by the tick
+ * and by examinations.
  */
 int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	   const struct nm_plan *plan);
 
 /* ---- trial_stage.c: the control group ---- */
 
-/* Begins after the platform was opened, without processes. Returns 0 or -ENOMEM. */
-int nm_trial_stage_open(struct nm_daemon *daemon);
+/* Begins after the platform was opened, without processes. */
+void nm_trial_stage_open(struct nm_daemon *daemon);
 /* Called on reload. */
 void nm_trial_stage_configure(struct nm_daemon *daemon);
 /* Returns whether the process may be decided about. Its first decision draws it. Called before a
@@ -365,12 +364,11 @@ void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figu
 
 /* ---- page_tracking.c: pages and communication ---- */
 
-/* Starts, reconfigures or stops the tracking of pages, according to the configuration. Returns 0 or
- * -ENOMEM. */
-int nm_page_tracking_configure(struct nm_daemon *daemon);
+/* Starts, reconfigures or stops the tracking of pages, according to the configuration. */
+void nm_page_tracking_configure(struct nm_daemon *daemon);
 /* Restarts it, because node indices have changed. It is not started unless pages.policy or
  * threads.policy needs it. */
-int nm_page_tracking_restart(struct nm_daemon *daemon);
+void nm_page_tracking_restart(struct nm_daemon *daemon);
 /* Follows the threads of the snapshot. Called before decisions about pages. */
 void nm_page_tracking_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 /* Performs the housekeeping. Called after decisions about pages. */
@@ -379,8 +377,8 @@ void nm_page_tracking_update(struct nm_daemon *daemon);
 /* ---- page_stage.c: moving pages to the nodes that use them ---- */
 
 /* Called by nm_page_tracking_configure() and nm_page_tracking_restart(), with the same effects. */
-int nm_page_stage_configure(struct nm_daemon *daemon);
-int nm_page_stage_restart(struct nm_daemon *daemon);
+void nm_page_stage_configure(struct nm_daemon *daemon);
+void nm_page_stage_restart(struct nm_daemon *daemon);
 void nm_page_stage_close(struct nm_daemon *daemon);
 /* Counts an access, if pages are moved. This is the hot path. */
 void nm_page_stage_add(struct nm_daemon *daemon, const struct nm_sample *sample);
@@ -389,8 +387,8 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event);
 /* Removes a process that was released. */
 void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid);
-/* Runs one interval: collects the results of the last moves, and submits the next ones. Returns 0
- * or -ENOMEM. */
+/* Runs one interval: collects the results of the last moves, and submits the next ones. Returns 0.
+ * */
 int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns);
 
@@ -402,7 +400,7 @@ static inline struct nm_balancer *nm_balancer_of(const struct nm_daemon *daemon)
 	return daemon->pipeline.policies.states[NM_POLICY_BALANCE];
 }
 /* Policy "balance": determines whether nodes are to be balanced, and which threads to move; these
- * are proposed by nm_balancer_propose(). Called once in each interval. Returns 0 or -ENOMEM. */
+ * are proposed by nm_balancer_propose(). Called once in each interval. Returns 0. */
 int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_figures *figures, size_t nr_figures);
 /* Cancels its query, because the machine or the policy has changed. */
@@ -411,7 +409,7 @@ void nm_balance_stage_end(struct nm_daemon *daemon);
 /* ---- home_stage.c: a home node for each process ---- */
 
 /* Policy "auto": judges and assigns homes, moves threads there, and moves their memory. Leaves only
- * threads movable that the lotteries may draw. Returns 0 or -ENOMEM. */
+ * threads movable that the lotteries may draw. Returns 0. */
 int nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		      uint64_t interval_ns);
 /* Notes the begin or end of a process. Called by the drain. */

@@ -13,12 +13,7 @@ static void store_event(void *context, const struct nm_task_event *event)
 {
 	struct nm_daemon *daemon = context;
 	update_newest_time(daemon, event->time_ns);
-	/* Out of memory: treated like a record that the kernel lost. */
-	if (NM_RESERVE(daemon->drained.events, daemon->drained.capacity,
-		       daemon->drained.nr_events) < 0) {
-		nm_actuator_records_lost(daemon->pipeline.actuator);
-		return;
-	}
+	NM_RESERVE(daemon->drained.events, daemon->drained.capacity, daemon->drained.nr_events);
 	daemon->drained.events[daemon->drained.nr_events++] = *event;
 }
 
@@ -68,12 +63,9 @@ static uint64_t event_time_ns(const struct nm_daemon *daemon, const struct nm_ta
 static void dispatch_events(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	size_t count = daemon->drained.nr_events;
-	nm_autofree struct nm_task_event **order = calloc(count + 1, sizeof(*order));
+	nm_autofree struct nm_task_event **order = nm_must(calloc(count + 1, sizeof(*order)));
 	daemon->drained.nr_events = 0;
-	if (!order || nm_task_events_order(daemon->drained.events, count, order) < 0) {
-		nm_actuator_records_lost(daemon->pipeline.actuator);
-		return;
-	}
+	nm_task_events_order(daemon->drained.events, count, order);
 	for (size_t i = 0; i < count; i++)
 		dispatch_event(daemon, order[i], event_time_ns(daemon, order[i], now_ns));
 }

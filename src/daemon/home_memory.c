@@ -24,20 +24,20 @@ static int submit(struct nm_daemon *daemon, const struct nm_home_state *state,
 static void assume_location(struct nm_home_state *state, const struct nm_base_pages *origins,
 			    size_t nr_origins, unsigned nr_nodes)
 {
-	nm_autofree double *pages = calloc(nr_nodes, sizeof(*pages));
-	for (size_t i = 0; pages && i < nr_origins; i++)
+	nm_autofree double *pages = nm_must(calloc(nr_nodes, sizeof(*pages)));
+	for (size_t i = 0; i < nr_origins; i++)
 		if (origins[i].was_on >= 0 && (unsigned)origins[i].was_on < nr_nodes)
 			pages[origins[i].was_on] += origins[i].pages;
-	if (pages)
-		nm_home_state_locate(state, pages, nr_nodes);
+	nm_home_state_locate(state, pages, nr_nodes);
 	state->location.anon_bytes = 0; /* so that its location is queried again */
 }
 
 static void roll_back(struct nm_daemon *daemon, struct nm_home_state *state, uint64_t decision,
 		      struct nm_base_pages *origins, size_t nr_origins)
 {
-	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = calloc(1, sizeof(*batch));
-	if (!batch || nr_origins == 0) {
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
+		nm_must(calloc(1, sizeof(*batch)));
+	if (nr_origins == 0) {
 		free(origins);
 		return;
 	}
@@ -82,9 +82,7 @@ static void add_origins(const struct nm_daemon *daemon, struct nm_home_state *st
 		return;
 	size_t count = migration->nr_origins + batch->nr_base_pages;
 	struct nm_base_pages *origins =
-		reallocarray(migration->origins, count + 1, sizeof(*origins));
-	if (!origins)
-		return;
+		nm_must(reallocarray(migration->origins, count + 1, sizeof(*origins)));
 	if (batch->nr_base_pages > 0)
 		memcpy(origins + migration->nr_origins, batch->base_pages,
 		       batch->nr_base_pages * sizeof(*origins));
@@ -155,13 +153,11 @@ void nm_home_stage_collect(struct nm_daemon *daemon)
 
 static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)
 {
-	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = calloc(1, sizeof(*batch));
-	int r = -EAGAIN;
-	if (batch) {
-		batch->decision = state->decision;
-		batch->to = (int16_t)state->home;
-		r = submit(daemon, state, batch);
-	}
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
+		nm_must(calloc(1, sizeof(*batch)));
+	batch->decision = state->decision;
+	batch->to = (int16_t)state->home;
+	int r = submit(daemon, state, batch);
 	if (r == 0)
 		(void)NM_TAKE(batch);
 	if (r == -EAGAIN)
@@ -179,25 +175,20 @@ bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node)
 				    daemon->last_tick_ns);
 }
 
-/* Returns 0, or -ENOMEM if nothing is handed over now. */
-static int update_migrations(struct nm_daemon *daemon, double interval_s)
+static void update_migrations(struct nm_daemon *daemon, double interval_s)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
-	nm_autofree bool *reclaimed = calloc(nr_nodes, sizeof(*reclaimed));
-	if (!reclaimed)
-		return -ENOMEM;
+	nm_autofree bool *reclaimed = nm_must(calloc(nr_nodes, sizeof(*reclaimed)));
 	for (unsigned k = 0; k < nr_nodes && nm_placement_has_migrations(placement); k++)
 		reclaimed[k] = nm_home_stage_is_reclaimed(daemon, k);
 	nm_placement_update_migrations(placement, interval_s, nm_daemon_now_ns(daemon), reclaimed);
-	return 0;
 }
 
 void nm_home_stage_migrate(struct nm_daemon *daemon, uint64_t interval_ns)
 {
 	struct nm_home_state *next;
-	if (update_migrations(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC) < 0)
-		return;
+	update_migrations(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC);
 	while ((next = nm_placement_next_migration(daemon->pipeline.placement)))
 		migrate(daemon, next);
 }

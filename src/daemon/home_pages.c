@@ -24,11 +24,11 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_home_state *
 static void take_answer(struct nm_daemon *daemon, struct nm_home_state *state)
 {
 	const struct nm_topology *topology = daemon->pipeline.topology;
-	nm_autofree double *pages = calloc(topology->nr_nodes, sizeof(*pages));
+	nm_autofree double *pages = nm_must(calloc(topology->nr_nodes, sizeof(*pages)));
 	bool again = state->home >= 0 && state->migration.state == NM_MIGRATION_DONE;
 	uint64_t huge_bytes;
-	if (!pages || nm_page_query_poll(daemon->pipeline.platform, topology,
-					 &state->location.query, pages, &huge_bytes) < 0)
+	if (nm_page_query_poll(daemon->pipeline.platform, topology, &state->location.query, pages,
+			       &huge_bytes) < 0)
 		return;
 	if (state->home >= 0 && state->located && !again)
 		return;

@@ -39,19 +39,13 @@ static void drop_process(void *context, void *state)
 	nm_home_state_clear(one);
 }
 
-static int open_placement(struct nm_daemon *daemon)
+static void open_placement(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (pipeline->placement)
-		return 0;
-	int r = nm_placement_new(nm_own_loop_ns(daemon), drop_process, daemon,
-				 &pipeline->placement);
-	if (r < 0)
-		return r;
-	r = nm_open_mover(daemon);
-	if (r < 0)
-		nm_home_stage_end(daemon);
-	return r;
+		return;
+	nm_placement_new(nm_own_loop_ns(daemon), drop_process, daemon, &pipeline->placement);
+	nm_open_mover(daemon);
 }
 
 void nm_home_stage_configure(struct nm_daemon *daemon)
@@ -219,8 +213,8 @@ static void on_ended(void *context, const struct nm_snap_process *process,
 		nm_home_stage_roll_back(daemon, state);
 }
 
-static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
-		  struct nm_placement_view *view)
+static void assign(struct nm_daemon *daemon, const struct nm_home_round *round,
+		   struct nm_placement_view *view)
 {
 	bool barred = false;
 	view->place.threads_follow = nm_may_draw_threads(daemon);
@@ -230,7 +224,7 @@ static int assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 		read_available(daemon, round->snapshot->time_ns);
 	}
 	bool may_move = !barred && !nm_daemon_is_dry_run(daemon);
-	return nm_placement_assign(daemon->pipeline.placement, round, may_move, view);
+	nm_placement_assign(daemon->pipeline.placement, round, may_move, view);
 }
 
 /* Held threads must not queue, and a process that no longer exceeds every node is not held. */
@@ -254,7 +248,8 @@ static int apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	if (nm_daemon_is_dry_run(daemon))
 		return 0;
 	release_held(daemon);
-	int r = nm_placement_plan(placement, snapshot, daemon->config, &plan);
+	nm_placement_plan(placement, snapshot, daemon->config, &plan);
+	int r = 0;
 	if (r < 0 || plan.count == 0)
 		return r;
 	r = nm_act(daemon, snapshot, &plan);
@@ -278,18 +273,14 @@ static int decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 					    .end = end,
 					    .next_id = &daemon->next_decision,
 					    .handler = &handler};
-	int r = nm_placement_view_build(placement, daemon->pipeline.topology, snapshot->time_ns,
-					&view);
-	if (r < 0)
-		return r;
+	nm_placement_view_build(placement, daemon->pipeline.topology, snapshot->time_ns, &view);
 	if (whole && !nm_daemon_is_dry_run(daemon))
 		nm_placement_judge(placement, &round, &view);
-	r = nm_placement_expire(placement, &round, &view);
-	if (r == 0 && whole)
-		r = nm_placement_yield(placement, &round, &view);
-	if (r == 0)
-		r = assign(daemon, &round, &view);
-	return r < 0 ? r : apply_homes(daemon, snapshot);
+	nm_placement_expire(placement, &round, &view);
+	if (whole)
+		nm_placement_yield(placement, &round, &view);
+	assign(daemon, &round, &view);
+	return apply_homes(daemon, snapshot);
 }
 
 int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
@@ -311,17 +302,15 @@ int nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		nm_home_stage_end(daemon);
 		return 0;
 	}
-	int r = open_placement(daemon);
-	if (r < 0)
-		return r;
+	open_placement(daemon);
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_examination_budget budget = budget_of(daemon, snapshot->time_ns);
 	nm_placement_charge_interval(placement, &budget, interval_ns);
 	nm_home_stage_collect(daemon);
-	r = nm_home_stage_follow(daemon, snapshot, interval_ns);
+	int r = nm_home_stage_follow(daemon, snapshot, interval_ns);
 	unsigned nr_nodes = placement->nr_nodes;
 	if (r == 0)
-		r = nm_placement_follow_nodes(placement, snapshot, interval_s);
+		nm_placement_follow_nodes(placement, snapshot, interval_s);
 	if (placement->nr_nodes != nr_nodes)
 		daemon->pipeline.available_ns = 0;
 	if (r < 0)

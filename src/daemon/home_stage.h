@@ -8,16 +8,16 @@
 /* ---- home_stage.c ---- */
 
 /* Decides whether the only process of a separate snapshot keeps its home or is assigned one, and
- * moves its threads there. Returns 0 or -ENOMEM. */
+ * moves its threads there. Returns 0. */
 int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 
 /* ---- home_times.c ---- */
 
-/* Updates the set of processes and their measurements for this interval. Returns 0 or -ENOMEM. */
+/* Updates the set of processes and their measurements for this interval. Returns 0. */
 int nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 uint64_t interval_ns);
 /* The same for the only process of a separate snapshot, whose threads demand these shares of a CPU,
- * and have run for burst_s at a time since they started. Returns 0 or -ENOMEM. */
+ * and have run for burst_s at a time since they started. Returns 0. */
 int nm_home_stage_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			     const double *wanted_cpus, double burst_s);
 

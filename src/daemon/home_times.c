@@ -70,8 +70,8 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 			double interval_s, double *ret_ran)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
-	nm_autofree bool *reads = calloc(snapshot->nr_threads + 1, sizeof(*reads));
-	int r = reads ? nm_column_follow_threads(&placement->times, snapshot) : -ENOMEM;
+	nm_autofree bool *reads = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*reads)));
+	int r = nm_column_follow_threads(&placement->times, snapshot);
 	if (r < 0)
 		return r;
 	choose_reads(placement, snapshot, reads);
@@ -118,13 +118,14 @@ int nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *sna
 					     snapshot->topology->nr_nodes);
 	}
 	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
-	nm_autofree double *ran = calloc(snapshot->nr_threads + 1, sizeof(*ran));
-	r = ran ? follow_times(daemon, snapshot, interval_s, ran) : -ENOMEM;
+	nm_autofree double *ran = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*ran)));
+	r = follow_times(daemon, snapshot, interval_s, ran);
 	if (r < 0)
 		return r;
 	/* First touches alone would show that all accesses are local. */
 	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
-	return nm_placement_measure(placement, snapshot, interval_s, ran, sees);
+	nm_placement_measure(placement, snapshot, interval_s, ran, sees);
+	return 0;
 }
 
 /* ---- one process between intervals ---- */

@@ -53,25 +53,21 @@ void nm_machine_follow_balancing(struct nm_daemon *daemon)
 		daemon->machine.balancing = value;
 }
 
-static int reserve_cpus(struct nm_daemon *daemon, unsigned nr_cpus)
+static void reserve_cpus(struct nm_daemon *daemon, unsigned nr_cpus)
 {
 	if (nr_cpus <= daemon->machine.nr_cpus)
-		return 0;
+		return;
 	struct nm_cpu_times *times =
-		reallocarray(daemon->machine.cpu_times, nr_cpus, sizeof(*times));
-	if (times)
-		daemon->machine.cpu_times = times;
-	double *shares = reallocarray(daemon->machine.busy_share, nr_cpus, sizeof(*shares));
-	if (shares)
-		daemon->machine.busy_share = shares;
-	if (!times || !shares)
-		return -ENOMEM;
+		nm_must(reallocarray(daemon->machine.cpu_times, nr_cpus, sizeof(*times)));
+	double *shares =
+		nm_must(reallocarray(daemon->machine.busy_share, nr_cpus, sizeof(*shares)));
+	daemon->machine.cpu_times = times;
+	daemon->machine.busy_share = shares;
 	for (unsigned cpu = daemon->machine.nr_cpus; cpu < nr_cpus; cpu++) {
 		times[cpu] = (struct nm_cpu_times){0};
 		shares[cpu] = (double)NAN;
 	}
 	daemon->machine.nr_cpus = nr_cpus;
-	return 0;
 }
 
 /* Returns the whole text, which the caller frees. After a longer text the buffer is larger from the
@@ -83,9 +79,7 @@ static int read_cpu_stat(struct nm_daemon *daemon, char **ret)
 	if (daemon->machine.stat_bytes == 0)
 		daemon->machine.stat_bytes = STAT_BYTES;
 	while (length == -EFBIG) {
-		nm_autofree char *text = malloc(daemon->machine.stat_bytes);
-		if (!text)
-			return -ENOMEM;
+		nm_autofree char *text = nm_must(malloc(daemon->machine.stat_bytes));
 		length = platform->ops->read_file(platform, NM_ROOT, "proc/stat", text,
 						  daemon->machine.stat_bytes);
 		if (length > 0)
@@ -111,21 +105,16 @@ static void compute_shares(struct nm_daemon *daemon, const struct nm_cpu_times *
 	}
 }
 
-int nm_machine_read_load(struct nm_daemon *daemon)
+void nm_machine_read_load(struct nm_daemon *daemon)
 {
 	nm_autofree char *text = NULL;
-	int r = reserve_cpus(daemon, daemon->pipeline.topology->nr_cpus);
-	if (r < 0)
-		return r;
-	nm_autofree struct nm_cpu_times *now = calloc(daemon->machine.nr_cpus, sizeof(*now));
-	r = now ? read_cpu_stat(daemon, &text) : -ENOMEM;
-	if (r == -ENOMEM)
-		return 0;
+	reserve_cpus(daemon, daemon->pipeline.topology->nr_cpus);
+	nm_autofree struct nm_cpu_times *now =
+		nm_must(calloc(daemon->machine.nr_cpus, sizeof(*now)));
 	/* If the load cannot be read, no CPU is free: unknown shares stay NaN. */
-	if (r == 0)
+	if (read_cpu_stat(daemon, &text) == 0)
 		(void)nm_proc_parse_cpu_times(text, now, daemon->machine.nr_cpus);
 	compute_shares(daemon, now);
-	return 0;
 }
 
 int nm_machine_load_topology(const struct nm_topology_source *source,
@@ -144,9 +133,7 @@ int nm_machine_load_topology(const struct nm_topology_source *source,
 	int r = nm_topology_load(&cpus, error, error_size, &topology);
 	if (r < 0)
 		return r;
-	r = nm_physmap_load(topology, source->root_path, &physmap);
-	if (r == -ENOMEM)
-		return r;
+	(void)nm_physmap_load(topology, source->root_path, &physmap);
 	*ret_topology = NM_TAKE(topology);
 	*ret_physmap = physmap; /* NULL if no file has the information: the nodes of addresses are
 				 * then not known */

@@ -11,7 +11,7 @@
 /* ---- the topology ---- */
 
 /* Passes the new topology to every stage that uses the old one, and then frees the old one. Returns
- * 0, or -ENOMEM with nothing changed. */
+ * 0. */
 static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology,
 			  struct nm_physmap *physmap)
 {

@@ -15,17 +15,14 @@
 
 /* ---- values of a snapshot ---- */
 
-static int reset_nodes(struct nm_exporter *exporter, unsigned nr_nodes)
+static void reset_nodes(struct nm_exporter *exporter, unsigned nr_nodes)
 {
 	if (nr_nodes != exporter->nr_nodes) {
 		free(exporter->nodes);
-		exporter->nodes = calloc(nr_nodes, sizeof(*exporter->nodes));
-		exporter->nr_nodes = exporter->nodes ? nr_nodes : 0;
+		exporter->nodes = nm_must(calloc(nr_nodes, sizeof(*exporter->nodes)));
+		exporter->nr_nodes = nr_nodes;
 	}
-	if (!exporter->nodes)
-		return -ENOMEM;
 	memset(exporter->nodes, 0, nr_nodes * sizeof(*exporter->nodes));
-	return 0;
 }
 
 static void add_thread(struct nm_exporter *exporter, const struct nm_snap_thread *thread)
@@ -41,9 +38,9 @@ void nm_exporter_update(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	struct nm_exporter *exporter = &daemon->exporter;
 	double cycles = 0, samples = 0;
 
-	if (!daemon->config->metrics.file[0] ||
-	    reset_nodes(exporter, snapshot->topology->nr_nodes) < 0)
+	if (!daemon->config->metrics.file[0])
 		return;
+	reset_nodes(exporter, snapshot->topology->nr_nodes);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		add_thread(exporter, thread);
@@ -126,7 +123,7 @@ static bool is_per_node(enum nm_metric metric)
 	       metric == NM_METRIC_NODE_ACCESSES;
 }
 
-/* Returns the current metrics, which the caller clears. Returns 0 or -ENOMEM. */
+/* Returns the current metrics, which the caller clears. Returns 0. */
 static int write_metrics(const struct nm_daemon *daemon, struct nm_export *ret)
 {
 	nm_auto(nm_export_clear) struct nm_export out = {0};
@@ -159,10 +156,8 @@ static const char *name_in(const char *path)
 
 static int open_directory_of(const char *path)
 {
-	nm_autofree char *directory = strndup(path, (size_t)(name_in(path) - path));
+	nm_autofree char *directory = nm_must(strndup(path, (size_t)(name_in(path) - path)));
 
-	if (!directory)
-		return -ENOMEM;
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

@@ -31,9 +31,8 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 	report_unreadable(daemon, process, r);
 	if (r < 0)
 		return;
-	if (!process->regions &&
-	    nm_regions_new(daemon->pipeline.topology->nr_nodes, REGIONS_MAX, &process->regions) < 0)
-		return;
+	if (!process->regions)
+		nm_regions_new(daemon->pipeline.topology->nr_nodes, REGIONS_MAX, &process->regions);
 	if (nm_regions_set_ranges(process->regions, ranges, count) < 0)
 		return;
 	nm_page_set_mappings(process, NM_TAKE(ranges), count);
@@ -62,9 +61,9 @@ static int submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 {
 	struct nm_pages_reason reason = {.reason = choices->reason,
 					 .exclusivity = choices->exclusivity};
-	struct nm_page_step *steps = calloc(choices->count, sizeof(*steps));
+	struct nm_page_step *steps = nm_must(calloc(choices->count, sizeof(*steps)));
 
-	for (size_t i = 0; steps && i < choices->count; i++)
+	for (size_t i = 0; i < choices->count; i++)
 		steps[i] = nm_page_step_of(&choices->items[i]);
 	return nm_page_stage_submit(daemon, snapshot, process, &reason, 0, steps, choices->count);
 }
@@ -99,16 +98,14 @@ int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *s
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	size_t count = stage->processes.count;
-	nm_autofree struct nm_page_choice *items = calloc(room->pages + 1, sizeof(*items));
+	nm_autofree struct nm_page_choice *items = nm_must(calloc(room->pages + 1, sizeof(*items)));
 
-	if (!items)
-		return -ENOMEM;
 	for (size_t i = 0; i < count && room->pages > 0; i++) {
 		struct nm_page_process *process =
 			nm_page_process_at(&stage->processes, (snapshot->interval + i) % count);
 		int r = process->owner ? move_ranges(daemon, snapshot, process, room, items) : 0;
 		if (r < 0)
-			return r == -ENOMEM ? r : 0;
+			return 0;
 	}
 	return 0;
 }

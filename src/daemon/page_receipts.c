@@ -93,8 +93,8 @@ static void note_refusal(struct nm_page_process *process, const struct nm_page_s
 		nm_page_accept(process, step->address);
 	else if (refused || failed)
 		/* If memory is short, the page is requested again. */
-		(void)nm_page_refuse(process, step->address,
-				     step->error == -EBUSY ? 1 : NM_PAGE_REFUSED_TIMES);
+		nm_page_refuse(process, step->address,
+			       step->error == -EBUSY ? 1 : NM_PAGE_REFUSED_TIMES);
 }
 
 /* An immediate second request would be refused, too. */

@@ -12,9 +12,9 @@ static int submit_pages(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		.reason = NM_PAGE_REASON_PAGES,
 		.exclusivity = nm_page_rule_exclusivity(memory, daemon->pipeline.topology->nr_nodes,
 							wanted, found, count)};
-	struct nm_page_step *steps = calloc(count, sizeof(*steps));
+	struct nm_page_step *steps = nm_must(calloc(count, sizeof(*steps)));
 
-	for (size_t i = 0; steps && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		steps[i] = nm_page_step_of(&found[i].page);
 	int r = nm_page_stage_submit(
 		daemon, snapshot,
@@ -42,11 +42,9 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	const struct nm_memory_wanted *wanted;
 	nm_memory_flush(daemon->pipeline.memory);
 	size_t count = nm_memory_wanted(daemon->pipeline.memory, &wanted);
-	nm_autofree struct nm_page_selection *found = calloc(count + 1, sizeof(*found));
+	nm_autofree struct nm_page_selection *found = nm_must(calloc(count + 1, sizeof(*found)));
 	size_t end;
 
-	if (!found)
-		return -ENOMEM;
 	settle_excluded(daemon, wanted, count);
 	count = nm_page_rule_choose(&stage->processes, wanted, count, room, found);
 	for (size_t i = 0; i < count; i = end) {
@@ -54,7 +52,7 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			end++;
 		int r = submit_pages(daemon, snapshot, wanted, found + i, end - i);
 		if (r < 0)
-			return r == -ENOMEM ? r : 0;
+			return 0;
 	}
 	return 0;
 }

@@ -43,22 +43,17 @@ static void stage_free(struct nm_page_stage *stage)
 }
 NM_DEFINE_CLEANUP(struct nm_page_stage, stage_free);
 
-static int stage_new(struct nm_daemon *daemon, struct nm_page_stage **ret)
+static void stage_new(struct nm_daemon *daemon, struct nm_page_stage **ret)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
-	nm_auto(stage_freep) struct nm_page_stage *stage = calloc(1, sizeof(*stage));
+	nm_auto(stage_freep) struct nm_page_stage *stage = nm_must(calloc(1, sizeof(*stage)));
 
-	if (!stage)
-		return -ENOMEM;
 	stage->contention = (struct nm_contention){.imbalance = NAN, .busiest = -1};
-	stage->traffic = calloc(pipeline->topology->nr_nodes, sizeof(*stage->traffic));
+	stage->traffic = nm_must(calloc(pipeline->topology->nr_nodes, sizeof(*stage->traffic)));
 	stage->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_page_process),
 					      .clear = clear_process,
 					      .context = daemon};
-	if (!stage->traffic)
-		return -ENOMEM;
 	*ret = NM_TAKE(stage);
-	return 0;
 }
 
 static void report_barred(struct nm_daemon *daemon)
@@ -83,30 +78,26 @@ void nm_page_stage_close(struct nm_daemon *daemon)
 	nm_release_mover(daemon, false);
 }
 
-int nm_page_stage_restart(struct nm_daemon *daemon)
+void nm_page_stage_restart(struct nm_daemon *daemon)
 {
 	nm_page_stage_close(daemon);
 	if (!nm_config_moves_pages(daemon->config) || !daemon->pipeline.memory)
-		return 0;
-	int r = stage_new(daemon, &daemon->pipeline.pages);
-	if (r == 0)
-		r = nm_open_mover(daemon);
-	if (r == 0)
-		report_barred(daemon);
-	else
-		nm_page_stage_close(daemon);
-	return r;
+		return;
+	stage_new(daemon, &daemon->pipeline.pages);
+	nm_open_mover(daemon);
+	report_barred(daemon);
 }
 
-int nm_page_stage_configure(struct nm_daemon *daemon)
+void nm_page_stage_configure(struct nm_daemon *daemon)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
-	if (!stage || !nm_config_moves_pages(daemon->config))
-		return nm_page_stage_restart(daemon);
+	if (!stage || !nm_config_moves_pages(daemon->config)) {
+		nm_page_stage_restart(daemon);
+		return;
+	}
 	nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology, daemon->config);
 	report_barred(daemon);
-	return 0;
 }
 
 /* ---- processes ---- */
@@ -136,10 +127,10 @@ static void follow_process(struct nm_daemon *daemon, const struct nm_snap_proces
 
 	if (!tracked || tracked->owner != process->owner)
 		clear_process(daemon, process);
-	if (tracked && !process->seen)
-		process->seen = calloc(NM_PAGE_ACCESSES, sizeof(*process->seen));
-	if (!process->seen)
+	if (!tracked)
 		return;
+	if (!process->seen)
+		process->seen = nm_must(calloc(NM_PAGE_ACCESSES, sizeof(*process->seen)));
 	process->pid = now->pid;
 	process->start_ticks = now->start_ticks;
 	process->owner = tracked->owner;

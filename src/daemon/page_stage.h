@@ -60,8 +60,8 @@ uint64_t nm_page_cooldown(const struct nm_config *config);
 
 /* Decides to move these pages for the reason (undoes: 0, or the decision that is rolled back),
  * whose numbers it sets. Takes the steps (allocated) over in any case, and hands them to the mover.
- * The decision is reported when the mover has moved at least one page. Returns 0; -EAGAIN if the mover is full; or -ENOMEM, also if `steps` is
- * NULL. On failure nothing has happened. */
+ * The decision is reported when the mover has moved at least one page. Returns 0; -EAGAIN if the
+ * mover is full. On failure nothing has happened. */
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_page_process *process,
 			 const struct nm_pages_reason *reason, uint64_t undoes,

@@ -16,12 +16,8 @@ uint64_t nm_page_cooldown(const struct nm_config *config)
 static struct nm_page_batch *batch_of(const struct nm_decision *decision,
 				      struct nm_page_step *steps, size_t count)
 {
-	struct nm_page_batch *batch = steps ? calloc(1, sizeof(*batch)) : NULL;
+	struct nm_page_batch *batch = nm_must(calloc(1, sizeof(*batch)));
 
-	if (!batch) {
-		free(steps);
-		return NULL;
-	}
 	*batch = (struct nm_page_batch){.decision = decision->id,
 					.pid = decision->steps[0].pid,
 					.start_ticks = decision->steps[0].start_ticks,
@@ -98,18 +94,15 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	memcpy(decision.steps[0].comm, process->comm, sizeof(process->comm));
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
 		batch_of(&decision, steps, count);
-	int r = NM_RESERVE(stage->migrations, stage->migration_capacity, stage->nr_migrations);
-	if (r < 0 || !batch)
-		return -ENOMEM;
+	NM_RESERVE(stage->migrations, stage->migration_capacity, stage->nr_migrations);
 	set_totals(&decision, steps, count);
 	batch->domain = nm_roster_domain(daemon->pipeline.roster, batch->pid);
-	r = nm_mover_submit(daemon->pipeline.mover, batch);
+	int r = nm_mover_submit(daemon->pipeline.mover, batch);
 	if (r < 0)
 		return r;
 	(void)NM_TAKE(batch);
 	daemon->next_decision++;
 	nm_feedback_disturb(daemon->pipeline.feedback, process->pid);
-	/* If memory is short, there is no verdict. */
 	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback, daemon->config,
 						NULL};
 	r = nm_verifier_add(daemon->pipeline.verifier, &input, &decision);

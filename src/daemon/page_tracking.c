@@ -16,7 +16,7 @@ static bool is_wanted(const struct nm_daemon *daemon)
 	       nm_source_status(source)->memory != NM_MEMORY_NONE;
 }
 
-int nm_page_tracking_restart(struct nm_daemon *daemon)
+void nm_page_tracking_restart(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	struct nm_rng keys;
@@ -26,23 +26,25 @@ int nm_page_tracking_restart(struct nm_daemon *daemon)
 	nm_memory_free(pipeline->memory);
 	pipeline->memory = NULL;
 	if (!is_wanted(daemon) || nm_topology_is_single(pipeline->topology))
-		return 0;
+		return;
 	/* A separate generator, so that the random numbers of decisions do not depend on this. */
 	nm_rng_seed(&keys, ~daemon->seed);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(key); i++)
 		key[i] = nm_rng_next(&keys);
-	int r = nm_memory_new(pipeline->topology, daemon->config, key, &pipeline->memory);
-	return r < 0 ? r : nm_page_stage_restart(daemon);
+	nm_memory_new(pipeline->topology, daemon->config, key, &pipeline->memory);
+	nm_page_stage_restart(daemon);
 }
 
-int nm_page_tracking_configure(struct nm_daemon *daemon)
+void nm_page_tracking_configure(struct nm_daemon *daemon)
 {
 	struct nm_memory *memory = daemon->pipeline.memory;
 
-	if (!memory || !is_wanted(daemon))
-		return nm_page_tracking_restart(daemon);
+	if (!memory || !is_wanted(daemon)) {
+		nm_page_tracking_restart(daemon);
+		return;
+	}
 	nm_memory_configure(memory, daemon->config);
-	return nm_page_stage_configure(daemon);
+	nm_page_stage_configure(daemon);
 }
 
 /* With policy "kmaf", pages wait for the placement of their threads (section 3.3). Other policies

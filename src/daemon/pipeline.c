@@ -77,12 +77,12 @@ static int open_stages(struct nm_daemon *daemon)
 		.original = nm_actuator_original,
 		.holds = nm_actuator_holds,
 	};
-	r = nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
-			  daemon->runtime.released, &pipeline->roster);
+	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
+		      daemon->runtime.released, &pipeline->roster);
 	if (r == 0)
 		r = nm_verifier_new(&pipeline->verifier);
 	if (r == 0)
-		r = nm_page_tracking_restart(daemon);
+		nm_page_tracking_restart(daemon);
 	return r < 0 ? r : nm_pipeline_reset_performance(daemon);
 }
 
@@ -103,8 +103,10 @@ int nm_pipeline_reset_performance(struct nm_daemon *daemon)
 static int open_source(struct nm_daemon *daemon, char *error, size_t error_size)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (daemon->options.feed)
-		return nm_source_open_feed(daemon->options.feed, &pipeline->source);
+	if (daemon->options.feed) {
+		nm_source_open_feed(daemon->options.feed, &pipeline->source);
+		return 0;
+	}
 	return nm_source_open(pipeline->platform, pipeline->topology, daemon->config, error,
 			      error_size, &pipeline->source);
 }
@@ -136,7 +138,7 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 	nm_actuator_records_lost(pipeline->actuator);
 	nm_watch_source(daemon);
 	if (daemon->config->pages.policy == NM_PAGES_AUTO) /* depends on the source */
-		(void)nm_page_tracking_configure(daemon);
+		nm_page_tracking_configure(daemon);
 }
 
 int nm_pipeline_open(struct nm_daemon *daemon)
@@ -147,7 +149,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	if (r == 0)
 		r = open_stages(daemon);
 	if (r == 0)
-		r = nm_trial_stage_open(daemon);
+		nm_trial_stage_open(daemon);
 	if (r < 0) {
 		nm_pipeline_close(daemon);
 		return r;
@@ -161,7 +163,7 @@ int nm_pipeline_open(struct nm_daemon *daemon)
 	daemon->machine.memory_fingerprint =
 		(struct nm_memory_fingerprint){0}; /* it has just been loaded */
 	nm_machine_follow_topology(daemon, daemon->last_tick_ns);
-	(void)nm_machine_read_load(daemon);
+	nm_machine_read_load(daemon);
 	daemon->costs.own_cpu_ns = nm_own_cpu_ns();
 	daemon->costs.drain_ns = 0;
 	return 0;

@@ -82,13 +82,12 @@ bool nm_may_draw_threads(const struct nm_daemon *daemon)
 
 /* ---- what stages share ---- */
 
-int nm_open_mover(struct nm_daemon *daemon)
+void nm_open_mover(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->mover)
-		return 0;
-	return nm_mover_new(pipeline->platform, pipeline->topology, daemon->config,
-			    &pipeline->mover);
+	if (!pipeline->mover)
+		nm_mover_new(pipeline->platform, pipeline->topology, daemon->config,
+			     &pipeline->mover);
 }
 
 void nm_release_mover(struct nm_daemon *daemon, bool bulk)

@@ -91,15 +91,13 @@ static void release_cpu_aware_runtimes(struct nm_daemon *daemon, const struct nm
 }
 
 /* Restores the affinity of leased threads that queue on a full node while others are idle. */
-static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+static void yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	size_t count;
 	if (daemon->config->rules.paper)
-		return 0;
-	nm_autofree uint32_t *threads = calloc(snapshot->nr_threads + 1, sizeof(*threads));
-	int r = threads ? nm_overcommit_yield(snapshot, threads, &count) : -ENOMEM;
-	if (r < 0)
-		return r;
+		return;
+	nm_autofree uint32_t *threads = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*threads)));
+	nm_overcommit_yield(snapshot, threads, &count);
 	uint64_t until = daemon->tally.intervals + daemon->config->rules.cooldown;
 	for (size_t i = 0; i < count; i++) {
 		struct nm_snap_thread *thread = &snapshot->threads[threads[i]];
@@ -112,7 +110,6 @@ static int yield_leases(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
 			  "Affinity of %zu thread%s restored: run queue full, other nodes idle",
 			  count, nm_plural(count, "", "s"));
-	return 0;
 }
 
 /* ---- the tick ---- */
@@ -171,7 +168,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	nm_exporter_update(daemon, snapshot);
 	release_cpu_aware_runtimes(daemon, snapshot);
 	nm_placement_mark_homes(daemon->pipeline.placement, snapshot);
-	r = yield_leases(daemon, snapshot);
+	yield_leases(daemon, snapshot);
 	if (r == 0)
 		r = nm_apply_feedback(daemon, snapshot, &may_propose);
 	if (r == 0)
@@ -199,7 +196,7 @@ static void age_communication(struct nm_daemon *daemon, uint64_t now_ns)
 	if (memory && daemon->config->threads.policy != NM_POLICY_KMAF &&
 	    nm_kmaf_ends_period(&daemon->pipeline.aged, daemon->config, nm_interval_s(daemon),
 				now_ns))
-		(void)nm_affinity_age(nm_memory_affinity(memory));
+		nm_affinity_age(nm_memory_affinity(memory));
 }
 
 int nm_tick(struct nm_daemon *daemon)
@@ -226,14 +223,12 @@ int nm_tick(struct nm_daemon *daemon)
 		return 0;
 	}
 	nm_machine_follow_balancing(daemon);
-	int r = nm_machine_read_load(daemon);
-	if (r < 0)
-		return r;
+	nm_machine_read_load(daemon);
 
 	int count = close_interval(daemon, interval_ns, &figures);
 	if (count < 0)
 		return count;
-	r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
+	int r = nm_roster_update(pipeline->roster, figures, (size_t)count, now_ns);
 	nm_trial_stage_tick(daemon, figures, (size_t)count, now_ns, interval_ns);
 	if (r == 0)
 		r = decide(daemon, figures, (size_t)count, now_ns, interval_ns);

@@ -252,17 +252,15 @@ void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figu
 
 /* ---- start and reload ---- */
 
-int nm_trial_stage_open(struct nm_daemon *daemon)
+void nm_trial_stage_open(struct nm_daemon *daemon)
 {
 	struct nm_trial_stage *stage = &daemon->trial;
 	/* Another generator than that of the policies, whose decisions must not depend on it. */
-	int r = stage->group ? 0 : nm_trial_new(~daemon->seed, &stage->group);
-	if (r < 0)
-		return r;
+	if (!stage->group)
+		nm_trial_new(~daemon->seed, &stage->group);
 	stage->since_ns = nm_daemon_now_ns(daemon);
 	nm_trial_forget(stage->group);
 	nm_trial_stage_configure(daemon);
-	return 0;
 }
 
 void nm_trial_stage_configure(struct nm_daemon *daemon)

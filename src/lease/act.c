@@ -86,16 +86,14 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 		.session = stat->session,
 		.ran_ticks = stat->ran_ticks,
 		.unrestricted = step->unrestricted,
-		.original = hwloc_bitmap_dup(step->original),
-		.target = hwloc_bitmap_dup(step->target),
+		.original = nm_must(hwloc_bitmap_dup(step->original)),
+		.target = nm_must(hwloc_bitmap_dup(step->target)),
 	};
 	int r = fill_owner(actuator, attempt, &terms);
 	/* Without this time, tasks that inherit the affinity could not be distinguished from older
 	 * threads. */
 	if (r == 0 && !terms.given_ticks)
 		r = -ENODATA;
-	if (r == 0 && (!terms.original || !terms.target))
-		r = -ENOMEM;
 	if (r < 0)
 		nm_ledger_entry_clear(&terms);
 	else
@@ -129,11 +127,12 @@ static int prepare_attempt(struct nm_actuator *actuator, struct attempt *attempt
 	if (!is_ordinary(&stat))
 		return refuse(attempt, -EPERM, "scheduling policy");
 
-	attempt->before = hwloc_bitmap_alloc();
-	if (!attempt->before || nm_lease_reserve_place(actuator, step->pid, step->tid) < 0)
-		return refuse(attempt, -ENOMEM, "memory");
-	int r = actuator->platform->ops->affinity_get(actuator->platform, (pid_t)step->tid,
-						      attempt->before);
+	attempt->before = nm_must(hwloc_bitmap_alloc());
+	int r = nm_lease_reserve_place(actuator, step->pid, step->tid);
+	if (r < 0)
+		return refuse(attempt, r, "memory");
+	r = actuator->platform->ops->affinity_get(actuator->platform, (pid_t)step->tid,
+						  attempt->before);
 	if (r < 0)
 		return refuse(attempt, r, "sched_getaffinity");
 	if (!mask_as_known(actuator, attempt))
@@ -163,9 +162,7 @@ static struct nm_lease *take_lease(struct nm_actuator *actuator, struct attempt 
  * stays. */
 static int look_again(struct nm_actuator *actuator, struct attempt *attempt)
 {
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	if (!current)
-		return refuse(attempt, -ENOMEM, "memory");
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
 	int r = actuator->platform->ops->affinity_get(actuator->platform, (pid_t)attempt->step->tid,
 						      current);
 	if (r < 0)
@@ -203,9 +200,7 @@ static int step_back(struct nm_actuator *actuator, struct attempt *attempt,
 {
 	const struct nm_step *step = attempt->step;
 	struct nm_platform *platform = actuator->platform;
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	if (!current)
-		return -ENOMEM;
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
 	int r = platform->ops->affinity_get(platform, (pid_t)step->tid, current);
 	if (r == 0)
 		r = nm_mask_judge(&actuator->masks, attempt->directory, &attempt->terms, current);
@@ -287,7 +282,7 @@ static void run_decision(struct nm_actuator *actuator, const struct nm_decision 
 void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, uint64_t now_ns,
 		     struct nm_receipt *receipts)
 {
-	int reserved = nm_lease_reserve(actuator, plan->count * 2);
+	nm_lease_reserve(actuator, plan->count * 2);
 	nm_cgroups_begin(actuator->masks.cgroups, now_ns);
 	nm_lease_compact_ledger(actuator);
 
@@ -295,12 +290,6 @@ void nm_actuator_run(struct nm_actuator *actuator, const struct nm_plan *plan, u
 		const struct nm_decision *decision = &plan->decisions[i];
 		receipts[i] = (struct nm_receipt){.decision = decision->id,
 						  .nr_steps = decision->nr_steps};
-		if (reserved == 0) {
-			run_decision(actuator, decision, now_ns, &receipts[i]);
-			continue;
-		}
-		for (unsigned s = 0; s < decision->nr_steps; s++)
-			receipts[i].steps[s] =
-				(struct nm_receipt_step){.error = reserved, .what = "memory"};
+		run_decision(actuator, decision, now_ns, &receipts[i]);
 	}
 }

@@ -15,7 +15,7 @@ static int take_over_ledger(struct nm_actuator *actuator, const char *boot_id)
 	int r = nm_ledger_read(actuator->runtime_directory, boot_id, &contents);
 	if (r < 0)
 		return r;
-	r = nm_lease_reserve(actuator, contents.count);
+	nm_lease_reserve(actuator, contents.count);
 	for (size_t i = 0; r == 0 && i < contents.count; i++) {
 		r = nm_lease_reserve_place(actuator, contents.entries[i].pid,
 					   contents.entries[i].tid);
@@ -35,9 +35,8 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 		    int runtime_directory, const char *boot_id, nm_lease_event_fn on_event,
 		    void *context, struct nm_actuator **ret)
 {
-	nm_auto(nm_actuator_freep) struct nm_actuator *actuator = calloc(1, sizeof(*actuator));
-	if (!actuator)
-		return -ENOMEM;
+	nm_auto(nm_actuator_freep) struct nm_actuator *actuator =
+		nm_must(calloc(1, sizeof(*actuator)));
 	actuator->platform = platform;
 	actuator->masks.platform = platform;
 	actuator->masks.topology = topology;
@@ -47,19 +46,13 @@ int nm_actuator_new(struct nm_platform *platform, const struct nm_topology *topo
 	actuator->turn_steps = NM_LEASE_TURN_STEPS;
 	actuator->most_leases = NM_LEASE_MOST;
 
-	int r = nm_cgroups_new(platform, &actuator->masks.cgroups);
-	if (r == 0)
-		r = nm_tidmap_new(&actuator->by_tid);
-	if (r == 0)
-		r = nm_tidmap_new(&actuator->by_pid);
-	if (r == 0)
-		r = nm_settled_new(&actuator->settled);
-	if (r == 0)
-		r = nm_descent_new(&actuator->masks, &actuator->descent);
-	if (r < 0)
-		return r;
+	actuator->masks.cgroups = nm_cgroups_new(platform);
+	actuator->by_tid = nm_tidmap_new();
+	actuator->by_pid = nm_tidmap_new();
+	actuator->settled = nm_settled_new();
+	actuator->descent = nm_descent_new(&actuator->masks);
 	if (runtime_directory >= 0 || runtime_directory == NM_NOWHERE) {
-		r = nm_ledger_open(runtime_directory, boot_id, &actuator->ledger);
+		int r = nm_ledger_open(runtime_directory, boot_id, &actuator->ledger);
 		if (r == 0)
 			r = take_over_ledger(actuator, boot_id);
 		if (r < 0)
@@ -179,8 +172,8 @@ static bool carries_target(struct nm_actuator *actuator, const struct nm_lease *
 {
 	const struct nm_ledger_entry *terms = &lease->terms;
 	struct nm_platform *platform = actuator->platform;
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	if (!current || platform->ops->affinity_get(platform, (pid_t)terms->tid, current) < 0)
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
+	if (platform->ops->affinity_get(platform, (pid_t)terms->tid, current) < 0)
 		return false;
 	if (hwloc_bitmap_isequal(current, terms->target))
 		return true;
@@ -214,10 +207,10 @@ void nm_lease_compact_ledger(struct nm_actuator *actuator)
 	if (!actuator->ledger)
 		return;
 	nm_autofree const struct nm_ledger_entry **entries =
-		calloc(actuator->count + 1, sizeof(*entries));
-	size_t count = entries ? nm_lease_collect(actuator, true, entries) : 0;
+		nm_must(calloc(actuator->count + 1, sizeof(*entries)));
+	size_t count = nm_lease_collect(actuator, true, entries);
 	/* If this fails, the longer file with the same contents stays. */
-	if (entries && nm_ledger_lines(actuator->ledger) > 2 * count + 256)
+	if (nm_ledger_lines(actuator->ledger) > 2 * count + 256)
 		(void)nm_ledger_compact(actuator->ledger, entries, count);
 }
 

@@ -11,21 +11,16 @@
 
 /* ---- construction ---- */
 
-int nm_descent_new(const struct nm_masks *masks, struct nm_descent **ret)
+struct nm_descent *nm_descent_new(const struct nm_masks *masks)
 {
-	nm_auto(nm_descent_freep) struct nm_descent *descent = calloc(1, sizeof(*descent));
-	if (!descent)
-		return -ENOMEM;
+	struct nm_descent *descent = nm_must(calloc(1, sizeof(*descent)));
 	descent->masks = masks;
 	descent->platform = masks->platform;
-	descent->other = hwloc_bitmap_alloc();
-	descent->allowed = hwloc_bitmap_alloc();
-	descent->left = hwloc_bitmap_alloc();
-	if (!descent->other || !descent->allowed || !descent->left ||
-	    nm_tidmap_new(&descent->process_of) < 0)
-		return -ENOMEM;
-	*ret = NM_TAKE(descent);
-	return 0;
+	descent->other = nm_must(hwloc_bitmap_alloc());
+	descent->allowed = nm_must(hwloc_bitmap_alloc());
+	descent->left = nm_must(hwloc_bitmap_alloc());
+	descent->process_of = nm_tidmap_new();
+	return descent;
 }
 
 void nm_descent_forget_processes(struct nm_descent *descent)
@@ -136,11 +131,10 @@ static int look_at_thread(struct nm_descent *descent, uint64_t born_since,
 			  struct nm_descendant *found)
 {
 	struct nm_platform *platform = descent->platform;
-	nm_autobitmap current = hwloc_bitmap_alloc();
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
 	struct nm_proc_stat stat;
 	descent->steps += NM_STEPS_CALL;
-	int r = current ? platform->ops->affinity_get(platform, (pid_t)found->tid, current)
-			: -ENOMEM;
+	int r = platform->ops->affinity_get(platform, (pid_t)found->tid, current);
 	if (r < 0 || !may_be_inherited(descent, current))
 		return nm_descent_if_passing(r);
 	int directory = open_thread(descent, found->pid, found->tid, &stat);
@@ -190,10 +184,9 @@ static int add_id(void *context, const char *name)
 	char end;
 	if (sscanf(name, "%" SCNu32 "%c", &id, &end) != 1)
 		return 0;
-	int r = NM_RESERVE(ids->ids, ids->capacity, ids->count);
-	if (r == 0)
-		ids->ids[ids->count++] = id;
-	return r;
+	NM_RESERVE(ids->ids, ids->capacity, ids->count);
+	ids->ids[ids->count++] = id;
+	return 0;
 }
 
 /* Lists the processes, or the threads of `pid` if it is not 0. */
@@ -274,18 +267,16 @@ static int take_turn(struct nm_descent *descent, struct nm_descent_walk *walk)
 
 int nm_descent_walk(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
-	int r = nm_kinship_take_leases(descent, walk->entries, walk->nr_entries);
-	if (r == 0)
-		r = take_turn(descent, walk);
-	else
-		nm_descent_walk_clear(walk);
+	nm_kinship_take_leases(descent, walk->entries, walk->nr_entries);
+	int r = take_turn(descent, walk);
 	nm_kinship_drop_leases(descent);
 	return r;
 }
 
 int nm_descent_search(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
-	int r = nm_kinship_take_leases(descent, walk->entries, walk->nr_entries);
+	nm_kinship_take_leases(descent, walk->entries, walk->nr_entries);
+	int r = 0;
 	walk->found = 1;
 	for (unsigned round = 0;
 	     r == 0 && walk->found > 0 && walk->refused == 0 && round < MOST_ROUNDS; round++) {
@@ -368,12 +359,11 @@ int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_en
 			   bool leader_leased, uint64_t *ret_start_ticks)
 {
 	struct nm_platform *platform = descent->platform;
-	nm_autobitmap current = hwloc_bitmap_alloc();
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
 	struct nm_proc_stat leader;
 	if (terms->tid == terms->pid)
 		return 0;
-	int r = current ? platform->ops->affinity_get(platform, (pid_t)terms->pid, current)
-			: -ENOMEM;
+	int r = platform->ops->affinity_get(platform, (pid_t)terms->pid, current);
 	if (r < 0 || !hwloc_bitmap_isincluded(current, terms->target))
 		return nm_descent_if_passing(r);
 	int directory = open_thread(descent, terms->pid, terms->pid, &leader);

@@ -30,8 +30,8 @@ uint64_t nm_descent_last_birth(const struct nm_ledger_entry *terms);
 
 struct nm_descent;
 
-/* The caller frees it. `masks` must outlive it. Returns 0 or -ENOMEM. */
-int nm_descent_new(const struct nm_masks *masks, struct nm_descent **ret);
+/* The caller frees it. `masks` must outlive it. */
+struct nm_descent *nm_descent_new(const struct nm_masks *masks);
 void nm_descent_free(struct nm_descent *descent);
 NM_DEFINE_CLEANUP(struct nm_descent, nm_descent_free);
 
@@ -43,8 +43,8 @@ void nm_descent_forget_processes(struct nm_descent *descent);
  * Checks whether a leased thread that is gone has taken over the number of its process's leader by
  * exec. `leader_leased`: the leader has a lease of its own with the same target, so that its
  * affinity alone proves nothing. Returns 1 if the thread has taken it over and still carries the
- * target, and stores the leader's start time in *ret_start_ticks; 0 if not; -ENOMEM, -EMFILE,
- * -ENFILE or -EIO if the leader cannot be read at the moment.
+ * target, and stores the leader's start time in *ret_start_ticks; 0 if not; -EMFILE, -ENFILE or
+ * -EIO if the leader cannot be read at the moment.
  */
 int nm_descent_follow_exec(struct nm_descent *descent, const struct nm_ledger_entry *terms,
 			   bool leader_leased, uint64_t *ret_start_ticks);
@@ -167,14 +167,13 @@ struct nm_descent {
 	int error; /* set if a process cannot be read at the moment, so that nothing is proved */
 };
 
-/* Returns the error if it may be temporary (-ENOMEM, -EMFILE, -ENFILE, -EIO), else 0: a process
- * that may not be read counts as gone. */
+/* Returns the error if it may be temporary (-EMFILE, -ENFILE, -EIO), else 0: a process that may not
+ * be read counts as gone. */
 int nm_descent_if_passing(int error);
 
-/* Copies and sorts these leases for the rules, and drops those of an earlier walk. Returns 0 or
- * -ENOMEM. */
-int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *leases,
-			   size_t count);
+/* Copies and sorts these leases for the rules, and drops those of an earlier walk. */
+void nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *leases,
+			    size_t count);
 void nm_kinship_drop_leases(struct nm_descent *descent);
 
 /* Returns the data of a process, which is read once, or NULL if the process is gone or cannot be

@@ -24,8 +24,8 @@ static struct nm_lease *put_copy(struct nm_actuator *actuator, const struct nm_l
 				 uint32_t pid, uint32_t tid, uint64_t start_ticks)
 {
 	struct nm_ledger_entry copy;
-	if (nm_lease_reserve(actuator, 1) < 0 || nm_ledger_entry_copy(terms, &copy) < 0)
-		return NULL;
+	nm_lease_reserve(actuator, 1);
+	nm_ledger_entry_copy(terms, &copy);
 	copy.pid = pid;
 	copy.tid = tid;
 	copy.start_ticks = start_ticks;
@@ -220,9 +220,8 @@ static bool is_owners_choice(struct nm_actuator *actuator, const struct nm_lease
 {
 	if (!parent->settled || start_ticks <= parent->terms.ended_ticks)
 		return false;
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	return current &&
-	       actuator->platform->ops->affinity_get(actuator->platform, (pid_t)parent->terms.tid,
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
+	return actuator->platform->ops->affinity_get(actuator->platform, (pid_t)parent->terms.tid,
 						     current) == 0 &&
 	       hwloc_bitmap_isequal(current, parent->terms.target);
 }
@@ -286,9 +285,8 @@ static bool is_in_force(struct nm_actuator *actuator, const struct nm_lease *lea
 			const struct nm_lease *former)
 {
 	struct nm_platform *platform = actuator->platform;
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	return current &&
-	       platform->ops->affinity_get(platform, (pid_t)leader->terms.tid, current) == 0 &&
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
+	return platform->ops->affinity_get(platform, (pid_t)leader->terms.tid, current) == 0 &&
 	       hwloc_bitmap_isequal(current, leader->terms.target) &&
 	       !hwloc_bitmap_isequal(current, former->terms.target);
 }
@@ -422,9 +420,7 @@ int nm_lease_search(struct nm_actuator *actuator)
 {
 	struct nm_descent_walk walk = {.progress = &actuator->progress};
 	nm_autofree const struct nm_ledger_entry **entries =
-		calloc(actuator->count + 1, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
+		nm_must(calloc(actuator->count + 1, sizeof(*entries)));
 	set_input(actuator, entries, &walk);
 	int r = nm_descent_search(actuator->descent, &walk);
 	return r < 0 ? r : (int)walk.refused;
@@ -461,9 +457,7 @@ static void end_walk(struct nm_actuator *actuator)
 static int take_turn(struct nm_actuator *actuator, struct nm_descent_walk *course)
 {
 	nm_autofree const struct nm_ledger_entry **entries =
-		calloc(actuator->count + 1, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
+		nm_must(calloc(actuator->count + 1, sizeof(*entries)));
 	set_input(actuator, entries, course);
 	course->budget = actuator->turn_steps;
 	course->error = 0;

@@ -110,16 +110,14 @@ void nm_kinship_drop_leases(struct nm_descent *descent)
 		hwloc_bitmap_zero(descent->other);
 }
 
-int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *leases,
-			   size_t count)
+void nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_entry *const *leases,
+			    size_t count)
 {
 	nm_kinship_drop_leases(descent);
-	struct nm_ledger_entry *entries = calloc(count + 1, sizeof(*entries));
+	struct nm_ledger_entry *entries = nm_must(calloc(count + 1, sizeof(*entries)));
 	descent->entries = entries;
-	descent->targets = calloc(count + 1, sizeof(*descent->targets));
-	descent->index = calloc(count * KEYS_OF_LEASE + 1, sizeof(*descent->index));
-	if (!entries || !descent->targets || !descent->index)
-		return -ENOMEM;
+	descent->targets = nm_must(calloc(count + 1, sizeof(*descent->targets)));
+	descent->index = nm_must(calloc(count * KEYS_OF_LEASE + 1, sizeof(*descent->index)));
 	for (size_t i = 0; i < count; i++)
 		entries[i] = *leases[i];
 	qsort(entries, count, sizeof(*entries), compare_targets);
@@ -129,7 +127,6 @@ int nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_en
 		add_keys(descent, &entries[i]);
 	}
 	order_keys(descent);
-	return 0;
 }
 
 /* Returns the lease that can be inherited for the longest time, among those with this key that were
@@ -199,15 +196,11 @@ static bool adopts(struct nm_descent *descent, struct nm_descent_process *proces
 
 static int add_process(struct nm_descent *descent, uint32_t pid)
 {
-	nm_autofree struct nm_descent_process *process = calloc(1, sizeof(*process));
+	nm_autofree struct nm_descent_process *process = nm_must(calloc(1, sizeof(*process)));
 	const size_t index = descent->nr_processes;
-	int r = process ? 0 : -ENOMEM;
-	if (r == 0)
-		r = NM_RESERVE(descent->processes, descent->processes_capacity, index);
-	if (r < 0)
-		return r;
+	NM_RESERVE(descent->processes, descent->processes_capacity, index);
 	process->pid = pid;
-	r = read_process(descent, process);
+	int r = read_process(descent, process);
 	process->gone = r < 0;
 	r = nm_descent_if_passing(r);
 	if (r == 0)

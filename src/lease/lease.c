@@ -89,14 +89,10 @@ size_t nm_lease_collect(const struct nm_actuator *actuator, bool written,
 
 /* ---- adding ---- */
 
-int nm_lease_reserve(struct nm_actuator *actuator, size_t more)
+void nm_lease_reserve(struct nm_actuator *actuator, size_t more)
 {
-	while (actuator->capacity < actuator->count + more) {
-		int r = NM_RESERVE(actuator->leases, actuator->capacity, actuator->capacity);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	while (actuator->capacity < actuator->count + more)
+		NM_RESERVE(actuator->leases, actuator->capacity, actuator->capacity);
 }
 
 static int reserve_id(struct nm_tidmap *map, uint32_t id)
@@ -253,7 +249,7 @@ void nm_lease_forget_past(struct nm_actuator *actuator)
 static bool looks_like_exec(const struct nm_actuator *actuator, const struct nm_lease *lease)
 {
 	const struct nm_ledger_entry *terms = &lease->terms;
-	nm_autobitmap leader = hwloc_bitmap_alloc();
+	nm_autobitmap leader = nm_must(hwloc_bitmap_alloc());
 	return terms->tid != terms->pid && !lease->exited && leader &&
 	       actuator->platform->ops->affinity_get(actuator->platform, (pid_t)terms->pid,
 						     leader) == 0 &&

@@ -30,17 +30,12 @@ void nm_ledger_entry_clear(struct nm_ledger_entry *entry)
 	*entry = (struct nm_ledger_entry){0};
 }
 
-int nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_entry *ret)
+void nm_ledger_entry_copy(const struct nm_ledger_entry *entry, struct nm_ledger_entry *ret)
 {
 	struct nm_ledger_entry copy = *entry;
-	copy.original = hwloc_bitmap_dup(entry->original);
-	copy.target = hwloc_bitmap_dup(entry->target);
-	if (!copy.original || !copy.target) {
-		nm_ledger_entry_clear(&copy);
-		return -ENOMEM;
-	}
+	copy.original = nm_must(hwloc_bitmap_dup(entry->original));
+	copy.target = nm_must(hwloc_bitmap_dup(entry->target));
 	*ret = copy;
-	return 0;
 }
 
 /*
@@ -60,12 +55,8 @@ static int append_line(int fd, const char *line, size_t length)
 
 static int write_header(int fd, const char *boot_id)
 {
-	nm_autofree char *line = NULL;
-	int length = asprintf(&line, HEADER "%s\n", boot_id);
-	if (length < 0) {
-		line = NULL;
-		return -ENOMEM;
-	}
+	char line[sizeof(HEADER) + 64];
+	int length = snprintf(line, sizeof(line), HEADER "%.60s\n", boot_id);
 	return append_line(fd, line, (size_t)length);
 }
 
@@ -125,14 +116,10 @@ static int begin_ledger(int fd, const char *boot_id)
 
 int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret)
 {
-	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = calloc(1, sizeof(*ledger));
-	if (!ledger)
-		return -ENOMEM;
+	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = nm_must(calloc(1, sizeof(*ledger)));
 	ledger->directory = directory;
 	ledger->fd = -1;
-	ledger->boot_id = strdup(boot_id);
-	if (!ledger->boot_id)
-		return -ENOMEM;
+	ledger->boot_id = nm_must(strdup(boot_id));
 	ledger->fd = nm_open_own(directory, NM_LEDGER_NAME, O_RDWR | O_CREAT | O_APPEND);
 	if (ledger->fd < 0)
 		return ledger->fd;
@@ -299,12 +286,9 @@ void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
 
 static hwloc_bitmap_t parse_mask(const char *text)
 {
-	hwloc_bitmap_t mask = hwloc_bitmap_alloc();
-	int r = -ENOMEM;
-	if (mask && strncmp(text, "0x", 2) == 0)
-		r = hwloc_bitmap_taskset_sscanf(mask, text);
-	else if (mask)
-		r = nm_list_parse(text, mask);
+	hwloc_bitmap_t mask = nm_must(hwloc_bitmap_alloc());
+	int r = strncmp(text, "0x", 2) == 0 ? hwloc_bitmap_taskset_sscanf(mask, text)
+					    : nm_list_parse(text, mask);
 	if (r == 0 && hwloc_bitmap_weight(mask) > 0)
 		return mask;
 	hwloc_bitmap_free(mask);
@@ -367,13 +351,10 @@ static void end_entries(struct reading *reading, uint32_t tid, uint64_t start_ti
 static int add_entry(struct reading *reading, const struct nm_ledger_entry *entry)
 {
 	struct nm_ledger_contents *contents = reading->contents;
-	int r = NM_RESERVE(contents->entries, reading->capacity, contents->count);
-	if (r == 0)
-		r = NM_RESERVE(reading->earlier, reading->earlier_capacity, contents->count);
-	if (r < 0)
-		return r;
+	NM_RESERVE(contents->entries, reading->capacity, contents->count);
+	NM_RESERVE(reading->earlier, reading->earlier_capacity, contents->count);
 	reading->earlier[contents->count] = nm_tidmap_get(reading->newest, entry->tid);
-	r = nm_tidmap_set(reading->newest, entry->tid, (uint32_t)contents->count);
+	int r = nm_tidmap_set(reading->newest, entry->tid, (uint32_t)contents->count);
 	if (r < 0)
 		return r;
 	contents->entries[contents->count++] = *entry;
@@ -415,7 +396,7 @@ static int next_line(FILE *file, struct line *line)
 	errno = 0;
 	ssize_t length = getline(&line->text, &line->capacity, file);
 	if (length < 0)
-		return ferror(file) || errno == ENOMEM ? -errno : 0;
+		return ferror(file) ? -errno : 0;
 	if (line->text[length - 1] != '\n')
 		return 0;
 	line->text[length - 1] = '\0';
@@ -431,8 +412,6 @@ static int parse_lines(FILE *file, const char *boot_id, struct line *line, struc
 	for (size_t number = 2; r > 0; number++) {
 		r = next_line(file, line);
 		int parsed = r > 0 ? parse_line(line->text, reading) : 0;
-		if (parsed == -ENOMEM)
-			r = parsed;
 		if (parsed < 0 && ret->bad_lines++ == 0)
 			ret->first_bad_line = number;
 	}
@@ -443,9 +422,8 @@ static int parse_ledger(FILE *file, const char *boot_id, struct nm_ledger_conten
 {
 	struct reading reading = {.contents = ret};
 	struct line line = {0};
-	int r = nm_tidmap_new(&reading.newest);
-	if (r == 0)
-		r = parse_lines(file, boot_id, &line, &reading);
+	reading.newest = nm_tidmap_new();
+	int r = parse_lines(file, boot_id, &line, &reading);
 	nm_tidmap_free(reading.newest);
 	free(reading.earlier);
 	free(line.text);
@@ -491,11 +469,7 @@ int nm_ledger_read(int directory, const char *boot_id, struct nm_ledger_contents
 	}
 	if (fd < 0)
 		return fd;
-	FILE *file = fdopen(fd, "r");
-	if (!file) {
-		close(fd);
-		return -ENOMEM;
-	}
+	FILE *file = nm_must(fdopen(fd, "r"));
 	int r = parse_ledger(file, boot_id, &contents);
 	fclose(file);
 	if (r < 0)

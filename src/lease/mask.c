@@ -26,10 +26,10 @@ static bool was_reset(const struct nm_ledger_entry *terms, hwloc_const_bitmap_t 
 
 uint64_t nm_mask_cpuset_id(const struct nm_masks *masks, int directory)
 {
-	nm_autobitmap cpus = hwloc_bitmap_alloc();
+	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
 	nm_autofree char *text = NULL;
 	uint64_t id;
-	int r = cpus ? nm_cgroups_cpuset_of(masks->cgroups, directory, cpus, NULL, &id) : -ENOMEM;
+	int r = nm_cgroups_cpuset_of(masks->cgroups, directory, cpus, NULL, &id);
 	if (r == 0)
 		return id;
 	if (r != -ENODATA || nm_proc_read_online(masks->platform, cpus) < 0 ||
@@ -51,13 +51,12 @@ static bool is_original(const struct nm_masks *masks, const struct nm_ledger_ent
 static int judge_cut(const struct nm_masks *masks, int directory,
 		     const struct nm_ledger_entry *terms, hwloc_const_bitmap_t current)
 {
-	nm_autobitmap allowed = hwloc_bitmap_alloc();
-	nm_autobitmap left = hwloc_bitmap_alloc();
-	int r = allowed && left ? nm_mask_read_allowed(masks, directory, allowed) : -ENOMEM;
+	nm_autobitmap allowed = nm_must(hwloc_bitmap_alloc());
+	nm_autobitmap left = nm_must(hwloc_bitmap_alloc());
+	int r = nm_mask_read_allowed(masks, directory, allowed);
 	if (r < 0)
 		return r;
-	if (hwloc_bitmap_and(left, allowed, terms->target) < 0)
-		return -ENOMEM;
+	nm_must_do(hwloc_bitmap_and(left, allowed, terms->target));
 	if (!hwloc_bitmap_iszero(left) && hwloc_bitmap_isequal(current, left))
 		return NM_MASK_OURS;
 	if (was_reset(terms, allowed, current))
@@ -85,8 +84,8 @@ static bool is_effect_of(const struct nm_masks *masks, int directory, hwloc_cons
 {
 	if (hwloc_bitmap_isequal(current, mask))
 		return true;
-	nm_autobitmap allowed = hwloc_bitmap_alloc();
-	return allowed && nm_mask_read_allowed(masks, directory, allowed) == 0 &&
+	nm_autobitmap allowed = nm_must(hwloc_bitmap_alloc());
+	return nm_mask_read_allowed(masks, directory, allowed) == 0 &&
 	       nm_is_part(current, mask, allowed);
 }
 
@@ -118,11 +117,11 @@ static int read_inheritable(const struct nm_masks *masks, uint32_t origin, hwloc
 			    bool *ret_unrestricted)
 {
 	struct nm_platform *platform = masks->platform;
-	nm_autobitmap allowed = hwloc_bitmap_alloc();
+	nm_autobitmap allowed = nm_must(hwloc_bitmap_alloc());
 	int directory = nm_proc_open_thread(platform, 0, origin);
 	if (directory < 0)
 		return directory;
-	int r = allowed ? nm_proc_read_affinity(platform, directory, ret) : -ENOMEM;
+	int r = nm_proc_read_affinity(platform, directory, ret);
 	if (r == 0)
 		*ret_unrestricted = nm_mask_read_allowed(masks, directory, allowed) == 0 &&
 				    hwloc_bitmap_isincluded(allowed, ret);
@@ -137,14 +136,14 @@ static int read_inheritable(const struct nm_masks *masks, uint32_t origin, hwloc
 static void undo_misfire(const struct nm_masks *masks, uint32_t tid, hwloc_const_bitmap_t mask)
 {
 	struct nm_platform *platform = masks->platform;
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	nm_autobitmap inherited = hwloc_bitmap_alloc();
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
+	nm_autobitmap inherited = nm_must(hwloc_bitmap_alloc());
 	bool unrestricted;
 	uint32_t origin;
 	int directory = nm_proc_open_thread(platform, 0, tid);
 	if (directory < 0)
 		return;
-	if (current && inherited && read_origin(platform, directory, tid, &origin) == 0 &&
+	if (read_origin(platform, directory, tid, &origin) == 0 &&
 	    platform->ops->affinity_get(platform, (pid_t)tid, current) == 0 &&
 	    is_effect_of(masks, directory, mask, current) &&
 	    read_inheritable(masks, origin, inherited, &unrestricted) == 0)
@@ -157,9 +156,7 @@ int nm_mask_set(const struct nm_masks *masks, int directory, uint32_t tid, uint6
 		hwloc_const_bitmap_t mask)
 {
 	struct nm_platform *platform = masks->platform;
-	nm_autobitmap seen = hwloc_bitmap_alloc();
-	if (!seen)
-		return -ENOMEM;
+	nm_autobitmap seen = nm_must(hwloc_bitmap_alloc());
 	int r = platform->ops->affinity_set(platform, (pid_t)tid, mask);
 	if (r < 0)
 		return r;
@@ -200,9 +197,7 @@ int nm_mask_restore(const struct nm_masks *masks, const struct nm_ledger_entry *
 		    uint32_t tid, uint64_t start_ticks)
 {
 	struct nm_platform *platform = masks->platform;
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	if (!current)
-		return -ENOMEM;
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
 	int directory = nm_proc_open_same(platform, pid, tid, start_ticks, NULL);
 	if (directory < 0)
 		return directory;

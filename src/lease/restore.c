@@ -179,9 +179,7 @@ static int restore_contents(struct restore *restore, const struct nm_ledger_cont
 			    int runtime_directory, const char *boot_id)
 {
 	nm_autofree const struct nm_ledger_entry **entries =
-		calloc(contents->count + 1, sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
+		nm_must(calloc(contents->count + 1, sizeof(*entries)));
 	for (size_t i = 0; i < contents->count; i++)
 		entries[i] = &contents->entries[i];
 	restore->lines = entries;
@@ -204,12 +202,7 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 	if (r < 0)
 		return r;
 
-	nm_auto(nm_cgroups_freep) struct nm_cgroups *cgroups = NULL;
-	r = nm_cgroups_new(platform, &cgroups);
-	if (r < 0) {
-		nm_ledger_contents_clear(&contents);
-		return r;
-	}
+	nm_auto(nm_cgroups_freep) struct nm_cgroups *cgroups = nm_cgroups_new(platform);
 	struct restore restore = {
 		.masks = {.platform = platform, .topology = topology, .cgroups = cgroups},
 		.progress = {.platform = platform, .on_event = on_event, .context = context},
@@ -218,7 +211,7 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 		.bad_lines = contents.bad_lines,
 		.first_bad_line = contents.first_bad_line,
 	};
-	r = nm_descent_new(&restore.masks, &restore.descent);
+	restore.descent = nm_descent_new(&restore.masks);
 	/*
 	 * The restoration continues even if the damaged file cannot be kept for the administrator.
 	 */
@@ -226,8 +219,7 @@ int nm_restore(struct nm_platform *platform, const struct nm_topology *topology,
 		found.kept = nm_ledger_keep_damaged(runtime_directory);
 	if (contents.count > 0)
 		(void)nm_ledger_open(runtime_directory, boot_id, &restore.ledger);
-	if (r == 0)
-		r = restore_contents(&restore, &contents, runtime_directory, boot_id);
+	r = restore_contents(&restore, &contents, runtime_directory, boot_id);
 	nm_descent_free(restore.descent);
 	nm_ledger_free(restore.ledger);
 	nm_ledger_contents_clear(&contents);

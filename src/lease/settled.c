@@ -26,9 +26,7 @@ int nm_shares_take(struct nm_shares *shares, uint64_t domain, uint32_t most)
 	if (!nm_usage_has_room(&usage, most))
 		return -ENOSPC;
 	if (!share) {
-		int r = NM_RESERVE(shares->shares, shares->capacity, shares->count);
-		if (r < 0)
-			return r;
+		NM_RESERVE(shares->shares, shares->capacity, shares->count);
 		share = &shares->shares[shares->count++];
 		*share = (struct nm_share){.key = domain};
 	}
@@ -55,13 +53,11 @@ void nm_shares_clear(struct nm_shares *shares)
 
 /* ---- threads ---- */
 
-int nm_settled_new(struct nm_settled **ret)
+struct nm_settled *nm_settled_new(void)
 {
-	nm_autofree struct nm_settled *settled = calloc(1, sizeof(*settled));
-	int r = settled ? nm_tidmap_new(&settled->by_tid) : -ENOMEM;
-	if (r == 0)
-		*ret = NM_TAKE(settled);
-	return r;
+	struct nm_settled *settled = nm_must(calloc(1, sizeof(*settled)));
+	settled->by_tid = nm_tidmap_new();
+	return settled;
 }
 
 void nm_settled_free(struct nm_settled *settled)
@@ -86,9 +82,8 @@ static void remove_at(struct nm_settled *settled, uint32_t index)
 
 static int append_thread(struct nm_settled *settled, const struct nm_settled_thread *thread)
 {
-	int r = NM_RESERVE(settled->threads, settled->capacity, settled->count);
-	if (r == 0)
-		r = nm_tidmap_set(settled->by_tid, thread->tid, (uint32_t)settled->count);
+	NM_RESERVE(settled->threads, settled->capacity, settled->count);
+	int r = nm_tidmap_set(settled->by_tid, thread->tid, (uint32_t)settled->count);
 	if (r == 0) /* there is room. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 		settled->threads[settled->count++] = *thread;
 	return r;
@@ -142,7 +137,7 @@ void nm_settled_remove(struct nm_settled *settled, uint32_t tid, uint64_t start_
 void nm_settled_forget(struct nm_settled *settled, struct nm_platform *platform, uint64_t round,
 		       uint64_t since_ticks)
 {
-	nm_autobitmap unused = settled->crowded ? hwloc_bitmap_alloc() : NULL;
+	nm_autobitmap unused = settled->crowded ? nm_must(hwloc_bitmap_alloc()) : NULL;
 	for (uint32_t i = (uint32_t)settled->count; i-- > 0;) {
 		const struct nm_settled_thread *thread = &settled->threads[i];
 		bool old = (int16_t)(uint16_t)(round - thread->round) > 0;

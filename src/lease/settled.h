@@ -18,7 +18,7 @@ struct nm_shares {
 };
 
 /* Takes one of `most` units for the domain, if it has fewer than are left (nm_usage_has_room()).
- * Returns 0, -ENOSPC or -ENOMEM. */
+ * Returns 0 or -ENOSPC. */
 int nm_shares_take(struct nm_shares *shares, uint64_t domain, uint32_t most);
 void nm_shares_release(struct nm_shares *shares, uint64_t domain);
 void nm_shares_clear(struct nm_shares *shares);
@@ -39,11 +39,11 @@ struct nm_settled {
 	bool crowded; /* a thread could not be added since the last nm_settled_forget() */
 };
 
-int nm_settled_new(struct nm_settled **ret);
+struct nm_settled *nm_settled_new(void);
 void nm_settled_free(struct nm_settled *settled);
 
 /* Adds a thread in place of an earlier thread with the same number, which stays on failure. Returns
- * 0, -ENOSPC or -ENOMEM. */
+ * 0 or -ENOSPC. */
 int nm_settled_add(struct nm_settled *settled, uint64_t domain, uint32_t tid, uint64_t start_ticks,
 		   uint64_t round);
 void nm_settled_remove(struct nm_settled *settled, uint32_t tid, uint64_t start_ticks);

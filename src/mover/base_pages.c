@@ -28,10 +28,7 @@ static void add_run(struct nm_work *work, const struct nm_page_step *step, size_
 {
 	struct nm_page_batch *batch = work->batch;
 
-	if (NM_RESERVE(batch->base_pages, batch->base_pages_capacity, batch->nr_base_pages) < 0) {
-		batch->base_pages_lost += pages;
-		return;
-	}
+	NM_RESERVE(batch->base_pages, batch->base_pages_capacity, batch->nr_base_pages);
 	batch->base_pages[batch->nr_base_pages++] =
 		(struct nm_base_pages){.address = step->address + first * NM_SMALL_PAGE,
 				       .pages = (uint32_t)pages,
@@ -86,7 +83,7 @@ static void collect_base_pages(struct nm_mover *mover)
 					 .to = (int)mover->rules.node_ids[step->to]};
 }
 
-static int end_call(struct nm_mover *mover)
+static void end_call(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 	struct nm_page_step *step = last_step(work);
@@ -95,7 +92,6 @@ static int end_call(struct nm_mover *mover)
 		take_off(work);
 		nm_step_end(step);
 	}
-	return 0;
 }
 
 static int settle_base_pages(struct nm_mover *mover, int r)
@@ -116,7 +112,8 @@ static int settle_base_pages(struct nm_mover *mover, int r)
 		mover->work.base_was[(unit->address - step->address) / NM_SMALL_PAGE] =
 			nm_node_index(&mover->rules, unit->was);
 	}
-	return end_call(mover);
+	end_call(mover);
+	return 0;
 }
 
 /* Returns whether the page, which was on this node, is to be moved. Others are not counted. */
@@ -150,8 +147,10 @@ static int move_found(struct nm_mover *mover, int r)
 			call->units[kept++] = unit;
 	}
 	call->count = kept;
-	if (kept == 0)
-		return end_call(mover);
+	if (kept == 0) {
+		end_call(mover);
+		return 0;
+	}
 	return nm_call_round(mover, settle_base_pages);
 }
 

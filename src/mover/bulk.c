@@ -203,11 +203,11 @@ static void remember(struct nm_page_batch *batch, uint64_t address, int16_t was_
 		last->pages++;
 		return;
 	}
-	if (batch->nr_base_pages == RUNS_MOST ||
-	    NM_RESERVE(batch->base_pages, batch->base_pages_capacity, batch->nr_base_pages) < 0) {
+	if (batch->nr_base_pages == RUNS_MOST) {
 		batch->base_pages_lost++;
 		return;
 	}
+	NM_RESERVE(batch->base_pages, batch->base_pages_capacity, batch->nr_base_pages);
 	batch->base_pages[batch->nr_base_pages++] = (struct nm_base_pages){
 		.address = address, .pages = 1, .was_on = was_on, .now_on = batch->to};
 }
@@ -229,14 +229,13 @@ static void settle_units(struct nm_mover *mover)
 	}
 }
 
-static int advance(struct nm_mover *mover)
+static void advance(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 
 	work->batch->next = work->found_next < work->found.count
 				    ? work->found.addresses[work->found_next]
 				    : work->found.next;
-	return 0;
 }
 
 static int take_moved(struct nm_mover *mover, int r)
@@ -244,7 +243,8 @@ static int take_moved(struct nm_mover *mover, int r)
 	if (r < 0)
 		return r;
 	settle_units(mover);
-	return advance(mover);
+	advance(mover);
+	return 0;
 }
 
 static int move_found(struct nm_mover *mover, int r)
@@ -252,8 +252,10 @@ static int move_found(struct nm_mover *mover, int r)
 	if (r < 0)
 		return r;
 	collect(mover);
-	if (mover->call.count == 0)
-		return advance(mover);
+	if (mover->call.count == 0) {
+		advance(mover);
+		return 0;
+	}
 	return nm_call_round(mover, take_moved);
 }
 

@@ -9,17 +9,11 @@
 
 int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)
 {
-	struct nm_mappings *mappings = calloc(1, sizeof(*mappings));
+	struct nm_mappings *mappings = nm_must(calloc(1, sizeof(*mappings)));
 
-	if (!mappings)
-		return -ENOMEM;
 	mappings->platform = platform;
 	mappings->directory = mappings->fd = -1;
-	mappings->text = malloc(READ_BYTES);
-	if (!mappings->text) {
-		free(mappings);
-		return -ENOMEM;
-	}
+	mappings->text = nm_must(malloc(READ_BYTES));
 	*ret = mappings;
 	return 0;
 }
@@ -57,8 +51,7 @@ static int add_extent(struct nm_mappings *mappings)
 		return 0;
 	if (mappings->count == NM_MAPPINGS_MOST)
 		return -EFBIG;
-	if (NM_RESERVE(mappings->items, mappings->capacity, mappings->count) < 0)
-		return -ENOMEM;
+	NM_RESERVE(mappings->items, mappings->capacity, mappings->count);
 	mappings->items[mappings->count++] = mapped;
 	return 0;
 }
@@ -153,10 +146,9 @@ static int take_piece(struct nm_mappings *mappings, const char *piece, size_t le
 /* Releases unused memory, because the extents are kept for a while. */
 static void shrink(struct nm_mappings *mappings)
 {
-	void *items = reallocarray(mappings->items, mappings->count, sizeof(*mappings->items));
+	void *items =
+		nm_must(reallocarray(mappings->items, mappings->count, sizeof(*mappings->items)));
 
-	if (!items)
-		return;
 	mappings->items = items;
 	mappings->capacity = mappings->count;
 }
@@ -274,14 +266,12 @@ bool nm_mapped_may_move(const struct nm_mapped *mapped, bool move_bound, bool mo
 	       (move_shared || !(mapped->shared || mapped->file));
 }
 
-int nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool move_shared,
-		       struct nm_range **ret, size_t *ret_count)
+void nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool move_shared,
+			struct nm_range **ret, size_t *ret_count)
 {
-	struct nm_range *ranges = calloc(mappings->count + 1, sizeof(*ranges));
+	struct nm_range *ranges = nm_must(calloc(mappings->count + 1, sizeof(*ranges)));
 	size_t count = 0;
 
-	if (!ranges)
-		return -ENOMEM;
 	for (size_t i = 0; i < mappings->count; i++) {
 		const struct nm_mapped *mapped = &mappings->items[i];
 		if (mapped->empty || !nm_mapped_may_move(mapped, move_bound, move_shared))
@@ -295,5 +285,4 @@ int nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool
 	}
 	*ret = ranges;
 	*ret_count = count;
-	return 0;
 }

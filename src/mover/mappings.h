@@ -38,7 +38,7 @@ struct nm_mappings {
 	char line[NM_MAPPINGS_LINE_BYTES];
 };
 
-/* Creates an object without mappings. Returns 0 or -ENOMEM. Called by the mover. */
+/* Creates an object without mappings. Returns 0. Called by the mover. */
 int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret);
 void nm_mappings_free(struct nm_mappings *mappings);
 NM_DEFINE_CLEANUP(struct nm_mappings, nm_mappings_free);
@@ -47,8 +47,8 @@ NM_DEFINE_CLEANUP(struct nm_mappings, nm_mappings_free);
  * Continues reading until all mappings are known (0) or budget_ns has elapsed (-EAGAIN: continue
  * later). NM_CALL_BEGUN: a call is in progress; nm_mappings_continue() continues with its result.
  * `directory` is /proc/PID, of the same process each time; this function takes it over. Its files
- * stay open between calls. -ESRCH, -EACCES, -EFBIG (NM_MAPPINGS_MOST), -ENOMEM, -ETIMEDOUT and
- * other errors: start again. Called by the mover.
+ * stay open between calls. -ESRCH, -EACCES, -EFBIG (NM_MAPPINGS_MOST), -ETIMEDOUT and other errors:
+ * start again. Called by the mover.
  */
 int nm_mappings_read(struct nm_mappings *mappings, int directory, uint64_t budget_ns);
 int nm_mappings_continue(struct nm_mappings *mappings, int r);
@@ -68,8 +68,8 @@ const struct nm_mapped *nm_mappings_find(const struct nm_mappings *mappings, uin
 bool nm_mapped_may_move(const struct nm_mapped *mapped, bool move_bound, bool move_shared);
 
 /* Returns the mappings whose pages may be moved by these rules, for regions; adjacent mappings of
- * one kind are merged. The caller frees the array. Returns 0 or -ENOMEM. Pure. */
-int nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool move_shared,
-		       struct nm_range **ret, size_t *ret_count);
+ * one kind are merged. The caller frees the array. Pure. */
+void nm_mappings_ranges(const struct nm_mappings *mappings, bool move_bound, bool move_shared,
+			struct nm_range **ret, size_t *ret_count);
 
 #endif

@@ -50,22 +50,18 @@ void nm_mover_free(struct nm_mover *mover)
 	free(mover);
 }
 
-int nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
-		 const struct nm_config *config, struct nm_mover **ret)
+void nm_mover_new(struct nm_platform *platform, const struct nm_topology *topology,
+		  const struct nm_config *config, struct nm_mover **ret)
 {
-	nm_auto(nm_mover_freep) struct nm_mover *mover = calloc(1, sizeof(*mover));
+	nm_auto(nm_mover_freep) struct nm_mover *mover = nm_must(calloc(1, sizeof(*mover)));
 
-	if (!mover)
-		return -ENOMEM;
 	mover->platform = platform;
 	nm_known_init(&mover->known);
 	nm_pace_init(&mover->pace, platform->ops->now_ns(platform));
 	nm_pace_configure(&mover->pace, config);
 	mover->splits_before = read_splits(mover);
-	int r = nm_rules_init(&mover->rules, topology, config);
-	if (r == 0)
-		*ret = NM_TAKE(mover);
-	return r;
+	nm_rules_init(&mover->rules, topology, config);
+	*ret = NM_TAKE(mover);
 }
 
 /* ---- the queue ---- */
@@ -148,7 +144,7 @@ void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topolo
 {
 	struct nm_mover_rules rules;
 
-	(void)nm_rules_init(&rules, topology, config);
+	nm_rules_init(&rules, topology, config);
 	nm_pace_configure(&mover->pace, config);
 	if (rules.barred || !nm_rules_same_nodes(latest(mover), &rules))
 		drop_all(mover);
@@ -243,16 +239,17 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
 		    struct nm_range **ret, size_t *ret_count)
 {
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
-	int r = -EAGAIN;
-
 	struct nm_known_entry *entry =
 		nm_known_ask(&mover->known, pid, start_ticks, now, mover->work.known);
-	if (entry && nm_known_holds(entry, now))
-		r = nm_mappings_ranges(entry->ready, latest(mover)->move_bound,
-				       latest(mover)->move_shared, ret, ret_count);
-	else if (entry && entry->error && now < entry->again_ns)
-		r = entry->error == -EACCES ? -EPERM : entry->error;
-	return r;
+
+	if (entry && nm_known_holds(entry, now)) {
+		nm_mappings_ranges(entry->ready, latest(mover)->move_bound,
+				   latest(mover)->move_shared, ret, ret_count);
+		return 0;
+	}
+	if (entry && entry->error && now < entry->again_ns)
+		return entry->error == -EACCES ? -EPERM : entry->error;
+	return -EAGAIN;
 }
 
 struct nm_mover_counts nm_mover_counts(struct nm_mover *mover)

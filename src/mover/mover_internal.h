@@ -112,9 +112,9 @@ struct nm_mover {
 	struct nm_reclaim_watch reclaim;
 };
 
-/* Copies the rules. On -ENOMEM they contain no nodes. The caller clears them in any case. */
-int nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topology,
-		  const struct nm_config *config);
+/* Copies the rules, which the caller clears. */
+void nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topology,
+		   const struct nm_config *config);
 void nm_rules_clear(struct nm_mover_rules *rules);
 bool nm_rules_same_nodes(const struct nm_mover_rules *a, const struct nm_mover_rules *b);
 

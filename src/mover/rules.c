@@ -14,23 +14,20 @@ static bool has_quiet_cpus(const struct nm_topology *topology)
 }
 
 /* The arrays have one element more than there are nodes, so that an empty set is valid. */
-static int copy_nodes(struct nm_mover_rules *rules, const struct nm_topology *topology)
+static void copy_nodes(struct nm_mover_rules *rules, const struct nm_topology *topology)
 {
-	rules->node_ids = calloc(topology->nr_nodes + 1, sizeof(*rules->node_ids));
-	rules->rooms = calloc(topology->nr_nodes + 1, sizeof(*rules->rooms));
-	rules->stand_ins = calloc(topology->nr_nodes + 1, sizeof(*rules->stand_ins));
-	if (!rules->node_ids || !rules->rooms || !rules->stand_ins)
-		return -ENOMEM;
+	rules->node_ids = nm_must(calloc(topology->nr_nodes + 1, sizeof(*rules->node_ids)));
+	rules->rooms = nm_must(calloc(topology->nr_nodes + 1, sizeof(*rules->rooms)));
+	rules->stand_ins = nm_must(calloc(topology->nr_nodes + 1, sizeof(*rules->stand_ins)));
 	for (unsigned i = 0; i < topology->nr_nodes; i++) {
 		rules->node_ids[i] = topology->nodes[i].os_id;
 		rules->stand_ins[i] = (int16_t)topology->nodes[i].nearest_with_cpus;
 	}
 	rules->nr_nodes = topology->nr_nodes;
-	return 0;
 }
 
-int nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topology,
-		  const struct nm_config *config)
+void nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topology,
+		   const struct nm_config *config)
 {
 	double budget_ns = config->rules.maps_budget_ms * (double)NM_NSEC_PER_MSEC;
 
@@ -41,7 +38,7 @@ int nm_rules_init(struct nm_mover_rules *rules, const struct nm_topology *topolo
 		.keep_free = config->pages.keep_free_percent / 100,
 		.maps = {.budget_ns = (uint64_t)budget_ns, .rss_bytes = MAPS_MAX_RSS_BYTES},
 	};
-	return copy_nodes(rules, topology);
+	copy_nodes(rules, topology);
 }
 
 void nm_rules_clear(struct nm_mover_rules *rules)

@@ -4,27 +4,19 @@
 
 #define GROW_FACTOR 4U
 
-int nm_affinity_new(const struct nm_config *config, struct nm_affinity **ret)
+void nm_affinity_new(const struct nm_config *config, struct nm_affinity **ret)
 {
-	nm_auto(nm_affinity_freep) struct nm_affinity *affinity = calloc(1, sizeof(*affinity));
+	nm_auto(nm_affinity_freep) struct nm_affinity *affinity =
+		nm_must(calloc(1, sizeof(*affinity)));
 
-	if (!affinity)
-		return -ENOMEM;
 	nm_affinity_configure(affinity, config);
 	affinity->slots = NM_PAIRS_FEWEST;
-	affinity->pairs = calloc(affinity->slots, sizeof(*affinity->pairs));
-	if (!affinity->pairs)
-		return -ENOMEM;
-	int r = NM_RESERVE(affinity->vertices, affinity->vertex_capacity, 0);
-	if (r < 0)
-		return r;
+	affinity->pairs = nm_must(calloc(affinity->slots, sizeof(*affinity->pairs)));
+	NM_RESERVE(affinity->vertices, affinity->vertex_capacity, 0);
 	affinity->vertices[0] = (struct nm_vertex){0};
 	affinity->vertex_count = 1;
-	r = nm_tidmap_new(&affinity->id_of);
-	if (r < 0)
-		return r;
+	affinity->id_of = nm_tidmap_new();
 	*ret = NM_TAKE(affinity);
-	return 0;
 }
 
 void nm_affinity_free(struct nm_affinity *affinity)
@@ -67,10 +59,7 @@ static int new_id(struct nm_affinity *affinity, uint32_t now_s, uint16_t *ret)
 	if (!id) {
 		if (affinity->vertex_count > UINT16_MAX)
 			return -ENOSPC;
-		int r = NM_RESERVE(affinity->vertices, affinity->vertex_capacity,
-				   affinity->vertex_count);
-		if (r < 0)
-			return r;
+		NM_RESERVE(affinity->vertices, affinity->vertex_capacity, affinity->vertex_count);
 		id = (uint16_t)affinity->vertex_count++;
 	}
 	*ret = id;
@@ -180,13 +169,11 @@ static size_t wanted_slots(const struct nm_affinity *affinity)
 	return slots < NM_PAIRS_MOST ? slots : NM_PAIRS_MOST;
 }
 
-int nm_affinity_age(struct nm_affinity *affinity)
+void nm_affinity_age(struct nm_affinity *affinity)
 {
 	size_t slots = wanted_slots(affinity), used = 0;
-	struct nm_pair *pairs = calloc(slots, sizeof(*pairs));
+	struct nm_pair *pairs = nm_must(calloc(slots, sizeof(*pairs)));
 
-	if (!pairs)
-		return -ENOMEM;
 	for (size_t i = 0; i < affinity->slots; i++) {
 		struct nm_pair pair = affinity->pairs[i];
 		if (!nm_pair_lives(affinity, pair))
@@ -203,7 +190,6 @@ int nm_affinity_age(struct nm_affinity *affinity)
 	affinity->slots = slots;
 	affinity->used = used;
 	affinity->agings++;
-	return 0;
 }
 
 void nm_affinity_each(const struct nm_affinity *affinity, nm_affinity_fn each, void *context)

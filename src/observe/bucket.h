@@ -174,11 +174,11 @@ static inline struct nm_slot nm_store_find(const struct nm_pages *pages, uint64_
 }
 
 /* Allocates an empty store for `limit` pages. */
-int nm_store_new(struct nm_pages *pages, uint64_t limit);
+void nm_store_new(struct nm_pages *pages, uint64_t limit);
 
 /* Changes the size to `limit` pages and keeps the pages. If there is not enough room, the coldest
  * are dropped. */
-int nm_store_resize(struct nm_pages *pages, uint64_t limit, uint32_t now_s);
+void nm_store_resize(struct nm_pages *pages, uint64_t limit, uint32_t now_s);
 
 /* Adds an empty entry for a key that is not present. Returns no bucket if there is no room for this
  * owner. */

@@ -27,8 +27,8 @@ double nm_snapshot_operations(const struct nm_config *config, const struct nm_fi
 void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 				  struct nm_snapshot_storage *storage);
 
-/* Fills the CPUs, and sets sibling_worth; needs the threads. Returns 0 or -ENOMEM. */
-int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
-			  struct nm_snapshot_storage *storage);
+/* Fills the CPUs, and sets sibling_worth; needs the threads. */
+void nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
+			   struct nm_snapshot_storage *storage);
 
 #endif

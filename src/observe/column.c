@@ -77,14 +77,14 @@ static int follow(struct nm_column *column, const struct nm_snapshot *snapshot,
 	struct nm_column next = *column;
 	if (keys)
 		qsort(keys, count, sizeof(*keys), nm_compare_u32);
-	if (keys && has_keys(column, keys, count)) { /* as in most intervals */
+	if (has_keys(column, keys, count)) { /* as in most intervals */
 		free(keys);
 		return 0;
 	}
 	next.keys = keys;
-	next.cells = calloc(count + 1, column->cell_bytes);
-	next.count = keys && next.cells ? count : 0;
-	int r = keys && next.cells ? init_new(column, &next, snapshot) : -ENOMEM;
+	next.cells = nm_must(calloc(count + 1, column->cell_bytes));
+	next.count = count;
+	int r = init_new(column, &next, snapshot);
 	if (r < 0) {
 		nm_column_clear(&next);
 		return r;
@@ -97,8 +97,8 @@ static int follow(struct nm_column *column, const struct nm_snapshot *snapshot,
 
 int nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot *snapshot)
 {
-	struct nm_column_key *keys = calloc(snapshot->nr_threads + 1, sizeof(*keys));
-	for (uint32_t i = 0; keys && i < snapshot->nr_threads; i++)
+	struct nm_column_key *keys = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*keys)));
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++)
 		keys[i] = (struct nm_column_key){.id = snapshot->threads[i].tid,
 						 .row = i,
 						 .start_ticks = snapshot->threads[i].start_ticks,
@@ -117,8 +117,8 @@ static struct nm_column_key key_of(const struct nm_snapshot *snapshot, uint32_t 
 
 int nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot)
 {
-	struct nm_column_key *keys = calloc(snapshot->nr_processes + 1, sizeof(*keys));
-	for (uint32_t i = 0; keys && i < snapshot->nr_processes; i++)
+	struct nm_column_key *keys = nm_must(calloc(snapshot->nr_processes + 1, sizeof(*keys)));
+	for (uint32_t i = 0; i < snapshot->nr_processes; i++)
 		keys[i] = key_of(snapshot, i);
 	return follow(column, snapshot, keys, snapshot->nr_processes);
 }
@@ -129,9 +129,7 @@ int nm_column_add_process(struct nm_column *column, const struct nm_snapshot *sn
 	const struct nm_column_key key = key_of(snapshot, process);
 	if (find_same(column, &key))
 		return 0;
-	struct nm_column_key *keys = calloc(column->count + 1, sizeof(*keys));
-	if (!keys)
-		return -ENOMEM;
+	struct nm_column_key *keys = nm_must(calloc(column->count + 1, sizeof(*keys)));
 	size_t count = 0;
 	for (size_t i = 0; i < column->count; i++)
 		if (column->keys[i].id != key.id)

@@ -46,11 +46,10 @@ static void group_main_threads(struct nm_snapshot *view, unsigned nr_cpus)
 	}
 }
 
-static int link_siblings(const struct nm_topology *topology, struct nm_snap_cpu *cpus)
+static void link_siblings(const struct nm_topology *topology, struct nm_snap_cpu *cpus)
 {
-	nm_autofree unsigned *last = calloc(topology->nr_cpus + 1U, sizeof(*last)); /* + 1 */
-	if (!last)
-		return -ENOMEM;
+	nm_autofree unsigned *last =
+		nm_must(calloc(topology->nr_cpus + 1U, sizeof(*last))); /* + 1 */
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		int core = topology->cpus[cpu].core;
 		cpus[cpu].sibling = cpu;
@@ -62,7 +61,6 @@ static int link_siblings(const struct nm_topology *topology, struct nm_snap_cpu 
 		}
 		last[core] = cpu + 1;
 	}
-	return 0;
 }
 
 static void mark_busy_sibling(struct nm_snap_cpu *cpus, unsigned cpu, double free_max)
@@ -231,17 +229,15 @@ bool nm_snapshot_is_free_for(const struct nm_snapshot *snapshot, int cpu,
 
 /* ---- all ---- */
 
-int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
-			  struct nm_snapshot_storage *storage)
+void nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
+			   struct nm_snapshot_storage *storage)
 {
 	struct nm_snapshot *view = &storage->view;
 	unsigned nr_cpus = input->topology->nr_cpus;
 	double free_max = input->config->rules.free_max;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
 		fill_cpu(input, cpu, &view->cpus[cpu]);
-	int r = link_siblings(input->topology, view->cpus);
-	if (r < 0)
-		return r;
+	link_siblings(input->topology, view->cpus);
 	group_main_threads(view, nr_cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		struct nm_snap_cpu *one = &view->cpus[cpu];
@@ -251,5 +247,4 @@ int nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 		mark_busy_sibling(view->cpus, cpu, free_max);
 	}
 	fill_capacity(input->config, view);
-	return 0;
 }

@@ -30,10 +30,8 @@ static void free_selection(struct selection *selection)
 static uint32_t *vertices_by_id(const struct nm_affinity *affinity, const uint32_t *tids,
 				size_t nr_threads)
 {
-	uint32_t *vertex_of = malloc(affinity->vertex_count * sizeof(*vertex_of));
+	uint32_t *vertex_of = nm_must(malloc(affinity->vertex_count * sizeof(*vertex_of)));
 
-	if (!vertex_of)
-		return NULL;
 	memset(vertex_of, 0xff, affinity->vertex_count * sizeof(*vertex_of));
 	for (size_t i = 0; i < nr_threads; i++) {
 		uint16_t id = nm_affinity_id(affinity, tids[i]);
@@ -103,15 +101,15 @@ static void select_all(struct selection *selection, const struct nm_affinity *af
 	}
 }
 
-static int begin_selection(const struct nm_affinity *affinity, const uint32_t *tids,
-			   struct selection *selection)
+static void begin_selection(const struct nm_affinity *affinity, const uint32_t *tids,
+			    struct selection *selection)
 {
 	size_t nr_threads = selection->nr_threads ? selection->nr_threads : 1;
 
 	selection->vertex_of = vertices_by_id(affinity, tids, selection->nr_threads);
-	selection->count = calloc(nr_threads, sizeof(*selection->count));
-	selection->arcs = calloc(nr_threads * selection->partners, sizeof(*selection->arcs));
-	return selection->vertex_of && selection->count && selection->arcs ? 0 : -ENOMEM;
+	selection->count = nm_must(calloc(nr_threads, sizeof(*selection->count)));
+	selection->arcs =
+		nm_must(calloc(nr_threads * selection->partners, sizeof(*selection->arcs)));
 }
 
 /* ---- the graph ---- */
@@ -173,29 +171,24 @@ static void sort_row(struct nm_affinity_graph *graph, uint32_t vertex)
 	}
 }
 
-static int build(const struct selection *selection, struct nm_affinity_graph *graph)
+static void build(const struct selection *selection, struct nm_affinity_graph *graph)
 {
 	size_t nr_threads = selection->nr_threads;
 	uint32_t arcs = 0;
 
 	graph->nr_threads = nr_threads;
-	graph->first = calloc(nr_threads + 1, sizeof(*graph->first));
-	if (!graph->first)
-		return -ENOMEM;
+	graph->first = nm_must(calloc(nr_threads + 1, sizeof(*graph->first)));
 	for_edges(selection, graph, count_edge);
 	for (size_t i = 0; i < nr_threads; i++) {
 		uint32_t length = graph->first[i + 1];
 		graph->first[i + 1] = arcs;
 		arcs += length;
 	}
-	graph->partner = calloc((size_t)arcs + 1, sizeof(*graph->partner));
-	graph->weight = calloc((size_t)arcs + 1, sizeof(*graph->weight));
-	if (!graph->partner || !graph->weight)
-		return -ENOMEM;
+	graph->partner = nm_must(calloc((size_t)arcs + 1, sizeof(*graph->partner)));
+	graph->weight = nm_must(calloc((size_t)arcs + 1, sizeof(*graph->weight)));
 	for_edges(selection, graph, put_edge);
 	for (uint32_t i = 0; i < nr_threads; i++)
 		sort_row(graph, i);
-	return 0;
 }
 
 int nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
@@ -204,17 +197,11 @@ int nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, 
 	nm_auto(free_selection) struct selection selection = {.nr_threads = nr_threads,
 							      .partners = partners};
 	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph =
-		calloc(1, sizeof(*graph));
+		nm_must(calloc(1, sizeof(*graph)));
 
-	if (!graph)
-		return -ENOMEM;
-	int r = begin_selection(affinity, tids, &selection);
-	if (r < 0)
-		return r;
+	begin_selection(affinity, tids, &selection);
 	select_all(&selection, affinity);
-	r = build(&selection, graph);
-	if (r < 0)
-		return r;
+	build(&selection, graph);
 	*ret = NM_TAKE(graph);
 	return 0;
 }
@@ -249,11 +236,9 @@ int nm_affinity_sharing(const struct nm_affinity *affinity, const uint32_t *tids
 			struct nm_sharing *ret)
 {
 	nm_autofree uint32_t *vertex_of = vertices_by_id(affinity, tids, nr_threads);
-	nm_autofree double *sums = calloc(nr_threads + 1, sizeof(*sums));
+	nm_autofree double *sums = nm_must(calloc(nr_threads + 1, sizeof(*sums)));
 	double squares = 0;
 
-	if (!vertex_of || !sums)
-		return -ENOMEM;
 	*ret = (struct nm_sharing){.amount = (double)NAN, .heterogeneity = (double)NAN};
 	for (size_t i = 0; i < affinity->slots; i++) {
 		struct nm_pair pair = affinity->pairs[i];

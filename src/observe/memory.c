@@ -53,13 +53,11 @@ static void leave(void *context, void *cell)
 		nm_affinity_leave(memory->affinity, thread->tid, memory->now_s);
 }
 
-int nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
-		  const uint64_t key[4], struct nm_memory **ret)
+void nm_memory_new(const struct nm_topology *topology, const struct nm_config *config,
+		   const uint64_t key[4], struct nm_memory **ret)
 {
-	nm_auto(nm_memory_freep) struct nm_memory *memory = calloc(1, sizeof(*memory));
+	nm_auto(nm_memory_freep) struct nm_memory *memory = nm_must(calloc(1, sizeof(*memory)));
 
-	if (!memory)
-		return -ENOMEM;
 	memory->topology = topology;
 	memory->follows_all = config->rules.paper;
 	memory->threads = (struct nm_column){
@@ -67,18 +65,12 @@ int nm_memory_new(const struct nm_topology *topology, const struct nm_config *co
 	memory->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_memory_process),
 					       .clear = close_process,
 					       .context = memory};
-	memory->wanted = calloc(NM_MEMORY_WANTED_MOST, sizeof(*memory->wanted));
-	if (!memory->wanted)
-		return -ENOMEM;
-	int r = nm_pages_new(config, topology->nr_nodes, key, &memory->pages);
-	if (r == 0)
-		r = nm_affinity_new(config, &memory->affinity);
-	if (r < 0)
-		return r;
+	memory->wanted = nm_must(calloc(NM_MEMORY_WANTED_MOST, sizeof(*memory->wanted)));
+	nm_pages_new(config, topology->nr_nodes, key, &memory->pages);
+	nm_affinity_new(config, &memory->affinity);
 	for (unsigned k = 0; k < topology->nr_nodes; k++)
 		nm_pages_stand_in(memory->pages, k, (unsigned)topology->nodes[k].nearest_with_cpus);
 	*ret = NM_TAKE(memory);
-	return 0;
 }
 
 void nm_memory_free(struct nm_memory *memory)
@@ -141,34 +133,30 @@ bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigne
 	       (thread->held || thread->intervals >= SETTLED_INTERVALS);
 }
 
-static int join_threads(struct nm_memory *memory, const struct nm_snapshot *snapshot)
+static void join_threads(struct nm_memory *memory, const struct nm_snapshot *snapshot)
 {
 	struct thread *threads = memory->threads.cells;
 	uint16_t id;
-	int r = 0;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		uint32_t tid = snapshot->threads[i].tid;
 		int s = nm_affinity_join(memory->affinity, tid, memory->now_s, &id);
 		threads[i].tid = s < 0 ? 0 : tid;
 		follow_thread(memory, &snapshot->threads[i], &threads[i]);
-		r = s == -ENOMEM ? s : r;
 	}
-	return r;
 }
 
 static int open_processes(struct nm_memory *memory, const struct nm_snapshot *snapshot)
 {
 	struct nm_memory_process *processes = memory->processes.cells;
-	int r = 0;
 
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
 		processes[i].pid = snapshot->processes[i].pid;
 		processes[i].threads = processes[i].live = snapshot->processes[i].threads;
-		int s = processes[i].owner ? 0 : open_process(memory, &processes[i]);
-		r = s == -ENOMEM ? s : r;
+		if (!processes[i].owner)
+			(void)open_process(memory, &processes[i]);
 	}
-	return r;
+	return 0;
 }
 
 int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot)
@@ -179,7 +167,7 @@ int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsho
 		r = nm_column_follow_processes(&memory->processes, snapshot);
 	if (r < 0)
 		return r;
-	r = join_threads(memory, snapshot);
+	join_threads(memory, snapshot);
 	int s = open_processes(memory, snapshot);
 	return r < 0 ? r : s;
 }

@@ -28,52 +28,38 @@ static uint32_t *homes_row(const struct nm_pages *pages, uint32_t *homes, size_t
 }
 
 /* Allocates a row for each possible owner. */
-static int grow_homes(struct nm_pages *pages)
+static void grow_homes(struct nm_pages *pages)
 {
 	uint32_t **tables[] = {&pages->summing_homes, &pages->homes};
 	size_t rows = pages->owner_capacity;
 
 	if (rows <= pages->home_rows)
-		return 0;
+		return;
 	for (size_t i = 0; i < NM_ARRAY_SIZE(tables); i++) {
-		uint32_t *grown = reallocarray(*tables[i], rows, row_bytes(pages));
-		if (!grown)
-			return -ENOMEM;
-		*tables[i] = grown;
-		memset(homes_row(pages, grown, pages->home_rows), 0,
+		*tables[i] = nm_must(reallocarray(*tables[i], rows, row_bytes(pages)));
+		memset(homes_row(pages, *tables[i], pages->home_rows), 0,
 		       (rows - pages->home_rows) * row_bytes(pages));
 	}
 	pages->home_rows = rows;
-	return 0;
 }
 
-int nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64_t key[4],
-		 struct nm_pages **ret)
+void nm_pages_new(const struct nm_config *config, unsigned nr_nodes, const uint64_t key[4],
+		  struct nm_pages **ret)
 {
-	nm_auto(nm_pages_freep) struct nm_pages *pages = calloc(1, sizeof(*pages));
+	nm_auto(nm_pages_freep) struct nm_pages *pages = nm_must(calloc(1, sizeof(*pages)));
 
-	if (!pages)
-		return -ENOMEM;
 	pages->nr_nodes = nr_nodes;
-	pages->is_substitute = calloc(nr_nodes, sizeof(*pages->is_substitute));
-	if (!pages->is_substitute)
-		return -ENOMEM;
+	pages->is_substitute = nm_must(calloc(nr_nodes, sizeof(*pages->is_substitute)));
 	for (unsigned k = 0; k < nr_nodes; k++)
 		pages->is_substitute[k] = (uint16_t)k;
 	memcpy(pages->key, key, sizeof(pages->key));
 	nm_pages_configure(pages, config);
-	int r = NM_RESERVE(pages->owners, pages->owner_capacity, 0);
-	if (r == 0)
-		r = grow_homes(pages);
-	if (r < 0)
-		return r;
+	NM_RESERVE(pages->owners, pages->owner_capacity, 0);
+	grow_homes(pages);
 	pages->owners[0] = (struct nm_page_owner){.held = true};
 	pages->owner_count = 1;
-	r = nm_store_new(pages, first_limit(pages->rules.max_tracked));
-	if (r < 0)
-		return r;
+	nm_store_new(pages, first_limit(pages->rules.max_tracked));
 	*ret = NM_TAKE(pages);
-	return 0;
 }
 
 void nm_pages_free(struct nm_pages *pages)
@@ -114,11 +100,8 @@ int nm_pages_open(struct nm_pages *pages, uint16_t *ret)
 	} else {
 		if (pages->owner_count > UINT16_MAX)
 			return -ENOSPC;
-		int r = NM_RESERVE(pages->owners, pages->owner_capacity, pages->owner_count);
-		if (r == 0)
-			r = grow_homes(pages);
-		if (r < 0)
-			return r;
+		NM_RESERVE(pages->owners, pages->owner_capacity, pages->owner_count);
+		grow_homes(pages);
 		owner = (uint16_t)pages->owner_count++;
 	}
 	pages->owners[owner] = (struct nm_page_owner){.state = NM_OWNER_LIVE, .held = true};
@@ -465,25 +448,22 @@ static uint64_t wanted_limit(const struct nm_pages *pages)
 	return pages->limit * GROW_FACTOR < most ? pages->limit * GROW_FACTOR : most;
 }
 
-static int resize(struct nm_pages *pages, uint32_t now_s)
+static void resize(struct nm_pages *pages, uint32_t now_s)
 {
 	uint64_t limit = wanted_limit(pages);
 
 	if (limit == pages->limit)
-		return 0;
-	int r = nm_store_resize(pages, limit, now_s);
-	if (r < 0)
-		return r;
+		return;
+	nm_store_resize(pages, limit, now_s);
 	for (size_t i = 1; i < pages->owner_count; i++)
 		pages->owners[i].summing = (struct nm_exclusivity){0};
 	memset(pages->summing_homes, 0, pages->owner_count * row_bytes(pages));
-	return 0;
 }
 
 int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share)
 {
 	set_time(pages, now_s);
-	int r = resize(pages, now_s);
+	resize(pages, now_s);
 	uint64_t buckets = pages->nr_homes + NM_CHAIN - 1;
 	double part = share * (double)buckets;
 	uint64_t left = share >= 1 ? buckets : (uint64_t)part + 1;
@@ -492,7 +472,7 @@ int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share)
 		update_bucket(pages, nm_bucket_at(pages, pages->cursor++), now_s);
 	if (pages->cursor >= buckets)
 		end_round(pages);
-	return r;
+	return 0;
 }
 
 struct nm_exclusivity nm_pages_exclusivity(const struct nm_pages *pages, uint16_t owner)

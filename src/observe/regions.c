@@ -38,16 +38,13 @@ static void free_list(struct list *list)
 	free(list->counts);
 }
 
-int nm_regions_new(unsigned nr_nodes, size_t most, struct nm_regions **ret)
+void nm_regions_new(unsigned nr_nodes, size_t most, struct nm_regions **ret)
 {
-	struct nm_regions *regions = calloc(1, sizeof(*regions));
+	struct nm_regions *regions = nm_must(calloc(1, sizeof(*regions)));
 
-	if (!regions)
-		return -ENOMEM;
 	regions->nr_nodes = nr_nodes;
 	regions->most = most;
 	*ret = regions;
-	return 0;
 }
 
 void nm_regions_free(struct nm_regions *regions)
@@ -66,37 +63,28 @@ static double *counts_of(const struct nm_regions *regions, const struct list *li
 	return list->counts + (index * PARTS + part) * regions->nr_nodes;
 }
 
-static int reserve(const struct nm_regions *regions, struct list *list)
+static void reserve(const struct nm_regions *regions, struct list *list)
 {
 	size_t capacity = list->capacity ? list->capacity * 2 : 8;
 
 	if (list->count < list->capacity)
-		return 0;
-	double *counts =
-		reallocarray(list->counts, capacity * PARTS * regions->nr_nodes, sizeof(*counts));
-	if (!counts)
-		return -ENOMEM;
+		return;
+	double *counts = nm_must(
+		reallocarray(list->counts, capacity * PARTS * regions->nr_nodes, sizeof(*counts)));
 	list->counts = counts;
-	struct bounds *items = reallocarray(list->items, capacity, sizeof(*items));
-	if (!items)
-		return -ENOMEM;
+	struct bounds *items = nm_must(reallocarray(list->items, capacity, sizeof(*items)));
 	list->items = items;
 	list->capacity = capacity;
-	return 0;
 }
 
 /* Appends a region without accesses. */
-static int append_bounds(const struct nm_regions *regions, struct list *list, struct bounds bounds)
+static void append_bounds(const struct nm_regions *regions, struct list *list, struct bounds bounds)
 {
-	int r = reserve(regions, list);
-
-	if (r < 0)
-		return r;
+	reserve(regions, list);
 	list->items[list->count] = bounds;
 	memset(counts_of(regions, list, list->count, WHOLE), 0,
 	       sizeof(double) * PARTS * regions->nr_nodes);
 	list->count++;
-	return 0;
 }
 
 static void replace(struct nm_regions *regions, struct list *list)
@@ -124,15 +112,12 @@ static void inherit(const struct nm_regions *regions, struct list *list, size_t 
 }
 
 /* Copies a region exactly, including its halves. */
-static int append_copy(const struct nm_regions *regions, struct list *list, size_t index)
+static void append_copy(const struct nm_regions *regions, struct list *list, size_t index)
 {
-	int r = append_bounds(regions, list, regions->list.items[index]);
-
-	if (r == 0)
-		memcpy(counts_of(regions, list, list->count - 1, WHOLE),
-		       counts_of(regions, &regions->list, index, WHOLE),
-		       sizeof(double) * PARTS * regions->nr_nodes);
-	return r;
+	append_bounds(regions, list, regions->list.items[index]);
+	memcpy(counts_of(regions, list, list->count - 1, WHOLE),
+	       counts_of(regions, &regions->list, index, WHOLE),
+	       sizeof(double) * PARTS * regions->nr_nodes);
 }
 
 /* ---- evaluation of accesses ---- */
@@ -204,24 +189,24 @@ static struct bounds bounds_of(const struct nm_range *range, uint64_t start, uin
 }
 
 /* Newly mapped memory becomes a region of its own, or extends the previous one if it is small. */
-static int append_new(const struct nm_regions *regions, struct list *list,
-		      const struct nm_range *range, uint64_t start, uint64_t end)
+static void append_new(const struct nm_regions *regions, struct list *list,
+		       const struct nm_range *range, uint64_t start, uint64_t end)
 {
 	struct bounds *last = list->count ? &list->items[list->count - 1] : NULL;
 
 	if (start >= end)
-		return 0;
+		return;
 	if (last && last->end == start && start > range->start &&
 	    end - start < NM_REGION_LEAST_BYTES) {
 		last->end = end;
-		return 0;
+		return;
 	}
-	return append_bounds(regions, list, bounds_of(range, start, end));
+	append_bounds(regions, list, bounds_of(range, start, end));
 }
 
 /* Appends the part of an old region that is within the range. */
-static int append_rest(const struct nm_regions *regions, struct list *list,
-		       const struct nm_range *range, size_t index)
+static void append_rest(const struct nm_regions *regions, struct list *list,
+			const struct nm_range *range, size_t index)
 {
 	const struct bounds *old = &regions->list.items[index];
 	struct bounds rest = bounds_of(range, old->start > range->start ? old->start : range->start,
@@ -229,17 +214,18 @@ static int append_rest(const struct nm_regions *regions, struct list *list,
 
 	rest.placed = old->placed;
 	rest.placed_at = old->placed_at;
-	if (rest.start == old->start && rest.end == old->end && rest.page_bytes == old->page_bytes)
-		return append_copy(regions, list, index);
-	int r = append_bounds(regions, list, rest);
-	if (r == 0)
-		inherit(regions, list, index,
-			(double)(rest.end - rest.start) / (double)(old->end - old->start));
-	return r;
+	if (rest.start == old->start && rest.end == old->end &&
+	    rest.page_bytes == old->page_bytes) {
+		append_copy(regions, list, index);
+		return;
+	}
+	append_bounds(regions, list, rest);
+	inherit(regions, list, index,
+		(double)(rest.end - rest.start) / (double)(old->end - old->start));
 }
 
-static int append_range(const struct nm_regions *regions, struct list *list,
-			const struct nm_range *range, size_t *first)
+static void append_range(const struct nm_regions *regions, struct list *list,
+			 const struct nm_range *range, size_t *first)
 {
 	const struct list *old = &regions->list;
 	uint64_t done = range->start;
@@ -247,14 +233,11 @@ static int append_range(const struct nm_regions *regions, struct list *list,
 	while (*first < old->count && old->items[*first].end <= range->start)
 		++*first;
 	for (size_t i = *first; i < old->count && old->items[i].start < range->end; i++) {
-		int r = append_new(regions, list, range, done, old->items[i].start);
-		if (r == 0)
-			r = append_rest(regions, list, range, i);
-		if (r < 0)
-			return r;
+		append_new(regions, list, range, done, old->items[i].start);
+		append_rest(regions, list, range, i);
 		done = list->items[list->count - 1].end;
 	}
-	return append_new(regions, list, range, done, range->end);
+	append_new(regions, list, range, done, range->end);
 }
 
 static uint64_t size_of(const struct nm_range *range)
@@ -276,25 +259,22 @@ struct choice {
 	size_t as_large;
 };
 
-static int choose_ranges(const struct nm_regions *regions, const struct nm_range *ranges,
-			 size_t count, struct choice *ret)
+static void choose_ranges(const struct nm_regions *regions, const struct nm_range *ranges,
+			  size_t count, struct choice *ret)
 {
-	nm_autofree uint64_t *sizes = calloc(count + 1, sizeof(*sizes));
+	nm_autofree uint64_t *sizes = nm_must(calloc(count + 1, sizeof(*sizes)));
 	size_t larger = 0;
 
-	if (!sizes)
-		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		sizes[i] = size_of(&ranges[i]);
 	qsort(sizes, count, sizeof(*sizes), larger_first);
 	*ret = (struct choice){NM_REGION_LEAST_BYTES, count};
 	if (count <= regions->most || sizes[regions->most - 1] < NM_REGION_LEAST_BYTES)
-		return 0;
+		return;
 	ret->least = sizes[regions->most - 1];
 	while (sizes[larger] > ret->least)
 		larger++;
 	ret->as_large = regions->most - larger;
-	return 0;
 }
 
 static bool is_chosen(struct choice *choice, const struct nm_range *range)
@@ -310,12 +290,10 @@ int nm_regions_set_ranges(struct nm_regions *regions, const struct nm_range *ran
 	struct choice choice = {0}; /* set or unused, which not every compiler can detect */
 	size_t first = 0;
 
-	int r = choose_ranges(regions, ranges, count, &choice);
-	for (size_t i = 0; r == 0 && i < count && list.count < regions->most; i++)
+	choose_ranges(regions, ranges, count, &choice);
+	for (size_t i = 0; i < count && list.count < regions->most; i++)
 		if (is_chosen(&choice, &ranges[i]))
-			r = append_range(regions, &list, &ranges[i], &first);
-	if (r < 0)
-		return r;
+			append_range(regions, &list, &ranges[i], &first);
 	if (list.count > regions->most)
 		list.count = regions->most;
 	replace(regions, &list);
@@ -395,11 +373,10 @@ static int append_half(const struct nm_regions *regions, struct list *list, size
 		half.end = middle_of(&regions->list.items[index]);
 	else
 		half.start = middle_of(&regions->list.items[index]);
-	int r = append_bounds(regions, list, half);
-	if (r == 0)
-		add_counts(counts_of(regions, list, list->count - 1, WHOLE),
-			   counts_of(regions, &regions->list, index, part), regions->nr_nodes);
-	return r;
+	append_bounds(regions, list, half);
+	add_counts(counts_of(regions, list, list->count - 1, WHOLE),
+		   counts_of(regions, &regions->list, index, part), regions->nr_nodes);
+	return 0;
 }
 
 /* Returns whether the old region continues the last new one. */
@@ -448,7 +425,8 @@ static int adapt_one(const struct nm_regions *regions, struct list *list, size_t
 		merge(regions, list, index);
 		return 0;
 	}
-	return append_copy(regions, list, index);
+	append_copy(regions, list, index);
+	return 0;
 }
 
 int nm_regions_adapt(struct nm_regions *regions)

@@ -20,11 +20,11 @@ void nm_snapshot_free(struct nm_snapshot *snapshot)
 /* Allocates at least one element, so that an empty snapshot needs no special cases. */
 static void *array_of(size_t count, size_t element_size)
 {
-	return calloc(count ? count : 1, element_size);
+	return nm_must(calloc(count ? count : 1, element_size));
 }
 
-static int allocate_snapshot(const struct nm_snapshot_input *input,
-			     struct nm_snapshot_storage *storage)
+static void allocate_snapshot(const struct nm_snapshot_input *input,
+			      struct nm_snapshot_storage *storage)
 {
 	struct nm_snapshot *view = &storage->view;
 	size_t threads = input->nr_members, nodes = input->topology->nr_nodes;
@@ -34,33 +34,23 @@ static int allocate_snapshot(const struct nm_snapshot_input *input,
 	view->main_threads = array_of(threads, sizeof(*view->main_threads));
 	storage->accesses = array_of(threads * nodes, sizeof(*storage->accesses));
 	storage->fresh = array_of(threads * nodes, sizeof(*storage->fresh));
-	if (!view->threads || !view->processes || !view->cpus || !view->main_threads ||
-	    !storage->accesses || !storage->fresh)
-		return -ENOMEM;
-	return 0;
 }
 
 int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret)
 {
-	struct nm_snapshot_storage *storage = calloc(1, sizeof(*storage));
-	if (!storage)
-		return -ENOMEM;
+	struct nm_snapshot_storage *storage = nm_must(calloc(1, sizeof(*storage)));
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *view = &storage->view;
 	view->interval = input->interval;
 	view->time_ns = input->time_ns;
 	view->topology = input->topology;
 	view->kernel_balances = input->kernel_balances;
-	int r = allocate_snapshot(input, storage);
-	if (r < 0)
-		return r;
+	allocate_snapshot(input, storage);
 	nm_snapshot_fill_threads(input, storage);
-	r = nm_snapshot_fill_processes(input, storage);
+	int r = nm_snapshot_fill_processes(input, storage);
 	if (r < 0)
 		return r;
 	nm_snapshot_fill_performance(input, storage);
-	r = nm_snapshot_fill_cpus(input, storage);
-	if (r < 0)
-		return r;
+	nm_snapshot_fill_cpus(input, storage);
 	*ret = NM_TAKE(view);
 	return 0;
 }

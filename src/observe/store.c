@@ -22,7 +22,7 @@ static size_t stride_for(unsigned nr_nodes)
 	return (bytes + NM_CACHE_LINE - 1) / NM_CACHE_LINE * NM_CACHE_LINE;
 }
 
-int nm_store_new(struct nm_pages *pages, uint64_t limit)
+void nm_store_new(struct nm_pages *pages, uint64_t limit)
 {
 	size_t stride = stride_for(pages->nr_nodes);
 	/*
@@ -31,10 +31,8 @@ int nm_store_new(struct nm_pages *pages, uint64_t limit)
 	uint64_t homes = limit / 2 - limit / 64;
 	size_t bytes = (size_t)(homes + NM_CHAIN - 1) * stride;
 	size_t unit = bytes >= 2 * HUGE_BYTES ? HUGE_BYTES : LINE_PAIR;
-	uint8_t *buckets = aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
+	uint8_t *buckets = nm_must(aligned_alloc(unit, (bytes + unit - 1) / unit * unit));
 
-	if (!buckets)
-		return -ENOMEM;
 	memset(buckets, 0, bytes);
 	pages->buckets = buckets;
 	pages->stride = stride;
@@ -43,7 +41,6 @@ int nm_store_new(struct nm_pages *pages, uint64_t limit)
 	pages->used = pages->dead = 0;
 	pages->cursor = 0;
 	pages->counts.bytes = bytes;
-	return 0;
 }
 
 /* ---- adding ---- */
@@ -246,17 +243,14 @@ static void free_dead_owners(struct nm_pages *pages)
 	}
 }
 
-int nm_store_resize(struct nm_pages *pages, uint64_t limit, uint32_t now_s)
+void nm_store_resize(struct nm_pages *pages, uint64_t limit, uint32_t now_s)
 {
 	struct nm_pages old = *pages;
 
-	int r = nm_store_new(pages, limit);
-	if (r < 0)
-		return r;
+	nm_store_new(pages, limit);
 	for (size_t i = 0; i < pages->owner_count; i++)
 		pages->owners[i].pages = 0;
 	take_over_all(pages, &old, now_s);
 	free_dead_owners(pages);
 	free(old.buckets);
-	return 0;
 }

@@ -198,14 +198,12 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 	};
 }
 
-static int copy_comms(const struct nm_snapshot_input *input, struct nm_snapshot_storage *storage)
+static void copy_comms(const struct nm_snapshot_input *input, struct nm_snapshot_storage *storage)
 {
 	struct nm_snapshot *view = &storage->view;
 	if (view->nr_processes == 0)
-		return 0;
-	storage->comms = calloc(view->nr_processes, sizeof(*storage->comms));
-	if (!storage->comms)
-		return -ENOMEM;
+		return;
+	storage->comms = nm_must(calloc(view->nr_processes, sizeof(*storage->comms)));
 	for (size_t i = 0; i < input->nr_members; i++) {
 		unsigned process = view->threads[i].process;
 		if (view->processes[process].comm)
@@ -213,17 +211,14 @@ static int copy_comms(const struct nm_snapshot_input *input, struct nm_snapshot_
 		memcpy(storage->comms[process], input->members[i].process->comm, NM_COMM_BYTES - 1);
 		view->processes[process].comm = storage->comms[process];
 	}
-	return 0;
 }
 
 int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
 			       struct nm_snapshot_storage *storage)
 {
 	struct nm_snapshot *view = &storage->view;
-	nm_auto(nm_tidmap_freep) struct nm_tidmap *index = NULL;
-	int r = nm_tidmap_new(&index);
-	if (r < 0)
-		return r;
+	nm_auto(nm_tidmap_freep) struct nm_tidmap *index = nm_tidmap_new();
+	int r = 0;
 	for (size_t i = 0; i < input->nr_members; i++) {
 		const struct nm_process *process = input->members[i].process;
 		uint32_t at = nm_tidmap_get(index, process->pid);
@@ -237,5 +232,6 @@ int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
 		view->threads[i].process = at;
 		view->processes[at].threads++;
 	}
-	return copy_comms(input, storage);
+	copy_comms(input, storage);
+	return 0;
 }

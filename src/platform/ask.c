@@ -146,20 +146,17 @@ void nm_asker_progress(struct nm_asker *asker)
 		;
 }
 
-static int copy(const struct nm_memory_query *question, struct entry *ret)
+static void copy(const struct nm_memory_query *question, struct entry *ret)
 {
 	struct entry entry = {.question = *question};
 	size_t size = question->count * sizeof(*entry.addresses);
 
 	if (question->count > 0) {
-		entry.addresses = malloc(size);
-		if (!entry.addresses)
-			return -ENOMEM;
+		entry.addresses = nm_must(malloc(size));
 		memcpy(entry.addresses, question->addresses, size);
 		entry.question.addresses = entry.addresses;
 	}
 	*ret = entry;
-	return 0;
 }
 
 static bool has_room(const struct nm_asker *asker, uint64_t domain)
@@ -188,10 +185,8 @@ int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 		 uint64_t *ret_ticket)
 {
 	struct entry entry = {.question = *question};
-	int r = copy(question, &entry);
-
-	if (r == 0)
-		r = put(asker, &entry);
+	copy(question, &entry);
+	int r = put(asker, &entry);
 	if (r < 0) {
 		empty(&entry);
 		return r;
@@ -240,18 +235,15 @@ int nm_asker_goes_on(const struct nm_asker *asker)
 
 /* ---- construction ---- */
 
-int nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **ret)
+void nm_asker_new(nm_memory_answer_fn answer, void *context, struct nm_asker **ret)
 {
-	struct nm_asker *asker = calloc(1, sizeof(*asker));
+	struct nm_asker *asker = nm_must(calloc(1, sizeof(*asker)));
 
-	if (!asker)
-		return -ENOMEM;
 	asker->answer = answer;
 	asker->context = context;
 	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		asker->entries[i].question.fd = -1;
 	*ret = asker;
-	return 0;
 }
 
 void nm_asker_free(struct nm_asker *asker)

@@ -63,29 +63,23 @@ static const struct value *find_value(const struct nm_cgroups *cgroups, enum fil
 	return found ? *found : NULL;
 }
 
-/* Returns the value that applies if the file does not exist, or NULL if there is no memory. */
+/* Returns the value that applies if the file does not exist. */
 static struct value *inherit(enum file file, const char *path, const struct value *above)
 {
-	struct value *value = calloc(1, sizeof(*value));
+	struct value *value = nm_must(calloc(1, sizeof(*value)));
 
-	if (!value)
-		return NULL;
 	value->file = file;
-	value->path = strdup(path);
-	value->cpus = above && above->cpus ? hwloc_bitmap_dup(above->cpus) : NULL;
+	value->path = nm_must(strdup(path));
+	value->cpus = above && above->cpus ? nm_must(hwloc_bitmap_dup(above->cpus)) : NULL;
 	value->is_root = above && above->is_root;
 	value->limit = above ? above->limit : (double)INFINITY;
-	if (!value->path || (above && above->cpus && !value->cpus)) {
-		free_value(value);
-		return NULL;
-	}
 	return value;
 }
 
 static int take_cpus(struct value *value, const char *text)
 {
-	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
-	int r = cpus ? nm_list_parse(text, cpus) : -ENOMEM;
+	hwloc_bitmap_t cpus = nm_must(hwloc_bitmap_alloc());
+	int r = nm_list_parse(text, cpus);
 
 	if (r < 0) {
 		hwloc_bitmap_free(cpus);
@@ -123,10 +117,7 @@ static int read_value(struct nm_cgroups *cgroups, struct value *value)
 	nm_autofree char *path = NULL;
 	char text[LIST_BYTES];
 
-	if (asprintf(&path, BASE "%s/%s", value->path, names[value->file]) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
+	nm_must_do(asprintf(&path, BASE "%s/%s", value->path, names[value->file]));
 	cgroups->calls++;
 	ssize_t length = cgroups->platform->ops->read_file(cgroups->platform, NM_ROOT, path, text,
 							   sizeof(text));
@@ -135,8 +126,8 @@ static int read_value(struct nm_cgroups *cgroups, struct value *value)
 	value->exists = length >= 0;
 	if (length < 0)
 		return 0;
-	int r = value->file == CPUS ? take_cpus(value, text) : take_limit(value, text);
-	return r == -ENOMEM ? r : 0;
+	(void)(value->file == CPUS ? take_cpus(value, text) : take_limit(value, text));
+	return 0;
 }
 
 static int find_or_read(struct nm_cgroups *cgroups, enum file file, char *path,
@@ -146,14 +137,12 @@ static int find_or_read(struct nm_cgroups *cgroups, enum file file, char *path,
 	if (*ret)
 		return 0;
 	struct value *value = inherit(file, path, above);
-	int r = value ? read_value(cgroups, value) : -ENOMEM;
-	if (r == 0 && !tsearch(value, &cgroups->values, compare_values))
-		r = -ENOMEM;
+	int r = read_value(cgroups, value);
 	if (r < 0) {
-		if (value)
-			free_value(value);
+		free_value(value);
 		return r;
 	}
+	(void)nm_must(tsearch(value, &cgroups->values, compare_values));
 	cgroups->nr_values++;
 	*ret = value;
 	return 0;
@@ -202,9 +191,7 @@ static int look_up(struct nm_cgroups *cgroups, enum file file, const char *cgrou
 {
 	if (!is_readable(cgroup))
 		return -ENODATA;
-	nm_autofree char *path = strdup(cgroup);
-	if (!path)
-		return -ENOMEM;
+	nm_autofree char *path = nm_must(strdup(cgroup));
 	if (cgroups->nr_values > MOST_VALUES)
 		nm_cgroups_forget(cgroups);
 	return walk_down(cgroups, file, path, ret);
@@ -214,8 +201,7 @@ static int give_cpus(const struct value *value, hwloc_bitmap_t ret, bool *ret_ro
 {
 	if (!value->cpus)
 		return -ENODATA;
-	if (hwloc_bitmap_copy(ret, value->cpus) < 0)
-		return -ENOMEM;
+	nm_must_do(hwloc_bitmap_copy(ret, value->cpus));
 	if (ret_root)
 		*ret_root = value->is_root;
 	return 0;
@@ -310,15 +296,12 @@ int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t
 
 /* ---- construction ---- */
 
-int nm_cgroups_new(struct nm_platform *platform, struct nm_cgroups **ret)
+struct nm_cgroups *nm_cgroups_new(struct nm_platform *platform)
 {
-	struct nm_cgroups *cgroups = calloc(1, sizeof(*cgroups));
+	struct nm_cgroups *cgroups = nm_must(calloc(1, sizeof(*cgroups)));
 
-	if (!cgroups)
-		return -ENOMEM;
 	cgroups->platform = platform;
-	*ret = cgroups;
-	return 0;
+	return cgroups;
 }
 
 void nm_cgroups_free(struct nm_cgroups *cgroups)

@@ -40,9 +40,7 @@ static int require_target(int process, const struct nm_config *config)
 	if (fstat(process, &owned) < 0)
 		return -errno;
 	/* Without a path, no pattern that names a unit matches. */
-	r = nm_proc_cgroup_at(process, "cgroup", &cgroup);
-	if (r == -ENOMEM)
-		return r;
+	(void)nm_proc_cgroup_at(process, "cgroup", &cgroup);
 	stat.comm[COMM_BYTES] = '\0'; /* the length that the daemon sees */
 	const struct nm_target_subject subject = {
 		.command = stat.comm, .cgroup = cgroup, .uid = owned.st_uid};

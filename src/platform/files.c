@@ -109,10 +109,8 @@ static const struct nm_platform_ops files_ops = {NM_FILES_OPS};
 
 int nm_platform_files_new(const char *root_path, struct nm_platform **ret)
 {
-	nm_autofree struct nm_files *files = calloc(1, sizeof(*files));
+	nm_autofree struct nm_files *files = nm_must(calloc(1, sizeof(*files)));
 
-	if (!files)
-		return -ENOMEM;
 	files->base = (struct nm_platform){.ops = &files_ops, .free = free_files};
 	files->root = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (files->root < 0)

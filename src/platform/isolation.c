@@ -22,11 +22,11 @@
 /* Adds the CPUs of a list. Returns whether the file exists. */
 static bool add_list(struct nm_platform *platform, const char *path, hwloc_bitmap_t cpus)
 {
-	nm_autobitmap list = hwloc_bitmap_alloc();
+	nm_autobitmap list = nm_must(hwloc_bitmap_alloc());
 	char text[LIST_BYTES];
 	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) < 0)
 		return false;
-	if (list && nm_list_parse(text, list) == 0)
+	if (nm_list_parse(text, list) == 0)
 		(void)hwloc_bitmap_or(cpus, cpus, list);
 	return true;
 }
@@ -85,9 +85,9 @@ static int visit(void *context, const char *name)
 /* Reads the online CPUs that are in partitions: those which the root cgroup has given away. */
 static void read_taken(struct nm_platform *platform, hwloc_bitmap_t ret)
 {
-	nm_autobitmap left = hwloc_bitmap_alloc();
+	nm_autobitmap left = nm_must(hwloc_bitmap_alloc());
 	hwloc_bitmap_zero(ret);
-	if (left && add_list(platform, CGROUPS "/cpuset.cpus.effective", left) &&
+	if (add_list(platform, CGROUPS "/cpuset.cpus.effective", left) &&
 	    !hwloc_bitmap_iszero(left) && add_list(platform, "sys/devices/system/cpu/online", ret))
 		(void)hwloc_bitmap_andnot(ret, ret, left);
 }
@@ -123,9 +123,7 @@ static bool follow_partitions(struct nm_isolation *isolation, struct nm_platform
 int nm_isolation_follow(struct nm_isolation *isolation, struct nm_platform *platform,
 			uint64_t now_ns)
 {
-	nm_autobitmap listed = hwloc_bitmap_alloc(), cpus = hwloc_bitmap_alloc();
-	if (!listed || !cpus)
-		return -ENOMEM;
+	nm_autobitmap listed = nm_must(hwloc_bitmap_alloc()), cpus = nm_must(hwloc_bitmap_alloc());
 	(void)add_list(platform, "sys/devices/system/cpu/isolated", listed);
 	bool has_list = add_list(platform, CGROUPS "/cpuset.cpus.isolated", listed);
 	bool changed = take(&isolation->listed, listed);

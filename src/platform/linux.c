@@ -27,9 +27,7 @@
 static int linux_mask_init(struct nm_linux *self)
 {
 	for (unsigned longs = MASK_LONGS_FIRST; longs <= MASK_LONGS_MAX; longs *= 2) {
-		unsigned long *mask = reallocarray(self->mask, longs, sizeof(*mask));
-		if (!mask)
-			return -ENOMEM;
+		unsigned long *mask = nm_must(reallocarray(self->mask, longs, sizeof(*mask)));
 		self->mask = mask;
 		self->mask_longs = longs;
 		if (syscall(SYS_sched_getaffinity, 0, longs * sizeof(*mask), mask) >= 0)
@@ -48,7 +46,8 @@ static int linux_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bit
 	memset(self->mask, 0, size);
 	if (syscall(SYS_sched_getaffinity, tid, size, self->mask) < 0)
 		return -errno;
-	return hwloc_bitmap_from_ulongs(ret, self->mask_longs, self->mask) < 0 ? -ENOMEM : 0;
+	nm_must_do(hwloc_bitmap_from_ulongs(ret, self->mask_longs, self->mask));
+	return 0;
 }
 
 static int linux_affinity_set(struct nm_platform *platform, pid_t tid, hwloc_const_bitmap_t cpus)
@@ -395,22 +394,19 @@ static void linux_free(struct nm_platform *platform)
 	free(self);
 }
 
-static int copy_text(const char *text, char **ret)
+static char *copy_text(const char *text)
 {
-	*ret = text ? strdup(text) : NULL;
-	return text && !*ret ? -ENOMEM : 0;
+	return text ? nm_must(strdup(text)) : NULL;
 }
 
-static int copy_options(struct nm_linux *self, const struct nm_platform_options *options)
+static void copy_options(struct nm_linux *self, const struct nm_platform_options *options)
 {
 	const char *state = options->state_path ? options->state_path : NM_HELPER_STATE_PATH;
 
-	if (copy_text(options->helper_socket, &self->helper_socket) < 0 ||
-	    copy_text(options->config.path, &self->config_path) < 0 ||
-	    copy_text(options->config.folder, &self->config_folder) < 0 ||
-	    copy_text(state, &self->state_path) < 0)
-		return -ENOMEM;
-	return 0;
+	self->helper_socket = copy_text(options->helper_socket);
+	self->config_path = copy_text(options->config.path);
+	self->config_folder = copy_text(options->config.folder);
+	self->state_path = copy_text(state);
 }
 
 static int open_root(struct nm_linux *self, const char *path)
@@ -428,10 +424,8 @@ static int open_workers(struct nm_linux *self, const struct nm_platform_options 
 						  .program = options->worker_program,
 						  .memory = options->unresponsive,
 						  .proc_fd = self->proc};
-	int r = nm_worker_client_new(&workers, &self->workers);
-
-	if (r == 0)
-		r = nm_linux_queries_new(self->workers, &self->queries);
+	nm_worker_client_new(&workers, &self->workers);
+	int r = nm_linux_queries_new(self->workers, &self->queries);
 	if (r == 0 && options->start_workers)
 		nm_worker_client_start(self->workers);
 	return r;
@@ -439,16 +433,13 @@ static int open_workers(struct nm_linux *self, const struct nm_platform_options 
 
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret)
 {
-	struct nm_linux *self = calloc(1, sizeof(*self));
+	struct nm_linux *self = nm_must(calloc(1, sizeof(*self)));
 
-	if (!self)
-		return -ENOMEM;
 	self->files.base.ops = options->dry_run ? &dry_run_ops : &linux_ops;
 	self->files.base.free = linux_free;
 	self->files.root = self->proc = self->helper = self->balancing = -1;
-	int r = copy_options(self, options);
-	if (r == 0)
-		r = open_root(self, options->root_path);
+	copy_options(self, options);
+	int r = open_root(self, options->root_path);
 	if (r == 0)
 		r = linux_mask_init(self);
 	if (r == 0)

@@ -58,8 +58,8 @@ void nm_linux_pages_cancel(struct nm_platform *platform);
 bool nm_linux_worker_news(struct nm_platform *platform, struct nm_worker_news *ret);
 void nm_linux_worker_counts(struct nm_platform *platform, struct nm_worker_counts *ret);
 
-/* linux_query.c. The caller frees it, which cancels the query in progress. Returns 0, -ENOMEM or
- * another negative errno. */
+/* linux_query.c. The caller frees it, which cancels the query in progress. Returns 0 or another
+ * negative errno. */
 struct nm_linux_queries;
 int nm_linux_queries_new(struct nm_worker_client *workers, struct nm_linux_queries **ret);
 void nm_linux_queries_free(struct nm_linux_queries *self);

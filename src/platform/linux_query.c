@@ -66,9 +66,7 @@ static bool ask_where(struct nm_linux_queries *self, unsigned count, const uint6
 		      struct nm_memory_answer *ret)
 {
 	free(self->nodes);
-	self->nodes = calloc(count + 1, sizeof(*self->nodes));
-	if (!self->nodes)
-		return end(ret, -ENOMEM);
+	self->nodes = nm_must(calloc(count + 1, sizeof(*self->nodes)));
 	self->call = call_of(self, NM_WORKER_WHERE);
 	self->call.request.count = count;
 	self->call.addresses = addresses;
@@ -83,9 +81,7 @@ static bool sample_pages(struct nm_linux_queries *self, unsigned count,
 			 struct nm_memory_answer *ret)
 {
 	free(self->addresses);
-	self->addresses = calloc(count, sizeof(*self->addresses));
-	if (!self->addresses)
-		return end(ret, -ENOMEM);
+	self->addresses = nm_must(calloc(count, sizeof(*self->addresses)));
 	count = nm_private_pages_choose(&self->pages, count, self->addresses);
 	return ask_where(self, count, self->addresses, ret);
 }
@@ -144,8 +140,7 @@ static bool take_numa_maps(struct nm_linux_queries *self, size_t got, struct nm_
 {
 	if (got > 0)
 		return read_on(self, ret);
-	char *fitting = realloc(self->text, self->used + 1);
-	ret->text = fitting ? fitting : self->text;
+	ret->text = nm_must(realloc(self->text, self->used + 1));
 	self->text = NULL;
 	return end(ret, 0);
 }
@@ -194,8 +189,8 @@ static bool take_file(struct nm_linux_queries *self, int r, struct nm_memory_ans
 	bool whole = self->query->kind == NM_MEMORY_QUERY_NUMA_MAPS;
 	self->maps = self->call.ret_fd;
 	self->size = whole ? NUMA_MAPS_BYTES : MAPS_BYTES;
-	self->text = malloc(self->size);
-	return self->text ? read_on(self, ret) : end(ret, -ENOMEM);
+	self->text = nm_must(malloc(self->size));
+	return read_on(self, ret);
 }
 
 /* ---- a query ---- */
@@ -412,15 +407,13 @@ static int open_fds(struct nm_linux_queries *self)
 
 int nm_linux_queries_new(struct nm_worker_client *workers, struct nm_linux_queries **ret)
 {
-	struct nm_linux_queries *self = calloc(1, sizeof(*self));
+	struct nm_linux_queries *self = nm_must(calloc(1, sizeof(*self)));
 
-	if (!self)
-		return -ENOMEM;
 	self->workers = workers;
 	self->maps = -1;
 	int r = open_fds(self);
 	if (r == 0)
-		r = nm_asker_new(answer, self, &self->asker);
+		nm_asker_new(answer, self, &self->asker);
 	if (r < 0) {
 		nm_linux_queries_free(self);
 		return r;

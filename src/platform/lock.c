@@ -77,13 +77,13 @@ static bool threads_are_over(int process, char *text)
  */
 static bool process_is_over(int proc_fd, pid_t pid, uint64_t start_ticks)
 {
-	nm_autofree char *text = malloc(STATUS_BYTES);
+	nm_autofree char *text = nm_must(malloc(STATUS_BYTES));
 	struct nm_proc_stat stat;
 	char name[16];
 
 	snprintf(name, sizeof(name), "%d", pid);
 	nm_auto(nm_closep) int process = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (!text || process < 0 || nm_proc_stat_at(process, "stat", &stat) < 0 ||
+	if (process < 0 || nm_proc_stat_at(process, "stat", &stat) < 0 ||
 	    stat.start_ticks != start_ticks)
 		return false;
 	for (int pass = 0; pass < PASSES; pass++)

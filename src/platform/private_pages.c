@@ -31,13 +31,11 @@ static bool parse(const char *line, struct nm_private_extent *ret)
 	return true;
 }
 
-static int add(struct nm_private_pages *pages, const struct nm_private_extent *extent)
+static void add(struct nm_private_pages *pages, const struct nm_private_extent *extent)
 {
-	if (NM_RESERVE(pages->extents, pages->capacity, pages->count) < 0)
-		return -ENOMEM;
+	NM_RESERVE(pages->extents, pages->capacity, pages->count);
 	pages->extents[pages->count++] = *extent;
 	pages->all += extent->pages;
-	return 0;
 }
 
 ssize_t nm_private_pages_add(struct nm_private_pages *pages, char *text, size_t length)
@@ -47,8 +45,8 @@ ssize_t nm_private_pages_add(struct nm_private_pages *pages, char *text, size_t 
 
 	for (char *end; (end = memchr(line, '\n', (size_t)(text + length - line))); line = end + 1) {
 		*end = '\0';
-		if (parse(line, &extent) && add(pages, &extent) < 0)
-			return -ENOMEM;
+		if (parse(line, &extent))
+			add(pages, &extent);
 	}
 	return line - text;
 }

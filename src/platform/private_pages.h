@@ -25,7 +25,7 @@ struct nm_private_pages {
 
 /*
  * Adds the mappings in the next piece of /proc/PID/maps, in which newlines are replaced by NUL.
- * Returns the length of the complete lines, or -ENOMEM. The rest belongs to the next piece.
+ * Returns the length of the complete lines. The rest belongs to the next piece.
  */
 ssize_t nm_private_pages_add(struct nm_private_pages *pages, char *text, size_t length);
 void nm_private_pages_clear(struct nm_private_pages *pages);

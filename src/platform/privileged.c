@@ -12,13 +12,13 @@
 
 #define CPU_MAX (1 << 16)
 
-/* Reads root's configuration. Returns 0, -ENOMEM, or -EPERM if there is none or it is not valid. */
+/* Reads root's configuration. Returns 0, or -EPERM if there is none or it is not valid. */
 static int read_root_config(const struct nm_helper_context *context, struct nm_config **ret)
 {
 	struct nm_config_errors errors = {0};
 	int r = context->config.path ? nm_config_load(&context->config, 0, &errors, ret) : -EPERM;
 	nm_config_errors_clear(&errors);
-	return r < 0 && r != -ENOMEM ? -EPERM : r;
+	return r < 0 ? -EPERM : r;
 }
 
 /* Reads root's configuration; returns -EPERM if it does not enable this kind of injection. */

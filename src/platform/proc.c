@@ -313,7 +313,7 @@ int nm_proc_stat_at(int directory, const char *path, struct nm_proc_stat *ret)
 	return r < 0 ? r : nm_proc_parse_stat(text, ret);
 }
 
-/* Copies the path in the unified hierarchy. Returns 0, -ENODATA or -ENOMEM. */
+/* Copies the path in the unified hierarchy. Returns 0 or -ENODATA. */
 static int copy_cgroup(const char *text, char **ret)
 {
 	const char *path;
@@ -321,9 +321,7 @@ static int copy_cgroup(const char *text, char **ret)
 	int r = nm_proc_parse_cgroup(text, &path, &length);
 	if (r < 0)
 		return r;
-	char *copy = strndup(path, length);
-	if (!copy)
-		return -ENOMEM;
+	char *copy = nm_must(strndup(path, length));
 	*ret = copy;
 	return 0;
 }
@@ -401,9 +399,7 @@ int nm_proc_read_affinity(struct nm_platform *platform, int directory, hwloc_bit
 	if (!value)
 		return length ? -ENODATA : -ESRCH;
 	value += strspn(value, " \t");
-	nm_autofree char *list = strndup(value, strcspn(value, "\n"));
-	if (!list)
-		return -ENOMEM;
+	nm_autofree char *list = nm_must(strndup(value, strcspn(value, "\n")));
 	int r = nm_list_parse(list, ret);
 	return r == -EINVAL ? -ENODATA : r;
 }

@@ -318,40 +318,31 @@ struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client)
 
 /* ---- construction ---- */
 
-static int fill_in(struct nm_worker_client *client, const struct nm_worker_options *options)
+static void fill_in(struct nm_worker_client *client, const struct nm_worker_options *options)
 {
 	static const uint64_t deadlines[] = {
 		[NM_WORKER_LOOP] = NM_WORKER_QUERY_NS, [NM_WORKER_MOVER] = NM_WORKER_MOVE_NS};
 	const uint64_t *deadline = options->deadline_ns ? options->deadline_ns : deadlines;
-	int r = options->memory ? 0 : nm_unresponsive_list_new(&client->own);
 
-	if (r < 0)
-		return r;
+	if (!options->memory)
+		nm_unresponsive_list_new(&client->own);
 	client->memory = options->memory ? options->memory : client->own;
 	client->proc_fd = options->proc_fd;
-	client->socket_path = options->socket_path ? strdup(options->socket_path) : NULL;
-	client->program = options->program ? strdup(options->program) : NULL;
-	if ((options->socket_path && !client->socket_path) ||
-	    (options->program && !client->program))
-		return -ENOMEM;
+	client->socket_path = options->socket_path ? nm_must(strdup(options->socket_path)) : NULL;
+	client->program = options->program ? nm_must(strdup(options->program)) : NULL;
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
 		client->deadline_ns[i] = deadline[i];
-	return 0;
 }
 
-int nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret)
+void nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret)
 {
 	nm_auto(nm_worker_client_freep) struct nm_worker_client *client =
-		calloc(1, sizeof(*client));
+		nm_must(calloc(1, sizeof(*client)));
 
-	if (!client)
-		return -ENOMEM;
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
 		client->callers[i] = (struct caller){.link = NM_WORKER_LINK_NONE};
-	int r = fill_in(client, options);
-	if (r == 0)
-		*ret = NM_TAKE(client);
-	return r;
+	fill_in(client, options);
+	*ret = NM_TAKE(client);
 }
 
 void nm_worker_client_free(struct nm_worker_client *client)

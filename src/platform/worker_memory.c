@@ -265,9 +265,7 @@ int nm_unresponsive_list_save(struct nm_unresponsive_list *memory, int directory
 	release_stuck(memory);
 	if (!memory->changed)
 		return 0;
-	nm_autofree char *text = malloc(FILE_BYTES);
-	if (!text)
-		return -ENOMEM;
+	nm_autofree char *text = nm_must(malloc(FILE_BYTES));
 	size_t length = write_all(memory, boot_id, text);
 	int r = nm_replace_own(directory, NM_WORKER_MEMORY_NAME, text, length);
 	memory->changed = r < 0;
@@ -364,8 +362,8 @@ int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	nm_autofree char *text = malloc(FILE_BYTES);
-	int r = text ? nm_read_all(fd, text, FILE_BYTES) : -ENOMEM;
+	nm_autofree char *text = nm_must(malloc(FILE_BYTES));
+	int r = nm_read_all(fd, text, FILE_BYTES);
 	if (r < 0)
 		return r;
 	return take_text(memory, text, boot_id);
@@ -376,7 +374,7 @@ int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory
 int nm_unresponsive_list_new(struct nm_unresponsive_list **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* Workers exit when their sockets are closed, stuck ones as soon as they can. */

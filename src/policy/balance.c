@@ -75,27 +75,23 @@ static void copy_groups(struct round *round)
 	}
 }
 
-static int make_room(struct round *round)
+static void make_room(struct round *round)
 {
 	size_t nr_nodes = round->input->topology->nr_nodes;
 	size_t nr_cpus = round->input->topology->nr_cpus;
 	size_t nr_groups = round->input->nr_groups, waiting = round->waiting.total;
 	size_t most = waiting < round->rules->max_moves ? waiting : round->rules->max_moves;
-	round->groups = calloc(nr_groups + 1, sizeof(*round->groups));
-	round->members = calloc(nr_groups * nr_nodes + 1, sizeof(*round->members));
-	round->roles = calloc(nr_nodes + 1, sizeof(*round->roles));
-	round->closed = calloc(nr_cpus + 1, sizeof(*round->closed));
-	round->exhausted = calloc(nr_cpus * nr_nodes * TYPES + 1, sizeof(*round->exhausted));
-	round->candidates = calloc(waiting + 1, sizeof(*round->candidates));
-	round->positions = calloc(waiting + 1, sizeof(*round->positions));
-	round->judged = calloc(nr_groups + 1, sizeof(*round->judged));
-	round->result.moves = calloc(most + 1, sizeof(*round->result.moves));
-	if (!round->groups || !round->members || !round->roles || !round->closed ||
-	    !round->exhausted || !round->candidates || !round->positions || !round->judged ||
-	    !round->result.moves)
-		return -ENOMEM;
+	round->groups = nm_must(calloc(nr_groups + 1, sizeof(*round->groups)));
+	round->members = nm_must(calloc(nr_groups * nr_nodes + 1, sizeof(*round->members)));
+	round->roles = nm_must(calloc(nr_nodes + 1, sizeof(*round->roles)));
+	round->closed = nm_must(calloc(nr_cpus + 1, sizeof(*round->closed)));
+	round->exhausted =
+		nm_must(calloc(nr_cpus * nr_nodes * TYPES + 1, sizeof(*round->exhausted)));
+	round->candidates = nm_must(calloc(waiting + 1, sizeof(*round->candidates)));
+	round->positions = nm_must(calloc(waiting + 1, sizeof(*round->positions)));
+	round->judged = nm_must(calloc(nr_groups + 1, sizeof(*round->judged)));
+	round->result.moves = nm_must(calloc(most + 1, sizeof(*round->result.moves)));
 	copy_groups(round);
-	return 0;
 }
 
 static int node_of(const struct round *round, uint32_t cpu)
@@ -244,9 +240,7 @@ static void apply_move(struct round *round, const struct nm_balance_move *move, 
 static int try_pair(struct round *round, uint32_t from, uint32_t to)
 {
 	bool masked = false;
-	int r = nm_waiting_prepare(&round->waiting, from);
-	if (r < 0)
-		return r;
+	nm_waiting_prepare(&round->waiting, from);
 	if (!nm_waiting_reaches(&round->waiting, from, to))
 		return 0;
 	size_t count = list_candidates(round, from, to, &masked);
@@ -293,19 +287,15 @@ static int move_one(struct round *round)
 
 static int run(struct round *round, struct nm_balance_state *state)
 {
-	int r = nm_waiting_init(&round->waiting, round->input);
-	if (r == 0)
-		r = nm_loads_init(&round->loads, round->input);
-	if (r < 0)
-		return r;
+	int r;
+	nm_waiting_init(&round->waiting, round->input);
+	nm_loads_init(&round->loads, round->input);
 	round->result.gap = nm_loads_gap(&round->loads);
 	round->result.waiting = round->waiting.total;
 	round->result.active = nm_balance_update(state, round->rules, round->result.gap);
 	if (!round->result.active)
 		return 0;
-	r = make_room(round);
-	if (r < 0)
-		return r;
+	make_room(round);
 	do {
 		r = round->result.count < round->rules->max_moves ? move_one(round) : 0;
 	} while (r > 0);

@@ -37,12 +37,10 @@ static double widest_gap(const struct span *spans, unsigned nr_nodes)
 	return most - least;
 }
 
-static int find_gap(const struct nm_snapshot *snapshot, double *ret)
+static void find_gap(const struct nm_snapshot *snapshot, double *ret)
 {
 	const struct nm_topology *topology = snapshot->topology;
-	nm_autofree struct span *spans = calloc(topology->nr_nodes + 1U, sizeof(*spans));
-	if (!spans)
-		return -ENOMEM;
+	nm_autofree struct span *spans = nm_must(calloc(topology->nr_nodes + 1U, sizeof(*spans)));
 	for (unsigned i = 0; i < topology->nr_cpus; i++) {
 		const struct nm_snap_cpu *cpu = &snapshot->cpus[i];
 		if (!cpu->usable || cpu->node < 0)
@@ -52,7 +50,6 @@ static int find_gap(const struct nm_snapshot *snapshot, double *ret)
 		spans[cpu->node].cpus++;
 	}
 	*ret = widest_gap(spans, topology->nr_nodes);
-	return 0;
 }
 
 struct queue {
@@ -67,14 +64,12 @@ static int by_thread_count(const void *left, const void *right)
 }
 
 /* A thread that is alone on its CPU is listed, too: unmanaged tasks may have made it wait. */
-static int list_queues(const struct nm_snapshot *snapshot, size_t most, uint32_t *ret_threads,
-		       size_t *ret_count)
+static void list_queues(const struct nm_snapshot *snapshot, size_t most, uint32_t *ret_threads,
+			size_t *ret_count)
 {
 	unsigned nr_cpus = snapshot->topology->nr_cpus;
-	nm_autofree struct queue *queues = calloc(nr_cpus + 1U, sizeof(*queues));
+	nm_autofree struct queue *queues = nm_must(calloc(nr_cpus + 1U, sizeof(*queues)));
 	size_t nr_queues = 0, count = 0;
-	if (!queues)
-		return -ENOMEM;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
 		if (is_saturated(&snapshot->cpus[cpu]))
 			queues[nr_queues++] = (struct queue){
@@ -86,7 +81,6 @@ static int list_queues(const struct nm_snapshot *snapshot, size_t most, uint32_t
 			ret_threads[count++] = snapshot->main_threads[cpu->first_main_thread + k];
 	}
 	*ret_count = count;
-	return 0;
 }
 
 int nm_balance_select_threads(const struct nm_snapshot *snapshot,
@@ -94,11 +88,11 @@ int nm_balance_select_threads(const struct nm_snapshot *snapshot,
 			      uint32_t *ret_threads, size_t *ret_count)
 {
 	double gap;
-	int r = find_gap(snapshot, &gap);
-	if (r < 0)
-		return r;
-	if (gap > rules->end)
-		return list_queues(snapshot, most, ret_threads, ret_count);
+	find_gap(snapshot, &gap);
+	if (gap > rules->end) {
+		list_queues(snapshot, most, ret_threads, ret_count);
+		return 0;
+	}
 	*ret_count = 0;
 	return 0;
 }
@@ -116,20 +110,16 @@ void nm_balance_input_clear(struct nm_balance_input_arrays *arrays)
 	*arrays = (struct nm_balance_input_arrays){0};
 }
 
-static int make_room(const struct nm_snapshot *snapshot, struct nm_balance_input_arrays *arrays)
+static void make_room(const struct nm_snapshot *snapshot, struct nm_balance_input_arrays *arrays)
 {
 	size_t nr_nodes = snapshot->topology->nr_nodes, nr_cpus = snapshot->topology->nr_cpus;
 	size_t cells = snapshot->nr_processes * nr_nodes;
-	arrays->threads = calloc(snapshot->nr_threads + 1, sizeof(*arrays->threads));
-	arrays->groups = calloc(snapshot->nr_processes + 1, sizeof(*arrays->groups));
-	arrays->resident = calloc(cells + 1, sizeof(*arrays->resident));
-	arrays->members = calloc(cells + 1, sizeof(*arrays->members));
-	arrays->other_load = calloc(nr_cpus + 1, sizeof(*arrays->other_load));
-	arrays->factors = calloc(nr_nodes * nr_nodes + 1, sizeof(*arrays->factors));
-	if (!arrays->threads || !arrays->groups || !arrays->resident || !arrays->members ||
-	    !arrays->other_load || !arrays->factors)
-		return -ENOMEM;
-	return 0;
+	arrays->threads = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*arrays->threads)));
+	arrays->groups = nm_must(calloc(snapshot->nr_processes + 1, sizeof(*arrays->groups)));
+	arrays->resident = nm_must(calloc(cells + 1, sizeof(*arrays->resident)));
+	arrays->members = nm_must(calloc(cells + 1, sizeof(*arrays->members)));
+	arrays->other_load = nm_must(calloc(nr_cpus + 1, sizeof(*arrays->other_load)));
+	arrays->factors = nm_must(calloc(nr_nodes * nr_nodes + 1, sizeof(*arrays->factors)));
 }
 
 static double load_of(const struct nm_balance_measurements *measurements, size_t i)
@@ -222,9 +212,7 @@ int nm_balance_input_build(const struct nm_balance_measurements *measurements,
 {
 	const struct nm_snapshot *snapshot = measurements->snapshot;
 	nm_auto(nm_balance_input_clear) struct nm_balance_input_arrays arrays = {0};
-	int r = make_room(snapshot, &arrays);
-	if (r < 0)
-		return r;
+	make_room(snapshot, &arrays);
 	take_groups(measurements, &arrays);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		take_thread(measurements, i, &arrays.threads[i]);

@@ -105,12 +105,10 @@ static void rank_places(struct place *places, size_t count)
 	qsort(places, count, sizeof(*places), by_turn);
 }
 
-int nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
-		  enum nm_dtas_type *ret)
+void nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
+		   enum nm_dtas_type *ret)
 {
-	nm_autofree struct place *places = calloc(topology->nr_cpus + 1U, sizeof(*places));
-	if (!places)
-		return -ENOMEM;
+	nm_autofree struct place *places = nm_must(calloc(topology->nr_cpus + 1U, sizeof(*places)));
 	size_t count = list_places(topology, places);
 	bool split = memory + compute > 0 && (count > 1 || memory == 0 || compute == 0);
 	rank_places(places, count);
@@ -119,7 +117,6 @@ int nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t 
 	size_t for_memory = nm_dtas_memory_cpus((unsigned)count, memory, compute);
 	for (size_t i = 0; split && i < count; i++)
 		ret[places[i].cpu] = i < for_memory ? NM_DTAS_MEMORY : NM_DTAS_COMPUTE;
-	return 0;
 }
 
 bool nm_dtas_fits(enum nm_dtas_type cpu, enum nm_dtas_type thread, bool idle)
@@ -127,14 +124,12 @@ bool nm_dtas_fits(enum nm_dtas_type cpu, enum nm_dtas_type thread, bool idle)
 	return idle || cpu == thread || cpu == NM_DTAS_EITHER || thread == NM_DTAS_EITHER;
 }
 
-int nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *types, int node,
-		 enum nm_dtas_type thread, hwloc_bitmap_t ret)
+void nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *types, int node,
+		  enum nm_dtas_type thread, hwloc_bitmap_t ret)
 {
 	hwloc_const_bitmap_t cpus = topology->nodes[node].cpus;
 	hwloc_bitmap_zero(ret);
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu))
-		if (nm_dtas_fits(types[cpu], thread, false) &&
-		    hwloc_bitmap_set(ret, (unsigned)cpu) < 0)
-			return -ENOMEM;
-	return 0;
+		if (nm_dtas_fits(types[cpu], thread, false))
+			nm_must_do(hwloc_bitmap_set(ret, (unsigned)cpu));
 }

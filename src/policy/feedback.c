@@ -52,9 +52,7 @@ struct nm_feedback {
 
 int nm_feedback_new(struct nm_feedback **ret)
 {
-	struct nm_feedback *feedback = calloc(1, sizeof(*feedback));
-	if (!feedback)
-		return -ENOMEM;
+	struct nm_feedback *feedback = nm_must(calloc(1, sizeof(*feedback)));
 	feedback->histories.cell_bytes = sizeof(struct history);
 	*ret = feedback;
 	return 0;
@@ -91,9 +89,8 @@ static int update_spread(struct nm_feedback *feedback, const struct nm_snapshot 
 			 const struct nm_readings *now)
 {
 	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
-	int r = nm_process_changes_compare(&feedback->last, now, &process_changes);
-	if (r == 0)
-		r = nm_column_follow_processes(&feedback->histories, snapshot);
+	nm_process_changes_compare(&feedback->last, now, &process_changes);
+	int r = nm_column_follow_processes(&feedback->histories, snapshot);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < process_changes.count; i++) {
@@ -146,14 +143,13 @@ static bool has_scope(const struct scopes *scopes, uint32_t pid)
 	return false;
 }
 
-static int list_scopes(struct nm_feedback *feedback, const struct nm_config *config,
-		       const struct nm_process_changes *process_changes,
-		       const struct nm_process_change *sum, struct scopes *ret)
+static void list_scopes(struct nm_feedback *feedback, const struct nm_config *config,
+			const struct nm_process_changes *process_changes,
+			const struct nm_process_change *sum, struct scopes *ret)
 {
-	struct scopes scopes = {.items = calloc(feedback->nr_moves + 1, sizeof(*scopes.items)),
-				.global = config->rules.feedback == NM_FEEDBACK_GLOBAL};
-	if (!scopes.items)
-		return -ENOMEM;
+	struct scopes scopes = {
+		.items = nm_must(calloc(feedback->nr_moves + 1, sizeof(*scopes.items))),
+		.global = config->rules.feedback == NM_FEEDBACK_GLOBAL};
 	if (scopes.global)
 		scopes.items[scopes.count++] = scope_of(&feedback->all, 0, sum);
 	for (size_t i = 0; !scopes.global && i < feedback->nr_moves; i++) {
@@ -164,7 +160,6 @@ static int list_scopes(struct nm_feedback *feedback, const struct nm_config *con
 				scope_of(history, pid, nm_process_change_of(process_changes, pid));
 	}
 	*ret = scopes;
-	return 0;
 }
 
 /* Returns whether the decision (0: any decision) moved a thread of the scope. */
@@ -293,18 +288,14 @@ static enum nm_feedback_outcome judge_decisions(struct nm_feedback *feedback,
 	return is_gain(config, change.log, change.sigma) ? NM_FEEDBACK_GAIN : NM_FEEDBACK_KEEP;
 }
 
-static int judge_moves(struct nm_feedback *feedback, const struct nm_config *config,
-		       const struct nm_readings *now, struct nm_feedback_result *result)
+static void judge_moves(struct nm_feedback *feedback, const struct nm_config *config,
+			const struct nm_readings *now, struct nm_feedback_result *result)
 {
 	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
 	struct scopes scopes;
-	int r = nm_process_changes_compare(&feedback->base, now, &process_changes);
-	if (r < 0)
-		return r;
+	nm_process_changes_compare(&feedback->base, now, &process_changes);
 	struct nm_process_change sum = nm_process_changes_sum(&process_changes);
-	r = list_scopes(feedback, config, &process_changes, &sum, &scopes);
-	if (r < 0)
-		return r;
+	list_scopes(feedback, config, &process_changes, &sum, &scopes);
 	result->outcome = judge_decisions(feedback, config, &scopes, result);
 	free(scopes.items);
 	result->may_propose = result->outcome != NM_FEEDBACK_ROLL_BACK;
@@ -314,7 +305,6 @@ static int judge_moves(struct nm_feedback *feedback, const struct nm_config *con
 	}
 	result->judgements = feedback->judgements;
 	result->nr_judgements = feedback->nr_judgements;
-	return 0;
 }
 
 static bool active_threads_changed(const struct nm_feedback *feedback,
@@ -329,8 +319,10 @@ static int judge(struct nm_feedback *feedback, const struct nm_snapshot *snapsho
 		 struct nm_feedback_result *result)
 {
 	if (config->rules.paper || feedback->postponed >= POSTPONED_MAX ||
-	    !active_threads_changed(feedback, snapshot))
-		return judge_moves(feedback, config, now, result);
+	    !active_threads_changed(feedback, snapshot)) {
+		judge_moves(feedback, config, now, result);
+		return 0;
+	}
 	feedback->postponed++;
 	result->outcome = NM_FEEDBACK_POSTPONED;
 	result->may_propose = false;
@@ -399,9 +391,8 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 		.after = NAN,
 	};
 	struct nm_readings now = {0};
-	int r = nm_readings_take(snapshot, config, &now);
-	if (r == 0)
-		r = judge_and_update(feedback, snapshot, config, &now, &result);
+	nm_readings_take(snapshot, config, &now);
+	int r = judge_and_update(feedback, snapshot, config, &now, &result);
 	nm_readings_replace(&feedback->last, &now);
 	feedback->call++;
 	if (r < 0 || result.outcome != NM_FEEDBACK_POSTPONED)
@@ -424,49 +415,41 @@ void nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
 }
 
 /* Stores the readings of this tick as the baseline of the moves. */
-static int open_judgement(struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
+static void open_judgement(struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
 {
 	struct nm_readings base;
-	int r = nm_readings_copy(&feedback->last, &base);
-	if (r < 0)
-		return r;
+	nm_readings_copy(&feedback->last, &base);
 	nm_readings_replace(&feedback->base, &base);
 	feedback->active_base = snapshot->active;
-	return 0;
 }
 
-static int add_decision(struct nm_feedback *feedback, uint64_t decision)
+static void add_decision(struct nm_feedback *feedback, uint64_t decision)
 {
 	size_t count = feedback->nr_judgements;
 	if (count > 0 && feedback->judgements[count - 1].decision == decision)
-		return 0;
-	int r = NM_RESERVE(feedback->judgements, feedback->judgement_capacity, count);
-	if (r < 0)
-		return r;
+		return;
+	NM_RESERVE(feedback->judgements, feedback->judgement_capacity, count);
 	feedback->judgements[feedback->nr_judgements++] =
 		(struct nm_feedback_judgement){.decision = decision};
-	return 0;
 }
 
-static int add_move(struct nm_feedback *feedback, uint64_t decision, uint32_t pid)
+static void add_move(struct nm_feedback *feedback, uint64_t decision, uint32_t pid)
 {
-	int r = NM_RESERVE(feedback->moves, feedback->move_capacity, feedback->nr_moves);
-	if (r < 0)
-		return r;
+	NM_RESERVE(feedback->moves, feedback->move_capacity, feedback->nr_moves);
 	feedback->moves[feedback->nr_moves++] = (struct move){.decision = decision, .pid = pid};
-	return add_decision(feedback, decision);
+	add_decision(feedback, decision);
 }
 
 int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      uint64_t decision, uint32_t pid, bool rollback)
 {
-	int r = 0;
 	nm_feedback_disturb(feedback, pid);
 	if (rollback)
 		return 0;
 	if (feedback->nr_judgements == 0)
-		r = open_judgement(feedback, snapshot);
-	return r < 0 ? r : add_move(feedback, decision, pid);
+		open_judgement(feedback, snapshot);
+	add_move(feedback, decision, pid);
+	return 0;
 }
 
 /* ---- operations that take longer than a tick ---- */
@@ -485,31 +468,27 @@ void nm_baseline_free(struct nm_baseline *baseline)
 	free(baseline);
 }
 
-int nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid, struct nm_baseline **ret)
+void nm_feedback_baseline(const struct nm_feedback *feedback, uint32_t pid,
+			  struct nm_baseline **ret)
 {
-	nm_auto(nm_baseline_freep) struct nm_baseline *baseline = calloc(1, sizeof(*baseline));
-	if (!baseline)
-		return -ENOMEM;
-	int r = nm_readings_copy(&feedback->last, &baseline->readings);
-	if (r < 0)
-		return r;
+	nm_auto(nm_baseline_freep) struct nm_baseline *baseline =
+		nm_must(calloc(1, sizeof(*baseline)));
+	nm_readings_copy(&feedback->last, &baseline->readings);
 	baseline->pid = pid;
 	baseline->call = feedback->call;
 	*ret = NM_TAKE(baseline);
-	return 0;
 }
 
 /* Divides the change of the process by that of the processes that were left alone since the
  * baseline: a change that all have in common is not caused by the move. */
-static int compare_with_others(const struct nm_feedback *feedback,
-			       const struct nm_baseline *baseline,
-			       const struct nm_process_changes *changes, struct scope *scope)
+static void compare_with_others(const struct nm_feedback *feedback,
+				const struct nm_baseline *baseline,
+				const struct nm_process_changes *changes, struct scope *scope)
 {
-	nm_autofree struct nm_place_change *others = calloc(changes->count + 1, sizeof(*others));
+	nm_autofree struct nm_place_change *others =
+		nm_must(calloc(changes->count + 1, sizeof(*others)));
 	double variance = 0;
 	size_t count = 0;
-	if (!others)
-		return -ENOMEM;
 	for (size_t i = 0; i < changes->count; i++) {
 		const struct nm_process_change *one = &changes->items[i];
 		const struct history *history = nm_column_find(&feedback->histories, one->pid);
@@ -520,29 +499,24 @@ static int compare_with_others(const struct nm_feedback *feedback,
 		others[count++] = (struct nm_place_change){one->domain, one->after / one->before};
 	}
 	if (count < OTHERS_MIN)
-		return 0;
+		return;
 	scope->log -= log(nm_place_domain_median(others, count, 1));
 	scope->sigma = hypot(scope->sigma, sqrt(variance) / (double)count);
-	return 0;
 }
 
-int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
-			const struct nm_config *config, struct nm_feedback_change *ret)
+void nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_baseline *baseline,
+			 const struct nm_config *config, struct nm_feedback_change *ret)
 {
 	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
 	struct nm_feedback_change change = {
 		.before = NAN, .after = NAN, .figure = NAN, .noise = NAN};
-	int r = nm_process_changes_compare(&baseline->readings, &feedback->last, &process_changes);
-	if (r < 0)
-		return r;
+	nm_process_changes_compare(&baseline->readings, &feedback->last, &process_changes);
 	const struct nm_process_change *process_change =
 		nm_process_change_of(&process_changes, baseline->pid);
 	struct history *history = nm_column_find(&feedback->histories, baseline->pid);
 	if (process_change && history && process_change->before > 0) {
 		struct scope scope = scope_of(history, baseline->pid, process_change);
-		r = compare_with_others(feedback, baseline, &process_changes, &scope);
-		if (r < 0)
-			return r;
+		compare_with_others(feedback, baseline, &process_changes, &scope);
 		change.before = process_change->before;
 		change.after = process_change->after;
 		change.figure = exp(scope.log);
@@ -551,5 +525,4 @@ int nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_base
 		change.gain = is_improvement(config, scope.log, scope.sigma);
 	}
 	*ret = change;
-	return 0;
 }

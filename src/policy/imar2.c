@@ -154,12 +154,11 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 {
 	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
 	struct judge judge = {.snapshot = snapshot, .config = config, .record = record};
-	nm_autofree struct entry *entries = calloc(threads + 1, sizeof(*entries));
-	nm_autofree double *move_tickets = calloc(threads * nodes + 1, sizeof(*move_tickets));
-	nm_autofree double *partner = calloc(threads + 1, sizeof(*partner));
-	nm_autofree bool *known = calloc(threads + 1, sizeof(*known));
-	if (!entries || !move_tickets || !partner || !known)
-		return -ENOMEM;
+	nm_autofree struct entry *entries = nm_must(calloc(threads + 1, sizeof(*entries)));
+	nm_autofree double *move_tickets =
+		nm_must(calloc(threads * nodes + 1, sizeof(*move_tickets)));
+	nm_autofree double *partner = nm_must(calloc(threads + 1, sizeof(*partner)));
+	nm_autofree bool *known = nm_must(calloc(threads + 1, sizeof(*known)));
 	fill_tickets(&judge, move_tickets, partner, known);
 	struct ranking list = {.entries = entries};
 	rank_all(&judge, &list);
@@ -169,8 +168,8 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 						  .known = known,
 						  .next = next_by_rank,
 						  .list = &list};
-	int r = nm_search_lottery(snapshot, config, &tickets, rng, ret);
-	for (size_t i = 0; r == 0 && i < ret->count; i++)
+	nm_search_lottery(snapshot, config, &tickets, rng, ret);
+	for (size_t i = 0; i < ret->count; i++)
 		explain(&judge, &ret->items[i]);
-	return r;
+	return 0;
 }

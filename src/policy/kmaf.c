@@ -24,20 +24,18 @@ static void free_input(struct input *input)
 }
 
 /* A thread that must stay is bound to its node, so that partners move to it. */
-static int bind_to_node(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
-			hwloc_bitmap_t *ret)
+static void bind_to_node(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
+			 hwloc_bitmap_t *ret)
 {
 	int node = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
-	hwloc_bitmap_t mask = hwloc_bitmap_dup(thread->allowed);
-	if (!mask)
-		return -ENOMEM;
+	hwloc_bitmap_t mask = nm_must(hwloc_bitmap_dup(thread->allowed));
 	*ret = mask;
 	if (node < 0)
-		return 0;
-	return hwloc_bitmap_and(mask, mask, snapshot->topology->nodes[node].cpus) < 0 ? -ENOMEM : 0;
+		return;
+	nm_must_do(hwloc_bitmap_and(mask, mask, snapshot->topology->nodes[node].cpus));
 }
 
-static int add_thread(const struct nm_snapshot *snapshot, struct input *input, size_t i)
+static void add_thread(const struct nm_snapshot *snapshot, struct input *input, size_t i)
 {
 	const struct nm_snap_thread *thread = &snapshot->threads[i];
 	input->threads[i] = (struct nm_mapping_thread){
@@ -47,24 +45,18 @@ static int add_thread(const struct nm_snapshot *snapshot, struct input *input, s
 		.memory = (unsigned)(thread->preferred + 1),
 	};
 	if (thread->movable && thread->main_node >= 0)
-		return 0;
-	int r = bind_to_node(snapshot, thread, &input->masks[i]);
-	if (r == 0)
-		input->threads[i].allowed = input->masks[i];
-	return r;
+		return;
+	bind_to_node(snapshot, thread, &input->masks[i]);
+	input->threads[i].allowed = input->masks[i];
 }
 
-static int make_input(const struct nm_snapshot *snapshot, struct input *input)
+static void make_input(const struct nm_snapshot *snapshot, struct input *input)
 {
-	int r = 0;
 	input->count = snapshot->nr_threads;
-	input->threads = calloc(input->count + 1, sizeof(*input->threads));
-	input->masks = calloc(input->count + 1, sizeof(hwloc_bitmap_t));
-	if (!input->threads || !input->masks)
-		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < input->count; i++)
-		r = add_thread(snapshot, input, i);
-	return r;
+	input->threads = nm_must(calloc(input->count + 1, sizeof(*input->threads)));
+	input->masks = nm_must(calloc(input->count + 1, sizeof(hwloc_bitmap_t)));
+	for (size_t i = 0; i < input->count; i++)
+		add_thread(snapshot, input, i);
 }
 
 int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
@@ -76,15 +68,17 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 		*ret = (struct nm_proposals){0};
 		return 0;
 	}
-	int r = make_input(snapshot, &input);
-	if (r == 0)
-		r = nm_mapping_compute(snapshot->topology, graph, input.threads,
-				       config->rules.mapping_gain, seed, &mapping);
+	make_input(snapshot, &input);
+	int r = nm_mapping_compute(snapshot->topology, graph, input.threads,
+				   config->rules.mapping_gain, seed, &mapping);
 	if (r == -ENODATA) {
 		*ret = (struct nm_proposals){0};
 		return 0;
 	}
-	return r < 0 ? r : nm_kmaf_moves(snapshot, config, graph, mapping, ret);
+	if (r < 0)
+		return r;
+	nm_kmaf_moves(snapshot, config, graph, mapping, ret);
+	return 0;
 }
 
 /* ---- the period ---- */
@@ -103,9 +97,7 @@ bool nm_kmaf_ends_period(struct nm_kmaf_clock *clock, const struct nm_config *co
 static int make_graph(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
 		      struct nm_affinity_graph **ret)
 {
-	nm_autofree uint32_t *tids = calloc(snapshot->nr_threads + 1, sizeof(*tids));
-	if (!tids)
-		return -ENOMEM;
+	nm_autofree uint32_t *tids = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*tids)));
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		tids[i] = snapshot->threads[i].tid;
 	return nm_affinity_graph(affinity, tids, snapshot->nr_threads, PARTNERS_MAX, ret);
@@ -145,6 +137,6 @@ int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *co
 		return r;
 	release_held_pages(memory, snapshot, ret);
 	/* If memory is short, the matrix is not aged, and the next period tries again. */
-	(void)nm_affinity_age(nm_memory_affinity(memory));
+	nm_affinity_age(nm_memory_affinity(memory));
 	return 0;
 }

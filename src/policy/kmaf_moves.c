@@ -23,29 +23,23 @@ static void free_plan(struct plan *plan)
 	free(plan->units);
 }
 
-static int allocate_plan(struct plan *plan)
+static void allocate_plan(struct plan *plan)
 {
 	size_t threads = plan->snapshot->nr_threads, cpus = plan->snapshot->topology->nr_cpus;
-	plan->here = calloc(threads + 1, sizeof(int));
-	plan->wanted = calloc(threads + 1, sizeof(int));
-	plan->place = calloc(threads + 1, sizeof(int));
-	plan->unit_of = calloc(threads + 1, sizeof(int));
-	plan->demand_now = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
-	plan->demand = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
-	plan->capacity = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double));
-	plan->first_of = calloc(threads + 1, sizeof(int));
-	plan->last_of = calloc(threads + 1, sizeof(int));
-	plan->needed_by = calloc(threads + 1, sizeof(int));
-	plan->freed_by = calloc(cpus + 1, sizeof(int));
-	plan->claimed = calloc(cpus + 1, sizeof(bool));
-	plan->moves = calloc(threads + 1, sizeof(*plan->moves));
-	plan->units = calloc(threads + 1, sizeof(*plan->units));
-	return plan->demand_now && plan->capacity && plan->here && plan->wanted && plan->place &&
-			       plan->unit_of && plan->demand && plan->first_of && plan->last_of &&
-			       plan->needed_by && plan->freed_by && plan->claimed && plan->moves &&
-			       plan->units
-		       ? 0
-		       : -ENOMEM;
+	plan->here = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->wanted = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->place = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->unit_of = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->demand_now = nm_must(calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double)));
+	plan->demand = nm_must(calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double)));
+	plan->capacity = nm_must(calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double)));
+	plan->first_of = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->last_of = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->needed_by = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->freed_by = nm_must(calloc(cpus + 1, sizeof(int)));
+	plan->claimed = nm_must(calloc(cpus + 1, sizeof(bool)));
+	plan->moves = nm_must(calloc(threads + 1, sizeof(*plan->moves)));
+	plan->units = nm_must(calloc(threads + 1, sizeof(*plan->units)));
 }
 
 static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping, size_t i)
@@ -57,12 +51,10 @@ static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping
 	return node == plan->here[i] ? NONE : node;
 }
 
-static int init_plan(struct plan *plan, const struct nm_mapping *mapping)
+static void init_plan(struct plan *plan, const struct nm_mapping *mapping)
 {
 	const struct nm_topology *topology = plan->snapshot->topology;
-	int r = allocate_plan(plan);
-	if (r < 0)
-		return r;
+	allocate_plan(plan);
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
 		plan->here[i] = nm_topology_node_of_cpu(topology, thread_of(plan, i)->main_cpu);
 		plan->place[i] = plan->here[i];
@@ -77,7 +69,6 @@ static int init_plan(struct plan *plan, const struct nm_mapping *mapping)
 	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
 		plan->freed_by[cpu] = NONE;
-	return 0;
 }
 
 /* ---- capacity ---- */
@@ -171,19 +162,16 @@ static void find_partner(struct plan *plan, const struct queues *queues, size_t 
 	}
 }
 
-static int find_partners(struct plan *plan)
+static void find_partners(struct plan *plan)
 {
 	size_t threads = plan->snapshot->nr_threads, nr_nodes = plan->snapshot->topology->nr_nodes;
-	nm_autofree int *first = calloc(nr_nodes * nr_nodes + 1, sizeof(*first));
-	nm_autofree int *next = calloc(threads + 1, sizeof(*next));
+	nm_autofree int *first = nm_must(calloc(nr_nodes * nr_nodes + 1, sizeof(*first)));
+	nm_autofree int *next = nm_must(calloc(threads + 1, sizeof(*next)));
 	const struct queues queues = {.first = first, .next = next};
-	if (!first || !next)
-		return -ENOMEM;
 	fill_queues(plan, &queues);
 	for (size_t i = 0; i < threads; i++)
 		if (is_waiting(plan, i))
 			find_partner(plan, &queues, i);
-	return 0;
 }
 
 /* A CPU may be free only because other threads of the node share one at the moment. */
@@ -275,16 +263,13 @@ static void find_cycle(struct plan *plan, size_t a, size_t *cycle)
 		add_move(plan, unit, cycle[i], thread_of(plan, cycle[(i + 1) % length])->main_cpu);
 }
 
-static int make_units(struct plan *plan)
+static void make_units(struct plan *plan)
 {
 	size_t threads = plan->snapshot->nr_threads;
-	nm_autofree size_t *cycle = calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(*cycle));
+	nm_autofree size_t *cycle =
+		nm_must(calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(*cycle)));
 	bool more = true;
-	if (!cycle)
-		return -ENOMEM;
-	int r = find_partners(plan);
-	if (r < 0)
-		return r;
+	find_partners(plan);
 	while (more) {
 		more = false;
 		plan->comparisons += threads;
@@ -295,7 +280,6 @@ static int make_units(struct plan *plan)
 	for (size_t i = 0; i < threads && plan->comparisons < NM_KMAF_COMPARISONS_MAX; i++)
 		if (is_waiting(plan, i))
 			find_cycle(plan, i, cycle);
-	return 0;
 }
 
 /* ---- result ---- */
@@ -344,14 +328,12 @@ static void propose(const struct plan *plan, const struct cost *cost, const stru
 	}
 }
 
-static int write_proposals(const struct plan *plan, struct nm_proposals *ret)
+static void write_proposals(const struct plan *plan, struct nm_proposals *ret)
 {
 	struct cost cost = nm_kmaf_plan_cost(plan);
 	struct nm_proposals proposals = {.comparisons = plan->comparisons};
-	proposals.items =
-		calloc(plan->nr_moves + plan->snapshot->nr_threads + 1, sizeof(*proposals.items));
-	if (!proposals.items)
-		return -ENOMEM;
+	proposals.items = nm_must(
+		calloc(plan->nr_moves + plan->snapshot->nr_threads + 1, sizeof(*proposals.items)));
 	for (size_t i = 0; i < plan->nr_units; i++) {
 		const struct unit *unit = &plan->units[i];
 		size_t each = unit->swap ? 2 : 1;
@@ -370,7 +352,6 @@ static int write_proposals(const struct plan *plan, struct nm_proposals *ret)
 			propose(plan, &cost, &stay, 1, &proposals.items[proposals.count++]);
 	}
 	*ret = proposals;
-	return 0;
 }
 
 int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
@@ -383,11 +364,9 @@ int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *co
 		*ret = (struct nm_proposals){0};
 		return 0;
 	}
-	int r = init_plan(&plan, mapping);
-	if (r == 0)
-		r = make_units(&plan);
-	if (r < 0)
-		return r;
+	init_plan(&plan, mapping);
+	make_units(&plan);
 	nm_kmaf_select(&plan);
-	return write_proposals(&plan, ret);
+	write_proposals(&plan, ret);
+	return 0;
 }

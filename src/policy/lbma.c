@@ -66,11 +66,10 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 		    struct nm_rng *rng, struct nm_proposals *ret)
 {
 	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
-	nm_autofree uint32_t *eligible = calloc(threads + 1, sizeof(*eligible));
-	nm_autofree double *move_tickets = calloc(threads * nodes + 1, sizeof(*move_tickets));
-	nm_autofree bool *known = calloc(threads + 1, sizeof(*known));
-	if (!eligible || !move_tickets || !known)
-		return -ENOMEM;
+	nm_autofree uint32_t *eligible = nm_must(calloc(threads + 1, sizeof(*eligible)));
+	nm_autofree double *move_tickets =
+		nm_must(calloc(threads * nodes + 1, sizeof(*move_tickets)));
+	nm_autofree bool *known = nm_must(calloc(threads + 1, sizeof(*known)));
 	fill_tickets(snapshot, config, move_tickets, known);
 	struct shuffle list = {.rng = rng,
 			       .threads = eligible,
@@ -80,8 +79,8 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 						  .known = known,
 						  .next = next_at_random,
 						  .list = &list};
-	int r = nm_search_lottery(snapshot, config, &tickets, rng, ret);
-	for (size_t i = 0; r == 0 && i < ret->count; i++)
+	nm_search_lottery(snapshot, config, &tickets, rng, ret);
+	for (size_t i = 0; i < ret->count; i++)
 		explain(snapshot, config, &ret->items[i]);
-	return r;
+	return 0;
 }

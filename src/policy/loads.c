@@ -109,22 +109,17 @@ static void sum_nodes(struct nm_loads *loads)
 	}
 }
 
-int nm_loads_init(struct nm_loads *loads, const struct nm_balance_input *input)
+void nm_loads_init(struct nm_loads *loads, const struct nm_balance_input *input)
 {
 	const struct nm_topology *topology = input->topology;
 	*loads = (struct nm_loads){
 		.topology = topology,
-		.cpu = calloc(topology->nr_cpus + 1U, sizeof(*loads->cpu)),
-		.node = calloc(topology->nr_nodes + 1U, sizeof(*loads->node)),
-		.cpus = calloc(topology->nr_nodes + 1U, sizeof(*loads->cpus)),
-		.order = calloc(topology->nr_cpus + 1U, sizeof(*loads->order)),
+		.cpu = nm_must(calloc(topology->nr_cpus + 1U, sizeof(*loads->cpu))),
+		.node = nm_must(calloc(topology->nr_nodes + 1U, sizeof(*loads->node))),
+		.cpus = nm_must(calloc(topology->nr_nodes + 1U, sizeof(*loads->cpus))),
+		.order = nm_must(calloc(topology->nr_cpus + 1U, sizeof(*loads->order))),
 	};
-	if (!loads->cpu || !loads->node || !loads->cpus || !loads->order) {
-		nm_loads_clear(loads);
-		return -ENOMEM;
-	}
 	sum_cpus(loads, input);
 	sum_nodes(loads);
 	qsort_r(loads->order, loads->count, sizeof(*loads->order), compare_load, loads);
-	return 0;
 }

@@ -16,8 +16,8 @@ struct nm_loads {
 	size_t count;
 };
 
-/* Returns 0, or -ENOMEM with nothing to clear. */
-int nm_loads_init(struct nm_loads *loads, const struct nm_balance_input *input);
+/* Returns 0. */
+void nm_loads_init(struct nm_loads *loads, const struct nm_balance_input *input);
 void nm_loads_clear(struct nm_loads *loads);
 
 /* Returns the load per CPU of a node with CPUs. */

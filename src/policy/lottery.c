@@ -36,23 +36,19 @@ void nm_ticket_pool_free(struct nm_ticket_pool *pool)
 	free(pool);
 }
 
-int nm_ticket_pool_new(const struct nm_snapshot *snapshot, enum nm_lottery rule, struct nm_rng *rng,
-		       struct nm_ticket_pool **ret)
+void nm_ticket_pool_new(const struct nm_snapshot *snapshot, enum nm_lottery rule,
+			struct nm_rng *rng, struct nm_ticket_pool **ret)
 {
-	nm_auto(nm_ticket_pool_freep) struct nm_ticket_pool *pool = calloc(1, sizeof(*pool));
-	if (!pool)
-		return -ENOMEM;
+	nm_auto(nm_ticket_pool_freep) struct nm_ticket_pool *pool =
+		nm_must(calloc(1, sizeof(*pool)));
 	size_t nr_cpus = snapshot->topology->nr_cpus;
 	pool->snapshot = snapshot;
 	pool->rule = rule;
 	pool->rng = rng;
-	pool->taken = calloc(snapshot->nr_threads + 1, sizeof(*pool->taken));
-	pool->claimed = calloc(nr_cpus + 1, sizeof(*pool->claimed));
-	pool->crowded = calloc(nr_cpus + 1, sizeof(*pool->crowded));
-	if (!pool->taken || !pool->claimed || !pool->crowded)
-		return -ENOMEM;
+	pool->taken = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*pool->taken)));
+	pool->claimed = nm_must(calloc(nr_cpus + 1, sizeof(*pool->claimed)));
+	pool->crowded = nm_must(calloc(nr_cpus + 1, sizeof(*pool->crowded)));
 	*ret = NM_TAKE(pool);
-	return 0;
 }
 
 /* A draw without tickets would be 0. It is shifted below 0, so that it loses to all others, and
@@ -77,29 +73,22 @@ static void add_score(const struct nm_ticket_pool *pool, struct group *group,
 		group->score = candidate->draw;
 }
 
-static int group_of(struct nm_ticket_pool *pool, uint32_t thread, struct group **ret)
+static void group_of(struct nm_ticket_pool *pool, uint32_t thread, struct group **ret)
 {
 	if (pool->nr_groups == 0 || pool->groups[pool->nr_groups - 1].thread != thread) {
-		int r = NM_RESERVE(pool->groups, pool->group_capacity, pool->nr_groups);
-		if (r < 0)
-			return r;
+		NM_RESERVE(pool->groups, pool->group_capacity, pool->nr_groups);
 		pool->groups[pool->nr_groups++] = (struct group){
 			.thread = thread, .first = pool->count, .score = empty_score(pool)};
 	}
 	*ret = &pool->groups[pool->nr_groups - 1];
-	return 0;
 }
 
-int nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t destination,
-		       uint32_t partner, double tickets)
+void nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t destination,
+			uint32_t partner, double tickets)
 {
 	struct group *group;
-	int r = NM_RESERVE(pool->candidates, pool->capacity, pool->count);
-	if (r < 0)
-		return r;
-	r = group_of(pool, thread, &group);
-	if (r < 0)
-		return r;
+	NM_RESERVE(pool->candidates, pool->capacity, pool->count);
+	group_of(pool, thread, &group);
 	struct nm_candidate *candidate = &pool->candidates[pool->count++];
 	*candidate = (struct nm_candidate){
 		.tickets = tickets, .partner = partner, .destination = destination};
@@ -107,7 +96,6 @@ int nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t des
 		candidate->draw = paper_draw(pool->rng, tickets);
 	group->count++;
 	add_score(pool, group, candidate);
-	return 0;
 }
 
 size_t nm_ticket_pool_count(const struct nm_ticket_pool *pool)

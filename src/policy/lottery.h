@@ -51,19 +51,19 @@ struct nm_win {
 
 struct nm_ticket_pool;
 
-/* Creates a pool. The snapshot and the generator must outlive it. Returns 0 or -ENOMEM. */
-int nm_ticket_pool_new(const struct nm_snapshot *snapshot, enum nm_lottery rule, struct nm_rng *rng,
-		       struct nm_ticket_pool **ret);
+/* Creates a pool. The snapshot and the generator must outlive it. */
+void nm_ticket_pool_new(const struct nm_snapshot *snapshot, enum nm_lottery rule,
+			struct nm_rng *rng, struct nm_ticket_pool **ret);
 void nm_ticket_pool_free(struct nm_ticket_pool *pool);
 NM_DEFINE_CLEANUP(struct nm_ticket_pool, nm_ticket_pool_free);
 
 /*
  * Adds a candidate of θ = `thread` (index into the snapshot's threads) to the pool. All candidates
  * of one thread must be added consecutively. A destination CPU must be free, and a partner must
- * differ from θ. Returns 0 or -ENOMEM.
+ * differ from θ.
  */
-int nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t destination,
-		       uint32_t partner, double tickets);
+void nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t destination,
+			uint32_t partner, double tickets);
 size_t nm_ticket_pool_count(const struct nm_ticket_pool *pool);
 
 /*

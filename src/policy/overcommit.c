@@ -53,36 +53,32 @@ static void add_cpu_set(struct node_claims *node_claims, hwloc_bitmap_t cpus)
 		.cpus = cpus, .capacity = nm_core_capacity(node_claims->snapshot, cpus)};
 }
 
-static int add_node(struct node_claims *node_claims, int node)
+static void add_node(struct node_claims *node_claims, int node)
 {
 	const struct nm_topology *topology = node_claims->snapshot->topology;
-	nm_autobitmap cpus = hwloc_bitmap_alloc();
-	if (!cpus || hwloc_bitmap_and(cpus, topology->nodes[node].cpus, topology->usable) < 0)
-		return -ENOMEM;
+	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
+	nm_must_do(hwloc_bitmap_and(cpus, topology->nodes[node].cpus, topology->usable));
 	add_cpu_set(node_claims, NM_TAKE(cpus));
-	return 0;
 }
 
 /* Finds or adds the set of threads with this affinity. */
-static int find_cpu_set(struct node_claims *node_claims, hwloc_const_bitmap_t allowed, size_t *ret)
+static void find_cpu_set(struct node_claims *node_claims, hwloc_const_bitmap_t allowed, size_t *ret)
 {
 	hwloc_const_bitmap_t node = node_claims->cpu_sets[0].cpus;
 	size_t cpu_set = 0;
 	*ret = 0;
 	if (hwloc_bitmap_isincluded(node, allowed)) /* the case of most threads */
-		return 0;
-	nm_autobitmap cpus = hwloc_bitmap_alloc();
-	if (!cpus || hwloc_bitmap_and(cpus, node, allowed) < 0)
-		return -ENOMEM;
+		return;
+	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
+	nm_must_do(hwloc_bitmap_and(cpus, node, allowed));
 	while (cpu_set < node_claims->nr_cpu_sets &&
 	       !hwloc_bitmap_isequal(node_claims->cpu_sets[cpu_set].cpus, cpus))
 		cpu_set++;
 	if (cpu_set == CPU_SETS_MAX)
-		return 0;
+		return;
 	if (cpu_set == node_claims->nr_cpu_sets)
 		add_cpu_set(node_claims, NM_TAKE(cpus));
 	*ret = cpu_set;
-	return 0;
 }
 
 /* Adds the demand of a thread. Returns false, without a change, if it exceeds the capacity of one
@@ -146,15 +142,13 @@ static int by_precedence(const void *left, const void *right)
 
 /* Adds all sets before the first claim is accepted, because the sets determine where each claim
  * counts. */
-static int find_cpu_sets(struct node_claims *node_claims)
+static void find_cpu_sets(struct node_claims *node_claims)
 {
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < node_claims->nr_claims; i++) {
+	for (size_t i = 0; i < node_claims->nr_claims; i++) {
 		struct claim *claim = &node_claims->claims[i];
-		r = find_cpu_set(node_claims, node_claims->snapshot->threads[claim->thread].allowed,
-				 &claim->cpu_set);
+		find_cpu_set(node_claims, node_claims->snapshot->threads[claim->thread].allowed,
+			     &claim->cpu_set);
 	}
-	return r;
 }
 
 static void accept_claims(struct node_claims *node_claims, bool *refused)
@@ -170,36 +164,30 @@ static void accept_claims(struct node_claims *node_claims, bool *refused)
 
 /* If no thread is bound to a part of the node, and the node has room for all, nothing needs to be
  * decided. */
-static int fill_node(struct node_claims *node_claims, int node, bool *refused)
+static void fill_node(struct node_claims *node_claims, int node, bool *refused)
 {
-	int r = add_node(node_claims, node);
-	if (r < 0)
-		return r;
+	add_node(node_claims, node);
 	collect_claims(node_claims, node);
-	r = find_cpu_sets(node_claims);
-	if (r == 0 && (node_claims->nr_cpu_sets > 1 ||
-		       node_claims->demand > node_claims->cpu_sets[0].capacity))
+	find_cpu_sets(node_claims);
+	if ((node_claims->nr_cpu_sets > 1 ||
+	     node_claims->demand > node_claims->cpu_sets[0].capacity))
 		accept_claims(node_claims, refused);
 	while (node_claims->nr_cpu_sets > 0)
 		hwloc_bitmap_free(node_claims->cpu_sets[--node_claims->nr_cpu_sets].cpus);
-	return r;
 }
 
-int nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
+void nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
 {
 	size_t threads = snapshot->nr_threads, processes = snapshot->nr_processes;
-	nm_autofree struct claim *claims = calloc(threads + 1, sizeof(*claims));
-	nm_autofree double *process_accesses = calloc(processes + 1, sizeof(*process_accesses));
-	if (!claims || !process_accesses)
-		return -ENOMEM;
+	nm_autofree struct claim *claims = nm_must(calloc(threads + 1, sizeof(*claims)));
+	nm_autofree double *process_accesses =
+		nm_must(calloc(processes + 1, sizeof(*process_accesses)));
 	struct node_claims node_claims = {
 		.snapshot = snapshot, .claims = claims, .process_accesses = process_accesses};
 	for (size_t i = 0; i < threads; i++)
 		refused[i] = false;
-	int r = 0;
-	for (int node = 0; r == 0 && node < (int)snapshot->topology->nr_nodes; node++)
-		r = fill_node(&node_claims, node, refused);
-	return r;
+	for (int node = 0; node < (int)snapshot->topology->nr_nodes; node++)
+		fill_node(&node_claims, node, refused);
 }
 
 /* ---- ending leases ---- */
@@ -286,16 +274,16 @@ struct group_cpus {
 	double capacity; /* in cores */
 };
 
-static int group_cpus_of(const struct group *group, const uint32_t *bound, bool here,
-			 struct group_cpus *ret)
+static void group_cpus_of(const struct group *group, const uint32_t *bound, bool here,
+			  struct group_cpus *ret)
 {
 	const struct nm_snapshot *snapshot = group->snapshot;
 	hwloc_const_bitmap_t node = snapshot->topology->nodes[group->node].cpus;
-	nm_autobitmap cpus = hwloc_bitmap_alloc();
+	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
 	struct group_cpus group_cpus = {0};
-	if (!cpus || hwloc_bitmap_and(cpus, group->allowed, snapshot->topology->usable) < 0 ||
-	    (here ? hwloc_bitmap_and(cpus, cpus, node) : hwloc_bitmap_andnot(cpus, cpus, node)) < 0)
-		return -ENOMEM;
+	nm_must_do(hwloc_bitmap_and(cpus, group->allowed, snapshot->topology->usable));
+	nm_must_do(here ? hwloc_bitmap_and(cpus, cpus, node)
+			: hwloc_bitmap_andnot(cpus, cpus, node));
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
 		group_cpus.cpus++;
 		group_cpus.bound += bound[cpu];
@@ -303,30 +291,24 @@ static int group_cpus_of(const struct group *group, const uint32_t *bound, bool 
 	}
 	group_cpus.capacity = nm_core_capacity(snapshot, cpus);
 	*ret = group_cpus;
-	return 0;
 }
 
 /* Returns half of the excess, so that the next interval shows the effect, and at most the number of
  * idle cores. */
-static int count_yielding(const struct group *group, const uint32_t *bound, size_t *ret)
+static void count_yielding(const struct group *group, const uint32_t *bound, size_t *ret)
 {
 	struct group_cpus here, elsewhere;
-	int r = group_cpus_of(group, bound, true, &here);
-	if (r < 0)
-		return r;
+	group_cpus_of(group, bound, true, &here);
 	*ret = 0;
 	size_t fit = (size_t)here.capacity;
 	if (here.bound <= fit || here.idle > (1 - FULL_SHARE) * (double)here.cpus)
-		return 0;
-	r = group_cpus_of(group, bound, false, &elsewhere);
-	if (r < 0)
-		return r;
+		return;
+	group_cpus_of(group, bound, false, &elsewhere);
 	double busy = (double)elsewhere.cpus - elsewhere.idle;
 	size_t half = (here.bound - fit + 1) / 2;
 	size_t idle = (size_t)fmax(elsewhere.capacity - busy, 0);
 	*ret = half < group->count ? half : group->count;
 	*ret = *ret < idle ? *ret : idle;
-	return 0;
 }
 
 /* Moves the thread with the fewest accesses to the front of entries[from …]. */
@@ -344,19 +326,16 @@ static void move_least_to_front(struct group *group, size_t from)
 
 /* Selected threads are no longer counted as held here, so that the next group need not yield for
  * the same reason. */
-static int yield_group(struct group *group, uint32_t *bound, uint32_t *ret, size_t *ret_count)
+static void yield_group(struct group *group, uint32_t *bound, uint32_t *ret, size_t *ret_count)
 {
 	size_t yielding;
-	int r = count_yielding(group, bound, &yielding);
-	if (r < 0)
-		return r;
+	count_yielding(group, bound, &yielding);
 	for (size_t k = 0; k < yielding; k++) {
 		move_least_to_front(group, k);
 		ret[k] = group->entries[k].index;
 		bound[group->entries[k].thread->main_cpu]--;
 	}
 	*ret_count += yielding;
-	return 0;
 }
 
 /* Returns the group that begins at this entry. */
@@ -372,24 +351,21 @@ static struct group group_at(const struct nm_snapshot *snapshot, struct entry *e
 	return group;
 }
 
-int nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads,
-			size_t *ret_count)
+void nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads,
+			 size_t *ret_count)
 {
-	nm_autofree struct entry *entries = calloc(snapshot->nr_threads + 1, sizeof(*entries));
-	nm_autofree uint32_t *bound = calloc(snapshot->topology->nr_cpus + 1U, sizeof(*bound));
+	nm_autofree struct entry *entries =
+		nm_must(calloc(snapshot->nr_threads + 1, sizeof(*entries)));
+	nm_autofree uint32_t *bound =
+		nm_must(calloc(snapshot->topology->nr_cpus + 1U, sizeof(*bound)));
 	size_t yielding = 0;
-	int r = 0;
-	if (!entries || !bound)
-		return -ENOMEM;
 	size_t count = list_leased(snapshot, entries);
 	if (count > 0)
 		count_bound(snapshot, bound);
-	for (size_t i = 0; r == 0 && i < count;) {
+	for (size_t i = 0; i < count;) {
 		struct group group = group_at(snapshot, entries + i, count - i);
-		r = yield_group(&group, bound, ret_threads + yielding, &yielding);
+		yield_group(&group, bound, ret_threads + yielding, &yielding);
 		i += group.count;
 	}
-	if (r == 0)
-		*ret_count = yielding;
-	return r;
+	*ret_count = yielding;
 }

@@ -25,14 +25,12 @@ void nm_plan_filter(struct nm_plan *plan,
 	plan->count = kept;
 }
 
-int nm_plan_append(struct nm_plan *plan, const struct nm_decision *decision)
+void nm_plan_append(struct nm_plan *plan, const struct nm_decision *decision)
 {
-	struct nm_decision *grown = reallocarray(plan->decisions, plan->count + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
+	struct nm_decision *grown =
+		nm_must(reallocarray(plan->decisions, plan->count + 1, sizeof(*grown)));
 	plan->decisions = grown;
 	plan->decisions[plan->count++] = *decision;
-	return 0;
 }
 
 static unsigned moves_of(const struct nm_proposal *proposal)
@@ -100,9 +98,7 @@ static int fill_plan(const struct nm_snapshot *snapshot, const struct nm_config 
 		     const struct nm_proposals *proposals, uint64_t id, struct nm_plan *plan)
 {
 	uint64_t budget = config->rules.moves_per_interval;
-	plan->decisions = calloc(proposals->count + 1, sizeof(*plan->decisions));
-	if (!plan->decisions)
-		return -ENOMEM;
+	plan->decisions = nm_must(calloc(proposals->count + 1, sizeof(*plan->decisions)));
 	for (size_t i = 0; i < proposals->count; i++) {
 		const struct nm_proposal *proposal = &proposals->items[i];
 		if (moves_of(proposal) > budget)
@@ -161,7 +157,7 @@ int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config 
 		return r;
 	decision.steps[0].pin = pin;
 	decision.nr_steps = 1;
-	r = nm_plan_append(plan, &decision);
+	nm_plan_append(plan, &decision);
 	if (r == 0)
 		decision.nr_steps = 0;
 	return r;

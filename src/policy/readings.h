@@ -34,16 +34,14 @@ struct nm_process_changes {
 	size_t count;
 };
 
-/* Returns 0 or -ENOMEM. */
-int nm_readings_take(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		     struct nm_readings *ret);
-int nm_readings_copy(const struct nm_readings *readings, struct nm_readings *ret);
+void nm_readings_take(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		      struct nm_readings *ret);
+void nm_readings_copy(const struct nm_readings *readings, struct nm_readings *ret);
 /* Replaces `old`, which is freed, by `fresh`. */
 void nm_readings_replace(struct nm_readings *old, struct nm_readings *fresh);
 
-/* Returns 0 or -ENOMEM. */
-int nm_process_changes_compare(const struct nm_readings *before, const struct nm_readings *after,
-			       struct nm_process_changes *ret);
+void nm_process_changes_compare(const struct nm_readings *before, const struct nm_readings *after,
+				struct nm_process_changes *ret);
 void nm_process_changes_clear(struct nm_process_changes *process_changes);
 /* Returns NULL if no thread of the process was measured in both. */
 const struct nm_process_change *

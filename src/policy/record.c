@@ -20,9 +20,7 @@ struct nm_record {
 
 int nm_record_new(struct nm_record **ret)
 {
-	struct nm_record *record = calloc(1, sizeof(*record));
-	if (!record)
-		return -ENOMEM;
+	struct nm_record *record = nm_must(calloc(1, sizeof(*record)));
 	*ret = record;
 	return 0;
 }

@@ -74,9 +74,7 @@ static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *
 	if (r < 0)
 		return r;
 	decision.nr_steps = 1;
-	r = nm_plan_append(plan, &decision);
-	if (r < 0)
-		return r;
+	nm_plan_append(plan, &decision);
 	decision.nr_steps = 0;
 	(*next_id)++;
 	return 0;

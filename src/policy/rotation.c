@@ -64,13 +64,11 @@ static void mark_moving(const struct nm_proposals *proposals, bool *moving)
 }
 
 /* In descending order, so that the first thread of each list has the lowest index. */
-static int list_waiting(struct rotation *rotation, const bool *stuck,
-			const struct nm_proposals *proposals)
+static void list_waiting(struct rotation *rotation, const bool *stuck,
+			 const struct nm_proposals *proposals)
 {
 	const struct nm_snapshot *snapshot = rotation->snapshot;
-	nm_autofree bool *moving = calloc(snapshot->nr_threads + 1, sizeof(*moving));
-	if (!moving)
-		return -ENOMEM;
+	nm_autofree bool *moving = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*moving)));
 	mark_moving(proposals, moving);
 	for (size_t i = 0; i < (size_t)rotation->nr_nodes * rotation->nr_nodes; i++)
 		rotation->waiting[i] = NM_NO_PARTNER;
@@ -83,7 +81,6 @@ static int list_waiting(struct rotation *rotation, const bool *stuck,
 		rotation->next[i] = *first;
 		*first = i;
 	}
-	return 0;
 }
 
 /*
@@ -162,20 +159,19 @@ static void add_circle(struct rotation *rotation, uint32_t start, uint32_t end,
 	add_move(rotation, first, rotation->snapshot->threads[left].main_cpu, proposals);
 }
 
-static int allocate(struct rotation *rotation)
+static void allocate(struct rotation *rotation)
 {
 	size_t nodes = rotation->nr_nodes;
-	rotation->waiting = calloc(nodes * nodes + 1, sizeof(*rotation->waiting));
-	rotation->next = calloc(rotation->snapshot->nr_threads + 1, sizeof(*rotation->next));
-	rotation->before = calloc(nodes + 1, sizeof(*rotation->before));
-	rotation->queue = calloc(nodes + 1, sizeof(*rotation->queue));
-	return rotation->waiting && rotation->next && rotation->before && rotation->queue ? 0
-											  : -ENOMEM;
+	rotation->waiting = nm_must(calloc(nodes * nodes + 1, sizeof(*rotation->waiting)));
+	rotation->next =
+		nm_must(calloc(rotation->snapshot->nr_threads + 1, sizeof(*rotation->next)));
+	rotation->before = nm_must(calloc(nodes + 1, sizeof(*rotation->before)));
+	rotation->queue = nm_must(calloc(nodes + 1, sizeof(*rotation->queue)));
 }
 
-int nm_search_circles(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		      const struct nm_search_tickets *tickets, const bool *stuck, uint64_t most,
-		      struct nm_proposals *proposals)
+void nm_search_circles(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		       const struct nm_search_tickets *tickets, const bool *stuck, uint64_t most,
+		       struct nm_proposals *proposals)
 {
 	nm_auto(rotation_clear) struct rotation rotation = {
 		.snapshot = snapshot,
@@ -183,10 +179,9 @@ int nm_search_circles(const struct nm_snapshot *snapshot, const struct nm_config
 		.tickets = tickets,
 		.nr_nodes = snapshot->topology->nr_nodes,
 	};
-	int r = allocate(&rotation);
-	if (r == 0)
-		r = list_waiting(&rotation, stuck, proposals);
-	for (uint32_t edge = 0; r == 0 && edge < rotation.nr_nodes * rotation.nr_nodes; edge++) {
+	allocate(&rotation);
+	list_waiting(&rotation, stuck, proposals);
+	for (uint32_t edge = 0; edge < rotation.nr_nodes * rotation.nr_nodes; edge++) {
 		uint32_t end = edge / rotation.nr_nodes, start = edge % rotation.nr_nodes;
 		while (rotation.waiting[edge] != NM_NO_PARTNER &&
 		       rotation.comparisons < MAX_COMPARISONS) {
@@ -197,5 +192,4 @@ int nm_search_circles(const struct nm_snapshot *snapshot, const struct nm_config
 			most -= length;
 		}
 	}
-	return r;
 }

@@ -127,27 +127,24 @@ static void fill_partner(struct search *search, size_t position)
 
 static double *new_filled(size_t count, double with)
 {
-	double *values = malloc((count + 1) * sizeof(*values));
-	for (size_t i = 0; values && i < count; i++)
+	double *values = nm_must(malloc((count + 1) * sizeof(*values)));
+	for (size_t i = 0; i < count; i++)
 		values[i] = with;
 	return values;
 }
 
-static int allocate(struct search *search)
+static void allocate(struct search *search)
 {
 	const struct nm_topology *topology = search->snapshot->topology;
 	size_t nr_nodes = topology->nr_nodes, nr_main_threads = search->nr_partners;
-	search->refused = calloc(search->snapshot->nr_threads + 1, sizeof(*search->refused));
-	search->stuck = calloc(search->snapshot->nr_threads + 1, sizeof(*search->stuck));
-	search->partners = calloc(nr_main_threads + 1, sizeof(*search->partners));
+	search->refused =
+		nm_must(calloc(search->snapshot->nr_threads + 1, sizeof(*search->refused)));
+	search->stuck = nm_must(calloc(search->snapshot->nr_threads + 1, sizeof(*search->stuck)));
+	search->partners = nm_must(calloc(nr_main_threads + 1, sizeof(*search->partners)));
 	search->surplus = new_filled(nr_nodes * nr_main_threads, -INFINITY);
 	search->partner_tickets = new_filled(nr_nodes * nr_main_threads, NEVER);
 	search->best_of_node = new_filled(nr_nodes * nr_nodes, -INFINITY);
 	search->best_of_cpu = new_filled(topology->nr_cpus * nr_nodes, -INFINITY);
-	if (!search->refused || !search->stuck || !search->partners || !search->surplus ||
-	    !search->partner_tickets || !search->best_of_node || !search->best_of_cpu)
-		return -ENOMEM;
-	return 0;
 }
 
 static size_t count_main_threads(const struct nm_snapshot *snapshot)
@@ -158,14 +155,13 @@ static size_t count_main_threads(const struct nm_snapshot *snapshot)
 	return nr_main_threads;
 }
 
-static int fill_partners(struct search *search)
+static void fill_partners(struct search *search)
 {
-	int r = allocate(search);
-	if (r >= 0 && !search->paper)
-		r = nm_overcommit_refuse(search->snapshot, search->refused);
-	for (size_t i = 0; r >= 0 && i < search->nr_partners; i++)
+	allocate(search);
+	if (!search->paper)
+		nm_overcommit_refuse(search->snapshot, search->refused);
+	for (size_t i = 0; i < search->nr_partners; i++)
 		fill_partner(search, i);
-	return r;
 }
 
 static void search_clear(struct search *search)
@@ -184,35 +180,34 @@ static bool passes_gate(const struct search *search, double surplus)
 	return !search->gated || surplus > 0;
 }
 
-static int add_single(struct pair_search *pair_search, int cpu, int32_t destination)
+static void add_single(struct pair_search *pair_search, int cpu, int32_t destination)
 {
 	double tickets = q1_of(pair_search->search, cpu) + pair_search->move_tickets;
 	if (!(tickets > 0) && !pair_search->search->zero_wins)
-		return 0;
-	return nm_ticket_pool_add(pair_search->pool, pair_search->index, destination, NM_NO_PARTNER,
-				  tickets);
+		return;
+	nm_ticket_pool_add(pair_search->pool, pair_search->index, destination, NM_NO_PARTNER,
+			   tickets);
 }
 
-static int add_singles(struct pair_search *pair_search)
+static void add_singles(struct pair_search *pair_search)
 {
 	const struct nm_snapshot *snapshot = pair_search->search->snapshot;
 	hwloc_const_bitmap_t allowed = pair_search->thread->allowed;
 	if (!passes_gate(pair_search->search, pair_search->surplus))
-		return 0;
+		return;
 	if (pair_search->search->merged) {
 		unsigned node = (unsigned)pair_search->node;
 		int cpu = nm_pick_free_cpu(snapshot, node, allowed, NULL, NULL);
-		return cpu < 0 ? 0 : add_single(pair_search, cpu, nm_any_cpu_of(node));
+		if (cpu >= 0)
+			add_single(pair_search, cpu, nm_any_cpu_of(node));
+		return;
 	}
 	hwloc_const_bitmap_t cpus = snapshot->topology->nodes[pair_search->node].cpus;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
 		if (!nm_snapshot_is_free_for(snapshot, cpu, allowed))
 			continue;
-		int r = add_single(pair_search, cpu, cpu);
-		if (r < 0)
-			return r;
+		add_single(pair_search, cpu, cpu);
 	}
-	return 0;
 }
 
 /* Both threads prefer the node of one of them: which of them is local would depend on the number of
@@ -246,7 +241,7 @@ static bool may_swap_users(const struct pair_search *pair_search, size_t at)
 }
 
 /* Adds swaps with the threads whose main CPU is γ', which θ may use. */
-static int add_swaps_with(struct pair_search *pair_search, int cpu)
+static void add_swaps_with(struct pair_search *pair_search, int cpu)
 {
 	struct search *search = pair_search->search;
 	const struct nm_snap_cpu *there = &search->snapshot->cpus[cpu];
@@ -262,25 +257,21 @@ static int add_swaps_with(struct pair_search *pair_search, int cpu)
 			continue;
 		if (partner->uid != uid && !may_swap_users(pair_search, row + i))
 			continue;
-		int r = nm_ticket_pool_add(
-			pair_search->pool, pair_search->index, cpu, partner->thread,
-			pair_search->move_tickets + search->partner_tickets[row + i]);
-		if (r < 0)
-			return r;
+		nm_ticket_pool_add(pair_search->pool, pair_search->index, cpu, partner->thread,
+				   pair_search->move_tickets + search->partner_tickets[row + i]);
 	}
-	return 0;
 }
 
-static int add_swaps(struct pair_search *pair_search)
+static void add_swaps(struct pair_search *pair_search)
 {
 	const struct search *search = pair_search->search;
 	const struct nm_topology *topology = search->snapshot->topology;
 	size_t nr_nodes = topology->nr_nodes, home = (size_t)pair_search->thread->main_node;
 	if (!search->snapshot->cpus[pair_search->thread->main_cpu].usable)
-		return 0;
+		return;
 	const double *best_of_node = &search->best_of_node[(size_t)pair_search->node * nr_nodes];
 	if (!passes_gate(search, pair_search->surplus + best_of_node[home]))
-		return 0;
+		return;
 	hwloc_const_bitmap_t cpus = topology->nodes[pair_search->node].cpus;
 	for (int cpu = hwloc_bitmap_first(cpus); cpu >= 0; cpu = hwloc_bitmap_next(cpus, cpu)) {
 		if (search->snapshot->cpus[cpu].nr_main_threads == 0 ||
@@ -289,15 +280,12 @@ static int add_swaps(struct pair_search *pair_search)
 					 search->best_of_cpu[(size_t)cpu * nr_nodes + home]) ||
 		    !hwloc_bitmap_isset(pair_search->thread->allowed, (unsigned)cpu))
 			continue;
-		int r = add_swaps_with(pair_search, cpu);
-		if (r < 0)
-			return r;
+		add_swaps_with(pair_search, cpu);
 	}
-	return 0;
 }
 
 /* Adds the candidates of the thread, which has a main node, to the pool. */
-static int search_thread(struct search *search, struct nm_ticket_pool *pool, uint32_t thread)
+static void search_thread(struct search *search, struct nm_ticket_pool *pool, uint32_t thread)
 {
 	struct pair_search pair_search = {.search = search,
 					  .pool = pool,
@@ -310,13 +298,9 @@ static int search_thread(struct search *search, struct nm_ticket_pool *pool, uin
 			continue;
 		pair_search.surplus = surplus_of(search, pair_search.thread, pair_search.node);
 		pair_search.move_tickets = move_tickets_of(search, thread, pair_search.node);
-		int r = add_singles(&pair_search);
-		if (r >= 0)
-			r = add_swaps(&pair_search);
-		if (r < 0)
-			return r;
+		add_singles(&pair_search);
+		add_swaps(&pair_search);
 	}
-	return 0;
 }
 
 /* ---- the lottery ---- */
@@ -390,7 +374,7 @@ static struct nm_proposal proposal_of(const struct nm_snapshot *snapshot, const 
 	return proposal;
 }
 
-static int fill_pool(struct search *search, struct nm_ticket_pool *pool, size_t *ret_stuck)
+static void fill_pool(struct search *search, struct nm_ticket_pool *pool, size_t *ret_stuck)
 {
 	uint64_t considered = 0;
 	size_t stuck = 0;
@@ -399,16 +383,13 @@ static int fill_pool(struct search *search, struct nm_ticket_pool *pool, size_t 
 		if (thread == NM_NO_PARTNER)
 			break;
 		size_t before = nm_ticket_pool_count(pool);
-		int r = search_thread(search, pool, thread);
-		if (r < 0)
-			return r;
+		search_thread(search, pool, thread);
 		bool found = nm_ticket_pool_count(pool) > before;
 		search->stuck[thread] = !found && !search->refused[thread];
 		considered += search->paper || found;
 		stuck += !found;
 	}
 	*ret_stuck = stuck;
-	return 0;
 }
 
 static struct search search_of(const struct nm_snapshot *snapshot, const struct nm_config *config,
@@ -434,41 +415,31 @@ static struct search search_of(const struct nm_snapshot *snapshot, const struct 
 	};
 }
 
-int nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		      const struct nm_search_tickets *tickets, struct nm_rng *rng,
-		      struct nm_proposals *ret)
+void nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		       const struct nm_search_tickets *tickets, struct nm_rng *rng,
+		       struct nm_proposals *ret)
 {
 	nm_auto(search_clear) struct search search = search_of(snapshot, config, tickets);
 	nm_auto(nm_ticket_pool_freep) struct nm_ticket_pool *pool = NULL;
 	struct nm_win win;
 	size_t stuck;
-	int r = fill_partners(&search);
-	if (r >= 0)
-		r = nm_ticket_pool_new(snapshot, config->rules.lottery, rng, &pool);
-	if (r >= 0)
-		r = fill_pool(&search, pool, &stuck);
-	if (r < 0)
-		return r;
+	fill_partners(&search);
+	nm_ticket_pool_new(snapshot, config->rules.lottery, rng, &pool);
+	fill_pool(&search, pool, &stuck);
 	struct nm_proposals proposals = {
 		/* Each thread of Θ̂ wins at most once, so that there are never more than n, with
 		 * those that move in circles. */
-		.items = calloc(config->rules.n + 1, sizeof(*proposals.items)),
+		.items = nm_must(calloc(config->rules.n + 1, sizeof(*proposals.items))),
 		.comparisons = search.comparisons,
 		.stuck = stuck,
 	};
-	if (!proposals.items)
-		return -ENOMEM;
 	while (nm_ticket_pool_draw(pool, &win))
 		proposals.items[proposals.count++] = proposal_of(snapshot, &win);
 	/* Only of threads that gain, which the gate ensures. */
 	if (search.gated && !search.paper)
-		r = nm_search_circles(snapshot, config, tickets, search.stuck,
-				      config->rules.n - proposals.count, &proposals);
-	if (r < 0)
-		nm_proposals_clear(&proposals);
-	else
-		*ret = proposals;
-	return r;
+		nm_search_circles(snapshot, config, tickets, search.stuck,
+				  config->rules.n - proposals.count, &proposals);
+	*ret = proposals;
 }
 
 /* ---- the gain of the moves of any policy ---- */

@@ -42,22 +42,16 @@ static int build_target(const struct nm_snapshot *snapshot, const struct nm_conf
 			hwloc_bitmap_t *ret)
 {
 	nm_auto(hwloc_bitmap_freep) struct hwloc_bitmap_s *target =
-		hwloc_bitmap_dup(snapshot->topology->nodes[route->node_to].cpus);
-	if (!target)
-		return -ENOMEM;
-	int r = hwloc_bitmap_and(target, target, thread->allowed);
-	if (r == 0 && route->within)
-		r = hwloc_bitmap_and(target, target, route->within);
-	if (r < 0)
-		return -ENOMEM;
+		nm_must(hwloc_bitmap_dup(snapshot->topology->nodes[route->node_to].cpus));
+	nm_must_do(hwloc_bitmap_and(target, target, thread->allowed));
+	if (route->within)
+		nm_must_do(hwloc_bitmap_and(target, target, route->within));
 	if (config->threads.affinity == NM_AFFINITY_CORE && !route->whole_node &&
 	    route->cpu_to >= 0) {
 		unsigned cpu = (unsigned)route->cpu_to;
 		if (!hwloc_bitmap_isset(target, cpu))
 			return -ENOENT;
-		r = hwloc_bitmap_only(target, cpu);
-		if (r < 0)
-			return -ENOMEM;
+		nm_must_do(hwloc_bitmap_only(target, cpu));
 	}
 	if (hwloc_bitmap_iszero(target))
 		return -ENOENT;

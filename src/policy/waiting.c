@@ -45,20 +45,15 @@ static void fill_queues(struct nm_waiting *waiting, const struct nm_balance_inpu
 	}
 }
 
-int nm_waiting_init(struct nm_waiting *waiting, const struct nm_balance_input *input)
+void nm_waiting_init(struct nm_waiting *waiting, const struct nm_balance_input *input)
 {
 	*waiting = (struct nm_waiting){
 		.threads = input->threads,
-		.items = calloc(input->nr_threads + 1, sizeof(*waiting->items)),
-		.queues = calloc(input->topology->nr_cpus + 1U, sizeof(*waiting->queues)),
+		.items = nm_must(calloc(input->nr_threads + 1, sizeof(*waiting->items))),
+		.queues = nm_must(calloc(input->topology->nr_cpus + 1U, sizeof(*waiting->queues))),
 		.nr_cpus = input->topology->nr_cpus,
 	};
-	if (!waiting->items || !waiting->queues) {
-		nm_waiting_clear(waiting);
-		return -ENOMEM;
-	}
 	fill_queues(waiting, input);
-	return 0;
 }
 
 static int compare(const void *left, const void *right)
@@ -67,33 +62,29 @@ static int compare(const void *left, const void *right)
 	return NM_COMPARE(a->start_ticks, b->start_ticks) ?: NM_COMPARE(a->tid, b->tid);
 }
 
-static int find_reach(const struct nm_waiting *waiting, struct nm_queue *queue)
+static void find_reach(const struct nm_waiting *waiting, struct nm_queue *queue)
 {
 	for (uint32_t i = 0; i < queue->count && !queue->everywhere; i++)
 		queue->everywhere =
 			waiting->threads[waiting->items[queue->first + i].thread].everywhere;
 	if (queue->everywhere)
-		return 0;
-	queue->reach = hwloc_bitmap_alloc();
-	if (!queue->reach)
-		return -ENOMEM;
+		return;
+	queue->reach = nm_must(hwloc_bitmap_alloc());
 	for (uint32_t i = 0; i < queue->count; i++) {
 		uint32_t thread = waiting->items[queue->first + i].thread;
-		if (hwloc_bitmap_or(queue->reach, queue->reach, waiting->threads[thread].allowed) <
-		    0)
-			return -ENOMEM;
+		nm_must_do(hwloc_bitmap_or(queue->reach, queue->reach,
+					   waiting->threads[thread].allowed));
 	}
-	return 0;
 }
 
-int nm_waiting_prepare(struct nm_waiting *waiting, uint32_t cpu)
+void nm_waiting_prepare(struct nm_waiting *waiting, uint32_t cpu)
 {
 	struct nm_queue *queue = &waiting->queues[cpu];
 	if (queue->ready)
-		return 0;
+		return;
 	queue->ready = true;
 	qsort(waiting->items + queue->first, queue->count, sizeof(*waiting->items), compare);
-	return find_reach(waiting, queue);
+	find_reach(waiting, queue);
 }
 
 bool nm_waiting_reaches(const struct nm_waiting *waiting, uint32_t cpu, uint32_t to)

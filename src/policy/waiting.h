@@ -22,14 +22,14 @@ struct nm_waiting {
 	size_t total;
 };
 
-/* Returns 0, or -ENOMEM with nothing to clear. */
-int nm_waiting_init(struct nm_waiting *waiting, const struct nm_balance_input *input);
+/* Returns 0. */
+void nm_waiting_init(struct nm_waiting *waiting, const struct nm_balance_input *input);
 void nm_waiting_clear(struct nm_waiting *waiting);
 
 /*
- * Sorts the threads of a CPU by (start time, tid), when they are first used. Returns 0 or -ENOMEM.
+ * Sorts the threads of a CPU by (start time, tid), when they are first used. Returns 0.
  */
-int nm_waiting_prepare(struct nm_waiting *waiting, uint32_t cpu);
+void nm_waiting_prepare(struct nm_waiting *waiting, uint32_t cpu);
 
 /* Returns whether one of the prepared threads may run there; also true if that thread has been
  * removed since. */

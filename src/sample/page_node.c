@@ -43,10 +43,8 @@ struct nm_page_nodes {
 
 struct nm_page_nodes *nm_page_nodes_new(struct nm_platform *platform)
 {
-	struct nm_page_nodes *page_nodes = calloc(1, sizeof(*page_nodes));
+	struct nm_page_nodes *page_nodes = nm_must(calloc(1, sizeof(*page_nodes)));
 
-	if (!page_nodes)
-		return NULL;
 	page_nodes->platform = platform;
 	page_nodes->age = VALID_INTERVALS + 1; /* empty slots are old */
 	return page_nodes;
@@ -253,9 +251,7 @@ static int query_samples(struct nm_page_nodes *page_nodes, unsigned first, unsig
 		return -EAGAIN;
 	for (unsigned i = first; i < end; i++)
 		addresses[i - first] = page_nodes->waiting[i].address >> PAGE_SHIFT << PAGE_SHIFT;
-	batch.samples = calloc(batch.count, sizeof(*batch.samples));
-	if (!batch.samples)
-		return -ENOMEM;
+	batch.samples = nm_must(calloc(batch.count, sizeof(*batch.samples)));
 	memcpy(batch.samples, &page_nodes->waiting[first], batch.count * sizeof(*batch.samples));
 	int r = platform->ops->memory_query(platform, &query, &batch.ticket);
 	if (r < 0) {

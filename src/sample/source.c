@@ -373,30 +373,23 @@ static void raise_file_limit(void)
 						 * is reported */
 }
 
-static int grow_rings(struct nm_source *source, unsigned nr_cpus)
+static void grow_rings(struct nm_source *source, unsigned nr_cpus)
 {
 	if (nr_cpus <= source->nr_rings)
-		return 0;
-	struct nm_ring *rings = reallocarray(source->rings, nr_cpus, sizeof(*rings));
-	if (!rings)
-		return -ENOMEM;
+		return;
+	struct nm_ring *rings = nm_must(reallocarray(source->rings, nr_cpus, sizeof(*rings)));
 	source->rings = rings;
-	double *taken = reallocarray(source->taken_per_seen, nr_cpus, sizeof(*taken));
-	if (!taken)
-		return -ENOMEM;
+	double *taken = nm_must(reallocarray(source->taken_per_seen, nr_cpus, sizeof(*taken)));
 	source->taken_per_seen = taken;
 	for (unsigned cpu = source->nr_rings; cpu < nr_cpus; cpu++)
 		rings[cpu] = (struct nm_ring){0};
 	source->nr_rings = nr_cpus;
-	return 0;
 }
 
 static struct nm_source *source_new(struct nm_platform *platform, const struct nm_config *config)
 {
-	struct nm_source *source = calloc(1, sizeof(*source));
+	struct nm_source *source = nm_must(calloc(1, sizeof(*source)));
 
-	if (!source)
-		return NULL;
 	source->platform = platform;
 	source->choice = config->sampling.source;
 	source->cap_share = config->sampling.overhead_percent / 100.0;
@@ -420,16 +413,13 @@ static int init_source(struct nm_source *source, const struct nm_topology *topol
 {
 	source->topology = topology;
 	source->page_nodes = nm_page_nodes_new(source->platform);
-	if (!source->page_nodes)
-		return -ENOMEM;
 	source->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (source->epoll < 0)
 		return -errno;
 	raise_file_limit();
-	source->aux_scratch = malloc(2 * source->ring_bytes);
-	if (!source->aux_scratch)
-		return -ENOMEM;
-	return grow_rings(source, topology->nr_cpus);
+	source->aux_scratch = nm_must(malloc(2 * source->ring_bytes));
+	grow_rings(source, topology->nr_cpus);
+	return 0;
 }
 
 /* Returns the errno for which nothing is open, and describes it. */
@@ -465,7 +455,7 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 {
 	nm_auto(nm_source_freep) struct nm_source *source = source_new(platform, config);
 
-	int r = source ? init_source(source, topology) : -ENOMEM;
+	int r = init_source(source, topology);
 	if (r < 0) {
 		snprintf(error, error_size, "Sampling could not begin: %s.", strerrordesc_np(-r));
 		return r;
@@ -561,16 +551,14 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 	return (size_t)(source->counts.samples + source->counts.task_events - before);
 }
 
-int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
+void nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
 {
 	source->topology = topology;
 	if (source->page_nodes)
 		nm_page_nodes_clear(source->page_nodes);
 	if (source->choice == NM_SOURCE_NONE || source->feed.drain)
-		return 0;
-	int r = grow_rings(source, topology->nr_cpus);
-	if (r < 0)
-		return r;
+		return;
+	grow_rings(source, topology->nr_cpus);
 	nm_problems_drop_rings(&source->problems); /* incomplete rings are tried again below */
 	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
 		struct nm_ring *ring = &source->rings[cpu];
@@ -578,5 +566,4 @@ int nm_source_retarget(struct nm_source *source, const struct nm_topology *topol
 			ring_close(source, ring);
 	}
 	open_missing(source, topology);
-	return 0;
 }

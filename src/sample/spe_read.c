@@ -157,29 +157,26 @@ static void take_loss(struct nm_spe_reader *reader, uint64_t lost, struct nm_rin
 
 /* Without pieces for a long time, older turns are dropped. */
 static void take_reader_turn(struct nm_spe_reader *reader, uint32_t pid, uint32_t tid,
-			     uint64_t time_ns, struct nm_ring_counts *counts)
+			     uint64_t time_ns)
 {
 	if (reader->nr_turns == TURNS_MAX) {
 		reader->nr_turns = TURNS_MAX / 2;
 		memmove(reader->turns, reader->turns + TURNS_MAX / 2,
 			TURNS_MAX / 2 * sizeof(*reader->turns));
 	}
-	if (NM_RESERVE(reader->turns, reader->capacity, reader->nr_turns) < 0) {
-		take_loss(reader, 1, counts);
-		return;
-	}
+	NM_RESERVE(reader->turns, reader->capacity, reader->nr_turns);
 	reader->turns[reader->nr_turns++] =
 		(struct nm_spe_turn){.time_ns = time_ns, .pid = pid, .tid = tid};
 }
 
 static void take_switch(struct nm_spe_reader *reader, const struct perf_event_header *header,
-			const uint8_t *record, struct nm_ring_counts *counts)
+			const uint8_t *record)
 {
 	const uint8_t *end = record + header->size;
 
 	if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
 		take_reader_turn(reader, load_u32(end - PID_FROM_END), load_u32(end - TID_FROM_END),
-				 load_u64(end - TIME_FROM_END), counts);
+				 load_u64(end - TIME_FROM_END));
 }
 
 /* Returns the minimum size of a record of this type, before the trailer. */
@@ -212,10 +209,10 @@ static bool take_record(struct nm_spe_reader *reader, const struct nm_spe_areas 
 		return true;
 	case PERF_RECORD_ITRACE_START:
 		take_reader_turn(reader, load_u32(record + BODY), load_u32(record + BODY + 4),
-				 load_u64(record + size - TIME_FROM_END), piece->counts);
+				 load_u64(record + size - TIME_FROM_END));
 		return true;
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		take_switch(reader, header, record, piece->counts);
+		take_switch(reader, header, record);
 		return true;
 	case PERF_RECORD_LOST:
 		take_loss(reader, load_u64(record + BODY + 8), piece->counts);

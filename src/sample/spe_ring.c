@@ -54,11 +54,9 @@ static int map_what_fits(struct nm_platform *platform, struct nm_spe_ring *ring,
 int nm_spe_ring_open(struct nm_platform *platform, const struct nm_event_request *request,
 		     size_t aux_bytes, enum nm_problem_step *ret_step, struct nm_spe_ring **ret)
 {
-	struct nm_spe_ring *ring = calloc(1, sizeof(*ring));
+	struct nm_spe_ring *ring = nm_must(calloc(1, sizeof(*ring)));
 
 	*ret_step = NM_STEP_OPEN;
-	if (!ring)
-		return -ENOMEM;
 	ring->fds = (struct nm_event_fds){-1, -1};
 	ring->reader.cpu = (uint32_t)request->cpu;
 	int r = platform->ops->hardware_open(platform, request, &ring->fds);

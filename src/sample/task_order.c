@@ -24,10 +24,10 @@ static size_t count_forks(struct nm_task_event **events, size_t count)
 
 static int mark_reused(struct nm_task_event **events, size_t count)
 {
-	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = NULL;
+	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = nm_tidmap_new();
 	if (count_forks(events, count) < 2)
 		return 0;
-	int r = nm_tidmap_new(&later);
+	int r = 0;
 	for (size_t i = count; r == 0 && i-- > 0;) {
 		if (events[i]->kind != NM_TASK_FORK)
 			continue;

@@ -265,10 +265,8 @@ static bool leaves_a_choice(const struct nm_topology *topology, hwloc_const_bitm
 static bool is_unrestricted(struct nm_roster *roster, int directory, hwloc_const_bitmap_t mask,
 			    hwloc_const_bitmap_t whole)
 {
-	nm_autobitmap effective = hwloc_bitmap_alloc();
+	nm_autobitmap effective = nm_must(hwloc_bitmap_alloc());
 	bool root = false;
-	if (!effective)
-		return false;
 	if (nm_cgroups_cpuset_of(roster->cgroups, directory, effective, &root, NULL) < 0)
 		hwloc_bitmap_copy(effective, roster->topology->online);
 	return hwloc_bitmap_isincluded(effective, mask) &&
@@ -280,9 +278,7 @@ static bool is_unrestricted(struct nm_roster *roster, int directory, hwloc_const
 static hwloc_bitmap_t with_offline(struct nm_roster *roster, const struct nm_process *process,
 				   int directory, hwloc_const_bitmap_t current)
 {
-	hwloc_bitmap_t whole = hwloc_bitmap_alloc();
-	if (!whole)
-		return NULL;
+	hwloc_bitmap_t whole = nm_must(hwloc_bitmap_alloc());
 	if (nm_proc_read_affinity_in(roster->platform, directory, process->domain,
 				     &roster->costly, whole) < 0 ||
 	    !hwloc_bitmap_isincluded(current, whole))
@@ -291,31 +287,26 @@ static hwloc_bitmap_t with_offline(struct nm_roster *roster, const struct nm_pro
 }
 
 /* Determines the original affinity: `current`, unless that is of a lease on the thread. */
-static int take_original(struct nm_roster *roster, struct nm_roster_thread *thread, int directory,
-			 hwloc_const_bitmap_t current)
+static void take_original(struct nm_roster *roster, struct nm_roster_thread *thread, int directory,
+			  hwloc_const_bitmap_t current)
 {
 	struct nm_member *member = &thread->member;
 	nm_autobitmap whole = with_offline(roster, thread->process, directory, current);
 	hwloc_const_bitmap_t original = current;
 	bool unrestricted;
 
-	if (!whole)
-		return -ENOMEM;
 	if (!roster->leases.original ||
 	    !roster->leases.original(roster->leases.context, member->tid, member->start_ticks,
 				     current, &original, &unrestricted)) {
 		unrestricted = is_unrestricted(roster, directory, current, whole);
 		original = unrestricted ? current : whole;
 	}
-	hwloc_bitmap_t copy = hwloc_bitmap_dup(original);
-	if (!copy)
-		return -ENOMEM;
+	hwloc_bitmap_t copy = nm_must(hwloc_bitmap_dup(original));
 	hwloc_bitmap_free(thread->original);
 	thread->original = copy;
 	member->original = copy;
 	member->everywhere = hwloc_bitmap_isincluded(roster->topology->usable, copy);
 	member->unrestricted = unrestricted;
-	return 0;
 }
 
 static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread, int directory)
@@ -326,9 +317,7 @@ static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread,
 	    roster->leases.holds(roster->leases.context, tid, thread->member.start_ticks))
 		return 0;
 
-	nm_autobitmap current = hwloc_bitmap_alloc();
-	if (!current)
-		return -ENOMEM;
+	nm_autobitmap current = nm_must(hwloc_bitmap_alloc());
 	int r = platform->ops->affinity_get(platform, (pid_t)tid, current);
 	if (r < 0)
 		return r;
@@ -336,7 +325,8 @@ static int check_mask(struct nm_roster *roster, struct nm_roster_thread *thread,
 	if (thread->original && (hwloc_bitmap_isequal(current, thread->original) ||
 				 nm_is_part(current, thread->original, roster->topology->online)))
 		return 0;
-	return take_original(roster, thread, directory, current);
+	take_original(roster, thread, directory, current);
+	return 0;
 }
 
 static enum nm_eligibility judge_thread(const struct nm_roster *roster,

@@ -9,27 +9,18 @@
 #define WINDOW_FLOOR 0.01
 #define CACHE_LINE 64
 
-static int grow(void **array, size_t count, size_t size)
-{
-	void *grown = reallocarray(*array, count, size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	return 0;
-}
-
-static int reserve_figures(struct nm_metrics *metrics)
+static void reserve_figures(struct nm_metrics *metrics)
 {
 	size_t wanted = metrics->used, cells = wanted * metrics->nr_nodes;
 
 	if (wanted <= metrics->figure_capacity)
-		return 0;
-	if (grow((void **)&metrics->figures, wanted, sizeof(*metrics->figures)) < 0 ||
-	    grow((void **)&metrics->accesses, cells, sizeof(*metrics->accesses)) < 0 ||
-	    grow((void **)&metrics->fresh, cells, sizeof(*metrics->fresh)) < 0)
-		return -ENOMEM;
+		return;
+	metrics->figures =
+		nm_must(reallocarray(metrics->figures, wanted, sizeof(*metrics->figures)));
+	metrics->accesses =
+		nm_must(reallocarray(metrics->accesses, cells, sizeof(*metrics->accesses)));
+	metrics->fresh = nm_must(reallocarray(metrics->fresh, cells, sizeof(*metrics->fresh)));
 	metrics->figure_capacity = wanted;
-	return 0;
 }
 
 /* ---- CPUs ---- */
@@ -262,9 +253,7 @@ int nm_metrics_close(struct nm_metrics *metrics, const struct nm_metrics_interva
 	size_t count = 0;
 
 	metrics->made_room = false;
-	int r = reserve_figures(metrics);
-	if (r < 0)
-		return r;
+	reserve_figures(metrics);
 	for (uint32_t tid = 0; (tid = nm_tidmap_next(metrics->index_of, tid)) != NM_TIDMAP_NONE;
 	     tid++) {
 		uint32_t index = nm_tidmap_get(metrics->index_of, tid);

@@ -39,7 +39,7 @@ struct nm_released_list {
 int nm_released_list_new(struct nm_released_list **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	return 0;
 }
 
 void nm_released_list_free(struct nm_released_list *memory)
@@ -126,23 +126,19 @@ static void drop_entries(struct nm_released_list *memory, struct nm_platform *pl
 		(memory->count - (size_t)index) * sizeof(*memory->items));
 }
 
-int nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
-		       uint64_t start_ticks, enum nm_eligibility eligibility,
-		       uint64_t domain)
+void nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
+			uint64_t start_ticks, enum nm_eligibility eligibility, uint64_t domain)
 {
 	if (nm_roster_remembers(memory, id, start_ticks, eligibility))
-		return 0;
+		return;
 	if (!has_released_room(memory, domain))
 		drop_entries(memory, platform, domain);
-	int r = NM_RESERVE(memory->items, memory->capacity, memory->count);
-	if (r < 0)
-		return r;
+	NM_RESERVE(memory->items, memory->capacity, memory->count);
 	memory->items[memory->count++] = (struct given){.id = id,
 							.start_ticks = start_ticks,
 							.eligibility = eligibility,
 							.domain = domain};
 	memory->changed = true;
-	return 0;
 }
 
 static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_start_ticks,
@@ -174,9 +170,10 @@ int nm_released_list_release(struct nm_released_list *memory, struct nm_platform
 	uint64_t start_ticks;
 	uint64_t domain;
 	int r = read_birth(platform, pid, &start_ticks, &domain);
-	return r < 0 ? r
-		     : nm_roster_remember(memory, platform, pid, start_ticks,
-					  NM_ELIGIBILITY_RELEASED, domain);
+	if (r < 0)
+		return r;
+	nm_roster_remember(memory, platform, pid, start_ticks, NM_ELIGIBILITY_RELEASED, domain);
+	return 0;
 }
 
 int nm_released_list_manage(struct nm_released_list *memory, uint32_t pid)
@@ -211,9 +208,7 @@ int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *p
 		return 0;
 	if (memory->count > memory->alive * 2 + SLACK)
 		drop_gone(memory, platform);
-	nm_autofree char *text = malloc(HEADER_BYTES + memory->count * LINE_BYTES);
-	if (!text)
-		return -ENOMEM;
+	nm_autofree char *text = nm_must(malloc(HEADER_BYTES + memory->count * LINE_BYTES));
 	size_t length = (size_t)snprintf(text, HEADER_BYTES, HEADER "%.64s\n", boot_id);
 	for (size_t i = 0; i < memory->count; i++)
 		length += write_line(text + length, &memory->items[i]);
@@ -250,10 +245,8 @@ static int parse_lines(struct nm_released_list *memory, struct nm_platform *plat
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		int r = parse_line(line, &given);
 		if (r == 0)
-			r = nm_roster_remember(memory, platform, given.id, given.start_ticks,
-					       given.eligibility, given.domain);
-		if (r == -ENOMEM)
-			return r;
+			nm_roster_remember(memory, platform, given.id, given.start_ticks,
+					   given.eligibility, given.domain);
 		result = r < 0 ? r : result;
 	}
 	return result;
@@ -279,9 +272,7 @@ int nm_released_list_load(struct nm_released_list *memory, struct nm_platform *p
 	nm_auto(nm_closep) int fd = nm_open_own(directory, NM_ROSTER_MEMORY_NAME, O_RDONLY);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
-	nm_autofree char *text = malloc(size);
-	if (!text)
-		return -ENOMEM;
+	nm_autofree char *text = nm_must(malloc(size));
 	int r = nm_read_all(fd, text, size);
 	if (r < 0)
 		return r;

@@ -19,10 +19,8 @@ static size_t stride_for(size_t head_bytes, unsigned nr_nodes)
 
 int nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm_metrics **ret)
 {
-	nm_auto(nm_metrics_freep) struct nm_metrics *metrics = calloc(1, sizeof(*metrics));
+	nm_auto(nm_metrics_freep) struct nm_metrics *metrics = nm_must(calloc(1, sizeof(*metrics)));
 
-	if (!metrics)
-		return -ENOMEM;
 	metrics->topology = topology;
 	metrics->has_nodes = has_nodes;
 	metrics->nr_nodes = topology->nr_nodes;
@@ -30,9 +28,7 @@ int nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm
 	metrics->hardware_stride = stride_for(sizeof(struct nm_hardware), topology->nr_nodes);
 	metrics->window_stride = sizeof(struct nm_window) + topology->nr_nodes * sizeof(double);
 	metrics->first_free = NO_INDEX;
-	int r = nm_tidmap_new(&metrics->index_of);
-	if (r < 0)
-		return r;
+	metrics->index_of = nm_tidmap_new();
 	*ret = NM_TAKE(metrics);
 	return 0;
 }
@@ -67,28 +63,23 @@ int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *to
 
 /* ---- entries ---- */
 
-static int grow(struct nm_metrics *metrics)
+static void grow(struct nm_metrics *metrics)
 {
 	uint32_t capacity = metrics->capacity ? metrics->capacity * 2 : CAPACITY_MIN;
-	uint8_t *windows = reallocarray(metrics->windows, capacity, metrics->window_stride);
+	uint8_t *windows =
+		nm_must(reallocarray(metrics->windows, capacity, metrics->window_stride));
 
-	if (!windows)
-		return -ENOMEM;
 	metrics->windows = windows;
-	uint8_t *hardware = reallocarray(metrics->hardware, capacity, metrics->hardware_stride);
-	if (!hardware)
-		return -ENOMEM;
+	uint8_t *hardware =
+		nm_must(reallocarray(metrics->hardware, capacity, metrics->hardware_stride));
 	metrics->hardware = hardware;
 	/* CAPACITY_MIN is even, so that the size is a multiple of the alignment. */
-	uint8_t *entries = aligned_alloc(LINE_PAIR, capacity * metrics->stride);
-	if (!entries)
-		return -ENOMEM;
+	uint8_t *entries = nm_must(aligned_alloc(LINE_PAIR, capacity * metrics->stride));
 	if (metrics->used)
 		memcpy(entries, metrics->entries, metrics->used * metrics->stride);
 	free(metrics->entries);
 	metrics->entries = entries;
 	metrics->capacity = capacity;
-	return 0;
 }
 
 static void clear_entry(struct nm_metrics *metrics, uint32_t index, uint32_t pid, uint32_t tid)
@@ -154,9 +145,7 @@ static int take_free(struct nm_metrics *metrics, uint32_t *ret)
 		return 0;
 	}
 	if (metrics->used == metrics->capacity) {
-		int r = grow(metrics);
-		if (r < 0)
-			return r;
+		grow(metrics);
 	}
 	*ret = metrics->used++;
 	return 0;

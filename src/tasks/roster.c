@@ -7,13 +7,11 @@
 
 #include "roster_internal.h"
 
-int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
-		  const struct nm_config *config, const struct nm_lease_lookup *leases,
-		  struct nm_released_list *memory, struct nm_roster **ret)
+void nm_roster_new(struct nm_platform *platform, const struct nm_topology *topology,
+		   const struct nm_config *config, const struct nm_lease_lookup *leases,
+		   struct nm_released_list *memory, struct nm_roster **ret)
 {
-	nm_auto(nm_roster_freep) struct nm_roster *roster = calloc(1, sizeof(*roster));
-	if (!roster)
-		return -ENOMEM;
+	nm_auto(nm_roster_freep) struct nm_roster *roster = nm_must(calloc(1, sizeof(*roster)));
 	roster->platform = platform;
 	roster->topology = topology;
 	roster->config = config;
@@ -21,15 +19,10 @@ int nm_roster_new(struct nm_platform *platform, const struct nm_topology *topolo
 	if (leases)
 		roster->leases = *leases;
 	roster->own_pid = (uint32_t)getpid();
-	int r = nm_tidmap_new(&roster->thread_of);
-	if (r == 0)
-		r = nm_tidmap_new(&roster->process_of);
-	if (r == 0)
-		r = nm_cgroups_new(platform, &roster->cgroups);
-	if (r < 0)
-		return r;
+	roster->thread_of = nm_tidmap_new();
+	roster->process_of = nm_tidmap_new();
+	roster->cgroups = nm_cgroups_new(platform);
 	*ret = NM_TAKE(roster);
-	return 0;
 }
 
 void nm_roster_free(struct nm_roster *roster)
@@ -238,9 +231,8 @@ static void update_process(struct nm_roster *roster, struct nm_process *process,
 static int update_processes(struct nm_roster *roster, const struct nm_figures *figures,
 			    size_t count, uint64_t now_ns)
 {
-	nm_autofree double *shares = calloc(roster->nr_processes + count + 1, sizeof(*shares));
-	if (!shares)
-		return -ENOMEM;
+	nm_autofree double *shares =
+		nm_must(calloc(roster->nr_processes + count + 1, sizeof(*shares)));
 	int r = count_processes(roster, figures, count, shares, now_ns);
 	if (r < 0)
 		return r;
@@ -269,12 +261,12 @@ static bool may_look(struct looks *looks, uint32_t tid)
 	return false;
 }
 
-static int update_thread(struct nm_roster *roster, const struct nm_figures *figures,
-			 struct looks *looks, uint64_t now_ns)
+static void update_thread(struct nm_roster *roster, const struct nm_figures *figures,
+			  struct looks *looks, uint64_t now_ns)
 {
 	struct nm_process *process = nm_roster_process(roster, figures->pid);
 	if (!process || process->eligibility != NM_ELIGIBILITY_MANAGED)
-		return 0;
+		return;
 	struct nm_roster_thread *thread = nm_roster_find_thread(roster, figures->tid);
 	if (thread && thread->process == process) {
 		thread->last_seen_ns = now_ns;
@@ -282,19 +274,17 @@ static int update_thread(struct nm_roster *roster, const struct nm_figures *figu
 		    may_look(looks, figures->tid) &&
 		    nm_roster_check_thread(roster, thread, now_ns) == -ESRCH)
 			nm_roster_remove_thread(roster, thread);
-		return 0;
+		return;
 	}
 	if (thread) /* its number belonged to another process until now */
 		nm_roster_remove_thread(roster, thread);
-	if (!may_look(looks, figures->tid))
-		return 0;
-	int r = nm_roster_add_thread(roster, process, figures->tid, now_ns);
-	return r == -ENOMEM ? r : 0;
+	if (may_look(looks, figures->tid))
+		(void)nm_roster_add_thread(roster, process, figures->tid, now_ns);
 }
 
 /* Begins with threads that had to wait, so that each gets its turn. */
-static int update_threads(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
-			  uint64_t now_ns)
+static void update_threads(struct nm_roster *roster, const struct nm_figures *figures, size_t count,
+			   uint64_t now_ns)
 {
 	struct looks looks = {0};
 	size_t first = 0;
@@ -302,12 +292,10 @@ static int update_threads(struct nm_roster *roster, const struct nm_figures *fig
 		first++;
 	for (size_t i = 0; i < count; i++) {
 		const struct nm_figures *one = &figures[(first + i) % count];
-		int r = was_seen(one) ? update_thread(roster, one, &looks, now_ns) : 0;
-		if (r < 0)
-			return r;
+		if (was_seen(one))
+			update_thread(roster, one, &looks, now_ns);
 	}
 	roster->waiting = looks.waiting;
-	return 0;
 }
 
 static bool is_leased(const struct nm_roster *roster, const struct nm_roster_thread *thread)
@@ -338,7 +326,7 @@ int nm_roster_update(struct nm_roster *roster, const struct nm_figures *figures,
 	roster->costly.count = 0;
 	int r = update_processes(roster, figures, count, now_ns);
 	if (r == 0)
-		r = update_threads(roster, figures, count, now_ns);
+		update_threads(roster, figures, count, now_ns);
 	drop_silent_threads(roster, now_ns);
 	nm_roster_ask_runtimes(roster, now_ns);
 	roster->updated_ns = now_ns;
@@ -406,9 +394,7 @@ size_t nm_roster_members(struct nm_roster *roster, const struct nm_member **ret)
 		struct nm_roster_thread *thread = nm_roster_find_thread(roster, tid);
 		if (!is_member(roster, thread))
 			continue;
-		/* Out of memory: the other threads wait for a later interval. */
-		if (NM_RESERVE(roster->members, roster->members_capacity, count) < 0)
-			break;
+		NM_RESERVE(roster->members, roster->members_capacity, count);
 		roster->members[count++] = member_of(roster, thread);
 	}
 	*ret = roster->members;
@@ -444,10 +430,10 @@ int nm_roster_meet(struct nm_roster *roster, const struct nm_figures *figures, s
 		share += figures[i].run_share;
 	int r = count > 0 ? meet_process(roster, figures[0].pid, share, now_ns, &process) : -ESRCH;
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = update_thread(roster, &figures[i], &looks, now_ns);
+		update_thread(roster, &figures[i], &looks, now_ns);
 		const struct nm_roster_thread *thread =
 			nm_roster_find_thread(roster, figures[i].tid);
-		if (r == 0 && thread && thread->process == process)
+		if (thread && thread->process == process)
 			process->has_movable |= is_movable(thread);
 	}
 	for (size_t i = 0; r == 0 && i < count; i++) {
@@ -510,8 +496,8 @@ void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_
 		return;
 	thread->eligibility = NM_ELIGIBILITY_FOREIGN;
 	/* Out of memory: the state lasts only as long as this task table contains the thread. */
-	(void)nm_roster_remember(roster->memory, roster->platform, tid, start_ticks,
-				 NM_ELIGIBILITY_FOREIGN, thread->process->domain);
+	nm_roster_remember(roster->memory, roster->platform, tid, start_ticks,
+			   NM_ELIGIBILITY_FOREIGN, thread->process->domain);
 }
 
 int nm_roster_release(struct nm_roster *roster, uint32_t pid)
@@ -525,8 +511,9 @@ int nm_roster_release(struct nm_roster *roster, uint32_t pid)
 		return r;
 	process->eligibility = NM_ELIGIBILITY_RELEASED;
 	nm_roster_remove_threads_of(roster, process);
-	return nm_roster_remember(roster->memory, roster->platform, pid, process->start_ticks,
-				  NM_ELIGIBILITY_RELEASED, process->domain);
+	nm_roster_remember(roster->memory, roster->platform, pid, process->start_ticks,
+			   NM_ELIGIBILITY_RELEASED, process->domain);
+	return 0;
 }
 
 size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject_target **ret)
@@ -537,8 +524,7 @@ size_t nm_roster_inject_targets(struct nm_roster *roster, const struct nm_inject
 		if (process->eligibility != NM_ELIGIBILITY_MANAGED || !process->named ||
 		    nm_process_is_observed(process))
 			continue;
-		if (NM_RESERVE(roster->targets, roster->targets_capacity, count) < 0)
-			break;
+		NM_RESERVE(roster->targets, roster->targets_capacity, count);
 		roster->targets[count++] = (struct nm_inject_target){
 			.pid = process->pid,
 			.start_ticks = process->start_ticks,

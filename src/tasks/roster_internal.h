@@ -99,8 +99,7 @@ void nm_roster_doubt_runtime(const struct nm_roster *roster, struct nm_process *
  * removed. */
 struct nm_roster_thread *nm_roster_find_thread(const struct nm_roster *roster, uint32_t tid);
 
-/* Adds a process whose number is not in the table. Returns 0, -ENOMEM or -ERANGE (an impossible
- * number). */
+/* Adds a process whose number is not in the table. Returns 0 or -ERANGE (an impossible number). */
 int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_process **ret);
 
 /*
@@ -121,8 +120,7 @@ void nm_roster_free_tables(struct nm_roster *roster);
 
 bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uint64_t start_ticks,
 			 enum nm_eligibility eligibility);
-int nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
-		       uint64_t start_ticks, enum nm_eligibility eligibility,
-		       uint64_t domain);
+void nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
+			uint64_t start_ticks, enum nm_eligibility eligibility, uint64_t domain);
 
 #endif

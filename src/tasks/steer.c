@@ -46,10 +46,7 @@ static int read_open(struct nm_platform *platform, int fd, struct directory *ret
 static int read_directory(struct nm_platform *platform, const char *cgroup, struct directory *ret)
 {
 	nm_autofree char *path = NULL;
-	if (asprintf(&path, BASE "%s", cgroup) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
+	nm_must_do(asprintf(&path, BASE "%s", cgroup));
 	*ret = (struct directory){0};
 	int fd = platform->ops->open_directory(platform, NM_ROOT, path);
 	if (fd < 0)
@@ -89,9 +86,7 @@ int nm_steer_read(struct nm_platform *platform, const char *cgroup, struct nm_st
 		*ret = result;
 		return 0;
 	}
-	nm_autofree char *path = strdup(cgroup[1] ? cgroup : "");
-	if (!path)
-		return -ENOMEM;
+	nm_autofree char *path = nm_must(strdup(cgroup[1] ? cgroup : ""));
 	if (cut_path(path))
 		result.value = NM_STEER_OBSERVE;
 	for (bool is_own = true;; is_own = false) {

@@ -77,17 +77,11 @@ void nm_roster_remove_process(struct nm_roster *roster, struct nm_process *proce
 
 int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_process **ret)
 {
-	int r = NM_RESERVE(roster->processes, roster->processes_capacity, roster->nr_processes);
+	NM_RESERVE(roster->processes, roster->processes_capacity, roster->nr_processes);
+	int r = nm_tidmap_set(roster->process_of, pid, (uint32_t)roster->nr_processes);
 	if (r < 0)
 		return r;
-	r = nm_tidmap_set(roster->process_of, pid, (uint32_t)roster->nr_processes);
-	if (r < 0)
-		return r;
-	struct nm_process *process = calloc(1, sizeof(*process));
-	if (!process) {
-		nm_tidmap_remove(roster->process_of, pid);
-		return -ENOMEM;
-	}
+	struct nm_process *process = nm_must(calloc(1, sizeof(*process)));
 	process->pid = pid;
 	process->eligibility = NM_ELIGIBILITY_IDLE;
 	process->runtime = NM_RUNTIME_AWAITED;
@@ -99,18 +93,14 @@ int nm_roster_add_process(struct nm_roster *roster, uint32_t pid, struct nm_proc
 int nm_roster_add_thread(struct nm_roster *roster, struct nm_process *process, uint32_t tid,
 			 uint64_t now_ns)
 {
-	int r = NM_RESERVE(roster->threads, roster->threads_capacity, roster->nr_threads);
-	if (r < 0)
-		return r;
-	struct nm_roster_thread *thread = calloc(1, sizeof(*thread));
-	if (!thread)
-		return -ENOMEM;
+	NM_RESERVE(roster->threads, roster->threads_capacity, roster->nr_threads);
+	struct nm_roster_thread *thread = nm_must(calloc(1, sizeof(*thread)));
 	thread->process = process;
 	thread->member = (struct nm_member){
 		.tid = tid, .pid = process->pid, .process = process, .adopted_ns = now_ns};
 	thread->last_seen_ns = now_ns;
 
-	r = nm_roster_check_thread(roster, thread, now_ns);
+	int r = nm_roster_check_thread(roster, thread, now_ns);
 	if (r == 0)
 		r = nm_tidmap_set(roster->thread_of, tid, (uint32_t)roster->nr_threads);
 	if (r < 0) {

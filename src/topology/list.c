@@ -32,7 +32,7 @@ static const char *read_number(const char *text, unsigned *ret)
 }
 
 /* Reads one "3" or "0-15"; NULL: invalid. */
-static const char *read_range(const char *text, hwloc_bitmap_t set, int *r)
+static const char *read_range(const char *text, hwloc_bitmap_t set)
 {
 	unsigned first = 0;
 
@@ -42,28 +42,25 @@ static const char *read_range(const char *text, hwloc_bitmap_t set, int *r)
 		end = read_number(end + 1, &last);
 	if (!end || last < first)
 		return NULL;
-	if (hwloc_bitmap_set_range(set, first, (int)last) < 0)
-		*r = -ENOMEM;
+	nm_must_do(hwloc_bitmap_set_range(set, first, (int)last));
 	return end;
 }
 
 int nm_list_parse(const char *text, hwloc_bitmap_t ret)
 {
-	nm_autobitmap set = hwloc_bitmap_alloc();
-	int r = 0;
+	nm_autobitmap set = nm_must(hwloc_bitmap_alloc());
 
-	if (!set)
-		return -ENOMEM;
 	for (const char *at = text;; at++) {
-		at = read_range(at, set, &r);
-		if (!at || r < 0)
-			return at ? r : -EINVAL;
+		at = read_range(at, set);
+		if (!at)
+			return -EINVAL;
 		if (ends(*at))
 			break;
 		if (*at != ',')
 			return -EINVAL;
 	}
-	return hwloc_bitmap_copy(ret, set) < 0 ? -ENOMEM : 0;
+	nm_must_do(hwloc_bitmap_copy(ret, set));
+	return 0;
 }
 
 static bool is_map(const char *text)

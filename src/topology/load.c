@@ -39,17 +39,13 @@ struct variable {
 	char *old;
 };
 
-static int variable_set(struct variable *variable, const char *name, const char *value)
+static void variable_set(struct variable *variable, const char *name, const char *value)
 {
 	const char *old = getenv(name);
-	char *copy = old ? strdup(old) : NULL;
+	char *copy = old ? nm_must(strdup(old)) : NULL;
 
-	if ((old && !copy) || setenv(name, value, 1) < 0) {
-		free(copy);
-		return -ENOMEM;
-	}
+	nm_must_do(setenv(name, value, 1));
 	*variable = (struct variable){.name = name, .old = copy};
-	return 0;
 }
 
 static void variable_restore(struct variable *variable)
@@ -75,10 +71,7 @@ static int configure(hwloc_topology_t hwloc, const char *xml_path)
 	    hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_NONE) < 0 ||
 	    hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_MISC, HWLOC_TYPE_FILTER_KEEP_NONE) < 0)
 		return -EINVAL;
-	if (hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86") <
-		    0 &&
-	    errno == ENOMEM)
-		return -ENOMEM;
+	(void)hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
 	if (xml_path && hwloc_topology_set_xml(hwloc, xml_path) < 0)
 		return errno == ENOENT ? -ENOENT : -EINVAL;
 	return 0;
@@ -104,8 +97,7 @@ static int discover_xml(struct loader *loader, const char *path)
 
 static int discover(struct loader *loader, const char *xml_path)
 {
-	if (hwloc_topology_init(&loader->hwloc) < 0)
-		return fail(loader, -ENOMEM, "Out of memory while reading the topology.");
+	nm_must_do(hwloc_topology_init(&loader->hwloc));
 	if (xml_path)
 		return discover_xml(loader, xml_path);
 	int r = configure(loader->hwloc, NULL);
@@ -129,11 +121,12 @@ static int discover_with_environment(struct loader *loader, const struct nm_topo
 	nm_auto(variable_restore) struct variable fsroot = {0};
 	bool other_root = source->root_path && strcmp(source->root_path, "/") != 0;
 
-	if (variable_set(&quiet, "HWLOC_HIDE_ERRORS", "2") < 0 ||
-	    (source->xml_path && variable_set(&reasons, "HWLOC_XML_VERBOSE", "1") < 0) ||
-	    variable_set(&plugins, "HWLOC_PLUGINS_PATH", "/dev/null") < 0 ||
-	    (other_root && variable_set(&fsroot, "HWLOC_FSROOT", source->root_path) < 0))
-		return fail(loader, -ENOMEM, "Out of memory while reading the topology.");
+	variable_set(&quiet, "HWLOC_HIDE_ERRORS", "2");
+	if (source->xml_path)
+		variable_set(&reasons, "HWLOC_XML_VERBOSE", "1");
+	variable_set(&plugins, "HWLOC_PLUGINS_PATH", "/dev/null");
+	if (other_root)
+		variable_set(&fsroot, "HWLOC_FSROOT", source->root_path);
 	return discover(loader, source->xml_path);
 }
 
@@ -193,29 +186,25 @@ static void number_core_and_cache(struct nm_topology *topology, hwloc_topology_t
 		topology->llc_bytes = cache->attr->cache.size;
 }
 
-static int fill_cores_and_caches(struct loader *loader)
+static void fill_cores_and_caches(struct loader *loader)
 {
 	struct nm_topology *topology = loader->topology;
-	nm_autofree hwloc_obj_t *caches = calloc(topology->nr_cpus, sizeof(hwloc_obj_t));
+	nm_autofree hwloc_obj_t *caches = nm_must(calloc(topology->nr_cpus, sizeof(hwloc_obj_t)));
 	unsigned nr_caches = 0;
 	hwloc_obj_t pu = NULL;
 
-	if (!caches)
-		return -ENOMEM;
 	while ((pu = hwloc_get_next_obj_by_type(loader->hwloc, HWLOC_OBJ_PU, pu)))
 		if (pu->os_index < topology->nr_cpus)
 			number_core_and_cache(topology, loader->hwloc, caches, &nr_caches, pu);
-	return 0;
 }
 
 static int read_cpu_sets(struct loader *loader, hwloc_bitmap_t present)
 {
 	struct nm_topology *topology = loader->topology;
 
-	if (hwloc_bitmap_copy(present, hwloc_topology_get_complete_cpuset(loader->hwloc)) < 0 ||
-	    hwloc_bitmap_copy(topology->online, hwloc_topology_get_topology_cpuset(loader->hwloc)) <
-		    0)
-		return -ENOMEM;
+	nm_must_do(hwloc_bitmap_copy(present, hwloc_topology_get_complete_cpuset(loader->hwloc)));
+	nm_must_do(hwloc_bitmap_copy(topology->online,
+				     hwloc_topology_get_topology_cpuset(loader->hwloc)));
 	if (loader->root >= 0) {
 		nm_sysfs_add_list(loader->root, "sys/devices/system/cpu/present", present);
 		nm_sysfs_add_list(loader->root, "sys/devices/system/cpu/possible",
@@ -240,10 +229,9 @@ static int read_cpu_sets(struct loader *loader, hwloc_bitmap_t present)
 static int fill_cpus(struct loader *loader)
 {
 	struct nm_topology *topology = loader->topology;
-	nm_autobitmap present = hwloc_bitmap_alloc();
+	nm_autobitmap present = nm_must(hwloc_bitmap_alloc());
 
-	if (!present || read_cpu_sets(loader, present) < 0)
-		return -ENOMEM;
+	read_cpu_sets(loader, present);
 	int last = hwloc_bitmap_last(present);
 	if (last < 0)
 		return fail(loader, -EINVAL, "The topology names no CPU.");
@@ -251,9 +239,7 @@ static int fill_cpus(struct loader *loader)
 		return fail(loader, -EINVAL, "The topology has a CPU %d; the last may be %u.", last,
 			    NM_LIST_MAX);
 	topology->nr_cpus = (unsigned)last + 1;
-	topology->cpus = calloc(topology->nr_cpus, sizeof(*topology->cpus));
-	if (!topology->cpus)
-		return -ENOMEM;
+	topology->cpus = nm_must(calloc(topology->nr_cpus, sizeof(*topology->cpus)));
 	for (unsigned i = 0; i < topology->nr_cpus; i++)
 		topology->cpus[i] = (struct nm_cpu){
 			.present = hwloc_bitmap_isset(present, i),
@@ -264,7 +250,8 @@ static int fill_cpus(struct loader *loader)
 			.core = -1,
 			.cache = -1,
 		};
-	return fill_cores_and_caches(loader);
+	fill_cores_and_caches(loader);
+	return 0;
 }
 
 /* ---- nodes ---- */
@@ -292,20 +279,16 @@ static void assign_cpus(struct nm_topology *topology, int node, hwloc_const_bitm
 	}
 }
 
-static int fill_nodes(struct loader *loader, hwloc_obj_t *objects)
+static void fill_nodes(struct loader *loader, hwloc_obj_t *objects)
 {
 	struct nm_topology *topology = loader->topology;
-	nm_autofree int *weights = calloc(topology->nr_cpus, sizeof(int));
+	nm_autofree int *weights = nm_must(calloc(topology->nr_cpus, sizeof(int)));
 
-	if (!weights)
-		return -ENOMEM;
 	for (unsigned i = 0; i < topology->nr_nodes; i++) {
 		struct nm_node *node = &topology->nodes[i];
 		node->os_id = objects[i]->os_index;
 		node->memory_bytes = objects[i]->attr->numanode.local_memory;
-		node->cpus = hwloc_bitmap_alloc();
-		if (!node->cpus)
-			return -ENOMEM;
+		node->cpus = nm_must(hwloc_bitmap_alloc());
 		bool has_list = loader->root >= 0 &&
 				nm_sysfs_node_cpus(loader->root, node->os_id, loader->scratch) == 0;
 		assign_cpus(topology, (int)i, has_list ? loader->scratch : objects[i]->cpuset,
@@ -313,11 +296,9 @@ static int fill_nodes(struct loader *loader, hwloc_obj_t *objects)
 	}
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		int node = topology->cpus[cpu].node;
-		if (node >= 0 && hwloc_bitmap_isset(topology->usable, cpu) &&
-		    hwloc_bitmap_set(topology->nodes[node].cpus, cpu) < 0)
-			return -ENOMEM;
+		if (node >= 0 && hwloc_bitmap_isset(topology->usable, cpu))
+			nm_must_do(hwloc_bitmap_set(topology->nodes[node].cpus, cpu));
 	}
-	return 0;
 }
 
 static void fill_distances(struct loader *loader)
@@ -408,18 +389,15 @@ static int fill_memory(struct loader *loader)
 
 	if (count < 1)
 		return fail(loader, -EINVAL, "The topology names no memory node.");
-	nm_autofree hwloc_obj_t *objects = calloc((size_t)count, sizeof(hwloc_obj_t));
-	topology->nodes = calloc((size_t)count, sizeof(*topology->nodes));
-	topology->distance = calloc((size_t)count * (size_t)count, sizeof(*topology->distance));
-	if (!objects || !topology->nodes || !topology->distance)
-		return -ENOMEM;
+	nm_autofree hwloc_obj_t *objects = nm_must(calloc((size_t)count, sizeof(hwloc_obj_t)));
+	topology->nodes = nm_must(calloc((size_t)count, sizeof(*topology->nodes)));
+	topology->distance =
+		nm_must(calloc((size_t)count * (size_t)count, sizeof(*topology->distance)));
 	topology->nr_nodes = (unsigned)count;
 	for (unsigned i = 0; i < topology->nr_nodes; i++)
 		objects[i] = hwloc_get_obj_by_type(loader->hwloc, HWLOC_OBJ_NUMANODE, i);
 	qsort(objects, (size_t)count, sizeof(hwloc_obj_t), by_os_index);
-	int r = fill_nodes(loader, objects);
-	if (r < 0)
-		return r;
+	fill_nodes(loader, objects);
 	fill_distances(loader);
 	fill_nearest(loader, objects);
 	return 0;
@@ -438,22 +416,17 @@ static void loader_clear(struct loader *loader)
 	nm_topology_free(loader->topology);
 }
 
-static int loader_prepare(struct loader *loader)
+static void loader_prepare(struct loader *loader)
 {
-	struct nm_topology *topology = calloc(1, sizeof(*topology));
+	struct nm_topology *topology = nm_must(calloc(1, sizeof(*topology)));
 
 	loader->topology = topology;
-	if (!topology)
-		return -ENOMEM;
-	loader->isolated = hwloc_bitmap_alloc();
-	loader->nohz_full = hwloc_bitmap_alloc();
-	loader->scratch = hwloc_bitmap_alloc();
-	topology->usable = hwloc_bitmap_alloc();
-	topology->online = hwloc_bitmap_alloc();
-	topology->possible = hwloc_bitmap_alloc();
-	bool whole = loader->isolated && loader->nohz_full && loader->scratch && topology->usable &&
-		     topology->online && topology->possible;
-	return whole ? 0 : -ENOMEM;
+	loader->isolated = nm_must(hwloc_bitmap_alloc());
+	loader->nohz_full = nm_must(hwloc_bitmap_alloc());
+	loader->scratch = nm_must(hwloc_bitmap_alloc());
+	topology->usable = nm_must(hwloc_bitmap_alloc());
+	topology->online = nm_must(hwloc_bitmap_alloc());
+	topology->possible = nm_must(hwloc_bitmap_alloc());
 }
 
 int nm_topology_load(const struct nm_topology_source *source, char *error, size_t error_size,
@@ -465,9 +438,8 @@ int nm_topology_load(const struct nm_topology_source *source, char *error, size_
 						      .also_isolated = source->isolated};
 
 	fail(&loader, 0, "Out of memory while reading the topology.");
-	int r = loader_prepare(&loader);
-	if (r == 0)
-		r = open_tree(&loader, source);
+	loader_prepare(&loader);
+	int r = open_tree(&loader, source);
 	if (r == 0)
 		r = discover_with_environment(&loader, source);
 	if (r == 0)

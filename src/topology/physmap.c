@@ -37,13 +37,10 @@ static void nm_fclosep(FILE **file)
 		fclose(*file);
 }
 
-static int add_range(struct ranges *ranges, struct range range)
+static void add_range(struct ranges *ranges, struct range range)
 {
-	int r = NM_RESERVE(ranges->items, ranges->capacity, ranges->count);
-
-	if (r == 0)
-		ranges->items[ranges->count++] = range;
-	return r;
+	NM_RESERVE(ranges->items, ranges->capacity, ranges->count);
+	ranges->items[ranges->count++] = range;
 }
 
 static int by_start(const void *a, const void *b)
@@ -135,7 +132,8 @@ static bool block_number(const char *name, uint64_t *ret)
 	return *end == '\0';
 }
 
-static int add_node_blocks(struct ranges *blocks, int root, unsigned os_id, int node, uint64_t size)
+static void add_node_blocks(struct ranges *blocks, int root, unsigned os_id, int node,
+			    uint64_t size)
 {
 	nm_auto(nm_closedirp) DIR *directory = NULL;
 	const struct dirent *entry;
@@ -145,30 +143,24 @@ static int add_node_blocks(struct ranges *blocks, int root, unsigned os_id, int 
 	snprintf(path, sizeof(path), "sys/devices/system/node/node%u", os_id);
 	int r = nm_open_listing(root, path, &directory);
 	if (r < 0)
-		return r == -ENOMEM ? r : 0;
+		return;
 	while ((entry = readdir(directory))) {
 		if (!block_number(entry->d_name, &number) || number >= UINT64_MAX / size)
 			continue;
-		r = add_range(blocks, (struct range){number * size, (number + 1) * size, node});
-		if (r < 0)
-			return r;
+		add_range(blocks, (struct range){number * size, (number + 1) * size, node});
 	}
-	return 0;
 }
 
-static int load_blocks(struct ranges *blocks, const struct nm_topology *topology, int root)
+static void load_blocks(struct ranges *blocks, const struct nm_topology *topology, int root)
 {
 	uint64_t size;
 
 	if (!block_size(root, &size))
-		return 0;
+		return;
 	for (unsigned i = 0; i < topology->nr_nodes; i++) {
-		int r = add_node_blocks(blocks, root, topology->nodes[i].os_id, (int)i, size);
-		if (r < 0)
-			return r;
+		add_node_blocks(blocks, root, topology->nodes[i].os_id, (int)i, size);
 	}
 	normalise(blocks);
-	return 0;
 }
 
 /* ---- /proc/zoneinfo ---- */
@@ -197,25 +189,24 @@ static bool number_after(const char *line, const char *word, uint64_t *ret)
 }
 
 /* "spanned" comes before "start_pfn" in each zone (proc(5); mm/vmstat.c). */
-static int parse_zone_line(struct zone_parser *zone, const char *line, struct ranges *spans)
+static void parse_zone_line(struct zone_parser *zone, const char *line, struct ranges *spans)
 {
 	uint64_t number;
 
 	if (number_after(line, "Node ", &number)) {
 		zone->node = nm_topology_node_index(zone->topology, (unsigned)number);
 		zone->spanned = 0;
-		return 0;
+		return;
 	}
 	if (number_after(line, "spanned ", &zone->spanned))
-		return 0;
+		return;
 	if (!number_after(line, "start_pfn:", &number) || zone->node < 0 || !zone->spanned)
-		return 0;
-	return add_range(spans,
-			 (struct range){number * zone->page_bytes,
+		return;
+	add_range(spans, (struct range){number * zone->page_bytes,
 					(number + zone->spanned) * zone->page_bytes, zone->node});
 }
 
-static int load_spans(struct ranges *spans, const struct nm_topology *topology, int root)
+static void load_spans(struct ranges *spans, const struct nm_topology *topology, int root)
 {
 	struct zone_parser zone = {
 		.topology = topology, .page_bytes = (uint64_t)sysconf(_SC_PAGESIZE), .node = -1};
@@ -225,18 +216,11 @@ static int load_spans(struct ranges *spans, const struct nm_topology *topology, 
 
 	int fd = openat(root, "proc/zoneinfo", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
-	file = fdopen(fd, "r");
-	if (!file) {
-		close(fd);
-		return -ENOMEM;
-	}
+		return;
+	file = nm_must(fdopen(fd, "r"));
 	while (getline(&line, &size, file) > 0) {
-		int r = parse_zone_line(&zone, line, spans);
-		if (r < 0)
-			return r;
+		parse_zone_line(&zone, line, spans);
 	}
-	return 0;
 }
 
 /* ---- the map ---- */
@@ -257,21 +241,16 @@ static int load_tables(struct nm_physmap *map, const struct nm_topology *topolog
 
 	if (root < 0)
 		return -ENODATA;
-	int r = load_blocks(&map->blocks, topology, root);
-	if (r == 0)
-		r = load_spans(&map->spans, topology, root);
-	if (r < 0)
-		return r;
+	load_blocks(&map->blocks, topology, root);
+	load_spans(&map->spans, topology, root);
 	return map->blocks.count || map->spans.count ? 0 : -ENODATA;
 }
 
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret)
 {
-	nm_auto(nm_physmap_freep) struct nm_physmap *map = calloc(1, sizeof(*map));
+	nm_auto(nm_physmap_freep) struct nm_physmap *map = nm_must(calloc(1, sizeof(*map)));
 
-	if (!map)
-		return -ENOMEM;
 	map->single_node = topology->nr_nodes == 1;
 	int r = map->single_node ? 0 : load_tables(map, topology, root_path);
 	if (r < 0)
@@ -282,9 +261,7 @@ int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 
 int nm_physmap_empty(struct nm_physmap **ret)
 {
-	struct nm_physmap *map = calloc(1, sizeof(*map));
-	if (!map)
-		return -ENOMEM;
+	struct nm_physmap *map = nm_must(calloc(1, sizeof(*map)));
 	*ret = map;
 	return 0;
 }

@@ -34,10 +34,10 @@ int nm_sysfs_read(int root, char *buffer, size_t size, const char *format, ...)
 
 bool nm_sysfs_add_list(int root, const char *path, hwloc_bitmap_t set)
 {
-	nm_autofree char *text = malloc(NM_SYSFS_TEXT_MAX);
-	nm_autobitmap listed = hwloc_bitmap_alloc();
+	nm_autofree char *text = nm_must(malloc(NM_SYSFS_TEXT_MAX));
+	nm_autobitmap listed = nm_must(hwloc_bitmap_alloc());
 
-	if (!text || !listed || nm_sysfs_read(root, text, NM_SYSFS_TEXT_MAX, "%s", path) <= 0)
+	if (nm_sysfs_read(root, text, NM_SYSFS_TEXT_MAX, "%s", path) <= 0)
 		return false;
 	if (nm_list_parse(text, listed) < 0)
 		return false;
@@ -66,10 +66,8 @@ void nm_sysfs_initiators(int root, unsigned node, unsigned class, hwloc_bitmap_t
 
 int nm_sysfs_node_cpus(int root, unsigned node, hwloc_bitmap_t set)
 {
-	nm_autofree char *text = malloc(NM_SYSFS_TEXT_MAX);
+	nm_autofree char *text = nm_must(malloc(NM_SYSFS_TEXT_MAX));
 
-	if (!text)
-		return -ENOMEM;
 	int length = nm_sysfs_read(root, text, NM_SYSFS_TEXT_MAX,
 				   "sys/devices/system/node/node%u/cpumap", node);
 	if (length < 0)

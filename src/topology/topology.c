@@ -21,35 +21,27 @@ void nm_topology_free(struct nm_topology *topology)
 
 static void *copy_of(const void *items, size_t count, size_t size)
 {
-	void *copy = calloc(count, size);
-	if (copy)
-		memcpy(copy, items, count * size);
+	void *copy = nm_must(calloc(count, size));
+	memcpy(copy, items, count * size);
 	return copy;
 }
 
 int nm_topology_copy(const struct nm_topology *topology, struct nm_topology **ret)
 {
-	nm_auto(nm_topology_freep) struct nm_topology *copy = calloc(1, sizeof(*copy));
-	if (!copy)
-		return -ENOMEM;
+	nm_auto(nm_topology_freep) struct nm_topology *copy = nm_must(calloc(1, sizeof(*copy)));
 	copy->nr_nodes = topology->nr_nodes;
 	copy->nr_cpus = topology->nr_cpus;
 	copy->llc_bytes = topology->llc_bytes;
-	copy->nodes = calloc(copy->nr_nodes, sizeof(*copy->nodes));
+	copy->nodes = nm_must(calloc(copy->nr_nodes, sizeof(*copy->nodes)));
 	copy->cpus = copy_of(topology->cpus, copy->nr_cpus, sizeof(*copy->cpus));
 	copy->distance = copy_of(topology->distance, (size_t)copy->nr_nodes * copy->nr_nodes,
 				 sizeof(*copy->distance));
-	copy->usable = hwloc_bitmap_dup(topology->usable);
-	copy->online = hwloc_bitmap_dup(topology->online);
-	copy->possible = hwloc_bitmap_dup(topology->possible);
-	if (!copy->nodes || !copy->cpus || !copy->distance || !copy->usable || !copy->online ||
-	    !copy->possible)
-		return -ENOMEM;
+	copy->usable = nm_must(hwloc_bitmap_dup(topology->usable));
+	copy->online = nm_must(hwloc_bitmap_dup(topology->online));
+	copy->possible = nm_must(hwloc_bitmap_dup(topology->possible));
 	for (unsigned i = 0; i < copy->nr_nodes; i++) {
 		copy->nodes[i] = topology->nodes[i];
-		copy->nodes[i].cpus = hwloc_bitmap_dup(topology->nodes[i].cpus);
-		if (!copy->nodes[i].cpus)
-			return -ENOMEM;
+		copy->nodes[i].cpus = nm_must(hwloc_bitmap_dup(topology->nodes[i].cpus));
 	}
 	*ret = NM_TAKE(copy);
 	return 0;

@@ -48,7 +48,7 @@ static void make_matrix(struct nm_rng *rng)
 	}
 	for (unsigned i = 0; i < 6; i++) { /* each aging adds room */
 		share_all(rng);
-		must(nm_affinity_age(affinity));
+		nm_affinity_age(affinity);
 	}
 }
 
@@ -80,7 +80,7 @@ static double measure_aging(void)
 
 	for (unsigned i = 0; i < REPETITIONS; i++) {
 		double start = bench_cpu_ns();
-		must(nm_affinity_age(affinity));
+		nm_affinity_age(affinity);
 		ms[i] = (bench_cpu_ns() - start) / 1e6;
 	}
 	return bench_median(ms, REPETITIONS);
@@ -96,7 +96,7 @@ int main(void)
 
 	must(topology && everywhere ? 0 : -ENOMEM);
 	must(nm_config_default(&config));
-	must(nm_affinity_new(config, &affinity));
+	nm_affinity_new(config, &affinity);
 	nm_rng_seed(&rng, 20240601);
 	make_matrix(&rng);
 	struct nm_affinity_counts counts = nm_affinity_counts(affinity);

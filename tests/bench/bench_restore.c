@@ -308,8 +308,8 @@ static double walk_calls_per_thread(struct fake *fake)
 	const struct nm_ledger_entry *lines[] = {&line};
 	struct nm_masks masks = {.platform = &fake->platform, .topology = topology};
 	struct nm_descent *descent;
-	must(nm_cgroups_new(&fake->platform, &masks.cgroups), "cgroups");
-	must(nm_descent_new(&masks, &descent), "descent");
+	masks.cgroups = nm_cgroups_new(&fake->platform);
+	descent = nm_descent_new(&masks);
 	for (uint32_t i = 0; i < DEEP_THREADS; i++)
 		must(fake_set_mask(fake, 100 + i, fake_from_bitmap(line.target)), "affinity");
 	fake->names_cpusets = true;

@@ -36,7 +36,7 @@ static void look(const struct nm_mappings *mappings)
 		FUZZ_REQUIRE(nm_mappings_find(mappings, all[i].start, 1) == &all[i]);
 		FUZZ_REQUIRE(!nm_mappings_find(mappings, all[i].end - 1, 2));
 	}
-	FUZZ_REQUIRE(nm_mappings_ranges(mappings, true, true, &ranges, &nr_ranges) == 0);
+	nm_mappings_ranges(mappings, true, true, &ranges, &nr_ranges);
 	FUZZ_REQUIRE(nr_ranges <= count);
 	free(ranges);
 }

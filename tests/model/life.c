@@ -100,7 +100,8 @@ static void insert_live(struct nm_sim *sim, struct nm_sim_task *task)
 
 static int start_thread(struct nm_sim *sim, struct nm_sim_task *task)
 {
-	if (NM_RESERVE(sim->live, sim->live_capacity, sim->nr_live) < 0 || bind_task(sim, task) < 0)
+	NM_RESERVE(sim->live, sim->live_capacity, sim->nr_live);
+	if (bind_task(sim, task) < 0)
 		return -ENOMEM;
 	task->ended = false;
 	task->lost_s = 0;
@@ -166,8 +167,8 @@ static int start_program(struct nm_sim *sim, size_t user)
 	if (NM_SIM_LAST_PID - sim->next_pid <
 	    sim->workload->users[user].programs[state->next].threads)
 		return -EAGAIN;
-	if (NM_RESERVE(sim->processes, sim->processes_capacity, sim->nr_processes) < 0 ||
-	    process_new(sim, &sim->workload->users[user].programs[state->next], &process) < 0)
+	NM_RESERVE(sim->processes, sim->processes_capacity, sim->nr_processes);
+	if (process_new(sim, &sim->workload->users[user].programs[state->next], &process) < 0)
 		return -ENOMEM;
 	process->user = &sim->workload->users[user];
 	process->user_index = user;

@@ -12,8 +12,7 @@
 
 static int keep_sample(struct nm_sim *sim, const struct nm_sample *sample)
 {
-	if (NM_RESERVE(sim->samples, sim->samples_capacity, sim->nr_samples) < 0)
-		return -ENOMEM;
+	NM_RESERVE(sim->samples, sim->samples_capacity, sim->nr_samples);
 	sim->samples[sim->nr_samples++] = *sample;
 	return 0;
 }
@@ -22,8 +21,7 @@ int nm_sim_note_event(struct nm_sim *sim, enum nm_task_event_kind kind,
 		      const struct nm_sim_task *task)
 {
 	bool first = task->tid == task->process->pid;
-	if (NM_RESERVE(sim->events, sim->events_capacity, sim->nr_events) < 0)
-		return -ENOMEM;
+	NM_RESERVE(sim->events, sim->events_capacity, sim->nr_events);
 	sim->events[sim->nr_events++] =
 		(struct nm_task_event){.kind = kind,
 				       .pid = task->process->pid,

@@ -37,8 +37,7 @@ static int new_handle(struct nm_sim *sim, const struct nm_sim_handle *wanted)
 	size_t at = sim->first_free_handle;
 	while (at < sim->nr_handles && sim->handles[at].tid)
 		at++;
-	if (NM_RESERVE(sim->handles, sim->handles_capacity, at) < 0)
-		return -ENOMEM;
+	NM_RESERVE(sim->handles, sim->handles_capacity, at);
 	if (at == sim->nr_handles)
 		sim->nr_handles++;
 	sim->handles[at] = *wanted;

@@ -83,8 +83,7 @@ static inline unsigned units_until_barred(const struct experiment *one, uint64_t
 	struct nm_trial *trial;
 	struct nm_rng rng;
 	unsigned units = 0;
-	if (nm_trial_new(seed, &trial) < 0)
-		return 0;
+	nm_trial_new(seed, &trial);
 	nm_rng_seed(&rng, ~seed);
 	nm_trial_configure(trial, one->control_share, 0.05);
 	for (unsigned i = 1; i <= one->units && !units; i++) {

@@ -172,10 +172,10 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 	return 0;
 }
 
-int nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret)
+void nm_source_open_feed(const struct nm_feed *feed, struct nm_source **ret)
 {
-	(void)feed, (void)ret;
-	return -EOPNOTSUPP;
+	(void)feed;
+	*ret = NULL;
 }
 
 void nm_source_free(struct nm_source *source)
@@ -223,10 +223,9 @@ size_t nm_source_drain(struct nm_source *source, const struct nm_sample_sink *si
 	return count;
 }
 
-int nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
+void nm_source_retarget(struct nm_source *source, const struct nm_topology *topology)
 {
 	(void)source, (void)topology;
-	return 0;
 }
 
 void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus)
@@ -264,9 +263,7 @@ const struct nm_source_status *nm_source_status(struct nm_source *source)
 static inline void add_sample(const struct nm_sample *sample)
 {
 	struct nm_source *source = world.daemon.pipeline.source;
-	assert_int_equal(nm_reserve((void **)&source->samples, &source->capacity, source->count,
-				    sizeof(*source->samples)),
-			 0);
+	NM_RESERVE(source->samples, source->capacity, source->count);
 	struct nm_sample *added = &source->samples[source->count++];
 	*added = *sample;
 	if (world.homes && added->physical_address) {
@@ -483,10 +480,9 @@ static inline void open_stages(struct nm_daemon *daemon)
 					 &pipeline->actuator),
 			 0);
 	leases.context = pipeline->actuator;
-	assert_int_equal(nm_roster_new(pipeline->platform, pipeline->topology, daemon->config,
-				       &leases, daemon->runtime.released, &pipeline->roster),
-			 0);
-	assert_int_equal(nm_trial_stage_open(daemon), 0);
+	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
+		      daemon->runtime.released, &pipeline->roster);
+	nm_trial_stage_open(daemon);
 	assert_int_equal(nm_verifier_new(&pipeline->verifier), 0);
 	assert_int_equal(nm_pipeline_reset_performance(daemon), 0);
 	nm_pipeline_open_source(daemon);
@@ -509,7 +505,7 @@ static inline void open_daemon(void)
 	daemon->pipeline.topology = machine_topology(NODES, CPUS);
 	open_stages(daemon);
 	daemon->last_tick_ns = world.fake->now_ns;
-	assert_int_equal(nm_machine_read_load(daemon), 0);
+	nm_machine_read_load(daemon);
 }
 
 static inline int world_open(void **state)

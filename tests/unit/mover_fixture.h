@@ -723,9 +723,7 @@ static inline void start(struct test *test)
 {
 	test->fake->deferred = true;
 	if (!test->mover)
-		assert_int_equal(nm_mover_new(&test->fake->platform, test->topology, test->config,
-					      &test->mover),
-				 0);
+		nm_mover_new(&test->fake->platform, test->topology, test->config, &test->mover);
 }
 
 static inline struct nm_page_batch *run(struct test *test, struct nm_page_batch *batch)

@@ -240,16 +240,6 @@ static const struct ordeal_case {
 	 {EACCES, EROFS, EIO},
 	 MAY_NOT_START | IS_LOGGED,
 	 {OF_LEDGER, OF_METRICS}},
-	{GATE_MEMORY,
-	 "memory",
-	 "allocates memory",
-	 "the interval is aborted; at the start the service exits",
-	 "memory that the kernel frees first",
-	 "MemoryMax of the unit",
-	 {ENOMEM},
-	 MAY_NOT_START | MAY_END | IS_LOGGED,
-	 {OF_AFFINITIES, OF_LEDGER, OF_METRICS, OF_CONFIG, CUT_SHORT,
-	  "Topology not readable: ", OF_SAMPLING}},
 };
 
 #define ORDEAL_CASES (sizeof(ordeal_cases) / sizeof(*ordeal_cases))

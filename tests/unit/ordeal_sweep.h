@@ -17,7 +17,6 @@
  * NM_ORDEAL=all each one.
  */
 #define SWEEP_CALLS 8U
-#define SWEEP_MEMORY 100U
 #define SWEEP_LASTING 3U
 #define SWEEP_COMPLAINTS 5U
 
@@ -235,8 +234,7 @@ static inline void sweep_spread(const struct ordeal_case *of, int error, bool la
 				struct outcome *ret)
 {
 	unsigned calls = sweep_usual->calls[of->op];
-	unsigned few = of->op == GATE_MEMORY ? SWEEP_MEMORY : SWEEP_CALLS;
-	unsigned most = sweep_most(lasting ? SWEEP_LASTING : few, calls);
+	unsigned most = sweep_most(lasting ? SWEEP_LASTING : SWEEP_CALLS, calls);
 	for (unsigned i = 0; i < most; i++)
 		sweep_try(of, error, lasting, 1 + i * calls / most, ret);
 }

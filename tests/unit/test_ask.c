@@ -61,7 +61,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(&f, 0, sizeof(f));
-	return nm_asker_new(answer, NULL, &f.asker);
+	nm_asker_new(answer, NULL, &f.asker);
+	return 0;
 }
 
 static int tear_down(void **state)

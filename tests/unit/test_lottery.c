@@ -41,18 +41,18 @@ static void begin(enum nm_lottery rule)
 {
 	nm_ticket_pool_free(pool);
 	pool = NULL;
-	assert_int_equal(nm_ticket_pool_new(snapshot, rule, &rng, &pool), 0);
+	nm_ticket_pool_new(snapshot, rule, &rng, &pool);
 }
 
 static void single(uint32_t thread, int32_t destination, double tickets)
 {
-	assert_int_equal(nm_ticket_pool_add(pool, thread, destination, NM_NO_PARTNER, tickets), 0);
+	nm_ticket_pool_add(pool, thread, destination, NM_NO_PARTNER, tickets);
 }
 
 static void swap(uint32_t thread, uint32_t partner, double tickets)
 {
 	int cpu = snapshot->threads[partner].main_cpu;
-	assert_int_equal(nm_ticket_pool_add(pool, thread, cpu, partner, tickets), 0);
+	nm_ticket_pool_add(pool, thread, cpu, partner, tickets);
 }
 
 static struct nm_win win(void)

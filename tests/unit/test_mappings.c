@@ -257,7 +257,7 @@ static void test_bound_in_between(void **state)
 	assert_null(nm_mappings_find(mappings, 0x3000, 0x1000));
 	assert_null(nm_mappings_find(mappings, 0x5000, 0x1000));
 	assert_null(nm_mappings_find(mappings, 0x9000, 0x1000));
-	assert_int_equal(nm_mappings_ranges(mappings, false, false, &ranges, &count), 0);
+	nm_mappings_ranges(mappings, false, false, &ranges, &count);
 	assert_int_equal(count, 2);
 	assert_true(ranges[0].start == 0x1000 && ranges[0].end == 0x3000);
 	assert_true(ranges[1].start == 0x8000 && ranges[1].end == 0x9000);
@@ -286,12 +286,12 @@ static void test_ranges_of_kinds(void **state)
 	       "200000 default file=/anon_hugepage\\040(deleted) huge anon=1 "
 	       "kernelpagesize_kB=2048\n");
 	nm_auto(nm_mappings_freep) struct nm_mappings *mappings = read_all(test->fake, 0);
-	assert_int_equal(nm_mappings_ranges(mappings, false, false, &ranges, &count), 0);
+	nm_mappings_ranges(mappings, false, false, &ranges, &count);
 	assert_int_equal(count, 2);
 	assert_true(ranges[0].start == 0x1000 && ranges[0].end == 0x4000);
 	assert_true(ranges[1].start == 0x200000 && ranges[1].page_bytes == 0x200000);
 	free(ranges);
-	assert_int_equal(nm_mappings_ranges(mappings, true, true, &ranges, &count), 0);
+	nm_mappings_ranges(mappings, true, true, &ranges, &count);
 	assert_int_equal(count, 3);
 	assert_int_equal(ranges[0].end, 0x5000);
 	assert_int_equal(ranges[1].start, 0x8000);

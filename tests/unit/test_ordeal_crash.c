@@ -10,6 +10,9 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "ordeal_fixture.h"
 
 #include "numa-migrd/base.h"
@@ -112,10 +115,66 @@ static void every_affinity_is_restored_after_a_kill(void **state)
 	assert_true(outstanding > DEATHS / 10);
 }
 
+/* ---- without memory ---- */
+
+#define STARVED 1000
+#define LIFE_OF_STARVED 8U /* intervals; the first leases are given in the second */
+
+/* A process lives until its allocation with this number and all later ones fail. */
+static void starve_at(unsigned allocation)
+{
+	const struct rlimit no_core = {0};
+	int status;
+	fflush(NULL);
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)signal(SIGABRT, SIG_DFL); /* not cmocka's */
+		(void)setrlimit(RLIMIT_CORE, &no_core);
+		(void)close(STDERR_FILENO);
+		gate.fail_op = GATE_MEMORY;
+		gate.fail_at = allocation;
+		gate.error = ENOMEM;
+		gate.lasting = true;
+		_exit(ordeal_live());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
+		fail_msg("it survives a failure of allocation %u: status %#x", allocation,
+			 (unsigned)status);
+	memset(ordeal.world->fake->open, 0, sizeof(ordeal.world->fake->open));
+	gate.now_ns = ordeal.world->fake->now_ns;
+}
+
+/* SECURITY: killed */
+static void every_affinity_is_restored_after_a_failed_allocation(void **state)
+{
+	(void)state;
+	nm_rng_seed(&rng, SEED);
+	ordeal_anew();
+	ordeal.short_life = LIFE_OF_STARVED;
+	assert_int_equal(ordeal_live(), EXIT_SUCCESS);
+	unsigned allocations = gate.calls[GATE_MEMORY];
+	outstanding = 0;
+	for (unsigned i = 0; i < STARVED; i++) {
+		unsigned allocation = any_of(allocations);
+		ordeal_anew();
+		starve_at(allocation);
+		outstanding += fake_trace(ordeal.world->fake) != NULL;
+		assert_int_equal(ordeal_restore(), EXIT_SUCCESS);
+		assert_no_trace(allocation, "then restored");
+	}
+	ordeal.short_life = 0;
+	print_message("%u failures of %u allocations, %u of them with affinities to restore\n",
+		      STARVED, allocations, outstanding);
+	assert_true(outstanding > STARVED / 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_affinity_is_restored_after_a_kill),
+		cmocka_unit_test(every_affinity_is_restored_after_a_failed_allocation),
 	};
 	umask(022);
 	ordeal_set_out();

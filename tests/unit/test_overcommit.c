@@ -39,7 +39,7 @@ static void judge(void)
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	assert_non_null(snapshot);
-	assert_int_equal(nm_overcommit_refuse(snapshot, refused), 0);
+	nm_overcommit_refuse(snapshot, refused);
 }
 
 static void sufficient_capacity_refuses_no_thread(void **state)
@@ -266,7 +266,7 @@ static void many_sets_are_bounded(void **state)
 	}
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	bool outcome[80];
-	assert_int_equal(nm_overcommit_refuse(snapshot, outcome), 0);
+	nm_overcommit_refuse(snapshot, outcome);
 	for (size_t i = 0; i < 80; i++)
 		assert_false(outcome[i]);
 }

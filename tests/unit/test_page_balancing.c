@@ -47,7 +47,7 @@ static int open_beside_kernel(void **state)
 static void begin(enum nm_page_balancing setting)
 {
 	world.daemon.config->pages.numa_balancing = setting;
-	assert_int_equal(nm_page_tracking_restart(&world.daemon), 0);
+	nm_page_tracking_restart(&world.daemon);
 	live(12);
 }
 
@@ -137,7 +137,7 @@ static void balancing_is_turned_off_and_restored(void **state)
 	assert_true(switches >= 12); /* a restarted helper must be informed */
 	/* The value is restored with the end of the policy. */
 	world.daemon.config->pages.policy = NM_PAGES_WATCH;
-	assert_int_equal(nm_page_tracking_configure(&world.daemon), 0);
+	nm_page_tracking_configure(&world.daemon);
 	assert_int_equal(world.balancing, 1);
 	assert_null(world.daemon.pipeline.pages);
 }

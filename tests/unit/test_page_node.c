@@ -121,12 +121,12 @@ static void renumbered_nodes_are_queried_again(void **state)
 	assert_non_null(other);
 	for (unsigned i = 0; i < other->nr_nodes; i++)
 		other->nodes[i].os_id = i + 1;
-	assert_int_equal(nm_source_retarget(f->source, other), 0);
+	nm_source_retarget(f->source, other);
 	ring = fake_ring(f->fake, 0);
 	put(f, &ring, 10, NODE(1) + 0x1000, 0);
 	assert_int_equal(drain_ring(f, &ring).of_node[1], 1);
 	assert_int_equal(f->fake->questions, 2);
-	assert_int_equal(nm_source_retarget(f->source, f->topology), 0);
+	nm_source_retarget(f->source, f->topology);
 }
 
 /* More samples than can be held at once, and a process that has exited. */

@@ -64,7 +64,7 @@ static struct nm_place_proposal propose(const struct nm_place_group *group)
 {
 	struct nm_place_proposal found;
 	const struct nm_place_view view = view_of(group, 1);
-	assert_int_equal(nm_place_propose(&view, &found), 0);
+	nm_place_propose(&view, &found);
 	return found;
 }
 
@@ -72,7 +72,7 @@ static enum nm_place_reason reason_at(const struct nm_place_group *group)
 {
 	enum nm_place_reason reason;
 	const struct nm_place_view view = view_of(group, 1);
-	assert_int_equal(nm_place_find_expired(&view, &reason), 0);
+	nm_place_find_expired(&view, &reason);
 	return reason;
 }
 
@@ -169,7 +169,7 @@ static void pinned_threads_demand_cpus_of_their_node(void **state)
 	groups[0].fixed_on = fixed;
 	groups[0].memory_stays = true;
 	const struct nm_place_view view = view_of(groups, 2);
-	assert_int_equal(nm_place_propose(&view, found), 0);
+	nm_place_propose(&view, found);
 	assert_int_equal(found[0].node, 3);
 	assert_true(found[0].load == 0.25);
 	assert_int_not_equal(found[1].node, 1);
@@ -200,7 +200,7 @@ static void homes_do_not_yield_to_threads_pinned_elsewhere(void **state)
 	group.fixed_on = fixed;
 	group.home = 3;
 	const struct nm_place_view view = view_of(&group, 1);
-	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	nm_place_yield(&view, &given_up);
 	assert_false(given_up);
 }
 
@@ -269,7 +269,7 @@ static void groups_do_not_share_the_room(void **state)
 		groups[i].running = groups[i].max_running = 1;
 	}
 	const struct nm_place_view view = view_of(groups, 2);
-	assert_int_equal(nm_place_propose(&view, found), 0);
+	nm_place_propose(&view, found);
 	assert_true(found[0].node != 0 || found[1].node != 0);
 }
 
@@ -280,11 +280,11 @@ static void homes_yield_to_idle_cpus_that_may_be_used(void **state)
 	struct nm_place_group group = confined();
 	group.home = 0;
 	const struct nm_place_view view = view_of(&group, 1);
-	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	nm_place_yield(&view, &given_up);
 	assert_true(given_up);
 	assert_true(nm_place_could_run_elsewhere(&view, &group));
 	nodes[2].busy_cpus = 2; /* its CPUs there are busy */
-	assert_int_equal(nm_place_yield(&view, &given_up), 0);
+	nm_place_yield(&view, &given_up);
 	assert_false(given_up);
 	assert_false(nm_place_could_run_elsewhere(&view, &group));
 }

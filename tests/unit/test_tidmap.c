@@ -12,11 +12,7 @@
 
 static int setup(void **state)
 {
-	struct nm_tidmap *map = NULL;
-
-	if (nm_tidmap_new(&map) < 0)
-		return -1;
-	*state = map;
+	*state = nm_tidmap_new();
 	return 0;
 }
 

@@ -47,7 +47,7 @@ static size_t take(void)
 {
 	nm_snapshot_free(snapshot);
 	snapshot = machine_snapshot(machine);
-	assert_int_equal(nm_overcommit_yield(snapshot, yielding, &count), 0);
+	nm_overcommit_yield(snapshot, yielding, &count);
 	return count;
 }
 

@@ -238,10 +238,8 @@ int nm_helper_server_new(sd_event *event, const struct nm_helper_server_options 
 			 struct nm_helper_server **ret)
 {
 	nm_auto(nm_helper_server_freep) struct nm_helper_server *server =
-		calloc(1, sizeof(*server));
+		nm_must(calloc(1, sizeof(*server)));
 
-	if (!server)
-		return -ENOMEM;
 	server->options = *options;
 	for (size_t i = 0; i < NM_HELPER_CLIENTS_MAX; i++)
 		server->clients[i].server = server;

@@ -313,9 +313,9 @@ static int serve_one(int proc_fd, int socket, void *message, void *body)
 
 int nm_worker_serve(int proc_fd, int socket)
 {
-	nm_autofree void *message = malloc(NM_WORKER_REQUEST_MOST);
-	nm_autofree void *body = calloc(1, NM_WORKER_BODY_MOST);
-	int r = message && body ? 1 : -ENOMEM;
+	nm_autofree void *message = nm_must(malloc(NM_WORKER_REQUEST_MOST));
+	nm_autofree void *body = nm_must(calloc(1, NM_WORKER_BODY_MOST));
+	int r = 1;
 
 	while (r > 0)
 		r = serve_one(proc_fd, socket, message, body);

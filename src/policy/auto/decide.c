@@ -36,13 +36,13 @@ static bool is_without_home(enum nm_place_reason reason)
 
 /* A home that was assigned because few threads ran is not valid for many. Its end does not count as
  * a setback and bars nothing. */
-int nm_placement_expire(struct nm_placement *placement, const struct nm_home_round *round,
-			const struct nm_placement_view *view)
+void nm_placement_expire(struct nm_placement *placement, const struct nm_home_round *round,
+			 const struct nm_placement_view *view)
 {
 	nm_autofree enum nm_place_reason *reasons =
-		calloc(placement->processes.count + 1, sizeof(*reasons));
-	int r = reasons ? nm_place_find_expired(&view->place, reasons) : -ENOMEM;
-	for (size_t i = round->first; r == 0 && i < round->end; i++) {
+		nm_must(calloc(placement->processes.count + 1, sizeof(*reasons)));
+	nm_place_find_expired(&view->place, reasons);
+	for (size_t i = round->first; i < round->end; i++) {
 		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (state->home < 0)
 			continue;
@@ -52,15 +52,15 @@ int nm_placement_expire(struct nm_placement *placement, const struct nm_home_rou
 		end_home(round, state, NM_HOME_EXPIRED);
 		view->groups[i].home = -1;
 	}
-	return r;
 }
 
-int nm_placement_yield(struct nm_placement *placement, const struct nm_home_round *round,
-		       const struct nm_placement_view *view)
+void nm_placement_yield(struct nm_placement *placement, const struct nm_home_round *round,
+			const struct nm_placement_view *view)
 {
-	nm_autofree bool *given_up = calloc(placement->processes.count + 1, sizeof(*given_up));
-	int r = given_up ? nm_place_yield(&view->place, given_up) : -ENOMEM;
-	for (size_t i = round->first; r == 0 && i < round->end; i++) {
+	nm_autofree bool *given_up =
+		nm_must(calloc(placement->processes.count + 1, sizeof(*given_up)));
+	nm_place_yield(&view->place, given_up);
+	for (size_t i = round->first; i < round->end; i++) {
 		if (!given_up[i])
 			continue;
 		end_home(round, nm_home_state_at(placement, i), NM_HOME_YIELDED);
@@ -69,7 +69,6 @@ int nm_placement_yield(struct nm_placement *placement, const struct nm_home_roun
 		view->groups[i].home = -1;
 		view->groups[i].barred = true;
 	}
-	return r;
 }
 
 /* ---- verdicts ---- */
@@ -299,17 +298,17 @@ static bool bar_left_alone(struct nm_placement *placement, const struct nm_home_
 	return any;
 }
 
-int nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
-			bool may_move, struct nm_placement_view *view)
+void nm_placement_assign(struct nm_placement *placement, const struct nm_home_round *round,
+			 bool may_move, struct nm_placement_view *view)
 {
 	nm_autofree struct nm_place_proposal *proposals =
-		calloc(placement->processes.count + 1, sizeof(*proposals));
+		nm_must(calloc(placement->processes.count + 1, sizeof(*proposals)));
 	for (unsigned k = 0; nm_placement_wants_homes(round, view) && k < placement->nr_nodes; k++)
 		view->nodes[k].free_bytes = placement->available_bytes[k];
-	int r = proposals ? nm_place_propose(&view->place, proposals) : -ENOMEM;
-	while (r == 0 && bar_left_alone(placement, round, view, proposals))
-		r = nm_place_propose(&view->place, proposals);
-	for (size_t i = round->first; r == 0 && i < round->end; i++) {
+	nm_place_propose(&view->place, proposals);
+	while (bar_left_alone(placement, round, view, proposals))
+		nm_place_propose(&view->place, proposals);
+	for (size_t i = round->first; i < round->end; i++) {
 		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (state->drawn && round->snapshot->interval < state->stays_until)
 			continue;
@@ -320,5 +319,4 @@ int nm_placement_assign(struct nm_placement *placement, const struct nm_home_rou
 		if (state->home < 0 && proposals[i].node >= 0)
 			assign(placement, round, view, state, &proposals[i], may_move);
 	}
-	return r;
 }

@@ -20,9 +20,7 @@
 static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
-	double *arrays = calloc(1, nr_nodes * (8 * sizeof(double) + 3 * sizeof(bool)));
-	if (!arrays)
-		return -ENOMEM;
+	double *arrays = nm_must(calloc(1, nr_nodes * (8 * sizeof(double) + 3 * sizeof(bool))));
 	*(struct nm_home_state *)cell = (struct nm_home_state){
 		.home = -1,
 		.reason = NM_PLACE_YOUNG,
@@ -43,12 +41,10 @@ static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 	return 0;
 }
 
-int nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *state), void *context,
-		     struct nm_placement **ret)
+void nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *state), void *context,
+		      struct nm_placement **ret)
 {
-	struct nm_placement *placement = calloc(1, sizeof(*placement));
-	if (!placement)
-		return -ENOMEM;
+	struct nm_placement *placement = nm_must(calloc(1, sizeof(*placement)));
 	placement->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_home_state),
 						  .init = init_home_state,
 						  .clear = clear,
@@ -58,7 +54,6 @@ int nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *state),
 	placement->trend = (struct nm_place_trend){.performance = 1, .distance = 1};
 	placement->spent_ns = own_ns;
 	*ret = placement;
-	return 0;
 }
 
 void nm_placement_free(struct nm_placement *placement)

@@ -130,13 +130,9 @@ static double room_on(const struct nm_snapshot *snapshot, const struct nm_home_s
 /* If memory is short, the process may use all CPUs of the nodes that it may use. */
 static void update_room(const struct nm_snapshot *snapshot, struct nm_home_state *state)
 {
-	nm_autobitmap all = hwloc_bitmap_alloc(), scratch = hwloc_bitmap_alloc();
+	nm_autobitmap all = nm_must(hwloc_bitmap_alloc()), scratch = nm_must(hwloc_bitmap_alloc());
 	if (!state->is_restricted)
 		return;
-	if (!all || !scratch) {
-		state->is_restricted = false;
-		return;
-	}
 	for (unsigned i = 0; i < state->nr_affinities; i++)
 		hwloc_bitmap_or(all, all, state->affinities[i].cpus);
 	if (state->has_everywhere)
@@ -268,15 +264,12 @@ static void changes_clear(struct changes *changes)
 	free(changes->performance);
 }
 
-/* Allocates room for one change of each kind per process. Returns 0 or -ENOMEM. */
-static int changes_init(struct changes *changes, size_t count)
+/* Allocates room for one change of each kind per process. */
+static void changes_init(struct changes *changes, size_t count)
 {
-	changes->performance = calloc(3 * count + 1, sizeof(*changes->performance));
-	if (!changes->performance)
-		return -ENOMEM;
+	changes->performance = nm_must(calloc(3 * count + 1, sizeof(*changes->performance)));
 	changes->distance = changes->performance + count;
 	changes->waiting = changes->distance + count;
-	return 0;
 }
 
 static void add_change(struct nm_place_change *changes, size_t *count, uint64_t domain,
@@ -322,16 +315,16 @@ static double since_measured_s(const struct nm_home_state *state, uint64_t now_n
 	return state->measured_ns ? fmin(since_s, interval_s) : interval_s;
 }
 
-int nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			 double interval_s, const double *ran, bool sees_accesses)
+void nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			  double interval_s, const double *ran, bool sees_accesses)
 {
-	nm_autofree struct sums *sums = calloc(placement->processes.count + 1, sizeof(*sums));
+	nm_autofree struct sums *sums =
+		nm_must(calloc(placement->processes.count + 1, sizeof(*sums)));
 	nm_auto(changes_clear) struct changes changes = {0};
 	/* Earlier measurements decay over the time for which a process is observed before its
 	 * placement. */
 	double keep = exp(-interval_s / NM_PLACE_OBSERVED_S);
-	if (!sums || changes_init(&changes, placement->processes.count) < 0)
-		return -ENOMEM;
+	changes_init(&changes, placement->processes.count);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		add_thread(snapshot, thread, ran[i], nm_home_state_at(placement, thread->process));
@@ -356,7 +349,6 @@ int nm_placement_measure(struct nm_placement *placement, const struct nm_snapsho
 			add_measure(&state->after, state, &sums[i], keep);
 	}
 	update_trend(&changes, &placement->trend);
-	return 0;
 }
 
 void nm_placement_measure_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,

@@ -163,14 +163,12 @@ static void account_in_place(struct plan *plan, const struct nm_place_group *gro
 }
 
 /* Computes the load of other tasks, then that of the existing homes. */
-static int plan_init(struct plan *plan, const struct nm_place_view *view)
+static void plan_init(struct plan *plan, const struct nm_place_view *view)
 {
 	unsigned nr_nodes = view->topology->nr_nodes;
 	plan->view = view;
-	plan->load = calloc(nr_nodes, sizeof(*plan->load));
-	plan->free_bytes = calloc(nr_nodes, sizeof(*plan->free_bytes));
-	if (!plan->load || !plan->free_bytes)
-		return -ENOMEM;
+	plan->load = nm_must(calloc(nr_nodes, sizeof(*plan->load)));
+	plan->free_bytes = nm_must(calloc(nr_nodes, sizeof(*plan->free_bytes)));
 	for (unsigned k = 0; k < nr_nodes; k++) {
 		double others = view->nodes[k].busy_cpus;
 		for (size_t i = 0; i < view->nr_groups; i++)
@@ -195,7 +193,6 @@ static int plan_init(struct plan *plan, const struct nm_place_view *view)
 		else if (!is_eligible(view, group, &reason))
 			account_in_place(plan, group);
 	}
-	return 0;
 }
 
 /* Returns the memory that would be moved to this node. */
@@ -494,13 +491,11 @@ static int by_rank(const void *one, const void *other)
 		       ?: NM_COMPARE(b->demand, a->demand) ?: NM_COMPARE(a->group, b->group);
 }
 
-int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret)
+void nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal *ret)
 {
 	nm_auto(plan_clear) struct plan plan = {0};
-	nm_autofree struct rank *ranks = calloc(view->nr_groups + 1, sizeof(*ranks));
-	int r = ranks ? plan_init(&plan, view) : -ENOMEM;
-	if (r < 0)
-		return r;
+	nm_autofree struct rank *ranks = nm_must(calloc(view->nr_groups + 1, sizeof(*ranks)));
+	plan_init(&plan, view);
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		ret[i] = (struct nm_place_proposal){
 			.group = i,
@@ -523,7 +518,6 @@ int nm_place_propose(const struct nm_place_view *view, struct nm_place_proposal 
 		if (is_eligible(view, group, &ret[at].reason))
 			choose_node(&plan, group, &ret[at]);
 	}
-	return 0;
 }
 
 /* ---- homes without a reason ---- */
@@ -534,11 +528,11 @@ bool nm_place_expires_with_growth(enum nm_place_reason reason)
 	       reason == NM_PLACE_SMALL;
 }
 
-int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret)
+void nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason *ret)
 {
 	nm_auto(plan_clear) struct plan plan = {0};
-	int r = plan_init(&plan, view);
-	for (size_t i = 0; r == 0 && i < view->nr_groups; i++) {
+	plan_init(&plan, view);
+	for (size_t i = 0; i < view->nr_groups; i++) {
 		const struct nm_place_group *group = &view->groups[i];
 		ret[i] = group->home_reason;
 		if (group->home < 0)
@@ -563,5 +557,4 @@ int nm_place_find_expired(const struct nm_place_view *view, enum nm_place_reason
 		    (for_few && !may_pack(&plan, group, (unsigned)group->home, &ret[i])))
 			ret[i] = NM_PLACE_SPREAD;
 	}
-	return r;
 }

@@ -63,13 +63,11 @@ static int node_of(const struct nm_placement *placement, const struct nm_snapsho
 /* Adds the steps that move threads to their homes or hold them, in the order of their numbers. A
  * domain gets one more step if it has fewer than are left: a user's threads could need one in every
  * interval. */
-int nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config, struct nm_plan *plan)
+void nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, struct nm_plan *plan)
 {
 	const uint64_t most = config->rules.moves_per_interval;
-	nm_autofree uint64_t *movers = calloc(most + 1, sizeof(*movers));
-	if (!movers)
-		return -ENOMEM;
+	nm_autofree uint64_t *movers = nm_must(calloc(most + 1, sizeof(*movers)));
 	size_t count = 0;
 	for (uint32_t i = 0; i < snapshot->nr_threads && plan->count < most; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
@@ -86,12 +84,9 @@ int nm_placement_plan(const struct nm_placement *placement, const struct nm_snap
 			nm_usage_add(&usage, domain, movers[k], 1);
 		if (!nm_usage_has_room(&usage, most))
 			continue;
-		int r = nm_plan_add_home(snapshot, config, i, node, pin, state->decision, plan);
-		if (r == -ENOMEM)
-			return r;
+		(void)nm_plan_add_home(snapshot, config, i, node, pin, state->decision, plan);
 		movers[count++] = domain;
 	}
-	return 0;
 }
 
 void nm_placement_refused(struct nm_placement *placement, uint32_t pid, int error, uint64_t now_ns)

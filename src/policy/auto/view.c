@@ -45,19 +45,13 @@ static void add_traffic(const struct nm_snapshot *snapshot, struct nm_place_node
 	}
 }
 
-static int reserve_nodes(struct nm_placement *placement, unsigned nr_nodes)
+static void reserve_nodes(struct nm_placement *placement, unsigned nr_nodes)
 {
 	if (placement->nr_nodes == nr_nodes)
-		return 0;
-	struct nm_place_node *nodes = calloc(nr_nodes, sizeof(*nodes));
-	double *beside = calloc(nr_nodes, sizeof(*beside));
-	uint64_t *available = calloc(nr_nodes, sizeof(*available));
-	if (!nodes || !beside || !available) {
-		free(nodes);
-		free(beside);
-		free(available);
-		return -ENOMEM;
-	}
+		return;
+	struct nm_place_node *nodes = nm_must(calloc(nr_nodes, sizeof(*nodes)));
+	double *beside = nm_must(calloc(nr_nodes, sizeof(*beside)));
+	uint64_t *available = nm_must(calloc(nr_nodes, sizeof(*available)));
 	free(placement->nodes);
 	free(placement->other_cpus);
 	free(placement->available_bytes);
@@ -65,17 +59,14 @@ static int reserve_nodes(struct nm_placement *placement, unsigned nr_nodes)
 	placement->other_cpus = beside;
 	placement->available_bytes = available;
 	placement->nr_nodes = nr_nodes;
-	return 0;
 }
 
-int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			      double interval_s)
+void nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			       double interval_s)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double demand = 0;
-	int r = reserve_nodes(placement, nr_nodes);
-	if (r < 0)
-		return r;
+	reserve_nodes(placement, nr_nodes);
 	memset(placement->nodes, 0, nr_nodes * sizeof(*placement->nodes));
 	fill_nodes(snapshot, placement->nodes);
 	add_traffic(snapshot, placement->nodes);
@@ -96,7 +87,6 @@ int nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_sn
 		demand += nm_home_state_at(placement, i)->wanted_cpus;
 	placement->recent_demand += (demand - placement->recent_demand) * interval_s /
 				    (interval_s + NM_PLACE_OBSERVED_S);
-	return 0;
 }
 
 /* ---- the processes ---- */
@@ -148,14 +138,12 @@ void nm_placement_fill_group(const struct nm_home_state *state, uint64_t now_ns,
 	};
 }
 
-int nm_placement_view_build(const struct nm_placement *placement,
-			    const struct nm_topology *topology, uint64_t now_ns,
-			    struct nm_placement_view *view)
+void nm_placement_view_build(const struct nm_placement *placement,
+			     const struct nm_topology *topology, uint64_t now_ns,
+			     struct nm_placement_view *view)
 {
-	view->nodes = calloc(placement->nr_nodes, sizeof(*view->nodes));
-	view->groups = calloc(placement->processes.count + 1, sizeof(*view->groups));
-	if (!view->nodes || !view->groups)
-		return -ENOMEM;
+	view->nodes = nm_must(calloc(placement->nr_nodes, sizeof(*view->nodes)));
+	view->groups = nm_must(calloc(placement->processes.count + 1, sizeof(*view->groups)));
 	memcpy(view->nodes, placement->nodes, placement->nr_nodes * sizeof(*view->nodes));
 	for (size_t i = 0; i < placement->processes.count; i++)
 		nm_placement_fill_group(nm_home_state_at(placement, i), now_ns, &view->groups[i]);
@@ -168,7 +156,6 @@ int nm_placement_view_build(const struct nm_placement *placement,
 		.recent_demand = placement->recent_demand,
 		.max_traffic = placement->max_traffic,
 	};
-	return 0;
 }
 
 void nm_placement_view_clear(struct nm_placement_view *view)

@@ -119,12 +119,10 @@ static size_t next_at(const struct nm_place_view *view, unsigned node, const boo
 	return next;
 }
 
-int nm_place_yield(const struct nm_place_view *view, bool *ret)
+void nm_place_yield(const struct nm_place_view *view, bool *ret)
 {
 	unsigned nr_nodes = view->topology->nr_nodes;
-	nm_autofree double *demand = calloc(nr_nodes, sizeof(*demand));
-	if (!demand)
-		return -ENOMEM;
+	nm_autofree double *demand = nm_must(calloc(nr_nodes, sizeof(*demand)));
 	fill_demand(view, demand);
 	for (size_t i = 0; i < view->nr_groups; i++) {
 		ret[i] = exceeds_room(view, &view->groups[i], demand);
@@ -141,5 +139,4 @@ int nm_place_yield(const struct nm_place_view *view, bool *ret)
 			demand[k] -= movable_demand(&view->groups[group]);
 		}
 	}
-	return 0;
 }

@@ -10,17 +10,15 @@
 
 /* ---- creation and destruction ---- */
 
-int nm_balancer_new(const struct nm_topology *topology, double page_bytes, struct nm_balancer **ret)
+void nm_balancer_new(const struct nm_topology *topology, double page_bytes,
+		     struct nm_balancer **ret)
 {
-	struct nm_balancer *balancer = calloc(1, sizeof(*balancer));
-	if (!balancer)
-		return -ENOMEM;
+	struct nm_balancer *balancer = nm_must(calloc(1, sizeof(*balancer)));
 	balancer->topology = topology;
 	balancer->page_bytes = page_bytes;
 	balancer->threads.cell_bytes = sizeof(struct nm_balancer_thread_state);
 	balancer->residences = nm_residence_column();
 	*ret = balancer;
-	return 0;
 }
 
 void nm_balancer_free(struct nm_balancer *balancer)
@@ -83,13 +81,12 @@ static void free_measured(struct measured *measured)
 	free(measured->types);
 }
 
-static int measure(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-		   struct measured *measured)
+static void measure(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+		    struct measured *measured)
 {
-	measured->resident = calloc(snapshot->nr_processes + 1, sizeof(*measured->resident));
-	measured->types = calloc(snapshot->nr_threads + 1, sizeof(*measured->types));
-	if (!measured->resident || !measured->types)
-		return -ENOMEM;
+	measured->resident =
+		nm_must(calloc(snapshot->nr_processes + 1, sizeof(*measured->resident)));
+	measured->types = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*measured->types)));
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		measured->types[i] = nm_balancer_thread(balancer, i)->behaviour.type;
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
@@ -97,7 +94,6 @@ static int measure(const struct nm_balancer *balancer, const struct nm_snapshot 
 			nm_balancer_residence(balancer, snapshot->processes[i].pid);
 		measured->resident[i] = residence ? residence->pages : NULL;
 	}
-	return 0;
 }
 
 static void store_result(struct nm_balancer *balancer, const struct nm_balance_result *result)
@@ -116,9 +112,7 @@ int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *sn
 	nm_auto(nm_balance_input_clear) struct nm_balance_input_arrays arrays = {0};
 	const struct nm_balance_rules rules = nm_balancer_rules(config);
 	struct nm_balance_result result = {0};
-	int r = measure(balancer, snapshot, &measured);
-	if (r < 0)
-		return r;
+	measure(balancer, snapshot, &measured);
 	const struct nm_balance_measurements measurements = {
 		.snapshot = snapshot,
 		.times = times,
@@ -127,7 +121,7 @@ int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *sn
 		.cpu_types = balancer->split ? balancer->cpu_types : NULL,
 		.min_run = config->rules.min_run,
 	};
-	r = nm_balance_input_build(&measurements, &arrays);
+	int r = nm_balance_input_build(&measurements, &arrays);
 	if (r == 0)
 		r = nm_balance_round(&arrays.input, &rules, &balancer->state, &result);
 	if (r < 0)
@@ -186,18 +180,15 @@ static void propose(const struct nm_balancer *balancer, const struct nm_snapshot
 	ret->gain = nm_gate_gain(snapshot, ret->moves, 1);
 }
 
-int nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			const struct nm_config *config, struct nm_proposals *ret)
+void nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			 const struct nm_config *config, struct nm_proposals *ret)
 {
 	const struct nm_balance_result *result = &balancer->result;
 	struct nm_proposals proposals = {.count = result->count};
-	proposals.items = calloc(result->count + 1, sizeof(*proposals.items));
-	if (!proposals.items)
-		return -ENOMEM;
+	proposals.items = nm_must(calloc(result->count + 1, sizeof(*proposals.items)));
 	for (size_t i = 0; i < result->count; i++)
 		propose(balancer, snapshot, config, &result->moves[i], &proposals.items[i]);
 	*ret = proposals;
-	return 0;
 }
 
 void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision *decision)

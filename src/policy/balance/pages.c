@@ -16,9 +16,7 @@ static int init_residence(const struct nm_snapshot *snapshot, void *cell)
 {
 	struct nm_residence *residence = cell;
 	size_t nr_nodes = snapshot->topology->nr_nodes;
-	residence->pages = calloc(3 * nr_nodes, sizeof(double));
-	if (!residence->pages)
-		return -ENOMEM;
+	residence->pages = nm_must(calloc(3 * nr_nodes, sizeof(double)));
 	residence->seen = residence->pages + nr_nodes;
 	residence->counted = residence->seen + nr_nodes;
 	return 0;

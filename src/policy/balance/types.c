@@ -40,20 +40,15 @@ static void classify(struct nm_balancer *balancer, const struct nm_snapshot *sna
 
 /* ---- CPUs ---- */
 
-static int list_leasable(struct nm_balancer *balancer)
+static void list_leasable(struct nm_balancer *balancer)
 {
 	unsigned nr_nodes = balancer->topology->nr_nodes;
-	balancer->leasable = calloc((size_t)nr_nodes * TYPES, sizeof(hwloc_bitmap_t));
-	if (!balancer->leasable)
-		return -ENOMEM;
+	balancer->leasable = nm_must(calloc((size_t)nr_nodes * TYPES, sizeof(hwloc_bitmap_t)));
 	for (unsigned i = 0; i < nr_nodes * TYPES; i++) {
-		balancer->leasable[i] = hwloc_bitmap_alloc();
-		if (!balancer->leasable[i] ||
-		    nm_dtas_cpus(balancer->topology, balancer->cpu_types, (int)(i / TYPES),
-				 (enum nm_dtas_type)(i % TYPES), balancer->leasable[i]) < 0)
-			return -ENOMEM;
+		balancer->leasable[i] = nm_must(hwloc_bitmap_alloc());
+		nm_dtas_cpus(balancer->topology, balancer->cpu_types, (int)(i / TYPES),
+			     (enum nm_dtas_type)(i % TYPES), balancer->leasable[i]);
 	}
-	return 0;
 }
 
 /* Returns whether the type of one of the node's CPUs has changed. */
@@ -99,15 +94,15 @@ static void count_types(const struct nm_balancer *balancer, const struct nm_snap
 /* Divides the CPUs by the numbers of threads of each type. */
 static int split(struct nm_balancer *balancer, const uint64_t *counts)
 {
-	balancer->cpu_types = calloc(balancer->topology->nr_cpus + 1U, sizeof(enum nm_dtas_type));
-	if (!balancer->cpu_types)
-		return -ENOMEM;
-	int r = nm_dtas_split(balancer->topology, counts[NM_DTAS_MEMORY], counts[NM_DTAS_COMPUTE],
-			      balancer->cpu_types);
-	return r < 0 ? r : list_leasable(balancer);
+	balancer->cpu_types =
+		nm_must(calloc(balancer->topology->nr_cpus + 1U, sizeof(enum nm_dtas_type)));
+	nm_dtas_split(balancer->topology, counts[NM_DTAS_MEMORY], counts[NM_DTAS_COMPUTE],
+		      balancer->cpu_types);
+	list_leasable(balancer);
+	return 0;
 }
 
-/* Returns the number of leases that end, or -ENOMEM. Without threads of a type no CPU has one. */
+/* Returns the number of leases that end. Without threads of a type no CPU has one. */
 static ssize_t update_split(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 			    uint32_t *ret_ended)
 {

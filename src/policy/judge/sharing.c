@@ -62,10 +62,8 @@ static int index_places(struct nm_tidmap *first_of, struct nm_sharing_place *pla
 int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
 		     struct nm_sharing_place *places, size_t count)
 {
-	nm_auto(nm_tidmap_freep) struct nm_tidmap *first_of = NULL;
-	int r = nm_tidmap_new(&first_of);
-	if (r == 0)
-		r = index_places(first_of, places, count);
+	nm_auto(nm_tidmap_freep) struct nm_tidmap *first_of = nm_tidmap_new();
+	int r = index_places(first_of, places, count);
 	if (r < 0)
 		return r;
 	struct sum sum = {.snapshot = snapshot, .places = places, .first_of = first_of};

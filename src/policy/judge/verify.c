@@ -118,8 +118,9 @@ int nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input
 		    const struct nm_decision *decision)
 {
 	struct nm_evaluation *evaluation = NULL;
-	int r = NM_RESERVE(verifier->pending, verifier->capacity, verifier->count);
-	if (r == 0 && decision->kind == NM_DECISION_PAGES)
+	NM_RESERVE(verifier->pending, verifier->capacity, verifier->count);
+	int r = 0;
+	if (decision->kind == NM_DECISION_PAGES)
 		r = nm_evaluation_join(verifier, input, decision, &evaluation);
 	if (r < 0)
 		return r;
@@ -514,8 +515,8 @@ static int observe(struct nm_pending_verdict *pending, const struct nm_verifier_
 /* A decision about a thread supersedes the earlier ones about it. */
 static int find_superseded(struct nm_verifier *verifier)
 {
-	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = NULL;
-	int r = nm_tidmap_new(&later);
+	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = nm_tidmap_new();
+	int r = 0;
 	for (size_t i = verifier->count; i-- > 0;) {
 		struct nm_verdict *verdict = &verifier->pending[i].verdict;
 		for (unsigned k = 0; r == 0 && k < verdict->nr_threads; k++) {

@@ -27,10 +27,8 @@ static int take_cpus(struct nm_hierarchy *tree, hwloc_const_bitmap_t cpus)
 	const struct nm_topology *topology = tree->topology;
 	int cpu;
 
-	tree->cpu = calloc(topology->nr_cpus + 1, sizeof(*tree->cpu));
-	tree->leaf_of = calloc(topology->nr_cpus + 1, sizeof(*tree->leaf_of));
-	if (!tree->cpu || !tree->leaf_of)
-		return -ENOMEM;
+	tree->cpu = nm_must(calloc(topology->nr_cpus + 1, sizeof(*tree->cpu)));
+	tree->leaf_of = nm_must(calloc(topology->nr_cpus + 1, sizeof(*tree->leaf_of)));
 	for (cpu = hwloc_bitmap_first(cpus); cpu >= 0 && cpu < (int)topology->nr_cpus;
 	     cpu = hwloc_bitmap_next(cpus, cpu))
 		if (topology->cpus[cpu].node >= 0)
@@ -46,12 +44,10 @@ static int take_cpus(struct nm_hierarchy *tree, hwloc_const_bitmap_t cpus)
 }
 
 /* Leaves differ at a level if they differ there or at an outer level. */
-static int number_groups(struct nm_hierarchy *tree, unsigned level)
+static void number_groups(struct nm_hierarchy *tree, unsigned level)
 {
-	unsigned *group = calloc(tree->nr_leaves, sizeof(*group));
+	unsigned *group = nm_must(calloc(tree->nr_leaves, sizeof(*group)));
 
-	if (!group)
-		return -ENOMEM;
 	tree->group[level] = group;
 	for (unsigned i = 1; i < tree->nr_leaves; i++) {
 		bool same = true;
@@ -60,7 +56,6 @@ static int number_groups(struct nm_hierarchy *tree, unsigned level)
 					       key_of(tree->topology, tree->cpu[i], l);
 		group[i] = group[i - 1] + !same;
 	}
-	return 0;
 }
 
 /* Returns the number of the leaf's group among its siblings. */
@@ -74,11 +69,9 @@ static unsigned digit_of(const struct nm_hierarchy *tree, unsigned leaf, unsigne
 	return tree->group[level][leaf] - tree->group[level][first];
 }
 
-static int find_places(struct nm_hierarchy *tree)
+static void find_places(struct nm_hierarchy *tree)
 {
-	tree->place = calloc(tree->nr_leaves, sizeof(*tree->place));
-	if (!tree->place)
-		return -ENOMEM;
+	tree->place = nm_must(calloc(tree->nr_leaves, sizeof(*tree->place)));
 	for (unsigned level = 0; level < NM_LEVELS; level++)
 		for (unsigned i = 0; i < tree->nr_leaves; i++)
 			if (digit_of(tree, i, level) >= tree->arity[level])
@@ -89,24 +82,20 @@ static int find_places(struct nm_hierarchy *tree)
 		for (unsigned i = 0; i < tree->nr_leaves; i++)
 			tree->place[i] += digit_of(tree, i, level) * width;
 	}
-	return 0;
 }
 
 int nm_hierarchy_new(const struct nm_topology *topology, hwloc_const_bitmap_t cpus,
 		     struct nm_hierarchy **ret)
 {
-	nm_auto(nm_hierarchy_freep) struct nm_hierarchy *tree = calloc(1, sizeof(*tree));
+	nm_auto(nm_hierarchy_freep) struct nm_hierarchy *tree = nm_must(calloc(1, sizeof(*tree)));
 
-	if (!tree)
-		return -ENOMEM;
 	tree->topology = topology;
 	int r = take_cpus(tree, cpus);
-	for (unsigned level = 0; level < NM_LEVELS && r == 0; level++)
-		r = number_groups(tree, level);
-	if (r == 0)
-		r = find_places(tree);
 	if (r < 0)
 		return r;
+	for (unsigned level = 0; level < NM_LEVELS; level++)
+		number_groups(tree, level);
+	find_places(tree);
 	*ret = NM_TAKE(tree);
 	return 0;
 }

@@ -18,7 +18,7 @@ struct nm_hierarchy {
 	unsigned width[NM_LEVELS];  /* number of leaves of the regular tree in one group */
 };
 
-/* Creates the tree of the CPUs in `cpus`. Returns 0, -ENODATA if there are none, or -ENOMEM. */
+/* Creates the tree of the CPUs in `cpus`. Returns 0, or -ENODATA if there are none. */
 int nm_hierarchy_new(const struct nm_topology *topology, hwloc_const_bitmap_t cpus,
 		     struct nm_hierarchy **ret);
 void nm_hierarchy_free(struct nm_hierarchy *tree);
@@ -36,18 +36,15 @@ struct nm_task {
 /*
  * Computes Scotch's mapping of the graph into task->leaf. It gives each CPU its share of the load,
  * even if that separates partners. With `idle` additional vertices, each with the load of one CPU
- * and without edges, threads may be placed more closely, as far as there are CPUs. Returns 0 or
- * -ENOMEM.
+ * and without edges, threads may be placed more closely, as far as there are CPUs. Returns 0.
  */
 int nm_scotch_map(struct nm_task *task, uint32_t seed, unsigned idle);
 
-/* Swaps equivalent groups so that most of the threads' load stays where it is. Returns 0 or
- * -ENOMEM. */
+/* Swaps equivalent groups so that most of the threads' load stays where it is. Returns 0. */
 int nm_relabel(struct nm_task *task);
 
-/* Moves threads whose affinity excludes their leaf, and adds their number to *repaired. Returns 0
- * or -ENOMEM. */
-int nm_repair(struct nm_task *task, size_t *repaired);
+/* Moves threads whose affinity excludes their leaf, and adds their number to *repaired. */
+void nm_repair(struct nm_task *task, size_t *repaired);
 
 /* Returns the load of a thread; unknown counts as a whole CPU. */
 double nm_task_load(const struct nm_task *task, size_t thread);

@@ -38,34 +38,27 @@ static int make_hierarchy(const struct nm_topology *topology,
 			  const struct nm_mapping_thread *threads, size_t nr_threads,
 			  struct nm_hierarchy **ret)
 {
-	nm_autobitmap cpus = hwloc_bitmap_alloc();
+	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
 
-	if (!cpus)
-		return -ENOMEM;
 	for (size_t i = 0; i < nr_threads; i++)
-		if (hwloc_bitmap_or(cpus, cpus, threads[i].allowed) < 0)
-			return -ENOMEM;
+		nm_must_do(hwloc_bitmap_or(cpus, cpus, threads[i].allowed));
 	/* CPU sets may be infinite; the usable CPUs are not. */
-	if (hwloc_bitmap_and(cpus, cpus, topology->usable) < 0)
-		return -ENOMEM;
+	nm_must_do(hwloc_bitmap_and(cpus, cpus, topology->usable));
 	return nm_hierarchy_new(topology, cpus, ret);
 }
 
-static int begin_task(struct nm_task *task)
+static void begin_task(struct nm_task *task)
 {
 	size_t threads = task->graph->nr_threads;
 	const struct nm_hierarchy *tree = task->hierarchy;
 
-	task->leaf = calloc(threads + 1, sizeof(*task->leaf));
-	task->now = calloc(threads + 1, sizeof(*task->now));
-	if (!task->leaf || !task->now)
-		return -ENOMEM;
+	task->leaf = nm_must(calloc(threads + 1, sizeof(*task->leaf)));
+	task->now = nm_must(calloc(threads + 1, sizeof(*task->now)));
 	for (size_t i = 0; i < threads; i++) {
 		int cpu = task->threads[i].cpu;
 		bool known = cpu >= 0 && cpu < (int)tree->topology->nr_cpus;
 		task->now[i] = known ? tree->leaf_of[cpu] : -1;
 	}
-	return 0;
 }
 
 static bool has_place(const struct nm_task *task, size_t thread)
@@ -146,9 +139,7 @@ static int map(struct nm_task *task, double gain, uint32_t seed)
 	if (r < 0 || idle == 0 || gain <= 0)
 		return r;
 	struct nm_task crowded = *task;
-	nm_autofree int *leaf = calloc(task->graph->nr_threads + 1, sizeof(*leaf));
-	if (!leaf)
-		return -ENOMEM;
+	nm_autofree int *leaf = nm_must(calloc(task->graph->nr_threads + 1, sizeof(*leaf)));
 	crowded.leaf = leaf;
 	r = nm_scotch_map(&crowded, seed, idle);
 	if (r < 0 ||
@@ -161,14 +152,12 @@ static int map(struct nm_task *task, double gain, uint32_t seed)
 
 static int compute(struct nm_task *task, double gain, uint32_t seed, size_t *repaired)
 {
-	int r = begin_task(task);
-
-	if (r == 0)
-		r = map(task, gain, seed);
+	begin_task(task);
+	int r = map(task, gain, seed);
 	if (r == 0)
 		r = nm_relabel(task);
 	if (r == 0)
-		r = nm_repair(task, repaired);
+		nm_repair(task, repaired);
 	return r;
 }
 
@@ -176,18 +165,14 @@ int nm_mapping_compute(const struct nm_topology *topology, const struct nm_affin
 		       const struct nm_mapping_thread *threads, double gain, uint32_t seed,
 		       struct nm_mapping **ret)
 {
-	nm_auto(nm_mapping_freep) struct nm_mapping *mapping = calloc(1, sizeof(*mapping));
+	nm_auto(nm_mapping_freep) struct nm_mapping *mapping = nm_must(calloc(1, sizeof(*mapping)));
 	nm_auto(nm_hierarchy_freep) struct nm_hierarchy *tree = NULL;
 
-	if (!mapping)
-		return -ENOMEM;
 	int r = make_hierarchy(topology, threads, graph->nr_threads, &tree);
 	if (r < 0)
 		return r;
 	mapping->nr_threads = graph->nr_threads;
-	mapping->cpu = calloc(graph->nr_threads + 1, sizeof(*mapping->cpu));
-	if (!mapping->cpu)
-		return -ENOMEM;
+	mapping->cpu = nm_must(calloc(graph->nr_threads + 1, sizeof(*mapping->cpu)));
 	nm_auto(free_task) struct nm_task task = {
 		.hierarchy = tree, .graph = graph, .threads = threads};
 	r = compute(&task, gain, seed, &mapping->repaired);

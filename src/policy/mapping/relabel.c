@@ -114,20 +114,18 @@ static void sum_sharing(struct sibling_group *sibling_group)
 		}
 }
 
-static int init_sibling_group(struct sibling_group *sibling_group)
+static void init_sibling_group(struct sibling_group *sibling_group)
 {
 	const unsigned *group = sibling_group->task->hierarchy->group[sibling_group->level];
 	unsigned count = group[sibling_group->end - 1] - group[sibling_group->begin] + 1;
 
 	sibling_group->count = count;
-	sibling_group->start = calloc(count + 1, sizeof(*sibling_group->start));
-	sibling_group->label_of = calloc(count, sizeof(*sibling_group->label_of));
-	sibling_group->stay = calloc((size_t)count * count, sizeof(*sibling_group->stay));
-	sibling_group->share =
-		sibling_group->level == 0 ? calloc((size_t)count * count, sizeof(double)) : NULL;
-	if (!sibling_group->start || !sibling_group->label_of || !sibling_group->stay ||
-	    (sibling_group->level == 0 && !sibling_group->share))
-		return -ENOMEM;
+	sibling_group->start = nm_must(calloc(count + 1, sizeof(*sibling_group->start)));
+	sibling_group->label_of = nm_must(calloc(count, sizeof(*sibling_group->label_of)));
+	sibling_group->stay = nm_must(calloc((size_t)count * count, sizeof(*sibling_group->stay)));
+	sibling_group->share = sibling_group->level == 0
+				       ? nm_must(calloc((size_t)count * count, sizeof(double)))
+				       : NULL;
 	for (unsigned leaf = sibling_group->end; leaf-- > sibling_group->begin;)
 		sibling_group->start[group[leaf] - group[sibling_group->begin]] = leaf;
 	sibling_group->start[count] = sibling_group->end;
@@ -139,7 +137,6 @@ static int init_sibling_group(struct sibling_group *sibling_group)
 		sum_masks(sibling_group);
 		sum_sharing(sibling_group);
 	}
-	return 0;
 }
 
 static unsigned size_of_group(const struct sibling_group *sibling_group, unsigned sibling)
@@ -222,7 +219,7 @@ static void apply(struct sibling_group *sibling_group)
 	}
 }
 
-static int relabel_siblings(struct nm_task *task, unsigned level, unsigned begin, unsigned end)
+static void relabel_siblings(struct nm_task *task, unsigned level, unsigned begin, unsigned end)
 {
 	nm_auto(free_sibling_group) struct sibling_group sibling_group = {
 		.task = task, .level = level, .begin = begin, .end = end};
@@ -230,22 +227,20 @@ static int relabel_siblings(struct nm_task *task, unsigned level, unsigned begin
 	unsigned count = group[end - 1] - group[begin] + 1;
 
 	if (count < 2 || count > SIBLINGS_MAX)
-		return 0;
-	int r = init_sibling_group(&sibling_group);
-	if (r < 0)
-		return r;
+		return;
+	init_sibling_group(&sibling_group);
 	/* Each swap lowers the cost, or keeps it and raises the load that stays, so that the loop
 	 * ends; the bound guards against rounding. */
 	for (unsigned pass = 0; pass < count && swap_once(&sibling_group); pass++)
 		;
 	apply(&sibling_group);
-	return 0;
 }
 
 int nm_relabel(struct nm_task *task)
 {
 	const struct nm_hierarchy *tree = task->hierarchy;
-	int r = relabel_siblings(task, 0, 0, tree->nr_leaves);
+	relabel_siblings(task, 0, 0, tree->nr_leaves);
+	int r = 0;
 
 	for (unsigned level = 1; level < NM_LEVELS && r == 0; level++) {
 		const unsigned *parent = tree->group[level - 1];
@@ -253,7 +248,7 @@ int nm_relabel(struct nm_task *task)
 			end = begin + 1;
 			while (end < tree->nr_leaves && parent[end] == parent[begin])
 				end++;
-			r = relabel_siblings(task, level, begin, end);
+			relabel_siblings(task, level, begin, end);
 		}
 	}
 	return r;

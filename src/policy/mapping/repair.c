@@ -71,15 +71,13 @@ static int best_leaf(const struct nm_task *task, size_t thread, const double *lo
 	return found;
 }
 
-int nm_repair(struct nm_task *task, size_t *repaired)
+void nm_repair(struct nm_task *task, size_t *repaired)
 {
 	size_t threads = task->graph->nr_threads;
 	unsigned leaves = task->hierarchy->nr_leaves;
-	nm_autofree double *load = calloc(leaves, sizeof(*load));
+	nm_autofree double *load = nm_must(calloc(leaves, sizeof(*load)));
 	double total = 0;
 
-	if (!load)
-		return -ENOMEM;
 	for (size_t i = 0; i < threads; i++) {
 		total += nm_task_load(task, i);
 		if (may_run(task, i, task->leaf[i]))
@@ -95,5 +93,4 @@ int nm_repair(struct nm_task *task, size_t *repaired)
 			load[task->leaf[i]] += nm_task_load(task, i);
 		++*repaired;
 	}
-	return 0;
 }

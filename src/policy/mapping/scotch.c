@@ -42,19 +42,16 @@ static void free_arrays(struct arrays *arrays)
 	free(arrays->part);
 }
 
-static int allocate(const struct nm_affinity_graph *graph, unsigned idle, struct arrays *arrays)
+static void allocate(const struct nm_affinity_graph *graph, unsigned idle, struct arrays *arrays)
 {
 	size_t threads = graph->nr_threads + idle + 1;
 	size_t arcs = (size_t)graph->first[graph->nr_threads] + 1;
 
-	arrays->first = calloc(threads, sizeof(SCOTCH_Num));
-	arrays->load = calloc(threads, sizeof(SCOTCH_Num));
-	arrays->part = calloc(threads, sizeof(SCOTCH_Num));
-	arrays->partner = calloc(arcs, sizeof(SCOTCH_Num));
-	arrays->weight = calloc(arcs, sizeof(SCOTCH_Num));
-	return arrays->first && arrays->load && arrays->part && arrays->partner && arrays->weight
-		       ? 0
-		       : -ENOMEM;
+	arrays->first = nm_must(calloc(threads, sizeof(SCOTCH_Num)));
+	arrays->load = nm_must(calloc(threads, sizeof(SCOTCH_Num)));
+	arrays->part = nm_must(calloc(threads, sizeof(SCOTCH_Num)));
+	arrays->partner = nm_must(calloc(arcs, sizeof(SCOTCH_Num)));
+	arrays->weight = nm_must(calloc(arcs, sizeof(SCOTCH_Num)));
 }
 
 /* Returns the number of bits by which weights must be shifted for their sum to fit. */
@@ -189,10 +186,8 @@ static int make_architecture(struct session *session, const struct nm_hierarchy 
  * not be used. */
 static int keep_present(struct session *session, const struct nm_hierarchy *tree)
 {
-	nm_autofree SCOTCH_Num *places = calloc(tree->nr_leaves, sizeof(*places));
+	nm_autofree SCOTCH_Num *places = nm_must(calloc(tree->nr_leaves, sizeof(*places)));
 
-	if (!places)
-		return -ENOMEM;
 	for (unsigned i = 0; i < tree->nr_leaves; i++)
 		places[i] = (SCOTCH_Num)tree->place[i];
 	return SCOTCH_archSub(&session->present, &session->whole, (SCOTCH_Num)tree->nr_leaves,
@@ -239,11 +234,9 @@ int nm_scotch_map(struct nm_task *task, uint32_t seed, unsigned idle)
 			task->leaf[i] = 0;
 		return 0;
 	}
-	int r = allocate(task->graph, idle, &arrays);
-	if (r < 0)
-		return r;
+	allocate(task->graph, idle, &arrays);
 	fill(task, idle, &arrays);
-	r = init_session(&session, seed);
+	int r = init_session(&session, seed);
 	if (r < 0)
 		return r;
 	r = map(&session, task, idle, &arrays);

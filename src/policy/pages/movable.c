@@ -62,25 +62,22 @@ bool nm_page_may_move(const struct nm_page_process *process, uint64_t address, u
 	       !nm_page_is_refused(process, address);
 }
 
-int nm_page_refuse(struct nm_page_process *process, uint64_t address, unsigned times)
+void nm_page_refuse(struct nm_page_process *process, uint64_t address, unsigned times)
 {
 	struct nm_page_refusal *refusal = refusal_of(process, address);
 
 	if (refusal) {
 		refusal->times += times;
-		return 0;
+		return;
 	}
 	if (process->nr_refusals >= REFUSALS_MAX)
-		return 0;
-	int r = NM_RESERVE(process->refusals, process->refusal_capacity, process->nr_refusals);
-	if (r < 0)
-		return r;
+		return;
+	NM_RESERVE(process->refusals, process->refusal_capacity, process->nr_refusals);
 	size_t index = position_of(process, address);
 	memmove(&process->refusals[index + 1], &process->refusals[index],
 		(process->nr_refusals - index) * sizeof(*process->refusals));
 	process->refusals[index] = (struct nm_page_refusal){address, times};
 	process->nr_refusals++;
-	return 0;
 }
 
 void nm_page_accept(struct nm_page_process *process, uint64_t address)

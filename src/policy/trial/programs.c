@@ -11,15 +11,12 @@
 /* Of the control units of a program: if more outlive the window, the others are not typical. */
 #define OUTLIVING_MOST 0.05
 
-int nm_trial_new(uint64_t seed, struct nm_trial **ret)
+void nm_trial_new(uint64_t seed, struct nm_trial **ret)
 {
-	nm_auto(nm_trial_freep) struct nm_trial *trial = calloc(1, sizeof(*trial));
-	int r = trial ? nm_tidmap_new(&trial->process_of) : -ENOMEM;
-	if (r < 0)
-		return r;
+	nm_auto(nm_trial_freep) struct nm_trial *trial = nm_must(calloc(1, sizeof(*trial)));
+	trial->process_of = nm_tidmap_new();
 	nm_rng_seed(&trial->rng, seed);
 	*ret = NM_TAKE(trial);
-	return 0;
 }
 
 void nm_trial_free(struct nm_trial *trial)
@@ -109,12 +106,10 @@ struct nm_trial_program *nm_trial_program_for(struct nm_trial *trial, uint64_t d
 		return program;
 	for (size_t i = 0; i < trial->nr_programs; i++)
 		of_domain += trial->programs[i]->domain == domain;
-	if (of_domain >= NM_TRIAL_PROGRAMS_MOST - trial->nr_programs ||
-	    NM_RESERVE(trial->programs, trial->programs_capacity, trial->nr_programs) < 0)
+	if (of_domain >= NM_TRIAL_PROGRAMS_MOST - trial->nr_programs)
 		return NULL;
-	program = calloc(1, sizeof(*program));
-	if (!program)
-		return NULL;
+	NM_RESERVE(trial->programs, trial->programs_capacity, trial->nr_programs);
+	program = nm_must(calloc(1, sizeof(*program)));
 	program->domain = domain;
 	program->announced = true;
 	(void)snprintf(program->comm, sizeof(program->comm), "%s", comm);
@@ -152,17 +147,18 @@ bool nm_trial_program_result(const struct nm_trial_program *program, enum nm_tri
 bool nm_trial_result(const struct nm_trial *trial, enum nm_trial_span span,
 		     enum nm_trial_measure measure, struct nm_trial_difference *ret)
 {
-	nm_autofree struct nm_trial_row *rows = calloc(trial->nr_programs + 1, sizeof(*rows));
+	nm_autofree struct nm_trial_row *rows =
+		nm_must(calloc(trial->nr_programs + 1, sizeof(*rows)));
 	size_t count = 0;
 	*ret = (struct nm_trial_difference){.mean = NAN, .half = NAN};
-	for (size_t i = 0; rows && i < trial->nr_programs; i++) {
+	for (size_t i = 0; i < trial->nr_programs; i++) {
 		const struct nm_trial_program *program = trial->programs[i];
 		rows[count].domain = program->domain;
 		count += nm_trial_program_result(program, span, measure, &rows[count].difference);
 		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
 			ret->units[arm] += program->sums[span][measure][arm].n;
 	}
-	return rows && nm_trial_total(rows, count, ret);
+	return nm_trial_total(rows, count, ret);
 }
 
 void nm_trial_begin_day(struct nm_trial *trial)

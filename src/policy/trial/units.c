@@ -52,7 +52,7 @@ static struct nm_trial_unit *new_unit(struct nm_trial *trial,
 	double share = raised ? period->control_share : trial->control_share;
 	if (!raised && program->nr_losses > 0 && share > 0)
 		share = RETRIED_SHARE;
-	struct nm_trial_unit *unit = share > 0 ? calloc(1, sizeof(*unit)) : NULL;
+	struct nm_trial_unit *unit = share > 0 ? nm_must(calloc(1, sizeof(*unit))) : NULL;
 	if (!unit)
 		return NULL;
 	unit->period = raised ? trial->period : 0;
@@ -69,9 +69,7 @@ static struct nm_trial_part *part_for(struct nm_trial_unit *unit, struct nm_tria
 		part = part->next;
 	if (part)
 		return part;
-	part = calloc(1, sizeof(*part));
-	if (!part)
-		return NULL;
+	part = nm_must(calloc(1, sizeof(*part)));
 	part->unit = unit;
 	part->program = program;
 	part->next = unit->parts;
@@ -111,9 +109,9 @@ enum nm_trial_answer nm_trial_draw(struct nm_trial *trial, const struct nm_trial
 	if (find(trial, one->pid)) /* its number was reused */
 		nm_trial_process_ended(trial, one->pid, now_ns);
 	if (trial->nr_processes == NM_TRIAL_PROCESSES_MOST ||
-	    NM_RESERVE(trial->processes, trial->processes_capacity, trial->nr_processes) < 0 ||
 	    nm_tidmap_set(trial->process_of, one->pid, (uint32_t)trial->nr_processes) < 0)
 		return barred ? NM_TRIAL_BARRED : NM_TRIAL_DECIDE;
+	NM_RESERVE(trial->processes, trial->processes_capacity, trial->nr_processes);
 	struct nm_trial_process *process = &trial->processes[trial->nr_processes];
 	*process = (struct nm_trial_process){
 		.pid = one->pid,
