@@ -178,10 +178,10 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns);
 /*
  * Returns the mappings of the process whose pages may be moved, for nm_regions_set_ranges(); the
  * caller frees the array. -EAGAIN: not known; they are being read from now on, or wait until the
- * mappings of other processes have been delivered: call again. -ESRCH, -EPERM, -EFBIG as
- * for a batch. Called by the tick.
+ * mappings of other processes have been delivered: call again. -ESRCH, -EPERM, -EFBIG as for a
+ * batch. Called by the tick.
  */
-int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
+int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, uint64_t domain,
 		    struct nm_range **ret, size_t *ret_count);
 
 struct nm_mover_counts nm_mover_counts(struct nm_mover *mover);

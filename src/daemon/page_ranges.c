@@ -26,7 +26,8 @@ static void read_mappings(struct nm_daemon *daemon, struct nm_page_process *proc
 
 	if (process->regions && now - process->mapped < MAP_INTERVALS)
 		return;
-	int r = nm_mover_ranges(daemon->pipeline.mover, process->pid, process->start_ticks, &ranges,
+	int r = nm_mover_ranges(daemon->pipeline.mover, process->pid, process->start_ticks,
+				nm_roster_domain(daemon->pipeline.roster, process->pid), &ranges,
 				&count);
 	report_unreadable(daemon, process, r);
 	if (r < 0)

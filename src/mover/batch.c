@@ -38,8 +38,8 @@ static int check_process(struct nm_mover *mover)
 static int look_up(struct nm_mover *mover, uint64_t now)
 {
 	const struct nm_page_batch *batch = mover->work.batch;
-	struct nm_known_entry *entry =
-		nm_known_ask(&mover->known, batch->pid, batch->start_ticks, now, NULL);
+	struct nm_known_entry *entry = nm_known_ask(&mover->known, batch->pid, batch->start_ticks,
+						    batch->domain, now, NULL);
 
 	mover->work.known = entry;
 	if (!entry)

@@ -27,8 +27,8 @@ void nm_known_clear(struct nm_known *known)
 
 /* ---- replacing entries ---- */
 
-/* Returns whether the entry took long to read, and is not due yet. Such an entry is not replaced,
- * so that it is not read again early. */
+/* Returns whether the entry took long to read, and is not due yet. Another domain does not replace
+ * it, so that it is not read again early. */
 static bool is_dear(const struct nm_known_entry *entry, uint64_t now_ns)
 {
 	return now_ns < entry->again_ns && entry->again_ns - entry->ready_ns > NM_KNOWN_AGE_NS;
@@ -42,46 +42,63 @@ static bool is_forgotten(const struct nm_known_entry *entry, uint64_t now_ns)
 }
 
 /* Returns whether the mappings have been delivered or are no longer needed. */
-static bool may_go(const struct nm_known_entry *entry, uint64_t now_ns)
+static bool may_go(const struct nm_known_entry *entry, uint64_t domain, uint64_t now_ns)
 {
 	if (is_forgotten(entry, now_ns))
 		return true;
-	return entry->had && !entry->reading && !is_dear(entry, now_ns);
+	return entry->had && !entry->reading &&
+	       (entry->domain == domain || !is_dear(entry, now_ns));
 }
 
-static struct nm_known_entry *choose_victim(struct nm_known *known, uint64_t now_ns,
-					    const struct nm_known_entry *keep)
+static struct nm_known_entry *choose_victim(struct nm_known *known, uint64_t domain,
+					    uint64_t now_ns, const struct nm_known_entry *keep)
 {
 	struct nm_known_entry *oldest = NULL;
 
 	for (size_t i = 0; i < known->used; i++) {
 		struct nm_known_entry *entry = &known->entries[i];
-		if (entry != keep && entry->pid != 0 && may_go(entry, now_ns) &&
-		    (!oldest || entry->asked_ns < oldest->asked_ns))
+		if (entry == keep || entry->pid == 0 || !may_go(entry, domain, now_ns))
+			continue;
+		bool own = entry->domain == domain, other = oldest && oldest->domain != domain;
+		if (!oldest || (own && other) ||
+		    (own == !other && entry->asked_ns < oldest->asked_ns))
 			oldest = entry;
 	}
 	return oldest;
+}
+
+static size_t bytes_of(const struct nm_known_entry *entry)
+{
+	return (entry->ready ? nm_mappings_bytes(entry->ready) : 0) +
+	       (entry->reading ? nm_mappings_bytes(entry->reading) : 0);
 }
 
 size_t nm_known_bytes(const struct nm_known *known)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < known->used; i++) {
-		const struct nm_known_entry *entry = &known->entries[i];
-		bytes += entry->ready ? nm_mappings_bytes(entry->ready) : 0;
-		bytes += entry->reading ? nm_mappings_bytes(entry->reading) : 0;
-	}
+	for (size_t i = 0; i < known->used; i++)
+		bytes += bytes_of(&known->entries[i]);
 	return bytes;
 }
 
-bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *keep)
+static bool has_memory(const struct nm_known *known, uint64_t domain)
 {
-	while (nm_known_bytes(known) >= known->bytes_most) {
-		struct nm_known_entry *entry = choose_victim(known, now_ns, keep);
-		if (!entry)
+	struct nm_usage usage = {0};
+
+	for (size_t i = 0; i < known->used; i++)
+		nm_usage_add(&usage, domain, known->entries[i].domain,
+			     bytes_of(&known->entries[i]));
+	return nm_usage_has_room(&usage, known->bytes_most);
+}
+
+bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *entry)
+{
+	while (!has_memory(known, entry->domain)) {
+		struct nm_known_entry *victim = choose_victim(known, entry->domain, now_ns, entry);
+		if (!victim)
 			return false;
-		empty_entry(entry);
+		empty_entry(victim);
 	}
 	return true;
 }
@@ -96,24 +113,35 @@ static struct nm_known_entry *find_entry(struct nm_known *known, uint32_t pid)
 	return NULL;
 }
 
+static bool has_place(const struct nm_known *known, uint64_t domain)
+{
+	struct nm_usage usage = {0};
+
+	for (size_t i = 0; i < known->used; i++)
+		if (known->entries[i].pid != 0)
+			nm_usage_add(&usage, domain, known->entries[i].domain, 1);
+	return nm_usage_has_room(&usage, NM_KNOWN_MOST);
+}
+
 /* Returns an unused entry, or one whose contents were discarded. */
-static struct nm_known_entry *make_place(struct nm_known *known, uint64_t now_ns,
+static struct nm_known_entry *make_place(struct nm_known *known, uint64_t domain, uint64_t now_ns,
 					 const struct nm_known_entry *keep)
 {
-	struct nm_known_entry *entry = find_entry(known, 0);
+	struct nm_known_entry *entry;
 
-	if (entry)
+	if (!has_place(known, domain)) {
+		entry = choose_victim(known, domain, now_ns, keep);
+		if (entry)
+			empty_entry(entry);
 		return entry;
-	if (known->used < NM_KNOWN_MOST)
-		return &known->entries[known->used++];
-	entry = choose_victim(known, now_ns, keep);
-	if (entry)
-		empty_entry(entry);
-	return entry;
+	}
+	entry = find_entry(known, 0);
+	return entry ? entry : &known->entries[known->used++];
 }
 
 struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64_t start_ticks,
-				    uint64_t now_ns, const struct nm_known_entry *keep)
+				    uint64_t domain, uint64_t now_ns,
+				    const struct nm_known_entry *keep)
 {
 	struct nm_known_entry *entry = find_entry(known, pid);
 
@@ -122,13 +150,15 @@ struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64
 			return NULL; /* the worker is about to discard it */
 		empty_entry(entry);
 	} else if (!entry) {
-		entry = make_place(known, now_ns, keep);
+		entry = make_place(known, domain, now_ns, keep);
 	}
 	if (!entry)
 		return NULL;
 	if (entry->pid == 0)
-		*entry = (struct nm_known_entry){
-			.pid = pid, .start_ticks = start_ticks, .wanted_ns = now_ns};
+		*entry = (struct nm_known_entry){.pid = pid,
+						 .start_ticks = start_ticks,
+						 .domain = domain,
+						 .wanted_ns = now_ns};
 	entry->asked_ns = now_ns;
 	entry->asked = true;
 	entry->had =
@@ -184,6 +214,25 @@ static uint64_t waits_since(const struct nm_known_entry *entry)
 	return entry->again_ns ? entry->again_ns : entry->wanted_ns;
 }
 
+/* Returns when a process of this domain was last read; 0: never. */
+static uint64_t domain_read_ns(const struct nm_known *known, uint64_t domain)
+{
+	uint64_t last_ns = 0;
+
+	for (size_t i = 0; i < known->used; i++)
+		if (known->entries[i].pid != 0 && known->entries[i].domain == domain)
+			last_ns = longer(last_ns, known->entries[i].ready_ns);
+	return last_ns;
+}
+
+static bool is_before(const struct nm_known *known, const struct nm_known_entry *a,
+		      const struct nm_known_entry *b)
+{
+	uint64_t a_ns = domain_read_ns(known, a->domain), b_ns = domain_read_ns(known, b->domain);
+
+	return a_ns != b_ns ? a_ns < b_ns : waits_since(a) < waits_since(b);
+}
+
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 {
 	struct nm_known_entry *first = NULL;
@@ -194,7 +243,7 @@ struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns)
 			empty_entry(entry);
 		if (!is_due(entry, now_ns) || (first && first->reading))
 			continue;
-		if (!first || entry->reading || waits_since(entry) < waits_since(first))
+		if (!first || entry->reading || is_before(known, entry, first))
 			first = entry;
 	}
 	while (known->used > 0 && known->entries[known->used - 1].pid == 0)

@@ -5,8 +5,9 @@
 
 #include "mappings.h"
 
-/* Limits on the number of processes, and on the memory for their mappings. Another process waits
- * until the mappings read for others have been delivered. */
+/* Limits on the number of processes, and on the memory for their mappings. A domain may have one
+ * more process, and read more, while it has less than is left free (nm_usage_has_room()). Another
+ * one of its processes waits until the mappings read for others have been delivered. */
 #define NM_KNOWN_MOST 512U
 #define NM_KNOWN_BYTES_MOST ((size_t)64 << 20)
 /* Mappings are read again, on request, after NM_KNOWN_AGE_NS, or after 100 times the time that
@@ -24,7 +25,7 @@
 
 struct nm_known_entry {
 	uint32_t pid; /* 0: unused */
-	uint64_t start_ticks;
+	uint64_t start_ticks, domain;
 	bool dropped;
 	bool asked, had; /* since it was read: requested; delivered */
 	uint64_t asked_ns;
@@ -48,13 +49,14 @@ void nm_known_init(struct nm_known *known);
 void nm_known_clear(struct nm_known *known);
 
 /*
- * Returns the entry of the process, which is created if necessary. If no entry is unused, the new
- * one replaces one that has been delivered since it was read, or that has expired: of these, the
- * one requested longest ago, and never `keep` (the one that the step in progress uses; may be
- * NULL). Returns NULL if there is none.
+ * Returns the entry of the process, which is created if necessary. If its domain may have no other
+ * entry, the new one replaces one that has been delivered since it was read, or that has expired:
+ * of these, the one requested longest ago, one of its own domain if possible, and never `keep` (the
+ * one that the step in progress uses; may be NULL). Returns NULL if there is none.
  */
 struct nm_known_entry *nm_known_ask(struct nm_known *known, uint32_t pid, uint64_t start_ticks,
-				    uint64_t now_ns, const struct nm_known_entry *keep);
+				    uint64_t domain, uint64_t now_ns,
+				    const struct nm_known_entry *keep);
 
 /* Marks the entry as dropped; the next turn discards its contents. */
 void nm_known_drop(struct nm_known *known, uint32_t pid);
@@ -69,16 +71,17 @@ bool nm_known_rests(const struct nm_known_entry *entry, uint64_t now_ns);
 void nm_known_lacks(struct nm_known_entry *entry);
 
 /*
- * Returns an entry that is to be read, or NULL: the one whose reading has begun, or else the one
- * that has waited longest. Clears the entries that have expired without another request.
+ * Returns an entry that is to be read, or NULL: the one whose reading has begun, or else one of the
+ * domain that was read longest ago; of these, the one that has waited longest. Clears the entries
+ * that have expired without another request.
  */
 struct nm_known_entry *nm_known_unread(struct nm_known *known, uint64_t now_ns);
 
 /* Returns the memory in use. */
 size_t nm_known_bytes(const struct nm_known *known);
 
-/* Frees memory for another reading; returns false if this is not possible. */
-bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *keep);
+/* Frees memory for reading `entry`; returns false if this is not possible. */
+bool nm_known_has_room(struct nm_known *known, uint64_t now_ns, const struct nm_known_entry *entry);
 
 struct nm_known_limits {
 	uint64_t budget_ns; /* for one turn */

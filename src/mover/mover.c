@@ -235,12 +235,12 @@ size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)
 	return (size_t)(nm_mover_room_bytes(mover, now_ns) / NM_SMALL_PAGE);
 }
 
-int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
+int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, uint64_t domain,
 		    struct nm_range **ret, size_t *ret_count)
 {
 	uint64_t now = mover->platform->ops->now_ns(mover->platform);
 	struct nm_known_entry *entry =
-		nm_known_ask(&mover->known, pid, start_ticks, now, mover->work.known);
+		nm_known_ask(&mover->known, pid, start_ticks, domain, now, mover->work.known);
 
 	if (entry && nm_known_holds(entry, now)) {
 		nm_mappings_ranges(entry->ready, latest(mover)->move_bound,

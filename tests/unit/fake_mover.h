@@ -147,10 +147,10 @@ uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 	return fake_mover.room_bytes ? fake_mover.room_bytes : 1ULL << 30;
 }
 
-int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks,
+int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, uint64_t domain,
 		    struct nm_range **ret, size_t *ret_count)
 {
-	(void)mover, (void)pid, (void)start_ticks;
+	(void)mover, (void)pid, (void)start_ticks, (void)domain;
 	fake_mover.ranges_asked++;
 	if (fake_mover.maps_error)
 		return fake_mover.maps_error;

@@ -409,7 +409,7 @@ static void test_stale_mappings_are_not_trusted(void **state)
 	set_numa_maps(test, "default anon=9 N0=9");
 	test->fake->read_ns = 20 * NM_NSEC_PER_MSEC;
 	start(test);
-	while (nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count) == -EAGAIN) {
+	while (nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, &count) == -EAGAIN) {
 		fake_pass_ms(test->fake, test->mover, 100);
 	}
 	free(ranges);

@@ -38,9 +38,10 @@ static uint32_t read_next(struct test *test, struct nm_known *known, uint64_t no
 	return pid;
 }
 
+/* Each process has a domain of its own. */
 static struct nm_known_entry *ask(struct nm_known *known, uint32_t pid, uint64_t now)
 {
-	return nm_known_ask(known, pid, TICKS, now, NULL);
+	return nm_known_ask(known, pid, TICKS, pid, now, NULL);
 }
 
 /* If N processes ask in each interval, each eventually finds its mappings cached. */
@@ -97,7 +98,8 @@ static void test_eviction_order(void **state)
 	assert_null(ask(known, extra, 2 * SEC));
 	struct nm_known_entry *entry = ask(known, FIRST_PID + 7, 2 * SEC);
 	assert_true(nm_known_holds(entry, 2 * SEC));
-	assert_null(nm_known_ask(known, extra, TICKS, 2 * SEC, entry)); /* it is being read */
+	assert_null(
+		nm_known_ask(known, extra, TICKS, extra, 2 * SEC, entry)); /* it is being read */
 	assert_ptr_equal(ask(known, extra, 2 * SEC), entry);
 	assert_false(nm_known_holds(entry, 2 * SEC));
 	assert_non_null(ask(known, FIRST_PID + 8, 3 * SEC));
@@ -234,7 +236,7 @@ static void test_too_large(void **state)
 {
 	struct test *test = *state;
 	struct nm_known *known = known_new();
-	struct nm_known_entry *entry = nm_known_ask(known, FAKE_PID, FAKE_TICKS, SEC, NULL);
+	struct nm_known_entry *entry = nm_known_ask(known, FAKE_PID, FAKE_TICKS, 1, SEC, NULL);
 	struct nm_known_limits limits = {.budget_ns = 1, .rss_bytes = 4096 << 10};
 
 	test->fake->rss_kib = 4096;
@@ -267,6 +269,79 @@ static void test_transport_time_is_not_charged(void **state)
 	known_free(known);
 }
 
+/* ---- domains ---- */
+
+#define GREEDY_PROCESSES 24U
+#define GREEDY_DOMAIN 1U
+#define OTHER_PID 1U
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Reads until the next second begins. Processes of the greedy domain take 0.4 s of the lock of
+ * their memory each, in four calls. */
+static void read_for_a_second(struct test *test, struct nm_known *known, uint64_t now)
+{
+	for (uint64_t at = now; at < now + SEC; at = later(at + SEC / 100, known->turn_ns)) {
+		const struct nm_known_entry *entry = nm_known_unread(known, at);
+		if (!entry || at < known->turn_ns)
+			continue;
+		test->fake->read_ns = entry->pid == OTHER_PID ? 1000 : SEC / 10;
+		(void)read_next(test, known, at);
+	}
+}
+
+/* Returns in how many of 120 seconds the mappings of another process were known. */
+static unsigned count_hits(struct test *test, uint64_t domain)
+{
+	struct nm_known *known = known_new();
+	unsigned hits = 0;
+
+	(void)ask(known, OTHER_PID, SEC);
+	(void)read_next(test, known, SEC);
+	known->bytes_most = GREEDY_PROCESSES * nm_known_bytes(known);
+	nm_known_clear(known);
+	for (uint64_t now = SEC; now <= 120 * SEC; now += SEC) {
+		for (uint32_t i = 0; i < GREEDY_PROCESSES; i++)
+			(void)nm_known_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, now, NULL);
+		struct nm_known_entry *entry =
+			nm_known_ask(known, OTHER_PID, TICKS, domain, now, NULL);
+		hits += entry && nm_known_holds(entry, now);
+		read_for_a_second(test, known, now);
+	}
+	known_free(known);
+	return hits;
+}
+
+/* SECURITY: shares */
+static void one_domain_keeps_no_other_out(void **state)
+{
+	assert_in_range(count_hits(*state, GREEDY_DOMAIN + 1), 110, 120);
+}
+
+/* Beyond its share a domain replaces its own entries, also those that took long to read. */
+static void a_domain_replaces_its_own(void **state)
+{
+	struct test *test = *state;
+	struct nm_known *known = known_new();
+	unsigned served = 0;
+
+	test->fake->read_ns = SEC / 4;
+	for (uint32_t i = 0; i < NM_KNOWN_MOST; i++) {
+		struct nm_known_entry *entry =
+			nm_known_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
+		served += entry != NULL;
+		if (entry && read_next(test, known, SEC) == FIRST_PID + i)
+			(void)nm_known_ask(known, FIRST_PID + i, TICKS, GREEDY_DOMAIN, SEC, NULL);
+	}
+	assert_int_equal(served, NM_KNOWN_MOST);
+	assert_int_equal(known->used, NM_KNOWN_MOST / 2);
+	assert_non_null(ask(known, OTHER_PID, SEC));
+	known_free(known);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -282,6 +357,8 @@ int main(void)
 		TEST(test_many_exited_threads),
 		TEST(test_too_large),
 		TEST(test_transport_time_is_not_charged),
+		TEST(one_domain_keeps_no_other_out),
+		TEST(a_domain_replaces_its_own),
 		TEST(test_more_than_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,7 +225,7 @@ static void test_stop_during_a_move_with_an_open_file(void **state)
 	nm_page_batch_free(run(test, fake_batch(1)));
 	test->fake->read_ns = 10 * NM_NSEC_PER_MSEC;
 	fake_pass_ms(test->fake, test->mover, 6000);
-	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count), 0);
+	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, &count), 0);
 	free(ranges);
 	fake_work(test->fake, test->mover);
 	assert_int_equal(test->fake->open_files, 1);
@@ -260,7 +260,7 @@ static void test_drop_during_a_read(void **state)
 	fake_work(test->fake, test->mover);
 	assert_true(test->fake->begun);
 	nm_mover_drop(test->mover, FAKE_PID, false);
-	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count),
+	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, &count),
 			 -EAGAIN);
 	fake_release(test->fake);
 	assert_ptr_equal(fake_collect(test->fake, test->mover), batch);
@@ -488,7 +488,7 @@ static struct nm_range *await_ranges(struct test *test, size_t *ret_count)
 
 	for (unsigned i = 0; i < 10 && r == -EAGAIN; i++) {
 		fake_work(test->fake, test->mover);
-		r = nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, ret_count);
+		r = nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, ret_count);
 	}
 	assert_int_equal(r, 0);
 	return ranges;
@@ -516,7 +516,7 @@ static void test_ranges_without_owner(void **state)
 
 	start(test);
 	for (unsigned i = 0; i < 10 && r == -EAGAIN; i++) {
-		r = nm_mover_ranges(test->mover, 7, 1, &ranges, &count);
+		r = nm_mover_ranges(test->mover, 7, 1, 0, &ranges, &count);
 		fake_work(test->fake, test->mover);
 	}
 	assert_int_equal(r, -ESRCH);
@@ -534,7 +534,7 @@ static void test_too_large(void **state)
 	assert_int_equal(batch->error, -EFBIG);
 	assert_all(batch, NM_PAGE_FATE_UNTRIED);
 	nm_page_batch_free(batch);
-	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, &ranges, &count),
+	assert_int_equal(nm_mover_ranges(test->mover, FAKE_PID, FAKE_TICKS, 0, &ranges, &count),
 			 -EFBIG);
 	assert_int_equal(test->fake->reads, 0);
 	test->fake->rss_kib = 256 << 20;
