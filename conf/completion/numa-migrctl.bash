@@ -23,6 +23,8 @@ _numa_migrctl_words() { # PROGRAM COMMAND
 	case $(_numa_migrctl_argument "$1" "$2") in
 	PID | '[PID]') _numa_migrctl_pids "$1" ;;
 	ID) "$1" --color=never decisions -n 50 2>/dev/null | _numa_migrctl_numbers ;;
+	UNIT) printf 'off\nobserve\non\nreset\n' && systemctl list-units --plain --no-legend --type=service,scope,slice \
+		2>/dev/null | awk '{ print $1 }' ;;
 	'on|off') printf 'on\noff\n' ;;
 	esac
 }

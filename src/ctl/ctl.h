@@ -33,7 +33,7 @@ typedef int nm_ctl_command(const struct nm_ctl *ctl, char *const *words);
 
 nm_ctl_command nm_ctl_status, nm_ctl_top, nm_ctl_threads, nm_ctl_processes, nm_ctl_decisions;
 nm_ctl_command nm_ctl_explain, nm_ctl_pause, nm_ctl_resume, nm_ctl_release, nm_ctl_manage;
-nm_ctl_command nm_ctl_dry_run, nm_ctl_reload, nm_ctl_trial, nm_ctl_doctor;
+nm_ctl_command nm_ctl_dry_run, nm_ctl_steer, nm_ctl_reload, nm_ctl_trial, nm_ctl_doctor;
 
 /* ---- words ---- */
 

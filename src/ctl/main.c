@@ -32,6 +32,8 @@ static const struct command commands[] = {
 	{"release", "PID", "a process id", "Leave a process alone until it ends", nm_ctl_release},
 	{"manage", "PID", "a process id", "Manage a released process again", nm_ctl_manage},
 	{"dry-run", "on|off", "on or off", "Only log decisions, or carry them out", nm_ctl_dry_run},
+	{"steer", "UNIT VALUE", "a unit and a value",
+	 "Set the attribute of its cgroup: off, observe, on, reset", nm_ctl_steer},
 	{"reload", NULL, NULL, "Read the configuration again", nm_ctl_reload},
 	{"trial", NULL, NULL, "Leave processes alone for some time, and compare", nm_ctl_trial},
 	{"doctor", NULL, NULL, "Check the machine, the configuration and the service",

@@ -215,6 +215,16 @@ static inline int fake_status_text(sd_bus *bus, const char *path, const char *in
 	return sd_bus_message_append(reply, "s", "12 threads managed, 3 leased\x1b[31m");
 }
 
+/* FAKE_CGROUP is the cgroup of the unit, so that a test chooses it. */
+static inline int fake_cgroup(sd_bus *bus, const char *path, const char *interface,
+			      const char *property, sd_bus_message *reply, void *userdata,
+			      sd_bus_error *error)
+{
+	const char *cgroup = getenv("FAKE_CGROUP");
+	(void)bus, (void)path, (void)interface, (void)property, (void)userdata, (void)error;
+	return sd_bus_message_append(reply, "s", cgroup ? cgroup : "");
+}
+
 /* The answers of bus and systemd to an ordinary user. */
 static inline void fake_refusing_service(int ready)
 {
@@ -227,6 +237,7 @@ static inline void fake_refusing_service(int ready)
 	static const sd_bus_vtable unit[] = {
 		SD_BUS_VTABLE_START(0),
 		SD_BUS_PROPERTY("StatusText", "s", fake_status_text, 0, 0),
+		SD_BUS_PROPERTY("ControlGroup", "s", fake_cgroup, 0, 0),
 		SD_BUS_VTABLE_END,
 	};
 	fake_serve(vtable, unit, ready);

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/xattr.h>
 #include <sysexits.h>
 
 #include <cmocka.h>
@@ -264,6 +265,44 @@ static void test_not_allowed(void **state)
 	assert_ctl("pause", NOT_ALLOWED, "only root may control numa-migrd: run it as root\n");
 }
 
+#define TEST_CGROUP "/sys/fs/cgroup/numa-migrctl-test"
+
+static int with_cgroup(void **state)
+{
+	(void)setenv("FAKE_CGROUP", strrchr(TEST_CGROUP, '/'), 1);
+	(void)mkdir(TEST_CGROUP, 0755);
+	return setup(state, open_policy, fake_refusing_service);
+}
+
+static int without_cgroup(void **state)
+{
+	(void)rmdir(TEST_CGROUP);
+	(void)unsetenv("FAKE_CGROUP");
+	return teardown(state);
+}
+
+static void test_steer(void **state)
+{
+	char value[16] = "";
+	need_bus(state);
+	assert_ctl("steer numa-migrd", EX_USAGE, "must be off, observe, on or reset");
+	assert_ctl("steer numa-migrd away", EX_USAGE, "must be off, observe, on or reset: away");
+	assert_ctl("steer a.mount off", 1, "a.mount: not a service, scope or slice");
+	need(setxattr(TEST_CGROUP, "user.test", "x", 1, 0) == 0, "no cgroup can be made");
+	assert_ctl("steer numa-migrd observe", 0, "");
+	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), 7);
+	assert_string_equal(value, "observe");
+	assert_ctl("steer numa-migrd.service reset --json", 0, "\"reset\"");
+	assert_int_equal(getxattr(TEST_CGROUP, "user.numa-migrd", value, sizeof(value)), -1);
+	assert_ctl("steer numa-migrd reset", 0, "");
+}
+
+static void test_steer_without_cgroup(void **state)
+{
+	need_bus(state);
+	assert_ctl("steer numa-migrd off", 1, "has no cgroup, because it does not run");
+}
+
 static void assert_no_escapes(const char *arguments, int status)
 {
 	char text[16384];
@@ -343,6 +382,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refusals, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_process, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_not_allowed, with_refusing_service, teardown),
+		cmocka_unit_test_setup_teardown(test_steer, with_cgroup, without_cgroup),
+		cmocka_unit_test_setup_teardown(test_steer_without_cgroup, with_refusing_service,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_service, with_hostile_service,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_rows_left_out, with_hostile_service, teardown),

@@ -104,7 +104,7 @@ metrics() {
 
 # ---- the attribute ----
 
-set_attribute() { setfattr -n user.numa-migrd -v "$1" "$GROUP"; } # VALUE
+set_attribute() { numa-migrctl steer opted "$1"; } # VALUE
 
 own_mask() { workers_masked 0-7 "$opted"; }
 
