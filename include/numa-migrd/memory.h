@@ -174,10 +174,6 @@ int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share);
  * all zero before the first. */
 struct nm_exclusivity nm_pages_exclusivity(const struct nm_pages *pages, uint16_t owner);
 
-/* Returns the number of the owner's pages that are no longer moved because they moved back and
- * forth. */
-uint64_t nm_pages_ping_pong(const struct nm_pages *pages, uint16_t owner);
-
 /* Counts the owner's pages on each node, as of the last complete scan, if their node is known.
  * `ret` has room for nr_nodes values. */
 void nm_pages_homes(const struct nm_pages *pages, uint16_t owner, uint64_t *ret);
@@ -203,12 +199,6 @@ struct nm_affinity_graph {
 	uint32_t *first; /* nr_threads + 1 entries: start of each thread's row in the next two
 			  * arrays */
 	uint32_t *partner, *weight;
-};
-
-/* Communication between the threads of a process (section 2.2.1). */
-struct nm_sharing {
-	double amount;	      /* equation 2: mean over all T² cells */
-	double heterogeneity; /* equation 1, which includes the zero diagonal */
 };
 
 struct nm_affinity_counts {
@@ -262,10 +252,6 @@ int nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, 
 		      unsigned partners, struct nm_affinity_graph **ret);
 void nm_affinity_graph_free(struct nm_affinity_graph *graph);
 NM_DEFINE_CLEANUP(struct nm_affinity_graph, nm_affinity_graph_free);
-
-/* Computes equations 1 and 2 over these threads. Returns 0. */
-int nm_affinity_sharing(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
-			struct nm_sharing *ret);
 
 /* Calls `each` once for each pair of living threads (tids) with communication, in no particular
  * order. Called by verify. */

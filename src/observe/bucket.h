@@ -49,7 +49,6 @@ struct nm_page_owner {
 	bool held;
 	uint16_t next_free;
 	struct nm_exclusivity summing, published;
-	uint64_t ping_pong; /* pages that are no longer moved because they moved back and forth */
 };
 
 struct nm_page_rules {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts the matrix to the graph for thread placement, and computes metrics of it. */
-#include <math.h>
+/* Converts the matrix to the graph for thread placement. */
 #include <string.h>
 
 #include "pairs.h"
@@ -214,45 +213,4 @@ void nm_affinity_graph_free(struct nm_affinity_graph *graph)
 	free(graph->partner);
 	free(graph->weight);
 	free(graph);
-}
-
-/* ---- equations 1 and 2 ---- */
-
-/* Σ_j (mean − M_ij)² over n cells equals Σ_j M_ij² − (Σ_j M_ij)²/n, so that only nonzero cells must
- * be visited. */
-static void sum_rows(const double *sums, size_t nr_threads, double squares, struct nm_sharing *ret)
-{
-	double count = (double)nr_threads, total = 0, sum_squares = 0;
-
-	for (size_t i = 0; i < nr_threads; i++) {
-		total += sums[i];
-		sum_squares += sums[i] * sums[i];
-	}
-	ret->amount = total / (count * count);
-	ret->heterogeneity = (squares - sum_squares / count) / (count * count);
-}
-
-int nm_affinity_sharing(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
-			struct nm_sharing *ret)
-{
-	nm_autofree uint32_t *vertex_of = vertices_by_id(affinity, tids, nr_threads);
-	nm_autofree double *sums = nm_must(calloc(nr_threads + 1, sizeof(*sums)));
-	double squares = 0;
-
-	*ret = (struct nm_sharing){.amount = (double)NAN, .heterogeneity = (double)NAN};
-	for (size_t i = 0; i < affinity->slots; i++) {
-		struct nm_pair pair = affinity->pairs[i];
-		if (!nm_pair_lives(affinity, pair))
-			continue;
-		uint32_t a = vertex_of[nm_pair_low(pair)], b = vertex_of[nm_pair_high(pair)];
-		if (a == NOBODY || b == NOBODY)
-			continue;
-		double sharings = (double)pair.weight / NM_SHARING_STEP;
-		sums[a] += sharings;
-		sums[b] += sharings;
-		squares += 2 * sharings * sharings;
-	}
-	if (nr_threads)
-		sum_rows(sums, nr_threads, squares, ret);
-	return 0;
 }

@@ -92,7 +92,6 @@ static void count_turning_back(struct nm_pages *pages, struct nm_slot slot)
 		return;
 	*state |= NM_STATE_ALONE;
 	pages->counts.ping_pong++;
-	pages->owners[nm_key_owner(slot.bucket->key[slot.way])].ping_pong++;
 }
 
 void nm_rule_moved(struct nm_pages *pages, struct nm_slot slot, unsigned node)

@@ -480,11 +480,6 @@ struct nm_exclusivity nm_pages_exclusivity(const struct nm_pages *pages, uint16_
 	return is_live(pages, owner) ? pages->owners[owner].published : (struct nm_exclusivity){0};
 }
 
-uint64_t nm_pages_ping_pong(const struct nm_pages *pages, uint16_t owner)
-{
-	return is_live(pages, owner) ? pages->owners[owner].ping_pong : 0;
-}
-
 void nm_pages_homes(const struct nm_pages *pages, uint16_t owner, uint64_t *ret)
 {
 	for (unsigned node = 0; node < pages->nr_nodes; node++)

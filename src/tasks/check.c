@@ -37,7 +37,7 @@ static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_proce
 	       (managed && process->last_seen_ns != now_ns);
 }
 
-enum nm_eligibility nm_roster_size(const struct nm_roster *roster, const struct nm_process *process,
+static enum nm_eligibility size_of(const struct nm_roster *roster, const struct nm_process *process,
 				   uint64_t now_ns)
 {
 	if (process->rss_bytes < nm_roster_min_rss_bytes(roster))
@@ -80,9 +80,8 @@ static bool is_ours(uint32_t own_pid, const struct nm_process *process)
 	       strncmp(process->raw_comm, "numa-migrd", strlen("numa-migrd")) == 0;
 }
 
-enum nm_eligibility nm_roster_judge(const struct nm_roster *roster,
-				    const struct nm_process *process, uint32_t flags,
-				    enum nm_eligibility size)
+static enum nm_eligibility judge(const struct nm_roster *roster, const struct nm_process *process,
+				 uint32_t flags, enum nm_eligibility size)
 {
 	if (nm_roster_remembers(roster->memory, process->pid, process->start_ticks,
 				NM_ELIGIBILITY_RELEASED))
@@ -179,8 +178,8 @@ static int open_survivor(struct nm_roster *roster, const struct nm_process *proc
 	return nm_proc_open_survivor(roster->platform, NM_ROOT, path, &stat);
 }
 
-int nm_roster_read_process(struct nm_roster *roster, struct nm_process *process,
-			   struct nm_proc_stat *ret)
+static int read_process(struct nm_roster *roster, struct nm_process *process,
+			struct nm_proc_stat *ret)
 {
 	struct nm_proc_stat stat;
 	int directory = nm_proc_open_stat(roster->platform, 0, process->pid, &stat);
@@ -197,7 +196,7 @@ int nm_roster_read_process(struct nm_roster *roster, struct nm_process *process,
 	return r;
 }
 
-int nm_roster_read_steering(struct nm_roster *roster, struct nm_process *process)
+static int read_steering(struct nm_roster *roster, struct nm_process *process)
 {
 	if (roster->config->targets.cgroup_attribute != NM_ATTRIBUTE_IGNORE)
 		return nm_steer_read(roster->platform, process->cgroup, &process->steering);
@@ -220,14 +219,14 @@ static void read_cpu_limit(struct nm_roster *roster, struct nm_process *process,
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
 {
 	struct nm_proc_stat stat;
-	int r = nm_roster_read_process(roster, process, &stat);
+	int r = read_process(roster, process, &stat);
 	if (r < 0)
 		return r;
 	/* Small processes are not managed, regardless of attributes. On errors the last known value
 	 * stays. */
-	enum nm_eligibility size = nm_roster_size(roster, process, now_ns);
+	enum nm_eligibility size = size_of(roster, process, now_ns);
 	if (size == NM_ELIGIBILITY_MANAGED)
-		r = nm_roster_read_steering(roster, process);
+		r = read_steering(roster, process);
 	else
 		process->steering = (struct nm_steering){0};
 	if (r < 0)
@@ -240,7 +239,7 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	if (!process->started_ns)
 		process->started_ns = started_ns(roster, process->start_ticks, now_ns);
 	process->checked_ns = now_ns;
-	process->eligibility = nm_roster_judge(roster, process, stat.flags, size);
+	process->eligibility = judge(roster, process, stat.flags, size);
 	process->named = find_match(&roster->config->targets.include, process, true) != NULL;
 	return 0;
 }

@@ -59,22 +59,6 @@ static inline uint64_t nm_roster_age(uint64_t now_ns, uint64_t since_ns)
  */
 int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns);
 
-/* Reads the data of a process from /proc. Returns as nm_roster_check_process(). */
-int nm_roster_read_process(struct nm_roster *roster, struct nm_process *process,
-			   struct nm_proc_stat *ret);
-
-/* Sets the control by the attributes of the cgroups of a process. Returns 0 or a negative errno. */
-int nm_roster_read_steering(struct nm_roster *roster, struct nm_process *process);
-
-/* Returns MANAGED if the process is large and busy enough; otherwise SMALL or IDLE. */
-enum nm_eligibility nm_roster_size(const struct nm_roster *roster, const struct nm_process *process,
-				   uint64_t now_ns);
-
-/* Returns the eligibility of a process of this size with these flags of its stat. */
-enum nm_eligibility nm_roster_judge(const struct nm_roster *roster,
-				    const struct nm_process *process, uint32_t flags,
-				    enum nm_eligibility size);
-
 /* Returns the resident memory from which on a process is managed. */
 uint64_t nm_roster_min_rss_bytes(const struct nm_roster *roster);
 

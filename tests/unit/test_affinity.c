@@ -178,51 +178,6 @@ static void test_room_for_pairs_grows_with_aging(void **state)
 	assert_int_equal(sharing_between(affinity, 2, 1), 7 * NM_SHARING_STEP);
 }
 
-/* ---- equations 1 and 2 ---- */
-
-static struct nm_sharing sharing_of(size_t nr_threads)
-{
-	static const uint32_t tids[] = {1, 2, 3, 4};
-	struct nm_sharing sharing;
-
-	assert_int_equal(nm_affinity_sharing(affinity, tids, nr_threads, &sharing), 0);
-	return sharing;
-}
-
-static void assert_near(double value, double expected)
-{
-	assert_true(fabs(value - expected) < 1e-12);
-}
-
-static void test_uniform_sharing(void **state)
-{
-	(void)state;
-	for (uint32_t a = 1; a <= 4; a++)
-		for (uint32_t b = 1; b < a; b++)
-			share(a, b, 1);
-	assert_near(sharing_of(4).amount, 0.75);
-	assert_near(sharing_of(4).heterogeneity, 0.1875);
-}
-
-static void test_disjoint_pairs(void **state)
-{
-	(void)state;
-	share(1, 2, 1);
-	share(3, 4, 1);
-	share(1, 77, 50); /* another process */
-	assert_near(sharing_of(4).amount, 0.25);
-	assert_near(sharing_of(4).heterogeneity, 0.1875);
-}
-
-static void test_one_thread_shares_nothing(void **state)
-{
-	(void)state;
-	join(1);
-	assert_near(sharing_of(1).amount, 0);
-	assert_near(sharing_of(1).heterogeneity, 0);
-	assert_true(isnan(sharing_of(0).amount));
-}
-
 /* ---- the graph ---- */
 
 static struct nm_affinity_graph *graph_of(const uint32_t *tids, size_t nr_threads,
@@ -293,9 +248,6 @@ int main(void)
 		TEST(test_an_id_rests_until_its_pairs_are_cleared),
 		TEST(test_ids_run_out),
 		TEST(test_room_for_pairs_grows_with_aging),
-		TEST(test_uniform_sharing),
-		TEST(test_disjoint_pairs),
-		TEST(test_one_thread_shares_nothing),
 		TEST(test_graph),
 		TEST(test_strongest_partners),
 		TEST(test_empty_graph),
