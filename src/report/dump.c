@@ -7,6 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MFD_NOEXEC_SEAL /* of Linux 6.3 */
+#define MFD_NOEXEC_SEAL 8U
+#endif
+
 /* Nine digits: no measurement is more exact. */
 #define FORMAT (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9))
 
@@ -77,7 +81,11 @@ json_t *nm_row_json(const struct nm_table *table, const void *row)
 
 int nm_dump_open(struct nm_dump *dump)
 {
-	int fd = memfd_create("numa-migrd", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	/* The flag is required by vm.memfd_noexec = 2, and unknown to older kernels. */
+	int fd = memfd_create("numa-migrd", flags | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("numa-migrd", flags);
 	if (fd < 0)
 		return -errno;
 	dump->out = fdopen(fd, "w");

@@ -292,8 +292,8 @@ static void a_dump_is_sealed(void **state)
 	assert_true(sd_bus_call_method(bus, NM_BUS_NAME, NM_BUS_PATH, NM_BUS_INTERFACE, "Dump",
 				       NULL, &reply, "") >= 0);
 	assert_true(sd_bus_message_read(reply, "h", &fd) > 0);
-	assert_int_equal(fcntl(fd, F_GET_SEALS),
-			 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+	assert_int_equal(fcntl(fd, F_GET_SEALS) & seals, seals);
 	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
 	json_t *document = json_loadfd(fd, 0, NULL);
 	assert_true(json_is_object(json_object_get(document, "status")));

@@ -32,8 +32,8 @@ static void a_document_is_sealed(void **state)
 	int fd = nm_dump_finish(dump);
 	assert_true(fd >= 0);
 	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	assert_int_equal(fcntl(fd, F_GET_SEALS),
-			 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+	assert_int_equal(fcntl(fd, F_GET_SEALS) & seals, seals);
 	show_document(fd, "status");
 	assert_int_equal(json_object_size(shown.document), 2);
 	assert_int_equal(json_integer_value(json_object_get(shown.document, "rows_left_out")), 0);
