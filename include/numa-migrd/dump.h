@@ -35,12 +35,12 @@ int nm_dump_open(struct nm_dump *dump);
 void nm_dump_value(struct nm_dump *dump, const char *name, json_t *value);
 /* Adds an array, whose rows follow until nm_dump_end(). */
 void nm_dump_begin(struct nm_dump *dump, const char *name);
-/* Adds a row, as above. Beyond the limit it is counted instead. */
+/* Returns whether there is room for another row, which is then counted; otherwise it counts as left
+ * out. Called before a row is composed. */
+bool nm_dump_admit(struct nm_dump *dump);
+/* Adds a row that was admitted, as above. */
 void nm_dump_row(struct nm_dump *dump, json_t *row);
 void nm_dump_end(struct nm_dump *dump);
-/* Returns whether another row would be written. If not, counts one that is left out: called before
- * a row is composed. */
-bool nm_dump_has_room(struct nm_dump *dump);
 /* Adds "rows_left_out", seals the memfd and returns it, to be read from its beginning; the caller
  * closes it. Otherwise returns a negative errno. */
 int nm_dump_finish(struct nm_dump *dump);

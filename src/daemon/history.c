@@ -210,7 +210,7 @@ void nm_history_show(const struct nm_history *history, struct nm_dump *dump)
 	nm_dump_begin(dump, nm_decision_table.name);
 	for (uint64_t id = history->first; id < history->next; id++) {
 		const struct nm_history_item *item = nm_history_find(history, id);
-		if (item && nm_dump_has_room(dump))
+		if (item && nm_dump_admit(dump))
 			nm_dump_row(dump, item_json(item));
 	}
 	nm_dump_end(dump);

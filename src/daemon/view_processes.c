@@ -328,7 +328,7 @@ static int show_processes(struct nm_daemon *daemon, const uint64_t *last, struct
 		memcpy(sorted, known, count * sizeof(struct nm_process *));
 	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
 	for (size_t i = 0; i < count; i++)
-		if (nm_dump_has_room(dump))
+		if (nm_dump_admit(dump))
 			nm_dump_row(dump, process_json(daemon, sorted[i],
 						       find_sum(sums, nr_sums, sorted[i]->pid),
 						       counts, shares));

@@ -131,7 +131,7 @@ static json_t *list_programs(struct nm_daemon *daemon, struct nm_dump *dump)
 		if (!nm_trial_program_result(programs[i], NM_TRIAL_RAISED, NM_TRIAL_CPU, &cpu) ||
 		    !nm_trial_program_result(programs[i], NM_TRIAL_RAISED, NM_TRIAL_ELAPSED,
 					     &elapsed) ||
-		    !nm_dump_has_room(dump))
+		    !nm_dump_admit(dump))
 			continue;
 		row.comm = programs[i]->comm;
 		row.state = state_of(programs[i], &cpu);
@@ -139,7 +139,6 @@ static json_t *list_programs(struct nm_daemon *daemon, struct nm_dump *dump)
 		fill_cpu(&row, &cpu);
 		fill_elapsed(&row, &elapsed);
 		(void)json_array_append_new(list, nm_row_json(&nm_program_table, &row));
-		dump->rows++;
 	}
 	return list;
 }

@@ -101,7 +101,7 @@ static void show_nodes(const struct nm_daemon *daemon, struct nm_dump *dump)
 {
 	nm_dump_begin(dump, nm_node_table.name);
 	for (unsigned i = 0; !daemon->paused && i < daemon->pipeline.topology->nr_nodes; i++)
-		if (nm_dump_has_room(dump))
+		if (nm_dump_admit(dump))
 			nm_dump_row(dump, node_json(daemon, i));
 	nm_dump_end(dump);
 }
@@ -144,7 +144,7 @@ static void show_threads(struct nm_daemon *daemon, const uint64_t *last, struct 
 		/* Not if it has exited, or was released. */
 		if (nm_roster_thread_eligibility(daemon->pipeline.roster, thread->tid,
 						 &eligibility) == 0 &&
-		    nm_dump_has_room(dump))
+		    nm_dump_admit(dump))
 			nm_dump_row(dump, thread_json(daemon, thread, last[i]));
 	}
 	nm_dump_end(dump);

@@ -125,9 +125,10 @@ void nm_dump_begin(struct nm_dump *dump, const char *name)
 	dump->has_rows = false;
 }
 
-bool nm_dump_has_room(struct nm_dump *dump)
+bool nm_dump_admit(struct nm_dump *dump)
 {
 	bool room = dump->rows < NM_DUMP_ROWS_MAX;
+	dump->rows += room;
 	dump->left_out += !room;
 	return room;
 }
@@ -136,7 +137,6 @@ void nm_dump_row(struct nm_dump *dump, json_t *row)
 {
 	(void)fputs(dump->has_rows ? ",\n" : "\n", dump->out);
 	dump->has_rows = true;
-	dump->rows++;
 	write_value(dump, row);
 }
 

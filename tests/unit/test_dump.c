@@ -48,12 +48,12 @@ static void rows_are_limited(void **state)
 	nm_row_init(&nm_thread_table, &row);
 	nm_dump_begin(dump, "processes");
 	for (row.tid = 0; row.tid < PROCESSES; row.tid++)
-		if (nm_dump_has_room(dump))
+		if (nm_dump_admit(dump))
 			nm_dump_row(dump, nm_row_json(&nm_thread_table, &row));
 	nm_dump_end(dump);
 	nm_dump_begin(dump, "threads");
 	for (row.tid = 0; row.tid < THREADS; row.tid++)
-		if (nm_dump_has_room(dump))
+		if (nm_dump_admit(dump))
 			nm_dump_row(dump, nm_row_json(&nm_thread_table, &row));
 	nm_dump_end(dump);
 	show_document(nm_dump_finish(dump), "threads");
