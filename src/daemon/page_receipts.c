@@ -7,6 +7,7 @@
 #define ROLLBACKS_MAX 6
 #define NO_GAIN_COOLDOWNS 10
 #define SMALL_BYTES 4096ULL
+#define MIB (1ULL << 20)
 
 void nm_page_migration_clear(struct nm_page_migration *migration)
 {
@@ -75,13 +76,6 @@ static struct nm_page_results count_results(const struct nm_page_batch *batch, u
 	return results;
 }
 
-static uint8_t size_of(uint64_t bytes)
-{
-	if (bytes > 2ULL << 20)
-		return NM_PAGE_1G;
-	return bytes == 2ULL << 20 ? NM_PAGE_2M : NM_PAGE_4K;
-}
-
 /* Remembers refusals; a lack of memory, or a page that is gone, is none. */
 static void note_refusal(struct nm_page_process *process, const struct nm_page_step *step)
 {
@@ -97,24 +91,22 @@ static void note_refusal(struct nm_page_process *process, const struct nm_page_s
 			       step->error == -EBUSY ? 1 : NM_PAGE_REFUSED_TIMES);
 }
 
-/* An immediate second request would be refused, too. */
-static bool is_final(int error)
-{
-	return error == -EPERM || error == -EFBIG || error == -EROFS;
-}
-
 static void settle_page(struct nm_memory *memory, const struct nm_page_migration *migration,
 			const struct nm_page_step *step, int error)
 {
-	struct nm_page_id page = {
-		.address = step->address, .owner = migration->owner, .size = size_of(step->bytes)};
+	struct nm_page_id page = {.address = step->address,
+				  .owner = migration->owner,
+				  .size = step->bytes > 2 * MIB	   ? NM_PAGE_1G
+					  : step->bytes == 2 * MIB ? NM_PAGE_2M
+								   : NM_PAGE_4K};
+	/* An immediate second request would be refused, too. */
+	bool final = error == -EPERM || error == -EFBIG || error == -EROFS;
 	enum nm_page_outcome outcome = NM_PAGE_DROPPED;
 
 	if (step->fate == NM_PAGE_FATE_MOVED ||
 	    (step->fate == NM_PAGE_FATE_ELSEWHERE && step->found_on == step->to))
 		outcome = NM_PAGE_MOVED;
-	else if (step->fate == NM_PAGE_FATE_FAILED || step->fate == NM_PAGE_FATE_REFUSED ||
-		 is_final(error))
+	else if (step->fate == NM_PAGE_FATE_FAILED || step->fate == NM_PAGE_FATE_REFUSED || final)
 		outcome = NM_PAGE_FAILED;
 	/* For a range only moved pages matter: its other pages were not found by the rule. */
 	if (outcome == NM_PAGE_MOVED || migration->decision.pages.reason == NM_PAGE_REASON_PAGES)
@@ -308,15 +300,6 @@ void nm_page_stage_apply_verdict(struct nm_daemon *daemon, const struct nm_verdi
 
 /* ---- rollback ---- */
 
-/* If the first pieces of a range have not helped, the others will not. */
-static void stop_range(struct nm_page_process *process, const struct nm_page_migration *migration)
-{
-	uint64_t first = migration->back[0].address;
-
-	if (first >= process->cursor.start && first < process->cursor.end)
-		process->cursor.active = false;
-}
-
 static int roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		     struct nm_page_process *process, const struct nm_page_migration *migration)
 {
@@ -326,8 +309,11 @@ static int roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapsho
 
 	if (steps)
 		memcpy(steps, migration->back, migration->count * sizeof(*steps));
-	if (migration->decision.pages.reason != NM_PAGE_REASON_PAGES)
-		stop_range(process, migration);
+	/* If the first pieces of a range have not helped, the others will not. */
+	uint64_t first = migration->back[0].address;
+	if (migration->decision.pages.reason != NM_PAGE_REASON_PAGES &&
+	    first >= process->cursor.start && first < process->cursor.end)
+		process->cursor.active = false;
 	return nm_page_stage_submit(daemon, snapshot, process, &reason, migration->decision.id,
 				    steps, migration->count);
 }

@@ -356,14 +356,6 @@ static void adapt_interval(struct nm_feedback *feedback, const struct nm_config 
 
 /* ---- interface ---- */
 
-/* Ends the judgement; its arrays stay valid for the result. */
-static void close_judgement(struct nm_feedback *feedback)
-{
-	feedback->nr_moves = 0;
-	feedback->nr_judgements = 0;
-	feedback->postponed = 0;
-}
-
 static int judge_and_update(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 			    const struct nm_config *config, const struct nm_readings *now,
 			    struct nm_feedback_result *result)
@@ -395,8 +387,9 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 	int r = judge_and_update(feedback, snapshot, config, &now, &result);
 	nm_readings_replace(&feedback->last, &now);
 	feedback->call++;
+	/* The judgement ends; its arrays stay valid for the result. */
 	if (r < 0 || result.outcome != NM_FEEDBACK_POSTPONED)
-		close_judgement(feedback);
+		feedback->nr_moves = feedback->nr_judgements = feedback->postponed = 0;
 	if (r < 0)
 		return r;
 	result.interval_s = nm_feedback_interval_s(feedback, config);
@@ -414,41 +407,26 @@ void nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
 		history->disturbed = feedback->call;
 }
 
-/* Stores the readings of this tick as the baseline of the moves. */
-static void open_judgement(struct nm_feedback *feedback, const struct nm_snapshot *snapshot)
-{
-	struct nm_readings base;
-	nm_readings_copy(&feedback->last, &base);
-	nm_readings_replace(&feedback->base, &base);
-	feedback->active_base = snapshot->active;
-}
-
-static void add_decision(struct nm_feedback *feedback, uint64_t decision)
-{
-	size_t count = feedback->nr_judgements;
-	if (count > 0 && feedback->judgements[count - 1].decision == decision)
-		return;
-	NM_RESERVE(feedback->judgements, feedback->judgement_capacity, count);
-	feedback->judgements[feedback->nr_judgements++] =
-		(struct nm_feedback_judgement){.decision = decision};
-}
-
-static void add_move(struct nm_feedback *feedback, uint64_t decision, uint32_t pid)
-{
-	NM_RESERVE(feedback->moves, feedback->move_capacity, feedback->nr_moves);
-	feedback->moves[feedback->nr_moves++] = (struct move){.decision = decision, .pid = pid};
-	add_decision(feedback, decision);
-}
-
 int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      uint64_t decision, uint32_t pid, bool rollback)
 {
+	size_t count = feedback->nr_judgements;
 	nm_feedback_disturb(feedback, pid);
 	if (rollback)
 		return 0;
-	if (feedback->nr_judgements == 0)
-		open_judgement(feedback, snapshot);
-	add_move(feedback, decision, pid);
+	if (count == 0) { /* the readings of this tick are the baseline of its moves */
+		struct nm_readings base;
+		nm_readings_copy(&feedback->last, &base);
+		nm_readings_replace(&feedback->base, &base);
+		feedback->active_base = snapshot->active;
+	}
+	NM_RESERVE(feedback->moves, feedback->move_capacity, feedback->nr_moves);
+	feedback->moves[feedback->nr_moves++] = (struct move){.decision = decision, .pid = pid};
+	if (count > 0 && feedback->judgements[count - 1].decision == decision)
+		return 0;
+	NM_RESERVE(feedback->judgements, feedback->judgement_capacity, count);
+	feedback->judgements[feedback->nr_judgements++] =
+		(struct nm_feedback_judgement){.decision = decision};
 	return 0;
 }
 

@@ -59,24 +59,18 @@ enum nm_candidacy nm_lottery_candidacy(enum nm_thread_policy policy, const struc
 	return is_slow(config, thread) || remote ? NM_CANDIDACY_YES : NM_CANDIDACY_SETTLED;
 }
 
-/* If remote_below is 0, as in the paper, locality does not affect the order. */
-static bool rank(const struct nm_config *config, const struct nm_snap_thread *thread,
-		 double *ret_rank)
-{
-	double locality = locality_of(thread);
-	if (nm_lottery_candidacy(NM_POLICY_IMAR2, config, thread) != NM_CANDIDACY_YES)
-		return false;
-	*ret_rank = config->rules.remote_below > 0 ? fmin(thread->relative, locality)
-						   : thread->relative;
-	return true;
-}
-
 static void rank_all(const struct judge *judge, struct ranking *list)
 {
-	for (size_t i = 0; i < judge->snapshot->nr_threads; i++) {
-		struct entry *entry = &list->entries[list->count];
-		entry->thread = (uint32_t)i;
-		list->count += rank(judge->config, &judge->snapshot->threads[i], &entry->rank);
+	/* If remote_below is 0, as in the paper, locality does not affect the order. */
+	bool by_locality = judge->config->rules.remote_below > 0;
+	for (uint32_t i = 0; i < judge->snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &judge->snapshot->threads[i];
+		if (nm_lottery_candidacy(NM_POLICY_IMAR2, judge->config, thread) ==
+		    NM_CANDIDACY_YES)
+			list->entries[list->count++] = (struct entry){
+				.rank = by_locality ? fmin(thread->relative, locality_of(thread))
+						    : thread->relative,
+				.thread = i};
 	}
 	qsort(list->entries, list->count, sizeof(*list->entries), by_rank);
 }

@@ -69,18 +69,16 @@ static double local_share(const struct accesses *sum)
 	return sum->total > 0 ? sum->local / sum->total : (double)NAN;
 }
 
-static bool is_about(const struct nm_pending_verdict *pending, uint32_t pid, uint64_t start_ticks)
-{
-	const struct nm_verdict_thread *process = &pending->verdict.threads[0];
-	return pending->evaluation && process->pid == pid && process->start_ticks == start_ticks;
-}
-
 static struct nm_evaluation *newest_of(const struct nm_verifier *verifier, uint32_t pid,
 				       uint64_t start_ticks)
 {
-	for (size_t i = verifier->count; i-- > 0;)
-		if (is_about(&verifier->pending[i], pid, start_ticks))
-			return verifier->pending[i].evaluation;
+	for (size_t i = verifier->count; i-- > 0;) {
+		const struct nm_pending_verdict *pending = &verifier->pending[i];
+		const struct nm_verdict_thread *process = &pending->verdict.threads[0];
+		if (pending->evaluation && process->pid == pid &&
+		    process->start_ticks == start_ticks)
+			return pending->evaluation;
+	}
 	return NULL;
 }
 
