@@ -27,13 +27,6 @@ static double change(double now, double before)
 	return before > 0 ? 100 * (now / before - 1) : (double)NAN;
 }
 
-/* Pinned by hand or by the kernel. The best of these is the oracle of the model. */
-static bool is_reachable(const struct papers_row *row)
-{
-	const struct nm_sim_policy *policy = &row->policy;
-	return !policy->config && (policy->placed || policy->numa_balancing);
-}
-
 static double published(const struct papers_table *table, size_t row)
 {
 	const double *values = table->published;
@@ -80,13 +73,12 @@ static int run_all(const struct papers_table *table, unsigned index, const struc
 	return 0;
 }
 
-/* Adds one workload of the table to its lines and to the oracle, which is the best of each. */
+/* Adds one workload of the table to its lines. */
 static int add_workload(const struct papers_table *table, unsigned index,
 			const struct nm_sim_machine *machine, const struct nm_sim_how *how,
-			struct line *lines, double *oracle)
+			struct line *lines)
 {
 	struct mean base = {0}, now;
-	double best = INFINITY;
 	for (size_t i = 0; i < table->nr_rows; i++) {
 		int r = run_all(table, index, &table->rows[i], machine, how, &now);
 		if (r < 0)
@@ -99,24 +91,13 @@ static int add_workload(const struct papers_table *table, unsigned index,
 		lines[i].error = 100 * hypot(now.error, before_error) / base.value;
 		lines[i].least = fmin(lines[i].least, percent);
 		lines[i].most = fmax(lines[i].most, percent);
-		if (is_reachable(&table->rows[i]))
-			best = fmin(best, percent);
 	}
-	*oracle += best / table->workloads;
 	return 0;
 }
 
 /* ---- output ---- */
 
-static const char *beyond(double published_percent, double oracle)
-{
-	if (isnan(published_percent) || published_percent >= 0)
-		return "-";
-	return published_percent < oracle ? "beyond" : "within";
-}
-
-static void print_line(const struct papers_table *table, size_t row, const struct line *line,
-		       double oracle)
+static void print_line(const struct papers_table *table, size_t row, const struct line *line)
 {
 	double percent = published(table, row);
 	double error = table->workloads > 1 ? (line->most - line->least) / 2 : line->error;
@@ -125,7 +106,7 @@ static void print_line(const struct papers_table *table, size_t row, const struc
 		printf("%11s ", "-");
 	else
 		printf("%+11.1f ", percent);
-	printf("%+11.1f %8.1f  %s\n", line->simulated, error, beyond(percent, oracle));
+	printf("%+11.1f %8.1f\n", line->simulated, error);
 }
 
 static void print_markdown(const struct papers_table *table, const struct line *lines)
@@ -144,24 +125,22 @@ static int run_table(const struct papers_table *table, const struct nm_sim_how *
 {
 	nm_auto(nm_sim_machine_freep) struct nm_sim_machine *machine = NULL;
 	struct line lines[PAPERS_ROWS_MOST];
-	double oracle = 0;
 	int r = nm_sim_machine_by_name(table->machine, &machine);
 	for (size_t i = 0; i < table->nr_rows; i++)
 		lines[i] = (struct line){.least = INFINITY, .most = -INFINITY};
 	for (unsigned i = 0; i < table->workloads && r == 0; i++)
-		r = add_workload(table, i, machine, how, lines, &oracle);
+		r = add_workload(table, i, machine, how, lines);
 	if (r < 0)
 		return r;
 	if (markdown) {
 		print_markdown(table, lines);
 		return 0;
 	}
-	printf("%s: change of the time of %s\n%-28s %11s %11s %8s  %s\n", table->title,
+	printf("%s: change of the time of %s\n%-28s %11s %11s %8s\n", table->title,
 	       table->slowest ? "the slowest user" : "all programs", "", "PUBLISHED %",
-	       "SIMULATED %", table->workloads > 1 ? "RANGE/2" : "+/-", "PUBLISHED AND ORACLE");
+	       "SIMULATED %", table->workloads > 1 ? "RANGE/2" : "+/-");
 	for (size_t i = 0; i < table->nr_rows; i++)
-		print_line(table, i, &lines[i], oracle);
-	printf("the model's oracle: %+.1f\n", oracle);
+		print_line(table, i, &lines[i]);
 	(void)fflush(stdout);
 	return 0;
 }
