@@ -26,12 +26,12 @@ struct nm_dump {
 };
 
 /* Returns the row as an object, without the values that are unavailable. Text that is not UTF-8 is
- * escaped. NULL: out of memory. */
+ * escaped. */
 json_t *nm_row_json(const struct nm_table *table, const void *row);
 
 /* Creates the memfd. Returns 0 or a negative errno. */
 int nm_dump_open(struct nm_dump *dump);
-/* Adds a value, and takes it over; NULL: out of memory. */
+/* Adds a value, and takes it over. */
 void nm_dump_value(struct nm_dump *dump, const char *name, json_t *value);
 /* Adds an array, whose rows follow until nm_dump_end(). */
 void nm_dump_begin(struct nm_dump *dump, const char *name);

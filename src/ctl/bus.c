@@ -130,9 +130,7 @@ static int read_text(int fd, char **ret, size_t *ret_size)
 	if (file.st_size > DOCUMENT_BYTES_MAX)
 		return -EFBIG;
 	size_t size = (size_t)file.st_size;
-	nm_autofree char *text = malloc(size + 1);
-	if (!text)
-		return -ENOMEM;
+	nm_autofree char *text = nm_must(malloc(size + 1));
 	while (used < size) {
 		ssize_t r = pread(fd, text + used, size - used, (off_t)used);
 		if (r < 0)

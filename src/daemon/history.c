@@ -149,11 +149,11 @@ static void fill_steps(const struct nm_decision *decision, struct nm_decision_ro
 	}
 }
 
-/* The first candidate is the one that was chosen. Returns NULL if memory is short. */
+/* The first candidate is the one that was chosen. */
 static json_t *list_candidates(const struct nm_decision *decision)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; list && i < decision->nr_alternatives; i++) {
+	json_t *list = nm_must(json_array());
+	for (size_t i = 0; i < decision->nr_alternatives; i++) {
 		const struct nm_alternative *alternative = &decision->alternatives[i];
 		const struct nm_candidate_row row = {
 			.to_node = alternative->node_to,
@@ -162,7 +162,7 @@ static json_t *list_candidates(const struct nm_decision *decision)
 			.tickets = alternative->tickets,
 			.won = i == 0,
 		};
-		(void)json_array_append_new(list, nm_row_json(&nm_candidate_table, &row));
+		nm_must_do(json_array_append_new(list, nm_row_json(&nm_candidate_table, &row)));
 	}
 	return list;
 }
@@ -192,16 +192,17 @@ static json_t *item_json(const struct nm_history_item *item)
 		row.draw = decision->draw;
 	}
 	if (text->message && text->reason < text->reason_end)
-		reasons = strndup(text->message + text->reason, text->reason_end - text->reason);
+		reasons = nm_must(
+			strndup(text->message + text->reason, text->reason_end - text->reason));
 	row.reasons = reasons ? reasons + strspn(reasons, ": ") : "";
 	row.fields = or_empty(text->fields);
 	row.verdict_message = or_empty(text->verdict);
 	if (decision->nr_alternatives > 0)
 		row.candidates_count = (int64_t)decision->nr_candidates;
 	json_t *object = nm_row_json(&nm_decision_table, &row);
-	if (object && decision->nr_alternatives > 0)
-		(void)json_object_set_new(object, nm_candidate_table.name,
-					  list_candidates(decision));
+	if (decision->nr_alternatives > 0)
+		nm_must_do(json_object_set_new(object, nm_candidate_table.name,
+					       list_candidates(decision)));
 	return object;
 }
 

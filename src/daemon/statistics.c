@@ -286,6 +286,7 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 
 /* ---- the status ---- */
 
+/* Returns NULL for a number that is not finite. */
 static json_t *value_of(const struct nm_statistic_row *row, const struct nm_statistic_now *now)
 {
 	switch (row->type) {
@@ -296,22 +297,22 @@ static json_t *value_of(const struct nm_statistic_row *row, const struct nm_stat
 	case NM_FIELD_REAL:
 		return json_real(now->number);
 	default:
-		return json_integer((json_int_t)now->number);
+		return isfinite(now->number) ? json_integer((json_int_t)now->number) : NULL;
 	}
 }
 
 json_t *nm_view_status(const struct nm_daemon *daemon)
 {
 	struct nm_statistics statistics;
-	json_t *status = json_object();
+	json_t *status = nm_must(json_object());
 
 	nm_statistics_gather(daemon, &statistics);
-	for (unsigned i = 0; status && i < NM_STATISTIC_MAX; i++) {
+	for (unsigned i = 0; i < NM_STATISTIC_MAX; i++) {
 		const struct nm_statistic_row *row = nm_statistic_row((enum nm_statistic)i);
 		const struct nm_statistic_now *now = &statistics.now[i];
-		if (row->status && now->known && isfinite(now->number) &&
-		    json_object_set_new_nocheck(status, row->status, value_of(row, now)) < 0)
-			json_decref(NM_TAKE(status));
+		json_t *value = row->status && now->known ? value_of(row, now) : NULL;
+		if (value)
+			nm_must_do(json_object_set_new_nocheck(status, row->status, value));
 	}
 	return status;
 }

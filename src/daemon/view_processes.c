@@ -64,17 +64,14 @@ static int compare_sums(const void *a, const void *b)
 }
 
 /* Returns one entry for each process of the snapshot in ascending pid order, followed by the
- * counts. Returns 0 or -ENOMEM. */
-static int sum_processes(struct nm_daemon *daemon, const uint64_t *last, struct sum **ret,
-			 size_t *ret_count)
+ * counts. */
+static struct sum *sum_processes(struct nm_daemon *daemon, const uint64_t *last, size_t *ret_count)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
 	size_t count = snapshot ? snapshot->nr_processes : 0;
-	struct sum *sums =
-		calloc(1, (count + 1) * (sizeof(*sums) + nr_nodes * sizeof(*sums->on_node)));
-	if (!sums)
-		return -ENOMEM;
+	struct sum *sums = nm_must(
+		calloc(1, (count + 1) * (sizeof(*sums) + nr_nodes * sizeof(*sums->on_node))));
 	uint32_t *on_node = (uint32_t *)(void *)(sums + count + 1);
 	for (size_t i = 0; i < count; i++) {
 		sums[i].process = &snapshot->processes[i];
@@ -86,9 +83,8 @@ static int sum_processes(struct nm_daemon *daemon, const uint64_t *last, struct 
 		add_thread(daemon, &snapshot->threads[i], last[i],
 			   &sums[snapshot->threads[i].process]);
 	qsort(sums, count, sizeof(*sums), compare_sums);
-	*ret = sums;
 	*ret_count = count;
-	return 0;
+	return sums;
 }
 
 static struct sum *find_sum(struct sum *sums, size_t count, uint32_t pid)
@@ -311,18 +307,15 @@ static int compare_processes(const void *a, const void *b)
 	return NM_COMPARE(left->pid, right->pid);
 }
 
-static int show_processes(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump)
+static void show_processes(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump)
 {
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
-	nm_autofree uint64_t *counts = calloc(nr_nodes, sizeof(*counts));
-	nm_autofree double *shares = calloc(nr_nodes, sizeof(*shares));
-	nm_autofree struct sum *sums = NULL;
+	nm_autofree uint64_t *counts = nm_must(calloc(nr_nodes, sizeof(*counts)));
+	nm_autofree double *shares = nm_must(calloc(nr_nodes, sizeof(*shares)));
 	struct nm_process *const *known;
 	size_t nr_sums, count = nm_roster_processes(daemon->pipeline.roster, &known);
-	nm_autofree struct nm_process **sorted = calloc(count + 1, sizeof(*sorted));
-	int r = sorted && counts && shares ? sum_processes(daemon, last, &sums, &nr_sums) : -ENOMEM;
-	if (r < 0)
-		return r;
+	nm_autofree struct nm_process **sorted = nm_must(calloc(count + 1, sizeof(*sorted)));
+	nm_autofree struct sum *sums = sum_processes(daemon, last, &nr_sums);
 	add_page_decisions(daemon, sums, nr_sums);
 	if (count)
 		memcpy(sorted, known, count * sizeof(struct nm_process *));
@@ -332,13 +325,12 @@ static int show_processes(struct nm_daemon *daemon, const uint64_t *last, struct
 			nm_dump_row(dump, process_json(daemon, sorted[i],
 						       find_sum(sums, nr_sums, sorted[i]->pid),
 						       counts, shares));
-	return 0;
 }
 
 void nm_view_processes(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump)
 {
 	nm_dump_begin(dump, nm_process_table.name);
-	if (!daemon->paused && show_processes(daemon, last, dump) < 0)
-		dump->error = -ENOMEM;
+	if (!daemon->paused)
+		show_processes(daemon, last, dump);
 	nm_dump_end(dump);
 }

@@ -125,9 +125,9 @@ static json_t *list_programs(struct nm_daemon *daemon, struct nm_dump *dump)
 	size_t count = nm_trial_programs(daemon->trial.group, &programs);
 	struct nm_trial_difference cpu, elapsed;
 	struct nm_comparison_row row;
-	json_t *list = json_array();
+	json_t *list = nm_must(json_array());
 	nm_row_init(&nm_program_table, &row);
-	for (size_t i = 0; list && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!nm_trial_program_result(programs[i], NM_TRIAL_RAISED, NM_TRIAL_CPU, &cpu) ||
 		    !nm_trial_program_result(programs[i], NM_TRIAL_RAISED, NM_TRIAL_ELAPSED,
 					     &elapsed) ||
@@ -138,7 +138,7 @@ static json_t *list_programs(struct nm_daemon *daemon, struct nm_dump *dump)
 		fill_units(&row, &cpu);
 		fill_cpu(&row, &cpu);
 		fill_elapsed(&row, &elapsed);
-		(void)json_array_append_new(list, nm_row_json(&nm_program_table, &row));
+		nm_must_do(json_array_append_new(list, nm_row_json(&nm_program_table, &row)));
 	}
 	return list;
 }
@@ -147,7 +147,6 @@ json_t *nm_view_trial(struct nm_daemon *daemon, struct nm_dump *dump)
 {
 	json_t *total = daemon->paused ? json_object() : total_json(daemon);
 	json_t *programs = daemon->paused ? json_array() : list_programs(daemon, dump);
-	if (!total || json_object_set_new(total, nm_program_table.name, programs) < 0)
-		json_decref(NM_TAKE(total));
+	nm_must_do(json_object_set_new(total, nm_program_table.name, programs));
 	return total;
 }

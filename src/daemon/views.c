@@ -152,13 +152,13 @@ static void show_threads(struct nm_daemon *daemon, const uint64_t *last, struct 
 
 /* ---- the document ---- */
 
-/* Finds the newest decision about each thread of the snapshot. NULL: out of memory. */
+/* Finds the newest decision about each thread of the snapshot. */
 static uint64_t *find_last_decisions(const struct nm_daemon *daemon)
 {
 	const struct nm_snapshot *snapshot = daemon->views.snapshot;
 	const struct nm_history *history = &daemon->history;
-	uint64_t *last = calloc((snapshot ? snapshot->nr_threads : 0) + 1, sizeof(*last));
-	for (uint64_t id = history->first; last && snapshot && id < history->next; id++) {
+	uint64_t *last = nm_must(calloc((snapshot ? snapshot->nr_threads : 0) + 1, sizeof(*last)));
+	for (uint64_t id = history->first; snapshot && id < history->next; id++) {
 		const struct nm_history_item *item = nm_history_find(history, id);
 		for (unsigned i = 0; item && i < item->decision.nr_steps; i++) {
 			const struct nm_step *step = &item->decision.steps[i];
@@ -178,7 +178,7 @@ int nm_command_dump(void *context)
 	nm_auto(nm_dump_clear) struct nm_dump dump = {0};
 	struct nm_daemon *daemon = context;
 	nm_autofree uint64_t *last = find_last_decisions(daemon);
-	int r = last ? nm_dump_open(&dump) : -ENOMEM;
+	int r = nm_dump_open(&dump);
 	if (r < 0)
 		return r;
 	nm_dump_value(&dump, "status", nm_view_status(daemon));

@@ -27,7 +27,6 @@ int nm_command_dump(void *context);
 
 /* ---- statistics.c ---- */
 
-/* Returns NULL if memory is short. */
 json_t *nm_view_status(const struct nm_daemon *daemon);
 
 /* ---- view_processes.c ---- */
@@ -42,8 +41,7 @@ void nm_view_processes(struct nm_daemon *daemon, const uint64_t *last, struct nm
 /* Raises the share of the control group, or ends that (0 minutes). Returns -EAGAIN during a pause,
  * or -EINVAL. */
 int nm_command_raise_control(void *context, uint32_t minutes, double percent);
-/* Returns the results of the last such period, in total and of each command; NULL if memory is
- * short. */
+/* Returns the results of the last such period, in total and of each command. */
 json_t *nm_view_trial(struct nm_daemon *daemon, struct nm_dump *dump);
 
 /* ---- shared by these files ---- */

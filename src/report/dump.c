@@ -23,56 +23,54 @@ static json_t *text_value(const char *text)
 	if (value)
 		return value;
 	size_t length = strlen(text), size = 4 * length + 4;
-	nm_autofree char *escaped = malloc(size);
-	if (!escaped)
-		return NULL;
+	nm_autofree char *escaped = nm_must(malloc(size));
 	(void)nm_escape(escaped, size, text, length);
 	return json_string(escaped);
 }
 
 static json_t *shares_value(const struct nm_shares *shares)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; list && i < shares->count; i++)
-		(void)json_array_append_new(list, json_real(shares->items[i]));
+	json_t *list = nm_must(json_array());
+	for (size_t i = 0; i < shares->count; i++)
+		nm_must_do(json_array_append_new(list, isfinite(shares->items[i])
+							       ? json_real(shares->items[i])
+							       : json_null()));
 	return list;
 }
 
-/* Returns false if the value is unavailable; otherwise *ret may be NULL if memory is short. */
-static bool value_of(const struct nm_field *field, const void *row, json_t **ret)
+/* Returns NULL if the value is unavailable. */
+static json_t *value_of(const struct nm_field *field, const void *row)
 {
 	const void *value = (const char *)row + field->offset;
 	switch (field->type) {
 	case NM_FIELD_TEXT: {
 		const char *text = *(const char *const *)value;
-		*ret = text ? text_value(text) : NULL;
-		return text;
+		return text ? text_value(text) : NULL;
 	}
 	case NM_FIELD_FLAG:
-		*ret = json_boolean(*(const bool *)value);
-		return true;
-	case NM_FIELD_NUMBER:
-		*ret = json_integer(*(const int64_t *)value);
-		return *(const int64_t *)value >= 0;
-	case NM_FIELD_REAL:
-		*ret = json_real(*(const double *)value);
-		return isfinite(*(const double *)value);
-	case NM_FIELD_SHARES:
-		*ret = shares_value(value);
-		return ((const struct nm_shares *)value)->items;
+		return json_boolean(*(const bool *)value);
+	case NM_FIELD_NUMBER: {
+		int64_t number = *(const int64_t *)value;
+		return number >= 0 ? json_integer(number) : NULL;
 	}
-	return false;
+	case NM_FIELD_REAL:
+		return json_real(*(const double *)value); /* NULL if it is not finite */
+	case NM_FIELD_SHARES: {
+		const struct nm_shares *shares = value;
+		return shares->items ? shares_value(shares) : NULL;
+	}
+	}
+	return NULL;
 }
 
 json_t *nm_row_json(const struct nm_table *table, const void *row)
 {
-	json_t *object = json_object();
-	for (size_t i = 0; object && i < table->count; i++) {
-		json_t *value = NULL;
-		if (!value_of(&table->fields[i], row, &value))
-			json_decref(value);
-		else if (json_object_set_new_nocheck(object, table->fields[i].name, value) < 0)
-			json_decref(NM_TAKE(object));
+	json_t *object = nm_must(json_object());
+	for (size_t i = 0; i < table->count; i++) {
+		json_t *value = value_of(&table->fields[i], row);
+		if (value)
+			nm_must_do(
+				json_object_set_new_nocheck(object, table->fields[i].name, value));
 	}
 	return object;
 }
@@ -105,9 +103,7 @@ static void begin_section(struct nm_dump *dump, const char *name)
 
 static void write_value(struct nm_dump *dump, json_t *value)
 {
-	if (!value)
-		dump->error = -ENOMEM;
-	else if (json_dumpf(value, dump->out, FORMAT) < 0)
+	if (json_dumpf(value, dump->out, FORMAT) < 0)
 		dump->error = -EIO;
 	json_decref(value);
 }
