@@ -354,6 +354,12 @@ static void a_release_while_paused(void **state)
 	assert_int_equal(nm_command_resume(service), 0);
 	drift_away();
 	assert_false(tick_until_leased(100));
+	assert_int_equal(nm_command_pause(service), 0);
+	assert_int_equal(nm_command_manage(service, 100), 0);
+	assert_int_equal(nm_command_manage(service, 100), -ENOENT);
+	close_daemon(); /* also after a restart */
+	open_daemon();
+	assert_true(tick_until_leased(100));
 }
 
 static void a_release_outlives_restart_and_pause(void **state)
