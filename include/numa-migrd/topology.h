@@ -96,6 +96,13 @@ struct nm_topology {
  */
 int nm_topology_load(const struct nm_topology_source *source, char *error, size_t error_size,
 		     struct nm_topology **ret);
+/*
+ * Returns in *ret only which CPUs are online and possible, from /sys below root_path (NULL: "/"):
+ * restoration needs no more, and must not depend on memory for the whole topology. Returns 0, or
+ * -ENOENT if one of the lists is missing. The caller frees it. Called before the daemon loads the
+ * topology, and by --restore.
+ */
+int nm_topology_load_cpus(const char *root_path, struct nm_topology **ret);
 void nm_topology_free(struct nm_topology *topology);
 NM_DEFINE_CLEANUP(struct nm_topology, nm_topology_free);
 /* Copies a topology, which the caller frees. Returns 0. Used by the model of a machine. */

@@ -123,20 +123,27 @@ static int rename_damaged_ledger(struct nm_daemon *daemon)
 	return 1;
 }
 
+static int load_cpus(const struct nm_daemon *daemon, struct nm_topology **ret)
+{
+	const struct nm_topology_source source = {.xml_path = daemon->options.topology.xml_path};
+	char error[256];
+
+	return source.xml_path ? nm_topology_load(&source, error, sizeof(error), ret)
+			       : nm_topology_load_cpus(NULL, ret);
+}
+
 int nm_runtime_restore(struct nm_daemon *daemon)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
 	nm_auto(nm_topology_freep) struct nm_topology *topology = NULL;
-	struct nm_topology_source source = {.xml_path = daemon->options.topology.xml_path};
 	struct nm_platform_options options = {.root_path = "/"};
 	struct nm_restoration found;
-	char error[256];
 
 	restore_balancing(daemon);
 	int r = nm_machine_open_platform(daemon, &options, &platform);
 	if (r < 0)
 		return r;
-	r = nm_topology_load(&source, error, sizeof(error), &topology);
+	r = load_cpus(daemon, &topology);
 	if (r < 0)
 		return r;
 	r = nm_machine_read_boot_id(platform, daemon->runtime.boot_id,

@@ -452,3 +452,19 @@ int nm_topology_load(const struct nm_topology_source *source, char *error, size_
 	*ret = NM_TAKE(loader.topology);
 	return 0;
 }
+
+int nm_topology_load_cpus(const char *root_path, struct nm_topology **ret)
+{
+	nm_auto(nm_closep) int root = nm_sysfs_root(root_path);
+	nm_auto(nm_topology_freep) struct nm_topology *topology =
+		nm_must(calloc(1, sizeof(*topology)));
+
+	topology->online = nm_must(hwloc_bitmap_alloc());
+	topology->possible = nm_must(hwloc_bitmap_alloc());
+	if (root < 0 ||
+	    !nm_sysfs_add_list(root, "sys/devices/system/cpu/online", topology->online) ||
+	    !nm_sysfs_add_list(root, "sys/devices/system/cpu/possible", topology->possible))
+		return -ENOENT;
+	*ret = NM_TAKE(topology);
+	return 0;
+}

@@ -540,6 +540,22 @@ static void recorded_memory_only_nodes(void **state)
 	assert_int_equal(t->nodes[10].nearest_with_cpus, 1);
 }
 
+/* Restoration needs neither nodes nor memory for them. */
+static void cpus_load_without_a_topology(void **state)
+{
+	const char *root = *state;
+	nm_auto(nm_topology_freep) struct nm_topology *t = NULL;
+
+	put(root, "0-2,4\n", CPU_DIRECTORY "/online");
+	assert_int_equal(nm_topology_load_cpus(root, &t), -ENOENT);
+	assert_null(t);
+	put(root, "0-7\n", CPU_DIRECTORY "/possible");
+	assert_int_equal(nm_topology_load_cpus(root, &t), 0);
+	assert_set(t->online, "0-2,4");
+	assert_set(t->possible, "0-7");
+	assert_int_equal(t->nr_nodes, 0);
+}
+
 #define IN_ROOT(test) cmocka_unit_test_setup_teardown(test, make_root, remove_root)
 
 int main(void)
@@ -562,6 +578,7 @@ int main(void)
 		IN_ROOT(xml_assigns_memory_to_packages),
 		IN_ROOT(memory_side_cache_is_no_last_level),
 		IN_ROOT(bad_sources_are_explained),
+		IN_ROOT(cpus_load_without_a_topology),
 		cmocka_unit_test(nothing_to_free),
 		IN_ROOT(recorded_machines_load),
 		IN_ROOT(recorded_memory_only_nodes),
