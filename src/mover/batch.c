@@ -224,6 +224,8 @@ int nm_batch_step_end(struct nm_mover *mover, int r)
 
 	nm_call_learn(mover);
 	add_results(mover);
+	if (r == -EINVAL) /* the process is exiting, and has no memory any more */
+		return -ESRCH;
 	if (r < 0)
 		return r == -EACCES ? -EPERM : r == -EAGAIN || r == -EINPROGRESS ? -ESTALE : r;
 	if (!is_done(&mover->work))
