@@ -49,6 +49,7 @@ int nm_proc_parse_stat(const char *text, struct nm_proc_stat *ret);
 struct nm_proc_status {
 	uint32_t tgid;
 	uint32_t ns_pid;     /* its number in its own PID namespace; 1: init of that namespace */
+	uint64_t hugetlb_bytes; /* HugetlbPages, which no other file of the process counts */
 	uint64_t held_bytes; /* VmPin and VmLck: memory pinned for devices, or locked */
 	uint64_t barred_mems; /* nodes below 64, by the kernel's numbers, that Mems_allowed_list
 			       * excludes, as bits */

@@ -106,6 +106,7 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 
 	if (!tgid || sscanf(tgid, "%" SCNu32, &status.tgid) != 1)
 		return -EINVAL;
+	status.hugetlb_bytes = status_bytes(text, "HugetlbPages");
 	status.held_bytes = status_bytes(text, "VmPin") + status_bytes(text, "VmLck");
 	status.barred_mems = barred_mems(text);
 	status.ns_pid = innermost_pid(text);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,19 +118,37 @@ static void take_name(const struct nm_roster *roster, struct nm_process *process
 	memcpy(process->raw_comm, name, sizeof(name));
 }
 
+/* Returns whether the machine has a pool of huge pages. Read once a second. */
+static bool has_hugetlb(struct nm_roster *roster)
+{
+	char text[8192];
+	uint64_t now_ns = roster->platform->ops->now_ns(roster->platform);
+	if (roster->hugetlb_read_ns && now_ns - roster->hugetlb_read_ns < NM_NSEC_PER_SEC)
+		return roster->has_hugetlb;
+	ssize_t length = roster->platform->ops->read_file(roster->platform, NM_ROOT, "proc/meminfo",
+							  text, sizeof(text));
+	const char *pool = length > 0 ? strstr(text, "\nHugetlb:") : NULL;
+	roster->hugetlb_read_ns = now_ns;
+	return roster->has_hugetlb = pool && strtoull(pool + strlen("\nHugetlb:"), NULL, 10) > 0;
+}
+
 /*
- * Reads which of its memory cannot move, and which nodes its cpuset excludes; only policy "auto"
- * plans with these. Memory that is not known counts as movable: the kernel refuses what is not.
+ * Reads what only status contains: huge pages, without which a process may seem small; and, for
+ * policy "auto", which of its memory cannot move, and which nodes its cpuset excludes. Memory that
+ * is not known counts as movable: the kernel refuses what is not.
  */
-static void read_limits(struct nm_roster *roster, struct nm_process *process, int directory)
+static void read_limits(struct nm_roster *roster, struct nm_process *process, int directory,
+			const struct nm_proc_stat *stat)
 {
 	struct nm_proc_status status;
+	bool small = process->rss_bytes < nm_roster_min_rss_bytes(roster);
+	bool wanted = small ? !(stat->flags & NM_PROC_KTHREAD) && has_hugetlb(roster)
+			    : roster->config->threads.policy == NM_POLICY_AUTO;
 
-	if (roster->config->threads.policy != NM_POLICY_AUTO ||
-	    process->rss_bytes < nm_roster_min_rss_bytes(roster) ||
-	    nm_proc_read_status_in(roster->platform, directory, process->domain, &roster->costly,
-				   &status) < 0)
+	if (!wanted || nm_proc_read_status_in(roster->platform, directory, process->domain,
+					      &roster->costly, &status) < 0)
 		return;
+	process->rss_bytes += status.hugetlb_bytes;
 	process->held_bytes = status.held_bytes;
 	process->barred_mems = status.barred_mems;
 }
@@ -160,7 +179,7 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 	free(process->cgroup);
 	process->cgroup = NM_TAKE(cgroup);
 	process->domain = nm_domain_of(process->uid, process->cgroup);
-	read_limits(roster, process, directory);
+	read_limits(roster, process, directory, stat);
 	take_name(roster, process, stat->comm);
 	(void)nm_escape(process->comm, sizeof(process->comm), process->raw_comm,
 			strlen(process->raw_comm));

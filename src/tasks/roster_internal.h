@@ -30,6 +30,8 @@ struct nm_roster {
 	struct nm_released_list *memory;
 	struct nm_cgroups *cgroups;
 	struct nm_costly costly; /* in this interval */
+	bool has_hugetlb;	 /* the machine has a pool of huge pages, as of hugetlb_read_ns */
+	uint64_t hugetlb_read_ns;
 	uint32_t own_pid;
 
 	struct nm_roster_thread **threads; /* in no particular order */

@@ -40,6 +40,7 @@ struct fake_thread {
 	uint32_t pid, tid, ppid, session, uid, flags, ns_pid;
 	uint64_t start_ticks, start_stack, rss_kb;
 	uint64_t shared_kb; /* part of rss_kb that is not anonymous */
+	uint64_t hugetlb_kb; /* besides rss_kb */
 	unsigned policy;
 	int processor;
 	bool stuck;	  /* stays on its CPU despite its affinity */
@@ -74,6 +75,7 @@ struct fake {
 	struct nm_platform platform;
 	uint64_t now_ns;
 	uint64_t all, online; /* CPUs */
+	uint64_t pool_kb;     /* huge pages of the machine */
 	uint64_t free_kb, cached_kb; /* of each node; free_kb 0: not reported */
 	bool remembers;		     /* the kernel keeps the affinity set by the user (since 6.2) */
 	bool no_uptime;

@@ -175,7 +175,8 @@ static inline void fake_write_status(const struct fake_thread *t, char *text, si
 	if (t->ns_pid != t->tid)
 		length += snprintf(text + length, size - (size_t)length, "\t%u", t->ns_pid);
 	length += snprintf(text + length, size - (size_t)length,
-			   "\nThreads:\t1\nCpus_allowed_list:\t");
+			   "\nHugetlbPages:\t%" PRIu64 " kB\nThreads:\t1\nCpus_allowed_list:\t",
+			   t->hugetlb_kb);
 	fake_write_list(t->mask, text + length, size - (size_t)length);
 }
 
@@ -248,6 +249,11 @@ static inline int fake_write_root(struct fake *fake, const char *path, char *tex
 	}
 	if (strcmp(path, "sys/devices/system/cpu/online") == 0) {
 		fake_write_list(fake->online, text, size);
+		return 0;
+	}
+	if (fake->pool_kb && strcmp(path, "proc/meminfo") == 0) {
+		snprintf(text, size, "MemTotal: 8388608 kB\nHugetlb: %" PRIu64 " kB\n",
+			 fake->pool_kb);
 		return 0;
 	}
 	if (fake->free_kb && strstr(path, "/meminfo")) {

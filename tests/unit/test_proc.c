@@ -99,6 +99,15 @@ static void test_status(void **state)
 	assert_int_equal(status.ns_pid, 1);
 }
 
+static void test_status_of_hugetlb(void **state)
+{
+	struct nm_proc_status status;
+	(void)state;
+	assert_int_equal(nm_proc_parse_status("Tgid:\t2\nHugetlbPages:\t 4194304 kB\n", &status),
+			 0);
+	assert_true(status.hugetlb_bytes == UINT64_C(4194304) * 1024);
+}
+
 /* Memory that cannot follow its threads. */
 static void test_status_movability(void **state)
 {
@@ -283,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_stat_long_name),
 		cmocka_unit_test(test_stat_truncated),
 		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_status_of_hugetlb),
 		cmocka_unit_test(test_status_movability),
 		cmocka_unit_test(test_status_incomplete),
 		cmocka_unit_test(test_cgroup),

@@ -126,6 +126,23 @@ static void test_too_small_for_a_home(void **state)
 	check_least_memory();
 }
 
+/* Only status counts them, and is not read for small processes without a pool of them. */
+static void huge_pages_count_as_memory(void **state)
+{
+	(void)state;
+	config->threads.policy = NM_POLICY_AUTO;
+	fake_get(fake, 200)->rss_kb = 2052;
+	fake_get(fake, 200)->hugetlb_kb = 65536;
+	run_one(200, 200, 0.5);
+	assert_managed(200, false);
+	assert_int_equal(fake->statuses, 0);
+	fake->pool_kb = 81920;
+	run_none(10);
+	run_one(200, 200, 0.5);
+	assert_managed(200, true);
+	assert_true(member(200)->process->rss_bytes == (UINT64_C(2052) + 65536) << 10);
+}
+
 /* A young process is checked in every interval, as its memory is still growing. */
 static void test_young_grows(void **state)
 {
@@ -577,6 +594,7 @@ int main(void)
 		TEST(test_no_flicker),
 		TEST(test_too_small),
 		TEST(test_too_small_for_a_home),
+		TEST(huge_pages_count_as_memory),
 		TEST(test_young_grows),
 		TEST(test_memory_of_young_processes_is_read),
 		TEST(test_configured_size),
