@@ -40,7 +40,7 @@ struct fake_thread {
 	uint32_t pid, tid, ppid, session, uid, flags, ns_pid;
 	uint64_t start_ticks, start_stack, rss_kb;
 	uint64_t shared_kb; /* part of rss_kb that is not anonymous */
-	uint64_t hugetlb_kb; /* besides rss_kb */
+	uint64_t hugetlb_kb; /* in addition to rss_kb */
 	unsigned policy;
 	int processor;
 	bool stuck;	  /* stays on its CPU despite its affinity */
