@@ -70,7 +70,7 @@ lists() {
 	check "a process is explained" wait_for 30 managed "$opted" # after the resume, an interval later
 	check "processes" grep -q opted <<<"$(numa-migrctl processes)"
 	check "one process" grep -q opted <<<"$(numa-migrctl processes "$opted")"
-	check_equal "a process that is unknown" 1 "$(status_of numa-migrctl explain process 1)"
+	check_equal "a process that is unknown" 1 "$(status_of numa-migrctl explain process 4194303)"
 	check "doctor" grep -q '"version": *2' <<<"$(numa-migrctl --json doctor)"
 	check "doctor: the service runs" grep -q 'numa-migrd is running' <<<"$(numa-migrctl doctor)"
 	check "no colour where there is no terminal" fails grep -q $'\e' <<<"$(numa-migrctl doctor)"
