@@ -82,8 +82,8 @@ enum nm_trial_span {
 
 /* Sums over the processes of an arm, which are shown without an interval. */
 struct nm_trial_conditions {
-	double accesses, near; /* sampled ones, and those to memory on the node of the thread */
-	double distance;       /* sum over the accesses; 1: local */
+	double accesses, near;	/* sampled ones, and those to memory on the node of the thread */
+	double distance;	/* sum over the accesses; 1: local */
 	double ran_s, waited_s; /* CPU time, and time spent waiting for a CPU */
 };
 
@@ -140,9 +140,8 @@ const struct nm_trial_sum *nm_trial_sums(const struct nm_trial *trial,
 					 enum nm_trial_measure measure, enum nm_trial_arm arm);
 
 /* The sums of an arm over NM_TRIAL_TODAY or NM_TRIAL_RAISED. */
-const struct nm_trial_conditions *nm_trial_conditions(const struct nm_trial *trial,
-						      enum nm_trial_span span,
-						      enum nm_trial_arm arm);
+const struct nm_trial_conditions *
+nm_trial_conditions(const struct nm_trial *trial, enum nm_trial_span span, enum nm_trial_arm arm);
 
 /* Returns NULL if nothing is known of the program. */
 const struct nm_trial_program *nm_trial_program(const struct nm_trial *trial, uint64_t domain,

@@ -15,8 +15,9 @@
 #define NM_CTL_UNAVAILABLE 69 /* EX_UNAVAILABLE of sysexits.h(3head): no daemon, no bus */
 #define NM_CTL_NOT_ALLOWED 77 /* EX_NOPERM */
 
-#define NM_CTL_JSON_VERSION 2 /* of every JSON document; raised when a name changes or is removed  \
-			       */
+#define NM_CTL_JSON_VERSION                                                                        \
+	2 /* of every JSON document; raised when a name changes or is removed                      \
+	   */
 
 /* Options common to all commands. */
 struct nm_ctl {

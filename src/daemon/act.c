@@ -63,8 +63,8 @@ static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sna
 		nm_roster_hold(pipeline->roster, decision->steps[i].tid,
 			       decision->steps[i].start_ticks, until);
 	if (nm_policy_ops(decision->policy)->applied)
-		nm_policy_ops(decision->policy)->applied(
-			pipeline->policies.states[decision->policy], decision);
+		nm_policy_ops(decision->policy)
+			->applied(pipeline->policies.states[decision->policy], decision);
 	nm_page_stage_threads_moved(daemon, decision);
 	for (unsigned i = 0; pipeline->placement && i < decision->nr_steps; i++)
 		nm_placement_drawn(pipeline->placement, decision->steps[i].pid,

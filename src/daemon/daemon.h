@@ -99,8 +99,8 @@ struct nm_pipeline {
 	struct nm_actuator *actuator;
 	struct nm_verifier *verifier;
 	struct nm_policies policies;
-	struct nm_feedback *feedback;	/* IMAR² only */
-	struct nm_kmaf_clock aged; /* communication, with policies other than kMAF */
+	struct nm_feedback *feedback;	 /* IMAR² only */
+	struct nm_kmaf_clock aged;	 /* communication, with policies other than kMAF */
 	struct nm_memory *memory;	 /* NULL: not needed, see nm_page_tracking_restart() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_balance_stage balance; /* all zero without the state of policy "balance" */
@@ -265,7 +265,8 @@ int nm_pipeline_open_platform(struct nm_daemon *daemon);
 void nm_pipeline_close(struct nm_daemon *daemon);
 /* Frees what the stages keep while the pipeline is closed. */
 void nm_pipeline_clear(struct nm_daemon *daemon);
-/* Resets the states of the policies, and the feedback. Called at start and when the policy changes. */
+/* Resets the states of the policies, and the feedback. Called at start and when the policy changes.
+ */
 int nm_pipeline_reset_performance(struct nm_daemon *daemon);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);

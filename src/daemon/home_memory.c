@@ -5,8 +5,9 @@
 
 #include "home_stage.h"
 
-#define FULL_NS (12 * NM_NSEC_PER_SEC) /* time after which memory that found little room is tried
-					* again; a verdict is given meanwhile */
+#define FULL_NS                                                                                    \
+	(12 * NM_NSEC_PER_SEC) /* time after which memory that found little room is tried          \
+				* again; a verdict is given meanwhile */
 
 static int submit(struct nm_daemon *daemon, const struct nm_home_state *state,
 		  struct nm_page_batch *batch)

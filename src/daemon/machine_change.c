@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Detects changes of CPUs, nodes, memory and isolation, and passes the new topology to the stages. */
+/* Detects changes of CPUs, nodes, memory and isolation, and passes the new topology to the stages.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

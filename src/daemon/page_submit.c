@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Decisions about pages: their numbers, their batch for the mover, and the threads that they use. */
+/* Decisions about pages: their numbers, their batch for the mover, and the threads that they use.
+ */
 #include "daemon.h"
 
 /*

@@ -65,8 +65,7 @@ bool nm_lacks_accesses(const struct nm_daemon *daemon)
 {
 	if (daemon->paused || nm_topology_is_single(daemon->pipeline.topology))
 		return false;
-	return nm_samples_no_accesses(daemon) ||
-	       nm_samples_first_touches_only(daemon);
+	return nm_samples_no_accesses(daemon) || nm_samples_first_touches_only(daemon);
 }
 
 /*
@@ -76,8 +75,7 @@ bool nm_lacks_accesses(const struct nm_daemon *daemon)
 bool nm_may_draw_threads(const struct nm_daemon *daemon)
 {
 	return daemon->config->threads.policy != NM_POLICY_AUTO ||
-	       (!nm_balances_nodes(daemon->machine.balancing) &&
-		!nm_lacks_accesses(daemon));
+	       (!nm_balances_nodes(daemon->machine.balancing) && !nm_lacks_accesses(daemon));
 }
 
 /* ---- what stages share ---- */

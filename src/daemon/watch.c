@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The descriptors and timers between two ends of intervals: rings, queries, transient affinities and
- * the mover. */
+/* The descriptors and timers between two ends of intervals: rings, queries, transient affinities
+ * and the mover. */
 #include "daemon.h"
 
 #define NUDGE_POLL_USEC 20000

@@ -37,8 +37,7 @@ static int follow_record(void *state, const struct nm_snapshot *snapshot,
 	return nm_record_update(state, snapshot, config);
 }
 
-static int propose_imar2(void *state, const struct nm_policy_input *input,
-			 struct nm_proposals *ret)
+static int propose_imar2(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
 {
 	return nm_imar2_propose(input->snapshot, input->config, state, input->rng, ret);
 }
@@ -56,8 +55,8 @@ static int open_clock(const struct nm_topology *topology, double page_bytes, voi
 /* Proposes only at the end of a placement period. */
 static int propose_kmaf(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
 {
-	if (!input->memory || !nm_kmaf_ends_period(state, input->config, input->interval_s,
-						   input->snapshot->time_ns))
+	if (!input->memory ||
+	    !nm_kmaf_ends_period(state, input->config, input->interval_s, input->snapshot->time_ns))
 		return 0;
 	return nm_kmaf_place(input->snapshot, input->config, input->memory, (uint32_t)input->seed,
 			     ret);

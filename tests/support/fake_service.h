@@ -46,38 +46,58 @@ static const char fake_document[] =
 	"\"nodes\":[" FAKE_NODE(0, "0-3", 1.0, 0.6) "," FAKE_NODE(
 		1, "4-7", 0.25,
 		0.4) "],"
-		     "\"decisions\":[" FAKE_DECISION(17, "improved") "," FAKE_DECISION(18, "rolled-"
-											   "back") "," FAKE_DECISION(
-			     19, "") "],"
-				     "\"trial\":{\"remaining_s\":0,\"drawing\":false,"
-				     "\"managed_local\":0.951,\"control_local\":0.6,"
-	"\"result\":\"a typical process used 12 % fewer CPU "
-				     "seconds\",\"programs\":["
-				     "{\"comm\":\"cc1\",\"managed_units\":214,\"control_units\":"
-				     "209,\"cpu_change\":-0.12,"
-				     "\"state\":\"compared\"},{\"comm\":\"ld\",\"state\":\"too few "
-				     "units\"}]},"
-				     "\"processes\":[{\"pid\":4711,\"comm\":\"perf\",\"uid\":1000,"
-				     "\"unit\":\"batch@1.service\","
-				     "\"state\":\"managed\",\"explanation\":\"it is "
-				     "managed\",\"threads\":2,"
-				     "\"rss_bytes\":5368709120,\"node\":2,\"home\":1,\"local_"
-				     "share\":0.974,"
-				     "\"latency_cycles\":312.4,\"performance\":12345.0,\"leases\":"
-				     "1,\"run_share\":1.62,"
-				     "\"intensity\":0.25,\"last_decision\":17,\"memory_shares\":[0."
-				     "25,0.75]},"
-				     "{\"pid\":815,\"comm\":\"postgres\",\"state\":\"observed\","
-				     "\"threads\":1,"
-				     "\"rss_bytes\":7516192768},"
-				     "{\"pid\":816,\"comm\":\"sh\",\"state\":\"ignored\","
-				     "\"reason\":\"small\","
-				     "\"explanation\":\"its resident memory of 2.0 MiB is too "
-				     "small\"}],"
-				     "\"threads\":[" FAKE_THREAD(4711, 4711, 0.5) "," FAKE_THREAD(
-					     4711, 4712,
-					     0.9) "," FAKE_THREAD(815, 815,
-								  0.1) "],\"rows_left_out\":0}";
+		     "\"decisions\":[" FAKE_DECISION(17, "improved") "," FAKE_DECISION(
+			     18,
+			     "rolled-"
+			     "back") "," FAKE_DECISION(19,
+						       "") "],"
+							   "\"trial\":{\"remaining_s\":0,"
+							   "\"drawing\":false,"
+							   "\"managed_local\":0.951,\"control_"
+							   "local\":0.6,"
+							   "\"result\":\"a typical process used 12 "
+							   "% fewer CPU "
+							   "seconds\",\"programs\":["
+							   "{\"comm\":\"cc1\",\"managed_units\":"
+							   "214,\"control_units\":"
+							   "209,\"cpu_change\":-0.12,"
+							   "\"state\":\"compared\"},{\"comm\":"
+							   "\"ld\",\"state\":\"too few "
+							   "units\"}]},"
+							   "\"processes\":[{\"pid\":4711,\"comm\":"
+							   "\"perf\",\"uid\":1000,"
+							   "\"unit\":\"batch@1.service\","
+							   "\"state\":\"managed\",\"explanation\":"
+							   "\"it is "
+							   "managed\",\"threads\":2,"
+							   "\"rss_bytes\":5368709120,\"node\":2,"
+							   "\"home\":1,\"local_"
+							   "share\":0.974,"
+							   "\"latency_cycles\":312.4,"
+							   "\"performance\":12345.0,\"leases\":"
+							   "1,\"run_share\":1.62,"
+							   "\"intensity\":0.25,\"last_decision\":"
+							   "17,\"memory_shares\":[0."
+							   "25,0.75]},"
+							   "{\"pid\":815,\"comm\":\"postgres\","
+							   "\"state\":\"observed\","
+							   "\"threads\":1,"
+							   "\"rss_bytes\":7516192768},"
+							   "{\"pid\":816,\"comm\":\"sh\",\"state\":"
+							   "\"ignored\","
+							   "\"reason\":\"small\","
+							   "\"explanation\":\"its resident memory "
+							   "of 2.0 MiB is too "
+							   "small\"}],"
+							   "\"threads\":[" FAKE_THREAD(4711, 4711, 0.5) "," FAKE_THREAD(
+								   4711, 4712,
+								   0.9) "," FAKE_THREAD(815, 815,
+											0.1) "],"
+											     "\"row"
+											     "s_"
+											     "left_"
+											     "out\""
+											     ":0}";
 
 /* Sends the text, in a file of at least this size. */
 static inline int fake_send(sd_bus_message *call, const char *text, off_t size)

@@ -111,18 +111,22 @@ static void reasons_against_candidates_have_an_order(void **state)
 	const struct nm_config *config = world.daemon.config;
 	struct nm_snap_thread thread = {.main_node = -1, .relative = 1, .local_share = 0.9};
 	(void)state;
-	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread), NM_CANDIDACY_UNMEASURED);
+	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread),
+			 NM_CANDIDACY_UNMEASURED);
 	thread.measured = true;
 	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread), NM_CANDIDACY_HELD);
 	thread.movable = true;
-	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread), NM_CANDIDACY_WANDERING);
+	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread),
+			 NM_CANDIDACY_WANDERING);
 	thread.main_node = 0;
-	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread), NM_CANDIDACY_SETTLED);
+	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread),
+			 NM_CANDIDACY_SETTLED);
 	thread.relative = 0.7; /* slow */
 	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread), NM_CANDIDACY_YES);
 	thread.relative = 1;
 	thread.local_share = 0.4; /* remote, but by too few accesses */
-	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread), NM_CANDIDACY_SETTLED);
+	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread),
+			 NM_CANDIDACY_SETTLED);
 	thread.valid = true;
 	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread), NM_CANDIDACY_YES);
 }

@@ -3,9 +3,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <string.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -198,8 +198,8 @@ static void conditions_are_those_of_the_arm(void **state)
 	struct nm_trial *trial = *state;
 	const struct nm_trial_conditions seen = {
 		.accesses = 10, .near = 4, .distance = 16, .ran_s = 2, .waited_s = 0.5};
-	enum nm_trial_arm arm = draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL
-									       : NM_TRIAL_TREATED;
+	enum nm_trial_arm arm =
+		draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL : NM_TRIAL_TREATED;
 	const struct nm_trial_conditions *sums[] = {
 		nm_trial_conditions(trial, NM_TRIAL_TODAY, arm),
 		nm_trial_conditions(trial, NM_TRIAL_TODAY, !arm),
@@ -228,8 +228,8 @@ static void conditions_of_a_trial_are_its_own(void **state)
 	struct nm_trial *trial = *state;
 	const struct nm_trial_conditions seen = {.accesses = 10};
 	nm_trial_raise(trial, 0.5, 0, 3600 * SECOND);
-	enum nm_trial_arm arm = draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL
-									       : NM_TRIAL_TREATED;
+	enum nm_trial_arm arm =
+		draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL : NM_TRIAL_TREATED;
 	const struct nm_trial_conditions *sum = nm_trial_conditions(trial, NM_TRIAL_RAISED, arm);
 	nm_trial_observe(trial, 5, &seen);
 	assert_near(sum->accesses, 10, 0);

@@ -7,7 +7,8 @@
 
 /* If the location of a process's memory is not known, at most this amount is moved. */
 #define ASSUMED_MAX_BYTES (UINT64_C(64) << 20)
-#define AHEAD_S 0.25   /* work handed to the mover in addition to the current batch, in seconds;
+#define AHEAD_S                                                                                    \
+	0.25	       /* work handed to the mover in addition to the current batch, in seconds;   \
 			* waiting work can still be reordered by the latest measurements */
 #define GUESSED_S 0.05 /* the same while the cost is an estimate */
 
@@ -102,8 +103,7 @@ static bool is_domain_busy(const struct nm_placement *placement, const struct nm
 	unsigned nr_ahead = 0;
 	for (size_t i = 0; i < placement->processes.count; i++) {
 		const struct nm_home_state *state = nm_home_state_at(placement, i);
-		if (state->migration.state != NM_MIGRATION_RUNNING ||
-		    state->domain != next->domain)
+		if (state->migration.state != NM_MIGRATION_RUNNING || state->domain != next->domain)
 			continue;
 		ahead_s += cost_s(placement, state);
 		nr_ahead++;

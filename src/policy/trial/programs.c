@@ -172,9 +172,8 @@ const struct nm_trial_sum *nm_trial_sums(const struct nm_trial *trial,
 	return &trial->sums[measure][arm];
 }
 
-const struct nm_trial_conditions *nm_trial_conditions(const struct nm_trial *trial,
-						      enum nm_trial_span span,
-						      enum nm_trial_arm arm)
+const struct nm_trial_conditions *
+nm_trial_conditions(const struct nm_trial *trial, enum nm_trial_span span, enum nm_trial_arm arm)
 {
 	return &trial->conditions[span][arm];
 }
