@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* numa-migrd --restore as a program, with little memory: it restores the affinities, or it fails
+ * and keeps the ledger. Needs two CPUs. */
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+#include "numa-migrd/file.h"
+#include "numa-migrd/ledger.h"
+#include "numa-migrd/proc.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define FIRST (8 * MIB) /* below, the kernel cannot map the program */
+#define STEP (64 * 1024)
+#define MOST (512 * MIB)
+#define NO_PID 5000000U /* beyond the kernel's largest number */
+#define MORE 4000U	/* leases of threads that have ended: more than the first heap holds */
+#define NOT_LOADED 127	/* the dynamic linker lacks memory */
+
+static char root[FIXTURE_PATH];
+static pid_t victim;
+static unsigned cpus[2];
+
+static void find_cpus(void)
+{
+	cpu_set_t own;
+	unsigned found = 0;
+	assert_int_equal(sched_getaffinity(0, sizeof(own), &own), 0);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++)
+		if (CPU_ISSET(cpu, &own))
+			cpus[found++] = cpu;
+	if (found < 2)
+		skip();
+}
+
+static int count_cpus_of_victim(void)
+{
+	cpu_set_t set;
+	assert_int_equal(sched_getaffinity(victim, sizeof(set), &set), 0);
+	return CPU_COUNT(&set);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	fixture_make(root, sizeof(root));
+	victim = fork();
+	if (victim == 0)
+		for (;;)
+			pause();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	(void)kill(victim, SIGKILL);
+	(void)waitpid(victim, NULL, 0);
+	fixture_remove(root);
+	return 0;
+}
+
+/* As after a crash: the victim is narrowed, and the ledger contains that. */
+static void narrow(void)
+{
+	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = NULL;
+	const struct nm_platform_options options = {.root_path = "/"};
+	struct nm_proc_stat stat;
+	char boot_id[64];
+	cpu_set_t one;
+	int directory = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(nm_platform_linux_new(&options, &platform), 0);
+	assert_int_equal(nm_proc_stat_of(platform, (uint32_t)victim, (uint32_t)victim, &stat), 0);
+	assert_true(platform->ops->read_file(platform, NM_ROOT, "proc/sys/kernel/random/boot_id",
+					     boot_id, sizeof(boot_id)) > 0);
+	boot_id[strcspn(boot_id, "\n")] = '\0';
+	struct nm_ledger_entry entry = {.tid = (uint32_t)victim,
+					.pid = (uint32_t)victim,
+					.start_ticks = stat.start_ticks,
+					.given_ticks = stat.start_ticks + 1,
+					.original = hwloc_bitmap_alloc(),
+					.target = hwloc_bitmap_alloc()};
+	hwloc_bitmap_only(entry.target, cpus[0]);
+	hwloc_bitmap_only(entry.original, cpus[0]);
+	hwloc_bitmap_set(entry.original, cpus[1]);
+	assert_int_equal(nm_ledger_open(directory, boot_id, &ledger), 0);
+	assert_int_equal(nm_ledger_give(ledger, &entry), 0);
+	for (entry.tid = NO_PID; entry.tid < NO_PID + MORE; entry.tid++) {
+		entry.pid = entry.tid;
+		assert_int_equal(nm_ledger_give(ledger, &entry), 0);
+	}
+	nm_ledger_entry_clear(&entry);
+	CPU_ZERO(&one);
+	CPU_SET(cpus[0], &one);
+	assert_int_equal(sched_setaffinity(victim, sizeof(one), &one), 0);
+	close(directory);
+}
+
+static off_t ledger_bytes(void)
+{
+	char path[FIXTURE_PATH + 16];
+	struct stat status;
+	snprintf(path, sizeof(path), "%s/%s", root, NM_LEDGER_NAME);
+	return stat(path, &status) == 0 ? status.st_size : -1;
+}
+
+/* Returns the exit status of --restore with this address space; -1: a signal. */
+static int restore_within(uint64_t bytes)
+{
+	const struct rlimit limit = {bytes, bytes};
+	int status;
+	pid_t pid = fork();
+	if (pid == 0) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		(void)dup2(null, STDOUT_FILENO);
+		(void)dup2(null, STDERR_FILENO);
+		(void)setenv("RUNTIME_DIRECTORY", root, 1);
+		if (setrlimit(RLIMIT_AS, &limit) == 0)
+			(void)execl(NM_DAEMON_BUILT, "numa-migrd", "--restore", (char *)NULL);
+		_exit(NOT_LOADED);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* SECURITY: killed */
+static void it_restores_or_keeps_the_ledger(void **state)
+{
+	unsigned failed = 0;
+	int r = NOT_LOADED;
+	(void)state;
+	find_cpus();
+	narrow();
+	const off_t bytes = ledger_bytes();
+	for (uint64_t limit = FIRST; r != EXIT_SUCCESS && limit < MOST; limit += STEP) {
+		r = restore_within(limit);
+		if (r == EXIT_SUCCESS)
+			break;
+		assert_true(r == EXIT_FAILURE || r == NOT_LOADED);
+		failed += r == EXIT_FAILURE;
+		/* It may also fail after it has restored everything. */
+		assert_true(ledger_bytes() >= bytes || count_cpus_of_victim() == 2);
+	}
+	assert_int_equal(r, EXIT_SUCCESS);
+	assert_true(failed > 0);
+	assert_int_equal(count_cpus_of_victim(), 2);
+	assert_int_equal(ledger_bytes(), -1);
+}
+
+int main(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return 77; /* its shadow needs terabytes of address space */
+#endif
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(it_restores_or_keeps_the_ledger, set_up, tear_down),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
