@@ -244,6 +244,8 @@ int nm_node_memory_parse(const char *text, struct nm_node_memory *ret);
 /* Reads that file for the node with the kernel's number os_id. Returns 0, -EINVAL or another
  * negative errno. */
 int nm_node_memory_read(struct nm_platform *platform, unsigned os_id, struct nm_node_memory *ret);
+/* Returns the size of the machine's pools of huge pages in bytes; 0 also if it is not known. */
+uint64_t nm_hugetlb_read(struct nm_platform *platform);
 
 /* Memory that the kernel itself keeps free: vm.min_free_kbytes and vm.watermark_scale_factor
  * (sysctl/vm.rst). */

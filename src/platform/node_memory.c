@@ -12,13 +12,17 @@
 #define LEAST_RECLAIMED 0.4 /* of the pages that direct reclaim scans */
 #define SCALE_UNIT 10000.0  /* unit of watermark_scale_factor */
 
-/* "Node 3 MemFree:   123 kB" */
-static bool meminfo_value(const char *text, const char *name, uint64_t *ret)
+/* "Node 3 MemFree:   123 kB" in the file of a node, "MemFree:   123 kB" in that of the machine */
+static bool meminfo_value(const char *text, bool of_node, const char *name, uint64_t *ret)
 {
 	for (const char *line = text; line && *line;) {
 		char field[64];
 		uint64_t kib;
-		if (sscanf(line, "Node %*u %63[^:\n]: %" SCNu64, field, &kib) == 2 &&
+		int at = 0;
+		if (of_node)
+			(void)sscanf(line, "Node %*u %n", &at);
+		if ((at > 0) == of_node &&
+		    sscanf(line + at, "%63[^:\n]: %" SCNu64, field, &kib) == 2 &&
 		    strcmp(field, name) == 0) {
 			*ret = kib * KIB;
 			return true;
@@ -34,12 +38,12 @@ int nm_node_memory_parse(const char *text, struct nm_node_memory *ret)
 	struct nm_node_memory memory = {0};
 	uint64_t inactive = 0, dirty = 0, writeback = 0;
 
-	if (!meminfo_value(text, "MemTotal", &memory.total_bytes) ||
-	    !meminfo_value(text, "MemFree", &memory.free_bytes))
+	if (!meminfo_value(text, true, "MemTotal", &memory.total_bytes) ||
+	    !meminfo_value(text, true, "MemFree", &memory.free_bytes))
 		return -EINVAL;
-	(void)meminfo_value(text, "Inactive(file)", &inactive);
-	(void)meminfo_value(text, "Dirty", &dirty);
-	(void)meminfo_value(text, "Writeback", &writeback);
+	(void)meminfo_value(text, true, "Inactive(file)", &inactive);
+	(void)meminfo_value(text, true, "Dirty", &dirty);
+	(void)meminfo_value(text, true, "Writeback", &writeback);
 	if (inactive > dirty + writeback)
 		memory.clean_bytes = inactive - dirty - writeback;
 	*ret = memory;
@@ -53,6 +57,16 @@ int nm_node_memory_read(struct nm_platform *platform, unsigned os_id, struct nm_
 	snprintf(path, sizeof(path), "sys/devices/system/node/node%u/meminfo", os_id);
 	int r = (int)platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text));
 	return r <= 0 ? (r < 0 ? r : -EINVAL) : nm_node_memory_parse(text, ret);
+}
+
+uint64_t nm_hugetlb_read(struct nm_platform *platform)
+{
+	char text[MEMINFO_BYTES];
+	uint64_t bytes = 0;
+
+	if (platform->ops->read_file(platform, NM_ROOT, "proc/meminfo", text, sizeof(text)) > 0)
+		(void)meminfo_value(text, false, "Hugetlb", &bytes);
+	return bytes;
 }
 
 static uint64_t read_number(struct nm_platform *platform, const char *path)

@@ -121,15 +121,12 @@ static void take_name(const struct nm_roster *roster, struct nm_process *process
 /* Returns whether the machine has a pool of huge pages. Read once a second. */
 static bool has_hugetlb(struct nm_roster *roster)
 {
-	char text[8192];
 	uint64_t now_ns = roster->platform->ops->now_ns(roster->platform);
-	if (roster->hugetlb_read_ns && now_ns - roster->hugetlb_read_ns < NM_NSEC_PER_SEC)
-		return roster->has_hugetlb;
-	ssize_t length = roster->platform->ops->read_file(roster->platform, NM_ROOT, "proc/meminfo",
-							  text, sizeof(text));
-	const char *pool = length > 0 ? strstr(text, "\nHugetlb:") : NULL;
-	roster->hugetlb_read_ns = now_ns;
-	return roster->has_hugetlb = pool && strtoull(pool + strlen("\nHugetlb:"), NULL, 10) > 0;
+	if (!roster->hugetlb_read_ns || now_ns - roster->hugetlb_read_ns >= NM_NSEC_PER_SEC) {
+		roster->has_hugetlb = nm_hugetlb_read(roster->platform) > 0;
+		roster->hugetlb_read_ns = now_ns;
+	}
+	return roster->has_hugetlb;
 }
 
 /*
