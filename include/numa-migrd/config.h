@@ -265,6 +265,15 @@ static inline bool nm_config_moves_pages(const struct nm_config *config)
 	       (config->pages.policy == NM_PAGES_AUTO && config->threads.policy == NM_POLICY_AUTO);
 }
 
+/* Returns the limit of the cost of sampling, as a share of one CPU. Policy "auto" also limits the
+ * cost of its decisions: if sampling used all of the limit, intervals would always be as long as
+ * they may be. */
+static inline double nm_config_sampling_limit(const struct nm_config *config)
+{
+	double limit = config->sampling.overhead_percent / 100;
+	return config->threads.policy == NM_POLICY_AUTO ? limit / 2 : limit;
+}
+
 /* Returns whether pages.policy was chosen by the administrator, and applies to all processes. */
 static inline bool nm_config_follows_pages(const struct nm_config *config)
 {

@@ -24,14 +24,6 @@ void nm_cost_end_handler(struct nm_daemon *daemon)
 	daemon->costs.handler_end_ns = nm_own_cpu_ns();
 }
 
-/* Policy "auto" also limits the cost of its decisions: if sampling used all of the limit, intervals
- * would always be as long as they may be. */
-static double sampling_limit(const struct nm_daemon *daemon)
-{
-	double limit = daemon->config->sampling.overhead_percent / 100;
-	return daemon->config->threads.policy == NM_POLICY_AUTO ? limit / 2 : limit;
-}
-
 /* Logs only that sampling is reduced, and that this has ended, but not the steps in between. */
 static void report_periods(struct nm_daemon *daemon, double cost_share)
 {
@@ -39,7 +31,7 @@ static void report_periods(struct nm_daemon *daemon, double cost_share)
 	if (held_back == daemon->costs.held_back)
 		return;
 	daemon->costs.held_back = held_back;
-	double limit = sampling_limit(daemon);
+	double limit = nm_config_sampling_limit(daemon->config);
 	if (held_back && cost_share > limit)
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_INFO,
 			  "Sampling reduced: cost %.2f %% of one CPU, its limit is %.2f",
@@ -85,7 +77,7 @@ bool nm_cost_must_reduce_sampling(const struct nm_daemon *daemon, double since_s
 	if (!source || daemon->options.feed)
 		return false;
 	double ns = drained_for_samples_ns(daemon, &nm_source_status(source)->counts);
-	return ns / (double)NM_NSEC_PER_SEC > sampling_limit(daemon) * since_s;
+	return ns / (double)NM_NSEC_PER_SEC > nm_config_sampling_limit(daemon->config) * since_s;
 }
 
 void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns)
@@ -114,9 +106,7 @@ void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns)
 		     !nm_config_follows_pages(daemon->config);
 	nm_source_thin_runs(daemon->pipeline.source, homes);
 	nm_source_thin_faults(daemon->pipeline.source, homes);
-	/* The source compares with all of sampling.overhead_percent. */
-	double part = sampling_limit(daemon) * 100 / daemon->config->sampling.overhead_percent;
-	if (nm_source_control_cost(daemon->pipeline.source, cost_share / part))
+	if (nm_source_control_cost(daemon->pipeline.source, cost_share))
 		report_periods(daemon, cost_share);
 	nm_report_source_problems(daemon);
 }

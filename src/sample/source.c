@@ -392,7 +392,7 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 
 	source->platform = platform;
 	source->choice = config->sampling.source;
-	source->cap_share = config->sampling.overhead_percent / 100.0;
+	source->cap_share = nm_config_sampling_limit(config);
 	source->run_kind = NM_EVENT_CLOCK;
 	source->run_ns = source->run_ns_configured = NM_RUN_NS;
 	source->faults = source->faults_configured = 1;
