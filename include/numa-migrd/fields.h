@@ -56,11 +56,19 @@ struct nm_table {
 	const char *name; /* of the array of rows; NULL: rows within others */
 	const struct nm_field *fields;
 	size_t count;
-	size_t columns; /* the first `columns` of the fields have a column */
 };
 
 extern const struct nm_table nm_node_table, nm_process_table, nm_thread_table, nm_decision_table,
 	nm_candidate_table, nm_trial_table, nm_program_table;
+
+/* Returns the number of fields with a column, which are the first ones. */
+static inline size_t nm_table_columns(const struct nm_table *table)
+{
+	size_t columns = 0;
+	while (columns < table->count && table->fields[columns].head)
+		columns++;
+	return columns;
+}
 
 /* ---- rows ---- */
 

@@ -37,14 +37,14 @@ static void print_row(FILE *out, const struct nm_style *style, const struct nm_t
 		      const size_t *widths, const json_t *row)
 {
 	char text[NM_CELL_SIZE];
-	for (size_t i = 0; i < table->columns; i++) {
+	const size_t count = nm_table_columns(table);
+	for (size_t i = 0; i < count; i++) {
 		const struct nm_field *column = &table->fields[i];
 		const char *color = row ? nm_cell_color(column, row) : NM_BOLD;
 		if (row)
 			(void)nm_cell(column, row, style, text);
 		print_cell(out, row ? text : nm_column_head(column, style),
-			   style->color ? color : "", widths[i], column->left,
-			   i + 1 == table->columns);
+			   style->color ? color : "", widths[i], column->left, i + 1 == count);
 	}
 	(void)fputc('\n', out);
 }
@@ -52,12 +52,13 @@ static void print_row(FILE *out, const struct nm_style *style, const struct nm_t
 void nm_table_print(FILE *out, const struct nm_style *style, const struct nm_table *table,
 		    const json_t *rows)
 {
-	nm_autofree size_t *widths = calloc(table->columns, sizeof(*widths));
+	const size_t count = nm_table_columns(table);
+	nm_autofree size_t *widths = calloc(count, sizeof(*widths));
 	size_t index;
 	json_t *row;
 	if (!widths)
 		return;
-	for (size_t i = 0; i < table->columns; i++)
+	for (size_t i = 0; i < count; i++)
 		widths[i] = nm_column_width(&table->fields[i], style, rows);
 	print_row(out, style, table, widths, NULL);
 	json_array_foreach(rows, index, row)

@@ -5,7 +5,7 @@
 
 static size_t column_named(const struct nm_table *table, const char *name)
 {
-	for (size_t i = 0; i < table->columns; i++)
+	for (size_t i = 0; i < nm_table_columns(table); i++)
 		if (strcmp(table->fields[i].name, name) == 0)
 			return i;
 	return 0;
@@ -106,7 +106,7 @@ static void go_back(struct nm_top_view *view)
 
 static void sort_by_next(struct nm_top_view *view, bool forward)
 {
-	size_t count = nm_top_table(view)->columns;
+	size_t count = nm_table_columns(nm_top_table(view));
 	size_t *sort = &view->sort[view->page];
 	*sort = (*sort + (forward ? 1 : count - 1)) % count;
 }

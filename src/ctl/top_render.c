@@ -76,7 +76,7 @@ static void lay_out(struct layout *layout, const struct nm_table *table, const j
 		    size_t room, const struct nm_style *style)
 {
 	const struct nm_field *columns = table->fields;
-	size_t used = 0, count = table->columns;
+	size_t used = 0, count = nm_table_columns(table);
 	*layout = (struct layout){.columns = columns};
 	for (size_t i = 0; i < count && i < MOST_COLUMNS; i++) {
 		size_t gap = i > 0 ? GAP : 0;

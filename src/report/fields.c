@@ -168,15 +168,15 @@ static const struct nm_field program_fields[] = {
 };
 #undef ROW
 
-#define TABLE(n, f, c) {.name = (n), .fields = (f), .count = NM_ARRAY_SIZE(f), .columns = (c)}
+#define TABLE(n, f) {.name = (n), .fields = (f), .count = NM_ARRAY_SIZE(f)}
 
-const struct nm_table nm_node_table = TABLE("nodes", node_fields, 7);
-const struct nm_table nm_process_table = TABLE("processes", process_fields, 20);
-const struct nm_table nm_thread_table = TABLE("threads", thread_fields, 17);
-const struct nm_table nm_decision_table = TABLE("decisions", decision_fields, 11);
-const struct nm_table nm_candidate_table = TABLE("candidates", candidate_fields, 5);
-const struct nm_table nm_trial_table = TABLE(NULL, trial_fields, 0);
-const struct nm_table nm_program_table = TABLE("programs", program_fields, 10);
+const struct nm_table nm_node_table = TABLE("nodes", node_fields);
+const struct nm_table nm_process_table = TABLE("processes", process_fields);
+const struct nm_table nm_thread_table = TABLE("threads", thread_fields);
+const struct nm_table nm_decision_table = TABLE("decisions", decision_fields);
+const struct nm_table nm_candidate_table = TABLE("candidates", candidate_fields);
+const struct nm_table nm_trial_table = TABLE(NULL, trial_fields);
+const struct nm_table nm_program_table = TABLE("programs", program_fields);
 /* clang-format on */
 
 void nm_row_init(const struct nm_table *table, void *row)

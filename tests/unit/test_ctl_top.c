@@ -109,7 +109,8 @@ static void test_order(void **state)
 	press(fixture, NM_TOP_KEY_LEFT);
 	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
 	press(fixture, NM_TOP_KEY_LEFT);
-	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], nm_process_table.columns - 1);
+	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES],
+			 nm_table_columns(&nm_process_table) - 1);
 	press(fixture, NM_TOP_KEY_RIGHT);
 	assert_int_equal(fixture->view.sort[NM_TOP_PROCESSES], 0);
 }
