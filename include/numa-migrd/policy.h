@@ -421,8 +421,8 @@ struct nm_policy_ops {
 	bool by_sharing;     /* by the communication of threads */
 	bool rolls_back;     /* also without rules.rollback */
 	/* Any of these may be NULL. `state` belongs to the policy and lasts from interval to
-	 * interval. open() and follow() return 0. */
-	int (*open)(const struct nm_topology *topology, double page_bytes, void **ret);
+	 * interval. */
+	void *(*open)(const struct nm_topology *topology, double page_bytes);
 	void (*close)(void *state);
 	/* Brings the state up to date with the snapshot, also in intervals without proposals. */
 	int (*follow)(void *state, const struct nm_snapshot *snapshot,
@@ -440,9 +440,9 @@ struct nm_policies {
 };
 
 /* Opens the state of a policy if it keeps one and this was not done. page_bytes is the size of a
- * base page. Returns 0. Called by the tick before the state is used. */
-int nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy,
-		     const struct nm_topology *topology, double page_bytes);
+ * base page. Called by the tick before the state is used. */
+void nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy,
+		      const struct nm_topology *topology, double page_bytes);
 /* Discards all states, because the policy or the machine has changed. */
 void nm_policies_close(struct nm_policies *policies);
 

@@ -115,6 +115,13 @@ static inline unsigned nm_topology_distance(const struct nm_topology *topology, 
 	return topology->distance[(size_t)a * topology->nr_nodes + (size_t)b];
 }
 
+/* Returns the kernel's number of the node with this index, or -1 if there is none. */
+static inline int nm_topology_os_id(const struct nm_topology *topology, int node)
+{
+	bool known = node >= 0 && (unsigned)node < topology->nr_nodes;
+	return known ? (int)topology->nodes[node].os_id : -1;
+}
+
 /* Returns the number of nodes with usable CPUs. */
 unsigned nm_topology_cpu_nodes(const struct nm_topology *topology);
 

@@ -188,12 +188,10 @@ int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		return 0;
 	nm_autofree struct nm_balance_times *times =
 		nm_must(calloc(snapshot->nr_threads + 1, sizeof(*times)));
-	int r = nm_open_policy(daemon, NM_POLICY_BALANCE);
-	if (r < 0)
-		return r;
+	nm_open_policy(daemon, NM_POLICY_BALANCE);
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	bool was_active = balancer->result.active;
-	r = nm_column_follow_threads(&balancer->threads, snapshot);
+	int r = nm_column_follow_threads(&balancer->threads, snapshot);
 	if (r == 0)
 		r = read_times(daemon, snapshot, times, &candidates);
 	if (r == 0)

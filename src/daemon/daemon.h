@@ -253,8 +253,8 @@ bool nm_may_draw_threads(const struct nm_daemon *daemon);
  * a stage that has ended, whose batches are bulk or not. */
 void nm_open_mover(struct nm_daemon *daemon);
 void nm_release_mover(struct nm_daemon *daemon, bool bulk);
-/* Opens the state of a policy. Returns 0. */
-int nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy);
+/* Opens the state of a policy. */
+void nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy);
 
 /* ---- pipeline.c: building and destroying the pipeline ---- */
 

@@ -33,11 +33,9 @@ struct nm_history_item *nm_history_find(const struct nm_history *history, uint64
 static struct nm_history_item *slot_of_decision(struct nm_history *history, uint64_t id)
 {
 	if (!history->items) {
-		history->items = calloc(NM_HISTORY_MAX, sizeof(*history->items));
+		history->items = nm_must(calloc(NM_HISTORY_MAX, sizeof(*history->items)));
 		history->first = id;
 	}
-	if (!history->items)
-		return NULL;
 	struct nm_history_item *item = &history->items[id % NM_HISTORY_MAX];
 	item_clear(item);
 	if (history->next <= id)
@@ -47,25 +45,19 @@ static struct nm_history_item *slot_of_decision(struct nm_history *history, uint
 	return item;
 }
 
-static int os_node(const struct nm_topology *topology, int node)
-{
-	return node < 0 || (unsigned)node >= topology->nr_nodes ? -1
-								: (int)topology->nodes[node].os_id;
-}
-
 /* The topology may change, and affinities belong to the plan. */
 static void remove_references(struct nm_decision *decision, const struct nm_topology *topology)
 {
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		struct nm_step *step = &decision->steps[i];
-		step->node_from = os_node(topology, step->node_from);
-		step->node_to = os_node(topology, step->node_to);
+		step->node_from = nm_topology_os_id(topology, step->node_from);
+		step->node_to = nm_topology_os_id(topology, step->node_to);
 		step->target = NULL;
 		step->original = NULL;
 	}
 	for (size_t i = 0; i < decision->nr_alternatives; i++)
 		decision->alternatives[i].node_to =
-			os_node(topology, decision->alternatives[i].node_to);
+			nm_topology_os_id(topology, decision->alternatives[i].node_to);
 }
 
 void nm_history_add(struct nm_history *history, const struct nm_topology *topology,
@@ -73,15 +65,13 @@ void nm_history_add(struct nm_history *history, const struct nm_topology *topolo
 {
 	double before = added->decision.steps[0].local_before;
 	struct nm_history_item *item = slot_of_decision(history, added->decision.id);
-	if (!item)
-		return;
 	*item = (struct nm_history_item){.time_usec = added->time_usec,
 					 .result = added->result,
 					 .decision = added->decision,
 					 .figure = isfinite(before) ? "local_share" : NULL,
 					 .before = before,
 					 .after = NAN,
-					 .text = {.message = strdup(entry->text),
+					 .text = {.message = nm_must(strdup(entry->text)),
 						  .fields = nm_entry_fields(entry),
 						  .reason = entry->reason,
 						  .reason_end = entry->reason_end}};
@@ -115,7 +105,7 @@ void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdi
 	item->judged = true;
 	item->verdict = verdict->kind;
 	free(item->text.verdict);
-	item->text.verdict = strdup(entry->text);
+	item->text.verdict = nm_must(strdup(entry->text));
 	set_metric(item, verdict);
 }
 
@@ -182,7 +172,7 @@ static json_t *item_json(const struct nm_history_item *item)
 	fill_steps(decision, &row);
 	row.result = item->result;
 	row.verdict = item->judged ? nm_verdict_kind_name(item->verdict) : "";
-	row.message = or_empty(text->message);
+	row.message = text->message;
 	row.figure = item->figure;
 	row.before = item->before;
 	row.after = item->after;
@@ -191,7 +181,7 @@ static json_t *item_json(const struct nm_history_item *item)
 		row.tickets_parts = nm_tickets_text(&decision->tickets, decision->policy, parts);
 		row.draw = decision->draw;
 	}
-	if (text->message && text->reason < text->reason_end)
+	if (text->reason < text->reason_end)
 		reasons = nm_must(
 			strndup(text->message + text->reason, text->reason_end - text->reason));
 	row.reasons = reasons ? reasons + strspn(reasons, ": ") : "";

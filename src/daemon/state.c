@@ -97,8 +97,8 @@ void nm_release_mover(struct nm_daemon *daemon, bool bulk)
 		nm_mover_free(NM_TAKE(pipeline->mover));
 }
 
-int nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy)
+void nm_open_policy(struct nm_daemon *daemon, enum nm_thread_policy policy)
 {
-	return nm_policies_open(&daemon->pipeline.policies, policy, daemon->pipeline.topology,
-				(double)sysconf(_SC_PAGESIZE));
+	nm_policies_open(&daemon->pipeline.policies, policy, daemon->pipeline.topology,
+			 (double)sysconf(_SC_PAGESIZE));
 }

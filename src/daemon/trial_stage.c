@@ -161,6 +161,8 @@ static void read_figures(struct nm_daemon *daemon, const struct nm_figures *figu
 	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
 	for (size_t i = 0; i < count; i++) {
 		struct nm_trial_conditions conditions = {0};
+		if (!nm_trial_has(daemon->trial.group, figures[i].pid))
+			continue;
 		if (figures[i].instructions > 0)
 			nm_trial_count_instructions(daemon->trial.group, figures[i].pid,
 						    figures[i].instructions * interval_s);

@@ -115,10 +115,11 @@ int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	enum nm_thread_policy policy = nm_drawing_policy(daemon->config, snapshot);
 	const struct nm_policy_ops *ops = nm_policy_ops(policy);
 	bool chosen_by = ops->by_performance;
-	int r = nm_open_policy(daemon, policy);
+	int r = 0;
+	nm_open_policy(daemon, policy);
 	if (chosen_by)
 		nm_report_locality(daemon, snapshot);
-	if (r == 0 && ops->follow)
+	if (ops->follow)
 		r = ops->follow(pipeline->policies.states[policy], snapshot, daemon->config);
 	if (r == 0)
 		r = nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);

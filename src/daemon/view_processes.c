@@ -59,8 +59,7 @@ static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *th
 static int compare_sums(const void *a, const void *b)
 {
 	const struct sum *left = a, *right = b;
-	return (left->process->pid > right->process->pid) -
-	       (left->process->pid < right->process->pid);
+	return NM_COMPARE(left->process->pid, right->process->pid);
 }
 
 /* Returns one entry for each process of the snapshot in ascending pid order, followed by the
@@ -123,7 +122,8 @@ static void fill_sum(const struct nm_daemon *daemon, const struct sum *sum,
 		     struct nm_process_row *row)
 {
 	row->threads = sum->process->threads;
-	row->node = nm_view_node(daemon, main_node(sum, daemon->pipeline.topology->nr_nodes));
+	row->node = nm_topology_os_id(daemon->pipeline.topology,
+				      main_node(sum, daemon->pipeline.topology->nr_nodes));
 	if (sum->accesses > 0)
 		row->local_share = sum->local / sum->accesses;
 	if (sum->latency_samples)
@@ -266,7 +266,7 @@ static void fill_placement(const struct nm_daemon *daemon, const struct nm_proce
 		placement ? nm_home_state_find(placement, process->pid) : NULL;
 	if (!state || state->start_ticks != process->start_ticks)
 		return;
-	row->home = nm_view_node(daemon, state->home);
+	row->home = nm_topology_os_id(daemon->pipeline.topology, state->home);
 	if (state->home < 0)
 		row->reason = nm_place_reason_text(state->reason);
 	if (state->located)

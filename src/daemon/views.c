@@ -11,8 +11,8 @@
 static double *sum_served(const struct nm_topology *topology, const struct nm_figures *figures,
 			  size_t nr_figures)
 {
-	double *served = calloc(topology->nr_nodes, sizeof(*served));
-	for (size_t i = 0; served && i < nr_figures; i++)
+	double *served = nm_must(calloc(topology->nr_nodes, sizeof(*served)));
+	for (size_t i = 0; i < nr_figures; i++)
 		for (unsigned node = 0;
 		     isfinite(figures[i].access_total) && node < topology->nr_nodes; node++)
 			served[node] += figures[i].accesses[node];
@@ -24,7 +24,6 @@ void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 {
 	nm_views_clear(daemon);
 	daemon->views.snapshot = snapshot;
-	/* If memory is short, the shares are omitted. */
 	daemon->views.served = sum_served(daemon->pipeline.topology, figures, nr_figures);
 }
 
@@ -33,15 +32,6 @@ void nm_views_clear(struct nm_daemon *daemon)
 	nm_snapshot_free(daemon->views.snapshot);
 	free(daemon->views.served);
 	daemon->views = (struct nm_views){0};
-}
-
-/* ---- shared ---- */
-
-int64_t nm_view_node(const struct nm_daemon *daemon, int node)
-{
-	const struct nm_topology *topology = daemon->pipeline.topology;
-	bool known = node >= 0 && (unsigned)node < topology->nr_nodes;
-	return known ? (int64_t)topology->nodes[node].os_id : -1;
 }
 
 /* ---- nodes ---- */
@@ -116,8 +106,8 @@ static json_t *thread_json(struct nm_daemon *daemon, const struct nm_snap_thread
 		.pid = thread->pid,
 		.comm = daemon->views.snapshot->processes[thread->process].comm,
 		.cpu = thread->main_cpu,
-		.node = nm_view_node(daemon, thread->main_node),
-		.preferred_node = nm_view_node(daemon, thread->preferred),
+		.node = nm_topology_os_id(daemon->pipeline.topology, thread->main_node),
+		.preferred_node = nm_topology_os_id(daemon->pipeline.topology, thread->preferred),
 		.local_share = thread->local_share,
 		.accesses = thread->access_total,
 		.latency_cycles = thread->latency,

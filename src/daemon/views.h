@@ -44,9 +44,4 @@ int nm_command_raise_control(void *context, uint32_t minutes, double percent);
 /* Returns the results of the last such period, in total and of each command. */
 json_t *nm_view_trial(struct nm_daemon *daemon, struct nm_dump *dump);
 
-/* ---- shared by these files ---- */
-
-/* Returns the kernel's number of a node, or -1 for a negative index. */
-int64_t nm_view_node(const struct nm_daemon *daemon, int node);
-
 #endif

@@ -15,15 +15,13 @@ static int propose_lbma(void *state, const struct nm_policy_input *input, struct
 
 /* ---- IMAR² ---- */
 
-static int open_record(const struct nm_topology *topology, double page_bytes, void **ret)
+static void *open_record(const struct nm_topology *topology, double page_bytes)
 {
 	struct nm_record *record;
 	(void)topology;
 	(void)page_bytes;
-	int r = nm_record_new(&record);
-	if (r == 0)
-		*ret = record;
-	return r;
+	(void)nm_record_new(&record);
+	return record;
 }
 
 static void close_record(void *state)
@@ -44,12 +42,11 @@ static int propose_imar2(void *state, const struct nm_policy_input *input, struc
 
 /* ---- kMAF ---- */
 
-static int open_clock(const struct nm_topology *topology, double page_bytes, void **ret)
+static void *open_clock(const struct nm_topology *topology, double page_bytes)
 {
 	(void)topology;
 	(void)page_bytes;
-	*ret = calloc(1, sizeof(struct nm_kmaf_clock));
-	return 0;
+	return nm_must(calloc(1, sizeof(struct nm_kmaf_clock)));
 }
 
 /* Proposes only at the end of a placement period. */
@@ -64,12 +61,11 @@ static int propose_kmaf(void *state, const struct nm_policy_input *input, struct
 
 /* ---- balance ---- */
 
-static int open_balancer(const struct nm_topology *topology, double page_bytes, void **ret)
+static void *open_balancer(const struct nm_topology *topology, double page_bytes)
 {
 	struct nm_balancer *balancer;
 	nm_balancer_new(topology, page_bytes, &balancer);
-	*ret = balancer;
-	return 0;
+	return balancer;
 }
 
 static void close_balancer(void *state)
@@ -117,12 +113,11 @@ const struct nm_policy_ops *nm_policy_ops(enum nm_thread_policy policy)
 	return &rows[policy];
 }
 
-int nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy,
-		     const struct nm_topology *topology, double page_bytes)
+void nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy,
+		      const struct nm_topology *topology, double page_bytes)
 {
-	if (policies->states[policy] || !rows[policy].open)
-		return 0;
-	return rows[policy].open(topology, page_bytes, &policies->states[policy]);
+	if (!policies->states[policy] && rows[policy].open)
+		policies->states[policy] = rows[policy].open(topology, page_bytes);
 }
 
 void nm_policies_close(struct nm_policies *policies)

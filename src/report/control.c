@@ -73,6 +73,17 @@ static int on_resume(sd_bus_message *call, void *userdata, sd_bus_error *error)
 	return reply_change(call, control->ops.resume(control->ops.context), refusals, error);
 }
 
+/* A change of one process. */
+static int change_process(sd_bus_message *call, void *context, int (*change)(void *, uint32_t),
+			  const struct refusal *refusals, sd_bus_error *error)
+{
+	uint32_t pid;
+	int r = sd_bus_message_read(call, "u", &pid);
+	if (r < 0)
+		return r;
+	return reply_change(call, change(context, pid), refusals, error);
+}
+
 static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
 	static const struct refusal refusals[] = {
@@ -80,11 +91,7 @@ static int on_release(sd_bus_message *call, void *userdata, sd_bus_error *error)
 		{0},
 	};
 	const struct nm_control *control = userdata;
-	uint32_t pid;
-	int r = sd_bus_message_read(call, "u", &pid);
-	if (r < 0)
-		return r;
-	return reply_change(call, control->ops.release(control->ops.context, pid), refusals, error);
+	return change_process(call, control->ops.context, control->ops.release, refusals, error);
 }
 
 static int on_manage(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -94,11 +101,7 @@ static int on_manage(sd_bus_message *call, void *userdata, sd_bus_error *error)
 		{0},
 	};
 	const struct nm_control *control = userdata;
-	uint32_t pid;
-	int r = sd_bus_message_read(call, "u", &pid);
-	if (r < 0)
-		return r;
-	return reply_change(call, control->ops.manage(control->ops.context, pid), refusals, error);
+	return change_process(call, control->ops.context, control->ops.manage, refusals, error);
 }
 
 static int on_reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
