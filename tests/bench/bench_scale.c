@@ -79,6 +79,8 @@ static ssize_t fake_read_file(struct nm_platform *platform, int directory, const
 			"Pid:\t%d\nPPid:\t1\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t%d\n"
 			"VmRSS:\t 4194304 kB\nThreads:\t20\n",
 			pid, directory, directory);
+	if (strcmp(path, "statm") == 0)
+		return snprintf(buffer, size, "2097152 1048576 0 0 0 0 0\n");
 	if (strcmp(path, "cgroup") == 0)
 		return snprintf(buffer, size, "0::/\n");
 	if (strstr(path, "cpuset.cpus.effective"))
@@ -102,6 +104,13 @@ static int fake_affinity_get(struct nm_platform *platform, pid_t tid, hwloc_bitm
 	return hwloc_bitmap_set_range(ret, 0, CPUS - 1);
 }
 
+static int fake_owner(struct nm_platform *platform, int descriptor, struct nm_owner *ret)
+{
+	(void)platform, (void)descriptor;
+	*ret = (struct nm_owner){.uid = 1000};
+	return 0;
+}
+
 static const struct nm_platform_ops fake_ops = {
 	FAKE_ASK,
 	.now_ns = fake_now_ns,
@@ -109,6 +118,7 @@ static const struct nm_platform_ops fake_ops = {
 	.close = fake_close,
 	.read_file = fake_read_file,
 	.list_directory = fake_list_directory,
+	.owner = fake_owner,
 	.affinity_get = fake_affinity_get,
 };
 
@@ -334,6 +344,7 @@ static void open_daemon(struct scale *scale)
 	daemon->pipeline.platform = &scale->platform;
 	daemon->pipeline.topology = scale->topology;
 	daemon->pipeline.roster = scale->roster;
+	nm_trial_new(7, &daemon->trial.group);
 	check(nm_journal_new(&daemon->journal));
 	check(nm_actuator_new(&scale->platform, scale->topology, -1, "", NULL, NULL,
 			      &daemon->pipeline.actuator));
@@ -344,6 +355,7 @@ static void close_daemon(struct nm_daemon *daemon)
 {
 	nm_home_stage_end(daemon);
 	nm_actuator_free(daemon->pipeline.actuator);
+	nm_trial_free(daemon->trial.group);
 	nm_journal_free(daemon->journal);
 	free(daemon);
 }
