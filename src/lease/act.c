@@ -17,18 +17,6 @@ struct attempt {
 	bool written;	/* to the ledger; from now on the affinity may be set */
 };
 
-static void attempt_clear(struct nm_actuator *actuator, struct attempt *attempt)
-{
-	if (attempt->has_share)
-		nm_shares_release(&actuator->lease_shares, attempt->terms.domain);
-	nm_ledger_entry_clear(&attempt->terms);
-	hwloc_bitmap_free(attempt->before);
-	attempt->before = NULL;
-	if (attempt->directory >= 0)
-		actuator->platform->ops->close(actuator->platform, attempt->directory);
-	attempt->directory = -1;
-}
-
 static int refuse(struct attempt *attempt, int error, const char *what)
 {
 	attempt->receipt->error = error;
@@ -57,59 +45,38 @@ static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *at
 	       nm_is_part(attempt->before, step->original, actuator->masks.topology->online);
 }
 
-/* Descent is proved by the owner's data; without it, nothing is narrowed. */
-static int fill_owner(struct nm_actuator *actuator, const struct attempt *attempt,
-		      struct nm_ledger_entry *terms)
-{
-	nm_autofree char *cgroup = NULL;
-	int r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &cgroup);
-	if (r == 0 || r == -ENODATA)
-		r = nm_proc_read_owner(actuator->platform, attempt->directory, &terms->uid);
-	if (r < 0)
-		return r;
-	terms->cgroup = nm_ledger_cgroup(cgroup);
-	terms->domain = nm_domain_of(terms->uid, cgroup);
-	return 0;
-}
-
+/* Descent is proved by the owner's data and the time; without them, nothing is narrowed. */
 static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision,
 		      const struct nm_proc_stat *stat)
 {
 	const struct nm_step *step = attempt->step;
-	struct nm_ledger_entry terms = {
+	nm_autofree char *cgroup = NULL;
+	uint64_t now_ticks = nm_proc_ticks_now(actuator->platform);
+	uint32_t uid = 0;
+	int r = nm_proc_read_cgroup(actuator->platform, attempt->directory, &cgroup);
+	if (r == 0 || r == -ENODATA)
+		r = nm_proc_read_owner(actuator->platform, attempt->directory, &uid);
+	if (r == 0 && !now_ticks)
+		r = -ENODATA;
+	if (r < 0)
+		return r;
+	attempt->terms = (struct nm_ledger_entry){
 		.tid = step->tid,
 		.pid = step->pid,
 		.start_ticks = step->start_ticks,
-		.given_ticks = nm_proc_ticks_now(actuator->platform),
+		.given_ticks = now_ticks,
 		.start_stack = stat->start_stack,
 		.decision = decision,
 		.session = stat->session,
+		.uid = uid,
 		.ran_ticks = stat->ran_ticks,
+		.cgroup = nm_ledger_cgroup(cgroup),
+		.domain = nm_domain_of(uid, cgroup),
 		.unrestricted = step->unrestricted,
 		.original = nm_must(hwloc_bitmap_dup(step->original)),
 		.target = nm_must(hwloc_bitmap_dup(step->target)),
 	};
-	int r = fill_owner(actuator, attempt, &terms);
-	/* Without this time, tasks that inherit the affinity could not be distinguished from older
-	 * threads. */
-	if (r == 0 && !terms.given_ticks)
-		r = -ENODATA;
-	if (r < 0)
-		nm_ledger_entry_clear(&terms);
-	else
-		attempt->terms = terms;
-	return r;
-}
-
-/* Returns -ENOSPC if the ledger is full, or if the domain has used its share. */
-static int take_share(struct nm_actuator *actuator, struct attempt *attempt)
-{
-	if (actuator->count - actuator->inherited >= actuator->most_leases)
-		return -ENOSPC;
-	int r = nm_shares_take(&actuator->lease_shares, attempt->terms.domain,
-			       actuator->most_leases);
-	attempt->has_share = r == 0;
-	return r;
+	return 0;
 }
 
 /* Does everything that can be checked and allocated before the affinity is set. */
@@ -141,7 +108,10 @@ static int prepare_attempt(struct nm_actuator *actuator, struct attempt *attempt
 	if (r < 0)
 		return refuse(attempt, r, "identity");
 	attempt->cpuset_id = nm_mask_cpuset_id(&actuator->masks, attempt->directory);
-	return take_share(actuator, attempt) < 0 ? refuse(attempt, -ENOSPC, "ledger") : 0;
+	attempt->has_share = actuator->count - actuator->inherited < actuator->most_leases &&
+			     nm_shares_take(&actuator->lease_shares, attempt->terms.domain,
+					    actuator->most_leases) == 0;
+	return attempt->has_share ? 0 : refuse(attempt, -ENOSPC, "ledger");
 }
 
 /* Records the new lease. */
@@ -210,41 +180,29 @@ static int step_back(struct nm_actuator *actuator, struct attempt *attempt,
 	return r;
 }
 
-static int restore_mask(struct nm_actuator *actuator, struct attempt *attempt)
-{
-	const struct nm_step *step = attempt->step;
-	const struct nm_lease *lease = nm_lease_active_of(actuator, step->tid, step->start_ticks);
-	int r = lease ? step_back(actuator, attempt, &lease->terms)
-		      : nm_mask_restore(&actuator->masks, &attempt->terms, step->pid, step->tid,
-					step->start_ticks);
-	return r > 0 || r == -ESRCH || r == -ESTALE ? 0 : r;
-}
-
-/* Ends the line in the ledger, unless an earlier lease of the thread continues; the end of that
- * lease ends both lines. */
-static void cancel_line(struct nm_actuator *actuator, const struct attempt *attempt)
-{
-	const struct nm_ledger_entry *terms = &attempt->terms;
-	if (!nm_lease_active_of(actuator, terms->tid, terms->start_ticks))
-		(void)nm_ledger_return(actuator->ledger, terms->tid, terms->start_ticks,
-				       nm_proc_ticks_now(actuator->platform));
-}
-
 static void undo(struct nm_actuator *actuator, struct attempt *attempt, uint64_t now_ns)
 {
+	const struct nm_step *step = attempt->step;
 	struct nm_receipt_step *receipt = attempt->receipt;
 	if (!attempt->written)
 		return;
-	int r = restore_mask(actuator, attempt);
-	receipt->undone = receipt->applied && r == 0;
+	struct nm_lease *lease = nm_lease_active_of(actuator, step->tid, step->start_ticks);
+	int r = lease ? step_back(actuator, attempt, &lease->terms)
+		      : nm_mask_restore(&actuator->masks, &attempt->terms, step->pid, step->tid,
+					step->start_ticks);
+	bool restored = r >= 0 || r == -ESRCH || r == -ESTALE;
+	receipt->undone = receipt->applied && restored;
 	receipt->applied = false;
-	if (r == 0) {
-		cancel_line(actuator, attempt);
+	if (restored) {
+		/* The end of an earlier lease that continues ends both lines. */
+		if (!lease)
+			(void)nm_ledger_return(actuator->ledger, step->tid, step->start_ticks,
+					       nm_proc_ticks_now(actuator->platform));
 		return;
 	}
 	/* A step that could not be rolled back becomes a lease that is restored later, like a
 	 * transient affinity whose time is over. */
-	struct nm_lease *lease = take_lease(actuator, attempt, now_ns);
+	lease = take_lease(actuator, attempt, now_ns);
 	lease->pin = NM_STEP_NUDGE;
 	lease->nudge_end_ns = now_ns;
 }
@@ -275,7 +233,12 @@ static void run_decision(struct nm_actuator *actuator, const struct nm_decision 
 	}
 	for (unsigned i = 0; i < decision->nr_steps; i++) {
 		nm_lease_release_place(actuator, decision->steps[i].pid, decision->steps[i].tid);
-		attempt_clear(actuator, &attempts[i]);
+		if (attempts[i].has_share)
+			nm_shares_release(&actuator->lease_shares, attempts[i].terms.domain);
+		nm_ledger_entry_clear(&attempts[i].terms);
+		hwloc_bitmap_free(attempts[i].before);
+		if (attempts[i].directory >= 0)
+			actuator->platform->ops->close(actuator->platform, attempts[i].directory);
 	}
 }
 

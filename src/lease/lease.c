@@ -196,10 +196,22 @@ static bool is_past(const struct nm_actuator *actuator, const struct nm_lease *l
 	       !is_still_met(actuator, lease);
 }
 
-/* Moves the entries to keep to the front, in their order. Returns their number. */
-static size_t part(struct nm_actuator *actuator)
+void nm_lease_forget_past(struct nm_actuator *actuator)
 {
+	bool any = false;
 	size_t kept = 0;
+	nm_settled_forget(actuator->settled, actuator->platform,
+			  actuator->round - NM_LEASE_MEMORY_ROUNDS + 1,
+			  nm_lease_may_be_missed(actuator) ? actuator->reported_ticks : UINT64_MAX);
+	for (size_t i = 0; !any && i < actuator->count; i++)
+		any = is_past(actuator, &actuator->leases[i]);
+	if (!any)
+		return;
+	for (size_t i = 0; i < actuator->count; i++) {
+		(void)nm_tidmap_set(actuator->by_tid, actuator->leases[i].terms.tid, RESERVED);
+		(void)nm_tidmap_set(actuator->by_pid, actuator->leases[i].terms.pid, RESERVED);
+	}
+	/* Those to keep move to the front, in their order. */
 	for (size_t i = 0; i < actuator->count; i++) {
 		struct nm_lease lease = actuator->leases[i];
 		if (is_past(actuator, &lease))
@@ -207,11 +219,8 @@ static size_t part(struct nm_actuator *actuator)
 		actuator->leases[i] = actuator->leases[kept];
 		actuator->leases[kept++] = lease;
 	}
-	return kept;
-}
-
-static void drop(struct nm_actuator *actuator, size_t kept)
-{
+	for (size_t i = 0; i < kept; i++)
+		link_lease(actuator, (uint32_t)i);
 	for (size_t i = kept; i < actuator->count; i++) {
 		struct nm_lease *lease = &actuator->leases[i];
 		nm_lease_release_place(actuator, lease->terms.pid, lease->terms.tid);
@@ -224,33 +233,13 @@ static void drop(struct nm_actuator *actuator, size_t kept)
 	actuator->count = kept;
 }
 
-void nm_lease_forget_past(struct nm_actuator *actuator)
-{
-	bool any = false;
-	nm_settled_forget(actuator->settled, actuator->platform,
-			  actuator->round - NM_LEASE_MEMORY_ROUNDS + 1,
-			  nm_lease_may_be_missed(actuator) ? actuator->reported_ticks : UINT64_MAX);
-	for (size_t i = 0; !any && i < actuator->count; i++)
-		any = is_past(actuator, &actuator->leases[i]);
-	if (!any)
-		return;
-	for (size_t i = 0; i < actuator->count; i++) {
-		(void)nm_tidmap_set(actuator->by_tid, actuator->leases[i].terms.tid, RESERVED);
-		(void)nm_tidmap_set(actuator->by_pid, actuator->leases[i].terms.pid, RESERVED);
-	}
-	size_t kept = part(actuator);
-	for (size_t i = 0; i < kept; i++)
-		link_lease(actuator, (uint32_t)i);
-	drop(actuator, kept);
-}
-
 /* ---- restoring ---- */
 
 static bool looks_like_exec(const struct nm_actuator *actuator, const struct nm_lease *lease)
 {
 	const struct nm_ledger_entry *terms = &lease->terms;
 	nm_autobitmap leader = nm_must(hwloc_bitmap_alloc());
-	return terms->tid != terms->pid && !lease->exited && leader &&
+	return terms->tid != terms->pid && !lease->exited &&
 	       actuator->platform->ops->affinity_get(actuator->platform, (pid_t)terms->pid,
 						     leader) == 0 &&
 	       hwloc_bitmap_isincluded(leader, terms->target);

@@ -104,16 +104,6 @@ static int cut_torn_line(int fd)
 	return whole == size || ftruncate(fd, whole) == 0 ? 0 : -errno;
 }
 
-static int begin_ledger(int fd, const char *boot_id)
-{
-	int r = is_current(fd, boot_id);
-	if (r > 0)
-		return cut_torn_line(fd);
-	if (r == 0 && ftruncate(fd, 0) < 0)
-		r = -errno;
-	return r < 0 ? r : write_header(fd, boot_id);
-}
-
 int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret)
 {
 	nm_auto(nm_ledger_freep) struct nm_ledger *ledger = nm_must(calloc(1, sizeof(*ledger)));
@@ -123,7 +113,11 @@ int nm_ledger_open(int directory, const char *boot_id, struct nm_ledger **ret)
 	ledger->fd = nm_open_own(directory, NM_LEDGER_NAME, O_RDWR | O_CREAT | O_APPEND);
 	if (ledger->fd < 0)
 		return ledger->fd;
-	int r = begin_ledger(ledger->fd, boot_id);
+	int r = is_current(ledger->fd, boot_id);
+	if (r > 0)
+		r = cut_torn_line(ledger->fd);
+	else if (r == 0)
+		r = ftruncate(ledger->fd, 0) < 0 ? -errno : write_header(ledger->fd, boot_id);
 	if (r < 0)
 		return r;
 	*ret = NM_TAKE(ledger);
@@ -231,14 +225,6 @@ static int write_entries(int fd, const char *boot_id, const struct nm_ledger_ent
 	return r;
 }
 
-static int take_place(int directory)
-{
-	if (directory == NM_NOWHERE ||
-	    renameat(directory, NEW_NAME, directory, NM_LEDGER_NAME) == 0)
-		return 0;
-	return -errno;
-}
-
 static int remove_from(int directory, const char *name)
 {
 	if (directory == NM_NOWHERE || unlinkat(directory, name, 0) == 0 || errno == ENOENT)
@@ -256,8 +242,9 @@ int nm_ledger_compact(struct nm_ledger *ledger, const struct nm_ledger_entry *co
 	if (fd < 0)
 		return fd;
 	int r = write_entries(fd, ledger->boot_id, entries, count);
-	if (r == 0)
-		r = take_place(ledger->directory);
+	if (r == 0 && ledger->directory != NM_NOWHERE &&
+	    renameat(ledger->directory, NEW_NAME, ledger->directory, NM_LEDGER_NAME) < 0)
+		r = -errno;
 	if (r < 0) {
 		close(fd);
 		(void)remove_from(ledger->directory, NEW_NAME);
@@ -403,27 +390,19 @@ static int next_line(FILE *file, struct line *line)
 	return 1;
 }
 
-static int parse_lines(FILE *file, const char *boot_id, struct line *line, struct reading *reading)
+static int parse_ledger(FILE *file, const char *boot_id, struct nm_ledger_contents *ret)
 {
-	struct nm_ledger_contents *ret = reading->contents;
-	int r = next_line(file, line);
+	struct reading reading = {.contents = ret, .newest = nm_tidmap_new()};
+	struct line line = {0};
+	int r = next_line(file, &line);
 	if (r > 0)
-		r = parse_header(line->text, boot_id);
+		r = parse_header(line.text, boot_id);
 	for (size_t number = 2; r > 0; number++) {
-		r = next_line(file, line);
-		int parsed = r > 0 ? parse_line(line->text, reading) : 0;
+		r = next_line(file, &line);
+		int parsed = r > 0 ? parse_line(line.text, &reading) : 0;
 		if (parsed < 0 && ret->bad_lines++ == 0)
 			ret->first_bad_line = number;
 	}
-	return r;
-}
-
-static int parse_ledger(FILE *file, const char *boot_id, struct nm_ledger_contents *ret)
-{
-	struct reading reading = {.contents = ret};
-	struct line line = {0};
-	reading.newest = nm_tidmap_new();
-	int r = parse_lines(file, boot_id, &line, &reading);
 	nm_tidmap_free(reading.newest);
 	free(reading.earlier);
 	free(line.text);
