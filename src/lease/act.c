@@ -45,7 +45,8 @@ static bool mask_as_known(struct nm_actuator *actuator, const struct attempt *at
 	       nm_is_part(attempt->before, step->original, actuator->masks.topology->online);
 }
 
-/* Descent is proved by the owner's data and the time; without them, nothing is narrowed. */
+/* Descent is proved by the owner's data, and by the time, which distinguishes tasks that inherit
+ * the affinity from older threads; without them, nothing is narrowed. */
 static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uint64_t decision,
 		      const struct nm_proc_stat *stat)
 {
