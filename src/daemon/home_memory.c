@@ -101,6 +101,8 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 	/* After an error, pages elsewhere do not show that they cannot be moved. */
 	migration->checked = batch->error != 0;
 	nm_home_state_refuse(state, batch->error);
+	if (batch->stayed_bytes > batch->bytes)
+		nm_home_state_refuse(state, -EBUSY);
 	migration->ended_bytes = batch->error == 0 ? state->anon_bytes : 0;
 	migration->ended_ns = nm_daemon_now_ns(daemon);
 	bool full = batch->error == -ENOSPC && batch->bytes < migration->away_bytes;
@@ -115,7 +117,7 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 	bool unknown = !nm_home_state_shares(state) && 2 * batch->bytes < state->anon_bytes;
 	if (unknown)
 		state->location.anon_bytes = 0; /* so that its location is queried again */
-	if (batch->error != 0 || unknown)
+	if (batch->error != 0 || unknown || state->immovable)
 		return;
 	for (unsigned k = 0; k < daemon->pipeline.topology->nr_nodes; k++)
 		state->located_on[k] = (int)k == state->home;

@@ -78,6 +78,7 @@ static int end_at_once(struct nm_mover *mover, uint64_t stayed)
 
 	mover->counts.moved += moved;
 	mover->counts.bytes += moved * NM_SMALL_PAGE;
+	mover->work.batch->stayed_bytes += (pages - moved) * NM_SMALL_PAGE;
 	mover->work.batch->next = NM_BULK_END;
 	return 0;
 }
@@ -220,8 +221,12 @@ static void settle_units(struct nm_mover *mover)
 
 	for (unsigned i = 0; i < call->count; i++) {
 		const struct nm_unit *unit = &call->units[i];
-		if (call->moved.pages[i].node != unit->to)
+		int node = call->moved.pages[i].node;
+		if (node != unit->to) {
+			bool vanished = node == -ENOENT || node == -EFAULT;
+			batch->stayed_bytes += vanished ? 0 : unit->bytes;
 			continue;
+		}
 		counts->moved++;
 		counts->bytes += unit->bytes;
 		if (batch->nr_back == 0)

@@ -8,7 +8,7 @@
  * is the pages that make calls slow. */
 #define SLOW_CHUNK 64U
 /* Each call drains every CPU, however few pages it moves. A worker may take 1 s without harm. */
-#define BULK_CHUNK 256U
+#define BULK_CHUNK 1024U
 #define BULK_LIMIT_NS NM_NSEC_PER_SEC
 #define TARGET 0.25 /* intended time of a call, relative to the limit */
 #define MEMORY 0.9  /* weight of a call, relative to the next one */

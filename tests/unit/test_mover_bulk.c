@@ -220,10 +220,48 @@ static void test_busy_pages_are_tried_twice(void **state)
 	RUN(test, batch);
 	assert_int_equal(batch->error, 0);
 	assert_int_equal(batch->moved, 0);
+	assert_int_equal(batch->stayed_bytes, FAKE_PAGES * FAKE_SMALL);
 	assert_true(test->fake->calls <= 2 * ((FAKE_PAGES + 1023) / 1024));
 	unsigned calls = test->fake->calls;
 	(void)nm_mover_work(test->mover);
 	assert_int_equal(test->fake->calls, calls);
+}
+
+/* A machine whose calls are slow gets no more of them. */
+static void test_busy_pages_on_a_slow_machine(void **state)
+{
+	((struct test *)*state)->fake->page_ns = 200000;
+	test_busy_pages_are_tried_twice(state);
+}
+
+/* The kernel reports a reason for each page: these pages are tried once. */
+static void test_refused_pages_are_tried_once(void **state)
+{
+	static const int errors[] = {-EIO, -EBUSY, -ENOMEM, -EPERM, -EACCES};
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	begin_large(test);
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		test->fake->add_error[page] = errors[page % NM_ARRAY_SIZE(errors)];
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->stayed_bytes, FAKE_PAGES * FAKE_SMALL);
+	assert_true(test->fake->calls <= 2 * ((FAKE_PAGES + 1023) / 1024));
+}
+
+/* The process has unmapped them meanwhile. */
+static void test_vanished_pages_are_no_refusal(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	begin_large(test);
+	for (size_t page = 0; page < FAKE_PAGES; page++)
+		test->fake->add_error[page] = page % 2 ? -ENOENT : -EFAULT;
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->stayed_bytes, 0);
 }
 
 static void test_a_node_nearly_full(void **state)
@@ -308,6 +346,7 @@ static void test_a_small_process_moves_at_once(void **state)
 	assert_int_equal(test->fake->migrates, 1);
 	assert_int_equal(test->fake->finds + test->fake->calls, 0);
 	assert_int_equal(batch->moved, 15);
+	assert_int_equal(batch->stayed_bytes, FAKE_SMALL);
 	assert_int_equal(pages_on(test, 1), 19);
 	assert_int_equal(batch->calls, 1);
 }
@@ -589,6 +628,9 @@ int main(void)
 		TEST(test_memory_beside_the_target_stays),
 		TEST(test_every_found_page_is_moved),
 		TEST(test_busy_pages_are_tried_twice),
+		TEST(test_busy_pages_on_a_slow_machine),
+		TEST(test_refused_pages_are_tried_once),
+		TEST(test_vanished_pages_are_no_refusal),
 		TEST(test_a_node_nearly_full),
 		TEST(test_node_outside_the_cpuset),
 		TEST(test_no_such_node),

@@ -64,10 +64,10 @@ static void test_whole_processes_in_long_calls(void **state)
 	begin(&pace, 1000000);
 	for (unsigned i = 0; i < 20; i++) {
 		unsigned pages = nm_pace_pages(&pace, NM_PACE_SMALL, true);
-		assert_in_range(pages, 256, 4096);
-		assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, pages, pages * 1000 * US, 0));
+		assert_in_range(pages, 1024, 4096);
+		assert_false(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, pages, pages * 200 * US, 0));
 	}
-	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL, false) < 16);
+	assert_true(nm_pace_pages(&pace, NM_PACE_SMALL, false) < 64);
 	assert_true(nm_pace_learn(&pace, NM_PACE_SMALL, true, HERE, 256, 1001000 * US, 0));
 	assert_true(nm_pace_resume_ns(&pace, HERE) > 0);
 }

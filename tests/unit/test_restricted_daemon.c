@@ -163,11 +163,16 @@ static int batch_error;
 static char status_lines[128];
 
 static unsigned moves_away;
+static bool each_page_stays; /* instead of an error of the whole batch */
 
 static void end_with_error(struct nm_page_batch *batch)
 {
-	moves_away += batch->to != 1;
-	batch->error = batch->to != 1 ? batch_error : 0;
+	if (batch->to == 1)
+		return;
+	moves_away++;
+	batch->error = batch_error;
+	batch->stayed_bytes = each_page_stays ? UINT64_C(24) << 20 : 0;
+	fake_asked.hangs = each_page_stays; /* so that no later query shows it */
 }
 
 /* One busy thread on node 3, with its memory on node 1, whose CPUs are busy. */
@@ -210,6 +215,22 @@ static void unexpected_refusals_are_learnt(void **state)
 {
 	(void)state;
 	assert_refusal_is_learnt(-EINVAL);
+}
+
+/* By the limit of its cgroup, for example. */
+static void a_lack_of_memory_in_the_kernel_is_learnt(void **state)
+{
+	(void)state;
+	assert_refusal_is_learnt(-ENOMEM);
+}
+
+/* The kernel gave a reason for each page: busy, pinned, or an error of the device. */
+static void refusals_of_all_pages_are_learnt(void **state)
+{
+	(void)state;
+	each_page_stays = true;
+	assert_refusal_is_learnt(0);
+	each_page_stays = fake_asked.hangs = false;
 }
 
 /* Returns the status of process 1000 with further lines. */
@@ -265,6 +286,8 @@ int main(void)
 		TEST(a_refusal_by_the_cpuset_is_learnt),
 		TEST(other_refusals_are_learnt),
 		TEST(unexpected_refusals_are_learnt),
+		TEST(a_lack_of_memory_in_the_kernel_is_learnt),
+		TEST(refusals_of_all_pages_are_learnt),
 		TEST(confined_memory_is_known_before_the_choice),
 		TEST(pinned_memory_is_known_before_the_choice),
 		TEST(locked_memory_is_known_before_the_choice),

@@ -166,8 +166,7 @@ void nm_home_state_refuse(struct nm_home_state *state, int error)
 	case -ESTALE:
 	case -ESRCH:
 	case -EROFS:
-	case -ENOSPC: /* the node may have memory later */
-	case -ENOMEM:
+	case -ENOSPC: /* our own rule: the node may have memory later */
 	case -ECONNRESET: /* the worker failed, not the move */
 	case -EPIPE:
 	case -ETIMEDOUT:
