@@ -36,9 +36,10 @@ struct nm_memory_migration {
 	size_t nr_origins;
 	bool waits; /* in this interval, because of other processes of its domain */
 	bool checked; /* its location need not be queried again after the migration */
+	bool failed;  /* once, because of the worker */
 	uint64_t ended_bytes; /* its memory at the end of the migration, and the time of that */
 	uint64_t ended_ns;
-	uint64_t retry_ns; /* its home lacked memory for most of it: not tried before */
+	uint64_t retry_ns; /* most of it did not move: not tried before */
 };
 
 /* A query about the location of a process's memory. */
@@ -213,8 +214,9 @@ void nm_home_state_update(const struct nm_snapshot *snapshot, size_t process,
 bool nm_home_state_is_suspended(const struct nm_home_state *state);
 
 /* Records that its memory could not be moved, which ends a home that rested on it. error: of the
- * mover (mover.h); errors that do not concern the memory are ignored. */
-void nm_home_state_refuse(struct nm_home_state *state, int error);
+ * mover (mover.h); errors that do not concern the memory are ignored. Returns whether to try again
+ * later: its home lacked memory, or the worker failed for the first time. */
+bool nm_home_state_refuse(struct nm_home_state *state, int error);
 /* Sets the location of its memory, from pages on each node; all zero: not known. */
 void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes);
 /* Return the amount of its memory, and the share of it on each node; NULL: not known. */

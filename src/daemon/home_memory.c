@@ -5,9 +5,9 @@
 
 #include "home_stage.h"
 
-#define FULL_NS                                                                                    \
-	(12 * NM_NSEC_PER_SEC) /* time after which memory that found little room is tried          \
-				* again; a verdict is given meanwhile */
+#define AGAIN_NS                                                                                   \
+	(12 * NM_NSEC_PER_SEC) /* time after which memory is tried again of which little has       \
+				* moved; a verdict is given meanwhile */
 
 static int submit(struct nm_daemon *daemon, const struct nm_home_state *state,
 		  struct nm_page_batch *batch)
@@ -100,16 +100,16 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 	migration->moved += batch->moved;
 	/* After an error, pages elsewhere do not show that they cannot be moved. */
 	migration->checked = batch->error != 0;
-	nm_home_state_refuse(state, batch->error);
+	bool later = nm_home_state_refuse(state, batch->error) &&
+		     batch->bytes < migration->away_bytes;
 	if (batch->stayed_bytes > batch->bytes)
-		nm_home_state_refuse(state, -EBUSY);
+		(void)nm_home_state_refuse(state, -EBUSY);
 	migration->ended_bytes = batch->error == 0 ? state->anon_bytes : 0;
 	migration->ended_ns = nm_daemon_now_ns(daemon);
-	bool full = batch->error == -ENOSPC && batch->bytes < migration->away_bytes;
-	migration->state = full ? NM_MIGRATION_DEFERRED : NM_MIGRATION_DONE;
-	if (full) {
+	migration->state = later ? NM_MIGRATION_DEFERRED : NM_MIGRATION_DONE;
+	if (later) {
 		bool few = batch->bytes < migration->away_bytes / 2;
-		migration->retry_ns = few ? migration->ended_ns + FULL_NS : 0;
+		migration->retry_ns = few ? migration->ended_ns + AGAIN_NS : 0;
 		migration->away_bytes -= batch->bytes;
 	}
 	/* Memory that must not move is not in the batch. If nothing was known of it and little has
@@ -167,7 +167,7 @@ static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)
 		nm_placement_defer_domain(daemon->pipeline.placement, state->domain);
 	else
 		state->migration.state = r == 0 ? NM_MIGRATION_RUNNING : NM_MIGRATION_DONE;
-	nm_home_state_refuse(state, r);
+	(void)nm_home_state_refuse(state, r);
 }
 
 bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node)

@@ -694,7 +694,7 @@ static void end_with_error(struct nm_page_batch *batch)
 }
 
 /* Pages that were not tried may still be moved, which is attempted occasionally. */
-static void fail_to_migrate(int error)
+static void fail_to_migrate(int error, double seconds)
 {
 	static const int elsewhere[512] = {[0 ... 511] = 1};
 	begin_sampled();
@@ -703,7 +703,7 @@ static void fail_to_migrate(int error)
 	fake_mover.perform = end_with_error;
 	for (unsigned s = 0; s < 20 && placed_of(1000)->home != 3; s++)
 		live_s(1);
-	live_s(20);
+	live_s(seconds);
 	assert_true(placed_of(1000)->migration.away_bytes > 0);
 	assert_false(placed_of(1000)->immovable);
 	assert_int_equal(placed_of(1000)->home, 3);
@@ -715,15 +715,20 @@ static void fail_to_migrate(int error)
 static void a_killed_worker_does_not_end_homes(void **state)
 {
 	(void)state;
-	fail_to_migrate(-ECONNRESET);
+	fail_to_migrate(-ECONNRESET, 8);
+	fake_mover.perform = NULL;
+	fake_asked.pages = gathered;
+	live_s(20);
+	fake_asked.pages = NULL;
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
+	assert_int_equal(placed_of(1000)->migration.ended_bytes, placed_of(1000)->anon_bytes);
 }
 
 /* Other processes have used up the memory of its home. */
 static void a_full_node_does_not_end_a_home(void **state)
 {
 	(void)state;
-	fail_to_migrate(-ENOSPC);
+	fail_to_migrate(-ENOSPC, 20);
 	fake_mover.perform = NULL;
 	fake_asked.pages = gathered;
 	live_s(20);

@@ -188,12 +188,12 @@ static void begin_away(void)
 	begin_auto();
 }
 
-static void assert_refusal_is_learnt(int error)
+static void assert_refusal_is_learnt(int error, unsigned tries)
 {
 	batch_error = error;
 	begin_away();
 	live_s(50);
-	assert_int_equal(moves_away, 1);
+	assert_int_equal(moves_away, tries);
 	assert_true(state_of(1000)->immovable);
 	assert_true(state_of(1000)->home == 1 || state_of(1000)->home == -1);
 	fake_asked.numa_maps = NULL;
@@ -202,26 +202,33 @@ static void assert_refusal_is_learnt(int error)
 static void a_refusal_by_the_cpuset_is_learnt(void **state)
 {
 	(void)state;
-	assert_refusal_is_learnt(-EPERM);
+	assert_refusal_is_learnt(-EPERM, 1);
 }
 
 static void other_refusals_are_learnt(void **state)
 {
 	(void)state;
-	assert_refusal_is_learnt(-EFBIG);
+	assert_refusal_is_learnt(-EFBIG, 1);
 }
 
 static void unexpected_refusals_are_learnt(void **state)
 {
 	(void)state;
-	assert_refusal_is_learnt(-EINVAL);
+	assert_refusal_is_learnt(-EINVAL, 1);
 }
 
 /* By the limit of its cgroup, for example. */
 static void a_lack_of_memory_in_the_kernel_is_learnt(void **state)
 {
 	(void)state;
-	assert_refusal_is_learnt(-ENOMEM);
+	assert_refusal_is_learnt(-ENOMEM, 1);
+}
+
+/* A worker that is killed, or does not answer, is no refusal, unless it happens again. */
+static void repeated_failures_are_learnt(void **state)
+{
+	(void)state;
+	assert_refusal_is_learnt(-ETIMEDOUT, 2);
 }
 
 /* The kernel gave a reason for each page: busy, pinned, or an error of the device. */
@@ -229,7 +236,7 @@ static void refusals_of_all_pages_are_learnt(void **state)
 {
 	(void)state;
 	each_page_stays = true;
-	assert_refusal_is_learnt(0);
+	assert_refusal_is_learnt(0, 1);
 	each_page_stays = fake_asked.hangs = false;
 }
 
@@ -287,6 +294,7 @@ int main(void)
 		TEST(other_refusals_are_learnt),
 		TEST(unexpected_refusals_are_learnt),
 		TEST(a_lack_of_memory_in_the_kernel_is_learnt),
+		TEST(repeated_failures_are_learnt),
 		TEST(refusals_of_all_pages_are_learnt),
 		TEST(confined_memory_is_known_before_the_choice),
 		TEST(pinned_memory_is_known_before_the_choice),

@@ -157,7 +157,7 @@ void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsi
 		state->located_on[k] = pages[k] / all;
 }
 
-void nm_home_state_refuse(struct nm_home_state *state, int error)
+bool nm_home_state_refuse(struct nm_home_state *state, int error)
 {
 	switch (error) {
 	case 0:
@@ -166,14 +166,18 @@ void nm_home_state_refuse(struct nm_home_state *state, int error)
 	case -ESTALE:
 	case -ESRCH:
 	case -EROFS:
+		return false;
 	case -ENOSPC: /* our own rule: the node may have memory later */
-	case -ECONNRESET: /* the worker failed, not the move */
+		return true;
+	case -ECONNRESET: /* the worker failed, not the move, unless it fails again */
 	case -EPIPE:
 	case -ETIMEDOUT:
-		return;
-	default:
-		state->immovable = true; /* until its cpuset changes */
+		if (!state->migration.failed)
+			return state->migration.failed = true;
+		break;
 	}
+	state->immovable = true; /* until its cpuset changes */
+	return false;
 }
 
 uint64_t nm_home_state_bytes(const struct nm_home_state *state)
