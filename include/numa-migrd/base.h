@@ -246,4 +246,25 @@ void nm_usage_add(struct nm_usage *usage, uint64_t domain, uint64_t holder, uint
  */
 bool nm_usage_has_room(const struct nm_usage *usage, uint64_t most);
 
+/*
+ * The recent use of time, bytes and the like by each domain. These are not held, so that
+ * nm_usage_has_room() cannot share them: the domain that owes least comes first instead. Without
+ * others a domain uses all of it, and nothing is left idle. All zero: nobody owes anything.
+ */
+#define NM_DEBTS 64U
+struct nm_debts {
+	struct nm_debt {
+		uint64_t domain;
+		double amount; /* in the unit of the user; 0: none */
+	} debts[NM_DEBTS]; /* beyond these, a new debt replaces the smallest */
+};
+
+/* Returns what the domain owes. */
+double nm_debts_of(const struct nm_debts *debts, uint64_t domain);
+
+void nm_debts_add(struct nm_debts *debts, uint64_t domain, double amount);
+
+/* Reduces the debt of each domain. */
+void nm_debts_repay(struct nm_debts *debts, double amount);
+
 #endif

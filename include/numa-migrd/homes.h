@@ -144,19 +144,12 @@ struct nm_examination {
 };
 #define NM_EXAMINED_AT_ONCE 64U
 
-/* CPU time that examinations for one domain have used beyond its share. */
-struct nm_domain_debt {
-	uint64_t domain;
-	double debt_s;
-	uint64_t charged_ns; /* 0: never */
-};
-#define NM_DOMAIN_DEBTS 16U
 #define NM_BUDGET_MAX_S 1.0 /* of CPU time that the budget of examinations holds */
 
 struct nm_placement {
 	struct nm_examination due[NM_EXAMINATIONS_MOST]; /* in no particular order */
 	unsigned nr_due;
-	struct nm_domain_debt debts[NM_DOMAIN_DEBTS]; /* the one that owes least is replaced */
+	struct nm_debts debts; /* CPU time of examinations beyond the domain's share, in seconds */
 	struct nm_column processes;		      /* of struct nm_home_state */
 	struct nm_column times; /* the last reading of each thread: struct nm_proc_schedstat */
 	uint32_t next_read_tid; /* where reading continues in the next interval */
@@ -256,9 +249,6 @@ struct nm_examination_budget {
 void nm_placement_schedule(struct nm_placement *placement, const struct nm_examination *one);
 /* Returns true if the task table does not contain the process. */
 bool nm_placement_is_unknown(uint64_t domain);
-/* Records the cost of an examination for this domain. */
-void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double cost_s,
-			 uint64_t now_ns);
 /* Returns the next examination that is due at this time, and removes it. Returns false if there is
  * none. */
 bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,

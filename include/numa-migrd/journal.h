@@ -45,6 +45,7 @@ struct nm_entry {
 	enum nm_message message;
 	int priority;	   /* syslog(3) */
 	uint64_t decision; /* which it is about; 0: none */
+	uint64_t domain;   /* of the process that it is about; 0: none, or not known */
 	unsigned count;
 	unsigned thread; /* index of the thread that added fields describe */
 	char text[1024];
@@ -124,8 +125,9 @@ NM_DEFINE_CLEANUP(struct nm_journal, nm_journal_free);
 void nm_journal_configure(struct nm_journal *journal, enum nm_journal_level level);
 
 /* Writes one entry, or suppresses and counts it: at most 20 decisions, verdicts, leases and
- * problems below LOG_ERR per second. Never waits for journald: an entry that it does not take at
- * once is dropped and counted. now_ns is CLOCK_MONOTONIC, for the rate limit (token bucket). */
+ * problems below LOG_ERR per second, of which one domain leaves some to others. Never waits for
+ * journald: an entry that it does not take at once is dropped and counted. now_ns is
+ * CLOCK_MONOTONIC, for the rate limit (token bucket). */
 void nm_journal_emit(struct nm_journal *journal, const struct nm_entry *entry, uint64_t now_ns);
 
 /* Returns the number of entries suppressed or dropped since the last call, for the summary. */

@@ -77,3 +77,31 @@ bool nm_usage_has_room(const struct nm_usage *usage, uint64_t most)
 {
 	return usage->all < most && usage->own < most - usage->all;
 }
+
+double nm_debts_of(const struct nm_debts *debts, uint64_t domain)
+{
+	for (unsigned i = 0; i < NM_DEBTS; i++)
+		if (debts->debts[i].domain == domain)
+			return debts->debts[i].amount;
+	return 0;
+}
+
+void nm_debts_add(struct nm_debts *debts, uint64_t domain, double amount)
+{
+	struct nm_debt *debt = &debts->debts[0];
+
+	for (unsigned i = 0; i < NM_DEBTS && debt->domain != domain; i++)
+		if (debts->debts[i].domain == domain || debts->debts[i].amount < debt->amount)
+			debt = &debts->debts[i];
+	if (debt->domain != domain)
+		*debt = (struct nm_debt){.domain = domain};
+	debt->amount += amount;
+}
+
+void nm_debts_repay(struct nm_debts *debts, double amount)
+{
+	for (unsigned i = 0; i < NM_DEBTS; i++) {
+		struct nm_debt *debt = &debts->debts[i];
+		debt->amount = debt->amount > amount ? debt->amount - amount : 0;
+	}
+}

@@ -288,6 +288,8 @@ void nm_report_lease(void *context, const struct nm_lease_event *event)
 	    roster)
 		nm_roster_recheck(roster, event->tid, event->start_ticks);
 	nm_entry_lease(&entry, &known);
+	if (roster)
+		entry.domain = nm_roster_domain(roster, event->pid);
 	/* Policy "auto" moves threads home repeatedly; the decision reports this. */
 	if (daemon->config && daemon->config->threads.policy == NM_POLICY_AUTO &&
 	    (event->kind == NM_LEASE_WIDENED || event->kind == NM_LEASE_UNSEEN))

@@ -27,6 +27,7 @@ void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *deci
 	struct nm_entry entry;
 	nm_lines_decision(daemon, decision, receipt);
 	nm_entry_decision(&entry, &context, decision, receipt);
+	entry.domain = nm_roster_domain(daemon->pipeline.roster, decision->steps[0].pid);
 	nm_report_entry(daemon, &entry);
 	nm_history_add(&daemon->history, daemon->pipeline.topology, &item, &entry);
 }

@@ -92,7 +92,7 @@ static int take_migrated(struct nm_mover *mover, int stayed)
 static int move_at_once(struct nm_mover *mover, uint64_t pages, uint64_t from)
 {
 	mover->call.migrating = pages;
-	nm_pace_spend(&mover->pace, pages * NM_SMALL_PAGE);
+	nm_pace_spend(&mover->pace, mover->work.batch->domain, pages * NM_SMALL_PAGE);
 	if (pages == 0)
 		return end_at_once(mover, 0);
 	return nm_call_migrate(mover, from, mover->rules.node_ids[mover->work.batch->to],

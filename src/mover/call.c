@@ -79,7 +79,7 @@ int nm_call_round(struct nm_mover *mover, nm_then_fn then)
 	for (unsigned i = 0; i < call->count; i++) {
 		call->addresses[i] = call->units[i].address;
 		call->nodes[i] = call->units[i].to;
-		nm_pace_spend(&mover->pace, call->units[i].bytes);
+		nm_pace_spend(&mover->pace, mover->work.batch->domain, call->units[i].bytes);
 	}
 	int r = mover->platform->ops->pages_round(mover->platform, (pid_t)mover->work.tid,
 						  mover->work.tid_ticks, &round, &call->moved);

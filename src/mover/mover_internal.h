@@ -53,6 +53,7 @@ struct nm_work {
 	uint64_t tid_ticks;  /* start time of that thread */
 	uint64_t checked_ns; /* when the identity of the process was checked */
 	/* In this step: */
+	uint64_t step_began_ns;
 	uint64_t held_ns;		       /* time spent reading its mappings */
 	size_t first;			       /* `next` at its start */
 	struct nm_mover_counts before;	       /* the counts at its start */

@@ -15,7 +15,10 @@
 #define SPREAD 0.02 /* relative spread of call sizes that determines the cost of a page */
 #define LEAST 0.001 /* minimum cost of a page, relative to the mean */
 #define BURST_S 0.1 /* maximum burst, in seconds of max_mb_per_s */
+#define REST 10 /* multiple of a slow call for which its domain rests */
 #define MIB 1048576.0
+/* A domain that used the mover alone for long does not wait for longer when others come. */
+#define USED_MOST_NS ((double)NM_NSEC_PER_SEC)
 
 void nm_pace_init(struct nm_pace *pace, uint64_t now_ns)
 {
@@ -39,7 +42,10 @@ void nm_pace_configure(struct nm_pace *pace, const struct nm_config *config)
 static void pass_time(struct nm_pace *pace, uint64_t now_ns)
 {
 	if (now_ns > pace->filled_ns) {
-		pace->bytes += (double)(now_ns - pace->filled_ns) * pace->bytes_per_ns;
+		double passed_ns = (double)(now_ns - pace->filled_ns);
+		pace->bytes += passed_ns * pace->bytes_per_ns;
+		nm_debts_repay(&pace->rests, passed_ns);
+		nm_debts_repay(&pace->used, passed_ns / 2); /* each domain earns half of the time */
 		pace->filled_ns = now_ns;
 	}
 	if (pace->bytes > pace->burst_bytes)
@@ -84,9 +90,23 @@ uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk)
 	return bulk && pace->limit_ns < BULK_LIMIT_NS ? BULK_LIMIT_NS : pace->limit_ns;
 }
 
-void nm_pace_spend(struct nm_pace *pace, uint64_t bytes)
+void nm_pace_charge(struct nm_pace *pace, uint64_t domain, double ns)
+{
+	double left_ns = USED_MOST_NS - nm_debts_of(&pace->used, domain);
+
+	if (left_ns > 0)
+		nm_debts_add(&pace->used, domain, ns < left_ns ? ns : left_ns);
+}
+
+void nm_pace_spend(struct nm_pace *pace, uint64_t domain, uint64_t bytes)
 {
 	pace->bytes -= (double)bytes;
+	nm_pace_charge(pace, domain, (double)bytes / pace->bytes_per_ns);
+}
+
+double nm_pace_used_ns(const struct nm_pace *pace, uint64_t domain)
+{
+	return nm_debts_of(&pace->used, domain);
 }
 
 /* ---- cost of calls ---- */
@@ -139,57 +159,11 @@ static void shrink(struct nm_cost *cost, unsigned least, unsigned pages)
 		cost->chunk = half;
 }
 
-/* ---- pauses ---- */
-
-/* Returns the index of the pause of this domain, or NM_PACE_PAUSES. */
-static unsigned find_pause(const struct nm_pace *pace, uint64_t domain)
-{
-	unsigned i = 0;
-
-	while (i < NM_PACE_PAUSES &&
-	       (pace->pauses[i].pause_ns == 0 || pace->pauses[i].domain != domain))
-		i++;
-	return i;
-}
-
-/* Returns the entry of a new pause, which replaces the one that ends first. */
-static struct nm_pause *begin_pause(struct nm_pace *pace, uint64_t domain)
-{
-	struct nm_pause *first = &pace->pauses[0];
-
-	for (unsigned i = 1; i < NM_PACE_PAUSES; i++)
-		if (pace->pauses[i].resume_ns < first->resume_ns)
-			first = &pace->pauses[i];
-	*first = (struct nm_pause){.domain = domain, .pause_ns = NM_PACE_FIRST_PAUSE_NS / 2};
-	return first;
-}
-
-/* Each slow call in a row doubles the pause of its domain; quick ones halve it again. */
-static void take_pause(struct nm_pace *pace, uint64_t domain, bool slow, uint64_t now_ns)
-{
-	unsigned i = find_pause(pace, domain);
-	struct nm_pause *pause = i < NM_PACE_PAUSES ? &pace->pauses[i] : NULL;
-
-	if (!slow) {
-		if (pause)
-			pause->pause_ns /= 2;
-		if (pause && pause->pause_ns < NM_PACE_FIRST_PAUSE_NS)
-			*pause = (struct nm_pause){0};
-		return;
-	}
-	if (!pause)
-		pause = begin_pause(pace, domain);
-	pause->pause_ns *= 2;
-	if (pause->pause_ns > NM_PACE_LONGEST_PAUSE_NS)
-		pause->pause_ns = NM_PACE_LONGEST_PAUSE_NS;
-	pause->resume_ns = now_ns + pause->pause_ns;
-}
-
 uint64_t nm_pace_resume_ns(const struct nm_pace *pace, uint64_t domain)
 {
-	unsigned i = find_pause(pace, domain);
+	double rest_ns = nm_debts_of(&pace->rests, domain);
 
-	return i < NM_PACE_PAUSES ? pace->pauses[i].resume_ns : 0;
+	return rest_ns > 0 ? pace->filled_ns + (uint64_t)rest_ns : 0;
 }
 
 bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, uint64_t domain,
@@ -214,6 +188,8 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, ui
 	 * cause. */
 	if (slow && (!learned || cost->page_ns * count > target_ns / 2))
 		shrink(cost, class == NM_PACE_SMALL ? SLOW_CHUNK : 1, pages);
-	take_pause(pace, domain, slow, now_ns);
+	pass_time(pace, now_ns);
+	if (slow)
+		nm_debts_add(&pace->rests, domain, REST * (double)ns);
 	return slow;
 }

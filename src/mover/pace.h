@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Determines when the next call may be made and how many pages it moves, from the limits on bytes
- * and pages, the cost of calls, and pauses after slow calls. Pure: time is an argument.
+ * and pages, the cost of calls, and rests after slow calls. Pure: time is an argument.
  */
 #ifndef NM_MOVER_PACE_H
 #define NM_MOVER_PACE_H
@@ -9,9 +9,6 @@
 #include "numa-migrd/config.h"
 
 #define NM_PACE_PAGES_MOST 4096U /* in one call */
-#define NM_PACE_FIRST_PAUSE_NS (100 * NM_NSEC_PER_MSEC)
-#define NM_PACE_LONGEST_PAUSE_NS (10 * NM_NSEC_PER_SEC)
-#define NM_PACE_PAUSES 32U
 
 enum nm_pace_class { NM_PACE_SMALL, NM_PACE_HUGE, NM_PACE_CLASSES };
 
@@ -23,18 +20,15 @@ struct nm_cost {
 	unsigned chunk; /* number of pages of the next call */
 };
 
-/* After slow calls only the domain that they were for waits: a process makes calls slow by holding
- * the lock of its own memory. */
-struct nm_pause {
-	uint64_t domain, pause_ns, resume_ns;
-};
-
 struct nm_pace {
 	double bytes_per_ns, burst_bytes, interval_bytes;
 	uint64_t limit_ns;
 	double bytes;	       /* may be moved now; below 0 if the last page exceeded it */
 	uint64_t filled_ns;    /* time of this value */
-	struct nm_pause pauses[NM_PACE_PAUSES];
+	/* By domain: the time that it used beyond its share lately, where bytes count as their time
+	 * at max_mb_per_s; and the time for which it rests after slow calls. Others do not wait then:
+	 * a process makes calls slow by holding the lock of its own memory. */
+	struct nm_debts used, rests;
 	struct nm_cost cost[NM_PACE_CLASSES];
 };
 
@@ -44,7 +38,7 @@ void nm_pace_configure(struct nm_pace *pace, const struct nm_config *config);
 /* Returns the time until the limits permit the next call; 0: now. */
 uint64_t nm_pace_wait_ns(struct nm_pace *pace, uint64_t now_ns);
 
-/* Returns the time at which the pause of this domain ends, or 0. */
+/* Returns the time at which the rest of this domain ends, or 0. */
 uint64_t nm_pace_resume_ns(const struct nm_pace *pace, uint64_t domain);
 
 /*
@@ -60,11 +54,17 @@ uint64_t nm_pace_room_bytes(struct nm_pace *pace, uint64_t now_ns);
 /* Returns the time above which a call is too slow. */
 uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk);
 
-/* Counts moved pages against the limit. */
-void nm_pace_spend(struct nm_pace *pace, uint64_t bytes);
+/* Counts bytes that the domain moves against the limit, and against its share. */
+void nm_pace_spend(struct nm_pace *pace, uint64_t domain, uint64_t bytes);
 
-/* Records a call with `pages` pages that took `ns` until now_ns. Returns true if it took too long,
- * and a pause of its domain begins. */
+/* Counts time of the worker against the share of the domain. */
+void nm_pace_charge(struct nm_pace *pace, uint64_t domain, double ns);
+
+/* Returns the time that the domain used beyond its share; the one that used least is next. */
+double nm_pace_used_ns(const struct nm_pace *pace, uint64_t domain);
+
+/* Records a call with `pages` pages that took `ns` until now_ns. Returns true if it took too long.
+ * Its domain then rests for ten times as long, so that such calls use at most 10 % of the time. */
 bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, uint64_t domain,
 		   unsigned pages, uint64_t ns, uint64_t now_ns);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Determines what to do next: a step of a batch, or a turn of reading mappings. */
+#include <math.h>
 #include <string.h>
 
 #include "mover_internal.h"
@@ -13,7 +14,7 @@ static uint64_t now_ns(const struct nm_mover *mover)
 
 /* ---- batches ---- */
 
-/* Returns the time at which a batch may continue: not while its domain pauses after slow calls. */
+/* Returns the time at which a batch may continue: not while its domain rests after slow calls. */
 static uint64_t due(const struct nm_mover *mover, const struct nm_page_batch *batch)
 {
 	uint64_t resume_ns = nm_pace_resume_ns(&mover->pace, batch->domain);
@@ -21,25 +22,29 @@ static uint64_t due(const struct nm_mover *mover, const struct nm_page_batch *ba
 	return batch->again_ns > resume_ns ? batch->again_ns : resume_ns;
 }
 
-/* Takes the first batch that is due. If there is none, reduces *wait_ns to the time until one is
- * due. */
+/* Takes, among the batches that are due, the first one of the domain that has used least. If there
+ * is none, reduces *wait_ns to the time until one is due. */
 static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 {
 	struct nm_work *work = &mover->work;
-	size_t i = 0;
+	size_t next = mover->queue_count;
+	double least_ns = INFINITY;
 
-	for (; !work->batch && i < mover->queue_count; i++) {
+	for (size_t i = 0; !work->batch && i < mover->queue_count; i++) {
 		uint64_t due_ns = due(mover, mover->queue[i]);
-		if (due_ns <= now)
-			break;
-		if (due_ns - now < *wait_ns)
-			*wait_ns = due_ns - now;
+		double used_ns = nm_pace_used_ns(&mover->pace, mover->queue[i]->domain);
+		if (due_ns > now) {
+			*wait_ns = due_ns - now < *wait_ns ? due_ns - now : *wait_ns;
+		} else if (used_ns < least_ns) {
+			next = i;
+			least_ns = used_ns;
+		}
 	}
-	if (work->batch || i == mover->queue_count)
+	if (next == mover->queue_count)
 		return;
-	work->batch = mover->queue[i];
-	memmove(mover->queue + i, mover->queue + i + 1,
-		(--mover->queue_count - i) * sizeof(*mover->queue));
+	work->batch = mover->queue[next];
+	memmove(mover->queue + next, mover->queue + next + 1,
+		(--mover->queue_count - next) * sizeof(*mover->queue));
 	work->known = NULL;
 	work->dropped = work->discarded = false;
 	work->checked_ns = 0;
@@ -128,6 +133,8 @@ static void end_batch_step(struct nm_mover *mover, int r)
 {
 	struct nm_page_batch *batch = mover->work.batch;
 
+	nm_pace_charge(&mover->pace, batch->domain,
+		       (double)(now_ns(mover) - mover->work.step_began_ns));
 	r = nm_batch_step_end(mover, r);
 	bool pauses = due(mover, batch) > now_ns(mover);
 	if (batch->bulk && r == -ESTALE && !mover->work.dropped)
@@ -216,8 +223,10 @@ static bool take_turn(struct nm_mover *mover, uint64_t *wait_ns)
 	}
 	if (mover->work.batch) {
 		uint64_t pace_ns = nm_pace_wait_ns(&mover->pace, now);
-		if (pace_ns == 0)
+		if (pace_ns == 0) {
+			mover->work.step_began_ns = now;
 			return begin_step(mover, nm_batch_step, end_batch_step);
+		}
 		*wait_ns = pace_ns < *wait_ns ? pace_ns : *wait_ns;
 	}
 	return read_a_turn(mover, now, wait_ns);

@@ -6,8 +6,6 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 
-#define RESTING_MOST 64U /* domains; the one whose rest ends first is replaced */
-
 enum state { FREE, WAITING, UNDER_WAY, FORGOTTEN, ANSWERED };
 
 struct entry {
@@ -18,13 +16,6 @@ struct entry {
 	struct nm_memory_answer answer;
 };
 
-/* A domain whose queries come last for a while. */
-struct resting {
-	uint64_t domain;
-	uint64_t until_ns;
-	bool barred; /* its queries are refused */
-};
-
 struct nm_asker {
 	nm_memory_answer_fn answer;
 	void *context;
@@ -32,7 +23,8 @@ struct nm_asker {
 	struct entry entries[NM_QUERIES_MOST];
 	struct entry *under_way; /* NULL: none */
 	uint64_t took_ns;	 /* time spent on that one so far */
-	struct resting resting[RESTING_MOST];
+	struct nm_debts rests; /* in nanoseconds, which pass */
+	uint64_t rested_ns;    /* up to this time */
 };
 
 static void empty(struct entry *entry)
@@ -51,52 +43,45 @@ static struct entry *find(struct nm_asker *asker, uint64_t ticket)
 	return NULL;
 }
 
-/* Returns the rest period of the domain, or NULL. */
-static const struct resting *rest_of(const struct nm_asker *asker, uint64_t domain, uint64_t now)
+static double rest_of(const struct nm_asker *asker, uint64_t domain)
 {
-	for (unsigned i = 0; i < RESTING_MOST; i++)
-		if (now < asker->resting[i].until_ns && asker->resting[i].domain == domain)
-			return &asker->resting[i];
-	return NULL;
+	return nm_debts_of(&asker->rests, domain);
 }
 
+static void pass_time(struct nm_asker *asker)
+{
+	uint64_t now = nm_clock_ns();
+
+	nm_debts_repay(&asker->rests, (double)(now - asker->rested_ns));
+	asker->rested_ns = now;
+}
+
+/* A rest that is longer than the new one stays. */
 static void begin_rest(struct nm_asker *asker, uint64_t domain, uint64_t took_ns)
 {
-	struct resting *place = &asker->resting[0];
+	pass_time(asker);
+	double more = (double)(NM_ANSWER_REST_SHARE * took_ns) - rest_of(asker, domain);
 
-	for (unsigned i = 1; i < RESTING_MOST && place->domain != domain; i++)
-		if (asker->resting[i].domain == domain ||
-		    asker->resting[i].until_ns < place->until_ns)
-			place = &asker->resting[i];
-	*place = (struct resting){.domain = domain,
-				  .until_ns = nm_clock_ns() + NM_ANSWER_REST_SHARE * took_ns,
-				  .barred = took_ns > NM_ANSWER_USUAL_NS};
-}
-
-static uint64_t rests_until(const struct nm_asker *asker, const struct entry *entry, uint64_t now)
-{
-	const struct resting *rest = rest_of(asker, entry->question.domain, now);
-
-	return rest ? rest->until_ns : 0;
+	if (more > 0)
+		nm_debts_add(&asker->rests, domain, more);
 }
 
 /* Queries of resting domains come last; otherwise the longest wait comes first. */
-static bool is_before(const struct nm_asker *asker, const struct entry *a, const struct entry *b,
-		      uint64_t now)
+static bool is_before(const struct nm_asker *asker, const struct entry *a, const struct entry *b)
 {
-	uint64_t one = rests_until(asker, a, now), other = rests_until(asker, b, now);
+	double one = rest_of(asker, a->question.domain), other = rest_of(asker, b->question.domain);
 
 	return one != other ? one < other : a->ticket < b->ticket;
 }
 
 /* Returns the next query, or NULL if none is waiting. */
-static struct entry *next(struct nm_asker *asker, uint64_t now)
+static struct entry *next(struct nm_asker *asker)
 {
 	struct entry *first = NULL;
 
 	for (unsigned i = 0; i < NM_QUERIES_MOST; i++) {
 		struct entry *entry = &asker->entries[i];
-		if (entry->state == WAITING && (!first || is_before(asker, entry, first, now)))
+		if (entry->state == WAITING && (!first || is_before(asker, entry, first)))
 			first = entry;
 	}
 	return first;
@@ -125,13 +110,11 @@ static bool advance(struct nm_asker *asker, struct entry *entry)
 /* Returns true if there may be another query. */
 static bool begin_next(struct nm_asker *asker)
 {
-	uint64_t now = nm_clock_ns();
-	struct entry *entry = next(asker, now);
-	const struct resting *rest = entry ? rest_of(asker, entry->question.domain, now) : NULL;
-
+	pass_time(asker);
+	struct entry *entry = next(asker);
 	if (!entry)
 		return false;
-	if (!rest || !rest->barred)
+	if (rest_of(asker, entry->question.domain) <= NM_ANSWER_REST_SHARE * NM_ANSWER_USUAL_NS)
 		return advance(asker, entry);
 	entry->answer.result = -EALREADY;
 	entry->state = ANSWERED;

@@ -79,7 +79,7 @@ void nm_entry_begin(struct nm_entry *entry, enum nm_message message, int priorit
 {
 	entry->message = message;
 	entry->priority = priority;
-	entry->decision = 0;
+	entry->decision = entry->domain = 0;
 	entry->count = entry->thread = 0;
 	entry->text[0] = '\0';
 	entry->reason = entry->reason_end = 0;

@@ -18,6 +18,7 @@ struct nm_journal {
 	int most;      /* the lowest priority that is written (the highest number) */
 	double tokens; /* entries that may be written now; at most those of one second */
 	uint64_t filled_ns;
+	struct nm_debts used; /* entries about each domain that are not made up for yet */
 	uint64_t suppressed;
 };
 
@@ -77,19 +78,24 @@ static bool is_limited(const struct nm_entry *entry)
 	       entry->message == NM_MESSAGE_LEASE || entry->message == NM_MESSAGE_PROBLEM;
 }
 
-static bool take_token(struct nm_journal *journal, uint64_t now_ns)
+/* A domain may take one more if it has taken fewer than are left. */
+static bool take_token(struct nm_journal *journal, uint64_t domain, uint64_t now_ns)
 {
-	if (journal->filled_ns == 0)
-		journal->tokens = RATE_PER_S;
-	else if (now_ns > journal->filled_ns)
-		journal->tokens += RATE_PER_S * (double)(now_ns - journal->filled_ns) /
-				   (double)NM_NSEC_PER_SEC;
+	if (now_ns > journal->filled_ns) {
+		double more = RATE_PER_S * (double)(now_ns - journal->filled_ns) /
+			      (double)NM_NSEC_PER_SEC;
+		journal->tokens += more;
+		nm_debts_repay(&journal->used, more);
+		journal->filled_ns = now_ns;
+	}
 	if (journal->tokens > RATE_PER_S)
 		journal->tokens = RATE_PER_S;
-	journal->filled_ns = now_ns;
-	if (journal->tokens < 1)
+	if (journal->tokens < 1 ||
+	    (domain && nm_debts_of(&journal->used, domain) >= journal->tokens))
 		return false;
 	journal->tokens -= 1;
+	if (domain)
+		nm_debts_add(&journal->used, domain, 1);
 	return true;
 }
 
@@ -138,7 +144,7 @@ void nm_journal_emit(struct nm_journal *journal, const struct nm_entry *entry, u
 {
 	if (entry->priority > journal->most)
 		return;
-	if (is_limited(entry) && !take_token(journal, now_ns)) {
+	if (is_limited(entry) && !take_token(journal, entry->domain, now_ns)) {
 		journal->suppressed++;
 		return;
 	}

@@ -139,6 +139,24 @@ static void the_last_unit_may_be_taken(void **state)
 	assert_false(nm_usage_has_room(&mine, 8));
 }
 
+static void the_smallest_debt_makes_way(void **state)
+{
+	struct nm_debts debts = {0};
+
+	(void)state;
+	for (uint64_t domain = 1; domain <= NM_DEBTS; domain++)
+		nm_debts_add(&debts, domain, (double)domain);
+	nm_debts_add(&debts, 1, 2);
+	nm_debts_add(&debts, 1000, 5);
+	assert_true(nm_debts_of(&debts, 1) == 3);
+	assert_true(nm_debts_of(&debts, 2) == 0);
+	assert_true(nm_debts_of(&debts, 1000) == 5);
+	nm_debts_repay(&debts, 4);
+	assert_true(nm_debts_of(&debts, 1) == 0);
+	assert_true(nm_debts_of(&debts, 1000) == 1);
+	assert_true(nm_debts_of(&debts, NM_DEBTS) == NM_DEBTS - 4.0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +166,7 @@ int main(void)
 		cmocka_unit_test(one_domain_leaves_half),
 		cmocka_unit_test(greedy_domains_leave_room),
 		cmocka_unit_test(the_last_unit_may_be_taken),
+		cmocka_unit_test(the_smallest_debt_makes_way),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

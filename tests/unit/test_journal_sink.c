@@ -57,6 +57,35 @@ static void storm(struct nm_journal *journal)
 	emit_at(journal, 30, NM_MESSAGE_LEASE, LOG_INFO, start + 200 * half);
 }
 
+/* About one domain, then about another one. */
+static void storm_of_one_domain(struct nm_journal *journal)
+{
+	const uint64_t start = 5 * NM_NSEC_PER_SEC;
+	nm_entry_begin(&entry, NM_MESSAGE_DECISION, LOG_INFO);
+	nm_entry_text(&entry, "greedy");
+	entry.domain = 1;
+	for (unsigned i = 0; i < 100; i++)
+		nm_journal_emit(journal, &entry, start);
+	nm_entry_text(&entry, "other");
+	entry.domain = 2;
+	for (unsigned i = 0; i < 3; i++)
+		nm_journal_emit(journal, &entry, start);
+}
+
+/* SECURITY: journal-flood */
+static void test_entries_are_shared_among_domains(void **state)
+{
+	(void)state;
+	char text[4096];
+	nm_auto(nm_journal_freep) struct nm_journal *journal = NULL;
+	unsetenv("JOURNAL_STREAM");
+	assert_int_equal(nm_journal_new(&journal), 0);
+	assert_in_range(lines_of(storm_of_one_domain, journal, text, sizeof(text)), 4, 19);
+	const char *other = strstr(text, "other\n");
+	assert_non_null(other);
+	assert_string_equal(other, "other\nother\nother\n");
+}
+
 /* Errors and rare kinds always pass; entries below the level are not "suppressed". */
 static void beyond_the_limit(struct nm_journal *journal)
 {
@@ -236,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rate_limit),
+		cmocka_unit_test(test_entries_are_shared_among_domains),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_journald_gets_the_fields),
 		cmocka_unit_test(test_journald_that_does_not_read_stops_nothing),

@@ -259,6 +259,28 @@ static void test_a_slow_domain_does_not_delay_others(void **state)
 	nm_page_batch_free(slow);
 }
 
+/* SECURITY: shares */
+static void test_a_domain_with_many_batches_does_not_delay_others(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batches[6];
+
+	start(test);
+	for (size_t i = 0; i < NM_ARRAY_SIZE(batches); i++) {
+		batches[i] = fake_batch(8);
+		batches[i]->domain = i < 5 ? 1 : 2;
+		for (size_t k = 0; k < 8; k++)
+			batches[i]->steps[k].address += 8 * i * FAKE_SMALL;
+		assert_int_equal(nm_mover_submit(test->mover, batches[i]), 0);
+	}
+	static const size_t order[] = {0, 5, 1, 2, 3, 4};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(batches); i++) {
+		assert_ptr_equal(fake_collect(test->fake, test->mover), batches[order[i]]);
+		assert_all(batches[order[i]], NM_PAGE_FATE_MOVED);
+		nm_page_batch_free(batches[order[i]]);
+	}
+}
+
 static void test_node_refuses(void **state)
 {
 	struct test *test = *state;
@@ -538,6 +560,7 @@ int main(void)
 		TEST(test_busy_for_a_moment),
 		TEST(test_stuck_page_and_slow_call),
 		TEST(test_a_slow_domain_does_not_delay_others),
+		TEST(test_a_domain_with_many_batches_does_not_delay_others),
 		TEST(test_node_refuses),
 		TEST(test_owners_policy),
 		TEST(test_owners_policy_set_aside),

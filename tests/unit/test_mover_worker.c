@@ -404,13 +404,13 @@ static void test_pause_after_a_slow_call(void **state)
 	fake_work(test->fake, test->mover);
 	assert_int_equal(test->fake->calls, 1);
 	assert_int_equal(nm_mover_counts(test->mover).backoffs, 1);
-	fake_pass_ms(test->fake, test->mover, 99);
+	fake_pass_ms(test->fake, test->mover, 109);
 	fake_work(test->fake, test->mover);
 	assert_int_equal(test->fake->calls, 1);
 	fake_pass_ms(test->fake, test->mover, 1);
 	fake_work(test->fake, test->mover);
 	assert_int_equal(test->fake->calls, 2);
-	fake_pass_ms(test->fake, test->mover, 199); /* the second pause is longer */
+	fake_pass_ms(test->fake, test->mover, 109);
 	fake_work(test->fake, test->mover);
 	assert_int_equal(test->fake->calls, 2);
 	test->fake->call_ns = 0;

@@ -337,13 +337,14 @@ static void domains_share_the_moves_to_homes(void **state)
 	machine_process(machine, 10)->domain = 1;
 	machine_process(machine, 20)->domain = 2;
 	assert_int_equal(moves_of_second(8), 2);
-	assert_int_equal(plan.count, 6);
+	assert_int_equal(plan.count, 8); /* including those that the second one does not need */
 	assert_int_equal(moves_of_second(20), 5);
+	assert_int_equal(plan.count, 20);
 	assert_int_equal(moves_of_second(80), 6);
 	assert_int_equal(plan.count, 40);
 	machine_process(machine, 20)->domain = 1;
 	assert_int_equal(moves_of_second(8), 0);
-	assert_int_equal(plan.count, 4);
+	assert_int_equal(plan.count, 8);
 }
 
 /* ---- rollback ---- */

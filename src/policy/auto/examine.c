@@ -11,42 +11,6 @@
 
 #define MIN_AGE_NS ((uint64_t)(NM_PLACE_MIN_AGE_S * (double)NM_NSEC_PER_SEC))
 
-/* ---- charging ---- */
-
-static double debt_of(const struct nm_placement *placement, uint64_t domain)
-{
-	for (unsigned i = 0; i < NM_DOMAIN_DEBTS; i++)
-		if (placement->debts[i].charged_ns && placement->debts[i].domain == domain)
-			return placement->debts[i].debt_s;
-	return 0;
-}
-
-void nm_placement_charge(struct nm_placement *placement, uint64_t domain, double cost_s,
-			 uint64_t now_ns)
-{
-	struct nm_domain_debt *debt = &placement->debts[0];
-	for (unsigned i = 0; i < NM_DOMAIN_DEBTS; i++) {
-		struct nm_domain_debt *other = &placement->debts[i];
-		if (other->charged_ns && other->domain == domain) {
-			debt = other;
-			break;
-		}
-		if (other->debt_s < debt->debt_s)
-			debt = other;
-	}
-	if (!debt->charged_ns || debt->domain != domain)
-		*debt = (struct nm_domain_debt){.domain = domain};
-	debt->debt_s += cost_s;
-	debt->charged_ns = now_ns;
-}
-
-/* Each domain earns half of the total. */
-static void repay(struct nm_placement *placement, double earned_s)
-{
-	for (unsigned i = 0; i < NM_DOMAIN_DEBTS; i++)
-		placement->debts[i].debt_s = fmax(placement->debts[i].debt_s - earned_s / 2, 0);
-}
-
 /* ---- processes ---- */
 
 static struct nm_examination *find_due(struct nm_placement *placement, uint32_t pid)
@@ -88,7 +52,7 @@ bool nm_placement_next_due(struct nm_placement *placement, uint64_t now_ns,
 	struct nm_examination *next = NULL;
 	double least_s = INFINITY;
 	for (unsigned i = 0; i < placement->nr_due; i++) {
-		double debt_s = debt_of(placement, placement->due[i].domain);
+		double debt_s = nm_debts_of(&placement->debts, placement->due[i].domain);
 		if (placement->due[i].due_ns > now_ns || debt_s >= least_s)
 			continue;
 		next = &placement->due[i];
@@ -170,7 +134,8 @@ void nm_placement_charge_interval(struct nm_placement *placement,
 	double since_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
 	double most_s = budget->share * STRETCH_MAX * budget->interval_s;
 	placement->budget_s = fmax(left_s(placement, budget, since_s), -most_s);
-	repay(placement, budget->share * since_s);
+	/* Each domain earns half of the total. */
+	nm_debts_repay(&placement->debts, budget->share * since_s / 2);
 	placement->spent_ns = budget->own_ns;
 }
 
@@ -201,11 +166,11 @@ static bool has_ready_migration(const struct nm_placement *placement)
 static bool has_unserved_domain(const struct nm_placement *placement, uint64_t now_ns)
 {
 	bool others = false;
-	for (unsigned i = 0; i < NM_DOMAIN_DEBTS; i++)
-		others |= placement->debts[i].debt_s > 0;
+	for (unsigned i = 0; i < NM_DEBTS; i++)
+		others |= placement->debts.debts[i].amount > 0;
 	for (unsigned i = 0; others && i < placement->nr_due; i++)
 		if (placement->due[i].due_ns <= now_ns &&
-		    debt_of(placement, placement->due[i].domain) <= 0)
+		    nm_debts_of(&placement->debts, placement->due[i].domain) <= 0)
 			return true;
 	return false;
 }

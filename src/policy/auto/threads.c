@@ -60,20 +60,22 @@ static int node_of(const struct nm_placement *placement, const struct nm_snapsho
 	return thread->main_node;
 }
 
-/* Adds the steps that move threads to their homes or hold them, in the order of their numbers. A
- * domain gets one more step if it has fewer than are left: a user's threads could need one in every
- * interval. */
+/* Adds the steps that move threads to their homes or hold them, in the order of their numbers. The
+ * first round leaves moves to others: a user's threads could need all of them in every interval.
+ * The second one gives what is left, which no later interval could use. */
 void nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config, struct nm_plan *plan)
 {
-	const uint64_t most = config->rules.moves_per_interval;
+	const uint64_t most = config->rules.moves_per_interval, nr_threads = snapshot->nr_threads;
 	nm_autofree uint64_t *movers = nm_must(calloc(most + 1, sizeof(*movers)));
+	nm_autofree bool *planned = nm_must(calloc(nr_threads + 1, sizeof(*planned)));
 	size_t count = 0;
-	for (uint32_t i = 0; i < snapshot->nr_threads && plan->count < most; i++) {
+	for (uint64_t turn = 0; turn < 2 * nr_threads && count < most; turn++) {
+		const uint32_t i = (uint32_t)(turn % nr_threads);
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		const struct nm_home_state *state = nm_home_state_find(placement, thread->pid);
 		int node = state ? node_of(placement, snapshot, state, thread) : -1;
-		if (node < 0 || snapshot->time_ns < state->refused_until_ns)
+		if (node < 0 || planned[i] || snapshot->time_ns < state->refused_until_ns)
 			continue;
 		enum nm_step_pin pin = pin_of(config, snapshot, state, thread);
 		if (!needs_step(snapshot, thread, node, pin))
@@ -82,9 +84,10 @@ void nm_placement_plan(const struct nm_placement *placement, const struct nm_sna
 		struct nm_usage usage = {0};
 		for (size_t k = 0; k < count; k++)
 			nm_usage_add(&usage, domain, movers[k], 1);
-		if (!nm_usage_has_room(&usage, most))
+		if (turn < nr_threads && !nm_usage_has_room(&usage, most))
 			continue;
 		(void)nm_plan_add_home(snapshot, config, i, node, pin, state->decision, plan);
+		planned[i] = true;
 		movers[count++] = domain;
 	}
 }
