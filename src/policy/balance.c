@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "loads.h"
-#include "waiting.h"
+#include "numa-migrd/balance.h"
 
 void nm_balance_result_clear(struct nm_balance_result *result)
 {
@@ -23,6 +22,211 @@ bool nm_balance_update(struct nm_balance_state *state, const struct nm_balance_r
 	return state->active;
 }
 
+/* The threads that wait on each CPU, in the order in which a round examines them. */
+struct waiting {
+	const struct nm_balance_thread *threads; /* those of the input */
+	struct waiter {
+		uint64_t start_ticks;
+		uint32_t tid;
+		uint32_t thread; /* index */
+	} * items;		 /* grouped by CPU */
+	struct queue {
+		uint32_t first, count; /* in items */
+		bool ready;	       /* sorted, and `reach` is known */
+		bool everywhere;       /* one of the threads may run on any usable CPU */
+		hwloc_bitmap_t reach;  /* otherwise: the CPUs that at least one of them may use */
+	} * queues;		       /* per CPU */
+	unsigned nr_cpus;
+	size_t total;
+};
+
+static bool may_be_moved(const struct nm_balance_thread *thread)
+{
+	return thread->cpu >= 0 && thread->waiting && thread->movable && !isnan(thread->load);
+}
+
+static void waiting_clear(struct waiting *waiting)
+{
+	for (unsigned cpu = 0; waiting->queues && cpu < waiting->nr_cpus; cpu++)
+		hwloc_bitmap_free(waiting->queues[cpu].reach);
+	free(waiting->queues);
+	free(waiting->items);
+	*waiting = (struct waiting){0};
+}
+
+static void waiting_init(struct waiting *waiting, const struct nm_balance_input *input)
+{
+	*waiting = (struct waiting){
+		.threads = input->threads,
+		.items = nm_must(calloc(input->nr_threads + 1, sizeof(*waiting->items))),
+		.queues = nm_must(calloc(input->topology->nr_cpus + 1U, sizeof(*waiting->queues))),
+		.nr_cpus = input->topology->nr_cpus,
+	};
+	for (size_t i = 0; i < input->nr_threads; i++)
+		if (may_be_moved(&input->threads[i]))
+			waiting->queues[input->threads[i].cpu].count++;
+	for (unsigned cpu = 0; cpu < waiting->nr_cpus; cpu++) {
+		struct queue *queue = &waiting->queues[cpu];
+		queue->first = (uint32_t)waiting->total;
+		waiting->total += queue->count;
+		queue->count = 0;
+	}
+	for (size_t i = 0; i < input->nr_threads; i++) {
+		if (!may_be_moved(&input->threads[i]))
+			continue;
+		struct queue *queue = &waiting->queues[input->threads[i].cpu];
+		waiting->items[queue->first + queue->count++] =
+			(struct waiter){.start_ticks = input->threads[i].start_ticks,
+					.tid = input->threads[i].tid,
+					.thread = (uint32_t)i};
+	}
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct waiter *a = left, *b = right;
+	return NM_COMPARE(a->start_ticks, b->start_ticks) ?: NM_COMPARE(a->tid, b->tid);
+}
+
+static void waiting_prepare(struct waiting *waiting, uint32_t cpu)
+{
+	struct queue *queue = &waiting->queues[cpu];
+	if (queue->ready)
+		return;
+	queue->ready = true;
+	qsort(waiting->items + queue->first, queue->count, sizeof(*waiting->items), by_start);
+	for (uint32_t i = 0; i < queue->count && !queue->everywhere; i++)
+		queue->everywhere =
+			waiting->threads[waiting->items[queue->first + i].thread].everywhere;
+	if (queue->everywhere)
+		return;
+	queue->reach = nm_must(hwloc_bitmap_alloc());
+	for (uint32_t i = 0; i < queue->count; i++) {
+		uint32_t thread = waiting->items[queue->first + i].thread;
+		nm_must_do(hwloc_bitmap_or(queue->reach, queue->reach,
+					   waiting->threads[thread].allowed));
+	}
+}
+
+static bool waiting_reaches(const struct waiting *waiting, uint32_t cpu, uint32_t to)
+{
+	const struct queue *queue = &waiting->queues[cpu];
+	return queue->everywhere || hwloc_bitmap_isset(queue->reach, to);
+}
+
+static void waiting_remove(struct waiting *waiting, uint32_t cpu, uint32_t position)
+{
+	struct queue *queue = &waiting->queues[cpu];
+	struct waiter *item = waiting->items + queue->first + position;
+	queue->count--;
+	memmove(item, item + 1, (queue->count - position) * sizeof(*item));
+}
+
+/* The load of each CPU and node, including the moves decided so far. */
+struct loads {
+	const struct nm_topology *topology;
+	double *cpu;	/* per CPU number */
+	double *node;	/* per node: sum over its usable CPUs */
+	unsigned *cpus; /* per node: number of usable CPUs */
+	/* Usable CPUs from the busiest to the idlest. Ties: the CPU on the fuller node, then the
+	 * higher number, counts as busier. */
+	uint32_t *order;
+	size_t count;
+};
+
+static double loads_of_node(const struct loads *loads, int node)
+{
+	return loads->node[node] / loads->cpus[node];
+}
+
+static double loads_gap(const struct loads *loads)
+{
+	double least = INFINITY, most = -INFINITY;
+	for (unsigned node = 0; node < loads->topology->nr_nodes; node++) {
+		if (loads->cpus[node] == 0)
+			continue;
+		least = fmin(least, loads_of_node(loads, (int)node));
+		most = fmax(most, loads_of_node(loads, (int)node));
+	}
+	return most > least ? most - least : 0;
+}
+
+static int node_of_cpu(const struct loads *loads, uint32_t cpu)
+{
+	return loads->topology->cpus[cpu].node;
+}
+
+static bool is_busier(const struct loads *loads, uint32_t a, uint32_t b)
+{
+	if (loads->cpu[a] != loads->cpu[b])
+		return loads->cpu[a] > loads->cpu[b];
+	if (node_of_cpu(loads, a) != node_of_cpu(loads, b)) {
+		double node_a = loads_of_node(loads, node_of_cpu(loads, a));
+		double node_b = loads_of_node(loads, node_of_cpu(loads, b));
+		if (node_a != node_b)
+			return node_a > node_b;
+	}
+	return a > b;
+}
+
+static int compare_load(const void *a, const void *b, void *loads)
+{
+	return is_busier(loads, *(const uint32_t *)a, *(const uint32_t *)b) ? -1 : 1;
+}
+
+static void loads_move(struct loads *loads, int from, int to, double load)
+{
+	loads->cpu[from] -= load;
+	loads->node[node_of_cpu(loads, (uint32_t)from)] -= load;
+	loads->cpu[to] += load;
+	loads->node[node_of_cpu(loads, (uint32_t)to)] += load;
+	/* Few CPUs change their position after a move, so insertion suffices. */
+	for (size_t i = 1; i < loads->count; i++) {
+		uint32_t cpu = loads->order[i];
+		size_t at = i;
+		for (; at > 0 && is_busier(loads, cpu, loads->order[at - 1]); at--)
+			loads->order[at] = loads->order[at - 1];
+		loads->order[at] = cpu;
+	}
+}
+
+static void loads_clear(struct loads *loads)
+{
+	free(loads->cpu);
+	free(loads->node);
+	free(loads->cpus);
+	free(loads->order);
+	*loads = (struct loads){0};
+}
+
+static void loads_init(struct loads *loads, const struct nm_balance_input *input)
+{
+	const struct nm_topology *topology = input->topology;
+	*loads = (struct loads){
+		.topology = topology,
+		.cpu = nm_must(calloc(topology->nr_cpus + 1U, sizeof(*loads->cpu))),
+		.node = nm_must(calloc(topology->nr_nodes + 1U, sizeof(*loads->node))),
+		.cpus = nm_must(calloc(topology->nr_nodes + 1U, sizeof(*loads->cpus))),
+		.order = nm_must(calloc(topology->nr_cpus + 1U, sizeof(*loads->order))),
+	};
+	for (unsigned cpu = 0; input->other_load && cpu < loads->topology->nr_cpus; cpu++)
+		loads->cpu[cpu] = isnan(input->other_load[cpu]) ? 1 : input->other_load[cpu];
+	for (size_t i = 0; i < input->nr_threads; i++) {
+		const struct nm_balance_thread *thread = &input->threads[i];
+		if (thread->cpu >= 0) /* unknown counts as a whole CPU */
+			loads->cpu[thread->cpu] += isnan(thread->load) ? 1 : thread->load;
+	}
+	for (unsigned cpu = 0; cpu < loads->topology->nr_cpus; cpu++) {
+		int node = node_of_cpu(loads, cpu);
+		if (node < 0 || !hwloc_bitmap_isset(loads->topology->usable, cpu))
+			continue;
+		loads->node[node] += loads->cpu[cpu];
+		loads->cpus[node]++;
+		loads->order[loads->count++] = cpu;
+	}
+	qsort_r(loads->order, loads->count, sizeof(*loads->order), compare_load, loads);
+}
+
 /* Within a round a node either sends or receives threads. Therefore a move that is impossible once
  * stays impossible: senders only get emptier and receivers fuller. */
 enum role { ROLE_NONE, ROLE_SENDS, ROLE_RECEIVES };
@@ -32,8 +236,8 @@ enum { TYPES = NM_DTAS_MEMORY + 1 };
 struct round {
 	const struct nm_balance_input *input;
 	const struct nm_balance_rules *rules;
-	struct nm_loads loads;
-	struct nm_waiting waiting;
+	struct loads loads;
+	struct waiting waiting;
 	struct nm_selection_group *groups; /* those of the input, with separate counts: */
 	uint32_t *members;
 	enum role *roles; /* per node */
@@ -50,8 +254,8 @@ struct round {
 
 static void free_round(struct round *round)
 {
-	nm_loads_clear(&round->loads);
-	nm_waiting_clear(&round->waiting);
+	loads_clear(&round->loads);
+	waiting_clear(&round->waiting);
 	free(round->groups);
 	free(round->members);
 	free(round->roles);
@@ -60,19 +264,6 @@ static void free_round(struct round *round)
 	free(round->candidates);
 	free(round->positions);
 	free(round->judged);
-	nm_balance_result_clear(&round->result);
-}
-
-static void copy_groups(struct round *round)
-{
-	const struct nm_balance_input *input = round->input;
-	size_t nr_nodes = input->topology->nr_nodes;
-	for (size_t i = 0; i < input->nr_groups; i++) {
-		uint32_t *members = round->members + i * nr_nodes;
-		memcpy(members, input->groups[i].members, nr_nodes * sizeof(*members));
-		round->groups[i] = input->groups[i];
-		round->groups[i].members = members;
-	}
 }
 
 static void make_room(struct round *round)
@@ -91,7 +282,13 @@ static void make_room(struct round *round)
 	round->positions = nm_must(calloc(waiting + 1, sizeof(*round->positions)));
 	round->judged = nm_must(calloc(nr_groups + 1, sizeof(*round->judged)));
 	round->result.moves = nm_must(calloc(most + 1, sizeof(*round->result.moves)));
-	copy_groups(round);
+	const struct nm_balance_input *input = round->input;
+	for (size_t i = 0; i < input->nr_groups; i++) {
+		uint32_t *members = round->members + i * nr_nodes;
+		memcpy(members, input->groups[i].members, nr_nodes * sizeof(*members));
+		round->groups[i] = input->groups[i];
+		round->groups[i].members = members;
+	}
 }
 
 static int node_of(const struct round *round, uint32_t cpu)
@@ -115,20 +312,13 @@ static bool *exhausted_at(const struct round *round, uint32_t from, uint32_t to,
 	return &round->exhausted[row * TYPES + (size_t)type];
 }
 
-static bool may_move_between(const struct round *round, int from, int to)
-{
-	return from != to && round->roles[from] != ROLE_RECEIVES &&
-	       round->roles[to] != ROLE_SENDS &&
-	       nm_loads_of_node(&round->loads, from) >= round->rules->overload;
-}
-
 /* Returns the load below which a thread makes neither its new CPU nor its new node as busy as the
  * old one; otherwise it would move back. */
 static double max_load_to_move(const struct round *round, uint32_t from, uint32_t to)
 {
-	const struct nm_loads *loads = &round->loads;
+	const struct loads *loads = &round->loads;
 	int node_from = node_of(round, from), node_to = node_of(round, to);
-	double apart = nm_loads_of_node(loads, node_from) - nm_loads_of_node(loads, node_to);
+	double apart = loads_of_node(loads, node_from) - loads_of_node(loads, node_to);
 	double by_node = (apart - round->rules->end) * loads->cpus[node_to];
 	double by_cpu = loads->cpu[from] - loads->cpu[to] - round->rules->relief;
 	return by_cpu < by_node ? by_cpu : by_node;
@@ -136,8 +326,10 @@ static double max_load_to_move(const struct round *round, uint32_t from, uint32_
 
 static bool may_yield_move(const struct round *round, uint32_t from, uint32_t to)
 {
-	return round->waiting.queues[from].count > 0 &&
-	       may_move_between(round, node_of(round, from), node_of(round, to)) &&
+	int node_from = node_of(round, from), node_to = node_of(round, to);
+	return round->waiting.queues[from].count > 0 && node_from != node_to &&
+	       round->roles[node_from] != ROLE_RECEIVES && round->roles[node_to] != ROLE_SENDS &&
+	       loads_of_node(&round->loads, node_from) >= round->rules->overload &&
 	       !*exhausted_at(round, from, to, NM_DTAS_EITHER) &&
 	       !*exhausted_at(round, from, to, type_now(round, to));
 }
@@ -146,7 +338,7 @@ static bool may_yield_move(const struct round *round, uint32_t from, uint32_t to
  * its affinity. NULL: affinities are ignored. */
 static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, bool *ret_masked)
 {
-	const struct nm_queue *queue = &round->waiting.queues[from];
+	const struct queue *queue = &round->waiting.queues[from];
 	enum nm_dtas_type type = type_now(round, to);
 	double most = max_load_to_move(round, from, to);
 	size_t count = 0;
@@ -155,7 +347,7 @@ static size_t list_candidates(struct round *round, uint32_t from, uint32_t to, b
 			&round->input->threads[round->waiting.items[queue->first + i].thread];
 		if (!(thread->load < most) || !nm_dtas_fits(type, thread->type, false))
 			continue;
-		if (ret_masked && !nm_waiting_may_run(thread, to)) {
+		if (ret_masked && !thread->everywhere && !hwloc_bitmap_isset(thread->allowed, to)) {
 			*ret_masked = true;
 			continue;
 		}
@@ -183,22 +375,6 @@ static struct nm_selection_result choose(const struct round *round, uint32_t fro
 	return nm_selection_choose(&selection_input);
 }
 
-/* Returns whether a thread would move if affinities were ignored. Otherwise the other CPUs of the
- * node need not be tried. */
-static bool is_blocked_by_affinity(struct round *round, uint32_t from, uint32_t to)
-{
-	size_t count = list_candidates(round, from, to, NULL);
-	return choose(round, from, to, count).reason != NM_SELECTED_NONE;
-}
-
-static void count_result(struct nm_balance_result *result,
-			 const struct nm_selection_result *selected)
-{
-	result->stopped_by_gain += selected->stopped_by_gain;
-	result->unknown += selected->unknown;
-	result->stopped_by_leader += selected->stopped_by_leader;
-}
-
 static struct nm_balance_move move_of(const struct round *round, uint32_t thread, uint32_t to,
 				      const struct nm_selection_result *selected)
 {
@@ -222,96 +398,78 @@ static struct nm_balance_move move_of(const struct round *round, uint32_t thread
 	return move;
 }
 
-static void apply_move(struct round *round, const struct nm_balance_move *move, uint32_t position)
-{
-	size_t nr_nodes = round->input->topology->nr_nodes;
-	uint32_t *members = round->members + round->input->threads[move->thread].group * nr_nodes;
-	if (members[move->node_from] > 0)
-		members[move->node_from]--;
-	members[move->node_to]++;
-	round->roles[move->node_from] = ROLE_SENDS;
-	round->roles[move->node_to] = ROLE_RECEIVES;
-	nm_waiting_remove(&round->waiting, (uint32_t)move->cpu_from, position);
-	nm_loads_move(&round->loads, move->cpu_from, move->cpu_to, move->load);
-	round->result.moves[round->result.count++] = *move;
-}
-
-/* Returns 1 if a thread was moved, 0 if none can be, or a negative errno. */
-static int try_pair(struct round *round, uint32_t from, uint32_t to)
+static bool try_pair(struct round *round, uint32_t from, uint32_t to)
 {
 	bool masked = false;
-	nm_waiting_prepare(&round->waiting, from);
-	if (!nm_waiting_reaches(&round->waiting, from, to))
-		return 0;
+	waiting_prepare(&round->waiting, from);
+	if (!waiting_reaches(&round->waiting, from, to))
+		return false;
 	size_t count = list_candidates(round, from, to, &masked);
 	struct nm_selection_result selected = choose(round, from, to, count);
-	count_result(&round->result, &selected);
+	round->result.stopped_by_gain += selected.stopped_by_gain;
+	round->result.unknown += selected.unknown;
+	round->result.stopped_by_leader += selected.stopped_by_leader;
 	if (selected.reason == NM_SELECTED_NONE) {
-		bool exhausted = !masked || !is_blocked_by_affinity(round, from, to);
-		*exhausted_at(round, from, to, type_now(round, to)) = exhausted;
-		return 0;
+		/* Unless only affinities prevent a move, the other CPUs of the node need not be
+		 * tried. */
+		if (masked) {
+			count = list_candidates(round, from, to, NULL);
+			masked = choose(round, from, to, count).reason != NM_SELECTED_NONE;
+		}
+		*exhausted_at(round, from, to, type_now(round, to)) = !masked;
+		return false;
 	}
 	uint32_t position = round->positions[selected.chosen];
 	uint32_t first = round->waiting.queues[from].first;
 	struct nm_balance_move move =
 		move_of(round, round->waiting.items[first + position].thread, to, &selected);
-	apply_move(round, &move, position);
-	return 1;
+	uint32_t *members = round->members + round->input->threads[move.thread].group *
+						     round->input->topology->nr_nodes;
+	if (members[move.node_from] > 0)
+		members[move.node_from]--;
+	members[move.node_to]++;
+	round->roles[move.node_from] = ROLE_SENDS;
+	round->roles[move.node_to] = ROLE_RECEIVES;
+	waiting_remove(&round->waiting, from, position);
+	loads_move(&round->loads, move.cpu_from, move.cpu_to, move.load);
+	round->result.moves[round->result.count++] = move;
+	return true;
 }
 
-static int fill_cpu(struct round *round, uint32_t to)
+/* Returns whether a thread was moved. */
+static bool move_one(struct round *round)
 {
-	const struct nm_loads *loads = &round->loads;
-	for (size_t i = 0; i < loads->count; i++) {
-		uint32_t from = loads->order[i];
-		if (!(loads->cpu[to] < loads->cpu[from]))
-			break;
-		int r = may_yield_move(round, from, to) ? try_pair(round, from, to) : 0;
-		if (r != 0)
-			return r;
+	const struct loads *loads = &round->loads;
+	for (size_t i = loads->count; i > 0; i--) {
+		uint32_t to = loads->order[i - 1];
+		if (round->closed[to])
+			continue;
+		for (size_t k = 0; k < loads->count; k++) {
+			uint32_t from = loads->order[k];
+			if (!(loads->cpu[to] < loads->cpu[from]))
+				break;
+			if (may_yield_move(round, from, to) && try_pair(round, from, to))
+				return true;
+		}
+		round->closed[to] = true;
 	}
-	round->closed[to] = true;
-	return 0;
-}
-
-static int move_one(struct round *round)
-{
-	for (size_t i = round->loads.count; i > 0; i--) {
-		uint32_t to = round->loads.order[i - 1];
-		int r = round->closed[to] ? 0 : fill_cpu(round, to);
-		if (r != 0)
-			return r;
-	}
-	return 0;
-}
-
-static int run(struct round *round, struct nm_balance_state *state)
-{
-	int r;
-	nm_waiting_init(&round->waiting, round->input);
-	nm_loads_init(&round->loads, round->input);
-	round->result.gap = nm_loads_gap(&round->loads);
-	round->result.waiting = round->waiting.total;
-	round->result.active = nm_balance_update(state, round->rules, round->result.gap);
-	if (!round->result.active)
-		return 0;
-	make_room(round);
-	do {
-		r = round->result.count < round->rules->max_moves ? move_one(round) : 0;
-	} while (r > 0);
-	return r;
+	return false;
 }
 
 int nm_balance_round(const struct nm_balance_input *input, const struct nm_balance_rules *rules,
 		     struct nm_balance_state *state, struct nm_balance_result *ret)
 {
 	nm_auto(free_round) struct round round = {.input = input, .rules = rules};
-	struct nm_balance_state next = *state;
-	int r = run(&round, &next);
-	if (r < 0)
-		return r;
-	*state = next;
+	waiting_init(&round.waiting, input);
+	loads_init(&round.loads, input);
+	round.result.gap = loads_gap(&round.loads);
+	round.result.waiting = round.waiting.total;
+	round.result.active = nm_balance_update(state, rules, round.result.gap);
+	if (round.result.active) {
+		make_room(&round);
+		while (round.result.count < rules->max_moves && move_one(&round))
+			;
+	}
 	*ret = round.result;
-	round.result = (struct nm_balance_result){0};
 	return 0;
 }

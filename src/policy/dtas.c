@@ -72,9 +72,11 @@ static int by_turn(const void *left, const void *right)
 		       ?: NM_COMPARE(a->cache, b->cache) ?: NM_COMPARE(a->cpu, b->cpu);
 }
 
-/* An unknown core counts as not shared; an unknown cache counts as shared by the node. */
-static size_t list_places(const struct nm_topology *topology, struct place *places)
+void nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
+		   enum nm_dtas_type *ret)
 {
+	nm_autofree struct place *places = nm_must(calloc(topology->nr_cpus + 1U, sizeof(*places)));
+	/* An unknown core counts as not shared; an unknown cache counts as shared by the node. */
 	size_t count = 0;
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
 		const struct nm_cpu *known = &topology->cpus[cpu];
@@ -86,11 +88,7 @@ static size_t list_places(const struct nm_topology *topology, struct place *plac
 			.core = known->core >= 0 ? known->core : (int)(topology->nr_cpus + cpu)};
 	}
 	qsort(places, count, sizeof(*places), by_sharing);
-	return count;
-}
-
-static void rank_places(struct place *places, size_t count)
-{
+	bool split = memory + compute > 0 && (count > 1 || memory == 0 || compute == 0);
 	for (size_t i = 1; i < count; i++) {
 		const struct place *before = &places[i - 1];
 		if (places[i].cache != before->cache)
@@ -103,15 +101,6 @@ static void rank_places(struct place *places, size_t count)
 		}
 	}
 	qsort(places, count, sizeof(*places), by_turn);
-}
-
-void nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t compute,
-		   enum nm_dtas_type *ret)
-{
-	nm_autofree struct place *places = nm_must(calloc(topology->nr_cpus + 1U, sizeof(*places)));
-	size_t count = list_places(topology, places);
-	bool split = memory + compute > 0 && (count > 1 || memory == 0 || compute == 0);
-	rank_places(places, count);
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
 		ret[cpu] = NM_DTAS_EITHER;
 	size_t for_memory = nm_dtas_memory_cpus((unsigned)count, memory, compute);

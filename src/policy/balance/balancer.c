@@ -69,55 +69,29 @@ struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, ui
 
 /* ---- the round ---- */
 
-/* State of the balancer by index of the snapshot's threads and processes. */
-struct measured {
-	const double **resident;
-	enum nm_dtas_type *types;
-};
-
-static void free_measured(struct measured *measured)
-{
-	free(measured->resident);
-	free(measured->types);
-}
-
-static void measure(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-		    struct measured *measured)
-{
-	measured->resident =
-		nm_must(calloc(snapshot->nr_processes + 1, sizeof(*measured->resident)));
-	measured->types = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*measured->types)));
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		measured->types[i] = nm_balancer_thread(balancer, i)->behaviour.type;
-	for (size_t i = 0; i < snapshot->nr_processes; i++) {
-		const struct nm_residence *residence =
-			nm_balancer_residence(balancer, snapshot->processes[i].pid);
-		measured->resident[i] = residence ? residence->pages : NULL;
-	}
-}
-
-static void store_result(struct nm_balancer *balancer, const struct nm_balance_result *result)
-{
-	nm_balance_result_clear(&balancer->result);
-	balancer->result = *result;
-	balancer->tally.stopped_by_gain += result->stopped_by_gain;
-	balancer->tally.unknown += result->unknown;
-	balancer->tally.stopped_by_leader += result->stopped_by_leader;
-}
-
 int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, const struct nm_balance_times *times)
 {
-	nm_auto(free_measured) struct measured measured = {0};
+	/* By index of the snapshot's threads and processes. */
+	nm_autofree const double **resident =
+		nm_must(calloc(snapshot->nr_processes + 1, sizeof(*resident)));
+	nm_autofree enum nm_dtas_type *types =
+		nm_must(calloc(snapshot->nr_threads + 1, sizeof(*types)));
 	nm_auto(nm_balance_input_clear) struct nm_balance_input_arrays arrays = {0};
 	const struct nm_balance_rules rules = nm_balancer_rules(config);
 	struct nm_balance_result result = {0};
-	measure(balancer, snapshot, &measured);
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		types[i] = nm_balancer_thread(balancer, i)->behaviour.type;
+	for (size_t i = 0; i < snapshot->nr_processes; i++) {
+		const struct nm_residence *residence =
+			nm_balancer_residence(balancer, snapshot->processes[i].pid);
+		resident[i] = residence ? residence->pages : NULL;
+	}
 	const struct nm_balance_measurements measurements = {
 		.snapshot = snapshot,
 		.times = times,
-		.resident = measured.resident,
-		.types = balancer->split ? measured.types : NULL,
+		.resident = resident,
+		.types = balancer->split ? types : NULL,
 		.cpu_types = balancer->split ? balancer->cpu_types : NULL,
 		.min_run = config->rules.min_run,
 	};
@@ -126,7 +100,11 @@ int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *sn
 		r = nm_balance_round(&arrays.input, &rules, &balancer->state, &result);
 	if (r < 0)
 		return r;
-	store_result(balancer, &result);
+	nm_balance_result_clear(&balancer->result);
+	balancer->result = result;
+	balancer->tally.stopped_by_gain += result.stopped_by_gain;
+	balancer->tally.unknown += result.unknown;
+	balancer->tally.stopped_by_leader += result.stopped_by_leader;
 	return 0;
 }
 

@@ -49,26 +49,6 @@ const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balan
 
 /* ---- estimates ---- */
 
-static void begin_interval(struct nm_residence *residence, const struct nm_snapshot *snapshot,
-			   size_t process)
-{
-	residence->pid = snapshot->processes[process].pid;
-	residence->start_ticks = snapshot->processes[process].start_ticks;
-	residence->rss_bytes = snapshot->processes[process].rss_bytes;
-	residence->samples = 0;
-	memset(residence->seen, 0, snapshot->topology->nr_nodes * sizeof(*residence->seen));
-}
-
-static void add_accesses(struct nm_balancer *balancer, const struct nm_snap_thread *thread)
-{
-	struct nm_residence *residence = residence_at(balancer, thread->process);
-	if (!(thread->access_total > 0))
-		return;
-	for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
-		residence->seen[k] += thread->accesses[k];
-	residence->samples += thread->access_samples;
-}
-
 static bool has_enough_samples(const struct nm_residence *residence)
 {
 	return residence->samples >= SAMPLES_MIN;
@@ -94,10 +74,23 @@ int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snaps
 	int r = nm_column_follow_processes(&balancer->residences, snapshot);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < snapshot->nr_processes; i++)
-		begin_interval(residence_at(balancer, i), snapshot, i);
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		add_accesses(balancer, &snapshot->threads[i]);
+	for (size_t i = 0; i < snapshot->nr_processes; i++) {
+		struct nm_residence *residence = residence_at(balancer, i);
+		residence->pid = snapshot->processes[i].pid;
+		residence->start_ticks = snapshot->processes[i].start_ticks;
+		residence->rss_bytes = snapshot->processes[i].rss_bytes;
+		residence->samples = 0;
+		memset(residence->seen, 0, balancer->topology->nr_nodes * sizeof(*residence->seen));
+	}
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		struct nm_residence *residence = residence_at(balancer, thread->process);
+		if (!(thread->access_total > 0))
+			continue;
+		for (unsigned k = 0; k < balancer->topology->nr_nodes; k++)
+			residence->seen[k] += thread->accesses[k];
+		residence->samples += thread->access_samples;
+	}
 	for (size_t i = 0; i < snapshot->nr_processes; i++)
 		estimate(balancer, residence_at(balancer, i), snapshot->time_ns);
 	return 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Dynamic task-aware scheduling: the threads that wait for memory, and the CPUs for them. */
 #include <stdlib.h>
-#include <sys/types.h>
 
 #include "numa-migrd/balance.h"
 
@@ -23,33 +22,7 @@ void nm_balancer_clear_types(struct nm_balancer *balancer)
 
 /* ---- threads ---- */
 
-static void classify(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-		     const struct nm_figures *figures, size_t nr_figures)
-{
-	size_t at = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		while (at < nr_figures && figures[at].tid < thread->tid)
-			at++;
-		if (at < nr_figures && figures[at].tid == thread->tid && thread->active)
-			nm_dtas_classify(&nm_balancer_thread(balancer, i)->behaviour,
-					 nm_dtas_mpki(figures[at].traffic / LINE_BYTES,
-						      figures[at].instructions));
-	}
-}
-
 /* ---- CPUs ---- */
-
-static void list_leasable(struct nm_balancer *balancer)
-{
-	unsigned nr_nodes = balancer->topology->nr_nodes;
-	balancer->leasable = nm_must(calloc((size_t)nr_nodes * TYPES, sizeof(hwloc_bitmap_t)));
-	for (unsigned i = 0; i < nr_nodes * TYPES; i++) {
-		balancer->leasable[i] = nm_must(hwloc_bitmap_alloc());
-		nm_dtas_cpus(balancer->topology, balancer->cpu_types, (int)(i / TYPES),
-			     (enum nm_dtas_type)(i % TYPES), balancer->leasable[i]);
-	}
-}
 
 /* Returns whether the type of one of the node's CPUs has changed. */
 static bool is_changed(const struct nm_balancer *balancer, const enum nm_dtas_type *before,
@@ -83,56 +56,52 @@ static size_t end_leases(struct nm_balancer *balancer, const struct nm_snapshot 
 	return count;
 }
 
-static void count_types(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			uint64_t *counts)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i].active)
-			counts[nm_balancer_thread(balancer, i)->behaviour.type]++;
-}
-
-/* Divides the CPUs by the numbers of threads of each type. */
-static int split(struct nm_balancer *balancer, const uint64_t *counts)
-{
-	balancer->cpu_types =
-		nm_must(calloc(balancer->topology->nr_cpus + 1U, sizeof(enum nm_dtas_type)));
-	nm_dtas_split(balancer->topology, counts[NM_DTAS_MEMORY], counts[NM_DTAS_COMPUTE],
-		      balancer->cpu_types);
-	list_leasable(balancer);
-	return 0;
-}
-
 /* Returns the number of leases that end. Without threads of a type no CPU has one. */
-static ssize_t update_split(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			    uint32_t *ret_ended)
+static size_t update_split(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			   uint32_t *ret_ended)
 {
 	uint64_t counts[TYPES] = {0};
 	nm_autofree enum nm_dtas_type *before = NM_TAKE(balancer->cpu_types);
 	nm_balancer_clear_types(balancer);
-	count_types(balancer, snapshot, counts);
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i].active)
+			counts[nm_balancer_thread(balancer, i)->behaviour.type]++;
 	if (counts[NM_DTAS_MEMORY] + counts[NM_DTAS_COMPUTE] == 0)
 		return 0;
-	int r = split(balancer, counts);
-	if (r < 0) {
-		nm_balancer_clear_types(balancer);
-		return r;
+	/* Divides the CPUs by the numbers of threads of each type. */
+	balancer->cpu_types =
+		nm_must(calloc(balancer->topology->nr_cpus + 1U, sizeof(enum nm_dtas_type)));
+	nm_dtas_split(balancer->topology, counts[NM_DTAS_MEMORY], counts[NM_DTAS_COMPUTE],
+		      balancer->cpu_types);
+	unsigned nr_nodes = balancer->topology->nr_nodes;
+	balancer->leasable = nm_must(calloc((size_t)nr_nodes * TYPES, sizeof(hwloc_bitmap_t)));
+	for (unsigned i = 0; i < nr_nodes * TYPES; i++) {
+		balancer->leasable[i] = nm_must(hwloc_bitmap_alloc());
+		nm_dtas_cpus(balancer->topology, balancer->cpu_types, (int)(i / TYPES),
+			     (enum nm_dtas_type)(i % TYPES), balancer->leasable[i]);
 	}
 	balancer->split = true;
 	balancer->split_ns = snapshot->time_ns;
-	return before ? (ssize_t)end_leases(balancer, snapshot, before, ret_ended) : 0;
+	return before ? end_leases(balancer, snapshot, before, ret_ended) : 0;
 }
 
 int nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 			     const struct nm_figures *figures, size_t nr_figures,
 			     uint32_t *ret_ended, size_t *ret_count)
 {
-	ssize_t count = 0;
-	classify(balancer, snapshot, figures, nr_figures);
+	size_t count = 0, at = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		while (at < nr_figures && figures[at].tid < thread->tid)
+			at++;
+		if (at < nr_figures && figures[at].tid == thread->tid && thread->active)
+			nm_dtas_classify(&nm_balancer_thread(balancer, i)->behaviour,
+					 nm_dtas_mpki(figures[at].traffic / LINE_BYTES,
+						      figures[at].instructions));
+	}
 	if (!balancer->split || snapshot->time_ns - balancer->split_ns >= SPLIT_NS)
 		count = update_split(balancer, snapshot, ret_ended);
-	if (count < 0)
-		return (int)count;
-	*ret_count = (size_t)count;
+	*ret_count = count;
 	return 0;
 }
 
