@@ -59,24 +59,6 @@ enum nm_candidacy nm_lottery_candidacy(enum nm_thread_policy policy, const struc
 	return is_slow(config, thread) || remote ? NM_CANDIDACY_YES : NM_CANDIDACY_SETTLED;
 }
 
-static void rank_all(const struct judge *judge, struct ranking *list)
-{
-	/* If remote_below is 0, as in the paper, locality does not affect the order. */
-	bool by_locality = judge->config->rules.remote_below > 0;
-	for (uint32_t i = 0; i < judge->snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &judge->snapshot->threads[i];
-		if (nm_lottery_candidacy(NM_POLICY_IMAR2, judge->config, thread) ==
-		    NM_CANDIDACY_YES)
-			list->entries[list->count++] = (struct entry){
-				.rank = by_locality ? fmin(thread->relative, locality_of(thread))
-						    : thread->relative,
-				.thread = i};
-	}
-	qsort(list->entries, list->count, sizeof(*list->entries), by_rank);
-}
-
-/* ---- tickets ---- */
-
 static double q2_of(const struct judge *judge, uint32_t thread, int node)
 {
 	return nm_search_preference(judge->snapshot, judge->config, thread, node);
@@ -109,23 +91,6 @@ static double q4_of(const struct judge *judge, uint32_t thread)
 									 : 0;
 }
 
-static void fill_tickets(const struct judge *judge, double *move_tickets, double *partner,
-			 bool *known)
-{
-	size_t nr_nodes = judge->snapshot->topology->nr_nodes;
-	for (uint32_t i = 0; i < judge->snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &judge->snapshot->threads[i];
-		known[i] = thread->valid || thread->measured;
-		partner[i] = q4_of(judge, i);
-		/* The records, which are then replaced by the tickets. */
-		double *tickets = move_tickets + i * nr_nodes;
-		nm_record_get_all(judge->record, judge->snapshot, judge->config, i, tickets);
-		for (size_t node = 0; node < nr_nodes; node++)
-			tickets[node] = q2_of(judge, i, (int)node) +
-					q3_by(judge, tickets[node], thread->performance);
-	}
-}
-
 static void explain(const struct judge *judge, struct nm_proposal *proposal)
 {
 	struct nm_move *moves = proposal->moves;
@@ -153,9 +118,26 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 		nm_must(calloc(threads * nodes + 1, sizeof(*move_tickets)));
 	nm_autofree double *partner = nm_must(calloc(threads + 1, sizeof(*partner)));
 	nm_autofree bool *known = nm_must(calloc(threads + 1, sizeof(*known)));
-	fill_tickets(&judge, move_tickets, partner, known);
 	struct ranking list = {.entries = entries};
-	rank_all(&judge, &list);
+	/* If remote_below is 0, as in the paper, locality does not affect the order. */
+	bool by_locality = config->rules.remote_below > 0;
+	for (uint32_t i = 0; i < threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		known[i] = thread->valid || thread->measured;
+		partner[i] = q4_of(&judge, i);
+		/* The records, which are then replaced by the tickets. */
+		double *tickets_of = move_tickets + i * nodes;
+		nm_record_get_all(record, snapshot, config, i, tickets_of);
+		for (size_t node = 0; node < nodes; node++)
+			tickets_of[node] = q2_of(&judge, i, (int)node) +
+					   q3_by(&judge, tickets_of[node], thread->performance);
+		if (nm_lottery_candidacy(NM_POLICY_IMAR2, config, thread) == NM_CANDIDACY_YES)
+			entries[list.count++] = (struct entry){
+				.rank = by_locality ? fmin(thread->relative, locality_of(thread))
+						    : thread->relative,
+				.thread = i};
+	}
+	qsort(entries, list.count, sizeof(*entries), by_rank);
 	const struct nm_search_tickets tickets = {.policy = NM_POLICY_IMAR2,
 						  .move_tickets = move_tickets,
 						  .partner = partner,

@@ -25,43 +25,6 @@ static uint32_t next_at_random(void *context)
 	return thread;
 }
 
-static size_t list_eligible(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			    uint32_t *eligible)
-{
-	size_t count = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (nm_lottery_candidacy(NM_POLICY_LBMA, config, &snapshot->threads[i]) ==
-		    NM_CANDIDACY_YES)
-			eligible[count++] = (uint32_t)i;
-	return count;
-}
-
-static void fill_tickets(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			 double *move_tickets, bool *known)
-{
-	size_t nr_nodes = snapshot->topology->nr_nodes;
-	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
-		known[i] = snapshot->threads[i].valid;
-		for (size_t node = 0; node < nr_nodes; node++)
-			move_tickets[i * nr_nodes + node] =
-				nm_search_preference(snapshot, config, i, (int)node);
-	}
-}
-
-static void explain(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		    struct nm_proposal *proposal)
-{
-	const struct nm_move *moves = proposal->moves;
-	struct nm_tickets *tickets = &proposal->tickets;
-	tickets->preferred =
-		nm_search_preference(snapshot, config, moves[0].thread, moves[0].node_to);
-	if (proposal->kind == NM_PROPOSAL_SWAP)
-		tickets->partner =
-			nm_search_preference(snapshot, config, moves[1].thread, moves[1].node_to);
-	else
-		tickets->free_cpu = tickets->total - tickets->preferred;
-}
-
 int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		    struct nm_rng *rng, struct nm_proposals *ret)
 {
@@ -70,17 +33,33 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	nm_autofree double *move_tickets =
 		nm_must(calloc(threads * nodes + 1, sizeof(*move_tickets)));
 	nm_autofree bool *known = nm_must(calloc(threads + 1, sizeof(*known)));
-	fill_tickets(snapshot, config, move_tickets, known);
-	struct shuffle list = {.rng = rng,
-			       .threads = eligible,
-			       .count = list_eligible(snapshot, config, eligible)};
+	struct shuffle list = {.rng = rng, .threads = eligible};
+	for (uint32_t i = 0; i < threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		known[i] = thread->valid;
+		for (size_t node = 0; node < nodes; node++)
+			move_tickets[i * nodes + node] =
+				nm_search_preference(snapshot, config, i, (int)node);
+		if (nm_lottery_candidacy(NM_POLICY_LBMA, config, thread) == NM_CANDIDACY_YES)
+			eligible[list.count++] = i;
+	}
 	const struct nm_search_tickets tickets = {.policy = NM_POLICY_LBMA,
 						  .move_tickets = move_tickets,
 						  .known = known,
 						  .next = next_at_random,
 						  .list = &list};
 	nm_search_lottery(snapshot, config, &tickets, rng, ret);
-	for (size_t i = 0; i < ret->count; i++)
-		explain(snapshot, config, &ret->items[i]);
+	for (size_t i = 0; i < ret->count; i++) {
+		struct nm_proposal *proposal = &ret->items[i];
+		const struct nm_move *moves = proposal->moves;
+		struct nm_tickets *won = &proposal->tickets;
+		won->preferred =
+			nm_search_preference(snapshot, config, moves[0].thread, moves[0].node_to);
+		if (proposal->kind == NM_PROPOSAL_SWAP)
+			won->partner = nm_search_preference(snapshot, config, moves[1].thread,
+							    moves[1].node_to);
+		else
+			won->free_cpu = won->total - won->preferred;
+	}
 	return 0;
 }

@@ -73,22 +73,16 @@ static void add_score(const struct nm_ticket_pool *pool, struct group *group,
 		group->score = candidate->draw;
 }
 
-static void group_of(struct nm_ticket_pool *pool, uint32_t thread, struct group **ret)
+void nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t destination,
+			uint32_t partner, double tickets)
 {
+	NM_RESERVE(pool->candidates, pool->capacity, pool->count);
 	if (pool->nr_groups == 0 || pool->groups[pool->nr_groups - 1].thread != thread) {
 		NM_RESERVE(pool->groups, pool->group_capacity, pool->nr_groups);
 		pool->groups[pool->nr_groups++] = (struct group){
 			.thread = thread, .first = pool->count, .score = empty_score(pool)};
 	}
-	*ret = &pool->groups[pool->nr_groups - 1];
-}
-
-void nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t destination,
-			uint32_t partner, double tickets)
-{
-	struct group *group;
-	NM_RESERVE(pool->candidates, pool->capacity, pool->count);
-	group_of(pool, thread, &group);
+	struct group *group = &pool->groups[pool->nr_groups - 1];
 	struct nm_candidate *candidate = &pool->candidates[pool->count++];
 	*candidate = (struct nm_candidate){
 		.tickets = tickets, .partner = partner, .destination = destination};
@@ -101,14 +95,6 @@ void nm_ticket_pool_add(struct nm_ticket_pool *pool, uint32_t thread, int32_t de
 size_t nm_ticket_pool_count(const struct nm_ticket_pool *pool)
 {
 	return pool->count;
-}
-
-static void remove_candidate(struct nm_ticket_pool *pool, struct group *group, size_t index)
-{
-	pool->candidates[index] = pool->candidates[group->first + --group->count];
-	group->score = empty_score(pool);
-	for (size_t i = 0; i < group->count; i++)
-		add_score(pool, group, &pool->candidates[group->first + i]);
 }
 
 static bool is_open(const struct nm_ticket_pool *pool, const struct group *group)
@@ -207,15 +193,6 @@ int nm_pick_free_cpu(const struct nm_snapshot *snapshot, unsigned node,
 	return best;
 }
 
-static void claim_cpu(struct nm_ticket_pool *pool, int cpu)
-{
-	const struct nm_topology *topology = pool->snapshot->topology;
-	pool->claimed[cpu] = true;
-	for (unsigned other = 0; other < topology->nr_cpus; other++)
-		if (topology->cpus[other].core == topology->cpus[cpu].core)
-			pool->crowded[other] = true;
-}
-
 /* Returns the destination CPU of the candidate, or -1 if it conflicts with an earlier winner. */
 static int destination_of(const struct nm_ticket_pool *pool, uint32_t thread,
 			  const struct nm_candidate *candidate)
@@ -236,10 +213,15 @@ static bool settle_win(struct nm_ticket_pool *pool, uint32_t thread,
 	if (cpu < 0)
 		return false;
 	pool->taken[thread] = true;
-	if (candidate->partner != NM_NO_PARTNER)
+	if (candidate->partner != NM_NO_PARTNER) {
 		pool->taken[candidate->partner] = true;
-	else
-		claim_cpu(pool, cpu);
+	} else {
+		const struct nm_topology *topology = pool->snapshot->topology;
+		pool->claimed[cpu] = true;
+		for (unsigned other = 0; other < topology->nr_cpus; other++)
+			if (topology->cpus[other].core == topology->cpus[cpu].core)
+				pool->crowded[other] = true;
+	}
 	*ret = (struct nm_win){
 		.thread = thread,
 		.partner = candidate->partner,
@@ -264,6 +246,9 @@ bool nm_ticket_pool_draw(struct nm_ticket_pool *pool, struct nm_win *ret)
 			ret->winner = index - group->first;
 			return true;
 		}
-		remove_candidate(pool, group, index);
+		pool->candidates[index] = pool->candidates[group->first + --group->count];
+		group->score = empty_score(pool);
+		for (size_t i = 0; i < group->count; i++)
+			add_score(pool, group, &pool->candidates[group->first + i]);
 	}
 }

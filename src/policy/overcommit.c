@@ -16,8 +16,6 @@
  */
 #define CPU_SETS_MAX 64U
 
-/* ---- the remaining capacity of a node ---- */
-
 /*
  * A set of a node's CPUs to which threads are bound. The demand of its threads, and of those bound
  * to subsets of it, must fit into its capacity. This is exact if the sets are nested or disjoint;
@@ -51,14 +49,6 @@ static void add_cpu_set(struct node_claims *node_claims, hwloc_bitmap_t cpus)
 {
 	node_claims->cpu_sets[node_claims->nr_cpu_sets++] = (struct cpu_set){
 		.cpus = cpus, .capacity = nm_core_capacity(node_claims->snapshot, cpus)};
-}
-
-static void add_node(struct node_claims *node_claims, int node)
-{
-	const struct nm_topology *topology = node_claims->snapshot->topology;
-	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
-	nm_must_do(hwloc_bitmap_and(cpus, topology->nodes[node].cpus, topology->usable));
-	add_cpu_set(node_claims, NM_TAKE(cpus));
 }
 
 /* Finds or adds the set of threads with this affinity. */
@@ -99,8 +89,6 @@ static bool use_cpu_sets(struct node_claims *node_claims, size_t cpu_set, double
 	return true;
 }
 
-/* ---- refusing threads ---- */
-
 static double demand_of(const struct nm_snap_thread *thread)
 {
 	return thread->run_share >= 0 && thread->run_share < 1 ? thread->run_share : 1;
@@ -140,17 +128,6 @@ static int by_precedence(const void *left, const void *right)
 		       ?: NM_COMPARE(a->thread, b->thread);
 }
 
-/* Adds all sets before the first claim is accepted, because the sets determine where each claim
- * counts. */
-static void find_cpu_sets(struct node_claims *node_claims)
-{
-	for (size_t i = 0; i < node_claims->nr_claims; i++) {
-		struct claim *claim = &node_claims->claims[i];
-		find_cpu_set(node_claims, node_claims->snapshot->threads[claim->thread].allowed,
-			     &claim->cpu_set);
-	}
-}
-
 static void accept_claims(struct node_claims *node_claims, bool *refused)
 {
 	qsort(node_claims->claims, node_claims->nr_claims, sizeof(*node_claims->claims),
@@ -166,9 +143,18 @@ static void accept_claims(struct node_claims *node_claims, bool *refused)
  * decided. */
 static void fill_node(struct node_claims *node_claims, int node, bool *refused)
 {
-	add_node(node_claims, node);
+	const struct nm_topology *topology = node_claims->snapshot->topology;
+	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
+	nm_must_do(hwloc_bitmap_and(cpus, topology->nodes[node].cpus, topology->usable));
+	add_cpu_set(node_claims, NM_TAKE(cpus));
 	collect_claims(node_claims, node);
-	find_cpu_sets(node_claims);
+	/* Add all sets before the first claim is accepted, because the sets determine where each
+	 * claim counts. */
+	for (size_t i = 0; i < node_claims->nr_claims; i++) {
+		struct claim *claim = &node_claims->claims[i];
+		find_cpu_set(node_claims, node_claims->snapshot->threads[claim->thread].allowed,
+			     &claim->cpu_set);
+	}
 	if ((node_claims->nr_cpu_sets > 1 ||
 	     node_claims->demand > node_claims->cpu_sets[0].capacity))
 		accept_claims(node_claims, refused);
@@ -189,8 +175,6 @@ void nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused)
 	for (int node = 0; node < (int)snapshot->topology->nr_nodes; node++)
 		fill_node(&node_claims, node, refused);
 }
-
-/* ---- ending leases ---- */
 
 static bool wants_cpu(const struct nm_snap_thread *thread)
 {
@@ -249,24 +233,6 @@ static size_t list_leased(const struct nm_snapshot *snapshot, struct entry *entr
 	return count;
 }
 
-static bool is_bound(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread)
-{
-	return !thread->everywhere &&
-	       hwloc_bitmap_isincluded(thread->allowed,
-				       snapshot->topology->nodes[thread->main_node].cpus);
-}
-
-/* Counts threads by main CPU that the scheduler cannot move away: leased threads, and others bound
- * to the node. */
-static void count_bound(const struct nm_snapshot *snapshot, uint32_t *bound)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (wants_cpu(thread) && (thread->leased || is_bound(snapshot, thread)))
-			bound[thread->main_cpu]++;
-	}
-}
-
 /* The CPUs that a group may use, on its node or on others. */
 struct group_cpus {
 	size_t cpus, bound;
@@ -311,19 +277,6 @@ static void count_yielding(const struct group *group, const uint32_t *bound, siz
 	*ret = *ret < idle ? *ret : idle;
 }
 
-/* Moves the thread with the fewest accesses to the front of entries[from …]. */
-static void move_least_to_front(struct group *group, size_t from)
-{
-	struct entry *entries = group->entries, first = entries[from];
-	size_t lowest = from;
-	for (size_t i = from + 1; i < group->count; i++)
-		if (entries[i].thread->accesses[group->node] <
-		    entries[lowest].thread->accesses[group->node])
-			lowest = i;
-	entries[from] = entries[lowest];
-	entries[lowest] = first;
-}
-
 /* Selected threads are no longer counted as held here, so that the next group need not yield for
  * the same reason. */
 static void yield_group(struct group *group, uint32_t *bound, uint32_t *ret, size_t *ret_count)
@@ -331,7 +284,15 @@ static void yield_group(struct group *group, uint32_t *bound, uint32_t *ret, siz
 	size_t yielding;
 	count_yielding(group, bound, &yielding);
 	for (size_t k = 0; k < yielding; k++) {
-		move_least_to_front(group, k);
+		/* Move the thread with the fewest accesses to the front of entries[from …]. */
+		struct entry *entries = group->entries, first = entries[k];
+		size_t lowest = k;
+		for (size_t i = k + 1; i < group->count; i++)
+			if (entries[i].thread->accesses[group->node] <
+			    entries[lowest].thread->accesses[group->node])
+				lowest = i;
+		entries[k] = entries[lowest];
+		entries[lowest] = first;
 		ret[k] = group->entries[k].index;
 		bound[group->entries[k].thread->main_cpu]--;
 	}
@@ -360,8 +321,20 @@ void nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threa
 		nm_must(calloc(snapshot->topology->nr_cpus + 1U, sizeof(*bound)));
 	size_t yielding = 0;
 	size_t count = list_leased(snapshot, entries);
-	if (count > 0)
-		count_bound(snapshot, bound);
+	if (count > 0) {
+		/* Count threads by main CPU that the scheduler cannot move away: leased threads,
+		 * and others bound to the node. */
+		for (size_t i = 0; i < snapshot->nr_threads; i++) {
+			const struct nm_snap_thread *thread = &snapshot->threads[i];
+			if (wants_cpu(thread) &&
+			    (thread->leased ||
+			     (!thread->everywhere &&
+			      hwloc_bitmap_isincluded(
+				      thread->allowed,
+				      snapshot->topology->nodes[thread->main_node].cpus))))
+				bound[thread->main_cpu]++;
+		}
+	}
 	for (size_t i = 0; i < count;) {
 		struct group group = group_at(snapshot, entries + i, count - i);
 		yield_group(&group, bound, ret_threads + yielding, &yielding);

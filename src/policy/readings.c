@@ -92,30 +92,16 @@ static int by_pid_and_place(const void *left, const void *right)
 	return order ? order : NM_COMPARE(a->first, b->first);
 }
 
-static bool ascends(const struct nm_process_change *process_changes, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-		if (process_changes[i].pid <= process_changes[i - 1].pid)
-			return false;
-	return true;
-}
-
-/* Threads of a process mostly have consecutive ids, so that there is little or nothing to sort. */
-static size_t merge_processes(struct nm_process_change *process_changes, size_t count)
-{
-	size_t merged = merge_neighbours(process_changes, count);
-	if (ascends(process_changes, merged))
-		return merged;
-	qsort(process_changes, merged, sizeof(*process_changes), by_pid_and_place);
-	return merge_neighbours(process_changes, merged);
-}
-
 void nm_process_changes_compare(const struct nm_readings *before, const struct nm_readings *after,
 				struct nm_process_changes *ret)
 {
 	struct nm_process_change *process_changes =
 		nm_must(calloc(after->count + 1, sizeof(*process_changes)));
-	ret->count = merge_processes(process_changes, list_common(before, after, process_changes));
+	/* Threads of a process mostly have consecutive ids, so that there is little to sort. */
+	size_t count =
+		merge_neighbours(process_changes, list_common(before, after, process_changes));
+	qsort(process_changes, count, sizeof(*process_changes), by_pid_and_place);
+	ret->count = merge_neighbours(process_changes, count);
 	ret->items = process_changes;
 }
 

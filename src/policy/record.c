@@ -48,21 +48,16 @@ static bool is_comparable(const struct nm_record *record, const struct nm_snapsh
 	return snapshot->measured == 0 || record->by_locality == snapshot->by_locality;
 }
 
-static void reset(struct nm_record *record, const struct nm_snapshot *snapshot,
-		  const struct nm_config *config)
-{
-	nm_column_clear(&record->threads);
-	record->nr_nodes = snapshot->topology->nr_nodes;
-	record->threads.cell_bytes = record->nr_nodes * sizeof(struct cell);
-	record->performance = config->threads.performance;
-	record->by_locality = snapshot->by_locality;
-}
-
 int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
 		     const struct nm_config *config)
 {
-	if (!is_comparable(record, snapshot, config))
-		reset(record, snapshot, config);
+	if (!is_comparable(record, snapshot, config)) {
+		nm_column_clear(&record->threads);
+		record->nr_nodes = snapshot->topology->nr_nodes;
+		record->threads.cell_bytes = record->nr_nodes * sizeof(struct cell);
+		record->performance = config->threads.performance;
+		record->by_locality = snapshot->by_locality;
+	}
 	int r = nm_column_follow_threads(&record->threads, snapshot);
 	for (uint32_t i = 0; r == 0 && i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];

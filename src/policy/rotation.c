@@ -53,36 +53,6 @@ static bool gains(const struct rotation *rotation, uint32_t index)
 			     config->rules.gate_sigmas) > 0;
 }
 
-static void mark_moving(const struct nm_proposals *proposals, bool *moving)
-{
-	for (size_t i = 0; i < proposals->count; i++) {
-		const struct nm_proposal *proposal = &proposals->items[i];
-		moving[proposal->moves[0].thread] = true;
-		if (proposal->kind == NM_PROPOSAL_SWAP)
-			moving[proposal->moves[1].thread] = true;
-	}
-}
-
-/* In descending order, so that the first thread of each list has the lowest index. */
-static void list_waiting(struct rotation *rotation, const bool *stuck,
-			 const struct nm_proposals *proposals)
-{
-	const struct nm_snapshot *snapshot = rotation->snapshot;
-	nm_autofree bool *moving = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*moving)));
-	mark_moving(proposals, moving);
-	for (size_t i = 0; i < (size_t)rotation->nr_nodes * rotation->nr_nodes; i++)
-		rotation->waiting[i] = NM_NO_PARTNER;
-	for (uint32_t i = (uint32_t)snapshot->nr_threads; i-- > 0;) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		if (moving[i] || !stuck[i] || !gains(rotation, i))
-			continue;
-		uint32_t *first = waiting_at(rotation, (uint32_t)thread->main_node,
-					     (uint32_t)thread->preferred);
-		rotation->next[i] = *first;
-		*first = i;
-	}
-}
-
 /*
  * Finds the shortest way from one node to another along which threads wait to move. Returns the
  * number of nodes on it, or 0; rotation->before leads back from its end.
@@ -159,16 +129,6 @@ static void add_circle(struct rotation *rotation, uint32_t start, uint32_t end,
 	add_move(rotation, first, rotation->snapshot->threads[left].main_cpu, proposals);
 }
 
-static void allocate(struct rotation *rotation)
-{
-	size_t nodes = rotation->nr_nodes;
-	rotation->waiting = nm_must(calloc(nodes * nodes + 1, sizeof(*rotation->waiting)));
-	rotation->next =
-		nm_must(calloc(rotation->snapshot->nr_threads + 1, sizeof(*rotation->next)));
-	rotation->before = nm_must(calloc(nodes + 1, sizeof(*rotation->before)));
-	rotation->queue = nm_must(calloc(nodes + 1, sizeof(*rotation->queue)));
-}
-
 void nm_search_circles(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		       const struct nm_search_tickets *tickets, const bool *stuck, uint64_t most,
 		       struct nm_proposals *proposals)
@@ -179,8 +139,30 @@ void nm_search_circles(const struct nm_snapshot *snapshot, const struct nm_confi
 		.tickets = tickets,
 		.nr_nodes = snapshot->topology->nr_nodes,
 	};
-	allocate(&rotation);
-	list_waiting(&rotation, stuck, proposals);
+	size_t nodes = rotation.nr_nodes, threads = snapshot->nr_threads;
+	rotation.waiting = nm_must(calloc(nodes * nodes + 1, sizeof(*rotation.waiting)));
+	rotation.next = nm_must(calloc(threads + 1, sizeof(*rotation.next)));
+	rotation.before = nm_must(calloc(nodes + 1, sizeof(*rotation.before)));
+	rotation.queue = nm_must(calloc(nodes + 1, sizeof(*rotation.queue)));
+	nm_autofree bool *moving = nm_must(calloc(threads + 1, sizeof(*moving)));
+	for (size_t i = 0; i < proposals->count; i++) {
+		const struct nm_proposal *proposal = &proposals->items[i];
+		moving[proposal->moves[0].thread] = true;
+		if (proposal->kind == NM_PROPOSAL_SWAP)
+			moving[proposal->moves[1].thread] = true;
+	}
+	for (size_t i = 0; i < nodes * nodes; i++)
+		rotation.waiting[i] = NM_NO_PARTNER;
+	/* In descending order, so that the first thread of each list has the lowest index. */
+	for (uint32_t i = (uint32_t)threads; i-- > 0;) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (moving[i] || !stuck[i] || !gains(&rotation, i))
+			continue;
+		uint32_t *first = waiting_at(&rotation, (uint32_t)thread->main_node,
+					     (uint32_t)thread->preferred);
+		rotation.next[i] = *first;
+		*first = i;
+	}
 	for (uint32_t edge = 0; edge < rotation.nr_nodes * rotation.nr_nodes; edge++) {
 		uint32_t end = edge / rotation.nr_nodes, start = edge % rotation.nr_nodes;
 		while (rotation.waiting[edge] != NM_NO_PARTNER &&

@@ -54,12 +54,6 @@ double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_
 	return snapshot->threads[thread].preferred == node ? config->rules.q2 : 0;
 }
 
-static double q1_of(const struct search *search, int cpu)
-{
-	return search->snapshot->cpus[cpu].sibling_busy ? search->config->rules.q1_sibling
-							: search->config->rules.q1;
-}
-
 static bool is_refused(const struct search *search, uint32_t thread, int node)
 {
 	return search->refused[thread] && search->snapshot->threads[thread].preferred == node;
@@ -69,14 +63,6 @@ static void raise_to(double *best, double surplus)
 {
 	if (surplus > *best)
 		*best = surplus;
-}
-
-static void update_best(struct search *search, const struct nm_snap_thread *thread, int node,
-			double surplus)
-{
-	size_t nr_nodes = search->snapshot->topology->nr_nodes, to = (size_t)node;
-	raise_to(&search->best_of_node[(size_t)thread->main_node * nr_nodes + to], surplus);
-	raise_to(&search->best_of_cpu[(size_t)thread->main_cpu * nr_nodes + to], surplus);
 }
 
 static double move_tickets_of(const struct search *search, uint32_t thread, int node)
@@ -89,21 +75,6 @@ static double surplus_of(const struct search *search, const struct nm_snap_threa
 {
 	return nm_surplus_of(search->snapshot->topology, thread, thread->main_node, node,
 			     NM_GATE_MARGIN, search->config->rules.gate_sigmas);
-}
-
-/* Sets the values for moving a thread to a node, unless it is already there or the node has no room
- * for it. */
-static void fill_direction(struct search *search, size_t position, uint32_t index, int node)
-{
-	const struct nm_snap_thread *thread = &search->snapshot->threads[index];
-	size_t at = (size_t)node * search->nr_partners + position;
-	if (node == thread->main_node || is_refused(search, index, node))
-		return;
-	search->partner_tickets[at] = move_tickets_of(search, index, node);
-	if (search->tickets->partner)
-		search->partner_tickets[at] += search->tickets->partner[index];
-	search->surplus[at] = surplus_of(search, thread, node);
-	update_best(search, thread, node, search->surplus[at]);
 }
 
 static void fill_partner(struct search *search, size_t position)
@@ -121,8 +92,18 @@ static void fill_partner(struct search *search, size_t position)
 		.uid = snapshot->processes[thread->process].uid,
 		.everywhere = thread->everywhere,
 	};
-	for (int node = 0; !fixed && node < (int)nr_nodes; node++)
-		fill_direction(search, position, index, node);
+	for (int node = 0; !fixed && node < (int)nr_nodes; node++) {
+		size_t at = (size_t)node * search->nr_partners + position, to = (size_t)node;
+		if (node == thread->main_node || is_refused(search, index, node))
+			continue;
+		double surplus = surplus_of(search, thread, node);
+		search->partner_tickets[at] = move_tickets_of(search, index, node);
+		if (search->tickets->partner)
+			search->partner_tickets[at] += search->tickets->partner[index];
+		search->surplus[at] = surplus;
+		raise_to(&search->best_of_node[(size_t)thread->main_node * nr_nodes + to], surplus);
+		raise_to(&search->best_of_cpu[(size_t)thread->main_cpu * nr_nodes + to], surplus);
+	}
 }
 
 static double *new_filled(size_t count, double with)
@@ -133,31 +114,20 @@ static double *new_filled(size_t count, double with)
 	return values;
 }
 
-static void allocate(struct search *search)
+static void fill_partners(struct search *search)
 {
 	const struct nm_topology *topology = search->snapshot->topology;
-	size_t nr_nodes = topology->nr_nodes, nr_main_threads = search->nr_partners;
+	size_t nr_nodes = topology->nr_nodes;
+	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
+		search->nr_partners += search->snapshot->cpus[cpu].nr_main_threads;
 	search->refused =
 		nm_must(calloc(search->snapshot->nr_threads + 1, sizeof(*search->refused)));
 	search->stuck = nm_must(calloc(search->snapshot->nr_threads + 1, sizeof(*search->stuck)));
-	search->partners = nm_must(calloc(nr_main_threads + 1, sizeof(*search->partners)));
-	search->surplus = new_filled(nr_nodes * nr_main_threads, -INFINITY);
-	search->partner_tickets = new_filled(nr_nodes * nr_main_threads, NEVER);
+	search->partners = nm_must(calloc(search->nr_partners + 1, sizeof(*search->partners)));
+	search->surplus = new_filled(nr_nodes * search->nr_partners, -INFINITY);
+	search->partner_tickets = new_filled(nr_nodes * search->nr_partners, NEVER);
 	search->best_of_node = new_filled(nr_nodes * nr_nodes, -INFINITY);
 	search->best_of_cpu = new_filled(topology->nr_cpus * nr_nodes, -INFINITY);
-}
-
-static size_t count_main_threads(const struct nm_snapshot *snapshot)
-{
-	size_t nr_main_threads = 0;
-	for (unsigned cpu = 0; cpu < snapshot->topology->nr_cpus; cpu++)
-		nr_main_threads += snapshot->cpus[cpu].nr_main_threads;
-	return nr_main_threads;
-}
-
-static void fill_partners(struct search *search)
-{
-	allocate(search);
 	if (!search->paper)
 		nm_overcommit_refuse(search->snapshot, search->refused);
 	for (size_t i = 0; i < search->nr_partners; i++)
@@ -182,8 +152,11 @@ static bool passes_gate(const struct search *search, double surplus)
 
 static void add_single(struct pair_search *pair_search, int cpu, int32_t destination)
 {
-	double tickets = q1_of(pair_search->search, cpu) + pair_search->move_tickets;
-	if (!(tickets > 0) && !pair_search->search->zero_wins)
+	const struct search *search = pair_search->search;
+	double q1 = search->snapshot->cpus[cpu].sibling_busy ? search->config->rules.q1_sibling
+							     : search->config->rules.q1;
+	double tickets = q1 + pair_search->move_tickets;
+	if (!(tickets > 0) && !search->zero_wins)
 		return;
 	nm_ticket_pool_add(pair_search->pool, pair_search->index, destination, NM_NO_PARTNER,
 			   tickets);
@@ -303,8 +276,6 @@ static void search_thread(struct search *search, struct nm_ticket_pool *pool, ui
 	}
 }
 
-/* ---- the lottery ---- */
-
 static struct nm_move move_to(const struct nm_snapshot *snapshot, uint32_t thread, int cpu_to)
 {
 	const struct nm_snap_thread *moved = &snapshot->threads[thread];
@@ -347,17 +318,6 @@ static void insert_alternative(struct nm_alternative alternative, struct nm_prop
 		proposal->alternatives[place] = alternative;
 }
 
-static void add_alternatives(const struct nm_snapshot *snapshot, const struct nm_win *win,
-			     struct nm_proposal *proposal)
-{
-	proposal->nr_candidates = win->nr_candidates;
-	proposal->alternatives[proposal->nr_alternatives++] =
-		alternative_of(snapshot, &win->candidates[win->winner]);
-	for (size_t i = 0; i < win->nr_candidates; i++)
-		if (i != win->winner)
-			insert_alternative(alternative_of(snapshot, &win->candidates[i]), proposal);
-}
-
 static struct nm_proposal proposal_of(const struct nm_snapshot *snapshot, const struct nm_win *win)
 {
 	struct nm_proposal proposal = {
@@ -370,34 +330,23 @@ static struct nm_proposal proposal_of(const struct nm_snapshot *snapshot, const 
 	}
 	size_t count = proposal.kind == NM_PROPOSAL_SWAP ? 2 : 1;
 	proposal.gain = nm_gate_gain(snapshot, moves, count);
-	add_alternatives(snapshot, win, &proposal);
+	proposal.nr_candidates = win->nr_candidates;
+	proposal.alternatives[proposal.nr_alternatives++] =
+		alternative_of(snapshot, &win->candidates[win->winner]);
+	for (size_t i = 0; i < win->nr_candidates; i++)
+		if (i != win->winner)
+			insert_alternative(alternative_of(snapshot, &win->candidates[i]),
+					   &proposal);
 	return proposal;
 }
 
-static void fill_pool(struct search *search, struct nm_ticket_pool *pool, size_t *ret_stuck)
-{
-	uint64_t considered = 0;
-	size_t stuck = 0;
-	while (considered < search->config->rules.n && search->comparisons < MAX_COMPARISONS) {
-		uint32_t thread = search->tickets->next(search->tickets->list);
-		if (thread == NM_NO_PARTNER)
-			break;
-		size_t before = nm_ticket_pool_count(pool);
-		search_thread(search, pool, thread);
-		bool found = nm_ticket_pool_count(pool) > before;
-		search->stuck[thread] = !found && !search->refused[thread];
-		considered += search->paper || found;
-		stuck += !found;
-	}
-	*ret_stuck = stuck;
-}
-
-static struct search search_of(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			       const struct nm_search_tickets *tickets)
+void nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		       const struct nm_search_tickets *tickets, struct nm_rng *rng,
+		       struct nm_proposals *ret)
 {
 	bool gated = config->rules.gate == NM_GATE_BENEFIT;
 	bool merged = config->rules.lottery == NM_LOTTERY_PROPORTIONAL;
-	return (struct search){
+	nm_auto(search_clear) struct search search = {
 		.snapshot = snapshot,
 		.config = config,
 		.tickets = tickets,
@@ -406,26 +355,28 @@ static struct search search_of(const struct nm_snapshot *snapshot, const struct 
 		.merged = merged,
 		/* A candidate without tickets never wins, except in the paper's lottery. */
 		.zero_wins = !gated && !merged,
-		/*
-		 * Locality cannot determine which of the two would be faster there; IMAR²'s P can.
-		 */
+		/* Locality cannot determine which of the two would be faster there; IMAR²'s P
+		 * can. */
 		.no_pointless_swaps =
 			gated && (tickets->policy == NM_POLICY_LBMA || snapshot->by_locality),
-		.nr_partners = count_main_threads(snapshot),
 	};
-}
-
-void nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		       const struct nm_search_tickets *tickets, struct nm_rng *rng,
-		       struct nm_proposals *ret)
-{
-	nm_auto(search_clear) struct search search = search_of(snapshot, config, tickets);
 	nm_auto(nm_ticket_pool_freep) struct nm_ticket_pool *pool = NULL;
 	struct nm_win win;
-	size_t stuck;
+	uint64_t considered = 0;
+	size_t stuck = 0;
 	fill_partners(&search);
 	nm_ticket_pool_new(snapshot, config->rules.lottery, rng, &pool);
-	fill_pool(&search, pool, &stuck);
+	while (considered < config->rules.n && search.comparisons < MAX_COMPARISONS) {
+		uint32_t thread = tickets->next(tickets->list);
+		if (thread == NM_NO_PARTNER)
+			break;
+		size_t before = nm_ticket_pool_count(pool);
+		search_thread(&search, pool, thread);
+		bool found = nm_ticket_pool_count(pool) > before;
+		search.stuck[thread] = !found && !search.refused[thread];
+		considered += search.paper || found;
+		stuck += !found;
+	}
 	struct nm_proposals proposals = {
 		/* Each thread of Θ̂ wins at most once, so that there are never more than n, with
 		 * those that move in circles. */
@@ -436,13 +387,11 @@ void nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_confi
 	while (nm_ticket_pool_draw(pool, &win))
 		proposals.items[proposals.count++] = proposal_of(snapshot, &win);
 	/* Only of threads that gain, which the gate ensures. */
-	if (search.gated && !search.paper)
+	if (gated && !search.paper)
 		nm_search_circles(snapshot, config, tickets, search.stuck,
 				  config->rules.n - proposals.count, &proposals);
 	*ret = proposals;
 }
-
-/* ---- the gain of the moves of any policy ---- */
 
 double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *moves, size_t count)
 {
