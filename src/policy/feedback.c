@@ -70,21 +70,6 @@ void nm_feedback_free(struct nm_feedback *feedback)
 	free(feedback);
 }
 
-/* ---- spread of the performance without moves ---- */
-
-/* An interval without measured threads does not determine the meaning of P. */
-static void reset_spread_of_other_metric(struct nm_feedback *feedback,
-					 const struct nm_readings *now)
-{
-	if (now->count == 0 || (now->by_locality == feedback->by_locality &&
-				now->performance == feedback->performance))
-		return;
-	feedback->by_locality = now->by_locality;
-	feedback->performance = now->performance;
-	feedback->all = (struct history){0};
-	nm_column_clear(&feedback->histories);
-}
-
 static int update_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 			 const struct nm_readings *now)
 {
@@ -105,8 +90,6 @@ static int update_spread(struct nm_feedback *feedback, const struct nm_snapshot 
 		nm_spread_add(&feedback->all.spread, sum.before, sum.after);
 	return 0;
 }
-
-/* ---- judgement ---- */
 
 /* A process whose threads were moved; with feedback = "global", all processes together. */
 struct scope {
@@ -141,25 +124,6 @@ static bool has_scope(const struct scopes *scopes, uint32_t pid)
 		if (scopes->items[i].pid == pid)
 			return true;
 	return false;
-}
-
-static void list_scopes(struct nm_feedback *feedback, const struct nm_config *config,
-			const struct nm_process_changes *process_changes,
-			const struct nm_process_change *sum, struct scopes *ret)
-{
-	struct scopes scopes = {
-		.items = nm_must(calloc(feedback->nr_moves + 1, sizeof(*scopes.items))),
-		.global = config->rules.feedback == NM_FEEDBACK_GLOBAL};
-	if (scopes.global)
-		scopes.items[scopes.count++] = scope_of(&feedback->all, 0, sum);
-	for (size_t i = 0; !scopes.global && i < feedback->nr_moves; i++) {
-		uint32_t pid = feedback->moves[i].pid;
-		struct history *history = nm_column_find(&feedback->histories, pid);
-		if (history && !has_scope(&scopes, pid))
-			scopes.items[scopes.count++] =
-				scope_of(history, pid, nm_process_change_of(process_changes, pid));
-	}
-	*ret = scopes;
 }
 
 /* Returns whether the decision (0: any decision) moved a thread of the scope. */
@@ -244,28 +208,6 @@ static struct nm_feedback_judgement judgement_of(const struct nm_config *config,
 	};
 }
 
-static void judge_decision(const struct nm_feedback *feedback, const struct nm_config *config,
-			   const struct scopes *scopes, struct nm_feedback_judgement *judgement)
-{
-	struct change change = change_of(feedback, scopes, judgement->decision);
-	*judgement = judgement_of(config, &change, judgement->decision);
-	for (size_t i = 0; judgement->roll_back && i < scopes->count; i++)
-		if (involves(feedback, scopes, judgement->decision, &scopes->items[i]))
-			scopes->items[i].rolled_back = true;
-}
-
-/* A decision that is rolled back leaves no loss. */
-static void remember_loss(const struct nm_config *config, const struct scope *scope)
-{
-	struct history *history = scope->history;
-	if (isnan(scope->log) || scope->rolled_back)
-		return;
-	history->log_losses = fmin(0, history->log_losses + scope->log);
-	history->losses_variance += scope->sigma * scope->sigma;
-	if (history->log_losses == 0 || is_gain(config, scope->log, scope->sigma))
-		history->log_losses = history->losses_variance = 0;
-}
-
 static enum nm_feedback_outcome judge_decisions(struct nm_feedback *feedback,
 						const struct nm_config *config,
 						const struct scopes *scopes,
@@ -278,11 +220,26 @@ static enum nm_feedback_outcome judge_decisions(struct nm_feedback *feedback,
 	result->noise = all.noise;
 	result->losses = all.losses;
 	for (size_t i = 0; i < feedback->nr_judgements; i++) {
-		judge_decision(feedback, config, scopes, &feedback->judgements[i]);
-		roll_back = roll_back || feedback->judgements[i].roll_back;
+		struct nm_feedback_judgement *judgement = &feedback->judgements[i];
+		uint64_t decision = judgement->decision;
+		struct change own = change_of(feedback, scopes, decision);
+		*judgement = judgement_of(config, &own, decision);
+		roll_back = roll_back || judgement->roll_back;
+		for (size_t k = 0; judgement->roll_back && k < scopes->count; k++)
+			if (involves(feedback, scopes, decision, &scopes->items[k]))
+				scopes->items[k].rolled_back = true;
 	}
-	for (size_t i = 0; i < scopes->count; i++)
-		remember_loss(config, &scopes->items[i]);
+	for (size_t i = 0; i < scopes->count; i++) {
+		const struct scope *scope = &scopes->items[i];
+		struct history *history = scope->history;
+		/* A decision that is rolled back leaves no loss. */
+		if (isnan(scope->log) || scope->rolled_back)
+			continue;
+		history->log_losses = fmin(0, history->log_losses + scope->log);
+		history->losses_variance += scope->sigma * scope->sigma;
+		if (history->log_losses == 0 || is_gain(config, scope->log, scope->sigma))
+			history->log_losses = history->losses_variance = 0;
+	}
 	if (roll_back)
 		return NM_FEEDBACK_ROLL_BACK;
 	return is_gain(config, change.log, change.sigma) ? NM_FEEDBACK_GAIN : NM_FEEDBACK_KEEP;
@@ -292,10 +249,20 @@ static void judge_moves(struct nm_feedback *feedback, const struct nm_config *co
 			const struct nm_readings *now, struct nm_feedback_result *result)
 {
 	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
-	struct scopes scopes;
+	struct scopes scopes = {
+		.items = nm_must(calloc(feedback->nr_moves + 1, sizeof(*scopes.items))),
+		.global = config->rules.feedback == NM_FEEDBACK_GLOBAL};
 	nm_process_changes_compare(&feedback->base, now, &process_changes);
 	struct nm_process_change sum = nm_process_changes_sum(&process_changes);
-	list_scopes(feedback, config, &process_changes, &sum, &scopes);
+	if (scopes.global)
+		scopes.items[scopes.count++] = scope_of(&feedback->all, 0, &sum);
+	for (size_t i = 0; !scopes.global && i < feedback->nr_moves; i++) {
+		uint32_t pid = feedback->moves[i].pid;
+		struct history *history = nm_column_find(&feedback->histories, pid);
+		if (history && !has_scope(&scopes, pid))
+			scopes.items[scopes.count++] =
+				scope_of(history, pid, nm_process_change_of(&process_changes, pid));
+	}
 	result->outcome = judge_decisions(feedback, config, &scopes, result);
 	free(scopes.items);
 	result->may_propose = result->outcome != NM_FEEDBACK_ROLL_BACK;
@@ -306,30 +273,6 @@ static void judge_moves(struct nm_feedback *feedback, const struct nm_config *co
 	result->judgements = feedback->judgements;
 	result->nr_judgements = feedback->nr_judgements;
 }
-
-static bool active_threads_changed(const struct nm_feedback *feedback,
-				   const struct nm_snapshot *snapshot)
-{
-	double before = (double)feedback->active_base, now = (double)snapshot->active;
-	return fabs(now - before) > ACTIVE_CHANGE_MAX * before;
-}
-
-static int judge(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-		 const struct nm_config *config, const struct nm_readings *now,
-		 struct nm_feedback_result *result)
-{
-	if (config->rules.paper || feedback->postponed >= POSTPONED_MAX ||
-	    !active_threads_changed(feedback, snapshot)) {
-		judge_moves(feedback, config, now, result);
-		return 0;
-	}
-	feedback->postponed++;
-	result->outcome = NM_FEEDBACK_POSTPONED;
-	result->may_propose = false;
-	return 0;
-}
-
-/* ---- T ---- */
 
 static double within_bounds(const struct nm_config *config, double interval_s)
 {
@@ -343,31 +286,38 @@ double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct n
 	return within_bounds(config, begun ? feedback->interval_s : config->general.interval_s);
 }
 
-static void adapt_interval(struct nm_feedback *feedback, const struct nm_config *config,
-			   enum nm_feedback_outcome outcome)
-{
-	double interval_s = nm_feedback_interval_s(feedback, config);
-	if (outcome != NM_FEEDBACK_GAIN && outcome != NM_FEEDBACK_ROLL_BACK)
-		return;
-	feedback->interval_s = within_bounds(config, outcome == NM_FEEDBACK_GAIN ? interval_s / 2
-										 : interval_s * 2);
-	feedback->interval_from_s = config->general.interval_s;
-}
-
-/* ---- interface ---- */
-
 static int judge_and_update(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 			    const struct nm_config *config, const struct nm_readings *now,
 			    struct nm_feedback_result *result)
 {
-	int r = 0;
-	reset_spread_of_other_metric(feedback, now);
-	if (feedback->nr_judgements > 0)
-		r = judge(feedback, snapshot, config, now, result);
+	/* Only an interval with measured threads determines the meaning of P. */
+	if (now->count > 0 && (now->by_locality != feedback->by_locality ||
+			       now->performance != feedback->performance)) {
+		feedback->by_locality = now->by_locality;
+		feedback->performance = now->performance;
+		feedback->all = (struct history){0};
+		nm_column_clear(&feedback->histories);
+	}
+	double active_before = (double)feedback->active_base;
+	bool active_changed =
+		fabs((double)snapshot->active - active_before) > ACTIVE_CHANGE_MAX * active_before;
+	if (feedback->nr_judgements > 0 && !config->rules.paper &&
+	    feedback->postponed < POSTPONED_MAX && active_changed) {
+		feedback->postponed++;
+		result->outcome = NM_FEEDBACK_POSTPONED;
+		result->may_propose = false;
+	} else if (feedback->nr_judgements > 0) {
+		judge_moves(feedback, config, now, result);
+	}
 	/* After the judgement, which must be compared with the earlier spread. */
-	if (r == 0)
-		r = update_spread(feedback, snapshot, now);
-	adapt_interval(feedback, config, result->outcome);
+	int r = update_spread(feedback, snapshot, now);
+	bool gain = result->outcome == NM_FEEDBACK_GAIN;
+	if (gain || result->outcome == NM_FEEDBACK_ROLL_BACK) {
+		double interval_s = nm_feedback_interval_s(feedback, config);
+		feedback->interval_s =
+			within_bounds(config, gain ? interval_s / 2 : interval_s * 2);
+		feedback->interval_from_s = config->general.interval_s;
+	}
 	return r;
 }
 
@@ -396,8 +346,6 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 	*ret = result;
 	return 0;
 }
-
-/* ---- moves ---- */
 
 void nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
 {
