@@ -97,8 +97,9 @@ struct nm_home_state {
 	/* Values of this interval: */
 	size_t process; /* index in the snapshot */
 	/*
-	 * Per node, in one allocation. has_run_on is counted since the process was first seen;
-	 * located_on is the share of its memory as counted by the kernel, or after its migration.
+	 * Per node, in one allocation. has_run_on is counted since the process was first seen, at
+	 * the node that may hold what its threads allocate; located_on is the share of its memory
+	 * as counted by the kernel, or after its migration.
 	 */
 	double *ran_on, *memory_on, *has_run_on, *located_on;
 	/* The same as ran_on and has_run_on for threads that must not be moved: their owner has

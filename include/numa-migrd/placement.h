@@ -48,7 +48,9 @@ struct nm_place_group {
 	double traffic;		 /* DRAM reads and writes in bytes per second; 0: not known */
 	const double *ran_on;	 /* per node: CPUs' worth of time that its threads ran there */
 	const double *memory_on; /* per node: share of its memory or accesses; NULL: not known */
-	const double *has_run_on; /* per node: CPU time since it was first seen; NULL: use ran_on */
+	/* Per node: CPU time, since it was first seen, of threads for which the kernel allocates
+	 * memory there; NULL: use ran_on. */
+	const double *has_run_on;
 	/* Per node: the parts of ran_on and has_run_on of threads that must not be moved, because
 	 * their owner has pinned them or a rule excludes them; NULL: there are none. */
 	const double *fixed_on, *fixed_has_run_on;

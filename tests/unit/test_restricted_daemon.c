@@ -269,6 +269,15 @@ static void confined_memory_is_known_before_the_choice(void **state)
 	assert_nothing_is_tried("Mems_allowed:\t2\nMems_allowed_list:\t1\n");
 }
 
+/* Its location is not known, but it cannot be where the threads run. */
+static void confined_memory_is_where_it_may_be(void **state)
+{
+	(void)state;
+	fake_asked.hangs = true;
+	assert_nothing_is_tried("Mems_allowed:\t2\nMems_allowed_list:\t1\n");
+	fake_asked.hangs = false;
+}
+
 static void pinned_memory_is_known_before_the_choice(void **state)
 {
 	(void)state;
@@ -297,6 +306,7 @@ int main(void)
 		TEST(repeated_failures_are_learnt),
 		TEST(refusals_of_all_pages_are_learnt),
 		TEST(confined_memory_is_known_before_the_choice),
+		TEST(confined_memory_is_where_it_may_be),
 		TEST(pinned_memory_is_known_before_the_choice),
 		TEST(locked_memory_is_known_before_the_choice),
 	};

@@ -167,6 +167,20 @@ static void add_thread(const struct nm_snapshot *snapshot, const struct nm_snap_
 		state->ran_on[here] += ran;
 }
 
+/* Returns the node on which memory is allocated for threads on this one: the nearest that may hold
+ * it. */
+static unsigned touched_from(const struct nm_topology *topology, const struct nm_home_state *state,
+			     unsigned node)
+{
+	unsigned best = node;
+	for (unsigned k = 0; !state->may_hold[node] && k < topology->nr_nodes; k++)
+		if (state->may_hold[k] &&
+		    (best == node || nm_topology_distance(topology, (int)node, (int)k) <
+					     nm_topology_distance(topology, (int)node, (int)best)))
+			best = k;
+	return best;
+}
+
 /* since_s is the time for which it has had its current activity. A lull does not end the demand:
  * earlier demand decays slowly. Threads that wait because their cgroups have used up their CPU time
  * demand no CPU. */
@@ -181,7 +195,8 @@ static void update_demand(struct nm_home_state *state, const struct nm_snapshot 
 	state->demand_cpus = fmax(state->wanted_cpus, keep * state->demand_cpus);
 	state->movable_cpus = fmax(state->movable_wanted_cpus, keep * state->movable_cpus);
 	for (unsigned k = 0; k < nr_nodes; k++) {
-		state->has_run_on[k] += state->ran_on[k] * since_s;
+		state->has_run_on[touched_from(snapshot->topology, state, k)] +=
+			state->ran_on[k] * since_s;
 		state->fixed_has_run_on[k] =
 			state->has_fixed[k]
 				? state->fixed_has_run_on[k] + state->fixed_on[k] * since_s
