@@ -86,7 +86,7 @@ const json_t *nm_ctl_rows(const json_t *document, const struct nm_table *table);
 const json_t *nm_ctl_find_row(const json_t *rows, const char *name, uint64_t number);
 
 /* Prints why the daemon does not know a process. Returns EXIT_FAILURE. */
-int nm_ctl_unknown_process(uint32_t pid);
+int nm_ctl_unknown_process(const json_t *document, uint32_t pid);
 
 /* ---- output ---- */
 

@@ -101,8 +101,23 @@ static void print_decision(FILE *out, const struct nm_style *style, const json_t
 
 /* ---- processes ---- */
 
-int nm_ctl_unknown_process(uint32_t pid)
+/* Returns the reason that does not depend on the process: nothing is sampled. */
+static const char *reason_of_service(const json_t *document)
 {
+	const json_t *status = json_object_get(document, "status");
+	const char *source = text_of(status, "source");
+	if (json_is_true(json_object_get(status, "paused")))
+		return "is paused";
+	if (json_is_true(json_object_get(status, "idle")))
+		return "is idle, because one node has CPUs: nothing is sampled or moved";
+	if (source && strcmp(source, "none") == 0)
+		return "samples nothing: there is no sampling source (see numa-migrctl doctor)";
+	return NULL;
+}
+
+int nm_ctl_unknown_process(const json_t *document, uint32_t pid)
+{
+	const char *of_service = reason_of_service(document);
 	char path[32], name[64] = "";
 	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
 	FILE *file = fopen(path, "re");
@@ -115,6 +130,10 @@ int nm_ctl_unknown_process(uint32_t pid)
 	}
 	size_t length = fread(name, 1, sizeof(name) - 1, file);
 	(void)fclose(file);
+	if (of_service) {
+		(void)fprintf(stderr, "numa-migrctl: numa-migrd %s\n", of_service);
+		return EXIT_FAILURE;
+	}
 	char escaped[4 * sizeof(name)];
 	name[length] = '\0';
 	(void)nm_escape(escaped, sizeof(escaped), name, strcspn(name, "\n"));
@@ -150,22 +169,13 @@ static int show_process(const struct nm_ctl *ctl, const json_t *process, const j
 	return nm_ctl_close_output();
 }
 
-static bool is_paused(const json_t *document)
-{
-	return json_is_true(json_object_get(json_object_get(document, "status"), "paused"));
-}
-
 /* Explains why it is or is not managed, with its decisions in the history. */
 static int explain_process(const struct nm_ctl *ctl, const json_t *document, uint32_t pid)
 {
 	const json_t *process =
 		nm_ctl_find_row(nm_ctl_rows(document, &nm_process_table), "pid", pid);
-	if (!process && is_paused(document)) {
-		(void)fputs("numa-migrctl: numa-migrd is paused\n", stderr);
-		return EXIT_FAILURE;
-	}
 	if (!process)
-		return nm_ctl_unknown_process(pid);
+		return nm_ctl_unknown_process(document, pid);
 	nm_auto(json_decrefp) json_t *decisions = decisions_about(document, pid);
 	return show_process(ctl, process, decisions);
 }

@@ -60,7 +60,7 @@ static int list_tasks(const struct nm_ctl *ctl, const struct nm_table *table, co
 	if (pid && json_array_size(rows) == 0 &&
 	    !nm_ctl_find_row(nm_ctl_rows(document, &nm_process_table), "pid", pid)) {
 		json_decref(rows);
-		return nm_ctl_unknown_process(pid);
+		return nm_ctl_unknown_process(document, pid);
 	}
 	for (size_t i = json_array_size(rows); !pid && is_hidden && i-- > 0;)
 		if (is_hidden(json_array_get(rows, i)))

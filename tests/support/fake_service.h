@@ -263,6 +263,30 @@ static inline void fake_refusing_service(int ready)
 	fake_serve(vtable, unit, ready);
 }
 
+/* Answers in turn: a service that knows no process. */
+static inline int fake_idle_dump(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	static const char *const texts[] = {
+		"{\"status\":{\"paused\":true}}",
+		"{\"status\":{\"idle\":true}}",
+		"{\"status\":{\"source\":\"none\"}}",
+	};
+	static unsigned turn;
+	(void)userdata;
+	(void)error;
+	return fake_send(call, texts[turn++ % NM_ARRAY_SIZE(texts)], 0);
+}
+
+static inline void fake_idle_service(int ready)
+{
+	static const sd_bus_vtable vtable[] = {
+		SD_BUS_VTABLE_START(0),
+		FAKE_DUMP(fake_idle_dump),
+		SD_BUS_VTABLE_END,
+	};
+	fake_serve(vtable, NULL, ready);
+}
+
 /* Answers in turn. The last ones are documents in which something is missing or of another type. */
 static inline int fake_hostile_dump(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {

@@ -42,6 +42,12 @@ static int with_hostile_service(void **state)
 	return setup(state, open_policy, fake_hostile_service);
 }
 
+static int with_idle_service(void **state)
+{
+	(void)setenv("LC_ALL", "C.UTF-8", 1);
+	return setup(state, open_policy, fake_idle_service);
+}
+
 static int without_service(void **state)
 {
 	return setup(state, open_policy, NULL);
@@ -252,6 +258,17 @@ static void test_unknown_process(void **state)
 	assert_ctl(arguments, 1, says);
 }
 
+/* A service that samples nothing gives the reason, not one of the process. */
+static void test_nothing_is_sampled(void **state)
+{
+	char arguments[64];
+	need_bus(state);
+	(void)snprintf(arguments, sizeof(arguments), "explain process %d", getpid());
+	assert_ctl(arguments, 1, "numa-migrd is paused");
+	assert_ctl(arguments, 1, "one node has CPUs: nothing is sampled or moved");
+	assert_ctl(arguments, 1, "there is no sampling source");
+}
+
 /* The bus refuses the call; systemd shows the status line of the unit to every user. */
 static void test_not_allowed(void **state)
 {
@@ -381,6 +398,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_plain_locale, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, with_service, teardown),
 		cmocka_unit_test_setup_teardown(test_unknown_process, with_service, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_is_sampled, with_idle_service,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_not_allowed, with_refusing_service, teardown),
 		cmocka_unit_test_setup_teardown(test_steer, with_cgroup, without_cgroup),
 		cmocka_unit_test_setup_teardown(test_steer_without_cgroup, with_refusing_service,
