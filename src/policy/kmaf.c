@@ -6,8 +6,6 @@
 
 #define PARTNERS_MAX 16U /* strongest partners of a thread that its placement considers */
 
-/* ---- the CPUs on which threads may be placed ---- */
-
 /* The threads as input of the placement, and the CPU sets created for those that must stay. */
 struct input {
 	struct nm_mapping_thread *threads;
@@ -23,18 +21,6 @@ static void free_input(struct input *input)
 	free(input->threads);
 }
 
-/* A thread that must stay is bound to its node, so that partners move to it. */
-static void bind_to_node(const struct nm_snapshot *snapshot, const struct nm_snap_thread *thread,
-			 hwloc_bitmap_t *ret)
-{
-	int node = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
-	hwloc_bitmap_t mask = nm_must(hwloc_bitmap_dup(thread->allowed));
-	*ret = mask;
-	if (node < 0)
-		return;
-	nm_must_do(hwloc_bitmap_and(mask, mask, snapshot->topology->nodes[node].cpus));
-}
-
 static void add_thread(const struct nm_snapshot *snapshot, struct input *input, size_t i)
 {
 	const struct nm_snap_thread *thread = &snapshot->threads[i];
@@ -46,17 +32,13 @@ static void add_thread(const struct nm_snapshot *snapshot, struct input *input, 
 	};
 	if (thread->movable && thread->main_node >= 0)
 		return;
-	bind_to_node(snapshot, thread, &input->masks[i]);
-	input->threads[i].allowed = input->masks[i];
-}
-
-static void make_input(const struct nm_snapshot *snapshot, struct input *input)
-{
-	input->count = snapshot->nr_threads;
-	input->threads = nm_must(calloc(input->count + 1, sizeof(*input->threads)));
-	input->masks = nm_must(calloc(input->count + 1, sizeof(hwloc_bitmap_t)));
-	for (size_t i = 0; i < input->count; i++)
-		add_thread(snapshot, input, i);
+	/* A thread that must stay is bound to its node, so that partners move to it. */
+	int node = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu);
+	hwloc_bitmap_t mask = nm_must(hwloc_bitmap_dup(thread->allowed));
+	if (node >= 0)
+		nm_must_do(hwloc_bitmap_and(mask, mask, snapshot->topology->nodes[node].cpus));
+	input->masks[i] = mask;
+	input->threads[i].allowed = mask;
 }
 
 int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
@@ -68,7 +50,11 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 		*ret = (struct nm_proposals){0};
 		return 0;
 	}
-	make_input(snapshot, &input);
+	input.count = snapshot->nr_threads;
+	input.threads = nm_must(calloc(input.count + 1, sizeof(*input.threads)));
+	input.masks = nm_must(calloc(input.count + 1, sizeof(hwloc_bitmap_t)));
+	for (size_t i = 0; i < input.count; i++)
+		add_thread(snapshot, &input, i);
 	int r = nm_mapping_compute(snapshot->topology, graph, input.threads,
 				   config->rules.mapping_gain, seed, &mapping);
 	if (r == -ENODATA) {
@@ -81,8 +67,6 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 	return 0;
 }
 
-/* ---- the period ---- */
-
 bool nm_kmaf_ends_period(struct nm_kmaf_clock *clock, const struct nm_config *config,
 			 double interval_s, uint64_t now_ns)
 {
@@ -94,17 +78,6 @@ bool nm_kmaf_ends_period(struct nm_kmaf_clock *clock, const struct nm_config *co
 	return true;
 }
 
-static int make_graph(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
-		      struct nm_affinity_graph **ret)
-{
-	nm_autofree uint32_t *tids = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*tids)));
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		tids[i] = snapshot->threads[i].tid;
-	return nm_affinity_graph(affinity, tids, snapshot->nr_threads, PARTNERS_MAX, ret);
-}
-
-/* ---- effect of the placement on pages ---- */
-
 static bool is_process_moved(const struct nm_snapshot *snapshot,
 			     const struct nm_proposals *proposals, uint32_t pid)
 {
@@ -114,28 +87,26 @@ static bool is_process_moved(const struct nm_snapshot *snapshot,
 	return false;
 }
 
-/* Releases the pages of processes whose threads are being placed. Pages of other processes keep
- * waiting for a limited time, until it is known that their threads need not move. */
-static void release_held_pages(struct nm_memory *memory, const struct nm_snapshot *snapshot,
-			       const struct nm_proposals *proposals)
-{
-	const struct nm_memory_process *processes;
-	size_t count = nm_memory_processes(memory, &processes);
-	for (size_t i = 0; i < count; i++)
-		nm_memory_mapping_over(memory, processes[i].pid,
-				       is_process_moved(snapshot, proposals, processes[i].pid));
-}
-
 int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  struct nm_memory *memory, uint32_t seed, struct nm_proposals *ret)
 {
 	nm_auto(nm_affinity_graph_freep) struct nm_affinity_graph *graph = NULL;
-	int r = make_graph(nm_memory_affinity(memory), snapshot, &graph);
+	nm_autofree uint32_t *tids = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*tids)));
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		tids[i] = snapshot->threads[i].tid;
+	int r = nm_affinity_graph(nm_memory_affinity(memory), tids, snapshot->nr_threads,
+				  PARTNERS_MAX, &graph);
 	if (r == 0)
 		r = nm_kmaf_propose(snapshot, config, graph, seed, ret);
 	if (r < 0)
 		return r;
-	release_held_pages(memory, snapshot, ret);
+	/* Release the pages of processes whose threads are being placed. Pages of other processes
+	 * keep waiting for a limited time, until it is known that their threads need not move. */
+	const struct nm_memory_process *processes;
+	size_t count = nm_memory_processes(memory, &processes);
+	for (size_t i = 0; i < count; i++)
+		nm_memory_mapping_over(memory, processes[i].pid,
+				       is_process_moved(snapshot, ret, processes[i].pid));
 	/* If memory is short, the matrix is not aged, and the next period tries again. */
 	nm_affinity_age(nm_memory_affinity(memory));
 	return 0;

@@ -23,25 +23,6 @@ static void free_plan(struct plan *plan)
 	free(plan->units);
 }
 
-static void allocate_plan(struct plan *plan)
-{
-	size_t threads = plan->snapshot->nr_threads, cpus = plan->snapshot->topology->nr_cpus;
-	plan->here = nm_must(calloc(threads + 1, sizeof(int)));
-	plan->wanted = nm_must(calloc(threads + 1, sizeof(int)));
-	plan->place = nm_must(calloc(threads + 1, sizeof(int)));
-	plan->unit_of = nm_must(calloc(threads + 1, sizeof(int)));
-	plan->demand_now = nm_must(calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double)));
-	plan->demand = nm_must(calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double)));
-	plan->capacity = nm_must(calloc(plan->snapshot->topology->nr_nodes + 1, sizeof(double)));
-	plan->first_of = nm_must(calloc(threads + 1, sizeof(int)));
-	plan->last_of = nm_must(calloc(threads + 1, sizeof(int)));
-	plan->needed_by = nm_must(calloc(threads + 1, sizeof(int)));
-	plan->freed_by = nm_must(calloc(cpus + 1, sizeof(int)));
-	plan->claimed = nm_must(calloc(cpus + 1, sizeof(bool)));
-	plan->moves = nm_must(calloc(threads + 1, sizeof(*plan->moves)));
-	plan->units = nm_must(calloc(threads + 1, sizeof(*plan->units)));
-}
-
 static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping, size_t i)
 {
 	const struct nm_snap_thread *thread = thread_of(plan, i);
@@ -54,7 +35,21 @@ static int wanted_node(const struct plan *plan, const struct nm_mapping *mapping
 static void init_plan(struct plan *plan, const struct nm_mapping *mapping)
 {
 	const struct nm_topology *topology = plan->snapshot->topology;
-	allocate_plan(plan);
+	size_t threads = plan->snapshot->nr_threads, cpus = topology->nr_cpus;
+	plan->here = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->wanted = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->place = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->unit_of = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->demand_now = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
+	plan->demand = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
+	plan->capacity = nm_must(calloc(topology->nr_nodes + 1, sizeof(double)));
+	plan->first_of = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->last_of = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->needed_by = nm_must(calloc(threads + 1, sizeof(int)));
+	plan->freed_by = nm_must(calloc(cpus + 1, sizeof(int)));
+	plan->claimed = nm_must(calloc(cpus + 1, sizeof(bool)));
+	plan->moves = nm_must(calloc(threads + 1, sizeof(*plan->moves)));
+	plan->units = nm_must(calloc(threads + 1, sizeof(*plan->units)));
 	for (size_t i = 0; i < plan->snapshot->nr_threads; i++) {
 		plan->here[i] = nm_topology_node_of_cpu(topology, thread_of(plan, i)->main_cpu);
 		plan->place[i] = plan->here[i];
@@ -70,8 +65,6 @@ static void init_plan(struct plan *plan, const struct nm_mapping *mapping)
 	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++)
 		plan->freed_by[cpu] = NONE;
 }
-
-/* ---- capacity ---- */
 
 static struct unit *add_unit(struct plan *plan, bool swap)
 {
@@ -127,20 +120,6 @@ static int *queue_of(const struct plan *plan, const struct queues *queues, int h
 	return &queues->first[(size_t)here * plan->snapshot->topology->nr_nodes + (size_t)wanted];
 }
 
-static void fill_queues(const struct plan *plan, const struct queues *queues)
-{
-	size_t nr_nodes = plan->snapshot->topology->nr_nodes;
-	for (size_t i = 0; i < nr_nodes * nr_nodes; i++)
-		queues->first[i] = NONE;
-	for (size_t i = plan->snapshot->nr_threads; i-- > 0;) {
-		if (!is_waiting(plan, i))
-			continue;
-		int *first = queue_of(plan, queues, plan->here[i], plan->wanted[i]);
-		queues->next[i] = *first;
-		*first = (int)i;
-	}
-}
-
 /* Finds the first thread after `a` that moves in the opposite direction; earlier ones have searched
  * for a partner themselves. */
 static void find_partner(struct plan *plan, const struct queues *queues, size_t a)
@@ -168,7 +147,15 @@ static void find_partners(struct plan *plan)
 	nm_autofree int *first = nm_must(calloc(nr_nodes * nr_nodes + 1, sizeof(*first)));
 	nm_autofree int *next = nm_must(calloc(threads + 1, sizeof(*next)));
 	const struct queues queues = {.first = first, .next = next};
-	fill_queues(plan, &queues);
+	for (size_t i = 0; i < nr_nodes * nr_nodes; i++)
+		first[i] = NONE;
+	for (size_t i = threads; i-- > 0;) {
+		if (!is_waiting(plan, i))
+			continue;
+		int *queue = queue_of(plan, &queues, plan->here[i], plan->wanted[i]);
+		next[i] = *queue;
+		*queue = (int)i;
+	}
 	for (size_t i = 0; i < threads; i++)
 		if (is_waiting(plan, i))
 			find_partner(plan, &queues, i);

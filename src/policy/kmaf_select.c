@@ -234,14 +234,9 @@ static bool limit_moves(struct plan *plan)
 	return cut;
 }
 
-static bool is_unconditional(const struct nm_config *config)
-{
-	return config->rules.mapping_gain <= 0 && config->rules.gate == NM_GATE_PAPER;
-}
-
 void nm_kmaf_select(struct plan *plan)
 {
-	if (is_unconditional(plan->config)) {
+	if (plan->config->rules.mapping_gain <= 0 && plan->config->rules.gate == NM_GATE_PAPER) {
 		(void)limit_moves(plan);
 		return;
 	}

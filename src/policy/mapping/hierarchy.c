@@ -43,21 +43,6 @@ static int take_cpus(struct nm_hierarchy *tree, hwloc_const_bitmap_t cpus)
 	return 0;
 }
 
-/* Leaves differ at a level if they differ there or at an outer level. */
-static void number_groups(struct nm_hierarchy *tree, unsigned level)
-{
-	unsigned *group = nm_must(calloc(tree->nr_leaves, sizeof(*group)));
-
-	tree->group[level] = group;
-	for (unsigned i = 1; i < tree->nr_leaves; i++) {
-		bool same = true;
-		for (unsigned l = 0; l <= level; l++)
-			same = same && key_of(tree->topology, tree->cpu[i - 1], l) ==
-					       key_of(tree->topology, tree->cpu[i], l);
-		group[i] = group[i - 1] + !same;
-	}
-}
-
 /* Returns the number of the leaf's group among its siblings. */
 static unsigned digit_of(const struct nm_hierarchy *tree, unsigned leaf, unsigned level)
 {
@@ -69,8 +54,28 @@ static unsigned digit_of(const struct nm_hierarchy *tree, unsigned leaf, unsigne
 	return tree->group[level][leaf] - tree->group[level][first];
 }
 
-static void find_places(struct nm_hierarchy *tree)
+int nm_hierarchy_new(const struct nm_topology *topology, hwloc_const_bitmap_t cpus,
+		     struct nm_hierarchy **ret)
 {
+	nm_auto(nm_hierarchy_freep) struct nm_hierarchy *tree = nm_must(calloc(1, sizeof(*tree)));
+
+	tree->topology = topology;
+	int r = take_cpus(tree, cpus);
+	if (r < 0)
+		return r;
+	for (unsigned level = 0; level < NM_LEVELS; level++) {
+		/* Leaves differ at a level if they differ there or at an outer level. */
+		unsigned *group = nm_must(calloc(tree->nr_leaves, sizeof(*group)));
+
+		tree->group[level] = group;
+		for (unsigned i = 1; i < tree->nr_leaves; i++) {
+			bool same = true;
+			for (unsigned l = 0; l <= level; l++)
+				same = same && key_of(tree->topology, tree->cpu[i - 1], l) ==
+						       key_of(tree->topology, tree->cpu[i], l);
+			group[i] = group[i - 1] + !same;
+		}
+	}
 	tree->place = nm_must(calloc(tree->nr_leaves, sizeof(*tree->place)));
 	for (unsigned level = 0; level < NM_LEVELS; level++)
 		for (unsigned i = 0; i < tree->nr_leaves; i++)
@@ -82,20 +87,6 @@ static void find_places(struct nm_hierarchy *tree)
 		for (unsigned i = 0; i < tree->nr_leaves; i++)
 			tree->place[i] += digit_of(tree, i, level) * width;
 	}
-}
-
-int nm_hierarchy_new(const struct nm_topology *topology, hwloc_const_bitmap_t cpus,
-		     struct nm_hierarchy **ret)
-{
-	nm_auto(nm_hierarchy_freep) struct nm_hierarchy *tree = nm_must(calloc(1, sizeof(*tree)));
-
-	tree->topology = topology;
-	int r = take_cpus(tree, cpus);
-	if (r < 0)
-		return r;
-	for (unsigned level = 0; level < NM_LEVELS; level++)
-		number_groups(tree, level);
-	find_places(tree);
 	*ret = NM_TAKE(tree);
 	return 0;
 }

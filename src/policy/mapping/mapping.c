@@ -27,40 +27,6 @@ double nm_task_load(const struct nm_task *task, size_t thread)
 	return isnan(load) ? 1 : load;
 }
 
-static void free_task(struct nm_task *task)
-{
-	free(task->leaf);
-	free(task->now);
-}
-
-/* Builds the tree of the CPUs that any of the threads may use. */
-static int make_hierarchy(const struct nm_topology *topology,
-			  const struct nm_mapping_thread *threads, size_t nr_threads,
-			  struct nm_hierarchy **ret)
-{
-	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
-
-	for (size_t i = 0; i < nr_threads; i++)
-		nm_must_do(hwloc_bitmap_or(cpus, cpus, threads[i].allowed));
-	/* CPU sets may be infinite; the usable CPUs are not. */
-	nm_must_do(hwloc_bitmap_and(cpus, cpus, topology->usable));
-	return nm_hierarchy_new(topology, cpus, ret);
-}
-
-static void begin_task(struct nm_task *task)
-{
-	size_t threads = task->graph->nr_threads;
-	const struct nm_hierarchy *tree = task->hierarchy;
-
-	task->leaf = nm_must(calloc(threads + 1, sizeof(*task->leaf)));
-	task->now = nm_must(calloc(threads + 1, sizeof(*task->now)));
-	for (size_t i = 0; i < threads; i++) {
-		int cpu = task->threads[i].cpu;
-		bool known = cpu >= 0 && cpu < (int)tree->topology->nr_cpus;
-		task->now[i] = known ? tree->leaf_of[cpu] : -1;
-	}
-}
-
 static bool has_place(const struct nm_task *task, size_t thread)
 {
 	int cpu = task->threads[thread].cpu;
@@ -88,26 +54,6 @@ static void sum_costs(const struct nm_task *task, struct nm_mapping *mapping)
 		}
 }
 
-static void read_out(const struct nm_task *task, double gain, struct nm_mapping *mapping)
-{
-	const struct nm_hierarchy *tree = task->hierarchy;
-
-	for (size_t i = 0; i < mapping->nr_threads; i++)
-		mapping->cpu[i] = task->leaf[i] < 0 ? -1 : tree->cpu[task->leaf[i]];
-	sum_costs(task, mapping);
-	mapping->worthwhile = gain <= 0 || mapping->cost_new < (1 - gain) * mapping->cost_now;
-}
-
-/* Returns the number of CPUs that exceed the needs of the threads. */
-static unsigned count_idle(const struct nm_task *task)
-{
-	double free = task->hierarchy->nr_leaves;
-
-	for (size_t i = 0; i < task->graph->nr_threads; i++)
-		free -= nm_task_load(task, i);
-	return free >= 1 ? (unsigned)free : 0;
-}
-
 /* For pairs on one node, their distance within the node is ignored. */
 static double cost_between_nodes(const struct nm_task *task)
 {
@@ -133,7 +79,12 @@ static double cost_between_nodes(const struct nm_task *task)
  */
 static int map(struct nm_task *task, double gain, uint32_t seed)
 {
-	unsigned idle = count_idle(task);
+	/* The number of CPUs that exceed the needs of the threads. */
+	double idle_cpus = task->hierarchy->nr_leaves;
+
+	for (size_t i = 0; i < task->graph->nr_threads; i++)
+		idle_cpus -= nm_task_load(task, i);
+	unsigned idle = idle_cpus >= 1 ? (unsigned)idle_cpus : 0;
 
 	int r = nm_scotch_map(task, seed, 0);
 	if (r < 0 || idle == 0 || gain <= 0)
@@ -150,17 +101,6 @@ static int map(struct nm_task *task, double gain, uint32_t seed)
 	return 0;
 }
 
-static int compute(struct nm_task *task, double gain, uint32_t seed, size_t *repaired)
-{
-	begin_task(task);
-	int r = map(task, gain, seed);
-	if (r == 0)
-		r = nm_relabel(task);
-	if (r == 0)
-		nm_repair(task, repaired);
-	return r;
-}
-
 int nm_mapping_compute(const struct nm_topology *topology, const struct nm_affinity_graph *graph,
 		       const struct nm_mapping_thread *threads, double gain, uint32_t seed,
 		       struct nm_mapping **ret)
@@ -168,17 +108,37 @@ int nm_mapping_compute(const struct nm_topology *topology, const struct nm_affin
 	nm_auto(nm_mapping_freep) struct nm_mapping *mapping = nm_must(calloc(1, sizeof(*mapping)));
 	nm_auto(nm_hierarchy_freep) struct nm_hierarchy *tree = NULL;
 
-	int r = make_hierarchy(topology, threads, graph->nr_threads, &tree);
+	/* The tree of the CPUs that any of the threads may use. */
+	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
+
+	for (size_t i = 0; i < graph->nr_threads; i++)
+		nm_must_do(hwloc_bitmap_or(cpus, cpus, threads[i].allowed));
+	/* CPU sets may be infinite; the usable CPUs are not. */
+	nm_must_do(hwloc_bitmap_and(cpus, cpus, topology->usable));
+	int r = nm_hierarchy_new(topology, cpus, &tree);
 	if (r < 0)
 		return r;
 	mapping->nr_threads = graph->nr_threads;
 	mapping->cpu = nm_must(calloc(graph->nr_threads + 1, sizeof(*mapping->cpu)));
-	nm_auto(free_task) struct nm_task task = {
-		.hierarchy = tree, .graph = graph, .threads = threads};
-	r = compute(&task, gain, seed, &mapping->repaired);
+	nm_autofree int *leaf = nm_must(calloc(graph->nr_threads + 1, sizeof(*leaf)));
+	nm_autofree int *now = nm_must(calloc(graph->nr_threads + 1, sizeof(*now)));
+	struct nm_task task = {
+		.hierarchy = tree, .graph = graph, .threads = threads, .leaf = leaf, .now = now};
+	for (size_t i = 0; i < graph->nr_threads; i++) {
+		int cpu = threads[i].cpu;
+		bool known = cpu >= 0 && cpu < (int)topology->nr_cpus;
+		now[i] = known ? tree->leaf_of[cpu] : -1;
+	}
+	r = map(&task, gain, seed);
+	if (r == 0)
+		r = nm_relabel(&task);
 	if (r < 0)
 		return r;
-	read_out(&task, gain, mapping);
+	nm_repair(&task, &mapping->repaired);
+	for (size_t i = 0; i < mapping->nr_threads; i++)
+		mapping->cpu[i] = task.leaf[i] < 0 ? -1 : tree->cpu[task.leaf[i]];
+	sum_costs(&task, mapping);
+	mapping->worthwhile = gain <= 0 || mapping->cost_new < (1 - gain) * mapping->cost_now;
 	*ret = NM_TAKE(mapping);
 	return 0;
 }

@@ -43,27 +43,20 @@ static bool contains(const struct sibling_group *sibling_group, int leaf)
 	return leaf >= (int)sibling_group->begin && leaf < (int)sibling_group->end;
 }
 
-/* Returns the sibling that is this node, or the number of siblings. */
-static unsigned index_of_node(const struct sibling_group *sibling_group, int node)
-{
-	const struct nm_hierarchy *tree = sibling_group->task->hierarchy;
-	unsigned i = 0;
-
-	while (i < sibling_group->count &&
-	       tree->topology->cpus[tree->cpu[sibling_group->start[i]]].node != node)
-		i++;
-	return i;
-}
-
 /* If partners can be placed together on either's node, the node of their memory is preferred. */
 static void sum_memory(struct sibling_group *sibling_group)
 {
 	const struct nm_task *task = sibling_group->task;
+	const struct nm_hierarchy *tree = task->hierarchy;
 
 	for (size_t i = 0; i < task->graph->nr_threads; i++) {
 		if (!task->threads[i].memory || !contains(sibling_group, task->leaf[i]))
 			continue;
-		unsigned at = index_of_node(sibling_group, (int)task->threads[i].memory - 1);
+		int node = (int)task->threads[i].memory - 1;
+		unsigned at = 0;
+		while (at < sibling_group->count &&
+		       tree->topology->cpus[tree->cpu[sibling_group->start[at]]].node != node)
+			at++;
 		if (at < sibling_group->count)
 			sibling_group->stay[index_of_leaf(sibling_group, task->leaf[i]) *
 						    sibling_group->count +
@@ -89,34 +82,11 @@ static void sum_masks(struct sibling_group *sibling_group)
 	}
 }
 
-static void sum_staying(struct sibling_group *sibling_group)
-{
-	const struct nm_task *task = sibling_group->task;
-
-	for (size_t i = 0; i < task->graph->nr_threads; i++)
-		if (contains(sibling_group, task->leaf[i]) && contains(sibling_group, task->now[i]))
-			sibling_group->stay[index_of_leaf(sibling_group, task->leaf[i]) *
-						    sibling_group->count +
-					    index_of_leaf(sibling_group, task->now[i])] +=
-				nm_task_load(task, i);
-}
-
-static void sum_sharing(struct sibling_group *sibling_group)
-{
-	const struct nm_affinity_graph *graph = sibling_group->task->graph;
-
-	for (size_t i = 0; i < graph->nr_threads; i++)
-		for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
-			unsigned a = index_of_leaf(sibling_group, sibling_group->task->leaf[i]);
-			unsigned b = index_of_leaf(sibling_group,
-						   sibling_group->task->leaf[graph->partner[at]]);
-			sibling_group->share[a * sibling_group->count + b] += graph->weight[at];
-		}
-}
-
 static void init_sibling_group(struct sibling_group *sibling_group)
 {
-	const unsigned *group = sibling_group->task->hierarchy->group[sibling_group->level];
+	const struct nm_task *task = sibling_group->task;
+	const struct nm_affinity_graph *graph = task->graph;
+	const unsigned *group = task->hierarchy->group[sibling_group->level];
 	unsigned count = group[sibling_group->end - 1] - group[sibling_group->begin] + 1;
 
 	sibling_group->count = count;
@@ -131,11 +101,23 @@ static void init_sibling_group(struct sibling_group *sibling_group)
 	sibling_group->start[count] = sibling_group->end;
 	for (unsigned i = 0; i < count; i++)
 		sibling_group->label_of[i] = i;
-	sum_staying(sibling_group);
+	for (size_t i = 0; i < task->graph->nr_threads; i++)
+		if (contains(sibling_group, task->leaf[i]) && contains(sibling_group, task->now[i]))
+			sibling_group->stay[index_of_leaf(sibling_group, task->leaf[i]) *
+						    sibling_group->count +
+					    index_of_leaf(sibling_group, task->now[i])] +=
+				nm_task_load(task, i);
 	if (sibling_group->level == 0) {
 		sum_memory(sibling_group);
 		sum_masks(sibling_group);
-		sum_sharing(sibling_group);
+		for (size_t i = 0; i < graph->nr_threads; i++)
+			for (uint32_t at = graph->first[i]; at < graph->first[i + 1]; at++) {
+				unsigned a = index_of_leaf(sibling_group, task->leaf[i]);
+				unsigned b = index_of_leaf(sibling_group,
+							   task->leaf[graph->partner[at]]);
+				sibling_group->share[a * sibling_group->count + b] +=
+					graph->weight[at];
+			}
 	}
 }
 
@@ -205,20 +187,6 @@ static bool swap_once(struct sibling_group *sibling_group)
 	return swapped;
 }
 
-static void apply(struct sibling_group *sibling_group)
-{
-	struct nm_task *task = sibling_group->task;
-
-	for (size_t i = 0; i < task->graph->nr_threads; i++) {
-		if (!contains(sibling_group, task->leaf[i]))
-			continue;
-		unsigned sibling = index_of_leaf(sibling_group, task->leaf[i]);
-		unsigned offset = (unsigned)task->leaf[i] - sibling_group->start[sibling];
-		task->leaf[i] =
-			(int)(sibling_group->start[sibling_group->label_of[sibling]] + offset);
-	}
-}
-
 static void relabel_siblings(struct nm_task *task, unsigned level, unsigned begin, unsigned end)
 {
 	nm_auto(free_sibling_group) struct sibling_group sibling_group = {
@@ -233,7 +201,14 @@ static void relabel_siblings(struct nm_task *task, unsigned level, unsigned begi
 	 * ends; the bound guards against rounding. */
 	for (unsigned pass = 0; pass < count && swap_once(&sibling_group); pass++)
 		;
-	apply(&sibling_group);
+	for (size_t i = 0; i < task->graph->nr_threads; i++) {
+		if (!contains(&sibling_group, task->leaf[i]))
+			continue;
+		unsigned sibling = index_of_leaf(&sibling_group, task->leaf[i]);
+		unsigned offset = (unsigned)task->leaf[i] - sibling_group.start[sibling];
+		task->leaf[i] =
+			(int)(sibling_group.start[sibling_group.label_of[sibling]] + offset);
+	}
 }
 
 int nm_relabel(struct nm_task *task)

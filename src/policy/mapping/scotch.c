@@ -42,21 +42,10 @@ static void free_arrays(struct arrays *arrays)
 	free(arrays->part);
 }
 
-static void allocate(const struct nm_affinity_graph *graph, unsigned idle, struct arrays *arrays)
+static void fill(const struct nm_task *task, unsigned idle, struct arrays *arrays)
 {
-	size_t threads = graph->nr_threads + idle + 1;
-	size_t arcs = (size_t)graph->first[graph->nr_threads] + 1;
-
-	arrays->first = nm_must(calloc(threads, sizeof(SCOTCH_Num)));
-	arrays->load = nm_must(calloc(threads, sizeof(SCOTCH_Num)));
-	arrays->part = nm_must(calloc(threads, sizeof(SCOTCH_Num)));
-	arrays->partner = nm_must(calloc(arcs, sizeof(SCOTCH_Num)));
-	arrays->weight = nm_must(calloc(arcs, sizeof(SCOTCH_Num)));
-}
-
-/* Returns the number of bits by which weights must be shifted for their sum to fit. */
-static unsigned shrinkage(const struct nm_affinity_graph *graph)
-{
+	const struct nm_affinity_graph *graph = task->graph;
+	/* The number of bits by which weights must be shifted for their sum to fit. */
 	uint64_t sum = 0;
 	unsigned bits = 0;
 
@@ -64,13 +53,6 @@ static unsigned shrinkage(const struct nm_affinity_graph *graph)
 		sum += graph->weight[i];
 	while (sum >> bits > WEIGHTS_MAX)
 		bits++;
-	return bits;
-}
-
-static void fill(const struct nm_task *task, unsigned idle, struct arrays *arrays)
-{
-	const struct nm_affinity_graph *graph = task->graph;
-	unsigned bits = shrinkage(graph);
 
 	for (size_t i = 0; i < graph->nr_threads; i++) {
 		double load = nm_task_load(task, i) * LOAD_UNIT;
@@ -234,7 +216,13 @@ int nm_scotch_map(struct nm_task *task, uint32_t seed, unsigned idle)
 			task->leaf[i] = 0;
 		return 0;
 	}
-	allocate(task->graph, idle, &arrays);
+	size_t vertices = threads + idle + 1;
+	size_t arcs = (size_t)task->graph->first[threads] + 1;
+	arrays.first = nm_must(calloc(vertices, sizeof(SCOTCH_Num)));
+	arrays.load = nm_must(calloc(vertices, sizeof(SCOTCH_Num)));
+	arrays.part = nm_must(calloc(vertices, sizeof(SCOTCH_Num)));
+	arrays.partner = nm_must(calloc(arcs, sizeof(SCOTCH_Num)));
+	arrays.weight = nm_must(calloc(arcs, sizeof(SCOTCH_Num)));
 	fill(task, idle, &arrays);
 	int r = init_session(&session, seed);
 	if (r < 0)
