@@ -47,7 +47,7 @@ static bool is_idle(const struct nm_decision *decision)
 	       step->node_from == step->node_to && step->cpu_from == step->cpu_to;
 }
 
-/* Returns -EALREADY if the proposal would change nothing. */
+/* Returns -EALREADY if the proposal would change nothing, -ENOENT if its target has no CPU. */
 static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			   enum nm_thread_policy policy, const struct nm_proposal *proposal,
 			   struct nm_decision *ret)
@@ -94,37 +94,21 @@ static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_c
 	return 0;
 }
 
-static int fill_plan(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		     const struct nm_proposals *proposals, uint64_t id, struct nm_plan *plan)
-{
-	uint64_t budget = config->rules.moves_per_interval;
-	plan->decisions = nm_must(calloc(proposals->count + 1, sizeof(*plan->decisions)));
-	for (size_t i = 0; i < proposals->count; i++) {
-		const struct nm_proposal *proposal = &proposals->items[i];
-		if (moves_of(proposal) > budget)
-			continue;
-		int r = decide_proposal(snapshot, config, proposals->policy, proposal,
-					&plan->decisions[plan->count]);
-		if (r == -ENOENT || r == -EALREADY)
-			continue;
-		if (r < 0)
-			return r;
-		plan->decisions[plan->count++].id = id++;
-		budget -= moves_of(proposal);
-	}
-	return 0;
-}
-
 int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret)
 {
-	struct nm_plan plan = {0};
-	int r = fill_plan(snapshot, config, proposals, *next_id, &plan);
-	if (r < 0) {
-		nm_plan_clear(&plan);
-		return r;
+	uint64_t budget = config->rules.moves_per_interval;
+	struct nm_plan plan = {
+		.decisions = nm_must(calloc(proposals->count + 1, sizeof(*plan.decisions)))};
+	for (size_t i = 0; i < proposals->count; i++) {
+		const struct nm_proposal *proposal = &proposals->items[i];
+		if (moves_of(proposal) > budget ||
+		    decide_proposal(snapshot, config, proposals->policy, proposal,
+				    &plan.decisions[plan.count]) < 0)
+			continue;
+		plan.decisions[plan.count++].id = (*next_id)++;
+		budget -= moves_of(proposal);
 	}
-	*next_id += plan.count;
 	*ret = plan;
 	return 0;
 }
@@ -158,7 +142,6 @@ int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config 
 	decision.steps[0].pin = pin;
 	decision.nr_steps = 1;
 	nm_plan_append(plan, &decision);
-	if (r == 0)
-		decision.nr_steps = 0;
-	return r;
+	decision.nr_steps = 0;
+	return 0;
 }

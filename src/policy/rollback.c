@@ -30,61 +30,43 @@ static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_verd
 	return false;
 }
 
-/* Also returns -ENOENT for a thread that has exited, or must not be moved any more. */
-static int build_step(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		      const struct nm_verdict *verdict, unsigned index, struct nm_step *ret)
-{
-	const struct nm_verdict_thread *back = &verdict->threads[index];
-	const struct nm_snap_thread *thread = nm_snapshot_thread(snapshot, back->tid);
-	if (!thread || thread->only_watched || thread->start_ticks != back->start_ticks ||
-	    thread->adopted_ns != back->adopted_ns || back->node_from < 0 ||
-	    back->node_from >= (int)snapshot->topology->nr_nodes)
-		return -ENOENT;
-	struct nm_step_route route = {
-		.cpu_from = thread->main_cpu,
-		.cpu_to = back->cpu_from,
-		.node_from = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu),
-		.node_to = back->node_from,
-		.whole_node = is_occupied(snapshot, verdict, back->cpu_from),
-		.drawn = nm_policy_draws(verdict->policy),
-	};
-	return nm_step_build(snapshot, config, thread, &route, ret);
-}
-
-static int add_step(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		    const struct nm_verdict *verdict, unsigned index, uint64_t *next_id,
-		    struct nm_plan *plan)
-{
-	nm_auto(nm_decision_clear) struct nm_decision decision = {
-		.id = *next_id,
-		.kind = NM_DECISION_ROLLBACK,
-		.policy = verdict->policy,
-		.interval = snapshot->interval,
-		.undoes = verdict->decision,
-		.by_performance = nm_judged_by_performance(verdict->policy, snapshot),
-		.by_locality = snapshot->by_locality,
-		.cost_before = NAN,
-		.cost_after = NAN,
-		.draw = NAN,
-		.gain = NAN,
-	};
-	int r = build_step(snapshot, config, verdict, index, &decision.steps[0]);
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
-		return r;
-	decision.nr_steps = 1;
-	nm_plan_append(plan, &decision);
-	decision.nr_steps = 0;
-	(*next_id)++;
-	return 0;
-}
-
 int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			 const struct nm_verdict *verdict, uint64_t *next_id, struct nm_plan *plan)
 {
-	int r = 0;
-	for (unsigned i = 0; r == 0 && i < verdict->nr_threads; i++)
-		r = add_step(snapshot, config, verdict, i, next_id, plan);
-	return r;
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *back = &verdict->threads[i];
+		const struct nm_snap_thread *thread = nm_snapshot_thread(snapshot, back->tid);
+		/* A thread that has exited, or must not be moved any more, stays. */
+		if (!thread || thread->only_watched || thread->start_ticks != back->start_ticks ||
+		    thread->adopted_ns != back->adopted_ns || back->node_from < 0 ||
+		    back->node_from >= (int)snapshot->topology->nr_nodes)
+			continue;
+		const struct nm_step_route route = {
+			.cpu_from = thread->main_cpu,
+			.cpu_to = back->cpu_from,
+			.node_from = nm_topology_node_of_cpu(snapshot->topology, thread->main_cpu),
+			.node_to = back->node_from,
+			.whole_node = is_occupied(snapshot, verdict, back->cpu_from),
+			.drawn = nm_policy_draws(verdict->policy),
+		};
+		struct nm_decision decision = {
+			.id = *next_id,
+			.kind = NM_DECISION_ROLLBACK,
+			.policy = verdict->policy,
+			.interval = snapshot->interval,
+			.undoes = verdict->decision,
+			.by_performance = nm_judged_by_performance(verdict->policy, snapshot),
+			.by_locality = snapshot->by_locality,
+			.cost_before = NAN,
+			.cost_after = NAN,
+			.draw = NAN,
+			.gain = NAN,
+			.nr_steps = 1,
+		};
+		if (nm_step_build(snapshot, config, thread, &route, &decision.steps[0]) < 0)
+			continue;
+		nm_plan_append(plan, &decision);
+		(*next_id)++;
+	}
+	return 0;
 }

@@ -161,11 +161,6 @@ static enum candidate_class candidate_class_of(struct choice *choice,
 	return leader == input->to ? CLASS_JOINS : CLASS_OTHER;
 }
 
-static bool is_higher(struct rank a, struct rank b)
-{
-	return a.first > b.first || (a.first == b.first && a.second > b.second);
-}
-
 static void choose_candidate(struct choice *choice, size_t index, enum nm_selection_reason reason,
 			     struct rank rank)
 {
@@ -175,14 +170,6 @@ static void choose_candidate(struct choice *choice, size_t index, enum nm_select
 	choice->result.reason = reason;
 	choice->result.chosen = index;
 	choice->result.metric = measured ? sign * rank.first : (double)NAN;
-}
-
-static void evaluate(struct choice *choice, size_t index, const struct metric_input *metric_input)
-{
-	struct rank rank = choice->rule->rank(metric_input);
-	choice->result.evaluated++;
-	if (choice->result.reason == NM_SELECTED_NONE || is_higher(rank, choice->best))
-		choose_candidate(choice, index, NM_SELECTED_BY_RULE, rank);
 }
 
 /* After one member of a group was evaluated, the others cannot have a higher rank. */
@@ -207,8 +194,14 @@ static bool consider(struct choice *choice, size_t index)
 		choose_candidate(choice, index, NM_SELECTED_BY_LEADER, (struct rank){0});
 		return false;
 	}
-	if (!was_evaluated(choice, candidate->group))
-		evaluate(choice, index, &metric_input);
+	if (!was_evaluated(choice, candidate->group)) {
+		struct rank rank = choice->rule->rank(&metric_input);
+		choice->result.evaluated++;
+		if (choice->result.reason == NM_SELECTED_NONE ||
+		    (rank.first > choice->best.first ||
+		     (rank.first == choice->best.first && rank.second > choice->best.second)))
+			choose_candidate(choice, index, NM_SELECTED_BY_RULE, rank);
+	}
 	return choice->rule->rank != rank_first_fit;
 }
 

@@ -52,16 +52,16 @@ static struct nm_trial_unit *new_unit(struct nm_trial *trial,
 	double share = raised ? period->control_share : trial->control_share;
 	if (!raised && program->nr_losses > 0 && share > 0)
 		share = RETRIED_SHARE;
-	struct nm_trial_unit *unit = share > 0 ? nm_must(calloc(1, sizeof(*unit))) : NULL;
-	if (!unit)
+	if (!(share > 0))
 		return NULL;
+	struct nm_trial_unit *unit = nm_must(calloc(1, sizeof(*unit)));
 	unit->period = raised ? trial->period : 0;
 	unit->drawn_ns = now_ns;
 	unit->arm = nm_rng_unit(&trial->rng) < share ? NM_TRIAL_CONTROL : NM_TRIAL_TREATED;
 	return unit;
 }
 
-/* Returns the part of the program in the unit, or NULL if memory is short. */
+/* Returns the part of the program in the unit. */
 static struct nm_trial_part *part_for(struct nm_trial_unit *unit, struct nm_trial_program *program)
 {
 	struct nm_trial_part *part = unit->parts;
@@ -87,10 +87,7 @@ static struct nm_trial_part *draw_part(struct nm_trial *trial, const struct nm_t
 	struct nm_trial_unit *unit = unit_of_relatives(trial, one, program, now_ns);
 	if (!unit)
 		unit = new_unit(trial, program, now_ns);
-	struct nm_trial_part *part = unit ? part_for(unit, program) : NULL;
-	if (unit && !part && unit->living == 0)
-		nm_trial_unit_free(unit);
-	return part;
+	return unit ? part_for(unit, program) : NULL;
 }
 
 static enum nm_trial_answer answer_of(const struct nm_trial_process *process)
@@ -136,8 +133,6 @@ enum nm_trial_answer nm_trial_answer(const struct nm_trial *trial, uint32_t pid,
 	return process && process->start_ticks == start_ticks ? answer_of(process)
 							      : NM_TRIAL_UNKNOWN;
 }
-
-/* ---- values ---- */
 
 bool nm_trial_has(const struct nm_trial *trial, uint32_t pid)
 {
@@ -205,15 +200,6 @@ static void leave_unit(struct nm_trial *trial, struct nm_trial_process *process,
 		nm_trial_keep(trial, unit, now_ns);
 }
 
-static void remove_process(struct nm_trial *trial, struct nm_trial_process *process)
-{
-	nm_tidmap_remove(trial->process_of, process->pid);
-	*process = trial->processes[--trial->nr_processes];
-	if (process != &trial->processes[trial->nr_processes])
-		(void)nm_tidmap_set(trial->process_of, process->pid,
-				    (uint32_t)(process - trial->processes));
-}
-
 void nm_trial_process_ended(struct nm_trial *trial, uint32_t pid, uint64_t now_ns)
 {
 	struct nm_trial_process *process = find(trial, pid);
@@ -228,7 +214,11 @@ void nm_trial_process_ended(struct nm_trial *trial, uint32_t pid, uint64_t now_n
 		add_value(process->part, NM_TRIAL_CPU, fmax(seconds(cpu_ns), VALUE_LEAST_S));
 		leave_unit(trial, process, now_ns);
 	}
-	remove_process(trial, process);
+	nm_tidmap_remove(trial->process_of, process->pid);
+	*process = trial->processes[--trial->nr_processes];
+	if (process != &trial->processes[trial->nr_processes])
+		(void)nm_tidmap_set(trial->process_of, process->pid,
+				    (uint32_t)(process - trial->processes));
 }
 
 void nm_trial_end_windows(struct nm_trial *trial, uint64_t now_ns,
@@ -249,8 +239,6 @@ void nm_trial_end_windows(struct nm_trial *trial, uint64_t now_ns,
 			released(context, process->pid);
 	}
 }
-
-/* ---- the end ---- */
 
 void nm_trial_unit_free(struct nm_trial_unit *unit)
 {
