@@ -41,55 +41,39 @@ void nm_column_clear(struct nm_column *column)
 	column->count = 0;
 }
 
-static int init_new(const struct nm_column *known, struct nm_column *next,
-		    const struct nm_snapshot *snapshot)
-{
-	int r = 0;
-	for (size_t i = 0; r == 0 && next->init && i < next->count; i++)
-		if (!find_same(known, &next->keys[i]))
-			r = next->init(snapshot, cell_at(next, &next->keys[i]));
-	return r;
-}
-
-/* Moves the cells of tasks that remain, and leaves zeros in their place. */
-static void move_cells(struct nm_column *from, struct nm_column *to)
-{
-	for (size_t i = 0; i < from->count; i++) {
-		void *cell = cell_at(from, &from->keys[i]);
-		const struct nm_column_key *same = find_same(to, &from->keys[i]);
-		if (!same)
-			continue;
-		memcpy(cell_at(to, same), cell, from->cell_bytes);
-		memset(cell, 0, from->cell_bytes);
-	}
-}
-
-static bool has_keys(const struct nm_column *column, const struct nm_column_key *keys, size_t count)
-{
-	return column->count == count &&
-	       (count == 0 || memcmp(column->keys, keys, count * sizeof(*keys)) == 0);
-}
-
-/* Takes ownership of the keys, which may be NULL: out of memory. */
+/* Takes ownership of the keys. */
 static int follow(struct nm_column *column, const struct nm_snapshot *snapshot,
 		  struct nm_column_key *keys, size_t count)
 {
 	struct nm_column next = *column;
 	if (keys)
 		qsort(keys, count, sizeof(*keys), nm_compare_u32);
-	if (has_keys(column, keys, count)) { /* as in most intervals */
+	/* As in most intervals. */
+	if (column->count == count &&
+	    (count == 0 || memcmp(column->keys, keys, count * sizeof(*keys)) == 0)) {
 		free(keys);
 		return 0;
 	}
 	next.keys = keys;
 	next.cells = nm_must(calloc(count + 1, column->cell_bytes));
 	next.count = count;
-	int r = init_new(column, &next, snapshot);
+	int r = 0;
+	for (size_t i = 0; r == 0 && next.init && i < next.count; i++)
+		if (!find_same(column, &next.keys[i]))
+			r = next.init(snapshot, cell_at(&next, &next.keys[i]));
 	if (r < 0) {
 		nm_column_clear(&next);
 		return r;
 	}
-	move_cells(column, &next);
+	/* Move the cells of tasks that remain, and leaves zeros in their place. */
+	for (size_t i = 0; i < column->count; i++) {
+		void *cell = cell_at(column, &column->keys[i]);
+		const struct nm_column_key *same = find_same(&next, &column->keys[i]);
+		if (!same)
+			continue;
+		memcpy(cell_at(&next, same), cell, column->cell_bytes);
+		memset(cell, 0, column->cell_bytes);
+	}
 	nm_column_clear(column);
 	*column = next;
 	return 0;

@@ -46,30 +46,6 @@ static void group_main_threads(struct nm_snapshot *view, unsigned nr_cpus)
 	}
 }
 
-static void link_siblings(const struct nm_topology *topology, struct nm_snap_cpu *cpus)
-{
-	nm_autofree unsigned *last =
-		nm_must(calloc(topology->nr_cpus + 1U, sizeof(*last))); /* + 1 */
-	for (unsigned cpu = 0; cpu < topology->nr_cpus; cpu++) {
-		int core = topology->cpus[cpu].core;
-		cpus[cpu].sibling = cpu;
-		if (!topology->cpus[cpu].online || core < 0 || core >= (int)topology->nr_cpus)
-			continue;
-		if (last[core]) {
-			cpus[cpu].sibling = cpus[last[core] - 1].sibling;
-			cpus[last[core] - 1].sibling = cpu;
-		}
-		last[core] = cpu + 1;
-	}
-}
-
-static void mark_busy_sibling(struct nm_snap_cpu *cpus, unsigned cpu, double free_max)
-{
-	for (unsigned other = cpus[cpu].sibling; other != cpu; other = cpus[other].sibling)
-		if (!is_idle(cpus[other].busy_share, free_max))
-			cpus[cpu].sibling_busy = true;
-}
-
 /* ---- cores ---- */
 
 struct capacity {
@@ -237,14 +213,30 @@ void nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 	double free_max = input->config->rules.free_max;
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
 		fill_cpu(input, cpu, &view->cpus[cpu]);
-	link_siblings(input->topology, view->cpus);
+	nm_autofree unsigned *last =
+		nm_must(calloc(input->topology->nr_cpus + 1U, sizeof(*last))); /* + 1 */
+	for (unsigned cpu = 0; cpu < input->topology->nr_cpus; cpu++) {
+		int core = input->topology->cpus[cpu].core;
+		view->cpus[cpu].sibling = cpu;
+		if (!input->topology->cpus[cpu].online || core < 0 ||
+		    core >= (int)input->topology->nr_cpus)
+			continue;
+		if (last[core]) {
+			view->cpus[cpu].sibling = view->cpus[last[core] - 1].sibling;
+			view->cpus[last[core] - 1].sibling = cpu;
+		}
+		last[core] = cpu + 1;
+	}
 	group_main_threads(view, nr_cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
 		struct nm_snap_cpu *one = &view->cpus[cpu];
 		one->idle = one->usable && one->nr_main_threads == 0 &&
 			    is_idle(one->busy_share, free_max);
 		one->free = one->idle;
-		mark_busy_sibling(view->cpus, cpu, free_max);
+		for (unsigned other = view->cpus[cpu].sibling; other != cpu;
+		     other = view->cpus[other].sibling)
+			if (!is_idle(view->cpus[other].busy_share, free_max))
+				view->cpus[cpu].sibling_busy = true;
 	}
 	fill_capacity(input->config, view);
 }

@@ -94,32 +94,12 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 
 /* ---- followed threads and processes ---- */
 
-static int open_process(struct nm_memory *memory, struct nm_memory_process *process)
-{
-	int r = nm_pages_open(memory->pages, &process->owner);
-	if (r < 0)
-		return r;
-	process->held = true;
-	process->periods = 0;
-	return 0;
-}
-
 /* Its affinity, or the daemon's, leaves it no other node. */
 static bool is_held(const struct nm_memory *memory, const struct nm_snap_thread *thread, int node)
 {
 	return thread->leased ||
 	       (!thread->everywhere && thread->allowed &&
 		hwloc_bitmap_isincluded(thread->allowed, memory->topology->nodes[node].cpus));
-}
-
-static void follow_thread(const struct nm_memory *memory, const struct nm_snap_thread *now,
-			  struct thread *thread)
-{
-	if (now->main_cpu < 0) /* it did not run */
-		return;
-	thread->intervals = thread->node == now->main_node ? thread->intervals + 1 : 1;
-	thread->node = now->main_node;
-	thread->held = now->main_node >= 0 && is_held(memory, now, now->main_node);
 }
 
 bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigned node)
@@ -133,32 +113,6 @@ bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigne
 	       (thread->held || thread->intervals >= SETTLED_INTERVALS);
 }
 
-static void join_threads(struct nm_memory *memory, const struct nm_snapshot *snapshot)
-{
-	struct thread *threads = memory->threads.cells;
-	uint16_t id;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		uint32_t tid = snapshot->threads[i].tid;
-		int s = nm_affinity_join(memory->affinity, tid, memory->now_s, &id);
-		threads[i].tid = s < 0 ? 0 : tid;
-		follow_thread(memory, &snapshot->threads[i], &threads[i]);
-	}
-}
-
-static int open_processes(struct nm_memory *memory, const struct nm_snapshot *snapshot)
-{
-	struct nm_memory_process *processes = memory->processes.cells;
-
-	for (size_t i = 0; i < snapshot->nr_processes; i++) {
-		processes[i].pid = snapshot->processes[i].pid;
-		processes[i].threads = processes[i].live = snapshot->processes[i].threads;
-		if (!processes[i].owner)
-			(void)open_process(memory, &processes[i]);
-	}
-	return 0;
-}
-
 int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot)
 {
 	nm_memory_flush(memory);
@@ -167,9 +121,30 @@ int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsho
 		r = nm_column_follow_processes(&memory->processes, snapshot);
 	if (r < 0)
 		return r;
-	join_threads(memory, snapshot);
-	int s = open_processes(memory, snapshot);
-	return r < 0 ? r : s;
+	struct thread *threads = memory->threads.cells;
+	uint16_t id;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *now = &snapshot->threads[i];
+		struct thread *thread = &threads[i];
+		int s = nm_affinity_join(memory->affinity, now->tid, memory->now_s, &id);
+		thread->tid = s < 0 ? 0 : now->tid;
+		if (now->main_cpu < 0) /* it did not run */
+			continue;
+		thread->intervals = thread->node == now->main_node ? thread->intervals + 1 : 1;
+		thread->node = now->main_node;
+		thread->held = now->main_node >= 0 && is_held(memory, now, now->main_node);
+	}
+	struct nm_memory_process *processes = memory->processes.cells;
+	for (size_t i = 0; i < snapshot->nr_processes; i++) {
+		struct nm_memory_process *process = &processes[i];
+		process->pid = snapshot->processes[i].pid;
+		process->threads = process->live = snapshot->processes[i].threads;
+		if (process->owner || nm_pages_open(memory->pages, &process->owner) < 0)
+			continue;
+		process->held = true;
+		process->periods = 0;
+	}
+	return 0;
 }
 
 void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event)

@@ -41,18 +41,14 @@ static uint32_t kinds_of(const struct nm_snapshot_input *input, const struct nm_
 	return input->kinds & ~BIT(MEMORY);
 }
 
-/* Returns this interval's latency if it has enough samples, so that P follows changes of the
- * program at once. */
-static double latency_of(const struct nm_config *config, const struct nm_snap_thread *thread)
-{
-	return thread->latency_samples >= config->rules.min_samples ? thread->latency
-								    : thread->recent_latency;
-}
-
 /* The paper prints P := L (equation 5), but P must increase with the performance. */
 static double performance_of(const struct nm_config *config, const struct nm_snap_thread *thread)
 {
-	double latency = latency_of(config, thread);
+	/* This interval's latency if it has enough samples, so that P follows changes of the
+	 * program at once. */
+	double latency = thread->latency_samples >= config->rules.min_samples
+				 ? thread->latency
+				 : thread->recent_latency;
 	switch (config->threads.performance) {
 	case NM_PERFORMANCE_PRODUCT:
 		return thread->operations * thread->intensity / latency;

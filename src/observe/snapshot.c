@@ -23,19 +23,6 @@ static void *array_of(size_t count, size_t element_size)
 	return nm_must(calloc(count ? count : 1, element_size));
 }
 
-static void allocate_snapshot(const struct nm_snapshot_input *input,
-			      struct nm_snapshot_storage *storage)
-{
-	struct nm_snapshot *view = &storage->view;
-	size_t threads = input->nr_members, nodes = input->topology->nr_nodes;
-	view->threads = array_of(threads, sizeof(*view->threads));
-	view->processes = array_of(threads, sizeof(*view->processes));
-	view->cpus = array_of(input->topology->nr_cpus, sizeof(*view->cpus));
-	view->main_threads = array_of(threads, sizeof(*view->main_threads));
-	storage->accesses = array_of(threads * nodes, sizeof(*storage->accesses));
-	storage->fresh = array_of(threads * nodes, sizeof(*storage->fresh));
-}
-
 int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot **ret)
 {
 	struct nm_snapshot_storage *storage = nm_must(calloc(1, sizeof(*storage)));
@@ -44,7 +31,13 @@ int nm_snapshot_build(const struct nm_snapshot_input *input, struct nm_snapshot 
 	view->time_ns = input->time_ns;
 	view->topology = input->topology;
 	view->kernel_balances = input->kernel_balances;
-	allocate_snapshot(input, storage);
+	size_t threads = input->nr_members, nodes = input->topology->nr_nodes;
+	view->threads = array_of(threads, sizeof(*view->threads));
+	view->processes = array_of(threads, sizeof(*view->processes));
+	view->cpus = array_of(input->topology->nr_cpus, sizeof(*view->cpus));
+	view->main_threads = array_of(threads, sizeof(*view->main_threads));
+	storage->accesses = array_of(threads * nodes, sizeof(*storage->accesses));
+	storage->fresh = array_of(threads * nodes, sizeof(*storage->fresh));
 	nm_snapshot_fill_threads(input, storage);
 	int r = nm_snapshot_fill_processes(input, storage);
 	if (r < 0)

@@ -15,16 +15,10 @@ _Static_assert(offsetof(struct nm_bucket, vector) + (size_t)5 * NM_WAYS <=
 		       (size_t)2 * NM_CACHE_LINE,
 	       "a bucket of five nodes is two cache lines");
 
-static size_t stride_for(unsigned nr_nodes)
-{
-	size_t bytes = offsetof(struct nm_bucket, vector) + NM_WAYS * (size_t)nr_nodes;
-
-	return (bytes + NM_CACHE_LINE - 1) / NM_CACHE_LINE * NM_CACHE_LINE;
-}
-
 void nm_store_new(struct nm_pages *pages, uint64_t limit)
 {
-	size_t stride = stride_for(pages->nr_nodes);
+	size_t one = offsetof(struct nm_bucket, vector) + NM_WAYS * (size_t)pages->nr_nodes;
+	size_t stride = (one + NM_CACHE_LINE - 1) / NM_CACHE_LINE * NM_CACHE_LINE;
 	/*
 	 * 0.69 pages per entry: few overflow, and a page costs less than 64 bytes with four nodes.
 	 */
@@ -220,29 +214,6 @@ static void copy_slot(struct nm_pages *pages, const struct nm_pages *old, struct
 	to.bucket->state[a] = from.bucket->state[b];
 }
 
-/* Drops dead pages and their owners. */
-static void take_over_all(struct nm_pages *pages, struct nm_pages *old, uint32_t now_s)
-{
-	for (uint64_t i = 0; i < old->nr_homes + NM_CHAIN - 1; i++) {
-		struct nm_slot from = {nm_bucket_at(old, i), 0};
-		for (; from.way < NM_WAYS; from.way++)
-			if (from.bucket->key[from.way] &&
-			    owner_of(pages, from)->state == NM_OWNER_LIVE)
-				copy_slot(pages, old, from, now_s);
-	}
-}
-
-static void free_dead_owners(struct nm_pages *pages)
-{
-	for (size_t i = 1; i < pages->owner_count; i++) {
-		if (pages->owners[i].state != NM_OWNER_DEAD)
-			continue;
-		pages->owners[i].state = NM_OWNER_FREE;
-		pages->owners[i].next_free = pages->free_owner;
-		pages->free_owner = (uint16_t)i;
-	}
-}
-
 void nm_store_resize(struct nm_pages *pages, uint64_t limit, uint32_t now_s)
 {
 	struct nm_pages old = *pages;
@@ -250,7 +221,20 @@ void nm_store_resize(struct nm_pages *pages, uint64_t limit, uint32_t now_s)
 	nm_store_new(pages, limit);
 	for (size_t i = 0; i < pages->owner_count; i++)
 		pages->owners[i].pages = 0;
-	take_over_all(pages, &old, now_s);
-	free_dead_owners(pages);
+	/* Drop dead pages and their owners. */
+	for (uint64_t i = 0; i < old.nr_homes + NM_CHAIN - 1; i++) {
+		struct nm_slot from = {nm_bucket_at(&old, i), 0};
+		for (; from.way < NM_WAYS; from.way++)
+			if (from.bucket->key[from.way] &&
+			    owner_of(pages, from)->state == NM_OWNER_LIVE)
+				copy_slot(pages, &old, from, now_s);
+	}
+	for (size_t i = 1; i < pages->owner_count; i++) {
+		if (pages->owners[i].state != NM_OWNER_DEAD)
+			continue;
+		pages->owners[i].state = NM_OWNER_FREE;
+		pages->owners[i].next_free = pages->free_owner;
+		pages->free_owner = (uint16_t)i;
+	}
 	free(old.buckets);
 }

@@ -21,18 +21,6 @@ static unsigned is_substitute(const struct nm_topology *topology, unsigned node)
 	return nearest < 0 ? node : (unsigned)nearest;
 }
 
-static void fold_accesses(const struct nm_topology *topology, const struct nm_figures *figures,
-			  double *accesses, uint32_t *fresh)
-{
-	for (unsigned node = 0; node < topology->nr_nodes; node++) {
-		unsigned at = is_substitute(topology, node);
-		if (figures->accesses && figures->accesses[node] > 0)
-			accesses[at] += figures->accesses[node];
-		if (figures->fresh)
-			fresh[at] += figures->fresh[node];
-	}
-}
-
 /* Ties: the node of the thread, then the nearest, then the lowest index. */
 static int preferred_node(const struct nm_topology *topology, const double *accesses, int here)
 {
@@ -51,12 +39,6 @@ static int preferred_node(const struct nm_topology *topology, const double *acce
 			best = node;
 	}
 	return best;
-}
-
-static bool is_valid(const struct nm_config *config, const struct nm_snap_thread *thread)
-{
-	return thread->main_node >= 0 && thread->active && thread->access_total > 0 &&
-	       thread->access_samples >= (double)config->rules.min_samples;
 }
 
 static void fill_figures(const struct nm_snapshot_input *input, const struct nm_figures *figures,
@@ -82,13 +64,20 @@ static void fill_figures(const struct nm_snapshot_input *input, const struct nm_
 		if (figures->main_node_share >= input->config->rules.home_share)
 			thread->main_node = here;
 	}
-	fold_accesses(topology, figures, accesses, fresh);
+	for (unsigned node = 0; node < topology->nr_nodes; node++) {
+		unsigned at = is_substitute(topology, node);
+		if (figures->accesses && figures->accesses[node] > 0)
+			accesses[at] += figures->accesses[node];
+		if (figures->fresh)
+			fresh[at] += figures->fresh[node];
+	}
 	if (!(thread->access_total > 0))
 		return;
 	thread->preferred = preferred_node(topology, accesses, here);
 	if (here >= 0)
 		thread->local_share = accesses[here] / thread->access_total;
-	thread->valid = is_valid(input->config, thread);
+	thread->valid = thread->main_node >= 0 && thread->active && thread->access_total > 0 &&
+			thread->access_samples >= (double)input->config->rules.min_samples;
 }
 
 /* A program that was young when its thread was first seen may end soon, so that lotteries do not
