@@ -258,6 +258,10 @@ struct nm_residence {
 	uint64_t due_ns;		 /* time of the next query */
 };
 
+struct nm_balancer_tally {
+	uint64_t stopped_by_gain, unknown, stopped_by_leader, pages_counted;
+};
+
 struct nm_balancer {
 	struct nm_balance_state state;
 	const struct nm_topology *topology; /* the caller's, which outlives this */
@@ -271,9 +275,7 @@ struct nm_balancer {
 	uint64_t split_ns;
 
 	struct nm_balance_result result; /* of this interval */
-	struct {
-		uint64_t stopped_by_gain, unknown, stopped_by_leader, pages_counted;
-	} tally;
+	struct nm_balancer_tally tally;
 };
 
 /* ---- balancer.c: threads and rounds ---- */

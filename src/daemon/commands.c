@@ -225,7 +225,7 @@ int nm_command_set_dry_run(void *context, bool wanted)
 	if (wanted)
 		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
 			  "Dry run: %s; decisions are logged, not carried out",
-			  nm_report_restoration(daemon));
+			  nm_restoration_text(daemon->runtime.unrestored > 0));
 	else
 		nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
 			  "Dry run ended: decisions are carried out");

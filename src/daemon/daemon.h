@@ -34,26 +34,6 @@
 #include "page_stage.h"
 #include "views.h"
 
-/* Totals since the start, for the status and the summaries. */
-/* Results of the homes assigned by policy "auto", and the memory moved to them. */
-struct nm_home_tally {
-	uint64_t granted, expired, yielded, rolled_back;
-	uint64_t pages, bytes;
-};
-
-struct nm_tally {
-	uint64_t started_s; /* since 1970 */
-	uint64_t intervals, decisions, applied, failed;
-	uint64_t late_max_usec; /* maximum delay of the end of an interval */
-	uint64_t verdicts[NM_VERDICT_KINDS];
-	double local_share; /* over the managed threads in the last interval; NaN: not known */
-	double cpu_share;   /* share of one CPU, by the daemon itself and by its sampling */
-	uint64_t caused_ns; /* cost of sampling for the programs */
-	size_t stuck;	    /* threads without a destination in the last lottery */
-	struct nm_home_tally homes;
-	uint64_t suppressed; /* journal entries, as of the last summary */
-};
-
 /* Properties of the machine's memory when last read, to detect changes. */
 struct nm_memory_fingerprint {
 	uint64_t seen_ns, total_kb;
@@ -62,17 +42,11 @@ struct nm_memory_fingerprint {
 	char nodes[512];	    /* the kernel's list */
 };
 
-/* The metrics file, and values of the last interval for it. */
+/* The metrics file. */
 struct nm_exporter {
 	char path[NM_CONFIG_PATH_BYTES]; /* path of the file; "": none */
 	uint64_t written_ns;
 	bool write_failed; /* writing it has failed, and this was logged */
-	double latency; /* NaN: not known; the next values are not known if nr_nodes is 0 */
-	struct {
-		unsigned threads;
-		double accesses;
-	} *nodes;
-	unsigned nr_nodes;
 };
 
 /* Policy "balance": its query, and what was logged. */
@@ -431,10 +405,13 @@ void nm_home_stage_end(struct nm_daemon *daemon);
 /* Applies changed settings to the mover, with the same policy. */
 void nm_home_stage_configure(struct nm_daemon *daemon);
 
+/* ---- statistics.c ---- */
+
+/* Called for the status, the metrics file and the summaries. */
+void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *ret);
+
 /* ---- metrics_file.c: metrics for Prometheus ---- */
 
-/* Keeps values that are only available while the interval's snapshot exists. */
-void nm_exporter_update(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 /* Writes the file when it is due, also while paused. Failures are logged once. */
 void nm_exporter_tick(struct nm_daemon *daemon);
 /* Removes the file: a stopped service has no metrics. */
@@ -470,8 +447,6 @@ void nm_report_workers(struct nm_daemon *daemon);
 void nm_report_lease(void *context, const struct nm_lease_event *event);
 void nm_report_summary(struct nm_daemon *daemon);
 void nm_report_status(struct nm_daemon *daemon);
-/* Returns a phrase: whether the pipeline that was closed last has restored every CPU affinity. */
-const char *nm_report_restoration(const struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 			     const struct nm_config_errors *errors);
 

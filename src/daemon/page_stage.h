@@ -10,6 +10,7 @@
 #include "numa-migrd/mover.h"
 #include "numa-migrd/page_choice.h"
 #include "numa-migrd/regions.h"
+#include "numa-migrd/statistics.h"
 
 struct nm_daemon;
 
@@ -33,12 +34,6 @@ enum nm_balancing_mode {
 	NM_PAGES_REFUSED,  /* the daemon may not turn it off; pages are left to it */
 	NM_PAGES_NEEDED,   /* without its faults there would be no samples; pages are left to it */
 	NM_PAGES_INJECTED, /* the daemon has turned it on for its faults; pages are left to it */
-};
-
-struct nm_page_tally {
-	uint64_t decisions, moved, bytes, elsewhere, refused, failed, untried;
-	uint64_t verdicts[NM_VERDICT_KINDS];
-	uint64_t forgotten; /* moved without a record of the original node */
 };
 
 struct nm_page_stage {

@@ -165,7 +165,6 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (snapshot->has_latencies)
 		daemon->pipeline.latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
-	nm_exporter_update(daemon, snapshot);
 	release_cpu_aware_runtimes(daemon, snapshot);
 	nm_placement_mark_homes(daemon->pipeline.placement, snapshot);
 	yield_leases(daemon, snapshot);

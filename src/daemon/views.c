@@ -51,10 +51,10 @@ static double node_load(const struct nm_daemon *daemon, const struct nm_node *no
 	return known ? sum / known : (double)NAN;
 }
 
-static uint32_t threads_on(const struct nm_snapshot *snapshot, unsigned node)
+static int64_t threads_on(const struct nm_snapshot *snapshot, unsigned node)
 {
-	uint32_t count = 0;
-	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
+	int64_t count = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		count += snapshot->threads[i].main_node == (int)node;
 	return count;
 }
@@ -68,20 +68,28 @@ static double access_share(const struct nm_daemon *daemon, unsigned node)
 	return served && total > 0 ? served[node] / total : (double)NAN;
 }
 
+struct nm_node_row nm_view_node(const struct nm_daemon *daemon, unsigned index)
+{
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	const struct nm_node *node = &daemon->pipeline.topology->nodes[index];
+	return (struct nm_node_row){
+		.node = node->os_id,
+		.load = node_load(daemon, node),
+		.threads = snapshot ? threads_on(snapshot, index) : -1,
+		.access_share = access_share(daemon, index),
+		.memory_bytes = (int64_t)node->memory_bytes,
+		.memory_free_bytes = -1,
+	};
+}
+
 static json_t *node_json(const struct nm_daemon *daemon, unsigned index)
 {
 	const struct nm_node *node = &daemon->pipeline.topology->nodes[index];
 	char cpus[512];
 	struct nm_node_memory memory;
-	struct nm_node_row row;
-	nm_row_init(&nm_node_table, &row);
+	struct nm_node_row row = nm_view_node(daemon, index);
 	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
-	row.node = node->os_id;
 	row.cpus = cpus;
-	row.load = node_load(daemon, node);
-	row.threads = threads_on(daemon->views.snapshot, index);
-	row.access_share = access_share(daemon, index);
-	row.memory_bytes = (int64_t)node->memory_bytes;
 	if (nm_node_memory_read(daemon->pipeline.platform, node->os_id, &memory) == 0)
 		row.memory_free_bytes = (int64_t)memory.free_bytes;
 	return nm_row_json(&nm_node_table, &row);
@@ -167,11 +175,13 @@ int nm_command_dump(void *context)
 {
 	nm_auto(nm_dump_clear) struct nm_dump dump = {0};
 	struct nm_daemon *daemon = context;
+	struct nm_statistics statistics;
 	nm_autofree uint64_t *last = find_last_decisions(daemon);
 	int r = nm_dump_open(&dump);
 	if (r < 0)
 		return r;
-	nm_dump_value(&dump, "status", nm_view_status(daemon));
+	nm_statistics_gather(daemon, &statistics);
+	nm_dump_value(&dump, "status", nm_statistics_json(&statistics));
 	show_nodes(daemon, &dump);
 	nm_history_show(&daemon->history, &dump);
 	nm_dump_value(&dump, "trial", nm_view_trial(daemon, &dump));

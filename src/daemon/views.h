@@ -25,9 +25,8 @@ void nm_views_clear(struct nm_daemon *daemon);
  * errno. Context is the daemon, as for all functions of struct nm_control_ops. */
 int nm_command_dump(void *context);
 
-/* ---- statistics.c ---- */
-
-json_t *nm_view_status(const struct nm_daemon *daemon);
+/* Returns what is shown of a node, by its index, except the list of its CPUs and its free memory. */
+struct nm_node_row nm_view_node(const struct nm_daemon *daemon, unsigned index);
 
 /* ---- view_processes.c ---- */
 

@@ -489,7 +489,7 @@ static void numbers_of_the_status_are_sent_after_a_while(void **state)
 	assert_line(true, "0 leased");
 	uint64_t sent_ns = service->reported.status_ns;
 	(void)snprintf(service->reported.status, sizeof(service->reported.status),
-		       "STATUS=Only first touches sampled: 7 threads managed, 7 leased");
+		       "Only first touches sampled: 7 threads managed, 7 leased");
 	nm_report_status(service);
 	assert_int_equal(service->reported.status_ns, sent_ns);
 	service->reported.status_ns -= 11 * NM_NSEC_PER_SEC;

@@ -60,9 +60,9 @@ static size_t each_expression_is_valid(const json_t *dashboard, expression_fn ea
 
 static bool is_metric(const char *name, size_t length)
 {
-	for (unsigned i = 0; i < NM_METRIC_MAX; i++) {
-		const char *known = nm_metric_kind((enum nm_metric)i)->name;
-		if (strlen(known) == length && strncmp(known, name, length) == 0)
+	for (size_t i = 0; i < nm_statistic_count; i++) {
+		const char *known = nm_statistic_rows[i].metric;
+		if (known && strlen(known) == length && strncmp(known, name, length) == 0)
 			return true;
 	}
 	return false;

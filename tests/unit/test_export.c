@@ -15,72 +15,80 @@
 
 #define PAGE NM_SOURCE_DIR "/man/numa-migrd-metrics.5"
 
+static struct nm_statistics statistics;
+
+static int begin(void **state)
+{
+	(void)state;
+	statistics = (struct nm_statistics){.parts = 1U << NM_PART_SERVICE};
+	statistics.service.version = statistics.service.source = "";
+	statistics.service.policy = statistics.service.pages_policy = "";
+	return 0;
+}
+
+static void assert_has(const char *expected)
+{
+	nm_autofree char *text = nm_statistics_metrics(&statistics, NULL, 0);
+	if (!strstr(text, expected))
+		fail_msg("no \"%s\" in:\n%s", expected, text);
+}
+
+/* All values of a metric follow its help text. */
 static void test_text(void **state)
 {
-	struct nm_export out = {0};
 	(void)state;
-	nm_export_put(&out, NM_METRIC_PAUSED, NULL, 0);
-	nm_export_put(&out, NM_METRIC_VERDICTS, NM_LABELS("threads", "improved"), 3);
-	nm_export_put(&out, NM_METRIC_VERDICTS, NM_LABELS("pages", "improved"), 1e12);
-	nm_export_put(&out, NM_METRIC_OVERHEAD, NULL, 0.1);
-	assert_int_equal(nm_export_finish(&out), 0);
-	const char *paused = nm_metric_kind(NM_METRIC_PAUSED)->help;
-	const char *verdicts = nm_metric_kind(NM_METRIC_VERDICTS)->help;
-	const char *overhead = nm_metric_kind(NM_METRIC_OVERHEAD)->help;
-	char expected[2048];
-	(void)snprintf(expected, sizeof(expected),
-		       "# HELP numa_migrd_paused %s\n"
-		       "# TYPE numa_migrd_paused gauge\n"
-		       "numa_migrd_paused 0\n"
-		       "# HELP numa_migrd_verdicts_total %s\n"
-		       "# TYPE numa_migrd_verdicts_total counter\n"
-		       "numa_migrd_verdicts_total{of=\"threads\",verdict=\"improved\"} 3\n"
-		       "numa_migrd_verdicts_total{of=\"pages\",verdict=\"improved\"} 1e+12\n"
-		       "# HELP numa_migrd_overhead_ratio %s\n"
-		       "# TYPE numa_migrd_overhead_ratio gauge\n"
-		       "numa_migrd_overhead_ratio 0.1\n"
-		       "# EOF\n",
-		       paused, verdicts, overhead);
-	assert_string_equal(out.text, expected);
-	assert_int_equal(out.length, strlen(expected));
-	nm_export_clear(&out);
+	statistics.parts |= 1U << NM_PART_PAGES | 1U << NM_PART_SOURCE;
+	statistics.tally.verdicts[NM_VERDICT_IMPROVED] = 3;
+	statistics.pages.verdicts[NM_VERDICT_IMPROVED] = 1000000000000;
+	statistics.mover.call_ns = NM_NSEC_PER_SEC / 2;
+	statistics.tally.cpu_share = 0.1;
+	assert_has("\n# HELP numa_migrd_paused 1 while the service is paused: nothing is sampled, "
+		   "and all affinities are restored.\n"
+		   "# TYPE numa_migrd_paused gauge\n"
+		   "numa_migrd_paused 0\n");
+	assert_has("\n# HELP numa_migrd_verdicts_total Verdicts on decisions.\n"
+		   "# TYPE numa_migrd_verdicts_total counter\n"
+		   "numa_migrd_verdicts_total{of=\"threads\",verdict=\"improved\"} 3\n");
+	assert_has("=\"inconclusive\"} 0\n"
+		   "numa_migrd_verdicts_total{of=\"pages\",verdict=\"improved\"} 1e+12\n");
+	assert_has("\nnuma_migrd_overhead_ratio 0.1\n");
+	assert_has("\nnuma_migrd_page_call_seconds_total 0.5\n");
+	assert_has("\n# EOF\n");
 }
 
 /* Unavailable values are omitted, not 0; a metric without values has no header. */
 static void test_unavailable(void **state)
 {
-	struct nm_export out = {0};
+	const struct nm_node_row nodes[] = {
+		{.node = 0, .load = (double)NAN, .threads = -1, .access_share = (double)NAN},
+		{.node = 7, .load = (double)INFINITY, .threads = -1, .access_share = (double)NAN},
+	};
 	(void)state;
-	nm_export_put(&out, NM_METRIC_LOCAL, NULL, (double)NAN);
-	nm_export_put(&out, NM_METRIC_NODE_BUSY, NM_LABELS("0"), (double)NAN);
-	nm_export_put(&out, NM_METRIC_NODE_BUSY, NM_LABELS("1"), (double)INFINITY);
-	assert_int_equal(nm_export_finish(&out), 0);
-	assert_null(strstr(out.text, "local_access"));
-	assert_null(strstr(out.text, "node=\"0\""));
-	assert_non_null(strstr(out.text, "numa_migrd_node_cpu_busy_ratio{node=\"1\"} +Inf\n"));
-	nm_export_clear(&out);
+	statistics.parts |= 1U << NM_PART_TASKS;
+	statistics.tally.local_share = (double)NAN;
+	nm_autofree char *text = nm_statistics_metrics(&statistics, nodes, NM_ARRAY_SIZE(nodes));
+	assert_null(strstr(text, "local_access"));
+	assert_null(strstr(text, "node=\"0\""));
+	assert_null(strstr(text, "numa_migrd_node_threads"));
+	assert_null(strstr(text, "numa_migrd_pages_total"));
+	assert_non_null(strstr(text, "numa_migrd_node_cpu_busy_ratio{node=\"7\"} +Inf\n"));
 }
 
 /* SECURITY: labels */
 static void test_hostile_label(void **state)
 {
-	struct nm_export out = {0};
 	(void)state;
-	nm_export_put(&out, NM_METRIC_PROCESSES, NM_LABELS("a\"b\\c\nd"), 1);
-	assert_int_equal(nm_export_finish(&out), 0);
-	assert_non_null(strstr(out.text, "{state=\"a\\\"b\\\\c\\nd\"} 1\n"));
-	nm_export_clear(&out);
+	statistics.service.source = "a\"b\\c\nd";
+	assert_has(",source=\"a\\\"b\\\\c\\nd\",");
 }
 
 static void assert_number(double value)
 {
-	struct nm_export out = {0};
-	nm_export_put(&out, NM_METRIC_RESIDENT, NULL, value);
-	assert_int_equal(nm_export_finish(&out), 0);
-	const char *line = strstr(out.text, "\nnuma_migrd_resident_memory_bytes ");
+	statistics.service.resident_bytes = value;
+	nm_autofree char *text = nm_statistics_metrics(&statistics, NULL, 0);
+	const char *line = strstr(text, "\nnuma_migrd_resident_memory_bytes ");
 	assert_non_null(line);
 	assert_true(strtod(strchr(line, ' '), NULL) == value);
-	nm_export_clear(&out);
 }
 
 static void test_numbers(void **state)
@@ -92,17 +100,6 @@ static void test_numbers(void **state)
 		assert_number(numbers[i]);
 }
 
-/* Readers would reject a family whose values are not contiguous. */
-static void test_order(void **state)
-{
-	struct nm_export out = {0};
-	(void)state;
-	nm_export_put(&out, NM_METRIC_LEASES, NULL, 1);
-	nm_export_put(&out, NM_METRIC_PAUSED, NULL, 1);
-	assert_int_equal(nm_export_finish(&out), -EINVAL);
-	nm_export_clear(&out);
-}
-
 /* ---- names ---- */
 
 static bool ends_in(const char *name, const char *end)
@@ -111,21 +108,34 @@ static bool ends_in(const char *name, const char *end)
 	return length > wanted && strcmp(name + length - wanted, end) == 0;
 }
 
+/* Returns the first row of the metric, before this one; NULL: this is the first. */
+static const struct nm_statistic *first_of(const struct nm_statistic *row)
+{
+	for (const struct nm_statistic *at = nm_statistic_rows; at < row; at++)
+		if (at->metric && strcmp(at->metric, row->metric) == 0)
+			return at;
+	return NULL;
+}
+
+/* The first row of a metric describes it; all rows have a value for each label. */
 static void test_names(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < NM_METRIC_MAX; i++) {
-		const struct nm_metric_kind *kind = nm_metric_kind((enum nm_metric)i);
-		assert_non_null(kind->name);
-		assert_true(strncmp(kind->name, "numa_migrd_", strlen("numa_migrd_")) == 0);
-		assert_int_equal(strspn(kind->name, "abcdefghijklmnopqrstuvwxyz_"),
-				 strlen(kind->name));
-		if (ends_in(kind->name, "_total") != kind->counter)
-			fail_msg("%s: counters, and only these, end in _total", kind->name);
-		assert_true(ends_in(kind->help, "."));
-		for (unsigned k = 0; k < i; k++)
-			assert_string_not_equal(kind->name,
-						nm_metric_kind((enum nm_metric)k)->name);
+	for (size_t i = 0; i < nm_statistic_count; i++) {
+		const struct nm_statistic *row = &nm_statistic_rows[i], *first;
+		if (!row->metric)
+			continue;
+		first = first_of(row);
+		if (!first != (row->help != NULL))
+			fail_msg("%s: its first row, and no other, has a help text", row->metric);
+		first = first ? first : row;
+		assert_int_equal(strspn(row->metric, "abcdefghijklmnopqrstuvwxyz_"),
+				 strlen(row->metric));
+		assert_true(ends_in(first->help, "."));
+		assert_int_equal(strcspn(first->help, "\\\n"), strlen(first->help));
+		for (unsigned k = 0; k < NM_METRIC_LABELS && row->type != NM_VALUE_NONE; k++)
+			if (!row->of_node && !first->labels[k] != !row->values[k])
+				fail_msg("%s: labels and their values differ", row->metric);
 	}
 }
 
@@ -143,32 +153,37 @@ static char *read_page(void)
 static void test_manual_page(void **state)
 {
 	nm_autofree char *page = read_page();
-	size_t items = 0;
+	size_t items = 0, metrics = 0;
 	(void)state;
-	for (unsigned i = 0; i < NM_METRIC_MAX; i++) {
-		const struct nm_metric_kind *kind = nm_metric_kind((enum nm_metric)i);
+	for (size_t i = 0; i < nm_statistic_count; i++) {
+		const struct nm_statistic *row = &nm_statistic_rows[i];
 		char expected[512], labels[128] = "";
-		for (unsigned k = 0; k < NM_METRIC_LABELS && kind->labels[k]; k++)
+		if (!row->help)
+			continue;
+		for (unsigned k = 0; k < NM_METRIC_LABELS && row->labels[k]; k++)
 			(void)snprintf(labels + strlen(labels), sizeof(labels) - strlen(labels),
-				       "%s%s", k ? ", " : "; by ", kind->labels[k]);
-		(void)snprintf(expected, sizeof(expected), "\n.It Li %s Pq %s%s\n%s\n", kind->name,
-			       kind->counter ? "counter" : "gauge", labels, kind->help);
+				       "%s%s", k ? ", " : "; by ", row->labels[k]);
+		(void)snprintf(expected, sizeof(expected), "\n.It Li %s Pq %s%s\n%s\n", row->metric,
+			       ends_in(row->metric, "_total") ? "counter" : "gauge", labels,
+			       row->help);
+		metrics++;
 		if (!strstr(page, expected))
 			fail_msg("%s lacks:%s", PAGE, expected);
 	}
 	for (const char *at = page; (at = strstr(at, "\n.It Li numa_migrd_")) != NULL; at++)
 		items++;
-	assert_int_equal(items, NM_METRIC_MAX);
+	assert_int_equal(items, metrics);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_text),	      cmocka_unit_test(test_unavailable),
-		cmocka_unit_test(test_hostile_label), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_order),	      cmocka_unit_test(test_names),
+		cmocka_unit_test_setup(test_text, begin),
+		cmocka_unit_test_setup(test_unavailable, begin),
+		cmocka_unit_test_setup(test_hostile_label, begin),
+		cmocka_unit_test_setup(test_numbers, begin),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_manual_page),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "../../src/daemon/statistics.h"
 #include "daemon_fixture.h"
 #include "numa-migrd/policy.h"
 
@@ -131,12 +130,12 @@ static void reasons_against_candidates_have_an_order(void **state)
 	assert_int_equal(nm_lottery_candidacy(NM_POLICY_IMAR2, config, &thread), NM_CANDIDACY_YES);
 }
 
-static double statistic(enum nm_statistic value)
+static uint64_t candidates(enum nm_candidacy kind)
 {
 	struct nm_statistics statistics;
 	nm_statistics_gather(&world.daemon, &statistics);
-	assert_true(statistics.now[value].known);
-	return statistics.now[value].number;
+	assert_true(statistics.parts & 1U << NM_PART_LOTTERY);
+	return statistics.candidates[kind];
 }
 
 static void status_counts_candidates(void **state)
@@ -145,12 +144,12 @@ static void status_counts_candidates(void **state)
 	(void)state;
 	misplace_users(memory);
 	live_one();
-	assert_true(statistic(NM_STATISTIC_THREADS_HELD) == CPUS);
+	assert_int_equal(candidates(NM_CANDIDACY_HELD), CPUS);
 	live(20);
-	assert_true(statistic(NM_STATISTIC_THREADS_CANDIDATES) == 6);
-	assert_true(statistic(NM_STATISTIC_THREADS_STUCK) == 6);
-	assert_true(statistic(NM_STATISTIC_THREADS_SETTLED) == 2);
-	assert_true(statistic(NM_STATISTIC_THREADS_HELD) == 0);
+	assert_int_equal(candidates(NM_CANDIDACY_YES), 6);
+	assert_int_equal(world.daemon.tally.stuck, 6);
+	assert_int_equal(candidates(NM_CANDIDACY_SETTLED), 2);
+	assert_int_equal(candidates(NM_CANDIDACY_HELD), 0);
 }
 
 /* Text and fields of a move and of its verdict. */

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "../../src/daemon/home_stage.h"
-#include "../../src/daemon/statistics.h"
 #include "page_daemon_fixture.h"
 
 static void begin_auto(void)
@@ -59,12 +58,12 @@ static void misplaced_threads_of_a_large_process_move(void **state)
 	assert_true(nm_actuator_leases(world.daemon.pipeline.actuator) > 0);
 }
 
-/* Returns NaN for a value that is not shown. */
-static double statistic(enum nm_statistic value)
+/* Returns -1 if no threads may be drawn. */
+static int candidates(enum nm_candidacy kind)
 {
 	struct nm_statistics statistics;
 	nm_statistics_gather(&world.daemon, &statistics);
-	return statistics.now[value].known ? statistics.now[value].number : (double)NAN;
+	return statistics.parts & 1U << NM_PART_LOTTERY ? (int)statistics.candidates[kind] : -1;
 }
 
 /* Of the large process two threads are candidates until they move; the other one gets a home. */
@@ -74,13 +73,13 @@ static void status_counts_candidates_of_the_lottery(void **state)
 	begin_large();
 	add_worker(2000, 6, 3);
 	add_worker(2000, 7, 3);
-	for (unsigned i = 0; i < 30 && !(statistic(NM_STATISTIC_THREADS_CANDIDATES) > 0); i++)
+	for (unsigned i = 0; i < 30 && !(candidates(NM_CANDIDACY_YES) > 0); i++)
 		live_s(1);
-	assert_true(statistic(NM_STATISTIC_THREADS_CANDIDATES) == 2);
+	assert_int_equal(candidates(NM_CANDIDACY_YES), 2);
 	live_s(30);
-	assert_true(statistic(NM_STATISTIC_THREADS_CANDIDATES) == 0);
-	assert_true(statistic(NM_STATISTIC_THREADS_SETTLED) == 6);
-	assert_true(statistic(NM_STATISTIC_THREADS_WHOLE) == 2);
+	assert_int_equal(candidates(NM_CANDIDACY_YES), 0);
+	assert_int_equal(candidates(NM_CANDIDACY_SETTLED), 6);
+	assert_int_equal(candidates(NM_CANDIDACY_WHOLE), 2);
 }
 
 /* The kernel moves the same threads and pages. */
@@ -91,7 +90,7 @@ static void nothing_is_drawn_beside_kernel_balancing(void **state)
 	world.balancing = world.daemon.machine.balancing = 1;
 	live_s(30);
 	assert_int_equal(count_entries(0, NM_MESSAGE_DECISION), 0);
-	assert_true(isnan(statistic(NM_STATISTIC_THREADS_CANDIDATES)));
+	assert_int_equal(candidates(NM_CANDIDACY_YES), -1);
 }
 
 static void nothing_is_drawn_by_first_touches(void **state)

@@ -423,9 +423,9 @@ static void every_name_is_documented(void **state)
 	char *page = read_whole(NM_SOURCE_DIR "/man/org.numamigrd1.5");
 	for (size_t i = 0; i < NM_ARRAY_SIZE(tables); i++)
 		assert_table_is_documented(tables[i], page);
-	for (unsigned i = 0; i < NM_STATISTIC_MAX; i++) {
-		const struct nm_statistic_row *row = nm_statistic_row((enum nm_statistic)i);
-		if (row->status && row->in_metrics && nm_metric_kind(row->metric)->counter)
+	for (size_t i = 0; i < nm_statistic_count; i++) {
+		const struct nm_statistic *row = &nm_statistic_rows[i];
+		if (row->status && row->metric && strstr(row->metric, "_total"))
 			assert_true(is_documented(page, row->status));
 	}
 	assert_false(is_documented(page, "no_such_name"));
