@@ -181,8 +181,9 @@ struct nm_lease_lookup {
 	bool (*holds)(void *context, uint32_t tid, uint64_t start_ticks);
 };
 
-/* Threads and processes that must not be managed again until they end. The list outlives the task
- * table: pausing or reloading preserves releases. The daemon owns it. */
+/* Threads and processes that must not be managed again until they end, and the marks of
+ * nm_roster_note_undone(). The list outlives the task table: pausing or reloading preserves it. The
+ * daemon owns it. */
 #define NM_ROSTER_MEMORY_NAME "given-back" /* name of its file in the runtime directory */
 struct nm_released_list;
 int nm_released_list_new(struct nm_released_list **ret);

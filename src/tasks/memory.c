@@ -15,17 +15,18 @@
  * domain. From a full list the oldest thread is dropped; explicitly released processes are dropped
  * last.
  */
-#define HEADER "numa-migrd-given-back 3 " /* followed by the boot id */
+#define HEADER "numa-migrd-given-back 4 " /* followed by the boot id */
 #define HEADER_BYTES 128
 #define LINE_BYTES 96 /* "process", four numbers */
 /* Number of entries beyond those alive at the last check that are kept without another check. */
 #define SLACK 64
 
 struct given {
-	uint32_t id; /* tid of a FOREIGN thread, or pid of a RELEASED process */
+	uint32_t id; /* tid of a FOREIGN or MANAGED thread, or pid of a RELEASED process */
 	uint64_t start_ticks;
 	enum nm_eligibility eligibility;
 	uint64_t domain;
+	uint64_t undone_ns; /* of a MANAGED thread: nm_roster_note_undone() */
 };
 
 struct nm_released_list {
@@ -50,22 +51,36 @@ void nm_released_list_free(struct nm_released_list *memory)
 	free(memory);
 }
 
+static struct given *find_given(const struct nm_released_list *memory, uint32_t id,
+				uint64_t start_ticks, enum nm_eligibility eligibility)
+{
+	for (size_t i = 0; i < memory->count; i++) {
+		struct given *given = &memory->items[i];
+		if (given->id == id && given->start_ticks == start_ticks &&
+		    given->eligibility == eligibility)
+			return given;
+	}
+	return NULL;
+}
+
 bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uint64_t start_ticks,
 			 enum nm_eligibility eligibility)
 {
-	for (size_t i = 0; i < memory->count; i++) {
-		const struct given *given = &memory->items[i];
-		if (given->id == id && given->start_ticks == start_ticks &&
-		    given->eligibility == eligibility)
-			return true;
-	}
-	return false;
+	return find_given(memory, id, start_ticks, eligibility) != NULL;
+}
+
+static bool is_recent(uint64_t undone_ns, uint64_t now_ns)
+{
+	return undone_ns && nm_roster_age(now_ns, undone_ns) < NM_ROSTER_UNDONE_NS;
 }
 
 /* A task that cannot be read counts as alive: an unnecessary entry does no harm. */
 static bool is_gone(struct nm_platform *platform, const struct given *given)
 {
 	struct nm_proc_stat stat;
+	if (given->eligibility == NM_ELIGIBILITY_MANAGED &&
+	    !is_recent(given->undone_ns, platform->ops->now_ns(platform)))
+		return true;
 	int r = nm_proc_stat_of(platform, given->id, given->id, &stat);
 	return r == -ESRCH || (r == 0 && stat.start_ticks != given->start_ticks);
 }
@@ -94,7 +109,7 @@ static ptrdiff_t least_needed(const struct nm_released_list *memory, uint64_t do
 {
 	ptrdiff_t any = -1;
 	for (size_t i = 0; i < memory->count; i++) {
-		if (memory->items[i].eligibility != NM_ELIGIBILITY_FOREIGN)
+		if (memory->items[i].eligibility == NM_ELIGIBILITY_RELEASED)
 			continue;
 		if (memory->items[i].domain == domain)
 			return (ptrdiff_t)i;
@@ -139,6 +154,17 @@ void nm_roster_remember(struct nm_released_list *memory, struct nm_platform *pla
 							.eligibility = eligibility,
 							.domain = domain};
 	memory->changed = true;
+}
+
+bool nm_roster_remember_undone(struct nm_released_list *memory, struct nm_platform *platform,
+			       uint32_t tid, uint64_t start_ticks, uint64_t domain, uint64_t now_ns)
+{
+	nm_roster_remember(memory, platform, tid, start_ticks, NM_ELIGIBILITY_MANAGED, domain);
+	struct given *given = find_given(memory, tid, start_ticks, NM_ELIGIBILITY_MANAGED);
+	bool again = is_recent(given->undone_ns, now_ns);
+	given->undone_ns = now_ns;
+	memory->changed = true;
+	return again;
 }
 
 static int read_birth(struct nm_platform *platform, uint32_t pid, uint64_t *ret_start_ticks,
@@ -193,12 +219,21 @@ int nm_released_list_manage(struct nm_released_list *memory, uint32_t pid)
 
 /* ---- the file ---- */
 
+static const struct {
+	const char *name;
+	enum nm_eligibility eligibility;
+} kinds[] = {{"process", NM_ELIGIBILITY_RELEASED},
+	     {"thread", NM_ELIGIBILITY_FOREIGN},
+	     {"undone", NM_ELIGIBILITY_MANAGED}};
+
 static size_t write_line(char *out, const struct given *given)
 {
+	size_t kind = 0;
+	while (kinds[kind].eligibility != given->eligibility)
+		kind++;
 	return (size_t)snprintf(
-		out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
-		given->eligibility == NM_ELIGIBILITY_RELEASED ? "process" : "thread", given->id,
-		given->start_ticks, given->domain);
+		out, LINE_BYTES, "%s %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		kinds[kind].name, given->id, given->start_ticks, given->domain, given->undone_ns);
 }
 
 int nm_released_list_save(struct nm_released_list *memory, struct nm_platform *platform,
@@ -222,18 +257,18 @@ static int parse_line(const char *line, struct given *ret)
 	char kind[8];
 	char end;
 	struct given given = {0};
-	if (sscanf(line, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 "%c", kind, &given.id,
-		   &given.start_ticks, &given.domain, &end) != 4 ||
+	if (sscanf(line, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%c", kind, &given.id,
+		   &given.start_ticks, &given.domain, &given.undone_ns, &end) != 5 ||
 	    !given.id)
 		return -EBADMSG;
-	if (strcmp(kind, "process") == 0)
-		given.eligibility = NM_ELIGIBILITY_RELEASED;
-	else if (strcmp(kind, "thread") == 0)
-		given.eligibility = NM_ELIGIBILITY_FOREIGN;
-	else
-		return -EBADMSG;
-	*ret = given;
-	return 0;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(kinds); i++) {
+		if (strcmp(kind, kinds[i].name) != 0)
+			continue;
+		given.eligibility = kinds[i].eligibility;
+		*ret = given;
+		return 0;
+	}
+	return -EBADMSG;
 }
 
 /* Returns -EBADMSG if lines were skipped. */
@@ -244,7 +279,11 @@ static int parse_lines(struct nm_released_list *memory, struct nm_platform *plat
 	int result = 0;
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
 		int r = parse_line(line, &given);
-		if (r == 0)
+		if (r == 0 && given.eligibility == NM_ELIGIBILITY_MANAGED)
+			(void)nm_roster_remember_undone(memory, platform, given.id,
+							given.start_ticks, given.domain,
+							given.undone_ns);
+		else if (r == 0)
 			nm_roster_remember(memory, platform, given.id, given.start_ticks,
 					   given.eligibility, given.domain);
 		result = r < 0 ? r : result;

@@ -305,17 +305,12 @@ static bool is_leased(const struct nm_roster *roster, const struct nm_roster_thr
 				    thread->member.start_ticks);
 }
 
-static bool is_recently_undone(const struct nm_roster_thread *thread, uint64_t now_ns)
-{
-	return thread->undone_ns && nm_roster_age(now_ns, thread->undone_ns) < NM_ROSTER_UNDONE_NS;
-}
-
 static void drop_silent_threads(struct nm_roster *roster, uint64_t now_ns)
 {
 	for (size_t i = roster->nr_threads; i-- > 0;) {
 		struct nm_roster_thread *thread = roster->threads[i];
-		bool held = is_leased(roster, thread) || is_recently_undone(thread, now_ns);
-		if (!held && nm_roster_age(now_ns, thread->last_seen_ns) > NM_ROSTER_FORGET_NS)
+		if (!is_leased(roster, thread) &&
+		    nm_roster_age(now_ns, thread->last_seen_ns) > NM_ROSTER_FORGET_NS)
 			nm_roster_remove_thread(roster, thread);
 	}
 }
@@ -482,11 +477,8 @@ bool nm_roster_note_undone(struct nm_roster *roster, uint32_t tid, uint64_t star
 			   uint64_t now_ns)
 {
 	struct nm_roster_thread *thread = find_same(roster, tid, start_ticks);
-	if (!thread)
-		return false;
-	bool again = is_recently_undone(thread, now_ns);
-	thread->undone_ns = now_ns;
-	return again;
+	return thread && nm_roster_remember_undone(roster->memory, roster->platform, tid,
+						   start_ticks, thread->process->domain, now_ns);
 }
 
 void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_ticks)

@@ -19,7 +19,6 @@ struct nm_roster_thread {
 	enum nm_eligibility eligibility;
 	uint64_t last_seen_ns;
 	uint64_t checked_ns; /* 0: due */
-	uint64_t undone_ns;  /* nm_roster_note_undone(); 0: never */
 };
 
 struct nm_roster {
@@ -108,5 +107,9 @@ bool nm_roster_remembers(const struct nm_released_list *memory, uint32_t id, uin
 			 enum nm_eligibility eligibility);
 void nm_roster_remember(struct nm_released_list *memory, struct nm_platform *platform, uint32_t id,
 			uint64_t start_ticks, enum nm_eligibility eligibility, uint64_t domain);
+/* nm_roster_note_undone() */
+bool nm_roster_remember_undone(struct nm_released_list *memory, struct nm_platform *platform,
+			       uint32_t tid, uint64_t start_ticks, uint64_t domain,
+			       uint64_t now_ns);
 
 #endif

@@ -427,12 +427,13 @@ static void test_undone_twice(void **state)
 	run_all(0.5);
 	assert_false(nm_roster_note_undone(roster, 101, start_ticks, fake->now_ns));
 	assert_false(nm_roster_note_undone(roster, 102, start_ticks, fake->now_ns));
-	/* The thread sleeps meanwhile. */
-	for (unsigned i = 0; i < 599; i++)
-		run_one(100, 100, 0.5);
+	/* The process sleeps meanwhile. */
+	run_none(598);
+	run_all(0.5);
 	assert_true(nm_roster_note_undone(roster, 101, start_ticks, fake->now_ns));
 	assert_false(nm_roster_note_undone(roster, 101, start_ticks + 1, fake->now_ns));
-	fake_sleep(fake, 600000);
+	run_none(599);
+	run_all(0.5);
 	assert_false(nm_roster_note_undone(roster, 101, start_ticks, fake->now_ns));
 }
 

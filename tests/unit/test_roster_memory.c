@@ -83,6 +83,22 @@ static void a_changed_affinity_ends_the_home(void **state)
 	assert_managed(102, true);
 }
 
+/* The first return to the original affinity counts for ten minutes. */
+static void an_undone_lease_outlives_the_daemon(void **state)
+{
+	(void)state;
+	run_all(1);
+	assert_false(nm_roster_note_undone(roster, 101, start_of(101), fake->now_ns));
+	assert_false(nm_roster_note_undone(roster, 102, start_of(102), fake->now_ns));
+	restart();
+	assert_managed(101, true);
+	assert_true(nm_roster_note_undone(roster, 101, start_of(101), fake->now_ns));
+	run_none(600);
+	restart();
+	run_all(1);
+	assert_false(nm_roster_note_undone(roster, 102, start_of(102), fake->now_ns));
+}
+
 static void a_thread_id_is_not_a_process(void **state)
 {
 	(void)state;
@@ -136,8 +152,8 @@ static void damaged_lines_are_skipped_and_reported(void **state)
 	char text[512];
 	(void)state;
 	snprintf(text, sizeof(text),
-		 "numa-migrd-given-back 3 " BOOT "\nprocess\nthread 101 1 0 1\nowner 102 1 0\n"
-		 "process %u %llu 0\n",
+		 "numa-migrd-given-back 4 " BOOT "\nprocess\nthread 101 1 0 0 1\nowner 102 1 0 0\n"
+		 "process %u %llu 0 0\n",
 		 200, (unsigned long long)fake_get(fake, 200)->start_ticks);
 	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
 	assert_int_equal(load(BOOT), -EBADMSG);
@@ -247,14 +263,14 @@ static void other_domains_do_not_displace_entries(void **state)
 {
 	const size_t size = 6000 * 64;
 	nm_autofree char *text = malloc(size);
-	size_t length = (size_t)snprintf(text, size, "numa-migrd-given-back 3 " BOOT "\n");
+	size_t length = (size_t)snprintf(text, size, "numa-migrd-given-back 4 " BOOT "\n");
 
 	(void)state;
 	assert_non_null(text);
-	length += (size_t)snprintf(text + length, size - length, "thread 101 %llu 7\n",
+	length += (size_t)snprintf(text + length, size - length, "thread 101 %llu 7 0\n",
 				   (unsigned long long)start_of(101));
 	for (unsigned i = 0; i < 5000; i++)
-		length += (size_t)snprintf(text + length, size - length, "thread %u 1 8\n", 1000 + i);
+		length += (size_t)snprintf(text + length, size - length, "thread %u 1 8 0\n", 1000 + i);
 	assert_true(length < size);
 	fixture_file(root, NM_ROSTER_MEMORY_NAME, text);
 	const struct nm_platform_ops *ops = fake->platform.ops;
@@ -276,6 +292,7 @@ int main(void)
 		TEST(no_file_is_written_without_released_threads),
 		TEST(a_release_outlives_the_daemon),
 		TEST(a_changed_affinity_ends_the_home),
+		TEST(an_undone_lease_outlives_the_daemon),
 		TEST(a_thread_id_is_not_a_process),
 		TEST(a_reused_number_is_a_different_process),
 		TEST(marks_vanish_with_the_process),
