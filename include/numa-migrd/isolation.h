@@ -18,13 +18,15 @@ struct nm_isolation {
 	char found[4096];    /* list of the CPUs in isolated partitions, found among the cgroups */
 	char isolated[4096]; /* list of all isolated CPUs */
 	uint64_t walked_ns;
+	char partial[4096]; /* as `found`, of a search that the next call continues */
+	unsigned searched;  /* children of the root cgroup that it has searched; 0: there is none */
 };
 
 /*
  * Reads what has changed: the lists of the kernel, and whether there are partitions, with four
- * files in each call; the cgroups, only if there are partitions and the kernel lists none, at most
- * every five seconds, and at most 512 names. Returns 1 if anything differs from the last call, as
- * in the first call; 0 if not. Called by the tick.
+ * files in each call; the cgroups, only if there are partitions and the kernel lists none, every
+ * five seconds, and at most 512 names in a call: the next one continues. Returns 1 if anything
+ * differs from the last call, as in the first call; 0 if not. Called by the tick.
  */
 int nm_isolation_follow(struct nm_isolation *isolation, struct nm_platform *platform,
 			uint64_t now_ns);

@@ -14,7 +14,7 @@
 #define PATH_BYTES 1024
 #define FILE_BYTES 32 /* of a name in such a directory */
 #define WALK_NS (5 * NM_NSEC_PER_SEC)
-#define NAMES_MOST 512U /* per walk: files of cgroups, and their children */
+#define NAMES_MOST 512U /* per call: files of cgroups, and their children */
 #define LEVELS_MOST 8U
 
 /* ---- reading ---- */
@@ -38,6 +38,7 @@ struct walk {
 	hwloc_bitmap_t isolated;
 	const char *path; /* of the directory that is listed */
 	unsigned names, levels;
+	unsigned skip, children; /* of the root cgroup: searched before, and listed now */
 };
 
 static int visit(void *context, const char *name);
@@ -61,8 +62,11 @@ static int visit(void *context, const char *name)
 	struct walk *walk = context;
 	struct nm_platform *platform = walk->platform;
 	char path[PATH_BYTES], file[PATH_BYTES + FILE_BYTES], text[64];
-	if (walk->names++ == NAMES_MOST)
+	if (walk->levels == 1 && walk->children++ < walk->skip)
+		return 0;
+	if (walk->names == NAMES_MOST)
 		return -ECANCELED;
+	walk->names++;
 	int length = snprintf(path, sizeof(path), "%s/%s", walk->path, name);
 	if (length < 0 || (size_t)length >= sizeof(path))
 		return 0;
@@ -103,17 +107,36 @@ static bool take(uint64_t *known, hwloc_const_bitmap_t cpus)
 	return changed;
 }
 
+/* Searches the cgroups, from the child of the root cgroup where the last call stopped. A child with
+ * too many names of its own is searched in part. Returns whether the search is complete; `cpus` are
+ * then those found. */
+static bool search_partitions(struct nm_isolation *isolation, struct nm_platform *platform,
+			      hwloc_bitmap_t cpus)
+{
+	unsigned skip = isolation->searched;
+	struct walk walk = {.platform = platform, .isolated = cpus, .skip = skip};
+	if (skip > 0)
+		(void)nm_list_parse(isolation->partial, cpus);
+	walk_below(&walk, CGROUPS);
+	bool complete = walk.names < NAMES_MOST;
+	if (!complete)
+		(void)hwloc_bitmap_list_snprintf(isolation->partial, sizeof(isolation->partial),
+						 cpus);
+	unsigned stopped_at = walk.children - 1;
+	isolation->searched = complete ? 0 : stopped_at > skip ? stopped_at : walk.children;
+	return complete;
+}
+
 /* Searches the cgroups if that is due. Returns whether other CPUs were found than before. */
 static bool follow_partitions(struct nm_isolation *isolation, struct nm_platform *platform,
 			      bool search, hwloc_bitmap_t cpus, uint64_t now_ns)
 {
 	char found[sizeof(isolation->found)];
-	struct walk walk = {.platform = platform, .isolated = cpus};
 	hwloc_bitmap_zero(cpus);
-	if (search) {
+	if (isolation->searched == 0)
 		isolation->walked_ns = now_ns;
-		walk_below(&walk, CGROUPS);
-	}
+	if (search && !search_partitions(isolation, platform, cpus))
+		return false;
 	(void)hwloc_bitmap_list_snprintf(found, sizeof(found), cpus);
 	bool changed = strcmp(found, isolation->found) != 0;
 	memcpy(isolation->found, found, sizeof(found));
@@ -130,7 +153,10 @@ int nm_isolation_follow(struct nm_isolation *isolation, struct nm_platform *plat
 	read_taken(platform, cpus);
 	bool moved = take(&isolation->taken, cpus);
 	bool search = !hwloc_bitmap_iszero(cpus) && !has_list;
-	if (!search || moved || now_ns - isolation->walked_ns >= WALK_NS)
+	if (!search || moved) /* from the beginning */
+		isolation->searched = 0;
+	if (!search || moved || isolation->searched > 0 ||
+	    now_ns - isolation->walked_ns >= WALK_NS)
 		changed |= follow_partitions(isolation, platform, search, cpus, now_ns);
 	if (!changed && !moved)
 		return 0;
