@@ -110,6 +110,29 @@ static void a_pinned_process_is_left_alone(void **state)
 	assert_null(nm_home_state_find(world.daemon.pipeline.placement, 1000));
 }
 
+/* ---- a process without its first thread ---- */
+
+static void a_home_outlives_the_first_thread(void **state)
+{
+	(void)state;
+	for (int cpu = 3; cpu <= 6; cpu += 3)
+		fake_get(world.fake, add_worker(1000, cpu, 1)->tid)->rss_kb = UINT64_C(24) << 10;
+	fake_asked.numa_maps = all_on_1;
+	begin_auto();
+	live_s(20);
+	assert_int_equal(state_of(1000)->home, 1);
+	uint64_t decision = state_of(1000)->decision;
+	fake_exit(world.fake, 1000);
+	fake_get(world.fake, 1000)->rss_kb = 0;
+	live_s(40);
+	assert_int_equal(state_of(1000)->home, 1);
+	assert_int_equal(state_of(1000)->decision, decision);
+	assert_int_equal(fake_get(world.fake, 1002)->mask, fake_cpus(2, 3));
+	assert_int_equal(nm_actuator_return_all(world.daemon.pipeline.actuator), 0);
+	assert_int_equal(fake_get(world.fake, 1002)->mask, 0xff);
+	fake_asked.numa_maps = NULL;
+}
+
 /* ---- CPUs that a process may use ---- */
 
 static void assert_no_cpu_is_shared(void)
@@ -153,6 +176,26 @@ static void different_affinities_share_cpus(void **state)
 		assert_no_cpu_is_shared();
 	}
 	assert_true(state_of(1000)->room[0] < 2.1);
+}
+
+/* Two threads with their memory on node 2, one CPU of which is isolated. */
+static void an_isolated_cpu_is_no_room(void **state)
+{
+	static const char on_2[] =
+		"7f0000000000 default anon=16384 dirty=16384 N2=16384 kernelpagesize_kB=4\n";
+	(void)state;
+	hwloc_bitmap_clr(world.daemon.pipeline.topology->usable, 5);
+	world.daemon.pipeline.topology->cpus[5].isolated = true;
+	for (int cpu = 0; cpu <= 4; cpu += 4)
+		fake_pin(world.fake, add_worker(1000, cpu, 2)->tid, 0xff & ~(1U << 5));
+	fake_asked.numa_maps = on_2;
+	begin_auto();
+	for (unsigned s = 0; s < 40; s++) {
+		live_s(1);
+		assert_no_cpu_is_shared();
+	}
+	assert_int_not_equal(state_of(1000)->home, 2);
+	fake_asked.numa_maps = NULL;
 }
 
 /* ---- memory that cannot follow ---- */
@@ -297,8 +340,10 @@ int main(void)
 		TEST(pinned_threads_keep_unlocated_memory),
 		TEST(excluded_threads_keep_their_memory),
 		TEST(a_pinned_process_is_left_alone),
+		TEST(a_home_outlives_the_first_thread),
 		TEST(two_threads_do_not_share_a_cpu),
 		TEST(different_affinities_share_cpus),
+		TEST(an_isolated_cpu_is_no_room),
 		TEST(a_refusal_by_the_cpuset_is_learnt),
 		TEST(other_refusals_are_learnt),
 		TEST(unexpected_refusals_are_learnt),
