@@ -72,7 +72,7 @@ struct nm_page_batch {
 	 */
 	int error;
 	uint64_t moved, bytes, call_ns, calls;
-	uint64_t stayed_bytes; /* bytes of a bulk batch that the kernel did not move when asked to */
+	uint64_t stayed_bytes; /* of a bulk batch: not moved by the kernel, or the pool is used up */
 	/*
 	 * The base pages that were moved, of the steps marked `base_pages` or of a bulk batch, with
 	 * the node where they were, also if the batch ended early; each page occurs once. Pages

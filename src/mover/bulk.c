@@ -154,9 +154,11 @@ static bool is_to_go(struct nm_mover *mover, const struct nm_unit *unit)
 {
 	if (unit->was < 0 || is_there(mover, (unsigned)unit->was))
 		return false;
-	if (nm_mover_take_room(mover, mover->work.batch->to, unit->bytes, unit->pool))
+	struct nm_page_batch *batch = mover->work.batch;
+	if (nm_mover_take_room(mover, batch->to, unit->bytes, unit->pool))
 		return true;
-	mover->work.batch->full |= !unit->pool;
+	batch->full |= !unit->pool;
+	batch->stayed_bytes += unit->pool ? unit->bytes : 0;
 	return false;
 }
 

@@ -250,6 +250,25 @@ static void test_refused_pages_are_tried_once(void **state)
 	assert_true(test->fake->calls <= 2 * ((FAKE_PAGES + 1023) / 1024));
 }
 
+/* A pool that is used up is not expected to be refilled. */
+static void test_a_used_up_pool_is_a_refusal(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch_new = bulk_batch();
+
+	begin_large(test);
+	snprintf(test->fake->numa_maps, FAKE_TEXT,
+		 "%" PRIx64 " default huge anon=%u N0=%u kernelpagesize_kB=2048\n", FAKE_BASE,
+		 FAKE_PAGES / FAKE_PER_HUGE, FAKE_PAGES / FAKE_PER_HUGE);
+	memset(test->fake->whole, true, sizeof(test->fake->whole));
+	test->fake->pool_pages[1] = 1;
+	RUN(test, batch);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(pages_on(test, 1), FAKE_PER_HUGE);
+	assert_int_equal(batch->bytes, FAKE_HUGE);
+	assert_int_equal(batch->stayed_bytes, FAKE_PAGES * FAKE_SMALL - FAKE_HUGE);
+}
+
 /* The process has unmapped them meanwhile. */
 static void test_vanished_pages_are_no_refusal(void **state)
 {
@@ -630,6 +649,7 @@ int main(void)
 		TEST(test_busy_pages_are_tried_twice),
 		TEST(test_busy_pages_on_a_slow_machine),
 		TEST(test_refused_pages_are_tried_once),
+		TEST(test_a_used_up_pool_is_a_refusal),
 		TEST(test_vanished_pages_are_no_refusal),
 		TEST(test_a_node_nearly_full),
 		TEST(test_node_outside_the_cpuset),
