@@ -179,7 +179,7 @@ struct nm_worker_counts {
  */
 #define NM_WORKER_MEMORY_NAME "unanswered" /* its file in the runtime directory */
 struct nm_unresponsive_list;
-int nm_unresponsive_list_new(struct nm_unresponsive_list **ret);
+void nm_unresponsive_list_new(struct nm_unresponsive_list **ret);
 void nm_unresponsive_list_free(struct nm_unresponsive_list *memory);
 NM_DEFINE_CLEANUP(struct nm_unresponsive_list, nm_unresponsive_list_free);
 /* Loads the list that an earlier run of this boot has saved. Returns 0, also if there is no

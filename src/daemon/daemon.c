@@ -179,10 +179,9 @@ int nm_daemon_run(const struct nm_options *options)
 	if (nm_journal_new(&daemon.journal) < 0)
 		return EXIT_FAILURE; /* without an output for the reason */
 	int r = nm_released_list_new(&daemon.runtime.released);
-	if (r == 0)
-		r = nm_unresponsive_list_new(&daemon.runtime.unresponsive);
 	if (r < 0)
 		return give_up(&daemon, r);
+	nm_unresponsive_list_new(&daemon.runtime.unresponsive);
 	/* Changes left by a crashed run are restored regardless of the configuration. */
 	if (!options->restore && load_config(&daemon) < 0)
 		return EX_CONFIG;

@@ -5,7 +5,7 @@
 
 int nm_mask_read_allowed(const struct nm_masks *masks, int directory, hwloc_bitmap_t ret)
 {
-	int r = nm_cgroups_cpus_of(masks->cgroups, directory, ret);
+	int r = nm_cgroups_cpuset_of(masks->cgroups, directory, ret, NULL, NULL);
 
 	return r == -ENODATA ? nm_proc_read_online(masks->platform, ret) : r;
 }

@@ -129,19 +129,6 @@ void nm_asker_progress(struct nm_asker *asker)
 		;
 }
 
-static void copy(const struct nm_memory_query *question, struct entry *ret)
-{
-	struct entry entry = {.question = *question};
-	size_t size = question->count * sizeof(*entry.addresses);
-
-	if (question->count > 0) {
-		entry.addresses = nm_must(malloc(size));
-		memcpy(entry.addresses, question->addresses, size);
-		entry.question.addresses = entry.addresses;
-	}
-	*ret = entry;
-}
-
 static bool has_room(const struct nm_asker *asker, uint64_t domain)
 {
 	struct nm_usage usage = {0};
@@ -152,29 +139,24 @@ static bool has_room(const struct nm_asker *asker, uint64_t domain)
 	return nm_usage_has_room(&usage, NM_QUERIES_MOST);
 }
 
-static int put(struct nm_asker *asker, struct entry *wanted)
-{
-	struct entry *place = has_room(asker, wanted->question.domain) ? find(asker, 0) : NULL;
-
-	if (!place)
-		return -EAGAIN;
-	*place = *wanted;
-	place->ticket = ++asker->tickets;
-	place->state = WAITING;
-	return 0;
-}
-
 int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
 		 uint64_t *ret_ticket)
 {
-	struct entry entry = {.question = *question};
-	copy(question, &entry);
-	int r = put(asker, &entry);
-	if (r < 0) {
-		empty(&entry);
-		return r;
+	struct entry *place = has_room(asker, question->domain) ? find(asker, 0) : NULL;
+	size_t size = question->count * sizeof(*question->addresses);
+
+	if (!place) {
+		nm_closep(&(int){question->fd});
+		return -EAGAIN;
 	}
-	*ret_ticket = asker->tickets;
+	*place =
+		(struct entry){.state = WAITING, .ticket = ++asker->tickets, .question = *question};
+	if (question->count > 0) {
+		place->addresses = nm_must(malloc(size));
+		memcpy(place->addresses, question->addresses, size);
+		place->question.addresses = place->addresses;
+	}
+	*ret_ticket = place->ticket;
 	if (!asker->under_way)
 		nm_asker_progress(asker);
 	return 0;

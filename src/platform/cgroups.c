@@ -55,54 +55,24 @@ static void free_value(void *item)
 	free(value);
 }
 
-static const struct value *find_value(const struct nm_cgroups *cgroups, enum file file, char *path)
+static void take_cpus(struct value *value, const char *text)
 {
-	const struct value wanted = {.path = path, .file = file};
-	void *const *found = tfind(&wanted, &cgroups->values, compare_values);
+	nm_autobitmap cpus = nm_must(hwloc_bitmap_alloc());
 
-	return found ? *found : NULL;
-}
-
-/* Returns the value that applies if the file does not exist. */
-static struct value *inherit(enum file file, const char *path, const struct value *above)
-{
-	struct value *value = nm_must(calloc(1, sizeof(*value)));
-
-	value->file = file;
-	value->path = nm_must(strdup(path));
-	value->cpus = above && above->cpus ? nm_must(hwloc_bitmap_dup(above->cpus)) : NULL;
-	value->is_root = above && above->is_root;
-	value->limit = above ? above->limit : (double)INFINITY;
-	return value;
-}
-
-static int take_cpus(struct value *value, const char *text)
-{
-	hwloc_bitmap_t cpus = nm_must(hwloc_bitmap_alloc());
-	int r = nm_list_parse(text, cpus);
-
-	if (r < 0) {
-		hwloc_bitmap_free(cpus);
-		return r;
-	}
+	if (nm_list_parse(text, cpus) < 0)
+		return;
 	hwloc_bitmap_free(value->cpus);
-	value->cpus = cpus;
+	value->cpus = NM_TAKE(cpus);
 	value->is_root = !value->path[0];
-	return 0;
 }
 
 /* "max 100000" or "150000 100000", in microseconds. */
-static int take_limit(struct value *value, const char *text)
+static void take_limit(struct value *value, const char *text)
 {
-	uint64_t quota;
-	uint64_t period;
+	uint64_t quota, period;
 
-	if (strncmp(text, "max ", 4) == 0)
-		return 0;
-	if (sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) != 2 || period == 0)
-		return -EINVAL;
-	value->limit = fmin(value->limit, (double)quota / (double)period);
-	return 0;
+	if (sscanf(text, "%" SCNu64 " %" SCNu64, &quota, &period) == 2 && period > 0)
+		value->limit = fmin(value->limit, (double)quota / (double)period);
 }
 
 /* ---- reading ---- */
@@ -124,19 +94,32 @@ static int read_value(struct nm_cgroups *cgroups, struct value *value)
 	if (is_passing(length))
 		return (int)length;
 	value->exists = length >= 0;
-	if (length < 0)
-		return 0;
-	(void)(value->file == CPUS ? take_cpus(value, text) : take_limit(value, text));
+	if (value->exists && value->file == CPUS)
+		take_cpus(value, text);
+	else if (value->exists)
+		take_limit(value, text);
 	return 0;
 }
 
 static int find_or_read(struct nm_cgroups *cgroups, enum file file, char *path,
 			const struct value *above, const struct value **ret)
 {
-	*ret = find_value(cgroups, file, path);
-	if (*ret)
+	const struct value wanted = {.path = path, .file = file};
+	void *const *found = tfind(&wanted, &cgroups->values, compare_values);
+
+	if (found) {
+		*ret = *found;
 		return 0;
-	struct value *value = inherit(file, path, above);
+	}
+	struct value *value = nm_must(calloc(1, sizeof(*value)));
+	/* what applies if the file does not exist: */
+	*value = (struct value){
+		.path = nm_must(strdup(path)),
+		.file = file,
+		.is_root = above && above->is_root,
+		.cpus = above && above->cpus ? nm_must(hwloc_bitmap_dup(above->cpus)) : NULL,
+		.limit = above ? above->limit : (double)INFINITY,
+	};
 	int r = read_value(cgroups, value);
 	if (r < 0) {
 		free_value(value);
@@ -167,13 +150,18 @@ static bool may_go_on_below(const struct value *value)
 	return value->exists || (value->file == CPU_LIMIT && !value->path[0]);
 }
 
-static int walk_down(struct nm_cgroups *cgroups, enum file file, char *path,
-		     const struct value **ret)
+static int look_up(struct nm_cgroups *cgroups, enum file file, const char *cgroup,
+		   const struct value **ret)
 {
 	char root[] = "";
 	const struct value *value = NULL;
-	int r = find_or_read(cgroups, file, root, NULL, &value);
 
+	if (!is_readable(cgroup))
+		return -ENODATA;
+	nm_autofree char *path = nm_must(strdup(cgroup));
+	if (cgroups->nr_values > MOST_VALUES)
+		nm_cgroups_forget(cgroups);
+	int r = find_or_read(cgroups, file, root, NULL, &value);
 	for (char *end = path; r >= 0 && may_go_on_below(value) && end[0] && end[1];) {
 		end += strcspn(end + 1, "/") + 1;
 		char next = *end;
@@ -184,17 +172,6 @@ static int walk_down(struct nm_cgroups *cgroups, enum file file, char *path,
 	if (r >= 0)
 		*ret = value;
 	return r;
-}
-
-static int look_up(struct nm_cgroups *cgroups, enum file file, const char *cgroup,
-		   const struct value **ret)
-{
-	if (!is_readable(cgroup))
-		return -ENODATA;
-	nm_autofree char *path = nm_must(strdup(cgroup));
-	if (cgroups->nr_values > MOST_VALUES)
-		nm_cgroups_forget(cgroups);
-	return walk_down(cgroups, file, path, ret);
 }
 
 static int give_cpus(const struct value *value, hwloc_bitmap_t ret, bool *ret_root)
@@ -287,11 +264,6 @@ int nm_cgroups_cpuset_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap
 	if (r == 0 && ret_id)
 		*ret_id = id_of(value);
 	return r;
-}
-
-int nm_cgroups_cpus_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret)
-{
-	return nm_cgroups_cpuset_of(cgroups, directory, ret, NULL, NULL);
 }
 
 /* ---- construction ---- */

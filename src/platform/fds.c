@@ -47,17 +47,6 @@ int nm_fds_send(int socket, const struct iovec *parts, size_t nr_parts, struct n
 	return sendmsg(socket, &message, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static struct nm_fds received(struct msghdr *message)
-{
-	struct cmsghdr *header = CMSG_FIRSTHDR(message);
-	struct nm_fds fds = {-1, -1};
-
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-	    header->cmsg_len <= CMSG_LEN(sizeof(fds)))
-		memcpy(&fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
-	return fds;
-}
-
 ssize_t nm_fds_receive(int socket, struct iovec *parts, size_t nr_parts, int flags,
 		       struct nm_fds *ret_fds)
 {
@@ -66,6 +55,7 @@ ssize_t nm_fds_receive(int socket, struct iovec *parts, size_t nr_parts, int fla
 				 .msg_iovlen = nr_parts,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
+	struct nm_fds fds = {-1, -1};
 	ssize_t got;
 
 	do
@@ -73,7 +63,10 @@ ssize_t nm_fds_receive(int socket, struct iovec *parts, size_t nr_parts, int fla
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
-	struct nm_fds fds = received(&message);
+	const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+	    header->cmsg_len <= CMSG_LEN(sizeof(fds)))
+		memcpy(&fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
 	if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
 		nm_fds_close(&fds);
 		/* The kernel drops descriptors if the process has no number left (unix(7)). */

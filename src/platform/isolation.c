@@ -86,16 +86,6 @@ static int visit(void *context, const char *name)
 
 /* ---- changes ---- */
 
-/* Reads the online CPUs that are in partitions: those which the root cgroup has given away. */
-static void read_taken(struct nm_platform *platform, hwloc_bitmap_t ret)
-{
-	nm_autobitmap left = nm_must(hwloc_bitmap_alloc());
-	hwloc_bitmap_zero(ret);
-	if (add_list(platform, CGROUPS "/cpuset.cpus.effective", left) &&
-	    !hwloc_bitmap_iszero(left) && add_list(platform, "sys/devices/system/cpu/online", ret))
-		(void)hwloc_bitmap_andnot(ret, ret, left);
-}
-
 /* Returns whether the set differs from the one with this hash, which is replaced. */
 static bool take(uint64_t *known, hwloc_const_bitmap_t cpus)
 {
@@ -146,11 +136,15 @@ static bool follow_partitions(struct nm_isolation *isolation, struct nm_platform
 int nm_isolation_follow(struct nm_isolation *isolation, struct nm_platform *platform,
 			uint64_t now_ns)
 {
-	nm_autobitmap listed = nm_must(hwloc_bitmap_alloc()), cpus = nm_must(hwloc_bitmap_alloc());
+	nm_autobitmap listed = nm_must(hwloc_bitmap_alloc()), cpus = nm_must(hwloc_bitmap_alloc()),
+		      left = nm_must(hwloc_bitmap_alloc());
 	(void)add_list(platform, "sys/devices/system/cpu/isolated", listed);
 	bool has_list = add_list(platform, CGROUPS "/cpuset.cpus.isolated", listed);
 	bool changed = take(&isolation->listed, listed);
-	read_taken(platform, cpus);
+	/* The online CPUs that are in partitions are those which the root cgroup has given away. */
+	if (add_list(platform, CGROUPS "/cpuset.cpus.effective", left) &&
+	    !hwloc_bitmap_iszero(left) && add_list(platform, "sys/devices/system/cpu/online", cpus))
+		(void)hwloc_bitmap_andnot(cpus, cpus, left);
 	bool moved = take(&isolation->taken, cpus);
 	bool search = !hwloc_bitmap_iszero(cpus) && !has_list;
 	if (!search || moved) /* from the beginning */

@@ -399,33 +399,25 @@ static char *copy_text(const char *text)
 	return text ? nm_must(strdup(text)) : NULL;
 }
 
-static void copy_options(struct nm_linux *self, const struct nm_platform_options *options)
+static int open_all(struct nm_linux *self, const struct nm_platform_options *options)
 {
-	const char *state = options->state_path ? options->state_path : NM_HELPER_STATE_PATH;
+	const char *root = options->root_path ? options->root_path : "/";
 
-	self->helper_socket = copy_text(options->helper_socket);
-	self->config_path = copy_text(options->config.path);
-	self->config_folder = copy_text(options->config.folder);
-	self->state_path = copy_text(state);
-}
-
-static int open_root(struct nm_linux *self, const char *path)
-{
-	self->files.root = open(path ? path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	self->files.root = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (self->files.root < 0)
 		return -errno;
 	self->proc = openat(self->files.root, "proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return self->proc < 0 ? -errno : 0;
-}
-
-static int open_workers(struct nm_linux *self, const struct nm_platform_options *options)
-{
+	if (self->proc < 0)
+		return -errno;
+	int r = linux_mask_init(self);
+	if (r < 0)
+		return r;
 	const struct nm_worker_options workers = {.socket_path = options->worker_socket,
 						  .program = options->worker_program,
 						  .memory = options->unresponsive,
 						  .proc_fd = self->proc};
 	nm_worker_client_new(&workers, &self->workers);
-	int r = nm_linux_queries_new(self->workers, &self->queries);
+	r = nm_linux_queries_new(self->workers, &self->queries);
 	if (r == 0 && options->start_workers)
 		nm_worker_client_start(self->workers);
 	return r;
@@ -434,16 +426,16 @@ static int open_workers(struct nm_linux *self, const struct nm_platform_options 
 int nm_platform_linux_new(const struct nm_platform_options *options, struct nm_platform **ret)
 {
 	struct nm_linux *self = nm_must(calloc(1, sizeof(*self)));
+	const char *state = options->state_path ? options->state_path : NM_HELPER_STATE_PATH;
 
 	self->files.base.ops = options->dry_run ? &dry_run_ops : &linux_ops;
 	self->files.base.free = linux_free;
 	self->files.root = self->proc = self->helper = self->balancing = -1;
-	copy_options(self, options);
-	int r = open_root(self, options->root_path);
-	if (r == 0)
-		r = linux_mask_init(self);
-	if (r == 0)
-		r = open_workers(self, options);
+	self->helper_socket = copy_text(options->helper_socket);
+	self->config_path = copy_text(options->config.path);
+	self->config_folder = copy_text(options->config.folder);
+	self->state_path = copy_text(state);
+	int r = open_all(self, options);
 	if (r < 0) {
 		nm_platform_free(&self->files.base);
 		return r;

@@ -127,16 +127,11 @@ int nm_linux_pages_prepare(struct nm_platform *platform)
 	return r > 0 ? NM_CALL_BEGUN : r;
 }
 
-static bool is_found(const struct nm_worker_call *call)
-{
-	const struct nm_worker_found *found = call->body;
-
-	return call->body_size == sizeof(*found) && found->count <= NM_WORKER_PAGES_MOST;
-}
-
 /* Returns what the function that began the call returns for this result of the worker. */
 static int result_of(const struct nm_worker_call *call, int r)
 {
+	const struct nm_worker_found *found = call->body;
+
 	if (r < 0)
 		return r;
 	switch (call->request.act) {
@@ -149,7 +144,9 @@ static int result_of(const struct nm_worker_call *call, int r)
 	case NM_WORKER_ROUND:
 		return call->body_size == NM_WORKER_MOVED_BYTES(call->request.count) ? r : -EPROTO;
 	case NM_WORKER_FIND:
-		return is_found(call) ? r : -EPROTO;
+		return call->body_size == sizeof(*found) && found->count <= NM_WORKER_PAGES_MOST
+			       ? r
+			       : -EPROTO;
 	default:
 		return r;
 	}

@@ -86,16 +86,6 @@ static bool sample_pages(struct nm_linux_queries *self, unsigned count,
 	return ask_where(self, count, self->addresses, ret);
 }
 
-static unsigned keep_resident(int *nodes, unsigned count)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < count && kept < PAGES_SAMPLED; i++)
-		if (nodes[i] >= 0)
-			nodes[kept++] = nodes[i];
-	return kept;
-}
-
 /* If little of the address space is in memory, more of it is queried. */
 static bool take_nodes(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
 {
@@ -106,7 +96,10 @@ static bool take_nodes(struct nm_linux_queries *self, int r, struct nm_memory_an
 	if (r < 0)
 		return end(ret, r);
 	if (self->query->kind == NM_MEMORY_QUERY_PAGES) {
-		unsigned kept = keep_resident(self->nodes, count);
+		unsigned kept = 0;
+		for (unsigned i = 0; i < count && kept < PAGES_SAMPLED; i++)
+			if (self->nodes[i] >= 0)
+				self->nodes[kept++] = self->nodes[i];
 		if (kept < PAGES_SAMPLED / 4 && count == PAGES_SAMPLED)
 			return sample_pages(self, NM_WORKER_PAGES_MOST, ret);
 		count = kept;
@@ -136,37 +129,6 @@ static bool read_on(struct nm_linux_queries *self, struct nm_memory_answer *ret)
 	return true;
 }
 
-static bool take_numa_maps(struct nm_linux_queries *self, size_t got, struct nm_memory_answer *ret)
-{
-	if (got > 0)
-		return read_on(self, ret);
-	ret->text = nm_must(realloc(self->text, self->used + 1));
-	self->text = NULL;
-	return end(ret, 0);
-}
-
-static bool take_maps(struct nm_linux_queries *self, size_t got, struct nm_memory_answer *ret)
-{
-	ssize_t taken = nm_private_pages_add(&self->pages, self->text, self->used);
-
-	if (taken < 0)
-		return end(ret, (int)taken);
-	self->used -= (size_t)taken;
-	memmove(self->text, self->text + taken, self->used);
-	return got > 0 ? read_on(self, ret) : sample_pages(self, PAGES_SAMPLED, ret);
-}
-
-/* A program with more mappings than are read here may still have a runtime; the result is then
- * -EFBIG. */
-static bool search_maps(struct nm_linux_queries *self, size_t got, struct nm_memory_answer *ret)
-{
-	nm_runtime_search(&self->search, self->text, got);
-	self->used = 0;
-	if (got == 0 || self->search.found != NM_RUNTIME_NONE)
-		return end(ret, (int)self->search.found);
-	return read_on(self, ret);
-}
-
 static bool take_text(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
 {
 	size_t got = self->call.body_size;
@@ -176,10 +138,28 @@ static bool take_text(struct nm_linux_queries *self, int r, struct nm_memory_ans
 	self->used += got;
 	self->total += got;
 	self->text[self->used] = '\0';
-	if (self->query->kind == NM_MEMORY_QUERY_NUMA_MAPS)
-		return take_numa_maps(self, got, ret);
-	return self->query->kind == NM_MEMORY_QUERY_PAGES ? take_maps(self, got, ret)
-							  : search_maps(self, got, ret);
+	if (self->query->kind == NM_MEMORY_QUERY_NUMA_MAPS) {
+		if (got > 0)
+			return read_on(self, ret);
+		ret->text = nm_must(realloc(self->text, self->used + 1));
+		self->text = NULL;
+		return end(ret, 0);
+	}
+	if (self->query->kind == NM_MEMORY_QUERY_PAGES) {
+		ssize_t taken = nm_private_pages_add(&self->pages, self->text, self->used);
+		if (taken < 0)
+			return end(ret, (int)taken);
+		self->used -= (size_t)taken;
+		memmove(self->text, self->text + taken, self->used);
+		return got > 0 ? read_on(self, ret) : sample_pages(self, PAGES_SAMPLED, ret);
+	}
+	/* A program with more mappings than are read here may still have a runtime; the result is
+	 * then -EFBIG. */
+	nm_runtime_search(&self->search, self->text, got);
+	self->used = 0;
+	if (got == 0 || self->search.found != NM_RUNTIME_NONE)
+		return end(ret, (int)self->search.found);
+	return read_on(self, ret);
 }
 
 static bool take_file(struct nm_linux_queries *self, int r, struct nm_memory_answer *ret)
@@ -255,16 +235,6 @@ static bool await_result(struct nm_linux_queries *self, const struct nm_memory_q
 	return true;
 }
 
-static int send_next(struct nm_linux_queries *self)
-{
-	int r = nm_asker_goes_on(self->asker);
-
-	if (r < 0)
-		return r;
-	self->sent_ns = nm_clock_ns();
-	return nm_worker_client_send(self->workers, NM_WORKER_LOOP, &self->call);
-}
-
 /* Implements nm_memory_answer_fn. */
 static bool answer(void *context, const struct nm_memory_query *query, struct nm_memory_answer *ret)
 {
@@ -274,7 +244,11 @@ static bool answer(void *context, const struct nm_memory_query *query, struct nm
 	if (!await_result(self, query, &r))
 		return false;
 	while (self->step(self, r, ret)) {
-		r = send_next(self);
+		r = nm_asker_goes_on(self->asker);
+		if (r == 0) {
+			self->sent_ns = nm_clock_ns();
+			r = nm_worker_client_send(self->workers, NM_WORKER_LOOP, &self->call);
+		}
 		if (r > 0)
 			return false;
 	}
@@ -324,16 +298,6 @@ int nm_linux_query_fd(struct nm_platform *platform)
 	return nm_linux(platform)->queries->epoll_fd;
 }
 
-static int add(struct nm_linux_queries *self, const struct nm_memory_query *query,
-	       uint64_t *ret_ticket)
-{
-	int r = nm_asker_ask(self->asker, query, ret_ticket);
-
-	if (r == 0)
-		nm_linux_watch(self);
-	return r;
-}
-
 /* The memory of a process whose first thread has exited is found by the number of another one. */
 static void use_survivor(struct nm_platform *platform, struct nm_memory_query *query)
 {
@@ -372,7 +336,10 @@ int nm_linux_memory_query(struct nm_platform *platform, const struct nm_memory_q
 		if (own.fd < 0)
 			return own.fd;
 	}
-	return add(self->queries, &own, ret_ticket);
+	r = nm_asker_ask(self->queries->asker, &own, ret_ticket);
+	if (r == 0)
+		nm_linux_watch(self->queries);
+	return r;
 }
 
 int nm_linux_memory_poll(struct nm_platform *platform, uint64_t ticket,
@@ -394,27 +361,19 @@ void nm_linux_memory_cancel(struct nm_platform *platform, uint64_t ticket)
 
 /* ---- construction ---- */
 
-static int open_fds(struct nm_linux_queries *self)
-{
-	struct epoll_event event = {.events = EPOLLIN};
-
-	self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	self->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (self->epoll_fd < 0 || self->timer_fd < 0)
-		return -errno;
-	return epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, self->timer_fd, &event) < 0 ? -errno : 0;
-}
-
 int nm_linux_queries_new(struct nm_worker_client *workers, struct nm_linux_queries **ret)
 {
 	struct nm_linux_queries *self = nm_must(calloc(1, sizeof(*self)));
+	struct epoll_event event = {.events = EPOLLIN};
 
 	self->workers = workers;
 	self->maps = -1;
-	int r = open_fds(self);
-	if (r == 0)
-		nm_asker_new(answer, self, &self->asker);
-	if (r < 0) {
+	nm_asker_new(answer, self, &self->asker);
+	self->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	self->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (self->epoll_fd < 0 || self->timer_fd < 0 ||
+	    epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, self->timer_fd, &event) < 0) {
+		int r = -errno;
 		nm_linux_queries_free(self);
 		return r;
 	}

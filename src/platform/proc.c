@@ -69,17 +69,6 @@ static uint64_t status_bytes(const char *text, const char *name)
 	return value && sscanf(value, "%" SCNu64, &kib) == 1 ? kib * 1024 : 0;
 }
 
-/* NSpid lists the number in each namespace, the innermost last. */
-static uint32_t innermost_pid(const char *text)
-{
-	const char *numbers = status_value(text, "NSpid");
-	uint32_t pid = 0;
-	int length;
-	while (numbers && sscanf(numbers, "%*[ \t]%" SCNu32 "%n", &pid, &length) == 1)
-		numbers += length;
-	return pid;
-}
-
 /* A list such as "0-2,5". Kernels without cpusets have no such line, and all nodes are allowed. */
 static uint64_t barred_mems(const char *text)
 {
@@ -103,13 +92,17 @@ int nm_proc_parse_status(const char *text, struct nm_proc_status *ret)
 {
 	struct nm_proc_status status = {0};
 	const char *tgid = status_value(text, "Tgid");
+	/* lists the number in each namespace, the innermost last */
+	const char *numbers = status_value(text, "NSpid");
+	int length;
 
 	if (!tgid || sscanf(tgid, "%" SCNu32, &status.tgid) != 1)
 		return -EINVAL;
 	status.hugetlb_bytes = status_bytes(text, "HugetlbPages");
 	status.held_bytes = status_bytes(text, "VmPin") + status_bytes(text, "VmLck");
 	status.barred_mems = barred_mems(text);
-	status.ns_pid = innermost_pid(text);
+	while (numbers && sscanf(numbers, "%*[ \t]%" SCNu32 "%n", &status.ns_pid, &length) == 1)
+		numbers += length;
 	*ret = status;
 	return 0;
 }
@@ -322,8 +315,7 @@ static int copy_cgroup(const char *text, char **ret)
 	int r = nm_proc_parse_cgroup(text, &path, &length);
 	if (r < 0)
 		return r;
-	char *copy = nm_must(strndup(path, length));
-	*ret = copy;
+	*ret = nm_must(strndup(path, length));
 	return 0;
 }
 

@@ -22,17 +22,6 @@ const char *nm_runtime_name(enum nm_runtime runtime)
 	return names[runtime];
 }
 
-/* Parses a line of /proc/PID/maps (proc(5)). */
-static bool parse(const char *line, struct mapping *ret)
-{
-	int path = 0;
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*s %" SCNu64 " %n", &ret->begin, &ret->end,
-		   ret->permissions, &ret->inode, &path) != 4)
-		return false;
-	ret->path = line + path;
-	return path > 0;
-}
-
 static bool is_jvm(const struct mapping *mapping)
 {
 	const char *name = strrchr(mapping->path, '/');
@@ -72,11 +61,17 @@ static bool is_go(struct nm_runtime_search *search, const struct mapping *mappin
 	       ends_table(search, mapping);
 }
 
+/* Takes a line of /proc/PID/maps (proc(5)). */
 static void take_line(struct nm_runtime_search *search)
 {
 	struct mapping mapping;
+	int path = 0;
 	search->line[search->used] = '\0';
-	if (!search->too_long && parse(search->line, &mapping)) {
+	if (!search->too_long &&
+	    sscanf(search->line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*s %" SCNu64 " %n",
+		   &mapping.begin, &mapping.end, mapping.permissions, &mapping.inode, &path) == 4 &&
+	    path > 0) {
+		mapping.path = search->line + path;
 		if (is_jvm(&mapping))
 			search->found = NM_RUNTIME_JVM;
 		else if (is_go(search, &mapping))

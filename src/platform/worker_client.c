@@ -55,30 +55,20 @@ int nm_worker_client_identify(struct nm_worker_client *client, uint32_t tid, uin
 	return nm_worker_subject_of(client->proc_fd, tid, start_ticks, ret);
 }
 
-/* Identifies the process of the call, unless it is that of the last call. */
-static int identify(struct nm_worker_client *client, const struct nm_worker_call *call,
-		    struct caller *caller)
+/* Sets the process of the call in the request. Identifies it, unless it is that of the last
+ * call. */
+static int find_subject(struct nm_worker_client *client, struct nm_worker_call *call,
+			struct caller *caller)
 {
 	struct nm_proc_stat stat = {.tid = call->pid, .start_ticks = call->start_ticks};
 	int r = call->pid ? 0 : nm_proc_stat_at(call->directory, "stat", &stat);
 
-	if (r < 0 || is_identified(caller, stat.tid, stat.start_ticks))
-		return r;
-	caller->identified_ns = 0;
-	r = call->pid == 0 ? nm_worker_subject_at(call->directory, &stat, &caller->subject)
-			   : nm_worker_client_identify(client, call->pid, call->start_ticks,
-						       &caller->subject);
-	if (r == 0)
-		caller->identified_ns = nm_clock_ns();
-	return r;
-}
-
-/* Sets the process of the call in the request. */
-static int find_subject(struct nm_worker_client *client, struct nm_worker_call *call,
-			struct caller *caller)
-{
-	int r = identify(client, call, caller);
-
+	if (r == 0 && !is_identified(caller, stat.tid, stat.start_ticks)) {
+		r = call->pid ? nm_worker_client_identify(client, call->pid, call->start_ticks,
+							  &caller->subject)
+			      : nm_worker_subject_at(call->directory, &stat, &caller->subject);
+		caller->identified_ns = r == 0 ? nm_clock_ns() : 0;
+	}
 	if (r < 0)
 		return r;
 	call->request.version = NM_WORKER_VERSION;
@@ -91,22 +81,6 @@ static void add_news(struct nm_worker_client *client, const struct nm_worker_new
 {
 	if (client->news_count < NEWS_MOST)
 		client->news[client->news_count++] = *news;
-}
-
-static int begin(struct nm_worker_client *client, const struct caller *caller)
-{
-	if (caller->until_ns && nm_clock_ns() >= caller->until_ns)
-		return -EINPROGRESS;
-	return nm_unresponsive_list_begin(client->memory, &caller->subject);
-}
-
-static void report_absence(struct nm_worker_client *client, int error)
-{
-	const struct nm_worker_news news = {.error = error};
-
-	if (error < 0 && error != -ECANCELED && !client->absent_reported)
-		add_news(client, &news);
-	client->absent_reported = error < 0 && (client->absent_reported || error != -ECANCELED);
 }
 
 /* ---- the operation in progress ---- */
@@ -132,7 +106,10 @@ static int end_greeting(struct nm_worker_client *client, struct caller *caller, 
 			link->start_ticks = stat.start_ticks;
 		}
 	}
-	report_absence(client, r);
+	bool absent = r < 0 && r != -ECANCELED;
+	if (absent && !client->absent_reported)
+		add_news(client, &(struct nm_worker_news){.error = r});
+	client->absent_reported = absent || (r < 0 && client->absent_reported);
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
 }
 
@@ -160,13 +137,6 @@ static int have_worker(struct nm_worker_client *client, struct caller *caller)
 	return 1;
 }
 
-static void begin_series(const struct nm_worker_client *client, struct caller *caller)
-{
-	uint64_t deadline_ns = client->deadline_ns[caller - client->callers];
-
-	caller->until_ns = nm_clock_ns() + NM_WORKER_SERIES_CALLS * deadline_ns;
-}
-
 /* A worker has missed nothing if it is still running, or if the end of the series left it less time
  * than its deadline. */
 static int end_call(struct nm_worker_client *client, struct caller *caller, int r)
@@ -187,28 +157,27 @@ static int end_call(struct nm_worker_client *client, struct caller *caller, int 
 	return r;
 }
 
-/* Returns 1 if the call is in progress, or a negative errno. */
-static int send_call(struct nm_worker_client *client, struct caller *caller)
-{
-	uint64_t deadline_ns = nm_clock_ns() + client->deadline_ns[caller - client->callers];
-
-	int r = begin(client, caller);
-
-	if (r < 0)
-		return r;
-	caller->cut = caller->until_ns && caller->until_ns < deadline_ns;
-	caller->deadline_ns = caller->cut ? caller->until_ns : deadline_ns;
-	r = nm_worker_link_send(&caller->link, caller->call);
-	return r < 0 ? end_call(client, caller, r) : 1;
-}
-
 /* Continues when there is a worker, or with the error `r`. Returns 1 if the call is in progress. */
 static int go_on(struct nm_worker_client *client, struct caller *caller, int r)
 {
-	if (caller->call)
-		return r < 0 ? r : send_call(client, caller);
-	begin_series(client, caller);
-	return r;
+	uint64_t now_ns = nm_clock_ns();
+	uint64_t deadline_ns = client->deadline_ns[caller - client->callers];
+
+	if (!caller->call) {
+		caller->until_ns = now_ns + NM_WORKER_SERIES_CALLS * deadline_ns;
+		return r;
+	}
+	if (r < 0)
+		return r;
+	if (caller->until_ns && now_ns >= caller->until_ns)
+		return -EINPROGRESS;
+	r = nm_unresponsive_list_begin(client->memory, &caller->subject);
+	if (r < 0)
+		return r;
+	caller->cut = caller->until_ns && caller->until_ns < now_ns + deadline_ns;
+	caller->deadline_ns = caller->cut ? caller->until_ns : now_ns + deadline_ns;
+	r = nm_worker_link_send(&caller->link, caller->call);
+	return r < 0 ? end_call(client, caller, r) : 1;
 }
 
 /* Returns 1 if the operation is in progress. */
@@ -318,11 +287,12 @@ struct nm_worker_counts nm_worker_client_counts(struct nm_worker_client *client)
 
 /* ---- construction ---- */
 
-static void fill_in(struct nm_worker_client *client, const struct nm_worker_options *options)
+void nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret)
 {
 	static const uint64_t deadlines[] = {
 		[NM_WORKER_LOOP] = NM_WORKER_QUERY_NS, [NM_WORKER_MOVER] = NM_WORKER_MOVE_NS};
 	const uint64_t *deadline = options->deadline_ns ? options->deadline_ns : deadlines;
+	struct nm_worker_client *client = nm_must(calloc(1, sizeof(*client)));
 
 	if (!options->memory)
 		nm_unresponsive_list_new(&client->own);
@@ -330,19 +300,11 @@ static void fill_in(struct nm_worker_client *client, const struct nm_worker_opti
 	client->proc_fd = options->proc_fd;
 	client->socket_path = options->socket_path ? nm_must(strdup(options->socket_path)) : NULL;
 	client->program = options->program ? nm_must(strdup(options->program)) : NULL;
-	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
+	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
 		client->deadline_ns[i] = deadline[i];
-}
-
-void nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret)
-{
-	nm_auto(nm_worker_client_freep) struct nm_worker_client *client =
-		nm_must(calloc(1, sizeof(*client)));
-
-	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++)
 		client->callers[i] = (struct caller){.link = NM_WORKER_LINK_NONE};
-	fill_in(client, options);
-	*ret = NM_TAKE(client);
+	}
+	*ret = client;
 }
 
 void nm_worker_client_free(struct nm_worker_client *client)
@@ -351,8 +313,7 @@ void nm_worker_client_free(struct nm_worker_client *client)
 		return;
 	for (unsigned i = 0; i < NM_WORKER_CALLERS; i++) {
 		nm_worker_client_cancel(client, (enum nm_worker_caller)i);
-		if (client->memory)
-			nm_unresponsive_list_let_go(client->memory, &client->callers[i].link);
+		nm_unresponsive_list_let_go(client->memory, &client->callers[i].link);
 	}
 	nm_unresponsive_list_free(client->own);
 	free(client->socket_path);

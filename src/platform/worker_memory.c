@@ -75,39 +75,26 @@ static size_t missed_count(const struct nm_worker_bars *bars)
 							  : NM_WORKER_MISSED_MOST;
 }
 
-static bool rests(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
-		  uint64_t now_ns)
+int nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
+		      unsigned others, uint64_t now_ns)
 {
+	struct nm_usage usage = {.all = others};
 	size_t known = missed_count(bars);
+	bool at_work = false;
 
 	for (size_t i = 0; i < known; i++)
 		if (bars->missed[i].pid == subject->pid &&
 		    bars->missed[i].start_ticks == subject->start_ticks &&
 		    now_ns < bars->missed[i].until_ns)
-			return true;
-	return false;
-}
-
-static bool is_at_work_for(const struct nm_worker_bars *bars, uint64_t domain)
-{
-	for (unsigned i = 0; i < bars->stuck_count; i++)
-		if (bars->stuck[i].at_work && bars->stuck[i].domain == domain)
-			return true;
-	return false;
-}
-
-int nm_worker_may_ask(const struct nm_worker_bars *bars, const struct nm_worker_subject *subject,
-		      unsigned others, uint64_t now_ns)
-{
-	struct nm_usage usage = {.all = others};
-
-	if (rests(bars, subject, now_ns))
-		return -EALREADY;
-	for (unsigned i = 0; i < bars->stuck_count; i++)
-		nm_usage_add(&usage, subject->domain, bars->stuck[i].domain, 1);
+			return -EALREADY;
+	for (unsigned i = 0; i < bars->stuck_count; i++) {
+		const struct nm_worker_stuck *stuck = &bars->stuck[i];
+		nm_usage_add(&usage, subject->domain, stuck->domain, 1);
+		at_work |= stuck->at_work && stuck->domain == subject->domain;
+	}
 	if (usage.own == 0 && nm_usage_has_room(&usage, NM_STUCK_WORKERS_MOST))
 		return 0;
-	return is_at_work_for(bars, subject->domain) ? -EINPROGRESS : -EALREADY;
+	return at_work ? -EINPROGRESS : -EALREADY;
 }
 
 void nm_worker_missed(struct nm_worker_bars *bars, uint32_t pid, uint64_t start_ticks,
@@ -176,15 +163,6 @@ static void keep(struct nm_unresponsive_list *memory, uint64_t domain, bool at_w
 	memory->changed = true;
 }
 
-static void give_up(struct nm_unresponsive_list *memory, const struct nm_worker_subject *subject,
-		    struct nm_worker_link *link)
-{
-	nm_worker_missed(&memory->bars, subject->pid, subject->start_ticks,
-			 nm_clock_ns() + NM_WORKER_REST_NS);
-	memory->given_up++;
-	keep(memory, subject->domain, false, link);
-}
-
 /* ---- called by the client ---- */
 
 int nm_unresponsive_list_begin(struct nm_unresponsive_list *memory,
@@ -203,12 +181,16 @@ void nm_unresponsive_list_end(struct nm_unresponsive_list *memory,
 			      int result)
 {
 	memory->calling--;
-	if (result == -ETIMEDOUT)
-		give_up(memory, subject, link);
-	else if (result == -ECANCELED || result == -EINPROGRESS)
+	if (result == -ETIMEDOUT) {
+		nm_worker_missed(&memory->bars, subject->pid, subject->start_ticks,
+				 nm_clock_ns() + NM_WORKER_REST_NS);
+		memory->given_up++;
+		keep(memory, subject->domain, false, link);
+	} else if (result == -ECANCELED || result == -EINPROGRESS) {
 		keep(memory, subject->domain, result == -EINPROGRESS, link);
-	else if (result < 0)
+	} else if (result < 0) {
 		nm_unresponsive_list_let_go(memory, link);
+	}
 }
 
 struct nm_worker_counts nm_unresponsive_list_counts(struct nm_unresponsive_list *memory)
@@ -220,25 +202,19 @@ struct nm_worker_counts nm_unresponsive_list_counts(struct nm_unresponsive_list 
 
 /* ---- writing the file ---- */
 
-static size_t write_missed(const struct nm_worker_bars *bars, uint64_t now_ns, char *out)
+/* A worker whose PID is unknown is not saved, because it cannot be found again. */
+static size_t write_all(const struct nm_worker_bars *bars, const char *boot_id, char *out)
 {
-	size_t known = missed_count(bars), length = 0;
+	uint64_t now_ns = nm_clock_ns();
+	size_t known = missed_count(bars);
+	size_t length = (size_t)snprintf(out, HEADER_BYTES, HEADER "%.64s\n", boot_id);
 
 	for (size_t i = 0; i < known; i++)
 		if (now_ns < bars->missed[i].until_ns)
-			length +=
-				(size_t)snprintf(out + length, LINE_BYTES,
-						 "process %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
-						 bars->missed[i].pid, bars->missed[i].start_ticks,
-						 bars->missed[i].until_ns);
-	return length;
-}
-
-/* A worker whose PID is unknown is not saved, because it cannot be found again. */
-static size_t write_stuck(const struct nm_worker_bars *bars, char *out)
-{
-	size_t length = 0;
-
+			length += (size_t)snprintf(out + length, LINE_BYTES,
+						   "process %" PRIu32 " %" PRIu64 " %" PRIu64 "\n",
+						   bars->missed[i].pid, bars->missed[i].start_ticks,
+						   bars->missed[i].until_ns);
 	for (unsigned i = 0; i < bars->stuck_count; i++) {
 		const struct nm_worker_stuck *stuck = &bars->stuck[i];
 		if (stuck->link.pid > 0)
@@ -250,15 +226,6 @@ static size_t write_stuck(const struct nm_worker_bars *bars, char *out)
 	return length;
 }
 
-static size_t write_all(struct nm_unresponsive_list *memory, const char *boot_id, char *out)
-{
-	size_t length = (size_t)snprintf(out, HEADER_BYTES, HEADER "%.64s\n", boot_id);
-
-	length += write_missed(&memory->bars, nm_clock_ns(), out + length);
-	length += write_stuck(&memory->bars, out + length);
-	return length;
-}
-
 int nm_unresponsive_list_save(struct nm_unresponsive_list *memory, int directory,
 			      const char *boot_id)
 {
@@ -266,31 +233,13 @@ int nm_unresponsive_list_save(struct nm_unresponsive_list *memory, int directory
 	if (!memory->changed)
 		return 0;
 	nm_autofree char *text = nm_must(malloc(FILE_BYTES));
-	size_t length = write_all(memory, boot_id, text);
+	size_t length = write_all(&memory->bars, boot_id, text);
 	int r = nm_replace_own(directory, NM_WORKER_MEMORY_NAME, text, length);
 	memory->changed = r < 0;
 	return r;
 }
 
 /* ---- reading the file ---- */
-
-struct line {
-	char kind[8];
-	uint32_t id;
-	uint64_t start_ticks, last; /* process: end of its rest; worker: user ID */
-	uint64_t domain;
-};
-
-static int take_process(struct nm_unresponsive_list *memory, const struct line *line)
-{
-	uint64_t now_ns = nm_clock_ns();
-
-	if (line->last > now_ns + NM_WORKER_REST_NS)
-		return -EBADMSG;
-	if (line->last > now_ns)
-		nm_worker_missed(&memory->bars, line->id, line->start_ticks, line->last);
-	return 0;
-}
 
 /* Returns a descriptor that becomes readable when this process ends, -ESRCH if it has ended, or
  * another negative errno. */
@@ -309,50 +258,31 @@ static int watch_process(uint32_t pid, uint64_t start_ticks)
 	return r < 0 ? r : nm_take_fd(&fd);
 }
 
-static int take_worker(struct nm_unresponsive_list *memory, const struct line *line)
+static int take_line(struct nm_unresponsive_list *memory, const char *line)
 {
-	if (line->id > INT32_MAX)
+	uint64_t now_ns = nm_clock_ns();
+	uint64_t start_ticks, last; /* process: end of its rest; worker: domain */
+	uint32_t pid;
+	char kind[8], end;
+
+	if (sscanf(line, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 "%c", kind, &pid, &start_ticks,
+		   &last, &end) != 4 ||
+	    !pid)
+		return -EBADMSG;
+	if (strcmp(kind, "process") == 0 && last <= now_ns + NM_WORKER_REST_NS) {
+		if (last > now_ns)
+			nm_worker_missed(&memory->bars, pid, start_ticks, last);
+		return 0;
+	}
+	if (strcmp(kind, "worker") != 0 || pid > INT32_MAX)
 		return -EBADMSG;
 	if (memory->bars.stuck_count == NM_STUCK_WORKERS_MOST)
 		return 0;
-	int fd = watch_process(line->id, line->start_ticks);
-	if (fd < 0)
-		return 0;
-	struct nm_worker_link link = {.fd = fd, .pid = line->id, .start_ticks = line->start_ticks};
-	keep(memory, line->last, false, &link);
+	struct nm_worker_link link = {
+		.fd = watch_process(pid, start_ticks), .pid = pid, .start_ticks = start_ticks};
+	if (link.fd >= 0)
+		keep(memory, last, false, &link);
 	return 0;
-}
-
-static int take_line(struct nm_unresponsive_list *memory, const char *text)
-{
-	struct line line;
-	char end;
-
-	if (sscanf(text, "%7s %" SCNu32 " %" SCNu64 " %" SCNu64 "%c", line.kind, &line.id,
-		   &line.start_ticks, &line.last, &end) != 4 ||
-	    !line.id)
-		return -EBADMSG;
-	if (strcmp(line.kind, "process") == 0)
-		return take_process(memory, &line);
-	return strcmp(line.kind, "worker") == 0 ? take_worker(memory, &line) : -EBADMSG;
-}
-
-/* Returns -EBADMSG if lines were skipped. */
-static int take_text(struct nm_unresponsive_list *memory, char *text, const char *boot_id)
-{
-	char *rest = NULL;
-	char *line = strtok_r(text, "\n", &rest);
-	int result = 0;
-
-	if (!line || strncmp(line, HEADER, strlen(HEADER)) != 0)
-		return -EBADMSG;
-	if (strcmp(line + strlen(HEADER), boot_id) != 0)
-		return 0;
-	while ((line = strtok_r(NULL, "\n", &rest))) {
-		int r = take_line(memory, line);
-		result = r < 0 ? r : result;
-	}
-	return result;
 }
 
 int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory,
@@ -366,15 +296,23 @@ int nm_unresponsive_list_load(struct nm_unresponsive_list *memory, int directory
 	int r = nm_read_all(fd, text, FILE_BYTES);
 	if (r < 0)
 		return r;
-	return take_text(memory, text, boot_id);
+	char *rest = NULL;
+	char *line = strtok_r(text, "\n", &rest);
+	if (!line || strncmp(line, HEADER, strlen(HEADER)) != 0)
+		return -EBADMSG;
+	if (strcmp(line + strlen(HEADER), boot_id) != 0)
+		return 0;
+	int result = 0; /* -EBADMSG if lines are skipped */
+	while ((line = strtok_r(NULL, "\n", &rest)))
+		result = take_line(memory, line) ?: result;
+	return result;
 }
 
 /* ---- construction ---- */
 
-int nm_unresponsive_list_new(struct nm_unresponsive_list **ret)
+void nm_unresponsive_list_new(struct nm_unresponsive_list **ret)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return 0;
+	*ret = nm_must(calloc(1, sizeof(**ret)));
 }
 
 /* Workers exit when their sockets are closed, stuck ones as soon as they can. */

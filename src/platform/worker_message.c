@@ -9,11 +9,6 @@ static bool is_about_pages(uint32_t act)
 	return act == NM_WORKER_WHERE || act == NM_WORKER_ROUND;
 }
 
-static bool takes_descriptor(uint32_t act)
-{
-	return act == NM_WORKER_READ_MAPS || act == NM_WORKER_CLEAR_REFS;
-}
-
 /*
  * Returns the length of the whole message, or 0 if the request contains too many elements or none.
  */
@@ -36,12 +31,10 @@ static bool is_well_formed(const struct nm_worker_request *request)
 {
 	if (request->act < NM_WORKER_HELLO || request->act > NM_WORKER_MIGRATE)
 		return false;
-	if (request->act == NM_WORKER_HELLO)
+	if (request->act == NM_WORKER_HELLO || request->act == NM_WORKER_CLEAR_REFS)
 		return true;
 	if (request->act == NM_WORKER_READ_MAPS)
 		return request->count > 0 && request->count <= NM_WORKER_TEXT_MOST;
-	if (request->act == NM_WORKER_CLEAR_REFS)
-		return true;
 	if (request->act == NM_WORKER_ROUND && request->last_offset > NM_WORKER_PAGE_BYTES_MOST)
 		return false;
 	if (request->act == NM_WORKER_MIGRATE && request->to_node >= NM_WORKER_NODES_MOST)
@@ -65,36 +58,34 @@ static bool are_ranges(const struct nm_worker_range *ranges, uint32_t count)
 	return true;
 }
 
-static bool are_nodes(const int32_t *nodes, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (nodes[i] < 0 || nodes[i] >= NM_WORKER_NODE_NUMBERS)
-			return false;
-	return true;
-}
-
 int nm_worker_parse(const void *message, size_t length, bool has_fd, struct nm_worker_order *ret)
 {
 	struct nm_worker_order order = {0};
+	const char *arguments = (const char *)message + sizeof(order.request);
 
 	if (length < sizeof(order.request))
 		return -EINVAL;
 	memcpy(&order.request, message, sizeof(order.request));
 	if (order.request.version != NM_WORKER_VERSION)
 		return -EPROTO;
+	uint32_t act = order.request.act;
+	bool takes_fd = act == NM_WORKER_READ_MAPS || act == NM_WORKER_CLEAR_REFS;
 	if (!is_well_formed(&order.request) || length != length_of(&order.request) ||
-	    has_fd != takes_descriptor(order.request.act))
+	    has_fd != takes_fd)
 		return -EINVAL;
-	if (is_about_pages(order.request.act))
-		order.addresses = (const uint64_t *)((const char *)message + sizeof(order.request));
-	if (order.request.act == NM_WORKER_FIND)
-		order.ranges = (const struct nm_worker_range *)((const char *)message + sizeof(order.request));
-	if (order.ranges && !are_ranges(order.ranges, order.request.count))
-		return -EINVAL;
-	if (order.request.act == NM_WORKER_ROUND)
+	if (is_about_pages(act))
+		order.addresses = (const uint64_t *)arguments;
+	if (act == NM_WORKER_FIND) {
+		order.ranges = (const struct nm_worker_range *)arguments;
+		if (!are_ranges(order.ranges, order.request.count))
+			return -EINVAL;
+	}
+	if (act == NM_WORKER_ROUND) {
 		order.nodes = (const int32_t *)(order.addresses + order.request.count);
-	if (order.nodes && !are_nodes(order.nodes, order.request.count))
-		return -EINVAL;
+		for (uint32_t i = 0; i < order.request.count; i++)
+			if (order.nodes[i] < 0 || order.nodes[i] >= NM_WORKER_NODE_NUMBERS)
+				return -EINVAL;
+	}
 	*ret = order;
 	return 0;
 }

@@ -48,25 +48,6 @@ static void select_left(const struct nm_page_round *round, const struct nm_worke
 	}
 }
 
-/* Queries the pages that are left after this try, which returned `error` if it failed. A node that
- * the cpuset excludes ends a try, but not the next one, which begins with the last page. */
-static void query_left(const struct nm_page_round *round, const struct nm_round_calls *calls,
-		       unsigned number, int error, struct selection *left,
-		       struct nm_worker_moved *ret)
-{
-	select_left(round, ret, false, left);
-	if (left->count == 0 ||
-	    calls->where(calls->context, left->count, left->addresses, left->statuses) < 0)
-		return;
-	for (unsigned i = 0; i < left->count; i++) {
-		int on = left->statuses[i];
-		if (on < 0 || on == left->nodes[i])
-			ret->pages[left->pages[i]].node = on;
-		else if (error < 0 && (error != -EACCES || number > 0))
-			ret->pages[left->pages[i]].node = error;
-	}
-}
-
 static int make_a_try(const struct nm_page_round *round, const struct nm_round_calls *calls,
 		      unsigned number, struct selection *left, struct nm_worker_moved *ret)
 {
@@ -80,19 +61,21 @@ static int make_a_try(const struct nm_page_round *round, const struct nm_round_c
 		return r;
 	for (unsigned i = 0; i < left->count; i++)
 		ret->pages[left->pages[i]].node = left->statuses[i];
-	query_left(round, calls, number, r, left, ret);
+	select_left(round, ret, false, left);
+	if (left->count == 0 ||
+	    calls->where(calls->context, left->count, left->addresses, left->statuses) < 0)
+		return 0;
+	/* A node that the cpuset excludes ends a try, but not the next one, which begins with the
+	 * last page. */
+	bool is_final = r < 0 && (r != -EACCES || number > 0);
+	for (unsigned i = 0; i < left->count; i++) {
+		int on = left->statuses[i];
+		if (on < 0 || on == left->nodes[i])
+			ret->pages[left->pages[i]].node = on;
+		else if (is_final)
+			ret->pages[left->pages[i]].node = r;
+	}
 	return 0;
-}
-
-static void query_last(const struct nm_page_round *round, const struct nm_round_calls *calls,
-		       struct selection *buffers, struct nm_worker_moved *ret)
-{
-	for (unsigned i = 0; i < round->count; i++)
-		buffers->addresses[i] = round->addresses[i] + round->last_offset;
-	if (calls->where(calls->context, round->count, buffers->addresses, buffers->statuses) < 0)
-		return;
-	for (unsigned i = 0; i < round->count; i++)
-		ret->pages[i].last = buffers->statuses[i];
 }
 
 int nm_round_perform(const struct nm_page_round *round, const struct nm_round_calls *calls,
@@ -113,7 +96,13 @@ int nm_round_perform(const struct nm_page_round *round, const struct nm_round_ca
 			ret->pages[i].node = -EBUSY;
 		ret->pages[i].last = ret->pages[i].node;
 	}
-	if (round->last_offset > 0)
-		query_last(round, calls, &left, ret);
+	if (round->last_offset == 0)
+		return 0;
+	for (unsigned i = 0; i < round->count; i++)
+		left.addresses[i] = round->addresses[i] + round->last_offset;
+	if (calls->where(calls->context, round->count, left.addresses, left.statuses) < 0)
+		return 0;
+	for (unsigned i = 0; i < round->count; i++)
+		ret->pages[i].last = left.statuses[i];
 	return 0;
 }

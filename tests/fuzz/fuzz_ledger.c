@@ -56,7 +56,7 @@ static void read_unanswered(const struct fuzz_input *input)
 	nm_auto(nm_unresponsive_list_freep) struct nm_unresponsive_list *memory = NULL;
 
 	folder_write(NM_WORKER_MEMORY_NAME, input->data, input->size);
-	FUZZ_REQUIRE(nm_unresponsive_list_new(&memory) == 0);
+	nm_unresponsive_list_new(&memory);
 	int r = nm_unresponsive_list_load(memory, folder(), BOOT);
 	FUZZ_REQUIRE(r == 0 || r == -EBADMSG || r == -EFBIG);
 	(void)nm_unresponsive_list_save(memory, folder(), BOOT);

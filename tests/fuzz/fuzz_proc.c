@@ -47,7 +47,7 @@ static void read_files(const char *text, size_t size)
 	if (nm_proc_read_cgroup(&fuzz.platform, FUZZ_DIRECTORY, &cgroup) == 0)
 		(void)nm_cgroups_cpus(cgroups, cgroup, cpus, NULL);
 	(void)nm_cgroups_cpus(cgroups, "/a.slice/b.service", cpus, NULL);
-	(void)nm_cgroups_cpus_of(cgroups, FUZZ_DIRECTORY, cpus);
+	(void)nm_cgroups_cpuset_of(cgroups, FUZZ_DIRECTORY, cpus, NULL, NULL);
 	if (nm_cgroups_cpu_limit(cgroups, "/a.slice/b.service", &limit) == 0)
 		FUZZ_REQUIRE(limit >= 0);
 	nm_cgroups_free(cgroups);

@@ -146,7 +146,7 @@ static void assert_cpus_of(uint32_t tid, uint64_t wanted)
 {
 	int directory = nm_proc_open_thread(&fake->platform, 0, tid);
 	assert_true(directory >= 0);
-	assert_int_equal(nm_cgroups_cpus_of(cgroups, directory, cpus), 0);
+	assert_int_equal(nm_cgroups_cpuset_of(cgroups, directory, cpus, NULL, NULL), 0);
 	assert_int_equal(fake_from_bitmap(cpus), wanted);
 	fake->platform.ops->close(&fake->platform, directory);
 }
@@ -176,7 +176,7 @@ static void test_thread_that_ended(void **state)
 	fake_process(fake, 100, 1);
 	int directory = nm_proc_open_thread(&fake->platform, 0, 100);
 	fake_kill(fake, 100);
-	assert_int_equal(nm_cgroups_cpus_of(cgroups, directory, cpus), -ESRCH);
+	assert_int_equal(nm_cgroups_cpuset_of(cgroups, directory, cpus, NULL, NULL), -ESRCH);
 	fake->platform.ops->close(&fake->platform, directory);
 }
 

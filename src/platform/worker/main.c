@@ -35,17 +35,6 @@ static bool has_namespace(void)
 	return access("/proc/stat", F_OK) < 0 && errno == ENOENT;
 }
 
-/* links_are_closed() checks the result, because the program cannot do this again after it
- * was executed again. */
-static void close_links(void)
-{
-	struct mount_attr attributes = {.attr_set = NOSYMFOLLOW};
-
-	if (has_namespace())
-		(void)syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &attributes,
-			      sizeof(attributes));
-}
-
 /* Returns whether links in /proc are no longer followed, by trying one. */
 static bool links_are_closed(void)
 {
@@ -87,7 +76,13 @@ static int keep_ptrace(void)
  */
 static int confine(void)
 {
-	close_links();
+	struct mount_attr attributes = {.attr_set = NOSYMFOLLOW};
+
+	/* links_are_closed() checks the result, because the program cannot do this again after it
+	 * was executed again. */
+	if (has_namespace())
+		(void)syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &attributes,
+			      sizeof(attributes));
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    setrlimit(RLIMIT_CORE, &(struct rlimit){0}) < 0)
 		return -errno;
