@@ -307,29 +307,24 @@ static struct nm_page_finding visit_page(struct nm_pages *pages, uint32_t now_s,
 	return finding;
 }
 
-static void touch_batch(struct nm_pages *pages, uint32_t now_s, const struct nm_page_touch *touches,
-			size_t count, struct nm_page_finding *ret_findings)
-{
-	struct visit visits[BATCH];
-
-	for (size_t i = 0; i < count; i++)
-		visits[i] = prepare_visit(pages, &touches[i]);
-	for (size_t i = 0; i < count && i < NEAR; i++)
-		approach(pages, &visits[i]);
-	for (size_t i = 0; i < count; i++) {
-		if (i + NEAR < count)
-			approach(pages, &visits[i + NEAR]);
-		ret_findings[i] = visit_page(pages, now_s, &touches[i], &visits[i]);
-	}
-}
-
 void nm_pages_touch(struct nm_pages *pages, uint32_t now_s, const struct nm_page_touch *touches,
 		    size_t count, struct nm_page_finding *ret_findings)
 {
 	set_time(pages, now_s);
 	for (size_t done = 0; done < count; done += BATCH) {
 		size_t part = count - done < BATCH ? count - done : BATCH;
-		touch_batch(pages, now_s, touches + done, part, ret_findings + done);
+		struct visit visits[BATCH];
+
+		for (size_t i = 0; i < part; i++)
+			visits[i] = prepare_visit(pages, &touches[done + i]);
+		for (size_t i = 0; i < part && i < NEAR; i++)
+			approach(pages, &visits[i]);
+		for (size_t i = 0; i < part; i++) {
+			if (i + NEAR < part)
+				approach(pages, &visits[i + NEAR]);
+			ret_findings[done + i] =
+				visit_page(pages, now_s, &touches[done + i], &visits[i]);
+		}
 	}
 }
 
@@ -407,34 +402,6 @@ static void sum_up_slot(const struct nm_pages *pages, struct nm_slot slot, uint3
 		homes_row(pages, pages->summing_homes, nm_key_owner(key))[home - 1]++;
 }
 
-static void update_bucket(struct nm_pages *pages, struct nm_bucket *bucket, uint32_t now_s)
-{
-	struct nm_slot slot = {bucket, 0};
-
-	for (; slot.way < NM_WAYS; slot.way++) {
-		if (bucket->key[slot.way] == 0)
-			continue;
-		bool dead =
-			pages->owners[nm_key_owner(bucket->key[slot.way])].state == NM_OWNER_DEAD;
-		bool forgotten = !dead && nm_age(now_s, bucket->seen[slot.way]) > NM_PAGE_FORGET_S;
-		if (dead || forgotten)
-			nm_store_remove(pages, slot);
-		else
-			sum_up_slot(pages, slot, now_s);
-	}
-}
-
-static void end_round(struct nm_pages *pages)
-{
-	pages->cursor = 0;
-	for (size_t i = 1; i < pages->owner_count; i++) {
-		pages->owners[i].published = pages->owners[i].summing;
-		pages->owners[i].summing = (struct nm_exclusivity){0};
-	}
-	memcpy(pages->homes, pages->summing_homes, pages->owner_count * row_bytes(pages));
-	memset(pages->summing_homes, 0, pages->owner_count * row_bytes(pages));
-}
-
 /* Returns the current target size of the table. */
 static uint64_t wanted_limit(const struct nm_pages *pages)
 {
@@ -448,30 +415,44 @@ static uint64_t wanted_limit(const struct nm_pages *pages)
 	return pages->limit * GROW_FACTOR < most ? pages->limit * GROW_FACTOR : most;
 }
 
-static void resize(struct nm_pages *pages, uint32_t now_s)
-{
-	uint64_t limit = wanted_limit(pages);
-
-	if (limit == pages->limit)
-		return;
-	nm_store_resize(pages, limit, now_s);
-	for (size_t i = 1; i < pages->owner_count; i++)
-		pages->owners[i].summing = (struct nm_exclusivity){0};
-	memset(pages->summing_homes, 0, pages->owner_count * row_bytes(pages));
-}
-
 int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share)
 {
 	set_time(pages, now_s);
-	resize(pages, now_s);
+	uint64_t limit = wanted_limit(pages);
+	if (limit != pages->limit) {
+		nm_store_resize(pages, limit, now_s);
+		for (size_t i = 1; i < pages->owner_count; i++)
+			pages->owners[i].summing = (struct nm_exclusivity){0};
+		memset(pages->summing_homes, 0, pages->owner_count * row_bytes(pages));
+	}
 	uint64_t buckets = pages->nr_homes + NM_CHAIN - 1;
 	double part = share * (double)buckets;
 	uint64_t left = share >= 1 ? buckets : (uint64_t)part + 1;
 
-	for (; left > 0 && pages->cursor < buckets; left--)
-		update_bucket(pages, nm_bucket_at(pages, pages->cursor++), now_s);
-	if (pages->cursor >= buckets)
-		end_round(pages);
+	for (; left > 0 && pages->cursor < buckets; left--) {
+		struct nm_slot slot = {nm_bucket_at(pages, pages->cursor++), 0};
+		for (; slot.way < NM_WAYS; slot.way++) {
+			uint64_t key = slot.bucket->key[slot.way];
+			if (key == 0)
+				continue;
+			bool dead = pages->owners[nm_key_owner(key)].state == NM_OWNER_DEAD;
+			bool forgotten = !dead && nm_age(now_s, slot.bucket->seen[slot.way]) >
+							  NM_PAGE_FORGET_S;
+			if (dead || forgotten)
+				nm_store_remove(pages, slot);
+			else
+				sum_up_slot(pages, slot, now_s);
+		}
+	}
+	if (pages->cursor >= buckets) {
+		pages->cursor = 0;
+		for (size_t i = 1; i < pages->owner_count; i++) {
+			pages->owners[i].published = pages->owners[i].summing;
+			pages->owners[i].summing = (struct nm_exclusivity){0};
+		}
+		memcpy(pages->homes, pages->summing_homes, pages->owner_count * row_bytes(pages));
+		memset(pages->summing_homes, 0, pages->owner_count * row_bytes(pages));
+	}
 	return 0;
 }
 

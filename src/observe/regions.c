@@ -63,24 +63,16 @@ static double *counts_of(const struct nm_regions *regions, const struct list *li
 	return list->counts + (index * PARTS + part) * regions->nr_nodes;
 }
 
-static void reserve(const struct nm_regions *regions, struct list *list)
-{
-	size_t capacity = list->capacity ? list->capacity * 2 : 8;
-
-	if (list->count < list->capacity)
-		return;
-	double *counts = nm_must(
-		reallocarray(list->counts, capacity * PARTS * regions->nr_nodes, sizeof(*counts)));
-	list->counts = counts;
-	struct bounds *items = nm_must(reallocarray(list->items, capacity, sizeof(*items)));
-	list->items = items;
-	list->capacity = capacity;
-}
-
 /* Appends a region without accesses. */
 static void append_bounds(const struct nm_regions *regions, struct list *list, struct bounds bounds)
 {
-	reserve(regions, list);
+	if (list->count == list->capacity) {
+		size_t capacity = list->capacity ? list->capacity * 2 : 8;
+		list->counts = nm_must(reallocarray(
+			list->counts, capacity * PARTS * regions->nr_nodes, sizeof(*list->counts)));
+		list->items = nm_must(reallocarray(list->items, capacity, sizeof(*list->items)));
+		list->capacity = capacity;
+	}
 	list->items[list->count] = bounds;
 	memset(counts_of(regions, list, list->count, WHOLE), 0,
 	       sizeof(double) * PARTS * regions->nr_nodes);
@@ -148,6 +140,13 @@ static struct tally tally_of(const double *counts, unsigned nr_nodes)
 	for (unsigned k = 0; k < nr_nodes; k++)
 		tally_node(&tally, (int)k, counts[k]);
 	return tally;
+}
+
+static void tally_halves(const struct nm_regions *regions, size_t index, struct tally *ret_left,
+			 struct tally *ret_right)
+{
+	*ret_left = tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
+	*ret_right = tally_of(counts_of(regions, &regions->list, index, RIGHT), regions->nr_nodes);
 }
 
 static struct tally tally_of_region(const struct nm_regions *regions, const struct list *list,
@@ -353,19 +352,17 @@ static bool is_one_nodes(struct tally tally)
  * region that does not belong to one node is split until parts of single nodes appear. */
 static bool should_split(const struct nm_regions *regions, size_t index)
 {
-	struct tally left =
-		tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
-	struct tally right =
-		tally_of(counts_of(regions, &regions->list, index, RIGHT), regions->nr_nodes);
+	struct tally left, right;
 
+	tally_halves(regions, index, &left, &right);
 	return can_split(&regions->list.items[index]) && left.samples >= SPLIT_SAMPLES &&
 	       right.samples >= SPLIT_SAMPLES &&
 	       (left.node != right.node ||
 		!is_one_nodes(tally_of_region(regions, &regions->list, index)));
 }
 
-static int append_half(const struct nm_regions *regions, struct list *list, size_t index,
-		       unsigned part)
+static void append_half(const struct nm_regions *regions, struct list *list, size_t index,
+			unsigned part)
 {
 	struct bounds half = regions->list.items[index];
 
@@ -376,7 +373,6 @@ static int append_half(const struct nm_regions *regions, struct list *list, size
 	append_bounds(regions, list, half);
 	add_counts(counts_of(regions, list, list->count - 1, WHOLE),
 		   counts_of(regions, &regions->list, index, part), regions->nr_nodes);
-	return 0;
 }
 
 /* Returns whether the old region continues the last new one. */
@@ -413,30 +409,20 @@ static void merge(const struct nm_regions *regions, struct list *list, size_t in
 		list->items[list->count - 1].placed_at = regions->list.items[index].placed_at;
 }
 
-static int adapt_one(const struct nm_regions *regions, struct list *list, size_t index)
-{
-	size_t to_come = regions->list.count - index - 1;
-
-	if (list->count + 2 + to_come <= regions->most && should_split(regions, index)) {
-		int r = append_half(regions, list, index, LEFT);
-		return r < 0 ? r : append_half(regions, list, index, RIGHT);
-	}
-	if (should_merge(regions, list, index)) {
-		merge(regions, list, index);
-		return 0;
-	}
-	append_copy(regions, list, index);
-	return 0;
-}
-
 int nm_regions_adapt(struct nm_regions *regions)
 {
 	nm_auto(free_list) struct list list = {0};
 
 	for (size_t i = 0; i < regions->list.count; i++) {
-		int r = adapt_one(regions, &list, i);
-		if (r < 0)
-			return r;
+		size_t to_come = regions->list.count - i - 1;
+		if (list.count + 2 + to_come <= regions->most && should_split(regions, i)) {
+			append_half(regions, &list, i, LEFT);
+			append_half(regions, &list, i, RIGHT);
+		} else if (should_merge(regions, &list, i)) {
+			merge(regions, &list, i);
+		} else {
+			append_copy(regions, &list, i);
+		}
 	}
 	replace(regions, &list);
 	return 0;
@@ -454,34 +440,13 @@ size_t nm_regions_count(const struct nm_regions *regions)
 	return regions->list.count;
 }
 
-/* Otherwise a part without samples yet may be that of another node. */
-static bool is_uniform(const struct nm_regions *regions, size_t index)
-{
-	struct tally left =
-		tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
-	struct tally right =
-		tally_of(counts_of(regions, &regions->list, index, RIGHT), regions->nr_nodes);
-
-	return left.samples >= SPLIT_SAMPLES && right.samples >= SPLIT_SAMPLES &&
-	       left.node == right.node;
-}
-
-static double by_halves(const struct nm_regions *regions, size_t index)
-{
-	struct tally left =
-		tally_of(counts_of(regions, &regions->list, index, LEFT), regions->nr_nodes);
-	struct tally right =
-		tally_of(counts_of(regions, &regions->list, index, RIGHT), regions->nr_nodes);
-	double samples = left.samples + right.samples;
-
-	return samples > 0 ? (left.most + right.most) / samples : (double)NAN;
-}
-
 struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index)
 {
 	const struct bounds *bounds = &regions->list.items[index];
-	struct tally tally = tally_of_region(regions, &regions->list, index);
+	struct tally tally = tally_of_region(regions, &regions->list, index), left, right;
 
+	tally_halves(regions, index, &left, &right);
+	double of_halves = left.samples + right.samples;
 	return (struct nm_region){
 		.start = bounds->start,
 		.end = bounds->end,
@@ -493,8 +458,10 @@ struct nm_region nm_regions_at(const struct nm_regions *regions, size_t index)
 		.placed = bounds->placed,
 		.placed_at = bounds->placed_at,
 		.whole = !can_split(bounds),
-		.uniform = is_uniform(regions, index),
-		.by_halves = by_halves(regions, index),
+		/* Otherwise a part without samples yet may be that of another node. */
+		.uniform = left.samples >= SPLIT_SAMPLES && right.samples >= SPLIT_SAMPLES &&
+			   left.node == right.node,
+		.by_halves = of_halves > 0 ? (left.most + right.most) / of_halves : (double)NAN,
 	};
 }
 
