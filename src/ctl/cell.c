@@ -26,14 +26,6 @@ static void write_scaled(char *out, double value, double step, const char *lette
 		(void)strncat(out, &letters[letter], 1);
 }
 
-static void write_time(char *out, const json_t *value)
-{
-	struct tm local;
-	time_t seconds = (time_t)(json_integer_value(value) / 1000000);
-	if (localtime_r(&seconds, &local))
-		out[strftime(out, NM_CELL_SIZE, "%b %d %T", &local)] = '\0';
-}
-
 static void write_arrow(char *out, const json_t *from, const json_t *to,
 			const struct nm_style *style)
 {
@@ -84,16 +76,6 @@ static void write_any(char *out, const struct nm_field *column, const json_t *va
 		write_list(out, column, value, style);
 }
 
-static void write_number(char *out, enum nm_cell_kind kind, double value)
-{
-	if (kind == NM_CELL_SHARE)
-		(void)snprintf(out, NM_CELL_SIZE, "%.0f%%", value * 100);
-	else if (kind == NM_CELL_BYTES)
-		write_scaled(out, value, 1024, "BKMGTPE");
-	else
-		write_scaled(out, value, 1000, " kMGTPE");
-}
-
 static enum nm_cell_kind kind_in_row(const struct nm_field *column, const json_t *row)
 {
 	if (column->kind != NM_CELL_MEASURE)
@@ -108,12 +90,22 @@ static void write_value(char *out, const struct nm_field *column, const json_t *
 	const json_t *value = json_object_get(row, column->name);
 	enum nm_cell_kind kind = kind_in_row(column, row);
 	bool number = kind == NM_CELL_SHARE || kind == NM_CELL_BYTES || kind == NM_CELL_FIGURE;
-	if (number && json_is_number(value))
-		write_number(out, kind, json_number_value(value));
-	else if (kind == NM_CELL_TIME && json_is_integer(value))
-		write_time(out, value);
-	else
+	if (number && json_is_number(value)) {
+		double figure = json_number_value(value);
+		if (kind == NM_CELL_SHARE)
+			(void)snprintf(out, NM_CELL_SIZE, "%.0f%%", figure * 100);
+		else if (kind == NM_CELL_BYTES)
+			write_scaled(out, figure, 1024, "BKMGTPE");
+		else
+			write_scaled(out, figure, 1000, " kMGTPE");
+	} else if (kind == NM_CELL_TIME && json_is_integer(value)) {
+		struct tm local;
+		time_t seconds = (time_t)(json_integer_value(value) / 1000000);
+		if (localtime_r(&seconds, &local))
+			out[strftime(out, NM_CELL_SIZE, "%b %d %T", &local)] = '\0';
+	} else {
 		write_any(out, column, value, style);
+	}
 }
 
 size_t nm_cell(const struct nm_field *column, const json_t *row, const struct nm_style *style,

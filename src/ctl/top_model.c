@@ -57,18 +57,6 @@ static int compare_rows(const void *left, const void *right, void *context)
 	return by_value ? by_value : NM_COMPARE(a->index, b->index);
 }
 
-static size_t collect_rows(const struct nm_top_view *view, const json_t *all, struct ranked *ret)
-{
-	size_t index, used = 0;
-	json_t *row;
-	json_array_foreach(all, index, row)
-	{
-		if (belongs(view, row))
-			ret[used++] = (struct ranked){row, index};
-	}
-	return used;
-}
-
 json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *view)
 {
 	const struct nm_table *table = nm_top_table(view);
@@ -78,7 +66,13 @@ json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *
 	nm_auto(json_decrefp) json_t *rows = json_array();
 	if (!ranked || !rows)
 		return NULL;
-	size_t used = collect_rows(view, all, ranked);
+	size_t index, used = 0;
+	json_t *row;
+	json_array_foreach(all, index, row)
+	{
+		if (belongs(view, row))
+			ranked[used++] = (struct ranked){row, index};
+	}
 	qsort_r(ranked, used, sizeof(*ranked), compare_rows, (void *)key);
 	for (size_t i = 0; i < used; i++)
 		if (json_array_append(rows, ranked[i].row) < 0)

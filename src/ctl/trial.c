@@ -38,13 +38,6 @@ static void show_progress(const json_t *summary)
 		      drawing ? "" : "; waiting for the last ones", *forecast ? "; " : "", forecast);
 }
 
-/* Waits until a signal of the set comes. Returns true then, and false after POLL_S. */
-static bool is_interrupted(const sigset_t *signals)
-{
-	const struct timespec wait = {.tv_sec = POLL_S};
-	return sigtimedwait(signals, NULL, &wait) > 0;
-}
-
 /* *ret gets the last document. */
 static int follow(const sigset_t *signals, json_t **ret)
 {
@@ -56,7 +49,9 @@ static int follow(const sigset_t *signals, json_t **ret)
 		if (r != EXIT_SUCCESS || interrupted || number_of(trial, "remaining_s") == 0)
 			return r;
 		show_progress(trial);
-		interrupted = is_interrupted(signals);
+		/* A signal ends the trial; without one it is asked again after POLL_S. */
+		const struct timespec wait = {.tv_sec = POLL_S};
+		interrupted = sigtimedwait(signals, NULL, &wait) > 0;
 		if (interrupted)
 			r = nm_ctl_change("RaiseControl", "ud", 0U, 0.0);
 		if (r != EXIT_SUCCESS)

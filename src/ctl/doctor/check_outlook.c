@@ -39,20 +39,16 @@ static const char *obstacle(const struct nm_facts *facts)
 	return NULL;
 }
 
-static void say_unreadable(const struct nm_facts *facts, struct nm_findings *findings)
-{
-	char error[sizeof(facts->topology_error)];
-
-	(void)nm_escape(error, sizeof(error), facts->topology_error, strlen(facts->topology_error));
-	nm_findings_evidence(findings, "%s", error);
-	nm_findings_remedy(findings, "mount /sys and /proc where numa-migrd runs");
-}
-
 /* How to change what prevents it; other checks have their own remedies. */
 static void say_remedy(const struct nm_facts *facts, struct nm_findings *findings)
 {
 	if (!facts->topology) {
-		say_unreadable(facts, findings);
+		char error[sizeof(facts->topology_error)];
+
+		(void)nm_escape(error, sizeof(error), facts->topology_error,
+				strlen(facts->topology_error));
+		nm_findings_evidence(findings, "%s", error);
+		nm_findings_remedy(findings, "mount /sys and /proc where numa-migrd runs");
 	} else if (facts->topology->nr_nodes < 2 && facts->virtual_machine) {
 		nm_findings_remedy(findings, "if its host has several nodes, give the virtual "
 					     "machine nodes that match them");
@@ -120,23 +116,6 @@ static unsigned farthest(const struct nm_topology *topology)
 	return most;
 }
 
-static void say_limits(const struct nm_facts *facts, struct nm_findings *findings)
-{
-	enum nm_thread_policy policy = facts->config->threads.policy;
-	bool hardware = nm_facts_sees_accesses(facts);
-
-	if (!hardware)
-		nm_findings_evidence(findings,
-				     "latencies of accesses, and their frequency, are unknown");
-	if (!hardware && policy == NM_POLICY_IMAR2)
-		nm_findings_evidence(findings, "threads.policy \"imar2\" uses locality instead of "
-					       "performance");
-	if (!facts->has_counters && facts->config->threads.dtas)
-		nm_findings_evidence(
-			findings,
-			"threads.selection = \"dtas\" needs cache misses, which are not sampled");
-}
-
 void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	const char *why_not = obstacle(facts);
@@ -157,5 +136,17 @@ void nm_check_outlook(const char *name, const struct nm_facts *facts, struct nm_
 			sees_repeated(facts) ? "" : "; few samples");
 	nm_findings_evidence(findings, "%u nodes, the farthest at distance %u (10 is local)",
 			     facts->topology->nr_nodes, farthest(facts->topology));
-	say_limits(facts, findings);
+	enum nm_thread_policy policy = facts->config->threads.policy;
+	bool hardware = nm_facts_sees_accesses(facts);
+
+	if (!hardware)
+		nm_findings_evidence(findings,
+				     "latencies of accesses, and their frequency, are unknown");
+	if (!hardware && policy == NM_POLICY_IMAR2)
+		nm_findings_evidence(findings, "threads.policy \"imar2\" uses locality instead of "
+					       "performance");
+	if (!facts->has_counters && facts->config->threads.dtas)
+		nm_findings_evidence(
+			findings,
+			"threads.selection = \"dtas\" needs cache misses, which are not sampled");
 }

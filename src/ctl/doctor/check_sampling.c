@@ -32,23 +32,6 @@ static void say_tried(const struct nm_facts *facts, struct nm_findings *findings
 		nm_findings_remedy(findings, "%s", facts->problems[i]);
 }
 
-static void say_no_hardware(const char *name, const struct nm_facts *facts,
-			    struct nm_findings *findings)
-{
-	nm_findings_add(findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
-			"No hardware samples memory accesses: page faults are used; unavailable: "
-			"%s.",
-			facts->has_counters ? "latencies" : "latencies, instructions, traffic");
-	nm_findings_evidence(findings, "/sys/bus/event_source/devices has no PMU of the cores with "
-				       "precise loads, no ibs_op and no arm_spe_0");
-	if (facts->virtual_machine)
-		nm_findings_remedy(findings, "none in most virtual machines; some hosts can expose "
-					     "their PMU to a guest");
-	else
-		nm_findings_remedy(findings, "a newer kernel, if the CPU is newer than this one; "
-					     "until then only the number of accesses is used");
-}
-
 static void say_refused(const char *name, const struct nm_facts *facts,
 			struct nm_findings *findings)
 {
@@ -78,24 +61,18 @@ static bool too_few_samples(const struct nm_facts *facts)
 	return by_performance && facts->threads_undersampled > facts->threads_measured;
 }
 
-static void report_too_few_samples(const char *name, const struct nm_facts *facts,
-				   struct nm_findings *findings)
-{
-	nm_findings_add(findings, name, NM_SEVERITY_WARNING,
-			"numa-migrd samples %s, but too little to measure most threads.",
-			facts->running_source);
-	nm_findings_evidence(findings,
-			     "active threads in the last interval: %" PRIu64 " measured, %" PRIu64
-			     " with fewer samples than min_samples",
-			     facts->threads_measured, facts->threads_undersampled);
-	nm_findings_remedy(findings, "raise sampling.overhead_percent");
-}
-
 static void say_daemon_runs(const char *name, const struct nm_facts *facts,
 			    struct nm_findings *findings)
 {
 	if (facts->running_source[0] && too_few_samples(facts)) {
-		report_too_few_samples(name, facts, findings);
+		nm_findings_add(findings, name, NM_SEVERITY_WARNING,
+				"numa-migrd samples %s, but too little to measure most threads.",
+				facts->running_source);
+		nm_findings_evidence(findings,
+				     "active threads in the last interval: %" PRIu64
+				     " measured, %" PRIu64 " with fewer samples than min_samples",
+				     facts->threads_measured, facts->threads_undersampled);
+		nm_findings_remedy(findings, "raise sampling.overhead_percent");
 		return;
 	}
 	if (facts->running_source[0]) {
@@ -111,16 +88,6 @@ static void say_daemon_runs(const char *name, const struct nm_facts *facts,
 				     "journalctl -u numa-migrd KIND=start");
 }
 
-static void say_unlisted(const char *name, const struct nm_facts *facts,
-			 struct nm_findings *findings)
-{
-	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-			"What the hardware can sample is unknown.");
-	nm_findings_evidence(findings, "%s --list-events --json: %s", NM_DAEMON_PROGRAM,
-			     strerrordesc_np(-facts->events_error));
-	nm_findings_remedy(findings, "install the package");
-}
-
 void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	if (facts->trial == NM_TRIAL_REFUSED) {
@@ -128,9 +95,28 @@ void nm_check_hardware(const char *name, const struct nm_facts *facts, struct nm
 	} else if (facts->trial == NM_TRIAL_DAEMON_RUNS) {
 		say_daemon_runs(name, facts, findings);
 	} else if (facts->events_error) {
-		say_unlisted(name, facts, findings);
+		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+				"What the hardware can sample is unknown.");
+		nm_findings_evidence(findings, "%s --list-events --json: %s", NM_DAEMON_PROGRAM,
+				     strerrordesc_np(-facts->events_error));
+		nm_findings_remedy(findings, "install the package");
 	} else if (!facts->sources[0]) {
-		say_no_hardware(name, facts, findings);
+		nm_findings_add(
+			findings, name, nm_facts_weigh(facts, NM_SEVERITY_WARNING),
+			"No hardware samples memory accesses: page faults are used; unavailable: "
+			"%s.",
+			facts->has_counters ? "latencies" : "latencies, instructions, traffic");
+		nm_findings_evidence(findings,
+				     "/sys/bus/event_source/devices has no PMU of the cores with "
+				     "precise loads, no ibs_op and no arm_spe_0");
+		if (facts->virtual_machine)
+			nm_findings_remedy(findings,
+					   "none in most virtual machines; some hosts can expose "
+					   "their PMU to a guest");
+		else
+			nm_findings_remedy(findings,
+					   "a newer kernel, if the CPU is newer than this one; "
+					   "until then only the number of accesses is used");
 	} else {
 		nm_findings_add(findings, name,
 				facts->nr_problems ? nm_facts_weigh(facts, NM_SEVERITY_WARNING)
@@ -201,33 +187,6 @@ void nm_check_privilege(const char *name, const struct nm_facts *facts,
 
 /* ---- visibility of accesses ---- */
 
-static void report_dead_soft_dirty(const char *name, struct nm_findings *findings)
-{
-	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
-			"Soft-dirty tracking has no effect here, so sampling.inject = "
-			"\"soft_dirty_unsafe\" shows no accesses.");
-	nm_findings_evidence(findings, "a test page was write-protected, and a write caused no fault");
-	nm_findings_remedy(findings, "boot a kernel with CONFIG_MEM_SOFT_DIRTY, or use "
-				     "sampling.inject = \"numa_balancing\"");
-}
-
-static void say_how_to_see(const struct nm_facts *facts, struct nm_findings *findings)
-{
-	bool offered = facts->balancing.error == 0;
-	bool soft_dirty = facts->soft_dirty.error == 0 && facts->soft_dirty.value;
-
-	if (offered)
-		nm_findings_remedy(findings,
-				   "sampling.inject = \"numa_balancing\" in the configuration (on "
-				   "while numa-migrd runs), or sysctl kernel.numa_balancing=%d",
-				   nm_balancing_with(facts->balancing.value, true));
-	else
-		nm_findings_remedy(findings, "boot a kernel with CONFIG_NUMA_BALANCING");
-	if (!offered && soft_dirty)
-		nm_findings_remedy(findings,
-				   "or sampling.inject = \"soft_dirty_unsafe\" for named targets");
-}
-
 static void say_balancing_off(const char *name, const struct nm_facts *facts,
 			      struct nm_findings *findings)
 {
@@ -254,7 +213,19 @@ static void say_balancing_off(const char *name, const struct nm_facts *facts,
 			"kernel.numa_balancing is %s; only first touches sampled: %s.", is,
 			homes ? "processes are placed by where their threads run"
 			      : "almost nothing is moved");
-	say_how_to_see(facts, findings);
+	bool offered = facts->balancing.error == 0;
+	bool soft_dirty = facts->soft_dirty.error == 0 && facts->soft_dirty.value;
+
+	if (offered)
+		nm_findings_remedy(findings,
+				   "sampling.inject = \"numa_balancing\" in the configuration (on "
+				   "while numa-migrd runs), or sysctl kernel.numa_balancing=%d",
+				   nm_balancing_with(facts->balancing.value, true));
+	else
+		nm_findings_remedy(findings, "boot a kernel with CONFIG_NUMA_BALANCING");
+	if (!offered && soft_dirty)
+		nm_findings_remedy(findings,
+				   "or sampling.inject = \"soft_dirty_unsafe\" for named targets");
 }
 
 /* It is on: its hinting faults are sampled, and it also moves pages and threads. */
@@ -279,7 +250,13 @@ void nm_check_balancing(const char *name, const struct nm_facts *facts,
 			struct nm_findings *findings)
 {
 	if (nm_facts_injects_in_vain(facts)) {
-		report_dead_soft_dirty(name, findings);
+		nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
+				"Soft-dirty tracking has no effect here, so sampling.inject = "
+				"\"soft_dirty_unsafe\" shows no accesses.");
+		nm_findings_evidence(
+			findings, "a test page was write-protected, and a write caused no fault");
+		nm_findings_remedy(findings, "boot a kernel with CONFIG_MEM_SOFT_DIRTY, or use "
+					     "sampling.inject = \"numa_balancing\"");
 	} else if (facts->balancing.error && facts->balancing.error != -ENOENT) {
 		nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
 				"The state of automatic NUMA balancing cannot be read.");

@@ -89,27 +89,6 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 
 /* ---- the configuration ---- */
 
-/* Other checks use the default configuration. */
-static void say_unseen_config(const char *name, const struct nm_facts *facts,
-			      struct nm_findings *findings)
-{
-	nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
-			"This user cannot read the configuration: the defaults are assumed.");
-	for (size_t i = 0; i < facts->config_errors.count; i++)
-		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
-	nm_findings_remedy(findings, "run numa-migrctl doctor as root");
-}
-
-static void say_bad_config(const char *name, const struct nm_facts *facts,
-			   struct nm_findings *findings)
-{
-	nm_findings_add(findings, name, NM_SEVERITY_PROBLEM,
-			"The configuration cannot be used: numa-migrd would not start.");
-	for (size_t i = 0; i < facts->config_errors.count; i++)
-		nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
-	nm_findings_remedy(findings, "fix it, then: numa-migrd --check-config");
-}
-
 static bool does_nothing(const struct nm_config *config)
 {
 	return config->general.dry_run || (config->threads.policy == NM_POLICY_NONE &&
@@ -122,10 +101,22 @@ void nm_check_configuration(const char *name, const struct nm_facts *facts,
 	const struct nm_config *config = facts->config;
 
 	if (facts->config_error) {
-		if (config)
-			say_unseen_config(name, facts, findings);
-		else
-			say_bad_config(name, facts, findings);
+		if (config) {
+			/* Other checks use the default configuration. */
+			nm_findings_add(findings, name, NM_SEVERITY_UNSEEN,
+					"This user cannot read the configuration: the defaults are "
+					"assumed.");
+			for (size_t i = 0; i < facts->config_errors.count; i++)
+				nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
+			nm_findings_remedy(findings, "run numa-migrctl doctor as root");
+		} else {
+			nm_findings_add(
+				findings, name, NM_SEVERITY_PROBLEM,
+				"The configuration cannot be used: numa-migrd would not start.");
+			for (size_t i = 0; i < facts->config_errors.count; i++)
+				nm_findings_evidence(findings, "%s", facts->config_errors.text[i]);
+			nm_findings_remedy(findings, "fix it, then: numa-migrd --check-config");
+		}
 		return;
 	}
 	nm_findings_add(findings, name, does_nothing(config) ? NM_SEVERITY_NOTE : NM_SEVERITY_FINE,

@@ -71,22 +71,6 @@ static bool is_true(const json_t *object, const char *name)
 	return json_is_true(json_object_get(object, name));
 }
 
-static void take_sources(const json_t *sources, char *ret, size_t size)
-{
-	char names[NM_WORD_SIZE] = "";
-	size_t used = 0, index;
-	const json_t *source;
-
-	json_array_foreach(sources, index, source)
-	{
-		const char *name = json_string_value(source);
-		if (name && used < sizeof(names))
-			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-						 used ? ", " : "", name);
-	}
-	(void)nm_escape(ret, size, names, strlen(names));
-}
-
 static void take_tried(const json_t *trial, struct nm_facts *facts)
 {
 	struct nm_facts_tried *tried = &facts->tried;
@@ -110,10 +94,28 @@ static void take_tried(const json_t *trial, struct nm_facts *facts)
 	}
 }
 
-static void take_trial(const json_t *trial, struct nm_facts *facts)
+static void take_list(const json_t *list, struct nm_facts *facts)
 {
-	int error = (int)json_integer_value(json_object_get(trial, "errno"));
+	const json_t *soft_dirty = json_object_get(list, "soft_dirty");
 
+	take_word(list, "table", facts->table, sizeof(facts->table));
+	char names[NM_WORD_SIZE] = "";
+	size_t used = 0, index;
+	const json_t *source;
+
+	json_array_foreach(json_object_get(list, "sources"), index, source)
+	{
+		const char *name = json_string_value(source);
+		if (name && used < sizeof(names))
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+						 used ? ", " : "", name);
+	}
+	(void)nm_escape(facts->sources, sizeof(facts->sources), names, strlen(names));
+	facts->has_counters = is_true(list, "counters");
+	facts->soft_dirty = (struct nm_reading){.error = json_is_boolean(soft_dirty) ? 0 : -ENODATA,
+						.value = json_is_true(soft_dirty)};
+	const json_t *trial = json_object_get(list, "trial");
+	int error = (int)json_integer_value(json_object_get(trial, "errno"));
 	if (!trial)
 		return;
 	if (!error) {
@@ -123,18 +125,6 @@ static void take_trial(const json_t *trial, struct nm_facts *facts)
 	facts->trial = NM_TRIAL_REFUSED;
 	facts->trial_error = -error;
 	take_word(trial, "text", facts->trial_text, sizeof(facts->trial_text));
-}
-
-static void take_list(const json_t *list, struct nm_facts *facts)
-{
-	const json_t *soft_dirty = json_object_get(list, "soft_dirty");
-
-	take_word(list, "table", facts->table, sizeof(facts->table));
-	take_sources(json_object_get(list, "sources"), facts->sources, sizeof(facts->sources));
-	facts->has_counters = is_true(list, "counters");
-	facts->soft_dirty = (struct nm_reading){.error = json_is_boolean(soft_dirty) ? 0 : -ENODATA,
-						.value = json_is_true(soft_dirty)};
-	take_trial(json_object_get(list, "trial"), facts);
 }
 
 static void gather_events(const struct nm_doctor_options *options, struct nm_facts *facts)
