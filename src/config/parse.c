@@ -61,15 +61,6 @@ static void write_path(char path[PATH_BYTES], const char *group, const char *nam
 		       group[0] ? "." : "", NAME_MAX_COMPARED, name);
 }
 
-static void report_setting(const struct parse *parse, const struct nm_setting *setting,
-			   const config_setting_t *value)
-{
-	char path[PATH_BYTES], allowed[256];
-	write_path(path, setting->group, setting->name);
-	nm_setting_allowed(setting, allowed, sizeof(allowed));
-	nm_report_value(parse->report, path, value, allowed);
-}
-
 /* Returns the edit distance (insertions, deletions, replacements) between two names. */
 static unsigned name_distance(const char *one, const char *other)
 {
@@ -141,7 +132,10 @@ static void take_setting(const struct parse *parse, const struct nm_setting *set
 {
 	struct nm_config *config = parse->config;
 	if (nm_setting_assign(setting, value, config) < 0) {
-		report_setting(parse, setting, value);
+		char path[PATH_BYTES], allowed[256];
+		write_path(path, setting->group, setting->name);
+		nm_setting_allowed(setting, allowed, sizeof(allowed));
+		nm_report_value(parse->report, path, value, allowed);
 		return;
 	}
 	if (setting->type == NM_SETTING_EVENT)
@@ -170,22 +164,6 @@ static void take_group(const struct parse *parse, const config_setting_t *group)
 	}
 }
 
-static void take_tree(struct parse *parse, const config_setting_t *root)
-{
-	for (int i = 0; i < config_setting_length(root); i++) {
-		const config_setting_t *value = config_setting_get_elem(root, (unsigned)i);
-		const char *name = config_setting_name(value);
-		const struct nm_setting *parameter =
-			parse->parameters ? nm_setting_find("", name) : NULL;
-		if (parameter)
-			take_setting(parse, parameter, value);
-		else if (!parse->parameters && nm_setting_is_group(name))
-			take_group(parse, value);
-		else
-			report_unknown(parse, "", value);
-	}
-}
-
 const config_setting_t *nm_trees_lookup(const struct nm_config_trees *trees, const char *path,
 					const char **ret_file)
 {
@@ -199,53 +177,52 @@ const config_setting_t *nm_trees_lookup(const struct nm_config_trees *trees, con
 	return NULL;
 }
 
-/* The papers manage every process without exception, and keep a thread on one CPU. */
-static void follow_paper(struct nm_config *config)
-{
-	config->rules = nm_rules_paper;
-	config->targets.min_cpu_percent = 0;
-	config->targets.min_rss_mb = 1;
-	config->threads.lease_expiry_s = 0;
-	config->threads.affinity = NM_AFFINITY_CORE;
-	config->verify.control_percent = 0;
-}
-
-/* The policy determines the defaults of other values, wherever it stands. */
-static void take_policy(struct nm_config *config, const struct nm_config_trees *trees)
-{
-	const char *file;
-	const config_setting_t *value = nm_trees_lookup(trees, "threads.policy", &file);
-	config->rules = nm_rules_own;
-	if (value)
-		(void)nm_setting_assign(nm_setting_find("threads", "policy"), value, config);
-	if (config->threads.policy >= NM_POLICY_PAPER_FIRST)
-		follow_paper(config);
-}
-
-/* Replaces values that are names of two things each. */
-static void resolve_names(struct nm_config *config)
-{
-	if (config->threads.policy >= NM_POLICY_PAPER_FIRST)
-		config->threads.policy -= NM_POLICY_PAPER_FIRST - NM_POLICY_LBMA;
-	config->threads.dtas = config->threads.selection == NM_SELECTION_MAX;
-	if (config->threads.dtas)
-		config->threads.selection = NM_SELECTION_EXCLUSIVITY;
-}
-
 static int take_trees(struct nm_report *report, const struct nm_config_trees *trees,
 		      struct nm_config **ret)
 {
 	nm_auto(nm_config_freep) struct nm_config *config = nm_must(calloc(1, sizeof(*config)));
 	nm_setting_defaults(config);
-	take_policy(config, trees);
+	/* The policy determines the defaults of other values, wherever it stands. */
+	const char *file;
+	const config_setting_t *policy = nm_trees_lookup(trees, "threads.policy", &file);
+	config->rules = nm_rules_own;
+	if (policy)
+		(void)nm_setting_assign(nm_setting_find("threads", "policy"), policy, config);
+	if (config->threads.policy >= NM_POLICY_PAPER_FIRST) {
+		/* The papers manage every process without exception, and keep a thread on one CPU.
+		 */
+		config->rules = nm_rules_paper;
+		config->targets.min_cpu_percent = 0;
+		config->targets.min_rss_mb = 1;
+		config->threads.lease_expiry_s = 0;
+		config->threads.affinity = NM_AFFINITY_CORE;
+		config->verify.control_percent = 0;
+	}
 	for (size_t i = 0; i < trees->count; i++) {
 		struct parse parse = {.report = report,
 				      .config = config,
 				      .parameters = trees->items[i].parameters};
 		report->file = trees->items[i].name;
-		take_tree(&parse, config_root_setting(&trees->items[i].tree));
+		const config_setting_t *root = config_root_setting(&trees->items[i].tree);
+		for (int k = 0; k < config_setting_length(root); k++) {
+			const config_setting_t *value = config_setting_get_elem(root, (unsigned)k);
+			const char *name = config_setting_name(value);
+			const struct nm_setting *parameter =
+				parse.parameters ? nm_setting_find("", name) : NULL;
+			if (parameter)
+				take_setting(&parse, parameter, value);
+			else if (!parse.parameters && nm_setting_is_group(name))
+				take_group(&parse, value);
+			else
+				report_unknown(&parse, "", value);
+		}
 	}
-	resolve_names(config);
+	/* Replace values that are names of two things each. */
+	if (config->threads.policy >= NM_POLICY_PAPER_FIRST)
+		config->threads.policy -= NM_POLICY_PAPER_FIRST - NM_POLICY_LBMA;
+	config->threads.dtas = config->threads.selection == NM_SELECTION_MAX;
+	if (config->threads.dtas)
+		config->threads.selection = NM_SELECTION_EXCLUSIVITY;
 	nm_config_check_combinations(report, config, trees);
 	int r = nm_report_result(report);
 	if (r == 0)
@@ -258,18 +235,6 @@ static void trees_clear(struct nm_config_trees *trees)
 	for (size_t i = 0; i < trees->count; i++)
 		config_destroy(&trees->items[i].tree);
 	free(trees->items);
-}
-
-static void read_tree(struct nm_report *report, const struct nm_config_text *text, config_t *tree)
-{
-	report->file = text->name;
-	/* libconfig recognizes a comment only by the end of its line. */
-	nm_autofree char *whole = nm_must(malloc(text->length + 2));
-	if (text->length > 0)
-		memcpy(whole, text->text, text->length);
-	memcpy(whole + text->length, "\n", 2);
-	if (nm_check_text(report, whole, text->length + 1) == 0 && !config_read_string(tree, whole))
-		nm_syntax_report(report, tree, text->text, text->length);
 }
 
 int nm_config_parse_all(const struct nm_config_text *texts, size_t count,
@@ -287,7 +252,15 @@ int nm_config_parse_all(const struct nm_config_text *texts, size_t count,
 		tree->name = text->name;
 		tree->parameters = i == count;
 		config_init(&tree->tree);
-		read_tree(&report, text, &tree->tree);
+		report.file = text->name;
+		/* libconfig recognizes a comment only by the end of its line. */
+		nm_autofree char *whole = nm_must(malloc(text->length + 2));
+		if (text->length > 0)
+			memcpy(whole, text->text, text->length);
+		memcpy(whole + text->length, "\n", 2);
+		if (nm_check_text(&report, whole, text->length + 1) == 0 &&
+		    !config_read_string(&tree->tree, whole))
+			nm_syntax_report(&report, &tree->tree, text->text, text->length);
 	}
 	int r = nm_report_result(&report);
 	return r < 0 ? r : take_trees(&report, &trees, ret);

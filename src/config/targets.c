@@ -254,10 +254,7 @@ static bool unit_matches(const char *glob, const char *cgroup)
 		return false;
 	const char *own = first_unit(unit + length, &own_length);
 	nm_autofree char *both = NULL;
-	if (asprintf(&both, "%s/%.*s", name, (int)own_length, own) < 0) {
-		both = NULL;
-		return false;
-	}
+	nm_must_do(asprintf(&both, "%s/%.*s", name, (int)own_length, own));
 	return own_length > 0 && fnmatch(glob, both, FNM_PATHNAME) == 0;
 }
 
@@ -270,7 +267,7 @@ static bool slice_matches(const char *glob, const char *cgroup)
 		if (!is_slice(part, length))
 			return false;
 		nm_autofree char *name = nm_must(strndup(part, length));
-		if (name && fnmatch(glob, name, 0) == 0)
+		if (fnmatch(glob, name, 0) == 0)
 			return true;
 		part += length;
 	}
@@ -281,7 +278,7 @@ static bool slice_matches(const char *glob, const char *cgroup)
 static bool cgroup_matches(const char *glob, const char *cgroup)
 {
 	nm_autofree char *path = nm_must(strdup(cgroup));
-	while (path && path[0] == '/') {
+	while (path[0] == '/') {
 		if (fnmatch(glob, path, FNM_PATHNAME) == 0)
 			return true;
 		char *slash = strrchr(path, '/');

@@ -31,10 +31,9 @@ struct nm_finding {
 struct nm_findings {
 	struct nm_finding *items;
 	size_t count, capacity;
-	int error; /* -ENOMEM if an addition has failed; the caller checks it at the end */
 };
 
-/* Adds a finding. The next two functions complete the most recent one. */
+/* Adds a finding. The next two functions complete the most recent one, which must exist. */
 void nm_findings_add(struct nm_findings *findings, const char *check, enum nm_severity severity,
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Adds evidence; further evidence is appended after "; ". */

@@ -24,17 +24,14 @@ struct top {
 	sd_bus_slot *query; /* NULL: none is pending */
 };
 
-static int draw(struct top *top)
+static void draw(struct top *top)
 {
 	nm_auto(nm_top_frame_clear) struct nm_top_frame frame = {0};
 	size_t rows, columns;
 	nm_top_screen_size(&rows, &columns);
-	int r = nm_top_frame_init(&frame, rows, columns);
-	if (r >= 0)
-		r = nm_top_render(&frame, &top->model, &top->view, &top->ctl->style);
-	if (r >= 0)
-		nm_top_screen_draw(top->screen, &frame);
-	return r;
+	nm_top_frame_init(&frame, rows, columns);
+	nm_top_render(&frame, &top->model, &top->view, &top->ctl->style);
+	nm_top_screen_draw(top->screen, &frame);
 }
 
 /* ---- the query ---- */
@@ -64,7 +61,8 @@ static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *unused
 		top->model.document = document;
 		top->model.error[0] = '\0';
 	}
-	return draw(top);
+	draw(top);
+	return 0;
 }
 
 static void ask(struct top *top)
@@ -93,8 +91,6 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 static int press(struct top *top, int key)
 {
 	nm_auto(json_decrefp) json_t *rows = nm_top_rows(&top->model, &top->view);
-	if (!rows)
-		return -ENOMEM;
 	nm_top_press(&top->view, key, rows);
 	return top->view.quit ? sd_event_exit(top->event, EXIT_SUCCESS) : 0;
 }
@@ -111,7 +107,8 @@ static int on_keys(sd_event_source *source, int fd, uint32_t events, void *userd
 		return r;
 	if ((events & (EPOLLHUP | EPOLLERR)) != 0) /* the terminal was closed */
 		return sd_event_exit(top->event, EXIT_FAILURE);
-	return draw(top);
+	draw(top);
+	return 0;
 }
 
 static int on_resize(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
@@ -120,7 +117,8 @@ static int on_resize(sd_event_source *source, const struct signalfd_siginfo *inf
 	(void)source;
 	(void)info;
 	nm_top_screen_resize(top->screen);
-	return draw(top);
+	draw(top);
+	return 0;
 }
 
 /* ---- start and end ---- */
@@ -175,10 +173,10 @@ static int run_screen(struct top *top)
 		r = nm_top_screen_new(top->ctl->style.color, &top->screen);
 	if (r == -ENOTTY)
 		return complain("this terminal cannot show a full screen: is TERM right?");
-	if (r >= 0)
-		r = draw(top);
-	if (r >= 0)
+	if (r >= 0) {
+		draw(top);
 		r = sd_event_loop(top->event);
+	}
 	nm_top_screen_free(NM_TAKE(top->screen));
 	if (r < 0)
 		return complain(strerror(-r));

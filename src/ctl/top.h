@@ -52,7 +52,7 @@ void nm_top_view_init(struct nm_top_view *view);
 /* Returns the table of the current page. */
 const struct nm_table *nm_top_table(const struct nm_top_view *view);
 
-/* Returns the rows of the current page, sorted, which the caller releases. NULL: out of memory. */
+/* Returns the rows of the current page, sorted, which the caller releases. */
 json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *view);
 
 /* Moves the cursor to the selected row, and the window around it. */
@@ -82,12 +82,12 @@ struct nm_top_frame {
 	struct nm_top_line *lines;
 };
 
-int nm_top_frame_init(struct nm_top_frame *frame, size_t rows, size_t columns);
+void nm_top_frame_init(struct nm_top_frame *frame, size_t rows, size_t columns);
 void nm_top_frame_clear(struct nm_top_frame *frame);
 
-/* Renders the frame, with no line wider than it, and settles the view. Returns 0 or -ENOMEM. */
-int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
-		  struct nm_top_view *view, const struct nm_style *style);
+/* Renders the frame, with no line wider than it, and settles the view. */
+void nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
+		   struct nm_top_view *view, const struct nm_style *style);
 
 /* ---- the terminal (ncurses) ---- */
 

@@ -62,10 +62,9 @@ json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *
 	const struct nm_table *table = nm_top_table(view);
 	const json_t *all = json_object_get(model->document, table->name);
 	const char *key = table->fields[view->sort[view->page]].name;
-	nm_autofree struct ranked *ranked = calloc(json_array_size(all) + 1, sizeof(*ranked));
-	nm_auto(json_decrefp) json_t *rows = json_array();
-	if (!ranked || !rows)
-		return NULL;
+	nm_autofree struct ranked *ranked =
+		nm_must(calloc(json_array_size(all) + 1, sizeof(*ranked)));
+	json_t *rows = nm_must(json_array());
 	size_t index, used = 0;
 	json_t *row;
 	json_array_foreach(all, index, row)
@@ -75,7 +74,6 @@ json_t *nm_top_rows(const struct nm_top_model *model, const struct nm_top_view *
 	}
 	qsort_r(ranked, used, sizeof(*ranked), compare_rows, (void *)key);
 	for (size_t i = 0; i < used; i++)
-		if (json_array_append(rows, ranked[i].row) < 0)
-			return NULL;
-	return NM_TAKE(rows);
+		nm_must_do(json_array_append(rows, ranked[i].row));
+	return rows;
 }

@@ -25,11 +25,10 @@ static const char *const help_lines[] = {
 	"  DEC    last decision: numa-migrctl explain DEC",
 };
 
-int nm_top_frame_init(struct nm_top_frame *frame, size_t rows, size_t columns)
+void nm_top_frame_init(struct nm_top_frame *frame, size_t rows, size_t columns)
 {
 	*frame = (struct nm_top_frame){.rows = rows, .columns = columns};
-	frame->lines = calloc(rows > 0 ? rows : 1, sizeof(*frame->lines));
-	return frame->lines ? 0 : -ENOMEM;
+	frame->lines = nm_must(calloc(rows > 0 ? rows : 1, sizeof(*frame->lines)));
 }
 
 void nm_top_frame_clear(struct nm_top_frame *frame)
@@ -250,16 +249,14 @@ static void put_foot(struct painter *painter, const struct nm_top_model *model)
 		    "q quit  p processes  t threads  Enter open  left right sort  ? help");
 }
 
-int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
-		  struct nm_top_view *view, const struct nm_style *style)
+void nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
+		   struct nm_top_view *view, const struct nm_style *style)
 {
 	nm_auto(json_decrefp) json_t *rows = nm_top_rows(model, view);
-	if (!rows)
-		return -ENOMEM;
 	for (size_t i = 0; i < frame->rows; i++)
 		frame->lines[i] = (struct nm_top_line){0};
 	if (frame->rows < 2)
-		return 0;
+		return;
 	struct painter painter = {.frame = frame, .style = style, .room = frame->rows - 1};
 	put_title(&painter, model);
 	if (!view->help)
@@ -268,5 +265,4 @@ int nm_top_render(struct nm_top_frame *frame, const struct nm_top_model *model,
 		for (size_t i = 0; i < NM_ARRAY_SIZE(help_lines); i++)
 			put(&painter, NM_TOP_PLAIN, "%s", help_lines[i]);
 	put_foot(&painter, model);
-	return 0;
 }

@@ -37,9 +37,8 @@ static void init_screen(struct nm_top_screen *screen, bool color)
 
 int nm_top_screen_new(bool color, struct nm_top_screen **ret)
 {
-	nm_auto(nm_top_screen_freep) struct nm_top_screen *screen = calloc(1, sizeof(*screen));
-	if (!screen)
-		return -ENOMEM;
+	nm_auto(nm_top_screen_freep) struct nm_top_screen *screen =
+		nm_must(calloc(1, sizeof(*screen)));
 	screen->screen = newterm(NULL, stdout, stdin);
 	if (!screen->screen)
 		return -ENOTTY;

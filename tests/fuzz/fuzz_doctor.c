@@ -92,7 +92,7 @@ static void gather(struct nm_platform *platform, struct nm_facts *facts)
 	FUZZ_REQUIRE(facts->topology);
 	FUZZ_REQUIRE(nm_gather_processes(platform, facts) == 0);
 	nm_gather_unit(&options, facts);
-	FUZZ_REQUIRE(nm_gather_service(platform, &options, facts) == 0);
+	nm_gather_service(platform, &options, facts);
 	nm_gather_cgroups(platform, facts);
 	facts->paranoid = nm_gather_number(platform, "a");
 	facts->balancing = nm_gather_number(platform, "c");
@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	gather(&strange.platform, &facts);
 	FUZZ_REQUIRE(strange.open == 0);
-	FUZZ_REQUIRE(nm_doctor_examine(&facts, &findings) == 0);
+	nm_doctor_examine(&facts, &findings);
 	for (size_t i = 0; i < findings.count; i++) {
 		require_clean(findings.items[i].what);
 		require_clean(findings.items[i].evidence);

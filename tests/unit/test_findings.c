@@ -19,7 +19,6 @@ static void a_split_process_is_gathered(void **state)
 	nm_findings_evidence(&findings, "file %s", "a");
 	nm_findings_evidence(&findings, "file %s", "b");
 	nm_findings_remedy(&findings, "do %d", 7);
-	assert_int_equal(findings.error, 0);
 	assert_int_equal(findings.count, 2);
 	assert_string_equal(findings.items[0].what, "It is 1.");
 	assert_null(findings.items[0].evidence);
@@ -42,19 +41,6 @@ static void many_are_counted(void **state)
 	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_WARNING), 25);
 	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_NOTE), 75);
 	assert_int_equal(nm_findings_count(&findings, NM_SEVERITY_PROBLEM), 0);
-}
-
-/* The details of a finding that could not be added are not attached to another one. */
-static void a_failed_finding_is_not_completed(void **state)
-{
-	nm_auto(nm_findings_clear) struct nm_findings findings = {0};
-
-	(void)state;
-	nm_findings_evidence(&findings, "of nothing");
-	nm_findings_add(&findings, "one", NM_SEVERITY_FINE, "It is.");
-	findings.error = -ENOMEM;
-	nm_findings_remedy(&findings, "of another");
-	assert_null(findings.items[0].remedy);
 }
 
 static void every_severity_has_a_name(void **state)
@@ -82,7 +68,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_split_process_is_gathered),
 		cmocka_unit_test(many_are_counted),
-		cmocka_unit_test(a_failed_finding_is_not_completed),
 		cmocka_unit_test(every_severity_has_a_name),
 		cmocka_unit_test(cleared_twice),
 	};

@@ -17,11 +17,10 @@ const struct nm_doctor_check *nm_doctor_checks(size_t *ret_count)
 	return checks;
 }
 
-int nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret)
+void nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret)
 {
 	for (size_t i = 0; i < NM_ARRAY_SIZE(checks); i++)
 		checks[i].check(checks[i].name, facts, ret);
-	return ret->error;
 }
 
 /* ---- shared functions ---- */

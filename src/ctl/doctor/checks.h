@@ -28,8 +28,8 @@ struct nm_doctor_check {
 /* Returns all checks. A test verifies that docs/troubleshooting.md has a row for each. */
 const struct nm_doctor_check *nm_doctor_checks(size_t *ret_count);
 
-/* Runs every check, in the order of nm_doctor_checks(). Returns 0 or -ENOMEM. */
-int nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret);
+/* Runs every check, in the order of nm_doctor_checks(). */
+void nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret);
 
 /* ---- shared functions ---- */
 

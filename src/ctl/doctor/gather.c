@@ -54,10 +54,7 @@ static int is_wanted_entry(void *context, const char *name)
 struct nm_reading nm_gather_name(struct nm_platform *platform, const char *directory,
 				 const char *name)
 {
-	nm_autofree char *wanted = strdup(name);
-
-	if (!wanted)
-		return (struct nm_reading){.error = -ENOMEM};
+	nm_autofree char *wanted = nm_must(strdup(name));
 	int r = platform->ops->list_directory(platform, NM_ROOT, directory, is_wanted_entry,
 					      wanted);
 	if (r == -EEXIST)
@@ -66,19 +63,6 @@ struct nm_reading nm_gather_name(struct nm_platform *platform, const char *direc
 }
 
 /* ---- the machine ---- */
-
-static int read_topology(const char *root_path, struct nm_facts *facts)
-{
-	nm_auto(nm_physmap_freep) struct nm_physmap *physmap = NULL;
-	const struct nm_topology_source source = {.root_path = root_path};
-	int r = nm_topology_load(&source, facts->topology_error, sizeof(facts->topology_error),
-				 &facts->topology);
-
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	facts->knows_homes = nm_physmap_load(facts->topology, root_path, &physmap) == 0;
-	return 0;
-}
 
 /* Reads only the lines of the first CPU, because the file is long on large machines. */
 static bool under_hypervisor(struct nm_platform *platform)
@@ -102,37 +86,28 @@ static const char *mark_of_container(struct nm_platform *platform)
 	return nm_gather_name(platform, ".", ".dockerenv").value == 1 ? "/.dockerenv" : NULL;
 }
 
-static int gather_machine(struct nm_platform *platform, const char *root_path,
-			  struct nm_facts *facts)
-{
-	int r = read_topology(root_path, facts);
-
-	if (r < 0)
-		return r;
-	facts->virtual_machine = under_hypervisor(platform);
-	facts->container = mark_of_container(platform);
-	nm_gather_choice(platform, "sys/kernel/security/lockdown", facts->lockdown,
-			 sizeof(facts->lockdown));
-	return 0;
-}
-
-/* ---- all ---- */
-
 int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *facts)
 {
 	nm_auto(nm_platform_freep) struct nm_platform *platform = NULL;
+	nm_auto(nm_physmap_freep) struct nm_physmap *physmap = NULL;
+	const struct nm_topology_source source = {.root_path = options->root_path};
 	int r = nm_platform_files_new(options->root_path, &platform);
 	if (r < 0)
 		return r;
 	facts->root = geteuid() == 0;
-	r = gather_machine(platform, options->root_path, facts);
-	if (r == 0)
-		r = nm_gather_processes(platform, facts);
-	nm_gather_unit(options, facts);
-	if (r == 0)
-		r = nm_gather_service(platform, options, facts);
+	if (nm_topology_load(&source, facts->topology_error, sizeof(facts->topology_error),
+			     &facts->topology) == 0)
+		facts->knows_homes =
+			nm_physmap_load(facts->topology, options->root_path, &physmap) == 0;
+	facts->virtual_machine = under_hypervisor(platform);
+	facts->container = mark_of_container(platform);
+	nm_gather_choice(platform, "sys/kernel/security/lockdown", facts->lockdown,
+			 sizeof(facts->lockdown));
+	r = nm_gather_processes(platform, facts);
 	if (r < 0)
 		return r;
+	nm_gather_unit(options, facts);
+	nm_gather_service(platform, options, facts);
 	nm_gather_cgroups(platform, facts);
 	nm_gather_sampling(platform, options, facts);
 	return 0;
@@ -151,5 +126,7 @@ int nm_doctor_run(const struct nm_doctor_options *options, struct nm_findings *r
 	nm_auto(nm_facts_clear) struct nm_facts facts = {0};
 	int r = nm_facts_gather(options, &facts);
 
-	return r < 0 ? r : nm_doctor_examine(&facts, ret);
+	if (r == 0)
+		nm_doctor_examine(&facts, ret);
+	return r;
 }

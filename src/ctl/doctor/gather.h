@@ -15,8 +15,8 @@ int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *fa
 int nm_gather_processes(struct nm_platform *platform, struct nm_facts *facts);
 void nm_gather_cgroups(struct nm_platform *platform, struct nm_facts *facts);
 void nm_gather_unit(const struct nm_doctor_options *options, struct nm_facts *facts);
-int nm_gather_service(struct nm_platform *platform, const struct nm_doctor_options *options,
-		      struct nm_facts *facts);
+void nm_gather_service(struct nm_platform *platform, const struct nm_doctor_options *options,
+		       struct nm_facts *facts);
 void nm_gather_sampling(struct nm_platform *platform, const struct nm_doctor_options *options,
 			struct nm_facts *facts);
 

@@ -29,10 +29,7 @@ static int find_unit(sd_bus *bus, char **ret_path)
 		r = sd_bus_message_read(reply, "o", &path);
 	if (r < 0)
 		return r;
-	char *copy = strdup(path);
-	if (!copy)
-		return -ENOMEM;
-	*ret_path = copy;
+	*ret_path = nm_must(strdup(path));
 	return 0;
 }
 
@@ -74,13 +71,17 @@ void nm_gather_unit(const struct nm_doctor_options *options, struct nm_facts *fa
 
 /* ---- files ---- */
 
-/* Uses the path that an administrator would type; other roots are only used in tests. */
-static int read_config(const struct nm_doctor_options *options, struct nm_facts *facts)
+void nm_gather_service(struct nm_platform *platform, const struct nm_doctor_options *options,
+		       struct nm_facts *facts)
 {
+	/* The path that an administrator would type; other roots are only used in tests. */
 	const char *root = strcmp(options->root_path, "/") == 0 ? "" : options->root_path;
 	const char *path = options->config_path ? options->config_path : NM_CONFIG_FILE;
 	char folder[256];
 
+	facts->helper_socket =
+		nm_gather_name(platform, "run", strrchr(NM_HELPER_SOCKET_PATH, '/') + 1);
+	facts->ledger = nm_gather_name(platform, "run/numa-migrd", NM_LEDGER_NAME);
 	(void)snprintf(facts->config_path, sizeof(facts->config_path), "%s%s", root, path);
 	(void)snprintf(folder, sizeof(folder), "%s%s", root, NM_CONFIG_FOLDER);
 	const struct nm_config_files files = {.path = facts->config_path,
@@ -89,15 +90,5 @@ static int read_config(const struct nm_doctor_options *options, struct nm_facts 
 	facts->config_error =
 		nm_config_load(&files, geteuid(), &facts->config_errors, &facts->config);
 	if (facts->config_error == -EACCES)
-		return nm_config_default(&facts->config);
-	return facts->config_error == -ENOMEM ? -ENOMEM : 0;
-}
-
-int nm_gather_service(struct nm_platform *platform, const struct nm_doctor_options *options,
-		      struct nm_facts *facts)
-{
-	facts->helper_socket =
-		nm_gather_name(platform, "run", strrchr(NM_HELPER_SOCKET_PATH, '/') + 1);
-	facts->ledger = nm_gather_name(platform, "run/numa-migrd", NM_LEDGER_NAME);
-	return read_config(options, facts);
+		(void)nm_config_default(&facts->config);
 }
