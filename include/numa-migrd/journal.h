@@ -70,7 +70,7 @@ void nm_entry_field(struct nm_entry *entry, const char *name, const char *format
 	__attribute__((format(printf, 3, 4)));
 /* Sets the decision that the entry is about, also as a field. */
 void nm_entry_set_decision(struct nm_entry *entry, uint64_t decision);
-/* Returns all fields, one per line, which the caller frees; NULL if memory is short. */
+/* Returns all fields, one per line, which the caller frees. */
 char *nm_entry_fields(const struct nm_entry *entry);
 
 /* ---- formatting the results of the stages (pure) ---- */

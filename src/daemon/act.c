@@ -98,7 +98,7 @@ int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const s
 		bool applied = receipts[i].applied;
 		bool to_home = nm_decision_is_to_home(decision);
 		if (to_home)
-			nm_lines_decision(daemon, decision, &receipts[i]);
+			nm_lines_decision(daemon->options.lines, decision, &receipts[i]);
 		else
 			nm_report_decision(daemon, decision, &receipts[i]);
 		daemon->tally.decisions += !to_home;

@@ -232,3 +232,22 @@ int nm_command_set_dry_run(void *context, bool wanted)
 	nm_loop_arm(daemon);
 	return r;
 }
+
+int nm_command_raise_control(void *context, uint32_t minutes, double percent)
+{
+	struct nm_daemon *daemon = context;
+	uint64_t duration_ns = (uint64_t)minutes * 60 * NM_NSEC_PER_SEC;
+	if (daemon->paused)
+		return -EAGAIN;
+	if (minutes == 0) {
+		nm_trial_lower(daemon->trial.group, nm_daemon_now_ns(daemon));
+		return 0;
+	}
+	if (duration_ns <= NM_TRIAL_WINDOW_NS || minutes > NM_TRIAL_MINUTES_MOST ||
+	    !(percent >= 1 && percent <= 50))
+		return -EINVAL;
+	nm_trial_raise(daemon->trial.group, percent / 100, nm_daemon_now_ns(daemon), duration_ns);
+	nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
+		  "Trial: %g %% of the processes left alone for %u min", percent, minutes);
+	return 0;
+}

@@ -5,12 +5,11 @@
 
 #include <systemd/sd-event.h>
 
-#include "decision_lines.h"
-#include "history.h"
 #include "numa-migrd/balance.h"
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
 #include "numa-migrd/control.h"
+#include "numa-migrd/decision_lines.h"
 #include "numa-migrd/homes.h"
 #include "numa-migrd/journal.h"
 #include "numa-migrd/judge.h"
@@ -25,14 +24,13 @@
 #include "numa-migrd/proc.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/snapshot.h"
-#include "numa-migrd/statistics.h"
 #include "numa-migrd/tasks.h"
 #include "numa-migrd/topology.h"
 #include "numa-migrd/trial.h"
+#include "numa-migrd/views.h"
 #include "numa-migrd/worker.h"
 #include "options.h"
 #include "page_stage.h"
-#include "views.h"
 
 /* Properties of the machine's memory when last read, to detect changes. */
 struct nm_memory_fingerprint {
@@ -168,6 +166,12 @@ struct nm_trial_stage {
 	int day;	   /* of the year; -1: not known yet */
 	struct nm_trial_difference yesterday; /* in CPU time */
 	bool has_yesterday;
+};
+
+/* Data of the last interval for views; all zero: none yet. */
+struct nm_views {
+	struct nm_snapshot *snapshot;
+	double *served; /* accesses of all threads by node of the memory */
 };
 
 struct nm_daemon {
@@ -405,9 +409,19 @@ void nm_home_stage_end(struct nm_daemon *daemon);
 /* Applies changed settings to the mover, with the same policy. */
 void nm_home_stage_configure(struct nm_daemon *daemon);
 
-/* ---- statistics.c ---- */
+/* ---- views.c ---- */
 
-/* Called for the status, the metrics file and the summaries. */
+/* Takes over the snapshot. Called by the tick after all decisions. */
+void nm_views_update(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
+		     const struct nm_figures *figures, size_t nr_figures);
+/* Discards the data, because its topology is about to be freed. */
+void nm_views_clear(struct nm_daemon *daemon);
+/* Returns what is shown now, with the statistics, which it gathers. */
+struct nm_view nm_views_of(struct nm_daemon *daemon, struct nm_statistics *statistics);
+/* Composes the document of Dump, for struct nm_control_ops. */
+int nm_command_dump(void *context);
+
+/* Copies the statistics of the stages. */
 void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *ret);
 
 /* ---- metrics_file.c: metrics for Prometheus ---- */
@@ -422,7 +436,7 @@ void nm_exporter_close(struct nm_daemon *daemon);
 void nm_inject(struct nm_daemon *daemon);
 void nm_inject_configure(struct nm_daemon *daemon);
 
-/* ---- report.c, report_status.c: entries of the journal, and the status for systemd ---- */
+/* ---- report.c: entries of the journal, and the status for systemd ---- */
 
 /* Writes an entry to the journal. */
 void nm_report_entry(struct nm_daemon *daemon, const struct nm_entry *entry);
@@ -450,8 +464,6 @@ void nm_report_status(struct nm_daemon *daemon);
 void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 			     const struct nm_config_errors *errors);
 
-/* ---- report_decisions.c: decisions and verdicts, also in the history ---- */
-
 /* Reports a decision; receipt is NULL for a home and for pages. */
 void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
 			const struct nm_receipt *receipt);
@@ -460,7 +472,7 @@ void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdic
 void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
 			const struct nm_home_state *state, const char *why);
 
-/* ---- commands.c: pause, resume, release, manage, reload, dry run ---- */
+/* ---- commands.c: pause, resume, release, manage, reload, dry run, trial ---- */
 
 int nm_command_pause(void *context);
 int nm_command_resume(void *context);
@@ -470,6 +482,10 @@ int nm_command_manage(void *context, uint32_t pid);
 /* Logs the errors, and writes them to `error`, one per line, unless it is NULL. */
 int nm_command_reload(void *context, char *error, size_t size);
 int nm_command_set_dry_run(void *context, bool wanted);
+#define NM_TRIAL_MINUTES_MOST 10080U /* a week */
+/* Raises the share of the control group, or ends that (0 minutes). Returns -EAGAIN during a pause,
+ * or -EINVAL. */
+int nm_command_raise_control(void *context, uint32_t minutes, double percent);
 /* Takes over the configuration. */
 void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config);
 

@@ -24,18 +24,18 @@ static int open_directory_of(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_file(const struct nm_daemon *daemon)
+static int write_file(struct nm_daemon *daemon)
 {
 	const char *path = daemon->exporter.path;
 	struct nm_statistics statistics;
 	nm_auto(nm_closep) int directory = open_directory_of(path);
 	if (directory < 0)
 		return directory;
-	nm_statistics_gather(daemon, &statistics);
+	const struct nm_view view = nm_views_of(daemon, &statistics);
 	size_t nr_nodes = daemon->paused ? 0 : statistics.nodes;
 	nm_autofree struct nm_node_row *nodes = nm_must(calloc(nr_nodes + 1, sizeof(*nodes)));
 	for (unsigned i = 0; i < nr_nodes; i++)
-		nodes[i] = nm_view_node(daemon, i);
+		nodes[i] = nm_view_node(&view, i);
 	nm_autofree char *text = nm_statistics_metrics(&statistics, nodes, nr_nodes);
 	return nm_replace_public(directory, name_in(path), text, strlen(text));
 }

@@ -303,3 +303,110 @@ void nm_report_config_errors(struct nm_daemon *daemon, enum nm_message message,
 	for (size_t i = 0; i < errors->count; i++)
 		nm_report(daemon, message, LOG_ERR, "%s", errors->text[i]);
 }
+
+/* ---- decisions and their verdicts, also in the history ---- */
+
+static struct nm_entry_context entry_context(const struct nm_daemon *daemon, const char *policy)
+{
+	return (struct nm_entry_context){
+		.seed = daemon->seed,
+		.policy = policy,
+		.topology = daemon->pipeline.topology,
+		.dry_run = nm_daemon_is_dry_run(daemon),
+		.performance = nm_performance_name(daemon->config->threads.performance),
+	};
+}
+
+void nm_report_decision(struct nm_daemon *daemon, const struct nm_decision *decision,
+			const struct nm_receipt *receipt)
+{
+	struct nm_entry_context context =
+		entry_context(daemon, nm_decision_policy_name(decision->kind, decision->policy));
+	const struct nm_history_item item = {.time_usec = nm_clock_realtime_usec(),
+					     .result = nm_decision_result_name(&context, receipt),
+					     .decision = *decision};
+	struct nm_entry entry;
+	nm_lines_decision(daemon->options.lines, decision, receipt);
+	nm_entry_decision(&entry, &context, decision, receipt);
+	entry.domain = nm_roster_domain(daemon->pipeline.roster, decision->steps[0].pid);
+	nm_report_entry(daemon, &entry);
+	nm_history_add(&daemon->history, daemon->pipeline.topology, &item, &entry);
+}
+
+void nm_report_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+{
+	struct nm_entry_context context =
+		entry_context(daemon, nm_decision_policy_name(verdict->of, verdict->policy));
+	struct nm_entry entry;
+	nm_lines_verdict(daemon->options.lines, verdict);
+	nm_entry_verdict(&entry, &context, verdict);
+	nm_report_entry(daemon, &entry);
+	nm_history_judge(&daemon->history, verdict, &entry);
+}
+
+void nm_report_home_end(struct nm_daemon *daemon, const struct nm_snap_process *process,
+			const struct nm_home_state *state, const char *why)
+{
+	nm_lines_home_end(daemon->options.lines, state);
+	nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
+		  "Unplaced %s[%u] from node %u: %s [#%" PRIu64 "]", process->comm, state->pid,
+		  daemon->pipeline.topology->nodes[state->home].os_id, why, state->decision);
+}
+
+/* ---- summaries, and the status line for systemd ---- */
+
+#define SUMMARY_NS (300 * NM_NSEC_PER_SEC)
+#define STATUS_NS (10 * NM_NSEC_PER_SEC)
+
+static void write_summary(struct nm_daemon *daemon)
+{
+	uint64_t suppressed = nm_journal_suppressed(daemon->journal);
+	struct nm_statistics statistics;
+	struct nm_entry entry;
+
+	daemon->tally.suppressed += suppressed;
+	nm_statistics_gather(daemon, &statistics);
+	for (enum nm_summary summary = NM_SUMMARY_THREADS; summary <= NM_SUMMARY_PAGES; summary++) {
+		if ((summary == NM_SUMMARY_HOMES && !daemon->pipeline.placement) ||
+		    (summary == NM_SUMMARY_PAGES && !daemon->pipeline.pages))
+			continue;
+		nm_entry_summary(&entry, &statistics, summary, suppressed);
+		nm_report_entry(daemon, &entry);
+	}
+}
+
+void nm_report_summary(struct nm_daemon *daemon)
+{
+	uint64_t now_ns = nm_clock_ns();
+	if (daemon->reported.summary_ns == 0)
+		daemon->reported.summary_ns = now_ns;
+	if (!daemon->pipeline.source || now_ns - daemon->reported.summary_ns < SUMMARY_NS)
+		return;
+	daemon->reported.summary_ns = now_ns;
+	write_summary(daemon);
+}
+
+/* Returns whether both lines report the same state: what precedes their first number is equal. */
+static bool is_same_state(const char *one, const char *other)
+{
+	size_t length = strcspn(one, "0123456789");
+	return length == strcspn(other, "0123456789") && strncmp(one, other, length) == 0;
+}
+
+/* Notifies systemd only of changes, and less often if only numbers have changed. */
+void nm_report_status(struct nm_daemon *daemon)
+{
+	char text[sizeof(daemon->reported.status)];
+	struct nm_statistics statistics;
+	uint64_t now_ns = nm_clock_ns();
+	daemon->reported.composed_ns = now_ns;
+	nm_statistics_gather(daemon, &statistics);
+	nm_status_line(&statistics, text, sizeof(text));
+	if (strcmp(text, daemon->reported.status) == 0 ||
+	    (is_same_state(text, daemon->reported.status) &&
+	     now_ns - daemon->reported.status_ns < STATUS_NS))
+		return;
+	daemon->reported.status_ns = now_ns;
+	memcpy(daemon->reported.status, text, sizeof(text));
+	(void)sd_notifyf(0, "STATUS=%s", text);
+}

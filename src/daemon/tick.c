@@ -215,6 +215,8 @@ int nm_tick(struct nm_daemon *daemon)
 	uint64_t interval_ns = now_ns - daemon->last_tick_ns;
 	daemon->last_tick_ns = now_ns;
 	daemon->tally.intervals++;
+	if (daemon->options.lines)
+		daemon->options.lines->interval = daemon->tally.intervals;
 	nm_machine_follow_topology(daemon, now_ns);
 	if (nm_topology_is_single(pipeline->topology)) {
 		update_leases(daemon, NULL, 0, now_ns); /* with old metrics: no thread qualifies for

@@ -1,10 +1,190 @@
 /* SPDX-License-Identifier: MIT */
-/* The document of Dump, with nodes and threads. */
-#include "views.h"
+/* Hands the state of the stages to report/: the statistics, and the last interval. */
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "daemon.h"
-#include "numa-migrd/base.h"
-#include "numa-migrd/proc.h"
+#include "numa-migrd/file.h"
+
+static double resident_bytes(void)
+{
+	char text[128];
+	unsigned long long pages;
+
+	if (nm_read_text(AT_FDCWD, "/proc/self/statm", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%*u %llu", &pages) != 1)
+		return NAN;
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void add_part(struct nm_statistics *statistics, enum nm_part part)
+{
+	statistics->parts |= 1U << part;
+}
+
+/* ---- also while the service is paused ---- */
+
+static void gather_service(const struct nm_daemon *daemon, struct nm_statistics *ret)
+{
+	uint64_t started_s = daemon->tally.started_s;
+	add_part(ret, NM_PART_SERVICE);
+	ret->tally = daemon->tally;
+	ret->service.version = NM_VERSION;
+	ret->service.source = nm_report_source_name(daemon);
+	ret->service.policy = nm_config_policy_name(daemon->config);
+	ret->service.pages_policy = nm_page_policy_name(daemon->config->pages.policy);
+	ret->service.paused = daemon->paused;
+	ret->service.dry_run = nm_daemon_is_dry_run(daemon);
+	ret->service.blind = nm_lacks_accesses(daemon);
+	ret->service.idle = !daemon->paused && nm_topology_is_single(daemon->pipeline.topology);
+	ret->service.homes = daemon->config->threads.policy == NM_POLICY_AUTO;
+	ret->service.unrestored = daemon->runtime.unrestored > 0;
+	ret->service.interval_s = nm_interval_s(daemon);
+	ret->service.started_s = started_s ? (double)started_s : (double)NAN;
+	ret->service.late_max_ms = daemon->tally.late_max_usec / 1000;
+	ret->service.cpu_ns = nm_own_cpu_ns();
+	ret->service.resident_bytes = resident_bytes();
+}
+
+static void gather_trial(const struct nm_trial_stage *stage, struct nm_statistics *ret)
+{
+	struct nm_trial_difference today;
+	add_part(ret, NM_PART_TRIAL);
+	(void)nm_trial_result(stage->group, NM_TRIAL_TODAY, NM_TRIAL_CPU, &today);
+	nm_trial_describe(&today, ret->sentences[0], sizeof(ret->sentences[0]));
+	ret->today = ret->sentences[0];
+	if (stage->has_yesterday) {
+		nm_trial_describe(&stage->yesterday, ret->sentences[1], sizeof(ret->sentences[1]));
+		ret->yesterday = ret->sentences[1];
+	}
+	for (unsigned measure = 0; measure < NM_TRIAL_MEASURES; measure++)
+		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
+			ret->sums[measure][arm] = *nm_trial_sums(stage->group, measure, arm);
+}
+
+static void gather_pages(const struct nm_pipeline *pipeline, struct nm_statistics *ret)
+{
+	const struct nm_page_stage *stage = pipeline->pages;
+	add_part(ret, NM_PART_PAGES);
+	ret->pages = stage->tally;
+	ret->pages_standing = nm_balancing_mode_name(stage->balancing_mode);
+	ret->mover = nm_mover_counts(pipeline->mover);
+	ret->pages_remembered = stage->nr_origins;
+	ret->memory_imbalance = stage->contention.imbalance;
+}
+
+/* ---- while it runs ---- */
+
+/* Why a lottery considers or ignores the threads that ran in the last interval. */
+static void gather_candidates(const struct nm_daemon *daemon, struct nm_statistics *ret)
+{
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	const struct nm_config *config = daemon->config;
+	if (!snapshot || !nm_policy_draws(nm_drawing_policy(config, snapshot)) ||
+	    !nm_may_draw_threads(daemon))
+		return;
+	add_part(ret, NM_PART_LOTTERY);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		bool whole = config->threads.policy == NM_POLICY_AUTO &&
+			     !nm_placement_is_spread(daemon->pipeline.placement, thread->pid,
+						     daemon->tally.intervals);
+		if (thread->active)
+			ret->candidates[whole ? NM_CANDIDACY_WHOLE
+					      : nm_lottery_candidacy(
+							nm_drawing_policy(config, snapshot), config,
+							thread)]++;
+	}
+}
+
+static double mean_latency(const struct nm_snapshot *snapshot)
+{
+	double cycles = 0, samples = 0;
+	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (isnan(thread->latency))
+			continue;
+		cycles += thread->latency * thread->latency_samples;
+		samples += thread->latency_samples;
+	}
+	return samples > 0 ? cycles / samples : (double)NAN;
+}
+
+static void gather_tasks(const struct nm_daemon *daemon, struct nm_statistics *ret)
+{
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
+	const struct nm_snapshot *snapshot = daemon->views.snapshot;
+	struct nm_platform *platform = pipeline->platform;
+	add_part(ret, NM_PART_TASKS);
+	ret->nodes = pipeline->topology->nr_nodes;
+	ret->roster = nm_roster_counts(pipeline->roster);
+	ret->processes_active = ret->roster.processes_managed - ret->roster.processes_observed;
+	ret->threads_measured = snapshot ? snapshot->measured : 0;
+	ret->threads_undersampled = snapshot ? snapshot->undersampled : 0;
+	ret->leases = nm_actuator_leases(pipeline->actuator);
+	ret->latency = mean_latency(snapshot);
+	if (platform->ops->worker_counts)
+		platform->ops->worker_counts(platform, &ret->workers);
+}
+
+static void gather_memory(struct nm_memory *memory, struct nm_statistics *ret)
+{
+	struct nm_exclusivity sums = nm_memory_exclusivity(memory);
+	add_part(ret, NM_PART_MEMORY);
+	ret->tracked = nm_pages_counts(nm_memory_pages(memory));
+	ret->sharing = nm_affinity_counts(nm_memory_affinity(memory));
+	ret->exclusivity = nm_exclusivity_average(&sums);
+}
+
+static const char *dtas_state(const struct nm_daemon *daemon)
+{
+	if (!daemon->config->threads.dtas)
+		return "off";
+	if (daemon->pipeline.balance.dtas_reported)
+		return "unavailable";
+	return nm_balancer_of(daemon)->split ? "on" : "undecided";
+}
+
+static void gather_balance(const struct nm_daemon *daemon, struct nm_statistics *ret)
+{
+	const struct nm_balancer *balancer = nm_balancer_of(daemon);
+	add_part(ret, NM_PART_BALANCE);
+	ret->selection = nm_selection_name(daemon->config->threads.selection);
+	ret->balance = balancer->result;
+	ret->balancer = balancer->tally;
+	ret->schedstat_reads = daemon->pipeline.balance.reads;
+	ret->dtas = dtas_state(daemon);
+}
+
+void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *ret)
+{
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
+
+	*ret = (struct nm_statistics){0};
+	gather_service(daemon, ret);
+	/* The counters survive a pause, which ends the policy. */
+	if (pipeline->placement || daemon->tally.homes.granted > 0)
+		add_part(ret, NM_PART_HOMES);
+	ret->homes_now = nm_placement_homes(pipeline->placement);
+	if (daemon->trial.group && daemon->config->verify.control_percent > 0)
+		gather_trial(&daemon->trial, ret);
+	if (pipeline->pages)
+		gather_pages(pipeline, ret);
+	if (pipeline->source) {
+		add_part(ret, NM_PART_SOURCE);
+		ret->source = *nm_source_status(pipeline->source);
+	}
+	if (daemon->paused)
+		return;
+	gather_candidates(daemon, ret);
+	gather_tasks(daemon, ret);
+	if (pipeline->memory)
+		gather_memory(pipeline->memory, ret);
+	if (nm_balancer_of(daemon))
+		gather_balance(daemon, ret);
+}
 
 /* ---- the last interval ---- */
 
@@ -34,158 +214,33 @@ void nm_views_clear(struct nm_daemon *daemon)
 	daemon->views = (struct nm_views){0};
 }
 
-/* ---- nodes ---- */
-
-static double node_load(const struct nm_daemon *daemon, const struct nm_node *node)
+struct nm_view nm_views_of(struct nm_daemon *daemon, struct nm_statistics *statistics)
 {
-	double sum = 0;
-	unsigned known = 0;
-	for (int cpu = hwloc_bitmap_first(node->cpus);
-	     cpu >= 0 && cpu < (int)daemon->machine.nr_cpus;
-	     cpu = hwloc_bitmap_next(node->cpus, cpu)) {
-		if (!isfinite(daemon->machine.busy_share[cpu]))
-			continue;
-		sum += daemon->machine.busy_share[cpu];
-		known++;
-	}
-	return known ? sum / known : (double)NAN;
-}
-
-static int64_t threads_on(const struct nm_snapshot *snapshot, unsigned node)
-{
-	int64_t count = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		count += snapshot->threads[i].main_node == (int)node;
-	return count;
-}
-
-static double access_share(const struct nm_daemon *daemon, unsigned node)
-{
-	const double *served = daemon->views.served;
-	double total = 0;
-	for (unsigned i = 0; served && i < daemon->pipeline.topology->nr_nodes; i++)
-		total += served[i];
-	return served && total > 0 ? served[node] / total : (double)NAN;
-}
-
-struct nm_node_row nm_view_node(const struct nm_daemon *daemon, unsigned index)
-{
-	const struct nm_snapshot *snapshot = daemon->views.snapshot;
-	const struct nm_node *node = &daemon->pipeline.topology->nodes[index];
-	return (struct nm_node_row){
-		.node = node->os_id,
-		.load = node_load(daemon, node),
-		.threads = snapshot ? threads_on(snapshot, index) : -1,
-		.access_share = access_share(daemon, index),
-		.memory_bytes = (int64_t)node->memory_bytes,
-		.memory_free_bytes = -1,
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
+	nm_statistics_gather(daemon, statistics);
+	return (struct nm_view){
+		.config = daemon->config,
+		.statistics = statistics,
+		.history = &daemon->history,
+		.paused = daemon->paused,
+		.now_ns = daemon->paused ? 0 : nm_daemon_now_ns(daemon),
+		.platform = pipeline->platform,
+		.topology = pipeline->topology,
+		.busy_share = daemon->machine.busy_share,
+		.nr_cpus = daemon->machine.nr_cpus,
+		.snapshot = daemon->views.snapshot,
+		.served = daemon->views.served,
+		.roster = pipeline->roster,
+		.actuator = pipeline->actuator,
+		.memory = pipeline->memory,
+		.placement = pipeline->placement,
+		.trial = daemon->trial.group,
 	};
 }
 
-static json_t *node_json(const struct nm_daemon *daemon, unsigned index)
-{
-	const struct nm_node *node = &daemon->pipeline.topology->nodes[index];
-	char cpus[512];
-	struct nm_node_memory memory;
-	struct nm_node_row row = nm_view_node(daemon, index);
-	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
-	row.cpus = cpus;
-	if (nm_node_memory_read(daemon->pipeline.platform, node->os_id, &memory) == 0)
-		row.memory_free_bytes = (int64_t)memory.free_bytes;
-	return nm_row_json(&nm_node_table, &row);
-}
-
-static void show_nodes(const struct nm_daemon *daemon, struct nm_dump *dump)
-{
-	nm_dump_begin(dump, nm_node_table.name);
-	for (unsigned i = 0; !daemon->paused && i < daemon->pipeline.topology->nr_nodes; i++)
-		if (nm_dump_admit(dump))
-			nm_dump_row(dump, node_json(daemon, i));
-	nm_dump_end(dump);
-}
-
-/* ---- threads ---- */
-
-static json_t *thread_json(struct nm_daemon *daemon, const struct nm_snap_thread *thread,
-			   uint64_t decision)
-{
-	struct nm_thread_row row = {
-		.tid = thread->tid,
-		.pid = thread->pid,
-		.comm = daemon->views.snapshot->processes[thread->process].comm,
-		.cpu = thread->main_cpu,
-		.node = nm_topology_os_id(daemon->pipeline.topology, thread->main_node),
-		.preferred_node = nm_topology_os_id(daemon->pipeline.topology, thread->preferred),
-		.local_share = thread->local_share,
-		.accesses = thread->access_total,
-		.latency_cycles = thread->latency,
-		.intensity = thread->intensity,
-		.operations_per_s = thread->operations,
-		.instructions_per_s = thread->instructions,
-		.performance = thread->performance,
-		.relative_performance = thread->relative,
-		.run_share = thread->run_share,
-		.leased = nm_actuator_holds(daemon->pipeline.actuator, thread->tid,
-					    thread->start_ticks),
-		.last_decision = decision ? (int64_t)decision : -1,
-	};
-	return nm_row_json(&nm_thread_table, &row);
-}
-
-static void show_threads(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump)
-{
-	const struct nm_snapshot *snapshot = daemon->paused ? NULL : daemon->views.snapshot;
-	enum nm_eligibility eligibility;
-	nm_dump_begin(dump, nm_thread_table.name);
-	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
-		const struct nm_snap_thread *thread = &snapshot->threads[i];
-		/* Not if it has exited, or was released. */
-		if (nm_roster_thread_eligibility(daemon->pipeline.roster, thread->tid,
-						 &eligibility) == 0 &&
-		    nm_dump_admit(dump))
-			nm_dump_row(dump, thread_json(daemon, thread, last[i]));
-	}
-	nm_dump_end(dump);
-}
-
-/* ---- the document ---- */
-
-/* Finds the newest decision about each thread of the snapshot. */
-static uint64_t *find_last_decisions(const struct nm_daemon *daemon)
-{
-	const struct nm_snapshot *snapshot = daemon->views.snapshot;
-	const struct nm_history *history = &daemon->history;
-	uint64_t *last = nm_must(calloc((snapshot ? snapshot->nr_threads : 0) + 1, sizeof(*last)));
-	for (uint64_t id = history->first; snapshot && id < history->next; id++) {
-		const struct nm_history_item *item = nm_history_find(history, id);
-		for (unsigned i = 0; item && i < item->decision.nr_steps; i++) {
-			const struct nm_step *step = &item->decision.steps[i];
-			const struct nm_snap_thread *thread =
-				nm_snapshot_thread(snapshot, step->tid);
-			/* Another thread may have its number. */
-			if (thread && thread->start_ticks == step->start_ticks)
-				last[thread - snapshot->threads] = id;
-		}
-	}
-	return last;
-}
-
-/* Threads come last: only they usually exceed the limit. */
 int nm_command_dump(void *context)
 {
-	nm_auto(nm_dump_clear) struct nm_dump dump = {0};
-	struct nm_daemon *daemon = context;
 	struct nm_statistics statistics;
-	nm_autofree uint64_t *last = find_last_decisions(daemon);
-	int r = nm_dump_open(&dump);
-	if (r < 0)
-		return r;
-	nm_statistics_gather(daemon, &statistics);
-	nm_dump_value(&dump, "status", nm_statistics_json(&statistics));
-	show_nodes(daemon, &dump);
-	nm_history_show(&daemon->history, &dump);
-	nm_dump_value(&dump, "trial", nm_view_trial(daemon, &dump));
-	nm_view_processes(daemon, last, &dump);
-	show_threads(daemon, last, &dump);
-	return nm_dump_finish(&dump);
+	const struct nm_view view = nm_views_of(context, &statistics);
+	return nm_view_dump(&view);
 }

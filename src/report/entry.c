@@ -214,9 +214,7 @@ char *nm_entry_fields(const struct nm_entry *entry)
 	size_t size = 1;
 	for (unsigned i = 0; i < entry->count; i++)
 		size += strlen(entry->fields[i]) + 1;
-	char *text = malloc(size), *at = text;
-	if (!text)
-		return NULL;
+	char *text = nm_must(malloc(size)), *at = text;
 	*at = '\0';
 	for (unsigned i = 0; i < entry->count; i++)
 		at = stpcpy(i > 0 ? stpcpy(at, "\n") : at, entry->fields[i]);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/daemon/history.h"
+#include "numa-migrd/history.h"
 #include "../support/machine.h"
 #include "dump_fixture.h"
 

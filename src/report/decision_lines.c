@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "decision_lines.h"
+#include "numa-migrd/decision_lines.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "daemon.h"
-#include "numa-migrd/base.h"
+#include "numa-migrd/homes.h"
+#include "numa-migrd/journal.h"
 
 #define LINE_BYTES 512
 #define CPUS_BYTES 256
@@ -24,15 +24,13 @@ static const char *number(double value, char text[static NUMBER_BYTES])
 #define NUMBER(value) number((value), (char[NUMBER_BYTES]){0})
 
 __attribute__((format(printf, 3, 4))) static void
-add_line(const struct nm_daemon *daemon, const char *kind, const char *format, ...)
+add_line(struct nm_decision_lines *lines, const char *kind, const char *format, ...)
 {
-	struct nm_decision_lines *lines = daemon->options.lines;
 	char text[LINE_BYTES];
 	va_list arguments;
 	if (!lines)
 		return;
-	int used = snprintf(text, sizeof(text), "%s interval=%" PRIu64 " ", kind,
-			    daemon->tally.intervals);
+	int used = snprintf(text, sizeof(text), "%s interval=%" PRIu64 " ", kind, lines->interval);
 	va_start(arguments, format);
 	(void)vsnprintf(text + used, sizeof(text) - (size_t)used, format, arguments);
 	va_end(arguments);
@@ -41,22 +39,22 @@ add_line(const struct nm_daemon *daemon, const char *kind, const char *format, .
 		(void)fprintf(lines->out, "%s\n", text);
 }
 
-static void add_step(const struct nm_daemon *daemon, const struct nm_step *step,
+static void add_step(struct nm_decision_lines *lines, const struct nm_step *step,
 		     const struct nm_receipt_step *result)
 {
 	char cpus[CPUS_BYTES];
 	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), step->target);
-	add_line(daemon, "step",
+	add_line(lines, "step",
 		 "pid=%u tid=%u cpu=%d>%d node=%d>%d cpus=%s pin=%s applied=%d error=%d", step->pid,
 		 step->tid, step->cpu_from, step->cpu_to, step->node_from, step->node_to, cpus,
 		 step->pin == NM_STEP_LEASE ? "lease" : "transient", result->applied,
 		 result->error);
 }
 
-static void add_home(const struct nm_daemon *daemon, const struct nm_decision *decision)
+static void add_home(struct nm_decision_lines *lines, const struct nm_decision *decision)
 {
 	const struct nm_home_reason *home = &decision->home;
-	add_line(daemon, "home",
+	add_line(lines, "home",
 		 "id=%" PRIu64 " pid=%u node=%d reason=%d threads=%u demand=%s distance=%s>%s "
 		 "load=%s bytes_away=%" PRIu64,
 		 decision->id, decision->steps[0].pid, decision->steps[0].node_to,
@@ -65,10 +63,10 @@ static void add_home(const struct nm_daemon *daemon, const struct nm_decision *d
 		 home->bytes_away);
 }
 
-static void add_pages(const struct nm_daemon *daemon, const struct nm_decision *decision)
+static void add_pages(struct nm_decision_lines *lines, const struct nm_decision *decision)
 {
 	const struct nm_step *step = &decision->steps[0];
-	add_line(daemon, "pages",
+	add_line(lines, "pages",
 		 "id=%" PRIu64 " undoes=%" PRIu64 " pid=%u reason=%d node=%d>%d pages=%" PRIu64
 		 " exclusivity=%s",
 		 decision->id, decision->undoes, step->pid, (int)decision->pages.reason,
@@ -76,10 +74,10 @@ static void add_pages(const struct nm_daemon *daemon, const struct nm_decision *
 		 NUMBER(decision->pages.exclusivity));
 }
 
-static void add_move(const struct nm_daemon *daemon, const struct nm_decision *decision,
+static void add_move(struct nm_decision_lines *lines, const struct nm_decision *decision,
 		     const struct nm_receipt *receipt)
 {
-	add_line(daemon, "decision",
+	add_line(lines, "decision",
 		 "id=%" PRIu64 " kind=%s policy=%s undoes=%" PRIu64
 		 " tickets=%s draw=%s gain=%s candidates=%zu applied=%d",
 		 decision->id, nm_decision_kind_name(decision->kind),
@@ -87,46 +85,46 @@ static void add_move(const struct nm_daemon *daemon, const struct nm_decision *d
 		 NUMBER(decision->tickets.total), NUMBER(decision->draw), NUMBER(decision->gain),
 		 decision->nr_candidates, receipt->applied);
 	for (unsigned i = 0; i < decision->nr_steps; i++)
-		add_step(daemon, &decision->steps[i], &receipt->steps[i]);
+		add_step(lines, &decision->steps[i], &receipt->steps[i]);
 }
 
-void nm_lines_decision(const struct nm_daemon *daemon, const struct nm_decision *decision,
+void nm_lines_decision(struct nm_decision_lines *lines, const struct nm_decision *decision,
 		       const struct nm_receipt *receipt)
 {
 	if (decision->kind == NM_DECISION_HOME)
-		add_home(daemon, decision);
+		add_home(lines, decision);
 	else if (decision->kind == NM_DECISION_PAGES)
-		add_pages(daemon, decision);
+		add_pages(lines, decision);
 	else
-		add_move(daemon, decision, receipt);
+		add_move(lines, decision, receipt);
 }
 
-void nm_lines_verdict(const struct nm_daemon *daemon, const struct nm_verdict *verdict)
+void nm_lines_verdict(struct nm_decision_lines *lines, const struct nm_verdict *verdict)
 {
 	if (verdict->of == NM_DECISION_PAGES) {
-		add_line(daemon, "pages-verdict",
+		add_line(lines, "pages-verdict",
 			 "id=%" PRIu64 " verdict=%s waited=%u together=%u moved=%" PRIu64,
 			 verdict->decision, nm_verdict_kind_name(verdict->kind), verdict->intervals,
 			 verdict->together, verdict->results.moved);
 		return;
 	}
 	if (verdict->of == NM_DECISION_HOME) {
-		add_line(daemon, "home-verdict",
+		add_line(lines, "home-verdict",
 			 "id=%" PRIu64 " pid=%u verdict=%s judged_by=%d change=%s pages=%" PRIu64,
 			 verdict->decision, verdict->threads[0].pid,
 			 nm_verdict_kind_name(verdict->kind), (int)verdict->judged_by,
 			 NUMBER(verdict->change), verdict->results.moved);
 		return;
 	}
-	add_line(daemon, "verdict",
+	add_line(lines, "verdict",
 		 "id=%" PRIu64 " verdict=%s of=%s waited=%u by_performance=%d by_sharing=%d",
 		 verdict->decision, nm_verdict_kind_name(verdict->kind),
 		 nm_decision_kind_name(verdict->of), verdict->intervals, verdict->by_performance,
 		 nm_policy_ops(verdict->policy)->by_sharing);
 }
 
-void nm_lines_home_end(const struct nm_daemon *daemon, const struct nm_home_state *state)
+void nm_lines_home_end(struct nm_decision_lines *lines, const struct nm_home_state *state)
 {
-	add_line(daemon, "home-end", "id=%" PRIu64 " pid=%u node=%d", state->decision, state->pid,
+	add_line(lines, "home-end", "id=%" PRIu64 " pid=%u node=%d", state->decision, state->pid,
 		 state->home);
 }

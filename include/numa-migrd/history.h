@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The last decisions and their results as they were logged, for the bus. A ring buffer; initially
  * all zero. */
-#ifndef NM_DAEMON_HISTORY_H
-#define NM_DAEMON_HISTORY_H
+#ifndef NUMA_MIGRD_HISTORY_H
+#define NUMA_MIGRD_HISTORY_H
 
 #include "numa-migrd/dump.h"
 #include "numa-migrd/journal.h"
@@ -21,7 +21,7 @@ struct nm_history_item {
 	enum nm_verdict_kind verdict;
 	/* From the journal; the history owns it. */
 	struct nm_history_text {
-		char *message, *fields, *verdict; /* NULL: out of memory, or not available yet */
+		char *message, *fields, *verdict; /* the last is NULL until the verdict */
 		size_t reason, reason_end;	  /* as in the entry */
 	} text;
 };
@@ -36,8 +36,7 @@ void nm_history_clear(struct nm_history *history);
 /* Returns the decision with this id, or NULL if it does not exist or has been overwritten. */
 struct nm_history_item *nm_history_find(const struct nm_history *history, uint64_t id);
 
-/* Adds a copy of added->decision, with its result and time, and the text of its journal entry. If
- * memory is short, it is not added, or without the text. */
+/* Adds a copy of added->decision, with its result and time, and the text of its journal entry. */
 void nm_history_add(struct nm_history *history, const struct nm_topology *topology,
 		    const struct nm_history_item *added, const struct nm_entry *entry);
 

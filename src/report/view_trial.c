@@ -3,33 +3,12 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "daemon.h"
+#include "numa-migrd/views.h"
 
 /* From this number of units in each arm on, the deviation is known well enough for a forecast. */
 #define FORECAST_UNITS 10
 #define FORECAST_S 60
 #define SECONDS(ns) ((double)(ns) / (double)NM_NSEC_PER_SEC)
-
-int nm_command_raise_control(void *context, uint32_t minutes, double percent)
-{
-	struct nm_daemon *daemon = context;
-	uint64_t duration_ns = (uint64_t)minutes * 60 * NM_NSEC_PER_SEC;
-	if (daemon->paused)
-		return -EAGAIN;
-	if (minutes == 0) {
-		nm_trial_lower(daemon->trial.group, nm_daemon_now_ns(daemon));
-		return 0;
-	}
-	if (duration_ns <= NM_TRIAL_WINDOW_NS || minutes > NM_TRIAL_MINUTES_MOST ||
-	    !(percent >= 1 && percent <= 50))
-		return -EINVAL;
-	nm_trial_raise(daemon->trial.group, percent / 100, nm_daemon_now_ns(daemon), duration_ns);
-	nm_report(daemon, NM_MESSAGE_RELOAD, LOG_NOTICE,
-		  "Trial: %g %% of the processes left alone for %u min", percent, minutes);
-	return 0;
-}
-
-/* ---- what is shown ---- */
 
 static void fill_units(struct nm_comparison_row *row, const struct nm_trial_difference *found)
 {
@@ -51,18 +30,13 @@ static void fill_conditions(struct nm_comparison_row *row, const struct nm_trial
 	row->control_waiting = alone->waited_s / alone->ran_s;
 }
 
-static void fill_cpu(struct nm_comparison_row *row, const struct nm_trial_difference *found)
+/* The change and the ends of its interval, which are logarithms. */
+static void fill_change(const struct nm_trial_difference *found, double *change, double *low,
+			double *high)
 {
-	row->cpu_change = expm1(found->mean);
-	row->cpu_low = expm1(found->mean - found->half);
-	row->cpu_high = expm1(found->mean + found->half);
-}
-
-static void fill_elapsed(struct nm_comparison_row *row, const struct nm_trial_difference *found)
-{
-	row->elapsed_change = expm1(found->mean);
-	row->elapsed_low = expm1(found->mean - found->half);
-	row->elapsed_high = expm1(found->mean + found->half);
+	*change = expm1(found->mean);
+	*low = expm1(found->mean - found->half);
+	*high = expm1(found->mean + found->half);
 }
 
 #define FORECAST_BYTES 128
@@ -84,15 +58,15 @@ static const char *forecast(const struct nm_trial_period *period, uint64_t now_n
 	return text;
 }
 
-static json_t *total_json(struct nm_daemon *daemon)
+static json_t *total_json(const struct nm_view *view)
 {
-	const struct nm_trial *group = daemon->trial.group;
+	const struct nm_trial *group = view->trial;
 	struct nm_trial_difference cpu, elapsed;
 	char result[NM_TRIAL_TEXT_BYTES], outlook[FORECAST_BYTES];
 	struct nm_comparison_row row;
 	nm_row_init(&nm_trial_table, &row);
 	struct nm_trial_period period = nm_trial_period(group);
-	uint64_t now_ns = nm_daemon_now_ns(daemon);
+	uint64_t now_ns = view->now_ns;
 	uint64_t left_ns = now_ns < period.until_ns ? period.until_ns - now_ns : 0;
 	row.remaining_s = (int64_t)(left_ns / NM_NSEC_PER_SEC);
 	row.drawing = left_ns > NM_TRIAL_WINDOW_NS;
@@ -103,9 +77,10 @@ static json_t *total_json(struct nm_daemon *daemon)
 	fill_units(&row, &cpu);
 	fill_conditions(&row, group);
 	if (known) {
-		fill_cpu(&row, &cpu);
+		fill_change(&cpu, &row.cpu_change, &row.cpu_low, &row.cpu_high);
 		if (nm_trial_result(group, NM_TRIAL_RAISED, NM_TRIAL_ELAPSED, &elapsed))
-			fill_elapsed(&row, &elapsed);
+			fill_change(&elapsed, &row.elapsed_change, &row.elapsed_low,
+				    &row.elapsed_high);
 		row.forecast = forecast(&period, now_ns, &cpu, outlook);
 	}
 	return nm_row_json(&nm_trial_table, &row);
@@ -119,10 +94,10 @@ static const char *state_of(const struct nm_trial_program *program,
 	return isnan(cpu->half) ? "too few units" : "compared";
 }
 
-static json_t *list_programs(struct nm_daemon *daemon, struct nm_dump *dump)
+static json_t *list_programs(const struct nm_view *view, struct nm_dump *dump)
 {
 	struct nm_trial_program *const *programs;
-	size_t count = nm_trial_programs(daemon->trial.group, &programs);
+	size_t count = nm_trial_programs(view->trial, &programs);
 	struct nm_trial_difference cpu, elapsed;
 	struct nm_comparison_row row;
 	json_t *list = nm_must(json_array());
@@ -136,17 +111,17 @@ static json_t *list_programs(struct nm_daemon *daemon, struct nm_dump *dump)
 		row.comm = programs[i]->comm;
 		row.state = state_of(programs[i], &cpu);
 		fill_units(&row, &cpu);
-		fill_cpu(&row, &cpu);
-		fill_elapsed(&row, &elapsed);
+		fill_change(&cpu, &row.cpu_change, &row.cpu_low, &row.cpu_high);
+		fill_change(&elapsed, &row.elapsed_change, &row.elapsed_low, &row.elapsed_high);
 		nm_must_do(json_array_append_new(list, nm_row_json(&nm_program_table, &row)));
 	}
 	return list;
 }
 
-json_t *nm_view_trial(struct nm_daemon *daemon, struct nm_dump *dump)
+json_t *nm_view_trial(const struct nm_view *view, struct nm_dump *dump)
 {
-	json_t *total = daemon->paused ? json_object() : total_json(daemon);
-	json_t *programs = daemon->paused ? json_array() : list_programs(daemon, dump);
+	json_t *total = view->paused ? json_object() : total_json(view);
+	json_t *programs = view->paused ? json_array() : list_programs(view, dump);
 	nm_must_do(json_object_set_new(total, nm_program_table.name, programs));
 	return total;
 }

@@ -2,8 +2,7 @@
 /* The processes that the daemon shows on the bus. */
 #include <string.h>
 
-#include "daemon.h"
-#include "numa-migrd/base.h"
+#include "numa-migrd/views.h"
 
 #define UNIT_BYTES 256
 
@@ -37,7 +36,7 @@ static void add_decision(struct sum *sum, uint64_t id)
 		sum->last_decision = (int64_t)id;
 }
 
-static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *thread,
+static void add_thread(const struct nm_view *view, const struct nm_snap_thread *thread,
 		       uint64_t decision, struct sum *sum)
 {
 	add_decision(sum, decision);
@@ -50,8 +49,7 @@ static void add_thread(struct nm_daemon *daemon, const struct nm_snap_thread *th
 		sum->latency += thread->latency * thread->latency_samples;
 		sum->latency_samples += thread->latency_samples;
 	}
-	sum->leases +=
-		nm_actuator_holds(daemon->pipeline.actuator, thread->tid, thread->start_ticks);
+	sum->leases += nm_actuator_holds(view->actuator, thread->tid, thread->start_ticks);
 	if (thread->main_node >= 0)
 		sum->on_node[thread->main_node]++;
 }
@@ -64,10 +62,11 @@ static int compare_sums(const void *a, const void *b)
 
 /* Returns one entry for each process of the snapshot in ascending pid order, followed by the
  * counts. */
-static struct sum *sum_processes(struct nm_daemon *daemon, const uint64_t *last, size_t *ret_count)
+static struct sum *sum_processes(const struct nm_view *view, const uint64_t *last,
+				 size_t *ret_count)
 {
-	const struct nm_snapshot *snapshot = daemon->views.snapshot;
-	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	const struct nm_snapshot *snapshot = view->snapshot;
+	unsigned nr_nodes = view->topology->nr_nodes;
 	size_t count = snapshot ? snapshot->nr_processes : 0;
 	struct sum *sums = nm_must(
 		calloc(1, (count + 1) * (sizeof(*sums) + nr_nodes * sizeof(*sums->on_node))));
@@ -79,7 +78,7 @@ static struct sum *sum_processes(struct nm_daemon *daemon, const uint64_t *last,
 		sums[i].last_decision = -1;
 	}
 	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++)
-		add_thread(daemon, &snapshot->threads[i], last[i],
+		add_thread(view, &snapshot->threads[i], last[i],
 			   &sums[snapshot->threads[i].process]);
 	qsort(sums, count, sizeof(*sums), compare_sums);
 	*ret_count = count;
@@ -94,9 +93,9 @@ static struct sum *find_sum(struct sum *sums, size_t count, uint32_t pid)
 }
 
 /* Decisions about its pages. The name reveals another program that has reused the number. */
-static void add_page_decisions(const struct nm_daemon *daemon, struct sum *sums, size_t count)
+static void add_page_decisions(const struct nm_view *view, struct sum *sums, size_t count)
 {
-	const struct nm_history *history = &daemon->history;
+	const struct nm_history *history = view->history;
 	for (uint64_t id = history->first; id < history->next; id++) {
 		const struct nm_history_item *item = nm_history_find(history, id);
 		const struct nm_step *step = item ? &item->decision.steps[0] : NULL;
@@ -118,12 +117,10 @@ static int main_node(const struct sum *sum, unsigned nr_nodes)
 	return best;
 }
 
-static void fill_sum(const struct nm_daemon *daemon, const struct sum *sum,
-		     struct nm_process_row *row)
+static void fill_sum(const struct nm_view *view, const struct sum *sum, struct nm_process_row *row)
 {
 	row->threads = sum->process->threads;
-	row->node = nm_topology_os_id(daemon->pipeline.topology,
-				      main_node(sum, daemon->pipeline.topology->nr_nodes));
+	row->node = nm_topology_os_id(view->topology, main_node(sum, view->topology->nr_nodes));
 	if (sum->accesses > 0)
 		row->local_share = sum->local / sum->accesses;
 	if (sum->latency_samples)
@@ -139,15 +136,15 @@ static void fill_sum(const struct nm_daemon *daemon, const struct sum *sum,
 /* ---- pages of a process ---- */
 
 /* From its sampled pages. `shares` has a value for each node. */
-static void fill_pages(const struct nm_daemon *daemon, uint32_t pid, uint64_t *counts,
-		       double *shares, struct nm_process_row *row)
+static void fill_pages(const struct nm_view *view, uint32_t pid, uint64_t *counts, double *shares,
+		       struct nm_process_row *row)
 {
-	const struct nm_memory_process *process = nm_memory_process(daemon->pipeline.memory, pid);
-	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	const struct nm_memory_process *process = nm_memory_process(view->memory, pid);
+	unsigned nr_nodes = view->topology->nr_nodes;
 	double total = 0;
 	if (!process)
 		return;
-	const struct nm_pages *pages = nm_memory_pages(daemon->pipeline.memory);
+	const struct nm_pages *pages = nm_memory_pages(view->memory);
 	struct nm_exclusivity sums = nm_pages_exclusivity(pages, process->owner);
 	row->exclusivity = nm_exclusivity_average(&sums);
 	/* Exclusivity is rounded to 0.1. */
@@ -174,7 +171,7 @@ static bool is_moved(const struct nm_config *config, const struct nm_process *pr
 	return moves && !nm_process_is_observed(process);
 }
 
-static const char *state_of(const struct nm_daemon *daemon, const struct nm_process *process,
+static const char *state_of(const struct nm_view *view, const struct nm_process *process,
 			    bool has_threads)
 {
 	if (process->eligibility == NM_ELIGIBILITY_RELEASED)
@@ -183,7 +180,7 @@ static const char *state_of(const struct nm_daemon *daemon, const struct nm_proc
 		return nm_eligibility_reason(process->eligibility)->listed ? "refused" : "ignored";
 	if (!has_threads)
 		return process->nr_threads > 0 ? "refused" : "ignored";
-	return is_moved(daemon->config, process) ? "managed" : "observed";
+	return is_moved(view->config, process) ? "managed" : "observed";
 }
 
 /* Finds the innermost service or scope; slices and sub-groups are less informative. */
@@ -205,21 +202,19 @@ static void find_unit(const char *cgroup, char *ret, size_t size)
 
 /* ---- why a process is or is not managed ---- */
 
-static const char *explain_left_alone(const struct nm_daemon *daemon,
-				      const struct nm_process *process)
+static const char *explain_left_alone(const struct nm_view *view, const struct nm_process *process)
 {
-	if (nm_trial_answer(daemon->trial.group, process->pid, process->start_ticks) ==
-	    NM_TRIAL_BARRED)
+	if (nm_trial_answer(view->trial, process->pid, process->start_ticks) == NM_TRIAL_BARRED)
 		return "it is left alone: such processes were slower when managed, compared with "
 		       "those left alone";
 	return "it is left alone for its first ten minutes, for comparison "
 	       "(verify.control_percent)";
 }
 
-static const char *explain_management(const struct nm_daemon *daemon,
-				      const struct nm_process *process, bool has_threads)
+static const char *explain_management(const struct nm_view *view, const struct nm_process *process,
+				      bool has_threads)
 {
-	const struct nm_config *config = daemon->config;
+	const struct nm_config *config = view->config;
 	if (!has_threads)
 		return "it is about to be managed: none of its threads that may be moved has been "
 		       "sampled yet";
@@ -227,54 +222,54 @@ static const char *explain_management(const struct nm_daemon *daemon,
 		return "it is only observed: the attribute " NM_STEER_ATTRIBUTE
 		       " of its cgroups is observe";
 	if (process->left_alone)
-		return explain_left_alone(daemon, process);
+		return explain_left_alone(view, process);
 	if (!is_moved(config, process))
 		return "it is only observed: threads.policy is \"none\", and pages.policy moves no "
 		       "pages";
-	return nm_daemon_is_dry_run(daemon) ? "it is managed, but in a dry run nothing is moved"
-					    : nm_eligibility_reason(NM_ELIGIBILITY_MANAGED)->text;
+	return view->statistics->service.dry_run
+		       ? "it is managed, but in a dry run nothing is moved"
+		       : nm_eligibility_reason(NM_ELIGIBILITY_MANAGED)->text;
 }
 
 /* Fills the reason and the sentence about a process that is not managed, or about one without a
  * home. `text` has room for the sentence. */
-static void fill_reason(const struct nm_daemon *daemon, const struct nm_process *process,
+static void fill_reason(const struct nm_view *view, const struct nm_process *process,
 			bool has_threads, char text[static NM_EXPLANATION_BYTES],
 			struct nm_process_row *row)
 {
-	enum nm_eligibility refusal = has_threads
-					      ? NM_ELIGIBILITY_MANAGED
-					      : nm_roster_refusal(daemon->pipeline.roster, process);
+	enum nm_eligibility refusal =
+		has_threads ? NM_ELIGIBILITY_MANAGED : nm_roster_refusal(view->roster, process);
 	bool eligible = refusal == NM_ELIGIBILITY_MANAGED || refusal == NM_ELIGIBILITY_SMALL ||
 			refusal == NM_ELIGIBILITY_IDLE;
-	if (eligible && nm_topology_is_single(daemon->pipeline.topology))
+	if (eligible && nm_topology_is_single(view->topology))
 		refusal = NM_ELIGIBILITY_ONE_NODE;
 	if (refusal == NM_ELIGIBILITY_MANAGED) {
-		row->explanation = explain_management(daemon, process, has_threads);
+		row->explanation = explain_management(view, process, has_threads);
 		return;
 	}
 	row->reason = nm_eligibility_reason(refusal)->name;
-	nm_roster_explain(daemon->pipeline.roster, process, refusal, text);
+	nm_roster_explain(view->roster, process, refusal, text);
 	row->explanation = text;
 }
 
 /* Policy "auto": its home, or why it has none. */
-static void fill_placement(const struct nm_daemon *daemon, const struct nm_process *process,
+static void fill_placement(const struct nm_view *view, const struct nm_process *process,
 			   struct nm_process_row *row)
 {
-	const struct nm_placement *placement = daemon->pipeline.placement;
+	const struct nm_placement *placement = view->placement;
 	const struct nm_home_state *state =
 		placement ? nm_home_state_find(placement, process->pid) : NULL;
 	if (!state || state->start_ticks != process->start_ticks)
 		return;
-	row->home = nm_topology_os_id(daemon->pipeline.topology, state->home);
+	row->home = nm_topology_os_id(view->topology, state->home);
 	if (state->home < 0)
 		row->reason = nm_place_reason_text(state->reason);
 	if (state->located)
 		row->memory_shares =
-			(struct nm_shares){state->located_on, daemon->pipeline.topology->nr_nodes};
+			(struct nm_shares){state->located_on, view->topology->nr_nodes};
 }
 
-static json_t *process_json(const struct nm_daemon *daemon, const struct nm_process *process,
+static json_t *process_json(const struct nm_view *view, const struct nm_process *process,
 			    const struct sum *seen, uint64_t *counts, double *shares)
 {
 	bool managed = process->eligibility == NM_ELIGIBILITY_MANAGED;
@@ -286,17 +281,17 @@ static json_t *process_json(const struct nm_daemon *daemon, const struct nm_proc
 	row.comm = process->comm;
 	row.uid = process->uid;
 	row.unit = unit;
-	row.state = state_of(daemon, process, seen != NULL);
+	row.state = state_of(view, process, seen != NULL);
 	row.steer = nm_steer_name(process->steering.value);
 	row.rss_bytes = (int64_t)process->rss_bytes;
 	if (managed && process->runtime != NM_RUNTIME_NONE)
 		row.runtime = nm_runtime_name(process->runtime);
-	fill_reason(daemon, process, managed && seen, text, &row);
+	fill_reason(view, process, managed && seen, text, &row);
 	if (managed && seen) {
-		fill_sum(daemon, seen, &row);
-		fill_pages(daemon, process->pid, counts, shares, &row);
+		fill_sum(view, seen, &row);
+		fill_pages(view, process->pid, counts, shares, &row);
 	}
-	fill_placement(daemon, process, &row);
+	fill_placement(view, process, &row);
 	return nm_row_json(&nm_process_table, &row);
 }
 
@@ -307,30 +302,30 @@ static int compare_processes(const void *a, const void *b)
 	return NM_COMPARE(left->pid, right->pid);
 }
 
-static void show_processes(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump)
+static void show_processes(const struct nm_view *view, const uint64_t *last, struct nm_dump *dump)
 {
-	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	unsigned nr_nodes = view->topology->nr_nodes;
 	nm_autofree uint64_t *counts = nm_must(calloc(nr_nodes, sizeof(*counts)));
 	nm_autofree double *shares = nm_must(calloc(nr_nodes, sizeof(*shares)));
 	struct nm_process *const *known;
-	size_t nr_sums, count = nm_roster_processes(daemon->pipeline.roster, &known);
+	size_t nr_sums, count = nm_roster_processes(view->roster, &known);
 	nm_autofree struct nm_process **sorted = nm_must(calloc(count + 1, sizeof(*sorted)));
-	nm_autofree struct sum *sums = sum_processes(daemon, last, &nr_sums);
-	add_page_decisions(daemon, sums, nr_sums);
+	nm_autofree struct sum *sums = sum_processes(view, last, &nr_sums);
+	add_page_decisions(view, sums, nr_sums);
 	if (count)
 		memcpy(sorted, known, count * sizeof(struct nm_process *));
 	qsort(sorted, count, sizeof(struct nm_process *), compare_processes);
 	for (size_t i = 0; i < count; i++)
 		if (nm_dump_admit(dump))
-			nm_dump_row(dump, process_json(daemon, sorted[i],
+			nm_dump_row(dump, process_json(view, sorted[i],
 						       find_sum(sums, nr_sums, sorted[i]->pid),
 						       counts, shares));
 }
 
-void nm_view_processes(struct nm_daemon *daemon, const uint64_t *last, struct nm_dump *dump)
+void nm_view_processes(const struct nm_view *view, const uint64_t *last, struct nm_dump *dump)
 {
 	nm_dump_begin(dump, nm_process_table.name);
-	if (!daemon->paused)
-		show_processes(daemon, last, dump);
+	if (!view->paused)
+		show_processes(view, last, dump);
 	nm_dump_end(dump);
 }

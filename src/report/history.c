@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "history.h"
+#include "numa-migrd/history.h"
 
 #include <string.h>
 
@@ -111,11 +111,6 @@ void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdi
 
 /* ---- output ---- */
 
-static const char *or_empty(const char *text)
-{
-	return text ? text : "";
-}
-
 static void fill_steps(const struct nm_decision *decision, struct nm_decision_row *row)
 {
 	const struct nm_step *step = &decision->steps[0], *partner = &decision->steps[1];
@@ -185,8 +180,8 @@ static json_t *item_json(const struct nm_history_item *item)
 		reasons = nm_must(
 			strndup(text->message + text->reason, text->reason_end - text->reason));
 	row.reasons = reasons ? reasons + strspn(reasons, ": ") : "";
-	row.fields = or_empty(text->fields);
-	row.verdict_message = or_empty(text->verdict);
+	row.fields = text->fields;
+	row.verdict_message = text->verdict ? text->verdict : "";
 	if (decision->nr_alternatives > 0)
 		row.candidates_count = (int64_t)decision->nr_candidates;
 	json_t *object = nm_row_json(&nm_decision_table, &row);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* The document of Dump (org.numamigrd1(5)): the last interval as used for its decisions, and the
+ * status. */
+#ifndef NUMA_MIGRD_VIEWS_H
+#define NUMA_MIGRD_VIEWS_H
+
+#include "numa-migrd/dump.h"
+#include "numa-migrd/history.h"
+#include "numa-migrd/homes.h"
+#include "numa-migrd/lease.h"
+#include "numa-migrd/statistics.h"
+
+/* The sources of the document; all are borrowed. While the service is paused, only `statistics`,
+ * `history` and `paused` are used. */
+struct nm_view {
+	const struct nm_config *config;
+	const struct nm_statistics *statistics;
+	const struct nm_history *history;
+	bool paused;
+	uint64_t now_ns;
+	struct nm_platform *platform;
+	const struct nm_topology *topology;
+	const double *busy_share; /* by CPU id; NaN: not known */
+	unsigned nr_cpus;
+	/* Of the last interval; NULL: none yet. The CPU sets of the snapshot must not be used,
+	 * because they may have been freed. */
+	const struct nm_snapshot *snapshot;
+	const double *served; /* accesses of all threads by node of the memory */
+	struct nm_roster *roster;
+	struct nm_actuator *actuator;
+	struct nm_memory *memory;	      /* NULL: pages are not tracked */
+	const struct nm_placement *placement; /* NULL: no homes */
+	const struct nm_trial *trial;
+};
+
+/* Composes the document. Returns its descriptor, which the caller closes, or a negative errno. */
+int nm_view_dump(const struct nm_view *view);
+
+/* Returns what is shown of a node, by its index, except the list of its CPUs and its free memory.
+ */
+struct nm_node_row nm_view_node(const struct nm_view *view, unsigned index);
+
+/* Adds all processes in the task table. `last` has the newest decision about each thread of the
+ * snapshot, by its index; 0: none. */
+void nm_view_processes(const struct nm_view *view, const uint64_t *last, struct nm_dump *dump);
+
+/* Returns the results of the last period of a trial, in total and of each command. */
+json_t *nm_view_trial(const struct nm_view *view, struct nm_dump *dump);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* The document of Dump, with nodes and threads. */
+#include "numa-migrd/views.h"
+
+#include "numa-migrd/proc.h"
+
+/* ---- nodes ---- */
+
+static double node_load(const struct nm_view *view, const struct nm_node *node)
+{
+	double sum = 0;
+	unsigned known = 0;
+	for (int cpu = hwloc_bitmap_first(node->cpus); cpu >= 0 && cpu < (int)view->nr_cpus;
+	     cpu = hwloc_bitmap_next(node->cpus, cpu)) {
+		if (!isfinite(view->busy_share[cpu]))
+			continue;
+		sum += view->busy_share[cpu];
+		known++;
+	}
+	return known ? sum / known : (double)NAN;
+}
+
+static int64_t threads_on(const struct nm_snapshot *snapshot, unsigned node)
+{
+	int64_t count = 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		count += snapshot->threads[i].main_node == (int)node;
+	return count;
+}
+
+static double access_share(const struct nm_view *view, unsigned node)
+{
+	const double *served = view->served;
+	double total = 0;
+	for (unsigned i = 0; served && i < view->topology->nr_nodes; i++)
+		total += served[i];
+	return served && total > 0 ? served[node] / total : (double)NAN;
+}
+
+struct nm_node_row nm_view_node(const struct nm_view *view, unsigned index)
+{
+	const struct nm_snapshot *snapshot = view->snapshot;
+	const struct nm_node *node = &view->topology->nodes[index];
+	return (struct nm_node_row){
+		.node = node->os_id,
+		.load = node_load(view, node),
+		.threads = snapshot ? threads_on(snapshot, index) : -1,
+		.access_share = access_share(view, index),
+		.memory_bytes = (int64_t)node->memory_bytes,
+		.memory_free_bytes = -1,
+	};
+}
+
+static json_t *node_json(const struct nm_view *view, unsigned index)
+{
+	const struct nm_node *node = &view->topology->nodes[index];
+	char cpus[512];
+	struct nm_node_memory memory;
+	struct nm_node_row row = nm_view_node(view, index);
+	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
+	row.cpus = cpus;
+	if (nm_node_memory_read(view->platform, node->os_id, &memory) == 0)
+		row.memory_free_bytes = (int64_t)memory.free_bytes;
+	return nm_row_json(&nm_node_table, &row);
+}
+
+static void show_nodes(const struct nm_view *view, struct nm_dump *dump)
+{
+	nm_dump_begin(dump, nm_node_table.name);
+	for (unsigned i = 0; !view->paused && i < view->topology->nr_nodes; i++)
+		if (nm_dump_admit(dump))
+			nm_dump_row(dump, node_json(view, i));
+	nm_dump_end(dump);
+}
+
+/* ---- threads ---- */
+
+static json_t *thread_json(const struct nm_view *view, const struct nm_snap_thread *thread,
+			   uint64_t decision)
+{
+	struct nm_thread_row row = {
+		.tid = thread->tid,
+		.pid = thread->pid,
+		.comm = view->snapshot->processes[thread->process].comm,
+		.cpu = thread->main_cpu,
+		.node = nm_topology_os_id(view->topology, thread->main_node),
+		.preferred_node = nm_topology_os_id(view->topology, thread->preferred),
+		.local_share = thread->local_share,
+		.accesses = thread->access_total,
+		.latency_cycles = thread->latency,
+		.intensity = thread->intensity,
+		.operations_per_s = thread->operations,
+		.instructions_per_s = thread->instructions,
+		.performance = thread->performance,
+		.relative_performance = thread->relative,
+		.run_share = thread->run_share,
+		.leased = nm_actuator_holds(view->actuator, thread->tid, thread->start_ticks),
+		.last_decision = decision ? (int64_t)decision : -1,
+	};
+	return nm_row_json(&nm_thread_table, &row);
+}
+
+static void show_threads(const struct nm_view *view, const uint64_t *last, struct nm_dump *dump)
+{
+	const struct nm_snapshot *snapshot = view->paused ? NULL : view->snapshot;
+	enum nm_eligibility eligibility;
+	nm_dump_begin(dump, nm_thread_table.name);
+	for (size_t i = 0; snapshot && i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		/* Not if it has exited, or was released. */
+		if (nm_roster_thread_eligibility(view->roster, thread->tid, &eligibility) == 0 &&
+		    nm_dump_admit(dump))
+			nm_dump_row(dump, thread_json(view, thread, last[i]));
+	}
+	nm_dump_end(dump);
+}
+
+/* ---- the document ---- */
+
+/* Finds the newest decision about each thread of the snapshot. */
+static uint64_t *find_last_decisions(const struct nm_view *view)
+{
+	const struct nm_snapshot *snapshot = view->snapshot;
+	const struct nm_history *history = view->history;
+	uint64_t *last = nm_must(calloc((snapshot ? snapshot->nr_threads : 0) + 1, sizeof(*last)));
+	for (uint64_t id = history->first; snapshot && id < history->next; id++) {
+		const struct nm_history_item *item = nm_history_find(history, id);
+		for (unsigned i = 0; item && i < item->decision.nr_steps; i++) {
+			const struct nm_step *step = &item->decision.steps[i];
+			const struct nm_snap_thread *thread =
+				nm_snapshot_thread(snapshot, step->tid);
+			/* Another thread may have its number. */
+			if (thread && thread->start_ticks == step->start_ticks)
+				last[thread - snapshot->threads] = id;
+		}
+	}
+	return last;
+}
+
+/* Threads come last: only they usually exceed the limit. */
+int nm_view_dump(const struct nm_view *view)
+{
+	nm_auto(nm_dump_clear) struct nm_dump dump = {0};
+	nm_autofree uint64_t *last = find_last_decisions(view);
+	int r = nm_dump_open(&dump);
+	if (r < 0)
+		return r;
+	nm_dump_value(&dump, "status", nm_statistics_json(view->statistics));
+	show_nodes(view, &dump);
+	nm_history_show(view->history, &dump);
+	nm_dump_value(&dump, "trial", nm_view_trial(view, &dump));
+	nm_view_processes(view, last, &dump);
+	show_threads(view, last, &dump);
+	return nm_dump_finish(&dump);
+}
