@@ -84,7 +84,7 @@ struct nm_feedback_result {
 
 struct nm_feedback;
 
-int nm_feedback_new(struct nm_feedback **ret);
+struct nm_feedback *nm_feedback_new(void);
 void nm_feedback_free(struct nm_feedback *feedback);
 NM_DEFINE_CLEANUP(struct nm_feedback, nm_feedback_free);
 
@@ -100,11 +100,10 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 /*
  * Notes that a decision of this tick moved a thread of process `pid`, so that the next call judges
  * it. The snapshot is that of the last nm_imar2_feedback(). A rollback is not judged, because the
- * recovery from the move would count as a gain. Returns 0, or -ENOMEM (the move is not judged).
- * Called by the tick after the moves.
+ * recovery from the move would count as a gain. Called by the tick after the moves.
  */
-int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-		      uint64_t decision, uint32_t pid, bool rollback);
+void nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+		       uint64_t decision, uint32_t pid, bool rollback);
 
 /* ---- operations that take longer than a tick and affect a whole process ---- */
 
@@ -241,7 +240,7 @@ struct nm_verdict nm_verdict_of(const struct nm_decision *decision);
 
 struct nm_verifier;
 
-int nm_verifier_new(struct nm_verifier **ret);
+struct nm_verifier *nm_verifier_new(void);
 void nm_verifier_free(struct nm_verifier *verifier);
 NM_DEFINE_CLEANUP(struct nm_verifier, nm_verifier_free);
 
@@ -259,10 +258,10 @@ struct nm_verifier_input {
 /*
  * Begins the evaluation of a decision that was applied in the snapshot's interval, or whose pages
  * were handed to the mover in it. If an earlier decision on one of its threads is still pending,
- * the next nm_verifier_judge() closes it as INCONCLUSIVE. Returns 0, or -ENOMEM (no verdict).
+ * the next nm_verifier_judge() closes it as INCONCLUSIVE.
  */
-int nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input *input,
-		    const struct nm_decision *decision);
+void nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		     const struct nm_decision *decision);
 
 /* Sets the results of the feedback, which decide about decisions judged by performance. Called
  * before nm_verifier_judge(). */
@@ -304,11 +303,11 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
  * Inconclusive if the process has exited, or too few samples were taken in NM_VERDICT_INTERVALS
  * intervals. A decision that moved nothing has no verdict.
  *
- * The caller clears *ret. Returns 0, or -ENOMEM (nothing judged). Called by the tick once per
- * interval, as the first stage after the snapshot.
+ * The caller clears *ret. Called by the tick once per interval, as the first stage after the
+ * snapshot.
  */
-int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_input *input,
-		      struct nm_verdicts *ret);
+void nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		       struct nm_verdicts *ret);
 
 /* Returns the number of decisions without a verdict. */
 size_t nm_verifier_open(const struct nm_verifier *verifier);

@@ -52,8 +52,8 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 
 /* Notes an applied decision for verifier and feedback. Its threads stay until the verdict, except
  * with the rules of a paper: another move would prevent the verdict. */
-static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			 const struct nm_decision *decision)
+static void remember_move(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_decision *decision)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	bool rollback = decision->kind == NM_DECISION_ROLLBACK;
@@ -70,11 +70,10 @@ static int remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sna
 		nm_placement_drawn(pipeline->placement, decision->steps[i].pid,
 				   daemon->tally.intervals);
 	const struct nm_verifier_input input = {snapshot, pipeline->feedback, daemon->config, NULL};
-	int r = nm_verifier_add(pipeline->verifier, &input, decision);
-	for (unsigned i = 0; r == 0 && decision->by_performance && i < decision->nr_steps; i++)
-		r = nm_feedback_moved(pipeline->feedback, snapshot, decision->id,
-				      decision->steps[i].pid, rollback);
-	return r;
+	nm_verifier_add(pipeline->verifier, &input, decision);
+	for (unsigned i = 0; decision->by_performance && i < decision->nr_steps; i++)
+		nm_feedback_moved(pipeline->feedback, snapshot, decision->id,
+				  decision->steps[i].pid, rollback);
 }
 
 static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *step)
@@ -86,12 +85,12 @@ static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *ste
 			  step->comm, nm_place_reason_text(NM_PLACE_LARGER));
 }
 
-int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const struct nm_plan *plan)
+void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+	    const struct nm_plan *plan)
 {
 	if (plan->count == 0)
-		return 0;
+		return;
 	nm_autofree struct nm_receipt *receipts = nm_must(calloc(plan->count, sizeof(*receipts)));
-	int r = 0, noted = 0;
 	nm_actuator_run(daemon->pipeline.actuator, plan, snapshot->time_ns, receipts);
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct nm_decision *decision = &plan->decisions[i];
@@ -109,8 +108,6 @@ int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, const s
 		else if (to_home)
 			note_moved_whole(daemon, &decision->steps[0]);
 		else
-			noted = remember_move(daemon, snapshot, decision);
-		r = r < 0 ? r : noted;
+			remember_move(daemon, snapshot, decision);
 	}
-	return r;
 }

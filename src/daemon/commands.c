@@ -141,7 +141,7 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 		if (other_policy) {
 			nm_balance_stage_end(daemon);
 			nm_home_stage_end(daemon);
-			(void)nm_pipeline_reset_performance(daemon);
+			nm_pipeline_reset_performance(daemon);
 		}
 		nm_home_stage_configure(daemon);
 		nm_trial_stage_configure(daemon);

@@ -245,7 +245,7 @@ void nm_pipeline_close(struct nm_daemon *daemon);
 void nm_pipeline_clear(struct nm_daemon *daemon);
 /* Resets the states of the policies, and the feedback. Called at start and when the policy changes.
  */
-int nm_pipeline_reset_performance(struct nm_daemon *daemon);
+void nm_pipeline_reset_performance(struct nm_daemon *daemon);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
 
@@ -317,11 +317,11 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 /*
  * Carries out a plan, and records, counts and reports its decisions. Threads whose move was refused
  * are left alone for some time. Applied decisions are noted for their verdict; those of policy
- * "auto" belong to a home, which is reported and judged as a whole. Returns 0. Called by the tick
- * and by examinations.
+ * "auto" belong to a home, which is reported and judged as a whole. Called by the tick and by
+ * examinations.
  */
-int nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-	   const struct nm_plan *plan);
+void nm_act(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+	    const struct nm_plan *plan);
 
 /* ---- trial_stage.c: the control group ---- */
 

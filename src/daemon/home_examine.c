@@ -228,7 +228,7 @@ void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most)
 	nm_roster_ask_runtimes(daemon->pipeline.roster, now_ns);
 	size_t count = measure_due(daemon, now_ns, most, snapshots);
 	for (size_t i = 0; i < count; i++) {
-		(void)nm_home_stage_decide(daemon, snapshots[i]);
+		nm_home_stage_decide(daemon, snapshots[i]);
 		nm_snapshot_free(snapshots[i]);
 	}
 	nm_home_stage_migrate(daemon, 0);

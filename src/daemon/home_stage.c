@@ -240,28 +240,26 @@ static void release_held(struct nm_daemon *daemon)
 	}
 }
 
-static int apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+static void apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	struct nm_placement *placement = daemon->pipeline.placement;
 	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
 	if (nm_daemon_is_dry_run(daemon))
-		return 0;
+		return;
 	release_held(daemon);
 	nm_placement_plan(placement, snapshot, daemon->config, &plan);
-	int r = 0;
-	if (r < 0 || plan.count == 0)
-		return r;
-	r = nm_act(daemon, snapshot, &plan);
+	if (plan.count == 0)
+		return;
+	nm_act(daemon, snapshot, &plan);
 	/* A running thread has moved when the call returns, and its affinity is restored before the
 	 * thread can read it. */
 	nm_actuator_poll_nudges(daemon->pipeline.actuator, snapshot->time_ns);
-	return r;
 }
 
 /* whole: of the machine, in an interval; otherwise the snapshot is of one process. */
-static int decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool whole,
-			size_t first, size_t end)
+static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool whole,
+			 size_t first, size_t end)
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
 	struct nm_placement *placement = daemon->pipeline.placement;
@@ -280,16 +278,16 @@ static int decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *snap
 	if (whole)
 		nm_placement_yield(placement, &round, &view);
 	assign(daemon, &round, &view);
-	return apply_homes(daemon, snapshot);
+	apply_homes(daemon, snapshot);
 }
 
-int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+void nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	const struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_home_state *state = nm_home_state_find(placement, snapshot->processes[0].pid);
 	size_t first = (size_t)(state - nm_home_state_at(placement, 0));
 	nm_home_stage_locate(daemon, state, snapshot->time_ns);
-	return decide_homes(daemon, snapshot, false, first, first + 1);
+	decide_homes(daemon, snapshot, false, first, first + 1);
 }
 
 /* ---- one interval ---- */
@@ -317,9 +315,7 @@ int nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 		return r;
 	for (size_t i = 0; i < placement->processes.count; i++)
 		nm_home_stage_locate(daemon, nm_home_state_at(placement, i), snapshot->time_ns);
-	r = decide_homes(daemon, snapshot, true, 0, placement->processes.count);
-	if (r < 0)
-		return r;
+	decide_homes(daemon, snapshot, true, 0, placement->processes.count);
 	nm_home_stage_migrate(daemon, interval_ns);
 	nm_placement_leave_to_lottery(placement, snapshot);
 	return 0;

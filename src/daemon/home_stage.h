@@ -8,8 +8,8 @@
 /* ---- home_stage.c ---- */
 
 /* Decides whether the only process of a separate snapshot keeps its home or is assigned one, and
- * moves its threads there. Returns 0. */
-int nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+ * moves its threads there. */
+void nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 
 /* ---- home_times.c ---- */
 

@@ -17,18 +17,12 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 			  struct nm_physmap *physmap)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	struct nm_verifier *verifier;
-	/* Pending evaluations use the old node indices, and are dropped. */
-	int r = nm_verifier_new(&verifier);
+	int r = nm_metrics_retarget(pipeline->metrics, topology, physmap != NULL);
 	if (r < 0)
 		return r;
-	r = nm_metrics_retarget(pipeline->metrics, topology, physmap != NULL);
-	if (r < 0) {
-		nm_verifier_free(verifier);
-		return r;
-	}
+	/* Pending evaluations use the old node indices, and are dropped. */
 	nm_verifier_free(pipeline->verifier);
-	pipeline->verifier = verifier;
+	pipeline->verifier = nm_verifier_new();
 	if (pipeline->source)
 		(void)nm_source_retarget(pipeline->source, topology);
 	nm_actuator_retarget(pipeline->actuator, topology);

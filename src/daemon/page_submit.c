@@ -106,8 +106,8 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	nm_feedback_disturb(daemon->pipeline.feedback, process->pid);
 	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback, daemon->config,
 						NULL};
-	r = nm_verifier_add(daemon->pipeline.verifier, &input, &decision);
+	nm_verifier_add(daemon->pipeline.verifier, &input, &decision);
 	stage->migrations[stage->nr_migrations++] = (struct nm_page_migration){
-		.decision = decision, .owner = process->owner, .moving = true, .judged = r == 0};
+		.decision = decision, .owner = process->owner, .moving = true, .judged = true};
 	return 0;
 }

@@ -79,25 +79,19 @@ static int open_stages(struct nm_daemon *daemon)
 	};
 	nm_roster_new(pipeline->platform, pipeline->topology, daemon->config, &leases,
 		      daemon->runtime.released, &pipeline->roster);
-	if (r == 0)
-		r = nm_verifier_new(&pipeline->verifier);
-	if (r == 0)
-		nm_page_tracking_restart(daemon);
-	return r < 0 ? r : nm_pipeline_reset_performance(daemon);
+	pipeline->verifier = nm_verifier_new();
+	nm_page_tracking_restart(daemon);
+	nm_pipeline_reset_performance(daemon);
+	return 0;
 }
 
-int nm_pipeline_reset_performance(struct nm_daemon *daemon)
+void nm_pipeline_reset_performance(struct nm_daemon *daemon)
 {
-	struct nm_feedback *feedback;
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	int r = nm_feedback_new(&feedback);
-	if (r < 0)
-		return r;
 	nm_feedback_free(pipeline->feedback);
-	pipeline->feedback = feedback;
+	pipeline->feedback = nm_feedback_new();
 	nm_policies_close(&pipeline->policies);
 	daemon->reported.missing = 0;
-	return 0;
 }
 
 static int open_source(struct nm_daemon *daemon, char *error, size_t error_size)

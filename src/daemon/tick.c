@@ -134,7 +134,9 @@ static int propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	int r = nm_propose(daemon, snapshot, &plan);
 	nm_trial_stage_filter(daemon, &plan);
-	return r < 0 ? r : nm_act(daemon, snapshot, &plan);
+	if (r == 0)
+		nm_act(daemon, snapshot, &plan);
+	return r;
 }
 
 static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, size_t nr_figures,
@@ -175,7 +177,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r == 0)
 		r = nm_balance_stage_tick(daemon, snapshot, figures, nr_figures);
 	if (r == 0)
-		r = nm_act(daemon, snapshot, &rollbacks);
+		nm_act(daemon, snapshot, &rollbacks);
 	if (r == 0)
 		r = nm_home_stage_tick(daemon, snapshot, interval_ns);
 	/* A tick that rolls back moves proposes none: the effect must be visible first. */

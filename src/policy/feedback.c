@@ -50,12 +50,11 @@ struct nm_feedback {
 	double interval_from_s; /* the setting from which it started */
 };
 
-int nm_feedback_new(struct nm_feedback **ret)
+struct nm_feedback *nm_feedback_new(void)
 {
 	struct nm_feedback *feedback = nm_must(calloc(1, sizeof(*feedback)));
 	feedback->histories.cell_bytes = sizeof(struct history);
-	*ret = feedback;
-	return 0;
+	return feedback;
 }
 
 void nm_feedback_free(struct nm_feedback *feedback)
@@ -355,13 +354,13 @@ void nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)
 		history->disturbed = feedback->call;
 }
 
-int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-		      uint64_t decision, uint32_t pid, bool rollback)
+void nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+		       uint64_t decision, uint32_t pid, bool rollback)
 {
 	size_t count = feedback->nr_judgements;
 	nm_feedback_disturb(feedback, pid);
 	if (rollback)
-		return 0;
+		return;
 	if (count == 0) { /* the readings of this tick are the baseline of its moves */
 		struct nm_readings base;
 		nm_readings_copy(&feedback->last, &base);
@@ -371,11 +370,10 @@ int nm_feedback_moved(struct nm_feedback *feedback, const struct nm_snapshot *sn
 	NM_RESERVE(feedback->moves, feedback->move_capacity, feedback->nr_moves);
 	feedback->moves[feedback->nr_moves++] = (struct move){.decision = decision, .pid = pid};
 	if (count > 0 && feedback->judgements[count - 1].decision == decision)
-		return 0;
+		return;
 	NM_RESERVE(feedback->judgements, feedback->judgement_capacity, count);
 	feedback->judgements[feedback->nr_judgements++] =
 		(struct nm_feedback_judgement){.decision = decision};
-	return 0;
 }
 
 /* ---- operations that take longer than a tick ---- */

@@ -212,9 +212,9 @@ static void decide(struct scale *scale, struct nm_snapshot *snapshot, double ms[
 	check(nm_plan_build(snapshot, scale->config, &proposals, &scale->next_id, &plan));
 	ms[PLAN] = lap(mark);
 	const struct nm_verifier_input input = {snapshot, NULL, scale->config, NULL};
-	check(nm_verifier_judge(scale->verifier, &input, &verdicts));
+	nm_verifier_judge(scale->verifier, &input, &verdicts);
 	for (size_t i = 0; i < plan.count; i++)
-		check(nm_verifier_add(scale->verifier, NULL, &plan.decisions[i]));
+		nm_verifier_add(scale->verifier, NULL, &plan.decisions[i]);
 	ms[VERIFY] = lap(mark);
 }
 
@@ -258,7 +258,7 @@ static void open_scale(struct scale *scale, unsigned threads)
 	check(nm_released_list_new(&scale->memory));
 	nm_roster_new(&scale->platform, scale->topology, scale->config, NULL, scale->memory,
 		      &scale->roster);
-	check(nm_verifier_new(&scale->verifier));
+	scale->verifier = nm_verifier_new();
 }
 
 static void close_scale(struct scale *scale)

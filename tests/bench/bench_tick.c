@@ -50,15 +50,13 @@ static int propose(const struct nm_snapshot *snapshot, const struct nm_config *c
 	return r < 0 ? r : nm_imar2_propose(snapshot, config, memory->record, rng, ret);
 }
 
-static int remember(const struct nm_snapshot *snapshot, const struct memory *memory,
-		    const struct nm_plan *plan)
+static void remember(const struct nm_snapshot *snapshot, const struct memory *memory,
+		     const struct nm_plan *plan)
 {
-	int r = 0;
-	for (size_t i = 0; memory && r == 0 && i < plan->count; i++)
-		for (unsigned k = 0; r == 0 && k < plan->decisions[i].nr_steps; k++)
-			r = nm_feedback_moved(memory->feedback, snapshot, plan->decisions[i].id,
-					      plan->decisions[i].steps[k].pid, false);
-	return r;
+	for (size_t i = 0; memory && i < plan->count; i++)
+		for (unsigned k = 0; k < plan->decisions[i].nr_steps; k++)
+			nm_feedback_moved(memory->feedback, snapshot, plan->decisions[i].id,
+					  plan->decisions[i].steps[k].pid, false);
 }
 
 static void tick(struct machine *m, const struct memory *memory, struct nm_rng *rng)
@@ -71,8 +69,7 @@ static void tick(struct machine *m, const struct memory *memory, struct nm_rng *
 		abort();
 	if (nm_plan_build(snapshot, &m->config, &proposals, &next_id, &plan) < 0)
 		abort();
-	if (remember(snapshot, memory, &plan) < 0)
-		abort();
+	remember(snapshot, memory, &plan);
 	m->interval++;
 	nm_proposals_clear(&proposals);
 	nm_plan_clear(&plan);
@@ -107,8 +104,9 @@ static void make_performances(struct machine *m)
 static void measure_imar2(const char *name, struct machine *m)
 {
 	struct memory memory;
-	if (nm_record_new(&memory.record) < 0 || nm_feedback_new(&memory.feedback) < 0)
+	if (nm_record_new(&memory.record) < 0)
 		abort();
+	memory.feedback = nm_feedback_new();
 	make_performances(m);
 	m->config.threads.policy = NM_POLICY_IMAR2;
 	measure(name, m, &memory);

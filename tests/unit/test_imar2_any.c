@@ -26,7 +26,7 @@ static void begin_anew(void)
 	record = NULL;
 	feedback = NULL;
 	assert_int_equal(nm_record_new(&record), 0);
-	assert_int_equal(nm_feedback_new(&feedback), 0);
+	feedback = nm_feedback_new();
 }
 
 static int set_up(void **state)
@@ -250,11 +250,8 @@ static void act(const struct nm_snapshot *snapshot, struct run *run)
 		const struct nm_proposal *proposal = &proposals.items[i];
 		for (size_t k = 0; k < (proposal->kind == NM_PROPOSAL_SWAP ? 2U : 1U); k++) {
 			apply(&proposal->moves[k]);
-			assert_int_equal(
-				nm_feedback_moved(feedback, snapshot, i + 1,
-						  snapshot->threads[proposal->moves[k].thread].pid,
-						  false),
-				0);
+			nm_feedback_moved(feedback, snapshot, i + 1,
+					  snapshot->threads[proposal->moves[k].thread].pid, false);
 		}
 		run->moves++;
 	}

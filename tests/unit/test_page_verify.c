@@ -56,9 +56,11 @@ static int set_up(void **state)
 					.active = 1,
 					.processes = processes,
 					.nr_processes = 1};
-	if (!topology || nm_config_default(&config) < 0 || nm_feedback_new(&feedback) < 0)
+	if (!topology || nm_config_default(&config) < 0)
 		return -1;
-	return nm_verifier_new(&verifier);
+	feedback = nm_feedback_new();
+	verifier = nm_verifier_new();
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -85,11 +87,9 @@ static size_t interval(double performance)
 	}
 	snapshot.measured = isnan(performance) ? 0 : snapshot.nr_threads;
 	assert_int_equal(nm_imar2_feedback(feedback, &snapshot, config, &result), 0);
-	assert_int_equal(
-		nm_verifier_judge(verifier,
-				  &(struct nm_verifier_input){&snapshot, feedback, config, NULL},
-				  &verdicts),
-		0);
+	nm_verifier_judge(verifier,
+			  &(struct nm_verifier_input){&snapshot, feedback, config, NULL},
+			  &verdicts);
 	return verdicts.count;
 }
 
@@ -108,11 +108,8 @@ static void ask(uint64_t id, enum nm_page_reason reason)
 				       .pages = {.reason = reason, .pages = 10},
 				       .nr_steps = 1,
 				       .steps = {{.pid = 7, .start_ticks = 5}}};
-	assert_int_equal(
-		nm_verifier_add(verifier,
-				&(struct nm_verifier_input){&snapshot, feedback, config, NULL},
-				&decision),
-		0);
+	nm_verifier_add(verifier,
+			&(struct nm_verifier_input){&snapshot, feedback, config, NULL}, &decision);
 }
 
 /* Submits moves while the accesses equal those of earlier intervals. */

@@ -20,7 +20,8 @@ static int set_up(void **state)
 	machine = machine_new(4, 2);
 	machine_thread(machine, 10, 0, -1);
 	machine_thread(machine, 10, 2, -1);
-	return nm_verifier_new(&verifier);
+	verifier = nm_verifier_new();
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -63,7 +64,7 @@ static void add_move(uint64_t id, double local_before)
 					     .interval = machine->interval,
 					     .nr_steps = 1,
 					     .steps = {step(0, 0, 6, local_before)}};
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 }
 
 /* Thread 0 to CPU 2, thread 1 to CPU 0. */
@@ -75,7 +76,7 @@ static void add_swap(uint64_t id, double first_before, double second_before)
 		.interval = machine->interval,
 		.nr_steps = 2,
 		.steps = {step(0, 0, 2, first_before), step(1, 2, 0, second_before)}};
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 }
 
 /* The next interval of the thread: its CPU and the number of accesses per node. */
@@ -93,7 +94,7 @@ static const struct nm_verdict *judge(void)
 	assert_non_null(snapshot);
 	nm_verdicts_clear(&verdicts);
 	const struct nm_verifier_input input = {snapshot, NULL, &machine->config, NULL};
-	assert_int_equal(nm_verifier_judge(verifier, &input, &verdicts), 0);
+	nm_verifier_judge(verifier, &input, &verdicts);
 	return verdicts.items;
 }
 
@@ -131,7 +132,7 @@ static void add_one(uint64_t id, unsigned thread)
 					     .interval = machine->interval,
 					     .nr_steps = 1,
 					     .steps = {step(thread, 0, 6, 0)}};
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 }
 
 /* Verdicts shift the indices of other evaluations; a further move still closes the right one. */
@@ -240,7 +241,7 @@ static void a_nearer_node_is_an_improvement_without_local_accesses(void **state)
 				       .nr_steps = 1,
 				       .steps = {step(0, 0, 6, 0)}};
 	decision.steps[0].access_cost_before = 3.2;
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 	run(0, 6, 2, 100);
 	judge_next();
 	assert_verdict(NM_VERDICT_IMPROVED);
@@ -260,7 +261,7 @@ static void a_prediction_is_compared_with_the_measurement(void **state)
 		.nr_steps = 1,
 		.steps = {step(0, 0, 6, 0.25)}};
 	decision.steps[0].access_cost_before = 2;
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 	run(0, 6, 3, 90);
 	machine_touch(machine, 0, 0, 10);
 	double apart = nm_topology_distance(machine->topology, 3, 0) /
@@ -319,7 +320,7 @@ static void a_rollback_is_never_undone(void **state)
 					     .interval = machine->interval,
 					     .nr_steps = 1,
 					     .steps = {step(0, 6, 0, 1)}};
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 	run(0, 0, 3, 100);
 	judge_next();
 	assert_verdict(NM_VERDICT_NEUTRAL);
@@ -412,7 +413,7 @@ static void exited_threads_are_inconclusive(void **state)
 	assert_false(verdicts.items[0].threads[0].alive);
 	machine->interval++;
 	const struct nm_decision decision = {.id = 6, .nr_steps = 1, .steps = {{.tid = 5}}};
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 	judge();
 	assert_verdict(NM_VERDICT_INCONCLUSIVE);
 }
@@ -452,7 +453,7 @@ static void evaluations_of_other_threads_stay_open(void **state)
 	add_move(5, 0);
 	const struct nm_decision decision = {
 		.id = 6, .interval = machine->interval, .nr_steps = 1, .steps = {step(1, 2, 6, 0)}};
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 	run(0, 6, 3, 2);
 	run(1, 6, 3, 50);
 	judge_next();
@@ -546,7 +547,7 @@ static void add_by_performance(enum nm_decision_kind kind, enum nm_thread_policy
 	machine->config.threads.performance = NM_PERFORMANCE_INSTRUCTIONS;
 	decision.steps[0].performance_before = 100;
 	decision.steps[0].latency_before = 300;
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 }
 
 static void give_feedback(enum nm_feedback_outcome outcome)

@@ -25,7 +25,8 @@ static int set_up(void **state)
 	machine_thread(machine, 10, 5, -1);
 	machine_thread(machine, 10, 0, -1);
 	nm_affinity_new(&machine->config, &affinity);
-	return nm_verifier_new(&verifier);
+	verifier = nm_verifier_new();
+	return 0;
 }
 
 static int tear_down(void **state)
@@ -68,7 +69,7 @@ static void add_move(uint64_t id, uint32_t thread, double samples)
 					     .latency_before = samples > 0 ? 200 : NAN,
 					     .latency_samples_before = samples,
 					     .performance_before = NAN};
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 }
 
 static void judge_next(void)
@@ -77,7 +78,7 @@ static void judge_next(void)
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_verdicts_clear(&verdicts);
 	const struct nm_verifier_input input = {snapshot, NULL, &machine->config, affinity};
-	assert_int_equal(nm_verifier_judge(verifier, &input, &verdicts), 0);
+	nm_verifier_judge(verifier, &input, &verdicts);
 }
 
 static void latencies(double first, double second)
@@ -255,7 +256,7 @@ static void a_sleeping_thread_has_no_cost_before(void **state)
 					     .local_before = NAN,
 					     .latency_before = NAN,
 					     .performance_before = NAN};
-	assert_int_equal(nm_verifier_add(verifier, NULL, &decision), 0);
+	nm_verifier_add(verifier, NULL, &decision);
 	share(0, 1, 10);
 	judge_next();
 	assert_int_equal(verdicts.count, 1);
@@ -297,7 +298,7 @@ static void costs_are_the_sum_over_all_partners(void **state)
 		machine->interval += NM_VERDICT_INTERVALS;
 		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 		const struct nm_verifier_input input = {snapshot, NULL, &machine->config, affinity};
-		assert_int_equal(nm_verifier_judge(verifier, &input, &verdicts), 0);
+		nm_verifier_judge(verifier, &input, &verdicts);
 		assert_true(verdicts.count > 0);
 		for (size_t i = 0; i < verdicts.count; i++) {
 			const struct nm_verdict *verdict = &verdicts.items[i];

@@ -94,13 +94,11 @@ bool nm_verifier_awaits(const struct nm_verifier *verifier, uint32_t pid, uint64
 	return evaluation && !is_joinable(evaluation, interval);
 }
 
-static int open_evaluation(const struct nm_verifier_input *input,
-			   const struct nm_decision *decision, struct nm_evaluation **ret)
+static struct nm_evaluation *open_evaluation(const struct nm_verifier_input *input,
+					     const struct nm_decision *decision)
 {
 	uint32_t pid = decision->steps[0].pid;
-	nm_autofree struct nm_evaluation *evaluation = calloc(1, sizeof(*evaluation));
-	if (!evaluation)
-		return -ENOMEM;
+	struct nm_evaluation *evaluation = nm_must(calloc(1, sizeof(*evaluation)));
 	evaluation->opened = decision->interval;
 	evaluation->performance = (struct nm_feedback_change){NAN, NAN, NAN, NAN, false, false};
 	/* A program that has just begun to use other memory must not be compared with its earlier
@@ -109,26 +107,22 @@ static int open_evaluation(const struct nm_verifier_input *input,
 	if (!is_enough(&evaluation->before, input->config))
 		evaluation->before = window_of(input->snapshot, pid);
 	nm_feedback_baseline(input->feedback, pid, &evaluation->baseline);
-	*ret = NM_TAKE(evaluation);
-	return 0;
+	return evaluation;
 }
 
-int nm_evaluation_join(const struct nm_verifier *verifier, const struct nm_verifier_input *input,
-		       const struct nm_decision *decision, struct nm_evaluation **ret)
+struct nm_evaluation *nm_evaluation_join(const struct nm_verifier *verifier,
+					 const struct nm_verifier_input *input,
+					 const struct nm_decision *decision)
 {
 	const struct nm_step *process = &decision->steps[0];
 	struct nm_evaluation *evaluation = newest_of(verifier, process->pid, process->start_ticks);
-	if (!is_joinable(evaluation, decision->interval)) {
-		int r = open_evaluation(input, decision, &evaluation);
-		if (r < 0)
-			return r;
-	}
+	if (!is_joinable(evaluation, decision->interval))
+		evaluation = open_evaluation(input, decision);
 	evaluation->count++;
 	evaluation->moving++;
 	/* Accesses during the migration count neither as before nor as after. */
 	evaluation->after = (struct accesses){0};
-	*ret = evaluation;
-	return 0;
+	return evaluation;
 }
 
 static struct nm_pending_verdict *find_moving(const struct nm_verifier *verifier, uint64_t decision)
@@ -271,19 +265,18 @@ static bool is_due(const struct nm_evaluation *evaluation, bool alive,
 	       (waited >= NM_PAGE_SETTLE_INTERVALS && is_measured(evaluation, config));
 }
 
-int nm_evaluation_observe(const struct nm_pending_verdict *pending,
-			  const struct nm_verifier_input *input)
+void nm_evaluation_observe(const struct nm_pending_verdict *pending,
+			   const struct nm_verifier_input *input)
 {
 	struct nm_evaluation *evaluation = pending->evaluation;
 	const struct nm_snapshot *snapshot = input->snapshot;
 	if (evaluation->moving > 0 || snapshot->interval <= evaluation->done ||
 	    evaluation->seen == snapshot->interval)
-		return 0;
+		return;
 	evaluation->seen = snapshot->interval;
 	add_accesses(snapshot, pending->verdict.threads[0].pid, &evaluation->after);
 	nm_feedback_compare(input->feedback, evaluation->baseline, input->config,
 			    &evaluation->performance);
-	return 0;
 }
 
 bool nm_evaluation_judge(struct nm_pending_verdict *pending, const struct nm_verifier_input *input)

@@ -44,7 +44,7 @@ static void add_pair(void *context, uint32_t tid_a, uint32_t tid_b, uint32_t wei
 	add_partner(context, tid_b, tid_a, weight);
 }
 
-static int index_places(struct nm_tidmap *first_of, struct nm_sharing_place *places, size_t count)
+static void index_places(struct nm_tidmap *first_of, struct nm_sharing_place *places, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct nm_sharing_place *place = &places[i];
@@ -52,23 +52,17 @@ static int index_places(struct nm_tidmap *first_of, struct nm_sharing_place *pla
 		place->after = place->node_to < 0 ? (double)NAN : 0;
 		place->variance = 0;
 		place->next = nm_tidmap_get(first_of, place->tid);
-		int r = nm_tidmap_set(first_of, place->tid, (uint32_t)i);
-		if (r < 0)
-			return r;
+		(void)nm_tidmap_set(first_of, place->tid, (uint32_t)i);
 	}
-	return 0;
 }
 
-int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
-		     struct nm_sharing_place *places, size_t count)
+void nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
+		      struct nm_sharing_place *places, size_t count)
 {
 	nm_auto(nm_tidmap_freep) struct nm_tidmap *first_of = nm_tidmap_new();
-	int r = index_places(first_of, places, count);
-	if (r < 0)
-		return r;
+	index_places(first_of, places, count);
 	struct sum sum = {.snapshot = snapshot, .places = places, .first_of = first_of};
 	nm_affinity_each(affinity, add_pair, &sum);
-	return 0;
 }
 
 /* ---- access latency ---- */

@@ -16,9 +16,9 @@ struct nm_sharing_place {
 };
 
 /* Sets before, after and variance of each entry. The time is proportional to the number of pairs
- * plus `count`. Returns 0 or -ENOMEM. */
-int nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
-		     struct nm_sharing_place *places, size_t count);
+ * plus `count`. */
+void nm_sharing_costs(const struct nm_affinity *affinity, const struct nm_snapshot *snapshot,
+		      struct nm_sharing_place *places, size_t count);
 
 /*
  * Sets slowdown and its noise if latencies were sampled, with one value for all moves of a

@@ -30,13 +30,13 @@ struct nm_verifier {
 
 /* ---- pages.c ---- */
 
-/* Adds a decision about pages to the evaluation of its process, or to a new one. Returns 0 or
- * -ENOMEM. */
-int nm_evaluation_join(const struct nm_verifier *verifier, const struct nm_verifier_input *input,
-		       const struct nm_decision *decision, struct nm_evaluation **ret);
-/* Updates the evaluation, once in an interval. Returns 0 or -ENOMEM. */
-int nm_evaluation_observe(const struct nm_pending_verdict *pending,
-			  const struct nm_verifier_input *input);
+/* Adds a decision about pages to the evaluation of its process, or to a new one, and returns that. */
+struct nm_evaluation *nm_evaluation_join(const struct nm_verifier *verifier,
+					 const struct nm_verifier_input *input,
+					 const struct nm_decision *decision);
+/* Updates the evaluation, once in an interval. */
+void nm_evaluation_observe(const struct nm_pending_verdict *pending,
+			   const struct nm_verifier_input *input);
 /* Completes the verdict and returns true if its evaluation has ended. */
 bool nm_evaluation_judge(struct nm_pending_verdict *pending, const struct nm_verifier_input *input);
 /* Removes one decision from an evaluation, and frees it with the last one. NULL is allowed. */

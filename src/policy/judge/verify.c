@@ -14,13 +14,9 @@ void nm_verdicts_clear(struct nm_verdicts *verdicts)
 	*verdicts = (struct nm_verdicts){0};
 }
 
-int nm_verifier_new(struct nm_verifier **ret)
+struct nm_verifier *nm_verifier_new(void)
 {
-	struct nm_verifier *verifier = calloc(1, sizeof(*verifier));
-	if (!verifier)
-		return -ENOMEM;
-	*ret = verifier;
-	return 0;
+	return nm_must(calloc(1, sizeof(struct nm_verifier)));
 }
 
 void nm_verifier_free(struct nm_verifier *verifier)
@@ -92,14 +88,12 @@ size_t nm_verifier_open(const struct nm_verifier *verifier)
 	return verifier->count;
 }
 
-/* Moves the complete verdicts to *ret. Returns 0, or -ENOMEM (none was moved). */
-static int take_complete(struct nm_verifier *verifier, struct nm_verdicts *ret)
+/* Moves the complete verdicts to *ret. */
+static void take_complete(struct nm_verifier *verifier, struct nm_verdicts *ret)
 {
 	struct nm_verdicts verdicts = {
-		.items = calloc(verifier->count + 1, sizeof(*verdicts.items))};
+		.items = nm_must(calloc(verifier->count + 1, sizeof(*verdicts.items)))};
 	size_t open = 0;
-	if (!verdicts.items)
-		return -ENOMEM;
 	for (size_t i = 0; i < verifier->count; i++) {
 		struct nm_pending_verdict *pending = &verifier->pending[i];
 		if (!pending->judged) {
@@ -111,22 +105,17 @@ static int take_complete(struct nm_verifier *verifier, struct nm_verdicts *ret)
 	}
 	verifier->count = open;
 	*ret = verdicts;
-	return 0;
 }
 
-int nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input *input,
-		    const struct nm_decision *decision)
+void nm_verifier_add(struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		     const struct nm_decision *decision)
 {
 	struct nm_evaluation *evaluation = NULL;
-	NM_RESERVE(verifier->pending, verifier->capacity, verifier->count);
-	int r = 0;
 	if (decision->kind == NM_DECISION_PAGES)
-		r = nm_evaluation_join(verifier, input, decision, &evaluation);
-	if (r < 0)
-		return r;
+		evaluation = nm_evaluation_join(verifier, input, decision);
+	NM_RESERVE(verifier->pending, verifier->capacity, verifier->count);
 	verifier->pending[verifier->count++] = (struct nm_pending_verdict){
 		.verdict = nm_verdict_of(decision), .evaluation = evaluation};
-	return 0;
 }
 
 void nm_verifier_drop_pages(struct nm_verifier *verifier)
@@ -343,19 +332,15 @@ static void list_places(const struct nm_verifier *verifier, struct nm_sharing_pl
 	}
 }
 
-static int measure_sharing(struct nm_verifier *verifier, const struct nm_verifier_input *input)
+static void measure_sharing(struct nm_verifier *verifier, const struct nm_verifier_input *input)
 {
 	double step = NM_SHARING_STEP;
 	size_t count = count_by_sharing(verifier);
 	if (!input->affinity || count == 0)
-		return 0;
-	nm_autofree struct nm_sharing_place *places = calloc(count, sizeof(*places));
-	if (!places)
-		return -ENOMEM;
+		return;
+	nm_autofree struct nm_sharing_place *places = nm_must(calloc(count, sizeof(*places)));
 	list_places(verifier, places);
-	int r = nm_sharing_costs(input->affinity, input->snapshot, places, count);
-	if (r < 0)
-		return r;
+	nm_sharing_costs(input->affinity, input->snapshot, places, count);
 	const struct nm_sharing_place *place = places;
 	for (size_t q = 0; q < verifier->count; q++) {
 		struct nm_verdict *verdict = &verifier->pending[q].verdict;
@@ -370,21 +355,18 @@ static int measure_sharing(struct nm_verifier *verifier, const struct nm_verifie
 		}
 		verdict->cost_noise = input->config->rules.gate_sigmas * sqrt(variance);
 	}
-	return 0;
 }
 
 /* Decisions that belong together are judged by the values of all of them. */
-static int compare_latencies(struct nm_verifier *verifier, const struct nm_config *config)
+static void compare_latencies(struct nm_verifier *verifier, const struct nm_config *config)
 {
 	size_t count = 0;
-	nm_autofree struct nm_verdict **verdicts = calloc(verifier->count + 1, sizeof(*verdicts));
-	if (!verdicts)
-		return -ENOMEM;
+	nm_autofree struct nm_verdict **verdicts =
+		nm_must(calloc(verifier->count + 1, sizeof(*verdicts)));
 	for (size_t i = 0; i < verifier->count; i++)
 		if (policy_of(&verifier->pending[i].verdict)->by_sharing)
 			verdicts[count++] = &verifier->pending[i].verdict;
 	nm_sharing_compare_latencies(verdicts, count, config);
-	return 0;
 }
 
 static bool is_slower(const struct nm_verdict *verdict, const struct nm_config *config)
@@ -496,38 +478,37 @@ static void compare_with_prediction(struct nm_verdict *verdict)
 			(thread->access_cost_before - thread->access_cost_after);
 }
 
-static int observe(struct nm_pending_verdict *pending, const struct nm_verifier_input *input)
+static void observe(struct nm_pending_verdict *pending, const struct nm_verifier_input *input)
 {
 	const struct nm_snapshot *snapshot = input->snapshot;
 	if (snapshot->interval <= pending->verdict.interval)
-		return 0;
+		return;
 	pending->verdict.intervals = (unsigned)(snapshot->interval - pending->verdict.interval);
-	if (pending->evaluation)
-		return nm_evaluation_observe(pending, input);
+	if (pending->evaluation) {
+		nm_evaluation_observe(pending, input);
+		return;
+	}
 	for (unsigned i = 0; i < pending->verdict.nr_threads; i++)
 		observe_thread(snapshot, input->config, pending, i);
 	if (!policy_of(&pending->verdict)->by_sharing)
 		nm_verdict_measure_locality(&pending->verdict, snapshot->topology, input->config);
 	compare_with_prediction(&pending->verdict);
-	return 0;
 }
 
 /* A decision about a thread supersedes the earlier ones about it. */
-static int find_superseded(struct nm_verifier *verifier)
+static void find_superseded(struct nm_verifier *verifier)
 {
 	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = nm_tidmap_new();
-	int r = 0;
 	for (size_t i = verifier->count; i-- > 0;) {
 		struct nm_verdict *verdict = &verifier->pending[i].verdict;
-		for (unsigned k = 0; r == 0 && k < verdict->nr_threads; k++) {
+		for (unsigned k = 0; k < verdict->nr_threads; k++) {
 			uint32_t tid = verdict->threads[k].tid;
 			if (tid == 0)
 				continue;
 			verdict->superseded |= nm_tidmap_get(later, tid) != NM_TIDMAP_NONE;
-			r = nm_tidmap_set(later, tid, (uint32_t)i);
+			(void)nm_tidmap_set(later, tid, (uint32_t)i);
 		}
 	}
-	return r;
 }
 
 static bool judge(struct nm_pending_verdict *pending, const struct nm_verifier_input *input)
@@ -538,19 +519,15 @@ static bool judge(struct nm_pending_verdict *pending, const struct nm_verifier_i
 				   : judge_threads(pending, input->config);
 }
 
-int nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_input *input,
-		      struct nm_verdicts *ret)
+void nm_verifier_judge(struct nm_verifier *verifier, const struct nm_verifier_input *input,
+		       struct nm_verdicts *ret)
 {
-	int r = measure_sharing(verifier, input);
-	if (r == 0)
-		r = find_superseded(verifier);
-	for (size_t i = 0; r == 0 && i < verifier->count; i++)
-		r = observe(&verifier->pending[i], input);
-	if (r == 0)
-		r = compare_latencies(verifier, input->config);
-	if (r < 0)
-		return r;
+	measure_sharing(verifier, input);
+	find_superseded(verifier);
+	for (size_t i = 0; i < verifier->count; i++)
+		observe(&verifier->pending[i], input);
+	compare_latencies(verifier, input->config);
 	for (size_t i = 0; i < verifier->count; i++)
 		verifier->pending[i].judged = judge(&verifier->pending[i], input);
-	return take_complete(verifier, ret);
+	take_complete(verifier, ret);
 }
