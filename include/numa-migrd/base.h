@@ -228,7 +228,6 @@ uint64_t nm_domain_of(uint32_t uid, const char *cgroup);
 #define NM_RUNTIME_QUERIES_MOST 8U
 #define NM_BATCHES_MOST 64U	   /* of pages, with the mover */
 #define NM_RELEASED_MOST 4096U	   /* entries of threads and processes no longer managed */
-#define NM_ORIGINS_MOST 1048576U   /* runs of pages whose original location is recorded */
 #define NM_EXAMINATIONS_MOST 256U  /* pending examinations of young processes */
 
 /* The use of a resource from the point of view of one domain. */

@@ -14,8 +14,6 @@
 #include "numa-migrd/sample.h"
 #include "numa-migrd/snapshot.h"
 
-struct nm_base_pages; /* mover.h */
-
 enum nm_migration_state {
 	NM_MIGRATION_NONE,     /* its memory stays where it is */
 	NM_MIGRATION_READY,    /* to be handed to the mover */
@@ -31,9 +29,6 @@ struct nm_memory_migration {
 	uint64_t moved; /* number of pages */
 	uint64_t away_bytes;  /* when the home was chosen */
 	double away_distance; /* when the home was chosen: from home to its memory */
-	struct nm_base_pages
-		*origins; /* original locations of the moved pages, for rollback; owned */
-	size_t nr_origins;
 	bool waits; /* in this interval, because of other processes of its domain */
 	bool checked; /* its location need not be queried again after the migration */
 	bool failed;  /* once, because of the worker */
@@ -70,7 +65,6 @@ struct nm_home_state {
 	int home; /* node index; -1: none */
 	enum nm_place_reason reason; /* reason for the home, or for having none */
 	uint64_t decision;	     /* 0: none yet */
-	uint64_t rolled_back_decision; /* the last one that was rolled back; 0: none */
 	uint64_t decided_ns;	     /* or when its memory was last being moved */
 	uint64_t barred_until_ns;
 	uint64_t refused_until_ns;   /* its threads cannot be moved home until then */
@@ -230,8 +224,6 @@ bool nm_home_state_needs_query(const struct nm_home_state *state, bool kernel_mo
  */
 void nm_home_state_schedule_migration(struct nm_home_state *state,
 				      const struct nm_topology *topology);
-/* Discards the state of its memory's migration. */
-void nm_home_state_clear_migration(struct nm_home_state *state);
 
 /* ---- examine.c: when processes are examined, and the limits of its cost ---- */
 

@@ -10,39 +10,15 @@
 
 #include "numa-migrd/base.h"
 #include "numa-migrd/config.h"
+#include "numa-migrd/plan.h"
 #include "numa-migrd/platform.h"
 #include "numa-migrd/regions.h"
 #include "numa-migrd/topology.h"
 
-enum nm_page_fate {
-	NM_PAGE_FATE_UNTRIED, /* the batch ended before: stopped, dropped, or the process is gone */
-	NM_PAGE_FATE_MOVED,   /* on `to` now; of base pages requested as one huge page, some are */
-	NM_PAGE_FATE_ELSEWHERE, /* left alone: not where it had been seen, or on `to` already */
-	NM_PAGE_FATE_REFUSED,	/* by our rules: memory policy, sharing, cpuset, no free memory */
-	NM_PAGE_FATE_FAILED	/* by the kernel: see `error` */
-};
-
-/*
- * One page or one huge page, never a part of one. Only the kernel knows whether a range is a huge
- * page; if it is not, its base pages are moved instead.
- */
-struct nm_page_step {
-	uint64_t address; /* of its first byte */
-	uint64_t bytes;	  /* 4 KiB, 2 MiB or 1 GiB */
-	int16_t from, to; /* node indices; from -1: wherever it is */
-	/* Set by the mover: */
-	uint8_t fate;	  /* enum nm_page_fate */
-	bool base_pages;  /* it was base pages; those that moved are in `base_pages` of the batch */
-	int16_t found_on; /* index of the node where it was, or where one of its base pages was; -1:
-			     unknown */
-	int error;	  /* negative errno if FAILED; -ENOSPC if REFUSED for lack of memory */
-};
-
-/* Adjacent base pages that were moved, from a range requested as a huge page or from a whole
- * process. */
+/* Adjacent pages that were moved between the same nodes. */
 struct nm_base_pages {
-	uint64_t address;	/* of the first one; each has 4 KiB */
-	uint32_t pages;		/* 1–512 */
+	uint64_t address;	/* of the first one */
+	uint32_t pages;		/* of 4 KiB; a larger page counts as its base pages */
 	int16_t was_on, now_on; /* node indices; was_on -1: unknown */
 };
 
@@ -57,7 +33,8 @@ struct nm_page_batch {
 	 * no steps. */
 	bool bulk;
 	int16_t to;
-	/* For a bulk batch, instead: these pages go back to the nodes that they were on. Owned. */
+	/* Instead, also with `bulk`: these pages go back to the nodes that they were on, except those
+	 * that are no longer where they were moved to. Owned. */
 	struct nm_base_pages *back;
 	size_t nr_back;
 	size_t count;
@@ -74,8 +51,8 @@ struct nm_page_batch {
 	uint64_t moved, bytes, call_ns, calls;
 	uint64_t stayed_bytes; /* of a bulk batch: not moved by the kernel, or the pool is used up */
 	/*
-	 * The base pages that were moved, of the steps marked `base_pages` or of a bulk batch, with
-	 * the node where they were, also if the batch ended early; each page occurs once. Pages
+	 * The pages that were moved, with the node where they were, also if the batch ended early;
+	 * each page occurs once. Pages
 	 * that moved together with a huge page that the kernel then split may be missing; pages
 	 * that the kernel moved all at once (migrate_pages(2)) are missing. NULL: none. Owned.
 	 * base_pages_lost: number of pages missing because of a lack of memory, or beyond 65,536 runs.
@@ -83,7 +60,8 @@ struct nm_page_batch {
 	struct nm_base_pages *base_pages;
 	size_t nr_base_pages;
 	uint64_t base_pages_lost;
-	/* Used internally: everything below `next`, an address of a bulk batch or else a step, is
+	/* Used internally: everything below `next`, an address of a bulk batch, a page of `back`, or
+	 * else a step, is
 	 * done; the batch rests until again_ns; `refused` is the number of times that the mappings
 	 * for a bulk batch could not be read. */
 	uint64_t next, again_ns;
@@ -186,5 +164,44 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, 
 		    struct nm_range **ret, size_t *ret_count);
 
 struct nm_mover_counts nm_mover_counts(struct nm_mover *mover);
+
+/* ---- migrations.c: decisions that move memory, until their verdict and rollback ---- */
+
+/* A home, whose batches follow one another, or pages, which are one batch. */
+struct nm_migration {
+	struct nm_decision decision;
+	uint64_t domain;
+	uint16_t owner; /* of pages: their process in the table of pages */
+	bool moving;	/* the mover has a batch */
+	bool roll_back; /* to be rolled back, and not yet submitted to the mover as a whole */
+	struct nm_base_pages *origins; /* what was moved, and can return; owned */
+	size_t nr_origins;
+};
+
+struct nm_migrations {
+	struct nm_migration *items; /* in the order in which they began */
+	size_t count, capacity;
+};
+
+/* Return the migration of this decision, or NULL, and the number of pages that can return. */
+struct nm_migration *nm_migration_find(const struct nm_migrations *migrations, uint64_t decision);
+uint64_t nm_migrations_remembered(const struct nm_migrations *migrations);
+/* Hands a batch over, and adds the migration `one`, unless this is its next batch. Returns 0 and
+ * sets *batch to NULL, or the error of nm_mover_submit(). */
+int nm_migration_begin(struct nm_migrations *migrations, struct nm_mover *mover,
+		       const struct nm_migration *one, struct nm_page_batch **batch);
+/* Records where the pages of a batch were, while its domain has room within rollback_pages. Returns
+ * the number of pages that can return. */
+uint64_t nm_migration_remember(const struct nm_migrations *migrations, struct nm_migration *one,
+			       const struct nm_page_batch *batch, const struct nm_config *config);
+/* Returns a batch that moves the pages back, which the caller submits, and frees otherwise;
+ * nm_migration_keep() takes its pages back before that. */
+struct nm_page_batch *nm_migration_back(struct nm_migration *one);
+void nm_migration_keep(struct nm_migration *one, struct nm_page_batch *batch);
+/* NULL is allowed. */
+void nm_migration_drop(struct nm_migrations *migrations, struct nm_migration *one);
+/* Drops all migrations of this kind; roll_back: only those that are to be rolled back. */
+void nm_migrations_drop(struct nm_migrations *migrations, enum nm_decision_kind kind,
+			bool roll_back);
 
 #endif

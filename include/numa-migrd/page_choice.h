@@ -86,12 +86,6 @@ struct nm_page_budget {
 /* Takes a page of this size from the budget. Returns false if the budget does not suffice. */
 bool nm_page_budget_use(struct nm_page_budget *room, uint64_t bytes);
 
-/* A chosen page. */
-struct nm_page_choice {
-	uint64_t address, bytes;
-	int16_t from, to; /* node indices; from -1: not known */
-};
-
 /* ---- ranges.c: by range ---- */
 
 /* The values on which a choice of ranges depends. */
@@ -106,7 +100,7 @@ struct nm_page_input {
 
 /* Pages of one process, chosen for one reason. */
 struct nm_page_choices {
-	struct nm_page_choice *items; /* the caller's, with room for `most` */
+	struct nm_page_step *items; /* the caller's, with room for `most` */
 	size_t count, most;
 	enum nm_page_reason reason;
 	double exclusivity;	       /* mean of the exclusivities of their ranges */
@@ -149,7 +143,7 @@ void nm_page_set_mappings(struct nm_page_process *process, struct nm_range *rang
 struct nm_page_selection {
 	uint32_t pid;
 	size_t index; /* in nm_memory_wanted() */
-	struct nm_page_choice page;
+	struct nm_page_step page;
 };
 
 /* Returns whether the mappings of the process are known, and the page is not in one that may move,

@@ -42,6 +42,32 @@ struct nm_step {
 	char comm[NM_COMM_BYTES];
 };
 
+/* The result of a step of a decision about pages. */
+enum nm_page_fate {
+	NM_PAGE_FATE_UNTRIED, /* the batch ended before: stopped, dropped, or the process is gone */
+	NM_PAGE_FATE_MOVED,   /* on `to` now; of base pages requested as one huge page, some are */
+	NM_PAGE_FATE_ELSEWHERE, /* left alone: not where it had been seen, or on `to` already */
+	NM_PAGE_FATE_REFUSED,	/* by our rules: memory policy, sharing, cpuset, no free memory */
+	NM_PAGE_FATE_FAILED	/* by the kernel: see `error` */
+};
+
+/*
+ * One page or one huge page, never a part of one. Only the kernel knows whether a range is a huge
+ * page; if it is not, its base pages are moved instead.
+ */
+struct nm_page_step {
+	uint64_t address; /* of its first byte */
+	uint64_t bytes;	  /* 4 KiB, 2 MiB or 1 GiB */
+	int16_t from, to; /* node indices; from -1: wherever it is */
+	/* Set by the mover: */
+	uint8_t fate;	  /* enum nm_page_fate */
+	bool base_pages;  /* it was base pages; those that moved are in `base_pages` of the batch,
+			     like all others that moved */
+	int16_t found_on; /* index of the node where it was, or where one of its base pages was; -1:
+			     unknown */
+	int error;	  /* negative errno if FAILED; -ENOSPC if REFUSED for lack of memory */
+};
+
 enum nm_decision_kind {
 	NM_DECISION_MIGRATE,
 	NM_DECISION_SWAP,

@@ -77,6 +77,7 @@ struct nm_pipeline {
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_balance_stage balance; /* all zero without the state of policy "balance" */
 	struct nm_placement *placement; /* policy "auto"; NULL: another policy, or not yet */
+	struct nm_migrations migrations; /* of homes and of pages */
 	struct nm_mover *mover;		/* NULL unless `pages` or `placement` exists */
 	struct nm_reclaim_watch home_reclaim;
 	uint64_t available_ns; /* when placement->available_bytes were read; 0: not yet */
@@ -366,10 +367,9 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 void nm_page_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event);
 /* Removes a process that was released. */
 void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid);
-/* Runs one interval: collects the results of the last moves, and submits the next ones. Returns 0.
- * */
-int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		       const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns);
+/* Runs one interval: collects the results of the last moves, and submits the next ones. */
+void nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns);
 
 /* ---- balance_stage.c: overloaded nodes ---- */
 

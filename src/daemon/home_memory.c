@@ -1,102 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": the mover migrates the memory of a process to its home, once, when the benefit
  * exceeds the cost. */
-#include <string.h>
-
 #include "home_stage.h"
 
 #define AGAIN_NS                                                                                   \
 	(12 * NM_NSEC_PER_SEC) /* time after which memory is tried again of which little has       \
 				* moved; a verdict is given meanwhile */
 
-static int submit(struct nm_daemon *daemon, const struct nm_home_state *state,
-		  struct nm_page_batch *batch)
-{
-	batch->pid = state->pid;
-	batch->start_ticks = state->start_ticks;
-	batch->bulk = true;
-	batch->domain = state->domain;
-	return nm_mover_submit(daemon->pipeline.mover, batch);
-}
-
 /* ---- rollback ---- */
 
-/* The location of its memory is assumed from the pages that were moved. */
-static void assume_location(struct nm_home_state *state, const struct nm_base_pages *origins,
-			    size_t nr_origins, unsigned nr_nodes)
+/* The location of its memory is assumed from the pages that return. */
+static void assume_location(struct nm_home_state *state, const struct nm_page_batch *batch,
+			    unsigned nr_nodes)
 {
 	nm_autofree double *pages = nm_must(calloc(nr_nodes, sizeof(*pages)));
-	for (size_t i = 0; i < nr_origins; i++)
-		if (origins[i].was_on >= 0 && (unsigned)origins[i].was_on < nr_nodes)
-			pages[origins[i].was_on] += origins[i].pages;
+	for (size_t i = 0; i < batch->nr_back; i++)
+		if ((unsigned)batch->back[i].was_on < nr_nodes)
+			pages[batch->back[i].was_on] += batch->back[i].pages;
 	nm_home_state_locate(state, pages, nr_nodes);
 	state->location.anon_bytes = 0; /* so that its location is queried again */
 }
 
-static void roll_back(struct nm_daemon *daemon, struct nm_home_state *state, uint64_t decision,
-		      struct nm_base_pages *origins, size_t nr_origins)
+/* Returns what is known of a process that has lost its home, and drops the migration with its last
+ * batch. If the mover is full, the next call tries again. */
+static void roll_back(struct nm_daemon *daemon, struct nm_migration *one)
 {
-	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
-		nm_must(calloc(1, sizeof(*batch)));
-	if (nr_origins == 0) {
-		free(origins);
-		return;
+	struct nm_home_state *state = nm_home_state_find(daemon->pipeline.placement,
+							 one->decision.steps[0].pid);
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = nm_migration_back(one);
+	if (state && batch->nr_back > 0) {
+		assume_location(state, batch, daemon->pipeline.topology->nr_nodes);
+		int r = nm_mover_submit(daemon->pipeline.mover, batch);
+		if (r == 0)
+			(void)NM_TAKE(batch);
+		if (r == -EAGAIN)
+			nm_migration_keep(one, batch);
 	}
-	assume_location(state, origins, nr_origins, daemon->pipeline.topology->nr_nodes);
-	batch->decision = decision;
-	batch->rollback = true;
-	batch->to = -1;
-	batch->back = origins;
-	batch->nr_back = nr_origins;
-	if (submit(daemon, state, batch) == 0)
-		(void)NM_TAKE(batch);
+	if (!one->moving && one->nr_origins == 0)
+		nm_migration_drop(&daemon->pipeline.migrations, one);
 }
 
-void nm_home_stage_roll_back(struct nm_daemon *daemon, struct nm_home_state *state)
+void nm_home_stage_end_migration(struct nm_daemon *daemon, const struct nm_home_state *state,
+				 bool rolls_back)
 {
-	state->rolled_back_decision = state->decision;
-	roll_back(daemon, state, state->decision, NM_TAKE(state->migration.origins),
-		  state->migration.nr_origins);
+	struct nm_migration *one =
+		nm_migration_find(&daemon->pipeline.migrations, state->decision);
+	if (!one || !rolls_back) {
+		nm_migration_drop(&daemon->pipeline.migrations, one);
+		return;
+	}
+	one->roll_back = true;
+	roll_back(daemon, one);
 }
 
 /* ---- migration to the home ---- */
-
-static bool has_room_for_origins(const struct nm_daemon *daemon, const struct nm_home_state *state)
-{
-	const struct nm_placement *placement = daemon->pipeline.placement;
-	struct nm_usage usage = {0};
-	for (size_t i = 0; i < placement->processes.count; i++) {
-		const struct nm_home_state *other = nm_home_state_at(placement, i);
-		nm_usage_add(&usage, state->domain, other->domain, other->migration.nr_origins);
-	}
-	return nm_usage_has_room(&usage, NM_ORIGINS_MOST);
-}
-
-/*
- * Appends to the origins of earlier batches. If memory is short, these pages are not rolled back.
- */
-static void add_origins(const struct nm_daemon *daemon, struct nm_home_state *state,
-			const struct nm_page_batch *batch)
-{
-	struct nm_memory_migration *migration = &state->migration;
-	if (!has_room_for_origins(daemon, state))
-		return;
-	size_t count = migration->nr_origins + batch->nr_base_pages;
-	struct nm_base_pages *origins =
-		nm_must(reallocarray(migration->origins, count + 1, sizeof(*origins)));
-	if (batch->nr_base_pages > 0)
-		memcpy(origins + migration->nr_origins, batch->base_pages,
-		       batch->nr_base_pages * sizeof(*origins));
-	migration->origins = origins;
-	migration->nr_origins = count;
-}
 
 /* All of its memory is there now, except after an interrupted batch, which is continued later. */
 static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *state,
 			 const struct nm_page_batch *batch)
 {
 	struct nm_memory_migration *migration = &state->migration;
-	add_origins(daemon, state, batch);
 	migration->moved += batch->moved;
 	/* After an error, pages elsewhere do not show that they cannot be moved. */
 	migration->checked = batch->error != 0;
@@ -128,6 +91,8 @@ static void handle_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 {
 	struct nm_placement *placement = daemon->pipeline.placement;
 	struct nm_home_state *state = nm_home_state_find(placement, batch->pid);
+	struct nm_migration *one =
+		nm_migration_find(&daemon->pipeline.migrations, batch->decision);
 	nm_feedback_disturb(daemon->pipeline.feedback, batch->pid);
 	if (batch->calls > 0)
 		nm_place_add_cost(&placement->page_cost, batch->domain, batch->moved,
@@ -136,13 +101,12 @@ static void handle_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 		daemon->tally.homes.pages += batch->moved;
 		daemon->tally.homes.bytes += batch->bytes;
 	}
-	if (!state || batch->rollback)
+	if (batch->rollback || !one)
 		return;
-	if (state->home >= 0 && state->decision == batch->decision)
+	one->moving = false;
+	(void)nm_migration_remember(&daemon->pipeline.migrations, one, batch, daemon->config);
+	if (state && !one->roll_back)
 		finish_batch(daemon, state, batch);
-	else if (state->rolled_back_decision == batch->decision)
-		roll_back(daemon, state, batch->decision, NM_TAKE(batch->base_pages),
-			  batch->nr_base_pages);
 }
 
 void nm_home_stage_collect(struct nm_daemon *daemon)
@@ -152,17 +116,28 @@ void nm_home_stage_collect(struct nm_daemon *daemon)
 		handle_batch(daemon, batch);
 		nm_page_batch_free(batch);
 	}
+	for (size_t i = daemon->pipeline.migrations.count; i-- > 0;) {
+		struct nm_migration *one = &daemon->pipeline.migrations.items[i];
+		if (one->decision.kind == NM_DECISION_HOME && one->roll_back)
+			roll_back(daemon, one);
+	}
 }
 
 static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)
 {
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
 		nm_must(calloc(1, sizeof(*batch)));
-	batch->decision = state->decision;
+	const struct nm_migration one = {
+		.decision = {.id = state->decision,
+			     .kind = NM_DECISION_HOME,
+			     .nr_steps = 1,
+			     .steps = {{.pid = state->pid, .start_ticks = state->start_ticks}}},
+		.domain = state->domain,
+	};
+	batch->bulk = true;
 	batch->to = (int16_t)state->home;
-	int r = submit(daemon, state, batch);
-	if (r == 0)
-		(void)NM_TAKE(batch);
+	int r = nm_migration_begin(&daemon->pipeline.migrations, daemon->pipeline.mover, &one,
+				   &batch);
 	if (r == -EAGAIN)
 		nm_placement_defer_domain(daemon->pipeline.placement, state->domain);
 	else

@@ -18,6 +18,7 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 	if (!pipeline->placement)
 		return;
 	nm_placement_free(pipeline->placement);
+	nm_migrations_drop(&pipeline->migrations, NM_DECISION_HOME, false);
 	pipeline->placement = NULL;
 	nm_release_mover(daemon, true);
 	pipeline->home_reclaim = (struct nm_reclaim_watch){0};
@@ -36,6 +37,7 @@ static void drop_process(void *context, void *state)
 	for (unsigned k = 0; one->ran_on && k < placement->nr_nodes; k++)
 		placement->nodes[k].busy_cpus -= one->ran_on[k];
 	nm_home_stage_cancel_query(daemon, one);
+	nm_home_stage_end_migration(daemon, one, false);
 	nm_home_state_clear(one);
 }
 
@@ -209,8 +211,7 @@ static void on_ended(void *context, const struct nm_snap_process *process,
 		nm_report_home_end(daemon, process, state, end_text(state, end));
 	(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
 	nm_mover_drop(daemon->pipeline.mover, state->pid, true);
-	if (end == NM_HOME_ROLLED_BACK)
-		nm_home_stage_roll_back(daemon, state);
+	nm_home_stage_end_migration(daemon, state, end == NM_HOME_ROLLED_BACK);
 }
 
 static void assign(struct nm_daemon *daemon, const struct nm_home_round *round,

@@ -32,9 +32,10 @@ void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_home_state *
 
 /* Collects the results of the mover. */
 void nm_home_stage_collect(struct nm_daemon *daemon);
-/* Moves the memory of a process that was slower with its home back to its original location, as far
- * as that is known, including memory that the mover is still moving. */
-void nm_home_stage_roll_back(struct nm_daemon *daemon, struct nm_home_state *state);
+/* Ends the migration of a process that loses its home. rolls_back: its memory returns to its
+ * original location, as far as that is known, including memory that the mover is still moving. */
+void nm_home_stage_end_migration(struct nm_daemon *daemon, const struct nm_home_state *state,
+				 bool rolls_back);
 /* Returns whether the node reclaims memory, which delays its users, so that nothing must be moved
  * there now. */
 bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node);

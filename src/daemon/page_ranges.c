@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads the mappings of processes, and migrates their ranges. */
+#include <string.h>
+
 #include "daemon.h"
 
 #define MAP_INTERVALS 10 /* between two readings of a process's mappings */
@@ -49,30 +51,24 @@ void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *pro
 
 /* ---- moving ---- */
 
-struct nm_page_step nm_page_step_of(const struct nm_page_choice *choice)
-{
-	return (struct nm_page_step){.address = choice->address,
-				     .bytes = choice->bytes,
-				     .from = choice->from,
-				     .to = choice->to};
-}
-
 static int submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		  struct nm_page_process *process, const struct nm_page_choices *choices)
 {
 	struct nm_pages_reason reason = {.reason = choices->reason,
 					 .exclusivity = choices->exclusivity};
-	struct nm_page_step *steps = nm_must(calloc(choices->count, sizeof(*steps)));
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
+		nm_must(calloc(1, sizeof(*batch)));
 
-	for (size_t i = 0; i < choices->count; i++)
-		steps[i] = nm_page_step_of(&choices->items[i]);
-	return nm_page_stage_submit(daemon, snapshot, process, &reason, 0, steps, choices->count);
+	batch->count = choices->count;
+	batch->steps = nm_must(calloc(choices->count, sizeof(*batch->steps)));
+	memcpy(batch->steps, choices->items, choices->count * sizeof(*batch->steps));
+	return nm_page_stage_submit(daemon, snapshot, process, &reason, 0, &batch);
 }
 
 /* Moves pages of one process; items has room for the whole budget. */
 static int move_ranges(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		       struct nm_page_process *process, struct nm_page_budget *room,
-		       struct nm_page_choice *items)
+		       struct nm_page_step *items)
 {
 	const struct nm_page_input input = {
 		.topology = daemon->pipeline.topology,
@@ -94,19 +90,17 @@ static int move_ranges(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 }
 
 /* Each interval starts with another process. */
-int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+void nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			   struct nm_page_budget *room)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	size_t count = stage->processes.count;
-	nm_autofree struct nm_page_choice *items = nm_must(calloc(room->pages + 1, sizeof(*items)));
+	nm_autofree struct nm_page_step *items = nm_must(calloc(room->pages + 1, sizeof(*items)));
 
 	for (size_t i = 0; i < count && room->pages > 0; i++) {
 		struct nm_page_process *process =
 			nm_page_process_at(&stage->processes, (snapshot->interval + i) % count);
-		int r = process->owner ? move_ranges(daemon, snapshot, process, room, items) : 0;
-		if (r < 0)
-			return 0;
+		if (process->owner && move_ranges(daemon, snapshot, process, room, items) < 0)
+			return;
 	}
-	return 0;
 }

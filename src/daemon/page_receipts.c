@@ -9,70 +9,26 @@
 #define SMALL_BYTES 4096ULL
 #define MIB (1ULL << 20)
 
-void nm_page_migration_clear(struct nm_page_migration *migration)
-{
-	free(migration->back);
-}
-
 /* ---- receipts ---- */
 
-static void count_failure(struct nm_page_results *results, int error)
+static struct nm_page_results count_results(const struct nm_page_batch *batch)
 {
-	results->failed++;
-	switch (error) {
-	case -EBUSY:
-		results->busy++;
-		return;
-	case -ENOENT:
-		results->gone++;
-		return;
-	case -EACCES:
-		results->denied++;
-		return;
-	case -ENOMEM:
-		results->no_memory++;
-		return;
-	case -EFAULT:
-		results->fault++;
-		return;
-	default:
-		return;
-	}
-}
-
-/* Counts results, moved pages in their actual size, all without a record yet, and their bytes. */
-static struct nm_page_results count_results(const struct nm_page_batch *batch, uint64_t *ret_bytes)
-{
-	struct nm_page_results results = {.error = batch->error};
-	uint64_t bytes = 0;
+	struct nm_page_results results = {.error = batch->error, .moved = batch->moved};
 
 	for (size_t i = 0; i < batch->count; i++) {
 		const struct nm_page_step *step = &batch->steps[i];
-		switch ((enum nm_page_fate)step->fate) {
-		case NM_PAGE_FATE_UNTRIED:
-			results.untried++;
-			break;
-		case NM_PAGE_FATE_MOVED:
-			results.moved++;
-			results.forgotten += !step->base_pages;
-			bytes += step->base_pages ? 0 : step->bytes;
-			break;
-		case NM_PAGE_FATE_ELSEWHERE:
-			results.elsewhere++;
-			break;
-		case NM_PAGE_FATE_REFUSED:
-			results.refused++;
-			break;
-		case NM_PAGE_FATE_FAILED:
-			count_failure(&results, step->error);
-			break;
-		}
+		results.untried += step->fate == NM_PAGE_FATE_UNTRIED;
+		results.elsewhere += step->fate == NM_PAGE_FATE_ELSEWHERE;
+		results.refused += step->fate == NM_PAGE_FATE_REFUSED;
+		if (step->fate != NM_PAGE_FATE_FAILED)
+			continue;
+		results.failed++;
+		results.busy += step->error == -EBUSY;
+		results.gone += step->error == -ENOENT;
+		results.denied += step->error == -EACCES;
+		results.no_memory += step->error == -ENOMEM;
+		results.fault += step->error == -EFAULT;
 	}
-	for (size_t i = 0; i < batch->nr_base_pages; i++) {
-		results.forgotten += batch->base_pages[i].pages;
-		bytes += batch->base_pages[i].pages * SMALL_BYTES;
-	}
-	*ret_bytes = bytes;
 	return results;
 }
 
@@ -91,7 +47,7 @@ static void note_refusal(struct nm_page_process *process, const struct nm_page_s
 			       step->error == -EBUSY ? 1 : NM_PAGE_REFUSED_TIMES);
 }
 
-static void settle_page(struct nm_memory *memory, const struct nm_page_migration *migration,
+static void settle_page(struct nm_memory *memory, const struct nm_migration *migration,
 			const struct nm_page_step *step, int error)
 {
 	struct nm_page_id page = {.address = step->address,
@@ -113,64 +69,17 @@ static void settle_page(struct nm_memory *memory, const struct nm_page_migration
 		nm_memory_settle_page(memory, &page, outcome, (unsigned)step->to);
 }
 
-/* ---- original locations ---- */
-
-static void remember(struct nm_page_migration *migration, uint64_t address, uint64_t bytes,
-		     int was_on, int now_on)
-{
-	migration->back[migration->count++] = (struct nm_page_step){
-		.address = address, .bytes = bytes, .from = (int16_t)now_on, .to = (int16_t)was_on};
-}
-
-/* Adds whole pages as requested, and small ones if their size was not known. */
-static void remember_pages(struct nm_page_migration *migration, const struct nm_page_batch *batch,
-			   size_t most)
-{
-	for (size_t i = 0; i < batch->count && migration->count < most; i++) {
-		const struct nm_page_step *step = &batch->steps[i];
-		int was_on = step->found_on >= 0 ? step->found_on : step->from;
-		if (step->fate == NM_PAGE_FATE_MOVED && !step->base_pages && was_on >= 0)
-			remember(migration, step->address, step->bytes, was_on, step->to);
-	}
-	for (size_t i = 0; i < batch->nr_base_pages; i++) {
-		const struct nm_base_pages *run = &batch->base_pages[i];
-		for (uint64_t k = 0; run->was_on >= 0 && k < run->pages && migration->count < most;
-		     k++)
-			remember(migration, run->address + k * SMALL_BYTES, SMALL_BYTES,
-				 run->was_on, run->now_on);
-	}
-}
-
-/* Records the original locations within rollback_pages, and counts the pages beyond that limit. */
-static void record_origins(struct nm_daemon *daemon, struct nm_page_migration *migration,
+/* Records the original locations, and counts the pages without one. */
+static void record_origins(struct nm_daemon *daemon, struct nm_migration *migration,
 			   const struct nm_page_batch *batch, struct nm_page_results *results)
 {
-	struct nm_page_stage *stage = daemon->pipeline.pages;
-	uint64_t limit = daemon->config->rules.rollback_pages;
-	size_t room = limit > stage->nr_origins ? (size_t)(limit - stage->nr_origins) : 0;
-	size_t moved = results->forgotten, most = room < moved ? room : moved;
+	uint64_t moved = batch->base_pages_lost;
 
-	results->forgotten = 0;
-	if (batch->rollback || moved == 0)
-		return;
-	results->forgotten = moved + batch->base_pages_lost;
-	if (migration->judged)
-		migration->back = calloc(most + 1, sizeof(*migration->back));
-	if (!migration->back)
-		return;
-	remember_pages(migration, batch, most);
-	stage->nr_origins += migration->count;
-	results->remembered = migration->count;
-	results->forgotten -= migration->count;
-}
-
-static void drop_migration(struct nm_page_stage *stage, size_t index)
-{
-	stage->nr_origins -= stage->migrations[index].count;
-	nm_page_migration_clear(&stage->migrations[index]);
-	memmove(&stage->migrations[index], &stage->migrations[index + 1],
-		(stage->nr_migrations - index - 1) * sizeof(*stage->migrations));
-	stage->nr_migrations--;
+	for (size_t i = 0; i < batch->nr_base_pages; i++)
+		moved += batch->base_pages[i].pages;
+	results->remembered = nm_migration_remember(&daemon->pipeline.migrations, migration, batch,
+						    daemon->config);
+	results->forgotten = moved - results->remembered;
 }
 
 /* ---- collecting ---- */
@@ -198,7 +107,7 @@ static void retry_missed(const struct nm_page_stage *stage, const struct nm_page
 }
 
 /* Reports what was moved. A decision that moved nothing is none. */
-static void report(struct nm_daemon *daemon, struct nm_page_migration *migration,
+static void report(struct nm_daemon *daemon, struct nm_migration *migration,
 		   const struct nm_page_results *results, uint64_t bytes)
 {
 	const struct nm_receipt receipt = {.decision = migration->decision.id, .applied = true};
@@ -213,22 +122,22 @@ static void report(struct nm_daemon *daemon, struct nm_page_migration *migration
 	nm_report_decision(daemon, &migration->decision, &receipt);
 }
 
-static void finish(struct nm_daemon *daemon, struct nm_page_migration *migration,
+static void finish(struct nm_daemon *daemon, struct nm_migration *migration,
 		   const struct nm_page_batch *batch)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 	struct nm_page_process *process = nm_page_process_of(&stage->processes, batch->pid);
-	uint64_t bytes;
-	struct nm_page_results results = count_results(batch, &bytes);
+	struct nm_page_results results = count_results(batch);
 
 	for (size_t i = 0; i < batch->count; i++) {
 		settle_page(daemon->pipeline.memory, migration, &batch->steps[i], batch->error);
 		if (process && process->owner == migration->owner)
 			note_refusal(process, &batch->steps[i]);
 	}
-	stage->tally.bytes += bytes;
-	report(daemon, migration, &results, bytes);
-	record_origins(daemon, migration, batch, &results);
+	stage->tally.bytes += batch->bytes;
+	report(daemon, migration, &results, batch->bytes);
+	if (!batch->rollback)
+		record_origins(daemon, migration, batch, &results);
 	tally(&stage->tally, &results);
 	if (migration->decision.pages.reason == NM_PAGE_REASON_REGION ||
 	    migration->decision.pages.reason == NM_PAGE_REASON_CONTENTION)
@@ -241,18 +150,15 @@ static void finish(struct nm_daemon *daemon, struct nm_page_migration *migration
 
 void nm_page_stage_collect(struct nm_daemon *daemon)
 {
-	struct nm_page_stage *stage = daemon->pipeline.pages;
+	struct nm_migrations *migrations = &daemon->pipeline.migrations;
 	struct nm_page_batch *batch;
 
 	while ((batch = nm_mover_collect(daemon->pipeline.mover, false)) != NULL) {
-		size_t i = 0;
-		while (i < stage->nr_migrations &&
-		       stage->migrations[i].decision.id != batch->decision)
-			i++;
-		if (i < stage->nr_migrations && stage->migrations[i].moving)
-			finish(daemon, &stage->migrations[i], batch);
-		if (i < stage->nr_migrations && !stage->migrations[i].back)
-			drop_migration(stage, i);
+		struct nm_migration *one = nm_migration_find(migrations, batch->decision);
+		if (one)
+			finish(daemon, one, batch);
+		if (one && one->nr_origins == 0)
+			nm_migration_drop(migrations, one);
 		nm_page_batch_free(batch);
 	}
 }
@@ -283,66 +189,53 @@ static void bar_process(struct nm_daemon *daemon, const struct nm_verdict *verdi
 
 void nm_page_stage_apply_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict)
 {
-	struct nm_page_stage *stage = daemon->pipeline.pages;
-	bool roll_back = verdict->kind == NM_VERDICT_ROLLED_BACK;
+	struct nm_migrations *migrations = &daemon->pipeline.migrations;
+	struct nm_migration *one = nm_migration_find(migrations, verdict->decision);
 
 	bar_process(daemon, verdict);
-	stage->tally.verdicts[verdict->kind]++;
-	for (size_t i = 0; i < stage->nr_migrations; i++) {
-		if (stage->migrations[i].decision.id != verdict->decision)
-			continue;
-		stage->migrations[i].roll_back = roll_back;
-		if (!roll_back)
-			drop_migration(stage, i);
-		return;
-	}
+	daemon->pipeline.pages->tally.verdicts[verdict->kind]++;
+	if (verdict->kind != NM_VERDICT_ROLLED_BACK)
+		nm_migration_drop(migrations, one);
+	else if (one)
+		one->roll_back = true;
 }
 
 /* ---- rollback ---- */
 
 static int roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		     struct nm_page_process *process, const struct nm_page_migration *migration)
+		     struct nm_page_process *process, struct nm_migration *one)
 {
-	struct nm_page_step *steps = calloc(migration->count + 1, sizeof(*steps));
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = nm_migration_back(one);
+	const struct nm_pages_reason *undone = &one->decision.pages;
 	struct nm_pages_reason reason = {.reason = NM_PAGE_REASON_ROLLBACK,
-					 .exclusivity = migration->decision.pages.exclusivity};
+					 .exclusivity = undone->exclusivity};
 
-	if (steps)
-		memcpy(steps, migration->back, migration->count * sizeof(*steps));
 	/* If the first pieces of a range have not helped, the others will not. */
-	uint64_t first = migration->back[0].address;
-	if (migration->decision.pages.reason != NM_PAGE_REASON_PAGES &&
-	    first >= process->cursor.start && first < process->cursor.end)
+	uint64_t first = batch->back[0].address;
+	if (undone->reason != NM_PAGE_REASON_PAGES && first >= process->cursor.start &&
+	    first < process->cursor.end)
 		process->cursor.active = false;
-	return nm_page_stage_submit(daemon, snapshot, process, &reason, migration->decision.id,
-				    steps, migration->count);
+	int r = nm_page_stage_submit(daemon, snapshot, process, &reason, one->decision.id,
+				     &batch);
+	if (r < 0)
+		nm_migration_keep(one, batch);
+	return r;
 }
 
 /* The latest decision first, because pages of an earlier one may have moved again since. */
-int nm_page_stage_roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+void nm_page_stage_roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	struct nm_page_stage *stage = daemon->pipeline.pages;
+	struct nm_migrations *migrations = &daemon->pipeline.migrations;
 
-	for (size_t i = stage->nr_migrations; i-- > 0;) {
-		struct nm_page_migration *migration = &stage->migrations[i];
-		struct nm_page_process *process =
-			nm_page_process_of(&stage->processes, migration->decision.steps[0].pid);
-		bool same = process && process->owner == migration->owner;
-		if (!migration->roll_back)
+	for (size_t i = migrations->count; i-- > 0;) {
+		struct nm_migration *one = &migrations->items[i];
+		struct nm_page_process *process = nm_page_process_of(
+			&daemon->pipeline.pages->processes, one->decision.steps[0].pid);
+		if (!one->roll_back || one->decision.kind != NM_DECISION_PAGES)
 			continue;
-		int r = same && migration->count > 0
-				? roll_back(daemon, snapshot, process, migration)
-				: 0;
-		if (r == -EAGAIN || r == -ENOMEM)
-			return r == -ENOMEM ? r : 0;
-		drop_migration(stage, i);
+		if (process && process->owner == one->owner && one->nr_origins > 0 &&
+		    roll_back(daemon, snapshot, process, one) == -EAGAIN)
+			return;
+		nm_migration_drop(migrations, &migrations->items[i]);
 	}
-	return 0;
-}
-
-void nm_page_stage_clear_rollbacks(struct nm_page_stage *stage)
-{
-	for (size_t i = stage->nr_migrations; i-- > 0;)
-		if (stage->migrations[i].roll_back)
-			drop_migration(stage, i);
 }

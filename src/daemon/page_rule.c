@@ -12,14 +12,17 @@ static int submit_pages(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		.reason = NM_PAGE_REASON_PAGES,
 		.exclusivity = nm_page_rule_exclusivity(memory, daemon->pipeline.topology->nr_nodes,
 							wanted, found, count)};
-	struct nm_page_step *steps = nm_must(calloc(count, sizeof(*steps)));
+	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
+		nm_must(calloc(1, sizeof(*batch)));
 
+	batch->count = count;
+	batch->steps = nm_must(calloc(count, sizeof(*batch->steps)));
 	for (size_t i = 0; i < count; i++)
-		steps[i] = nm_page_step_of(&found[i].page);
+		batch->steps[i] = found[i].page;
 	int r = nm_page_stage_submit(
 		daemon, snapshot,
 		nm_page_process_of(&daemon->pipeline.pages->processes, found[0].pid), &reason, 0,
-		steps, count);
+		&batch);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		nm_memory_take(memory, found[i].index);
 	return r;
@@ -35,7 +38,7 @@ static void settle_excluded(struct nm_daemon *daemon, const struct nm_memory_wan
 }
 
 /* Pages beyond the budget are dropped by nm_memory_clear_wanted(), and may be found again. */
-int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+void nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  struct nm_page_budget *room)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
@@ -50,9 +53,7 @@ int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	for (size_t i = 0; i < count; i = end) {
 		for (end = i + 1; end < count && found[end].pid == found[i].pid;)
 			end++;
-		int r = submit_pages(daemon, snapshot, wanted, found + i, end - i);
-		if (r < 0)
-			return 0;
+		if (submit_pages(daemon, snapshot, wanted, found + i, end - i) < 0)
+			return;
 	}
-	return 0;
 }

@@ -35,9 +35,6 @@ static void stage_free(struct nm_page_stage *stage)
 	if (!stage)
 		return;
 	nm_column_clear(&stage->processes);
-	for (size_t i = 0; i < stage->nr_migrations; i++)
-		nm_page_migration_clear(&stage->migrations[i]);
-	free(stage->migrations);
 	free(stage->traffic);
 	free(stage);
 }
@@ -72,6 +69,7 @@ void nm_page_stage_close(struct nm_daemon *daemon)
 	if (pipeline->pages) {
 		nm_page_balancing_end(daemon);
 		nm_verifier_drop_pages(pipeline->verifier);
+		nm_migrations_drop(&pipeline->migrations, NM_DECISION_PAGES, false);
 	}
 	stage_free(pipeline->pages);
 	pipeline->pages = NULL;
@@ -139,15 +137,14 @@ static void follow_process(struct nm_daemon *daemon, const struct nm_snap_proces
 	(void)snprintf(process->comm, sizeof(process->comm), "%s", now->comm);
 }
 
-static int follow_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+static void follow_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
-	int r = nm_column_follow_processes(&stage->processes, snapshot);
 
-	for (size_t i = 0; r == 0 && i < snapshot->nr_processes; i++)
+	(void)nm_column_follow_processes(&stage->processes, snapshot);
+	for (size_t i = 0; i < snapshot->nr_processes; i++)
 		follow_process(daemon, &snapshot->processes[i],
 			       nm_page_process_at(&stage->processes, i));
-	return r;
 }
 
 void nm_page_stage_drop(struct nm_daemon *daemon, uint32_t pid)
@@ -219,35 +216,35 @@ static void update_waiting(struct nm_daemon *daemon)
 			 nm_verifier_awaits(daemon->pipeline.verifier, process->pid,
 					    process->start_ticks, daemon->tally.intervals));
 	}
-	for (size_t i = 0; i < stage->nr_migrations; i++) {
+	for (size_t i = 0; i < daemon->pipeline.migrations.count; i++) {
+		const struct nm_migration *one = &daemon->pipeline.migrations.items[i];
 		struct nm_page_process *process = nm_page_process_of(
-			&stage->processes, stage->migrations[i].decision.steps[0].pid);
-		if (process && stage->migrations[i].roll_back)
+			&stage->processes, one->decision.steps[0].pid);
+		if (process && one->roll_back)
 			process->waits = true;
 	}
 }
 
-static int decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
+static void decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_mover *mover = daemon->pipeline.mover;
 	const struct nm_config *config = daemon->config;
 	struct nm_page_budget room = {0};
 
-	int r = nm_page_stage_roll_back(daemon, snapshot);
-	if (r < 0 || nm_mover_is_barred(daemon->pipeline.mover))
-		return r;
+	nm_page_stage_roll_back(daemon, snapshot);
+	if (nm_mover_is_barred(daemon->pipeline.mover))
+		return;
 	update_waiting(daemon);
 	room.pages = nm_mover_room(mover, snapshot->time_ns);
 	room.bytes = nm_mover_room_bytes(mover, snapshot->time_ns);
 	room.whole = (double)room.bytes + 1 >
 		     (double)config->pages.max_mb_per_s * MIB * config->general.interval_s;
 	/* Alternates the order, so that each of the two gets its share of the budget. */
-	if (snapshot->interval % 2) {
-		r = nm_page_stage_by_range(daemon, snapshot, &room);
-		return r < 0 ? r : nm_page_stage_by_rule(daemon, snapshot, &room);
-	}
-	r = nm_page_stage_by_rule(daemon, snapshot, &room);
-	return r < 0 ? r : nm_page_stage_by_range(daemon, snapshot, &room);
+	if (snapshot->interval % 2)
+		nm_page_stage_by_range(daemon, snapshot, &room);
+	nm_page_stage_by_rule(daemon, snapshot, &room);
+	if (snapshot->interval % 2 == 0)
+		nm_page_stage_by_range(daemon, snapshot, &room);
 }
 
 /* Counts from the time when many of its threads were on another node are not valid for their
@@ -260,16 +257,14 @@ static void decay_if_threads_moved(struct nm_page_process *process)
 	process->nr_moved_threads = 0;
 }
 
-int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		       const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns)
+void nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			const struct nm_figures *figures, size_t nr_figures, uint64_t interval_ns)
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
 	if (!stage)
-		return 0;
-	int r = follow_processes(daemon, snapshot);
-	if (r < 0)
-		return r;
+		return;
+	follow_processes(daemon, snapshot);
 	follow_traffic(daemon, figures, nr_figures);
 	for (size_t i = 0; i < stage->processes.count; i++) {
 		struct nm_page_process *process = nm_page_process_at(&stage->processes, i);
@@ -282,8 +277,8 @@ int nm_page_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	bool left_to_kernel = daemon->config->pages.policy == NM_PAGES_AUTO &&
 			      nm_balances_nodes(daemon->machine.balancing);
 	if (left_to_kernel || !nm_page_balancing(daemon)) {
-		nm_page_stage_clear_rollbacks(stage);
-		return 0;
+		nm_migrations_drop(&daemon->pipeline.migrations, NM_DECISION_PAGES, true);
+		return;
 	}
-	return decide(daemon, snapshot);
+	decide(daemon, snapshot);
 }

@@ -14,17 +14,6 @@
 
 struct nm_daemon;
 
-/* A decision that awaits its results, then its verdict, and then perhaps its rollback. */
-struct nm_page_migration {
-	struct nm_decision decision;
-	uint16_t owner;
-	bool moving;			/* the mover processes its pages */
-	bool judged;			/* it will get a verdict */
-	bool roll_back;			/* to be rolled back, and not yet submitted to the mover */
-	struct nm_page_step *back; /* moves pages back; NULL: no results, or no page to move back */
-	size_t count;
-};
-
 /* The relation to the kernel's automatic NUMA balancing. */
 enum nm_balancing_mode {
 	NM_PAGES_ALONE,	   /* it is off */
@@ -40,9 +29,6 @@ struct nm_page_stage {
 	struct nm_column processes; /* of struct nm_page_process */
 	double *traffic;	    /* recent accesses served by each node */
 	struct nm_contention contention;
-	struct nm_page_migration *migrations; /* in order of their ids */
-	size_t nr_migrations, migration_capacity;
-	size_t nr_origins; /* of all entries in migrations */
 	enum nm_balancing_mode balancing_mode;
 	bool managing; /* the daemon has turned kernel.numa_balancing off */
 	struct nm_page_tally tally;
@@ -53,40 +39,35 @@ struct nm_page_stage {
 /* Returns page_cooldown_s in intervals. */
 uint64_t nm_page_cooldown(const struct nm_config *config);
 
-/* Decides to move these pages for the reason (undoes: 0, or the decision that is rolled back),
- * whose numbers it sets. Takes the steps (allocated) over in any case, and hands them to the mover.
+/* Decides to move the pages of a batch, which has steps or pages that go back, for the reason
+ * (undoes: 0, or the decision that is rolled back), whose numbers it sets, and hands it to the mover.
  * The decision is reported when the mover has moved at least one page. Returns 0; -EAGAIN if the
- * mover is full. On failure nothing has happened. */
+ * mover is full. On failure nothing has happened, and *batch is not NULL. */
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_page_process *process,
 			 const struct nm_pages_reason *reason, uint64_t undoes,
-			 struct nm_page_step *steps, size_t count);
+			 struct nm_page_batch **batch);
 
 /* ---- page_rule.c: page by page ---- */
 
-int nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			  struct nm_page_budget *room);
+void nm_page_stage_by_rule(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			   struct nm_page_budget *room);
 
 /* ---- page_ranges.c: by range ---- */
 
-/* Returns the step that moves a chosen page. */
-struct nm_page_step nm_page_step_of(const struct nm_page_choice *choice);
 /* Reads mappings, decays counts and splits ranges. Called once per interval. */
 void nm_page_ranges_update(struct nm_daemon *daemon, struct nm_page_process *process,
 			   uint64_t interval_ns);
-int nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			   struct nm_page_budget *room);
+void nm_page_stage_by_range(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			    struct nm_page_budget *room);
 
 /* ---- page_receipts.c: results and rollback ---- */
 
-void nm_page_migration_clear(struct nm_page_migration *migration);
 void nm_page_stage_collect(struct nm_daemon *daemon);
 /* Applies the verdict on a decision about pages. */
 void nm_page_stage_apply_verdict(struct nm_daemon *daemon, const struct nm_verdict *verdict);
-/* Discards pending rollbacks, because other code decides about the pages from now on. */
-void nm_page_stage_clear_rollbacks(struct nm_page_stage *stage);
 /* Submits rollbacks, including those that did not fit before. */
-int nm_page_stage_roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
+void nm_page_stage_roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 
 /* ---- page_balancing.c: coexistence with automatic NUMA balancing ---- */
 

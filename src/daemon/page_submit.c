@@ -13,37 +13,27 @@ uint64_t nm_page_cooldown(const struct nm_config *config)
 	return (uint64_t)ceil(config->rules.page_cooldown_s / config->general.interval_s);
 }
 
-/* Takes the steps over, also on failure. */
-static struct nm_page_batch *batch_of(const struct nm_decision *decision,
-				      struct nm_page_step *steps, size_t count)
+static void add_total(struct nm_decision *decision, uint64_t pages, uint64_t bytes, int from, int to)
 {
-	struct nm_page_batch *batch = nm_must(calloc(1, sizeof(*batch)));
+	struct nm_step *sum = &decision->steps[0];
+	bool first = decision->pages.pages == 0;
 
-	*batch = (struct nm_page_batch){.decision = decision->id,
-					.pid = decision->steps[0].pid,
-					.start_ticks = decision->steps[0].start_ticks,
-					.rollback = decision->undoes != 0,
-					.count = count,
-					.steps = steps};
-	return batch;
+	sum->node_from = first || sum->node_from == from ? from : -1;
+	sum->node_to = first || sum->node_to == to ? to : -1;
+	decision->pages.pages += pages;
+	decision->pages.bytes += bytes;
 }
 
 /* Sets the number of pages, and their common node before and after the move; -1: several. */
-static void set_totals(struct nm_decision *decision, const struct nm_page_step *steps, size_t count)
+static void set_totals(struct nm_decision *decision, const struct nm_page_batch *batch)
 {
-	struct nm_step *sum = &decision->steps[0];
-
-	sum->node_from = steps[0].from;
-	sum->node_to = steps[0].to;
-	decision->pages.pages = count;
-	decision->pages.bytes = 0;
-	for (size_t i = 0; i < count; i++) {
-		decision->pages.bytes += steps[i].bytes;
-		if (steps[i].from != sum->node_from)
-			sum->node_from = -1;
-		if (steps[i].to != sum->node_to)
-			sum->node_to = -1;
-	}
+	decision->pages.pages = decision->pages.bytes = 0;
+	for (size_t i = 0; i < batch->count; i++)
+		add_total(decision, 1, batch->steps[i].bytes, batch->steps[i].from,
+			  batch->steps[i].to);
+	for (size_t i = 0; i < batch->nr_back; i++)
+		add_total(decision, batch->back[i].pages, batch->back[i].pages * 4096ULL,
+			  batch->back[i].now_on, batch->back[i].was_on);
 }
 
 void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decision *decision)
@@ -70,9 +60,8 @@ void nm_page_stage_threads_moved(struct nm_daemon *daemon, const struct nm_decis
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_page_process *process,
 			 const struct nm_pages_reason *reason, uint64_t undoes,
-			 struct nm_page_step *steps, size_t count)
+			 struct nm_page_batch **batch)
 {
-	struct nm_page_stage *stage = daemon->pipeline.pages;
 	struct nm_decision decision = {.id = daemon->next_decision,
 				       .kind = NM_DECISION_PAGES,
 				       .interval = snapshot->interval,
@@ -88,26 +77,23 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 						  .samples_before = NAN,
 						  .latency_before = NAN}}};
 
-	if (undoes == 0 && !nm_trial_stage_allows(daemon, process->pid)) {
-		free(steps);
+	if (undoes == 0 && !nm_trial_stage_allows(daemon, process->pid))
 		return -ECANCELED;
-	}
 	memcpy(decision.steps[0].comm, process->comm, sizeof(process->comm));
-	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
-		batch_of(&decision, steps, count);
-	NM_RESERVE(stage->migrations, stage->migration_capacity, stage->nr_migrations);
-	set_totals(&decision, steps, count);
-	batch->domain = nm_roster_domain(daemon->pipeline.roster, batch->pid);
-	int r = nm_mover_submit(daemon->pipeline.mover, batch);
+	set_totals(&decision, *batch);
+	(*batch)->rollback = undoes != 0;
+	const struct nm_migration migration = {
+		.decision = decision,
+		.domain = nm_roster_domain(daemon->pipeline.roster, process->pid),
+		.owner = process->owner};
+	int r = nm_migration_begin(&daemon->pipeline.migrations, daemon->pipeline.mover, &migration,
+				   batch);
 	if (r < 0)
 		return r;
-	(void)NM_TAKE(batch);
 	daemon->next_decision++;
 	nm_feedback_disturb(daemon->pipeline.feedback, process->pid);
 	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback, daemon->config,
 						NULL};
 	nm_verifier_add(daemon->pipeline.verifier, &input, &decision);
-	stage->migrations[stage->nr_migrations++] = (struct nm_page_migration){
-		.decision = decision, .owner = process->owner, .moving = true, .judged = true};
 	return 0;
 }

@@ -182,6 +182,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_balance_stage_end(daemon);
 	nm_policies_close(&pipeline->policies);
 	nm_home_stage_end(daemon);
+	free(pipeline->migrations.items);
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);
 	nm_roster_free(pipeline->roster);

@@ -184,7 +184,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r == 0 && rollbacks.count == 0 && may_propose)
 		r = propose(daemon, snapshot);
 	if (r == 0)
-		r = nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
+		nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);
 	nm_views_update(daemon, NM_TAKE(snapshot), figures, nr_figures);
 	return r;
 }

@@ -71,7 +71,7 @@ static void gather_pages(const struct nm_pipeline *pipeline, struct nm_statistic
 	ret->pages = stage->tally;
 	ret->pages_standing = nm_balancing_mode_name(stage->balancing_mode);
 	ret->mover = nm_mover_counts(pipeline->mover);
-	ret->pages_remembered = stage->nr_origins;
+	ret->pages_remembered = nm_migrations_remembered(&pipeline->migrations);
 	ret->memory_imbalance = stage->contention.imbalance;
 }
 

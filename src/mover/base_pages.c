@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mover_internal.h"
 
+#define RUNS_MOST 65536U /* 1 MiB; limit on the recorded locations of the pages of a process */
 #define PAGES NM_ARRAY_SIZE(((struct nm_work *)0)->base_was)
 
 /* ---- previous nodes ---- */
@@ -23,17 +24,24 @@ static void begin_step(struct nm_work *work)
 		work->base_was[0] = step->found_on;
 }
 
-static void add_run(struct nm_work *work, const struct nm_page_step *step, size_t first,
-		    size_t pages)
+void nm_base_pages_moved(struct nm_page_batch *batch, uint64_t address, uint64_t pages,
+			 int16_t was_on, int16_t now_on)
 {
-	struct nm_page_batch *batch = work->batch;
+	struct nm_base_pages *last =
+		batch->nr_base_pages > 0 ? &batch->base_pages[batch->nr_base_pages - 1] : NULL;
 
+	if (last && last->was_on == was_on && last->now_on == now_on &&
+	    last->address + (uint64_t)last->pages * NM_SMALL_PAGE == address) {
+		last->pages += (uint32_t)pages;
+		return;
+	}
+	if (batch->nr_base_pages == RUNS_MOST) {
+		batch->base_pages_lost += pages;
+		return;
+	}
 	NM_RESERVE(batch->base_pages, batch->base_pages_capacity, batch->nr_base_pages);
 	batch->base_pages[batch->nr_base_pages++] =
-		(struct nm_base_pages){.address = step->address + first * NM_SMALL_PAGE,
-				       .pages = (uint32_t)pages,
-				       .was_on = work->base_was[first],
-				       .now_on = step->to};
+		(struct nm_base_pages){address, (uint32_t)pages, was_on, now_on};
 }
 
 static void write_down(struct nm_work *work, const struct nm_page_step *step)
@@ -42,7 +50,8 @@ static void write_down(struct nm_work *work, const struct nm_page_step *step)
 		for (end = i + 1; end < PAGES && work->base_was[end] == work->base_was[i];)
 			end++;
 		if (work->base_was[i] != NM_BASE_STAYS)
-			add_run(work, step, i, end - i);
+			nm_base_pages_moved(work->batch, step->address + i * NM_SMALL_PAGE,
+					    end - i, work->base_was[i], step->to);
 	}
 }
 

@@ -111,7 +111,10 @@ static int settle(struct nm_mover *mover, int r)
 		bool whole = unit->pool || call->moved.pages[i].last == unit->to;
 		nm_step_moved(step, counts);
 		counts->bytes += whole ? unit->bytes : NM_SMALL_PAGE;
-		if (!whole)
+		if (whole)
+			nm_base_pages_moved(mover->work.batch, unit->address,
+					    unit->bytes / NM_SMALL_PAGE, step->found_on, step->to);
+		else
 			nm_base_pages_add(&mover->work, unit->step);
 	}
 	return 0;
@@ -156,14 +159,11 @@ static void add_results(struct nm_mover *mover)
 	batch->call_ns += counts->call_ns - before->call_ns;
 	if (mover->work.lacks)
 		nm_known_lacks(mover->work.known);
-	for (size_t i = mover->work.first; i < mover->work.next; i++) {
-		mover->queued_bytes -= batch->steps[i].bytes;
-	}
 }
 
 static bool is_done(const struct nm_work *work)
 {
-	if (work->batch->bulk)
+	if (!nm_batch_has_steps(work->batch))
 		return work->batch->next == NM_BULK_END;
 	return work->next == work->batch->count && work->nr_base_pages == 0;
 }
@@ -172,14 +172,14 @@ static int make_calls(struct nm_mover *mover)
 {
 	struct nm_work *work = &mover->work;
 	struct nm_call *call = &mover->call;
-	bool small = work->batch->bulk || work->nr_base_pages > 0;
+	bool small = !nm_batch_has_steps(work->batch) || work->nr_base_pages > 0;
 
 	call->class = small ? NM_PACE_SMALL : class_of(&work->batch->steps[work->next]);
 	call->pages_most = nm_pace_pages(&mover->pace, call->class, work->batch->bulk);
 	call->bytes_most = nm_pace_bytes(&mover->pace);
 	if (call->class == NM_PACE_HUGE && call->pages_most > HUGE_MOST)
 		call->pages_most = HUGE_MOST;
-	if (work->batch->bulk)
+	if (!nm_batch_has_steps(work->batch))
 		return nm_bulk_move(mover);
 	if (work->nr_base_pages)
 		return nm_base_pages_move(mover);
@@ -203,7 +203,6 @@ int nm_batch_step(struct nm_mover *mover, int r)
 
 	work->held_ns = 0;
 	work->lacks = false;
-	work->first = work->next;
 	work->before = mover->counts;
 	memset(mover->call.moved.tries, 0, sizeof(mover->call.moved.tries));
 	if (is_done(work))

@@ -3,8 +3,6 @@
 
 _Static_assert(NM_MAPPINGS_NODES <= NM_WORKER_NODES_MOST, "a bit for each");
 #define WHOLE_BYTES ((uint64_t)32 << 20) /* moved in time by any machine */
-#define RUN_PAGES 512U
-#define RUNS_MOST 65536U    /* 1 MiB; limit on the recorded locations of the pages of a process */
 #define SPARSE_PAGES 16384U /* applies to mappings with more pages */
 /* A mapping with less than 1/64 of its pages in memory is not searched: it may have 64 TiB. */
 #define SPARSE 64
@@ -191,48 +189,24 @@ static void collect(struct nm_mover *mover)
 	}
 }
 
-static bool continues(const struct nm_base_pages *run, uint64_t address, int16_t was_on)
-{
-	return run->was_on == was_on && run->pages < RUN_PAGES &&
-	       run->address + (uint64_t)run->pages * NM_SMALL_PAGE == address;
-}
-
-static void remember(struct nm_page_batch *batch, uint64_t address, int16_t was_on)
-{
-	struct nm_base_pages *last =
-		batch->nr_base_pages > 0 ? &batch->base_pages[batch->nr_base_pages - 1] : NULL;
-
-	if (last && continues(last, address, was_on)) {
-		last->pages++;
-		return;
-	}
-	if (batch->nr_base_pages == RUNS_MOST) {
-		batch->base_pages_lost++;
-		return;
-	}
-	NM_RESERVE(batch->base_pages, batch->base_pages_capacity, batch->nr_base_pages);
-	batch->base_pages[batch->nr_base_pages++] = (struct nm_base_pages){
-		.address = address, .pages = 1, .was_on = was_on, .now_on = batch->to};
-}
-
 static void settle_units(struct nm_mover *mover)
 {
 	struct nm_mover_counts *counts = &mover->counts;
 	const struct nm_call *call = &mover->call;
-	struct nm_page_batch *batch = mover->work.batch;
 
 	for (unsigned i = 0; i < call->count; i++) {
 		const struct nm_unit *unit = &call->units[i];
 		int node = call->moved.pages[i].node;
 		if (node != unit->to) {
 			bool vanished = node == -ENOENT || node == -EFAULT;
-			batch->stayed_bytes += vanished ? 0 : unit->bytes;
+			mover->work.batch->stayed_bytes += vanished ? 0 : unit->bytes;
 			continue;
 		}
 		counts->moved++;
 		counts->bytes += unit->bytes;
-		if (batch->nr_back == 0)
-			remember(batch, unit->address, nm_node_index(&mover->rules, unit->was));
+		nm_base_pages_moved(mover->work.batch, unit->address, unit->bytes / NM_SMALL_PAGE,
+				    nm_node_index(&mover->rules, unit->was),
+				    nm_node_index(&mover->rules, unit->to));
 	}
 }
 
@@ -278,21 +252,28 @@ static int find_pages(struct nm_mover *mover)
 
 /* ---- rolling back ---- */
 
-static void add_back(struct nm_mover *mover, const struct nm_base_pages *run, uint64_t page)
+/* Adds the page of the run at this address, if its owner still allows it to move. Returns its size,
+ * which is larger for one from the pool of huge pages. */
+static uint64_t add_back(struct nm_mover *mover, const struct nm_base_pages *run, uint64_t address)
 {
+	const struct nm_mover_rules *rules = &mover->rules;
 	struct nm_call *call = &mover->call;
+	const struct nm_mapped *mapped =
+		nm_mappings_find(mover->work.known->ready, address, NM_SMALL_PAGE);
 
-	if (run->was_on < 0 || (unsigned)run->was_on >= mover->rules.nr_nodes ||
-	    !nm_mover_take_room(mover, run->was_on, NM_SMALL_PAGE, false))
-		return;
-	call->units[call->count++] =
-		(struct nm_unit){.address = run->address + page * NM_SMALL_PAGE,
-				 .bytes = NM_SMALL_PAGE,
-				 .to = (int)mover->rules.node_ids[run->was_on],
-				 .was = (int)mover->rules.node_ids[run->now_on]};
+	if (run->was_on < 0 || (unsigned)run->was_on >= rules->nr_nodes ||
+	    (unsigned)run->now_on >= rules->nr_nodes || !mapped ||
+	    !nm_mapped_may_move(mapped, rules->move_bound, rules->move_shared))
+		return NM_SMALL_PAGE;
+	call->units[call->count++] = (struct nm_unit){.address = address,
+						      .bytes = page_bytes(mapped),
+						      .to = (int)rules->node_ids[run->was_on],
+						      .was = (int)rules->node_ids[run->now_on],
+						      .pool = mapped->huge};
+	return page_bytes(mapped);
 }
 
-/* batch->next is the number of pages that are done. */
+/* batch->next is the number of base pages that are done. */
 static void collect_back(struct nm_mover *mover)
 {
 	struct nm_page_batch *batch = mover->work.batch;
@@ -301,9 +282,12 @@ static void collect_back(struct nm_mover *mover)
 	mover->call.count = 0;
 	for (size_t i = 0; i < batch->nr_back; i++) {
 		const struct nm_base_pages *run = &batch->back[i];
-		for (; page < run->pages && mover->call.count < mover->call.pages_most;
-		     page++, batch->next++)
-			add_back(mover, run, page);
+		while (page < run->pages && mover->call.count < mover->call.pages_most) {
+			uint64_t bytes =
+				add_back(mover, run, run->address + page * NM_SMALL_PAGE);
+			page += bytes / NM_SMALL_PAGE;
+			batch->next += bytes / NM_SMALL_PAGE;
+		}
 		if (page < run->pages)
 			return;
 		page -= run->pages;
@@ -318,12 +302,29 @@ static int take_moved_back(struct nm_mover *mover, int r)
 	return r;
 }
 
+/* A page that has moved again since stays where it is now. */
+static int move_back_found(struct nm_mover *mover, int r)
+{
+	struct nm_call *call = &mover->call;
+	unsigned kept = 0;
+
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < call->count; i++) {
+		const struct nm_unit unit = call->units[i];
+		if (call->statuses[i] == unit.was &&
+		    nm_mover_take_room(mover, nm_node_index(&mover->rules, unit.to), unit.bytes,
+				       unit.pool))
+			call->units[kept++] = unit;
+	}
+	call->count = kept;
+	return kept > 0 ? nm_call_round(mover, take_moved_back) : 0;
+}
+
 static int move_back(struct nm_mover *mover)
 {
 	collect_back(mover);
-	if (mover->call.count == 0)
-		return 0;
-	return nm_call_round(mover, take_moved_back);
+	return nm_call_where(mover, move_back_found);
 }
 
 /* ---- a step ---- */

@@ -70,9 +70,6 @@ static void cancel_queued(struct nm_mover *mover, size_t index)
 {
 	struct nm_page_batch *batch = mover->queue[index];
 
-	for (size_t i = 0; i < batch->count; i++) {
-		mover->queued_bytes -= batch->steps[i].bytes;
-	}
 	batch->error = -ECANCELED;
 	mover->done[mover->done_count++] = batch;
 	memmove(mover->queue + index, mover->queue + index + 1,
@@ -168,8 +165,6 @@ int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 		return -EAGAIN;
 	reset_batch(batch);
 	mover->queue[mover->queue_count++] = batch;
-	for (size_t i = 0; i < batch->count; i++)
-		mover->queued_bytes += batch->steps[i].bytes;
 	return 0;
 }
 
@@ -218,16 +213,30 @@ void nm_mover_discard(struct nm_mover *mover, bool bulk)
 		nm_page_batch_free(batch);
 }
 
-static uint64_t above(uint64_t room, uint64_t queued)
+/* Returns the bytes of a batch from `next` on, which are not tried yet; 0 for homes. */
+static uint64_t bytes_from(const struct nm_page_batch *batch, uint64_t next)
 {
-	return room > queued ? room - queued : 0;
+	uint64_t bytes = 0, pages = 0;
+
+	if (!batch || batch->bulk)
+		return 0;
+	for (size_t i = next; i < batch->count; i++)
+		bytes += batch->steps[i].bytes;
+	for (size_t i = 0; i < batch->nr_back; i++)
+		pages += batch->back[i].pages;
+	return pages > next ? (pages - next) * NM_SMALL_PAGE : bytes;
 }
 
 uint64_t nm_mover_room_bytes(struct nm_mover *mover, uint64_t now_ns)
 {
-	uint64_t bytes = above(nm_pace_room_bytes(&mover->pace, now_ns), mover->queued_bytes);
-	bool barred = latest(mover)->barred;
-	return barred ? 0 : bytes;
+	const struct nm_work *work = &mover->work;
+	uint64_t room = nm_pace_room_bytes(&mover->pace, now_ns), queued = 0;
+
+	if (work->batch)
+		queued = bytes_from(work->batch, work->batch->steps ? work->next : work->batch->next);
+	for (size_t i = 0; i < mover->queue_count; i++)
+		queued += bytes_from(mover->queue[i], mover->queue[i]->next);
+	return latest(mover)->barred || queued > room ? 0 : room - queued;
 }
 
 size_t nm_mover_room(struct nm_mover *mover, uint64_t now_ns)

@@ -55,7 +55,6 @@ struct nm_work {
 	/* In this step: */
 	uint64_t step_began_ns;
 	uint64_t held_ns;		       /* time spent reading its mappings */
-	size_t first;			       /* `next` at its start */
 	struct nm_mover_counts before;	       /* the counts at its start */
 	size_t base_pages[NM_PACE_PAGES_MOST]; /* steps whose base pages are still to be moved, one
 						  step after the other */
@@ -101,7 +100,6 @@ struct nm_mover {
 	struct nm_mover_rules next; /* adopted when no step is in progress */
 	struct nm_page_batch *queue[NM_BATCHES_MOST], *done[NM_BATCHES_MOST];
 	size_t queue_count, done_count;
-	uint64_t queued_bytes; /* not tried yet, including the batch in progress */
 	struct nm_pace pace;
 	struct nm_known known;
 	struct nm_mover_counts counts;
@@ -133,6 +131,12 @@ void nm_mover_count_splits(struct nm_mover *mover);
 int nm_mover_read(struct nm_mover *mover, nm_then_fn read);
 
 /* batch.c */
+
+/* Returns false for a batch that moves all memory of a process, or pages back. */
+static inline bool nm_batch_has_steps(const struct nm_page_batch *batch)
+{
+	return !batch->bulk && batch->nr_back == 0;
+}
 
 /*
  * Makes the next call of the batch in progress, after reading what it requires. Implements
@@ -211,6 +215,10 @@ int nm_bulk_move(struct nm_mover *mover);
 
 /* base_pages.c: steps requested as a huge page that is none, whose base pages are moved, some in each
  * call */
+
+/* Records adjacent base pages that have moved. */
+void nm_base_pages_moved(struct nm_page_batch *batch, uint64_t address, uint64_t pages,
+			 int16_t was_on, int16_t now_on);
 
 /* Adds a step whose base pages are to be moved. If the step is MOVED already, its first base page
  * has been moved. */

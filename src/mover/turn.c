@@ -48,7 +48,7 @@ static void take_batch(struct nm_mover *mover, uint64_t now, uint64_t *wait_ns)
 	work->known = NULL;
 	work->dropped = work->discarded = false;
 	work->checked_ns = 0;
-	work->next = work->batch->bulk ? 0 : work->batch->next;
+	work->next = nm_batch_has_steps(work->batch) ? work->batch->next : 0;
 	work->nr_base_pages = 0;
 	work->found.count = work->found_next = 0;
 }
@@ -59,7 +59,7 @@ static void put_back(struct nm_mover *mover, uint64_t again_ns)
 	struct nm_work *work = &mover->work;
 
 	nm_base_pages_end(work);
-	if (!work->batch->bulk)
+	if (nm_batch_has_steps(work->batch))
 		work->batch->next = work->next;
 	work->batch->again_ns = again_ns;
 	mover->queue[mover->queue_count++] = NM_TAKE(work->batch);
@@ -71,9 +71,6 @@ static void finish_batch(struct nm_mover *mover, int error)
 	struct nm_page_batch *batch = work->batch;
 
 	nm_base_pages_end(work);
-	for (size_t i = work->next; i < batch->count; i++) {
-		mover->queued_bytes -= batch->steps[i].bytes;
-	}
 	batch->error = error;
 	work->batch = NULL;
 	if (work->discarded)
@@ -137,7 +134,7 @@ static void end_batch_step(struct nm_mover *mover, int r)
 		       (double)(now_ns(mover) - mover->work.step_began_ns));
 	r = nm_batch_step_end(mover, r);
 	bool pauses = due(mover, batch) > now_ns(mover);
-	if (batch->bulk && r == -ESTALE && !mover->work.dropped)
+	if (!nm_batch_has_steps(batch) && r == -ESTALE && !mover->work.dropped)
 		put_back(mover, now_ns(mover) + rest_ns(mover));
 	else if (r != -EAGAIN)
 		finish_batch(mover, r);

@@ -40,7 +40,27 @@ static inline void fake_mover_move_all(struct nm_page_batch *batch)
 	for (size_t i = 0; i < batch->count; i++) {
 		batch->steps[i].fate = NM_PAGE_FATE_MOVED;
 		batch->steps[i].found_on = batch->steps[i].from;
+	}
+}
+
+/* Records the steps that moved, as the mover does, unless the test has recorded them. */
+static inline void fake_mover_record(struct nm_page_batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct nm_page_step *step = &batch->steps[i];
+		if (step->fate != NM_PAGE_FATE_MOVED)
+			continue;
 		batch->moved++;
+		if (step->base_pages)
+			continue;
+		batch->bytes += step->bytes;
+		batch->base_pages = reallocarray(batch->base_pages, batch->nr_base_pages + 1,
+						 sizeof(*batch->base_pages));
+		batch->base_pages[batch->nr_base_pages++] = (struct nm_base_pages){
+			.address = step->address,
+			.pages = (uint32_t)(step->bytes / 4096),
+			.was_on = step->found_on >= 0 ? step->found_on : step->from,
+			.now_on = step->to};
 	}
 }
 
@@ -88,7 +108,8 @@ int nm_mover_submit(struct nm_mover *mover, struct nm_page_batch *batch)
 	(void)mover;
 	if (fake_mover.full || fake_mover.nr_waiting == FAKE_MOVER_BATCHES)
 		return -EAGAIN;
-	assert_true((batch->bulk || batch->count > 0) && batch->start_ticks > 0);
+	assert_true((batch->bulk || batch->count > 0 || batch->nr_back > 0) &&
+		    batch->start_ticks > 0);
 	for (size_t i = 0; i < batch->count; i++)
 		assert_true(batch->steps[i].address % batch->steps[i].bytes == 0);
 	fake_mover.submitted++;
@@ -115,6 +136,7 @@ struct nm_page_batch *nm_mover_collect(struct nm_mover *mover, bool bulk)
 	struct nm_page_batch *batch = fake_mover_pull(i);
 	if (batch->error == 0)
 		(fake_mover.perform ? fake_mover.perform : fake_mover_move_all)(batch);
+	fake_mover_record(batch);
 	return batch;
 }
 

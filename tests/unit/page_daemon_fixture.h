@@ -32,10 +32,24 @@ static inline void set_speeds(double speed)
 		world.workers[i].speed = speed;
 }
 
+static inline void move_back(struct nm_page_batch *batch, const struct nm_base_pages *run)
+{
+	for (uint32_t i = 0; i < run->pages; i++) {
+		uint64_t page = (run->address - world.space.start) / 4096 + i;
+		if (world.space.home[page] != run->now_on)
+			continue;
+		world.space.home[page] = (uint8_t)run->was_on;
+		batch->moved++;
+		batch->bytes += 4096;
+	}
+}
+
 static inline void move_in_model(struct nm_page_batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++)
 		move_page(&batch->steps[i]);
+	for (size_t i = 0; i < batch->nr_back; i++)
+		move_back(batch, &batch->back[i]);
 	if (speed_after_move > 0)
 		set_speeds(batch->rollback ? 1 : speed_after_move);
 }

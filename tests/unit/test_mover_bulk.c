@@ -101,20 +101,27 @@ static void test_swapping_elsewhere_does_not_matter(void **state)
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
 }
 
+static unsigned recorded(const struct nm_page_batch *batch)
+{
+	unsigned pages = 0;
+	for (size_t i = 0; i < batch->nr_base_pages; i++)
+		pages += batch->base_pages[i].pages;
+	return pages;
+}
+
 /* Each page returns to its former node, in any order. */
 static void test_pages_are_rolled_back_to_their_nodes(void **state)
 {
 	struct test *test = *state;
 	struct nm_page_batch *batch_new = bulk_batch(), *returned_new = bulk_batch();
-	unsigned pages = 0;
+	unsigned pages;
 
 	begin_large(test);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		test->fake->node[page] = page % 700 < 100 ? 2 : page % 700 == 100 ? 1 : 0;
 	RUN(test, batch);
 	assert_int_equal(pages_on(test, 1), FAKE_PAGES);
-	for (size_t i = 0; i < batch->nr_base_pages; i++)
-		pages += batch->base_pages[i].pages;
+	pages = recorded(batch);
 	assert_int_equal(pages, batch->moved);
 	assert_int_equal(batch->base_pages_lost, 0);
 	returned_new->to = -1;
@@ -124,11 +131,36 @@ static void test_pages_are_rolled_back_to_their_nodes(void **state)
 	RUN(test, returned);
 	assert_int_equal(returned->error, 0);
 	assert_int_equal(returned->moved, pages);
-	assert_int_equal(returned->nr_base_pages, 0);
+	assert_int_equal(recorded(returned), pages);
 	for (size_t page = 0; page < FAKE_PAGES; page++)
 		assert_int_equal(test->fake->node[page], page % 700 < 100    ? 2
 							 : page % 700 == 100 ? 1
 									     : 0);
+}
+
+/* The kernel or another decision moved it again; also of pages moved one by one. */
+static void test_a_page_that_moved_since_stays(void **state)
+{
+	struct test *test = *state;
+
+	for (unsigned bulk = 0; bulk < 2; bulk++) {
+		struct nm_page_batch *batch_new = fake_batch(0);
+		batch_new->bulk = bulk;
+		batch_new->to = -1;
+		batch_new->rollback = true;
+		batch_new->nr_back = 1;
+		batch_new->back = calloc(1, sizeof(*batch_new->back));
+		batch_new->back[0] = (struct nm_base_pages){FAKE_BASE, 6, 2, 0};
+		if (bulk == 0)
+			begin_large(test);
+		for (size_t page = 0; page < 6; page++)
+			test->fake->node[page] = page == 4 ? 1 : 0;
+		RUN(test, batch);
+		assert_int_equal(batch->error, 0);
+		assert_int_equal(batch->moved, 5);
+		assert_int_equal(test->fake->node[4], 1);
+		assert_int_equal(test->fake->node[5], 2);
+	}
 }
 
 /* A node that was removed from its cpuset gets no pages. */
@@ -641,6 +673,7 @@ int main(void)
 		TEST(test_no_move_to_a_swapping_node),
 		TEST(test_swapping_elsewhere_does_not_matter),
 		TEST(test_pages_are_rolled_back_to_their_nodes),
+		TEST(test_a_page_that_moved_since_stays),
 		TEST(test_rollback_respects_the_cpuset),
 		TEST(test_huge_pages_move_whole),
 		TEST(test_each_page_is_counted),

@@ -28,6 +28,7 @@ static void move_base_pages(struct nm_page_batch *batch)
 		step->fate = NM_PAGE_FATE_MOVED;
 		step->base_pages = true;
 		step->found_on = 2;
+		batch->bytes += count * 4096;
 		batch->base_pages[batch->nr_base_pages++] = (struct nm_base_pages){
 			.address = step->address,
 			.pages = (uint32_t)count,

@@ -40,11 +40,11 @@ static void pages_move_to_their_threads(void **state)
 	assert_int_equal(tally()->bytes, 24 * 4096);
 	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 0);
 	assert_int_equal(tally()->verdicts[NM_VERDICT_IMPROVED], tally()->decisions);
-	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
+	assert_int_equal(nm_migrations_remembered(&world.daemon.pipeline.migrations), 0);
 	size_t quiet = world.nr_entries;
 	live(60);
 	assert_int_equal(world.nr_entries, quiet);
-	assert_int_equal(world.daemon.pipeline.pages->nr_migrations, 0);
+	assert_int_equal(world.daemon.pipeline.migrations.count, 0);
 }
 
 /* At most as many as fit, in the order of addresses. */
@@ -468,8 +468,8 @@ static void unhelpful_page_moves_are_rolled_back(void **state)
 	assert_non_null(verdict);
 	assert_true(has_field(verdict, "REASON", "rollback"));
 	assert_true(has_field(verdict, "VERDICT", "neutral"));
-	assert_int_equal(world.daemon.pipeline.pages->nr_migrations, 0);
-	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
+	assert_int_equal(world.daemon.pipeline.migrations.count, 0);
+	assert_int_equal(nm_migrations_remembered(&world.daemon.pipeline.migrations), 0);
 }
 
 static void a_rolled_back_range_stays(void **state)
@@ -489,7 +489,7 @@ static void a_rolled_back_range_stays(void **state)
 	assert_int_equal(tally()->verdicts[NM_VERDICT_ROLLED_BACK], 1);
 }
 
-/* Beyond pages.rollback_pages the origins are not stored. */
+/* Beyond rollback_pages, of which a domain gets a share, the origins are not stored. */
 static void rollback_storage_is_bounded(void **state)
 {
 	(void)state;
@@ -499,12 +499,12 @@ static void rollback_storage_is_bounded(void **state)
 	begin();
 	speed_after_move = 0.05;
 	live_until_on(0, 1024, 20);
-	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 100);
+	assert_int_equal(nm_migrations_remembered(&world.daemon.pipeline.migrations), 50);
 	live(8);
-	assert_int_equal(pages_on(2), 100);
-	assert_int_equal(tally()->forgotten, 924);
-	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "PAGES_FORGOTTEN", "924"));
-	assert_int_equal(world.daemon.pipeline.pages->nr_origins, 0);
+	assert_int_equal(pages_on(2), 50);
+	assert_int_equal(tally()->forgotten, 974);
+	assert_non_null(find_entry(0, NM_MESSAGE_VERDICT, "PAGES_FORGOTTEN", "974"));
+	assert_int_equal(nm_migrations_remembered(&world.daemon.pipeline.migrations), 0);
 }
 
 static void a_full_mover_is_asked_again_to_undo(void **state)
@@ -542,7 +542,7 @@ static void a_released_process_is_left_alone(void **state)
 	assert_int_equal(pages_on(2), 8);
 	assert_null(find_entry(0, NM_MESSAGE_DECISION, "KIND", "pages"));
 	assert_null(find_entry(0, NM_MESSAGE_VERDICT, "DECISION_KIND", "pages"));
-	assert_int_equal(world.daemon.pipeline.pages->nr_migrations, 0);
+	assert_int_equal(world.daemon.pipeline.migrations.count, 0);
 	assert_int_equal(world.daemon.pipeline.pages->processes.count, 0);
 }
 

@@ -561,7 +561,10 @@ static void interrupted_migration_resumes_later(void **state)
 	assert_int_equal(pages_on(0), 1024);
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 	assert_int_equal(placed_of(1000)->migration.moved, 1024);
-	assert_int_equal(placed_of(1000)->migration.nr_origins, 1);
+	assert_int_equal(nm_migration_find(&world.daemon.pipeline.migrations,
+					   placed_of(1000)->decision)
+				 ->nr_origins,
+			 1);
 }
 
 /* Shared memory does not follow a process, so no free memory is needed for it. */
@@ -919,7 +922,7 @@ static unsigned handed_over(uint64_t away_bytes, double page_ns)
 	placement->page_cost.page_ns = page_ns;
 	for (size_t i = 0; i < placement->processes.count; i++) {
 		nm_home_state_at(placement, i)->lost_s = 1e6;
-		nm_home_state_clear_migration(nm_home_state_at(placement, i));
+		nm_home_state_at(placement, i)->migration = (struct nm_memory_migration){0};
 		nm_home_state_at(placement, i)->migration = (struct nm_memory_migration){
 			.state = NM_MIGRATION_READY, .away_bytes = away_bytes, .away_distance = 20};
 	}

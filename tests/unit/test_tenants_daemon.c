@@ -140,6 +140,10 @@ static void one_run_of_pages(struct nm_page_batch *batch)
 static size_t remembered_beside(size_t of_a)
 {
 	size_t remembered = 0;
+	struct nm_migrations *migrations = &world.daemon.pipeline.migrations;
+	const struct nm_migration of_other = {.decision = {.id = UINT64_MAX}, .nr_origins = of_a};
+	NM_RESERVE(migrations->items, migrations->capacity, migrations->count);
+	migrations->items[migrations->count++] = of_other;
 	add_a();
 	add_worker(B, 1, 2);
 	add_worker(B, 3, 2);
@@ -151,16 +155,10 @@ static size_t remembered_beside(size_t of_a)
 	world.daemon.last_tick_ns = world.fake->now_ns;
 	for (unsigned turn = 0; turn < 40 / nm_loop_wakeup_s(&world.daemon); turn++) {
 		live_one();
-		struct nm_home_state *a = nm_home_state_find(world.daemon.pipeline.placement, A);
-		struct nm_home_state *b = nm_home_state_find(world.daemon.pipeline.placement, B);
-		if (a && !a->migration.origins)
-			a->migration.nr_origins = of_a;
-		if (b && b->migration.nr_origins > remembered)
-			remembered = b->migration.nr_origins;
+		for (size_t i = 0; i < migrations->count; i++)
+			if (migrations->items[i].decision.steps[0].pid == B)
+				remembered = migrations->items[i].nr_origins;
 	}
-	struct nm_home_state *a = nm_home_state_find(world.daemon.pipeline.placement, A);
-	if (a && !a->migration.origins)
-		a->migration.nr_origins = 0;
 	return remembered;
 }
 
@@ -168,13 +166,13 @@ static size_t remembered_beside(size_t of_a)
 static void tenant_a_leaves_rollback_storage_to_b(void **state)
 {
 	(void)state;
-	assert_int_equal(remembered_beside(NM_ORIGINS_MOST / 2), 1);
+	assert_int_equal(remembered_beside(world.daemon.config->rules.rollback_pages / 2), 1);
 }
 
 static void rollback_storage_is_limited(void **state)
 {
 	(void)state;
-	assert_int_equal(remembered_beside(NM_ORIGINS_MOST), 0);
+	assert_int_equal(remembered_beside(world.daemon.config->rules.rollback_pages), 0);
 }
 
 int main(void)

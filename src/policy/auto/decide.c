@@ -21,7 +21,7 @@ static void end_home(const struct nm_home_round *round, struct nm_home_state *st
 {
 	round->handler->ended(round->handler->context, &round->snapshot->processes[state->process],
 			      state, end);
-	nm_home_state_clear_migration(state);
+	state->migration = (struct nm_memory_migration){0};
 	state->home = -1;
 	state->lost_s = 0;
 	state->before = (struct nm_place_measure){.distance = NAN, .performance = NAN};
@@ -259,7 +259,6 @@ static void assign(struct nm_placement *placement, const struct nm_home_round *r
 	state->judged = false;
 	state->trend = placement->trend;
 	state->after = (struct nm_place_measure){.distance = NAN, .performance = NAN};
-	nm_home_state_clear_migration(state);
 	/* Once, even with automatic NUMA balancing: its scans take seconds, and it does not reclaim
 	 * page cache. */
 	state->migration = (struct nm_memory_migration){

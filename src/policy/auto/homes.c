@@ -70,7 +70,6 @@ void nm_placement_free(struct nm_placement *placement)
 
 void nm_home_state_clear(struct nm_home_state *state)
 {
-	nm_home_state_clear_migration(state);
 	free(state->ran_on);
 	state->ran_on = NULL;
 }
@@ -140,12 +139,6 @@ bool nm_home_state_is_suspended(const struct nm_home_state *state)
 }
 
 /* ---- its memory ---- */
-
-void nm_home_state_clear_migration(struct nm_home_state *state)
-{
-	free(state->migration.origins);
-	state->migration = (struct nm_memory_migration){0};
-}
 
 void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes)
 {

@@ -332,7 +332,7 @@ static void choose_pages(const struct nm_page_input *input, struct nm_page_proce
 			if (!nm_page_budget_use(room, bytes))
 				return;
 			choices->items[choices->count++] =
-				(struct nm_page_choice){.address = cursor->next,
+				(struct nm_page_step){.address = cursor->next,
 							.bytes = bytes,
 							.from = (int16_t)page_node,
 							.to = (int16_t)node};

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "mover_internal.h"
+
+struct nm_migration *nm_migration_find(const struct nm_migrations *migrations, uint64_t decision)
+{
+	for (size_t i = 0; i < migrations->count; i++)
+		if (migrations->items[i].decision.id == decision)
+			return &migrations->items[i];
+	return NULL;
+}
+
+uint64_t nm_migrations_remembered(const struct nm_migrations *migrations)
+{
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < migrations->count; i++)
+		for (size_t k = 0; k < migrations->items[i].nr_origins; k++)
+			pages += migrations->items[i].origins[k].pages;
+	return pages;
+}
+
+int nm_migration_begin(struct nm_migrations *migrations, struct nm_mover *mover,
+		       const struct nm_migration *one, struct nm_page_batch **batch)
+{
+	struct nm_migration *known = nm_migration_find(migrations, one->decision.id);
+
+	(*batch)->decision = one->decision.id;
+	(*batch)->pid = one->decision.steps[0].pid;
+	(*batch)->start_ticks = one->decision.steps[0].start_ticks;
+	(*batch)->domain = one->domain;
+	int r = nm_mover_submit(mover, *batch);
+	if (r < 0)
+		return r;
+	(void)NM_TAKE(*batch);
+	if (!known) {
+		NM_RESERVE(migrations->items, migrations->capacity, migrations->count);
+		known = &migrations->items[migrations->count++];
+		*known = *one;
+	}
+	known->moving = true;
+	return 0;
+}
+
+uint64_t nm_migration_remember(const struct nm_migrations *migrations, struct nm_migration *one,
+			       const struct nm_page_batch *batch, const struct nm_config *config)
+{
+	struct nm_usage usage = {0};
+	uint64_t pages = 0;
+	size_t count = one->nr_origins + batch->nr_base_pages;
+
+	for (size_t i = 0; i < migrations->count; i++)
+		nm_usage_add(&usage, one->domain, migrations->items[i].domain,
+			     migrations->items[i].nr_origins);
+	if (count > 0)
+		one->origins = nm_must(reallocarray(one->origins, count, sizeof(*one->origins)));
+	for (size_t i = 0; i < batch->nr_base_pages; i++) {
+		if (batch->base_pages[i].was_on < 0)
+			continue;
+		if (!nm_usage_has_room(&usage, config->rules.rollback_pages))
+			break;
+		nm_usage_add(&usage, one->domain, one->domain, 1);
+		one->origins[one->nr_origins++] = batch->base_pages[i];
+		pages += batch->base_pages[i].pages;
+	}
+	return pages;
+}
+
+struct nm_page_batch *nm_migration_back(struct nm_migration *one)
+{
+	struct nm_page_batch *batch = nm_must(calloc(1, sizeof(*batch)));
+
+	*batch = (struct nm_page_batch){.decision = one->decision.id,
+					.pid = one->decision.steps[0].pid,
+					.start_ticks = one->decision.steps[0].start_ticks,
+					.domain = one->domain,
+					.rollback = true,
+					.bulk = one->decision.kind == NM_DECISION_HOME,
+					.to = -1,
+					.back = NM_TAKE(one->origins),
+					.nr_back = one->nr_origins};
+	one->nr_origins = 0;
+	return batch;
+}
+
+void nm_migration_keep(struct nm_migration *one, struct nm_page_batch *batch)
+{
+	one->origins = NM_TAKE(batch->back);
+	one->nr_origins = batch->nr_back;
+}
+
+void nm_migration_drop(struct nm_migrations *migrations, struct nm_migration *one)
+{
+	if (!one)
+		return;
+	size_t after = (size_t)(migrations->items + migrations->count - one) - 1;
+	free(one->origins);
+	memmove(one, one + 1, after * sizeof(*one));
+	migrations->count--;
+}
+
+void nm_migrations_drop(struct nm_migrations *migrations, enum nm_decision_kind kind,
+			bool roll_back)
+{
+	for (size_t i = migrations->count; i-- > 0;)
+		if (migrations->items[i].decision.kind == kind &&
+		    (!roll_back || migrations->items[i].roll_back))
+			nm_migration_drop(migrations, &migrations->items[i]);
+}
