@@ -92,6 +92,10 @@ size_t nm_ledger_lines(const struct nm_ledger *ledger);
 struct nm_ledger_contents {
 	struct nm_ledger_entry *entries;
 	size_t count;
+	struct nm_tidmap
+		*newest;   /* by thread number: the index of its newest entry; NULL: no entries */
+	uint32_t *earlier; /* of each entry: the index of the next older one with its thread number,
+			    * or NM_TIDMAP_NONE */
 	size_t bad_lines; /* damaged lines, which were skipped; not an incomplete last line */
 	size_t first_bad_line; /* the number of the first one, from 1; 0: none */
 };

@@ -268,6 +268,8 @@ void nm_ledger_contents_clear(struct nm_ledger_contents *contents)
 	for (size_t i = 0; i < contents->count; i++)
 		nm_ledger_entry_clear(&contents->entries[i]);
 	free(contents->entries);
+	free(contents->earlier);
+	nm_tidmap_free(contents->newest);
 	*contents = (struct nm_ledger_contents){0};
 }
 
@@ -311,22 +313,18 @@ static int parse_give(const char *line, struct nm_ledger_entry *ret)
 	return 0;
 }
 
-/* The contents read so far; `newest` and `earlier` link the lines of each thread number, from the
- * newest to the oldest. */
+/* The contents read so far. */
 struct reading {
 	struct nm_ledger_contents *contents;
-	size_t capacity;
-	struct nm_tidmap *newest;
-	uint32_t *earlier;
-	size_t earlier_capacity;
+	size_t capacity, earlier_capacity;
 };
 
-static void end_entries(struct reading *reading, uint32_t tid, uint64_t start_ticks,
+static void end_entries(struct nm_ledger_contents *contents, uint32_t tid, uint64_t start_ticks,
 			uint64_t ended_ticks)
 {
-	for (uint32_t i = nm_tidmap_get(reading->newest, tid); i != NM_TIDMAP_NONE;
-	     i = reading->earlier[i]) {
-		struct nm_ledger_entry *entry = &reading->contents->entries[i];
+	for (uint32_t i = nm_tidmap_get(contents->newest, tid); i != NM_TIDMAP_NONE;
+	     i = contents->earlier[i]) {
+		struct nm_ledger_entry *entry = &contents->entries[i];
 		if (entry->start_ticks != start_ticks)
 			continue;
 		if (entry->ended_ticks)
@@ -339,9 +337,9 @@ static int add_entry(struct reading *reading, const struct nm_ledger_entry *entr
 {
 	struct nm_ledger_contents *contents = reading->contents;
 	NM_RESERVE(contents->entries, reading->capacity, contents->count);
-	NM_RESERVE(reading->earlier, reading->earlier_capacity, contents->count);
-	reading->earlier[contents->count] = nm_tidmap_get(reading->newest, entry->tid);
-	int r = nm_tidmap_set(reading->newest, entry->tid, (uint32_t)contents->count);
+	NM_RESERVE(contents->earlier, reading->earlier_capacity, contents->count);
+	contents->earlier[contents->count] = nm_tidmap_get(contents->newest, entry->tid);
+	int r = nm_tidmap_set(contents->newest, entry->tid, (uint32_t)contents->count);
 	if (r < 0)
 		return r;
 	contents->entries[contents->count++] = *entry;
@@ -357,7 +355,7 @@ static int parse_line(const char *line, struct reading *reading)
 	if (sscanf(line, "return %" SCNu32 " %" SCNu64 " %" SCNu64 " %c", &tid, &start_ticks,
 		   &ended_ticks, &end) == 4 &&
 	    end == '.') {
-		end_entries(reading, tid, start_ticks, ended_ticks);
+		end_entries(reading->contents, tid, start_ticks, ended_ticks);
 		return 0;
 	}
 
@@ -392,8 +390,9 @@ static int next_line(FILE *file, struct line *line)
 
 static int parse_ledger(FILE *file, const char *boot_id, struct nm_ledger_contents *ret)
 {
-	struct reading reading = {.contents = ret, .newest = nm_tidmap_new()};
+	struct reading reading = {.contents = ret};
 	struct line line = {0};
+	ret->newest = nm_tidmap_new();
 	int r = next_line(file, &line);
 	if (r > 0)
 		r = parse_header(line.text, boot_id);
@@ -403,8 +402,6 @@ static int parse_ledger(FILE *file, const char *boot_id, struct nm_ledger_conten
 		if (parsed < 0 && ret->bad_lines++ == 0)
 			ret->first_bad_line = number;
 	}
-	nm_tidmap_free(reading.newest);
-	free(reading.earlier);
 	free(line.text);
 	return r;
 }

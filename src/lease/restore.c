@@ -4,20 +4,13 @@
 
 struct restore {
 	struct nm_masks masks;
-	const struct nm_ledger_entry *
-		*lines; /* in the ledger; restore_threads() sorts them by thread */
-	size_t nr_lines;
+	const struct nm_ledger_contents *contents;
 	struct nm_ledger *ledger; /* NULL: it cannot be written */
 	struct nm_descent *descent;
 	struct nm_progress progress;
 	int returned;
 	unsigned failed;
 };
-
-static bool same_thread(const struct nm_ledger_entry *a, const struct nm_ledger_entry *b)
-{
-	return a->tid == b->tid && a->start_ticks == b->start_ticks;
-}
 
 static void count_result(struct restore *restore, const struct nm_ledger_entry *terms, uint32_t pid,
 			 uint32_t tid, enum nm_lease_event_kind kind, int r)
@@ -35,21 +28,18 @@ static void count_result(struct restore *restore, const struct nm_ledger_entry *
 			   r < 0 ? r : 0);
 }
 
-static int compare_threads(const void *a, const void *b)
+/* Returns the index of the newest line with this start time, among line `i` and the older ones with
+ * its thread number; NM_TIDMAP_NONE: there is none. */
+static uint32_t find_line(const struct restore *restore, uint32_t i, uint64_t start_ticks)
 {
-	const struct nm_ledger_entry *left = *(const struct nm_ledger_entry *const *)a;
-	const struct nm_ledger_entry *right = *(const struct nm_ledger_entry *const *)b;
-	return NM_COMPARE(left->tid, right->tid)
-		       ?: NM_COMPARE(left->start_ticks, right->start_ticks);
+	while (i != NM_TIDMAP_NONE && restore->contents->entries[i].start_ticks != start_ticks)
+		i = restore->contents->earlier[i];
+	return i;
 }
 
-/* Sorts the lines by thread, and those of one thread from the newest to the oldest. */
-static int compare_lines(const void *a, const void *b)
+static uint32_t find_newest(const struct restore *restore, uint32_t tid, uint64_t start_ticks)
 {
-	const struct nm_ledger_entry *left = *(const struct nm_ledger_entry *const *)a;
-	const struct nm_ledger_entry *right = *(const struct nm_ledger_entry *const *)b;
-	/* the pointers refer to the contents, which are in the order of the file */
-	return compare_threads(a, b) ?: NM_COMPARE(right, left);
+	return find_line(restore, nm_tidmap_get(restore->contents->newest, tid), start_ticks);
 }
 
 /* Records the return, so that a restoration that is killed does not start from the beginning. */
@@ -60,40 +50,28 @@ static void note_return(const struct restore *restore, const struct nm_ledger_en
 				       nm_proc_ticks_now(restore->masks.platform));
 }
 
-/* Returns the index of the first line of a thread with this number, or of the next one. */
-static size_t find_lines_of(const struct restore *restore, uint32_t tid)
-{
-	size_t low = 0, high = restore->nr_lines;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (restore->lines[middle]->tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Returns whether the leader of the thread has a line of its own with the same target. */
 static bool is_leader_leased(const struct restore *restore, const struct nm_ledger_entry *terms)
 {
-	for (size_t i = find_lines_of(restore, terms->pid);
-	     i < restore->nr_lines && restore->lines[i]->tid == terms->pid; i++)
-		if (!restore->lines[i]->ended_ticks &&
-		    hwloc_bitmap_isequal(restore->lines[i]->target, terms->target))
+	const struct nm_ledger_contents *contents = restore->contents;
+	for (uint32_t i = nm_tidmap_get(contents->newest, terms->pid); i != NM_TIDMAP_NONE;
+	     i = contents->earlier[i])
+		if (!contents->entries[i].ended_ticks &&
+		    hwloc_bitmap_isequal(contents->entries[i].target, terms->target))
 			return true;
 	return false;
 }
 
-/* The thread is gone. It may continue under its leader's number, with the target of one of its
- * lines. */
-static void follow_exec(struct restore *restore, const struct nm_ledger_entry *const *lines,
-			size_t count)
+/* The thread of this line and of older ones is gone. It may continue under its leader's number,
+ * with the target of one of them. */
+static void follow_exec(struct restore *restore, uint32_t line)
 {
+	const uint64_t thread_ticks = restore->contents->entries[line].start_ticks;
 	uint64_t start_ticks;
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < count && same_thread(lines[0], lines[i]); i++) {
-		const struct nm_ledger_entry *terms = lines[i];
+	for (uint32_t i = line; r == 0 && i != NM_TIDMAP_NONE;
+	     i = find_line(restore, restore->contents->earlier[i], thread_ticks)) {
+		const struct nm_ledger_entry *terms = &restore->contents->entries[i];
 		r = nm_descent_follow_exec(restore->descent, terms,
 					   is_leader_leased(restore, terms), &start_ticks);
 		if (r > 0)
@@ -105,44 +83,40 @@ static void follow_exec(struct restore *restore, const struct nm_ledger_entry *c
 }
 
 /*
- * Restores the affinity of the thread of these lines. It carries the newest target, or an earlier
- * one if the daemon died after writing the line and before setting the affinity.
+ * Restores the affinity of the thread of this line, its newest. It carries the target of this line,
+ * or of an older one if the daemon died after writing the line and before setting the affinity.
  */
-static void restore_thread(struct restore *restore, const struct nm_ledger_entry *const *lines,
-			   size_t count)
+static void restore_thread(struct restore *restore, uint32_t line)
 {
-	const struct nm_ledger_entry *terms = lines[0];
+	const struct nm_ledger_entry *terms = &restore->contents->entries[line];
 	int r = 0;
-	for (size_t i = 0; r == 0 && i < count && same_thread(lines[0], lines[i]); i++)
-		r = nm_mask_restore(&restore->masks, lines[i], terms->pid, terms->tid,
-				    terms->start_ticks);
+	for (uint32_t i = line; r == 0 && i != NM_TIDMAP_NONE;
+	     i = find_line(restore, restore->contents->earlier[i], terms->start_ticks))
+		r = nm_mask_restore(&restore->masks, &restore->contents->entries[i], terms->pid,
+				    terms->tid, terms->start_ticks);
 	count_result(restore, terms, terms->pid, terms->tid, NM_LEASE_RETURNED, r);
 	if (r > 0)
 		note_return(restore, terms);
 	if (r == -ESRCH)
-		follow_exec(restore, lines, count);
+		follow_exec(restore, line);
 	nm_progress_note(&restore->progress);
 }
 
 static void restore_threads(struct restore *restore)
 {
-	const struct nm_ledger_entry **lines = restore->lines;
-	const size_t count = restore->nr_lines;
-	qsort(lines, count, sizeof(*lines), compare_lines);
-	for (size_t i = 0; i < count; i++)
-		if (!lines[i]->ended_ticks && (i == 0 || !same_thread(lines[i - 1], lines[i])))
-			restore_thread(restore, &lines[i], count - i);
+	for (uint32_t i = 0; i < restore->contents->count; i++) {
+		const struct nm_ledger_entry *terms = &restore->contents->entries[i];
+		if (!terms->ended_ticks &&
+		    find_newest(restore, terms->tid, terms->start_ticks) == i)
+			restore_thread(restore, i);
+	}
 }
 
 /* A thread with a line of its own did not inherit its affinity. */
 static int restore_found(void *context, const struct nm_descendant *found)
 {
 	struct restore *restore = context;
-	const struct nm_ledger_entry thread = {.tid = found->tid,
-					       .start_ticks = found->start_ticks};
-	const struct nm_ledger_entry *key = &thread;
-	if (bsearch(&key, restore->lines, restore->nr_lines, sizeof(*restore->lines),
-		    compare_threads))
+	if (find_newest(restore, found->tid, found->start_ticks) != NM_TIDMAP_NONE)
 		return 0;
 	int r = nm_mask_restore(&restore->masks, found->terms, found->pid, found->tid,
 				found->start_ticks);
@@ -153,10 +127,10 @@ static int restore_found(void *context, const struct nm_descendant *found)
 	return r < 0 && r != -ESRCH ? r : 1;
 }
 
-static int restore_inherited(struct restore *restore)
+static int restore_inherited(struct restore *restore, const struct nm_ledger_entry *const *entries)
 {
-	struct nm_descent_walk walk = {.entries = restore->lines,
-				       .nr_entries = restore->nr_lines,
+	struct nm_descent_walk walk = {.entries = entries,
+				       .nr_entries = restore->contents->count,
 				       .each = restore_found,
 				       .context = restore,
 				       .progress = &restore->progress};
@@ -182,14 +156,11 @@ static int restore_contents(struct restore *restore, const struct nm_ledger_cont
 		nm_must(calloc(contents->count + 1, sizeof(*entries)));
 	for (size_t i = 0; i < contents->count; i++)
 		entries[i] = &contents->entries[i];
-	restore->lines = entries;
-	restore->nr_lines = contents->count;
+	restore->contents = contents;
 	restore_threads(restore);
-	int r = restore_inherited(restore);
+	int r = restore_inherited(restore, entries);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < contents->count; i++)
-		entries[i] = &contents->entries[i];
 	return rewrite(runtime_directory, boot_id, entries, restore->failed ? contents->count : 0);
 }
 
