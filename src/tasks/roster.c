@@ -98,8 +98,11 @@ static void on_exit_event(struct nm_roster *roster, const struct nm_task_event *
 
 	if (thread)
 		nm_roster_remove_thread(roster, thread);
-	if (process && event->tid == event->pid && process->eligibility != NM_ELIGIBILITY_MANAGED)
+	bool managed = process && process->eligibility == NM_ELIGIBILITY_MANAGED;
+	if (process && event->tid == event->pid && !managed)
 		nm_roster_remove_process(roster, process);
+	else if (managed && process->nr_threads == 0)
+		process->checked_ns = 1; /* due: it may have ended */
 }
 
 void nm_roster_task_event(struct nm_roster *roster, const struct nm_task_event *event,

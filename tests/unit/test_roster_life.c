@@ -24,6 +24,19 @@ static void test_exit(void **state)
 }
 
 /* Short-lived processes leave no entries. */
+/* A managed process is not shown after its last thread has exited. */
+static void test_exit_of_all_threads(void **state)
+{
+	(void)state;
+	run_all(0.5);
+	for (uint32_t tid = 100; tid <= 102; tid++)
+		fake_exit(fake, tid);
+	drain();
+	run_none(1);
+	assert_null(nm_roster_process(roster, 100));
+	assert_non_null(nm_roster_process(roster, 200));
+}
+
 static void test_churn(void **state)
 {
 	(void)state;
@@ -452,6 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_exit),
+		TEST(test_exit_of_all_threads),
 		TEST(test_churn),
 		TEST(test_spawn),
 		TEST(the_status_of_others_is_not_read),
