@@ -52,9 +52,13 @@ static void print_cpu(const struct nm_roster *roster, const struct nm_process *p
 		      char ret[static NM_EXPLANATION_BYTES])
 {
 	double percent = isfinite(process->cpu_share) ? 100 * process->cpu_share : 0;
+	double least = roster->config->targets.min_cpu_percent;
 	(void)snprintf(ret, NM_EXPLANATION_BYTES,
-		       "it used %.1f %% of a CPU, less than targets.min_cpu_percent (%g)", percent,
-		       roster->config->targets.min_cpu_percent);
+		       percent < least ? "it used %.1f %% of a CPU, less than "
+					 "targets.min_cpu_percent (%g)"
+				       : "it is about to be checked again: it used %.1f %% of a CPU, "
+					 "after less than targets.min_cpu_percent (%g)",
+		       percent, least);
 }
 
 void nm_roster_explain(const struct nm_roster *roster, const struct nm_process *process,

@@ -97,6 +97,22 @@ static void memory_and_cpu_are_told_apart(void **state)
 	assert_explained(200, NM_ELIGIBILITY_SMALL, "targets.min_rss_mb (3.0 MiB)");
 }
 
+/* A process that has become busy is not said to use less CPU than it does. */
+static void a_process_that_becomes_busy_is_checked_again(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 12; i++)
+		run_all(0.02);
+	assert_explained(100, NM_ELIGIBILITY_IDLE, "it used 6.0 % of a CPU, less than");
+	run_all(0.9);
+	const struct nm_process *process = nm_roster_process(roster, 100);
+	if (process->eligibility == NM_ELIGIBILITY_IDLE)
+		assert_explained(100, NM_ELIGIBILITY_IDLE, "it is about to be checked");
+	for (unsigned i = 0; i < 10; i++)
+		run_all(0.9);
+	assert_explained(100, NM_ELIGIBILITY_MANAGED, "");
+}
+
 static void reasons_of_threads_are_found_without_the_first(void **state)
 {
 	(void)state;
@@ -150,6 +166,7 @@ int main(void)
 		TEST(a_pattern_is_escaped),
 		TEST(what_is_not_included_is_no_target),
 		TEST(memory_and_cpu_are_told_apart),
+		TEST(a_process_that_becomes_busy_is_checked_again),
 		TEST(reasons_of_threads_are_found_without_the_first),
 		TEST(a_release_is_the_reason),
 		cmocka_unit_test(every_reason_is_documented),
