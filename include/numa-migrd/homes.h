@@ -385,7 +385,8 @@ bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid,
 /* A lottery has moved a thread of the process. Called for each applied decision. */
 void nm_placement_drawn(struct nm_placement *placement, uint32_t pid, uint64_t interval);
 /* Returns whether computing threads of the process may be held where they run: it exceeds every
- * node, and no more CPUs are in demand than there are. Called by the tick and by the plan. */
+ * node, and no more CPUs are in demand than there are, or than it may use. Called by the tick and by
+ * the plan. */
 bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state);
 /* A thread of a process was leased to its home, or is held. Returns whether it is the first held
  * one. Called for each such lease. */

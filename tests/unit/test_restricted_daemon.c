@@ -198,6 +198,23 @@ static void an_isolated_cpu_is_no_room(void **state)
 	fake_asked.numa_maps = NULL;
 }
 
+/* Threads are held on their nodes while CPUs are idle. These have more threads than CPUs that they
+ * may use, on a machine with idle ones. */
+static void a_full_cpuset_holds_no_threads(void **state)
+{
+	static const int cpus[] = {0, 1, 4, 5, 5};
+	(void)state;
+	for (size_t i = 0; i < NM_ARRAY_SIZE(cpus); i++)
+		fake_pin(world.fake, add_worker(1000, cpus[i], 0)->tid,
+			 fake_cpus(0, 1) | fake_cpus(4, 5));
+	begin_auto();
+	for (unsigned s = 0; s < 20; s++) {
+		live_s(1);
+		assert_int_equal(nm_actuator_leases(world.daemon.pipeline.actuator), 0);
+	}
+	assert_int_equal(state_of(1000)->reason, NM_PLACE_LARGER);
+}
+
 /* ---- memory that cannot follow ---- */
 
 static const char elsewhere[] =
@@ -344,6 +361,7 @@ int main(void)
 		TEST(two_threads_do_not_share_a_cpu),
 		TEST(different_affinities_share_cpus),
 		TEST(an_isolated_cpu_is_no_room),
+		TEST(a_full_cpuset_holds_no_threads),
 		TEST(a_refusal_by_the_cpuset_is_learnt),
 		TEST(other_refusals_are_learnt),
 		TEST(unexpected_refusals_are_learnt),

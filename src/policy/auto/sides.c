@@ -30,12 +30,15 @@ bool nm_placement_is_spread(const struct nm_placement *placement, uint32_t pid, 
 
 bool nm_placement_may_hold(const struct nm_placement *placement, const struct nm_home_state *state)
 {
-	double cores = 0;
+	double cores = 0, room = 0;
 	if (state->home >= 0 || state->reason != NM_PLACE_LARGER)
 		return false;
-	for (unsigned k = 0; k < placement->nr_nodes; k++)
+	for (unsigned k = 0; k < placement->nr_nodes; k++) {
 		cores += placement->nodes[k].cores;
-	return placement->recent_demand <= cores;
+		room += state->room[k];
+	}
+	return placement->recent_demand <= cores &&
+	       (!state->is_restricted || state->movable_cpus <= room);
 }
 
 bool nm_placement_held(struct nm_placement *placement, uint32_t pid)
