@@ -10,8 +10,6 @@
 #define TIMEOUT_US (10ULL * 1000 * 1000)
 #define DOCUMENT_BYTES_MAX ((off_t)64 << 20)
 
-/* ---- errors ---- */
-
 struct cause {
 	int status;
 	const char *words;
@@ -77,8 +75,6 @@ static int print_failure(const sd_bus_error *error, int r, bool changes)
 	return failure.status;
 }
 
-/* ---- calls ---- */
-
 int nm_ctl_open(sd_bus **ret)
 {
 	if (sd_bus_open_system(ret) >= 0)
@@ -118,8 +114,6 @@ int nm_ctl_change(const char *method, const char *types, ...)
 		r = sd_bus_call(bus, call, TIMEOUT_US, &error, NULL);
 	return r < 0 ? print_failure(&error, r, true) : EXIT_SUCCESS;
 }
-
-/* ---- the document ---- */
 
 static int read_text(int fd, char **ret, size_t *ret_size)
 {

@@ -108,8 +108,6 @@ static int run_command(const struct nm_ctl *ctl, char *const *words)
 	return command->run(ctl, words + 1);
 }
 
-/* ---- options ---- */
-
 enum {
 	OPTION_JSON = 256,
 	OPTION_MINUTES,

@@ -10,8 +10,6 @@
 #define WIDTH_USUAL 80U
 #define WIDTH_MOST 120U /* longer lines are hard to read */
 
-/* ---- text ---- */
-
 /* The width and style of the output. */
 struct page {
 	FILE *out;
@@ -122,8 +120,6 @@ void nm_ctl_write_findings(FILE *out, const struct nm_style *style,
 	write_counts(out, findings);
 }
 
-/* ---- JSON ---- */
-
 static json_t *to_json(const struct nm_finding *finding)
 {
 	return json_pack("{s:s, s:s, s:s, s:s?, s:s?}", "check", finding->check, "severity",
@@ -159,8 +155,6 @@ json_t *nm_ctl_findings_document(const struct nm_findings *findings)
 	return json_pack("{s:i, s:o, s:o}", "version", NM_CTL_JSON_VERSION, "findings",
 			 list(findings), "counts", counts(findings));
 }
-
-/* ---- both ---- */
 
 static size_t terminal_width(void)
 {

@@ -70,8 +70,6 @@ int nm_ctl_dry_run(const struct nm_ctl *ctl, char *const *words)
 	return r == EXIT_SUCCESS ? done(ctl, on ? "dry-run on" : "dry-run off") : r;
 }
 
-/* ---- the attribute of a cgroup (numa-migrd-steering(7)) ---- */
-
 /* Finds the cgroup of a unit, "" if it does not run (org.freedesktop.systemd1(5)). A name without a
  * type is that of a service. Returns 0, -EINVAL for a type without cgroups, or another negative
  * errno. */

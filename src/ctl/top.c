@@ -34,8 +34,6 @@ static void draw(struct top *top)
 	nm_top_screen_draw(top->screen, &frame);
 }
 
-/* ---- the query ---- */
-
 static void note_failure(struct top *top, const sd_bus_error *error, int r)
 {
 	struct nm_failure failure;
@@ -76,8 +74,6 @@ static void ask(struct top *top)
 	if (r < 0)
 		note_failure(top, &SD_BUS_ERROR_NULL, r);
 }
-
-/* ---- events ---- */
 
 static int on_time(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -120,8 +116,6 @@ static int on_resize(sd_event_source *source, const struct signalfd_siginfo *inf
 	draw(top);
 	return 0;
 }
-
-/* ---- start and end ---- */
 
 static int watch_daemon(struct top *top)
 {

@@ -19,8 +19,6 @@ void nm_top_view_init(struct nm_top_view *view)
 	view->sort[NM_TOP_THREADS] = column_named(&nm_thread_table, "run_share");
 }
 
-/* ---- the cursor ---- */
-
 static json_int_t id_of(const struct nm_top_view *view, const json_t *row)
 {
 	const char *key = view->page == NM_TOP_THREADS ? "tid" : "pid";
@@ -74,8 +72,6 @@ static void move_cursor(struct nm_top_view *view, const json_t *rows, bool down,
 		select_row(view, rows, view->cursor > by ? view->cursor - by : 0);
 }
 
-/* ---- pages ---- */
-
 static void turn_to(struct nm_top_view *view, enum nm_top_page page, uint32_t pid)
 {
 	view->page = page;
@@ -102,16 +98,12 @@ static void go_back(struct nm_top_view *view)
 		turn_to(view, NM_TOP_PROCESSES, 0);
 }
 
-/* ---- order ---- */
-
 static void sort_by_next(struct nm_top_view *view, bool forward)
 {
 	size_t count = nm_table_columns(nm_top_table(view));
 	size_t *sort = &view->sort[view->page];
 	*sort = (*sort + (forward ? 1 : count - 1)) % count;
 }
-
-/* ---- keys ---- */
 
 static void move_by_key(struct nm_top_view *view, int key, const json_t *rows)
 {

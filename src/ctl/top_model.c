@@ -24,8 +24,6 @@ static bool belongs(const struct nm_top_view *view, const json_t *row)
 	       json_integer_value(json_object_get(row, "pid")) == (json_int_t)view->pid;
 }
 
-/* ---- order ---- */
-
 struct ranked {
 	json_t *row;
 	size_t index;

@@ -37,8 +37,6 @@ void nm_top_frame_clear(struct nm_top_frame *frame)
 	*frame = (struct nm_top_frame){0};
 }
 
-/* ---- lines ---- */
-
 struct painter {
 	struct nm_top_frame *frame;
 	const struct nm_style *style;
@@ -61,8 +59,6 @@ put(struct painter *painter, enum nm_top_look look, const char *format, ...)
 			  painter->style);
 	line->look = look;
 }
-
-/* ---- tables ---- */
 
 struct layout {
 	const struct nm_field *columns;
@@ -125,8 +121,6 @@ static void put_row(struct painter *painter, enum nm_top_look look, const struct
 	write_row(layout, row, painter->style, text, sizeof(text));
 	put(painter, look, "%s", text);
 }
-
-/* ---- head: title and nodes ---- */
 
 static const char *text_or_dash(const json_t *object, const char *name)
 {
@@ -202,40 +196,28 @@ static void put_nodes(struct painter *painter, const json_t *nodes)
 		put(painter, NM_TOP_PLAIN, "and %zu nodes more", count - most);
 }
 
-/* ---- the list ---- */
-
-static void put_caption(struct painter *painter, const struct nm_top_view *view, size_t count)
+static void put_page(struct painter *painter, const struct nm_top_model *model,
+		     struct nm_top_view *view, const json_t *rows)
 {
 	static const char *const names[NM_TOP_PAGE_MAX] = {
 		[NM_TOP_PROCESSES] = "processes",
 		[NM_TOP_THREADS] = "threads",
 	};
 	const struct nm_field *sorted = &nm_top_table(view)->fields[view->sort[view->page]];
+	size_t total = json_array_size(rows);
+	struct layout layout;
 	char of[32] = "";
+	put_nodes(painter, json_object_get(model->document, nm_node_table.name));
 	if (view->pid != 0)
 		(void)snprintf(of, sizeof(of), " of process %u", view->pid);
-	put(painter, NM_TOP_TITLE, "%s%s: %zu, by %s", names[view->page], of, count,
+	put(painter, NM_TOP_TITLE, "%s%s: %zu, by %s", names[view->page], of, total,
 	    nm_column_head(sorted, painter->style));
-}
-
-static void put_rows(struct painter *painter, struct nm_top_view *view, const json_t *rows)
-{
-	struct layout layout;
-	size_t total = json_array_size(rows);
 	lay_out(&layout, nm_top_table(view), rows, painter->frame->columns, painter->style);
 	put_row(painter, NM_TOP_HEAD, &layout, NULL);
 	nm_top_settle(view, rows, painter->room - painter->used);
 	for (size_t i = view->first; i < total && painter->used < painter->room; i++)
 		put_row(painter, i == view->cursor ? NM_TOP_SELECTED : NM_TOP_PLAIN, &layout,
 			json_array_get(rows, i));
-}
-
-static void put_page(struct painter *painter, const struct nm_top_model *model,
-		     struct nm_top_view *view, const json_t *rows)
-{
-	put_nodes(painter, json_object_get(model->document, nm_node_table.name));
-	put_caption(painter, view, json_array_size(rows));
-	put_rows(painter, view, rows);
 }
 
 static void put_foot(struct painter *painter, const struct nm_top_model *model)

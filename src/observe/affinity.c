@@ -34,8 +34,6 @@ void nm_affinity_configure(struct nm_affinity *affinity, const struct nm_config 
 	affinity->window_s = (uint32_t)config->rules.sharing_window_s;
 }
 
-/* ---- threads ---- */
-
 /* Returns an id that is in no page: its thread exited longer ago than the window for sharing, and
  * its pairs have been cleared. */
 static uint16_t take_free(struct nm_affinity *affinity, uint32_t now_s)
@@ -118,8 +116,6 @@ uint16_t nm_affinity_id(const struct nm_affinity *affinity, uint32_t tid)
 
 	return id == NM_TIDMAP_NONE ? 0 : (uint16_t)id;
 }
-
-/* ---- cells ---- */
 
 static uint32_t ids_of(uint16_t a, uint16_t b)
 {

@@ -46,8 +46,6 @@ static void group_main_threads(struct nm_snapshot *view, unsigned nr_cpus)
 	}
 }
 
-/* ---- cores ---- */
-
 struct capacity {
 	unsigned cores, siblings;
 };
@@ -97,8 +95,6 @@ double nm_core_capacity(const struct nm_snapshot *snapshot, hwloc_const_bitmap_t
 	struct capacity capacity = count_cores(snapshot, cpus);
 	return capacity.cores + snapshot->sibling_worth * capacity.siblings;
 }
-
-/* ---- idle time of a node ---- */
 
 /* Sums over a set of CPUs of one node. */
 struct share {
@@ -202,8 +198,6 @@ bool nm_snapshot_is_free_for(const struct nm_snapshot *snapshot, int cpu,
 			idle += 1 - nm_busy_share(&snapshot->cpus[i]);
 	return idle > snapshot->idle_cpu;
 }
-
-/* ---- all ---- */
 
 void nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 			   struct nm_snapshot_storage *storage)

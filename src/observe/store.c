@@ -37,8 +37,6 @@ void nm_store_new(struct nm_pages *pages, uint64_t limit)
 	pages->counts.bytes = bytes;
 }
 
-/* ---- adding ---- */
-
 static struct nm_page_owner *owner_of(const struct nm_pages *pages, struct nm_slot slot)
 {
 	return &pages->owners[nm_key_owner(slot.bucket->key[slot.way])];
@@ -104,8 +102,6 @@ static struct nm_slot place(struct nm_pages *pages, uint64_t key, uint64_t home)
 	pages->owners[nm_key_owner(key)].pages++;
 	return slot;
 }
-
-/* ---- evicting ---- */
 
 /* A lower value is colder: the number of accesses, halved for each period of age; then the age. */
 static uint32_t warmth(const struct nm_pages *pages, struct nm_slot slot, uint32_t now_s)
@@ -192,8 +188,6 @@ struct nm_slot nm_store_add(struct nm_pages *pages, uint64_t key, uint64_t home,
 		return slot;
 	return place(pages, key, home);
 }
-
-/* ---- resizing ---- */
 
 static void copy_slot(struct nm_pages *pages, const struct nm_pages *old, struct nm_slot from,
 		      uint32_t now_s)

@@ -187,40 +187,26 @@ static void fill_process(const struct nm_snapshot_input *input, const struct nm_
 	};
 }
 
-static void copy_comms(const struct nm_snapshot_input *input, struct nm_snapshot_storage *storage)
-{
-	struct nm_snapshot *view = &storage->view;
-	if (view->nr_processes == 0)
-		return;
-	storage->comms = nm_must(calloc(view->nr_processes, sizeof(*storage->comms)));
-	for (size_t i = 0; i < input->nr_members; i++) {
-		unsigned process = view->threads[i].process;
-		if (view->processes[process].comm)
-			continue;
-		memcpy(storage->comms[process], input->members[i].process->comm, NM_COMM_BYTES - 1);
-		view->processes[process].comm = storage->comms[process];
-	}
-}
-
 int nm_snapshot_fill_processes(const struct nm_snapshot_input *input,
 			       struct nm_snapshot_storage *storage)
 {
 	struct nm_snapshot *view = &storage->view;
 	nm_auto(nm_tidmap_freep) struct nm_tidmap *index = nm_tidmap_new();
-	int r = 0;
+	storage->comms = nm_must(calloc(input->nr_members + 1, sizeof(*storage->comms)));
 	for (size_t i = 0; i < input->nr_members; i++) {
 		const struct nm_process *process = input->members[i].process;
 		uint32_t at = nm_tidmap_get(index, process->pid);
 		if (at == NM_TIDMAP_NONE) {
 			at = (uint32_t)view->nr_processes;
-			r = nm_tidmap_set(index, process->pid, at);
+			int r = nm_tidmap_set(index, process->pid, at);
 			if (r < 0)
 				return r;
 			fill_process(input, process, &view->processes[view->nr_processes++]);
+			memcpy(storage->comms[at], process->comm, NM_COMM_BYTES - 1);
+			view->processes[at].comm = storage->comms[at];
 		}
 		view->threads[i].process = at;
 		view->processes[at].threads++;
 	}
-	copy_comms(input, storage);
 	return 0;
 }

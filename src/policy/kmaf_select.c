@@ -104,8 +104,6 @@ static void drop_useless_units(struct plan *plan)
 	}
 }
 
-/* ---- threads that move together ---- */
-
 /* While groups are being joined, `first_of` leads from a group to the one that it was joined to. */
 static int root_of_group(struct plan *plan, int unit)
 {

@@ -5,8 +5,6 @@
 #include "checks.h"
 #include "numa-migrd/base.h"
 
-/* ---- virtual machines and containers ---- */
-
 void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_findings *findings)
 {
 	if (facts->container) {
@@ -29,8 +27,6 @@ void nm_check_virtual(const char *name, const struct nm_facts *facts, struct nm_
 	nm_findings_add(findings, name, NM_SEVERITY_FINE,
 			"This is neither a virtual machine nor a container.");
 }
-
-/* ---- cpusets ---- */
 
 static void say_isolated(const struct nm_facts *facts, struct nm_findings *findings)
 {

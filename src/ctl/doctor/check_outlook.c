@@ -5,8 +5,6 @@
 #include "checks.h"
 #include "numa-migrd/base.h"
 
-/* ---- obstacles ---- */
-
 static bool may_sample(const struct nm_facts *facts)
 {
 	if (facts->trial == NM_TRIAL_REFUSED && facts->root)
@@ -62,8 +60,6 @@ static void say_remedy(const struct nm_facts *facts, struct nm_findings *finding
 					     "distribution's");
 	}
 }
-
-/* ---- effects ---- */
 
 static const char *what_for_threads(const struct nm_facts *facts)
 {

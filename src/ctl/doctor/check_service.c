@@ -4,8 +4,6 @@
 
 #include "checks.h"
 
-/* ---- the service ---- */
-
 static bool is_running(const struct nm_facts *facts)
 {
 	return facts->daemon_pid || facts->running_source[0] ||
@@ -86,8 +84,6 @@ void nm_check_service(const char *name, const struct nm_facts *facts, struct nm_
 		nm_findings_evidence(findings, "the helper runs (pid %" PRIu32 ")",
 				     facts->helper_pid);
 }
-
-/* ---- the configuration ---- */
 
 static bool does_nothing(const struct nm_config *config)
 {

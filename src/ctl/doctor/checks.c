@@ -23,8 +23,6 @@ void nm_doctor_examine(const struct nm_facts *facts, struct nm_findings *ret)
 		checks[i].check(checks[i].name, facts, ret);
 }
 
-/* ---- shared functions ---- */
-
 bool nm_facts_sees_accesses(const struct nm_facts *facts)
 {
 	return facts->trial == NM_TRIAL_DONE ? facts->tried.memory[0] : facts->sources[0];

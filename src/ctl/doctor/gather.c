@@ -62,8 +62,6 @@ struct nm_reading nm_gather_name(struct nm_platform *platform, const char *direc
 	return (struct nm_reading){.error = r};
 }
 
-/* ---- the machine ---- */
-
 /* Reads only the lines of the first CPU, because the file is long on large machines. */
 static bool under_hypervisor(struct nm_platform *platform)
 {

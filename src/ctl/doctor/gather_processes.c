@@ -11,8 +11,6 @@
 #define CGROUPS_MOST 4096U
 #define CGROUP_DEPTH 8U
 
-/* ---- processes ---- */
-
 struct look {
 	struct nm_platform *platform;
 	struct nm_facts *facts;
@@ -56,8 +54,6 @@ int nm_gather_processes(struct nm_platform *platform, struct nm_facts *facts)
 	facts->hidden = !facts->root && !comm[0];
 	return platform->ops->list_directory(platform, NM_ROOT, "proc", look_at_process, &look);
 }
-
-/* ---- cpusets ---- */
 
 struct walk {
 	struct nm_platform *platform;

@@ -12,8 +12,6 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 
-/* ---- numa-migrd --list-events --json ---- */
-
 /* Starts the program, for the service's configuration if the path is NULL, with its output in a
  * pipe. Returns its end for reading, or a negative errno.
  */

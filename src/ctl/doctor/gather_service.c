@@ -13,8 +13,6 @@
 #define SYSTEMD "org.freedesktop.systemd1"
 #define SYSTEMD_PATH "/org/freedesktop/systemd1"
 
-/* ---- the unit, from systemd (org.freedesktop.systemd1(5)) ---- */
-
 /*
  * Returns the path of the unit's object, loading the unit if necessary. The caller frees the path.
  */
@@ -68,8 +66,6 @@ void nm_gather_unit(const struct nm_doctor_options *options, struct nm_facts *fa
 	else
 		facts->unit.error = options->bus_error ? options->bus_error : -ENOTCONN;
 }
-
-/* ---- files ---- */
 
 void nm_gather_service(struct nm_platform *platform, const struct nm_doctor_options *options,
 		       struct nm_facts *facts)

@@ -8,8 +8,6 @@
 /* Minimum difference between the load of the old CPU, and that of the new CPU with the thread. */
 #define RELIEF 0.1
 
-/* ---- creation and destruction ---- */
-
 void nm_balancer_new(const struct nm_topology *topology, double page_bytes,
 		     struct nm_balancer **ret)
 {
@@ -48,8 +46,6 @@ struct nm_balance_rules nm_balancer_rules(const struct nm_config *config)
 	};
 }
 
-/* ---- threads ---- */
-
 struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, uint32_t thread,
 						uint64_t interval,
 						const struct nm_proc_schedstat *reading)
@@ -66,8 +62,6 @@ struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, ui
 					 .delay_ns = reading->delay_ns - last.delay_ns,
 					 .length_ns = reading->read_ns - last.read_ns};
 }
-
-/* ---- the round ---- */
 
 int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, const struct nm_balance_times *times)
@@ -107,8 +101,6 @@ int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *sn
 	balancer->tally.stopped_by_leader += result.stopped_by_leader;
 	return 0;
 }
-
-/* ---- proposals ---- */
 
 static struct nm_balance_reason reason_of(const struct nm_balancer *balancer,
 					  const struct nm_snapshot *snapshot,

@@ -10,8 +10,6 @@
 #define PERIOD_NS (30 * NM_NSEC_PER_SEC)  /* between two counts of the pages of a process */
 #define RETRY_NS NM_NSEC_PER_SEC	  /* after a query that could not be sent */
 
-/* ---- the set of processes ---- */
-
 static int init_residence(const struct nm_snapshot *snapshot, void *cell)
 {
 	struct nm_residence *residence = cell;
@@ -46,8 +44,6 @@ const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balan
 	const struct nm_residence *residence = nm_column_find(&balancer->residences, pid);
 	return residence && residence->known ? residence : NULL;
 }
-
-/* ---- estimates ---- */
 
 static bool has_enough_samples(const struct nm_residence *residence)
 {
@@ -95,8 +91,6 @@ int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snaps
 		estimate(balancer, residence_at(balancer, i), snapshot->time_ns);
 	return 0;
 }
-
-/* ---- counts ---- */
 
 const struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer,
 						  uint64_t now_ns)

@@ -20,10 +20,6 @@ void nm_balancer_clear_types(struct nm_balancer *balancer)
 	balancer->split = false;
 }
 
-/* ---- threads ---- */
-
-/* ---- CPUs ---- */
-
 /* Returns whether the type of one of the node's CPUs has changed. */
 static bool is_changed(const struct nm_balancer *balancer, const enum nm_dtas_type *before,
 		       int node)

@@ -32,8 +32,6 @@ void nm_trial_free(struct nm_trial *trial)
 	free(trial);
 }
 
-/* ---- the share of control ---- */
-
 static void clear_span(struct nm_trial *trial, enum nm_trial_span span)
 {
 	memset(trial->conditions[span], 0, sizeof(trial->conditions[span]));
@@ -78,8 +76,6 @@ bool nm_trial_is_on(const struct nm_trial *trial, uint64_t now_ns)
 {
 	return trial->control_share > 0 || now_ns < trial->raised.until_ns;
 }
-
-/* ---- programs ---- */
 
 static struct nm_trial_program *find(const struct nm_trial *trial, uint64_t domain,
 				     const char *comm)
@@ -133,8 +129,6 @@ const struct nm_trial_program *nm_trial_next_loss(struct nm_trial *trial)
 	return NULL;
 }
 
-/* ---- comparison ---- */
-
 bool nm_trial_program_result(const struct nm_trial_program *program, enum nm_trial_span span,
 			     enum nm_trial_measure measure, struct nm_trial_difference *ret)
 {
@@ -177,8 +171,6 @@ nm_trial_conditions(const struct nm_trial *trial, enum nm_trial_span span, enum 
 {
 	return &trial->conditions[span][arm];
 }
-
-/* ---- losses ---- */
 
 static void clear_evidence(struct nm_trial_program *program)
 {
