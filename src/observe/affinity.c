@@ -35,7 +35,8 @@ void nm_affinity_configure(struct nm_affinity *affinity, const struct nm_config 
 }
 
 /* Returns an id that is in no page: its thread exited longer ago than the window for sharing, and
- * its pairs have been cleared. */
+ * its pairs have been cleared; 0 if
+ * there is none. */
 static uint16_t take_free(struct nm_affinity *affinity, uint32_t now_s)
 {
 	uint16_t id = affinity->first_free;
@@ -48,20 +49,6 @@ static uint16_t take_free(struct nm_affinity *affinity, uint32_t now_s)
 	if (affinity->last_free == id)
 		affinity->last_free = 0;
 	return id;
-}
-
-static int new_id(struct nm_affinity *affinity, uint32_t now_s, uint16_t *ret)
-{
-	uint16_t id = take_free(affinity, now_s);
-
-	if (!id) {
-		if (affinity->vertex_count > UINT16_MAX)
-			return -ENOSPC;
-		NM_RESERVE(affinity->vertices, affinity->vertex_capacity, affinity->vertex_count);
-		id = (uint16_t)affinity->vertex_count++;
-	}
-	*ret = id;
-	return 0;
 }
 
 static void put_free(struct nm_affinity *affinity, uint16_t id)
@@ -83,11 +70,15 @@ int nm_affinity_join(struct nm_affinity *affinity, uint32_t tid, uint32_t now_s,
 		*ret = id;
 		return 0;
 	}
-	int r = new_id(affinity, now_s, &id);
-	if (r < 0)
-		return r;
+	id = take_free(affinity, now_s);
+	if (!id) {
+		if (affinity->vertex_count > UINT16_MAX)
+			return -ENOSPC;
+		NM_RESERVE(affinity->vertices, affinity->vertex_capacity, affinity->vertex_count);
+		id = (uint16_t)affinity->vertex_count++;
+	}
 	affinity->vertices[id] = (struct nm_vertex){.tid = tid};
-	r = nm_tidmap_set(affinity->id_of, tid, id);
+	int r = nm_tidmap_set(affinity->id_of, tid, id);
 	if (r < 0) {
 		put_free(affinity, id);
 		return r;

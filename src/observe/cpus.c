@@ -16,16 +16,6 @@ static bool is_idle(double busy_share, double free_max)
 	return busy_share < free_max || busy_share <= 0;
 }
 
-static void fill_cpu(const struct nm_snapshot_input *input, unsigned cpu, struct nm_snap_cpu *ret)
-{
-	const struct nm_cpu *known = &input->topology->cpus[cpu];
-	*ret = (struct nm_snap_cpu){
-		.node = known->online ? known->node : -1,
-		.busy_share = input->busy_share ? input->busy_share[cpu] : (double)NAN,
-	};
-	ret->usable = ret->node >= 0 && hwloc_bitmap_isset(input->topology->usable, cpu);
-}
-
 /* Sorts the threads by main CPU, with a counting sort, which keeps the order of their ids. */
 static void group_main_threads(struct nm_snapshot *view, unsigned nr_cpus)
 {
@@ -203,23 +193,26 @@ void nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 			   struct nm_snapshot_storage *storage)
 {
 	struct nm_snapshot *view = &storage->view;
-	unsigned nr_cpus = input->topology->nr_cpus;
+	const struct nm_topology *topology = input->topology;
+	unsigned nr_cpus = topology->nr_cpus;
 	double free_max = input->config->rules.free_max;
-	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
-		fill_cpu(input, cpu, &view->cpus[cpu]);
-	nm_autofree unsigned *last =
-		nm_must(calloc(input->topology->nr_cpus + 1U, sizeof(*last))); /* + 1 */
-	for (unsigned cpu = 0; cpu < input->topology->nr_cpus; cpu++) {
-		int core = input->topology->cpus[cpu].core;
-		view->cpus[cpu].sibling = cpu;
-		if (!input->topology->cpus[cpu].online || core < 0 ||
-		    core >= (int)input->topology->nr_cpus)
+	nm_autofree unsigned *last = nm_must(calloc(nr_cpus + 1U, sizeof(*last))); /* + 1 */
+	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
+		const struct nm_cpu *known = &topology->cpus[cpu];
+		struct nm_snap_cpu *one = &view->cpus[cpu];
+		*one = (struct nm_snap_cpu){
+			.node = known->online ? known->node : -1,
+			.busy_share = input->busy_share ? input->busy_share[cpu] : (double)NAN,
+			.sibling = cpu,
+		};
+		one->usable = one->node >= 0 && hwloc_bitmap_isset(topology->usable, cpu);
+		if (!known->online || known->core < 0 || known->core >= (int)nr_cpus)
 			continue;
-		if (last[core]) {
-			view->cpus[cpu].sibling = view->cpus[last[core] - 1].sibling;
-			view->cpus[last[core] - 1].sibling = cpu;
+		if (last[known->core]) {
+			one->sibling = view->cpus[last[known->core] - 1].sibling;
+			view->cpus[last[known->core] - 1].sibling = cpu;
 		}
-		last[core] = cpu + 1;
+		last[known->core] = cpu + 1;
 	}
 	group_main_threads(view, nr_cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++) {
@@ -227,10 +220,9 @@ void nm_snapshot_fill_cpus(const struct nm_snapshot_input *input,
 		one->idle = one->usable && one->nr_main_threads == 0 &&
 			    is_idle(one->busy_share, free_max);
 		one->free = one->idle;
-		for (unsigned other = view->cpus[cpu].sibling; other != cpu;
-		     other = view->cpus[other].sibling)
+		for (unsigned other = one->sibling; other != cpu; other = view->cpus[other].sibling)
 			if (!is_idle(view->cpus[other].busy_share, free_max))
-				view->cpus[cpu].sibling_busy = true;
+				one->sibling_busy = true;
 	}
 	fill_capacity(input->config, view);
 }

@@ -129,19 +129,6 @@ static void measure(const struct nm_snapshot_input *input, struct nm_snap_thread
 		thread->performance = performance;
 }
 
-static void add_to_sums(struct nm_snapshot *view, const struct nm_snap_thread *thread)
-{
-	struct nm_snap_process *process = &view->processes[thread->process];
-	view->active += thread->active;
-	view->undersampled += thread->undersampled;
-	if (!thread->measured)
-		return;
-	view->measured++;
-	view->performance += thread->performance;
-	process->measured++;
-	process->performance += thread->performance;
-}
-
 void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 				  struct nm_snapshot_storage *storage)
 {
@@ -153,9 +140,17 @@ void nm_snapshot_fill_performance(const struct nm_snapshot_input *input,
 	bool by_locality = view->missing;
 	view->by_locality = by_locality;
 	for (size_t i = 0; i < view->nr_threads; i++) {
-		measure(input, &view->threads[i], by_locality,
-			!by_locality && (kinds & BIT(MEMORY)));
-		add_to_sums(view, &view->threads[i]);
+		struct nm_snap_thread *thread = &view->threads[i];
+		struct nm_snap_process *process = &view->processes[thread->process];
+		measure(input, thread, by_locality, !by_locality && (kinds & BIT(MEMORY)));
+		view->active += thread->active;
+		view->undersampled += thread->undersampled;
+		if (!thread->measured)
+			continue;
+		view->measured++;
+		view->performance += thread->performance;
+		process->measured++;
+		process->performance += thread->performance;
 	}
 	for (size_t i = 0; i < view->nr_processes; i++)
 		view->processes[i].performance /= view->processes[i].measured;

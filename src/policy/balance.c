@@ -45,15 +45,6 @@ static bool may_be_moved(const struct nm_balance_thread *thread)
 	return thread->cpu >= 0 && thread->waiting && thread->movable && !isnan(thread->load);
 }
 
-static void waiting_clear(struct waiting *waiting)
-{
-	for (unsigned cpu = 0; waiting->queues && cpu < waiting->nr_cpus; cpu++)
-		hwloc_bitmap_free(waiting->queues[cpu].reach);
-	free(waiting->queues);
-	free(waiting->items);
-	*waiting = (struct waiting){0};
-}
-
 static void waiting_init(struct waiting *waiting, const struct nm_balance_input *input)
 {
 	*waiting = (struct waiting){
@@ -139,18 +130,6 @@ static double loads_of_node(const struct loads *loads, int node)
 	return loads->node[node] / loads->cpus[node];
 }
 
-static double loads_gap(const struct loads *loads)
-{
-	double least = INFINITY, most = -INFINITY;
-	for (unsigned node = 0; node < loads->topology->nr_nodes; node++) {
-		if (loads->cpus[node] == 0)
-			continue;
-		least = fmin(least, loads_of_node(loads, (int)node));
-		most = fmax(most, loads_of_node(loads, (int)node));
-	}
-	return most > least ? most - least : 0;
-}
-
 static int node_of_cpu(const struct loads *loads, uint32_t cpu)
 {
 	return loads->topology->cpus[cpu].node;
@@ -188,15 +167,6 @@ static void loads_move(struct loads *loads, int from, int to, double load)
 			loads->order[at] = loads->order[at - 1];
 		loads->order[at] = cpu;
 	}
-}
-
-static void loads_clear(struct loads *loads)
-{
-	free(loads->cpu);
-	free(loads->node);
-	free(loads->cpus);
-	free(loads->order);
-	*loads = (struct loads){0};
 }
 
 static void loads_init(struct loads *loads, const struct nm_balance_input *input)
@@ -254,8 +224,15 @@ struct round {
 
 static void free_round(struct round *round)
 {
-	loads_clear(&round->loads);
-	waiting_clear(&round->waiting);
+	struct waiting *waiting = &round->waiting;
+	for (unsigned cpu = 0; waiting->queues && cpu < waiting->nr_cpus; cpu++)
+		hwloc_bitmap_free(waiting->queues[cpu].reach);
+	free(waiting->queues);
+	free(waiting->items);
+	free(round->loads.cpu);
+	free(round->loads.node);
+	free(round->loads.cpus);
+	free(round->loads.order);
 	free(round->groups);
 	free(round->members);
 	free(round->roles);
@@ -462,7 +439,14 @@ int nm_balance_round(const struct nm_balance_input *input, const struct nm_balan
 	nm_auto(free_round) struct round round = {.input = input, .rules = rules};
 	waiting_init(&round.waiting, input);
 	loads_init(&round.loads, input);
-	round.result.gap = loads_gap(&round.loads);
+	double least = INFINITY, most = -INFINITY;
+	for (unsigned node = 0; node < input->topology->nr_nodes; node++) {
+		if (round.loads.cpus[node] == 0)
+			continue;
+		least = fmin(least, loads_of_node(&round.loads, (int)node));
+		most = fmax(most, loads_of_node(&round.loads, (int)node));
+	}
+	round.result.gap = most > least ? most - least : 0;
 	round.result.waiting = round.waiting.total;
 	round.result.active = nm_balance_update(state, rules, round.result.gap);
 	if (round.result.active) {

@@ -128,19 +128,6 @@ static int by_precedence(const void *left, const void *right)
 		       ?: NM_COMPARE(a->thread, b->thread);
 }
 
-static void accept_claims(struct node_claims *node_claims, bool *refused)
-{
-	qsort(node_claims->claims, node_claims->nr_claims, sizeof(*node_claims->claims),
-	      by_precedence);
-	for (size_t i = 0; i < node_claims->nr_claims; i++) {
-		const struct claim *claim = &node_claims->claims[i];
-		double demand = demand_of(&node_claims->snapshot->threads[claim->thread]);
-		refused[claim->thread] = !use_cpu_sets(node_claims, claim->cpu_set, demand);
-	}
-}
-
-/* If no thread is bound to a part of the node, and the node has room for all, nothing needs to be
- * decided. */
 static void fill_node(struct node_claims *node_claims, int node, bool *refused)
 {
 	const struct nm_topology *topology = node_claims->snapshot->topology;
@@ -155,9 +142,18 @@ static void fill_node(struct node_claims *node_claims, int node, bool *refused)
 		find_cpu_set(node_claims, node_claims->snapshot->threads[claim->thread].allowed,
 			     &claim->cpu_set);
 	}
-	if ((node_claims->nr_cpu_sets > 1 ||
-	     node_claims->demand > node_claims->cpu_sets[0].capacity))
-		accept_claims(node_claims, refused);
+	/* If no thread is bound to a part of the node, and the node has room for all, nothing needs
+	 * to be decided. */
+	if (node_claims->nr_cpu_sets > 1 ||
+	    node_claims->demand > node_claims->cpu_sets[0].capacity) {
+		qsort(node_claims->claims, node_claims->nr_claims, sizeof(*node_claims->claims),
+		      by_precedence);
+		for (size_t i = 0; i < node_claims->nr_claims; i++) {
+			const struct claim *claim = &node_claims->claims[i];
+			double demand = demand_of(&node_claims->snapshot->threads[claim->thread]);
+			refused[claim->thread] = !use_cpu_sets(node_claims, claim->cpu_set, demand);
+		}
+	}
 	while (node_claims->nr_cpu_sets > 0)
 		hwloc_bitmap_free(node_claims->cpu_sets[--node_claims->nr_cpu_sets].cpus);
 }
