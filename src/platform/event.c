@@ -56,15 +56,6 @@ const char *nm_event_name(enum nm_event_kind kind)
 	return type ? type->name : "unknown";
 }
 
-static void lead_ring(struct perf_event_attr *attr, uint64_t wakeup_bytes)
-{
-	attr->task = 1;
-	attr->comm = 1;
-	attr->comm_exec = 1;
-	attr->watermark = 1;
-	attr->wakeup_watermark = (uint32_t)wakeup_bytes;
-}
-
 int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_attr *ret)
 {
 	const struct event_type *type = event_type(kind);
@@ -80,10 +71,13 @@ int nm_event_attr(enum nm_event_kind kind, uint64_t period, struct perf_event_at
 		.disabled = 1,
 		.sample_id_all = 1,
 	};
-	if (kind == NM_EVENT_SIDEBAND)
-		lead_ring(&attr, period);
-	else
+	if (kind == NM_EVENT_SIDEBAND) {
+		attr.task = attr.comm = attr.comm_exec = 1;
+		attr.watermark = 1;
+		attr.wakeup_watermark = (uint32_t)period;
+	} else {
 		attr.sample_period = period;
+	}
 	/* Only the clock can exclude idle: arm64's PMU refuses the flag, and idle CPUs have no
 	 * cycles. */
 	attr.exclude_idle = kind == NM_EVENT_CLOCK;

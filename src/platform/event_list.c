@@ -138,12 +138,6 @@ static void add_ibs(struct builder *builder)
 		add(builder, word);
 }
 
-static unsigned spe_latency(const struct nm_event_selection *selection)
-{
-	return selection->load_latency < SPE_LATENCY_MAX ? selection->load_latency
-							 : SPE_LATENCY_MAX;
-}
-
 /*
  * A machine with two kinds of cores has one such PMU for each. Filters are set if the hardware
  * lists them; without filters for loads and stores, other records are dropped when they are
@@ -153,7 +147,10 @@ static void add_spe(struct builder *builder)
 {
 	static const char *const terms[] = {"ts_enable",   "pa_enable",	   "jitter",
 					    "load_filter", "store_filter", "min_latency"};
+	unsigned latency = builder->selection->load_latency;
 
+	if (latency > SPE_LATENCY_MAX)
+		latency = SPE_LATENCY_MAX;
 	for (unsigned pmu = 0; pmu < SPE_PMUS_MAX; pmu++) {
 		struct nm_event_word word = {
 			.kind = NM_EVENT_MEMORY, .user_only = true, .aux = true};
@@ -162,11 +159,10 @@ static void add_spe(struct builder *builder)
 		int length = snprintf(text, sizeof(text), "%s/", name);
 		for (size_t i = 0; i < NM_ARRAY_SIZE(terms); i++) {
 			snprintf(file, sizeof(file), "format/%s", terms[i]);
-			bool latency = i == NM_ARRAY_SIZE(terms) - 1;
+			bool is_latency = i == NM_ARRAY_SIZE(terms) - 1;
 			if (nm_pmu_has(builder->root, name, file))
 				length += snprintf(text + length, sizeof(text) - (size_t)length,
-						   "%s=%u,", terms[i],
-						   latency ? spe_latency(builder->selection) : 1);
+						   "%s=%u,", terms[i], is_latency ? latency : 1);
 		}
 		length -= text[length - 1] == ',';
 		snprintf(text + length, sizeof(text) - (size_t)length, "/");
@@ -251,13 +247,6 @@ static int add_memory(struct builder *builder)
 	}
 }
 
-/* The kernel's own constants are available without a PMU that we know. */
-static bool is_offered(const struct builder *builder, const struct nm_event_row *row, bool has_core)
-{
-	return !row->precise && !(builder->kinds_of_pmu & 1U << row->kind) &&
-	       (has_core || (row->raw && row->type == PERF_TYPE_HARDWARE));
-}
-
 int nm_event_list_read(int root, const struct nm_event_selection *selection,
 		       enum nm_event_kind kind, struct nm_event_list *ret)
 {
@@ -274,9 +263,13 @@ int nm_event_list_read(int root, const struct nm_event_selection *selection,
 	if (r < 0)
 		return r;
 	bool has_core = core_pmu(root) != NULL;
-	for (size_t i = 0; i < table->count; i++)
-		if (is_offered(&builder, &table->rows[i], has_core))
-			add_row(&builder, &table->rows[i], false);
+	for (size_t i = 0; i < table->count; i++) {
+		const struct nm_event_row *row = &table->rows[i];
+		/* The kernel's own constants are available without a PMU that we know. */
+		bool offered = has_core || (row->raw && row->type == PERF_TYPE_HARDWARE);
+		if (offered && !row->precise && !(builder.kinds_of_pmu & 1U << row->kind))
+			add_row(&builder, row, false);
+	}
 	*ret = builder.list;
 	return 0;
 }

@@ -17,20 +17,6 @@ static int open_attr(struct perf_event_attr *attr, int cpu, int group)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/*
- * CPUs differ in the precision that they support; without any precision there would be no address.
- */
-static int open_precise(struct perf_event_attr *attr, int cpu, int group)
-{
-	int fd = open_attr(attr, cpu, group);
-
-	while ((fd == -EOPNOTSUPP || fd == -EINVAL) && attr->precise_ip > 1) {
-		attr->precise_ip--;
-		fd = open_attr(attr, cpu, group);
-	}
-	return fd;
-}
-
 static int open_aux(const struct perf_event_attr *member, int cpu)
 {
 	struct perf_event_attr attr = {
@@ -59,7 +45,12 @@ static int open_word(const struct nm_event_word *word, const struct nm_event_req
 		if (fds.leader < 0)
 			return fds.leader;
 	}
-	fds.event = open_precise(&attr, request->cpu, fds.leader);
+	fds.event = open_attr(&attr, request->cpu, fds.leader);
+	/* CPUs differ in the precision that they support; without any there would be no address. */
+	while ((fds.event == -EOPNOTSUPP || fds.event == -EINVAL) && attr.precise_ip > 1) {
+		attr.precise_ip--;
+		fds.event = open_attr(&attr, request->cpu, fds.leader);
+	}
 	if (fds.event < 0)
 		return fds.event;
 	*ret = nm_take_event(&fds);

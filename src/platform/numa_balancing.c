@@ -73,44 +73,27 @@ static int state_load(const char *path, struct state *ret)
 	return 0;
 }
 
-static int make_parent(const char *path)
-{
-	char parent[PATH_MAX];
-	const char *slash = strrchr(path, '/');
-
-	if (!slash || slash == path || (size_t)(slash - path) >= sizeof(parent))
-		return -ENOENT;
-	memcpy(parent, path, (size_t)(slash - path));
-	parent[slash - path] = '\0';
-	return mkdir(parent, 0700) < 0 && errno != EEXIST ? -errno : 0;
-}
-
 static int state_save(const char *path, struct state state)
 {
 	char text[32], fresh[PATH_MAX];
+	const char *slash = strrchr(path, '/');
 
+	if (!slash || slash == path)
+		return -ENOENT;
+	nm_autofree char *parent = nm_must(strndup(path, (size_t)(slash - path)));
 	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
 		return -ENAMETOOLONG;
-	int r = make_parent(path);
-	if (r < 0)
-		return r;
+	if (mkdir(parent, 0700) < 0 && errno != EEXIST)
+		return -errno;
 	snprintf(text, sizeof(text), "%d %d\n", state.old, state.ours);
 	int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	close(fd);
-	r = nm_write_text(AT_FDCWD, fresh, text);
+	int r = nm_write_text(AT_FDCWD, fresh, text);
 	if (r < 0)
 		return r;
 	return rename(fresh, path) < 0 ? -errno : 0;
-}
-
-static void state_undo(const char *path, bool had, struct state previous)
-{
-	if (had)
-		(void)state_save(path, previous);
-	else
-		(void)unlink(path);
 }
 
 int nm_numa_balancing_set(const struct nm_helper_context *context, bool nodes)
@@ -132,8 +115,10 @@ int nm_numa_balancing_set(const struct nm_helper_context *context, bool nodes)
 	if (r < 0)
 		return r;
 	r = sysctl_write(context->proc_fd, value);
-	if (r < 0)
-		state_undo(context->state_path, had, previous);
+	if (r < 0 && had)
+		(void)state_save(context->state_path, previous);
+	else if (r < 0)
+		(void)unlink(context->state_path);
 	return r;
 }
 

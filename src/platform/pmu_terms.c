@@ -105,18 +105,10 @@ static int apply_value(const struct parser *parser, const char *name, uint64_t v
 
 static int apply_terms(const struct parser *parser, char *terms, bool within_event);
 
-/* A named event of the PMU is an abbreviation of other terms. */
-static int apply_event(const struct parser *parser, const char *name)
-{
-	char terms[TEXT_BYTES];
-	int r = read_attribute(parser->root, parser->pmu, "events/", name, terms);
-
-	return r < 0 ? r : apply_terms(parser, terms, true);
-}
-
 static int apply_term(const struct parser *parser, char *term, bool within_event)
 {
 	char *equals = strchr(term, '='), *end = NULL;
+	char terms[TEXT_BYTES];
 	uint64_t value = 1;
 
 	if (equals) {
@@ -128,7 +120,10 @@ static int apply_term(const struct parser *parser, char *term, bool within_event
 	}
 	if (!*term || strspn(term, NAME_CHARACTERS) != strlen(term) || strlen(term) >= TERM_BYTES)
 		return -EINVAL;
-	if (!equals && !within_event && apply_event(parser, term) == 0)
+	/* A named event of the PMU is an abbreviation of other terms. */
+	if (!equals && !within_event &&
+	    read_attribute(parser->root, parser->pmu, "events/", term, terms) == 0 &&
+	    apply_terms(parser, terms, true) == 0)
 		return 0;
 	return apply_value(parser, term, value);
 }
@@ -146,20 +141,9 @@ static int apply_terms(const struct parser *parser, char *terms, bool within_eve
 	return 0;
 }
 
-static int read_type(int root, const char *pmu, uint32_t *ret)
-{
-	char text[TEXT_BYTES];
-	int r = read_attribute(root, pmu, "", "type", text);
-
-	if (r < 0)
-		return r;
-	*ret = (uint32_t)strtoul(text, NULL, 10);
-	return 0;
-}
-
 int nm_pmu_parse(int root, const char *text, struct nm_event_word *word)
 {
-	char copy[NM_PMU_TEXT];
+	char copy[NM_PMU_TEXT], type[TEXT_BYTES];
 	size_t length = strlen(text), name = strspn(text, NAME_CHARACTERS);
 	struct nm_event_word parsed = *word;
 	struct parser parser = {.root = root, .pmu = copy, .word = &parsed};
@@ -169,9 +153,11 @@ int nm_pmu_parse(int root, const char *text, struct nm_event_word *word)
 		return -EINVAL;
 	memcpy(copy, text, length + 1);
 	copy[name] = copy[length - 1] = '\0';
-	int r = read_type(root, copy, &parsed.type);
-	if (r == 0)
-		r = apply_terms(&parser, copy + name + 1, false);
+	int r = read_attribute(root, copy, "", "type", type);
+	if (r < 0)
+		return r;
+	parsed.type = (uint32_t)strtoul(type, NULL, 10);
+	r = apply_terms(&parser, copy + name + 1, false);
 	if (r < 0)
 		return r;
 	snprintf(parsed.name, sizeof(parsed.name), "%s", text);

@@ -31,13 +31,6 @@ static bool parse(const char *line, struct nm_private_extent *ret)
 	return true;
 }
 
-static void add(struct nm_private_pages *pages, const struct nm_private_extent *extent)
-{
-	NM_RESERVE(pages->extents, pages->capacity, pages->count);
-	pages->extents[pages->count++] = *extent;
-	pages->all += extent->pages;
-}
-
 ssize_t nm_private_pages_add(struct nm_private_pages *pages, char *text, size_t length)
 {
 	struct nm_private_extent extent;
@@ -45,8 +38,11 @@ ssize_t nm_private_pages_add(struct nm_private_pages *pages, char *text, size_t 
 
 	for (char *end; (end = memchr(line, '\n', (size_t)(text + length - line))); line = end + 1) {
 		*end = '\0';
-		if (parse(line, &extent))
-			add(pages, &extent);
+		if (!parse(line, &extent))
+			continue;
+		NM_RESERVE(pages->extents, pages->capacity, pages->count);
+		pages->extents[pages->count++] = extent;
+		pages->all += extent.pages;
 	}
 	return line - text;
 }

@@ -21,28 +21,6 @@ static int read_root_config(const struct nm_helper_context *context, struct nm_c
 	return r < 0 ? -EPERM : r;
 }
 
-/* Reads root's configuration; returns -EPERM if it does not enable this kind of injection. */
-static int require_inject(const struct nm_helper_context *context, enum nm_inject wanted,
-			  struct nm_config **ret)
-{
-	nm_auto(nm_config_freep) struct nm_config *config = NULL;
-	int r = read_root_config(context, &config);
-
-	if (r < 0)
-		return r;
-	if (config->sampling.inject != wanted)
-		return -EPERM;
-	*ret = NM_TAKE(config);
-	return 0;
-}
-
-static bool is_well_formed(const struct nm_helper_request *request)
-{
-	return request->kind < NM_EVENT_KIND_MAX && request->cpu >= 0 && request->cpu < CPU_MAX &&
-	       request->index < NM_EVENT_LIST_MAX && request->source < NM_MEMORY_SOURCE_MAX &&
-	       request->load_latency <= NM_LOAD_LATENCY_MAX;
-}
-
 /* Only root's configuration determines the value of sampling.event, for any
  * client. */
 static int read_named(const struct nm_helper_context *context, struct nm_event_selection *selection,
@@ -68,7 +46,9 @@ static int serve_open_event(const struct nm_helper_context *context,
 {
 	nm_auto(nm_config_freep) struct nm_config *config = NULL;
 
-	if (!is_well_formed(request))
+	if (request->kind >= NM_EVENT_KIND_MAX || request->cpu < 0 || request->cpu >= CPU_MAX ||
+	    request->index >= NM_EVENT_LIST_MAX || request->source >= NM_MEMORY_SOURCE_MAX ||
+	    request->load_latency > NM_LOAD_LATENCY_MAX)
 		return -EINVAL;
 	struct nm_event_request event = {
 		.kind = (enum nm_event_kind)request->kind,
@@ -117,12 +97,6 @@ static int require_rate(const struct nm_helper_context *context)
 	return rate->bytes > 0 ? 0 : -EAGAIN;
 }
 
-static void charge(const struct nm_helper_context *context, pid_t pid)
-{
-	if (context->rate)
-		context->rate->bytes -= resident_bytes(context->proc_fd, pid);
-}
-
 static int serve_clear_refs(const struct nm_helper_context *context,
 			    const struct nm_helper_request *request,
 			    struct nm_event_fds *ret_fds)
@@ -131,9 +105,11 @@ static int serve_clear_refs(const struct nm_helper_context *context,
 
 	if (request->pid < 2 || request->start_ticks == 0)
 		return -EINVAL;
-	int r = require_inject(context, NM_INJECT_SOFT_DIRTY, &config);
+	int r = read_root_config(context, &config);
 	if (r < 0)
 		return r;
+	if (config->sampling.inject != NM_INJECT_SOFT_DIRTY)
+		return -EPERM;
 	/* The daemon clears its own pages to test whether this has an effect on this machine. */
 	bool own = request->pid == context->requester &&
 		   request->start_ticks == context->requester_ticks;
@@ -143,7 +119,8 @@ static int serve_clear_refs(const struct nm_helper_context *context,
 				       own ? NULL : config);
 	if (r < 0)
 		return r;
-	charge(context, request->pid);
+	if (context->rate)
+		context->rate->bytes -= resident_bytes(context->proc_fd, request->pid);
 	ret_fds->event = r;
 	return 0;
 }

@@ -26,21 +26,13 @@ struct failures {
 	} logged[REMEMBERED];
 };
 
-static const char *act_name(uint32_t act)
-{
-	switch (act) {
-	case 0:
-		return "Connection";
-	case NM_HELPER_OPEN_EVENT:
-		return "Opening an event";
-	case NM_HELPER_CLEAR_REFS:
-		return "Clearing soft-dirty bits";
-	case NM_HELPER_NUMA_BALANCING:
-		return "Changing kernel.numa_balancing";
-	default:
-		return "Unknown act";
-	}
-}
+static const char *const act_names[] = {
+	[0] = "Connection",
+	[NM_HELPER_OPEN_EVENT] = "Opening an event",
+	[NM_HELPER_CLEAR_REFS] = "Clearing soft-dirty bits",
+	[NM_HELPER_NUMA_BALANCING] = "Changing kernel.numa_balancing",
+	[NM_HELPER_NUMA_BALANCING + 1] = "Unknown act",
+};
 
 /* The daemon finds out by trials which events a machine has, and reports missing ones itself. */
 static bool is_expected(uint32_t act, int error)
@@ -55,7 +47,7 @@ static void on_failure(void *context, uint32_t act, int error)
 
 	if (is_expected(act, error))
 		return;
-	act = act > NM_HELPER_NUMA_BALANCING ? UINT32_MAX : act;
+	act = act > NM_HELPER_NUMA_BALANCING ? NM_HELPER_NUMA_BALANCING + 1 : act;
 	for (size_t i = 0; i < failures->count; i++)
 		if (failures->logged[i].act == act && failures->logged[i].error == error)
 			return;
@@ -63,17 +55,10 @@ static void on_failure(void *context, uint32_t act, int error)
 		return;
 	failures->logged[failures->count].act = act;
 	failures->logged[failures->count++].error = error;
-	fprintf(stderr, SD_NOTICE "%s: %s (logged once)\n", act_name(act),
+	fprintf(stderr, SD_NOTICE "%s: %s (logged once)\n", act_names[act],
 		error == -ENOPKG ? "not an event that libpfm4 encodes here: see numa-migrd "
 				   "--check-config"
 				 : strerror(-error));
-}
-
-static uid_t permitted_uid(void)
-{
-	const struct passwd *user = getpwnam(USER);
-
-	return user ? user->pw_uid : 0;
 }
 
 static void eventp(sd_event **event)
@@ -81,34 +66,30 @@ static void eventp(sd_event **event)
 	sd_event_unref(*event);
 }
 
-static int watch_signals(sd_event *event)
+static int serve(const struct nm_helper_context *acts, int listen_fd)
 {
+	nm_auto(eventp) sd_event *event = NULL;
+	nm_auto(nm_helper_server_freep) struct nm_helper_server *server = NULL;
+	const struct passwd *user = getpwnam(USER);
+	struct failures failures = {0};
 	sigset_t signals;
+	const struct nm_helper_server_options options = {.acts = acts,
+							 .listen_fd = listen_fd,
+							 .permitted = user ? user->pw_uid : 0,
+							 .idle_us = IDLE_US,
+							 .on_failure = on_failure,
+							 .context = &failures};
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
 	if (sigprocmask(SIG_BLOCK, &signals, NULL) < 0)
 		return -errno;
-	int r = sd_event_add_signal(event, NULL, SIGTERM, NULL, NULL);
-	return r < 0 ? r : sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
-}
-
-static int serve(const struct nm_helper_context *acts, int listen_fd)
-{
-	nm_auto(eventp) sd_event *event = NULL;
-	nm_auto(nm_helper_server_freep) struct nm_helper_server *server = NULL;
-	struct failures failures = {0};
-	const struct nm_helper_server_options options = {.acts = acts,
-							 .listen_fd = listen_fd,
-							 .permitted = permitted_uid(),
-							 .idle_us = IDLE_US,
-							 .on_failure = on_failure,
-							 .context = &failures};
-
 	int r = sd_event_new(&event);
 	if (r >= 0)
-		r = watch_signals(event);
+		r = sd_event_add_signal(event, NULL, SIGTERM, NULL, NULL);
+	if (r >= 0)
+		r = sd_event_add_signal(event, NULL, SIGINT, NULL, NULL);
 	if (r >= 0)
 		r = nm_helper_server_new(event, &options, &server);
 	if (r < 0)

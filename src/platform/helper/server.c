@@ -63,31 +63,24 @@ static void client_close(struct client *client)
 
 /* ---- requests ---- */
 
-/* Does not wait for a client that does not read its replies. */
-static int send_reply(int socket, int result, const struct nm_event_fds *fds)
-{
-	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION, .result = result};
-	const struct iovec part = {&reply, sizeof(reply)};
-
-	return nm_fds_send(socket, &part, 1, (struct nm_fds){fds->event, fds->leader},
-			   MSG_DONTWAIT);
-}
-
 static int serve(struct client *client, int socket, const struct nm_helper_request *request)
 {
 	struct nm_helper_server *server = client->server;
 	nm_auto(nm_event_close) struct nm_event_fds fds = {-1, -1};
 	struct nm_helper_context acts = *server->options.acts;
+	struct nm_helper_reply reply = {.version = NM_HELPER_VERSION};
+	const struct iovec part = {&reply, sizeof(reply)};
+
 	acts.requester = client->start_ticks ? client->pid : 0;
 	acts.requester_ticks = client->start_ticks;
 	acts.rate = &server->rate;
 	acts.now_ns = nm_clock_ns();
-	int result = nm_helper_serve(&acts, request, &fds);
-
-	failed(server, request->act, result);
-	if (request->act == NM_HELPER_NUMA_BALANCING && result == 0)
+	reply.result = nm_helper_serve(&acts, request, &fds);
+	failed(server, request->act, reply.result);
+	if (request->act == NM_HELPER_NUMA_BALANCING && reply.result == 0)
 		server->balancing_owner = request->value == -1 ? NULL : client;
-	return send_reply(socket, result, &fds);
+	/* Does not wait for a client that does not read its replies. */
+	return nm_fds_send(socket, &part, 1, (struct nm_fds){fds.event, fds.leader}, MSG_DONTWAIT);
 }
 
 /* Returns 0 if the client may continue. There is no room for descriptors that a client attaches,
@@ -121,29 +114,6 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
 
 /* ---- connections ---- */
 
-/* Checks whether the peer may connect, and returns its PID in *ret. */
-static int check_peer(const struct nm_helper_server *server, int socket, pid_t *ret)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-		return -errno;
-	if (peer.uid != 0 && peer.uid != server->options.permitted)
-		return -EACCES;
-	*ret = peer.pid;
-	return 0;
-}
-
-static uint64_t read_start(int proc_fd, pid_t pid)
-{
-	char path[32];
-	struct nm_proc_stat stat;
-
-	snprintf(path, sizeof(path), "%d/stat", pid);
-	return nm_proc_stat_at(proc_fd, path, &stat) < 0 ? 0 : stat.start_ticks;
-}
-
 /*
  * Returns the start time of the connected process. With SO_PEERPIDFD (Linux 6.5) it is known to be
  * the same process, because it is still alive after reading. With older kernels its PID could be
@@ -153,13 +123,17 @@ static uint64_t start_of_peer(const struct nm_helper_server *server, int socket,
 {
 	nm_auto(nm_closep) int pidfd = -1;
 	socklen_t size = sizeof(pidfd);
-	bool known = getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0;
-	uint64_t start = read_start(server->options.acts->proc_fd, pid);
-	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	struct nm_proc_stat stat;
+	char path[32];
 
+	bool known = getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0;
 	if (!known && errno != ENOPROTOOPT)
 		return 0;
-	return known && poll(&ended, 1, 0) != 0 ? 0 : start;
+	snprintf(path, sizeof(path), "%d/stat", pid);
+	if (nm_proc_stat_at(server->options.acts->proc_fd, path, &stat) < 0)
+		return 0;
+	struct pollfd ended = {.fd = pidfd, .events = POLLIN};
+	return known && poll(&ended, 1, 0) != 0 ? 0 : stat.start_ticks;
 }
 
 /* Returns an unused slot, or the one of the oldest client. */
@@ -181,15 +155,17 @@ static struct client *make_place(struct nm_helper_server *server)
 /* On success the event source owns the connection. */
 static int adopt(struct nm_helper_server *server, sd_event *event, int socket)
 {
-	pid_t pid = 0;
-	int r = check_peer(server, socket, &pid);
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
 
-	if (r < 0)
-		return r;
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -errno;
+	if (peer.uid != 0 && peer.uid != server->options.permitted)
+		return -EACCES;
 	struct client *client = make_place(server);
-	client->pid = pid;
-	client->start_ticks = start_of_peer(server, socket, pid);
-	r = sd_event_add_io(event, &client->source, socket, EPOLLIN, on_client, client);
+	client->pid = peer.pid;
+	client->start_ticks = start_of_peer(server, socket, peer.pid);
+	int r = sd_event_add_io(event, &client->source, socket, EPOLLIN, on_client, client);
 	if (r < 0)
 		return r;
 	(void)sd_event_source_set_io_fd_own(client->source, 1);

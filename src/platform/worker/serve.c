@@ -165,27 +165,21 @@ struct search {
 	struct nm_worker_found *found;
 };
 
-static int ask(const struct search *search, uint64_t count, uint64_t page_bytes, int *nodes)
-{
-	uint64_t addresses[PIECE];
-
-	for (uint64_t i = 0; i < count; i++)
-		addresses[i] = search->found->next + i * page_bytes;
-	return nm_numa_where(search->request->pid, (uint32_t)count, addresses, nodes);
-}
-
 /* Returns 1 if the range was searched, 0 if there is no more space or time (at least one piece was
  * searched), or a negative errno. */
 static int search_range(struct search *search, const struct nm_worker_range *range)
 {
 	struct nm_worker_found *found = search->found;
 	uint64_t before = found->count, most = range->resident ? range->resident : UINT64_MAX;
+	uint64_t addresses[PIECE];
 	int nodes[PIECE];
 
 	for (found->next = range->start; found->next < range->end;) {
 		uint64_t left = (range->end - found->next) / range->page_bytes;
 		uint64_t count = left < PIECE ? left : PIECE;
-		int r = ask(search, count, range->page_bytes, nodes);
+		for (uint64_t i = 0; i < count; i++)
+			addresses[i] = found->next + i * range->page_bytes;
+		int r = nm_numa_where(search->request->pid, (uint32_t)count, addresses, nodes);
 		if (r < 0)
 			return r;
 		for (uint64_t i = 0; i < count; i++, found->next += range->page_bytes) {
@@ -276,18 +270,6 @@ void nm_worker_perform(int proc_fd, const struct nm_worker_order *order, int fd,
 
 /* ---- the socket ---- */
 
-static int send_reply(int socket, const struct nm_worker_outcome *outcome, void *body)
-{
-	struct nm_worker_reply reply = {.version = NM_WORKER_VERSION,
-					.result = outcome->result,
-					.bytes = outcome->bytes,
-					.held_ns = outcome->held_ns};
-	const struct iovec parts[] = {{&reply, sizeof(reply)}, {body, outcome->bytes}};
-
-	return nm_fds_send(socket, parts, NM_ARRAY_SIZE(parts), (struct nm_fds){outcome->fd, -1},
-			   0);
-}
-
 /* Returns 1 if there may be more. A malformed request ends the connection. */
 static int serve_one(int proc_fd, int socket, void *message, void *body)
 {
@@ -305,8 +287,12 @@ static int serve_one(int proc_fd, int socket, void *message, void *body)
 		return r;
 	uint64_t before_ns = nm_clock_ns();
 	nm_worker_perform(proc_fd, &order, fds.first, body, &outcome);
-	outcome.held_ns = nm_clock_ns() - before_ns;
-	r = send_reply(socket, &outcome, body);
+	struct nm_worker_reply reply = {.version = NM_WORKER_VERSION,
+					.result = outcome.result,
+					.bytes = outcome.bytes,
+					.held_ns = nm_clock_ns() - before_ns};
+	const struct iovec parts[] = {{&reply, sizeof(reply)}, {body, outcome.bytes}};
+	r = nm_fds_send(socket, parts, NM_ARRAY_SIZE(parts), (struct nm_fds){outcome.fd, -1}, 0);
 	nm_closep(&outcome.fd);
 	return r < 0 ? r : 1;
 }

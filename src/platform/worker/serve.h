@@ -11,7 +11,6 @@ struct nm_worker_outcome {
 	int result;
 	uint32_t bytes; /* size of the body */
 	int fd;		/* -1: none; the caller closes it */
-	uint64_t held_ns; /* set by nm_worker_serve(): duration of the request */
 };
 
 /*
