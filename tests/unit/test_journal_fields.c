@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "numa-migrd/journal.h"
+#include "numa-migrd/statistics.h"
 
 #define PAGE NM_SOURCE_DIR "/man/numa-migrd-journal.7"
 
@@ -208,6 +208,16 @@ static void test_homes(void **state)
 	assert_true(check_fields() > 8);
 }
 
+static void test_summaries(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < nm_statistic_count; i++) {
+		const char *name = nm_statistic_rows[i].field;
+		if (name && !is_explained(name))
+			fail_msg("%s does not explain %s", PAGE, name);
+	}
+}
+
 static void test_others(void **state)
 {
 	(void)state;
@@ -224,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_decisions), cmocka_unit_test(test_sharing),
 		cmocka_unit_test(test_balance),	  cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_pages),	  cmocka_unit_test(test_homes),
+		cmocka_unit_test(test_summaries),
 		cmocka_unit_test(test_others),
 	};
 	return cmocka_run_group_tests(tests, read_page, NULL);

@@ -424,9 +424,9 @@ static void every_name_is_documented(void **state)
 	for (size_t i = 0; i < NM_ARRAY_SIZE(tables); i++)
 		assert_table_is_documented(tables[i], page);
 	for (size_t i = 0; i < nm_statistic_count; i++) {
-		const struct nm_statistic *row = &nm_statistic_rows[i];
-		if (row->status && row->metric && strstr(row->metric, "_total"))
-			assert_true(is_documented(page, row->status));
+		const char *name = nm_statistic_rows[i].status;
+		if (name && !is_documented(page, name))
+			fail_msg("org.numamigrd1(5) does not have %s", name);
 	}
 	assert_false(is_documented(page, "no_such_name"));
 	assert_false(is_documented(page, "decision_"));
