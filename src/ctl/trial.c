@@ -49,7 +49,7 @@ static int follow(const sigset_t *signals, json_t **ret)
 		if (r != EXIT_SUCCESS || interrupted || number_of(trial, "remaining_s") == 0)
 			return r;
 		show_progress(trial);
-		/* A signal ends the trial; without one it is asked again after POLL_S. */
+		/* A signal ends the trial; without one the next poll follows after POLL_S. */
 		const struct timespec wait = {.tv_sec = POLL_S};
 		interrupted = sigtimedwait(signals, NULL, &wait) > 0;
 		if (interrupted)
