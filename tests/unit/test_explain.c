@@ -97,7 +97,7 @@ static void memory_and_cpu_are_told_apart(void **state)
 	assert_explained(200, NM_ELIGIBILITY_SMALL, "targets.min_rss_mb (3.0 MiB)");
 }
 
-/* The CPU use of a process that has become busy is not understated. */
+/* The reason does not contradict the CPU use that it shows. */
 static void a_process_that_becomes_busy_is_checked_again(void **state)
 {
 	(void)state;

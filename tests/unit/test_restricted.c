@@ -289,6 +289,31 @@ static void homes_yield_to_idle_cpus_that_may_be_used(void **state)
 	assert_false(nm_place_could_run_elsewhere(&view, &group));
 }
 
+/* Threads near their memory on two nodes stay there, unless programs wait for the CPUs that they
+ * may use: idle CPUs elsewhere do not count. */
+static void a_full_cpuset_keeps_programs_apart(void **state)
+{
+	static const double ran[NODES] = {1, 1, 0, 0}, parts[NODES] = {0.5, 0.5, 0, 0};
+	static const double room[NODES] = {2, 2, 0, 0}, beyond[NODES] = {0};
+	static const bool allowed[NODES] = {true, true, false, false};
+	(void)state;
+	struct nm_place_group group = group_of(2, ran, parts);
+	struct nm_place_proposal found;
+	group.local_share = 1;
+	group.allowed = allowed;
+	group.room = room;
+	group.beyond = beyond;
+	nodes[0].busy_cpus = 3.5; /* of others, on the same CPUs */
+	struct nm_place_view view = view_of(&group, 1);
+	view.threads_follow = true;
+	nm_place_propose(&view, &found);
+	assert_int_equal(found.reason, NM_PLACE_SEPARATE);
+	assert_int_equal(found.node, 1);
+	nodes[0].busy_cpus = 2.5;
+	nm_place_propose(&view, &found);
+	assert_int_equal(found.reason, NM_PLACE_APART);
+}
+
 /* ---- memory that cannot follow ---- */
 
 /* One thread runs on node 2, far from its memory on node 0. */
@@ -419,6 +444,7 @@ int main(void)
 		TEST(load_on_other_cpus_does_not_count),
 		TEST(groups_do_not_share_the_room),
 		TEST(homes_yield_to_idle_cpus_that_may_be_used),
+		TEST(a_full_cpuset_keeps_programs_apart),
 		TEST(confined_memory_is_joined_or_left),
 		TEST(memory_comes_to_where_it_may_be),
 		TEST(pinned_memory_is_where_it_is),

@@ -222,14 +222,21 @@ static double pressure_on(const struct plan *plan, const struct nm_place_group *
 	return room > 0 ? load / room : 0;
 }
 
+/* The same of any group. */
+static double load_per_core(const struct plan *plan, const struct nm_place_group *group)
+{
+	return nm_place_is_restricted(plan->view, group) ? pressure_on(plan, group)
+							 : plan->wanted / plan->cores;
+}
+
 /* Returns the load up to which the CPUs of a node that the group may use are not full: one per
  * core, or the load with an even spread of all demand. */
 static double most_cpus(const struct plan *plan, const struct nm_place_group *group, unsigned node)
 {
 	double room = nm_place_room(plan->view, group, node);
-	if (nm_place_is_restricted(plan->view, group))
-		return fmax(1, pressure_on(plan, group)) * room + fmin(HALF_CPU, room / 4);
-	return fmax(1, plan->wanted / plan->cores) * room + HALF_CPU;
+	bool restricted = nm_place_is_restricted(plan->view, group);
+	return fmax(1, load_per_core(plan, group)) * room +
+	       (restricted ? fmin(HALF_CPU, room / 4) : HALF_CPU);
 }
 
 static bool has_room(const struct plan *plan, const struct nm_place_group *group, unsigned node)
@@ -307,7 +314,7 @@ static bool is_apart(const struct plan *plan, const struct nm_place_group *group
 	const struct nm_place_view *view = plan->view;
 	if (!view->threads_follow || group->age_s < APART_AGE_S ||
 	    !(group->local_share >= APART_LOCAL) || threads_of(group) <= 1 ||
-	    plan->wanted > plan->cores)
+	    load_per_core(plan, group) > 1)
 		return false;
 	for (unsigned k = 0; k < view->topology->nr_nodes; k++)
 		if (group->ran_on[k] > 0 && view->nodes[k].free_bytes == 0)
