@@ -31,7 +31,7 @@ struct nm_memory_migration {
 	double away_distance; /* when the home was chosen: from home to its memory */
 	bool waits; /* in this interval, because of other processes of its domain */
 	bool checked; /* its location need not be queried again after the migration */
-	bool failed;  /* once, because of the worker */
+	bool failed;  /* once, because of the worker, or of a thread that was exiting */
 	uint64_t ended_bytes; /* its memory at the end of the migration, and the time of that */
 	uint64_t ended_ns;
 	uint64_t retry_ns; /* most of it did not move: not tried before */
@@ -203,7 +203,7 @@ bool nm_home_state_is_suspended(const struct nm_home_state *state);
 
 /* Records that its memory could not be moved, which ends a home that rested on it. error: of the
  * mover (mover.h); errors that do not concern the memory are ignored. Returns whether to try again
- * later: its home lacked memory, or the worker failed for the first time. */
+ * later: its home lacked memory, or the worker or a thread failed for the first time. */
 bool nm_home_state_refuse(struct nm_home_state *state, int error);
 /* Sets the location of its memory, from pages on each node; all zero: not known. */
 void nm_home_state_locate(struct nm_home_state *state, const double *pages, unsigned nr_nodes);

@@ -291,6 +291,13 @@ static void repeated_failures_are_learnt(void **state)
 	assert_refusal_is_learnt(-ETIMEDOUT, 2);
 }
 
+/* As that of a thread that is exiting, of a process that continues. */
+static void repeated_failures_of_a_thread_are_learnt(void **state)
+{
+	(void)state;
+	assert_refusal_is_learnt(-ESRCH, 2);
+}
+
 /* The kernel gave a reason for each page: busy, pinned, or an error of the device. */
 static void refusals_of_all_pages_are_learnt(void **state)
 {
@@ -367,6 +374,7 @@ int main(void)
 		TEST(unexpected_refusals_are_learnt),
 		TEST(a_lack_of_memory_in_the_kernel_is_learnt),
 		TEST(repeated_failures_are_learnt),
+		TEST(repeated_failures_of_a_thread_are_learnt),
 		TEST(refusals_of_all_pages_are_learnt),
 		TEST(confined_memory_is_known_before_the_choice),
 		TEST(confined_memory_is_where_it_may_be),

@@ -157,11 +157,11 @@ bool nm_home_state_refuse(struct nm_home_state *state, int error)
 	case -EAGAIN: /* nothing was tried: see struct nm_page_batch */
 	case -ECANCELED:
 	case -ESTALE:
-	case -ESRCH:
 	case -EROFS:
 		return false;
 	case -ENOSPC: /* our own rule: the node may have memory later */
 		return true;
+	case -ESRCH: /* if the process continues, a thread was exiting */
 	case -ECONNRESET: /* the worker failed, not the move, unless it fails again */
 	case -EPIPE:
 	case -ETIMEDOUT:
