@@ -2,53 +2,26 @@
 /* Handles the verdicts on earlier moves. */
 #include "daemon.h"
 
-static void bar_threads(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+/* Leaves a thread alone for some time. */
+static void bar(struct nm_daemon *daemon, uint32_t tid, uint64_t start_ticks, unsigned times)
 {
-	uint64_t until = daemon->tally.intervals + daemon->config->rules.cooldown;
-	for (unsigned i = 0; i < verdict->nr_threads; i++) {
-		const struct nm_verdict_thread *thread = &verdict->threads[i];
-		nm_roster_hold(daemon->pipeline.roster, thread->tid, thread->start_ticks, 0);
-		nm_roster_bar(daemon->pipeline.roster, thread->tid, thread->start_ticks, until);
-	}
+	nm_roster_bar(daemon->pipeline.roster, tid, start_ticks,
+		      daemon->tally.intervals + daemon->config->rules.cooldown * times);
 }
 
 /*
- * Allows further moves of the threads after the verdict. Threads with a transient affinity, which
- * the kernel was free to move back, are barred for some time, so that they are not moved again and
- * again.
+ * Returns whether a thread whose move is kept is left alone for some time: it has a transient
+ * affinity, and the kernel was free to move it back, so that it would be moved again and again; or
+ * it is itself no faster (IMAR²).
  */
-static void allow_moves(struct nm_daemon *daemon, const struct nm_verdict *verdict)
+static bool rests(const struct nm_daemon *daemon, const struct nm_verdict *verdict,
+		  const struct nm_verdict_thread *thread)
 {
-	uint64_t now = daemon->tally.intervals;
-	for (unsigned i = 0; i < verdict->nr_threads; i++) {
-		uint32_t tid = verdict->threads[i].tid;
-		uint64_t start_ticks = verdict->threads[i].start_ticks;
-		nm_roster_hold(daemon->pipeline.roster, tid, start_ticks, now);
-		if (!nm_actuator_holds(daemon->pipeline.actuator, tid, start_ticks))
-			nm_roster_bar(daemon->pipeline.roster, tid, start_ticks,
-				      now + daemon->config->rules.cooldown);
-	}
-}
-
-static void cancel(struct nm_daemon *daemon, const struct nm_verdict *verdict)
-{
-	for (unsigned i = 0; i < verdict->nr_threads; i++)
-		(void)nm_actuator_return_thread(daemon->pipeline.actuator, verdict->threads[i].tid,
-						verdict->threads[i].start_ticks);
-}
-
-/* The move is kept, but the thread itself is no faster: it is left alone for some time (IMAR²). */
-static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict *verdict)
-{
-	uint64_t until = daemon->tally.intervals + daemon->config->rules.cooldown;
-	if (!nm_policy_ops(verdict->policy)->by_performance || verdict->of == NM_DECISION_ROLLBACK)
-		return;
-	for (unsigned i = 0; i < verdict->nr_threads; i++) {
-		const struct nm_verdict_thread *thread = &verdict->threads[i];
-		if (thread->performance_after <= thread->performance_before)
-			nm_roster_bar(daemon->pipeline.roster, thread->tid, thread->start_ticks,
-				      until);
-	}
+	if (!nm_actuator_holds(daemon->pipeline.actuator, thread->tid, thread->start_ticks))
+		return true;
+	return nm_policy_ops(verdict->policy)->by_performance &&
+	       verdict->of != NM_DECISION_ROLLBACK &&
+	       thread->performance_after <= thread->performance_before;
 }
 
 /* The next placement would move other threads to those that were rolled back, or these back again.
@@ -56,13 +29,11 @@ static void bar_if_not_faster(struct nm_daemon *daemon, const struct nm_verdict 
 static void bar_processes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			  const struct nm_verdict *verdict)
 {
-	uint64_t until =
-		daemon->tally.intervals + daemon->config->rules.cooldown * NM_VERDICT_INTERVALS;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		for (unsigned k = 0; k < verdict->nr_threads; k++)
 			if (snapshot->threads[i].pid == verdict->threads[k].pid)
-				nm_roster_bar(daemon->pipeline.roster, snapshot->threads[i].tid,
-					      snapshot->threads[i].start_ticks, until);
+				bar(daemon, snapshot->threads[i].tid,
+				    snapshot->threads[i].start_ticks, NM_VERDICT_INTERVALS);
 }
 
 /* Returns whether the thread was only bound to its node, because its partners came there (kMAF). */
@@ -75,36 +46,30 @@ static bool was_only_bound(const struct nm_verdict *verdict)
 static int apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_verdict *verdict, struct nm_plan *plan)
 {
+	const enum nm_verdict_kind kind = verdict->kind;
+	bool kept = kind == NM_VERDICT_IMPROVED || kind == NM_VERDICT_NEUTRAL;
+	bool back = kind == NM_VERDICT_ROLLED_BACK;
+	bool restored = kind == NM_VERDICT_CANCELLED || (back && was_only_bound(verdict));
 	if (verdict->of == NM_DECISION_PAGES) {
 		nm_page_stage_apply_verdict(daemon, verdict);
 		return 0;
 	}
-	daemon->tally.verdicts[verdict->kind]++;
-	switch (verdict->kind) {
-	case NM_VERDICT_IMPROVED:
-	case NM_VERDICT_NEUTRAL:
-		allow_moves(daemon, verdict);
-		bar_if_not_faster(daemon, verdict);
-		return 0;
-	case NM_VERDICT_INCONCLUSIVE:
-		bar_threads(daemon, verdict);
-		return 0;
-	case NM_VERDICT_CANCELLED:
-		bar_threads(daemon, verdict);
-		cancel(daemon, verdict);
-		return 0;
-	case NM_VERDICT_ROLLED_BACK:
-		bar_threads(daemon, verdict);
-		if (nm_policy_ops(verdict->policy)->by_sharing)
-			bar_processes(daemon, snapshot, verdict);
-		if (was_only_bound(verdict)) {
-			cancel(daemon, verdict);
-			return 0;
-		}
-		return nm_plan_add_rollback(snapshot, daemon->config, verdict,
-					    &daemon->next_decision, plan);
+	daemon->tally.verdicts[kind]++;
+	for (unsigned i = 0; i < verdict->nr_threads; i++) {
+		const struct nm_verdict_thread *thread = &verdict->threads[i];
+		nm_roster_hold(daemon->pipeline.roster, thread->tid, thread->start_ticks,
+			       daemon->tally.intervals);
+		if (!kept || rests(daemon, verdict, thread))
+			bar(daemon, thread->tid, thread->start_ticks, 1);
+		if (restored)
+			(void)nm_actuator_return_thread(daemon->pipeline.actuator, thread->tid,
+							thread->start_ticks);
 	}
-	return 0;
+	if (back && nm_policy_ops(verdict->policy)->by_sharing)
+		bar_processes(daemon, snapshot, verdict);
+	return back && !restored ? nm_plan_add_rollback(snapshot, daemon->config, verdict,
+							&daemon->next_decision, plan)
+				 : 0;
 }
 
 int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
