@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "entry.h"
+
+#define LINE_CHARACTERS 120 /* maximum for the text of a decision, including its number */
 
 enum outcome { DONE, DRY_RUN, REFUSED, REQUESTED };
 
@@ -127,6 +130,154 @@ static void append_accesses(struct nm_entry *entry, const struct nm_entry_contex
 				nm_percent_text(step->local_before, share), step->samples_before);
 }
 
+/* ---- moves that balance nodes ---- */
+
+/* A lower cost is better, but a higher benefit is. */
+double nm_balance_benefit(const struct nm_balance_reason *reason)
+{
+	return -reason->cost_change;
+}
+
+static void append_balance(struct nm_entry *entry, const struct nm_decision *decision)
+{
+	const struct nm_balance_reason *reason = &decision->balance;
+	nm_entry_detail(entry, "load %.2f " NM_ARROW " %.2f", reason->load_from, reason->load_to);
+	nm_entry_detail(entry, "by %s%s", nm_selection_name(reason->selection),
+			reason->by == NM_SELECTED_BY_LEADER ? " (leader)" : "");
+}
+
+void nm_prediction_fields(struct nm_entry *entry, const struct nm_balance_reason *reason)
+{
+	nm_field_real(entry, "PREDICTED_BENEFIT", nm_balance_benefit(reason));
+	nm_field_real(entry, "RESIDENT_PAGES", reason->resident);
+}
+
+static void balance_fields(struct nm_entry *entry, const struct nm_decision *decision)
+{
+	const struct nm_balance_reason *reason = &decision->balance;
+	nm_entry_field(entry, "SELECTION", "%s", nm_selection_name(reason->selection));
+	nm_entry_field(entry, "SELECTED_BY", "%s",
+		       reason->by == NM_SELECTED_BY_LEADER ? "leader" : "rule");
+	nm_field_real(entry, "METRIC", reason->metric);
+	nm_field_real(entry, "LOAD", reason->load);
+	nm_field_real(entry, "LOAD_FROM", reason->load_from);
+	nm_field_real(entry, "LOAD_TO", reason->load_to);
+	nm_field_real(entry, "LOAD_GAP", reason->gap);
+	nm_field_real(entry, "GAIN_PAGES", reason->gain);
+	nm_field_real(entry, "RESIDENCY_AGE_S", reason->age_s);
+	nm_field_real(entry, "ACCESS_COST", decision->steps[0].access_cost_before);
+	nm_field_permille(entry, "GAIN_PERMILLE", decision->gain);
+	nm_prediction_fields(entry, reason);
+}
+
+/* ---- homes, policy "auto" ---- */
+
+static void home_fields(struct nm_entry *entry, const struct nm_home_reason *home)
+{
+	nm_entry_field(entry, "THREADS", "%u", home->threads);
+	nm_field_real(entry, "DEMAND_CPUS", home->demand_cpus);
+	nm_entry_field(entry, "REASON", "%s", nm_place_reason_text(home->reason));
+	nm_field_real(entry, "DISTANCE", home->distance_now);
+	nm_field_real(entry, "DISTANCE_PREDICTED", home->distance_home);
+	nm_entry_field(entry, "BYTES_AWAY", "%lu", (unsigned long)home->bytes_away);
+	nm_field_real(entry, "MOVE_S", home->move_s);
+	nm_field_real(entry, "AGE_S", home->age_s);
+}
+
+static void append_home_reason(struct nm_entry *entry, const struct nm_home_reason *home)
+{
+	nm_entry_begin_reasons(entry);
+	nm_entry_detail(entry, "%s", nm_place_reason_text(home->reason));
+	nm_entry_detail(entry, "%u thread%s, %.1f CPUs", home->threads,
+			nm_plural(home->threads, "", "s"), home->demand_cpus);
+	if (isfinite(home->distance_now))
+		nm_entry_append(entry, ", distance %.1f " NM_ARROW " %.1f", home->distance_now,
+				home->distance_home);
+	if (home->bytes_away > 0 && home->move_s > 0) {
+		nm_entry_append(entry, ", ");
+		nm_append_size(entry, home->bytes_away);
+		nm_entry_append(entry, " to migrate");
+	}
+}
+
+static void append_home(struct nm_entry *entry, const struct nm_entry_context *context,
+			const struct nm_decision *decision)
+{
+	const struct nm_step *step = &decision->steps[0];
+	char node[NM_WORD_BYTES];
+	nm_entry_append(entry, context->dry_run ? "Would place " : "Placed ");
+	nm_append_subject(entry, step->comm, step->pid, 0);
+	nm_entry_append(entry, " on %s", nm_node_text(context, step->node_to, node));
+	append_home_reason(entry, &decision->home);
+}
+
+/* ---- pages ---- */
+
+static const char *const reason_names[] = {
+	[NM_PAGE_REASON_PAGES] = "pages",
+	[NM_PAGE_REASON_REGION] = "region",
+	[NM_PAGE_REASON_CONTENTION] = "contention",
+	[NM_PAGE_REASON_ROLLBACK] = "rollback",
+};
+
+static void append_node_or_several(struct nm_entry *entry, const struct nm_entry_context *context,
+				   int node)
+{
+	char word[NM_WORD_BYTES];
+	nm_entry_append(entry, "%s",
+			node < 0 ? "several nodes" : nm_node_text(context, node, word));
+}
+
+static void append_pages_reason(struct nm_entry *entry, const struct nm_entry_context *context,
+				const struct nm_decision *decision)
+{
+	char share[NM_WORD_BYTES], node[NM_WORD_BYTES];
+	nm_percent_text(decision->pages.exclusivity, share);
+	nm_node_text(context, decision->steps[0].node_to, node);
+	nm_entry_begin_reasons(entry);
+	switch (decision->pages.reason) {
+	case NM_PAGE_REASON_PAGES:
+		nm_entry_detail(entry, "%s of accesses from %s", share, node);
+		return;
+	case NM_PAGE_REASON_REGION:
+		nm_entry_detail(entry, "%s of range accesses from %s", share, node);
+		return;
+	case NM_PAGE_REASON_CONTENTION:
+		nm_entry_detail(entry, "shared range, one node overloaded");
+		return;
+	case NM_PAGE_REASON_ROLLBACK:
+		nm_entry_detail(entry, "rollback of #%lu", (unsigned long)decision->undoes);
+		return;
+	}
+}
+
+void nm_pages_fields(struct nm_entry *entry, const struct nm_pages_reason *pages)
+{
+	nm_entry_field(entry, "PAGES", "%lu", (unsigned long)pages->pages);
+	nm_entry_field(entry, "BYTES", "%lu", (unsigned long)pages->bytes);
+	nm_entry_field(entry, "REASON", "%s", reason_names[pages->reason]);
+	nm_field_permille(entry, "EXCLUSIVITY_PERMILLE", pages->exclusivity);
+}
+
+static void append_pages(struct nm_entry *entry, const struct nm_entry_context *context,
+			 const struct nm_decision *decision)
+{
+	const struct nm_pages_reason *pages = &decision->pages;
+	const struct nm_step *step = &decision->steps[0];
+	nm_entry_append(entry, "%s %lu page%s (", context->dry_run ? "Would migrate" : "Migrated",
+			(unsigned long)pages->pages, nm_plural(pages->pages, "", "s"));
+	nm_append_size(entry, pages->bytes);
+	nm_entry_append(entry, ") of ");
+	nm_append_subject(entry, step->comm, step->pid, 0);
+	nm_entry_append(entry, " from ");
+	append_node_or_several(entry, context, step->node_from);
+	nm_entry_append(entry, " to ");
+	append_node_or_several(entry, context, step->node_to);
+	append_pages_reason(entry, context, decision);
+}
+
+/* ---- the reason, or why a move was refused ---- */
+
 static void append_reason(struct nm_entry *entry, const struct nm_entry_context *context,
 			  const struct nm_decision *decision)
 {
@@ -135,7 +286,7 @@ static void append_reason(struct nm_entry *entry, const struct nm_entry_context 
 	} else if (nm_policy_ops(decision->policy)->by_sharing) {
 		append_sharing(entry, decision);
 	} else if (decision->balance.given) {
-		nm_append_balance(entry, decision);
+		append_balance(entry, decision);
 	} else if (decision->nr_steps == 2) {
 		if (isfinite(decision->gain))
 			nm_entry_detail(entry, "%+.0f points of local accesses",
@@ -280,13 +431,13 @@ const char *nm_decision_result_name(const struct nm_entry_context *context,
 static void reason_fields(struct nm_entry *entry, const struct nm_decision *decision)
 {
 	if (decision->kind == NM_DECISION_HOME)
-		nm_home_fields(entry, &decision->home);
+		home_fields(entry, &decision->home);
 	else if (decision->kind == NM_DECISION_PAGES)
 		nm_pages_fields(entry, &decision->pages);
 	else if (nm_policy_ops(decision->policy)->by_sharing)
 		sharing_fields(entry, decision);
 	else if (decision->balance.given)
-		nm_balance_fields(entry, decision);
+		balance_fields(entry, decision);
 	else
 		lottery_fields(entry, decision);
 }
@@ -319,6 +470,39 @@ static void decision_fields(struct nm_entry *entry, const struct nm_entry_contex
 	entry->thread = 0;
 }
 
+/* Counts characters, without the continuation bytes of UTF-8. */
+static size_t characters(const char *text)
+{
+	size_t count = 0;
+	for (; *text; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
+/* Drops the last detail. Returns false if there is none. */
+static bool drop_detail(struct nm_entry *entry)
+{
+	if (entry->reason == 0 || !entry->text[entry->reason])
+		return false;
+	size_t at = strlen(entry->text) - 1;
+	while (at > entry->reason && strncmp(entry->text + at, "; ", 2) != 0 &&
+	       strncmp(entry->text + at, ", ", 2) != 0)
+		at--;
+	entry->text[at] = '\0';
+	return true;
+}
+
+static void append_number(struct nm_entry *entry, uint64_t decision)
+{
+	char number[NM_WORD_BYTES + 4];
+	int length = snprintf(number, sizeof(number), " [#%lu]", (unsigned long)decision);
+	while (characters(entry->text) + (size_t)length > LINE_CHARACTERS)
+		if (!drop_detail(entry))
+			break;
+	entry->reason_end = strlen(entry->text);
+	nm_entry_append(entry, "%s", number);
+}
+
 static void append_move(struct nm_entry *entry, const struct nm_entry_context *context,
 			const struct nm_decision *decision, const struct nm_receipt *receipt)
 {
@@ -336,10 +520,10 @@ void nm_entry_decision(struct nm_entry *entry, const struct nm_entry_context *co
 	nm_entry_begin(entry, NM_MESSAGE_DECISION, LOG_INFO);
 	decision_fields(entry, context, decision, receipt);
 	if (decision->kind == NM_DECISION_HOME)
-		nm_append_home(entry, context, decision);
+		append_home(entry, context, decision);
 	else if (decision->kind == NM_DECISION_PAGES)
-		nm_append_pages(entry, context, decision);
+		append_pages(entry, context, decision);
 	else
 		append_move(entry, context, decision, receipt);
-	nm_append_decision(entry, decision->id);
+	append_number(entry, decision->id);
 }

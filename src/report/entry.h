@@ -28,13 +28,6 @@ void nm_entry_detail(struct nm_entry *entry, const char *format, ...)
  * above 0). */
 void nm_append_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid);
 
-/* Appends " [#17]", which ends a decision. Details that would make the line longer than 120
- * characters are dropped, the last first. */
-void nm_append_decision(struct nm_entry *entry, uint64_t decision);
-
-/* Begins with "#17 rolled back: ", and the fields common to all verdicts. */
-void nm_entry_begin_verdict(struct nm_entry *entry, uint64_t decision, enum nm_verdict_kind kind);
-
 /* Appends "12 MiB", "512 KiB". */
 void nm_append_size(struct nm_entry *entry, uint64_t bytes);
 
@@ -62,27 +55,12 @@ void nm_field_errno(struct nm_entry *entry, int error);
 /* Adds process, thread (tid above 0) and name. */
 void nm_field_subject(struct nm_entry *entry, const char *comm, uint32_t pid, uint32_t tid);
 
-/* ---- parts of a decision and its verdict that only homes have ---- */
-
-void nm_home_fields(struct nm_entry *entry, const struct nm_home_reason *home);
-void nm_append_home(struct nm_entry *entry, const struct nm_entry_context *context,
-		    const struct nm_decision *decision);
-void nm_home_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict);
-void nm_append_home_verdict(struct nm_entry *entry, const struct nm_verdict *verdict);
-
-/* ---- parts that only moves of pages have ---- */
+/* ---- parts of a decision that its verdict repeats ---- */
 
 void nm_pages_fields(struct nm_entry *entry, const struct nm_pages_reason *pages);
-void nm_append_pages(struct nm_entry *entry, const struct nm_entry_context *context,
-		     const struct nm_decision *decision);
-/* Adds text and fields. */
-void nm_append_pages_verdict(struct nm_entry *entry, const struct nm_verdict *verdict);
-
-/* Add text and fields of a move that balances nodes, and of its verdict. */
-void nm_append_balance(struct nm_entry *entry, const struct nm_decision *decision);
-void nm_balance_fields(struct nm_entry *entry, const struct nm_decision *decision);
-void nm_append_balance_verdict(struct nm_entry *entry, const struct nm_verdict *verdict);
-void nm_balance_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict);
+void nm_prediction_fields(struct nm_entry *entry, const struct nm_balance_reason *reason);
+/* Returns the predicted benefit: a lower cost is better, but a higher benefit is. */
+double nm_balance_benefit(const struct nm_balance_reason *reason);
 
 /* Returns the description of a negative errno, never NULL. */
 const char *nm_error_text(int error);

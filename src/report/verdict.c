@@ -53,6 +53,118 @@ static void append_sharing(struct nm_entry *entry, const struct nm_verdict *verd
 				nm_number_text(verdict->cost_after, after));
 }
 
+static void append_balance_verdict(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	char measured[NM_WORD_BYTES], predicted[NM_WORD_BYTES];
+	nm_entry_append(entry, ", benefit %s (predicted %s)",
+			nm_number_text(verdict->measured_benefit, measured),
+			nm_number_text(nm_balance_benefit(&verdict->balance), predicted));
+}
+
+static void balance_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	nm_field_real(entry, "ACCESS_COST_BEFORE", verdict->threads[0].access_cost_before);
+	nm_field_real(entry, "ACCESS_COST_AFTER", verdict->threads[0].access_cost_after);
+	nm_field_real(entry, "MEASURED_BENEFIT", verdict->measured_benefit);
+	nm_prediction_fields(entry, &verdict->balance);
+}
+
+/* The change in the verdict is positive if it is an improvement; the text has the change of the
+ * measure itself. */
+static void append_home_measure(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	char change[NM_WORD_BYTES];
+	switch (verdict->judged_by) {
+	case NM_PLACE_BY_PERFORMANCE:
+		nm_entry_append(entry, " performance %s", nm_change_text(verdict->change, change));
+		return;
+	case NM_PLACE_BY_DISTANCE:
+		nm_entry_append(entry, " memory distance %s",
+				nm_change_text(1 / (1 + verdict->change) - 1, change));
+		return;
+	case NM_PLACE_BY_DELAY:
+		nm_entry_append(entry, " run queue delay %s of its CPU time",
+				nm_change_text(-verdict->change, change));
+		return;
+	case NM_PLACE_BY_NOTHING:
+		nm_entry_append(entry, ", no comparable samples");
+	}
+}
+
+static void append_home_verdict(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	uint64_t pages = verdict->results.moved;
+	append_home_measure(entry, verdict);
+	if (pages > 0)
+		nm_entry_append(entry, ", %lu page%s migrated", (unsigned long)pages,
+				nm_plural(pages, "", "s"));
+}
+
+static void home_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	static const char *const measures[] = {
+		[NM_PLACE_BY_NOTHING] = "none",
+		[NM_PLACE_BY_PERFORMANCE] = "performance",
+		[NM_PLACE_BY_DISTANCE] = "distance",
+		[NM_PLACE_BY_DELAY] = "run-queue-delay",
+	};
+	nm_entry_field(entry, "JUDGED_BY", "%s", measures[verdict->judged_by]);
+	nm_field_permille(entry, "CHANGE_PERMILLE", verdict->change);
+	nm_entry_field(entry, "PAGES_MOVED", "%lu", (unsigned long)verdict->results.moved);
+}
+
+struct outcome {
+	const char *field;
+	uint64_t pages;
+	const char *name;
+};
+
+/* Adds the page counts as fields and, if no page was migrated, the most frequent reason as text. */
+static void append_failures(struct nm_entry *entry, const struct nm_page_results *results)
+{
+	uint64_t reported = results->busy + results->gone + results->denied + results->no_memory +
+			    results->fault;
+	const struct outcome outcomes[] = {
+		{"PAGES_ELSEWHERE", results->elsewhere, "already there or moved"},
+		{"PAGES_REFUSED", results->refused, "excluded"},
+		{"PAGES_UNTRIED", results->untried, "not tried"},
+		{"PAGES_EBUSY", results->busy, "busy"},
+		{"PAGES_ENOENT", results->gone, "not present"},
+		{"PAGES_EACCES", results->denied, "shared with other processes"},
+		{"PAGES_ENOMEM", results->no_memory, "without free memory on the node"},
+		{"PAGES_EFAULT", results->fault, "not mapped"},
+		{"PAGES_FAILED", results->failed > reported ? results->failed - reported : 0,
+		 "failed"},
+	};
+	const struct outcome *most = &outcomes[0];
+	for (size_t i = 0; i < NM_ARRAY_SIZE(outcomes); i++) {
+		if (outcomes[i].pages > 0)
+			nm_entry_field(entry, outcomes[i].field, "%lu",
+				       (unsigned long)outcomes[i].pages);
+		if (outcomes[i].pages > most->pages)
+			most = &outcomes[i];
+	}
+	if (results->moved == 0 && most->pages > 0)
+		nm_entry_append(entry, " (%lu %s)", (unsigned long)most->pages, most->name);
+}
+
+static void append_pages_verdict(struct nm_entry *entry, const struct nm_verdict *verdict)
+{
+	const struct nm_page_results *results = &verdict->results;
+	uint64_t pages = verdict->pages.pages;
+	nm_pages_fields(entry, &verdict->pages);
+	nm_entry_field(entry, "TOGETHER", "%u", verdict->together);
+	nm_entry_field(entry, "PAGES_MOVED", "%lu", (unsigned long)results->moved);
+	nm_entry_append(entry, ", %lu of %lu page%s migrated", (unsigned long)results->moved,
+			(unsigned long)pages, nm_plural(pages, "", "s"));
+	append_failures(entry, results);
+	if (results->forgotten > 0)
+		nm_entry_field(entry, "PAGES_FORGOTTEN", "%lu", (unsigned long)results->forgotten);
+	nm_field_errno(entry, results->error);
+	if (results->error < 0)
+		nm_entry_append(entry, ": %s", nm_error_text(results->error));
+}
+
 /* Adds the measure by which it was judged; others are in the fields. */
 static void append_measure(struct nm_entry *entry, const struct nm_entry_context *context,
 			   const struct nm_verdict *verdict)
@@ -66,7 +178,7 @@ static void append_measure(struct nm_entry *entry, const struct nm_entry_context
 		nm_entry_append(entry, " is back on %s",
 				nm_node_text(context, thread->node_to, word));
 	else if (verdict->of == NM_DECISION_HOME)
-		nm_append_home_verdict(entry, verdict);
+		append_home_verdict(entry, verdict);
 	else if (nm_policy_ops(verdict->policy)->by_sharing)
 		append_sharing(entry, verdict);
 	else if (performed && !nm_policy_ops(verdict->policy)->by_locality)
@@ -77,7 +189,7 @@ static void append_measure(struct nm_entry *entry, const struct nm_entry_context
 	else
 		append_shares(entry, "local accesses", thread->local_before, thread->local_after);
 	if (verdict->balance.given)
-		nm_append_balance_verdict(entry, verdict);
+		append_balance_verdict(entry, verdict);
 }
 
 static void append_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
@@ -91,7 +203,7 @@ static void append_verdict(struct nm_entry *entry, const struct nm_entry_context
 		append_measure(entry, context, verdict);
 	}
 	if (verdict->of == NM_DECISION_PAGES)
-		nm_append_pages_verdict(entry, verdict);
+		append_pages_verdict(entry, verdict);
 }
 
 static void latency_fields(struct nm_entry *entry, const struct nm_verdict_thread *thread)
@@ -150,10 +262,20 @@ static void thread_fields(struct nm_entry *entry, const struct nm_entry_context 
 	nm_field_permille(entry, "LOCAL_SHARE_AFTER_PERMILLE", thread->local_after);
 }
 
+static void begin(struct nm_entry *entry, uint64_t decision, enum nm_verdict_kind kind)
+{
+	const char *name = nm_verdict_kind_name(kind);
+	nm_entry_begin(entry, NM_MESSAGE_VERDICT, LOG_INFO);
+	nm_entry_set_decision(entry, decision);
+	nm_entry_field(entry, "VERDICT", "%s", name);
+	nm_entry_append(entry, "#%lu %s: ", (unsigned long)decision,
+			kind == NM_VERDICT_ROLLED_BACK ? "rolled back" : name);
+}
+
 void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *context,
 		      const struct nm_verdict *verdict)
 {
-	nm_entry_begin_verdict(entry, verdict->decision, verdict->kind);
+	begin(entry, verdict->decision, verdict->kind);
 	if (verdict->kind == NM_VERDICT_CANCELLED)
 		nm_entry_field(entry, "KIND", "cancel");
 	nm_entry_field(entry, "DECISION_KIND", "%s", nm_decision_kind_name(verdict->of));
@@ -170,12 +292,12 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	}
 	entry->thread = 0;
 	if (verdict->of == NM_DECISION_HOME)
-		nm_home_verdict_fields(entry, verdict);
+		home_verdict_fields(entry, verdict);
 	locality_fields(entry, verdict);
 	if (nm_policy_ops(verdict->policy)->by_sharing)
 		sharing_fields(entry, verdict);
 	if (verdict->balance.given)
-		nm_balance_verdict_fields(entry, verdict);
+		balance_verdict_fields(entry, verdict);
 	if (verdict->by_performance)
 		feedback_fields(entry, verdict);
 	append_verdict(entry, context, verdict);
