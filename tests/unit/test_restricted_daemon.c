@@ -110,16 +110,23 @@ static void a_pinned_process_is_left_alone(void **state)
 	assert_null(nm_home_state_find(world.daemon.pipeline.placement, 1000));
 }
 
-/* ---- a process without its first thread ---- */
-
-static void a_home_outlives_the_first_thread(void **state)
+/* Two threads on nodes 1 and 3, with their memory on node 1. */
+static void begin_at_home(void)
 {
-	(void)state;
 	for (int cpu = 3; cpu <= 6; cpu += 3)
 		fake_get(world.fake, add_worker(1000, cpu, 1)->tid)->rss_kb = UINT64_C(24) << 10;
 	fake_asked.numa_maps = all_on_1;
 	begin_auto();
 	live_s(20);
+	assert_int_equal(fake_get(world.fake, 1002)->mask, fake_cpus(2, 3));
+}
+
+/* ---- a process without its first thread ---- */
+
+static void a_home_outlives_the_first_thread(void **state)
+{
+	(void)state;
+	begin_at_home();
 	assert_int_equal(state_of(1000)->home, 1);
 	uint64_t decision = state_of(1000)->decision;
 	fake_exit(world.fake, 1000);
@@ -130,6 +137,38 @@ static void a_home_outlives_the_first_thread(void **state)
 	assert_int_equal(fake_get(world.fake, 1002)->mask, fake_cpus(2, 3));
 	assert_int_equal(nm_actuator_return_all(world.daemon.pipeline.actuator), 0);
 	assert_int_equal(fake_get(world.fake, 1002)->mask, 0xff);
+	fake_asked.numa_maps = NULL;
+}
+
+/* ---- affinities that are the original ones again ---- */
+
+/* Its owner, or the kernel without a change of the cpuset: once it is nobody's choice. */
+static void the_second_return_is_a_choice(void **state)
+{
+	(void)state;
+	begin_at_home();
+	fake_pin(world.fake, 1002, 0xff);
+	live_s(20);
+	assert_int_equal(fake_get(world.fake, 1002)->mask, fake_cpus(2, 3));
+	fake_pin(world.fake, 1002, 0xff);
+	live_s(20);
+	assert_int_equal(fake_get(world.fake, 1002)->mask, 0xff);
+	assert_int_equal(fake_get(world.fake, 1000)->mask, fake_cpus(2, 3));
+	fake_asked.numa_maps = NULL;
+}
+
+/* Before Linux 6.2, each write of a cpuset sets the affinities in it. */
+static void returns_with_a_cpuset_are_nobodys_choice(void **state)
+{
+	(void)state;
+	world.fake->remembers = false;
+	begin_at_home();
+	for (unsigned i = 0; i < 4; i++) {
+		fake_cpuset(world.fake, "/job", i % 2 ? 0xff : 0x7f);
+		fake_move(world.fake, 1000, "/job");
+		live_s(20);
+		assert_int_equal(fake_get(world.fake, 1002)->mask, fake_cpus(2, 3));
+	}
 	fake_asked.numa_maps = NULL;
 }
 
@@ -365,6 +404,8 @@ int main(void)
 		TEST(excluded_threads_keep_their_memory),
 		TEST(a_pinned_process_is_left_alone),
 		TEST(a_home_outlives_the_first_thread),
+		TEST(the_second_return_is_a_choice),
+		TEST(returns_with_a_cpuset_are_nobodys_choice),
 		TEST(two_threads_do_not_share_a_cpu),
 		TEST(different_affinities_share_cpus),
 		TEST(an_isolated_cpu_is_no_room),
