@@ -98,8 +98,8 @@ struct nm_decision_row {
 	int64_t decision, time_usec, pid, tid, from_cpu, to_cpu, from_node, to_node, partner_pid,
 		partner_tid, pages, bytes, candidates_count;
 	const char *kind, *policy, *comm, *partner_comm, *result, *verdict, *message, *figure,
-		*tickets_parts, *reasons, *fields, *verdict_message;
-	double before, after, tickets, draw;
+		*fields, *verdict_message;
+	double before, after;
 };
 
 struct nm_candidate_row {

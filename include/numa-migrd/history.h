@@ -20,10 +20,7 @@ struct nm_history_item {
 	bool judged;
 	enum nm_verdict_kind verdict;
 	/* From the journal; the history owns it. */
-	struct nm_history_text {
-		char *message, *fields, *verdict; /* the last is NULL until the verdict */
-		size_t reason, reason_end;	  /* as in the entry */
-	} text;
+	char *message, *fields, *verdict_message; /* the last is NULL until the verdict */
 };
 
 struct nm_history {

@@ -49,9 +49,7 @@ struct nm_entry {
 	unsigned count;
 	unsigned thread; /* index of the thread that added fields describe */
 	char text[1024];
-	/* Offsets in `text` of the reason, which follows the event, and of its end; 0: no reason.
-	 */
-	size_t reason, reason_end;
+	size_t reason; /* offset in `text` of the reason, which follows the event; 0: none */
 	char fields[NM_ENTRY_FIELDS][192]; /* "NAME=value" */
 };
 
@@ -102,12 +100,6 @@ const char *nm_decision_policy_name(enum nm_decision_kind kind, enum nm_thread_p
 /* Returns "applied", "dry-run" or "refused"; without a receipt "asked" or "dry-run". */
 const char *nm_decision_result_name(const struct nm_entry_context *context,
 				    const struct nm_receipt *receipt);
-/* Returns true if the decision won a lottery; otherwise its tickets and draw are unused. */
-bool nm_decision_has_tickets(const struct nm_decision *decision);
-#define NM_TICKETS_BYTES 160
-/* Writes the parts of the tickets of a decision of this policy to `ret`, which it returns. */
-const char *nm_tickets_text(const struct nm_tickets *tickets, enum nm_thread_policy policy,
-			    char ret[static NM_TICKETS_BYTES]);
 /* Returns "improved", "neutral", "rolled-back", "cancelled" or "inconclusive". */
 const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
 

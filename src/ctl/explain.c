@@ -78,18 +78,12 @@ static void print_fields(FILE *out, const struct nm_style *style, const json_t *
 /* In chronological order. */
 static void print_decision(FILE *out, const struct nm_style *style, const json_t *decision)
 {
-	static const struct nm_field tickets = {.name = "tickets"};
-	static const struct nm_field draw = {.name = "draw"};
 	static const struct nm_field before = {.name = "before", .kind = NM_CELL_MEASURE};
 	static const struct nm_field after = {.name = "after", .kind = NM_CELL_MEASURE};
 	const char *verdict = text_of(decision, "verdict");
 	print_head(out, style, decision);
 	print_text(out, style, "what", text_of(decision, "message"));
 	print_text(out, style, "result", text_of(decision, "result"));
-	print_text(out, style, "why", text_of(decision, "reasons"));
-	print_value(out, style, "tickets", &tickets, decision);
-	print_text(out, style, "tickets of", text_of(decision, "tickets_parts"));
-	print_value(out, style, "draw", &draw, decision);
 	print_text(out, style, "verdict", verdict ? verdict : "pending");
 	print_text(out, style, "because", text_of(decision, "verdict_message"));
 	print_text(out, style, "judged by", text_of(decision, "figure"));

@@ -378,33 +378,19 @@ static void performance_fields(struct nm_entry *entry, const struct nm_step *ste
 	nm_field_real(entry, "LATENCY_CYCLES", step->latency_before);
 }
 
-bool nm_decision_has_tickets(const struct nm_decision *decision)
+static void lottery_fields(struct nm_entry *entry, const struct nm_decision *decision)
 {
-	return (decision->kind == NM_DECISION_MIGRATE || decision->kind == NM_DECISION_SWAP) &&
-	       !nm_policy_ops(decision->policy)->by_sharing && !decision->balance.given;
-}
-
-const char *nm_tickets_text(const struct nm_tickets *tickets, enum nm_thread_policy policy,
-			    char ret[static NM_TICKETS_BYTES])
-{
-	if (policy == NM_POLICY_IMAR2)
-		(void)snprintf(ret, NM_TICKETS_BYTES,
+	const struct nm_tickets *tickets = &decision->tickets;
+	nm_entry_field(entry, "TICKETS", "%g", tickets->total);
+	if (decision->policy == NM_POLICY_IMAR2)
+		nm_entry_field(entry, "TICKETS_PARTS",
 			       "free_cpu=%g preferred=%g record=%g partner=%g partner_record=%g "
 			       "partner_slow=%g",
 			       tickets->free_cpu, tickets->preferred, tickets->record,
 			       tickets->partner, tickets->partner_record, tickets->partner_slow);
 	else
-		(void)snprintf(ret, NM_TICKETS_BYTES, "free_cpu=%g preferred=%g partner=%g",
+		nm_entry_field(entry, "TICKETS_PARTS", "free_cpu=%g preferred=%g partner=%g",
 			       tickets->free_cpu, tickets->preferred, tickets->partner);
-	return ret;
-}
-
-static void lottery_fields(struct nm_entry *entry, const struct nm_decision *decision)
-{
-	char parts[NM_TICKETS_BYTES];
-	nm_entry_field(entry, "TICKETS", "%g", decision->tickets.total);
-	nm_entry_field(entry, "TICKETS_PARTS", "%s",
-		       nm_tickets_text(&decision->tickets, decision->policy, parts));
 	nm_entry_field(entry, "DRAW", "%.17g", decision->draw);
 	nm_field_permille(entry, "GAIN_PERMILLE", decision->gain);
 }
@@ -499,7 +485,6 @@ static void append_number(struct nm_entry *entry, uint64_t decision)
 	while (characters(entry->text) + (size_t)length > LINE_CHARACTERS)
 		if (!drop_detail(entry))
 			break;
-	entry->reason_end = strlen(entry->text);
 	nm_entry_append(entry, "%s", number);
 }
 

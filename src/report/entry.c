@@ -81,7 +81,7 @@ void nm_entry_begin(struct nm_entry *entry, enum nm_message message, int priorit
 	entry->decision = entry->domain = 0;
 	entry->count = entry->thread = 0;
 	entry->text[0] = '\0';
-	entry->reason = entry->reason_end = 0;
+	entry->reason = 0;
 	nm_entry_field(entry, "KIND", "%s", messages[message].kind);
 }
 

@@ -7,9 +7,9 @@
 
 static void item_clear(struct nm_history_item *item)
 {
-	free(item->text.message);
-	free(item->text.fields);
-	free(item->text.verdict);
+	free(item->message);
+	free(item->fields);
+	free(item->verdict_message);
 	*item = (struct nm_history_item){0};
 }
 
@@ -71,10 +71,8 @@ void nm_history_add(struct nm_history *history, const struct nm_topology *topolo
 					 .figure = isfinite(before) ? "local_share" : NULL,
 					 .before = before,
 					 .after = NAN,
-					 .text = {.message = nm_must(strdup(entry->text)),
-						  .fields = nm_entry_fields(entry),
-						  .reason = entry->reason,
-						  .reason_end = entry->reason_end}};
+					 .message = nm_must(strdup(entry->text)),
+					 .fields = nm_entry_fields(entry)};
 	remove_references(&item->decision, topology);
 }
 
@@ -104,8 +102,8 @@ void nm_history_judge(struct nm_history *history, const struct nm_verdict *verdi
 		return;
 	item->judged = true;
 	item->verdict = verdict->kind;
-	free(item->text.verdict);
-	item->text.verdict = nm_must(strdup(entry->text));
+	free(item->verdict_message);
+	item->verdict_message = nm_must(strdup(entry->text));
 	set_metric(item, verdict);
 }
 
@@ -155,9 +153,6 @@ static json_t *list_candidates(const struct nm_decision *decision)
 static json_t *item_json(const struct nm_history_item *item)
 {
 	const struct nm_decision *decision = &item->decision;
-	const struct nm_history_text *text = &item->text;
-	nm_autofree char *reasons = NULL;
-	char parts[NM_TICKETS_BYTES];
 	struct nm_decision_row row;
 	nm_row_init(&nm_decision_table, &row);
 	row.decision = (int64_t)decision->id;
@@ -167,21 +162,12 @@ static json_t *item_json(const struct nm_history_item *item)
 	fill_steps(decision, &row);
 	row.result = item->result;
 	row.verdict = item->judged ? nm_verdict_kind_name(item->verdict) : "";
-	row.message = text->message;
+	row.message = item->message;
 	row.figure = item->figure;
 	row.before = item->before;
 	row.after = item->after;
-	if (nm_decision_has_tickets(decision)) {
-		row.tickets = decision->tickets.total;
-		row.tickets_parts = nm_tickets_text(&decision->tickets, decision->policy, parts);
-		row.draw = decision->draw;
-	}
-	if (text->reason < text->reason_end)
-		reasons = nm_must(
-			strndup(text->message + text->reason, text->reason_end - text->reason));
-	row.reasons = reasons ? reasons + strspn(reasons, ": ") : "";
-	row.fields = text->fields;
-	row.verdict_message = text->verdict ? text->verdict : "";
+	row.fields = item->fields;
+	row.verdict_message = item->verdict_message ? item->verdict_message : "";
 	if (decision->nr_alternatives > 0)
 		row.candidates_count = (int64_t)decision->nr_candidates;
 	json_t *object = nm_row_json(&nm_decision_table, &row);

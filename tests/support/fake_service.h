@@ -21,8 +21,7 @@
 	"{\"decision\":" #id ",\"time_usec\":17000000000000" #id ",\"kind\":\"migrate\","          \
 	"\"policy\":\"imar2\",\"pid\":4711,\"tid\":4712,\"comm\":\"perf\",\"from_cpu\":5,"         \
 	"\"from_node\":2,\"to_node\":0,\"result\":\"applied\",\"verdict\":\"" verdict "\","        \
-	"\"message\":\"moved perf from node 2\",\"tickets\":4.0,"                                  \
-	"\"tickets_parts\":\"4 of preferred node\",\"draw\":3.25,\"figure\":\"local_share\","      \
+	"\"message\":\"moved perf from node 2\",\"figure\":\"local_share\","                       \
 	"\"before\":0.02,\"after\":0.97,\"fields\":\"POLICY=imar2\\nTID=4712\\n\","                \
 	"\"candidates_count\":9,\"candidates\":[{\"to_node\":0,\"tickets\":4.0,\"won\":true},"     \
 	"{\"to_node\":3,\"to_cpu\":7,\"partner_tid\":4721,\"tickets\":2.5,\"won\":false}]}"
