@@ -173,10 +173,10 @@ bool nm_balance_update(struct nm_balance_state *state, const struct nm_balance_r
  * another, each from the busiest CPU with waiting threads to the idlest CPU on another node, as
  * long as load(to) + load(thread) < load(from) by rules->relief. If no thread can move, it tries
  * the next busiest CPU, then the next idlest. Loads and threads per node include the moves made
- * before. Returns 0. The caller clears *ret. Called by the policy stage of the tick.
+ * before. The caller clears *ret. Called by the policy stage of the tick.
  */
-int nm_balance_round(const struct nm_balance_input *input, const struct nm_balance_rules *rules,
-		     struct nm_balance_state *state, struct nm_balance_result *ret);
+void nm_balance_round(const struct nm_balance_input *input, const struct nm_balance_rules *rules,
+		      struct nm_balance_state *state, struct nm_balance_result *ret);
 
 /* ---- input of a round ---- */
 
@@ -188,11 +188,11 @@ int nm_balance_round(const struct nm_balance_input *input, const struct nm_balan
  * but NM_WAIT_SHARE of it, beginning with those on the fullest CPUs, at most `most`. Selects none
  * if the gap between the nodes cannot exceed rules->end, however long threads waited; therefore
  * nothing is read on a machine that is not overloaded. Writes their indices to ret_threads (room
- * for `most`) and their number to *ret_count. Returns 0. Called by the tick after the snapshot.
+ * for `most`) and their number to *ret_count. Called by the tick after the snapshot.
  */
-int nm_balance_select_threads(const struct nm_snapshot *snapshot,
-			      const struct nm_balance_rules *rules, size_t most,
-			      uint32_t *ret_threads, size_t *ret_count);
+void nm_balance_select_threads(const struct nm_snapshot *snapshot,
+			       const struct nm_balance_rules *rules, size_t most,
+			       uint32_t *ret_threads, size_t *ret_count);
 
 /* Increase of the first two numbers of /proc/PID/task/TID/schedstat since an earlier reading. */
 struct nm_balance_times {
@@ -224,11 +224,11 @@ struct nm_balance_input_arrays {
 /*
  * Computes the input of a round. The demand of a thread without times is a whole CPU if its main
  * CPU was saturated, otherwise the time that it ran; it does not count as waiting. Pages of a
- * memory-only node count at the node that represents it. The snapshot must outlive *ret. Returns 0;
- * the caller clears *ret. Called by the policy stage of the tick.
+ * memory-only node count at the node that represents it. The snapshot must outlive *ret. The
+ * caller clears *ret. Called by the policy stage of the tick.
  */
-int nm_balance_input_build(const struct nm_balance_measurements *facts,
-			   struct nm_balance_input_arrays *ret);
+void nm_balance_input_build(const struct nm_balance_measurements *facts,
+			    struct nm_balance_input_arrays *ret);
 void nm_balance_input_clear(struct nm_balance_input_arrays *arrays);
 
 /* ---- state of the policy ---- */
@@ -301,9 +301,9 @@ struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, ui
 						uint64_t interval,
 						const struct nm_proc_schedstat *reading);
 /* Performs a round with the increases of the snapshot's threads: balancer->result has its moves.
- * Called after the threads, types and pages of this interval were updated. Returns 0. */
-int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config, const struct nm_balance_times *times);
+ * Called after the threads, types and pages of this interval were updated. */
+void nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, const struct nm_balance_times *times);
 /* Proposes the moves of the round of the same interval. The proposals refer to CPUs of the
  * balancer, which must outlive them. The caller clears *ret. */
 void nm_balancer_propose(const struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
@@ -335,10 +335,10 @@ struct nm_column nm_residence_column(void);
 
 /* Updates the types of threads, and divides the CPUs between them when due. Writes to ret_ended
  * (room for each thread) the indices of the threads whose leases no longer fit their types, and
- * their number to *ret_count. Returns 0. */
-int nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			     const struct nm_figures *figures, size_t nr_figures,
-			     uint32_t *ret_ended, size_t *ret_count);
+ * their number to *ret_count. */
+void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			      const struct nm_figures *figures, size_t nr_figures,
+			      uint32_t *ret_ended, size_t *ret_count);
 /* Makes all CPUs available to all threads again. */
 void nm_balancer_clear_types(struct nm_balancer *balancer);
 /* Returns the CPUs of the node that a thread of this type may be leased if it is to run on `cpu`;

@@ -108,8 +108,8 @@ const char *nm_verdict_kind_name(enum nm_verdict_kind kind);
 struct nm_journal;
 
 /* Opens the journal: journald if systemd started the daemon (JOURNAL_STREAM) and stderr is the
- * journal, otherwise text on stderr. Returns 0 or -ENOMEM. */
-int nm_journal_new(struct nm_journal **ret);
+ * journal, otherwise text on stderr. */
+void nm_journal_new(struct nm_journal **ret);
 void nm_journal_free(struct nm_journal *journal);
 NM_DEFINE_CLEANUP(struct nm_journal, nm_journal_free);
 

@@ -92,7 +92,7 @@ NM_DEFINE_CLEANUP(struct nm_feedback, nm_feedback_free);
  * Judges the moves noted since the last call, and updates the spread of the performance. With
  * NM_FEEDBACK_MOVED each decision is judged alone: changes in processes whose threads it
  * did not move do not affect its judgement. Called once in every interval, as the first stage after
- * the snapshot. Returns 0, or -ENOMEM (nothing judged; the moves get no judgement).
+ * the snapshot. Returns 0.
  */
 int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config, struct nm_feedback_result *ret);
@@ -319,10 +319,10 @@ size_t nm_verifier_open(const struct nm_verifier *verifier);
  * make it move back. The two threads of a swap get a decision each, so that one that has exited, or
  * whose affinity was changed externally, does not block the other. Nodes without an allowed CPU are
  * skipped. Rollbacks are not limited by the budget. Their tickets are 0; draw and gain are NaN.
- * Returns 0, or -ENOMEM (not all were added).
  */
-int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			 const struct nm_verdict *verdict, uint64_t *next_id, struct nm_plan *plan);
+void nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			  const struct nm_verdict *verdict, uint64_t *next_id,
+			  struct nm_plan *plan);
 
 /* ---- pages ---- */
 

@@ -166,9 +166,9 @@ int nm_pages_settle(struct nm_pages *pages, uint32_t now_s, const struct nm_page
 /*
  * Performs the housekeeping once per interval: grows or shrinks the table, scans a `share` (0–1) of
  * it for pages of closed owners and expired pages, and sums up the exclusivity. A complete scan
- * publishes the summaries. Returns 0.
+ * publishes the summaries.
  */
-int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share);
+void nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share);
 
 /* Returns the exclusivity of the owner's pages as of the last complete scan (equations 3 and 4);
  * all zero before the first. */
@@ -246,10 +246,10 @@ void nm_affinity_age(struct nm_affinity *affinity);
 /*
  * Returns the graph of these threads (tids, ascending; unknown ones have no edges). It contains the
  * `partners` strongest pairs of each thread, ties by tid; an edge exists if either end selects it.
- * Returns 0. Called before a thread placement.
+ * Called before a thread placement.
  */
-int nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
-		      unsigned partners, struct nm_affinity_graph **ret);
+void nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
+		       unsigned partners, struct nm_affinity_graph **ret);
 void nm_affinity_graph_free(struct nm_affinity_graph *graph);
 NM_DEFINE_CLEANUP(struct nm_affinity_graph, nm_affinity_graph_free);
 
@@ -314,7 +314,7 @@ void nm_memory_add(struct nm_memory *memory, const struct nm_sample *sample);
 void nm_memory_flush(struct nm_memory *memory);
 
 /* Performs the housekeeping of the table of pages (nm_pages_update()). Called by the tick. */
-int nm_memory_update(struct nm_memory *memory);
+void nm_memory_update(struct nm_memory *memory);
 
 /* Returns the processes of the last snapshot in its order. Valid until nm_memory_follow(). */
 size_t nm_memory_processes(const struct nm_memory *memory, const struct nm_memory_process **ret);

@@ -64,8 +64,8 @@ struct nm_metrics_interval {
 struct nm_metrics;
 
 /* Creates the object. The topology must outlive it. If samples never have nodes of memory
- * (has_nodes), access metrics stay NaN. Returns 0. */
-int nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm_metrics **ret);
+ * (has_nodes), access metrics stay NaN. */
+void nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm_metrics **ret);
 void nm_metrics_free(struct nm_metrics *metrics);
 NM_DEFINE_CLEANUP(struct nm_metrics, nm_metrics_free);
 
@@ -78,9 +78,9 @@ uint32_t nm_metrics_runs(const struct nm_metrics *metrics, uint32_t tid);
 /* Drops the counts of a thread that has exited, or whose number was reused. */
 void nm_metrics_forget(struct nm_metrics *metrics, uint32_t tid);
 
-/* Replaces the topology after a change of the machine, and resets the access counts. Returns 0. */
-int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *topology,
-			bool has_nodes);
+/* Replaces the topology after a change of the machine, and resets the access counts. */
+void nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *topology,
+			 bool has_nodes);
 
 /*
  * Ends the interval: computes the metrics of every thread that was sampled in it or still has

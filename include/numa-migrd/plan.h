@@ -126,11 +126,11 @@ void nm_plan_filter(struct nm_plan *plan,
  * affinities for threads of young or spawning processes (with several threads: in the first
  * NM_SIZED_AFTER_S), of processes whose runtime may count its CPUs again, and of lotteries beside
  * automatic NUMA balancing. A thread that is to stay on its node and may only get a transient
- * affinity is omitted. Decision ids are taken from *next_id, which is incremented. Returns 0.
- * Called by the plan stage of the tick.
+ * affinity is omitted. Decision ids are taken from *next_id, which is incremented. Called by the
+ * plan stage of the tick.
  */
-int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);
+void nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		   const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret);
 
 /*
  * Adds a decision of one step, with this id, that sends a thread to a node whose CPUs it may use.

@@ -23,7 +23,7 @@ struct nm_mapping;
 
 struct nm_record;
 
-int nm_record_new(struct nm_record **ret);
+void nm_record_new(struct nm_record **ret);
 void nm_record_free(struct nm_record *record);
 NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
 
@@ -287,20 +287,20 @@ void nm_proposals_clear(struct nm_proposals *proposals);
 
 /*
  * LBMA (IMAR² paper, section 4.2, algorithm 1): selects n random threads, assigns tickets to their
- * candidates, applies the gate and holds the lottery. Winners share no thread and no CPU. Returns
- * 0, also if there is nothing to propose. Called by the policy stage of the tick.
+ * candidates, applies the gate and holds the lottery. Winners share no thread and no CPU. Called
+ * by the policy stage of the tick.
  */
-int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		    struct nm_rng *rng, struct nm_proposals *ret);
+void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		     struct nm_rng *rng, struct nm_proposals *ret);
 
 /*
  * IMAR² (same paper, section 4.3, algorithm 2): selects the n threads that are slowest relative to
  * their process, or farthest from their memory, and have a candidate. Tickets also depend on the
  * record; gate and lottery are those of LBMA. The record must be up to date with the snapshot.
- * Returns 0. Called by the policy stage of the tick.
+ * Called by the policy stage of the tick.
  */
-int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		     const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
+void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		      const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret);
 
 /* Why a thread that ran takes part in the lottery of LBMA or IMAR², or does not. */
 enum nm_candidacy {
@@ -376,11 +376,11 @@ int nm_kmaf_propose(const struct nm_snapshot *snapshot, const struct nm_config *
  *
  * * Moves that do not bring communicating threads nearer are omitted. With NM_GATE_BENEFIT all
  * moves are omitted unless the distance saved exceeds chance by gate_sigmas. There are at most
- * moves_per_interval moves, and none if the placement saves too little. Returns 0.
+ * moves_per_interval moves, and none if the placement saves too little.
  */
-int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		  const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
-		  struct nm_proposals *ret);
+void nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		   const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
+		   struct nm_proposals *ret);
 
 /* The placement periods; initially zero. */
 struct nm_kmaf_clock {

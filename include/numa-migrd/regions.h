@@ -64,8 +64,8 @@ void nm_regions_touch(struct nm_regions *regions, uint64_t address, unsigned nod
 /* Multiplies all counts by `keep` (0–1). Called once per interval. */
 void nm_regions_fade(struct nm_regions *regions, double keep);
 
-/* Merges similar neighbours and splits mixed regions. Returns 0. Called once per interval. */
-int nm_regions_adapt(struct nm_regions *regions);
+/* Merges similar neighbours and splits mixed regions. Called once per interval. */
+void nm_regions_adapt(struct nm_regions *regions);
 
 /* Finds the region of an address. Returns false if there is none. */
 bool nm_regions_find(const struct nm_regions *regions, uint64_t address, size_t *ret_index);

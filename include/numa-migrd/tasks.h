@@ -186,7 +186,7 @@ struct nm_lease_lookup {
  * daemon owns it. */
 #define NM_ROSTER_MEMORY_NAME "given-back" /* name of its file in the runtime directory */
 struct nm_released_list;
-int nm_released_list_new(struct nm_released_list **ret);
+void nm_released_list_new(struct nm_released_list **ret);
 void nm_released_list_free(struct nm_released_list *memory);
 NM_DEFINE_CLEANUP(struct nm_released_list, nm_released_list_free);
 

@@ -27,8 +27,10 @@ int nm_propose(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, str
 		daemon->tally.stuck = proposals.stuck;
 	proposals.policy = policy;
 	nm_plan_clear(plan);
-	return r < 0 ? r
-		     : nm_plan_build(snapshot, config, &proposals, &daemon->next_decision, plan);
+	if (r < 0)
+		return r;
+	nm_plan_build(snapshot, config, &proposals, &daemon->next_decision, plan);
+	return 0;
 }
 
 /* A refused operation is not repeated at once. If the affinity was not the expected one, it is read

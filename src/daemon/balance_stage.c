@@ -47,22 +47,19 @@ static void read_thread(struct nm_daemon *daemon, const struct nm_snapshot *snap
 }
 
 /* Reads schedstat of the threads that may wait. ret_times has an entry per thread; *ret_candidates
- * is the number of threads that may wait. Returns 0. */
-static int read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		      struct nm_balance_times *ret_times, size_t *ret_candidates)
+ * is the number of threads that may wait. */
+static void read_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+		       struct nm_balance_times *ret_times, size_t *ret_candidates)
 {
 	const struct nm_balance_rules rules = nm_balancer_rules(daemon->config);
 	size_t most = READS_MAX, count;
 	if (most > snapshot->nr_threads)
 		most = snapshot->nr_threads;
 	nm_autofree uint32_t *candidates = nm_must(calloc(most + 1, sizeof(*candidates)));
-	int r = nm_balance_select_threads(snapshot, &rules, most, candidates, &count);
-	if (r < 0)
-		return r;
+	nm_balance_select_threads(snapshot, &rules, most, candidates, &count);
 	for (size_t i = 0; i < count; i++)
 		read_thread(daemon, snapshot, candidates[i], &ret_times[candidates[i]]);
 	*ret_candidates = count;
-	return 0;
 }
 
 /* ---- types of threads ---- */
@@ -90,9 +87,9 @@ static void report_dtas_availability(struct nm_daemon *daemon, bool available)
 			  "memory traffic");
 }
 
-/* Updates the types of threads, and ends leases that no longer fit them. Returns 0. */
-static int follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			const struct nm_figures *figures, size_t nr_figures)
+/* Updates the types of threads, and ends leases that no longer fit them. */
+static void follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 const struct nm_figures *figures, size_t nr_figures)
 {
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	bool available = daemon->config->threads.dtas && has_dtas_events(daemon);
@@ -101,17 +98,14 @@ static int follow_types(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		report_dtas_availability(daemon, available);
 	if (!available) {
 		nm_balancer_clear_types(balancer);
-		return 0;
+		return;
 	}
 	nm_autofree uint32_t *ended = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*ended)));
-	int r = nm_balancer_follow_types(balancer, snapshot, figures, nr_figures, ended, &count);
-	if (r < 0)
-		return r;
+	nm_balancer_follow_types(balancer, snapshot, figures, nr_figures, ended, &count);
 	for (size_t i = 0; i < count; i++)
 		(void)nm_actuator_return_thread(daemon->pipeline.actuator,
 						snapshot->threads[ended[i]].tid,
 						snapshot->threads[ended[i]].start_ticks);
-	return 0;
 }
 
 /* ---- location of pages ---- */
@@ -192,15 +186,14 @@ int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *sn
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	bool was_active = balancer->result.active;
 	int r = nm_column_follow_threads(&balancer->threads, snapshot);
-	if (r == 0)
-		r = read_times(daemon, snapshot, times, &candidates);
-	if (r == 0)
-		r = follow_types(daemon, snapshot, figures, nr_figures);
-	if (r == 0)
-		r = follow_pages(daemon, snapshot, candidates > 0);
-	if (r == 0)
-		r = nm_balancer_round(balancer, snapshot, daemon->config, times);
-	if (r == 0)
-		report_activity(daemon, was_active);
-	return r;
+	if (r < 0)
+		return r;
+	read_times(daemon, snapshot, times, &candidates);
+	follow_types(daemon, snapshot, figures, nr_figures);
+	r = follow_pages(daemon, snapshot, candidates > 0);
+	if (r < 0)
+		return r;
+	nm_balancer_round(balancer, snapshot, daemon->config, times);
+	report_activity(daemon, was_active);
+	return 0;
 }

@@ -136,8 +136,6 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 		if (config->threads.policy == NM_POLICY_NONE ||
 		    config->threads.affinity != old->threads.affinity)
 			(void)nm_actuator_return_all(daemon->pipeline.actuator);
-		/* If memory is short, the old record stays, and is reset when P has another
-		 * meaning. */
 		if (other_policy) {
 			nm_balance_stage_end(daemon);
 			nm_home_stage_end(daemon);

@@ -176,16 +176,13 @@ int nm_daemon_run(const struct nm_options *options)
 	nm_auto(daemon_clear) struct nm_daemon daemon = {.options = *options,
 							 .runtime.directory = -1,
 							 .trial.day = -1};
-	if (nm_journal_new(&daemon.journal) < 0)
-		return EXIT_FAILURE; /* without an output for the reason */
-	int r = nm_released_list_new(&daemon.runtime.released);
-	if (r < 0)
-		return give_up(&daemon, r);
+	nm_journal_new(&daemon.journal);
+	nm_released_list_new(&daemon.runtime.released);
 	nm_unresponsive_list_new(&daemon.runtime.unresponsive);
 	/* Changes left by a crashed run are restored regardless of the configuration. */
 	if (!options->restore && load_config(&daemon) < 0)
 		return EX_CONFIG;
-	r = open_runtime(&daemon);
+	int r = open_runtime(&daemon);
 	if (options->restore) { /* r is the number of affinities that are left */
 		nm_runtime_close(&daemon, r == 0);
 		return r == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -307,8 +307,8 @@ void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns);
 int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 		      bool *ret_may_propose);
 /* Handles verdicts that are due: reports them, bars threads from moves for some time or allows
- * moves again, and adds rollbacks to the plan. Returns 0 or a negative errno. */
-int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
+ * moves again, and adds rollbacks to the plan. */
+void nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
 
 /* ---- act.c: the configured policy, and moving threads ---- */
 

@@ -11,15 +11,12 @@
 
 /* ---- the topology ---- */
 
-/* Passes the new topology to every stage that uses the old one, and then frees the old one. Returns
- * 0. */
-static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology,
-			  struct nm_physmap *physmap)
+/* Passes the new topology to every stage that uses the old one, and then frees the old one. */
+static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology,
+			   struct nm_physmap *physmap)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	int r = nm_metrics_retarget(pipeline->metrics, topology, physmap != NULL);
-	if (r < 0)
-		return r;
+	nm_metrics_retarget(pipeline->metrics, topology, physmap != NULL);
 	/* Pending evaluations use the old node indices, and are dropped. */
 	nm_verifier_free(pipeline->verifier);
 	pipeline->verifier = nm_verifier_new();
@@ -34,11 +31,9 @@ static int adopt_topology(struct nm_daemon *daemon, struct nm_topology *topology
 	nm_physmap_free(pipeline->physmap);
 	pipeline->topology = topology;
 	pipeline->physmap = physmap;
-	/* If memory is short, pages are not tracked until the next change. */
-	(void)nm_page_tracking_restart(daemon);
+	nm_page_tracking_restart(daemon);
 	if (!pipeline->source || nm_topology_is_single(topology))
 		nm_pipeline_open_source(daemon); /* or close it */
-	return 0;
 }
 
 static int reload_topology(struct nm_daemon *daemon, char *error, size_t error_size)
@@ -50,13 +45,8 @@ static int reload_topology(struct nm_daemon *daemon, char *error, size_t error_s
 	int r = nm_machine_load_topology(&source, &topology, &physmap, error, error_size);
 	if (r < 0)
 		return r;
-	r = adopt_topology(daemon, topology, physmap);
-	if (r < 0) {
-		snprintf(error, error_size, "%s", strerror(-r));
-		nm_topology_free(topology);
-		nm_physmap_free(physmap);
-	}
-	return r;
+	adopt_topology(daemon, topology, physmap);
+	return 0;
 }
 
 static void reload_after_change(struct nm_daemon *daemon, const char *what, const char *online)

@@ -73,11 +73,10 @@ void nm_page_tracking_follow(struct nm_daemon *daemon, const struct nm_snapshot 
 	release_waiting_pages(daemon);
 }
 
-/* If memory is short, the table keeps its size. */
 void nm_page_tracking_update(struct nm_daemon *daemon)
 {
 	if (!daemon->pipeline.memory)
 		return;
-	(void)nm_memory_update(daemon->pipeline.memory);
+	nm_memory_update(daemon->pipeline.memory);
 	nm_memory_clear_wanted(daemon->pipeline.memory);
 }

@@ -60,11 +60,10 @@ static int open_machine(struct nm_daemon *daemon)
 static int open_stages(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	int r = nm_metrics_new(pipeline->topology, pipeline->physmap != NULL, &pipeline->metrics);
-	if (r < 0)
-		return r;
-	r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime.directory,
-			    daemon->runtime.boot_id, nm_report_lease, daemon, &pipeline->actuator);
+	nm_metrics_new(pipeline->topology, pipeline->physmap != NULL, &pipeline->metrics);
+	int r = nm_actuator_new(pipeline->platform, pipeline->topology, daemon->runtime.directory,
+				daemon->runtime.boot_id, nm_report_lease, daemon,
+				&pipeline->actuator);
 	if (r < 0) {
 		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_ERR,
 			  "Ledger not opened: %s (/run/numa-migrd/ledger must be a regular file "

@@ -172,10 +172,10 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	yield_leases(daemon, snapshot);
 	if (r == 0)
 		r = nm_apply_feedback(daemon, snapshot, &may_propose);
-	if (r == 0)
-		r = nm_judge(daemon, snapshot, &rollbacks);
-	if (r == 0)
+	if (r == 0) {
+		nm_judge(daemon, snapshot, &rollbacks);
 		r = nm_balance_stage_tick(daemon, snapshot, figures, nr_figures);
+	}
 	if (r == 0)
 		nm_act(daemon, snapshot, &rollbacks);
 	if (r == 0)

@@ -43,8 +43,8 @@ static bool was_only_bound(const struct nm_verdict *verdict)
 	       verdict->threads[0].node_from == verdict->threads[0].node_to;
 }
 
-static int apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			 const struct nm_verdict *verdict, struct nm_plan *plan)
+static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  const struct nm_verdict *verdict, struct nm_plan *plan)
 {
 	const enum nm_verdict_kind kind = verdict->kind;
 	bool kept = kind == NM_VERDICT_IMPROVED || kind == NM_VERDICT_NEUTRAL;
@@ -52,7 +52,7 @@ static int apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	bool restored = kind == NM_VERDICT_CANCELLED || (back && was_only_bound(verdict));
 	if (verdict->of == NM_DECISION_PAGES) {
 		nm_page_stage_apply_verdict(daemon, verdict);
-		return 0;
+		return;
 	}
 	daemon->tally.verdicts[kind]++;
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
@@ -67,9 +67,9 @@ static int apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sna
 	}
 	if (back && nm_policy_ops(verdict->policy)->by_sharing)
 		bar_processes(daemon, snapshot, verdict);
-	return back && !restored ? nm_plan_add_rollback(snapshot, daemon->config, verdict,
-							&daemon->next_decision, plan)
-				 : 0;
+	if (back && !restored)
+		nm_plan_add_rollback(snapshot, daemon->config, verdict, &daemon->next_decision,
+				     plan);
 }
 
 int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
@@ -96,21 +96,18 @@ int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapsh
 	return 0;
 }
 
-int nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
+void nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)
 {
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
 	struct nm_memory *memory = daemon->pipeline.memory;
 	const struct nm_verifier_input input = {snapshot, daemon->pipeline.feedback, daemon->config,
 						memory ? nm_memory_affinity(memory) : NULL};
-	int r = 0;
 	nm_verifier_judge(daemon->pipeline.verifier, &input, &verdicts);
 	for (size_t i = 0; i < verdicts.count; i++) {
 		/* A dry run has no results. */
 		if (verdicts.items[i].results.error == -EROFS)
 			continue;
 		nm_report_verdict(daemon, &verdicts.items[i]);
-		int followed = apply_verdict(daemon, snapshot, &verdicts.items[i], plan);
-		r = r < 0 ? r : followed;
+		apply_verdict(daemon, snapshot, &verdicts.items[i], plan);
 	}
-	return r;
 }

@@ -296,17 +296,16 @@ static int end_turn(struct nm_known_entry *entry, int r)
 int nm_known_read(struct nm_known_entry *entry, struct nm_platform *platform,
 		  const struct nm_known_limits *limits)
 {
-	int r = entry->reading ? 0 : nm_mappings_new(platform, &entry->reading);
 	uint32_t tid;
 	uint64_t tid_ticks;
 
+	if (!entry->reading)
+		nm_mappings_new(platform, &entry->reading);
 	entry->held_ns = 0;
-	if (r < 0)
-		return r;
 	int directory = nm_known_open(platform, entry->pid, entry->start_ticks, &tid, &tid_ticks);
 	if (directory < 0)
 		return directory;
-	r = check_size(platform, directory, limits);
+	int r = check_size(platform, directory, limits);
 	if (r < 0) {
 		platform->ops->close(platform, directory);
 		return r;

@@ -7,7 +7,7 @@
 #define READ_BYTES 8192U
 #define SMALL_PAGE 4096U
 
-int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)
+void nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)
 {
 	struct nm_mappings *mappings = nm_must(calloc(1, sizeof(*mappings)));
 
@@ -15,7 +15,6 @@ int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret)
 	mappings->directory = mappings->fd = -1;
 	mappings->text = nm_must(malloc(READ_BYTES));
 	*ret = mappings;
-	return 0;
 }
 
 static void close_file(struct nm_mappings *mappings, int *fd)

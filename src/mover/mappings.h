@@ -38,8 +38,8 @@ struct nm_mappings {
 	char line[NM_MAPPINGS_LINE_BYTES];
 };
 
-/* Creates an object without mappings. Returns 0. Called by the mover. */
-int nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret);
+/* Creates an object without mappings. Called by the mover. */
+void nm_mappings_new(struct nm_platform *platform, struct nm_mappings **ret);
 void nm_mappings_free(struct nm_mappings *mappings);
 NM_DEFINE_CLEANUP(struct nm_mappings, nm_mappings_free);
 

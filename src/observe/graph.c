@@ -61,8 +61,8 @@ static int by_partner(const void *left, const void *right)
 	return NM_COMPARE(a->from, b->from) ?: NM_COMPARE(a->partner, b->partner);
 }
 
-int nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
-		      unsigned partners, struct nm_affinity_graph **ret)
+void nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, size_t nr_threads,
+		       unsigned partners, struct nm_affinity_graph **ret)
 {
 	nm_autofree uint32_t *vertex_of = vertices_by_id(affinity, tids, nr_threads);
 	nm_autofree uint32_t *counts = nm_must(calloc(nr_threads + 1, sizeof(*counts)));
@@ -108,7 +108,6 @@ int nm_affinity_graph(const struct nm_affinity *affinity, const uint32_t *tids, 
 		if (graph->first[i + 1] < graph->first[i]) /* no partners */
 			graph->first[i + 1] = graph->first[i];
 	*ret = graph;
-	return 0;
 }
 
 void nm_affinity_graph_free(struct nm_affinity_graph *graph)

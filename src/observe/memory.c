@@ -239,10 +239,10 @@ void nm_memory_flush(struct nm_memory *memory)
 	memory->nr_touches = 0;
 }
 
-int nm_memory_update(struct nm_memory *memory)
+void nm_memory_update(struct nm_memory *memory)
 {
 	nm_memory_flush(memory);
-	return nm_pages_update(memory->pages, memory->now_s, TEND_SHARE);
+	nm_pages_update(memory->pages, memory->now_s, TEND_SHARE);
 }
 
 /* ---- queries ---- */

@@ -415,7 +415,7 @@ static uint64_t wanted_limit(const struct nm_pages *pages)
 	return pages->limit * GROW_FACTOR < most ? pages->limit * GROW_FACTOR : most;
 }
 
-int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share)
+void nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share)
 {
 	set_time(pages, now_s);
 	uint64_t limit = wanted_limit(pages);
@@ -453,7 +453,6 @@ int nm_pages_update(struct nm_pages *pages, uint32_t now_s, double share)
 		memcpy(pages->homes, pages->summing_homes, pages->owner_count * row_bytes(pages));
 		memset(pages->summing_homes, 0, pages->owner_count * row_bytes(pages));
 	}
-	return 0;
 }
 
 struct nm_exclusivity nm_pages_exclusivity(const struct nm_pages *pages, uint16_t owner)

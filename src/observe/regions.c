@@ -409,7 +409,7 @@ static void merge(const struct nm_regions *regions, struct list *list, size_t in
 		list->items[list->count - 1].placed_at = regions->list.items[index].placed_at;
 }
 
-int nm_regions_adapt(struct nm_regions *regions)
+void nm_regions_adapt(struct nm_regions *regions)
 {
 	nm_auto(free_list) struct list list = {0};
 
@@ -425,7 +425,6 @@ int nm_regions_adapt(struct nm_regions *regions)
 		}
 	}
 	replace(regions, &list);
-	return 0;
 }
 
 /* ---- queries ---- */

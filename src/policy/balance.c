@@ -433,8 +433,8 @@ static bool move_one(struct round *round)
 	return false;
 }
 
-int nm_balance_round(const struct nm_balance_input *input, const struct nm_balance_rules *rules,
-		     struct nm_balance_state *state, struct nm_balance_result *ret)
+void nm_balance_round(const struct nm_balance_input *input, const struct nm_balance_rules *rules,
+		      struct nm_balance_state *state, struct nm_balance_result *ret)
 {
 	nm_auto(free_round) struct round round = {.input = input, .rules = rules};
 	waiting_init(&round.waiting, input);
@@ -455,5 +455,4 @@ int nm_balance_round(const struct nm_balance_input *input, const struct nm_balan
 			;
 	}
 	*ret = round.result;
-	return 0;
 }

@@ -70,14 +70,14 @@ static int by_thread_count(const void *left, const void *right)
 	return NM_COMPARE(b->nr_main_threads, a->nr_main_threads) ?: NM_COMPARE(a->cpu, b->cpu);
 }
 
-int nm_balance_select_threads(const struct nm_snapshot *snapshot,
-			      const struct nm_balance_rules *rules, size_t most,
-			      uint32_t *ret_threads, size_t *ret_count)
+void nm_balance_select_threads(const struct nm_snapshot *snapshot,
+			       const struct nm_balance_rules *rules, size_t most,
+			       uint32_t *ret_threads, size_t *ret_count)
 {
 	unsigned nr_cpus = snapshot->topology->nr_cpus;
 	*ret_count = 0;
 	if (!(widest_gap(snapshot) > rules->end))
-		return 0;
+		return;
 	/* A thread that is alone on its CPU is listed, too: unmanaged tasks may have made it
 	 * wait. */
 	nm_autofree struct queue *queues = nm_must(calloc(nr_cpus + 1U, sizeof(*queues)));
@@ -93,7 +93,6 @@ int nm_balance_select_threads(const struct nm_snapshot *snapshot,
 			ret_threads[count++] = snapshot->main_threads[cpu->first_main_thread + k];
 	}
 	*ret_count = count;
-	return 0;
 }
 
 void nm_balance_input_clear(struct nm_balance_input_arrays *arrays)
@@ -166,8 +165,8 @@ static void take_groups(const struct nm_balance_measurements *measurements,
 	}
 }
 
-int nm_balance_input_build(const struct nm_balance_measurements *measurements,
-			   struct nm_balance_input_arrays *ret)
+void nm_balance_input_build(const struct nm_balance_measurements *measurements,
+			    struct nm_balance_input_arrays *ret)
 {
 	const struct nm_snapshot *snapshot = measurements->snapshot;
 	nm_auto(nm_balance_input_clear) struct nm_balance_input_arrays arrays = {0};
@@ -203,5 +202,4 @@ int nm_balance_input_build(const struct nm_balance_measurements *measurements,
 						 .cpu_types = measurements->cpu_types};
 	*ret = arrays;
 	arrays = (struct nm_balance_input_arrays){0};
-	return 0;
 }

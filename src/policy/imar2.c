@@ -108,8 +108,8 @@ static void explain(const struct judge *judge, struct nm_proposal *proposal)
 	tickets->partner_slow = q4_of(judge, moves[1].thread);
 }
 
-int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		     const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret)
+void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		      const struct nm_record *record, struct nm_rng *rng, struct nm_proposals *ret)
 {
 	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
 	struct judge judge = {.snapshot = snapshot, .config = config, .record = record};
@@ -147,5 +147,4 @@ int nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 	nm_search_lottery(snapshot, config, &tickets, rng, ret);
 	for (size_t i = 0; i < ret->count; i++)
 		explain(&judge, &ret->items[i]);
-	return 0;
 }

@@ -94,10 +94,9 @@ int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *co
 	nm_autofree uint32_t *tids = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*tids)));
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		tids[i] = snapshot->threads[i].tid;
-	int r = nm_affinity_graph(nm_memory_affinity(memory), tids, snapshot->nr_threads,
-				  PARTNERS_MAX, &graph);
-	if (r == 0)
-		r = nm_kmaf_propose(snapshot, config, graph, seed, ret);
+	nm_affinity_graph(nm_memory_affinity(memory), tids, snapshot->nr_threads, PARTNERS_MAX,
+			  &graph);
+	int r = nm_kmaf_propose(snapshot, config, graph, seed, ret);
 	if (r < 0)
 		return r;
 	/* Release the pages of processes whose threads are being placed. Pages of other processes
@@ -107,7 +106,6 @@ int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *co
 	for (size_t i = 0; i < count; i++)
 		nm_memory_mapping_over(memory, processes[i].pid,
 				       is_process_moved(snapshot, ret, processes[i].pid));
-	/* If memory is short, the matrix is not aged, and the next period tries again. */
 	nm_affinity_age(nm_memory_affinity(memory));
 	return 0;
 }

@@ -341,19 +341,18 @@ static void write_proposals(const struct plan *plan, struct nm_proposals *ret)
 	*ret = proposals;
 }
 
-int nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		  const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
-		  struct nm_proposals *ret)
+void nm_kmaf_moves(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		   const struct nm_affinity_graph *graph, const struct nm_mapping *mapping,
+		   struct nm_proposals *ret)
 {
 	nm_auto(free_plan) struct plan plan = {
 		.snapshot = snapshot, .config = config, .graph = graph};
 	if (!mapping->worthwhile) {
 		*ret = (struct nm_proposals){0};
-		return 0;
+		return;
 	}
 	init_plan(&plan, mapping);
 	make_units(&plan);
 	nm_kmaf_select(&plan);
 	write_proposals(&plan, ret);
-	return 0;
 }

@@ -25,8 +25,8 @@ static uint32_t next_at_random(void *context)
 	return thread;
 }
 
-int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		    struct nm_rng *rng, struct nm_proposals *ret)
+void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		     struct nm_rng *rng, struct nm_proposals *ret)
 {
 	size_t threads = snapshot->nr_threads, nodes = snapshot->topology->nr_nodes;
 	nm_autofree uint32_t *eligible = nm_must(calloc(threads + 1, sizeof(*eligible)));
@@ -61,5 +61,4 @@ int nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config *
 		else
 			won->free_cpu = won->total - won->preferred;
 	}
-	return 0;
 }

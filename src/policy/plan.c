@@ -94,8 +94,8 @@ static int decide_proposal(const struct nm_snapshot *snapshot, const struct nm_c
 	return 0;
 }
 
-int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		  const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret)
+void nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		   const struct nm_proposals *proposals, uint64_t *next_id, struct nm_plan *ret)
 {
 	uint64_t budget = config->rules.moves_per_interval;
 	struct nm_plan plan = {
@@ -110,7 +110,6 @@ int nm_plan_build(const struct nm_snapshot *snapshot, const struct nm_config *co
 		budget -= moves_of(proposal);
 	}
 	*ret = plan;
-	return 0;
 }
 
 int nm_plan_add_home(const struct nm_snapshot *snapshot, const struct nm_config *config,

@@ -10,7 +10,8 @@
 static int propose_lbma(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
 {
 	(void)state;
-	return nm_lbma_propose(input->snapshot, input->config, input->rng, ret);
+	nm_lbma_propose(input->snapshot, input->config, input->rng, ret);
+	return 0;
 }
 
 /* ---- IMAR² ---- */
@@ -20,7 +21,7 @@ static void *open_record(const struct nm_topology *topology, double page_bytes)
 	struct nm_record *record;
 	(void)topology;
 	(void)page_bytes;
-	(void)nm_record_new(&record);
+	nm_record_new(&record);
 	return record;
 }
 
@@ -37,7 +38,8 @@ static int follow_record(void *state, const struct nm_snapshot *snapshot,
 
 static int propose_imar2(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
 {
-	return nm_imar2_propose(input->snapshot, input->config, state, input->rng, ret);
+	nm_imar2_propose(input->snapshot, input->config, state, input->rng, ret);
+	return 0;
 }
 
 /* ---- kMAF ---- */

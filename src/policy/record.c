@@ -18,11 +18,10 @@ struct nm_record {
 	bool by_locality;
 };
 
-int nm_record_new(struct nm_record **ret)
+void nm_record_new(struct nm_record **ret)
 {
 	struct nm_record *record = nm_must(calloc(1, sizeof(*record)));
 	*ret = record;
-	return 0;
 }
 
 void nm_record_free(struct nm_record *record)

@@ -30,8 +30,8 @@ static bool is_occupied(const struct nm_snapshot *snapshot, const struct nm_verd
 	return false;
 }
 
-int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
-			 const struct nm_verdict *verdict, uint64_t *next_id, struct nm_plan *plan)
+void nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_config *config,
+			  const struct nm_verdict *verdict, uint64_t *next_id, struct nm_plan *plan)
 {
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		const struct nm_verdict_thread *back = &verdict->threads[i];
@@ -68,5 +68,4 @@ int nm_plan_add_rollback(const struct nm_snapshot *snapshot, const struct nm_con
 		nm_plan_append(plan, &decision);
 		(*next_id)++;
 	}
-	return 0;
 }

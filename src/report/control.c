@@ -280,9 +280,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *userdata)
 
 int nm_control_new(sd_event *event, const struct nm_control_ops *ops, struct nm_control **ret)
 {
-	nm_auto(nm_control_freep) struct nm_control *control = calloc(1, sizeof(*control));
-	if (!control)
-		return -ENOMEM;
+	nm_auto(nm_control_freep) struct nm_control *control = nm_must(calloc(1, sizeof(*control)));
 	control->ops = *ops;
 	control->event = sd_event_ref(event);
 	control->retry_usec = RETRY_FIRST_USEC;

@@ -37,18 +37,15 @@ static bool stderr_is_journal(void)
 	return strtoul(end + 1, NULL, 10) == status.st_ino;
 }
 
-int nm_journal_new(struct nm_journal **ret)
+void nm_journal_new(struct nm_journal **ret)
 {
-	struct nm_journal *journal = calloc(1, sizeof(*journal));
-	if (!journal)
-		return -ENOMEM;
+	struct nm_journal *journal = nm_must(calloc(1, sizeof(*journal)));
 	journal->journald = -1;
 	if (stderr_is_journal())
 		journal->journald = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	nm_journal_configure(journal, NM_JOURNAL_DECISIONS);
 	journal->tokens = RATE_PER_S;
 	*ret = journal;
-	return 0;
 }
 
 void nm_journal_free(struct nm_journal *journal)

@@ -37,10 +37,9 @@ struct nm_released_list {
 	bool changed;	   /* since the last save */
 };
 
-int nm_released_list_new(struct nm_released_list **ret)
+void nm_released_list_new(struct nm_released_list **ret)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return 0;
+	*ret = nm_must(calloc(1, sizeof(**ret)));
 }
 
 void nm_released_list_free(struct nm_released_list *memory)

@@ -17,7 +17,7 @@ static size_t stride_for(size_t head_bytes, unsigned nr_nodes)
 	return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
-int nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm_metrics **ret)
+void nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm_metrics **ret)
 {
 	nm_auto(nm_metrics_freep) struct nm_metrics *metrics = nm_must(calloc(1, sizeof(*metrics)));
 
@@ -30,7 +30,6 @@ int nm_metrics_new(const struct nm_topology *topology, bool has_nodes, struct nm
 	metrics->first_free = NO_INDEX;
 	metrics->index_of = nm_tidmap_new();
 	*ret = NM_TAKE(metrics);
-	return 0;
 }
 
 void nm_metrics_free(struct nm_metrics *metrics)
@@ -47,18 +46,15 @@ void nm_metrics_free(struct nm_metrics *metrics)
 	free(metrics);
 }
 
-int nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *topology,
-			bool has_nodes)
+void nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *topology,
+			 bool has_nodes)
 {
 	nm_auto(nm_metrics_freep) struct nm_metrics *fresh = NULL;
 
-	int r = nm_metrics_new(topology, has_nodes, &fresh);
-	if (r < 0)
-		return r;
+	nm_metrics_new(topology, has_nodes, &fresh);
 	struct nm_metrics old = *metrics;
 	*metrics = *fresh;
 	*fresh = old;
-	return 0;
 }
 
 /* ---- entries ---- */

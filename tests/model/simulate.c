@@ -65,9 +65,8 @@ static int open_daemon(struct trial *trial, const struct nm_config *config,
 	daemon->tally.local_share = (double)NAN;
 	daemon->seed = options->seed;
 	nm_rng_seed(&daemon->rng, daemon->seed);
-	if (nm_journal_new(&daemon->journal) < 0 ||
-	    nm_released_list_new(&daemon->runtime.released) < 0)
-		return -ENOMEM;
+	nm_journal_new(&daemon->journal);
+	nm_released_list_new(&daemon->runtime.released);
 	nm_journal_configure(daemon->journal, config->journal.level);
 	int r = nm_pipeline_open(daemon);
 	daemon->trial.since_ns = 0; /* programs that begin with the daemon take part */

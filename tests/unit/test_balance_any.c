@@ -254,9 +254,8 @@ static void test_rounds_end(void **state)
 		for (unsigned i = 0; i < ROUNDS && count > 0; i++) {
 			struct nm_balance_result result;
 			double before = crowding(workload);
-			assert_int_equal(nm_balance_round(&workload->input, &workload->rules,
-							  &workload->state, &result),
-					 0);
+			nm_balance_round(&workload->input, &workload->rules, &workload->state,
+					 &result);
 			count = result.count;
 			moves += count;
 			check_round(workload, &result);
@@ -279,9 +278,7 @@ static void test_no_candidate_is_overlooked(void **state)
 		struct nm_balance_result result;
 		workload->rules.selection = NM_SELECTION_FIRST_FIT;
 		workload->rules.max_moves = 1;
-		assert_int_equal(nm_balance_round(&workload->input, &workload->rules,
-						  &workload->state, &result),
-				 0);
+		nm_balance_round(&workload->input, &workload->rules, &workload->state, &result);
 		moves += result.count;
 		stuck += result.active && result.count == 0;
 		if (result.active)
@@ -302,9 +299,7 @@ static void test_a_long_round_equals_short_rounds(void **state)
 		bool two = workload->topology->nr_nodes <= 2;
 		workload->rules.selection = NM_SELECTION_FIRST_FIT;
 		workload->rules.max_moves = THREADS;
-		assert_int_equal(nm_balance_round(&workload->input, &workload->rules,
-						  &workload->state, &result),
-				 0);
+		nm_balance_round(&workload->input, &workload->rules, &workload->state, &result);
 		check_round(workload, &result);
 		for (size_t i = 0; i < result.count; i++)
 			workload->threads[result.moves[i].thread].movable = false;
@@ -340,9 +335,7 @@ static uint64_t fingerprint(uint64_t first_seed)
 	for (uint64_t seed = first_seed; seed < first_seed + MACHINES; seed++) {
 		struct workload *workload = draw_machine(seed);
 		struct nm_balance_result result;
-		assert_int_equal(nm_balance_round(&workload->input, &workload->rules,
-						  &workload->state, &result),
-				 0);
+		nm_balance_round(&workload->input, &workload->rules, &workload->state, &result);
 		print = mix_result(print, &result);
 		nm_balance_result_clear(&result);
 		workload_free(workload);

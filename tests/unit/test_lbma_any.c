@@ -34,7 +34,7 @@ static void propose(void)
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	assert_non_null(snapshot);
 	nm_proposals_clear(&proposals);
-	assert_int_equal(nm_lbma_propose(snapshot, &machine->config, &rng, &proposals), 0);
+	nm_lbma_propose(snapshot, &machine->config, &rng, &proposals);
 }
 
 static void assert_still(void)

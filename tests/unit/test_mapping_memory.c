@@ -113,7 +113,7 @@ static void every_failure_frees_all_memory(void **state)
 	for (uint32_t i = 0; i < THREADS; i++)
 		for (unsigned times = 0; times < 20; times++)
 			nm_affinity_share(affinity, ids[i], ids[(i + 4) % THREADS]);
-	assert_int_equal(nm_affinity_graph(affinity, tids, THREADS, 16, &graph), 0);
+	nm_affinity_graph(affinity, tids, THREADS, 16, &graph);
 	counting = true;
 	for (fail_at = 1; fail_at < CALLS_MOST; fail_at++) {
 		struct nm_mapping *mapping = NULL;

@@ -188,7 +188,7 @@ static struct nm_mappings *read_all(struct fake *fake, int expected)
 {
 	struct nm_mappings *mappings;
 
-	assert_int_equal(nm_mappings_new(&fake->platform, &mappings), 0);
+	nm_mappings_new(&fake->platform, &mappings);
 	fake->open_files++; /* the directory */
 	assert_int_equal(nm_mappings_read(mappings, FAKE_DIRECTORY, NM_NSEC_PER_SEC), expected);
 	return mappings;
@@ -348,7 +348,7 @@ static void test_too_many(void **state)
 	int r = -EAGAIN;
 
 	fake->read_ns = 1;
-	assert_int_equal(nm_mappings_new(&fake->platform, &mappings), 0);
+	nm_mappings_new(&fake->platform, &mappings);
 	for (uint64_t i = 0; r == -EAGAIN && i < 200; i++) {
 		size_t used = 0;
 		for (uint64_t j = 0; j < 1000; j++) {
@@ -409,7 +409,7 @@ static void test_own(void **state)
 		print_message("this kernel has no numa_maps: skipped\n");
 		skip();
 	}
-	assert_int_equal(nm_mappings_new(platform, &mappings), 0);
+	nm_mappings_new(platform, &mappings);
 	int r;
 	do {
 		int self = platform->ops->open_directory(platform, NM_ROOT, "proc/self");

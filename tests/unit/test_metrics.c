@@ -25,7 +25,8 @@ static int set_up(struct fixture *f, unsigned nodes, unsigned cpus)
 {
 	f->topology = machine_topology(nodes, cpus);
 	assert_non_null(f->topology);
-	return nm_metrics_new(f->topology, true, &f->metrics);
+	nm_metrics_new(f->topology, true, &f->metrics);
+	return 0;
 }
 
 static int set_up_four_nodes(void **state)
@@ -266,7 +267,7 @@ static void without_nodes_of_memory(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(nm_metrics_retarget(f->metrics, f->topology, false), 0);
+	nm_metrics_retarget(f->metrics, f->topology, false);
 	run(f, 7, 1, 3);
 	touch_at(f, 7, 0, 5);
 	assert_int_equal(close_with(f, 0.5), 1);
@@ -497,7 +498,7 @@ static void retarget_starts_anew(void **state)
 	assert_non_null(topology);
 	touch_at(f, 7, 0, 1);
 	touch(f, 7, 1, 8);
-	assert_int_equal(nm_metrics_retarget(f->metrics, topology, true), 0);
+	nm_metrics_retarget(f->metrics, topology, true);
 	assert_int_equal(close_with(f, 0.5), 0);
 
 	for (uint32_t tid = 1; tid <= 200; tid++) {
@@ -510,7 +511,7 @@ static void retarget_starts_anew(void **state)
 		assert_int_equal(thread->main_node, 11);
 		assert_true(thread->accesses[thread->tid % 12] == 2.0);
 	}
-	assert_int_equal(nm_metrics_retarget(f->metrics, f->topology, true), 0);
+	nm_metrics_retarget(f->metrics, f->topology, true);
 }
 
 static void a_single_node_is_all_local(void **state)

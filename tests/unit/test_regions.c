@@ -49,7 +49,7 @@ static void touch(uint64_t offset, unsigned node, unsigned times)
 
 static void adapt(void)
 {
-	assert_int_equal(nm_regions_adapt(regions), 0);
+	nm_regions_adapt(regions);
 }
 
 static struct nm_region at(size_t index)
@@ -210,7 +210,7 @@ static void test_number_is_bounded(void **state)
 			uint64_t offset = nm_rng_below(&rng, 64 * MIB);
 			nm_regions_touch(few, BASE + offset, offset / (4 * MIB) % 2);
 		}
-		assert_int_equal(nm_regions_adapt(few), 0);
+		nm_regions_adapt(few);
 		assert_in_range(nm_regions_count(few), 1, 5);
 	}
 	nm_regions_free(few);

@@ -38,7 +38,7 @@ static int load(const char *boot_id)
 {
 	nm_roster_free(roster);
 	nm_released_list_free(memory);
-	assert_int_equal(nm_released_list_new(&memory), 0);
+	nm_released_list_new(&memory);
 	int r = nm_released_list_load(memory, &fake->platform, directory, boot_id);
 	open_roster();
 	run_all(1);

@@ -63,8 +63,8 @@ struct nm_balance_times nm_balancer_add_reading(struct nm_balancer *balancer, ui
 					 .length_ns = reading->read_ns - last.read_ns};
 }
 
-int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config, const struct nm_balance_times *times)
+void nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, const struct nm_balance_times *times)
 {
 	/* By index of the snapshot's threads and processes. */
 	nm_autofree const double **resident =
@@ -89,17 +89,13 @@ int nm_balancer_round(struct nm_balancer *balancer, const struct nm_snapshot *sn
 		.cpu_types = balancer->split ? balancer->cpu_types : NULL,
 		.min_run = config->rules.min_run,
 	};
-	int r = nm_balance_input_build(&measurements, &arrays);
-	if (r == 0)
-		r = nm_balance_round(&arrays.input, &rules, &balancer->state, &result);
-	if (r < 0)
-		return r;
+	nm_balance_input_build(&measurements, &arrays);
+	nm_balance_round(&arrays.input, &rules, &balancer->state, &result);
 	nm_balance_result_clear(&balancer->result);
 	balancer->result = result;
 	balancer->tally.stopped_by_gain += result.stopped_by_gain;
 	balancer->tally.unknown += result.unknown;
 	balancer->tally.stopped_by_leader += result.stopped_by_leader;
-	return 0;
 }
 
 static struct nm_balance_reason reason_of(const struct nm_balancer *balancer,

@@ -81,9 +81,9 @@ static size_t update_split(struct nm_balancer *balancer, const struct nm_snapsho
 	return before ? end_leases(balancer, snapshot, before, ret_ended) : 0;
 }
 
-int nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
-			     const struct nm_figures *figures, size_t nr_figures,
-			     uint32_t *ret_ended, size_t *ret_count)
+void nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snapshot *snapshot,
+			      const struct nm_figures *figures, size_t nr_figures,
+			      uint32_t *ret_ended, size_t *ret_count)
 {
 	size_t count = 0, at = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -98,7 +98,6 @@ int nm_balancer_follow_types(struct nm_balancer *balancer, const struct nm_snaps
 	if (!balancer->split || snapshot->time_ns - balancer->split_ns >= SPLIT_NS)
 		count = update_split(balancer, snapshot, ret_ended);
 	*ret_count = count;
-	return 0;
 }
 
 /* If an idle CPU of the other type was chosen, it now serves the thread that runs there. */

@@ -28,8 +28,7 @@ void nm_page_ranges_age(struct nm_page_process *process, const struct nm_config 
 	if (!process->regions)
 		return;
 	nm_regions_fade(process->regions, decay_of(config, interval_ns));
-	/* If memory is short, the regions stay as they are. */
-	(void)nm_regions_adapt(process->regions);
+	nm_regions_adapt(process->regions);
 }
 
 /* ---- samples of a range ---- */
