@@ -79,7 +79,7 @@ struct nm_task_event {
  * `count`. Marks each fork whose number a later fork among them reuses, because the current owner
  * of the number is another task. Called by the drain.
  */
-int nm_task_events_order(struct nm_task_event *events, size_t count, struct nm_task_event **ret);
+void nm_task_events_order(struct nm_task_event *events, size_t count, struct nm_task_event **ret);
 
 /* Callbacks for the contents of a ring, called in ring order. on_sample is the hot path; it may
  * complete the sample, which is valid until it returns. */

@@ -31,32 +31,12 @@ static void refill(struct nm_injector *injector, double rate, double need, uint6
 		injector->budget_bytes = most;
 }
 
-/* Returns the index of the first target after `pid`, with wrap-around. */
-static size_t first_after(const struct nm_inject_target *targets, size_t count, uint32_t pid)
-{
-	for (size_t i = 0; i < count; i++)
-		if (targets[i].pid > pid)
-			return i;
-	return 0;
-}
-
 static bool takes_too_long(const struct nm_injector *injector,
 			   const struct nm_inject_target *target)
 {
 	double per_byte = injector->ns_per_byte > 0 ? injector->ns_per_byte : FIRST_NS_PER_BYTE;
 	return (double)target->resident_bytes > ALWAYS_BYTES &&
 	       per_byte * (double)target->resident_bytes > WRITE_NS_MAX;
-}
-
-/* Keeps the lowest cost per byte: additional time is due to other load. */
-static void note_cost(struct nm_injector *injector, const struct nm_inject_target *target,
-		      uint64_t took_ns)
-{
-	if (target->resident_bytes == 0 || took_ns == 0)
-		return;
-	double per_byte = (double)took_ns / (double)target->resident_bytes;
-	if (injector->ns_per_byte == 0 || per_byte < injector->ns_per_byte)
-		injector->ns_per_byte = per_byte;
 }
 
 static void note_error(struct nm_injector *injector, int error)
@@ -71,7 +51,11 @@ static bool handle_answer(struct nm_injector *injector, const struct nm_inject_t
 			  const struct nm_memory_answer *answer)
 {
 	if (answer->result == 0) {
-		note_cost(injector, target, answer->took_ns);
+		double bytes = (double)target->resident_bytes, took_ns = (double)answer->took_ns;
+		/* Keeps the lowest cost per byte: additional time is due to other load. */
+		if (bytes > 0 && took_ns > 0 &&
+		    (injector->ns_per_byte == 0 || took_ns / bytes < injector->ns_per_byte))
+			injector->ns_per_byte = took_ns / bytes;
 		return true;
 	}
 	if (answer->result != -ETIMEDOUT)
@@ -129,7 +113,10 @@ int nm_inject_soft_dirty(struct nm_injector *injector, struct nm_platform *platf
 
 	if (!count)
 		return protected;
-	size_t next = first_after(targets, count, injector->last_pid);
+	size_t next = 0; /* the first target after the last one, with wrap-around */
+	while (next < count && targets[next].pid <= injector->last_pid)
+		next++;
+	next %= count;
 	refill(injector, mb_per_s * BYTES_PER_MB, (double)targets[next].resident_bytes, now_ns);
 	for (size_t turn = 0; turn < count && injector->nr_queries < NM_INJECTIONS_MAX; turn++) {
 		if ((double)targets[next].resident_bytes > injector->budget_bytes)

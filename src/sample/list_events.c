@@ -23,10 +23,18 @@ static void print_word(FILE *out, const struct nm_event_word *word, const char *
 			word->unencoded ? "libpfm4 does not encode it" : "raw value", word->remark);
 }
 
-static void print_table(FILE *out, const struct nm_event_table *table)
+int nm_list_events_table(FILE *out, const char *name)
 {
+	const struct nm_event_table *table = nm_event_table_find(name);
 	size_t raw = 0, unencoded = 0;
 
+	if (!table) {
+		fprintf(out, "No entry \"%s\". The entries are:\n", name);
+		for (size_t i = 0; i < nm_event_table_count; i++)
+			fprintf(out, "  %-8s %s\n", nm_event_tables[i].name,
+				nm_event_tables[i].machines);
+		return -ENOENT;
+	}
 	fprintf(out, "%s: %s\n", table->name, table->machines);
 	fprintf(out, "  %-12s %-12s %-14s %4s  %s\n", "kind", "config", "config1", "each", "event");
 	for (size_t i = 0; i < table->count; i++) {
@@ -38,20 +46,7 @@ static void print_table(FILE *out, const struct nm_event_table *table)
 	}
 	fprintf(out, "Encoded by libpfm4: %zu; by raw value: %zu; not encoded: %zu.\n",
 		table->count - raw - unencoded, raw, unencoded);
-}
-
-int nm_list_events_table(FILE *out, const char *name)
-{
-	const struct nm_event_table *table = nm_event_table_find(name);
-
-	if (table) {
-		print_table(out, table);
-		return 0;
-	}
-	fprintf(out, "No entry \"%s\". The entries are:\n", name);
-	for (size_t i = 0; i < nm_event_table_count; i++)
-		fprintf(out, "  %-8s %s\n", nm_event_tables[i].name, nm_event_tables[i].machines);
-	return -ENOENT;
+	return 0;
 }
 
 int nm_list_events_check(FILE *out, int root, const struct nm_config *config)
@@ -86,17 +81,6 @@ static int try_word(struct nm_platform *platform, const struct nm_event_selectio
 	return r;
 }
 
-static void print_result(FILE *out, int r)
-{
-	const char *remedy = nm_problem_remedy(r);
-
-	if (r == 0)
-		fprintf(out, "opens on CPU 0\n");
-	else
-		fprintf(out, "%s%s%s\n", strerrordesc_np(-r), remedy ? ": " : "",
-			remedy ? remedy : "");
-}
-
 static void print_source(FILE *out, struct nm_platform *platform,
 			 const struct nm_event_selection *selection,
 			 const struct nm_event_list *list)
@@ -107,11 +91,16 @@ static void print_source(FILE *out, struct nm_platform *platform,
 		if (access != (selection->source != NM_MEMORY_NONE))
 			continue;
 		int r = try_word(platform, selection, word);
+		const char *remedy = nm_problem_remedy(r);
 		print_word(out, word, word->name);
 		fprintf(out, "  %-12s type %u%s%s: ", "", word->type,
 			word->aux_leader ? ", after event 0x8203" : "",
 			word->precise ? ", precise" : "");
-		print_result(out, r);
+		if (r == 0)
+			fprintf(out, "opens on CPU 0\n");
+		else
+			fprintf(out, "%s%s%s\n", strerrordesc_np(-r), remedy ? ": " : "",
+				remedy ? remedy : "");
 	}
 }
 

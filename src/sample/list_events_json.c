@@ -14,26 +14,19 @@
 /* ---- events of the machine ---- */
 
 /* A source that the configuration does not name is not available. */
-static bool is_available(struct nm_platform *platform, const struct nm_config *config,
-			 enum nm_memory_source source)
-{
-	const struct nm_event_selection selection = nm_event_selection_of(config, source);
-	struct nm_event_list list = {0};
-
-	if ((source == NM_MEMORY_PMU && !config->sampling.pmu[0]) ||
-	    (source == NM_MEMORY_EVENT && !config->sampling.event[0]))
-		return false;
-	return platform->ops->hardware_list(platform, &selection, &list) >= 0 && list.count > 0 &&
-	       list.words[0].kind == NM_EVENT_MEMORY;
-}
-
 static json_t *sources_of(struct nm_platform *platform, const struct nm_config *config)
 {
 	json_t *sources = json_array();
 
 	for (int i = NM_MEMORY_NONE + 1; i < NM_MEMORY_SOURCE_MAX; i++) {
 		const enum nm_memory_source source = (enum nm_memory_source)i;
-		if (is_available(platform, config, source))
+		const struct nm_event_selection selection = nm_event_selection_of(config, source);
+		struct nm_event_list list = {0};
+		if ((source == NM_MEMORY_PMU && !config->sampling.pmu[0]) ||
+		    (source == NM_MEMORY_EVENT && !config->sampling.event[0]) ||
+		    platform->ops->hardware_list(platform, &selection, &list) < 0)
+			continue;
+		if (list.count > 0 && list.words[0].kind == NM_EVENT_MEMORY)
 			(void)json_array_append_new(sources,
 						    json_string(nm_memory_source_name(source)));
 	}
@@ -66,8 +59,9 @@ static json_t *try_source(struct nm_platform *platform, const struct nm_topology
 	int cpu = hwloc_bitmap_first(topology->usable);
 	char text[320] = "";
 
-	if (cpu < 0 || nm_topology_copy(topology, &one_cpu) < 0)
+	if (cpu < 0)
 		return NULL;
+	nm_topology_copy(topology, &one_cpu);
 	hwloc_bitmap_only(one_cpu->usable, (unsigned)cpu);
 	small.rules.ring_kb = TRIAL_RING_KB;
 	int r = nm_source_open(platform, one_cpu, &small, text, sizeof(text), &source);
@@ -84,15 +78,6 @@ static int clear_own(void *unused)
 	return nm_write_text(AT_FDCWD, "/proc/self/clear_refs", "4");
 }
 
-static json_t *try_soft_dirty(void)
-{
-	int r = nm_inject_try(clear_own, NULL);
-
-	if (r == 0 || r == -EOPNOTSUPP)
-		return json_boolean(r == 0);
-	return json_null();
-}
-
 /* ---- all ---- */
 
 int nm_list_events_json(FILE *out, struct nm_platform *platform, const struct nm_topology *topology,
@@ -103,10 +88,13 @@ int nm_list_events_json(FILE *out, struct nm_platform *platform, const struct nm
 
 	(void)platform->ops->hardware_list(platform, &none, &list);
 	json_t *trial = may_try ? try_source(platform, topology, config) : NULL;
-	nm_auto(json_decrefp) json_t *all = json_pack(
-		"{s:i, s:s, s:o, s:b, s:o, s:o*}", "version", VERSION, "table",
-		list.table ? list.table : "generic", "sources", sources_of(platform, config),
-		"counters", list.count > 0, "soft_dirty", try_soft_dirty(), "trial", trial);
+	int cleared = nm_inject_try(clear_own, NULL);
+	bool known = cleared == 0 || cleared == -EOPNOTSUPP;
+	nm_auto(json_decrefp) json_t *all =
+		json_pack("{s:i, s:s, s:o, s:b, s:o, s:o*}", "version", VERSION, "table",
+			  list.table ? list.table : "generic", "sources",
+			  sources_of(platform, config), "counters", list.count > 0, "soft_dirty",
+			  known ? json_boolean(cleared == 0) : json_null(), "trial", trial);
 
 	return all && json_dumpf(all, out, JSON_INDENT(2)) == 0 && fputc('\n', out) != EOF ? 0
 											   : -EIO;

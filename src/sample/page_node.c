@@ -116,8 +116,8 @@ static bool is_of_task(const struct nm_sample *sample, const struct nm_task_even
 	return ended->tid == ended->pid ? sample->pid == ended->pid : sample->tid == ended->tid;
 }
 
-static void forward_waiting_of_task(struct nm_page_nodes *page_nodes,
-				    const struct nm_task_event *ended)
+/* A task that ends is dropped after its samples. */
+static void forward_of_task(struct nm_page_nodes *page_nodes, const struct nm_task_event *ended)
 {
 	unsigned kept = 0;
 
@@ -127,12 +127,6 @@ static void forward_waiting_of_task(struct nm_page_nodes *page_nodes,
 		else
 			page_nodes->waiting[kept++] = page_nodes->waiting[i];
 	page_nodes->waiting_count = kept;
-}
-
-/* A task that ends is dropped after its samples. */
-static void forward_of_task(struct nm_page_nodes *page_nodes, const struct nm_task_event *ended)
-{
-	forward_waiting_of_task(page_nodes, ended);
 	for (unsigned i = 0; i < page_nodes->nr_batches; i++) {
 		struct batch *batch = &page_nodes->batches[i];
 		for (unsigned k = 0; k < batch->count; k++) {
@@ -199,18 +193,6 @@ static void store_node(struct nm_page_nodes *page_nodes, struct nm_sample *sampl
 	page_nodes->has_slots[sample->pid % SLOTS] = true;
 }
 
-static void forward_batch(struct nm_page_nodes *page_nodes, struct batch *batch, const int *nodes)
-{
-	for (unsigned i = 0; i < batch->count; i++) {
-		if (batch->samples[i].tid == 0)
-			continue;
-		if (nodes)
-			store_node(page_nodes, &batch->samples[i], nodes[i]);
-		forward(page_nodes, &batch->samples[i]);
-	}
-	free(batch->samples);
-}
-
 /* Returns true if the samples were passed on, with their nodes or, after a time limit, without. */
 static bool poll_batch(struct nm_page_nodes *page_nodes, struct batch *batch)
 {
@@ -222,7 +204,15 @@ static bool poll_batch(struct nm_page_nodes *page_nodes, struct batch *batch)
 		return false;
 	if (r == -EAGAIN)
 		platform->ops->memory_cancel(platform, batch->ticket);
-	forward_batch(page_nodes, batch, answer.count == batch->count ? answer.nodes : NULL);
+	const int *nodes = answer.count == batch->count ? answer.nodes : NULL;
+	for (unsigned i = 0; i < batch->count; i++) {
+		if (batch->samples[i].tid == 0)
+			continue;
+		if (nodes)
+			store_node(page_nodes, &batch->samples[i], nodes[i]);
+		forward(page_nodes, &batch->samples[i]);
+	}
+	free(batch->samples);
 	return true;
 }
 

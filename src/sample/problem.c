@@ -174,15 +174,6 @@ static bool was_reported(const struct nm_problems *problems, size_t item)
 	return false;
 }
 
-static struct nm_source_problem ended(const struct nm_problem_cause *cause)
-{
-	struct nm_source_problem news = {.error = cause->error, .kind = cause->kind, .over = true};
-
-	snprintf(news.text, sizeof(news.text), "Sampling of %s: counting again",
-		 subjects[cause->kind]);
-	return news;
-}
-
 /* The end of other problems is visible elsewhere: CPUs come back, sources are selected. */
 static size_t report_ends(struct nm_problems *problems)
 {
@@ -190,10 +181,15 @@ static size_t report_ends(struct nm_problems *problems)
 
 	for (size_t i = 0; i < problems->nr_reported; i++) {
 		const struct nm_problem_cause *reported = &problems->reported[i];
-		if (find(problems, reported) < problems->count)
+		if (find(problems, reported) < problems->count) {
 			problems->reported[kept++] = *reported;
-		else if (reported->step == NM_STEP_STARVED)
-			problems->news[count++] = ended(reported);
+		} else if (reported->step == NM_STEP_STARVED) {
+			struct nm_source_problem *news = &problems->news[count++];
+			*news = (struct nm_source_problem){
+				.error = reported->error, .kind = reported->kind, .over = true};
+			snprintf(news->text, sizeof(news->text), "Sampling of %s: counting again",
+				 subjects[reported->kind]);
+		}
 	}
 	problems->nr_reported = kept;
 	return count;

@@ -234,19 +234,6 @@ static void open_word(struct nm_source *source, struct nm_ring *ring, unsigned w
 	nm_ring_amount(source, ring, i);
 }
 
-/* The leader first, so that forks are known before samples of the new tasks. */
-static void enable_all(struct nm_source *source, struct nm_ring *ring)
-{
-	struct nm_platform *platform = source->platform;
-
-	for (unsigned i = 0; i < ring->layout.count; i++) {
-		int r = platform->ops->event_ioctl(platform, ring->events[i].fds.event,
-						   PERF_EVENT_IOC_ENABLE, NULL);
-		if (r < 0)
-			report_problem(source, ring, NM_STEP_JOIN, ring->layout.events[i].kind, r);
-	}
-}
-
 static int watch(const struct nm_source *source, int fd, uint32_t cpu)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = cpu};
@@ -295,25 +282,9 @@ static int open_ring_leader(struct nm_source *source, struct nm_ring *ring)
 	return r;
 }
 
-/* The CPUs of a machine can differ: on one without a cycle counter the clock is used. Page faults
- * are used only if the hardware samples no accesses, because the two cannot be added up. */
-static void open_members(struct nm_source *source, struct nm_ring *ring)
-{
-	if (open_member(source, ring, source->run_kind) < 0 && source->run_kind == NM_EVENT_CYCLES)
-		(void)open_member(source, ring, NM_EVENT_CLOCK);
-	for (unsigned w = 0; w < source->hardware.count; w++)
-		if (!source->hardware.words[w].aux)
-			open_word(source, ring, w);
-	if (source->selection.source == NM_MEMORY_SPE)
-		add_spe(source, ring);
-	if (source->selection.source != NM_MEMORY_NONE)
-		return;
-	(void)open_member(source, ring, NM_EVENT_FAULT_MIN);
-	(void)open_member(source, ring, NM_EVENT_FAULT_MAJ);
-}
-
 static void ring_open(struct nm_source *source, unsigned cpu)
 {
+	struct nm_platform *platform = source->platform;
 	struct nm_ring *ring = &source->rings[cpu];
 
 	*ring = (struct nm_ring){.layout.cpu = cpu, .complete = true};
@@ -321,20 +292,28 @@ static void ring_open(struct nm_source *source, unsigned cpu)
 		ring_close(source, ring);
 		return;
 	}
-	open_members(source, ring);
+	/* The CPUs of a machine can differ: on one without a cycle counter the clock is used. */
+	if (open_member(source, ring, source->run_kind) < 0 && source->run_kind == NM_EVENT_CYCLES)
+		(void)open_member(source, ring, NM_EVENT_CLOCK);
+	for (unsigned w = 0; w < source->hardware.count; w++)
+		if (!source->hardware.words[w].aux)
+			open_word(source, ring, w);
+	if (source->selection.source == NM_MEMORY_SPE)
+		add_spe(source, ring);
+	/* Page faults are used only if the hardware samples no accesses, because the two cannot be
+	 * added up. */
+	if (source->selection.source == NM_MEMORY_NONE) {
+		(void)open_member(source, ring, NM_EVENT_FAULT_MIN);
+		(void)open_member(source, ring, NM_EVENT_FAULT_MAJ);
+	}
 	nm_ring_update_substitutes(source, ring);
-	enable_all(source, ring);
-}
-
-static void remove_event(struct nm_source *source, struct nm_ring *ring, unsigned i)
-{
-	unsigned behind = --ring->layout.count - i;
-
-	nm_event_close(source->platform, ring->events[i].fds);
-	memmove(&ring->events[i], &ring->events[i + 1], behind * sizeof(ring->events[0]));
-	memmove(&ring->layout.events[i], &ring->layout.events[i + 1],
-		behind * sizeof(ring->layout.events[0]));
-	ring->clock_stopped &= nm_ring_find(ring, NM_EVENT_CLOCK) >= 0;
+	/* The leader first, so that forks are known before samples of the new tasks. */
+	for (unsigned i = 0; i < ring->layout.count; i++) {
+		int r = platform->ops->event_ioctl(platform, ring->events[i].fds.event,
+						   PERF_EVENT_IOC_ENABLE, NULL);
+		if (r < 0)
+			report_problem(source, ring, NM_STEP_JOIN, ring->layout.events[i].kind, r);
+	}
 }
 
 void nm_ring_substitute(struct nm_source *source, struct nm_ring *ring, enum nm_event_kind kind,
@@ -344,8 +323,15 @@ void nm_ring_substitute(struct nm_source *source, struct nm_ring *ring, enum nm_
 
 	if (!wanted) {
 		ring->refused &= ~(1U << kind);
-		if (there >= 0 && ring->events[there].is_substitute)
-			remove_event(source, ring, (unsigned)there);
+		if (there < 0 || !ring->events[there].is_substitute)
+			return;
+		unsigned behind = --ring->layout.count - (unsigned)there;
+		nm_event_close(source->platform, ring->events[there].fds);
+		memmove(&ring->events[there], &ring->events[there + 1],
+			behind * sizeof(ring->events[0]));
+		memmove(&ring->layout.events[there], &ring->layout.events[there + 1],
+			behind * sizeof(ring->layout.events[0]));
+		ring->clock_stopped &= nm_ring_find(ring, NM_EVENT_CLOCK) >= 0;
 		return;
 	}
 	if (there >= 0 || (ring->refused & 1U << kind))
@@ -362,27 +348,15 @@ void nm_ring_substitute(struct nm_source *source, struct nm_ring *ring, enum nm_
 
 /* ---- source ---- */
 
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* a limit that is too low results in EMFILE, which
-						 * is reported */
-}
-
 static void grow_rings(struct nm_source *source, unsigned nr_cpus)
 {
 	if (nr_cpus <= source->nr_rings)
 		return;
-	struct nm_ring *rings = nm_must(reallocarray(source->rings, nr_cpus, sizeof(*rings)));
-	source->rings = rings;
-	double *taken = nm_must(reallocarray(source->taken_per_seen, nr_cpus, sizeof(*taken)));
-	source->taken_per_seen = taken;
+	source->rings = nm_must(reallocarray(source->rings, nr_cpus, sizeof(*source->rings)));
+	source->taken_per_seen =
+		nm_must(reallocarray(source->taken_per_seen, nr_cpus, sizeof(double)));
 	for (unsigned cpu = source->nr_rings; cpu < nr_cpus; cpu++)
-		rings[cpu] = (struct nm_ring){0};
+		source->rings[cpu] = (struct nm_ring){0};
 	source->nr_rings = nr_cpus;
 }
 
@@ -411,35 +385,21 @@ static struct nm_source *source_new(struct nm_platform *platform, const struct n
 
 static int init_source(struct nm_source *source, const struct nm_topology *topology)
 {
+	struct rlimit limit;
+
 	source->topology = topology;
 	source->page_nodes = nm_page_nodes_new(source->platform);
 	source->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (source->epoll < 0)
 		return -errno;
-	raise_file_limit();
+	/* A limit that is too low results in EMFILE, which is reported. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	source->aux_scratch = nm_must(malloc(2 * source->ring_bytes));
 	grow_rings(source, topology->nr_cpus);
 	return 0;
-}
-
-/* Returns the errno for which nothing is open, and describes it. */
-static int describe_failure(const struct nm_source *source, char *error, size_t error_size)
-{
-	if (!source->problems.count) {
-		snprintf(error, error_size, "No CPU may be sampled: all are isolated or offline.");
-		return -ENODEV;
-	}
-	snprintf(error, error_size, "%s", source->problems.items[0].text);
-	return source->problems.items[0].error;
-}
-
-static unsigned open_count(const struct nm_source *source)
-{
-	unsigned count = 0;
-
-	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
-		count += source->rings[cpu].map != NULL;
-	return count;
 }
 
 static void open_missing(struct nm_source *source, const struct nm_topology *topology)
@@ -460,11 +420,21 @@ int nm_source_open(struct nm_platform *platform, const struct nm_topology *topol
 		snprintf(error, error_size, "Sampling could not begin: %s.", strerrordesc_np(-r));
 		return r;
 	}
-	if (source->choice != NM_SOURCE_NONE) {
+	bool open = source->choice == NM_SOURCE_NONE;
+	if (!open) {
 		nm_source_choose(source, topology);
 		open_missing(source, topology);
-		if (open_count(source) == 0)
-			return describe_failure(source, error, error_size);
+		for (unsigned cpu = 0; cpu < source->nr_rings; cpu++)
+			open |= source->rings[cpu].map != NULL;
+	}
+	const struct nm_source_problem *first = source->problems.items;
+	if (!open && source->problems.count == 0) {
+		snprintf(error, error_size, "No CPU may be sampled: all are isolated or offline.");
+		return -ENODEV;
+	}
+	if (!open) {
+		snprintf(error, error_size, "%s", first->text);
+		return first->error;
 	}
 	*ret = NM_TAKE(source);
 	return 0;

@@ -5,18 +5,6 @@
 
 #include "source.h"
 
-/* Returns the maximum frequency in cycles per ns; 0 if the kernel does not report it (most virtual
- * machines). */
-static double cpu_cycles_per_ns(struct nm_platform *platform, unsigned cpu)
-{
-	char path[96], text[32];
-
-	snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%u/cpufreq/cpuinfo_max_freq", cpu);
-	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) < 0)
-		return 0.0;
-	return (double)strtoull(text, NULL, 10) / 1e6; /* kHz */
-}
-
 /* Returns 0 if the event has been on a counter, otherwise -EBUSY. */
 static int has_run(struct nm_platform *platform, int fd)
 {
@@ -67,7 +55,14 @@ static int try_cycles(struct nm_source *source, int cpu)
 
 static void choose_run_kind(struct nm_source *source, int cpu)
 {
-	source->cycles_per_ns = cpu_cycles_per_ns(source->platform, (unsigned)cpu);
+	struct nm_platform *platform = source->platform;
+	char path[96], text[32];
+
+	/* Most virtual machines do not report it. */
+	snprintf(path, sizeof(path), "sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", cpu);
+	source->cycles_per_ns = 0.0;
+	if (platform->ops->read_file(platform, NM_ROOT, path, text, sizeof(text)) >= 0)
+		source->cycles_per_ns = (double)strtoull(text, NULL, 10) / 1e6; /* kHz */
 	int r = source->cycles_per_ns > 0.0 ? try_cycles(source, cpu) : -ENOENT;
 
 	if (r == -EBUSY)
@@ -90,17 +85,6 @@ static bool is_access(enum nm_event_kind kind)
 	return kind == NM_EVENT_MEMORY || kind == NM_EVENT_STORE;
 }
 
-static int trial_open(struct nm_source *source, int cpu, const struct nm_event_word *word,
-		      struct nm_event_fds *ret)
-{
-	struct nm_platform *platform = source->platform;
-	int r = nm_source_open_word(source, word, cpu, ret);
-
-	return r < 0 ? r
-		     : platform->ops->event_ioctl(platform, ret->event, PERF_EVENT_IOC_ENABLE,
-						  NULL);
-}
-
 /* Tries either the accesses or the amounts of a list, all at once: the kernel multiplexes them. */
 static void try_words(struct nm_source *source, int cpu, const struct nm_event_list *list,
 		      bool accesses, struct trial *trial)
@@ -110,11 +94,14 @@ static void try_words(struct nm_source *source, int cpu, const struct nm_event_l
 
 	for (unsigned i = 0; i < list->count; i++) {
 		trial->fds[i] = (struct nm_event_fds){-1, -1};
-		trial->results[i] = -ENOENT;
+		int r = -ENOENT;
 		if (is_access(list->words[i].kind) == accesses)
-			trial->results[i] =
-				trial_open(source, cpu, &list->words[i], &trial->fds[i]);
-		any |= trial->results[i] == 0;
+			r = nm_source_open_word(source, &list->words[i], cpu, &trial->fds[i]);
+		if (r >= 0)
+			r = platform->ops->event_ioctl(platform, trial->fds[i].event,
+						       PERF_EVENT_IOC_ENABLE, NULL);
+		trial->results[i] = r;
+		any |= r == 0;
 	}
 	if (any)
 		wait_for_trial();
@@ -256,25 +243,20 @@ static void choose_memory(struct nm_source *source, int cpu)
 		source->selection.source = NM_MEMORY_NONE;
 }
 
-static void choose_amounts(struct nm_source *source, int cpu)
-{
-	struct nm_event_list list;
-	struct trial trial;
-
-	if (source->platform->ops->hardware_list(source->platform, &source->selection, &list) < 0)
-		return;
-	try_words(source, cpu, &list, false, &trial);
-	add_words(source, cpu, &list, false, &trial);
-}
-
 void nm_source_choose(struct nm_source *source, const struct nm_topology *topology)
 {
 	int cpu = hwloc_bitmap_first(topology->usable);
+	struct nm_event_list amounts;
+	struct trial trial;
 
 	source->run_kind = NM_EVENT_CLOCK;
 	if (cpu < 0 || source->choice == NM_SOURCE_FAULTS)
 		return;
 	choose_run_kind(source, cpu);
 	choose_memory(source, cpu);
-	choose_amounts(source, cpu);
+	if (source->platform->ops->hardware_list(source->platform, &source->selection, &amounts) <
+	    0)
+		return;
+	try_words(source, cpu, &amounts, false, &trial);
+	add_words(source, cpu, &amounts, false, &trial);
 }

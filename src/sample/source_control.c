@@ -68,16 +68,6 @@ uint64_t nm_source_word_period(const struct nm_source *source, const struct nm_e
 	return nm_period_prime(base, HARDWARE_PERIOD_MAX);
 }
 
-static void stop_clock(struct nm_source *source, struct nm_ring *ring, bool stop)
-{
-	int place = nm_ring_find(ring, NM_EVENT_CLOCK);
-	unsigned long request = stop ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
-
-	if (source->platform->ops->event_ioctl(source->platform, ring->events[place].fds.event,
-					       request, NULL) == 0)
-		ring->clock_stopped = stop;
-}
-
 /* Multiplexed events make the kernel wake the CPU every few milliseconds. A starved one stays
  * enabled, to detect when it counts again. */
 static bool are_multiplexed(const struct nm_ring *ring)
@@ -92,20 +82,17 @@ static bool are_multiplexed(const struct nm_ring *ring)
 	return turns;
 }
 
-static void stop_counters(struct nm_source *source, struct nm_ring *ring, bool stop)
+static int switch_event(struct nm_platform *platform, const struct nm_ring_event *event, bool stop)
 {
-	unsigned long request = stop ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE;
-
-	for (unsigned i = 0; i < ring->layout.count; i++)
-		if (nm_event_shares(ring->layout.events[i].kind))
-			(void)source->platform->ops->event_ioctl(
-				source->platform, ring->events[i].fds.event, request, NULL);
-	ring->counters_stopped = stop;
+	return platform->ops->event_ioctl(platform, event->fds.event,
+					  stop ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE,
+					  NULL);
 }
 
 static void follow_cpu(struct nm_source *source, struct nm_ring *ring, double busy)
 {
-	bool has_clock = nm_ring_find(ring, NM_EVENT_CLOCK) >= 0;
+	int clock = nm_ring_find(ring, NM_EVENT_CLOCK);
+	bool stop = !ring->clock_stopped;
 
 	if (busy < IDLE_BELOW_SHARE)
 		ring->idle_intervals++;
@@ -113,10 +100,16 @@ static void follow_cpu(struct nm_source *source, struct nm_ring *ring, double bu
 		ring->idle_intervals = 0;
 	bool idle = ring->idle_intervals >= IDLE_INTERVALS;
 	bool woken = !(busy < BUSY_FROM_SHARE);
-	if (has_clock && (ring->clock_stopped ? woken : idle))
-		stop_clock(source, ring, !ring->clock_stopped);
-	if (ring->counters_stopped ? woken : idle && are_multiplexed(ring))
-		stop_counters(source, ring, !ring->counters_stopped);
+	if (clock >= 0 && (stop ? idle : woken) &&
+	    switch_event(source->platform, &ring->events[clock], stop) == 0)
+		ring->clock_stopped = stop;
+	stop = !ring->counters_stopped;
+	if (!(stop ? idle && are_multiplexed(ring) : woken))
+		return;
+	for (unsigned i = 0; i < ring->layout.count; i++)
+		if (nm_event_shares(ring->layout.events[i].kind))
+			(void)switch_event(source->platform, &ring->events[i], stop);
+	ring->counters_stopped = stop;
 }
 
 void nm_source_follow_load(struct nm_source *source, const double *busy_share, unsigned nr_cpus)

@@ -53,17 +53,6 @@ void nm_ring_update_substitutes(struct nm_source *source, struct nm_ring *ring)
 	nm_ring_substitute(source, ring, NM_EVENT_FAULT_MAJ, accesses);
 }
 
-static void check_ring(struct nm_source *source, struct nm_ring *ring)
-{
-	for (unsigned i = 0; i < ring->layout.count; i++) {
-		if (!nm_event_shares(ring->layout.events[i].kind))
-			continue;
-		check_event(source, &ring->events[i]);
-		nm_ring_amount(source, ring, i);
-	}
-	nm_ring_update_substitutes(source, ring);
-}
-
 static void report_starved(struct nm_source *source, enum nm_event_kind kind)
 {
 	unsigned count = 0;
@@ -85,8 +74,16 @@ void nm_source_check_counters(struct nm_source *source)
 		return;
 	for (unsigned turn = 0; turn < turns; turn++) {
 		source->next_check = (source->next_check + 1) % source->nr_rings;
-		if (source->rings[source->next_check].map)
-			check_ring(source, &source->rings[source->next_check]);
+		struct nm_ring *ring = &source->rings[source->next_check];
+		if (!ring->map)
+			continue;
+		for (unsigned i = 0; i < ring->layout.count; i++) {
+			if (!nm_event_shares(ring->layout.events[i].kind))
+				continue;
+			check_event(source, &ring->events[i]);
+			nm_ring_amount(source, ring, i);
+		}
+		nm_ring_update_substitutes(source, ring);
 	}
 	for (unsigned kind = 0; kind < NM_EVENT_KIND_MAX; kind++)
 		if (nm_event_shares(kind))

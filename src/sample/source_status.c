@@ -50,43 +50,6 @@ static bool kind_counts(const struct nm_source *source, enum nm_event_kind kind)
 	return any;
 }
 
-static void find_software(const struct nm_source *source, struct nm_source_status *status)
-{
-	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
-		const struct nm_ring *ring = &source->rings[cpu];
-		status->cpus_open += ring->map != NULL;
-		status->runs |= nm_ring_find(ring, NM_EVENT_CLOCK) >= 0 ||
-				nm_ring_find(ring, NM_EVENT_CYCLES) >= 0;
-		status->accesses |= nm_ring_find(ring, NM_EVENT_FAULT_MIN) >= 0;
-	}
-}
-
-static void find_hardware(const struct nm_source *source, struct nm_source_status *status)
-{
-	if (kind_counts(source, NM_EVENT_MEMORY)) {
-		status->memory = source->selection.source;
-		status->memory_period = nm_source_word_period(source, &source->hardware.words[0]);
-		status->accesses = true;
-	}
-	status->has_instructions = kind_counts(source, NM_EVENT_INSTRUCTIONS);
-	status->has_flops = kind_counts(source, NM_EVENT_FLOPS);
-	status->has_dram = kind_counts(source, NM_EVENT_DRAM);
-}
-
-static void write_name(struct nm_source_status *status)
-{
-	const char *accesses = status->memory ? nm_memory_source_name(status->memory) : "faults";
-
-	if (!status->accesses)
-		snprintf(status->name, sizeof(status->name), "%s",
-			 status->runs ? "runs-only" : "none");
-	else
-		snprintf(status->name, sizeof(status->name), "%s%s%s%s%s",
-			 status->has_cycles ? "cycles+" : "clock+", accesses,
-			 status->has_instructions ? "+instructions" : "",
-			 status->has_flops ? "+flops" : "", status->has_dram ? "+dram" : "");
-}
-
 /* Computed only on changes, because primes take long to find. */
 static void find_periods(struct nm_source *source)
 {
@@ -119,10 +82,31 @@ const struct nm_source_status *nm_source_status(struct nm_source *source)
 		.counts = source->counts,
 		.problems = source->problems.items,
 		.problem_count = source->problems.count,
+		.has_instructions = kind_counts(source, NM_EVENT_INSTRUCTIONS),
+		.has_flops = kind_counts(source, NM_EVENT_FLOPS),
+		.has_dram = kind_counts(source, NM_EVENT_DRAM),
 	};
-	find_software(source, status);
-	find_hardware(source, status);
-	write_name(status);
+	for (unsigned cpu = 0; cpu < source->nr_rings; cpu++) {
+		const struct nm_ring *ring = &source->rings[cpu];
+		status->cpus_open += ring->map != NULL;
+		status->runs |= nm_ring_find(ring, NM_EVENT_CLOCK) >= 0 ||
+				nm_ring_find(ring, NM_EVENT_CYCLES) >= 0;
+		status->accesses |= nm_ring_find(ring, NM_EVENT_FAULT_MIN) >= 0;
+	}
+	if (kind_counts(source, NM_EVENT_MEMORY)) {
+		status->memory = source->selection.source;
+		status->memory_period = nm_source_word_period(source, &source->hardware.words[0]);
+		status->accesses = true;
+	}
+	if (!status->accesses)
+		snprintf(status->name, sizeof(status->name), "%s",
+			 status->runs ? "runs-only" : "none");
+	else
+		snprintf(status->name, sizeof(status->name), "%s%s%s%s%s",
+			 status->has_cycles ? "cycles+" : "clock+",
+			 status->memory ? nm_memory_source_name(status->memory) : "faults",
+			 status->has_instructions ? "+instructions" : "",
+			 status->has_flops ? "+flops" : "", status->has_dram ? "+dram" : "");
 	if (status->runs)
 		status->run_sample_ns = (double)status->clock_period /
 					(status->has_cycles ? source->cycles_per_ns : 1.0);

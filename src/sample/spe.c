@@ -38,15 +38,6 @@ struct packet {
 
 #define NO_PACKET SIZE_MAX
 
-/* Two bytes: an alignment packet pads to a multiple of its power of two. */
-static struct packet alignment(unsigned header, uint64_t position)
-{
-	uint64_t multiple = 2ULL << (header & 0xf);
-
-	return (struct packet){.header = HEADER_PAD,
-			       .length = (size_t)(multiple - (position & (multiple - 1)))};
-}
-
 static bool has_kind(struct packet *packet, unsigned header, unsigned mask, unsigned kind)
 {
 	if ((header & mask & ~(unsigned)SIZE_BITS) != (kind & ~(unsigned)SIZE_BITS))
@@ -86,8 +77,12 @@ static struct packet read_packet(const uint8_t *data, size_t size, uint64_t posi
 	if ((header & 0xe0) == HEADER_EXTENDED) {
 		if (size < 2)
 			return (struct packet){.length = 0};
-		if (data[1] == HEADER_PAD)
-			return alignment(header, position);
+		if (data[1] == HEADER_PAD) { /* pads to a multiple of its power of two */
+			uint64_t multiple = 2ULL << (header & 0xf);
+			packet.header = HEADER_PAD;
+			packet.length = (size_t)(multiple - (position & (multiple - 1)));
+			return packet;
+		}
 		packet.index = (header & 3) << 3;
 		header = data[1];
 		headers = 2;
@@ -107,14 +102,6 @@ static enum nm_spe_operation operation_of(const struct packet *packet)
 	if (packet->index == CLASS_MEMORY)
 		return packet->payload & 1 ? NM_SPE_STORE : NM_SPE_LOAD;
 	return packet->index == CLASS_BRANCH ? NM_SPE_BRANCH : NM_SPE_OTHER;
-}
-
-static void take_address(struct nm_spe_record *record, const struct packet *packet)
-{
-	if (packet->index == ADDRESS_DATA)
-		record->address = packet->payload & ADDRESS_MASK;
-	else if (packet->index == ADDRESS_PHYSICAL)
-		record->physical_address = packet->payload & ADDRESS_MASK;
 }
 
 /* Returns true if the packet ends its record. */
@@ -145,7 +132,10 @@ static bool add_packet(struct nm_spe_record *record, const struct packet *packet
 			record->latency_cycles = (uint16_t)packet->payload;
 		return false;
 	case HEADER_ADDRESS:
-		take_address(record, packet);
+		if (packet->index == ADDRESS_DATA)
+			record->address = packet->payload & ADDRESS_MASK;
+		else if (packet->index == ADDRESS_PHYSICAL)
+			record->physical_address = packet->payload & ADDRESS_MASK;
 		return false;
 	default:
 		return false;

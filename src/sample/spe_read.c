@@ -169,16 +169,6 @@ static void take_reader_turn(struct nm_spe_reader *reader, uint32_t pid, uint32_
 		(struct nm_spe_turn){.time_ns = time_ns, .pid = pid, .tid = tid};
 }
 
-static void take_switch(struct nm_spe_reader *reader, const struct perf_event_header *header,
-			const uint8_t *record)
-{
-	const uint8_t *end = record + header->size;
-
-	if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
-		take_reader_turn(reader, load_u32(end - PID_FROM_END), load_u32(end - TID_FROM_END),
-				 load_u64(end - TIME_FROM_END));
-}
-
 /* Returns the minimum size of a record of this type, before the trailer. */
 static size_t least_bytes(uint32_t type)
 {
@@ -198,6 +188,7 @@ static bool take_record(struct nm_spe_reader *reader, const struct nm_spe_areas 
 			struct piece *piece)
 {
 	size_t size = header->size;
+	const uint8_t *end = record + size;
 
 	if (size < least_bytes(header->type) + TRAILER_BYTES)
 		return header->type != PERF_RECORD_AUX &&
@@ -209,10 +200,13 @@ static bool take_record(struct nm_spe_reader *reader, const struct nm_spe_areas 
 		return true;
 	case PERF_RECORD_ITRACE_START:
 		take_reader_turn(reader, load_u32(record + BODY), load_u32(record + BODY + 4),
-				 load_u64(record + size - TIME_FROM_END));
+				 load_u64(end - TIME_FROM_END));
 		return true;
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		take_switch(reader, header, record);
+		if (!(header->misc & PERF_RECORD_MISC_SWITCH_OUT))
+			take_reader_turn(reader, load_u32(end - PID_FROM_END),
+					 load_u32(end - TID_FROM_END),
+					 load_u64(end - TIME_FROM_END));
 		return true;
 	case PERF_RECORD_LOST:
 		take_loss(reader, load_u64(record + BODY + 8), piece->counts);

@@ -38,23 +38,11 @@ static int map_both(struct nm_platform *platform, struct nm_spe_ring *ring, size
 	return 0;
 }
 
-static int map_what_fits(struct nm_platform *platform, struct nm_spe_ring *ring, size_t aux_bytes)
-{
-	size_t least = AUX_PAGES_MIN * (size_t)sysconf(_SC_PAGESIZE);
-	int r;
-
-	aux_bytes = at_least(aux_bytes, least);
-	do {
-		r = map_both(platform, ring, aux_bytes);
-		aux_bytes /= 2;
-	} while ((r == -EPERM || r == -ENOMEM) && aux_bytes >= least);
-	return r;
-}
-
 int nm_spe_ring_open(struct nm_platform *platform, const struct nm_event_request *request,
 		     size_t aux_bytes, enum nm_problem_step *ret_step, struct nm_spe_ring **ret)
 {
 	struct nm_spe_ring *ring = nm_must(calloc(1, sizeof(*ring)));
+	size_t least = AUX_PAGES_MIN * (size_t)sysconf(_SC_PAGESIZE);
 
 	*ret_step = NM_STEP_OPEN;
 	ring->fds = (struct nm_event_fds){-1, -1};
@@ -62,7 +50,11 @@ int nm_spe_ring_open(struct nm_platform *platform, const struct nm_event_request
 	int r = platform->ops->hardware_open(platform, request, &ring->fds);
 	if (r == 0) {
 		*ret_step = NM_STEP_MAP;
-		r = map_what_fits(platform, ring, aux_bytes);
+		aux_bytes = at_least(aux_bytes, least);
+		do { /* halves the size until it fits */
+			r = map_both(platform, ring, aux_bytes);
+			aux_bytes /= 2;
+		} while ((r == -EPERM || r == -ENOMEM) && aux_bytes >= least);
 	}
 	if (r < 0) {
 		nm_spe_ring_close(platform, ring);
@@ -91,23 +83,18 @@ void nm_spe_ring_flush(struct nm_platform *platform, const struct nm_spe_ring *r
 	(void)platform->ops->event_ioctl(platform, ring->fds.event, PERF_EVENT_IOC_ENABLE, NULL);
 }
 
-static struct nm_spe_clock clock_of(const struct perf_event_mmap_page *page)
-{
-	return (struct nm_spe_clock){.known = page->cap_user_time_zero,
-				     .wraps = page->cap_user_time_short,
-				     .shift = page->time_shift,
-				     .mult = page->time_mult,
-				     .zero_ns = page->time_zero,
-				     .cycles = page->time_cycles,
-				     .mask = page->time_mask};
-}
-
 /* The kernel makes `lock` odd while it writes. If it is never even, the clock is not known. */
 static struct nm_spe_clock read_clock(const struct perf_event_mmap_page *page)
 {
 	for (unsigned i = 0; i < CLOCK_TRIES; i++) {
 		uint32_t before = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
-		struct nm_spe_clock clock = clock_of(page);
+		struct nm_spe_clock clock = {.known = page->cap_user_time_zero,
+					     .wraps = page->cap_user_time_short,
+					     .shift = page->time_shift,
+					     .mult = page->time_mult,
+					     .zero_ns = page->time_zero,
+					     .cycles = page->time_cycles,
+					     .mask = page->time_mask};
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (!(before & 1) && before == __atomic_load_n(&page->lock, __ATOMIC_RELAXED))
 			return clock;

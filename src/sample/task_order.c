@@ -14,36 +14,24 @@ static int compare_events(const void *a, const void *b)
 	return NM_COMPARE(left->time_ns, right->time_ns) ?: NM_COMPARE(left, right);
 }
 
-static size_t count_forks(struct nm_task_event **events, size_t count)
+void nm_task_events_order(struct nm_task_event *events, size_t count, struct nm_task_event **ret)
 {
 	size_t forks = 0;
-	for (size_t i = 0; i < count; i++)
-		forks += events[i]->kind == NM_TASK_FORK;
-	return forks;
-}
-
-static int mark_reused(struct nm_task_event **events, size_t count)
-{
-	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = nm_tidmap_new();
-	if (count_forks(events, count) < 2)
-		return 0;
-	int r = 0;
-	for (size_t i = count; r == 0 && i-- > 0;) {
-		if (events[i]->kind != NM_TASK_FORK)
-			continue;
-		events[i]->reused = nm_tidmap_get(later, events[i]->tid) != NM_TIDMAP_NONE;
-		if (!events[i]->reused)
-			r = nm_tidmap_set(later, events[i]->tid, 0);
-	}
-	return r == -ERANGE ? 0 : r;
-}
-
-int nm_task_events_order(struct nm_task_event *events, size_t count, struct nm_task_event **ret)
-{
 	if (count == 0)
-		return 0;
-	for (size_t i = 0; i < count; i++)
+		return;
+	for (size_t i = 0; i < count; i++) {
 		ret[i] = &events[i];
+		forks += events[i].kind == NM_TASK_FORK;
+	}
 	qsort(ret, count, sizeof(struct nm_task_event *), compare_events);
-	return mark_reused(ret, count);
+	if (forks < 2)
+		return;
+	nm_auto(nm_tidmap_freep) struct nm_tidmap *later = nm_tidmap_new();
+	for (size_t i = count; i-- > 0;) {
+		if (ret[i]->kind != NM_TASK_FORK)
+			continue;
+		ret[i]->reused = nm_tidmap_get(later, ret[i]->tid) != NM_TIDMAP_NONE;
+		if (!ret[i]->reused && nm_tidmap_set(later, ret[i]->tid, 0) < 0)
+			return; /* no kernel has such a number */
+	}
 }

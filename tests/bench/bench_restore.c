@@ -383,7 +383,8 @@ static struct nm_task_event event_of(enum nm_task_event_kind kind, pid_t child, 
 static void hand_over(struct nm_actuator *actuator, struct nm_task_event *events, size_t count)
 {
 	struct nm_task_event **order = calloc(count + 1, sizeof(*order));
-	must(order ? nm_task_events_order(events, count, order) : -ENOMEM, "order");
+	must(order ? 0 : -ENOMEM, "order");
+	nm_task_events_order(events, count, order);
 	for (size_t i = 0; i < count; i++)
 		nm_actuator_task_event(actuator, order[i]);
 	free(order);

@@ -435,7 +435,7 @@ static void records_of_one_moment_keep_their_order(void **state)
 	for (uint32_t i = 0; i < 300; i++)
 		events[i] = (struct nm_task_event){
 			.kind = NM_TASK_FORK, .tid = 1000 + i % 200, .time_ns = i < 250 ? 7 : 5};
-	assert_int_equal(nm_task_events_order(events, 300, order), 0);
+	nm_task_events_order(events, 300, order);
 	for (uint32_t i = 0; i < 300; i++) {
 		assert_ptr_equal(order[i], &events[i < 50 ? 250 + i : i - 50]);
 		assert_int_equal(order[i]->reused, i < 50 || (i >= 50 && i < 100));
