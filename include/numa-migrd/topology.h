@@ -105,8 +105,8 @@ int nm_topology_load(const struct nm_topology_source *source, char *error, size_
 int nm_topology_load_cpus(const char *root_path, struct nm_topology **ret);
 void nm_topology_free(struct nm_topology *topology);
 NM_DEFINE_CLEANUP(struct nm_topology, nm_topology_free);
-/* Copies a topology, which the caller frees. Returns 0. Used by the model of a machine. */
-int nm_topology_copy(const struct nm_topology *topology, struct nm_topology **ret);
+/* Copies a topology, which the caller frees. Used by the model of a machine. */
+void nm_topology_copy(const struct nm_topology *topology, struct nm_topology **ret);
 
 /* Returns the distance from node index a to b on the SLIT scale. If the firmware provides none: 10
  * local, 20 remote. */
@@ -160,8 +160,8 @@ struct nm_physmap;
  */
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret);
-/* Creates an empty table, for samples that contain their nodes. Returns 0. */
-int nm_physmap_empty(struct nm_physmap **ret);
+/* Creates an empty table, for samples that contain their nodes. */
+void nm_physmap_empty(struct nm_physmap **ret);
 void nm_physmap_free(struct nm_physmap *map);
 NM_DEFINE_CLEANUP(struct nm_physmap, nm_physmap_free);
 

@@ -10,11 +10,6 @@ static bool ends_with(const char *name, size_t length, const char *end)
 	return length > size && memcmp(name + length - size, end, size) == 0;
 }
 
-static bool is(const char *name, size_t length, const char *wanted)
-{
-	return length == strlen(wanted) && memcmp(name, wanted, length) == 0;
-}
-
 /* A directory of root with one cgroup per container, which belongs to no unit of systemd, or the unit
  * of Slurm, with one per job. */
 static bool is_parent_of_containers(const char *name, size_t length)
@@ -23,22 +18,19 @@ static bool is_parent_of_containers(const char *name, size_t length)
 					    "burstable", "besteffort", "slurmstepd.scope"};
 
 	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
-		if (is(name, length, names[i]))
+		if (length == strlen(names[i]) && memcmp(name, names[i], length) == 0)
 			return true;
 	return false;
 }
 
-static bool is_slice_of_one_user(const char *name, size_t length)
-{
-	return length > strlen("user-") && memcmp(name, "user-", strlen("user-")) == 0 &&
-	       ends_with(name, length, ".slice");
-}
-
 static bool ends_domain(const char *name, size_t length)
 {
-	if (is_slice_of_one_user(name, length))
-		return true;
-	return !ends_with(name, length, ".slice") && !is_parent_of_containers(name, length);
+	bool is_of_one_user =
+		length > strlen("user-") && memcmp(name, "user-", strlen("user-")) == 0;
+
+	if (ends_with(name, length, ".slice"))
+		return is_of_one_user;
+	return !is_parent_of_containers(name, length);
 }
 
 /* Returns the length of the path of the top-level cgroup; 0: none. */

@@ -126,7 +126,9 @@ int nm_machine_load_topology(const struct nm_topology_source *source,
 	struct nm_topology_source cpus = *source;
 	if (source->load) {
 		int given = source->load(source->context, ret_topology);
-		return given < 0 ? given : nm_physmap_empty(ret_physmap);
+		if (given >= 0)
+			nm_physmap_empty(ret_physmap);
+		return given;
 	}
 	if (cpus.xml_path)
 		cpus.root_path = NULL; /* the tree is then only used for the memory blocks */

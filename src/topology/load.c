@@ -186,19 +186,7 @@ static void number_core_and_cache(struct nm_topology *topology, hwloc_topology_t
 		topology->llc_bytes = cache->attr->cache.size;
 }
 
-static void fill_cores_and_caches(struct loader *loader)
-{
-	struct nm_topology *topology = loader->topology;
-	nm_autofree hwloc_obj_t *caches = nm_must(calloc(topology->nr_cpus, sizeof(hwloc_obj_t)));
-	unsigned nr_caches = 0;
-	hwloc_obj_t pu = NULL;
-
-	while ((pu = hwloc_get_next_obj_by_type(loader->hwloc, HWLOC_OBJ_PU, pu)))
-		if (pu->os_index < topology->nr_cpus)
-			number_core_and_cache(topology, loader->hwloc, caches, &nr_caches, pu);
-}
-
-static int read_cpu_sets(struct loader *loader, hwloc_bitmap_t present)
+static void read_cpu_sets(struct loader *loader, hwloc_bitmap_t present)
 {
 	struct nm_topology *topology = loader->topology;
 
@@ -223,7 +211,7 @@ static int read_cpu_sets(struct loader *loader, hwloc_bitmap_t present)
 		hwloc_bitmap_or(loader->isolated, loader->isolated, loader->scratch);
 	hwloc_bitmap_or(topology->possible, topology->possible, present);
 	hwloc_bitmap_andnot(topology->usable, topology->online, loader->isolated);
-	return hwloc_bitmap_andnot(topology->usable, topology->usable, loader->nohz_full);
+	hwloc_bitmap_andnot(topology->usable, topology->usable, loader->nohz_full);
 }
 
 static int fill_cpus(struct loader *loader)
@@ -250,7 +238,12 @@ static int fill_cpus(struct loader *loader)
 			.core = -1,
 			.cache = -1,
 		};
-	fill_cores_and_caches(loader);
+	nm_autofree hwloc_obj_t *caches = nm_must(calloc(topology->nr_cpus, sizeof(hwloc_obj_t)));
+	unsigned nr_caches = 0;
+	hwloc_obj_t pu = NULL;
+	while ((pu = hwloc_get_next_obj_by_type(loader->hwloc, HWLOC_OBJ_PU, pu)))
+		if (pu->os_index < topology->nr_cpus)
+			number_core_and_cache(topology, loader->hwloc, caches, &nr_caches, pu);
 	return 0;
 }
 
@@ -416,29 +409,22 @@ static void loader_clear(struct loader *loader)
 	nm_topology_free(loader->topology);
 }
 
-static void loader_prepare(struct loader *loader)
-{
-	struct nm_topology *topology = nm_must(calloc(1, sizeof(*topology)));
-
-	loader->topology = topology;
-	loader->isolated = nm_must(hwloc_bitmap_alloc());
-	loader->nohz_full = nm_must(hwloc_bitmap_alloc());
-	loader->scratch = nm_must(hwloc_bitmap_alloc());
-	topology->usable = nm_must(hwloc_bitmap_alloc());
-	topology->online = nm_must(hwloc_bitmap_alloc());
-	topology->possible = nm_must(hwloc_bitmap_alloc());
-}
-
 int nm_topology_load(const struct nm_topology_source *source, char *error, size_t error_size,
 		     struct nm_topology **ret)
 {
+	struct nm_topology *topology = nm_must(calloc(1, sizeof(*topology)));
 	nm_auto(loader_clear) struct loader loader = {.root = -1,
+						      .isolated = nm_must(hwloc_bitmap_alloc()),
+						      .nohz_full = nm_must(hwloc_bitmap_alloc()),
+						      .scratch = nm_must(hwloc_bitmap_alloc()),
+						      .also_isolated = source->isolated,
+						      .topology = topology,
 						      .error = error,
-						      .error_size = error_size,
-						      .also_isolated = source->isolated};
+						      .error_size = error_size};
 
-	fail(&loader, 0, "Out of memory while reading the topology.");
-	loader_prepare(&loader);
+	topology->usable = nm_must(hwloc_bitmap_alloc());
+	topology->online = nm_must(hwloc_bitmap_alloc());
+	topology->possible = nm_must(hwloc_bitmap_alloc());
 	int r = open_tree(&loader, source);
 	if (r == 0)
 		r = discover_with_environment(&loader, source);

@@ -157,9 +157,8 @@ static void load_blocks(struct ranges *blocks, const struct nm_topology *topolog
 
 	if (!block_size(root, &size))
 		return;
-	for (unsigned i = 0; i < topology->nr_nodes; i++) {
+	for (unsigned i = 0; i < topology->nr_nodes; i++)
 		add_node_blocks(blocks, root, topology->nodes[i].os_id, (int)i, size);
-	}
 	normalise(blocks);
 }
 
@@ -218,9 +217,8 @@ static void load_spans(struct ranges *spans, const struct nm_topology *topology,
 	if (fd < 0)
 		return;
 	file = nm_must(fdopen(fd, "r"));
-	while (getline(&line, &size, file) > 0) {
+	while (getline(&line, &size, file) > 0)
 		parse_zone_line(&zone, line, spans);
-	}
 }
 
 /* ---- the map ---- */
@@ -234,36 +232,28 @@ void nm_physmap_free(struct nm_physmap *map)
 	free(map);
 }
 
-static int load_tables(struct nm_physmap *map, const struct nm_topology *topology,
-		       const char *root_path)
-{
-	nm_auto(nm_closep) int root = nm_sysfs_root(root_path);
-
-	if (root < 0)
-		return -ENODATA;
-	load_blocks(&map->blocks, topology, root);
-	load_spans(&map->spans, topology, root);
-	return map->blocks.count || map->spans.count ? 0 : -ENODATA;
-}
-
 int nm_physmap_load(const struct nm_topology *topology, const char *root_path,
 		    struct nm_physmap **ret)
 {
 	nm_auto(nm_physmap_freep) struct nm_physmap *map = nm_must(calloc(1, sizeof(*map)));
 
 	map->single_node = topology->nr_nodes == 1;
-	int r = map->single_node ? 0 : load_tables(map, topology, root_path);
-	if (r < 0)
-		return r;
+	if (!map->single_node) {
+		nm_auto(nm_closep) int root = nm_sysfs_root(root_path);
+		if (root < 0)
+			return -ENODATA;
+		load_blocks(&map->blocks, topology, root);
+		load_spans(&map->spans, topology, root);
+		if (map->blocks.count == 0 && map->spans.count == 0)
+			return -ENODATA;
+	}
 	*ret = NM_TAKE(map);
 	return 0;
 }
 
-int nm_physmap_empty(struct nm_physmap **ret)
+void nm_physmap_empty(struct nm_physmap **ret)
 {
-	struct nm_physmap *map = nm_must(calloc(1, sizeof(*map)));
-	*ret = map;
-	return 0;
+	*ret = nm_must(calloc(1, sizeof(**ret)));
 }
 
 int nm_physmap_node(const struct nm_physmap *map, uint64_t physical_address)

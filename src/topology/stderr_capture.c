@@ -25,17 +25,6 @@ static const char *message_about(const char *line, const char *path)
 	return NULL;
 }
 
-static void find_last_message(char *text, const char *path, char ret[NM_STDERR_MESSAGE_BYTES])
-{
-	char *rest = text;
-	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
-		const char *words = message_about(line, path);
-		/* That is known already. */
-		if (words && !strstr(words, "discovery failed"))
-			(void)nm_escape(ret, NM_STDERR_MESSAGE_BYTES, words, strlen(words));
-	}
-}
-
 void nm_stderr_capture_begin(struct nm_stderr_capture *ret)
 {
 	*ret = (struct nm_stderr_capture){.saved_stderr = -1, .file = -1};
@@ -56,7 +45,7 @@ void nm_stderr_capture_begin(struct nm_stderr_capture *ret)
 void nm_stderr_capture_end(struct nm_stderr_capture *capture, const char *path,
 			   char ret[NM_STDERR_MESSAGE_BYTES])
 {
-	char text[KEPT_BYTES];
+	char text[KEPT_BYTES], *rest = text;
 	ret[0] = '\0';
 	if (capture->file < 0)
 		return;
@@ -68,5 +57,10 @@ void nm_stderr_capture_end(struct nm_stderr_capture *capture, const char *path,
 	if (length <= 0)
 		return;
 	text[length] = '\0';
-	find_last_message(text, path, ret);
+	for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+		const char *words = message_about(line, path);
+		/* That is known already. */
+		if (words && !strstr(words, "discovery failed"))
+			(void)nm_escape(ret, NM_STDERR_MESSAGE_BYTES, words, strlen(words));
+	}
 }

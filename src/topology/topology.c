@@ -26,9 +26,9 @@ static void *copy_of(const void *items, size_t count, size_t size)
 	return copy;
 }
 
-int nm_topology_copy(const struct nm_topology *topology, struct nm_topology **ret)
+void nm_topology_copy(const struct nm_topology *topology, struct nm_topology **ret)
 {
-	nm_auto(nm_topology_freep) struct nm_topology *copy = nm_must(calloc(1, sizeof(*copy)));
+	struct nm_topology *copy = nm_must(calloc(1, sizeof(*copy)));
 	copy->nr_nodes = topology->nr_nodes;
 	copy->nr_cpus = topology->nr_cpus;
 	copy->llc_bytes = topology->llc_bytes;
@@ -43,8 +43,7 @@ int nm_topology_copy(const struct nm_topology *topology, struct nm_topology **re
 		copy->nodes[i] = topology->nodes[i];
 		copy->nodes[i].cpus = nm_must(hwloc_bitmap_dup(topology->nodes[i].cpus));
 	}
-	*ret = NM_TAKE(copy);
-	return 0;
+	*ret = copy;
 }
 
 unsigned nm_topology_cpu_nodes(const struct nm_topology *topology)
