@@ -38,15 +38,6 @@ static bool has_enough_cpu(const struct nm_roster *roster, const struct nm_proce
 	       (managed && process->last_seen_ns != now_ns);
 }
 
-static enum nm_eligibility size_of(const struct nm_roster *roster, const struct nm_process *process,
-				   uint64_t now_ns)
-{
-	if (process->rss_bytes < nm_roster_min_rss_bytes(roster))
-		return NM_ELIGIBILITY_SMALL;
-	return has_enough_cpu(roster, process, now_ns) ? NM_ELIGIBILITY_MANAGED
-						       : NM_ELIGIBILITY_IDLE;
-}
-
 static const struct nm_target *find_match(const struct nm_target_list *list,
 					  const struct nm_process *process, bool named)
 {
@@ -59,14 +50,6 @@ const struct nm_target *nm_roster_excluded_by(const struct nm_roster *roster,
 					      const struct nm_process *process)
 {
 	return find_match(&roster->config->targets.exclude, process, false);
-}
-
-static bool is_included(const struct nm_config *config, const struct nm_process *process)
-{
-	if (config->targets.cgroup_attribute == NM_ATTRIBUTE_ONLY)
-		return false;
-	return config->targets.include.count == 0 ||
-	       find_match(&config->targets.include, process, false);
 }
 
 /* The systemd process that becomes a worker does not have the worker's name yet, and looks busy. */
@@ -84,6 +67,8 @@ static bool is_ours(uint32_t own_pid, const struct nm_process *process)
 static enum nm_eligibility judge(const struct nm_roster *roster, const struct nm_process *process,
 				 uint32_t flags, enum nm_eligibility size)
 {
+	const struct nm_config *config = roster->config;
+
 	if (nm_roster_remembers(roster->memory, process->pid, process->start_ticks,
 				NM_ELIGIBILITY_RELEASED))
 		return NM_ELIGIBILITY_RELEASED;
@@ -95,7 +80,10 @@ static enum nm_eligibility judge(const struct nm_roster *roster, const struct nm
 		return NM_ELIGIBILITY_OFF;
 	if (nm_roster_excluded_by(roster, process))
 		return NM_ELIGIBILITY_EXCLUDED;
-	if (!nm_steer_asks(&process->steering) && !is_included(roster->config, process))
+	if (!nm_steer_asks(&process->steering) &&
+	    (config->targets.cgroup_attribute == NM_ATTRIBUTE_ONLY ||
+	     (config->targets.include.count > 0 &&
+	      !find_match(&config->targets.include, process, false))))
 		return NM_ELIGIBILITY_NOT_TARGET;
 	return size;
 }
@@ -106,16 +94,6 @@ static uint64_t started_ns(struct nm_roster *roster, uint64_t start_ticks, uint6
 	uint64_t age_ticks = now_ticks > start_ticks ? now_ticks - start_ticks : 0;
 	uint64_t age_ns = age_ticks * (NM_NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 	return now_ns > age_ns ? now_ns - age_ns : 0;
-}
-
-/* A process with a changed name may run another program whose start was not reported. */
-static void take_name(const struct nm_roster *roster, struct nm_process *process, const char *comm)
-{
-	char name[sizeof(process->raw_comm)] = "";
-	memcpy(name, comm, strnlen(comm, sizeof(name) - 1));
-	if (memcmp(name, process->raw_comm, sizeof(name)) != 0)
-		nm_roster_doubt_runtime(roster, process);
-	memcpy(process->raw_comm, name, sizeof(name));
 }
 
 /* Returns whether the machine has a pool of huge pages. Read once a second. */
@@ -154,6 +132,7 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 		      const struct nm_proc_stat *stat)
 {
 	struct nm_proc_memory memory;
+	char name[sizeof(process->raw_comm)] = "";
 	nm_autofree char *cgroup = NULL;
 	uint32_t uid;
 
@@ -177,32 +156,31 @@ static int read_files(struct nm_roster *roster, struct nm_process *process, int 
 	process->cgroup = NM_TAKE(cgroup);
 	process->domain = nm_domain_of(process->uid, process->cgroup);
 	read_limits(roster, process, directory, stat);
-	take_name(roster, process, stat->comm);
+	memcpy(name, stat->comm, strnlen(stat->comm, sizeof(name) - 1));
+	/* With a changed name it may run another program whose start was not reported. */
+	if (memcmp(name, process->raw_comm, sizeof(name)) != 0)
+		nm_roster_doubt_runtime(roster, process);
+	memcpy(process->raw_comm, name, sizeof(name));
 	(void)nm_escape(process->comm, sizeof(process->comm), process->raw_comm,
 			strlen(process->raw_comm));
 	return 0;
 }
 
-/* The memory, user and cgroup of a process whose first thread has exited are those of another
- * thread. Closes `directory`. */
-static int open_survivor(struct nm_roster *roster, const struct nm_process *process, int directory)
-{
-	struct nm_proc_stat stat;
-	char path[32];
-	(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", process->pid);
-	roster->platform->ops->close(roster->platform, directory);
-	return nm_proc_open_survivor(roster->platform, NM_ROOT, path, &stat);
-}
-
 static int read_process(struct nm_roster *roster, struct nm_process *process,
 			struct nm_proc_stat *ret)
 {
-	struct nm_proc_stat stat;
+	struct nm_proc_stat stat, survivor;
+	char path[32];
 	int directory = nm_proc_open_stat(roster->platform, 0, process->pid, &stat);
 	if (directory < 0)
 		return directory;
-	if (nm_proc_has_exited(&stat))
-		directory = open_survivor(roster, process, directory);
+	/* The memory, user and cgroup of a process whose first thread has exited are those of
+	 * another thread. */
+	if (nm_proc_has_exited(&stat)) {
+		roster->platform->ops->close(roster->platform, directory);
+		(void)snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", process->pid);
+		directory = nm_proc_open_survivor(roster->platform, NM_ROOT, path, &survivor);
+	}
 	if (directory < 0)
 		return directory;
 	int r = read_files(roster, process, directory, &stat);
@@ -210,14 +188,6 @@ static int read_process(struct nm_roster *roster, struct nm_process *process,
 	if (r == 0)
 		*ret = stat;
 	return r;
-}
-
-static int read_steering(struct nm_roster *roster, struct nm_process *process)
-{
-	if (roster->config->targets.cgroup_attribute != NM_ATTRIBUTE_IGNORE)
-		return nm_steer_read(roster->platform, process->cgroup, &process->steering);
-	process->steering = (struct nm_steering){0};
-	return 0;
 }
 
 /* Only policy "auto" compares the demand of processes with the CPUs of nodes. */
@@ -238,11 +208,16 @@ int nm_roster_check_process(struct nm_roster *roster, struct nm_process *process
 	int r = read_process(roster, process, &stat);
 	if (r < 0)
 		return r;
+	enum nm_eligibility size = NM_ELIGIBILITY_MANAGED;
+	if (process->rss_bytes < nm_roster_min_rss_bytes(roster))
+		size = NM_ELIGIBILITY_SMALL;
+	else if (!has_enough_cpu(roster, process, now_ns))
+		size = NM_ELIGIBILITY_IDLE;
 	/* Small processes are not managed, regardless of attributes. On errors the last known value
 	 * stays. */
-	enum nm_eligibility size = size_of(roster, process, now_ns);
-	if (size == NM_ELIGIBILITY_MANAGED)
-		r = read_steering(roster, process);
+	if (size == NM_ELIGIBILITY_MANAGED &&
+	    roster->config->targets.cgroup_attribute != NM_ATTRIBUTE_IGNORE)
+		r = nm_steer_read(roster->platform, process->cgroup, &process->steering);
 	else
 		process->steering = (struct nm_steering){0};
 	if (r < 0)
@@ -288,28 +263,21 @@ static bool is_unrestricted(struct nm_roster *roster, int directory, hwloc_const
 	       (!root || hwloc_bitmap_isincluded(roster->topology->possible, whole));
 }
 
-/* Includes the CPUs that are offline now: sched_getaffinity(2) omits them, and a restored affinity
- * must include them again. */
-static hwloc_bitmap_t with_offline(struct nm_roster *roster, const struct nm_process *process,
-				   int directory, hwloc_const_bitmap_t current)
-{
-	hwloc_bitmap_t whole = nm_must(hwloc_bitmap_alloc());
-	if (nm_proc_read_affinity_in(roster->platform, directory, process->domain,
-				     &roster->costly, whole) < 0 ||
-	    !hwloc_bitmap_isincluded(current, whole))
-		hwloc_bitmap_copy(whole, current);
-	return whole;
-}
-
 /* Determines the original affinity: `current`, unless that is of a lease on the thread. */
 static void take_original(struct nm_roster *roster, struct nm_roster_thread *thread, int directory,
 			  hwloc_const_bitmap_t current)
 {
 	struct nm_member *member = &thread->member;
-	nm_autobitmap whole = with_offline(roster, thread->process, directory, current);
+	nm_autobitmap whole = nm_must(hwloc_bitmap_alloc());
 	hwloc_const_bitmap_t original = current;
 	bool unrestricted;
 
+	/* Includes the CPUs that are offline now: sched_getaffinity(2) omits them, and a restored
+	 * affinity must include them again. */
+	if (nm_proc_read_affinity_in(roster->platform, directory, thread->process->domain,
+				     &roster->costly, whole) < 0 ||
+	    !hwloc_bitmap_isincluded(current, whole))
+		hwloc_bitmap_copy(whole, current);
 	if (!roster->leases.original ||
 	    !roster->leases.original(roster->leases.context, member->tid, member->start_ticks,
 				     current, &original, &unrestricted)) {

@@ -86,21 +86,6 @@ static uint32_t take_fresh(const struct nm_metrics *metrics, const struct nm_ent
 	return hardware->levels ? hardware->dram_accesses : hardware->accesses;
 }
 
-/* Adds the counts of the interval to the window and copies it to `accesses`; returns the sum. */
-static double take_accesses(const struct nm_metrics *metrics, const struct nm_figures *figures,
-			    struct nm_window *window, double *accesses)
-{
-	double total = 0.0;
-
-	for (unsigned k = 0; k < metrics->nr_nodes; k++) {
-		window->accesses[k] += (double)figures->fresh[k];
-		accesses[k] = metrics->has_nodes ? window->accesses[k] : NAN;
-		total += accesses[k];
-	}
-	window->access_samples += figures->access_new;
-	return total;
-}
-
 static void decay(const struct nm_metrics *metrics, struct nm_window *window, double total,
 		  double keep)
 {
@@ -119,19 +104,6 @@ static void decay(const struct nm_metrics *metrics, struct nm_window *window, do
 static bool is_sampled(const struct nm_metrics_interval *interval, enum nm_event_kind kind)
 {
 	return (interval->kinds >> kind) & 1;
-}
-
-/*
- * Returns the minimum traffic in bytes per second: the amount that min_samples samples represent.
- * It is a rate, based on the smallest amount that a sample has represented, so that a thread that
- * uses only its caches does not appear to change when T, the period or a CPU's share of a counter
- * changes.
- */
-static double traffic_floor(const struct nm_metrics *metrics,
-			    const struct nm_metrics_interval *interval)
-{
-	uint64_t bytes = metrics->dram_sample_bytes ? metrics->dram_sample_bytes : CACHE_LINE;
-	return (double)interval->min_samples * (double)bytes;
 }
 
 /* Adds the latencies of the interval to the window, if the thread still runs on the same node. */
@@ -158,6 +130,15 @@ static void set_performance(const struct nm_metrics *metrics, const struct nm_ha
 			    const struct nm_metrics_interval *interval, struct nm_figures *figures)
 {
 	double length_s = (double)interval->length_ns / (double)NM_NSEC_PER_SEC;
+	/*
+	 * The minimum traffic in bytes per second: the amount that min_samples samples represent.
+	 * It is a rate, based on the smallest amount that a sample has represented, so that a
+	 * thread that uses only its caches does not appear to change when T, the period or a CPU's
+	 * share of a counter changes.
+	 */
+	uint64_t sample_bytes =
+		metrics->dram_sample_bytes ? metrics->dram_sample_bytes : CACHE_LINE;
+	double traffic_floor = (double)interval->min_samples * (double)sample_bytes;
 
 	figures->instructions = figures->operations = figures->traffic = NAN;
 	if (!(length_s > 0))
@@ -167,19 +148,10 @@ static void set_performance(const struct nm_metrics *metrics, const struct nm_ha
 	if (is_sampled(interval, NM_EVENT_FLOPS))
 		figures->operations = figures->instructions + (double)hardware->flops / length_s;
 	if (is_sampled(interval, NM_EVENT_DRAM))
-		figures->traffic = fmax((double)hardware->dram_bytes / length_s,
-					traffic_floor(metrics, interval));
+		figures->traffic = fmax((double)hardware->dram_bytes / length_s, traffic_floor);
 }
 
 /* ---- end of the interval ---- */
-
-static bool has_accesses(const struct nm_metrics *metrics, const struct nm_window *window)
-{
-	for (unsigned k = 0; k < metrics->nr_nodes; k++)
-		if (window->accesses[k] > 0.0)
-			return true;
-	return false;
-}
 
 static void clear_interval(const struct nm_metrics *metrics, uint32_t index)
 {
@@ -225,10 +197,12 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 	struct nm_entry *entry = nm_entry_at(metrics, index);
 	struct nm_hardware *hardware = nm_hardware_at(metrics, index);
 	struct nm_window *window = nm_window_at(metrics, index);
-	bool silent = nm_entry_is_silent(metrics, index);
+	bool silent = nm_entry_is_silent(metrics, index), has_accesses = false;
 
 	entry->silent = silent ? entry->silent + 1 : 0;
-	if (silent && !has_accesses(metrics, window))
+	for (unsigned k = 0; k < metrics->nr_nodes; k++)
+		has_accesses |= window->accesses[k] > 0.0;
+	if (silent && !has_accesses)
 		return false;
 	*figures = (struct nm_figures){
 		.pid = entry->pid,
@@ -242,7 +216,12 @@ static bool close_entry(struct nm_metrics *metrics, const struct nm_metrics_inte
 	double factor = taken_per_seen(interval, figures);
 	make_up_for_losses(metrics, factor, fresh, hardware);
 	figures->run_share = run_share(entry, interval, factor);
-	figures->access_total = take_accesses(metrics, figures, window, accesses);
+	for (unsigned k = 0; k < metrics->nr_nodes; k++) {
+		window->accesses[k] += (double)fresh[k];
+		accesses[k] = metrics->has_nodes ? window->accesses[k] : NAN;
+		figures->access_total += accesses[k];
+	}
+	window->access_samples += figures->access_new;
 	figures->access_samples = window->access_samples;
 	return true;
 }

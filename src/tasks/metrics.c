@@ -62,13 +62,11 @@ void nm_metrics_retarget(struct nm_metrics *metrics, const struct nm_topology *t
 static void grow(struct nm_metrics *metrics)
 {
 	uint32_t capacity = metrics->capacity ? metrics->capacity * 2 : CAPACITY_MIN;
-	uint8_t *windows =
-		nm_must(reallocarray(metrics->windows, capacity, metrics->window_stride));
 
-	metrics->windows = windows;
-	uint8_t *hardware =
+	metrics->windows =
+		nm_must(reallocarray(metrics->windows, capacity, metrics->window_stride));
+	metrics->hardware =
 		nm_must(reallocarray(metrics->hardware, capacity, metrics->hardware_stride));
-	metrics->hardware = hardware;
 	/* CAPACITY_MIN is even, so that the size is a multiple of the alignment. */
 	uint8_t *entries = nm_must(aligned_alloc(LINE_PAIR, capacity * metrics->stride));
 	if (metrics->used)
@@ -140,37 +138,25 @@ static int take_free(struct nm_metrics *metrics, uint32_t *ret)
 		metrics->first_free = nm_entry_at(metrics, *ret)->pid;
 		return 0;
 	}
-	if (metrics->used == metrics->capacity) {
+	if (metrics->used == metrics->capacity)
 		grow(metrics);
-	}
 	*ret = metrics->used++;
-	return 0;
-}
-
-static int try_add_entry(struct nm_metrics *metrics, const struct nm_sample *sample,
-			 struct nm_entry **ret)
-{
-	uint32_t index;
-
-	int r = take_free(metrics, &index);
-	if (r < 0)
-		return r;
-	clear_entry(metrics, index, sample->pid, sample->tid);
-	r = nm_tidmap_set(metrics->index_of, sample->tid, index);
-	if (r < 0) {
-		give_back(metrics, index);
-		return r;
-	}
-	*ret = nm_entry_at(metrics, index);
 	return 0;
 }
 
 static __attribute__((noinline)) struct nm_entry *add_entry(struct nm_metrics *metrics,
 							    const struct nm_sample *sample)
 {
-	struct nm_entry *entry;
+	uint32_t index;
 
-	return try_add_entry(metrics, sample, &entry) == 0 ? entry : NULL;
+	if (take_free(metrics, &index) < 0)
+		return NULL;
+	clear_entry(metrics, index, sample->pid, sample->tid);
+	if (nm_tidmap_set(metrics->index_of, sample->tid, index) < 0) {
+		give_back(metrics, index);
+		return NULL;
+	}
+	return nm_entry_at(metrics, index);
 }
 
 /* Returns the entry of the thread, reset if its number now belongs to another process; NULL: cannot

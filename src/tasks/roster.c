@@ -166,12 +166,6 @@ static int count_processes(struct nm_roster *roster, const struct nm_figures *fi
 	return 0;
 }
 
-static bool enough_cpu_to_look(const struct nm_roster *roster, const struct nm_process *process)
-{
-	return isnan(process->cpu_share) ||
-	       process->cpu_share >= roster->config->targets.min_cpu_percent / 200;
-}
-
 /* Returns whether the data of the process would become too old in an interval as long as the last
  * one. */
 static bool is_outdated(const struct nm_roster *roster, const struct nm_process *process,
@@ -194,17 +188,11 @@ static bool is_due(const struct nm_roster *roster, const struct nm_process *proc
 		return process->eligibility == NM_ELIGIBILITY_MANAGED &&
 		       is_outdated(roster, process, now_ns);
 	if (!process->checked_ns)
-		return enough_cpu_to_look(roster, process);
+		return isnan(process->cpu_share) ||
+		       process->cpu_share >= roster->config->targets.min_cpu_percent / 200;
 	return growing || is_outdated(roster, process, now_ns) ||
 	       nm_roster_age(now_ns, process->checked_ns) >=
 		       nm_roster_age(process->checked_ns, process->started_ns);
-}
-
-/* A process whose status is too long is not managed: each further look at it would take as long. */
-static void end_unreadable(struct nm_process *process, uint64_t now_ns)
-{
-	process->eligibility = NM_ELIGIBILITY_UNREADABLE;
-	process->checked_ns = now_ns;
 }
 
 /* Checks a process, and drops it if it has exited, or its threads if it is not managed. If reading
@@ -216,19 +204,14 @@ static int check_process(struct nm_roster *roster, struct nm_process *process, u
 		nm_roster_remove_process(roster, process);
 		return r;
 	}
-	if (r == -EFBIG)
-		end_unreadable(process, now_ns);
+	/* If its status is too long, each further look at it would take as long. */
+	if (r == -EFBIG) {
+		process->eligibility = NM_ELIGIBILITY_UNREADABLE;
+		process->checked_ns = now_ns;
+	}
 	if (process->eligibility != NM_ELIGIBILITY_MANAGED)
 		nm_roster_remove_threads_of(roster, process);
 	return r;
-}
-
-static void update_process(struct nm_roster *roster, struct nm_process *process, uint64_t now_ns)
-{
-	if (nm_roster_age(now_ns, process->last_seen_ns) > NM_ROSTER_FORGET_NS)
-		nm_roster_remove_process(roster, process);
-	else if (is_due(roster, process, now_ns))
-		(void)check_process(roster, process, now_ns);
 }
 
 static int update_processes(struct nm_roster *roster, const struct nm_figures *figures,
@@ -241,8 +224,13 @@ static int update_processes(struct nm_roster *roster, const struct nm_figures *f
 		return r;
 	for (size_t i = 0; i < roster->nr_processes; i++)
 		blend_share(roster->processes[i], shares[i]);
-	for (size_t i = roster->nr_processes; i-- > 0;)
-		update_process(roster, roster->processes[i], now_ns);
+	for (size_t i = roster->nr_processes; i-- > 0;) {
+		struct nm_process *process = roster->processes[i];
+		if (nm_roster_age(now_ns, process->last_seen_ns) > NM_ROSTER_FORGET_NS)
+			nm_roster_remove_process(roster, process);
+		else if (is_due(roster, process, now_ns))
+			(void)check_process(roster, process, now_ns);
+	}
 	return 0;
 }
 

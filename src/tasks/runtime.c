@@ -55,13 +55,6 @@ static void set_runtime(struct nm_process *process, int result)
 		process->runtime = NM_RUNTIME_UNKNOWN;
 }
 
-static uint64_t again_ns(const struct nm_process *process)
-{
-	unsigned unanswered = process->runtime_unanswered;
-
-	return unanswered > 0 && unanswered <= 6 ? SOON_NS << (unanswered - 1) : AGAIN_NS;
-}
-
 /* Returns true if its query is still pending. */
 static bool poll_runtime(const struct nm_roster *roster, struct nm_process *process,
 			 uint64_t now_ns)
@@ -84,12 +77,16 @@ static bool poll_runtime(const struct nm_roster *roster, struct nm_process *proc
 static bool is_to_be_asked(const struct nm_process *process, uint64_t now_ns)
 {
 	bool known = process->runtime < NM_RUNTIME_UNKNOWN && !process->runtime_doubted;
+	unsigned unanswered = process->runtime_unanswered;
+	uint64_t again_ns =
+		unanswered > 0 && unanswered <= 6 ? SOON_NS << (unanswered - 1) : AGAIN_NS;
+
 	return !known && !process->runtime_ticket &&
 	       process->eligibility == NM_ELIGIBILITY_MANAGED &&
 	       (process->nr_threads > 1 ||
 		nm_roster_age(now_ns, process->started_ns) >= SETTLED_NS) &&
 	       (!process->runtime_asked_ns ||
-		nm_roster_age(now_ns, process->runtime_asked_ns) >= again_ns(process));
+		nm_roster_age(now_ns, process->runtime_asked_ns) >= again_ns);
 }
 
 /* Returns -EAGAIN if the limit of queries is reached; the next interval tries again. */
