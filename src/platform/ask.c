@@ -129,23 +129,18 @@ void nm_asker_progress(struct nm_asker *asker)
 		;
 }
 
-static bool has_room(const struct nm_asker *asker, uint64_t domain)
+int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
+		 uint64_t *ret_ticket)
 {
+	struct entry *place = find(asker, 0);
+	size_t size = question->count * sizeof(*question->addresses);
 	struct nm_usage usage = {0};
 
 	for (unsigned i = 0; i < NM_QUERIES_MOST; i++)
 		if (asker->entries[i].state != FREE)
-			nm_usage_add(&usage, domain, asker->entries[i].question.domain, 1);
-	return nm_usage_has_room(&usage, NM_QUERIES_MOST);
-}
-
-int nm_asker_ask(struct nm_asker *asker, const struct nm_memory_query *question,
-		 uint64_t *ret_ticket)
-{
-	struct entry *place = has_room(asker, question->domain) ? find(asker, 0) : NULL;
-	size_t size = question->count * sizeof(*question->addresses);
-
-	if (!place) {
+			nm_usage_add(&usage, question->domain, asker->entries[i].question.domain,
+				     1);
+	if (!place || !nm_usage_has_room(&usage, NM_QUERIES_MOST)) {
 		nm_closep(&(int){question->fd});
 		return -EAGAIN;
 	}

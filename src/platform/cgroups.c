@@ -230,16 +230,6 @@ static int read_named(struct nm_cgroups *cgroups, int directory, const struct va
 	return r < 0 ? r : (*ret)->exists && (*ret)->cpus;
 }
 
-static uint64_t id_of(const struct value *value)
-{
-	uint64_t hash =
-		nm_hash_add(NM_HASH_START, value->path, strlen(value->path) + value->exists);
-	for (int cpu = hwloc_bitmap_first(value->cpus); cpu >= 0;
-	     cpu = hwloc_bitmap_next(value->cpus, cpu))
-		hash = nm_hash_add(hash, &cpu, sizeof(cpu));
-	return hash;
-}
-
 int nm_cgroups_cpuset_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret,
 			 bool *ret_root, uint64_t *ret_id)
 {
@@ -261,9 +251,15 @@ int nm_cgroups_cpuset_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap
 			return r;
 	}
 	r = give_cpus(value, ret, ret_root);
-	if (r == 0 && ret_id)
-		*ret_id = id_of(value);
-	return r;
+	if (r < 0 || !ret_id)
+		return r;
+	uint64_t hash =
+		nm_hash_add(NM_HASH_START, value->path, strlen(value->path) + value->exists);
+	for (int cpu = hwloc_bitmap_first(value->cpus); cpu >= 0;
+	     cpu = hwloc_bitmap_next(value->cpus, cpu))
+		hash = nm_hash_add(hash, &cpu, sizeof(cpu));
+	*ret_id = hash;
+	return 0;
 }
 
 /* ---- construction ---- */

@@ -57,21 +57,6 @@ static void take(struct nm_event_word *word, const struct perf_event_attr *attr)
 	word->config1 = attr->config1;
 }
 
-static int encode_row(const char *pmu, const struct nm_event_row *row, unsigned load_latency,
-		      struct nm_event_word *word)
-{
-	char name[NAME_BYTES], threshold[24] = "";
-	struct perf_event_attr attr;
-
-	if (row->has_threshold)
-		snprintf(threshold, sizeof(threshold), ":ldlat=%u", load_latency);
-	snprintf(name, sizeof(name), "%s::%s%s", pmu, row->name, threshold);
-	int r = encode(name, PFM_OS_PERF_EVENT_EXT, &attr);
-	if (r == PFM_SUCCESS)
-		take(word, &attr);
-	return r;
-}
-
 int nm_event_row_encode(const struct nm_event_table *table, const struct nm_event_row *row,
 			unsigned load_latency, struct nm_event_word *ret)
 {
@@ -87,12 +72,21 @@ int nm_event_row_encode(const struct nm_event_table *table, const struct nm_even
 		.user_only = true,
 		.remote = row->remote,
 	};
-	int error = row->raw ? PFM_SUCCESS : encode_row(table->pfm[0], row, load_latency, &word);
+	char name[NAME_BYTES], threshold[24] = "";
+	struct perf_event_attr attr;
 
 	snprintf(word.name, sizeof(word.name), "%s", row->name);
-	word.unencoded = error != PFM_SUCCESS;
-	if (word.unencoded)
-		word.remark = pfm_strerror(error);
+	if (!row->raw) {
+		if (row->has_threshold)
+			snprintf(threshold, sizeof(threshold), ":ldlat=%u", load_latency);
+		snprintf(name, sizeof(name), "%s::%s%s", table->pfm[0], row->name, threshold);
+		int r = encode(name, PFM_OS_PERF_EVENT_EXT, &attr);
+		word.unencoded = r != PFM_SUCCESS;
+		if (word.unencoded)
+			word.remark = pfm_strerror(r);
+		else
+			take(&word, &attr);
+	}
 	*ret = word;
 	return word.unencoded ? -ENOPKG : 0;
 }
