@@ -11,6 +11,7 @@
 #include "numa-migrd/judge.h"
 #include "numa-migrd/placement.h"
 #include "numa-migrd/plan.h"
+#include "numa-migrd/proc.h"
 #include "numa-migrd/sample.h"
 #include "numa-migrd/snapshot.h"
 
@@ -153,6 +154,8 @@ struct nm_placement {
 	struct nm_place_node *nodes; /* as of the last interval */
 	double *other_cpus;	     /* per node: recent load of other processes */
 	uint64_t *available_bytes; /* per node, minus the memory of homes assigned since */
+	uint64_t available_ns;	   /* when these were read; 0: not yet */
+	struct nm_reclaim_watch reclaim;
 	unsigned nr_nodes;	   /* of the three arrays */
 	double max_traffic;	   /* bytes per second, the highest traffic of any node so far; 0:
 				    * not known */
@@ -163,11 +166,9 @@ struct nm_placement {
 
 /* ---- homes.c: processes ---- */
 
-/* Creates the state of the policy; own_ns is the CPU time of the main loop so far. clear(context,
- * …) ends each process that is no longer managed with nm_home_state_clear().
- */
-void nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *state), void *context,
-		      struct nm_placement **ret);
+/* Creates the state of the policy. The caller sets spent_ns, and processes.clear, which ends each
+ * process that is no longer managed with nm_home_state_clear(). */
+struct nm_placement *nm_placement_new(void);
 /* NULL is allowed. */
 void nm_placement_free(struct nm_placement *placement);
 

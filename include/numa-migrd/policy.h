@@ -443,7 +443,8 @@ struct nm_policies {
  * base page. Called by the tick before the state is used. */
 void nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy,
 		      const struct nm_topology *topology, double page_bytes);
-/* Discards all states, because the policy or the machine has changed. */
+/* Discard one state or all, because the policy or the machine has changed. */
+void nm_policy_close(struct nm_policies *policies, enum nm_thread_policy policy);
 void nm_policies_close(struct nm_policies *policies);
 
 /*

@@ -46,7 +46,7 @@ static void handle_refusal(struct nm_daemon *daemon, const struct nm_decision *d
 		if (error == -ESTALE)
 			nm_roster_recheck(pipeline->roster, step->tid, step->start_ticks);
 		if (nm_decision_is_to_home(decision))
-			nm_placement_refused(pipeline->placement, step->pid, error, now_ns);
+			nm_placement_refused(nm_placement_of(daemon), step->pid, error, now_ns);
 		else
 			nm_roster_bar(pipeline->roster, step->tid, step->start_ticks, until);
 	}
@@ -68,8 +68,8 @@ static void remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sn
 		nm_policy_ops(decision->policy)
 			->applied(pipeline->policies.states[decision->policy], decision);
 	nm_page_stage_threads_moved(daemon, decision);
-	for (unsigned i = 0; pipeline->placement && i < decision->nr_steps; i++)
-		nm_placement_drawn(pipeline->placement, decision->steps[i].pid,
+	for (unsigned i = 0; nm_placement_of(daemon) && i < decision->nr_steps; i++)
+		nm_placement_drawn(nm_placement_of(daemon), decision->steps[i].pid,
 				   daemon->tally.intervals);
 	const struct nm_verifier_input input = {snapshot, pipeline->feedback, daemon->config, NULL};
 	nm_verifier_add(pipeline->verifier, &input, decision);
@@ -81,7 +81,7 @@ static void remember_move(struct nm_daemon *daemon, const struct nm_snapshot *sn
 static void note_moved_whole(struct nm_daemon *daemon, const struct nm_step *step)
 {
 	nm_feedback_disturb(daemon->pipeline.feedback, step->pid);
-	if (nm_placement_held(daemon->pipeline.placement, step->pid))
+	if (nm_placement_held(nm_placement_of(daemon), step->pid))
 		nm_report(daemon, NM_MESSAGE_LEASE, LOG_INFO,
 			  "Threads of PID %" PRIu32 " (%s) held on their nodes: %s", step->pid,
 			  step->comm, nm_place_reason_text(NM_PLACE_LARGER));

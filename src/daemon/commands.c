@@ -136,11 +136,8 @@ void nm_command_apply(struct nm_daemon *daemon, struct nm_config *config)
 		if (config->threads.policy == NM_POLICY_NONE ||
 		    config->threads.affinity != old->threads.affinity)
 			(void)nm_actuator_return_all(daemon->pipeline.actuator);
-		if (other_policy) {
-			nm_balance_stage_end(daemon);
-			nm_home_stage_end(daemon);
+		if (other_policy)
 			nm_pipeline_reset_performance(daemon);
-		}
 		nm_home_stage_configure(daemon);
 		nm_trial_stage_configure(daemon);
 		nm_roster_configure(daemon->pipeline.roster, daemon->pipeline.topology, config);

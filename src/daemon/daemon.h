@@ -76,11 +76,8 @@ struct nm_pipeline {
 	struct nm_memory *memory;	 /* NULL: not needed, see nm_page_tracking_restart() */
 	struct nm_page_stage *pages;  /* NULL: pages are not moved */
 	struct nm_balance_stage balance; /* all zero without the state of policy "balance" */
-	struct nm_placement *placement; /* policy "auto"; NULL: another policy, or not yet */
 	struct nm_migrations migrations; /* of homes and of pages */
-	struct nm_mover *mover;		/* NULL unless `pages` or `placement` exists */
-	struct nm_reclaim_watch home_reclaim;
-	uint64_t available_ns; /* when placement->available_bytes were read; 0: not yet */
+	struct nm_mover *mover;		/* NULL unless `pages` or the state of "auto" exists */
 };
 
 /* Set by a command, until the next reload. */
@@ -387,10 +384,16 @@ void nm_balance_stage_end(struct nm_daemon *daemon);
 
 /* ---- home_stage.c: a home node for each process ---- */
 
+/* Returns the state of policy "auto"; NULL: another policy, or not yet. */
+static inline struct nm_placement *nm_placement_of(const struct nm_daemon *daemon)
+{
+	return daemon->pipeline.policies.states[NM_POLICY_AUTO];
+}
+
 /* Policy "auto": judges and assigns homes, moves threads there, and moves their memory. Leaves only
- * threads movable that the lotteries may draw. Returns 0. */
-int nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
-		      uint64_t interval_ns);
+ * threads movable that the lotteries may draw. */
+void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
+			uint64_t interval_ns);
 /* Notes the begin or end of a process. Called by the drain. */
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			     uint64_t now_ns);

@@ -145,7 +145,7 @@ static bool has_little_demand(const struct nm_daemon *daemon, const struct exami
 	for (size_t i = 0; i < one->count; i++)
 		wanted_cpus += one->wanted_cpus[i];
 	return wanted_cpus < NM_PLACE_MIN_DEMAND &&
-	       !nm_home_state_find(daemon->pipeline.placement, one->pid);
+	       !nm_home_state_find(nm_placement_of(daemon), one->pid);
 }
 
 /* Measures the current activity of a process. Returns 0 or a negative errno; -ESRCH: it has exited.
@@ -170,11 +170,13 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 	if (r < 0 || snapshot->nr_processes == 0)
 		return r;
 	match_demand(snapshot, &one);
-	r = nm_home_stage_follow_one(daemon, snapshot, one.wanted_cpus,
-				     one.run_s / fmax(one.runs, 1));
-	if (r < 0)
-		return r;
-	nm_home_state_find(daemon->pipeline.placement, due->pid)->creating = one.creating;
+	struct nm_placement *placement = nm_placement_of(daemon);
+	(void)nm_column_add_process(&placement->processes, snapshot, 0);
+	struct nm_home_state *state = nm_home_state_find(placement, due->pid);
+	nm_home_state_update(snapshot, 0, state);
+	nm_placement_measure_one(placement, snapshot, one.wanted_cpus,
+				 one.run_s / fmax(one.runs, 1), state);
+	state->creating = one.creating;
 	*ret = NM_TAKE(snapshot);
 	return 0;
 }
@@ -184,7 +186,7 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one, uint64_t now_ns,
 			   struct nm_snapshot **ret)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	uint64_t before_ns = nm_own_cpu_ns();
 	int r = measure(daemon, one, now_ns, ret);
 	uint64_t domain = nm_roster_domain(daemon->pipeline.roster, one->pid);
@@ -202,7 +204,7 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned most,
 			  struct nm_snapshot **ret)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	struct nm_examination one;
 	size_t count = 0;
 	for (unsigned done = 0; nm_placement_next_due(placement, now_ns, &one); done++) {
@@ -217,7 +219,7 @@ static size_t measure_due(struct nm_daemon *daemon, uint64_t now_ns, unsigned mo
 
 void nm_home_stage_examine(struct nm_daemon *daemon, unsigned most)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	struct nm_platform *platform = daemon->pipeline.platform;
 	struct nm_snapshot *snapshots[NM_EXAMINED_AT_ONCE] = {NULL};
 	if (!placement || placement->nr_nodes != daemon->pipeline.topology->nr_nodes)

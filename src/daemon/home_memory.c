@@ -25,7 +25,7 @@ static void assume_location(struct nm_home_state *state, const struct nm_page_ba
  * batch. If the mover is full, the next call tries again. */
 static void roll_back(struct nm_daemon *daemon, struct nm_migration *one)
 {
-	struct nm_home_state *state = nm_home_state_find(daemon->pipeline.placement,
+	struct nm_home_state *state = nm_home_state_find(nm_placement_of(daemon),
 							 one->decision.steps[0].pid);
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = nm_migration_back(one);
 	if (state && batch->nr_back > 0) {
@@ -89,7 +89,7 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 
 static void handle_batch(struct nm_daemon *daemon, struct nm_page_batch *batch)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	struct nm_home_state *state = nm_home_state_find(placement, batch->pid);
 	struct nm_migration *one =
 		nm_migration_find(&daemon->pipeline.migrations, batch->decision);
@@ -139,7 +139,7 @@ static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)
 	int r = nm_migration_begin(&daemon->pipeline.migrations, daemon->pipeline.mover, &one,
 				   &batch);
 	if (r == -EAGAIN)
-		nm_placement_defer_domain(daemon->pipeline.placement, state->domain);
+		nm_placement_defer_domain(nm_placement_of(daemon), state->domain);
 	else
 		state->migration.state = r == 0 ? NM_MIGRATION_RUNNING : NM_MIGRATION_DONE;
 	(void)nm_home_state_refuse(state, r);
@@ -148,14 +148,14 @@ static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)
 bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node)
 {
 	return nm_node_is_reclaimed(daemon->pipeline.platform,
-				    &daemon->pipeline.home_reclaim,
+				    &nm_placement_of(daemon)->reclaim,
 				    daemon->pipeline.topology->nodes[node].os_id,
 				    daemon->last_tick_ns);
 }
 
 static void update_migrations(struct nm_daemon *daemon, double interval_s)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
 	nm_autofree bool *reclaimed = nm_must(calloc(nr_nodes, sizeof(*reclaimed)));
 	for (unsigned k = 0; k < nr_nodes && nm_placement_has_migrations(placement); k++)
@@ -163,10 +163,10 @@ static void update_migrations(struct nm_daemon *daemon, double interval_s)
 	nm_placement_update_migrations(placement, interval_s, nm_daemon_now_ns(daemon), reclaimed);
 }
 
-void nm_home_stage_migrate(struct nm_daemon *daemon, uint64_t interval_ns)
+void nm_home_stage_migrate(struct nm_daemon *daemon, double interval_s)
 {
 	struct nm_home_state *next;
-	update_migrations(daemon, (double)interval_ns / (double)NM_NSEC_PER_SEC);
-	while ((next = nm_placement_next_migration(daemon->pipeline.placement)))
+	update_migrations(daemon, interval_s);
+	while ((next = nm_placement_next_migration(nm_placement_of(daemon))))
 		migrate(daemon, next);
 }

@@ -15,14 +15,11 @@
 void nm_home_stage_end(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (!pipeline->placement)
+	if (!nm_placement_of(daemon))
 		return;
-	nm_placement_free(pipeline->placement);
+	nm_policy_close(&pipeline->policies, NM_POLICY_AUTO);
 	nm_migrations_drop(&pipeline->migrations, NM_DECISION_HOME, false);
-	pipeline->placement = NULL;
 	nm_release_mover(daemon, true);
-	pipeline->home_reclaim = (struct nm_reclaim_watch){0};
-	pipeline->available_ns = 0;
 }
 
 /* A process without managed threads has exited, is no longer managed, or runs another program. Its
@@ -30,7 +27,7 @@ void nm_home_stage_end(struct nm_daemon *daemon)
 static void drop_process(void *context, void *state)
 {
 	struct nm_daemon *daemon = context;
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	struct nm_home_state *one = state;
 	if (one->pid && daemon->pipeline.mover)
 		nm_mover_drop(daemon->pipeline.mover, one->pid, true);
@@ -43,16 +40,19 @@ static void drop_process(void *context, void *state)
 
 static void open_placement(struct nm_daemon *daemon)
 {
-	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->placement)
+	if (nm_placement_of(daemon))
 		return;
-	nm_placement_new(nm_own_loop_ns(daemon), drop_process, daemon, &pipeline->placement);
+	nm_open_policy(daemon, NM_POLICY_AUTO);
+	struct nm_placement *placement = nm_placement_of(daemon);
+	placement->processes.clear = drop_process;
+	placement->processes.context = daemon;
+	placement->spent_ns = nm_own_loop_ns(daemon);
 	nm_open_mover(daemon);
 }
 
 void nm_home_stage_configure(struct nm_daemon *daemon)
 {
-	if (daemon->pipeline.placement)
+	if (nm_placement_of(daemon))
 		nm_mover_configure(daemon->pipeline.mover, daemon->pipeline.topology,
 				   daemon->config);
 }
@@ -93,25 +93,25 @@ static bool is_machine_idle(const struct nm_daemon *daemon, double seconds)
 bool nm_home_stage_must_end_interval(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_examination_budget budget = budget_of(daemon, now_ns);
-	return nm_placement_must_end_interval(daemon->pipeline.placement, &budget,
+	return nm_placement_must_end_interval(nm_placement_of(daemon), &budget,
 					      is_machine_idle(daemon, budget.since_s));
 }
 
 int nm_home_stage_examinations_allowed(const struct nm_daemon *daemon, uint64_t now_ns)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (!pipeline->placement)
+	if (!nm_placement_of(daemon))
 		return -1;
 	struct nm_examination_budget budget = budget_of(daemon, now_ns);
 	bool mover_idle = nm_mover_counts(pipeline->mover).waiting == 0;
-	return nm_placement_examinations_allowed(pipeline->placement, &budget, mover_idle, now_ns);
+	return nm_placement_examinations_allowed(nm_placement_of(daemon), &budget, mover_idle, now_ns);
 }
 
 void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			      uint64_t now_ns)
 {
 	const struct nm_roster *roster = daemon->pipeline.roster;
-	if (!daemon->pipeline.placement)
+	if (!nm_placement_of(daemon))
 		return;
 	/* The parent's domain stands for a process that is not in the table yet. */
 	uint64_t domain = nm_roster_domain(roster, event->pid);
@@ -119,7 +119,7 @@ void nm_home_stage_task_event(struct nm_daemon *daemon, const struct nm_task_eve
 		domain = nm_roster_domain(roster, event->parent_pid);
 	/* The next threads would inherit the lease. Restoring their affinities is too late for
 	 * those that touch memory at once. */
-	if (nm_placement_task_event(daemon->pipeline.placement, event, domain, now_ns))
+	if (nm_placement_task_event(nm_placement_of(daemon), event, domain, now_ns))
 		(void)nm_actuator_return_process(daemon->pipeline.actuator, event->pid);
 }
 
@@ -151,8 +151,8 @@ static uint64_t available_on(struct nm_daemon *daemon, unsigned node,
  * that are examined together. */
 static void read_available(struct nm_daemon *daemon, uint64_t now_ns)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
-	uint64_t *read_ns = &daemon->pipeline.available_ns;
+	struct nm_placement *placement = nm_placement_of(daemon);
+	uint64_t *read_ns = &placement->available_ns;
 	if (*read_ns && now_ns - *read_ns < AVAILABLE_AGE_NS)
 		return;
 	struct nm_watermarks watermarks = nm_watermarks_read(daemon->pipeline.platform);
@@ -225,13 +225,13 @@ static void assign(struct nm_daemon *daemon, const struct nm_home_round *round,
 		read_available(daemon, round->snapshot->time_ns);
 	}
 	bool may_move = !barred && !nm_daemon_is_dry_run(daemon);
-	nm_placement_assign(daemon->pipeline.placement, round, may_move, view);
+	nm_placement_assign(nm_placement_of(daemon), round, may_move, view);
 }
 
 /* Held threads must not queue, and a process that no longer exceeds every node is not held. */
 static void release_held(struct nm_daemon *daemon)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	for (size_t i = 0; i < placement->processes.count; i++) {
 		struct nm_home_state *state = nm_home_state_at(placement, i);
 		if (!state->held || nm_placement_may_hold(placement, state))
@@ -244,7 +244,7 @@ static void release_held(struct nm_daemon *daemon)
 static void apply_homes(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	nm_auto(nm_plan_clear) struct nm_plan plan = {0};
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	/* A dry run reports homes; moves of threads are neither attempted nor judged. */
 	if (nm_daemon_is_dry_run(daemon))
 		return;
@@ -263,7 +263,7 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 			 size_t first, size_t end)
 {
 	nm_auto(nm_placement_view_clear) struct nm_placement_view view = {0};
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	const struct nm_home_handler handler = {daemon,	on_assigned,  on_judged,
 						on_allows, on_withdrawn, on_ended};
 	const struct nm_home_round round = {.snapshot = snapshot,
@@ -284,7 +284,7 @@ static void decide_homes(struct nm_daemon *daemon, const struct nm_snapshot *sna
 
 void nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
-	const struct nm_placement *placement = daemon->pipeline.placement;
+	const struct nm_placement *placement = nm_placement_of(daemon);
 	struct nm_home_state *state = nm_home_state_find(placement, snapshot->processes[0].pid);
 	size_t first = (size_t)(state - nm_home_state_at(placement, 0));
 	nm_home_stage_locate(daemon, state, snapshot->time_ns);
@@ -293,31 +293,27 @@ void nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *sn
 
 /* ---- one interval ---- */
 
-int nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
-		       uint64_t interval_ns)
+void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
+			uint64_t interval_ns)
 {
 	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
 	if (daemon->config->threads.policy != NM_POLICY_AUTO) {
 		nm_home_stage_end(daemon);
-		return 0;
+		return;
 	}
 	open_placement(daemon);
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	struct nm_examination_budget budget = budget_of(daemon, snapshot->time_ns);
+	unsigned nr_nodes = placement->nr_nodes;
 	nm_placement_charge_interval(placement, &budget, interval_ns);
 	nm_home_stage_collect(daemon);
-	int r = nm_home_stage_follow(daemon, snapshot, interval_ns);
-	unsigned nr_nodes = placement->nr_nodes;
-	if (r == 0)
-		nm_placement_follow_nodes(placement, snapshot, interval_s);
+	nm_home_stage_follow(daemon, snapshot, interval_s);
+	nm_placement_follow_nodes(placement, snapshot, interval_s);
 	if (placement->nr_nodes != nr_nodes)
-		daemon->pipeline.available_ns = 0;
-	if (r < 0)
-		return r;
+		placement->available_ns = 0;
 	for (size_t i = 0; i < placement->processes.count; i++)
 		nm_home_stage_locate(daemon, nm_home_state_at(placement, i), snapshot->time_ns);
 	decide_homes(daemon, snapshot, true, 0, placement->processes.count);
-	nm_home_stage_migrate(daemon, interval_ns);
+	nm_home_stage_migrate(daemon, interval_s);
 	nm_placement_leave_to_lottery(placement, snapshot);
-	return 0;
 }

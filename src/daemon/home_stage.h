@@ -13,13 +13,9 @@ void nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *sn
 
 /* ---- home_times.c ---- */
 
-/* Updates the set of processes and their measurements for this interval. Returns 0. */
-int nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			 uint64_t interval_ns);
-/* The same for the only process of a separate snapshot, whose threads demand these shares of a CPU,
- * and have run for burst_s at a time since they started. Returns 0. */
-int nm_home_stage_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			     const double *wanted_cpus, double burst_s);
+/* Updates the set of processes and their measurements for this interval. */
+void nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  double interval_s);
 
 /* ---- home_pages.c ---- */
 
@@ -41,6 +37,6 @@ void nm_home_stage_end_migration(struct nm_daemon *daemon, const struct nm_home_
 bool nm_home_stage_is_reclaimed(struct nm_daemon *daemon, unsigned node);
 /* Hands memory to the mover if its migration is worth the cost, in descending order of lost time
  * per byte. */
-void nm_home_stage_migrate(struct nm_daemon *daemon, uint64_t interval_ns);
+void nm_home_stage_migrate(struct nm_daemon *daemon, double interval_s);
 
 #endif

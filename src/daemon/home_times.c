@@ -66,14 +66,12 @@ static void choose_reads(struct nm_placement *placement, const struct nm_snapsho
 
 /* Computes the CPUs used by each thread: ret_ran. Threads whose times were not read use samples,
  * which are few; their times are compared with the last reading when their turn comes. */
-static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			double interval_s, double *ret_ran)
+static void follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			 double interval_s, double *ret_ran)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(daemon);
 	nm_autofree bool *reads = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*reads)));
-	int r = nm_column_follow_threads(&placement->times, snapshot);
-	if (r < 0)
-		return r;
+	(void)nm_column_follow_threads(&placement->times, snapshot);
 	choose_reads(placement, snapshot, reads);
 	uint64_t now_ticks = nm_proc_ticks_now(daemon->pipeline.platform);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -102,43 +100,21 @@ static int follow_times(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		if (read)
 			*last = now;
 	}
-	return 0;
 }
 
-int nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			uint64_t interval_ns)
+void nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			  double interval_s)
 {
-	struct nm_placement *placement = daemon->pipeline.placement;
-	int r = nm_column_follow_processes(&placement->processes, snapshot);
-	if (r < 0)
-		return r;
+	struct nm_placement *placement = nm_placement_of(daemon);
+	(void)nm_column_follow_processes(&placement->processes, snapshot);
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
 		nm_home_state_update(snapshot, i, nm_home_state_at(placement, i));
 		nm_home_state_clear_interval(nm_home_state_at(placement, i),
 					     snapshot->topology->nr_nodes);
 	}
-	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
 	nm_autofree double *ran = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*ran)));
-	r = follow_times(daemon, snapshot, interval_s, ran);
-	if (r < 0)
-		return r;
+	follow_times(daemon, snapshot, interval_s, ran);
 	/* First touches alone would show that all accesses are local. */
 	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
 	nm_placement_measure(placement, snapshot, interval_s, ran, sees);
-	return 0;
-}
-
-/* ---- one process between intervals ---- */
-
-int nm_home_stage_follow_one(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			     const double *wanted_cpus, double burst_s)
-{
-	struct nm_placement *placement = daemon->pipeline.placement;
-	int r = nm_column_add_process(&placement->processes, snapshot, 0);
-	if (r < 0)
-		return r;
-	struct nm_home_state *state = nm_home_state_find(placement, snapshot->processes[0].pid);
-	nm_home_state_update(snapshot, 0, state);
-	nm_placement_measure_one(placement, snapshot, wanted_cpus, burst_s, state);
-	return 0;
 }

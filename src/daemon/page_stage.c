@@ -104,7 +104,7 @@ void nm_page_stage_configure(struct nm_daemon *daemon)
 static bool is_excluded(const struct nm_daemon *daemon, uint32_t pid)
 {
 	return daemon->config->pages.policy == NM_PAGES_AUTO &&
-	       !nm_placement_is_spread(daemon->pipeline.placement, pid, daemon->tally.intervals);
+	       !nm_placement_is_spread(nm_placement_of(daemon), pid, daemon->tally.intervals);
 }
 
 /* Returns the process in the table of pages if its pages may move; otherwise NULL. */
@@ -113,7 +113,7 @@ static const struct nm_memory_process *movable(struct nm_daemon *daemon, uint32_
 	const struct nm_process *known = nm_roster_process(daemon->pipeline.roster, pid);
 
 	if (!known || nm_process_is_observed(known) ||
-	    nm_placement_has_home(daemon->pipeline.placement, pid) || is_excluded(daemon, pid))
+	    nm_placement_has_home(nm_placement_of(daemon), pid) || is_excluded(daemon, pid))
 		return NULL;
 	return nm_memory_process(daemon->pipeline.memory, pid);
 }

@@ -89,6 +89,8 @@ void nm_pipeline_reset_performance(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_feedback_free(pipeline->feedback);
 	pipeline->feedback = nm_feedback_new();
+	nm_balance_stage_end(daemon);
+	nm_home_stage_end(daemon);
 	nm_policies_close(&pipeline->policies);
 	daemon->reported.missing = 0;
 }
@@ -179,8 +181,8 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_verifier_free(pipeline->verifier);
 	nm_feedback_free(pipeline->feedback);
 	nm_balance_stage_end(daemon);
-	nm_policies_close(&pipeline->policies);
 	nm_home_stage_end(daemon);
+	nm_policies_close(&pipeline->policies);
 	free(pipeline->migrations.items);
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);

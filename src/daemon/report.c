@@ -367,7 +367,7 @@ static void write_summary(struct nm_daemon *daemon)
 	daemon->tally.suppressed += suppressed;
 	nm_statistics_gather(daemon, &statistics);
 	for (enum nm_summary summary = NM_SUMMARY_THREADS; summary <= NM_SUMMARY_PAGES; summary++) {
-		if ((summary == NM_SUMMARY_HOMES && !daemon->pipeline.placement) ||
+		if ((summary == NM_SUMMARY_HOMES && !nm_placement_of(daemon)) ||
 		    (summary == NM_SUMMARY_PAGES && !daemon->pipeline.pages))
 			continue;
 		nm_entry_summary(&entry, &statistics, summary, suppressed);

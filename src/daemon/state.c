@@ -91,7 +91,7 @@ void nm_open_mover(struct nm_daemon *daemon)
 void nm_release_mover(struct nm_daemon *daemon, bool bulk)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	if (pipeline->mover && (pipeline->pages || pipeline->placement))
+	if (pipeline->mover && (pipeline->pages || nm_placement_of(daemon)))
 		nm_mover_discard(pipeline->mover, bulk);
 	else
 		nm_mover_free(NM_TAKE(pipeline->mover));

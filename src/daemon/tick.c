@@ -168,7 +168,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 		daemon->pipeline.latency_seen = daemon->tally.intervals;
 	tally_locality(daemon, snapshot);
 	release_cpu_aware_runtimes(daemon, snapshot);
-	nm_placement_mark_homes(daemon->pipeline.placement, snapshot);
+	nm_placement_mark_homes(nm_placement_of(daemon), snapshot);
 	yield_leases(daemon, snapshot);
 	if (r == 0)
 		r = nm_apply_feedback(daemon, snapshot, &may_propose);
@@ -179,7 +179,7 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	if (r == 0)
 		nm_act(daemon, snapshot, &rollbacks);
 	if (r == 0)
-		r = nm_home_stage_tick(daemon, snapshot, interval_ns);
+		nm_home_stage_tick(daemon, snapshot, interval_ns);
 	/* A tick that rolls back moves proposes none: the effect must be visible first. */
 	if (r == 0 && rollbacks.count == 0 && may_propose)
 		r = propose(daemon, snapshot);

@@ -110,7 +110,7 @@ void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_ev
 static void read_waiting(struct nm_daemon *daemon, uint32_t pid)
 {
 	const struct nm_home_state *state =
-		daemon->pipeline.placement ? nm_home_state_find(daemon->pipeline.placement, pid)
+		nm_placement_of(daemon) ? nm_home_state_find(nm_placement_of(daemon), pid)
 					   : NULL;
 	if (state)
 		nm_trial_observe(daemon->trial.group, pid,

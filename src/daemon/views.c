@@ -89,7 +89,7 @@ static void gather_candidates(const struct nm_daemon *daemon, struct nm_statisti
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		bool whole = config->threads.policy == NM_POLICY_AUTO &&
-			     !nm_placement_is_spread(daemon->pipeline.placement, thread->pid,
+			     !nm_placement_is_spread(nm_placement_of(daemon), thread->pid,
 						     daemon->tally.intervals);
 		if (thread->active)
 			ret->candidates[whole ? NM_CANDIDACY_WHOLE
@@ -165,9 +165,9 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 	*ret = (struct nm_statistics){0};
 	gather_service(daemon, ret);
 	/* The counters survive a pause, which ends the policy. */
-	if (pipeline->placement || daemon->tally.homes.granted > 0)
+	if (nm_placement_of(daemon) || daemon->tally.homes.granted > 0)
 		add_part(ret, NM_PART_HOMES);
-	ret->homes_now = nm_placement_homes(pipeline->placement);
+	ret->homes_now = nm_placement_homes(nm_placement_of(daemon));
 	if (daemon->trial.group && daemon->config->verify.control_percent > 0)
 		gather_trial(&daemon->trial, ret);
 	if (pipeline->pages)
@@ -233,7 +233,7 @@ struct nm_view nm_views_of(struct nm_daemon *daemon, struct nm_statistics *stati
 		.roster = pipeline->roster,
 		.actuator = pipeline->actuator,
 		.memory = pipeline->memory,
-		.placement = pipeline->placement,
+		.placement = nm_placement_of(daemon),
 		.trial = daemon->trial.group,
 	};
 }

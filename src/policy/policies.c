@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "numa-migrd/balance.h"
+#include "numa-migrd/homes.h"
 #include "numa-migrd/plan.h"
 #include "numa-migrd/policy.h"
 
@@ -87,11 +88,24 @@ static void note_balanced(void *state, const struct nm_decision *decision)
 	nm_balancer_applied(state, decision);
 }
 
+/* ---- auto ---- */
+
+static void *open_placement(const struct nm_topology *topology, double page_bytes)
+{
+	(void)topology, (void)page_bytes;
+	return nm_placement_new();
+}
+
+static void close_placement(void *state)
+{
+	nm_placement_free(state);
+}
+
 /* ---- the table ---- */
 
 static const struct nm_policy_ops rows[NM_POLICY_MAX] = {
 	[NM_POLICY_NONE] = {0},
-	[NM_POLICY_AUTO] = {0},
+	[NM_POLICY_AUTO] = {.open = open_placement, .close = close_placement},
 	[NM_POLICY_LBMA] = {.propose = propose_lbma, .by_locality = true},
 	[NM_POLICY_IMAR2] = {.open = open_record,
 			     .close = close_record,
@@ -122,10 +136,15 @@ void nm_policies_open(struct nm_policies *policies, enum nm_thread_policy policy
 		policies->states[policy] = rows[policy].open(topology, page_bytes);
 }
 
+void nm_policy_close(struct nm_policies *policies, enum nm_thread_policy policy)
+{
+	if (policies->states[policy])
+		rows[policy].close(policies->states[policy]);
+	policies->states[policy] = NULL;
+}
+
 void nm_policies_close(struct nm_policies *policies)
 {
 	for (size_t i = 0; i < NM_POLICY_MAX; i++)
-		if (policies->states[i])
-			rows[i].close(policies->states[i]);
-	*policies = (struct nm_policies){0};
+		nm_policy_close(policies, (enum nm_thread_policy)i);
 }

@@ -196,7 +196,7 @@ static double lap(double *mark)
 static void place(struct scale *scale, struct nm_snapshot *snapshot, double ms[STAGES],
 		  double *mark)
 {
-	check(nm_home_stage_tick(scale->daemon, snapshot, NM_NSEC_PER_SEC));
+	nm_home_stage_tick(scale->daemon, snapshot, NM_NSEC_PER_SEC);
 	ms[POLICY] = lap(mark);
 	ms[PLAN] = ms[VERIFY] = 0;
 }

@@ -122,7 +122,7 @@ static int watch_trial(struct trial *trial, struct nm_simulated *done)
 	if (figures.time_s + 1e-6 < trial->next_wakeup_s)
 		return 0;
 	nm_loop_examine(daemon);
-	if (daemon->pipeline.placement)
+	if (nm_placement_of(daemon))
 		nm_mover_work(daemon->pipeline.mover);
 	int r = nm_loop_interval_continues(daemon) ? 0 : tick(trial);
 	take_verdicts(daemon, figures.time_s, done);

@@ -58,7 +58,7 @@ static uint64_t status_number(const char *name)
 
 static struct nm_home_state *placed_of(uint32_t pid)
 {
-	struct nm_home_state *home_state = nm_home_state_find(world.daemon.pipeline.placement, pid);
+	struct nm_home_state *home_state = nm_home_state_find(nm_placement_of(&world.daemon), pid);
 	assert_non_null(home_state);
 	return home_state;
 }
@@ -193,7 +193,7 @@ static void momentary_load_reserves_no_capacity(void **state)
 	add_worker(1000, 0, 0);
 	begin_auto();
 	live_s(1);
-	const double *beside = world.daemon.pipeline.placement->other_cpus;
+	const double *beside = nm_placement_of(&world.daemon)->other_cpus;
 	assert_true(beside[1] < 0.1);
 	run_beside_s(0.15);
 	assert_true(beside[1] > 0.1 && beside[1] < 1.2);
@@ -265,7 +265,7 @@ static void a_new_process_is_not_leased_at_once(void **state)
 		nm_home_stage_task_event(&world.daemon, &exec, world.fake->now_ns);
 		live_one();
 		const struct nm_home_state *home_state =
-			nm_home_state_find(world.daemon.pipeline.placement, 1000);
+			nm_home_state_find(nm_placement_of(&world.daemon), 1000);
 		bool leased = fake_get(world.fake, world.workers[0].tid)->mask != (1U << CPUS) - 1;
 		had_home |= home_state && home_state->home >= 0;
 		if (world.fake->now_ns < created_ns + NM_NSEC_PER_SEC / 2)
@@ -745,7 +745,7 @@ static void an_unused_cell_drops_no_process(void **state)
 {
 	(void)state;
 	begin_sampled();
-	const struct nm_column *column = &world.daemon.pipeline.placement->processes;
+	const struct nm_column *column = &nm_placement_of(&world.daemon)->processes;
 	const struct nm_snapshot snapshot = {.topology = world.daemon.pipeline.topology};
 	struct nm_home_state cell = {0};
 	assert_int_equal(column->init(&snapshot, &cell), 0);
@@ -856,7 +856,7 @@ static void bound_memory_that_is_found_late_is_followed(void **state)
  * is expected. */
 static void make_pages_dear(void)
 {
-	world.daemon.pipeline.placement->page_cost.page_ns = 24e6;
+	nm_placement_of(&world.daemon)->page_cost.page_ns = 24e6;
 }
 
 static void assert_memory_is_finally_migrated(void)
@@ -907,7 +907,7 @@ static void the_cost_of_moves_is_learned(void **state)
 	live_s(5);
 	assert_int_equal(pages_on(0), 1024);
 	/* 1 ms a page, of which four times the initial estimate is believed. */
-	double cost_ns = world.daemon.pipeline.placement->page_cost.page_ns;
+	double cost_ns = nm_placement_of(&world.daemon)->page_cost.page_ns;
 	assert_true(nm_place_migration_cost_s(cost_ns, 4096) >
 		    3.9 * nm_place_migration_cost_s(0, 4096));
 }
@@ -916,7 +916,7 @@ static void the_cost_of_moves_is_learned(void **state)
  * far. */
 static unsigned handed_over(uint64_t away_bytes, double page_ns)
 {
-	struct nm_placement *placement = world.daemon.pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(&world.daemon);
 	unsigned before = fake_mover.submitted;
 	assert_int_equal(placement->processes.count, 4);
 	placement->page_cost.page_ns = page_ns;

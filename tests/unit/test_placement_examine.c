@@ -20,7 +20,7 @@ static void begin_auto(void)
 
 static struct nm_home_state *placed_of(uint32_t pid)
 {
-	return nm_home_state_find(world.daemon.pipeline.placement, pid);
+	return nm_home_state_find(nm_placement_of(&world.daemon), pid);
 }
 
 /* Advances by 0.1 s as the loop does, without ending an interval. */
@@ -220,7 +220,7 @@ static void a_suspended_home_holds_nothing(void **state)
 {
 	(void)state;
 	begin_alone();
-	struct nm_placement *placement = world.daemon.pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(&world.daemon);
 	add_threads();
 	placement->budget_s = -1000;
 	for (unsigned i = 0; i < 30; i++)
@@ -237,7 +237,7 @@ static void threads_that_have_just_begun_count_in_full(void **state)
 {
 	(void)state;
 	begin_alone();
-	world.daemon.pipeline.placement->budget_s = -1000;
+	nm_placement_of(&world.daemon)->budget_s = -1000;
 	for (unsigned i = 0; i < 39; i++)
 		beat();
 	add_threads();
@@ -278,7 +278,7 @@ static void short_lived_processes_cost_nothing(void **state)
 	fake_sleep(world.fake, 400);
 	nm_loop_examine(&world.daemon);
 	assert_int_equal(world.fake->calls[FAKE_OPS], before);
-	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
+	assert_int_equal(nm_placement_of(&world.daemon)->nr_due, 0);
 }
 
 /* More than may be examined at once: the rest is left to the next interval, which starts in
@@ -292,7 +292,7 @@ static void a_fork_storm_does_not_delay_examination(void **state)
 	unsigned before = world.fake->calls[FAKE_LIST];
 	beat();
 	assert_true(world.fake->calls[FAKE_LIST] - before <= NM_EXAMINED_AT_ONCE);
-	assert_int_equal(world.daemon.pipeline.placement->nr_due, 4);
+	assert_int_equal(nm_placement_of(&world.daemon)->nr_due, 4);
 	assert_true(placed_of(1000)->home >= 0);
 	/* No remaining cost delays intervals. */
 	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
@@ -329,7 +329,7 @@ static void begin_two_users(void)
 
 static unsigned nr_due_of(uint32_t pid)
 {
-	const struct nm_placement *placement = world.daemon.pipeline.placement;
+	const struct nm_placement *placement = nm_placement_of(&world.daemon);
 	const uint64_t tenant = nm_roster_domain(world.daemon.pipeline.roster, pid);
 	unsigned count = 0;
 	for (unsigned i = 0; i < placement->nr_due; i++)
@@ -356,7 +356,7 @@ static void a_fork_storm_is_charged_to_its_user(void **state)
 {
 	(void)state;
 	begin_two_users();
-	struct nm_placement *placement = world.daemon.pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(&world.daemon);
 	uint64_t domain = nm_roster_domain(world.daemon.pipeline.roster, 1000);
 	storm_of(1000, 5000, 20);
 	storm_of(1100, 8000, 1);
@@ -393,7 +393,7 @@ static void examination_debts_expire(void **state)
 {
 	(void)state;
 	begin_young_processes();
-	struct nm_placement *placement = world.daemon.pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(&world.daemon);
 	world.daemon.pipeline.source->status.runs = false; /* it may be idle or not */
 	placement->budget_s = -1000;
 	beat();
@@ -412,7 +412,7 @@ static void a_debt_by_sampling_does_not_stretch_the_interval(void **state)
 	(void)state;
 	begin_young_processes();
 	world.daemon.pipeline.source->status.runs = false;
-	world.daemon.pipeline.placement->budget_s = -1000;
+	nm_placement_of(&world.daemon)->budget_s = -1000;
 	world.fake->now_ns = world.daemon.last_tick_ns + 2 * NM_NSEC_PER_SEC;
 	assert_true(nm_loop_interval_continues(&world.daemon));
 	world.daemon.costs.drain_ns = NM_NSEC_PER_SEC;
@@ -434,7 +434,7 @@ static void examinations_become_rare(void **state)
 		lists += world.fake->calls[FAKE_LIST] - before;
 	}
 	assert_in_range(lists, 4 * 6, 4 * 8);
-	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
+	assert_int_equal(nm_placement_of(&world.daemon)->nr_due, 0);
 }
 
 /* A new thread in a process that has a home starts on any idle CPU. */
@@ -449,9 +449,9 @@ static void new_threads_of_a_placed_process_are_examined(void **state)
 					   .tid = 1999,
 					   .parent_pid = 1000,
 					   .parent_tid = 1000};
-	assert_int_equal(world.daemon.pipeline.placement->nr_due, 0);
+	assert_int_equal(nm_placement_of(&world.daemon)->nr_due, 0);
 	nm_home_stage_task_event(&world.daemon, &fork, world.fake->now_ns);
-	assert_int_equal(world.daemon.pipeline.placement->nr_due, 1);
+	assert_int_equal(nm_placement_of(&world.daemon)->nr_due, 1);
 }
 
 /* An exited process needs no CPUs: the next one gets its node before the interval ends. */
@@ -464,10 +464,10 @@ static void exited_processes_free_their_capacity(void **state)
 	const struct nm_home_state *home_state = placed_of(1000);
 	int home = home_state->home;
 	assert_true(home_state->demand_cpus > 1.5);
-	double busy = world.daemon.pipeline.placement->nodes[home].busy_cpus;
+	double busy = nm_placement_of(&world.daemon)->nodes[home].busy_cpus;
 	report_event(NM_TASK_EXIT, 1000);
 	assert_true(home_state->demand_cpus == 0 && home_state->running == 0);
-	assert_true(world.daemon.pipeline.placement->nodes[home].busy_cpus < busy - 1);
+	assert_true(nm_placement_of(&world.daemon)->nodes[home].busy_cpus < busy - 1);
 }
 
 /* A new program in a listed process is examined at once, without the history of its predecessor. */
@@ -492,10 +492,10 @@ static void a_new_program_is_examined_again(void **state)
 static unsigned calls_of_four(bool known)
 {
 	begin_young_processes();
-	struct nm_placement *placement = world.daemon.pipeline.placement;
+	struct nm_placement *placement = nm_placement_of(&world.daemon);
 	for (unsigned k = 0; k < NODES; k++)
 		placement->available_bytes[k] = 1ULL << 40;
-	world.daemon.pipeline.available_ns = known ? world.fake->now_ns + NM_NSEC_PER_SEC / 10 : 0;
+	nm_placement_of(&world.daemon)->available_ns = known ? world.fake->now_ns + NM_NSEC_PER_SEC / 10 : 0;
 	unsigned before = world.fake->calls[FAKE_OPS];
 	beat();
 	assert_true(placed_of(1000)->home >= 0);
@@ -541,7 +541,7 @@ static void fork_records_carry_their_own_time(void **state)
 	fake_notify(world.fake, NM_TASK_COMM, 1000, 1000, 0, 0);
 	world.fake->events[1].time_ns += NM_NSEC_PER_SEC / 5;
 	nm_drain(&world.daemon);
-	const struct nm_placement *placement = world.daemon.pipeline.placement;
+	const struct nm_placement *placement = nm_placement_of(&world.daemon);
 	assert_int_equal(placement->nr_due, 1);
 	assert_int_equal(placement->due[0].pid, 1999);
 	assert_int_equal(placement->due[0].since_ns, now_ns - NM_NSEC_PER_SEC / 5);

@@ -314,7 +314,8 @@ static unsigned moves_of_second(uint64_t budget)
 	unsigned count = 0;
 	machine->config.rules.moves_per_interval = budget;
 	take();
-	nm_placement_new(0, end_placed, NULL, &placement);
+	placement = nm_placement_new();
+	placement->processes.clear = end_placed;
 	assert_int_equal(nm_column_follow_processes(&placement->processes, snapshot), 0);
 	nm_home_state_find(placement, 10)->home = 2;
 	nm_home_state_find(placement, 20)->home = 3;

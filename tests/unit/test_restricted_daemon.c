@@ -31,7 +31,7 @@ static void live_s(double seconds)
 static const struct nm_home_state *state_of(uint32_t pid)
 {
 	const struct nm_home_state *home_state =
-		nm_home_state_find(world.daemon.pipeline.placement, pid);
+		nm_home_state_find(nm_placement_of(&world.daemon), pid);
 	assert_non_null(home_state);
 	return home_state;
 }
@@ -107,7 +107,7 @@ static void a_pinned_process_is_left_alone(void **state)
 		fake_pin(world.fake, add_worker(1000, cpu, 1)->tid, 1U << cpu);
 	begin_auto();
 	live_s(10);
-	assert_null(nm_home_state_find(world.daemon.pipeline.placement, 1000));
+	assert_null(nm_home_state_find(nm_placement_of(&world.daemon), 1000));
 }
 
 /* Two threads on nodes 1 and 3, with their memory on node 1. */

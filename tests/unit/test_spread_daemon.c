@@ -29,7 +29,7 @@ static void live_s(unsigned seconds)
 
 static struct nm_home_state *state_of(uint32_t pid)
 {
-	struct nm_home_state *state = nm_home_state_find(world.daemon.pipeline.placement, pid);
+	struct nm_home_state *state = nm_home_state_find(nm_placement_of(&world.daemon), pid);
 	assert_non_null(state);
 	return state;
 }
@@ -166,7 +166,7 @@ static void a_drawn_process_gets_a_home_after_ten_intervals(void **state)
 	world.daemon.config->threads.affinity = NM_AFFINITY_TRANSIENT; /* no lease by a lottery */
 	live(4);
 	assert_int_equal(state_of(1000)->home, -1); /* observed first */
-	nm_placement_drawn(world.daemon.pipeline.placement, 1000, world.daemon.tally.intervals);
+	nm_placement_drawn(nm_placement_of(&world.daemon), 1000, world.daemon.tally.intervals);
 	uint64_t from = world.daemon.tally.intervals;
 	while (state_of(1000)->home < 0 && world.daemon.tally.intervals < from + 30)
 		live(1);

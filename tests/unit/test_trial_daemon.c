@@ -44,7 +44,7 @@ static void live_s(double seconds)
 
 static struct nm_home_state *placed_of(uint32_t pid)
 {
-	struct nm_home_state *home_state = nm_home_state_find(world.daemon.pipeline.placement, pid);
+	struct nm_home_state *home_state = nm_home_state_find(nm_placement_of(&world.daemon), pid);
 	assert_non_null(home_state);
 	return home_state;
 }

@@ -41,19 +41,15 @@ static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 	return 0;
 }
 
-void nm_placement_new(uint64_t own_ns, void (*clear)(void *context, void *state), void *context,
-		      struct nm_placement **ret)
+struct nm_placement *nm_placement_new(void)
 {
 	struct nm_placement *placement = nm_must(calloc(1, sizeof(*placement)));
 	placement->processes = (struct nm_column){.cell_bytes = sizeof(struct nm_home_state),
-						  .init = init_home_state,
-						  .clear = clear,
-						  .context = context};
+						  .init = init_home_state};
 	placement->times.cell_bytes = sizeof(struct nm_proc_schedstat);
 	placement->budget_s = NM_BUDGET_MAX_S;
 	placement->trend = (struct nm_place_trend){.performance = 1, .distance = 1};
-	placement->spent_ns = own_ns;
-	*ret = placement;
+	return placement;
 }
 
 void nm_placement_free(struct nm_placement *placement)
