@@ -313,8 +313,8 @@ void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision 
 
 /* ---- pages.c: location of pages ---- */
 
-/* Updates the set of processes and the location of their pages. Returns 0. */
-int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
+/* Updates the set of processes and the location of their pages. */
+void nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot);
 /* Returns the location of the pages of a process, or NULL if it is not known. */
 const struct nm_residence *nm_balancer_residence(const struct nm_balancer *balancer, uint32_t pid);
 /* Selects the process whose pages are to be counted next: the one that is due longest of those with

@@ -92,10 +92,10 @@ NM_DEFINE_CLEANUP(struct nm_feedback, nm_feedback_free);
  * Judges the moves noted since the last call, and updates the spread of the performance. With
  * NM_FEEDBACK_MOVED each decision is judged alone: changes in processes whose threads it
  * did not move do not affect its judgement. Called once in every interval, as the first stage after
- * the snapshot. Returns 0.
+ * the snapshot.
  */
-int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config, struct nm_feedback_result *ret);
+void nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, struct nm_feedback_result *ret);
 
 /*
  * Notes that a decision of this tick moved a thread of process `pid`, so that the next call judges

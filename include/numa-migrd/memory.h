@@ -299,9 +299,9 @@ void nm_memory_configure(struct nm_memory *memory, const struct nm_config *confi
 
 /*
  * Follows the threads and processes of the snapshot from now on, and others no longer. The pages of
- * processes that have exited or run another program are dropped. Returns 0. Called by the tick.
+ * processes that have exited or run another program are dropped. Called by the tick.
  */
-int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot);
+void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot);
 
 /* Processes task events between ticks. An EXIT ends a thread, and its process with the last thread.
  * An EXEC drops the pages of the process, which are counted again from the next interval on. */

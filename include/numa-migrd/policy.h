@@ -33,8 +33,8 @@ NM_DEFINE_CLEANUP(struct nm_record, nm_record_free);
  * (threads.performance, or derived from locality) or the number of nodes has changed. Called by
  * the tick before the policy.
  */
-int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
-		     const struct nm_config *config);
+void nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config);
 
 /*
  * Returns P of the thread when it last ran on the node, at most record_age intervals before
@@ -425,7 +425,7 @@ struct nm_policy_ops {
 	void *(*open)(const struct nm_topology *topology, double page_bytes);
 	void (*close)(void *state);
 	/* Brings the state up to date with the snapshot, also in intervals without proposals. */
-	int (*follow)(void *state, const struct nm_snapshot *snapshot,
+	void (*follow)(void *state, const struct nm_snapshot *snapshot,
 		      const struct nm_config *config);
 	/* Proposes moves of threads. Returns 0; the caller clears *ret. NULL: the policy moves no
 	 * threads, or processes as a whole (homes.h). */

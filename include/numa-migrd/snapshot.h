@@ -193,8 +193,8 @@ struct nm_column_key {
 /* Initially zero, except for the functions and the size. */
 struct nm_column {
 	size_t cell_bytes;
-	/* Initializes the cell of a task in the snapshot. Returns 0. NULL: it stays zero. */
-	int (*init)(const struct nm_snapshot *snapshot, void *cell);
+	/* Initializes the cell of a task in the snapshot. NULL: it stays zero. */
+	void (*init)(const struct nm_snapshot *snapshot, void *cell);
 	/* Frees what a cell owns, which may be zero. NULL: it owns nothing. */
 	void (*clear)(void *context, void *cell);
 	void *context;
@@ -204,15 +204,15 @@ struct nm_column {
 };
 
 /* Moves each cell to the index of its thread or process in the snapshot. Cells of tasks that are
- * not in it are cleared, those of new tasks initialized. Returns 0. Called by a stage before it
+ * not in it are cleared, those of new tasks initialized. Called by a stage before it
  * uses the column in an interval. */
-int nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot *snapshot);
-int nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot);
+void nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot *snapshot);
+void nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot);
 
 /* Adds a process between two snapshots, unless the column has it; a former process with its PID is
- * cleared. The cells are in ascending PID then. Returns 0. */
-int nm_column_add_process(struct nm_column *column, const struct nm_snapshot *snapshot,
-			  uint32_t process);
+ * cleared. The cells are in ascending PID then. */
+void nm_column_add_process(struct nm_column *column, const struct nm_snapshot *snapshot,
+			   uint32_t process);
 
 /* Returns the cell of the task with this TID or PID, or NULL. It moves when the column follows. */
 void *nm_column_find(const struct nm_column *column, uint32_t id);

@@ -146,17 +146,14 @@ static bool handle_answer(struct nm_daemon *daemon, uint64_t now_ns)
 }
 
 /* While `due`, estimates the location of pages from accesses, and counts the pages of one process
- * per tick. Returns 0. */
-static int follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)
+ * per tick. */
+static void follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)
 {
 	if (!due && !daemon->pipeline.balance.query.ticket)
-		return 0;
-	int r = nm_balancer_follow_pages(nm_balancer_of(daemon), snapshot);
-	if (r < 0)
-		return r;
+		return;
+	nm_balancer_follow_pages(nm_balancer_of(daemon), snapshot);
 	if (handle_answer(daemon, snapshot->time_ns) && due)
 		query_next(daemon, snapshot->time_ns);
-	return 0;
 }
 
 /* ---- one interval ---- */
@@ -174,26 +171,21 @@ static void report_activity(struct nm_daemon *daemon, bool was_active)
 			  "Balancing ended: loads differ by %.2f per CPU", result->gap);
 }
 
-int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			  const struct nm_figures *figures, size_t nr_figures)
+void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			   const struct nm_figures *figures, size_t nr_figures)
 {
 	size_t candidates = 0;
 	if (daemon->config->threads.policy != NM_POLICY_BALANCE)
-		return 0;
+		return;
 	nm_autofree struct nm_balance_times *times =
 		nm_must(calloc(snapshot->nr_threads + 1, sizeof(*times)));
 	nm_open_policy(daemon, NM_POLICY_BALANCE);
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
 	bool was_active = balancer->result.active;
-	int r = nm_column_follow_threads(&balancer->threads, snapshot);
-	if (r < 0)
-		return r;
+	nm_column_follow_threads(&balancer->threads, snapshot);
 	read_times(daemon, snapshot, times, &candidates);
 	follow_types(daemon, snapshot, figures, nr_figures);
-	r = follow_pages(daemon, snapshot, candidates > 0);
-	if (r < 0)
-		return r;
+	follow_pages(daemon, snapshot, candidates > 0);
 	nm_balancer_round(balancer, snapshot, daemon->config, times);
 	report_activity(daemon, was_active);
-	return 0;
 }

@@ -296,13 +296,9 @@ void nm_cost_control(struct nm_daemon *daemon, uint64_t interval_ns);
 
 /* ---- verdicts.c: results of earlier moves ---- */
 
-/*
- * Runs the feedback on the performance, and determines whether this tick may propose moves. A
- * policy that does not select threads by performance need not wait for the feedback. Returns 0 or a
- * negative errno.
- */
-int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		      bool *ret_may_propose);
+/* Runs the feedback on the performance, and returns whether this tick may propose moves. A policy
+ * that does not select threads by performance need not wait for the feedback. */
+bool nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 /* Handles verdicts that are due: reports them, bars threads from moves for some time or allows
  * moves again, and adds rollbacks to the plan. */
 void nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan);
@@ -376,9 +372,9 @@ static inline struct nm_balancer *nm_balancer_of(const struct nm_daemon *daemon)
 	return daemon->pipeline.policies.states[NM_POLICY_BALANCE];
 }
 /* Policy "balance": determines whether nodes are to be balanced, and which threads to move; these
- * are proposed by nm_balancer_propose(). Called once in each interval. Returns 0. */
-int nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			  const struct nm_figures *figures, size_t nr_figures);
+ * are proposed by nm_balancer_propose(). Called once in each interval. */
+void nm_balance_stage_tick(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+			   const struct nm_figures *figures, size_t nr_figures);
 /* Cancels its query, because the machine or the policy has changed. */
 void nm_balance_stage_end(struct nm_daemon *daemon);
 

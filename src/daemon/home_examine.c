@@ -171,7 +171,7 @@ static int measure(struct nm_daemon *daemon, const struct nm_examination *due, u
 		return r;
 	match_demand(snapshot, &one);
 	struct nm_placement *placement = nm_placement_of(daemon);
-	(void)nm_column_add_process(&placement->processes, snapshot, 0);
+	nm_column_add_process(&placement->processes, snapshot, 0);
 	struct nm_home_state *state = nm_home_state_find(placement, due->pid);
 	nm_home_state_update(snapshot, 0, state);
 	nm_placement_measure_one(placement, snapshot, one.wanted_cpus,

@@ -71,7 +71,7 @@ static void follow_times(struct nm_daemon *daemon, const struct nm_snapshot *sna
 {
 	struct nm_placement *placement = nm_placement_of(daemon);
 	nm_autofree bool *reads = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*reads)));
-	(void)nm_column_follow_threads(&placement->times, snapshot);
+	nm_column_follow_threads(&placement->times, snapshot);
 	choose_reads(placement, snapshot, reads);
 	uint64_t now_ticks = nm_proc_ticks_now(daemon->pipeline.platform);
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -106,7 +106,7 @@ void nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			  double interval_s)
 {
 	struct nm_placement *placement = nm_placement_of(daemon);
-	(void)nm_column_follow_processes(&placement->processes, snapshot);
+	nm_column_follow_processes(&placement->processes, snapshot);
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
 		nm_home_state_update(snapshot, i, nm_home_state_at(placement, i));
 		nm_home_state_clear_interval(nm_home_state_at(placement, i),

@@ -141,7 +141,7 @@ static void follow_processes(struct nm_daemon *daemon, const struct nm_snapshot 
 {
 	struct nm_page_stage *stage = daemon->pipeline.pages;
 
-	(void)nm_column_follow_processes(&stage->processes, snapshot);
+	nm_column_follow_processes(&stage->processes, snapshot);
 	for (size_t i = 0; i < snapshot->nr_processes; i++)
 		follow_process(daemon, &snapshot->processes[i],
 			       nm_page_process_at(&stage->processes, i));

@@ -69,7 +69,7 @@ void nm_page_tracking_follow(struct nm_daemon *daemon, const struct nm_snapshot 
 {
 	if (!daemon->pipeline.memory)
 		return;
-	(void)nm_memory_follow(daemon->pipeline.memory, snapshot);
+	nm_memory_follow(daemon->pipeline.memory, snapshot);
 	release_waiting_pages(daemon);
 }
 

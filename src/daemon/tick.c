@@ -144,7 +144,6 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 {
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = NULL;
 	nm_auto(nm_plan_clear) struct nm_plan rollbacks = {0};
-	bool may_propose;
 	struct nm_snapshot_input input = {
 		.interval = daemon->tally.intervals,
 		.time_ns = now_ns,
@@ -170,18 +169,13 @@ static int decide(struct nm_daemon *daemon, const struct nm_figures *figures, si
 	release_cpu_aware_runtimes(daemon, snapshot);
 	nm_placement_mark_homes(nm_placement_of(daemon), snapshot);
 	yield_leases(daemon, snapshot);
-	if (r == 0)
-		r = nm_apply_feedback(daemon, snapshot, &may_propose);
-	if (r == 0) {
-		nm_judge(daemon, snapshot, &rollbacks);
-		r = nm_balance_stage_tick(daemon, snapshot, figures, nr_figures);
-	}
-	if (r == 0)
-		nm_act(daemon, snapshot, &rollbacks);
-	if (r == 0)
-		nm_home_stage_tick(daemon, snapshot, interval_ns);
+	bool may_propose = nm_apply_feedback(daemon, snapshot);
+	nm_judge(daemon, snapshot, &rollbacks);
+	nm_balance_stage_tick(daemon, snapshot, figures, nr_figures);
+	nm_act(daemon, snapshot, &rollbacks);
+	nm_home_stage_tick(daemon, snapshot, interval_ns);
 	/* A tick that rolls back moves proposes none: the effect must be visible first. */
-	if (r == 0 && rollbacks.count == 0 && may_propose)
+	if (rollbacks.count == 0 && may_propose)
 		r = propose(daemon, snapshot);
 	if (r == 0)
 		nm_page_stage_tick(daemon, snapshot, figures, nr_figures, interval_ns);

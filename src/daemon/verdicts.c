@@ -72,28 +72,21 @@ static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 				     plan);
 }
 
-int nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		      bool *ret_may_propose)
+bool nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
-	struct nm_feedback_result result = {.may_propose = true};
+	struct nm_feedback_result result;
 	enum nm_thread_policy policy = nm_drawing_policy(daemon->config, snapshot);
 	const struct nm_policy_ops *ops = nm_policy_ops(policy);
-	bool chosen_by = ops->by_performance;
-	int r = 0;
 	nm_open_policy(daemon, policy);
-	if (chosen_by)
+	if (ops->by_performance)
 		nm_report_locality(daemon, snapshot);
 	if (ops->follow)
-		r = ops->follow(pipeline->policies.states[policy], snapshot, daemon->config);
-	if (r == 0)
-		r = nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);
-	if (r < 0)
-		return r;
+		ops->follow(pipeline->policies.states[policy], snapshot, daemon->config);
+	nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);
 	result.interval_s = nm_interval_s(daemon);
 	nm_verifier_apply(pipeline->verifier, &result);
-	*ret_may_propose = result.may_propose || !chosen_by;
-	return 0;
+	return result.may_propose || !ops->by_performance;
 }
 
 void nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)

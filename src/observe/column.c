@@ -42,8 +42,8 @@ void nm_column_clear(struct nm_column *column)
 }
 
 /* Takes ownership of the keys. */
-static int follow(struct nm_column *column, const struct nm_snapshot *snapshot,
-		  struct nm_column_key *keys, size_t count)
+static void follow(struct nm_column *column, const struct nm_snapshot *snapshot,
+		   struct nm_column_key *keys, size_t count)
 {
 	struct nm_column next = *column;
 	if (keys)
@@ -52,19 +52,14 @@ static int follow(struct nm_column *column, const struct nm_snapshot *snapshot,
 	if (column->count == count &&
 	    (count == 0 || memcmp(column->keys, keys, count * sizeof(*keys)) == 0)) {
 		free(keys);
-		return 0;
+		return;
 	}
 	next.keys = keys;
 	next.cells = nm_must(calloc(count + 1, column->cell_bytes));
 	next.count = count;
-	int r = 0;
-	for (size_t i = 0; r == 0 && next.init && i < next.count; i++)
+	for (size_t i = 0; next.init && i < next.count; i++)
 		if (!find_same(column, &next.keys[i]))
-			r = next.init(snapshot, cell_at(&next, &next.keys[i]));
-	if (r < 0) {
-		nm_column_clear(&next);
-		return r;
-	}
+			next.init(snapshot, cell_at(&next, &next.keys[i]));
 	/* Move the cells of tasks that remain, and leaves zeros in their place. */
 	for (size_t i = 0; i < column->count; i++) {
 		void *cell = cell_at(column, &column->keys[i]);
@@ -76,10 +71,9 @@ static int follow(struct nm_column *column, const struct nm_snapshot *snapshot,
 	}
 	nm_column_clear(column);
 	*column = next;
-	return 0;
 }
 
-int nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot *snapshot)
+void nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot *snapshot)
 {
 	struct nm_column_key *keys = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*keys)));
 	for (uint32_t i = 0; i < snapshot->nr_threads; i++)
@@ -87,7 +81,7 @@ int nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot 
 						 .row = i,
 						 .start_ticks = snapshot->threads[i].start_ticks,
 						 .program_ns = snapshot->threads[i].adopted_ns};
-	return follow(column, snapshot, keys, snapshot->nr_threads);
+	follow(column, snapshot, keys, snapshot->nr_threads);
 }
 
 static struct nm_column_key key_of(const struct nm_snapshot *snapshot, uint32_t process)
@@ -99,20 +93,20 @@ static struct nm_column_key key_of(const struct nm_snapshot *snapshot, uint32_t 
 				      .program_ns = one->program_ns};
 }
 
-int nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot)
+void nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot)
 {
 	struct nm_column_key *keys = nm_must(calloc(snapshot->nr_processes + 1, sizeof(*keys)));
 	for (uint32_t i = 0; i < snapshot->nr_processes; i++)
 		keys[i] = key_of(snapshot, i);
-	return follow(column, snapshot, keys, snapshot->nr_processes);
+	follow(column, snapshot, keys, snapshot->nr_processes);
 }
 
-int nm_column_add_process(struct nm_column *column, const struct nm_snapshot *snapshot,
-			  uint32_t process)
+void nm_column_add_process(struct nm_column *column, const struct nm_snapshot *snapshot,
+			   uint32_t process)
 {
 	const struct nm_column_key key = key_of(snapshot, process);
 	if (find_same(column, &key))
-		return 0;
+		return;
 	struct nm_column_key *keys = nm_must(calloc(column->count + 1, sizeof(*keys)));
 	size_t count = 0;
 	for (size_t i = 0; i < column->count; i++)
@@ -122,5 +116,5 @@ int nm_column_add_process(struct nm_column *column, const struct nm_snapshot *sn
 	qsort(keys, count, sizeof(*keys), nm_compare_u32);
 	for (uint32_t i = 0; i < count; i++)
 		keys[i].row = i;
-	return follow(column, snapshot, keys, count);
+	follow(column, snapshot, keys, count);
 }

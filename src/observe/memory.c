@@ -113,14 +113,11 @@ bool nm_memory_has_settled(const struct nm_memory *memory, uint32_t tid, unsigne
 	       (thread->held || thread->intervals >= SETTLED_INTERVALS);
 }
 
-int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot)
+void nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapshot)
 {
 	nm_memory_flush(memory);
-	int r = nm_column_follow_threads(&memory->threads, snapshot);
-	if (r == 0)
-		r = nm_column_follow_processes(&memory->processes, snapshot);
-	if (r < 0)
-		return r;
+	nm_column_follow_threads(&memory->threads, snapshot);
+	nm_column_follow_processes(&memory->processes, snapshot);
 	struct thread *threads = memory->threads.cells;
 	uint16_t id;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -144,7 +141,6 @@ int nm_memory_follow(struct nm_memory *memory, const struct nm_snapshot *snapsho
 		process->held = true;
 		process->periods = 0;
 	}
-	return 0;
 }
 
 void nm_memory_task_event(struct nm_memory *memory, const struct nm_task_event *event)

@@ -69,14 +69,12 @@ void nm_feedback_free(struct nm_feedback *feedback)
 	free(feedback);
 }
 
-static int update_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-			 const struct nm_readings *now)
+static void update_spread(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+			  const struct nm_readings *now)
 {
 	nm_auto(nm_process_changes_clear) struct nm_process_changes process_changes = {0};
 	nm_process_changes_compare(&feedback->last, now, &process_changes);
-	int r = nm_column_follow_processes(&feedback->histories, snapshot);
-	if (r < 0)
-		return r;
+	nm_column_follow_processes(&feedback->histories, snapshot);
 	for (size_t i = 0; i < process_changes.count; i++) {
 		const struct nm_process_change *process_change = &process_changes.items[i];
 		struct history *history = nm_column_find(&feedback->histories, process_change->pid);
@@ -87,7 +85,6 @@ static int update_spread(struct nm_feedback *feedback, const struct nm_snapshot 
 	struct nm_process_change sum = nm_process_changes_sum(&process_changes);
 	if (feedback->all.disturbed < feedback->call)
 		nm_spread_add(&feedback->all.spread, sum.before, sum.after);
-	return 0;
 }
 
 /* A process whose threads were moved; with feedback = "global", all processes together. */
@@ -285,9 +282,9 @@ double nm_feedback_interval_s(const struct nm_feedback *feedback, const struct n
 	return within_bounds(config, begun ? feedback->interval_s : config->general.interval_s);
 }
 
-static int judge_and_update(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-			    const struct nm_config *config, const struct nm_readings *now,
-			    struct nm_feedback_result *result)
+static void judge_and_update(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+			     const struct nm_config *config, const struct nm_readings *now,
+			     struct nm_feedback_result *result)
 {
 	/* Only an interval with measured threads determines the meaning of P. */
 	if (now->count > 0 && (now->by_locality != feedback->by_locality ||
@@ -309,7 +306,7 @@ static int judge_and_update(struct nm_feedback *feedback, const struct nm_snapsh
 		judge_moves(feedback, config, now, result);
 	}
 	/* After the judgement, which must be compared with the earlier spread. */
-	int r = update_spread(feedback, snapshot, now);
+	update_spread(feedback, snapshot, now);
 	bool gain = result->outcome == NM_FEEDBACK_GAIN;
 	if (gain || result->outcome == NM_FEEDBACK_ROLL_BACK) {
 		double interval_s = nm_feedback_interval_s(feedback, config);
@@ -317,11 +314,10 @@ static int judge_and_update(struct nm_feedback *feedback, const struct nm_snapsh
 			within_bounds(config, gain ? interval_s / 2 : interval_s * 2);
 		feedback->interval_from_s = config->general.interval_s;
 	}
-	return r;
 }
 
-int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
-		      const struct nm_config *config, struct nm_feedback_result *ret)
+void nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *snapshot,
+		       const struct nm_config *config, struct nm_feedback_result *ret)
 {
 	struct nm_feedback_result result = {
 		.outcome = NM_FEEDBACK_NONE,
@@ -333,17 +329,14 @@ int nm_imar2_feedback(struct nm_feedback *feedback, const struct nm_snapshot *sn
 	};
 	struct nm_readings now = {0};
 	nm_readings_take(snapshot, config, &now);
-	int r = judge_and_update(feedback, snapshot, config, &now, &result);
+	judge_and_update(feedback, snapshot, config, &now, &result);
 	nm_readings_replace(&feedback->last, &now);
 	feedback->call++;
 	/* The judgement ends; its arrays stay valid for the result. */
-	if (r < 0 || result.outcome != NM_FEEDBACK_POSTPONED)
+	if (result.outcome != NM_FEEDBACK_POSTPONED)
 		feedback->nr_moves = feedback->nr_judgements = feedback->postponed = 0;
-	if (r < 0)
-		return r;
 	result.interval_s = nm_feedback_interval_s(feedback, config);
 	*ret = result;
-	return 0;
 }
 
 void nm_feedback_disturb(struct nm_feedback *feedback, uint32_t pid)

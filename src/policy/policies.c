@@ -31,10 +31,10 @@ static void close_record(void *state)
 	nm_record_free(state);
 }
 
-static int follow_record(void *state, const struct nm_snapshot *snapshot,
-			 const struct nm_config *config)
+static void follow_record(void *state, const struct nm_snapshot *snapshot,
+			  const struct nm_config *config)
 {
-	return nm_record_update(state, snapshot, config);
+	nm_record_update(state, snapshot, config);
 }
 
 static int propose_imar2(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)

@@ -47,8 +47,8 @@ static bool is_comparable(const struct nm_record *record, const struct nm_snapsh
 	return snapshot->measured == 0 || record->by_locality == snapshot->by_locality;
 }
 
-int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
-		     const struct nm_config *config)
+void nm_record_update(struct nm_record *record, const struct nm_snapshot *snapshot,
+		      const struct nm_config *config)
 {
 	if (!is_comparable(record, snapshot, config)) {
 		nm_column_clear(&record->threads);
@@ -57,8 +57,8 @@ int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsho
 		record->performance = config->threads.performance;
 		record->by_locality = snapshot->by_locality;
 	}
-	int r = nm_column_follow_threads(&record->threads, snapshot);
-	for (uint32_t i = 0; r == 0 && i < snapshot->nr_threads; i++) {
+	nm_column_follow_threads(&record->threads, snapshot);
+	for (uint32_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
 		if (thread->measured && thread->main_node >= 0)
 			cells_of(record, i)[thread->main_node] =
@@ -66,7 +66,6 @@ int nm_record_update(struct nm_record *record, const struct nm_snapshot *snapsho
 					      .interval = snapshot->interval,
 					      .known = true};
 	}
-	return r;
 }
 
 double nm_record_get(const struct nm_record *record, const struct nm_snapshot *snapshot,

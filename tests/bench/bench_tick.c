@@ -38,20 +38,17 @@ struct memory {
 	struct nm_feedback *feedback;
 };
 
-static int propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
-		   const struct memory *memory, struct nm_rng *rng, struct nm_proposals *ret)
+static void propose(const struct nm_snapshot *snapshot, const struct nm_config *config,
+		    const struct memory *memory, struct nm_rng *rng, struct nm_proposals *ret)
 {
 	struct nm_feedback_result result;
 	if (!memory) {
 		nm_lbma_propose(snapshot, config, rng, ret);
-		return 0;
+		return;
 	}
-	int r = nm_record_update(memory->record, snapshot, config);
-	if (r == 0)
-		r = nm_imar2_feedback(memory->feedback, snapshot, config, &result);
-	if (r == 0)
-		nm_imar2_propose(snapshot, config, memory->record, rng, ret);
-	return r;
+	nm_record_update(memory->record, snapshot, config);
+	nm_imar2_feedback(memory->feedback, snapshot, config, &result);
+	nm_imar2_propose(snapshot, config, memory->record, rng, ret);
 }
 
 static void remember(const struct nm_snapshot *snapshot, const struct memory *memory,
@@ -69,8 +66,9 @@ static void tick(struct machine *m, const struct memory *memory, struct nm_rng *
 	struct nm_plan plan;
 	uint64_t next_id = 1;
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(m);
-	if (!snapshot || propose(snapshot, &m->config, memory, rng, &proposals) < 0)
+	if (!snapshot)
 		abort();
+	propose(snapshot, &m->config, memory, rng, &proposals);
 	nm_plan_build(snapshot, &m->config, &proposals, &next_id, &plan);
 	remember(snapshot, memory, &plan);
 	m->interval++;

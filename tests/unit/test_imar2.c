@@ -59,7 +59,7 @@ static void remember(size_t i, int node, double performance)
 	machine_run_on(machine, i, node * 2);
 	speed(i, performance);
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
-	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	nm_record_update(record, snapshot, &machine->config);
 	machine->busy[node * 2] = 0;
 	machine_run_on(machine, i, cpu);
 	speed(i, now);
@@ -71,7 +71,7 @@ static void propose(void)
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	assert_non_null(snapshot);
 	nm_proposals_clear(&proposals);
-	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	nm_record_update(record, snapshot, &machine->config);
 	nm_imar2_propose(snapshot, &machine->config, record, &rng, &proposals);
 }
 

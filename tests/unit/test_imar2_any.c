@@ -74,7 +74,7 @@ static void live_through(struct machine *m, struct nm_rng *dice)
 {
 	for (unsigned k = below(dice, 4); k > 0; k--) {
 		nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(m);
-		assert_int_equal(nm_record_update(record, snapshot, &m->config), 0);
+		nm_record_update(record, snapshot, &m->config);
 		for (size_t i = 0; i < m->count; i++)
 			if (m->figures[i].main_cpu >= 0)
 				machine_run_on(m, i, (int)below(dice, m->topology->nr_cpus));
@@ -144,7 +144,7 @@ static struct nm_snapshot *propose(void)
 {
 	struct nm_snapshot *snapshot = machine_snapshot(machine);
 	nm_proposals_clear(&proposals);
-	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	nm_record_update(record, snapshot, &machine->config);
 	nm_imar2_propose(snapshot, &machine->config, record, &rng, &proposals);
 	return snapshot;
 }
@@ -262,7 +262,7 @@ static void tick(struct run *run)
 	nm_auto(nm_snapshot_freep) struct nm_snapshot *snapshot = machine_snapshot(machine);
 	struct nm_feedback_result result;
 	machine->interval++;
-	assert_int_equal(nm_imar2_feedback(feedback, snapshot, &machine->config, &result), 0);
+	nm_imar2_feedback(feedback, snapshot, &machine->config, &result);
 	assert_true(result.interval_s >= 1 && result.interval_s <= 4);
 	run->intervals++;
 	run->seconds += result.interval_s;

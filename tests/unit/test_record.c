@@ -38,7 +38,7 @@ static void take(void)
 	nm_snapshot_free(snapshot);
 	snapshot = machine_snapshot(machine);
 	assert_non_null(snapshot);
-	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	nm_record_update(record, snapshot, &machine->config);
 }
 
 /* Thread i runs with this performance on the first CPU of the node; then the interval ends. */
@@ -122,7 +122,7 @@ static void a_departed_thread_is_dropped(void **state)
 	nm_snapshot_free(snapshot);
 	snapshot = NULL;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
-	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	nm_record_update(record, snapshot, &machine->config);
 	take();
 	assert_true(known(0, 0) == 100 && known(1, 0) == 101);
 	assert_true(isnan(known(2, 0)));
@@ -163,7 +163,7 @@ static void another_thread_does_not_disturb_the_record(void **state)
 	nm_snapshot_free(snapshot);
 	snapshot = NULL;
 	assert_int_equal(nm_snapshot_build(&input, &snapshot), 0);
-	assert_int_equal(nm_record_update(record, snapshot, &machine->config), 0);
+	nm_record_update(record, snapshot, &machine->config);
 	assert_true(known(0, 0) == 100 && known(0, 2) == 70);
 }
 

@@ -17,7 +17,7 @@
 /* ---- creation and destruction ---- */
 
 /* The state of a process that has no home. */
-static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
+static void init_home_state(const struct nm_snapshot *snapshot, void *cell)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double *arrays = nm_must(calloc(1, nr_nodes * (8 * sizeof(double) + 3 * sizeof(bool))));
@@ -38,7 +38,6 @@ static int init_home_state(const struct nm_snapshot *snapshot, void *cell)
 		.has_fixed = (bool *)(arrays + 8 * (size_t)nr_nodes) + nr_nodes,
 		.may_hold = (bool *)(arrays + 8 * (size_t)nr_nodes) + 2 * (size_t)nr_nodes,
 	};
-	return 0;
 }
 
 struct nm_placement *nm_placement_new(void)

@@ -10,14 +10,13 @@
 #define PERIOD_NS (30 * NM_NSEC_PER_SEC)  /* between two counts of the pages of a process */
 #define RETRY_NS NM_NSEC_PER_SEC	  /* after a query that could not be sent */
 
-static int init_residence(const struct nm_snapshot *snapshot, void *cell)
+static void init_residence(const struct nm_snapshot *snapshot, void *cell)
 {
 	struct nm_residence *residence = cell;
 	size_t nr_nodes = snapshot->topology->nr_nodes;
 	residence->pages = nm_must(calloc(3 * nr_nodes, sizeof(double)));
 	residence->seen = residence->pages + nr_nodes;
 	residence->counted = residence->seen + nr_nodes;
-	return 0;
 }
 
 static void clear_residence(void *context, void *cell)
@@ -65,11 +64,9 @@ static void estimate(const struct nm_balancer *balancer, struct nm_residence *re
 	residence->known = sum > 0;
 }
 
-int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
+void nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snapshot *snapshot)
 {
-	int r = nm_column_follow_processes(&balancer->residences, snapshot);
-	if (r < 0)
-		return r;
+	nm_column_follow_processes(&balancer->residences, snapshot);
 	for (size_t i = 0; i < snapshot->nr_processes; i++) {
 		struct nm_residence *residence = residence_at(balancer, i);
 		residence->pid = snapshot->processes[i].pid;
@@ -89,7 +86,6 @@ int nm_balancer_follow_pages(struct nm_balancer *balancer, const struct nm_snaps
 	}
 	for (size_t i = 0; i < snapshot->nr_processes; i++)
 		estimate(balancer, residence_at(balancer, i), snapshot->time_ns);
-	return 0;
 }
 
 const struct nm_residence *nm_balancer_next_query(const struct nm_balancer *balancer,
