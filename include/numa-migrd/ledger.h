@@ -25,8 +25,6 @@ struct nm_ledger_entry {
 	uint64_t start_ticks; /* start time of the thread, field 22 of stat */
 	uint64_t given_ticks; /* time when the affinity was narrowed, on the same scale */
 	uint64_t ended_ticks; /* time when it was restored or found changed; 0: active */
-	uint64_t start_stack; /* stack address of its process at that time; another one means an
-				 exec; 0: unknown */
 	uint64_t decision;
 	uint32_t session;  /* of its process, to find descendants whose parents have exited */
 	uint32_t uid;	   /* of its process, for the same purpose */

@@ -25,7 +25,6 @@ struct nm_proc_stat {
 	uint32_t flags;	      /* PF_* */
 	uint32_t nr_threads;  /* of its process */
 	uint64_t start_ticks; /* since boot, in clock ticks (USER_HZ) */
-	uint64_t start_stack; /* differs after each exec; 0 if access is denied (ptrace(2)) */
 	uint64_t ran_ticks;   /* CPU time of the thread, user and system, in clock ticks */
 	bool is_leader;	      /* whether it is the first thread, whose number the process has */
 	int processor;	      /* CPU on which it last ran */

@@ -66,7 +66,6 @@ static int fill_terms(struct nm_actuator *actuator, struct attempt *attempt, uin
 		.pid = step->pid,
 		.start_ticks = step->start_ticks,
 		.given_ticks = now_ticks,
-		.start_stack = stat->start_stack,
 		.decision = decision,
 		.session = stat->session,
 		.uid = uid,

@@ -339,10 +339,9 @@ static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
 /*
  * Returns whether the leader is the leased thread, after an exec. An exec by another thread keeps
  * the start time of the leader, but the leader is that thread from then on: it has used at least as
- * much CPU time, and has another stack. If the address of the stack is hidden (ptrace(2)), no
- * thread older than the lease may be left, because an exec ends all other threads, and the leader
- * must not have a lease with this target. A leader that may have been pinned by its owner is left
- * alone.
+ * much CPU time, and no thread older than the lease is left, because an exec ends all other
+ * threads. A leader that may have been pinned by its owner, or leased, is left alone. The address
+ * of its stack would show an exec, but other users' stacks are hidden from the service (ptrace(2)).
  */
 static bool took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
 		      bool leader_leased, const struct nm_proc_stat *leader)
@@ -350,8 +349,6 @@ static bool took_over(struct nm_descent *descent, const struct nm_ledger_entry *
 	if (terms->ended_ticks || leader->start_ticks > terms->start_ticks ||
 	    leader->ran_ticks < terms->ran_ticks)
 		return false;
-	if (terms->start_stack && leader->start_stack)
-		return terms->start_stack != leader->start_stack;
 	return !leader_leased && oldest_sibling(descent, terms->pid) > terms->given_ticks;
 }
 

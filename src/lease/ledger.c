@@ -161,7 +161,7 @@ static int format_mask(hwloc_const_bitmap_t mask, char *text)
 		       : -E2BIG;
 }
 
-/* "give TID PID START GIVEN STACK DECISION SESSION UID RAN CGROUP DOMAIN UNRESTRICTED ORIGINAL
+/* "give TID PID START GIVEN DECISION SESSION UID RAN CGROUP DOMAIN UNRESTRICTED ORIGINAL
  * TARGET ." */
 static int write_give(int fd, const struct nm_ledger_entry *entry)
 {
@@ -173,13 +173,13 @@ static int write_give(int fd, const struct nm_ledger_entry *entry)
 		r = format_mask(entry->target, target);
 	if (r < 0)
 		return r;
-	int length = snprintf(
-		line, sizeof(line),
-		"give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-		" %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIx64 " %" PRIx64 " %d %s %s .\n",
-		entry->tid, entry->pid, entry->start_ticks, entry->given_ticks, entry->start_stack,
-		entry->decision, entry->session, entry->uid, entry->ran_ticks, entry->cgroup,
-		entry->domain, entry->unrestricted, original, target);
+	int length =
+		snprintf(line, sizeof(line),
+			 "give %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu32
+			 " %" PRIu32 " %" PRIu64 " %" PRIx64 " %" PRIx64 " %d %s %s .\n",
+			 entry->tid, entry->pid, entry->start_ticks, entry->given_ticks,
+			 entry->decision, entry->session, entry->uid, entry->ran_ticks,
+			 entry->cgroup, entry->domain, entry->unrestricted, original, target);
 	return length < (int)sizeof(line) ? append_line(fd, line, (size_t)length) : -E2BIG;
 }
 
@@ -293,14 +293,14 @@ static int parse_give(const char *line, struct nm_ledger_entry *ret)
 	char end;
 
 	_Static_assert(NM_LEDGER_MASK_BYTES == 160, "the widths below");
-	int parsed = sscanf(
-		line,
-		"give %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-		" %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNx64 " %" SCNx64 " %d %160s %160s %c",
-		&entry.tid, &entry.pid, &entry.start_ticks, &entry.given_ticks, &entry.start_stack,
-		&entry.decision, &entry.session, &entry.uid, &entry.ran_ticks, &entry.cgroup,
-		&entry.domain, &unrestricted, original, target, &end);
-	if (parsed != 15 || end != '.' || !entry.tid || !entry.pid)
+	int parsed =
+		sscanf(line,
+		       "give %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu32
+		       " %" SCNu32 " %" SCNu64 " %" SCNx64 " %" SCNx64 " %d %160s %160s %c",
+		       &entry.tid, &entry.pid, &entry.start_ticks, &entry.given_ticks,
+		       &entry.decision, &entry.session, &entry.uid, &entry.ran_ticks, &entry.cgroup,
+		       &entry.domain, &unrestricted, original, target, &end);
+	if (parsed != 14 || end != '.' || !entry.tid || !entry.pid)
 		return -EINVAL;
 	entry.unrestricted = unrestricted;
 	entry.original = parse_mask(original);

@@ -38,7 +38,7 @@ struct fake_thread {
 	bool alive;
 	char state;
 	uint32_t pid, tid, ppid, session, uid, flags, ns_pid;
-	uint64_t start_ticks, start_stack, rss_kb;
+	uint64_t start_ticks, rss_kb;
 	uint64_t shared_kb; /* part of rss_kb that is not anonymous */
 	uint64_t hugetlb_kb; /* in addition to rss_kb */
 	unsigned policy;
@@ -217,7 +217,6 @@ static inline struct fake_thread *fake_process(struct fake *fake, uint32_t pid, 
 		.session = pid,
 		.uid = 1000,
 		.ns_pid = pid,
-		.start_stack = 0x7ffc00000000 + pid,
 		.rss_kb = 1024 * 1024,
 		.cgroup = "/",
 		.mask = fake->all,
@@ -318,7 +317,6 @@ static inline void fake_exec(struct fake *fake, uint32_t tid)
 	caller->identity = leader->identity;
 	caller->start_ticks = leader->start_ticks;
 	caller->tid = pid;
-	caller->start_stack += 0x10000;
 	fake_notify(fake, NM_TASK_EXEC, pid, pid, 0, 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Affinities leased and restored on the running kernel: checks the properties that the fake machine
- * of other tests assumes (start times, stacks, inheritance, exec). Needs two CPUs; node k is CPU k.
+ * of other tests assumes (start times, inheritance, exec). Needs two CPUs; node k is CPU k.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -242,7 +242,7 @@ static void test_fork_record(void **state)
 	assert_mask(tid, topology->nodes[1].cpus);
 }
 
-/* The thread continues with the number and start time of its leader and its own stack. */
+/* The thread continues with the number and start time of its leader. */
 static void test_exec_by_thread(void **state)
 {
 	if (*state)
@@ -252,7 +252,6 @@ static void test_exec_by_thread(void **state)
 	assert_true(lease(tid, 1));
 	struct nm_proc_stat after = exec_victim();
 	assert_int_equal(after.start_ticks, before.start_ticks);
-	assert_int_not_equal(after.start_stack, before.start_stack);
 	assert_mask((uint32_t)victim, topology->nodes[1].cpus);
 	assert_int_equal(nm_actuator_return_all(actuator), 0);
 	assert_mask((uint32_t)victim, original);

@@ -264,8 +264,6 @@ static unsigned calls_of_vanished(uint32_t vanished, uint32_t siblings)
 	}
 	for (uint32_t i = 0; i < siblings; i++)
 		fake_clone(fake, 100, 400 + i);
-	for (size_t i = 0; i < FAKE_THREADS; i++)
-		fake->threads[i].start_stack = 0;
 	fake_pin(fake, 100, world_node(1));
 	fake_sleep(fake, 5000);
 	for (uint32_t i = 0; i < vanished; i++)
@@ -303,8 +301,6 @@ static void some_siblings_are_enough(void **state)
 		&world->actuator->leases[nm_lease_first_of_tid(world->actuator, 110)].terms;
 	for (uint32_t i = 0; i < 140; i++)
 		fake_clone(fake, 100, 300 + i);
-	for (size_t i = 0; i < FAKE_THREADS; i++)
-		fake->threads[i].start_stack = 0;
 	fake_pin(fake, 100, world_node(1));
 	fake_exit(fake, 110);
 	descent = nm_descent_new(&masks);

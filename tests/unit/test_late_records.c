@@ -50,13 +50,6 @@ static int restore_after_crash(void)
 	return r;
 }
 
-/* As without CAP_SYS_PTRACE. */
-static void hide_stacks(void)
-{
-	for (size_t i = 0; i < FAKE_THREADS; i++)
-		fake->threads[i].start_stack = 0;
-}
-
 /* ---- a lease of the leader's number after an exec ---- */
 
 static void a_child_is_restored_at_its_record(void **state)
@@ -158,7 +151,6 @@ static void the_end_of_another_thread_ends_no_descent(void **state)
 /* The thread has a number below that of its leader, as after the numbers wrapped. */
 static void set_up_equal_targets(void)
 {
-	hide_stacks();
 	fake_pin(fake, 100, fake_cpus(0, 5));
 	fake_exit(fake, 101);
 	fake_exit(fake, 102);

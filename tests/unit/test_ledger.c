@@ -58,7 +58,6 @@ static struct nm_ledger_entry entry_of(uint32_t tid, unsigned cpu, const char *c
 		.pid = 100,
 		.start_ticks = 1000 + tid,
 		.given_ticks = 5000,
-		.start_stack = UINT64_C(0x7ffd00001234),
 		.decision = UINT64_C(1) << 60,
 		.session = 77,
 		.uid = 1000 + tid,
@@ -87,7 +86,6 @@ static void assert_entry(const struct nm_ledger_entry *entry, uint32_t tid, unsi
 	assert_int_equal(entry->pid, wanted.pid);
 	assert_int_equal(entry->start_ticks, wanted.start_ticks);
 	assert_int_equal(entry->given_ticks, wanted.given_ticks);
-	assert_int_equal(entry->start_stack, wanted.start_stack);
 	assert_int_equal(entry->decision, wanted.decision);
 	assert_int_equal(entry->session, wanted.session);
 	assert_int_equal(entry->uid, wanted.uid);
@@ -155,7 +153,6 @@ static void test_length_of_a_line_is_bounded(void **state)
 	struct nm_ledger_entry entry = entry_of((1U << 22) - 1, 0, "/a");
 	(void)state;
 	entry.pid = entry.session = entry.uid = UINT32_MAX;
-	entry.start_ticks = entry.given_ticks = entry.start_stack = UINT64_MAX;
 	entry.decision = entry.ran_ticks = entry.cgroup = UINT64_MAX;
 	comb(entry.original, 632);
 	comb(entry.target, 632);
@@ -264,7 +261,7 @@ static void test_torn_tail(void **state)
 	(void)state;
 	open_ledger();
 	give(10, 1, "/");
-	append_text("give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 ");
+	append_text("give 12 100 1012 5000 1 77 1000 3 af d0 0 0-7 2-3 ");
 	read_ledger();
 	assert_int_equal(contents.count, 1);
 	assert_int_equal(contents.bad_lines, 0);
@@ -311,14 +308,14 @@ static void test_torn_anywhere(void **state)
 static void test_damaged_lines(void **state)
 {
 	static const char *const lines[] = {
-		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3\n",   /* no end */
-		"give 0 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 .\n",  /* number 0 */
-		"give 12 0 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 .\n",   /* no process */
-		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 x 2-3 .\n",   /* no CPU set */
-		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 0x .\n",  /* no CPU set */
-		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 0x0 .\n", /* no CPU */
-		"give 12 100 1012 5000 1 1 77 1000 3 =/ d0 0 0-7 2-3 .\n", /* no hash */
-		"give 12 100 1012 5000 1 1 77 1000 3 af d0 0 0-7 2-3 x\n",
+		"give 12 100 1012 5000 1 77 1000 3 af d0 0 0-7 2-3\n",	 /* no end */
+		"give 0 100 1012 5000 1 77 1000 3 af d0 0 0-7 2-3 .\n",	 /* number 0 */
+		"give 12 0 1012 5000 1 77 1000 3 af d0 0 0-7 2-3 .\n",	 /* no process */
+		"give 12 100 1012 5000 1 77 1000 3 af d0 0 x 2-3 .\n",	 /* no CPU set */
+		"give 12 100 1012 5000 1 77 1000 3 af d0 0 0-7 0x .\n",	 /* no CPU set */
+		"give 12 100 1012 5000 1 77 1000 3 af d0 0 0-7 0x0 .\n", /* no CPU */
+		"give 12 100 1012 5000 1 77 1000 3 =/ d0 0 0-7 2-3 .\n", /* no hash */
+		"give 12 100 1012 5000 1 77 1000 3 af d0 0 0-7 2-3 x\n",
 		"return 12 1012\n",
 		"return 12 1012 6000\n",
 		"\n",

@@ -242,27 +242,11 @@ static void a_pinned_leader_is_not_taken_for_an_exec(void **state)
 	end_of_a_thread_beside_a_pinned_leader();
 }
 
-/* As without CAP_SYS_PTRACE. */
-static void hide_stacks(void)
-{
-	for (size_t i = 0; i < FAKE_THREADS; i++)
-		fake->threads[i].start_stack = 0;
-}
-
-static void an_owner_keeps_its_affinity_if_stacks_are_hidden(void **state)
+static void an_exec_is_detected_without_its_record(void **state)
 {
 	(void)state;
-	hide_stacks();
-	end_of_a_thread_beside_a_pinned_leader();
-}
-
-static void an_exec_is_detected_without_the_stack(void **state)
-{
-	(void)state;
-	hide_stacks();
 	lease(101, 1);
 	fake_exec(fake, 101);
-	fake_get(fake, 100)->start_stack = 0;
 	world_lose_records(world);
 	world_tick(world);
 	assert_int_equal(world_mask(world, 100), ALL);
@@ -375,8 +359,7 @@ int main(void)
 		TEST(children_of_a_reused_number_are_not_inheritors),
 		TEST(a_reused_number_after_lost_records_is_not_an_inheritor),
 		TEST(a_pinned_leader_is_not_taken_for_an_exec),
-		TEST(an_owner_keeps_its_affinity_if_stacks_are_hidden),
-		TEST(an_exec_is_detected_without_the_stack),
+		TEST(an_exec_is_detected_without_its_record),
 		TEST(an_unreadable_child_does_not_displace_a_lease),
 		TEST(a_misfire_resets_the_affinity_kept_by_the_kernel),
 		TEST(a_rolled_back_half_follows_its_cpuset),

@@ -39,7 +39,6 @@ static void test_stat(void **state)
 	assert_int_equal(stat.session, 19);
 	assert_int_equal(stat.flags, 4194560);
 	assert_int_equal(stat.start_ticks, 366302);
-	assert_int_equal(stat.start_stack, 140735000000000);
 	assert_int_equal(stat.processor, 5);
 	assert_int_equal(stat.policy, SCHED_FIFO);
 }
@@ -226,7 +225,6 @@ static void test_self(void **state)
 	assert_int_equal(stat.flags & NM_PROC_KTHREAD, 0);
 	assert_true(stat.processor >= 0);
 	assert_true(stat.start_ticks > 0 && stat.start_ticks <= now_ticks);
-	assert_true(stat.start_stack > 0);
 	assert_true(stat.is_leader);
 
 	assert_int_equal(nm_proc_read_status(platform, directory, &status), 0);
