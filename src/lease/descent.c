@@ -69,15 +69,6 @@ static bool may_be_inherited(struct nm_descent *descent, hwloc_const_bitmap_t cu
 	return false;
 }
 
-static void read_allowed(struct nm_descent *descent, int directory)
-{
-	struct nm_cgroups *cgroups = descent->masks->cgroups;
-	uint64_t before = nm_cgroups_calls(cgroups);
-	if (nm_mask_read_allowed(descent->masks, directory, descent->allowed) < 0)
-		hwloc_bitmap_zero(descent->allowed);
-	descent->steps += (nm_cgroups_calls(cgroups) - before + 1) * NM_STEPS_CALL;
-}
-
 /* Returns whether `current`, the affinity of the thread behind `directory`, is this target or the
  * part of it that the cpuset allows. */
 static bool is_target(struct nm_descent *descent, int directory, hwloc_const_bitmap_t current,
@@ -88,8 +79,13 @@ static bool is_target(struct nm_descent *descent, int directory, hwloc_const_bit
 		return true;
 	if (!hwloc_bitmap_isincluded(current, target))
 		return false;
-	if (hwloc_bitmap_iszero(descent->allowed))
-		read_allowed(descent, directory);
+	if (hwloc_bitmap_iszero(descent->allowed)) {
+		struct nm_cgroups *cgroups = descent->masks->cgroups;
+		uint64_t before = nm_cgroups_calls(cgroups);
+		if (nm_mask_read_allowed(descent->masks, directory, descent->allowed) < 0)
+			hwloc_bitmap_zero(descent->allowed);
+		descent->steps += (nm_cgroups_calls(cgroups) - before + 1) * NM_STEPS_CALL;
+	}
 	return hwloc_bitmap_and(descent->left, descent->allowed, target) == 0 &&
 	       hwloc_bitmap_isequal(current, descent->left);
 }
@@ -202,40 +198,31 @@ static int list_ids(struct nm_descent *descent, uint32_t pid, struct nm_ids *ret
 	return r;
 }
 
-/* A process that has exited meanwhile is not an error. */
-static void list_next_process(struct nm_descent *descent, struct nm_descent_walk *walk)
-{
-	walk->pid = walk->pids.ids[walk->pids.next++];
-	nm_progress_note(walk->progress);
-	int r = nm_descent_if_passing(list_ids(descent, walk->pid, &walk->tids));
-	if (r < 0)
-		walk->error = r;
-}
-
-static void look_at_next_thread(struct nm_descent *descent, struct nm_descent_walk *walk)
-{
-	struct nm_descendant found = {.pid = walk->pid, .tid = walk->tids.ids[walk->tids.next++]};
-	int r = look_at_thread(descent, walk->born_since, &found);
-	if (r < 0)
-		walk->error = r;
-	if (r <= 0)
-		return;
-	r = walk->each(walk->context, &found);
-	walk->found += r != 0;
-	walk->refused += r < 0;
-}
-
 /* Returns 1 if the budget is used up, or 0 at the end of the walk. */
 static int continue_walk(struct nm_descent *descent, struct nm_descent_walk *walk)
 {
 	const uint64_t began_steps = descent->steps;
 	while (walk->tids.next < walk->tids.count || walk->pids.next < walk->pids.count) {
+		int r;
 		if (walk->budget && descent->steps - began_steps >= walk->budget)
 			return 1;
-		if (walk->tids.next < walk->tids.count)
-			look_at_next_thread(descent, walk);
-		else
-			list_next_process(descent, walk);
+		if (walk->tids.next == walk->tids.count) {
+			walk->pid = walk->pids.ids[walk->pids.next++];
+			nm_progress_note(walk->progress);
+			/* A process that has exited meanwhile is not an error. */
+			r = nm_descent_if_passing(list_ids(descent, walk->pid, &walk->tids));
+			walk->error = r < 0 ? r : walk->error;
+			continue;
+		}
+		struct nm_descendant found = {.pid = walk->pid,
+					      .tid = walk->tids.ids[walk->tids.next++]};
+		r = look_at_thread(descent, walk->born_since, &found);
+		walk->error = r < 0 ? r : walk->error;
+		if (r <= 0)
+			continue;
+		r = walk->each(walk->context, &found);
+		walk->found += r != 0;
+		walk->refused += r < 0;
 	}
 	return 0;
 }
@@ -298,36 +285,28 @@ static int add_sibling(void *context, const char *name)
 	return r == 0 && siblings->count > MOST_SIBLINGS ? -ECANCELED : r;
 }
 
-/* Lists the leader and some other threads. The kernel lists threads in the order of their creation,
- * so that the oldest ones are among them. */
-static int list_siblings(struct nm_descent *descent, uint32_t pid, struct nm_ids *ret)
-{
-	struct nm_platform *platform = descent->platform;
-	char path[64];
-	snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", pid);
-	int r = platform->ops->list_directory(platform, NM_ROOT, path, add_sibling, ret);
-	descent->steps += NM_STEPS_CALL + ret->count * NM_STEPS_CALL / 4;
-	return r == -ECANCELED ? 0 : r;
-}
-
 /* Returns the start time of the oldest thread other than the leader, which is read once; UINT64_MAX
- * if there is no such thread, or 0 if it cannot be determined. */
+ * if there is no such thread, or 0 if it cannot be determined. The kernel lists threads in the
+ * order of their creation, so that some of them are enough. */
 static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
 {
 	struct nm_descent_process *process = nm_kinship_find_process(descent, pid);
+	struct nm_platform *platform = descent->platform;
 	struct nm_ids tids = {0};
+	char path[64];
 	if (!process || process->oldest_sibling_ticks)
 		return process ? process->oldest_sibling_ticks : 0;
-	uint64_t oldest_ticks = UINT64_MAX;
-	if (list_siblings(descent, pid, &tids) < 0)
-		oldest_ticks = 0;
+	snprintf(path, sizeof(path), "proc/%" PRIu32 "/task", pid);
+	int r = platform->ops->list_directory(platform, NM_ROOT, path, add_sibling, &tids);
+	descent->steps += NM_STEPS_CALL + tids.count * NM_STEPS_CALL / 4;
+	uint64_t oldest_ticks = r < 0 && r != -ECANCELED ? 0 : UINT64_MAX;
 	for (size_t i = 0; i < tids.count; i++) {
 		struct nm_proc_stat stat;
 		int directory =
 			tids.ids[i] == pid ? -ESRCH : open_thread(descent, pid, tids.ids[i], &stat);
 		if (directory < 0)
 			continue;
-		descent->platform->ops->close(descent->platform, directory);
+		platform->ops->close(platform, directory);
 		if (stat.start_ticks < oldest_ticks)
 			oldest_ticks = stat.start_ticks;
 	}

@@ -20,35 +20,27 @@ static struct nm_lease *find_inherited(const struct nm_actuator *actuator,
 	return NULL;
 }
 
-static struct nm_lease *put_copy(struct nm_actuator *actuator, const struct nm_ledger_entry *terms,
-				 uint32_t pid, uint32_t tid, uint64_t start_ticks)
-{
-	struct nm_ledger_entry copy;
-	nm_lease_reserve(actuator, 1);
-	nm_ledger_entry_copy(terms, &copy);
-	copy.pid = pid;
-	copy.tid = tid;
-	copy.start_ticks = start_ticks;
-	if (nm_lease_reserve_place(actuator, pid, tid) == 0)
-		return nm_lease_put_inherited(actuator, &copy);
-	nm_lease_release_place(actuator, pid, tid);
-	nm_ledger_entry_clear(&copy);
-	return NULL;
-}
-
 /* The limit for each domain leaves space for others. */
 static struct nm_lease *add_inherited(struct nm_actuator *actuator,
 				      const struct nm_ledger_entry *terms, uint32_t pid,
 				      uint32_t tid, uint64_t start_ticks)
 {
 	struct nm_shares *shares = &actuator->inherited_shares;
+	struct nm_ledger_entry copy;
 	if (actuator->inherited >= NM_LEASE_MOST_INHERITED ||
 	    nm_shares_take(shares, terms->domain, NM_LEASE_MOST_INHERITED) < 0)
 		return NULL;
-	struct nm_lease *lease = put_copy(actuator, terms, pid, tid, start_ticks);
-	if (!lease)
+	nm_lease_reserve(actuator, 1);
+	if (nm_lease_reserve_place(actuator, pid, tid) < 0) {
+		nm_lease_release_place(actuator, pid, tid);
 		nm_shares_release(shares, terms->domain);
-	return lease;
+		return NULL;
+	}
+	nm_ledger_entry_copy(terms, &copy);
+	copy.pid = pid;
+	copy.tid = tid;
+	copy.start_ticks = start_ticks;
+	return nm_lease_put_inherited(actuator, &copy);
 }
 
 /* The task still carries the target, possibly for longer than the lease of its ancestor is kept. So
@@ -236,18 +228,14 @@ static bool is_born_too_late(const struct nm_lease *parent, uint64_t start_ticks
 	       start_ticks - grace_ticks > parent->terms.ended_ticks;
 }
 
-/* Returns whether no thread with this lease can have been the parent. The EXIT record of a leader
- * may be from before the lease, and an exec by another thread may have followed it. */
-static bool is_gone(const struct nm_lease *parent)
-{
-	return parent->reused || (parent->exited && parent->terms.tid != parent->terms.pid);
-}
-
 /* A child created well after its parent was restored inherits nothing, which ends the chain. */
 static bool may_inherit(struct nm_actuator *actuator, const struct nm_lease *parent,
 			uint64_t start_ticks)
 {
-	if (is_gone(parent) || is_born_too_late(parent, start_ticks))
+	/* The EXIT record of a leader may be from before the lease, and an exec by another thread
+	 * may have followed it. */
+	bool gone = parent->reused || (parent->exited && parent->terms.tid != parent->terms.pid);
+	if (gone || is_born_too_late(parent, start_ticks))
 		return false;
 	if (!start_ticks)
 		return true;
@@ -432,15 +420,6 @@ void nm_lease_walk_stop(struct nm_actuator *actuator)
 	nm_descent_walk_clear(&actuator->walk.course);
 }
 
-static void begin_walk(struct nm_actuator *actuator)
-{
-	actuator->missed = false;
-	actuator->walk = (struct nm_lease_walk){
-		.under_way = actuator->count > actuator->inherited,
-		.began_ticks = nm_proc_ticks_now(actuator->platform),
-	};
-}
-
 /* Threads created within 1 s before the start of the walk may not have been visible to it. */
 static void end_walk(struct nm_actuator *actuator)
 {
@@ -453,27 +432,25 @@ static void end_walk(struct nm_actuator *actuator)
 	nm_lease_walk_stop(actuator);
 }
 
-/* Returns as nm_descent_walk(), or the last error that prevented a read. */
-static int take_turn(struct nm_actuator *actuator, struct nm_descent_walk *course)
-{
-	nm_autofree const struct nm_ledger_entry **entries =
-		nm_must(calloc(actuator->count + 1, sizeof(*entries)));
-	set_input(actuator, entries, course);
-	course->budget = actuator->turn_steps;
-	course->error = 0;
-	int r = nm_descent_walk(actuator->descent, course);
-	return r >= 0 && course->error < 0 ? course->error : r;
-}
-
 void nm_lease_walk_on(struct nm_actuator *actuator)
 {
 	struct nm_lease_walk *walk = &actuator->walk;
-	if (!walk->under_way && actuator->missed)
-		begin_walk(actuator);
+	if (!walk->under_way && actuator->missed) {
+		actuator->missed = false;
+		*walk = (struct nm_lease_walk){
+			.under_way = actuator->count > actuator->inherited,
+			.began_ticks = nm_proc_ticks_now(actuator->platform),
+		};
+	}
 	if (!walk->under_way)
 		return;
-	int r = take_turn(actuator, &walk->course);
-	walk->unread = walk->unread || r < 0;
+	nm_autofree const struct nm_ledger_entry **entries =
+		nm_must(calloc(actuator->count + 1, sizeof(*entries)));
+	set_input(actuator, entries, &walk->course);
+	walk->course.budget = actuator->turn_steps;
+	walk->course.error = 0;
+	int r = nm_descent_walk(actuator->descent, &walk->course);
+	walk->unread = walk->unread || r < 0 || walk->course.error < 0;
 	if (!walk->course.pids.ids)
 		end_walk(actuator);
 }

@@ -35,16 +35,12 @@ struct nm_index_entry {
 
 /* ---- leases ---- */
 
-static uint64_t grace_ticks(void)
-{
-	return GRACE_S * (uint64_t)sysconf(_SC_CLK_TCK);
-}
-
 uint64_t nm_descent_last_birth(const struct nm_ledger_entry *terms)
 {
-	if (!terms->ended_ticks || terms->ended_ticks > UINT64_MAX - grace_ticks())
+	const uint64_t grace_ticks = GRACE_S * (uint64_t)sysconf(_SC_CLK_TCK);
+	if (!terms->ended_ticks || terms->ended_ticks > UINT64_MAX - grace_ticks)
 		return UINT64_MAX;
-	return terms->ended_ticks + grace_ticks();
+	return terms->ended_ticks + grace_ticks;
 }
 
 bool nm_descent_born_under(const struct nm_ledger_entry *terms, uint64_t start_ticks)
@@ -72,31 +68,6 @@ static struct key group_key(uint64_t cgroup, uint64_t session, uint64_t uid, uin
 	return (struct key){cgroup ? KEY_CGROUP : KEY_SESSION, cgroup ?: session, uid, target};
 }
 
-static void add_keys(struct nm_descent *descent, const struct nm_ledger_entry *terms)
-{
-	const uint64_t target = descent->nr_targets - 1;
-	const struct key keys[KEYS_OF_LEASE] = {
-		{KEY_PROCESS, terms->pid, 0, target},
-		group_key(terms->cgroup, terms->session, terms->uid, target),
-	};
-	for (size_t i = 0; i < KEYS_OF_LEASE; i++)
-		if (keys[i].id)
-			descent->index[descent->nr_index++] = (struct nm_index_entry){
-				.key = keys[i], .terms = terms, .longest = terms};
-}
-
-static void order_keys(struct nm_descent *descent)
-{
-	qsort(descent->index, descent->nr_index, sizeof(*descent->index), compare_entries);
-	for (size_t i = 1; i < descent->nr_index; i++) {
-		struct nm_index_entry *index = &descent->index[i];
-		const struct nm_index_entry *before = index - 1;
-		if (memcmp(&index->key, &before->key, sizeof(index->key)) == 0 &&
-		    nm_descent_last_birth(before->longest) > nm_descent_last_birth(index->terms))
-			index->longest = before->longest;
-	}
-}
-
 void nm_kinship_drop_leases(struct nm_descent *descent)
 {
 	free(descent->entries);
@@ -122,11 +93,27 @@ void nm_kinship_take_leases(struct nm_descent *descent, const struct nm_ledger_e
 		entries[i] = *leases[i];
 	qsort(entries, count, sizeof(*entries), compare_targets);
 	for (size_t i = 0; i < count; i++) {
-		if (i == 0 || compare_targets(&entries[i], &entries[i - 1]) != 0)
-			descent->targets[descent->nr_targets++] = entries[i].target;
-		add_keys(descent, &entries[i]);
+		const struct nm_ledger_entry *terms = &entries[i];
+		if (i == 0 || compare_targets(terms, terms - 1) != 0)
+			descent->targets[descent->nr_targets++] = terms->target;
+		const uint64_t target = descent->nr_targets - 1;
+		const struct key keys[KEYS_OF_LEASE] = {
+			{KEY_PROCESS, terms->pid, 0, target},
+			group_key(terms->cgroup, terms->session, terms->uid, target),
+		};
+		for (size_t k = 0; k < KEYS_OF_LEASE; k++)
+			if (keys[k].id)
+				descent->index[descent->nr_index++] = (struct nm_index_entry){
+					.key = keys[k], .terms = terms, .longest = terms};
 	}
-	order_keys(descent);
+	qsort(descent->index, descent->nr_index, sizeof(*descent->index), compare_entries);
+	for (size_t i = 1; i < descent->nr_index; i++) {
+		struct nm_index_entry *index = &descent->index[i];
+		const struct nm_index_entry *before = index - 1;
+		if (memcmp(&index->key, &before->key, sizeof(index->key)) == 0 &&
+		    nm_descent_last_birth(before->longest) > nm_descent_last_birth(index->terms))
+			index->longest = before->longest;
+	}
 }
 
 /* Returns the lease that can be inherited for the longest time, among those with this key that were
