@@ -38,7 +38,7 @@ struct fake_thread {
 	bool alive;
 	char state;
 	uint32_t pid, tid, ppid, session, uid, flags, ns_pid;
-	uint64_t start_ticks, rss_kb;
+	uint64_t start_ticks, ran_ticks, rss_kb;
 	uint64_t shared_kb; /* part of rss_kb that is not anonymous */
 	uint64_t hugetlb_kb; /* in addition to rss_kb */
 	unsigned policy;

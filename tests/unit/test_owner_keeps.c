@@ -242,6 +242,15 @@ static void a_pinned_leader_is_not_taken_for_an_exec(void **state)
 	end_of_a_thread_beside_a_pinned_leader();
 }
 
+/* No other thread is left that could show this, but the leader has used less CPU time. */
+static void an_idle_leader_is_not_taken_for_an_exec(void **state)
+{
+	(void)state;
+	fake_exit(fake, 102);
+	fake_get(fake, 101)->ran_ticks = 500;
+	end_of_a_thread_beside_a_pinned_leader();
+}
+
 static void an_exec_is_detected_without_its_record(void **state)
 {
 	(void)state;
@@ -359,6 +368,7 @@ int main(void)
 		TEST(children_of_a_reused_number_are_not_inheritors),
 		TEST(a_reused_number_after_lost_records_is_not_an_inheritor),
 		TEST(a_pinned_leader_is_not_taken_for_an_exec),
+		TEST(an_idle_leader_is_not_taken_for_an_exec),
 		TEST(an_exec_is_detected_without_its_record),
 		TEST(an_unreadable_child_does_not_displace_a_lease),
 		TEST(a_misfire_resets_the_affinity_kept_by_the_kernel),
