@@ -444,7 +444,6 @@ void nm_report(struct nm_daemon *daemon, enum nm_message message, int priority, 
 /* Returns "none" if nothing is sampled. */
 const char *nm_report_source_name(const struct nm_daemon *daemon);
 void nm_report_start(struct nm_daemon *daemon);
-void nm_report_source(struct nm_daemon *daemon);
 /* Logs once for each source that only first touches are sampled, or that this has ended. Called
  * after a tick, and after configuring first the source and then the injection. */
 void nm_report_sampling_source(struct nm_daemon *daemon);

@@ -127,8 +127,10 @@ void nm_pipeline_open_source(struct nm_daemon *daemon)
 			  error[0] ? error : strerror(-r));
 	daemon->pipeline.no_source_until_ns =
 		r < 0 ? pipeline->platform->ops->now_ns(pipeline->platform) + RETRY_BLIND_NS : 0;
-	if (r == 0)
-		nm_report_source(daemon);
+	if (r == 0) {
+		nm_report_source_problems(daemon);
+		daemon->reported.first_touches = false;
+	}
 	/* Forks that happened while no ring was open must be found by other means. */
 	nm_actuator_records_lost(pipeline->actuator);
 	nm_watch_source(daemon);

@@ -115,12 +115,6 @@ void nm_report_source_problems(struct nm_daemon *daemon)
 			  news[i].text);
 }
 
-void nm_report_source(struct nm_daemon *daemon)
-{
-	nm_report_source_problems(daemon);
-	daemon->reported.first_touches = false;
-}
-
 /* For example "floating-point operations and memory traffic". */
 static void list_missing(uint32_t missing, char *text, size_t size)
 {
