@@ -104,6 +104,11 @@ struct nm_decision {
 	struct nm_step steps[2];
 };
 
+/* Returns a decision about a process as a whole, which names no nodes yet. Called for homes and for
+ * pages. */
+struct nm_decision nm_decision_of_process(enum nm_decision_kind kind, uint64_t id, uint32_t pid,
+					  uint64_t start_ticks, const char *comm);
+
 /* Returns true for the move of a thread to its home. That is reported, counted and judged as one.
  */
 static inline bool nm_decision_is_to_home(const struct nm_decision *decision)

@@ -128,10 +128,8 @@ static void migrate(struct nm_daemon *daemon, struct nm_home_state *state)
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
 		nm_must(calloc(1, sizeof(*batch)));
 	const struct nm_migration one = {
-		.decision = {.id = state->decision,
-			     .kind = NM_DECISION_HOME,
-			     .nr_steps = 1,
-			     .steps = {{.pid = state->pid, .start_ticks = state->start_ticks}}},
+		.decision = nm_decision_of_process(NM_DECISION_HOME, state->decision, state->pid,
+						   state->start_ticks, ""),
 		.domain = state->domain,
 	};
 	batch->bulk = true;

@@ -62,24 +62,15 @@ int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *sna
 			 const struct nm_pages_reason *reason, uint64_t undoes,
 			 struct nm_page_batch **batch)
 {
-	struct nm_decision decision = {.id = daemon->next_decision,
-				       .kind = NM_DECISION_PAGES,
-				       .interval = snapshot->interval,
-				       .undoes = undoes,
-				       .pages = *reason,
-				       .gain = NAN,
-				       .nr_steps = 1,
-				       .steps = {{.pid = process->pid,
-						  .start_ticks = process->start_ticks,
-						  .cpu_from = -1,
-						  .cpu_to = -1,
-						  .local_before = NAN,
-						  .samples_before = NAN,
-						  .latency_before = NAN}}};
+	struct nm_decision decision =
+		nm_decision_of_process(NM_DECISION_PAGES, daemon->next_decision, process->pid,
+				       process->start_ticks, process->comm);
 
+	decision.interval = snapshot->interval;
+	decision.undoes = undoes;
+	decision.pages = *reason;
 	if (undoes == 0 && !nm_trial_stage_allows(daemon, process->pid))
 		return -ECANCELED;
-	memcpy(decision.steps[0].comm, process->comm, sizeof(process->comm));
 	set_totals(&decision, *batch);
 	(*batch)->rollback = undoes != 0;
 	const struct nm_migration migration = {

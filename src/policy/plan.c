@@ -1,8 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "step.h"
+
+struct nm_decision nm_decision_of_process(enum nm_decision_kind kind, uint64_t id, uint32_t pid,
+					  uint64_t start_ticks, const char *comm)
+{
+	struct nm_decision decision = {
+		.id = id,
+		.kind = kind,
+		.gain = NAN,
+		.nr_steps = 1,
+		.steps = {{.pid = pid,
+			   .start_ticks = start_ticks,
+			   .cpu_from = -1,
+			   .cpu_to = -1,
+			   .node_from = -1,
+			   .node_to = -1,
+			   .local_before = NAN,
+			   .samples_before = NAN,
+			   .latency_before = NAN}},
+	};
+	(void)snprintf(decision.steps[0].comm, sizeof(decision.steps[0].comm), "%s", comm);
+	return decision;
+}
 
 void nm_plan_clear(struct nm_plan *plan)
 {

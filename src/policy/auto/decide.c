@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Policy "auto": homes are judged, ended and assigned. */
 #include <math.h>
-#include <string.h>
 
 #include "numa-migrd/homes.h"
 
@@ -108,29 +107,28 @@ static struct nm_place_context context_of(const struct nm_place_trend *now,
 	};
 }
 
+static struct nm_decision decision_of(const struct nm_home_round *round,
+				      const struct nm_home_state *state)
+{
+	struct nm_decision decision = nm_decision_of_process(
+		NM_DECISION_HOME, state->decision, state->pid, state->start_ticks,
+		round->snapshot->processes[state->process].comm);
+	decision.policy = NM_POLICY_AUTO;
+	decision.interval = round->snapshot->interval;
+	decision.steps[0].node_to = state->home;
+	return decision;
+}
+
 static void report_verdict(const struct nm_home_round *round, const struct nm_home_state *state,
 			   const struct nm_place_verdict *judged)
 {
-	struct nm_verdict verdict = {
-		.decision = state->decision,
-		.of = NM_DECISION_HOME,
-		.kind = judged->kind,
-		.policy = NM_POLICY_AUTO,
-		.judged_by = judged->judged_by,
-		.change = judged->change,
-		.results = {.moved = state->migration.moved},
-		.nr_threads = 1,
-		.threads = {{.pid = state->pid,
-			     .alive = true,
-			     .ran_on_node = true,
-			     .cpu_from = -1,
-			     .node_from = -1,
-			     .node_to = state->home,
-			     .local_before = NAN,
-			     .local_after = NAN}},
-	};
-	memcpy(verdict.threads[0].comm, round->snapshot->processes[state->process].comm,
-	       sizeof(verdict.threads[0].comm));
+	const struct nm_decision decision = decision_of(round, state);
+	struct nm_verdict verdict = nm_verdict_of(&decision);
+	verdict.kind = judged->kind;
+	verdict.judged_by = judged->judged_by;
+	verdict.change = judged->change;
+	verdict.results.moved = state->migration.moved;
+	verdict.threads[0].alive = true;
 	round->handler->judged(round->handler->context, &verdict);
 }
 
@@ -216,26 +214,10 @@ static void report_home(const struct nm_placement *placement, const struct nm_ho
 	const struct nm_snap_process *process = &round->snapshot->processes[state->process];
 	bool nudged = round->config->threads.affinity == NM_AFFINITY_AUTO &&
 		      nm_runtime_counts_again(process->runtime);
-	struct nm_decision decision = {
-		.id = state->decision,
-		.kind = NM_DECISION_HOME,
-		.policy = NM_POLICY_AUTO,
-		.interval = round->snapshot->interval,
-		.gain = NAN,
-		.home = reason_of(placement, process, state, proposal),
-		.nr_steps = 1,
-		.steps = {{.pid = state->pid,
-			   .start_ticks = state->start_ticks,
-			   .pin = nudged ? NM_STEP_NUDGE : NM_STEP_LEASE,
-			   .runtime = process->runtime,
-			   .cpu_from = -1,
-			   .cpu_to = -1,
-			   .node_from = -1,
-			   .node_to = state->home,
-			   .local_before = NAN,
-			   .samples_before = NAN}},
-	};
-	memcpy(decision.steps[0].comm, process->comm, sizeof(decision.steps[0].comm));
+	struct nm_decision decision = decision_of(round, state);
+	decision.home = reason_of(placement, process, state, proposal);
+	decision.steps[0].pin = nudged ? NM_STEP_NUDGE : NM_STEP_LEASE;
+	decision.steps[0].runtime = process->runtime;
 	round->handler->assigned(round->handler->context, &decision);
 }
 
