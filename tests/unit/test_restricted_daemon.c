@@ -142,7 +142,7 @@ static void a_home_outlives_the_first_thread(void **state)
 
 /* ---- affinities that are the original ones again ---- */
 
-/* Its owner, or the kernel without a change of the cpuset: once it is nobody's choice. */
+/* Set by the owner, or by the kernel without a change of the cpuset: one return is no choice. */
 static void the_second_return_is_a_choice(void **state)
 {
 	(void)state;
