@@ -171,11 +171,20 @@ static int end_daemon(struct nm_daemon *daemon, int r)
 	return restored ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* --restore without memory: the ledger stays as it is. */
+static void end_restore(int signal)
+{
+	(void)signal;
+	_exit(EXIT_FAILURE);
+}
+
 int nm_daemon_run(const struct nm_options *options)
 {
 	nm_auto(daemon_clear) struct nm_daemon daemon = {.options = *options,
 							 .runtime.directory = -1,
 							 .trial.day = -1};
+	if (options->restore)
+		(void)signal(SIGABRT, end_restore);
 	nm_journal_new(&daemon.journal);
 	nm_released_list_new(&daemon.runtime.released);
 	nm_unresponsive_list_new(&daemon.runtime.unresponsive);
