@@ -30,11 +30,19 @@ enum nm_source_choice {
 #define NM_CONFIG_FILE "/etc/numa-migrd.conf"
 #define NM_CONFIG_FOLDER "/etc/numa-migrd.conf.d"
 enum nm_inject { NM_INJECT_NONE, NM_INJECT_NUMA_BALANCING, NM_INJECT_SOFT_DIRTY };
-/* The rules of a policy or, with rules.paper, those of its paper. */
-enum nm_thread_policy {
-	NM_POLICY_NONE, NM_POLICY_LBMA, NM_POLICY_IMAR2, NM_POLICY_KMAF, NM_POLICY_BALANCE,
-	NM_POLICY_AUTO, NM_POLICY_MAX,
-};
+/*
+ * The policies that move threads: constant, and name in the file. The file of a policy contains its
+ * nm_<name>_policy (policy.h). The rules are its own or, with rules.paper, those of its paper.
+ */
+#define NM_POLICIES(ROW)                                                                           \
+	ROW(NONE, none)                                                                            \
+	ROW(LBMA, lbma)                                                                            \
+	ROW(IMAR2, imar2)                                                                          \
+	ROW(KMAF, kmaf)                                                                            \
+	ROW(BALANCE, balance)                                                                      \
+	ROW(AUTO, auto)
+#define NM_POLICY_CONSTANT(constant, name) NM_POLICY_##constant,
+enum nm_thread_policy { NM_POLICIES(NM_POLICY_CONSTANT) NM_POLICY_MAX };
 enum nm_performance {
 	NM_PERFORMANCE_PRODUCT, NM_PERFORMANCE_PRODUCT_INSTRUCTIONS, NM_PERFORMANCE_OPERATIONS,
 	NM_PERFORMANCE_INSTRUCTIONS, NM_PERFORMANCE_INTENSITY, NM_PERFORMANCE_LATENCY,

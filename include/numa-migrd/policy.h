@@ -402,7 +402,7 @@ int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *co
 
 /* ---- table of policies ---- */
 
-/* The policies that move threads, as rows of one table. A new policy is a file and a row. Pure. */
+/* The policies that move threads: a file and a row of NM_POLICIES (config.h) each. Pure. */
 
 /* The input of every policy in an interval. */
 struct nm_policy_input {
@@ -433,6 +433,10 @@ struct nm_policy_ops {
 	/* Notes that a decision of this interval was applied. */
 	void (*applied)(void *state, const struct nm_decision *decision);
 };
+
+/* The row of each policy, defined in the file of the policy. */
+#define NM_POLICY_ROW(constant, name) extern const struct nm_policy_ops nm_##name##_policy;
+NM_POLICIES(NM_POLICY_ROW)
 
 /* The states of the policies; initially zero, then opened as they are needed. */
 struct nm_policies {

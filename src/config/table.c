@@ -7,9 +7,10 @@
 static const char *const sources[] = {"auto",  "pebs",	 "ibs",	 "spe",
 				      "event", "faults", "none", NULL};
 static const char *const injects[] = {"none", "numa_balancing", "soft_dirty_unsafe", NULL};
-static const char *const policies[] = {"none",	     "lbma",	      "imar2",	    "kmaf",
-				       "balance",    "auto",	      "lbma-paper", "imar2-paper",
-				       "kmaf-paper", "balance-paper", NULL};
+#define NAME(constant, name) #name,
+static const char *const policies[] = {NM_POLICIES(NAME) "lbma-paper", "imar2-paper", "kmaf-paper",
+				       "balance-paper", NULL};
+#undef NAME
 static const char *const affinities[] = {"auto", "node", "core", "transient", NULL};
 static const char *const performances[] = {
 	"product", "product_instructions", "operations", "instructions", "intensity", "latency",

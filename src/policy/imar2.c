@@ -148,3 +148,38 @@ void nm_imar2_propose(const struct nm_snapshot *snapshot, const struct nm_config
 	for (size_t i = 0; i < ret->count; i++)
 		explain(&judge, &ret->items[i]);
 }
+
+static void *open_record(const struct nm_topology *topology, double page_bytes)
+{
+	struct nm_record *record;
+	(void)topology;
+	(void)page_bytes;
+	nm_record_new(&record);
+	return record;
+}
+
+static void close_record(void *state)
+{
+	nm_record_free(state);
+}
+
+static void follow_record(void *state, const struct nm_snapshot *snapshot,
+			  const struct nm_config *config)
+{
+	nm_record_update(state, snapshot, config);
+}
+
+static int propose_imar2(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
+{
+	nm_imar2_propose(input->snapshot, input->config, state, input->rng, ret);
+	return 0;
+}
+
+const struct nm_policy_ops nm_imar2_policy = {
+	.open = open_record,
+	.close = close_record,
+	.follow = follow_record,
+	.propose = propose_imar2,
+	.by_performance = true,
+	.rolls_back = true,
+};

@@ -109,3 +109,27 @@ int nm_kmaf_place(const struct nm_snapshot *snapshot, const struct nm_config *co
 	nm_affinity_age(nm_memory_affinity(memory));
 	return 0;
 }
+
+static void *open_clock(const struct nm_topology *topology, double page_bytes)
+{
+	(void)topology;
+	(void)page_bytes;
+	return nm_must(calloc(1, sizeof(struct nm_kmaf_clock)));
+}
+
+/* Proposes only at the end of a placement period. */
+static int propose_kmaf(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
+{
+	if (!input->memory ||
+	    !nm_kmaf_ends_period(state, input->config, input->interval_s, input->snapshot->time_ns))
+		return 0;
+	return nm_kmaf_place(input->snapshot, input->config, input->memory, (uint32_t)input->seed,
+			     ret);
+}
+
+const struct nm_policy_ops nm_kmaf_policy = {
+	.open = open_clock,
+	.close = free,
+	.propose = propose_kmaf,
+	.by_sharing = true,
+};

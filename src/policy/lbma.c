@@ -62,3 +62,12 @@ void nm_lbma_propose(const struct nm_snapshot *snapshot, const struct nm_config 
 			won->free_cpu = won->total - won->preferred;
 	}
 }
+
+static int propose_lbma(void *state, const struct nm_policy_input *input, struct nm_proposals *ret)
+{
+	(void)state;
+	nm_lbma_propose(input->snapshot, input->config, input->rng, ret);
+	return 0;
+}
+
+const struct nm_policy_ops nm_lbma_policy = {.propose = propose_lbma, .by_locality = true};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "numa-migrd/homes.h"
+#include "numa-migrd/policy.h"
 #include "numa-migrd/proc.h"
 
 /* Time limit of the answer; after it, the home follows the CPUs used. Systemd starts the first worker
@@ -238,3 +239,16 @@ void nm_home_state_schedule_migration(struct nm_home_state *state,
 	state->migration.away_distance = distance;
 	state->lost_s = 0; /* the earlier loss has been paid for */
 }
+
+static void *open_placement(const struct nm_topology *topology, double page_bytes)
+{
+	(void)topology, (void)page_bytes;
+	return nm_placement_new();
+}
+
+static void close_placement(void *state)
+{
+	nm_placement_free(state);
+}
+
+const struct nm_policy_ops nm_auto_policy = {.open = open_placement, .close = close_placement};

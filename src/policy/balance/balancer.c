@@ -172,3 +172,35 @@ void nm_balancer_applied(struct nm_balancer *balancer, const struct nm_decision 
 		known->leased_as = typed ? type : NM_DTAS_EITHER;
 	}
 }
+
+static void *open_balancer(const struct nm_topology *topology, double page_bytes)
+{
+	struct nm_balancer *balancer;
+	nm_balancer_new(topology, page_bytes, &balancer);
+	return balancer;
+}
+
+static void close_balancer(void *state)
+{
+	nm_balancer_free(state);
+}
+
+static int propose_balance(void *state, const struct nm_policy_input *input,
+			   struct nm_proposals *ret)
+{
+	nm_balancer_propose(state, input->snapshot, input->config, ret);
+	return 0;
+}
+
+static void note_balanced(void *state, const struct nm_decision *decision)
+{
+	nm_balancer_applied(state, decision);
+}
+
+const struct nm_policy_ops nm_balance_policy = {
+	.open = open_balancer,
+	.close = close_balancer,
+	.propose = propose_balance,
+	.applied = note_balanced,
+	.by_performance = true,
+};
