@@ -67,7 +67,7 @@ void nm_dtas_split(const struct nm_topology *topology, uint64_t memory, uint64_t
 bool nm_dtas_fits(enum nm_dtas_type cpu, enum nm_dtas_type thread, bool idle);
 
 /* Returns the usable CPUs of the node on which a thread of this type may get a lease; empty if the
- * split has none on that node. Returns 0. Called when a lease is created. */
+ * split has none on that node. Called when a lease is created. */
 void nm_dtas_cpus(const struct nm_topology *topology, const enum nm_dtas_type *types, int node,
 		  enum nm_dtas_type thread, hwloc_bitmap_t ret);
 

@@ -290,7 +290,7 @@ struct nm_placement_view {
 	struct nm_place_node *nodes;
 	struct nm_place_group *groups;
 };
-/* Updates the loads of the nodes in this interval. Returns 0. */
+/* Updates the loads of the nodes in this interval. */
 void nm_placement_follow_nodes(struct nm_placement *placement, const struct nm_snapshot *snapshot,
 			       double interval_s);
 /* Builds the view of all processes from their last measurements. The caller clears it in both
@@ -396,7 +396,7 @@ bool nm_placement_held(struct nm_placement *placement, uint32_t pid);
 /* ---- threads.c ---- */
 
 /* Plans the moves of the snapshot's threads to their homes, and the leases of threads that stay
- * (numa-migrd-policies(7)). Returns 0. */
+ * (numa-migrd-policies(7)). */
 void nm_placement_plan(const struct nm_placement *placement, const struct nm_snapshot *snapshot,
 		       const struct nm_config *config, struct nm_plan *plan);
 /* A move was refused, which is likely to repeat: seccomp, a cpuset, an affinity that the owner has

@@ -52,18 +52,16 @@ struct nm_page_batch {
 	uint64_t stayed_bytes; /* of a bulk batch: not moved by the kernel, or the pool is used up */
 	/*
 	 * The pages that were moved, with the node where they were, also if the batch ended early;
-	 * each page occurs once. Pages
-	 * that moved together with a huge page that the kernel then split may be missing; pages
-	 * that the kernel moved all at once (migrate_pages(2)) are missing. NULL: none. Owned.
-	 * base_pages_lost: number of pages missing because of a lack of memory, or beyond 65,536 runs.
+	 * each page occurs once. Pages that moved together with a huge page that the kernel then
+	 * split may be missing; pages that the kernel moved all at once (migrate_pages(2)) are
+	 * missing. NULL: none. Owned. base_pages_lost: number of pages beyond 65,536 runs.
 	 */
 	struct nm_base_pages *base_pages;
 	size_t nr_base_pages;
 	uint64_t base_pages_lost;
-	/* Used internally: everything below `next`, an address of a bulk batch, a page of `back`, or
-	 * else a step, is
-	 * done; the batch rests until again_ns; `refused` is the number of times that the mappings
-	 * for a bulk batch could not be read. */
+	/* Used internally: everything below `next`, an address of a bulk batch, a page of `back`,
+	 * or else a step, is done; the batch rests until again_ns; `refused` is the number of times
+	 * that the mappings for a bulk batch could not be read. */
 	uint64_t next, again_ns;
 	unsigned refused;
 	bool full; /* the node lacked memory for some base pages */
@@ -165,7 +163,7 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, 
 
 struct nm_mover_counts nm_mover_counts(struct nm_mover *mover);
 
-/* ---- migrations.c: decisions that move memory, until their verdict and rollback ---- */
+/* ---- migrations.c: decisions that move memory, until they cannot be rolled back any more ---- */
 
 /* A home, whose batches follow one another, or pages, which are one batch. */
 struct nm_migration {
@@ -174,6 +172,7 @@ struct nm_migration {
 	uint16_t owner; /* of pages: their process in the table of pages */
 	bool moving;	/* the mover has a batch */
 	bool roll_back; /* to be rolled back, and not yet submitted to the mover as a whole */
+	bool abandoned; /* what the batch moves is not remembered */
 	struct nm_base_pages *origins; /* what was moved, and can return; owned */
 	size_t nr_origins;
 };
@@ -203,5 +202,7 @@ void nm_migration_drop(struct nm_migrations *migrations, struct nm_migration *on
 /* Drops all migrations of this kind; roll_back: only those that are to be rolled back. */
 void nm_migrations_drop(struct nm_migrations *migrations, enum nm_decision_kind kind,
 			bool roll_back);
+/* The moved pages of this process get no verdict any more: nothing is remembered of them. */
+void nm_migrations_abandon(struct nm_migrations *migrations, uint32_t pid);
 
 #endif

@@ -330,10 +330,10 @@ NM_DEFINE_CLEANUP(struct nm_platform, nm_platform_free);
  * One query is processed at a time, for all domains. After an answer, the domain's next queries are
  * processed after those of others, for NM_ANSWER_REST_SHARE times the duration of the answer, so
  * that the domain uses 10 % of the time while others wait.
- * If the answer took longer than NM_ANSWER_USUAL_NS, the domain's queries are refused during that
- * time (-EALREADY), because others would have to wait for the next one. The duration is the time of
- * the calls, as their worker measures it: neither the start of a worker nor a busy main loop is
- * charged to a domain.
+ * While the rest of that time is longer than after an answer of NM_ANSWER_USUAL_NS, the domain's
+ * queries are refused (-EALREADY), because others would have to wait for the next one. The duration
+ * is the time of the calls, as their worker measures it: neither the start of a worker nor a busy
+ * main loop is charged to a domain.
  */
 #define NM_ANSWER_NS (2 * NM_NSEC_PER_SEC)
 #define NM_ANSWER_REST_SHARE 9U

@@ -326,7 +326,7 @@ double nm_gate_gain(const struct nm_snapshot *snapshot, const struct nm_move *mo
  * those. Such a node is filled process by process in descending order of accesses to it, and thread
  * by thread within a process. Sets refused[i] for each thread that does not fit on its preferred
  * node, and clears the others; `refused` has room for nr_threads. An unknown CPU share counts as a
- * whole CPU. Returns 0.
+ * whole CPU.
  */
 void nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
 
@@ -336,8 +336,8 @@ void nm_overcommit_refuse(const struct nm_snapshot *snapshot, bool *refused);
  * node that a leased thread may use, counted as above, these CPUs are busy, and cores on other
  * nodes that the thread may use are idle. The affinity of the leased threads with the fewest
  * accesses to the node is then to be restored, for half of the excess per interval. Their indices
- * are written to ret_threads, which has room for nr_threads. Returns 0. Called by the tick before
- * the policy.
+ * are written to ret_threads, which has room for nr_threads. Called by the tick before the
+ * policy.
  */
 void nm_overcommit_yield(const struct nm_snapshot *snapshot, uint32_t *ret_threads,
 			 size_t *ret_count);

@@ -208,9 +208,9 @@ int nm_cgroups_cpus(struct nm_cgroups *cgroups, const char *cgroup, hwloc_bitmap
 		    bool *ret_root);
 
 /* The same for the thread or process of a directory in /proc, whose file "cpuset" names that
- * ancestor with one read. *ret_id, if not NULL, is set to a hash of the path and the CPUs of that
- * ancestor, which differs after the cpuset has changed, or after another one applies. Also returns
- * -ESRCH if it has exited. */
+ * ancestor with one read. *ret_root, if not NULL, is set as above; *ret_id, if not NULL, is set to
+ * a hash of the path and the CPUs of that ancestor, which differs after the cpuset has changed, or
+ * after another one applies. Also returns -ESRCH if it has exited. */
 int nm_cgroups_cpuset_of(struct nm_cgroups *cgroups, int directory, hwloc_bitmap_t ret,
 			 bool *ret_root, uint64_t *ret_id);
 

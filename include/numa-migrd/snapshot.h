@@ -204,8 +204,8 @@ struct nm_column {
 };
 
 /* Moves each cell to the index of its thread or process in the snapshot. Cells of tasks that are
- * not in it are cleared, those of new tasks initialized. Called by a stage before it
- * uses the column in an interval. */
+ * not in it are cleared, those of new tasks initialized. Called by a stage before it uses the
+ * column in an interval. */
 void nm_column_follow_threads(struct nm_column *column, const struct nm_snapshot *snapshot);
 void nm_column_follow_processes(struct nm_column *column, const struct nm_snapshot *snapshot);
 

@@ -204,8 +204,7 @@ struct nm_worker_options {
 		*memory; /* must exist as long as the client; NULL: a list of its own */
 };
 
-/* Copies the options. The caller frees the client when no call is in progress. Returns 0 or another
- * negative errno. */
+/* Copies the options. The caller frees the client when no call is in progress. */
 void nm_worker_client_new(const struct nm_worker_options *options, struct nm_worker_client **ret);
 void nm_worker_client_free(struct nm_worker_client *client);
 NM_DEFINE_CLEANUP(struct nm_worker_client, nm_worker_client_free);

@@ -9,33 +9,30 @@
 
 /* ---- rollback ---- */
 
-/* The location of its memory is assumed from the pages that return. */
-static void assume_location(struct nm_home_state *state, const struct nm_page_batch *batch,
-			    unsigned nr_nodes)
-{
-	nm_autofree double *pages = nm_must(calloc(nr_nodes, sizeof(*pages)));
-	for (size_t i = 0; i < batch->nr_back; i++)
-		if ((unsigned)batch->back[i].was_on < nr_nodes)
-			pages[batch->back[i].was_on] += batch->back[i].pages;
-	nm_home_state_locate(state, pages, nr_nodes);
-	state->location.anon_bytes = 0; /* so that its location is queried again */
-}
-
 /* Returns what is known of a process that has lost its home, and drops the migration with its last
  * batch. If the mover is full, the next call tries again. */
 static void roll_back(struct nm_daemon *daemon, struct nm_migration *one)
 {
-	struct nm_home_state *state = nm_home_state_find(nm_placement_of(daemon),
-							 one->decision.steps[0].pid);
+	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	const struct nm_step *step = &one->decision.steps[0];
+	struct nm_home_state *state = nm_home_state_find(nm_placement_of(daemon), step->pid);
 	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = nm_migration_back(one);
-	if (state && batch->nr_back > 0) {
-		assume_location(state, batch, daemon->pipeline.topology->nr_nodes);
-		int r = nm_mover_submit(daemon->pipeline.mover, batch);
-		if (r == 0)
-			(void)NM_TAKE(batch);
-		if (r == -EAGAIN)
-			nm_migration_keep(one, batch);
+	nm_autofree double *pages = nm_must(calloc(nr_nodes, sizeof(*pages)));
+	for (size_t i = 0; i < batch->nr_back; i++)
+		if ((unsigned)batch->back[i].was_on < nr_nodes)
+			pages[batch->back[i].was_on] += batch->back[i].pages;
+	/* It may have the next home already. */
+	bool returns = state && state->start_ticks == step->start_ticks && batch->nr_back > 0 &&
+		       (state->home < 0 || state->decision == one->decision.id);
+	int r = returns ? nm_mover_submit(daemon->pipeline.mover, batch) : 0;
+	if (returns && r == 0) {
+		(void)NM_TAKE(batch);
+		/* The location of its memory is assumed from these pages until it is queried. */
+		nm_home_state_locate(state, pages, nr_nodes);
+		state->location.anon_bytes = 0;
 	}
+	if (r == -EAGAIN)
+		nm_migration_keep(one, batch);
 	if (!one->moving && one->nr_origins == 0)
 		nm_migration_drop(&daemon->pipeline.migrations, one);
 }
@@ -61,11 +58,12 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 {
 	struct nm_memory_migration *migration = &state->migration;
 	migration->moved += batch->moved;
+	migration->failed &= batch->error != 0;
 	/* After an error, pages elsewhere do not show that they cannot be moved. */
 	migration->checked = batch->error != 0;
 	bool later = nm_home_state_refuse(state, batch->error) &&
 		     batch->bytes < migration->away_bytes;
-	if (batch->stayed_bytes > batch->bytes)
+	if (batch->error == 0 && batch->stayed_bytes > batch->bytes)
 		(void)nm_home_state_refuse(state, -EBUSY);
 	migration->ended_bytes = batch->error == 0 ? state->anon_bytes : 0;
 	migration->ended_ns = nm_daemon_now_ns(daemon);

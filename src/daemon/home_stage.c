@@ -183,12 +183,14 @@ static bool on_allows(void *context, uint32_t pid)
 	return nm_trial_stage_allows(context, pid);
 }
 
-/* Leases and verdicts of the lotteries end before a process is assigned a home. */
+/* Leases and verdicts of the lotteries end before a process is assigned a home. Its moved pages get
+ * no verdict any more, so that they need not return. */
 static void on_withdrawn(void *context, const struct nm_home_state *state)
 {
 	struct nm_daemon *daemon = context;
 	(void)nm_actuator_return_process(daemon->pipeline.actuator, state->pid);
 	nm_verifier_drop_process(daemon->pipeline.verifier, state->pid);
+	nm_migrations_abandon(&daemon->pipeline.migrations, state->pid);
 }
 
 static const char *end_text(const struct nm_home_state *state, enum nm_home_end end)

@@ -42,7 +42,6 @@ static void note_refusal(struct nm_page_process *process, const struct nm_page_s
 	if (step->fate == NM_PAGE_FATE_MOVED)
 		nm_page_accept(process, step->address);
 	else if (refused || failed)
-		/* If memory is short, the page is requested again. */
 		nm_page_refuse(process, step->address,
 			       step->error == -EBUSY ? 1 : NM_PAGE_REFUSED_TIMES);
 }
@@ -67,6 +66,27 @@ static void settle_page(struct nm_memory *memory, const struct nm_migration *mig
 	/* For a range only moved pages matter: its other pages were not found by the rule. */
 	if (outcome == NM_PAGE_MOVED || migration->decision.pages.reason == NM_PAGE_REASON_PAGES)
 		nm_memory_settle_page(memory, &page, outcome, (unsigned)step->to);
+}
+
+/* A page is tracked in the size of its samples, which a run of base pages does not show. */
+static void settle_returned(struct nm_memory *memory, uint16_t owner,
+			    const struct nm_base_pages *run)
+{
+	static const struct {
+		uint8_t size; /* enum nm_page_size */
+		uint64_t bytes;
+	} sizes[] = {{NM_PAGE_4K, SMALL_BYTES}, {NM_PAGE_2M, 2 * MIB}, {NM_PAGE_1G, 1024 * MIB}};
+	uint64_t end = run->address + run->pages * SMALL_BYTES;
+
+	for (size_t i = 0; i < NM_ARRAY_SIZE(sizes); i++) {
+		uint64_t bytes = sizes[i].bytes;
+		for (uint64_t address = (run->address + bytes - 1) / bytes * bytes;
+		     address + bytes <= end; address += bytes) {
+			struct nm_page_id page = {
+				.address = address, .owner = owner, .size = sizes[i].size};
+			nm_memory_settle_page(memory, &page, NM_PAGE_MOVED, (unsigned)run->now_on);
+		}
+	}
 }
 
 /* Records the original locations, and counts the pages without one. */
@@ -138,6 +158,8 @@ static void finish(struct nm_daemon *daemon, struct nm_migration *migration,
 	report(daemon, migration, &results, batch->bytes);
 	if (!batch->rollback)
 		record_origins(daemon, migration, batch, &results);
+	for (size_t i = 0; batch->rollback && i < batch->nr_base_pages; i++)
+		settle_returned(daemon->pipeline.memory, migration->owner, &batch->base_pages[i]);
 	tally(&stage->tally, &results);
 	if (migration->decision.pages.reason == NM_PAGE_REASON_REGION ||
 	    migration->decision.pages.reason == NM_PAGE_REASON_CONTENTION)

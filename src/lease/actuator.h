@@ -131,7 +131,7 @@ size_t nm_lease_collect(const struct nm_actuator *actuator, bool written,
 
 /* nm_lease_reserve() allocates space, so that `more` calls of nm_lease_put() cannot fail. Each of
  * them also needs nm_lease_reserve_place() for its thread; nm_lease_release_place() releases that
- * place if it was not used. The first two return 0 or a negative errno. */
+ * place if it was not used. It returns 0 or a negative errno. */
 void nm_lease_reserve(struct nm_actuator *actuator, size_t more);
 int nm_lease_reserve_place(struct nm_actuator *actuator, uint32_t pid, uint32_t tid);
 void nm_lease_release_place(struct nm_actuator *actuator, uint32_t pid, uint32_t tid);

@@ -319,8 +319,9 @@ static uint64_t oldest_sibling(struct nm_descent *descent, uint32_t pid)
  * Returns whether the leader is the leased thread, after an exec. An exec by another thread keeps
  * the start time of the leader, but the leader is that thread from then on: it has used at least as
  * much CPU time, and no thread older than the lease is left, because an exec ends all other
- * threads. A leader that may have been pinned by its owner, or leased, is left alone. The address
- * of its stack would show an exec, but other users' stacks are hidden from the service (ptrace(2)).
+ * threads. A leader that is leased, or that its owner may have pinned while another thread exists,
+ * is left alone. The address of its stack would show an exec, but other users' stacks are hidden
+ * from the service (ptrace(2)).
  */
 static bool took_over(struct nm_descent *descent, const struct nm_ledger_entry *terms,
 		      bool leader_leased, const struct nm_proc_stat *leader)

@@ -273,33 +273,37 @@ static uint64_t add_back(struct nm_mover *mover, const struct nm_base_pages *run
 	return page_bytes(mapped);
 }
 
-/* batch->next is the number of base pages that are done. */
+/* batch->next is the number of base pages that are done. It advances with the success of the call.
+ */
 static void collect_back(struct nm_mover *mover)
 {
 	struct nm_page_batch *batch = mover->work.batch;
 	uint64_t page = batch->next;
 
 	mover->call.count = 0;
+	mover->work.back_next = batch->next;
 	for (size_t i = 0; i < batch->nr_back; i++) {
 		const struct nm_base_pages *run = &batch->back[i];
 		while (page < run->pages && mover->call.count < mover->call.pages_most) {
 			uint64_t bytes =
 				add_back(mover, run, run->address + page * NM_SMALL_PAGE);
 			page += bytes / NM_SMALL_PAGE;
-			batch->next += bytes / NM_SMALL_PAGE;
+			mover->work.back_next += bytes / NM_SMALL_PAGE;
 		}
 		if (page < run->pages)
 			return;
 		page -= run->pages;
 	}
-	batch->next = NM_BULK_END;
+	mover->work.back_next = NM_BULK_END;
 }
 
 static int take_moved_back(struct nm_mover *mover, int r)
 {
-	if (r == 0)
-		settle_units(mover);
-	return r;
+	if (r < 0)
+		return r;
+	settle_units(mover);
+	mover->work.batch->next = mover->work.back_next;
+	return 0;
 }
 
 /* A page that has moved again since stays where it is now. */
@@ -318,7 +322,7 @@ static int move_back_found(struct nm_mover *mover, int r)
 			call->units[kept++] = unit;
 	}
 	call->count = kept;
-	return kept > 0 ? nm_call_round(mover, take_moved_back) : 0;
+	return kept > 0 ? nm_call_round(mover, take_moved_back) : take_moved_back(mover, 0);
 }
 
 static int move_back(struct nm_mover *mover)

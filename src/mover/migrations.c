@@ -55,7 +55,7 @@ uint64_t nm_migration_remember(const struct nm_migrations *migrations, struct nm
 			     migrations->items[i].nr_origins);
 	if (count > 0)
 		one->origins = nm_must(reallocarray(one->origins, count, sizeof(*one->origins)));
-	for (size_t i = 0; i < batch->nr_base_pages; i++) {
+	for (size_t i = 0; i < batch->nr_base_pages && !one->abandoned; i++) {
 		if (batch->base_pages[i].was_on < 0)
 			continue;
 		if (!nm_usage_has_room(&usage, config->rules.rollback_pages))
@@ -107,4 +107,16 @@ void nm_migrations_drop(struct nm_migrations *migrations, enum nm_decision_kind 
 		if (migrations->items[i].decision.kind == kind &&
 		    (!roll_back || migrations->items[i].roll_back))
 			nm_migration_drop(migrations, &migrations->items[i]);
+}
+
+void nm_migrations_abandon(struct nm_migrations *migrations, uint32_t pid)
+{
+	for (size_t i = migrations->count; i-- > 0;) {
+		struct nm_migration *one = &migrations->items[i];
+		if (one->decision.kind != NM_DECISION_PAGES || one->decision.steps[0].pid != pid)
+			continue;
+		one->abandoned = true;
+		if (!one->moving)
+			nm_migration_drop(migrations, one);
+	}
 }

@@ -135,7 +135,6 @@ static const struct nm_mover_rules *latest(const struct nm_mover *mover)
 	return mover->has_next ? &mover->next : &mover->rules;
 }
 
-/* If there is no memory for the nodes, none is known, and steps to any node are refused. */
 void nm_mover_configure(struct nm_mover *mover, const struct nm_topology *topology,
 			const struct nm_config *config)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "pace.h"
 
+#include <math.h>
+
 #define FIRST_CHUNK 16U
 #define GROWTH 4U /* limit from one call to the next */
 #define SLOWEST 8 /* multiple of the limit above which the time of a call does not count */
@@ -16,6 +18,7 @@
 #define LEAST 0.001 /* minimum cost of a page, relative to the mean */
 #define BURST_S 0.1 /* maximum burst, in seconds of max_mb_per_s */
 #define REST 10 /* multiple of a slow call for which its domain rests */
+#define REST_MOST_NS (10 * (double)NM_NSEC_PER_SEC)
 #define MIB 1048576.0
 /* A domain that used the mover alone for long does not wait for longer when others come. */
 #define USED_MOST_NS ((double)NM_NSEC_PER_SEC)
@@ -189,7 +192,8 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, ui
 	if (slow && (!learned || cost->page_ns * count > target_ns / 2))
 		shrink(cost, class == NM_PACE_SMALL ? SLOW_CHUNK : 1, pages);
 	pass_time(pace, now_ns);
-	if (slow)
-		nm_debts_add(&pace->rests, domain, REST * (double)ns);
+	double left_ns = REST_MOST_NS - nm_debts_of(&pace->rests, domain);
+	if (slow && left_ns > 0)
+		nm_debts_add(&pace->rests, domain, fmin(REST * (double)ns, left_ns));
 	return slow;
 }

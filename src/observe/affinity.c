@@ -35,8 +35,7 @@ void nm_affinity_configure(struct nm_affinity *affinity, const struct nm_config 
 }
 
 /* Returns an id that is in no page: its thread exited longer ago than the window for sharing, and
- * its pairs have been cleared; 0 if
- * there is none. */
+ * its pairs have been cleared; 0 if there is none. */
 static uint16_t take_free(struct nm_affinity *affinity, uint32_t now_s)
 {
 	uint16_t id = affinity->first_free;

@@ -60,7 +60,7 @@ static void follow(struct nm_column *column, const struct nm_snapshot *snapshot,
 	for (size_t i = 0; next.init && i < next.count; i++)
 		if (!find_same(column, &next.keys[i]))
 			next.init(snapshot, cell_at(&next, &next.keys[i]));
-	/* Move the cells of tasks that remain, and leaves zeros in their place. */
+	/* Move the cells of tasks that remain, and leave zeros in their place. */
 	for (size_t i = 0; i < column->count; i++) {
 		void *cell = cell_at(column, &column->keys[i]);
 		const struct nm_column_key *same = find_same(&next, &column->keys[i]);

@@ -19,7 +19,7 @@ int nm_helper_call(int socket, const struct nm_helper_request *request,
 		   struct nm_event_fds *ret_fds)
 {
 	nm_auto(nm_fds_close) struct nm_fds fds = {-1, -1};
-	struct nm_helper_reply reply;
+	struct nm_helper_reply reply = {0};
 	struct iovec part = {&reply, sizeof(reply)};
 	ssize_t sent;
 

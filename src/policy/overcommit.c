@@ -280,7 +280,7 @@ static void yield_group(struct group *group, uint32_t *bound, uint32_t *ret, siz
 	size_t yielding;
 	count_yielding(group, bound, &yielding);
 	for (size_t k = 0; k < yielding; k++) {
-		/* Move the thread with the fewest accesses to the front of entries[from …]. */
+		/* Move the thread with the fewest accesses to the front of entries[k …]. */
 		struct entry *entries = group->entries, first = entries[k];
 		size_t lowest = k;
 		for (size_t i = k + 1; i < group->count; i++)

@@ -26,9 +26,7 @@ struct nm_search_tickets {
 double nm_search_preference(const struct nm_snapshot *snapshot, const struct nm_config *config,
 			    uint32_t thread, int node);
 
-/*
- * Takes threads from the list until n of them count, and draws the winners. Returns 0.
- */
+/* Takes threads from the list until n of them count, and draws the winners. */
 void nm_search_lottery(const struct nm_snapshot *snapshot, const struct nm_config *config,
 		       const struct nm_search_tickets *tickets, struct nm_rng *rng,
 		       struct nm_proposals *ret);

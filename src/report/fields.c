@@ -110,7 +110,7 @@ static const struct nm_field decision_fields[] = {
 	{FIELD(NUMBER, bytes, "size of the pages")},
 	{FIELD(TEXT, message, "text of the decision, as in the journal")},
 	{FIELD(TEXT, figure, "what was measured: local_share or performance")},
-	{FIELD(NUMBER, candidates_count, "candidates of its thread in that lottery")},
+	{FIELD(NUMBER, candidates_count, "candidates of its thread, if a lottery decided")},
 	{FIELD(TEXT, fields, "fields of the journal entry, one NAME=value per line")},
 	{FIELD(TEXT, verdict_message, "text of the verdict")},
 };

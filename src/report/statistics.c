@@ -318,7 +318,7 @@ static json_t *json_of(const struct nm_statistic *row, const struct nm_statistic
 	case NM_VALUE_REAL:
 		return json_real(number); /* NULL if it is not finite */
 	default:
-		return json_integer((json_int_t)number);
+		return isfinite(number) ? json_integer((json_int_t)number) : NULL;
 	}
 }
 

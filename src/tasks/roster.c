@@ -478,7 +478,6 @@ void nm_roster_give_back(struct nm_roster *roster, uint32_t tid, uint64_t start_
 	if (!thread)
 		return;
 	thread->eligibility = NM_ELIGIBILITY_FOREIGN;
-	/* Out of memory: the state lasts only as long as this task table contains the thread. */
 	nm_roster_remember(roster->memory, roster->platform, tid, start_ticks,
 			   NM_ELIGIBILITY_FOREIGN, thread->process->domain);
 }

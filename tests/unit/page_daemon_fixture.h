@@ -41,6 +41,11 @@ static inline void move_back(struct nm_page_batch *batch, const struct nm_base_p
 		world.space.home[page] = (uint8_t)run->was_on;
 		batch->moved++;
 		batch->bytes += 4096;
+		batch->base_pages = reallocarray(batch->base_pages, batch->nr_base_pages + 1,
+						 sizeof(*batch->base_pages));
+		assert_non_null(batch->base_pages);
+		batch->base_pages[batch->nr_base_pages++] = (struct nm_base_pages){
+			run->address + i * 4096ULL, 1, run->now_on, run->was_on};
 	}
 }
 

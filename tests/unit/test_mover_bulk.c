@@ -573,6 +573,33 @@ static void test_a_batch_waits_for_its_mappings(void **state)
 	nm_page_batch_free(batch);
 }
 
+/* No page of a rollback is left out when its worker is still busy after a round. */
+static void test_a_rollback_waits_for_its_worker(void **state)
+{
+	struct test *test = *state;
+	struct nm_page_batch *batch = bulk_batch();
+
+	begin_large(test);
+	batch->to = -1;
+	batch->rollback = true;
+	batch->nr_back = 1;
+	batch->back = calloc(1, sizeof(*batch->back));
+	assert_non_null(batch->back);
+	batch->back[0] = (struct nm_base_pages){FAKE_BASE, 6, 2, 0};
+	test->fake->where_error = -EINPROGRESS;
+	start(test);
+	assert_int_equal(nm_mover_submit(test->mover, batch), 0);
+	for (unsigned i = 0; i < 20; i++)
+		fake_pass_ms(test->fake, test->mover, 100);
+	test->fake->where_error = 0;
+	for (struct nm_page_batch *done = NULL; !done; done = fake_done(test->mover))
+		fake_pass_ms(test->fake, test->mover, 500);
+	assert_int_equal(batch->error, 0);
+	assert_int_equal(batch->moved, 6);
+	assert_int_equal(pages_on(test, 2), 6);
+	nm_page_batch_free(batch);
+}
+
 /* Its worker is still busy after a round: other batches continue, and this one does when the worker
  * is done. */
 /* SECURITY: held-lock */
@@ -704,6 +731,7 @@ int main(void)
 		TEST(test_a_batch_waits_for_its_mappings),
 		TEST(test_a_sparse_mapping_is_not_searched),
 		TEST(test_others_go_on_while_a_worker_is_at_work),
+		TEST(test_a_rollback_waits_for_its_worker),
 		TEST(test_long_mappings_take_twice_their_time),
 		TEST(test_a_waiting_batch_is_dropped),
 		TEST(test_migration_ends_with_its_process),

@@ -453,8 +453,18 @@ static void unhelpful_page_moves_are_rolled_back(void **state)
 	live_until_on(0, 16, 20);
 	for (int i = 0; i < 12 && pages_on(0) > 0; i++)
 		live_one();
-	for (unsigned page = 0; page < 16; page++)
+	const struct nm_page_process *process =
+		nm_page_process_of(&world.daemon.pipeline.pages->processes, 1000);
+	assert_non_null(process);
+	for (unsigned page = 0; page < 16; page++) {
+		struct nm_page_view view;
+		const struct nm_page_id id = {.address = START + page * 4096ULL,
+					      .owner = process->owner,
+					      .size = NM_PAGE_4K};
 		assert_int_equal(world.space.home[page], page < 8 ? 2 : 3);
+		assert_int_equal(nm_memory_look(world.daemon.pipeline.memory, &id, &view), 0);
+		assert_int_equal(view.page_node, page < 8 ? 2 : 3);
+	}
 	const struct nm_entry *undone = find_entry(0, NM_MESSAGE_VERDICT, "VERDICT", "rolled-back");
 	assert_non_null(undone);
 	assert_true(number_of(undone, "PERFORMANCE_LEFT") < 0.9);

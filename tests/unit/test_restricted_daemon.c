@@ -330,6 +330,18 @@ static void repeated_failures_are_learnt(void **state)
 	assert_refusal_is_learnt(-ETIMEDOUT, 2);
 }
 
+/* Its domain has stuck workers: nothing was tried. */
+static void waiting_for_a_worker_is_no_refusal(void **state)
+{
+	(void)state;
+	batch_error = -EALREADY;
+	begin_away();
+	live_s(50);
+	assert_true(moves_away > 2);
+	assert_false(state_of(1000)->immovable);
+	fake_asked.numa_maps = NULL;
+}
+
 /* As that of a thread that is exiting, of a process that continues. */
 static void repeated_failures_of_a_thread_are_learnt(void **state)
 {
@@ -416,6 +428,7 @@ int main(void)
 		TEST(a_lack_of_memory_in_the_kernel_is_learnt),
 		TEST(repeated_failures_are_learnt),
 		TEST(repeated_failures_of_a_thread_are_learnt),
+		TEST(waiting_for_a_worker_is_no_refusal),
 		TEST(refusals_of_all_pages_are_learnt),
 		TEST(confined_memory_is_known_before_the_choice),
 		TEST(confined_memory_is_where_it_may_be),

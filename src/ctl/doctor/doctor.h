@@ -34,8 +34,8 @@ struct nm_doctor_options {
 	int bus_error;
 };
 
-/* Adds the findings to *ret. Returns 0 regardless of the findings; -ENOMEM; or a negative errno if
- * /proc cannot be read. Called by numa-migrctl. */
+/* Adds the findings to *ret. Returns 0 regardless of the findings, or a negative errno if /proc
+ * cannot be read. Called by numa-migrctl. */
 int nm_doctor_run(const struct nm_doctor_options *options, struct nm_findings *ret);
 
 #endif

@@ -7,8 +7,8 @@
 #include "facts.h"
 #include "numa-migrd/platform.h"
 
-/* Collects all facts. Returns 0, -ENOMEM, or the negative errno of opening the root. The caller
- * must clear the facts in any case. */
+/* Collects all facts. Returns 0, or the negative errno of opening the root. The caller must
+ * clear the facts in any case. */
 int nm_facts_gather(const struct nm_doctor_options *options, struct nm_facts *facts);
 
 /* The parts that follow the machine, in this order: later ones use the results of earlier ones. */

@@ -155,12 +155,15 @@ bool nm_home_state_refuse(struct nm_home_state *state, int error)
 	case -ESTALE:
 	case -EROFS:
 		return false;
-	case -ENOSPC: /* our own rule: the node may have memory later */
+	case -ENOSPC:	/* our own rule: the node may have memory later */
+	case -EALREADY: /* it or its domain has to wait for a worker (worker.h) */
 		return true;
 	case -ESRCH: /* if the process continues, a thread was exiting */
 	case -ECONNRESET: /* the worker failed, not the move, unless it fails again */
 	case -EPIPE:
 	case -ETIMEDOUT:
+	case -ENOTCONN:
+	case -EPROTO:
 		if (!state->migration.failed)
 			return state->migration.failed = true;
 		break;

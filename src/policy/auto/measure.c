@@ -127,7 +127,6 @@ static double room_on(const struct nm_snapshot *snapshot, const struct nm_home_s
 	return room;
 }
 
-/* If memory is short, the process may use all CPUs of the nodes that it may use. */
 static void update_room(const struct nm_snapshot *snapshot, struct nm_home_state *state)
 {
 	nm_autobitmap all = nm_must(hwloc_bitmap_alloc()), scratch = nm_must(hwloc_bitmap_alloc());
