@@ -357,6 +357,7 @@ static void test_other_boot(void **state)
 	give(10, 1, "/");
 	assert_int_equal(nm_ledger_read(directory, OTHER_BOOT, &contents), 0);
 	assert_int_equal(contents.count, 0);
+	nm_ledger_contents_clear(&contents);
 	/* Lines written after a reboot are not lost behind the old header. */
 	nm_ledger_free(ledger);
 	ledger = NULL;
