@@ -261,7 +261,8 @@ struct nm_debts {
 /* Returns what the domain owes. */
 double nm_debts_of(const struct nm_debts *debts, uint64_t domain);
 
-void nm_debts_add(struct nm_debts *debts, uint64_t domain, double amount);
+/* Adds to what the domain owes, up to `most`; what it owes beyond that stays. */
+void nm_debts_add(struct nm_debts *debts, uint64_t domain, double amount, double most);
 
 /* Reduces the debt of each domain. */
 void nm_debts_repay(struct nm_debts *debts, double amount);

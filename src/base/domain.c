@@ -78,16 +78,19 @@ double nm_debts_of(const struct nm_debts *debts, uint64_t domain)
 	return 0;
 }
 
-void nm_debts_add(struct nm_debts *debts, uint64_t domain, double amount)
+void nm_debts_add(struct nm_debts *debts, uint64_t domain, double amount, double most)
 {
 	struct nm_debt *debt = &debts->debts[0];
+	double left = most - nm_debts_of(debts, domain);
 
+	if (left <= 0)
+		return;
 	for (unsigned i = 0; i < NM_DEBTS && debt->domain != domain; i++)
 		if (debts->debts[i].domain == domain || debts->debts[i].amount < debt->amount)
 			debt = &debts->debts[i];
 	if (debt->domain != domain)
 		*debt = (struct nm_debt){.domain = domain};
-	debt->amount += amount;
+	debt->amount += amount < left ? amount : left;
 }
 
 void nm_debts_repay(struct nm_debts *debts, double amount)

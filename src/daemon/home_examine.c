@@ -195,7 +195,8 @@ static int measure_charged(struct nm_daemon *daemon, struct nm_examination *one,
 	/* In a simulation the cost of the model must not affect decisions. */
 	if (!daemon->options.feed)
 		nm_debts_add(&placement->debts, one->domain,
-			     (double)(nm_own_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC);
+			     (double)(nm_own_cpu_ns() - before_ns) / (double)NM_NSEC_PER_SEC,
+			     INFINITY);
 	return r;
 }
 

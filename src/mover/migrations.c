@@ -53,9 +53,11 @@ uint64_t nm_migration_remember(const struct nm_migrations *migrations, struct nm
 	for (size_t i = 0; i < migrations->count; i++)
 		nm_usage_add(&usage, one->domain, migrations->items[i].domain,
 			     migrations->items[i].nr_origins);
-	if (count > 0)
-		one->origins = nm_must(reallocarray(one->origins, count, sizeof(*one->origins)));
-	for (size_t i = 0; i < batch->nr_base_pages && !one->abandoned; i++) {
+	if (one->abandoned || count == 0 ||
+	    !nm_usage_has_room(&usage, config->rules.rollback_pages))
+		return 0;
+	one->origins = nm_must(reallocarray(one->origins, count, sizeof(*one->origins)));
+	for (size_t i = 0; i < batch->nr_base_pages; i++) {
 		if (batch->base_pages[i].was_on < 0)
 			continue;
 		if (!nm_usage_has_room(&usage, config->rules.rollback_pages))

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pace.h"
 
-#include <math.h>
-
 #define FIRST_CHUNK 16U
 #define GROWTH 4U /* limit from one call to the next */
 #define SLOWEST 8 /* multiple of the limit above which the time of a call does not count */
@@ -95,10 +93,7 @@ uint64_t nm_pace_slow_ns(const struct nm_pace *pace, bool bulk)
 
 void nm_pace_charge(struct nm_pace *pace, uint64_t domain, double ns)
 {
-	double left_ns = USED_MOST_NS - nm_debts_of(&pace->used, domain);
-
-	if (left_ns > 0)
-		nm_debts_add(&pace->used, domain, ns < left_ns ? ns : left_ns);
+	nm_debts_add(&pace->used, domain, ns, USED_MOST_NS);
 }
 
 void nm_pace_spend(struct nm_pace *pace, uint64_t domain, uint64_t bytes)
@@ -192,8 +187,7 @@ bool nm_pace_learn(struct nm_pace *pace, enum nm_pace_class class, bool bulk, ui
 	if (slow && (!learned || cost->page_ns * count > target_ns / 2))
 		shrink(cost, class == NM_PACE_SMALL ? SLOW_CHUNK : 1, pages);
 	pass_time(pace, now_ns);
-	double left_ns = REST_MOST_NS - nm_debts_of(&pace->rests, domain);
-	if (slow && left_ns > 0)
-		nm_debts_add(&pace->rests, domain, fmin(REST * (double)ns, left_ns));
+	if (slow)
+		nm_debts_add(&pace->rests, domain, REST * (double)ns, REST_MOST_NS);
 	return slow;
 }

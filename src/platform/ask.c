@@ -59,11 +59,10 @@ static void pass_time(struct nm_asker *asker)
 /* A rest that is longer than the new one stays. */
 static void begin_rest(struct nm_asker *asker, uint64_t domain, uint64_t took_ns)
 {
-	pass_time(asker);
-	double more = (double)(NM_ANSWER_REST_SHARE * took_ns) - rest_of(asker, domain);
+	double rest_ns = (double)(NM_ANSWER_REST_SHARE * took_ns);
 
-	if (more > 0)
-		nm_debts_add(&asker->rests, domain, more);
+	pass_time(asker);
+	nm_debts_add(&asker->rests, domain, rest_ns, rest_ns);
 }
 
 /* Queries of resting domains come last; otherwise the longest wait comes first. */

@@ -92,7 +92,7 @@ static bool take_token(struct nm_journal *journal, uint64_t domain, uint64_t now
 		return false;
 	journal->tokens -= 1;
 	if (domain)
-		nm_debts_add(&journal->used, domain, 1);
+		nm_debts_add(&journal->used, domain, 1, RATE_PER_S);
 	return true;
 }
 

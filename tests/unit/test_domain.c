@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Domains, and their shares of what is limited. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,16 +146,19 @@ static void the_smallest_debt_makes_way(void **state)
 
 	(void)state;
 	for (uint64_t domain = 1; domain <= NM_DEBTS; domain++)
-		nm_debts_add(&debts, domain, (double)domain);
-	nm_debts_add(&debts, 1, 2);
-	nm_debts_add(&debts, 1000, 5);
+		nm_debts_add(&debts, domain, (double)domain, INFINITY);
+	nm_debts_add(&debts, 1, 2, INFINITY);
+	nm_debts_add(&debts, 1000, 5, INFINITY);
 	assert_true(nm_debts_of(&debts, 1) == 3);
 	assert_true(nm_debts_of(&debts, 2) == 0);
+	nm_debts_add(&debts, 1000, 1, 3); /* what is owed beyond the limit stays */
 	assert_true(nm_debts_of(&debts, 1000) == 5);
 	nm_debts_repay(&debts, 4);
 	assert_true(nm_debts_of(&debts, 1) == 0);
 	assert_true(nm_debts_of(&debts, 1000) == 1);
 	assert_true(nm_debts_of(&debts, NM_DEBTS) == NM_DEBTS - 4.0);
+	nm_debts_add(&debts, 1000, 9, 6);
+	assert_true(nm_debts_of(&debts, 1000) == 6);
 }
 
 int main(void)

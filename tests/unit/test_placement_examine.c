@@ -360,7 +360,7 @@ static void a_fork_storm_is_charged_to_its_user(void **state)
 	uint64_t domain = nm_roster_domain(world.daemon.pipeline.roster, 1000);
 	storm_of(1000, 5000, 20);
 	storm_of(1100, 8000, 1);
-	nm_debts_add(&placement->debts, domain, 1);
+	nm_debts_add(&placement->debts, domain, 1, INFINITY);
 	placement->budget_s = -1000;
 	uint64_t due_ns = world.fake->now_ns + NM_NSEC_PER_SEC;
 	assert_int_equal(nm_home_stage_examinations_allowed(&world.daemon, due_ns), 1);
