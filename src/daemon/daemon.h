@@ -420,7 +420,10 @@ struct nm_view nm_views_of(struct nm_daemon *daemon, struct nm_statistics *stati
 /* Composes the document of Dump, for struct nm_control_ops. */
 int nm_command_dump(void *context);
 
-/* Copies the statistics of the stages. */
+/* Copies what the status line shows. It is composed up to twice a second, so that nothing here
+ * reads each thread of the snapshot or each page. */
+void nm_statistics_gather_totals(const struct nm_daemon *daemon, struct nm_statistics *ret);
+/* Copies all statistics of the stages. */
 void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *ret);
 
 /* ---- metrics_file.c: metrics for Prometheus ---- */

@@ -394,7 +394,7 @@ void nm_report_status(struct nm_daemon *daemon)
 	struct nm_statistics statistics;
 	uint64_t now_ns = nm_clock_ns();
 	daemon->reported.composed_ns = now_ns;
-	nm_statistics_gather(daemon, &statistics);
+	nm_statistics_gather_totals(daemon, &statistics);
 	nm_status_line(&statistics, text, sizeof(text));
 	if (strcmp(text, daemon->reported.status) == 0 ||
 	    (is_same_state(text, daemon->reported.status) &&

@@ -45,7 +45,6 @@ static void gather_service(const struct nm_daemon *daemon, struct nm_statistics 
 	ret->service.started_s = started_s ? (double)started_s : (double)NAN;
 	ret->service.late_max_ms = daemon->tally.late_max_usec / 1000;
 	ret->service.cpu_ns = nm_own_cpu_ns();
-	ret->service.resident_bytes = resident_bytes();
 }
 
 static void gather_trial(const struct nm_trial_stage *stage, struct nm_statistics *ret)
@@ -124,7 +123,6 @@ static void gather_tasks(const struct nm_daemon *daemon, struct nm_statistics *r
 	ret->threads_measured = snapshot ? snapshot->measured : 0;
 	ret->threads_undersampled = snapshot ? snapshot->undersampled : 0;
 	ret->leases = nm_actuator_leases(pipeline->actuator);
-	ret->latency = mean_latency(snapshot);
 	if (platform->ops->worker_counts)
 		platform->ops->worker_counts(platform, &ret->workers);
 }
@@ -158,12 +156,26 @@ static void gather_balance(const struct nm_daemon *daemon, struct nm_statistics 
 	ret->dtas = dtas_state(daemon);
 }
 
-void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *ret)
+void nm_statistics_gather_totals(const struct nm_daemon *daemon, struct nm_statistics *ret)
 {
 	const struct nm_pipeline *pipeline = &daemon->pipeline;
 
 	*ret = (struct nm_statistics){0};
 	gather_service(daemon, ret);
+	if (pipeline->source) {
+		add_part(ret, NM_PART_SOURCE);
+		ret->source = *nm_source_status(pipeline->source);
+	}
+	if (!daemon->paused)
+		gather_tasks(daemon, ret);
+}
+
+void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *ret)
+{
+	const struct nm_pipeline *pipeline = &daemon->pipeline;
+
+	nm_statistics_gather_totals(daemon, ret);
+	ret->service.resident_bytes = resident_bytes();
 	/* The counters survive a pause, which ends the policy. */
 	if (nm_placement_of(daemon) || daemon->tally.homes.granted > 0)
 		add_part(ret, NM_PART_HOMES);
@@ -172,14 +184,10 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 		gather_trial(&daemon->trial, ret);
 	if (pipeline->pages)
 		gather_pages(pipeline, ret);
-	if (pipeline->source) {
-		add_part(ret, NM_PART_SOURCE);
-		ret->source = *nm_source_status(pipeline->source);
-	}
 	if (daemon->paused)
 		return;
 	gather_candidates(daemon, ret);
-	gather_tasks(daemon, ret);
+	ret->latency = mean_latency(daemon->views.snapshot);
 	if (pipeline->memory)
 		gather_memory(pipeline->memory, ret);
 	if (nm_balancer_of(daemon))
