@@ -21,24 +21,44 @@ enum nm_verdict_kind {
 };
 #define NM_VERDICT_KINDS (NM_VERDICT_INCONCLUSIVE + 1)
 
-/* Returns the verdict on a change, of which more is better; NaN: not known. It is an improvement
- * above `rise`, and rolled back below -`fall`. Called by all judges with their own limits. */
-static inline enum nm_verdict_kind nm_judge_change(double change, double rise, double fall)
+/* ---- the judge ---- */
+
+/* The change of a measure since a decision: more is better. It counts above `rise` and below
+ * -`fall`, which include the threshold and the noise of the measure. All zero: not known. */
+struct nm_change {
+	bool known;
+	double value, rise, fall;
+};
+
+/* Returns a change that is known unless its value is NaN. */
+static inline struct nm_change nm_change_of(double value, double rise, double fall)
 {
-	if (isnan(change))
-		return NM_VERDICT_INCONCLUSIVE;
-	if (change > rise)
-		return NM_VERDICT_IMPROVED;
-	return change < -fall ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_NEUTRAL;
+	return (struct nm_change){
+		.known = !isnan(value), .value = value, .rise = rise, .fall = fall};
 }
 
-/* How the verdict on a home was reached. */
-enum nm_place_judged_by {
-	NM_PLACE_BY_NOTHING,
-	NM_PLACE_BY_PERFORMANCE,
-	NM_PLACE_BY_DISTANCE,
-	NM_PLACE_BY_DELAY, /* `change` is in seconds of waiting per second of CPU time */
+static inline enum nm_verdict_kind nm_change_kind(const struct nm_change *change)
+{
+	if (!change->known)
+		return NM_VERDICT_INCONCLUSIVE;
+	if (change->value > change->rise)
+		return NM_VERDICT_IMPROVED;
+	return change->value < -change->fall ? NM_VERDICT_ROLLED_BACK : NM_VERDICT_NEUTRAL;
+}
+
+struct nm_judgement {
+	enum nm_verdict_kind kind; /* never CANCELLED */
+	enum nm_measure by;
+	double change; /* of that measure; NaN: of none */
 };
+
+/*
+ * Judges threads, pages and homes by the first of the criteria that is known and is not a veto
+ * without a fall. Pure. Whether a decision may be rolled back, and when it is judged, is decided by
+ * the callers.
+ */
+struct nm_judgement nm_judge_by(const struct nm_criterion *criteria,
+				const struct nm_change changes[NM_MEASURES]);
 
 /* ---- feedback by performance ---- */
 
@@ -61,8 +81,9 @@ enum nm_feedback_outcome {
 /* The judgement of one decision of the last tick. */
 struct nm_feedback_judgement {
 	uint64_t decision;
-	bool roll_back;
-	bool gain; /* the performance rose by more than the noise, and by at least 1 % */
+	/* Of ln P. It rises by more than the noise and 1 %; it falls below delta_g, or together
+	 * with the losses accepted before. */
+	struct nm_change change;
 	/* Remaining performance: P_g(τ+1)/P_g(τ), or its geometric mean over the processes that own
 	 * a thread moved by the decision. NaN if no thread was measured in both intervals. */
 	double figure;
@@ -128,8 +149,7 @@ struct nm_feedback_change {
 	/* figure is after/before, relative to the median of processes that were left alone
 	 * meanwhile; |ln figure| up to `noise` is noise. */
 	double figure, noise;
-	bool loss;	      /* figure is below delta_g, beyond noise */
-	bool gain;	      /* as in struct nm_feedback_judgement */
+	struct nm_change change; /* of ln P; it falls below delta_g, beyond noise */
 };
 
 /* Compares the process as of the last nm_imar2_feedback() with the baseline.
@@ -202,8 +222,9 @@ struct nm_verdict {
 	 * the thread fell, per page of the process. NaN: not known. */
 	struct nm_balance_reason balance;
 	double measured_benefit;
-	/* Of a home only: its change is positive if it is an improvement; NaN: not known. */
-	enum nm_place_judged_by judged_by;
+	/* Of a home only: its change, relative, or for DELAY in seconds of waiting per second of
+	 * CPU time; positive if it is an improvement; NaN: not known. */
+	enum nm_measure judged_by;
 	double change;
 	/* Of pages only: the reason, the number of decisions that share the metrics, and, if
 	 * neutral, whether enough accesses show that locality did not change. */
@@ -273,33 +294,23 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
  * threads has fewer than min_samples new samples or has not been seen on its new node. It
  * is cancelled if a thread ran elsewhere in two intervals and never on its new node.
  *
- * A decision judged by performance follows the feedback. If the feedback has no result, and for all
- * other decisions (those of LBMA if P is not known), the locality is compared: improved if it rose
- * by more than both NM_GATE_MARGIN and its noise, rolled back (with rules.rollback) if it
- * fell by more than that margin, otherwise neutral. LBMA moves threads only for locality, so a fall
- * of the locality rolls a move back regardless of the performance, which other moves of the
- * interval also affect. Moves for balance reduce locality on purpose and are not judged by it.
+ * The criteria are those of the policy's row. Performance is that of the feedback. LBMA moves threads
+ * only for locality, so a fall of the locality rolls a move back regardless of the performance,
+ * which other moves of the interval also affect. Moves for balance reduce locality on purpose.
  *
  * A decision for communication (kMAF) is judged by the mean access latency of the threads that one
- * thread placement moved in one process. The location of the data matters for it, not the local
- * access ratio, which falls on purpose until pages follow. The decision is judged as soon as
- * accesses are no slower than before (by delta_g, and beyond chance by gate_sigmas;
- * improved if they are faster by as much). If they are still slower at the end of the time limit,
- * all its threads are rolled back together. P is less suitable: it combines the latency with
- * metrics that placement does not change, and is unknown if they are not sampled. If latencies are
- * not sampled, the communication after NM_VERDICT_AGED_INTERVALS intervals decides: rolled back if
- * the threads are farther from their partners than at their old places, improved if they are nearer
- * by the same two settings.
+ * placement moved in one process: the location of the data matters for it, not the local access
+ * ratio, which falls on purpose until pages follow, and P combines the latency with metrics that
+ * placement does not change. The verdict comes as soon as accesses are no slower than before; if
+ * they still are at the end of the time limit, all its threads are rolled back together. If
+ * latencies are not sampled, the communication after NM_VERDICT_AGED_INTERVALS intervals decides.
  *
  * A ROLLBACK decision is only checked for arrival: it is neutral, never improved or rolled back.
  *
  * Decisions about pages of one process that are made while others are in progress form one
- * evaluation, which compares the process before the first and after the last batch. They are rolled
- * back if the feedback reports a loss or, if P is not known, the local access ratio fell by more
- * than NM_GATE_MARGIN (with rules.rollback). Rollbacks are never rolled back, spread ranges
- * not because of their locality, and nothing without rollback_pages. Improved if the feedback
- * reports a gain, or P did not fall and that ratio rose by more than the margin and its noise;
- * otherwise neutral.
+ * evaluation, which compares the process before the first and after the last batch, by performance
+ * and then by the local access ratio. Rollbacks are never rolled back, spread ranges not because of
+ * their locality, and nothing without rollback_pages.
  * Inconclusive if the process has exited, or too few samples were taken in NM_VERDICT_INTERVALS
  * intervals. A decision that moved nothing has no verdict.
  *

@@ -236,22 +236,15 @@ struct nm_place_change {
  */
 double nm_place_domain_median(struct nm_place_change *changes, size_t count, double otherwise);
 
-struct nm_place_verdict {
-	enum nm_verdict_kind kind; /* never CANCELLED */
-	double change; /* relative change of the value it was judged by; positive is better; NaN:
-			* none */
-	enum nm_place_judged_by judged_by;
-};
-
 /*
  * Compares the performance if both measures have it, otherwise the distance of the accesses if both
- * have enough accesses. A change counts if it exceeds 5 % and twice the standard deviation between
- * the intervals before. In any case it is rolled back if the group waits 20 % longer
- * for a CPU than before, and than other processes do, while CPUs on other nodes are idle. Called by
- * the tick.
+ * have enough accesses. A change counts if it exceeds the tolerance and twice the standard
+ * deviation between the intervals before. In any case it is rolled back if the group waits 20 %
+ * longer for a CPU than before, and than other processes do, while CPUs on other nodes are idle.
+ * Called by the tick.
  */
-struct nm_place_verdict nm_place_judge(const struct nm_place_measure *before,
-				       const struct nm_place_measure *after,
-				       const struct nm_place_context *context);
+struct nm_judgement nm_place_judge(const struct nm_place_measure *before,
+				   const struct nm_place_measure *after,
+				   const struct nm_place_context *context);
 
 #endif

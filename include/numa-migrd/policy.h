@@ -414,12 +414,36 @@ struct nm_policy_input {
 	struct nm_memory *memory; /* NULL: sampled pages and communication are not kept */
 };
 
+/* The measures by which decisions are judged. */
+enum nm_measure {
+	NM_BY_NOTHING,
+	NM_BY_PERFORMANCE,
+	NM_BY_DISTANCE,
+	NM_BY_DELAY, /* waiting for CPUs */
+	NM_BY_LATENCY,
+	NM_BY_COMMUNICATION,
+	NM_BY_LOCALITY,
+};
+#define NM_MEASURES (NM_BY_LOCALITY + 1)
+
+enum nm_criterion_use {
+	NM_CRITERION_DECIDES,  /* if it is known */
+	NM_CRITERION_VETOES,   /* if it fell; otherwise the next one is asked */
+	NM_CRITERION_CONFIRMS, /* decides if no earlier one is known; otherwise it may only turn a
+				* rise within its noise into an improvement */
+};
+
+struct nm_criterion {
+	enum nm_measure by;
+	enum nm_criterion_use use;
+};
+#define NM_CRITERIA_MOST 4 /* including the end, NM_BY_NOTHING */
+
 struct nm_policy_ops {
-	/* How moves are judged, see nm_verifier_judge(). */
-	bool by_performance; /* threads are also selected by it, so that it must be measured */
-	bool by_locality;    /* a fall of the locality counts, regardless of the performance */
-	bool by_sharing;     /* by the communication of threads */
-	bool rolls_back;     /* also without rules.rollback */
+	/* How its decisions are judged, in this order (judge.h). If performance comes first,
+	 * threads are also selected by it, so that it must be measured. */
+	struct nm_criterion judged_by[NM_CRITERIA_MOST];
+	bool rolls_back; /* for performance also without rules.rollback */
 	/* Any of these may be NULL. `state` belongs to the policy and lasts from interval to
 	 * interval. */
 	void *(*open)(const struct nm_topology *topology, double page_bytes);
@@ -472,6 +496,12 @@ static inline bool nm_policy_draws(enum nm_thread_policy policy)
 /* Returns the row of a policy; static. Called by the tick. */
 const struct nm_policy_ops *nm_policy_ops(enum nm_thread_policy policy);
 
+/* Returns whether this measure is the first by which the decisions of a policy are judged. */
+static inline bool nm_policy_is_by(enum nm_thread_policy policy, enum nm_measure measure)
+{
+	return nm_policy_ops(policy)->judged_by[0].by == measure;
+}
+
 /*
  * Returns whether the moves decided on this snapshot are judged by performance (judge.h). Moves
  * of LBMA are judged by locality if P is derived from locality, because the verifier measures
@@ -480,8 +510,8 @@ const struct nm_policy_ops *nm_policy_ops(enum nm_thread_policy policy);
 static inline bool nm_judged_by_performance(enum nm_thread_policy policy,
 					    const struct nm_snapshot *snapshot)
 {
-	const struct nm_policy_ops *ops = nm_policy_ops(policy);
-	return ops->by_performance || (ops->by_locality && !snapshot->by_locality);
+	return nm_policy_is_by(policy, NM_BY_PERFORMANCE) ||
+	       (nm_policy_is_by(policy, NM_BY_LOCALITY) && !snapshot->by_locality);
 }
 
 #endif

@@ -19,7 +19,7 @@ static bool rests(const struct nm_daemon *daemon, const struct nm_verdict *verdi
 {
 	if (!nm_actuator_holds(daemon->pipeline.actuator, thread->tid, thread->start_ticks))
 		return true;
-	return nm_policy_ops(verdict->policy)->by_performance &&
+	return nm_policy_is_by(verdict->policy, NM_BY_PERFORMANCE) &&
 	       verdict->of != NM_DECISION_ROLLBACK &&
 	       thread->performance_after <= thread->performance_before;
 }
@@ -65,7 +65,7 @@ static void apply_verdict(struct nm_daemon *daemon, const struct nm_snapshot *sn
 			(void)nm_actuator_return_thread(daemon->pipeline.actuator, thread->tid,
 							thread->start_ticks);
 	}
-	if (back && nm_policy_ops(verdict->policy)->by_sharing)
+	if (back && nm_policy_is_by(verdict->policy, NM_BY_LATENCY))
 		bar_processes(daemon, snapshot, verdict);
 	if (back && !restored)
 		nm_plan_add_rollback(snapshot, daemon->config, verdict, &daemon->next_decision,
@@ -79,14 +79,14 @@ bool nm_apply_feedback(struct nm_daemon *daemon, const struct nm_snapshot *snaps
 	enum nm_thread_policy policy = nm_drawing_policy(daemon->config, snapshot);
 	const struct nm_policy_ops *ops = nm_policy_ops(policy);
 	nm_open_policy(daemon, policy);
-	if (ops->by_performance)
+	if (nm_policy_is_by(policy, NM_BY_PERFORMANCE))
 		nm_report_locality(daemon, snapshot);
 	if (ops->follow)
 		ops->follow(pipeline->policies.states[policy], snapshot, daemon->config);
 	nm_imar2_feedback(pipeline->feedback, snapshot, daemon->config, &result);
 	result.interval_s = nm_interval_s(daemon);
 	nm_verifier_apply(pipeline->verifier, &result);
-	return result.may_propose || !ops->by_performance;
+	return result.may_propose || !nm_policy_is_by(policy, NM_BY_PERFORMANCE);
 }
 
 void nm_judge(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, struct nm_plan *plan)

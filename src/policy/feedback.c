@@ -170,23 +170,11 @@ static bool is_gain(const struct nm_config *config, double change, double sigma)
 	return change > 0 && change > config->rules.noise_gate * sigma;
 }
 
-static bool is_loss(const struct nm_config *config, double change, double sigma)
+static struct nm_change log_change(const struct nm_config *config, double change, double sigma)
 {
-	return change < log(config->rules.delta_g) && -change > config->rules.noise_gate * sigma;
-}
-
-static bool is_improvement(const struct nm_config *config, double change, double sigma)
-{
-	return change >= log1p(GAIN_MIN) && is_gain(config, change, sigma);
-}
-
-/* Small losses accumulate; only the last decision can be rolled back. */
-static bool must_roll_back(const struct nm_config *config, const struct change *change)
-{
-	if (is_loss(config, change->log, change->sigma))
-		return true;
-	return !config->rules.paper && change->log < 0 &&
-	       is_loss(config, change->losses, change->losses_sigma);
+	double noise = config->rules.noise_gate * sigma;
+	return nm_change_of(change, fmax(log1p(GAIN_MIN), noise),
+			    fmax(-log(config->rules.delta_g), noise));
 }
 
 static struct nm_feedback_judgement judgement_of(const struct nm_config *config,
@@ -194,14 +182,18 @@ static struct nm_feedback_judgement judgement_of(const struct nm_config *config,
 {
 	double figure = exp(change->log);
 	bool summed = !config->rules.paper && !isnan(figure);
-	return (struct nm_feedback_judgement){
+	struct nm_feedback_judgement judgement = {
 		.decision = decision,
-		.roll_back = must_roll_back(config, change),
-		.gain = is_improvement(config, change->log, change->sigma),
+		.change = log_change(config, change->log, change->sigma),
 		.figure = figure,
 		.noise = config->rules.noise_gate * change->sigma,
 		.losses = summed ? exp(change->losses) : figure,
 	};
+	/* Small losses accumulate; only the last decision can be rolled back. */
+	struct nm_change losses = log_change(config, change->losses, change->losses_sigma);
+	if (summed && nm_change_kind(&losses) == NM_VERDICT_ROLLED_BACK)
+		judgement.change.fall = 0;
+	return judgement;
 }
 
 static enum nm_feedback_outcome judge_decisions(struct nm_feedback *feedback,
@@ -220,8 +212,9 @@ static enum nm_feedback_outcome judge_decisions(struct nm_feedback *feedback,
 		uint64_t decision = judgement->decision;
 		struct change own = change_of(feedback, scopes, decision);
 		*judgement = judgement_of(config, &own, decision);
-		roll_back = roll_back || judgement->roll_back;
-		for (size_t k = 0; judgement->roll_back && k < scopes->count; k++)
+		bool fell = nm_change_kind(&judgement->change) == NM_VERDICT_ROLLED_BACK;
+		roll_back = roll_back || fell;
+		for (size_t k = 0; fell && k < scopes->count; k++)
 			if (involves(feedback, scopes, decision, &scopes->items[k]))
 				scopes->items[k].rolled_back = true;
 	}
@@ -438,8 +431,7 @@ void nm_feedback_compare(const struct nm_feedback *feedback, const struct nm_bas
 		change.after = process_change->after;
 		change.figure = exp(scope.log);
 		change.noise = config->rules.noise_gate * scope.sigma;
-		change.loss = is_loss(config, scope.log, scope.sigma);
-		change.gain = is_improvement(config, scope.log, scope.sigma);
+		change.change = log_change(config, scope.log, scope.sigma);
 	}
 	*ret = change;
 }

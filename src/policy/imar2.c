@@ -180,6 +180,6 @@ const struct nm_policy_ops nm_imar2_policy = {
 	.close = close_record,
 	.follow = follow_record,
 	.propose = propose_imar2,
-	.by_performance = true,
+	.judged_by = {{.by = NM_BY_PERFORMANCE}, {.by = NM_BY_LOCALITY}},
 	.rolls_back = true,
 };

@@ -131,5 +131,5 @@ const struct nm_policy_ops nm_kmaf_policy = {
 	.open = open_clock,
 	.close = free,
 	.propose = propose_kmaf,
-	.by_sharing = true,
+	.judged_by = {{.by = NM_BY_LATENCY}, {.by = NM_BY_COMMUNICATION}},
 };

@@ -70,4 +70,9 @@ static int propose_lbma(void *state, const struct nm_policy_input *input, struct
 	return 0;
 }
 
-const struct nm_policy_ops nm_lbma_policy = {.propose = propose_lbma, .by_locality = true};
+const struct nm_policy_ops nm_lbma_policy = {
+	.propose = propose_lbma,
+	.judged_by = {{NM_BY_LOCALITY, NM_CRITERION_VETOES},
+		      {.by = NM_BY_PERFORMANCE},
+		      {.by = NM_BY_LOCALITY}},
+};

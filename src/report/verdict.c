@@ -75,18 +75,18 @@ static void append_home_measure(struct nm_entry *entry, const struct nm_verdict 
 {
 	char change[NM_WORD_BYTES];
 	switch (verdict->judged_by) {
-	case NM_PLACE_BY_PERFORMANCE:
+	case NM_BY_PERFORMANCE:
 		nm_entry_append(entry, " performance %s", nm_change_text(verdict->change, change));
 		return;
-	case NM_PLACE_BY_DISTANCE:
+	case NM_BY_DISTANCE:
 		nm_entry_append(entry, " memory distance %s",
 				nm_change_text(1 / (1 + verdict->change) - 1, change));
 		return;
-	case NM_PLACE_BY_DELAY:
+	case NM_BY_DELAY:
 		nm_entry_append(entry, " run queue delay %s of its CPU time",
 				nm_change_text(-verdict->change, change));
 		return;
-	case NM_PLACE_BY_NOTHING:
+	default:
 		nm_entry_append(entry, ", no comparable samples");
 	}
 }
@@ -103,10 +103,10 @@ static void append_home_verdict(struct nm_entry *entry, const struct nm_verdict 
 static void home_verdict_fields(struct nm_entry *entry, const struct nm_verdict *verdict)
 {
 	static const char *const measures[] = {
-		[NM_PLACE_BY_NOTHING] = "none",
-		[NM_PLACE_BY_PERFORMANCE] = "performance",
-		[NM_PLACE_BY_DISTANCE] = "distance",
-		[NM_PLACE_BY_DELAY] = "run-queue-delay",
+		[NM_BY_NOTHING] = "none",
+		[NM_BY_PERFORMANCE] = "performance",
+		[NM_BY_DISTANCE] = "distance",
+		[NM_BY_DELAY] = "run-queue-delay",
 	};
 	nm_entry_field(entry, "JUDGED_BY", "%s", measures[verdict->judged_by]);
 	nm_field_permille(entry, "CHANGE_PERMILLE", verdict->change);
@@ -179,9 +179,9 @@ static void append_measure(struct nm_entry *entry, const struct nm_entry_context
 				nm_node_text(context, thread->node_to, word));
 	else if (verdict->of == NM_DECISION_HOME)
 		append_home_verdict(entry, verdict);
-	else if (nm_policy_ops(verdict->policy)->by_sharing)
+	else if (nm_policy_is_by(verdict->policy, NM_BY_LATENCY))
 		append_sharing(entry, verdict);
-	else if (performed && !nm_policy_ops(verdict->policy)->by_locality)
+	else if (performed && !nm_policy_is_by(verdict->policy, NM_BY_LOCALITY))
 		nm_entry_append(entry, " performance %s",
 				nm_change_text(verdict->figure - 1, word));
 	else if (verdict->locality_before > 0)
@@ -285,7 +285,7 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	for (unsigned i = 0; i < verdict->nr_threads; i++) {
 		entry->thread = i;
 		thread_fields(entry, context, &verdict->threads[i]);
-		if (nm_policy_ops(verdict->policy)->by_sharing)
+		if (nm_policy_is_by(verdict->policy, NM_BY_LATENCY))
 			latency_fields(entry, &verdict->threads[i]);
 		if (verdict->by_performance)
 			performance_fields(entry, &verdict->threads[i]);
@@ -294,7 +294,7 @@ void nm_entry_verdict(struct nm_entry *entry, const struct nm_entry_context *con
 	if (verdict->of == NM_DECISION_HOME)
 		home_verdict_fields(entry, verdict);
 	locality_fields(entry, verdict);
-	if (nm_policy_ops(verdict->policy)->by_sharing)
+	if (nm_policy_is_by(verdict->policy, NM_BY_LATENCY))
 		sharing_fields(entry, verdict);
 	if (verdict->balance.given)
 		balance_verdict_fields(entry, verdict);

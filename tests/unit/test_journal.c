@@ -440,7 +440,7 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 	struct nm_verdict verdict = {.decision = 2,
 				     .of = NM_DECISION_HOME,
 				     .kind = NM_VERDICT_IMPROVED,
-				     .judged_by = NM_PLACE_BY_PERFORMANCE,
+				     .judged_by = NM_BY_PERFORMANCE,
 				     .change = 0.31,
 				     .results = {.moved = 195},
 				     .nr_threads = 1,
@@ -462,16 +462,16 @@ static void test_the_verdict_on_a_home_names_the_process(void **state)
 	assert_string_equal(entry.text,
 			    "#2 rolled back: lu[4711] performance -8 %, 1 page migrated");
 	assert_field("VERDICT", "rolled-back");
-	verdict.judged_by = NM_PLACE_BY_DISTANCE;
+	verdict.judged_by = NM_BY_DISTANCE;
 	verdict.change = 0.25;
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_message_contains("lu[4711] memory distance -20 %, 1 page migrated");
 	assert_field("JUDGED_BY", "distance");
-	verdict.judged_by = NM_PLACE_BY_DELAY;
+	verdict.judged_by = NM_BY_DELAY;
 	verdict.change = -0.3;
 	nm_entry_verdict(&entry, &context, &verdict);
 	assert_message_contains("lu[4711] run queue delay +30 % of its CPU time");
-	verdict.judged_by = NM_PLACE_BY_NOTHING;
+	verdict.judged_by = NM_BY_NOTHING;
 	verdict.results.moved = 0;
 	verdict.kind = NM_VERDICT_INCONCLUSIVE;
 	verdict.change = NAN;

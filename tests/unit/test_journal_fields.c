@@ -197,11 +197,12 @@ static void test_homes(void **state)
 		.home = {.age_s = 1, .distance_now = 20, .distance_home = 10, .move_s = 1},
 		.nr_steps = 1,
 		.steps = {{.comm = "lu", .node_to = 1, .runtime = NM_RUNTIME_GO}}};
-	const struct nm_verdict verdict = {.of = NM_DECISION_HOME,
-					   .judged_by = NM_PLACE_BY_PERFORMANCE,
-					   .change = 0.31,
-					   .nr_threads = 1,
-					   .threads = {{.comm = "lu", .node_to = 1, .alive = true}}};
+	const struct nm_verdict verdict = {
+		.of = NM_DECISION_HOME,
+		.judged_by = NM_BY_PERFORMANCE,
+		.change = 0.31,
+		.nr_threads = 1,
+		.threads = {{.comm = "lu", .node_to = 1, .alive = true}}};
 	nm_entry_decision(&entry, &context, &decision, NULL);
 	assert_true(check_fields() > 15);
 	nm_entry_verdict(&entry, &context, &verdict);

@@ -60,6 +60,7 @@ static struct nm_step step(uint32_t index, int cpu_from, int cpu_to, double loca
 static void add_move(uint64_t id, double local_before)
 {
 	const struct nm_decision decision = {.id = id,
+					     .policy = NM_POLICY_IMAR2,
 					     .kind = NM_DECISION_MIGRATE,
 					     .interval = machine->interval,
 					     .nr_steps = 1,
@@ -71,6 +72,7 @@ static void add_move(uint64_t id, double local_before)
 static void add_swap(uint64_t id, double first_before, double second_before)
 {
 	const struct nm_decision decision = {
+		.policy = NM_POLICY_IMAR2,
 		.id = id,
 		.kind = NM_DECISION_SWAP,
 		.interval = machine->interval,
@@ -128,6 +130,7 @@ static void assert_verdict(enum nm_verdict_kind kind)
 static void add_one(uint64_t id, unsigned thread)
 {
 	const struct nm_decision decision = {.id = id,
+					     .policy = NM_POLICY_IMAR2,
 					     .kind = NM_DECISION_MIGRATE,
 					     .interval = machine->interval,
 					     .nr_steps = 1,
@@ -236,6 +239,7 @@ static void a_nearer_node_is_an_improvement_without_local_accesses(void **state)
 	distance[3 * 4 + 2] = 12;
 	distance[0 * 4 + 2] = 32;
 	struct nm_decision decision = {.id = 5,
+				       .policy = NM_POLICY_IMAR2,
 				       .kind = NM_DECISION_MIGRATE,
 				       .interval = machine->interval,
 				       .nr_steps = 1,
@@ -254,6 +258,7 @@ static void a_prediction_is_compared_with_the_measurement(void **state)
 {
 	(void)state;
 	struct nm_decision decision = {
+		.policy = NM_POLICY_BALANCE,
 		.id = 5,
 		.kind = NM_DECISION_MIGRATE,
 		.interval = machine->interval,
@@ -316,6 +321,7 @@ static void a_rollback_is_never_undone(void **state)
 {
 	(void)state;
 	const struct nm_decision decision = {.id = 6,
+					     .policy = NM_POLICY_IMAR2,
 					     .kind = NM_DECISION_ROLLBACK,
 					     .interval = machine->interval,
 					     .nr_steps = 1,
@@ -451,8 +457,11 @@ static void evaluations_of_other_threads_stay_open(void **state)
 {
 	(void)state;
 	add_move(5, 0);
-	const struct nm_decision decision = {
-		.id = 6, .interval = machine->interval, .nr_steps = 1, .steps = {step(1, 2, 6, 0)}};
+	const struct nm_decision decision = {.policy = NM_POLICY_IMAR2,
+					     .id = 6,
+					     .interval = machine->interval,
+					     .nr_steps = 1,
+					     .steps = {step(1, 2, 6, 0)}};
 	nm_verifier_add(verifier, NULL, &decision);
 	run(0, 6, 3, 2);
 	run(1, 6, 3, 50);
@@ -550,15 +559,19 @@ static void add_by_performance(enum nm_decision_kind kind, enum nm_thread_policy
 	nm_verifier_add(verifier, NULL, &decision);
 }
 
+static const struct nm_change rose = {true, 1, 0.5, 0.5}, fell = {true, -1, 0.5, 0.5},
+			      stayed = {true, 0, 0.5, 0.5};
+
 static void give_feedback(enum nm_feedback_outcome outcome)
 {
-	const struct nm_feedback_judgement judgement = {.decision = 5,
-							.roll_back =
-								outcome == NM_FEEDBACK_ROLL_BACK,
-							.gain = outcome == NM_FEEDBACK_GAIN,
-							.figure = 0.7,
-							.noise = 0.1,
-							.losses = 0.6};
+	const struct nm_feedback_judgement judgement = {
+		.decision = 5,
+		.change = outcome == NM_FEEDBACK_ROLL_BACK ? fell
+			  : outcome == NM_FEEDBACK_GAIN	   ? rose
+							   : stayed,
+		.figure = 0.7,
+		.noise = 0.1,
+		.losses = 0.6};
 	const struct nm_feedback_result result = {.outcome = outcome,
 						  .figure = 0.9,
 						  .before = 1000,
@@ -660,8 +673,8 @@ static void a_verdict_waits_for_the_feedback(void **state)
 static void a_rollback_of_others_does_not_count(void **state)
 {
 	(void)state;
-	const struct nm_feedback_judgement judgements[] = {{.decision = 4, .roll_back = true},
-							   {.decision = 5}};
+	const struct nm_feedback_judgement judgements[] = {{.decision = 4, .change = fell},
+							   {.decision = 5, .change = stayed}};
 	const struct nm_feedback_result result = {
 		.outcome = NM_FEEDBACK_ROLL_BACK, .judgements = judgements, .nr_judgements = 2};
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
@@ -676,7 +689,7 @@ static void feedback_on_other_processes_is_ignored(void **state)
 {
 	(void)state;
 	add_by_performance(NM_DECISION_MIGRATE, NM_POLICY_IMAR2);
-	const struct nm_feedback_judgement other = {.decision = 6, .roll_back = true};
+	const struct nm_feedback_judgement other = {.decision = 6, .change = fell};
 	const struct nm_feedback_result result = {
 		.outcome = NM_FEEDBACK_ROLL_BACK, .judgements = &other, .nr_judgements = 1};
 	run(0, 6, 3, 100);

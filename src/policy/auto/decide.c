@@ -120,13 +120,13 @@ static struct nm_decision decision_of(const struct nm_home_round *round,
 }
 
 static void report_verdict(const struct nm_home_round *round, const struct nm_home_state *state,
-			   const struct nm_place_verdict *judged)
+			   const struct nm_judgement *judgement)
 {
 	const struct nm_decision decision = decision_of(round, state);
 	struct nm_verdict verdict = nm_verdict_of(&decision);
-	verdict.kind = judged->kind;
-	verdict.judged_by = judged->judged_by;
-	verdict.change = judged->change;
+	verdict.kind = judgement->kind;
+	verdict.judged_by = judgement->by;
+	verdict.change = judgement->change;
 	verdict.results.moved = state->migration.moved;
 	verdict.threads[0].alive = true;
 	round->handler->judged(round->handler->context, &verdict);
@@ -146,7 +146,7 @@ static void judge_home(const struct nm_home_round *round, const struct nm_place_
 		after.distance = after.performance = NAN;
 	struct nm_place_context context = context_of(trend, state, view, group);
 	context.tolerance = round->config->verify.tolerance_percent / 100;
-	struct nm_place_verdict verdict = nm_place_judge(&before, &after, &context);
+	struct nm_judgement verdict = nm_place_judge(&before, &after, &context);
 	if (early && verdict.kind != NM_VERDICT_ROLLED_BACK)
 		return;
 	state->judged = true;

@@ -254,4 +254,10 @@ static void close_placement(void *state)
 	nm_placement_free(state);
 }
 
-const struct nm_policy_ops nm_auto_policy = {.open = open_placement, .close = close_placement};
+const struct nm_policy_ops nm_auto_policy = {
+	.open = open_placement,
+	.close = close_placement,
+	.judged_by = {{NM_BY_DELAY, NM_CRITERION_VETOES},
+		      {.by = NM_BY_PERFORMANCE},
+		      {.by = NM_BY_DISTANCE}},
+};

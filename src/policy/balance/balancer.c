@@ -202,5 +202,6 @@ const struct nm_policy_ops nm_balance_policy = {
 	.close = close_balancer,
 	.propose = propose_balance,
 	.applied = note_balanced,
-	.by_performance = true,
+	/* Not by locality, which it reduces on purpose. */
+	.judged_by = {{.by = NM_BY_PERFORMANCE}},
 };

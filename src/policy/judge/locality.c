@@ -75,7 +75,7 @@ void nm_verdict_measure_locality(struct nm_verdict *verdict, const struct nm_top
 						 locality_variance(&costs.after, costs.weight));
 }
 
-bool nm_verdict_locality_fell(const struct nm_verdict *verdict)
+struct nm_change nm_locality_change(double change, double noise)
 {
-	return verdict->locality_before - verdict->locality_after > NM_GATE_MARGIN;
+	return nm_change_of(change, fmax(NM_GATE_MARGIN, noise), NM_GATE_MARGIN);
 }

@@ -19,7 +19,8 @@ bool nm_verdict_is_sampled(const struct nm_verdict_thread *thread, const struct 
 void nm_verdict_measure_locality(struct nm_verdict *verdict, const struct nm_topology *topology,
 				 const struct nm_config *config);
 
-/* Returns whether the locality fell by more than NM_GATE_MARGIN. */
-bool nm_verdict_locality_fell(const struct nm_verdict *verdict);
+/* Returns a change of locality; NaN: not known. A fall counts from NM_GATE_MARGIN on, a rise only
+ * beyond its noise, too. */
+struct nm_change nm_locality_change(double change, double noise);
 
 #endif

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "locality.h"
 #include "verifier.h"
 
 /* Accesses of a process, of all and of those to the nodes of its threads. */
@@ -100,7 +101,8 @@ static struct nm_evaluation *open_evaluation(const struct nm_verifier_input *inp
 	uint32_t pid = decision->steps[0].pid;
 	struct nm_evaluation *evaluation = nm_must(calloc(1, sizeof(*evaluation)));
 	evaluation->opened = decision->interval;
-	evaluation->performance = (struct nm_feedback_change){NAN, NAN, NAN, NAN, false, false};
+	evaluation->performance = (struct nm_feedback_change){
+		.before = NAN, .after = NAN, .figure = NAN, .noise = NAN};
 	/* A program that has just begun to use other memory must not be compared with its earlier
 	 * accesses, unless there are too few in this interval. */
 	add_accesses(input->snapshot, pid, &evaluation->before);
@@ -174,7 +176,7 @@ static bool is_alive(const struct nm_verdict_thread *process, const struct nm_sn
 
 static bool is_measured(const struct nm_evaluation *evaluation, const struct nm_config *config)
 {
-	return isfinite(evaluation->performance.figure) || is_enough(&evaluation->after, config);
+	return evaluation->performance.change.known || is_enough(&evaluation->after, config);
 }
 
 /* If only locality is known, pages that were spread on purpose cannot be judged. */
@@ -182,7 +184,7 @@ static bool is_unobservable(const struct nm_evaluation *evaluation,
 			    const struct nm_verdict *verdict, const struct nm_snapshot *snapshot)
 {
 	return verdict->pages.reason == NM_PAGE_REASON_CONTENTION &&
-	       (!isfinite(evaluation->performance.figure) || snapshot->by_locality);
+	       (!evaluation->performance.change.known || snapshot->by_locality);
 }
 
 static double variance_of(const struct accesses *sum)
@@ -192,10 +194,12 @@ static double variance_of(const struct accesses *sum)
 }
 
 /* Pages that cannot be moved back must not be rolled back. */
-static bool may_roll_back(const struct nm_page_results *results, const struct nm_config *config)
+static bool may_roll_back(const struct nm_page_results *results, enum nm_measure by,
+			  const struct nm_config *config)
 {
 	return config->rules.rollback_pages > 0 &&
-	       (results->forgotten == 0 || results->remembered > 0);
+	       (results->forgotten == 0 || results->remembered > 0) &&
+	       (by == NM_BY_PERFORMANCE || config->rules.rollback);
 }
 
 static double local_change(const struct nm_evaluation *evaluation)
@@ -209,15 +213,10 @@ static double local_noise(const struct nm_evaluation *evaluation, const struct n
 	       sqrt(variance_of(&evaluation->before) + variance_of(&evaluation->after));
 }
 
-static enum nm_verdict_kind kind_by_locality(const struct nm_evaluation *evaluation,
-					     const struct nm_config *config, bool roll_back)
-{
-	double change = local_change(evaluation), margin = NM_GATE_MARGIN;
-	if (isnan(change))
-		return NM_VERDICT_NEUTRAL;
-	return nm_judge_change(change, fmax(margin, local_noise(evaluation, config)),
-			       roll_back && config->rules.rollback ? margin : INFINITY);
-}
+/* P of one interval is noisy. A rise within its noise does not refute that accesses became local,
+ * which more samples show. */
+static const struct nm_criterion criteria[] = {
+	{.by = NM_BY_PERFORMANCE}, {NM_BY_LOCALITY, NM_CRITERION_CONFIRMS}, {.by = NM_BY_NOTHING}};
 
 static enum nm_verdict_kind kind_of(const struct nm_evaluation *evaluation,
 				    const struct nm_verdict *verdict,
@@ -230,17 +229,15 @@ static enum nm_verdict_kind kind_of(const struct nm_evaluation *evaluation,
 	if (verdict->pages.reason == NM_PAGE_REASON_ROLLBACK ||
 	    is_unobservable(evaluation, verdict, snapshot))
 		return NM_VERDICT_NEUTRAL;
-	bool roll_back = may_roll_back(&verdict->results, config);
-	if (!isfinite(evaluation->performance.figure))
-		return kind_by_locality(evaluation, config, roll_back);
-	if (evaluation->performance.loss && roll_back)
-		return NM_VERDICT_ROLLED_BACK;
-	if (evaluation->performance.gain)
-		return NM_VERDICT_IMPROVED;
-	/* P of one interval is noisy. A rise within its noise does not refute that accesses became
-	 * local, which more samples show. */
-	return evaluation->performance.figure >= 1 ? kind_by_locality(evaluation, config, false)
-						   : NM_VERDICT_NEUTRAL;
+	const struct nm_change changes[NM_MEASURES] = {
+		[NM_BY_PERFORMANCE] = evaluation->performance.change,
+		[NM_BY_LOCALITY] = nm_locality_change(local_change(evaluation),
+						      local_noise(evaluation, config)),
+	};
+	struct nm_judgement judgement = nm_judge_by(criteria, changes);
+	bool stays = judgement.kind == NM_VERDICT_ROLLED_BACK &&
+		     !may_roll_back(&verdict->results, judgement.by, config);
+	return stays || judgement.by == NM_BY_NOTHING ? NM_VERDICT_NEUTRAL : judgement.kind;
 }
 
 /* Returns whether pages were moved to their users, and enough accesses show that the locality did
@@ -291,7 +288,7 @@ bool nm_evaluation_judge(struct nm_pending_verdict *pending, const struct nm_ver
 	verdict->no_gain = verdict->kind == NM_VERDICT_NEUTRAL &&
 			   is_without_gain(evaluation, verdict, input->config);
 	verdict->together = evaluation->count;
-	verdict->by_performance = isfinite(evaluation->performance.figure);
+	verdict->by_performance = evaluation->performance.change.known;
 	verdict->figure = evaluation->performance.figure;
 	verdict->noise = evaluation->performance.noise;
 	process->local_before = local_share(&evaluation->before);

@@ -17,7 +17,8 @@ struct nm_pending_verdict {
 				       node */
 	uint64_t local_accesses[2];
 	double access_cost[2];	 /* sum over the accesses since, relative to local ones */
-	bool has_feedback, roll_back, gain; /* result of the feedback, if it has judged */
+	bool has_feedback;
+	struct nm_change performance; /* by the feedback, if it has judged */
 	/* Of pages. */
 	struct nm_evaluation *evaluation;
 	bool ended; /* the mover has returned its results */

@@ -157,8 +157,7 @@ static void set_feedback(struct nm_pending_verdict *pending,
 			 const struct nm_feedback_judgement *judgement)
 {
 	pending->has_feedback = true;
-	pending->roll_back = judgement->roll_back;
-	pending->gain = judgement->gain;
+	pending->performance = judgement->change;
 	pending->verdict.figure = judgement->figure;
 	pending->verdict.noise = judgement->noise;
 	pending->verdict.losses = judgement->losses;
@@ -180,9 +179,9 @@ void nm_verifier_apply(struct nm_verifier *verifier, const struct nm_feedback_re
 	}
 }
 
-static const struct nm_policy_ops *policy_of(const struct nm_verdict *verdict)
+static bool is_by_sharing(const struct nm_verdict *verdict)
 {
-	return nm_policy_ops(verdict->policy);
+	return nm_policy_is_by(verdict->policy, NM_BY_LATENCY);
 }
 
 static void observe_performance(const struct nm_snap_thread *seen, struct nm_verdict_thread *thread)
@@ -232,7 +231,7 @@ static void observe_thread(const struct nm_snapshot *snapshot, const struct nm_c
 		else
 			pending->intervals_away[index]++;
 	}
-	if (policy_of(&pending->verdict)->by_sharing)
+	if (is_by_sharing(&pending->verdict))
 		observe_latency(seen, config, thread);
 	else
 		observe_performance(seen, thread);
@@ -262,7 +261,7 @@ static bool is_awaited(const struct nm_verdict *verdict, const struct nm_verdict
 {
 	if (!thread->ran_on_node)
 		return true;
-	if (policy_of(verdict)->by_locality)
+	if (nm_policy_is_by(verdict->policy, NM_BY_LOCALITY))
 		return !nm_verdict_is_sampled(thread, config);
 	return !is_reported(verdict, thread, config);
 }
@@ -275,38 +274,56 @@ static bool is_any_reported(const struct nm_verdict *verdict, const struct nm_co
 	return false;
 }
 
-static enum nm_verdict_kind kind_by_locality(const struct nm_verdict *verdict,
+/* ---- the changes since ---- */
+
+/* Accesses that became slower by the factor 1/delta_g are a fall. */
+static struct nm_change latency_change(const struct nm_verdict *verdict,
+				       const struct nm_config *config)
+{
+	double delta = config->rules.delta_g, noise = verdict->slowdown_noise;
+	return nm_change_of(1 - verdict->slowdown, fmax(1 - delta, noise),
+			    fmax(1 / delta - 1, noise));
+}
+
+/* Threads that are farther from their partners than at their old places return in any case. */
+static struct nm_change communication_change(const struct nm_verdict *verdict,
 					     const struct nm_config *config)
 {
-	double margin = NM_GATE_MARGIN;
-	if (verdict->balance.given)
-		return NM_VERDICT_INCONCLUSIVE;
-	return nm_judge_change(verdict->locality_after - verdict->locality_before,
-			       fmax(margin, verdict->locality_noise),
-			       config->rules.rollback ? margin : INFINITY);
+	double least = (1 - config->rules.delta_g) * verdict->cost_before;
+	return nm_change_of(verdict->cost_before - verdict->cost_after,
+			    fmax(least, verdict->cost_noise), 0);
 }
 
-static enum nm_verdict_kind kind_by_performance(const struct nm_pending_verdict *pending,
-						const struct nm_config *config)
+/* IMAR² requires rollbacks; in the papers, LBMA and balance have none. */
+static bool may_roll_back(const struct nm_verdict *verdict, enum nm_measure by,
+			  const struct nm_config *config)
 {
-	const struct nm_verdict *verdict = &pending->verdict;
-	bool fell = policy_of(verdict)->by_locality && nm_verdict_locality_fell(verdict);
-	if (fell && config->rules.rollback)
-		return NM_VERDICT_ROLLED_BACK;
-	return pending->gain && !fell ? NM_VERDICT_IMPROVED : NM_VERDICT_NEUTRAL;
+	return config->rules.rollback ||
+	       (by == NM_BY_PERFORMANCE && nm_policy_ops(verdict->policy)->rolls_back);
 }
 
-static enum nm_verdict_kind kind_of_move(const struct nm_pending_verdict *pending,
-					 const struct nm_config *config)
+static struct nm_judgement judgement_of(const struct nm_pending_verdict *pending,
+					const struct nm_config *config)
 {
 	const struct nm_verdict *verdict = &pending->verdict;
-	if (!is_any_reported(verdict, config))
-		return NM_VERDICT_INCONCLUSIVE;
-	if (verdict->of == NM_DECISION_ROLLBACK)
-		return NM_VERDICT_NEUTRAL;
-	if (verdict->by_performance && !isnan(verdict->figure))
-		return kind_by_performance(pending, config);
-	return kind_by_locality(verdict, config);
+	const struct nm_change changes[NM_MEASURES] = {
+		[NM_BY_PERFORMANCE] = pending->performance,
+		[NM_BY_LOCALITY] =
+			nm_locality_change(verdict->locality_after - verdict->locality_before,
+					   verdict->locality_noise),
+		[NM_BY_LATENCY] = latency_change(verdict, config),
+		[NM_BY_COMMUNICATION] = communication_change(verdict, config),
+	};
+	return nm_judge_by(nm_policy_ops(verdict->policy)->judged_by, changes);
+}
+
+static enum nm_verdict_kind kind_by(const struct nm_verdict *verdict,
+				    const struct nm_judgement *judgement,
+				    const struct nm_config *config)
+{
+	bool stays = judgement->kind == NM_VERDICT_ROLLED_BACK &&
+		     !may_roll_back(verdict, judgement->by, config);
+	return stays ? NM_VERDICT_NEUTRAL : judgement->kind;
 }
 
 /* ---- communication ---- */
@@ -315,7 +332,7 @@ static size_t count_by_sharing(const struct nm_verifier *verifier)
 {
 	size_t count = 0;
 	for (size_t q = 0; q < verifier->count; q++)
-		if (policy_of(&verifier->pending[q].verdict)->by_sharing)
+		if (is_by_sharing(&verifier->pending[q].verdict))
 			count += verifier->pending[q].verdict.nr_threads;
 	return count;
 }
@@ -324,7 +341,7 @@ static void list_places(const struct nm_verifier *verifier, struct nm_sharing_pl
 {
 	for (size_t q = 0; q < verifier->count; q++) {
 		const struct nm_verdict *verdict = &verifier->pending[q].verdict;
-		for (unsigned i = 0; policy_of(verdict)->by_sharing && i < verdict->nr_threads; i++)
+		for (unsigned i = 0; is_by_sharing(verdict) && i < verdict->nr_threads; i++)
 			*places++ = (struct nm_sharing_place){
 				.tid = verdict->threads[i].tid,
 				.node_from = verdict->threads[i].node_from,
@@ -344,7 +361,7 @@ static void measure_sharing(struct nm_verifier *verifier, const struct nm_verifi
 	const struct nm_sharing_place *place = places;
 	for (size_t q = 0; q < verifier->count; q++) {
 		struct nm_verdict *verdict = &verifier->pending[q].verdict;
-		if (!policy_of(verdict)->by_sharing)
+		if (!is_by_sharing(verdict))
 			continue;
 		double variance = 0;
 		verdict->cost_before = verdict->cost_after = 0;
@@ -364,45 +381,28 @@ static void compare_latencies(struct nm_verifier *verifier, const struct nm_conf
 	nm_autofree struct nm_verdict **verdicts =
 		nm_must(calloc(verifier->count + 1, sizeof(*verdicts)));
 	for (size_t i = 0; i < verifier->count; i++)
-		if (policy_of(&verifier->pending[i].verdict)->by_sharing)
+		if (is_by_sharing(&verifier->pending[i].verdict))
 			verdicts[count++] = &verifier->pending[i].verdict;
 	nm_sharing_compare_latencies(verdicts, count, config);
 }
 
-static bool is_slower(const struct nm_verdict *verdict, const struct nm_config *config)
-{
-	return verdict->slowdown * config->rules.delta_g > 1 &&
-	       verdict->slowdown - 1 > verdict->slowdown_noise;
-}
-
-/* Returns whether accesses are faster or, if latencies are not sampled, communicating threads are
- * nearer. */
-static bool is_improvement(const struct nm_verdict *verdict, const struct nm_config *config)
-{
-	double saved = verdict->cost_before - verdict->cost_after;
-	if (!isnan(verdict->slowdown))
-		return verdict->slowdown < config->rules.delta_g &&
-		       1 - verdict->slowdown > verdict->slowdown_noise;
-	return verdict->cost_after < config->rules.delta_g * verdict->cost_before &&
-	       saved > verdict->cost_noise;
-}
-
 /* Sets the verdict's kind and returns true if there is a verdict; all of its threads are on their
  * new nodes. */
-static bool judge_sharing(struct nm_verdict *verdict, const struct nm_config *config, bool expired)
+static bool judge_sharing(struct nm_pending_verdict *pending, const struct nm_config *config,
+			  bool expired)
 {
-	bool measured = !isnan(verdict->slowdown);
-	bool worse =
-		measured ? is_slower(verdict, config) : verdict->cost_after > verdict->cost_before;
+	struct nm_verdict *verdict = &pending->verdict;
+	struct nm_judgement judgement = judgement_of(pending, config);
 	verdict->kind = NM_VERDICT_NEUTRAL;
 	if (verdict->of == NM_DECISION_ROLLBACK)
 		return true;
-	if (measured ? worse && !expired : verdict->intervals < NM_VERDICT_AGED_INTERVALS)
+	bool waits = judgement.by == NM_BY_LATENCY
+			     ? judgement.kind == NM_VERDICT_ROLLED_BACK && !expired
+			     : verdict->intervals < NM_VERDICT_AGED_INTERVALS;
+	if (waits)
 		return false;
-	if (worse && config->rules.rollback)
-		verdict->kind = NM_VERDICT_ROLLED_BACK;
-	else if (is_improvement(verdict, config))
-		verdict->kind = NM_VERDICT_IMPROVED;
+	if (judgement.by != NM_BY_NOTHING)
+		verdict->kind = kind_by(verdict, &judgement, config);
 	return true;
 }
 
@@ -430,12 +430,6 @@ static bool has_live_thread(const struct nm_verdict *verdict)
 	return false;
 }
 
-/* IMAR² requires rollbacks; in the papers, LBMA and balance have none. */
-static bool may_roll_back(const struct nm_verdict *verdict, const struct nm_config *config)
-{
-	return policy_of(verdict)->rolls_back || config->rules.rollback;
-}
-
 /* Sets the verdict's kind and returns true if there is a verdict. */
 static bool judge_threads(struct nm_pending_verdict *pending, const struct nm_config *config)
 {
@@ -445,7 +439,8 @@ static bool judge_threads(struct nm_pending_verdict *pending, const struct nm_co
 	verdict->kind = NM_VERDICT_INCONCLUSIVE;
 	if (verdict->superseded || !has_live_thread(verdict))
 		return true;
-	if (pending->roll_back && may_roll_back(verdict, config)) {
+	if (nm_change_kind(&pending->performance) == NM_VERDICT_ROLLED_BACK &&
+	    may_roll_back(verdict, NM_BY_PERFORMANCE, config)) {
 		verdict->kind = NM_VERDICT_ROLLED_BACK;
 		return true;
 	}
@@ -460,11 +455,16 @@ static bool judge_threads(struct nm_pending_verdict *pending, const struct nm_co
 		}
 		undecided += is_awaited(verdict, thread, config);
 	}
-	if (policy_of(verdict)->by_sharing)
-		return has_arrived(verdict) && judge_sharing(verdict, config, expired);
+	if (is_by_sharing(verdict))
+		return has_arrived(verdict) && judge_sharing(pending, config, expired);
 	if (undecided > 0 && !expired)
 		return false;
-	verdict->kind = kind_of_move(pending, config);
+	if (is_any_reported(verdict, config)) {
+		struct nm_judgement judgement = judgement_of(pending, config);
+		verdict->kind = verdict->of == NM_DECISION_ROLLBACK
+					? NM_VERDICT_NEUTRAL
+					: kind_by(verdict, &judgement, config);
+	}
 	return true;
 }
 
@@ -490,7 +490,7 @@ static void observe(struct nm_pending_verdict *pending, const struct nm_verifier
 	}
 	for (unsigned i = 0; i < pending->verdict.nr_threads; i++)
 		observe_thread(snapshot, input->config, pending, i);
-	if (!policy_of(&pending->verdict)->by_sharing)
+	if (!is_by_sharing(&pending->verdict))
 		nm_verdict_measure_locality(&pending->verdict, snapshot->topology, input->config);
 	compare_with_prediction(&pending->verdict);
 }
