@@ -193,10 +193,11 @@ int nm_migration_begin(struct nm_migrations *migrations, struct nm_mover *mover,
  * the number of pages that can return. */
 uint64_t nm_migration_remember(const struct nm_migrations *migrations, struct nm_migration *one,
 			       const struct nm_page_batch *batch, const struct nm_config *config);
-/* Returns a batch that moves the pages back, which the caller submits, and frees otherwise;
- * nm_migration_keep() takes its pages back before that. */
-struct nm_page_batch *nm_migration_back(struct nm_migration *one);
-void nm_migration_keep(struct nm_migration *one, struct nm_page_batch *batch);
+/* Hands over the pages that can return, as a batch of the new migration `as`, or of the same one
+ * (NULL), and drops the migration unless the mover still has a batch of it. Returns 0; -ENOENT: no
+ * page can return; -EAGAIN: the mover is full, and all is kept for the next call; or -EPERM. */
+int nm_migration_roll_back(struct nm_migrations *migrations, struct nm_mover *mover,
+			   struct nm_migration *one, const struct nm_migration *as);
 /* NULL is allowed. */
 void nm_migration_drop(struct nm_migrations *migrations, struct nm_migration *one);
 /* Drops all migrations of this kind; roll_back: only those that are to be rolled back. */

@@ -9,32 +9,27 @@
 
 /* ---- rollback ---- */
 
-/* Returns what is known of a process that has lost its home, and drops the migration with its last
- * batch. If the mover is full, the next call tries again. */
+/* Returns what is known of a process that has lost its home. If the mover is full, the next call
+ * tries again. */
 static void roll_back(struct nm_daemon *daemon, struct nm_migration *one)
 {
-	unsigned nr_nodes = daemon->pipeline.topology->nr_nodes;
+	struct nm_pipeline *pipeline = &daemon->pipeline;
+	unsigned nr_nodes = pipeline->topology->nr_nodes;
 	const struct nm_step *step = &one->decision.steps[0];
 	struct nm_home_state *state = nm_home_state_find(nm_placement_of(daemon), step->pid);
-	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = nm_migration_back(one);
 	nm_autofree double *pages = nm_must(calloc(nr_nodes, sizeof(*pages)));
-	for (size_t i = 0; i < batch->nr_back; i++)
-		if ((unsigned)batch->back[i].was_on < nr_nodes)
-			pages[batch->back[i].was_on] += batch->back[i].pages;
 	/* It may have the next home already. */
-	bool returns = state && state->start_ticks == step->start_ticks && batch->nr_back > 0 &&
-		       (state->home < 0 || state->decision == one->decision.id);
-	int r = returns ? nm_mover_submit(daemon->pipeline.mover, batch) : 0;
-	if (returns && r == 0) {
-		(void)NM_TAKE(batch);
-		/* The location of its memory is assumed from these pages until it is queried. */
-		nm_home_state_locate(state, pages, nr_nodes);
-		state->location.anon_bytes = 0;
-	}
-	if (r == -EAGAIN)
-		nm_migration_keep(one, batch);
-	if (!one->moving && one->nr_origins == 0)
-		nm_migration_drop(&daemon->pipeline.migrations, one);
+	if (!state || state->start_ticks != step->start_ticks ||
+	    (state->home >= 0 && state->decision != one->decision.id))
+		one->nr_origins = 0;
+	for (size_t i = 0; i < one->nr_origins; i++)
+		if ((unsigned)one->origins[i].was_on < nr_nodes)
+			pages[one->origins[i].was_on] += one->origins[i].pages;
+	if (nm_migration_roll_back(&pipeline->migrations, pipeline->mover, one, NULL) < 0)
+		return;
+	/* The location of its memory is assumed from these pages until it is queried. */
+	nm_home_state_locate(state, pages, nr_nodes);
+	state->location.anon_bytes = 0;
 }
 
 void nm_home_stage_end_migration(struct nm_daemon *daemon, const struct nm_home_state *state,

@@ -62,7 +62,7 @@ static int submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 	batch->count = choices->count;
 	batch->steps = nm_must(calloc(choices->count, sizeof(*batch->steps)));
 	memcpy(batch->steps, choices->items, choices->count * sizeof(*batch->steps));
-	return nm_page_stage_submit(daemon, snapshot, process, &reason, 0, &batch);
+	return nm_page_stage_submit(daemon, snapshot, process, &reason, &batch);
 }
 
 /* Moves pages of one process; items has room for the whole budget. */

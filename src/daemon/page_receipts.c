@@ -224,24 +224,14 @@ void nm_page_stage_apply_verdict(struct nm_daemon *daemon, const struct nm_verdi
 
 /* ---- rollback ---- */
 
-static int roll_back(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-		     struct nm_page_process *process, struct nm_migration *one)
+/* If the first pieces of a range have not helped, the others will not. */
+static void stop_range(struct nm_page_process *process, const struct nm_migration *one)
 {
-	nm_auto(nm_page_batch_freep) struct nm_page_batch *batch = nm_migration_back(one);
-	const struct nm_pages_reason *undone = &one->decision.pages;
-	struct nm_pages_reason reason = {.reason = NM_PAGE_REASON_ROLLBACK,
-					 .exclusivity = undone->exclusivity};
+	uint64_t first = one->origins[0].address;
 
-	/* If the first pieces of a range have not helped, the others will not. */
-	uint64_t first = batch->back[0].address;
-	if (undone->reason != NM_PAGE_REASON_PAGES && first >= process->cursor.start &&
+	if (one->decision.pages.reason != NM_PAGE_REASON_PAGES && first >= process->cursor.start &&
 	    first < process->cursor.end)
 		process->cursor.active = false;
-	int r = nm_page_stage_submit(daemon, snapshot, process, &reason, one->decision.id,
-				     &batch);
-	if (r < 0)
-		nm_migration_keep(one, batch);
-	return r;
 }
 
 /* The latest decision first, because pages of an earlier one may have moved again since. */
@@ -255,9 +245,12 @@ void nm_page_stage_roll_back(struct nm_daemon *daemon, const struct nm_snapshot 
 			&daemon->pipeline.pages->processes, one->decision.steps[0].pid);
 		if (!one->roll_back || one->decision.kind != NM_DECISION_PAGES)
 			continue;
-		if (process && process->owner == one->owner && one->nr_origins > 0 &&
-		    roll_back(daemon, snapshot, process, one) == -EAGAIN)
+		if (!process || process->owner != one->owner || one->nr_origins == 0) {
+			nm_migration_drop(migrations, one);
+			continue;
+		}
+		stop_range(process, one);
+		if (nm_page_stage_submit_rollback(daemon, snapshot, process, one) == -EAGAIN)
 			return;
-		nm_migration_drop(migrations, &migrations->items[i]);
 	}
 }

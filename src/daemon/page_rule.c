@@ -21,8 +21,7 @@ static int submit_pages(struct nm_daemon *daemon, const struct nm_snapshot *snap
 		batch->steps[i] = found[i].page;
 	int r = nm_page_stage_submit(
 		daemon, snapshot,
-		nm_page_process_of(&daemon->pipeline.pages->processes, found[0].pid), &reason, 0,
-		&batch);
+		nm_page_process_of(&daemon->pipeline.pages->processes, found[0].pid), &reason, &batch);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		nm_memory_take(memory, found[i].index);
 	return r;

@@ -39,14 +39,16 @@ struct nm_page_stage {
 /* Returns page_cooldown_s in intervals. */
 uint64_t nm_page_cooldown(const struct nm_config *config);
 
-/* Decides to move the pages of a batch, which has steps or pages that go back, for the reason
- * (undoes: 0, or the decision that is rolled back), whose numbers it sets, and hands it to the mover.
- * The decision is reported when the mover has moved at least one page. Returns 0; -EAGAIN if the
- * mover is full. On failure nothing has happened, and *batch is not NULL. */
+/* Decides to move the pages of a batch for the reason, whose numbers it sets, and hands the batch to
+ * the mover. The decision is reported when the mover has moved at least one page. Returns 0;
+ * -ECANCELED: the process is left alone; -EAGAIN: the mover is full; or -EPERM. On failure nothing
+ * has happened, and *batch is not NULL. */
 int nm_page_stage_submit(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
 			 const struct nm_page_process *process,
-			 const struct nm_pages_reason *reason, uint64_t undoes,
-			 struct nm_page_batch **batch);
+			 const struct nm_pages_reason *reason, struct nm_page_batch **batch);
+/* The same for the pages of a migration that return: nm_migration_roll_back(). */
+int nm_page_stage_submit_rollback(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
+				  const struct nm_page_process *process, struct nm_migration *one);
 
 /* ---- page_rule.c: page by page ---- */
 

@@ -69,27 +69,32 @@ uint64_t nm_migration_remember(const struct nm_migrations *migrations, struct nm
 	return pages;
 }
 
-struct nm_page_batch *nm_migration_back(struct nm_migration *one)
+int nm_migration_roll_back(struct nm_migrations *migrations, struct nm_mover *mover,
+			   struct nm_migration *one, const struct nm_migration *as)
 {
-	struct nm_page_batch *batch = nm_must(calloc(1, sizeof(*batch)));
+	size_t index = (size_t)(one - migrations->items);
+	bool moving = one->moving;
+	int r = -ENOENT;
 
-	*batch = (struct nm_page_batch){.decision = one->decision.id,
-					.pid = one->decision.steps[0].pid,
-					.start_ticks = one->decision.steps[0].start_ticks,
-					.domain = one->domain,
-					.rollback = true,
-					.bulk = one->decision.kind == NM_DECISION_HOME,
-					.to = -1,
-					.back = NM_TAKE(one->origins),
-					.nr_back = one->nr_origins};
-	one->nr_origins = 0;
-	return batch;
-}
-
-void nm_migration_keep(struct nm_migration *one, struct nm_page_batch *batch)
-{
-	one->origins = NM_TAKE(batch->back);
-	one->nr_origins = batch->nr_back;
+	if (one->nr_origins > 0) {
+		nm_auto(nm_page_batch_freep) struct nm_page_batch *batch =
+			nm_must(calloc(1, sizeof(*batch)));
+		*batch = (struct nm_page_batch){.rollback = true,
+						.bulk = one->decision.kind == NM_DECISION_HOME,
+						.to = -1,
+						.back = NM_TAKE(one->origins),
+						.nr_back = one->nr_origins};
+		r = nm_migration_begin(migrations, mover, as ? as : one, &batch);
+		one = &migrations->items[index];
+		if (r == -EAGAIN) {
+			one->origins = NM_TAKE(batch->back);
+			return r;
+		}
+		one->nr_origins = 0;
+	}
+	if (!moving)
+		nm_migration_drop(migrations, one);
+	return r;
 }
 
 void nm_migration_drop(struct nm_migrations *migrations, struct nm_migration *one)
