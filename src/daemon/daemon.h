@@ -244,6 +244,8 @@ void nm_pipeline_clear(struct nm_daemon *daemon);
 /* Resets the states of the policies, and the feedback. Called at start and when the policy changes.
  */
 void nm_pipeline_reset_performance(struct nm_daemon *daemon);
+/* Closes the states of the policies, because the machine or the policy has changed. */
+void nm_pipeline_close_policies(struct nm_daemon *daemon);
 /* Opens or reopens the source of the current configuration, and logs what is unavailable. */
 void nm_pipeline_open_source(struct nm_daemon *daemon);
 

@@ -24,8 +24,7 @@ static void adopt_topology(struct nm_daemon *daemon, struct nm_topology *topolog
 		(void)nm_source_retarget(pipeline->source, topology);
 	nm_actuator_retarget(pipeline->actuator, topology);
 	nm_roster_configure(pipeline->roster, topology, daemon->config);
-	nm_balance_stage_end(daemon);
-	nm_home_stage_end(daemon);
+	nm_pipeline_close_policies(daemon);
 	nm_views_clear(daemon);
 	nm_topology_free(pipeline->topology);
 	nm_physmap_free(pipeline->physmap);

@@ -84,14 +84,19 @@ static int open_stages(struct nm_daemon *daemon)
 	return 0;
 }
 
+void nm_pipeline_close_policies(struct nm_daemon *daemon)
+{
+	nm_balance_stage_end(daemon);
+	nm_home_stage_end(daemon);
+	nm_policies_close(&daemon->pipeline.policies);
+}
+
 void nm_pipeline_reset_performance(struct nm_daemon *daemon)
 {
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	nm_feedback_free(pipeline->feedback);
 	pipeline->feedback = nm_feedback_new();
-	nm_balance_stage_end(daemon);
-	nm_home_stage_end(daemon);
-	nm_policies_close(&pipeline->policies);
+	nm_pipeline_close_policies(daemon);
 	daemon->reported.missing = 0;
 }
 
@@ -182,9 +187,7 @@ void nm_pipeline_close(struct nm_daemon *daemon)
 	nm_page_stage_close(daemon);
 	nm_verifier_free(pipeline->verifier);
 	nm_feedback_free(pipeline->feedback);
-	nm_balance_stage_end(daemon);
-	nm_home_stage_end(daemon);
-	nm_policies_close(&pipeline->policies);
+	nm_pipeline_close_policies(daemon);
 	free(pipeline->migrations.items);
 	nm_views_clear(daemon);
 	nm_memory_free(pipeline->memory);

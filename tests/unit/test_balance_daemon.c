@@ -335,6 +335,32 @@ static void a_policy_change_drops_the_state(void **state)
 	assert_null(nm_balancer_of(&world.daemon));
 }
 
+static int load_a_node_per_cpu(void *context, struct nm_topology **ret)
+{
+	(void)context;
+	*ret = machine_topology(CPUS, CPUS);
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* What is known refers to the former nodes. */
+static void nodes_that_change_begin_anew(void **state)
+{
+	(void)state;
+	overload(6, 0);
+	begin(NM_SELECTION_FIRST_FIT);
+	config()->rules.balance_persist = 1000;
+	live(4);
+	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 6);
+	world.daemon.options.topology.load = load_a_node_per_cpu;
+	world.fake->online &= ~fake_cpus(CPUS - 1, CPUS - 1);
+	live(1);
+	assert_int_equal(count_logged("CPUs changed; online: 0-6"), 1);
+	assert_ptr_equal(nm_balancer_of(&world.daemon)->topology, world.daemon.pipeline.topology);
+	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 0);
+	live(2);
+	assert_int_equal(nm_balancer_of(&world.daemon)->result.waiting, 6);
+}
+
 static void the_status_contains_balancing_metrics(void **state)
 {
 	(void)state;
@@ -431,6 +457,7 @@ int main(void)
 		TEST(begin_and_end_of_balancing_are_logged),
 		TEST(a_reused_number_starts_without_history),
 		TEST(a_policy_change_drops_the_state),
+		TEST(nodes_that_change_begin_anew),
 		TEST(the_status_contains_balancing_metrics),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

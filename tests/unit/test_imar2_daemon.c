@@ -459,6 +459,46 @@ static void the_paper_waits_for_no_verdict(void **state)
 	assert_true(moved_twice_running() > 0);
 }
 
+/* The same number of nodes, in the opposite order. */
+static int load_nodes_in_reverse(void *context, struct nm_topology **ret)
+{
+	struct nm_topology *topology = machine_topology(NODES, CPUS);
+	(void)context;
+	if (!topology)
+		return -ENOMEM;
+	for (unsigned k = 0; k < NODES; k++)
+		hwloc_bitmap_zero(topology->nodes[k].cpus);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++) {
+		topology->cpus[cpu].node = (int)(NODES - 1 - node_of_cpu((int)cpu));
+		hwloc_bitmap_set(topology->nodes[topology->cpus[cpu].node].cpus, cpu);
+	}
+	*ret = topology;
+	return 0;
+}
+
+static double record_on(int node)
+{
+	const struct nm_daemon *daemon = &world.daemon;
+	return nm_record_get(daemon->pipeline.policies.states[NM_POLICY_IMAR2],
+			     daemon->views.snapshot, daemon->config, 0, node);
+}
+
+/* What a thread achieved on a node is not what it would achieve on another with the same index. */
+static void the_record_ends_when_the_nodes_change(void **state)
+{
+	(void)state;
+	add_worker(1000, 0, 0);
+	fake_sleep(world.fake, 60000);
+	world.daemon.last_tick_ns = world.fake->now_ns;
+	live(4);
+	assert_true(record_on(0) > 0);
+	world.daemon.options.topology.load = load_nodes_in_reverse;
+	world.fake->online &= ~fake_cpus(CPUS - 1, CPUS - 1);
+	live(2);
+	assert_true(record_on(NODES - 1) > 0);
+	assert_true(isnan(record_on(0)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +520,7 @@ int main(void)
 		TEST(a_lull_does_not_trigger_the_fallback),
 		TEST(an_exec_resets_history),
 		TEST(the_paper_waits_for_no_verdict),
+		TEST(the_record_ends_when_the_nodes_change),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
