@@ -38,14 +38,9 @@ struct nm_memory_migration {
 	uint64_t retry_ns; /* most of it did not move: not tried before */
 };
 
-/* A query about the location of a process's memory. */
-struct nm_page_query {
-	uint64_t ticket; /* 0: no query is pending */
-	bool sampled;	 /* a sample of pages is queried instead of numa_maps */
-};
-
+/* The location of a process's memory, as counted by the kernel. */
 struct nm_location_query {
-	struct nm_page_query query;
+	uint64_t ticket; /* 0: no query is pending */
 	uint64_t asked_ns;
 	uint64_t anon_bytes; /* at the last query; 0: none yet */
 	uint64_t huge_bytes; /* additional memory from the pool of huge pages */

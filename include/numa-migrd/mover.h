@@ -163,6 +163,23 @@ int nm_mover_ranges(struct nm_mover *mover, uint32_t pid, uint64_t start_ticks, 
 
 struct nm_mover_counts nm_mover_counts(struct nm_mover *mover);
 
+/* ---- location.c: where the private memory of a process is ---- */
+
+/* Sends a query about a process of this size. Returns 0, or the negative errno of memory_query.
+ * Called for processes of the policies "auto" and "balance". */
+int nm_location_query(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
+		      uint64_t bytes, uint64_t *ret_ticket);
+/*
+ * Adds the number of pages found on each node to `pages` (nr_nodes values, in any unit), and, if
+ * all pages were counted, sets *huge_bytes to the memory from the pool of huge pages, which RssAnon
+ * does not include. Returns 0, -EAGAIN while there is no answer, or another negative errno; *ticket
+ * is 0 except after -EAGAIN. Too small a sample counts as no pages.
+ */
+int nm_location_poll(struct nm_platform *platform, const struct nm_topology *topology,
+		     uint64_t *ticket, double *pages, uint64_t *huge_bytes);
+/* Ends a pending query; 0: there is none. */
+void nm_location_cancel(struct nm_platform *platform, uint64_t *ticket);
+
 /* ---- migrations.c: decisions that move memory, until they cannot be rolled back any more ---- */
 
 /* A home, whose batches follow one another, or pages, which are one batch. */

@@ -2,7 +2,6 @@
 /* Policy "balance" in the daemon: reads how long threads ran and waited, sends queries about the
  * location of pages, and ends leases. */
 #include "daemon.h"
-#include "page_query.h"
 
 #define READS_MAX 512U	     /* of schedstat, per interval */
 #define ANSWER_INTERVALS 10U /* time limit of an answer */
@@ -12,7 +11,7 @@ void nm_balance_stage_end(struct nm_daemon *daemon)
 	struct nm_pipeline *pipeline = &daemon->pipeline;
 	if (!nm_balancer_of(daemon))
 		return;
-	nm_page_query_cancel(pipeline->platform, &pipeline->balance.query);
+	nm_location_cancel(pipeline->platform, &pipeline->balance.ticket);
 	pipeline->balance = (struct nm_balance_stage){0};
 }
 
@@ -120,8 +119,8 @@ static void query_next(struct nm_daemon *daemon, uint64_t now_ns)
 	stage->pid = next->pid;
 	stage->start_ticks = next->start_ticks;
 	stage->asked = daemon->tally.intervals;
-	int r = nm_page_query_send(daemon->pipeline.platform, next->pid, next->start_ticks,
-				   next->rss_bytes, &stage->query);
+	int r = nm_location_query(daemon->pipeline.platform, next->pid, next->start_ticks,
+				  next->rss_bytes, &stage->ticket);
 	nm_balancer_note_query(balancer, stage->pid, stage->start_ticks, r != -EAGAIN, now_ns);
 }
 
@@ -131,17 +130,17 @@ static bool handle_answer(struct nm_daemon *daemon, uint64_t now_ns)
 {
 	struct nm_balance_stage *stage = &daemon->pipeline.balance;
 	struct nm_balancer *balancer = nm_balancer_of(daemon);
-	uint64_t huge_bytes;
-	if (!stage->query.ticket)
+	uint64_t huge_bytes = 0;
+	if (!stage->ticket)
 		return true;
 	nm_autofree double *pages = nm_must(calloc(balancer->topology->nr_nodes, sizeof(*pages)));
-	int r = nm_page_query_poll(daemon->pipeline.platform, balancer->topology, &stage->query,
-				   pages, &huge_bytes);
+	int r = nm_location_poll(daemon->pipeline.platform, balancer->topology, &stage->ticket,
+				 pages, &huge_bytes);
 	if (r == -EAGAIN && daemon->tally.intervals - stage->asked < ANSWER_INTERVALS)
 		return false;
 	if (r == 0)
 		nm_balancer_set_pages(balancer, stage->pid, stage->start_ticks, pages, now_ns);
-	nm_page_query_cancel(daemon->pipeline.platform, &stage->query);
+	nm_location_cancel(daemon->pipeline.platform, &stage->ticket);
 	return true;
 }
 
@@ -149,7 +148,7 @@ static bool handle_answer(struct nm_daemon *daemon, uint64_t now_ns)
  * per tick. */
 static void follow_pages(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, bool due)
 {
-	if (!due && !daemon->pipeline.balance.query.ticket)
+	if (!due && !daemon->pipeline.balance.ticket)
 		return;
 	nm_balancer_follow_pages(nm_balancer_of(daemon), snapshot);
 	if (handle_answer(daemon, snapshot->time_ns) && due)

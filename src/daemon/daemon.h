@@ -49,7 +49,7 @@ struct nm_exporter {
 
 /* Policy "balance": its query, and what was logged. */
 struct nm_balance_stage {
-	struct nm_page_query query;
+	uint64_t ticket;      /* 0: no query is pending */
 	uint32_t pid;	      /* the process of the query */
 	uint64_t start_ticks;
 	uint64_t asked;	 /* interval of the query */

@@ -33,7 +33,7 @@ static void drop_process(void *context, void *state)
 		nm_mover_drop(daemon->pipeline.mover, one->pid, true);
 	for (unsigned k = 0; one->ran_on && k < placement->nr_nodes; k++)
 		placement->nodes[k].busy_cpus -= one->ran_on[k];
-	nm_home_stage_cancel_query(daemon, one);
+	nm_location_cancel(daemon->pipeline.platform, &one->location.ticket);
 	nm_home_stage_end_migration(daemon, one, false);
 	nm_home_state_clear(one);
 }

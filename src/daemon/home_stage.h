@@ -21,8 +21,6 @@ void nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *sn
 
 /* Collects an answer about the location of its memory, and sends a query if it has no home. */
 void nm_home_stage_locate(struct nm_daemon *daemon, struct nm_home_state *state, uint64_t now_ns);
-/* Cancels the query. */
-void nm_home_stage_cancel_query(struct nm_daemon *daemon, struct nm_home_state *state);
 
 /* ---- home_memory.c ---- */
 

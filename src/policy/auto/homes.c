@@ -186,7 +186,7 @@ const double *nm_home_state_shares(const struct nm_home_state *state)
 
 bool nm_home_state_awaits_query(const struct nm_home_state *state, uint64_t now_ns)
 {
-	return state->location.query.ticket && now_ns - state->location.asked_ns < AWAITED_NS;
+	return state->location.ticket && now_ns - state->location.asked_ns < AWAITED_NS;
 }
 
 static bool has_grown(const struct nm_home_state *state, uint64_t before_bytes)
@@ -217,7 +217,7 @@ bool nm_home_state_needs_query(const struct nm_home_state *state, bool kernel_mo
 	bool unknown = (state->home < 0 || !state->located) &&
 		       has_grown(state, state->location.anon_bytes);
 	return (unknown || is_uncertain(state, kernel_moves, now_ns)) && state->running > 0 &&
-	       !state->location.query.ticket &&
+	       !state->location.ticket &&
 	       state->accesses < NM_PLACE_MIN_ACCESSES; /* otherwise these show the location */
 }
 

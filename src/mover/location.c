@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "page_query.h"
-
+/* Where the memory of a process is, as counted by the kernel. */
 #include <string.h>
 #include <unistd.h>
 
+#include "numa-migrd/mover.h"
 #include "numa-migrd/regions.h"
 
 /* For numa_maps the kernel walks all pages, and the process cannot map memory meanwhile; therefore
@@ -11,25 +11,22 @@
 #define WHOLE_MAX_BYTES (UINT64_C(64) << 20)
 #define SAMPLE_MIN 64U /* pages */
 
-int nm_page_query_send(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
-		       uint64_t bytes, struct nm_page_query *ret)
+int nm_location_query(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
+		      uint64_t bytes, uint64_t *ret_ticket)
 {
-	struct nm_page_query query = {.sampled = bytes > WHOLE_MAX_BYTES};
-	const struct nm_memory_query request = {
-		.kind = query.sampled ? NM_MEMORY_QUERY_PAGES : NM_MEMORY_QUERY_NUMA_MAPS,
+	const struct nm_memory_query query = {
+		.kind = bytes > WHOLE_MAX_BYTES ? NM_MEMORY_QUERY_PAGES : NM_MEMORY_QUERY_NUMA_MAPS,
 		.pid = pid,
 		.start_ticks = start_ticks,
 	};
-	int r = platform->ops->memory_query(platform, &request, &query.ticket);
-	*ret = r < 0 ? (struct nm_page_query){0} : query;
-	return r;
+	return platform->ops->memory_query(platform, &query, ret_ticket);
 }
 
-void nm_page_query_cancel(struct nm_platform *platform, struct nm_page_query *query)
+void nm_location_cancel(struct nm_platform *platform, uint64_t *ticket)
 {
-	if (query->ticket)
-		platform->ops->memory_cancel(platform, query->ticket);
-	query->ticket = 0;
+	if (*ticket)
+		platform->ops->memory_cancel(platform, *ticket);
+	*ticket = 0;
 }
 
 /* Huge pages from the pool stay where they are while the pools of other nodes are used up. */
@@ -61,20 +58,19 @@ static void count_sample(const struct nm_topology *topology, const struct nm_mem
 	}
 }
 
-int nm_page_query_poll(struct nm_platform *platform, const struct nm_topology *topology,
-		       struct nm_page_query *query, double *pages, uint64_t *ret_huge_bytes)
+int nm_location_poll(struct nm_platform *platform, const struct nm_topology *topology,
+		     uint64_t *ticket, double *pages, uint64_t *huge_bytes)
 {
 	nm_auto(nm_memory_answer_clear) struct nm_memory_answer answer = {0};
-	int r = platform->ops->memory_poll(platform, query->ticket, &answer);
+	int r = platform->ops->memory_poll(platform, *ticket, &answer);
 	if (r == -EAGAIN)
 		return r;
-	query->ticket = 0;
+	*ticket = 0;
 	if (r < 0 || answer.result < 0)
 		return r < 0 ? r : answer.result;
-	*ret_huge_bytes = 0;
-	if (query->sampled)
+	if (answer.text)
+		*huge_bytes = count_whole(topology, answer.text, pages);
+	else
 		count_sample(topology, &answer, pages);
-	else if (answer.text)
-		*ret_huge_bytes = count_whole(topology, answer.text, pages);
 	return 0;
 }
