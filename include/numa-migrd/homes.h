@@ -262,20 +262,25 @@ int nm_placement_examinations_allowed(const struct nm_placement *placement,
 
 /* ---- measure.c: what processes did in an interval ---- */
 
-/* Adds the CPUs that a thread of the process demanded in the interval. */
-void nm_home_state_add_demand(struct nm_home_state *state, const struct nm_snap_thread *thread,
-			      double wanted_cpus);
-/* Discards the values of the last interval. */
-void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes);
-/* Updates the measurements of all processes; ran: CPUs' worth of time of each thread of the
- * snapshot; sees_accesses: sampled accesses show where memory is used. */
-void nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			  double interval_s, const double *ran, bool sees_accesses);
-/* The same for the only process of a separate snapshot, whose threads demand these shares of a CPU,
- * and have run for burst_s at a time since they started. */
+#define NM_PLACE_READINGS_MOST 256U /* files read per interval */
+
+/* Selects the threads whose times are to be read now, in turns, beginning where the last interval
+ * stopped. Returns their number; they are in the order of the snapshot. */
+size_t nm_placement_choose_readings(struct nm_placement *placement,
+				    const struct nm_snapshot *snapshot,
+				    struct nm_times_reading ret[static NM_PLACE_READINGS_MOST]);
+/* Updates the set of processes and their measurements for this interval; readings: what
+ * nm_placement_choose_readings() selected; sees_accesses: sampled accesses show where memory is
+ * used. */
+void nm_placement_follow(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			 double interval_s, const struct nm_times_reading *readings,
+			 size_t nr_readings, bool sees_accesses);
+/* Returns whether a process is not known yet, and demands too little CPU time for a home. */
+bool nm_placement_ignores(const struct nm_placement *placement,
+			  const struct nm_process_times *process);
+/* Measures the only process of a separate snapshot. */
 void nm_placement_measure_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			      const double *wanted_cpus, double burst_s,
-			      struct nm_home_state *state);
+			      const struct nm_process_times *process);
 
 /* ---- view.c: the input of decisions ---- */
 

@@ -330,4 +330,49 @@ struct nm_roster_counts {
 };
 struct nm_roster_counts nm_roster_counts(const struct nm_roster *roster);
 
+/* ---- times.c: how long threads ran and waited for CPUs ---- */
+
+/* What a thread did in a period. */
+struct nm_thread_times {
+	uint64_t run_ns, delay_ns; /* it ran; it was runnable, and waited for a CPU */
+	uint64_t runs;		   /* how often it was put on a CPU */
+	uint64_t length_ns;	   /* of the period; 0: nothing is known */
+};
+
+/* Returns what a thread did between two readings, or, if `before` is {0}, since it was created,
+ * age_ns before the second one; {0} if they are not of the same thread. */
+struct nm_thread_times nm_times_since(const struct nm_proc_schedstat *before,
+				      const struct nm_proc_schedstat *now, uint64_t age_ns);
+
+/* A thread whose times are read. */
+struct nm_times_reading {
+	uint32_t thread; /* the caller's index */
+	uint32_t pid, tid;
+	uint64_t start_ticks;
+	/* Set by nm_times_read(): */
+	int error; /* 0, or the negative errno of nm_proc_read_schedstat() */
+	struct nm_proc_schedstat now;
+	uint64_t age_ns; /* since the thread was created */
+};
+
+/* Reads the times of these threads. Called by the tick. */
+void nm_times_read(struct nm_platform *platform, struct nm_times_reading *readings, size_t count);
+
+/* A process with more threads is left to samples. */
+#define NM_PROCESS_TIMES_MOST 64U
+
+/* The threads of a process in ascending order, and what they did since they were created. */
+struct nm_process_times {
+	uint32_t pid;
+	size_t count;
+	struct nm_figures figures[NM_PROCESS_TIMES_MOST];
+	struct nm_thread_times times[NM_PROCESS_TIMES_MOST];
+};
+
+/* Reads them. leader: nm_proc_stat_of() its first thread. Returns 0; -ESRCH if it has exited;
+ * -E2BIG if it has too many threads; or another negative errno. Called by examinations. */
+int nm_process_times_read(struct nm_platform *platform, const struct nm_topology *topology,
+			  uint32_t pid, const struct nm_proc_stat *leader,
+			  struct nm_process_times *ret);
+
 #endif

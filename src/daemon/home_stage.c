@@ -295,6 +295,18 @@ void nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *sn
 
 /* ---- one interval ---- */
 
+/* Updates the set of processes and their measurements for this interval. */
+static void follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot, double interval_s)
+{
+	struct nm_placement *placement = nm_placement_of(daemon);
+	struct nm_times_reading readings[NM_PLACE_READINGS_MOST];
+	size_t count = nm_placement_choose_readings(placement, snapshot, readings);
+	/* First touches alone would show that all accesses are local. */
+	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
+	nm_times_read(daemon->pipeline.platform, readings, count);
+	nm_placement_follow(placement, snapshot, interval_s, readings, count, sees);
+}
+
 void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 			uint64_t interval_ns)
 {
@@ -309,7 +321,7 @@ void nm_home_stage_tick(struct nm_daemon *daemon, struct nm_snapshot *snapshot,
 	unsigned nr_nodes = placement->nr_nodes;
 	nm_placement_charge_interval(placement, &budget, interval_ns);
 	nm_home_stage_collect(daemon);
-	nm_home_stage_follow(daemon, snapshot, interval_s);
+	follow(daemon, snapshot, interval_s);
 	nm_placement_follow_nodes(placement, snapshot, interval_s);
 	if (placement->nr_nodes != nr_nodes)
 		placement->available_ns = 0;

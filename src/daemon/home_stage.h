@@ -11,12 +11,6 @@
  * moves its threads there. */
 void nm_home_stage_decide(struct nm_daemon *daemon, const struct nm_snapshot *snapshot);
 
-/* ---- home_times.c ---- */
-
-/* Updates the set of processes and their measurements for this interval. */
-void nm_home_stage_follow(struct nm_daemon *daemon, const struct nm_snapshot *snapshot,
-			  double interval_s);
-
 /* ---- home_pages.c ---- */
 
 /* Collects an answer about the location of its memory, and sends a query if it has no home. */

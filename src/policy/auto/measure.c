@@ -8,7 +8,8 @@
 
 /* ---- where they ran, and the location of their memory ---- */
 
-void nm_home_state_clear_interval(struct nm_home_state *state, unsigned nr_nodes)
+/* Discards the values of the last interval. */
+static void clear_interval(struct nm_home_state *state, unsigned nr_nodes)
 {
 	memset(state->ran_on, 0, nr_nodes * sizeof(*state->ran_on));
 	memset(state->memory_on, 0, nr_nodes * sizeof(*state->memory_on));
@@ -33,8 +34,8 @@ static bool is_fixed(const struct nm_snap_thread *thread)
 	return thread->only_watched && !thread->left_alone;
 }
 
-void nm_home_state_add_demand(struct nm_home_state *state, const struct nm_snap_thread *thread,
-			      double wanted_cpus)
+static void add_demand(struct nm_home_state *state, const struct nm_snap_thread *thread,
+		       double wanted_cpus)
 {
 	state->wanted_cpus += wanted_cpus;
 	if (!is_fixed(thread))
@@ -329,8 +330,9 @@ static double since_measured_s(const struct nm_home_state *state, uint64_t now_n
 	return state->measured_ns ? fmin(since_s, interval_s) : interval_s;
 }
 
-void nm_placement_measure(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			  double interval_s, const double *ran, bool sees_accesses)
+/* ran: CPUs' worth of time of each thread; sees_accesses: as for nm_placement_follow(). */
+static void measure_all(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			double interval_s, const double *ran, bool sees_accesses)
 {
 	nm_autofree struct sums *sums =
 		nm_must(calloc(placement->processes.count + 1, sizeof(*sums)));
@@ -365,22 +367,154 @@ void nm_placement_measure(struct nm_placement *placement, const struct nm_snapsh
 	update_trend(&changes, &placement->trend);
 }
 
+/* ---- run time and waiting time of threads ---- */
+
+size_t nm_placement_choose_readings(struct nm_placement *placement,
+				    const struct nm_snapshot *snapshot,
+				    struct nm_times_reading ret[static NM_PLACE_READINGS_MOST])
+{
+	size_t count = snapshot->nr_threads, first = 0, chosen = 0;
+	while (first < count && snapshot->threads[first].tid < placement->next_read_tid)
+		first++;
+	for (size_t k = 0; k < count && chosen < NM_PLACE_READINGS_MOST; k++) {
+		uint32_t i = (uint32_t)((first + k) % count);
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		if (!(thread->run_share > 0))
+			continue;
+		ret[chosen++] = (struct nm_times_reading){.thread = i,
+							  .pid = thread->pid,
+							  .tid = thread->tid,
+							  .start_ticks = thread->start_ticks};
+		placement->next_read_tid = thread->tid + 1;
+	}
+	qsort(ret, chosen, sizeof(*ret), nm_compare_u32);
+	return chosen;
+}
+
+/* Returns the times of a thread since the last reading, or since its start if that was in this
+ * interval. */
+static struct nm_thread_times times_of(const struct nm_proc_schedstat *last,
+				       const struct nm_times_reading *reading, double interval_s)
+{
+	double age_s = (double)reading->age_ns / (double)NM_NSEC_PER_SEC;
+	if (last->read_ns == 0 && age_s > interval_s)
+		return (struct nm_thread_times){0};
+	return nm_times_since(last, &reading->now, reading->age_ns);
+}
+
+/* Adds what a thread did to its process, and returns the CPUs that it used in the interval. */
+static double add_times(struct nm_home_state *state, const struct nm_snap_thread *thread,
+			const struct nm_thread_times *times, double interval_s)
+{
+	const double second = (double)NM_NSEC_PER_SEC;
+	double run_s = (double)times->run_ns / second, delay_s = (double)times->delay_ns / second;
+	double length_s = (double)times->length_ns / second;
+	state->run_s += run_s;
+	state->delay_s += delay_s;
+	state->runs += (double)times->runs;
+	add_demand(state, thread, fmin((run_s + delay_s) / length_s, 1));
+	return fmin(run_s / fmax(length_s, interval_s), 1);
+}
+
+/* Computes the CPUs used by each thread: ret_ran. Threads whose times were not read use samples,
+ * which are few; their times are compared with the last reading when their turn comes. */
+static void follow_times(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			 double interval_s, const struct nm_times_reading *readings,
+			 size_t nr_readings, double *ret_ran)
+{
+	size_t next = 0;
+	nm_column_follow_threads(&placement->times, snapshot);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		struct nm_home_state *state = nm_home_state_at(placement, thread->process);
+		struct nm_proc_schedstat *last =
+			(struct nm_proc_schedstat *)placement->times.cells + i;
+		struct nm_thread_times times = {0};
+		bool is_read = next < nr_readings && readings[next].thread == i;
+		const struct nm_times_reading *reading = is_read ? &readings[next++] : NULL;
+		ret_ran[i] = thread->run_share;
+		if (!(thread->run_share > 0))
+			*last = (struct nm_proc_schedstat){0};
+		if (!(thread->run_share > 0))
+			continue;
+		if (reading && reading->error == 0) {
+			times = times_of(last, reading, interval_s);
+			*last = reading->now;
+		}
+		if (times.length_ns > 0)
+			ret_ran[i] = add_times(state, thread, &times, interval_s);
+		else
+			add_demand(state, thread, thread->run_share);
+	}
+}
+
+void nm_placement_follow(struct nm_placement *placement, const struct nm_snapshot *snapshot,
+			 double interval_s, const struct nm_times_reading *readings,
+			 size_t nr_readings, bool sees_accesses)
+{
+	nm_column_follow_processes(&placement->processes, snapshot);
+	for (size_t i = 0; i < snapshot->nr_processes; i++) {
+		nm_home_state_update(snapshot, i, nm_home_state_at(placement, i));
+		clear_interval(nm_home_state_at(placement, i), snapshot->topology->nr_nodes);
+	}
+	nm_autofree double *ran = nm_must(calloc(snapshot->nr_threads + 1, sizeof(*ran)));
+	follow_times(placement, snapshot, interval_s, readings, nr_readings, ran);
+	measure_all(placement, snapshot, interval_s, ran, sees_accesses);
+}
+
+/* ---- one process between intervals ---- */
+
+/* Returns the share of a CPU that a thread has demanded since its start. */
+static double wanted_cpus_of(const struct nm_thread_times *times)
+{
+	return fmin((double)(times->run_ns + times->delay_ns) / (double)times->length_ns, 1);
+}
+
+bool nm_placement_ignores(const struct nm_placement *placement,
+			  const struct nm_process_times *process)
+{
+	double wanted_cpus = 0;
+	for (size_t i = 0; i < process->count; i++)
+		wanted_cpus += wanted_cpus_of(&process->times[i]);
+	return wanted_cpus < NM_PLACE_MIN_DEMAND && !nm_home_state_find(placement, process->pid);
+}
+
+/* Sets what only examinations know: how long its threads run at a time, and whether one of them is
+ * too young for its demand to be known. */
+static void add_process_times(const struct nm_process_times *process, struct nm_home_state *state)
+{
+	const double second = (double)NM_NSEC_PER_SEC;
+	double run_s = 0, runs = 0;
+	for (size_t i = 0; i < process->count; i++) {
+		const struct nm_thread_times *times = &process->times[i];
+		run_s += (double)times->run_ns / second;
+		runs += (double)times->runs;
+		state->creating |= process->figures[i].tid != process->pid &&
+				   (double)times->length_ns < NM_PLACE_MIN_AGE_S * second;
+	}
+	state->burst_s = run_s / fmax(runs, 1);
+}
+
 void nm_placement_measure_one(struct nm_placement *placement, const struct nm_snapshot *snapshot,
-			      const double *wanted_cpus, double burst_s,
-			      struct nm_home_state *state)
+			      const struct nm_process_times *process)
 {
 	unsigned nr_nodes = snapshot->topology->nr_nodes;
 	double age_s = snapshot->processes[0].age_s;
+	nm_column_add_process(&placement->processes, snapshot, 0);
+	struct nm_home_state *state = nm_home_state_find(placement, process->pid);
+	nm_home_state_update(snapshot, 0, state);
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placement->nodes[k].busy_cpus -= state->ran_on[k];
-	nm_home_state_clear_interval(state, nr_nodes);
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+	clear_interval(state, nr_nodes);
+	for (size_t i = 0, k = 0; i < snapshot->nr_threads; i++) {
 		const struct nm_snap_thread *thread = &snapshot->threads[i];
+		while (process->figures[k].tid != thread->tid)
+			k++; /* not a managed thread */
 		add_thread(snapshot, thread, thread->run_share, state);
-		nm_home_state_add_demand(state, thread, wanted_cpus[i]);
+		add_demand(state, thread, wanted_cpus_of(&process->times[k]));
 	}
 	for (unsigned k = 0; k < nr_nodes; k++)
 		placement->nodes[k].busy_cpus += state->ran_on[k];
-	state->burst_s = burst_s;
+	add_process_times(process, state);
 	update_demand(state, snapshot, since_measured_s(state, snapshot->time_ns, age_s));
 }
