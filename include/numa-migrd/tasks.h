@@ -137,6 +137,17 @@ struct nm_process {
 	bool has_movable;    /* one of them is managed; as of nm_roster_members() */
 };
 
+/* The CPU time of a process, also of threads that have exited. */
+struct nm_process_usage {
+	uint32_t parent;
+	uint64_t cpu_ns;
+	bool has_ended; /* no thread is left but the first one, which has exited */
+};
+/* Returns 0; -ESRCH if the process is gone, or its number was reused; or another negative errno.
+ * Called for the control group. */
+int nm_process_read_usage(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
+			  struct nm_process_usage *ret);
+
 /* Returns whether the threads and pages of the process must not be moved. */
 static inline bool nm_process_is_observed(const struct nm_process *process)
 {

@@ -9,6 +9,7 @@
 #define NUMA_MIGRD_TRIAL_H
 
 #include "numa-migrd/base.h"
+#include "numa-migrd/metrics.h"
 
 #define NM_TRIAL_WINDOW_NS (600 * NM_NSEC_PER_SEC)
 #define NM_TRIAL_UNITS_LEAST 20U /* in each arm, for an interval */
@@ -133,8 +134,11 @@ bool nm_trial_result(const struct nm_trial *trial, enum nm_trial_span span,
 /* The same for one program; false also if too many of its control units outlive the window. */
 bool nm_trial_program_result(const struct nm_trial_program *program, enum nm_trial_span span,
 			     enum nm_trial_measure measure, struct nm_trial_difference *ret);
-/* Begins a new day: clears NM_TRIAL_TODAY. */
-void nm_trial_begin_day(struct nm_trial *trial);
+/* Begins a new day if this is another day of the year than at the last call: clears NM_TRIAL_TODAY.
+ */
+void nm_trial_follow_day(struct nm_trial *trial, int day);
+/* Returns the difference in CPU time that NM_TRIAL_TODAY had when it was cleared, or NULL. */
+const struct nm_trial_difference *nm_trial_yesterday(const struct nm_trial *trial);
 /* Sums of all programs since the start, also of raised periods. */
 const struct nm_trial_sum *nm_trial_sums(const struct nm_trial *trial,
 					 enum nm_trial_measure measure, enum nm_trial_arm arm);
@@ -165,7 +169,7 @@ struct nm_trial_candidate {
 	uint64_t start_ticks, domain;
 	const char *comm; /* escaped */
 	uint64_t cpu_ns;  /* that it has used so far */
-	bool takes_part;
+	bool takes_part;  /* if it is drawn, and no virtual machine */
 };
 
 /* Draws a process. If memory or the tables are full, it takes no part. */
@@ -178,8 +182,10 @@ enum nm_trial_answer nm_trial_answer(const struct nm_trial *trial, uint32_t pid,
 bool nm_trial_has(const struct nm_trial *trial, uint32_t pid);
 /* Records the total CPU time of a process, from /proc. */
 void nm_trial_read(struct nm_trial *trial, uint32_t pid, uint64_t cpu_ns);
-/* Records instructions that a thread of a process has executed within its window. */
-void nm_trial_count_instructions(struct nm_trial *trial, uint32_t pid, double instructions);
+/* Counts what the threads of processes have executed in an interval, and with a topology their
+ * accesses in it. */
+void nm_trial_observe_threads(struct nm_trial *trial, const struct nm_figures *threads,
+			      size_t count, double interval_s, const struct nm_topology *topology);
 /* Adds to the conditions of a process's arm, if it is within its window. */
 void nm_trial_observe(struct nm_trial *trial, uint32_t pid,
 		      const struct nm_trial_conditions *conditions);

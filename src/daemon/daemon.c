@@ -181,8 +181,7 @@ static void end_restore(int signal)
 int nm_daemon_run(const struct nm_options *options)
 {
 	nm_auto(daemon_clear) struct nm_daemon daemon = {.options = *options,
-							 .runtime.directory = -1,
-							 .trial.day = -1};
+							 .runtime.directory = -1};
 	if (options->restore)
 		(void)signal(SIGABRT, end_restore);
 	nm_journal_new(&daemon.journal);

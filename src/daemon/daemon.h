@@ -161,9 +161,6 @@ struct nm_injection {
 struct nm_trial_stage {
 	struct nm_trial *group;
 	uint64_t since_ns; /* older programs take no part: their start was not seen */
-	int day;	   /* of the year; -1: not known yet */
-	struct nm_trial_difference yesterday; /* in CPU time */
-	bool has_yesterday;
 };
 
 /* Data of the last interval for views; all zero: none yet. */

@@ -1,77 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* The control group in the daemon: first decisions, readings of CPU times, and reports. */
+/* The control group in the daemon: what its processes have used, and which are left alone. */
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "daemon.h"
-#include "numa-migrd/proc.h"
 
 /* Processes whose window is over are looked at once in this number of intervals, in case the record
  * of their exit was lost. */
 #define LOST_EXIT_INTERVALS 64U
 
-static uint64_t cpu_ns_of(const struct nm_proc_stat *stat)
-{
-	return stat->ran_ticks * (NM_NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
-}
-
-/* Reads the stat of a whole process, with the CPU time of all its threads, also exited ones. */
-static int read_stat(const struct nm_daemon *daemon, uint32_t pid, uint64_t start_ticks,
-		     struct nm_proc_stat *ret)
-{
-	struct nm_platform *platform = daemon->pipeline.platform;
-	int directory = nm_proc_open_same(platform, 0, pid, start_ticks, ret);
-	if (directory < 0)
-		return directory;
-	platform->ops->close(platform, directory);
-	return 0;
-}
-
-/* ---- the first decision about a process ---- */
-
-/* Its threads are CPUs for other programs, whose work varies. */
-static bool is_virtual_machine(const struct nm_process *process)
-{
-	static const char *const names[] = {"qemu", "kvm", "cloud-hyperviso", "firecracker",
-					    "crosvm", "VBoxHeadless"};
-	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
-		if (strncmp(process->raw_comm, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-static enum nm_trial_answer draw(struct nm_daemon *daemon, const struct nm_process *process,
-				 uint64_t now_ns)
-{
-	struct nm_proc_stat stat;
-	if (read_stat(daemon, process->pid, process->start_ticks, &stat) < 0)
-		return NM_TRIAL_DECIDE; /* it has exited */
-	const struct nm_trial_candidate one = {
-		.pid = process->pid,
-		.parent = stat.ppid,
-		.start_ticks = process->start_ticks,
-		.domain = process->domain,
-		.comm = process->comm,
-		.cpu_ns = cpu_ns_of(&stat),
-		.takes_part = process->started_ns >= daemon->trial.since_ns &&
-			      !is_virtual_machine(process),
-	};
-	return nm_trial_draw(daemon->trial.group, &one, now_ns);
-}
+/* ---- decisions ---- */
 
 bool nm_trial_stage_allows(struct nm_daemon *daemon, uint32_t pid)
 {
 	struct nm_trial *group = daemon->trial.group;
 	struct nm_process *process = nm_roster_process(daemon->pipeline.roster, pid);
+	struct nm_process_usage usage;
 	uint64_t now_ns = nm_daemon_now_ns(daemon);
 	/* In a dry run nothing is carried out for either arm. */
 	if (!process || nm_daemon_is_dry_run(daemon) || !nm_trial_is_on(group, now_ns))
 		return true;
 	enum nm_trial_answer answer = nm_trial_answer(group, pid, process->start_ticks);
-	if (answer == NM_TRIAL_UNKNOWN)
-		answer = draw(daemon, process, now_ns);
-	process->left_alone = answer != NM_TRIAL_DECIDE;
+	if (answer == NM_TRIAL_UNKNOWN && nm_process_read_usage(daemon->pipeline.platform, pid,
+								process->start_ticks, &usage) == 0) {
+		const struct nm_trial_candidate one = {
+			.pid = pid,
+			.parent = usage.parent,
+			.start_ticks = process->start_ticks,
+			.domain = process->domain,
+			.comm = process->comm,
+			.cpu_ns = usage.cpu_ns,
+			.takes_part = process->started_ns >= daemon->trial.since_ns,
+		};
+		answer = nm_trial_draw(group, &one, now_ns);
+	}
+	process->left_alone = answer == NM_TRIAL_LEAVE || answer == NM_TRIAL_BARRED;
 	return !process->left_alone;
 }
 
@@ -94,10 +58,9 @@ void nm_trial_stage_filter(struct nm_daemon *daemon, struct nm_plan *plan)
 void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_event *event,
 			       uint64_t now_ns)
 {
-	struct nm_source *source = daemon->pipeline.source;
 	struct nm_trial *group = daemon->trial.group;
 	if (event->kind == NM_TASK_EXIT && nm_trial_has(group, event->pid)) {
-		const struct nm_source_status *status = nm_source_status(source);
+		const struct nm_source_status *status = nm_source_status(daemon->pipeline.source);
 		double sample_ns = status->runs ? status->run_sample_ns : 0;
 		double ran_ns = nm_metrics_runs(daemon->pipeline.metrics, event->tid) * sample_ns;
 		nm_trial_thread_ended(group, event->pid, ran_ns > 0 ? (uint64_t)ran_ns : 0, now_ns);
@@ -106,73 +69,26 @@ void nm_trial_stage_task_event(struct nm_daemon *daemon, const struct nm_task_ev
 		nm_trial_process_ended(group, event->pid, now_ns); /* its number was reused */
 }
 
-/* Policy "auto" has measured it in the last interval. */
-static void read_waiting(struct nm_daemon *daemon, uint32_t pid)
-{
-	const struct nm_home_state *state =
-		nm_placement_of(daemon) ? nm_home_state_find(nm_placement_of(daemon), pid)
-					   : NULL;
-	if (state)
-		nm_trial_observe(daemon->trial.group, pid,
-				 &(struct nm_trial_conditions){.ran_s = state->run_s,
-							       .waited_s = state->delay_s});
-}
-
-static void read_process(struct nm_daemon *daemon, const struct nm_trial_process *process,
+static void read_process(struct nm_daemon *daemon, uint32_t pid, uint64_t start_ticks,
 			 uint64_t now_ns)
 {
-	struct nm_proc_stat stat;
-	int r = read_stat(daemon, process->pid, process->start_ticks, &stat);
-	bool ended = r == -ESRCH || (r == 0 && nm_proc_has_exited(&stat) && stat.nr_threads <= 1);
+	struct nm_trial *group = daemon->trial.group;
+	struct nm_process_usage usage;
+	int r = nm_process_read_usage(daemon->pipeline.platform, pid, start_ticks, &usage);
 	if (r == 0)
-		nm_trial_read(daemon->trial.group, process->pid, cpu_ns_of(&stat));
-	read_waiting(daemon, process->pid);
-	if (ended)
-		nm_trial_process_ended(daemon->trial.group, process->pid, now_ns);
+		nm_trial_read(group, pid, usage.cpu_ns);
+	/* Policy "auto" has measured it in the last interval. */
+	const struct nm_home_state *state =
+		nm_placement_of(daemon) ? nm_home_state_find(nm_placement_of(daemon), pid) : NULL;
+	if (state)
+		nm_trial_observe(group, pid,
+				 &(struct nm_trial_conditions){.ran_s = state->run_s,
+							       .waited_s = state->delay_s});
+	if (r == -ESRCH || (r == 0 && usage.has_ended))
+		nm_trial_process_ended(group, pid, now_ns);
 }
 
-/* Ended processes are removed from the array, so that it is read from its end. */
-static void read_processes(struct nm_daemon *daemon, uint64_t now_ns)
-{
-	const struct nm_trial_process *processes;
-	for (size_t i = nm_trial_processes(daemon->trial.group, &processes); i-- > 0;)
-		if (processes[i].part || (i + daemon->tally.intervals) % LOST_EXIT_INTERVALS == 0)
-			read_process(daemon, &processes[i], now_ns);
-}
-
-static void count_accesses(const struct nm_topology *topology, const struct nm_figures *thread,
-			   struct nm_trial_conditions *ret)
-{
-	for (int k = 0; thread->main_node >= 0 && k < (int)topology->nr_nodes; k++) {
-		double count = thread->fresh[k];
-		double local = nm_topology_distance(topology, k, k);
-		ret->accesses += count;
-		ret->near += k == thread->main_node ? count : 0;
-		ret->distance +=
-			count * nm_topology_distance(topology, thread->main_node, k) / local;
-	}
-}
-
-static void read_figures(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
-			 uint64_t interval_ns)
-{
-	double interval_s = (double)interval_ns / (double)NM_NSEC_PER_SEC;
-	/* First touches alone would show that all accesses are local. */
-	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
-	for (size_t i = 0; i < count; i++) {
-		struct nm_trial_conditions conditions = {0};
-		if (!nm_trial_has(daemon->trial.group, figures[i].pid))
-			continue;
-		if (figures[i].instructions > 0)
-			nm_trial_count_instructions(daemon->trial.group, figures[i].pid,
-						    figures[i].instructions * interval_s);
-		if (sees)
-			count_accesses(daemon->pipeline.topology, &figures[i], &conditions);
-		nm_trial_observe(daemon->trial.group, figures[i].pid, &conditions);
-	}
-}
-
-/* ---- control that ends, and programs that lose ---- */
+/* ---- one interval ---- */
 
 static void on_window_over(void *context, uint32_t pid)
 {
@@ -182,52 +98,26 @@ static void on_window_over(void *context, uint32_t pid)
 		process->left_alone = false;
 }
 
-/* Their leases end with the next list of members, and their homes with the next decisions. */
-static void leave_alone(struct nm_daemon *daemon, const struct nm_trial_program *program)
+/* Applies to the processes of a program, or to all (NULL). Their leases end with the next list of
+ * members, and their homes with the next decisions. */
+static void leave_alone(struct nm_daemon *daemon, const struct nm_trial_program *program,
+			bool left_alone)
 {
 	struct nm_process *const *processes;
 	size_t count = nm_roster_processes(daemon->pipeline.roster, &processes);
 	for (size_t i = 0; i < count; i++)
-		if (processes[i]->domain == program->domain &&
-		    strcmp(processes[i]->comm, program->comm) == 0)
-			processes[i]->left_alone = true;
+		if (!program || (processes[i]->domain == program->domain &&
+				 strcmp(processes[i]->comm, program->comm) == 0))
+			processes[i]->left_alone = left_alone;
 }
 
-static void report_loss(struct nm_daemon *daemon, const struct nm_trial_program *program,
-			uint64_t now_ns)
+/* A day is one of local time. */
+static void follow_day(struct nm_trial *group)
 {
-	nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
-		  "%s left alone for %.0f d: %.0f %% more %s when managed", program->comm,
-		  round((double)(program->barred_until_ns - now_ns) / (86400.0 * 1e9)),
-		  100 * expm1(program->loss),
-		  program->lost_in == NM_TRIAL_CPU ? "CPU time" : "elapsed time");
-}
-
-/* ---- one interval ---- */
-
-static void forget_processes(struct nm_daemon *daemon)
-{
-	struct nm_process *const *processes;
-	size_t count = nm_roster_processes(daemon->pipeline.roster, &processes);
-	for (size_t i = 0; i < count; i++)
-		processes[i]->left_alone = false;
-	nm_trial_forget(daemon->trial.group);
-}
-
-/* Keeps the results of a day at its end, in local time. */
-static void follow_day(struct nm_daemon *daemon)
-{
-	struct nm_trial_stage *stage = &daemon->trial;
 	time_t now_s = (time_t)(nm_clock_realtime_usec() / 1000000);
 	struct tm local;
-	if (!localtime_r(&now_s, &local) || local.tm_yday == stage->day)
-		return;
-	if (stage->day >= 0) {
-		stage->has_yesterday = nm_trial_result(stage->group, NM_TRIAL_TODAY, NM_TRIAL_CPU,
-						       &stage->yesterday);
-		nm_trial_begin_day(stage->group);
-	}
-	stage->day = local.tm_yday;
+	if (localtime_r(&now_s, &local))
+		nm_trial_follow_day(group, local.tm_yday);
 }
 
 void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figures, size_t count,
@@ -236,19 +126,32 @@ void nm_trial_stage_tick(struct nm_daemon *daemon, const struct nm_figures *figu
 	struct nm_trial *group = daemon->trial.group;
 	const struct nm_trial_program *program;
 	const struct nm_trial_process *processes;
-	follow_day(daemon);
-	if (nm_trial_processes(group, &processes) == 0)
+	/* First touches alone would show that all accesses are local. */
+	bool sees = daemon->pipeline.source && !nm_samples_first_touches_only(daemon);
+	follow_day(group);
+	size_t nr_processes = nm_trial_processes(group, &processes);
+	if (nr_processes == 0)
 		return;
 	if (!nm_trial_is_on(group, now_ns)) {
-		forget_processes(daemon);
+		leave_alone(daemon, NULL, false);
+		nm_trial_forget(group);
 		return;
 	}
-	read_figures(daemon, figures, count, interval_ns);
-	read_processes(daemon, now_ns);
+	nm_trial_observe_threads(group, figures, count,
+				 (double)interval_ns / (double)NM_NSEC_PER_SEC,
+				 sees ? daemon->pipeline.topology : NULL);
+	/* From the end, because ended processes are removed from the array. */
+	for (size_t i = nr_processes; i-- > 0;)
+		if (processes[i].part || (i + daemon->tally.intervals) % LOST_EXIT_INTERVALS == 0)
+			read_process(daemon, processes[i].pid, processes[i].start_ticks, now_ns);
 	nm_trial_end_windows(group, now_ns, on_window_over, daemon);
 	while ((program = nm_trial_next_loss(group))) {
-		leave_alone(daemon, program);
-		report_loss(daemon, program, now_ns);
+		leave_alone(daemon, program, true);
+		nm_report(daemon, NM_MESSAGE_PROBLEM, LOG_NOTICE,
+			  "%s left alone for %.0f d: %.0f %% more %s when managed", program->comm,
+			  round((double)(program->barred_until_ns - now_ns) / (86400.0 * 1e9)),
+			  100 * expm1(program->loss),
+			  program->lost_in == NM_TRIAL_CPU ? "CPU time" : "elapsed time");
 	}
 }
 

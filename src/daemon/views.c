@@ -47,20 +47,21 @@ static void gather_service(const struct nm_daemon *daemon, struct nm_statistics 
 	ret->service.cpu_ns = nm_own_cpu_ns();
 }
 
-static void gather_trial(const struct nm_trial_stage *stage, struct nm_statistics *ret)
+static void gather_trial(const struct nm_trial *group, struct nm_statistics *ret)
 {
+	const struct nm_trial_difference *yesterday = nm_trial_yesterday(group);
 	struct nm_trial_difference today;
 	add_part(ret, NM_PART_TRIAL);
-	(void)nm_trial_result(stage->group, NM_TRIAL_TODAY, NM_TRIAL_CPU, &today);
+	(void)nm_trial_result(group, NM_TRIAL_TODAY, NM_TRIAL_CPU, &today);
 	nm_trial_describe(&today, ret->sentences[0], sizeof(ret->sentences[0]));
 	ret->today = ret->sentences[0];
-	if (stage->has_yesterday) {
-		nm_trial_describe(&stage->yesterday, ret->sentences[1], sizeof(ret->sentences[1]));
+	if (yesterday) {
+		nm_trial_describe(yesterday, ret->sentences[1], sizeof(ret->sentences[1]));
 		ret->yesterday = ret->sentences[1];
 	}
 	for (unsigned measure = 0; measure < NM_TRIAL_MEASURES; measure++)
 		for (unsigned arm = 0; arm < NM_TRIAL_ARMS; arm++)
-			ret->sums[measure][arm] = *nm_trial_sums(stage->group, measure, arm);
+			ret->sums[measure][arm] = *nm_trial_sums(group, measure, arm);
 }
 
 static void gather_pages(const struct nm_pipeline *pipeline, struct nm_statistics *ret)
@@ -181,7 +182,7 @@ void nm_statistics_gather(const struct nm_daemon *daemon, struct nm_statistics *
 		add_part(ret, NM_PART_HOMES);
 	ret->homes_now = nm_placement_homes(nm_placement_of(daemon));
 	if (daemon->trial.group && daemon->config->verify.control_percent > 0)
-		gather_trial(&daemon->trial, ret);
+		gather_trial(daemon->trial.group, ret);
 	if (pipeline->pages)
 		gather_pages(pipeline, ret);
 	if (daemon->paused)

@@ -356,3 +356,19 @@ int nm_roster_check_thread(struct nm_roster *roster, struct nm_roster_thread *th
 	thread->eligibility = judge_thread(roster, thread, &stat);
 	return 0;
 }
+
+int nm_process_read_usage(struct nm_platform *platform, uint32_t pid, uint64_t start_ticks,
+			  struct nm_process_usage *ret)
+{
+	struct nm_proc_stat stat;
+	int directory = nm_proc_open_same(platform, 0, pid, start_ticks, &stat);
+	if (directory < 0)
+		return directory;
+	platform->ops->close(platform, directory);
+	*ret = (struct nm_process_usage){
+		.parent = stat.ppid,
+		.cpu_ns = stat.ran_ticks * (NM_NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)),
+		.has_ended = nm_proc_has_exited(&stat) && stat.nr_threads <= 1,
+	};
+	return 0;
+}

@@ -60,7 +60,7 @@ static int open_daemon(struct trial *trial, const struct nm_config *config,
 	trial->config.verify.control_percent = options->group ? 100 * options->control_share : 0;
 	daemon->config = &trial->config;
 	trial->lends_group = options->group;
-	daemon->trial = (struct nm_trial_stage){.group = options->group, .day = -1};
+	daemon->trial = (struct nm_trial_stage){.group = options->group};
 	daemon->next_decision = 1;
 	daemon->tally.local_share = (double)NAN;
 	daemon->seed = options->seed;

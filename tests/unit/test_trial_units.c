@@ -182,9 +182,11 @@ static void a_process_that_outlives_the_window_counts_by_its_instructions(void *
 {
 	struct nm_trial *trial = *state;
 	(void)draw(trial, 5, 1, "job", 0);
-	nm_trial_count_instructions(trial, 5, 3e11);
+	const struct nm_figures threads[] = {
+		{.pid = 5, .instructions = 1e9}, {.pid = 5, .instructions = 3e9}, {.pid = 6}};
+	nm_trial_observe_threads(trial, threads, 3, 100, NULL);
 	nm_trial_read(trial, 5, 400 * SECOND);
-	nm_trial_count_instructions(trial, 5, 2e11);
+	nm_trial_observe_threads(trial, threads, 1, 100, NULL);
 	nm_trial_read(trial, 5, 500 * SECOND);
 	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS, on_released, NULL);
 	assert_near(units_of(trial, "job"), 0, 0);
@@ -218,8 +220,38 @@ static void conditions_are_those_of_the_arm(void **state)
 	nm_trial_end_windows(trial, NM_TRIAL_WINDOW_NS, on_released, NULL);
 	nm_trial_observe(trial, 5, &seen);
 	assert_near(sums[0]->accesses, 20, 0);
-	nm_trial_begin_day(trial);
+	nm_trial_follow_day(trial, 365);
+	assert_near(sums[0]->accesses, 20, 0);
+	nm_trial_follow_day(trial, 0);
 	assert_near(sums[0]->accesses, 0, 0);
+}
+
+static void accesses_are_near_on_the_node_of_the_thread(void **state)
+{
+	struct nm_trial *trial = *state;
+	unsigned distances[] = {10, 30, 30, 20};
+	const struct nm_topology topology = {.nr_nodes = 2, .distance = distances};
+	const uint32_t fresh[] = {4, 6};
+	const struct nm_figures threads[] = {{.pid = 5, .main_node = 0, .fresh = fresh},
+					     {.pid = 5, .main_node = 1, .fresh = fresh},
+					     {.pid = 5, .main_node = -1, .fresh = fresh}};
+	enum nm_trial_arm arm =
+		draw(trial, 5, 1, "job", 0) == NM_TRIAL_LEAVE ? NM_TRIAL_CONTROL : NM_TRIAL_TREATED;
+	const struct nm_trial_conditions *sum = nm_trial_conditions(trial, NM_TRIAL_TODAY, arm);
+	nm_trial_observe_threads(trial, threads, 3, 1, NULL);
+	assert_near(sum->accesses, 0, 0);
+	nm_trial_observe_threads(trial, threads, 3, 1, &topology);
+	assert_near(sum->accesses, 20, 0);
+	assert_near(sum->near, 4 + 6, 0);
+	assert_near(sum->distance, 4 + 6 * 30 / 20. + 4 * 30 / 10. + 6, 1e-9);
+}
+
+static void virtual_machines_take_no_part(void **state)
+{
+	struct nm_trial *trial = *state;
+	for (uint32_t pid = 1; pid <= 20; pid++)
+		assert_int_equal(draw(trial, pid, 1000 + pid, "qemu-system-x86", 0),
+				 NM_TRIAL_DECIDE);
 }
 
 /* A period that was interrupted does not count in the next one. */
@@ -374,9 +406,16 @@ static void units_are_shown_before_they_can_be_compared(void **state)
 static void a_day_begins_without_results(void **state)
 {
 	struct nm_trial *trial = *state;
-	(void)run_unit(trial, 1, 0, SECOND, SECOND);
-	nm_trial_begin_day(trial);
+	nm_trial_follow_day(trial, 7);
+	for (uint32_t pid = 1; pid < 100; pid++)
+		(void)run_unit(trial, pid, 0, SECOND, SECOND);
+	nm_trial_follow_day(trial, 7);
+	assert_near(units_of(trial, "job"), 99, 0);
+	assert_null(nm_trial_yesterday(trial));
+	nm_trial_follow_day(trial, 8);
 	assert_near(units_of(trial, "job"), 0, 0);
+	const double *units = nm_trial_yesterday(trial)->units;
+	assert_near(units[NM_TRIAL_CONTROL] + units[NM_TRIAL_TREATED], 99, 0);
 }
 
 /* A domain gets one more program if it has fewer than are left free. */
@@ -422,6 +461,8 @@ int main(void)
 		TEST(cpu_time_is_read_and_credited),
 		TEST(a_process_that_outlives_the_window_counts_by_its_instructions),
 		TEST(conditions_are_those_of_the_arm),
+		TEST(accesses_are_near_on_the_node_of_the_thread),
+		TEST(virtual_machines_take_no_part),
 		TEST(conditions_of_a_trial_are_its_own),
 		TEST(programs_that_often_outlive_the_window_are_not_compared),
 		TEST(a_slower_program_is_tried_again_after_longer_times),

@@ -16,6 +16,7 @@ void nm_trial_new(uint64_t seed, struct nm_trial **ret)
 	nm_auto(nm_trial_freep) struct nm_trial *trial = nm_must(calloc(1, sizeof(*trial)));
 	trial->process_of = nm_tidmap_new();
 	nm_rng_seed(&trial->rng, seed);
+	trial->day = -1;
 	*ret = NM_TAKE(trial);
 }
 
@@ -155,9 +156,19 @@ bool nm_trial_result(const struct nm_trial *trial, enum nm_trial_span span,
 	return nm_trial_total(rows, count, ret);
 }
 
-void nm_trial_begin_day(struct nm_trial *trial)
+void nm_trial_follow_day(struct nm_trial *trial, int day)
 {
-	clear_span(trial, NM_TRIAL_TODAY);
+	if (day != trial->day && trial->day >= 0) {
+		trial->has_yesterday =
+			nm_trial_result(trial, NM_TRIAL_TODAY, NM_TRIAL_CPU, &trial->yesterday);
+		clear_span(trial, NM_TRIAL_TODAY);
+	}
+	trial->day = day;
+}
+
+const struct nm_trial_difference *nm_trial_yesterday(const struct nm_trial *trial)
+{
+	return trial->has_yesterday ? &trial->yesterday : NULL;
 }
 
 const struct nm_trial_sum *nm_trial_sums(const struct nm_trial *trial,

@@ -76,13 +76,25 @@ static struct nm_trial_part *part_for(struct nm_trial_unit *unit, struct nm_tria
 	return unit->parts = part;
 }
 
+/* Its threads are CPUs for other programs, whose work varies. */
+static bool is_virtual_machine(const char *comm)
+{
+	static const char *const names[] = {"qemu", "kvm", "cloud-hyperviso", "firecracker",
+					    "crosvm", "VBoxHeadless"};
+	for (size_t i = 0; i < NM_ARRAY_SIZE(names); i++)
+		if (strncmp(comm, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
 /* Returns the part that the process belongs to; NULL: it takes no part. */
 static struct nm_trial_part *draw_part(struct nm_trial *trial, const struct nm_trial_candidate *one,
 				       struct nm_trial_program *program, uint64_t now_ns)
 {
 	const struct nm_trial_process *parent = find(trial, one->parent);
 	/* Traces of decisions about the parent, such as an affinity, would distort it. */
-	if (!one->takes_part || !program || (parent && !is_recent(parent, now_ns)))
+	if (!one->takes_part || is_virtual_machine(one->comm) || !program ||
+	    (parent && !is_recent(parent, now_ns)))
 		return NULL;
 	struct nm_trial_unit *unit = unit_of_relatives(trial, one, program, now_ns);
 	if (!unit)
@@ -148,11 +160,32 @@ void nm_trial_read(struct nm_trial *trial, uint32_t pid, uint64_t cpu_ns)
 	process->cpu_since_ns = 0;
 }
 
-void nm_trial_count_instructions(struct nm_trial *trial, uint32_t pid, double instructions)
+static void count_accesses(const struct nm_topology *topology, const struct nm_figures *thread,
+			   struct nm_trial_conditions *ret)
 {
-	struct nm_trial_process *process = find(trial, pid);
-	if (process)
-		process->instructions += instructions;
+	for (int k = 0; thread->main_node >= 0 && k < (int)topology->nr_nodes; k++) {
+		double count = thread->fresh[k];
+		double local = nm_topology_distance(topology, k, k);
+		ret->accesses += count;
+		ret->near += k == thread->main_node ? count : 0;
+		ret->distance +=
+			count * nm_topology_distance(topology, thread->main_node, k) / local;
+	}
+}
+
+void nm_trial_observe_threads(struct nm_trial *trial, const struct nm_figures *threads,
+			      size_t count, double interval_s, const struct nm_topology *topology)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct nm_trial_conditions conditions = {0};
+		struct nm_trial_process *process = find(trial, threads[i].pid);
+		if (process && threads[i].instructions > 0)
+			process->instructions += threads[i].instructions * interval_s;
+		if (!process || !topology)
+			continue;
+		count_accesses(topology, &threads[i], &conditions);
+		nm_trial_observe(trial, process->pid, &conditions);
+	}
 }
 
 void nm_trial_observe(struct nm_trial *trial, uint32_t pid,
