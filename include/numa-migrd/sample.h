@@ -235,12 +235,9 @@ void nm_source_follow_load(struct nm_source *source, const double *busy_share, u
 bool nm_source_control_cost(struct nm_source *source, double cost_share);
 
 /* While `thin` is true, limits run samples to 25 per second and CPU, which suffices to determine
- * the node on which each thread runs. Called by the tick. */
-void nm_source_thin_runs(struct nm_source *source, bool thin);
-
-/* While `thin` is true, examines only one page fault of 251, because nothing needs them. Called by
- * the tick. */
-void nm_source_thin_faults(struct nm_source *source, bool thin);
+ * the node on which each thread runs, and examines only one page fault of 251. Called by the tick.
+ */
+void nm_source_thin(struct nm_source *source, bool thin);
 
 /* Returns whether nm_source_control_cost() has raised periods above the configured ones. Called by
  * the tick. */
@@ -265,6 +262,18 @@ const double *nm_source_taken_per_seen(struct nm_source *source, unsigned *ret_n
 /* Computes the next period from a cost and a cap: the rule of nm_source_control_cost(). Pure. */
 uint64_t nm_period_next(uint64_t period, uint64_t configured, uint64_t maximum, double cost_share,
 			double cap_share);
+
+/* The cost of an interval that depends on the periods: CPU time for draining samples, and that
+ * samples have taken from the sampled threads. The remaining cost of a tick does not decrease with
+ * longer periods. */
+struct nm_sampling_cost {
+	double drain_ns;
+	uint64_t caused_ns;
+};
+/* `drain_ns` is the CPU time of draining all records between the two counts: forks are recorded
+ * with any period. Pure. */
+struct nm_sampling_cost nm_sampling_cost(const struct nm_ring_counts *before,
+					 const struct nm_ring_counts *now, uint64_t drain_ns);
 
 /* ---- soft-dirty injection ---- */
 

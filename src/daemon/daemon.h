@@ -208,9 +208,6 @@ static inline uint64_t nm_daemon_now_ns(const struct nm_daemon *daemon)
 bool nm_daemon_is_dry_run(const struct nm_daemon *daemon);
 /* Returns T: the configured interval, the one set by IMAR²'s feedback, or kMAF's shorter period. */
 double nm_interval_s(const struct nm_daemon *daemon);
-/* Returns the CPU time of this process in ns. */
-uint64_t nm_own_cpu_ns(void);
-uint64_t nm_own_loop_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without external_ns */
 /* Returns whether the daemon should sample memory accesses and cannot: one of the two conditions
  * below. The effect on the policy is a separate question. False on a machine with one node. */
 bool nm_lacks_accesses(const struct nm_daemon *daemon);
@@ -283,6 +280,9 @@ void nm_drain(struct nm_daemon *daemon);
 
 /* ---- cost.c ---- */
 
+/* Returns the CPU time of this process in ns. */
+uint64_t nm_own_cpu_ns(void);
+uint64_t nm_own_loop_ns(const struct nm_daemon *daemon); /* nm_own_cpu_ns() without external_ns */
 /* The loop's own handlers call these first and last. Between them it handles calls on the bus,
  * which are not limited by a budget. */
 void nm_cost_begin_handler(struct nm_daemon *daemon);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* State of the daemon that several stages use. */
 #include <math.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "daemon.h"
@@ -22,19 +21,6 @@ double nm_interval_s(const struct nm_daemon *daemon)
 	if (config->threads.policy != NM_POLICY_IMAR2 || !daemon->pipeline.feedback)
 		return config->general.interval_s;
 	return nm_feedback_interval_s(daemon->pipeline.feedback, config);
-}
-
-uint64_t nm_own_cpu_ns(void)
-{
-	struct timespec used;
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) < 0)
-		return 0;
-	return (uint64_t)used.tv_sec * NM_NSEC_PER_SEC + (uint64_t)used.tv_nsec;
-}
-
-uint64_t nm_own_loop_ns(const struct nm_daemon *daemon)
-{
-	return nm_own_cpu_ns() - daemon->costs.external_ns;
 }
 
 /* ---- what is sampled ---- */

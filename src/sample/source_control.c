@@ -195,23 +195,15 @@ static void apply_faults(struct nm_source *source)
 	apply_period(source, NM_EVENT_FAULT_MAJ);
 }
 
-void nm_source_thin_runs(struct nm_source *source, bool thin)
+void nm_source_thin(struct nm_source *source, bool thin)
 {
-	uint64_t configured = thin ? THIN_RUN_NS : NM_RUN_NS;
+	uint64_t run_ns = thin ? THIN_RUN_NS : NM_RUN_NS;
 
-	if (source->feed.drain || configured == source->run_ns_configured)
+	if (source->feed.drain || run_ns == source->run_ns_configured)
 		return;
-	source->run_ns = source->run_ns_configured = configured;
+	source->run_ns = source->run_ns_configured = run_ns;
+	source->faults = source->faults_configured = thin ? THIN_FAULTS : 1;
 	apply_run(source);
-}
-
-void nm_source_thin_faults(struct nm_source *source, bool thin)
-{
-	uint64_t configured = thin ? THIN_FAULTS : 1;
-
-	if (source->feed.drain || configured == source->faults_configured)
-		return;
-	source->faults = source->faults_configured = configured;
 	apply_faults(source);
 }
 

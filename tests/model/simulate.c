@@ -11,7 +11,7 @@
 #include "numa-migrd/base.h"
 #include "numa-migrd/file.h"
 
-#define THIN_RUN_SAMPLE_S 0.04 /* nm_source_thin_runs() */
+#define THIN_RUN_SAMPLE_S 0.04 /* nm_source_thin() */
 
 struct trial {
 	struct nm_sim *sim;

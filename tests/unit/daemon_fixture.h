@@ -147,7 +147,7 @@ struct nm_source {
 	struct nm_source_status status;
 	struct nm_sample *samples;
 	size_t count, capacity;
-	bool runs_thinned, faults_thinned;
+	bool thinned;
 };
 
 int nm_source_open(struct nm_platform *platform, const struct nm_topology *topology,
@@ -238,14 +238,9 @@ bool nm_source_control_cost(struct nm_source *source, double cost_share)
 	return false;
 }
 
-void nm_source_thin_runs(struct nm_source *source, bool thin)
+void nm_source_thin(struct nm_source *source, bool thin)
 {
-	source->runs_thinned = thin;
-}
-
-void nm_source_thin_faults(struct nm_source *source, bool thin)
-{
-	source->faults_thinned = thin;
+	source->thinned = thin;
 }
 
 bool nm_source_is_held_back(const struct nm_source *source)

@@ -122,20 +122,18 @@ static void sampling_needs_are_low(void **state)
 	source->status.memory = NM_MEMORY_NONE; /* page faults */
 	begin_auto();
 	live_s(1);
-	assert_true(source->runs_thinned);
-	assert_true(source->faults_thinned);
+	assert_true(source->thinned);
 	world.balancing = world.daemon.machine.balancing =
 		1; /* the kernel makes pages fault again */
 	live_s(1);
-	assert_true(source->runs_thinned);
-	assert_true(source->faults_thinned);
+	assert_true(source->thinned);
 	world.daemon.config->pages.policy = NM_PAGES_EXCLUSIVITY;
 	live_s(1);
-	assert_false(source->runs_thinned);
+	assert_false(source->thinned);
 	world.daemon.config->pages.policy = NM_PAGES_NONE;
 	world.daemon.config->threads.policy = NM_POLICY_LBMA;
 	live(1);
-	assert_false(source->runs_thinned);
+	assert_false(source->thinned);
 }
 
 /* The reported interval is that between decisions while no process waits. */

@@ -167,8 +167,7 @@ static void unused_samples_are_thinned(void **state)
 	struct fixture *f = *state;
 
 	open_source(f);
-	nm_source_thin_runs(f->source, true);
-	nm_source_thin_faults(f->source, true);
+	nm_source_thin(f->source, true);
 	assert_in_range(fake_get(f->fake, NM_EVENT_CLOCK, 1)->period, 40000000, 41000000);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->period, 251);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MAJ, 1)->period, 251);
@@ -179,8 +178,7 @@ static void unused_samples_are_thinned(void **state)
 	assert_in_range(nm_source_status(f->source)->clock_period, 40000000, 41000000);
 	assert_true(nm_source_control_cost(f->source, 0.02));
 	assert_true(nm_source_is_held_back(f->source));
-	nm_source_thin_faults(f->source, false);
-	nm_source_thin_runs(f->source, false);
+	nm_source_thin(f->source, false);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_CLOCK, 1)->period, CLOCK_PERIOD);
 	assert_int_equal(fake_get(f->fake, NM_EVENT_FAULT_MIN, 1)->period, 1);
 	assert_false(nm_source_is_held_back(f->source));
@@ -282,6 +280,21 @@ static void period_rule(void **state)
 	assert_int_equal(nm_period_next(700, 100, 10000, 50.0, 0.01), 10000);
 }
 
+/* Longer periods do not reduce fork records. Dropped samples cost as much as others. */
+static void only_samples_are_charged_to_sampling(void **state)
+{
+	(void)state;
+	const struct nm_ring_counts before = {.samples = 100, .task_events = 7, .no_access = 5};
+	struct nm_ring_counts now = before;
+	now.samples += 20, now.no_access += 6, now.kernel += 4, now.task_events += 10;
+	struct nm_sampling_cost cost = nm_sampling_cost(&before, &now, 8000);
+	assert_true(cost.drain_ns == 6000);
+	assert_int_equal(cost.caused_ns, 30 * 600);
+	cost = nm_sampling_cost(&now, &now, 8000);
+	assert_true(cost.drain_ns == 8000);
+	assert_int_equal(cost.caused_ns, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +313,7 @@ int main(void)
 		WITH_FIXTURE(suppressed_samples_count_as_cost),
 		WITH_FIXTURE(short_calms_do_not_count),
 		cmocka_unit_test(period_rule),
+		cmocka_unit_test(only_samples_are_charged_to_sampling),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
