@@ -76,9 +76,8 @@ int nm_open_own(int directory, const char *name, int flags);
  * Returns 0, or a negative errno with the old file unchanged. */
 int nm_replace_own(int directory, const char *name, const char *text, size_t length);
 
-/*
- * Same as nm_replace_own() for a file that all users may read (mode 0644), regardless of the umask.
- */
-int nm_replace_public(int directory, const char *name, const char *text, size_t length);
+/* Same as nm_replace_own() for a file with an absolute path that all users may read (mode 0644),
+ * regardless of the umask. */
+int nm_replace_public(const char *path, const char *text, size_t length);
 
 #endif

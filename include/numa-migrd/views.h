@@ -36,9 +36,8 @@ struct nm_view {
 /* Composes the document. Returns its descriptor, which the caller closes, or a negative errno. */
 int nm_view_dump(const struct nm_view *view);
 
-/* Returns what is shown of a node, by its index, except the list of its CPUs and its free memory.
- */
-struct nm_node_row nm_view_node(const struct nm_view *view, unsigned index);
+/* Writes the statistics and the nodes to a file for Prometheus. Returns 0 or a negative errno. */
+int nm_view_export(const struct nm_view *view, const char *path);
 
 /* Adds all processes in the task table. `last` has the newest decision about each thread of the
  * snapshot, by its index; 0: none. */

@@ -191,7 +191,10 @@ int nm_replace_own(int directory, const char *name, const char *text, size_t len
 	return replace(directory, name, text, length, OWN_MODE);
 }
 
-int nm_replace_public(int directory, const char *name, const char *text, size_t length)
+int nm_replace_public(const char *path, const char *text, size_t length)
 {
-	return replace(directory, name, text, length, PUBLIC_MODE);
+	const char *name = strrchr(path, '/') + 1;
+	nm_autofree char *folder = nm_must(strndup(path, (size_t)(name - path)));
+	nm_auto(nm_closep) int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return directory < 0 ? -errno : replace(directory, name, text, length, PUBLIC_MODE);
 }

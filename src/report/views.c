@@ -2,6 +2,9 @@
 /* The document of Dump, with nodes and threads. */
 #include "numa-migrd/views.h"
 
+#include <string.h>
+
+#include "numa-migrd/file.h"
 #include "numa-migrd/proc.h"
 
 /* ---- nodes ---- */
@@ -37,7 +40,8 @@ static double access_share(const struct nm_view *view, unsigned node)
 	return served && total > 0 ? served[node] / total : (double)NAN;
 }
 
-struct nm_node_row nm_view_node(const struct nm_view *view, unsigned index)
+/* Without the list of its CPUs, and its free memory. */
+static struct nm_node_row node_row(const struct nm_view *view, unsigned index)
 {
 	const struct nm_snapshot *snapshot = view->snapshot;
 	const struct nm_node *node = &view->topology->nodes[index];
@@ -56,7 +60,7 @@ static json_t *node_json(const struct nm_view *view, unsigned index)
 	const struct nm_node *node = &view->topology->nodes[index];
 	char cpus[512];
 	struct nm_node_memory memory;
-	struct nm_node_row row = nm_view_node(view, index);
+	struct nm_node_row row = node_row(view, index);
 	(void)hwloc_bitmap_list_snprintf(cpus, sizeof(cpus), node->cpus);
 	row.cpus = cpus;
 	if (nm_node_memory_read(view->platform, node->os_id, &memory) == 0)
@@ -71,6 +75,16 @@ static void show_nodes(const struct nm_view *view, struct nm_dump *dump)
 		if (nm_dump_admit(dump))
 			nm_dump_row(dump, node_json(view, i));
 	nm_dump_end(dump);
+}
+
+int nm_view_export(const struct nm_view *view, const char *path)
+{
+	unsigned nr_nodes = view->paused ? 0 : view->topology->nr_nodes;
+	nm_autofree struct nm_node_row *nodes = nm_must(calloc(nr_nodes + 1, sizeof(*nodes)));
+	for (unsigned i = 0; i < nr_nodes; i++)
+		nodes[i] = node_row(view, i);
+	nm_autofree char *text = nm_statistics_metrics(view->statistics, nodes, nr_nodes);
+	return nm_replace_public(path, text, strlen(text));
 }
 
 /* ---- threads ---- */
