@@ -36,6 +36,7 @@ struct nm_memory_migration {
 	uint64_t ended_bytes; /* its memory at the end of the migration, and the time of that */
 	uint64_t ended_ns;
 	uint64_t retry_ns; /* most of it did not move: not tried before */
+	uint64_t pause_ns; /* before that; 0: the last try has moved most of it */
 };
 
 /* The location of a process's memory, as counted by the kernel. */

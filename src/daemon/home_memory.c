@@ -3,9 +3,10 @@
  * exceeds the cost. */
 #include "home_stage.h"
 
-#define AGAIN_NS                                                                                   \
-	(12 * NM_NSEC_PER_SEC) /* time after which memory is tried again of which little has       \
-				* moved; a verdict is given meanwhile */
+/* Time after which memory is tried again of which little has moved: the first, in which a verdict
+ * is given, is doubled by each further try, up to the second. */
+#define AGAIN_NS (12 * NM_NSEC_PER_SEC)
+#define AGAIN_MOST_NS (600 * NM_NSEC_PER_SEC)
 
 /* ---- rollback ---- */
 
@@ -65,7 +66,11 @@ static void finish_batch(const struct nm_daemon *daemon, struct nm_home_state *s
 	migration->state = later ? NM_MIGRATION_DEFERRED : NM_MIGRATION_DONE;
 	if (later) {
 		bool few = batch->bytes < migration->away_bytes / 2;
-		migration->retry_ns = few ? migration->ended_ns + AGAIN_NS : 0;
+		uint64_t pause_ns = migration->pause_ns ? 2 * migration->pause_ns : AGAIN_NS;
+		if (pause_ns > AGAIN_MOST_NS)
+			pause_ns = AGAIN_MOST_NS;
+		migration->pause_ns = few ? pause_ns : 0;
+		migration->retry_ns = few ? migration->ended_ns + migration->pause_ns : 0;
 		migration->away_bytes -= batch->bytes;
 	}
 	/* Memory that must not move is not in the batch. If nothing was known of it and little has

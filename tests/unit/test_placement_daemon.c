@@ -737,6 +737,25 @@ static void a_full_node_does_not_end_a_home(void **state)
 	assert_int_equal(placed_of(1000)->migration.state, NM_MIGRATION_DONE);
 }
 
+static void live_minutes(unsigned minutes)
+{
+	for (unsigned s = 0; s < 60 * minutes; s++)
+		live_interval(1);
+}
+
+/* The pause doubles with each try that moves little, up to ten minutes. */
+static void a_full_node_is_tried_less_and_less(void **state)
+{
+	(void)state;
+	fail_to_migrate(-ENOSPC, 1);
+	live_minutes(20);
+	assert_in_range(fake_mover.submitted, 6, 8);
+	unsigned before = fake_mover.submitted;
+	live_minutes(60);
+	assert_in_range(fake_mover.submitted - before, 5, 6);
+	assert_int_equal(placed_of(1000)->home, 3);
+}
+
 /* Memory ran out before the process was entered in its cell: 0 would be the number of all
  * processes. */
 static void an_unused_cell_drops_no_process(void **state)
@@ -1109,6 +1128,7 @@ int main(void)
 		TEST(memory_that_cannot_be_moved_ends_a_home),
 		TEST(a_killed_worker_does_not_end_homes),
 		TEST(a_full_node_does_not_end_a_home),
+		TEST(a_full_node_is_tried_less_and_less),
 		TEST(an_unused_cell_drops_no_process),
 		TEST(few_resident_pages_are_no_estimate),
 		TEST(assumed_locations_of_small_processes_are_moved),
